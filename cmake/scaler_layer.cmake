@@ -1,0 +1,16 @@
+# scaler_layer(name DEPENDS layer... LIBRARIES target... SOURCES file... TESTS file... TEST_LIBRARIES target...)
+#
+# One layer: a static library of SOURCES and one gtest binary of TESTS. DEPENDS is the layer graph:
+# tools/check_layers reads it here and fails on an #include of a layer that is not named.
+function(scaler_layer name)
+  cmake_parse_arguments(LAYER "" "" "DEPENDS;LIBRARIES;SOURCES;TESTS;TEST_LIBRARIES" ${ARGN})
+  add_library(${name} STATIC ${LAYER_SOURCES})
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${name} PUBLIC ${LAYER_DEPENDS} ${LAYER_LIBRARIES} PRIVATE warnings)
+  if(GPUSCALER_TESTS AND LAYER_TESTS)
+    add_executable(${name}_test ${LAYER_TESTS})
+    target_link_libraries(${name}_test PRIVATE ${name} warnings ${LAYER_TEST_LIBRARIES}
+                                               GTest::gmock GTest::gtest GTest::gtest_main)
+    gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60)
+  endif()
+endfunction()

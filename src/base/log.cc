@@ -1,0 +1,108 @@
+#include "base/log.h"
+
+#include <atomic>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/number_text.h"
+#include "nlohmann/json.hpp"
+#include "spdlog/sinks/stdout_sinks.h"
+#include "spdlog/spdlog.h"
+
+namespace gpuscaler {
+namespace {
+
+std::atomic<LogFormat> log_format{LogFormat::kText};
+
+absl::string_view Name(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return "debug";
+    case LogLevel::kInfo:
+      return "info";
+    case LogLevel::kWarn:
+      return "warn";
+    case LogLevel::kError:
+      break;
+  }
+  return "error";
+}
+
+spdlog::level::level_enum SpdlogLevel(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarn:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      break;
+  }
+  return spdlog::level::err;
+}
+
+// The sink writes whole lines to standard error; spdlog brings the level and the locking.
+spdlog::logger& Logger() {
+  static const std::shared_ptr<spdlog::logger> logger = [] {
+    auto made = std::make_shared<spdlog::logger>("keda-gpu-scaler",
+                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    made->set_pattern("%v");
+    return made;
+  }();
+  return *logger;
+}
+
+std::string Json(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// Bare where it reads as one word, else quoted as JSON quotes.
+std::string TextValue(const std::string& text) {
+  const bool plain = !text.empty() && text.find_first_of(" \"=\\\t\r\n") == std::string::npos &&
+                     Json(text).size() == text.size() + 2;
+  return plain ? text : Json(text);
+}
+
+std::string FormatValue(LogFormat format, const LogField::Value& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) {
+    return format == LogFormat::kJson ? Json(*text) : TextValue(*text);
+  }
+  if (const auto* number = std::get_if<double>(&value)) return NumberText(*number);
+  if (const auto* number = std::get_if<int64_t>(&value)) return absl::StrCat(*number);
+  return std::get<bool>(value) ? "true" : "false";
+}
+
+}  // namespace
+
+std::string FormatLogLine(LogFormat format, absl::string_view at, LogLevel level,
+                          absl::string_view event, std::initializer_list<LogField> fields) {
+  if (format == LogFormat::kText) {
+    std::string line = absl::StrCat(at, " level=", Name(level), " event=", event);
+    for (const LogField& field : fields) {
+      absl::StrAppend(&line, " ", field.key, "=", FormatValue(format, field.value));
+    }
+    return line;
+  }
+  std::string line = absl::StrCat("{\"time\":\"", at, "\",\"level\":\"", Name(level),
+                                  "\",\"event\":\"", event, "\"");
+  for (const LogField& field : fields) {
+    absl::StrAppend(&line, ",\"", field.key, "\":", FormatValue(format, field.value));
+  }
+  return line + "}";
+}
+
+void StartLogging(LogLevel level, LogFormat format) {
+  log_format = format;
+  Logger().set_level(SpdlogLevel(level));
+}
+
+void Log(LogLevel level, absl::string_view event, std::initializer_list<LogField> fields) {
+  if (!Logger().should_log(SpdlogLevel(level))) return;
+  const std::string at = absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(), absl::UTCTimeZone());
+  // As an argument: the line's own braces are not a format.
+  Logger().log(SpdlogLevel(level), "{}", FormatLogLine(log_format, at, level, event, fields));
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,18 @@
+// "Did you mean": the known word that a mistyped one most resembles.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace gpuscaler {
+
+// Empty when nothing is near: more than a third of the word (at least 2 letters) would have to
+// change.
+absl::string_view Nearest(absl::string_view word, const std::vector<absl::string_view>& known);
+
+// `; did you mean "targetValue"?`, or nothing.
+std::string DidYouMean(absl::string_view word, const std::vector<absl::string_view>& known);
+
+}  // namespace gpuscaler

@@ -1,0 +1,28 @@
+#include "base/nearest.h"
+
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+const std::vector<absl::string_view> kKeys = {"profile", "targetValue", "aggregation", "gpuIndex"};
+
+TEST(Nearest, FindsTheTypo) {
+  EXPECT_EQ(Nearest("targetvalue", kKeys), "targetValue");
+  EXPECT_EQ(Nearest("agregation", kKeys), "aggregation");
+  EXPECT_EQ(Nearest("gpuIdx", kKeys), "gpuIndex");
+}
+
+TEST(Nearest, SaysNothingWhenNothingIsNear) {
+  EXPECT_EQ(Nearest("zzz", kKeys), "");
+  EXPECT_EQ(Nearest("", kKeys), "");
+  EXPECT_EQ(Nearest(std::string(100'000, 'a'), kKeys), "");
+}
+
+TEST(Nearest, DidYouMeanIsReadyToAppend) {
+  EXPECT_EQ(DidYouMean("profil", kKeys), "; did you mean \"profile\"?");
+  EXPECT_EQ(DidYouMean("zzz", kKeys), "");
+}
+
+}  // namespace
+}  // namespace gpuscaler

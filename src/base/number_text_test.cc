@@ -1,0 +1,33 @@
+#include "base/number_text.h"
+
+#include <cmath>
+
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+TEST(NumberText, KeepsThreeDecimalsAndNoTrailingZeros) {
+  EXPECT_EQ(NumberText(80), "80");
+  EXPECT_EQ(NumberText(12.5), "12.5");
+  EXPECT_EQ(NumberText(1.0 / 3), "0.333");
+  EXPECT_EQ(NumberText(-0.0001), "0");
+  EXPECT_EQ(NumberText(1200), "1200");
+}
+
+TEST(ParseNumber, RefusesWhatIsNoFiniteNumber) {
+  EXPECT_EQ(*ParseNumber("12.5"), 12.5);
+  EXPECT_EQ(*ParseNumber("-3"), -3);
+  EXPECT_EQ(*ParseNumber("1e3"), 1000);
+  for (const char* text : {"", "nan", "inf", "1e999", "0x10", " 1", "1 ", "12a", "+1"}) {
+    EXPECT_FALSE(ParseNumber(text).ok()) << text;
+  }
+}
+
+TEST(RoundToThreeDecimals, Rounds) {
+  EXPECT_DOUBLE_EQ(RoundToThreeDecimals(1.0006), 1.001);
+  EXPECT_DOUBLE_EQ(RoundToThreeDecimals(80), 80);
+}
+
+}  // namespace
+}  // namespace gpuscaler

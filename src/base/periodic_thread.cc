@@ -1,0 +1,53 @@
+#include "base/periodic_thread.h"
+
+#include <pthread.h>
+
+#include <utility>
+
+namespace gpuscaler {
+
+PeriodicThread::PeriodicThread(std::string name, absl::Duration interval,
+                               std::function<void()> tick)
+    : interval_(interval), tick_(std::move(tick)), thread_([this] { Run(); }) {
+  pthread_setname_np(thread_.native_handle(), name.substr(0, 15).c_str());
+}
+
+PeriodicThread::~PeriodicThread() {
+  Stop(absl::ZeroDuration());
+  thread_.join();
+}
+
+void PeriodicThread::Wake() {
+  MutexLock lock(mutex_);
+  woken_ = true;
+  changed_.NotifyAll();
+}
+
+bool PeriodicThread::Stop(absl::Duration patience) {
+  const absl::Time deadline = clock_.Now() + patience;
+  MutexLock lock(mutex_);
+  stopping_ = true;
+  changed_.NotifyAll();
+  while (!ended_ && clock_.Now() < deadline) changed_.WaitFor(mutex_, deadline - clock_.Now());
+  return ended_;
+}
+
+void PeriodicThread::Run() {
+  absl::Time next = clock_.Now();
+  while (true) {
+    tick_();
+    next = std::max(next + interval_, clock_.Now());
+    MutexLock lock(mutex_);
+    while (!stopping_ && !woken_ && clock_.Now() < next) {
+      changed_.WaitFor(mutex_, next - clock_.Now());
+    }
+    if (woken_) next = clock_.Now();
+    woken_ = false;
+    if (!stopping_) continue;
+    ended_ = true;
+    changed_.NotifyAll();
+    return;
+  }
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,32 @@
+// Where GPU readings come from.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "model/costly_readings.h"
+#include "model/node_snapshot.h"
+
+namespace gpuscaler {
+
+// One thread calls Read(); a call may hang with the driver, and then only that thread hangs.
+class GpuSource {
+ public:
+  virtual ~GpuSource() = default;
+
+  // All GPUs now, without holders. UNAVAILABLE when the driver cannot be asked: the text says why,
+  // and the next call tries again, no more often than the source's own back-off allows. A single
+  // failing device is a gap in its sample and not an error.
+  virtual absl::StatusOr<NodeSnapshot> Read(const CostlyReadings& wanted) = 0;
+};
+
+// `spec` is --gpu-source: auto, nvml, file:PATH or none; INVALID_ARGUMENT names these for any
+// other. A library or file that is absent is not an error here: Read() tells, and tries again.
+// `clock` outlives the source.
+absl::StatusOr<std::unique_ptr<GpuSource>> OpenGpuSource(const std::string& spec,
+                                                         const std::string& node,
+                                                         const Clock& clock);
+
+}  // namespace gpuscaler

@@ -1,0 +1,32 @@
+// All GPUs of a node at one instant, and the recent past of them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "model/gpu_sample.h"
+
+namespace gpuscaler {
+
+// What one reading found. No GPUs: the driver says that there is none; a reading that failed gives
+// no snapshot at all.
+struct NodeSnapshot {
+  absl::Time taken_at;
+  std::string node;
+  std::string source;  // "nvml", "file:/tmp/gpus.json"
+  std::string driver_version;
+  std::vector<GpuSample> gpus;  // by index; MIG instances right behind their parent
+};
+
+// The snapshots of a node, oldest first: what windows are computed from. Immutable once shared.
+struct NodeHistory {
+  // Counts up by one with each snapshot; what was computed from an equal number is still right.
+  int64_t generation = 0;
+  std::vector<std::shared_ptr<const NodeSnapshot>> snapshots;  // never empty
+
+  const NodeSnapshot& Newest() const { return *snapshots.back(); }
+};
+
+}  // namespace gpuscaler

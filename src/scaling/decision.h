@@ -1,0 +1,61 @@
+// What KEDA is told, and why: the one place where samples become a value.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "model/node_snapshot.h"
+#include "scaling/trigger.h"
+
+namespace gpuscaler {
+
+// What one replica, or one GPU that no replica holds, added to the value.
+struct ReplicaShare {
+  enum class State {
+    kCounted,     // adds `load`
+    kUnreadable,  // there, but unknown: stands for the target
+    kWarming,     // starting: adds nothing, keeps the trigger active
+    kIdle,        // a GPU in scope that nobody uses: no replica (extensive metrics still add it)
+    kGone,        // was there within activationWindow: counts for activity only
+  };
+  std::string name;               // "gpu-7/0", "gpu-7/0-3"
+  std::vector<std::string> gpus;  // uuids
+  State state = State::kCounted;
+  std::optional<double> load;  // in the metric's unit, smoothed over `window`
+  double peak = 0;             // the highest single sample within activationWindow
+  bool busy = false;           // utilisation above 0 within activationWindow
+  bool standing = false;       // its VRAM is preallocated (DESIGN 2)
+  std::string because;         // "unreadable for 12s: NVML error 15 (GPU_IS_LOST)"
+};
+absl::string_view Name(ReplicaShare::State state);
+
+// Immutable once shared; what RPC, page, `query --explain` and dashboard say is all read from here.
+struct Decision {
+  // OK; UNAVAILABLE: nothing in scope can be read; FAILED_PRECONDITION: this scope never can be.
+  absl::Status status;
+  double value = 0;     // V; three decimals
+  bool active = false;  // IsActive
+  std::string active_because;
+
+  int replicas = 0;  // R, with the unreadable, without the warming
+  int unreadable = 0;
+  int warming = 0;
+  std::string replicas_from;  // "GPUs in use"
+  std::vector<ReplicaShare> shares;
+  std::vector<std::string> notes;  // "saturation unknown: ..."
+  absl::Time taken_at;             // of the snapshot it was made from
+};
+
+// Pure: the same trigger and history give the same decision. Times are judged against the newest
+// snapshot, so a decision holds until the next one. `stale_after` is the age at which a reading no
+// longer speaks for its GPU.
+Decision Decide(const Trigger& trigger, const NodeHistory& history, absl::Duration stale_after);
+
+// The explanation, a line each, for people.
+std::string Explain(const Trigger& trigger, const Decision& decision);
+
+}  // namespace gpuscaler

@@ -1,0 +1,38 @@
+// Everything this process counts, and the page Prometheus scrapes.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/time/time.h"
+#include "model/node_snapshot.h"
+#include "serve/request_metrics.h"
+
+namespace gpuscaler {
+
+// Counters and histograms of one process. Thread-safe.
+class Metrics : public RequestMetrics {
+ public:
+  Metrics();
+  ~Metrics() override;
+
+  void Answered(Rpc rpc, absl::StatusCode code, absl::Duration took) override;
+  void StreamsOpen(Rpc rpc, int count) override;
+
+  // One reading of the GPUs, by the sampler.
+  void Collected(const absl::Status& status, absl::Duration took);
+  // `what`: "grpc" or "metrics" (TLS pairs), "profiles". One last good state is kept; the gauge is
+  // 1 while it is.
+  void ReloadFailed(absl::string_view what, bool failed);
+
+  // The page at `now`: the counters, and the gauges of the newest snapshot (null: none yet). A GPU
+  // that the snapshot lacks, or a field that could not be read, has no series. Prometheus text
+  // format 0.0.4.
+  std::string Page(const NodeSnapshot* newest, absl::Time now) const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gpuscaler

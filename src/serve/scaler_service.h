@@ -1,0 +1,52 @@
+// KEDA's ExternalScaler service: translates between the wire and Decide, and decides nothing
+// itself.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "serve/profile_store.h"
+#include "serve/request_metrics.h"
+#include "store/leases.h"
+#include "store/snapshot_store.h"
+
+namespace grpc {
+class Service;
+}
+
+namespace gpuscaler {
+
+struct ScalerServiceOptions {
+  absl::Duration stale_after = absl::Seconds(6);
+  int max_streams_per_peer = 20'000;
+  // Without a fresh snapshot a call waits this long for one, in real time, then UNAVAILABLE.
+  absl::Duration snapshot_patience = absl::Milliseconds(1500);
+  // A stream ends with OK after this, +-20 %, so that clients spread over the servers again.
+  absl::Duration stream_lifetime = absl::Minutes(5);
+};
+
+// Every handler answers within 2 s and holds no thread while it waits. Thread-safe.
+class ScalerService {
+ public:
+  // All references outlive the service. Wakes `wake_sampler` when a costly reading that the newest
+  // snapshot lacks is asked for; it must not block.
+  ScalerService(const ScalerServiceOptions& options, const Clock& clock, SnapshotStore& store,
+                Leases& leases, const ProfileStore& profiles, RequestMetrics& metrics,
+                std::function<void()> wake_sampler);
+  ~ScalerService();  // after StopStreams(), and after the gRPC server has gone
+
+  // ExternalScaler and Explainer, to register with a server; owned here.
+  std::vector<grpc::Service*> Services();
+
+  // Ends every stream with OK, answers what waits, and refuses new streams with UNAVAILABLE.
+  void StopStreams();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,57 @@
+// The recent snapshots of this node: one writer (the sampler), many readers.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "model/node_snapshot.h"
+
+namespace gpuscaler {
+
+// Thread-safe. Readers get an immutable history and hold no lock while they use it.
+//
+//   const auto history = store.Fresh();
+//   if (!history.ok()) return history.status();
+//   Decide(trigger, **history);
+class SnapshotStore {
+ public:
+  using History = std::shared_ptr<const NodeHistory>;
+
+  // Keeps snapshots younger than `horizon`; `clock` outlives the store.
+  SnapshotStore(const Clock& clock, absl::Duration stale_after, absl::Duration horizon);
+
+  void Put(NodeSnapshot snapshot);
+
+  // Why there is no newer snapshot; what Fresh() says once the last one is stale.
+  void PutError(const absl::Status& error);
+
+  // UNAVAILABLE before the first Put and once the newest snapshot is older than stale_after: the
+  // HPA then holds, where a made-up 0 would scale a busy workload in.
+  absl::StatusOr<History> Fresh() const;
+
+  // Of any age; null before the first Put.
+  History Newest() const;
+
+  // Blocks until a snapshot newer than `generation` (0: any) is there, `timeout` of real time has
+  // passed or Close() was called; the newest history then, null before the first Put.
+  History WaitForNewer(int64_t generation, absl::Duration timeout) const;
+
+  // Lets every waiter go, now and from now on.
+  void Close();
+
+ private:
+  bool HasNewer(int64_t generation) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Clock& clock_;
+  const absl::Duration stale_after_;
+  const absl::Duration horizon_;
+  mutable Mutex mutex_;
+  mutable CondVar changed_;
+  History history_ ABSL_GUARDED_BY(mutex_);
+  absl::Status last_error_ ABSL_GUARDED_BY(mutex_);
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace gpuscaler

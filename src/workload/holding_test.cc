@@ -1,0 +1,90 @@
+#include "workload/holding.h"
+
+#include "base/fake_clock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr int64_t kGiB = int64_t{1} << 30;
+
+GpuSample Gpu(std::vector<GpuProcess> processes) {
+  GpuSample gpu;
+  gpu.uuid = "GPU-0";
+  gpu.utilization_percent = 0;
+  gpu.memory_used_bytes = 0;
+  gpu.memory_total_bytes = 80 * kGiB;
+  gpu.processes = std::move(processes);
+  return gpu;
+}
+
+GpuSample UnreadableGpu() {
+  GpuSample gpu;
+  gpu.uuid = "GPU-0";
+  return gpu;
+}
+
+TEST(InUse, IsAProcessOrUtilisationOrMoreThanThreePercentOfMemory) {
+  EXPECT_EQ(InUse(Gpu({})), false);
+  EXPECT_EQ(InUse(Gpu({{.pid = 1}})), true);
+  GpuSample busy = Gpu({});
+  busy.utilization_percent = 0.5;
+  EXPECT_EQ(InUse(busy), true);
+  GpuSample full = Gpu({});
+  full.memory_used_bytes = 3 * 80 * kGiB / 100;
+  EXPECT_EQ(InUse(full), false);
+  full.memory_used_bytes = 4 * kGiB;
+  EXPECT_EQ(InUse(full), true);
+  EXPECT_EQ(InUse(UnreadableGpu()), std::nullopt);
+}
+
+class HoldingTrackerTest : public testing::Test {
+ protected:
+  GpuSample Next(GpuSample gpu) {
+    clock_.Advance(absl::Seconds(1));
+    NodeSnapshot snapshot;
+    snapshot.taken_at = clock_.Now();
+    snapshot.gpus = {std::move(gpu)};
+    tracker_.Annotate(snapshot);
+    return snapshot.gpus[0];
+  }
+
+  FakeClock clock_;
+  HoldingTracker tracker_;
+};
+
+TEST_F(HoldingTrackerTest, HolderThatWasThereAtStartHasHeldForEver) {
+  EXPECT_EQ(Next(Gpu({{.pid = 1}})).held_since, absl::InfinitePast());
+}
+
+TEST_F(HoldingTrackerTest, HolderThatComesLaterHoldsSinceThen) {
+  Next(Gpu({}));
+  const absl::Time since = Next(Gpu({{.pid = 1}})).held_since;
+  EXPECT_EQ(since, clock_.Now());
+  EXPECT_EQ(Next(Gpu({{.pid = 1}, {.pid = 2}})).held_since, since);
+  EXPECT_EQ(Next(Gpu({{.pid = 2}})).held_since, since);
+}
+
+TEST_F(HoldingTrackerTest, NoneOfTheOldProcessesIsANewHolder) {
+  Next(Gpu({{.pid = 1}}));
+  const absl::Time since = Next(Gpu({{.pid = 7}})).held_since;
+  EXPECT_EQ(since, clock_.Now());
+}
+
+TEST_F(HoldingTrackerTest, GapKeepsWhatWasKnown) {
+  Next(Gpu({{.pid = 1}}));
+  EXPECT_TRUE(Next(UnreadableGpu()).in_use);
+  EXPECT_EQ(Next(Gpu({{.pid = 1}})).held_since, absl::InfinitePast());
+}
+
+TEST_F(HoldingTrackerTest, HolderBehindAGapAtStartIsNotNew) {
+  Next(UnreadableGpu());
+  EXPECT_EQ(Next(Gpu({{.pid = 1}})).held_since, absl::InfinitePast());
+}
+
+TEST_F(HoldingTrackerTest, GpuNeverSeenInUseIsNotInUseWhileItCannotBeRead) {
+  EXPECT_FALSE(Next(UnreadableGpu()).in_use);
+}
+
+}  // namespace
+}  // namespace gpuscaler
