@@ -1,0 +1,42 @@
+// What the program was told: defaults < file < environment < flags, resolved (options.h).
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "base/log.h"
+#include "serve/tls_files.h"
+
+namespace gpuscaler {
+
+constexpr int kAnyPort = -1;  // whichever is free; the log says which
+
+struct Config {
+  int port = 6000;                       // gRPC; 0 is any free one too
+  std::string bind_address = "0.0.0.0";  // of all three ports; "::" is IPv4 and IPv6
+  int metrics_port = 9090;               // 0: off
+  int probe_port = 8081;                 // 0: off
+  std::string gpu_source = "auto";
+  std::string node_name;  // empty: $NODE_NAME, else the host's name
+
+  absl::Duration poll_interval = absl::Seconds(2);  // real time, whatever the clock's speed
+  std::optional<absl::Duration> stale_after;        // see StaleAfter()
+  absl::Duration hang_after = absl::Seconds(30);
+
+  TlsFiles tls;          // of the gRPC port
+  TlsFiles metrics_tls;  // of the metrics port
+  std::string profiles;  // a YAML file; empty: the built-in ones alone
+  int max_streams_per_peer = 20'000;
+
+  LogLevel log_level = LogLevel::kInfo;
+  LogFormat log_format = LogFormat::kText;
+
+  // Three intervals, at least 5 s: one missed reading is no outage.
+  absl::Duration StaleAfter() const {
+    return stale_after.value_or(std::max(3 * poll_interval, absl::Seconds(5)));
+  }
+};
+
+}  // namespace gpuscaler
