@@ -1,0 +1,68 @@
+#include "gpu/file_source.h"
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "gpu/gpu_file.h"
+
+namespace gpuscaler {
+namespace {
+
+absl::StatusOr<std::string> Contents(const std::string& path) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                             &std::fclose);
+  std::string text;
+  std::array<char, 16384> block;
+  while (file != nullptr) {
+    text.append(block.data(), std::fread(block.data(), 1, block.size(), file.get()));
+    if (std::feof(file.get()) != 0) return text;
+    if (std::ferror(file.get()) != 0) break;
+  }
+  return absl::UnavailableError(absl::StrCat(path, ": ", std::strerror(errno)));
+}
+
+absl::StatusOr<NodeSnapshot> Parsed(const std::string& path, absl::string_view text) {
+  auto snapshot = ParseGpuFile(text);
+  if (snapshot.ok()) return snapshot;
+  return absl::UnavailableError(absl::StrCat(path, ":", snapshot.status().message()));
+}
+
+// Costs nothing in a file, but behaves as hardware does.
+void LeaveOutPcie(GpuSample& gpu) {
+  const GpuGap* gap = FindGap(gpu, GpuField::kPcie);
+  if (gap == nullptr && !gpu.pcie_tx_kbps && !gpu.pcie_rx_kbps) return;
+  gpu.pcie_tx_kbps.reset();
+  gpu.pcie_rx_kbps.reset();
+  if (gap != nullptr) gpu.gaps.erase(gpu.gaps.begin() + (gap - gpu.gaps.data()));
+  gpu.gaps.push_back({GpuField::kPcie, GpuGap::Reason::kNotWanted, ""});
+}
+
+}  // namespace
+
+FileSource::FileSource(std::string path, std::string node, const Clock& clock)
+    : path_(std::move(path)),
+      node_(std::move(node)),
+      clock_(clock),
+      parsed_(Parsed(path_, text_)) {}
+
+absl::StatusOr<NodeSnapshot> FileSource::Read(const CostlyReadings& wanted) {
+  ASSIGN_OR_RETURN(std::string text, Contents(path_));
+  if (text != text_) {
+    text_ = std::move(text);
+    parsed_ = Parsed(path_, text_);
+  }
+  ASSIGN_OR_RETURN(NodeSnapshot snapshot, parsed_);
+  snapshot.taken_at = clock_.Now();
+  snapshot.node = node_;
+  snapshot.source = absl::StrCat("file:", path_);
+  if (!wanted.pcie) {
+    for (GpuSample& gpu : snapshot.gpus) LeaveOutPcie(gpu);
+  }
+  return snapshot;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,101 @@
+#include "gpu/file_source.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/fake_clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr CostlyReadings kNothing;
+
+class FileSourceTest : public testing::Test {
+ protected:
+  FileSourceTest() {
+    std::filesystem::remove_all(path_);
+    std::filesystem::remove_all(path_ + ".new");
+  }
+  ~FileSourceTest() override { std::filesystem::remove_all(path_); }
+
+  void Write(const std::string& text) { std::ofstream(path_, std::ios::trunc) << text; }
+  std::optional<double> Utilization() {
+    const auto snapshot = source_.Read(kNothing);
+    EXPECT_TRUE(snapshot.ok()) << snapshot.status();
+    return snapshot.ok() ? snapshot->gpus.at(0).utilization_percent : std::nullopt;
+  }
+
+  const std::string path_ =
+      testing::TempDir() + testing::UnitTest::GetInstance()->current_test_info()->name() + ".json";
+  FakeClock clock_;
+  FileSource source_{path_, "gpu-7", clock_};
+};
+
+TEST_F(FileSourceTest, UnchangedFileGivesANewSnapshotAtEveryReading) {
+  Write(R"({"driver_version": "550", "gpus": [{"utilization_percent": 7}]})");
+  ASSERT_TRUE(source_.Read(kNothing).ok());
+  clock_.Advance(absl::Seconds(2));
+  const auto second = source_.Read(kNothing);
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(second->taken_at, clock_.Now());
+  EXPECT_EQ(second->node, "gpu-7");
+  EXPECT_EQ(second->source, "file:" + path_);
+  EXPECT_EQ(second->driver_version, "550");
+}
+
+TEST_F(FileSourceTest, ChangesInPlaceAndByRenameAreSeen) {
+  Write(R"({"gpus": [{"utilization_percent": 1}]})");
+  EXPECT_EQ(Utilization(), 1);
+  Write(R"({"gpus": [{"utilization_percent": 2}]})");
+  EXPECT_EQ(Utilization(), 2);
+  std::ofstream(path_ + ".new") << R"({"gpus": [{"utilization_percent": 3}]})";
+  std::filesystem::rename(path_ + ".new", path_);
+  EXPECT_EQ(Utilization(), 3);
+}
+
+TEST_F(FileSourceTest, BrokenFileIsUnavailableUntilItIsPutRight) {
+  Write("{\"gpus\": [{\n  \"utilization_percent\": 1,\n  \"power_wats\": 2}]}");
+  const absl::Status status = source_.Read(kNothing).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(status.message(),
+            path_ + ":3: gpus[0].power_wats: unknown key; did you mean \"power_watts\"?");
+  Write("{\"gpus\": [}");
+  EXPECT_THAT(std::string(source_.Read(kNothing).status().message()),
+              testing::StartsWith(path_ + ":1:11: syntax error"));
+  Write(R"({"gpus": [{"utilization_percent": 4}]})");
+  EXPECT_EQ(Utilization(), 4);
+}
+
+TEST_F(FileSourceTest, MissingEmptyAndUnreadableFilesAreUnavailable) {
+  EXPECT_EQ(source_.Read(kNothing).status(),
+            absl::UnavailableError(path_ + ": No such file or directory"));
+  Write("");
+  EXPECT_EQ(source_.Read(kNothing).status().code(), absl::StatusCode::kUnavailable);
+  std::filesystem::remove(path_);
+  std::filesystem::create_directory(path_);
+  EXPECT_EQ(source_.Read(kNothing).status(), absl::UnavailableError(path_ + ": Is a directory"));
+}
+
+TEST_F(FileSourceTest, PcieIsReadOnlyWhenWantedAndOnlyWhereTheDeviceHasIt) {
+  Write(R"({"gpus": [{"pcie_tx_kbps": 5, "pcie_rx_kbps": 6}, {}, {"pcie_tx_kbps": null}]})");
+  const auto unasked = source_.Read(kNothing);
+  ASSERT_TRUE(unasked.ok()) << unasked.status();
+  EXPECT_EQ(unasked->gpus[0].pcie_tx_kbps, std::nullopt);
+  for (int i : {0, 2}) {
+    ASSERT_NE(FindGap(unasked->gpus[i], GpuField::kPcie), nullptr);
+    EXPECT_EQ(FindGap(unasked->gpus[i], GpuField::kPcie)->reason, GpuGap::Reason::kNotWanted);
+    EXPECT_EQ(unasked->gpus[i].gaps.size(), 1);
+  }
+  EXPECT_EQ(FindGap(unasked->gpus[1], GpuField::kPcie), nullptr);
+
+  const auto asked = source_.Read({.pcie = true});
+  ASSERT_TRUE(asked.ok()) << asked.status();
+  EXPECT_EQ(asked->gpus[0].pcie_tx_kbps, 5);
+  EXPECT_EQ(asked->gpus[0].pcie_rx_kbps, 6);
+  EXPECT_EQ(FindGap(asked->gpus[2], GpuField::kPcie)->reason, GpuGap::Reason::kFailed);
+}
+
+}  // namespace
+}  // namespace gpuscaler

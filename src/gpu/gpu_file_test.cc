@@ -1,0 +1,131 @@
+#include "gpu/gpu_file.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+TEST(GpuFile, ReadsEveryKey) {
+  const auto node = ParseGpuFile(R"({"driver_version": "550.54", "gpus": [{
+    "index": 3, "uuid": "GPU-a", "name": "H200", "utilization_percent": 98.9,
+    "memory_utilization_percent": 40, "memory_used_bytes": 70000000000,
+    "memory_total_bytes": 150000000000, "temperature_celsius": 61, "power_watts": 512.5,
+    "power_limit_watts": 700, "pcie_tx_kbps": 11, "pcie_rx_kbps": 12, "nvlink_tx_mbps": 13,
+    "nvlink_rx_mbps": 14, "processes": [{"pid": 42, "memory_bytes": 1024}, {"pid": 43}],
+    "ecc_uncorrected_errors": 2, "throttle_reasons": 4}]})");
+  ASSERT_TRUE(node.ok()) << node.status();
+  EXPECT_EQ(node->driver_version, "550.54");
+  ASSERT_EQ(node->gpus.size(), 1);
+  const GpuSample& gpu = node->gpus[0];
+  EXPECT_EQ(gpu.index, 3);
+  EXPECT_EQ(gpu.uuid, "GPU-a");
+  EXPECT_EQ(gpu.name, "H200");
+  EXPECT_EQ(gpu.utilization_percent, 98.9);
+  EXPECT_EQ(gpu.memory_utilization_percent, 40);
+  EXPECT_EQ(gpu.memory_used_bytes, 70'000'000'000);
+  EXPECT_EQ(gpu.memory_total_bytes, 150'000'000'000);
+  EXPECT_EQ(gpu.temperature_celsius, 61);
+  EXPECT_EQ(gpu.power_watts, 512.5);
+  EXPECT_EQ(gpu.power_limit_watts, 700);
+  EXPECT_EQ(gpu.pcie_tx_kbps, 11);
+  EXPECT_EQ(gpu.pcie_rx_kbps, 12);
+  EXPECT_EQ(gpu.nvlink_tx_mbps, 13);
+  EXPECT_EQ(gpu.nvlink_rx_mbps, 14);
+  EXPECT_EQ(gpu.ecc_uncorrected_errors, 2);
+  EXPECT_EQ(gpu.throttle_reasons, 4);
+  ASSERT_EQ(gpu.processes->size(), 2);
+  EXPECT_EQ(gpu.processes->at(0).pid, 42);
+  EXPECT_EQ(gpu.processes->at(0).memory_bytes, 1024);
+  EXPECT_EQ(gpu.processes->at(1).memory_bytes, std::nullopt);
+  EXPECT_TRUE(gpu.gaps.empty());
+}
+
+TEST(GpuFile, MissingKeyIsAReadingTheDeviceLacksAndNullOneThatFailed) {
+  const auto node = ParseGpuFile(R"({"gpus": [{"power_watts": null, "memory_used_bytes": null,
+                                               "memory_total_bytes": null}]})");
+  ASSERT_TRUE(node.ok()) << node.status();
+  const GpuSample& gpu = node->gpus[0];
+  EXPECT_EQ(gpu.power_watts, std::nullopt);
+  ASSERT_NE(FindGap(gpu, GpuField::kPower), nullptr);
+  EXPECT_EQ(FindGap(gpu, GpuField::kPower)->reason, GpuGap::Reason::kFailed);
+  EXPECT_NE(FindGap(gpu, GpuField::kMemory), nullptr);
+  EXPECT_EQ(gpu.gaps.size(), 2);
+  EXPECT_EQ(gpu.utilization_percent, std::nullopt);
+  EXPECT_EQ(FindGap(gpu, GpuField::kUtilization), nullptr);
+}
+
+TEST(GpuFile, IndexAndUuidDefaultToThePosition) {
+  const auto node = ParseGpuFile(R"({"gpus": [{}, {}]})");
+  ASSERT_TRUE(node.ok()) << node.status();
+  EXPECT_EQ(node->gpus[1].index, 1);
+  EXPECT_EQ(node->gpus[1].uuid, "GPU-sim-1");
+}
+
+TEST(GpuFile, NoGpusIsANodeWithoutGpus) {
+  const auto node = ParseGpuFile(R"({"gpus": []})");
+  ASSERT_TRUE(node.ok()) << node.status();
+  EXPECT_TRUE(node->gpus.empty());
+}
+
+TEST(GpuFile, MigInstancesFollowTheirParentInIndexOrder) {
+  const auto node = ParseGpuFile(R"({"gpus": [
+    {"index": 1, "uuid": "GPU-b"},
+    {"index": 0, "uuid": "GPU-a", "mig": [{"uuid": "MIG-x", "memory_total_bytes": 10}, {}]}]})");
+  ASSERT_TRUE(node.ok()) << node.status();
+  std::vector<std::string> uuids;
+  for (const GpuSample& gpu : node->gpus) uuids.push_back(gpu.uuid);
+  EXPECT_THAT(uuids, testing::ElementsAre("GPU-a", "MIG-x", "MIG-sim-0-1", "GPU-b"));
+  EXPECT_EQ(node->gpus[1].parent_uuid, "GPU-a");
+  EXPECT_EQ(node->gpus[1].index, 0);
+  EXPECT_EQ(node->gpus[1].memory_total_bytes, 10);
+  EXPECT_FALSE(IsMig(node->gpus[0]));
+}
+
+TEST(GpuFile, EveryFaultNamesItsLineItsPathAndWhatIsAllowed) {
+  const struct {
+    const char* text;
+    const char* want;
+  } kRows[] = {
+      {"", "1:1: syntax error"},
+      {"{\n \"gpus\": [,]}", "2:11: syntax error"},
+      {"[]", "1: [] is not an object"},
+      {"{\n}", "1: the key \"gpus\" is missing"},
+      {"{\"gpus\": 1}", "1: gpus: 1 is not an array"},
+      {"{\"gpus\": [\n1]}", "2: gpus[0]: 1 is not an object"},
+      {"{\"gpus\": [],\n\"gpu\": []}", "2: gpu: unknown key; did you mean \"gpus\"?"},
+      {"{\"gpus\": [{\n\"power_wats\": 1}]}",
+       "2: gpus[0].power_wats: unknown key; did you mean \"power_watts\"?"},
+      {"{\"gpus\": [{}, {\n\"utilization_percent\":\n 101}]}",
+       "2: gpus[1].utilization_percent: 101 is not a number from 0 to 100"},
+      {"{\"gpus\": [{\"power_watts\": \"9\"}]}",
+       "1: gpus[0].power_watts: \"9\" is not a number from 0 up"},
+      {"{\"gpus\": [{\"memory_used_bytes\": 1.5}]}",
+       "1: gpus[0].memory_used_bytes: 1.5 is not a whole number from 0 up"},
+      {"{\"gpus\": [{\"memory_used_bytes\": 18446744073709551615}]}",
+       "1: gpus[0].memory_used_bytes: 18446744073709551615 is not a whole number from 0 up"},
+      {"{\"gpus\": [{\"memory_used_bytes\": 2, \"memory_total_bytes\": 1}]}",
+       "1: gpus[0].memory_used_bytes: 2 is more than memory_total_bytes, 1"},
+      {"{\"gpus\": [{\"throttle_reasons\": -1}]}",
+       "1: gpus[0].throttle_reasons: -1 is not a bit set, a whole number from 0 up"},
+      {"{\"gpus\": [{\"processes\": [{}]}]}",
+       "1: gpus[0].processes[0]: the key \"pid\" is missing"},
+      {"{\"gpus\": [{\"processes\": [{\"pid\": 0}]}]}",
+       "1: gpus[0].processes[0].pid: 0 is not a whole number from 1 up"},
+      {"{\"gpus\": [{\"index\": 1}, {}]}", "1: gpus[1]: index 1 is another GPU's already"},
+      {"{\"gpus\": [{\"uuid\": \"a\"}, {\"uuid\": \"a\"}]}",
+       "1: gpus[1]: uuid \"a\" is another GPU's already"},
+      {"{\"gpus\": [{\"uuid\": null}]}", "1: gpus[0].uuid: null is not a string"},
+      {"{\"gpus\": [{\"index\": 4294967296}]}", "1: gpus[0].index: 4294967296 is too large"},
+      {"{\"gpus\": [{\"mig\": [{\n\"index\": 1}]}]}",
+       "2: gpus[0].mig[0].index: a MIG instance has none of its own"},
+  };
+  for (const auto& row : kRows) {
+    const absl::Status status = ParseGpuFile(row.text).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << row.text;
+    EXPECT_THAT(std::string(status.message()), testing::StartsWith(row.want)) << row.text;
+  }
+}
+
+}  // namespace
+}  // namespace gpuscaler

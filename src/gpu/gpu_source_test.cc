@@ -1,0 +1,39 @@
+#include "gpu/gpu_source.h"
+
+#include "base/fake_clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+TEST(OpenGpuSource, SourcesThatCannotReadOpenAndTellAtTheReading) {
+  const FakeClock clock;
+  const struct {
+    const char* spec;
+    const char* want;
+  } kRows[] = {
+      {"none", "--gpu-source none"},
+      {"file:/no/such/file", "/no/such/file: No such file"},
+  };
+  for (const auto& row : kRows) {
+    const auto source = OpenGpuSource(row.spec, "gpu-7", clock);
+    ASSERT_TRUE(source.ok()) << row.spec << ": " << source.status();
+    const absl::Status status = (*source)->Read({}).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << row.spec;
+    EXPECT_THAT(std::string(status.message()), testing::HasSubstr(row.want)) << row.spec;
+  }
+}
+
+TEST(OpenGpuSource, UnknownSourceNamesTheKnownOnes) {
+  const FakeClock clock;
+  for (const char* spec : {"", "nvlm", "file:", "file"}) {
+    const absl::Status status = OpenGpuSource(spec, "gpu-7", clock).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << spec;
+    EXPECT_THAT(std::string(status.message()), testing::HasSubstr("auto, nvml, file:PATH or none"))
+        << spec;
+  }
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,16 @@
+// A node without a way to read GPUs: every reading says so.
+#pragma once
+
+#include "absl/status/status.h"
+#include "gpu/gpu_source.h"
+
+namespace gpuscaler {
+
+class NoSource : public GpuSource {
+ public:
+  absl::StatusOr<NodeSnapshot> Read(const CostlyReadings&) override {
+    return absl::UnavailableError("no GPU is read: --gpu-source none");
+  }
+};
+
+}  // namespace gpuscaler
