@@ -6,7 +6,7 @@
 
 namespace gpuscaler {
 
-PeriodicThread::PeriodicThread(std::string name, absl::Duration interval,
+PeriodicThread::PeriodicThread(const std::string& name, absl::Duration interval,
                                std::function<void()> tick)
     : interval_(interval), tick_(std::move(tick)), thread_([this] { Run(); }) {
   pthread_setname_np(thread_.native_handle(), name.substr(0, 15).c_str());

@@ -16,7 +16,7 @@ namespace gpuscaler {
 class PeriodicThread {
  public:
   // `name` is what `top -H` shows: 15 characters at most.
-  PeriodicThread(std::string name, absl::Duration interval, std::function<void()> tick);
+  PeriodicThread(const std::string& name, absl::Duration interval, std::function<void()> tick);
   ~PeriodicThread();  // stops; waits for a running tick, however long it takes
   PeriodicThread(const PeriodicThread&) = delete;
   PeriodicThread& operator=(const PeriodicThread&) = delete;
