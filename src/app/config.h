@@ -1,4 +1,4 @@
-// What the program was told: defaults < file < environment < flags, resolved (options.h).
+// What the program was told: defaults < file < environment < flags, resolved (settings.h).
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ constexpr int kAnyPort = -1;  // whichever is free; the log says which
 
 struct Config {
   int port = 6000;                       // gRPC; 0 is any free one too
-  std::string bind_address = "0.0.0.0";  // of all three ports; "::" is IPv4 and IPv6
+  std::string bind_address = "0.0.0.0";  // of all three ports; "::" is IPv6, and IPv4 where it can
   int metrics_port = 9090;               // 0: off
   int probe_port = 8081;                 // 0: off
   std::string gpu_source = "auto";
@@ -25,8 +25,13 @@ struct Config {
   std::optional<absl::Duration> stale_after;        // see StaleAfter()
   absl::Duration hang_after = absl::Seconds(30);
 
-  TlsFiles tls;          // of the gRPC port
-  TlsFiles metrics_tls;  // of the metrics port
+  std::string tls_cert;  // of the gRPC port; empty: plain text
+  std::string tls_key;
+  std::string tls_client_ca;
+  std::string metrics_tls_cert;  // of the metrics port
+  std::string metrics_tls_key;
+  std::string metrics_client_ca;
+
   std::string profiles;  // a YAML file; empty: the built-in ones alone
   int max_streams_per_peer = 20'000;
 
@@ -36,6 +41,10 @@ struct Config {
   // Three intervals, at least 5 s: one missed reading is no outage.
   absl::Duration StaleAfter() const {
     return stale_after.value_or(std::max(3 * poll_interval, absl::Seconds(5)));
+  }
+  TlsFiles Tls() const { return {.cert = tls_cert, .key = tls_key, .client_ca = tls_client_ca}; }
+  TlsFiles MetricsTls() const {
+    return {.cert = metrics_tls_cert, .key = metrics_tls_key, .client_ca = metrics_client_ca};
   }
 };
 

@@ -1,0 +1,57 @@
+#include "app/command.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/nearest.h"
+
+namespace gpuscaler {
+
+Flag TextFlag(std::string name, std::string value, std::string help, std::string* variable) {
+  return {.name = std::move(name),
+          .value = std::move(value),
+          .help = std::move(help),
+          .default_text = *variable,
+          .set = [variable](const std::string& text) {
+            *variable = text;
+            return absl::OkStatus();
+          }};
+}
+
+Flag SwitchFlag(std::string name, std::string help, bool* variable) {
+  return {
+      .name = std::move(name), .help = std::move(help), .set = [variable](const std::string& text) {
+        *variable = text == "true";
+        return absl::OkStatus();
+      }};
+}
+
+Flag WordFlag(std::string name, std::string value, std::string help, std::vector<std::string> words,
+              std::string* variable) {
+  Flag flag = TextFlag(std::move(name), std::move(value), std::move(help), variable);
+  flag.words = words;
+  flag.set = [words = std::move(words), variable](const std::string& text) {
+    *variable = text;
+    if (std::ranges::find(words, text) != words.end()) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("use ", absl::StrJoin(words, ", "),
+                                                   DidYouMean(text, {words.begin(), words.end()})));
+  };
+  return flag;
+}
+
+Flag IntFlag(std::string name, std::string help, int least, int* variable) {
+  return {
+      .name = std::move(name),
+      .value = "NUMBER",
+      .help = std::move(help),
+      .default_text = absl::StrCat(*variable),
+      .set = [least, variable](const std::string& text) {
+        if (absl::SimpleAtoi(text, variable) && *variable >= least) return absl::OkStatus();
+        return absl::InvalidArgumentError(absl::StrCat("use a whole number of at least ", least));
+      }};
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,40 @@
+// A subcommand as data: what help, man page, completion and the parser are all made from.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace gpuscaler {
+
+struct Flag {
+  std::string name;   // without its dashes
+  std::string value;  // what help shows for the value; empty: a switch
+  std::string help;
+  std::string default_text;        // "" where there is none
+  std::vector<std::string> words;  // the only values allowed; empty: any
+  // INVALID_ARGUMENT says what is allowed; a switch gets "true". Called once, with the last value
+  // given.
+  std::function<absl::Status(const std::string& value)> set;
+};
+
+struct Command {
+  std::string name;
+  std::string help;
+  std::string arguments;  // "ADDRESS [KEY=VALUE...]"; empty: takes none
+  std::vector<Flag> flags;
+  // After the flags were set; the process's exit code. Says itself what went wrong.
+  std::function<int(const std::vector<std::string>& arguments)> run;
+  bool hidden = false;  // of use to who builds the program only
+};
+
+// Flags that set a variable; it outlives the command.
+Flag TextFlag(std::string name, std::string value, std::string help, std::string* variable);
+Flag SwitchFlag(std::string name, std::string help, bool* variable);
+Flag WordFlag(std::string name, std::string value, std::string help, std::vector<std::string> words,
+              std::string* variable);
+Flag IntFlag(std::string name, std::string help, int least, int* variable);
+
+}  // namespace gpuscaler

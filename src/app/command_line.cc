@@ -1,0 +1,125 @@
+#include "app/command_line.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "base/nearest.h"
+#include "base/status_macros.h"
+
+namespace gpuscaler {
+namespace {
+
+absl::StatusOr<const Command*> FindCommand(const std::vector<Command>& commands,
+                                           const std::string& name) {
+  const auto found = std::ranges::find(commands, name, &Command::name);
+  if (found != commands.end()) return &*found;
+  std::vector<absl::string_view> names;
+  for (const Command& command : commands) {
+    if (!command.hidden) names.emplace_back(command.name);
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "unknown command \"", name, "\": use ", absl::StrJoin(names, ", "), DidYouMean(name, names)));
+}
+
+CLI::Option* Add(CLI::App& app, const Flag& flag) {
+  const std::string name = absl::StrCat("--", flag.name);
+  CLI::Option* option = nullptr;
+  if (flag.value.empty()) {
+    option = app.add_flag(name, flag.help);
+  } else {
+    option = app.add_option(name, flag.help)->type_name(flag.value);
+    if (!flag.default_text.empty()) option->default_str(flag.default_text);
+  }
+  return option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+absl::Status UnknownFlag(const Command& command, const std::string& given) {
+  std::vector<std::string> names{"--help"};
+  for (const Flag& flag : command.flags) names.push_back(absl::StrCat("--", flag.name));
+  const std::string name = given.substr(0, given.find('='));
+  return absl::InvalidArgumentError(absl::StrCat(command.name, " has no flag ", name,
+                                                 DidYouMean(name, {names.begin(), names.end()}),
+                                                 "; see --help"));
+}
+
+absl::Status CheckRest(const Command& command, const std::vector<std::string>& rest) {
+  for (const std::string& word : rest) {
+    if (absl::StartsWith(word, "-") && word != "-") return UnknownFlag(command, word);
+  }
+  if (command.arguments.empty() && !rest.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(command.name, " takes no argument \"", rest.front(), "\"; see --help"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetFlags(const Command& command, const std::vector<CLI::Option*>& options) {
+  for (size_t i = 0; i < options.size(); ++i) {
+    if (options[i]->count() == 0) continue;
+    const std::string& value = options[i]->results().back();
+    const absl::Status set = command.flags[i].set(value);
+    if (set.ok()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("flag --", command.flags[i].name, "=", value, ": ", set.message()));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CommandLine> Parse(const Command& command, std::vector<std::string> args) {
+  CLI::App app(command.help, absl::StrCat("keda-gpu-scaler ", command.name));
+  app.set_help_flag("-h,--help", "Print this and exit.");
+  app.get_formatter()->column_width(38);
+  app.allow_extras();
+  std::vector<CLI::Option*> options;
+  for (const Flag& flag : command.flags) options.push_back(Add(app, flag));
+  std::vector<std::string> arguments;
+  if (!command.arguments.empty()) {
+    app.add_option("arguments", arguments)->type_name("")->option_text(command.arguments);
+  }
+  std::ranges::reverse(args);  // as CLI11 wants them
+  try {
+    app.parse(args);
+  } catch (const CLI::CallForHelp&) {
+    return CommandLine{.command = &command, .help = app.help()};
+  } catch (const CLI::ParseError& error) {
+    return absl::InvalidArgumentError(absl::StrCat(command.name, ": ", error.what()));
+  }
+  RETURN_IF_ERROR(CheckRest(command, app.remaining()));
+  RETURN_IF_ERROR(SetFlags(command, options));
+  return CommandLine{.command = &command, .arguments = std::move(arguments)};
+}
+
+}  // namespace
+
+absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<Command>& commands,
+                                             const std::vector<std::string>& args) {
+  if (args.empty() || (absl::StartsWith(args.front(), "-") && args.front() != "-")) {
+    return Parse(commands.front(), args);
+  }
+  ASSIGN_OR_RETURN(const Command* const command, FindCommand(commands, args.front()));
+  return Parse(*command, {args.begin() + 1, args.end()});
+}
+
+std::string Overview(const std::vector<Command>& commands) {
+  std::string text =
+      "keda-gpu-scaler: scales Kubernetes workloads on what their GPUs do, as a KEDA external "
+      "scaler.\n\n"
+      "Usage: keda-gpu-scaler [COMMAND] [FLAGS]\n\nCommands:\n";
+  for (const Command& command : commands) {
+    if (command.hidden) continue;
+    absl::StrAppend(&text, "  ", command.name, std::string(14 - command.name.size(), ' '),
+                    command.help, "\n");
+  }
+  absl::StrAppend(&text, "\nWithout a command: ", commands.front().name,
+                  ". keda-gpu-scaler COMMAND --help lists a command's flags.\n"
+                  "keda-gpu-scaler --version prints the version.\n");
+  return text;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,91 @@
+#include "app/command_line.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class CommandLineTest : public testing::Test {
+ protected:
+  absl::StatusOr<CommandLine> Parse(const std::vector<std::string>& args) {
+    return ParseCommandLine(commands_, args);
+  }
+  std::string Error(const std::vector<std::string>& args) {
+    return std::string(Parse(args).status().message());
+  }
+
+  std::string port_ = "6000";
+  std::string format_ = "text";
+  bool quiet_ = false;
+  int device_ = -1;
+  const std::vector<Command> commands_ = {
+      {.name = "serve", .help = "Serves.", .flags = {TextFlag("port", "PORT", "Port.", &port_)}},
+      {.name = "query",
+       .help = "Asks.",
+       .arguments = "ADDRESS [KEY=VALUE...]",
+       .flags = {WordFlag("format", "FORMAT", "Format.", {"text", "json"}, &format_),
+                 SwitchFlag("quiet", "Say less.", &quiet_),
+                 IntFlag("device", "One GPU.", -1, &device_)}},
+      {.name = "secret", .help = "Hidden.", .hidden = true},
+  };
+};
+
+TEST_F(CommandLineTest, FirstCommandIsTheDefault) {
+  const auto line = Parse({"--port", "7000"});
+  ASSERT_TRUE(line.ok()) << line.status();
+  EXPECT_EQ(line->command->name, "serve");
+  EXPECT_EQ(port_, "7000");
+  EXPECT_EQ(Parse({})->command->name, "serve");
+}
+
+TEST_F(CommandLineTest, LastOfAFlagGivenTwiceCounts) {
+  ASSERT_TRUE(Parse({"serve", "--port=1", "--port", "2"}).ok());
+  EXPECT_EQ(port_, "2");
+}
+
+TEST_F(CommandLineTest, ArgumentsAndFlagsMix) {
+  const auto line = Parse({"query", "host:6000", "--format", "json", "profile=batch", "--quiet"});
+  ASSERT_TRUE(line.ok()) << line.status();
+  EXPECT_THAT(line->arguments, ElementsAre("host:6000", "profile=batch"));
+  EXPECT_EQ(format_, "json");
+  EXPECT_TRUE(quiet_);
+}
+
+TEST_F(CommandLineTest, NegativeNumberIsAValueAndNoFlag) {
+  device_ = 3;
+  ASSERT_TRUE(Parse({"query", "a", "--device", "-1"}).ok());
+  EXPECT_EQ(device_, -1);
+}
+
+TEST_F(CommandLineTest, ErrorsNameTheWordAndTheNearestKnownOne) {
+  EXPECT_THAT(Error({"qurey"}), HasSubstr("unknown command \"qurey\": use serve, query; did you "
+                                          "mean \"query\"?"));
+  EXPECT_THAT(Error({"--prot", "1"}),
+              HasSubstr("serve has no flag --prot; did you mean \"--port\"?"));
+  EXPECT_THAT(Error({"query", "a", "--fromat=json"}), HasSubstr("did you mean \"--format\"?"));
+  EXPECT_THAT(Error({"query", "--format", "jsn"}),
+              HasSubstr("flag --format=jsn: use text, json; did you mean \"json\"?"));
+  EXPECT_THAT(Error({"query", "--device=x"}), HasSubstr("use a whole number of at least -1"));
+  EXPECT_THAT(Error({"serve", "6000"}), HasSubstr("serve takes no argument \"6000\""));
+  EXPECT_THAT(Error({"query", "--format"}), HasSubstr("--format"));
+}
+
+TEST_F(CommandLineTest, HelpNamesEveryFlagAndIsNoError) {
+  const auto line = Parse({"query", "--help"});
+  ASSERT_TRUE(line.ok()) << line.status();
+  for (const char* word : {"--format", "--quiet", "--device", "ADDRESS"}) {
+    EXPECT_THAT(line->help, HasSubstr(word));
+  }
+}
+
+TEST_F(CommandLineTest, OverviewLeavesHiddenCommandsOut) {
+  EXPECT_THAT(Overview(commands_), HasSubstr("query"));
+  EXPECT_THAT(Overview(commands_), testing::Not(HasSubstr("secret")));
+}
+
+}  // namespace
+}  // namespace gpuscaler

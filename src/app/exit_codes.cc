@@ -1,0 +1,26 @@
+#include "app/exit_codes.h"
+
+#include <array>
+
+namespace gpuscaler {
+
+std::span<const ExitCodeInfo> ExitCodes() {
+  static constexpr std::array<ExitCodeInfo, 5> kCodes = {{
+      {kExitOk, "Done; of serve: asked to stop, and stopped in order."},
+      {kExitFindings,
+       "The answer is no: lint found something, query got an error from the scaler, or the demo's "
+       "loop did not scale from 0 and back."},
+      {kExitUsage,
+       "Bad usage or configuration, or a file that cannot be read; the message names flag, "
+       "environment variable or file, the value, and what is allowed."},
+      {kExitCannotServe, "An address cannot be bound: taken, or not of this host."},
+      {kExitUnavailable, "gpus cannot read the GPUs, or query does not reach the scaler."},
+  }};
+  return kCodes;
+}
+
+ExitCode ExitCodeOf(const absl::Status& error, ExitCode otherwise) {
+  return absl::IsInvalidArgument(error) ? kExitUsage : otherwise;
+}
+
+}  // namespace gpuscaler

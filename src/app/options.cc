@@ -1,0 +1,316 @@
+#include "app/options.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "base/duration_text.h"
+#include "base/nearest.h"
+
+namespace gpuscaler {
+namespace {
+
+absl::Status CheckGpuSource(absl::string_view text) {
+  if (text == "auto" || text == "nvml" || text == "none") return absl::OkStatus();
+  if (absl::StartsWith(text, "file:") && text.size() > 5) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("use auto, nvml, file:PATH or none",
+                                                 DidYouMean(text, {"auto", "nvml", "none"})));
+}
+
+absl::Status CheckAddress(absl::string_view text) {
+  std::array<unsigned char, sizeof(in6_addr)> parsed;
+  const std::string address(text);
+  if (inet_pton(AF_INET, address.c_str(), parsed.data()) == 1 ||
+      inet_pton(AF_INET6, address.c_str(), parsed.data()) == 1) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError("use an IPv4 or IPv6 address, without brackets or port");
+}
+
+const std::vector<std::pair<absl::string_view, LogLevel>>& LogLevels() {
+  static const auto* const levels =
+      new std::vector<std::pair<absl::string_view, LogLevel>>{{"debug", LogLevel::kDebug},
+                                                              {"info", LogLevel::kInfo},
+                                                              {"warn", LogLevel::kWarn},
+                                                              {"error", LogLevel::kError}};
+  return *levels;
+}
+
+const std::vector<std::pair<absl::string_view, LogFormat>>& LogFormats() {
+  static const auto* const formats = new std::vector<std::pair<absl::string_view, LogFormat>>{
+      {"text", LogFormat::kText}, {"json", LogFormat::kJson}};
+  return *formats;
+}
+
+template <typename Enum>
+std::vector<absl::string_view> WordsOf(
+    const std::vector<std::pair<absl::string_view, Enum>>& choices) {
+  std::vector<absl::string_view> words;
+  for (const auto& choice : choices) words.push_back(choice.first);
+  return words;
+}
+
+template <typename Enum>
+absl::Status Choose(const std::vector<std::pair<absl::string_view, Enum>>& choices,
+                    absl::string_view text, Enum& chosen) {
+  for (const auto& choice : choices) {
+    if (choice.first != text) continue;
+    chosen = choice.second;
+    return absl::OkStatus();
+  }
+  const std::vector<absl::string_view> words = WordsOf(choices);
+  return absl::InvalidArgumentError(
+      absl::StrCat("use ", absl::StrJoin(words, ", "), DidYouMean(text, words)));
+}
+
+template <typename Enum>
+std::string WordOf(const std::vector<std::pair<absl::string_view, Enum>>& choices, Enum value) {
+  const auto found =
+      std::ranges::find_if(choices, [value](const auto& choice) { return choice.second == value; });
+  return std::string(found->first);
+}
+
+absl::Status SetPort(absl::string_view text, int& port) {
+  int number = 0;
+  if (text == "any") {
+    port = kAnyPort;
+    return absl::OkStatus();
+  }
+  if (!absl::SimpleAtoi(text, &number) || number < 0 || number > 65535) {
+    return absl::InvalidArgumentError("use a port from 0 to 65535, or any");
+  }
+  port = number;
+  return absl::OkStatus();
+}
+
+absl::Status SetNumber(const Option& option, absl::string_view text, int& number) {
+  int parsed = 0;
+  if (absl::SimpleAtoi(text, &parsed) && parsed >= option.least && parsed <= option.most) {
+    number = parsed;
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat("use a whole number from ", option.least, " to ",
+                                                 absl::StrCat(static_cast<int64_t>(option.most))));
+}
+
+absl::Status SetDuration(const Option& option, absl::string_view text, absl::Duration& duration) {
+  const absl::Duration least = absl::Seconds(option.least);
+  const absl::Duration most = absl::Seconds(option.most);
+  const absl::StatusOr<absl::Duration> parsed = ParseDuration(text);
+  if (!parsed.ok() || *parsed < least || *parsed > most) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "use a duration with its unit, from ", DurationText(least), " to ", DurationText(most)));
+  }
+  duration = *parsed;
+  return absl::OkStatus();
+}
+
+absl::Status SetText(const Option& option, absl::string_view text, std::string& member) {
+  if (option.check != nullptr) {
+    if (absl::Status checked = option.check(text); !checked.ok()) return checked;
+  }
+  member = std::string(text);
+  return absl::OkStatus();
+}
+
+// One Set() and one Text() for each kind of member.
+struct Setter {
+  const Option& option;
+  absl::string_view text;
+  Config& config;
+
+  absl::Status operator()(std::string Config::*member) const {
+    return SetText(option, text, config.*member);
+  }
+  absl::Status operator()(PortMember member) const { return SetPort(text, config.*member.port); }
+  absl::Status operator()(int Config::*member) const {
+    return SetNumber(option, text, config.*member);
+  }
+  absl::Status operator()(absl::Duration Config::*member) const {
+    return SetDuration(option, text, config.*member);
+  }
+  absl::Status operator()(std::optional<absl::Duration> Config::*member) const {
+    absl::Duration duration;
+    absl::Status status = SetDuration(option, text, duration);
+    if (status.ok()) config.*member = duration;
+    return status;
+  }
+  absl::Status operator()(LogLevel Config::*member) const {
+    return Choose(LogLevels(), text, config.*member);
+  }
+  absl::Status operator()(LogFormat Config::*member) const {
+    return Choose(LogFormats(), text, config.*member);
+  }
+};
+
+struct Texter {
+  const Config& config;
+
+  std::string operator()(std::string Config::*member) const { return config.*member; }
+  std::string operator()(PortMember member) const {
+    return config.*member.port == kAnyPort ? "any" : absl::StrCat(config.*member.port);
+  }
+  std::string operator()(int Config::*member) const { return absl::StrCat(config.*member); }
+  std::string operator()(absl::Duration Config::*member) const {
+    return DurationText(config.*member);
+  }
+  std::string operator()(std::optional<absl::Duration> Config::*member) const {
+    return config.*member ? DurationText(*(config.*member)) : "";
+  }
+  std::string operator()(LogLevel Config::*member) const {
+    return WordOf(LogLevels(), config.*member);
+  }
+  std::string operator()(LogFormat Config::*member) const {
+    return WordOf(LogFormats(), config.*member);
+  }
+};
+
+constexpr double kHour = 3600;
+
+const std::vector<Option>& Table() {
+  static const auto* const table = new std::vector<Option>{
+      {.name = "port",
+       .member = PortMember{&Config::port},
+       .value = "PORT",
+       .help = "gRPC port that KEDA's scalerAddress names; 0 or any: any free one."},
+      {.name = "bind-address",
+       .member = &Config::bind_address,
+       .value = "ADDRESS",
+       .help = "Address that all ports listen on; :: for IPv6.",
+       .check = CheckAddress},
+      {.name = "metrics-port",
+       .member = PortMember{&Config::metrics_port},
+       .value = "PORT",
+       .help = "Port of the Prometheus page /metrics; 0 turns it off."},
+      {.name = "probe-port",
+       .member = PortMember{&Config::probe_port},
+       .value = "PORT",
+       .help = "Port of /healthz and /readyz; 0 turns it off."},
+      {.name = "gpu-source",
+       .member = &Config::gpu_source,
+       .value = "SOURCE",
+       .help = "Where GPU readings come from: auto, nvml, file:PATH (simulated) or none.",
+       .used_by = kServeUses | kGpusUses,
+       .check = CheckGpuSource},
+      {.name = "node-name",
+       .member = &Config::node_name,
+       .value = "NAME",
+       .help = "Name of this node in readings, metrics and logs.",
+       .used_by = kServeUses | kGpusUses,
+       .default_text = "$NODE_NAME, else the host's name"},
+      {.name = "poll-interval",
+       .member = &Config::poll_interval,
+       .value = "DURATION",
+       .help = "Time between two readings of the GPUs.",
+       .least = 0.05,
+       .most = 300},
+      {.name = "stale-after",
+       .member = &Config::stale_after,
+       .value = "DURATION",
+       .help = "Age at which a snapshot is unknown and RPCs answer UNAVAILABLE.",
+       .least = 0.1,
+       .most = kHour,
+       .default_text = "3 poll intervals, at least 5s"},
+      {.name = "hang-after",
+       .member = &Config::hang_after,
+       .value = "DURATION",
+       .help = "Time without a completed reading after which /healthz fails.",
+       .least = 1,
+       .most = kHour},
+      {.name = "tls-cert",
+       .member = &Config::tls_cert,
+       .value = "FILE",
+       .help = "Certificate chain of the gRPC port, PEM; read again when it changes."},
+      {.name = "tls-key",
+       .member = &Config::tls_key,
+       .value = "FILE",
+       .help = "Private key of --tls-cert, PEM."},
+      {.name = "tls-client-ca",
+       .member = &Config::tls_client_ca,
+       .value = "FILE",
+       .help = "CA that clients of the gRPC port must have a certificate of, PEM."},
+      {.name = "metrics-tls-cert",
+       .member = &Config::metrics_tls_cert,
+       .value = "FILE",
+       .help = "Certificate chain of the metrics port, PEM."},
+      {.name = "metrics-tls-key",
+       .member = &Config::metrics_tls_key,
+       .value = "FILE",
+       .help = "Private key of --metrics-tls-cert, PEM."},
+      {.name = "metrics-client-ca",
+       .member = &Config::metrics_client_ca,
+       .value = "FILE",
+       .help = "CA that clients of the metrics port must have a certificate of, PEM."},
+      {.name = "profiles",
+       .member = &Config::profiles,
+       .value = "FILE",
+       .help = "YAML file with profiles of your own; read again when it changes."},
+      {.name = "max-streams-per-peer",
+       .member = &Config::max_streams_per_peer,
+       .value = "NUMBER",
+       .help = "Streams one client address may hold; more get RESOURCE_EXHAUSTED.",
+       .least = 1,
+       .most = 1'000'000},
+      {.name = "log-level",
+       .member = &Config::log_level,
+       .value = "LEVEL",
+       .help = "Least level that is logged: debug, info, warn or error.",
+       .used_by = kServeUses | kGpusUses},
+      {.name = "log-format",
+       .member = &Config::log_format,
+       .value = "FORMAT",
+       .help = "text (key=value) or json, a line an event on standard error, UTC.",
+       .used_by = kServeUses | kGpusUses},
+  };
+  return *table;
+}
+
+}  // namespace
+
+std::span<const Option> Options() { return Table(); }
+
+const Option* FindOption(absl::string_view name) {
+  const auto found = std::ranges::find(Table(), name, &Option::name);
+  return found == Table().end() ? nullptr : &*found;
+}
+
+std::vector<absl::string_view> OptionNames() {
+  std::vector<absl::string_view> names;
+  for (const Option& option : Table()) names.push_back(option.name);
+  return names;
+}
+
+std::string EnvironmentName(const Option& option) {
+  return absl::StrCat("KEDA_GPU_SCALER_",
+                      absl::StrReplaceAll(absl::AsciiStrToUpper(option.name), {{"-", "_"}}));
+}
+
+absl::Status Set(const Option& option, absl::string_view text, Config& config) {
+  return std::visit(Setter{option, text, config}, option.member);
+}
+
+std::string TextOf(const Option& option, const Config& config) {
+  return std::visit(Texter{config}, option.member);
+}
+
+std::string DefaultText(const Option& option) {
+  if (!option.default_text.empty()) return std::string(option.default_text);
+  return TextOf(option, Config());
+}
+
+std::vector<absl::string_view> Words(const Option& option) {
+  if (std::holds_alternative<LogLevel Config::*>(option.member)) return WordsOf(LogLevels());
+  if (std::holds_alternative<LogFormat Config::*>(option.member)) return WordsOf(LogFormats());
+  return {};
+}
+
+}  // namespace gpuscaler

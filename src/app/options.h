@@ -1,0 +1,61 @@
+// The table of options: one row makes the flag, the environment name, the file key, the help, the
+// reference page and the completion.
+#pragma once
+
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "app/config.h"
+
+namespace gpuscaler {
+
+struct PortMember {
+  int Config::*port;
+};
+
+// Commands that read an option; its other sources (file, environment) are the same for all.
+enum OptionUse : unsigned { kServeUses = 1, kGpusUses = 2, kDemoUses = 4 };
+
+struct Option {
+  using Member = std::variant<std::string Config::*, PortMember, int Config::*,
+                              absl::Duration Config::*, std::optional<absl::Duration> Config::*,
+                              LogLevel Config::*, LogFormat Config::*>;
+
+  absl::string_view name;   // stale-after
+  Member member;            // &Config::stale_after
+  absl::string_view value;  // what help shows for the value: DURATION
+  absl::string_view help;
+  unsigned used_by = kServeUses;
+  // Of numbers and, in seconds, of durations.
+  double least = 0;
+  double most = std::numeric_limits<double>::max();
+  absl::Status (*check)(absl::string_view text) = nullptr;  // of texts
+  absl::string_view default_text = "";                      // where it is more than a value
+};
+
+std::span<const Option> Options();
+const Option* FindOption(absl::string_view name);  // null: unknown
+std::vector<absl::string_view> OptionNames();
+
+std::string EnvironmentName(const Option& option);  // KEDA_GPU_SCALER_STALE_AFTER
+
+// INVALID_ARGUMENT says what is allowed, without naming option or layer.
+absl::Status Set(const Option& option, absl::string_view text, Config& config);
+
+// What Set() reads back as the same value; "" where nothing is set.
+std::string TextOf(const Option& option, const Config& config);
+
+// The default as help and reference show it; "" where there is none.
+std::string DefaultText(const Option& option);
+
+// The only words that are allowed; empty where it is not a choice.
+std::vector<absl::string_view> Words(const Option& option);
+
+}  // namespace gpuscaler

@@ -1,0 +1,58 @@
+#include "app/sampler.h"
+
+#include <utility>
+
+#include "base/log.h"
+
+namespace gpuscaler {
+
+Sampler::Sampler(const Clock& clock, GpuSource& source, const Leases& leases, SnapshotStore& store,
+                 Metrics& metrics)
+    : clock_(clock),
+      source_(source),
+      leases_(leases),
+      store_(store),
+      metrics_(metrics),
+      last_tick_ns_(absl::ToUnixNanos(clock.Now())) {}
+
+absl::Status Sampler::Tick() {
+  const absl::Time began_at = clock_.Now();
+  absl::StatusOr<NodeSnapshot> snapshot = source_.Read(leases_.Wanted(began_at));
+  const absl::Time ended_at = clock_.Now();
+  metrics_.Collected(snapshot.status(), ended_at - began_at);
+  LogChanges(snapshot.status());
+  if (snapshot.ok()) {
+    LogGpus(*snapshot);
+    holding_.Annotate(*snapshot);
+    store_.Put(*std::move(snapshot));
+  } else {
+    store_.PutError(snapshot.status());
+  }
+  last_tick_ns_ = absl::ToUnixNanos(ended_at);
+  return snapshot.status();
+}
+
+absl::Time Sampler::LastTick() const { return absl::FromUnixNanos(last_tick_ns_); }
+
+void Sampler::LogChanges(const absl::Status& status) {
+  const std::string error(status.message());
+  if (!status.ok() && error != last_error_) LogWarn("gpu_source_lost", {{"why", error}});
+  if (status.ok() && (first_ || !last_error_.empty())) LogInfo("gpu_source_found");
+  last_error_ = error;
+  first_ = false;
+}
+
+void Sampler::LogGpus(const NodeSnapshot& snapshot) {
+  std::set<std::string> uuids;
+  for (const GpuSample& gpu : snapshot.gpus) {
+    uuids.insert(gpu.uuid);
+    if (uuids_.contains(gpu.uuid)) continue;
+    LogInfo("gpu_appeared", {{"uuid", gpu.uuid}, {"index", gpu.index}, {"name", gpu.name}});
+  }
+  for (const std::string& uuid : uuids_) {
+    if (!uuids.contains(uuid)) LogWarn("gpu_gone", {{"uuid", uuid}});
+  }
+  uuids_ = std::move(uuids);
+}
+
+}  // namespace gpuscaler

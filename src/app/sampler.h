@@ -1,0 +1,49 @@
+// One tick of the life of a node: read the GPUs, say who holds them, store the snapshot.
+#pragma once
+
+#include <atomic>
+#include <set>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "gpu/gpu_source.h"
+#include "serve/metrics.h"
+#include "store/leases.h"
+#include "store/snapshot_store.h"
+#include "workload/holding.h"
+
+namespace gpuscaler {
+
+// The only writer of the store. Tick() is one thread's; LastTick() is thread-safe.
+class Sampler {
+ public:
+  // All references outlive the sampler.
+  Sampler(const Clock& clock, GpuSource& source, const Leases& leases, SnapshotStore& store,
+          Metrics& metrics);
+
+  // OK with a snapshot in the store, else why there is none. Logs changes, not ticks.
+  absl::Status Tick();
+
+  // When the last reading ended, well or not; before the first one, when the sampler was made. What
+  // liveness is judged by: a driver that hangs leaves it behind.
+  absl::Time LastTick() const;
+
+ private:
+  void LogChanges(const absl::Status& status);
+  void LogGpus(const NodeSnapshot& snapshot);
+
+  const Clock& clock_;
+  GpuSource& source_;
+  const Leases& leases_;
+  SnapshotStore& store_;
+  Metrics& metrics_;
+  HoldingTracker holding_;
+  std::string last_error_;  // empty: the last reading was good
+  bool first_ = true;
+  std::set<std::string> uuids_;  // of the last good reading
+  std::atomic<int64_t> last_tick_ns_;
+};
+
+}  // namespace gpuscaler

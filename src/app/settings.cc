@@ -1,0 +1,187 @@
+#include "app/settings.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "app/options.h"
+#include "base/duration_text.h"
+#include "base/nearest.h"
+#include "base/status_macros.h"
+#include "yaml-cpp/yaml.h"
+
+extern char** environ;  // POSIX
+
+namespace gpuscaler {
+namespace {
+
+constexpr absl::string_view kPrefix = "KEDA_GPU_SCALER_";
+
+// Kubernetes' service links (kubelet/envvars): <SERVICE>_SERVICE_HOST, _SERVICE_PORT[_NAME],
+// _PORT and _PORT_<n>_<PROTOCOL>[_PROTO|_PORT|_ADDR]; the _PORT ones look like our own options.
+bool IsServiceLink(absl::string_view name, absl::string_view value) {
+  const bool url = absl::StartsWith(value, "tcp://") || absl::StartsWith(value, "udp://") ||
+                   absl::StartsWith(value, "sctp://");
+  return url || absl::StrContains(name, "_SERVICE_HOST") ||
+         absl::StrContains(name, "_SERVICE_PORT") || absl::StrContains(name, "_TCP_") ||
+         absl::StrContains(name, "_UDP_") || absl::StrContains(name, "_SCTP_");
+}
+
+absl::Status FileError(const std::string& path, int line, const std::string& what) {
+  return absl::InvalidArgumentError(absl::StrCat("file ", path, ":", line, ": ", what));
+}
+
+absl::StatusOr<std::vector<Setting>> SettingsOfMap(const std::string& path,
+                                                   const YAML::Node& root) {
+  std::vector<Setting> settings;
+  std::set<std::string> seen;
+  for (const auto& entry : root) {
+    const int line = entry.first.Mark().line + 1;
+    if (!entry.first.IsScalar()) return FileError(path, line, "a key is the name of an option");
+    const std::string& key = entry.first.Scalar();
+    if (FindOption(key) == nullptr) {
+      return FileError(path, line,
+                       absl::StrCat("unknown option ", key, DidYouMean(key, OptionNames())));
+    }
+    if (!seen.insert(key).second) {
+      return FileError(path, line, absl::StrCat(key, " is given twice"));
+    }
+    if (!entry.second.IsScalar()) {
+      return FileError(path, line, absl::StrCat(key, ": use a single value"));
+    }
+    settings.push_back(
+        {key, entry.second.Scalar(), absl::StrCat("file ", path, ":", line, ": ", key)});
+  }
+  return settings;
+}
+
+// Of two options that cannot hold together.
+absl::Status CheckTogether(const Config& config) {
+  if (config.stale_after && *config.stale_after < config.poll_interval) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "stale-after=", DurationText(*config.stale_after), " is shorter than poll-interval=",
+        DurationText(config.poll_interval), ": every snapshot would be stale before the next one"));
+  }
+  return absl::OkStatus();
+}
+
+std::string ConfigPath(const std::vector<Setting>& flags, const Environment& environment) {
+  const auto flag = std::find_if(flags.rbegin(), flags.rend(), [](const Setting& setting) {
+    return setting.name == kConfigFlag;
+  });
+  if (flag != flags.rend()) return flag->value;
+  const auto variable = environment.find(kConfigVariable);
+  return variable == environment.end() ? "" : variable->second;
+}
+
+void NameTheNode(const Environment& environment, Resolved& resolved) {
+  if (!resolved.config.node_name.empty()) return;
+  const auto variable = environment.find("NODE_NAME");
+  if (variable != environment.end() && !variable->second.empty()) {
+    resolved.config.node_name = variable->second;
+    resolved.origins["node-name"] = "environment NODE_NAME";
+    return;
+  }
+  std::array<char, 256> host{};
+  if (gethostname(host.data(), host.size() - 1) == 0) resolved.config.node_name = host.data();
+  resolved.origins["node-name"] = "the host's name";
+}
+
+}  // namespace
+
+Environment CurrentEnvironment() {
+  Environment environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const absl::string_view text = *entry;
+    const size_t equals = text.find('=');
+    if (equals == absl::string_view::npos) continue;
+    environment.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return environment;
+}
+
+absl::StatusOr<std::vector<Setting>> SettingsOfYaml(const std::string& path,
+                                                    const std::string& yaml) try {
+  const YAML::Node root = YAML::Load(yaml);
+  if (root.IsNull()) return std::vector<Setting>();
+  if (!root.IsMap()) return FileError(path, 1, "use a map of options, such as \"port: 6000\"");
+  return SettingsOfMap(path, root);
+} catch (const YAML::Exception& exception) {
+  return FileError(path, exception.mark.line + 1, exception.msg);
+}
+
+absl::StatusOr<std::vector<Setting>> SettingsOfFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream content;
+  if (file.peek() != std::ifstream::traits_type::eof()) content << file.rdbuf();
+  if (!file.is_open() || file.bad()) {
+    return absl::InvalidArgumentError(absl::StrCat("file ", path, ": cannot be read"));
+  }
+  return SettingsOfYaml(path, content.str());
+}
+
+std::vector<Setting> SettingsOfEnvironment(const Environment& environment) {
+  std::vector<Setting> settings;
+  for (const Option& option : Options()) {
+    const std::string name = EnvironmentName(option);
+    const auto found = environment.find(name);
+    if (found == environment.end() || found->second.empty()) continue;
+    if (IsServiceLink(name, found->second)) continue;
+    settings.push_back(
+        {std::string(option.name), found->second, absl::StrCat("environment ", name)});
+  }
+  return settings;
+}
+
+std::vector<std::string> UnknownVariables(const Environment& environment) {
+  std::vector<std::string> known{std::string(kConfigVariable)};
+  for (const Option& option : Options()) known.push_back(EnvironmentName(option));
+  const std::vector<absl::string_view> views(known.begin(), known.end());
+  std::vector<std::string> unknown;
+  for (const auto& [name, value] : environment) {
+    if (!absl::StartsWith(name, kPrefix) || IsServiceLink(name, value)) continue;
+    if (std::ranges::find(known, name) != known.end()) continue;
+    unknown.push_back(absl::StrCat(name, DidYouMean(name, views)));
+  }
+  return unknown;
+}
+
+absl::StatusOr<Resolved> Resolve(const std::vector<Setting>& settings) {
+  Resolved resolved;
+  for (const Setting& setting : settings) {
+    const Option* const option = FindOption(setting.name);
+    if (option == nullptr) continue;  // --config itself
+    if (absl::Status set = Set(*option, setting.value, resolved.config); !set.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(setting.origin, "=", setting.value, ": ", set.message()));
+    }
+    resolved.origins[setting.name] = setting.origin;
+  }
+  RETURN_IF_ERROR(CheckTogether(resolved.config));
+  return resolved;
+}
+
+absl::StatusOr<Resolved> ResolveAll(const std::vector<Setting>& flags,
+                                    const Environment& environment) {
+  std::vector<Setting> settings;
+  if (const std::string path = ConfigPath(flags, environment); !path.empty()) {
+    ASSIGN_OR_RETURN(settings, SettingsOfFile(path));
+  }
+  for (Setting& setting : SettingsOfEnvironment(environment)) {
+    settings.push_back(std::move(setting));
+  }
+  settings.insert(settings.end(), flags.begin(), flags.end());
+  ASSIGN_OR_RETURN(Resolved resolved, Resolve(settings));
+  NameTheNode(environment, resolved);
+  return resolved;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,129 @@
+#include "app/settings.h"
+
+#include <fstream>
+
+#include "app/options.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::string WriteFile(const std::string& content) {
+  const std::string path = testing::TempDir() + "/settings_test.yaml";
+  std::ofstream(path) << content;
+  return path;
+}
+
+Setting Flag(const std::string& name, const std::string& value) {
+  return {name, value, "flag --" + name};
+}
+
+TEST(Settings, EachLayerOverridesTheOneBelowIt) {
+  const std::string path = WriteFile("port: 7001\nprobe-port: 7002\nmetrics-port: 7003\n");
+  const Environment environment = {{"KEDA_GPU_SCALER_CONFIG", path},
+                                   {"KEDA_GPU_SCALER_PORT", "8001"},
+                                   {"KEDA_GPU_SCALER_PROBE_PORT", "8002"}};
+  const auto resolved = ResolveAll({Flag("port", "9001"), Flag("port", "9002")}, environment);
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  EXPECT_EQ(resolved->config.port, 9002) << "the last of two flags";
+  EXPECT_EQ(resolved->config.probe_port, 8002);
+  EXPECT_EQ(resolved->config.metrics_port, 7003);
+  EXPECT_EQ(resolved->config.poll_interval, absl::Seconds(2)) << "the default";
+  EXPECT_EQ(resolved->origins.at("metrics-port"), "file " + path + ":3: metrics-port");
+  EXPECT_EQ(resolved->origins.at("probe-port"), "environment KEDA_GPU_SCALER_PROBE_PORT");
+  EXPECT_FALSE(resolved->origins.contains("poll-interval"));
+}
+
+TEST(Settings, ErrorsNameLayerValueAndWhatIsAllowed) {
+  struct Case {
+    std::vector<Setting> flags;
+    Environment environment;
+    std::string want;
+  };
+  const std::vector<Case> cases = {
+      {{Flag("port", "abc")}, {}, "flag --port=abc: use a port from 0 to 65535, or any"},
+      {{Flag("port", "65536")}, {}, "flag --port=65536: use a port"},
+      {{}, {{"KEDA_GPU_SCALER_PORT", "abc"}}, "environment KEDA_GPU_SCALER_PORT=abc: use a port"},
+      {{Flag("poll-interval", "2")}, {}, "flag --poll-interval=2: use a duration with its unit"},
+      {{Flag("poll-interval", "1ms")}, {}, "from 50ms to 5m"},
+      {{Flag("log-level", "warm")}, {}, "use debug, info, warn, error; did you mean \"warn\"?"},
+      {{Flag("gpu-source", "file:")}, {}, "use auto, nvml, file:PATH or none"},
+      {{Flag("bind-address", "[::1]")}, {}, "use an IPv4 or IPv6 address, without brackets"},
+      {{Flag("max-streams-per-peer", "0")}, {}, "use a whole number from 1 to 1000000"},
+      {{Flag("stale-after", "1s")}, {}, "stale-after=1s is shorter than poll-interval=2s"},
+      {{Flag("config", "/no/such")}, {}, "file /no/such: cannot be read"},
+      {{Flag("port", "1")}, {{"KEDA_GPU_SCALER_PORT", "abc"}}, "environment KEDA_GPU_SCALER_PORT"},
+  };
+  for (const Case& test : cases) {
+    const auto resolved = ResolveAll(test.flags, test.environment);
+    EXPECT_EQ(resolved.status().code(), absl::StatusCode::kInvalidArgument) << test.want;
+    EXPECT_THAT(std::string(resolved.status().message()), HasSubstr(test.want));
+  }
+}
+
+TEST(Settings, FileIsStrict) {
+  struct Case {
+    std::string yaml;
+    std::string want;
+  };
+  const std::vector<Case> cases = {
+      {"port: 1\nprobe-prot: 2\n", "file a.yaml:2: unknown option probe-prot; did you mean"},
+      {"port: 1\nport: 2\n", "file a.yaml:2: port is given twice"},
+      {"port: [1, 2]\n", "file a.yaml:1: port: use a single value"},
+      {"- port\n", "file a.yaml:1: use a map of options"},
+      {"port: 1\n  x: [\n", "file a.yaml:"},
+  };
+  for (const Case& test : cases) {
+    const auto settings = SettingsOfYaml("a.yaml", test.yaml);
+    EXPECT_EQ(settings.status().code(), absl::StatusCode::kInvalidArgument) << test.yaml;
+    EXPECT_THAT(std::string(settings.status().message()), HasSubstr(test.want)) << test.yaml;
+  }
+  EXPECT_THAT(SettingsOfYaml("a.yaml", "# nothing\n").value(), IsEmpty());
+  EXPECT_THAT(SettingsOfFile(WriteFile("")).value(), IsEmpty());
+}
+
+TEST(Settings, ServiceLinksOfKubernetesAreNoSettings) {
+  const Environment environment = {
+      {"KEDA_GPU_SCALER_PORT", "tcp://10.0.0.1:6000"},
+      {"KEDA_GPU_SCALER_METRICS_PORT", "tcp://10.0.0.2:9090"},
+      {"KEDA_GPU_SCALER_SERVICE_HOST", "10.0.0.1"},
+      {"KEDA_GPU_SCALER_SERVICE_PORT_GRPC", "6000"},
+      {"KEDA_GPU_SCALER_PORT_6000_TCP_ADDR", "10.0.0.1"},
+  };
+  EXPECT_THAT(SettingsOfEnvironment(environment), IsEmpty());
+  EXPECT_THAT(UnknownVariables(environment), IsEmpty());
+}
+
+TEST(Settings, UnknownVariableOfOurPrefixIsNamedWithItsNearest) {
+  EXPECT_THAT(UnknownVariables({{"KEDA_GPU_SCALER_PROT", "1"}, {"PATH", "/bin"}}),
+              ElementsAre("KEDA_GPU_SCALER_PROT; did you mean \"KEDA_GPU_SCALER_PORT\"?"));
+}
+
+TEST(Settings, EmptyVariableIsNone) {
+  EXPECT_THAT(SettingsOfEnvironment({{"KEDA_GPU_SCALER_PORT", ""}}), IsEmpty());
+}
+
+TEST(Settings, NodeIsNamedByFlagElseNodeNameElseTheHost) {
+  const Environment environment = {{"NODE_NAME", "gpu-7"}};
+  EXPECT_EQ(ResolveAll({}, environment)->config.node_name, "gpu-7");
+  EXPECT_EQ(ResolveAll({Flag("node-name", "mine")}, environment)->config.node_name, "mine");
+  EXPECT_NE(ResolveAll({}, {})->config.node_name, "");
+}
+
+TEST(Options, EveryDefaultReadsBackAsItself) {
+  for (const Option& option : Options()) {
+    const std::string text = TextOf(option, Config());
+    if (text.empty()) continue;
+    Config config;
+    EXPECT_TRUE(Set(option, text, config).ok()) << option.name << "=" << text;
+    EXPECT_EQ(TextOf(option, config), text);
+  }
+}
+
+}  // namespace
+}  // namespace gpuscaler
