@@ -1,0 +1,74 @@
+#include "scaling/aggregate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace gpuscaler {
+namespace {
+
+double Sum(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+double Average(const std::vector<double>& values) {
+  return Sum(values) / static_cast<double>(values.size());
+}
+
+double Maximum(const std::vector<double>& values) { return *std::ranges::max_element(values); }
+double Minimum(const std::vector<double>& values) { return *std::ranges::min_element(values); }
+
+double Percentile(int percent, std::vector<double>& values) {
+  const size_t rank = (values.size() * static_cast<size_t>(percent) + 99) / 100;
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(std::max<size_t>(rank, 1) - 1);
+  std::ranges::nth_element(values, at);
+  return *at;
+}
+
+}  // namespace
+
+double Aggregate(Aggregation aggregation, std::vector<double> values) {
+  switch (aggregation) {
+    case Aggregation::kMax:
+      return Maximum(values);
+    case Aggregation::kMin:
+      return Minimum(values);
+    case Aggregation::kAvg:
+      return Average(values);
+    case Aggregation::kSum:
+      return Sum(values);
+    case Aggregation::kP95:
+      return Percentile(95, values);
+    case Aggregation::kP99:
+      break;
+  }
+  return Percentile(99, values);
+}
+
+double Aggregate(ReplicaAggregation aggregation, std::vector<double> values) {
+  switch (aggregation) {
+    case ReplicaAggregation::kAvg:
+      return Average(values);
+    case ReplicaAggregation::kMax:
+      return Maximum(values);
+    case ReplicaAggregation::kMin:
+      return Minimum(values);
+    case ReplicaAggregation::kP95:
+      break;
+  }
+  return Percentile(95, values);
+}
+
+double Aggregate(WindowAggregation aggregation, std::vector<double> values) {
+  switch (aggregation) {
+    case WindowAggregation::kAvg:
+      return Average(values);
+    case WindowAggregation::kMax:
+      return Maximum(values);
+    case WindowAggregation::kP95:
+      break;
+  }
+  return Percentile(95, values);
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,82 @@
+// Histories for tests: GPUs at successive instants, two seconds apart.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "model/node_snapshot.h"
+
+namespace gpuscaler {
+
+constexpr absl::Duration kTick = absl::Seconds(2);
+
+// A GPU of 80 GiB in use, by a holder that was there before us.
+inline GpuSample BusyGpu(int index, double utilization_percent, double memory_used_percent = 10) {
+  GpuSample gpu;
+  gpu.index = index;
+  gpu.uuid = absl::StrCat("GPU-", index);
+  gpu.name = "NVIDIA Test";
+  gpu.utilization_percent = utilization_percent;
+  gpu.memory_total_bytes = 80'000'000'000;
+  gpu.memory_used_bytes = static_cast<int64_t>(memory_used_percent * 800'000'000);
+  gpu.power_watts = 100;
+  gpu.in_use = true;
+  return gpu;
+}
+
+inline GpuSample FreeGpu(int index) {
+  GpuSample gpu = BusyGpu(index, 0, 0);
+  gpu.in_use = false;
+  return gpu;
+}
+
+// In use when last read; nothing can be read now.
+inline GpuSample LostGpu(int index) {
+  GpuSample gpu = BusyGpu(index, 0);
+  gpu.utilization_percent.reset();
+  gpu.memory_used_bytes.reset();
+  gpu.power_watts.reset();
+  for (GpuField field : {GpuField::kUtilization, GpuField::kMemory, GpuField::kPower}) {
+    gpu.gaps.push_back({field, GpuGap::Reason::kFailed, "NVML error 15 (GPU_IS_LOST)"});
+  }
+  return gpu;
+}
+
+class HistoryBuilder {
+ public:
+  // One snapshot, kTick after the one before.
+  HistoryBuilder& Tick(std::vector<GpuSample> gpus) {
+    auto snapshot = std::make_shared<NodeSnapshot>();
+    now_ += kTick;
+    snapshot->taken_at = now_;
+    snapshot->node = "n";
+    snapshot->gpus = std::move(gpus);
+    history_.snapshots.push_back(std::move(snapshot));
+    ++history_.generation;
+    return *this;
+  }
+
+  // The same GPUs for `duration`.
+  HistoryBuilder& Hold(absl::Duration duration, const std::vector<GpuSample>& gpus) {
+    for (absl::Time end = now_ + duration; now_ < end;) Tick(gpus);
+    return *this;
+  }
+
+  // No snapshot for `duration`.
+  HistoryBuilder& Silence(absl::Duration duration) {
+    now_ += duration;
+    return *this;
+  }
+
+  absl::Time now() const { return now_; }
+  const NodeHistory& history() const { return history_; }
+
+ private:
+  absl::Time now_ = absl::FromUnixSeconds(1'767'225'600);
+  NodeHistory history_;
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,52 @@
+// Who runs on the GPUs in scope: the replicas of a workload, each with what its GPUs showed
+// together.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "scaling/scope.h"
+#include "scaling/trigger.h"
+
+namespace gpuscaler {
+
+// The GPUs of one replica at one instant.
+struct ReplicaSample {
+  absl::Time at;
+  std::optional<double> metric;       // over its GPUs by `aggregation`; in the metric's unit
+  std::optional<double> utilization;  // over its GPUs by `aggregation`; 0-100
+  bool busy = false;                  // a kernel ran on one of them
+  // Every GPU was read just then; else the value of one is its last, younger than stale_after.
+  bool complete = false;
+};
+
+struct Replica {
+  std::string name;  // "gpu-7/0", "gpu-7/0-3"
+  std::vector<std::string> gpu_uuids;
+  bool present = false;  // holds its GPUs in the newest snapshot
+  absl::Time held_since = absl::InfinitePast();
+  std::vector<ReplicaSample> samples;  // of its time only, oldest first; never empty
+  std::string last_gap;                // why the newest sample is not complete
+};
+
+// GPUs of a block that nobody uses.
+struct IdleBlock {
+  std::string name;
+  std::vector<std::string> gpu_uuids;
+  std::optional<double> metric;
+};
+
+struct Population {
+  std::vector<Replica> replicas;  // those present, then those gone
+  std::vector<IdleBlock> idle;
+  std::string from;  // where R comes from: "GPUs in use"
+};
+
+// Without owners: blocks of gpusPerReplica GPUs in index order of a node are the replicas; one is
+// there while one of its GPUs is in use. A new holder of the same GPUs is a new replica.
+Population ReplicasInUse(const Trigger& trigger, const ScopedHistory& scoped,
+                         absl::Duration stale_after);
+
+}  // namespace gpuscaler

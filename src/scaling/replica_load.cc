@@ -1,0 +1,211 @@
+#include "scaling/replica_load.h"
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/duration_text.h"
+#include "scaling/aggregate.h"
+#include "scaling/standing.h"
+
+namespace gpuscaler {
+namespace {
+
+using Samples = std::span<const ReplicaSample>;
+
+// How the samples of a replica become its load: by its state now, for all of them (DESIGN 2).
+enum class Valuation {
+  kMetric,           // as read
+  kAtMostTarget,     // memory not watched for long enough to know whether it stands
+  kUtilization,      // standing, engineFallback: utilization
+  kTargetWhileBusy,  // standing: says only whether it works
+  kUnknown,          // standing, engineFallback: none
+};
+
+struct State {
+  Valuation valuation = Valuation::kMetric;
+  bool standing = false;
+  bool saturation_unknown = false;
+};
+
+Samples After(Samples samples, absl::Time at) {
+  const auto first =
+      std::ranges::find_if(samples, [at](const ReplicaSample& sample) { return sample.at > at; });
+  return samples.subspan(static_cast<size_t>(first - samples.begin()));
+}
+
+Samples From(Samples samples, absl::Time at) { return After(samples, at - absl::Nanoseconds(1)); }
+
+State StandingState(const Trigger& trigger) {
+  if (trigger.standing_memory == StandingMemory::kActivity) {
+    return {.valuation = Valuation::kTargetWhileBusy, .standing = true};
+  }
+  State state{.standing = true, .saturation_unknown = true};
+  switch (trigger.engine_fallback) {
+    case EngineFallback::kUtilization:
+      state.valuation = Valuation::kUtilization;
+      break;
+    case EngineFallback::kActivity:
+      state.valuation = Valuation::kTargetWhileBusy;
+      break;
+    case EngineFallback::kNone:
+      state.valuation = Valuation::kUnknown;
+      break;
+  }
+  return state;
+}
+
+State StateOf(const Trigger& trigger, Samples warm) {
+  if (trigger.metric != MetricType::kMemoryUsedPercent) return {};
+  const bool stands = MemoryStands(warm, trigger.preallocation_window);
+  if (trigger.standing_memory == StandingMemory::kLiteral) return {.standing = stands};
+  if (stands) return StandingState(trigger);
+  const bool watched =
+      !warm.empty() && warm.back().at - warm.front().at >= trigger.preallocation_window;
+  return {.valuation = watched ? Valuation::kMetric : Valuation::kAtMostTarget};
+}
+
+std::optional<double> ValueOf(const Trigger& trigger, Valuation valuation,
+                              const ReplicaSample& sample) {
+  if (!sample.metric) return std::nullopt;
+  switch (valuation) {
+    case Valuation::kMetric:
+      return sample.metric;
+    case Valuation::kAtMostTarget:
+      return std::min(*sample.metric, trigger.target);
+    case Valuation::kUtilization:
+      return sample.utilization;
+    case Valuation::kTargetWhileBusy:
+      if (!sample.utilization) return std::nullopt;
+      return sample.busy ? trigger.target : 0;
+    case Valuation::kUnknown:
+      break;
+  }
+  return std::nullopt;
+}
+
+std::vector<double> ValuesOf(const Trigger& trigger, Valuation valuation, Samples samples) {
+  std::vector<double> values;
+  values.reserve(samples.size());
+  for (const ReplicaSample& sample : samples) {
+    if (const auto value = ValueOf(trigger, valuation, sample)) values.push_back(*value);
+  }
+  return values;
+}
+
+// Its newest sample that was wholly read and has a value; InfinitePast where there is none.
+absl::Time LastReadable(const Trigger& trigger, Valuation valuation, Samples samples) {
+  for (size_t i = samples.size(); i-- > 0;) {
+    if (samples[i].complete && ValueOf(trigger, valuation, samples[i])) return samples[i].at;
+  }
+  return absl::InfinitePast();
+}
+
+// Smoothed over `window`; within a gap shorter than stale_after the sample before it stands.
+std::optional<double> Smoothed(const Trigger& trigger, Valuation valuation, Samples samples,
+                               absl::Time now) {
+  const Samples in_window =
+      trigger.window == absl::ZeroDuration() ? Samples() : After(samples, now - trigger.window);
+  std::vector<double> values = ValuesOf(trigger, valuation, in_window);
+  if (!values.empty()) return Aggregate(trigger.window_aggregation, std::move(values));
+  for (size_t i = samples.size(); i-- > 0;) {
+    if (const auto value = ValueOf(trigger, valuation, samples[i])) return value;
+  }
+  return std::nullopt;
+}
+
+bool Covered(const Trigger& trigger, Valuation valuation, Samples samples, absl::Time begin,
+             absl::Time end, absl::Duration stale_after) {
+  absl::Time reached = begin;
+  for (const ReplicaSample& sample : samples) {
+    if (!sample.complete || !ValueOf(trigger, valuation, sample)) continue;
+    if (sample.at - reached > stale_after) return false;
+    reached = std::max(reached, sample.at);
+  }
+  return end - reached <= stale_after;
+}
+
+std::string UnreadableText(const Replica& replica, const State& state, absl::Time last,
+                           absl::Time now) {
+  if (state.valuation == Valuation::kUnknown) {
+    return "VRAM is preallocated and engineFallback is none: its load is unknown";
+  }
+  const std::string why =
+      replica.last_gap.empty() ? "no utilization to tell whether it works" : replica.last_gap;
+  if (last == absl::InfinitePast()) return absl::StrCat("never read: ", why);
+  return absl::StrCat("unreadable for ", DurationText(now - last), ": ", why);
+}
+
+std::string CountedText(const Trigger& trigger, const State& state) {
+  switch (state.valuation) {
+    case Valuation::kMetric:
+      return state.standing ? "VRAM stands still: preallocated" : "";
+    case Valuation::kAtMostTarget:
+      return absl::StrCat("at most the target until its VRAM has been watched for ",
+                          DurationText(trigger.preallocation_window));
+    case Valuation::kUtilization:
+      return "VRAM is preallocated: counts its utilization";
+    case Valuation::kTargetWhileBusy:
+      return "VRAM is preallocated: counts the target while busy, else 0";
+    case Valuation::kUnknown:
+      break;
+  }
+  return "";
+}
+
+}  // namespace
+
+ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time now,
+                   absl::Duration stale_after) {
+  ReplicaLoad load;
+  ReplicaShare& share = load.share;
+  share.name = replica.name;
+  share.gpus = replica.gpu_uuids;
+
+  const absl::Time warm_at = replica.held_since + trigger.warmup;
+  const Samples warm = From(replica.samples, warm_at);
+  if (replica.present && now < warm_at) {
+    share.state = ReplicaShare::State::kWarming;
+    share.because = absl::StrCat("warming for ", DurationText(warm_at - now), " more");
+    return load;
+  }
+
+  const State state = StateOf(trigger, warm);
+  const absl::Time seen_at = replica.samples.back().at;  // now, unless it has gone
+  const Samples recent = From(warm, now - trigger.activation_window);
+  for (const double value : ValuesOf(trigger, state.valuation, recent)) {
+    share.peak = std::max(share.peak, value);
+    load.above_threshold |= value > trigger.activation_threshold;
+  }
+  share.busy = std::ranges::any_of(recent, &ReplicaSample::busy);
+  share.standing = state.standing;
+  load.saturation_unknown = state.saturation_unknown;
+  load.covered =
+      Covered(trigger, state.valuation, warm,
+              std::max({now - trigger.activation_window, warm.empty() ? now : warm.front().at}),
+              seen_at, stale_after);
+  if (!replica.present) {
+    share.state = ReplicaShare::State::kGone;
+    share.because = absl::StrCat("gone for ", DurationText(now - seen_at));
+    return load;
+  }
+
+  const absl::Time last = LastReadable(trigger, state.valuation, warm);
+  if (now - last > stale_after) {
+    share.state = ReplicaShare::State::kUnreadable;
+    share.because = UnreadableText(replica, state, last, now);
+    return load;
+  }
+  share.because = CountedText(trigger, state);
+  share.load = state.valuation == Valuation::kTargetWhileBusy
+                   ? (share.busy ? trigger.target : 0)
+                   : Smoothed(trigger, state.valuation, warm, now);
+  if (trigger.scale_in == ScaleIn::kHold && share.busy && *share.load < trigger.target) {
+    share.load = trigger.target;
+    share.because = "busy: counts the target, so that it is not shrunk";
+  }
+  return load;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,25 @@
+// What one replica is worth to the value, and why.
+#pragma once
+
+#include "absl/time/time.h"
+#include "scaling/decision.h"
+#include "scaling/replica.h"
+#include "scaling/trigger.h"
+
+namespace gpuscaler {
+
+struct ReplicaLoad {
+  ReplicaShare share;
+  bool above_threshold = false;  // one of its samples within activationWindow
+  // Its samples cover activationWindow, or its whole time, without a gap longer than stale_after:
+  // only then is its silence evidence of idleness.
+  bool covered = false;
+  bool saturation_unknown = false;  // standing VRAM, and no engine tells how full it is
+};
+
+// `now` is the newest snapshot's time. A replica that has gone is valued by the state in which it
+// was last seen, and counts for activity only.
+ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time now,
+                   absl::Duration stale_after);
+
+}  // namespace gpuscaler

@@ -1,0 +1,131 @@
+#include "scaling/scope.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace gpuscaler {
+namespace {
+
+bool Has(const MetricTypeInfo& metric, const GpuSample& gpu) {
+  return metric.read(gpu).has_value() || FindGap(gpu, metric.field) != nullptr;
+}
+
+std::string NameOf(const NodeSnapshot& snapshot, const GpuSample& gpu) {
+  const std::string name = absl::StrCat(snapshot.node, "/", gpu.index);
+  return IsMig(gpu) ? absl::StrCat(name, "/", gpu.uuid) : name;
+}
+
+// The GPUs whose MIG instances have the metric themselves.
+std::set<absl::string_view> SplitParents(const MetricTypeInfo& metric,
+                                         const NodeSnapshot& snapshot) {
+  std::set<absl::string_view> parents;
+  for (const GpuSample& gpu : snapshot.gpus) {
+    if (IsMig(gpu) && Has(metric, gpu)) parents.insert(gpu.parent_uuid);
+  }
+  return parents;
+}
+
+std::set<absl::string_view> ParentsOfMig(const NodeSnapshot& snapshot) {
+  std::set<absl::string_view> parents;
+  for (const GpuSample& gpu : snapshot.gpus) {
+    if (IsMig(gpu)) parents.insert(gpu.parent_uuid);
+  }
+  return parents;
+}
+
+// Of a split GPU either the instances or, for a metric they lack, the parent.
+std::vector<const GpuSample*> InScope(const Trigger& trigger, const NodeSnapshot& snapshot) {
+  const MetricTypeInfo& metric = InfoOf(trigger.metric);
+  const std::set<absl::string_view> by_instance = SplitParents(metric, snapshot);
+  const std::set<absl::string_view> split = ParentsOfMig(snapshot);
+  std::vector<const GpuSample*> in_scope;
+  for (const GpuSample& gpu : snapshot.gpus) {
+    if (trigger.gpu_index >= 0 && gpu.index != trigger.gpu_index) continue;
+    if (by_instance.contains(gpu.uuid)) continue;
+    const bool parent_counts = IsMig(gpu) && split.contains(gpu.parent_uuid) &&
+                               !by_instance.contains(gpu.parent_uuid) &&
+                               std::ranges::any_of(snapshot.gpus, [&](const GpuSample& other) {
+                                 return other.uuid == gpu.parent_uuid && Has(metric, other);
+                               });
+    if (!parent_counts) in_scope.push_back(&gpu);
+  }
+  return in_scope;
+}
+
+// The GPU of `uuid` in `snapshot`; usually at `position`, where the newest snapshot has it.
+const GpuSample* Find(const NodeSnapshot& snapshot, absl::string_view uuid, size_t position) {
+  if (position < snapshot.gpus.size() && snapshot.gpus[position].uuid == uuid) {
+    return &snapshot.gpus[position];
+  }
+  const auto found = std::ranges::find(snapshot.gpus, uuid, &GpuSample::uuid);
+  return found == snapshot.gpus.end() ? nullptr : &*found;
+}
+
+GpuSeries SeriesOf(const NodeHistory& history, const NodeSnapshot& named_by, const GpuSample& gpu) {
+  const size_t position = static_cast<size_t>(&gpu - named_by.gpus.data());
+  GpuSeries series;
+  series.name = NameOf(named_by, gpu);
+  series.samples.reserve(history.snapshots.size());
+  for (const auto& snapshot : history.snapshots) {
+    series.samples.push_back(Find(*snapshot, gpu.uuid, position));
+  }
+  series.present = series.samples.back() != nullptr;
+  return series;
+}
+
+// GPUs that earlier snapshots had and the newest lacks, each as its last sample.
+void AddGone(const Trigger& trigger, const NodeHistory& history, ScopedHistory& scoped) {
+  std::set<absl::string_view> known;
+  for (const GpuSample& gpu : history.Newest().gpus) known.insert(gpu.uuid);
+  for (auto snapshot = history.snapshots.rbegin(); snapshot != history.snapshots.rend();
+       ++snapshot) {
+    for (const GpuSample& gpu : (*snapshot)->gpus) {
+      if (trigger.gpu_index >= 0 && gpu.index != trigger.gpu_index) continue;
+      if (known.insert(gpu.uuid).second) {
+        scoped.gpus.push_back(SeriesOf(history, **snapshot, gpu));
+      }
+    }
+  }
+}
+
+absl::Status NoSuchIndex(const Trigger& trigger, const NodeSnapshot& newest) {
+  std::set<int> indices;
+  for (const GpuSample& gpu : newest.gpus) indices.insert(gpu.index);
+  return absl::FailedPreconditionError(absl::StrCat("gpuIndex=\"", trigger.gpu_index,
+                                                    "\": no node has this GPU; there are ",
+                                                    absl::StrJoin(indices, ", ")));
+}
+
+absl::Status NoSuchMetric(const Trigger& trigger, const NodeSnapshot& newest,
+                          const std::vector<const GpuSample*>& gpus) {
+  std::set<std::string> devices;
+  for (const GpuSample* gpu : gpus) {
+    devices.insert(absl::StrCat(NameOf(newest, *gpu), " (", gpu->name, ")"));
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "no GPU in scope has ", InfoOf(trigger.metric).name, ": ", absl::StrJoin(devices, ", ")));
+}
+
+}  // namespace
+
+absl::StatusOr<ScopedHistory> ScopeOf(const Trigger& trigger, const NodeHistory& history) {
+  const NodeSnapshot& newest = history.Newest();
+  const std::vector<const GpuSample*> gpus = InScope(trigger, newest);
+  if (gpus.empty() && !newest.gpus.empty()) return NoSuchIndex(trigger, newest);
+  const MetricTypeInfo& metric = InfoOf(trigger.metric);
+  if (!gpus.empty() &&
+      std::ranges::none_of(gpus, [&](const GpuSample* gpu) { return Has(metric, *gpu); })) {
+    return NoSuchMetric(trigger, newest, gpus);
+  }
+
+  ScopedHistory scoped;
+  for (const auto& snapshot : history.snapshots) scoped.times.push_back(snapshot->taken_at);
+  for (const GpuSample* gpu : gpus) scoped.gpus.push_back(SeriesOf(history, newest, *gpu));
+  AddGone(trigger, history, scoped);
+  return scoped;
+}
+
+}  // namespace gpuscaler
