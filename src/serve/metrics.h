@@ -25,9 +25,9 @@ class Metrics : public RequestMetrics {
   // 1 while it is.
   void ReloadFailed(absl::string_view what, bool failed);
 
-  // The page at `now`: the counters, and the gauges of the newest snapshot (null: none yet). A GPU
-  // that the snapshot lacks, or a field that could not be read, has no series. Prometheus text
-  // format 0.0.4.
+  // The page at `now`: the counters, and the gauges and the age of the newest snapshot (null: none
+  // yet, and then the page has neither). A GPU that the snapshot lacks, or a field that could not
+  // be read, has no series. Prometheus text format 0.0.4.
   std::string Page(const NodeSnapshot* newest, absl::Time now) const;
 
  private:

@@ -1,0 +1,143 @@
+#include "serve/gpu_families.h"
+
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace gpuscaler {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+
+template <typename T>
+std::optional<double> Number(const std::optional<T>& value) {
+  if (!value) return std::nullopt;
+  return static_cast<double>(*value);
+}
+
+// One row of a family: all but those with a direction have one row.
+struct Gauge {
+  const char* family;
+  const char* help;
+  std::optional<double> (*value)(const GpuSample&);
+  const char* direction = nullptr;
+  MetricType type = MetricType::Gauge;
+};
+
+// The names are the reference's where it has them.
+constexpr Gauge kGauges[] = {
+    {"gpu_utilization_percent", "Share of time in which a kernel ran.",
+     [](const GpuSample& gpu) { return gpu.utilization_percent; }},
+    {"gpu_memory_utilization_percent", "Share of time in which the memory controller was busy.",
+     [](const GpuSample& gpu) { return gpu.memory_utilization_percent; }},
+    {"gpu_memory_used_bytes", "VRAM in use, without the driver's reserve.",
+     [](const GpuSample& gpu) { return Number(gpu.memory_used_bytes); }},
+    {"gpu_memory_total_bytes", "VRAM of the GPU.",
+     [](const GpuSample& gpu) { return Number(gpu.memory_total_bytes); }},
+    {"gpu_temperature_celsius", "Temperature of the GPU's die.",
+     [](const GpuSample& gpu) { return gpu.temperature_celsius; }},
+    {"gpu_power_draw_watts", "Power drawn by the board.",
+     [](const GpuSample& gpu) { return gpu.power_watts; }},
+    {"gpu_power_limit_watts", "Power limit in force.",
+     [](const GpuSample& gpu) { return gpu.power_limit_watts; }},
+    {"gpu_pcie_throughput_kbps", "PCIe throughput in KB/s, tx from the GPU; only while wanted.",
+     [](const GpuSample& gpu) { return gpu.pcie_tx_kbps; }, "tx"},
+    {"gpu_pcie_throughput_kbps", "", [](const GpuSample& gpu) { return gpu.pcie_rx_kbps; }, "rx"},
+    {"gpu_nvlink_throughput_mbps", "NVLink throughput in MiB/s over all links, tx from the GPU.",
+     [](const GpuSample& gpu) { return gpu.nvlink_tx_mbps; }, "tx"},
+    {"gpu_nvlink_throughput_mbps", "", [](const GpuSample& gpu) { return gpu.nvlink_rx_mbps; },
+     "rx"},
+    {"gpu_ecc_uncorrected_errors_total", "Uncorrected ECC errors since the driver was loaded.",
+     [](const GpuSample& gpu) { return Number(gpu.ecc_uncorrected_errors); }, nullptr,
+     MetricType::Counter},
+    {"gpu_in_use", "1 while a workload holds the GPU, by the newest reading that could tell.",
+     [](const GpuSample& gpu) { return std::optional<double>(gpu.in_use ? 1 : 0); }},
+};
+
+// NVML's clocks event reasons: nvmlClocksEventReason* in nvml.h.
+constexpr std::pair<uint64_t, const char*> kThrottleReasons[] = {
+    {0x1, "gpu_idle"},
+    {0x2, "applications_clocks_setting"},
+    {0x4, "sw_power_cap"},
+    {0x8, "hw_slowdown"},
+    {0x10, "sync_boost"},
+    {0x20, "sw_thermal_slowdown"},
+    {0x40, "hw_thermal_slowdown"},
+    {0x80, "hw_power_brake_slowdown"},
+    {0x100, "display_clock_setting"},
+};
+
+MetricFamily NewFamily(absl::string_view name, const char* help, MetricType type) {
+  return {.name = absl::StrCat("keda_gpu_scaler_", name), .help = help, .type = type};
+}
+
+// With the reference's labels. The serializer looks at the member that the family's type names.
+ClientMetric& AddSeries(MetricFamily& family, const GpuSample& gpu, double value) {
+  ClientMetric& series = family.metric.emplace_back();
+  series.label = {{.name = "gpu_index", .value = absl::StrCat(gpu.index)},
+                  {.name = "gpu_uuid", .value = gpu.uuid},
+                  {.name = "gpu_name", .value = gpu.name}};
+  series.gauge.value = value;
+  series.counter.value = value;
+  return series;
+}
+
+void AddGauge(const Gauge& row, const NodeSnapshot& snapshot, MetricFamily& family) {
+  for (const GpuSample& gpu : snapshot.gpus) {
+    const std::optional<double> value = row.value(gpu);
+    if (!value) continue;
+    ClientMetric& series = AddSeries(family, gpu, *value);
+    if (row.direction != nullptr) series.label.push_back({"direction", row.direction});
+  }
+}
+
+MetricFamily Throttle(const NodeSnapshot& snapshot) {
+  MetricFamily family = NewFamily("gpu_throttle_reason",
+                                  "1 while the reason holds the clocks down.", MetricType::Gauge);
+  for (const GpuSample& gpu : snapshot.gpus) {
+    if (!gpu.throttle_reasons) continue;
+    for (const auto& [bit, reason] : kThrottleReasons) {
+      const bool holds = (*gpu.throttle_reasons & bit) != 0;
+      AddSeries(family, gpu, holds ? 1 : 0).label.push_back({"reason", reason});
+    }
+  }
+  return family;
+}
+
+MetricFamily ReadFailures(const NodeSnapshot& snapshot) {
+  MetricFamily family = NewFamily(
+      "gpu_read_failures", "1 while the field of the GPU cannot be read.", MetricType::Gauge);
+  for (const GpuSample& gpu : snapshot.gpus) {
+    std::set<GpuField> failed;  // one series each: Prometheus refuses a page with a series twice
+    for (const GpuGap& gap : gpu.gaps) {
+      if (gap.reason == GpuGap::Reason::kFailed) failed.insert(gap.field);
+    }
+    for (const GpuField field : failed) {
+      AddSeries(family, gpu, 1).label.push_back({"field", std::string(Name(field))});
+    }
+  }
+  return family;
+}
+
+}  // namespace
+
+std::vector<MetricFamily> GpuFamilies(const NodeSnapshot& snapshot) {
+  std::vector<MetricFamily> families;
+  for (const Gauge& row : kGauges) {
+    MetricFamily family = NewFamily(row.family, row.help, row.type);
+    const bool continues = !families.empty() && families.back().name == family.name;
+    if (!continues) families.push_back(std::move(family));
+    AddGauge(row, snapshot, families.back());
+  }
+  families.push_back(Throttle(snapshot));
+  families.push_back(ReadFailures(snapshot));
+  std::erase_if(families, [](const MetricFamily& family) { return family.metric.empty(); });
+  return families;
+}
+
+}  // namespace gpuscaler

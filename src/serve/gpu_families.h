@@ -1,0 +1,16 @@
+// The GPUs of a snapshot in Prometheus' data model.
+#pragma once
+
+#include <vector>
+
+#include "model/node_snapshot.h"
+#include "prometheus/metric_family.h"
+
+namespace gpuscaler {
+
+// One series for each GPU and MIG instance that has the value. A field that could not be read has
+// none: it is counted in keda_gpu_scaler_gpu_read_failures instead. Families without a series are
+// left out.
+std::vector<prometheus::MetricFamily> GpuFamilies(const NodeSnapshot& snapshot);
+
+}  // namespace gpuscaler

@@ -1,0 +1,191 @@
+#include "serve/metrics.h"
+
+#include <array>
+#include <map>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "prometheus/counter.h"
+#include "prometheus/gauge.h"
+#include "prometheus/histogram.h"
+#include "prometheus/registry.h"
+#include "prometheus/text_serializer.h"
+#include "serve/gpu_families.h"
+
+namespace gpuscaler {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::Counter;
+using prometheus::Family;
+using prometheus::Gauge;
+using prometheus::Histogram;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+
+constexpr std::array kRpcs = {Rpc::kIsActive,   Rpc::kStreamIsActive,   Rpc::kGetMetricSpec,
+                              Rpc::kGetMetrics, Rpc::kStreamMetricSpec, Rpc::kExplain};
+
+// What a sound server answers with; these have a series from the start, so that rate() sees the
+// first one.
+constexpr std::array kUsualErrors = {
+    absl::StatusCode::kCancelled,          absl::StatusCode::kInvalidArgument,
+    absl::StatusCode::kFailedPrecondition, absl::StatusCode::kResourceExhausted,
+    absl::StatusCode::kUnimplemented,      absl::StatusCode::kUnavailable};
+constexpr size_t kStatusCodes = 17;  // 0 to 16
+
+constexpr std::array kReloads = {"grpc", "metrics", "profiles"};
+
+// An answer from memory takes well under a millisecond, one that waits for a snapshot 1.5 s.
+const Histogram::BucketBoundaries kRequestSeconds = {
+    50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 0.1, 0.25, 0.5, 1, 2};
+// NVML takes about 1 ms a GPU, its PCIe counters 20 ms a direction; the usual buckets from 5 ms on.
+const Histogram::BucketBoundaries kCollectionSeconds = {
+    1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 0.1, 0.25, 0.5, 1, 2.5, 5, 10};
+
+bool IsStream(Rpc rpc) { return rpc == Rpc::kStreamIsActive || rpc == Rpc::kStreamMetricSpec; }
+
+std::string FullName(absl::string_view name) { return absl::StrCat("keda_gpu_scaler_", name); }
+
+template <typename Builder>
+auto& Register(Builder builder, absl::string_view name, const char* help,
+               prometheus::Registry& registry) {
+  return builder.Name(FullName(name)).Help(help).Register(registry);
+}
+
+MetricFamily OneGauge(absl::string_view name, const char* help, double value) {
+  MetricFamily family{.name = FullName(name), .help = help, .type = MetricType::Gauge};
+  family.metric.emplace_back().gauge.value = value;
+  return family;
+}
+
+}  // namespace
+
+class Metrics::Impl {
+ public:
+  Impl();
+
+  void Answered(Rpc rpc, absl::StatusCode code, absl::Duration took);
+  Gauge* StreamsOpen(Rpc rpc) { return rpcs_[static_cast<size_t>(rpc)].streams_open; }
+  void Collected(const absl::Status& status, absl::Duration took);
+  void ReloadFailed(const std::string& what, bool failed);
+  std::vector<MetricFamily> Collect() const { return registry_.Collect(); }
+
+ private:
+  // Found once: looking a series up by its labels costs more than a request.
+  struct OfRpc {
+    Counter* requests = nullptr;
+    std::array<Counter*, kStatusCodes> errors = {};  // null: not a usual one
+    Histogram* duration = nullptr;                   // null: a stream
+    Gauge* streams_open = nullptr;                   // null: no stream
+  };
+
+  Counter& Error(Rpc rpc, absl::StatusCode code);
+
+  prometheus::Registry registry_;
+  Family<Counter>& requests_ = Register(prometheus::BuildCounter(), "scaler_requests_total",
+                                        "Requests of KEDA answered.", registry_);
+  Family<Counter>& errors_ =
+      Register(prometheus::BuildCounter(), "scaler_request_errors_total",
+               "Requests of KEDA answered with an error, by gRPC status code.", registry_);
+  Family<Histogram>& durations_ =
+      Register(prometheus::BuildHistogram(), "scaler_request_duration_seconds",
+               "Time from a request to its answer.", registry_);
+  Family<Gauge>& streams_open_ =
+      Register(prometheus::BuildGauge(), "scaler_streams_open", "Streams open now.", registry_);
+  Counter& collections_ = Register(prometheus::BuildCounter(), "collections_total",
+                                   "Readings of the GPUs, failed ones too.", registry_)
+                              .Add({});
+  Counter& collection_errors_ = Register(prometheus::BuildCounter(), "collection_errors_total",
+                                         "Readings that gave no snapshot.", registry_)
+                                    .Add({});
+  Histogram& collection_duration_ =
+      Register(prometheus::BuildHistogram(), "collection_duration_seconds",
+               "Time that a reading of all GPUs took.", registry_)
+          .Add({}, kCollectionSeconds);
+  Family<Gauge>& reload_failed_ =
+      Register(prometheus::BuildGauge(), "reload_failed",
+               "1 while the file cannot be used and the last good one is kept.", registry_);
+  std::array<OfRpc, kRpcs.size()> rpcs_;
+};
+
+Metrics::Impl::Impl() {
+  Register(prometheus::BuildGauge(), "build_info", "1, with the version that runs.", registry_)
+      .Add({{"version", GPUSCALER_VERSION}})
+      .Set(1);
+  for (const char* what : kReloads) reload_failed_.Add({{"what", what}});
+  for (const Rpc rpc : kRpcs) {
+    OfRpc& of_rpc = rpcs_[static_cast<size_t>(rpc)];
+    const prometheus::Labels labels = {{"method", std::string(Name(rpc))}};
+    of_rpc.requests = &requests_.Add(labels);
+    for (const absl::StatusCode code : kUsualErrors) {
+      of_rpc.errors[static_cast<size_t>(code)] = &Error(rpc, code);
+    }
+    if (IsStream(rpc)) {
+      of_rpc.streams_open = &streams_open_.Add(labels);
+    } else {
+      of_rpc.duration = &durations_.Add(labels, kRequestSeconds);
+    }
+  }
+}
+
+Counter& Metrics::Impl::Error(Rpc rpc, absl::StatusCode code) {
+  return errors_.Add(
+      {{"method", std::string(Name(rpc))}, {"code", absl::StatusCodeToString(code)}});
+}
+
+void Metrics::Impl::Answered(Rpc rpc, absl::StatusCode code, absl::Duration took) {
+  const OfRpc& of_rpc = rpcs_[static_cast<size_t>(rpc)];
+  of_rpc.requests->Increment();
+  if (of_rpc.duration != nullptr) of_rpc.duration->Observe(absl::ToDoubleSeconds(took));
+  if (code == absl::StatusCode::kOk) return;
+  Counter* const usual = of_rpc.errors[static_cast<size_t>(code) % kStatusCodes];
+  (usual != nullptr ? *usual : Error(rpc, code)).Increment();
+}
+
+void Metrics::Impl::Collected(const absl::Status& status, absl::Duration took) {
+  collections_.Increment();
+  if (!status.ok()) collection_errors_.Increment();
+  collection_duration_.Observe(absl::ToDoubleSeconds(took));
+}
+
+void Metrics::Impl::ReloadFailed(const std::string& what, bool failed) {
+  reload_failed_.Add({{"what", what}}).Set(failed ? 1 : 0);
+}
+
+Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}
+Metrics::~Metrics() = default;
+
+void Metrics::Answered(Rpc rpc, absl::StatusCode code, absl::Duration took) {
+  impl_->Answered(rpc, code, took);
+}
+
+void Metrics::StreamsOpen(Rpc rpc, int count) {
+  if (Gauge* const open = impl_->StreamsOpen(rpc)) open->Set(count);
+}
+
+void Metrics::Collected(const absl::Status& status, absl::Duration took) {
+  impl_->Collected(status, took);
+}
+
+void Metrics::ReloadFailed(absl::string_view what, bool failed) {
+  impl_->ReloadFailed(std::string(what), failed);
+}
+
+std::string Metrics::Page(const NodeSnapshot* newest, absl::Time now) const {
+  std::vector<MetricFamily> families = impl_->Collect();
+  if (newest != nullptr) {
+    families.push_back(OneGauge("snapshot_age_seconds", "Grows when NVML hangs.",
+                                absl::ToDoubleSeconds(now - newest->taken_at)));
+    families.push_back(OneGauge("snapshot_gpus", "GPUs and MIG instances in the newest snapshot.",
+                                static_cast<double>(newest->gpus.size())));
+    for (MetricFamily& family : GpuFamilies(*newest)) families.push_back(std::move(family));
+  }
+  std::ostringstream page;
+  prometheus::TextSerializer().Serialize(page, families);
+  return page.str();
+}
+
+}  // namespace gpuscaler
