@@ -1,0 +1,32 @@
+#include "scaling/trigger.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/status_macros.h"
+#include "scaling/trigger_reading.h"
+
+namespace gpuscaler {
+
+absl::StatusOr<Trigger> ParseTrigger(const Metadata& metadata, const Profiles& profiles) {
+  const Reading reading = ReadMetadata(metadata, profiles);
+  RETURN_IF_ERROR(StatusOf(reading.faults));
+  return TriggerOf(reading);
+}
+
+MetricSpec SpecOf(const Metadata& metadata, const Profiles& profiles) {
+  constexpr std::array<absl::string_view, 3> kTargetKeys = {"targetValue", "targetGpuUtilization",
+                                                            "targetMemoryUtilization"};
+  const Reading reading = ReadMetadata(metadata, profiles);
+  const Trigger trigger = TriggerOf(reading);
+  MetricSpec spec{.metric_name = trigger.metric_name, .target = trigger.target};
+  if (reading.HasFaultIn("profile") || reading.HasFaultIn("metricName")) {
+    spec.metric_name = Trigger().metric_name;
+  }
+  const bool bad_target = std::ranges::any_of(
+      kTargetKeys, [&](absl::string_view key) { return reading.HasFaultIn(key); });
+  if (bad_target) spec.target = reading.profile == nullptr ? 1 : reading.profile->target;
+  return spec;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,279 @@
+#include "scaling/trigger_keys.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/duration_text.h"
+#include "base/nearest.h"
+#include "base/number_text.h"
+#include "scaling/trigger_words.h"
+
+namespace gpuscaler {
+namespace {
+
+// KEDA carries targets in thousandths, as an int64: less rounds to 0, more overflows.
+constexpr double kSmallestTarget = 0.001;
+constexpr double kLargestNumber = 1e12;
+constexpr absl::Duration kLongestWarmup = absl::Minutes(30);
+constexpr size_t kLongestName = 200;
+
+constexpr char kTargetAllowed[] = "a number above 0 (0.001 to 1e12)";
+constexpr char kThresholdAllowed[] = "a number, 0 or above (to 1e12)";
+constexpr char kWindowAllowed[] = "a duration with its unit, 0s to 15m, such as 500ms, 30s or 2m";
+
+std::optional<double> NumberIn(absl::string_view text, double least, double most) {
+  const absl::StatusOr<double> number = ParseNumber(text);
+  if (!number.ok() || *number < least || *number > most) return std::nullopt;
+  return *number;
+}
+
+std::optional<int> WholeIn(absl::string_view text, int least, int most) {
+  int number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stopped_at, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stopped_at != end) return std::nullopt;
+  return number >= least && number <= most ? std::optional(number) : std::nullopt;
+}
+
+std::optional<absl::Duration> DurationUpTo(absl::string_view text, absl::Duration most) {
+  const absl::StatusOr<absl::Duration> duration = ParseDuration(text);
+  return duration.ok() && *duration <= most ? std::optional(*duration) : std::nullopt;
+}
+
+template <typename T>
+bool Keep(const std::optional<T>& value, std::optional<T>& field) {
+  if (value) field = value;
+  return value.has_value();
+}
+
+template <auto kField>
+bool ReadTarget(absl::string_view text, Settings& settings) {
+  return Keep(NumberIn(text, kSmallestTarget, kLargestNumber), settings.*kField);
+}
+
+template <auto kField, int kLeast, int kMost>
+bool ReadWhole(absl::string_view text, Settings& settings) {
+  return Keep(WholeIn(text, kLeast, kMost), settings.*kField);
+}
+
+template <auto kField>
+bool ReadWindow(absl::string_view text, Settings& settings) {
+  return Keep(DurationUpTo(text, kLongestWindow), settings.*kField);
+}
+
+template <typename Enum, std::optional<Enum> Settings::*kField>
+bool ReadWord(absl::string_view text, Settings& settings) {
+  return Keep(FromWord<Enum>(text), settings.*kField);
+}
+
+bool ReadThreshold(absl::string_view text, Settings& settings) {
+  return Keep(NumberIn(text, 0, kLargestNumber), settings.activation_threshold);
+}
+
+bool ReadProfile(absl::string_view text, Settings& settings) {
+  settings.profile = std::string(text);  // whether there is one is known to the caller
+  return true;
+}
+
+bool ReadMetricType(absl::string_view text, Settings& settings) {
+  const absl::StatusOr<MetricType> metric = ParseMetricType(text);
+  if (metric.ok()) settings.metric = *metric;
+  return metric.ok();
+}
+
+// KEDA prefixes every metric of a ScaledObject with sN-, N the trigger's number.
+bool HasKedaPrefix(absl::string_view name) {
+  if (name.empty() || name[0] != 's') return false;
+  const size_t digits_end = name.find_first_not_of("0123456789", 1);
+  return digits_end != absl::string_view::npos && digits_end > 1 && name[digits_end] == '-';
+}
+
+bool ReadMetricName(absl::string_view text, Settings& settings) {
+  if (!IsPathSafe(text) || HasKedaPrefix(text)) return false;
+  settings.metric_name = std::string(text);
+  return true;
+}
+
+// Seconds, as the key says, or a duration with its unit like everywhere else.
+bool ReadWarmup(absl::string_view text, Settings& settings) {
+  const std::optional<double> seconds = NumberIn(text, 0, absl::ToDoubleSeconds(kLongestWarmup));
+  if (seconds) settings.warmup = absl::Seconds(*seconds);
+  return seconds || Keep(DurationUpTo(text, kLongestWarmup), settings.warmup);
+}
+
+bool ReadPreallocationWindow(absl::string_view text, Settings& settings) {
+  const std::optional<absl::Duration> window = DurationUpTo(text, kLongestWindow);
+  return window && *window >= absl::Seconds(1) && Keep(window, settings.preallocation_window);
+}
+
+std::vector<absl::string_view> MetricTypeNames() {
+  std::vector<absl::string_view> names;
+  for (const MetricTypeInfo& info : MetricTypes()) names.push_back(info.name);
+  return names;
+}
+
+template <typename Enum, std::optional<Enum> Settings::*kField>
+KeyRow WordRow(const char* name, const char* default_value, const char* help) {
+  const std::vector<absl::string_view> words = AllWords<Enum>();
+  return {name, JoinedWithOr(words), default_value, help, words, ReadWord<Enum, kField>};
+}
+
+std::vector<KeyRow> MakeRows() {
+  return {
+      {"profile",
+       "the name of a profile",
+       "",
+       "Ready-made settings for a kind of workload; any other key overrides them",
+       {},
+       ReadProfile},
+      {"metricType", JoinedWithOr(MetricTypeNames()), "gpu_utilization, or the profile's",
+       "What the trigger scales on", MetricTypeNames(), ReadMetricType},
+      {"targetValue",
+       kTargetAllowed,
+       "80, or the profile's",
+       "The load at which a replica is full, in the metric's unit",
+       {},
+       ReadTarget<&Settings::target>},
+      {"targetGpuUtilization",
+       kTargetAllowed,
+       "",
+       "Short for metricType gpu_utilization with this target; targetValue wins over it",
+       {},
+       ReadTarget<&Settings::target_gpu_utilization>},
+      {"targetMemoryUtilization",
+       kTargetAllowed,
+       "",
+       "Short for metricType memory_used_percent with this target; targetValue wins over it",
+       {},
+       ReadTarget<&Settings::target_memory_utilization>},
+      WordRow<TargetType, &Settings::target_type>(
+          "targetType", "AverageValue",
+          "Mirrors the metricType field of the trigger, which KEDA does not send to a scaler"),
+      {"activationThreshold",
+       kThresholdAllowed,
+       "0, or the profile's",
+       "A replica above it keeps the trigger active; with all at or below it, KEDA goes to zero",
+       {},
+       ReadThreshold},
+      WordRow<Scope, &Settings::scope>(
+          "scope", "workload", "Whose GPUs count: the workload's own, or all of a node or fleet"),
+      {"gpuIndex",
+       "-1 (all) or the index of one GPU of each node",
+       "-1",
+       "Reads one GPU of each node; of a MIG instance its parent's index counts",
+       {},
+       ReadWhole<&Settings::gpu_index, -1, 1023>},
+      {"gpusPerReplica",
+       "a whole number, 1 to 64",
+       "1",
+       "Without attribution: blocks of so many GPUs, in index order of a node, are the replicas",
+       {},
+       ReadWhole<&Settings::gpus_per_replica, 1, 64>},
+      WordRow<Aggregation, &Settings::aggregation>(
+          "aggregation", "max; sum for amounts that add up (MiB, watts, bytes/s)",
+          "Over the GPUs of one replica"),
+      WordRow<ReplicaAggregation, &Settings::replica_aggregation>(
+          "replicaAggregation", "avg",
+          "Over the replicas; avg makes the value their sum (AverageValue) or average (Value)"),
+      {"window",
+       kWindowAllowed,
+       "30s, or the profile's",
+       "How far back each replica's value is smoothed; 0s is the newest sample",
+       {},
+       ReadWindow<&Settings::window>},
+      WordRow<WindowAggregation, &Settings::window_aggregation>(
+          "windowAggregation", "avg", "How the samples of a window become one value"),
+      {"activationWindow",
+       kWindowAllowed,
+       "60s, or the profile's",
+       "Active while any replica was above activationThreshold within it",
+       {},
+       ReadWindow<&Settings::activation_window>},
+      {"warmupSeconds",
+       "seconds, or a duration with its unit, 0 to 30m",
+       "0, or the profile's",
+       "How long a replica counts as starting where its readiness cannot be known",
+       {},
+       ReadWarmup},
+      {"preallocationWindow",
+       "a duration with its unit, 1s to 15m, such as 90s or 2m",
+       "120s",
+       "VRAM above 50 % that moved less than 1 point for so long was preallocated",
+       {},
+       ReadPreallocationWindow},
+      WordRow<EngineFallback, &Settings::engine_fallback>(
+          "engineFallback", "utilization",
+          "What a replica with preallocated VRAM counts while no engine of the workload is read"),
+      {"maxConcurrency",
+       kTargetAllowed,
+       "",
+       "Requests that one replica runs at once, where its engine does not tell",
+       {},
+       ReadTarget<&Settings::max_concurrency>},
+      WordRow<ScaleIn, &Settings::scale_in>(
+          "scaleIn", "follow, or the profile's",
+          "hold: a busy replica counts at least the target and is never taken away"),
+      {"metricName",
+       "up to 200 letters, digits, - _ or ., without a prefix such as s0-",
+       "keda_gpu_metric, or keda_gpu_<profile> with underscores",
+       "The name under which the HPA asks KEDA for the value",
+       {},
+       ReadMetricName},
+      {"pollIntervalSeconds",
+       "a whole number, 1 or above",
+       "10",
+       "Accepted for older manifests, without effect: changes are pushed as they happen",
+       {},
+       ReadWhole<&Settings::poll_interval_seconds, 1, 1'000'000'000>},
+  };
+}
+
+}  // namespace
+
+const std::vector<KeyRow>& KeyRows() {
+  static const auto& rows = *new std::vector<KeyRow>(MakeRows());
+  return rows;
+}
+
+const KeyRow* FindKey(absl::string_view name) {
+  const auto row = std::ranges::find(KeyRows(), name, &KeyRow::name);
+  return row == KeyRows().end() ? nullptr : &*row;
+}
+
+std::string KeyRow::Advice(absl::string_view text) const {
+  return absl::StrCat("use ", allowed, DidYouMean(text, words));
+}
+
+std::string JoinedWithOr(const std::vector<absl::string_view>& words) {
+  if (words.size() < 2) return absl::StrJoin(words, "");
+  return absl::StrCat(absl::StrJoin(words.begin(), words.end() - 1, ", "), " or ", words.back());
+}
+
+bool IsPathSafe(absl::string_view name) {
+  return !name.empty() && name.size() <= kLongestName && std::ranges::all_of(name, [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
+  });
+}
+
+std::string Quoted(absl::string_view text) {
+  constexpr size_t kShown = 60;
+  const bool cut = text.size() > kShown;
+  return absl::StrCat("\"", absl::CEscape(text.substr(0, kShown)), cut ? "...\"" : "\"");
+}
+
+std::span<const TriggerKey> TriggerKeys() {
+  static const auto& keys = *new std::vector<TriggerKey>([] {
+    std::vector<TriggerKey> keys;
+    for (const KeyRow& row : KeyRows()) {
+      keys.push_back({row.name, row.allowed, row.default_value, row.help});
+    }
+    return keys;
+  }());
+  return keys;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,214 @@
+#include "scaling/trigger_reading.h"
+
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "base/nearest.h"
+
+namespace gpuscaler {
+namespace {
+
+// A status travels in an HTTP/2 header, which gRPC limits to 8 KiB.
+constexpr size_t kLongestMessageBytes = 4096;
+
+constexpr std::array<absl::string_view, 7> kKedaKeys = {
+    "scalerAddress", "tlsCertFile", "caCert",   "tlsClientCert",
+    "tlsClientKey",  "unsafeSsl",   "enableTLS"};
+
+struct Entry {
+  absl::string_view key;   // as the metadata spells it
+  absl::string_view name;  // without FromEnv
+  absl::string_view value;
+  bool from_env;
+};
+
+Entry EntryOf(absl::string_view key, absl::string_view value) {
+  absl::string_view name = key;
+  const bool from_env = absl::ConsumeSuffix(&name, "FromEnv");
+  return {key, name, value, from_env};
+}
+
+// The value of a FromEnv key may be a secret: neither it nor what it resembles is shown.
+Fault FaultIn(const Entry& entry, const std::string& rule, const std::string& did_you_mean) {
+  if (entry.from_env) return {std::string(entry.key), absl::StrCat(entry.key, ": ", rule)};
+  return {std::string(entry.key),
+          absl::StrCat(entry.key, "=", Quoted(entry.value), ": ", rule, did_you_mean)};
+}
+
+Fault UnknownKey(const Entry& entry) {
+  std::vector<absl::string_view> known;
+  for (const KeyRow& row : KeyRows()) known.push_back(row.name);
+  const std::string all = absl::StrJoin(known, ", ");
+  known.insert(known.end(), kKedaKeys.begin(), kKedaKeys.end());
+  const absl::string_view nearest = Nearest(entry.name, known);
+  const std::string advice = nearest.empty() ? absl::StrCat("; use ", all)
+                                             : absl::StrCat("; did you mean \"", nearest,
+                                                            entry.from_env ? "FromEnv" : "", "\"?");
+  const std::string value = entry.from_env ? "" : absl::StrCat("=", Quoted(entry.value));
+  const std::string shown_key(absl::StripSuffix(absl::StripPrefix(Quoted(entry.key), "\""), "\""));
+  return {std::string(entry.key), absl::StrCat(shown_key, value, ": no such key", advice)};
+}
+
+void FindProfile(const Entry& entry, const Profiles& profiles, Reading& reading) {
+  const auto found = profiles.find(entry.value);
+  if (found != profiles.end()) {
+    reading.profile = &found->second;
+    return;
+  }
+  std::vector<absl::string_view> names;
+  for (const auto& [name, profile] : profiles) names.push_back(name);
+  reading.faults.push_back(
+      FaultIn(entry, absl::StrCat("use ", JoinedWithOr(names)), DidYouMean(entry.value, names)));
+}
+
+void ReadEntry(const Entry& entry, const Profiles& profiles, Reading& reading) {
+  if (std::ranges::find(kKedaKeys, entry.name) != kKedaKeys.end()) return;
+  const KeyRow* const row = FindKey(entry.name);
+  if (row == nullptr) {
+    reading.faults.push_back(UnknownKey(entry));
+  } else if (!row->read(entry.value, reading.settings)) {
+    reading.faults.push_back(
+        FaultIn(entry, absl::StrCat("use ", row->allowed), DidYouMean(entry.value, row->words)));
+  } else if (entry.name == "profile") {
+    FindProfile(entry, profiles, reading);
+  }
+}
+
+// targetGpuUtilization and targetMemoryUtilization each name a metric besides a target.
+struct Shorthand {
+  absl::string_view key;
+  MetricType metric;
+  std::optional<double> Settings::*target;
+};
+constexpr std::array<Shorthand, 2> kShorthands = {{
+    {"targetGpuUtilization", MetricType::kGpuUtilization, &Settings::target_gpu_utilization},
+    {"targetMemoryUtilization", MetricType::kMemoryUsedPercent,
+     &Settings::target_memory_utilization},
+}};
+
+std::string SpelledIn(const Metadata& metadata, absl::string_view name) {
+  return metadata.contains(name) ? std::string(name) : absl::StrCat(name, "FromEnv");
+}
+
+void CheckShorthands(const Metadata& metadata, Reading& reading) {
+  const Settings& settings = reading.settings;
+  const bool both = settings.target_gpu_utilization && settings.target_memory_utilization;
+  const bool wrong_metric_type = !settings.metric && reading.HasFaultIn("metricType");
+  if (wrong_metric_type) return;
+  if (both && !settings.metric) {
+    const std::string key = SpelledIn(metadata, kShorthands[0].key);
+    reading.faults.push_back(
+        {key, absl::StrCat(key, " and ", SpelledIn(metadata, kShorthands[1].key),
+                           ": each names a metric of its own; set metricType "
+                           "to gpu_utilization or memory_used_percent")});
+    return;
+  }
+  for (const Shorthand& shorthand : kShorthands) {
+    if (!settings.metric || !(settings.*shorthand.target)) continue;
+    const bool is_percentage_of_the_other =
+        both && (*settings.metric == MetricType::kGpuUtilization ||
+                 *settings.metric == MetricType::kMemoryUsedPercent);
+    if (*settings.metric == shorthand.metric || is_percentage_of_the_other) continue;
+    const std::string key = SpelledIn(metadata, shorthand.key);
+    reading.faults.push_back(
+        {key, absl::StrCat(key, ": it is the target of ", InfoOf(shorthand.metric).name, ", but ",
+                           SpelledIn(metadata, "metricType"),
+                           " names another metric; use targetValue")});
+  }
+}
+
+// The metric that the keys name, in full or by a shorthand; the profile's otherwise.
+std::optional<MetricType> MetricByHand(const Settings& settings) {
+  if (settings.metric) return settings.metric;
+  for (const Shorthand& shorthand : kShorthands) {
+    if (settings.*shorthand.target) return shorthand.metric;
+  }
+  return std::nullopt;
+}
+
+std::optional<double> TargetByHand(const Settings& settings) {
+  if (settings.target) return settings.target;
+  const std::optional<MetricType> metric = MetricByHand(settings);
+  for (const Shorthand& shorthand : kShorthands) {
+    if (metric == shorthand.metric && settings.*shorthand.target) return settings.*shorthand.target;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::span<const absl::string_view> KedaKeys() { return kKedaKeys; }
+
+bool Reading::HasFaultIn(absl::string_view key) const {
+  return std::ranges::any_of(
+      faults, [&](const Fault& fault) { return EntryOf(fault.key, "").name == key; });
+}
+
+Reading ReadMetadata(const Metadata& metadata, const Profiles& profiles) {
+  Reading reading;
+  for (const auto& [key, value] : metadata) {
+    const Entry entry = EntryOf(key, value);
+    if (entry.from_env && metadata.contains(entry.name)) continue;  // the plain key wins
+    ReadEntry(entry, profiles, reading);
+  }
+  CheckShorthands(metadata, reading);
+  return reading;
+}
+
+Trigger TriggerOf(const Reading& reading) {
+  static const Profile& no_profile = *new Profile;
+  const Settings& settings = reading.settings;
+  const Profile& profile = reading.profile == nullptr ? no_profile : *reading.profile;
+  const std::optional<MetricType> metric_by_hand = MetricByHand(settings);
+  const Trigger defaults;
+
+  Trigger trigger;
+  trigger.profile = profile.name;
+  trigger.metric_name = settings.metric_name.value_or(
+      reading.profile == nullptr ? defaults.metric_name : MetricNameOf(profile));
+  trigger.metric = metric_by_hand.value_or(profile.metric);
+  trigger.target = TargetByHand(settings).value_or(profile.target);
+  trigger.target_type = settings.target_type.value_or(defaults.target_type);
+  trigger.activation_threshold =
+      settings.activation_threshold.value_or(profile.activation_threshold);
+
+  trigger.scope = settings.scope.value_or(defaults.scope);
+  trigger.gpu_index = settings.gpu_index.value_or(defaults.gpu_index);
+  trigger.gpus_per_replica = settings.gpus_per_replica.value_or(defaults.gpus_per_replica);
+  trigger.aggregation = settings.aggregation.value_or(
+      InfoOf(trigger.metric).extensive ? Aggregation::kSum : Aggregation::kMax);
+  trigger.replica_aggregation = settings.replica_aggregation.value_or(defaults.replica_aggregation);
+
+  trigger.window = settings.window.value_or(profile.window);
+  trigger.window_aggregation = settings.window_aggregation.value_or(defaults.window_aggregation);
+  trigger.activation_window = settings.activation_window.value_or(profile.activation_window);
+  trigger.warmup = settings.warmup.value_or(profile.warmup);
+  trigger.preallocation_window =
+      settings.preallocation_window.value_or(defaults.preallocation_window);
+
+  trigger.standing_memory = metric_by_hand ? StandingMemory::kLiteral : profile.standing_memory;
+  trigger.engine_fallback = settings.engine_fallback.value_or(defaults.engine_fallback);
+  trigger.max_concurrency = settings.max_concurrency;
+  trigger.scale_in = settings.scale_in.value_or(profile.scale_in);
+  trigger.always_active = trigger.scale_in == ScaleIn::kHold && !settings.activation_threshold;
+  return trigger;
+}
+
+absl::Status StatusOf(const std::vector<Fault>& faults) {
+  if (faults.empty()) return absl::OkStatus();
+  std::string message;
+  for (size_t i = 0; i < faults.size(); ++i) {
+    if (message.size() + faults[i].message.size() > kLongestMessageBytes) {
+      absl::StrAppend(&message, "; and ", faults.size() - i, " more");
+      break;
+    }
+    absl::StrAppend(&message, i == 0 ? "" : "; ", faults[i].message);
+  }
+  return absl::InvalidArgumentError(message);
+}
+
+}  // namespace gpuscaler
