@@ -32,6 +32,11 @@ absl::string_view Name(GpuField field) {
   return "throttle";
 }
 
+std::string Why(const GpuGap& gap) {
+  return gap.reason == GpuGap::Reason::kNotWanted ? "not read yet: costly, and nobody had asked"
+                                                  : gap.detail;
+}
+
 std::optional<double> MemoryUsedPercent(const GpuSample& gpu) {
   if (!gpu.memory_used_bytes || gpu.memory_total_bytes.value_or(0) == 0) return std::nullopt;
   return 100.0 * static_cast<double>(*gpu.memory_used_bytes) /

@@ -37,6 +37,7 @@ struct GpuGap {
   Reason reason;
   std::string detail;  // "NVML error 15 (GPU_IS_LOST)"
 };
+std::string Why(const GpuGap& gap);  // the detail, or that nobody wanted the reading
 
 struct GpuProcess {
   int64_t pid = 0;  // of the host's pid namespace

@@ -105,7 +105,7 @@ absl::Status NothingReadableStatus(const Trigger& trigger, const ScopedHistory& 
     const GpuGap* gap = FindGap(*gpu.samples.back(), metric.field);
     if (gap == nullptr) continue;
     return absl::UnavailableError(
-        absl::StrCat("no GPU can be read for ", metric.name, ": ", gpu.name, " ", gap->detail));
+        absl::StrCat("no GPU can be read for ", metric.name, ": ", gpu.name, " ", Why(*gap)));
   }
   return absl::UnavailableError(absl::StrCat("no GPU can be read for ", metric.name));
 }

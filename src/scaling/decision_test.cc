@@ -174,6 +174,16 @@ TEST(Decide, GpusThatWereNeverReadAreUnavailableAndNotIdle) {
   EXPECT_EQ(Steady(Utilization(), {gpu, FreeGpu(1)}).value, 0);
 }
 
+TEST(Decide, CostlyMetricThatNobodyHadAskedForIsUnavailableAndSaysSo) {
+  Trigger trigger;
+  trigger.metric = MetricType::kPcieTx;
+  GpuSample gpu = BusyGpu(0, 50);
+  gpu.gaps.push_back({GpuField::kPcie, GpuGap::Reason::kNotWanted, ""});
+  const Decision decision = Steady(trigger, {gpu});
+  EXPECT_EQ(decision.status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(decision.status.message()), HasSubstr("nobody had asked"));
+}
+
 TEST(Decide, DeviceWithoutTheMetricIsUnreadableWhileOthersHaveIt) {
   GpuSample without = BusyGpu(1, 0);
   without.utilization_percent.reset();

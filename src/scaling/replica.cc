@@ -89,7 +89,7 @@ std::string GapText(const MetricTypeInfo& metric, Block block) {
     if (newest == nullptr) return absl::StrCat(gpu.name, " is gone");
     if (metric.read(*newest)) continue;
     const GpuGap* gap = FindGap(*newest, metric.field);
-    return gap == nullptr ? absl::StrCat(gpu.name, " has no ", metric.name) : gap->detail;
+    return gap == nullptr ? absl::StrCat(gpu.name, " has no ", metric.name) : Why(*gap);
   }
   return "";
 }
