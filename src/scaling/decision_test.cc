@@ -275,6 +275,29 @@ TEST(Decide, WarmingReplicaAddsNothingAndKeepsTheTriggerActive) {
   EXPECT_EQ(After(trigger, builder).value, 80) << "and its loading is not in the window";
 }
 
+TEST(Decide, WarmingReplicaThatCannotBeReadIsStillWarming) {
+  Trigger trigger = Utilization();
+  trigger.warmup = absl::Seconds(60);
+  HistoryBuilder builder;
+  builder.Hold(kLong, {FreeGpu(0)});
+  GpuSample starting = LostGpu(0);
+  starting.held_since = builder.now() + kTick;
+  builder.Hold(absl::Seconds(20), {starting});
+  EXPECT_TRUE(After(trigger, builder).status.ok()) << After(trigger, builder).status;
+  EXPECT_TRUE(After(trigger, builder).active);
+}
+
+TEST(Decide, ReplicaThatWentWhileWarmingKeepsNothingActive) {
+  Trigger trigger = Utilization();
+  trigger.warmup = absl::Seconds(60);
+  HistoryBuilder builder;
+  builder.Hold(kLong, {FreeGpu(0)});
+  GpuSample starting = BusyGpu(0, 100);
+  starting.held_since = builder.now() + kTick;
+  builder.Hold(absl::Seconds(20), {starting}).Tick({FreeGpu(0)});
+  EXPECT_FALSE(After(trigger, builder).active);
+}
+
 TEST(Decide, HoldCountsABusyReplicaAtTheTargetAtLeast) {
   Trigger trigger = Utilization(90);
   trigger.scale_in = ScaleIn::kHold;
