@@ -1,0 +1,95 @@
+#include "serve/tls_files.h"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace gpuscaler {
+namespace {
+
+struct Free {
+  void operator()(BIO* bio) const { BIO_free(bio); }
+  void operator()(X509* certificate) const { X509_free(certificate); }
+  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+};
+template <typename T>
+using Owned = std::unique_ptr<T, Free>;
+
+absl::Status Fault(const std::string& path, absl::string_view fault) {
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", fault));
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream content;
+  content << file.rdbuf();
+  if (file.good()) return content.str();
+  return Fault(path, "cannot be read");
+}
+
+Owned<BIO> InMemory(const std::string& pem) {
+  return Owned<BIO>(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+}
+
+// A key with a passphrase is unusable here; without this OpenSSL would ask for it on the terminal.
+int NoPassphrase(char*, int, int, void*) { return 0; }
+
+// Every certificate of the file must be good: gRPC refuses the whole chain for one bad one.
+absl::Status CheckCertificates(const std::string& path, const std::string& pem) {
+  const Owned<BIO> bio = InMemory(pem);
+  ERR_clear_error();
+  int found = 0;
+  while (Owned<X509>(PEM_read_bio_X509(bio.get(), nullptr, NoPassphrase, nullptr))) ++found;
+  const unsigned long error = ERR_peek_last_error();
+  ERR_clear_error();
+  const bool at_end =
+      ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
+  if (!at_end) return Fault(path, "holds a certificate that is not valid PEM");
+  if (found == 0) return Fault(path, "holds no PEM certificate");
+  return absl::OkStatus();
+}
+
+absl::Status CheckPair(const TlsFiles& files, const TlsPems& pems) {
+  const Owned<X509> leaf(
+      PEM_read_bio_X509(InMemory(pems.cert).get(), nullptr, NoPassphrase, nullptr));
+  const Owned<EVP_PKEY> key(
+      PEM_read_bio_PrivateKey(InMemory(pems.key).get(), nullptr, NoPassphrase, nullptr));
+  absl::Status status;
+  if (key == nullptr) {
+    status = Fault(files.key, "holds no PEM private key without a passphrase");
+  } else if (X509_check_private_key(leaf.get(), key.get()) != 1) {
+    status = Fault(files.key, absl::StrCat("is not the key of the certificate in ", files.cert));
+  } else if (X509_cmp_current_time(X509_get0_notAfter(leaf.get())) < 0) {
+    status = Fault(files.cert, "the certificate has expired");
+  }
+  ERR_clear_error();
+  return status;
+}
+
+}  // namespace
+
+absl::StatusOr<TlsPems> ReadTls(const TlsFiles& files) {
+  if (files.cert.empty() || files.key.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("TLS needs a certificate and its key: no ",
+                                                   files.cert.empty() ? "certificate" : "key"));
+  }
+  TlsPems pems;
+  ASSIGN_OR_RETURN(pems.cert, ReadFile(files.cert));
+  ASSIGN_OR_RETURN(pems.key, ReadFile(files.key));
+  RETURN_IF_ERROR(CheckCertificates(files.cert, pems.cert));
+  RETURN_IF_ERROR(CheckPair(files, pems));
+  if (files.client_ca.empty()) return pems;
+  ASSIGN_OR_RETURN(pems.client_ca, ReadFile(files.client_ca));
+  RETURN_IF_ERROR(CheckCertificates(files.client_ca, pems.client_ca));
+  return pems;
+}
+
+}  // namespace gpuscaler
