@@ -8,18 +8,12 @@ namespace gpuscaler {
 
 Sampler::Sampler(const Clock& clock, GpuSource& source, const Leases& leases, SnapshotStore& store,
                  Metrics& metrics)
-    : clock_(clock),
-      source_(source),
-      leases_(leases),
-      store_(store),
-      metrics_(metrics),
-      last_tick_ns_(absl::ToUnixNanos(clock.Now())) {}
+    : clock_(clock), source_(source), leases_(leases), store_(store), metrics_(metrics) {}
 
 absl::Status Sampler::Tick() {
   const absl::Time began_at = clock_.Now();
   absl::StatusOr<NodeSnapshot> snapshot = source_.Read(leases_.Wanted(began_at));
-  const absl::Time ended_at = clock_.Now();
-  metrics_.Collected(snapshot.status(), ended_at - began_at);
+  metrics_.Collected(snapshot.status(), clock_.Now() - began_at);
   LogChanges(snapshot.status());
   if (snapshot.ok()) {
     LogGpus(*snapshot);
@@ -28,11 +22,8 @@ absl::Status Sampler::Tick() {
   } else {
     store_.PutError(snapshot.status());
   }
-  last_tick_ns_ = absl::ToUnixNanos(ended_at);
   return snapshot.status();
 }
-
-absl::Time Sampler::LastTick() const { return absl::FromUnixNanos(last_tick_ns_); }
 
 void Sampler::LogChanges(const absl::Status& status) {
   const std::string error(status.message());

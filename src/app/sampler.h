@@ -1,12 +1,10 @@
 // One tick of the life of a node: read the GPUs, say who holds them, store the snapshot.
 #pragma once
 
-#include <atomic>
 #include <set>
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/time/time.h"
 #include "base/clock.h"
 #include "gpu/gpu_source.h"
 #include "serve/metrics.h"
@@ -16,7 +14,7 @@
 
 namespace gpuscaler {
 
-// The only writer of the store. Tick() is one thread's; LastTick() is thread-safe.
+// The only writer of the store. One thread's.
 class Sampler {
  public:
   // All references outlive the sampler.
@@ -25,10 +23,6 @@ class Sampler {
 
   // OK with a snapshot in the store, else why there is none. Logs changes, not ticks.
   absl::Status Tick();
-
-  // When the last reading ended, well or not; before the first one, when the sampler was made. What
-  // liveness is judged by: a driver that hangs leaves it behind.
-  absl::Time LastTick() const;
 
  private:
   void LogChanges(const absl::Status& status);
@@ -43,7 +37,6 @@ class Sampler {
   std::string last_error_;  // empty: the last reading was good
   bool first_ = true;
   std::set<std::string> uuids_;  // of the last good reading
-  std::atomic<int64_t> last_tick_ns_;
 };
 
 }  // namespace gpuscaler

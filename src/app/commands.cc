@@ -1,0 +1,7 @@
+#include "app/commands.h"
+
+namespace gpuscaler {
+
+std::vector<Command> AllCommands() { return {ServeCommand(), GpusCommand()}; }
+
+}  // namespace gpuscaler

@@ -1,0 +1,45 @@
+#include <iostream>
+
+#include "absl/strings/str_cat.h"
+#include "app/commands.h"
+#include "app/options.h"
+
+namespace gpuscaler {
+namespace {
+
+Flag FlagOf(const Option& option, std::vector<Setting>* given) {
+  Flag flag = {.name = std::string(option.name),
+               .value = std::string(option.value),
+               .help = std::string(option.help),
+               .default_text = DefaultText(option)};
+  for (const absl::string_view word : Words(option)) flag.words.emplace_back(word);
+  flag.set = [name = flag.name, given](const std::string& value) {
+    given->push_back({name, value, absl::StrCat("flag --", name)});
+    return absl::OkStatus();
+  };
+  return flag;
+}
+
+}  // namespace
+
+std::vector<Flag> ConfigFlags(unsigned use, std::vector<Setting>* given) {
+  std::vector<Flag> flags;
+  for (const Option& option : Options()) {
+    if ((option.used_by & use) != 0) flags.push_back(FlagOf(option, given));
+  }
+  flags.push_back({.name = std::string(kConfigFlag),
+                   .value = "FILE",
+                   .help = std::string(kConfigHelp),
+                   .set = [given](const std::string& value) {
+                     given->push_back({std::string(kConfigFlag), value, "flag --config"});
+                     return absl::OkStatus();
+                   }});
+  return flags;
+}
+
+int Fail(absl::string_view command, const absl::Status& why, ExitCode otherwise) {
+  std::cerr << "keda-gpu-scaler " << command << ": " << why.message() << "\n";
+  return ExitCodeOf(why, otherwise);
+}
+
+}  // namespace gpuscaler

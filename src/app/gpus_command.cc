@@ -1,0 +1,190 @@
+// `gpus`: what the scaler sees, without a server.
+#include <unistd.h>
+
+#include <csignal>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "app/commands.h"
+#include "app/gpu_selection.h"
+#include "app/gpus_page.h"
+#include "app/job_environment.h"
+#include "app/options.h"
+#include "base/clock.h"
+#include "base/duration_text.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "gpu/gpu_source.h"
+
+namespace gpuscaler {
+namespace {
+
+struct GpusFlags {
+  std::vector<Setting> given;
+  std::string format = "table";
+  std::string env = "auto";
+  std::string interval = "0";
+  int device = -1;
+  bool quiet = false;
+  bool dry_run = false;
+};
+
+struct GpusPlan {
+  Resolved resolved;
+  JobEnvironment job;
+  absl::Duration interval;
+};
+
+EnvironmentKind KindOf(const std::string& word, const Environment& environment) {
+  for (const EnvironmentKind kind : {EnvironmentKind::kStandalone, EnvironmentKind::kKubernetes,
+                                     EnvironmentKind::kSlurm, EnvironmentKind::kFlux}) {
+    if (Name(kind) == word) return kind;
+  }
+  return DetectEnvironment(environment);
+}
+
+// The node as it was named by hand, else as the job's environment has it, else the host's name,
+// which in a pod is the pod's.
+void NameTheNode(const Resolved& resolved, JobEnvironment& job) {
+  const auto origin = resolved.origins.find("node-name");
+  const bool guessed = origin != resolved.origins.end() && origin->second == "the host's name";
+  if (!guessed) job.node = resolved.config.node_name;
+  if (job.node.empty() && job.kind != EnvironmentKind::kKubernetes) {
+    job.node = resolved.config.node_name;
+  }
+}
+
+absl::StatusOr<GpusPlan> Plan(const GpusFlags& flags) {
+  const Environment environment = CurrentEnvironment();
+  GpusPlan plan;
+  ASSIGN_OR_RETURN(plan.resolved, ResolveAll(flags.given, environment));
+  ASSIGN_OR_RETURN(plan.interval, ParseDuration(flags.interval));
+  plan.job = ReadJobEnvironment(KindOf(flags.env, environment), environment);
+  NameTheNode(plan.resolved, plan.job);
+  return plan;
+}
+
+GpusPage PageOf(const GpusPlan& plan, const GpusFlags& flags, NodeSnapshot snapshot) {
+  GpusPage page = {.job = plan.job};
+  if (plan.job.gpus) {
+    GpuSelection selection = SelectGpus(snapshot.gpus, *plan.job.gpus);
+    snapshot.gpus = std::move(selection.gpus);
+    for (const std::string& note : selection.notes) {
+      page.notes.push_back(absl::StrCat(plan.job.gpus_from, ": ", note));
+    }
+  } else if (plan.job.kind == EnvironmentKind::kSlurm || plan.job.kind == EnvironmentKind::kFlux) {
+    page.notes.emplace_back("no variable names the job's GPUs: all of the node are shown");
+  }
+  if (flags.device >= 0) {
+    std::erase_if(snapshot.gpus, [&](const GpuSample& gpu) { return gpu.index != flags.device; });
+    if (snapshot.gpus.empty()) page.notes.push_back(absl::StrCat("no GPU ", flags.device));
+  }
+  page.snapshot = std::move(snapshot);
+  return page;
+}
+
+// In one write(2): a signal between two samples never leaves half a line. False: nobody reads.
+bool Print(const std::string& text) {
+  size_t written = 0;
+  while (written < text.size()) {
+    const ssize_t count = write(STDOUT_FILENO, text.data() + written, text.size() - written);
+    if (count <= 0) return false;
+    written += static_cast<size_t>(count);
+  }
+  return true;
+}
+
+std::string Render(const GpusFlags& flags, const GpusPage& page, bool repeated, bool first) {
+  if (flags.format == "json") return GpusJson(page, repeated);
+  if (flags.format == "csv") return absl::StrCat(first ? GpusCsvHeader() : "", GpusCsv(page));
+  return GpusTable(page);
+}
+
+int DryRun(const GpusFlags& flags, const GpusPlan& plan) {
+  std::string text;
+  for (const Option& option : Options()) {
+    if ((option.used_by & kGpusUses) == 0) continue;
+    const auto origin = plan.resolved.origins.find(option.name);
+    absl::StrAppend(&text, option.name, "=", TextOf(option, plan.resolved.config), " (",
+                    origin == plan.resolved.origins.end() ? "default" : origin->second, ")\n");
+  }
+  absl::StrAppend(&text, "format=", flags.format, "\ninterval=", DurationText(plan.interval),
+                  "\ndevice=", flags.device < 0 ? "all" : absl::StrCat(flags.device),
+                  "\nenv=", Name(plan.job.kind),
+                  "\nnode=", plan.job.node.empty() ? "-" : plan.job.node, "\n");
+  absl::StrAppend(&text, "gpus=",
+                  plan.job.gpus ? absl::StrCat(absl::StrJoin(*plan.job.gpus, ","), " (environment ",
+                                               plan.job.gpus_from, ")")
+                                : "all",
+                  "\n");
+  return Print(text) ? kExitOk : kExitUnavailable;
+}
+
+int ReadAndPrint(const GpusFlags& flags, const GpusPlan& plan) {
+  const SteadyClock clock;
+  const Config& config = plan.resolved.config;
+  auto source = OpenGpuSource(config.gpu_source, plan.job.node, clock);
+  if (!source.ok()) return Fail("gpus", source.status(), kExitUsage);
+  const bool repeated = plan.interval > absl::ZeroDuration();
+  auto next = std::chrono::steady_clock::now();
+  std::string last_error;
+  for (bool first = true;;) {
+    auto snapshot = (*source)->Read({.pcie = true});
+    const std::string error(snapshot.status().message());
+    if (!snapshot.ok() && !repeated) return Fail("gpus", snapshot.status(), kExitUnavailable);
+    if (!snapshot.ok() && error != last_error) LogWarn("gpus_not_read", {{"why", error}});
+    last_error = error;
+    if (snapshot.ok()) {
+      const GpusPage page = PageOf(plan, flags, *std::move(snapshot));
+      if (!Print(Render(flags, page, repeated, first))) return kExitUnavailable;
+      first = false;
+    }
+    if (!repeated) return kExitOk;
+    next += absl::ToChronoNanoseconds(plan.interval);
+    std::this_thread::sleep_until(next);
+  }
+}
+
+int Run(const GpusFlags& flags) {
+  const auto plan = Plan(flags);
+  if (!plan.ok()) return Fail("gpus", plan.status(), kExitUsage);
+  const Config& config = plan->resolved.config;
+  StartLogging(flags.quiet ? LogLevel::kError : config.log_level, config.log_format);
+  if (flags.dry_run) return DryRun(flags, *plan);
+  // The end of a job is no failure, and must not wait for a hanging driver.
+  std::signal(SIGTERM, [](int) { std::_Exit(kExitOk); });
+  std::signal(SIGINT, [](int) { std::_Exit(kExitOk); });
+  std::signal(SIGPIPE, SIG_IGN);
+  return ReadAndPrint(flags, *plan);
+}
+
+}  // namespace
+
+Command GpusCommand() {
+  const auto flags = std::make_shared<GpusFlags>();
+  Command command = {
+      .name = "gpus",
+      .help = "Show the GPUs as the scaler sees them, without a server.",
+      .flags = {WordFlag("format", "FORMAT",
+                         "table, json (a line a reading with --interval) or csv.",
+                         {"table", "json", "csv"}, &flags->format),
+                TextFlag("interval", "DURATION", "Read again and again; 0: once.",
+                         &flags->interval),
+                IntFlag("device", "Index of the only GPU to show; -1: all.", -1, &flags->device),
+                SwitchFlag("quiet", "Log errors only.", &flags->quiet),
+                SwitchFlag("dry-run", "Print the settings as resolved, and read nothing.",
+                           &flags->dry_run),
+                WordFlag("env", "ENVIRONMENT",
+                         "Where this runs: a job's own GPUs are shown, and job, rank, node and pod "
+                         "are named.",
+                         {"auto", "k8s", "slurm", "flux", "standalone"}, &flags->env)},
+      .run = [flags](const std::vector<std::string>&) { return Run(*flags); }};
+  for (Flag& flag : ConfigFlags(kGpusUses, &flags->given)) command.flags.push_back(std::move(flag));
+  return command;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,103 @@
+#include "app/gpus_page.h"
+
+#include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace gpuscaler {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// GPU 0 tells everything but its power; GPU 1 nothing at all.
+GpusPage Page() {
+  GpuSample full = {.uuid = "GPU-a0",
+                    .name = "NVIDIA \"H200\", SXM",
+                    .index = 0,
+                    .utilization_percent = 12.3456,
+                    .memory_used_bytes = int64_t{100} << 20,
+                    .memory_total_bytes = int64_t{141} << 30,
+                    .processes = std::vector<GpuProcess>{{.pid = 7, .memory_bytes = {}}}};
+  full.gaps = {{GpuField::kPower, GpuGap::Reason::kFailed, "NVML error 15 (GPU_IS_LOST)"}};
+  const GpuSample empty = {.uuid = "GPU-b1", .index = 1};
+  GpusPage page;
+  page.snapshot = {.taken_at = absl::FromUnixMillis(1'767'225'600'250),
+                   .source = "nvml",
+                   .driver_version = "570.1",
+                   .gpus = {full, empty}};
+  page.job.kind = EnvironmentKind::kSlurm;
+  page.job.job = "4711";
+  page.job.rank = 0;
+  page.job.node = "gpu-7";
+  return page;
+}
+
+TEST(GpusJson, UnknownIsNullAndReasonsAreNamed) {
+  const auto json = nlohmann::json::parse(GpusJson(Page(), false));
+  EXPECT_EQ(json["time"], "2026-01-01T00:00:00.250Z");
+  EXPECT_EQ(json["job"], "4711");
+  EXPECT_EQ(json["rank"], 0);
+  EXPECT_TRUE(json["local_rank"].is_null());
+  EXPECT_TRUE(json["pod"].is_null());
+  EXPECT_EQ(json["gpus"][0]["utilization_percent"], 12.346);
+  EXPECT_EQ(json["gpus"][0]["memory_used_bytes"], 104857600);
+  EXPECT_EQ(json["gpus"][0]["unreadable"]["power"], "NVML error 15 (GPU_IS_LOST)");
+  EXPECT_EQ(json["gpus"][0]["processes"][0]["pid"], 7);
+  EXPECT_TRUE(json["gpus"][0]["processes"][0]["memory_bytes"].is_null());
+  for (const auto& [key, value] : json["gpus"][1].items()) {
+    if (key == "index" || key == "uuid" || key == "unreadable") continue;
+    EXPECT_TRUE(value.is_null()) << key << "=" << value;
+  }
+}
+
+TEST(GpusJson, IsOneLineForEachReadingWhenRepeated) {
+  const std::string line = GpusJson(Page(), true);
+  EXPECT_EQ(line.find('\n'), line.size() - 1);
+}
+
+TEST(GpusJson, NameThatIsNoUtf8StaysValidJson) {
+  GpusPage page = Page();
+  page.snapshot.gpus[0].name = "\xff\xfe";
+  EXPECT_TRUE(nlohmann::json::accept(GpusJson(page, false)));
+}
+
+TEST(GpusCsv, UnknownIsBlankAndCommasAreQuoted) {
+  const std::string csv = GpusCsv(Page());
+  EXPECT_THAT(csv, HasSubstr("2026-01-01T00:00:00.250Z,slurm,4711,,0,,gpu-7,,,0,GPU-a0,,"
+                             "\"NVIDIA \"\"H200\"\", SXM\",12.346,,104857600,"));
+  EXPECT_THAT(csv, HasSubstr("slurm,4711,,0,,gpu-7,,,1,GPU-b1,,,,,,,,,,,,,,,,\n"));
+}
+
+TEST(GpusCsv, EveryRowHasAsManyFieldsAsTheHeader) {
+  GpusPage page = Page();
+  page.snapshot.gpus[0].name = "plain";
+  const auto fields = [](const std::string& row) {
+    return std::count(row.begin(), row.end(), ',');
+  };
+  const auto header = fields(GpusCsvHeader());
+  for (const std::string& row :
+       std::vector<std::string>(absl::StrSplit(GpusCsv(page), '\n', absl::SkipEmpty()))) {
+    EXPECT_EQ(fields(row), header) << row;
+  }
+}
+
+TEST(GpusTable, UnknownIsADashAndTheJobIsNamed) {
+  const std::string table = GpusTable(Page());
+  EXPECT_THAT(table, HasSubstr("slurm job=4711 rank=0 node=gpu-7 pod=-"));
+  EXPECT_THAT(table, HasSubstr("100/144384"));
+  EXPECT_THAT(table, HasSubstr("1    -"));
+  EXPECT_THAT(table, HasSubstr("GPU 0 power: NVML error 15 (GPU_IS_LOST)"));
+}
+
+TEST(GpusTable, NoGpuIsSaid) {
+  GpusPage page = Page();
+  page.snapshot.gpus.clear();
+  page.notes = {"no GPU 5"};
+  EXPECT_THAT(GpusTable(page), HasSubstr("no GPU\nnote: no GPU 5\n"));
+  EXPECT_THAT(GpusTable(page), Not(HasSubstr("UTIL")));
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,32 @@
+// Files that may change while we serve: read again, the last good content kept.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "serve/metrics.h"
+
+namespace gpuscaler {
+
+struct Reloadable {
+  std::string what;  // "grpc", "metrics" (TLS pairs), "profiles"
+  std::function<absl::Status()> reload;
+};
+
+// One thread's. Each failure raises a metric, and is logged once.
+class Reloader {
+ public:
+  Reloader(std::vector<Reloadable> files, Metrics& metrics);  // `metrics` outlives it
+
+  void Tick();
+
+ private:
+  const std::vector<Reloadable> files_;
+  Metrics& metrics_;
+  std::map<std::string, std::string> last_errors_;
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,75 @@
+// `serve`: answers KEDA until told to stop.
+#include <csignal>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "app/commands.h"
+#include "app/options.h"
+#include "app/standalone.h"
+#include "app/termination.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+namespace gpuscaler {
+namespace {
+
+// Kubernetes sends SIGKILL after terminationGracePeriodSeconds; we promise 5 s.
+constexpr absl::Duration kPatience = absl::Seconds(4);
+
+std::string SettingsText(const Resolved& resolved) {
+  std::string text;
+  for (const auto& [name, origin] : resolved.origins) {
+    absl::StrAppend(&text, text.empty() ? "" : ", ", name, "=",
+                    TextOf(*FindOption(name), resolved.config), " (", origin, ")");
+  }
+  return text;
+}
+
+int Run(const Resolved& resolved, const TerminationSignals& signals) {
+  const Config& config = resolved.config;
+  const SteadyClock clock;
+  auto standalone = Standalone::Start(config, clock);
+  if (!standalone.ok()) return Fail("serve", standalone.status(), kExitCannotServe);
+  LogInfo("serving", {{"bind_address", config.bind_address},
+                      {"grpc_port", (*standalone)->grpc_port()},
+                      {"metrics_port", (*standalone)->metrics_port()},
+                      {"probe_port", (*standalone)->probe_port()},
+                      {"node", config.node_name},
+                      {"gpu_source", config.gpu_source}});
+  const int signal = signals.Wait();
+  LogInfo("stopping", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
+  if ((*standalone)->Drain(kPatience)) {
+    LogInfo("stopped");
+    return kExitOk;
+  }
+  LogWarn("stopped_with_a_hanging_reading",
+          {{"patience_seconds", absl::ToDoubleSeconds(kPatience)}});
+  std::_Exit(kExitOk);  // the sampler's thread cannot be joined
+}
+
+int Serve(const std::vector<Setting>& given) {
+  const TerminationSignals signals;
+  const Environment environment = CurrentEnvironment();
+  const auto resolved = ResolveAll(given, environment);
+  if (!resolved.ok()) return Fail("serve", resolved.status(), kExitUsage);
+  StartLogging(resolved->config.log_level, resolved->config.log_format);
+  for (const std::string& variable : UnknownVariables(environment)) {
+    LogWarn("unknown_environment_variable", {{"variable", variable}});
+  }
+  LogInfo("starting", {{"version", GPUSCALER_VERSION}, {"settings", SettingsText(*resolved)}});
+  return Run(*resolved, signals);
+}
+
+}  // namespace
+
+Command ServeCommand() {
+  const auto given = std::make_shared<std::vector<Setting>>();
+  return {.name = "serve",
+          .help = "Answer KEDA's external scaler protocol; the default command.",
+          .flags = ConfigFlags(kServeUses, given.get()),
+          .run = [given](const std::vector<std::string>&) { return Serve(*given); }};
+}
+
+}  // namespace gpuscaler

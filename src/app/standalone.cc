@@ -1,0 +1,173 @@
+#include "app/standalone.h"
+
+#include <atomic>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "app/reloader.h"
+#include "app/sampler.h"
+#include "base/log.h"
+#include "base/periodic_thread.h"
+#include "base/status_macros.h"
+#include "gpu/gpu_source.h"
+#include "serve/grpc_server.h"
+#include "serve/http_server.h"
+#include "serve/metrics.h"
+#include "serve/probes.h"
+#include "serve/profile_store.h"
+#include "serve/scaler_service.h"
+#include "store/leases.h"
+#include "store/snapshot_store.h"
+
+namespace gpuscaler {
+namespace {
+
+// A ConfigMap takes the kubelet up to a minute to write: a few seconds more are not felt.
+constexpr absl::Duration kReloadInterval = absl::Seconds(5);
+
+int AskedPort(int port) { return port == kAnyPort ? 0 : port; }
+
+}  // namespace
+
+// In dependency order: destroyed backwards.
+class Standalone::Impl {
+ public:
+  Impl(const Config& config, const Clock& clock, std::unique_ptr<GpuSource> source)
+      : config_(config),
+        clock_(clock),
+        source_(std::move(source)),
+        store_(clock, config.StaleAfter(), kLongestWindow + config.StaleAfter()),
+        profiles_(config.profiles),
+        sampler_(clock, *source_, leases_, store_, metrics_),
+        probes_(clock, config.hang_after),
+        service_({.stale_after = config.StaleAfter(),
+                  .max_streams_per_peer = config.max_streams_per_peer},
+                 clock, store_, leases_, profiles_, metrics_, [this] { WakeSampler(); }) {}
+
+  ~Impl() { Drain(absl::ZeroDuration()); }
+
+  absl::Status Start() {
+    RETURN_IF_ERROR(profiles_.Reload());
+    RETURN_IF_ERROR(OpenGrpcPort());
+    RETURN_IF_ERROR(OpenMetricsPort());
+    RETURN_IF_ERROR(OpenProbePort());
+    sampling_ =
+        std::make_unique<PeriodicThread>("sampler", config_.poll_interval, [this] { Sample(); });
+    waking_ = sampling_.get();
+    reloading_ = std::make_unique<PeriodicThread>(
+        "reloader", kReloadInterval,
+        [reloader = std::make_shared<Reloader>(Files(), metrics_)] { reloader->Tick(); });
+    probes_.SetServing(true);
+    return absl::OkStatus();
+  }
+
+  int grpc_port() const { return grpc_->port(); }
+  int metrics_port() const { return metrics_page_ == nullptr ? 0 : metrics_page_->port(); }
+  int probe_port() const { return probe_page_ == nullptr ? 0 : probe_page_->port(); }
+
+  bool Drain(absl::Duration patience) {
+    if (drained_.exchange(true)) return true;
+    const SteadyClock real;
+    const absl::Time deadline = real.Now() + patience;
+    probes_.SetServing(false);
+    service_.StopStreams();
+    store_.Close();
+    if (grpc_ != nullptr) grpc_->Drain(patience);
+    if (reloading_ != nullptr) reloading_->Stop(patience);
+    waking_ = nullptr;
+    return sampling_ == nullptr ||
+           sampling_->Stop(std::max(deadline - real.Now(), absl::ZeroDuration()));
+  }
+
+ private:
+  void Sample() {
+    const absl::Status read = sampler_.Tick();
+    probes_.Ticked();
+    grpc_->SetScalerServing(read.ok());
+  }
+
+  void WakeSampler() {
+    if (PeriodicThread* const sampling = waking_) sampling->Wake();
+  }
+
+  absl::Status OpenGrpcPort() {
+    ASSIGN_OR_RETURN(grpc_, GrpcServer::Start({.bind_address = config_.bind_address,
+                                               .port = AskedPort(config_.port),
+                                               .tls = config_.Tls()},
+                                              service_.Services()));
+    return absl::OkStatus();
+  }
+
+  absl::Status OpenMetricsPort() {
+    if (config_.metrics_port == 0) return absl::OkStatus();
+    ASSIGN_OR_RETURN(metrics_page_,
+                     HttpServer::Start({.bind_address = config_.bind_address,
+                                        .port = AskedPort(config_.metrics_port),
+                                        .tls = config_.MetricsTls()},
+                                       {{"/metrics", [this] { return MetricsPage(); }}}));
+    return absl::OkStatus();
+  }
+
+  absl::Status OpenProbePort() {
+    if (config_.probe_port == 0) return absl::OkStatus();
+    ASSIGN_OR_RETURN(probe_page_,
+                     HttpServer::Start({.bind_address = config_.bind_address,
+                                        .port = AskedPort(config_.probe_port)},
+                                       {{"/healthz", [this] { return probes_.Healthz(); }},
+                                        {"/readyz", [this] { return probes_.Readyz(); }}}));
+    return absl::OkStatus();
+  }
+
+  HttpReply MetricsPage() const {
+    const SnapshotStore::History newest = store_.Newest();
+    return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
+            .body = metrics_.Page(newest == nullptr ? nullptr : &newest->Newest(), clock_.Now())};
+  }
+
+  std::vector<Reloadable> Files() {
+    std::vector<Reloadable> files;
+    if (profiles_.HasFile()) files.push_back({"profiles", [this] { return profiles_.Reload(); }});
+    if (config_.Tls().Enabled()) files.push_back({"grpc", [this] { return grpc_->ReloadTls(); }});
+    if (metrics_page_ != nullptr && config_.MetricsTls().Enabled()) {
+      files.push_back({"metrics", [this] { return metrics_page_->ReloadTls(); }});
+    }
+    return files;
+  }
+
+  const Config config_;
+  const Clock& clock_;
+  const std::unique_ptr<GpuSource> source_;
+  Metrics metrics_;
+  SnapshotStore store_;
+  Leases leases_;
+  ProfileStore profiles_;
+  Sampler sampler_;
+  Probes probes_;
+  std::atomic<bool> drained_ = false;
+  std::atomic<PeriodicThread*> waking_ = nullptr;  // null: no sampler to wake
+  ScalerService service_;
+  std::unique_ptr<GrpcServer> grpc_;
+  std::unique_ptr<HttpServer> metrics_page_;
+  std::unique_ptr<HttpServer> probe_page_;
+  std::unique_ptr<PeriodicThread> sampling_;
+  std::unique_ptr<PeriodicThread> reloading_;
+};
+
+absl::StatusOr<std::unique_ptr<Standalone>> Standalone::Start(const Config& config,
+                                                              const Clock& clock) {
+  ASSIGN_OR_RETURN(std::unique_ptr<GpuSource> source,
+                   OpenGpuSource(config.gpu_source, config.node_name, clock));
+  auto impl = std::make_unique<Impl>(config, clock, std::move(source));
+  RETURN_IF_ERROR(impl->Start());
+  return std::unique_ptr<Standalone>(new Standalone(std::move(impl)));
+}
+
+Standalone::Standalone(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Standalone::~Standalone() = default;
+int Standalone::grpc_port() const { return impl_->grpc_port(); }
+int Standalone::metrics_port() const { return impl_->metrics_port(); }
+int Standalone::probe_port() const { return impl_->probe_port(); }
+bool Standalone::Drain(absl::Duration patience) { return impl_->Drain(patience); }
+
+}  // namespace gpuscaler
