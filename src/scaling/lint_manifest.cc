@@ -1,0 +1,138 @@
+#include "scaling/lint_manifest.h"
+
+#include <algorithm>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "yaml-cpp/yaml.h"
+
+namespace gpuscaler {
+namespace {
+
+int LineOf(const YAML::Node& node) { return std::max(node.Mark().line + 1, 1); }
+
+// Undefined where `parent` is no map or has no such key.
+YAML::Node Child(const YAML::Node& parent, const char* key) {
+  return parent.IsDefined() && parent.IsMap() ? parent[key] : YAML::Node(YAML::NodeType::Undefined);
+}
+
+bool IsString(const YAML::Node& node) {
+  if (!node.IsScalar()) return false;
+  const bool plain = node.Tag() == "?";  // yaml-cpp's tag of what stands without quotes
+  double number = 0;
+  bool truth = false;
+  return !plain ||
+         !(YAML::convert<double>::decode(node, number) || YAML::convert<bool>::decode(node, truth));
+}
+
+TextAt Text(const YAML::Node& node) {
+  return {node.IsScalar() ? node.Scalar() : "", LineOf(node), IsString(node)};
+}
+
+TextAt TextOr(const YAML::Node& node, const char* otherwise, int line) {
+  if (!node.IsDefined() || !node.IsScalar()) return {otherwise, line};
+  return Text(node);
+}
+
+std::optional<NumberAt> Number(const YAML::Node& node) {
+  NumberAt number;
+  if (!node.IsDefined() || !node.IsScalar() || !absl::SimpleAtoi(node.Scalar(), &number.value)) {
+    return std::nullopt;
+  }
+  number.line = LineOf(node);
+  return number;
+}
+
+void AddMetadata(const YAML::Node& map, ManifestTrigger& trigger) {
+  for (const auto& entry : map) {
+    if (!entry.first.IsScalar()) continue;
+    TextAt value = Text(entry.second);
+    value.line = LineOf(entry.first);  // an alias has the line of its anchor
+    trigger.metadata.emplace(entry.first.Scalar(), value);
+  }
+}
+
+void ReadMetadata(const YAML::Node& map, ManifestTrigger& trigger) {
+  if (!map.IsDefined() || !map.IsMap()) return;
+  AddMetadata(map, trigger);
+  const auto merged = trigger.metadata.find("<<");
+  if (merged == trigger.metadata.end()) return;
+  trigger.metadata.erase(merged);
+  const YAML::Node base = map["<<"];  // YAML 1.1's merge key, which yaml-cpp leaves alone
+  if (!base.IsMap()) return;
+  AddMetadata(base, trigger);  // what the trigger says itself is there already and stays
+  trigger.metadata.erase("<<");
+}
+
+ManifestTrigger ReadTrigger(const YAML::Node& node) {
+  ManifestTrigger trigger;
+  trigger.line = LineOf(node);
+  trigger.type = TextOr(Child(node, "type"), "", trigger.line).text;
+  trigger.metric_type = TextOr(Child(node, "metricType"), "AverageValue", trigger.line);
+  ReadMetadata(Child(node, "metadata"), trigger);
+  return trigger;
+}
+
+std::optional<ManifestFallback> ReadFallback(const YAML::Node& node) {
+  if (!node.IsDefined() || !node.IsMap()) return std::nullopt;
+  const int line = LineOf(node);
+  return ManifestFallback{.line = line,
+                          .behavior = TextOr(Child(node, "behavior"), "static", line),
+                          .replicas = Number(Child(node, "replicas"))};
+}
+
+Manifest ReadManifest(const YAML::Node& node, const std::string& kind) {
+  const YAML::Node metadata = Child(node, "metadata");
+  const std::string name = TextOr(Child(metadata, "name"), "(no name)", 1).text;
+  const std::string name_space = TextOr(Child(metadata, "namespace"), "", 1).text;
+  const YAML::Node spec = Child(node, "spec");
+
+  Manifest manifest;
+  manifest.is_job = kind == "ScaledJob";
+  manifest.object = absl::StrCat(kind, " ", name_space, name_space.empty() ? "" : "/", name);
+  manifest.line = LineOf(node);
+  manifest.min_replicas = Number(Child(spec, "minReplicaCount"));
+  manifest.max_replicas = Number(Child(spec, "maxReplicaCount"));
+  manifest.idle_replicas = Number(Child(spec, "idleReplicaCount"));
+  manifest.cooldown_seconds = Number(Child(spec, "cooldownPeriod"));
+  manifest.polling_seconds = Number(Child(spec, "pollingInterval"));
+  manifest.fallback = ReadFallback(Child(spec, "fallback"));
+  const YAML::Node triggers = Child(spec, "triggers");
+  if (!triggers.IsDefined() || !triggers.IsSequence()) return manifest;
+  for (const YAML::Node& trigger : triggers) manifest.triggers.push_back(ReadTrigger(trigger));
+  return manifest;
+}
+
+void AddManifests(const YAML::Node& document, std::vector<Manifest>& manifests) {
+  const std::string kind = TextOr(Child(document, "kind"), "", 1).text;
+  if (kind == "ScaledObject" || kind == "ScaledJob") {
+    manifests.push_back(ReadManifest(document, kind));
+  }
+}
+
+}  // namespace
+
+int ManifestTrigger::LineOf(const std::vector<absl::string_view>& keys) const {
+  for (absl::string_view key : keys) {
+    if (const auto found = metadata.find(key); found != metadata.end()) return found->second.line;
+  }
+  return line;
+}
+
+absl::StatusOr<std::vector<Manifest>> ReadManifests(absl::string_view yaml) {
+  std::vector<Manifest> manifests;
+  try {
+    for (const YAML::Node& document : YAML::LoadAll(std::string(yaml))) {
+      AddManifests(document, manifests);
+      const YAML::Node items = Child(document, "items");
+      if (!items.IsDefined() || !items.IsSequence()) continue;
+      for (const YAML::Node& item : items) AddManifests(item, manifests);
+    }
+  } catch (const YAML::Exception& error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("line ", std::max(error.mark.line + 1, 1), ": not YAML: ", error.msg));
+  }
+  return manifests;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,59 @@
+// ScaledObjects and ScaledJobs as a file has them, with the line of everything lint may point at.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace gpuscaler {
+
+// Lines are 1-based.
+struct TextAt {
+  std::string text;
+  int line = 1;
+  bool is_string = true;  // false: a number, a truth value, nothing, a list: no metadata value
+};
+
+struct NumberAt {
+  int value = 0;
+  int line = 1;
+};
+
+struct ManifestFallback {
+  int line = 1;
+  TextAt behavior;  // "static" where it is not given, as KEDA has it
+  std::optional<NumberAt> replicas;
+};
+
+struct ManifestTrigger {
+  int line = 1;
+  std::string type;
+  TextAt metric_type;  // "AverageValue" where it is not given, as KEDA has it
+  std::map<std::string, TextAt, std::less<>> metadata;
+
+  // Where the first of `keys` is that the trigger has; the trigger's own line otherwise.
+  int LineOf(const std::vector<absl::string_view>& keys) const;
+};
+
+struct Manifest {
+  bool is_job = false;
+  std::string object;  // "ScaledObject default/llm"
+  int line = 1;
+  std::optional<NumberAt> min_replicas;
+  std::optional<NumberAt> max_replicas;
+  std::optional<NumberAt> idle_replicas;
+  std::optional<NumberAt> cooldown_seconds;
+  std::optional<NumberAt> polling_seconds;
+  std::optional<ManifestFallback> fallback;
+  std::vector<ManifestTrigger> triggers;
+};
+
+// Of every document, those in a List too; other kinds are passed over. INVALID_ARGUMENT names the
+// line where it stops being YAML.
+absl::StatusOr<std::vector<Manifest>> ReadManifests(absl::string_view yaml);
+
+}  // namespace gpuscaler

@@ -1,0 +1,180 @@
+#include <array>
+
+#include "absl/strings/str_cat.h"
+#include "base/duration_text.h"
+#include "base/number_text.h"
+#include "scaling/lint_rules.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr auto kError = Finding::Severity::kError;
+constexpr auto kWarning = Finding::Severity::kWarning;
+
+// The HPA changes nothing while the ratio is within 10 % of 1: above 85, a GPU has to be busier
+// than 93.5 % before it asks for more, and many saturate below that.
+constexpr double kHighestGoodPercentTarget = 85;
+constexpr double kHpaTolerance = 1.1;
+
+bool IsPercent(const Trigger& trigger) { return InfoOf(trigger.metric).percent; }
+
+std::optional<Complaint> PercentTargetHigh(const OurTrigger& our) {
+  const Trigger& trigger = *our.settings;
+  if (!IsPercent(trigger) || trigger.aggregation == Aggregation::kSum) return std::nullopt;
+  if (trigger.target <= kHighestGoodPercentTarget) return std::nullopt;
+  return Complaint{
+      absl::StrCat("target ", NumberText(trigger.target), " %: a GPU that saturates below ",
+                   NumberText(kHpaTolerance * trigger.target),
+                   " % never asks for another replica; use targetValue 85 or less"),
+      our.written->LineOf(
+          {"targetValue", "targetGpuUtilization", "targetMemoryUtilization", "profile"})};
+}
+
+std::optional<Complaint> TargetOfAnotherMetric(const OurTrigger& our) {
+  const Trigger& trigger = *our.settings;
+  const bool target_is_given = our.reading.settings.target ||
+                               our.reading.settings.target_gpu_utilization ||
+                               our.reading.settings.target_memory_utilization;
+  const MetricType meant_for =
+      our.reading.profile == nullptr ? MetricType::kGpuUtilization : our.reading.profile->metric;
+  if (target_is_given || InfoOf(meant_for).unit == InfoOf(trigger.metric).unit) return std::nullopt;
+  return Complaint{absl::StrCat("the target ", NumberText(trigger.target), " was meant for ",
+                                InfoOf(meant_for).name, " (", InfoOf(meant_for).unit, "), not for ",
+                                InfoOf(trigger.metric).name, " (", InfoOf(trigger.metric).unit,
+                                "); give targetValue"),
+                   our.written->LineOf({"metricType"})};
+}
+
+std::optional<Complaint> ActivationAboveTarget(const OurTrigger& our) {
+  const Trigger& trigger = *our.settings;
+  if (trigger.activation_threshold < trigger.target) return std::nullopt;
+  return Complaint{absl::StrCat("activationThreshold ", NumberText(trigger.activation_threshold),
+                                " is not below the target ", NumberText(trigger.target),
+                                ": a workload at its target would be taken to zero; use a small "
+                                "one, such as 5 % of the target"),
+                   our.written->LineOf({"activationThreshold", "metricType", "profile"})};
+}
+
+std::optional<Complaint> ReplicaAggregationMax(const OurTrigger& our) {
+  if (our.settings->replica_aggregation != ReplicaAggregation::kMax) return std::nullopt;
+  return Complaint{
+      "replicaAggregation max: one hot replica among many speaks for all, and holds the fleet at "
+      "its maximum; leave it out (avg) or use p95",
+      our.written->LineOf({"replicaAggregation"})};
+}
+
+std::optional<Complaint> WindowPeak(const OurTrigger& our) {
+  const Trigger& trigger = *our.settings;
+  if (!IsPercent(trigger) || trigger.window_aggregation == WindowAggregation::kAvg) {
+    return std::nullopt;
+  }
+  return Complaint{
+      absl::StrCat("windowAggregation ", Name(trigger.window_aggregation),
+                   " of a percentage: one busy moment in ", DurationText(trigger.window),
+                   " counts as a full GPU; leave it out (avg)"),
+      our.written->LineOf({"windowAggregation"})};
+}
+
+std::optional<Complaint> WindowZero(const OurTrigger& our) {
+  if (!IsPercent(*our.settings) || our.settings->window > absl::ZeroDuration()) return std::nullopt;
+  return Complaint{
+      "window 0s of a percentage: the HPA follows single samples, which swing between 0 and 100 "
+      "on a healthy GPU; use 30s",
+      our.written->LineOf({"window"})};
+}
+
+std::optional<Complaint> SumOfPercentages(const OurTrigger& our) {
+  const Trigger& trigger = *our.settings;
+  if (!IsPercent(trigger) || trigger.aggregation != Aggregation::kSum) return std::nullopt;
+  return Complaint{
+      "aggregation sum of percentages: a replica's value grows with its number of GPUs and passes "
+      "100; leave it out (max) or use avg",
+      our.written->LineOf({"aggregation"})};
+}
+
+absl::string_view WhatFallbackDoes(EngineFallback fallback) {
+  switch (fallback) {
+    case EngineFallback::kUtilization:
+      return "its utilisation counts, which says busy and not full, and asks for far more "
+             "replicas than needed";
+    case EngineFallback::kActivity:
+      return "it counts exactly the target while any replica is busy, so another trigger has to "
+             "set the number";
+    case EngineFallback::kNone:
+      return "it is unreadable: the value neither grows nor shrinks";
+  }
+  return "";
+}
+
+std::optional<Complaint> SaturationUnknown(const OurTrigger& our) {
+  const Trigger& trigger = *our.settings;
+  if (trigger.standing_memory != StandingMemory::kPressure) return std::nullopt;
+  return Complaint{
+      absl::StrCat("saturation unknown: no engine is read, and a replica's VRAM "
+                   "stands whether it is busy or idle; with engineFallback ",
+                   Name(trigger.engine_fallback), " ", WhatFallbackDoes(trigger.engine_fallback)),
+      our.written->LineOf({"engineFallback", "profile"})};
+}
+
+std::optional<Complaint> LiteralMemory(const OurTrigger& our) {
+  const Trigger& trigger = *our.settings;
+  if (trigger.metric != MetricType::kMemoryUsedPercent) return std::nullopt;
+  if (trigger.standing_memory != StandingMemory::kLiteral) return std::nullopt;
+  return Complaint{
+      "memory_used_percent by hand is taken literally: an engine that preallocates its VRAM reads "
+      "the same busy or idle, climbs to the maximum above the target and never goes to zero; use "
+      "a profile (vllm-inference, tgi-inference, batch, ollama) or gpu_utilization",
+      our.written->LineOf({"metricType", "targetMemoryUtilization", "profile"})};
+}
+
+std::optional<Complaint> MetricTypeMismatch(const OurTrigger& our) {
+  const std::string& field = our.written->metric_type.text;
+  const absl::string_view key = Name(our.settings->target_type);
+  if (field == key) return std::nullopt;
+  if (field != "Value" && field != "AverageValue") {
+    return Complaint{absl::StrCat("the trigger's metricType: ", Quoted(field),
+                                  " is refused by KEDA here; use AverageValue or Value"),
+                     our.written->metric_type.line};
+  }
+  return Complaint{
+      absl::StrCat("the trigger's metricType is ", field, ", but targetType is ", key,
+                   ", and KEDA does not send the first: set targetType: \"", field,
+                   "\" in the metadata, or the value is off by the number of replicas"),
+      our.written->metric_type.line};
+}
+
+constexpr std::array<TriggerRule, 10> kRules = {{
+    {{"metric-type-mismatch", kError,
+      "The trigger's metricType and the key targetType must agree: KEDA sends only the second."},
+     MetricTypeMismatch},
+    {{"percent-target-high", kWarning,
+      "A percentage above 85 as the target: a saturated GPU may never ask for more."},
+     PercentTargetHigh},
+    {{"target-of-another-metric", kWarning,
+      "metricType was changed to another unit, but the target was not."},
+     TargetOfAnotherMetric},
+    {{"activation-above-target", kWarning,
+      "activationThreshold is not below the target: a loaded workload would go to zero."},
+     ActivationAboveTarget},
+    {{"replica-aggregation-max", kWarning,
+      "One noisy replica holds the whole workload at its maximum."},
+     ReplicaAggregationMax},
+    {{"window-peak", kWarning, "windowAggregation max or p95 of a percentage reads as saturation."},
+     WindowPeak},
+    {{"window-zero", kWarning, "A percentage without a window: the HPA follows single samples."},
+     WindowZero},
+    {{"sum-of-percentages", kWarning, "Percentages of a replica's GPUs do not add up."},
+     SumOfPercentages},
+    {{"saturation-unknown", kWarning,
+      "An engine profile without an engine to read: how full a replica is cannot be known."},
+     SaturationUnknown},
+    {{"literal-memory", kWarning,
+      "memory_used_percent by hand: preallocated VRAM says nothing about load."},
+     LiteralMemory},
+}};
+
+}  // namespace
+
+std::span<const TriggerRule> TriggerRules() { return kRules; }
+
+}  // namespace gpuscaler
