@@ -22,22 +22,26 @@ struct HttpServerOptions {
   std::string bind_address;
   int port = 0;  // 0: any free one
   TlsFiles tls;
+  // The oldest connection gives way to the next one: silent and dripping clients, which are many
+  // and old, keep nobody out.
+  int max_connections = 512;
 };
 
-// Answers GET and HEAD; silent and dripping clients delay nobody. Thread-safe.
+// Answers GET and HEAD, one request a connection; silent and dripping clients delay nobody. With a
+// client CA nobody else gets past the handshake. Thread-safe.
 class HttpServer {
  public:
   using Page = std::function<HttpReply()>;  // called on the server's thread; must not block
 
-  // `pages` by exact path. INVALID_ARGUMENT for unusable TLS files, UNAVAILABLE when the address
-  // cannot be bound.
+  // `pages` by exact path; "/" lists them unless it is one. INVALID_ARGUMENT for what is no address
+  // and for unusable TLS files, UNAVAILABLE when the address cannot be bound.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const HttpServerOptions& options,
                                                            std::map<std::string, Page> pages);
   ~HttpServer();
 
   int port() const;
 
-  // As GrpcServer::ReloadTls().
+  // As GrpcServer::ReloadTls(); connections opened from now on use what was read.
   absl::Status ReloadTls();
 
  private:

@@ -1,0 +1,150 @@
+#include "serve/http_server.h"
+
+#include <microhttpd.h>
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "serve/http_pages.h"
+#include "serve/http_tls.h"
+#include "serve/listen_socket.h"
+#include "serve/open_connections.h"
+
+namespace gpuscaler {
+namespace {
+
+// A scrape and a probe are a few hundred bytes on a connection of their own.
+constexpr size_t kConnectionMemoryBytes = 16 * 1024;
+constexpr unsigned kIdleTimeoutSeconds = 10;
+constexpr char kTlsVersions[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
+
+void LogLibrary(void* /*unused*/, const char* format, va_list arguments) {
+  char text[256];
+  std::vsnprintf(text, sizeof(text), format, arguments);
+  absl::string_view line = text;
+  if (!line.empty() && line.back() == '\n') line.remove_suffix(1);
+  LogDebug("http_connection", {{"what", line}});
+}
+
+MHD_Result Send(MHD_Connection* connection, const HttpReply& reply) {
+  MHD_Response* const response = MHD_create_response_from_buffer(
+      reply.body.size(), const_cast<char*>(reply.body.data()), MHD_RESPMEM_MUST_COPY);
+  if (response == nullptr) return MHD_NO;
+  MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply.content_type.c_str());
+  MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+  if (reply.status == MHD_HTTP_METHOD_NOT_ALLOWED) {
+    MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+  }
+  const MHD_Result queued =
+      MHD_queue_response(connection, static_cast<unsigned>(reply.status), response);
+  MHD_destroy_response(response);
+  return queued;
+}
+
+}  // namespace
+
+class HttpServer::Impl {
+ public:
+  static absl::StatusOr<std::unique_ptr<Impl>> Start(const HttpServerOptions& options,
+                                                     HttpPages pages);
+  ~Impl() { MHD_stop_daemon(daemon_); }
+
+  int port() const { return port_; }
+  absl::Status ReloadTls() { return tls_ == nullptr ? absl::OkStatus() : tls_->Reload(); }
+
+ private:
+  Impl(const HttpServerOptions& options, HttpPages pages, std::unique_ptr<HttpTls> tls)
+      : pages_(std::move(pages)), tls_(std::move(tls)), connections_(options.max_connections) {}
+
+  bool Serve(int listening, int max_connections);
+
+  static MHD_Result OnRequest(void* self, MHD_Connection* connection, const char* path,
+                              const char* method, const char* version, const char* upload,
+                              size_t* upload_size, void** context);
+  static void OnConnection(void* self, MHD_Connection* connection, void** context,
+                           MHD_ConnectionNotificationCode what);
+
+  const HttpPages pages_;
+  const std::unique_ptr<HttpTls> tls_;  // null: plain text
+  OpenConnections connections_;         // the daemon's thread alone
+  int port_ = 0;
+  MHD_Daemon* daemon_ = nullptr;
+};
+
+absl::StatusOr<std::unique_ptr<HttpServer::Impl>> HttpServer::Impl::Start(
+    const HttpServerOptions& options, HttpPages pages) {
+  std::unique_ptr<HttpTls> tls;
+  if (options.tls.Enabled()) {
+    ASSIGN_OR_RETURN(tls, HttpTls::Open(options.tls));
+  }
+  ASSIGN_OR_RETURN(const int listening, ListenOn(options.bind_address, options.port));
+  std::unique_ptr<Impl> impl(new Impl(options, std::move(pages), std::move(tls)));
+  if (impl->Serve(listening, options.max_connections)) return impl;
+  close(listening);
+  return absl::UnavailableError("cannot start the HTTP server");
+}
+
+bool HttpServer::Impl::Serve(int listening, int max_connections) {
+  port_ = BoundPort(listening);
+  unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG;
+  // Those that were told to go are counted until they have gone.
+  const unsigned limit = 2 * static_cast<unsigned>(max_connections);
+  TlsPems pems;
+  std::vector<MHD_OptionItem> options;
+  if (tls_ != nullptr) {
+    flags |= MHD_USE_TLS;
+    pems = tls_->pems();  // replaced for every connection, but the library insists on a pair
+    options.push_back({MHD_OPTION_HTTPS_MEM_CERT, 0, pems.cert.data()});
+    options.push_back({MHD_OPTION_HTTPS_MEM_KEY, 0, pems.key.data()});
+    options.push_back({MHD_OPTION_HTTPS_PRIORITIES, 0, const_cast<char*>(kTlsVersions)});
+  }
+  options.push_back({MHD_OPTION_END, 0, nullptr});
+  daemon_ = MHD_start_daemon(
+      flags, 0, nullptr, nullptr, &OnRequest, this, MHD_OPTION_EXTERNAL_LOGGER, &LogLibrary,
+      nullptr, MHD_OPTION_LISTEN_SOCKET, listening, MHD_OPTION_CONNECTION_LIMIT, limit,
+      MHD_OPTION_CONNECTION_TIMEOUT, kIdleTimeoutSeconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+      kConnectionMemoryBytes, MHD_OPTION_NOTIFY_CONNECTION, &OnConnection, this, MHD_OPTION_ARRAY,
+      options.data(), MHD_OPTION_END);
+  return daemon_ != nullptr;
+}
+
+// Called with the headers alone; a reply queued now makes the library refuse a body and close the
+// connection after it.
+MHD_Result HttpServer::Impl::OnRequest(void* self, MHD_Connection* connection, const char* path,
+                                       const char* method, const char* /*version*/,
+                                       const char* /*upload*/, size_t* /*upload_size*/,
+                                       void** /*context*/) {
+  return Send(connection, AnswerRequest(static_cast<Impl*>(self)->pages_, method, path));
+}
+
+void HttpServer::Impl::OnConnection(void* self, MHD_Connection* connection, void** /*context*/,
+                                    MHD_ConnectionNotificationCode what) {
+  Impl& impl = *static_cast<Impl*>(self);
+  const int socket =
+      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+  if (what == MHD_CONNECTION_NOTIFY_CLOSED) return impl.connections_.Remove(socket);
+  std::shared_ptr<const void> credentials;
+  if (impl.tls_ != nullptr) {
+    credentials = impl.tls_->Attach(static_cast<gnutls_session_t>(
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session));
+  }
+  impl.connections_.Add(socket, std::move(credentials));
+}
+
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpServerOptions& options,
+                                                              std::map<std::string, Page> pages) {
+  ASSIGN_OR_RETURN(auto impl, Impl::Start(options, std::move(pages)));
+  return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
+}
+
+HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+HttpServer::~HttpServer() = default;
+int HttpServer::port() const { return impl_->port(); }
+absl::Status HttpServer::ReloadTls() { return impl_->ReloadTls(); }
+
+}  // namespace gpuscaler

@@ -1,0 +1,135 @@
+#include "serve/http_tls.h"
+
+#include <filesystem>
+
+#include "base/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "serve/http_server.h"
+#include "serve/test_http_client.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::HasSubstr;
+
+class HttpTlsTest : public testing::Test {
+ protected:
+  HttpTlsTest() { std::filesystem::create_directories(folder_); }
+
+  std::unique_ptr<HttpServer> Start(const TestPair& pair, const std::string& client_ca = "") {
+    auto server =
+        HttpServer::Start({.bind_address = "127.0.0.1", .tls = WriteTls(folder_, pair, client_ca)},
+                          {{"/metrics", [] { return HttpReply{.body = "ups 1\n"}; }}});
+    EXPECT_TRUE(server.ok()) << server.status();
+    return *std::move(server);
+  }
+
+  // What a client that trusts `ca` gets: the body, or why there is none.
+  static std::string Get(const HttpServer& server, const std::string& ca,
+                         const TestPair& client = {}) {
+    const TestTls tls{.ca = ca, .pair = client};
+    const auto reply = Ask(server.port(), "GET", "/metrics", &tls);
+    return reply.ok() ? reply->body : std::string(reply.status().message());
+  }
+
+  const std::string folder_ = testing::TempDir() + "/http_tls_" +
+                              testing::UnitTest::GetInstance()->current_test_info()->name();
+  const TestCa ca_{"the server's CA"};
+  const TestCa clients_{"the clients' CA"};
+};
+
+TEST_F(HttpTlsTest, ServesOverTls) {
+  const auto server = Start(ca_.Issue("server"));
+  EXPECT_EQ(Get(*server, ca_.pem()), "ups 1\n");
+  EXPECT_THAT(Get(*server, clients_.pem()), HasSubstr("certificate verify failed"));
+}
+
+TEST_F(HttpTlsTest, PlainTextIsNotAnswered) {
+  const auto server = Start(ca_.Issue("server"));
+  EXPECT_FALSE(Ask(server->port(), "GET", "/metrics").ok());
+}
+
+TEST_F(HttpTlsTest, OnlyClientsOfTheClientCaGetAnAnswer) {
+  const auto server = Start(ca_.Issue("server"), clients_.pem());
+  EXPECT_EQ(Get(*server, ca_.pem(), clients_.Issue("prometheus")), "ups 1\n");
+  EXPECT_NE(Get(*server, ca_.pem()), "ups 1\n");
+  EXPECT_NE(Get(*server, ca_.pem(), ca_.Issue("somebody else's")), "ups 1\n");
+  EXPECT_NE(Get(*server, ca_.pem(), clients_.Issue("expired", -absl::Hours(1))), "ups 1\n");
+  EXPECT_EQ(Get(*server, ca_.pem(), clients_.Issue("prometheus")), "ups 1\n");
+}
+
+TEST_F(HttpTlsTest, ReplacedCertificateIsServedWithoutARestart) {
+  const auto server = Start(ca_.Issue("server"));
+  const TestCa next("the next CA");
+  WriteTls(folder_, next.Issue("server"), "");
+  EXPECT_EQ(Get(*server, ca_.pem()), "ups 1\n");
+  ASSERT_TRUE(server->ReloadTls().ok()) << server->ReloadTls();
+  EXPECT_EQ(Get(*server, next.pem()), "ups 1\n");
+  EXPECT_NE(Get(*server, ca_.pem()), "ups 1\n");
+}
+
+TEST_F(HttpTlsTest, ReplacedClientCaShutsTheOldClientsOut) {
+  const TestPair pair = ca_.Issue("server");
+  const auto server = Start(pair, clients_.pem());
+  const TestCa next("the next clients' CA");
+  WriteTls(folder_, pair, next.pem());
+  ASSERT_TRUE(server->ReloadTls().ok()) << server->ReloadTls();
+  EXPECT_EQ(Get(*server, ca_.pem(), next.Issue("prometheus")), "ups 1\n");
+  EXPECT_NE(Get(*server, ca_.pem(), clients_.Issue("prometheus")), "ups 1\n");
+}
+
+TEST_F(HttpTlsTest, ConnectionOutlivesTheCertificateItBeganWith) {
+  const auto server = Start(ca_.Issue("server"));
+  const TestTls tls{.ca = ca_.pem()};
+  const auto connection = TestHttpConnection::Open(server->port(), &tls);
+  ASSERT_TRUE(connection.ok()) << connection.status();
+  WriteTls(folder_, TestCa("the next CA").Issue("server"), "");
+  ASSERT_TRUE(server->ReloadTls().ok()) << server->ReloadTls();
+  (*connection)->Send("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  const auto reply = (*connection)->ReadAll();
+  EXPECT_THAT(reply.value_or("nothing"), HasSubstr("ups 1\n")) << reply.status();
+}
+
+TEST_F(HttpTlsTest, BadPairAtReloadKeepsTheLastGoodOne) {
+  const auto server = Start(ca_.Issue("server"));
+  const TestPair other{.cert = ca_.Issue("server").cert, .key = ca_.Issue("server").key};
+  for (const TestPair& bad :
+       {other, TestPair{"no certificate", "no key"}, ca_.Issue("expired", -absl::Hours(1))}) {
+    WriteTls(folder_, bad, "");
+    EXPECT_EQ(server->ReloadTls().code(), absl::StatusCode::kInvalidArgument) << bad.cert;
+    EXPECT_EQ(Get(*server, ca_.pem()), "ups 1\n");
+  }
+  WriteTls(folder_, ca_.Issue("server"), "");
+  EXPECT_TRUE(server->ReloadTls().ok()) << server->ReloadTls();
+}
+
+TEST_F(HttpTlsTest, UnusableFilesStopTheStart) {
+  const TestPair mismatched{.cert = ca_.Issue("server").cert, .key = ca_.Issue("server").key};
+  for (const TlsFiles& files :
+       {TlsFiles{.cert = folder_ + "/none.pem", .key = folder_ + "/none.pem"},
+        TlsFiles{.client_ca = folder_ + "/none.pem"}, WriteTls(folder_, mismatched, "")}) {
+    const auto server = HttpServer::Start({.bind_address = "127.0.0.1", .tls = files}, {});
+    EXPECT_EQ(server.status().code(), absl::StatusCode::kInvalidArgument) << files.cert;
+  }
+}
+
+TEST_F(HttpTlsTest, AnswersWithinASecondBesideClientsThatNeverShakeHands) {
+  const auto server = Start(ca_.Issue("server"));
+  std::vector<std::unique_ptr<TestHttpConnection>> held;
+  for (int i = 0; i < 128; ++i) {
+    auto connection = TestHttpConnection::Open(server->port());
+    ASSERT_TRUE(connection.ok()) << connection.status();
+    if (i % 2 == 0) (*connection)->Send("\x16\x03\x01");  // a handshake that stops there
+    held.push_back(*std::move(connection));
+  }
+  const SteadyClock clock;
+  for (int request = 0; request < 5; ++request) {
+    const absl::Time asked = clock.Now();
+    EXPECT_EQ(Get(*server, ca_.pem()), "ups 1\n");
+    EXPECT_LT(clock.Now() - asked, absl::Seconds(1));
+  }
+}
+
+}  // namespace
+}  // namespace gpuscaler

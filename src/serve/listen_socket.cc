@@ -1,0 +1,60 @@
+#include "serve/listen_socket.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+
+namespace gpuscaler {
+namespace {
+
+std::string Text(const std::string& address, int port) {
+  const bool ipv6 = address.find(':') != std::string::npos;
+  return ipv6 ? absl::StrCat("[", address, "]:", port) : absl::StrCat(address, ":", port);
+}
+
+bool BindAndListen(int socket, const addrinfo& address) {
+  const int on = 1, off = 0;
+  // A restart need not wait for the last connections to time out; a port in use stays in use.
+  setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (address.ai_family == AF_INET6) {
+    setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+  }
+  return bind(socket, address.ai_addr, address.ai_addrlen) == 0 && listen(socket, SOMAXCONN) == 0;
+}
+
+}  // namespace
+
+absl::StatusOr<int> ListenOn(const std::string& address, int port) {
+  addrinfo hints = {};
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int error = getaddrinfo(address.c_str(), absl::StrCat(port).c_str(), &hints, &found);
+  if (error != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", address, "\" is not an IPv4 or IPv6 address: ", gai_strerror(error)));
+  }
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
+  const int listening = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (listening >= 0 && BindAndListen(listening, *found)) return listening;
+  const std::string why = std::strerror(errno);
+  if (listening >= 0) close(listening);
+  return absl::UnavailableError(absl::StrCat("cannot listen on ", Text(address, port), ": ", why));
+}
+
+int BoundPort(int socket) {
+  sockaddr_storage bound = {};
+  socklen_t size = sizeof(bound);
+  getsockname(socket, reinterpret_cast<sockaddr*>(&bound), &size);
+  return ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port
+                                           : reinterpret_cast<sockaddr_in*>(&bound)->sin_port);
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,34 @@
+// Liveness and readiness (DESIGN 6).
+#pragma once
+
+#include <atomic>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "serve/http_server.h"
+
+namespace gpuscaler {
+
+// Live while the sampler's loop moves, even when its readings fail; ready while serving. Readiness
+// does not follow the GPUs: an empty Service would break every trigger. Thread-safe.
+class Probes {
+ public:
+  // Live for `hang_after` from now on, until the first Ticked(). `clock` outlives the probes.
+  Probes(const Clock& clock, absl::Duration hang_after);
+
+  void Ticked();                  // by the sampler, after each reading, good or bad
+  void SetServing(bool serving);  // false at first
+
+  // Pages of an HttpServer: 200, or 503 that says why.
+  HttpReply Healthz() const;
+  HttpReply Readyz() const;
+
+ private:
+  const Clock& clock_;
+  const absl::Duration hang_after_;
+  std::atomic<int64_t> ticked_at_ns_;
+  std::atomic<bool> serving_ = false;
+  mutable std::atomic<bool> said_hung_ = false;
+};
+
+}  // namespace gpuscaler

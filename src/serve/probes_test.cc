@@ -1,0 +1,55 @@
+#include "serve/probes.h"
+
+#include "base/fake_clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::HasSubstr;
+
+class ProbesTest : public testing::Test {
+ protected:
+  FakeClock clock_;
+  Probes probes_{clock_, absl::Seconds(30)};
+};
+
+TEST_F(ProbesTest, LiveWhileTheSamplerMoves) {
+  for (int tick = 0; tick < 5; ++tick) {
+    clock_.Advance(absl::Seconds(30));
+    EXPECT_EQ(probes_.Healthz().status, 200);
+    probes_.Ticked();
+  }
+}
+
+TEST_F(ProbesTest, NotLiveOnceTheSamplerHangsAndLiveAgainWhenItMoves) {
+  probes_.Ticked();
+  clock_.Advance(absl::Milliseconds(30'001));
+  EXPECT_EQ(probes_.Healthz().status, 503);
+  EXPECT_THAT(probes_.Healthz().body, HasSubstr("30.001s, --hang-after=30s"));
+  probes_.Ticked();
+  EXPECT_EQ(probes_.Healthz().status, 200);
+}
+
+TEST_F(ProbesTest, FirstReadingThatHangsIsNotLiveEither) {
+  clock_.Advance(absl::Seconds(31));
+  EXPECT_EQ(probes_.Healthz().status, 503);
+}
+
+TEST_F(ProbesTest, ReadyFromServingToStopping) {
+  EXPECT_EQ(probes_.Readyz().status, 503);
+  probes_.SetServing(true);
+  EXPECT_EQ(probes_.Readyz().status, 200);
+  probes_.SetServing(false);
+  EXPECT_EQ(probes_.Readyz().status, 503);
+}
+
+TEST_F(ProbesTest, HungSamplerDoesNotEndReadiness) {
+  probes_.SetServing(true);
+  clock_.Advance(absl::Hours(1));
+  EXPECT_EQ(probes_.Readyz().status, 200);
+}
+
+}  // namespace
+}  // namespace gpuscaler
