@@ -26,19 +26,26 @@ absl::Status OpenSslError(absl::string_view what) {
   return absl::UnavailableError(absl::StrCat(what, ": ", reason == nullptr ? "?" : reason));
 }
 
-// SSL_write() with a server that has gone: an error and no signal. Blocked for this one call, so
-// that a server under test that raises SIGPIPE still fails.
-int WriteWithoutSignal(SSL* tls, absl::string_view bytes) {
-  sigset_t pipe, before;
-  sigemptyset(&pipe);
-  sigaddset(&pipe, SIGPIPE);
-  pthread_sigmask(SIG_BLOCK, &pipe, &before);
-  const int written = SSL_write(tls, bytes.data(), static_cast<int>(bytes.size()));
-  const timespec now = {};
-  sigtimedwait(&pipe, nullptr, &now);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return written;
-}
+// OpenSSL writes to a server that has gone: an error and no signal. Blocked in this thread and for
+// the one call, so that a server under test that raises SIGPIPE still fails.
+class NoBrokenPipe {
+ public:
+  NoBrokenPipe() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~NoBrokenPipe() {
+    const timespec now = {};
+    sigtimedwait(&pipe_, nullptr, &now);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoBrokenPipe(const NoBrokenPipe&) = delete;
+  NoBrokenPipe& operator=(const NoBrokenPipe&) = delete;
+
+ private:
+  sigset_t pipe_, before_;
+};
 
 std::shared_ptr<SSL_CTX> NewContext(const TestTls& tls) {
   std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
@@ -83,6 +90,7 @@ absl::StatusOr<std::unique_ptr<TestHttpConnection>> TestHttpConnection::Open(
 TestHttpConnection::~TestHttpConnection() { close(socket_); }
 
 absl::Status TestHttpConnection::Handshake(const TestTls& tls) {
+  const NoBrokenPipe quiet;
   tls_ = std::shared_ptr<SSL>(SSL_new(NewContext(tls).get()), SSL_free);
   SSL_set_fd(tls_.get(), socket_);
   if (SSL_connect(tls_.get()) == 1) return absl::OkStatus();
@@ -90,12 +98,14 @@ absl::Status TestHttpConnection::Handshake(const TestTls& tls) {
 }
 
 bool TestHttpConnection::Send(absl::string_view bytes) {
+  const NoBrokenPipe quiet;
   const int size = static_cast<int>(bytes.size());
-  if (tls_ != nullptr) return WriteWithoutSignal(tls_.get(), bytes) == size;
+  if (tls_ != nullptr) return SSL_write(tls_.get(), bytes.data(), size) == size;
   return send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL) == size;
 }
 
 absl::StatusOr<std::string> TestHttpConnection::ReadAll(absl::Duration patience) {
+  const NoBrokenPipe quiet;
   const timeval timeout = absl::ToTimeval(patience);
   setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
   std::string all;
