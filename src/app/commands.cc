@@ -2,6 +2,6 @@
 
 namespace gpuscaler {
 
-std::vector<Command> AllCommands() { return {ServeCommand(), GpusCommand()}; }
+std::vector<Command> AllCommands() { return {ServeCommand(), GpusCommand(), DemoCommand()}; }
 
 }  // namespace gpuscaler

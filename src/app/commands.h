@@ -17,6 +17,7 @@ Command ServeCommand();
 Command GpusCommand();
 Command QueryCommand();
 Command LintCommand();
+Command DemoCommand();
 
 // The flags of the options that a command with `use` (OptionUse) reads, and --config; what is given
 // is appended to `given`, which outlives them.

@@ -1,5 +1,6 @@
 #include "app/termination.h"
 
+#include <algorithm>
 #include <csignal>
 
 namespace gpuscaler {
@@ -26,6 +27,12 @@ int TerminationSignals::Wait() const {
   while (sigwait(&signals, &signal) != 0) {
   }
   return signal;
+}
+
+int TerminationSignals::WaitFor(absl::Duration timeout) const {
+  const sigset_t signals = Signals();
+  const timespec limit = absl::ToTimespec(std::max(timeout, absl::ZeroDuration()));
+  return std::max(sigtimedwait(&signals, nullptr, &limit), 0);
 }
 
 }  // namespace gpuscaler

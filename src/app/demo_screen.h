@@ -1,0 +1,37 @@
+// Where the demo shows itself: drawn over and over in a terminal, line after line elsewhere.
+#pragma once
+
+#include <vector>
+
+#include "absl/time/time.h"
+#include "app/demo_chart.h"
+#include "app/demo_frame.h"
+#include "base/clock.h"
+
+namespace gpuscaler {
+
+// Standard output. Not thread-safe.
+class DemoScreen {
+ public:
+  explicit DemoScreen(DemoSetting setting);
+  ~DemoScreen();
+
+  // Keeps the frame; draws when enough real time has passed, or when replicas changed.
+  void Show(const DemoFrame& frame);
+
+  // Draws the last frame.
+  void Finish();
+
+ private:
+  void Draw();
+
+  const DemoSetting setting_;
+  const bool terminal_;
+  const SteadyClock clock_;
+  std::vector<DemoFrame> frames_;
+  absl::Time drawn_at_ = absl::InfinitePast();
+  absl::Duration printed_at_ = -absl::InfiniteDuration();  // simulated
+  size_t lines_ = 0;                                       // on the screen
+};
+
+}  // namespace gpuscaler
