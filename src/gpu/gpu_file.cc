@@ -86,6 +86,9 @@ struct Place {
   }
 };
 
+// No member is called so; JsonLine then tells where the reading stopped.
+constexpr char kNoPath[] = "]";
+
 class Parser {
  public:
   explicit Parser(absl::string_view text) : text_(text) {}
@@ -305,6 +308,9 @@ absl::StatusOr<NodeSnapshot> ParseGpuFile(absl::string_view text) {
     json = Json::parse(text.begin(), text.end());
   } catch (const Json::parse_error& error) {
     return absl::InvalidArgumentError(ParseErrorText(text, error));
+  } catch (const Json::out_of_range&) {  // 1e999
+    return absl::InvalidArgumentError(
+        absl::StrCat(JsonLine(text, kNoPath), ": a number is out of range"));
   }
   return Parser(text).Parse(json);
 }

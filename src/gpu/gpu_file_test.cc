@@ -89,6 +89,7 @@ TEST(GpuFile, EveryFaultNamesItsLineItsPathAndWhatIsAllowed) {
   } kRows[] = {
       {"", "1:1: syntax error"},
       {"{\n \"gpus\": [,]}", "2:11: syntax error"},
+      {"{\n\"gpus\": [{\"power_watts\":\n 1e999\n}]}", "3: a number is out of range"},
       {"[]", "1: [] is not an object"},
       {"{\n}", "1: the key \"gpus\" is missing"},
       {"{\"gpus\": 1}", "1: gpus: 1 is not an array"},

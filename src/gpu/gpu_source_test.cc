@@ -25,6 +25,13 @@ TEST(OpenGpuSource, SourcesThatCannotReadOpenAndTellAtTheReading) {
   }
 }
 
+TEST(OpenGpuSource, NvmlOpensWithOrWithoutADriver) {
+  const FakeClock clock;
+  for (const char* spec : {"auto", "nvml"}) {
+    EXPECT_TRUE(OpenGpuSource(spec, "gpu-7", clock).ok()) << spec;
+  }
+}
+
 TEST(OpenGpuSource, UnknownSourceNamesTheKnownOnes) {
   const FakeClock clock;
   for (const char* spec : {"", "nvlm", "file:", "file"}) {

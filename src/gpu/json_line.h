@@ -8,7 +8,7 @@
 namespace gpuscaler {
 
 // The 1-based line of `path`, spelt as "gpus[1].processes[0].pid"; of an object's member the line
-// of its key. `text` is valid JSON; 1 when it has no such path.
+// of its key. 1 when the text has no such path; where it is no JSON, the line on which that showed.
 int JsonLine(absl::string_view text, absl::string_view path);
 
 }  // namespace gpuscaler

@@ -1,0 +1,61 @@
+// Drives the fake libnvidia-ml.so.1 (tests/fake_nvml) from a test of the NVML source.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace gpuscaler {
+
+class FakeDriver {
+ public:
+  using Json = nlohmann::json;
+
+  FakeDriver() : path_(testing::TempDir() + "fake_nvml." + TestName() + ".json") {
+    setenv("FAKE_NVML_STATE", path_.c_str(), 1);
+    Save();
+  }
+  ~FakeDriver() { std::remove(path_.c_str()); }
+
+  // Where NvmlSource is to look: a driver with every call, and one from before 510.
+  static std::vector<std::string> New() { return {FAKE_NVML_DIR "/new/libnvidia-ml.so.1"}; }
+  static std::vector<std::string> Old() { return {FAKE_NVML_DIR "/old/libnvidia-ml.so.1"}; }
+
+  // What tests/fake_nvml/fake_state.h describes. Save() makes it the driver's.
+  Json state = {{"driver_version", "550.54.15"}, {"gpus", {BusyGpu("GPU-a"), BusyGpu("GPU-b")}}};
+  Json& Gpu(int index) { return state["gpus"][static_cast<size_t>(index)]; }
+  void Save() const {
+    std::ofstream(path_ + ".new") << state;
+    std::rename((path_ + ".new").c_str(), path_.c_str());
+  }
+
+  // Everything an H200 has, but NVLink and MIG.
+  static Json BusyGpu(const std::string& uuid) {
+    return {{"uuid", uuid},
+            {"name", "NVIDIA H200"},
+            {"utilization", {70, 30}},
+            {"memory", {1000, 100, 300}},
+            {"temperature", 61},
+            {"power", 512'500},
+            {"power_limit", 700'000},
+            {"pcie", {11, 12}},
+            {"fields", Json::object()},
+            {"processes", {{42, 200}}},
+            {"ecc", 2},
+            {"throttle", 4}};
+  }
+
+ private:
+  static std::string TestName() {
+    return testing::UnitTest::GetInstance()->current_test_info()->name();
+  }
+
+  const std::string path_;
+};
+
+}  // namespace gpuscaler

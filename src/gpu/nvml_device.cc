@@ -1,0 +1,199 @@
+#include "gpu/nvml_device.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "gpu/nvml_error.h"
+#include "gpu/nvml_processes.h"
+
+namespace gpuscaler::nvml {
+namespace {
+
+constexpr unsigned kMostMigInstances = 16;  // 7 today; a wild count must not loop
+
+Return ReadText(Return (*call)(Device, char*, unsigned), Device device, std::string& text) {
+  char buffer[kTextSize] = {};
+  const Return result = Call(call, device, buffer, kTextSize);
+  buffer[kTextSize - 1] = '\0';
+  if (result == kSuccess) text = buffer;
+  return result;
+}
+
+}  // namespace
+
+std::unique_ptr<NvmlDevice> NvmlDevice::Open(const Calls& calls, bool processes_v3_is_broken,
+                                             int index, Return& failure) {
+  Device handle = nullptr;
+  failure = calls.handle_by_index(static_cast<unsigned>(index), &handle);
+  if (failure != kSuccess) return nullptr;
+  std::unique_ptr<NvmlDevice> device(new NvmlDevice(calls, processes_v3_is_broken, index, handle));
+  failure = ReadText(calls.uuid, handle, device->uuid_);
+  if (failure != kSuccess) return nullptr;
+  ReadText(calls.name, handle, device->name_);
+  return device;
+}
+
+GpuSample NvmlDevice::Identity() const {
+  GpuSample sample;
+  sample.uuid = uuid_;
+  sample.name = name_;
+  sample.index = index_;
+  return sample;
+}
+
+DeviceReading NvmlDevice::Read(const CostlyReadings& wanted, absl::Time now,
+                               DeviceHistory& history) {
+  Reading reading{.sample = Identity()};
+  ReadUtilization(history, reading);
+  ReadMemory(handle_, reading);
+  ReadTemperature(reading);
+  ReadPower(reading);
+  history.throughput.Read(calls_, handle_, wanted.pcie, absl::ToUnixMicros(now), reading);
+  ReadProcessList(handle_, reading);
+  ReadHealth(reading);
+  DeviceReading device{.loss = reading.loss};
+  if (!reading.answered && reading.loss != kSuccess) {
+    device.failure = reading.loss;
+    return device;
+  }
+  device.samples.push_back(std::move(reading.sample));
+  ReadMig(now, device);
+  return device;
+}
+
+void NvmlDevice::ReadUtilization(DeviceHistory& history, Reading& reading) const {
+  reading.sample.utilization_percent = history.utilization.SinceLastReading(calls_, handle_);
+  reading.sample.memory_utilization_percent =
+      history.memory_utilization.SinceLastReading(calls_, handle_);
+  if (reading.sample.utilization_percent && reading.sample.memory_utilization_percent) return;
+  Utilization rates{};
+  const Return result = Call(calls_.utilization, handle_, &rates);
+  if (!reading.sample.utilization_percent && reading.Succeeded(GpuField::kUtilization, result)) {
+    reading.sample.utilization_percent = rates.gpu;
+  }
+  if (!reading.sample.memory_utilization_percent &&
+      reading.Succeeded(GpuField::kMemoryUtilization, result)) {
+    reading.sample.memory_utilization_percent = rates.memory;
+  }
+}
+
+// Of _v2 because only that keeps what the driver reserves apart, some hundred MiB on an idle GPU.
+// It may exist and fail all the same (WSL), where the old call works.
+void NvmlDevice::ReadMemory(Device device, Reading& reading) const {
+  MemoryV2 v2{.version = MemoryV2::kVersion};
+  if (Call(calls_.memory_v2, device, &v2) == kSuccess) {
+    reading.answered = true;
+    reading.sample.memory_used_bytes = static_cast<int64_t>(v2.used);
+    reading.sample.memory_total_bytes = static_cast<int64_t>(v2.total);
+    return;
+  }
+  Memory v1{};
+  if (!reading.Succeeded(GpuField::kMemory, Call(calls_.memory, device, &v1))) return;
+  reading.sample.memory_used_bytes = static_cast<int64_t>(v1.used);
+  reading.sample.memory_total_bytes = static_cast<int64_t>(v1.total);
+}
+
+void NvmlDevice::ReadTemperature(Reading& reading) const {
+  Temperature versioned{.version = Temperature::kVersion, .sensor = kGpuSensor};
+  if (Call(calls_.temperature_v, handle_, &versioned) == kSuccess) {
+    reading.answered = true;
+    reading.sample.temperature_celsius = versioned.celsius;
+    return;
+  }
+  unsigned celsius = 0;
+  const Return result = Call(calls_.temperature, handle_, static_cast<int>(kGpuSensor), &celsius);
+  if (reading.Succeeded(GpuField::kTemperature, result)) {
+    reading.sample.temperature_celsius = celsius;
+  }
+}
+
+// GetPowerUsage as nvidia-smi's power.draw: a mean over one second from Ampere on (without GA100),
+// which suits a value that a scaler smooths anyway better than an instant.
+void NvmlDevice::ReadPower(Reading& reading) const {
+  unsigned milliwatts = 0;
+  if (reading.Succeeded(GpuField::kPower, Call(calls_.power_milliwatts, handle_, &milliwatts))) {
+    reading.sample.power_watts = milliwatts / 1000.0;
+  }
+  if (reading.Succeeded(GpuField::kPowerLimit,
+                        Call(calls_.power_limit_milliwatts, handle_, &milliwatts))) {
+    reading.sample.power_limit_watts = milliwatts / 1000.0;
+  }
+}
+
+void NvmlDevice::ReadHealth(Reading& reading) const {
+  uint64_t errors = 0;
+  if (reading.Succeeded(GpuField::kEcc, Call(calls_.ecc_errors, handle_, kUncorrectedErrors,
+                                             kVolatileCounter, &errors))) {
+    reading.sample.ecc_uncorrected_errors = static_cast<int64_t>(errors);
+  }
+  uint64_t reasons = 0;
+  if (reading.Succeeded(GpuField::kThrottle, Call(calls_.throttle_reasons, handle_, &reasons))) {
+    reading.sample.throttle_reasons = reasons;
+  }
+}
+
+void NvmlDevice::ReadProcessList(Device device, Reading& reading) const {
+  std::vector<GpuProcess> processes;
+  if (reading.Succeeded(GpuField::kProcesses,
+                        ReadProcesses(calls_, processes_v3_is_broken_, device, processes))) {
+    reading.sample.processes = std::move(processes);
+  }
+}
+
+// Handles of instances die with them, at any time: they are asked for anew at every reading.
+void NvmlDevice::ReadMig(absl::Time now, DeviceReading& device) {
+  unsigned mode = 0;
+  unsigned pending = 0;
+  const Return mode_result = Call(calls_.mig_mode, handle_, &mode, &pending);
+  device.mig_incomplete = mode_result != kSuccess && !IsLacking(mode_result);
+  if (mode_result != kSuccess || mode != kMigEnabled) return gpm_.clear();
+  unsigned count = 0;
+  if (Call(calls_.mig_max_count, handle_, &count) != kSuccess) {
+    device.mig_incomplete = true;
+    return;
+  }
+  for (unsigned i = 0; i < std::min(count, kMostMigInstances); ++i) {
+    Device instance = nullptr;
+    Return result = Call(calls_.mig_handle_by_index, handle_, i, &instance);
+    if (result == kNotFound) continue;  // no instance in this place
+    if (result == kSuccess) result = ReadMigInstance(instance, now, device);
+    if (result != kSuccess) device.mig_incomplete = true;
+  }
+  std::erase_if(gpm_, [&](const auto& gpm) {
+    return std::ranges::none_of(device.samples,
+                                [&](const GpuSample& gpu) { return gpu.uuid == gpm.first; });
+  });
+}
+
+// Power, temperature, links and health are the whole GPU's.
+Return NvmlDevice::ReadMigInstance(Device instance, absl::Time now, DeviceReading& device) {
+  Reading reading{.sample = Identity()};
+  reading.sample.parent_uuid = uuid_;
+  const Return result = ReadText(calls_.uuid, instance, reading.sample.uuid);
+  if (result != kSuccess) return result;
+  ReadText(calls_.name, instance, reading.sample.name);
+  ReadMigUtilization(instance, now, reading);
+  ReadMemory(instance, reading);
+  ReadProcessList(instance, reading);
+  if (device.loss == kSuccess) device.loss = reading.loss;
+  device.samples.push_back(std::move(reading.sample));
+  return kSuccess;
+}
+
+void NvmlDevice::ReadMigUtilization(Device instance, absl::Time now, Reading& reading) {
+  if (!supports_gpm_) return;
+  unsigned gpu_instance = 0;
+  if (!reading.Succeeded(GpuField::kUtilization,
+                         Call(calls_.gpu_instance_id, instance, &gpu_instance))) {
+    return;
+  }
+  auto& gpm = gpm_[reading.sample.uuid];
+  if (gpm == nullptr) gpm = std::make_unique<GpmUtilization>(calls_);
+  std::optional<double>& percent = reading.sample.utilization_percent;
+  if (!reading.Succeeded(GpuField::kUtilization, gpm->Read(handle_, gpu_instance, now, percent))) {
+    return;
+  }
+  if (!percent) reading.AddGap(GpuField::kUtilization, "no value yet: GPM needs two samples");
+}
+
+}  // namespace gpuscaler::nvml

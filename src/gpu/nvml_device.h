@@ -1,0 +1,75 @@
+// One GPU behind NVML, with its MIG instances.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "gpu/nvml_api.h"
+#include "gpu/nvml_gpm.h"
+#include "gpu/nvml_reading.h"
+#include "gpu/nvml_throughput.h"
+#include "gpu/nvml_utilization.h"
+#include "model/costly_readings.h"
+#include "model/gpu_sample.h"
+
+namespace gpuscaler::nvml {
+
+// What one reading of a GPU takes from the one before; survives a new nvmlInit.
+struct DeviceHistory {
+  SampleMean utilization{kGpuUtilizationSamples};
+  SampleMean memory_utilization{kMemoryUtilizationSamples};
+  Throughput throughput;
+};
+
+struct DeviceReading {
+  Return failure = kSuccess;       // why nothing at all could be read
+  Return loss = kSuccess;          // an error that may mean dead handles (IsLoss)
+  std::vector<GpuSample> samples;  // the GPU, then its MIG instances; empty on a failure
+  bool mig_incomplete = false;     // some instance could not be told
+};
+
+// Holds a handle, so dies before nvmlShutdown. Not thread-safe.
+class NvmlDevice {
+ public:
+  // The driver's `index`-th GPU; null with `failure` set when it cannot be had. `calls` outlives
+  // it.
+  static std::unique_ptr<NvmlDevice> Open(const Calls& calls, bool processes_v3_is_broken,
+                                          int index, Return& failure);
+
+  const std::string& uuid() const { return uuid_; }
+
+  DeviceReading Read(const CostlyReadings& wanted, absl::Time now, DeviceHistory& history);
+
+ private:
+  NvmlDevice(const Calls& calls, bool processes_v3_is_broken, int index, Device handle)
+      : calls_(calls),
+        processes_v3_is_broken_(processes_v3_is_broken),
+        index_(index),
+        handle_(handle),
+        supports_gpm_(SupportsGpm(calls, handle)) {}
+
+  GpuSample Identity() const;
+  void ReadUtilization(DeviceHistory& history, Reading& reading) const;
+  void ReadMemory(Device device, Reading& reading) const;
+  void ReadTemperature(Reading& reading) const;
+  void ReadPower(Reading& reading) const;
+  void ReadHealth(Reading& reading) const;
+  void ReadProcessList(Device device, Reading& reading) const;
+  void ReadMig(absl::Time now, DeviceReading& device);
+  Return ReadMigInstance(Device instance, absl::Time now, DeviceReading& device);
+  void ReadMigUtilization(Device instance, absl::Time now, Reading& reading);
+
+  const Calls& calls_;
+  const bool processes_v3_is_broken_;
+  const int index_;
+  const Device handle_;
+  const bool supports_gpm_;
+  std::string uuid_;
+  std::string name_;
+  std::map<std::string, std::unique_ptr<GpmUtilization>> gpm_;  // by the instance's UUID
+};
+
+}  // namespace gpuscaler::nvml

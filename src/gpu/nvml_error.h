@@ -1,0 +1,19 @@
+// NVML's error codes in words, and what they mean for a reading.
+#pragma once
+
+#include <string>
+
+#include "gpu/nvml_api.h"
+
+namespace gpuscaler::nvml {
+
+// "NVML error 15 (GPU_IS_LOST)".
+std::string ErrorText(Return error);
+
+// The device or this driver has no such reading: not a failure.
+bool IsLacking(Return error);
+
+// Handles may be dead: the GPU is gone, or the driver under the library is another one.
+bool IsLoss(Return error);
+
+}  // namespace gpuscaler::nvml

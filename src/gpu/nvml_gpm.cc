@@ -1,0 +1,55 @@
+#include "gpu/nvml_gpm.h"
+
+#include <memory>
+#include <utility>
+
+namespace gpuscaler::nvml {
+namespace {
+
+// nvml.h: samples less than 100 ms apart may be the same refresh of the counters.
+constexpr absl::Duration kShortestInterval = absl::Milliseconds(150);
+
+}  // namespace
+
+bool SupportsGpm(const Calls& calls, Device gpu) {
+  GpmSupport support{.version = GpmSupport::kVersion};
+  return Call(calls.gpm_support, gpu, &support) == kSuccess && support.supported != 0;
+}
+
+GpmUtilization::~GpmUtilization() {
+  if (earlier_ != nullptr) Call(calls_.gpm_sample_free, earlier_);
+  if (later_ != nullptr) Call(calls_.gpm_sample_free, later_);
+}
+
+Return GpmUtilization::Read(Device parent, unsigned gpu_instance, absl::Time now,
+                            std::optional<double>& percent) {
+  percent = last_;
+  if (now - earlier_at_ < kShortestInterval) return kSuccess;
+  if (later_ == nullptr) {
+    const Return result = Call(calls_.gpm_sample_alloc, &later_);
+    if (result != kSuccess) return result;
+  }
+  Return result = Call(calls_.gpm_mig_sample, parent, gpu_instance, later_);
+  percent.reset();
+  if (result == kSuccess && earlier_ != nullptr) result = Measure(percent);
+  last_ = percent;
+  if (result != kSuccess) return result;
+  std::swap(earlier_, later_);
+  earlier_at_ = now;
+  return kSuccess;
+}
+
+Return GpmUtilization::Measure(std::optional<double>& percent) const {
+  const auto get = std::make_unique<GpmMetricsGet>();  // 13 KiB
+  get->version = GpmMetricsGet::kVersion;
+  get->count = 1;
+  get->earlier = earlier_;
+  get->later = later_;
+  get->metrics[0].id = kGpmGraphicsUtilization;
+  const Return result = Call(calls_.gpm_metrics, get.get());
+  if (result != kSuccess) return result;
+  if (get->metrics[0].result == kSuccess) percent = get->metrics[0].value;
+  return get->metrics[0].result;
+}
+
+}  // namespace gpuscaler::nvml

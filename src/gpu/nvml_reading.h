@@ -1,0 +1,38 @@
+// One device's sample while it is being read: keeps apart what failed from what the device lacks.
+#pragma once
+
+#include <string>
+
+#include "gpu/nvml_api.h"
+#include "gpu/nvml_error.h"
+#include "model/gpu_sample.h"
+
+namespace gpuscaler::nvml {
+
+struct Reading {
+  GpuSample sample;
+  bool answered = false;   // some call succeeded
+  Return loss = kSuccess;  // the worst IsLoss error that a call gave
+
+  // True when the call succeeded and `field` can be filled. Otherwise the field stays empty: with a
+  // gap that names the error, or without one where the device lacks it.
+  bool Succeeded(GpuField field, Return result) {
+    if (result == kSuccess) {
+      answered = true;
+      return true;
+    }
+    // Of a driver that was replaced every other error is only a consequence.
+    if (IsLoss(result) && loss != kLibRmVersionMismatch) loss = result;
+    if (!IsLacking(result)) AddGap(field, ErrorText(result));
+    return false;
+  }
+
+  void AddGap(GpuField field, std::string detail) {
+    sample.gaps.push_back({field, GpuGap::Reason::kFailed, std::move(detail)});
+  }
+  void AddNotWanted(GpuField field) {
+    sample.gaps.push_back({field, GpuGap::Reason::kNotWanted, ""});
+  }
+};
+
+}  // namespace gpuscaler::nvml

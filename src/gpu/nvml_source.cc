@@ -1,0 +1,158 @@
+#include "gpu/nvml_source.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "gpu/nvml_error.h"
+#include "gpu/unreadable_gpu.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr absl::Duration kFirstBackOff = absl::Seconds(1);
+constexpr absl::Duration kLongestBackOff = absl::Seconds(10);
+constexpr absl::Duration kReopenInterval = absl::Minutes(1);
+// A reopening that takes longer makes the GPUs that answer miss a reading.
+constexpr absl::Duration kReopenMayTake = absl::Seconds(1);
+
+// Says that the driver under the library is another one: no handle works any more.
+bool IsReload(nvml::Return loss) {
+  return loss == nvml::kLibRmVersionMismatch || loss == nvml::kUninitialized;
+}
+
+}  // namespace
+
+NvmlSource::NvmlSource(std::vector<std::string> places, std::string node, const Clock& clock)
+    : places_(std::move(places)), node_(std::move(node)), clock_(clock) {}
+
+absl::StatusOr<NodeSnapshot> NvmlSource::Read(const CostlyReadings& wanted) {
+  if (clock_.Now() < retry_at_) return error_;
+  if (absl::Status opened = EnsureSession(); !opened.ok()) return BackOff(opened);
+  auto snapshot = ReadAll(wanted);
+  if (!snapshot.ok()) return BackOff(snapshot.status());
+  back_off_ = absl::ZeroDuration();
+  last_ = *snapshot;
+  ForgetGone();
+  return snapshot;
+}
+
+absl::Status NvmlSource::EnsureSession() {
+  if (session_ != nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(session_, nvml::Session::Open(places_));
+  LogInfo("nvml_opened", {{"node", node_}, {"driver_version", session_->driver_version()}});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<NodeSnapshot> NvmlSource::ReadAll(const CostlyReadings& wanted) {
+  ASSIGN_OR_RETURN(const int count, session_->CountGpus());
+  if (!CountedBefore(count)) last_.gpus.clear();  // an index may stand for another GPU now
+  NodeSnapshot snapshot{.taken_at = clock_.Now(),
+                        .node = node_,
+                        .source = "nvml",
+                        .driver_version = session_->driver_version()};
+  int failed = 0;
+  bool lost = false;
+  nvml::Return failure = nvml::kSuccess;
+  for (int index = 0; index < count; ++index) {
+    nvml::DeviceReading reading = ReadGpu(index, wanted, snapshot.taken_at);
+    if (IsReload(reading.loss)) {
+      return absl::UnavailableError(
+          absl::StrCat("the driver was reloaded: ", nvml::ErrorText(reading.loss)));
+    }
+    lost = lost || nvml::IsLoss(reading.failure);
+    if (reading.failure == nvml::kSuccess) {
+      AddReadable(std::move(reading), wanted, snapshot);
+      continue;
+    }
+    ++failed;
+    failure = reading.failure;
+    AddUnreadable(index, failure, wanted, snapshot);
+  }
+  if (count > 0 && failed == count) {
+    return absl::UnavailableError(
+        absl::StrCat(count == 1 ? "the only GPU" : absl::StrCat("each of the ", count, " GPUs"),
+                     " fails: ", nvml::ErrorText(failure)));
+  }
+  if (lost) ReopenForTheFailing();
+  return snapshot;
+}
+
+nvml::DeviceReading NvmlSource::ReadGpu(int index, const CostlyReadings& wanted, absl::Time now) {
+  nvml::DeviceReading reading;
+  nvml::NvmlDevice* const gpu = session_->Gpu(index, reading.failure);
+  if (gpu == nullptr) {
+    reading.loss = nvml::IsLoss(reading.failure) ? reading.failure : nvml::kSuccess;
+    return reading;
+  }
+  reading = gpu->Read(wanted, now, histories_[gpu->uuid()]);
+  if (reading.failure != nvml::kSuccess) session_->DropGpu(index);
+  return reading;
+}
+
+void NvmlSource::AddReadable(nvml::DeviceReading reading, const CostlyReadings& wanted,
+                             NodeSnapshot& snapshot) const {
+  const int index = reading.samples.front().index;
+  const size_t begin = snapshot.gpus.size();
+  std::ranges::move(reading.samples, std::back_inserter(snapshot.gpus));
+  if (!reading.mig_incomplete) return;
+  for (const GpuSample& before : last_.gpus) {
+    const auto is_same = [&](const GpuSample& gpu) { return gpu.uuid == before.uuid; };
+    if (before.index != index || !IsMig(before) ||
+        std::any_of(snapshot.gpus.begin() + static_cast<std::ptrdiff_t>(begin), snapshot.gpus.end(),
+                    is_same)) {
+      continue;
+    }
+    snapshot.gpus.push_back(UnreadableGpu(before, "the MIG instance cannot be found", wanted));
+  }
+}
+
+void NvmlSource::AddUnreadable(int index, nvml::Return failure, const CostlyReadings& wanted,
+                               NodeSnapshot& snapshot) const {
+  const std::string detail = nvml::ErrorText(failure);
+  const size_t begin = snapshot.gpus.size();
+  for (const GpuSample& before : last_.gpus) {
+    if (before.index == index) snapshot.gpus.push_back(UnreadableGpu(before, detail, wanted));
+  }
+  if (snapshot.gpus.size() == begin) snapshot.gpus.push_back(UnknownGpu(index, detail));
+}
+
+bool NvmlSource::CountedBefore(int count) const {
+  return std::ranges::count_if(last_.gpus, [](const GpuSample& gpu) { return !IsMig(gpu); }) ==
+         count;
+}
+
+absl::Status NvmlSource::BackOff(const absl::Status& error) {
+  if (session_ != nullptr) {
+    LogWarn("nvml_dropped", {{"node", node_}, {"error", std::string(error.message())}});
+  }
+  session_.reset();
+  may_reopen_ = true;
+  back_off_ = std::clamp(2 * back_off_, kFirstBackOff, kLongestBackOff);
+  retry_at_ = clock_.Now() + back_off_;
+  error_ = error;
+  return error_;
+}
+
+void NvmlSource::ReopenForTheFailing() {
+  const absl::Time begin = clock_.Now();
+  if (!may_reopen_ || begin - reopened_at_ < kReopenInterval) return;
+  reopened_at_ = begin;
+  session_.reset();
+  const absl::Status opened = EnsureSession();
+  may_reopen_ = opened.ok() && clock_.Now() - begin <= kReopenMayTake;
+  LogWarn(
+      "nvml_reopened",
+      {{"node", node_}, {"why", "some GPUs fail"}, {"ok", opened.ok()}, {"again", may_reopen_}});
+}
+
+void NvmlSource::ForgetGone() {
+  std::erase_if(histories_, [&](const auto& history) {
+    return std::ranges::none_of(last_.gpus,
+                                [&](const GpuSample& gpu) { return gpu.uuid == history.first; });
+  });
+}
+
+}  // namespace gpuscaler

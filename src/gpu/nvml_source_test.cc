@@ -1,0 +1,241 @@
+// What a reading holds. How the source lives through failures: nvml_recovery_test.cc.
+#include "gpu/nvml_source.h"
+
+#include "base/fake_clock.h"
+#include "gmock/gmock.h"
+#include "gpu/fake_driver.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using Json = FakeDriver::Json;
+
+class NvmlSourceTest : public testing::Test {
+ protected:
+  std::vector<GpuSample> Read(const CostlyReadings& wanted = {}) { return Read(source_, wanted); }
+  static std::vector<GpuSample> Read(NvmlSource& source, const CostlyReadings& wanted = {}) {
+    const auto snapshot = source.Read(wanted);
+    EXPECT_TRUE(snapshot.ok()) << snapshot.status();
+    return snapshot.ok() ? snapshot->gpus : std::vector<GpuSample>(8);
+  }
+  // One second later, by the clock and by the times that the driver gives its values.
+  void NextSecond() {
+    clock_.Advance(absl::Seconds(1));
+    for (Json& gpu : driver_.state["gpus"]) gpu["field_usec"] = absl::ToUnixMicros(clock_.Now());
+    driver_.Save();
+  }
+  static std::string GapText(const GpuSample& gpu, GpuField field) {
+    const GpuGap* gap = FindGap(gpu, field);
+    return gap == nullptr ? "no gap" : gap->detail;
+  }
+
+  FakeClock clock_;
+  FakeDriver driver_;
+  NvmlSource source_{FakeDriver::New(), "gpu-7", clock_};
+};
+
+TEST_F(NvmlSourceTest, ReadsEveryValue) {
+  const auto snapshot = source_.Read({.pcie = true});
+  ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+  EXPECT_EQ(snapshot->taken_at, clock_.Now());
+  EXPECT_EQ(snapshot->node, "gpu-7");
+  EXPECT_EQ(snapshot->source, "nvml");
+  EXPECT_EQ(snapshot->driver_version, "550.54.15");
+  ASSERT_EQ(snapshot->gpus.size(), 2);
+  const GpuSample& gpu = snapshot->gpus[1];
+  EXPECT_EQ(gpu.uuid, "GPU-b");
+  EXPECT_EQ(gpu.name, "NVIDIA H200");
+  EXPECT_EQ(gpu.index, 1);
+  EXPECT_EQ(gpu.parent_uuid, "");
+  EXPECT_EQ(gpu.utilization_percent, 70);
+  EXPECT_EQ(gpu.memory_utilization_percent, 30);
+  EXPECT_EQ(gpu.memory_used_bytes, 300);
+  EXPECT_EQ(gpu.memory_total_bytes, 1000);
+  EXPECT_EQ(gpu.temperature_celsius, 61);
+  EXPECT_EQ(gpu.power_watts, 512.5);
+  EXPECT_EQ(gpu.power_limit_watts, 700);
+  EXPECT_EQ(gpu.pcie_tx_kbps, 11);
+  EXPECT_EQ(gpu.pcie_rx_kbps, 12);
+  EXPECT_EQ(gpu.ecc_uncorrected_errors, 2);
+  EXPECT_EQ(gpu.throttle_reasons, 4);
+  ASSERT_EQ(gpu.processes->size(), 1);
+  EXPECT_EQ(gpu.processes->at(0).pid, 42);
+  EXPECT_EQ(gpu.processes->at(0).memory_bytes, 200);
+  EXPECT_TRUE(gpu.gaps.empty()) << gpu.gaps[0].detail;
+}
+
+TEST_F(NvmlSourceTest, OldDriverIsReadByTheCallsThatItHas) {
+  NvmlSource source(FakeDriver::Old(), "gpu-7", clock_);
+  const GpuSample gpu = Read(source, {.pcie = true})[0];
+  EXPECT_EQ(gpu.memory_used_bytes, 400) << "the old call counts the reserve as used";
+  EXPECT_EQ(gpu.temperature_celsius, 61);
+  EXPECT_EQ(gpu.throttle_reasons, 4);
+  EXPECT_EQ(gpu.processes->at(0).memory_bytes, 200);
+  EXPECT_TRUE(gpu.gaps.empty()) << gpu.gaps[0].detail;
+}
+
+TEST_F(NvmlSourceTest, ReadingThatTheDeviceLacksIsEmptyWithoutAGap) {
+  driver_.Gpu(0) = {{"uuid", "GPU-a"}, {"memory", {1000, 0, 10}}};
+  driver_.Save();
+  const GpuSample gpu = Read({.pcie = true})[0];
+  EXPECT_EQ(gpu.utilization_percent, std::nullopt);
+  EXPECT_EQ(gpu.power_watts, std::nullopt);
+  EXPECT_EQ(gpu.processes, std::nullopt);
+  EXPECT_EQ(gpu.nvlink_tx_mbps, std::nullopt);
+  EXPECT_EQ(gpu.pcie_tx_kbps, std::nullopt);
+  EXPECT_TRUE(gpu.gaps.empty()) << gpu.gaps[0].detail;
+}
+
+TEST_F(NvmlSourceTest, FailedCallIsAGapWithItsErrorAndNeverZero) {
+  driver_.Gpu(0)["errors"] = {{"nvmlDeviceGetUtilizationRates", 999},
+                              {"nvmlDeviceGetPowerUsage", 21},
+                              {"nvmlDeviceGetComputeRunningProcesses_v3", 4}};
+  driver_.Save();
+  const auto gpus = Read();
+  EXPECT_EQ(gpus[0].utilization_percent, std::nullopt);
+  EXPECT_EQ(GapText(gpus[0], GpuField::kUtilization), "NVML error 999 (UNKNOWN)");
+  EXPECT_EQ(GapText(gpus[0], GpuField::kMemoryUtilization), "NVML error 999 (UNKNOWN)");
+  EXPECT_EQ(gpus[0].power_watts, std::nullopt);
+  EXPECT_EQ(GapText(gpus[0], GpuField::kPower), "NVML error 21 (NO_DATA)");
+  EXPECT_EQ(gpus[0].processes, std::nullopt);
+  EXPECT_EQ(GapText(gpus[0], GpuField::kProcesses), "NVML error 4 (NO_PERMISSION)");
+  EXPECT_EQ(gpus[0].temperature_celsius, 61);
+  EXPECT_EQ(gpus[1].utilization_percent, 70);
+}
+
+TEST_F(NvmlSourceTest, MemoryFallsBackWhereTheNewCallExistsAndFails) {
+  driver_.Gpu(0)["errors"] = {{"nvmlDeviceGetMemoryInfo_v2", 999}};
+  driver_.Save();
+  EXPECT_EQ(Read()[0].memory_used_bytes, 400);
+}
+
+TEST_F(NvmlSourceTest, UtilizationIsTheMeanOfTheSamplesSinceTheLastReading) {
+  // Before the first reading only the newest second counts.
+  driver_.Gpu(0)["gpu_samples"] = {{1'000'000, 10}, {2'500'000, 40}, {3'000'000, 60}};
+  driver_.Save();
+  EXPECT_EQ(Read()[0].utilization_percent, 50);
+  // A burst that is over when the next reading comes: the driver's last rate, 70, would miss it.
+  for (const auto& [usec, percent] : {std::pair{3'200'000, 100},
+                                      {3'400'000, 100},
+                                      {3'600'000, 0},
+                                      {3'800'000, 0},
+                                      {4'000'000, 0}}) {
+    driver_.Gpu(0)["gpu_samples"].push_back({usec, percent});
+  }
+  driver_.Save();
+  EXPECT_EQ(Read()[0].utilization_percent, 40);
+}
+
+TEST_F(NvmlSourceTest, UtilizationIsTheLastRateWhileNoSampleIsNew) {
+  driver_.Gpu(0)["gpu_samples"] = {{3'000'000, 50}};
+  driver_.Save();
+  EXPECT_EQ(Read()[0].utilization_percent, 50);
+  EXPECT_EQ(Read()[0].utilization_percent, 70);
+}
+
+TEST_F(NvmlSourceTest, UtilizationOutlivesAClockThatIsPutBack) {
+  driver_.Gpu(0)["gpu_samples"] = {{3'000'000, 50}};
+  driver_.Save();
+  Read();
+  driver_.Gpu(0)["gpu_samples"] = {{2'000'000, 20}};
+  driver_.Save();
+  EXPECT_EQ(Read()[0].utilization_percent, 70);
+  EXPECT_EQ(Read()[0].utilization_percent, 20);
+}
+
+TEST_F(NvmlSourceTest, NvlinkIsTheGrowthOfTheCountersInMebibytesASecond) {
+  driver_.Gpu(0)["fields"] = {{"138", 1024}, {"139", 10240}};
+  NextSecond();
+  const GpuSample first = Read()[0];
+  EXPECT_EQ(first.nvlink_tx_mbps, std::nullopt);
+  EXPECT_THAT(GapText(first, GpuField::kNvlink), testing::HasSubstr("two readings"));
+
+  driver_.Gpu(0)["fields"] = {{"138", 1024 + 5 * 1024}, {"139", 10240 + 7 * 1024}};
+  NextSecond();
+  const GpuSample second = Read()[0];
+  EXPECT_EQ(second.nvlink_tx_mbps, 5);
+  EXPECT_EQ(second.nvlink_rx_mbps, 7);
+
+  driver_.Gpu(0)["fields"] = {{"138", 0}, {"139", 0}};
+  NextSecond();
+  const GpuSample reset = Read()[0];
+  EXPECT_EQ(reset.nvlink_tx_mbps, std::nullopt);
+  EXPECT_NE(FindGap(reset, GpuField::kNvlink), nullptr);
+  EXPECT_EQ(FindGap(Read()[1], GpuField::kNvlink), nullptr) << "it has no NVLink";
+}
+
+TEST_F(NvmlSourceTest, Nvlink5IsSummedOverTheLinksThatAreConnected) {
+  constexpr int kMib = 1024 * 1024;
+  driver_.Gpu(0)["fields"] = {{"91", 3}, {"202", 0}, {"204", 0}, {"202@2", 0}, {"204@2", 0}};
+  NextSecond();
+  Read();
+  driver_.Gpu(0)["fields"] = {
+      {"91", 3}, {"202", 2 * kMib}, {"204", 3 * kMib}, {"202@2", 20 * kMib}, {"204@2", 30 * kMib}};
+  NextSecond();
+  const GpuSample gpu = Read()[0];
+  EXPECT_EQ(gpu.nvlink_tx_mbps, 22);
+  EXPECT_EQ(gpu.nvlink_rx_mbps, 33);
+}
+
+TEST_F(NvmlSourceTest, PcieIsMeasuredOnlyWhenWanted) {
+  const GpuSample unasked = Read()[0];
+  EXPECT_EQ(unasked.pcie_tx_kbps, std::nullopt);
+  ASSERT_NE(FindGap(unasked, GpuField::kPcie), nullptr);
+  EXPECT_EQ(FindGap(unasked, GpuField::kPcie)->reason, GpuGap::Reason::kNotWanted);
+  const GpuSample asked = Read({.pcie = true})[0];
+  EXPECT_EQ(asked.pcie_tx_kbps, 11);
+  EXPECT_EQ(asked.pcie_rx_kbps, 12);
+}
+
+TEST_F(NvmlSourceTest, PcieCountersCostNothingAndAreReadAlways) {
+  driver_.Gpu(0)["fields"] = {{"197", 0}, {"198", 0}};
+  NextSecond();
+  Read();
+  driver_.Gpu(0)["fields"] = {{"197", 5000}, {"198", 7000}};
+  NextSecond();
+  const GpuSample gpu = Read()[0];
+  EXPECT_EQ(gpu.pcie_tx_kbps, 5);
+  EXPECT_EQ(gpu.pcie_rx_kbps, 7);
+}
+
+TEST_F(NvmlSourceTest, ProcessesOfMpsCountAndUnknownMemoryStaysUnknown) {
+  driver_.Gpu(0)["processes"] = {{42, nullptr}, {43, 10}};
+  driver_.Gpu(0)["mps"] = {{43, 10}, {44, 20}};
+  driver_.Save();
+  const GpuSample gpu = Read()[0];
+  ASSERT_EQ(gpu.processes->size(), 3);
+  EXPECT_EQ(gpu.processes->at(0).memory_bytes, std::nullopt);
+  EXPECT_EQ(gpu.processes->at(2).pid, 44);
+}
+
+TEST_F(NvmlSourceTest, LongProcessListsAreReadWhole) {
+  driver_.Gpu(0)["processes"] = Json::array();
+  for (int pid = 1; pid <= 500; ++pid) driver_.Gpu(0)["processes"].push_back({pid, 1});
+  driver_.Save();
+  EXPECT_EQ(Read()[0].processes->size(), 500);
+}
+
+TEST_F(NvmlSourceTest, EmptyProcessListMeansThatNoneRuns) {
+  driver_.Gpu(0)["processes"] = Json::array();
+  driver_.Save();
+  const GpuSample gpu = Read()[0];
+  ASSERT_TRUE(gpu.processes.has_value());
+  EXPECT_TRUE(gpu.processes->empty());
+}
+
+TEST_F(NvmlSourceTest, CountIsTheDriversOfEachReading) {
+  EXPECT_EQ(Read().size(), 2);
+  driver_.state["gpus"].erase(0);
+  driver_.Save();
+  const auto one = Read();
+  ASSERT_EQ(one.size(), 1);
+  EXPECT_EQ(one[0].uuid, "GPU-b");
+  EXPECT_EQ(one[0].index, 0);
+  driver_.state["gpus"] = Json::array();
+  driver_.Save();
+  EXPECT_TRUE(Read().empty());
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,19 @@
+// Samples of GPUs that are there but answer nothing.
+#pragma once
+
+#include <string>
+
+#include "model/costly_readings.h"
+#include "model/gpu_sample.h"
+
+namespace gpuscaler {
+
+// The same device with nothing but gaps: one for each field that `before` has or had a gap for, so
+// that what the device lacks stays lacking. Costly readings that nobody wants stay unwanted.
+GpuSample UnreadableGpu(const GpuSample& before, const std::string& detail,
+                        const CostlyReadings& wanted);
+
+// A GPU that has never answered: every field is a gap, and its UUID is "GPU-unknown-<index>".
+GpuSample UnknownGpu(int index, const std::string& detail);
+
+}  // namespace gpuscaler

@@ -1,0 +1,302 @@
+// The calls of libnvidia-ml.so.1 that the NVML source uses, answered from a file: fake_state.h.
+#include <algorithm>
+#include <cstring>
+
+#include "fake_nvml/fake_state.h"
+
+namespace fake_nvml {
+namespace {
+
+using namespace gpuscaler::nvml;
+
+// Runs `fill` on the device's object; a key that it lacks is NOT_SUPPORTED.
+template <typename Fill>
+Return OnDevice(const char* call, Device handle, const Fill& fill) {
+  const Found found = Find(StateAfterHang(call), call, handle);
+  if (found.result != kSuccess) return found.result;
+  try {
+    return fill(found.device);
+  } catch (const Json::exception&) {
+    return kNotSupported;
+  }
+}
+
+Return CopyText(const Json& text, char* buffer, unsigned length) {
+  const auto value = text.get<std::string>();
+  if (value.size() >= length) return kInsufficientSize;
+  std::strcpy(buffer, value.c_str());
+  return kSuccess;
+}
+
+template <typename Row>
+Return CopyProcesses(const Json& list, unsigned* count, Row* rows) {
+  const unsigned room = *count;
+  *count = static_cast<unsigned>(list.size());
+  if (list.size() > room) return kInsufficientSize;
+  for (size_t i = 0; i < list.size(); ++i) {
+    rows[i].pid = list[i][0].get<uint32_t>();
+    rows[i].memory_bytes = list[i][1].is_null() ? kMemoryNotAvailable : list[i][1].get<uint64_t>();
+  }
+  return kSuccess;
+}
+
+void FillField(const Json& device, Field& field) {
+  std::string key = std::to_string(field.id);
+  if (field.scope != 0 && field.scope != kAllLinks) key += "@" + std::to_string(field.scope);
+  const auto& fields = device.at("fields");
+  field.result = fields.contains(key) ? kSuccess : kNotSupported;
+  if (field.result != kSuccess) return;
+  field.usec = device.value("field_usec", int64_t{0});
+  field.type = field.id == kFieldNvlinkLinkCount ? kUint32 : kUint64;
+  field.value.as_uint64 = fields[key].get<uint64_t>();
+}
+
+}  // namespace
+}  // namespace fake_nvml
+
+namespace gpuscaler::nvml {
+struct GpmSampleData {
+  double busy_usec = 0;
+  double taken_usec = 0;
+};
+}  // namespace gpuscaler::nvml
+
+using namespace gpuscaler::nvml;
+using namespace fake_nvml;
+
+#define FAKE_NVML extern "C" __attribute__((visibility("default"))) Return
+
+FAKE_NVML nvmlInit_v2() { return Initialise(StateAfterHang("nvmlInit_v2")); }
+
+FAKE_NVML nvmlShutdown() {
+  ShutDown();
+  return kSuccess;
+}
+
+FAKE_NVML nvmlSystemGetDriverVersion(char* buffer, unsigned length) {
+  return CopyText(ReadState().value("driver_version", "550.54.15"), buffer, length);
+}
+
+FAKE_NVML nvmlDeviceGetCount_v2(unsigned* count) {
+  const Json state = StateAfterHang(__func__);
+  const Return error = LibraryError(state, __func__);
+  if (error == kSuccess) *count = static_cast<unsigned>(state["gpus"].size());
+  return error;
+}
+
+FAKE_NVML nvmlDeviceGetHandleByIndex_v2(unsigned index, Device* handle) {
+  *handle = HandleOf(static_cast<int>(index), -1);
+  return Find(StateAfterHang(__func__), __func__, *handle).result;
+}
+
+FAKE_NVML nvmlDeviceGetUUID(Device handle, char* buffer, unsigned length) {
+  return OnDevice(__func__, handle,
+                  [&](const Json& gpu) { return CopyText(gpu.at("uuid"), buffer, length); });
+}
+
+FAKE_NVML nvmlDeviceGetName(Device handle, char* buffer, unsigned length) {
+  return OnDevice(__func__, handle,
+                  [&](const Json& gpu) { return CopyText(gpu.at("name"), buffer, length); });
+}
+
+FAKE_NVML nvmlDeviceGetUtilizationRates(Device handle, Utilization* rates) {
+  return OnDevice(__func__, handle, [&](const Json& gpu) {
+    rates->gpu = gpu.at("utilization").at(0).get<uint32_t>();
+    rates->memory = gpu.at("utilization").at(1).get<uint32_t>();
+    return kSuccess;
+  });
+}
+
+FAKE_NVML nvmlDeviceGetSamples(Device handle, int type, uint64_t since, int* value_type,
+                               unsigned* count, Sample* samples) {
+  return OnDevice(__func__, handle, [&](const Json& gpu) {
+    const auto& list = gpu.at(type == kGpuUtilizationSamples ? "gpu_samples" : "memory_samples");
+    *value_type = kUint32;
+    if (samples == nullptr) {
+      *count = static_cast<unsigned>(list.size());
+      return kSuccess;
+    }
+    unsigned used = 0;
+    for (const Json& row : list) {
+      if (row.at(0).get<uint64_t>() <= since || used == *count) continue;
+      samples[used].usec = row[0].get<uint64_t>();
+      samples[used++].value.as_uint32 = row.at(1).get<uint32_t>();
+    }
+    *count = used;
+    return used == 0 ? kNotFound : kSuccess;
+  });
+}
+
+FAKE_NVML nvmlDeviceGetMemoryInfo(Device handle, Memory* memory) {
+  return OnDevice(__func__, handle, [&](const Json& gpu) {
+    const auto sizes = gpu.at("memory").get<std::vector<uint64_t>>();
+    *memory = {sizes.at(0), sizes[0] - sizes.at(1) - sizes.at(2), sizes[1] + sizes[2]};
+    return kSuccess;
+  });
+}
+
+FAKE_NVML nvmlDeviceGetTemperature(Device handle, int, unsigned* celsius) {
+  return OnDevice(__func__, handle, [&](const Json& gpu) {
+    *celsius = gpu.at("temperature").get<unsigned>();
+    return kSuccess;
+  });
+}
+
+FAKE_NVML nvmlDeviceGetPowerUsage(Device handle, unsigned* milliwatts) {
+  return OnDevice(__func__, handle, [&](const Json& gpu) {
+    *milliwatts = gpu.at("power").get<unsigned>();
+    return kSuccess;
+  });
+}
+
+FAKE_NVML nvmlDeviceGetEnforcedPowerLimit(Device handle, unsigned* milliwatts) {
+  return OnDevice(__func__, handle, [&](const Json& gpu) {
+    *milliwatts = gpu.at("power_limit").get<unsigned>();
+    return kSuccess;
+  });
+}
+
+FAKE_NVML nvmlDeviceGetPcieThroughput(Device handle, int direction, unsigned* kbps) {
+  return OnDevice(__func__, handle, [&](const Json& gpu) {
+    *kbps = gpu.at("pcie").at(static_cast<size_t>(direction)).get<unsigned>();
+    return kSuccess;
+  });
+}
+
+FAKE_NVML nvmlDeviceGetTotalEccErrors(Device handle, int, int, uint64_t* errors) {
+  return OnDevice(__func__, handle, [&](const Json& gpu) {
+    *errors = gpu.at("ecc").get<uint64_t>();
+    return kSuccess;
+  });
+}
+
+FAKE_NVML nvmlDeviceGetCurrentClocksThrottleReasons(Device handle, uint64_t* reasons) {
+  return OnDevice(__func__, handle, [&](const Json& gpu) {
+    *reasons = gpu.at("throttle").get<uint64_t>();
+    return kSuccess;
+  });
+}
+
+FAKE_NVML nvmlDeviceGetFieldValues(Device handle, int count, Field* fields) {
+  return OnDevice(__func__, handle, [&](const Json& gpu) {
+    for (int i = 0; i < count; ++i) FillField(gpu, fields[i]);
+    return kSuccess;
+  });
+}
+
+FAKE_NVML nvmlDeviceGetComputeRunningProcesses(Device handle, unsigned* count, ProcessV1* rows) {
+  return OnDevice(__func__, handle,
+                  [&](const Json& gpu) { return CopyProcesses(gpu.at("processes"), count, rows); });
+}
+
+#ifndef FAKE_NVML_OLD
+
+FAKE_NVML nvmlDeviceGetMemoryInfo_v2(Device handle, MemoryV2* memory) {
+  if (memory->version != MemoryV2::kVersion) return kInvalidArgument;
+  return OnDevice(__func__, handle, [&](const Json& gpu) {
+    const auto sizes = gpu.at("memory").get<std::vector<uint64_t>>();
+    *memory = {MemoryV2::kVersion, sizes.at(0), sizes.at(1), sizes[0] - sizes[1] - sizes.at(2),
+               sizes[2]};
+    return kSuccess;
+  });
+}
+
+FAKE_NVML nvmlDeviceGetTemperatureV(Device handle, Temperature* temperature) {
+  if (temperature->version != Temperature::kVersion) return kInvalidArgument;
+  return OnDevice(__func__, handle, [&](const Json& gpu) {
+    temperature->celsius = gpu.at("temperature").get<int32_t>();
+    return kSuccess;
+  });
+}
+
+FAKE_NVML nvmlDeviceGetCurrentClocksEventReasons(Device handle, uint64_t* reasons) {
+  return nvmlDeviceGetCurrentClocksThrottleReasons(handle, reasons);
+}
+
+FAKE_NVML nvmlDeviceGetComputeRunningProcesses_v2(Device handle, unsigned* count, Process* rows) {
+  return OnDevice(__func__, handle,
+                  [&](const Json& gpu) { return CopyProcesses(gpu.at("processes"), count, rows); });
+}
+
+FAKE_NVML nvmlDeviceGetComputeRunningProcesses_v3(Device handle, unsigned* count, Process* rows) {
+  return OnDevice(__func__, handle,
+                  [&](const Json& gpu) { return CopyProcesses(gpu.at("processes"), count, rows); });
+}
+
+FAKE_NVML nvmlDeviceGetMPSComputeRunningProcesses_v3(Device handle, unsigned* count,
+                                                     Process* rows) {
+  return OnDevice(__func__, handle,
+                  [&](const Json& gpu) { return CopyProcesses(gpu.at("mps"), count, rows); });
+}
+
+FAKE_NVML nvmlDeviceGetMigMode(Device handle, unsigned* now, unsigned* pending) {
+  return OnDevice(__func__, handle, [&](const Json& gpu) {
+    gpu.at("mig");
+    *now = *pending = kMigEnabled;
+    return kSuccess;
+  });
+}
+
+FAKE_NVML nvmlDeviceGetMaxMigDeviceCount(Device handle, unsigned* count) {
+  return OnDevice(__func__, handle, [&](const Json&) {
+    *count = 7;
+    return kSuccess;
+  });
+}
+
+FAKE_NVML nvmlDeviceGetMigDeviceHandleByIndex(Device handle, unsigned index, Device* instance) {
+  const Found found = Find(StateAfterHang(__func__), __func__, handle);
+  if (found.result != kSuccess) return found.result;
+  if (index >= found.device.value("mig", Json::array()).size()) return kNotFound;
+  *instance = HandleOf(found.gpu, static_cast<int>(index));
+  return kSuccess;
+}
+
+FAKE_NVML nvmlDeviceGetGpuInstanceId(Device handle, unsigned* id) {
+  return OnDevice(__func__, handle, [&](const Json& instance) {
+    *id = instance.at("gi").get<unsigned>();
+    return kSuccess;
+  });
+}
+
+FAKE_NVML nvmlGpmQueryDeviceSupport(Device handle, GpmSupport* support) {
+  return OnDevice(__func__, handle, [&](const Json& gpu) {
+    support->supported = gpu.value("gpm", false) ? 1 : 0;
+    return kSuccess;
+  });
+}
+
+FAKE_NVML nvmlGpmSampleAlloc(GpmSample* sample) {
+  *sample = new GpmSampleData;
+  return kSuccess;
+}
+
+FAKE_NVML nvmlGpmSampleFree(GpmSample sample) {
+  delete sample;
+  return kSuccess;
+}
+
+FAKE_NVML nvmlGpmMigSampleGet(Device parent, unsigned gpu_instance, GpmSample sample) {
+  return OnDevice(__func__, parent, [&](const Json& gpu) {
+    for (const Json& instance : gpu.at("mig")) {
+      if (instance.at("gi").get<unsigned>() != gpu_instance) continue;
+      sample->busy_usec = instance.at("busy_usec").get<double>();
+      sample->taken_usec = gpu.at("field_usec").get<double>();
+      return kSuccess;
+    }
+    return kNotFound;
+  });
+}
+
+FAKE_NVML nvmlGpmMetricsGet(GpmMetricsGet* get) {
+  if (get->version != GpmMetricsGet::kVersion) return kInvalidArgument;
+  const double taken = get->later->taken_usec - get->earlier->taken_usec;
+  for (uint32_t i = 0; i < get->count; ++i) {
+    const bool known = get->metrics[i].id == kGpmGraphicsUtilization && taken > 0;
+    get->metrics[i].result = known ? kSuccess : kNoData;
+    get->metrics[i].value = 100 * (get->later->busy_usec - get->earlier->busy_usec) / taken;
+  }
+  return kSuccess;
+}
+
+#endif  // FAKE_NVML_OLD
