@@ -2,6 +2,9 @@
 
 namespace gpuscaler {
 
-std::vector<Command> AllCommands() { return {ServeCommand(), GpusCommand(), DemoCommand()}; }
+std::vector<Command> AllCommands() {
+  return {ServeCommand(), GpusCommand(),       QueryCommand(), LintCommand(),
+          DemoCommand(),  CompletionCommand(), ManCommand(),   ReferenceCommand()};
+}
 
 }  // namespace gpuscaler

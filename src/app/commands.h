@@ -18,6 +18,9 @@ Command GpusCommand();
 Command QueryCommand();
 Command LintCommand();
 Command DemoCommand();
+Command CompletionCommand();
+Command ManCommand();
+Command ReferenceCommand();
 
 // The flags of the options that a command with `use` (OptionUse) reads, and --config; what is given
 // is appended to `given`, which outlives them.

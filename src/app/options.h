@@ -21,7 +21,7 @@ struct PortMember {
 };
 
 // Commands that read an option; its other sources (file, environment) are the same for all.
-enum OptionUse : unsigned { kServeUses = 1, kGpusUses = 2, kDemoUses = 4 };
+enum OptionUse : unsigned { kServeUses = 1, kGpusUses = 2, kLintUses = 4 };
 
 struct Option {
   using Member = std::variant<std::string Config::*, PortMember, int Config::*,

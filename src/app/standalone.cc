@@ -11,6 +11,7 @@
 #include "base/periodic_thread.h"
 #include "base/status_macros.h"
 #include "gpu/gpu_source.h"
+#include "scaling/trigger.h"
 #include "serve/grpc_server.h"
 #include "serve/http_server.h"
 #include "serve/metrics.h"

@@ -1,0 +1,80 @@
+// `lint`: says what will not work before it is applied.
+#include <iostream>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "app/commands.h"
+#include "app/input_file.h"
+#include "app/lint_report.h"
+#include "app/options.h"
+#include "base/status_macros.h"
+#include "scaling/lint.h"
+
+namespace gpuscaler {
+namespace {
+
+struct LintFlags {
+  std::vector<Setting> given;
+  std::string format = "text";
+};
+
+absl::StatusOr<Profiles> ProfilesOf(const std::string& path) {
+  if (path.empty()) return BuiltInProfiles();
+  ASSIGN_OR_RETURN(const std::string yaml, ReadInput(path));
+  auto profiles = ParseProfiles(yaml);
+  if (profiles.ok()) return profiles;
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", profiles.status().message()));
+}
+
+absl::StatusOr<FileFindings> LintFile(const std::string& path, const Profiles& profiles) {
+  ASSIGN_OR_RETURN(const std::string yaml, ReadInput(path));
+  auto findings = Lint(yaml, profiles);
+  if (findings.ok()) return FileFindings{.path = path, .findings = *std::move(findings)};
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", findings.status().message()));
+}
+
+std::string Render(const std::string& format, const std::vector<FileFindings>& files) {
+  if (format == "json") return LintJson(files);
+  if (format == "sarif") return LintSarif(files);
+  return LintText(files);
+}
+
+int Run(const LintFlags& flags, const std::vector<std::string>& paths) {
+  if (paths.empty()) {
+    return Fail("lint", absl::InvalidArgumentError("which FILE? - is standard input"), kExitUsage);
+  }
+  const auto resolved = ResolveAll(flags.given, CurrentEnvironment());
+  if (!resolved.ok()) return Fail("lint", resolved.status(), kExitUsage);
+  const auto profiles = ProfilesOf(resolved->config.profiles);
+  if (!profiles.ok()) return Fail("lint", profiles.status(), kExitUsage);
+  int code = kExitOk;
+  std::vector<FileFindings> files;
+  for (const std::string& path : paths) {
+    auto file = LintFile(path, *profiles);
+    if (!file.ok()) {
+      code = Fail("lint", file.status(), kExitUsage);
+      continue;
+    }
+    if (!file->findings.empty()) code = std::max<int>(code, kExitFindings);
+    files.push_back(*std::move(file));
+  }
+  std::cout << Render(flags.format, files) << std::flush;
+  return code;
+}
+
+}  // namespace
+
+Command LintCommand() {
+  const auto flags = std::make_shared<LintFlags>();
+  Command command = {
+      .name = "lint",
+      .help = "Check ScaledObject and ScaledJob manifests before they are applied.",
+      .arguments = "FILE...",
+      .flags = {WordFlag("format", "FORMAT", "text, json or sarif.", {"text", "json", "sarif"},
+                         &flags->format)},
+      .run = [flags](const std::vector<std::string>& paths) { return Run(*flags, paths); }};
+  for (Flag& flag : ConfigFlags(kLintUses, &flags->given)) command.flags.push_back(std::move(flag));
+  return command;
+}
+
+}  // namespace gpuscaler

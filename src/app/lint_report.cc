@@ -1,0 +1,98 @@
+#include "app/lint_report.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "nlohmann/json.hpp"
+
+namespace gpuscaler {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const char* Word(Finding::Severity severity) {
+  return severity == Finding::Severity::kError ? "error" : "warning";
+}
+
+std::string Dump(const Json& json) {
+  return absl::StrCat(json.dump(2, ' ', false, Json::error_handler_t::replace), "\n");
+}
+
+// A path as a URI reference (RFC 3986): what is not plain is percent-encoded.
+std::string Uri(const std::string& path) {
+  static constexpr absl::string_view kPlain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
+  std::string uri;
+  for (const char c : path) {
+    if (kPlain.find(c) != absl::string_view::npos) {
+      uri += c;
+    } else {
+      absl::StrAppendFormat(&uri, "%%%02X", static_cast<unsigned char>(c));
+    }
+  }
+  return uri;
+}
+
+Json Rules() {
+  Json rules = Json::array();
+  for (const LintRule& rule : LintRules()) {
+    rules.push_back({{"id", std::string(rule.id)},
+                     {"shortDescription", {{"text", std::string(rule.help)}}},
+                     {"defaultConfiguration", {{"level", Word(rule.severity)}}}});
+  }
+  return rules;
+}
+
+Json Result(const std::string& path, const Finding& finding) {
+  const Json location = {{"physicalLocation",
+                          {{"artifactLocation", {{"uri", Uri(path)}}},
+                           {"region", {{"startLine", std::max(finding.line, 1)}}}}}};
+  return {{"ruleId", finding.rule},
+          {"level", Word(finding.severity)},
+          {"message", {{"text", absl::StrCat(finding.object, ": ", finding.message)}}},
+          {"locations", Json::array({location})}};
+}
+
+}  // namespace
+
+std::string LintText(const std::vector<FileFindings>& files) {
+  std::string text;
+  for (const FileFindings& file : files) {
+    for (const Finding& finding : file.findings) {
+      absl::StrAppend(&text, file.path, ":", finding.line, ": ", Word(finding.severity), ": ",
+                      finding.object, ": ", finding.message, " [", finding.rule, "]\n");
+    }
+  }
+  return text;
+}
+
+std::string LintJson(const std::vector<FileFindings>& files) {
+  Json findings = Json::array();
+  for (const FileFindings& file : files) {
+    for (const Finding& finding : file.findings) {
+      findings.push_back({{"file", file.path},
+                          {"line", finding.line},
+                          {"severity", Word(finding.severity)},
+                          {"rule", finding.rule},
+                          {"object", finding.object},
+                          {"message", finding.message}});
+    }
+  }
+  return Dump({{"findings", findings}});
+}
+
+std::string LintSarif(const std::vector<FileFindings>& files) {
+  Json results = Json::array();
+  for (const FileFindings& file : files) {
+    for (const Finding& finding : file.findings) results.push_back(Result(file.path, finding));
+  }
+  const Json driver = {
+      {"name", "keda-gpu-scaler"}, {"version", GPUSCALER_VERSION}, {"rules", Rules()}};
+  const Json run = {{"tool", {{"driver", driver}}}, {"results", results}};
+  return Dump({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
+               {"version", "2.1.0"},
+               {"runs", Json::array({run})}});
+}
+
+}  // namespace gpuscaler

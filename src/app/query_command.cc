@@ -1,0 +1,137 @@
+// `query`: asks a running scaler what KEDA would ask.
+#include <iostream>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "app/commands.h"
+#include "app/input_file.h"
+#include "app/query_report.h"
+#include "base/status_macros.h"
+
+namespace gpuscaler {
+namespace {
+
+struct QueryFlags {
+  ScalerClientOptions client;
+  std::string file;
+  std::string name = "query";
+  std::string namespace_name = "default";
+  std::string format = "text";
+  int replicas = -1;
+  bool explain = false;
+};
+
+absl::StatusOr<std::vector<TriggerToAsk>> TriggersOfFile(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string yaml, ReadInput(path));
+  auto triggers = TriggersOfYaml(yaml);
+  if (triggers.ok()) return triggers;
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", triggers.status().message()));
+}
+
+absl::StatusOr<std::vector<TriggerToAsk>> TriggerOfWords(const QueryFlags& flags,
+                                                         const std::vector<std::string>& words) {
+  TriggerToAsk ask;
+  ask.ref = {.name = flags.name, .namespace_name = flags.namespace_name, .metadata = {}};
+  ask.title = absl::StrCat("ScaledObject ", flags.namespace_name, "/", flags.name);
+  for (const std::string& word : words) {
+    const std::vector<std::string> pair = absl::StrSplit(word, absl::MaxSplits('=', 1));
+    if (pair.size() != 2 || pair[0].empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", word, "\": use KEY=VALUE, such as profile=vllm-inference"));
+    }
+    ask.ref.metadata[pair[0]] = pair[1];
+  }
+  const auto type = ask.ref.metadata.find("targetType");
+  if (type != ask.ref.metadata.end() && type->second == "Value") {
+    ask.target_type = TargetType::kValue;
+  }
+  return std::vector<TriggerToAsk>{ask};
+}
+
+absl::StatusOr<std::vector<TriggerToAsk>> Triggers(const QueryFlags& flags,
+                                                   const std::vector<std::string>& arguments) {
+  if (arguments.empty()) {
+    return absl::InvalidArgumentError("the scaler's ADDRESS is missing, such as localhost:6000");
+  }
+  const std::vector<std::string> words(arguments.begin() + 1, arguments.end());
+  if (flags.file.empty()) return TriggerOfWords(flags, words);
+  if (words.empty()) return TriggersOfFile(flags.file);
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", words.front(), "\": metadata comes from --file, or from KEY=VALUE words"));
+}
+
+QueryReport Ask(const ScalerClient& client, const QueryFlags& flags, const TriggerToAsk& trigger) {
+  QueryReport report;
+  report.trigger = trigger;
+  report.spec = client.GetMetricSpec(trigger.ref);
+  report.value = client.GetMetrics(trigger.ref, report.spec.ok() ? report.spec->metric_name : "");
+  report.active = client.IsActive(trigger.ref);
+  if (flags.explain) report.explanation = client.Explain(trigger.ref);
+  if (flags.replicas >= 0) report.replicas = flags.replicas;
+  return report;
+}
+
+// GetMetricSpec always answers: where it does not, the scaler was not reached.
+int CodeOf(const std::vector<QueryReport>& reports) {
+  int code = kExitOk;
+  for (const QueryReport& report : reports) {
+    if (absl::IsUnavailable(report.spec.status()) ||
+        absl::IsDeadlineExceeded(report.spec.status())) {
+      return kExitUnavailable;
+    }
+    if (!report.spec.ok() || !report.value.ok() || !report.active.ok()) code = kExitFindings;
+  }
+  return code;
+}
+
+int Run(QueryFlags flags, const std::vector<std::string>& arguments) {
+  const auto triggers = Triggers(flags, arguments);
+  if (!triggers.ok()) return Fail("query", triggers.status(), kExitUsage);
+  flags.client.address = arguments.front();
+  flags.client.tls = flags.client.tls || !flags.client.ca.empty() || !flags.client.cert.empty();
+  const auto client = ScalerClient::Open(flags.client);
+  if (!client.ok()) return Fail("query", client.status(), kExitUsage);
+  std::vector<QueryReport> reports;
+  for (const TriggerToAsk& trigger : *triggers) reports.push_back(Ask(**client, flags, trigger));
+  if (flags.format == "json") {
+    std::cout << QueryJson(reports);
+  } else {
+    for (const QueryReport& report : reports) std::cout << QueryText(report);
+  }
+  std::cout.flush();
+  return CodeOf(reports);
+}
+
+}  // namespace
+
+Command QueryCommand() {
+  const auto flags = std::make_shared<QueryFlags>();
+  ScalerClientOptions& client = flags->client;
+  return {
+      .name = "query",
+      .help = "Ask a running scaler what KEDA would ask.",
+      .arguments = "ADDRESS [KEY=VALUE...]",
+      .flags = {TextFlag("file", "FILE",
+                         "ScaledObject manifest to take the metadata from; -: standard input.",
+                         &flags->file),
+                TextFlag("name", "NAME", "ScaledObject's name, without --file.", &flags->name),
+                TextFlag("namespace", "NAME", "Its namespace, without --file.",
+                         &flags->namespace_name),
+                IntFlag("replicas", "Say what the HPA would do with so many replicas; -1: do not.",
+                        -1, &flags->replicas),
+                SwitchFlag("explain", "Say why, replica by replica.", &flags->explain),
+                WordFlag("format", "FORMAT", "text or json.", {"text", "json"}, &flags->format),
+                SwitchFlag("tls", "Use TLS, with the system's authorities.", &client.tls),
+                TextFlag("tls-ca", "FILE", "CA of the scaler's certificate, PEM; implies --tls.",
+                         &client.ca),
+                TextFlag("tls-cert", "FILE", "Certificate of this client, PEM; implies --tls.",
+                         &client.cert),
+                TextFlag("tls-key", "FILE", "Private key of --tls-cert, PEM.", &client.key),
+                TextFlag("tls-server-name", "NAME",
+                         "Name in the scaler's certificate, where it is not the address's.",
+                         &client.server_name)},
+      .run = [flags](const std::vector<std::string>& arguments) { return Run(*flags, arguments); }};
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,107 @@
+#include "app/query_report.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "base/number_text.h"
+#include "google/protobuf/util/json_util.h"
+#include "nlohmann/json.hpp"
+#include "simulate/hpa.h"
+
+namespace gpuscaler {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string ErrorText(const absl::Status& status) {
+  return absl::StrCat(absl::StatusCodeToString(status.code()), ": ", status.message());
+}
+
+Json ErrorJson(const absl::Status& status) {
+  return {{"error",
+           {{"code", absl::StatusCodeToString(status.code())},
+            {"message", std::string(status.message())}}}};
+}
+
+std::string HpaText(const QueryReport& report) {
+  const std::optional<int> desired = DesiredReplicas(report);
+  if (!desired) return absl::StrCat("stays at ", *report.replicas, ": nothing is known");
+  if (*desired == *report.replicas) return absl::StrCat("stays at ", *desired);
+  return absl::StrCat("from ", *report.replicas, " to ", *desired);
+}
+
+Json ExplanationJson(const absl::StatusOr<gpuscaler::v1::Explanation>& explanation) {
+  if (!explanation.ok()) return ErrorJson(explanation.status());
+  std::string text;
+  google::protobuf::util::JsonPrintOptions options;
+  options.always_print_primitive_fields = true;
+  options.preserve_proto_field_names = true;
+  if (!google::protobuf::util::MessageToJsonString(*explanation, &text, options).ok())
+    return nullptr;
+  return Json::parse(text, nullptr, false);
+}
+
+Json ReportJson(const QueryReport& report) {
+  Json json = {{"trigger", report.trigger.title}};
+  json["spec"] = report.spec.ok()
+                     ? Json({{"metric_name", report.spec->metric_name},
+                             {"target", report.spec->target},
+                             {"target_type", std::string(Name(report.trigger.target_type))}})
+                     : ErrorJson(report.spec.status());
+  json["value"] = report.value.ok() ? Json(*report.value) : ErrorJson(report.value.status());
+  json["active"] = report.active.ok() ? Json(*report.active) : ErrorJson(report.active.status());
+  if (report.replicas) {
+    const std::optional<int> desired = DesiredReplicas(report);
+    json["replicas"] = *report.replicas;
+    json["desired_replicas"] = desired ? Json(*desired) : Json(nullptr);
+  }
+  if (report.explanation) json["explanation"] = ExplanationJson(*report.explanation);
+  return json;
+}
+
+}  // namespace
+
+std::optional<int> DesiredReplicas(const QueryReport& report) {
+  if (!report.replicas) return std::nullopt;
+  const int most = report.trigger.max_replicas.value_or(std::numeric_limits<int>::max());
+  if (*report.replicas == 0) {
+    if (!report.active.ok()) return std::nullopt;
+    return *report.active ? std::clamp(report.trigger.min_replicas, 1, std::max(most, 1)) : 0;
+  }
+  if (!report.spec.ok() || !report.value.ok() || !report.active.ok()) return std::nullopt;
+  HpaOptions options;
+  options.target_type = report.trigger.target_type;
+  options.target = report.spec->target;
+  const int proposed = ProposeReplicas(options, *report.replicas, *report.replicas, *report.value);
+  return std::clamp(proposed, std::max(report.trigger.min_replicas, 1),
+                    std::max({most, report.trigger.min_replicas, 1}));
+}
+
+std::string QueryText(const QueryReport& report) {
+  std::string text = absl::StrCat(report.trigger.title, "\n  metric  ");
+  absl::StrAppend(&text, report.spec.ok() ? absl::StrCat(report.spec->metric_name, ", target ",
+                                                         NumberText(report.spec->target), " (",
+                                                         Name(report.trigger.target_type), ")")
+                                          : ErrorText(report.spec.status()));
+  absl::StrAppend(&text, "\n  value   ",
+                  report.value.ok() ? NumberText(*report.value) : ErrorText(report.value.status()));
+  absl::StrAppend(
+      &text, "\n  active  ",
+      report.active.ok() ? (*report.active ? "yes" : "no") : ErrorText(report.active.status()),
+      "\n");
+  if (report.replicas) absl::StrAppend(&text, "  hpa     ", HpaText(report), "\n");
+  if (!report.explanation) return text;
+  const auto& explanation = *report.explanation;
+  absl::StrAppend(&text, "\n",
+                  explanation.ok() ? explanation->text() : ErrorText(explanation.status()), "\n");
+  return text;
+}
+
+std::string QueryJson(const std::vector<QueryReport>& reports) {
+  Json json = Json::array();
+  for (const QueryReport& report : reports) json.push_back(ReportJson(report));
+  return absl::StrCat(json.dump(2, ' ', false, Json::error_handler_t::replace), "\n");
+}
+
+}  // namespace gpuscaler

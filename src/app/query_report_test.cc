@@ -1,0 +1,80 @@
+#include "app/query_report.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace gpuscaler {
+namespace {
+
+using testing::HasSubstr;
+
+QueryReport Report(double value, bool active) {
+  QueryReport report;
+  report.trigger.title = "ScaledObject default/llm";
+  report.spec = MetricSpec{.metric_name = "keda_gpu_metric", .target = 80};
+  report.value = value;
+  report.active = active;
+  return report;
+}
+
+TEST(DesiredReplicas, AreWhatKedaAndTheHpaWouldDo) {
+  struct Case {
+    std::string name;
+    int replicas;
+    double value;
+    bool active;
+    TargetType type;
+    std::optional<int> most;
+    int want;
+  };
+  const TargetType average = TargetType::kAverageValue;
+  const std::vector<Case> cases = {
+      {"three replicas' load on two", 2, 240, true, average, {}, 3},
+      {"within the tolerance", 3, 250, true, average, {}, 3},
+      {"KEDA wakes a sleeper to one", 0, 0, true, average, {}, 1},
+      {"KEDA leaves an inactive one asleep", 0, 500, false, average, {}, 0},
+      {"the HPA never goes below one", 2, 0, false, average, {}, 1},
+      {"maxReplicaCount holds", 4, 4000, true, average, 5, 5},
+      {"Value is per replica", 2, 160, true, TargetType::kValue, {}, 4},
+  };
+  for (const Case& test : cases) {
+    QueryReport report = Report(test.value, test.active);
+    report.trigger.target_type = test.type;
+    report.trigger.max_replicas = test.most;
+    report.replicas = test.replicas;
+    EXPECT_EQ(DesiredReplicas(report), test.want) << test.name;
+  }
+}
+
+TEST(DesiredReplicas, ErrorIsNoZero) {
+  QueryReport report = Report(0, true);
+  report.replicas = 3;
+  report.value = absl::UnavailableError("no GPU snapshot yet");
+  EXPECT_EQ(DesiredReplicas(report), std::nullopt);
+  EXPECT_THAT(QueryText(report), HasSubstr("stays at 3: nothing is known"));
+  EXPECT_THAT(QueryText(report), HasSubstr("UNAVAILABLE: no GPU snapshot yet"));
+}
+
+TEST(QueryText, NamesMetricValueAndActivity) {
+  const std::string text = QueryText(Report(163.5, true));
+  EXPECT_THAT(text, HasSubstr("metric  keda_gpu_metric, target 80 (AverageValue)"));
+  EXPECT_THAT(text, HasSubstr("value   163.5\n"));
+  EXPECT_THAT(text, HasSubstr("active  yes\n"));
+}
+
+TEST(QueryJson, CarriesTheExplanation) {
+  QueryReport report = Report(80, true);
+  report.replicas = 1;
+  gpuscaler::v1::Explanation explanation;
+  explanation.set_replicas_from("GPUs in use");
+  report.explanation = explanation;
+  const auto json = nlohmann::json::parse(QueryJson({report}));
+  EXPECT_EQ(json[0]["value"], 80);
+  EXPECT_EQ(json[0]["desired_replicas"], 1);
+  EXPECT_EQ(json[0]["spec"]["target"], 80);
+  EXPECT_EQ(json[0]["explanation"]["replicas_from"], "GPUs in use");
+}
+
+}  // namespace
+}  // namespace gpuscaler

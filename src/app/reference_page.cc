@@ -1,0 +1,189 @@
+#include "app/reference_page.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "app/exit_codes.h"
+#include "app/options.h"
+#include "app/settings.h"
+#include "base/duration_text.h"
+#include "base/number_text.h"
+#include "scaling/lint.h"
+#include "scaling/metric_type.h"
+#include "scaling/profile.h"
+#include "scaling/trigger.h"
+#include "serve/metrics.h"
+
+namespace gpuscaler {
+namespace {
+
+std::string Cell(absl::string_view text) { return absl::StrReplaceAll(text, {{"|", "\\|"}}); }
+std::string Code(absl::string_view text) {
+  return text.empty() ? "" : absl::StrCat("`", Cell(text), "`");
+}
+
+std::string Row(const std::vector<std::string>& cells) {
+  return absl::StrCat("| ", absl::StrJoin(cells, " | "), " |\n");
+}
+
+std::string Head(const std::vector<std::string>& names) {
+  return absl::StrCat(Row(names), "|",
+                      absl::StrReplaceAll(std::string(names.size(), 'x'), {{"x", "---|"}}), "\n");
+}
+
+std::string KeysSection() {
+  std::string text = absl::StrCat(
+      "## Metadata keys of a trigger\n\nEvery key is also accepted as `<key>FromEnv`; the plain "
+      "key "
+      "wins. An unknown key is an error.\n\n",
+      Head({"key", "allowed", "default", "meaning"}));
+  for (const TriggerKey& key : TriggerKeys()) {
+    absl::StrAppend(
+        &text, Row({Code(key.name), Cell(key.allowed), Code(key.default_value), Cell(key.help)}));
+  }
+  std::vector<std::string> keda;
+  for (const absl::string_view key : KedaKeys()) keda.push_back(Code(key));
+  return absl::StrCat(text, "\nKEDA's own keys, accepted and ignored: ", absl::StrJoin(keda, ", "),
+                      ".\n\n");
+}
+
+std::string MetricTypesSection() {
+  std::string text = absl::StrCat(
+      "## Metric types\n\nIntensive amounts are aggregated over the GPUs of a replica and summed "
+      "over replicas; extensive ones are summed over all GPUs.\n\n",
+      Head({"metricType", "unit", "kind", "meaning"}));
+  for (const MetricTypeInfo& info : MetricTypes()) {
+    absl::StrAppend(&text, Row({Code(info.name), Cell(info.unit),
+                                info.extensive ? "extensive" : "intensive", Cell(info.help)}));
+  }
+  return absl::StrCat(text, "\n");
+}
+
+std::string ProfilesSection() {
+  std::string text =
+      absl::StrCat("## Profiles\n\n",
+                   Head({"profile", "metricType", "targetValue", "activationThreshold", "window",
+                         "activationWindow", "warmupSeconds", "metric name", "for"}));
+  for (const auto& [name, profile] : BuiltInProfiles()) {
+    absl::StrAppend(
+        &text, Row({Code(name), Code(InfoOf(profile.metric).name), NumberText(profile.target),
+                    NumberText(profile.activation_threshold), DurationText(profile.window),
+                    DurationText(profile.activation_window),
+                    NumberText(absl::ToDoubleSeconds(profile.warmup)), Code(MetricNameOf(profile)),
+                    Cell(profile.help)}));
+  }
+  return absl::StrCat(text, "\n");
+}
+
+std::string OptionsSection() {
+  std::string text = absl::StrCat(
+      "## Options\n\nDefaults < file < environment < flags. The file is the one that `--config` or "
+      "`",
+      kConfigVariable,
+      "` names: a YAML map whose keys are the flags' names without dashes. An unknown key in it is "
+      "an error; an unknown variable of our prefix is a warning, for others may share it; an empty "
+      "variable is none. Of a flag given twice the last one counts.\n\n",
+      Head({"flag", "environment", "file key", "default", "meaning"}));
+  for (const Option& option : Options()) {
+    absl::StrAppend(&text, Row({Code(absl::StrCat("--", option.name, " ", option.value)),
+                                Code(EnvironmentName(option)), Code(option.name),
+                                Cell(DefaultText(option)), Cell(option.help)}));
+  }
+  return absl::StrCat(text, "\n");
+}
+
+std::string FlagsTable(const Command& command) {
+  std::string text = Head({"flag", "default", "meaning"});
+  for (const Flag& flag : command.flags) {
+    absl::StrAppend(
+        &text, Row({Code(absl::StrCat("--", flag.name, flag.value.empty() ? "" : " ", flag.value)),
+                    Cell(flag.default_text), Cell(flag.help)}));
+  }
+  return text;
+}
+
+std::string CommandsSection(const std::vector<Command>& commands) {
+  std::string text = "## Commands\n\n";
+  for (const Command& command : commands) {
+    if (command.hidden) continue;
+    const std::string arguments = command.arguments.empty() ? "" : " " + command.arguments;
+    absl::StrAppend(&text, "### `keda-gpu-scaler ", command.name, arguments, "`\n\n", command.help,
+                    "\n\n");
+    if (!command.flags.empty()) absl::StrAppend(&text, FlagsTable(command), "\n");
+  }
+  return text;
+}
+
+// A snapshot in which every field has a value, so that every series has a line.
+NodeSnapshot FullSnapshot() {
+  GpuSample gpu = {.uuid = "GPU-0",
+                   .utilization_percent = 1,
+                   .memory_utilization_percent = 1,
+                   .memory_used_bytes = 1,
+                   .memory_total_bytes = 1,
+                   .temperature_celsius = 1,
+                   .power_watts = 1,
+                   .power_limit_watts = 1,
+                   .pcie_tx_kbps = 1,
+                   .pcie_rx_kbps = 1,
+                   .nvlink_tx_mbps = 1,
+                   .nvlink_rx_mbps = 1,
+                   .processes = std::vector<GpuProcess>(),
+                   .ecc_uncorrected_errors = 0,
+                   .throttle_reasons = 0};
+  gpu.gaps = {{GpuField::kPower, GpuGap::Reason::kFailed, "NVML error 15 (GPU_IS_LOST)"}};
+  return {.taken_at = absl::UnixEpoch(), .node = "node", .source = "nvml", .gpus = {gpu}};
+}
+
+// Names, types and help, read back from the page itself.
+std::string MetricsSection() {
+  Metrics metrics;
+  metrics.ReloadFailed("grpc", false);
+  const NodeSnapshot snapshot = FullSnapshot();
+  const std::string page = metrics.Page(&snapshot, snapshot.taken_at);
+  std::string text = absl::StrCat("## Prometheus metrics\n\n", Head({"metric", "type", "meaning"}));
+  std::string help;
+  for (const absl::string_view line : absl::StrSplit(page, '\n')) {
+    const std::vector<std::string> words = absl::StrSplit(line, absl::MaxSplits(' ', 3));
+    if (words.size() < 4) continue;
+    if (absl::StartsWith(line, "# HELP ")) help = words[3];
+    if (absl::StartsWith(line, "# TYPE ")) {
+      absl::StrAppend(&text, Row({Code(words[2]), words[3], Cell(help)}));
+    }
+  }
+  return absl::StrCat(text, "\n");
+}
+
+std::string ExitCodesSection() {
+  std::string text = absl::StrCat("## Exit codes\n\n", Head({"code", "meaning"}));
+  for (const ExitCodeInfo& code : ExitCodes()) {
+    absl::StrAppend(&text, Row({absl::StrCat(static_cast<int>(code.code)), Cell(code.meaning)}));
+  }
+  return absl::StrCat(text, "\n");
+}
+
+std::string LintSection() {
+  std::string text = absl::StrCat("## Lint rules\n\n", Head({"rule", "severity", "meaning"}));
+  for (const LintRule& rule : LintRules()) {
+    absl::StrAppend(
+        &text, Row({Code(rule.id), rule.severity == Finding::Severity::kError ? "error" : "warning",
+                    Cell(rule.help)}));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string ReferencePage(const std::vector<Command>& commands) {
+  return absl::StrCat(
+      "# Reference\n\nMade from the program's own tables by `keda-gpu-scaler reference`; a test "
+      "compares the two.\n\n",
+      KeysSection(), MetricTypesSection(), ProfilesSection(), OptionsSection(),
+      CommandsSection(commands), MetricsSection(), ExitCodesSection(), LintSection());
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,60 @@
+#include "app/scaled_object_file.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+
+TEST(TriggersOfYaml, TakesEveryExternalTriggerOfEveryDocument) {
+  const auto triggers = TriggersOfYaml(R"(
+kind: ScaledObject
+metadata: {name: llm, namespace: prod}
+spec:
+  minReplicaCount: 1
+  maxReplicaCount: 8
+  triggers:
+    - type: cron
+      metadata: {timezone: UTC}
+    - type: external-push
+      metricType: Value
+      metadata:
+        scalerAddress: scaler:6000
+        targetValue: 80
+---
+kind: ConfigMap
+data: {a: b}
+---
+kind: ScaledJob
+metadata: {name: batch}
+spec:
+  triggers:
+    - {type: external, metadata: {profile: batch}}
+)");
+  ASSERT_TRUE(triggers.ok()) << triggers.status();
+  ASSERT_EQ(triggers->size(), 2u);
+  const TriggerToAsk& first = triggers->front();
+  EXPECT_EQ(first.title, "ScaledObject prod/llm, trigger 1");
+  EXPECT_EQ(first.ref.namespace_name, "prod");
+  EXPECT_THAT(first.ref.metadata,
+              ElementsAre(Pair("scalerAddress", "scaler:6000"), Pair("targetValue", "80")));
+  EXPECT_EQ(first.target_type, TargetType::kValue);
+  EXPECT_EQ(first.min_replicas, 1);
+  EXPECT_EQ(first.max_replicas, 8);
+  EXPECT_EQ(triggers->back().title, "ScaledJob default/batch, trigger 0");
+  EXPECT_EQ(triggers->back().max_replicas, 100) << "KEDA's default";
+}
+
+TEST(TriggersOfYaml, WithoutATriggerOfOursIsAnError) {
+  for (const char* yaml : {"", "a: b", "[1, 2]", "spec: {triggers: [{type: cron}, 7]}"}) {
+    EXPECT_EQ(TriggersOfYaml(yaml).status().code(), absl::StatusCode::kInvalidArgument) << yaml;
+  }
+  EXPECT_THAT(std::string(TriggersOfYaml("a: [\n").status().message()), HasSubstr("line "));
+}
+
+}  // namespace
+}  // namespace gpuscaler
