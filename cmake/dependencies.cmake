@@ -9,10 +9,10 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(prometheus-cpp REQUIRED)
 find_package(OpenSSL REQUIRED)
+find_package(gRPC CONFIG REQUIRED)
 pkg_check_modules(YAML_CPP REQUIRED IMPORTED_TARGET yaml-cpp)
 pkg_check_modules(MICROHTTPD REQUIRED IMPORTED_TARGET libmicrohttpd)
 pkg_check_modules(GNUTLS REQUIRED IMPORTED_TARGET gnutls)
-pkg_check_modules(GRPC REQUIRED IMPORTED_TARGET grpc++ protobuf)
 
 find_program(PROTOC protoc REQUIRED)
 find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
@@ -20,31 +20,28 @@ find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 # grpcpp: gRPC with reflection and protobuf, from shared libraries or, for releases, archives: half
 # the memory, and no 100 libraries to look up at start.
 add_library(grpcpp INTERFACE)
+target_link_libraries(grpcpp INTERFACE gRPC::grpc++_reflection gRPC::grpc++ Threads::Threads)
 if(GPUSCALER_STATIC)
-  set(archives ${GRPC_STATIC_LIBRARIES})
-  list(REMOVE_ITEM archives z ssl crypto dl atomic pthread m rt)
-  list(REMOVE_DUPLICATES archives)
-  target_link_libraries(grpcpp INTERFACE
-    -Wl,--start-group -Wl,-Bstatic -lgrpc++_reflection ${archives} -Wl,-Bdynamic -Wl,--end-group
-    OpenSSL::SSL OpenSSL::Crypto z Threads::Threads dl)
-  add_link_options(-Wl,--gc-sections)
-
-  # Our own abseil must be gRPC's: of two copies in one process, each would have its own state.
+  # Debian's packages describe the shared libraries; the archives lie beside them. Abseil's too, for
+  # our own use as for gRPC's: two copies in one process would each have a state of their own.
   get_property(imported DIRECTORY PROPERTY IMPORTED_TARGETS)
-  list(FILTER imported INCLUDE REGEX "^absl::")
+  list(FILTER imported INCLUDE REGEX "^(absl|gRPC|protobuf|c-ares)::")
   foreach(target ${imported})
+    get_target_property(type ${target} TYPE)
+    if(type STREQUAL "INTERFACE_LIBRARY" OR type STREQUAL "EXECUTABLE")
+      continue()
+    endif()
     get_target_property(location ${target} LOCATION)
     string(REGEX REPLACE "\\.so(\\.[0-9]+)*$" ".a" archive "${location}")
-    get_target_property(type ${target} TYPE)
-    if(type STREQUAL "SHARED_LIBRARY" AND EXISTS ${archive})
-      get_target_property(configurations ${target} IMPORTED_CONFIGURATIONS)
-      foreach(configuration ${configurations})
-        set_property(TARGET ${target} PROPERTY IMPORTED_LOCATION_${configuration} ${archive})
-      endforeach()
+    if(EXISTS "${archive}")
+      set_target_properties(${target} PROPERTIES IMPORTED_LOCATION_RELEASE ${archive})
     endif()
   endforeach()
-else()
-  target_link_libraries(grpcpp INTERFACE grpc++_reflection PkgConfig::GRPC Threads::Threads)
+  find_library(RE2_ARCHIVE libre2.a)
+  if(RE2_ARCHIVE)  # gRPC finds the shared one through pkg-config: a target with flags only
+    set_target_properties(re2::re2 PROPERTIES INTERFACE_LINK_LIBRARIES ${RE2_ARCHIVE})
+  endif()
+  add_link_options(-Wl,--gc-sections)
 endif()
 
 if(GPUSCALER_TESTS)
