@@ -20,7 +20,6 @@ namespace {
 
 // A scrape and a probe are a few hundred bytes on a connection of their own.
 constexpr size_t kConnectionMemoryBytes = 16 * 1024;
-constexpr unsigned kIdleTimeoutSeconds = 10;
 constexpr char kTlsVersions[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 
 void LogLibrary(void* /*unused*/, const char* format, va_list arguments) {
@@ -61,7 +60,7 @@ class HttpServer::Impl {
   Impl(const HttpServerOptions& options, HttpPages pages, std::unique_ptr<HttpTls> tls)
       : pages_(std::move(pages)), tls_(std::move(tls)), connections_(options.max_connections) {}
 
-  bool Serve(int listening, int max_connections);
+  bool Serve(int listening, const HttpServerOptions& options);
 
   static MHD_Result OnRequest(void* self, MHD_Connection* connection, const char* path,
                               const char* method, const char* version, const char* upload,
@@ -84,32 +83,33 @@ absl::StatusOr<std::unique_ptr<HttpServer::Impl>> HttpServer::Impl::Start(
   }
   ASSIGN_OR_RETURN(const int listening, ListenOn(options.bind_address, options.port));
   std::unique_ptr<Impl> impl(new Impl(options, std::move(pages), std::move(tls)));
-  if (impl->Serve(listening, options.max_connections)) return impl;
+  if (impl->Serve(listening, options)) return impl;
   close(listening);
   return absl::UnavailableError("cannot start the HTTP server");
 }
 
-bool HttpServer::Impl::Serve(int listening, int max_connections) {
+bool HttpServer::Impl::Serve(int listening, const HttpServerOptions& options) {
   port_ = BoundPort(listening);
   unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG;
   // Those that were told to go are counted until they have gone.
-  const unsigned limit = 2 * static_cast<unsigned>(max_connections);
+  const unsigned limit = 2 * static_cast<unsigned>(options.max_connections);
+  const auto idle_seconds = static_cast<unsigned>(absl::ToInt64Seconds(options.idle_timeout));
   TlsPems pems;
-  std::vector<MHD_OptionItem> options;
+  std::vector<MHD_OptionItem> items;
   if (tls_ != nullptr) {
     flags |= MHD_USE_TLS;
     pems = tls_->pems();  // replaced for every connection, but the library insists on a pair
-    options.push_back({MHD_OPTION_HTTPS_MEM_CERT, 0, pems.cert.data()});
-    options.push_back({MHD_OPTION_HTTPS_MEM_KEY, 0, pems.key.data()});
-    options.push_back({MHD_OPTION_HTTPS_PRIORITIES, 0, const_cast<char*>(kTlsVersions)});
+    items.push_back({MHD_OPTION_HTTPS_MEM_CERT, 0, pems.cert.data()});
+    items.push_back({MHD_OPTION_HTTPS_MEM_KEY, 0, pems.key.data()});
+    items.push_back({MHD_OPTION_HTTPS_PRIORITIES, 0, const_cast<char*>(kTlsVersions)});
   }
-  options.push_back({MHD_OPTION_END, 0, nullptr});
+  items.push_back({MHD_OPTION_END, 0, nullptr});
   daemon_ = MHD_start_daemon(
       flags, 0, nullptr, nullptr, &OnRequest, this, MHD_OPTION_EXTERNAL_LOGGER, &LogLibrary,
       nullptr, MHD_OPTION_LISTEN_SOCKET, listening, MHD_OPTION_CONNECTION_LIMIT, limit,
-      MHD_OPTION_CONNECTION_TIMEOUT, kIdleTimeoutSeconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+      MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
       kConnectionMemoryBytes, MHD_OPTION_NOTIFY_CONNECTION, &OnConnection, this, MHD_OPTION_ARRAY,
-      options.data(), MHD_OPTION_END);
+      items.data(), MHD_OPTION_END);
   return daemon_ != nullptr;
 }
 

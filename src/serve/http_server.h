@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "serve/tls_files.h"
 
 namespace gpuscaler {
@@ -25,6 +26,7 @@ struct HttpServerOptions {
   // The oldest connection gives way to the next one: silent and dripping clients, which are many
   // and old, keep nobody out.
   int max_connections = 512;
+  absl::Duration idle_timeout = absl::Seconds(10);  // in whole seconds, at least one
 };
 
 // Answers GET and HEAD, one request a connection; silent and dripping clients delay nobody. With a

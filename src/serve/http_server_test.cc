@@ -211,6 +211,16 @@ TEST_F(HttpServerTest, AnswersWithinASecondBeside64SilentAnd64DrippingClients) {
   }
 }
 
+TEST_F(HttpServerTest, ConnectionThatStandsIdleIsClosed) {
+  const auto server =
+      HttpServer::Start({.bind_address = "127.0.0.1", .idle_timeout = absl::Seconds(1)}, {});
+  ASSERT_TRUE(server.ok()) << server.status();
+  const auto silent = TestHttpConnection::Open((*server)->port());
+  ASSERT_TRUE(silent.ok()) << silent.status();
+  const auto end = (*silent)->ReadAll();
+  EXPECT_EQ(end.value_or("not closed"), "") << end.status();
+}
+
 TEST_F(HttpServerTest, OldestConnectionGivesWayWhenThereAreTooMany) {
   const auto server = Start("127.0.0.1", 8);
   const HeldConnections held(server->port(), 8, 0);
