@@ -1,0 +1,41 @@
+#include "serve/activity_stream.h"
+
+#include <utility>
+
+namespace gpuscaler {
+
+ActivityStream::ActivityStream(OpenStreams& streams, const StreamLife& life, const Judge& judge,
+                               RepeatBudget& budget, std::shared_ptr<CachedTrigger> trigger)
+    : StreamReactor(streams),
+      life_(life),
+      judge_(judge),
+      budget_(budget),
+      trigger_(std::move(trigger)),
+      repeats_(life.jitter) {}
+
+void ActivityStream::Refresh(absl::Time now) {
+  if (now >= life_.ends_at) return End(absl::OkStatus());
+  const Judge::Parsed parsed = judge_.Parse(*trigger_);
+  if (!parsed->trigger.ok()) return End(parsed->trigger.status());
+  judge_.Hold(*parsed);
+  const Judge::Judged judged = judge_.Try(*trigger_, parsed);
+  if (judged.ok() && (*judged)->decision.status.ok()) Show((*judged)->decision, now);
+}
+
+void ActivityStream::Show(const Decision& decision, absl::Time now) {
+  const bool no_replica = decision.replicas == 0 && decision.warming == 0;
+  MutexLock lock(mutex_);
+  if (decision.active && no_replica) {
+    repeats_.Start(now);
+  } else {
+    repeats_.Stop();
+  }
+  const bool repeat = repeats_.TakeDue(now) && budget_.Take(now);
+  if (shown_ == decision.active && !repeat) return;
+  shown_ = decision.active;
+  externalscaler::IsActiveResponse response;
+  response.set_result(decision.active);
+  Push(response);
+}
+
+}  // namespace gpuscaler

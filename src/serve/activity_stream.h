@@ -1,0 +1,44 @@
+// StreamIsActive: whether a workload is to have any replica, said when it changes.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "absl/time/time.h"
+#include "base/mutex.h"
+#include "externalscaler.pb.h"
+#include "serve/judge.h"
+#include "serve/repeat_schedule.h"
+#include "serve/stream_reactor.h"
+#include "serve/trigger_cache.h"
+
+namespace gpuscaler {
+
+struct StreamLife {
+  absl::Time ends_at;
+  double jitter;  // 0.8-1.2: the stream's own share of randomness
+};
+
+// The state as soon as it is known, every change of it, and `true` again while it has brought no
+// replica (RepeatSchedule). What is unknown is not said. Bad metadata ends it.
+class ActivityStream : public StreamReactor<externalscaler::IsActiveResponse> {
+ public:
+  // `judge` and `budget` outlive it.
+  ActivityStream(OpenStreams& streams, const StreamLife& life, const Judge& judge,
+                 RepeatBudget& budget, std::shared_ptr<CachedTrigger> trigger);
+
+  void Refresh(absl::Time now) override;
+
+ private:
+  void Show(const Decision& decision, absl::Time now);
+
+  const StreamLife life_;
+  const Judge& judge_;
+  RepeatBudget& budget_;
+  const std::shared_ptr<CachedTrigger> trigger_;
+  Mutex mutex_;
+  std::optional<bool> shown_ ABSL_GUARDED_BY(mutex_);
+  RepeatSchedule repeats_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,93 @@
+#include "serve/answers.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gpuscaler {
+namespace {
+
+using externalscaler::GetMetricSpecResponse;
+using externalscaler::GetMetricsResponse;
+using gpuscaler::v1::Explanation;
+
+double ThreeDecimals(double value) { return std::round(value * 1000) / 1000; }
+
+int64_t RoundedUp(double value) {
+  constexpr double kLargest = 9.2e18;  // the last double below 2^63 has more digits
+  return static_cast<int64_t>(std::ceil(std::clamp(value, -kLargest, kLargest)));
+}
+
+Explanation WithTrigger(const ParsedTrigger& parsed) {
+  Explanation explanation;
+  explanation.set_target(parsed.trigger->target);
+  explanation.set_metric_name(parsed.spec.metric_name);
+  explanation.set_target_type(std::string(Name(parsed.trigger->target_type)));
+  return explanation;
+}
+
+void SetStatus(const absl::Status& status, Explanation& explanation) {
+  explanation.set_code(static_cast<int>(status.code()));
+  explanation.set_message(std::string(status.message()));
+}
+
+void AddShare(const ReplicaShare& share, Explanation& explanation) {
+  auto& to = *explanation.add_shares();
+  to.set_name(share.name);
+  for (const std::string& uuid : share.gpus) to.add_gpu_uuids(uuid);
+  to.set_state(std::string(Name(share.state)));
+  if (share.load) to.set_load(*share.load);
+  to.set_busy(share.busy);
+  to.set_standing(share.standing);
+  to.set_because(share.because);
+}
+
+}  // namespace
+
+GetMetricSpecResponse SpecAnswer(const MetricSpec& spec) {
+  GetMetricSpecResponse answer;
+  const double target = std::max(ThreeDecimals(spec.target), 0.001);
+  auto& only = *answer.add_metricspecs();
+  only.set_metricname(spec.metric_name);
+  only.set_targetsize(RoundedUp(target));
+  only.set_targetsizefloat(target);
+  return answer;
+}
+
+GetMetricsResponse MetricsAnswer(const Verdict& verdict) {
+  GetMetricsResponse answer;
+  const double value = ThreeDecimals(verdict.decision.value);
+  auto& only = *answer.add_metricvalues();
+  only.set_metricname(verdict.parsed->spec.metric_name);
+  only.set_metricvalue(RoundedUp(value));
+  only.set_metricvaluefloat(value);
+  return answer;
+}
+
+Explanation ExplainAnswer(const Verdict& verdict, absl::Duration age) {
+  const Decision& decision = verdict.decision;
+  Explanation explanation = WithTrigger(*verdict.parsed);
+  SetStatus(decision.status, explanation);
+  explanation.set_value(decision.value);
+  explanation.set_active(decision.active);
+  explanation.set_active_because(decision.active_because);
+  explanation.set_replicas(decision.replicas);
+  explanation.set_unreadable(decision.unreadable);
+  explanation.set_warming(decision.warming);
+  explanation.set_replicas_from(decision.replicas_from);
+  for (const ReplicaShare& share : decision.shares) AddShare(share, explanation);
+  for (const std::string& note : decision.notes) explanation.add_notes(note);
+  explanation.set_snapshot_age_seconds(absl::ToDoubleSeconds(age));
+  explanation.set_text(Explain(*verdict.parsed->trigger, decision));
+  return explanation;
+}
+
+Explanation ExplainAnswer(const ParsedTrigger& parsed, const absl::Status& error) {
+  Explanation explanation = WithTrigger(parsed);
+  SetStatus(error, explanation);
+  Decision unknown;
+  unknown.status = error;
+  explanation.set_text(Explain(*parsed.trigger, unknown));
+  return explanation;
+}
+
+}  // namespace gpuscaler

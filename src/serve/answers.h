@@ -1,0 +1,23 @@
+// What the decision on a trigger looks like on the wire. Pure.
+#pragma once
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "explain.pb.h"
+#include "externalscaler.pb.h"
+#include "serve/trigger_cache.h"
+
+namespace gpuscaler {
+
+// The one spec. Its target is at least 0.001: KEDA counts in thousandths, and the HPA refuses 0.
+externalscaler::GetMetricSpecResponse SpecAnswer(const MetricSpec& spec);
+
+// The one value, under the name of our own spec whatever name was asked for: KEDA looks at the
+// value alone, and asks by the name its HPA has, which may be one that a changed profile gave up.
+externalscaler::GetMetricsResponse MetricsAnswer(const Verdict& verdict);
+
+// Why KEDA gets what it gets: an error too is an explanation. `age` is that of the snapshot.
+gpuscaler::v1::Explanation ExplainAnswer(const Verdict& verdict, absl::Duration age);
+gpuscaler::v1::Explanation ExplainAnswer(const ParsedTrigger& parsed, const absl::Status& error);
+
+}  // namespace gpuscaler

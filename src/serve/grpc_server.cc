@@ -1,0 +1,142 @@
+#include "serve/grpc_server.h"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
+
+#include <climits>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "serve/grpc_log.h"
+#include "serve/reloading_credentials.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr char kScaler[] = "externalscaler.ExternalScaler";
+
+// A Kubernetes object has 1.5 MiB at most: whatever KEDA sends gets an answer in words.
+constexpr int kLargestMessage = 2 << 20;
+constexpr int kLargestHeaders = 16 << 10;
+// Only reflection takes threads, one for each call: four are plenty.
+constexpr int kMostThreads = 4;
+
+int Milliseconds(absl::Duration duration) {
+  return static_cast<int>(absl::ToInt64Milliseconds(duration));
+}
+
+std::string AddressOf(const GrpcServerOptions& options) {
+  const bool ipv6 = options.bind_address.find(':') != std::string::npos;
+  return ipv6 ? absl::StrCat("[", options.bind_address, "]:", options.port)
+              : absl::StrCat(options.bind_address, ":", options.port);
+}
+
+void SetLimits(const GrpcServerOptions& options, grpc::ServerBuilder& builder) {
+  builder.SetMaxReceiveMessageSize(kLargestMessage);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kLargestHeaders);
+  // A call beyond such a limit would hang behind the streams (DESIGN 3).
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, INT_MAX);
+  // A second server on the same port must fail and not take half of the calls.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS,
+                             Milliseconds(options.max_connection_age));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS,
+                             Milliseconds(options.max_connection_age_grace));
+  // A client that vanished is noticed; one that pings as often as it likes is not punished.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(absl::Minutes(1)));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(absl::Seconds(20)));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
+  grpc::ResourceQuota quota("server");
+  builder.SetResourceQuota(quota.SetMaxThreads(kMostThreads));
+  builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 1);
+}
+
+}  // namespace
+
+class GrpcServer::Impl {
+ public:
+  Impl(GrpcServerOptions options, std::optional<TlsPems> pems) : options_(std::move(options)) {
+    if (pems) pair_.emplace(*std::move(pems));
+  }
+
+  ~Impl() { Drain(absl::ZeroDuration()); }
+
+  absl::Status Start(const std::vector<grpc::Service*>& services) {
+    grpc::ServerBuilder builder;
+    SetLimits(options_, builder);
+    const std::string address = AddressOf(options_);
+    builder.AddListeningPort(
+        address, pair_ ? ReloadingCredentials(*pair_) : grpc::InsecureServerCredentials(), &port_);
+    for (grpc::Service* service : services) builder.RegisterService(service);
+    server_ = builder.BuildAndStart();
+    if (server_ == nullptr || port_ == 0) {
+      return absl::UnavailableError(
+          absl::StrCat("cannot listen on ", address, " for gRPC: in use, or not ours to take"));
+    }
+    SetScalerServing(false);
+    return absl::OkStatus();
+  }
+
+  int port() const { return port_; }
+
+  void SetScalerServing(bool serving) {
+    server_->GetHealthCheckService()->SetServingStatus(kScaler, serving);
+  }
+
+  absl::Status ReloadTls() {
+    if (!pair_) return absl::OkStatus();
+    ASSIGN_OR_RETURN(TlsPems pems, ReadTls(options_.tls));
+    if (pair_->Replace(std::move(pems))) {
+      LogInfo("tls_reloaded", {{"port", port_}, {"cert", options_.tls.cert}});
+    }
+    return absl::OkStatus();
+  }
+
+  void Drain(absl::Duration patience) {
+    if (server_ == nullptr) return;
+    server_->GetHealthCheckService()->Shutdown();
+    server_->Shutdown(absl::ToChronoTime(absl::Now() + patience));
+    server_->Wait();
+  }
+
+ private:
+  const GrpcServerOptions options_;
+  std::optional<TlsPair> pair_;
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
+    const GrpcServerOptions& options, const std::vector<grpc::Service*>& services) {
+  TakeOverGrpcLog();
+  static const bool kPlugins = [] {
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    return true;
+  }();
+  static_cast<void>(kPlugins);
+  std::optional<TlsPems> pems;
+  if (options.tls.Enabled()) {
+    ASSIGN_OR_RETURN(pems, ReadTls(options.tls));
+  }
+  auto impl = std::make_unique<Impl>(options, std::move(pems));
+  RETURN_IF_ERROR(impl->Start(services));
+  return std::unique_ptr<GrpcServer>(new GrpcServer(std::move(impl)));
+}
+
+GrpcServer::GrpcServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+GrpcServer::~GrpcServer() = default;
+int GrpcServer::port() const { return impl_->port(); }
+void GrpcServer::SetScalerServing(bool serving) { impl_->SetScalerServing(serving); }
+absl::Status GrpcServer::ReloadTls() { return impl_->ReloadTls(); }
+void GrpcServer::Drain(absl::Duration patience) { impl_->Drain(patience); }
+
+}  // namespace gpuscaler

@@ -1,0 +1,14 @@
+// Our Status as gRPC's.
+#pragma once
+
+#include <grpcpp/support/status.h>
+
+#include "absl/status/status.h"
+
+namespace gpuscaler {
+
+// The message is cut to what fits a client's 8 KiB of trailing metadata: a longer one would reach
+// nobody, the client gets RESOURCE_EXHAUSTED instead.
+grpc::Status ToGrpc(const absl::Status& status);
+
+}  // namespace gpuscaler

@@ -1,0 +1,51 @@
+// From a question to a verdict: the trigger as the profiles in force read it, judged on a snapshot
+// that is fresh and holds what the trigger needs.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "serve/profile_store.h"
+#include "serve/trigger_cache.h"
+#include "store/leases.h"
+#include "store/snapshot_store.h"
+
+namespace gpuscaler {
+
+// Thread-safe; never blocks.
+class Judge {
+ public:
+  using Parsed = std::shared_ptr<const ParsedTrigger>;
+  using Judged = absl::StatusOr<std::shared_ptr<const Verdict>>;
+
+  // All references outlive it.
+  Judge(absl::Duration stale_after, const Clock& clock, const SnapshotStore& store, Leases& leases,
+        const ProfileStore& profiles, std::function<void()> wake_sampler);
+
+  Parsed Parse(CachedTrigger& trigger) const { return trigger.Parse(profiles_.Get()); }
+
+  // The rest takes a `parsed` whose trigger is OK.
+
+  // Somebody asks: costly readings that the trigger needs are wanted for a while, and from now on
+  // when the newest snapshot lacks them.
+  void Want(CachedTrigger& trigger, const ParsedTrigger& parsed) const;
+
+  // A stream is open: the same readings are wanted for a while, without a hurry.
+  void Hold(const ParsedTrigger& parsed) const;
+
+  // UNAVAILABLE: no fresh snapshot, or none with what the trigger needs; the next one may have it.
+  // A verdict may hold an error of its own, which only other GPUs or metadata cure.
+  Judged Try(CachedTrigger& trigger, const Parsed& parsed) const;
+
+ private:
+  const absl::Duration stale_after_;
+  const Clock& clock_;
+  const SnapshotStore& store_;
+  Leases& leases_;
+  const ProfileStore& profiles_;
+  const std::function<void()> wake_sampler_;
+};
+
+}  // namespace gpuscaler

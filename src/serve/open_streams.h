@@ -1,0 +1,68 @@
+// The streams that are open, counted per peer, so that no client can have them all.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/mutex.h"
+#include "serve/request_metrics.h"
+
+namespace gpuscaler {
+
+class OpenStream {
+ public:
+  virtual ~OpenStream() = default;
+
+  // Says what is new at `now`, if anything. Thread-safe, does not block.
+  virtual void Refresh(absl::Time now) = 0;
+
+  // Ends with `status`; the first one counts. Thread-safe, does not block.
+  virtual void End(const absl::Status& status) = 0;
+};
+
+// Thread-safe.
+class OpenStreams {
+ public:
+  // `metrics` outlives it.
+  OpenStreams(int max_per_peer, RequestMetrics& metrics);
+  ~OpenStreams();  // after End(); waits for the last stream to be closed
+
+  // Owns the stream until Closed(), whatever the status: RESOURCE_EXHAUSTED when the peer has too
+  // many, UNAVAILABLE after End(). A stream that is refused is to be ended with that status.
+  // `peer` is gRPC's: of "ipv4:10.0.0.7:4711" the address counts, of a Unix socket all are one.
+  absl::Status Open(Rpc rpc, absl::string_view peer, std::shared_ptr<OpenStream> stream);
+
+  // To be called once, last of all, by the stream itself; may delete it.
+  void Closed(const OpenStream* stream, absl::StatusCode code);
+
+  void Refresh(absl::Time now);
+
+  // Ends every stream with OK, now and from now on.
+  void End();
+
+ private:
+  struct Record {
+    std::shared_ptr<OpenStream> stream;
+    Rpc rpc;
+    std::string peer;  // empty: refused, and not counted
+  };
+
+  std::vector<std::shared_ptr<OpenStream>> All() const;
+  void Count(Rpc rpc, const std::string& peer, int by) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const int max_per_peer_;
+  RequestMetrics& metrics_;
+  mutable Mutex mutex_;
+  CondVar closed_;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::flat_hash_map<const OpenStream*, Record> streams_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string, int> per_peer_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<Rpc, int> per_rpc_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,281 @@
+#include "serve/scaler_service.h"
+
+#include <grpcpp/support/server_callback.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "absl/random/random.h"
+#include "explain.grpc.pb.h"
+#include "externalscaler.grpc.pb.h"
+#include "serve/activity_stream.h"
+#include "serve/answers.h"
+#include "serve/grpc_status.h"
+#include "serve/judge.h"
+#include "serve/open_streams.h"
+#include "serve/repeat_schedule.h"
+#include "serve/spec_keys.h"
+#include "serve/spec_stream.h"
+#include "serve/trigger_cache.h"
+#include "serve/waiting_calls.h"
+
+namespace gpuscaler {
+namespace {
+
+using externalscaler::GetMetricSpecResponse;
+using externalscaler::GetMetricsRequest;
+using externalscaler::GetMetricsResponse;
+using externalscaler::IsActiveResponse;
+using externalscaler::ScaledObjectRef;
+using gpuscaler::v1::Explanation;
+using grpc::CallbackServerContext;
+using grpc::ServerUnaryReactor;
+
+// How late a call that begins to wait, a repeat or a stream's end may be noticed while no snapshot
+// comes; less than the shortest of them takes.
+constexpr absl::Duration kLongestSleep = absl::Milliseconds(100);
+
+}  // namespace
+
+class ScalerService::Impl {
+ public:
+  Impl(const ScalerServiceOptions& options, const Clock& clock, SnapshotStore& store,
+       Leases& leases, const ProfileStore& profiles, RequestMetrics& metrics,
+       std::function<void()> wake_sampler)
+      : options_(options),
+        clock_(clock),
+        store_(store),
+        profiles_(profiles),
+        metrics_(metrics),
+        judge_(options.stale_after, clock, store, leases, profiles, std::move(wake_sampler)),
+        streams_(options.max_streams_per_peer, metrics),
+        scaler_(*this),
+        explainer_(*this),
+        thread_([this] { Run(); }) {}
+
+  ~Impl() { StopStreams(); }
+
+  std::vector<grpc::Service*> Services() { return {&scaler_, &explainer_}; }
+
+  void StopStreams() {
+    if (stopping_.exchange(true)) return;
+    streams_.End();
+    waiting_.Close();
+    thread_.join();
+  }
+
+ private:
+  class ExternalScaler : public externalscaler::ExternalScaler::CallbackService {
+   public:
+    explicit ExternalScaler(Impl& impl) : impl_(impl) {}
+    ServerUnaryReactor* IsActive(CallbackServerContext* context, const ScaledObjectRef* ref,
+                                 IsActiveResponse* response) override;
+    grpc::ServerWriteReactor<IsActiveResponse>* StreamIsActive(CallbackServerContext* context,
+                                                               const ScaledObjectRef* ref) override;
+    ServerUnaryReactor* GetMetricSpec(CallbackServerContext* context, const ScaledObjectRef* ref,
+                                      GetMetricSpecResponse* response) override;
+    ServerUnaryReactor* GetMetrics(CallbackServerContext* context, const GetMetricsRequest* request,
+                                   GetMetricsResponse* response) override;
+    grpc::ServerWriteReactor<GetMetricSpecResponse>* StreamMetricSpec(
+        CallbackServerContext* context, const ScaledObjectRef* ref) override;
+
+   private:
+    Impl& impl_;
+  };
+
+  class Explainer : public gpuscaler::v1::Explainer::CallbackService {
+   public:
+    explicit Explainer(Impl& impl) : impl_(impl) {}
+    ServerUnaryReactor* Explain(CallbackServerContext* context, const ScaledObjectRef* ref,
+                                Explanation* response) override;
+
+   private:
+    Impl& impl_;
+  };
+
+  // One unary call, from its arrival to its answer.
+  struct Call {
+    Rpc rpc;
+    ServerUnaryReactor* reactor;
+    absl::Time arrived;
+  };
+
+  Call Arrived(Rpc rpc, CallbackServerContext* context) const {
+    return {rpc, context->DefaultReactor(), real_.Now()};
+  }
+
+  void Finish(const Call& call, const absl::Status& status) {
+    metrics_.Answered(call.rpc, status.code(), real_.Now() - call.arrived);
+    call.reactor->Finish(ToGrpc(status));
+  }
+
+  // Finishes the call with what `reply` returns for the verdict, or for the error that there is
+  // instead when snapshot_patience has passed.
+  template <typename Reply>
+  void Answer(const Call& call, const ScaledObjectRef& ref, Reply reply);
+
+  // The stream begins, or ends with `refusal`.
+  template <typename Stream>
+  Stream* Begin(Rpc rpc, CallbackServerContext* context, std::shared_ptr<Stream> stream,
+                absl::Status refusal);
+
+  // Of any size: what is too large is cut to what the spec depends on.
+  std::shared_ptr<CachedTrigger> ForSpec(const ScaledObjectRef& ref) {
+    return cache_.Get(CheckSize(ref).ok() ? ref : OnlySpecKeys(ref));
+  }
+
+  StreamLife NewLife() const {
+    absl::BitGen random;
+    const double jitter = absl::Uniform(random, 0.8, 1.2);
+    return {.ends_at = clock_.Now() + options_.stream_lifetime * jitter, .jitter = jitter};
+  }
+
+  void Run();
+
+  const ScalerServiceOptions options_;
+  const Clock& clock_;
+  const SteadyClock real_;
+  SnapshotStore& store_;
+  const ProfileStore& profiles_;
+  RequestMetrics& metrics_;
+  const Judge judge_;
+  TriggerCache cache_{{}};
+  RepeatBudget repeats_;
+  WaitingCalls waiting_;
+  OpenStreams streams_;
+  ExternalScaler scaler_;
+  Explainer explainer_;
+  std::atomic<bool> stopping_ = false;
+  std::thread thread_;
+};
+
+template <typename Reply>
+void ScalerService::Impl::Answer(const Call& call, const ScaledObjectRef& ref, Reply reply) {
+  if (const absl::Status size = CheckSize(ref); !size.ok()) return Finish(call, size);
+  const std::shared_ptr<CachedTrigger> trigger = cache_.Get(ref);
+  const Judge::Parsed parsed = judge_.Parse(*trigger);
+  if (!parsed->trigger.ok()) return Finish(call, parsed->trigger.status());
+  judge_.Want(*trigger, *parsed);
+  const auto attempt = [this, call, trigger, parsed, reply](bool last) {
+    const Judge::Judged judged = judge_.Try(*trigger, parsed);
+    const bool answers = judged.ok() || last;
+    if (answers) Finish(call, reply(*parsed, judged));
+    return answers;
+  };
+  if (!attempt(false)) waiting_.Add(call.arrived + options_.snapshot_patience, attempt);
+}
+
+template <typename Stream>
+Stream* ScalerService::Impl::Begin(Rpc rpc, CallbackServerContext* context,
+                                   std::shared_ptr<Stream> stream, absl::Status refusal) {
+  Stream* const begun = stream.get();
+  const absl::Status opened = streams_.Open(rpc, context->peer(), std::move(stream));
+  refusal.Update(opened);
+  if (refusal.ok()) {
+    begun->Refresh(clock_.Now());
+  } else {
+    begun->End(refusal);
+  }
+  return begun;
+}
+
+void ScalerService::Impl::Run() {
+  int64_t generation = 0;
+  while (!stopping_) {
+    const absl::Duration until_deadline = waiting_.NextDeadline() - real_.Now();
+    const SnapshotStore::History newest = store_.WaitForNewer(
+        generation, std::clamp(until_deadline, absl::ZeroDuration(), kLongestSleep));
+    if (newest != nullptr) generation = newest->generation;
+    waiting_.Retry(real_.Now());
+    streams_.Refresh(clock_.Now());
+  }
+}
+
+ServerUnaryReactor* ScalerService::Impl::ExternalScaler::IsActive(CallbackServerContext* context,
+                                                                  const ScaledObjectRef* ref,
+                                                                  IsActiveResponse* response) {
+  const Call call = impl_.Arrived(Rpc::kIsActive, context);
+  impl_.Answer(call, *ref, [response](const ParsedTrigger&, const Judge::Judged& judged) {
+    if (!judged.ok()) return judged.status();
+    response->set_result((*judged)->decision.active);
+    return (*judged)->decision.status;
+  });
+  return call.reactor;
+}
+
+ServerUnaryReactor* ScalerService::Impl::ExternalScaler::GetMetrics(
+    CallbackServerContext* context, const GetMetricsRequest* request,
+    GetMetricsResponse* response) {
+  const Call call = impl_.Arrived(Rpc::kGetMetrics, context);
+  if (!request->has_scaledobjectref()) {
+    impl_.Finish(call, absl::InvalidArgumentError("no scaledObjectRef"));
+    return call.reactor;
+  }
+  impl_.Answer(call, request->scaledobjectref(),
+               [response](const ParsedTrigger&, const Judge::Judged& judged) {
+                 if (!judged.ok()) return judged.status();
+                 if ((*judged)->decision.status.ok()) *response = MetricsAnswer(**judged);
+                 return (*judged)->decision.status;
+               });
+  return call.reactor;
+}
+
+ServerUnaryReactor* ScalerService::Impl::Explainer::Explain(CallbackServerContext* context,
+                                                            const ScaledObjectRef* ref,
+                                                            Explanation* response) {
+  const Call call = impl_.Arrived(Rpc::kExplain, context);
+  const Clock& clock = impl_.clock_;
+  impl_.Answer(
+      call, *ref, [response, &clock](const ParsedTrigger& parsed, const Judge::Judged& judged) {
+        *response = judged.ok()
+                        ? ExplainAnswer(**judged, clock.Now() - (*judged)->decision.taken_at)
+                        : ExplainAnswer(parsed, judged.status());
+        return absl::OkStatus();
+      });
+  return call.reactor;
+}
+
+ServerUnaryReactor* ScalerService::Impl::ExternalScaler::GetMetricSpec(
+    CallbackServerContext* context, const ScaledObjectRef* ref, GetMetricSpecResponse* response) {
+  const Call call = impl_.Arrived(Rpc::kGetMetricSpec, context);
+  *response = SpecAnswer(impl_.judge_.Parse(*impl_.ForSpec(*ref))->spec);
+  impl_.Finish(call, absl::OkStatus());
+  return call.reactor;
+}
+
+grpc::ServerWriteReactor<IsActiveResponse>* ScalerService::Impl::ExternalScaler::StreamIsActive(
+    CallbackServerContext* context, const ScaledObjectRef* ref) {
+  const absl::Status size = CheckSize(*ref);
+  return impl_.Begin(Rpc::kStreamIsActive, context,
+                     std::make_shared<ActivityStream>(
+                         impl_.streams_, impl_.NewLife(), impl_.judge_, impl_.repeats_,
+                         size.ok() ? impl_.cache_.Get(*ref) : impl_.ForSpec(*ref)),
+                     size);
+}
+
+grpc::ServerWriteReactor<GetMetricSpecResponse>*
+ScalerService::Impl::ExternalScaler::StreamMetricSpec(CallbackServerContext* context,
+                                                      const ScaledObjectRef* ref) {
+  // Without a file the spec never changes, and KEDA takes UNIMPLEMENTED as "ask instead".
+  return impl_.Begin(Rpc::kStreamMetricSpec, context,
+                     std::make_shared<SpecStream>(impl_.streams_, impl_.NewLife(), impl_.judge_,
+                                                  impl_.ForSpec(*ref)),
+                     impl_.profiles_.HasFile()
+                         ? absl::OkStatus()
+                         : absl::UnimplementedError("no --profiles: the spec is constant"));
+}
+
+ScalerService::ScalerService(const ScalerServiceOptions& options, const Clock& clock,
+                             SnapshotStore& store, Leases& leases, const ProfileStore& profiles,
+                             RequestMetrics& metrics, std::function<void()> wake_sampler)
+    : impl_(std::make_unique<Impl>(options, clock, store, leases, profiles, metrics,
+                                   std::move(wake_sampler))) {}
+ScalerService::~ScalerService() = default;
+std::vector<grpc::Service*> ScalerService::Services() { return impl_->Services(); }
+void ScalerService::StopStreams() { impl_->StopStreams(); }
+
+}  // namespace gpuscaler

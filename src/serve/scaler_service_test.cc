@@ -1,0 +1,321 @@
+#include "serve/scaler_service.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <future>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "serve/served_scaler.h"
+
+namespace gpuscaler {
+namespace {
+
+using externalscaler::GetMetricSpecResponse;
+using externalscaler::GetMetricsRequest;
+using externalscaler::GetMetricsResponse;
+using externalscaler::IsActiveResponse;
+using externalscaler::ScaledObjectRef;
+using gpuscaler::v1::Explanation;
+using grpc::StatusCode;
+using ::testing::HasSubstr;
+
+// One unary call each; the reply holds when the status is OK.
+grpc::Status IsActive(ServedScaler& scaler, const ScaledObjectRef& ref, IsActiveResponse* reply) {
+  grpc::ClientContext context;
+  return scaler.stub->IsActive(&context, ref, reply);
+}
+grpc::Status GetMetricSpec(ServedScaler& scaler, const ScaledObjectRef& ref,
+                           GetMetricSpecResponse* reply) {
+  grpc::ClientContext context;
+  return scaler.stub->GetMetricSpec(&context, ref, reply);
+}
+grpc::Status GetMetrics(ServedScaler& scaler, const ScaledObjectRef& ref,
+                        GetMetricsResponse* reply) {
+  grpc::ClientContext context;
+  GetMetricsRequest request;
+  *request.mutable_scaledobjectref() = ref;
+  request.set_metricname("keda_gpu_metric");
+  return scaler.stub->GetMetrics(&context, request, reply);
+}
+grpc::Status Explain(ServedScaler& scaler, const ScaledObjectRef& ref, Explanation* reply) {
+  grpc::ClientContext context;
+  return scaler.explainer->Explain(&context, ref, reply);
+}
+
+// A reading that costs, of a device that has it but was not asked.
+GpuSample GpuWithoutPcie() {
+  GpuSample gpu = BusyGpu(0, 50);
+  gpu.gaps.push_back({GpuField::kPcie, GpuGap::Reason::kNotWanted, ""});
+  return gpu;
+}
+
+TEST(ScalerService, ValueIsTheLoadOfAllReplicas) {
+  ServedScaler scaler;
+  scaler.Sample({BusyGpu(0, 60), BusyGpu(1, 31.2345)});
+  GetMetricsResponse reply;
+  const grpc::Status status = GetMetrics(scaler, RefOf({{"targetValue", "70"}}), &reply);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_EQ(reply.metricvalues_size(), 1);
+  EXPECT_EQ(reply.metricvalues(0).metricname(), "keda_gpu_metric");
+  EXPECT_DOUBLE_EQ(reply.metricvalues(0).metricvaluefloat(), 91.235);
+  EXPECT_EQ(reply.metricvalues(0).metricvalue(), 92) << "rounded up";
+}
+
+TEST(ScalerService, EachSnapshotIsJudgedAnew) {
+  ServedScaler scaler;
+  const ScaledObjectRef ref = RefOf({{"window", "0s"}});
+  GetMetricsResponse reply;
+  scaler.Sample({BusyGpu(0, 60)});
+  ASSERT_TRUE(GetMetrics(scaler, ref, &reply).ok());
+  EXPECT_EQ(reply.metricvalues(0).metricvaluefloat(), 60);
+  scaler.clock.Advance(kTick);
+  scaler.Sample({BusyGpu(0, 20)});
+  ASSERT_TRUE(GetMetrics(scaler, ref, &reply).ok());
+  EXPECT_EQ(reply.metricvalues(0).metricvaluefloat(), 20);
+}
+
+TEST(ScalerService, MetricNameAskedForIsNotLookedAt) {
+  ServedScaler scaler;
+  scaler.Sample({BusyGpu(0, 60)});
+  grpc::ClientContext context;
+  GetMetricsRequest request;
+  *request.mutable_scaledobjectref() = RefOf({{"metricName", "ours"}});
+  request.set_metricname("of-an-older-profile");
+  GetMetricsResponse reply;
+  ASSERT_TRUE(scaler.stub->GetMetrics(&context, request, &reply).ok());
+  EXPECT_EQ(reply.metricvalues(0).metricname(), "ours");
+}
+
+TEST(ScalerService, ActiveFollowsTheLoadOnceThereIsEvidence) {
+  ServedScaler scaler;
+  IsActiveResponse reply;
+  scaler.Hold(absl::Seconds(70), {BusyGpu(0, 60)});
+  ASSERT_TRUE(IsActive(scaler, RefOf({}), &reply).ok());
+  EXPECT_TRUE(reply.result());
+  scaler.Hold(absl::Seconds(130), {FreeGpu(0)});
+  ASSERT_TRUE(IsActive(scaler, RefOf({}), &reply).ok());
+  EXPECT_FALSE(reply.result());
+}
+
+TEST(ScalerService, SpecNeedsNoSnapshot) {
+  ServedScaler scaler;
+  GetMetricSpecResponse reply;
+  ASSERT_TRUE(
+      GetMetricSpec(scaler, RefOf({{"profile", "vllm-inference"}, {"targetValue", "70.5"}}), &reply)
+          .ok());
+  ASSERT_EQ(reply.metricspecs_size(), 1);
+  EXPECT_EQ(reply.metricspecs(0).metricname(), "keda_gpu_vllm_inference");
+  EXPECT_EQ(reply.metricspecs(0).targetsizefloat(), 70.5);
+  EXPECT_EQ(reply.metricspecs(0).targetsize(), 71);
+}
+
+TEST(ScalerService, ExplanationCarriesTheDecision) {
+  ServedScaler scaler;
+  scaler.Sample({BusyGpu(0, 60), FreeGpu(1)});
+  scaler.clock.Advance(absl::Seconds(3));
+  Explanation reply;
+  ASSERT_TRUE(Explain(scaler, RefOf({}), &reply).ok());
+  EXPECT_EQ(reply.code(), 0);
+  EXPECT_EQ(reply.value(), 60);
+  EXPECT_TRUE(reply.active());
+  EXPECT_EQ(reply.target(), 80);
+  EXPECT_EQ(reply.target_type(), "AverageValue");
+  EXPECT_EQ(reply.replicas(), 1);
+  ASSERT_EQ(reply.shares_size(), 2);
+  EXPECT_EQ(reply.shares(0).load(), 60);
+  EXPECT_EQ(reply.shares(1).state(), "idle");
+  EXPECT_EQ(reply.snapshot_age_seconds(), 3);
+  EXPECT_THAT(reply.text(), HasSubstr("value: 60"));
+}
+
+TEST(ScalerService, ExplanationOfAnErrorIsAnAnswer) {
+  ServedScaler scaler({.snapshot_patience = absl::Milliseconds(20)});
+  Explanation reply;
+  ASSERT_TRUE(Explain(scaler, RefOf({}), &reply).ok());
+  EXPECT_EQ(reply.code(), StatusCode::UNAVAILABLE);
+  EXPECT_EQ(reply.message(), "no GPU snapshot yet");
+  EXPECT_EQ(reply.metric_name(), "keda_gpu_metric");
+}
+
+struct Malformed {
+  const char* name;
+  std::map<std::string, std::string> metadata;
+  const char* says;
+};
+
+std::map<std::string, std::string> ManyKeys() {
+  std::map<std::string, std::string> metadata = {{"profile", "vllm-inference"}};
+  for (int i = 0; i < 300; ++i) metadata[absl::StrCat("k", i)] = "v";
+  return metadata;
+}
+
+const std::vector<Malformed>& MalformedKinds() {
+  static const auto& kinds = *new std::vector<Malformed>{
+      {"unknown key", {{"targetVaule", "70"}}, "targetValue"},
+      {"no number", {{"targetValue", "seventy"}}, "targetValue"},
+      {"NaN", {{"targetValue", "NaN"}}, "targetValue"},
+      {"infinite", {{"targetValue", "1e999"}}, "targetValue"},
+      {"negative", {{"targetValue", "-1"}}, "targetValue"},
+      {"wrong word", {{"aggregation", "p90"}}, "p95"},
+      {"unknown profile", {{"profile", "vllm-inferense"}}, "vllm-inference"},
+      {"unknown metric", {{"metricType", "gpu_utilisation"}}, "gpu_utilization"},
+      {"no unit", {{"window", "30"}}, "window"},
+      {"NUL", {{"profile", std::string("a\0b", 3)}}, "profile"},
+      {"line break", {{"metricName", "a\nb"}}, "metricName"},
+      {"many keys", ManyKeys(), "301 keys, at most 256"},
+      {"much metadata",
+       {{"profile", "vllm-inference"}, {"x", std::string(70'000, 'x')}},
+       "bytes, at most 65536"},
+  };
+  return kinds;
+}
+
+TEST(ScalerService, MalformedMetadataIsAnErrorInWordsWhereKedaShowsThem) {
+  ServedScaler scaler;
+  scaler.Sample({BusyGpu(0, 60)});
+  for (const Malformed& kind : MalformedKinds()) {
+    IsActiveResponse active;
+    GetMetricsResponse metrics;
+    Explanation explanation;
+    const ScaledObjectRef ref = RefOf(kind.metadata);
+    for (const grpc::Status& status :
+         {IsActive(scaler, ref, &active), GetMetrics(scaler, ref, &metrics),
+          Explain(scaler, ref, &explanation)}) {
+      EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT) << kind.name;
+      EXPECT_THAT(status.error_message(), HasSubstr(kind.says)) << kind.name;
+    }
+  }
+}
+
+TEST(ScalerService, MalformedMetadataStillHasASpec) {
+  ServedScaler scaler;
+  for (const Malformed& kind : MalformedKinds()) {
+    GetMetricSpecResponse reply;
+    const grpc::Status status = GetMetricSpec(scaler, RefOf(kind.metadata), &reply);
+    ASSERT_TRUE(status.ok()) << kind.name << ": " << status.error_message();
+    ASSERT_EQ(reply.metricspecs_size(), 1) << kind.name;
+    EXPECT_GT(reply.metricspecs(0).targetsizefloat(), 0) << kind.name;
+    const bool readable =
+        kind.metadata.count("profile") == 1 && kind.metadata.at("profile") == "vllm-inference";
+    EXPECT_EQ(reply.metricspecs(0).metricname(),
+              readable ? "keda_gpu_vllm_inference" : "keda_gpu_metric")
+        << kind.name;
+  }
+}
+
+TEST(ScalerService, MetricsOfNoScaledObjectAreRefused) {
+  ServedScaler scaler;
+  grpc::ClientContext context;
+  GetMetricsResponse reply;
+  const grpc::Status status = scaler.stub->GetMetrics(&context, {}, &reply);
+  EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("scaledObjectRef"));
+}
+
+TEST(ScalerService, WordsThatWouldNotFitTheTrailersAreCut) {
+  ServedScaler scaler;
+  std::map<std::string, std::string> metadata;
+  for (int i = 0; i < 200; ++i) metadata[absl::StrCat("unknown\xE2\x82\xAC", i)] = "v";
+  IsActiveResponse reply;
+  const grpc::Status status = IsActive(scaler, RefOf(metadata), &reply);
+  EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT) << status.error_message();
+  EXPECT_THAT(status.error_message(), ::testing::EndsWith("..."));
+}
+
+TEST(ScalerService, ScopeThatCanNeverBeReadIsAFailedPrecondition) {
+  ServedScaler scaler;
+  scaler.Sample({BusyGpu(0, 60)});
+  IsActiveResponse reply;
+  const grpc::Status status = IsActive(scaler, RefOf({{"gpuIndex", "5"}}), &reply);
+  EXPECT_EQ(status.error_code(), StatusCode::FAILED_PRECONDITION) << status.error_message();
+}
+
+TEST(ScalerService, WithoutASnapshotACallIsUnavailableAfterItsPatience) {
+  const absl::Duration patience = absl::Milliseconds(300);
+  ServedScaler scaler({.snapshot_patience = patience});
+  const SteadyClock real;
+  const absl::Time before = real.Now();
+  GetMetricsResponse reply;
+  const grpc::Status status = GetMetrics(scaler, RefOf({}), &reply);
+  const absl::Duration took = real.Now() - before;
+  EXPECT_EQ(status.error_code(), StatusCode::UNAVAILABLE);
+  EXPECT_EQ(status.error_message(), "no GPU snapshot yet");
+  EXPECT_GE(took, patience);
+  EXPECT_LT(took, absl::Seconds(2));
+}
+
+TEST(ScalerService, StaleSnapshotIsUnavailableNotZero) {
+  ServedScaler scaler({.snapshot_patience = absl::Milliseconds(20)});
+  scaler.Sample({BusyGpu(0, 60)});
+  scaler.clock.Advance(absl::Minutes(1));
+  IsActiveResponse active;
+  GetMetricsResponse metrics;
+  EXPECT_EQ(IsActive(scaler, RefOf({}), &active).error_code(), StatusCode::UNAVAILABLE);
+  EXPECT_EQ(GetMetrics(scaler, RefOf({}), &metrics).error_code(), StatusCode::UNAVAILABLE);
+}
+
+TEST(ScalerService, WaitingCallGetsTheSnapshotThatComes) {
+  ServedScaler scaler({.snapshot_patience = absl::Seconds(60)});
+  GetMetricsResponse reply;
+  auto call = std::async(std::launch::async, [&] { return GetMetrics(scaler, RefOf({}), &reply); });
+  EXPECT_EQ(call.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  scaler.Sample({BusyGpu(0, 60)});
+  const grpc::Status status = call.get();
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(reply.metricvalues(0).metricvaluefloat(), 60);
+}
+
+TEST(ScalerService, CostlyReadingIsWantedWokenForAndWaitedFor) {
+  ServedScaler scaler({.snapshot_patience = absl::Seconds(60)});
+  scaler.Sample({GpuWithoutPcie()});
+  EXPECT_FALSE(scaler.leases.Wanted(scaler.clock.Now()).pcie);
+  GetMetricsResponse reply;
+  auto call = std::async(std::launch::async, [&] {
+    return GetMetrics(scaler, RefOf({{"metricType", "pcie_tx_kbps"}}), &reply);
+  });
+  EXPECT_EQ(call.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  EXPECT_EQ(scaler.sampler_wakes, 1);
+  EXPECT_TRUE(scaler.leases.Wanted(scaler.clock.Now() + absl::Seconds(89)).pcie);
+  EXPECT_FALSE(scaler.leases.Wanted(scaler.clock.Now() + absl::Seconds(91)).pcie);
+  GpuSample read = BusyGpu(0, 50);
+  read.pcie_tx_kbps = 1000;
+  scaler.clock.Advance(absl::Seconds(1));
+  scaler.Sample({read});
+  const grpc::Status status = call.get();
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(reply.metricvalues(0).metricvaluefloat(), 1000);
+}
+
+TEST(ScalerService, CheapReadingsWakeNobody) {
+  ServedScaler scaler;
+  scaler.Sample({GpuWithoutPcie()});
+  IsActiveResponse reply;
+  ASSERT_TRUE(IsActive(scaler, RefOf({}), &reply).ok());
+  EXPECT_EQ(scaler.sampler_wakes, 0);
+  EXPECT_FALSE(scaler.leases.Wanted(scaler.clock.Now()).pcie);
+}
+
+TEST(ScalerService, StoppingAnswersWhatWaits) {
+  ServedScaler scaler({.snapshot_patience = absl::Seconds(60)});
+  GetMetricsResponse reply;
+  auto call = std::async(std::launch::async, [&] { return GetMetrics(scaler, RefOf({}), &reply); });
+  EXPECT_EQ(call.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  scaler.service->StopStreams();
+  EXPECT_EQ(call.get().error_code(), StatusCode::UNAVAILABLE);
+}
+
+TEST(ScalerService, RequestsAreCountedByCode) {
+  ServedScaler scaler;
+  scaler.Sample({BusyGpu(0, 60)});
+  IsActiveResponse reply;
+  ASSERT_TRUE(IsActive(scaler, RefOf({}), &reply).ok());
+  ASSERT_FALSE(IsActive(scaler, RefOf({{"x", "y"}}), &reply).ok());
+  EXPECT_EQ(scaler.counted.answered(Rpc::kIsActive, absl::StatusCode::kOk), 1);
+  EXPECT_EQ(scaler.counted.answered(Rpc::kIsActive, absl::StatusCode::kInvalidArgument), 1);
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,132 @@
+// A real server on loopback in front of a snapshot store that a test fills.
+//
+//   ServedScaler scaler;
+//   scaler.Sample({BusyGpu(0, 60)});
+//   scaler.stub().IsActive(...)
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/fake_clock.h"
+#include "base/mutex.h"
+#include "explain.grpc.pb.h"
+#include "externalscaler.grpc.pb.h"
+#include "scaling/history_builder.h"
+#include "serve/grpc_server.h"
+#include "serve/scaler_service.h"
+
+namespace gpuscaler {
+
+// What was counted, for tests to wait for.
+class CountedRequests : public RequestMetrics {
+ public:
+  void Answered(Rpc rpc, absl::StatusCode code, absl::Duration) override {
+    MutexLock lock(mutex_);
+    ++answered_[{rpc, code}];
+    changed_.NotifyAll();
+  }
+  void StreamsOpen(Rpc rpc, int count) override {
+    MutexLock lock(mutex_);
+    open_[rpc] = count;
+    changed_.NotifyAll();
+  }
+
+  int answered(Rpc rpc, absl::StatusCode code) {
+    MutexLock lock(mutex_);
+    return answered_[{rpc, code}];
+  }
+  // False when it does not come to that within 5 s.
+  bool WaitForOpen(Rpc rpc, int count) {
+    const SteadyClock real;
+    const absl::Time deadline = real.Now() + absl::Seconds(5);
+    MutexLock lock(mutex_);
+    while (open_[rpc] != count && real.Now() < deadline) {
+      changed_.WaitFor(mutex_, deadline - real.Now());
+    }
+    return open_[rpc] == count;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  std::map<std::pair<Rpc, absl::StatusCode>, int> answered_ ABSL_GUARDED_BY(mutex_);
+  std::map<Rpc, int> open_ ABSL_GUARDED_BY(mutex_);
+};
+
+class ServedScaler {
+ public:
+  explicit ServedScaler(const ScalerServiceOptions& options = {},
+                        const std::string& profiles_path = "",
+                        GrpcServerOptions server_options = {.bind_address = "127.0.0.1"})
+      : profiles(profiles_path),
+        store(clock, options.stale_after, absl::Minutes(20)),
+        service(std::make_unique<ScalerService>(options, clock, store, leases, profiles, counted,
+                                                [this] { ++sampler_wakes; })) {
+    server_options.port = 0;
+    auto started = GrpcServer::Start(server_options, service->Services());
+    if (!started.ok()) throw std::runtime_error(started.status().ToString());
+    server = *std::move(started);
+    address = server_options.bind_address.find(':') == std::string::npos
+                  ? absl::StrCat(server_options.bind_address, ":", server->port())
+                  : absl::StrCat("[", server_options.bind_address, "]:", server->port());
+    channel = grpc::CreateChannel(address, grpc::InsecureChannelCredentials());
+    stub = externalscaler::ExternalScaler::NewStub(channel);
+    explainer = gpuscaler::v1::Explainer::NewStub(channel);
+  }
+
+  ~ServedScaler() { Stop(); }
+
+  void Stop() {
+    service->StopStreams();
+    server->Drain(absl::Seconds(5));
+  }
+
+  // One snapshot, dated now.
+  void Sample(std::vector<GpuSample> gpus) {
+    NodeSnapshot snapshot;
+    snapshot.taken_at = clock.Now();
+    snapshot.node = "n";
+    snapshot.gpus = std::move(gpus);
+    store.Put(std::move(snapshot));
+  }
+
+  // The same GPUs every two seconds for `duration`.
+  void Hold(absl::Duration duration, const std::vector<GpuSample>& gpus) {
+    for (absl::Duration held; held < duration; held += kTick) {
+      clock.Advance(kTick);
+      Sample(gpus);
+    }
+  }
+
+  FakeClock clock;
+  CountedRequests counted;
+  ProfileStore profiles;
+  Leases leases;
+  SnapshotStore store;
+  std::atomic<int> sampler_wakes = 0;
+  std::unique_ptr<ScalerService> service;
+  std::unique_ptr<GrpcServer> server;
+  std::string address;
+  std::shared_ptr<grpc::Channel> channel;
+  std::unique_ptr<externalscaler::ExternalScaler::Stub> stub;
+  std::unique_ptr<gpuscaler::v1::Explainer::Stub> explainer;
+};
+
+inline externalscaler::ScaledObjectRef RefOf(const std::map<std::string, std::string>& metadata) {
+  externalscaler::ScaledObjectRef ref;
+  ref.set_name("llm");
+  ref.set_namespace_("default");
+  for (const auto& [key, value] : metadata) (*ref.mutable_scalermetadata())[key] = value;
+  return ref;
+}
+
+}  // namespace gpuscaler

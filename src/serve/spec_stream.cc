@@ -1,0 +1,29 @@
+#include "serve/spec_stream.h"
+
+#include <utility>
+
+#include "serve/answers.h"
+
+namespace gpuscaler {
+namespace {
+
+bool Same(const MetricSpec& a, const MetricSpec& b) {
+  return a.metric_name == b.metric_name && a.target == b.target;
+}
+
+}  // namespace
+
+SpecStream::SpecStream(OpenStreams& streams, const StreamLife& life, const Judge& judge,
+                       std::shared_ptr<CachedTrigger> trigger)
+    : StreamReactor(streams), life_(life), judge_(judge), trigger_(std::move(trigger)) {}
+
+void SpecStream::Refresh(absl::Time now) {
+  if (now >= life_.ends_at) return End(absl::OkStatus());
+  const Judge::Parsed parsed = judge_.Parse(*trigger_);
+  MutexLock lock(mutex_);
+  if (shown_ && Same(*shown_, parsed->spec)) return;
+  shown_ = parsed->spec;
+  Push(SpecAnswer(parsed->spec));
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,34 @@
+// StreamMetricSpec: what GetMetricSpec answers, said again when the profiles change it.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "absl/time/time.h"
+#include "base/mutex.h"
+#include "externalscaler.pb.h"
+#include "serve/activity_stream.h"
+#include "serve/judge.h"
+#include "serve/stream_reactor.h"
+#include "serve/trigger_cache.h"
+
+namespace gpuscaler {
+
+// Each message costs KEDA a full reconcile: none is sent that says nothing new.
+class SpecStream : public StreamReactor<externalscaler::GetMetricSpecResponse> {
+ public:
+  // `judge` outlives it.
+  SpecStream(OpenStreams& streams, const StreamLife& life, const Judge& judge,
+             std::shared_ptr<CachedTrigger> trigger);
+
+  void Refresh(absl::Time now) override;
+
+ private:
+  const StreamLife life_;
+  const Judge& judge_;
+  const std::shared_ptr<CachedTrigger> trigger_;
+  Mutex mutex_;
+  std::optional<MetricSpec> shown_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace gpuscaler

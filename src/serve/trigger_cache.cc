@@ -1,0 +1,123 @@
+#include "serve/trigger_cache.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/hash/hash.h"
+#include "absl/strings/str_cat.h"
+
+namespace gpuscaler {
+namespace {
+
+using externalscaler::ScaledObjectRef;
+
+constexpr size_t kMostKeys = 256;
+constexpr size_t kMostBytes = size_t{64} << 10;
+constexpr absl::Duration kLongestLease = absl::Hours(3);
+
+size_t SizeOf(const ScaledObjectRef& ref) {
+  size_t bytes = ref.name().size() + ref.namespace_().size();
+  for (const auto& [key, value] : ref.scalermetadata()) bytes += key.size() + value.size();
+  return bytes;
+}
+
+// Protobuf's map has no order of its own: the sum does not depend on it.
+size_t FingerprintOf(const ScaledObjectRef& ref) {
+  size_t sum = absl::HashOf(ref.namespace_(), ref.name());
+  for (const auto& [key, value] : ref.scalermetadata()) sum += absl::HashOf(key, value);
+  return sum;
+}
+
+Metadata MetadataOf(const ScaledObjectRef& ref) {
+  return Metadata(ref.scalermetadata().begin(), ref.scalermetadata().end());
+}
+
+}  // namespace
+
+CachedTrigger::CachedTrigger(const ScaledObjectRef& ref)
+    : name_(ref.name()),
+      namespace_(ref.namespace_()),
+      metadata_(MetadataOf(ref)),
+      size_bytes_(SizeOf(ref)) {}
+
+bool CachedTrigger::IsFor(const ScaledObjectRef& ref) const {
+  const auto& metadata = ref.scalermetadata();
+  if (ref.name() != name_ || ref.namespace_() != namespace_) return false;
+  if (metadata.size() != metadata_.size()) return false;
+  return std::ranges::all_of(metadata, [this](const auto& asked) {
+    const auto known = metadata_.find(asked.first);
+    return known != metadata_.end() && known->second == asked.second;
+  });
+}
+
+std::shared_ptr<const ParsedTrigger> CachedTrigger::Parse(const ProfileStore::Current& profiles) {
+  MutexLock lock(mutex_);
+  if (parsed_ != nullptr && parsed_->profiles_version >= profiles.version) return parsed_;
+  parsed_ = std::make_shared<const ParsedTrigger>(
+      ParsedTrigger{.profiles_version = profiles.version,
+                    .trigger = ParseTrigger(metadata_, *profiles.profiles),
+                    .spec = SpecOf(metadata_, *profiles.profiles)});
+  return parsed_;
+}
+
+std::shared_ptr<const Verdict> CachedTrigger::Judge(
+    const std::shared_ptr<const ParsedTrigger>& parsed, const NodeHistory& history,
+    absl::Duration stale_after) {
+  MutexLock lock(mutex_);
+  const bool still_right = verdict_ != nullptr && verdict_->generation >= history.generation &&
+                           verdict_->parsed->profiles_version >= parsed->profiles_version;
+  if (still_right) return verdict_;
+  verdict_ = std::make_shared<const Verdict>(
+      Verdict{.generation = history.generation,
+              .parsed = parsed,
+              .decision = Decide(*parsed->trigger, history, stale_after)});
+  return verdict_;
+}
+
+absl::Time CachedTrigger::LeaseFrom(absl::Time now) {
+  MutexLock lock(mutex_);
+  longest_gap_ = std::max(longest_gap_, now - last_asked_);
+  last_asked_ = now;
+  return now + std::clamp(3 * longest_gap_, kShortestLease, kLongestLease);
+}
+
+std::shared_ptr<CachedTrigger> TriggerCache::Get(const ScaledObjectRef& ref) {
+  const size_t fingerprint = FingerprintOf(ref);
+  MutexLock lock(mutex_);
+  const auto found = by_fingerprint_.find(fingerprint);
+  if (found != by_fingerprint_.end()) {
+    const Entries::iterator entry = found->second;
+    if (entry->trigger->IsFor(ref)) {
+      entries_.splice(entries_.begin(), entries_, entry);
+      return entry->trigger;
+    }
+    Drop(entry);
+  }
+  entries_.push_front({fingerprint, std::make_shared<CachedTrigger>(ref)});
+  by_fingerprint_[fingerprint] = entries_.begin();
+  bytes_ += entries_.front().trigger->size_bytes();
+  const std::shared_ptr<CachedTrigger> added = entries_.front().trigger;
+  while (entries_.size() > 1 && (entries_.size() > limits_.triggers || bytes_ > limits_.bytes)) {
+    Drop(std::prev(entries_.end()));
+  }
+  return added;
+}
+
+void TriggerCache::Drop(Entries::iterator entry) {
+  bytes_ -= entry->trigger->size_bytes();
+  by_fingerprint_.erase(entry->fingerprint);
+  entries_.erase(entry);
+}
+
+absl::Status CheckSize(const ScaledObjectRef& ref) {
+  if (static_cast<size_t>(ref.scalermetadata_size()) > kMostKeys) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("metadata has ", ref.scalermetadata_size(), " keys, at most ", kMostKeys));
+  }
+  const size_t bytes = SizeOf(ref);
+  if (bytes <= kMostBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("metadata has ", bytes, " bytes, at most ", kMostBytes));
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,100 @@
+// What was last answered for each trigger that KEDA asks about, so that a question between two
+// snapshots costs a look-up.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/mutex.h"
+#include "externalscaler.pb.h"
+#include "model/node_snapshot.h"
+#include "scaling/decision.h"
+#include "scaling/trigger.h"
+#include "serve/profile_store.h"
+
+namespace gpuscaler {
+
+// How long a costly reading stays wanted after it was asked for, at the least (DESIGN 3).
+constexpr absl::Duration kShortestLease = absl::Seconds(90);
+
+// A trigger's metadata under one version of the profiles. Immutable once shared.
+struct ParsedTrigger {
+  int64_t profiles_version = 0;
+  absl::StatusOr<Trigger> trigger;
+  MetricSpec spec;  // also where the trigger is an error
+};
+
+// A trigger judged on one history. Immutable once shared.
+struct Verdict {
+  int64_t generation = 0;
+  std::shared_ptr<const ParsedTrigger> parsed;  // its trigger is OK
+  Decision decision;
+};
+
+// One trigger of one ScaledObject. Thread-safe; lives as long as the cache or a stream holds it.
+class CachedTrigger {
+ public:
+  explicit CachedTrigger(const externalscaler::ScaledObjectRef& ref);
+
+  bool IsFor(const externalscaler::ScaledObjectRef& ref) const;
+  size_t size_bytes() const { return size_bytes_; }
+
+  std::shared_ptr<const ParsedTrigger> Parse(const ProfileStore::Current& profiles);
+
+  // Decides once a generation; a history older than the last one gets the last one's verdict.
+  std::shared_ptr<const Verdict> Judge(const std::shared_ptr<const ParsedTrigger>& parsed,
+                                       const NodeHistory& history, absl::Duration stale_after);
+
+  // Until when the costly readings of who asks now are wanted: 3 x the longest gap between two
+  // questions so far, kShortestLease at least and 3 h at most.
+  absl::Time LeaseFrom(absl::Time now);
+
+ private:
+  const std::string name_;
+  const std::string namespace_;
+  const Metadata metadata_;
+  const size_t size_bytes_;
+  Mutex mutex_;
+  std::shared_ptr<const ParsedTrigger> parsed_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const Verdict> verdict_ ABSL_GUARDED_BY(mutex_);
+  absl::Time last_asked_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
+  absl::Duration longest_gap_ ABSL_GUARDED_BY(mutex_) = absl::ZeroDuration();
+};
+
+// Keyed by namespace, name and metadata; the least recently asked go first. Thread-safe.
+class TriggerCache {
+ public:
+  struct Limits {
+    size_t triggers = 10'000;
+    size_t bytes = size_t{64} << 20;  // of names and metadata
+  };
+  explicit TriggerCache(const Limits& limits) : limits_(limits) {}
+
+  std::shared_ptr<CachedTrigger> Get(const externalscaler::ScaledObjectRef& ref);
+
+ private:
+  struct Entry {
+    size_t fingerprint = 0;
+    std::shared_ptr<CachedTrigger> trigger;
+  };
+  using Entries = std::list<Entry>;
+
+  void Drop(Entries::iterator entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Limits limits_;
+  Mutex mutex_;
+  Entries entries_ ABSL_GUARDED_BY(mutex_);  // the most recently asked first
+  // Of two triggers with one fingerprint, the later one has the place.
+  absl::flat_hash_map<size_t, Entries::iterator> by_fingerprint_ ABSL_GUARDED_BY(mutex_);
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+// What a question may hold: 64 KiB and 256 keys, else INVALID_ARGUMENT.
+absl::Status CheckSize(const externalscaler::ScaledObjectRef& ref);
+
+}  // namespace gpuscaler
