@@ -1,0 +1,84 @@
+"""Calls to a scaler as KEDA makes them, byte by byte: protobuf, gRPC framing, HTTP/2."""
+import socket
+import struct
+
+SERVICE = "/externalscaler.ExternalScaler/"
+
+# An ordinary trigger: the three lines of the README and one more.
+METADATA = {"profile": "vllm-inference", "targetValue": "80", "scope": "node"}
+
+
+def _field(number, payload):
+    """A length-delimited protobuf field; every length here is below 128 or two bytes."""
+    length = len(payload)
+    size = bytes([length]) if length < 128 else bytes([length & 0x7F | 0x80, length >> 7])
+    return bytes([number << 3 | 2]) + size + payload
+
+
+def scaled_object_ref():
+    """externalscaler.ScaledObjectRef."""
+    body = _field(1, b"vllm") + _field(2, b"inference")
+    for key, value in METADATA.items():
+        body += _field(3, _field(1, key.encode()) + _field(2, value.encode()))
+    return body
+
+
+def request(method):
+    """The request's message in its gRPC frame: not compressed, four bytes of length."""
+    message = scaled_object_ref()
+    if method == "GetMetrics":
+        message = _field(1, message) + _field(2, b"keda_gpu_vllm_inference")
+    return b"\0" + struct.pack(">I", len(message)) + message
+
+
+# HTTP/2 frames (RFC 9113, 4.1).
+DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY = 0, 1, 3, 4, 6, 7
+END_STREAM, ACK, END_HEADERS = 1, 1, 4
+
+
+def _frame(kind, flags, stream, payload=b""):
+    return struct.pack(">I", len(payload))[1:] + struct.pack(">BBI", kind, flags, stream) + payload
+
+
+def _header(name, value):
+    """Literal, never indexed, not Huffman-coded (RFC 7541, 6.2.3)."""
+    assert len(name) < 127 and len(value) < 127
+    return b"\x10" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode()
+
+
+def _receive(connection, size):
+    data = b""
+    while len(data) < size:
+        part = connection.recv(size - len(data))
+        if not part:
+            raise ConnectionError("the server closed the connection")
+        data += part
+    return data
+
+
+def call(port, method, timeout=2.0):
+    """One unary call on a connection of its own: the reply's message, or None for an error.
+
+    gRPC sends a message only with status OK, so the message itself proves the status.
+    """
+    with socket.create_connection(("127.0.0.1", port), timeout) as connection:
+        connection.settimeout(timeout)
+        headers = b"".join(_header(*header) for header in [
+            (":method", "POST"), (":scheme", "http"), (":path", SERVICE + method),
+            (":authority", "localhost"), ("te", "trailers"),
+            ("content-type", "application/grpc")])
+        connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _frame(SETTINGS, 0, 0) +
+                           _frame(HEADERS, END_HEADERS, 1, headers) +
+                           _frame(DATA, END_STREAM, 1, request(method)))
+        message = b""
+        while True:
+            head = _receive(connection, 9)
+            size = int.from_bytes(head[:3], "big")
+            kind, flags, stream = struct.unpack(">BBI", head[3:])
+            payload = _receive(connection, size)
+            if kind == DATA:
+                message += payload
+            if kind in (RST_STREAM, GOAWAY) or stream == 1 and flags & END_STREAM:
+                return message[5:] or None
+            if kind in (SETTINGS, PING) and not flags & ACK:
+                connection.sendall(_frame(kind, ACK, 0, b"" if kind == SETTINGS else payload))
