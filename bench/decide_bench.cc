@@ -1,0 +1,122 @@
+// What a decision, the metadata of a trigger and the metrics page cost, by the number of GPUs.
+#include <benchmark/benchmark.h>
+
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "model/node_snapshot.h"
+#include "scaling/decision.h"
+#include "scaling/profile.h"
+#include "scaling/trigger.h"
+#include "serve/metrics.h"
+#include "serve/request_metrics.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr absl::Duration kPollInterval = absl::Seconds(2);
+const absl::Time kStart = absl::FromUnixSeconds(1'767'225'600);
+
+GpuSample BusyGpu(int index, int tick) {
+  GpuSample gpu;
+  gpu.index = index;
+  gpu.uuid = absl::StrCat("GPU-00000000-0000-0000-0000-", index);
+  gpu.name = "NVIDIA H200";
+  gpu.utilization_percent = 50 + (index * 7 + tick * 3) % 50;
+  gpu.memory_utilization_percent = 40;
+  gpu.memory_total_bytes = 141LL << 30;
+  gpu.memory_used_bytes = 127LL << 30;  // preallocated
+  gpu.temperature_celsius = 60;
+  gpu.power_watts = 500;
+  gpu.power_limit_watts = 700;
+  gpu.nvlink_tx_mbps = 1000;
+  gpu.nvlink_rx_mbps = 1000;
+  gpu.processes = std::vector<GpuProcess>{GpuProcess{.pid = 4000 + index}};
+  gpu.in_use = true;
+  return gpu;
+}
+
+NodeSnapshot Snapshot(int gpus, int tick) {
+  NodeSnapshot snapshot{.taken_at = kStart + tick * kPollInterval, .node = "node"};
+  for (int index = 0; index < gpus; ++index) snapshot.gpus.push_back(BusyGpu(index, tick));
+  return snapshot;
+}
+
+// What the store keeps at the default interval; of 8,000 GPUs, which no node has, a fiftieth: to
+// see how the cost grows.
+NodeHistory History(int gpus) {
+  const int whole = static_cast<int>(kLongestWindow / kPollInterval);
+  const int ticks = gpus > 1000 ? whole / 50 : whole;
+  NodeHistory history{.generation = ticks};
+  for (int tick = 0; tick < ticks; ++tick) {
+    history.snapshots.push_back(std::make_shared<NodeSnapshot>(Snapshot(gpus, tick)));
+  }
+  return history;
+}
+
+Metadata ThreeLines() {
+  return {{"scalerAddress", "keda-gpu-scaler.keda:6000"}, {"profile", "vllm-inference"}};
+}
+
+Metadata EveryKind() {
+  Metadata metadata = ThreeLines();
+  metadata.merge(Metadata{{"targetValue", "72.5"},
+                          {"activationThreshold", "5"},
+                          {"aggregation", "p95"},
+                          {"replicaAggregation", "avg"},
+                          {"window", "45s"},
+                          {"activationWindow", "2m"},
+                          {"warmupSeconds", "240"},
+                          {"engineFallback", "activity"},
+                          {"metricName", "llm_pressure"}});
+  return metadata;
+}
+
+void BM_Decide(benchmark::State& state) {
+  const NodeHistory history = History(static_cast<int>(state.range(0)));
+  const auto trigger = ParseTrigger(ThreeLines(), BuiltInProfiles());
+  if (!trigger.ok()) return state.SkipWithError(trigger.status().ToString().c_str());
+  for (auto _ : state) {
+    Decision decision = Decide(*trigger, history, absl::Seconds(6));
+    if (!decision.status.ok()) return state.SkipWithError(decision.status.ToString().c_str());
+    benchmark::DoNotOptimize(decision.value);
+  }
+  state.counters["snapshots"] = static_cast<double>(history.snapshots.size());
+}
+BENCHMARK(BM_Decide)->Arg(1)->Arg(8)->Arg(64)->Arg(8000)->Unit(benchmark::kMicrosecond);
+
+void BM_Explain(benchmark::State& state) {
+  const NodeHistory history = History(static_cast<int>(state.range(0)));
+  const auto trigger = ParseTrigger(ThreeLines(), BuiltInProfiles());
+  if (!trigger.ok()) return state.SkipWithError(trigger.status().ToString().c_str());
+  const Decision decision = Decide(*trigger, history, absl::Seconds(6));
+  for (auto _ : state) benchmark::DoNotOptimize(Explain(*trigger, decision));
+}
+BENCHMARK(BM_Explain)->Arg(1)->Arg(8)->Arg(64)->Arg(8000)->Unit(benchmark::kMicrosecond);
+
+void BM_ParseTrigger(benchmark::State& state, const Metadata& metadata) {
+  for (auto _ : state) {
+    auto trigger = ParseTrigger(metadata, BuiltInProfiles());
+    if (!trigger.ok()) return state.SkipWithError(trigger.status().ToString().c_str());
+    benchmark::DoNotOptimize(trigger->target);
+  }
+}
+BENCHMARK_CAPTURE(BM_ParseTrigger, three_lines, ThreeLines())->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(BM_ParseTrigger, eleven_keys, EveryKind())->Unit(benchmark::kMicrosecond);
+
+void BM_MetricsPage(benchmark::State& state) {
+  const NodeSnapshot newest = Snapshot(static_cast<int>(state.range(0)), 0);
+  Metrics metrics;
+  metrics.Answered(Rpc::kGetMetrics, absl::StatusCode::kOk, absl::Microseconds(200));
+  metrics.Collected(absl::OkStatus(), absl::Milliseconds(3));
+  size_t bytes = 0;
+  for (auto _ : state) bytes = metrics.Page(&newest, kStart).size();
+  state.counters["bytes"] = static_cast<double>(bytes);
+}
+BENCHMARK(BM_MetricsPage)->Arg(1)->Arg(8)->Arg(64)->Arg(8000)->Unit(benchmark::kMicrosecond);
+
+}  // namespace
+}  // namespace gpuscaler
+
+BENCHMARK_MAIN();
