@@ -59,15 +59,17 @@ void AddNotes(const Trigger& trigger, const std::vector<ReplicaLoad>& loads, Dec
   const auto unknown = std::ranges::count_if(loads, [](const ReplicaLoad& load) {
     return load.saturation_unknown && load.share.state != State::kGone;
   });
-  if (unknown > 0) {
+  decision.saturation_unknown = unknown > 0;
+  if (decision.saturation_unknown) {
     decision.notes.push_back(
         absl::StrCat("saturation unknown: ", unknown,
                      " replicas have preallocated VRAM and no engine is read; engineFallback is ",
                      Name(trigger.engine_fallback)));
   }
-  const bool literal = trigger.metric == MetricType::kMemoryUsedPercent &&
-                       trigger.standing_memory == StandingMemory::kLiteral;
-  if (literal && std::ranges::any_of(decision.shares, &ReplicaShare::standing)) {
+  decision.literal_memory = trigger.metric == MetricType::kMemoryUsedPercent &&
+                            trigger.standing_memory == StandingMemory::kLiteral &&
+                            std::ranges::any_of(decision.shares, &ReplicaShare::standing);
+  if (decision.literal_memory) {
     decision.notes.push_back(
         "memory_used_percent is taken literally: preallocated VRAM counts as load, busy or idle; a "
         "profile such as vllm-inference values it by what it says");

@@ -46,7 +46,11 @@ struct Decision {
   int warming = 0;
   std::string replicas_from;  // "GPUs in use"
   std::vector<ReplicaShare> shares;
-  std::vector<std::string> notes;  // "saturation unknown: ..."
+  // Preallocated VRAM, and no engine tells how full it is: busy counts, not full (DESIGN 2).
+  bool saturation_unknown = false;
+  // memory_used_percent named by hand counts preallocated VRAM as load, busy or idle.
+  bool literal_memory = false;
+  std::vector<std::string> notes;  // both of these in words
   absl::Time taken_at;             // of the snapshot it was made from
 };
 

@@ -321,6 +321,8 @@ TEST(Decide, StandingMemoryCountsByWhatTheProfileSays) {
   EXPECT_FALSE(Steady(batch, idle).active);
   const Trigger literal = MemoryProfile(StandingMemory::kLiteral, 70);
   EXPECT_EQ(Steady(literal, idle).value, 160);
+  EXPECT_TRUE(Steady(literal, idle).literal_memory);
+  EXPECT_FALSE(Steady(batch, idle).literal_memory);
   EXPECT_THAT(Explain(literal, Steady(literal, idle)), HasSubstr("taken literally"));
 }
 
@@ -331,6 +333,7 @@ TEST(Decide, EngineProfileWithoutAnEngineFallsBack) {
   EXPECT_EQ(Steady(trigger, busy).value, 70);
   EXPECT_EQ(Steady(trigger, idle).value, 0);
   EXPECT_FALSE(Steady(trigger, idle).active);
+  EXPECT_TRUE(Steady(trigger, busy).saturation_unknown);
   EXPECT_THAT(Explain(trigger, Steady(trigger, busy)), HasSubstr("saturation unknown"));
   trigger.engine_fallback = EngineFallback::kActivity;
   EXPECT_EQ(Steady(trigger, busy).value, 80);
