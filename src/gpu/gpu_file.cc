@@ -5,16 +5,15 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "base/nearest.h"
-#include "base/number_text.h"
 #include "base/status_macros.h"
 #include "gpu/json_line.h"
+#include "gpu/json_place.h"
 #include "nlohmann/json.hpp"
 
 namespace gpuscaler {
 namespace {
 
-using Json = nlohmann::json;
+using Json = JsonPlace::Json;
 
 constexpr double kNoLimit = std::numeric_limits<double>::max();
 
@@ -61,231 +60,151 @@ const Keys& DeviceKeys() {
   return keys;
 }
 
-std::string Shown(const Json& value) {
-  const std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
-  return text.size() <= 40 ? text : absl::StrCat(text.substr(0, 37), "...");
-}
-
 void AddFailedGap(GpuSample& gpu, GpuField field) {
   if (FindGap(gpu, field) != nullptr) return;
   gpu.gaps.push_back({field, GpuGap::Reason::kFailed, "null in the file"});
 }
 
-// One object of the text and where it stands in it.
-struct Place {
-  const Json& object;
-  std::string path;  // "" for the whole text
+// True when the key has a value to be read; null is noted as a gap.
+bool HasReading(const JsonPlace& device, absl::string_view key, GpuField field, GpuSample& gpu) {
+  const Json* value = device.Find(key);
+  if (value == nullptr) return false;
+  if (value->is_null()) AddFailedGap(gpu, field);
+  return !value->is_null();
+}
 
-  // Null when the key is missing.
-  const Json* Find(const char* key) const {
-    const auto found = object.find(key);
-    return found == object.end() ? nullptr : &*found;
-  }
-  std::string Path(absl::string_view key) const {
-    return path.empty() ? std::string(key) : absl::StrCat(path, ".", key);
-  }
-};
+absl::Status ReadText(const JsonPlace& object, absl::string_view key, std::string& text) {
+  if (object.Find(key) == nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(text, object.Member(key).Text());
+  return absl::OkStatus();
+}
 
-// No member is called so; JsonLine then tells where the reading stopped.
-constexpr char kNoPath[] = "]";
+absl::StatusOr<GpuProcess> ReadProcess(const JsonPlace& place) {
+  RETURN_IF_ERROR(place.CheckObject({"pid", "memory_bytes"}));
+  if (place.Find("pid") == nullptr) return place.Fault("the key \"pid\" is missing");
+  GpuProcess process;
+  ASSIGN_OR_RETURN(process.pid, place.Member("pid").Whole(1));
+  const Json* memory = place.Find("memory_bytes");
+  if (memory != nullptr && !memory->is_null()) {
+    ASSIGN_OR_RETURN(process.memory_bytes, place.Member("memory_bytes").Whole(0));
+  }
+  return process;
+}
+
+absl::Status ReadProcesses(const JsonPlace& device, GpuSample& gpu) {
+  if (!HasReading(device, "processes", GpuField::kProcesses, gpu)) return absl::OkStatus();
+  const JsonPlace list = device.Member("processes");
+  RETURN_IF_ERROR(list.CheckArray());
+  std::vector<GpuProcess>& processes = gpu.processes.emplace();
+  for (size_t i = 0; i < list.value().size(); ++i) {
+    ASSIGN_OR_RETURN(processes.emplace_back(), ReadProcess(list.Element(i)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckMemory(const JsonPlace& device, const GpuSample& gpu) {
+  if (!gpu.memory_total_bytes || gpu.memory_used_bytes <= gpu.memory_total_bytes) {
+    return absl::OkStatus();
+  }
+  return device.Member("memory_used_bytes")
+      .ValueFault(absl::StrCat("is more than memory_total_bytes, ", *gpu.memory_total_bytes));
+}
+
+absl::Status ReadReadings(const JsonPlace& device, GpuSample& gpu) {
+  for (const NumberKey& row : kNumberKeys) {
+    if (!HasReading(device, row.key, row.field, gpu)) continue;
+    ASSIGN_OR_RETURN(gpu.*row.member, device.Member(row.key).Number(row.lowest, row.highest));
+  }
+  for (const CountKey& row : kCountKeys) {
+    if (!HasReading(device, row.key, row.field, gpu)) continue;
+    ASSIGN_OR_RETURN(gpu.*row.member, device.Member(row.key).Whole(0));
+  }
+  RETURN_IF_ERROR(CheckMemory(device, gpu));
+  if (HasReading(device, "throttle_reasons", GpuField::kThrottle, gpu)) {
+    const JsonPlace reasons = device.Member("throttle_reasons");
+    if (!reasons.value().is_number_unsigned()) {
+      return reasons.ValueFault("is not a bit set, a whole number from 0 up");
+    }
+    gpu.throttle_reasons = reasons.value().get<uint64_t>();
+  }
+  return ReadProcesses(device, gpu);
+}
 
 class Parser {
  public:
-  explicit Parser(absl::string_view text) : text_(text) {}
-
-  absl::StatusOr<NodeSnapshot> Parse(const Json& json) {
-    const Place top{json, ""};
-    RETURN_IF_ERROR(CheckObject(top, {"driver_version", "gpus"}));
+  absl::StatusOr<NodeSnapshot> Parse(const JsonPlace& top) {
+    RETURN_IF_ERROR(top.CheckObject({"driver_version", "gpus"}));
     NodeSnapshot node;
     RETURN_IF_ERROR(ReadText(top, "driver_version", node.driver_version));
-    const Json* gpus = top.Find("gpus");
-    if (gpus == nullptr) return Fault("", "the key \"gpus\" is missing");
-    RETURN_IF_ERROR(CheckArray(top, "gpus", *gpus));
-    for (size_t i = 0; i < gpus->size(); ++i) {
-      RETURN_IF_ERROR(ReadGpu({(*gpus)[i], absl::StrCat("gpus[", i, "]")}, i, node.gpus));
+    if (top.Find("gpus") == nullptr) return top.Fault("the key \"gpus\" is missing");
+    const JsonPlace gpus = top.Member("gpus");
+    RETURN_IF_ERROR(gpus.CheckArray());
+    for (size_t i = 0; i < gpus.value().size(); ++i) {
+      RETURN_IF_ERROR(ReadGpu(gpus.Element(i), i, node.gpus));
     }
     std::ranges::stable_sort(node.gpus, {}, &GpuSample::index);
     return node;
   }
 
  private:
-  absl::Status Fault(const std::string& path, absl::string_view problem) const {
-    return absl::InvalidArgumentError(
-        absl::StrCat(JsonLine(text_, path), ": ", path, path.empty() ? "" : ": ", problem));
-  }
-
-  absl::Status CheckObject(const Place& place, const Keys& known) const {
-    if (!place.object.is_object()) {
-      return Fault(place.path, absl::StrCat(Shown(place.object), " is not an object"));
-    }
-    for (const auto& [key, value] : place.object.items()) {
-      if (std::ranges::find(known, absl::string_view(key)) != known.end()) continue;
-      return Fault(place.Path(key), absl::StrCat("unknown key", DidYouMean(key, known)));
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status CheckArray(const Place& parent, const char* key, const Json& value) const {
-    if (value.is_array()) return absl::OkStatus();
-    return Fault(parent.Path(key), absl::StrCat(Shown(value), " is not an array"));
-  }
-
-  absl::Status ReadText(const Place& place, const char* key, std::string& text) const {
-    const Json* value = place.Find(key);
-    if (value == nullptr) return absl::OkStatus();
-    if (!value->is_string()) {
-      return Fault(place.Path(key), absl::StrCat(Shown(*value), " is not a string"));
-    }
-    text = value->get<std::string>();
-    return absl::OkStatus();
-  }
-
-  absl::StatusOr<int64_t> Whole(const Place& place, const char* key, int64_t lowest) const {
-    const Json& value = *place.Find(key);
-    const bool fits =
-        value.is_number_integer() && (!value.is_number_unsigned() ||
-                                      value.get<uint64_t>() <= std::numeric_limits<int64_t>::max());
-    if (fits && value.get<int64_t>() >= lowest) return value.get<int64_t>();
-    return Fault(place.Path(key),
-                 absl::StrCat(Shown(value), " is not a whole number from ", lowest, " up"));
-  }
-
   // The GPU and, right behind it, its MIG instances.
-  absl::Status ReadGpu(const Place& place, size_t position, std::vector<GpuSample>& gpus) {
-    RETURN_IF_ERROR(CheckObject(place, DeviceKeys()));
+  absl::Status ReadGpu(const JsonPlace& place, size_t position, std::vector<GpuSample>& gpus) {
+    RETURN_IF_ERROR(place.CheckObject(DeviceKeys()));
     GpuSample gpu;
     gpu.index = static_cast<int>(position);
     if (place.Find("index") != nullptr) {
-      ASSIGN_OR_RETURN(const int64_t index, Whole(place, "index", 0));
+      ASSIGN_OR_RETURN(const int64_t index, place.Member("index").Whole(0));
       if (index > std::numeric_limits<int>::max()) {
-        return Fault(place.Path("index"), absl::StrCat(index, " is too large"));
+        return place.Member("index").ValueFault("is too large");
       }
       gpu.index = static_cast<int>(index);
     }
     if (!indices_.insert(gpu.index).second) {
-      return Fault(place.path, absl::StrCat("index ", gpu.index, " is another GPU's already"));
+      return place.Fault(absl::StrCat("index ", gpu.index, " is another GPU's already"));
     }
     gpu.uuid = absl::StrCat("GPU-sim-", gpu.index);
     RETURN_IF_ERROR(ReadDevice(place, gpu));
     gpus.push_back(gpu);
-    return ReadMig(place, gpu, gpus);
+    if (place.Find("mig") == nullptr) return absl::OkStatus();
+    return ReadMig(place.Member("mig"), gpu, gpus);
   }
 
-  absl::Status ReadMig(const Place& parent, const GpuSample& parent_gpu,
+  absl::Status ReadMig(const JsonPlace& instances, const GpuSample& parent,
                        std::vector<GpuSample>& gpus) {
-    const Json* instances = parent.Find("mig");
-    if (instances == nullptr) return absl::OkStatus();
-    RETURN_IF_ERROR(CheckArray(parent, "mig", *instances));
-    for (size_t i = 0; i < instances->size(); ++i) {
-      const Place place{(*instances)[i], absl::StrCat(parent.path, ".mig[", i, "]")};
-      RETURN_IF_ERROR(CheckObject(place, DeviceKeys()));
+    RETURN_IF_ERROR(instances.CheckArray());
+    for (size_t i = 0; i < instances.value().size(); ++i) {
+      const JsonPlace place = instances.Element(i);
+      RETURN_IF_ERROR(place.CheckObject(DeviceKeys()));
       for (const char* key : {"index", "mig"}) {
         if (place.Find(key) == nullptr) continue;
-        return Fault(place.Path(key), "a MIG instance has none of its own");
+        return place.Member(key).Fault("a MIG instance has none of its own");
       }
       GpuSample gpu;
-      gpu.index = parent_gpu.index;
-      gpu.parent_uuid = parent_gpu.uuid;
-      gpu.uuid = absl::StrCat("MIG-sim-", parent_gpu.index, "-", i);
+      gpu.index = parent.index;
+      gpu.parent_uuid = parent.uuid;
+      gpu.uuid = absl::StrCat("MIG-sim-", parent.index, "-", i);
       RETURN_IF_ERROR(ReadDevice(place, gpu));
       gpus.push_back(std::move(gpu));
     }
     return absl::OkStatus();
   }
 
-  absl::Status ReadDevice(const Place& place, GpuSample& gpu) {
+  absl::Status ReadDevice(const JsonPlace& place, GpuSample& gpu) {
     RETURN_IF_ERROR(ReadText(place, "uuid", gpu.uuid));
     RETURN_IF_ERROR(ReadText(place, "name", gpu.name));
-    if (gpu.uuid.empty()) return Fault(place.Path("uuid"), "is empty");
+    if (gpu.uuid.empty()) return place.Member("uuid").Fault("is empty");
     if (!uuids_.insert(gpu.uuid).second) {
-      return Fault(place.path, absl::StrCat("uuid \"", gpu.uuid, "\" is another GPU's already"));
+      return place.Fault(absl::StrCat("uuid \"", gpu.uuid, "\" is another GPU's already"));
     }
-    for (const NumberKey& row : kNumberKeys) RETURN_IF_ERROR(ReadNumber(place, row, gpu));
-    for (const CountKey& row : kCountKeys) RETURN_IF_ERROR(ReadCount(place, row, gpu));
-    if (gpu.memory_used_bytes && gpu.memory_total_bytes &&
-        *gpu.memory_used_bytes > *gpu.memory_total_bytes) {
-      return Fault(place.Path("memory_used_bytes"),
-                   absl::StrCat(*gpu.memory_used_bytes, " is more than memory_total_bytes, ",
-                                *gpu.memory_total_bytes));
-    }
-    RETURN_IF_ERROR(ReadThrottleReasons(place, gpu));
-    return ReadProcesses(place, gpu);
+    return ReadReadings(place, gpu);
   }
 
-  absl::Status ReadNumber(const Place& place, const NumberKey& row, GpuSample& gpu) const {
-    const Json* value = place.Find(row.key);
-    if (value == nullptr) return absl::OkStatus();
-    if (value->is_null()) {
-      AddFailedGap(gpu, row.field);
-      return absl::OkStatus();
-    }
-    if (value->is_number()) {
-      const double number = value->get<double>();
-      if (number >= row.lowest && number <= row.highest) {
-        gpu.*row.member = number;
-        return absl::OkStatus();
-      }
-    }
-    const std::string up_to =
-        row.highest == kNoLimit ? " up" : absl::StrCat(" to ", NumberText(row.highest));
-    return Fault(place.Path(row.key), absl::StrCat(Shown(*value), " is not a number from ",
-                                                   NumberText(row.lowest), up_to));
-  }
-
-  absl::Status ReadCount(const Place& place, const CountKey& row, GpuSample& gpu) const {
-    const Json* value = place.Find(row.key);
-    if (value == nullptr) return absl::OkStatus();
-    if (value->is_null()) {
-      AddFailedGap(gpu, row.field);
-      return absl::OkStatus();
-    }
-    ASSIGN_OR_RETURN(gpu.*row.member, Whole(place, row.key, 0));
-    return absl::OkStatus();
-  }
-
-  absl::Status ReadThrottleReasons(const Place& place, GpuSample& gpu) const {
-    const Json* value = place.Find("throttle_reasons");
-    if (value == nullptr) return absl::OkStatus();
-    if (value->is_null()) {
-      AddFailedGap(gpu, GpuField::kThrottle);
-      return absl::OkStatus();
-    }
-    if (!value->is_number_unsigned()) {
-      return Fault(place.Path("throttle_reasons"),
-                   absl::StrCat(Shown(*value), " is not a bit set, a whole number from 0 up"));
-    }
-    gpu.throttle_reasons = value->get<uint64_t>();
-    return absl::OkStatus();
-  }
-
-  absl::Status ReadProcesses(const Place& parent, GpuSample& gpu) const {
-    const Json* list = parent.Find("processes");
-    if (list == nullptr) return absl::OkStatus();
-    if (list->is_null()) {
-      AddFailedGap(gpu, GpuField::kProcesses);
-      return absl::OkStatus();
-    }
-    RETURN_IF_ERROR(CheckArray(parent, "processes", *list));
-    std::vector<GpuProcess>& processes = gpu.processes.emplace();
-    for (size_t i = 0; i < list->size(); ++i) {
-      const Place place{(*list)[i], absl::StrCat(parent.path, ".processes[", i, "]")};
-      RETURN_IF_ERROR(CheckObject(place, {"pid", "memory_bytes"}));
-      if (place.Find("pid") == nullptr) return Fault(place.path, "the key \"pid\" is missing");
-      GpuProcess process;
-      ASSIGN_OR_RETURN(process.pid, Whole(place, "pid", 1));
-      const Json* memory = place.Find("memory_bytes");
-      if (memory != nullptr && !memory->is_null()) {
-        ASSIGN_OR_RETURN(process.memory_bytes, Whole(place, "memory_bytes", 0));
-      }
-      processes.push_back(process);
-    }
-    return absl::OkStatus();
-  }
-
-  const absl::string_view text_;
   std::set<int> indices_;
   std::set<std::string> uuids_;
 };
+
+// No member is called so; JsonLine then tells where the reading stopped.
+constexpr char kNoPath[] = "]";
 
 // "3:14: syntax error ..." of nlohmann's "[json.exception.parse_error.101] parse error at line 3,
 // column 14: syntax error ...".
@@ -312,7 +231,7 @@ absl::StatusOr<NodeSnapshot> ParseGpuFile(absl::string_view text) {
     return absl::InvalidArgumentError(
         absl::StrCat(JsonLine(text, kNoPath), ": a number is out of range"));
   }
-  return Parser(text).Parse(json);
+  return Parser().Parse(JsonPlace(text, json));
 }
 
 }  // namespace gpuscaler
