@@ -1,5 +1,8 @@
 #include "scaling/lint.h"
 
+#include <algorithm>
+#include <random>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
@@ -302,6 +305,28 @@ TEST(Lint, OddManifestsAreSurvived) {
     EXPECT_TRUE(Lint(yaml, BuiltInProfiles()).ok()) << yaml;
   }
   EXPECT_FALSE(Lint(std::string(100000, '['), BuiltInProfiles()).ok());
+}
+
+// A file that is cut, mistyped or no manifest at all must end, with or without findings.
+TEST(LintProperty, BrokenManifestsComeToAnEnd) {
+  const std::string sound = WithSpec("minReplicaCount: 0\nfallback: {replicas: 3}") +
+                            "---\nkind: ScaledJob\nspec: &a {triggers: [*a, \"x\"]}\n";
+  constexpr const char* kTokens[] = {"&a ", "*a", "[", "]",  "{",     "}",     ": ",   "- ", "\n",
+                                     "'",   "\"", "|", "? ", "---\n", "...\n", "<<: ", "\t", ", "};
+  std::mt19937 random(7);
+  const auto below = [&](size_t limit) { return static_cast<size_t>(random()) % limit; };
+  int accepted = 0;
+  for (int i = 0; i < 5000; ++i) {
+    std::string yaml = sound;
+    for (size_t changes = 1 + below(8); changes > 0; --changes) {
+      const size_t at = below(yaml.size());
+      if (below(2) == 0) yaml.erase(at, below(12));
+      yaml.insert(std::min(at, yaml.size()), kTokens[below(std::size(kTokens))]);
+    }
+    accepted += Lint(yaml, BuiltInProfiles()).ok() ? 1 : 0;
+  }
+  EXPECT_GT(accepted, 0);
+  EXPECT_TRUE(Lint(", a: b}\n", BuiltInProfiles()).ok());
 }
 
 TEST(Lint, FindingsComeInTheOrderOfTheFile) {
