@@ -1,0 +1,101 @@
+// Help, version, manual, completion and lint, as processes.
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "process.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr char kGood[] = R"(kind: ScaledObject
+metadata: {name: llm}
+spec:
+  scaleTargetRef: {name: llm}
+  minReplicaCount: 1
+  triggers:
+    - type: external-push
+      metadata: {scalerAddress: "keda-gpu-scaler:6000", metricType: gpu_utilization, targetValue: "80"}
+)";
+
+constexpr char kTypo[] = R"(kind: ScaledObject
+metadata: {name: llm}
+spec:
+  scaleTargetRef: {name: llm}
+  minReplicaCount: 1
+  triggers:
+    - type: external-push
+      metadata:
+        scalerAddress: keda-gpu-scaler:6000
+        targetValeu: "80"
+)";
+
+TEST(Program, SaysItsVersionAndItsCommands) {
+  EXPECT_EQ(RunProgram({"--version"}).out, "keda-gpu-scaler " GPUSCALER_VERSION "\n");
+  const Finished help = RunProgram({"--help"});
+  EXPECT_EQ(help.code, 0);
+  for (const char* command : {"serve", "gpus", "query", "lint", "demo", "completion", "man"}) {
+    EXPECT_THAT(help.out, HasSubstr(command));
+  }
+  EXPECT_THAT(RunProgram({"serve", "--help"}).out, HasSubstr("--stale-after"));
+}
+
+TEST(Program, MistypedCommandExits2AndNamesTheNearest) {
+  const Finished typo = RunProgram({"qeury"});
+  EXPECT_EQ(typo.code, 2);
+  EXPECT_THAT(typo.err, HasSubstr("did you mean \"query\"?"));
+}
+
+TEST(Program, CompletionIsThereForThreeShells) {
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    const Finished completion = RunProgram({"completion", shell});
+    EXPECT_EQ(completion.code, 0);
+    EXPECT_THAT(completion.out, HasSubstr("stale-after")) << shell;
+    EXPECT_THAT(completion.out, Not(HasSubstr("reference"))) << shell;
+  }
+  EXPECT_EQ(RunProgram({"completion", "tcsh"}).code, 2);
+}
+
+TEST(Program, ManualPageIsRoff) {
+  EXPECT_EQ(RunProgram({"man"}).out.rfind(".TH KEDA\\-GPU\\-SCALER 1", 0), 0u);
+}
+
+TEST(Lint, ExitCodesTellCleanFindingsAndUnreadable) {
+  const Finished good = RunProgram({"lint", WriteTestFile("good.yaml", kGood)});
+  EXPECT_EQ(good.code, 0) << good.out << good.err;
+  const Finished typo = RunProgram({"lint", WriteTestFile("typo.yaml", kTypo)});
+  EXPECT_EQ(typo.code, 1);
+  EXPECT_THAT(typo.out, HasSubstr("typo.yaml:10: error: "));
+  EXPECT_THAT(typo.out, HasSubstr("did you mean \"targetValue\"?"));
+  EXPECT_EQ(RunProgram({"lint", "/no/such.yaml"}).code, 2);
+  EXPECT_EQ(RunProgram({"lint", WriteTestFile("broken.yaml", "a: [")}).code, 2);
+  EXPECT_EQ(RunProgram({"lint"}).code, 2);
+}
+
+TEST(Lint, ReadsStandardInput) {
+  EXPECT_EQ(RunProgram({"lint", "-"}, {}, kGood).code, 0);
+  EXPECT_EQ(RunProgram({"lint", "-"}, {}, kTypo).code, 1);
+}
+
+TEST(Lint, SarifAndJsonCarryTheFinding) {
+  const std::string path = WriteTestFile("typo.yaml", kTypo);
+  const auto sarif = nlohmann::json::parse(RunProgram({"lint", "--format=sarif", path}).out);
+  EXPECT_EQ(sarif["runs"][0]["results"].size(), 1u);
+  const auto json = nlohmann::json::parse(RunProgram({"lint", "--format=json", path}).out);
+  EXPECT_EQ(json["findings"][0]["line"], 10);
+}
+
+TEST(Lint, KnowsTheProfilesOfAFile) {
+  const std::string profiles =
+      WriteTestFile("profiles.yaml", "profiles: {ours: {metricType: gpu_utilization}}\n");
+  std::string manifest = kGood;
+  manifest.replace(manifest.find("metricType: gpu_utilization"), 27, "profile: ours");
+  EXPECT_EQ(RunProgram({"lint", "-"}, {}, manifest).code, 1);
+  const Finished known = RunProgram({"lint", "--profiles", profiles, "-"}, {}, manifest);
+  EXPECT_EQ(known.code, 0) << known.out << known.err;
+}
+
+}  // namespace
+}  // namespace gpuscaler

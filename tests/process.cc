@@ -1,0 +1,159 @@
+#include "process.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+std::string ReadAll(const std::string& path) {
+  std::stringstream content;
+  content << std::ifstream(path).rdbuf();
+  return content.str();
+}
+
+std::string NewFolder() {
+  std::string folder = absl::StrCat(testing::TempDir(), "/program_XXXXXX");
+  if (mkdtemp(folder.data()) == nullptr) std::abort();
+  return folder;
+}
+
+// What the child needs of ours to run at all.
+Variables WithLoader(Variables variables) {
+  for (const char* name : {"LD_LIBRARY_PATH", "ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"}) {
+    const char* value = std::getenv(name);
+    if (value != nullptr) variables.emplace(name, value);
+  }
+  return variables;
+}
+
+void Redirect(const std::string& path, int flags, int descriptor) {
+  const int file = open(path.c_str(), flags, 0600);
+  if (file < 0 || dup2(file, descriptor) < 0) _exit(126);
+}
+
+}  // namespace
+
+Process::Process(const std::vector<std::string>& args, const Variables& variables,
+                 const std::string& input)
+    : folder_(NewFolder()) {
+  std::ofstream(folder_ + "/in") << input;
+  std::vector<std::string> words = {GPUSCALER_BINARY};
+  words.insert(words.end(), args.begin(), args.end());
+  std::vector<std::string> settings;
+  for (const auto& [name, value] : WithLoader(variables)) {
+    settings.push_back(absl::StrCat(name, "=", value));
+  }
+  std::vector<char*> argv;
+  std::vector<char*> envp;
+  for (std::string& word : words) argv.push_back(word.data());
+  for (std::string& setting : settings) envp.push_back(setting.data());
+  argv.push_back(nullptr);
+  envp.push_back(nullptr);
+  pid_ = fork();
+  if (pid_ != 0) return;
+  Redirect(folder_ + "/in", O_RDONLY, STDIN_FILENO);
+  Redirect(folder_ + "/out", O_WRONLY | O_CREAT, STDOUT_FILENO);
+  Redirect(folder_ + "/err", O_WRONLY | O_CREAT, STDERR_FILENO);
+  execve(GPUSCALER_BINARY, argv.data(), envp.data());
+  _exit(127);
+}
+
+Process::~Process() {
+  if (!code_) {
+    kill(pid_, SIGKILL);
+    Wait();
+  }
+  std::filesystem::remove_all(folder_);
+}
+
+std::string Process::Out() const { return ReadAll(folder_ + "/out"); }
+std::string Process::Err() const { return ReadAll(folder_ + "/err"); }
+
+bool Process::Ended() const {
+  siginfo_t info = {};
+  return code_.has_value() ||
+         (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+          info.si_pid == pid_);
+}
+
+bool Process::WaitForErr(const std::string& text, absl::Duration patience) const {
+  const auto there = [&] { return Err().find(text) != std::string::npos; };
+  Eventually([&] { return there() || Ended(); }, patience);
+  return there();
+}
+
+bool Process::WaitForOut(const std::string& text, absl::Duration patience) const {
+  const auto there = [&] { return Out().find(text) != std::string::npos; };
+  Eventually([&] { return there() || Ended(); }, patience);
+  return there();
+}
+
+void Process::Signal(int signal) const { kill(pid_, signal); }
+
+std::optional<int> Process::Wait(absl::Duration patience) {
+  if (code_) return code_;
+  int status = 0;
+  if (!Eventually([&] { return waitpid(pid_, &status, WNOHANG) == pid_; }, patience)) {
+    return std::nullopt;
+  }
+  code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return code_;
+}
+
+Finished RunProgram(const std::vector<std::string>& args, const Variables& variables,
+                    const std::string& input) {
+  Process process(args, variables, input);
+  const int code = process.Wait(absl::Seconds(60)).value_or(-1);
+  return {.code = code, .out = process.Out(), .err = process.Err()};
+}
+
+namespace {
+
+std::vector<std::string> OnFreePorts(std::vector<std::string> args) {
+  std::vector<std::string> all = {"serve", "--port=any", "--metrics-port=any", "--probe-port=any",
+                                  "--bind-address=127.0.0.1"};
+  for (std::string& arg : args) all.push_back(std::move(arg));
+  return all;
+}
+
+}  // namespace
+
+Server::Server(std::vector<std::string> args, const Variables& variables)
+    : process_(OnFreePorts(std::move(args)), variables),
+      ready_(process_.WaitForErr("event=serving")) {}
+
+int Server::Port(const std::string& which) const {
+  const std::string log = process_.Err();
+  const std::string key = absl::StrCat(" ", which, "_port=");
+  const size_t at = log.find(key);
+  return at == std::string::npos ? 0 : std::atoi(log.c_str() + at + key.size());
+}
+
+std::string Server::Address() const { return absl::StrCat("127.0.0.1:", Port("grpc")); }
+
+std::string WriteTestFile(const std::string& name, const std::string& content) {
+  const std::string path = absl::StrCat(NewFolder(), "/", name);
+  std::ofstream(path) << content;
+  return path;
+}
+
+void ReplaceFile(const std::string& path, const std::string& content) {
+  const std::string next = path + ".next";
+  std::ofstream(next) << content;
+  std::filesystem::rename(next, path);
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,95 @@
+// The built program as a child process.
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+
+namespace gpuscaler {
+
+using Variables = std::map<std::string, std::string>;
+
+// Runs from construction to destruction, which kills it if need be. The child's environment is
+// `variables` alone, with what sanitizers and the loader need.
+class Process {
+ public:
+  explicit Process(const std::vector<std::string>& args, const Variables& variables = {},
+                   const std::string& input = "");
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  std::string Out() const;  // so far
+  std::string Err() const;
+
+  // False when `text` was not on standard error (output) within `patience`, or the child ended
+  // without it.
+  bool WaitForErr(const std::string& text, absl::Duration patience = absl::Seconds(20)) const;
+  bool WaitForOut(const std::string& text, absl::Duration patience = absl::Seconds(20)) const;
+
+  void Signal(int signal) const;
+
+  // Its exit code, 128 + n for signal n; empty when it still ran after `patience`.
+  std::optional<int> Wait(absl::Duration patience = absl::Seconds(20));
+
+ private:
+  bool Ended() const;
+
+  std::string folder_;
+  pid_t pid_ = -1;
+  std::optional<int> code_;
+};
+
+struct Finished {
+  int code;
+  std::string out;
+  std::string err;
+};
+Finished RunProgram(const std::vector<std::string>& args, const Variables& variables = {},
+                    const std::string& input = "");
+
+// `serve` on free ports, ready.
+class Server {
+ public:
+  explicit Server(std::vector<std::string> args, const Variables& variables = {});
+
+  Process& process() { return process_; }
+  int Port(const std::string& which) const;  // "grpc", "metrics", "probe"
+  std::string Address() const;               // of the gRPC port
+  bool Ready() const { return ready_; }
+
+ private:
+  Process process_;
+  bool ready_;
+};
+
+// True as soon as `condition` is; false when it never was within `patience`.
+template <typename Condition>
+bool Eventually(const Condition& condition, absl::Duration patience = absl::Seconds(20));
+
+// A new file in a folder of its own.
+std::string WriteTestFile(const std::string& name, const std::string& content);
+void ReplaceFile(const std::string& path, const std::string& content);  // by rename
+
+}  // namespace gpuscaler
+
+#include "absl/time/clock.h"
+
+namespace gpuscaler {
+
+template <typename Condition>
+bool Eventually(const Condition& condition, absl::Duration patience) {
+  const absl::Time deadline = absl::Now() + patience;
+  while (!condition()) {
+    if (absl::Now() > deadline) return false;
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  return true;
+}
+
+}  // namespace gpuscaler

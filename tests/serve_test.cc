@@ -1,0 +1,198 @@
+// `serve` and `query`, as processes: what a cluster sees of the program.
+#include <csignal>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "process.h"
+#include "serve/test_certificates.h"
+#include "serve/test_http_client.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::HasSubstr;
+
+// Two GPUs at 90 %, in use.
+constexpr char kBusyGpus[] = R"({"driver_version": "sim", "gpus": [
+  {"index": 0, "uuid": "GPU-a", "name": "Sim", "utilization_percent": 90,
+   "memory_used_bytes": 40000, "memory_total_bytes": 80000},
+  {"index": 1, "uuid": "GPU-b", "name": "Sim", "utilization_percent": 90,
+   "memory_used_bytes": 40000, "memory_total_bytes": 80000}]})";
+
+std::string BusySource() {
+  return absl::StrCat("--gpu-source=file:", WriteTestFile("gpus.json", kBusyGpus));
+}
+
+TEST(Serve, AnswersWhatKedaAsksAndEndsInOrderOnSigterm) {
+  Server server({BusySource()});
+  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  const Finished query = RunProgram({"query", server.Address(), "--replicas=2", "--explain",
+                                     "metricType=gpu_utilization", "window=0s"});
+  EXPECT_EQ(query.code, 0) << query.out << query.err;
+  EXPECT_THAT(query.out, HasSubstr("metric  keda_gpu_metric, target 80 (AverageValue)"));
+  EXPECT_THAT(query.out, HasSubstr("value   180\n"));
+  EXPECT_THAT(query.out, HasSubstr("active  yes\n"));
+  EXPECT_THAT(query.out, HasSubstr("hpa     from 2 to 3\n"));
+  server.process().Signal(SIGTERM);
+  EXPECT_EQ(server.process().Wait(absl::Seconds(5)), 0) << server.process().Err();
+  EXPECT_THAT(server.process().Err(), HasSubstr("event=stopped"));
+}
+
+TEST(Serve, QueryReadsAScaledObject) {
+  Server server({BusySource()});
+  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  const std::string manifest = WriteTestFile("so.yaml", R"(
+kind: ScaledObject
+metadata: {name: llm, namespace: prod}
+spec:
+  maxReplicaCount: 2
+  triggers:
+    - type: external
+      metadata: {scalerAddress: "scaler:6000", metricType: gpu_utilization, window: 0s}
+)");
+  const Finished query = RunProgram({"query", server.Address(), "--file", manifest, "--replicas=2",
+                                     "--explain", "--format=json"});
+  ASSERT_EQ(query.code, 0) << query.out << query.err;
+  const auto json = nlohmann::json::parse(query.out);
+  EXPECT_EQ(json[0]["trigger"], "ScaledObject prod/llm, trigger 0");
+  EXPECT_EQ(json[0]["value"], 180);
+  EXPECT_EQ(json[0]["active"], true);
+  EXPECT_EQ(json[0]["desired_replicas"], 2) << "maxReplicaCount";
+  EXPECT_EQ(json[0]["explanation"]["replicas"], 2);
+}
+
+TEST(Serve, BadMetadataIsNamedByQuery) {
+  Server server({BusySource()});
+  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  const Finished query = RunProgram({"query", server.Address(), "targetValeu=80"});
+  EXPECT_EQ(query.code, 1);
+  EXPECT_THAT(query.out, HasSubstr("INVALID_ARGUMENT"));
+  EXPECT_THAT(query.out, HasSubstr("targetValue"));
+  EXPECT_THAT(query.out, HasSubstr("metric  keda_gpu_metric")) << "the spec always answers";
+}
+
+TEST(Serve, WithoutGpusLivesIsReadyAndAnswersUnavailable) {
+  Server server({"--gpu-source=none"});
+  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  EXPECT_EQ(Ask(server.Port("probe"), "GET", "/healthz")->status, 200);
+  EXPECT_EQ(Ask(server.Port("probe"), "GET", "/readyz")->status, 200);
+  const Finished query = RunProgram({"query", server.Address()});
+  EXPECT_EQ(query.code, 1) << query.out;
+  EXPECT_THAT(query.out, HasSubstr("UNAVAILABLE"));
+  EXPECT_THAT(query.out, HasSubstr("--gpu-source none"));
+}
+
+TEST(Serve, MetricsPageShowsTheGpus) {
+  Server server({BusySource()});
+  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  std::string body;
+  EXPECT_TRUE(Eventually([&] {
+    const auto reply = Ask(server.Port("metrics"), "GET", "/metrics");
+    body = reply.ok() ? reply->body : "";
+    return body.find("keda_gpu_scaler_gpu_utilization_percent{") != std::string::npos;
+  })) << body;
+  EXPECT_THAT(body, HasSubstr("gpu_uuid=\"GPU-b\""));
+}
+
+TEST(Serve, PortsTurnedOffAreNotOpened) {
+  Server server({"--gpu-source=none", "--metrics-port=0", "--probe-port=0"});
+  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  EXPECT_EQ(server.Port("metrics"), 0);
+  EXPECT_EQ(server.Port("probe"), 0);
+}
+
+TEST(Serve, BadConfigurationExits2AndNamesTheLayer) {
+  const std::string file = WriteTestFile("config.yaml", "poll-interval: 2s\nprot: 6000\n");
+  struct Case {
+    std::vector<std::string> args;
+    Variables variables;
+    std::string want;
+  };
+  const std::vector<Case> cases = {
+      {{"--port=abc"}, {}, "flag --port=abc: use a port"},
+      {{}, {{"KEDA_GPU_SCALER_PORT", "abc"}}, "environment KEDA_GPU_SCALER_PORT=abc: use a port"},
+      {{"--config", file}, {}, file + ":2: unknown option prot; did you mean \"port\"?"},
+      {{"--gpu-source=nvmll"}, {}, "flag --gpu-source=nvmll: use auto, nvml, file:PATH or none"},
+      {{"--tls-cert=/no/cert.pem", "--tls-key=/no/key.pem"}, {}, "/no/cert.pem"},
+      {{"--metrics-tls-cert=/no/m.pem", "--metrics-tls-key=/no/k.pem"}, {}, "/no/m.pem"},
+      {{"--profiles=/no/profiles.yaml"}, {}, "/no/profiles.yaml"},
+      {{"--prot=1"}, {}, "serve has no flag --prot; did you mean \"--port\"?"},
+  };
+  for (const Case& test : cases) {
+    std::vector<std::string> args = test.args;
+    // Free ports, lest a busy one be the reason; a flag would hide the environment's port.
+    if (test.variables.empty() && test.args[0] != "--port=abc") args.push_back("--port=any");
+    for (const char* flag : {"--metrics-port=any", "--probe-port=any"}) args.emplace_back(flag);
+    const Finished serve = RunProgram(args, test.variables);
+    EXPECT_EQ(serve.code, 2) << test.want << "\n" << serve.err;
+    EXPECT_THAT(serve.err, HasSubstr(test.want));
+  }
+}
+
+TEST(Serve, UnknownVariableOfOurPrefixIsAWarning) {
+  Server server({"--gpu-source=none"}, {{"KEDA_GPU_SCALER_PROT", "1"}});
+  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  EXPECT_THAT(server.process().Err(), HasSubstr("event=unknown_environment_variable"));
+}
+
+TEST(Serve, TakenPortExits3AndNamesIt) {
+  Server server({"--gpu-source=none"});
+  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  for (const std::string which : {"grpc", "metrics", "probe"}) {
+    const std::string flag = which == "grpc" ? "--port=" : absl::StrCat("--", which, "-port=");
+    std::vector<std::string> args = {"--bind-address=127.0.0.1", "--gpu-source=none", "--port=any",
+                                     "--metrics-port=any", "--probe-port=any"};
+    args.push_back(absl::StrCat(flag, server.Port(which)));
+    const Finished second = RunProgram(args);
+    EXPECT_EQ(second.code, 3) << which << "\n" << second.err;
+    EXPECT_THAT(second.err, HasSubstr(absl::StrCat(server.Port(which)))) << which;
+  }
+}
+
+TEST(Serve, SpeaksTlsToClientsOfItsAuthority) {
+  const TestCa ca("our CA");
+  const std::string folder = testing::TempDir();
+  const TlsFiles tls = WriteTls(folder, ca.Issue("server"), ca.pem());
+  Server server({BusySource(), "--tls-cert", tls.cert, "--tls-key", tls.key, "--tls-client-ca",
+                 tls.client_ca});
+  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  const std::vector<std::string> trusted = {"query",       server.Address(), "--tls-ca",
+                                            tls.client_ca, "--tls-cert",     tls.cert,
+                                            "--tls-key",   tls.key,          "window=0s"};
+  EXPECT_EQ(RunProgram(trusted).code, 0);
+  EXPECT_EQ(RunProgram({"query", server.Address(), "--tls-ca", tls.client_ca}).code, 4)
+      << "without a certificate";
+  EXPECT_EQ(RunProgram({"query", server.Address()}).code, 4) << "without TLS";
+}
+
+TEST(Serve, LogIsJsonWhenAskedFor) {
+  Process process({"serve", "--gpu-source=none", "--port=any", "--metrics-port=0", "--probe-port=0",
+                   "--log-format=json"});
+  ASSERT_TRUE(process.WaitForErr("\"event\":\"serving\"")) << process.Err();
+  process.Signal(SIGINT);
+  EXPECT_EQ(process.Wait(absl::Seconds(5)), 0);
+  std::istringstream lines(process.Err());
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_TRUE(nlohmann::json::accept(line)) << line;
+  }
+}
+
+TEST(Query, UnreachableScalerExits4) {
+  Server server({"--gpu-source=none"});
+  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  const std::string address = server.Address();
+  server.process().Signal(SIGTERM);
+  ASSERT_EQ(server.process().Wait(absl::Seconds(5)), 0);
+  EXPECT_EQ(RunProgram({"query", address}).code, 4);
+}
+
+TEST(Query, BadArgumentsExit2) {
+  EXPECT_EQ(RunProgram({"query"}).code, 2);
+  EXPECT_EQ(RunProgram({"query", "localhost:1", "profile"}).code, 2);
+  EXPECT_EQ(RunProgram({"query", "localhost:1", "--file", "/no/such.yaml"}).code, 2);
+}
+
+}  // namespace
+}  // namespace gpuscaler
