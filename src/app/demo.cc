@@ -215,8 +215,9 @@ int Demo::Conclude(const Fleet& fleet) const {
   const DemoExpectation expectation = ExpectationOf(trigger_);
   const absl::Status verdict = Judge(expectation, course_);
   if (!verdict.ok()) return Fail("demo", verdict, kExitFindings);
-  std::cout << "Replicas went 0 -> " << course_.most_ready << " -> " << course_.last
-            << (expectation.because.empty() ? "" : ": ") << expectation.because << "." << std::endl;
+  std::cout << "Replicas went " << (course_.began_at_zero ? 0 : 1) << " -> " << course_.most_ready
+            << " -> " << course_.last << (expectation.because.empty() ? "" : ": ")
+            << expectation.because << "." << std::endl;
   return kExitOk;
 }
 

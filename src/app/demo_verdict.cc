@@ -6,7 +6,8 @@ namespace gpuscaler {
 
 DemoExpectation ExpectationOf(const Trigger& trigger) {
   if (trigger.always_active) {
-    return {.most_at_least = 1,
+    return {.from_zero = false,
+            .most_at_least = 1,
             .back_to_zero = false,
             .because = "this profile holds what is busy and never goes to zero"};
   }
@@ -20,7 +21,7 @@ DemoExpectation ExpectationOf(const Trigger& trigger) {
 }
 
 absl::Status Judge(const DemoExpectation& expectation, const DemoCourse& course) {
-  if (!course.began_at_zero) {
+  if (expectation.from_zero && !course.began_at_zero) {
     return absl::FailedPreconditionError("there were replicas before there was any load");
   }
   if (course.most_ready < expectation.most_at_least) {

@@ -10,6 +10,7 @@ namespace gpuscaler {
 
 // How a profile means replicas to move through the demo's load.
 struct DemoExpectation {
+  bool from_zero = true;
   int most_at_least = 3;  // ready at once
   bool back_to_zero = true;
   std::string because;  // where it is not 0 -> at least 3 -> 0

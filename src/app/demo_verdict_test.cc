@@ -25,7 +25,7 @@ TEST(DemoVerdict, WantsSeveralReplicasAndBackToZero) {
 TEST(DemoVerdict, KnowsThatTrainingNeverGoesToZero) {
   const DemoExpectation expectation = ExpectationOfProfile("training");
   EXPECT_FALSE(expectation.because.empty());
-  EXPECT_TRUE(Judge(expectation, {.began_at_zero = true, .most_ready = 2, .last = 1}).ok());
+  EXPECT_TRUE(Judge(expectation, {.began_at_zero = false, .most_ready = 2, .last = 1}).ok());
   EXPECT_FALSE(Judge(expectation, {.began_at_zero = true, .most_ready = 2, .last = 0}).ok());
 }
 

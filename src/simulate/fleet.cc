@@ -33,7 +33,12 @@ Fleet::Fleet(const Scenario& scenario, absl::Time start, int replicas,
   service_.Scale(desired_);
 }
 
-void Fleet::Advance(absl::Time now) { service_.Advance(now, scenario_.load.RateAt(now - start_)); }
+void Fleet::Advance(absl::Time now) {
+  // Second by second: as many requests however seldom this is called.
+  for (absl::Time next = service_.now() + absl::Seconds(1); next <= now; next += absl::Seconds(1)) {
+    service_.Advance(next, scenario_.load.RateAt(next - start_));
+  }
+}
 
 void Fleet::Scale() {
   if (scaled_) desired_ = keda_.Step(service_.now(), desired_, service_.ready());

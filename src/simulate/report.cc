@@ -15,11 +15,11 @@ double MeanWaitSeconds(const Outcome& outcome) {
 }  // namespace
 
 std::string CostTable(const std::vector<Outcome>& outcomes) {
-  std::string table = absl::StrFormat("%-26s %11s %9s %9s %9s %10s %8s\n", "", "GPU-seconds",
-                                      "served", "waiting", "mean wait", "longest", "at end");
+  std::string table = absl::StrFormat("%-26s %11s %9s %9s %10s %9s %9s\n", "", "GPU-seconds",
+                                      "served", "unserved", "mean wait", "longest", "replicas");
   for (const Outcome& outcome : outcomes) {
     const InferenceService::Totals& totals = outcome.totals;
-    absl::StrAppendFormat(&table, "%-26s %11.0f %9d %9d %8.0fs %9.0fs %8d", outcome.name,
+    absl::StrAppendFormat(&table, "%-26s %11.0f %9d %9d %9.0fs %8.0fs %9d", outcome.name,
                           totals.gpu_seconds, totals.served, outcome.waiting,
                           MeanWaitSeconds(outcome), absl::ToDoubleSeconds(totals.longest_wait),
                           outcome.replicas);

@@ -8,8 +8,8 @@
 
 namespace gpuscaler {
 
-// The share of requests that `outcome` served by the end, and how long they waited, beside its
-// GPU-seconds; the first row is what the others are measured against.
+// A row each: GPU-seconds (against those of the first row), requests served and left over, how long
+// they waited, replicas at the end.
 std::string CostTable(const std::vector<Outcome>& outcomes);
 
 }  // namespace gpuscaler
