@@ -4,6 +4,7 @@
 
 #include <initializer_list>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
@@ -81,19 +82,26 @@ const std::vector<std::string>& LibraryPlaces() {
 }
 
 absl::StatusOr<std::unique_ptr<Library>> Library::Load(const std::vector<std::string>& places) {
-  std::vector<std::string> failures;
+  std::vector<std::string> missing;
+  std::string broken;
   for (const std::string& place : places) {
     void* const loaded = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (loaded == nullptr) {
-      failures.emplace_back(dlerror());
+      const absl::string_view error = dlerror();
+      if (absl::EndsWith(error, "No such file or directory")) {
+        missing.push_back(place);
+      } else {
+        absl::StrAppend(&broken, "; ", error);
+      }
       continue;
     }
     std::unique_ptr<Library> library(new Library(loaded));
     if (IsNvml(library->calls())) return library;
-    failures.push_back(absl::StrCat(place, ": has not the calls of NVML"));
+    absl::StrAppend(&broken, "; ", place, ": has not the calls of NVML");
   }
-  return absl::UnavailableError(
-      absl::StrCat("no NVIDIA driver library, libnvidia-ml.so.1: ", absl::StrJoin(failures, "; ")));
+  return absl::UnavailableError(absl::StrCat("no NVIDIA driver library, libnvidia-ml.so.1",
+                                             missing.empty() ? "" : ": not found as ",
+                                             absl::StrJoin(missing, ", "), broken));
 }
 
 Library::Library(void* library) : library_(library), calls_(BindAll(library)) {}

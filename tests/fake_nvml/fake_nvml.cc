@@ -24,7 +24,7 @@ Return OnDevice(const char* call, Device handle, const Fill& fill) {
 Return CopyText(const Json& text, char* buffer, unsigned length) {
   const auto value = text.get<std::string>();
   if (value.size() >= length) return kInsufficientSize;
-  std::strcpy(buffer, value.c_str());
+  std::memcpy(buffer, value.c_str(), value.size() + 1);
   return kSuccess;
 }
 

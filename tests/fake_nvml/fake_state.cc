@@ -1,5 +1,6 @@
 #include "fake_nvml/fake_state.h"
 
+#include <bit>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -78,8 +79,8 @@ Return LibraryError(const Json& state, const std::string& call) {
 
 Device HandleOf(int gpu, int mig) {
   const std::lock_guard<std::mutex> lock(TheSeen().mutex);
-  return reinterpret_cast<Device>(TheSeen().epoch << 16 | static_cast<uintptr_t>(gpu + 1) << 8 |
-                                  static_cast<uintptr_t>(mig + 1));
+  return std::bit_cast<Device>(TheSeen().epoch << 16 | static_cast<uintptr_t>(gpu + 1) << 8 |
+                               static_cast<uintptr_t>(mig + 1));
 }
 
 Found Find(const Json& state, const std::string& call, Device handle) {
