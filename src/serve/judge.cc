@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/log.h"
 
 namespace gpuscaler {
 namespace {
@@ -19,16 +20,47 @@ bool Lacks(const NodeSnapshot& snapshot, const MetricTypeInfo& metric) {
   });
 }
 
+// The reason for an outcome other than a plain value.
+std::string WhyOf(const Decision& decision) {
+  if (!decision.status.ok()) return std::string(decision.status.message());
+  for (const ReplicaShare& share : decision.shares) {
+    if (share.state == ReplicaShare::State::kUnreadable) {
+      return absl::StrCat(share.name, " ", share.because);
+    }
+  }
+  return decision.notes.empty() ? "" : decision.notes.front();
+}
+
 }  // namespace
 
 Judge::Judge(absl::Duration stale_after, const Clock& clock, const SnapshotStore& store,
-             Leases& leases, const ProfileStore& profiles, std::function<void()> wake_sampler)
+             Leases& leases, const ProfileStore& profiles, RequestMetrics& metrics,
+             std::function<void()> wake_sampler)
     : stale_after_(stale_after),
       clock_(clock),
       store_(store),
       leases_(leases),
       profiles_(profiles),
+      metrics_(metrics),
       wake_sampler_(std::move(wake_sampler)) {}
+
+Judge::Parsed Judge::Parse(CachedTrigger& trigger) const {
+  const CachedTrigger::Parsing parsing = trigger.Parse(profiles_.Get());
+  if (parsing.is_new && !parsing.parsed->trigger.ok()) {
+    // Not the text: a mistyped key may carry a secret. KEDA's events have it.
+    Report(trigger, Outcome::kBadMetadata, "kubectl describe scaledobject says which key");
+  }
+  return parsing.parsed;
+}
+
+void Judge::Report(CachedTrigger& trigger, Outcome outcome, absl::string_view why) const {
+  metrics_.Decided(outcome);
+  if (!trigger.Changes(outcome)) return;
+  LogInfo("trigger_outcome", {{"namespace", trigger.namespace_name()},
+                              {"scaledobject", trigger.name()},
+                              {"outcome", Name(outcome)},
+                              {"why", why}});
+}
 
 void Judge::Want(CachedTrigger& trigger, const ParsedTrigger& parsed) const {
   const MetricTypeInfo& metric = InfoOf(parsed.trigger->metric);
@@ -51,7 +83,12 @@ Judge::Judged Judge::Try(CachedTrigger& trigger, const Parsed& parsed) const {
     return absl::UnavailableError(
         absl::StrCat(metric.name, " is read only while it is asked for: not read yet"));
   }
-  return trigger.Judge(parsed, **history, stale_after_);
+  const CachedTrigger::Judgement judgement = trigger.Judge(parsed, **history, stale_after_);
+  if (judgement.is_new) {
+    const Decision& decision = judgement.verdict->decision;
+    Report(trigger, OutcomeOf(decision), WhyOf(decision));
+  }
+  return judgement.verdict;
 }
 
 }  // namespace gpuscaler

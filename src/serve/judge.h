@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "serve/profile_store.h"
+#include "serve/request_metrics.h"
 #include "serve/trigger_cache.h"
 #include "store/leases.h"
 #include "store/snapshot_store.h"
@@ -22,9 +23,9 @@ class Judge {
 
   // All references outlive it.
   Judge(absl::Duration stale_after, const Clock& clock, const SnapshotStore& store, Leases& leases,
-        const ProfileStore& profiles, std::function<void()> wake_sampler);
+        const ProfileStore& profiles, RequestMetrics& metrics, std::function<void()> wake_sampler);
 
-  Parsed Parse(CachedTrigger& trigger) const { return trigger.Parse(profiles_.Get()); }
+  Parsed Parse(CachedTrigger& trigger) const;
 
   // The rest takes a `parsed` whose trigger is OK.
 
@@ -40,11 +41,15 @@ class Judge {
   Judged Try(CachedTrigger& trigger, const Parsed& parsed) const;
 
  private:
+  // Counts it, and logs it when it is another outcome than before.
+  void Report(CachedTrigger& trigger, Outcome outcome, absl::string_view why) const;
+
   const absl::Duration stale_after_;
   const Clock& clock_;
   const SnapshotStore& store_;
   Leases& leases_;
   const ProfileStore& profiles_;
+  RequestMetrics& metrics_;
   const std::function<void()> wake_sampler_;
 };
 

@@ -68,6 +68,7 @@ class Metrics::Impl {
   Impl();
 
   void Answered(Rpc rpc, absl::StatusCode code, absl::Duration took);
+  void Decided(Outcome outcome) { decisions_[static_cast<size_t>(outcome)]->Increment(); }
   Gauge* StreamsOpen(Rpc rpc) { return rpcs_[static_cast<size_t>(rpc)].streams_open; }
   void Collected(const absl::Status& status, absl::Duration took);
   void ReloadFailed(const std::string& what, bool failed);
@@ -108,13 +109,22 @@ class Metrics::Impl {
   Family<Gauge>& reload_failed_ =
       Register(prometheus::BuildGauge(), "reload_failed",
                "1 while the file cannot be used and the last good one is kept.", registry_);
+  Family<Counter>& decisions_family_ =
+      Register(prometheus::BuildCounter(), "decisions_total",
+               "Decisions on triggers, once for each snapshot asked about, by what was answered.",
+               registry_);
   std::array<OfRpc, kRpcs.size()> rpcs_;
+  std::array<Counter*, kOutcomes> decisions_ = {};
 };
 
 Metrics::Impl::Impl() {
   Register(prometheus::BuildGauge(), "build_info", "1, with the version that runs.", registry_)
       .Add({{"version", GPUSCALER_VERSION}})
       .Set(1);
+  for (int outcome = 0; outcome < kOutcomes; ++outcome) {
+    decisions_[static_cast<size_t>(outcome)] =
+        &decisions_family_.Add({{"outcome", std::string(Name(static_cast<Outcome>(outcome)))}});
+  }
   for (const char* what : kReloads) reload_failed_.Add({{"what", what}});
   for (const Rpc rpc : kRpcs) {
     OfRpc& of_rpc = rpcs_[static_cast<size_t>(rpc)];
@@ -165,6 +175,8 @@ void Metrics::Answered(Rpc rpc, absl::StatusCode code, absl::Duration took) {
 void Metrics::StreamsOpen(Rpc rpc, int count) {
   if (Gauge* const open = impl_->StreamsOpen(rpc)) open->Set(count);
 }
+
+void Metrics::Decided(Outcome outcome) { impl_->Decided(outcome); }
 
 void Metrics::Collected(const absl::Status& status, absl::Duration took) {
   impl_->Collected(status, took);

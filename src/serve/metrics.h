@@ -18,6 +18,7 @@ class Metrics : public RequestMetrics {
 
   void Answered(Rpc rpc, absl::StatusCode code, absl::Duration took) override;
   void StreamsOpen(Rpc rpc, int count) override;
+  void Decided(Outcome outcome) override;
 
   // One reading of the GPUs, by the sampler.
   void Collected(const absl::Status& status, absl::Duration took);

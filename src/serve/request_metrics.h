@@ -4,6 +4,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "serve/outcome.h"
 
 namespace gpuscaler {
 
@@ -24,6 +25,8 @@ class RequestMetrics {
   virtual ~RequestMetrics() = default;
   virtual void Answered(Rpc rpc, absl::StatusCode code, absl::Duration took) = 0;
   virtual void StreamsOpen(Rpc rpc, int count) = 0;
+  // A trigger was decided on: once for each snapshot it is asked about, or each bad metadata.
+  virtual void Decided(Outcome outcome) = 0;
 };
 
 }  // namespace gpuscaler

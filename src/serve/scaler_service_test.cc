@@ -317,5 +317,20 @@ TEST(ScalerService, RequestsAreCountedByCode) {
   EXPECT_EQ(scaler.counted.answered(Rpc::kIsActive, absl::StatusCode::kInvalidArgument), 1);
 }
 
+TEST(ScalerService, DecisionsAreCountedOnceForEachSnapshotByTheirOutcome) {
+  ServedScaler scaler;
+  const ScaledObjectRef ref = RefOf({{"profile", "vllm-inference"}, {"warmupSeconds", "0"}});
+  GetMetricsResponse reply;
+  scaler.Hold(absl::Minutes(3), {BusyGpu(0, 30, 91)});
+  ASSERT_TRUE(GetMetrics(scaler, ref, &reply).ok());
+  ASSERT_TRUE(GetMetrics(scaler, ref, &reply).ok());
+  EXPECT_EQ(scaler.counted.decided(Outcome::kSaturationUnknown), 1);
+  scaler.Hold(kTick, {BusyGpu(0, 30, 91)});
+  ASSERT_TRUE(GetMetrics(scaler, ref, &reply).ok());
+  EXPECT_EQ(scaler.counted.decided(Outcome::kSaturationUnknown), 2);
+  GetMetrics(scaler, RefOf({{"profil", "vllm-inference"}}), &reply);
+  EXPECT_EQ(scaler.counted.decided(Outcome::kBadMetadata), 1);
+}
+
 }  // namespace
 }  // namespace gpuscaler

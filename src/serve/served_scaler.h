@@ -39,10 +39,18 @@ class CountedRequests : public RequestMetrics {
     open_[rpc] = count;
     changed_.NotifyAll();
   }
+  void Decided(Outcome outcome) override {
+    MutexLock lock(mutex_);
+    ++decided_[outcome];
+  }
 
   int answered(Rpc rpc, absl::StatusCode code) {
     MutexLock lock(mutex_);
     return answered_[{rpc, code}];
+  }
+  int decided(Outcome outcome) {
+    MutexLock lock(mutex_);
+    return decided_[outcome];
   }
   // False when it does not come to that within 5 s.
   bool WaitForOpen(Rpc rpc, int count) {
@@ -60,6 +68,7 @@ class CountedRequests : public RequestMetrics {
   CondVar changed_;
   std::map<std::pair<Rpc, absl::StatusCode>, int> answered_ ABSL_GUARDED_BY(mutex_);
   std::map<Rpc, int> open_ ABSL_GUARDED_BY(mutex_);
+  std::map<Outcome, int> decided_ ABSL_GUARDED_BY(mutex_);
 };
 
 class ServedScaler {

@@ -50,28 +50,30 @@ bool CachedTrigger::IsFor(const ScaledObjectRef& ref) const {
   });
 }
 
-std::shared_ptr<const ParsedTrigger> CachedTrigger::Parse(const ProfileStore::Current& profiles) {
+CachedTrigger::Parsing CachedTrigger::Parse(const ProfileStore::Current& profiles) {
   MutexLock lock(mutex_);
-  if (parsed_ != nullptr && parsed_->profiles_version >= profiles.version) return parsed_;
+  if (parsed_ != nullptr && parsed_->profiles_version >= profiles.version) {
+    return {.parsed = parsed_, .is_new = false};
+  }
   parsed_ = std::make_shared<const ParsedTrigger>(
       ParsedTrigger{.profiles_version = profiles.version,
                     .trigger = ParseTrigger(metadata_, *profiles.profiles),
                     .spec = SpecOf(metadata_, *profiles.profiles)});
-  return parsed_;
+  return {.parsed = parsed_, .is_new = true};
 }
 
-std::shared_ptr<const Verdict> CachedTrigger::Judge(
-    const std::shared_ptr<const ParsedTrigger>& parsed, const NodeHistory& history,
-    absl::Duration stale_after) {
+CachedTrigger::Judgement CachedTrigger::Judge(const std::shared_ptr<const ParsedTrigger>& parsed,
+                                              const NodeHistory& history,
+                                              absl::Duration stale_after) {
   MutexLock lock(mutex_);
   const bool still_right = verdict_ != nullptr && verdict_->generation >= history.generation &&
                            verdict_->parsed->profiles_version >= parsed->profiles_version;
-  if (still_right) return verdict_;
+  if (still_right) return {.verdict = verdict_, .is_new = false};
   verdict_ = std::make_shared<const Verdict>(
       Verdict{.generation = history.generation,
               .parsed = parsed,
               .decision = Decide(*parsed->trigger, history, stale_after)});
-  return verdict_;
+  return {.verdict = verdict_, .is_new = true};
 }
 
 absl::Time CachedTrigger::LeaseFrom(absl::Time now) {

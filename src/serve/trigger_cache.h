@@ -2,6 +2,7 @@
 // snapshots costs a look-up.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "model/node_snapshot.h"
 #include "scaling/decision.h"
 #include "scaling/trigger.h"
+#include "serve/outcome.h"
 #include "serve/profile_store.h"
 
 namespace gpuscaler {
@@ -44,11 +46,26 @@ class CachedTrigger {
   bool IsFor(const externalscaler::ScaledObjectRef& ref) const;
   size_t size_bytes() const { return size_bytes_; }
 
-  std::shared_ptr<const ParsedTrigger> Parse(const ProfileStore::Current& profiles);
+  // Reads the metadata once for each version of the profiles.
+  struct Parsing {
+    std::shared_ptr<const ParsedTrigger> parsed;
+    bool is_new;  // read just now
+  };
+  Parsing Parse(const ProfileStore::Current& profiles);
 
   // Decides once a generation; a history older than the last one gets the last one's verdict.
-  std::shared_ptr<const Verdict> Judge(const std::shared_ptr<const ParsedTrigger>& parsed,
-                                       const NodeHistory& history, absl::Duration stale_after);
+  struct Judgement {
+    std::shared_ptr<const Verdict> verdict;
+    bool is_new;  // decided just now
+  };
+  Judgement Judge(const std::shared_ptr<const ParsedTrigger>& parsed, const NodeHistory& history,
+                  absl::Duration stale_after);
+
+  // What it is answered with now; true when that is another outcome than before.
+  bool Changes(Outcome outcome) { return outcome_.exchange(outcome) != outcome; }
+
+  const std::string& name() const { return name_; }
+  const std::string& namespace_name() const { return namespace_; }
 
   // Until when the costly readings of who asks now are wanted: 3 x the longest gap between two
   // questions so far, kShortestLease at least and 3 h at most.
@@ -59,6 +76,7 @@ class CachedTrigger {
   const std::string namespace_;
   const Metadata metadata_;
   const size_t size_bytes_;
+  std::atomic<Outcome> outcome_ = Outcome::kValue;
   Mutex mutex_;
   std::shared_ptr<const ParsedTrigger> parsed_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const Verdict> verdict_ ABSL_GUARDED_BY(mutex_);

@@ -1,0 +1,24 @@
+#include "serve/outcome.h"
+
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+TEST(OutcomeOf, SaysTheGravestThatHolds) {
+  Decision decision;
+  EXPECT_EQ(OutcomeOf(decision), Outcome::kValue);
+  decision.literal_memory = true;
+  EXPECT_EQ(OutcomeOf(decision), Outcome::kLiteralMemory);
+  decision.saturation_unknown = true;
+  EXPECT_EQ(OutcomeOf(decision), Outcome::kSaturationUnknown);
+  decision.unreadable = 1;
+  EXPECT_EQ(OutcomeOf(decision), Outcome::kPartial);
+  decision.status = absl::UnavailableError("no GPU can be read");
+  EXPECT_EQ(OutcomeOf(decision), Outcome::kUnavailable);
+  decision.status = absl::FailedPreconditionError("no GPU in scope has nvlink_tx_mbps");
+  EXPECT_EQ(OutcomeOf(decision), Outcome::kUnsupported);
+}
+
+}  // namespace
+}  // namespace gpuscaler
