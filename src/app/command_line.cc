@@ -1,7 +1,7 @@
 #include "app/command_line.h"
 
 #include <algorithm>
-#include <map>
+#include <memory>
 #include <utility>
 
 #include "CLI/CLI.hpp"
@@ -27,15 +27,29 @@ absl::StatusOr<const Command*> FindCommand(const std::vector<Command>& commands,
       "unknown command \"", name, "\": use ", absl::StrJoin(names, ", "), DidYouMean(name, names)));
 }
 
+// Usage and arguments as the command has them, where CLI11 would say [OPTIONS] [arguments...].
+class HelpPage : public CLI::Formatter {
+ public:
+  explicit HelpPage(const Command& command) : command_(command) { column_width(30); }
+
+  std::string make_usage(const CLI::App*, std::string name) const override {
+    return absl::StrCat("\nUsage: ", name, " [FLAGS]", command_.arguments.empty() ? "" : " ",
+                        command_.arguments, "\n");
+  }
+  std::string make_positionals(const CLI::App*) const override { return ""; }
+
+ private:
+  const Command& command_;
+};
+
 CLI::Option* Add(CLI::App& app, const Flag& flag) {
   const std::string name = absl::StrCat("--", flag.name);
-  CLI::Option* option = nullptr;
-  if (flag.value.empty()) {
-    option = app.add_flag(name, flag.help);
-  } else {
-    option = app.add_option(name, flag.help)->type_name(flag.value);
-    if (!flag.default_text.empty()) option->default_str(flag.default_text);
-  }
+  const std::string help = flag.default_text.empty()
+                               ? flag.help
+                               : absl::StrCat(flag.help, " Default: ", flag.default_text, ".");
+  CLI::Option* const option =
+      flag.value.empty() ? app.add_flag(name, help) : app.add_option(name, help);
+  if (!flag.value.empty()) option->type_name(flag.value);
   return option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
@@ -74,13 +88,13 @@ absl::Status SetFlags(const Command& command, const std::vector<CLI::Option*>& o
 absl::StatusOr<CommandLine> Parse(const Command& command, std::vector<std::string> args) {
   CLI::App app(command.help, absl::StrCat("keda-gpu-scaler ", command.name));
   app.set_help_flag("-h,--help", "Print this and exit.");
-  app.get_formatter()->column_width(38);
+  app.formatter(std::make_shared<HelpPage>(command));
   app.allow_extras();
   std::vector<CLI::Option*> options;
   for (const Flag& flag : command.flags) options.push_back(Add(app, flag));
   std::vector<std::string> arguments;
   if (!command.arguments.empty()) {
-    app.add_option("arguments", arguments)->type_name("")->option_text(command.arguments);
+    app.add_option("arguments", arguments);
   }
   std::ranges::reverse(args);  // as CLI11 wants them
   try {
