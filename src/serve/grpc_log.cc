@@ -1,8 +1,10 @@
 #include "serve/grpc_log.h"
 
+#include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 
 #include <cstring>
+#include <string>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -42,25 +44,35 @@ class RateLimit {
   int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// What gRPC calls an error is some client's trouble more often than ours.
-LogLevel LevelOf(gpr_log_severity severity) {
-  return severity == GPR_LOG_SEVERITY_ERROR ? LogLevel::kWarn : LogLevel::kDebug;
-}
+// What they call an error is some client's trouble more often than ours.
+LogLevel LevelOf(bool error) { return error ? LogLevel::kWarn : LogLevel::kDebug; }
 
-void Write(gpr_log_func_args* args) {
+void Write(bool error, absl::string_view message, const char* file, int line) {
   static RateLimit& limit = *new RateLimit;  // gRPC's threads may log until the process ends
   int64_t dropped = 0;
   if (!limit.Passes(dropped)) return;
-  const char* const slash = std::strrchr(args->file, '/');
-  Log(LevelOf(args->severity), "grpc",
-      {{"message", args->message},
-       {"file", slash == nullptr ? args->file : slash + 1},
-       {"line", args->line},
+  const char* const slash = std::strrchr(file, '/');
+  Log(LevelOf(error), "grpc",
+      {{"message", message},
+       {"file", slash == nullptr ? file : slash + 1},
+       {"line", line},
        {"dropped", dropped}});
+}
+
+void WriteGrpc(gpr_log_func_args* args) {
+  Write(args->severity == GPR_LOG_SEVERITY_ERROR, args->message, args->file, args->line);
+}
+
+void WriteProtobuf(google::protobuf::LogLevel level, const char* file, int line,
+                   const std::string& message) {
+  Write(level >= google::protobuf::LOGLEVEL_ERROR, message, file, line);
 }
 
 }  // namespace
 
-void TakeOverGrpcLog() { gpr_set_log_function(&Write); }
+void TakeOverGrpcLog() {
+  gpr_set_log_function(&WriteGrpc);
+  google::protobuf::SetLogHandler(&WriteProtobuf);
+}
 
 }  // namespace gpuscaler

@@ -48,8 +48,8 @@ void OpenStreams::Closed(const OpenStream* stream, absl::StatusCode code) {
   const auto found = streams_.find(stream);
   record = std::move(found->second);
   streams_.erase(found);
-  if (!record.peer.empty()) Count(record.rpc, record.peer, -1);
   metrics_.Answered(record.rpc, code, absl::ZeroDuration());
+  if (!record.peer.empty()) Count(record.rpc, record.peer, -1);
   if (streams_.empty()) closed_.NotifyAll();
 }
 

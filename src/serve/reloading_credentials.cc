@@ -11,8 +11,9 @@ namespace {
 
 grpc_ssl_server_certificate_config* ConfigOf(const TlsPems& pems) {
   const grpc_ssl_pem_key_cert_pair pair = {pems.key.c_str(), pems.cert.c_str()};
-  const char* const client_ca = pems.client_ca.empty() ? nullptr : pems.client_ca.c_str();
-  return grpc_ssl_server_certificate_config_create(client_ca, &pair, 1);
+  // gRPC aborts without any: where no client is asked for a certificate, nobody looks at these.
+  const std::string& roots = pems.client_ca.empty() ? pems.cert : pems.client_ca;
+  return grpc_ssl_server_certificate_config_create(roots.c_str(), &pair, 1);
 }
 
 // gRPC asks at each handshake.

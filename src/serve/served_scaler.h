@@ -12,6 +12,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,18 @@
 #include "serve/scaler_service.h"
 
 namespace gpuscaler {
+
+// True as soon as `condition` is; false when it is not within 5 s.
+template <typename Condition>
+bool Eventually(Condition condition) {
+  const SteadyClock real;
+  const absl::Time deadline = real.Now() + absl::Seconds(5);
+  while (!condition()) {
+    if (real.Now() >= deadline) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
 
 // What was counted, for tests to wait for.
 class CountedRequests : public RequestMetrics {

@@ -1,0 +1,274 @@
+#include "serve/activity_stream.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "serve/served_scaler.h"
+#include "serve/watched_stream.h"
+
+namespace gpuscaler {
+namespace {
+
+using externalscaler::IsActiveResponse;
+using externalscaler::ScaledObjectRef;
+using grpc::StatusCode;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+using Stream = WatchedStream<IsActiveResponse>;
+
+std::unique_ptr<Stream> OpenOn(externalscaler::ExternalScaler::Stub& stub,
+                               const ScaledObjectRef& ref,
+                               Stream::Reads reads = Stream::Reads::kAll) {
+  return std::make_unique<Stream>(
+      [&](grpc::ClientContext* context, grpc::ClientReadReactor<IsActiveResponse>* reactor) {
+        stub.async()->StreamIsActive(context, &ref, reactor);
+      },
+      reads);
+}
+std::unique_ptr<Stream> Open(ServedScaler& scaler, const ScaledObjectRef& ref = RefOf({})) {
+  return OpenOn(*scaler.stub, ref);
+}
+
+std::vector<bool> Results(const std::vector<IsActiveResponse>& said) {
+  std::vector<bool> results;
+  for (const IsActiveResponse& response : said) results.push_back(response.result());
+  return results;
+}
+
+// Never at zero, so it is active without a replica: what repeats are for.
+ScaledObjectRef WantsItsFirstReplica() { return RefOf({{"profile", "training"}}); }
+// One snapshot serves for the whole test.
+constexpr ScalerServiceOptions kNeverStale = {.stale_after = absl::Hours(1)};
+
+TEST(ActivityStream, StateIsSaidWhenTheStreamOpens) {
+  ServedScaler scaler;
+  scaler.Hold(absl::Seconds(130), {BusyGpu(0, 60)});
+  EXPECT_THAT(Results(Open(scaler)->WaitForMessages(1)), ElementsAre(true));
+  scaler.Hold(absl::Seconds(130), {FreeGpu(0)});
+  EXPECT_THAT(Results(Open(scaler)->WaitForMessages(1)), ElementsAre(false));
+}
+
+TEST(ActivityStream, UnknownStateIsNotSaidUntilItIsKnown) {
+  ServedScaler scaler;
+  const auto stream = Open(scaler);
+  ASSERT_TRUE(scaler.counted.WaitForOpen(Rpc::kStreamIsActive, 1));
+  EXPECT_THAT(stream->Said(), SizeIs(0));
+  scaler.Sample({BusyGpu(0, 60)});
+  EXPECT_THAT(Results(stream->WaitForMessages(1)), ElementsAre(true));
+}
+
+TEST(ActivityStream, EveryEdgeIsSaidOnce) {
+  ServedScaler scaler;
+  scaler.Hold(absl::Seconds(130), {FreeGpu(0)});
+  const auto stream = Open(scaler);
+  EXPECT_THAT(Results(stream->WaitForMessages(1)), ElementsAre(false));
+  scaler.Hold(kTick, {BusyGpu(0, 60)});
+  EXPECT_THAT(Results(stream->WaitForMessages(2)), ElementsAre(false, true));
+  scaler.Hold(absl::Seconds(20), {BusyGpu(0, 70)});
+  scaler.Hold(absl::Seconds(130), {BusyGpu(0, 0)});
+  EXPECT_THAT(Results(stream->WaitForMessages(3)), ElementsAre(false, true, false));
+}
+
+TEST(ActivityStream, RunningWorkloadIsNotRepeated) {
+  ServedScaler scaler(kNeverStale);
+  scaler.Sample({BusyGpu(0, 60)});
+  const auto stream = Open(scaler);
+  ASSERT_THAT(stream->WaitForMessages(1), SizeIs(1));
+  // Says something at each snapshot: the streams have seen the one before.
+  const auto marker =
+      Open(scaler, RefOf({{"activationThreshold", "65"}, {"activationWindow", "0s"}}));
+  for (size_t i = 1; i <= 10; ++i) {
+    ASSERT_THAT(marker->WaitForMessages(i), SizeIs(i));
+    scaler.clock.Advance(absl::Seconds(10));
+    scaler.Sample({BusyGpu(0, i % 2 == 0 ? 60 : 70)});
+  }
+  EXPECT_THAT(Results(stream->Said()), ElementsAre(true));
+}
+
+TEST(ActivityStream, TrueIsRepeatedUntilThereIsAReplica) {
+  ServedScaler scaler(kNeverStale);
+  scaler.Sample({});
+  const auto stream = Open(scaler, WantsItsFirstReplica());
+  ASSERT_THAT(stream->WaitForMessages(1), SizeIs(1));
+  scaler.clock.Advance(absl::Milliseconds(999));
+  size_t said = 1;
+  for (const double seconds : {0.001, 3.0, 11.0, 72.0, 72.0}) {
+    scaler.clock.Advance(absl::Seconds(seconds));
+    ++said;
+    ASSERT_THAT(stream->WaitForMessages(said), SizeIs(said)) << seconds;
+  }
+  scaler.Sample({BusyGpu(0, 60)});
+  scaler.service->StopStreams();
+  ASSERT_TRUE(stream->WaitForEnd());
+  EXPECT_THAT(Results(stream->Said()), Each(true));
+  EXPECT_THAT(stream->Said(), SizeIs(said));
+}
+
+TEST(ActivityStream, FiveRepeatsASecondAreAllForTheWholeServer) {
+  ServedScaler scaler(kNeverStale);
+  scaler.Sample({});
+  std::vector<std::unique_ptr<Stream>> streams;
+  for (int i = 0; i < 12; ++i) streams.push_back(Open(scaler, WantsItsFirstReplica()));
+  for (const auto& stream : streams) ASSERT_THAT(stream->WaitForMessages(1), SizeIs(1));
+  scaler.clock.Advance(absl::Seconds(1));
+  const auto count = [&] {
+    size_t said = 0;
+    for (const auto& stream : streams) said += stream->Said().size();
+    return said;
+  };
+  EXPECT_TRUE(Eventually([&] { return count() >= 17; }));
+  scaler.service->StopStreams();
+  for (const auto& stream : streams) ASSERT_TRUE(stream->WaitForEnd());
+  EXPECT_EQ(count(), 17);
+}
+
+TEST(ActivityStream, EndsWithOkAfterItsLifetime) {
+  ServedScaler scaler(kNeverStale);
+  scaler.Hold(absl::Seconds(130), {FreeGpu(0)});
+  std::vector<std::unique_ptr<Stream>> streams;
+  for (int i = 0; i < 10; ++i) streams.push_back(Open(scaler));
+  for (const auto& stream : streams) ASSERT_THAT(stream->WaitForMessages(1), SizeIs(1));
+  scaler.clock.Advance(absl::Seconds(239));
+  scaler.Sample({BusyGpu(0, 60)});
+  for (const auto& stream : streams) {
+    EXPECT_THAT(Results(stream->WaitForMessages(2)), ElementsAre(false, true)) << "ended early";
+  }
+  scaler.clock.Advance(absl::Seconds(122));
+  for (const auto& stream : streams) {
+    const auto end = stream->WaitForEnd();
+    ASSERT_TRUE(end);
+    EXPECT_TRUE(end->ok()) << end->error_message();
+  }
+  EXPECT_TRUE(scaler.counted.WaitForOpen(Rpc::kStreamIsActive, 0));
+  EXPECT_EQ(scaler.counted.answered(Rpc::kStreamIsActive, absl::StatusCode::kOk), 10);
+}
+
+TEST(ActivityStream, BadMetadataEndsItInWords) {
+  ServedScaler scaler;
+  for (const ScaledObjectRef& ref :
+       {RefOf({{"targetVaule", "70"}}), RefOf({{"x", std::string(70'000, 'x')}})}) {
+    const auto stream = Open(scaler, ref);
+    const auto end = stream->WaitForEnd();
+    ASSERT_TRUE(end);
+    EXPECT_EQ(end->error_code(), StatusCode::INVALID_ARGUMENT) << end->error_message();
+  }
+}
+
+TEST(ActivityStream, CancelledOneIsDroppedAtOnce) {
+  ServedScaler scaler;
+  const auto stream = Open(scaler);
+  ASSERT_TRUE(scaler.counted.WaitForOpen(Rpc::kStreamIsActive, 1));
+  stream->Cancel();
+  EXPECT_TRUE(scaler.counted.WaitForOpen(Rpc::kStreamIsActive, 0));
+  EXPECT_EQ(scaler.counted.answered(Rpc::kStreamIsActive, absl::StatusCode::kCancelled), 1);
+}
+
+TEST(ActivityStream, OneAddressHasOnlySoMany) {
+  ServedScaler scaler({.max_streams_per_peer = 2});
+  const auto first = Open(scaler);
+  // Another connection, the same address.
+  grpc::ChannelArguments own_connection;
+  own_connection.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  const auto stub = externalscaler::ExternalScaler::NewStub(grpc::CreateCustomChannel(
+      scaler.address, grpc::InsecureChannelCredentials(), own_connection));
+  const auto second = OpenOn(*stub, RefOf({}));
+  ASSERT_TRUE(scaler.counted.WaitForOpen(Rpc::kStreamIsActive, 2));
+  const auto refused = Open(scaler)->WaitForEnd();
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(refused->error_message(), HasSubstr("--max-streams-per-peer=2"));
+  first->Cancel();
+  ASSERT_TRUE(scaler.counted.WaitForOpen(Rpc::kStreamIsActive, 1));
+  const auto third = Open(scaler);
+  EXPECT_TRUE(scaler.counted.WaitForOpen(Rpc::kStreamIsActive, 2));
+}
+
+TEST(ActivityStream, CallsDoNotHangBehindManyOnOneConnection) {
+  ServedScaler scaler;
+  scaler.Sample({BusyGpu(0, 60)});
+  std::vector<std::unique_ptr<Stream>> streams;
+  for (int i = 0; i < 300; ++i) streams.push_back(Open(scaler));
+  ASSERT_TRUE(scaler.counted.WaitForOpen(Rpc::kStreamIsActive, 300));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(2));
+  IsActiveResponse reply;
+  EXPECT_TRUE(scaler.stub->IsActive(&context, RefOf({}), &reply).ok());
+}
+
+class SlowClient : public testing::Test {
+ protected:
+  // A stream that is never read, behind a window of a few messages, and another one.
+  void SetUp() override {
+    scaler_.Hold(absl::Seconds(130), {FreeGpu(0)});
+    grpc::ChannelArguments narrow;
+    narrow.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 16);
+    narrow.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    slow_stub_ = externalscaler::ExternalScaler::NewStub(
+        grpc::CreateCustomChannel(scaler_.address, grpc::InsecureChannelCredentials(), narrow));
+    slow_ = OpenOn(*slow_stub_, RefOf({{"activationWindow", "0s"}}), Stream::Reads::kNever);
+    quick_ = Open(scaler_, RefOf({{"activationWindow", "0s"}}));
+    ASSERT_TRUE(scaler_.counted.WaitForOpen(Rpc::kStreamIsActive, 2));
+    ASSERT_THAT(quick_->WaitForMessages(1), SizeIs(1));
+  }
+
+  ServedScaler scaler_;
+  std::unique_ptr<externalscaler::ExternalScaler::Stub> slow_stub_;
+  std::unique_ptr<Stream> slow_;
+  std::unique_ptr<Stream> quick_;
+};
+
+TEST_F(SlowClient, DelaysNobodyElse) {
+  for (size_t i = 0; i < 50; ++i) {
+    scaler_.Hold(kTick, {i % 2 == 0 ? BusyGpu(0, 60) : BusyGpu(0, 0)});
+    ASSERT_THAT(quick_->WaitForMessages(i + 2), SizeIs(i + 2));
+  }
+  EXPECT_FALSE(slow_->HasEnded());
+}
+
+TEST_F(SlowClient, HoldsUpTheEndForNoLongerThanThePatience) {
+  for (size_t i = 0; i < 50; ++i) {
+    scaler_.Hold(kTick, {i % 2 == 0 ? BusyGpu(0, 60) : BusyGpu(0, 0)});
+    ASSERT_THAT(quick_->WaitForMessages(i + 2), SizeIs(i + 2));
+  }
+  scaler_.service->StopStreams();
+  const auto end = quick_->WaitForEnd();
+  ASSERT_TRUE(end);
+  EXPECT_TRUE(end->ok());
+  const SteadyClock real;
+  const absl::Time before = real.Now();
+  scaler_.server->Drain(absl::Milliseconds(200));
+  EXPECT_LT(real.Now() - before, absl::Seconds(3));
+}
+
+TEST(ActivityStream, StoppingEndsItWithOkAndTakesNoNewOne) {
+  ServedScaler scaler;
+  const auto stream = Open(scaler);
+  ASSERT_TRUE(scaler.counted.WaitForOpen(Rpc::kStreamIsActive, 1));
+  scaler.service->StopStreams();
+  const auto end = stream->WaitForEnd();
+  ASSERT_TRUE(end);
+  EXPECT_TRUE(end->ok()) << end->error_message();
+  const auto refused = Open(scaler)->WaitForEnd();
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->error_code(), StatusCode::UNAVAILABLE);
+}
+
+TEST(ActivityStream, OpenOneHoldsTheLeaseOfItsCostlyReading) {
+  ServedScaler scaler;
+  const auto stream = Open(scaler, RefOf({{"metricType", "pcie_tx_kbps"}}));
+  ASSERT_TRUE(scaler.counted.WaitForOpen(Rpc::kStreamIsActive, 1));
+  scaler.clock.Advance(absl::Minutes(3));
+  scaler.Sample({BusyGpu(0, 60)});
+  EXPECT_TRUE(Eventually([&] { return scaler.leases.Wanted(scaler.clock.Now()).pcie; }));
+}
+
+}  // namespace
+}  // namespace gpuscaler

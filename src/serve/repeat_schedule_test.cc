@@ -1,0 +1,75 @@
+#include "serve/repeat_schedule.h"
+
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using ::testing::ElementsAre;
+
+const absl::Time kStart = absl::FromUnixSeconds(1'767'225'600);
+
+// The seconds after kStart at which a schedule that is asked each `step` says yes.
+std::vector<double> DueSeconds(RepeatSchedule& schedule, absl::Duration step, absl::Duration end) {
+  std::vector<double> due;
+  for (absl::Duration at; at <= end; at += step) {
+    if (schedule.TakeDue(kStart + at)) due.push_back(absl::ToDoubleSeconds(at));
+  }
+  return due;
+}
+
+TEST(RepeatSchedule, RepeatsSoonAndThenEachMinute) {
+  RepeatSchedule schedule(1.0);
+  schedule.Start(kStart);
+  EXPECT_THAT(DueSeconds(schedule, absl::Milliseconds(500), absl::Seconds(140)),
+              ElementsAre(1, 4, 15, 75, 135));
+}
+
+TEST(RepeatSchedule, MinutesAreJittered) {
+  RepeatSchedule schedule(0.8);
+  schedule.Start(kStart);
+  EXPECT_THAT(DueSeconds(schedule, absl::Milliseconds(500), absl::Seconds(120)),
+              ElementsAre(1, 4, 15, 63, 111));
+}
+
+TEST(RepeatSchedule, MissedOnesAreOne) {
+  RepeatSchedule schedule(1.0);
+  schedule.Start(kStart);
+  EXPECT_THAT(DueSeconds(schedule, absl::Seconds(10), absl::Seconds(80)), ElementsAre(10, 20, 80));
+}
+
+TEST(RepeatSchedule, StartAgainWhileItRunsChangesNothing) {
+  RepeatSchedule schedule(1.0);
+  schedule.Start(kStart);
+  ASSERT_TRUE(schedule.TakeDue(kStart + absl::Seconds(1)));
+  schedule.Start(kStart + absl::Seconds(2));
+  EXPECT_FALSE(schedule.TakeDue(kStart + absl::Seconds(3)));
+  EXPECT_TRUE(schedule.TakeDue(kStart + absl::Seconds(4)));
+}
+
+TEST(RepeatSchedule, StoppedOneSaysNothingAndStartsFromTheBeginning) {
+  RepeatSchedule schedule(1.0);
+  EXPECT_FALSE(schedule.TakeDue(kStart));
+  schedule.Start(kStart);
+  schedule.Stop();
+  EXPECT_FALSE(schedule.TakeDue(kStart + absl::Hours(1)));
+  schedule.Start(kStart + absl::Hours(2));
+  EXPECT_FALSE(schedule.TakeDue(kStart + absl::Hours(2)));
+  EXPECT_TRUE(schedule.TakeDue(kStart + absl::Hours(2) + absl::Seconds(1)));
+}
+
+TEST(RepeatBudget, FiveInAnySecond) {
+  RepeatBudget budget;
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(budget.Take(kStart + absl::Milliseconds(100) * i)) << i;
+  EXPECT_FALSE(budget.Take(kStart + absl::Milliseconds(500)));
+  EXPECT_FALSE(budget.Take(kStart + absl::Milliseconds(999)));
+  EXPECT_TRUE(budget.Take(kStart + absl::Milliseconds(1000)));
+  EXPECT_FALSE(budget.Take(kStart + absl::Milliseconds(1099))) << "refused ones are not made up";
+  EXPECT_TRUE(budget.Take(kStart + absl::Milliseconds(1100)));
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,94 @@
+#include "serve/spec_stream.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "serve/served_scaler.h"
+#include "serve/watched_stream.h"
+
+namespace gpuscaler {
+namespace {
+
+using externalscaler::GetMetricSpecResponse;
+using ::testing::SizeIs;
+
+using Stream = WatchedStream<GetMetricSpecResponse>;
+
+class SpecStreamTest : public testing::Test {
+ protected:
+  SpecStreamTest() { WriteTarget(70); }
+  ~SpecStreamTest() override { std::filesystem::remove(path_); }
+
+  void WriteTarget(int target, const std::string& more = "") {
+    std::ofstream(path_) << "profiles:\n  ours:\n    metricType: gpu_utilization\n    targetValue: "
+                         << target << "\n"
+                         << more;
+  }
+
+  static std::unique_ptr<Stream> Open(ServedScaler& scaler,
+                                      const externalscaler::ScaledObjectRef& ref) {
+    return std::make_unique<Stream>(
+        [&](grpc::ClientContext* context, grpc::ClientReadReactor<GetMetricSpecResponse>* reactor) {
+          scaler.stub->async()->StreamMetricSpec(context, &ref, reactor);
+        });
+  }
+
+  const std::string path_ = testing::TempDir() + "spec_stream_" +
+                            testing::UnitTest::GetInstance()->current_test_info()->name() + ".yaml";
+  const externalscaler::ScaledObjectRef ref_ = RefOf({{"profile", "ours"}});
+};
+
+TEST_F(SpecStreamTest, WithoutAProfilesFileKedaIsToAsk) {
+  ServedScaler scaler;
+  const auto end = Open(scaler, ref_)->WaitForEnd();
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->error_code(), grpc::StatusCode::UNIMPLEMENTED);
+}
+
+TEST_F(SpecStreamTest, SaysTheSpecOnOpenAndWhenTheFileChangesIt) {
+  ServedScaler scaler({}, path_);
+  ASSERT_TRUE(scaler.profiles.Reload().ok());
+  const auto stream = Open(scaler, ref_);
+  ASSERT_THAT(stream->WaitForMessages(1), SizeIs(1));
+  EXPECT_EQ(stream->Said()[0].metricspecs(0).targetsizefloat(), 70);
+
+  WriteTarget(50);
+  ASSERT_TRUE(scaler.profiles.Reload().ok());
+  ASSERT_THAT(stream->WaitForMessages(2), SizeIs(2));
+  EXPECT_EQ(stream->Said()[1].metricspecs(0).targetsizefloat(), 50);
+  grpc::ClientContext context;
+  GetMetricSpecResponse asked;
+  ASSERT_TRUE(scaler.stub->GetMetricSpec(&context, ref_, &asked).ok());
+  EXPECT_EQ(stream->Said()[1].SerializeAsString(), asked.SerializeAsString());
+}
+
+TEST_F(SpecStreamTest, ChangeThatLeavesTheSpecIsNotSaid) {
+  ServedScaler scaler({}, path_);
+  ASSERT_TRUE(scaler.profiles.Reload().ok());
+  const auto stream = Open(scaler, ref_);
+  ASSERT_THAT(stream->WaitForMessages(1), SizeIs(1));
+  WriteTarget(70, "    window: 10s\n");
+  ASSERT_TRUE(scaler.profiles.Reload().ok());
+  WriteTarget(60);
+  ASSERT_TRUE(scaler.profiles.Reload().ok());
+  ASSERT_THAT(stream->WaitForMessages(2), SizeIs(2));
+  EXPECT_EQ(stream->Said()[1].metricspecs(0).targetsizefloat(), 60);
+}
+
+TEST_F(SpecStreamTest, EndsWithOkAfterItsLifetime) {
+  ServedScaler scaler({}, path_);
+  const auto stream = Open(scaler, ref_);
+  ASSERT_THAT(stream->WaitForMessages(1), SizeIs(1));
+  scaler.clock.Advance(absl::Minutes(6));
+  const auto end = stream->WaitForEnd();
+  ASSERT_TRUE(end);
+  EXPECT_TRUE(end->ok()) << end->error_message();
+}
+
+}  // namespace
+}  // namespace gpuscaler

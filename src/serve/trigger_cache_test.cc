@@ -1,0 +1,118 @@
+#include "serve/trigger_cache.h"
+
+#include <map>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "scaling/history_builder.h"
+
+namespace gpuscaler {
+namespace {
+
+using externalscaler::ScaledObjectRef;
+
+ScaledObjectRef Ref(const std::string& name, const std::map<std::string, std::string>& metadata) {
+  ScaledObjectRef ref;
+  ref.set_name(name);
+  ref.set_namespace_("default");
+  for (const auto& [key, value] : metadata) (*ref.mutable_scalermetadata())[key] = value;
+  return ref;
+}
+
+ProfileStore::Current Version(int64_t version) {
+  return {version, std::make_shared<const Profiles>(BuiltInProfiles())};
+}
+
+TEST(TriggerCache, SameQuestionHasTheSameEntryInWhateverOrder) {
+  TriggerCache cache({});
+  ScaledObjectRef forwards = Ref("a", {});
+  ScaledObjectRef backwards = Ref("a", {});
+  for (int i = 0; i < 50; ++i) {
+    (*forwards.mutable_scalermetadata())[absl::StrCat("k", i)] = absl::StrCat(i);
+    (*backwards.mutable_scalermetadata())[absl::StrCat("k", 49 - i)] = absl::StrCat(49 - i);
+  }
+  EXPECT_EQ(cache.Get(forwards), cache.Get(backwards));
+}
+
+TEST(TriggerCache, EveryPartOfTheQuestionCounts) {
+  TriggerCache cache({});
+  const auto entry = cache.Get(Ref("a", {{"k", "v"}}));
+  EXPECT_NE(cache.Get(Ref("b", {{"k", "v"}})), entry);
+  EXPECT_NE(cache.Get(Ref("a", {{"k", "w"}})), entry);
+  EXPECT_NE(cache.Get(Ref("a", {{"l", "v"}})), entry);
+  EXPECT_NE(cache.Get(Ref("a", {})), entry);
+  ScaledObjectRef elsewhere = Ref("a", {{"k", "v"}});
+  elsewhere.set_namespace_("other");
+  EXPECT_NE(cache.Get(elsewhere), entry);
+  EXPECT_EQ(cache.Get(Ref("a", {{"k", "v"}})), entry);
+}
+
+TEST(TriggerCache, LeastRecentlyAskedGoesFirst) {
+  TriggerCache cache({.triggers = 2});
+  const auto a = cache.Get(Ref("a", {}));
+  const auto b = cache.Get(Ref("b", {}));
+  ASSERT_EQ(cache.Get(Ref("a", {})), a);
+  cache.Get(Ref("c", {}));
+  EXPECT_EQ(cache.Get(Ref("a", {})), a);
+  EXPECT_NE(cache.Get(Ref("b", {})), b);
+}
+
+TEST(TriggerCache, KeepsOnlySoManyBytes) {
+  TriggerCache cache({.bytes = 1000});
+  const std::string long_value(600, 'x');
+  const auto a = cache.Get(Ref("a", {{"k", long_value}}));
+  EXPECT_EQ(cache.Get(Ref("a", {{"k", long_value}})), a);
+  cache.Get(Ref("b", {{"k", long_value}}));
+  EXPECT_NE(cache.Get(Ref("a", {{"k", long_value}})), a);
+}
+
+TEST(CachedTrigger, DecidesOnceAGeneration) {
+  CachedTrigger trigger(Ref("a", {}));
+  const auto parsed = trigger.Parse(Version(1)).parsed;
+  ASSERT_TRUE(parsed->trigger.ok());
+  HistoryBuilder history;
+  history.Tick({BusyGpu(0, 60)});
+  const auto first = trigger.Judge(parsed, history.history(), absl::Seconds(6)).verdict;
+  EXPECT_EQ(trigger.Judge(parsed, history.history(), absl::Seconds(6)).verdict, first);
+  const NodeHistory older = history.history();
+  history.Tick({BusyGpu(0, 80)});
+  const auto second = trigger.Judge(parsed, history.history(), absl::Seconds(6)).verdict;
+  EXPECT_NE(second, first);
+  EXPECT_EQ(trigger.Judge(parsed, older, absl::Seconds(6)).verdict, second) << "never back in time";
+}
+
+TEST(CachedTrigger, NewProfilesAreReadAndJudgedAnew) {
+  CachedTrigger trigger(Ref("a", {{"profile", "ours"}}));
+  EXPECT_FALSE(trigger.Parse(Version(1)).parsed->trigger.ok());
+  auto profiles = std::make_shared<Profiles>(BuiltInProfiles());
+  (*profiles)["ours"] = Profile{.name = "ours", .target = 42};
+  const auto parsed = trigger.Parse({2, profiles}).parsed;
+  ASSERT_TRUE(parsed->trigger.ok()) << parsed->trigger.status();
+  EXPECT_EQ(parsed->trigger->target, 42);
+  EXPECT_EQ(trigger.Parse({2, profiles}).parsed, parsed);
+
+  HistoryBuilder history;
+  history.Tick({BusyGpu(0, 60)});
+  const auto first = trigger.Judge(parsed, history.history(), absl::Seconds(6)).verdict;
+  const auto next = trigger.Parse({3, profiles}).parsed;
+  EXPECT_NE(trigger.Judge(next, history.history(), absl::Seconds(6)).verdict, first);
+}
+
+TEST(CachedTrigger, LeaseGrowsWithTheGapsBetweenQuestions) {
+  CachedTrigger trigger(Ref("a", {}));
+  absl::Time now = absl::FromUnixSeconds(1'767'225'600);
+  EXPECT_EQ(trigger.LeaseFrom(now) - now, absl::Seconds(90)) << "the first question";
+  now += absl::Seconds(15);
+  EXPECT_EQ(trigger.LeaseFrom(now) - now, absl::Seconds(90));
+  now += absl::Minutes(5);
+  EXPECT_EQ(trigger.LeaseFrom(now) - now, absl::Minutes(15));
+  now += absl::Seconds(15);
+  EXPECT_EQ(trigger.LeaseFrom(now) - now, absl::Minutes(15)) << "the longest gap counts";
+  now += absl::Hours(7);
+  EXPECT_EQ(trigger.LeaseFrom(now) - now, absl::Hours(3));
+}
+
+}  // namespace
+}  // namespace gpuscaler
