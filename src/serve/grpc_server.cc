@@ -5,12 +5,12 @@
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
 
+#include <algorithm>
 #include <climits>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/log.h"
 #include "base/status_macros.h"
@@ -27,6 +27,9 @@ constexpr int kLargestMessage = 2 << 20;
 constexpr int kLargestHeaders = 16 << 10;
 // Only reflection takes threads, one for each call: four are plenty.
 constexpr int kMostThreads = 4;
+// What is open longer than any answer takes (DESIGN 3) is a Watch of health, which does not end by
+// itself, or a client that does not read.
+constexpr absl::Duration kLongestAnswer = absl::Seconds(2);
 
 int Milliseconds(absl::Duration duration) {
   return static_cast<int>(absl::ToInt64Milliseconds(duration));
@@ -103,7 +106,7 @@ class GrpcServer::Impl {
   void Drain(absl::Duration patience) {
     if (server_ == nullptr) return;
     server_->GetHealthCheckService()->Shutdown();
-    server_->Shutdown(absl::ToChronoTime(absl::Now() + patience));
+    server_->Shutdown(absl::ToChronoTime(absl::Now() + std::min(patience, kLongestAnswer)));
     server_->Wait();
   }
 

@@ -42,7 +42,8 @@ class GrpcServer {
   // error returned.
   absl::Status ReloadTls();
 
-  // Not ready from now on; RPCs in flight finish, what is left after `patience` is cancelled.
+  // Not ready from now on; RPCs in flight finish, what is left after `patience`, or 2 s, is
+  // cancelled.
   void Drain(absl::Duration patience);
 
  private:

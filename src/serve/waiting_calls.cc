@@ -25,9 +25,15 @@ void WaitingCalls::Retry(absl::Time now) {
   }
   std::erase_if(calls, [now](const Call& call) { return call.attempt(now >= call.deadline); });
   if (calls.empty()) return;
-  MutexLock lock(mutex_);
-  calls_.insert(calls_.end(), std::make_move_iterator(calls.begin()),
-                std::make_move_iterator(calls.end()));
+  {
+    MutexLock lock(mutex_);
+    if (!closed_) {
+      calls_.insert(calls_.end(), std::make_move_iterator(calls.begin()),
+                    std::make_move_iterator(calls.end()));
+      return;
+    }
+  }
+  for (const Call& call : calls) call.attempt(true);  // closed in the meantime
 }
 
 absl::Time WaitingCalls::NextDeadline() const {

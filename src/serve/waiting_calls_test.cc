@@ -1,0 +1,77 @@
+#include "serve/waiting_calls.h"
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+const absl::Time kNow = absl::FromUnixSeconds(1'767'225'600);
+
+TEST(WaitingCalls, CallIsTriedUntilItAnswers) {
+  WaitingCalls calls;
+  int tries = 0;
+  calls.Add(kNow + absl::Seconds(1), [&](bool last) {
+    EXPECT_FALSE(last);
+    return ++tries == 2;
+  });
+  EXPECT_EQ(calls.NextDeadline(), kNow + absl::Seconds(1));
+  calls.Retry(kNow);
+  EXPECT_EQ(tries, 1);
+  calls.Retry(kNow);
+  calls.Retry(kNow);
+  EXPECT_EQ(tries, 2);
+  EXPECT_EQ(calls.NextDeadline(), absl::InfiniteFuture());
+}
+
+TEST(WaitingCalls, DeadlineIsTheLastChance) {
+  WaitingCalls calls;
+  std::vector<bool> chances;
+  calls.Add(kNow + absl::Seconds(1), [&](bool last) {
+    chances.push_back(last);
+    return last;
+  });
+  calls.Retry(kNow);
+  calls.Retry(kNow + absl::Seconds(1));
+  calls.Retry(kNow + absl::Seconds(2));
+  EXPECT_THAT(chances, ::testing::ElementsAre(false, true));
+}
+
+TEST(WaitingCalls, EverybodyIsAnsweredWhenItCloses) {
+  WaitingCalls calls;
+  int answered = 0;
+  const auto answer_last = [&](bool last) {
+    if (last) ++answered;
+    return last;
+  };
+  calls.Add(absl::InfiniteFuture(), answer_last);
+  calls.Close();
+  EXPECT_EQ(answered, 1);
+  calls.Add(absl::InfiniteFuture(), answer_last);
+  EXPECT_EQ(answered, 2) << "a latecomer";
+}
+
+// Closing meets a retry that has the calls in hand.
+TEST(WaitingCalls, NobodyIsForgottenBetweenARetryAndTheClose) {
+  for (int round = 0; round < 200; ++round) {
+    WaitingCalls calls;
+    std::atomic<int> answered = 0;
+    for (int i = 0; i < 20; ++i) {
+      calls.Add(absl::InfiniteFuture(), [&](bool last) {
+        if (last) ++answered;
+        return last;
+      });
+    }
+    std::thread retrying([&] { calls.Retry(kNow); });
+    calls.Close();
+    retrying.join();
+    ASSERT_EQ(answered, 20) << "round " << round;
+  }
+}
+
+}  // namespace
+}  // namespace gpuscaler
