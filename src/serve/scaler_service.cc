@@ -1,6 +1,7 @@
 #include "serve/scaler_service.h"
 
 #include <grpcpp/support/server_callback.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
@@ -185,6 +186,7 @@ Stream* ScalerService::Impl::Begin(Rpc rpc, CallbackServerContext* context,
 }
 
 void ScalerService::Impl::Run() {
+  pthread_setname_np(pthread_self(), "answers");  // what `top -H` shows
   int64_t generation = 0;
   while (!stopping_) {
     const absl::Duration until_deadline = waiting_.NextDeadline() - real_.Now();
