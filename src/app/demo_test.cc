@@ -21,7 +21,12 @@ TEST(Demo, GoesFromZeroToSeveralReplicasAndBack) {
   EXPECT_THAT(shown, HasSubstr("the reference's formula"));
 }
 
-TEST(Demo, NamesAnUnknownProfile) { EXPECT_EQ(RunDemo({.profile = "vlm"}), kExitUsage); }
+TEST(Demo, RefusesWhatCannotWork) {
+  EXPECT_EQ(RunDemo({.profile = "vlm"}), kExitUsage);
+  EXPECT_EQ(RunDemo({.speed = 1001}), kExitUsage);
+  EXPECT_EQ(RunDemo({.max_replicas = 2}), kExitUsage);
+  EXPECT_EQ(RunDemo({.port = 65536}), kExitUsage);
+}
 
 }  // namespace
 }  // namespace gpuscaler

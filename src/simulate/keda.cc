@@ -29,7 +29,7 @@ int FallbackReplicas(const Fallback& fallback, int replicas) {
 
 }  // namespace
 
-Keda::Keda(const ScaledObjectSpec& spec, std::vector<KedaTrigger> triggers)
+Keda::Keda(const ScaledObjectSpec& spec, const std::vector<KedaTrigger>& triggers)
     : spec_(spec), hpa_(OptionsOf(spec)) {
   for (const KedaTrigger& trigger : triggers) watched_.push_back({.trigger = trigger});
 }

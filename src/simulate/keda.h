@@ -54,7 +54,7 @@ struct ScaledObjectSpec {
 // One ScaledObject. Not thread-safe.
 class Keda {
  public:
-  Keda(const ScaledObjectSpec& spec, std::vector<KedaTrigger> triggers);
+  Keda(const ScaledObjectSpec& spec, const std::vector<KedaTrigger>& triggers);
 
   // Polls and syncs, if either is due at `now` (the first time: both): what spec.replicas becomes.
   int Step(absl::Time now, int replicas, int ready);

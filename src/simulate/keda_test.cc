@@ -25,8 +25,8 @@ class FakeScaler : public Scaler {
 // A workload under one ScaledObject, second by second; its replicas are ready at once.
 class KedaTest : public testing::Test {
  protected:
-  void Start(const ScaledObjectSpec& spec, std::vector<KedaTrigger> triggers) {
-    keda_.emplace(spec, std::move(triggers));
+  void Start(const ScaledObjectSpec& spec, const std::vector<KedaTrigger>& triggers) {
+    keda_.emplace(spec, triggers);
     started_at_ = clock_.Now();
   }
 
