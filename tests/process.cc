@@ -24,12 +24,6 @@ std::string ReadAll(const std::string& path) {
   return content.str();
 }
 
-std::string NewFolder() {
-  std::string folder = absl::StrCat(testing::TempDir(), "/program_XXXXXX");
-  if (mkdtemp(folder.data()) == nullptr) std::abort();
-  return folder;
-}
-
 // What the child needs of ours to run at all.
 Variables WithLoader(Variables variables) {
   for (const char* name : {"LD_LIBRARY_PATH", "ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"}) {
@@ -45,6 +39,12 @@ void Redirect(const std::string& path, int flags, int descriptor) {
 }
 
 }  // namespace
+
+std::string NewFolder() {
+  std::string folder = absl::StrCat(testing::TempDir(), "/program_XXXXXX");
+  if (mkdtemp(folder.data()) == nullptr) std::abort();
+  return folder;
+}
 
 Process::Process(const std::vector<std::string>& args, const Variables& variables,
                  const std::string& input)
@@ -145,7 +145,7 @@ int Server::Port(const std::string& which) const {
 std::string Server::Address() const { return absl::StrCat("127.0.0.1:", Port("grpc")); }
 
 std::string WriteTestFile(const std::string& name, const std::string& content) {
-  const std::string path = absl::StrCat(NewFolder(), "/", name);
+  std::string path = absl::StrCat(NewFolder(), "/", name);
   std::ofstream(path) << content;
   return path;
 }

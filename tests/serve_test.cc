@@ -153,8 +153,7 @@ TEST(Serve, TakenPortExits3AndNamesIt) {
 
 TEST(Serve, SpeaksTlsToClientsOfItsAuthority) {
   const TestCa ca("our CA");
-  const std::string folder = testing::TempDir();
-  const TlsFiles tls = WriteTls(folder, ca.Issue("server"), ca.pem());
+  const TlsFiles tls = WriteTls(NewFolder(), ca.Issue("server"), ca.pem());
   Server server({BusySource(), "--tls-cert", tls.cert, "--tls-key", tls.key, "--tls-client-ca",
                  tls.client_ca});
   ASSERT_TRUE(server.Ready()) << server.process().Err();

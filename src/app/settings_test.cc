@@ -13,8 +13,10 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
+// Of this test alone: ctest runs them side by side.
 std::string WriteFile(const std::string& content) {
-  const std::string path = testing::TempDir() + "/settings_test.yaml";
+  const std::string test = testing::UnitTest::GetInstance()->current_test_info()->name();
+  std::string path = testing::TempDir() + "/settings_" + test + ".yaml";
   std::ofstream(path) << content;
   return path;
 }

@@ -1,5 +1,6 @@
 #include "app/standalone.h"
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <utility>
@@ -71,14 +72,15 @@ class Standalone::Impl {
     if (drained_.exchange(true)) return true;
     const SteadyClock real;
     const absl::Time deadline = real.Now() + patience;
+    const auto left = [&] { return std::max(deadline - real.Now(), absl::ZeroDuration()); };
     probes_.SetServing(false);
     service_.StopStreams();
     store_.Close();
-    if (grpc_ != nullptr) grpc_->Drain(patience);
-    if (reloading_ != nullptr) reloading_->Stop(patience);
+    if (grpc_ != nullptr) grpc_->Drain(left());
     waking_ = nullptr;
-    return sampling_ == nullptr ||
-           sampling_->Stop(std::max(deadline - real.Now(), absl::ZeroDuration()));
+    const bool reloaded = reloading_ == nullptr || reloading_->Stop(left());
+    const bool sampled = sampling_ == nullptr || sampling_->Stop(left());
+    return reloaded && sampled;
   }
 
  private:
