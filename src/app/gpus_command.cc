@@ -1,7 +1,10 @@
 // `gpus`: what the scaler sees, without a server.
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -124,29 +127,50 @@ int DryRun(const GpusFlags& flags, const GpusPlan& plan) {
   return Print(text) ? kExitOk : kExitUnavailable;
 }
 
-int ReadAndPrint(const GpusFlags& flags, const GpusPlan& plan) {
-  const SteadyClock clock;
-  const Config& config = plan.resolved.config;
-  auto source = OpenGpuSource(config.gpu_source, plan.job.node, clock);
-  if (!source.ok()) return Fail("gpus", source.status(), kExitUsage);
-  const bool repeated = plan.interval > absl::ZeroDuration();
+// Rates (NVLink, GPM's utilisation of MIG instances) take two readings of a counter.
+absl::StatusOr<NodeSnapshot> ReadWithRates(GpuSource& source) {
+  constexpr absl::Duration kBetween = absl::Milliseconds(200);
+  auto snapshot = source.Read({.pcie = true});
+  const bool gaps = snapshot.ok() && std::ranges::any_of(snapshot->gpus, [](const GpuSample& gpu) {
+                      return !gpu.gaps.empty();
+                    });
+  if (!gaps) return snapshot;
+  std::this_thread::sleep_for(absl::ToChronoNanoseconds(kBetween));
+  return source.Read({.pcie = true});
+}
+
+int PrintOnce(const GpusFlags& flags, const GpusPlan& plan, GpuSource& source) {
+  auto snapshot = ReadWithRates(source);
+  if (!snapshot.ok()) return Fail("gpus", snapshot.status(), kExitUnavailable);
+  const GpusPage page = PageOf(plan, flags, *std::move(snapshot));
+  return Print(Render(flags, page, false, true)) ? kExitOk : kExitUnavailable;
+}
+
+// Until a signal ends the process, or nobody reads any more.
+int PrintForEver(const GpusFlags& flags, const GpusPlan& plan, GpuSource& source) {
   auto next = std::chrono::steady_clock::now();
   std::string last_error;
   for (bool first = true;;) {
-    auto snapshot = (*source)->Read({.pcie = true});
+    auto snapshot = source.Read({.pcie = true});
     const std::string error(snapshot.status().message());
-    if (!snapshot.ok() && !repeated) return Fail("gpus", snapshot.status(), kExitUnavailable);
     if (!snapshot.ok() && error != last_error) LogWarn("gpus_not_read", {{"why", error}});
     last_error = error;
     if (snapshot.ok()) {
       const GpusPage page = PageOf(plan, flags, *std::move(snapshot));
-      if (!Print(Render(flags, page, repeated, first))) return kExitUnavailable;
+      if (!Print(Render(flags, page, true, first))) return kExitUnavailable;
       first = false;
     }
-    if (!repeated) return kExitOk;
     next += absl::ToChronoNanoseconds(plan.interval);
     std::this_thread::sleep_until(next);
   }
+}
+
+int ReadAndPrint(const GpusFlags& flags, const GpusPlan& plan) {
+  const SteadyClock clock;
+  auto source = OpenGpuSource(plan.resolved.config.gpu_source, plan.job.node, clock);
+  if (!source.ok()) return Fail("gpus", source.status(), kExitUsage);
+  return plan.interval > absl::ZeroDuration() ? PrintForEver(flags, plan, **source)
+                                              : PrintOnce(flags, plan, **source);
 }
 
 int Run(const GpusFlags& flags) {
