@@ -15,8 +15,8 @@
 namespace gpuscaler {
 namespace {
 
-// Kubernetes sends SIGKILL after terminationGracePeriodSeconds; we promise 5 s.
-constexpr absl::Duration kPatience = absl::Seconds(4);
+// We promise to be gone within 5 s; an RPC takes 2 s at most.
+constexpr absl::Duration kPatience = absl::Seconds(3);
 
 std::string SettingsText(const Resolved& resolved) {
   std::string text;
