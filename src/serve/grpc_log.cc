@@ -4,59 +4,30 @@
 #include <grpc/support/log.h>
 
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/mutex.h"
+#include "base/rate_limit.h"
 
 namespace gpuscaler {
 namespace {
-
-class RateLimit {
- public:
-  // False: drop this one. Else `dropped` is how many were since the last one that passed.
-  bool Passes(int64_t& dropped) {
-    MutexLock lock(mutex_);
-    const absl::Time now = clock_.Now();
-    if (now - period_began_ >= kPeriod) {
-      period_began_ = now;
-      passed_ = 0;
-    }
-    if (passed_ == kPerPeriod) {
-      ++dropped_;
-      return false;
-    }
-    ++passed_;
-    dropped = dropped_;
-    dropped_ = 0;
-    return true;
-  }
-
- private:
-  static constexpr absl::Duration kPeriod = absl::Seconds(10);
-  static constexpr int kPerPeriod = 10;
-
-  const SteadyClock clock_;
-  Mutex mutex_;
-  absl::Time period_began_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  int passed_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
-};
 
 // What they call an error is some client's trouble more often than ours.
 LogLevel LevelOf(bool error) { return error ? LogLevel::kWarn : LogLevel::kDebug; }
 
 void Write(bool error, absl::string_view message, const char* file, int line) {
-  static RateLimit& limit = *new RateLimit;  // gRPC's threads may log until the process ends
-  int64_t dropped = 0;
-  if (!limit.Passes(dropped)) return;
+  // Never destroyed: gRPC's threads may log until the process ends.
+  static RateLimit& limit = *new RateLimit(*new SteadyClock, 10, absl::Seconds(10));
+  const std::optional<int64_t> dropped = limit.Pass();
+  if (!dropped) return;
   const char* const slash = std::strrchr(file, '/');
   Log(LevelOf(error), "grpc",
       {{"message", message},
        {"file", slash == nullptr ? file : slash + 1},
        {"line", line},
-       {"dropped", dropped}});
+       {"dropped", *dropped}});
 }
 
 void WriteGrpc(gpr_log_func_args* args) {

@@ -1,6 +1,7 @@
 #include "serve/judge.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -42,6 +43,7 @@ Judge::Judge(absl::Duration stale_after, const Clock& clock, const SnapshotStore
       leases_(leases),
       profiles_(profiles),
       metrics_(metrics),
+      log_limit_(clock, 20, absl::Seconds(10)),
       wake_sampler_(std::move(wake_sampler)) {}
 
 Judge::Parsed Judge::Parse(CachedTrigger& trigger) const {
@@ -56,10 +58,13 @@ Judge::Parsed Judge::Parse(CachedTrigger& trigger) const {
 void Judge::Report(CachedTrigger& trigger, Outcome outcome, absl::string_view why) const {
   metrics_.Decided(outcome);
   if (!trigger.Changes(outcome)) return;
+  const std::optional<int64_t> dropped = log_limit_.Pass();
+  if (!dropped) return;
   LogInfo("trigger_outcome", {{"namespace", trigger.namespace_name()},
                               {"scaledobject", trigger.name()},
                               {"outcome", Name(outcome)},
-                              {"why", why}});
+                              {"why", why},
+                              {"dropped", *dropped}});
 }
 
 void Judge::Want(CachedTrigger& trigger, const ParsedTrigger& parsed) const {

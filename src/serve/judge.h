@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "base/rate_limit.h"
 #include "serve/profile_store.h"
 #include "serve/request_metrics.h"
 #include "serve/trigger_cache.h"
@@ -41,7 +42,7 @@ class Judge {
   Judged Try(CachedTrigger& trigger, const Parsed& parsed) const;
 
  private:
-  // Counts it, and logs it when it is another outcome than before.
+  // Counts it, and logs it when it is another outcome than before, at a bounded rate.
   void Report(CachedTrigger& trigger, Outcome outcome, absl::string_view why) const;
 
   const absl::Duration stale_after_;
@@ -50,6 +51,7 @@ class Judge {
   Leases& leases_;
   const ProfileStore& profiles_;
   RequestMetrics& metrics_;
+  mutable RateLimit log_limit_;  // metadata is written by tenants
   const std::function<void()> wake_sampler_;
 };
 
