@@ -165,7 +165,7 @@ absl::string_view Name(State state) {
 Decision Decide(const Trigger& trigger, const NodeHistory& history, absl::Duration stale_after) {
   Decision decision;
   decision.taken_at = history.Newest().taken_at;
-  const absl::StatusOr<ScopedHistory> scoped = ScopeOf(trigger, history);
+  const absl::StatusOr<ScopedHistory> scoped = ScopeOf(trigger, history, stale_after);
   if (!scoped.ok()) {
     decision.status = scoped.status();
     return decision;

@@ -133,7 +133,10 @@ std::string UnreadableText(const Replica& replica, const State& state, absl::Tim
   }
   const std::string why =
       replica.last_gap.empty() ? "no utilization to tell whether it works" : replica.last_gap;
-  if (last == absl::InfinitePast()) return absl::StrCat("never read: ", why);
+  if (last == absl::InfinitePast()) {
+    return absl::StrCat("unreadable for at least ", DurationText(now - replica.samples.front().at),
+                        ": ", why);
+  }
   return absl::StrCat("unreadable for ", DurationText(now - last), ": ", why);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -64,12 +65,26 @@ const GpuSample* Find(const NodeSnapshot& snapshot, absl::string_view uuid, size
   return found == snapshot.gpus.end() ? nullptr : &*found;
 }
 
-GpuSeries SeriesOf(const NodeHistory& history, const NodeSnapshot& named_by, const GpuSample& gpu) {
+using Snapshots = std::span<const std::shared_ptr<const NodeSnapshot>>;
+
+// Memory stands from whenever it stood still for preallocationWindow: that may be long ago.
+Snapshots LookedBackOn(const Trigger& trigger, const NodeHistory& history,
+                       absl::Duration stale_after) {
+  const Snapshots all(history.snapshots);
+  if (trigger.metric == MetricType::kMemoryUsedPercent) return all;
+  const absl::Time oldest =
+      history.Newest().taken_at - std::max(trigger.window, trigger.activation_window) - stale_after;
+  const auto first = std::ranges::lower_bound(
+      all, oldest, {}, [](const auto& snapshot) { return snapshot->taken_at; });
+  return all.subspan(static_cast<size_t>(first - all.begin()));
+}
+
+GpuSeries SeriesOf(Snapshots snapshots, const NodeSnapshot& named_by, const GpuSample& gpu) {
   const size_t position = static_cast<size_t>(&gpu - named_by.gpus.data());
   GpuSeries series;
   series.name = NameOf(named_by, gpu);
-  series.samples.reserve(history.snapshots.size());
-  for (const auto& snapshot : history.snapshots) {
+  series.samples.reserve(snapshots.size());
+  for (const auto& snapshot : snapshots) {
     series.samples.push_back(Find(*snapshot, gpu.uuid, position));
   }
   series.present = series.samples.back() != nullptr;
@@ -77,16 +92,16 @@ GpuSeries SeriesOf(const NodeHistory& history, const NodeSnapshot& named_by, con
 }
 
 // GPUs that earlier snapshots had and the newest lacks, each as its last sample.
-void AddGone(const Trigger& trigger, const NodeHistory& history, ScopedHistory& scoped) {
-  std::set<absl::string_view> known;
-  for (const GpuSample& gpu : history.Newest().gpus) known.insert(gpu.uuid);
-  for (auto snapshot = history.snapshots.rbegin(); snapshot != history.snapshots.rend();
-       ++snapshot) {
-    for (const GpuSample& gpu : (*snapshot)->gpus) {
+void AddGone(const Trigger& trigger, Snapshots snapshots, ScopedHistory& scoped) {
+  const NodeSnapshot& newest = *snapshots.back();
+  std::set<absl::string_view> gone;
+  for (size_t i = snapshots.size(); i-- > 0;) {
+    const std::vector<GpuSample>& gpus = snapshots[i]->gpus;
+    for (size_t position = 0; position < gpus.size(); ++position) {
+      const GpuSample& gpu = gpus[position];
       if (trigger.gpu_index >= 0 && gpu.index != trigger.gpu_index) continue;
-      if (known.insert(gpu.uuid).second) {
-        scoped.gpus.push_back(SeriesOf(history, **snapshot, gpu));
-      }
+      if (Find(newest, gpu.uuid, position) != nullptr || !gone.insert(gpu.uuid).second) continue;
+      scoped.gpus.push_back(SeriesOf(snapshots, *snapshots[i], gpu));
     }
   }
 }
@@ -111,7 +126,8 @@ absl::Status NoSuchMetric(const Trigger& trigger, const NodeSnapshot& newest,
 
 }  // namespace
 
-absl::StatusOr<ScopedHistory> ScopeOf(const Trigger& trigger, const NodeHistory& history) {
+absl::StatusOr<ScopedHistory> ScopeOf(const Trigger& trigger, const NodeHistory& history,
+                                      absl::Duration stale_after) {
   const NodeSnapshot& newest = history.Newest();
   const std::vector<const GpuSample*> gpus = InScope(trigger, newest);
   if (gpus.empty() && !newest.gpus.empty()) return NoSuchIndex(trigger, newest);
@@ -121,10 +137,11 @@ absl::StatusOr<ScopedHistory> ScopeOf(const Trigger& trigger, const NodeHistory&
     return NoSuchMetric(trigger, newest, gpus);
   }
 
+  const Snapshots snapshots = LookedBackOn(trigger, history, stale_after);
   ScopedHistory scoped;
-  for (const auto& snapshot : history.snapshots) scoped.times.push_back(snapshot->taken_at);
-  for (const GpuSample* gpu : gpus) scoped.gpus.push_back(SeriesOf(history, newest, *gpu));
-  AddGone(trigger, history, scoped);
+  for (const auto& snapshot : snapshots) scoped.times.push_back(snapshot->taken_at);
+  for (const GpuSample* gpu : gpus) scoped.gpus.push_back(SeriesOf(snapshots, newest, *gpu));
+  AddGone(trigger, snapshots, scoped);
   return scoped;
 }
 
