@@ -13,16 +13,17 @@ Sampler::Sampler(const Clock& clock, GpuSource& source, const Leases& leases, Sn
 absl::Status Sampler::Tick() {
   const absl::Time began_at = clock_.Now();
   absl::StatusOr<NodeSnapshot> snapshot = source_.Read(leases_.Wanted(began_at));
-  metrics_.Collected(snapshot.status(), clock_.Now() - began_at);
-  LogChanges(snapshot.status());
+  const absl::Status status = snapshot.status();
+  metrics_.Collected(status, clock_.Now() - began_at);
+  LogChanges(status);
   if (snapshot.ok()) {
     LogGpus(*snapshot);
     holding_.Annotate(*snapshot);
     store_.Put(*std::move(snapshot));
   } else {
-    store_.PutError(snapshot.status());
+    store_.PutError(status);
   }
-  return snapshot.status();
+  return status;
 }
 
 void Sampler::LogChanges(const absl::Status& status) {
