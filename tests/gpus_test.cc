@@ -146,6 +146,9 @@ TEST(Gpus, BadFlagExits2) {
   EXPECT_EQ(Gpus({"--format=xml"}).code, 2);
   EXPECT_EQ(Gpus({"--interval=5"}).code, 2);
   EXPECT_EQ(Gpus({"--env=pbs"}).code, 2);
+  const Finished never = Gpus({"--interval=1000000h"});
+  EXPECT_EQ(never.code, 2);
+  EXPECT_THAT(never.err, HasSubstr("flag --interval=1000000h: use a duration"));
 }
 
 }  // namespace

@@ -61,11 +61,20 @@ void NameTheNode(const Resolved& resolved, JobEnvironment& job) {
   }
 }
 
+// Longer than a day is a typing error.
+absl::StatusOr<absl::Duration> IntervalOf(const std::string& text) {
+  constexpr absl::Duration kLongest = absl::Hours(24);
+  const absl::StatusOr<absl::Duration> interval = ParseDuration(text);
+  if (interval.ok() && *interval <= kLongest) return interval;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "flag --interval=", text, ": use a duration with its unit, up to ", DurationText(kLongest)));
+}
+
 absl::StatusOr<GpusPlan> Plan(const GpusFlags& flags) {
   const Environment environment = CurrentEnvironment();
   GpusPlan plan;
   ASSIGN_OR_RETURN(plan.resolved, ResolveAll(flags.given, environment));
-  ASSIGN_OR_RETURN(plan.interval, ParseDuration(flags.interval));
+  ASSIGN_OR_RETURN(plan.interval, IntervalOf(flags.interval));
   plan.job = ReadJobEnvironment(KindOf(flags.env, environment), environment);
   NameTheNode(plan.resolved, plan.job);
   return plan;
@@ -160,7 +169,9 @@ int PrintForEver(const GpusFlags& flags, const GpusPlan& plan, GpuSource& source
       if (!Print(Render(flags, page, true, first))) return kExitUnavailable;
       first = false;
     }
-    next += absl::ToChronoNanoseconds(plan.interval);
+    // Readings that a hanging driver cost are not made up for.
+    next =
+        std::max(next + absl::ToChronoNanoseconds(plan.interval), std::chrono::steady_clock::now());
     std::this_thread::sleep_until(next);
   }
 }
@@ -196,7 +207,9 @@ Command GpusCommand() {
       .flags = {WordFlag("format", "FORMAT",
                          "table, json (a line a reading with --interval) or csv.",
                          {"table", "json", "csv"}, &flags->format),
-                TextFlag("interval", "DURATION", "Read again and again; 0: once.",
+                TextFlag("interval", "DURATION",
+                         "Read again and again; 0: once, as two readings 200 ms apart where a rate "
+                         "needs two.",
                          &flags->interval),
                 IntFlag("device", "Index of the only GPU to show; -1: all.", -1, &flags->device),
                 SwitchFlag("quiet", "Log errors only.", &flags->quiet),
