@@ -216,14 +216,16 @@ const std::vector<Option>& Table() {
       {.name = "stale-after",
        .member = &Config::stale_after,
        .value = "DURATION",
-       .help = "Age at which a snapshot is unknown and RPCs answer UNAVAILABLE.",
+       .help = "Age at which a snapshot is unknown and RPCs answer UNAVAILABLE; at least 2 poll "
+               "intervals.",
        .least = 0.1,
        .most = kHour,
        .default_text = "3 poll intervals, at least 5s"},
       {.name = "hang-after",
        .member = &Config::hang_after,
        .value = "DURATION",
-       .help = "Time without a completed reading after which /healthz fails.",
+       .help = "Time without a completed reading after which /healthz fails; at least 2 poll "
+               "intervals.",
        .least = 1,
        .most = kHour},
       {.name = "tls-cert",

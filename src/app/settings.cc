@@ -63,14 +63,52 @@ absl::StatusOr<std::vector<Setting>> SettingsOfMap(const std::string& path,
   return settings;
 }
 
-// Of two options that cannot hold together.
-absl::Status CheckTogether(const Config& config) {
-  if (config.stale_after && *config.stale_after < config.poll_interval) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "stale-after=", DurationText(*config.stale_after), " is shorter than poll-interval=",
-        DurationText(config.poll_interval), ": every snapshot would be stale before the next one"));
-  }
-  return absl::OkStatus();
+// "stale-after=1s (flag --stale-after)", "poll-interval=2s (default)".
+std::string Told(const Resolved& resolved, absl::string_view name, absl::string_view value) {
+  const auto origin = resolved.origins.find(name);
+  return absl::StrCat(name, "=", value, " (",
+                      origin == resolved.origins.end() ? "default" : origin->second, ")");
+}
+
+// Readings come up to an interval late: a limit below two intervals is passed by a healthy node.
+absl::Status CheckTwoIntervals(const Resolved& resolved, absl::string_view name,
+                               absl::Duration limit, absl::string_view consequence) {
+  const absl::Duration interval = resolved.config.poll_interval;
+  if (limit >= 2 * interval) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(Told(resolved, name, DurationText(limit)), " is shorter than twice ",
+                   Told(resolved, "poll-interval", DurationText(interval)), ": ", consequence));
+}
+
+struct TlsNames {
+  absl::string_view cert;
+  absl::string_view key;
+  absl::string_view client_ca;
+};
+
+absl::Status CheckTlsPair(const Resolved& resolved, const TlsNames& names, const TlsFiles& files) {
+  if (!files.Enabled() || (!files.cert.empty() && !files.key.empty())) return absl::OkStatus();
+  const std::string given = !files.cert.empty()  ? Told(resolved, names.cert, files.cert)
+                            : !files.key.empty() ? Told(resolved, names.key, files.key)
+                                                 : Told(resolved, names.client_ca, files.client_ca);
+  return absl::InvalidArgumentError(
+      absl::StrCat(given, " needs ", files.cert.empty() ? names.cert : names.key, " too"));
+}
+
+// Of options that cannot hold together.
+absl::Status CheckTogether(const Resolved& resolved) {
+  const Config& config = resolved.config;
+  RETURN_IF_ERROR(CheckTwoIntervals(resolved, "stale-after", config.StaleAfter(),
+                                    "snapshots would be stale before the next one"));
+  RETURN_IF_ERROR(CheckTwoIntervals(resolved, "hang-after", config.hang_after,
+                                    "/healthz would fail between two readings"));
+  RETURN_IF_ERROR(CheckTlsPair(resolved,
+                               {.cert = "tls-cert", .key = "tls-key", .client_ca = "tls-client-ca"},
+                               config.Tls()));
+  return CheckTlsPair(
+      resolved,
+      {.cert = "metrics-tls-cert", .key = "metrics-tls-key", .client_ca = "metrics-client-ca"},
+      config.MetricsTls());
 }
 
 std::string ConfigPath(const std::vector<Setting>& flags, const Environment& environment) {
@@ -165,7 +203,7 @@ absl::StatusOr<Resolved> Resolve(const std::vector<Setting>& settings) {
     }
     resolved.origins[setting.name] = setting.origin;
   }
-  RETURN_IF_ERROR(CheckTogether(resolved.config));
+  RETURN_IF_ERROR(CheckTogether(resolved));
   return resolved;
 }
 

@@ -57,7 +57,22 @@ TEST(Settings, ErrorsNameLayerValueAndWhatIsAllowed) {
       {{Flag("gpu-source", "file:")}, {}, "use auto, nvml, file:PATH or none"},
       {{Flag("bind-address", "[::1]")}, {}, "use an IPv4 or IPv6 address, without brackets"},
       {{Flag("max-streams-per-peer", "0")}, {}, "use a whole number from 1 to 1000000"},
-      {{Flag("stale-after", "1s")}, {}, "stale-after=1s is shorter than poll-interval=2s"},
+      {{Flag("stale-after", "3999ms")},
+       {},
+       "stale-after=3.999s (flag --stale-after) is shorter than twice poll-interval=2s (default)"},
+      {{Flag("poll-interval", "15001ms")},
+       {},
+       "hang-after=30s (default) is shorter than twice poll-interval=15.001s (flag "
+       "--poll-interval)"},
+      {{Flag("tls-cert", "a.pem")}, {}, "tls-cert=a.pem (flag --tls-cert) needs tls-key too"},
+      {{Flag("tls-client-ca", "a.pem")}, {}, "(flag --tls-client-ca) needs tls-cert too"},
+      {{},
+       {{"KEDA_GPU_SCALER_METRICS_TLS_CERT", "m.pem"}},
+       "metrics-tls-cert=m.pem (environment KEDA_GPU_SCALER_METRICS_TLS_CERT) needs "
+       "metrics-tls-key too"},
+      {{Flag("metrics-tls-key", "k.pem"), Flag("tls-cert", "a.pem"), Flag("tls-key", "b.pem")},
+       {},
+       "metrics-tls-key=k.pem (flag --metrics-tls-key) needs metrics-tls-cert too"},
       {{Flag("config", "/no/such")}, {}, "file /no/such: cannot be read"},
       {{Flag("port", "1")}, {{"KEDA_GPU_SCALER_PORT", "abc"}}, "environment KEDA_GPU_SCALER_PORT"},
   };
@@ -66,6 +81,12 @@ TEST(Settings, ErrorsNameLayerValueAndWhatIsAllowed) {
     EXPECT_EQ(resolved.status().code(), absl::StatusCode::kInvalidArgument) << test.want;
     EXPECT_THAT(std::string(resolved.status().message()), HasSubstr(test.want));
   }
+}
+
+TEST(Settings, TwoIntervalsAreEnoughForStalenessAndForAHang) {
+  EXPECT_TRUE(ResolveAll({Flag("stale-after", "4s")}, {}).ok());
+  EXPECT_TRUE(ResolveAll({Flag("poll-interval", "15s")}, {}).ok());
+  EXPECT_TRUE(ResolveAll({Flag("poll-interval", "5m"), Flag("hang-after", "10m")}, {}).ok());
 }
 
 TEST(Settings, FileIsStrict) {
