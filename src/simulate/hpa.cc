@@ -22,6 +22,12 @@ int CeilToReplicas(double count) {
   return static_cast<int>(std::clamp(std::ceil(count), 0.0, kMost));
 }
 
+// Each bound by itself, as the controller has it since 1.33: |1 - ratio| would call 1.1 more than a
+// tenth above 1, in binary.
+bool IsWithin(double tolerance, double ratio) {
+  return 1.0 - tolerance <= ratio && ratio <= 1.0 + tolerance;
+}
+
 absl::Duration LongestPeriod(const HpaRules& rules) {
   absl::Duration longest;
   for (const HpaPolicy& policy : rules.policies) longest = std::max(longest, policy.period);
@@ -46,7 +52,7 @@ int ProposeReplicas(const HpaOptions& options, int replicas, int ready, double v
   const double target = std::max(1.0, Milli(options.target));
   const bool average = options.target_type == TargetType::kAverageValue;
   const double ratio = total / (average ? target * std::max(replicas, 1) : target);
-  if (replicas > 0 && std::abs(1.0 - ratio) <= options.tolerance) return replicas;
+  if (replicas > 0 && IsWithin(options.tolerance, ratio)) return replicas;
   if (average) return CeilToReplicas(total / target);
   return CeilToReplicas(ratio * (replicas > 0 ? ready : 1));
 }

@@ -58,8 +58,8 @@ TEST(ProposeReplicas, DividesByTheTargetOutsideTheTolerance) {
   constexpr auto kValue = TargetType::kValue;
   for (const Case& c : std::vector<Case>{
            {"average, rounded up", kAverage, 2, 2, 241, 4},
-           {"average, nearly a tenth above", kAverage, 2, 2, 175.9, 2},
-           {"average, a tenth above: 1.1 is more than 1 + 0.1 in binary", kAverage, 2, 2, 176, 3},
+           {"average, a tenth above", kAverage, 2, 2, 176, 2},
+           {"average, just beyond a tenth above", kAverage, 2, 2, 176.1, 3},
            {"average, a tenth below", kAverage, 10, 10, 720, 10},
            {"average, just beyond a tenth below", kAverage, 10, 10, 719, 9},
            {"average, not by ready replicas", kAverage, 4, 1, 320, 4},
