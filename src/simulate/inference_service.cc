@@ -50,7 +50,7 @@ int InferenceService::running() const {
 void InferenceService::Scale(int replicas) {
   while (this->replicas() > replicas) {
     for (const Running& request : replicas_.back().running) {
-      waiting_.push_front(request.arrived_at);
+      waiting_.push_front({.since = now_, .before = request.waited, .begun = true});
     }
     replicas_.pop_back();
   }
@@ -65,7 +65,7 @@ void InferenceService::Advance(absl::Time now, double requests_per_second) {
     now_ += kStep;
     arriving_ += requests_per_second * absl::ToDoubleSeconds(kStep);
     for (; arriving_ >= 1; --arriving_) {
-      waiting_.push_back(now_);
+      waiting_.push_back({.since = now_, .before = {}});
       ++totals_.arrived;
     }
     Step();
@@ -96,11 +96,12 @@ void InferenceService::Admit() {
   while (!waiting_.empty() && !replicas_.empty()) {
     Replica& least = *std::ranges::min_element(replicas_, {}, load);
     if (load(least) >= static_cast<size_t>(options_.batch_limit)) return;
-    const absl::Duration waited = now_ - waiting_.front();
-    totals_.waited += waited;
+    const Waiting& next = waiting_.front();
+    const absl::Duration waited = next.before + (now_ - next.since);
+    totals_.waited += now_ - next.since;
     totals_.longest_wait = std::max(totals_.longest_wait, waited);
-    ++totals_.begun;
-    least.running.push_back({waiting_.front(), options_.request_time});
+    if (!next.begun) ++totals_.begun;
+    least.running.push_back({waited, options_.request_time});
     waiting_.pop_front();
   }
 }

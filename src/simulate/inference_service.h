@@ -46,17 +46,23 @@ class InferenceService {
   struct Totals {
     double gpu_seconds = 0;  // of all replicas, the starting ones too
     int64_t arrived = 0;
-    int64_t begun = 0;  // left the queue
+    int64_t begun = 0;  // left the queue, each request once
     int64_t served = 0;
-    absl::Duration waited;  // in the queue, by those that have left it
-    absl::Duration longest_wait;
+    absl::Duration waited;        // in the queue, by those that have left it
+    absl::Duration longest_wait;  // of one request, all its waits together
     int most_replicas = 0;
   };
   const Totals& totals() const { return totals_; }
 
  private:
+  // A request waits again when the replica that it ran on ends.
+  struct Waiting {
+    absl::Time since;
+    absl::Duration before;  // waited already
+    bool begun = false;     // has run before
+  };
   struct Running {
-    absl::Time arrived_at;
+    absl::Duration waited;
     absl::Duration left;
   };
   struct Replica {
@@ -76,8 +82,8 @@ class InferenceService {
   absl::Time now_;
   double arriving_ = 0;  // the part of a request that is still to come
   int64_t next_pid_ = 4100;
-  std::deque<absl::Time> waiting_;  // when they arrived
-  std::vector<Replica> replicas_;   // oldest first
+  std::deque<Waiting> waiting_;
+  std::vector<Replica> replicas_;  // oldest first
   Totals totals_;
 };
 

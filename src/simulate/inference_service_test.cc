@@ -83,6 +83,21 @@ TEST_F(InferenceServiceTest, ScalingInEndsTheNewestAndLosesNoRequest) {
   EXPECT_EQ(service_.totals().served, 8);
 }
 
+TEST_F(InferenceServiceTest, ARequestThatBeginsTwiceCountsOnceAndWaitsOnlyInTheQueue) {
+  service_.Scale(1);
+  RunFor(absl::Seconds(60), 0);
+  RunFor(absl::Seconds(1), 1);
+  RunFor(absl::Seconds(9), 0);
+  ASSERT_EQ(service_.running(), 1);
+  service_.Scale(0);
+  service_.Scale(1);
+  RunFor(absl::Seconds(60), 0);
+  EXPECT_EQ(service_.running(), 1);
+  EXPECT_EQ(service_.totals().begun, 1);
+  EXPECT_EQ(service_.totals().waited, absl::Seconds(60));
+  EXPECT_EQ(service_.totals().longest_wait, absl::Seconds(60));
+}
+
 TEST_F(InferenceServiceTest, AReplicaThatComesBackIsAnotherProcess) {
   service_.Scale(1);
   const int64_t before = Gpu(0).processes->at(0).pid;
