@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-
 namespace gpuscaler {
 namespace {
 
@@ -70,7 +68,7 @@ GpuSample UnreadableGpu(const GpuSample& before, const std::string& detail,
 }
 
 GpuSample UnknownGpu(int index, const std::string& detail) {
-  GpuSample gpu = Named(absl::StrCat("GPU-unknown-", index), index);
+  GpuSample gpu = Named(UnknownGpuUuid(index), index);
   for (const GpuField field : kFields) {
     gpu.gaps.push_back({field, GpuGap::Reason::kFailed, detail});
   }

@@ -13,7 +13,7 @@ namespace gpuscaler {
 GpuSample UnreadableGpu(const GpuSample& before, const std::string& detail,
                         const CostlyReadings& wanted);
 
-// A GPU that has never answered: every field is a gap, and its UUID is "GPU-unknown-<index>".
+// A GPU that has never answered: every field is a gap, and its UUID is UnknownGpuUuid's.
 GpuSample UnknownGpu(int index, const std::string& detail);
 
 }  // namespace gpuscaler

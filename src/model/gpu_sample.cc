@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+
 namespace gpuscaler {
 
 absl::string_view Name(GpuField field) {
@@ -36,6 +38,8 @@ std::string Why(const GpuGap& gap) {
   return gap.reason == GpuGap::Reason::kNotWanted ? "not read yet: costly, and nobody had asked"
                                                   : gap.detail;
 }
+
+std::string UnknownGpuUuid(int index) { return absl::StrCat("GPU-unknown-", index); }
 
 std::optional<double> MemoryUsedPercent(const GpuSample& gpu) {
   if (!gpu.memory_used_bytes || gpu.memory_total_bytes.value_or(0) == 0) return std::nullopt;

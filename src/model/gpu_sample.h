@@ -75,6 +75,10 @@ struct GpuSample {
   absl::Time held_since = absl::InfinitePast();
 };
 
+// The UUID of a GPU that has not answered since the agent started: "GPU-unknown-3". Its own comes
+// with its first answer.
+std::string UnknownGpuUuid(int index);
+
 inline bool IsMig(const GpuSample& gpu) { return !gpu.parent_uuid.empty(); }
 
 // 0-100; empty when either part is unknown or the total is 0.
