@@ -45,7 +45,7 @@ DeviceReading NvmlDevice::Read(const CostlyReadings& wanted, absl::Time now,
                                DeviceHistory& history) {
   Reading reading{.sample = Identity()};
   ReadUtilization(history, reading);
-  ReadMemory(handle_, reading);
+  ReadMemory(handle_, history, reading);
   ReadTemperature(reading);
   ReadPower(reading);
   history.throughput.Read(calls_, handle_, wanted.pcie, absl::ToUnixMicros(now), reading);
@@ -57,7 +57,7 @@ DeviceReading NvmlDevice::Read(const CostlyReadings& wanted, absl::Time now,
     return device;
   }
   device.samples.push_back(std::move(reading.sample));
-  ReadMig(now, device);
+  ReadMig(now, history, device);
   return device;
 }
 
@@ -78,11 +78,15 @@ void NvmlDevice::ReadUtilization(DeviceHistory& history, Reading& reading) const
 }
 
 // Of _v2 because only that keeps what the driver reserves apart, some hundred MiB on an idle GPU.
-// It may exist and fail all the same (WSL), where the old call works.
-void NvmlDevice::ReadMemory(Device device, Reading& reading) const {
+// It may exist and fail all the same (WSL), where the old call works. A device is read by one of
+// them: from one to the other the reserve would come and go as if it were load.
+void NvmlDevice::ReadMemory(Device device, DeviceHistory& history, Reading& reading) const {
   MemoryV2 v2{.version = MemoryV2::kVersion};
-  if (Call(calls_.memory_v2, device, &v2) == kSuccess) {
-    reading.answered = true;
+  const Return result = Call(calls_.memory_v2, device, &v2);
+  const bool has_worked = history.memory_v2.contains(reading.sample.uuid);
+  if (result == kSuccess || (has_worked && !IsLacking(result))) {
+    if (!reading.Succeeded(GpuField::kMemory, result)) return;
+    history.memory_v2.insert(reading.sample.uuid);
     reading.sample.memory_used_bytes = static_cast<int64_t>(v2.used);
     reading.sample.memory_total_bytes = static_cast<int64_t>(v2.total);
     return;
@@ -141,7 +145,7 @@ void NvmlDevice::ReadProcessList(Device device, Reading& reading) const {
 }
 
 // Handles of instances die with them, at any time: they are asked for anew at every reading.
-void NvmlDevice::ReadMig(absl::Time now, DeviceReading& device) {
+void NvmlDevice::ReadMig(absl::Time now, DeviceHistory& history, DeviceReading& device) {
   unsigned mode = 0;
   unsigned pending = 0;
   const Return mode_result = Call(calls_.mig_mode, handle_, &mode, &pending);
@@ -155,33 +159,51 @@ void NvmlDevice::ReadMig(absl::Time now, DeviceReading& device) {
   for (unsigned i = 0; i < std::min(count, kMostMigInstances); ++i) {
     Device instance = nullptr;
     Return result = Call(calls_.mig_handle_by_index, handle_, i, &instance);
-    if (result == kNotFound) continue;  // no instance in this place
-    if (result == kSuccess) result = ReadMigInstance(instance, now, device);
-    if (result != kSuccess) device.mig_incomplete = true;
+    if (result == kNotFound) {  // no instance in this place
+      history.mig_places.erase(i);
+      continue;
+    }
+    if (result == kSuccess) result = ReadMigInstance(instance, now, history, device);
+    if (result == kSuccess) {
+      history.mig_places.insert(i);
+    } else if (history.mig_places.contains(i)) {
+      device.mig_incomplete = true;  // a place that never answered hides none that we know
+    }
   }
-  std::erase_if(gpm_, [&](const auto& gpm) {
-    return std::ranges::none_of(device.samples,
-                                [&](const GpuSample& gpu) { return gpu.uuid == gpm.first; });
-  });
+  const auto is_gone = [&](const std::string& uuid) {
+    return std::ranges::find(device.samples, uuid, &GpuSample::uuid) == device.samples.end();
+  };
+  std::erase_if(gpm_, [&](const auto& gpm) { return is_gone(gpm.first); });
+  if (!device.mig_incomplete) std::erase_if(history.memory_v2, is_gone);
 }
 
 // Power, temperature, links and health are the whole GPU's.
-Return NvmlDevice::ReadMigInstance(Device instance, absl::Time now, DeviceReading& device) {
+Return NvmlDevice::ReadMigInstance(Device instance, absl::Time now, DeviceHistory& history,
+                                   DeviceReading& device) {
   Reading reading{.sample = Identity()};
   reading.sample.parent_uuid = uuid_;
   const Return result = ReadText(calls_.uuid, instance, reading.sample.uuid);
   if (result != kSuccess) return result;
   ReadText(calls_.name, instance, reading.sample.name);
   ReadMigUtilization(instance, now, reading);
-  ReadMemory(instance, reading);
+  ReadMemory(instance, history, reading);
   ReadProcessList(instance, reading);
-  if (device.loss == kSuccess) device.loss = reading.loss;
+  NoteLoss(reading.loss, device.loss);
   device.samples.push_back(std::move(reading.sample));
   return kSuccess;
 }
 
 void NvmlDevice::ReadMigUtilization(Device instance, absl::Time now, Reading& reading) {
-  if (!supports_gpm_) return;
+  if (!supports_gpm_) {
+    bool supported = false;
+    const Return result = QueryGpm(calls_, handle_, supported);
+    if (result != kSuccess && !IsLacking(result)) {
+      reading.Succeeded(GpuField::kUtilization, result);
+      return;
+    }
+    supports_gpm_ = supported;
+  }
+  if (!*supports_gpm_) return;
   unsigned gpu_instance = 0;
   if (!reading.Succeeded(GpuField::kUtilization,
                          Call(calls_.gpu_instance_id, instance, &gpu_instance))) {

@@ -3,6 +3,8 @@
 
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,8 @@ struct DeviceHistory {
   SampleMean utilization{kGpuUtilizationSamples};
   SampleMean memory_utilization{kMemoryUtilizationSamples};
   Throughput throughput;
+  std::set<std::string> memory_v2;  // UUIDs, of instances too, whose memory_v2 has answered
+  std::set<unsigned> mig_places;    // that last held an instance
 };
 
 struct DeviceReading {
@@ -48,25 +52,25 @@ class NvmlDevice {
       : calls_(calls),
         processes_v3_is_broken_(processes_v3_is_broken),
         index_(index),
-        handle_(handle),
-        supports_gpm_(SupportsGpm(calls, handle)) {}
+        handle_(handle) {}
 
   GpuSample Identity() const;
   void ReadUtilization(DeviceHistory& history, Reading& reading) const;
-  void ReadMemory(Device device, Reading& reading) const;
+  void ReadMemory(Device device, DeviceHistory& history, Reading& reading) const;
   void ReadTemperature(Reading& reading) const;
   void ReadPower(Reading& reading) const;
   void ReadHealth(Reading& reading) const;
   void ReadProcessList(Device device, Reading& reading) const;
-  void ReadMig(absl::Time now, DeviceReading& device);
-  Return ReadMigInstance(Device instance, absl::Time now, DeviceReading& device);
+  void ReadMig(absl::Time now, DeviceHistory& history, DeviceReading& device);
+  Return ReadMigInstance(Device instance, absl::Time now, DeviceHistory& history,
+                         DeviceReading& device);
   void ReadMigUtilization(Device instance, absl::Time now, Reading& reading);
 
   const Calls& calls_;
   const bool processes_v3_is_broken_;
   const int index_;
   const Device handle_;
-  const bool supports_gpm_;
+  std::optional<bool> supports_gpm_;  // empty until the driver could tell
   std::string uuid_;
   std::string name_;
   std::map<std::string, std::unique_ptr<GpmUtilization>> gpm_;  // by the instance's UUID

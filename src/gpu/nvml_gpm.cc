@@ -1,5 +1,7 @@
 #include "gpu/nvml_gpm.h"
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -11,9 +13,11 @@ constexpr absl::Duration kShortestInterval = absl::Milliseconds(150);
 
 }  // namespace
 
-bool SupportsGpm(const Calls& calls, Device gpu) {
+Return QueryGpm(const Calls& calls, Device gpu, bool& supported) {
   GpmSupport support{.version = GpmSupport::kVersion};
-  return Call(calls.gpm_support, gpu, &support) == kSuccess && support.supported != 0;
+  const Return result = Call(calls.gpm_support, gpu, &support);
+  if (result == kSuccess) supported = support.supported != 0;
+  return result;
 }
 
 GpmUtilization::~GpmUtilization() {
@@ -48,8 +52,11 @@ Return GpmUtilization::Measure(std::optional<double>& percent) const {
   get->metrics[0].id = kGpmGraphicsUtilization;
   const Return result = Call(calls_.gpm_metrics, get.get());
   if (result != kSuccess) return result;
-  if (get->metrics[0].result == kSuccess) percent = get->metrics[0].value;
-  return get->metrics[0].result;
+  const GpmMetric& metric = get->metrics[0];
+  if (metric.result != kSuccess) return metric.result;
+  if (!std::isfinite(metric.value)) return kNoData;
+  percent = std::clamp(metric.value, 0.0, 100.0);  // quotients of counters: 100.3 happens
+  return kSuccess;
 }
 
 }  // namespace gpuscaler::nvml

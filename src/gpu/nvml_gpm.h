@@ -32,6 +32,7 @@ class GpmUtilization {
   std::optional<double> last_;
 };
 
-bool SupportsGpm(const Calls& calls, Device gpu);
+// Whether `gpu` has GPM; leaves `supported` alone on a failure.
+Return QueryGpm(const Calls& calls, Device gpu, bool& supported);
 
 }  // namespace gpuscaler::nvml

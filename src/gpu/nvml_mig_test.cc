@@ -88,6 +88,20 @@ TEST_F(NvmlMigTest, UtilizationByGpmIsTheMeanBetweenTwoReadings) {
   EXPECT_EQ(Read()[1].utilization_percent, 25) << "too soon for another sample";
 }
 
+TEST_F(NvmlMigTest, GpmThatCouldNotBeAskedForIsAGapAndAskedForAgain) {
+  driver_.Gpu(0)["gpm"] = true;
+  driver_.Gpu(0)["errors"] = {{"nvmlGpmQueryDeviceSupport", 20}};
+  NextSecond(0, 0);
+  const GpuSample failed = Read()[1];
+  ASSERT_NE(FindGap(failed, GpuField::kUtilization), nullptr);
+  EXPECT_EQ(FindGap(failed, GpuField::kUtilization)->detail, "NVML error 20 (MEMORY)");
+  driver_.Gpu(0).erase("errors");
+  NextSecond(0, 0);
+  Read();
+  NextSecond(25, 80);
+  EXPECT_EQ(Read()[1].utilization_percent, 25);
+}
+
 TEST_F(NvmlMigTest, InstanceMadeAnewUnderTheSameIdStartsItsSamplesAfresh) {
   driver_.Gpu(0)["gpm"] = true;
   NextSecond(0, 0);
@@ -105,6 +119,27 @@ TEST_F(NvmlMigTest, InstanceThatWasDestroyedIsGone) {
   driver_.Gpu(0)["mig"].erase(0);
   driver_.Save();
   EXPECT_THAT(Uuids(), testing::ElementsAre("GPU-a", "MIG-y", "GPU-b"));
+}
+
+TEST_F(NvmlMigTest, PlaceThatNeverAnsweredKeepsNoDestroyedInstance) {
+  Json forbidden = Instance("MIG-w", 3);
+  forbidden["errors"] = {{"nvmlDeviceGetUUID", 4}};
+  driver_.Gpu(0)["mig"] = {forbidden, Instance("MIG-x", 1), Instance("MIG-y", 2)};
+  driver_.Save();
+  EXPECT_THAT(Uuids(), testing::ElementsAre("GPU-a", "MIG-x", "MIG-y", "GPU-b"));
+  driver_.Gpu(0)["mig"].erase(2);
+  driver_.Save();
+  EXPECT_THAT(Uuids(), testing::ElementsAre("GPU-a", "MIG-x", "GPU-b"));
+}
+
+TEST_F(NvmlMigTest, InstanceThatAnsweredOnceIsUnreadableWhileItsPlaceFails) {
+  Read();
+  driver_.Gpu(0)["mig"][1]["errors"] = {{"nvmlDeviceGetUUID", 4}};
+  driver_.Save();
+  for (int tick = 0; tick < 3; ++tick) {
+    EXPECT_THAT(Uuids(), testing::UnorderedElementsAre("GPU-a", "MIG-x", "MIG-y", "GPU-b"));
+    EXPECT_EQ(Read()[2].memory_used_bytes, std::nullopt);
+  }
 }
 
 TEST_F(NvmlMigTest, InstancesOfAGpuThatIsLostAreUnreadableAndNotGone) {

@@ -68,7 +68,7 @@ TEST_F(NvmlSourceTest, ReadsEveryValue) {
 TEST_F(NvmlSourceTest, OldDriverIsReadByTheCallsThatItHas) {
   NvmlSource source(FakeDriver::Old(), "gpu-7", clock_);
   const GpuSample gpu = Read(source, {.pcie = true})[0];
-  EXPECT_EQ(gpu.memory_used_bytes, 400) << "the old call counts the reserve as used";
+  EXPECT_EQ(gpu.memory_used_bytes, 300) << "before 510 the reserve is not counted as used";
   EXPECT_EQ(gpu.temperature_celsius, 61);
   EXPECT_EQ(gpu.throttle_reasons, 4);
   EXPECT_EQ(gpu.processes->at(0).memory_bytes, 200);
@@ -108,6 +108,18 @@ TEST_F(NvmlSourceTest, MemoryFallsBackWhereTheNewCallExistsAndFails) {
   driver_.Gpu(0)["errors"] = {{"nvmlDeviceGetMemoryInfo_v2", 999}};
   driver_.Save();
   EXPECT_EQ(Read()[0].memory_used_bytes, 400);
+}
+
+TEST_F(NvmlSourceTest, MemoryIsAGapWhereTheNewCallHasWorkedAndFails) {
+  EXPECT_EQ(Read()[0].memory_used_bytes, 300);
+  driver_.Gpu(0)["errors"] = {{"nvmlDeviceGetMemoryInfo_v2", 999}};
+  driver_.Save();
+  const GpuSample gpu = Read()[0];
+  EXPECT_EQ(gpu.memory_used_bytes, std::nullopt) << "400 would be another quantity";
+  EXPECT_EQ(GapText(gpu, GpuField::kMemory), "NVML error 999 (UNKNOWN)");
+  driver_.Gpu(0).erase("errors");
+  driver_.Save();
+  EXPECT_EQ(Read()[0].memory_used_bytes, 300);
 }
 
 TEST_F(NvmlSourceTest, UtilizationIsTheMeanOfTheSamplesSinceTheLastReading) {

@@ -9,6 +9,13 @@ namespace {
 
 using namespace gpuscaler::nvml;
 
+// Through the first memory call, since driver 510.
+#ifdef FAKE_NVML_OLD
+constexpr bool kCountsReserve = false;
+#else
+constexpr bool kCountsReserve = true;
+#endif
+
 // Runs `fill` on the device's object; a key that it lacks is NOT_SUPPORTED.
 template <typename Fill>
 Return OnDevice(const char* call, Device handle, const Fill& fill) {
@@ -41,8 +48,9 @@ Return CopyProcesses(const Json& list, unsigned* count, Row* rows) {
 }
 
 void FillField(const Json& device, Field& field) {
+  const bool is_total = field.id == kFieldNvlinkDataTx || field.id == kFieldNvlinkDataRx;
   std::string key = std::to_string(field.id);
-  if (field.scope != 0 && field.scope != kAllLinks) key += "@" + std::to_string(field.scope);
+  if (field.scope != (is_total ? kAllLinks : 0)) key += "@" + std::to_string(field.scope);
   const auto& fields = device.at("fields");
   field.result = fields.contains(key) ? kSuccess : kNotSupported;
   if (field.result != kSuccess) return;
@@ -130,7 +138,8 @@ FAKE_NVML nvmlDeviceGetSamples(Device handle, int type, uint64_t since, int* val
 FAKE_NVML nvmlDeviceGetMemoryInfo(Device handle, Memory* memory) {
   return OnDevice(__func__, handle, [&](const Json& gpu) {
     const auto sizes = gpu.at("memory").get<std::vector<uint64_t>>();
-    *memory = {sizes.at(0), sizes[0] - sizes.at(1) - sizes.at(2), sizes[1] + sizes[2]};
+    const uint64_t used = kCountsReserve ? sizes.at(1) + sizes.at(2) : sizes.at(2);
+    *memory = {sizes.at(0), sizes[0] - used, used};
     return kSuccess;
   });
 }

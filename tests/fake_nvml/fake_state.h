@@ -12,6 +12,7 @@
 //      "processes": [[pid, bytes], ...], "mps": [...], "ecc": 0, "throttle": 0,
 //      "gpm": true, "mig": [{"uuid": "MIG-x", "name", "gi": 1, "busy_usec": 0, "memory", ...}]}]}
 //
+// A field's key without a scope is that of link 0, of 138 and 139 that of all links together.
 // A missing key is NOT_SUPPORTED. Another generation than at nvmlInit, at the top or in a GPU, is a
 // reloaded driver (18) or a GPU that was swapped (15) until the next nvmlInit.
 #pragma once
