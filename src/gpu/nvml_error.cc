@@ -51,9 +51,10 @@ std::string ErrorText(Return error) {
 
 bool IsLacking(Return error) { return error == kNotSupported || error == kFunctionNotFound; }
 
+bool IsReload(Return error) { return error == kUninitialized || error == kLibRmVersionMismatch; }
+
 bool IsLoss(Return error) {
-  return error == kUninitialized || error == kGpuIsLost || error == kResetRequired ||
-         error == kLibRmVersionMismatch || error == kUnknown;
+  return IsReload(error) || error == kGpuIsLost || error == kResetRequired || error == kUnknown;
 }
 
 }  // namespace gpuscaler::nvml

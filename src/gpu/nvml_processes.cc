@@ -10,7 +10,8 @@ namespace gpuscaler::nvml {
 namespace {
 
 constexpr unsigned kSpareRows = 64;
-constexpr int kAttempts = 3;  // processes may start between two calls
+constexpr unsigned kMostRows = 65'536;  // a wild count must not take the memory
+constexpr int kAttempts = 3;            // processes may start between two calls
 
 template <typename Row>
 Return AddList(Return (*list)(Device, unsigned*, Row*), Device device,
@@ -19,6 +20,7 @@ Return AddList(Return (*list)(Device, unsigned*, Row*), Device device,
   Return result = kInsufficientSize;
   std::vector<Row> rows;
   for (int i = 0; i < kAttempts && result == kInsufficientSize; ++i) {
+    if (count > kMostRows) return kInsufficientSize;
     count += kSpareRows;
     rows.resize(count * kLargestProcessRow / sizeof(Row) + 1);
     result = list(device, &count, rows.data());

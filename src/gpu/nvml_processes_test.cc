@@ -45,5 +45,18 @@ TEST(ReadProcesses, LongRowsOfAnUnknownDriverStayInsideTheBuffer) {
   EXPECT_EQ(ReadProcesses(calls, false, nullptr, processes), kSuccess);
 }
 
+Return WildCount(Device, unsigned* count, Process* rows) {
+  if (*count > 0) rows[*count - 1] = {.pid = 1};
+  *count = ~0u;
+  return kInsufficientSize;
+}
+
+TEST(ReadProcesses, WildCountIsAnErrorAndTakesNoMemory) {
+  const Calls calls{.processes_v3 = WildCount};
+  std::vector<GpuProcess> processes;
+  EXPECT_EQ(ReadProcesses(calls, false, nullptr, processes), kInsufficientSize);
+  EXPECT_TRUE(processes.empty());
+}
+
 }  // namespace
 }  // namespace gpuscaler::nvml

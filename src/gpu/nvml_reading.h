@@ -9,6 +9,11 @@
 
 namespace gpuscaler::nvml {
 
+// Keeps in `worst` the error that explains the others.
+inline void NoteLoss(Return error, Return& worst) {
+  if (IsLoss(error) && !IsReload(worst)) worst = error;
+}
+
 struct Reading {
   GpuSample sample;
   bool answered = false;   // some call succeeded
@@ -21,8 +26,7 @@ struct Reading {
       answered = true;
       return true;
     }
-    // Of a driver that was replaced every other error is only a consequence.
-    if (IsLoss(result) && loss != kLibRmVersionMismatch) loss = result;
+    NoteLoss(result, loss);
     if (!IsLacking(result)) AddGap(field, ErrorText(result));
     return false;
   }

@@ -147,6 +147,15 @@ TEST_F(NvmlRecoveryTest, ReloadThatShowsAtOneGpuOnlyDropsEveryHandle) {
   EXPECT_THAT(ReadError(), HasSubstr("the driver was reloaded: NVML error 18"));
 }
 
+TEST_F(NvmlRecoveryTest, ReloadIsNotHiddenByTheErrorsThatFollowIt) {
+  Read();
+  driver_.Gpu(1)["errors"] = {{"nvmlDeviceGetUtilizationRates", 1},
+                              {"nvmlDeviceGetPowerUsage", 15},
+                              {"nvmlDeviceGetTotalEccErrors", 999}};
+  driver_.Save();
+  EXPECT_THAT(ReadError(), HasSubstr("the driver was reloaded: NVML error 1 (UNINITIALIZED)"));
+}
+
 TEST_F(NvmlRecoveryTest, BackOffDoublesToTenSecondsAndNoFurther) {
   driver_.state["errors"] = {{"nvmlInit_v2", 9}};
   driver_.Save();

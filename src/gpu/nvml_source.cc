@@ -18,11 +18,6 @@ constexpr absl::Duration kReopenInterval = absl::Minutes(1);
 // A reopening that takes longer makes the GPUs that answer miss a reading.
 constexpr absl::Duration kReopenMayTake = absl::Seconds(1);
 
-// Says that the driver under the library is another one: no handle works any more.
-bool IsReload(nvml::Return loss) {
-  return loss == nvml::kLibRmVersionMismatch || loss == nvml::kUninitialized;
-}
-
 }  // namespace
 
 NvmlSource::NvmlSource(std::vector<std::string> places, std::string node, const Clock& clock)
@@ -58,7 +53,7 @@ absl::StatusOr<NodeSnapshot> NvmlSource::ReadAll(const CostlyReadings& wanted) {
   nvml::Return failure = nvml::kSuccess;
   for (int index = 0; index < count; ++index) {
     nvml::DeviceReading reading = ReadGpu(index, wanted, snapshot.taken_at);
-    if (IsReload(reading.loss)) {
+    if (nvml::IsReload(reading.loss)) {
       return absl::UnavailableError(
           absl::StrCat("the driver was reloaded: ", nvml::ErrorText(reading.loss)));
     }
