@@ -77,7 +77,7 @@ TEST_F(NvmlRecoveryTest, GpuThatNeedsANewInitGetsItAtMostOnceAMinute) {
   Read();
   ReplaceGpu(1);
   EXPECT_EQ(Read()[1].utilization_percent, std::nullopt);
-  EXPECT_EQ(Read()[1].utilization_percent, 70) << "NVML was initialised behind the last reading";
+  EXPECT_EQ(Read()[1].utilization_percent, 70) << "NVML was initialised before this reading";
   ReplaceGpu(1);
   for (int second = 0; second < 60; second += 2) {
     const auto gpus = Read();
@@ -111,6 +111,7 @@ TEST_F(NvmlRecoveryTest, InitForOneGpuThatFailedOnceIsNotTriedAgain) {
   driver_.state["errors"] = {{"nvmlInit_v2", 999}};
   driver_.Save();
   EXPECT_EQ(Read()[0].utilization_percent, 70) << "of before the attempt";
+  EXPECT_THAT(ReadError(), HasSubstr("nvmlInit: NVML error 999"));
   driver_.state.erase("errors");
   ReplaceGpu(1);
   EXPECT_EQ(Read()[0].utilization_percent, 70) << "the next reading waits for no back-off";
@@ -118,6 +119,43 @@ TEST_F(NvmlRecoveryTest, InitForOneGpuThatFailedOnceIsNotTriedAgain) {
   for (int minute = 0; minute < 5; ++minute) {
     clock_.Advance(absl::Minutes(1));
     EXPECT_EQ(Read()[1].utilization_percent, std::nullopt) << minute;
+  }
+}
+
+TEST_F(NvmlRecoveryTest, ReadingBesideALostGpuWaitsForNoInit) {
+  Read();
+  ReplaceGpu(1);
+  driver_.state["hang"] = "nvmlInit_v2";
+  driver_.Save();
+  auto reading = std::async(std::launch::async, [&] { return source_.Read(kNothing).ok(); });
+  EXPECT_EQ(reading.wait_for(std::chrono::seconds(10)), std::future_status::ready);
+  driver_.state.erase("hang");
+  driver_.Save();
+  EXPECT_TRUE(reading.get());
+  EXPECT_EQ(Read()[1].utilization_percent, 70);
+}
+
+TEST_F(NvmlRecoveryTest, LostGpuKeepsItsNameWhenAnotherOneIsGone) {
+  driver_.state["gpus"].push_back(FakeDriver::BusyGpu("GPU-c"));
+  driver_.Gpu(2)["error"] = 4;
+  driver_.Gpu(1)["error"] = 4;
+  driver_.Save();
+  EXPECT_EQ(Read()[2].uuid, "GPU-unknown-2");
+  driver_.Gpu(2).erase("error");
+  driver_.Save();
+  EXPECT_EQ(Read()[2].uuid, "GPU-c");
+  driver_.Gpu(2)["error"] = 4;
+  driver_.Save();
+  Read();
+  driver_.state["gpus"].erase(1);
+  driver_.Save();
+  for (int tick = 0; tick < 2; ++tick) {
+    const auto gpus = Read();
+    ASSERT_EQ(gpus.size(), 2);
+    EXPECT_EQ(gpus[0].utilization_percent, 70);
+    EXPECT_EQ(gpus[1].uuid, "GPU-c");
+    EXPECT_EQ(gpus[1].index, 1);
+    EXPECT_NE(FindGap(gpus[1], GpuField::kUtilization), nullptr);
   }
 }
 

@@ -25,6 +25,7 @@ NvmlSource::NvmlSource(std::vector<std::string> places, std::string node, const 
 
 absl::StatusOr<NodeSnapshot> NvmlSource::Read(const CostlyReadings& wanted) {
   if (clock_.Now() < retry_at_) return error_;
+  if (reopen_) RETURN_IF_ERROR(ReopenForTheFailing());
   if (absl::Status opened = EnsureSession(); !opened.ok()) return BackOff(opened);
   auto snapshot = ReadAll(wanted);
   if (!snapshot.ok()) return BackOff(snapshot.status());
@@ -43,14 +44,12 @@ absl::Status NvmlSource::EnsureSession() {
 
 absl::StatusOr<NodeSnapshot> NvmlSource::ReadAll(const CostlyReadings& wanted) {
   ASSIGN_OR_RETURN(const int count, session_->CountGpus());
-  if (!CountedBefore(count)) last_.gpus.clear();  // an index may stand for another GPU now
   NodeSnapshot snapshot{.taken_at = clock_.Now(),
                         .node = node_,
                         .source = "nvml",
                         .driver_version = session_->driver_version()};
-  int failed = 0;
+  std::vector<FailingIndex> failing;
   bool lost = false;
-  nvml::Return failure = nvml::kSuccess;
   for (int index = 0; index < count; ++index) {
     nvml::DeviceReading reading = ReadGpu(index, wanted, snapshot.taken_at);
     if (nvml::IsReload(reading.loss)) {
@@ -62,16 +61,15 @@ absl::StatusOr<NodeSnapshot> NvmlSource::ReadAll(const CostlyReadings& wanted) {
       AddReadable(std::move(reading), wanted, snapshot);
       continue;
     }
-    ++failed;
-    failure = reading.failure;
-    AddUnreadable(index, failure, wanted, snapshot);
+    failing.push_back({index, nvml::ErrorText(reading.failure)});
   }
-  if (count > 0 && failed == count) {
+  if (count > 0 && std::ssize(failing) == count) {
     return absl::UnavailableError(
         absl::StrCat(count == 1 ? "the only GPU" : absl::StrCat("each of the ", count, " GPUs"),
-                     " fails: ", nvml::ErrorText(failure)));
+                     " fails: ", failing.back().detail));
   }
-  if (lost) ReopenForTheFailing();
+  AddFailing(failing, wanted, snapshot);
+  reopen_ = lost && may_reopen_ && clock_.Now() - reopened_at_ >= kReopenInterval;
   return snapshot;
 }
 
@@ -93,47 +91,44 @@ void NvmlSource::AddReadable(nvml::DeviceReading reading, const CostlyReadings& 
   const size_t begin = snapshot.gpus.size();
   std::ranges::move(reading.samples, std::back_inserter(snapshot.gpus));
   if (!reading.mig_incomplete) return;
+  const std::string parent = snapshot.gpus[begin].uuid;
   for (const GpuSample& before : last_.gpus) {
     const auto is_same = [&](const GpuSample& gpu) { return gpu.uuid == before.uuid; };
-    if (before.index != index || !IsMig(before) ||
+    if (before.parent_uuid != parent ||
         std::any_of(snapshot.gpus.begin() + static_cast<std::ptrdiff_t>(begin), snapshot.gpus.end(),
                     is_same)) {
       continue;
     }
     snapshot.gpus.push_back(UnreadableGpu(before, "the MIG instance cannot be found", wanted));
+    snapshot.gpus.back().index = index;
   }
 }
 
-void NvmlSource::AddUnreadable(int index, nvml::Return failure, const CostlyReadings& wanted,
-                               NodeSnapshot& snapshot) const {
-  const std::string detail = nvml::ErrorText(failure);
-  const size_t begin = snapshot.gpus.size();
-  for (const GpuSample& before : last_.gpus) {
-    if (before.index == index) snapshot.gpus.push_back(UnreadableGpu(before, detail, wanted));
-  }
-  if (snapshot.gpus.size() == begin) snapshot.gpus.push_back(UnknownGpu(index, detail));
-}
-
-bool NvmlSource::CountedBefore(int count) const {
-  return std::ranges::count_if(last_.gpus, [](const GpuSample& gpu) { return !IsMig(gpu); }) ==
-         count;
+void NvmlSource::AddFailing(const std::vector<FailingIndex>& failing, const CostlyReadings& wanted,
+                            NodeSnapshot& snapshot) const {
+  if (failing.empty()) return;
+  std::ranges::move(SamplesOf(failing, snapshot.gpus, last_.gpus, wanted),
+                    std::back_inserter(snapshot.gpus));
+  std::ranges::stable_sort(snapshot.gpus, {}, &GpuSample::index);
 }
 
 absl::Status NvmlSource::BackOff(const absl::Status& error) {
   if (session_ != nullptr) {
     LogWarn("nvml_dropped", {{"node", node_}, {"error", std::string(error.message())}});
+    may_reopen_ = true;
   }
   session_.reset();
-  may_reopen_ = true;
+  reopen_ = false;
   back_off_ = std::clamp(2 * back_off_, kFirstBackOff, kLongestBackOff);
   retry_at_ = clock_.Now() + back_off_;
   error_ = error;
   return error_;
 }
 
-void NvmlSource::ReopenForTheFailing() {
+// An error costs this reading only: the next one tries again at once.
+absl::Status NvmlSource::ReopenForTheFailing() {
   const absl::Time begin = clock_.Now();
-  if (!may_reopen_ || begin - reopened_at_ < kReopenInterval) return;
+  reopen_ = false;
   reopened_at_ = begin;
   session_.reset();
   const absl::Status opened = EnsureSession();
@@ -141,6 +136,7 @@ void NvmlSource::ReopenForTheFailing() {
   LogWarn(
       "nvml_reopened",
       {{"node", node_}, {"why", "some GPUs fail"}, {"ok", opened.ok()}, {"again", may_reopen_}});
+  return opened;
 }
 
 void NvmlSource::ForgetGone() {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/failing_gpus.h"
 #include "gpu/gpu_source.h"
 #include "gpu/nvml_session.h"
 
@@ -13,7 +14,7 @@ namespace gpuscaler {
 
 // After an error of the library itself, or of every GPU, the session is dropped and opened again,
 // after 1 s and at most 10 s. GPUs that fail beside others that answer are gaps in their samples;
-// for their sake the session is opened anew right after a reading, at most once a minute, and no
+// for their sake the session is opened anew before the next reading, at most once a minute, and no
 // more once that has cost the others a reading.
 class NvmlSource : public GpuSource {
  public:
@@ -28,11 +29,10 @@ class NvmlSource : public GpuSource {
   nvml::DeviceReading ReadGpu(int index, const CostlyReadings& wanted, absl::Time now);
   void AddReadable(nvml::DeviceReading reading, const CostlyReadings& wanted,
                    NodeSnapshot& snapshot) const;
-  void AddUnreadable(int index, nvml::Return failure, const CostlyReadings& wanted,
-                     NodeSnapshot& snapshot) const;
-  bool CountedBefore(int count) const;
+  void AddFailing(const std::vector<FailingIndex>& failing, const CostlyReadings& wanted,
+                  NodeSnapshot& snapshot) const;
   absl::Status BackOff(const absl::Status& error);
-  void ReopenForTheFailing();
+  absl::Status ReopenForTheFailing();
   void ForgetGone();
 
   const std::vector<std::string> places_;
@@ -47,6 +47,7 @@ class NvmlSource : public GpuSource {
   absl::Time retry_at_ = absl::InfinitePast();
 
   absl::Time reopened_at_ = absl::InfinitePast();
+  bool reopen_ = false;  // before the next reading: this one is not to wait for nvmlInit
   bool may_reopen_ = true;
 };
 

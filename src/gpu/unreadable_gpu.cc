@@ -1,5 +1,6 @@
 #include "gpu/unreadable_gpu.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace gpuscaler {
@@ -73,6 +74,10 @@ GpuSample UnknownGpu(int index, const std::string& detail) {
     gpu.gaps.push_back({field, GpuGap::Reason::kFailed, detail});
   }
   return gpu;
+}
+
+bool IsUnreadable(const GpuSample& gpu) {
+  return std::ranges::none_of(kFields, [&](GpuField field) { return HasValue(gpu, field); });
 }
 
 }  // namespace gpuscaler

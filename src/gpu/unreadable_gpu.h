@@ -16,4 +16,7 @@ GpuSample UnreadableGpu(const GpuSample& before, const std::string& detail,
 // A GPU that has never answered: every field is a gap, and its UUID is UnknownGpuUuid's.
 GpuSample UnknownGpu(int index, const std::string& detail);
 
+// True of what the two above made: no field has a value.
+bool IsUnreadable(const GpuSample& gpu);
+
 }  // namespace gpuscaler
