@@ -70,7 +70,7 @@ TEST_F(NvmlTest, HangingDriverFailsLivenessAndSigtermStillEndsIt) {
   EXPECT_THAT(query.out, HasSubstr("UNAVAILABLE"));
   server.process().Signal(SIGTERM);
   EXPECT_EQ(server.process().Wait(absl::Seconds(5)), 0) << server.process().Err();
-  EXPECT_THAT(server.process().Err(), HasSubstr("event=stopped_with_a_hanging_reading"));
+  EXPECT_THAT(server.process().Err(), HasSubstr("event=stopped_with_a_hanging_thread thread=sampler "));
 }
 
 TEST_F(NvmlTest, GpusShowsWhatTheDriverTells) {

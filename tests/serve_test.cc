@@ -178,6 +178,28 @@ TEST(Serve, LogIsJsonWhenAskedFor) {
   }
 }
 
+TEST(Serve, FailedStartIsOneLogLineInTheFormatAskedFor) {
+  const Finished serve =
+      RunProgram({"serve", "--gpu-source=none", "--port=any", "--metrics-port=0", "--probe-port=0",
+                  "--log-format=json", "--log-level=error", "--profiles=/no/profiles.yaml"});
+  EXPECT_EQ(serve.code, 2);
+  const auto line = nlohmann::json::parse(serve.err, nullptr, false);
+  ASSERT_TRUE(line.is_object()) << serve.err;
+  EXPECT_EQ(line["event"], "cannot_serve");
+  EXPECT_EQ(line["level"], "error");
+  EXPECT_THAT(line["why"].get<std::string>(), HasSubstr("/no/profiles.yaml"));
+}
+
+TEST(Serve, OutlivesTheReaderOfItsLog) {
+  Server server({"--gpu-source=none"});
+  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  server.process().Signal(SIGPIPE);
+  const auto ready = Ask(server.Port("probe"), "GET", "/readyz");
+  EXPECT_TRUE(ready.ok()) << ready.status();
+  server.process().Signal(SIGTERM);
+  EXPECT_EQ(server.process().Wait(absl::Seconds(5)), 0) << server.process().Err();
+}
+
 TEST(Query, UnreachableScalerExits4) {
   Server server({"--gpu-source=none"});
   ASSERT_TRUE(server.Ready()) << server.process().Err();

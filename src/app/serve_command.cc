@@ -3,9 +3,12 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "app/commands.h"
+#include "app/open_files_limit.h"
 #include "app/options.h"
 #include "app/standalone.h"
 #include "app/termination.h"
@@ -31,7 +34,10 @@ int Run(const Resolved& resolved, const TerminationSignals& signals) {
   const Config& config = resolved.config;
   const SteadyClock clock;
   auto standalone = Standalone::Start(config, clock);
-  if (!standalone.ok()) return Fail("serve", standalone.status(), kExitCannotServe);
+  if (!standalone.ok()) {
+    LogError("cannot_serve", {{"why", standalone.status().message()}});
+    return ExitCodeOf(standalone.status(), kExitCannotServe);
+  }
   LogInfo("serving", {{"bind_address", config.bind_address},
                       {"grpc_port", (*standalone)->grpc_port()},
                       {"metrics_port", (*standalone)->metrics_port()},
@@ -40,17 +46,20 @@ int Run(const Resolved& resolved, const TerminationSignals& signals) {
                       {"gpu_source", config.gpu_source}});
   const int signal = signals.Wait();
   LogInfo("stopping", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
-  if ((*standalone)->Drain(kPatience)) {
+  const std::vector<std::string> hanging = (*standalone)->Drain(kPatience);
+  if (hanging.empty()) {
     LogInfo("stopped");
     return kExitOk;
   }
-  LogWarn("stopped_with_a_hanging_reading",
-          {{"patience_seconds", absl::ToDoubleSeconds(kPatience)}});
-  std::_Exit(kExitOk);  // the sampler's thread cannot be joined
+  LogWarn("stopped_with_a_hanging_thread",
+          {{"thread", absl::StrJoin(hanging, ",")},
+           {"patience_seconds", absl::ToDoubleSeconds(kPatience)}});
+  std::_Exit(kExitOk);  // what hangs cannot be joined
 }
 
 int Serve(const std::vector<Setting>& given) {
   const TerminationSignals signals;
+  std::signal(SIGPIPE, SIG_IGN);  // who reads the log may go; the server stays
   const Environment environment = CurrentEnvironment();
   const auto resolved = ResolveAll(given, environment);
   if (!resolved.ok()) return Fail("serve", resolved.status(), kExitUsage);
@@ -58,6 +67,7 @@ int Serve(const std::vector<Setting>& given) {
   for (const std::string& variable : UnknownVariables(environment)) {
     LogWarn("unknown_environment_variable", {{"variable", variable}});
   }
+  RaiseOpenFilesLimit();
   LogInfo("starting", {{"version", GPUSCALER_VERSION}, {"settings", SettingsText(*resolved)}});
   return Run(*resolved, signals);
 }

@@ -68,8 +68,8 @@ class Standalone::Impl {
   int metrics_port() const { return metrics_page_ == nullptr ? 0 : metrics_page_->port(); }
   int probe_port() const { return probe_page_ == nullptr ? 0 : probe_page_->port(); }
 
-  bool Drain(absl::Duration patience) {
-    if (drained_.exchange(true)) return true;
+  std::vector<std::string> Drain(absl::Duration patience) {
+    if (drained_.exchange(true)) return {};
     const SteadyClock real;
     const absl::Time deadline = real.Now() + patience;
     const auto left = [&] { return std::max(deadline - real.Now(), absl::ZeroDuration()); };
@@ -78,9 +78,12 @@ class Standalone::Impl {
     store_.Close();
     if (grpc_ != nullptr) grpc_->Drain(left());
     waking_ = nullptr;
-    const bool reloaded = reloading_ == nullptr || reloading_->Stop(left());
-    const bool sampled = sampling_ == nullptr || sampling_->Stop(left());
-    return reloaded && sampled;
+    // Told first, asked last: it ends beside the sampler and takes nothing of its time.
+    if (reloading_ != nullptr) reloading_->Stop(absl::ZeroDuration());
+    std::vector<std::string> hanging;
+    if (sampling_ != nullptr && !sampling_->Stop(left())) hanging.emplace_back("sampler");
+    if (reloading_ != nullptr && !reloading_->Stop(left())) hanging.emplace_back("reloader");
+    return hanging;
   }
 
  private:
@@ -171,6 +174,8 @@ Standalone::~Standalone() = default;
 int Standalone::grpc_port() const { return impl_->grpc_port(); }
 int Standalone::metrics_port() const { return impl_->metrics_port(); }
 int Standalone::probe_port() const { return impl_->probe_port(); }
-bool Standalone::Drain(absl::Duration patience) { return impl_->Drain(patience); }
+std::vector<std::string> Standalone::Drain(absl::Duration patience) {
+  return impl_->Drain(patience);
+}
 
 }  // namespace gpuscaler

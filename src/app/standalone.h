@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -29,10 +31,10 @@ class Standalone {
   int metrics_port() const;  // 0: off
   int probe_port() const;    // 0: off
 
-  // Not ready, streams end with OK, RPCs finish, no further reading; once. False when a reading
-  // still hangs in the driver after `patience`: the destructor would then wait for it for ever, and
-  // only the end of the process helps.
-  bool Drain(absl::Duration patience);
+  // Not ready, streams end with OK, RPCs finish, no further reading; once. Names the threads that
+  // still hang after `patience` ("sampler": in the driver, "reloader": in a file system): the
+  // destructor would then wait for them for ever, and only the end of the process helps.
+  std::vector<std::string> Drain(absl::Duration patience);
 
  private:
   class Impl;
