@@ -8,7 +8,7 @@
 namespace gpuscaler {
 
 // All of `path`; "-" is standard input. INVALID_ARGUMENT, naming it, when it cannot be read or is
-// larger than 16 MiB: no manifest is.
+// larger than kLargestText.
 absl::StatusOr<std::string> ReadInput(const std::string& path);
 
 }  // namespace gpuscaler

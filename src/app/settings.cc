@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -14,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "app/options.h"
 #include "base/duration_text.h"
+#include "base/file_text.h"
 #include "base/nearest.h"
 #include "base/status_macros.h"
 #include "yaml-cpp/yaml.h"
@@ -157,13 +156,9 @@ absl::StatusOr<std::vector<Setting>> SettingsOfYaml(const std::string& path,
 }
 
 absl::StatusOr<std::vector<Setting>> SettingsOfFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream content;
-  if (file.peek() != std::ifstream::traits_type::eof()) content << file.rdbuf();
-  if (!file.is_open() || file.bad()) {
-    return absl::InvalidArgumentError(absl::StrCat("file ", path, ": cannot be read"));
-  }
-  return SettingsOfYaml(path, content.str());
+  const auto yaml = ReadFileText(path);
+  if (yaml.ok()) return SettingsOfYaml(path, *yaml);
+  return absl::InvalidArgumentError(absl::StrCat("file ", yaml.status().message()));
 }
 
 std::vector<Setting> SettingsOfEnvironment(const Environment& environment) {

@@ -1,11 +1,7 @@
 #include "gpu/file_source.h"
 
-#include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-
 #include "absl/strings/str_cat.h"
+#include "base/file_text.h"
 #include "base/status_macros.h"
 #include "gpu/gpu_file.h"
 
@@ -13,16 +9,9 @@ namespace gpuscaler {
 namespace {
 
 absl::StatusOr<std::string> Contents(const std::string& path) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
-                                                             &std::fclose);
-  std::string text;
-  std::array<char, 16384> block;
-  while (file != nullptr) {
-    text.append(block.data(), std::fread(block.data(), 1, block.size(), file.get()));
-    if (std::feof(file.get()) != 0) return text;
-    if (std::ferror(file.get()) != 0) break;
-  }
-  return absl::UnavailableError(absl::StrCat(path, ": ", std::strerror(errno)));
+  auto text = ReadFileText(path);
+  if (text.ok()) return text;
+  return absl::UnavailableError(text.status().message());
 }
 
 absl::StatusOr<NodeSnapshot> Parsed(const std::string& path, absl::string_view text) {

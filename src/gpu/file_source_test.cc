@@ -70,12 +70,13 @@ TEST_F(FileSourceTest, BrokenFileIsUnavailableUntilItIsPutRight) {
 
 TEST_F(FileSourceTest, MissingEmptyAndUnreadableFilesAreUnavailable) {
   EXPECT_EQ(source_.Read(kNothing).status(),
-            absl::UnavailableError(path_ + ": No such file or directory"));
+            absl::UnavailableError(path_ + ": cannot be read: No such file or directory"));
   Write("");
   EXPECT_EQ(source_.Read(kNothing).status().code(), absl::StatusCode::kUnavailable);
   std::filesystem::remove(path_);
   std::filesystem::create_directory(path_);
-  EXPECT_EQ(source_.Read(kNothing).status(), absl::UnavailableError(path_ + ": Is a directory"));
+  EXPECT_EQ(source_.Read(kNothing).status(),
+            absl::UnavailableError(path_ + ": cannot be read: Is a directory"));
 }
 
 TEST_F(FileSourceTest, PcieIsReadOnlyWhenWantedAndOnlyWhereTheDeviceHasIt) {

@@ -14,7 +14,7 @@ TEST(OpenGpuSource, SourcesThatCannotReadOpenAndTellAtTheReading) {
     const char* want;
   } kRows[] = {
       {"none", "--gpu-source none"},
-      {"file:/no/such/file", "/no/such/file: No such file"},
+      {"file:/no/such/file", "/no/such/file: cannot be read: No such file"},
   };
   for (const auto& row : kRows) {
     const auto source = OpenGpuSource(row.spec, "gpu-7", clock);

@@ -1,22 +1,20 @@
 #include "serve/profile_store.h"
 
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/file_text.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 
 namespace gpuscaler {
 namespace {
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream content;
-  content << file.rdbuf();
-  if (file.good()) return content.str();
-  return absl::InvalidArgumentError(absl::StrCat("--profiles: cannot read ", path));
+// An empty file is one that is being written: no profiles at all are written as "profiles: {}".
+absl::StatusOr<std::string> Content(const std::string& path) {
+  ASSIGN_OR_RETURN(std::string content, ReadFileText(path));
+  if (content.empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": is empty"));
+  return content;
 }
 
 absl::StatusOr<Profiles> Parse(const std::string& path, const std::string& content) {
@@ -33,21 +31,13 @@ ProfileStore::ProfileStore(std::string path) : path_(std::move(path)) {
 
 absl::Status ProfileStore::Reload() {
   if (path_.empty()) return absl::OkStatus();
-  absl::StatusOr<std::string> content = ReadFile(path_);
+  ASSIGN_OR_RETURN(std::string content, Content(path_));
   MutexLock lock(mutex_);
-  if (content.ok() && *content == content_) return absl::OkStatus();
-  absl::StatusOr<Profiles> profiles =
-      content.ok() ? Parse(path_, *content) : absl::StatusOr<Profiles>(content.status());
-  if (!profiles.ok()) {
-    const std::string error(profiles.status().message());
-    if (error != last_error_) LogWarn("profiles_not_loaded", {{"why", error}});
-    last_error_ = error;
-    return profiles.status();
-  }
+  if (content == content_) return absl::OkStatus();
+  ASSIGN_OR_RETURN(Profiles profiles, Parse(path_, content));
   current_ = {.version = current_.version + 1,
-              .profiles = std::make_shared<const Profiles>(*std::move(profiles))};
-  content_ = *std::move(content);
-  last_error_.clear();
+              .profiles = std::make_shared<const Profiles>(std::move(profiles))};
+  content_ = std::move(content);
   LogInfo("profiles_loaded", {{"path", path_}, {"profiles", current_.profiles->size()}});
   return absl::OkStatus();
 }

@@ -22,9 +22,8 @@ class ProfileStore {
   // `path` empty: the built-in profiles alone, for ever.
   explicit ProfileStore(std::string path);
 
-  // Reads the file when its content changed. A broken or missing file keeps the last good profiles
-  // and is the error returned; the same error twice in a row is logged once. A ConfigMap's symlink
-  // swap counts as a change.
+  // Reads the file when its content changed; a ConfigMap's symlink swap counts as a change. One
+  // that is broken, empty or missing keeps the last good profiles and is the error returned.
   absl::Status Reload();
 
   Current Get() const;
@@ -35,7 +34,6 @@ class ProfileStore {
   mutable Mutex mutex_;
   Current current_ ABSL_GUARDED_BY(mutex_);
   std::string content_ ABSL_GUARDED_BY(mutex_);
-  std::string last_error_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace gpuscaler

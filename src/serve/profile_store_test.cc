@@ -10,9 +10,12 @@ namespace {
 
 class ProfileStoreTest : public testing::Test {
  protected:
+  ~ProfileStoreTest() override { std::filesystem::remove(path_); }
+
   void Write(const std::string& yaml) { std::ofstream(path_) << yaml; }
 
-  const std::string path_ = testing::TempDir() + "/profiles.yaml";
+  const std::string path_ = testing::TempDir() + "profile_store_" +
+                            testing::UnitTest::GetInstance()->current_test_info()->name() + ".yaml";
 };
 
 TEST_F(ProfileStoreTest, WithoutAFileServesTheBuiltInProfiles) {
@@ -45,6 +48,23 @@ TEST_F(ProfileStoreTest, BrokenOrMissingFileKeepsTheLastGoodProfiles) {
   std::filesystem::remove(path_);
   EXPECT_EQ(store.Reload().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_TRUE(store.Get().profiles->contains("ours"));
+}
+
+TEST_F(ProfileStoreTest, FileThatIsBeingWrittenKeepsTheLastGoodProfiles) {
+  Write("profiles: {ours: {extends: vllm-inference}}");
+  ProfileStore store(path_);
+  ASSERT_TRUE(store.Reload().ok());
+  Write("");
+  EXPECT_EQ(store.Reload().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(store.Get().profiles->contains("ours"));
+  Write("profiles: {}");
+  EXPECT_TRUE(store.Reload().ok()) << store.Reload();
+  EXPECT_FALSE(store.Get().profiles->contains("ours"));
+}
+
+TEST_F(ProfileStoreTest, DirectoryIsAnErrorAndNoProfiles) {
+  ProfileStore store(testing::TempDir());
+  EXPECT_EQ(store.Reload().code(), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

@@ -3,11 +3,10 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/file_text.h"
 #include "base/status_macros.h"
 #include "explain.grpc.pb.h"
 #include "externalscaler.grpc.pb.h"
@@ -21,11 +20,8 @@ using gpuscaler::v1::Explanation;
 
 absl::StatusOr<std::string> ReadPem(const std::string& path) {
   if (path.empty()) return "";
-  std::ifstream file(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (!file || text.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": cannot be read, or is empty"));
-  }
+  ASSIGN_OR_RETURN(std::string text, ReadFileText(path));
+  if (text.empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": is empty"));
   return text;
 }
 

@@ -5,11 +5,10 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
-#include <fstream>
 #include <memory>
-#include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "base/file_text.h"
 #include "base/status_macros.h"
 
 namespace gpuscaler {
@@ -25,14 +24,6 @@ using Owned = std::unique_ptr<T, Free>;
 
 absl::Status Fault(const std::string& path, absl::string_view fault) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", fault));
-}
-
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream content;
-  content << file.rdbuf();
-  if (file.good()) return content.str();
-  return Fault(path, "cannot be read");
 }
 
 Owned<BIO> InMemory(const std::string& pem) {
@@ -82,12 +73,12 @@ absl::StatusOr<TlsPems> ReadTls(const TlsFiles& files) {
                                                    files.cert.empty() ? "certificate" : "key"));
   }
   TlsPems pems;
-  ASSIGN_OR_RETURN(pems.cert, ReadFile(files.cert));
-  ASSIGN_OR_RETURN(pems.key, ReadFile(files.key));
+  ASSIGN_OR_RETURN(pems.cert, ReadFileText(files.cert));
+  ASSIGN_OR_RETURN(pems.key, ReadFileText(files.key));
   RETURN_IF_ERROR(CheckCertificates(files.cert, pems.cert));
   RETURN_IF_ERROR(CheckPair(files, pems));
   if (files.client_ca.empty()) return pems;
-  ASSIGN_OR_RETURN(pems.client_ca, ReadFile(files.client_ca));
+  ASSIGN_OR_RETURN(pems.client_ca, ReadFileText(files.client_ca));
   RETURN_IF_ERROR(CheckCertificates(files.client_ca, pems.client_ca));
   return pems;
 }
