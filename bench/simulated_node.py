@@ -1,19 +1,19 @@
-"""A node of 8 busy GPUs for `--gpu-source file:PATH`."""
+"""A node of 8 GPUs for `--gpu-source file:PATH`."""
 import json
 
 GIB = 1 << 30
 
 
-def write(path, gpus=8, tick=0):
+def write(path, gpus=8, tick=0, busy=True):
     path.write_text(json.dumps({
         "driver_version": "simulated",
         "gpus": [{
             "index": index,
             "uuid": f"GPU-00000000-0000-0000-0000-{index:012d}",
             "name": "Simulated",
-            "utilization_percent": 60 + (7 * index + 3 * tick) % 40,
-            "memory_utilization_percent": 40,
-            "memory_used_bytes": 72 * GIB,
+            "utilization_percent": 60 + (7 * index + 3 * tick) % 40 if busy else 0,
+            "memory_utilization_percent": 40 if busy else 0,
+            "memory_used_bytes": 72 * GIB if busy else 0,
             "memory_total_bytes": 80 * GIB,
             "temperature_celsius": 61,
             "power_watts": 520,
@@ -22,6 +22,6 @@ def write(path, gpus=8, tick=0):
             "pcie_rx_kbps": 1000,
             "nvlink_tx_mbps": 2000,
             "nvlink_rx_mbps": 2000,
-            "processes": [{"pid": 4000 + index, "memory_bytes": 72 * GIB}],
+            "processes": [{"pid": 4000 + index, "memory_bytes": 72 * GIB}] if busy else [],
         } for index in range(gpus)],
     }))
