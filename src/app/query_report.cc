@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/number_text.h"
 #include "google/protobuf/util/json_util.h"
 #include "nlohmann/json.hpp"
@@ -56,6 +57,7 @@ Json ReportJson(const QueryReport& report) {
     json["replicas"] = *report.replicas;
     json["desired_replicas"] = desired ? Json(*desired) : Json(nullptr);
   }
+  if (!report.trigger.left_out.empty()) json["left_out"] = report.trigger.left_out;
   if (report.explanation) json["explanation"] = ExplanationJson(*report.explanation);
   return json;
 }
@@ -91,6 +93,10 @@ std::string QueryText(const QueryReport& report) {
       report.active.ok() ? (*report.active ? "yes" : "no") : ErrorText(report.active.status()),
       "\n");
   if (report.replicas) absl::StrAppend(&text, "  hpa     ", HpaText(report), "\n");
+  if (!report.trigger.left_out.empty()) {
+    absl::StrAppend(&text, "  without ", absl::StrJoin(report.trigger.left_out, ", "),
+                    ": only KEDA can resolve it\n");
+  }
   if (!report.explanation) return text;
   const auto& explanation = *report.explanation;
   absl::StrAppend(&text, "\n",

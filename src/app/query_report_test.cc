@@ -63,6 +63,15 @@ TEST(QueryText, NamesMetricValueAndActivity) {
   EXPECT_THAT(text, HasSubstr("active  yes\n"));
 }
 
+TEST(QueryReport, NamesWhatWasLeftOut) {
+  QueryReport report = Report(80, true);
+  EXPECT_FALSE(nlohmann::json::parse(QueryJson({report}))[0].contains("left_out"));
+  report.trigger.left_out = {"windowFromEnv", "scopeFromEnv"};
+  EXPECT_THAT(QueryText(report),
+              HasSubstr("  without windowFromEnv, scopeFromEnv: only KEDA can resolve it\n"));
+  EXPECT_EQ(nlohmann::json::parse(QueryJson({report}))[0]["left_out"][1], "scopeFromEnv");
+}
+
 TEST(QueryJson, CarriesTheExplanation) {
   QueryReport report = Report(80, true);
   report.replicas = 1;

@@ -2,8 +2,9 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
+#include "scaling/yaml_documents.h"
 #include "yaml-cpp/yaml.h"
 
 namespace gpuscaler {
@@ -19,16 +20,18 @@ int Number(const YAML::Node& map, const char* key, int otherwise) {
   return value ? value.as<int>(otherwise) : otherwise;
 }
 
-Metadata MetadataOf(const YAML::Node& trigger) {
-  Metadata metadata;
+void ReadMetadata(const YAML::Node& trigger, TriggerToAsk& ask) {
   const YAML::Node map = trigger["metadata"];
-  if (!map || !map.IsMap()) return metadata;
+  if (!map || !map.IsMap()) return;
   for (const auto& entry : map) {
-    if (entry.first.IsScalar() && entry.second.IsScalar()) {
-      metadata[entry.first.Scalar()] = entry.second.Scalar();
+    if (!entry.first.IsScalar() || !entry.second.IsScalar()) continue;
+    const std::string& key = entry.first.Scalar();
+    if (absl::EndsWith(key, "FromEnv")) {
+      ask.left_out.push_back(key);
+    } else {
+      ask.ref.metadata[key] = entry.second.Scalar();
     }
   }
-  return metadata;
 }
 
 bool IsExternal(const YAML::Node& trigger) {
@@ -52,7 +55,7 @@ void AppendTriggers(const YAML::Node& document, std::vector<TriggerToAsk>& trigg
     ask.title = absl::StrCat(Text(document, "kind", "ScaledObject"), " ", ask.ref.namespace_name,
                              "/", ask.ref.name, ", trigger ", index++);
     if (!IsExternal(trigger)) continue;
-    ask.ref.metadata = MetadataOf(trigger);
+    ReadMetadata(trigger, ask);
     if (Text(trigger, "metricType", "AverageValue") == "Value") {
       ask.target_type = TargetType::kValue;
     }
@@ -66,8 +69,8 @@ void AppendTriggers(const YAML::Node& document, std::vector<TriggerToAsk>& trigg
 
 absl::StatusOr<std::vector<TriggerToAsk>> TriggersOfYaml(absl::string_view yaml) try {
   std::vector<TriggerToAsk> triggers;
-  for (const YAML::Node& document : YAML::LoadAll(std::string(yaml))) {
-    AppendTriggers(document, triggers);
+  for (const std::string& document : YamlDocuments(yaml)) {
+    AppendTriggers(YAML::Load(document), triggers);
   }
   if (!triggers.empty()) return triggers;
   return absl::InvalidArgumentError("no trigger of type external or external-push");

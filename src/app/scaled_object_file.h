@@ -14,6 +14,9 @@ namespace gpuscaler {
 
 struct TriggerToAsk {
   TriggerRef ref;
+  // `fooFromEnv` keys of the manifest, which are not in `ref`: their values name variables of the
+  // workload's containers, and only KEDA can resolve them.
+  std::vector<std::string> left_out;
   std::string title;                                   // "ScaledObject default/llm, trigger 0"
   TargetType target_type = TargetType::kAverageValue;  // of the HPA: the trigger's own metricType
   int min_replicas = 0;
@@ -21,7 +24,6 @@ struct TriggerToAsk {
 };
 
 // INVALID_ARGUMENT when it is not YAML, or has no trigger of type external or external-push.
-// `fooFromEnv` values stay what they are in the file: only KEDA can resolve them.
 absl::StatusOr<std::vector<TriggerToAsk>> TriggersOfYaml(absl::string_view yaml);
 
 }  // namespace gpuscaler

@@ -49,6 +49,22 @@ spec:
   EXPECT_EQ(triggers->back().max_replicas, 100) << "KEDA's default";
 }
 
+TEST(TriggersOfYaml, LeavesOutWhatOnlyKedaCanResolve) {
+  const auto triggers = TriggersOfYaml(
+      "spec: {triggers: [{type: external, metadata: {windowFromEnv: WINDOW, profile: batch}}]}");
+  ASSERT_TRUE(triggers.ok()) << triggers.status();
+  EXPECT_THAT(triggers->front().ref.metadata, ElementsAre(Pair("profile", "batch")));
+  EXPECT_THAT(triggers->front().left_out, ElementsAre("windowFromEnv"));
+}
+
+TEST(TriggersOfYaml, BrokenFileEndsWithItsLine) {
+  for (const char* yaml : {", a: b}", "a: 1\n---\n, a: b}"}) {
+    EXPECT_EQ(TriggersOfYaml(yaml).status().code(), absl::StatusCode::kInvalidArgument) << yaml;
+  }
+  EXPECT_THAT(std::string(TriggersOfYaml("a: b\n---\na: ]\n").status().message()),
+              HasSubstr("line 3:"));
+}
+
 TEST(TriggersOfYaml, WithoutATriggerOfOursIsAnError) {
   for (const char* yaml : {"", "a: b", "[1, 2]", "spec: {triggers: [{type: cron}, 7]}"}) {
     EXPECT_EQ(TriggersOfYaml(yaml).status().code(), absl::StatusCode::kInvalidArgument) << yaml;

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
+#include "scaling/yaml_documents.h"
 #include "yaml-cpp/yaml.h"
 
 namespace gpuscaler {
@@ -106,23 +104,6 @@ Manifest ReadManifest(const YAML::Node& node, const std::string& kind) {
   return manifest;
 }
 
-bool StartsDocument(absl::string_view line) {
-  return absl::ConsumePrefix(&line, "---") && (line.empty() || absl::ascii_isspace(line[0]));
-}
-
-// Each document by itself, after as many empty lines as stand before it, so that lines keep their
-// numbers. YAML::LoadAll does not end on some broken files (", a}"), YAML::Load does.
-std::vector<std::string> DocumentsOf(absl::string_view yaml) {
-  std::vector<std::string> documents(1);
-  size_t lines = 0;
-  for (absl::string_view line : absl::StrSplit(yaml, '\n')) {
-    if (StartsDocument(line)) documents.emplace_back(lines, '\n');
-    absl::StrAppend(&documents.back(), line, "\n");
-    ++lines;
-  }
-  return documents;
-}
-
 void AddManifests(const YAML::Node& document, std::vector<Manifest>& manifests) {
   const std::string kind = TextOr(Child(document, "kind"), "", 1).text;
   if (kind == "ScaledObject" || kind == "ScaledJob") {
@@ -142,7 +123,7 @@ int ManifestTrigger::LineOf(const std::vector<absl::string_view>& keys) const {
 absl::StatusOr<std::vector<Manifest>> ReadManifests(absl::string_view yaml) {
   std::vector<Manifest> manifests;
   try {
-    for (const std::string& text : DocumentsOf(yaml)) {
+    for (const std::string& text : YamlDocuments(yaml)) {
       const YAML::Node document = YAML::Load(text);
       AddManifests(document, manifests);
       const YAML::Node items = Child(document, "items");
