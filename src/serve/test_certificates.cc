@@ -12,8 +12,6 @@
 namespace gpuscaler {
 namespace {
 
-constexpr long kDaySeconds = 24 * 60 * 60;
-
 struct Extension {
   int nid;
   const char* value;
@@ -31,15 +29,14 @@ void AddExtension(X509* cert, const Extension& extension) {
 }
 
 // Unsigned, without an issuer.
-std::shared_ptr<X509> NewCert(const std::string& common_name, EVP_PKEY* key,
-                              absl::Duration lifetime) {
+std::shared_ptr<X509> NewCert(const std::string& common_name, EVP_PKEY* key, absl::Duration ends,
+                              absl::Duration starts) {
   static std::atomic<long> next_serial = 1;
   std::shared_ptr<X509> cert(X509_new(), X509_free);
   X509_set_version(cert.get(), X509_VERSION_3);
   ASN1_INTEGER_set(X509_get_serialNumber(cert.get()), next_serial++);
-  X509_gmtime_adj(X509_getm_notBefore(cert.get()), -kDaySeconds);
-  X509_gmtime_adj(X509_getm_notAfter(cert.get()),
-                  static_cast<long>(absl::ToInt64Seconds(lifetime)));
+  X509_gmtime_adj(X509_getm_notBefore(cert.get()), static_cast<long>(absl::ToInt64Seconds(starts)));
+  X509_gmtime_adj(X509_getm_notAfter(cert.get()), static_cast<long>(absl::ToInt64Seconds(ends)));
   X509_NAME_add_entry_by_txt(X509_get_subject_name(cert.get()), "CN", MBSTRING_UTF8,
                              reinterpret_cast<const unsigned char*>(common_name.data()),
                              static_cast<int>(common_name.size()), -1, 0);
@@ -72,7 +69,7 @@ void Write(const std::string& path, const std::string& content) {
 }  // namespace
 
 TestCa::TestCa(const std::string& common_name)
-    : key_(NewKey()), cert_(NewCert(common_name, key_.get(), absl::Hours(24))) {
+    : key_(NewKey()), cert_(NewCert(common_name, key_.get(), absl::Hours(24), -absl::Hours(24))) {
   X509_set_issuer_name(cert_.get(), X509_get_subject_name(cert_.get()));
   AddExtension(cert_.get(), {NID_basic_constraints, "critical,CA:TRUE"});
   AddExtension(cert_.get(), {NID_key_usage, "critical,keyCertSign,cRLSign"});
@@ -80,9 +77,10 @@ TestCa::TestCa(const std::string& common_name)
   pem_ = CertPem(cert_.get());
 }
 
-TestPair TestCa::Issue(const std::string& common_name, absl::Duration lifetime) const {
+TestPair TestCa::Issue(const std::string& common_name, absl::Duration ends,
+                       absl::Duration starts) const {
   const std::shared_ptr<EVP_PKEY> key = NewKey();
-  const std::shared_ptr<X509> cert = NewCert(common_name, key.get(), lifetime);
+  const std::shared_ptr<X509> cert = NewCert(common_name, key.get(), ends, starts);
   X509_set_issuer_name(cert.get(), X509_get_subject_name(cert_.get()));
   AddExtension(cert.get(), {NID_basic_constraints, "critical,CA:FALSE"});
   AddExtension(cert.get(), {NID_ext_key_usage, "serverAuth,clientAuth"});

@@ -26,9 +26,10 @@ class TestCa {
 
   const std::string& pem() const { return pem_; }
 
-  // For a server as well as a client; a server is localhost, 127.0.0.1 and ::1. Valid since
-  // yesterday; a negative `lifetime` gives one that has expired.
-  TestPair Issue(const std::string& common_name, absl::Duration lifetime = absl::Hours(1)) const;
+  // For a server as well as a client; a server is localhost, 127.0.0.1 and ::1. Valid from
+  // `starts` from now until `ends` from now.
+  TestPair Issue(const std::string& common_name, absl::Duration ends = absl::Hours(1),
+                 absl::Duration starts = -absl::Hours(24)) const;
 
  private:
   std::shared_ptr<EVP_PKEY> key_;

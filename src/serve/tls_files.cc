@@ -60,6 +60,8 @@ absl::Status CheckPair(const TlsFiles& files, const TlsPems& pems) {
     status = Fault(files.key, absl::StrCat("is not the key of the certificate in ", files.cert));
   } else if (X509_cmp_current_time(X509_get0_notAfter(leaf.get())) < 0) {
     status = Fault(files.cert, "the certificate has expired");
+  } else if (X509_cmp_current_time(X509_get0_notBefore(leaf.get())) > 0) {
+    status = Fault(files.cert, "the certificate is not valid yet");
   }
   ERR_clear_error();
   return status;

@@ -23,8 +23,8 @@ struct TlsPems {
   friend bool operator==(const TlsPems&, const TlsPems&) = default;
 };
 
-// Reads and checks: all readable, PEM, the key belongs to the certificate, the certificate has not
-// expired. INVALID_ARGUMENT names the file and the fault; never prints a key.
+// Reads and checks: all readable, PEM, the key belongs to the certificate, the certificate is
+// valid today. INVALID_ARGUMENT names the file and the fault; never prints a key.
 absl::StatusOr<TlsPems> ReadTls(const TlsFiles& files);
 
 }  // namespace gpuscaler

@@ -74,6 +74,11 @@ TEST_F(TlsFilesTest, ExpiredCertificateIsRefused) {
   ExpectFault(files_.cert, "expired");
 }
 
+TEST_F(TlsFilesTest, CertificateOfTomorrowIsRefused) {
+  files_ = WriteTls(folder_, ca_.Issue("server", absl::Hours(2), absl::Hours(1)), "");
+  ExpectFault(files_.cert, "not valid yet");
+}
+
 TEST_F(TlsFilesTest, WhatIsNoPemIsRefused) {
   Write(files_.client_ca, "");
   ExpectFault(files_.client_ca, "no PEM certificate");
