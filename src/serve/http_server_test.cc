@@ -21,7 +21,7 @@ using testing::StartsWith;
 class HttpServerTest : public testing::Test {
  protected:
   std::unique_ptr<HttpServer> Start(const std::string& address = "127.0.0.1",
-                                    int max_connections = 512) {
+                                    int max_connections = HttpServerOptions().max_connections) {
     auto server = HttpServer::Start(
         {.bind_address = address, .max_connections = max_connections},
         {{"/metrics", [] { return HttpReply{.body = "ups 1\n"}; }},
@@ -200,9 +200,9 @@ class HeldConnections {
   std::thread dripper_;
 };
 
-TEST_F(HttpServerTest, AnswersWithinASecondBeside64SilentAnd64DrippingClients) {
+TEST_F(HttpServerTest, AnswersWithinASecondBeside80SilentAnd80DrippingClients) {
   const auto server = Start();
-  const HeldConnections held(server->port(), 64, 64);
+  const HeldConnections held(server->port(), 80, 80);
   const SteadyClock clock;
   for (int request = 0; request < 20; ++request) {
     const absl::Time asked = clock.Now();
