@@ -27,6 +27,8 @@ class ActivityStream : public StreamReactor<externalscaler::IsActiveResponse> {
   ActivityStream(OpenStreams& streams, const StreamLife& life, const Judge& judge,
                  RepeatBudget& budget, std::shared_ptr<CachedTrigger> trigger);
 
+  size_t size_bytes() const { return trigger_->size_bytes(); }
+
   void Refresh(absl::Time now) override;
 
  private:

@@ -10,6 +10,9 @@
 namespace gpuscaler {
 namespace {
 
+// Kubernetes allows no longer one; a client that is not KEDA may send 64 KiB.
+constexpr size_t kLongestName = 253;
+
 bool IsCostly(const MetricTypeInfo& metric) { return metric.costly != CostlyReadings(); }
 
 // A costly reading that nobody wanted when the snapshot was taken.
@@ -48,23 +51,33 @@ Judge::Judge(absl::Duration stale_after, const Clock& clock, const SnapshotStore
 
 Judge::Parsed Judge::Parse(CachedTrigger& trigger) const {
   const CachedTrigger::Parsing parsing = trigger.Parse(profiles_.Get());
-  if (parsing.is_new && !parsing.parsed->trigger.ok()) {
+  if (!parsing.parsed->trigger.ok()) {
+    if (parsing.is_new) metrics_.Decided(Outcome::kBadMetadata);
     // Not the text: a mistyped key may carry a secret. KEDA's events have it.
-    Report(trigger, Outcome::kBadMetadata, "kubectl describe scaledobject says which key");
+    Say(trigger, Outcome::kBadMetadata, "kubectl describe scaledobject says which key");
   }
   return parsing.parsed;
 }
 
 void Judge::Report(CachedTrigger& trigger, Outcome outcome, absl::string_view why) const {
   metrics_.Decided(outcome);
-  if (!trigger.Changes(outcome)) return;
+  Say(trigger, outcome, why);
+}
+
+void Judge::Say(CachedTrigger& trigger, Outcome outcome, absl::string_view why) const {
+  if (trigger.said() == outcome) return;
   const std::optional<int64_t> dropped = log_limit_.Pass();
-  if (!dropped) return;
-  LogInfo("trigger_outcome", {{"namespace", trigger.namespace_name()},
-                              {"scaledobject", trigger.name()},
-                              {"outcome", Name(outcome)},
-                              {"why", why},
-                              {"dropped", *dropped}});
+  if (!dropped || !trigger.Say(outcome)) return;
+  Log(outcome == Outcome::kValue ? LogLevel::kInfo : LogLevel::kWarn, "trigger_outcome",
+      {{"namespace", absl::string_view(trigger.namespace_name()).substr(0, kLongestName)},
+       {"scaledobject", absl::string_view(trigger.name()).substr(0, kLongestName)},
+       {"outcome", Name(outcome)},
+       {"why", why},
+       {"dropped", *dropped}});
+}
+
+void Judge::Unanswered(CachedTrigger& trigger, const absl::Status& why) const {
+  Report(trigger, Outcome::kUnavailable, why.message());
 }
 
 void Judge::Want(CachedTrigger& trigger, const ParsedTrigger& parsed) const {

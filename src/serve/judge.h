@@ -41,9 +41,16 @@ class Judge {
   // A verdict may hold an error of its own, which only other GPUs or metadata cure.
   Judged Try(CachedTrigger& trigger, const Parsed& parsed) const;
 
+  // A question got `why` instead of a verdict.
+  void Unanswered(CachedTrigger& trigger, const absl::Status& why) const;
+
  private:
-  // Counts it, and logs it when it is another outcome than before, at a bounded rate.
+  // Counts it and says it.
   void Report(CachedTrigger& trigger, Outcome outcome, absl::string_view why) const;
+
+  // Logs it when it is another outcome than was last said, at a bounded rate; what finds no place
+  // is said the next time.
+  void Say(CachedTrigger& trigger, Outcome outcome, absl::string_view why) const;
 
   const absl::Duration stale_after_;
   const Clock& clock_;

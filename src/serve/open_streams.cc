@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace gpuscaler {
 namespace {
@@ -23,23 +24,32 @@ OpenStreams::~OpenStreams() {
   while (!streams_.empty()) closed_.Wait(mutex_);
 }
 
-absl::Status OpenStreams::Open(Rpc rpc, absl::string_view peer,
+absl::Status OpenStreams::Open(Rpc rpc, absl::string_view peer, size_t bytes,
                                std::shared_ptr<OpenStream> stream) {
   const std::string address = AddressOf(peer);
   const OpenStream* const key = stream.get();
   MutexLock lock(mutex_);
   Record& record = streams_[key];
   record = {.stream = std::move(stream), .rpc = rpc};
+  RETURN_IF_ERROR(CheckRoom(address, bytes));
+  record.peer = address;
+  record.bytes = bytes;
+  bytes_ += bytes;
+  Count(rpc, address, 1);
+  return absl::OkStatus();
+}
+
+absl::Status OpenStreams::CheckRoom(const std::string& peer, size_t bytes) const {
   if (ended_) return absl::UnavailableError("the scaler is stopping");
-  const auto of_peer = per_peer_.find(address);
+  const auto of_peer = per_peer_.find(peer);
   if (of_peer != per_peer_.end() && of_peer->second >= max_per_peer_) {
     return absl::ResourceExhaustedError(
         absl::StrCat("this address has ", of_peer->second,
                      " streams open, --max-streams-per-peer=", max_per_peer_));
   }
-  record.peer = address;
-  Count(rpc, address, 1);
-  return absl::OkStatus();
+  if (bytes <= kMostBytes - bytes_) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("all streams together hold ", bytes_,
+                                                   " bytes of metadata, at most ", kMostBytes));
 }
 
 void OpenStreams::Closed(const OpenStream* stream, absl::StatusCode code) {
@@ -48,6 +58,7 @@ void OpenStreams::Closed(const OpenStream* stream, absl::StatusCode code) {
   const auto found = streams_.find(stream);
   record = std::move(found->second);
   streams_.erase(found);
+  bytes_ -= record.bytes;
   metrics_.Answered(record.rpc, code, absl::ZeroDuration());
   if (!record.peer.empty()) Count(record.rpc, record.peer, -1);
   if (streams_.empty()) closed_.NotifyAll();

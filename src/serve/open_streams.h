@@ -33,9 +33,11 @@ class OpenStreams {
   ~OpenStreams();  // after End(); waits for the last stream to be closed
 
   // Owns the stream until Closed(), whatever the status: RESOURCE_EXHAUSTED when the peer has too
-  // many, UNAVAILABLE after End(). A stream that is refused is to be ended with that status.
+  // many, or all of them hold too much with the `bytes` of metadata of this one, UNAVAILABLE after
+  // End(). A stream that is refused is to be ended with that status.
   // `peer` is gRPC's: of "ipv4:10.0.0.7:4711" the address counts, of a Unix socket all are one.
-  absl::Status Open(Rpc rpc, absl::string_view peer, std::shared_ptr<OpenStream> stream);
+  absl::Status Open(Rpc rpc, absl::string_view peer, size_t bytes,
+                    std::shared_ptr<OpenStream> stream);
 
   // To be called once, last of all, by the stream itself; may delete it.
   void Closed(const OpenStream* stream, absl::StatusCode code);
@@ -50,9 +52,15 @@ class OpenStreams {
     std::shared_ptr<OpenStream> stream;
     Rpc rpc;
     std::string peer;  // empty: refused, and not counted
+    size_t bytes = 0;
   };
 
+  // 20,000 streams with 3 KiB each, which is more than KEDA's triggers have.
+  static constexpr size_t kMostBytes = size_t{64} << 20;
+
   std::vector<std::shared_ptr<OpenStream>> All() const;
+  absl::Status CheckRoom(const std::string& peer, size_t bytes) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Count(Rpc rpc, const std::string& peer, int by) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int max_per_peer_;
@@ -61,6 +69,7 @@ class OpenStreams {
   CondVar closed_;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   absl::flat_hash_map<const OpenStream*, Record> streams_ ABSL_GUARDED_BY(mutex_);
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<std::string, int> per_peer_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<Rpc, int> per_rpc_ ABSL_GUARDED_BY(mutex_);
 };

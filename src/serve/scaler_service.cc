@@ -19,6 +19,7 @@
 #include "serve/judge.h"
 #include "serve/open_streams.h"
 #include "serve/repeat_schedule.h"
+#include "serve/snapshot_log.h"
 #include "serve/spec_keys.h"
 #include "serve/spec_stream.h"
 #include "serve/trigger_cache.h"
@@ -54,6 +55,7 @@ class ScalerService::Impl {
         metrics_(metrics),
         judge_(options.stale_after, clock, store, leases, profiles, metrics,
                std::move(wake_sampler)),
+        snapshot_log_(options.stale_after, clock, store),
         streams_(options.max_streams_per_peer, metrics),
         scaler_(*this),
         explainer_(*this),
@@ -62,6 +64,7 @@ class ScalerService::Impl {
   ~Impl() { StopStreams(); }
 
   std::vector<grpc::Service*> Services() { return {&scaler_, &explainer_}; }
+  size_t waiting_calls() const { return waiting_.size(); }
 
   void StopStreams() {
     if (stopping_.exchange(true)) return;
@@ -147,6 +150,7 @@ class ScalerService::Impl {
   const Judge judge_;
   TriggerCache cache_{{}};
   RepeatBudget repeats_;
+  SnapshotLog snapshot_log_;  // the thread's
   WaitingCalls waiting_;
   OpenStreams streams_;
   ExternalScaler scaler_;
@@ -165,17 +169,21 @@ void ScalerService::Impl::Answer(const Call& call, const ScaledObjectRef& ref, R
   const auto attempt = [this, call, trigger, parsed, reply](bool last) {
     const Judge::Judged judged = judge_.Try(*trigger, parsed);
     const bool answers = judged.ok() || last;
-    if (answers) Finish(call, reply(*parsed, judged));
-    return answers;
+    if (!answers) return false;
+    if (!judged.ok()) judge_.Unanswered(*trigger, judged.status());
+    Finish(call, reply(*parsed, judged));
+    return true;
   };
-  if (!attempt(false)) waiting_.Add(call.arrived + options_.snapshot_patience, attempt);
+  if (attempt(false)) return;
+  waiting_.Add(call.arrived + options_.snapshot_patience, trigger->size_bytes(), attempt);
 }
 
 template <typename Stream>
 Stream* ScalerService::Impl::Begin(Rpc rpc, CallbackServerContext* context,
                                    std::shared_ptr<Stream> stream, absl::Status refusal) {
   Stream* const begun = stream.get();
-  const absl::Status opened = streams_.Open(rpc, context->peer(), std::move(stream));
+  const size_t bytes = begun->size_bytes();
+  const absl::Status opened = streams_.Open(rpc, context->peer(), bytes, std::move(stream));
   refusal.Update(opened);
   if (refusal.ok()) {
     begun->Refresh(clock_.Now());
@@ -193,6 +201,7 @@ void ScalerService::Impl::Run() {
     const SnapshotStore::History newest = store_.WaitForNewer(
         generation, std::clamp(until_deadline, absl::ZeroDuration(), kLongestSleep));
     if (newest != nullptr) generation = newest->generation;
+    snapshot_log_.Look();
     waiting_.Retry(real_.Now());
     streams_.Refresh(clock_.Now());
   }
@@ -279,6 +288,7 @@ ScalerService::ScalerService(const ScalerServiceOptions& options, const Clock& c
                                    std::move(wake_sampler))) {}
 ScalerService::~ScalerService() = default;
 std::vector<grpc::Service*> ScalerService::Services() { return impl_->Services(); }
+size_t ScalerService::waiting_calls() const { return impl_->waiting_calls(); }
 void ScalerService::StopStreams() { impl_->StopStreams(); }
 
 }  // namespace gpuscaler

@@ -41,6 +41,9 @@ class ScalerService {
   // ExternalScaler and Explainer, to register with a server; owned here.
   std::vector<grpc::Service*> Services();
 
+  // How many calls wait for a snapshot.
+  size_t waiting_calls() const;
+
   // Ends every stream with OK, answers what waits, and refuses new streams with UNAVAILABLE.
   void StopStreams();
 

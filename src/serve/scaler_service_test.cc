@@ -255,13 +255,14 @@ TEST(ScalerService, StaleSnapshotIsUnavailableNotZero) {
   GetMetricsResponse metrics;
   EXPECT_EQ(IsActive(scaler, RefOf({}), &active).error_code(), StatusCode::UNAVAILABLE);
   EXPECT_EQ(GetMetrics(scaler, RefOf({}), &metrics).error_code(), StatusCode::UNAVAILABLE);
+  EXPECT_EQ(scaler.counted.decided(Outcome::kUnavailable), 2);
 }
 
 TEST(ScalerService, WaitingCallGetsTheSnapshotThatComes) {
   ServedScaler scaler({.snapshot_patience = absl::Seconds(60)});
   GetMetricsResponse reply;
   auto call = std::async(std::launch::async, [&] { return GetMetrics(scaler, RefOf({}), &reply); });
-  EXPECT_EQ(call.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  ASSERT_TRUE(Eventually([&] { return scaler.service->waiting_calls() == 1; }));
   scaler.Sample({BusyGpu(0, 60)});
   const grpc::Status status = call.get();
   ASSERT_TRUE(status.ok()) << status.error_message();
@@ -276,7 +277,7 @@ TEST(ScalerService, CostlyReadingIsWantedWokenForAndWaitedFor) {
   auto call = std::async(std::launch::async, [&] {
     return GetMetrics(scaler, RefOf({{"metricType", "pcie_tx_kbps"}}), &reply);
   });
-  EXPECT_EQ(call.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  ASSERT_TRUE(Eventually([&] { return scaler.service->waiting_calls() == 1; }));
   EXPECT_EQ(scaler.sampler_wakes, 1);
   EXPECT_TRUE(scaler.leases.Wanted(scaler.clock.Now() + absl::Seconds(89)).pcie);
   EXPECT_FALSE(scaler.leases.Wanted(scaler.clock.Now() + absl::Seconds(91)).pcie);
@@ -302,8 +303,9 @@ TEST(ScalerService, StoppingAnswersWhatWaits) {
   ServedScaler scaler({.snapshot_patience = absl::Seconds(60)});
   GetMetricsResponse reply;
   auto call = std::async(std::launch::async, [&] { return GetMetrics(scaler, RefOf({}), &reply); });
-  EXPECT_EQ(call.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  ASSERT_TRUE(Eventually([&] { return scaler.service->waiting_calls() == 1; }));
   scaler.service->StopStreams();
+  ASSERT_EQ(call.wait_for(std::chrono::seconds(5)), std::future_status::ready);
   EXPECT_EQ(call.get().error_code(), StatusCode::UNAVAILABLE);
 }
 
@@ -315,6 +317,40 @@ TEST(ScalerService, RequestsAreCountedByCode) {
   ASSERT_FALSE(IsActive(scaler, RefOf({{"x", "y"}}), &reply).ok());
   EXPECT_EQ(scaler.counted.answered(Rpc::kIsActive, absl::StatusCode::kOk), 1);
   EXPECT_EQ(scaler.counted.answered(Rpc::kIsActive, absl::StatusCode::kInvalidArgument), 1);
+}
+
+TEST(ScalerService, OutcomeIsLoggedOnceAndInFewWords) {
+  ServedScaler scaler;
+  scaler.Sample({BusyGpu(0, 60)});
+  ScaledObjectRef ref = RefOf({{"targetVaule", "secret"}});
+  ref.set_name(std::string(10'000, 'n'));
+  IsActiveResponse reply;
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 3; ++i) ASSERT_FALSE(IsActive(scaler, ref, &reply).ok());
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("level=warn event=trigger_outcome"));
+  EXPECT_THAT(log, HasSubstr(" scaledobject=" + std::string(253, 'n') + " "));
+  EXPECT_THAT(log, HasSubstr("outcome=bad_metadata"));
+  EXPECT_THAT(log, ::testing::Not(HasSubstr("secret")));
+  EXPECT_EQ(log.find("trigger_outcome"), log.rfind("trigger_outcome")) << log;
+}
+
+TEST(ScalerService, OutcomeThatFoundNoPlaceInTheLogIsSaidLater) {
+  ServedScaler scaler;
+  const auto ask = [&](int number) {
+    ScaledObjectRef ref = RefOf({{"targetVaule", "70"}});
+    ref.set_name(absl::StrCat("llm-", number, "-"));
+    IsActiveResponse reply;
+    testing::internal::CaptureStderr();
+    EXPECT_FALSE(IsActive(scaler, ref, &reply).ok());
+    return testing::internal::GetCapturedStderr();
+  };
+  for (int number = 0; number < 20; ++number) {
+    EXPECT_THAT(ask(number), HasSubstr(absl::StrCat("llm-", number, "-")));
+  }
+  EXPECT_THAT(ask(20), ::testing::IsEmpty()) << "20 in 10 s are let through";
+  scaler.clock.Advance(absl::Seconds(11));
+  EXPECT_THAT(ask(20), HasSubstr("llm-20-"));
 }
 
 TEST(ScalerService, DecisionsAreCountedOnceForEachSnapshotByTheirOutcome) {

@@ -21,6 +21,8 @@ class SpecStream : public StreamReactor<externalscaler::GetMetricSpecResponse> {
   SpecStream(OpenStreams& streams, const StreamLife& life, const Judge& judge,
              std::shared_ptr<CachedTrigger> trigger);
 
+  size_t size_bytes() const { return trigger_->size_bytes(); }
+
   void Refresh(absl::Time now) override;
 
  private:

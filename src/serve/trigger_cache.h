@@ -61,8 +61,9 @@ class CachedTrigger {
   Judgement Judge(const std::shared_ptr<const ParsedTrigger>& parsed, const NodeHistory& history,
                   absl::Duration stale_after);
 
-  // What it is answered with now; true when that is another outcome than before.
-  bool Changes(Outcome outcome) { return outcome_.exchange(outcome) != outcome; }
+  // What the log last said it is answered with. Say() is false when that was the same.
+  Outcome said() const { return said_; }
+  bool Say(Outcome outcome) { return said_.exchange(outcome) != outcome; }
 
   const std::string& name() const { return name_; }
   const std::string& namespace_name() const { return namespace_; }
@@ -76,7 +77,7 @@ class CachedTrigger {
   const std::string namespace_;
   const Metadata metadata_;
   const size_t size_bytes_;
-  std::atomic<Outcome> outcome_ = Outcome::kValue;
+  std::atomic<Outcome> said_ = Outcome::kValue;
   Mutex mutex_;
   std::shared_ptr<const ParsedTrigger> parsed_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const Verdict> verdict_ ABSL_GUARDED_BY(mutex_);

@@ -6,11 +6,13 @@
 
 namespace gpuscaler {
 
-void WaitingCalls::Add(absl::Time deadline, Attempt attempt) {
+void WaitingCalls::Add(absl::Time deadline, size_t bytes, Attempt attempt) {
   {
     MutexLock lock(mutex_);
-    if (!closed_ && calls_.size() < kMostCalls) {
-      calls_.push_back({deadline, std::move(attempt)});
+    if (!closed_ && size_ < kMostCalls && bytes <= kMostBytes - bytes_) {
+      calls_.push_back({deadline, bytes, std::move(attempt)});
+      ++size_;
+      bytes_ += bytes;
       return;
     }
   }
@@ -23,10 +25,18 @@ void WaitingCalls::Retry(absl::Time now) {
     MutexLock lock(mutex_);
     calls.swap(calls_);
   }
-  std::erase_if(calls, [now](const Call& call) { return call.attempt(now >= call.deadline); });
-  if (calls.empty()) return;
+  size_t answered = 0;
+  size_t answered_bytes = 0;
+  std::erase_if(calls, [&](const Call& call) {
+    const bool answers = call.attempt(now >= call.deadline);
+    answered += answers ? 1 : 0;
+    answered_bytes += answers ? call.bytes : 0;
+    return answers;
+  });
   {
     MutexLock lock(mutex_);
+    size_ -= answered;
+    bytes_ -= answered_bytes;
     if (!closed_) {
       calls_.insert(calls_.end(), std::make_move_iterator(calls.begin()),
                     std::make_move_iterator(calls.end()));
@@ -34,6 +44,11 @@ void WaitingCalls::Retry(absl::Time now) {
     }
   }
   for (const Call& call : calls) call.attempt(true);  // closed in the meantime
+}
+
+size_t WaitingCalls::size() const {
+  MutexLock lock(mutex_);
+  return size_;
 }
 
 absl::Time WaitingCalls::NextDeadline() const {

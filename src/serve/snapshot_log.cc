@@ -1,0 +1,24 @@
+#include "serve/snapshot_log.h"
+
+#include "base/log.h"
+
+namespace gpuscaler {
+
+void SnapshotLog::Look() {
+  const absl::Status status = store_.Fresh().status();
+  if (status.ok() == fresh_) return;
+  if (!status.ok() && clock_.Now() - began_ <= stale_after_) return;
+  fresh_ = status.ok();
+  if (!fresh_) return SayStale(status);
+  LogInfo("snapshot_fresh");
+}
+
+void SnapshotLog::SayStale(const absl::Status& why) const {
+  const SnapshotStore::History newest = store_.Newest();
+  const absl::Time since = newest == nullptr ? began_ : newest->Newest().taken_at;
+  LogWarn("snapshot_stale", {{"age_seconds", absl::ToDoubleSeconds(clock_.Now() - since)},
+                             {"stale_after_seconds", absl::ToDoubleSeconds(stale_after_)},
+                             {"why", std::string(why.message())}});
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,61 @@
+#include "serve/snapshot_log.h"
+
+#include <string>
+
+#include "base/fake_clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class SnapshotLogTest : public testing::Test {
+ protected:
+  void Sample() {
+    NodeSnapshot snapshot;
+    snapshot.taken_at = clock_.Now();
+    store_.Put(std::move(snapshot));
+  }
+  std::string Look() {
+    testing::internal::CaptureStderr();
+    log_.Look();
+    return testing::internal::GetCapturedStderr();
+  }
+
+  FakeClock clock_;
+  SnapshotStore store_{clock_, absl::Seconds(6), absl::Minutes(20)};
+  SnapshotLog log_{absl::Seconds(6), clock_, store_};
+};
+
+TEST_F(SnapshotLogTest, StaleAndFreshAgainAreSaidOnceEach) {
+  Sample();
+  EXPECT_THAT(Look(), IsEmpty());
+  clock_.Advance(absl::Seconds(7));
+  EXPECT_THAT(Look(), AllOf(HasSubstr("level=warn event=snapshot_stale"),
+                            HasSubstr("age_seconds=7"), HasSubstr("stale_after_seconds=6")));
+  clock_.Advance(absl::Seconds(7));
+  EXPECT_THAT(Look(), IsEmpty());
+  Sample();
+  EXPECT_THAT(Look(), HasSubstr("level=info event=snapshot_fresh"));
+  EXPECT_THAT(Look(), IsEmpty());
+}
+
+TEST_F(SnapshotLogTest, ReasonOfTheSourceIsSaid) {
+  Sample();
+  clock_.Advance(absl::Seconds(7));
+  store_.PutError(absl::UnavailableError("the driver is gone"));
+  EXPECT_THAT(Look(), HasSubstr("the driver is gone"));
+}
+
+TEST_F(SnapshotLogTest, FirstSnapshotHasTimeToCome) {
+  EXPECT_THAT(Look(), IsEmpty());
+  clock_.Advance(absl::Seconds(7));
+  EXPECT_THAT(Look(), HasSubstr("no GPU snapshot yet"));
+}
+
+}  // namespace
+}  // namespace gpuscaler
