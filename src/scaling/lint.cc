@@ -21,23 +21,35 @@ constexpr LintRule kNotAString = {
 constexpr LintRule kNoAddress = {"no-scaler-address", Finding::Severity::kError,
                                  "KEDA needs scalerAddress to find the scaler."};
 
-// Keys that scalers of other people have as well.
+// Keys that scalers of other people have as well: they do not tell whose a trigger is.
 constexpr std::array<absl::string_view, 5> kCommonKeys = {"activationThreshold", "metricName",
                                                           "scope", "targetValue", "window"};
+// Nor do these beside an address that is not known for ours.
+constexpr std::array<absl::string_view, 3> kPlainKeys = {"aggregation", "metricType", "profile"};
 
-bool IsFromEnv(absl::string_view key) { return absl::EndsWith(key, "FromEnv"); }
-
-absl::string_view WithoutFromEnv(absl::string_view key) {
-  return IsFromEnv(key) ? key.substr(0, key.size() - absl::string_view("FromEnv").size()) : key;
+template <size_t kSize>
+bool Contains(const std::array<absl::string_view, kSize>& keys, absl::string_view key) {
+  return std::ranges::find(keys, key) != keys.end();
 }
 
+// By its address; one that says nothing may still have two keys that only ours has. Without any
+// address one key is enough: nobody else's works like that.
 bool IsOurs(const ManifestTrigger& trigger) {
   if (trigger.type != "external" && trigger.type != "external-push") return false;
-  return std::ranges::any_of(trigger.metadata, [](const auto& entry) {
-    if (entry.first == "scalerAddress") return absl::StrContains(entry.second.text, "gpu-scaler");
-    const absl::string_view key = WithoutFromEnv(entry.first);
-    return FindKey(key) != nullptr && std::ranges::find(kCommonKeys, key) == kCommonKeys.end();
+  const auto address = trigger.metadata.find("scalerAddress");
+  const bool has_address = address != trigger.metadata.end();
+  if (has_address && absl::StrContains(address->second.text, "gpu-scaler")) return true;
+  const auto telling = std::ranges::count_if(trigger.metadata, [&](const auto& entry) {
+    const absl::string_view key = NameIn(entry.first).name;
+    return FindKey(key) != nullptr && !Contains(kCommonKeys, key) &&
+           !(has_address && Contains(kPlainKeys, key));
   });
+  return telling >= (has_address ? 2 : 1);
+}
+
+bool IsOurFromEnv(absl::string_view key) {
+  const KeyName spelled = NameIn(key);
+  return spelled.from_env && FindKey(spelled.name) != nullptr;
 }
 
 // A FromEnv key names a variable of the workload here, not the value: only its name can be judged.
@@ -46,15 +58,12 @@ OurTrigger ReadOurTrigger(const ManifestTrigger& written, const Profiles& profil
   bool settings_are_known = true;
   for (const auto& [key, value] : written.metadata) {
     metadata[key] = value.text;
-    if (IsFromEnv(key) && FindKey(WithoutFromEnv(key)) != nullptr &&
-        !written.metadata.contains(WithoutFromEnv(key))) {
+    if (IsOurFromEnv(key) && !written.metadata.contains(NameIn(key).name)) {
       settings_are_known = false;
     }
   }
   OurTrigger our{.written = &written, .reading = ReadMetadata(metadata, profiles), .settings = {}};
-  std::erase_if(our.reading.faults, [](const Fault& fault) {
-    return IsFromEnv(fault.key) && FindKey(WithoutFromEnv(fault.key)) != nullptr;
-  });
+  std::erase_if(our.reading.faults, [](const Fault& fault) { return IsOurFromEnv(fault.key); });
   if (settings_are_known && our.reading.faults.empty()) our.settings = TriggerOf(our.reading);
   return our;
 }

@@ -49,6 +49,28 @@ std::optional<Complaint> NothingWakes(const Manifest& manifest,
       LineOfMinimum(manifest)};
 }
 
+bool IsNeverZero(MetricType metric) {
+  return metric == MetricType::kPowerDraw || metric == MetricType::kTemperature ||
+         metric == MetricType::kMemoryUsedMib;
+}
+
+// Of an idle GPU; with a threshold above 0 only who knows the GPU can tell.
+std::optional<Complaint> NeverSleeps(const Manifest& manifest,
+                                     const std::vector<OurTrigger>& ours) {
+  if (manifest.is_job || !GoesToZero(manifest)) return std::nullopt;
+  const auto our = std::ranges::find_if(ours, [](const OurTrigger& trigger) {
+    return trigger.settings && !trigger.settings->always_active &&
+           trigger.settings->activation_threshold == 0 && IsNeverZero(trigger.settings->metric);
+  });
+  if (our == ours.end()) return std::nullopt;
+  return Complaint{
+      absl::StrCat(InfoOf(our->settings->metric).name,
+                   " is above 0 on an idle GPU too: with activationThreshold 0 the trigger stays "
+                   "active as long as a replica holds one, and it never goes to zero; give an "
+                   "activationThreshold above what an idle replica shows"),
+      our->written->LineOf({"activationThreshold", "metricType", "profile"})};
+}
+
 int LineOfCooldown(const Manifest& manifest) {
   if (manifest.cooldown_seconds) return manifest.cooldown_seconds->line;
   return manifest.polling_seconds ? manifest.polling_seconds->line : manifest.line;
@@ -109,10 +131,13 @@ std::optional<Complaint> FallbackShrinks(const Manifest& manifest, const std::ve
                    fallback.behavior.line};
 }
 
-constexpr std::array<ObjectRule, 4> kRules = {{
+constexpr std::array<ObjectRule, 5> kRules = {{
     {{"nothing-wakes", kWarning,
       "It goes to zero, and none of its triggers can see demand from there."},
      NothingWakes},
+    {{"never-sleeps", kWarning,
+      "It goes to zero, and a trigger on watts, degrees or MiB would keep it from there."},
+     NeverSleeps},
     {{"cooldown-short", kWarning,
       "cooldownPeriod is shorter than a start or than the gap between two polls."},
      CooldownShort},

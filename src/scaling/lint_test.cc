@@ -180,6 +180,28 @@ TEST(Lint, ObjectRulesFireOnTheLineOfTheirField) {
   }
 }
 
+TEST(Lint, AMetricThatIsNeverZeroNeedsAThresholdToGoToZero) {
+  const auto with_trigger = [](const char* spec, const char* metadata) {
+    return absl::StrCat(WithSpec(spec), kCron, "  - type: external\n    metadata:\n",
+                        "      scalerAddress: gpu-scaler:6000\n      targetValue: '50'\n      ",
+                        metadata, "\n");
+  };
+  for (const char* metric : {"power_draw", "temperature", "memory_used_mib"}) {
+    const std::string metadata = absl::StrCat("metricType: ", metric);
+    EXPECT_THAT(RulesIn(with_trigger("minReplicaCount: 0", metadata.c_str())),
+                ElementsAre("15 never-sleeps"))
+        << metric;
+    EXPECT_THAT(RulesIn(with_trigger("minReplicaCount: 1", metadata.c_str())), IsEmpty());
+    EXPECT_THAT(RulesIn(with_trigger("minReplicaCount: 0",
+                                     (metadata + "\n      activationThreshold: '40'").c_str())),
+                IsEmpty());
+  }
+  for (const char* metric : {"gpu_utilization", "pcie_tx_kbps", "nvlink_rx_mbps"}) {
+    const std::string metadata = absl::StrCat("metricType: ", metric);
+    EXPECT_THAT(RulesIn(with_trigger("minReplicaCount: 0", metadata.c_str())), IsEmpty()) << metric;
+  }
+}
+
 TEST(Lint, OnlyDemandThatExistsAtZeroWakes) {
   const std::string yaml = WithSpec("minReplicaCount: 0");
   EXPECT_THAT(RulesIn(yaml + "  - {type: cpu, metadata: {value: '50'}}\n"),
@@ -203,6 +225,23 @@ spec:
   - {type: prometheus, metadata: {metricType: nonsense, threshold: 5}}
 )"),
               IsEmpty());
+  for (const char* key : {"profile", "aggregation", "metricType", "windowAggregation"}) {
+    EXPECT_THAT(
+        RulesIn(absl::StrCat("kind: ScaledObject\nmetadata: {name: other}\nspec:\n  triggers:\n",
+                             "  - {type: external, metadata: {scalerAddress: 'weather:80', ", key,
+                             ": hourly, city: Ulm}}\n")),
+        IsEmpty())
+        << key;
+  }
+  EXPECT_THAT(RulesIn(R"(
+kind: ScaledObject
+metadata: {name: other}
+spec:
+  triggers:
+  - type: external
+    metadata: {scalerAddress: "weather:80", profile: alpine, metricType: wind, aggregation: hourly}
+)"),
+              IsEmpty());
   EXPECT_THAT(RulesIn("kind: Deployment\nmetadata: {name: x}\nspec: {minReplicaCount: 0}\n"),
               IsEmpty());
 }
@@ -218,6 +257,16 @@ spec:
     metadata: {profileFromEnv: PROFILE, gpuindex: "0"}
 )"),
               ElementsAre("7 no-scaler-address", "8 bad-metadata"));
+  EXPECT_THAT(RulesIn(R"(
+kind: ScaledObject
+metadata: {name: llm}
+spec:
+  minReplicaCount: 1
+  triggers:
+  - type: external
+    metadata: {scalerAddress: "scaler:6000", warmupSeconds: "60", gpuIndex: "x"}
+)"),
+              ElementsAre("8 bad-metadata"));
 }
 
 TEST(Lint, AFromEnvKeyIsJudgedByItsNameAlone) {
@@ -348,7 +397,8 @@ TEST(LintRules, HaveStableDistinctIdsAndHelp) {
                        "metric-type-mismatch", "percent-target-high", "target-of-another-metric",
                        "activation-above-target", "replica-aggregation-max", "window-peak",
                        "window-zero", "sum-of-percentages", "saturation-unknown", "literal-memory",
-                       "nothing-wakes", "cooldown-short", "fallback-wakes", "fallback-shrinks"));
+                       "nothing-wakes", "never-sleeps", "cooldown-short", "fallback-wakes",
+                       "fallback-shrinks"));
 }
 
 }  // namespace

@@ -1,11 +1,7 @@
 #include "scaling/metric_type.h"
 
+#include <algorithm>
 #include <array>
-#include <string>
-
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "base/nearest.h"
 
 namespace gpuscaler {
 namespace {
@@ -58,25 +54,15 @@ constexpr std::array<MetricTypeInfo, 10> kMetricTypes = {{
      "NVLink throughput received, all links"},
 }};
 
-std::vector<absl::string_view> Names() {
-  std::vector<absl::string_view> names;
-  for (const MetricTypeInfo& info : kMetricTypes) names.push_back(info.name);
-  return names;
-}
-
 }  // namespace
 
 std::span<const MetricTypeInfo> MetricTypes() { return kMetricTypes; }
 
 const MetricTypeInfo& InfoOf(MetricType type) { return kMetricTypes[static_cast<size_t>(type)]; }
 
-absl::StatusOr<MetricType> ParseMetricType(absl::string_view name) {
-  for (const MetricTypeInfo& info : kMetricTypes) {
-    if (info.name == name) return info.type;
-  }
-  const std::vector<absl::string_view> names = Names();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "metricType=\"", name, "\": use ", absl::StrJoin(names, ", "), DidYouMean(name, names)));
+std::optional<MetricType> MetricTypeNamed(absl::string_view name) {
+  const auto info = std::ranges::find(kMetricTypes, name, &MetricTypeInfo::name);
+  return info == kMetricTypes.end() ? std::nullopt : std::optional(info->type);
 }
 
 }  // namespace gpuscaler

@@ -3,9 +3,7 @@
 
 #include <optional>
 #include <span>
-#include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "model/costly_readings.h"
@@ -44,7 +42,7 @@ struct MetricTypeInfo {
 std::span<const MetricTypeInfo> MetricTypes();
 const MetricTypeInfo& InfoOf(MetricType type);
 
-// INVALID_ARGUMENT lists the names and the nearest one.
-absl::StatusOr<MetricType> ParseMetricType(absl::string_view name);
+// Empty when no metric has that name.
+std::optional<MetricType> MetricTypeNamed(absl::string_view name);
 
 }  // namespace gpuscaler

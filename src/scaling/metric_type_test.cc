@@ -31,13 +31,12 @@ TEST(MetricType, EveryMetricReadsItsOwnField) {
   EXPECT_EQ(values, (std::vector<double>{1, 2, 3, 25, 5, 6, 7, 8, 9, 10}));
 }
 
-TEST(ParseMetricType, UnknownNameListsWhatIsAllowedAndTheNearest) {
-  EXPECT_EQ(*ParseMetricType("power_draw"), MetricType::kPowerDraw);
-  const absl::Status status = ParseMetricType("gpu_utilisation").status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_NE(status.message().find("did you mean \"gpu_utilization\"?"), std::string::npos)
-      << status;
-  EXPECT_NE(status.message().find("nvlink_rx_mbps"), std::string::npos) << status;
+TEST(MetricTypeNamed, FindsEveryMetricByItsNameAndNoOther) {
+  for (const MetricTypeInfo& info : MetricTypes()) {
+    EXPECT_EQ(MetricTypeNamed(info.name), info.type) << info.name;
+  }
+  EXPECT_EQ(MetricTypeNamed("gpu_utilisation"), std::nullopt);
+  EXPECT_EQ(MetricTypeNamed(""), std::nullopt);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "base/duration_text.h"
 #include "base/nearest.h"
 #include "base/number_text.h"
@@ -80,9 +81,7 @@ bool ReadProfile(absl::string_view text, Settings& settings) {
 }
 
 bool ReadMetricType(absl::string_view text, Settings& settings) {
-  const absl::StatusOr<MetricType> metric = ParseMetricType(text);
-  if (metric.ok()) settings.metric = *metric;
-  return metric.ok();
+  return Keep(MetricTypeNamed(text), settings.metric);
 }
 
 // KEDA prefixes every metric of a ScaledObject with sN-, N the trigger's number.
@@ -237,6 +236,11 @@ std::vector<KeyRow> MakeRows() {
 const std::vector<KeyRow>& KeyRows() {
   static const auto& rows = *new std::vector<KeyRow>(MakeRows());
   return rows;
+}
+
+KeyName NameIn(absl::string_view key) {
+  const bool from_env = absl::ConsumeSuffix(&key, "FromEnv");
+  return {key, from_env};
 }
 
 const KeyRow* FindKey(absl::string_view name) {

@@ -54,6 +54,13 @@ struct KeyRow {
 
 const std::vector<KeyRow>& KeyRows();
 
+// A key as metadata spells it: windowFromEnv is window, its value that of a variable.
+struct KeyName {
+  absl::string_view name;
+  bool from_env;
+};
+KeyName NameIn(absl::string_view key);
+
 // nullptr when there is no such key.
 const KeyRow* FindKey(absl::string_view name);
 

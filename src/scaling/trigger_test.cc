@@ -231,6 +231,7 @@ TEST(ParseTrigger, BadValuesNameKeyValueAndWhatIsAllowed) {
            {"targetType", "value",
             "targetType=\"value\": use AverageValue or Value; did you mean \"Value\"?"},
            {"metricType", "gpu_utilisation", "did you mean \"gpu_utilization\"?"},
+           {"metricType", "gpu_utilisation", "nvlink_tx_mbps or nvlink_rx_mbps"},
            {"profile", "vllm-inferense", "did you mean \"vllm-inference\"?"},
            {"scaleIn", "stop", "use follow or hold"},
        }) {
