@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/number_text.h"
+
 namespace gpuscaler {
 namespace {
 
 using externalscaler::GetMetricSpecResponse;
 using externalscaler::GetMetricsResponse;
 using gpuscaler::v1::Explanation;
-
-double ThreeDecimals(double value) { return std::round(value * 1000) / 1000; }
 
 int64_t RoundedUp(double value) {
   constexpr double kLargest = 9.2e18;  // the last double below 2^63 has more digits
@@ -45,7 +45,7 @@ void AddShare(const ReplicaShare& share, Explanation& explanation) {
 
 GetMetricSpecResponse SpecAnswer(const MetricSpec& spec) {
   GetMetricSpecResponse answer;
-  const double target = std::max(ThreeDecimals(spec.target), 0.001);
+  const double target = std::max(RoundToThreeDecimals(spec.target), 0.001);
   auto& only = *answer.add_metricspecs();
   only.set_metricname(spec.metric_name);
   only.set_targetsize(RoundedUp(target));
@@ -55,7 +55,7 @@ GetMetricSpecResponse SpecAnswer(const MetricSpec& spec) {
 
 GetMetricsResponse MetricsAnswer(const Verdict& verdict) {
   GetMetricsResponse answer;
-  const double value = ThreeDecimals(verdict.decision.value);
+  const double value = RoundToThreeDecimals(verdict.decision.value);
   auto& only = *answer.add_metricvalues();
   only.set_metricname(verdict.parsed->spec.metric_name);
   only.set_metricvalue(RoundedUp(value));

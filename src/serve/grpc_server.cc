@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "serve/grpc_log.h"
+#include "serve/listen_socket.h"
 #include "serve/reloading_credentials.h"
 
 namespace gpuscaler {
@@ -34,12 +35,6 @@ constexpr absl::Duration kLongestAnswer = absl::Seconds(2);
 
 int Milliseconds(absl::Duration duration) {
   return static_cast<int>(absl::ToInt64Milliseconds(duration));
-}
-
-std::string AddressOf(const GrpcServerOptions& options) {
-  const bool ipv6 = options.bind_address.find(':') != std::string::npos;
-  return ipv6 ? absl::StrCat("[", options.bind_address, "]:", options.port)
-              : absl::StrCat(options.bind_address, ":", options.port);
 }
 
 void SetLimits(const GrpcServerOptions& options, grpc::ServerBuilder& builder) {
@@ -76,7 +71,7 @@ class GrpcServer::Impl {
   absl::Status Start(const std::vector<grpc::Service*>& services) {
     grpc::ServerBuilder builder;
     SetLimits(options_, builder);
-    const std::string address = AddressOf(options_);
+    const std::string address = AddressText(options_.bind_address, options_.port);
     builder.AddListeningPort(
         address, pair_ ? ReloadingCredentials(*pair_) : grpc::InsecureServerCredentials(), &port_);
     for (grpc::Service* service : services) builder.RegisterService(service);

@@ -14,11 +14,6 @@
 namespace gpuscaler {
 namespace {
 
-std::string Text(const std::string& address, int port) {
-  const bool ipv6 = address.find(':') != std::string::npos;
-  return ipv6 ? absl::StrCat("[", address, "]:", port) : absl::StrCat(address, ":", port);
-}
-
 bool BindAndListen(int socket, const addrinfo& address) {
   const int on = 1, off = 0;
   // A restart need not wait for the last connections to time out; a port in use stays in use.
@@ -30,6 +25,11 @@ bool BindAndListen(int socket, const addrinfo& address) {
 }
 
 }  // namespace
+
+std::string AddressText(const std::string& address, int port) {
+  const bool ipv6 = address.find(':') != std::string::npos;
+  return ipv6 ? absl::StrCat("[", address, "]:", port) : absl::StrCat(address, ":", port);
+}
 
 absl::StatusOr<int> ListenOn(const std::string& address, int port) {
   addrinfo hints = {};
@@ -46,7 +46,8 @@ absl::StatusOr<int> ListenOn(const std::string& address, int port) {
   if (listening >= 0 && BindAndListen(listening, *found)) return listening;
   const std::string why = std::strerror(errno);
   if (listening >= 0) close(listening);
-  return absl::UnavailableError(absl::StrCat("cannot listen on ", Text(address, port), ": ", why));
+  return absl::UnavailableError(
+      absl::StrCat("cannot listen on ", AddressText(address, port), ": ", why));
 }
 
 int BoundPort(int socket) {

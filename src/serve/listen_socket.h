@@ -1,4 +1,4 @@
-// A TCP socket that listens.
+// A TCP socket that listens, and its address as text.
 #pragma once
 
 #include <string>
@@ -11,6 +11,9 @@ namespace gpuscaler {
 // where the system can. INVALID_ARGUMENT for what is no address, UNAVAILABLE when it is taken or
 // not ours.
 absl::StatusOr<int> ListenOn(const std::string& address, int port);
+
+// "10.0.0.7:6000", "[::1]:6000".
+std::string AddressText(const std::string& address, int port);
 
 // The port that `socket` is bound to.
 int BoundPort(int socket);
