@@ -1,5 +1,6 @@
 #include "serve/activity_stream.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace gpuscaler {
@@ -19,12 +20,21 @@ void ActivityStream::Refresh(absl::Time now) {
   if (!parsed->trigger.ok()) return End(parsed->trigger.status());
   judge_.Hold(*parsed);
   const Judge::Judged judged = judge_.Try(*trigger_, parsed);
-  if (judged.ok() && (*judged)->decision.status.ok()) Show((*judged)->decision, now);
+  if (judged.ok() && (*judged)->decision.status.ok()) Show(**judged, now);
 }
 
-void ActivityStream::Show(const Decision& decision, absl::Time now) {
+absl::Time ActivityStream::NextDue() const {
+  MutexLock lock(show_mutex_);
+  return std::min(life_.ends_at, repeats_.next());
+}
+
+void ActivityStream::Show(const Verdict& verdict, absl::Time now) {
+  const Decision& decision = verdict.decision;
   const bool no_replica = decision.replicas == 0 && decision.warming == 0;
-  MutexLock lock(mutex_);
+  MutexLock lock(show_mutex_);
+  // Two threads refresh when the stream opens: the slower one may come with the older verdict.
+  if (verdict.generation < generation_) return;
+  generation_ = verdict.generation;
   if (decision.active && no_replica) {
     repeats_.Start(now);
   } else {

@@ -30,17 +30,19 @@ class ActivityStream : public StreamReactor<externalscaler::IsActiveResponse> {
   size_t size_bytes() const { return trigger_->size_bytes(); }
 
   void Refresh(absl::Time now) override;
+  absl::Time NextDue() const override;
 
  private:
-  void Show(const Decision& decision, absl::Time now);
+  void Show(const Verdict& verdict, absl::Time now);
 
   const StreamLife life_;
   const Judge& judge_;
   RepeatBudget& budget_;
   const std::shared_ptr<CachedTrigger> trigger_;
-  Mutex mutex_;
-  std::optional<bool> shown_ ABSL_GUARDED_BY(mutex_);
-  RepeatSchedule repeats_ ABSL_GUARDED_BY(mutex_);
+  mutable Mutex show_mutex_;
+  std::optional<bool> shown_ ABSL_GUARDED_BY(show_mutex_);
+  int64_t generation_ ABSL_GUARDED_BY(show_mutex_) = 0;  // of the newest verdict seen
+  RepeatSchedule repeats_ ABSL_GUARDED_BY(show_mutex_);
 };
 
 }  // namespace gpuscaler

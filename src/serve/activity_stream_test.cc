@@ -94,18 +94,29 @@ TEST(ActivityStream, RunningWorkloadIsNotRepeated) {
 }
 
 TEST(ActivityStream, TrueIsRepeatedUntilThereIsAReplica) {
-  ServedScaler scaler(kNeverStale);
+  ServedScaler scaler({.stale_after = absl::Hours(1), .stream_lifetime = absl::Hours(2)});
   scaler.Sample({});
   const auto stream = Open(scaler, WantsItsFirstReplica());
   ASSERT_THAT(stream->WaitForMessages(1), SizeIs(1));
-  scaler.clock.Advance(absl::Milliseconds(999));
+  scaler.clock.Advance(absl::Milliseconds(799));
   size_t said = 1;
-  for (const double seconds : {0.001, 3.0, 11.0, 72.0, 72.0}) {
+  // Up to 1, 4 and 15 s and each minute later, with the most jitter that there is.
+  for (const double seconds : {0.401, 3.6, 13.2, 72.0, 72.0}) {
     scaler.clock.Advance(absl::Seconds(seconds));
     ++said;
     ASSERT_THAT(stream->WaitForMessages(said), SizeIs(said)) << seconds;
   }
-  scaler.Sample({BusyGpu(0, 60)});
+  // Of two snapshots that were judged, what is said of the first one has been said.
+  const auto sample_and_wait = [&] {
+    const int judged = scaler.counted.decided(Outcome::kValue);
+    scaler.Sample({BusyGpu(0, 60)});
+    return Eventually([&] { return scaler.counted.decided(Outcome::kValue) > judged; });
+  };
+  ASSERT_TRUE(sample_and_wait());
+  ASSERT_TRUE(sample_and_wait());
+  scaler.clock.Advance(absl::Minutes(10));
+  ASSERT_TRUE(sample_and_wait());
+  ASSERT_TRUE(sample_and_wait());
   scaler.service->StopStreams();
   ASSERT_TRUE(stream->WaitForEnd());
   EXPECT_THAT(Results(stream->Said()), Each(true));
@@ -118,7 +129,7 @@ TEST(ActivityStream, FiveRepeatsASecondAreAllForTheWholeServer) {
   std::vector<std::unique_ptr<Stream>> streams;
   for (int i = 0; i < 12; ++i) streams.push_back(Open(scaler, WantsItsFirstReplica()));
   for (const auto& stream : streams) ASSERT_THAT(stream->WaitForMessages(1), SizeIs(1));
-  scaler.clock.Advance(absl::Seconds(1));
+  scaler.clock.Advance(absl::Milliseconds(1200));
   const auto count = [&] {
     size_t said = 0;
     for (const auto& stream : streams) said += stream->Said().size();

@@ -83,6 +83,12 @@ void OpenStreams::Refresh(absl::Time now) {
   for (const auto& stream : All()) stream->Refresh(now);
 }
 
+void OpenStreams::RefreshDue(absl::Time now) {
+  for (const auto& stream : All()) {
+    if (stream->NextDue() <= now) stream->Refresh(now);
+  }
+}
+
 void OpenStreams::End() {
   {
     MutexLock lock(mutex_);

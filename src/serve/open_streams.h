@@ -21,6 +21,9 @@ class OpenStream {
   // Says what is new at `now`, if anything. Thread-safe, does not block.
   virtual void Refresh(absl::Time now) = 0;
 
+  // When it has something to do though nothing has changed. Thread-safe, does not block.
+  virtual absl::Time NextDue() const = 0;
+
   // Ends with `status`; the first one counts. Thread-safe, does not block.
   virtual void End(const absl::Status& status) = 0;
 };
@@ -42,7 +45,9 @@ class OpenStreams {
   // To be called once, last of all, by the stream itself; may delete it.
   void Closed(const OpenStream* stream, absl::StatusCode code);
 
+  // All of them, or those alone that are due.
   void Refresh(absl::Time now);
+  void RefreshDue(absl::Time now);
 
   // Ends every stream with OK, now and from now on.
   void End();

@@ -13,6 +13,7 @@ constexpr size_t kMiB = size_t{1} << 20;
 class StreamOfNothing : public OpenStream {
  public:
   void Refresh(absl::Time) override {}
+  absl::Time NextDue() const override { return absl::InfiniteFuture(); }
   void End(const absl::Status&) override {}
 };
 

@@ -12,13 +12,13 @@ void RepeatSchedule::Start(absl::Time now) {
   if (next_ != absl::InfiniteFuture()) return;
   started_ = now;
   taken_ = 0;
-  next_ = now + kFirst[0];
+  next_ = now + kFirst[0] * jitter_;
 }
 
 bool RepeatSchedule::TakeDue(absl::Time now) {
   if (now < next_) return false;
-  while (taken_ < kFirst.size() && started_ + kFirst[taken_] <= now) ++taken_;
-  next_ = taken_ < kFirst.size() ? started_ + kFirst[taken_] : now + kThenEvery * jitter_;
+  while (taken_ < kFirst.size() && started_ + kFirst[taken_] * jitter_ <= now) ++taken_;
+  next_ = taken_ < kFirst.size() ? started_ + kFirst[taken_] * jitter_ : now + kThenEvery * jitter_;
   return true;
 }
 

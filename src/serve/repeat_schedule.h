@@ -9,7 +9,8 @@
 
 namespace gpuscaler {
 
-// 1, 4 and 15 s after the start, then every 60 s times `jitter`. Not thread-safe.
+// 1, 4 and 15 s after the start, then every 60 s, each times `jitter`: else the same few streams
+// would take the budget of every second. Not thread-safe.
 class RepeatSchedule {
  public:
   explicit RepeatSchedule(double jitter) : jitter_(jitter) {}
@@ -17,6 +18,9 @@ class RepeatSchedule {
   // Does nothing while it runs.
   void Start(absl::Time now);
   void Stop() { next_ = absl::InfiniteFuture(); }
+
+  // InfiniteFuture while it is stopped.
+  absl::Time next() const { return next_; }
 
   // True once for each repeat whose time has come; several missed ones count as one.
   bool TakeDue(absl::Time now);

@@ -28,11 +28,11 @@ TEST(RepeatSchedule, RepeatsSoonAndThenEachMinute) {
               ElementsAre(1, 4, 15, 75, 135));
 }
 
-TEST(RepeatSchedule, MinutesAreJittered) {
+TEST(RepeatSchedule, EveryRepeatIsJittered) {
   RepeatSchedule schedule(0.8);
   schedule.Start(kStart);
-  EXPECT_THAT(DueSeconds(schedule, absl::Milliseconds(500), absl::Seconds(120)),
-              ElementsAre(1, 4, 15, 63, 111));
+  EXPECT_THAT(DueSeconds(schedule, absl::Milliseconds(100), absl::Seconds(120)),
+              ElementsAre(0.8, 3.2, 12, 60, 108));
 }
 
 TEST(RepeatSchedule, MissedOnesAreOne) {

@@ -41,6 +41,9 @@ using grpc::ServerUnaryReactor;
 // comes; less than the shortest of them takes.
 constexpr absl::Duration kLongestSleep = absl::Milliseconds(100);
 
+// How often streams hold their leases when no snapshot comes: several times in the shortest one.
+constexpr absl::Duration kLeaseRenewal = absl::Seconds(30);
+
 }  // namespace
 
 class ScalerService::Impl {
@@ -140,6 +143,7 @@ class ScalerService::Impl {
   }
 
   void Run();
+  void RefreshStreams(int64_t generation);
 
   const ScalerServiceOptions options_;
   const Clock& clock_;
@@ -155,6 +159,10 @@ class ScalerService::Impl {
   OpenStreams streams_;
   ExternalScaler scaler_;
   Explainer explainer_;
+  // The thread's: what the streams have seen, and when.
+  int64_t shown_generation_ = 0;
+  int64_t shown_profiles_ = 0;
+  absl::Time shown_at_ = absl::InfinitePast();
   std::atomic<bool> stopping_ = false;
   std::thread thread_;
 };
@@ -203,8 +211,19 @@ void ScalerService::Impl::Run() {
     if (newest != nullptr) generation = newest->generation;
     snapshot_log_.Look();
     waiting_.Retry(real_.Now());
-    streams_.Refresh(clock_.Now());
+    RefreshStreams(generation);
   }
+}
+
+void ScalerService::Impl::RefreshStreams(int64_t generation) {
+  const absl::Time now = clock_.Now();
+  const int64_t profiles = profiles_.Get().version;
+  const bool nothing_new = generation == shown_generation_ && profiles == shown_profiles_;
+  if (nothing_new && now - shown_at_ < kLeaseRenewal) return streams_.RefreshDue(now);
+  shown_generation_ = generation;
+  shown_profiles_ = profiles;
+  shown_at_ = now;
+  streams_.Refresh(now);
 }
 
 ServerUnaryReactor* ScalerService::Impl::ExternalScaler::IsActive(CallbackServerContext* context,

@@ -20,7 +20,7 @@ SpecStream::SpecStream(OpenStreams& streams, const StreamLife& life, const Judge
 void SpecStream::Refresh(absl::Time now) {
   if (now >= life_.ends_at) return End(absl::OkStatus());
   const Judge::Parsed parsed = judge_.Parse(*trigger_);
-  MutexLock lock(mutex_);
+  MutexLock lock(show_mutex_);
   if (shown_ && Same(*shown_, parsed->spec)) return;
   shown_ = parsed->spec;
   Push(SpecAnswer(parsed->spec));

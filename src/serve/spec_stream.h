@@ -24,13 +24,14 @@ class SpecStream : public StreamReactor<externalscaler::GetMetricSpecResponse> {
   size_t size_bytes() const { return trigger_->size_bytes(); }
 
   void Refresh(absl::Time now) override;
+  absl::Time NextDue() const override { return life_.ends_at; }
 
  private:
   const StreamLife life_;
   const Judge& judge_;
   const std::shared_ptr<CachedTrigger> trigger_;
-  Mutex mutex_;
-  std::optional<MetricSpec> shown_ ABSL_GUARDED_BY(mutex_);
+  Mutex show_mutex_;
+  std::optional<MetricSpec> shown_ ABSL_GUARDED_BY(show_mutex_);
 };
 
 }  // namespace gpuscaler

@@ -72,8 +72,16 @@ TEST_F(SpecStreamTest, ChangeThatLeavesTheSpecIsNotSaid) {
   ASSERT_TRUE(scaler.profiles.Reload().ok());
   const auto stream = Open(scaler, ref_);
   ASSERT_THAT(stream->WaitForMessages(1), SizeIs(1));
-  WriteTarget(70, "    window: 10s\n");
-  ASSERT_TRUE(scaler.profiles.Reload().ok());
+  const auto marker = Open(scaler, RefOf({{"profile", "marker"}}));
+  ASSERT_THAT(marker->WaitForMessages(1), SizeIs(1));
+  // The streams are visited in no order: once the marker said a second change, all saw the first.
+  for (const size_t target : {2, 3}) {
+    WriteTarget(70, absl::StrCat("    window: 10s\n  marker:\n    metricType: gpu_utilization\n",
+                                 "    targetValue: ", target, "\n"));
+    ASSERT_TRUE(scaler.profiles.Reload().ok());
+    ASSERT_THAT(marker->WaitForMessages(target), SizeIs(target));
+  }
+  EXPECT_THAT(stream->Said(), SizeIs(1));
   WriteTarget(60);
   ASSERT_TRUE(scaler.profiles.Reload().ok());
   ASSERT_THAT(stream->WaitForMessages(2), SizeIs(2));

@@ -15,13 +15,16 @@ namespace gpuscaler {
 
 // One write is in flight at most; of those that wait behind it the newest wins. Thread-safe.
 // gRPC calls the On... functions; OnDone() is the last one, and closes the stream.
+//
+// Locks: a stream's own show_mutex_, which keeps what it says in order, then write_mutex_, in which
+// only gRPC is called; that of OpenStreams inside neither.
 template <typename Response>
 class StreamReactor : public grpc::ServerWriteReactor<Response>, public OpenStream {
  public:
   explicit StreamReactor(OpenStreams& streams) : streams_(streams) {}
 
   void Push(const Response& response) {
-    MutexLock lock(mutex_);
+    MutexLock lock(write_mutex_);
     if (finished_ || end_) return;
     next_ = response;
     if (!writing_) WriteNext();
@@ -29,13 +32,13 @@ class StreamReactor : public grpc::ServerWriteReactor<Response>, public OpenStre
 
   // What was pushed before is still sent.
   void End(const absl::Status& status) override {
-    MutexLock lock(mutex_);
+    MutexLock lock(write_mutex_);
     if (!end_) end_ = status;
     if (!writing_) Finish();
   }
 
   void OnWriteDone(bool ok) override {
-    MutexLock lock(mutex_);
+    MutexLock lock(write_mutex_);
     writing_ = false;
     if (!ok && !end_) end_ = absl::CancelledError("the client is gone");
     if (ok && next_) {
@@ -47,7 +50,7 @@ class StreamReactor : public grpc::ServerWriteReactor<Response>, public OpenStre
 
   // At once, whatever is still in flight: nobody reads it.
   void OnCancel() override {
-    MutexLock lock(mutex_);
+    MutexLock lock(write_mutex_);
     if (!end_) end_ = absl::CancelledError("the client is gone");
     Finish();
   }
@@ -55,33 +58,33 @@ class StreamReactor : public grpc::ServerWriteReactor<Response>, public OpenStre
   void OnDone() override {
     absl::StatusCode code;
     {
-      MutexLock lock(mutex_);
+      MutexLock lock(write_mutex_);
       code = end_->code();
     }
     streams_.Closed(this, code);
   }
 
  private:
-  void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_) {
     if (finished_) return;
     in_flight_ = *std::exchange(next_, std::nullopt);
     writing_ = true;
     this->StartWrite(&in_flight_);
   }
 
-  void Finish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void Finish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_) {
     if (finished_) return;
     finished_ = true;
     grpc::ServerWriteReactor<Response>::Finish(ToGrpc(*end_));
   }
 
   OpenStreams& streams_;
-  Mutex mutex_;
+  Mutex write_mutex_;
   Response in_flight_;  // gRPC's while writing_
-  std::optional<Response> next_ ABSL_GUARDED_BY(mutex_);
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
+  std::optional<Response> next_ ABSL_GUARDED_BY(write_mutex_);
+  bool writing_ ABSL_GUARDED_BY(write_mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(write_mutex_) = false;
+  std::optional<absl::Status> end_ ABSL_GUARDED_BY(write_mutex_);
 };
 
 }  // namespace gpuscaler
