@@ -70,6 +70,22 @@ TEST(Gpus, DeviceShowsOneOnly) {
   EXPECT_EQ(Uuids(json::parse(Gpus({"--device=2", "--format=json"}).out)), "GPU-c ");
 }
 
+TEST(Gpus, DeviceThatIsNotThereExits4AndSaysWhichAre) {
+  for (const char* interval : {"--interval=0", "--interval=20ms"}) {
+    const Finished gpus = Gpus({"--device=7", "--format=json", interval});
+    EXPECT_EQ(gpus.code, 4) << interval;
+    EXPECT_THAT(gpus.err, HasSubstr("flag --device=7: no such GPU; there are 0, 1, 2, 3"));
+    EXPECT_EQ(gpus.out, "") << interval;
+  }
+}
+
+TEST(Gpus, DeviceOutsideTheJobExits4) {
+  const Variables slurm = {{"SLURM_JOB_ID", "4711"}, {"SLURM_STEP_GPUS", "1,2"}};
+  const Finished gpus = Gpus({"--device=3"}, slurm);
+  EXPECT_EQ(gpus.code, 4) << gpus.out;
+  EXPECT_THAT(gpus.err, HasSubstr("flag --device=3: no such GPU; there are 1, 2"));
+}
+
 TEST(Gpus, SlurmJobSeesItsOwnGpusAndIsNamedInEveryFormat) {
   const Variables slurm = {{"SLURM_JOB_ID", "4711"},
                            {"SLURM_PROCID", "3"},
@@ -146,6 +162,9 @@ TEST(Gpus, BadFlagExits2) {
   EXPECT_EQ(Gpus({"--format=xml"}).code, 2);
   EXPECT_EQ(Gpus({"--interval=5"}).code, 2);
   EXPECT_EQ(Gpus({"--env=pbs"}).code, 2);
+  const Finished no_unit = Gpus({"--interval", "0.5"});
+  EXPECT_EQ(no_unit.code, 2);
+  EXPECT_THAT(no_unit.err, HasSubstr("flag --interval=0.5: use a duration"));
   const Finished never = Gpus({"--interval=1000000h"});
   EXPECT_EQ(never.code, 2);
   EXPECT_THAT(never.err, HasSubstr("flag --interval=1000000h: use a duration"));

@@ -57,6 +57,21 @@ TEST_F(NvmlTest, GpuPulledOutIsGoneAndPutBackIsThereAgain) {
   EXPECT_TRUE(Eventually([&] { return Shows(server, "gpu_uuid=\"GPU-b\""); }));
 }
 
+TEST_F(NvmlTest, GpuThatFailsBesideAnotherIsLoggedAndSoIsItsReturn) {
+  Server server(args_, Environment());
+  ASSERT_TRUE(server.process().WaitForErr("event=gpu_appeared uuid=GPU-b"));
+  std::string lost = Gpu("GPU-b");
+  lost.insert(1, R"("error": 15, )");
+  ReplaceFile(state_, Driver(absl::StrCat(Gpu("GPU-a"), ",", lost)));
+  EXPECT_TRUE(server.process().WaitForErr(
+      "level=warn event=gpu_unreadable uuid=GPU-b index=1 why=\"NVML error 15 (GPU_IS_LOST)\""))
+      << server.process().Err();
+  ReplaceFile(state_, Driver(absl::StrCat(Gpu("GPU-a"), ",", Gpu("GPU-b"))));
+  EXPECT_TRUE(server.process().WaitForErr("level=info event=gpu_readable uuid=GPU-b index=1"))
+      << server.process().Err();
+  EXPECT_THAT(server.process().Err(), Not(HasSubstr("event=gpu_unreadable uuid=GPU-a")));
+}
+
 TEST_F(NvmlTest, HangingDriverFailsLivenessAndSigtermStillEndsIt) {
   Server server(args_, Environment());
   ASSERT_TRUE(server.Ready()) << server.process().Err();
@@ -70,7 +85,8 @@ TEST_F(NvmlTest, HangingDriverFailsLivenessAndSigtermStillEndsIt) {
   EXPECT_THAT(query.out, HasSubstr("UNAVAILABLE"));
   server.process().Signal(SIGTERM);
   EXPECT_EQ(server.process().Wait(absl::Seconds(5)), 0) << server.process().Err();
-  EXPECT_THAT(server.process().Err(), HasSubstr("event=stopped_with_a_hanging_thread thread=sampler "));
+  EXPECT_THAT(server.process().Err(),
+              HasSubstr("event=stopped_with_a_hanging_thread thread=sampler "));
 }
 
 TEST_F(NvmlTest, GpusShowsWhatTheDriverTells) {

@@ -74,6 +74,12 @@ TEST(Lint, ExitCodesTellCleanFindingsAndUnreadable) {
   EXPECT_EQ(RunProgram({"lint"}).code, 2);
 }
 
+TEST(Lint, NamesTheLayerOfProfilesThatCannotBeRead) {
+  const Finished lint = RunProgram({"lint", "-"}, {{"KEDA_GPU_SCALER_PROFILES", "/no/p"}}, kGood);
+  EXPECT_EQ(lint.code, 2);
+  EXPECT_THAT(lint.err, HasSubstr("environment KEDA_GPU_SCALER_PROFILES=/no/p: cannot be read"));
+}
+
 TEST(Lint, ReadsStandardInput) {
   EXPECT_EQ(RunProgram({"lint", "-"}, {}, kGood).code, 0);
   EXPECT_EQ(RunProgram({"lint", "-"}, {}, kTypo).code, 1);

@@ -105,6 +105,12 @@ TEST(Serve, PortsTurnedOffAreNotOpened) {
 
 TEST(Serve, BadConfigurationExits2AndNamesTheLayer) {
   const std::string file = WriteTestFile("config.yaml", "poll-interval: 2s\nprot: 6000\n");
+  const std::string bad_profiles = WriteTestFile("profiles.yaml", "profiles: [\n");
+  const TestCa ca("our CA");
+  const TlsFiles tls = WriteTls(NewFolder(), ca.Issue("server"), ca.pem());
+  const TlsFiles other = WriteTls(NewFolder(), ca.Issue("other"), ca.pem());
+  const std::string wrong_key = WriteTestFile(
+      "wrong_key.yaml", absl::StrCat("tls-cert: ", tls.cert, "\ntls-key: ", other.key, "\n"));
   struct Case {
     std::vector<std::string> args;
     Variables variables;
@@ -115,9 +121,25 @@ TEST(Serve, BadConfigurationExits2AndNamesTheLayer) {
       {{}, {{"KEDA_GPU_SCALER_PORT", "abc"}}, "environment KEDA_GPU_SCALER_PORT=abc: use a port"},
       {{"--config", file}, {}, file + ":2: unknown option prot; did you mean \"port\"?"},
       {{"--gpu-source=nvmll"}, {}, "flag --gpu-source=nvmll: use auto, nvml, file:PATH or none"},
-      {{"--tls-cert=/no/cert.pem", "--tls-key=/no/key.pem"}, {}, "/no/cert.pem"},
-      {{"--metrics-tls-cert=/no/m.pem", "--metrics-tls-key=/no/k.pem"}, {}, "/no/m.pem"},
-      {{"--profiles=/no/profiles.yaml"}, {}, "/no/profiles.yaml"},
+      {{"--tls-cert=/no/cert.pem", "--tls-key=/no/key.pem"},
+       {},
+       "flag --tls-cert=/no/cert.pem: cannot be read"},
+      {{},
+       {{"KEDA_GPU_SCALER_PORT", "any"},
+        {"KEDA_GPU_SCALER_TLS_CERT", "/no/c.pem"},
+        {"KEDA_GPU_SCALER_TLS_KEY", "/no/k.pem"}},
+       "environment KEDA_GPU_SCALER_TLS_CERT=/no/c.pem: cannot be read"},
+      {{"--config", wrong_key},
+       {},
+       absl::StrCat("file ", wrong_key, ":2: tls-key=", other.key, ": is not the key of")},
+      {{"--metrics-tls-cert=/no/m.pem", "--metrics-tls-key=/no/k.pem"},
+       {},
+       "flag --metrics-tls-cert=/no/m.pem: cannot be read"},
+      {{"--profiles=/no/profiles.yaml"}, {}, "flag --profiles=/no/profiles.yaml: cannot be read"},
+      {{},
+       {{"KEDA_GPU_SCALER_PORT", "any"}, {"KEDA_GPU_SCALER_PROFILES", "/no/p.yaml"}},
+       "environment KEDA_GPU_SCALER_PROFILES=/no/p.yaml: cannot be read"},
+      {{"--profiles", bad_profiles}, {}, absl::StrCat("flag --profiles=", bad_profiles, ": ")},
       {{"--prot=1"}, {}, "serve has no flag --prot; did you mean \"--port\"?"},
   };
   for (const Case& test : cases) {

@@ -14,7 +14,8 @@ std::span<const ExitCodeInfo> ExitCodes() {
        "Bad usage or configuration, or a file that cannot be read; the message names flag, "
        "environment variable or file, the value, and what is allowed."},
       {kExitCannotServe, "An address cannot be bound: taken, or not of this host."},
-      {kExitUnavailable, "gpus cannot read the GPUs, or query does not reach the scaler."},
+      {kExitUnavailable,
+       "gpus cannot read the GPUs or finds no such --device, or query does not reach the scaler."},
   }};
   return kCodes;
 }

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -80,7 +81,19 @@ absl::StatusOr<GpusPlan> Plan(const GpusFlags& flags) {
   return plan;
 }
 
-GpusPage PageOf(const GpusPlan& plan, const GpusFlags& flags, NodeSnapshot snapshot) {
+// NOT_FOUND where --device names none of the GPUs.
+absl::Status KeepDevice(int device, std::vector<GpuSample>& gpus) {
+  std::set<int> indices;
+  for (const GpuSample& gpu : gpus) indices.insert(gpu.index);
+  std::erase_if(gpus, [device](const GpuSample& gpu) { return gpu.index != device; });
+  if (!gpus.empty()) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat(
+      "flag --device=", device, ": no such GPU; there ",
+      indices.empty() ? "is none" : absl::StrCat("are ", absl::StrJoin(indices, ", "))));
+}
+
+absl::StatusOr<GpusPage> PageOf(const GpusPlan& plan, const GpusFlags& flags,
+                                NodeSnapshot snapshot) {
   GpusPage page = {.job = plan.job};
   if (plan.job.gpus) {
     GpuSelection selection = SelectGpus(snapshot.gpus, *plan.job.gpus);
@@ -91,10 +104,7 @@ GpusPage PageOf(const GpusPlan& plan, const GpusFlags& flags, NodeSnapshot snaps
   } else if (plan.job.kind == EnvironmentKind::kSlurm || plan.job.kind == EnvironmentKind::kFlux) {
     page.notes.emplace_back("no variable names the job's GPUs: all of the node are shown");
   }
-  if (flags.device >= 0) {
-    std::erase_if(snapshot.gpus, [&](const GpuSample& gpu) { return gpu.index != flags.device; });
-    if (snapshot.gpus.empty()) page.notes.push_back(absl::StrCat("no GPU ", flags.device));
-  }
+  if (flags.device >= 0) RETURN_IF_ERROR(KeepDevice(flags.device, snapshot.gpus));
   page.snapshot = std::move(snapshot);
   return page;
 }
@@ -151,22 +161,31 @@ absl::StatusOr<NodeSnapshot> ReadWithRates(GpuSource& source) {
 int PrintOnce(const GpusFlags& flags, const GpusPlan& plan, GpuSource& source) {
   auto snapshot = ReadWithRates(source);
   if (!snapshot.ok()) return Fail("gpus", snapshot.status(), kExitUnavailable);
-  const GpusPage page = PageOf(plan, flags, *std::move(snapshot));
-  return Print(Render(flags, page, false, true)) ? kExitOk : kExitUnavailable;
+  const auto page = PageOf(plan, flags, *std::move(snapshot));
+  if (!page.ok()) return Fail("gpus", page.status(), kExitUnavailable);
+  return Print(Render(flags, *page, false, true)) ? kExitOk : kExitUnavailable;
 }
 
-// Until a signal ends the process, or nobody reads any more.
+absl::StatusOr<GpusPage> ReadPage(const GpusPlan& plan, const GpusFlags& flags, GpuSource& source) {
+  ASSIGN_OR_RETURN(NodeSnapshot snapshot, source.Read({.pcie = true}));
+  return PageOf(plan, flags, std::move(snapshot));
+}
+
+// Until a signal ends the process, or nobody reads any more. A --device that was never there is an
+// error; one that goes may come back.
 int PrintForEver(const GpusFlags& flags, const GpusPlan& plan, GpuSource& source) {
   auto next = std::chrono::steady_clock::now();
   std::string last_error;
   for (bool first = true;;) {
-    auto snapshot = source.Read({.pcie = true});
-    const std::string error(snapshot.status().message());
-    if (!snapshot.ok() && error != last_error) LogWarn("gpus_not_read", {{"why", error}});
+    const auto page = ReadPage(plan, flags, source);
+    if (first && absl::IsNotFound(page.status())) {
+      return Fail("gpus", page.status(), kExitUnavailable);
+    }
+    const std::string error(page.status().message());
+    if (!page.ok() && error != last_error) LogWarn("gpus_not_read", {{"why", error}});
     last_error = error;
-    if (snapshot.ok()) {
-      const GpusPage page = PageOf(plan, flags, *std::move(snapshot));
-      if (!Print(Render(flags, page, true, first))) return kExitUnavailable;
+    if (page.ok()) {
+      if (!Print(Render(flags, *page, true, first))) return kExitUnavailable;
       first = false;
     }
     // Readings that a hanging driver cost are not made up for.

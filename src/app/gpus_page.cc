@@ -107,6 +107,14 @@ std::string InUseText(const GpuSample& gpu) {
   return *in_use ? "true" : "false";
 }
 
+// "power=NVML error 15 (GPU_IS_LOST);temperature=...": a blank field that is not named here does
+// not exist on the device.
+std::string UnreadableText(const GpuSample& gpu) {
+  return absl::StrJoin(gpu.gaps, ";", [](std::string* text, const GpuGap& gap) {
+    absl::StrAppend(text, Name(gap.field), "=", absl::StrReplaceAll(Why(gap), {{";", ","}}));
+  });
+}
+
 std::vector<std::string> CsvFields(const GpusPage& page, const GpuSample& gpu) {
   const JobEnvironment& job = page.job;
   std::vector<std::string> fields = {Utc(page.snapshot.taken_at),
@@ -123,8 +131,10 @@ std::vector<std::string> CsvFields(const GpusPage& page, const GpuSample& gpu) {
                                      gpu.parent_uuid,
                                      gpu.name};
   for (const Column& column : kColumns) fields.push_back(Text(column.read(gpu)));
+  fields.push_back(gpu.throttle_reasons ? absl::StrCat(*gpu.throttle_reasons) : "");
   fields.push_back(gpu.processes ? absl::StrCat(gpu.processes->size()) : "");
   fields.push_back(InUseText(gpu));
+  fields.push_back(UnreadableText(gpu));
   return fields;
 }
 
@@ -233,8 +243,9 @@ std::string GpusCsvHeader() {
                                     "local_rank", "node",        "namespace", "pod",      "index",
                                     "uuid",       "parent_uuid", "name"};
   for (const Column& column : kColumns) names.emplace_back(column.name);
-  names.emplace_back("processes");
-  names.emplace_back("in_use");
+  for (const char* name : {"throttle_reasons", "processes", "in_use", "unreadable"}) {
+    names.emplace_back(name);
+  }
   return CsvRow(names);
 }
 

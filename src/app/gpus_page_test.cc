@@ -67,7 +67,17 @@ TEST(GpusCsv, UnknownIsBlankAndCommasAreQuoted) {
   const std::string csv = GpusCsv(Page());
   EXPECT_THAT(csv, HasSubstr("2026-01-01T00:00:00.250Z,slurm,4711,,0,,gpu-7,,,0,GPU-a0,,"
                              "\"NVIDIA \"\"H200\"\", SXM\",12.346,,104857600,"));
-  EXPECT_THAT(csv, HasSubstr("slurm,4711,,0,,gpu-7,,,1,GPU-b1,,,,,,,,,,,,,,,,\n"));
+  EXPECT_THAT(csv, HasSubstr("slurm,4711,,0,,gpu-7,,,1,GPU-b1,,,,,,,,,,,,,,,,,,\n"));
+}
+
+TEST(GpusCsv, TellsWhatCouldNotBeReadFromWhatDoesNotExist) {
+  GpusPage page = Page();
+  page.snapshot.gpus[1].throttle_reasons = 5;
+  page.snapshot.gpus[1].gaps = {{GpuField::kMemory, GpuGap::Reason::kFailed, "lost; gone"},
+                                {GpuField::kPcie, GpuGap::Reason::kFailed, "NVML error 15"}};
+  EXPECT_THAT(GpusCsvHeader(), HasSubstr(",throttle_reasons,processes,in_use,unreadable\n"));
+  EXPECT_THAT(GpusCsv(page), HasSubstr(",1,true,power=NVML error 15 (GPU_IS_LOST)\n"));
+  EXPECT_THAT(GpusCsv(page), HasSubstr(",5,,,\"memory=lost, gone;pcie=NVML error 15\"\n"));
 }
 
 TEST(GpusCsv, EveryRowHasAsManyFieldsAsTheHeader) {

@@ -46,7 +46,7 @@ int Run(const LintFlags& flags, const std::vector<std::string>& paths) {
   const auto resolved = ResolveAll(flags.given, CurrentEnvironment());
   if (!resolved.ok()) return Fail("lint", resolved.status(), kExitUsage);
   const auto profiles = ProfilesOf(resolved->config.profiles);
-  if (!profiles.ok()) return Fail("lint", profiles.status(), kExitUsage);
+  if (!profiles.ok()) return Fail("lint", NameLayer(*resolved, profiles.status()), kExitUsage);
   int code = kExitOk;
   std::vector<FileFindings> files;
   for (const std::string& path : paths) {

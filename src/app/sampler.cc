@@ -5,6 +5,20 @@
 #include "base/log.h"
 
 namespace gpuscaler {
+namespace {
+
+// What makes a GPU useless for scaling; null where it can be read. A MIG instance's utilisation is
+// a rate, which is missing for one reading whenever the counters begin anew.
+const GpuGap* Failure(const GpuSample& gpu) {
+  for (const GpuField field : {GpuField::kMemory, GpuField::kUtilization}) {
+    if (field == GpuField::kUtilization && IsMig(gpu)) continue;
+    const GpuGap* const gap = FindGap(gpu, field);
+    if (gap != nullptr && gap->reason == GpuGap::Reason::kFailed) return gap;
+  }
+  return nullptr;
+}
+
+}  // namespace
 
 Sampler::Sampler(const Clock& clock, GpuSource& source, const Leases& leases, SnapshotStore& store,
                  Metrics& metrics)
@@ -18,6 +32,7 @@ absl::Status Sampler::Tick() {
   LogChanges(status);
   if (snapshot.ok()) {
     LogGpus(*snapshot);
+    LogUnreadable(*snapshot);
     holding_.Annotate(*snapshot);
     store_.Put(*std::move(snapshot));
   } else {
@@ -45,6 +60,21 @@ void Sampler::LogGpus(const NodeSnapshot& snapshot) {
     if (!uuids.contains(uuid)) LogWarn("gpu_gone", {{"uuid", uuid}});
   }
   uuids_ = std::move(uuids);
+}
+
+void Sampler::LogUnreadable(const NodeSnapshot& snapshot) {
+  std::set<std::string> unreadable;
+  for (const GpuSample& gpu : snapshot.gpus) {
+    const GpuGap* const failure = Failure(gpu);
+    const bool was_unreadable = unreadable_.contains(gpu.uuid);
+    if (failure != nullptr) unreadable.insert(gpu.uuid);
+    if (failure != nullptr && !was_unreadable) {
+      LogWarn("gpu_unreadable", {{"uuid", gpu.uuid}, {"index", gpu.index}, {"why", Why(*failure)}});
+    } else if (failure == nullptr && was_unreadable) {
+      LogInfo("gpu_readable", {{"uuid", gpu.uuid}, {"index", gpu.index}});
+    }
+  }
+  unreadable_ = std::move(unreadable);
 }
 
 }  // namespace gpuscaler

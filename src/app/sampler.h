@@ -27,6 +27,7 @@ class Sampler {
  private:
   void LogChanges(const absl::Status& status);
   void LogGpus(const NodeSnapshot& snapshot);
+  void LogUnreadable(const NodeSnapshot& snapshot);
 
   const Clock& clock_;
   GpuSource& source_;
@@ -36,7 +37,8 @@ class Sampler {
   HoldingTracker holding_;
   std::string last_error_;  // empty: the last reading was good
   bool first_ = true;
-  std::set<std::string> uuids_;  // of the last good reading
+  std::set<std::string> uuids_;       // of the last good reading
+  std::set<std::string> unreadable_;  // of them
 };
 
 }  // namespace gpuscaler

@@ -8,6 +8,7 @@ namespace gpuscaler {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 // Gives what it is told to, and remembers what was wanted.
 class FakeSource : public GpuSource {
@@ -56,6 +57,26 @@ TEST_F(SamplerTest, FailedReadingKeepsTheLastSnapshotUntilItIsStale) {
   EXPECT_EQ(sampler_.Tick().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(store_.Fresh().status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(store_.Fresh().status().message()), HasSubstr("GPU_IS_LOST"));
+}
+
+TEST_F(SamplerTest, LogsAGpuThatCannotBeReadOnceAndItsReturn) {
+  const auto log = [&](std::vector<GpuGap> gaps, std::string parent = "") {
+    source_.gpus_ = {{.uuid = "GPU-a", .parent_uuid = std::move(parent), .index = 3}};
+    source_.gpus_[0].gaps = std::move(gaps);
+    testing::internal::CaptureStderr();
+    EXPECT_TRUE(sampler_.Tick().ok());
+    return testing::internal::GetCapturedStderr();
+  };
+  const GpuGap lost = {GpuField::kMemory, GpuGap::Reason::kFailed, "NVML error 15 (GPU_IS_LOST)"};
+  EXPECT_THAT(log({}), Not(HasSubstr("readable")));
+  EXPECT_THAT(log({lost}), HasSubstr("level=warn event=gpu_unreadable uuid=GPU-a index=3 "
+                                     "why=\"NVML error 15 (GPU_IS_LOST)\""));
+  EXPECT_EQ(log({lost}), "");
+  EXPECT_THAT(log({}), HasSubstr("level=info event=gpu_readable uuid=GPU-a index=3"));
+  EXPECT_EQ(log({{GpuField::kPower, GpuGap::Reason::kFailed, ""}}), "") << "scales nothing";
+  const GpuGap no_rate = {GpuField::kUtilization, GpuGap::Reason::kFailed, "one reading so far"};
+  EXPECT_EQ(log({no_rate}, "GPU-b"), "") << "a MIG instance, of which it is a rate";
+  EXPECT_THAT(log({no_rate}), HasSubstr("event=gpu_unreadable"));
 }
 
 TEST_F(SamplerTest, CountsGoodAndFailedReadings) {

@@ -35,7 +35,7 @@ int Run(const Resolved& resolved, const TerminationSignals& signals) {
   const SteadyClock clock;
   auto standalone = Standalone::Start(config, clock);
   if (!standalone.ok()) {
-    LogError("cannot_serve", {{"why", standalone.status().message()}});
+    LogError("cannot_serve", {{"why", NameLayer(resolved, standalone.status()).message()}});
     return ExitCodeOf(standalone.status(), kExitCannotServe);
   }
   LogInfo("serving", {{"bind_address", config.bind_address},

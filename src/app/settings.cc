@@ -217,4 +217,15 @@ absl::StatusOr<Resolved> ResolveAll(const std::vector<Setting>& flags,
   return resolved;
 }
 
+absl::Status NameLayer(const Resolved& resolved, const absl::Status& error) {
+  for (const Option& option : Options()) {
+    const auto origin = resolved.origins.find(option.name);
+    if (option.value != "FILE" || origin == resolved.origins.end()) continue;
+    const std::string path = TextOf(option, resolved.config);
+    if (path.empty() || !absl::StartsWith(error.message(), absl::StrCat(path, ":"))) continue;
+    return {error.code(), absl::StrCat(origin->second, "=", error.message())};
+  }
+  return error;
+}
+
 }  // namespace gpuscaler

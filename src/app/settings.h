@@ -49,6 +49,10 @@ absl::StatusOr<Resolved> Resolve(const std::vector<Setting>& settings);
 absl::StatusOr<Resolved> ResolveAll(const std::vector<Setting>& flags,
                                     const Environment& environment);
 
+// `error` as it is, or, where it begins with the path of a file that an option names, with that
+// option's layer before it: "environment KEDA_GPU_SCALER_TLS_CERT=/a.pem: cannot be read".
+absl::Status NameLayer(const Resolved& resolved, const absl::Status& error);
+
 constexpr absl::string_view kConfigFlag = "config";
 constexpr absl::string_view kConfigVariable = "KEDA_GPU_SCALER_CONFIG";
 constexpr absl::string_view kConfigHelp = "YAML file of options: each flag's name without dashes.";
