@@ -8,6 +8,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "model/still_memory.h"
 
 namespace gpuscaler {
 
@@ -73,6 +74,7 @@ struct GpuSample {
   bool in_use = false;  // by the newest reading that could tell
   // When its present holder was first seen; InfinitePast when it was there before we were.
   absl::Time held_since = absl::InfinitePast();
+  StillMemory still_memory;  // of that holder
 };
 
 // The UUID of a GPU that has not answered since the agent started: "GPU-unknown-3". Its own comes

@@ -8,7 +8,6 @@ namespace gpuscaler {
 
 using State = ReplicaShare::State;
 
-// How far back the snapshots reach without a gap longer than stale_after.
 absl::Duration CoveredTime(const NodeHistory& history, absl::Duration stale_after) {
   absl::Time reached = history.Newest().taken_at;
   for (size_t i = history.snapshots.size(); i-- > 0;) {

@@ -52,7 +52,9 @@ double ActivityValue(const Trigger& trigger, const Decision& decision) {
 bool OnlyActivityIsKnown(const Trigger& trigger, const Decision& decision) {
   return trigger.standing_memory == StandingMemory::kPressure &&
          trigger.engine_fallback == EngineFallback::kActivity &&
-         std::ranges::any_of(decision.shares, &ReplicaShare::standing);
+         std::ranges::any_of(decision.shares, [](const ReplicaShare& share) {
+           return share.standing && share.state != State::kGone;
+         });
 }
 
 void AddNotes(const Trigger& trigger, const std::vector<ReplicaLoad>& loads, Decision& decision) {
@@ -139,6 +141,8 @@ void AddIdle(const Trigger& trigger, const std::vector<IdleBlock>& idle, Totals&
     if (extensive && block.metric) {
       totals.idle += *block.metric;
       share.load = block.metric;
+    } else if (extensive) {
+      share.because = "not in use, and cannot be read: adds nothing";
     }
     decision.shares.push_back(std::move(share));
   }
@@ -173,12 +177,15 @@ Decision Decide(const Trigger& trigger, const NodeHistory& history, absl::Durati
   const Population population = ReplicasInUse(trigger, *scoped, stale_after);
   decision.replicas_from = population.from;
 
+  const absl::Duration covered = CoveredTime(history, stale_after);
+  const Evidence evidence{
+      .now = scoped->Now(), .since = scoped->Now() - covered, .stale_after = stale_after};
   Totals totals;
   std::vector<ReplicaLoad> loads;
   for (const Replica& replica : population.replicas) {
     const absl::Duration unseen = scoped->Now() - replica.samples.back().at;
     if (!replica.present && unseen > trigger.activation_window) continue;
-    loads.push_back(LoadOf(trigger, replica, scoped->Now(), stale_after));
+    loads.push_back(LoadOf(trigger, replica, evidence));
     AddShare(loads.back(), totals, decision);
   }
   AddIdle(trigger, population.idle, totals, decision);
@@ -198,7 +205,7 @@ Decision Decide(const Trigger& trigger, const NodeHistory& history, absl::Durati
   decision.value =
       RoundToThreeDecimals(OnlyActivityIsKnown(trigger, decision) ? ActivityValue(trigger, decision)
                                                                   : ValueFor(trigger, totals));
-  const Activity activity = ActivityOf(trigger, loads, CoveredTime(history, stale_after));
+  const Activity activity = ActivityOf(trigger, loads, covered);
   decision.active = activity.active;
   decision.active_because = activity.because;
   return decision;

@@ -305,6 +305,17 @@ TEST(Decide, HoldCountsABusyReplicaAtTheTargetAtLeast) {
   EXPECT_EQ(Steady(trigger, {BusyGpu(0, 30), BusyGpu(1, 95), BusyGpu(2, 0)}).value, 90 + 95);
 }
 
+TEST(Decide, HoldCountsTheTargetWhileItIsNotKnownWhetherAReplicaWorked) {
+  Trigger trigger = Utilization(90);
+  trigger.scale_in = ScaleIn::kHold;
+  trigger.activation_window = absl::Minutes(2);
+  HistoryBuilder builder;
+  builder.Hold(absl::Minutes(1), {BusyGpu(0, 0)});
+  EXPECT_EQ(After(trigger, builder).value, 90) << "a job in a checkpoint while we restarted";
+  builder.Hold(absl::Minutes(2), {BusyGpu(0, 0)});
+  EXPECT_EQ(After(trigger, builder).value, 0);
+}
+
 TEST(Decide, AlwaysActiveTriggerIsNeverAtZero) {
   Trigger trigger = Utilization();
   trigger.always_active = true;
@@ -351,6 +362,13 @@ TEST(Decide, MemoryNotYetWatchedCountsAtMostTheTarget) {
   EXPECT_EQ(After(trigger, builder).value, 0) << "after preallocationWindow it stands";
 }
 
+TEST(Decide, MemoryThatHasJustRisenCountsAtMostTheTarget) {
+  const Trigger trigger = MemoryProfile(StandingMemory::kPressure, 80);
+  HistoryBuilder builder;
+  builder.Hold(kLong, {BusyGpu(0, 0, 20)}).Hold(absl::Seconds(60), {BusyGpu(0, 0, 91)});
+  EXPECT_EQ(After(trigger, builder).value, 80);
+}
+
 TEST(Decide, MemoryThatStoodStandsUntilItFallsOrTheHolderChanges) {
   const Trigger trigger = MemoryProfile(StandingMemory::kPressure, 80);
   HistoryBuilder builder;
@@ -363,6 +381,42 @@ TEST(Decide, MemoryThatStoodStandsUntilItFallsOrTheHolderChanges) {
   other.held_since = builder.now() + kTick;
   builder.Tick({other});
   EXPECT_FALSE(After(trigger, builder).shares[0].standing);
+}
+
+TEST(Decide, MemoryThatStoodAnHourAgoStillStands) {
+  const Trigger batch = MemoryProfile(StandingMemory::kActivity, 70);
+  HistoryBuilder builder;
+  builder.Hold(absl::Seconds(130), {BusyGpu(0, 40, 80)});
+  for (int i = 0; i < 30; ++i) {
+    builder.Hold(absl::Minutes(1), {BusyGpu(0, 40, 84)})
+        .Hold(absl::Minutes(1), {BusyGpu(0, 40, 81)});
+  }
+  EXPECT_EQ(After(batch, builder).value, 70);
+}
+
+TEST(Decide, StandingReplicaThatMayHaveWorkedCountsTheTarget) {
+  const Trigger batch = MemoryProfile(StandingMemory::kActivity, 70);
+  HistoryBuilder builder;
+  builder.Hold(kLong, {BusyGpu(0, 0, 80)});
+  EXPECT_EQ(After(batch, builder).value, 0);
+  builder.Silence(absl::Minutes(1)).Tick({BusyGpu(0, 0, 80)});
+  EXPECT_EQ(After(batch, builder).value, 70) << "it may have worked in the silence";
+  builder.Hold(batch.activation_window, {BusyGpu(0, 0, 80)});
+  EXPECT_EQ(After(batch, builder).value, 0);
+}
+
+TEST(Decide, LostUtilisationIsNotIdleness) {
+  Trigger batch = MemoryProfile(StandingMemory::kActivity, 70);
+  batch.activation_window = absl::ZeroDuration();
+  GpuSample without = BusyGpu(0, 0, 80);
+  without.utilization_percent.reset();
+  without.gaps.push_back({GpuField::kUtilization, GpuGap::Reason::kFailed, "NVML error 999"});
+  HistoryBuilder builder;
+  builder.Hold(kLong, {BusyGpu(0, 100, 80)}).Tick({without});
+  EXPECT_EQ(After(batch, builder).value, 70);
+  EXPECT_TRUE(After(batch, builder).active);
+  builder.Hold(kStaleAfter, {without});
+  EXPECT_EQ(After(batch, builder).status.code(), absl::StatusCode::kUnavailable);
 }
 
 TEST(Decide, MemoryThatMovesIsLiteral) {
@@ -388,6 +442,42 @@ TEST(Decide, MigInstancesCountAndTheirParentOnlyForWhatTheyLack) {
   power.metric = MetricType::kPowerDraw;
   power.aggregation = Aggregation::kSum;
   EXPECT_EQ(Steady(power, {parent, instance}).value, 100);
+}
+
+TEST(Decide, SplitGpuNeverCountsBesideItsInstances) {
+  GpuSample parent = BusyGpu(0, 0);
+  parent.utilization_percent.reset();
+  GpuSample instance = parent;
+  instance.uuid = "MIG-1";
+  instance.parent_uuid = parent.uuid;
+  const Decision decision = Steady(Utilization(), {parent, instance, BusyGpu(1, 60)});
+  EXPECT_EQ(decision.unreadable, 1) << "the instance, which has no utilisation; not the parent";
+  EXPECT_EQ(decision.value, 60 + 80);
+}
+
+TEST(Decide, ReplicaOfTwoGpusBridgesTheGapsOfEach) {
+  Trigger trigger = Utilization();
+  trigger.gpus_per_replica = 2;
+  HistoryBuilder builder;
+  builder.Hold(kLong, {BusyGpu(0, 40), BusyGpu(1, 60)});
+  for (int i = 0; i < 10; ++i) {
+    builder.Tick({LostGpu(0), BusyGpu(1, 60)}).Tick({BusyGpu(0, 40), LostGpu(1)});
+  }
+  EXPECT_EQ(After(trigger, builder).value, 60);
+  EXPECT_EQ(After(trigger, builder).unreadable, 0);
+  builder.Hold(absl::Seconds(8), {LostGpu(0), BusyGpu(1, 60)});
+  EXPECT_EQ(After(trigger, builder).status.code(), absl::StatusCode::kUnavailable);
+}
+
+TEST(Decide, IdleGpuThatCannotBeReadSaysSoInAnExtensiveTotal) {
+  Trigger trigger;
+  trigger.metric = MetricType::kPowerDraw;
+  trigger.aggregation = Aggregation::kSum;
+  GpuSample lost = LostGpu(1);
+  lost.in_use = false;
+  const Decision decision = Steady(trigger, {BusyGpu(0, 90), lost});
+  EXPECT_EQ(decision.value, 100);
+  EXPECT_THAT(decision.shares[1].because, HasSubstr("cannot be read"));
 }
 
 TEST(Explain, SaysValueActivityEveryReplicaAndWhy) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "model/memory_watch.h"
 #include "model/node_snapshot.h"
 
 namespace gpuscaler {
@@ -54,6 +55,7 @@ class HistoryBuilder {
     snapshot->taken_at = now_;
     snapshot->node = "n";
     snapshot->gpus = std::move(gpus);
+    memory_.Annotate(*snapshot);
     history_.snapshots.push_back(std::move(snapshot));
     ++history_.generation;
     return *this;
@@ -75,6 +77,7 @@ class HistoryBuilder {
   const NodeHistory& history() const { return history_; }
 
  private:
+  MemoryWatch memory_;
   absl::Time now_ = absl::FromUnixSeconds(1'767'225'600);
   NodeHistory history_;
 };

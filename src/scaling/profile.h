@@ -31,6 +31,7 @@ struct Profile {
   MetricType metric = MetricType::kGpuUtilization;
   double target = 80;
   double activation_threshold = 0;
+  bool threshold_given = false;  // by the profiles file: then scaleIn hold goes to zero as well
   absl::Duration window = absl::Seconds(30);
   absl::Duration activation_window = absl::Seconds(60);
   absl::Duration warmup = absl::ZeroDuration();

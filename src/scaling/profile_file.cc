@@ -104,6 +104,7 @@ Profile Finished(const Draft& draft) {
   profile.target = settings.target.value_or(profile.target);
   profile.activation_threshold =
       settings.activation_threshold.value_or(profile.activation_threshold);
+  profile.threshold_given = profile.threshold_given || settings.activation_threshold.has_value();
   profile.window = settings.window.value_or(profile.window);
   profile.activation_window = settings.activation_window.value_or(profile.activation_window);
   profile.warmup = settings.warmup.value_or(profile.warmup);

@@ -59,6 +59,11 @@ profiles:
   EXPECT_EQ(profile.standing_memory, StandingMemory::kLiteral);
 }
 
+TEST(ParseProfiles, ThresholdOfAHoldingProfileLetsItGoToZero) {
+  EXPECT_FALSE(Only("profiles: {a: {scaleIn: hold}}", "a").threshold_given);
+  EXPECT_TRUE(Only("profiles: {a: {scaleIn: hold, activationThreshold: 5}}", "a").threshold_given);
+}
+
 TEST(ParseProfiles, StandingMemoryOfAnOwnProfileIsActivityUnlessItsBaseKnowsMore) {
   const std::string vram = "metricType: memory_used_percent";
   EXPECT_EQ(Only(absl::StrCat("profiles: {a: {", vram, "}}"), "a").standing_memory,

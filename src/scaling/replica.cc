@@ -18,8 +18,7 @@ struct LastReading {
   double value = 0;
 };
 
-// The values of a block at one instant, gaps bridged by readings younger than stale_after. Empty
-// when one GPU has none.
+// One reading of a block's GPUs over time, gaps bridged by readings younger than stale_after.
 class Bridge {
  public:
   Bridge(size_t gpus, absl::Duration stale_after) : last_(gpus), stale_after_(stale_after) {}
@@ -28,28 +27,26 @@ class Bridge {
     if (value) last_[gpu] = {.at = at, .value = *value};
   }
 
+  // InfinitePast when a GPU never gave one.
+  absl::Time Oldest() const { return std::ranges::min_element(last_, {}, &LastReading::at)->at; }
+
+  // Empty when a GPU gave none for longer than stale_after.
   std::optional<double> Together(Aggregation aggregation, absl::Time at) const {
-    if (last_.size() == 1) return Last(last_.front(), at);  // no allocation where it is the rule
+    if (at - Oldest() > stale_after_) return std::nullopt;
+    if (last_.size() == 1) return last_.front().value;  // no allocation where it is the rule
     std::vector<double> values;
     values.reserve(last_.size());
-    for (const LastReading& reading : last_) {
-      const std::optional<double> value = Last(reading, at);
-      if (!value) return std::nullopt;
-      values.push_back(*value);
-    }
+    for (const LastReading& reading : last_) values.push_back(reading.value);
     return Aggregate(aggregation, std::move(values));
   }
 
-  bool Complete(absl::Time at) const {
-    return std::ranges::all_of(last_, [at](const LastReading& last) { return last.at == at; });
+  bool AnyAboveZero(absl::Time at) const {
+    return std::ranges::any_of(last_, [&](const LastReading& reading) {
+      return reading.value > 0 && at - reading.at <= stale_after_;
+    });
   }
 
  private:
-  std::optional<double> Last(const LastReading& reading, absl::Time at) const {
-    if (at - reading.at > stale_after_) return std::nullopt;
-    return reading.value;
-  }
-
   std::vector<LastReading> last_;
   const absl::Duration stale_after_;
 };
@@ -116,8 +113,12 @@ class BlockReader {
       }
       if (!held_ || replicas_.back().held_since != *since) Begin(*since);
       replicas_.back().samples.push_back(sample);
+      last_held_.back() = instant;
     }
     if (held_) replicas_.back().present = true;
+    for (size_t i = 0; i < replicas_.size(); ++i) {
+      replicas_[i].still_memory = StillMemoryAt(last_held_[i]);
+    }
     return std::move(replicas_);
   }
 
@@ -133,6 +134,15 @@ class BlockReader {
                          .gpu_uuids = Uuids(block_),
                          .held_since = since,
                          .last_gap = GapText(metric_, block_)});
+    last_held_.push_back(0);
+  }
+
+  std::vector<StillMemory> StillMemoryAt(size_t instant) const {
+    std::vector<StillMemory> still;
+    for (const GpuSeries& gpu : block_) {
+      if (gpu.samples[instant] != nullptr) still.push_back(gpu.samples[instant]->still_memory);
+    }
+    return still;
   }
 
   ReplicaSample ReadInstant(size_t instant) {
@@ -143,11 +153,12 @@ class BlockReader {
       if (sample == nullptr) continue;
       values_.Read(gpu, at, metric_.read(*sample));
       utilization_.Read(gpu, at, sample->utilization_percent);
-      together.busy |= sample->utilization_percent.value_or(0) > 0;
     }
     together.metric = values_.Together(trigger_.aggregation, at);
     together.utilization = utilization_.Together(trigger_.aggregation, at);
-    together.complete = values_.Complete(at);
+    together.busy = utilization_.AnyAboveZero(at);
+    together.metric_read_at = values_.Oldest();
+    together.utilization_read_at = utilization_.Oldest();
     return together;
   }
 
@@ -159,6 +170,7 @@ class BlockReader {
   Bridge utilization_;
   bool held_ = false;
   std::vector<Replica> replicas_;
+  std::vector<size_t> last_held_;  // the last instant of each
 };
 
 // Blocks of GPUs that are there; a GPU that has gone stands alone.

@@ -12,14 +12,16 @@
 
 namespace gpuscaler {
 
-// The GPUs of one replica at one instant.
+// The GPUs of one replica at one instant. A reading that failed is bridged by the one before it
+// while that is younger than stale_after.
 struct ReplicaSample {
   absl::Time at;
   std::optional<double> metric;       // over its GPUs by `aggregation`; in the metric's unit
   std::optional<double> utilization;  // over its GPUs by `aggregation`; 0-100
   bool busy = false;                  // a kernel ran on one of them
-  // Every GPU was read just then; else the value of one is its last, younger than stale_after.
-  bool complete = false;
+  // The oldest reading that went into each; InfinitePast when one of its GPUs never gave any.
+  absl::Time metric_read_at = absl::InfinitePast();
+  absl::Time utilization_read_at = absl::InfinitePast();
 };
 
 struct Replica {
@@ -27,8 +29,9 @@ struct Replica {
   std::vector<std::string> gpu_uuids;
   bool present = false;  // holds its GPUs in the newest snapshot
   absl::Time held_since = absl::InfinitePast();
-  std::vector<ReplicaSample> samples;  // of its time only, oldest first; never empty
-  std::string last_gap;                // why the newest sample is not complete
+  std::vector<ReplicaSample> samples;     // of its time only, oldest first; never empty
+  std::vector<StillMemory> still_memory;  // of each of its GPUs, at its newest sample
+  std::string last_gap;                   // why a reading of it fails now
 };
 
 // GPUs of a block that nobody uses.

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/duration_text.h"
 #include "scaling/aggregate.h"
-#include "scaling/standing.h"
 
 namespace gpuscaler {
 namespace {
@@ -56,23 +55,33 @@ State StandingState(const Trigger& trigger) {
   return state;
 }
 
-State StateOf(const Trigger& trigger, Samples warm) {
+// An engine that preallocates does so on any GPU that it has.
+bool MemoryStands(const Trigger& trigger, const Replica& replica) {
+  return std::ranges::any_of(replica.still_memory, [&](const StillMemory& memory) {
+    return memory.Stood(trigger.preallocation_window, replica.held_since + trigger.warmup);
+  });
+}
+
+State StateOf(const Trigger& trigger, const Replica& replica, Samples warm) {
   if (trigger.metric != MetricType::kMemoryUsedPercent) return {};
-  const bool stands = MemoryStands(warm, trigger.preallocation_window);
+  const bool stands = MemoryStands(trigger, replica);
   if (trigger.standing_memory == StandingMemory::kLiteral) return {.standing = stands};
   if (stands) return StandingState(trigger);
-  const bool watched =
-      !warm.empty() && warm.back().at - warm.front().at >= trigger.preallocation_window;
-  return {.valuation = watched ? Valuation::kMetric : Valuation::kAtMostTarget};
+  const bool is_new =
+      warm.empty() || warm.back().at - warm.front().at < trigger.preallocation_window;
+  const bool unjudged = std::ranges::any_of(replica.still_memory, [&](const StillMemory& memory) {
+    return memory.IsUnjudged(trigger.preallocation_window, replica.held_since + trigger.warmup);
+  });
+  return {.valuation = is_new || unjudged ? Valuation::kAtMostTarget : Valuation::kMetric};
 }
 
 std::optional<double> ValueOf(const Trigger& trigger, Valuation valuation,
                               const ReplicaSample& sample) {
-  if (!sample.metric) return std::nullopt;
   switch (valuation) {
     case Valuation::kMetric:
       return sample.metric;
     case Valuation::kAtMostTarget:
+      if (!sample.metric) return std::nullopt;
       return std::min(*sample.metric, trigger.target);
     case Valuation::kUtilization:
       return sample.utilization;
@@ -85,6 +94,21 @@ std::optional<double> ValueOf(const Trigger& trigger, Valuation valuation,
   return std::nullopt;
 }
 
+// When what the valuation needs was last read, as of this sample.
+absl::Time ReadAt(Valuation valuation, const ReplicaSample& sample) {
+  switch (valuation) {
+    case Valuation::kMetric:
+    case Valuation::kAtMostTarget:
+      return sample.metric_read_at;
+    case Valuation::kUtilization:
+    case Valuation::kTargetWhileBusy:
+      return sample.utilization_read_at;
+    case Valuation::kUnknown:
+      break;
+  }
+  return absl::InfinitePast();
+}
+
 std::vector<double> ValuesOf(const Trigger& trigger, Valuation valuation, Samples samples) {
   std::vector<double> values;
   values.reserve(samples.size());
@@ -92,14 +116,6 @@ std::vector<double> ValuesOf(const Trigger& trigger, Valuation valuation, Sample
     if (const auto value = ValueOf(trigger, valuation, sample)) values.push_back(*value);
   }
   return values;
-}
-
-// Its newest sample that was wholly read and has a value; InfinitePast where there is none.
-absl::Time LastReadable(const Trigger& trigger, Valuation valuation, Samples samples) {
-  for (size_t i = samples.size(); i-- > 0;) {
-    if (samples[i].complete && ValueOf(trigger, valuation, samples[i])) return samples[i].at;
-  }
-  return absl::InfinitePast();
 }
 
 // Smoothed over `window`; within a gap shorter than stale_after the sample before it stands.
@@ -115,13 +131,15 @@ std::optional<double> Smoothed(const Trigger& trigger, Valuation valuation, Samp
   return std::nullopt;
 }
 
-bool Covered(const Trigger& trigger, Valuation valuation, Samples samples, absl::Time begin,
-             absl::Time end, absl::Duration stale_after) {
+// Whether readings reach from `begin` to `end` without a gap longer than stale_after.
+bool Covered(Valuation valuation, Samples samples, absl::Time begin, absl::Time end,
+             absl::Duration stale_after) {
   absl::Time reached = begin;
   for (const ReplicaSample& sample : samples) {
-    if (!sample.complete || !ValueOf(trigger, valuation, sample)) continue;
-    if (sample.at - reached > stale_after) return false;
-    reached = std::max(reached, sample.at);
+    const absl::Time read_at = ReadAt(valuation, sample);
+    if (read_at <= reached) continue;
+    if (read_at - reached > stale_after) return false;
+    reached = read_at;
   }
   return end - reached <= stale_after;
 }
@@ -139,6 +157,9 @@ std::string UnreadableText(const Replica& replica, const State& state, absl::Tim
   }
   return absl::StrCat("unreadable for ", DurationText(now - last), ": ", why);
 }
+
+// That it was not is known only where its samples cover activationWindow.
+bool MayBeBusy(const ReplicaLoad& load) { return load.share.busy || !load.covered; }
 
 std::string CountedText(const Trigger& trigger, const State& state) {
   switch (state.valuation) {
@@ -159,13 +180,13 @@ std::string CountedText(const Trigger& trigger, const State& state) {
 
 }  // namespace
 
-ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time now,
-                   absl::Duration stale_after) {
+ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, const Evidence& evidence) {
   ReplicaLoad load;
   ReplicaShare& share = load.share;
   share.name = replica.name;
   share.gpus = replica.gpu_uuids;
 
+  const absl::Time now = evidence.now;
   const absl::Time warm_at = replica.held_since + trigger.warmup;
   const Samples warm = From(replica.samples, warm_at);
   if (replica.present && now < warm_at) {
@@ -174,9 +195,10 @@ ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time no
     return load;
   }
 
-  const State state = StateOf(trigger, warm);
+  const State state = StateOf(trigger, replica, warm);
   const absl::Time seen_at = replica.samples.back().at;  // now, unless it has gone
-  const Samples recent = From(warm, now - trigger.activation_window);
+  const absl::Time active_since = std::max(now - trigger.activation_window, warm_at);
+  const Samples recent = From(warm, active_since);
   for (const double value : ValuesOf(trigger, state.valuation, recent)) {
     share.peak = std::max(share.peak, value);
     load.above_threshold |= value > trigger.activation_threshold;
@@ -184,29 +206,29 @@ ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time no
   share.busy = std::ranges::any_of(recent, &ReplicaSample::busy);
   share.standing = state.standing;
   load.saturation_unknown = state.saturation_unknown;
-  load.covered =
-      Covered(trigger, state.valuation, warm,
-              std::max({now - trigger.activation_window, warm.empty() ? now : warm.front().at}),
-              seen_at, stale_after);
+  load.covered = evidence.since <= active_since &&
+                 Covered(state.valuation, warm, active_since, seen_at, evidence.stale_after);
   if (!replica.present) {
     share.state = ReplicaShare::State::kGone;
     share.because = absl::StrCat("gone for ", DurationText(now - seen_at));
     return load;
   }
 
-  const absl::Time last = LastReadable(trigger, state.valuation, warm);
-  if (now - last > stale_after) {
+  const absl::Time read_at = ReadAt(state.valuation, replica.samples.back());
+  if (now - read_at > evidence.stale_after || warm.empty()) {
     share.state = ReplicaShare::State::kUnreadable;
-    share.because = UnreadableText(replica, state, last, now);
+    share.because = UnreadableText(replica, state, read_at, now);
     return load;
   }
   share.because = CountedText(trigger, state);
   share.load = state.valuation == Valuation::kTargetWhileBusy
-                   ? (share.busy ? trigger.target : 0)
+                   ? (MayBeBusy(load) ? trigger.target : 0)
                    : Smoothed(trigger, state.valuation, warm, now);
-  if (trigger.scale_in == ScaleIn::kHold && share.busy && *share.load < trigger.target) {
+  if (trigger.scale_in == ScaleIn::kHold && MayBeBusy(load) && *share.load < trigger.target) {
     share.load = trigger.target;
-    share.because = "busy: counts the target, so that it is not shrunk";
+    share.because = share.busy ? "busy: counts the target, so that it is not shrunk"
+                               : "whether it was busy is not known for the whole activationWindow: "
+                                 "counts the target";
   }
   return load;
 }

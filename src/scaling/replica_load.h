@@ -8,18 +8,25 @@
 
 namespace gpuscaler {
 
+// What there is to judge a replica by.
+struct Evidence {
+  absl::Time now;  // of the newest snapshot
+  absl::Time
+      since;  // from there on snapshots follow each other without a gap longer than stale_after
+  absl::Duration stale_after;  // the age at which a reading no longer speaks for its GPU
+};
+
 struct ReplicaLoad {
   ReplicaShare share;
   bool above_threshold = false;  // one of its samples within activationWindow
-  // Its samples cover activationWindow, or its whole time, without a gap longer than stale_after:
-  // only then is its silence evidence of idleness.
+  // Its readings cover activationWindow, or all its time behind the warm-up: only then is its
+  // silence evidence of idleness.
   bool covered = false;
   bool saturation_unknown = false;  // standing VRAM, and no engine tells how full it is
 };
 
-// `now` is the newest snapshot's time. A replica that has gone is valued by the state in which it
-// was last seen, and counts for activity only.
-ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time now,
-                   absl::Duration stale_after);
+// A replica that has gone is valued by the state in which it was last seen, and counts for activity
+// only.
+ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, const Evidence& evidence);
 
 }  // namespace gpuscaler

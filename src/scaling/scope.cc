@@ -1,6 +1,7 @@
 #include "scaling/scope.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <span>
 
@@ -19,39 +20,35 @@ std::string NameOf(const NodeSnapshot& snapshot, const GpuSample& gpu) {
   return IsMig(gpu) ? absl::StrCat(name, "/", gpu.uuid) : name;
 }
 
-// The GPUs whose MIG instances have the metric themselves.
-std::set<absl::string_view> SplitParents(const MetricTypeInfo& metric,
-                                         const NodeSnapshot& snapshot) {
-  std::set<absl::string_view> parents;
+// What there is of a GPU that is split into MIG instances.
+struct Split {
+  bool parent_has = false;  // the metric
+  bool instances_have = false;
+};
+
+std::map<absl::string_view, Split> SplitGpus(const MetricTypeInfo& metric,
+                                             const NodeSnapshot& snapshot) {
+  std::map<absl::string_view, Split> split;
   for (const GpuSample& gpu : snapshot.gpus) {
-    if (IsMig(gpu) && Has(metric, gpu)) parents.insert(gpu.parent_uuid);
+    if (IsMig(gpu)) split[gpu.parent_uuid].instances_have |= Has(metric, gpu);
   }
-  return parents;
+  for (const GpuSample& gpu : snapshot.gpus) {
+    const auto found = split.find(gpu.uuid);
+    if (found != split.end()) found->second.parent_has = Has(metric, gpu);
+  }
+  return split;
 }
 
-std::set<absl::string_view> ParentsOfMig(const NodeSnapshot& snapshot) {
-  std::set<absl::string_view> parents;
-  for (const GpuSample& gpu : snapshot.gpus) {
-    if (IsMig(gpu)) parents.insert(gpu.parent_uuid);
-  }
-  return parents;
-}
-
-// Of a split GPU either the instances or, for a metric they lack, the parent.
+// Of a split GPU the instances, or the parent for a metric that it alone has.
 std::vector<const GpuSample*> InScope(const Trigger& trigger, const NodeSnapshot& snapshot) {
-  const MetricTypeInfo& metric = InfoOf(trigger.metric);
-  const std::set<absl::string_view> by_instance = SplitParents(metric, snapshot);
-  const std::set<absl::string_view> split = ParentsOfMig(snapshot);
+  const auto split = SplitGpus(InfoOf(trigger.metric), snapshot);
   std::vector<const GpuSample*> in_scope;
   for (const GpuSample& gpu : snapshot.gpus) {
     if (trigger.gpu_index >= 0 && gpu.index != trigger.gpu_index) continue;
-    if (by_instance.contains(gpu.uuid)) continue;
-    const bool parent_counts = IsMig(gpu) && split.contains(gpu.parent_uuid) &&
-                               !by_instance.contains(gpu.parent_uuid) &&
-                               std::ranges::any_of(snapshot.gpus, [&](const GpuSample& other) {
-                                 return other.uuid == gpu.parent_uuid && Has(metric, other);
-                               });
-    if (!parent_counts) in_scope.push_back(&gpu);
+    const auto found = split.find(IsMig(gpu) ? gpu.parent_uuid : gpu.uuid);
+    const bool parent_counts =
+        found != split.end() && found->second.parent_has && !found->second.instances_have;
+    if (found == split.end() || IsMig(gpu) != parent_counts) in_scope.push_back(&gpu);
   }
   return in_scope;
 }
@@ -67,13 +64,12 @@ const GpuSample* Find(const NodeSnapshot& snapshot, absl::string_view uuid, size
 
 using Snapshots = std::span<const std::shared_ptr<const NodeSnapshot>>;
 
-// Memory stands from whenever it stood still for preallocationWindow: that may be long ago.
 Snapshots LookedBackOn(const Trigger& trigger, const NodeHistory& history,
                        absl::Duration stale_after) {
   const Snapshots all(history.snapshots);
-  if (trigger.metric == MetricType::kMemoryUsedPercent) return all;
-  const absl::Time oldest =
-      history.Newest().taken_at - std::max(trigger.window, trigger.activation_window) - stale_after;
+  const absl::Duration longest_window =
+      std::max({trigger.window, trigger.activation_window, trigger.preallocation_window});
+  const absl::Time oldest = history.Newest().taken_at - longest_window - stale_after;
   const auto first = std::ranges::lower_bound(
       all, oldest, {}, [](const auto& snapshot) { return snapshot->taken_at; });
   return all.subspan(static_cast<size_t>(first - all.begin()));
@@ -91,7 +87,7 @@ GpuSeries SeriesOf(Snapshots snapshots, const NodeSnapshot& named_by, const GpuS
   return series;
 }
 
-// GPUs that earlier snapshots had and the newest lacks, each as its last sample.
+// GPUs with the metric that earlier snapshots had and the newest lacks, each as its last sample.
 void AddGone(const Trigger& trigger, Snapshots snapshots, ScopedHistory& scoped) {
   const NodeSnapshot& newest = *snapshots.back();
   std::set<absl::string_view> gone;
@@ -100,6 +96,7 @@ void AddGone(const Trigger& trigger, Snapshots snapshots, ScopedHistory& scoped)
     for (size_t position = 0; position < gpus.size(); ++position) {
       const GpuSample& gpu = gpus[position];
       if (trigger.gpu_index >= 0 && gpu.index != trigger.gpu_index) continue;
+      if (!Has(InfoOf(trigger.metric), gpu)) continue;
       if (Find(newest, gpu.uuid, position) != nullptr || !gone.insert(gpu.uuid).second) continue;
       scoped.gpus.push_back(SeriesOf(snapshots, *snapshots[i], gpu));
     }

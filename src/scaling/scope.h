@@ -27,8 +27,8 @@ struct ScopedHistory {
 
 // FAILED_PRECONDITION: no GPU has the trigger's gpuIndex, or none in scope has its metric (the text
 // names the devices). A GPU split into MIG instances counts only for a metric that its instances
-// lack, such as power. No GPU at all is no error. The history is cut to what the trigger looks back
-// on: its longest window and stale_after before it; all of it where memory may stand.
+// lack, such as power. No GPU at all is no error. The history is cut to what the trigger looks
+// back on: its longest window, and stale_after before it.
 absl::StatusOr<ScopedHistory> ScopeOf(const Trigger& trigger, const NodeHistory& history,
                                       absl::Duration stale_after);
 

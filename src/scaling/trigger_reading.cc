@@ -190,11 +190,15 @@ Trigger TriggerOf(const Reading& reading) {
   trigger.preallocation_window =
       settings.preallocation_window.value_or(defaults.preallocation_window);
 
-  trigger.standing_memory = metric_by_hand ? StandingMemory::kLiteral : profile.standing_memory;
+  // A shorthand for the metric that the profile has anyway overrides its target alone.
+  const bool literal = settings.metric || (metric_by_hand && metric_by_hand != profile.metric) ||
+                       reading.profile == nullptr;
+  trigger.standing_memory = literal ? StandingMemory::kLiteral : profile.standing_memory;
   trigger.engine_fallback = settings.engine_fallback.value_or(defaults.engine_fallback);
   trigger.max_concurrency = settings.max_concurrency;
   trigger.scale_in = settings.scale_in.value_or(profile.scale_in);
-  trigger.always_active = trigger.scale_in == ScaleIn::kHold && !settings.activation_threshold;
+  trigger.always_active = trigger.scale_in == ScaleIn::kHold && !settings.activation_threshold &&
+                          !profile.threshold_given;
   return trigger;
 }
 

@@ -131,13 +131,21 @@ TEST(ParseTrigger, StandingMemoryIsLiteralOnlyWhereTheMetricIsNamedByHand) {
            {{{"profile", "batch"}}, StandingMemory::kActivity},
            {{{"profile", "vllm-inference"}, {"metricType", "memory_used_percent"}},
             StandingMemory::kLiteral},
-           {{{"profile", "ollama"}, {"targetMemoryUtilization", "60"}}, StandingMemory::kLiteral},
+           {{{"profile", "ollama"}, {"targetMemoryUtilization", "60"}}, StandingMemory::kActivity},
+           {{{"profile", "training"}, {"targetMemoryUtilization", "60"}}, StandingMemory::kLiteral},
+           {{{"targetMemoryUtilization", "60"}}, StandingMemory::kLiteral},
            {{{"profile", "vllm-inference"}, {"metricType", "gpu_utilization"}},
             StandingMemory::kLiteral},
            {{{"metricType", "memory_used_percent"}}, StandingMemory::kLiteral},
        }) {
     EXPECT_EQ(Parsed(row.metadata).standing_memory, row.want) << Text(row.metadata);
   }
+}
+
+TEST(ParseTrigger, AHoldingProfileWithAThresholdIsNotAlwaysActive) {
+  const auto profiles = ParseProfiles("profiles: {ours: {scaleIn: hold, activationThreshold: 5}}");
+  ASSERT_TRUE(profiles.ok()) << profiles.status();
+  EXPECT_FALSE(ParseTrigger({{"profile", "ours"}}, *profiles)->always_active);
 }
 
 TEST(ParseTrigger, AHoldingTriggerIsAlwaysActiveUnlessGivenAThreshold) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 namespace gpuscaler {
 
@@ -13,7 +14,9 @@ DecideScaler::DecideScaler(const Trigger& trigger, const InferenceService& servi
 
 void DecideScaler::Observe() {
   auto& snapshots = history_.snapshots;
-  snapshots.push_back(std::make_shared<NodeSnapshot>(service_.Snapshot()));
+  NodeSnapshot snapshot = service_.Snapshot();
+  memory_.Annotate(snapshot);
+  snapshots.push_back(std::make_shared<const NodeSnapshot>(std::move(snapshot)));
   ++history_.generation;
   const absl::Time horizon = service_.now() - kLongestWindow;
   std::erase_if(snapshots, [&](const auto& snapshot) { return snapshot->taken_at < horizon; });

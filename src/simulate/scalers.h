@@ -1,6 +1,7 @@
 // Scalers that live in the simulation itself: what KEDA asks where no server is wanted.
 #pragma once
 
+#include "model/memory_watch.h"
 #include "model/node_snapshot.h"
 #include "scaling/decision.h"
 #include "scaling/trigger.h"
@@ -27,6 +28,7 @@ class DecideScaler : public Scaler {
   const Trigger trigger_;
   const InferenceService& service_;
   const absl::Duration stale_after_;
+  MemoryWatch memory_;
   NodeHistory history_;
   Decision decision_;
 };

@@ -21,45 +21,77 @@ bool Replaced(const std::set<int64_t>& before, const std::set<int64_t>& now) {
          std::ranges::none_of(now, [&](int64_t pid) { return before.contains(pid); });
 }
 
+// Every sign of use that the reading shows.
+std::set<GpuField> Signs(const GpuSample& gpu) {
+  std::set<GpuField> signs;
+  if (gpu.processes && !gpu.processes->empty()) signs.insert(GpuField::kProcesses);
+  if (gpu.utilization_percent.value_or(0) > 0) signs.insert(GpuField::kUtilization);
+  if (MemoryUsedPercent(gpu).value_or(0) > kInUseMemoryPercent) signs.insert(GpuField::kMemory);
+  return signs;
+}
+
+bool AnyFailed(const GpuSample& gpu, const std::set<GpuField>& fields) {
+  return std::ranges::any_of(fields, [&gpu](GpuField field) {
+    const GpuGap* const gap = FindGap(gpu, field);
+    return gap != nullptr && gap->reason == GpuGap::Reason::kFailed;
+  });
+}
+
 }  // namespace
 
 std::optional<bool> InUse(const GpuSample& gpu) {
-  const std::optional<double> memory = MemoryUsedPercent(gpu);
-  if (gpu.processes && !gpu.processes->empty()) return true;
-  if (gpu.utilization_percent.value_or(0) > 0) return true;
-  if (memory.value_or(0) > kInUseMemoryPercent) return true;
-  if (!gpu.processes && !gpu.utilization_percent && !memory) return std::nullopt;
+  if (!Signs(gpu).empty()) return true;
+  if (!gpu.processes && !gpu.utilization_percent && !MemoryUsedPercent(gpu)) return std::nullopt;
   return false;
 }
 
-HoldingTracker::Holding HoldingTracker::Before(const std::string& uuid, absl::Time now) const {
-  if (const auto found = holdings_.find(uuid); found != holdings_.end()) return found->second;
+// A GPU that could never be read, not even its uuid, and now shows one is no new GPU.
+HoldingTracker::Holding HoldingTracker::Before(const GpuSample& gpu,
+                                               const NodeSnapshot& snapshot) const {
+  if (const auto found = holdings_.find(gpu.uuid); found != holdings_.end()) return found->second;
+  for (const auto& [uuid, holding] : holdings_) {
+    const bool is_there_still =
+        std::ranges::find(snapshot.gpus, uuid, &GpuSample::uuid) != snapshot.gpus.end();
+    if (!holding.known && !is_there_still && holding.index == gpu.index &&
+        holding.is_mig == IsMig(gpu)) {
+      return holding;
+    }
+  }
   Holding unseen;
-  unseen.since = first_ ? absl::InfinitePast() : now;
+  unseen.since = first_ ? absl::InfinitePast() : snapshot.taken_at;
+  unseen.index = gpu.index;
+  unseen.is_mig = IsMig(gpu);
   return unseen;
+}
+
+void HoldingTracker::Update(const GpuSample& gpu, absl::Time now, Holding& holding) {
+  const std::set<GpuField> signs = Signs(gpu);
+  const std::set<int64_t> pids = Pids(gpu);
+  if (!signs.empty()) {
+    const bool is_new = !holding.in_use || Replaced(holding.pids, pids);
+    if (is_new && holding.known) holding.since = now;
+    holding.in_use = true;
+    holding.signs = signs;
+  } else if (InUse(gpu).has_value() && !AnyFailed(gpu, holding.signs)) {
+    holding.in_use = false;
+    holding.signs.clear();
+  }
+  holding.known = holding.known || InUse(gpu).has_value();
+  if (!pids.empty() || !holding.in_use) holding.pids = pids;
 }
 
 void HoldingTracker::Annotate(NodeSnapshot& snapshot) {
   std::map<std::string, Holding> holdings;
   for (GpuSample& gpu : snapshot.gpus) {
-    Holding holding = Before(gpu.uuid, snapshot.taken_at);
-    const std::set<int64_t> pids = Pids(gpu);
-    const std::optional<bool> in_use = InUse(gpu);
-    if (in_use.value_or(false) && holding.known &&
-        (!holding.in_use || Replaced(holding.pids, pids))) {
-      holding.since = snapshot.taken_at;
-    }
-    if (in_use) {
-      holding.in_use = *in_use;
-      holding.known = true;
-    }
-    if (!pids.empty() || !holding.in_use) holding.pids = pids;
+    Holding holding = Before(gpu, snapshot);
+    Update(gpu, snapshot.taken_at, holding);
     gpu.in_use = holding.in_use;
     gpu.held_since = holding.since;
     holdings.emplace(gpu.uuid, std::move(holding));
   }
   holdings_ = std::move(holdings);
   first_ = false;
+  memory_.Annotate(snapshot);
 }
 
 }  // namespace gpuscaler

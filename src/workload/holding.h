@@ -1,5 +1,5 @@
-// Who holds a GPU, as far as a node can tell without Kubernetes: whether it is in use, and since
-// when its present holder has it.
+// Who holds a GPU, as far as a node can tell without Kubernetes: whether it is in use, since when
+// its present holder has it, and how long that one's memory has stood still.
 #pragma once
 
 #include <map>
@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "model/memory_watch.h"
 #include "model/node_snapshot.h"
 
 namespace gpuscaler {
@@ -15,10 +16,11 @@ namespace gpuscaler {
 // invisible in some containers); empty when nothing of these could be read.
 std::optional<bool> InUse(const GpuSample& gpu);
 
-// Fills `in_use` and `held_since` of every GPU, reading by reading. A reading that cannot tell
-// keeps what the one before it said. The holder has changed when the GPU was free in between, or
-// when none of its processes is one of before. Holders that the first reading finds have held it
-// for ever: a restart of ours starts no warm-up. Not thread-safe: the sampler's own.
+// Fills `in_use`, `held_since` and `still_memory` of every GPU, reading by reading. A reading that
+// cannot tell keeps what the one before it said: also one in which that fails which last showed the
+// GPU in use. The holder has changed when the GPU was free in between, or when none of its
+// processes is one of before. Holders that the first reading finds have held it for ever: a restart
+// of ours starts no warm-up. Not thread-safe: the sampler's own.
 class HoldingTracker {
  public:
   void Annotate(NodeSnapshot& snapshot);
@@ -26,13 +28,20 @@ class HoldingTracker {
  private:
   struct Holding {
     bool in_use = false;
-    bool known = false;  // some reading could tell
+    bool known = false;        // some reading could tell
+    std::set<GpuField> signs;  // what showed it in use, when last something did
     absl::Time since = absl::InfinitePast();
     std::set<int64_t> pids;
+    int index = 0;
+    bool is_mig = false;
   };
-  Holding Before(const std::string& uuid, absl::Time now) const;
+
+  // What is known of a GPU before this reading of it.
+  Holding Before(const GpuSample& gpu, const NodeSnapshot& snapshot) const;
+  static void Update(const GpuSample& gpu, absl::Time now, Holding& holding);
 
   std::map<std::string, Holding> holdings_;  // by uuid
+  MemoryWatch memory_;
   bool first_ = true;
 };
 

@@ -82,6 +82,50 @@ TEST_F(HoldingTrackerTest, HolderBehindAGapAtStartIsNotNew) {
   EXPECT_EQ(Next(Gpu({{.pid = 1}})).held_since, absl::InfinitePast());
 }
 
+GpuSample WithFailedProcessList(GpuSample gpu) {
+  gpu.processes.reset();
+  gpu.gaps.push_back({GpuField::kProcesses, GpuGap::Reason::kFailed, "NVML error 999 (UNKNOWN)"});
+  return gpu;
+}
+
+TEST_F(HoldingTrackerTest, FailedProcessListDoesNotFreeTheGpuOfASmallIdleModel) {
+  Next(Gpu({{.pid = 1}}));
+  const GpuSample gap = Next(WithFailedProcessList(Gpu({})));
+  EXPECT_TRUE(gap.in_use);
+  EXPECT_EQ(Next(Gpu({{.pid = 1}})).held_since, absl::InfinitePast());
+}
+
+TEST_F(HoldingTrackerTest, ProcessListThatNeverWorkedHoldsNothing) {
+  GpuSample busy = WithFailedProcessList(Gpu({}));
+  busy.utilization_percent = 50;
+  Next(busy);
+  EXPECT_FALSE(Next(WithFailedProcessList(Gpu({}))).in_use);
+}
+
+TEST_F(HoldingTrackerTest, DeviceThatGetsItsUuidLateWasThereBefore) {
+  GpuSample unknown = UnreadableGpu();
+  unknown.uuid = "GPU-unknown-0";
+  Next(unknown);
+  EXPECT_EQ(Next(Gpu({{.pid = 1}})).held_since, absl::InfinitePast());
+}
+
+TEST_F(HoldingTrackerTest, DeviceThatAppearsIsNew) {
+  GpuSample other = Gpu({});
+  other.uuid = "GPU-other";
+  Next(other);
+  const absl::Time since = Next(Gpu({{.pid = 1}})).held_since;
+  EXPECT_EQ(since, clock_.Now());
+}
+
+TEST_F(HoldingTrackerTest, StillMemoryIsTheHolders) {
+  GpuSample full = Gpu({{.pid = 1}});
+  full.memory_used_bytes = 70 * kGiB;
+  for (int i = 0; i < 200; ++i) Next(full);
+  EXPECT_TRUE(Next(full).still_memory.Stood(absl::Seconds(120), absl::InfinitePast()));
+  full.processes = {{{.pid = 2}}};
+  EXPECT_FALSE(Next(full).still_memory.Stood(absl::Seconds(120), absl::InfinitePast()));
+}
+
 TEST_F(HoldingTrackerTest, GpuNeverSeenInUseIsNotInUseWhileItCannotBeRead) {
   EXPECT_FALSE(Next(UnreadableGpu()).in_use);
 }

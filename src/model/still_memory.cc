@@ -1,0 +1,45 @@
+#include "model/still_memory.h"
+
+#include <algorithm>
+
+namespace gpuscaler {
+namespace {
+
+constexpr double kPreallocatedAbovePercent = 50;
+constexpr double kStillWithinPoints = 1;
+
+}  // namespace
+
+absl::Duration StillRun::After(absl::Time at) const {
+  return until > at ? until - std::max(from, at) : absl::ZeroDuration();
+}
+
+void StillMemory::Add(absl::Time at, double used_percent) {
+  if (used_percent <= kPreallocatedAbovePercent) {
+    *this = StillMemory();
+    return;
+  }
+  if (high_since_ == absl::InfinitePast()) high_since_ = at;
+  lowest_percent_ = std::min(lowest_percent_, used_percent);
+  highest_percent_ = std::max(highest_percent_, used_percent);
+  const bool begins = current_.from == absl::InfinitePast() ||
+                      highest_percent_ - lowest_percent_ >= kStillWithinPoints;
+  if (begins) {
+    current_.from = at;
+    lowest_percent_ = highest_percent_ = used_percent;
+  }
+  current_.until = at;
+  if (current_.After(current_.from) > longest_.After(longest_.from)) longest_ = current_;
+}
+
+bool StillMemory::IsUnjudged(absl::Duration window, absl::Time warm_at) const {
+  if (high_since_ == absl::InfinitePast()) return false;
+  return current_.until - std::max(high_since_, warm_at) < window;
+}
+
+bool StillMemory::Stood(absl::Duration window, absl::Time warm_at) const {
+  if (current_.from == absl::InfinitePast()) return false;
+  return current_.After(warm_at) >= window || longest_.After(warm_at) >= window;
+}
+
+}  // namespace gpuscaler

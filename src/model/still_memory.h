@@ -1,0 +1,39 @@
+// How long a GPU's memory has stood still: the mark of preallocated VRAM (DESIGN 2).
+#pragma once
+
+#include "absl/time/time.h"
+
+namespace gpuscaler {
+
+// A time during which the memory was above 50 % and moved by less than 1 point.
+struct StillRun {
+  absl::Time from = absl::InfinitePast();
+  absl::Time until = absl::InfinitePast();  // equal: none
+
+  // The part of it behind `at`.
+  absl::Duration After(absl::Time at) const;
+};
+
+// Of one holder, since its memory was last at 50 % or below.
+class StillMemory {
+ public:
+  // A reading; those that failed are bridged by leaving them out.
+  void Add(absl::Time at, double used_percent);
+
+  // It stood for `window`, the time before `warm_at` not counted: now, or once and not fallen
+  // since.
+  bool Stood(absl::Duration window, absl::Time warm_at) const;
+
+  // It has not been above 50 % for `window` yet, the time before `warm_at` not counted: too early
+  // to tell whether it stands.
+  bool IsUnjudged(absl::Duration window, absl::Time warm_at) const;
+
+ private:
+  absl::Time high_since_ = absl::InfinitePast();  // InfinitePast: it is at 50 % or below
+  StillRun current_;
+  StillRun longest_;
+  double lowest_percent_ = 0;  // of the current run
+  double highest_percent_ = 0;
+};
+
+}  // namespace gpuscaler

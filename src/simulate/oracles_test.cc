@@ -1,0 +1,136 @@
+// DESIGN 2's oracles: what Decide makes of a workload's samples, and the HPA of its value, sync by
+// sync, each step's replicas ready before the next.
+#include <algorithm>
+#include <functional>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "scaling/decision.h"
+#include "scaling/history_builder.h"
+#include "simulate/hpa.h"
+
+namespace gpuscaler {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr absl::Duration kStaleAfter = absl::Seconds(6);
+constexpr absl::Duration kLongerThanAnyWindow = absl::Minutes(6);
+
+Trigger UtilizationTrigger(double target) {
+  Trigger trigger;
+  trigger.target = target;
+  return trigger;
+}
+
+Trigger ProfileTrigger(const char* profile) {
+  return *ParseTrigger({{"profile", profile}, {"warmupSeconds", "0"}}, BuiltInProfiles());
+}
+
+Decision DecideOn(const Trigger& trigger, const std::vector<GpuSample>& gpus) {
+  HistoryBuilder builder;
+  builder.Hold(kLongerThanAnyWindow, gpus);
+  return Decide(trigger, builder.history(), kStaleAfter);
+}
+
+using GpuOf = std::function<GpuSample(int index)>;
+
+std::vector<GpuSample> Fleet(int replicas, const GpuOf& gpu) {
+  std::vector<GpuSample> gpus;
+  for (int i = 0; i < replicas; ++i) gpus.push_back(gpu(i));
+  return gpus;
+}
+
+int NextReplicas(const Trigger& trigger, int replicas, int most, const GpuOf& gpu) {
+  const HpaOptions hpa{.min_replicas = 0,
+                       .max_replicas = most,
+                       .target_type = trigger.target_type,
+                       .target = trigger.target};
+  const double value = DecideOn(trigger, Fleet(replicas, gpu)).value;
+  return std::min(ProposeReplicas(hpa, replicas, replicas, value), most);
+}
+
+std::vector<int> Syncs(const Trigger& trigger, int from, int syncs, const GpuOf& gpu,
+                       int most = 1000) {
+  std::vector<int> replicas = {from};
+  while (static_cast<int>(replicas.size()) < syncs) {
+    replicas.push_back(NextReplicas(trigger, replicas.back(), most, gpu));
+  }
+  return replicas;
+}
+
+GpuSample Saturated(int index) { return BusyGpu(index, 100); }
+
+TEST(Oracle, SaturatedWorkloadGrowsByItsRatio) {
+  EXPECT_THAT(Syncs(UtilizationTrigger(70), 1, 8, Saturated),
+              ElementsAre(1, 2, 3, 5, 8, 12, 18, 26));
+  EXPECT_THAT(Syncs(UtilizationTrigger(75), 1, 10, Saturated),
+              ElementsAre(1, 2, 3, 4, 6, 8, 11, 15, 20, 27));
+  EXPECT_THAT(Syncs(UtilizationTrigger(80), 1, 11, Saturated),
+              ElementsAre(1, 2, 3, 4, 5, 7, 9, 12, 15, 19, 24));
+}
+
+TEST(Oracle, TargetNearSaturationNeverAsksForMore) {
+  const auto nearly = [](int index) { return BusyGpu(index, 98.9); };
+  EXPECT_THAT(Syncs(UtilizationTrigger(90), 1, 4, nearly), ElementsAre(1, 1, 1, 1));
+}
+
+TEST(Oracle, SaturatedWorkloadAsksForMoreThanItHasUpToTheMaximum) {
+  for (int target = 10; target <= 85; ++target) {
+    int replicas = 1;
+    for (int sync = 0; replicas < 20; ++sync) {
+      const int next = NextReplicas(UtilizationTrigger(target), replicas, 20, Saturated);
+      ASSERT_GT(next, replicas) << "target " << target << ", sync " << sync;
+      replicas = next;
+    }
+  }
+}
+
+TEST(Oracle, UnreadableReplicasScaleNeitherInNorOut) {
+  struct Case {
+    int unreadable;
+    double load;
+    int want;
+  };
+  for (const Case& test :
+       {Case{1, 100, 10}, Case{4, 100, 9}, Case{1, 40, 5}, Case{4, 40, 6}, Case{2, 85, 8}}) {
+    const auto gpu = [&test](int index) {
+      return index < test.unreadable ? LostGpu(index) : BusyGpu(index, test.load);
+    };
+    EXPECT_EQ(NextReplicas(UtilizationTrigger(80), 8, 1000, gpu), test.want)
+        << test.unreadable << " unreadable, the others at " << test.load;
+  }
+}
+
+TEST(Oracle, StandingMemoryKeepsABusyWorkloadAndLetsAnIdleOneGo) {
+  const Trigger batch = ProfileTrigger("batch");
+  const auto busy = [](int index) { return BusyGpu(index, 40, 80); };
+  const auto idle = [](int index) { return BusyGpu(index, 0, 80); };
+  EXPECT_THAT(Syncs(batch, 4, 3, busy), ElementsAre(4, 4, 4));
+  EXPECT_THAT(Syncs(batch, 4, 2, idle), ElementsAre(4, 0));
+  EXPECT_FALSE(DecideOn(batch, Fleet(4, idle)).active);
+}
+
+TEST(Oracle, StandingMemoryTakenLiterallyRunsAway) {
+  const Trigger literal = *ParseTrigger(
+      {{"metricType", "memory_used_percent"}, {"targetValue", "70"}}, BuiltInProfiles());
+  const auto idle = [](int index) { return BusyGpu(index, 0, 80); };
+  EXPECT_THAT(Syncs(literal, 4, 11, idle, 20), ElementsAre(4, 5, 6, 7, 8, 10, 12, 14, 16, 19, 20));
+}
+
+// Watts stand for requests, until engines are read: both add up.
+TEST(Oracle, TotalThatAddsUpIsStableForBothTargetTypes) {
+  Trigger trigger =
+      *ParseTrigger({{"metricType", "power_draw"}, {"targetValue", "10"}}, BuiltInProfiles());
+  const auto ten_each = [](int index) {
+    GpuSample gpu = BusyGpu(index, 50);
+    gpu.power_watts = 10;
+    return gpu;
+  };
+  EXPECT_THAT(Syncs(trigger, 4, 3, ten_each), ElementsAre(4, 4, 4));
+  trigger.target_type = TargetType::kValue;
+  EXPECT_THAT(Syncs(trigger, 4, 3, ten_each), ElementsAre(4, 4, 4));
+}
+
+}  // namespace
+}  // namespace gpuscaler
