@@ -144,7 +144,7 @@ std::string MetricsSection() {
   Metrics metrics;
   metrics.ReloadFailed("grpc", false);
   const NodeSnapshot snapshot = FullSnapshot();
-  const std::string page = metrics.Page(&snapshot, snapshot.taken_at);
+  const std::string page = metrics.Page(&snapshot, snapshot.taken_at, absl::Seconds(6));
   std::string text = absl::StrCat("## Prometheus metrics\n\n", Head({"metric", "type", "meaning"}));
   std::string help;
   for (const absl::string_view line : absl::StrSplit(page, '\n')) {

@@ -12,7 +12,7 @@ TEST(Reloader, FailureRaisesTheMetricUntilItIsMended) {
   Metrics metrics;
   absl::Status status = absl::InvalidArgumentError("tls.crt: not PEM");
   Reloader reloader({{"grpc", [&] { return status; }}}, metrics);
-  const auto page = [&] { return metrics.Page(nullptr, absl::UnixEpoch()); };
+  const auto page = [&] { return metrics.Page(nullptr, absl::UnixEpoch(), absl::Seconds(6)); };
   reloader.Tick();
   EXPECT_THAT(page(), HasSubstr("keda_gpu_scaler_reload_failed{what=\"grpc\"} 1"));
   status = absl::OkStatus();

@@ -83,7 +83,7 @@ TEST_F(SamplerTest, CountsGoodAndFailedReadings) {
   ASSERT_TRUE(sampler_.Tick().ok());
   source_.error_ = absl::UnavailableError("no driver");
   ASSERT_FALSE(sampler_.Tick().ok());
-  const std::string page = metrics_.Page(nullptr, clock_.Now());
+  const std::string page = metrics_.Page(nullptr, clock_.Now(), absl::Seconds(6));
   EXPECT_THAT(page, HasSubstr("keda_gpu_scaler_collections_total 2"));
   EXPECT_THAT(page, HasSubstr("keda_gpu_scaler_collection_errors_total 1"));
 }

@@ -128,7 +128,8 @@ class Standalone::Impl {
   HttpReply MetricsPage() const {
     const SnapshotStore::History newest = store_.Newest();
     return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
-            .body = metrics_.Page(newest == nullptr ? nullptr : &newest->Newest(), clock_.Now())};
+            .body = metrics_.Page(newest == nullptr ? nullptr : &newest->Newest(), clock_.Now(),
+                                  config_.StaleAfter())};
   }
 
   std::vector<Reloadable> Files() {

@@ -16,4 +16,9 @@ absl::StatusOr<absl::Duration> ParseDuration(absl::string_view text) {
 
 std::string DurationText(absl::Duration duration) { return absl::FormatDuration(duration); }
 
+std::string AgeText(absl::Duration age) {
+  const absl::Duration unit = age < absl::Seconds(1) ? absl::Milliseconds(1) : absl::Seconds(1);
+  return DurationText(absl::Trunc(age, unit));
+}
+
 }  // namespace gpuscaler

@@ -16,4 +16,8 @@ absl::StatusOr<absl::Duration> ParseDuration(absl::string_view text);
 // "1m30s", "500ms"; what ParseDuration reads back as the same duration.
 std::string DurationText(absl::Duration duration);
 
+// For an age that grows from one message to the next: whole seconds from 1 s on, so that messages
+// about one thing stay alike and Kubernetes folds its events.
+std::string AgeText(absl::Duration age);
+
 }  // namespace gpuscaler

@@ -27,5 +27,11 @@ TEST(DurationText, ReadsBackAsTheSame) {
   }
 }
 
+TEST(AgeText, IsRoughEnoughToRepeat) {
+  EXPECT_EQ(AgeText(absl::Seconds(62.274867596)), "1m2s");
+  EXPECT_EQ(AgeText(absl::Milliseconds(250.7)), "250ms");
+  EXPECT_EQ(AgeText(absl::ZeroDuration()), "0");
+}
+
 }  // namespace
 }  // namespace gpuscaler

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace gpuscaler {
@@ -26,10 +27,23 @@ size_t Distance(absl::string_view a, absl::string_view b) {
   return row[b.size()];
 }
 
+// The only known word that begins with `word`; empty when there are none or several.
+absl::string_view OnlyBeginningWith(absl::string_view word,
+                                    const std::vector<absl::string_view>& known) {
+  constexpr size_t kTellingLetters = 3;
+  if (word.size() < kTellingLetters) return "";
+  const auto begins = [word](absl::string_view candidate) {
+    return absl::StartsWithIgnoreCase(candidate, word);
+  };
+  const auto found = std::ranges::find_if(known, begins);
+  return std::ranges::count_if(known, begins) == 1 ? *found : "";
+}
+
 }  // namespace
 
 absl::string_view Nearest(absl::string_view word, const std::vector<absl::string_view>& known) {
   if (word.size() > 64) return "";  // no typo of ours, and the distance is quadratic
+  if (const auto only = OnlyBeginningWith(word, known); !only.empty()) return only;
   size_t best = std::max<size_t>(2, word.size() / 3) + 1;
   absl::string_view nearest;
   for (absl::string_view candidate : known) {

@@ -8,8 +8,8 @@
 
 namespace gpuscaler {
 
-// Empty when nothing is near: more than a third of the word (at least 2 letters) would have to
-// change.
+// The only known word that begins with it; else the one that differs least. Empty when nothing is
+// near: more than a third of the word (at least 2 letters) would have to change.
 absl::string_view Nearest(absl::string_view word, const std::vector<absl::string_view>& known);
 
 // `; did you mean "targetValue"?`, or nothing.

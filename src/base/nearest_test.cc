@@ -13,6 +13,12 @@ TEST(Nearest, FindsTheTypo) {
   EXPECT_EQ(Nearest("gpuIdx", kKeys), "gpuIndex");
 }
 
+TEST(Nearest, BeginningOfOneWordMeansThatWord) {
+  EXPECT_EQ(Nearest("prof", kKeys), "profile");
+  EXPECT_EQ(Nearest("target", kKeys), "targetValue");
+  EXPECT_EQ(Nearest("vllm", {"vllm-inference", "vllm-queue"}), "") << "it may be either";
+}
+
 TEST(Nearest, SaysNothingWhenNothingIsNear) {
   EXPECT_EQ(Nearest("zzz", kKeys), "");
   EXPECT_EQ(Nearest("", kKeys), "");

@@ -38,8 +38,8 @@ Activity ActivityOf(const Trigger& trigger, const std::vector<ReplicaLoad>& load
   }
   if (loads.empty()) return {false, "no replica within activationWindow"};
   if (covered < trigger.activation_window) {
-    return {true, absl::StrCat("samples cover only ", DurationText(covered),
-                               " of activationWindow ", window)};
+    return {true,
+            absl::StrCat("samples cover only ", AgeText(covered), " of activationWindow ", window)};
   }
   for (const ReplicaLoad& load : loads) {
     if (!load.covered) return {true, absl::StrCat(load.share.name, " has gaps within ", window)};

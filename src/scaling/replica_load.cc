@@ -152,10 +152,10 @@ std::string UnreadableText(const Replica& replica, const State& state, absl::Tim
   const std::string why =
       replica.last_gap.empty() ? "no utilization to tell whether it works" : replica.last_gap;
   if (last == absl::InfinitePast()) {
-    return absl::StrCat("unreadable for at least ", DurationText(now - replica.samples.front().at),
-                        ": ", why);
+    return absl::StrCat("unreadable for at least ", AgeText(now - replica.samples.front().at), ": ",
+                        why);
   }
-  return absl::StrCat("unreadable for ", DurationText(now - last), ": ", why);
+  return absl::StrCat("unreadable for ", AgeText(now - last), ": ", why);
 }
 
 // That it was not is known only where its samples cover activationWindow.
@@ -191,7 +191,7 @@ ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, const Evidenc
   const Samples warm = From(replica.samples, warm_at);
   if (replica.present && now < warm_at) {
     share.state = ReplicaShare::State::kWarming;
-    share.because = absl::StrCat("warming for ", DurationText(warm_at - now), " more");
+    share.because = absl::StrCat("warming for ", AgeText(warm_at - now), " more");
     return load;
   }
 
@@ -210,7 +210,7 @@ ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, const Evidenc
                  Covered(state.valuation, warm, active_since, seen_at, evidence.stale_after);
   if (!replica.present) {
     share.state = ReplicaShare::State::kGone;
-    share.because = absl::StrCat("gone for ", DurationText(now - seen_at));
+    share.because = absl::StrCat("gone for ", AgeText(now - seen_at));
     return load;
   }
 

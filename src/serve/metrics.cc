@@ -1,6 +1,8 @@
 #include "serve/metrics.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <sstream>
 #include <utility>
@@ -186,14 +188,17 @@ void Metrics::ReloadFailed(absl::string_view what, bool failed) {
   impl_->ReloadFailed(std::string(what), failed);
 }
 
-std::string Metrics::Page(const NodeSnapshot* newest, absl::Time now) const {
+std::string Metrics::Page(const NodeSnapshot* newest, absl::Time now,
+                          absl::Duration stale_after) const {
   std::vector<MetricFamily> families = impl_->Collect();
   if (newest != nullptr) {
     families.push_back(OneGauge("snapshot_age_seconds", "Grows when NVML hangs.",
                                 absl::ToDoubleSeconds(now - newest->taken_at)));
     families.push_back(OneGauge("snapshot_gpus", "GPUs and MIG instances in the newest snapshot.",
                                 static_cast<double>(newest->gpus.size())));
-    for (MetricFamily& family : GpuFamilies(*newest)) families.push_back(std::move(family));
+    if (now - newest->taken_at <= stale_after) {
+      std::ranges::move(GpuFamilies(*newest), std::back_inserter(families));
+    }
   }
   std::ostringstream page;
   prometheus::TextSerializer().Serialize(page, families);

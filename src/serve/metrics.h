@@ -27,9 +27,10 @@ class Metrics : public RequestMetrics {
   void ReloadFailed(absl::string_view what, bool failed);
 
   // The page at `now`: the counters, and the gauges and the age of the newest snapshot (null: none
-  // yet, and then the page has neither). A GPU that the snapshot lacks, or a field that could not
-  // be read, has no series. Prometheus text format 0.0.4.
-  std::string Page(const NodeSnapshot* newest, absl::Time now) const;
+  // yet, and then the page has neither). A GPU that the snapshot lacks, a field that could not be
+  // read, and every GPU once the snapshot is older than stale_after has no series. Prometheus text
+  // format 0.0.4.
+  std::string Page(const NodeSnapshot* newest, absl::Time now, absl::Duration stale_after) const;
 
  private:
   class Impl;

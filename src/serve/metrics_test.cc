@@ -52,15 +52,19 @@ std::vector<std::string> Lines(const std::string& page) {
   return lines;
 }
 
+constexpr absl::Duration kStaleAfter = absl::Seconds(6);
+
 class MetricsTest : public testing::Test {
  protected:
   NodeSnapshot Snapshot(std::vector<GpuSample> gpus) const {
     return {.taken_at = clock_.Now(), .gpus = std::move(gpus)};
   }
   std::vector<std::string> Page(const NodeSnapshot& snapshot) const {
-    return Lines(metrics_.Page(&snapshot, clock_.Now()));
+    return Lines(metrics_.Page(&snapshot, clock_.Now(), kStaleAfter));
   }
-  std::vector<std::string> Page() const { return Lines(metrics_.Page(nullptr, clock_.Now())); }
+  std::vector<std::string> Page() const {
+    return Lines(metrics_.Page(nullptr, clock_.Now(), kStaleAfter));
+  }
 
   FakeClock clock_;
   Metrics metrics_;
@@ -142,6 +146,15 @@ TEST_F(MetricsTest, AgeOfTheSnapshotGrowsWhileNoneFollows) {
   EXPECT_THAT(Page(snapshot), Contains("snapshot_age_seconds 0"));
   clock_.Advance(absl::Milliseconds(12'500));
   EXPECT_THAT(Page(snapshot), Contains("snapshot_age_seconds 12.5"));
+}
+
+TEST_F(MetricsTest, StaleSnapshotHasAnAgeAndNoGpus) {
+  const NodeSnapshot snapshot = Snapshot({FullSample()});
+  clock_.Advance(kStaleAfter);
+  EXPECT_THAT(Page(snapshot), Contains(StartsWith("gpu_utilization_percent")));
+  clock_.Advance(absl::Milliseconds(1));
+  EXPECT_THAT(Page(snapshot), Not(Contains(StartsWith("gpu_"))));
+  EXPECT_THAT(Page(snapshot), Contains("snapshot_age_seconds 6.001"));
 }
 
 TEST_F(MetricsTest, EveryMethodStandsAtZeroFromTheStart) {
@@ -234,7 +247,7 @@ TEST_F(MetricsTest, PromtoolFindsNoFault) {
   const NodeSnapshot snapshot = Snapshot({FullSample(), failed});
   std::FILE* const promtool = popen("promtool check metrics", "w");
   ASSERT_NE(promtool, nullptr);
-  const std::string page = metrics_.Page(&snapshot, clock_.Now());
+  const std::string page = metrics_.Page(&snapshot, clock_.Now(), kStaleAfter);
   EXPECT_EQ(std::fwrite(page.data(), 1, page.size(), promtool), page.size());
   EXPECT_EQ(pclose(promtool), 0) << "Debian's package prometheus has promtool\n" << page;
 }

@@ -43,7 +43,7 @@ absl::StatusOr<SnapshotStore::History> SnapshotStore::Fresh() const {
   }
   const absl::Duration age = clock_.Now() - history_->Newest().taken_at;
   if (age <= stale_after_) return history_;
-  return absl::UnavailableError(absl::StrCat("GPU snapshot is ", DurationText(age),
+  return absl::UnavailableError(absl::StrCat("GPU snapshot is ", AgeText(age),
                                              " old, --stale-after=", DurationText(stale_after_),
                                              because));
 }

@@ -45,22 +45,19 @@ std::optional<bool> InUse(const GpuSample& gpu) {
   return false;
 }
 
-// A GPU that could never be read, not even its uuid, and now shows one is no new GPU.
+// A GPU that could never be read, not even its uuid, and now shows one is no new GPU, nor are its
+// MIG instances.
 HoldingTracker::Holding HoldingTracker::Before(const GpuSample& gpu,
                                                const NodeSnapshot& snapshot) const {
   if (const auto found = holdings_.find(gpu.uuid); found != holdings_.end()) return found->second;
   for (const auto& [uuid, holding] : holdings_) {
     const bool is_there_still =
         std::ranges::find(snapshot.gpus, uuid, &GpuSample::uuid) != snapshot.gpus.end();
-    if (!holding.known && !is_there_still && holding.index == gpu.index &&
-        holding.is_mig == IsMig(gpu)) {
-      return holding;
-    }
+    if (!holding.known && !is_there_still && holding.index == gpu.index) return holding;
   }
   Holding unseen;
   unseen.since = first_ ? absl::InfinitePast() : snapshot.taken_at;
   unseen.index = gpu.index;
-  unseen.is_mig = IsMig(gpu);
   return unseen;
 }
 

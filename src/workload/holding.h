@@ -33,7 +33,6 @@ class HoldingTracker {
     absl::Time since = absl::InfinitePast();
     std::set<int64_t> pids;
     int index = 0;
-    bool is_mig = false;
   };
 
   // What is known of a GPU before this reading of it.
