@@ -21,6 +21,7 @@
 #include "base/mutex.h"
 #include "explain.grpc.pb.h"
 #include "externalscaler.grpc.pb.h"
+#include "model/memory_watch.h"
 #include "scaling/history_builder.h"
 #include "serve/grpc_server.h"
 #include "serve/scaler_service.h"
@@ -118,6 +119,7 @@ class ServedScaler {
     snapshot.taken_at = clock.Now();
     snapshot.node = "n";
     snapshot.gpus = std::move(gpus);
+    memory.Annotate(snapshot);
     store.Put(std::move(snapshot));
   }
 
@@ -134,6 +136,7 @@ class ServedScaler {
   ProfileStore profiles;
   Leases leases;
   SnapshotStore store;
+  MemoryWatch memory;
   std::atomic<int> sampler_wakes = 0;
   std::unique_ptr<ScalerService> service;
   std::unique_ptr<GrpcServer> server;
