@@ -20,6 +20,11 @@ find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 # grpcpp: gRPC with reflection and protobuf, from shared libraries or, for releases, archives: half
 # the memory, and no 100 libraries to look up at start.
 add_library(grpcpp INTERFACE)
+if(GPUSCALER_SANITIZE STREQUAL "thread")
+  add_library(grpc_handover STATIC ${PROJECT_SOURCE_DIR}/src/serve/grpc_handover.cc)
+  target_compile_options(grpc_handover PRIVATE -fno-sanitize=thread)
+  target_link_libraries(grpcpp INTERFACE $<LINK_LIBRARY:WHOLE_ARCHIVE,grpc_handover>)
+endif()
 target_link_libraries(grpcpp INTERFACE gRPC::grpc++_reflection gRPC::grpc++ Threads::Threads)
 if(GPUSCALER_STATIC)
   # Debian's packages describe the shared libraries; the archives lie beside them. Abseil's too, for

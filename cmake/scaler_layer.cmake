@@ -1,3 +1,10 @@
+# The environment of tests that run gRPC. Debian's is not instrumented: ThreadSanitizer would report
+# what it does to its own memory. Tests of layers without it are held to every report.
+set(GRPC_TEST_ENVIRONMENT)
+if(GPUSCALER_SANITIZE STREQUAL "thread")
+  set(GRPC_TEST_ENVIRONMENT TSAN_OPTIONS=ignore_noninstrumented_modules=1)
+endif()
+
 # scaler_layer(name DEPENDS layer... LIBRARIES target... SOURCES file... TESTS file... TEST_LIBRARIES target...)
 #
 # One layer: a static library of SOURCES and one gtest binary of TESTS. DEPENDS is the layer graph:
@@ -8,11 +15,9 @@ function(scaler_layer name)
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${name} PUBLIC ${LAYER_DEPENDS} ${LAYER_LIBRARIES} PRIVATE warnings)
   if(GPUSCALER_TESTS AND LAYER_TESTS)
-    # Debian's gRPC is not instrumented: ThreadSanitizer cannot see how it hands over what it
-    # touches. Layers without it are held to every report.
     set(environment)
-    if(GPUSCALER_SANITIZE STREQUAL "thread" AND "${name};${LAYER_DEPENDS}" MATCHES "serve")
-      set(environment TSAN_OPTIONS=ignore_noninstrumented_modules=1)
+    if("${name};${LAYER_DEPENDS}" MATCHES "serve")
+      set(environment ${GRPC_TEST_ENVIRONMENT})
     endif()
     add_executable(${name}_test ${LAYER_TESTS})
     target_link_libraries(${name}_test PRIVATE ${name} warnings ${LAYER_TEST_LIBRARIES}
