@@ -86,7 +86,7 @@ TEST(GpuFile, EveryFaultNamesItsLineItsPathAndWhatIsAllowed) {
   const struct {
     const char* text;
     const char* want;
-  } kRows[] = {
+  } rows[] = {
       {"", "1:1: syntax error"},
       {"{\n \"gpus\": [,]}", "2:11: syntax error"},
       {"{\n\"gpus\": [{\"power_watts\":\n 1e999\n}]}", "3: a number is out of range"},
@@ -121,7 +121,7 @@ TEST(GpuFile, EveryFaultNamesItsLineItsPathAndWhatIsAllowed) {
       {"{\"gpus\": [{\"mig\": [{\n\"index\": 1}]}]}",
        "2: gpus[0].mig[0].index: a MIG instance has none of its own"},
   };
-  for (const auto& row : kRows) {
+  for (const auto& row : rows) {
     const absl::Status status = ParseGpuFile(row.text).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << row.text;
     EXPECT_THAT(std::string(status.message()), testing::StartsWith(row.want)) << row.text;

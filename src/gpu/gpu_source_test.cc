@@ -12,11 +12,11 @@ TEST(OpenGpuSource, SourcesThatCannotReadOpenAndTellAtTheReading) {
   const struct {
     const char* spec;
     const char* want;
-  } kRows[] = {
+  } rows[] = {
       {"none", "--gpu-source none"},
       {"file:/no/such/file", "/no/such/file: cannot be read: No such file"},
   };
-  for (const auto& row : kRows) {
+  for (const auto& row : rows) {
     const auto source = OpenGpuSource(row.spec, "gpu-7", clock);
     ASSERT_TRUE(source.ok()) << row.spec << ": " << source.status();
     const absl::Status status = (*source)->Read({}).status();

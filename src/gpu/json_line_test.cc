@@ -18,9 +18,9 @@ TEST(JsonLine, FindsMembersAndElementsOnTheirOwnLine) {
   const struct {
     const char* path;
     int want;
-  } kRows[] = {{"", 1},       {"a", 2},      {"b", 3}, {"b[0]", 4}, {"b[1]", 5},
-               {"b[1].c", 5}, {"b[1].d", 6}, {"e", 9}, {"f", 1},    {"b[2]", 1}};
-  for (const auto& row : kRows) EXPECT_EQ(JsonLine(kText, row.path), row.want) << row.path;
+  } rows[] = {{"", 1},       {"a", 2},      {"b", 3}, {"b[0]", 4}, {"b[1]", 5},
+              {"b[1].c", 5}, {"b[1].d", 6}, {"e", 9}, {"f", 1},    {"b[2]", 1}};
+  for (const auto& row : rows) EXPECT_EQ(JsonLine(kText, row.path), row.want) << row.path;
 }
 
 }  // namespace

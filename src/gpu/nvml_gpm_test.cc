@@ -32,7 +32,7 @@ TEST(GpmUtilization, IsAPercentageOrNothing) {
     double reported;
     Return result;
     std::optional<double> percent;
-  } kRows[] = {
+  } rows[] = {
       {42.5, kSuccess, 42.5},
       {100.3, kSuccess, 100},
       {-0.1, kSuccess, 0},
@@ -44,7 +44,7 @@ TEST(GpmUtilization, IsAPercentageOrNothing) {
                     .gpm_sample_free = Free,
                     .gpm_mig_sample = Take,
                     .gpm_metrics = Report};
-  for (const auto& row : kRows) {
+  for (const auto& row : rows) {
     reported = row.reported;
     GpmUtilization gpm(calls);
     std::optional<double> percent;

@@ -9,10 +9,10 @@ TEST(HasBrokenProcessesV3, HoldsForTheDriversThatWriteLongRowsOnly) {
   const struct {
     const char* driver_version;
     bool want;
-  } kRows[] = {{"535.43.02", true}, {"535.54.03", true},  {"535.86.10", true},  {"535.98", false},
-               {"535.42", false},   {"525.60.13", false}, {"550.54.15", false}, {"", false},
-               {"535", false},      {"535.x", false}};
-  for (const auto& row : kRows) {
+  } rows[] = {{"535.43.02", true}, {"535.54.03", true},  {"535.86.10", true},  {"535.98", false},
+              {"535.42", false},   {"525.60.13", false}, {"550.54.15", false}, {"", false},
+              {"535", false},      {"535.x", false}};
+  for (const auto& row : rows) {
     EXPECT_EQ(HasBrokenProcessesV3(row.driver_version), row.want) << row.driver_version;
   }
 }
