@@ -65,7 +65,7 @@ void NameTheNode(const Resolved& resolved, JobEnvironment& job) {
 // Longer than a day is a typing error.
 absl::StatusOr<absl::Duration> IntervalOf(const std::string& text) {
   constexpr absl::Duration kLongest = absl::Hours(24);
-  const absl::StatusOr<absl::Duration> interval = ParseDuration(text);
+  absl::StatusOr<absl::Duration> interval = ParseDuration(text);
   if (interval.ok() && *interval <= kLongest) return interval;
   return absl::InvalidArgumentError(absl::StrCat(
       "flag --interval=", text, ": use a duration with its unit, up to ", DurationText(kLongest)));
