@@ -131,7 +131,7 @@ absl::Status NvmlSource::ReopenForTheFailing() {
   reopen_ = false;
   reopened_at_ = begin;
   session_.reset();
-  const absl::Status opened = EnsureSession();
+  absl::Status opened = EnsureSession();
   may_reopen_ = opened.ok() && clock_.Now() - begin <= kReopenMayTake;
   LogWarn(
       "nvml_reopened",

@@ -98,7 +98,7 @@ std::shared_ptr<CachedTrigger> TriggerCache::Get(const ScaledObjectRef& ref) {
   entries_.push_front({fingerprint, std::make_shared<CachedTrigger>(ref)});
   by_fingerprint_[fingerprint] = entries_.begin();
   bytes_ += entries_.front().trigger->size_bytes();
-  const std::shared_ptr<CachedTrigger> added = entries_.front().trigger;
+  std::shared_ptr<CachedTrigger> added = entries_.front().trigger;
   while (entries_.size() > 1 && (entries_.size() > limits_.triggers || bytes_ > limits_.bytes)) {
     Drop(std::prev(entries_.end()));
   }
