@@ -74,6 +74,19 @@ TEST(Lint, ExitCodesTellCleanFindingsAndUnreadable) {
   EXPECT_EQ(RunProgram({"lint"}).code, 2);
 }
 
+TEST(Lint, ATriggerOfSomebodyElseIsNotedAndFailsNothing) {
+  std::string manifest = kTypo;
+  manifest.replace(manifest.find("keda-gpu-scaler"), 15, "scaler");
+  const Finished noted = RunProgram({"lint", "-"}, {}, manifest);
+  EXPECT_EQ(noted.code, 0) << noted.out;
+  EXPECT_THAT(noted.out, HasSubstr(":9: note: ScaledObject llm, trigger 0: not checked: "));
+  EXPECT_THAT(noted.out, HasSubstr("--scaler-address"));
+  const Finished named =
+      RunProgram({"lint", "--scaler-address=other", "--scaler-address=scaler", "-"}, {}, manifest);
+  EXPECT_EQ(named.code, 1) << named.out;
+  EXPECT_THAT(named.out, HasSubstr("[bad-metadata]"));
+}
+
 TEST(Lint, NamesTheLayerOfProfilesThatCannotBeRead) {
   const Finished lint = RunProgram({"lint", "-"}, {{"KEDA_GPU_SCALER_PROFILES", "/no/p"}}, kGood);
   EXPECT_EQ(lint.code, 2);

@@ -42,6 +42,19 @@ Flag WordFlag(std::string name, std::string value, std::string help, std::vector
   return flag;
 }
 
+Flag ListFlag(std::string name, std::string value, std::string help,
+              std::vector<std::string>* variable) {
+  return {.name = std::move(name),
+          .value = std::move(value),
+          .help = std::move(help),
+          .set =
+              [variable](const std::string& text) {
+                variable->push_back(text);
+                return absl::OkStatus();
+              },
+          .repeats = true};
+}
+
 Flag IntFlag(std::string name, std::string help, int least, int* variable) {
   return {
       .name = std::move(name),

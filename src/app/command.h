@@ -16,8 +16,9 @@ struct Flag {
   std::string default_text;        // "" where there is none
   std::vector<std::string> words;  // the only values allowed; empty: any
   // INVALID_ARGUMENT says what is allowed; a switch gets "true". Called once, with the last value
-  // given.
+  // given, or, where it `repeats`, with each.
   std::function<absl::Status(const std::string& value)> set;
+  bool repeats = false;
 };
 
 struct Command {
@@ -35,6 +36,8 @@ Flag TextFlag(std::string name, std::string value, std::string help, std::string
 Flag SwitchFlag(std::string name, std::string help, bool* variable);
 Flag WordFlag(std::string name, std::string value, std::string help, std::vector<std::string> words,
               std::string* variable);
+Flag ListFlag(std::string name, std::string value, std::string help,
+              std::vector<std::string>* variable);
 Flag IntFlag(std::string name, std::string help, int least, int* variable);
 
 }  // namespace gpuscaler

@@ -50,7 +50,8 @@ CLI::Option* Add(CLI::App& app, const Flag& flag) {
   CLI::Option* const option =
       flag.value.empty() ? app.add_flag(name, help) : app.add_option(name, help);
   if (!flag.value.empty()) option->type_name(flag.value);
-  return option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  return option->multi_option_policy(flag.repeats ? CLI::MultiOptionPolicy::TakeAll
+                                                  : CLI::MultiOptionPolicy::TakeLast);
 }
 
 absl::Status UnknownFlag(const Command& command, const std::string& given) {
@@ -75,12 +76,15 @@ absl::Status CheckRest(const Command& command, const std::vector<std::string>& r
 
 absl::Status SetFlags(const Command& command, const std::vector<CLI::Option*>& options) {
   for (size_t i = 0; i < options.size(); ++i) {
-    if (options[i]->count() == 0) continue;
-    const std::string& value = options[i]->results().back();
-    const absl::Status set = command.flags[i].set(value);
-    if (set.ok()) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("flag --", command.flags[i].name, "=", value, ": ", set.message()));
+    const Flag& flag = command.flags[i];
+    std::vector<std::string> values = options[i]->results();
+    if (!flag.repeats && values.size() > 1) values = {values.back()};
+    for (const std::string& value : values) {
+      const absl::Status set = flag.set(value);
+      if (set.ok()) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("flag --", flag.name, "=", value, ": ", set.message()));
+    }
   }
   return absl::OkStatus();
 }

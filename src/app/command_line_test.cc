@@ -22,6 +22,7 @@ class CommandLineTest : public testing::Test {
   std::string format_ = "text";
   bool quiet_ = false;
   int device_ = -1;
+  std::vector<std::string> hosts_;
   const std::vector<Command> commands_ = {
       {.name = "serve", .help = "Serves.", .flags = {TextFlag("port", "PORT", "Port.", &port_)}},
       {.name = "query",
@@ -29,7 +30,8 @@ class CommandLineTest : public testing::Test {
        .arguments = "ADDRESS [KEY=VALUE...]",
        .flags = {WordFlag("format", "FORMAT", "Format.", {"text", "json"}, &format_),
                  SwitchFlag("quiet", "Say less.", &quiet_),
-                 IntFlag("device", "One GPU.", -1, &device_)}},
+                 IntFlag("device", "One GPU.", -1, &device_),
+                 ListFlag("host", "HOST", "Hosts.", &hosts_)}},
       {.name = "secret", .help = "Hidden.", .hidden = true},
   };
 };
@@ -45,6 +47,13 @@ TEST_F(CommandLineTest, FirstCommandIsTheDefault) {
 TEST_F(CommandLineTest, LastOfAFlagGivenTwiceCounts) {
   ASSERT_TRUE(Parse({"serve", "--port=1", "--port", "2"}).ok());
   EXPECT_EQ(port_, "2");
+}
+
+TEST_F(CommandLineTest, EveryValueOfAListFlagCounts) {
+  const auto line = Parse({"query", "--host=a", "--host", "b", "address"});
+  ASSERT_TRUE(line.ok()) << line.status();
+  EXPECT_THAT(hosts_, ElementsAre("a", "b"));
+  EXPECT_THAT(line->arguments, ElementsAre("address"));
 }
 
 TEST_F(CommandLineTest, ArgumentsAndFlagsMix) {

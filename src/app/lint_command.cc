@@ -1,4 +1,5 @@
 // `lint`: says what will not work before it is applied.
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
@@ -16,6 +17,7 @@ namespace {
 struct LintFlags {
   std::vector<Setting> given;
   std::string format = "text";
+  std::vector<std::string> hosts;
 };
 
 absl::StatusOr<Profiles> ProfilesOf(const std::string& path) {
@@ -26,11 +28,18 @@ absl::StatusOr<Profiles> ProfilesOf(const std::string& path) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", profiles.status().message()));
 }
 
-absl::StatusOr<FileFindings> LintFile(const std::string& path, const Profiles& profiles) {
+absl::StatusOr<FileFindings> LintFile(const std::string& path, const Profiles& profiles,
+                                      const std::vector<std::string>& our_hosts) {
   ASSIGN_OR_RETURN(const std::string yaml, ReadInput(path));
-  auto findings = Lint(yaml, profiles);
+  auto findings = Lint(yaml, profiles, our_hosts);
   if (findings.ok()) return FileFindings{.path = path, .findings = *std::move(findings)};
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", findings.status().message()));
+}
+
+bool HasSomethingToMend(const std::vector<Finding>& findings) {
+  return std::ranges::any_of(findings, [](const Finding& finding) {
+    return finding.severity != Finding::Severity::kNote;
+  });
 }
 
 std::string Render(const std::string& format, const std::vector<FileFindings>& files) {
@@ -50,12 +59,12 @@ int Run(const LintFlags& flags, const std::vector<std::string>& paths) {
   int code = kExitOk;
   std::vector<FileFindings> files;
   for (const std::string& path : paths) {
-    auto file = LintFile(path, *profiles);
+    auto file = LintFile(path, *profiles, flags.hosts);
     if (!file.ok()) {
       code = Fail("lint", file.status(), kExitUsage);
       continue;
     }
-    if (!file->findings.empty()) code = std::max<int>(code, kExitFindings);
+    if (HasSomethingToMend(file->findings)) code = std::max<int>(code, kExitFindings);
     files.push_back(*std::move(file));
   }
   std::cout << Render(flags.format, files) << std::flush;
@@ -71,7 +80,11 @@ Command LintCommand() {
       .help = "Check ScaledObject and ScaledJob manifests before they are applied.",
       .arguments = "FILE...",
       .flags = {WordFlag("format", "FORMAT", "text, json or sarif.", {"text", "json", "sarif"},
-                         &flags->format)},
+                         &flags->format),
+                ListFlag("scaler-address", "HOST",
+                         "Host of a scalerAddress that is this scaler, besides those with "
+                         "gpu-scaler in them; may be given again for another.",
+                         &flags->hosts)},
       .run = [flags](const std::vector<std::string>& paths) { return Run(*flags, paths); }};
   for (Flag& flag : ConfigFlags(kLintUses, &flags->given)) command.flags.push_back(std::move(flag));
   return command;

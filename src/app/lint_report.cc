@@ -11,9 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const char* Word(Finding::Severity severity) {
-  return severity == Finding::Severity::kError ? "error" : "warning";
-}
+std::string Word(Finding::Severity severity) { return std::string(Name(severity)); }
 
 std::string Dump(const Json& json) {
   return absl::StrCat(json.dump(2, ' ', false, Json::error_handler_t::replace), "\n");

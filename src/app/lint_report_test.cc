@@ -25,6 +25,14 @@ TEST(LintText, IsALineAFindingThatEditorsFollow) {
   EXPECT_EQ(LintText({}), "");
 }
 
+TEST(LintReport, ANoteIsOneInEveryFormat) {
+  auto files = Files();
+  files.front().findings.front().severity = Finding::Severity::kNote;
+  EXPECT_THAT(LintText(files), testing::HasSubstr("deploy/a b.yaml:12: note: "));
+  EXPECT_EQ(nlohmann::json::parse(LintJson(files))["findings"][0]["severity"], "note");
+  EXPECT_EQ(nlohmann::json::parse(LintSarif(files))["runs"][0]["results"][0]["level"], "note");
+}
+
 TEST(LintJson, NamesFileLineAndRule) {
   const auto json = nlohmann::json::parse(LintJson(Files()));
   EXPECT_EQ(json["findings"][0]["file"], "deploy/a b.yaml");

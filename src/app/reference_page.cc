@@ -169,9 +169,7 @@ std::string ExitCodesSection() {
 std::string LintSection() {
   std::string text = absl::StrCat("## Lint rules\n\n", Head({"rule", "severity", "meaning"}));
   for (const LintRule& rule : LintRules()) {
-    absl::StrAppend(
-        &text, Row({Code(rule.id), rule.severity == Finding::Severity::kError ? "error" : "warning",
-                    Cell(rule.help)}));
+    absl::StrAppend(&text, Row({Code(rule.id), std::string(Name(rule.severity)), Cell(rule.help)}));
   }
   return text;
 }

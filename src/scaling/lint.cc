@@ -20,6 +20,10 @@ constexpr LintRule kNotAString = {
     "Kubernetes takes only strings as metadata: numbers and true or false want quotes."};
 constexpr LintRule kNoAddress = {"no-scaler-address", Finding::Severity::kError,
                                  "KEDA needs scalerAddress to find the scaler."};
+constexpr LintRule kNotChecked = {"not-checked", Finding::Severity::kNote,
+                                  "An external trigger that is not known for this scaler's."};
+
+constexpr absl::string_view kInOurHosts = "gpu-scaler";
 
 // Keys that scalers of other people have as well: they do not tell whose a trigger is.
 constexpr std::array<absl::string_view, 5> kCommonKeys = {"activationThreshold", "metricName",
@@ -32,19 +36,48 @@ bool Contains(const std::array<absl::string_view, kSize>& keys, absl::string_vie
   return std::ranges::find(keys, key) != keys.end();
 }
 
+bool IsExternal(const ManifestTrigger& trigger) {
+  return trigger.type == "external" || trigger.type == "external-push";
+}
+
+// Of "host:port" or, as gRPC has it too, "dns:///host:port".
+absl::string_view HostOf(absl::string_view address) {
+  address.remove_prefix(address.rfind('/') + 1);
+  return address.substr(0, address.find(':'));
+}
+
+bool IsOurHost(absl::string_view host, const std::vector<std::string>& our_hosts) {
+  return absl::StrContains(host, kInOurHosts) ||
+         std::ranges::any_of(our_hosts, [host](const std::string& our) {
+           return host == our || absl::StartsWith(host, absl::StrCat(our, "."));
+         });
+}
+
 // By its address; one that says nothing may still have two keys that only ours has. Without any
 // address one key is enough: nobody else's works like that.
-bool IsOurs(const ManifestTrigger& trigger) {
-  if (trigger.type != "external" && trigger.type != "external-push") return false;
+bool IsOurs(const ManifestTrigger& trigger, const std::vector<std::string>& our_hosts) {
   const auto address = trigger.metadata.find("scalerAddress");
   const bool has_address = address != trigger.metadata.end();
-  if (has_address && absl::StrContains(address->second.text, "gpu-scaler")) return true;
+  if (has_address && IsOurHost(HostOf(address->second.text), our_hosts)) return true;
   const auto telling = std::ranges::count_if(trigger.metadata, [&](const auto& entry) {
     const absl::string_view key = NameIn(entry.first).name;
     return FindKey(key) != nullptr && !Contains(kCommonKeys, key) &&
            !(has_address && Contains(kPlainKeys, key));
   });
   return telling >= (has_address ? 2 : 1);
+}
+
+Complaint NotChecked(const ManifestTrigger& trigger) {
+  const auto address = trigger.metadata.find("scalerAddress");
+  if (address == trigger.metadata.end()) {
+    return {"not checked: it has no scalerAddress, and no key of this scaler", trigger.line};
+  }
+  const absl::string_view host = HostOf(address->second.text);
+  return {absl::StrCat("not checked: ", Quoted(host),
+                       " is not known to be this scaler (known by \"", kInOurHosts,
+                       "\" in the host's name, or by two keys that only it has); if it is, name it "
+                       "with --scaler-address"),
+          address->second.line};
 }
 
 bool IsOurFromEnv(absl::string_view key) {
@@ -70,12 +103,19 @@ OurTrigger ReadOurTrigger(const ManifestTrigger& written, const Profiles& profil
 
 class FindingsOf {
  public:
-  FindingsOf(const Manifest& manifest, const Profiles& profiles) {
+  FindingsOf(const Manifest& manifest, const Profiles& profiles,
+             const std::vector<std::string>& our_hosts) {
     std::vector<OurTrigger> ours;
     for (size_t i = 0; i < manifest.triggers.size(); ++i) {
-      if (!IsOurs(manifest.triggers[i])) continue;
-      ours.push_back(ReadOurTrigger(manifest.triggers[i], profiles));
-      CheckTrigger(ours.back(), absl::StrCat(manifest.object, ", trigger ", i));
+      const ManifestTrigger& trigger = manifest.triggers[i];
+      if (!IsExternal(trigger)) continue;
+      const std::string object = absl::StrCat(manifest.object, ", trigger ", i);
+      if (IsOurs(trigger, our_hosts)) {
+        ours.push_back(ReadOurTrigger(trigger, profiles));
+        CheckTrigger(ours.back(), object);
+      } else {
+        Add(kNotChecked, NotChecked(trigger), object);
+      }
     }
     if (ours.empty()) return;
     for (const ObjectRule& row : ObjectRules()) {
@@ -124,11 +164,24 @@ class FindingsOf {
 
 }  // namespace
 
-absl::StatusOr<std::vector<Finding>> Lint(absl::string_view yaml, const Profiles& profiles) {
+absl::string_view Name(Finding::Severity severity) {
+  switch (severity) {
+    case Finding::Severity::kError:
+      return "error";
+    case Finding::Severity::kWarning:
+      return "warning";
+    case Finding::Severity::kNote:
+      return "note";
+  }
+  return "";
+}
+
+absl::StatusOr<std::vector<Finding>> Lint(absl::string_view yaml, const Profiles& profiles,
+                                          const std::vector<std::string>& our_hosts) {
   ASSIGN_OR_RETURN(const std::vector<Manifest> manifests, ReadManifests(yaml));
   std::vector<Finding> findings;
   for (const Manifest& manifest : manifests) {
-    for (Finding& finding : FindingsOf(manifest, profiles).Take()) {
+    for (Finding& finding : FindingsOf(manifest, profiles, our_hosts).Take()) {
       findings.push_back(std::move(finding));
     }
   }
@@ -137,7 +190,7 @@ absl::StatusOr<std::vector<Finding>> Lint(absl::string_view yaml, const Profiles
 }
 
 std::vector<LintRule> LintRules() {
-  std::vector<LintRule> rules = {kBadMetadata, kNotAString, kNoAddress};
+  std::vector<LintRule> rules = {kBadMetadata, kNotAString, kNoAddress, kNotChecked};
   for (const TriggerRule& row : TriggerRules()) rules.push_back(row.rule);
   for (const ObjectRule& row : ObjectRules()) rules.push_back(row.rule);
   return rules;

@@ -122,16 +122,13 @@ TEST(Lint, PeaksAndSumsAreFineForAmountsThatAddUp) {
               IsEmpty());
 }
 
-TEST(Lint, SaturationUnknownSaysWhatTheFallbackDoes) {
-  const auto message = [](const char* fallback) {
-    return FindingsIn(
-               WithMetadata(absl::StrCat("profile: tgi-inference\nengineFallback: ", fallback)))
-        .at(0)
-        .message;
-  };
-  EXPECT_THAT(message("utilization"), HasSubstr("busy and not full"));
-  EXPECT_THAT(message("activity"), HasSubstr("another trigger has to set the number"));
-  EXPECT_THAT(message("none"), HasSubstr("unreadable"));
+TEST(Lint, SaturationUnknownSaysWhatCountsAndIsSilentOnceTheUserHasDecided) {
+  const std::string profile = "profile: tgi-inference\n";
+  EXPECT_THAT(FindingsIn(WithMetadata(profile)).at(0).message, HasSubstr("busy and not full"));
+  for (const char* decision : {"utilization", "activity", "none"}) {
+    const std::string metadata = absl::StrCat(profile, "engineFallback: ", decision);
+    EXPECT_THAT(RulesIn(WithMetadata(metadata)), IsEmpty()) << decision;
+  }
 }
 
 TEST(Lint, TheMetricTypeOfTheTriggerAndTargetTypeMustAgree) {
@@ -208,13 +205,13 @@ TEST(Lint, OnlyDemandThatExistsAtZeroWakes) {
               ElementsAre("5 nothing-wakes"));
   EXPECT_THAT(RulesIn(yaml + "  - {type: prometheus, metadata: {query: up}}\n"), IsEmpty());
   EXPECT_THAT(RulesIn(yaml + "  - {type: external, metadata: {scalerAddress: 'other:9'}}\n"),
-              IsEmpty());
+              ElementsAre("9 not-checked"));
   EXPECT_THAT(RulesIn(yaml + "  - type: external\n    metadata: {scalerAddress: 'gpu-scaler:1', "
                              "scaleIn: hold}\n"),
               IsEmpty());
 }
 
-TEST(Lint, TriggersOfOthersAreLeftAlone) {
+TEST(Lint, TriggersOfOthersAreLeftAloneButNoted) {
   EXPECT_THAT(RulesIn(R"(
 kind: ScaledObject
 metadata: {name: other}
@@ -224,13 +221,13 @@ spec:
   - {type: external, metadata: {scalerAddress: "weather:80", targetValue: 5, city: Ulm}}
   - {type: prometheus, metadata: {metricType: nonsense, threshold: 5}}
 )"),
-              IsEmpty());
+              ElementsAre("7 not-checked"));
   for (const char* key : {"profile", "aggregation", "metricType", "windowAggregation"}) {
     EXPECT_THAT(
         RulesIn(absl::StrCat("kind: ScaledObject\nmetadata: {name: other}\nspec:\n  triggers:\n",
                              "  - {type: external, metadata: {scalerAddress: 'weather:80', ", key,
                              ": hourly, city: Ulm}}\n")),
-        IsEmpty())
+        ElementsAre("5 not-checked"))
         << key;
   }
   EXPECT_THAT(RulesIn(R"(
@@ -241,9 +238,44 @@ spec:
   - type: external
     metadata: {scalerAddress: "weather:80", profile: alpine, metricType: wind, aggregation: hourly}
 )"),
-              IsEmpty());
+              ElementsAre("7 not-checked"));
   EXPECT_THAT(RulesIn("kind: Deployment\nmetadata: {name: x}\nspec: {minReplicaCount: 0}\n"),
               IsEmpty());
+}
+
+std::string WithAddress(const std::string& address) {
+  return absl::StrCat("kind: ScaledObject\nmetadata: {name: llm}\nspec:\n  triggers:\n",
+                      "  - {type: external-push, metadata: {scalerAddress: '", address,
+                      "', targetValue: '0'}}\n");
+}
+
+TEST(Lint, ANoteSaysHowOursAreKnownAndHowToSaySo) {
+  const std::vector<Finding> findings = FindingsIn(WithAddress("weather.ns.svc:80"));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].severity, Finding::Severity::kNote);
+  EXPECT_EQ(findings[0].object, "ScaledObject llm, trigger 0");
+  EXPECT_THAT(findings[0].message, HasSubstr("not checked: \"weather.ns.svc\" is not known to be"));
+  EXPECT_THAT(findings[0].message, HasSubstr("\"gpu-scaler\" in the host's name"));
+  EXPECT_THAT(findings[0].message, HasSubstr("name it with --scaler-address"));
+  EXPECT_THAT(FindingsIn("kind: ScaledObject\nspec: {triggers: [{type: external}]}").at(0).message,
+              HasSubstr("not checked: it has no scalerAddress"));
+}
+
+TEST(Lint, HostsThatAreNamedAreOurs) {
+  const auto rule = [](const std::string& address) {
+    const auto findings =
+        Lint(WithAddress(address), BuiltInProfiles(), {"scaler", "gpus.example.com"});
+    return findings.ok() && !findings->empty() ? findings->back().rule : "";
+  };
+  for (const char* address :
+       {"scaler", "scaler:6000", "scaler.keda:6000", "dns:///scaler.keda.svc.cluster.local:6000",
+        "gpus.example.com:443", "keda-gpu-scaler.gpu-scaler.svc:6000", "my-gpu-scaler:6000"}) {
+    EXPECT_EQ(rule(address), "bad-metadata") << address;
+  }
+  for (const char* address :
+       {"scaler2:6000", "other-scaler:6000", "gpus.example.co:443", "", ":6"}) {
+    EXPECT_EQ(rule(address), "not-checked") << address;
+  }
 }
 
 TEST(Lint, ATriggerOfOursIsKnownByItsKeysToo) {
@@ -393,7 +425,7 @@ TEST(LintRules, HaveStableDistinctIdsAndHelp) {
     EXPECT_FALSE(rule.help.empty()) << rule.id;
   }
   EXPECT_THAT(
-      ids, ElementsAre("bad-metadata", "metadata-not-a-string", "no-scaler-address",
+      ids, ElementsAre("bad-metadata", "metadata-not-a-string", "no-scaler-address", "not-checked",
                        "metric-type-mismatch", "percent-target-high", "target-of-another-metric",
                        "activation-above-target", "replica-aggregation-max", "window-peak",
                        "window-zero", "sum-of-percentages", "saturation-unknown", "literal-memory",

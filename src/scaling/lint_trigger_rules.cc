@@ -92,28 +92,15 @@ std::optional<Complaint> SumOfPercentages(const OurTrigger& our) {
       our.written->LineOf({"aggregation"})};
 }
 
-absl::string_view WhatFallbackDoes(EngineFallback fallback) {
-  switch (fallback) {
-    case EngineFallback::kUtilization:
-      return "its utilisation counts, which says busy and not full, and asks for far more "
-             "replicas than needed";
-    case EngineFallback::kActivity:
-      return "it counts exactly the target while any replica is busy, so another trigger has to "
-             "set the number";
-    case EngineFallback::kNone:
-      return "it is unreadable: the value neither grows nor shrinks";
-  }
-  return "";
-}
-
+// Who writes engineFallback has decided what a replica counts without an engine.
 std::optional<Complaint> SaturationUnknown(const OurTrigger& our) {
-  const Trigger& trigger = *our.settings;
-  if (trigger.standing_memory != StandingMemory::kPressure) return std::nullopt;
+  const bool decided = our.reading.settings.engine_fallback.has_value();
+  if (decided || our.settings->standing_memory != StandingMemory::kPressure) return std::nullopt;
   return Complaint{
-      absl::StrCat("saturation unknown: no engine is read, and a replica's VRAM "
-                   "stands whether it is busy or idle; with engineFallback ",
-                   Name(trigger.engine_fallback), " ", WhatFallbackDoes(trigger.engine_fallback)),
-      our.written->LineOf({"engineFallback", "profile"})};
+      "saturation unknown: no engine is read, and a replica's VRAM stands whether it is busy or "
+      "idle; its utilisation counts, which says busy and not full, and asks for far more replicas "
+      "than needed: set engineFallback to activity or none, or to utilization if that is meant",
+      our.written->LineOf({"profile"})};
 }
 
 std::optional<Complaint> LiteralMemory(const OurTrigger& our) {
