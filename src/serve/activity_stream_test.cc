@@ -164,8 +164,10 @@ TEST(ActivityStream, EndsWithOkAfterItsLifetime) {
 
 TEST(ActivityStream, BadMetadataEndsItInWords) {
   ServedScaler scaler;
+  ScaledObjectRef nameless = RefOf({});
+  nameless.clear_name();
   for (const ScaledObjectRef& ref :
-       {RefOf({{"targetVaule", "70"}}), RefOf({{"x", std::string(70'000, 'x')}})}) {
+       {RefOf({{"targetVaule", "70"}}), RefOf({{"x", std::string(70'000, 'x')}}), nameless}) {
     const auto stream = Open(scaler, ref);
     const auto end = stream->WaitForEnd();
     ASSERT_TRUE(end);

@@ -169,7 +169,7 @@ class ScalerService::Impl {
 
 template <typename Reply>
 void ScalerService::Impl::Answer(const Call& call, const ScaledObjectRef& ref, Reply reply) {
-  if (const absl::Status size = CheckSize(ref); !size.ok()) return Finish(call, size);
+  if (const absl::Status checked = CheckRef(ref); !checked.ok()) return Finish(call, checked);
   const std::shared_ptr<CachedTrigger> trigger = cache_.Get(ref);
   const Judge::Parsed parsed = judge_.Parse(*trigger);
   if (!parsed->trigger.ok()) return Finish(call, parsed->trigger.status());
@@ -280,12 +280,12 @@ ServerUnaryReactor* ScalerService::Impl::ExternalScaler::GetMetricSpec(
 
 grpc::ServerWriteReactor<IsActiveResponse>* ScalerService::Impl::ExternalScaler::StreamIsActive(
     CallbackServerContext* context, const ScaledObjectRef* ref) {
-  const absl::Status size = CheckSize(*ref);
+  const absl::Status checked = CheckRef(*ref);
   return impl_.Begin(Rpc::kStreamIsActive, context,
                      std::make_shared<ActivityStream>(
                          impl_.streams_, impl_.NewLife(), impl_.judge_, impl_.repeats_,
-                         size.ok() ? impl_.cache_.Get(*ref) : impl_.ForSpec(*ref)),
-                     size);
+                         checked.ok() ? impl_.cache_.Get(*ref) : impl_.ForSpec(*ref)),
+                     checked);
 }
 
 grpc::ServerWriteReactor<GetMetricSpecResponse>*

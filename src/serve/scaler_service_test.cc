@@ -215,6 +215,23 @@ TEST(ScalerService, MetricsOfNoScaledObjectAreRefused) {
   EXPECT_THAT(status.error_message(), HasSubstr("scaledObjectRef"));
 }
 
+TEST(ScalerService, WithoutANameOnlyTheSpecIsAnswered) {
+  ServedScaler scaler;
+  scaler.Sample({BusyGpu(0, 60)});
+  ScaledObjectRef nameless = RefOf({{"profile", "vllm-inference"}});
+  nameless.clear_name();
+  IsActiveResponse active;
+  GetMetricsResponse metrics;
+  for (const grpc::Status& status :
+       {IsActive(scaler, nameless, &active), GetMetrics(scaler, nameless, &metrics)}) {
+    EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_THAT(status.error_message(), HasSubstr("has no name"));
+  }
+  GetMetricSpecResponse spec;
+  ASSERT_TRUE(GetMetricSpec(scaler, nameless, &spec).ok());
+  EXPECT_EQ(spec.metricspecs(0).metricname(), "keda_gpu_vllm_inference");
+}
+
 TEST(ScalerService, WordsThatWouldNotFitTheTrailersAreCut) {
   ServedScaler scaler;
   std::map<std::string, std::string> metadata;

@@ -122,4 +122,10 @@ absl::Status CheckSize(const ScaledObjectRef& ref) {
       absl::StrCat("metadata has ", bytes, " bytes, at most ", kMostBytes));
 }
 
+absl::Status CheckRef(const ScaledObjectRef& ref) {
+  if (absl::Status size = CheckSize(ref); !size.ok()) return size;
+  if (!ref.name().empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError("the scaledObjectRef has no name: use the ScaledObject's");
+}
+
 }  // namespace gpuscaler

@@ -115,5 +115,7 @@ class TriggerCache {
 
 // What a question may hold: 64 KiB and 256 keys, else INVALID_ARGUMENT.
 absl::Status CheckSize(const externalscaler::ScaledObjectRef& ref);
+// Besides, all but GetMetricSpec need to know whose it is: INVALID_ARGUMENT without a name.
+absl::Status CheckRef(const externalscaler::ScaledObjectRef& ref);
 
 }  // namespace gpuscaler
