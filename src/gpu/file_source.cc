@@ -14,10 +14,10 @@ absl::StatusOr<std::string> Contents(const std::string& path) {
   return absl::UnavailableError(text.status().message());
 }
 
-absl::StatusOr<NodeSnapshot> Parsed(const std::string& path, absl::string_view text) {
-  auto snapshot = ParseGpuFile(text);
-  if (snapshot.ok()) return snapshot;
-  return absl::UnavailableError(absl::StrCat(path, ":", snapshot.status().message()));
+absl::StatusOr<std::vector<GpuFrame>> Parsed(const std::string& path, absl::string_view text) {
+  auto frames = ParseGpuFile(text);
+  if (frames.ok()) return frames;
+  return absl::UnavailableError(absl::StrCat(path, ":", frames.status().message()));
 }
 
 // Costs nothing in a file, but behaves as hardware does.
@@ -36,16 +36,19 @@ FileSource::FileSource(std::string path, std::string node, const Clock& clock)
     : path_(std::move(path)),
       node_(std::move(node)),
       clock_(clock),
-      parsed_(Parsed(path_, text_)) {}
+      frames_(Parsed(path_, text_)) {}
 
 absl::StatusOr<NodeSnapshot> FileSource::Read(const CostlyReadings& wanted) {
   ASSIGN_OR_RETURN(std::string text, Contents(path_));
   if (text != text_) {
     text_ = std::move(text);
-    parsed_ = Parsed(path_, text_);
+    frames_ = Parsed(path_, text_);
+    began_at_ = clock_.Now();
   }
-  ASSIGN_OR_RETURN(NodeSnapshot snapshot, parsed_);
-  snapshot.taken_at = clock_.Now();
+  RETURN_IF_ERROR(frames_.status());
+  const absl::Time now = clock_.Now();
+  NodeSnapshot snapshot = FrameAt(*frames_, now - began_at_).node;
+  snapshot.taken_at = now;
   snapshot.node = node_;
   snapshot.source = absl::StrCat("file:", path_);
   if (!wanted.pcie) {

@@ -68,6 +68,21 @@ TEST_F(FileSourceTest, BrokenFileIsUnavailableUntilItIsPutRight) {
   EXPECT_EQ(Utilization(), 4);
 }
 
+TEST_F(FileSourceTest, FramesBeginWhenTheirTextIsFirstRead) {
+  clock_.Advance(absl::Seconds(100));
+  Write(R"({"frames": [{"seconds": 10, "gpus": [{"utilization_percent": 1}]},
+                       {"seconds": 10, "gpus": [{"utilization_percent": 2}]}]})");
+  EXPECT_EQ(Utilization(), 1);
+  clock_.Advance(absl::Seconds(10));
+  EXPECT_EQ(Utilization(), 2);
+  clock_.Advance(absl::Seconds(10));
+  EXPECT_EQ(Utilization(), 1);
+  clock_.Advance(absl::Seconds(15));
+  Write(R"({"frames": [{"seconds": 10, "gpus": [{"utilization_percent": 3}]},
+                       {"seconds": 10, "gpus": [{"utilization_percent": 4}]}]})");
+  EXPECT_EQ(Utilization(), 3);
+}
+
 TEST_F(FileSourceTest, MissingEmptyAndUnreadableFilesAreUnavailable) {
   EXPECT_EQ(source_.Read(kNothing).status(),
             absl::UnavailableError(path_ + ": cannot be read: No such file or directory"));

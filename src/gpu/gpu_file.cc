@@ -130,20 +130,19 @@ absl::Status ReadReadings(const JsonPlace& device, GpuSample& gpu) {
   return ReadProcesses(device, gpu);
 }
 
-class Parser {
+// The GPUs of one frame.
+class FrameParser {
  public:
-  absl::StatusOr<NodeSnapshot> Parse(const JsonPlace& top) {
-    RETURN_IF_ERROR(top.CheckObject({"driver_version", "gpus"}));
-    NodeSnapshot node;
-    RETURN_IF_ERROR(ReadText(top, "driver_version", node.driver_version));
-    if (top.Find("gpus") == nullptr) return top.Fault("the key \"gpus\" is missing");
-    const JsonPlace gpus = top.Member("gpus");
-    RETURN_IF_ERROR(gpus.CheckArray());
-    for (size_t i = 0; i < gpus.value().size(); ++i) {
-      RETURN_IF_ERROR(ReadGpu(gpus.Element(i), i, node.gpus));
+  absl::StatusOr<std::vector<GpuSample>> Parse(const JsonPlace& frame) {
+    if (frame.Find("gpus") == nullptr) return frame.Fault("the key \"gpus\" is missing");
+    const JsonPlace list = frame.Member("gpus");
+    RETURN_IF_ERROR(list.CheckArray());
+    std::vector<GpuSample> gpus;
+    for (size_t i = 0; i < list.value().size(); ++i) {
+      RETURN_IF_ERROR(ReadGpu(list.Element(i), i, gpus));
     }
-    std::ranges::stable_sort(node.gpus, {}, &GpuSample::index);
-    return node;
+    std::ranges::stable_sort(gpus, {}, &GpuSample::index);
+    return gpus;
   }
 
  private:
@@ -203,6 +202,37 @@ class Parser {
   std::set<std::string> uuids_;
 };
 
+constexpr double kShortestFrameSeconds = 0.1;
+constexpr double kLongestFrameSeconds = 86400;
+
+absl::StatusOr<GpuFrame> ReadTimedFrame(const JsonPlace& place) {
+  RETURN_IF_ERROR(place.CheckObject({"seconds", "gpus"}));
+  if (place.Find("seconds") == nullptr) return place.Fault("the key \"seconds\" is missing");
+  ASSIGN_OR_RETURN(const double seconds,
+                   place.Member("seconds").Number(kShortestFrameSeconds, kLongestFrameSeconds));
+  GpuFrame frame;
+  frame.lasts = absl::Seconds(seconds);
+  ASSIGN_OR_RETURN(frame.node.gpus, FrameParser().Parse(place));
+  return frame;
+}
+
+absl::StatusOr<std::vector<GpuFrame>> ReadFrames(const JsonPlace& top) {
+  RETURN_IF_ERROR(top.CheckObject({"driver_version", "gpus", "frames"}));
+  std::vector<GpuFrame> frames;
+  if (top.Find("frames") == nullptr) {
+    ASSIGN_OR_RETURN(frames.emplace_back().node.gpus, FrameParser().Parse(top));
+    return frames;
+  }
+  if (top.Find("gpus") != nullptr) return top.Member("gpus").Fault("there are frames already");
+  const JsonPlace list = top.Member("frames");
+  RETURN_IF_ERROR(list.CheckArray());
+  if (list.value().empty()) return list.Fault("is empty");
+  for (size_t i = 0; i < list.value().size(); ++i) {
+    ASSIGN_OR_RETURN(frames.emplace_back(), ReadTimedFrame(list.Element(i)));
+  }
+  return frames;
+}
+
 // No member is called so; JsonLine then tells where the reading stopped.
 constexpr char kNoPath[] = "]";
 
@@ -221,7 +251,7 @@ std::string ParseErrorText(absl::string_view text, const Json::parse_error& erro
 
 }  // namespace
 
-absl::StatusOr<NodeSnapshot> ParseGpuFile(absl::string_view text) {
+absl::StatusOr<std::vector<GpuFrame>> ParseGpuFile(absl::string_view text) {
   Json json;
   try {
     json = Json::parse(text.begin(), text.end());
@@ -231,7 +261,23 @@ absl::StatusOr<NodeSnapshot> ParseGpuFile(absl::string_view text) {
     return absl::InvalidArgumentError(
         absl::StrCat(JsonLine(text, kNoPath), ": a number is out of range"));
   }
-  return Parser().Parse(JsonPlace(text, json));
+  const JsonPlace top(text, json);
+  ASSIGN_OR_RETURN(std::vector<GpuFrame> frames, ReadFrames(top));
+  std::string driver_version;
+  RETURN_IF_ERROR(ReadText(top, "driver_version", driver_version));
+  for (GpuFrame& frame : frames) frame.node.driver_version = driver_version;
+  return frames;
+}
+
+const GpuFrame& FrameAt(const std::vector<GpuFrame>& frames, absl::Duration age) {
+  absl::Duration round;
+  for (const GpuFrame& frame : frames) round += frame.lasts;
+  absl::Duration left = age % round;
+  for (const GpuFrame& frame : frames) {
+    if (left < frame.lasts) return frame;
+    left -= frame.lasts;
+  }
+  return frames.back();
 }
 
 }  // namespace gpuscaler

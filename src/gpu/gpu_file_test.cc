@@ -6,8 +6,17 @@
 namespace gpuscaler {
 namespace {
 
+// The only frame of a text without frames.
+absl::StatusOr<NodeSnapshot> ParseNode(absl::string_view text) {
+  auto frames = ParseGpuFile(text);
+  if (!frames.ok()) return frames.status();
+  EXPECT_EQ(frames->size(), 1);
+  EXPECT_EQ(frames->at(0).lasts, absl::InfiniteDuration());
+  return frames->at(0).node;
+}
+
 TEST(GpuFile, ReadsEveryKey) {
-  const auto node = ParseGpuFile(R"({"driver_version": "550.54", "gpus": [{
+  const auto node = ParseNode(R"({"driver_version": "550.54", "gpus": [{
     "index": 3, "uuid": "GPU-a", "name": "H200", "utilization_percent": 98.9,
     "memory_utilization_percent": 40, "memory_used_bytes": 70000000000,
     "memory_total_bytes": 150000000000, "temperature_celsius": 61, "power_watts": 512.5,
@@ -42,7 +51,7 @@ TEST(GpuFile, ReadsEveryKey) {
 }
 
 TEST(GpuFile, MissingKeyIsAReadingTheDeviceLacksAndNullOneThatFailed) {
-  const auto node = ParseGpuFile(R"({"gpus": [{"power_watts": null, "memory_used_bytes": null,
+  const auto node = ParseNode(R"({"gpus": [{"power_watts": null, "memory_used_bytes": null,
                                                "memory_total_bytes": null}]})");
   ASSERT_TRUE(node.ok()) << node.status();
   const GpuSample& gpu = node->gpus[0];
@@ -56,20 +65,20 @@ TEST(GpuFile, MissingKeyIsAReadingTheDeviceLacksAndNullOneThatFailed) {
 }
 
 TEST(GpuFile, IndexAndUuidDefaultToThePosition) {
-  const auto node = ParseGpuFile(R"({"gpus": [{}, {}]})");
+  const auto node = ParseNode(R"({"gpus": [{}, {}]})");
   ASSERT_TRUE(node.ok()) << node.status();
   EXPECT_EQ(node->gpus[1].index, 1);
   EXPECT_EQ(node->gpus[1].uuid, "GPU-sim-1");
 }
 
 TEST(GpuFile, NoGpusIsANodeWithoutGpus) {
-  const auto node = ParseGpuFile(R"({"gpus": []})");
+  const auto node = ParseNode(R"({"gpus": []})");
   ASSERT_TRUE(node.ok()) << node.status();
   EXPECT_TRUE(node->gpus.empty());
 }
 
 TEST(GpuFile, MigInstancesFollowTheirParentInIndexOrder) {
-  const auto node = ParseGpuFile(R"({"gpus": [
+  const auto node = ParseNode(R"({"gpus": [
     {"index": 1, "uuid": "GPU-b"},
     {"index": 0, "uuid": "GPU-a", "mig": [{"uuid": "MIG-x", "memory_total_bytes": 10}, {}]}]})");
   ASSERT_TRUE(node.ok()) << node.status();
@@ -120,11 +129,36 @@ TEST(GpuFile, EveryFaultNamesItsLineItsPathAndWhatIsAllowed) {
       {"{\"gpus\": [{\"index\": 4294967296}]}", "1: gpus[0].index: 4294967296 is too large"},
       {"{\"gpus\": [{\"mig\": [{\n\"index\": 1}]}]}",
        "2: gpus[0].mig[0].index: a MIG instance has none of its own"},
+      {"{\"frames\": [],\n\"gpus\": []}", "2: gpus: there are frames already"},
+      {"{\"frames\": []}", "1: frames: is empty"},
+      {"{\"frames\": {}}", "1: frames: {} is not an array"},
+      {"{\"frames\": [{\"gpus\": []}]}", "1: frames[0]: the key \"seconds\" is missing"},
+      {"{\"frames\": [{\"seconds\": 1}]}", "1: frames[0]: the key \"gpus\" is missing"},
+      {"{\"frames\": [{\"seconds\": 0, \"gpus\": []}]}",
+       "1: frames[0].seconds: 0 is not a number from 0.1 to 86400"},
+      {"{\"frames\": [{\"seconds\": 1, \"gpus\": [\n{\"power\": 1}]}]}",
+       "2: frames[0].gpus[0].power: unknown key"},
   };
   for (const auto& row : rows) {
     const absl::Status status = ParseGpuFile(row.text).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << row.text;
     EXPECT_THAT(std::string(status.message()), testing::StartsWith(row.want)) << row.text;
+  }
+}
+
+TEST(GpuFile, FramesShowInTurnOverAndOver) {
+  const auto frames = ParseGpuFile(R"({"driver_version": "550", "frames": [
+    {"seconds": 20, "gpus": [{"utilization_percent": 0}]},
+    {"seconds": 0.5, "gpus": [{"utilization_percent": 90}, {"uuid": "GPU-b"}]}]})");
+  ASSERT_TRUE(frames.ok()) << frames.status();
+  const struct {
+    double age_seconds;
+    double want;
+  } rows[] = {{0, 0}, {19.9, 0}, {20, 90}, {20.4, 90}, {20.5, 0}, {40.5, 90}, {2071, 0}};
+  for (const auto& row : rows) {
+    const NodeSnapshot& node = FrameAt(*frames, absl::Seconds(row.age_seconds)).node;
+    EXPECT_EQ(node.gpus[0].utilization_percent, row.want) << row.age_seconds;
+    EXPECT_EQ(node.driver_version, "550");
   }
 }
 
