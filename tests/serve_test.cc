@@ -84,6 +84,16 @@ TEST(Serve, WithoutGpusLivesIsReadyAndAnswersUnavailable) {
   EXPECT_THAT(query.out, HasSubstr("--gpu-source none"));
 }
 
+TEST(Query, WaitsForAllAnswersAtOnce) {
+  Server server({"--gpu-source=none"});
+  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  const absl::Time before = absl::Now();
+  const Finished query = RunProgram({"query", server.Address(), "--explain"});
+  EXPECT_LT(absl::Now() - before, absl::Seconds(4)) << "three answers of 1.5 s each";
+  EXPECT_EQ(query.code, 1);
+  EXPECT_THAT(query.out, HasSubstr("metric  keda_gpu_metric")) << query.out;
+}
+
 TEST(Serve, MetricsPageShowsTheGpus) {
   Server server({BusySource()});
   ASSERT_TRUE(server.Ready()) << server.process().Err();

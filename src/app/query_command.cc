@@ -1,4 +1,5 @@
 // `query`: asks a running scaler what KEDA would ask.
+#include <future>
 #include <iostream>
 #include <memory>
 
@@ -61,25 +62,38 @@ absl::StatusOr<std::vector<TriggerToAsk>> Triggers(const QueryFlags& flags,
       absl::StrCat("\"", words.front(), "\": metadata comes from --file, or from KEY=VALUE words"));
 }
 
+// GetMetricSpec always answers: where it does not, the scaler was not reached.
+bool Reached(const QueryReport& report) {
+  return !absl::IsUnavailable(report.spec.status()) &&
+         !absl::IsDeadlineExceeded(report.spec.status());
+}
+
+// All at once but the spec, which has the name: each may wait 1.5 s for a snapshot.
 QueryReport Ask(const ScalerClient& client, const QueryFlags& flags, const TriggerToAsk& trigger) {
   QueryReport report;
   report.trigger = trigger;
-  report.spec = client.GetMetricSpec(trigger.ref);
-  report.value = client.GetMetrics(trigger.ref, report.spec.ok() ? report.spec->metric_name : "");
-  report.active = client.IsActive(trigger.ref);
-  if (flags.explain) report.explanation = client.Explain(trigger.ref);
   if (flags.replicas >= 0) report.replicas = flags.replicas;
+  report.spec = client.GetMetricSpec(trigger.ref);
+  if (!Reached(report)) {
+    report.value = report.spec.status();
+    report.active = report.spec.status();
+    return report;
+  }
+  auto active = std::async(std::launch::async, [&] { return client.IsActive(trigger.ref); });
+  std::future<absl::StatusOr<gpuscaler::v1::Explanation>> explanation;
+  if (flags.explain) {
+    explanation = std::async(std::launch::async, [&] { return client.Explain(trigger.ref); });
+  }
+  report.value = client.GetMetrics(trigger.ref, report.spec.ok() ? report.spec->metric_name : "");
+  report.active = active.get();
+  if (explanation.valid()) report.explanation = explanation.get();
   return report;
 }
 
-// GetMetricSpec always answers: where it does not, the scaler was not reached.
 int CodeOf(const std::vector<QueryReport>& reports) {
   int code = kExitOk;
   for (const QueryReport& report : reports) {
-    if (absl::IsUnavailable(report.spec.status()) ||
-        absl::IsDeadlineExceeded(report.spec.status())) {
-      return kExitUnavailable;
-    }
+    if (!Reached(report)) return kExitUnavailable;
     if (!report.spec.ok() || !report.value.ok() || !report.active.ok()) code = kExitFindings;
   }
   return code;
@@ -93,13 +107,11 @@ int Run(QueryFlags flags, const std::vector<std::string>& arguments) {
   const auto client = ScalerClient::Open(flags.client);
   if (!client.ok()) return Fail("query", client.status(), kExitUsage);
   std::vector<QueryReport> reports;
-  for (const TriggerToAsk& trigger : *triggers) reports.push_back(Ask(**client, flags, trigger));
-  if (flags.format == "json") {
-    std::cout << QueryJson(reports);
-  } else {
-    for (const QueryReport& report : reports) std::cout << QueryText(report);
+  for (const TriggerToAsk& trigger : *triggers) {
+    reports.push_back(Ask(**client, flags, trigger));
+    if (flags.format == "text") std::cout << QueryText(reports.back()) << std::flush;
   }
-  std::cout.flush();
+  if (flags.format == "json") std::cout << QueryJson(reports) << std::flush;
   return CodeOf(reports);
 }
 
@@ -119,7 +131,7 @@ Command QueryCommand() {
                 TextFlag("namespace", "NAME", "Its namespace, without --file.",
                          &flags->namespace_name),
                 IntFlag("replicas", "Say what the HPA would do with so many replicas; -1: do not.",
-                        -1, &flags->replicas),
+                        {-1}, &flags->replicas),
                 SwitchFlag("explain", "Say why, replica by replica.", &flags->explain),
                 WordFlag("format", "FORMAT", "text or json.", {"text", "json"}, &flags->format),
                 SwitchFlag("tls", "Use TLS, with the system's authorities.", &client.tls),

@@ -2,81 +2,55 @@
 
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "scaling/yaml_documents.h"
-#include "yaml-cpp/yaml.h"
+#include "base/status_macros.h"
+#include "scaling/manifest.h"
+#include "scaling/trigger_keys.h"
 
 namespace gpuscaler {
 namespace {
 
-std::string Text(const YAML::Node& map, const char* key, const char* otherwise) {
-  const YAML::Node value = map[key];
-  return value && value.IsScalar() ? value.Scalar() : otherwise;
+// Of KEDA, for a manifest that says nothing.
+constexpr int kDefaultMinReplicas = 0;
+constexpr int kDefaultMaxReplicas = 100;
+
+int ValueOr(const std::optional<NumberAt>& number, int otherwise) {
+  return number ? number->value : otherwise;
 }
 
-int Number(const YAML::Node& map, const char* key, int otherwise) {
-  const YAML::Node value = map[key];
-  return value ? value.as<int>(otherwise) : otherwise;
-}
-
-void ReadMetadata(const YAML::Node& trigger, TriggerToAsk& ask) {
-  const YAML::Node map = trigger["metadata"];
-  if (!map || !map.IsMap()) return;
-  for (const auto& entry : map) {
-    if (!entry.first.IsScalar() || !entry.second.IsScalar()) continue;
-    const std::string& key = entry.first.Scalar();
-    if (absl::EndsWith(key, "FromEnv")) {
+TriggerToAsk AskFor(const Manifest& manifest, size_t index) {
+  const ManifestTrigger& trigger = manifest.triggers[index];
+  TriggerToAsk ask;
+  ask.ref = {.name = manifest.name, .namespace_name = manifest.namespace_name, .metadata = {}};
+  for (const auto& [key, value] : trigger.metadata) {
+    if (NameIn(key).from_env) {
       ask.left_out.push_back(key);
     } else {
-      ask.ref.metadata[key] = entry.second.Scalar();
+      ask.ref.metadata[key] = value.text;
     }
   }
-}
-
-bool IsExternal(const YAML::Node& trigger) {
-  if (!trigger.IsMap()) return false;
-  const std::string type = Text(trigger, "type", "");
-  return type == "external" || type == "external-push";
-}
-
-// KEDA's own defaults of a ScaledObject: minReplicaCount 0, maxReplicaCount 100.
-void AppendTriggers(const YAML::Node& document, std::vector<TriggerToAsk>& triggers) {
-  if (!document.IsMap()) return;
-  const YAML::Node metadata = document["metadata"];
-  const YAML::Node spec = document["spec"];
-  if (!spec || !spec.IsMap() || !spec["triggers"]) return;
-  const bool named = metadata && metadata.IsMap();
-  int index = 0;
-  for (const YAML::Node& trigger : spec["triggers"]) {
-    TriggerToAsk ask;
-    ask.ref.name = named ? Text(metadata, "name", "unnamed") : "unnamed";
-    ask.ref.namespace_name = named ? Text(metadata, "namespace", "default") : "default";
-    ask.title = absl::StrCat(Text(document, "kind", "ScaledObject"), " ", ask.ref.namespace_name,
-                             "/", ask.ref.name, ", trigger ", index++);
-    if (!IsExternal(trigger)) continue;
-    ReadMetadata(trigger, ask);
-    if (Text(trigger, "metricType", "AverageValue") == "Value") {
-      ask.target_type = TargetType::kValue;
-    }
-    ask.min_replicas = Number(spec, "minReplicaCount", 0);
-    ask.max_replicas = Number(spec, "maxReplicaCount", 100);
-    triggers.push_back(std::move(ask));
-  }
+  ask.title = absl::StrCat(manifest.Title(), ", trigger ", index);
+  if (trigger.metric_type.text == "Value") ask.target_type = TargetType::kValue;
+  ask.min_replicas = ValueOr(manifest.min_replicas, kDefaultMinReplicas);
+  ask.max_replicas = ValueOr(manifest.max_replicas, kDefaultMaxReplicas);
+  return ask;
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<TriggerToAsk>> TriggersOfYaml(absl::string_view yaml) try {
+absl::StatusOr<std::vector<TriggerToAsk>> TriggersOfYaml(absl::string_view yaml) {
+  ASSIGN_OR_RETURN(std::vector<Manifest> manifests, ReadManifests(yaml));
   std::vector<TriggerToAsk> triggers;
-  for (const std::string& document : YamlDocuments(yaml)) {
-    AppendTriggers(YAML::Load(document), triggers);
+  for (Manifest& manifest : manifests) {
+    if (manifest.name.empty()) manifest.name = "unnamed";
+    if (manifest.namespace_name.empty()) manifest.namespace_name = "default";
+    for (size_t i = 0; i < manifest.triggers.size(); ++i) {
+      if (manifest.triggers[i].IsExternal()) triggers.push_back(AskFor(manifest, i));
+    }
   }
   if (!triggers.empty()) return triggers;
-  return absl::InvalidArgumentError("no trigger of type external or external-push");
-} catch (const YAML::Exception& exception) {
   return absl::InvalidArgumentError(
-      absl::StrCat("line ", exception.mark.line + 1, ": ", exception.msg));
+      "no ScaledObject or ScaledJob with a trigger of type external or external-push");
 }
 
 }  // namespace gpuscaler

@@ -23,7 +23,8 @@ struct TriggerToAsk {
   std::optional<int> max_replicas;
 };
 
-// INVALID_ARGUMENT when it is not YAML, or has no trigger of type external or external-push.
+// Of every document, those in a List too. INVALID_ARGUMENT when it is not YAML, or has no trigger
+// of type external or external-push.
 absl::StatusOr<std::vector<TriggerToAsk>> TriggersOfYaml(absl::string_view yaml);
 
 }  // namespace gpuscaler

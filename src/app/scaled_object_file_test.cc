@@ -49,8 +49,29 @@ spec:
   EXPECT_EQ(triggers->back().max_replicas, 100) << "KEDA's default";
 }
 
+TEST(TriggersOfYaml, TakesThoseOfAList) {
+  const auto triggers = TriggersOfYaml(R"(
+apiVersion: v1
+kind: List
+items:
+- kind: ConfigMap
+- kind: ScaledObject
+  metadata: {name: llm, namespace: prod}
+  spec: {triggers: [{type: external, metadata: {profile: ollama}}]}
+- kind: ScaledJob
+  metadata: {name: batch, namespace: prod}
+  spec: {triggers: [{type: cron}, {type: external, metadata: {profile: batch}}]}
+)");
+  ASSERT_TRUE(triggers.ok()) << triggers.status();
+  ASSERT_EQ(triggers->size(), 2u);
+  EXPECT_EQ(triggers->front().title, "ScaledObject prod/llm, trigger 0");
+  EXPECT_EQ(triggers->back().title, "ScaledJob prod/batch, trigger 1");
+  EXPECT_THAT(triggers->back().ref.metadata, ElementsAre(Pair("profile", "batch")));
+}
+
 TEST(TriggersOfYaml, LeavesOutWhatOnlyKedaCanResolve) {
   const auto triggers = TriggersOfYaml(
+      "kind: ScaledObject\n"
       "spec: {triggers: [{type: external, metadata: {windowFromEnv: WINDOW, profile: batch}}]}");
   ASSERT_TRUE(triggers.ok()) << triggers.status();
   EXPECT_THAT(triggers->front().ref.metadata, ElementsAre(Pair("profile", "batch")));
@@ -66,7 +87,8 @@ TEST(TriggersOfYaml, BrokenFileEndsWithItsLine) {
 }
 
 TEST(TriggersOfYaml, WithoutATriggerOfOursIsAnError) {
-  for (const char* yaml : {"", "a: b", "[1, 2]", "spec: {triggers: [{type: cron}, 7]}"}) {
+  for (const char* yaml : {"", "a: b", "[1, 2]", "kind: Job\nspec: {triggers: [{type: external}]}",
+                           "kind: ScaledObject\nspec: {triggers: [{type: cron}, 7]}"}) {
     EXPECT_EQ(TriggersOfYaml(yaml).status().code(), absl::StatusCode::kInvalidArgument) << yaml;
   }
   EXPECT_THAT(std::string(TriggersOfYaml("a: [\n").status().message()), HasSubstr("line "));

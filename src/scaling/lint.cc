@@ -6,8 +6,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "scaling/lint_manifest.h"
 #include "scaling/lint_rules.h"
+#include "scaling/manifest.h"
 
 namespace gpuscaler {
 namespace {
@@ -34,10 +34,6 @@ constexpr std::array<absl::string_view, 3> kPlainKeys = {"aggregation", "metricT
 template <size_t kSize>
 bool Contains(const std::array<absl::string_view, kSize>& keys, absl::string_view key) {
   return std::ranges::find(keys, key) != keys.end();
-}
-
-bool IsExternal(const ManifestTrigger& trigger) {
-  return trigger.type == "external" || trigger.type == "external-push";
 }
 
 // Of "host:port" or, as gRPC has it too, "dns:///host:port".
@@ -108,8 +104,8 @@ class FindingsOf {
     std::vector<OurTrigger> ours;
     for (size_t i = 0; i < manifest.triggers.size(); ++i) {
       const ManifestTrigger& trigger = manifest.triggers[i];
-      if (!IsExternal(trigger)) continue;
-      const std::string object = absl::StrCat(manifest.object, ", trigger ", i);
+      if (!trigger.IsExternal()) continue;
+      const std::string object = absl::StrCat(manifest.Title(), ", trigger ", i);
       if (IsOurs(trigger, our_hosts)) {
         ours.push_back(ReadOurTrigger(trigger, profiles));
         CheckTrigger(ours.back(), object);
@@ -119,7 +115,7 @@ class FindingsOf {
     }
     if (ours.empty()) return;
     for (const ObjectRule& row : ObjectRules()) {
-      Add(row.rule, row.check(manifest, ours), manifest.object);
+      Add(row.rule, row.check(manifest, ours), manifest.Title());
     }
   }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "scaling/lint.h"
-#include "scaling/lint_manifest.h"
+#include "scaling/manifest.h"
 #include "scaling/trigger_reading.h"
 
 namespace gpuscaler {

@@ -1,4 +1,4 @@
-// ScaledObjects and ScaledJobs as a file has them, with the line of everything lint may point at.
+// ScaledObjects and ScaledJobs as a file has them, with the line of everything one may point at.
 #pragma once
 
 #include <map>
@@ -35,13 +35,16 @@ struct ManifestTrigger {
   TextAt metric_type;  // "AverageValue" where it is not given, as KEDA has it
   std::map<std::string, TextAt, std::less<>> metadata;
 
+  bool IsExternal() const;  // of type external or external-push
+
   // Where the first of `keys` is that the trigger has; the trigger's own line otherwise.
   int LineOf(const std::vector<absl::string_view>& keys) const;
 };
 
 struct Manifest {
   bool is_job = false;
-  std::string object;  // "ScaledObject default/llm"
+  std::string name;  // empty where the file has none, as the namespace
+  std::string namespace_name;
   int line = 1;
   std::optional<NumberAt> min_replicas;
   std::optional<NumberAt> max_replicas;
@@ -50,6 +53,8 @@ struct Manifest {
   std::optional<NumberAt> polling_seconds;
   std::optional<ManifestFallback> fallback;
   std::vector<ManifestTrigger> triggers;
+
+  std::string Title() const;  // "ScaledObject default/llm"
 };
 
 // Of every document, those in a List too; other kinds are passed over. INVALID_ARGUMENT names the

@@ -1,4 +1,4 @@
-#include "scaling/lint_manifest.h"
+#include "scaling/manifest.h"
 
 #include <algorithm>
 
@@ -84,13 +84,12 @@ std::optional<ManifestFallback> ReadFallback(const YAML::Node& node) {
 
 Manifest ReadManifest(const YAML::Node& node, const std::string& kind) {
   const YAML::Node metadata = Child(node, "metadata");
-  const std::string name = TextOr(Child(metadata, "name"), "(no name)", 1).text;
-  const std::string name_space = TextOr(Child(metadata, "namespace"), "", 1).text;
   const YAML::Node spec = Child(node, "spec");
 
   Manifest manifest;
   manifest.is_job = kind == "ScaledJob";
-  manifest.object = absl::StrCat(kind, " ", name_space, name_space.empty() ? "" : "/", name);
+  manifest.name = TextOr(Child(metadata, "name"), "", 1).text;
+  manifest.namespace_name = TextOr(Child(metadata, "namespace"), "", 1).text;
   manifest.line = LineOf(node);
   manifest.min_replicas = Number(Child(spec, "minReplicaCount"));
   manifest.max_replicas = Number(Child(spec, "maxReplicaCount"));
@@ -113,11 +112,18 @@ void AddManifests(const YAML::Node& document, std::vector<Manifest>& manifests) 
 
 }  // namespace
 
+bool ManifestTrigger::IsExternal() const { return type == "external" || type == "external-push"; }
+
 int ManifestTrigger::LineOf(const std::vector<absl::string_view>& keys) const {
   for (absl::string_view key : keys) {
     if (const auto found = metadata.find(key); found != metadata.end()) return found->second.line;
   }
   return line;
+}
+
+std::string Manifest::Title() const {
+  return absl::StrCat(is_job ? "ScaledJob " : "ScaledObject ", namespace_name,
+                      namespace_name.empty() ? "" : "/", name.empty() ? "(no name)" : name);
 }
 
 absl::StatusOr<std::vector<Manifest>> ReadManifests(absl::string_view yaml) {
