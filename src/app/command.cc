@@ -55,16 +55,21 @@ Flag ListFlag(std::string name, std::string value, std::string help,
           .repeats = true};
 }
 
-Flag IntFlag(std::string name, std::string help, int least, int* variable) {
-  return {
-      .name = std::move(name),
-      .value = "NUMBER",
-      .help = std::move(help),
-      .default_text = absl::StrCat(*variable),
-      .set = [least, variable](const std::string& text) {
-        if (absl::SimpleAtoi(text, variable) && *variable >= least) return absl::OkStatus();
-        return absl::InvalidArgumentError(absl::StrCat("use a whole number of at least ", least));
-      }};
+Flag IntFlag(std::string name, const std::string& help, IntRange range, int* variable) {
+  const bool bounded = range.most < std::numeric_limits<int>::max();
+  const std::string allowed = bounded ? absl::StrCat("from ", range.least, " to ", range.most)
+                                      : absl::StrCat("of at least ", range.least);
+  return {.name = std::move(name),
+          .value = "NUMBER",
+          .help = bounded ? absl::StrCat(help, " ", range.least, " to ", range.most, ".") : help,
+          .default_text = absl::StrCat(*variable),
+          .set = [range, allowed, variable](const std::string& text) {
+            const bool is_number = absl::SimpleAtoi(text, variable);
+            if (is_number && range.least <= *variable && *variable <= range.most) {
+              return absl::OkStatus();
+            }
+            return absl::InvalidArgumentError(absl::StrCat("use a whole number ", allowed));
+          }};
 }
 
 }  // namespace gpuscaler

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,11 @@ Flag WordFlag(std::string name, std::string value, std::string help, std::vector
               std::string* variable);
 Flag ListFlag(std::string name, std::string value, std::string help,
               std::vector<std::string>* variable);
-Flag IntFlag(std::string name, std::string help, int least, int* variable);
+struct IntRange {
+  int least;
+  int most = std::numeric_limits<int>::max();
+};
+// The help ends with the range where it has an end.
+Flag IntFlag(std::string name, const std::string& help, IntRange range, int* variable);
 
 }  // namespace gpuscaler

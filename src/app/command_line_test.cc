@@ -22,6 +22,7 @@ class CommandLineTest : public testing::Test {
   std::string format_ = "text";
   bool quiet_ = false;
   int device_ = -1;
+  int speed_ = 150;
   std::vector<std::string> hosts_;
   const std::vector<Command> commands_ = {
       {.name = "serve", .help = "Serves.", .flags = {TextFlag("port", "PORT", "Port.", &port_)}},
@@ -30,7 +31,8 @@ class CommandLineTest : public testing::Test {
        .arguments = "ADDRESS [KEY=VALUE...]",
        .flags = {WordFlag("format", "FORMAT", "Format.", {"text", "json"}, &format_),
                  SwitchFlag("quiet", "Say less.", &quiet_),
-                 IntFlag("device", "One GPU.", -1, &device_),
+                 IntFlag("device", "One GPU.", {-1}, &device_),
+                 IntFlag("speed", "Speed.", {1, 1000}, &speed_),
                  ListFlag("host", "HOST", "Hosts.", &hosts_)}},
       {.name = "secret", .help = "Hidden.", .hidden = true},
   };
@@ -79,6 +81,9 @@ TEST_F(CommandLineTest, ErrorsNameTheWordAndTheNearestKnownOne) {
   EXPECT_THAT(Error({"query", "--format", "jsn"}),
               HasSubstr("flag --format=jsn: use text, json; did you mean \"json\"?"));
   EXPECT_THAT(Error({"query", "--device=x"}), HasSubstr("use a whole number of at least -1"));
+  EXPECT_THAT(Error({"query", "--speed=1001"}),
+              HasSubstr("flag --speed=1001: use a whole number from 1 to 1000"));
+  EXPECT_THAT(Error({"query", "--speed=0"}), HasSubstr("from 1 to 1000"));
   EXPECT_THAT(Error({"serve", "6000"}), HasSubstr("serve takes no argument \"6000\""));
   EXPECT_THAT(Error({"query", "--format"}), HasSubstr("--format"));
 }
@@ -86,7 +91,7 @@ TEST_F(CommandLineTest, ErrorsNameTheWordAndTheNearestKnownOne) {
 TEST_F(CommandLineTest, HelpNamesEveryFlagAndIsNoError) {
   const auto line = Parse({"query", "--help"});
   ASSERT_TRUE(line.ok()) << line.status();
-  for (const char* word : {"--format", "--quiet", "--device", "ADDRESS"}) {
+  for (const char* word : {"--format", "--quiet", "--device", "ADDRESS", "Speed. 1 to 1000."}) {
     EXPECT_THAT(line->help, HasSubstr(word));
   }
 }

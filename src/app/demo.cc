@@ -40,21 +40,6 @@ constexpr absl::Duration kHiccup = absl::Milliseconds(500);
 constexpr absl::Duration kWindDown = absl::Minutes(9);
 constexpr absl::Duration kPatience = absl::Minutes(60);  // until it has failed
 
-absl::Status Check(const DemoOptions& options) {
-  // Faster, and a tick would be longer than the HPA's sync period.
-  if (options.speed < 1 || options.speed > 1000) {
-    return absl::InvalidArgumentError(absl::StrCat("--speed=", options.speed, ": use 1 to 1000"));
-  }
-  if (options.max_replicas < 3 || options.max_replicas > 64) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--max-replicas=", options.max_replicas, ": use 3 to 64"));
-  }
-  if (options.port < 0 || options.port > 65535) {
-    return absl::InvalidArgumentError(absl::StrCat("--port=", options.port, ": use 0 to 65535"));
-  }
-  return absl::OkStatus();
-}
-
 absl::Duration TickOf(int speed) { return std::max(kSimulatedTick / speed, kShortestTick); }
 
 Config ServerConfig(const DemoOptions& options, const std::string& gpu_file) {
@@ -269,8 +254,7 @@ absl::StatusOr<int> Demo::Run() {
 int RunDemo(const DemoOptions& options) {
   StartLogging(LogLevel::kError, LogFormat::kText);  // the chart is what is to be seen
   auto trigger = ParseTrigger(TriggerOf(options.profile).metadata, BuiltInProfiles());
-  const absl::Status checked = trigger.ok() ? Check(options) : trigger.status();
-  if (!checked.ok()) return Fail("demo", checked, kExitUsage);
+  if (!trigger.ok()) return Fail("demo", trigger.status(), kExitUsage);
   Demo demo(options, *std::move(trigger));
   const absl::StatusOr<int> code = demo.Run();
   return code.ok() ? *code : Fail("demo", code.status(), kExitCannotServe);

@@ -5,12 +5,17 @@
 
 namespace gpuscaler {
 
+// Faster, and a look at the GPUs would come later than the HPA's next sync.
+constexpr int kFastestDemo = 1000;
+constexpr int kFewestDemoReplicas = 3;  // fewer show no scaling
+constexpr int kMostDemoReplicas = 64;
+
 struct DemoOptions {
-  int speed = 150;  // simulated seconds a real one
+  int speed = 150;  // simulated seconds a real one; 1 to kFastestDemo
   std::string profile = "vllm-inference";
-  int max_replicas = 8;
-  bool serve = false;  // afterwards: keep serving, under a steady load
-  int port = 0;        // 0: any free one
+  int max_replicas = 8;  // kFewestDemoReplicas to kMostDemoReplicas
+  bool serve = false;    // afterwards: keep serving, under a steady load
+  int port = 0;          // 0: any free one
 };
 
 // About 50 simulated minutes: a load that rises, holds and ends. The exit code: kExitFindings when

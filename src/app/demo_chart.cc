@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/duration_text.h"
 #include "base/number_text.h"
 
@@ -13,7 +14,8 @@ namespace gpuscaler {
 namespace {
 
 constexpr int kLabelWidth = 10;
-constexpr int kMaxRows = 8;  // of the replica graph
+constexpr int kMaxRows = 8;    // of the replica graph
+constexpr int kNoteLines = 3;  // what the longest note takes of 60 columns
 constexpr const char* kLevels[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
 constexpr const char* kBlue = "34";
@@ -149,6 +151,19 @@ std::string TimeText(absl::Duration passed) {
   return DurationText(absl::Trunc(passed, absl::Seconds(1)));
 }
 
+// The words in kNoteLines lines, however many they fill; the last one takes the rest.
+std::vector<std::string> Wrapped(absl::string_view text, int width) {
+  std::vector<std::string> lines(1);
+  for (const absl::string_view word : absl::StrSplit(text, ' ')) {
+    const size_t longer = lines.back().size() + 1 + word.size();
+    const bool fits = lines.back().empty() || longer <= static_cast<size_t>(width);
+    if (!fits && lines.size() < kNoteLines) lines.emplace_back();
+    absl::StrAppend(&lines.back(), lines.back().empty() ? "" : " ", word);
+  }
+  lines.resize(kNoteLines);
+  return lines;
+}
+
 }  // namespace
 
 std::vector<std::string> ChartLines(const DemoSetting& setting,
@@ -170,7 +185,7 @@ std::vector<std::string> ChartLines(const DemoSetting& setting,
   lines.push_back(text(absl::StrCat(Label(""), ReplicaText(now), "  (█ ready, ░ starting)")));
   lines.push_back(GpuLine(style, "GPU use", now.utilization_percent));
   lines.push_back(GpuLine(style, "VRAM", now.memory_percent));
-  lines.push_back(text(now.note));
+  for (const std::string& line : Wrapped(now.note, style.width)) lines.push_back(text(line));
   return lines;
 }
 
@@ -179,8 +194,8 @@ std::string PlainLine(const DemoSetting& setting, const DemoFrame& frame) {
   for (const double percent : frame.utilization_percent) busiest = std::max(busiest, percent);
   const auto busy =
       std::ranges::count_if(frame.utilization_percent, [](double percent) { return percent > 0; });
-  return absl::StrFormat("%7s  %-42s  %d GPUs busy, at most %.0f %%  %s  %s",
-                         TimeText(frame.passed), LoadText(frame), busy, busiest,
+  return absl::StrFormat("%7s  %-42s  %s busy, at most %.0f %%  %s  %s", TimeText(frame.passed),
+                         LoadText(frame), CountText(busy, "GPU"), busiest,
                          ValueText(setting, frame), ReplicaText(frame));
 }
 

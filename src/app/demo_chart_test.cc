@@ -58,6 +58,16 @@ TEST(DemoChart, KeepsToTheWidth) {
   }
 }
 
+TEST(DemoChart, WrapsALongNoteInsteadOfCuttingIt) {
+  DemoFrame frame = Frame(absl::Seconds(90), 3, 2);
+  frame.note =
+      "saturation unknown: 8 replicas with preallocated VRAM, and no engine is read; "
+      "engineFallback "
+      "is utilization";
+  EXPECT_THAT(Chart({frame}, {.width = 79, .color = false}),
+              HasSubstr("no engine is read;\nengineFallback is utilization"));
+}
+
 TEST(DemoChart, HasTheSameLinesWhateverHappens) {
   DemoFrame unknown = Frame(absl::Minutes(30), 0, 0);
   unknown.value.reset();
@@ -84,6 +94,12 @@ TEST(DemoChart, APlainLineSaysTheSame) {
   EXPECT_THAT(PlainLine(kSetting, Frame(absl::Seconds(90), 3, 2)),
               AllOf(HasSubstr("1m30s"), HasSubstr("2 GPUs busy, at most 100 %"),
                     HasSubstr("V 150 % of 80, active"), HasSubstr("replicas 3 desired, 2 ready")));
+}
+
+TEST(DemoChart, OneGpuIsNotMany) {
+  DemoFrame frame = Frame(absl::Seconds(90), 3, 2);
+  frame.utilization_percent = {100, 0, 0, 0};
+  EXPECT_THAT(PlainLine(kSetting, frame), HasSubstr(" 1 GPU busy"));
 }
 
 TEST(DemoChart, AnUnknownValueIsNotZero) {

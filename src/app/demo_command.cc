@@ -21,12 +21,14 @@ Command DemoCommand() {
   return {
       .name = "demo",
       .help = "Scale a simulated inference service through a load, in about 20 seconds.",
-      .flags = {IntFlag("speed", "Simulated seconds a real one.", 1, &options->speed),
+      .flags = {IntFlag("speed", "Simulated seconds a real one.", {1, kFastestDemo},
+                        &options->speed),
                 WordFlag("profile", "NAME", "Profile of the trigger.", ProfileNames(),
                          &options->profile),
-                IntFlag("max-replicas", "maxReplicaCount, and GPUs of the node.", 3,
-                        &options->max_replicas),
-                IntFlag("port", "gRPC port on loopback; 0: any free one.", 0, &options->port),
+                IntFlag("max-replicas", "maxReplicaCount, and GPUs of the node.",
+                        {kFewestDemoReplicas, kMostDemoReplicas}, &options->max_replicas),
+                IntFlag("port", "gRPC port on loopback; 0: any free one.", {0, 65535},
+                        &options->port),
                 SwitchFlag("serve", "Keep serving afterwards, under a steady load, for `query`.",
                            &options->serve)},
       .run = [options](const std::vector<std::string>&) { return RunDemo(*options); }};

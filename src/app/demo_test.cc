@@ -1,6 +1,7 @@
 #include "app/demo.h"
 
-#include "app/exit_codes.h"
+#include "app/command_line.h"
+#include "app/commands.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -23,9 +24,13 @@ TEST(Demo, GoesFromZeroToSeveralReplicasAndBack) {
 
 TEST(Demo, RefusesWhatCannotWork) {
   EXPECT_EQ(RunDemo({.profile = "vlm"}), kExitUsage);
-  EXPECT_EQ(RunDemo({.speed = 1001}), kExitUsage);
-  EXPECT_EQ(RunDemo({.max_replicas = 2}), kExitUsage);
-  EXPECT_EQ(RunDemo({.port = 65536}), kExitUsage);
+  const auto error = [](const char* flag) {
+    return std::string(ParseCommandLine({DemoCommand()}, {flag}).status().message());
+  };
+  EXPECT_THAT(error("--speed=1001"), HasSubstr("from 1 to 1000"));
+  EXPECT_THAT(error("--speed=0"), HasSubstr("from 1 to 1000"));
+  EXPECT_THAT(error("--max-replicas=2"), HasSubstr("from 3 to 64"));
+  EXPECT_THAT(error("--port=65536"), HasSubstr("from 0 to 65535"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "app/demo_verdict.h"
 
 #include "absl/strings/str_cat.h"
+#include "base/number_text.h"
 
 namespace gpuscaler {
 
@@ -25,13 +26,13 @@ absl::Status Judge(const DemoExpectation& expectation, const DemoCourse& course)
     return absl::FailedPreconditionError("there were replicas before there was any load");
   }
   if (course.most_ready < expectation.most_at_least) {
-    return absl::FailedPreconditionError(absl::StrCat("no more than ", course.most_ready,
-                                                      " replicas were ready at once, of ",
-                                                      expectation.most_at_least, " at least"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("no more than ", CountText(course.most_ready, "replica"),
+                     " ready at once, of ", expectation.most_at_least, " at least"));
   }
   if (expectation.back_to_zero && course.last != 0) {
     return absl::FailedPreconditionError(
-        absl::StrCat(course.last, " replicas were left when the load had ended"));
+        absl::StrCat(CountText(course.last, "replica"), " left when the load had ended"));
   }
   if (!expectation.back_to_zero && course.last == 0) {
     return absl::FailedPreconditionError("the last replica was taken away");

@@ -230,7 +230,7 @@ Command GpusCommand() {
                          "Read again and again; 0: once, as two readings 200 ms apart where a rate "
                          "needs two.",
                          &flags->interval),
-                IntFlag("device", "Index of the only GPU to show; -1: all.", -1, &flags->device),
+                IntFlag("device", "Index of the only GPU to show; -1: all.", {-1}, &flags->device),
                 SwitchFlag("quiet", "Log errors only.", &flags->quiet),
                 SwitchFlag("dry-run", "Print the settings as resolved, and read nothing.",
                            &flags->dry_run),

@@ -16,6 +16,10 @@ std::string NumberText(double value) {
   return text == "-0" ? "0" : text;
 }
 
+std::string CountText(int64_t count, absl::string_view noun) {
+  return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
+}
+
 absl::StatusOr<double> ParseNumber(absl::string_view text) {
   double value = 0;
   const char* const end = text.data() + text.size();

@@ -64,8 +64,8 @@ void AddNotes(const Trigger& trigger, const std::vector<ReplicaLoad>& loads, Dec
   decision.saturation_unknown = unknown > 0;
   if (decision.saturation_unknown) {
     decision.notes.push_back(
-        absl::StrCat("saturation unknown: ", unknown,
-                     " replicas have preallocated VRAM and no engine is read; engineFallback is ",
+        absl::StrCat("saturation unknown: ", CountText(unknown, "replica"),
+                     " with preallocated VRAM, and no engine is read; engineFallback is ",
                      Name(trigger.engine_fallback)));
   }
   decision.literal_memory = trigger.metric == MetricType::kMemoryUsedPercent &&
@@ -80,9 +80,9 @@ void AddNotes(const Trigger& trigger, const std::vector<ReplicaLoad>& loads, Dec
 
 absl::Status UnreadableStatus(const Trigger& trigger, const Decision& decision) {
   const auto share = std::ranges::find(decision.shares, State::kUnreadable, &ReplicaShare::state);
-  return absl::UnavailableError(
-      absl::StrCat("none of ", decision.unreadable, " replicas can be read for ",
-                   InfoOf(trigger.metric).name, ": ", share->name, " ", share->because));
+  return absl::UnavailableError(absl::StrCat("none of ", CountText(decision.unreadable, "replica"),
+                                             " can be read for ", InfoOf(trigger.metric).name, ": ",
+                                             share->name, " ", share->because));
 }
 
 // True while no GPU that is there has shown the metric for stale_after: whether one is in use is

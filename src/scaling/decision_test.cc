@@ -345,7 +345,9 @@ TEST(Decide, EngineProfileWithoutAnEngineFallsBack) {
   EXPECT_EQ(Steady(trigger, idle).value, 0);
   EXPECT_FALSE(Steady(trigger, idle).active);
   EXPECT_TRUE(Steady(trigger, busy).saturation_unknown);
-  EXPECT_THAT(Explain(trigger, Steady(trigger, busy)), HasSubstr("saturation unknown"));
+  EXPECT_THAT(Explain(trigger, Steady(trigger, busy)),
+              HasSubstr("saturation unknown: 2 replicas with preallocated VRAM"));
+  EXPECT_THAT(Explain(trigger, Steady(trigger, {busy[0]})), HasSubstr("unknown: 1 replica with"));
   trigger.engine_fallback = EngineFallback::kActivity;
   EXPECT_EQ(Steady(trigger, busy).value, 80);
   EXPECT_EQ(Steady(trigger, idle).value, 0);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/number_text.h"
 #include "simulate/scalers.h"
 
 namespace gpuscaler {
@@ -59,7 +60,7 @@ Outcome Fleet::OutcomeAs(std::string name) const {
 Outcome RunStatic(const Scenario& scenario, int replicas, absl::Duration duration) {
   Fleet fleet(scenario, absl::UnixEpoch(), replicas, nullptr);
   RunFor(fleet, duration);
-  return fleet.OutcomeAs(absl::StrCat("static, ", replicas, " replicas"));
+  return fleet.OutcomeAs(absl::StrCat("static, ", CountText(replicas, "replica")));
 }
 
 Outcome RunReference(const Scenario& scenario, absl::Duration duration) {
