@@ -34,7 +34,8 @@ bool CanWake(const ManifestTrigger& trigger, const std::vector<OurTrigger>& ours
   if (our == ours.end()) return trigger.type != "cpu" && trigger.type != "memory";  // read pods
   // A trigger whose settings a file cannot show gets the benefit of the doubt; a wrong one not.
   if (!our->settings) return our->reading.faults.empty();
-  return our->settings->always_active;
+  // On a node or in a fleet other workloads' GPUs count too: there may be some at zero replicas.
+  return our->settings->always_active || our->settings->scope != Scope::kWorkload;
 }
 
 std::optional<Complaint> NothingWakes(const Manifest& manifest,

@@ -209,6 +209,9 @@ TEST(Lint, OnlyDemandThatExistsAtZeroWakes) {
   EXPECT_THAT(RulesIn(yaml + "  - type: external\n    metadata: {scalerAddress: 'gpu-scaler:1', "
                              "scaleIn: hold}\n"),
               IsEmpty());
+  EXPECT_THAT(RulesIn(yaml + "  - type: external\n    metadata: {scalerAddress: 'gpu-scaler:1', "
+                             "scope: node}\n"),
+              IsEmpty());
 }
 
 TEST(Lint, TriggersOfOthersAreLeftAloneButNoted) {
