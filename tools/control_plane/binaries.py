@@ -1,0 +1,95 @@
+"""The two binaries of the control plane, built from tests/kube and tests/keda into build/cluster.
+
+With them, from the same modules: KEDA's custom resource definitions and KWOK's stages.
+"""
+import hashlib
+import pathlib
+import shutil
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CLUSTER = ROOT / "build/cluster"
+KUBE = CLUSTER / "kube"
+KEDA = CLUSTER / "keda"
+CRDS = CLUSTER / "crds"
+STAGES = CLUSTER / "stages.yaml"
+
+VERSION = "k8s.io/component-base/version"
+KUBE_FLAGS = f"-s -w -X {VERSION}.gitVersion=v1.36.4 -X {VERSION}.gitMajor=1 -X {VERSION}.gitMinor=36"
+KEDA_FLAGS = "-s -w -X github.com/kedacore/keda/v2/version.Version=2.21.0"
+
+# A pod may say when KWOK makes it ready, or its job's pod complete: Go durations. KWOK's own fast
+# stages have no delay, and its slow ones are random.
+DELAY = """  delay:
+    durationMilliseconds: {milliseconds}
+    durationFrom:
+      expressionFrom: '.metadata.annotations["{stage}.stage.kwok.x-k8s.io/delay"]'
+"""
+STAGE_FILES = {"node/fast/node-initialize": None, "pod/fast/pod-ready": 0,
+               "pod/fast/pod-complete": 2000, "pod/fast/pod-delete": None}
+
+
+def build():
+    """Both, unless they are there already, of these sources."""
+    CLUSTER.mkdir(parents=True, exist_ok=True)
+    build_module(KUBE, "tests/kube", ".", KUBE_FLAGS, copy_stages)
+    build_module(KEDA, "tests/keda", "./cmd/keda", KEDA_FLAGS, copy_keda)
+
+
+def build_module(binary, module, package, linker_flags, copy):
+    stamp = binary.with_suffix(".stamp")
+    sources = digest(module, package, linker_flags)
+    if binary.exists() and stamp.exists() and stamp.read_text() == sources:
+        return
+    print(f"control-plane: building {binary.relative_to(ROOT)}; a first time takes minutes",
+          flush=True)
+    copy(module)
+    go(module, "build", f"-ldflags={linker_flags}", "-o", binary, package)
+    stamp.write_text(sources)
+
+
+def digest(module, package, linker_flags):
+    """Of all that decides what is built."""
+    texts = [ROOT / module / name for name in ("go.mod", "go.sum", f"{package}/main.go")]
+    parts = [path.read_bytes() for path in texts + [pathlib.Path(__file__)]]
+    return hashlib.sha256(b"\0".join([*parts, linker_flags.encode()])).hexdigest()
+
+
+def go(module, *command):
+    """Standard output of `go COMMAND` in a module."""
+    return subprocess.run([ROOT / "tools/go", module, *command], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+
+
+def folder_of(module, dependency):
+    go(module, "mod", "download", dependency)
+    return pathlib.Path(go(module, "list", "-m", "-f", "{{.Dir}}", dependency).strip())
+
+
+def copy_stages(module):
+    folder = folder_of(module, "sigs.k8s.io/kwok") / "kustomize/stage"
+    stages = []
+    for name, milliseconds in STAGE_FILES.items():
+        text = (folder / f"{name}.yaml").read_text()
+        if milliseconds is not None:
+            delay = DELAY.format(stage=name.split("/")[-1], milliseconds=milliseconds)
+            text = text.replace("  next:\n", delay + "  next:\n", 1)
+        stages.append(text)
+    STAGES.write_text("---\n".join(stages))
+
+
+def copy_keda(module):
+    """KEDA's mains as packages, the adapter's page of metrics on loopback; and the definitions."""
+    folder = folder_of(module, "github.com/kedacore/keda/v2")
+    for name in ("operator", "adapter"):
+        text = (folder / "cmd" / name / "main.go").read_text()
+        copy = ROOT / module / "cmd/keda/internal" / name / "main.go"
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(text.replace("package main\n", f"package {name}\n", 1)
+                        .replace("\nfunc main() {\n", "\nfunc Main() {\n", 1)
+                        .replace('Sprintf(":%v", metricsAPIServerPort)',
+                                 'Sprintf("127.0.0.1:%v", metricsAPIServerPort)', 1))
+    shutil.rmtree(CRDS, ignore_errors=True)
+    CRDS.mkdir()
+    for definition in sorted((folder / "config/crd/bases").glob("*.yaml")):
+        shutil.copyfile(definition, CRDS / definition.name)
