@@ -139,20 +139,39 @@ NodeSnapshot FullSnapshot() {
   return {.taken_at = absl::UnixEpoch(), .node = "node", .source = "nvml", .gpus = {gpu}};
 }
 
-// Names, types and help, read back from the page itself.
+// `a`, `b` of name{a="1",b="2"} 3; a histogram's le is in its type.
+std::string LabelsOf(absl::string_view series) {
+  const size_t open = series.find('{');
+  if (open == absl::string_view::npos) return "";
+  std::vector<std::string> names;
+  for (const absl::string_view label :
+       absl::StrSplit(series.substr(open + 1, series.rfind('}') - open - 1), ',')) {
+    const absl::string_view name = label.substr(0, label.find('='));
+    if (name != "le") names.push_back(Code(name));
+  }
+  return absl::StrJoin(names, ", ");
+}
+
+// Names, types, labels and help, read back from the page itself.
 std::string MetricsSection() {
   Metrics metrics;
-  metrics.ReloadFailed("grpc", false);
   const NodeSnapshot snapshot = FullSnapshot();
   const std::string page = metrics.Page(&snapshot, snapshot.taken_at, absl::Seconds(6));
-  std::string text = absl::StrCat("## Prometheus metrics\n\n", Head({"metric", "type", "meaning"}));
+  std::string text = absl::StrCat(
+      "## Prometheus metrics\n\n`gpu_parent_uuid` is the GPU of a MIG instance, and empty of a "
+      "whole GPU.\n\n",
+      Head({"metric", "type", "labels", "meaning"}));
   std::string help;
+  std::vector<std::string> type;  // "#", "TYPE", name, type; until its first series has come
   for (const absl::string_view line : absl::StrSplit(page, '\n')) {
     const std::vector<std::string> words = absl::StrSplit(line, absl::MaxSplits(' ', 3));
-    if (words.size() < 4) continue;
-    if (absl::StartsWith(line, "# HELP ")) help = words[3];
-    if (absl::StartsWith(line, "# TYPE ")) {
-      absl::StrAppend(&text, Row({Code(words[2]), words[3], Cell(help)}));
+    if (absl::StartsWith(line, "# HELP ")) {
+      help = words[3];
+    } else if (absl::StartsWith(line, "# TYPE ")) {
+      type = words;
+    } else if (!type.empty()) {
+      absl::StrAppend(&text, Row({Code(type[2]), type[3], LabelsOf(line), Cell(help)}));
+      type.clear();
     }
   }
   return absl::StrCat(text, "\n");

@@ -17,10 +17,10 @@ void Reloader::Tick() {
     metrics_.ReloadFailed(file.what, !status.ok());
     if (error == last_error) continue;
     if (status.ok()) {
-      LogInfo("reload_mended", {{"what", file.what}});
+      LogInfo("reload_mended", {{"what", Name(file.what)}});
     } else {
       LogWarn("reload_failed",
-              {{"what", file.what}, {"why", error}, {"kept", "the last good one"}});
+              {{"what", Name(file.what)}, {"why", error}, {"kept", "the last good one"}});
     }
     last_error = error;
   }

@@ -12,7 +12,7 @@
 namespace gpuscaler {
 
 struct Reloadable {
-  std::string what;  // "grpc", "metrics" (TLS pairs), "profiles"
+  Reload what;
   std::function<absl::Status()> reload;
 };
 
@@ -26,7 +26,7 @@ class Reloader {
  private:
   const std::vector<Reloadable> files_;
   Metrics& metrics_;
-  std::map<std::string, std::string> last_errors_;
+  std::map<Reload, std::string> last_errors_;
 };
 
 }  // namespace gpuscaler

@@ -11,7 +11,7 @@ using testing::HasSubstr;
 TEST(Reloader, FailureRaisesTheMetricUntilItIsMended) {
   Metrics metrics;
   absl::Status status = absl::InvalidArgumentError("tls.crt: not PEM");
-  Reloader reloader({{"grpc", [&] { return status; }}}, metrics);
+  Reloader reloader({{Reload::kGrpcTls, [&] { return status; }}}, metrics);
   const auto page = [&] { return metrics.Page(nullptr, absl::UnixEpoch(), absl::Seconds(6)); };
   reloader.Tick();
   EXPECT_THAT(page(), HasSubstr("keda_gpu_scaler_reload_failed{what=\"grpc\"} 1"));
@@ -23,8 +23,8 @@ TEST(Reloader, FailureRaisesTheMetricUntilItIsMended) {
 TEST(Reloader, OneBrokenFileKeepsNoOtherFromBeingRead) {
   Metrics metrics;
   int read = 0;
-  Reloader reloader({{"profiles", [] { return absl::InvalidArgumentError("broken"); }},
-                     {"grpc",
+  Reloader reloader({{Reload::kProfiles, [] { return absl::InvalidArgumentError("broken"); }},
+                     {Reload::kGrpcTls,
                       [&] {
                         ++read;
                         return absl::OkStatus();

@@ -134,10 +134,14 @@ class Standalone::Impl {
 
   std::vector<Reloadable> Files() {
     std::vector<Reloadable> files;
-    if (profiles_.HasFile()) files.push_back({"profiles", [this] { return profiles_.Reload(); }});
-    if (config_.Tls().Enabled()) files.push_back({"grpc", [this] { return grpc_->ReloadTls(); }});
+    if (profiles_.HasFile()) {
+      files.push_back({Reload::kProfiles, [this] { return profiles_.Reload(); }});
+    }
+    if (config_.Tls().Enabled()) {
+      files.push_back({Reload::kGrpcTls, [this] { return grpc_->ReloadTls(); }});
+    }
     if (metrics_page_ != nullptr && config_.MetricsTls().Enabled()) {
-      files.push_back({"metrics", [this] { return metrics_page_->ReloadTls(); }});
+      files.push_back({Reload::kMetricsTls, [this] { return metrics_page_->ReloadTls(); }});
     }
     return files;
   }

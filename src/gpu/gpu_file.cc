@@ -181,6 +181,7 @@ class FrameParser {
       GpuSample gpu;
       gpu.index = parent.index;
       gpu.parent_uuid = parent.uuid;
+      gpu.name = parent.name;
       gpu.uuid = absl::StrCat("MIG-sim-", parent.index, "-", i);
       RETURN_IF_ERROR(ReadDevice(place, gpu));
       gpus.push_back(std::move(gpu));

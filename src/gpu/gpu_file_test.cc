@@ -80,13 +80,16 @@ TEST(GpuFile, NoGpusIsANodeWithoutGpus) {
 TEST(GpuFile, MigInstancesFollowTheirParentInIndexOrder) {
   const auto node = ParseNode(R"({"gpus": [
     {"index": 1, "uuid": "GPU-b"},
-    {"index": 0, "uuid": "GPU-a", "mig": [{"uuid": "MIG-x", "memory_total_bytes": 10}, {}]}]})");
+    {"index": 0, "uuid": "GPU-a", "name": "H200",
+     "mig": [{"uuid": "MIG-x", "name": "H200 1g", "memory_total_bytes": 10}, {}]}]})");
   ASSERT_TRUE(node.ok()) << node.status();
   std::vector<std::string> uuids;
   for (const GpuSample& gpu : node->gpus) uuids.push_back(gpu.uuid);
   EXPECT_THAT(uuids, testing::ElementsAre("GPU-a", "MIG-x", "MIG-sim-0-1", "GPU-b"));
   EXPECT_EQ(node->gpus[1].parent_uuid, "GPU-a");
   EXPECT_EQ(node->gpus[1].index, 0);
+  EXPECT_EQ(node->gpus[1].name, "H200 1g");
+  EXPECT_EQ(node->gpus[2].name, "H200") << "its parent's";
   EXPECT_EQ(node->gpus[1].memory_total_bytes, 10);
   EXPECT_FALSE(IsMig(node->gpus[0]));
 }

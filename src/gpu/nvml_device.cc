@@ -184,7 +184,7 @@ Return NvmlDevice::ReadMigInstance(Device instance, absl::Time now, DeviceHistor
   reading.sample.parent_uuid = uuid_;
   const Return result = ReadText(calls_.uuid, instance, reading.sample.uuid);
   if (result != kSuccess) return result;
-  ReadText(calls_.name, instance, reading.sample.name);
+  ReadText(calls_.name, instance, reading.sample.name);  // else it bears its GPU's
   ReadMigUtilization(instance, now, reading);
   ReadMemory(instance, history, reading);
   ReadProcessList(instance, reading);

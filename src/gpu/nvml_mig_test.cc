@@ -63,6 +63,14 @@ TEST_F(NvmlMigTest, InstancesFollowTheirGpuWithTheirOwnUuidMemoryAndProcesses) {
   EXPECT_EQ(instance.processes->at(0).pid, 77);
 }
 
+TEST_F(NvmlMigTest, InstanceThatDoesNotTellItsNameBearsItsGpus) {
+  driver_.Gpu(0)["mig"][0]["errors"] = {{"nvmlDeviceGetName", 3}};
+  driver_.Save();
+  const auto gpus = Read();
+  EXPECT_FALSE(gpus[0].name.empty());
+  EXPECT_EQ(gpus[1].name, gpus[0].name);
+}
+
 TEST_F(NvmlMigTest, UtilizationWithoutGpmDoesNotExistAndIsNotZero) {
   NextSecond(50, 50);
   Read();

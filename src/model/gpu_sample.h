@@ -50,7 +50,7 @@ struct GpuProcess {
 struct GpuSample {
   std::string uuid;         // GPU-... or MIG-...
   std::string parent_uuid;  // of a MIG instance; else empty
-  std::string name;         // "NVIDIA H200"
+  std::string name;         // "NVIDIA H200"; of a MIG instance without one its parent's
   int index = 0;            // the driver's; of a MIG instance its parent's
 
   std::optional<double> utilization_percent;         // 0-100, share of time with a kernel running

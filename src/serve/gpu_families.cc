@@ -76,12 +76,14 @@ MetricFamily NewFamily(absl::string_view name, const char* help, MetricType type
   return {.name = absl::StrCat("keda_gpu_scaler_", name), .help = help, .type = type};
 }
 
-// With the reference's labels. The serializer looks at the member that the family's type names.
+// With the reference's labels, and the GPU of a MIG instance: empty, which Prometheus takes for no
+// label, of a whole GPU. The serializer looks at the member that the family's type names.
 ClientMetric& AddSeries(MetricFamily& family, const GpuSample& gpu, double value) {
   ClientMetric& series = family.metric.emplace_back();
   series.label = {{.name = "gpu_index", .value = absl::StrCat(gpu.index)},
                   {.name = "gpu_uuid", .value = gpu.uuid},
-                  {.name = "gpu_name", .value = gpu.name}};
+                  {.name = "gpu_name", .value = gpu.name},
+                  {.name = "gpu_parent_uuid", .value = gpu.parent_uuid}};
   series.gauge.value = value;
   series.counter.value = value;
   return series;

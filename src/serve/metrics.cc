@@ -38,7 +38,7 @@ constexpr std::array kUsualErrors = {
     absl::StatusCode::kUnimplemented,      absl::StatusCode::kUnavailable};
 constexpr size_t kStatusCodes = 17;  // 0 to 16
 
-constexpr std::array kReloads = {"grpc", "metrics", "profiles"};
+constexpr std::array kReloads = {Reload::kGrpcTls, Reload::kMetricsTls, Reload::kProfiles};
 
 // An answer from memory takes well under a millisecond, one that waits for a snapshot 1.5 s.
 const Histogram::BucketBoundaries kRequestSeconds = {
@@ -65,6 +65,18 @@ MetricFamily OneGauge(absl::string_view name, const char* help, double value) {
 
 }  // namespace
 
+absl::string_view Name(Reload reload) {
+  switch (reload) {
+    case Reload::kGrpcTls:
+      return "grpc";
+    case Reload::kMetricsTls:
+      return "metrics";
+    case Reload::kProfiles:
+      break;
+  }
+  return "profiles";
+}
+
 class Metrics::Impl {
  public:
   Impl();
@@ -73,7 +85,7 @@ class Metrics::Impl {
   void Decided(Outcome outcome) { decisions_[static_cast<size_t>(outcome)]->Increment(); }
   Gauge* StreamsOpen(Rpc rpc) { return rpcs_[static_cast<size_t>(rpc)].streams_open; }
   void Collected(const absl::Status& status, absl::Duration took);
-  void ReloadFailed(const std::string& what, bool failed);
+  void ReloadFailed(Reload reload, bool failed);
   std::vector<MetricFamily> Collect() const { return registry_.Collect(); }
 
  private:
@@ -127,7 +139,7 @@ Metrics::Impl::Impl() {
     decisions_[static_cast<size_t>(outcome)] =
         &decisions_family_.Add({{"outcome", std::string(Name(static_cast<Outcome>(outcome)))}});
   }
-  for (const char* what : kReloads) reload_failed_.Add({{"what", what}});
+  for (const Reload reload : kReloads) ReloadFailed(reload, false);
   for (const Rpc rpc : kRpcs) {
     OfRpc& of_rpc = rpcs_[static_cast<size_t>(rpc)];
     const prometheus::Labels labels = {{"method", std::string(Name(rpc))}};
@@ -163,8 +175,8 @@ void Metrics::Impl::Collected(const absl::Status& status, absl::Duration took) {
   collection_duration_.Observe(absl::ToDoubleSeconds(took));
 }
 
-void Metrics::Impl::ReloadFailed(const std::string& what, bool failed) {
-  reload_failed_.Add({{"what", what}}).Set(failed ? 1 : 0);
+void Metrics::Impl::ReloadFailed(Reload reload, bool failed) {
+  reload_failed_.Add({{"what", std::string(Name(reload))}}).Set(failed ? 1 : 0);
 }
 
 Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}
@@ -184,9 +196,7 @@ void Metrics::Collected(const absl::Status& status, absl::Duration took) {
   impl_->Collected(status, took);
 }
 
-void Metrics::ReloadFailed(absl::string_view what, bool failed) {
-  impl_->ReloadFailed(std::string(what), failed);
-}
+void Metrics::ReloadFailed(Reload reload, bool failed) { impl_->ReloadFailed(reload, failed); }
 
 std::string Metrics::Page(const NodeSnapshot* newest, absl::Time now,
                           absl::Duration stale_after) const {

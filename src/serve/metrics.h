@@ -4,11 +4,16 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "model/node_snapshot.h"
 #include "serve/request_metrics.h"
 
 namespace gpuscaler {
+
+// What is read again when it changes; the last good state is kept.
+enum class Reload { kGrpcTls, kMetricsTls, kProfiles };
+absl::string_view Name(Reload reload);  // "grpc", "metrics", "profiles"
 
 // Counters and histograms of one process. Thread-safe.
 class Metrics : public RequestMetrics {
@@ -22,9 +27,8 @@ class Metrics : public RequestMetrics {
 
   // One reading of the GPUs, by the sampler.
   void Collected(const absl::Status& status, absl::Duration took);
-  // `what`: "grpc" or "metrics" (TLS pairs), "profiles". One last good state is kept; the gauge is
-  // 1 while it is.
-  void ReloadFailed(absl::string_view what, bool failed);
+  // The gauge is 1 while the last good state is kept because the file cannot be used.
+  void ReloadFailed(Reload reload, bool failed);
 
   // The page at `now`: the counters, and the gauges and the age of the newest snapshot (null: none
   // yet, and then the page has neither). A GPU that the snapshot lacks, a field that could not be

@@ -21,7 +21,8 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 
-constexpr char kLabels[] = R"({gpu_index="0",gpu_uuid="GPU-a",gpu_name="NVIDIA H200")";
+constexpr char kLabels[] =
+    R"({gpu_index="0",gpu_uuid="GPU-a",gpu_name="NVIDIA H200",gpu_parent_uuid="")";
 
 GpuSample FullSample() {
   return {.uuid = "GPU-a",
@@ -124,14 +125,14 @@ TEST_F(MetricsTest, LostGpuLosesItsSeries) {
   EXPECT_THAT(Page(Snapshot({FullSample()})), Not(Contains(HasSubstr("GPU-b"))));
 }
 
-TEST_F(MetricsTest, MigInstanceHasSeriesOfItsOwn) {
+TEST_F(MetricsTest, MigInstanceHasSeriesOfItsOwnThatNameItsGpu) {
   GpuSample mig = FullSample();
   mig.uuid = "MIG-1";
   mig.parent_uuid = "GPU-a";
   mig.memory_used_bytes = 7;
   EXPECT_THAT(Page(Snapshot({FullSample(), mig})),
               Contains(AllOf(StartsWith("gpu_memory_used_bytes"), HasSubstr("\"MIG-1\""),
-                             testing::EndsWith(" 7"))));
+                             HasSubstr("gpu_parent_uuid=\"GPU-a\""), testing::EndsWith(" 7"))));
 }
 
 TEST_F(MetricsTest, BeforeTheFirstSnapshotNothingIsSaidAboutGpus) {
@@ -208,9 +209,9 @@ TEST_F(MetricsTest, CountsReadingsAndFailedReadings) {
 
 TEST_F(MetricsTest, ReloadFailureIsRaisedAndGoesAway) {
   EXPECT_THAT(Page(), Contains("reload_failed{what=\"profiles\"} 0"));
-  metrics_.ReloadFailed("profiles", true);
+  metrics_.ReloadFailed(Reload::kProfiles, true);
   EXPECT_THAT(Page(), Contains("reload_failed{what=\"profiles\"} 1"));
-  metrics_.ReloadFailed("profiles", false);
+  metrics_.ReloadFailed(Reload::kProfiles, false);
   EXPECT_THAT(Page(), Contains("reload_failed{what=\"profiles\"} 0"));
 }
 
