@@ -27,9 +27,8 @@ struct Entry {
 };
 
 Entry EntryOf(absl::string_view key, absl::string_view value) {
-  absl::string_view name = key;
-  const bool from_env = absl::ConsumeSuffix(&name, "FromEnv");
-  return {key, name, value, from_env};
+  const KeyName spelled = NameIn(key);
+  return {key, spelled.name, value, spelled.from_env};
 }
 
 // The value of a FromEnv key may be a secret: neither it nor what it resembles is shown.
@@ -144,8 +143,8 @@ std::optional<double> TargetByHand(const Settings& settings) {
 std::span<const absl::string_view> KedaKeys() { return kKedaKeys; }
 
 bool Reading::HasFaultIn(absl::string_view key) const {
-  return std::ranges::any_of(
-      faults, [&](const Fault& fault) { return EntryOf(fault.key, "").name == key; });
+  return std::ranges::any_of(faults,
+                             [&](const Fault& fault) { return NameIn(fault.key).name == key; });
 }
 
 Reading ReadMetadata(const Metadata& metadata, const Profiles& profiles) {

@@ -13,6 +13,8 @@ namespace {
 // Kubernetes allows no longer one; a client that is not KEDA may send 64 KiB.
 constexpr size_t kLongestName = 253;
 
+absl::string_view Cut(absl::string_view text) { return text.substr(0, kLongestName); }
+
 bool IsCostly(const MetricTypeInfo& metric) { return metric.costly != CostlyReadings(); }
 
 // A costly reading that nobody wanted when the snapshot was taken.
@@ -53,27 +55,39 @@ Judge::Parsed Judge::Parse(CachedTrigger& trigger) const {
   const CachedTrigger::Parsing parsing = trigger.Parse(profiles_.Get());
   if (!parsing.parsed->trigger.ok()) {
     if (parsing.is_new) metrics_.Decided(Outcome::kBadMetadata);
-    // Not the text: a mistyped key may carry a secret. KEDA's events have it.
-    Say(trigger, Outcome::kBadMetadata, "kubectl describe scaledobject says which key");
+    LogBadMetadata(trigger, parsing.parsed->bad_keys);
   }
   return parsing.parsed;
 }
 
-void Judge::Report(CachedTrigger& trigger, Outcome outcome, absl::string_view why) const {
-  metrics_.Decided(outcome);
-  Say(trigger, outcome, why);
+std::optional<int64_t> Judge::MaySay(CachedTrigger& trigger, Outcome outcome) const {
+  if (trigger.said() == outcome) return std::nullopt;
+  const std::optional<int64_t> dropped = log_limit_.Pass();
+  return dropped && trigger.Say(outcome) ? dropped : std::nullopt;
 }
 
-void Judge::Say(CachedTrigger& trigger, Outcome outcome, absl::string_view why) const {
-  if (trigger.said() == outcome) return;
-  const std::optional<int64_t> dropped = log_limit_.Pass();
-  if (!dropped || !trigger.Say(outcome)) return;
+void Judge::Report(CachedTrigger& trigger, Outcome outcome, absl::string_view why) const {
+  metrics_.Decided(outcome);
+  const std::optional<int64_t> dropped = MaySay(trigger, outcome);
+  if (!dropped) return;
   Log(outcome == Outcome::kValue ? LogLevel::kInfo : LogLevel::kWarn, "trigger_outcome",
-      {{"namespace", absl::string_view(trigger.namespace_name()).substr(0, kLongestName)},
-       {"scaledobject", absl::string_view(trigger.name()).substr(0, kLongestName)},
+      {{"namespace", Cut(trigger.namespace_name())},
+       {"scaledobject", Cut(trigger.name())},
        {"outcome", Name(outcome)},
        {"why", why},
        {"dropped", *dropped}});
+}
+
+// Not the values: one under a mistyped key may be a secret. KEDA's events have them.
+void Judge::LogBadMetadata(CachedTrigger& trigger, absl::string_view keys) const {
+  const std::optional<int64_t> dropped = MaySay(trigger, Outcome::kBadMetadata);
+  if (!dropped) return;
+  LogWarn("trigger_outcome", {{"namespace", Cut(trigger.namespace_name())},
+                              {"scaledobject", Cut(trigger.name())},
+                              {"outcome", Name(Outcome::kBadMetadata)},
+                              {"key", Cut(keys)},
+                              {"why", "kubectl describe scaledobject says what is wrong"},
+                              {"dropped", *dropped}});
 }
 
 void Judge::Unanswered(CachedTrigger& trigger, const absl::Status& why) const {

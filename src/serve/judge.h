@@ -2,8 +2,10 @@
 // that is fresh and holds what the trigger needs.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
@@ -45,12 +47,13 @@ class Judge {
   void Unanswered(CachedTrigger& trigger, const absl::Status& why) const;
 
  private:
-  // Counts it and says it.
+  // Counts it and logs it.
   void Report(CachedTrigger& trigger, Outcome outcome, absl::string_view why) const;
+  void LogBadMetadata(CachedTrigger& trigger, absl::string_view keys) const;
 
-  // Logs it when it is another outcome than was last said, at a bounded rate; what finds no place
-  // is said the next time.
-  void Say(CachedTrigger& trigger, Outcome outcome, absl::string_view why) const;
+  // How many lines were dropped before this one, when it is another outcome than was last said and
+  // the log has room; what finds none is said the next time.
+  std::optional<int64_t> MaySay(CachedTrigger& trigger, Outcome outcome) const;
 
   const absl::Duration stale_after_;
   const Clock& clock_;

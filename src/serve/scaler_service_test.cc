@@ -347,9 +347,24 @@ TEST(ScalerService, OutcomeIsLoggedOnceAndInFewWords) {
   const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_THAT(log, HasSubstr("level=warn event=trigger_outcome"));
   EXPECT_THAT(log, HasSubstr(" scaledobject=" + std::string(253, 'n') + " "));
-  EXPECT_THAT(log, HasSubstr("outcome=bad_metadata"));
+  EXPECT_THAT(log, HasSubstr("outcome=bad_metadata key=targetVaule "));
   EXPECT_THAT(log, ::testing::Not(HasSubstr("secret")));
   EXPECT_EQ(log.find("trigger_outcome"), log.rfind("trigger_outcome")) << log;
+}
+
+TEST(ScalerService, EveryBadKeyIsLoggedAndNoValue) {
+  ServedScaler scaler;
+  IsActiveResponse reply;
+  testing::internal::CaptureStderr();
+  ASSERT_FALSE(IsActive(scaler,
+                        RefOf({{"windowFromEnv", "hunter2"},
+                               {"aggregation", "hunter2"},
+                               {std::string(300, 'k'), "hunter2"}}),
+                        &reply)
+                   .ok());
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr(absl::StrCat(" key=aggregation,", std::string(241, 'k'), " ")));
+  EXPECT_THAT(log, ::testing::Not(HasSubstr("hunter2")));
 }
 
 TEST(ScalerService, OutcomeThatFoundNoPlaceInTheLogIsSaidLater) {

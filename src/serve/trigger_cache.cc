@@ -1,10 +1,13 @@
 #include "serve/trigger_cache.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "scaling/trigger_reading.h"
 
 namespace gpuscaler {
 namespace {
@@ -32,6 +35,13 @@ Metadata MetadataOf(const ScaledObjectRef& ref) {
   return Metadata(ref.scalermetadata().begin(), ref.scalermetadata().end());
 }
 
+// As the metadata spells them, each once.
+std::string BadKeys(const Metadata& metadata, const Profiles& profiles) {
+  std::set<std::string> keys;
+  for (const Fault& fault : ReadMetadata(metadata, profiles).faults) keys.insert(fault.key);
+  return absl::StrJoin(keys, ",");
+}
+
 }  // namespace
 
 CachedTrigger::CachedTrigger(const ScaledObjectRef& ref)
@@ -55,10 +65,13 @@ CachedTrigger::Parsing CachedTrigger::Parse(const ProfileStore::Current& profile
   if (parsed_ != nullptr && parsed_->profiles_version >= profiles.version) {
     return {.parsed = parsed_, .is_new = false};
   }
-  parsed_ = std::make_shared<const ParsedTrigger>(
+  auto parsed = std::make_shared<ParsedTrigger>(
       ParsedTrigger{.profiles_version = profiles.version,
                     .trigger = ParseTrigger(metadata_, *profiles.profiles),
+                    .bad_keys = "",
                     .spec = SpecOf(metadata_, *profiles.profiles)});
+  if (!parsed->trigger.ok()) parsed->bad_keys = BadKeys(metadata_, *profiles.profiles);
+  parsed_ = std::move(parsed);
   return {.parsed = parsed_, .is_new = true};
 }
 

@@ -28,7 +28,8 @@ constexpr absl::Duration kShortestLease = absl::Seconds(90);
 struct ParsedTrigger {
   int64_t profiles_version = 0;
   absl::StatusOr<Trigger> trigger;
-  MetricSpec spec;  // also where the trigger is an error
+  std::string bad_keys;  // "aggregation,window"; of a trigger that is an error
+  MetricSpec spec;       // also where the trigger is an error
 };
 
 // A trigger judged on one history. Immutable once shared.
