@@ -34,6 +34,7 @@ struct Config {
 
   std::string profiles;  // a YAML file; empty: the built-in ones alone
   int max_streams_per_peer = 20'000;
+  absl::Duration max_connection_age = absl::Minutes(10);
 
   LogLevel log_level = LogLevel::kInfo;
   LogFormat log_format = LogFormat::kText;

@@ -263,6 +263,13 @@ const std::vector<Option>& Table() {
        .help = "Streams one client address may hold; more get RESOURCE_EXHAUSTED.",
        .least = 1,
        .most = 1'000'000},
+      {.name = "max-connection-age",
+       .member = &Config::max_connection_age,
+       .value = "DURATION",
+       .help = "Age at which a client is told to connect again, and so finds new replicas of the "
+               "scaler behind its name; its streams go on.",
+       .least = 1,
+       .most = 24 * kHour},
       {.name = "log-level",
        .member = &Config::log_level,
        .value = "LEVEL",

@@ -100,7 +100,8 @@ class Standalone::Impl {
   absl::Status OpenGrpcPort() {
     ASSIGN_OR_RETURN(grpc_, GrpcServer::Start({.bind_address = config_.bind_address,
                                                .port = AskedPort(config_.port),
-                                               .tls = config_.Tls()},
+                                               .tls = config_.Tls(),
+                                               .max_connection_age = config_.max_connection_age},
                                               service_.Services()));
     return absl::OkStatus();
   }
