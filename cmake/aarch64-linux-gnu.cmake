@@ -1,0 +1,26 @@
+# For 64-bit Arm, with Debian's cross compiler and the libraries that tools/sysroot unpacked. Programs
+# that the build runs, protoc and grpc_cpp_plugin, are this machine's, of the same Debian release.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+
+set(sysroot ${CMAKE_CURRENT_LIST_DIR}/../build/sysroot/arm64)
+cmake_path(NORMAL_PATH sysroot)
+if(NOT EXISTS ${sysroot}/packages)
+  message(FATAL_ERROR "${sysroot}: run tools/sysroot arm64 first")
+endif()
+set(CMAKE_FIND_ROOT_PATH ${sysroot})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(ENV{PKG_CONFIG_SYSROOT_DIR} ${sysroot})
+set(ENV{PKG_CONFIG_LIBDIR} ${sysroot}/usr/lib/aarch64-linux-gnu/pkgconfig:${sysroot}/usr/share/pkgconfig)
+
+# Compiled with the C library that the compiler brings, the same release as the packages', and linked
+# with theirs.
+set(CMAKE_CXX_FLAGS_INIT
+    "-idirafter ${sysroot}/usr/include -idirafter ${sysroot}/usr/include/aarch64-linux-gnu")
+set(CMAKE_SYSROOT_LINK ${sysroot})
+set(LLD "")  # a cross compiler does not find ld.lld

@@ -1,0 +1,26 @@
+"""What of Debian's packages is inside the binary itself: archives that were linked, headers."""
+import re
+import subprocess
+
+TARGET = "src/app/keda-gpu-scaler"
+
+
+def archives(build, debian):
+    """Paths under the root of the static libraries on the link line."""
+    ninja = (build / "build.ninja").read_text()
+    link = re.search(rf"^build {TARGET}: .*\n(?:  .*\n)*", ninja, re.M).group(0)
+    libraries = re.search(r"LINK_LIBRARIES = (.*)", link).group(1).split()
+    return sorted({path for path in _under(libraries, debian.root) if path.endswith(".a")})
+
+
+def headers(build, debian):
+    """Paths under the root of the headers that the compiler read."""
+    read = subprocess.run(["ninja", "-C", build, "-t", "deps"], check=True, capture_output=True,
+                          text=True).stdout
+    files = {line.strip() for line in read.splitlines() if line.startswith("    ")}
+    return sorted(path for path in _under(files, debian.root) if path.startswith("/usr/include/"))
+
+
+def _under(paths, root):
+    root = str(root.resolve()).rstrip("/")
+    return [path.removeprefix(root) for path in paths if path.startswith(f"{root}/")]
