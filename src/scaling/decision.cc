@@ -182,6 +182,8 @@ Decision Decide(const Trigger& trigger, const NodeHistory& history, absl::Durati
       .now = scoped->Now(), .since = scoped->Now() - covered, .stale_after = stale_after};
   Totals totals;
   std::vector<ReplicaLoad> loads;
+  loads.reserve(population.replicas.size());
+  decision.shares.reserve(population.replicas.size() + population.idle.size());
   for (const Replica& replica : population.replicas) {
     const absl::Duration unseen = scoped->Now() - replica.samples.back().at;
     if (!replica.present && unseen > trigger.activation_window) continue;

@@ -111,7 +111,10 @@ class BlockReader {
         held_ = false;
         continue;
       }
-      if (!held_ || replicas_.back().held_since != *since) Begin(*since);
+      if (!held_ || replicas_.back().held_since != *since) {
+        Begin(*since);
+        replicas_.back().samples.reserve(scoped_.times.size() - instant);
+      }
       replicas_.back().samples.push_back(sample);
       last_held_.back() = instant;
     }

@@ -75,30 +75,54 @@ Snapshots LookedBackOn(const Trigger& trigger, const NodeHistory& history,
   return all.subspan(static_cast<size_t>(first - all.begin()));
 }
 
-GpuSeries SeriesOf(Snapshots snapshots, const NodeSnapshot& named_by, const GpuSample& gpu) {
-  const size_t position = static_cast<size_t>(&gpu - named_by.gpus.data());
-  GpuSeries series;
-  series.name = NameOf(named_by, gpu);
-  series.samples.reserve(snapshots.size());
+// What a trigger looks back on.
+struct Past {
+  Snapshots snapshots;
+  // Which of them have the GPUs of the newest one, each in its place: nearly always all, and then
+  // no UUID is compared twice.
+  std::vector<bool> like_newest;
+};
+
+Past PastOf(Snapshots snapshots) {
+  Past past{.snapshots = snapshots};
   for (const auto& snapshot : snapshots) {
-    series.samples.push_back(Find(*snapshot, gpu.uuid, position));
+    past.like_newest.push_back(snapshot == snapshots.back() ||
+                               std::ranges::equal(snapshot->gpus, snapshots.back()->gpus, {},
+                                                  &GpuSample::uuid, &GpuSample::uuid));
+  }
+  return past;
+}
+
+// Of a GPU as the snapshot `named_by` has it.
+GpuSeries SeriesOf(const Past& past, size_t named_by, const GpuSample& gpu) {
+  const NodeSnapshot& naming = *past.snapshots[named_by];
+  const size_t position = static_cast<size_t>(&gpu - naming.gpus.data());
+  GpuSeries series;
+  series.name = NameOf(naming, gpu);
+  series.samples.reserve(past.snapshots.size());
+  for (size_t i = 0; i < past.snapshots.size(); ++i) {
+    const NodeSnapshot& snapshot = *past.snapshots[i];
+    const bool same_place = past.like_newest[named_by] && past.like_newest[i];
+    series.samples.push_back(same_place ? &snapshot.gpus[position]
+                                        : Find(snapshot, gpu.uuid, position));
   }
   series.present = series.samples.back() != nullptr;
   return series;
 }
 
 // GPUs with the metric that earlier snapshots had and the newest lacks, each as its last sample.
-void AddGone(const Trigger& trigger, Snapshots snapshots, ScopedHistory& scoped) {
-  const NodeSnapshot& newest = *snapshots.back();
+void AddGone(const Trigger& trigger, const Past& past, ScopedHistory& scoped) {
+  const NodeSnapshot& newest = *past.snapshots.back();
   std::set<absl::string_view> gone;
-  for (size_t i = snapshots.size(); i-- > 0;) {
-    const std::vector<GpuSample>& gpus = snapshots[i]->gpus;
+  for (size_t i = past.snapshots.size(); i-- > 0;) {
+    if (past.like_newest[i]) continue;
+    const std::vector<GpuSample>& gpus = past.snapshots[i]->gpus;
     for (size_t position = 0; position < gpus.size(); ++position) {
       const GpuSample& gpu = gpus[position];
       if (trigger.gpu_index >= 0 && gpu.index != trigger.gpu_index) continue;
       if (!Has(InfoOf(trigger.metric), gpu)) continue;
       if (Find(newest, gpu.uuid, position) != nullptr || !gone.insert(gpu.uuid).second) continue;
-      scoped.gpus.push_back(SeriesOf(snapshots, *snapshots[i], gpu));
+      scoped.gpus.push_back(SeriesOf(past, i, gpu));
     }
   }
 }
@@ -134,11 +158,14 @@ absl::StatusOr<ScopedHistory> ScopeOf(const Trigger& trigger, const NodeHistory&
     return NoSuchMetric(trigger, newest, gpus);
   }
 
-  const Snapshots snapshots = LookedBackOn(trigger, history, stale_after);
+  const Past past = PastOf(LookedBackOn(trigger, history, stale_after));
   ScopedHistory scoped;
-  for (const auto& snapshot : snapshots) scoped.times.push_back(snapshot->taken_at);
-  for (const GpuSample* gpu : gpus) scoped.gpus.push_back(SeriesOf(snapshots, newest, *gpu));
-  AddGone(trigger, snapshots, scoped);
+  for (const auto& snapshot : past.snapshots) scoped.times.push_back(snapshot->taken_at);
+  scoped.gpus.reserve(gpus.size());
+  for (const GpuSample* gpu : gpus) {
+    scoped.gpus.push_back(SeriesOf(past, past.snapshots.size() - 1, *gpu));
+  }
+  AddGone(trigger, past, scoped);
   return scoped;
 }
 
