@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "process.h"
 #include "serve/test_http_client.h"
 
@@ -94,6 +95,19 @@ TEST_F(NvmlTest, GpusShowsWhatTheDriverTells) {
   EXPECT_EQ(gpus.code, 0) << gpus.err;
   EXPECT_THAT(gpus.out, HasSubstr("GPU-b"));
   EXPECT_THAT(gpus.out, HasSubstr("550.54"));
+}
+
+// A rate takes two readings of its counter: 0 KiB more in 200 ms is a rate, one reading is none.
+TEST_F(NvmlTest, GpusReadsTwiceWhereARateNeedsIt) {
+  std::string gpu = Gpu("GPU-a");
+  gpu.insert(1, R"("fields": {"138": 1024, "139": 2048}, )");
+  ReplaceFile(state_, Driver(gpu));
+  const Finished gpus = RunProgram({"gpus", "--gpu-source=nvml", "--format=json"}, Environment());
+  ASSERT_EQ(gpus.code, 0) << gpus.err;
+  const auto shown = nlohmann::json::parse(gpus.out)["gpus"][0];
+  EXPECT_EQ(shown["nvlink_tx_mbps"], 0) << gpus.out;
+  EXPECT_EQ(shown["nvlink_rx_mbps"], 0);
+  EXPECT_FALSE(shown["unreadable"].contains("nvlink"));
 }
 
 TEST_F(NvmlTest, GpusWithoutADriverExits4AndSaysWhatIsMissing) {

@@ -6,6 +6,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "process.h"
+#include "serve/raw_stream.h"
 #include "serve/test_certificates.h"
 #include "serve/test_http_client.h"
 
@@ -35,6 +36,18 @@ TEST(Serve, AnswersWhatKedaAsksAndEndsInOrderOnSigterm) {
   EXPECT_THAT(query.out, HasSubstr("value   180\n"));
   EXPECT_THAT(query.out, HasSubstr("active  yes\n"));
   EXPECT_THAT(query.out, HasSubstr("hpa     from 2 to 3\n"));
+  server.process().Signal(SIGTERM);
+  EXPECT_EQ(server.process().Wait(absl::Seconds(5)), 0) << server.process().Err();
+  EXPECT_THAT(server.process().Err(), HasSubstr("event=stopped"));
+}
+
+// A Watch of health never ends by itself.
+TEST(Serve, EndsWithin5SecondsOfSigtermUnderAWatchOfItsHealth) {
+  Server server({BusySource()});
+  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  RawStream watch(grpc::CreateChannel(server.Address(), grpc::InsecureChannelCredentials()),
+                  "/grpc.health.v1.Health/Watch", "");
+  ASSERT_EQ(watch.Read(), "\x08\x01") << "SERVING";
   server.process().Signal(SIGTERM);
   EXPECT_EQ(server.process().Wait(absl::Seconds(5)), 0) << server.process().Err();
   EXPECT_THAT(server.process().Err(), HasSubstr("event=stopped"));

@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "serve/raw_stream.h"
 #include "serve/served_scaler.h"
 #include "serve/test_certificates.h"
 
@@ -114,6 +115,19 @@ TEST(GrpcServer, HealthOfTheServerDoesNotFollowTheGpus) {
   scaler.server->SetScalerServing(false);
   EXPECT_EQ(Serving(scaler, ours), kNotServing);
   EXPECT_EQ(Serving(scaler, ""), kServing);
+}
+
+// ServerReflectionRequest{list_services: ""}; the answer holds the names as they are.
+TEST(GrpcServer, ReflectionListsItsServices) {
+  ServedScaler scaler;
+  RawStream reflection(scaler.channel,
+                       "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+                       std::string("\x3a\x00", 2));
+  const auto listed = reflection.Read();
+  ASSERT_TRUE(listed);
+  EXPECT_THAT(*listed,
+              AllOf(HasSubstr("externalscaler.ExternalScaler"), HasSubstr("gpuscaler.v1.Explainer"),
+                    HasSubstr("grpc.health.v1.Health")));
 }
 
 TEST(GrpcServer, NobodyIsServedOnceItIsDrained) {
