@@ -22,6 +22,7 @@ function(scaler_layer name)
     add_executable(${name}_test ${LAYER_TESTS})
     target_link_libraries(${name}_test PRIVATE ${name} warnings ${LAYER_TEST_LIBRARIES}
                                                GTest::gmock GTest::gtest GTest::gtest_main)
+    target_compile_options(${name}_test PRIVATE $<$<CONFIG:Dev>:${TEST_OPTIMIZATION}>)
     gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
                          PROPERTIES ENVIRONMENT "${environment}")
   endif()
