@@ -31,9 +31,14 @@ STAGE_FILES = {"node/fast/node-initialize": None, "pod/fast/pod-ready": 0,
 
 def build():
     """Both, unless they are there already, of these sources."""
+    build_kube()
+    build_module(KEDA, "tests/keda", "./cmd/keda", KEDA_FLAGS, copy_keda)
+
+
+def build_kube():
+    """Kubernetes alone, in which helm is: 5 minutes instead of 12."""
     CLUSTER.mkdir(parents=True, exist_ok=True)
     build_module(KUBE, "tests/kube", ".", KUBE_FLAGS, copy_stages)
-    build_module(KEDA, "tests/keda", "./cmd/keda", KEDA_FLAGS, copy_keda)
 
 
 def build_module(binary, module, package, linker_flags, copy):

@@ -46,10 +46,11 @@ annotations:
 {{- if not .Values.image.repository }}
 {{- fail (join "\n" (list
     "\n\nimage.repository is required: there is no image to be had without building one."
-    "  Build:          deploy/image/build"
-    "  Load into kind: kind load image-archive <the archive that it names>"
-    "  Or push it to a registry that your nodes can pull from."
-    "  Then:           --set image.repository=<name of the image, without its tag>\n"
+    "  Build:     deploy/image/build"
+    (printf "  For kind:  kind load image-archive build/image/keda-gpu-scaler-%s-amd64.oci.tar" .Chart.AppVersion)
+    "             --set image.repository=localhost/keda-gpu-scaler"
+    "  Else:      push it to a registry that your nodes pull from (skopeo copy oci-archive:... docker://...)"
+    "             --set image.repository=<its name there, without the tag>\n"
   )) }}
 {{- end }}
 {{- if .Values.image.digest -}}

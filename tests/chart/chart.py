@@ -1,0 +1,74 @@
+"""The chart as helm renders it, and whether an object contains what a test wants of it."""
+import pathlib
+import subprocess
+import sys
+
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+from control_plane import binaries  # noqa: E402
+
+CHART = ROOT / "deploy/helm/keda-gpu-scaler"
+PRESETS = sorted((CHART / "presets").glob("*.yaml"))
+RELEASE = "keda-gpu-scaler"
+NAMESPACE = "gpu-scaler"
+# What every installation has to give.
+REQUIRED = {"image": {"repository": "keda-gpu-scaler"}}
+
+
+class HelmError(Exception):
+    """What helm said."""
+
+
+def helm(*arguments, text=None, environment=None):
+    """Standard output."""
+    done = subprocess.run([binaries.KUBE, "helm", *arguments], input=text, text=True,
+                          env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if done.returncode != 0:
+        raise HelmError(done.stderr + done.stdout)
+    return done.stdout
+
+
+def with_required(values):
+    """`values`, and an image where they name none."""
+    return {**values, "image": {**REQUIRED["image"], **values.get("image", {})}}
+
+
+def render(values, preset=None):
+    """The objects, as parsed YAML."""
+    files = [f"--values={CHART}/presets/{preset}.yaml"] if preset else []
+    text = helm("template", RELEASE, CHART, f"--namespace={NAMESPACE}", *files, "--values=-",
+                text=yaml.safe_dump(with_required(values)))
+    return [document for document in yaml.safe_load_all(text) if document]
+
+
+def find(objects, which):
+    """Those of "Kind" or "Kind/name"."""
+    kind, _, name = which.partition("/")
+    return [each for each in objects
+            if each["kind"] == kind and name in ("", each["metadata"]["name"])]
+
+
+def scaler_container(objects):
+    workload = (find(objects, "DaemonSet/keda-gpu-scaler") +
+                find(objects, "Deployment/keda-gpu-scaler"))[0]
+    return workload["spec"]["template"]["spec"]["containers"][0]
+
+
+def contains(actual, wanted):
+    """Maps by key; of a list each wanted member in any of its own."""
+    if isinstance(wanted, dict):
+        return isinstance(actual, dict) and all(
+            key in actual and contains(actual[key], value) for key, value in wanted.items())
+    if isinstance(wanted, list):
+        return isinstance(actual, list) and all(
+            any(contains(member, value) for member in actual) for value in wanted)
+    return actual == wanted
+
+
+def leaves(values, path=()):
+    """Paths to what is no map, or an empty one."""
+    if not isinstance(values, dict) or not values:
+        return {path}
+    return set().union(*(leaves(value, path + (key,)) for key, value in values.items()))

@@ -1,0 +1,240 @@
+"""The chart and the examples on a real API server: installed, upgraded, rolled back, uninstalled.
+
+Pods are simulated (KWOK): they become ready without a container, and nothing enforces a
+NetworkPolicy, of which the schema alone is checked. What runs in a pod is checked with the real binary.
+"""
+import json
+import pathlib
+import subprocess
+import tempfile
+import time
+import unittest
+
+import yaml
+
+import chart
+import processes
+from control_plane import binaries, cluster
+
+CASES = yaml.safe_load((chart.ROOT / "tests/chart/cases.yaml").read_text())
+EXAMPLES = sorted((chart.ROOT / "deploy/examples").rglob("*.yaml"))
+# Of the chart, of the examples.
+NAMESPACES = ["gpu-scaler", "monitoring", "team-a", "team-b"]
+GPU_NODES = "nvidia.com/gpu.present=true"
+
+
+def setUpModule():
+    global folder
+    binaries.build()
+    temporary = tempfile.TemporaryDirectory()
+    unittest.addModuleCleanup(temporary.cleanup)
+    folder = pathlib.Path(temporary.name)
+    unittest.addModuleCleanup(cluster.down, folder)
+    cluster.up(folder)
+    files = subprocess.run([chart.ROOT / "tests/chart/crds/files"], check=True, text=True,
+                           stdout=subprocess.PIPE).stdout.split()
+    each_file = [f"--filename={path}" for path in files]
+    kubectl("apply", "--server-side", *each_file)
+    kubectl("wait", "--for=condition=Established", "--timeout=30s", *each_file)
+    for namespace in NAMESPACES:
+        kubectl("create", "namespace", namespace)
+
+
+def kubectl(*command, text=None):
+    """Standard output."""
+    return cluster.kubectl(folder, *command, text=text)
+
+
+def get(*what):
+    return json.loads(kubectl("get", *what, "--output=json"))
+
+
+def helm(*command):
+    """Standard output. As an administrator of `folder`'s cluster."""
+    return chart.helm(*command, environment={"PATH": "/usr/bin:/bin", "HOME": str(folder),
+                                             "KUBECONFIG": str(folder / "kubeconfig")})
+
+
+def nodes_of_pods(namespace):
+    pods = get("pods", f"--namespace={namespace}", "--selector=app=keda-gpu-scaler")["items"]
+    return sorted(pod["spec"]["nodeName"] for pod in pods
+                  if "deletionTimestamp" not in pod["metadata"] and
+                  any(each["type"] == "Ready" and each["status"] == "True"
+                      for each in pod.get("status", {}).get("conditions", [])))
+
+
+def gpu_nodes():
+    found = get("nodes", f"--selector={GPU_NODES}")["items"]
+    return sorted(node["metadata"]["name"] for node in found)
+
+
+class Accepted(unittest.TestCase):
+    """By the API server, in a dry run: schema, defaults, validation, admission."""
+
+    def accept(self, text):
+        kubectl("apply", "--dry-run=server", "--filename=-", text=text)
+
+    def accept_each(self, texts):
+        """All at once, which takes seconds; where that fails, one by one."""
+        try:
+            self.accept("\n---\n".join(texts.values()))
+        except cluster.NotReady:
+            for name, text in texts.items():
+                with self.subTest(name):
+                    self.accept(text)
+
+    def test_what_each_case_renders(self):
+        self.accept_each({
+            case["it"]: yaml.safe_dump_all(chart.render(case["values"], case.get("preset")))
+            for case in CASES if "error" not in case})
+
+    def test_the_manifests(self):
+        self.accept((chart.ROOT / "deploy/manifests.yaml").read_text())
+
+    def test_each_example(self):
+        self.assertGreater(len(EXAMPLES), 15)
+        self.accept_each({example.name: example.read_text() for example in EXAMPLES})
+
+    def test_not_just_anything(self):
+        text = (chart.ROOT / "deploy/examples/scale-down.yaml").read_text()
+        with self.assertRaises(cluster.NotReady) as caught:
+            self.accept(text.replace("maxReplicaCount: 16", "maxReplicaCount: many"))
+        self.assertIn("spec.maxReplicaCount", str(caught.exception))
+
+    def test_examples_lint(self):
+        for example in EXAMPLES:
+            with self.subTest(example.name):
+                done = subprocess.run([processes.BINARY, "lint", example], text=True,
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                self.assertEqual(done.returncode, 0, done.stdout)
+
+
+class Installed(unittest.TestCase):
+    """One life of a release, told in order."""
+
+    def test_from_install_to_uninstall(self):
+        namespace = chart.NAMESPACE
+        # The strictest level of pod security: the chart's pods must not be refused.
+        kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
+        kubectl("apply", "--filename=-", text=json.dumps(
+            {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "handler": "nvidia",
+             "metadata": {"name": "nvidia"}}))
+
+        notes = self.install("install", "--set=image.repository=keda-gpu-scaler")
+        self.assertIn("keda-gpu-scaler.gpu-scaler.svc.cluster.local:6000", notes)
+        self.assertIn("pod-security.kubernetes.io/enforce=restricted", notes)
+        self.assertIn("RuntimeClass nvidia", notes)
+        self.assertEqual(nodes_of_pods(namespace), gpu_nodes())
+        self.assertEqual(self.template()["runtimeClassName"], "nvidia")
+        self.assertEqual(self.image(), "keda-gpu-scaler:0.1.0")
+
+        self.follows_the_label()
+        self.assertIn("Phase:          Succeeded",
+                      helm("test", chart.RELEASE, f"--namespace={namespace}"))
+
+        notes = self.install("upgrade", "--reuse-values", "--set=image.tag=next")
+        self.assertIn(f"WARNING, the scaler runs on {len(gpu_nodes())}", notes)
+        self.wait_for_rollout()
+        self.assertEqual(self.image(), "keda-gpu-scaler:next")
+
+        helm("rollback", chart.RELEASE, "1", f"--namespace={namespace}", "--wait")
+        self.wait_for_rollout()
+        self.assertEqual(self.image(), "keda-gpu-scaler:0.1.0")
+
+        helm("uninstall", chart.RELEASE, f"--namespace={namespace}", "--wait")
+        left = [f"{each['kind']}/{each['metadata']['name']}"
+                for each in get("daemonsets,deployments,services,serviceaccounts,configmaps,"
+                                "networkpolicies,resourcequotas,secrets",
+                                f"--namespace={namespace}")["items"]]
+        self.assertEqual(left, [])
+
+    def install(self, verb, *options):
+        return helm(verb, chart.RELEASE, chart.CHART, f"--namespace={chart.NAMESPACE}", "--wait",
+                    "--timeout=60s", *options)
+
+    def template(self):
+        daemon_set = get("daemonset/keda-gpu-scaler", f"--namespace={chart.NAMESPACE}")
+        return daemon_set["spec"]["template"]["spec"]
+
+    def image(self):
+        return self.template()["containers"][0]["image"]
+
+    def wait_for_rollout(self):
+        kubectl("rollout", "status", "daemonset/keda-gpu-scaler", "--timeout=60s",
+                f"--namespace={chart.NAMESPACE}")
+
+    def follows_the_label(self):
+        before = gpu_nodes()
+        other = next(node["metadata"]["name"] for node in get("nodes")["items"]
+                     if node["metadata"]["name"] not in before)
+
+        def runs_on(nodes):
+            return processes.eventually(
+                lambda: nodes_of_pods(chart.NAMESPACE) == sorted(nodes), seconds=20)
+
+        kubectl("label", "node", other, GPU_NODES)
+        self.assertTrue(runs_on([*before, other]), nodes_of_pods(chart.NAMESPACE))
+        kubectl("label", "node", other, GPU_NODES.split("=")[0] + "-")
+        self.assertTrue(runs_on(before), nodes_of_pods(chart.NAMESPACE))
+
+
+class Simulated(unittest.TestCase):
+    """simulate.enabled, with the scaler's pod played by the real binary on loopback."""
+
+    NAMESPACE = "simulated"
+
+    def test_it_goes_from_zero_to_four_and_back_within_two_minutes(self):
+        notes = helm("install", chart.RELEASE, chart.CHART, f"--namespace={self.NAMESPACE}",
+                     "--create-namespace", "--set=image.repository=keda-gpu-scaler",
+                     "--set=simulate.enabled=true", "--wait", "--timeout=60s")
+        self.assertIn("120 s a round", notes)
+        (folder / "gpus.json").write_text(
+            get("configmap/simulated-gpus", f"--namespace={self.NAMESPACE}")["data"]["gpus.json"])
+        with processes.scaler(folder / "gpus.json", "--poll-interval=2s") as ports:
+            self.point_keda_at(ports["grpc"])
+            self.asks_as_helm_test_does(ports["grpc"])
+            self.check(self.timeline(seconds=118))
+        helm("uninstall", chart.RELEASE, f"--namespace={self.NAMESPACE}")
+
+    def point_keda_at(self, port):
+        patch = [{"op": "replace", "path": "/spec/triggers/0/metadata/scalerAddress",
+                  "value": f"127.0.0.1:{port}"}]
+        kubectl("patch", "scaledobject/simulated-workload", f"--namespace={self.NAMESPACE}",
+                "--type=json", f"--patch={json.dumps(patch)}")
+
+    def asks_as_helm_test_does(self, port):
+        job = chart.find(chart.render({}), "Job")[0]
+        arguments = job["spec"]["template"]["spec"]["containers"][0]["args"]
+        self.assertEqual(arguments[:2], ["query", f"{self.host()}:6000"])
+        self.assertIn("active", processes.query(port, *arguments[2:]))
+
+    def host(self):
+        return "keda-gpu-scaler.gpu-scaler.svc.cluster.local"
+
+    def timeline(self, seconds):
+        """[(seconds since the start, replicas)] at each change."""
+        seen = []
+        began = time.monotonic()
+        while (now := time.monotonic() - began) < seconds:
+            spec = get("deployment/simulated-workload", f"--namespace={self.NAMESPACE}")["spec"]
+            if not seen or seen[-1][1] != spec["replicas"]:
+                seen.append((round(now, 1), spec["replicas"]))
+            if [count for _, count in seen][-2:] == [1, 0] and max(seen, key=lambda at: at[1])[1] == 4:
+                break
+            time.sleep(0.5)
+        return seen
+
+    def check(self, timeline):
+        counts = [count for _, count in timeline]
+        # A Deployment without a number begins with one replica.
+        if counts[0] == 1:
+            counts = counts[1:]
+        peak = counts.index(4)
+        self.assertEqual(counts[0], 0, timeline)
+        self.assertEqual(counts[-1], 0, timeline)
+        self.assertEqual(counts[:peak + 1], sorted(counts[:peak + 1]), timeline)
+        self.assertEqual(counts[peak:], sorted(counts[peak:], reverse=True), timeline)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,138 @@
+"""Dashboard and alerts, against a real Prometheus that scrapes the real scaler."""
+import contextlib
+import json
+import pathlib
+import re
+import subprocess
+import tempfile
+import threading
+import unittest
+import urllib.request
+
+import chart
+import processes
+
+DASHBOARD = json.loads((chart.ROOT / "deploy/grafana/keda-gpu-scaler.json").read_text())
+RULES = chart.ROOT / "deploy/alerts/keda-gpu-scaler.rules.yaml"
+RULES_TEST = chart.ROOT / "deploy/alerts/keda-gpu-scaler.test.yaml"
+# What Grafana puts in place of its variables.
+VARIABLES = {"$job": "keda-gpu-scaler", "$instance": ".*", "$__rate_interval": "10s"}
+
+
+def gpu(index, utilization):
+    return {"index": index, "name": "Simulated", "utilization_percent": utilization,
+            "memory_utilization_percent": 20, "memory_used_bytes": 30 * 2**30,
+            "memory_total_bytes": 80 * 2**30, "temperature_celsius": None if index else 60,
+            "power_watts": 300, "power_limit_watts": 700, "pcie_tx_kbps": 5, "pcie_rx_kbps": 6,
+            "nvlink_tx_mbps": 7, "nvlink_rx_mbps": 8, "ecc_uncorrected_errors": 1,
+            "throttle_reasons": 4}
+
+
+# Two GPUs that move; one cannot tell its temperature.
+GPU_FILE = {"driver_version": "550", "frames": [
+    {"seconds": 1, "gpus": [gpu(0, utilization), gpu(1, 100 - utilization)]}
+    for utilization in (40, 90)]}
+
+
+def targets():
+    """(title of the panel, query) of the whole dashboard."""
+    return [(panel["title"], target["expr"])
+            for panel in DASHBOARD["panels"] for target in panel.get("targets", [])]
+
+
+def filled_in(text):
+    for name, value in VARIABLES.items():
+        text = text.replace(name, value)
+    return text
+
+
+def metric_names(text):
+    return set(re.findall(r"keda_gpu_scaler_\w+", text))
+
+
+class Metrics(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.stack = contextlib.ExitStack()
+        cls.addClassCleanup(cls.stack.close)
+        folder = pathlib.Path(cls.stack.enter_context(tempfile.TemporaryDirectory()))
+        (folder / "gpus.json").write_text(json.dumps(GPU_FILE))
+        ports = cls.stack.enter_context(
+            processes.scaler(folder / "gpus.json", "--poll-interval=500ms"))
+        cls.page_url = f"http://127.0.0.1:{ports['metrics']}/metrics"
+        cls.prometheus = cls.stack.enter_context(
+            processes.prometheus(folder, f"127.0.0.1:{ports['metrics']}"))
+        cls.stack.enter_context(asking(ports["grpc"]))
+
+    def test_every_query_of_the_dashboard_returns_data(self):
+        self.assertGreater(len(targets()), 20)
+        for title, expression in targets():
+            with self.subTest(title):
+                ready = filled_in(expression)
+                self.assertNotIn("$", ready)
+                self.assertTrue(
+                    processes.eventually(lambda: self.prometheus.values(ready), seconds=20), ready)
+
+    def test_its_variables_offer_what_prometheus_has(self):
+        for variable in DASHBOARD["templating"]["list"]:
+            if variable["type"] != "query":
+                continue
+            with self.subTest(variable["name"]):
+                series, label = re.fullmatch(r"label_values\((.*), (\w+)\)",
+                                             filled_in(variable["definition"])).groups()
+                found = processes.eventually(
+                    lambda: self.prometheus.get("series", **{"match[]": series}), seconds=20)
+                self.assertTrue(found and all(label in each for each in found), found)
+
+    def test_it_shows_every_metric(self):
+        shown = {re.sub("_bucket$", "", name)
+                 for _, expression in targets() for name in metric_names(expression)}
+        # The limit stands beside the draw in the driver's own tools; a line of it tells nothing.
+        self.assertEqual(self.families() - shown, {"keda_gpu_scaler_gpu_power_limit_watts"})
+
+    def test_alerts_ask_for_metrics_that_there_are(self):
+        asked = {re.sub("_bucket$", "", name) for name in metric_names(RULES.read_text())}
+        self.assertEqual(asked - self.families(), set())
+
+    def families(self):
+        with urllib.request.urlopen(self.page_url, timeout=5) as reply:
+            return set(re.findall(r"^# TYPE (\S+)", reply.read().decode(), re.MULTILINE))
+
+
+@contextlib.contextmanager
+def asking(port):
+    """Asks as KEDA does, twice a second; for PCIe throughput too, which is read on demand alone."""
+    stop = threading.Event()
+
+    def ask():
+        while not stop.wait(0.5):
+            for metric in ("gpu_utilization", "pcie_tx_kbps"):
+                processes.query(port, f"metricType={metric}", "targetValue=80", "--explain")
+
+    asker = threading.Thread(target=ask)
+    asker.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        asker.join()
+
+
+class Alerts(unittest.TestCase):
+    def test_each_fires_on_what_it_is_for_alone(self):
+        for command in (["check", "rules", RULES], ["test", "rules", RULES_TEST]):
+            done = subprocess.run(["promtool", *command], text=True, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT)
+            self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_none_is_untested(self):
+        names = set(re.findall(r"- alert: (\w+)", RULES.read_text()))
+        tested = RULES_TEST.read_text()
+        self.assertTrue(names)
+        for name in names:
+            self.assertIn(f"- name: {name} fires", tested)
+            self.assertIn(f"- name: {name} stays quiet", tested)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,88 @@
+"""Programs under test on loopback: the scaler as built, and Debian's Prometheus."""
+import contextlib
+import json
+import re
+import subprocess
+import threading
+import time
+import urllib.parse
+import urllib.request
+
+import chart
+
+BINARY = chart.ROOT / "build/dev/src/app/keda-gpu-scaler"
+
+
+@contextlib.contextmanager
+def running(command, *until):
+    """Starts `command`, waits until its log has said all of `until`, and gives their groups."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        said = ""
+        while not all(re.search(pattern, said) for pattern in until):
+            line = process.stdout.readline()
+            if not line:
+                raise RuntimeError(f"{command[0]} did not start:\n{said}")
+            said += line
+        # Nobody reads on; a full pipe would stop it.
+        threading.Thread(target=process.stdout.read, daemon=True).start()
+        yield {name: text for pattern in until
+               for name, text in re.search(pattern, said).groupdict().items()}
+    finally:
+        process.terminate()
+        process.wait(20)
+        process.stdout.close()
+
+
+@contextlib.contextmanager
+def scaler(gpu_file, *options):
+    """Gives its ports, by name."""
+    command = [BINARY, "serve", "--port=any", "--metrics-port=any", "--probe-port=any",
+               "--bind-address=127.0.0.1", f"--gpu-source=file:{gpu_file}", *options]
+    ports = r"event=serving.*\bgrpc_port=(?P<grpc>\d+) metrics_port=(?P<metrics>\d+)"
+    with running(command, ports) as found:
+        yield found
+
+
+def query(port, *arguments):
+    """What `keda-gpu-scaler query` answers; fails where it does."""
+    return subprocess.run([BINARY, "query", f"127.0.0.1:{port}", *arguments], check=True,
+                          text=True, stdout=subprocess.PIPE).stdout
+
+
+class Prometheus:
+    def __init__(self, address):
+        self.url = f"http://{address}/api/v1/"
+
+    def get(self, path, **parameters):
+        url = self.url + path + "?" + urllib.parse.urlencode(parameters)
+        with urllib.request.urlopen(url, timeout=5) as reply:
+            return json.load(reply)["data"]
+
+    def values(self, expression):
+        """Of an instant query, without what is not a number."""
+        found = [float(each["value"][1]) for each in self.get("query", query=expression)["result"]]
+        return [value for value in found if value == value]
+
+
+@contextlib.contextmanager
+def prometheus(folder, target):
+    """A server that scrapes `target` twice a second."""
+    config = folder / "prometheus.yaml"
+    config.write_text(json.dumps({
+        "global": {"scrape_interval": "500ms", "scrape_timeout": "500ms"},
+        "scrape_configs": [{"job_name": "keda-gpu-scaler",
+                            "static_configs": [{"targets": [target]}]}]}))
+    command = ["prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder}/data",
+               "--web.listen-address=127.0.0.1:0"]
+    with running(command, r'msg="Listening on" address=(?P<address>\S+)',
+                 "Server is ready to receive web requests") as found:
+        yield Prometheus(found["address"])
+
+
+def eventually(condition, seconds, every=0.2):
+    """Waits until `condition` is true; its last value."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()) and time.monotonic() < deadline:
+        time.sleep(every)
+    return value
