@@ -11,6 +11,7 @@ import urllib.request
 import chart
 
 BINARY = chart.ROOT / "build/dev/src/app/keda-gpu-scaler"
+SERVING = r"event=serving.*\bgrpc_port=(?P<grpc>\d+) metrics_port=(?P<metrics>\d+)"
 
 
 @contextlib.contextmanager
@@ -39,8 +40,7 @@ def scaler(gpu_file, *options):
     """Gives its ports, by name."""
     command = [BINARY, "serve", "--port=any", "--metrics-port=any", "--probe-port=any",
                "--bind-address=127.0.0.1", f"--gpu-source=file:{gpu_file}", *options]
-    ports = r"event=serving.*\bgrpc_port=(?P<grpc>\d+) metrics_port=(?P<metrics>\d+)"
-    with running(command, ports) as found:
+    with running(command, SERVING) as found:
         yield found
 
 

@@ -1,0 +1,135 @@
+"""What the chart has the program do, done by the real program."""
+import contextlib
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+import yaml
+
+import chart
+import processes
+from control_plane import binaries
+
+CASES = yaml.safe_load((chart.ROOT / "tests/chart/cases.yaml").read_text())
+# One authority; a certificate that serves and asks.
+CERTIFICATES = """
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout ca.key -out ca.crt \
+  -days 1 -subj /CN=ca
+openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout tls.key -out tls.csr \
+  -subj /CN=keda-gpu-scaler
+openssl x509 -req -in tls.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 1 -out tls.crt \
+  -extfile extensions
+"""
+
+
+def setUpModule():
+    binaries.build_kube()
+
+
+def on_loopback(arguments, mounts):
+    """`arguments` of a container on this machine: free ports, and folders in place of mounts."""
+    changed = []
+    for argument in arguments:
+        argument = re.sub(r"^(--(?:port|metrics-port|probe-port))=[1-9]\d*$", r"\1=any", argument)
+        for mounted, folder in mounts.items():
+            argument = argument.replace(f"={mounted}/", f"={folder}/")
+        changed.append(argument)
+    return [*changed, "--bind-address=127.0.0.1"]
+
+
+def serving(objects, mounts):
+    command = [processes.BINARY,
+               *on_loopback(chart.scaler_container(objects)["args"], mounts)]
+    return processes.running(command, processes.SERVING)
+
+
+def question(objects, mounts):
+    """The arguments of `helm test` without the address."""
+    job = chart.find(objects, "Job")[0]
+    arguments = job["spec"]["template"]["spec"]["containers"][0]["args"]
+    return on_loopback(arguments[2:], mounts)[:-1]
+
+
+class Program(unittest.TestCase):
+    def setUp(self):
+        self.stack = contextlib.ExitStack()
+        self.addCleanup(self.stack.close)
+        self.folder = pathlib.Path(self.stack.enter_context(tempfile.TemporaryDirectory()))
+
+    def test_it_knows_every_option_that_a_case_gives(self):
+        known = {}
+        for command in ("serve", "query"):
+            page = subprocess.run([processes.BINARY, command, "--help"], check=True, text=True,
+                                  stdout=subprocess.PIPE).stdout
+            known[command] = set(re.findall(r"--[a-z-]+", page))
+        for case in CASES:
+            if "error" in case:
+                continue
+            objects = chart.render(case["values"], case.get("preset"))
+            for container in containers(objects):
+                given = {word.partition("=")[0] for word in container["args"]
+                         if word.startswith("--")}
+                self.assertEqual(given - known[container["args"][0]], set(), case["it"])
+
+    def test_it_starts_and_answers_as_installed(self):
+        objects = chart.render({"scaler": {"gpuSource": "none"}})
+        ports = self.stack.enter_context(serving(objects, {}))
+        # There is no GPU here: an answer, and it says so.
+        done = subprocess.run([processes.BINARY, "query", f"127.0.0.1:{ports['grpc']}",
+                               *question(objects, {})], text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("UNAVAILABLE", done.stdout)
+
+    def test_it_reads_the_simulated_gpus(self):
+        objects = chart.render({"simulate": {"enabled": True}})
+        text = chart.find(objects, "ConfigMap/simulated-gpus")[0]["data"]["gpus.json"]
+        (self.folder / "gpus.json").write_text(text)
+        mounts = {"file:/etc/simulated-gpus": f"file:{self.folder}"}
+        ports = self.stack.enter_context(serving(objects, mounts))
+        said = processes.query(ports["grpc"], *question(objects, mounts))
+        self.assertIn("value   0", said)
+
+    def test_it_reads_the_profiles(self):
+        objects = chart.render({"scaler": {"gpuSource": "none"},
+                                "profiles": {"ours": {"extends": "training", "targetValue": 42}}})
+        text = chart.find(objects, "ConfigMap/keda-gpu-scaler-profiles")[0]["data"]["profiles.yaml"]
+        (self.folder / "profiles.yaml").write_text(text)
+        ports = self.stack.enter_context(
+            serving(objects, {"/etc/keda-gpu-scaler": self.folder}))
+        said = subprocess.run([processes.BINARY, "query", f"127.0.0.1:{ports['grpc']}",
+                               "profile=ours"], text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT).stdout
+        self.assertIn("target 42", said)
+
+    def test_it_speaks_tls_both_ways(self):
+        (self.folder / "extensions").write_text(
+            f"subjectAltName=DNS:keda-gpu-scaler.{chart.NAMESPACE}.svc.cluster.local,IP:127.0.0.1")
+        subprocess.run(["bash", "-ec", CERTIFICATES], cwd=self.folder, check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        objects = chart.render({
+            "scaler": {"gpuSource": "none"},
+            "tls": {"secretName": "a", "clientAuth": True, "testClientSecretName": "b"},
+            "metrics": {"tls": {"secretName": "c", "clientAuth": True}}})
+        mounts = {mounted: self.folder
+                  for mounted in ("/etc/tls", "/etc/metrics-tls", "/etc/client-tls")}
+        ports = self.stack.enter_context(serving(objects, mounts))
+        asked = [processes.BINARY, "query", f"127.0.0.1:{ports['grpc']}"]
+        done = subprocess.run([*asked, *question(objects, mounts)], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(done.returncode, 1, done.stdout)  # asked, and answered: no GPUs here
+        self.assertIn("UNAVAILABLE", done.stdout)
+        done = subprocess.run(asked, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(done.returncode, 4, done.stdout)  # not let in
+
+
+def containers(objects):
+    return [container for each in objects
+            for container in each.get("spec", {}).get("template", {}).get("spec", {})
+            .get("containers", [])]
+
+
+if __name__ == "__main__":
+    unittest.main()
