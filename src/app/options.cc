@@ -270,6 +270,11 @@ const std::vector<Option>& Table() {
                "scaler behind its name; its streams go on.",
        .least = 1,
        .most = 24 * kHour},
+      {.name = "service",
+       .member = &Config::service,
+       .value = "HOST",
+       .help = "Host of scalerAddress: a warning says when it leads to several scalers, of which "
+               "each answers for its own node."},
       {.name = "log-level",
        .member = &Config::log_level,
        .value = "LEVEL",

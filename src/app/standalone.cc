@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/neighbours.h"
 #include "app/reloader.h"
 #include "app/sampler.h"
 #include "base/log.h"
@@ -27,6 +28,9 @@ namespace {
 
 // A ConfigMap takes the kubelet up to a minute to write: a few seconds more are not felt.
 constexpr absl::Duration kReloadInterval = absl::Seconds(5);
+
+// Slow to act on, and each asks the cluster's DNS.
+constexpr absl::Duration kNeighboursInterval = absl::Minutes(1);
 
 int AskedPort(int port) { return port == kAnyPort ? 0 : port; }
 
@@ -60,6 +64,11 @@ class Standalone::Impl {
     reloading_ = std::make_unique<PeriodicThread>(
         "reloader", kReloadInterval,
         [reloader = std::make_shared<Reloader>(Files(), metrics_)] { reloader->Tick(); });
+    if (!config_.service.empty()) {
+      neighbours_ = std::make_unique<PeriodicThread>(
+          "neighbours", kNeighboursInterval,
+          [neighbours = std::make_shared<Neighbours>(config_.service)] { neighbours->Tick(); });
+    }
     probes_.SetServing(true);
     return absl::OkStatus();
   }
@@ -80,9 +89,11 @@ class Standalone::Impl {
     waking_ = nullptr;
     // Told first, asked last: it ends beside the sampler and takes nothing of its time.
     if (reloading_ != nullptr) reloading_->Stop(absl::ZeroDuration());
+    if (neighbours_ != nullptr) neighbours_->Stop(absl::ZeroDuration());
     std::vector<std::string> hanging;
     if (sampling_ != nullptr && !sampling_->Stop(left())) hanging.emplace_back("sampler");
     if (reloading_ != nullptr && !reloading_->Stop(left())) hanging.emplace_back("reloader");
+    if (neighbours_ != nullptr && !neighbours_->Stop(left())) hanging.emplace_back("neighbours");
     return hanging;
   }
 
@@ -164,6 +175,7 @@ class Standalone::Impl {
   std::unique_ptr<HttpServer> probe_page_;
   std::unique_ptr<PeriodicThread> sampling_;
   std::unique_ptr<PeriodicThread> reloading_;
+  std::unique_ptr<PeriodicThread> neighbours_;  // null: no service to watch
 };
 
 absl::StatusOr<std::unique_ptr<Standalone>> Standalone::Start(const Config& config,

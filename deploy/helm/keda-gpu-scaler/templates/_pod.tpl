@@ -106,6 +106,9 @@ spec:
 {{- end }}
 - --log-level={{ .Values.scaler.logLevel }}
 - --log-format={{ .Values.scaler.logFormat }}
+{{- if not .Values.simulate.enabled }}
+- --service={{ include "scaler.host" . }}
+{{- end }}
 {{- if .Values.profiles }}
 - --profiles=/etc/keda-gpu-scaler/profiles.yaml
 {{- end }}

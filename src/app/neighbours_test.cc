@@ -1,0 +1,76 @@
+#include "app/neighbours.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using Addresses = absl::StatusOr<std::vector<std::string>>;
+
+class NeighboursTest : public testing::Test {
+ protected:
+  // What a tick logs while the name leads to these.
+  std::string Tick(const Addresses& addresses) {
+    addresses_ = addresses;
+    testing::internal::CaptureStderr();
+    neighbours_.Tick();
+    return testing::internal::GetCapturedStderr();
+  }
+
+  Addresses addresses_ = std::vector<std::string>();
+  Neighbours neighbours_{"scaler.example", [this](const std::string&) { return addresses_; }};
+};
+
+TEST_F(NeighboursTest, SecondScalerIsWarnedOfOnce) {
+  const Addresses two = std::vector<std::string>{"10.0.0.1", "10.0.0.2"};
+  EXPECT_THAT(Tick(two), IsEmpty());  // an update may be under way
+  const std::string line = Tick(two);
+  EXPECT_THAT(line, HasSubstr("level=warn event=several_scalers"));
+  EXPECT_THAT(line, HasSubstr("service=scaler.example addresses=10.0.0.1,10.0.0.2"));
+  EXPECT_THAT(Tick(two), IsEmpty());
+}
+
+TEST_F(NeighboursTest, OneScalerAgainIsToldAndTheNextSecondOneWarnedOf) {
+  const Addresses one = std::vector<std::string>{"10.0.0.1"};
+  const Addresses two = std::vector<std::string>{"10.0.0.1", "10.0.0.2"};
+  Tick(two);
+  Tick(two);
+  EXPECT_THAT(Tick(one), HasSubstr("event=one_scaler"));
+  EXPECT_THAT(Tick(one), IsEmpty());
+  EXPECT_THAT(Tick(two), IsEmpty());
+  EXPECT_THAT(Tick(two), HasSubstr("event=several_scalers"));
+}
+
+TEST_F(NeighboursTest, UpdateThatRunsTwoForAMomentIsNoReasonToWarn) {
+  for (int update = 0; update < 3; ++update) {
+    EXPECT_THAT(Tick(std::vector<std::string>{"10.0.0.1", "10.0.0.2"}), IsEmpty());
+    EXPECT_THAT(Tick(std::vector<std::string>{"10.0.0.2"}), IsEmpty());
+  }
+}
+
+TEST_F(NeighboursTest, NameThatDoesNotResolveTellsNothing) {
+  const Addresses two = std::vector<std::string>{"10.0.0.1", "10.0.0.2"};
+  const Addresses failed = absl::UnavailableError("scaler.example: no DNS");
+  Tick(two);
+  Tick(two);
+  EXPECT_THAT(Tick(failed), IsEmpty());
+  EXPECT_THAT(Tick(two), IsEmpty());
+}
+
+TEST(AddressesOf, LoopbackHasOneOfAFamily) {
+  const auto addresses = AddressesOf("localhost");
+  ASSERT_TRUE(addresses.ok()) << addresses.status();
+  EXPECT_EQ(addresses->size(), 1);
+}
+
+TEST(AddressesOf, NameThatIsNoneIsAnErrorThatNamesIt) {
+  const auto addresses = AddressesOf("no host.invalid");
+  EXPECT_EQ(addresses.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(addresses.status().message()), HasSubstr("no host.invalid: "));
+}
+
+}  // namespace
+}  // namespace gpuscaler
