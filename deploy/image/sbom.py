@@ -11,7 +11,6 @@ import datetime
 import hashlib
 import json
 import pathlib
-import re
 from urllib.parse import quote
 
 from debian import Debian
@@ -62,7 +61,7 @@ def describe(debian, package):
     version, arch = control["Version"], control["Architecture"]
     return {
         "SPDXID": spdx_id(package), "name": package, "versionInfo": version,
-        "supplier": f"Person: {person(control['Maintainer'])}",
+        "supplier": f"Organization: {release['NAME']}",
         "downloadLocation": "NOASSERTION", "filesAnalyzed": False,
         "homepage": control.get("Homepage", "NOASSERTION"),
         "sourceInfo": f"built from the source package {source} {source_version}",
@@ -72,11 +71,6 @@ def describe(debian, package):
             "referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
             "referenceLocator": f"pkg:deb/{release['ID']}/{package}@{quote(version, safe='')}"
                                 f"?arch={arch}&distro={release['ID']}-{release['VERSION_ID']}"}]}
-
-
-def person(maintainer):
-    """dpkg writes "Name <address>", SPDX "Name (address)"."""
-    return re.sub(r"<(.*)>", r"(\1)", maintainer)
 
 
 def spdx_id(package):
