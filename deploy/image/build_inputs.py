@@ -1,4 +1,5 @@
 """What of Debian's packages is inside the binary itself: archives that were linked, headers."""
+import os.path
 import re
 import subprocess
 
@@ -10,7 +11,7 @@ def archives(build, debian):
     ninja = (build / "build.ninja").read_text()
     link = re.search(rf"^build {TARGET}: .*\n(?:  .*\n)*", ninja, re.M).group(0)
     libraries = re.search(r"LINK_LIBRARIES = (.*)", link).group(1).split()
-    return sorted({path for path in _under(libraries, debian.root) if path.endswith(".a")})
+    return sorted({path for path in _under(libraries, build, debian.root) if path.endswith(".a")})
 
 
 def headers(build, debian):
@@ -18,9 +19,11 @@ def headers(build, debian):
     read = subprocess.run(["ninja", "-C", build, "-t", "deps"], check=True, capture_output=True,
                           text=True).stdout
     files = {line.strip() for line in read.splitlines() if line.startswith("    ")}
-    return sorted(path for path in _under(files, debian.root) if path.startswith("/usr/include/"))
+    return sorted(path for path in _under(files, build, debian.root) if path.startswith("/usr/include/"))
 
 
-def _under(paths, root):
+def _under(paths, build, root):
+    """Those of `paths` that lie under `root`, as seen from there; relative ones start at `build`."""
     root = str(root.resolve()).rstrip("/")
-    return [path.removeprefix(root) for path in paths if path.startswith(f"{root}/")]
+    absolute = [os.path.normpath(build.resolve() / path) for path in paths]
+    return [path.removeprefix(root) for path in absolute if path.startswith(f"{root}/")]
