@@ -10,7 +10,8 @@ cmake_path(NORMAL_PATH sysroot)
 if(NOT EXISTS ${sysroot}/packages)
   message(FATAL_ERROR "${sysroot}: run tools/sysroot arm64 first")
 endif()
-set(CMAKE_FIND_ROOT_PATH ${sysroot})
+# Also keeps this machine's /usr/include out, where the compiler would look first.
+set(CMAKE_SYSROOT ${sysroot})
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
@@ -18,9 +19,4 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 set(ENV{PKG_CONFIG_SYSROOT_DIR} ${sysroot})
 set(ENV{PKG_CONFIG_LIBDIR} ${sysroot}/usr/lib/aarch64-linux-gnu/pkgconfig:${sysroot}/usr/share/pkgconfig)
 
-# Compiled with the C library that the compiler brings, the same release as the packages', and linked
-# with theirs.
-set(CMAKE_CXX_FLAGS_INIT
-    "-idirafter ${sysroot}/usr/include -idirafter ${sysroot}/usr/include/aarch64-linux-gnu")
-set(CMAKE_SYSROOT_LINK ${sysroot})
 set(LLD "")  # a cross compiler does not find ld.lld

@@ -1,5 +1,6 @@
 """What of Debian's packages is inside the binary itself: archives that were linked, headers."""
 import os.path
+import pathlib
 import re
 import subprocess
 
@@ -11,7 +12,7 @@ def archives(build, debian):
     ninja = (build / "build.ninja").read_text()
     link = re.search(rf"^build {TARGET}: .*\n(?:  .*\n)*", ninja, re.M).group(0)
     libraries = re.search(r"LINK_LIBRARIES = (.*)", link).group(1).split()
-    return sorted({path for path in _under(libraries, build, debian.root) if path.endswith(".a")})
+    return sorted(path for path in _under(libraries, build, debian.root) if path.endswith(".a"))
 
 
 def headers(build, debian):
@@ -23,7 +24,9 @@ def headers(build, debian):
 
 
 def _under(paths, build, root):
-    """Those of `paths` that lie under `root`, as seen from there; relative ones start at `build`."""
-    root = str(root.resolve()).rstrip("/")
-    absolute = [os.path.normpath(build.resolve() / path) for path in paths]
-    return [path.removeprefix(root) for path in absolute if path.startswith(f"{root}/")]
+    """Those of `paths` that lie under `root`, as seen from there; not the build's own, which are
+    relative to it, as what lies near it may be."""
+    build, root = build.resolve(), root.resolve()
+    absolute = {pathlib.Path(os.path.normpath(build / path)) for path in paths}
+    return [f"/{path.relative_to(root)}" for path in absolute
+            if path.is_relative_to(root) and not path.is_relative_to(build)]
