@@ -1,0 +1,101 @@
+package contract
+
+import (
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+const crowdSize = 100
+
+// crowd has a GPU for each ScaledObject, so that an answer shows whose it is: GPU i is at i+1 %.
+func crowd() []gpu {
+	gpus := make([]gpu, crowdSize)
+	for i := range gpus {
+		gpus[i] = busyAt(float64(i + 1))
+	}
+	return gpus
+}
+
+func ofGpu(i int) map[string]string { return map[string]string{"gpuIndex": strconv.Itoa(i)} }
+
+func TestHundredScaledObjectsAtOnceGetTheirOwnAnswers(t *testing.T) {
+	t.Parallel()
+	s := startScaler(t, newGpuFile(t, crowd()...))
+	clients := make([]*client, crowdSize)
+	for i := range clients {
+		clients[i] = external(t, trigger(s, ofGpu(i)))
+	}
+	const rounds = 20
+	began := time.Now()
+	var slowest time.Duration
+	var mutex sync.Mutex
+	var all sync.WaitGroup
+	for i, c := range clients {
+		all.Go(func() {
+			want := answer{float64(i + 1), true}
+			for range rounds {
+				asked := time.Now()
+				got, err := c.ask()
+				took := time.Since(asked)
+				if err != nil || got != want {
+					t.Errorf("ScaledObject %d: %+v, %v, want %+v", i, got, err, want)
+				}
+				mutex.Lock()
+				slowest = max(slowest, took)
+				mutex.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	t.Logf("%d polls in %v, the slowest in %v", crowdSize*rounds, time.Since(began), slowest)
+	if slowest > 2*time.Second {
+		t.Errorf("a poll took %v", slowest)
+	}
+}
+
+// All on the one channel that KEDA has for an address: streams hold up no call.
+func TestHundredPushScaledObjectsWakeAtOnce(t *testing.T) {
+	t.Parallel()
+	gpus := newGpuFile(t, times(crowdSize, unused())...)
+	s := startScaler(t, gpus)
+	all := make([]*pushing, crowdSize)
+	for i := range all {
+		all[i] = push(t, trigger(s, ofGpu(i)))
+	}
+	for _, p := range all {
+		p.says(false)
+	}
+	if open := s.streamsOpen("StreamIsActive"); open != crowdSize {
+		t.Errorf("%d streams open, want %d", open, crowdSize)
+	}
+	external(t, trigger(s, ofGpu(0))).comesTo(answer{0, false})
+
+	busy := time.Now()
+	gpus.show(crowd()...)
+	var slowest time.Duration
+	for _, p := range all {
+		slowest = max(slowest, p.saysAfter(1, true).at.Sub(busy))
+	}
+	t.Logf("the last of %d was told after %v", crowdSize, slowest)
+	if slowest > time.Second {
+		t.Errorf("the last of %d was told after %v", crowdSize, slowest)
+	}
+
+	for _, p := range all {
+		p.close()
+	}
+	eventually(t, "no stream is left", func() bool { return s.streamsOpen("StreamIsActive") == 0 })
+}
+
+func TestStreamsBeyondTheLimitAreRefusedInWords(t *testing.T) {
+	t.Parallel()
+	s := startScaler(t, newGpuFile(t, busyAt(90)), "--max-streams-per-peer=1")
+	push(t, trigger(s, nil)).says(true)
+	refused := push(t, trigger(s, nil))
+	eventually(t, "KEDA logs why", func() bool {
+		return len(refused.kedaSaid("code = ResourceExhausted desc = this address has 1 streams open")) > 0
+	})
+	refused.comesTo(answer{90, true}) // by its polls
+}

@@ -1,0 +1,89 @@
+package contract
+
+import (
+	"strings"
+	"testing"
+)
+
+// oneValue is a value that each key of the metadata takes.
+var oneValue = map[string]string{
+	"profile": "batch", "metricType": "gpu_utilization", "targetValue": "70",
+	"targetGpuUtilization": "70", "targetMemoryUtilization": "70", "targetType": "Value",
+	"activationThreshold": "5", "scope": "node", "gpuIndex": "0", "gpusPerReplica": "1",
+	"aggregation": "p95", "replicaAggregation": "min", "window": "10s", "windowAggregation": "max",
+	"activationWindow": "20s", "warmupSeconds": "0", "preallocationWindow": "90s",
+	"engineFallback": "activity", "maxConcurrency": "64", "scaleIn": "hold", "metricName": "ours",
+	"pollIntervalSeconds": "5",
+}
+
+func TestEveryKeyMayComeFromTheEnvironment(t *testing.T) {
+	t.Parallel()
+	s := startScaler(t, newGpuFile(t, busyAt(90)))
+	for _, row := range referenceTable(t, "key") {
+		key := row["key"]
+		t.Run(key, func(t *testing.T) {
+			value, known := oneValue[key]
+			if !known {
+				t.Fatal("the reference has a key that this test has no value of")
+			}
+			config := trigger(s, map[string]string{key + "FromEnv": "THE_VARIABLE"})
+			delete(config.TriggerMetadata, key)
+			config.ResolvedEnv["THE_VARIABLE"] = value
+			if got, err := external(t, config).ask(); err != nil {
+				t.Errorf("%sFromEnv as %q: %+v, %v", key, value, got, err)
+			}
+		})
+	}
+}
+
+func TestValueFromTheEnvironmentCounts(t *testing.T) {
+	t.Parallel()
+	s := startScaler(t, newGpuFile(t, busyAt(90)))
+	for _, test := range []struct {
+		name     string
+		metadata map[string]string
+		target   string
+	}{
+		{"alone", map[string]string{"targetValueFromEnv": "TARGET"}, "40"},
+		{"beside the plain key, which wins", map[string]string{"targetValueFromEnv": "TARGET",
+			"targetValue": "60"}, "60"},
+		{"of a variable that is not set: KEDA drops the key",
+			map[string]string{"targetValueFromEnv": "NO_SUCH"}, "80"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			config := trigger(s, test.metadata)
+			config.ResolvedEnv["TARGET"] = "40"
+			c := external(t, config)
+			if got := c.spec().Target.AverageValue.String(); got != test.target {
+				t.Errorf("target %s, want %s", got, test.target)
+			}
+			c.comesTo(answer{90, true})
+		})
+	}
+}
+
+// It may be a secret that was given to the wrong key.
+func TestBadValueFromTheEnvironmentIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	s := startScaler(t, newGpuFile(t, busyAt(90)))
+	for _, key := range []string{"targetValueFromEnv", "tokenFromEnv", "profileFromEnv"} {
+		config := trigger(s, map[string]string{key: "SECRET"})
+		config.ResolvedEnv["SECRET"] = "hunter2"
+		_, err := external(t, config).ask()
+		if err == nil || !strings.Contains(err.Error(), key) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v; want an error that names the key and not the value", key, err)
+		}
+	}
+	if log := s.log.String(); strings.Contains(log, "hunter2") {
+		t.Errorf("the secret is logged:\n%s", log)
+	}
+}
+
+func TestKedasOwnKeysAreIgnored(t *testing.T) {
+	t.Parallel()
+	s := startScaler(t, newGpuFile(t, busyAt(90)))
+	external(t, trigger(s, map[string]string{
+		"enableTLS": "false", "unsafeSsl": "false", "tlsCertFile": "/certs/ca.crt", "caCert": "ca",
+		"tlsClientCert": "cert", "tlsClientKey": "key",
+	})).comesTo(answer{90, true})
+}

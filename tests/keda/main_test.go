@@ -1,0 +1,92 @@
+// Package contract holds the scaler to KEDA's side of the protocol: KEDA's own external scaler and
+// external push scaler, unchanged, ask the real binary. What a test asserts is what KEDA sees.
+//
+//	go test -vet=off .
+//
+// SCALER_BINARY names another binary than that of the preset dev.
+package contract
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"google.golang.org/grpc/resolver/dns"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+const (
+	root = "../.."
+	// Far longer than anything takes: only a test that fails waits so long.
+	patience = 30 * time.Second
+)
+
+var binary = func() string {
+	if named := os.Getenv("SCALER_BINARY"); named != "" {
+		return named
+	}
+	return filepath.Join(root, "build/dev/src/app/keda-gpu-scaler")
+}()
+
+func TestMain(m *testing.M) {
+	if _, err := os.Stat(binary); err != nil {
+		fmt.Fprintf(os.Stderr, "%v: build it, or name another by SCALER_BINARY\n", err)
+		os.Exit(1)
+	}
+	logf.SetLogger(funcr.New(kedaLog.add, funcr.Options{Verbosity: 1}))
+	dns.SetMinResolutionInterval(resolutionInterval)
+	useOurNameServer()
+	// They wait far more than they work; -parallel still has the last word.
+	flag.Set("test.parallel", "12")
+	os.Exit(m.Run())
+}
+
+// kedaLog is what KEDA logged: of a push scaler's streams it tells nobody else.
+var kedaLog kedaLines
+
+type kedaLines struct {
+	mutex sync.Mutex
+	lines []string
+}
+
+func (log *kedaLines) add(_, line string) {
+	log.mutex.Lock()
+	defer log.mutex.Unlock()
+	log.lines = append(log.lines, line)
+}
+
+// of is what it logged about one ScaledObject, containing a text.
+func (log *kedaLines) of(name, text string) []string {
+	log.mutex.Lock()
+	defer log.mutex.Unlock()
+	var found []string
+	for _, line := range log.lines {
+		if strings.Contains(line, fmt.Sprintf(`"name"=%q`, name)) && strings.Contains(line, text) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+// eventually fails the test when the condition never came true.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !condition(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %s", patience, what)
+		}
+	}
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}

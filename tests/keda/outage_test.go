@@ -1,0 +1,165 @@
+package contract
+
+import (
+	"sync"
+	"testing"
+	"time"
+)
+
+// polled is one answer of many.
+type polled struct {
+	at time.Time
+	answer
+	err error
+}
+
+// polling polls 200 times a second until done.
+type polling struct {
+	mutex sync.Mutex
+	all   []polled
+	stop  chan struct{}
+	ended sync.WaitGroup
+}
+
+func poll(t *testing.T, ask func() (answer, error)) *polling {
+	t.Helper()
+	p := &polling{stop: make(chan struct{})}
+	p.ended.Go(func() {
+		for {
+			select {
+			case <-p.stop:
+				return
+			case <-time.After(5 * time.Millisecond):
+				got, err := ask()
+				p.add(polled{time.Now(), got, err})
+			}
+		}
+	})
+	t.Cleanup(func() { p.done() })
+	return p
+}
+
+func (p *polling) add(one polled) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.all = append(p.all, one)
+}
+
+func (p *polling) newest() polled {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if len(p.all) == 0 {
+		return polled{}
+	}
+	return p.all[len(p.all)-1]
+}
+
+// done ends it and returns every answer.
+func (p *polling) done() []polled {
+	p.mutex.Lock()
+	select {
+	case <-p.stop:
+	default:
+		close(p.stop)
+	}
+	p.mutex.Unlock()
+	p.ended.Wait()
+	return p.all
+}
+
+// until waits for an answer after `begin` that is as wanted, and returns how long it took.
+func (p *polling) until(t *testing.T, begin time.Time, what string, as func(polled) bool) time.Duration {
+	t.Helper()
+	var found polled
+	eventually(t, what, func() bool {
+		found = p.newest()
+		return found.at.After(begin) && as(found)
+	})
+	return found.at.Sub(begin)
+}
+
+func isError(one polled) bool  { return one.err != nil }
+func isAnswer(one polled) bool { return one.err == nil }
+
+// KEDA's channel waits 1 s after a connection that failed, then longer; so the scaler is back for
+// KEDA soon after it is back.
+func TestKilledScalerIsErrorsAndThenTheValueAgain(t *testing.T) {
+	t.Parallel()
+	s := startScaler(t, newGpuFile(t, busyAt(90)))
+	c := external(t, trigger(s, nil))
+	c.comesTo(answer{90, true})
+	p := poll(t, c.ask)
+	for range 3 {
+		killed := time.Now()
+		s.kill()
+		p.until(t, killed, "KEDA sees an error", isError)
+		started := time.Now()
+		s.start()
+		t.Logf("answers again %v after its start", p.until(t, started, "KEDA sees answers again", isAnswer))
+	}
+	for _, one := range p.done() {
+		if one.err == nil && one.answer != (answer{90, true}) {
+			t.Errorf("%+v was made up", one.answer)
+		}
+	}
+}
+
+// SIGTERM lets calls finish: those under way get an answer, those that come later an error, none a
+// made-up value.
+func TestStoppedScalerAnswersWhatItWasAsked(t *testing.T) {
+	t.Parallel()
+	s := startScaler(t, newGpuFile(t, busyAt(90)))
+	c := external(t, trigger(s, nil))
+	c.comesTo(answer{90, true})
+	p := poll(t, c.ask)
+	stopped := time.Now()
+	s.stop()
+	p.until(t, stopped, "KEDA sees an error", isError)
+	for _, one := range p.done() {
+		if one.err == nil && one.answer != (answer{90, true}) {
+			t.Errorf("%+v was made up", one.answer)
+		}
+	}
+}
+
+// Inactive needs evidence: KEDA goes from N to 0 at once on the first inactive answer after an
+// outage, and a scaler that has just started has seen nothing yet.
+func TestScalerThatComesBackIdleIsActiveUntilItKnowsBetter(t *testing.T) {
+	t.Parallel()
+	const activationWindow = 5 * time.Second // longer than the channel takes to connect again
+	gpus := newGpuFile(t, busyAt(90))
+	s := startScaler(t, gpus)
+	c := external(t, trigger(s, map[string]string{"activationWindow": activationWindow.String()}))
+	c.comesTo(answer{90, true})
+	s.kill()
+	gpus.show(busyAt(0)) // held, and idle for a moment
+	p := poll(t, c.ask)
+	started := time.Now()
+	s.start()
+	inactive := p.until(t, started, "KEDA is told that it is idle", func(one polled) bool {
+		return one.err == nil && !one.active
+	})
+	if inactive < activationWindow {
+		t.Errorf("inactive %v after the start, with an activationWindow of %v", inactive, activationWindow)
+	}
+	answers := 0
+	for _, one := range p.done() {
+		if one.err == nil && one.active {
+			answers++
+		}
+	}
+	if answers == 0 {
+		t.Error("the first answer after the start was inactive")
+	}
+}
+
+// The scaler serves before it has read its GPUs: KEDA waits for the first reading, and gets no error.
+func TestFirstAnswerWaitsForTheFirstReading(t *testing.T) {
+	t.Parallel()
+	for range 5 {
+		s := startScaler(t, newGpuFile(t, busyAt(90)))
+		if got, err := external(t, trigger(s, nil)).ask(); err != nil || got != (answer{90, true}) {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package contract
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	v2 "k8s.io/api/autoscaling/v2"
+
+	"github.com/kedacore/keda/v2/pkg/scalers"
+	"github.com/kedacore/keda/v2/pkg/scalers/scalersconfig"
+)
+
+// pushing is KEDA's push scaler for one trigger, and what came over its channels.
+type pushing struct {
+	*client
+	close func() // as KEDA does when the ScaledObject is deleted
+
+	mutex sync.Mutex
+	said  []pushed
+	specs []v2.MetricSpec // the newest; nil before the first
+	ended bool            // the channel of specs is closed
+}
+
+type pushed struct {
+	at     time.Time
+	active bool
+}
+
+func push(t *testing.T, config *scalersconfig.ScalerConfig) *pushing {
+	t.Helper()
+	made, err := scalers.NewExternalPushScaler(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pushing{client: &client{t, config, made}}
+	ctx, cancel := context.WithCancel(context.Background())
+	active := make(chan bool)
+	var done sync.WaitGroup
+	done.Go(func() { made.Run(ctx, active) })
+	done.Go(func() {
+		for one := range active {
+			p.add(one)
+		}
+	})
+	done.Go(func() {
+		for specs := range made.(scalers.MetricSpecStreamer).MetricSpecChan() {
+			p.setSpecs(specs)
+		}
+		p.setEnded()
+	})
+	p.close = sync.OnceFunc(func() {
+		cancel()
+		done.Wait()
+		made.Close(context.Background())
+	})
+	t.Cleanup(p.close)
+	return p
+}
+
+func (p *pushing) add(active bool) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.said = append(p.said, pushed{time.Now(), active})
+}
+
+func (p *pushing) setSpecs(specs []v2.MetricSpec) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.specs = specs
+}
+
+func (p *pushing) setEnded() {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.ended = true
+}
+
+func (p *pushing) all() []pushed {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return append([]pushed(nil), p.said...)
+}
+
+// says waits until the newest thing said is this.
+func (p *pushing) says(active bool) pushed {
+	p.t.Helper()
+	return p.saysAfter(0, active)
+}
+
+// saysAfter is the same for what is said after the first so many.
+func (p *pushing) saysAfter(count int, active bool) pushed {
+	p.t.Helper()
+	var last pushed
+	eventually(p.t, "StreamIsActive says what it is to", func() bool {
+		said := p.all()
+		if len(said) <= count {
+			return false
+		}
+		last = said[len(said)-1]
+		return last.active == active
+	})
+	return last
+}
+
+func (p *pushing) streamsSpec() v2.MetricSpec {
+	p.t.Helper()
+	return p.streamsSpecWhere(func(v2.MetricSpec) bool { return true })
+}
+
+func (p *pushing) streamsSpecWhere(as func(v2.MetricSpec) bool) v2.MetricSpec {
+	p.t.Helper()
+	var only v2.MetricSpec
+	eventually(p.t, "StreamMetricSpec gives the spec", func() bool {
+		p.mutex.Lock()
+		defer p.mutex.Unlock()
+		if len(p.specs) != 1 {
+			return false
+		}
+		only = p.specs[0]
+		return as(only)
+	})
+	return only
+}
+
+func (p *pushing) kedaSaid(text string) []string {
+	return kedaLog.of(p.config.ScalableObjectName, text)
+}
+
+// reconnects waits until KEDA has decided to open the stream again, and returns how long it waits
+// before it does.
+func (p *pushing) reconnects(times int) string {
+	p.t.Helper()
+	const line = `"StreamIsActive retry backoff"`
+	eventually(p.t, "KEDA opens the stream again", func() bool { return len(p.kedaSaid(line)) >= times })
+	_, after, _ := strings.Cut(p.kedaSaid(line)[times-1], `"duration"="`)
+	duration, _, _ := strings.Cut(after, `"`)
+	return duration
+}

@@ -1,0 +1,170 @@
+package contract
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	v2 "k8s.io/api/autoscaling/v2"
+)
+
+func TestPushSaysTheStateAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name string
+		gpu  gpu
+		want bool
+	}{{"busy", busyAt(90), true}, {"idle", unused(), false}} {
+		s := startScaler(t, newGpuFile(t, test.gpu))
+		external(t, trigger(s, nil)).ask() // waits for the first reading
+		opened := time.Now()
+		if took := push(t, trigger(s, nil)).says(test.want).at.Sub(opened); took > time.Second {
+			t.Errorf("%s: %v after it was opened", test.name, took)
+		}
+	}
+}
+
+// KEDA acts on `true` alone, but `false` in between is what makes the next one an edge.
+func TestPushSaysWhatChangesAndNothingElse(t *testing.T) {
+	t.Parallel()
+	gpus := newGpuFile(t, unused())
+	s := startScaler(t, gpus)
+	p := push(t, trigger(s, nil))
+	p.says(false)
+	const edges = 5
+	for edge := range edges {
+		changed := time.Now()
+		gpus.show(busyAt(90))
+		took := p.saysAfter(2*edge+1, true).at.Sub(changed)
+		t.Logf("true %v after the GPU was busy, which is read every %v", took, pollInterval)
+		if took > time.Second {
+			t.Errorf("true only %v after the GPU was busy", took)
+		}
+		gpus.show(unused())
+		p.saysAfter(2*edge+2, false)
+	}
+	time.Sleep(5 * pollInterval) // for what must not come: more of the same
+	if said := len(p.all()); said != 2*edges+1 {
+		t.Errorf("said %d times %v, want the first state and %d changes", said, p.all(), 2*edges)
+	}
+}
+
+// KEDA may have missed a `true`, or have failed to act on it: it comes again after 1 and 4 s.
+func TestPushRepeatsTrueWhileThereIsNoReplica(t *testing.T) {
+	t.Parallel()
+	gpus := newGpuFile(t, busyAt(90))
+	s := startScaler(t, gpus)
+	external(t, trigger(s, nil)).comesTo(answer{90, true})
+	gpus.show(unused())
+	left := time.Now()
+	p := push(t, trigger(s, map[string]string{"activationWindow": "5m"}))
+	for count, least := range []time.Duration{0, 500 * time.Millisecond, 3 * time.Second} {
+		if after := p.saysAfter(count, true).at.Sub(left); after < least {
+			t.Errorf("true number %d came after %v, not before %v", count+1, after, least)
+		}
+	}
+}
+
+// A rolling update: the stream ends with OK, for which KEDA waits 2 s and logs no error.
+func TestPushStreamOfAScalerThatStopsIsOpenedAgain(t *testing.T) {
+	t.Parallel()
+	s := startScaler(t, newGpuFile(t, busyAt(90)))
+	p := push(t, trigger(s, nil))
+	p.says(true)
+	s.stop()
+	if waits := p.reconnects(1); waits != "2s" {
+		t.Errorf("KEDA waits %s", waits)
+	}
+	if errors := p.kedaSaid("error running StreamIsActive"); len(errors) > 0 {
+		t.Errorf("the stream's end was an error to KEDA: %v", errors)
+	}
+	s.start()
+	p.saysAfter(1, true)
+}
+
+// A crash: KEDA waits longer each time, up to a minute.
+func TestPushStreamOfAScalerThatIsKilledIsOpenedAgain(t *testing.T) {
+	t.Parallel()
+	s := startScaler(t, newGpuFile(t, busyAt(90)))
+	p := push(t, trigger(s, nil))
+	p.says(true)
+	s.kill()
+	first, second := p.reconnects(1), p.reconnects(2)
+	if first != "2s" || second != "4s" {
+		t.Errorf("KEDA waits %s, then %s", first, second)
+	}
+	s.start()
+	p.saysAfter(1, true)
+}
+
+func TestPushStreamOfBadMetadataEndsWithOurWords(t *testing.T) {
+	t.Parallel()
+	s := startScaler(t, newGpuFile(t, busyAt(90)))
+	p := push(t, trigger(s, map[string]string{"targetValeu": "80"}))
+	eventually(t, "KEDA logs why", func() bool {
+		return len(p.kedaSaid(`did you mean \"targetValue\"?`)) > 0
+	})
+	p.spec()
+}
+
+// A stream is open while the scaler cannot read any GPU: it says nothing, and does not end.
+func TestPushStreamStaysWhileGpusCannotBeRead(t *testing.T) {
+	t.Parallel()
+	gpus := newGpuFile(t, busyAt(90))
+	s := startScaler(t, gpus, "--stale-after=200ms")
+	p := push(t, trigger(s, nil))
+	p.says(true)
+	if err := os.Remove(gpus.path); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "polls fail", func() bool { _, err := p.ask(); return err != nil })
+	if open := s.streamsOpen("StreamIsActive"); open != 1 {
+		t.Errorf("%d streams open", open)
+	}
+	gpus.show(unused())
+	p.saysAfter(1, false)
+	if said := p.all(); len(said) != 2 {
+		t.Errorf("said %v", said)
+	}
+}
+
+func TestPushScalerIsPolledAsWell(t *testing.T) {
+	t.Parallel()
+	s := startScaler(t, newGpuFile(t, busyAt(90)))
+	push(t, trigger(s, nil)).comesTo(answer{90, true})
+}
+
+func TestWithoutProfilesKedaAsksForTheSpecAlone(t *testing.T) {
+	t.Parallel()
+	s := startScaler(t, newGpuFile(t, busyAt(90)))
+	p := push(t, trigger(s, nil))
+	eventually(t, "KEDA takes UNIMPLEMENTED for good", func() bool {
+		p.mutex.Lock()
+		defer p.mutex.Unlock()
+		return p.ended
+	})
+	p.spec()
+	p.says(true)
+}
+
+func TestChangedProfileReachesKedaThroughTheStream(t *testing.T) {
+	t.Parallel()
+	const profile = "profiles: {ours: {extends: triton-inference, targetValue: 60}}"
+	profiles := writeProfiles(t, profile)
+	s := startScaler(t, newGpuFile(t, busyAt(90)), "--profiles="+profiles)
+	p := push(t, trigger(s, map[string]string{"profile": "ours"}))
+	same := func(streamed v2.MetricSpec) {
+		t.Helper()
+		asked := p.spec()
+		if streamed.External.Metric.Name != asked.Metric.Name ||
+			!streamed.External.Target.AverageValue.Equal(*asked.Target.AverageValue) {
+			t.Errorf("streamed %+v, asked %+v", streamed.External, asked)
+		}
+	}
+	same(p.streamsSpec())
+	replaceFile(t, profiles, strings.Replace(profile, "60", "45", 1))
+	same(p.streamsSpecWhere(func(spec v2.MetricSpec) bool {
+		return spec.External.Target.AverageValue.String() == "45"
+	}))
+}

@@ -1,0 +1,206 @@
+package contract
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// pollInterval is how often scalers read their GPUs here; 2 s by default.
+const pollInterval = 50 * time.Millisecond
+
+var scalersStarted atomic.Int32
+
+// scaler is the real binary, on an address of loopback that is no other test's: a port can then be
+// had again by the scaler that gave it up.
+type scaler struct {
+	t     *testing.T
+	ip    string
+	flags []string
+
+	port        string // of gRPC; the same after each start
+	metricsPort string
+	log         syncedBuffer
+	process     *os.Process
+	ended       chan error
+}
+
+// startScaler serves these GPUs, ready on return; `flags` come after ours.
+func startScaler(t *testing.T, gpus *gpuFile, flags ...string) *scaler {
+	t.Helper()
+	s := newScaler(t, gpus, flags...)
+	s.start()
+	return s
+}
+
+// newScaler is not started yet, but has its address; the port too can be chosen still.
+func newScaler(t *testing.T, gpus *gpuFile, flags ...string) *scaler {
+	number := scalersStarted.Add(1)
+	s := &scaler{
+		t:    t,
+		ip:   fmt.Sprintf("127.%d.%d.%d", 2+os.Getpid()%250, number/250, 1+number%250),
+		port: "any",
+	}
+	s.flags = append([]string{"serve", gpus.source(), "--bind-address=" + s.ip, "--metrics-port=any",
+		"--probe-port=0", "--node-name=node", "--poll-interval=" + pollInterval.String()}, flags...)
+	t.Cleanup(func() {
+		s.kill()
+		if t.Failed() {
+			t.Logf("scaler at %s\n%s", s.address(), s.log.String())
+		}
+	})
+	return s
+}
+
+// address is what a trigger names as scalerAddress.
+func (s *scaler) address() string { return s.ip + ":" + s.port }
+
+var serving = regexp.MustCompile(`event=serving .*grpc_port=(\d+) metrics_port=(\d+)`)
+
+// start starts it, again on the port that it had; it serves when this returns.
+func (s *scaler) start() {
+	s.t.Helper()
+	s.launch()
+	eventually(s.t, "the scaler serves", func() bool {
+		if s.hasEnded() {
+			s.t.Fatalf("the scaler ended:\n%s", s.log.String())
+		}
+		return serving.MatchString(s.log.sinceStart())
+	})
+	ports := serving.FindStringSubmatch(s.log.sinceStart())
+	s.port, s.metricsPort = ports[1], ports[2]
+}
+
+// launch does not wait for anything.
+func (s *scaler) launch() {
+	s.t.Helper()
+	s.log.mark()
+	command := exec.Command(binary, append(slices.Clone(s.flags), "--port="+s.port)...)
+	command.Stderr = &s.log
+	command.Env = []string{} // not ours
+	for _, name := range []string{"LD_LIBRARY_PATH", "ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"} {
+		if value, set := os.LookupEnv(name); set {
+			command.Env = append(command.Env, name+"="+value)
+		}
+	}
+	// Lest it outlive a test binary that was killed. The signal comes when the thread ends, so it is
+	// kept: the goroutine that starts the process waits for it as well.
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	started, ended := make(chan error, 1), make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		err := command.Start()
+		started <- err
+		if err == nil {
+			ended <- command.Wait()
+			close(ended)
+		}
+	}()
+	if err := <-started; err != nil {
+		s.t.Fatal(err)
+	}
+	s.process, s.ended = command.Process, ended
+}
+
+func (s *scaler) hasEnded() bool {
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// kill is a crash: no stream is ended, no call answered.
+func (s *scaler) kill() {
+	if s.process == nil {
+		return
+	}
+	s.process.Kill()
+	for range s.ended {
+	}
+}
+
+// stop is what a rolling update does: SIGTERM.
+func (s *scaler) stop() {
+	s.t.Helper()
+	s.process.Signal(syscall.SIGTERM)
+	select {
+	case err := <-s.ended:
+		if err != nil {
+			s.t.Fatalf("after SIGTERM: %v", err)
+		}
+	case <-time.After(patience):
+		s.t.Fatal("still there after SIGTERM")
+	}
+}
+
+// asked is how often KEDA has asked for an RPC, by the scaler's own count; of streams, how many have
+// ended.
+func (s *scaler) asked(rpc string) int {
+	s.t.Helper()
+	return s.metric(fmt.Sprintf(`keda_gpu_scaler_scaler_requests_total{method="%s"}`, rpc))
+}
+
+func (s *scaler) streamsOpen(rpc string) int {
+	s.t.Helper()
+	return s.metric(fmt.Sprintf(`keda_gpu_scaler_scaler_streams_open{method="%s"}`, rpc))
+}
+
+func (s *scaler) metric(series string) int {
+	s.t.Helper()
+	reply, err := http.Get("http://" + s.ip + ":" + s.metricsPort + "/metrics")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer reply.Body.Close()
+	page := must(io.ReadAll(reply.Body))
+	line := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(series) + ` (\d+)$`).FindSubmatch(page)
+	if line == nil {
+		s.t.Fatalf("no %s in\n%s", series, page)
+	}
+	return must(strconv.Atoi(string(line[1])))
+}
+
+// syncedBuffer is a log that is read while it is written.
+type syncedBuffer struct {
+	mutex   sync.Mutex
+	text    bytes.Buffer
+	started int
+}
+
+func (b *syncedBuffer) Write(text []byte) (int, error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.text.Write(text)
+}
+
+func (b *syncedBuffer) String() string {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.text.String()
+}
+
+func (b *syncedBuffer) mark() {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.started = b.text.Len()
+}
+
+func (b *syncedBuffer) sinceStart() string {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return string(b.text.Bytes()[b.started:])
+}
