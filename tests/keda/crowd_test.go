@@ -89,6 +89,27 @@ func TestHundredPushScaledObjectsWakeAtOnce(t *testing.T) {
 	eventually(t, "no stream is left", func() bool { return s.streamsOpen("StreamIsActive") == 0 })
 }
 
+// A restart: KEDA opens all streams again at the same moment, 2 s later.
+func TestHundredPushScaledObjectsComeBackToAScalerThatStopped(t *testing.T) {
+	t.Parallel()
+	s := startScaler(t, newGpuFile(t, crowd()...))
+	all := make([]*pushing, crowdSize)
+	for i := range all {
+		all[i] = push(t, trigger(s, ofGpu(i)))
+	}
+	for _, p := range all {
+		p.says(true)
+	}
+	stopped := time.Now()
+	s.stop()
+	s.start()
+	var last time.Duration
+	for _, p := range all {
+		last = max(last, p.saysAfter(1, true).at.Sub(stopped))
+	}
+	t.Logf("the last of %d was told %v after the stop", crowdSize, last)
+}
+
 func TestStreamsBeyondTheLimitAreRefusedInWords(t *testing.T) {
 	t.Parallel()
 	s := startScaler(t, newGpuFile(t, busyAt(90)), "--max-streams-per-peer=1")

@@ -27,13 +27,13 @@ func (c *cluster) Get(_ context.Context, _ runtimeclient.ObjectKey, object runti
 	return nil
 }
 
-func (c *cluster) Status() runtimeclient.SubResourceWriter { return status{} }
+func (c *cluster) Status() runtimeclient.SubResourceWriter { return statusWriter{} }
 
-type status struct {
+type statusWriter struct {
 	runtimeclient.SubResourceWriter
 }
 
-func (status) Patch(context.Context, runtimeclient.Object, runtimeclient.Patch,
+func (statusWriter) Patch(context.Context, runtimeclient.Object, runtimeclient.Patch,
 	...runtimeclient.SubResourcePatchOption) error {
 	return nil
 }

@@ -29,9 +29,10 @@ func (n *names) set(name string, addresses ...string) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	n.addresses[name+"."] = addresses
+	delete(n.failed, name+".")
 }
 
-// fail has a name answered with SERVFAIL from now on.
+// fail has a name answered with SERVFAIL until it is set again.
 func (n *names) fail(name string) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()

@@ -163,8 +163,15 @@ func TestChangedProfileReachesKedaThroughTheStream(t *testing.T) {
 		}
 	}
 	same(p.streamsSpec())
-	replaceFile(t, profiles, strings.Replace(profile, "60", "45", 1))
-	same(p.streamsSpecWhere(func(spec v2.MetricSpec) bool {
-		return spec.External.Target.AverageValue.String() == "45"
-	}))
+	change := func(target string) {
+		t.Helper()
+		replaceFile(t, profiles, strings.Replace(profile, "60", target, 1))
+		same(p.streamsSpecWhere(func(spec v2.MetricSpec) bool {
+			return spec.External.Target.AverageValue.String() == target
+		}))
+	}
+	change("45")
+	s.stop()
+	s.start()
+	change("30") // over a stream that KEDA opened again
 }

@@ -56,7 +56,9 @@ func newScaler(t *testing.T, gpus *gpuFile, flags ...string) *scaler {
 	s.flags = append([]string{"serve", gpus.source(), "--bind-address=" + s.ip, "--metrics-port=any",
 		"--probe-port=0", "--node-name=node", "--poll-interval=" + pollInterval.String()}, flags...)
 	t.Cleanup(func() {
-		s.kill()
+		if s.process != nil && !s.hasEnded() {
+			s.stop()
+		}
 		if t.Failed() {
 			t.Logf("scaler at %s\n%s", s.address(), s.log.String())
 		}
@@ -125,25 +127,23 @@ func (s *scaler) hasEnded() bool {
 
 // kill is a crash: no stream is ended, no call answered.
 func (s *scaler) kill() {
-	if s.process == nil {
-		return
-	}
 	s.process.Kill()
 	for range s.ended {
 	}
 }
 
-// stop is what a rolling update does: SIGTERM.
+// stop is what a rolling update does: SIGTERM, after which it ends in order and within 5 s.
 func (s *scaler) stop() {
 	s.t.Helper()
 	s.process.Signal(syscall.SIGTERM)
 	select {
 	case err := <-s.ended:
 		if err != nil {
-			s.t.Fatalf("after SIGTERM: %v", err)
+			s.t.Errorf("after SIGTERM: %v", err)
 		}
-	case <-time.After(patience):
-		s.t.Fatal("still there after SIGTERM")
+	case <-time.After(5 * time.Second):
+		s.kill()
+		s.t.Error("still there 5 s after SIGTERM")
 	}
 }
 
