@@ -2,12 +2,17 @@ package contract
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	v2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/scale"
 	"k8s.io/metrics/pkg/apis/external_metrics"
 	runtimeclient "sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -15,7 +20,7 @@ import (
 	"github.com/kedacore/keda/v2/pkg/fallback"
 )
 
-// cluster is what KEDA's fallback asks of one: a Deployment with so many replicas.
+// cluster is what KEDA's fallback asks of one: a Deployment with so many replicas, all of them ready.
 type cluster struct {
 	runtimeclient.Client
 	replicas int32
@@ -25,6 +30,25 @@ func (c *cluster) Get(_ context.Context, _ runtimeclient.ObjectKey, object runti
 	_ ...runtimeclient.GetOption) error {
 	object.(*appsv1.Deployment).Spec.Replicas = &c.replicas
 	return nil
+}
+
+func (c *cluster) List(_ context.Context, list runtimeclient.ObjectList, _ ...runtimeclient.ListOption) error {
+	ready := corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{
+		{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
+	for range c.replicas {
+		list.(*corev1.PodList).Items = append(list.(*corev1.PodList).Items, corev1.Pod{Status: ready})
+	}
+	return nil
+}
+
+func (c *cluster) Scales(string) scale.ScaleInterface { return scales{} }
+
+// scales has a selector that all pods match.
+type scales struct{ scale.ScaleInterface }
+
+func (scales) Get(context.Context, schema.GroupResource, string, metav1.GetOptions) (
+	*autoscalingv1.Scale, error) {
+	return &autoscalingv1.Scale{}, nil
 }
 
 func (c *cluster) Status() runtimeclient.SubResourceWriter { return statusWriter{} }
@@ -42,7 +66,6 @@ func (statusWriter) Patch(context.Context, runtimeclient.Object, runtimeclient.P
 type falling struct {
 	*client
 	handler fallback.ScaledObjectHandler
-	cluster *cluster
 	spec    v2.MetricSpec
 }
 
@@ -59,9 +82,9 @@ func withFallback(c *client, replicas int32, how kedav1alpha1.Fallback) *falling
 		},
 	}
 	kubernetes := &cluster{replicas: replicas}
-	return &falling{client: c, cluster: kubernetes, spec: c.specs()[0],
+	return &falling{client: c, spec: c.specs()[0],
 		handler: fallback.ScaledObjectHandler{Ctx: context.Background(), KubeClient: kubernetes,
-			UpdateLock: &sync.RWMutex{}, ScaledObject: object}}
+			ScaleClient: kubernetes, UpdateLock: &sync.RWMutex{}, ScaledObject: object}}
 }
 
 // poll is what the HPA gets: the scaler's value, the fallback's, or an error.
@@ -81,22 +104,28 @@ func (f *falling) poll() (value float64, fellBack bool, err error) {
 
 func TestFallbackAppliesWhenNothingIsKnown(t *testing.T) {
 	t.Parallel()
+	const byAverage, byValue = v2.AverageValueMetricType, v2.ValueMetricType
 	for _, test := range []struct {
-		behavior string
-		replicas int32 // now
-		want     int   // of a fallback that says 3
+		behavior   string
+		targetType v2.MetricTargetType
+		replicas   int32 // now
+		want       int   // of a fallback that says 3
 	}{
-		{kedav1alpha1.FallbackBehaviorStatic, 1, 3},
-		{kedav1alpha1.FallbackBehaviorStatic, 5, 3}, // shrinks a busy one
-		{kedav1alpha1.FallbackBehaviorCurrentReplicas, 5, 5},
-		{kedav1alpha1.FallbackBehaviorCurrentReplicasIfHigher, 5, 5},
-		{kedav1alpha1.FallbackBehaviorCurrentReplicasIfHigher, 0, 3}, // wakes a sleeper
+		{kedav1alpha1.FallbackBehaviorStatic, byAverage, 1, 3},
+		{kedav1alpha1.FallbackBehaviorStatic, byAverage, 5, 3}, // shrinks a busy one
+		{kedav1alpha1.FallbackBehaviorStatic, byValue, 1, 3},
+		{kedav1alpha1.FallbackBehaviorCurrentReplicas, byAverage, 5, 5},
+		{kedav1alpha1.FallbackBehaviorCurrentReplicasIfHigher, byAverage, 5, 5},
+		{kedav1alpha1.FallbackBehaviorCurrentReplicasIfHigher, byAverage, 0, 3}, // wakes a sleeper
+		{kedav1alpha1.FallbackBehaviorCurrentReplicasIfHigher, byValue, 5, 5},
 	} {
-		t.Run(test.behavior, func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s by %s from %d", test.behavior, test.targetType, test.replicas), func(t *testing.T) {
 			t.Parallel()
 			gpus := newGpuFile(t, busyAt(90))
 			s := startScaler(t, gpus, "--stale-after=300ms")
-			c := external(t, trigger(s, nil))
+			config := trigger(s, map[string]string{"targetType": string(test.targetType)})
+			config.MetricType = test.targetType
+			c := external(t, config)
 			c.comesTo(answer{90, true})
 			f := withFallback(c, test.replicas, kedav1alpha1.Fallback{
 				FailureThreshold: 2, Replicas: 3, Behavior: test.behavior})
@@ -128,7 +157,24 @@ func TestFallbackAppliesWhenNothingIsKnown(t *testing.T) {
 }
 
 func (f *falling) desired(value float64, replicas int) int {
-	return desiredByAverageValue(value, f.spec.External.Target.AverageValue.AsApproximateFloat64(), replicas)
+	target := f.spec.External.Target
+	if target.Type == v2.ValueMetricType {
+		return desiredByValue(value, target.Value.AsApproximateFloat64(), replicas)
+	}
+	return desiredByAverageValue(value, target.AverageValue.AsApproximateFloat64(), replicas)
+}
+
+// By Value a fallback is divided by the ready replicas: without any, KEDA has none.
+func TestNoFallbackByValueWakesASleeper(t *testing.T) {
+	t.Parallel()
+	s := startScaler(t, newGpuFile(t, busyAt(90)), "--gpu-source=none")
+	config := trigger(s, map[string]string{"targetType": "Value"})
+	config.MetricType = v2.ValueMetricType
+	f := withFallback(external(t, config), 0, kedav1alpha1.Fallback{FailureThreshold: 0, Replicas: 3,
+		Behavior: kedav1alpha1.FallbackBehaviorStatic})
+	if value, fellBack, err := f.poll(); err == nil || fellBack {
+		t.Errorf("%v %v, want an error", value, fellBack)
+	}
 }
 
 // A trigger that is wrong falls back too, though no scaler is down: the spec answers.
