@@ -204,8 +204,7 @@ def simulate():
     """
     namespace = "--namespace=simulated"
     notes = helm("install", chart.RELEASE, chart.CHART, namespace, "--create-namespace",
-                 "--set=image.repository=keda-gpu-scaler", "--set=simulate.enabled=true", "--wait",
-                 "--timeout=60s")
+                 "--set=image.repository=keda-gpu-scaler", "--set=simulate.enabled=true")
     gpu_file = folder / "simulated-gpus.json"
     gpu_file.write_text(get("configmap/simulated-gpus", namespace)["data"]["gpus.json"])
     with processes.scaler(gpu_file) as ports:
