@@ -110,6 +110,44 @@ func TestHundredPushScaledObjectsComeBackToAScalerThatStopped(t *testing.T) {
 	t.Logf("the last of %d was told %v after the stop", crowdSize, last)
 }
 
+// Each `true` is a PATCH of KEDA's, whose client is held to 20 a second: where replicas do not come,
+// repeats for all ScaledObjects together are 5 a second at most, and delay no other's first `true`.
+func TestRepeatsForAHundredScaledObjectsAreFew(t *testing.T) {
+	t.Parallel()
+	gpus := newGpuFile(t, crowd()...)
+	s := startScaler(t, gpus)
+	all := make([]*pushing, crowdSize)
+	for i := range all {
+		metadata := ofGpu(i)
+		metadata["activationWindow"] = "5m"
+		all[i] = push(t, trigger(s, metadata))
+	}
+	for _, p := range all {
+		p.says(true)
+	}
+	gpus.show(times(crowdSize, unused())...) // wanted still, and without a replica
+	began := time.Now()
+	repeats := func() int {
+		count := -crowdSize
+		for _, p := range all {
+			count += len(p.all())
+		}
+		return count
+	}
+	eventually(t, "repeats come", func() bool { return repeats() >= 10 })
+	count, seconds := repeats(), time.Since(began).Seconds()
+	t.Logf("%d repeats in %.1f s", count, seconds)
+	if float64(count) > 5*(seconds+1) {
+		t.Errorf("%d repeats in %.1f s, want 5 a second at most", count, seconds)
+	}
+	opened := time.Now()
+	metadata := ofGpu(0)
+	metadata["activationWindow"] = "5m"
+	if took := push(t, trigger(s, metadata)).says(true).at.Sub(opened); took > time.Second {
+		t.Errorf("a new one was told after %v", took)
+	}
+}
+
 func TestStreamsBeyondTheLimitAreRefusedInWords(t *testing.T) {
 	t.Parallel()
 	s := startScaler(t, newGpuFile(t, busyAt(90)), "--max-streams-per-peer=1")
