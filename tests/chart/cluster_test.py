@@ -121,11 +121,13 @@ class Installed(unittest.TestCase):
         namespace = chart.NAMESPACE
         # The strictest level of pod security: the chart's pods must not be refused.
         kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
+        image = "--set=image.repository=keda-gpu-scaler"
+        self.assertNotIn("runtimeClassName: ", self.install("install", image, "--dry-run=server"))
         kubectl("apply", "--filename=-", text=json.dumps(
             {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "handler": "nvidia",
              "metadata": {"name": "nvidia"}}))
 
-        notes = self.install("install", "--set=image.repository=keda-gpu-scaler")
+        notes = self.install("install", image)
         self.assertIn("keda-gpu-scaler.gpu-scaler.svc.cluster.local:6000", notes)
         self.assertIn("pod-security.kubernetes.io/enforce=restricted", notes)
         self.assertIn("RuntimeClass nvidia", notes)
