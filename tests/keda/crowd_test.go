@@ -110,6 +110,26 @@ func TestHundredPushScaledObjectsComeBackToAScalerThatStopped(t *testing.T) {
 	t.Logf("the last of %d was told %v after the stop", crowdSize, last)
 }
 
+// Connections end all the time; no poll of anybody's fails for it, not even at the first asking.
+func TestScaledObjectsNoticeNothingOfConnectionsThatEnd(t *testing.T) {
+	t.Parallel()
+	s := startScaler(t, newGpuFile(t, crowd()...), "--max-connection-age=1s")
+	all := make([]*polling, 10)
+	for i := range all {
+		c := external(t, trigger(s, ofGpu(i)))
+		c.comesTo(answer{float64(i + 1), true})
+		all[i] = poll(t, c.ask)
+	}
+	time.Sleep(4 * time.Second) // about four connections, whose end nothing here can see
+	for i, p := range all {
+		for _, one := range p.done() {
+			if one.err != nil || one.answer != (answer{float64(i + 1), true}) {
+				t.Errorf("ScaledObject %d: %+v, %v", i, one.answer, one.err)
+			}
+		}
+	}
+}
+
 // Each `true` is a PATCH of KEDA's, whose client is held to 20 a second: where replicas do not come,
 // repeats for all ScaledObjects together are 5 a second at most, and delay no other's first `true`.
 func TestRepeatsForAHundredScaledObjectsAreFew(t *testing.T) {

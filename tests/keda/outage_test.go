@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -130,6 +131,30 @@ func TestStoppedScalerAnswersWhatItWasAsked(t *testing.T) {
 	s.stop()
 	p.until(t, stopped, "KEDA sees an error", isError)
 	onlyTruth(t, p.done(), answer{90, true})
+}
+
+// A poll that waits for a reading is answered in words, not cut off.
+func TestWaitingPollIsAnsweredByAScalerThatStops(t *testing.T) {
+	t.Parallel()
+	s := startScaler(t, newGpuFile(t), "--gpu-source=none")
+	c := external(t, trigger(s, nil))
+	c.spec() // connected
+	asked := make(chan error, 1)
+	began := time.Now()
+	go func() {
+		_, err := c.ask()
+		asked <- err
+	}()
+	select {
+	case err := <-asked:
+		t.Fatalf("it did not wait: %v", err)
+	case <-time.After(200 * time.Millisecond):
+	}
+	s.stop()
+	err := <-asked
+	if err == nil || !strings.Contains(err.Error(), "no GPU is read: --gpu-source none") {
+		t.Errorf("%v after %v", err, time.Since(began))
+	}
 }
 
 // Inactive needs evidence: KEDA goes from N to 0 at once on the first inactive answer after an
