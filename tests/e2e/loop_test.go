@@ -1,0 +1,61 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+)
+
+const patience = 90 * time.Second
+
+// The README's ScaledObject with its flagship profile: preallocated VRAM, from zero and back.
+func TestProfileVllmInferenceGoesFromZeroToTheMaximumAndBack(t *testing.T) {
+	t.Parallel()
+	w := newWorkload(t, "vllm", start{})
+	w.scale(scaledObject{min: 0, max: 8, triggers: []any{
+		w.gpus(map[string]string{"profile": "vllm-inference"}), w.queue()}})
+	w.line.stays(2 * time.Second)
+
+	up := w.load(8 * 100)
+	w.line.reaches(8, patience)
+	w.line.risesOnly(up)
+	w.line.stays(3 * time.Second)
+
+	down := w.load(0)
+	w.line.reaches(0, patience)
+	w.line.fallsOnly(down)
+	w.line.stays(3 * time.Second)
+	w.line.neverAbove(8)
+}
+
+// A highest percentage over a target would ask for 2 here, from 3.
+func TestSaturatedWorkloadOfThreeReplicasGrows(t *testing.T) {
+	t.Parallel()
+	w := newWorkload(t, "saturated", start{replicas: 3})
+	w.line.reaches(3, patience)
+	up := w.load(8 * 100)
+	w.scale(scaledObject{min: 1, max: 8, triggers: []any{w.gpus()}})
+	w.line.reaches(8, patience)
+	w.line.risesOnly(up)
+	w.line.neverAbove(8)
+}
+
+func TestEvenlyLoadedWorkloadAtItsTargetStays(t *testing.T) {
+	t.Parallel()
+	w := newWorkload(t, "even", start{replicas: 4})
+	w.line.reaches(4, patience)
+	w.load(4 * 80)
+	w.scale(scaledObject{min: 1, max: 8, triggers: []any{w.gpus()}})
+	w.line.stays(10 * time.Second)
+}
+
+func TestIdleWorkloadWithPreallocatedMemoryGoesToZero(t *testing.T) {
+	t.Parallel()
+	w := newWorkload(t, "idle", start{replicas: 3})
+	w.line.reaches(3, patience)
+	down := w.load(0)
+	w.scale(scaledObject{min: 0, max: 8, triggers: []any{
+		w.gpus(map[string]string{"profile": "vllm-inference"})}})
+	w.line.reaches(0, patience)
+	w.line.fallsOnly(down)
+	w.line.stays(3 * time.Second)
+}

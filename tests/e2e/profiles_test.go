@@ -1,0 +1,57 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+)
+
+// stirred has VRAM that follows the load and never stands still: batches that come and go.
+func stirred(share float64, _ bool, gpu *device) {
+	gpu.Utilization = share
+	if share > 0 {
+		wave := time.Now().UnixMilli() / 200 % 3
+		gpu.MemoryUsed = memoryTotal * (94 + 2*wave) / 100
+	}
+}
+
+// trainer sends gradients as fast as it computes: 100 GB/s at its best.
+func trainer(share float64, _ bool, gpu *device) {
+	engine(share, true, gpu)
+	gpu.NvlinkTx = 1000 * share
+}
+
+func TestEveryProfileScalesItsKindOfWork(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		profile string
+		shows   replica
+		rest    int // replicas of minReplicaCount 0 without load
+	}{
+		{"vllm-inference", engine, 0},
+		{"tgi-inference", engine, 0},
+		{"triton-inference", engine, 0},
+		{"ollama", stirred, 0},
+		{"batch", stirred, 0},
+		{"training", trainer, 1}, // a trainer that waits is still a trainer
+		{"distributed-training", trainer, 0},
+	}
+	for _, one := range cases {
+		t.Run(one.profile, func(t *testing.T) {
+			t.Parallel()
+			w := newWorkload(t, "profile-"+one.profile, start{gpus: 4, shows: one.shows, replicas: 1})
+			w.stir()
+			up := w.load(4 * 100)
+			w.line.reaches(1, patience)
+			w.scale(scaledObject{min: 0, max: 4, triggers: []any{
+				w.gpus(map[string]string{"profile": one.profile})}})
+			w.line.reaches(4, patience)
+			w.line.risesOnly(up)
+
+			down := w.load(0)
+			w.line.reaches(one.rest, patience)
+			w.line.stays(3 * time.Second)
+			w.line.fallsOnly(down)
+			w.line.neverAbove(4)
+		})
+	}
+}

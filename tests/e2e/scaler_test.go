@@ -1,0 +1,149 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+var scalers atomic.Int32
+
+// scaler is the real binary, on an address of loopback that is its own, at the default ports.
+type scaler struct {
+	t       *testing.T
+	address string // without the port
+	command []string
+	log     string
+	process *exec.Cmd
+	ended   chan struct{}
+}
+
+// startScaler serves the GPUs of a file; the flags come after ours. It is ready on return.
+func startScaler(t *testing.T, name, gpuFile string, flags ...string) *scaler {
+	t.Helper()
+	number := scalers.Add(1)
+	s := &scaler{
+		t:       t,
+		address: fmt.Sprintf("127.1.%d.%d", number/250, 1+number%250),
+		log:     filepath.Join(logFolder, "scaler-"+name+".log"),
+	}
+	s.command = append([]string{"serve", "--gpu-source=file:" + gpuFile, "--bind-address=" + s.address,
+		"--poll-interval=200ms", "--node-name=" + name}, flags...)
+	os.Remove(s.log)
+	t.Cleanup(func() {
+		s.kill()
+		if t.Failed() {
+			said, _ := os.ReadFile(s.log)
+			t.Logf("%s\n%s", s.log, said)
+		}
+	})
+	s.start()
+	return s
+}
+
+func (s *scaler) start() {
+	s.t.Helper()
+	log, err := os.OpenFile(s.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer log.Close()
+	before := s.timesServing()
+	s.process = exec.Command(binary, s.command...)
+	s.process.Stderr = log
+	if err := s.process.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	s.ended = ended
+	go func(process *exec.Cmd) {
+		process.Wait()
+		close(ended)
+	}(s.process)
+	eventually(s.t, 20*time.Second, "the scaler serves", func() bool { return s.timesServing() > before })
+}
+
+func (s *scaler) timesServing() int {
+	said, _ := os.ReadFile(s.log)
+	return bytes.Count(said, []byte("event=serving"))
+}
+
+// kill is a crash: no stream is ended, no call answered.
+func (s *scaler) kill() {
+	s.process.Process.Kill()
+	<-s.ended
+}
+
+// giveName makes a Service's name lead to scalers; a headless Service's leads to several.
+func giveName(t *testing.T, name string, to ...*scaler) {
+	t.Helper()
+	var lines bytes.Buffer
+	for _, s := range to {
+		fmt.Fprintf(&lines, "%s %s.svc.cluster.local\n", s.address, name)
+	}
+	path := filepath.Join(hostsFolder, name)
+	if err := os.WriteFile(path, lines.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// waitForStreams waits until KEDA has opened so many for push triggers.
+func (s *scaler) waitForStreams(want int) {
+	s.t.Helper()
+	eventually(s.t, patience, fmt.Sprintf("%d streams", want), func() bool {
+		open, err := s.metric("keda_gpu_scaler_scaler_streams_open{", `"StreamIsActive"`)
+		return err == nil && open == float64(want)
+	})
+}
+
+// answers is how many calls of a method it has answered, errors included.
+func (s *scaler) answers(method string) float64 {
+	s.t.Helper()
+	count, err := s.metric("keda_gpu_scaler_scaler_requests_total{", `"`+method+`"`)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return count
+}
+
+// metric is what sumOf says of its page of metrics.
+func (s *scaler) metric(begin string, labels ...string) (float64, error) {
+	answer, err := http.Get("http://" + s.address + ":9090/metrics")
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Body.Close()
+	page, err := io.ReadAll(answer.Body)
+	return sumOf(string(page), begin, labels...), err
+}
+
+// sumOf adds up the series of a page of metrics whose text begins so and has all the labels.
+func sumOf(page, begin string, labels ...string) float64 {
+	sum := 0.0
+	for line := range strings.Lines(page) {
+		fields := strings.Fields(line)
+		value, err := strconv.ParseFloat(fields[len(fields)-1], 64)
+		if err == nil && strings.HasPrefix(line, begin) && hasAll(line, labels) {
+			sum += value
+		}
+	}
+	return sum
+}
+
+func hasAll(line string, parts []string) bool {
+	for _, part := range parts {
+		if !strings.Contains(line, part) {
+			return false
+		}
+	}
+	return true
+}

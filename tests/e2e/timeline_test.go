@@ -1,0 +1,168 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// moment is what a workload came to at a time, or what the test did then.
+type moment struct {
+	at       time.Duration // since the timeline began
+	replicas int           // wanted: the Deployment's spec
+	ready    int
+	mark     string // what the test did; empty when a number changed
+}
+
+// timeline records the replicas of a Deployment, every change of them, from its creation on. A test
+// that fails prints it.
+type timeline struct {
+	t     *testing.T
+	began time.Time
+
+	mutex   sync.Mutex
+	moments []moment
+}
+
+func newTimeline(t *testing.T, name string) *timeline {
+	line := &timeline{t: t, began: time.Now()}
+	t.Cleanup(func() {
+		if t.Failed() || testing.Verbose() {
+			t.Logf("timeline of %s\n%s", name, line)
+		}
+	})
+	return line
+}
+
+func (line *timeline) add(replicas, ready int) {
+	line.mutex.Lock()
+	defer line.mutex.Unlock()
+	last := line.last()
+	if len(line.moments) > 0 && last.replicas == replicas && last.ready == ready {
+		return
+	}
+	line.moments = append(line.moments, moment{time.Since(line.began), replicas, ready, ""})
+}
+
+// last needs the lock.
+func (line *timeline) last() moment {
+	if len(line.moments) == 0 {
+		return moment{}
+	}
+	return line.moments[len(line.moments)-1]
+}
+
+// mark notes what the test does now, and returns its place in the timeline.
+func (line *timeline) mark(format string, values ...any) int {
+	line.mutex.Lock()
+	defer line.mutex.Unlock()
+	now := line.last()
+	now.at, now.mark = time.Since(line.began), fmt.Sprintf(format, values...)
+	line.moments = append(line.moments, now)
+	return len(line.moments) - 1
+}
+
+// replicas is the number wanted now.
+func (line *timeline) replicas() int {
+	line.mutex.Lock()
+	defer line.mutex.Unlock()
+	return line.last().replicas
+}
+
+func (line *timeline) ready() int {
+	line.mutex.Lock()
+	defer line.mutex.Unlock()
+	return line.last().ready
+}
+
+// since is a copy of what came from a mark on, the state at the mark first.
+func (line *timeline) since(mark int) []moment {
+	line.mutex.Lock()
+	defer line.mutex.Unlock()
+	return append([]moment(nil), line.moments[mark:]...)
+}
+
+func (line *timeline) String() string {
+	var text strings.Builder
+	for _, one := range line.since(0) {
+		fmt.Fprintf(&text, "%8.2f s  %3d replicas %3d ready  %s\n", one.at.Seconds(), one.replicas,
+			one.ready, one.mark)
+	}
+	return text.String()
+}
+
+// reaches waits until so many replicas are wanted and ready.
+func (line *timeline) reaches(replicas int, patience time.Duration) {
+	line.t.Helper()
+	eventually(line.t, patience, fmt.Sprintf("%d replicas, ready", replicas), func() bool {
+		return line.replicas() == replicas && line.ready() == replicas
+	})
+}
+
+// stays fails as soon as another number than now is wanted within the time.
+func (line *timeline) stays(duration time.Duration) {
+	line.t.Helper()
+	want := line.replicas()
+	for deadline := time.Now().Add(duration); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if got := line.replicas(); got != want {
+			line.t.Fatalf("%d replicas became %d, which were to stay for %v", want, got, duration)
+		}
+	}
+}
+
+// risesOnly fails when fewer replicas than before were wanted at any time since the mark.
+func (line *timeline) risesOnly(mark int) {
+	line.t.Helper()
+	line.eachStep(mark, func(from, to int) bool { return to >= from }, "fell")
+}
+
+func (line *timeline) fallsOnly(mark int) {
+	line.t.Helper()
+	line.eachStep(mark, func(from, to int) bool { return to <= from }, "rose")
+}
+
+func (line *timeline) eachStep(mark int, allowed func(from, to int) bool, what string) {
+	line.t.Helper()
+	moments := line.since(mark)
+	for i := 1; i < len(moments); i++ {
+		if !allowed(moments[i-1].replicas, moments[i].replicas) {
+			line.t.Errorf("replicas %s from %d to %d after %q", what, moments[i-1].replicas,
+				moments[i].replicas, moments[0].mark)
+		}
+	}
+}
+
+// neverAbove fails when more replicas were wanted at any time.
+func (line *timeline) neverAbove(most int) {
+	line.t.Helper()
+	for _, one := range line.since(0) {
+		if one.replicas > most {
+			line.t.Errorf("%d replicas at %.2f s, which is more than %d", one.replicas, one.at.Seconds(),
+				most)
+		}
+	}
+}
+
+// changes are the moments after the mark at which another number was wanted.
+func (line *timeline) changes(mark int) []moment {
+	var found []moment
+	moments := line.since(mark)
+	for i := 1; i < len(moments); i++ {
+		if moments[i].replicas != moments[i-1].replicas {
+			found = append(found, moments[i])
+		}
+	}
+	return found
+}
+
+// firstChange is the time from the mark to the first of them.
+func (line *timeline) firstChange(mark int) time.Duration {
+	line.t.Helper()
+	changes := line.changes(mark)
+	if len(changes) == 0 {
+		line.t.Fatalf("no change of replicas after %q", line.since(mark)[0].mark)
+	}
+	return changes[0].at - line.since(mark)[0].at
+}
