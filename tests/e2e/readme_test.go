@@ -1,0 +1,44 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	yamlBlock     = regexp.MustCompile("(?s)```yaml\n(.*?)```")
+	scalerAddress = regexp.MustCompile(`scalerAddress: (\S+):6000`)
+)
+
+// readmesScaledObject is the first one that the README shows.
+func readmesScaledObject(t *testing.T) string {
+	t.Helper()
+	text := string(must(os.ReadFile(filepath.Join(root, "README.md"))))
+	for _, block := range yamlBlock.FindAllStringSubmatch(text, -1) {
+		if strings.Contains(block[1], "kind: ScaledObject") {
+			return block[1]
+		}
+	}
+	t.Fatal("README.md shows no ScaledObject")
+	return ""
+}
+
+// Word for word, with the windows and the HPA's behavior that it leaves as they are: slow, but as
+// everybody begins. The highest percentage over the target would stop at 2.
+func TestReadmesScaledObjectGrowsASaturatedWorkload(t *testing.T) {
+	t.Parallel()
+	text := readmesScaledObject(t)
+	w := newWorkload(t, "readme", start{replicas: 1})
+	giveName(t, scalerAddress.FindStringSubmatch(text)[1], w.scaler)
+	w.line.reaches(1, patience)
+	up := w.load(8 * 100)
+	create(t, w.namespace, text)
+	w.waitUntilReady()
+	w.line.mark("ScaledObject is ready")
+	w.line.reaches(8, 2*patience)
+	w.line.risesOnly(up)
+	w.line.neverAbove(8)
+}
