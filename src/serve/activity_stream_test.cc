@@ -184,6 +184,24 @@ TEST(ActivityStream, CancelledOneIsDroppedAtOnce) {
   EXPECT_EQ(scaler.counted.answered(Rpc::kStreamIsActive, absl::StatusCode::kCancelled), 1);
 }
 
+TEST(ActivityStream, OneThatIsRefusedIsLoggedWithItsPeer) {
+  ServedScaler scaler({.max_streams_per_peer = 1});
+  ScaledObjectRef nameless = RefOf({});
+  nameless.clear_name();
+  testing::internal::CaptureStderr();
+  const auto first = Open(scaler);
+  ASSERT_TRUE(scaler.counted.WaitForOpen(Rpc::kStreamIsActive, 1));
+  EXPECT_TRUE(Open(scaler)->WaitForEnd());
+  first->Cancel();
+  ASSERT_TRUE(scaler.counted.WaitForOpen(Rpc::kStreamIsActive, 0));
+  EXPECT_TRUE(Open(scaler, nameless)->WaitForEnd());
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("level=warn event=request_refused method=StreamIsActive "
+                             "peer=ipv4:127.0.0.1:"));
+  EXPECT_THAT(log, HasSubstr("--max-streams-per-peer=1\""));
+  EXPECT_THAT(log, HasSubstr("has no name"));
+}
+
 TEST(ActivityStream, OneAddressHasOnlySoMany) {
   ServedScaler scaler({.max_streams_per_peer = 2});
   const auto first = Open(scaler);

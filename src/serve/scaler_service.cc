@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include "absl/random/random.h"
+#include "base/log.h"
+#include "base/rate_limit.h"
 #include "explain.grpc.pb.h"
 #include "externalscaler.grpc.pb.h"
 #include "serve/activity_stream.h"
@@ -108,17 +111,33 @@ class ScalerService::Impl {
   // One unary call, from its arrival to its answer.
   struct Call {
     Rpc rpc;
+    CallbackServerContext* context;
     ServerUnaryReactor* reactor;
     absl::Time arrived;
   };
 
   Call Arrived(Rpc rpc, CallbackServerContext* context) const {
-    return {rpc, context->DefaultReactor(), real_.Now()};
+    return {rpc, context, context->DefaultReactor(), real_.Now()};
   }
 
   void Finish(const Call& call, const absl::Status& status) {
     metrics_.Answered(call.rpc, status.code(), real_.Now() - call.arrived);
     call.reactor->Finish(ToGrpc(status));
+  }
+
+  // What KEDA never sends; a trigger's bad metadata is the Judge's to tell.
+  void Refuse(const Call& call, const absl::Status& why) {
+    LogRefusal(call.rpc, *call.context, why);
+    Finish(call, why);
+  }
+
+  void LogRefusal(Rpc rpc, const CallbackServerContext& context, const absl::Status& why) {
+    const std::optional<int64_t> dropped = refusal_log_.Pass();
+    if (!dropped) return;
+    LogWarn("request_refused", {{"method", Name(rpc)},
+                                {"peer", context.peer()},
+                                {"why", why.message()},
+                                {"dropped", *dropped}});
   }
 
   // Finishes the call with what `reply` returns for the verdict, or for the error that there is
@@ -154,6 +173,7 @@ class ScalerService::Impl {
   const Judge judge_;
   TriggerCache cache_{{}};
   RepeatBudget repeats_;
+  RateLimit refusal_log_{real_, 10, absl::Seconds(10)};
   SnapshotLog snapshot_log_;  // the thread's
   WaitingCalls waiting_;
   OpenStreams streams_;
@@ -169,7 +189,7 @@ class ScalerService::Impl {
 
 template <typename Reply>
 void ScalerService::Impl::Answer(const Call& call, const ScaledObjectRef& ref, Reply reply) {
-  if (const absl::Status checked = CheckRef(ref); !checked.ok()) return Finish(call, checked);
+  if (const absl::Status checked = CheckRef(ref); !checked.ok()) return Refuse(call, checked);
   const std::shared_ptr<CachedTrigger> trigger = cache_.Get(ref);
   const Judge::Parsed parsed = judge_.Parse(*trigger);
   if (!parsed->trigger.ok()) return Finish(call, parsed->trigger.status());
@@ -196,6 +216,10 @@ Stream* ScalerService::Impl::Begin(Rpc rpc, CallbackServerContext* context,
   if (refusal.ok()) {
     begun->Refresh(clock_.Now());
   } else {
+    // Not when it is stopping, nor for what is never served: no fault of the peer's.
+    if (absl::IsInvalidArgument(refusal) || absl::IsResourceExhausted(refusal)) {
+      LogRefusal(rpc, *context, refusal);
+    }
     begun->End(refusal);
   }
   return begun;
@@ -243,7 +267,7 @@ ServerUnaryReactor* ScalerService::Impl::ExternalScaler::GetMetrics(
     GetMetricsResponse* response) {
   const Call call = impl_.Arrived(Rpc::kGetMetrics, context);
   if (!request->has_scaledobjectref()) {
-    impl_.Finish(call, absl::InvalidArgumentError("no scaledObjectRef"));
+    impl_.Refuse(call, absl::InvalidArgumentError("no scaledObjectRef"));
     return call.reactor;
   }
   impl_.Answer(call, request->scaledobjectref(),

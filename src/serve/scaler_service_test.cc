@@ -2,6 +2,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
 #include <future>
 #include <string>
 #include <vector>
@@ -230,6 +231,27 @@ TEST(ScalerService, WithoutANameOnlyTheSpecIsAnswered) {
   GetMetricSpecResponse spec;
   ASSERT_TRUE(GetMetricSpec(scaler, nameless, &spec).ok());
   EXPECT_EQ(spec.metricspecs(0).metricname(), "keda_gpu_vllm_inference");
+}
+
+TEST(ScalerService, WhatKedaNeverSendsIsLoggedWithItsPeerButFillsNoDisk) {
+  ServedScaler scaler;
+  scaler.Sample({BusyGpu(0, 60)});
+  ScaledObjectRef nameless = RefOf({});
+  nameless.clear_name();
+  GetMetricsResponse metrics;
+  IsActiveResponse active;
+  ::testing::internal::CaptureStderr();
+  grpc::ClientContext context;
+  EXPECT_FALSE(scaler.stub->GetMetrics(&context, {}, &metrics).ok());
+  EXPECT_FALSE(IsActive(scaler, RefOf({{"x", std::string(70'000, 'x')}}), &active).ok());
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(IsActive(scaler, nameless, &active).ok());
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("level=warn event=request_refused method=GetMetrics "
+                             "peer=ipv4:127.0.0.1:"));
+  EXPECT_THAT(log, HasSubstr("why=\"no scaledObjectRef\" dropped=0\n"));
+  EXPECT_THAT(log, HasSubstr("bytes, at most 65536\""));
+  EXPECT_THAT(log, HasSubstr("has no name"));
+  EXPECT_LE(std::count(log.begin(), log.end(), '\n'), 10) << "in 10 s";
 }
 
 TEST(ScalerService, WordsThatWouldNotFitTheTrailersAreCut) {
