@@ -2,6 +2,7 @@
 
 #include "app/command_line.h"
 #include "app/commands.h"
+#include "base/log.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -12,8 +13,14 @@ using ::testing::HasSubstr;
 using ::testing::internal::CaptureStdout;
 using ::testing::internal::GetCapturedStdout;
 
+// The demo silences the log of the whole process.
+class DemoTest : public testing::Test {
+ protected:
+  ~DemoTest() override { StartLogging(LogLevel::kInfo, LogFormat::kText); }
+};
+
 // Server, gRPC, file source, models: all real but the GPUs, KEDA and time.
-TEST(Demo, GoesFromZeroToSeveralReplicasAndBack) {
+TEST_F(DemoTest, GoesFromZeroToSeveralReplicasAndBack) {
   CaptureStdout();
   const int code = RunDemo({.speed = 600, .max_replicas = 5});
   const std::string shown = GetCapturedStdout();
@@ -22,7 +29,7 @@ TEST(Demo, GoesFromZeroToSeveralReplicasAndBack) {
   EXPECT_THAT(shown, HasSubstr("the reference's formula"));
 }
 
-TEST(Demo, RefusesWhatCannotWork) {
+TEST_F(DemoTest, RefusesWhatCannotWork) {
   EXPECT_EQ(RunDemo({.profile = "vlm"}), kExitUsage);
   const auto error = [](const char* flag) {
     return std::string(ParseCommandLine({DemoCommand()}, {flag}).status().message());

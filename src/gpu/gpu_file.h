@@ -1,4 +1,4 @@
-// The text of a simulated node: what --gpu-source file:PATH reads. docs/reference.md lists the
+// The text of a simulated node: what --gpu-source file:PATH reads. docs/hardware.md lists the
 // keys.
 #pragma once
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "base/clock.h"
 #include "model/costly_readings.h"
 #include "model/node_snapshot.h"
@@ -21,6 +22,9 @@ class GpuSource {
   // failing device is a gap in its sample and not an error.
   virtual absl::StatusOr<NodeSnapshot> Read(const CostlyReadings& wanted) = 0;
 };
+
+// INVALID_ARGUMENT says what --gpu-source may be, without naming it.
+absl::Status CheckGpuSource(absl::string_view spec);
 
 // `spec` is --gpu-source: auto, nvml, file:PATH or none; INVALID_ARGUMENT names these for any
 // other. A library or file that is absent is not an error here: Read() tells, and tries again.

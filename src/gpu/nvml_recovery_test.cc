@@ -111,7 +111,9 @@ TEST_F(NvmlRecoveryTest, InitForOneGpuThatFailedOnceIsNotTriedAgain) {
   driver_.state["errors"] = {{"nvmlInit_v2", 999}};
   driver_.Save();
   EXPECT_EQ(Read()[0].utilization_percent, 70) << "of before the attempt";
+  testing::internal::CaptureStderr();
   EXPECT_THAT(ReadError(), HasSubstr("nvmlInit: NVML error 999"));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("ok=false may_reopen=false\n"));
   driver_.state.erase("errors");
   ReplaceGpu(1);
   EXPECT_EQ(Read()[0].utilization_percent, 70) << "the next reading waits for no back-off";

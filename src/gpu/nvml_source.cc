@@ -133,9 +133,10 @@ absl::Status NvmlSource::ReopenForTheFailing() {
   session_.reset();
   absl::Status opened = EnsureSession();
   may_reopen_ = opened.ok() && clock_.Now() - begin <= kReopenMayTake;
-  LogWarn(
-      "nvml_reopened",
-      {{"node", node_}, {"why", "some GPUs fail"}, {"ok", opened.ok()}, {"again", may_reopen_}});
+  LogWarn("nvml_reopened", {{"node", node_},
+                            {"why", "some GPUs fail"},
+                            {"ok", opened.ok()},
+                            {"may_reopen", may_reopen_}});
   return opened;
 }
 

@@ -54,6 +54,14 @@ constexpr std::array<MetricTypeInfo, 10> kMetricTypes = {{
      "NVLink throughput received, all links"},
 }};
 
+constexpr bool RowsAreInTheOrderOfTheEnum() {
+  for (size_t i = 0; i < kMetricTypes.size(); ++i) {
+    if (static_cast<size_t>(kMetricTypes[i].type) != i) return false;
+  }
+  return true;
+}
+static_assert(RowsAreInTheOrderOfTheEnum(), "InfoOf() takes the row at the enumerator's index");
+
 }  // namespace
 
 std::span<const MetricTypeInfo> MetricTypes() { return kMetricTypes; }

@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "explain.grpc.pb.h"
 #include "externalscaler.grpc.pb.h"
+#include "serve/grpc_log.h"
 
 namespace gpuscaler {
 namespace {
@@ -89,6 +90,7 @@ ScalerClient::~ScalerClient() = default;
 
 absl::StatusOr<std::unique_ptr<ScalerClient>> ScalerClient::Open(
     const ScalerClientOptions& options) {
+  TakeOverGrpcLog();
   ASSIGN_OR_RETURN(const auto credentials, Credentials(options));
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // the scaler itself, not a proxy's view of it
