@@ -52,7 +52,7 @@ Json ReportJson(const QueryReport& report) {
                      : ErrorJson(report.spec.status());
   json["value"] = report.value.ok() ? Json(*report.value) : ErrorJson(report.value.status());
   json["active"] = report.active.ok() ? Json(*report.active) : ErrorJson(report.active.status());
-  if (report.replicas) {
+  if (report.replicas && !report.trigger.is_job) {
     const std::optional<int> desired = DesiredReplicas(report);
     json["replicas"] = *report.replicas;
     json["desired_replicas"] = desired ? Json(*desired) : Json(nullptr);
@@ -65,7 +65,7 @@ Json ReportJson(const QueryReport& report) {
 }  // namespace
 
 std::optional<int> DesiredReplicas(const QueryReport& report) {
-  if (!report.replicas) return std::nullopt;
+  if (!report.replicas || report.trigger.is_job) return std::nullopt;
   const int most = report.trigger.max_replicas.value_or(std::numeric_limits<int>::max());
   if (*report.replicas == 0) {
     if (!report.active.ok()) return std::nullopt;
@@ -92,7 +92,11 @@ std::string QueryText(const QueryReport& report) {
       &text, "\n  active  ",
       report.active.ok() ? (*report.active ? "yes" : "no") : ErrorText(report.active.status()),
       "\n");
-  if (report.replicas) absl::StrAppend(&text, "  hpa     ", HpaText(report), "\n");
+  if (report.trigger.is_job) {
+    absl::StrAppend(&text, "  jobs    KEDA starts Jobs; a ScaledJob has no HPA\n");
+  } else if (report.replicas) {
+    absl::StrAppend(&text, "  hpa     ", HpaText(report), "\n");
+  }
   if (!report.trigger.left_out.empty()) {
     absl::StrAppend(&text, "  without ", absl::StrJoin(report.trigger.left_out, ", "),
                     ": only KEDA can resolve it\n");

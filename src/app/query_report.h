@@ -23,7 +23,7 @@ struct QueryReport {
 
 // What spec.replicas would become from `report.replicas`, all of them ready: KEDA's doing at 0, the
 // HPA's above, within the limits of the manifest. Empty when it would stay because an answer is
-// missing, or when --replicas is.
+// missing, when --replicas is, and of a ScaledJob, which has no replicas.
 std::optional<int> DesiredReplicas(const QueryReport& report);
 
 std::string QueryText(const QueryReport& report);

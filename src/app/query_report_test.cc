@@ -56,6 +56,17 @@ TEST(DesiredReplicas, ErrorIsNoZero) {
   EXPECT_THAT(QueryText(report), HasSubstr("UNAVAILABLE: no GPU snapshot yet"));
 }
 
+TEST(DesiredReplicas, AreNoneOfAScaledJob) {
+  QueryReport report = Report(240, true);
+  report.replicas = 2;
+  report.trigger.is_job = true;
+  EXPECT_EQ(DesiredReplicas(report), std::nullopt);
+  EXPECT_THAT(QueryText(report), HasSubstr("  jobs    KEDA starts Jobs"));
+  const auto json = nlohmann::json::parse(QueryJson({report}))[0];
+  EXPECT_FALSE(json.contains("desired_replicas"));
+  EXPECT_FALSE(json.contains("replicas"));
+}
+
 TEST(QueryText, NamesMetricValueAndActivity) {
   const std::string text = QueryText(Report(163.5, true));
   EXPECT_THAT(text, HasSubstr("metric  keda_gpu_metric, target 80 (AverageValue)"));

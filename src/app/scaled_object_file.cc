@@ -31,6 +31,7 @@ TriggerToAsk AskFor(const Manifest& manifest, size_t index) {
   }
   ask.title = absl::StrCat(manifest.Title(), ", trigger ", index);
   if (trigger.metric_type.text == "Value") ask.target_type = TargetType::kValue;
+  ask.is_job = manifest.is_job;
   ask.min_replicas = ValueOr(manifest.min_replicas, kDefaultMinReplicas);
   ask.max_replicas = ValueOr(manifest.max_replicas, kDefaultMaxReplicas);
   return ask;

@@ -19,6 +19,7 @@ struct TriggerToAsk {
   std::vector<std::string> left_out;
   std::string title;                                   // "ScaledObject default/llm, trigger 0"
   TargetType target_type = TargetType::kAverageValue;  // of the HPA: the trigger's own metricType
+  bool is_job = false;                                 // of a ScaledJob: no HPA
   int min_replicas = 0;
   std::optional<int> max_replicas;
 };
