@@ -47,7 +47,7 @@ std::string NewFolder() {
 }
 
 Process::Process(const std::vector<std::string>& args, const Variables& variables,
-                 const std::string& input)
+                 const std::string& input, std::optional<int> output)
     : folder_(NewFolder()) {
   std::ofstream(folder_ + "/in") << input;
   std::vector<std::string> words = {GPUSCALER_BINARY};
@@ -65,7 +65,11 @@ Process::Process(const std::vector<std::string>& args, const Variables& variable
   pid_ = fork();
   if (pid_ != 0) return;
   Redirect(folder_ + "/in", O_RDONLY, STDIN_FILENO);
-  Redirect(folder_ + "/out", O_WRONLY | O_CREAT, STDOUT_FILENO);
+  if (!output) {
+    Redirect(folder_ + "/out", O_WRONLY | O_CREAT, STDOUT_FILENO);
+  } else if (dup2(*output, STDOUT_FILENO) < 0) {
+    _exit(126);
+  }
   Redirect(folder_ + "/err", O_WRONLY | O_CREAT, STDERR_FILENO);
   execve(GPUSCALER_BINARY, argv.data(), envp.data());
   _exit(127);

@@ -18,8 +18,9 @@ using Variables = std::map<std::string, std::string>;
 // `variables` alone, with what sanitizers and the loader need.
 class Process {
  public:
+  // `output` is a descriptor for standard output in place of what Out() reads.
   explicit Process(const std::vector<std::string>& args, const Variables& variables = {},
-                   const std::string& input = "");
+                   const std::string& input = "", std::optional<int> output = {});
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;

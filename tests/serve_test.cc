@@ -1,5 +1,6 @@
 // `serve` and `query`, as processes: what a cluster sees of the program.
 #include <csignal>
+#include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -14,6 +15,7 @@ namespace gpuscaler {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 // Two GPUs at 90 %, in use.
 constexpr char kBusyGpus[] = R"({"driver_version": "sim", "gpus": [
@@ -51,6 +53,30 @@ TEST(Serve, EndsWithin5SecondsOfSigtermUnderAWatchOfItsHealth) {
   server.process().Signal(SIGTERM);
   EXPECT_EQ(server.process().Wait(absl::Seconds(5)), 0) << server.process().Err();
   EXPECT_THAT(server.process().Err(), HasSubstr("event=stopped"));
+}
+
+// Of gRPC's health service, written out: string service = 1; status = 1.
+std::string Health(const Server& server, const std::string& service) {
+  RawStream check(grpc::CreateChannel(server.Address(), grpc::InsecureChannelCredentials()),
+                  "/grpc.health.v1.Health/Check",
+                  absl::StrCat("\n", std::string(1, static_cast<char>(service.size())), service));
+  const std::string status = check.Read().value_or("");
+  if (status == "\x08\x01") return "SERVING";
+  return status == "\x08\x02" ? "NOT_SERVING" : status;
+}
+
+constexpr char kScalerService[] = "externalscaler.ExternalScaler";
+
+TEST(Serve, HealthOfTheScalerFollowsTheReadingsAndThatOfTheServerDoesNot) {
+  const std::string gpus = WriteTestFile("gpus.json", kBusyGpus);
+  Server server({absl::StrCat("--gpu-source=file:", gpus), "--poll-interval=50ms"});
+  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  EXPECT_TRUE(Eventually([&] { return Health(server, kScalerService) == "SERVING"; }));
+  ReplaceFile(gpus, "{");
+  EXPECT_TRUE(Eventually([&] { return Health(server, kScalerService) == "NOT_SERVING"; }));
+  EXPECT_EQ(Health(server, ""), "SERVING");
+  ReplaceFile(gpus, kBusyGpus);
+  EXPECT_TRUE(Eventually([&] { return Health(server, kScalerService) == "SERVING"; }));
 }
 
 TEST(Serve, QueryReadsAScaledObject) {
@@ -91,6 +117,8 @@ TEST(Serve, WithoutGpusLivesIsReadyAndAnswersUnavailable) {
   ASSERT_TRUE(server.Ready()) << server.process().Err();
   EXPECT_EQ(Ask(server.Port("probe"), "GET", "/healthz")->status, 200);
   EXPECT_EQ(Ask(server.Port("probe"), "GET", "/readyz")->status, 200);
+  EXPECT_EQ(Health(server, ""), "SERVING");
+  EXPECT_EQ(Health(server, kScalerService), "NOT_SERVING");
   const Finished query = RunProgram({"query", server.Address()});
   EXPECT_EQ(query.code, 1) << query.out;
   EXPECT_THAT(query.out, HasSubstr("UNAVAILABLE"));
@@ -252,6 +280,35 @@ TEST(Query, UnreachableScalerExits4) {
   server.process().Signal(SIGTERM);
   ASSERT_EQ(server.process().Wait(absl::Seconds(5)), 0);
   EXPECT_EQ(RunProgram({"query", address}).code, 4);
+}
+
+TEST(Query, LogOfGrpcIsLinesOfOurs) {
+  Server server({"--gpu-source=none"});
+  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  const Finished query = RunProgram({"query", server.Address(), "--tls"});
+  EXPECT_EQ(query.code, 4) << query.out;
+  std::istringstream lines(query.err);
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_THAT(line, HasSubstr("level=warn event=grpc message="));
+  }
+}
+
+TEST(Query, OfAScaledJobSaysNothingOfTheHpa) {
+  Server server({BusySource()});
+  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  const std::string manifest = R"(
+kind: ScaledJob
+metadata: {name: llm}
+spec:
+  triggers:
+    - type: external
+      metadata: {scalerAddress: "scaler:6000", metricType: gpu_utilization, window: 0s}
+)";
+  const Finished query =
+      RunProgram({"query", server.Address(), "--file=-", "--replicas=2"}, {}, manifest);
+  EXPECT_EQ(query.code, 0) << query.out << query.err;
+  EXPECT_THAT(query.out, HasSubstr("KEDA starts Jobs"));
+  EXPECT_THAT(query.out, Not(HasSubstr("hpa  ")));
 }
 
 TEST(Query, BadArgumentsExit2) {

@@ -6,7 +6,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "base/nearest.h"
+#include "scaling/trigger_keys.h"
 
 namespace gpuscaler {
 
@@ -29,9 +31,11 @@ Flag SwitchFlag(std::string name, std::string help, bool* variable) {
       }};
 }
 
-Flag WordFlag(std::string name, std::string value, std::string help, std::vector<std::string> words,
-              std::string* variable) {
-  Flag flag = TextFlag(std::move(name), std::move(value), std::move(help), variable);
+Flag WordFlag(std::string name, std::string value, absl::string_view help,
+              std::vector<std::string> words, std::string* variable) {
+  const std::string allowed = JoinedWithOr({words.begin(), words.end()});
+  Flag flag = TextFlag(std::move(name), std::move(value),
+                       absl::StrCat(absl::StripSuffix(help, "."), ": ", allowed, "."), variable);
   flag.words = words;
   flag.set = [words = std::move(words), variable](const std::string& text) {
     *variable = text;

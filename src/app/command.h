@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 
 namespace gpuscaler {
 
 struct Flag {
-  std::string name;   // without its dashes
+  std::string name;   // without the leading dashes
   std::string value;  // what help shows for the value; empty: a switch
   std::string help;
   std::string default_text;        // "" where there is none
@@ -35,8 +36,9 @@ struct Command {
 // Flags that set a variable; it outlives the command.
 Flag TextFlag(std::string name, std::string value, std::string help, std::string* variable);
 Flag SwitchFlag(std::string name, std::string help, bool* variable);
-Flag WordFlag(std::string name, std::string value, std::string help, std::vector<std::string> words,
-              std::string* variable);
+// The help ends with the words: "Format of the output: text or json."
+Flag WordFlag(std::string name, std::string value, absl::string_view help,
+              std::vector<std::string> words, std::string* variable);
 Flag ListFlag(std::string name, std::string value, std::string help,
               std::vector<std::string>* variable);
 struct IntRange {

@@ -91,7 +91,8 @@ TEST_F(CommandLineTest, ErrorsNameTheWordAndTheNearestKnownOne) {
 TEST_F(CommandLineTest, HelpNamesEveryFlagAndIsNoError) {
   const auto line = Parse({"query", "--help"});
   ASSERT_TRUE(line.ok()) << line.status();
-  for (const char* word : {"--format", "--quiet", "--device", "ADDRESS", "Speed. 1 to 1000."}) {
+  for (const char* word : {"--format", "--quiet", "--device", "ADDRESS", "Speed. 1 to 1000.",
+                           "Format: text or json."}) {
     EXPECT_THAT(line->help, HasSubstr(word));
   }
 }

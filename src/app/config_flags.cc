@@ -10,7 +10,7 @@ namespace {
 Flag FlagOf(const Option& option, std::vector<Setting>* given) {
   Flag flag = {.name = std::string(option.name),
                .value = std::string(option.value),
-               .help = std::string(option.help),
+               .help = HelpText(option),
                .default_text = DefaultText(option)};
   for (const absl::string_view word : Words(option)) flag.words.emplace_back(word);
   flag.set = [name = flag.name, given](const std::string& value) {

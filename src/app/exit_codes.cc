@@ -5,7 +5,7 @@
 namespace gpuscaler {
 
 std::span<const ExitCodeInfo> ExitCodes() {
-  static constexpr std::array<ExitCodeInfo, 5> kCodes = {{
+  static constexpr std::array<ExitCodeInfo, 6> kCodes = {{
       {kExitOk, "Done; of serve: asked to stop, and stopped in order."},
       {kExitFindings,
        "The answer is no: lint found something, query got an error from the scaler, or the demo's "
@@ -16,6 +16,8 @@ std::span<const ExitCodeInfo> ExitCodes() {
       {kExitCannotServe, "An address cannot be bound: taken, or not of this host."},
       {kExitUnavailable,
        "gpus cannot read the GPUs or finds no such --device, or query does not reach the scaler."},
+      {kExitOutput,
+       "Standard output cannot be written, as on a full disk; a reader that has gone is no error."},
   }};
   return kCodes;
 }

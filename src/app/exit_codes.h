@@ -14,6 +14,7 @@ enum ExitCode : int {
   kExitUsage = 2,
   kExitCannotServe = 3,
   kExitUnavailable = 4,
+  kExitOutput = 5,
 };
 
 struct ExitCodeInfo {

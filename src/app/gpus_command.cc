@@ -109,12 +109,16 @@ absl::StatusOr<GpusPage> PageOf(const GpusPlan& plan, const GpusFlags& flags,
   return page;
 }
 
-// In one write(2): a signal between two samples never leaves half a line. False: nobody reads.
+// In one write(2): a signal between two samples never leaves half a line. False: it failed, which
+// main tells of by the state of std::cout.
 bool Print(const std::string& text) {
   size_t written = 0;
   while (written < text.size()) {
     const ssize_t count = write(STDOUT_FILENO, text.data() + written, text.size() - written);
-    if (count <= 0) return false;
+    if (count <= 0) {
+      std::cout.setstate(std::ios::badbit);
+      return false;
+    }
     written += static_cast<size_t>(count);
   }
   return true;
@@ -143,7 +147,8 @@ int DryRun(const GpusFlags& flags, const GpusPlan& plan) {
                                                plan.job.gpus_from, ")")
                                 : "all",
                   "\n");
-  return Print(text) ? kExitOk : kExitUnavailable;
+  Print(text);
+  return kExitOk;
 }
 
 // Rates (NVLink, GPM's utilisation of MIG instances) take two readings of a counter.
@@ -163,7 +168,8 @@ int PrintOnce(const GpusFlags& flags, const GpusPlan& plan, GpuSource& source) {
   if (!snapshot.ok()) return Fail("gpus", snapshot.status(), kExitUnavailable);
   const auto page = PageOf(plan, flags, *std::move(snapshot));
   if (!page.ok()) return Fail("gpus", page.status(), kExitUnavailable);
-  return Print(Render(flags, *page, false, true)) ? kExitOk : kExitUnavailable;
+  Print(Render(flags, *page, false, true));
+  return kExitOk;
 }
 
 absl::StatusOr<GpusPage> ReadPage(const GpusPlan& plan, const GpusFlags& flags, GpuSource& source) {
@@ -171,8 +177,8 @@ absl::StatusOr<GpusPage> ReadPage(const GpusPlan& plan, const GpusFlags& flags, 
   return PageOf(plan, flags, std::move(snapshot));
 }
 
-// Until a signal ends the process, or nobody reads any more. A --device that was never there is an
-// error; one that goes may come back.
+// Until a signal ends the process, or what it prints cannot be written any more. A --device that
+// was never there is an error; one that goes may come back.
 int PrintForEver(const GpusFlags& flags, const GpusPlan& plan, GpuSource& source) {
   auto next = std::chrono::steady_clock::now();
   std::string last_error;
@@ -185,7 +191,7 @@ int PrintForEver(const GpusFlags& flags, const GpusPlan& plan, GpuSource& source
     if (!page.ok() && error != last_error) LogWarn("gpus_not_read", {{"why", error}});
     last_error = error;
     if (page.ok()) {
-      if (!Print(Render(flags, *page, true, first))) return kExitUnavailable;
+      if (!Print(Render(flags, *page, true, first))) return kExitOk;
       first = false;
     }
     // Readings that a hanging driver cost are not made up for.
@@ -212,7 +218,6 @@ int Run(const GpusFlags& flags) {
   // The end of a job is no failure, and must not wait for a hanging driver.
   std::signal(SIGTERM, [](int) { std::_Exit(kExitOk); });
   std::signal(SIGINT, [](int) { std::_Exit(kExitOk); });
-  std::signal(SIGPIPE, SIG_IGN);
   return ReadAndPrint(flags, *plan);
 }
 
@@ -224,19 +229,19 @@ Command GpusCommand() {
       .name = "gpus",
       .help = "Show the GPUs as the scaler sees them, without a server.",
       .flags = {WordFlag("format", "FORMAT",
-                         "table, json (a line a reading with --interval) or csv.",
+                         "Format of the readings; with --interval, json is a line a reading.",
                          {"table", "json", "csv"}, &flags->format),
                 TextFlag("interval", "DURATION",
                          "Read again and again; 0: once, as two readings 200 ms apart where a rate "
-                         "needs two.",
+                         "needs two. 0 to 24h.",
                          &flags->interval),
                 IntFlag("device", "Index of the only GPU to show; -1: all.", {-1}, &flags->device),
                 SwitchFlag("quiet", "Log errors only.", &flags->quiet),
                 SwitchFlag("dry-run", "Print the settings as resolved, and read nothing.",
                            &flags->dry_run),
                 WordFlag("env", "ENVIRONMENT",
-                         "Where this runs: a job's own GPUs are shown, and job, rank, node and pod "
-                         "are named.",
+                         "Where this runs, for a job's own GPUs, and the names of job, rank, node "
+                         "and pod.",
                          {"auto", "k8s", "slurm", "flux", "standalone"}, &flags->env)},
       .run = [flags](const std::vector<std::string>&) { return Run(*flags); }};
   for (Flag& flag : ConfigFlags(kGpusUses, &flags->given)) command.flags.push_back(std::move(flag));

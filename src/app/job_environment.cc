@@ -1,7 +1,6 @@
 #include "app/job_environment.h"
 
 #include <array>
-#include <span>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -10,17 +9,6 @@
 
 namespace gpuscaler {
 namespace {
-
-std::string Value(const Environment& environment, absl::string_view name) {
-  const auto found = environment.find(name);
-  return found == environment.end() ? "" : found->second;
-}
-
-std::optional<int> Number(const Environment& environment, absl::string_view name) {
-  int number = 0;
-  if (!absl::SimpleAtoi(Value(environment, name), &number)) return std::nullopt;
-  return number;
-}
 
 // "0-3" as SLURM abbreviates indices; any other entry is itself.
 void AppendEntry(absl::string_view entry, std::vector<std::string>& entries) {
@@ -46,40 +34,74 @@ std::vector<std::string> Entries(absl::string_view list) {
   return entries;
 }
 
-// The first variable that says something. CUDA_VISIBLE_DEVICES says "none" by being empty, which
-// SLURM's never are.
-void ReadGpus(const Environment& environment, std::span<const absl::string_view> variables,
-              JobEnvironment& job) {
-  for (const absl::string_view variable : variables) {
-    const auto found = environment.find(variable);
-    if (found == environment.end()) continue;
-    if (found->second.empty() && variable != "CUDA_VISIBLE_DEVICES") continue;
-    job.gpus = Entries(found->second);
-    job.gpus_from = std::string(variable);
-    return;
-  }
+void KeepFirst(const std::string& value, std::string& field) {
+  if (field.empty()) field = value;
 }
+
+void KeepNumber(const std::string& value, std::optional<int>& field) {
+  int number = 0;
+  if (absl::SimpleAtoi(value, &number)) field = number;
+}
+
+struct Row {
+  JobVariable variable;
+  // Null: it only tells the environment by being there.
+  void (*read)(const std::string& value, JobEnvironment& job) = nullptr;
+  bool names_gpus = false;
+};
+
+constexpr auto kAny = std::nullopt;
+constexpr auto kSlurm = EnvironmentKind::kSlurm;
+constexpr auto kFlux = EnvironmentKind::kFlux;
+constexpr auto kKubernetes = EnvironmentKind::kKubernetes;
+constexpr absl::string_view kCudaDevices = "CUDA_VISIBLE_DEVICES";
 
 // https://slurm.schedmd.com/srun.html#SECTION_OUTPUT-ENVIRONMENT-VARIABLES
-void ReadSlurm(const Environment& environment, JobEnvironment& job) {
-  static constexpr std::array<absl::string_view, 4> kGpus = {
-      "SLURM_STEP_GPUS", "SLURM_JOB_GPUS", "GPU_DEVICE_ORDINAL", "CUDA_VISIBLE_DEVICES"};
-  job.job = Value(environment, "SLURM_JOB_ID");
-  job.job_name = Value(environment, "SLURM_JOB_NAME");
-  job.rank = Number(environment, "SLURM_PROCID");
-  job.local_rank = Number(environment, "SLURM_LOCALID");
-  job.node = Value(environment, "SLURMD_NODENAME");
-  ReadGpus(environment, kGpus, job);
-}
-
 // https://flux-framework.readthedocs.io: flux-environment(7); GPUs by the shell's gpu-affinity
-void ReadFlux(const Environment& environment, JobEnvironment& job) {
-  static constexpr std::array<absl::string_view, 1> kGpus = {"CUDA_VISIBLE_DEVICES"};
-  job.job = Value(environment, "FLUX_JOB_ID");
-  job.job_name = Value(environment, "FLUX_JOB_NAME");
-  job.rank = Number(environment, "FLUX_TASK_RANK");
-  job.local_rank = Number(environment, "FLUX_TASK_LOCAL_ID");
-  ReadGpus(environment, kGpus, job);
+constexpr std::array kRows = {
+    Row{{"KUBERNETES_SERVICE_HOST", kKubernetes, "Where it is set this is a pod"}},
+    Row{{"POD_NAME", kAny, "Name of the pod"},
+        [](const std::string& value, JobEnvironment& job) { KeepFirst(value, job.pod); }},
+    // Unless the pod shares the node's.
+    Row{{"HOSTNAME", kKubernetes, "Name of the pod, without POD_NAME"},
+        [](const std::string& value, JobEnvironment& job) { KeepFirst(value, job.pod); }},
+    Row{{"POD_NAMESPACE", kAny, "Namespace of the pod"},
+        [](const std::string& value, JobEnvironment& job) {
+          KeepFirst(value, job.namespace_name);
+        }},
+    Row{{"SLURM_JOB_ID", kSlurm, "The job; where it is set this is a SLURM job"},
+        [](const std::string& value, JobEnvironment& job) { KeepFirst(value, job.job); }},
+    Row{{"SLURM_JOB_NAME", kSlurm, "Name of the job"},
+        [](const std::string& value, JobEnvironment& job) { KeepFirst(value, job.job_name); }},
+    Row{{"SLURM_PROCID", kSlurm, "Rank within the job"},
+        [](const std::string& value, JobEnvironment& job) { KeepNumber(value, job.rank); }},
+    Row{{"SLURM_LOCALID", kSlurm, "Rank within the node"},
+        [](const std::string& value, JobEnvironment& job) { KeepNumber(value, job.local_rank); }},
+    Row{{"SLURMD_NODENAME", kSlurm, "Name of the node"},
+        [](const std::string& value, JobEnvironment& job) { KeepFirst(value, job.node); }},
+    Row{{"SLURM_STEP_GPUS", kSlurm, "GPUs of the job step"}, nullptr, true},
+    Row{{"SLURM_JOB_GPUS", kSlurm, "GPUs of the job, where the step names none"}, nullptr, true},
+    Row{{"GPU_DEVICE_ORDINAL", kSlurm, "GPUs, without the two above"}, nullptr, true},
+    Row{{kCudaDevices, kSlurm, "GPUs, without the three above; empty is none"}, nullptr, true},
+    Row{{"FLUX_JOB_ID", kFlux, "The job; where it is set this is a Flux job"},
+        [](const std::string& value, JobEnvironment& job) { KeepFirst(value, job.job); }},
+    Row{{"FLUX_JOB_NAME", kFlux, "Name of the job"},
+        [](const std::string& value, JobEnvironment& job) { KeepFirst(value, job.job_name); }},
+    Row{{"FLUX_TASK_RANK", kFlux, "Rank within the job"},
+        [](const std::string& value, JobEnvironment& job) { KeepNumber(value, job.rank); }},
+    Row{{"FLUX_TASK_LOCAL_ID", kFlux, "Rank within the node"},
+        [](const std::string& value, JobEnvironment& job) { KeepNumber(value, job.local_rank); }},
+    Row{{kCudaDevices, kFlux, "GPUs of the job; empty is none"}, nullptr, true},
+    Row{{"NODE_NAME", kAny, "Name of the node, without --node-name"},
+        [](const std::string& value, JobEnvironment& job) { KeepFirst(value, job.node); }},
+};
+
+// The first variable that says something. CUDA_VISIBLE_DEVICES says "none" by being empty, which
+// SLURM's never are.
+void ReadGpus(absl::string_view name, const std::string& value, JobEnvironment& job) {
+  if (job.gpus || (value.empty() && name != kCudaDevices)) return;
+  job.gpus = Entries(value);
+  job.gpus_from = std::string(name);
 }
 
 }  // namespace
@@ -108,15 +130,20 @@ EnvironmentKind DetectEnvironment(const Environment& environment) {
 JobEnvironment ReadJobEnvironment(EnvironmentKind kind, const Environment& environment) {
   JobEnvironment job;
   job.kind = kind;
-  job.pod = Value(environment, "POD_NAME");
-  job.namespace_name = Value(environment, "POD_NAMESPACE");
-  if (kind == EnvironmentKind::kSlurm) ReadSlurm(environment, job);
-  if (kind == EnvironmentKind::kFlux) ReadFlux(environment, job);
-  // A pod's host name is the pod's, unless it shares the node's.
-  const bool in_pod = kind == EnvironmentKind::kKubernetes;
-  if (in_pod && job.pod.empty()) job.pod = Value(environment, "HOSTNAME");
-  if (job.node.empty()) job.node = Value(environment, "NODE_NAME");
+  for (const Row& row : kRows) {
+    if (row.variable.kind && *row.variable.kind != kind) continue;
+    const auto found = environment.find(row.variable.name);
+    if (found == environment.end()) continue;
+    if (row.names_gpus) ReadGpus(row.variable.name, found->second, job);
+    if (row.read != nullptr) row.read(found->second, job);
+  }
   return job;
+}
+
+std::vector<JobVariable> JobVariables() {
+  std::vector<JobVariable> variables;
+  for (const Row& row : kRows) variables.push_back(row.variable);
+  return variables;
 }
 
 }  // namespace gpuscaler

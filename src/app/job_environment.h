@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "app/settings.h"
 
 namespace gpuscaler {
@@ -27,6 +28,14 @@ struct JobEnvironment {
   std::optional<std::vector<std::string>> gpus;
   std::string gpus_from;  // the variable that tells
 };
+
+// One variable that is read, for docs. Where several tell the same, the first that is set counts.
+struct JobVariable {
+  absl::string_view name;
+  std::optional<EnvironmentKind> kind;  // where it is read; empty: in any
+  absl::string_view help;
+};
+std::vector<JobVariable> JobVariables();
 
 // Of the innermost of several: Flux runs inside SLURM, and both inside pods.
 EnvironmentKind DetectEnvironment(const Environment& environment);

@@ -1,5 +1,6 @@
 #include "app/job_environment.h"
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -35,6 +36,20 @@ TEST(JobEnvironment, SlurmNamesJobRankAndNode) {
   EXPECT_EQ(job.rank, 3);
   EXPECT_EQ(job.local_rank, 1);
   EXPECT_EQ(job.node, "gpu-7");
+}
+
+TEST(JobEnvironment, EveryVariableOfTheDocsSaysSomething) {
+  const auto text = [](const JobEnvironment& job) {
+    return absl::StrCat(job.job, job.job_name, job.rank.value_or(0), job.local_rank.value_or(0),
+                        job.node, job.namespace_name, job.pod, job.gpus_from, Name(job.kind));
+  };
+  for (const JobVariable& variable : JobVariables()) {
+    const Environment environment = {{std::string(variable.name), "7"}};
+    const EnvironmentKind kind = variable.kind.value_or(EnvironmentKind::kStandalone);
+    const bool tells = text(ReadJobEnvironment(kind, environment)) !=
+                       text(ReadJobEnvironment(kind, Environment()));
+    EXPECT_TRUE(tells || DetectEnvironment(environment) == kind) << variable.name;
+  }
 }
 
 TEST(JobEnvironment, WhatIsNotSaidIsUnknownAndNotZero) {

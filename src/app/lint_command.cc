@@ -79,7 +79,7 @@ Command LintCommand() {
       .name = "lint",
       .help = "Check ScaledObject and ScaledJob manifests before they are applied.",
       .arguments = "FILE...",
-      .flags = {WordFlag("format", "FORMAT", "text, json or sarif.", {"text", "json", "sarif"},
+      .flags = {WordFlag("format", "FORMAT", "Format of the findings.", {"text", "json", "sarif"},
                          &flags->format),
                 ListFlag("scaler-address", "HOST",
                          "Host of a scalerAddress that is this scaler, besides those with "

@@ -1,4 +1,8 @@
 // keda-gpu-scaler: one binary, a subcommand for each thing it does.
+#include <poll.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -33,7 +37,25 @@ int Run(const std::vector<std::string>& args) {
   return line->command->run(line->arguments);
 }
 
+// Of a pipe or socket on standard output: poll(2) says so of them alone.
+bool ReaderIsGone() {
+  pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
+  return poll(&output, 1, 0) == 1 && (output.revents & (POLLERR | POLLHUP)) != 0;
+}
+
+// `code`, unless what was printed got lost. Who reads the first lines only, as `head` does, has
+// lost nothing.
+int WithOutputChecked(int code) {
+  if (std::cout.flush() || ReaderIsGone()) return code;
+  std::cerr << "keda-gpu-scaler: standard output cannot be written; is the disk full?\n";
+  return kExitOutput;
+}
+
 }  // namespace
 }  // namespace gpuscaler
 
-int main(int argc, char** argv) { return gpuscaler::Run({argv + 1, argv + argc}); }
+int main(int argc, char** argv) {
+  // Who reads output or log may go: the server stays, and a command tells by its exit code.
+  std::signal(SIGPIPE, SIG_IGN);
+  return gpuscaler::WithOutputChecked(gpuscaler::Run({argv + 1, argv + argc}));
+}

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "app/exit_codes.h"
+#include "app/job_environment.h"
 #include "app/options.h"
 #include "app/settings.h"
 
@@ -61,6 +62,9 @@ std::string ManPage(const std::vector<Command>& commands) {
   for (const Option& option : Options()) {
     absl::StrAppend(&text, ".TP\n.B ", EnvironmentName(option), "\n",
                     Roff(absl::StrCat("--", option.name)), "\n");
+  }
+  for (const JobVariable& variable : JobVariables()) {
+    absl::StrAppend(&text, ".TP\n.B ", variable.name, "\n", Roff(variable.help), ".\n");
   }
   absl::StrAppend(&text, ".SH EXIT STATUS\n");
   for (const ExitCodeInfo& code : ExitCodes()) {

@@ -8,23 +8,16 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "base/duration_text.h"
 #include "base/nearest.h"
+#include "gpu/gpu_source.h"
 
 namespace gpuscaler {
 namespace {
-
-absl::Status CheckGpuSource(absl::string_view text) {
-  if (text == "auto" || text == "nvml" || text == "none") return absl::OkStatus();
-  if (absl::StartsWith(text, "file:") && text.size() > 5) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("use auto, nvml, file:PATH or none",
-                                                 DidYouMean(text, {"auto", "nvml", "none"})));
-}
 
 absl::Status CheckAddress(absl::string_view text) {
   std::array<unsigned char, sizeof(in6_addr)> parsed;
@@ -255,7 +248,7 @@ const std::vector<Option>& Table() {
       {.name = "profiles",
        .member = &Config::profiles,
        .value = "FILE",
-       .help = "YAML file with profiles of your own; read again when it changes.",
+       .help = "YAML file with profiles of your own; serve reads it again when it changes.",
        .used_by = kServeUses | kLintUses},
       {.name = "max-streams-per-peer",
        .member = &Config::max_streams_per_peer,
@@ -320,6 +313,20 @@ std::string TextOf(const Option& option, const Config& config) {
 std::string DefaultText(const Option& option) {
   if (!option.default_text.empty()) return std::string(option.default_text);
   return TextOf(option, Config());
+}
+
+std::string HelpText(const Option& option) {
+  const bool is_number = std::holds_alternative<int Config::*>(option.member);
+  if (is_number) {
+    return absl::StrCat(option.help, " ", option.least, " to ",
+                        absl::StrCat(static_cast<int64_t>(option.most)), ".");
+  }
+  const bool is_duration =
+      std::holds_alternative<absl::Duration Config::*>(option.member) ||
+      std::holds_alternative<std::optional<absl::Duration> Config::*>(option.member);
+  if (!is_duration) return std::string(option.help);
+  return absl::StrCat(option.help, " ", DurationText(absl::Seconds(option.least)), " to ",
+                      DurationText(absl::Seconds(option.most)), ".");
 }
 
 std::vector<absl::string_view> Words(const Option& option) {

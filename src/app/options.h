@@ -55,6 +55,9 @@ std::string TextOf(const Option& option, const Config& config);
 // The default as help and reference show it; "" where there is none.
 std::string DefaultText(const Option& option);
 
+// The help, and the range of a number or duration.
+std::string HelpText(const Option& option);
+
 // The only words that are allowed; empty where it is not a choice.
 std::vector<absl::string_view> Words(const Option& option);
 

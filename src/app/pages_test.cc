@@ -2,13 +2,16 @@
 #include <fstream>
 #include <sstream>
 
+#include "absl/strings/str_split.h"
 #include "app/commands.h"
 #include "app/completion.h"
 #include "app/man_page.h"
 #include "app/options.h"
 #include "app/reference_page.h"
 #include "gmock/gmock.h"
+#include "gpu/gpu_file.h"
 #include "gtest/gtest.h"
+#include "scaling/profile.h"
 
 namespace gpuscaler {
 namespace {
@@ -22,6 +25,28 @@ TEST(ReferencePage, IsTheCommittedOne) {
   committed << file.rdbuf();
   EXPECT_TRUE(committed.str() == ReferencePage(AllCommands()))
       << "docs/reference.md is behind the code: build the target reference_page";
+}
+
+TEST(ReferencePage, SaysWhatMayBeGiven) {
+  const std::string page = ReferencePage(AllCommands());
+  EXPECT_THAT(page, HasSubstr("Time between two readings of the GPUs. 50ms to 5m."));
+  EXPECT_THAT(page, HasSubstr("RESOURCE_EXHAUSTED. 1 to 1000000."));
+  EXPECT_THAT(page, HasSubstr("auto, k8s, slurm, flux or standalone."));
+  EXPECT_THAT(page, HasSubstr(ExampleProfiles()));
+  EXPECT_THAT(page, HasSubstr("| `standingMemory` | literal, pressure or activity |"));
+  EXPECT_THAT(page, HasSubstr("| `SLURM_STEP_GPUS` | `slurm` |"));
+}
+
+TEST(HardwarePage, ExampleOfAGpuFileIsOne) {
+  std::ifstream file(GPUSCALER_SOURCE_DIR "/docs/hardware.md");
+  std::stringstream page;
+  page << file.rdbuf();
+  const std::vector<std::string> parts =
+      absl::StrSplit(page.str(), absl::MaxSplits("```json\n", 1));
+  ASSERT_EQ(parts.size(), 2u);
+  const auto frames = ParseGpuFile(parts[1].substr(0, parts[1].find("```")));
+  ASSERT_TRUE(frames.ok()) << frames.status();
+  EXPECT_EQ(frames->front().node.gpus.size(), 2u);
 }
 
 TEST(Pages, NameEveryCommandAndFlagThatIsNotHidden) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "app/exit_codes.h"
+#include "app/job_environment.h"
 #include "app/options.h"
 #include "app/settings.h"
 #include "base/duration_text.h"
@@ -79,19 +80,50 @@ std::string ProfilesSection() {
   return absl::StrCat(text, "\n");
 }
 
+std::string ProfileFileSection() {
+  std::string text = absl::StrCat(
+      "### Profiles of your own\n\nThe YAML file that `--profiles` names has one key, `profiles`: "
+      "a "
+      "map of names to profiles. They join the built-in ones; one of the same name replaces "
+      "it. What a profile leaves out is what it extends has, or the key's default. At most 1 MiB "
+      "and "
+      "1000 profiles. Any other key is an error, which names the line: a file that is wrong stops "
+      "the start, and later leaves the last good one in force.\n\n```yaml\n",
+      ExampleProfiles(), "```\n\n", Head({"key of a profile", "allowed", "meaning"}));
+  for (const ProfileKey& key : ProfileKeys()) {
+    absl::StrAppend(&text, Row({Code(key.name), Cell(key.allowed), Cell(key.help)}));
+  }
+  return absl::StrCat(text, "\n");
+}
+
 std::string OptionsSection() {
   std::string text = absl::StrCat(
       "## Options\n\nDefaults < file < environment < flags. The file is the one that `--config` or "
       "`",
       kConfigVariable,
-      "` names: a YAML map whose keys are the flags' names without dashes. An unknown key in it is "
+      "` names: a YAML map whose keys are the flags' names without the leading dashes. An unknown "
+      "key in it is "
       "an error; an unknown variable of our prefix is a warning, for others may share it; an empty "
       "variable is none. Of a flag given twice the last one counts.\n\n",
       Head({"flag", "environment", "file key", "default", "meaning"}));
   for (const Option& option : Options()) {
     absl::StrAppend(&text, Row({Code(absl::StrCat("--", option.name, " ", option.value)),
                                 Code(EnvironmentName(option)), Code(option.name),
-                                Cell(DefaultText(option)), Cell(option.help)}));
+                                Cell(DefaultText(option)), Cell(HelpText(option))}));
+  }
+  return absl::StrCat(text, "\n");
+}
+
+std::string JobVariablesSection() {
+  std::string text = absl::StrCat(
+      "## Environment of a job or pod\n\nBesides its own variables the program reads these: `gpus` "
+      "all of them, `serve` only `NODE_NAME`. `--env` says which environment it is; `auto` finds "
+      "out.\n\n",
+      Head({"variable", "environment", "meaning"}));
+  for (const JobVariable& variable : JobVariables()) {
+    absl::StrAppend(&text,
+                    Row({Code(variable.name), variable.kind ? Code(Name(*variable.kind)) : "any",
+                         Cell(variable.help)}));
   }
   return absl::StrCat(text, "\n");
 }
@@ -199,8 +231,9 @@ std::string ReferencePage(const std::vector<Command>& commands) {
   return absl::StrCat(
       "# Reference\n\nMade from the program's own tables by `keda-gpu-scaler reference`; a test "
       "compares the two.\n\n",
-      KeysSection(), MetricTypesSection(), ProfilesSection(), OptionsSection(),
-      CommandsSection(commands), MetricsSection(), ExitCodesSection(), LintSection());
+      KeysSection(), MetricTypesSection(), ProfilesSection(), ProfileFileSection(),
+      OptionsSection(), JobVariablesSection(), CommandsSection(commands), MetricsSection(),
+      ExitCodesSection(), LintSection());
 }
 
 }  // namespace gpuscaler

@@ -59,7 +59,6 @@ int Run(const Resolved& resolved, const TerminationSignals& signals) {
 
 int Serve(const std::vector<Setting>& given) {
   const TerminationSignals signals;
-  std::signal(SIGPIPE, SIG_IGN);  // who reads the log may go; the server stays
   const Environment environment = CurrentEnvironment();
   const auto resolved = ResolveAll(given, environment);
   if (!resolved.ok()) return Fail("serve", resolved.status(), kExitUsage);

@@ -55,6 +55,7 @@ absl::Status NameLayer(const Resolved& resolved, const absl::Status& error);
 
 constexpr absl::string_view kConfigFlag = "config";
 constexpr absl::string_view kConfigVariable = "KEDA_GPU_SCALER_CONFIG";
-constexpr absl::string_view kConfigHelp = "YAML file of options: each flag's name without dashes.";
+constexpr absl::string_view kConfigHelp =
+    "YAML file of options: each flag's name without the leading dashes.";
 
 }  // namespace gpuscaler

@@ -97,8 +97,10 @@ TEST(Lint, TriggerRulesFireOnTheLineOfTheirKey) {
            {"window: 30s\nwindowAggregation: max", "12 window-peak"},
            {"windowAggregation: p95", "11 window-peak"},
            {"window: 0s", "11 window-zero"},
+           {"window: 0s\nwindowAggregation: max", "11 window-zero"},
            {"aggregation: sum", "11 sum-of-percentages"},
            {"profile: vllm-inference", "11 saturation-unknown"},
+           {"profile: vllm-inference\nengineFallback: none", "12 never-answers"},
            {"metricType: memory_used_percent", "11 literal-memory"},
            {"targetMemoryUtilization: '70'", "11 literal-memory"},
            {"profile: vllm-inference\nmetricType: memory_used_percent", "12 literal-memory"},
@@ -124,8 +126,10 @@ TEST(Lint, PeaksAndSumsAreFineForAmountsThatAddUp) {
 
 TEST(Lint, SaturationUnknownSaysWhatCountsAndIsSilentOnceTheUserHasDecided) {
   const std::string profile = "profile: tgi-inference\n";
-  EXPECT_THAT(FindingsIn(WithMetadata(profile)).at(0).message, HasSubstr("busy and not full"));
-  for (const char* decision : {"utilization", "activity", "none"}) {
+  const std::string message = FindingsIn(WithMetadata(profile)).at(0).message;
+  EXPECT_THAT(message, HasSubstr("busy and not full"));
+  EXPECT_THAT(message, HasSubstr("set engineFallback to activity, or to utilization if"));
+  for (const char* decision : {"utilization", "activity"}) {
     const std::string metadata = absl::StrCat(profile, "engineFallback: ", decision);
     EXPECT_THAT(RulesIn(WithMetadata(metadata)), IsEmpty()) << decision;
   }
@@ -431,9 +435,9 @@ TEST(LintRules, HaveStableDistinctIdsAndHelp) {
       ids, ElementsAre("bad-metadata", "metadata-not-a-string", "no-scaler-address", "not-checked",
                        "metric-type-mismatch", "percent-target-high", "target-of-another-metric",
                        "activation-above-target", "replica-aggregation-max", "window-peak",
-                       "window-zero", "sum-of-percentages", "saturation-unknown", "literal-memory",
-                       "nothing-wakes", "never-sleeps", "cooldown-short", "fallback-wakes",
-                       "fallback-shrinks"));
+                       "window-zero", "sum-of-percentages", "saturation-unknown", "never-answers",
+                       "literal-memory", "nothing-wakes", "never-sleeps", "cooldown-short",
+                       "fallback-wakes", "fallback-shrinks"));
 }
 
 }  // namespace

@@ -65,9 +65,9 @@ std::optional<Complaint> ReplicaAggregationMax(const OurTrigger& our) {
 
 std::optional<Complaint> WindowPeak(const OurTrigger& our) {
   const Trigger& trigger = *our.settings;
-  if (!IsPercent(trigger) || trigger.window_aggregation == WindowAggregation::kAvg) {
-    return std::nullopt;
-  }
+  const bool has_peaks = trigger.window_aggregation != WindowAggregation::kAvg &&
+                         trigger.window > absl::ZeroDuration();  // without: WindowZero speaks
+  if (!IsPercent(trigger) || !has_peaks) return std::nullopt;
   return Complaint{
       absl::StrCat("windowAggregation ", Name(trigger.window_aggregation),
                    " of a percentage: one busy moment in ", DurationText(trigger.window),
@@ -99,8 +99,19 @@ std::optional<Complaint> SaturationUnknown(const OurTrigger& our) {
   return Complaint{
       "saturation unknown: no engine is read, and a replica's VRAM stands whether it is busy or "
       "idle; its utilisation counts, which says busy and not full, and asks for far more replicas "
-      "than needed: set engineFallback to activity or none, or to utilization if that is meant",
+      "than needed: set engineFallback to activity, or to utilization if that is meant",
       our.written->LineOf({"profile"})};
+}
+
+// VRAM that is preallocated stands for good, and this version reads no engine that could tell more.
+std::optional<Complaint> NeverAnswers(const OurTrigger& our) {
+  const Trigger& trigger = *our.settings;
+  if (trigger.standing_memory != StandingMemory::kPressure) return std::nullopt;
+  if (trigger.engine_fallback != EngineFallback::kNone) return std::nullopt;
+  return Complaint{
+      "engineFallback none: no engine is read, so every answer is UNAVAILABLE for as long as a "
+      "replica's VRAM stands, and KEDA scales nothing; use activity or utilization",
+      our.written->LineOf({"engineFallback"})};
 }
 
 std::optional<Complaint> LiteralMemory(const OurTrigger& our) {
@@ -130,7 +141,7 @@ std::optional<Complaint> MetricTypeMismatch(const OurTrigger& our) {
       our.written->metric_type.line};
 }
 
-constexpr std::array<TriggerRule, 10> kRules = {{
+constexpr std::array<TriggerRule, 11> kRules = {{
     {{"metric-type-mismatch", kError,
       "The trigger's metricType and the key targetType must agree: KEDA sends only the second."},
      MetricTypeMismatch},
@@ -155,6 +166,9 @@ constexpr std::array<TriggerRule, 10> kRules = {{
     {{"saturation-unknown", kWarning,
       "An engine profile without an engine to read: how full a replica is cannot be known."},
      SaturationUnknown},
+    {{"never-answers", kWarning,
+      "engineFallback none without an engine to read: UNAVAILABLE for as long as VRAM stands."},
+     NeverAnswers},
     {{"literal-memory", kWarning,
       "memory_used_percent by hand: preallocated VRAM says nothing about load."},
      LiteralMemory},

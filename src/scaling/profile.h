@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -53,6 +54,15 @@ const Profiles& BuiltInProfiles();
 //
 // INVALID_ARGUMENT names profile, key, value, what is allowed and the line.
 absl::StatusOr<Profiles> ParseProfiles(absl::string_view yaml);
+
+// The keys that a profile of such a document may have, and a document: for docs.
+struct ProfileKey {
+  std::string name;
+  std::string allowed;
+  std::string help;
+};
+std::vector<ProfileKey> ProfileKeys();
+absl::string_view ExampleProfiles();
 
 // keda_gpu_<profile>, hyphens as underscores; the reference's default metric name of a profile.
 std::string MetricNameOf(const Profile& profile);

@@ -25,6 +25,26 @@ constexpr absl::string_view kMetadataKeys[] = {
 // Keys that only a profile has.
 constexpr absl::string_view kOwnKeys[] = {"extends", "description", "standingMemory"};
 
+std::vector<ProfileKey> OwnKeys() {
+  return {
+      {std::string(kOwnKeys[0]), "a built-in profile, or one above it in the file",
+       "The profile to start from; the other keys go on top of it"},
+      {std::string(kOwnKeys[1]), "any text", "What the profile is for"},
+      {std::string(kOwnKeys[2]), JoinedWithOr(AllWords<StandingMemory>()),
+       "What a replica whose VRAM is preallocated counts: literal, its VRAM as read; pressure, how "
+       "full its engine is, or what engineFallback says while none is read; activity, the target "
+       "while it was busy within activationWindow, else 0. Of metricType memory_used_percent only; "
+       "that of the profile it extends, else activity"},
+  };
+}
+
+constexpr char kExample[] = R"(profiles:
+  our-llm:
+    extends: vllm-inference
+    description: Llama on the nodes with 80 GB
+    targetValue: 70
+)";
+
 struct Draft {
   Profile profile;
   Settings settings;
@@ -176,6 +196,17 @@ absl::StatusOr<Profiles> ReadDocument(const YAML::Node& document) {
 }
 
 }  // namespace
+
+std::vector<ProfileKey> ProfileKeys() {
+  std::vector<ProfileKey> keys = OwnKeys();
+  for (const absl::string_view name : kMetadataKeys) {
+    const KeyRow& row = *FindKey(name);
+    keys.push_back({row.name, row.allowed, row.help});
+  }
+  return keys;
+}
+
+absl::string_view ExampleProfiles() { return kExample; }
 
 absl::StatusOr<Profiles> ParseProfiles(absl::string_view yaml) {
   if (yaml.size() > kLargestFileBytes) {

@@ -35,6 +35,22 @@ profiles:
   EXPECT_EQ(profile.standing_memory, StandingMemory::kPressure);
 }
 
+TEST(ParseProfiles, ExampleOfTheDocsIsOne) {
+  const Profile profile = Only(std::string(ExampleProfiles()), "our-llm");
+  EXPECT_EQ(profile.target, 70);
+  EXPECT_EQ(profile.standing_memory, StandingMemory::kPressure);
+}
+
+TEST(ParseProfiles, EveryKeyOfTheDocsIsKnown) {
+  for (const ProfileKey& key : ProfileKeys()) {
+    const auto parsed = ParseProfiles(absl::StrCat("profiles: {a: {", key.name, ": \"\"}}"));
+    EXPECT_THAT(std::string(parsed.status().message()),
+                ::testing::Not(HasSubstr("use metricType, targetValue")))
+        << key.name;
+    EXPECT_FALSE(key.allowed.empty() || key.help.empty()) << key.name;
+  }
+}
+
 TEST(ParseProfiles, EveryKeyReachesItsField) {
   const Profile profile = Only(R"(
 profiles:

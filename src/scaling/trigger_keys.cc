@@ -159,7 +159,9 @@ std::vector<KeyRow> MakeRows() {
        {},
        ReadThreshold},
       WordRow<Scope, &Settings::scope>(
-          "scope", "workload", "Whose GPUs count: the workload's own, or all of a node or fleet"),
+          "scope", "workload",
+          "Whose GPUs count: the workload's own, or all of a node or fleet; without attribution of "
+          "GPUs to pods, as in this version, every word means all GPUs of the node"),
       {"gpuIndex",
        "-1 (all) or the index of one GPU of each node",
        "-1",
@@ -206,11 +208,15 @@ std::vector<KeyRow> MakeRows() {
        ReadPreallocationWindow},
       WordRow<EngineFallback, &Settings::engine_fallback>(
           "engineFallback", "utilization",
-          "What a replica with preallocated VRAM counts while no engine of the workload is read"),
+          "What a replica with preallocated VRAM counts while no engine of the workload is read, "
+          "as in "
+          "this version: utilization, its GPUs' utilisation; activity, the target for all together "
+          "while any is busy, else 0; none, nothing: it is unreadable, UNAVAILABLE when all are"),
       {"maxConcurrency",
        kTargetAllowed,
        "",
-       "Requests that one replica runs at once, where its engine does not tell",
+       "Requests that one replica runs at once, where its engine does not tell; no engine is read "
+       "in this version: without effect yet",
        {},
        ReadTarget<&Settings::max_concurrency>},
       WordRow<ScaleIn, &Settings::scale_in>(

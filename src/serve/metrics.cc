@@ -101,10 +101,10 @@ class Metrics::Impl {
 
   prometheus::Registry registry_;
   Family<Counter>& requests_ = Register(prometheus::BuildCounter(), "scaler_requests_total",
-                                        "Requests of KEDA answered.", registry_);
+                                        "Answered requests, by method.", registry_);
   Family<Counter>& errors_ =
       Register(prometheus::BuildCounter(), "scaler_request_errors_total",
-               "Requests of KEDA answered with an error, by gRPC status code.", registry_);
+               "Requests answered with an error, by method and gRPC status code.", registry_);
   Family<Histogram>& durations_ =
       Register(prometheus::BuildHistogram(), "scaler_request_duration_seconds",
                "Time from a request to its answer.", registry_);
