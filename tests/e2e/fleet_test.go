@@ -59,14 +59,14 @@ type fleet struct {
 	load    float64
 	pods    map[string]*corev1.Pod // by UID
 	holder  []string               // of each GPU, a UID; empty: nobody
-	foreign map[int]float64        // utilisation by others than the workload, by index
+	signals []float64              // utilisation of the first GPUs, which no pod gets
 }
 
-func newFleet(t *testing.T, path string, gpus int, shows replica) *fleet {
+func newFleet(t *testing.T, path string, gpus, signals int, shows replica) *fleet {
 	t.Helper()
 	f := &fleet{
-		path: path, shows: shows, pods: map[string]*corev1.Pod{}, holder: make([]string, gpus),
-		foreign: map[int]float64{},
+		path: path, shows: shows, pods: map[string]*corev1.Pod{},
+		holder: make([]string, signals+gpus), signals: make([]float64, signals),
 	}
 	f.queue = httptest.NewServer(http.HandlerFunc(f.tellLoad))
 	t.Cleanup(f.queue.Close)
@@ -88,12 +88,12 @@ func (f *fleet) setLoad(load float64) {
 	f.write()
 }
 
-// setForeign keeps a GPU busy by something that is none of the workload's pods: demand that is there
+// setSignals keeps GPUs busy by something that is none of the workload's pods: demand that is there
 // without a replica.
-func (f *fleet) setForeign(index int, percent float64) {
+func (f *fleet) setSignals(percents ...float64) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	f.foreign[index] = percent
+	copy(f.signals, percents)
 	f.write()
 }
 
@@ -128,8 +128,8 @@ func (f *fleet) hold(uid string) {
 	if f.pods[uid] != nil {
 		return
 	}
-	for gpu, holder := range f.holder {
-		if _, foreign := f.foreign[gpu]; holder == "" && !foreign {
+	for gpu := len(f.signals); gpu < len(f.holder); gpu++ {
+		if f.holder[gpu] == "" {
 			f.holder[gpu] = uid
 			return
 		}
@@ -158,8 +158,9 @@ func (f *fleet) write() {
 	for index, holder := range f.holder {
 		gpu := &gpus[index]
 		*gpu = device{Index: index, Name: "Simulated", MemoryTotal: memoryTotal, Processes: []process{}}
-		gpu.Utilization = f.foreign[index]
-		if pod := f.pods[holder]; pod != nil {
+		if index < len(f.signals) {
+			gpu.Utilization = f.signals[index]
+		} else if pod := f.pods[holder]; pod != nil {
 			gpu.Processes = []process{{processOf(holder)}}
 			f.show(gpu, pod, share)
 		}

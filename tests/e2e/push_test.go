@@ -6,22 +6,18 @@ import (
 	"time"
 )
 
-const demandGPU = 7 // no pod holds it
-
 // timeToWake is how long a workload at zero takes to its first replica, from the moment at which
 // a GPU became busy.
 func timeToWake(t *testing.T, name, kind string, streams int) time.Duration {
 	t.Helper()
-	w := newWorkload(t, name, start{})
-	w.fleet.setForeign(demandGPU, 0)
-	trigger := w.gpus(map[string]string{"window": "0s"})
+	w := newWorkload(t, name, start{signals: 1})
+	trigger := w.signal(0)
 	trigger["type"] = kind
 	w.scale(scaledObject{min: 0, max: 1, polling: 30, triggers: []any{trigger}})
 	w.scaler.waitForStreams(streams)
 	w.line.stays(2 * time.Second) // KEDA's poll as it begins is over
 	began := time.Now()
-	w.line.mark("GPU %d busy", demandGPU)
-	w.fleet.setForeign(demandGPU, 60)
+	w.signals(60)
 	eventually(t, 40*time.Second, "1 replica", func() bool { return w.line.replicas() == 1 })
 	took := time.Since(began)
 	t.Logf("%s: first replica after %.2f s", kind, took.Seconds())
@@ -44,7 +40,7 @@ func TestPollingWakesWithinItsInterval(t *testing.T) {
 }
 
 // pushSleeper is a ScaledObject of a Deployment whose replicas never come, both as text.
-func pushSleeper(name, namespace string, gpu int) []string {
+func pushSleeper(name, namespace string) []string {
 	return []string{
 		fmt.Sprintf(`
 apiVersion: apps/v1
@@ -69,8 +65,8 @@ spec:
   maxReplicaCount: 1
   triggers:
   - type: external-push
-    metadata: {scalerAddress: "keda-gpu-scaler.%[2]s:6000", gpuIndex: "%[3]d", window: 0s}
-`, name, namespace, gpu),
+    metadata: {scalerAddress: "keda-gpu-scaler.%[2]s:6000", gpuIndex: "0", window: 0s}
+`, name, namespace),
 	}
 }
 
@@ -79,19 +75,18 @@ spec:
 // other tests, which would wait for theirs.
 func TestNewPushTriggerWakesAtOnceBesideManyActiveOnes(t *testing.T) {
 	const others = 150
-	w := newWorkload(t, "many", start{gpus: 9})
-	w.fleet.setForeign(demandGPU, 60)
-	w.fleet.setForeign(demandGPU+1, 0)
+	w := newWorkload(t, "many", start{signals: 2})
+	w.signals(60, 0)
 	for number := range others {
 		name := fmt.Sprintf("sleeper-%d", number)
-		for _, text := range pushSleeper(name, w.namespace, demandGPU) {
+		for _, text := range pushSleeper(name, w.namespace) {
 			create(t, w.namespace, text)
 		}
 	}
 	t.Cleanup(func() { w.deleteScaledObjects() })
 	w.scaler.waitForStreams(others)
 
-	trigger := w.gpus(map[string]string{"window": "0s", "gpuIndex": fmt.Sprint(demandGPU + 1)})
+	trigger := w.signal(1)
 	trigger["type"] = "external-push"
 	w.scale(scaledObject{min: 0, max: 1, polling: 30, triggers: []any{trigger}})
 	w.scaler.waitForStreams(others + 1)
@@ -105,8 +100,7 @@ func TestNewPushTriggerWakesAtOnceBesideManyActiveOnes(t *testing.T) {
 	}
 
 	began := time.Now()
-	w.line.mark("GPU %d busy", demandGPU+1)
-	w.fleet.setForeign(demandGPU+1, 60)
+	w.signals(60, 60)
 	eventually(t, 40*time.Second, "1 replica", func() bool { return w.line.replicas() == 1 })
 	if took := time.Since(began); took > time.Second {
 		t.Errorf("the first replica took %v", took)

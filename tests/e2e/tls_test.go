@@ -66,7 +66,7 @@ func secured(t *testing.T, name string, mutual bool) (*workload, *authority) {
 	if mutual {
 		flags = append(flags, "--tls-client-ca="+folder+"/ca.crt")
 	}
-	return newWorkload(t, name, start{gpus: 10, replicas: 1, flags: flags}), trusted
+	return newWorkload(t, name, start{signals: 2, replicas: 1, flags: flags}), trusted
 }
 
 // authenticate makes the TriggerAuthentication "scaler" of what KEDA is to show and to trust.

@@ -9,12 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// signals gives the test GPUs that no pod holds, whose utilisation is what it says: values to
-// scale on that the replicas do not change.
+// signals sets the utilisation of the GPUs that no pod holds: values to scale on that the replicas
+// do not change.
 func (w *workload) signals(percents ...float64) {
-	for index, percent := range percents {
-		w.fleet.setForeign(index, percent)
-	}
+	w.fleet.setSignals(percents...)
 	w.line.mark("signals %v", percents)
 }
 
@@ -32,7 +30,7 @@ func target(percent int) map[string]string {
 
 func TestHighestOfTwoTriggersCounts(t *testing.T) {
 	t.Parallel()
-	w := newWorkload(t, "two", start{gpus: 10, replicas: 1})
+	w := newWorkload(t, "two", start{signals: 2, replicas: 1})
 	w.signals(100, 100)
 	w.scale(scaledObject{min: 1, max: 8, triggers: []any{
 		w.signal(0, target(50)), w.signal(1, target(20))}})
@@ -47,7 +45,7 @@ func TestHighestOfTwoTriggersCounts(t *testing.T) {
 
 func TestFormulaOfScalingModifiersSeesBothValues(t *testing.T) {
 	t.Parallel()
-	w := newWorkload(t, "formula", start{gpus: 10, replicas: 1})
+	w := newWorkload(t, "formula", start{signals: 2, replicas: 1})
 	w.signals(100, 60)
 	w.scale(scaledObject{min: 1, max: 8,
 		advanced: map[string]any{"scalingModifiers": map[string]any{
@@ -62,7 +60,7 @@ func TestFormulaOfScalingModifiersSeesBothValues(t *testing.T) {
 
 func TestCachedMetricsAreAskedForOnceAPoll(t *testing.T) {
 	t.Parallel()
-	w := newWorkload(t, "cached", start{gpus: 10, replicas: 1})
+	w := newWorkload(t, "cached", start{signals: 2, replicas: 1})
 	w.signals(60)
 	trigger := w.signal(0, target(20))
 	trigger["useCachedMetrics"] = true
@@ -79,7 +77,7 @@ func TestCachedMetricsAreAskedForOnceAPoll(t *testing.T) {
 
 func TestPausedScaledObjectStandsAndGoesOn(t *testing.T) {
 	t.Parallel()
-	w := newWorkload(t, "paused", start{gpus: 10, replicas: 1})
+	w := newWorkload(t, "paused", start{signals: 2, replicas: 1})
 	w.signals(60)
 	w.scale(scaledObject{min: 1, max: 8, triggers: []any{w.signal(0, target(20))}})
 	w.line.reaches(3, patience)
@@ -116,7 +114,7 @@ metadata:
 
 func TestScaledJobStartsAJobForEachTargetOfLoad(t *testing.T) {
 	t.Parallel()
-	w := newWorkload(t, "jobs", start{gpus: 10})
+	w := newWorkload(t, "jobs", start{signals: 1})
 	w.signals(0)
 	create(t, w.namespace, fmt.Sprintf(`
 apiVersion: keda.sh/v1alpha1

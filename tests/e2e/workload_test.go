@@ -29,6 +29,7 @@ type workload struct {
 // start says how a workload begins; zero values are what most tests want.
 type start struct {
 	gpus     int     // 8 if 0
+	signals  int     // GPUs besides, with the first indices; see workload.signals
 	shows    replica // engine if nil
 	replicas int
 	// How long a pod takes from its node to being ready: loading a model.
@@ -47,7 +48,7 @@ func newWorkload(t *testing.T, name string, how start) *workload {
 	w := &workload{t: t, namespace: name}
 	makeNamespace(t, name)
 	gpuFile := filepath.Join(t.TempDir(), "gpus.json")
-	w.fleet = newFleet(t, gpuFile, how.gpus, how.shows)
+	w.fleet = newFleet(t, gpuFile, how.gpus, how.signals, how.shows)
 	w.scaler = startScaler(t, name, gpuFile, how.flags...)
 	giveName(t, "keda-gpu-scaler."+name, w.scaler)
 	w.line = newTimeline(t, name)
