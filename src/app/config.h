@@ -32,7 +32,7 @@ struct Config {
   std::string metrics_tls_key;
   std::string metrics_client_ca;
 
-  std::string service;  // host of scalerAddress; empty: not watched
+  std::string service;   // host of scalerAddress; empty: not watched
   std::string profiles;  // a YAML file; empty: the built-in ones alone
   int max_streams_per_peer = 20'000;
   absl::Duration max_connection_age = absl::Minutes(10);
