@@ -47,7 +47,8 @@ std::string NewFolder() {
 }
 
 Process::Process(const std::vector<std::string>& args, const Variables& variables,
-                 const std::string& input, std::optional<int> output)
+                 const std::string& input, std::optional<int> output,
+                 const std::function<void()>& in_child)
     : folder_(NewFolder()) {
   std::ofstream(folder_ + "/in") << input;
   std::vector<std::string> words = {GPUSCALER_BINARY};
@@ -71,6 +72,7 @@ Process::Process(const std::vector<std::string>& args, const Variables& variable
     _exit(126);
   }
   Redirect(folder_ + "/err", O_WRONLY | O_CREAT, STDERR_FILENO);
+  if (in_child) in_child();
   execve(GPUSCALER_BINARY, argv.data(), envp.data());
   _exit(127);
 }
@@ -135,8 +137,9 @@ std::vector<std::string> OnFreePorts(std::vector<std::string> args) {
 
 }  // namespace
 
-Server::Server(std::vector<std::string> args, const Variables& variables)
-    : process_(OnFreePorts(std::move(args)), variables),
+Server::Server(std::vector<std::string> args, const Variables& variables,
+               const std::function<void()>& in_child)
+    : process_(OnFreePorts(std::move(args)), variables, "", {}, in_child),
       ready_(process_.WaitForErr("event=serving")) {}
 
 int Server::Port(const std::string& which) const {

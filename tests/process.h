@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,12 +16,14 @@ namespace gpuscaler {
 using Variables = std::map<std::string, std::string>;
 
 // Runs from construction to destruction, which kills it if need be. The child's environment is
-// `variables` alone, with what sanitizers and the loader need.
+// `variables` alone, with what sanitizers and the loader need. `in_child` runs just before the
+// program does, with its standard streams in place.
 class Process {
  public:
   // `output` is a descriptor for standard output in place of what Out() reads.
   explicit Process(const std::vector<std::string>& args, const Variables& variables = {},
-                   const std::string& input = "", std::optional<int> output = {});
+                   const std::string& input = "", std::optional<int> output = {},
+                   const std::function<void()>& in_child = {});
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
@@ -34,6 +37,7 @@ class Process {
   bool WaitForOut(const std::string& text, absl::Duration patience = absl::Seconds(20)) const;
 
   void Signal(int signal) const;
+  pid_t pid() const { return pid_; }
 
   // Its exit code, 128 + n for signal n; empty when it still ran after `patience`.
   std::optional<int> Wait(absl::Duration patience = absl::Seconds(20));
@@ -57,7 +61,8 @@ Finished RunProgram(const std::vector<std::string>& args, const Variables& varia
 // `serve` on free ports, ready.
 class Server {
  public:
-  explicit Server(std::vector<std::string> args, const Variables& variables = {});
+  explicit Server(std::vector<std::string> args, const Variables& variables = {},
+                  const std::function<void()>& in_child = {});
 
   Process& process() { return process_; }
   int Port(const std::string& which) const;  // "grpc", "metrics", "probe"

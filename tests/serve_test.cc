@@ -314,6 +314,8 @@ spec:
 TEST(Query, BadArgumentsExit2) {
   EXPECT_EQ(RunProgram({"query"}).code, 2);
   EXPECT_EQ(RunProgram({"query", "localhost:1", "profile"}).code, 2);
+  EXPECT_EQ(RunProgram({"query", "localhost:99999"}).code, 2);
+  EXPECT_EQ(RunProgram({"query", "localhost:1", "window=0s", "window=1s"}).code, 2);
   EXPECT_EQ(RunProgram({"query", "localhost:1", "--file", "/no/such.yaml"}).code, 2);
 }
 

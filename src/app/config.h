@@ -14,10 +14,10 @@ namespace gpuscaler {
 constexpr int kAnyPort = -1;  // whichever is free; the log says which
 
 struct Config {
-  int port = 6000;                       // gRPC; 0 is any free one too
-  std::string bind_address = "0.0.0.0";  // of all three ports; "::" is IPv6, and IPv4 where it can
-  int metrics_port = 9090;               // 0: off
-  int probe_port = 8081;                 // 0: off
+  int port = 6000;                  // gRPC; 0 is any free one too
+  std::string bind_address = "::";  // of all three ports (listen_socket.h)
+  int metrics_port = 9090;          // 0: off
+  int probe_port = 8081;            // 0: off
   std::string gpu_source = "auto";
   std::string node_name;  // empty: $NODE_NAME, else the host's name
 

@@ -1,8 +1,10 @@
 // keda-gpu-scaler: one binary, a subcommand for each thing it does.
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -13,6 +15,18 @@
 
 namespace gpuscaler {
 namespace {
+
+// Else the first socket or file would take the number of a standard stream that is closed, and get
+// what is written there. gRPC opens one as soon as it is loaded: hence before any constructor.
+void OpenMissingStreams(int /*argc*/, char** /*argv*/, char** /*environment*/) {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // open() takes the lowest number that is free.
+    if (fcntl(stream, F_GETFD) < 0 && open("/dev/null", O_RDWR) != stream) std::abort();
+  }
+}
+
+__attribute__((section(".preinit_array"),
+               used)) void (*const kBeforeAll)(int, char**, char**) = &OpenMissingStreams;
 
 int Run(const std::vector<std::string>& args) {
   const std::vector<Command> commands = AllCommands();

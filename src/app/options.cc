@@ -178,7 +178,9 @@ const std::vector<Option>& Table() {
       {.name = "bind-address",
        .member = &Config::bind_address,
        .value = "ADDRESS",
-       .help = "Address that all ports listen on; :: for IPv6.",
+       .help = "Address that all ports listen on; :: is all of IPv4 and IPv6, or of IPv4 where "
+               "there is "
+               "no IPv6; 0.0.0.0 is all of IPv4.",
        .check = CheckAddress},
       {.name = "metrics-port",
        .member = PortMember{&Config::metrics_port},

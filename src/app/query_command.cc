@@ -8,6 +8,7 @@
 #include "app/commands.h"
 #include "app/input_file.h"
 #include "app/query_report.h"
+#include "app/scaler_address.h"
 #include "base/status_macros.h"
 
 namespace gpuscaler {
@@ -41,7 +42,10 @@ absl::StatusOr<std::vector<TriggerToAsk>> TriggerOfWords(const QueryFlags& flags
       return absl::InvalidArgumentError(
           absl::StrCat("\"", word, "\": use KEY=VALUE, such as profile=vllm-inference"));
     }
-    ask.ref.metadata[pair[0]] = pair[1];
+    if (!ask.ref.metadata.emplace(pair[0], pair[1]).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", word, "\": ", pair[0], " is given twice"));
+    }
   }
   const auto type = ask.ref.metadata.find("targetType");
   if (type != ask.ref.metadata.end() && type->second == "Value") {
@@ -102,7 +106,9 @@ int CodeOf(const std::vector<QueryReport>& reports) {
 int Run(QueryFlags flags, const std::vector<std::string>& arguments) {
   const auto triggers = Triggers(flags, arguments);
   if (!triggers.ok()) return Fail("query", triggers.status(), kExitUsage);
-  flags.client.address = arguments.front();
+  const auto address = ScalerAddress(arguments.front());
+  if (!address.ok()) return Fail("query", address.status(), kExitUsage);
+  flags.client.address = *address;
   flags.client.tls = flags.client.tls || !flags.client.ca.empty() || !flags.client.cert.empty();
   const auto client = ScalerClient::Open(flags.client);
   if (!client.ok()) return Fail("query", client.status(), kExitUsage);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "base/file_text.h"
 #include "base/nearest.h"
 #include "base/status_macros.h"
+#include "scaling/yaml_documents.h"
 #include "yaml-cpp/yaml.h"
 
 extern char** environ;  // POSIX
@@ -147,10 +149,16 @@ Environment CurrentEnvironment() {
 
 absl::StatusOr<std::vector<Setting>> SettingsOfYaml(const std::string& path,
                                                     const std::string& yaml) try {
-  const YAML::Node root = YAML::Load(yaml);
-  if (root.IsNull()) return std::vector<Setting>();
-  if (!root.IsMap()) return FileError(path, 1, "use a map of options, such as \"port: 6000\"");
-  return SettingsOfMap(path, root);
+  std::optional<YAML::Node> only;
+  for (const std::string& document : YamlDocuments(yaml)) {
+    const YAML::Node root = YAML::Load(document);
+    if (root.IsNull()) continue;
+    if (only) return FileError(path, root.Mark().line + 1, "a second document: use one alone");
+    only.emplace(root);
+  }
+  if (!only) return std::vector<Setting>();
+  if (!only->IsMap()) return FileError(path, 1, "use a map of options, such as \"port: 6000\"");
+  return SettingsOfMap(path, *only);
 } catch (const YAML::Exception& exception) {
   return FileError(path, exception.mark.line + 1, exception.msg);
 }

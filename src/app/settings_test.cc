@@ -12,6 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::SizeIs;
 
 // Of this test alone: ctest runs them side by side.
 std::string WriteFile(const std::string& content) {
@@ -100,6 +101,7 @@ TEST(Settings, FileIsStrict) {
       {"port: [1, 2]\n", "file a.yaml:1: port: use a single value"},
       {"- port\n", "file a.yaml:1: use a map of options"},
       {"port: 1\n  x: [\n", "file a.yaml:"},
+      {"port: 1\n---\nprobe-port: 2\n", "file a.yaml:3: a second document: use one alone"},
   };
   for (const Case& test : cases) {
     const auto settings = SettingsOfYaml("a.yaml", test.yaml);
@@ -108,6 +110,7 @@ TEST(Settings, FileIsStrict) {
   }
   EXPECT_THAT(SettingsOfYaml("a.yaml", "# nothing\n").value(), IsEmpty());
   EXPECT_THAT(SettingsOfFile(WriteFile("")).value(), IsEmpty());
+  EXPECT_THAT(SettingsOfYaml("a.yaml", "# ours\n---\nport: 1\n---\n").value(), SizeIs(1));
 }
 
 TEST(Settings, ServiceLinksOfKubernetesAreNoSettings) {

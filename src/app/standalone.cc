@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/freed_memory.h"
 #include "app/neighbours.h"
 #include "app/reloader.h"
 #include "app/sampler.h"
@@ -63,7 +64,10 @@ class Standalone::Impl {
     waking_ = sampling_.get();
     reloading_ = std::make_unique<PeriodicThread>(
         "reloader", kReloadInterval,
-        [reloader = std::make_shared<Reloader>(Files(), metrics_)] { reloader->Tick(); });
+        [this, reloader = std::make_shared<Reloader>(Files(), metrics_)] {
+          reloader->Tick();
+          freed_memory_.Tick(static_cast<int>(service_.open_streams()));
+        });
     if (!config_.service.empty()) {
       neighbours_ = std::make_unique<PeriodicThread>(
           "neighbours", kNeighboursInterval,
@@ -170,6 +174,7 @@ class Standalone::Impl {
   std::atomic<bool> drained_ = false;
   std::atomic<PeriodicThread*> waking_ = nullptr;  // null: no sampler to wake
   ScalerService service_;
+  FreedMemory freed_memory_;  // the reloader's, which may take its time
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<HttpServer> metrics_page_;
   std::unique_ptr<HttpServer> probe_page_;

@@ -1,13 +1,15 @@
 #include "base/log.h"
 
+#include <unistd.h>
+
 #include <atomic>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/log_sink.h"
 #include "base/number_text.h"
 #include "nlohmann/json.hpp"
-#include "spdlog/sinks/stdout_sinks.h"
 #include "spdlog/spdlog.h"
 
 namespace gpuscaler {
@@ -43,17 +45,6 @@ spdlog::level::level_enum SpdlogLevel(LogLevel level) {
   return spdlog::level::err;
 }
 
-// The sink writes whole lines to standard error; spdlog brings the level and the locking.
-spdlog::logger& Logger() {
-  static const std::shared_ptr<spdlog::logger> logger = [] {
-    auto made = std::make_shared<spdlog::logger>("keda-gpu-scaler",
-                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
-    made->set_pattern("%v");
-    return made;
-  }();
-  return *logger;
-}
-
 std::string Json(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -72,6 +63,22 @@ std::string FormatValue(LogFormat format, const LogField::Value& value) {
   if (const auto* number = std::get_if<double>(&value)) return NumberText(*number);
   if (const auto* number = std::get_if<int64_t>(&value)) return absl::StrCat(*number);
   return std::get<bool>(value) ? "true" : "false";
+}
+
+std::string Now() {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(), absl::UTCTimeZone());
+}
+
+std::string LinesDropped(int64_t count) {
+  return FormatLogLine(log_format, Now(), LogLevel::kWarn, "log_lines_dropped",
+                       {{"count", count}, {"why", "standard error was not read"}});
+}
+
+// spdlog brings the level and the locking.
+spdlog::logger& Logger() {
+  static spdlog::logger& logger = *new spdlog::logger(
+      "keda-gpu-scaler", std::make_shared<LogSink>(STDERR_FILENO, &LinesDropped));
+  return logger;
 }
 
 }  // namespace
@@ -100,9 +107,8 @@ void StartLogging(LogLevel level, LogFormat format) {
 
 void Log(LogLevel level, absl::string_view event, std::initializer_list<LogField> fields) {
   if (!Logger().should_log(SpdlogLevel(level))) return;
-  const std::string at = absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(), absl::UTCTimeZone());
   // As an argument: the line's own braces are not a format.
-  Logger().log(SpdlogLevel(level), "{}", FormatLogLine(log_format, at, level, event, fields));
+  Logger().log(SpdlogLevel(level), "{}", FormatLogLine(log_format, Now(), level, event, fields));
 }
 
 }  // namespace gpuscaler

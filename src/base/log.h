@@ -44,7 +44,7 @@ struct LogField {
 // Once, before the threads start; without it: info and above, as text.
 void StartLogging(LogLevel level, LogFormat format);
 
-// Thread-safe. `event` and the keys are snake_case.
+// Thread-safe; never waits for who reads (log_sink.h). `event` and the keys are snake_case.
 void Log(LogLevel level, absl::string_view event, std::initializer_list<LogField> fields);
 
 inline void LogDebug(absl::string_view event, std::initializer_list<LogField> fields = {}) {

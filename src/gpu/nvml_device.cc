@@ -1,7 +1,10 @@
 #include "gpu/nvml_device.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
+
+#include "absl/strings/str_cat.h"
 
 #include "gpu/nvml_error.h"
 #include "gpu/nvml_processes.h"
@@ -17,6 +20,26 @@ Return ReadText(Return (*call)(Device, char*, unsigned), Device device, std::str
   buffer[kTextSize - 1] = '\0';
   if (result == kSuccess) text = buffer;
   return result;
+}
+
+// A value that cannot be is a gap: drivers say all ones for "not available"
+// (NVML_VALUE_NOT_AVAILABLE).
+void SetPercent(GpuField field, unsigned percent, Reading& reading, std::optional<double>& value) {
+  if (percent <= 100) {
+    value = percent;
+  } else {
+    reading.AddGap(field, absl::StrCat("the driver says ", percent, " %"));
+  }
+}
+
+void SetMemory(uint64_t used, uint64_t total, Reading& reading) {
+  if (used > total || total > std::numeric_limits<int64_t>::max()) {
+    reading.AddGap(GpuField::kMemory,
+                   absl::StrCat("the driver says ", used, " bytes used of ", total));
+    return;
+  }
+  reading.sample.memory_used_bytes = static_cast<int64_t>(used);
+  reading.sample.memory_total_bytes = static_cast<int64_t>(total);
 }
 
 }  // namespace
@@ -69,11 +92,12 @@ void NvmlDevice::ReadUtilization(DeviceHistory& history, Reading& reading) const
   Utilization rates{};
   const Return result = Call(calls_.utilization, handle_, &rates);
   if (!reading.sample.utilization_percent && reading.Succeeded(GpuField::kUtilization, result)) {
-    reading.sample.utilization_percent = rates.gpu;
+    SetPercent(GpuField::kUtilization, rates.gpu, reading, reading.sample.utilization_percent);
   }
   if (!reading.sample.memory_utilization_percent &&
       reading.Succeeded(GpuField::kMemoryUtilization, result)) {
-    reading.sample.memory_utilization_percent = rates.memory;
+    SetPercent(GpuField::kMemoryUtilization, rates.memory, reading,
+               reading.sample.memory_utilization_percent);
   }
 }
 
@@ -87,14 +111,11 @@ void NvmlDevice::ReadMemory(Device device, DeviceHistory& history, Reading& read
   if (result == kSuccess || (has_worked && !IsLacking(result))) {
     if (!reading.Succeeded(GpuField::kMemory, result)) return;
     history.memory_v2.insert(reading.sample.uuid);
-    reading.sample.memory_used_bytes = static_cast<int64_t>(v2.used);
-    reading.sample.memory_total_bytes = static_cast<int64_t>(v2.total);
-    return;
+    return SetMemory(v2.used, v2.total, reading);
   }
   Memory v1{};
   if (!reading.Succeeded(GpuField::kMemory, Call(calls_.memory, device, &v1))) return;
-  reading.sample.memory_used_bytes = static_cast<int64_t>(v1.used);
-  reading.sample.memory_total_bytes = static_cast<int64_t>(v1.total);
+  SetMemory(v1.used, v1.total, reading);
 }
 
 void NvmlDevice::ReadTemperature(Reading& reading) const {

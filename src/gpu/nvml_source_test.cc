@@ -104,6 +104,25 @@ TEST_F(NvmlSourceTest, FailedCallIsAGapWithItsErrorAndNeverZero) {
   EXPECT_EQ(gpus[1].utilization_percent, 70);
 }
 
+TEST_F(NvmlSourceTest, ValueThatCannotBeIsAGap) {
+  driver_.Gpu(0)["utilization"] = {250, 4294967295};
+  driver_.Gpu(0)["memory"] = {10, 0, 20};
+  driver_.Gpu(1)["utilization"] = {100, 0};
+  driver_.Gpu(1)["memory"] = {10, 0, 10};
+  driver_.Save();
+  const auto gpus = Read({.pcie = true});
+  EXPECT_EQ(gpus[0].utilization_percent, std::nullopt);
+  EXPECT_EQ(GapText(gpus[0], GpuField::kUtilization), "the driver says 250 %");
+  EXPECT_EQ(gpus[0].memory_utilization_percent, std::nullopt);
+  EXPECT_EQ(GapText(gpus[0], GpuField::kMemoryUtilization), "the driver says 4294967295 %");
+  EXPECT_EQ(gpus[0].memory_used_bytes, std::nullopt);
+  EXPECT_EQ(gpus[0].memory_total_bytes, std::nullopt);
+  EXPECT_EQ(GapText(gpus[0], GpuField::kMemory), "the driver says 20 bytes used of 10");
+  EXPECT_EQ(gpus[1].utilization_percent, 100);
+  EXPECT_EQ(gpus[1].memory_used_bytes, 10);
+  EXPECT_TRUE(gpus[1].gaps.empty()) << gpus[1].gaps[0].detail;
+}
+
 TEST_F(NvmlSourceTest, MemoryFallsBackWhereTheNewCallExistsAndFails) {
   driver_.Gpu(0)["errors"] = {{"nvmlDeviceGetMemoryInfo_v2", 999}};
   driver_.Save();

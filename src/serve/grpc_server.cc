@@ -4,17 +4,21 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <climits>
 #include <optional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "serve/acceptor.h"
 #include "serve/grpc_log.h"
 #include "serve/listen_socket.h"
 #include "serve/reloading_credentials.h"
@@ -33,6 +37,9 @@ constexpr int kMostThreads = 4;
 // itself, or a client that does not read.
 constexpr absl::Duration kLongestAnswer = absl::Seconds(2);
 
+// A client that does not acknowledge for so long has gone.
+constexpr absl::Duration kUnanswered = absl::Seconds(20);
+
 int Milliseconds(absl::Duration duration) {
   return static_cast<int>(absl::ToInt64Milliseconds(duration));
 }
@@ -42,20 +49,25 @@ void SetLimits(const GrpcServerOptions& options, grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kLargestHeaders);
   // A call beyond such a limit would hang behind the streams (DESIGN 3).
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, INT_MAX);
-  // A second server on the same port must fail and not take half of the calls.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS,
                              Milliseconds(options.max_connection_age));
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS,
                              Milliseconds(options.max_connection_age_grace));
   // A client that vanished is noticed; one that pings as often as it likes is not punished.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(absl::Minutes(1)));
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(absl::Seconds(20)));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(kUnanswered));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
   grpc::ResourceQuota quota("server");
   builder.SetResourceQuota(quota.SetMaxThreads(kMostThreads));
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 1);
+}
+
+// As gRPC does for the connections that it accepts itself.
+void SetOptions(int connection) {
+  const int on = 1, milliseconds = Milliseconds(kUnanswered);
+  setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  setsockopt(connection, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof(milliseconds));
 }
 
 }  // namespace
@@ -69,18 +81,22 @@ class GrpcServer::Impl {
   ~Impl() { Drain(absl::ZeroDuration()); }
 
   absl::Status Start(const std::vector<grpc::Service*>& services) {
+    ASSIGN_OR_RETURN(const int listening, ListenOn(options_.bind_address, options_.port));
+    port_ = BoundPort(listening);
     grpc::ServerBuilder builder;
     SetLimits(options_, builder);
-    const std::string address = AddressText(options_.bind_address, options_.port);
-    builder.AddListeningPort(
-        address, pair_ ? ReloadingCredentials(*pair_) : grpc::InsecureServerCredentials(), &port_);
+    connections_ = builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+        pair_ ? ReloadingCredentials(*pair_) : grpc::InsecureServerCredentials());
     for (grpc::Service* service : services) builder.RegisterService(service);
     server_ = builder.BuildAndStart();
-    if (server_ == nullptr || port_ == 0) {
-      return absl::UnavailableError(
-          absl::StrCat("cannot listen on ", address, " for gRPC: in use, or not ours to take"));
+    if (server_ == nullptr) {
+      close(listening);
+      return absl::UnavailableError("cannot start the gRPC server");
     }
     SetScalerServing(false);
+    acceptor_ = std::make_unique<Acceptor>(
+        listening, [this, listening](int connection) { Serve(listening, connection); });
     return absl::OkStatus();
   }
 
@@ -101,16 +117,27 @@ class GrpcServer::Impl {
 
   void Drain(absl::Duration patience) {
     if (server_ == nullptr) return;
+    acceptor_ = nullptr;
     server_->GetHealthCheckService()->Shutdown();
     server_->Shutdown(absl::ToChronoTime(absl::Now() + std::min(patience, kLongestAnswer)));
     server_->Wait();
   }
 
  private:
+  void Serve(int listening, int connection) {
+    SetOptions(connection);
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters taken;
+    taken.listener_fd = listening;
+    taken.fd = connection;
+    connections_->HandleNewConnection(&taken);
+  }
+
   const GrpcServerOptions options_;
   std::optional<TlsPair> pair_;
   int port_ = 0;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<Acceptor> acceptor_;
 };
 
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(

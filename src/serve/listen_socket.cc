@@ -24,6 +24,14 @@ bool BindAndListen(int socket, const addrinfo& address) {
   return bind(socket, address.ai_addr, address.ai_addrlen) == 0 && listen(socket, SOMAXCONN) == 0;
 }
 
+// It may be built or started without.
+bool KernelHasIpv6() {
+  const int probe = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (probe < 0) return errno != EAFNOSUPPORT;
+  close(probe);
+  return true;
+}
+
 }  // namespace
 
 std::string AddressText(const std::string& address, int port) {
@@ -31,7 +39,8 @@ std::string AddressText(const std::string& address, int port) {
   return ipv6 ? absl::StrCat("[", address, "]:", port) : absl::StrCat(address, ":", port);
 }
 
-absl::StatusOr<int> ListenOn(const std::string& address, int port) {
+absl::StatusOr<int> ListenOn(const std::string& asked, int port) {
+  const std::string address = asked == "::" && !KernelHasIpv6() ? "0.0.0.0" : asked;
   addrinfo hints = {};
   hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
   hints.ai_socktype = SOCK_STREAM;

@@ -7,10 +7,10 @@
 
 namespace gpuscaler {
 
-// The socket, non-blocking, the caller's to close. `address` is numeric; "::" listens on IPv4 too
-// where the system can. INVALID_ARGUMENT for what is no address, UNAVAILABLE when it is taken or
-// not ours.
-absl::StatusOr<int> ListenOn(const std::string& address, int port);
+// The socket, non-blocking, the caller's to close. `asked` is an address in figures: "::" is all
+// of IPv6 and IPv4, or of IPv4 alone where the kernel has no IPv6; "0.0.0.0" is all of IPv4.
+// INVALID_ARGUMENT for what is no address, UNAVAILABLE when it is taken or not ours.
+absl::StatusOr<int> ListenOn(const std::string& asked, int port);
 
 // "10.0.0.7:6000", "[::1]:6000".
 std::string AddressText(const std::string& address, int port);

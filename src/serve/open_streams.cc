@@ -79,6 +79,11 @@ std::vector<std::shared_ptr<OpenStream>> OpenStreams::All() const {
   return all;
 }
 
+size_t OpenStreams::size() const {
+  MutexLock lock(mutex_);
+  return streams_.size();
+}
+
 void OpenStreams::Refresh(absl::Time now) {
   for (const auto& stream : All()) stream->Refresh(now);
 }

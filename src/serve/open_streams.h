@@ -49,6 +49,8 @@ class OpenStreams {
   void Refresh(absl::Time now);
   void RefreshDue(absl::Time now);
 
+  size_t size() const;
+
   // Ends every stream with OK, now and from now on.
   void End();
 

@@ -3,6 +3,7 @@
 #include <openssl/ec.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
+#include <openssl/rsa.h>
 #include <openssl/x509v3.h>
 
 #include <atomic>
@@ -79,14 +80,23 @@ TestCa::TestCa(const std::string& common_name)
 
 TestPair TestCa::Issue(const std::string& common_name, absl::Duration ends,
                        absl::Duration starts) const {
-  const std::shared_ptr<EVP_PKEY> key = NewKey();
-  const std::shared_ptr<X509> cert = NewCert(common_name, key.get(), ends, starts);
+  return IssueFor(NewKey().get(), common_name, ends, starts);
+}
+
+TestPair TestCa::IssueWeak(const std::string& common_name) const {
+  const std::shared_ptr<EVP_PKEY> key(EVP_RSA_gen(1024), EVP_PKEY_free);
+  return IssueFor(key.get(), common_name, absl::Hours(1), -absl::Hours(1));
+}
+
+TestPair TestCa::IssueFor(EVP_PKEY* key, const std::string& common_name, absl::Duration ends,
+                          absl::Duration starts) const {
+  const std::shared_ptr<X509> cert = NewCert(common_name, key, ends, starts);
   X509_set_issuer_name(cert.get(), X509_get_subject_name(cert_.get()));
   AddExtension(cert.get(), {NID_basic_constraints, "critical,CA:FALSE"});
   AddExtension(cert.get(), {NID_ext_key_usage, "serverAuth,clientAuth"});
   AddExtension(cert.get(), {NID_subject_alt_name, "DNS:localhost,IP:127.0.0.1,IP:::1"});
   X509_sign(cert.get(), key_.get(), EVP_sha256());
-  return {.cert = CertPem(cert.get()), .key = KeyPem(key.get())};
+  return {.cert = CertPem(cert.get()), .key = KeyPem(key)};
 }
 
 TlsFiles WriteTls(const std::string& folder, const TestPair& pair, const std::string& client_ca) {

@@ -31,7 +31,13 @@ class TestCa {
   TestPair Issue(const std::string& common_name, absl::Duration ends = absl::Hours(1),
                  absl::Duration starts = -absl::Hours(24)) const;
 
+  // With a key of 1024 bits, which no library of today serves with.
+  TestPair IssueWeak(const std::string& common_name) const;
+
  private:
+  TestPair IssueFor(EVP_PKEY* key, const std::string& common_name, absl::Duration ends,
+                    absl::Duration starts) const;
+
   std::shared_ptr<EVP_PKEY> key_;
   std::shared_ptr<X509> cert_;
   std::string pem_;

@@ -3,6 +3,7 @@
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/ssl.h>
 #include <openssl/x509.h>
 
 #include <memory>
@@ -18,12 +19,19 @@ struct Free {
   void operator()(BIO* bio) const { BIO_free(bio); }
   void operator()(X509* certificate) const { X509_free(certificate); }
   void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
 };
 template <typename T>
 using Owned = std::unique_ptr<T, Free>;
 
 absl::Status Fault(const std::string& path, absl::string_view fault) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", fault));
+}
+
+// "ee key too small".
+std::string LastError() {
+  const char* const reason = ERR_reason_error_string(ERR_peek_last_error());
+  return reason == nullptr ? "OpenSSL refuses it" : reason;
 }
 
 Owned<BIO> InMemory(const std::string& pem) {
@@ -67,6 +75,32 @@ absl::Status CheckPair(const TlsFiles& files, const TlsPems& pems) {
   return status;
 }
 
+// Of the library's security level, which refuses keys and digests that are too weak only when a
+// server is to use them: gRPC would then fail without a word of why.
+absl::Status CheckStrength(const TlsFiles& files, const TlsPems& pems) {
+  const Owned<SSL_CTX> context(SSL_CTX_new(TLS_server_method()));
+  const Owned<BIO> chain = InMemory(pems.cert);
+  const auto next = [&chain] {
+    return Owned<X509>(PEM_read_bio_X509(chain.get(), nullptr, NoPassphrase, nullptr));
+  };
+  const Owned<EVP_PKEY> key(
+      PEM_read_bio_PrivateKey(InMemory(pems.key).get(), nullptr, NoPassphrase, nullptr));
+  ERR_clear_error();
+  bool usable = SSL_CTX_use_certificate(context.get(), next().get()) == 1;
+  while (const Owned<X509> issuer = usable ? next() : nullptr) {
+    usable = SSL_CTX_add1_chain_cert(context.get(), issuer.get()) == 1;
+  }
+  if (usable) ERR_clear_error();  // the end of the file
+  absl::Status status;
+  if (!usable) {
+    status = Fault(files.cert, absl::StrCat("cannot be used: ", LastError()));
+  } else if (SSL_CTX_use_PrivateKey(context.get(), key.get()) != 1) {
+    status = Fault(files.key, absl::StrCat("cannot be used: ", LastError()));
+  }
+  ERR_clear_error();
+  return status;
+}
+
 }  // namespace
 
 absl::StatusOr<TlsPems> ReadTls(const TlsFiles& files) {
@@ -79,6 +113,7 @@ absl::StatusOr<TlsPems> ReadTls(const TlsFiles& files) {
   ASSIGN_OR_RETURN(pems.key, ReadFileText(files.key));
   RETURN_IF_ERROR(CheckCertificates(files.cert, pems.cert));
   RETURN_IF_ERROR(CheckPair(files, pems));
+  RETURN_IF_ERROR(CheckStrength(files, pems));
   if (files.client_ca.empty()) return pems;
   ASSIGN_OR_RETURN(pems.client_ca, ReadFileText(files.client_ca));
   RETURN_IF_ERROR(CheckCertificates(files.client_ca, pems.client_ca));

@@ -79,6 +79,14 @@ TEST_F(TlsFilesTest, CertificateOfTomorrowIsRefused) {
   ExpectFault(files_.cert, "not valid yet");
 }
 
+TEST_F(TlsFilesTest, KeyThatIsTooWeakIsRefused) {
+  const TestPair weak = ca_.IssueWeak("server");
+  files_ = WriteTls(folder_, weak, "");
+  ExpectFault(files_.cert, "ee key too small");
+  files_ = WriteTls(folder_, {.cert = pair_.cert + weak.cert, .key = pair_.key}, "");
+  ExpectFault(files_.cert, "ca key too small");
+}
+
 TEST_F(TlsFilesTest, WhatIsNoPemIsRefused) {
   Write(files_.client_ca, "");
   ExpectFault(files_.client_ca, "no PEM certificate");

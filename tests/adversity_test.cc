@@ -1,0 +1,186 @@
+// `serve` where the system denies it something that it usually has.
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstddef>
+#include <cstdlib>
+#include <filesystem>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "process.h"
+#include "serve/test_http_client.h"
+
+namespace gpuscaler {
+namespace {
+
+std::string IdleSource() {
+  return absl::StrCat("--gpu-source=file:", WriteTestFile("gpus.json", R"({"gpus": [
+    {"index": 0, "uuid": "GPU-a", "name": "Sim", "utilization_percent": 0,
+     "memory_used_bytes": 0, "memory_total_bytes": 80000}]})"));
+}
+
+// A TCP connection to `port` of loopback, or -1.
+int Connect(int family, int port) {
+  sockaddr_in6 v6 = {};
+  sockaddr_in v4 = {};
+  v4.sin_family = AF_INET;
+  v4.sin_port = v6.sin6_port = htons(static_cast<uint16_t>(port));
+  v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  v6.sin6_family = AF_INET6;
+  v6.sin6_addr = in6addr_loopback;
+  const int connection = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int result = family == AF_INET
+                         ? connect(connection, reinterpret_cast<const sockaddr*>(&v4), sizeof(v4))
+                         : connect(connection, reinterpret_cast<const sockaddr*>(&v6), sizeof(v6));
+  if (result == 0) return connection;
+  close(connection);
+  return -1;
+}
+
+bool Answers(int family, int port) {
+  const int connection = Connect(family, port);
+  if (connection < 0) return false;
+  close(connection);
+  return true;
+}
+
+void AllowDescriptors(rlim_t count) {
+  const rlimit limit = {.rlim_cur = count, .rlim_max = count};
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+TEST(Adversity, GrpcPortOutlivesAShortageOfDescriptors) {
+  Server server({IdleSource()}, {}, [] { AllowDescriptors(64); });
+  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  std::vector<int> clients;
+  for (int i = 0; i < 100; ++i) clients.push_back(Connect(AF_INET, server.Port("grpc")));
+  EXPECT_TRUE(server.process().WaitForErr("event=accept_failed why=\"Too many open files\""))
+      << server.process().Err();
+  for (const int client : clients) close(client);
+  Finished query;
+  EXPECT_TRUE(Eventually([&] {
+    query = RunProgram({"query", server.Address(), "metricType=gpu_utilization", "window=0s"});
+    return query.code == 0;
+  })) << query.out;
+}
+
+TEST(Adversity, StandardStreamsThatAreClosedAreNobodyElses) {
+  Server server({IdleSource()});
+  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  const int port = server.Port("probe");
+  server.process().Signal(SIGTERM);
+  ASSERT_EQ(server.process().Wait(), 0);
+  Process process({"serve", "--port=any", "--metrics-port=0", absl::StrCat("--probe-port=", port),
+                   "--bind-address=127.0.0.1", IdleSource()},
+                  {}, "", {}, [] {
+                    for (const int stream : {0, 1, 2}) close(stream);
+                  });
+  ASSERT_TRUE(Eventually([&] { return Ask(port, "GET", "/readyz").ok(); }));
+  for (const int stream : {0, 1, 2}) {
+    const auto link = absl::StrCat("/proc/", process.pid(), "/fd/", stream);
+    EXPECT_EQ(std::filesystem::read_symlink(link), "/dev/null") << stream;
+  }
+}
+
+// A pipe for standard error that is read until it holds `text`, and then no more.
+class StalledReader {
+ public:
+  StalledReader() {
+    if (pipe2(ends_.data(), O_CLOEXEC) != 0) std::abort();
+    fcntl(ends_[1], F_SETPIPE_SZ, 4096);
+  }
+  ~StalledReader() {
+    close(ends_[0]);
+    close(ends_[1]);
+  }
+  void BecomeStderr() const { dup2(ends_[1], STDERR_FILENO); }
+  std::string ReadUntil(absl::string_view text) const {
+    std::string all;
+    std::array<char, 4096> part{};
+    while (!absl::StrContains(all, text)) {
+      const ssize_t size = read(ends_[0], part.data(), part.size());
+      if (size <= 0) break;
+      all.append(part.data(), static_cast<size_t>(size));
+    }
+    return all;
+  }
+
+ private:
+  std::array<int, 2> ends_{};
+};
+
+TEST(Adversity, ReaderOfTheLogThatStallsHoldsUpNobody) {
+  const StalledReader reader;
+  Process process({"serve", "--port=any", "--metrics-port=0", "--probe-port=0", IdleSource(),
+                   "--bind-address=127.0.0.1"},
+                  {}, "", {}, [&] { reader.BecomeStderr(); });
+  const std::string log = reader.ReadUntil(" metrics_port=");
+  const size_t at = log.find(" grpc_port=");
+  ASSERT_NE(at, std::string::npos) << log;
+  const std::string address = absl::StrCat("127.0.0.1:", std::atoi(log.c_str() + at + 11));
+  // Each is a trigger of its own with a mistake, of which a line of the log tells.
+  for (int i = 0; i < 15; ++i) {
+    const Finished query = RunProgram(
+        {"query", address, absl::StrCat("--name=", std::string(500, 'n'), i), "targetValeu=80"});
+    ASSERT_EQ(query.code, 1) << i << "\n" << query.out << query.err;
+  }
+  process.Signal(SIGTERM);
+  EXPECT_EQ(process.Wait(absl::Seconds(5)), 0);
+}
+
+TEST(Adversity, EveryPortMeansTheSameByItsAddress) {
+  struct Case {
+    std::string address;
+    bool ipv6;
+  };
+  for (const Case& test : {Case{"::", true}, Case{"0.0.0.0", false}}) {
+    Server server({"--gpu-source=none", "--bind-address", test.address});
+    ASSERT_TRUE(server.Ready()) << server.process().Err();
+    for (const std::string which : {"grpc", "metrics", "probe"}) {
+      EXPECT_TRUE(Answers(AF_INET, server.Port(which))) << test.address << " " << which;
+      EXPECT_EQ(Answers(AF_INET6, server.Port(which)), test.ipv6) << test.address << " " << which;
+    }
+  }
+}
+
+// What a kernel without IPv6 says to socket().
+void DenyIpv6() {
+  std::array<sock_filter, 6> filter = {{
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[0])),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAFNOSUPPORT),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  }};
+  const sock_fprog program = {.len = filter.size(), .filter = filter.data()};
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) _exit(125);
+}
+
+TEST(Adversity, WithoutIpv6TheDefaultAddressIsAllOfIpv4) {
+  Process process(
+      {"serve", "--gpu-source=none", "--port=any", "--metrics-port=any", "--probe-port=any"}, {},
+      "", {}, &DenyIpv6);
+  ASSERT_TRUE(process.WaitForErr("event=serving")) << process.Err();
+  for (const std::string which : {" grpc_port=", " metrics_port=", " probe_port="}) {
+    const std::string log = process.Err();
+    EXPECT_TRUE(Answers(AF_INET, std::atoi(log.c_str() + log.find(which) + which.size()))) << which;
+  }
+}
+
+}  // namespace
+}  // namespace gpuscaler
