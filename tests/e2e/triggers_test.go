@@ -88,6 +88,7 @@ func TestPausedScaledObjectStandsAndGoesOn(t *testing.T) {
 			metav1.ListOptions{})
 		return err == nil && len(hpas.Items) == 0
 	})
+	w.line.stays(2 * time.Second) // a sync that had begun still writes what it read before
 	w.signals(100)
 	w.line.stays(5 * time.Second)
 	w.annotate("autoscaling.keda.sh/paused", "null")
