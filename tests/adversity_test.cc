@@ -4,6 +4,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -95,22 +96,24 @@ TEST(Adversity, StandardStreamsThatAreClosedAreNobodyElses) {
   }
 }
 
-// A pipe for standard error that is read until it holds `text`, and then no more.
-class StalledReader {
+// A pipe for standard error whose reader stops reading at some time.
+class StallingReader {
  public:
-  StalledReader() {
+  StallingReader() {
     if (pipe2(ends_.data(), O_CLOEXEC) != 0) std::abort();
-    fcntl(ends_[1], F_SETPIPE_SZ, 4096);
   }
-  ~StalledReader() {
+  ~StallingReader() {
     close(ends_[0]);
     close(ends_[1]);
   }
   void BecomeStderr() const { dup2(ends_[1], STDERR_FILENO); }
+
+  // What came up to and with `text`, or as far as it came in 20 s.
   std::string ReadUntil(absl::string_view text) const {
     std::string all;
     std::array<char, 4096> part{};
-    while (!absl::StrContains(all, text)) {
+    pollfd readable = {.fd = ends_[0], .events = POLLIN, .revents = 0};
+    while (!absl::StrContains(all, text) && poll(&readable, 1, 20'000) == 1) {
       const ssize_t size = read(ends_[0], part.data(), part.size());
       if (size <= 0) break;
       all.append(part.data(), static_cast<size_t>(size));
@@ -118,18 +121,22 @@ class StalledReader {
     return all;
   }
 
+  // From here on one page fills the pipe, and nobody reads it.
+  void Stall() const { ASSERT_EQ(fcntl(ends_[1], F_SETPIPE_SZ, 4096), 4096); }
+
  private:
   std::array<int, 2> ends_{};
 };
 
 TEST(Adversity, ReaderOfTheLogThatStallsHoldsUpNobody) {
-  const StalledReader reader;
+  const StallingReader reader;
   Process process({"serve", "--port=any", "--metrics-port=0", "--probe-port=0", IdleSource(),
                    "--bind-address=127.0.0.1"},
                   {}, "", {}, [&] { reader.BecomeStderr(); });
   const std::string log = reader.ReadUntil(" metrics_port=");
   const size_t at = log.find(" grpc_port=");
   ASSERT_NE(at, std::string::npos) << log;
+  reader.Stall();
   const std::string address = absl::StrCat("127.0.0.1:", std::atoi(log.c_str() + at + 11));
   // Each is a trigger of its own with a mistake, of which a line of the log tells.
   for (int i = 0; i < 15; ++i) {
