@@ -8,6 +8,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "model/pod.h"
 #include "model/still_memory.h"
 
 namespace gpuscaler {
@@ -43,6 +44,7 @@ std::string Why(const GpuGap& gap);  // the detail, or that nobody wanted the re
 struct GpuProcess {
   int64_t pid = 0;  // of the host's pid namespace
   std::optional<int64_t> memory_bytes;
+  std::optional<double> utilization_percent;  // 0-100, its part of the GPU's
 };
 
 // An empty field with a gap could not be read; an empty field without one does not exist on this
@@ -75,6 +77,8 @@ struct GpuSample {
   // When its present holder was first seen; InfinitePast when it was there before we were.
   absl::Time held_since = absl::InfinitePast();
   StillMemory still_memory;  // of that holder
+
+  std::vector<GpuHolder> holders;  // containers; empty: free, or not known (Attribution)
 };
 
 // The UUID of a GPU that has not answered since the agent started: "GPU-unknown-3". Its own comes

@@ -7,6 +7,7 @@
 
 #include "absl/time/time.h"
 #include "model/gpu_sample.h"
+#include "model/pod.h"
 
 namespace gpuscaler {
 
@@ -18,6 +19,9 @@ struct NodeSnapshot {
   std::string source;  // "nvml", "file:/tmp/gpus.json"
   std::string driver_version;
   std::vector<GpuSample> gpus;  // by index; MIG instances right behind their parent
+
+  Attribution attribution;
+  std::vector<Pod> pods;  // that hold one of `gpus`
 };
 
 // The snapshots of a node, oldest first: what windows are computed from. Immutable once shared.

@@ -1,0 +1,61 @@
+// A pod that holds GPUs, as far as its node knows it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gpuscaler {
+
+// What a pod may belong to.
+struct PodOwner {
+  std::string kind;  // "Deployment", "StatefulSet", "LeaderWorkerSet": Kubernetes' own word
+  std::string name;
+  // Pods that share it are one replica ("train-0", a group of a LeaderWorkerSet); empty: the pod is
+  // a replica by itself.
+  std::string group;
+
+  friend bool operator==(const PodOwner&, const PodOwner&) = default;
+};
+
+struct Pod {
+  enum class OwnersFrom {
+    kReferences,  // of the pod itself: all of `owners` hold, the nearest first
+    kName,        // read from the name's form: one of `owners` holds, which of them is not known
+  };
+
+  std::string namespace_name;
+  std::string name;
+  std::string uid;  // empty: not known
+  std::vector<PodOwner> owners;
+  OwnersFrom owners_from = OwnersFrom::kName;
+  std::optional<bool> ready;  // empty: not known
+  std::string address;        // empty: not known
+
+  friend bool operator==(const Pod&, const Pod&) = default;
+};
+
+// One container's part of a GPU.
+struct GpuHolder {
+  int pod = 0;  // its place in NodeSnapshot::pods
+  std::string container;
+  // Of the GPU's load: the holders of one GPU add up to 1.
+  double share = 1;
+
+  friend bool operator==(const GpuHolder&, const GpuHolder&) = default;
+};
+
+// How the holders of a node's GPUs are known.
+struct Attribution {
+  enum class State {
+    kNone,     // nobody asks the kubelet: a GPU in use is a replica
+    kKnown,    // each GPU's holders are the pods that the kubelet names
+    kUnknown,  // the kubelet has not answered for too long: nobody's GPU is known
+  };
+  State state = State::kNone;
+  std::string why;  // of kUnknown
+
+  friend bool operator==(const Attribution&, const Attribution&) = default;
+};
+
+}  // namespace gpuscaler
