@@ -50,10 +50,12 @@ struct GpuProcess {
 // An empty field with a gap could not be read; an empty field without one does not exist on this
 // device. Never 0 instead.
 struct GpuSample {
-  std::string uuid;         // GPU-... or MIG-...
-  std::string parent_uuid;  // of a MIG instance; else empty
-  std::string name;         // "NVIDIA H200"; of a MIG instance without one its parent's
-  int index = 0;            // the driver's; of a MIG instance its parent's
+  std::string uuid;                 // GPU-... or MIG-...
+  std::string parent_uuid;          // of a MIG instance; else empty
+  std::string name;                 // "NVIDIA H200"; of a MIG instance without one its parent's
+  int index = 0;                    // the driver's; of a MIG instance its parent's
+  std::optional<int> minor_number;  // of /dev/nvidia3, which is not the index; empty: not known
+  std::optional<int> gpu_instance;  // of a MIG instance
 
   std::optional<double> utilization_percent;         // 0-100, share of time with a kernel running
   std::optional<double> memory_utilization_percent;  // 0-100, of the memory controller

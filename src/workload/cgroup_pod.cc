@@ -1,0 +1,109 @@
+#include "workload/cgroup_pod.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/file_text.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr size_t kContainerIdSize = 64;
+constexpr size_t kStaticUidSize = 32;  // a hash without dashes
+constexpr size_t kUidSize = 36;
+
+// Beyond this many the old ones are forgotten: a node runs some hundred GPU processes at most.
+constexpr size_t kMostKnown = 4096;
+
+bool IsHex(absl::string_view text) { return std::ranges::all_of(text, absl::ascii_isxdigit); }
+
+// systemd takes a dash for a level of its slices, so the kubelet writes underscores there.
+std::optional<std::string> UidOf(absl::string_view text) {
+  std::string uid = absl::StrReplaceAll(text, {{"_", "-"}});
+  if (uid.size() == kStaticUidSize && IsHex(uid)) return uid;
+  if (uid.size() != kUidSize || !IsHex(absl::StrReplaceAll(uid, {{"-", ""}}))) return std::nullopt;
+  for (const size_t dash : {8, 13, 18, 23}) {
+    if (uid[dash] != '-') return std::nullopt;
+  }
+  return uid;
+}
+
+// "pod<uid>" and "kubepods-burstable-pod<uid>.slice".
+std::optional<std::string> PodUid(absl::string_view level) {
+  absl::ConsumeSuffix(&level, ".slice");
+  const size_t at = level.rfind("pod");
+  if (at == absl::string_view::npos || (at > 0 && level[at - 1] != '-')) return std::nullopt;
+  return UidOf(level.substr(at + 3));
+}
+
+// "<id>", "cri-containerd-<id>.scope", "crio-<id>.scope", "docker-<id>.scope".
+std::optional<std::string> ContainerId(absl::string_view level) {
+  absl::ConsumeSuffix(&level, ".scope");
+  if (level.size() < kContainerIdSize) return std::nullopt;
+  const absl::string_view id = level.substr(level.size() - kContainerIdSize);
+  const absl::string_view runtime = level.substr(0, level.size() - kContainerIdSize);
+  if (!IsHex(id) || !(runtime.empty() || absl::EndsWith(runtime, "-"))) return std::nullopt;
+  return std::string(id);
+}
+
+// A path of cgroups; with runtime and kubelet at odds over the driver a last level of the form
+// "kubepods-pod<uid>.slice:cri-containerd:<id>".
+std::optional<CgroupPod> ParsePath(absl::string_view path) {
+  if (!absl::StrContains(path, "kubepods")) return std::nullopt;
+  std::optional<CgroupPod> pod;
+  for (const absl::string_view level : absl::StrSplit(path, absl::ByAnyChar("/:"))) {
+    if (auto uid = PodUid(level)) {
+      pod = CgroupPod{.uid = *std::move(uid)};
+    } else if (auto id = ContainerId(level); id && pod && pod->container.empty()) {
+      pod->container = *std::move(id);
+    }
+  }
+  return pod;
+}
+
+}  // namespace
+
+std::optional<CgroupPod> ParseCgroup(absl::string_view text) {
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    const std::vector<absl::string_view> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
+    if (parts.size() != 3) continue;
+    if (auto pod = ParsePath(parts[2])) return pod;
+  }
+  return std::nullopt;
+}
+
+// The 22nd field of stat; the second is the program's name in brackets, and may hold any of them.
+std::string CgroupPods::Started(int64_t pid) const {
+  constexpr size_t kFieldBehindName = 22 - 3;
+  const auto stat = ReadFileText(absl::StrCat(proc_, "/", pid, "/stat"));
+  if (!stat.ok()) return "";
+  const absl::string_view text = *stat;
+  const size_t name_end = text.rfind(") ");
+  if (name_end == absl::string_view::npos) return "";
+  const std::vector<absl::string_view> fields = absl::StrSplit(text.substr(name_end + 2), ' ');
+  return fields.size() > kFieldBehindName ? std::string(fields[kFieldBehindName]) : "";
+}
+
+std::optional<CgroupPod> CgroupPods::Find(int64_t pid) {
+  const std::string started = Started(pid);
+  const auto known = known_.find(pid);
+  if (started.empty()) {
+    if (known != known_.end()) known_.erase(known);
+    return std::nullopt;
+  }
+  if (known != known_.end() && known->second.started == started) return known->second.pod;
+  const auto text = ReadFileText(absl::StrCat(proc_, "/", pid, "/cgroup"));
+  if (!text.ok()) return std::nullopt;
+  if (known_.size() >= kMostKnown) known_.clear();
+  std::optional<CgroupPod> pod = ParseCgroup(*text);
+  known_.insert_or_assign(pid, Known{.started = started, .pod = pod});
+  return pod;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,186 @@
+#include "workload/device_id.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr size_t kUuidSize = 36;  // 8-4-4-4-12
+
+bool IsUuid(absl::string_view text) {
+  if (text.size() != kUuidSize) return false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool is_dash = i == 8 || i == 13 || i == 18 || i == 23;
+    if (is_dash ? text[i] != '-' : !absl::ascii_isxdigit(text[i])) return false;
+  }
+  return true;
+}
+
+// A number as the plugins write it: no sign, no leading zero.
+std::optional<int> Number(absl::string_view text) {
+  int number = 0;
+  if (text.empty() || !std::ranges::all_of(text, absl::ascii_isdigit)) return std::nullopt;
+  if (text.size() > 1 && text[0] == '0') return std::nullopt;
+  if (!absl::SimpleAtoi(text, &number)) return std::nullopt;
+  return number;
+}
+
+std::optional<int> NumberAfter(absl::string_view prefix, absl::string_view text) {
+  if (!absl::ConsumePrefix(&text, prefix)) return std::nullopt;
+  return Number(text);
+}
+
+// Cuts "::3" of NVIDIA's time slicing and MPS.
+bool CutReplica(absl::string_view& id) {
+  const size_t at = id.rfind("::");
+  if (at == absl::string_view::npos || !Number(id.substr(at + 2))) return false;
+  id = id.substr(0, at);
+  return true;
+}
+
+// "GPU-<uuid>" and "MIG-<uuid>"; with "-3" behind it as plugins like HAMi write it a replica.
+std::optional<DeviceId> ParseUuid(absl::string_view id) {
+  absl::string_view rest = id;
+  if (!absl::ConsumePrefix(&rest, "GPU-") && !absl::ConsumePrefix(&rest, "MIG-")) {
+    return std::nullopt;
+  }
+  if (!IsUuid(rest.substr(0, kUuidSize))) return std::nullopt;
+  DeviceId device = {.form = DeviceId::Form::kUuid};
+  const absl::string_view behind = rest.substr(kUuidSize);
+  if (!behind.empty() && !NumberAfter("-", behind)) return std::nullopt;
+  device.text = std::string(id.substr(0, id.size() - behind.size()));
+  device.is_replica = !behind.empty();
+  return device;
+}
+
+std::optional<DeviceId> ParseMigPlace(absl::string_view id) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(id, '/');
+  if (parts.size() != 3 || !absl::StartsWith(id, "MIG-GPU-")) return std::nullopt;
+  const auto parent = ParseUuid(parts[0].substr(4));
+  const auto instance = Number(parts[1]);
+  if (!parent || !instance || !Number(parts[2])) return std::nullopt;
+  return DeviceId{.form = DeviceId::Form::kMigPlace,
+                  .text = std::string(id),
+                  .parent_uuid = parent->text,
+                  .instance = instance};
+}
+
+// "nvidia0", "nvidia0/gi3", "nvidia0/vgpu1", "nvidia0/gi3/vgpu1".
+std::optional<DeviceId> ParseMinor(absl::string_view id) {
+  std::vector<absl::string_view> parts = absl::StrSplit(id, '/');
+  const auto minor = NumberAfter("nvidia", parts[0]);
+  if (!minor || parts.size() > 3) return std::nullopt;
+  DeviceId device = {.form = DeviceId::Form::kMinor, .minor_number = *minor};
+  if (parts.size() > 1 && NumberAfter("vgpu", parts.back())) {
+    device.is_replica = true;
+    parts.pop_back();
+  }
+  if (parts.size() == 2) {
+    device.instance = NumberAfter("gi", parts[1]);
+    if (!device.instance) return std::nullopt;
+  }
+  if (parts.size() > 2) return std::nullopt;
+  device.text = absl::StrJoin(parts, "/");
+  return device;
+}
+
+// "0000:19:00.0".
+bool IsPciAddress(absl::string_view id) {
+  constexpr absl::string_view kShape = "xxxx:xx:xx.x";
+  if (id.size() != kShape.size()) return false;
+  for (size_t i = 0; i < id.size(); ++i) {
+    if (kShape[i] == 'x' ? !absl::ascii_isxdigit(id[i]) : id[i] != kShape[i]) return false;
+  }
+  return true;
+}
+
+bool IsOfAmd(absl::string_view resource) { return absl::StartsWith(resource, "amd.com/"); }
+
+// A network card's id may be a PCI address too.
+std::optional<DeviceId> ParseAmd(absl::string_view resource, absl::string_view id) {
+  if (NumberAfter("amdgpu_xcp_", id)) {
+    return DeviceId{.form = DeviceId::Form::kPartition, .text = std::string(id)};
+  }
+  if (!IsOfAmd(resource) || !IsPciAddress(id)) return std::nullopt;
+  return DeviceId{.form = DeviceId::Form::kPciAddress, .text = std::string(id)};
+}
+
+// "card0-1": a card and the share of it. The monitoring resources are all cards at once, for who
+// only looks at them.
+std::optional<DeviceId> ParseIntel(absl::string_view resource, absl::string_view id) {
+  if (!absl::StartsWith(resource, "gpu.intel.com/") || absl::EndsWith(resource, "monitoring")) {
+    return std::nullopt;
+  }
+  const std::vector<absl::string_view> parts = absl::StrSplit(id, '-');
+  if (parts.size() != 2 || !NumberAfter("card", parts[0]) || !Number(parts[1])) {
+    return std::nullopt;
+  }
+  return DeviceId{.form = DeviceId::Form::kCard, .text = std::string(parts[0]), .is_replica = true};
+}
+
+std::optional<DeviceId> ParseByResource(absl::string_view resource, absl::string_view id) {
+  if (resource == "gpu.nvidia.com") {
+    return DeviceId{.form = DeviceId::Form::kName, .text = std::string(id)};
+  }
+  if (!absl::StartsWith(resource, "nvidia.com/")) return std::nullopt;
+  if (id == "tegra" || id == "all") {
+    return DeviceId{.form = DeviceId::Form::kAll, .text = std::string(id)};
+  }
+  // A simulated GPU's, "GPU-sim-0".
+  if (!absl::StartsWith(id, "GPU-") && !absl::StartsWith(id, "MIG-")) return std::nullopt;
+  return DeviceId{.form = DeviceId::Form::kUuid, .text = std::string(id)};
+}
+
+bool IsIt(const DeviceId& device, const GpuSample& gpu) {
+  if (absl::EqualsIgnoreCase(gpu.uuid, device.text)) return true;
+  switch (device.form) {
+    case DeviceId::Form::kMigPlace:
+      return gpu.gpu_instance && gpu.gpu_instance == device.instance &&
+             absl::EqualsIgnoreCase(gpu.parent_uuid, device.parent_uuid);
+    case DeviceId::Form::kMinor:
+      return gpu.minor_number == device.minor_number && gpu.gpu_instance == device.instance;
+    case DeviceId::Form::kAll:
+      return !IsMig(gpu);
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+std::optional<DeviceId> ParseDeviceId(absl::string_view resource, absl::string_view id) {
+  const bool is_replica = CutReplica(id);
+  std::optional<DeviceId> device = ParseUuid(id);
+  if (!device) device = ParseMigPlace(id);
+  if (!device) device = ParseMinor(id);
+  if (!device) device = ParseAmd(resource, id);
+  if (!device) device = ParseIntel(resource, id);
+  if (!device) device = ParseByResource(resource, id);
+  if (device) device->is_replica = device->is_replica || is_replica;
+  return device;
+}
+
+std::vector<int> FindGpus(const DeviceId& device, absl::Span<const GpuSample> gpus) {
+  std::vector<int> found;
+  for (size_t i = 0; i < gpus.size(); ++i) {
+    if (IsIt(device, gpus[i])) found.push_back(static_cast<int>(i));
+  }
+  // An instance that holds several compute instances: the id names one, and the reading does not
+  // say which is which.
+  if (found.size() > 1 && device.form != DeviceId::Form::kAll) return {};
+  return found;
+}
+
+bool MayBeAny(const DeviceId& device) {
+  return device.form == DeviceId::Form::kMigPlace || device.form == DeviceId::Form::kMinor ||
+         device.form == DeviceId::Form::kName;
+}
+
+}  // namespace gpuscaler

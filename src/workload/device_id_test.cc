@@ -1,0 +1,174 @@
+#include "workload/device_id.h"
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using Form = DeviceId::Form;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr char kUuid[] = "GPU-7a6bd0c9-9b4c-4a3f-8a9e-1f6a2d3c4b5a";
+constexpr char kOther[] = "GPU-00000000-9b4c-4a3f-8a9e-1f6a2d3c4b5a";
+constexpr char kMig[] = "MIG-8b6bd0c9-9b4c-4a3f-8a9e-1f6a2d3c4b5a";
+
+TEST(ParseDeviceId, KnowsTheFormsOfThePlugins) {
+  struct Row {
+    const char* resource;
+    std::string id;
+    DeviceId want;
+  };
+  const std::string place = absl::StrCat("MIG-", kUuid, "/1/0");
+  const Row rows[] = {
+      {"nvidia.com/gpu", kUuid, {.form = Form::kUuid, .text = kUuid}},
+      {"example.com/renamed", kUuid, {.form = Form::kUuid, .text = kUuid}},
+      {"nvidia.com/mig-1g.10gb.me", kMig, {.form = Form::kUuid, .text = kMig}},
+      {"nvidia.com/gpu.shared",
+       absl::StrCat(kUuid, "::3"),
+       {.form = Form::kUuid, .text = kUuid, .is_replica = true}},
+      {"nvidia.com/mig-1g.10gb.shared",
+       absl::StrCat(kMig, "::0"),
+       {.form = Form::kUuid, .text = kMig, .is_replica = true}},
+      {"nvidia.com/gpu",
+       absl::StrCat(kUuid, "-7"),
+       {.form = Form::kUuid, .text = kUuid, .is_replica = true}},
+      {"nvidia.com/gpu",
+       place,
+       {.form = Form::kMigPlace, .text = place, .parent_uuid = kUuid, .instance = 1}},
+      {"nvidia.com/gpu",
+       absl::StrCat(place, "::2"),
+       {.form = Form::kMigPlace,
+        .text = place,
+        .parent_uuid = kUuid,
+        .instance = 1,
+        .is_replica = true}},
+      {"nvidia.com/gpu", "nvidia0", {.form = Form::kMinor, .text = "nvidia0"}},
+      {"nvidia.com/gpu",
+       "nvidia12/gi3",
+       {.form = Form::kMinor, .text = "nvidia12/gi3", .minor_number = 12, .instance = 3}},
+      {"nvidia.com/gpu",
+       "nvidia0/vgpu1",
+       {.form = Form::kMinor, .text = "nvidia0", .is_replica = true}},
+      {"nvidia.com/gpu",
+       "nvidia0/gi3/vgpu1",
+       {.form = Form::kMinor, .text = "nvidia0/gi3", .instance = 3, .is_replica = true}},
+      {"nvidia.com/gpu", "tegra", {.form = Form::kAll, .text = "tegra"}},
+      {"nvidia.com/gpu", "all", {.form = Form::kAll, .text = "all"}},
+      {"nvidia.com/gpu", "all::1", {.form = Form::kAll, .text = "all", .is_replica = true}},
+      {"nvidia.com/gpu", "GPU-sim-0", {.form = Form::kUuid, .text = "GPU-sim-0"}},
+      {"amd.com/gpu", "0000:19:00.0", {.form = Form::kPciAddress, .text = "0000:19:00.0"}},
+      {"amd.com/cpx_nps4", "amdgpu_xcp_30", {.form = Form::kPartition, .text = "amdgpu_xcp_30"}},
+      {"gpu.intel.com/i915", "card0-0", {.form = Form::kCard, .text = "card0", .is_replica = true}},
+      {"gpu.intel.com/xe", "card11-4", {.form = Form::kCard, .text = "card11", .is_replica = true}},
+      {"gpu.nvidia.com", "gpu-0", {.form = Form::kName, .text = "gpu-0"}},
+  };
+  for (const Row& row : rows) {
+    const auto got = ParseDeviceId(row.resource, row.id);
+    ASSERT_TRUE(got) << row.resource << " " << row.id;
+    EXPECT_EQ(static_cast<int>(got->form), static_cast<int>(row.want.form)) << row.id;
+    EXPECT_EQ(got->text, row.want.text) << row.id;
+    EXPECT_EQ(got->minor_number, row.want.minor_number) << row.id;
+    EXPECT_EQ(got->parent_uuid, row.want.parent_uuid) << row.id;
+    EXPECT_EQ(got->instance, row.want.instance) << row.id;
+    EXPECT_EQ(got->is_replica, row.want.is_replica) << row.id;
+  }
+}
+
+TEST(ParseDeviceId, TakesNoOtherDeviceForAGpu) {
+  const std::pair<const char*, std::string> rows[] = {
+      {"nvidia.com/gpu", ""},
+      {"nvidia.com/gpu", "::1"},
+      {"nvidia.com/gpu", "nvidia"},
+      {"nvidia.com/gpu", "nvidia-1"},
+      {"nvidia.com/gpu", "nvidia01"},
+      {"nvidia.com/gpu", "nvidia0/"},
+      {"nvidia.com/gpu", "nvidia0/gi"},
+      {"nvidia.com/gpu", "nvidia0/gi1/ci0/vgpu1"},
+      {"nvidia.com/gpu", "nvidia99999999999999999999"},
+      {"example.com/gpu", absl::StrCat(kUuid, "-")},
+      {"example.com/gpu", absl::StrCat(kUuid, "-x")},
+      {"example.com/gpu", absl::StrCat("MIG-", kUuid, "/1")},
+      {"example.com/gpu", absl::StrCat("MIG-", kUuid, "/1/x")},
+      {"intel.com/sriov", "0000:19:00.0"},
+      {"rdma/hca", "mlx5_0"},
+      {"gpu.intel.com/monitoring", "card0-0"},
+      {"gpu.intel.com/i915_monitoring", "card0-0"},
+      {"gpu.intel.com/i915", "card-0"},
+      {"amd.com/gpu", "0000:19:00"},
+      {"nic.example.com", "gpu-0"},
+  };
+  for (const auto& [resource, id] : rows) {
+    EXPECT_FALSE(ParseDeviceId(resource, id)) << resource << " " << id;
+  }
+}
+
+GpuSample Gpu(const char* uuid, int index, std::optional<int> minor_number = std::nullopt) {
+  GpuSample gpu;
+  gpu.uuid = uuid;
+  gpu.index = index;
+  gpu.minor_number = minor_number;
+  return gpu;
+}
+
+GpuSample Instance(const char* uuid, const GpuSample& parent, std::optional<int> gpu_instance) {
+  GpuSample gpu = Gpu(uuid, parent.index, parent.minor_number);
+  gpu.parent_uuid = parent.uuid;
+  gpu.gpu_instance = gpu_instance;
+  return gpu;
+}
+
+std::vector<int> Find(const char* resource, const std::string& id,
+                      const std::vector<GpuSample>& gpus) {
+  const auto device = ParseDeviceId(resource, id);
+  EXPECT_TRUE(device) << id;
+  return FindGpus(*device, gpus);
+}
+
+TEST(FindGpus, ByUuidWhateverItsCase) {
+  const std::vector<GpuSample> gpus = {Gpu(kOther, 0), Gpu(kUuid, 1)};
+  EXPECT_THAT(Find("nvidia.com/gpu", kUuid, gpus), ElementsAre(1));
+  EXPECT_THAT(Find("nvidia.com/gpu", "GPU-7A6BD0C9-9B4C-4A3F-8A9E-1F6A2D3C4B5A::1", gpus),
+              ElementsAre(1));
+  EXPECT_THAT(Find("nvidia.com/gpu", kMig, gpus), IsEmpty());
+}
+
+TEST(FindGpus, ByTheKernelsMinorAndNeverByTheIndex) {
+  EXPECT_THAT(Find("nvidia.com/gpu", "nvidia0", {Gpu(kUuid, 0, 1), Gpu(kOther, 1, 0)}),
+              ElementsAre(1));
+  EXPECT_THAT(Find("nvidia.com/gpu", "nvidia0", {Gpu(kUuid, 0)}), IsEmpty());
+}
+
+TEST(FindGpus, MigInstanceByItsPlace) {
+  const GpuSample parent = Gpu(kUuid, 0, 0);
+  const std::vector<GpuSample> gpus = {parent, Instance(kMig, parent, 3),
+                                       Instance("MIG-b", parent, 4)};
+  EXPECT_THAT(Find("nvidia.com/gpu", "nvidia0/gi4", gpus), ElementsAre(2));
+  EXPECT_THAT(Find("nvidia.com/gpu", "nvidia0", gpus), ElementsAre(0));
+  EXPECT_THAT(Find("nvidia.com/gpu", absl::StrCat("MIG-", kUuid, "/3/0"), gpus), ElementsAre(1));
+}
+
+TEST(FindGpus, ComputeInstancesOfOneGpuInstanceAreNotGuessedAt) {
+  const GpuSample parent = Gpu(kUuid, 0, 0);
+  EXPECT_THAT(Find("nvidia.com/gpu", "nvidia0/gi3",
+                   {parent, Instance("MIG-a", parent, 3), Instance("MIG-b", parent, 3)}),
+              IsEmpty());
+}
+
+TEST(FindGpus, AllIsEveryGpuButNoMigInstance) {
+  const GpuSample parent = Gpu(kUuid, 0);
+  EXPECT_THAT(Find("nvidia.com/gpu", "all", {parent, Instance(kMig, parent, 3), Gpu(kOther, 1)}),
+              ElementsAre(0, 2));
+}
+
+TEST(FindGpus, NameOfADriverFindsNone) {
+  EXPECT_THAT(Find("gpu.nvidia.com", "gpu-0", {Gpu(kUuid, 0, 0)}), IsEmpty());
+  EXPECT_TRUE(MayBeAny(*ParseDeviceId("gpu.nvidia.com", "gpu-0")));
+  EXPECT_FALSE(MayBeAny(*ParseDeviceId("amd.com/gpu", "0000:19:00.0")));
+  EXPECT_FALSE(MayBeAny(*ParseDeviceId("nvidia.com/gpu", kUuid)));
+}
+
+}  // namespace
+}  // namespace gpuscaler
