@@ -1,0 +1,202 @@
+#include "workload/fake_kubelet.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/mutex.h"
+#include "grpcpp/security/server_credentials.h"
+#include "grpcpp/server.h"
+#include "grpcpp/server_builder.h"
+#include "pod.pb.h"
+#include "podresources.grpc.pb.h"
+#include "podsapi.grpc.pb.h"
+
+namespace gpuscaler {
+namespace {
+
+void Fill(const PodDevices& pod, v1::PodResources& message) {
+  message.set_name(pod.name);
+  message.set_namespace_(pod.namespace_name);
+  v1::ContainerResources* container = nullptr;
+  for (const PodDevice& device : pod.devices) {
+    if (container == nullptr || container->name() != device.container) {
+      container = message.add_containers();
+      container->set_name(device.container);
+    }
+    if (device.cdi_names.empty()) {
+      v1::ContainerDevices& devices = *container->add_devices();
+      devices.set_resource_name(device.resource);
+      devices.add_device_ids(device.id);
+      continue;
+    }
+    v1::ClaimResource& claim = *container->add_dynamic_resources()->add_claim_resources();
+    claim.set_driver_name(device.resource);
+    claim.set_device_name(device.id);
+    for (const std::string& name : device.cdi_names) claim.add_cdi_devices()->set_name(name);
+  }
+}
+
+std::string Bytes(const FakeKubelet::Pod& pod) {
+  kubernetes::Pod message;
+  kubernetes::ObjectMeta& metadata = *message.mutable_metadata();
+  metadata.set_name(pod.devices.name);
+  metadata.set_namespace_(pod.devices.namespace_name);
+  metadata.set_uid(pod.of_api.uid);
+  metadata.mutable_labels()->insert(pod.of_api.labels.begin(), pod.of_api.labels.end());
+  for (const OwnerReference& reference : pod.of_api.owner_references) {
+    kubernetes::OwnerReference& owner = *metadata.add_owner_references();
+    owner.set_kind(reference.kind);
+    owner.set_name(reference.name);
+    owner.set_controller(reference.is_controller);
+  }
+  message.mutable_status()->set_phase(pod.of_api.has_ended ? "Succeeded" : "Running");
+  message.mutable_status()->set_pod_ip(pod.of_api.address);
+  if (pod.of_api.ready) {
+    kubernetes::PodCondition& condition = *message.mutable_status()->add_conditions();
+    condition.set_type("Ready");
+    condition.set_status(*pod.of_api.ready ? "True" : "False");
+  }
+  return message.SerializeAsString();
+}
+
+}  // namespace
+
+class FakeKubelet::Impl : public v1::PodResourcesLister::CallbackService {
+ public:
+  explicit Impl(const std::string& folder) : folder(folder), pods_service_(*this) {
+    std::filesystem::create_directories(folder);
+  }
+
+  grpc::ServerUnaryReactor* List(grpc::CallbackServerContext* context,
+                                 const v1::ListPodResourcesRequest* /*request*/,
+                                 v1::ListPodResourcesResponse* response) override {
+    MutexLock lock(mutex);
+    ++lists;
+    for (const Pod& pod : pods) Fill(pod.devices, *response->add_pod_resources());
+    return Finish(context);
+  }
+
+  void Start() {
+    servers_.push_back(Serve(*this, "kubelet.sock"));
+    MutexLock lock(mutex);
+    if (serves_pods_api) servers_.push_back(Serve(pods_service_, "pods-api.sock"));
+  }
+
+  // A hanging call ends with its client only: cancelled here, or the server would wait for it.
+  void Stop() {
+    for (const auto& server : servers_) server->Shutdown(std::chrono::system_clock::now());
+    servers_.clear();
+    for (const char* const name : {"kubelet.sock", "pods-api.sock"}) {
+      std::filesystem::remove(absl::StrCat(folder, "/", name));
+    }
+  }
+
+  const std::string folder;
+  mutable Mutex mutex;
+  std::vector<Pod> pods ABSL_GUARDED_BY(mutex);
+  absl::Status failure ABSL_GUARDED_BY(mutex);
+  bool hangs ABSL_GUARDED_BY(mutex) = false;
+  bool serves_pods_api ABSL_GUARDED_BY(mutex) = false;
+  int lists ABSL_GUARDED_BY(mutex) = 0;
+
+ private:
+  class PodsService : public v1alpha1::Pods::CallbackService {
+   public:
+    explicit PodsService(Impl& impl) : impl_(impl) {}
+    grpc::ServerUnaryReactor* ListPods(grpc::CallbackServerContext* context,
+                                       const v1alpha1::ListPodsRequest* /*request*/,
+                                       v1alpha1::ListPodsResponse* response) override {
+      MutexLock lock(impl_.mutex);
+      for (const Pod& pod : impl_.pods) response->add_pods(Bytes(pod));
+      return impl_.Finish(context);
+    }
+
+   private:
+    Impl& impl_;
+  };
+
+  // Ends when its client does, and not before.
+  class Hanging : public grpc::ServerUnaryReactor {
+   private:
+    void OnCancel() override { Finish(grpc::Status::CANCELLED); }
+    void OnDone() override { delete this; }
+  };
+
+  grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext* context)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    if (hangs) return new Hanging;
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status(static_cast<grpc::StatusCode>(failure.code()),
+                                 std::string(failure.message())));
+    return reactor;
+  }
+
+  std::unique_ptr<grpc::Server> Serve(grpc::Service& service, const char* name) const {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(absl::StrCat("unix:", folder, "/", name),
+                             grpc::InsecureServerCredentials());
+    builder.RegisterService(&service);
+    return builder.BuildAndStart();
+  }
+
+  PodsService pods_service_;
+  std::vector<std::unique_ptr<grpc::Server>> servers_;
+};
+
+FakeKubelet::FakeKubelet(const std::string& folder) : impl_(std::make_unique<Impl>(folder)) {
+  Start();
+}
+FakeKubelet::~FakeKubelet() {
+  Stop();
+  std::error_code not_empty;
+  std::filesystem::remove(impl_->folder, not_empty);
+}
+
+std::string FakeKubelet::pod_resources_socket() const {
+  return absl::StrCat(impl_->folder, "/kubelet.sock");
+}
+std::string FakeKubelet::pods_api_socket() const {
+  return absl::StrCat(impl_->folder, "/pods-api.sock");
+}
+
+void FakeKubelet::SetPods(std::vector<Pod> pods) {
+  MutexLock lock(impl_->mutex);
+  impl_->pods = std::move(pods);
+}
+
+void FakeKubelet::AddPod(const std::string& namespace_name, const std::string& name,
+                         std::vector<PodDevice> devices) {
+  MutexLock lock(impl_->mutex);
+  impl_->pods.push_back(
+      {.devices = {.namespace_name = namespace_name, .name = name, .devices = std::move(devices)}});
+}
+
+void FakeKubelet::Fail(absl::Status status) {
+  MutexLock lock(impl_->mutex);
+  impl_->failure = std::move(status);
+}
+
+void FakeKubelet::Hang(bool hangs) {
+  MutexLock lock(impl_->mutex);
+  impl_->hangs = hangs;
+}
+
+void FakeKubelet::ServePodsApi(bool serves) {
+  Stop();
+  {
+    MutexLock lock(impl_->mutex);
+    impl_->serves_pods_api = serves;
+  }
+  Start();
+}
+
+void FakeKubelet::Stop() { impl_->Stop(); }
+void FakeKubelet::Start() { impl_->Start(); }
+
+int FakeKubelet::lists() const {
+  MutexLock lock(impl_->mutex);
+  return impl_->lists;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,53 @@
+// A kubelet as far as its two APIs for the pods of a node go: real gRPC on real unix sockets.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "workload/kubelet_pods.h"
+#include "workload/pod_resources.h"
+
+namespace gpuscaler {
+
+// Thread-safe.
+class FakeKubelet {
+ public:
+  struct Pod {
+    PodDevices devices;
+    KubeletPod of_api;  // namespace and name are those of `devices`
+  };
+
+  // Serves PodResources from the start; `folder` is made if need be, and is short enough for a
+  // socket's name.
+  explicit FakeKubelet(const std::string& folder);
+  ~FakeKubelet();
+
+  std::string pod_resources_socket() const;
+  std::string pods_api_socket() const;
+
+  void SetPods(std::vector<Pod> pods);
+  void AddPod(const std::string& namespace_name, const std::string& name,
+              std::vector<PodDevice> devices);
+
+  // Every call fails so from now on; OK: they are answered again.
+  void Fail(absl::Status status);
+
+  // Calls hang from now on, as long as their clients wait.
+  void Hang(bool hangs);
+
+  void ServePodsApi(bool serves);
+
+  // The sockets go, and come back anew, as at a restart.
+  void Stop();
+  void Start();
+
+  int lists() const;  // calls of PodResources' List so far
+
+ private:
+  class Impl;
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,63 @@
+#include "workload/kubelet_pods.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "pod.pb.h"
+#include "podsapi.grpc.pb.h"
+#include "workload/kubelet_socket.h"
+
+namespace gpuscaler {
+namespace {
+
+// Whole pods with all their environment: an object has 1.5 MiB at most, a node some hundred.
+constexpr int kMostBytes = 64 << 20;
+
+std::optional<bool> ReadyOf(const kubernetes::PodStatus& status) {
+  for (const kubernetes::PodCondition& condition : status.conditions()) {
+    if (condition.type() == "Ready") return condition.status() == "True";
+  }
+  return std::nullopt;
+}
+
+KubeletPod PodOf(const kubernetes::Pod& message) {
+  const kubernetes::ObjectMeta& metadata = message.metadata();
+  const kubernetes::PodStatus& status = message.status();
+  KubeletPod pod = {.namespace_name = metadata.namespace_(),
+                    .name = metadata.name(),
+                    .uid = metadata.uid(),
+                    .labels = {metadata.labels().begin(), metadata.labels().end()},
+                    .has_ended = status.phase() == "Succeeded" || status.phase() == "Failed",
+                    .ready = ReadyOf(status),
+                    .address = status.pod_ip()};
+  for (const kubernetes::OwnerReference& owner : metadata.owner_references()) {
+    pod.owner_references.push_back(
+        {.kind = owner.kind(), .name = owner.name(), .is_controller = owner.controller()});
+  }
+  return pod;
+}
+
+}  // namespace
+
+// Listed and not watched: a watch is cut when it is slow and loses events, so that a list has to
+// follow it every now and then anyway.
+absl::StatusOr<std::vector<KubeletPod>> KubeletPods::List(absl::Duration timeout) const {
+  ASSIGN_OR_RETURN(const auto channel, ConnectToKubelet(socket_, kMostBytes));
+  grpc::ClientContext context;
+  SetTimeout(timeout, context);
+  v1alpha1::ListPodsResponse response;
+  const grpc::Status status = v1alpha1::Pods::Stub(channel).ListPods(&context, {}, &response);
+  if (!status.ok()) return KubeletError(status, socket_, timeout);
+  std::vector<KubeletPod> pods;
+  for (const std::string& bytes : response.pods()) {
+    kubernetes::Pod pod;
+    if (!pod.ParseFromString(bytes)) {
+      return absl::InternalError(absl::StrCat(socket_, ": a pod that is none"));
+    }
+    pods.push_back(PodOf(pod));
+  }
+  return pods;
+}
+
+}  // namespace gpuscaler

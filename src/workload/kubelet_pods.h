@@ -1,0 +1,48 @@
+// Client of the kubelet's Pods API (proto/podsapi.proto): owners, labels, readiness and addresses
+// of the node's pods, without rights of any kind at the API server. On by default from
+// Kubernetes 1.37.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace gpuscaler {
+
+struct OwnerReference {
+  std::string kind;
+  std::string name;
+  bool is_controller = false;
+};
+
+struct KubeletPod {
+  std::string namespace_name;
+  std::string name;
+  std::string uid;
+  std::map<std::string, std::string> labels;
+  std::vector<OwnerReference> owner_references;
+  bool has_ended = false;     // succeeded or failed: holds nothing any more
+  std::optional<bool> ready;  // empty: the kubelet has not judged yet
+  std::string address;        // empty: none yet
+};
+
+// Thread-safe: a connection for each call.
+class KubeletPods {
+ public:
+  explicit KubeletPods(std::string socket) : socket_(std::move(socket)) {}
+
+  // FAILED_PRECONDITION until a starting kubelet has heard of its pods; else as PodResources::List.
+  absl::StatusOr<std::vector<KubeletPod>> List(absl::Duration timeout) const;
+
+  const std::string& socket() const { return socket_; }
+
+ private:
+  const std::string socket_;
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,67 @@
+#include "workload/kubelet_pods.h"
+
+#include <unistd.h>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "workload/fake_kubelet.h"
+
+namespace gpuscaler {
+namespace {
+
+class KubeletPodsTest : public testing::Test {
+ protected:
+  KubeletPodsTest()
+      : kubelet_(absl::StrCat(testing::TempDir(), "kubelet_pods_test.", getpid())),
+        client_(kubelet_.pods_api_socket()) {}
+
+  absl::StatusOr<std::vector<KubeletPod>> List() { return client_.List(absl::Seconds(10)); }
+
+  FakeKubelet kubelet_;
+  KubeletPods client_;
+};
+
+TEST_F(KubeletPodsTest, ReadsWhatAPodTellsOfItself) {
+  kubelet_.ServePodsApi(true);
+  KubeletPod told = {.uid = "0f3c",
+                     .labels = {{"app", "web"}, {"pod-template-hash", "6d4cf56db6"}},
+                     .owner_references = {{"ReplicaSet", "web-6d4cf56db6", true}},
+                     .ready = true,
+                     .address = "10.0.0.7"};
+  KubeletPod ended = {.uid = "1f3c", .has_ended = true, .ready = false};
+  kubelet_.SetPods({{.devices = {"shop", "web-6d4cf56db6-x7k2p", {}}, .of_api = told},
+                    {.devices = {"shop", "job-x7k2p", {}}, .of_api = ended},
+                    {.devices = {"shop", "new-x7k2p", {}}, .of_api = {}}});
+  const auto pods = List();
+  ASSERT_TRUE(pods.ok()) << pods.status();
+  ASSERT_EQ(pods->size(), 3);
+  const KubeletPod& web = pods->at(0);
+  EXPECT_EQ(web.namespace_name, "shop");
+  EXPECT_EQ(web.name, "web-6d4cf56db6-x7k2p");
+  EXPECT_EQ(web.uid, "0f3c");
+  EXPECT_EQ(web.labels, told.labels);
+  ASSERT_EQ(web.owner_references.size(), 1);
+  EXPECT_EQ(web.owner_references[0].kind, "ReplicaSet");
+  EXPECT_EQ(web.owner_references[0].name, "web-6d4cf56db6");
+  EXPECT_TRUE(web.owner_references[0].is_controller);
+  EXPECT_FALSE(web.has_ended);
+  EXPECT_EQ(web.ready, true);
+  EXPECT_EQ(web.address, "10.0.0.7");
+  EXPECT_TRUE(pods->at(1).has_ended);
+  EXPECT_EQ(pods->at(1).ready, false);
+  EXPECT_EQ(pods->at(2).ready, std::nullopt);
+}
+
+TEST_F(KubeletPodsTest, StartingKubeletIsNotYetThere) {
+  kubelet_.ServePodsApi(true);
+  kubelet_.Fail(absl::FailedPreconditionError("pods are not synced"));
+  EXPECT_EQ(List().status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(KubeletPodsTest, KubeletWithoutTheApiHasNoSocket) {
+  EXPECT_EQ(List().status().code(), absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,61 @@
+#include "workload/pod_resources.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "podresources.grpc.pb.h"
+#include "workload/kubelet_socket.h"
+
+namespace gpuscaler {
+namespace {
+
+// A dense node with CPU and memory of every container passes gRPC's 4 MiB.
+constexpr int kMostBytes = 16 << 20;
+
+void AddOnce(PodDevice device, PodDevices& pod) {
+  if (std::ranges::find(pod.devices, device) == pod.devices.end()) {
+    pod.devices.push_back(std::move(device));
+  }
+}
+
+void AddDevices(const v1::ContainerResources& container, PodDevices& pod) {
+  for (const v1::ContainerDevices& devices : container.devices()) {
+    for (const std::string& id : devices.device_ids()) {
+      AddOnce({.container = container.name(), .resource = devices.resource_name(), .id = id}, pod);
+    }
+  }
+  for (const v1::DynamicResource& claim : container.dynamic_resources()) {
+    for (const v1::ClaimResource& resource : claim.claim_resources()) {
+      PodDevice device = {.container = container.name(),
+                          .resource = resource.driver_name(),
+                          .id = resource.device_name()};
+      for (const v1::CDIDevice& cdi : resource.cdi_devices()) {
+        device.cdi_names.push_back(cdi.name());
+      }
+      AddOnce(std::move(device), pod);
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<PodDevices>> PodResources::List(absl::Duration timeout) const {
+  ASSIGN_OR_RETURN(const auto channel, ConnectToKubelet(socket_, kMostBytes));
+  grpc::ClientContext context;
+  SetTimeout(timeout, context);
+  v1::ListPodResourcesResponse response;
+  const grpc::Status status = v1::PodResourcesLister::Stub(channel).List(&context, {}, &response);
+  if (!status.ok()) return KubeletError(status, socket_, timeout);
+  std::vector<PodDevices> pods;
+  for (const v1::PodResources& resources : response.pod_resources()) {
+    PodDevices pod = {.namespace_name = resources.namespace_(), .name = resources.name()};
+    for (const v1::ContainerResources& container : resources.containers()) {
+      AddDevices(container, pod);
+    }
+    if (!pod.devices.empty()) pods.push_back(std::move(pod));
+  }
+  return pods;
+}
+
+}  // namespace gpuscaler

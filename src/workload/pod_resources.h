@@ -1,0 +1,47 @@
+// Client of the kubelet's PodResources API (proto/podresources.proto): which pod has which device.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace gpuscaler {
+
+// A device of a container, whether a GPU or not.
+struct PodDevice {
+  std::string container;
+  std::string resource;                // "nvidia.com/gpu"; of a claim its driver, "gpu.nvidia.com"
+  std::string id;                      // the plugin's; of a claim the driver's name of the device
+  std::vector<std::string> cdi_names;  // of a claim: "k8s.gpu.nvidia.com/device=gpu-0"
+
+  friend bool operator==(const PodDevice&, const PodDevice&) = default;
+};
+
+struct PodDevices {
+  std::string namespace_name;
+  std::string name;
+  std::vector<PodDevice> devices;  // each once
+
+  friend bool operator==(const PodDevices&, const PodDevices&) = default;
+};
+
+// Thread-safe: a connection for each call.
+class PodResources {
+ public:
+  explicit PodResources(std::string socket) : socket_(std::move(socket)) {}
+
+  // The pods that have devices. An error names the socket and what to do about it:
+  // PERMISSION_DENIED, NOT_FOUND (no socket), DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED (the kubelet
+  // answers 100 calls a second, of all its clients together).
+  absl::StatusOr<std::vector<PodDevices>> List(absl::Duration timeout) const;
+
+  const std::string& socket() const { return socket_; }
+
+ private:
+  const std::string socket_;
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,156 @@
+#include "workload/pod_resources.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "workload/fake_kubelet.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class PodResourcesTest : public testing::Test {
+ protected:
+  PodResourcesTest() : kubelet_(Folder()), client_(kubelet_.pod_resources_socket()) {}
+
+  static std::string Folder() {
+    return absl::StrCat(testing::TempDir(), "pod_resources_test.", getpid());
+  }
+  absl::StatusOr<std::vector<PodDevices>> List() { return client_.List(absl::Seconds(10)); }
+
+  FakeKubelet kubelet_;
+  PodResources client_;
+};
+
+TEST_F(PodResourcesTest, ListsTheDevicesOfEachPod) {
+  const PodDevice gpu = {.container = "vllm", .resource = "nvidia.com/gpu", .id = "GPU-a"};
+  const PodDevice nic = {.container = "proxy", .resource = "rdma/hca", .id = "mlx5_0"};
+  const PodDevice claimed = {.container = "main",
+                             .resource = "gpu.nvidia.com",
+                             .id = "gpu-0",
+                             .cdi_names = {"k8s.gpu.nvidia.com/device=gpu-0"}};
+  kubelet_.AddPod("shop", "web-0", {gpu, nic});
+  kubelet_.AddPod("train", "job-x7k2p", {claimed});
+  const auto pods = List();
+  ASSERT_TRUE(pods.ok()) << pods.status();
+  ASSERT_EQ(pods->size(), 2);
+  EXPECT_EQ(pods->at(0), (PodDevices{"shop", "web-0", {gpu, nic}}));
+  EXPECT_EQ(pods->at(1), (PodDevices{"train", "job-x7k2p", {claimed}}));
+}
+
+TEST_F(PodResourcesTest, PodWithoutDevicesIsLeftOut) {
+  kubelet_.AddPod("kube-system", "coredns-6d4cf56db6-x7k2p", {});
+  const auto pods = List();
+  ASSERT_TRUE(pods.ok()) << pods.status();
+  EXPECT_THAT(*pods, IsEmpty());
+}
+
+TEST_F(PodResourcesTest, DeviceOfSeveralNumaNodesIsOne) {
+  const PodDevice gpu = {.container = "vllm", .resource = "nvidia.com/gpu", .id = "GPU-a"};
+  kubelet_.AddPod("shop", "web-0", {gpu, gpu});
+  const auto pods = List();
+  ASSERT_TRUE(pods.ok()) << pods.status();
+  EXPECT_THAT(pods->at(0).devices, ElementsAre(gpu));
+}
+
+// About 10 MiB: gRPC's own limit is 4.
+TEST_F(PodResourcesTest, ReadsTheAnswerOfADenseNode) {
+  for (int i = 0; i < 100; ++i) {
+    std::vector<PodDevice> devices;
+    for (int k = 0; k < 100; ++k) {
+      devices.push_back({.container = "main",
+                         .resource = "example.com/a-resource-with-a-rather-long-name",
+                         .id = absl::StrCat("device-", i, "-", k, std::string(1000, 'x'))});
+    }
+    kubelet_.AddPod("dense", absl::StrCat("pod-", i), devices);
+  }
+  const auto pods = List();
+  ASSERT_TRUE(pods.ok()) << pods.status();
+  EXPECT_EQ(pods->size(), 100);
+}
+
+TEST_F(PodResourcesTest, RestartedKubeletIsAskedAtOnce) {
+  ASSERT_TRUE(List().ok());
+  kubelet_.Stop();
+  const auto gone = List();
+  EXPECT_EQ(gone.status().code(), absl::StatusCode::kNotFound) << gone.status();
+  kubelet_.Start();
+  const auto back = List();
+  EXPECT_TRUE(back.ok()) << back.status();
+}
+
+TEST_F(PodResourcesTest, KubeletThatLeftItsSocketBehindIsNotRunning) {
+  const std::string folder = absl::StrCat(testing::TempDir(), "pod_resources_test.left.", getpid());
+  std::filesystem::create_directories(folder);
+  const std::string path = folder + "/kubelet.sock";
+  sockaddr_un address = {.sun_family = AF_UNIX};
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+  ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  close(fd);
+  const absl::Status status = PodResources(path).List(absl::Seconds(10)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("connection refused"));
+  std::filesystem::remove_all(folder);
+}
+
+TEST_F(PodResourcesTest, SlowKubeletIsGivenUpAtTheDeadline) {
+  kubelet_.Hang(true);
+  const absl::Status status = client_.List(absl::Milliseconds(50)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no answer within 50ms"));
+}
+
+TEST_F(PodResourcesTest, KubeletsOwnRefusalIsKept) {
+  kubelet_.Fail(absl::ResourceExhaustedError("rejected by rate limit"));
+  const absl::Status status = List().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("rejected by rate limit"));
+}
+
+TEST(PodResources, SocketOfNoKubeletIsTold) {
+  PodResources client("/nonexistent/kubelet.sock");
+  const absl::Status status = client.List(absl::Seconds(10)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("/nonexistent/kubelet.sock: no such socket"));
+}
+
+TEST(PodResources, NameTooLongForASocketIsTold) {
+  PodResources client("/" + std::string(200, 'x'));
+  const absl::Status status = client.List(absl::Seconds(10)).status();
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(std::string(status.message()), HasSubstr("too long"));
+}
+
+// In a process of its own, which root's powers leave.
+TEST(PodResourcesDeathTest, SocketOfAnotherUserIsPermissionDenied) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const std::string folder = absl::StrCat(testing::TempDir(), "pod_resources_test.", getpid());
+  FakeKubelet kubelet(folder);
+  ASSERT_EQ(chmod(kubelet.pod_resources_socket().c_str(), 0), 0);
+  EXPECT_EXIT(
+      {
+        if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0) std::_Exit(1);
+        PodResources client(kubelet.pod_resources_socket());
+        const absl::Status status = client.List(absl::Seconds(10)).status();
+        std::fprintf(stderr, "%s\n", status.ToString().c_str());
+        std::_Exit(absl::IsPermissionDenied(status) ? 0 : 2);
+      },
+      testing::ExitedWithCode(0), "permission denied");
+}
+
+}  // namespace
+}  // namespace gpuscaler
