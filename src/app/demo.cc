@@ -207,14 +207,14 @@ void Demo::Introduce() const {
 
 int Demo::Conclude(const Fleet& fleet) const {
   const absl::Duration took = fleet.passed();
-  const Outcome ours = fleet.OutcomeAs("this scaler");
+  const ScenarioResult ours = fleet.ResultAs("this scaler");
   std::cout << "\nThe same load, " << DurationText(absl::Trunc(took, absl::Seconds(1)))
             << ", one GPU a replica:\n\n"
             << CostTable({ours, RunStatic(scenario_, ours.totals.most_replicas, took),
                           RunReference(scenario_, took)})
             << "\n";
   const DemoExpectation expectation = ExpectationOf(trigger_);
-  const absl::Status verdict = Judge(expectation, course_);
+  const absl::Status verdict = CheckCourse(expectation, course_);
   if (!verdict.ok()) return Fail("demo", verdict, kExitFindings);
   std::cout << "Replicas went " << (course_.began_at_zero ? 0 : 1) << " -> " << course_.most_ready
             << " -> " << course_.last << (expectation.because.empty() ? "" : ": ")

@@ -21,7 +21,7 @@ DemoExpectation ExpectationOf(const Trigger& trigger) {
   return {};
 }
 
-absl::Status Judge(const DemoExpectation& expectation, const DemoCourse& course) {
+absl::Status CheckCourse(const DemoExpectation& expectation, const DemoCourse& course) {
   if (expectation.from_zero && !course.began_at_zero) {
     return absl::FailedPreconditionError("there were replicas before there was any load");
   }

@@ -24,6 +24,6 @@ struct DemoCourse {
 };
 
 // FAILED_PRECONDITION says what did not happen.
-absl::Status Judge(const DemoExpectation& expectation, const DemoCourse& course);
+absl::Status CheckCourse(const DemoExpectation& expectation, const DemoCourse& course);
 
 }  // namespace gpuscaler

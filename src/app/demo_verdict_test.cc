@@ -14,25 +14,25 @@ DemoExpectation ExpectationOfProfile(const std::string& profile) {
 
 TEST(DemoVerdict, WantsSeveralReplicasAndBackToZero) {
   const DemoExpectation expectation = ExpectationOfProfile("vllm-inference");
-  EXPECT_TRUE(Judge(expectation, {.began_at_zero = true, .most_ready = 3, .last = 0}).ok());
+  EXPECT_TRUE(CheckCourse(expectation, {.began_at_zero = true, .most_ready = 3, .last = 0}).ok());
   for (const DemoCourse& course : {DemoCourse{.began_at_zero = false, .most_ready = 5, .last = 0},
                                    DemoCourse{.began_at_zero = true, .most_ready = 2, .last = 0},
                                    DemoCourse{.began_at_zero = true, .most_ready = 5, .last = 1}}) {
-    EXPECT_EQ(Judge(expectation, course).code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_EQ(CheckCourse(expectation, course).code(), absl::StatusCode::kFailedPrecondition);
   }
 }
 
 TEST(DemoVerdict, KnowsThatTrainingNeverGoesToZero) {
   const DemoExpectation expectation = ExpectationOfProfile("training");
   EXPECT_FALSE(expectation.because.empty());
-  EXPECT_TRUE(Judge(expectation, {.began_at_zero = false, .most_ready = 2, .last = 1}).ok());
-  EXPECT_FALSE(Judge(expectation, {.began_at_zero = true, .most_ready = 2, .last = 0}).ok());
+  EXPECT_TRUE(CheckCourse(expectation, {.began_at_zero = false, .most_ready = 2, .last = 1}).ok());
+  EXPECT_FALSE(CheckCourse(expectation, {.began_at_zero = true, .most_ready = 2, .last = 0}).ok());
 }
 
 TEST(DemoVerdict, KnowsThatOllamaCountsReplicasAtTheirTarget) {
   const DemoExpectation expectation = ExpectationOfProfile("ollama");
   EXPECT_FALSE(expectation.because.empty());
-  EXPECT_TRUE(Judge(expectation, {.began_at_zero = true, .most_ready = 1, .last = 0}).ok());
+  EXPECT_TRUE(CheckCourse(expectation, {.began_at_zero = true, .most_ready = 1, .last = 0}).ok());
 }
 
 }  // namespace

@@ -38,7 +38,16 @@ Neighbours::Neighbours(std::string host, Resolve resolve)
 
 void Neighbours::Tick() {
   const auto addresses = resolve_(host_);
-  if (!addresses.ok()) return;
+  const bool had_failed = std::exchange(failed_, !addresses.ok());
+  if (failed_) {
+    if (had_failed && !told_failed_) {
+      LogWarn("service_unresolved",
+              {{"service", host_}, {"why", std::string(addresses.status().message())}});
+      told_failed_ = true;
+    }
+    return;
+  }
+  if (std::exchange(told_failed_, false)) LogInfo("service_resolved", {{"service", host_}});
   const bool were_several = std::exchange(several_, addresses->size() > 1);
   if (several_ && were_several && !warned_) {
     LogWarn("several_scalers", {{"service", host_},

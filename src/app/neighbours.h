@@ -22,7 +22,8 @@ class Neighbours {
   explicit Neighbours(std::string host, Resolve resolve = AddressesOf);
 
   // Warns when the name leads to several scalers for the second time in a row: an update runs two
-  // for a moment. A name that does not resolve tells nothing.
+  // for a moment. A name that does not resolve tells nothing, and is warned of the second time too:
+  // it has no address before the first scaler is ready.
   void Tick();
 
  private:
@@ -30,6 +31,8 @@ class Neighbours {
   const Resolve resolve_;
   bool several_ = false;  // at the last tick that knew
   bool warned_ = false;
+  bool failed_ = false;  // at the last tick
+  bool told_failed_ = false;
 };
 
 }  // namespace gpuscaler

@@ -6,6 +6,7 @@
 namespace gpuscaler {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using Addresses = absl::StatusOr<std::vector<std::string>>;
@@ -58,6 +59,18 @@ TEST_F(NeighboursTest, NameThatDoesNotResolveTellsNothing) {
   Tick(two);
   EXPECT_THAT(Tick(failed), IsEmpty());
   EXPECT_THAT(Tick(two), IsEmpty());
+}
+
+TEST_F(NeighboursTest, NameThatStaysWithoutAddressIsToldOnceAndWhenItHasOne) {
+  const Addresses one = std::vector<std::string>{"10.0.0.1"};
+  const Addresses failed = absl::UnavailableError("scaler.example: no DNS");
+  EXPECT_THAT(Tick(failed), IsEmpty());  // it has none before the first scaler is ready
+  EXPECT_THAT(Tick(failed), AllOf(HasSubstr("level=warn event=service_unresolved"),
+                                  HasSubstr("service=scaler.example"), HasSubstr("no DNS")));
+  EXPECT_THAT(Tick(failed), IsEmpty());
+  EXPECT_THAT(Tick(one), HasSubstr("event=service_resolved"));
+  EXPECT_THAT(Tick(failed), IsEmpty());
+  EXPECT_THAT(Tick(one), IsEmpty());
 }
 
 TEST(AddressesOf, LoopbackHasOneOfAFamily) {

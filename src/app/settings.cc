@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -149,16 +148,13 @@ Environment CurrentEnvironment() {
 
 absl::StatusOr<std::vector<Setting>> SettingsOfYaml(const std::string& path,
                                                     const std::string& yaml) try {
-  std::optional<YAML::Node> only;
-  for (const std::string& document : YamlDocuments(yaml)) {
-    const YAML::Node root = YAML::Load(document);
-    if (root.IsNull()) continue;
-    if (only) return FileError(path, root.Mark().line + 1, "a second document: use one alone");
-    only.emplace(root);
+  const OnlyDocument only = OnlyYamlDocument(yaml);
+  if (only.second_line > 0) {
+    return FileError(path, only.second_line, "a second document: use one alone");
   }
-  if (!only) return std::vector<Setting>();
-  if (!only->IsMap()) return FileError(path, 1, "use a map of options, such as \"port: 6000\"");
-  return SettingsOfMap(path, *only);
+  if (only.root.IsNull()) return std::vector<Setting>();
+  if (!only.root.IsMap()) return FileError(path, 1, "use a map of options, such as \"port: 6000\"");
+  return SettingsOfMap(path, only.root);
 } catch (const YAML::Exception& exception) {
   return FileError(path, exception.mark.line + 1, exception.msg);
 }

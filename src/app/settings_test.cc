@@ -102,6 +102,7 @@ TEST(Settings, FileIsStrict) {
       {"- port\n", "file a.yaml:1: use a map of options"},
       {"port: 1\n  x: [\n", "file a.yaml:"},
       {"port: 1\n---\nprobe-port: 2\n", "file a.yaml:3: a second document: use one alone"},
+      {"port: 1\n...\nprobe-port: 2\n", "file a.yaml:3: a second document: use one alone"},
   };
   for (const Case& test : cases) {
     const auto settings = SettingsOfYaml("a.yaml", test.yaml);

@@ -25,11 +25,12 @@ void StillMemory::Add(absl::Time at, double used_percent) {
   const bool begins = current_.from == absl::InfinitePast() ||
                       highest_percent_ - lowest_percent_ >= kStillWithinPoints;
   if (begins) {
+    if (current_.from != absl::InfinitePast()) past_.push_back(current_);
     current_.from = at;
     lowest_percent_ = highest_percent_ = used_percent;
   }
   current_.until = at;
-  if (current_.After(current_.from) > longest_.After(longest_.from)) longest_ = current_;
+  while (!past_.empty() && past_.back().Length() <= current_.Length()) past_.pop_back();
 }
 
 bool StillMemory::IsUnjudged(absl::Duration window, absl::Time warm_at) const {
@@ -39,7 +40,9 @@ bool StillMemory::IsUnjudged(absl::Duration window, absl::Time warm_at) const {
 
 bool StillMemory::Stood(absl::Duration window, absl::Time warm_at) const {
   if (current_.from == absl::InfinitePast()) return false;
-  return current_.After(warm_at) >= window || longest_.After(warm_at) >= window;
+  return current_.After(warm_at) >= window || std::ranges::any_of(past_, [&](const StillRun& run) {
+           return run.After(warm_at) >= window;
+         });
 }
 
 }  // namespace gpuscaler

@@ -1,15 +1,18 @@
 // How long a GPU's memory has stood still: the mark of preallocated VRAM (DESIGN 2).
 #pragma once
 
+#include <vector>
+
 #include "absl/time/time.h"
 
 namespace gpuscaler {
 
 // A time during which the memory was above 50 % and moved by less than 1 point.
 struct StillRun {
-  absl::Time from = absl::InfinitePast();
-  absl::Time until = absl::InfinitePast();  // equal: none
+  absl::Time from = absl::InfinitePast();  // InfinitePast: none
+  absl::Time until = absl::InfinitePast();
 
+  absl::Duration Length() const { return until - from; }
   // The part of it behind `at`.
   absl::Duration After(absl::Time at) const;
 };
@@ -31,7 +34,9 @@ class StillMemory {
  private:
   absl::Time high_since_ = absl::InfinitePast();  // InfinitePast: it is at 50 % or below
   StillRun current_;
-  StillRun longest_;
+  // Those that no later one, nor the current one, equals in length: oldest and longest first. Of
+  // all that ended behind any instant the longest is then among them.
+  std::vector<StillRun> past_;
   double lowest_percent_ = 0;  // of the current run
   double highest_percent_ = 0;
 };

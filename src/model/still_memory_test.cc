@@ -84,5 +84,15 @@ TEST_F(StillMemoryTest, LongStillTimeInTheWarmUpDoesNotHideTheOneBehindIt) {
   EXPECT_TRUE(memory_.Stood(kWindow, began + absl::Seconds(300)));
 }
 
+// The longest run began in the warm-up, and less of it lies behind that than of a later one.
+TEST_F(StillMemoryTest, MovementAfterItStoodBehindTheWarmUpDoesNotUndoIt) {
+  const absl::Time warm_at = now_ + absl::Seconds(300);
+  Hold(absl::Seconds(310), 86);
+  Hold(absl::Seconds(190), 90);
+  ASSERT_TRUE(memory_.Stood(kWindow, warm_at));
+  Hold(absl::Seconds(10), 91.5);
+  EXPECT_TRUE(memory_.Stood(kWindow, warm_at));
+}
+
 }  // namespace
 }  // namespace gpuscaler

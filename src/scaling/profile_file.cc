@@ -8,7 +8,7 @@
 #include "scaling/profile.h"
 #include "scaling/trigger_keys.h"
 #include "scaling/trigger_words.h"
-#include "yaml-cpp/yaml.h"
+#include "scaling/yaml_documents.h"
 
 namespace gpuscaler {
 namespace {
@@ -213,7 +213,12 @@ absl::StatusOr<Profiles> ParseProfiles(absl::string_view yaml) {
     return absl::InvalidArgumentError("profiles: use at most 1 MiB");
   }
   try {
-    return ReadDocument(YAML::Load(std::string(yaml)));
+    const OnlyDocument only = OnlyYamlDocument(yaml);
+    if (only.second_line > 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("line ", only.second_line, ": a second document: use one alone"));
+    }
+    return ReadDocument(only.root);
   } catch (const YAML::Exception& error) {
     return absl::InvalidArgumentError(
         absl::StrCat("line ", std::max(error.mark.line + 1, 1), ": ", error.msg));

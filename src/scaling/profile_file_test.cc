@@ -135,6 +135,7 @@ TEST(ParseProfiles, FaultsNameLineProfileKeyValueAndWhatIsAllowed) {
            {"- a\n", "line 1: use a map"},
            {"profiles:\n  a: {window: 1s\n", "line "},
            {"profiles: *nowhere\n", "line 1: "},
+           {"profiles: {}\n---\nprofiles: {b: {}}\n", "line 3: a second document: use one alone"},
        }) {
     const absl::Status status = ParseProfiles(row.yaml).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << row.yaml;

@@ -8,8 +8,8 @@
 namespace gpuscaler {
 namespace {
 
-bool StartsDocument(absl::string_view line) {
-  return absl::ConsumePrefix(&line, "---") && (line.empty() || absl::ascii_isspace(line[0]));
+bool IsMarker(absl::string_view line, absl::string_view marker) {
+  return absl::ConsumePrefix(&line, marker) && (line.empty() || absl::ascii_isspace(line[0]));
 }
 
 }  // namespace
@@ -18,11 +18,26 @@ std::vector<std::string> YamlDocuments(absl::string_view yaml) {
   std::vector<std::string> documents(1);
   size_t lines = 0;
   for (absl::string_view line : absl::StrSplit(yaml, '\n')) {
-    if (StartsDocument(line)) documents.emplace_back(lines, '\n');
+    if (IsMarker(line, "---")) documents.emplace_back(lines, '\n');
     absl::StrAppend(&documents.back(), line, "\n");
     ++lines;
+    if (IsMarker(line, "...")) documents.emplace_back(lines, '\n');
   }
   return documents;
+}
+
+OnlyDocument OnlyYamlDocument(absl::string_view yaml) {
+  OnlyDocument only;
+  for (const std::string& text : YamlDocuments(yaml)) {
+    const YAML::Node root = YAML::Load(text);
+    if (root.IsNull()) continue;
+    if (!only.root.IsNull()) {
+      only.second_line = root.Mark().line + 1;
+      break;
+    }
+    only.root.reset(root);
+  }
+  return only;
 }
 
 }  // namespace gpuscaler

@@ -20,7 +20,8 @@ void ActivityStream::Refresh(absl::Time now) {
   if (!parsed->trigger.ok()) return End(parsed->trigger.status());
   judge_.Hold(*parsed);
   const Judge::Judged judged = judge_.Try(*trigger_, parsed);
-  if (judged.ok() && (*judged)->decision.status.ok()) Show(**judged, now);
+  if (!judged.ok() || !(*judged)->decision.status.ok()) return Skip(now);
+  Show(**judged, now);
 }
 
 absl::Time ActivityStream::NextDue() const {
@@ -46,6 +47,12 @@ void ActivityStream::Show(const Verdict& verdict, absl::Time now) {
   externalscaler::IsActiveResponse response;
   response.set_result(decision.active);
   Push(response);
+}
+
+// A repeat that is due is not made up for: it would be due again at once.
+void ActivityStream::Skip(absl::Time now) {
+  MutexLock lock(show_mutex_);
+  repeats_.TakeDue(now);
 }
 
 }  // namespace gpuscaler

@@ -34,6 +34,8 @@ class ActivityStream : public StreamReactor<externalscaler::IsActiveResponse> {
 
  private:
   void Show(const Verdict& verdict, absl::Time now);
+  // Nothing is known to say.
+  void Skip(absl::Time now);
 
   const StreamLife life_;
   const Judge& judge_;

@@ -50,20 +50,20 @@ bool Fleet::AtRest() const {
   return passed() > scenario_.load.End() && service_.replicas() == 0 && service_.waiting() == 0;
 }
 
-Outcome Fleet::OutcomeAs(std::string name) const {
+ScenarioResult Fleet::ResultAs(std::string name) const {
   return {.name = std::move(name),
           .totals = service_.totals(),
           .replicas = service_.replicas(),
           .waiting = service_.waiting() + service_.running()};
 }
 
-Outcome RunStatic(const Scenario& scenario, int replicas, absl::Duration duration) {
+ScenarioResult RunStatic(const Scenario& scenario, int replicas, absl::Duration duration) {
   Fleet fleet(scenario, absl::UnixEpoch(), replicas, nullptr);
   RunFor(fleet, duration);
-  return fleet.OutcomeAs(absl::StrCat("static, ", CountText(replicas, "replica")));
+  return fleet.ResultAs(absl::StrCat("static, ", CountText(replicas, "replica")));
 }
 
-Outcome RunReference(const Scenario& scenario, absl::Duration duration) {
+ScenarioResult RunReference(const Scenario& scenario, absl::Duration duration) {
   std::unique_ptr<ReferenceScaler> reference;
   std::unique_ptr<DemandScaler> demand;
   Fleet fleet(scenario, absl::UnixEpoch(), 0, [&](const InferenceService& service) {
@@ -72,7 +72,7 @@ Outcome RunReference(const Scenario& scenario, absl::Duration duration) {
     return std::vector<KedaTrigger>{{reference.get(), ReferenceScaler::kTarget}, {demand.get()}};
   });
   RunFor(fleet, duration);
-  return fleet.OutcomeAs("the reference's formula");
+  return fleet.ResultAs("the reference's formula");
 }
 
 }  // namespace gpuscaler

@@ -18,7 +18,7 @@ struct Scenario {
   ScaledObjectSpec scaled_object;
 };
 
-struct Outcome {
+struct ScenarioResult {
   std::string name;
   InferenceService::Totals totals;
   int replicas = 0;  // at the end
@@ -46,7 +46,7 @@ class Fleet {
   // The load is over, everything is served and nothing runs.
   bool AtRest() const;
 
-  Outcome OutcomeAs(std::string name) const;
+  ScenarioResult ResultAs(std::string name) const;
 
  private:
   const Scenario scenario_;
@@ -58,8 +58,8 @@ class Fleet {
 };
 
 // What the same load comes to, over `duration`, with as many replicas all the time...
-Outcome RunStatic(const Scenario& scenario, int replicas, absl::Duration duration);
+ScenarioResult RunStatic(const Scenario& scenario, int replicas, absl::Duration duration);
 // ... and with the reference's formula in place of ours, woken by the same demand signal.
-Outcome RunReference(const Scenario& scenario, absl::Duration duration);
+ScenarioResult RunReference(const Scenario& scenario, absl::Duration duration);
 
 }  // namespace gpuscaler

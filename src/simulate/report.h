@@ -10,6 +10,6 @@ namespace gpuscaler {
 
 // A row each: GPU-seconds (against those of the first row), requests served and left over, how long
 // they waited, replicas at the end.
-std::string CostTable(const std::vector<Outcome>& outcomes);
+std::string CostTable(const std::vector<ScenarioResult>& results);
 
 }  // namespace gpuscaler

@@ -150,15 +150,16 @@ TEST(Scenario, AStartLongerThanTheCooldownIsNotKilled) {
 }
 
 TEST(Scenario, TheReferenceStopsAtTwoAndNeverGoesToZero) {
-  const Outcome outcome = RunReference({}, absl::Hours(2));
-  EXPECT_EQ(outcome.totals.most_replicas, 2);
-  EXPECT_EQ(outcome.replicas, 2);
+  const ScenarioResult result = RunReference({}, absl::Hours(2));
+  EXPECT_EQ(result.totals.most_replicas, 2);
+  EXPECT_EQ(result.replicas, 2);
 }
 
 TEST(Scenario, TheTableComparesWithItsFirstRow) {
-  Outcome ours{.name = "this scaler",
-               .totals = {.gpu_seconds = 100, .begun = 4, .served = 4, .waited = absl::Seconds(8)}};
-  Outcome fixed{.name = "static", .totals = {.gpu_seconds = 250, .served = 4}};
+  ScenarioResult ours{
+      .name = "this scaler",
+      .totals = {.gpu_seconds = 100, .begun = 4, .served = 4, .waited = absl::Seconds(8)}};
+  ScenarioResult fixed{.name = "static", .totals = {.gpu_seconds = 250, .served = 4}};
   const std::string table = CostTable({ours, fixed});
   EXPECT_THAT(table, ::testing::HasSubstr("this scaler"));
   EXPECT_THAT(table, ::testing::HasSubstr("2s"));

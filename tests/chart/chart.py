@@ -35,12 +35,24 @@ def with_required(values):
     return {**values, "image": {**REQUIRED["image"], **values.get("image", {})}}
 
 
-def render(values, preset=None):
+def render(values, preset=None, release=RELEASE):
     """The objects, as parsed YAML."""
     files = [f"--values={CHART}/presets/{preset}.yaml"] if preset else []
-    text = helm("template", RELEASE, CHART, f"--namespace={NAMESPACE}", *files, "--values=-",
+    text = helm("template", release, CHART, f"--namespace={NAMESPACE}", *files, "--values=-",
                 text=yaml.safe_dump(with_required(values)))
     return [document for document in yaml.safe_load_all(text) if document]
+
+
+def render_case(case):
+    """Of cases.yaml."""
+    return render(case["values"], case.get("preset"), case.get("release", RELEASE))
+
+
+def notes(values):
+    """What helm says after an install, of a cluster that it cannot ask."""
+    text = helm("install", RELEASE, CHART, f"--namespace={NAMESPACE}", "--dry-run=client",
+                "--values=-", text=yaml.safe_dump(with_required(values)))
+    return text.partition("\nNOTES:\n")[2]
 
 
 def find(objects, which):
@@ -57,7 +69,10 @@ def scaler_container(objects):
 
 
 def contains(actual, wanted):
-    """Maps by key; of a list each wanted member in any of its own."""
+    """Maps by key; of a list each wanted member in any of its own; a text of YAML or JSON by what
+    it says."""
+    if isinstance(wanted, dict) and isinstance(actual, str):
+        return contains(yaml.safe_load(actual), wanted)
     if isinstance(wanted, dict):
         return isinstance(actual, dict) and all(
             key in actual and contains(actual[key], value) for key, value in wanted.items())

@@ -90,7 +90,7 @@ class Accepted(unittest.TestCase):
 
     def test_what_each_case_renders(self):
         self.accept_each({
-            case["it"]: yaml.safe_dump_all(chart.render(case["values"], case.get("preset")))
+            case["it"]: yaml.safe_dump_all(chart.render_case(case))
             for case in CASES if "error" not in case})
 
     def test_the_manifests(self):
@@ -114,6 +114,32 @@ class Accepted(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stdout)
 
 
+class InstalledByAUserOfOneNamespace(unittest.TestCase):
+    """In a dry run."""
+
+    @classmethod
+    def setUpClass(cls):
+        everything = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
+        kubectl("apply", "--filename=-", text=json.dumps(
+            {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "rules": [everything],
+             "metadata": {"name": "tenant", "namespace": "team-a"}}))
+        kubectl("create", "rolebinding", "tenant", "--role=tenant", "--user=tenant",
+                "--namespace=team-a")
+
+    def install(self, *options):
+        return helm("install", chart.RELEASE, chart.CHART, "--namespace=team-a",
+                    "--kube-as-user=tenant", "--dry-run=server",
+                    "--set=image.repository=keda-gpu-scaler", *options)
+
+    def test_takes_no_right_to_the_cluster_where_the_class_is_named(self):
+        self.assertIn("keda-gpu-scaler.team-a.svc", self.install("--set=gpu.runtimeClassName=nvidia"))
+
+    def test_takes_the_right_to_read_classes_to_find_one(self):
+        with self.assertRaises(chart.HelmError) as caught:
+            self.install()
+        self.assertRegex(str(caught.exception), 'cannot get resource "runtimeclasses"')
+
+
 class Installed(unittest.TestCase):
     """One life of a release, told in order."""
 
@@ -128,6 +154,7 @@ class Installed(unittest.TestCase):
              "metadata": {"name": "nvidia"}}))
 
         notes = self.install("install", image)
+        self.assertIn(f"WARNING, the scaler runs on {len(gpu_nodes())}", notes)
         self.assertIn("keda-gpu-scaler.gpu-scaler.svc.cluster.local:6000", notes)
         self.assertIn("pod-security.kubernetes.io/enforce=restricted", notes)
         self.assertIn("RuntimeClass nvidia", notes)

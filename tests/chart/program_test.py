@@ -67,7 +67,7 @@ class Program(unittest.TestCase):
         for case in CASES:
             if "error" in case:
                 continue
-            objects = chart.render(case["values"], case.get("preset"))
+            objects = chart.render_case(case)
             for container in containers(objects):
                 given = {word.partition("=")[0] for word in container["args"]
                          if word.startswith("--")}

@@ -1,5 +1,8 @@
 """The chart without a cluster: lint, every value, presets, the manifests made from it."""
+import concurrent.futures
+import copy
 import json
+import os
 import re
 import subprocess
 import tempfile
@@ -12,6 +15,44 @@ from control_plane import binaries
 
 CASES = yaml.safe_load((chart.ROOT / "tests/chart/cases.yaml").read_text())
 VALUES = yaml.safe_load((chart.CHART / "values.yaml").read_text())
+
+
+# Values, and what the notes have for them or have not.
+RESTRICTED = "pod-security.kubernetes.io/enforce=restricted"
+PRIVILEGED = "pod-security.kubernetes.io/enforce=privileged"
+NOTES = [
+    ({}, {RESTRICTED: True, PRIVILEGED: False, "enableTLS": False, "NetworkPolicy": False,
+          "WARNING": False, "no RuntimeClass was found": True,
+          "keda-gpu-scaler.gpu-scaler.svc.cluster.local:6000": True}),
+    ({"gpu": {"runtimeClassName": ""}}, {"no RuntimeClass was asked for": True}),
+    ({"gpu": {"runtimeClassName": "nvidia-cdi"}}, {"RuntimeClass nvidia-cdi": True}),
+    ({"nvmlHostMounts": {"enabled": True}},
+     {PRIVILEGED: True, RESTRICTED: False, "are privileged": True, "Container runtime": False}),
+    ({"gpu": {"migMonitoring": True}},
+     {PRIVILEGED: True, RESTRICTED: False, "root with CAP_SYS_ADMIN": True}),
+    ({"tls": {"secretName": "a"}},
+     {'enableTLS: "true"': True, "caCert": True, "tlsClientCert": False, "not yet": False}),
+    ({"tls": {"secretName": "a", "clientAuth": True}},
+     {"caCert, tlsClientCert, tlsClientKey": True, "name one in tls.testClientSecretName": True}),
+    ({"tls": {"secretName": "a", "clientAuth": True, "testClientSecretName": "b"}},
+     {"tlsClientCert": True, "not yet": False}),
+    ({"networkPolicy": {"enabled": True, "kedaNamespace": "kube-system"}},
+     {"only pods of namespace kube-system reach port 6000": True}),
+    ({"nodeSelector": {"pool": "gpu"}}, {"\n  pool=gpu\n": True}),
+    ({"simulate": {"enabled": True}},
+     {"120 s a round": True, "One GPU node": False, "Pod security": False}),
+]
+
+
+def take_out(values, path):
+    """Whether it was there."""
+    if path[0] not in values:
+        return False
+    if len(path) > 1:
+        inner = values[path[0]]
+        return isinstance(inner, dict) and take_out(inner, path[1:])
+    del values[path[0]]
+    return True
 
 
 def setUpModule():
@@ -31,14 +72,15 @@ class Chart(unittest.TestCase):
     def test_each_value_does_what_its_case_says(self):
         for case in CASES:
             with self.subTest(case["it"]):
-                if "error" in case:
-                    with self.assertRaises(chart.HelmError) as caught:
-                        chart.render(case["values"], case.get("preset"))
-                    self.assertIn(case["error"], str(caught.exception))
-                else:
-                    self.check(chart.render(case["values"], case.get("preset")), case)
+                self.check(case)
 
-    def check(self, objects, case):
+    def check(self, case):
+        if "error" in case:
+            with self.assertRaises(chart.HelmError) as caught:
+                chart.render_case(case)
+            self.assertIn(case["error"], str(caught.exception))
+            return
+        objects = chart.render_case(case)
         arguments = chart.scaler_container(objects)["args"]
         for wanted in case.get("args", []):
             self.assertIn(wanted, arguments)
@@ -56,17 +98,29 @@ class Chart(unittest.TestCase):
         for which in case.get("lacks", []):
             self.assertEqual(chart.find(objects, which), [])
 
-    def test_no_value_is_without_a_case(self):
-        touched = [case["values"] for case in CASES]
-        touched += [yaml.safe_load(preset.read_text()) for preset in chart.PRESETS]
+    def test_no_value_is_without_a_case_that_fails_without_it(self):
+        def is_missed(path):
+            for case in CASES:
+                values = copy.deepcopy(case["values"])
+                if not take_out(values, path):
+                    continue
+                try:
+                    self.check({**case, "values": values})
+                except (AssertionError, chart.HelmError):
+                    return True
+            return False
 
-        def has(values, path):
-            return path == () or (isinstance(values, dict) and path[0] in values and
-                                  has(values[path[0]], path[1:]))
+        paths = sorted(chart.leaves(VALUES))
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
+            missed = list(threads.map(is_missed, paths))
+        self.assertEqual([".".join(path) for path, is_it in zip(paths, missed) if not is_it], [])
 
-        missing = [".".join(path) for path in chart.leaves(VALUES)
-                   if not any(has(values, path) for values in touched)]
-        self.assertEqual(missing, [])
+    def test_its_notes_say_what_the_values_ask_of_the_user(self):
+        for values, lines in NOTES:
+            with self.subTest(values):
+                said = chart.notes(values)
+                for line, there in lines.items():
+                    self.assertEqual(line in said, there, f"{line}\nin\n{said}")
 
     def test_the_schema_knows_exactly_the_values(self):
         schema = json.loads((chart.CHART / "values.schema.json").read_text())

@@ -21,7 +21,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-var scaledObjectKind = schema.GroupVersionKind{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject"}
+var (
+	scaledObjectKind = schema.GroupVersionKind{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject"}
+	scaledJobKind    = schema.GroupVersionKind{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledJob"}
+)
 
 // The one control plane of all tests.
 var (
@@ -43,6 +46,9 @@ func connect(kubeconfig string) error {
 	objects, err = dynamic.NewForConfig(config)
 	return err
 }
+
+// patience is far longer than anything takes: only a test that fails waits so long.
+const patience = 90 * time.Second
 
 // eventually fails the test when the condition did not come true within patience.
 func eventually(t *testing.T, patience time.Duration, what string, condition func() bool) {

@@ -49,8 +49,10 @@ func engine(share float64, ready bool, gpu *device) {
 // those that are ready share the load. Load is in percent of a GPU: 250 fills two and a half.
 //
 // It also answers as the queue in front of the workload would, in the same unit, for KEDA's
-// metrics-api trigger: GPUs of a workload without replicas show nothing that could wake it.
+// metrics-api trigger: GPUs of a workload without replicas show nothing that could wake it. The
+// first replica takes all that waits: from then on the GPUs alone keep the workload awake.
 type fleet struct {
+	t     *testing.T
 	path  string
 	shows replica
 	queue *httptest.Server
@@ -60,12 +62,13 @@ type fleet struct {
 	pods    map[string]*corev1.Pod // by UID
 	holder  []string               // of each GPU, a UID; empty: nobody
 	signals []float64              // utilisation of the first GPUs, which no pod gets
+	hidden  bool                   // there is no file to read
 }
 
 func newFleet(t *testing.T, path string, gpus, signals int, shows replica) *fleet {
 	t.Helper()
 	f := &fleet{
-		path: path, shows: shows, pods: map[string]*corev1.Pod{},
+		t: t, path: path, shows: shows, pods: map[string]*corev1.Pod{},
 		holder: make([]string, signals+gpus), signals: make([]float64, signals),
 	}
 	f.queue = httptest.NewServer(http.HandlerFunc(f.tellLoad))
@@ -97,10 +100,22 @@ func (f *fleet) setSignals(percents ...float64) {
 	f.write()
 }
 
+// hide takes the GPUs' file away, or brings it back.
+func (f *fleet) hide(hidden bool) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.hidden = hidden
+	f.write()
+}
+
 func (f *fleet) tellLoad(answer http.ResponseWriter, _ *http.Request) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	fmt.Fprintf(answer, `{"load": %g}`, f.load)
+	waiting := f.load
+	if len(f.pods) > 0 {
+		waiting = 0
+	}
+	fmt.Fprintf(answer, `{"load": %g}`, waiting)
 }
 
 // podChanged gives a new pod that has a node a GPU, as the kubelet would.
@@ -166,9 +181,19 @@ func (f *fleet) write() {
 		}
 	}
 	text := must(json.Marshal(map[string]any{"gpus": gpus}))
+	place := f.path
+	if f.hidden {
+		place += ".hidden"
+		os.Remove(f.path)
+	}
 	next := f.path + ".next"
-	must(0, os.WriteFile(next, text, 0o644))
-	must(0, os.Rename(next, f.path))
+	err := os.WriteFile(next, text, 0o644)
+	if err == nil {
+		err = os.Rename(next, place)
+	}
+	if err != nil {
+		f.t.Error(err)
+	}
 }
 
 func (f *fleet) show(gpu *device, pod *corev1.Pod, share float64) {

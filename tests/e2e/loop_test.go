@@ -5,8 +5,6 @@ import (
 	"time"
 )
 
-const patience = 90 * time.Second
-
 // The README's ScaledObject with its flagship profile: preallocated VRAM, from zero and back.
 func TestProfileVllmInferenceGoesFromZeroToTheMaximumAndBack(t *testing.T) {
 	t.Parallel()

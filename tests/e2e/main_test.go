@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -26,11 +27,19 @@ var (
 func TestMain(m *testing.M) {
 	if hostsFolder == "" {
 		controlPlane("build") // for which there must be a network
+		lock()
 		again := append([]string{"./in_namespaces"}, os.Args...)
 		err := syscall.Exec(again[0], again, os.Environ())
 		fail("%s: %v", again[0], err)
 	}
+	for _, name := range []string{"http_proxy", "https_proxy", "all_proxy"} {
+		os.Unsetenv(name) // there is nothing but loopback
+		os.Unsetenv(strings.ToUpper(name))
+	}
 	controlPlane("down") // of a run that was killed
+	for _, log := range must(filepath.Glob(filepath.Join(logFolder, "*.log"))) {
+		must(0, os.Remove(log))
+	}
 	controlPlane("up")
 	if err := connect(filepath.Join(folder, "kubeconfig")); err != nil {
 		fail("%v", err)
@@ -40,6 +49,15 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	controlPlane("down")
 	os.Exit(code)
+}
+
+// lock keeps a second run out of the folder, until this one and all that it started has ended.
+func lock() {
+	must(0, os.MkdirAll(folder, 0o755))
+	file := must(syscall.Open(folder+".lock", syscall.O_CREAT|syscall.O_RDWR, 0o644)) // and over Exec
+	if err := syscall.Flock(file, syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		fail("%s: another run of these tests goes on: %v", folder, err)
+	}
 }
 
 func controlPlane(command string) {

@@ -23,7 +23,7 @@ type scaler struct {
 	address string // without the port
 	command []string
 	log     string
-	process *exec.Cmd
+	process *os.Process
 	ended   chan struct{}
 }
 
@@ -58,18 +58,25 @@ func (s *scaler) start() {
 	}
 	defer log.Close()
 	before := s.timesServing()
-	s.process = exec.Command(binary, s.command...)
-	s.process.Stderr = log
-	if err := s.process.Start(); err != nil {
+	command := exec.Command(binary, s.command...)
+	command.Stderr = log
+	if err := command.Start(); err != nil {
 		s.t.Fatal(err)
 	}
 	ended := make(chan struct{})
-	s.ended = ended
-	go func(process *exec.Cmd) {
-		process.Wait()
+	s.process, s.ended = command.Process, ended
+	go func() {
+		command.Wait()
 		close(ended)
-	}(s.process)
-	eventually(s.t, 20*time.Second, "the scaler serves", func() bool { return s.timesServing() > before })
+	}()
+	eventually(s.t, 20*time.Second, "the scaler serves", func() bool {
+		select {
+		case <-ended:
+			s.t.Fatal("the scaler ended")
+		default:
+		}
+		return s.timesServing() > before
+	})
 }
 
 func (s *scaler) timesServing() int {
@@ -79,7 +86,10 @@ func (s *scaler) timesServing() int {
 
 // kill is a crash: no stream is ended, no call answered.
 func (s *scaler) kill() {
-	s.process.Process.Kill()
+	if s.process == nil {
+		return // it never started
+	}
+	s.process.Kill()
 	<-s.ended
 }
 
@@ -109,6 +119,16 @@ func (s *scaler) waitForStreams(want int) {
 func (s *scaler) answers(method string) float64 {
 	s.t.Helper()
 	count, err := s.metric("keda_gpu_scaler_scaler_requests_total{", `"`+method+`"`)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return count
+}
+
+// errors is how many of them were errors.
+func (s *scaler) errors(method string) float64 {
+	s.t.Helper()
+	count, err := s.metric("keda_gpu_scaler_scaler_request_errors_total{", `"`+method+`"`)
 	if err != nil {
 		s.t.Fatal(err)
 	}

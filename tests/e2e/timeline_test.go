@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -110,6 +111,22 @@ func (line *timeline) stays(duration time.Duration) {
 			line.t.Fatalf("%d replicas became %d, which were to stay for %v", want, got, duration)
 		}
 	}
+}
+
+// changed says whether another number was wanted between two marks.
+func (line *timeline) changed(from, to int) bool {
+	moments := line.since(from)[:to-from]
+	for _, one := range moments {
+		if one.replicas != moments[0].replicas {
+			return true
+		}
+	}
+	return false
+}
+
+// reachedZero says whether no replica was wanted at any time since the mark.
+func (line *timeline) reachedZero(mark int) bool {
+	return slices.ContainsFunc(line.since(mark), func(one moment) bool { return one.replicas == 0 })
 }
 
 // risesOnly fails when fewer replicas than before were wanted at any time since the mark.

@@ -9,25 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// signals sets the utilisation of the GPUs that no pod holds: values to scale on that the replicas
-// do not change.
-func (w *workload) signals(percents ...float64) {
-	w.fleet.setSignals(percents...)
-	w.line.mark("signals %v", percents)
-}
-
-// signal is a trigger on one of them, without smoothing.
-func (w *workload) signal(index int, metadata ...map[string]string) map[string]any {
-	own := map[string]string{"gpuIndex": fmt.Sprint(index), "window": "0s"}
-	trigger := w.gpus(append([]map[string]string{own}, metadata...)...)
-	trigger["name"] = fmt.Sprintf("signal%d", index)
-	return trigger
-}
-
-func target(percent int) map[string]string {
-	return map[string]string{"targetValue": fmt.Sprint(percent)}
-}
-
 func TestHighestOfTwoTriggersCounts(t *testing.T) {
 	t.Parallel()
 	w := newWorkload(t, "two", start{signals: 2, replicas: 1})

@@ -1,17 +1,14 @@
 package e2e
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 )
@@ -50,6 +47,8 @@ func newWorkload(t *testing.T, name string, how start) *workload {
 	gpuFile := filepath.Join(t.TempDir(), "gpus.json")
 	w.fleet = newFleet(t, gpuFile, how.gpus, how.signals, how.shows)
 	w.scaler = startScaler(t, name, gpuFile, how.flags...)
+	// Before the scaler ends: KEDA would go on asking it, and be slow for the tests that still run.
+	t.Cleanup(w.deleteScaledObjects)
 	giveName(t, "keda-gpu-scaler."+name, w.scaler)
 	w.line = newTimeline(t, name)
 	w.watch()
@@ -116,11 +115,42 @@ func (w *workload) load(percentOfAGpu float64) int {
 	return mark
 }
 
+// signals sets the utilisation of the GPUs that no pod holds: values to scale on that the replicas
+// do not change. Its place in the timeline is returned.
+func (w *workload) signals(percents ...float64) int {
+	mark := w.line.mark("signals %v", percents)
+	w.fleet.setSignals(percents...)
+	return mark
+}
+
+// holds is the timeline's stays for replicas that stand because the scaler says so: KEDA asks, and is
+// answered each time.
+func (w *workload) holds(duration time.Duration) {
+	w.t.Helper()
+	asked, failed := w.scaler.answers("GetMetrics"), w.scaler.errors("GetMetrics")
+	w.line.stays(duration)
+	if w.scaler.answers("GetMetrics") == asked {
+		w.t.Errorf("KEDA asked nothing for %v", duration)
+	}
+	if count := w.scaler.errors("GetMetrics") - failed; count > 0 {
+		w.t.Errorf("%g questions got an error", count)
+	}
+}
+
+// waitForAnswer waits until KEDA has asked and got a value.
+func (w *workload) waitForAnswer() {
+	w.t.Helper()
+	values := func() float64 { return w.scaler.answers("GetMetrics") - w.scaler.errors("GetMetrics") }
+	before := values()
+	eventually(w.t, patience, "KEDA is given a value", func() bool { return values() > before })
+}
+
 // stir has the GPUs change all the time, where their replicas do.
 func (w *workload) stir() {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	stop := make(chan struct{})
-	go func() {
+	var stirring sync.WaitGroup
+	stirring.Go(func() {
 		for {
 			select {
 			case <-ticker.C:
@@ -129,114 +159,10 @@ func (w *workload) stir() {
 				return
 			}
 		}
-	}()
+	})
 	w.t.Cleanup(func() {
 		ticker.Stop()
 		close(stop)
+		stirring.Wait() // its file's folder goes next
 	})
-}
-
-// scaledObject is the spec of one for the workload; zero values are KEDA's or the fastest.
-type scaledObject struct {
-	min, max int
-	polling  int // seconds, 1 if 0
-	cooldown int // seconds, 3 if 0
-	triggers []any
-	behavior any // of the HPA; none: without any delay
-	spec     map[string]any
-	advanced map[string]any
-}
-
-var atOnce = map[string]any{"scaleUp": without, "scaleDown": without}
-
-var without = map[string]any{
-	"stabilizationWindowSeconds": 0,
-	"policies":                   []any{map[string]any{"type": "Pods", "value": 100, "periodSeconds": 1}},
-}
-
-// scale makes it and waits until KEDA acts on it.
-func (w *workload) scale(how scaledObject) {
-	w.t.Helper()
-	w.make(how)
-	w.waitUntilReady()
-	w.line.mark("ScaledObject is ready")
-}
-
-func (w *workload) make(how scaledObject) {
-	w.t.Helper()
-	advanced := map[string]any{"horizontalPodAutoscalerConfig": map[string]any{
-		"behavior": orElse[any](how.behavior, atOnce)}}
-	maps.Copy(advanced, how.advanced)
-	spec := map[string]any{
-		"scaleTargetRef":  map[string]any{"name": "llm"},
-		"minReplicaCount": how.min,
-		"maxReplicaCount": how.max,
-		"pollingInterval": orElse(how.polling, 1),
-		// Long enough for the HPA to come down to 1 before KEDA goes to zero. An HPA that is about to
-		// write then, does so even though KEDA wrote in between (since Kubernetes 1.36 it tries again
-		// after a conflict): 3, 0, 1, 0.
-		"cooldownPeriod": orElse(how.cooldown, 8),
-		"triggers":       how.triggers,
-		"advanced":       advanced,
-	}
-	maps.Copy(spec, how.spec)
-	text := must(json.Marshal(map[string]any{
-		"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject",
-		"metadata": map[string]any{"name": "llm"}, "spec": spec}))
-	create(w.t, w.namespace, string(text))
-}
-
-// waitUntilReady waits until KEDA has built the ScaledObject's triggers.
-func (w *workload) waitUntilReady() {
-	w.t.Helper()
-	eventually(w.t, patience, "the ScaledObject is ready", func() bool { return w.is("Ready") })
-}
-
-// is says whether a condition of the ScaledObject is true.
-func (w *workload) is(condition string) bool {
-	return conditionOf(w.t, w.namespace, "llm", condition) == "True"
-}
-
-func orElse[T comparable](value, otherwise T) T {
-	var zero T
-	if value == zero {
-		return otherwise
-	}
-	return value
-}
-
-// deleteScaledObjects waits until KEDA has let go of all of them in the namespace.
-func (w *workload) deleteScaledObjects() {
-	w.t.Helper()
-	ctx := context.Background() // a test's own has ended when it cleans up
-	client := resource(w.t, w.namespace, scaledObjectKind)
-	if err := client.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-		w.t.Error(err)
-	}
-	eventually(w.t, patience, "all ScaledObjects are gone", func() bool {
-		left, err := client.List(ctx, metav1.ListOptions{})
-		return err == nil && len(left.Items) == 0
-	})
-}
-
-// quick shortens what a profile would take minutes for.
-var quick = map[string]string{
-	"window": "1s", "activationWindow": "3s", "preallocationWindow": "1s", "warmupSeconds": "0",
-}
-
-// gpus is a trigger on the workload's GPUs: quick, with metadata that comes in maps, the later
-// winning.
-func (w *workload) gpus(metadata ...map[string]string) map[string]any {
-	all := map[string]string{"scalerAddress": "keda-gpu-scaler." + w.namespace + ":6000"}
-	maps.Copy(all, quick)
-	for _, some := range metadata {
-		maps.Copy(all, some)
-	}
-	return map[string]any{"type": "external", "metadata": all}
-}
-
-// queue is a trigger that wakes the workload while there is load, and asks for one replica then.
-func (w *workload) queue() map[string]any {
-	return map[string]any{"type": "metrics-api", "metadata": map[string]string{
-		"url": w.fleet.queue.URL, "valueLocation": "load", "targetValue": "1000000"}}
 }

@@ -81,6 +81,25 @@ keda-gpu-scaler.{{ .Release.Namespace }}.svc.{{ .Values.clusterDomain }}
 {{- if not (or .Values.simulate.enabled .Values.nvmlHostMounts.enabled) }}true{{ end }}
 {{- end }}
 
+{{/*
+At a first install the number of nodes that nodeSelector chooses; 0 where that cannot be told, or may
+not: it is lookups of RuntimeClasses and Nodes that "auto" allows.
+*/}}
+{{- define "scaler.nodesToRunOn" -}}
+{{- $count := 0 }}
+{{- if and (eq .Values.gpu.runtimeClassName "auto") (not .Values.affinity) }}
+{{- range (lookup "v1" "Node" "" "").items }}
+{{- $labels := .metadata.labels | default dict }}
+{{- $chosen := true }}
+{{- range $key, $value := $.Values.nodeSelector }}
+{{- if ne (get $labels $key) $value }}{{ $chosen = false }}{{ end }}
+{{- end }}
+{{- if $chosen }}{{ $count = add1 $count }}{{ end }}
+{{- end }}
+{{- end }}
+{{- $count }}
+{{- end }}
+
 {{- define "scaler.runtimeClassName" -}}
 {{- if ne .Values.gpu.runtimeClassName "auto" -}}
 {{ .Values.gpu.runtimeClassName }}

@@ -131,6 +131,11 @@ spec:
 {{- end }}
 {{- end }}
 
+{{/* The image asks the NVIDIA container runtime for all GPUs, which only what reads them is to have. */}}
+{{- define "scaler.seesNoGpu" -}}
+- {name: NVIDIA_VISIBLE_DEVICES, value: void}
+{{- end }}
+
 {{- define "scaler.env" -}}
 - name: NODE_NAME
   valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
@@ -143,6 +148,8 @@ spec:
 {{- end }}
 {{- else if .Values.nvmlHostMounts.enabled }}
 - {name: LD_LIBRARY_PATH, value: /run/nvml}
+{{- else }}
+{{ include "scaler.seesNoGpu" . }}
 {{- end }}
 {{- with .Values.extraEnv }}
 {{ toYaml . }}
