@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace gpuscaler {
 namespace {
 
@@ -16,9 +18,19 @@ std::set<int64_t> Pids(const GpuSample& gpu) {
   return pids;
 }
 
-bool Replaced(const std::set<int64_t>& before, const std::set<int64_t>& now) {
+std::set<std::string> Pods(const GpuSample& gpu, const NodeSnapshot& snapshot) {
+  std::set<std::string> pods;
+  for (const GpuHolder& holder : gpu.holders) {
+    const Pod& pod = snapshot.pods[holder.pod];
+    pods.insert(absl::StrCat(pod.namespace_name, "/", pod.name));
+  }
+  return pods;
+}
+
+template <typename T>
+bool Replaced(const std::set<T>& before, const std::set<T>& now) {
   return !before.empty() && !now.empty() &&
-         std::ranges::none_of(now, [&](int64_t pid) { return before.contains(pid); });
+         std::ranges::none_of(now, [&](const T& each) { return before.contains(each); });
 }
 
 // Every sign of use that the reading shows.
@@ -61,12 +73,14 @@ HoldingTracker::Holding HoldingTracker::Before(const GpuSample& gpu,
   return unseen;
 }
 
-void HoldingTracker::Update(const GpuSample& gpu, absl::Time now, Holding& holding) {
+void HoldingTracker::Update(const GpuSample& gpu, const NodeSnapshot& snapshot, Holding& holding) {
   const std::set<GpuField> signs = Signs(gpu);
   const std::set<int64_t> pids = Pids(gpu);
+  const std::set<std::string> pods = Pods(gpu, snapshot);
   if (!signs.empty()) {
-    const bool is_new = !holding.in_use || Replaced(holding.pids, pids);
-    if (is_new && holding.known) holding.since = now;
+    const bool is_new =
+        !holding.in_use || Replaced(holding.pids, pids) || Replaced(holding.pods, pods);
+    if (is_new && holding.known) holding.since = snapshot.taken_at;
     holding.in_use = true;
     holding.signs = signs;
   } else if (InUse(gpu).has_value() && !AnyFailed(gpu, holding.signs)) {
@@ -75,13 +89,14 @@ void HoldingTracker::Update(const GpuSample& gpu, absl::Time now, Holding& holdi
   }
   holding.known = holding.known || InUse(gpu).has_value();
   if (!pids.empty() || !holding.in_use) holding.pids = pids;
+  if (!pods.empty() || !holding.in_use) holding.pods = pods;
 }
 
 void HoldingTracker::Annotate(NodeSnapshot& snapshot) {
   std::map<std::string, Holding> holdings;
   for (GpuSample& gpu : snapshot.gpus) {
     Holding holding = Before(gpu, snapshot);
-    Update(gpu, snapshot.taken_at, holding);
+    Update(gpu, snapshot, holding);
     gpu.in_use = holding.in_use;
     gpu.held_since = holding.since;
     holdings.emplace(gpu.uuid, std::move(holding));

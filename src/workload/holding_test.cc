@@ -45,12 +45,17 @@ class HoldingTrackerTest : public testing::Test {
     NodeSnapshot snapshot;
     snapshot.taken_at = clock_.Now();
     snapshot.gpus = {std::move(gpu)};
+    for (const std::string& pod : pods_) {
+      snapshot.gpus[0].holders.push_back({.pod = static_cast<int>(snapshot.pods.size())});
+      snapshot.pods.push_back({.namespace_name = "shop", .name = pod});
+    }
     tracker_.Annotate(snapshot);
     return snapshot.gpus[0];
   }
 
   FakeClock clock_;
   HoldingTracker tracker_;
+  std::vector<std::string> pods_;  // that hold it
 };
 
 TEST_F(HoldingTrackerTest, HolderThatWasThereAtStartHasHeldForEver) {
@@ -68,6 +73,32 @@ TEST_F(HoldingTrackerTest, HolderThatComesLaterHoldsSinceThen) {
 TEST_F(HoldingTrackerTest, NoneOfTheOldProcessesIsANewHolder) {
   Next(Gpu({{.pid = 1}}));
   const absl::Time since = Next(Gpu({{.pid = 7}})).held_since;
+  EXPECT_EQ(since, clock_.Now());
+}
+
+// In a pid namespace of ours the driver may list no process at all.
+TEST_F(HoldingTrackerTest, AnotherPodIsANewHolder) {
+  GpuSample full = Gpu({});
+  full.memory_used_bytes = 70 * kGiB;
+  pods_ = {"web-0"};
+  EXPECT_EQ(Next(full).held_since, absl::InfinitePast());
+  pods_ = {"web-0", "web-1"};  // beside it, on a shared GPU
+  EXPECT_EQ(Next(full).held_since, absl::InfinitePast());
+  pods_ = {};  // not known for a while
+  EXPECT_EQ(Next(full).held_since, absl::InfinitePast());
+  pods_ = {"web-1"};
+  EXPECT_EQ(Next(full).held_since, absl::InfinitePast());
+  pods_ = {"web-2"};
+  const absl::Time since = Next(full).held_since;
+  EXPECT_EQ(since, clock_.Now());
+}
+
+// A pod has its GPU before its engine starts, which is when the warm-up begins.
+TEST_F(HoldingTrackerTest, PodHoldsSinceItUsesTheGpu) {
+  Next(Gpu({}));
+  pods_ = {"web-0"};
+  EXPECT_FALSE(Next(Gpu({})).in_use);
+  const absl::Time since = Next(Gpu({{.pid = 1}})).held_since;
   EXPECT_EQ(since, clock_.Now());
 }
 

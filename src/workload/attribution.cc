@@ -1,0 +1,215 @@
+#include "workload/attribution.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "workload/owner_names.h"
+#include "workload/owner_references.h"
+
+namespace gpuscaler {
+namespace {
+
+// Processes that come and go all the time are no reason to ask more often.
+constexpr absl::Duration kShortestInterval = absl::Seconds(1);
+
+// Of the first snapshot, which may come before the first answer: no event.
+constexpr char kNotAskedYet[] = "the kubelet was not asked yet";
+
+std::vector<KubeletPods> Clients(const std::vector<std::string>& sockets) {
+  std::vector<KubeletPods> clients;
+  for (const std::string& socket : sockets) clients.emplace_back(socket);
+  return clients;
+}
+
+bool SamePods(const std::vector<NodePod>& one, const std::vector<NodePod>& other) {
+  return std::ranges::equal(one, other, [](const NodePod& a, const NodePod& b) {
+    return a.pod == b.pod && a.devices == b.devices;
+  });
+}
+
+}  // namespace
+
+KubeletAttribution::KubeletAttribution(const Clock& clock, KubeletSockets sockets,
+                                       absl::Duration timeout, std::string proc)
+    : clock_(clock),
+      timeout_(timeout),
+      pod_resources_(std::move(sockets.pod_resources)),
+      pods_apis_(Clients(sockets.pods_api)),
+      cgroup_pods_(std::move(proc)) {}
+
+bool KubeletAttribution::Ask() {
+  const absl::Time asked_at = clock_.Now();
+  const auto listed = pod_resources_.List(timeout_);
+  bool changed = false;
+  if (listed.ok()) {
+    if (!listed->empty()) AskPodsApi(asked_at);
+    changed = Answered(*listed, asked_at);
+  } else {
+    NotAnswered(listed.status());
+  }
+  asked_ = true;
+  return changed;
+}
+
+bool KubeletAttribution::Answered(const std::vector<PodDevices>& listed, absl::Time asked_at) {
+  std::map<PodName, absl::Time> listed_since;
+  auto pods = std::make_shared<std::vector<NodePod>>();
+  for (const PodDevices& devices : listed) {
+    const PodName name = {devices.namespace_name, devices.name};
+    const auto before = listed_since_.find(name);
+    const absl::Time since = before == listed_since_.end() ? asked_at : before->second;
+    listed_since.emplace(name, since);
+    const auto told = api_pods_.find(name);
+    if (told != api_pods_.end() && told->second.has_ended) continue;
+    pods->push_back(NodePodOf(devices, since));
+  }
+  listed_since_ = std::move(listed_since);
+  MutexLock lock(mutex_);
+  if (!asked_ || !error_.empty()) {
+    LogInfo("kubelet_found",
+            {{"socket", pod_resources_.socket()}, {"pods_with_devices", pods->size()}});
+  }
+  error_.clear();
+  answered_at_ = asked_at;
+  const bool changed = pods_ == nullptr || !SamePods(*pods_, *pods);
+  if (changed) pods_ = std::move(pods);
+  return changed;
+}
+
+void KubeletAttribution::NotAnswered(const absl::Status& status) {
+  MutexLock lock(mutex_);
+  const std::string error(status.message());
+  if (error != error_) {
+    LogWarn("kubelet_lost",
+            {{"why", error}, {"owners_stand_seconds", absl::ToDoubleSeconds(kAttributionGrace)}});
+  }
+  error_ = error;
+}
+
+// Without it owners are known by name, readiness is not; what it said last stands for a while.
+void KubeletAttribution::AskPodsApi(absl::Time asked_at) {
+  absl::Status status = absl::NotFoundError("no socket is named");
+  for (const KubeletPods& api : pods_apis_) {
+    auto pods = api.List(timeout_);
+    status = pods.status();
+    if (absl::IsNotFound(status)) continue;
+    LogPodsApi(status, api.socket());
+    if (!pods.ok()) break;
+    api_answered_at_ = asked_at;
+    api_pods_.clear();
+    for (KubeletPod& pod : *pods) {
+      PodName name = {pod.namespace_name, pod.name};
+      api_pods_.insert_or_assign(std::move(name), std::move(pod));
+    }
+    return;
+  }
+  if (absl::IsNotFound(status)) LogPodsApi(status, "");
+  if (asked_at - api_answered_at_ > kAttributionGrace) api_pods_.clear();
+}
+
+void KubeletAttribution::LogPodsApi(const absl::Status& status, const std::string& socket) {
+  const std::string error(status.message());
+  const bool is_first = !std::exchange(api_asked_, true);
+  if (status.ok() && (is_first || !api_error_.empty())) {
+    LogInfo("pods_api_found", {{"socket", socket}});
+  } else if (is_first && absl::IsNotFound(status)) {
+    LogInfo("pods_api_absent", {{"why", error}, {"owners", "by the pods' names"}});
+  } else if (!status.ok() && error != api_error_) {
+    LogWarn("pods_api_lost", {{"why", error}, {"owners", "by the pods' names"}});
+  }
+  api_error_ = error;
+}
+
+NodePod KubeletAttribution::NodePodOf(const PodDevices& devices, absl::Time since) const {
+  NodePod node_pod = {.devices = devices.devices, .listed_since = since};
+  Pod& pod = node_pod.pod;
+  pod.namespace_name = devices.namespace_name;
+  pod.name = devices.name;
+  const auto told = api_pods_.find({pod.namespace_name, pod.name});
+  if (told == api_pods_.end()) {
+    pod.owners = OwnersByName(pod.name);
+    return node_pod;
+  }
+  pod.uid = told->second.uid;
+  pod.owners = OwnersByReference(told->second);
+  pod.owners_from = Pod::OwnersFrom::kReferences;
+  pod.ready = told->second.ready;
+  pod.address = told->second.address;
+  return node_pod;
+}
+
+bool KubeletAttribution::Annotate(NodeSnapshot& snapshot) {
+  Pods pods;
+  snapshot.attribution = State(snapshot.taken_at, pods);
+  if (snapshot.attribution.state == Attribution::State::kKnown) {
+    const PodOfProcess pod_of_process = [this](int64_t pid) {
+      const auto pod = cgroup_pods_.Find(pid);
+      return pod ? pod->uid : "";
+    };
+    const auto unplaced = FillHolders(*pods, pod_of_process, snapshot);
+    LogUnplaced(unplaced);
+    if (!unplaced.empty()) {
+      snapshot.attribution = {.state = Attribution::State::kUnknown,
+                              .why = absl::StrCat(unplaced[0].pod, " holds ", unplaced[0].id,
+                                                  ", which may be any of the GPUs")};
+      snapshot.pods.clear();
+      for (GpuSample& gpu : snapshot.gpus) gpu.holders.clear();
+    }
+  }
+  LogState(snapshot.attribution);
+  return ProcessesChanged(snapshot);
+}
+
+Attribution KubeletAttribution::State(absl::Time now, Pods& pods) const {
+  MutexLock lock(mutex_);
+  if (pods_ == nullptr && error_.empty()) {
+    return {.state = Attribution::State::kUnknown, .why = kNotAskedYet};
+  }
+  if (pods_ == nullptr || now - answered_at_ > kAttributionGrace) {
+    return {.state = Attribution::State::kUnknown,
+            .why = absl::StrCat("the kubelet does not answer", error_.empty() ? " in time" : ": ",
+                                error_)};
+  }
+  pods = pods_;
+  return {.state = Attribution::State::kKnown};
+}
+
+void KubeletAttribution::LogState(const Attribution& attribution) {
+  const bool is_known = attribution.state == Attribution::State::kKnown;
+  if (!is_known && attribution != last_state_ && attribution.why != kNotAskedYet) {
+    LogWarn("attribution_unknown", {{"why", attribution.why}});
+  }
+  if (is_known && last_state_.state != Attribution::State::kKnown) LogInfo("attribution_known");
+  last_state_ = attribution;
+}
+
+void KubeletAttribution::LogUnplaced(const std::vector<UnplacedDevice>& unplaced) {
+  std::set<std::string> texts;
+  for (const UnplacedDevice& device : unplaced) {
+    const std::string text = absl::StrCat(device.pod, " ", device.id);
+    if (!logged_unplaced_.contains(text)) {
+      LogWarn("device_unplaced", {{"pod", device.pod}, {"device", device.id}});
+    }
+    texts.insert(text);
+  }
+  logged_unplaced_ = std::move(texts);
+}
+
+// A list that failed is no change.
+bool KubeletAttribution::ProcessesChanged(const NodeSnapshot& snapshot) {
+  std::set<std::pair<std::string, int64_t>> processes;
+  for (const GpuSample& gpu : snapshot.gpus) {
+    if (!gpu.processes) return false;
+    for (const GpuProcess& process : *gpu.processes) processes.emplace(gpu.uuid, process.pid);
+  }
+  if (annotated_ && processes != processes_) should_ask_ = true;
+  annotated_ = true;
+  processes_ = std::move(processes);
+  if (!should_ask_ || snapshot.taken_at - asked_for_at_ < kShortestInterval) return false;
+  should_ask_ = false;
+  asked_for_at_ = snapshot.taken_at;
+  return true;
+}
+
+}  // namespace gpuscaler

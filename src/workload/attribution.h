@@ -1,0 +1,97 @@
+// Who holds the GPUs of this node: asks the kubelet, keeps its newest answer, and writes the owners
+// into each snapshot.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "model/node_snapshot.h"
+#include "workload/cgroup_pod.h"
+#include "workload/gpu_holders.h"
+#include "workload/kubelet_pods.h"
+#include "workload/pod_resources.h"
+
+namespace gpuscaler {
+
+// How often the kubelet is asked besides changes of the GPU processes: it answers 100 calls a
+// second to all its clients.
+inline constexpr absl::Duration kKubeletInterval = absl::Seconds(5);
+
+// A kubelet that takes longer is taken for silent.
+inline constexpr absl::Duration kKubeletTimeout = absl::Seconds(2);
+
+// The last owners stand so long for a silent kubelet: longer than one takes to restart.
+inline constexpr absl::Duration kAttributionGrace = absl::Seconds(60);
+
+struct KubeletSockets {
+  std::string pod_resources = "/var/lib/kubelet/pod-resources/kubelet.sock";
+  // The first that is there; the second is of an early form of the API.
+  std::vector<std::string> pods_api = {"/var/lib/kubelet/pods-api/pods-api.sock",
+                                       "/var/lib/kubelet/pods/kubelet.sock"};
+};
+
+// Ask() belongs to a thread of its own, Annotate() to the sampler's.
+class KubeletAttribution {
+ public:
+  KubeletAttribution(const Clock& clock, KubeletSockets sockets,
+                     absl::Duration timeout = kKubeletTimeout, std::string proc = "/proc");
+
+  // One question; blocks for two timeouts at most. Logs changes. True where the owners are others
+  // than before: the next snapshot should be taken now.
+  bool Ask();
+
+  // Fills `attribution`, `pods` and the GPUs' `holders` from the newest answer, and never waits for
+  // one. True when other processes are on the GPUs than before: the kubelet should be asked now.
+  bool Annotate(NodeSnapshot& snapshot);
+
+ private:
+  using PodName = std::pair<std::string, std::string>;  // namespace, name
+  using Pods = std::shared_ptr<const std::vector<NodePod>>;
+
+  bool Answered(const std::vector<PodDevices>& listed, absl::Time asked_at);
+  void NotAnswered(const absl::Status& status);
+  void AskPodsApi(absl::Time asked_at);
+  void LogPodsApi(const absl::Status& status, const std::string& socket);
+  NodePod NodePodOf(const PodDevices& devices, absl::Time since) const;
+
+  Attribution State(absl::Time now, Pods& pods) const;
+  void LogState(const Attribution& attribution);
+  void LogUnplaced(const std::vector<UnplacedDevice>& unplaced);
+  bool ProcessesChanged(const NodeSnapshot& snapshot);
+
+  const Clock& clock_;
+  const absl::Duration timeout_;
+  const PodResources pod_resources_;
+  const std::vector<KubeletPods> pods_apis_;
+
+  // Ask()'s.
+  std::map<PodName, KubeletPod> api_pods_;
+  absl::Time api_answered_at_ = absl::InfinitePast();
+  std::string api_error_;
+  bool api_asked_ = false;
+  std::map<PodName, absl::Time> listed_since_;
+  bool asked_ = false;
+
+  mutable Mutex mutex_;
+  Pods pods_ ABSL_GUARDED_BY(mutex_);  // null before the first answer
+  absl::Time answered_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  std::string error_ ABSL_GUARDED_BY(mutex_);  // empty: the last question was answered
+
+  // Annotate()'s.
+  CgroupPods cgroup_pods_;
+  Attribution last_state_;
+  std::set<std::string> logged_unplaced_;
+  std::set<std::pair<std::string, int64_t>> processes_;  // uuid of the GPU, pid
+  bool annotated_ = false;
+  bool should_ask_ = false;
+  absl::Time asked_for_at_ = absl::InfinitePast();
+};
+
+}  // namespace gpuscaler

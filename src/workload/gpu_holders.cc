@@ -1,0 +1,214 @@
+#include "workload/gpu_holders.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "workload/device_id.h"
+
+namespace gpuscaler {
+namespace {
+
+// A container of a pod, listed with a GPU.
+struct Claim {
+  int pod = 0;  // its place in what the kubelet listed
+  std::string container;
+  std::string device;
+  bool may_share = false;  // with other pods
+};
+
+struct Unplaced {
+  int pod = 0;
+  const PodDevice* device = nullptr;
+  DeviceId id;
+};
+
+// The device of a claim is named by its driver, but a UUID may stand in its CDI names.
+std::optional<DeviceId> IdOf(const PodDevice& device) {
+  for (const std::string& name : device.cdi_names) {
+    const size_t at = name.rfind('=');
+    if (at == std::string::npos) continue;
+    if (auto id = ParseDeviceId("", name.substr(at + 1))) return id;
+  }
+  return ParseDeviceId(device.resource, device.id);
+}
+
+// A plugin's device is one pod's, unless it is one of several replicas. A DRA driver's, whose name
+// has no path as a resource has, is whoever's the claim is.
+bool MayShare(const PodDevice& device, const DeviceId& id) {
+  return id.is_replica || device.resource.find('/') == std::string::npos;
+}
+
+class HolderFinder {
+ public:
+  HolderFinder(absl::Span<const NodePod> pods, const PodOfProcess& pod_of_process,
+               NodeSnapshot& snapshot)
+      : pods_(pods),
+        pod_of_process_(pod_of_process),
+        snapshot_(snapshot),
+        claims_(snapshot.gpus.size()) {}
+
+  std::vector<UnplacedDevice> Fill() {
+    for (size_t i = 0; i < pods_.size(); ++i) PlaceById(static_cast<int>(i));
+    PlaceOnUnknownGpus();
+    PlaceByProcesses();
+    for (size_t i = 0; i < claims_.size(); ++i) KeepTheLiving(i);
+    SetHolders();
+    return LeftOver();
+  }
+
+ private:
+  GpuSample& Gpu(size_t i) { return snapshot_.gpus[i]; }
+
+  void PlaceById(int pod) {
+    for (const PodDevice& device : pods_[pod].devices) {
+      const std::optional<DeviceId> id = IdOf(device);
+      if (!id) continue;
+      const std::vector<int> found = FindGpus(*id, snapshot_.gpus);
+      for (const int gpu : found) {
+        AddClaim(pod, device, *id, gpu);
+      }
+      if (found.empty()) unplaced_.push_back({.pod = pod, .device = &device, .id = *id});
+    }
+  }
+
+  // Two replicas of a GPU may be in one container.
+  void AddClaim(int pod, const PodDevice& device, const DeviceId& id, size_t gpu) {
+    const bool is_there = std::ranges::any_of(claims_[gpu], [&](const Claim& other) {
+      return other.pod == pod && other.container == device.container;
+    });
+    if (is_there) return;
+    claims_[gpu].push_back({.pod = pod,
+                            .container = device.container,
+                            .device = id.text,
+                            .may_share = MayShare(device, id)});
+  }
+
+  void PlaceOnUnknownGpus() {
+    for (size_t i = 0; i < snapshot_.gpus.size(); ++i) {
+      if (Gpu(i).uuid != UnknownGpuUuid(Gpu(i).index)) continue;
+      const auto found = std::ranges::find_if(unplaced_, [](const Unplaced& unplaced) {
+        return unplaced.id.form == DeviceId::Form::kUuid && !unplaced.id.is_replica;
+      });
+      if (found == unplaced_.end()) return;
+      AddClaim(found->pod, *found->device, found->id, i);
+      unplaced_.erase(found);
+    }
+  }
+
+  void PlaceByProcesses() {
+    for (size_t i = 0; i < snapshot_.gpus.size(); ++i) {
+      if (!claims_[i].empty()) continue;
+      const std::set<std::string> uids = PodsWithProcesses(i);
+      std::erase_if(unplaced_, [&](const Unplaced& unplaced) {
+        if (!MayBeAny(unplaced.id) || !uids.contains(pods_[unplaced.pod].pod.uid)) return false;
+        if (HasOther(unplaced, i)) return false;
+        AddClaim(unplaced.pod, *unplaced.device, unplaced.id, i);
+        return true;
+      });
+    }
+  }
+
+  // Whether the GPU is already taken for another device of the pod.
+  bool HasOther(const Unplaced& unplaced, size_t gpu) const {
+    return std::ranges::any_of(claims_[gpu], [&unplaced](const Claim& claim) {
+      return claim.pod == unplaced.pod && claim.device != unplaced.id.text;
+    });
+  }
+
+  std::set<std::string> PodsWithProcesses(size_t gpu) {
+    std::set<std::string> uids;
+    if (!Gpu(gpu).processes) return uids;
+    for (const GpuProcess& process : *Gpu(gpu).processes) {
+      std::string uid = pod_of_process_(process.pid);
+      if (!uid.empty()) uids.insert(std::move(uid));
+    }
+    return uids;
+  }
+
+  void KeepTheLiving(size_t gpu) {
+    std::vector<Claim>& claims = claims_[gpu];
+    const bool several = std::ranges::any_of(
+        claims, [&claims](const Claim& claim) { return claim.pod != claims.front().pod; });
+    if (!several || std::ranges::all_of(claims, &Claim::may_share)) return;
+    const std::set<std::string> uids = PodsWithProcesses(gpu);
+    const auto has_process = [&](const Claim& claim) {
+      return uids.contains(pods_[claim.pod].pod.uid);
+    };
+    if (std::ranges::any_of(claims, has_process)) {
+      std::erase_if(claims, [&](const Claim& claim) { return !has_process(claim); });
+      return;
+    }
+    absl::Time newest = absl::InfinitePast();
+    for (const Claim& claim : claims) newest = std::max(newest, pods_[claim.pod].listed_since);
+    std::erase_if(claims,
+                  [&](const Claim& claim) { return pods_[claim.pod].listed_since < newest; });
+  }
+
+  void SetHolders() {
+    for (size_t i = 0; i < claims_.size(); ++i) {
+      std::vector<int> pods;
+      std::vector<std::string> uids;
+      for (const Claim& claim : claims_[i]) {
+        if (std::ranges::find(pods, claim.pod) != pods.end()) continue;
+        pods.push_back(claim.pod);
+        uids.push_back(pods_[claim.pod].pod.uid);
+      }
+      if (pods.empty()) continue;
+      const std::vector<double> shares = SharesOf(Gpu(i), uids, pod_of_process_);
+      for (const Claim& claim : claims_[i]) {
+        const auto pod = std::ranges::find(pods, claim.pod) - pods.begin();
+        const auto containers = std::ranges::count(claims_[i], claim.pod, &Claim::pod);
+        Gpu(i).holders.push_back({.pod = PlaceOf(claim.pod),
+                                  .container = claim.container,
+                                  .share = shares[pod] / static_cast<double>(containers)});
+      }
+    }
+  }
+
+  // In snapshot.pods, where only holders are.
+  int PlaceOf(int pod) {
+    const auto [place, is_new] = places_.emplace(pod, static_cast<int>(snapshot_.pods.size()));
+    if (is_new) snapshot_.pods.push_back(pods_[pod].pod);
+    return place->second;
+  }
+
+  // A GPU that is divided is none that anybody holds.
+  bool IsFree(size_t i) {
+    return claims_[i].empty() && std::ranges::find(snapshot_.gpus, Gpu(i).uuid,
+                                                   &GpuSample::parent_uuid) == snapshot_.gpus.end();
+  }
+
+  std::vector<UnplacedDevice> LeftOver() {
+    bool any_free = false;
+    for (size_t i = 0; i < snapshot_.gpus.size(); ++i) any_free = any_free || IsFree(i);
+    std::vector<UnplacedDevice> left;
+    if (!any_free) return left;
+    for (const Unplaced& unplaced : unplaced_) {
+      if (!MayBeAny(unplaced.id)) continue;
+      const Pod& pod = pods_[unplaced.pod].pod;
+      left.push_back({.pod = absl::StrCat(pod.namespace_name, "/", pod.name),
+                      .id = absl::StrCat(unplaced.device->id, " of ", unplaced.device->resource)});
+    }
+    return left;
+  }
+
+  const absl::Span<const NodePod> pods_;
+  const PodOfProcess& pod_of_process_;
+  NodeSnapshot& snapshot_;
+  std::vector<std::vector<Claim>> claims_;  // of each GPU
+  std::vector<Unplaced> unplaced_;
+  std::map<int, int> places_;  // from what was listed to snapshot.pods
+};
+
+}  // namespace
+
+std::vector<UnplacedDevice> FillHolders(absl::Span<const NodePod> pods,
+                                        const PodOfProcess& pod_of_process,
+                                        NodeSnapshot& snapshot) {
+  return HolderFinder(pods, pod_of_process, snapshot).Fill();
+}
+
+}  // namespace gpuscaler

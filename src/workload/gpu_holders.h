@@ -1,0 +1,38 @@
+// From what the kubelet says of pods and devices to the holders of each GPU.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "model/node_snapshot.h"
+#include "workload/pod_resources.h"
+#include "workload/shared_gpu.h"
+
+namespace gpuscaler {
+
+// A pod of the node with what it holds.
+struct NodePod {
+  Pod pod;
+  std::vector<PodDevice> devices;
+  absl::Time listed_since;  // when the kubelet first named it
+};
+
+// A device that may be one of the GPUs, and nobody can tell which.
+struct UnplacedDevice {
+  std::string pod;  // "shop/web-0"
+  std::string id;   // with its resource, "gpu-0 of gpu.nvidia.com"
+  friend bool operator==(const UnplacedDevice&, const UnplacedDevice&) = default;
+};
+
+// Fills `holders` and `pods`; the answer is empty where every holder is known.
+//
+// An id that names its GPU decides. Of a device that only one pod can hold and several are listed
+// with, a dead one and its successor, the pod with a process there has it, else the one that was
+// listed last. A GPU without a UUID yet, which has not answered since the start, is one of those
+// that are listed and not seen: their pods hold it. What is left is placed by the pods' processes.
+std::vector<UnplacedDevice> FillHolders(absl::Span<const NodePod> pods,
+                                        const PodOfProcess& pod_of_process, NodeSnapshot& snapshot);
+
+}  // namespace gpuscaler

@@ -1,0 +1,209 @@
+#include "workload/gpu_holders.h"
+
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+PodDevice Gpu(const std::string& id, const std::string& container = "main") {
+  return {.container = container, .resource = "nvidia.com/gpu", .id = id};
+}
+
+PodDevice Claimed(const std::string& id, const std::string& cdi = "k8s.gpu.nvidia.com/device=x") {
+  return {.container = "main", .resource = "gpu.nvidia.com", .id = id, .cdi_names = {cdi}};
+}
+
+// A node of GPUs "GPU-sim-0" and so on.
+class FillHoldersTest : public testing::Test {
+ protected:
+  explicit FillHoldersTest(int gpus = 2) {
+    for (int i = 0; i < gpus; ++i) {
+      GpuSample gpu;
+      gpu.uuid = absl::StrCat("GPU-sim-", i);
+      gpu.index = i;
+      gpu.processes.emplace();
+      snapshot_.gpus.push_back(std::move(gpu));
+    }
+  }
+
+  void Add(const std::string& name, std::vector<PodDevice> devices) {
+    NodePod pod = {.devices = std::move(devices), .listed_since = now_};
+    pod.pod.namespace_name = "shop";
+    pod.pod.name = name;
+    pod.pod.uid = absl::StrCat("uid-of-", name);
+    pods_.push_back(std::move(pod));
+  }
+
+  // A process of the pod on the GPU.
+  void Run(int64_t pid, const std::string& pod, int gpu, std::optional<double> percent = {}) {
+    snapshot_.gpus[gpu].processes->push_back({.pid = pid, .utilization_percent = percent});
+    uids_[pid] = absl::StrCat("uid-of-", pod);
+  }
+
+  std::vector<UnplacedDevice> Fill() {
+    return FillHolders(
+        pods_, [this](int64_t pid) { return uids_[pid]; }, snapshot_);
+  }
+
+  // "web-0/main=1 web-1/main=0.5"
+  std::string Holders(int gpu) const {
+    return absl::StrJoin(snapshot_.gpus[gpu].holders, " ",
+                         [this](std::string* text, const GpuHolder& holder) {
+                           absl::StrAppend(text, snapshot_.pods[holder.pod].name, "/",
+                                           holder.container, "=", holder.share);
+                         });
+  }
+
+  std::vector<std::string> Pods() const {
+    std::vector<std::string> names;
+    for (const Pod& pod : snapshot_.pods) names.push_back(pod.name);
+    return names;
+  }
+
+  absl::Time now_ = absl::UnixEpoch();
+  std::vector<NodePod> pods_;
+  std::map<int64_t, std::string> uids_;
+  NodeSnapshot snapshot_;
+};
+
+TEST_F(FillHoldersTest, DeviceIdNamesTheGpu) {
+  Add("idle", {{.container = "main", .resource = "rdma/hca", .id = "mlx5_0"}});
+  Add("web-0", {Gpu("GPU-sim-1")});
+  EXPECT_THAT(Fill(), IsEmpty());
+  EXPECT_EQ(Holders(0), "");
+  EXPECT_EQ(Holders(1), "web-0/main=1");
+  EXPECT_THAT(Pods(), ElementsAre("web-0"));
+}
+
+TEST_F(FillHoldersTest, PodMayHoldSeveralGpus) {
+  Add("train-0", {Gpu("GPU-sim-0"), Gpu("GPU-sim-1")});
+  EXPECT_THAT(Fill(), IsEmpty());
+  EXPECT_EQ(Holders(0), "train-0/main=1");
+  EXPECT_EQ(Holders(1), "train-0/main=1");
+  EXPECT_THAT(Pods(), ElementsAre("train-0"));
+}
+
+TEST_F(FillHoldersTest, ContainersOfAPodShareItsPart) {
+  Add("web-0", {Gpu("GPU-sim-0", "vllm"), Gpu("GPU-sim-0", "sidecar")});
+  Fill();
+  EXPECT_EQ(Holders(0), "web-0/vllm=0.5 web-0/sidecar=0.5");
+}
+
+TEST_F(FillHoldersTest, ReplicasOfOneGpuInAPodAreOneGpu) {
+  Add("web-0", {Gpu("GPU-sim-0::0"), Gpu("GPU-sim-0::1")});
+  Add("web-1", {Gpu("GPU-sim-0::2")});
+  Fill();
+  EXPECT_EQ(Holders(0), "web-0/main=0.5 web-1/main=0.5");
+}
+
+TEST_F(FillHoldersTest, SharedGpuIsDividedByWhatItsProcessesUse) {
+  Add("web-0", {Gpu("GPU-sim-0::0")});
+  Add("web-1", {Gpu("GPU-sim-0::1")});
+  Run(1, "web-0", 0, 60);
+  Run(2, "web-1", 0, 20);
+  Fill();
+  EXPECT_EQ(Holders(0), "web-0/main=0.75 web-1/main=0.25");
+}
+
+// Kubelets before 1.34 list pods that have ended.
+TEST_F(FillHoldersTest, OfADeadPodAndItsSuccessorTheOneWithAProcessHolds) {
+  now_ += absl::Seconds(1);
+  Add("job-bbbbb", {Gpu("GPU-sim-0")});
+  now_ -= absl::Seconds(1);
+  Add("job-ccccc", {Gpu("GPU-sim-0")});
+  Run(1, "job-ccccc", 0);
+  Fill();
+  EXPECT_EQ(Holders(0), "job-ccccc/main=1");
+}
+
+TEST_F(FillHoldersTest, OfADeadPodAndItsSuccessorTheOneListedLastHolds) {
+  Add("job-bbbbb", {Gpu("GPU-sim-0")});
+  now_ += absl::Seconds(1);
+  Add("job-ccccc", {Gpu("GPU-sim-0")});
+  Fill();
+  EXPECT_EQ(Holders(0), "job-ccccc/main=1");
+}
+
+TEST_F(FillHoldersTest, GpuThatIsGoneIsNobodysAndNoOther) {
+  Add("web-0", {Gpu("GPU-7a6bd0c9-9b4c-4a3f-8a9e-1f6a2d3c4b5a")});
+  EXPECT_THAT(Fill(), IsEmpty());
+  EXPECT_EQ(Holders(0), "");
+  EXPECT_EQ(Holders(1), "");
+}
+
+TEST_F(FillHoldersTest, GpuThatNeverAnsweredIsThePodsWhoseGpuIsNotSeen) {
+  snapshot_.gpus[1].uuid = UnknownGpuUuid(1);
+  Add("web-0", {Gpu("GPU-sim-0")});
+  Add("web-1", {Gpu("GPU-sim-1")});
+  EXPECT_THAT(Fill(), IsEmpty());
+  EXPECT_EQ(Holders(1), "web-1/main=1");
+}
+
+TEST_F(FillHoldersTest, DeviceThatTellsNoGpuIsLeftOver) {
+  Add("web-0", {Claimed("gpu-0")});
+  EXPECT_THAT(Fill(), ElementsAre(UnplacedDevice{"shop/web-0", "gpu-0 of gpu.nvidia.com"}));
+  EXPECT_EQ(Holders(0), "");
+}
+
+TEST_F(FillHoldersTest, OtherMakersDeviceIsNone) {
+  Add("web-0", {{.container = "main", .resource = "amd.com/gpu", .id = "0000:19:00.0"}});
+  EXPECT_THAT(Fill(), IsEmpty());
+}
+
+TEST_F(FillHoldersTest, UuidOfAClaimsCdiDeviceNamesTheGpu) {
+  const char uuid[] = "GPU-7a6bd0c9-9b4c-4a3f-8a9e-1f6a2d3c4b5a";
+  snapshot_.gpus[1].uuid = uuid;
+  Add("web-0", {Claimed("gpu-0", absl::StrCat("k8s.gpu.nvidia.com/device=", uuid))});
+  EXPECT_THAT(Fill(), IsEmpty());
+  EXPECT_EQ(Holders(1), "web-0/main=1");
+}
+
+TEST_F(FillHoldersTest, ProcessOfThePodTellsWhichGpuIsClaimed) {
+  Add("web-0", {Claimed("gpu-0")});
+  Add("web-1", {Claimed("gpu-1")});
+  Run(1, "web-0", 1);
+  Run(2, "web-1", 0);
+  EXPECT_THAT(Fill(), IsEmpty());
+  EXPECT_EQ(Holders(0), "web-1/main=1");
+  EXPECT_EQ(Holders(1), "web-0/main=1");
+}
+
+TEST_F(FillHoldersTest, PodsOfOneClaimShareTheGpu) {
+  Add("web-0", {Claimed("gpu-0")});
+  Add("web-1", {Claimed("gpu-0")});
+  Run(1, "web-0", 1);
+  Run(2, "web-1", 1);
+  EXPECT_THAT(Fill(), IsEmpty());
+  EXPECT_EQ(Holders(1), "web-0/main=0.5 web-1/main=0.5");
+}
+
+TEST_F(FillHoldersTest, DeviceThatTellsNoGpuHurtsNobodyWhereAllAreHeld) {
+  Add("web-0", {Gpu("GPU-sim-0"), Gpu("GPU-sim-1")});
+  Add("web-1", {Claimed("gpu-0")});
+  EXPECT_THAT(Fill(), IsEmpty());
+}
+
+TEST_F(FillHoldersTest, MigInstanceIsHeldAndItsGpuIsNot) {
+  GpuSample instance;
+  instance.uuid = "MIG-sim-0-0";
+  instance.parent_uuid = "GPU-sim-0";
+  snapshot_.gpus.insert(snapshot_.gpus.begin() + 1, instance);
+  Add("web-0", {Gpu("MIG-sim-0-0")});
+  Add("web-1", {Gpu("GPU-sim-1")});
+  Add("web-2", {Claimed("gpu-0")});
+  EXPECT_THAT(Fill(), IsEmpty());
+  EXPECT_EQ(Holders(0), "");
+  EXPECT_EQ(Holders(1), "web-0/main=1");
+  EXPECT_EQ(Holders(2), "web-1/main=1");
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,63 @@
+#include "workload/shared_gpu.h"
+
+#include <map>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::ElementsAre;
+
+std::string PodOf(int64_t pid) {
+  static const auto* const pods =
+      new std::map<int64_t, std::string>{{1, "a"}, {2, "b"}, {3, "b"}, {9, "stranger"}};
+  const auto found = pods->find(pid);
+  return found == pods->end() ? "" : found->second;
+}
+
+std::vector<double> Shares(std::optional<std::vector<GpuProcess>> processes,
+                           const std::vector<std::string>& uids = {"a", "b"}) {
+  GpuSample gpu;
+  gpu.processes = std::move(processes);
+  return SharesOf(gpu, uids, PodOf);
+}
+
+std::vector<GpuProcess> Processes(std::map<int64_t, std::optional<double>> used) {
+  std::vector<GpuProcess> processes;
+  for (const auto& [pid, percent] : used) {
+    processes.push_back({.pid = pid, .utilization_percent = percent});
+  }
+  return processes;
+}
+
+TEST(SharesOf, IsWhatTheProcessesOfEachPodUsed) {
+  EXPECT_THAT(Shares(Processes({{1, 20}, {2, 30}, {3, 30}})), ElementsAre(0.25, 0.75));
+}
+
+TEST(SharesOf, IdlePodHasNone) {
+  EXPECT_THAT(Shares(Processes({{1, 80}, {2, 0}})), ElementsAre(1, 0));
+}
+
+TEST(SharesOf, AnIdleGpuIsDividedEqually) {
+  EXPECT_THAT(Shares(Processes({{1, 0}, {2, 0}})), ElementsAre(0.5, 0.5));
+}
+
+TEST(SharesOf, IsEqualWhereSomethingIsNotKnown) {
+  EXPECT_THAT(Shares(std::nullopt), ElementsAre(0.5, 0.5));
+  EXPECT_THAT(Shares(Processes({})), ElementsAre(0.5, 0.5));
+  // The driver does not tell it of one; a process that works is nobody's, or somebody else's.
+  EXPECT_THAT(Shares(Processes({{1, 80}, {2, std::nullopt}})), ElementsAre(0.5, 0.5));
+  EXPECT_THAT(Shares(Processes({{1, 80}, {7, 10}})), ElementsAre(0.5, 0.5));
+  EXPECT_THAT(Shares(Processes({{1, 80}, {9, 10}})), ElementsAre(0.5, 0.5));
+  // A stranger that does nothing takes nothing.
+  EXPECT_THAT(Shares(Processes({{1, 80}, {9, 0}})), ElementsAre(1, 0));
+  // Uids that nobody told.
+  EXPECT_THAT(Shares(Processes({{7, 80}}), {"", ""}), ElementsAre(0.5, 0.5));
+}
+
+TEST(SharesOf, OnlyHolderHasItAll) { EXPECT_THAT(Shares(std::nullopt, {"a"}), ElementsAre(1)); }
+
+}  // namespace
+}  // namespace gpuscaler
