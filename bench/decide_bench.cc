@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "model/node_snapshot.h"
+#include "model/fleet_history.h"
 #include "scaling/decision.h"
 #include "scaling/profile.h"
 #include "scaling/trigger.h"
@@ -16,6 +16,7 @@ namespace gpuscaler {
 namespace {
 
 constexpr absl::Duration kPollInterval = absl::Seconds(2);
+constexpr Patience kPatience{.stale_after = 3 * kPollInterval, .grace = absl::Seconds(15)};
 const absl::Time kStart = absl::FromUnixSeconds(1'767'225'600);
 
 GpuSample BusyGpu(int index, int tick) {
@@ -45,14 +46,15 @@ NodeSnapshot Snapshot(int gpus, int tick) {
 
 // What the store keeps at the default interval; of 8,000 GPUs, which no node has, a fiftieth: to
 // see how the cost grows.
-NodeHistory History(int gpus) {
+FleetHistory History(int gpus) {
   const int whole = static_cast<int>(kLongestWindow / kPollInterval);
   const int ticks = gpus > 1000 ? whole / 50 : whole;
-  NodeHistory history{.generation = ticks};
+  auto history = std::make_shared<NodeHistory>();
   for (int tick = 0; tick < ticks; ++tick) {
-    history.snapshots.push_back(std::make_shared<NodeSnapshot>(Snapshot(gpus, tick)));
+    history->Append(Snapshot(gpus, tick),
+                    {.horizon = kLongestWindow, .join_within = 3 * kPollInterval});
   }
-  return history;
+  return FleetOfOne(std::move(history));
 }
 
 Metadata ThreeLines() {
@@ -74,23 +76,23 @@ Metadata EveryKind() {
 }
 
 void BM_Decide(benchmark::State& state) {
-  const NodeHistory history = History(static_cast<int>(state.range(0)));
+  const FleetHistory history = History(static_cast<int>(state.range(0)));
   const auto trigger = ParseTrigger(ThreeLines(), BuiltInProfiles());
   if (!trigger.ok()) return state.SkipWithError(trigger.status().ToString().c_str());
   for (auto _ : state) {
-    Decision decision = Decide(*trigger, history, absl::Seconds(6));
+    Decision decision = Decide(*trigger, history, kPatience);
     if (!decision.status.ok()) return state.SkipWithError(decision.status.ToString().c_str());
     benchmark::DoNotOptimize(decision.value);
   }
-  state.counters["snapshots"] = static_cast<double>(history.snapshots.size());
+  state.counters["stretches"] = static_cast<double>(history.nodes[0].history->stretches.size());
 }
 BENCHMARK(BM_Decide)->Arg(1)->Arg(8)->Arg(64)->Arg(8000)->Unit(benchmark::kMicrosecond);
 
 void BM_Explain(benchmark::State& state) {
-  const NodeHistory history = History(static_cast<int>(state.range(0)));
+  const FleetHistory history = History(static_cast<int>(state.range(0)));
   const auto trigger = ParseTrigger(ThreeLines(), BuiltInProfiles());
   if (!trigger.ok()) return state.SkipWithError(trigger.status().ToString().c_str());
-  const Decision decision = Decide(*trigger, history, absl::Seconds(6));
+  const Decision decision = Decide(*trigger, history, kPatience);
   for (auto _ : state) benchmark::DoNotOptimize(Explain(*trigger, decision));
 }
 BENCHMARK(BM_Explain)->Arg(1)->Arg(8)->Arg(64)->Arg(8000)->Unit(benchmark::kMicrosecond);

@@ -1,7 +1,6 @@
-// All GPUs of a node at one instant, and the recent past of them.
+// All GPUs of a node at one instant.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,15 +21,6 @@ struct NodeSnapshot {
 
   Attribution attribution;
   std::vector<Pod> pods;  // that hold one of `gpus`
-};
-
-// The snapshots of a node, oldest first: what windows are computed from. Immutable once shared.
-struct NodeHistory {
-  // Counts up by one with each snapshot; what was computed from an equal number is still right.
-  int64_t generation = 0;
-  std::vector<std::shared_ptr<const NodeSnapshot>> snapshots;  // never empty
-
-  const NodeSnapshot& Newest() const { return *snapshots.back(); }
 };
 
 }  // namespace gpuscaler

@@ -29,7 +29,12 @@ void StillMemory::Add(absl::Time at, double used_percent) {
     current_.from = at;
     lowest_percent_ = highest_percent_ = used_percent;
   }
-  current_.until = at;
+  Hold(at);
+}
+
+void StillMemory::Hold(absl::Time until) {
+  if (current_.from == absl::InfinitePast()) return;
+  current_.until = std::max(current_.until, until);
   while (!past_.empty() && past_.back().Length() <= current_.Length()) past_.pop_back();
 }
 

@@ -23,6 +23,9 @@ class StillMemory {
   // A reading; those that failed are bridged by leaving them out.
   void Add(absl::Time at, double used_percent);
 
+  // The newest reading was made again until then, and was the same.
+  void Hold(absl::Time until);
+
   // It stood for `window`, the time before `warm_at` not counted: now, or once and not fallen
   // since.
   bool Stood(absl::Duration window, absl::Time warm_at) const;

@@ -1,5 +1,7 @@
 #include "scaling/activity.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "base/duration_text.h"
 #include "base/number_text.h"
@@ -8,18 +10,15 @@ namespace gpuscaler {
 
 using State = ReplicaShare::State;
 
-absl::Duration CoveredTime(const NodeHistory& history, absl::Duration stale_after) {
-  absl::Time reached = history.Newest().taken_at;
-  for (size_t i = history.snapshots.size(); i-- > 0;) {
-    const absl::Time at = history.snapshots[i]->taken_at;
-    if (reached - at > stale_after) break;
-    reached = at;
-  }
-  return history.Newest().taken_at - reached;
+namespace {
+
+absl::Duration CoveredTime(const std::vector<ReplicaLoad>& loads, absl::Time now) {
+  return now - std::ranges::max(loads, {}, &ReplicaLoad::covered_since).covered_since;
 }
 
-Activity ActivityOf(const Trigger& trigger, const std::vector<ReplicaLoad>& loads,
-                    absl::Duration covered) {
+}  // namespace
+
+Activity ActivityOf(const Trigger& trigger, const std::vector<ReplicaLoad>& loads, absl::Time now) {
   const std::string window = DurationText(trigger.activation_window);
   if (trigger.always_active) return {true, "scaleIn is hold: never at zero"};
   for (const ReplicaLoad& load : loads) {
@@ -37,6 +36,7 @@ Activity ActivityOf(const Trigger& trigger, const std::vector<ReplicaLoad>& load
     }
   }
   if (loads.empty()) return {false, "no replica within activationWindow"};
+  const absl::Duration covered = CoveredTime(loads, now);
   if (covered < trigger.activation_window) {
     return {true,
             absl::StrCat("samples cover only ", AgeText(covered), " of activationWindow ", window)};

@@ -25,6 +25,28 @@ double Percentile(int percent, std::vector<double>& values) {
   return *at;
 }
 
+double Average(const std::vector<Lasting>& values) {
+  double sum = 0;
+  double all = 0;
+  for (const Lasting& lasting : values) {
+    sum += lasting.value * static_cast<double>(lasting.nanos);
+    all += static_cast<double>(lasting.nanos);
+  }
+  return sum / all;
+}
+
+double Percentile95(std::vector<Lasting>& values) {
+  std::ranges::sort(values, {}, &Lasting::value);
+  int64_t all = 0;
+  for (const Lasting& lasting : values) all += lasting.nanos;
+  int64_t not_above = 0;
+  for (const Lasting& lasting : values) {
+    not_above += lasting.nanos;
+    if (not_above * 100 >= all * 95) return lasting.value;
+  }
+  return values.back().value;
+}
+
 }  // namespace
 
 double Aggregate(Aggregation aggregation, std::vector<double> values) {
@@ -59,16 +81,19 @@ double Aggregate(ReplicaAggregation aggregation, std::vector<double> values) {
   return Percentile(95, values);
 }
 
-double Aggregate(WindowAggregation aggregation, std::vector<double> values) {
+double Aggregate(WindowAggregation aggregation, std::vector<Lasting> values) {
+  if (std::ranges::all_of(values, [](const Lasting& lasting) { return lasting.nanos == 0; })) {
+    for (Lasting& lasting : values) lasting.nanos = 1;
+  }
   switch (aggregation) {
     case WindowAggregation::kAvg:
       return Average(values);
     case WindowAggregation::kMax:
-      return Maximum(values);
+      return std::ranges::max(values, {}, &Lasting::value).value;
     case WindowAggregation::kP95:
       break;
   }
-  return Percentile(95, values);
+  return Percentile95(values);
 }
 
 }  // namespace gpuscaler

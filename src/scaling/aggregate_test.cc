@@ -22,7 +22,16 @@ TEST(Aggregate, PercentilesAreByNearestRank) {
   EXPECT_EQ(Aggregate(Aggregation::kP95, values), 19);
   EXPECT_EQ(Aggregate(Aggregation::kP99, values), 20);
   EXPECT_EQ(Aggregate(ReplicaAggregation::kP95, {7}), 7);
-  EXPECT_EQ(Aggregate(WindowAggregation::kP95, {1, 2}), 2);
+}
+
+TEST(Aggregate, WindowWeighsByTime) {
+  const std::vector<Lasting> values = {{.value = 90, .nanos = 1}, {.value = 30, .nanos = 3}};
+  EXPECT_EQ(Aggregate(WindowAggregation::kAvg, values), 45);
+  EXPECT_EQ(Aggregate(WindowAggregation::kMax, values), 90);
+  EXPECT_EQ(Aggregate(WindowAggregation::kP95, values), 90);
+  EXPECT_EQ(Aggregate(WindowAggregation::kP95, {{90, 5}, {30, 95}}), 30);
+  EXPECT_EQ(Aggregate(WindowAggregation::kP95, {{1, 1}, {2, 1}}), 2);
+  EXPECT_EQ(Aggregate(WindowAggregation::kAvg, {{90, 0}, {30, 0}}), 60);
 }
 
 }  // namespace

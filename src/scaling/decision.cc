@@ -85,33 +85,45 @@ absl::Status UnreadableStatus(const Trigger& trigger, const Decision& decision) 
                                              share->name, " ", share->because));
 }
 
-// True while no GPU that is there has shown the metric for stale_after: whether one is in use is
-// then unknown as well.
-bool NothingReadable(const Trigger& trigger, const ScopedHistory& scoped,
+// Whether the GPU has shown the metric within stale_after.
+bool IsReadable(const GpuSeries& gpu, GpuReading reading, const ScopedFleet& scoped,
+                absl::Duration stale_after) {
+  const NodeView& view = scoped.nodes[gpu.node];
+  if (!view.mute.empty()) return false;
+  for (size_t i = view.steps.size(); i-- > 0;) {
+    if (scoped.now - view.steps[i].read_at > stale_after) break;
+    const GpuPoint* const point = gpu.points[static_cast<size_t>(view.steps[i].stretch)];
+    if (point != nullptr && point->Value(reading)) return true;
+  }
+  return false;
+}
+
+// True while no GPU that is there can be read: whether one is in use is then unknown as well.
+bool NothingReadable(const Trigger& trigger, const ScopedFleet& scoped,
                      absl::Duration stale_after) {
-  const MetricTypeInfo& metric = InfoOf(trigger.metric);
+  const GpuReading reading = InfoOf(trigger.metric).reading;
   bool any_present = false;
   for (const GpuSeries& gpu : scoped.gpus) {
-    if (!gpu.present) continue;
+    if (!gpu.present()) continue;
     any_present = true;
-    for (size_t i = scoped.times.size();
-         i-- > 0 && scoped.Now() - scoped.times[i] <= stale_after;) {
-      if (gpu.samples[i] != nullptr && metric.read(*gpu.samples[i])) return false;
-    }
+    if (IsReadable(gpu, reading, scoped, stale_after)) return false;
   }
   return any_present;
 }
 
-absl::Status NothingReadableStatus(const Trigger& trigger, const ScopedHistory& scoped) {
+absl::Status NothingReadableStatus(const Trigger& trigger, const ScopedFleet& scoped) {
   const MetricTypeInfo& metric = InfoOf(trigger.metric);
+  const std::string what = absl::StrCat("no GPU can be read for ", metric.name);
   for (const GpuSeries& gpu : scoped.gpus) {
-    if (!gpu.present) continue;
-    const GpuGap* gap = FindGap(*gpu.samples.back(), metric.field);
+    if (!gpu.present()) continue;
+    const NodeView& view = scoped.nodes[gpu.node];
+    if (!view.mute.empty()) return absl::UnavailableError(absl::StrCat(what, ": ", view.mute));
+    const GpuSample& newest = view.Gpus()[static_cast<size_t>(gpu.position)];
+    const GpuGap* gap = FindGap(newest, FieldOf(metric.reading));
     if (gap == nullptr) continue;
-    return absl::UnavailableError(
-        absl::StrCat("no GPU can be read for ", metric.name, ": ", gpu.name, " ", Why(*gap)));
+    return absl::UnavailableError(absl::StrCat(what, ": ", gpu.name, " ", Why(*gap)));
   }
-  return absl::UnavailableError(absl::StrCat("no GPU can be read for ", metric.name));
+  return absl::UnavailableError(what);
 }
 
 void AddShare(ReplicaLoad& load, Totals& totals, Decision& decision) {
@@ -166,28 +178,25 @@ absl::string_view Name(State state) {
   return "gone";
 }
 
-Decision Decide(const Trigger& trigger, const NodeHistory& history, absl::Duration stale_after) {
+Decision Decide(const Trigger& trigger, const FleetHistory& fleet, const Patience& patience) {
   Decision decision;
-  decision.taken_at = history.Newest().taken_at;
-  const absl::StatusOr<ScopedHistory> scoped = ScopeOf(trigger, history, stale_after);
+  decision.taken_at = fleet.now;
+  const absl::StatusOr<ScopedFleet> scoped = ScopeOf(trigger, fleet, patience);
   if (!scoped.ok()) {
     decision.status = scoped.status();
     return decision;
   }
-  const Population population = ReplicasInUse(trigger, *scoped, stale_after);
+  const Population population = ReplicasInUse(trigger, *scoped, patience);
   decision.replicas_from = population.from;
 
-  const absl::Duration covered = CoveredTime(history, stale_after);
-  const Evidence evidence{
-      .now = scoped->Now(), .since = scoped->Now() - covered, .stale_after = stale_after};
   Totals totals;
   std::vector<ReplicaLoad> loads;
   loads.reserve(population.replicas.size());
   decision.shares.reserve(population.replicas.size() + population.idle.size());
   for (const Replica& replica : population.replicas) {
-    const absl::Duration unseen = scoped->Now() - replica.samples.back().at;
+    const absl::Duration unseen = fleet.now - replica.samples.back().at;
     if (!replica.present && unseen > trigger.activation_window) continue;
-    loads.push_back(LoadOf(trigger, replica, evidence));
+    loads.push_back(LoadOf(trigger, replica, fleet.now, patience));
     AddShare(loads.back(), totals, decision);
   }
   AddIdle(trigger, population.idle, totals, decision);
@@ -200,14 +209,14 @@ Decision Decide(const Trigger& trigger, const NodeHistory& history, absl::Durati
     return decision;
   }
   if (decision.warming == 0 && totals.loads.empty() &&
-      NothingReadable(trigger, *scoped, stale_after)) {
+      NothingReadable(trigger, *scoped, patience.stale_after)) {
     decision.status = NothingReadableStatus(trigger, *scoped);
     return decision;
   }
   decision.value =
       RoundToThreeDecimals(OnlyActivityIsKnown(trigger, decision) ? ActivityValue(trigger, decision)
                                                                   : ValueFor(trigger, totals));
-  const Activity activity = ActivityOf(trigger, loads, covered);
+  const Activity activity = ActivityOf(trigger, loads, fleet.now);
   decision.active = activity.active;
   decision.active_because = activity.because;
   return decision;

@@ -8,7 +8,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "model/node_snapshot.h"
+#include "model/fleet_history.h"
+#include "scaling/node_view.h"
 #include "scaling/trigger.h"
 
 namespace gpuscaler {
@@ -51,13 +52,12 @@ struct Decision {
   // memory_used_percent named by hand counts preallocated VRAM as load, busy or idle.
   bool literal_memory = false;
   std::vector<std::string> notes;  // both of these in words
-  absl::Time taken_at;             // of the snapshot it was made from
+  absl::Time taken_at;             // the instant it was made for
 };
 
-// Pure: the same trigger and history give the same decision. Times are judged against the newest
-// snapshot, so a decision holds until the next one. `stale_after` is the age at which a reading no
-// longer speaks for its GPU.
-Decision Decide(const Trigger& trigger, const NodeHistory& history, absl::Duration stale_after);
+// Pure: the same trigger and history give the same decision. Times are judged against the fleet's
+// `now`, so a decision holds until the next generation.
+Decision Decide(const Trigger& trigger, const FleetHistory& fleet, const Patience& patience);
 
 // The explanation, a line each, for people.
 std::string Explain(const Trigger& trigger, const Decision& decision);

@@ -11,6 +11,7 @@ namespace gpuscaler {
 namespace {
 
 constexpr absl::Duration kStaleAfter = absl::Seconds(6);
+constexpr Patience kPatience{.stale_after = kStaleAfter, .grace = absl::Seconds(15)};
 constexpr int kTries = 300;
 
 class Dice {
@@ -55,7 +56,7 @@ GpuSample AnyGpu(Dice& dice, int index, absl::Time now) {
   return gpu;
 }
 
-NodeHistory AnyHistory(Dice& dice) {
+FleetHistory AnyHistory(Dice& dice) {
   HistoryBuilder builder;
   const int gpus = dice.Whole(0, 6);
   for (int tick = dice.Whole(1, 80); tick > 0; --tick) {
@@ -66,7 +67,24 @@ NodeHistory AnyHistory(Dice& dice) {
     }
     builder.Tick(std::move(now));
   }
-  return builder.history();
+  return builder.fleet();
+}
+
+// GPUs that stay as they are for a while, and outages.
+std::vector<std::pair<absl::Duration, std::vector<GpuSample>>> AnyCourse(Dice& dice) {
+  std::vector<std::pair<absl::Duration, std::vector<GpuSample>>> course;
+  absl::Time now = HistoryBuilder().now();
+  for (int i = dice.Whole(1, 12); i > 0; --i) {
+    std::vector<GpuSample> gpus;
+    for (int gpu = dice.Whole(0, 3); gpu >= 0; --gpu) {
+      gpus.push_back(dice.Often() ? BusyGpu(gpu, dice.Whole(0, 100), dice.Whole(0, 100))
+                                  : FreeGpu(gpu));
+      if (!dice.Often()) gpus.back().held_since = now - absl::Seconds(dice.Whole(0, 90));
+    }
+    course.emplace_back(dice.Whole(1, 30) * kTick, std::move(gpus));
+    if (!dice.Often()) course.emplace_back(kTick, std::vector<GpuSample>());
+  }
+  return course;
 }
 
 // Loads of replicas that hold their GPUs for longer than every window.
@@ -75,7 +93,7 @@ double ValueOf(const Trigger& trigger, const std::vector<double>& loads) {
   for (size_t i = 0; i < loads.size(); ++i) gpus.push_back(BusyGpu(static_cast<int>(i), loads[i]));
   HistoryBuilder builder;
   builder.Hold(absl::Minutes(3), gpus);
-  return Decide(trigger, builder.history(), kStaleAfter).value;
+  return Decide(trigger, builder.fleet(), kPatience).value;
 }
 
 std::vector<double> AnyLoads(Dice& dice, double from, double to) {
@@ -95,7 +113,7 @@ void ForManySeeds(const std::function<void(Dice&)>& check) {
 
 TEST(DecideProperty, ValueIsAlwaysFiniteAndNeverNegative) {
   ForManySeeds([](Dice& dice) {
-    const Decision decision = Decide(AnyTrigger(dice), AnyHistory(dice), kStaleAfter);
+    const Decision decision = Decide(AnyTrigger(dice), AnyHistory(dice), kPatience);
     EXPECT_TRUE(std::isfinite(decision.value));
     EXPECT_GE(decision.value, 0);
   });
@@ -103,7 +121,7 @@ TEST(DecideProperty, ValueIsAlwaysFiniteAndNeverNegative) {
 
 TEST(DecideProperty, ErrorCarriesNoValueAndNoVerdict) {
   ForManySeeds([](Dice& dice) {
-    const Decision decision = Decide(AnyTrigger(dice), AnyHistory(dice), kStaleAfter);
+    const Decision decision = Decide(AnyTrigger(dice), AnyHistory(dice), kPatience);
     if (decision.status.ok()) return;
     EXPECT_EQ(decision.value, 0);
     EXPECT_FALSE(decision.active);
@@ -152,7 +170,7 @@ TEST(DecideProperty, IdleEngineWithStandingMemoryIsWorthNothing) {
                                          BusyGpu(1, 0, dice.Real(51, 99))};
     HistoryBuilder builder;
     builder.Hold(absl::Minutes(6), gpus);
-    const Decision decision = Decide(trigger, builder.history(), kStaleAfter);
+    const Decision decision = Decide(trigger, builder.fleet(), kPatience);
     EXPECT_EQ(decision.value, 0);
     EXPECT_FALSE(decision.active);
   });
@@ -173,7 +191,7 @@ TEST(DecideProperty, GapInSomeReplicasTurnsNoDirection) {
     }
     HistoryBuilder builder;
     builder.Hold(absl::Minutes(3), before).Hold(absl::Seconds(30), after);
-    const double value = Decide(trigger, builder.history(), kStaleAfter).value;
+    const double value = Decide(trigger, builder.fleet(), kPatience).value;
     const double at_target = trigger.target * static_cast<double>(loads.size());
     if (over) {
       EXPECT_GE(value, at_target - 0.001);
@@ -183,12 +201,31 @@ TEST(DecideProperty, GapInSomeReplicasTurnsNoDirection) {
   });
 }
 
+TEST(DecideProperty, StretchSaysWhatItsReadingsSayOneByOne) {
+  ForManySeeds([](Dice& dice) {
+    const Trigger trigger = AnyTrigger(dice);
+    HistoryBuilder together;
+    HistoryBuilder one_by_one(absl::ZeroDuration());
+    for (const auto& [duration, gpus] : AnyCourse(dice)) {
+      for (HistoryBuilder* builder : {&together, &one_by_one}) {
+        if (gpus.empty()) {
+          builder->Silence(5 * duration);
+        } else {
+          builder->Hold(duration, gpus);
+        }
+      }
+    }
+    EXPECT_EQ(Explain(trigger, Decide(trigger, together.fleet(), kPatience)),
+              Explain(trigger, Decide(trigger, one_by_one.fleet(), kPatience)));
+  });
+}
+
 TEST(DecideProperty, SameInputsGiveTheSameDecision) {
   ForManySeeds([](Dice& dice) {
     const Trigger trigger = AnyTrigger(dice);
-    const NodeHistory history = AnyHistory(dice);
-    const Decision first = Decide(trigger, history, kStaleAfter);
-    const Decision second = Decide(trigger, history, kStaleAfter);
+    const FleetHistory history = AnyHistory(dice);
+    const Decision first = Decide(trigger, history, kPatience);
+    const Decision second = Decide(trigger, history, kPatience);
     EXPECT_EQ(Explain(trigger, first), Explain(trigger, second));
   });
 }

@@ -11,6 +11,7 @@ using testing::HasSubstr;
 using State = ReplicaShare::State;
 
 constexpr absl::Duration kStaleAfter = absl::Seconds(6);
+constexpr Patience kPatience{.stale_after = kStaleAfter, .grace = absl::Seconds(15)};
 constexpr absl::Duration kLong = absl::Minutes(5);
 
 Trigger Utilization(double target = 80) {
@@ -30,7 +31,7 @@ Trigger MemoryProfile(StandingMemory standing, double target) {
 }
 
 Decision After(const Trigger& trigger, const HistoryBuilder& builder) {
-  return Decide(trigger, builder.history(), kStaleAfter);
+  return Decide(trigger, builder.fleet(), kPatience);
 }
 
 Decision Steady(const Trigger& trigger, const std::vector<GpuSample>& gpus) {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "model/fleet_history.h"
 #include "model/memory_watch.h"
-#include "model/node_snapshot.h"
 
 namespace gpuscaler {
 
@@ -48,16 +48,17 @@ inline GpuSample LostGpu(int index) {
 
 class HistoryBuilder {
  public:
+  HistoryBuilder() = default;
+  // Readings that stay within that of each other are one stretch.
+  explicit HistoryBuilder(absl::Duration join_within) { limits_.join_within = join_within; }
+
   // One snapshot, kTick after the one before.
   HistoryBuilder& Tick(std::vector<GpuSample> gpus) {
-    auto snapshot = std::make_shared<NodeSnapshot>();
     now_ += kTick;
-    snapshot->taken_at = now_;
-    snapshot->node = "n";
-    snapshot->gpus = std::move(gpus);
-    memory_.Annotate(*snapshot);
-    history_.snapshots.push_back(std::move(snapshot));
-    ++history_.generation;
+    NodeSnapshot snapshot{.taken_at = now_, .node = "n"};
+    snapshot.gpus = std::move(gpus);
+    memory_.Annotate(snapshot);
+    history_.Append(std::move(snapshot), limits_);
     return *this;
   }
 
@@ -74,12 +75,16 @@ class HistoryBuilder {
   }
 
   absl::Time now() const { return now_; }
-  const NodeHistory& history() const { return history_; }
+  std::shared_ptr<const NodeHistory> history() const {
+    return std::make_shared<const NodeHistory>(history_);
+  }
+  FleetHistory fleet() const { return FleetOfOne(history()); }
 
  private:
   MemoryWatch memory_;
   absl::Time now_ = absl::FromUnixSeconds(1'767'225'600);
   NodeHistory history_;
+  NodeHistory::Limits limits_{.horizon = absl::InfiniteDuration(), .join_within = 3 * kTick};
 };
 
 }  // namespace gpuscaler

@@ -7,7 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "model/costly_readings.h"
-#include "model/gpu_sample.h"
+#include "model/gpu_point.h"
 
 namespace gpuscaler {
 
@@ -33,8 +33,7 @@ struct MetricTypeInfo {
   bool extensive;
   bool percent;
   CostlyReadings costly;  // what has to be wanted before a sample has it
-  GpuField field;         // whose gap explains an empty value
-  std::optional<double> (*read)(const GpuSample&);
+  GpuReading reading;
   absl::string_view help;
 };
 

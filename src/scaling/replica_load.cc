@@ -94,6 +94,11 @@ std::optional<double> ValueOf(const Trigger& trigger, Valuation valuation,
   return std::nullopt;
 }
 
+// Readings are kept as floats: 0.1 is not above a threshold of 0.1.
+bool IsAbove(double value, double threshold) {
+  return static_cast<float>(value) > static_cast<float>(threshold);
+}
+
 // When what the valuation needs was last read, as of this sample.
 absl::Time ReadAt(Valuation valuation, const ReplicaSample& sample) {
   switch (valuation) {
@@ -118,12 +123,27 @@ std::vector<double> ValuesOf(const Trigger& trigger, Valuation valuation, Sample
   return values;
 }
 
+// Those of the window, each for the part of it that it speaks for.
+std::vector<Lasting> LastingIn(absl::Time begin, const Trigger& trigger, Valuation valuation,
+                               Samples samples) {
+  std::vector<Lasting> values;
+  values.reserve(samples.size());
+  for (const ReplicaSample& sample : samples) {
+    const auto value = ValueOf(trigger, valuation, sample);
+    if (!value) continue;
+    const absl::Duration lasted = sample.at - std::max(sample.since, begin);
+    values.push_back({.value = *value, .nanos = absl::ToInt64Nanoseconds(lasted)});
+  }
+  return values;
+}
+
 // Smoothed over `window`; within a gap shorter than stale_after the sample before it stands.
 std::optional<double> Smoothed(const Trigger& trigger, Valuation valuation, Samples samples,
                                absl::Time now) {
+  const absl::Time begin = now - trigger.window;
   const Samples in_window =
-      trigger.window == absl::ZeroDuration() ? Samples() : After(samples, now - trigger.window);
-  std::vector<double> values = ValuesOf(trigger, valuation, in_window);
+      trigger.window == absl::ZeroDuration() ? Samples() : After(samples, begin);
+  std::vector<Lasting> values = LastingIn(begin, trigger, valuation, in_window);
   if (!values.empty()) return Aggregate(trigger.window_aggregation, std::move(values));
   for (size_t i = samples.size(); i-- > 0;) {
     if (const auto value = ValueOf(trigger, valuation, samples[i])) return value;
@@ -138,7 +158,9 @@ bool Covered(Valuation valuation, Samples samples, absl::Time begin, absl::Time 
   for (const ReplicaSample& sample : samples) {
     const absl::Time read_at = ReadAt(valuation, sample);
     if (read_at <= reached) continue;
-    if (read_at - reached > stale_after) return false;
+    // What stood unchanged was read again and again since then.
+    const absl::Time stood_since = read_at == sample.at ? sample.since : read_at;
+    if (std::min(stood_since, read_at - stale_after) > reached) return false;
     reached = read_at;
   }
   return end - reached <= stale_after;
@@ -149,6 +171,7 @@ std::string UnreadableText(const Replica& replica, const State& state, absl::Tim
   if (state.valuation == Valuation::kUnknown) {
     return "VRAM is preallocated and engineFallback is none: its load is unknown";
   }
+  if (!replica.mute.empty()) return replica.mute;
   const std::string why =
       replica.last_gap.empty() ? "no utilization to tell whether it works" : replica.last_gap;
   if (last == absl::InfinitePast()) {
@@ -180,13 +203,13 @@ std::string CountedText(const Trigger& trigger, const State& state) {
 
 }  // namespace
 
-ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, const Evidence& evidence) {
-  ReplicaLoad load;
+ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time now,
+                   const Patience& patience) {
+  ReplicaLoad load{.covered_since = replica.covered_since};
   ReplicaShare& share = load.share;
   share.name = replica.name;
   share.gpus = replica.gpu_uuids;
 
-  const absl::Time now = evidence.now;
   const absl::Time warm_at = replica.held_since + trigger.warmup;
   const Samples warm = From(replica.samples, warm_at);
   if (replica.present && now < warm_at) {
@@ -196,18 +219,18 @@ ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, const Evidenc
   }
 
   const State state = StateOf(trigger, replica, warm);
-  const absl::Time seen_at = replica.samples.back().at;  // now, unless it has gone
+  const absl::Time seen_at = replica.samples.back().at;  // of its node's newest unless it has gone
   const absl::Time active_since = std::max(now - trigger.activation_window, warm_at);
   const Samples recent = From(warm, active_since);
   for (const double value : ValuesOf(trigger, state.valuation, recent)) {
     share.peak = std::max(share.peak, value);
-    load.above_threshold |= value > trigger.activation_threshold;
+    load.above_threshold |= IsAbove(value, trigger.activation_threshold);
   }
   share.busy = std::ranges::any_of(recent, &ReplicaSample::busy);
   share.standing = state.standing;
   load.saturation_unknown = state.saturation_unknown;
-  load.covered = evidence.since <= active_since &&
-                 Covered(state.valuation, warm, active_since, seen_at, evidence.stale_after);
+  load.covered = replica.covered_since <= active_since &&
+                 Covered(state.valuation, warm, active_since, seen_at, patience.stale_after);
   if (!replica.present) {
     share.state = ReplicaShare::State::kGone;
     share.because = absl::StrCat("gone for ", AgeText(now - seen_at));
@@ -215,7 +238,8 @@ ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, const Evidenc
   }
 
   const absl::Time read_at = ReadAt(state.valuation, replica.samples.back());
-  if (now - read_at > evidence.stale_after || warm.empty()) {
+  const bool unread = now - read_at > patience.stale_after || warm.empty();
+  if (unread || !replica.mute.empty()) {
     share.state = ReplicaShare::State::kUnreadable;
     share.because = UnreadableText(replica, state, read_at, now);
     return load;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <span>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -11,13 +11,15 @@
 namespace gpuscaler {
 namespace {
 
-bool Has(const MetricTypeInfo& metric, const GpuSample& gpu) {
-  return metric.read(gpu).has_value() || FindGap(gpu, metric.field) != nullptr;
-}
+using Gpus = std::vector<NodeLayout::Gpu>;
 
-std::string NameOf(const NodeSnapshot& snapshot, const GpuSample& gpu) {
-  const std::string name = absl::StrCat(snapshot.node, "/", gpu.index);
-  return IsMig(gpu) ? absl::StrCat(name, "/", gpu.uuid) : name;
+constexpr size_t kDevicesNamed = 8;
+
+bool IsInstance(const NodeLayout::Gpu& gpu) { return !gpu.parent_uuid.empty(); }
+
+std::string NameOf(absl::string_view node, const NodeLayout::Gpu& gpu) {
+  const std::string name = absl::StrCat(node, "/", gpu.index);
+  return IsInstance(gpu) ? absl::StrCat(name, "/", gpu.uuid) : name;
 }
 
 // What there is of a GPU that is split into MIG instances.
@@ -26,146 +28,169 @@ struct Split {
   bool instances_have = false;
 };
 
-std::map<absl::string_view, Split> SplitGpus(const MetricTypeInfo& metric,
-                                             const NodeSnapshot& snapshot) {
+std::map<absl::string_view, Split> SplitGpus(const MetricTypeInfo& metric, const NodeView& view) {
+  const Gpus& gpus = view.Layout().gpus;
   std::map<absl::string_view, Split> split;
-  for (const GpuSample& gpu : snapshot.gpus) {
-    if (IsMig(gpu)) split[gpu.parent_uuid].instances_have |= Has(metric, gpu);
+  for (size_t i = 0; i < gpus.size(); ++i) {
+    if (!IsInstance(gpus[i])) continue;
+    split[gpus[i].parent_uuid].instances_have |= view.Points()[i].Has(metric.reading);
   }
-  for (const GpuSample& gpu : snapshot.gpus) {
-    const auto found = split.find(gpu.uuid);
-    if (found != split.end()) found->second.parent_has = Has(metric, gpu);
+  for (size_t i = 0; i < gpus.size() && !split.empty(); ++i) {
+    const auto found = split.find(gpus[i].uuid);
+    if (found != split.end()) found->second.parent_has = view.Points()[i].Has(metric.reading);
   }
   return split;
 }
 
 // Of a split GPU the instances, or the parent for a metric that it alone has.
-std::vector<const GpuSample*> InScope(const Trigger& trigger, const NodeSnapshot& snapshot) {
-  const auto split = SplitGpus(InfoOf(trigger.metric), snapshot);
-  std::vector<const GpuSample*> in_scope;
-  for (const GpuSample& gpu : snapshot.gpus) {
+std::vector<size_t> InScope(const Trigger& trigger, const NodeView& view) {
+  const Gpus& gpus = view.Layout().gpus;
+  const auto split = SplitGpus(InfoOf(trigger.metric), view);
+  std::vector<size_t> in_scope;
+  in_scope.reserve(gpus.size());
+  for (size_t i = 0; i < gpus.size(); ++i) {
+    const NodeLayout::Gpu& gpu = gpus[i];
     if (trigger.gpu_index >= 0 && gpu.index != trigger.gpu_index) continue;
-    const auto found = split.find(IsMig(gpu) ? gpu.parent_uuid : gpu.uuid);
+    const auto found =
+        split.empty() ? split.end() : split.find(IsInstance(gpu) ? gpu.parent_uuid : gpu.uuid);
     const bool parent_counts =
         found != split.end() && found->second.parent_has && !found->second.instances_have;
-    if (found == split.end() || IsMig(gpu) != parent_counts) in_scope.push_back(&gpu);
+    if (found == split.end() || IsInstance(gpu) != parent_counts) in_scope.push_back(i);
   }
   return in_scope;
 }
 
-// The GPU of `uuid` in `snapshot`; usually at `position`, where the newest snapshot has it.
-const GpuSample* Find(const NodeSnapshot& snapshot, absl::string_view uuid, size_t position) {
-  if (position < snapshot.gpus.size() && snapshot.gpus[position].uuid == uuid) {
-    return &snapshot.gpus[position];
+// Where `gpus` has that GPU, usually at `position`; -1: it has not.
+int Find(const Gpus& gpus, absl::string_view uuid, size_t position) {
+  if (position < gpus.size() && gpus[position].uuid == uuid) return static_cast<int>(position);
+  const auto found = std::ranges::find(gpus, uuid, &NodeLayout::Gpu::uuid);
+  return found == gpus.end() ? -1 : static_cast<int>(found - gpus.begin());
+}
+
+// Which of a node's stretches have the GPUs of the newest one, each in its place: nearly always
+// all, and then no UUID is compared twice.
+std::vector<bool> LikeNewest(const NodeView& view) {
+  std::vector<bool> like_newest(view.stretches.size());
+  const NodeLayout* compared = nullptr;
+  bool like = true;
+  for (size_t i = view.stretches.size(); i-- > 0;) {
+    const NodeLayout* const layout = view.stretches[i].layout.get();
+    if (layout != compared) {
+      compared = layout;
+      like = std::ranges::equal(layout->gpus, view.Layout().gpus, {}, &NodeLayout::Gpu::uuid,
+                                &NodeLayout::Gpu::uuid);
+    }
+    like_newest[i] = like;
   }
-  const auto found = std::ranges::find(snapshot.gpus, uuid, &GpuSample::uuid);
-  return found == snapshot.gpus.end() ? nullptr : &*found;
+  return like_newest;
 }
 
-using Snapshots = std::span<const std::shared_ptr<const NodeSnapshot>>;
+// A node's GPUs, through time.
+class NodeScope {
+ public:
+  NodeScope(const Trigger& trigger, const NodeView& view, size_t node)
+      : trigger_(trigger), view_(view), node_(node), like_newest_(LikeNewest(view)) {}
 
-Snapshots LookedBackOn(const Trigger& trigger, const NodeHistory& history,
-                       absl::Duration stale_after) {
-  const Snapshots all(history.snapshots);
-  const absl::Duration longest_window =
-      std::max({trigger.window, trigger.activation_window, trigger.preallocation_window});
-  const absl::Time oldest = history.Newest().taken_at - longest_window - stale_after;
-  const auto first = std::ranges::lower_bound(
-      all, oldest, {}, [](const auto& snapshot) { return snapshot->taken_at; });
-  return all.subspan(static_cast<size_t>(first - all.begin()));
-}
-
-// What a trigger looks back on.
-struct Past {
-  Snapshots snapshots;
-  // Which of them have the GPUs of the newest one, each in its place: nearly always all, and then
-  // no UUID is compared twice.
-  std::vector<bool> like_newest;
-};
-
-Past PastOf(Snapshots snapshots) {
-  Past past{.snapshots = snapshots};
-  for (const auto& snapshot : snapshots) {
-    past.like_newest.push_back(snapshot == snapshots.back() ||
-                               std::ranges::equal(snapshot->gpus, snapshots.back()->gpus, {},
-                                                  &GpuSample::uuid, &GpuSample::uuid));
-  }
-  return past;
-}
-
-// Of a GPU as the snapshot `named_by` has it.
-GpuSeries SeriesOf(const Past& past, size_t named_by, const GpuSample& gpu) {
-  const NodeSnapshot& naming = *past.snapshots[named_by];
-  const size_t position = static_cast<size_t>(&gpu - naming.gpus.data());
-  GpuSeries series;
-  series.name = NameOf(naming, gpu);
-  series.samples.reserve(past.snapshots.size());
-  for (size_t i = 0; i < past.snapshots.size(); ++i) {
-    const NodeSnapshot& snapshot = *past.snapshots[i];
-    const bool same_place = past.like_newest[named_by] && past.like_newest[i];
-    series.samples.push_back(same_place ? &snapshot.gpus[position]
-                                        : Find(snapshot, gpu.uuid, position));
-  }
-  series.present = series.samples.back() != nullptr;
-  return series;
-}
-
-// GPUs with the metric that earlier snapshots had and the newest lacks, each as its last sample.
-void AddGone(const Trigger& trigger, const Past& past, ScopedHistory& scoped) {
-  const NodeSnapshot& newest = *past.snapshots.back();
-  std::set<absl::string_view> gone;
-  for (size_t i = past.snapshots.size(); i-- > 0;) {
-    if (past.like_newest[i]) continue;
-    const std::vector<GpuSample>& gpus = past.snapshots[i]->gpus;
-    for (size_t position = 0; position < gpus.size(); ++position) {
-      const GpuSample& gpu = gpus[position];
-      if (trigger.gpu_index >= 0 && gpu.index != trigger.gpu_index) continue;
-      if (!Has(InfoOf(trigger.metric), gpu)) continue;
-      if (Find(newest, gpu.uuid, position) != nullptr || !gone.insert(gpu.uuid).second) continue;
-      scoped.gpus.push_back(SeriesOf(past, i, gpu));
+  void AddPresent(const std::vector<size_t>& in_scope, std::vector<GpuSeries>& series) const {
+    for (const size_t position : in_scope) {
+      series.push_back(SeriesOf(view_.stretches.size() - 1, position));
+      series.back().position = static_cast<int>(position);
     }
   }
-}
 
-absl::Status NoSuchIndex(const Trigger& trigger, const NodeSnapshot& newest) {
+  // GPUs with the metric that earlier readings had and the newest lacks, each as last seen.
+  void AddGone(std::vector<GpuSeries>& series) const {
+    const GpuReading reading = InfoOf(trigger_.metric).reading;
+    std::set<absl::string_view> gone;
+    for (size_t i = view_.stretches.size(); i-- > 0;) {
+      if (like_newest_[i]) continue;
+      const Gpus& gpus = view_.stretches[i].layout->gpus;
+      for (size_t position = 0; position < gpus.size(); ++position) {
+        const NodeLayout::Gpu& gpu = gpus[position];
+        if (trigger_.gpu_index >= 0 && gpu.index != trigger_.gpu_index) continue;
+        if (!view_.stretches[i].points->gpus[position].Has(reading)) continue;
+        if (Find(view_.Layout().gpus, gpu.uuid, position) >= 0) continue;
+        if (gone.insert(gpu.uuid).second) series.push_back(SeriesOf(i, position));
+      }
+    }
+  }
+
+ private:
+  // Of a GPU as the stretch `named_by` has it.
+  GpuSeries SeriesOf(size_t named_by, size_t position) const {
+    const NodeLayout::Gpu& gpu = view_.stretches[named_by].layout->gpus[position];
+    GpuSeries series{.name = NameOf(view_.name(), gpu), .uuid = gpu.uuid, .node = node_};
+    series.points.reserve(view_.stretches.size());
+    for (size_t i = 0; i < view_.stretches.size(); ++i) {
+      const NodeStretch& stretch = view_.stretches[i];
+      const bool same_place = like_newest_[named_by] && like_newest_[i];
+      const int found =
+          same_place ? static_cast<int>(position) : Find(stretch.layout->gpus, gpu.uuid, position);
+      series.points.push_back(found < 0 ? nullptr
+                                        : &stretch.points->gpus[static_cast<size_t>(found)]);
+    }
+    return series;
+  }
+
+  const Trigger& trigger_;
+  const NodeView& view_;
+  const size_t node_;
+  const std::vector<bool> like_newest_;
+};
+
+absl::Status NoSuchIndex(const Trigger& trigger, const ScopedFleet& scoped) {
   std::set<int> indices;
-  for (const GpuSample& gpu : newest.gpus) indices.insert(gpu.index);
+  for (const NodeView& view : scoped.nodes) {
+    for (const NodeLayout::Gpu& gpu : view.Layout().gpus) indices.insert(gpu.index);
+  }
   return absl::FailedPreconditionError(absl::StrCat("gpuIndex=\"", trigger.gpu_index,
                                                     "\": no node has this GPU; there are ",
                                                     absl::StrJoin(indices, ", ")));
 }
 
-absl::Status NoSuchMetric(const Trigger& trigger, const NodeSnapshot& newest,
-                          const std::vector<const GpuSample*>& gpus) {
-  std::set<std::string> devices;
-  for (const GpuSample* gpu : gpus) {
-    devices.insert(absl::StrCat(NameOf(newest, *gpu), " (", gpu->name, ")"));
+absl::Status NoSuchMetric(const Trigger& trigger, const ScopedFleet& scoped) {
+  std::vector<std::string> devices;
+  size_t all = 0;
+  for (const GpuSeries& gpu : scoped.gpus) {
+    if (!gpu.present() || ++all > kDevicesNamed) continue;
+    const NodeView& view = scoped.nodes[gpu.node];
+    const std::string& model = view.Layout().gpus[static_cast<size_t>(gpu.position)].name;
+    devices.push_back(absl::StrCat(gpu.name, " (", model, ")"));
   }
-  return absl::FailedPreconditionError(absl::StrCat(
-      "no GPU in scope has ", InfoOf(trigger.metric).name, ": ", absl::StrJoin(devices, ", ")));
+  const std::string more =
+      all > kDevicesNamed ? absl::StrCat(" and ", all - kDevicesNamed, " more") : "";
+  return absl::FailedPreconditionError(absl::StrCat("no GPU in scope has ",
+                                                    InfoOf(trigger.metric).name, ": ",
+                                                    absl::StrJoin(devices, ", "), more));
+}
+
+bool AnyHas(GpuReading reading, const ScopedFleet& scoped) {
+  return std::ranges::any_of(scoped.gpus, [&](const GpuSeries& gpu) {
+    return gpu.present() && gpu.points.back()->Has(reading);
+  });
 }
 
 }  // namespace
 
-absl::StatusOr<ScopedHistory> ScopeOf(const Trigger& trigger, const NodeHistory& history,
-                                      absl::Duration stale_after) {
-  const NodeSnapshot& newest = history.Newest();
-  const std::vector<const GpuSample*> gpus = InScope(trigger, newest);
-  if (gpus.empty() && !newest.gpus.empty()) return NoSuchIndex(trigger, newest);
-  const MetricTypeInfo& metric = InfoOf(trigger.metric);
-  if (!gpus.empty() &&
-      std::ranges::none_of(gpus, [&](const GpuSample* gpu) { return Has(metric, *gpu); })) {
-    return NoSuchMetric(trigger, newest, gpus);
+absl::StatusOr<ScopedFleet> ScopeOf(const Trigger& trigger, const FleetHistory& fleet,
+                                    const Patience& patience) {
+  ScopedFleet scoped{.now = fleet.now};
+  bool any_gpu = false;
+  bool any_in_scope = false;
+  scoped.nodes.reserve(fleet.nodes.size());
+  for (const NodeTrack& track : fleet.nodes) {
+    const NodeView& view = scoped.nodes.emplace_back(ViewOf(track, trigger, fleet.now, patience));
+    const std::vector<size_t> in_scope = InScope(trigger, view);
+    any_gpu |= !view.Layout().gpus.empty();
+    any_in_scope |= !in_scope.empty();
+    const NodeScope node(trigger, view, scoped.nodes.size() - 1);
+    node.AddPresent(in_scope, scoped.gpus);
+    node.AddGone(scoped.gpus);
   }
-
-  const Past past = PastOf(LookedBackOn(trigger, history, stale_after));
-  ScopedHistory scoped;
-  for (const auto& snapshot : past.snapshots) scoped.times.push_back(snapshot->taken_at);
-  scoped.gpus.reserve(gpus.size());
-  for (const GpuSample* gpu : gpus) {
-    scoped.gpus.push_back(SeriesOf(past, past.snapshots.size() - 1, *gpu));
+  if (any_gpu && !any_in_scope) return NoSuchIndex(trigger, scoped);
+  if (any_in_scope && !AnyHas(InfoOf(trigger.metric).reading, scoped)) {
+    return NoSuchMetric(trigger, scoped);
   }
-  AddGone(trigger, past, scoped);
   return scoped;
 }
 

@@ -6,30 +6,35 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "model/node_snapshot.h"
+#include "model/fleet_history.h"
+#include "scaling/node_view.h"
 #include "scaling/trigger.h"
 
 namespace gpuscaler {
 
 struct GpuSeries {
-  std::string name;                       // node/index, of a MIG instance node/index/uuid
-  bool present = false;                   // in the newest snapshot
-  std::vector<const GpuSample*> samples;  // one for each of ScopedHistory::times; null: not there
+  std::string name;  // node/index, of a MIG instance node/index/uuid
+  std::string uuid;
+  size_t node = 0;                      // its place in ScopedFleet::nodes
+  int position = -1;                    // in its node's newest reading; -1: gone
+  std::vector<const GpuPoint*> points;  // one for each of its node's stretches; null: not there
+
+  bool present() const { return position >= 0; }
 };
 
-// Points into the history it was made from.
-struct ScopedHistory {
-  std::vector<absl::Time> times;  // oldest first; never empty
-  std::vector<GpuSeries> gpus;    // those present by index, then those that have gone
-
-  absl::Time Now() const { return times.back(); }
+// Points into the fleet it was made from.
+struct ScopedFleet {
+  absl::Time now;
+  std::vector<NodeView> nodes;
+  // Node by node, of each those present by index, then those that have gone.
+  std::vector<GpuSeries> gpus;
 };
 
-// FAILED_PRECONDITION: no GPU has the trigger's gpuIndex, or none in scope has its metric (the text
-// names the devices). A GPU split into MIG instances counts only for a metric that its instances
-// lack, such as power. No GPU at all is no error. The history is cut to what the trigger looks
-// back on: its longest window, and stale_after before it.
-absl::StatusOr<ScopedHistory> ScopeOf(const Trigger& trigger, const NodeHistory& history,
-                                      absl::Duration stale_after);
+// FAILED_PRECONDITION: no node has the trigger's gpuIndex, or no GPU in scope has its metric (the
+// text names the devices). A GPU split into MIG instances counts only for a metric that its
+// instances lack, such as power. No GPU at all is no error. Each history is cut to what the trigger
+// looks back on.
+absl::StatusOr<ScopedFleet> ScopeOf(const Trigger& trigger, const FleetHistory& fleet,
+                                    const Patience& patience);
 
 }  // namespace gpuscaler

@@ -21,7 +21,7 @@ bool IsCostly(const MetricTypeInfo& metric) { return metric.costly != CostlyRead
 bool Lacks(const NodeSnapshot& snapshot, const MetricTypeInfo& metric) {
   if (!IsCostly(metric)) return false;
   return std::ranges::any_of(snapshot.gpus, [&metric](const GpuSample& gpu) {
-    const GpuGap* const gap = FindGap(gpu, metric.field);
+    const GpuGap* const gap = FindGap(gpu, FieldOf(metric.reading));
     return gap != nullptr && gap->reason == GpuGap::Reason::kNotWanted;
   });
 }
@@ -39,10 +39,10 @@ std::string WhyOf(const Decision& decision) {
 
 }  // namespace
 
-Judge::Judge(absl::Duration stale_after, const Clock& clock, const SnapshotStore& store,
+Judge::Judge(const Patience& patience, const Clock& clock, const SnapshotStore& store,
              Leases& leases, const ProfileStore& profiles, RequestMetrics& metrics,
              std::function<void()> wake_sampler)
-    : stale_after_(stale_after),
+    : patience_(patience),
       clock_(clock),
       store_(store),
       leases_(leases),
@@ -115,7 +115,7 @@ Judge::Judged Judge::Try(CachedTrigger& trigger, const Parsed& parsed) const {
     return absl::UnavailableError(
         absl::StrCat(metric.name, " is read only while it is asked for: not read yet"));
   }
-  const CachedTrigger::Judgement judgement = trigger.Judge(parsed, **history, stale_after_);
+  const CachedTrigger::Judgement judgement = trigger.Judge(parsed, *history, patience_);
   if (judgement.is_new) {
     const Decision& decision = judgement.verdict->decision;
     Report(trigger, OutcomeOf(decision), WhyOf(decision));

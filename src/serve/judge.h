@@ -25,7 +25,7 @@ class Judge {
   using Judged = absl::StatusOr<std::shared_ptr<const Verdict>>;
 
   // All references outlive it.
-  Judge(absl::Duration stale_after, const Clock& clock, const SnapshotStore& store, Leases& leases,
+  Judge(const Patience& patience, const Clock& clock, const SnapshotStore& store, Leases& leases,
         const ProfileStore& profiles, RequestMetrics& metrics, std::function<void()> wake_sampler);
 
   Parsed Parse(CachedTrigger& trigger) const;
@@ -55,7 +55,7 @@ class Judge {
   // the log has room; what finds none is said the next time.
   std::optional<int64_t> MaySay(CachedTrigger& trigger, Outcome outcome) const;
 
-  const absl::Duration stale_after_;
+  const Patience patience_;
   const Clock& clock_;
   const SnapshotStore& store_;
   Leases& leases_;

@@ -21,6 +21,7 @@ namespace gpuscaler {
 
 struct ScalerServiceOptions {
   absl::Duration stale_after = absl::Seconds(6);
+  absl::Duration grace = absl::Seconds(15);  // Patience
   int max_streams_per_peer = 20'000;
   // Without a fresh snapshot a call waits this long for one, in real time, then UNAVAILABLE.
   absl::Duration snapshot_patience = absl::Milliseconds(1500);

@@ -15,7 +15,7 @@ void SnapshotLog::Look() {
 
 void SnapshotLog::SayStale(const absl::Status& why) const {
   const SnapshotStore::History newest = store_.Newest();
-  const absl::Time since = newest == nullptr ? began_ : newest->Newest().taken_at;
+  const absl::Time since = newest == nullptr ? began_ : newest->NewestAt();
   LogWarn("snapshot_stale", {{"age_seconds", absl::ToDoubleSeconds(clock_.Now() - since)},
                              {"stale_after_seconds", absl::ToDoubleSeconds(stale_after_)},
                              {"why", std::string(why.message())}});

@@ -76,16 +76,16 @@ CachedTrigger::Parsing CachedTrigger::Parse(const ProfileStore::Current& profile
 }
 
 CachedTrigger::Judgement CachedTrigger::Judge(const std::shared_ptr<const ParsedTrigger>& parsed,
-                                              const NodeHistory& history,
-                                              absl::Duration stale_after) {
+                                              const std::shared_ptr<const NodeHistory>& history,
+                                              const Patience& patience) {
   MutexLock lock(mutex_);
-  const bool still_right = verdict_ != nullptr && verdict_->generation >= history.generation &&
+  const bool still_right = verdict_ != nullptr && verdict_->generation >= history->generation &&
                            verdict_->parsed->profiles_version >= parsed->profiles_version;
   if (still_right) return {.verdict = verdict_, .is_new = false};
   verdict_ = std::make_shared<const Verdict>(
-      Verdict{.generation = history.generation,
+      Verdict{.generation = history->generation,
               .parsed = parsed,
-              .decision = Decide(*parsed->trigger, history, stale_after)});
+              .decision = Decide(*parsed->trigger, FleetOfOne(history), patience)});
   return {.verdict = verdict_, .is_new = true};
 }
 

@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "base/mutex.h"
 #include "externalscaler.pb.h"
-#include "model/node_snapshot.h"
+#include "model/node_history.h"
 #include "scaling/decision.h"
 #include "scaling/trigger.h"
 #include "serve/outcome.h"
@@ -59,8 +59,8 @@ class CachedTrigger {
     std::shared_ptr<const Verdict> verdict;
     bool is_new;  // decided just now
   };
-  Judgement Judge(const std::shared_ptr<const ParsedTrigger>& parsed, const NodeHistory& history,
-                  absl::Duration stale_after);
+  Judgement Judge(const std::shared_ptr<const ParsedTrigger>& parsed,
+                  const std::shared_ptr<const NodeHistory>& history, const Patience& patience);
 
   // What the log last said it is answered with. Say() is false when that was the same.
   Outcome said() const { return said_; }

@@ -13,6 +13,8 @@ namespace {
 
 using externalscaler::ScaledObjectRef;
 
+constexpr Patience kPatience{.stale_after = absl::Seconds(6), .grace = absl::Seconds(15)};
+
 ScaledObjectRef Ref(const std::string& name, const std::map<std::string, std::string>& metadata) {
   ScaledObjectRef ref;
   ref.set_name(name);
@@ -72,15 +74,15 @@ TEST(CachedTrigger, DecidesOnceAGeneration) {
   CachedTrigger trigger(Ref("a", {}));
   const auto parsed = trigger.Parse(Version(1)).parsed;
   ASSERT_TRUE(parsed->trigger.ok());
-  HistoryBuilder history;
-  history.Tick({BusyGpu(0, 60)});
-  const auto first = trigger.Judge(parsed, history.history(), absl::Seconds(6)).verdict;
-  EXPECT_EQ(trigger.Judge(parsed, history.history(), absl::Seconds(6)).verdict, first);
-  const NodeHistory older = history.history();
-  history.Tick({BusyGpu(0, 80)});
-  const auto second = trigger.Judge(parsed, history.history(), absl::Seconds(6)).verdict;
+  HistoryBuilder builder;
+  builder.Tick({BusyGpu(0, 60)});
+  const auto first = trigger.Judge(parsed, builder.history(), kPatience).verdict;
+  EXPECT_EQ(trigger.Judge(parsed, builder.history(), kPatience).verdict, first);
+  const auto older = builder.history();
+  builder.Tick({BusyGpu(0, 80)});
+  const auto second = trigger.Judge(parsed, builder.history(), kPatience).verdict;
   EXPECT_NE(second, first);
-  EXPECT_EQ(trigger.Judge(parsed, older, absl::Seconds(6)).verdict, second) << "never back in time";
+  EXPECT_EQ(trigger.Judge(parsed, older, kPatience).verdict, second) << "never back in time";
 }
 
 TEST(CachedTrigger, NewProfilesAreReadAndJudgedAnew) {
@@ -93,11 +95,11 @@ TEST(CachedTrigger, NewProfilesAreReadAndJudgedAnew) {
   EXPECT_EQ(parsed->trigger->target, 42);
   EXPECT_EQ(trigger.Parse({2, profiles}).parsed, parsed);
 
-  HistoryBuilder history;
-  history.Tick({BusyGpu(0, 60)});
-  const auto first = trigger.Judge(parsed, history.history(), absl::Seconds(6)).verdict;
+  HistoryBuilder builder;
+  builder.Tick({BusyGpu(0, 60)});
+  const auto first = trigger.Judge(parsed, builder.history(), kPatience).verdict;
   const auto next = trigger.Parse({3, profiles}).parsed;
-  EXPECT_NE(trigger.Judge(next, history.history(), absl::Seconds(6)).verdict, first);
+  EXPECT_NE(trigger.Judge(next, builder.history(), kPatience).verdict, first);
 }
 
 TEST(CachedTrigger, LeaseGrowsWithTheGapsBetweenQuestions) {

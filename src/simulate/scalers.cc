@@ -8,19 +8,20 @@ namespace gpuscaler {
 
 DecideScaler::DecideScaler(const Trigger& trigger, const InferenceService& service,
                            absl::Duration stale_after)
-    : trigger_(trigger), service_(service), stale_after_(stale_after) {
+    : trigger_(trigger),
+      service_(service),
+      patience_{.stale_after = stale_after, .grace = absl::ZeroDuration()} {
   decision_.status = absl::UnavailableError("no GPU snapshot yet");
 }
 
 void DecideScaler::Observe() {
-  auto& snapshots = history_.snapshots;
   NodeSnapshot snapshot = service_.Snapshot();
   memory_.Annotate(snapshot);
-  snapshots.push_back(std::make_shared<const NodeSnapshot>(std::move(snapshot)));
-  ++history_.generation;
-  const absl::Time horizon = service_.now() - kLongestWindow;
-  std::erase_if(snapshots, [&](const auto& snapshot) { return snapshot->taken_at < horizon; });
-  decision_ = Decide(trigger_, history_, stale_after_);
+  auto next = std::make_shared<NodeHistory>(*history_);
+  next->Append(std::move(snapshot),
+               {.horizon = kLongestWindow, .join_within = patience_.stale_after});
+  history_ = std::move(next);
+  decision_ = Decide(trigger_, FleetOfOne(history_), patience_);
 }
 
 absl::StatusOr<double> DecideScaler::GetMetrics() {

@@ -1,8 +1,10 @@
 // Scalers that live in the simulation itself: what KEDA asks where no server is wanted.
 #pragma once
 
+#include <memory>
+
 #include "model/memory_watch.h"
-#include "model/node_snapshot.h"
+#include "model/node_history.h"
 #include "scaling/decision.h"
 #include "scaling/trigger.h"
 #include "simulate/inference_service.h"
@@ -27,9 +29,9 @@ class DecideScaler : public Scaler {
  private:
   const Trigger trigger_;
   const InferenceService& service_;
-  const absl::Duration stale_after_;
+  const Patience patience_;
   MemoryWatch memory_;
-  NodeHistory history_;
+  std::shared_ptr<const NodeHistory> history_ = std::make_shared<const NodeHistory>();
   Decision decision_;
 };
 

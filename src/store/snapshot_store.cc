@@ -1,6 +1,5 @@
 #include "store/snapshot_store.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,20 +8,15 @@
 namespace gpuscaler {
 
 SnapshotStore::SnapshotStore(const Clock& clock, absl::Duration stale_after, absl::Duration horizon)
-    : clock_(clock), stale_after_(stale_after), horizon_(horizon) {}
+    : clock_(clock),
+      stale_after_(stale_after),
+      limits_{.horizon = horizon, .join_within = stale_after} {}
 
 void SnapshotStore::Put(NodeSnapshot snapshot) {
-  const absl::Time oldest = snapshot.taken_at - horizon_;
   const History before = Newest();
-  auto next = std::make_shared<NodeHistory>();
-  next->generation = before == nullptr ? 1 : before->generation + 1;
-  if (before != nullptr) {
-    const auto first_kept = std::ranges::find_if(
-        before->snapshots, [oldest](const auto& kept) { return kept->taken_at >= oldest; });
-    next->snapshots.reserve(before->snapshots.size() + 1);
-    next->snapshots.assign(first_kept, before->snapshots.end());
-  }
-  next->snapshots.push_back(std::make_shared<const NodeSnapshot>(std::move(snapshot)));
+  auto next =
+      before == nullptr ? std::make_shared<NodeHistory>() : std::make_shared<NodeHistory>(*before);
+  next->Append(std::move(snapshot), limits_);
 
   MutexLock lock(mutex_);
   history_ = std::move(next);
@@ -41,7 +35,7 @@ absl::StatusOr<SnapshotStore::History> SnapshotStore::Fresh() const {
   if (history_ == nullptr) {
     return absl::UnavailableError(absl::StrCat("no GPU snapshot yet", because));
   }
-  const absl::Duration age = clock_.Now() - history_->Newest().taken_at;
+  const absl::Duration age = clock_.Now() - history_->NewestAt();
   if (age <= stale_after_) return history_;
   return absl::UnavailableError(absl::StrCat("GPU snapshot is ", AgeText(age),
                                              " old, --stale-after=", DurationText(stale_after_),

@@ -1,4 +1,4 @@
-// The recent snapshots of this node: one writer (the sampler), many readers.
+// The recent readings of this node: one writer (the sampler), many readers.
 #pragma once
 
 #include <memory>
@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "model/node_snapshot.h"
+#include "model/node_history.h"
 
 namespace gpuscaler {
 
@@ -14,12 +14,12 @@ namespace gpuscaler {
 //
 //   const auto history = store.Fresh();
 //   if (!history.ok()) return history.status();
-//   Decide(trigger, **history);
+//   Decide(trigger, FleetOfOne(*history), patience);
 class SnapshotStore {
  public:
   using History = std::shared_ptr<const NodeHistory>;
 
-  // Keeps snapshots younger than `horizon`; `clock` outlives the store.
+  // Keeps what was read within `horizon`; `clock` outlives the store.
   SnapshotStore(const Clock& clock, absl::Duration stale_after, absl::Duration horizon);
 
   void Put(NodeSnapshot snapshot);
@@ -46,7 +46,7 @@ class SnapshotStore {
 
   const Clock& clock_;
   const absl::Duration stale_after_;
-  const absl::Duration horizon_;
+  const NodeHistory::Limits limits_;
   mutable Mutex mutex_;
   mutable CondVar changed_;
   History history_ ABSL_GUARDED_BY(mutex_);

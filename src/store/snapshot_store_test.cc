@@ -42,13 +42,25 @@ TEST_F(SnapshotStoreTest, ErrorDoesNotHideASnapshotThatIsStillFresh) {
 
 TEST_F(SnapshotStoreTest, KeepsTheHorizonOldestFirst) {
   for (int second = 0; second <= 90; second += 10) {
-    PutNow();
+    GpuSample gpu;
+    gpu.utilization_percent = second;
+    store_.Put({.taken_at = clock_.Now(), .node = "gpu-7", .gpus = {gpu}});
     clock_.Advance(absl::Seconds(10));
   }
   const auto history = store_.Newest();
   EXPECT_EQ(history->generation, 10);
-  EXPECT_EQ(history->snapshots.size(), 7);
-  EXPECT_EQ(history->Newest().taken_at - history->snapshots.front()->taken_at, kHorizon);
+  EXPECT_EQ(history->stretches.size(), 7);
+  EXPECT_EQ(history->NewestAt() - history->stretches.front().first, kHorizon);
+}
+
+TEST_F(SnapshotStoreTest, NodeWithoutNewsKeepsOneStretchAndStaysFresh) {
+  for (int i = 0; i < 100; ++i) {
+    clock_.Advance(kStaleAfter);
+    PutNow();
+  }
+  EXPECT_EQ(store_.Newest()->generation, 100);
+  EXPECT_LE(store_.Newest()->stretches.size(), 2);
+  EXPECT_TRUE(store_.Fresh().ok());
 }
 
 TEST_F(SnapshotStoreTest, ReaderKeepsItsHistoryWhileTheWriterGoesOn) {
@@ -57,7 +69,7 @@ TEST_F(SnapshotStoreTest, ReaderKeepsItsHistoryWhileTheWriterGoesOn) {
   clock_.Advance(absl::Minutes(10));
   PutNow();
   EXPECT_EQ(mine->generation, 1);
-  EXPECT_EQ(mine->snapshots.size(), 1);
+  EXPECT_EQ(mine->stretches.size(), 1);
 }
 
 TEST_F(SnapshotStoreTest, WaiterGetsTheNextSnapshot) {

@@ -1,0 +1,37 @@
+// What is known of all nodes at one instant: what decisions are made from.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "model/node_history.h"
+
+namespace gpuscaler {
+
+// One node as its agent told of it, all times on the reader's own clock.
+struct NodeTrack {
+  std::string node;
+  std::shared_ptr<const NodeHistory> history;  // never null
+  absl::Time heard_at;                         // its agent's last word, news or not
+  // Why its agent is not heard now: "connection refused". Empty: it is.
+  std::string silence;
+};
+
+// Immutable once shared.
+struct FleetHistory {
+  // Counts up with each change; what was computed from an equal number is still right.
+  int64_t generation = 0;
+  absl::Time now;                // the instant that decisions are made for
+  std::vector<NodeTrack> nodes;  // each node once
+  // Agents that are listed and were never heard, by their addresses: what runs on their nodes
+  // nobody here knows.
+  std::vector<std::string> unheard;
+};
+
+// What one node alone knows of itself: its newest reading is now.
+FleetHistory FleetOfOne(std::shared_ptr<const NodeHistory> history);
+
+}  // namespace gpuscaler

@@ -1,0 +1,130 @@
+#include "model/node_history.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace gpuscaler {
+namespace {
+
+bool SameHolders(const std::vector<GpuHolder>& a, const std::vector<GpuHolder>& b) {
+  return std::ranges::equal(a, b, [](const GpuHolder& one, const GpuHolder& other) {
+    return one.pod == other.pod && one.container == other.container;
+  });
+}
+
+bool IsThat(const NodeLayout::Gpu& gpu, const GpuSample& sample) {
+  return gpu.index == sample.index && gpu.uuid == sample.uuid &&
+         gpu.parent_uuid == sample.parent_uuid && gpu.name == sample.name &&
+         SameHolders(gpu.holders, sample.holders);
+}
+
+bool IsThat(const NodeLayout& layout, const NodeSnapshot& snapshot) {
+  return layout.node == snapshot.node && layout.attribution == snapshot.attribution &&
+         layout.pods == snapshot.pods &&
+         std::ranges::equal(layout.gpus, snapshot.gpus,
+                            [](const NodeLayout::Gpu& gpu, const GpuSample& sample) {
+                              return IsThat(gpu, sample);
+                            });
+}
+
+std::shared_ptr<const NodeLayout> LayoutOf(const NodeSnapshot& snapshot) {
+  auto layout = std::make_shared<NodeLayout>();
+  layout->node = snapshot.node;
+  layout->pods = snapshot.pods;
+  layout->attribution = snapshot.attribution;
+  layout->gpus.reserve(snapshot.gpus.size());
+  for (const GpuSample& gpu : snapshot.gpus) {
+    layout->gpus.push_back({.uuid = gpu.uuid,
+                            .parent_uuid = gpu.parent_uuid,
+                            .name = gpu.name,
+                            .index = gpu.index,
+                            .holders = gpu.holders});
+  }
+  return layout;
+}
+
+NodePoints PointsOf(const NodeSnapshot& snapshot) {
+  NodePoints points;
+  points.gpus.reserve(snapshot.gpus.size());
+  bool shared = false;
+  for (const GpuSample& gpu : snapshot.gpus) {
+    points.gpus.emplace_back(gpu);
+    shared |= gpu.holders.size() > 1;
+  }
+  if (!shared) return points;
+  for (const GpuSample& gpu : snapshot.gpus) {
+    for (const GpuHolder& holder : gpu.holders) {
+      points.shares.push_back(static_cast<float>(holder.share));
+    }
+  }
+  return points;
+}
+
+}  // namespace
+
+void NodeHistory::Append(NodeSnapshot snapshot, const Limits& limits) {
+  const absl::Time at = snapshot.taken_at;
+  KeepPastHolders(snapshot);
+  Forget(at - limits.horizon);
+  const bool same_layout = !stretches.empty() && IsThat(*stretches.back().layout, snapshot);
+  NodePoints points = PointsOf(snapshot);
+  if (same_layout && Joins(at, limits) && *stretches.back().points == points) {
+    stretches.back().last = at;
+  } else {
+    auto layout = same_layout ? stretches.back().layout : LayoutOf(snapshot);
+    if (layout->attribution.state == Attribution::State::kKnown) attributed = layout;
+    stretches.push_back({.first = at,
+                         .last = at,
+                         .layout = std::move(layout),
+                         .points = std::make_shared<const NodePoints>(std::move(points))});
+  }
+  newest = std::make_shared<const NodeSnapshot>(std::move(snapshot));
+  ++generation;
+}
+
+void NodeHistory::Extend(absl::Time at, const Limits& limits) {
+  Forget(at - limits.horizon);
+  if (Joins(at, limits)) {
+    stretches.back().last = at;
+  } else {
+    NodeStretch again = stretches.back();
+    again.first = again.last = at;
+    stretches.push_back(std::move(again));
+  }
+  ++generation;
+}
+
+// The very first reading stays alone: the time to the second tells for how long it spoke.
+bool NodeHistory::Joins(absl::Time at, const Limits& limits) const {
+  const NodeStretch& newest_stretch = stretches.back();
+  const bool is_first = stretches.size() == 1 && newest_stretch.first == newest_stretch.last;
+  return !is_first && at - newest_stretch.last <= limits.join_within;
+}
+
+void NodeHistory::KeepPastHolders(const NodeSnapshot& next) {
+  if (newest == nullptr) return;
+  for (size_t i = 0; i < newest->gpus.size(); ++i) {
+    const GpuSample& before = newest->gpus[i];
+    if (!before.in_use) continue;
+    const bool same_place = i < next.gpus.size() && next.gpus[i].uuid == before.uuid;
+    const auto now = same_place ? next.gpus.begin() + static_cast<std::ptrdiff_t>(i)
+                                : std::ranges::find(next.gpus, before.uuid, &GpuSample::uuid);
+    const bool still_holds =
+        now != next.gpus.end() && now->in_use && now->held_since == before.held_since;
+    if (still_holds) continue;
+    past_holders.push_back({.gpu_uuid = before.uuid,
+                            .held_since = before.held_since,
+                            .until = NewestAt(),
+                            .still_memory = before.still_memory});
+  }
+}
+
+void NodeHistory::Forget(absl::Time before) {
+  const auto first_kept = std::ranges::find_if(stretches, [&](const NodeStretch& stretch) {
+    return stretch.last >= before || &stretch == &stretches.back();
+  });
+  stretches.erase(stretches.begin(), first_kept);
+  std::erase_if(past_holders, [before](const PastHolder& past) { return past.until < before; });
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,87 @@
+// The recent past of a node's GPUs: what windows are computed from.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "model/gpu_point.h"
+#include "model/node_snapshot.h"
+
+namespace gpuscaler {
+
+// Who is there, and who holds what: the same over many instants, and shared by them.
+struct NodeLayout {
+  // One of GpuSample's, without what changes from reading to reading.
+  struct Gpu {
+    std::string uuid;
+    std::string parent_uuid;
+    std::string name;
+    int index = 0;
+    std::vector<GpuHolder> holders;  // `share` is that of the first instant: see NodePoints
+
+    friend bool operator==(const Gpu&, const Gpu&) = default;
+  };
+  std::string node;
+  std::vector<Gpu> gpus;
+  std::vector<Pod> pods;
+  Attribution attribution;
+};
+
+// What the GPUs showed at an instant.
+struct NodePoints {
+  std::vector<GpuPoint> gpus;  // as in the layout
+  // Of every holder of every GPU in turn; empty where each GPU has one holder at most.
+  std::vector<float> shares;
+
+  friend bool operator==(const NodePoints&, const NodePoints&) = default;
+};
+
+// Readings that were equal from the first to the last.
+struct NodeStretch {
+  absl::Time first;
+  absl::Time last;
+  std::shared_ptr<const NodeLayout> layout;
+  std::shared_ptr<const NodePoints> points;
+};
+
+// A holder that has left its GPU.
+struct PastHolder {
+  std::string gpu_uuid;
+  absl::Time held_since;
+  absl::Time until;  // the last reading that had it
+  StillMemory still_memory;
+};
+
+// Immutable once shared. A node whose readings stay as they are costs nothing as time passes.
+struct NodeHistory {
+  // Counts up with each reading; what was computed from an equal number is still right.
+  int64_t generation = 0;
+  std::shared_ptr<const NodeSnapshot> newest;  // never null once there was a reading
+  std::vector<NodeStretch> stretches;          // oldest first; the last one is that of `newest`
+  std::vector<PastHolder> past_holders;        // oldest first
+  // The newest layout whose attribution is known, be it beyond the horizon; null: never was.
+  std::shared_ptr<const NodeLayout> attributed;
+
+  struct Limits {
+    absl::Duration horizon;      // what ended longer before the newest reading is forgotten
+    absl::Duration join_within;  // equal readings farther apart are not one stretch
+  };
+  // The next reading, later than all before.
+  void Append(NodeSnapshot snapshot, const Limits& limits);
+
+  // The newest reading was made again, and found everything as it was.
+  void Extend(absl::Time at, const Limits& limits);
+
+  // When the newest reading was made; `newest` may have its first.
+  absl::Time NewestAt() const { return stretches.back().last; }
+  const NodeSnapshot& Newest() const { return *newest; }
+
+ private:
+  bool Joins(absl::Time at, const Limits& limits) const;
+  void KeepPastHolders(const NodeSnapshot& next);
+  void Forget(absl::Time before);
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,148 @@
+#include "model/node_history.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr absl::Duration kTick = absl::Seconds(2);
+
+class NodeHistoryTest : public testing::Test {
+ protected:
+  NodeHistoryTest() {
+    snapshot_.node = "gpu-7";
+    snapshot_.gpus.resize(2);
+    snapshot_.gpus[0].uuid = "GPU-a";
+    snapshot_.gpus[1].uuid = "GPU-b";
+    snapshot_.gpus[1].index = 1;
+  }
+
+  void Tick(absl::Duration after = kTick) {
+    snapshot_.taken_at += after;
+    history_.Append(snapshot_, limits_);
+  }
+  void TickBusy(double utilization_percent) {
+    snapshot_.gpus[0].utilization_percent = utilization_percent;
+    Tick();
+  }
+  // Seconds since the test's beginning.
+  std::vector<std::pair<int64_t, int64_t>> Stretches() const {
+    std::vector<std::pair<int64_t, int64_t>> stretches;
+    for (const NodeStretch& stretch : history_.stretches) {
+      stretches.emplace_back(absl::ToInt64Seconds(stretch.first - kStart),
+                             absl::ToInt64Seconds(stretch.last - kStart));
+    }
+    return stretches;
+  }
+
+  static constexpr absl::Time kStart = absl::UnixEpoch();
+  NodeHistory::Limits limits_{.horizon = absl::Minutes(1), .join_within = absl::Seconds(6)};
+  NodeSnapshot snapshot_{.taken_at = kStart};
+  NodeHistory history_;
+};
+
+TEST_F(NodeHistoryTest, ReadingsThatStayAreOneStretch) {
+  TickBusy(50);
+  for (int i = 0; i < 10; ++i) TickBusy(60);
+  TickBusy(70);
+  EXPECT_THAT(Stretches(), ElementsAre(std::pair(2, 2), std::pair(4, 22), std::pair(24, 24)));
+  EXPECT_EQ(history_.generation, 12);
+}
+
+TEST_F(NodeHistoryTest, FirstReadingStaysAlone) {
+  TickBusy(50);
+  Tick();
+  Tick();
+  EXPECT_THAT(Stretches(), ElementsAre(std::pair(2, 2), std::pair(4, 6)));
+}
+
+TEST_F(NodeHistoryTest, OutageEndsAStretch) {
+  Tick();
+  Tick();
+  Tick(absl::Seconds(7));
+  EXPECT_THAT(Stretches(), ElementsAre(std::pair(2, 2), std::pair(4, 4), std::pair(11, 11)));
+}
+
+TEST_F(NodeHistoryTest, NodeThatFindsNothingNewExtendsItsNewestReading) {
+  TickBusy(50);
+  TickBusy(60);
+  history_.Extend(kStart + absl::Seconds(8), limits_);
+  EXPECT_THAT(Stretches(), ElementsAre(std::pair(2, 2), std::pair(4, 8)));
+  EXPECT_EQ(history_.generation, 3);
+  EXPECT_EQ(history_.NewestAt(), kStart + absl::Seconds(8));
+  history_.Extend(kStart + absl::Seconds(15), limits_);
+  EXPECT_THAT(Stretches(), ElementsAre(std::pair(2, 2), std::pair(4, 8), std::pair(15, 15)))
+      << "it was not heard in between";
+}
+
+TEST_F(NodeHistoryTest, ForgetsWhatEndedBeforeTheHorizon) {
+  TickBusy(1);
+  TickBusy(2);
+  for (int i = 0; i < 30; ++i) Tick();
+  EXPECT_THAT(Stretches(), ElementsAre(std::pair(4, 64)));
+  TickBusy(3);
+  EXPECT_THAT(Stretches(), ElementsAre(std::pair(4, 64), std::pair(66, 66)));
+}
+
+TEST_F(NodeHistoryTest, LayoutIsSharedUntilAGpuOrAnOwnerChanges) {
+  TickBusy(1);
+  TickBusy(2);
+  EXPECT_EQ(history_.stretches[0].layout, history_.stretches[1].layout);
+  snapshot_.pods = {{.namespace_name = "team-a", .name = "llm-0"}};
+  snapshot_.gpus[0].holders = {{.pod = 0, .container = "main"}};
+  snapshot_.attribution.state = Attribution::State::kKnown;
+  Tick();
+  EXPECT_NE(history_.stretches[1].layout, history_.stretches[2].layout);
+  EXPECT_EQ(history_.stretches[2].layout->pods[0].name, "llm-0");
+  snapshot_.pods[0].ready = true;
+  Tick();
+  EXPECT_EQ(history_.stretches.size(), 4u);
+}
+
+TEST_F(NodeHistoryTest, SharesOfAGpuAreReadings) {
+  snapshot_.pods = {{.namespace_name = "a", .name = "x"}, {.namespace_name = "a", .name = "y"}};
+  snapshot_.gpus[0].holders = {{.pod = 0, .container = "main", .share = 0.25},
+                               {.pod = 1, .container = "main", .share = 0.75}};
+  Tick();
+  Tick();
+  snapshot_.gpus[0].holders[0].share = 0.5;
+  snapshot_.gpus[0].holders[1].share = 0.5;
+  Tick();
+  EXPECT_EQ(history_.stretches[1].layout, history_.stretches[2].layout);
+  EXPECT_THAT(history_.stretches[1].points->shares, ElementsAre(0.25, 0.75));
+  EXPECT_THAT(history_.stretches[2].points->shares, ElementsAre(0.5, 0.5));
+}
+
+TEST_F(NodeHistoryTest, LastKnownOwnersOutliveTheHorizon) {
+  snapshot_.pods = {{.namespace_name = "team-a", .name = "llm-0"}};
+  snapshot_.attribution.state = Attribution::State::kKnown;
+  Tick();
+  snapshot_.pods.clear();
+  snapshot_.attribution = {.state = Attribution::State::kUnknown, .why = "no kubelet"};
+  for (int i = 0; i < 100; ++i) TickBusy(i);
+  ASSERT_NE(history_.attributed, nullptr);
+  EXPECT_EQ(history_.attributed->pods[0].name, "llm-0");
+}
+
+TEST_F(NodeHistoryTest, RemembersTheMemoryOfAHolderThatHasLeft) {
+  snapshot_.gpus[0].in_use = true;
+  snapshot_.gpus[0].still_memory.Add(kStart, 90);
+  snapshot_.gpus[0].still_memory.Add(kStart + absl::Minutes(3), 90);
+  Tick();
+  EXPECT_THAT(history_.past_holders, IsEmpty());
+  snapshot_.gpus[0].in_use = false;
+  snapshot_.gpus[0].still_memory = {};
+  Tick();
+  ASSERT_EQ(history_.past_holders.size(), 1u);
+  EXPECT_EQ(history_.past_holders[0].gpu_uuid, "GPU-a");
+  EXPECT_TRUE(history_.past_holders[0].still_memory.Stood(absl::Minutes(2), absl::InfinitePast()));
+  for (int i = 0; i < 31; ++i) Tick();
+  EXPECT_THAT(history_.past_holders, IsEmpty()) << "beyond the horizon";
+}
+
+}  // namespace
+}  // namespace gpuscaler

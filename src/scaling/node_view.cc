@@ -1,0 +1,90 @@
+#include "scaling/node_view.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/duration_text.h"
+
+namespace gpuscaler {
+namespace {
+
+using Stretches = std::vector<NodeStretch>;
+
+// What ended before is not looked back on; the newest always is.
+size_t FirstLookedAt(const Stretches& stretches, absl::Time oldest) {
+  const auto first = std::ranges::lower_bound(stretches, oldest, {}, &NodeStretch::last);
+  return std::min(static_cast<size_t>(first - stretches.begin()), stretches.size() - 1);
+}
+
+// The first reading of all speaks for as long as it stood alone.
+absl::Time SpeaksSince(const Stretches& stretches, size_t i, absl::Duration stale_after) {
+  const NodeStretch& stretch = stretches[i];
+  if (i > 0) return std::max(stretches[i - 1].last, stretch.first - stale_after);
+  if (stretches.size() == 1) return stretch.first - stale_after;
+  return stretch.first - std::min(stretches[1].first - stretch.last, stale_after);
+}
+
+absl::Time CoveredSince(const Stretches& stretches, absl::Time last, absl::Time now,
+                        absl::Duration stale_after) {
+  if (now - last > stale_after) return now;
+  absl::Time reached = stretches.back().first;
+  for (size_t i = stretches.size() - 1; i-- > 0;) {
+    if (reached - stretches[i].last > stale_after) break;
+    reached = stretches[i].first;
+  }
+  return reached;
+}
+
+std::string MuteText(const NodeTrack& track, absl::Time now, const Patience& patience) {
+  const absl::Duration silent = now - track.heard_at;
+  if (!track.silence.empty() && silent > patience.grace) {
+    return absl::StrCat("agent of node ", track.node, " silent for ", AgeText(silent), ": ",
+                        track.silence);
+  }
+  const absl::Time judged_at = track.silence.empty() ? now : track.heard_at;
+  if (judged_at - track.history->NewestAt() <= patience.stale_after) return "";
+  return absl::StrCat("node ", track.node, " was last read ",
+                      AgeText(now - track.history->NewestAt()), " ago");
+}
+
+void AddMoments(size_t stretch, absl::Time since, absl::Time first, absl::Time last,
+                NodeView& view) {
+  view.moments.push_back({.since = since, .at = first});
+  view.steps.push_back({.stretch = static_cast<int>(stretch), .read_at = first});
+  if (last == first) return;
+  view.moments.push_back({.since = first, .at = last});
+  view.steps.push_back({.stretch = static_cast<int>(stretch), .read_at = last});
+}
+
+}  // namespace
+
+StillMemory NodeView::StillMemoryOf(size_t gpu) const {
+  StillMemory memory = Gpus()[gpu].still_memory;
+  const NodeHistory& history = *track->history;
+  if (history.NewestAt() > history.Newest().taken_at) memory.Hold(history.NewestAt());
+  return memory;
+}
+
+NodeView ViewOf(const NodeTrack& track, const Trigger& trigger, absl::Time now,
+                const Patience& patience) {
+  const Stretches& stretches = track.history->stretches;
+  const absl::Duration longest_window =
+      std::max({trigger.window, trigger.activation_window, trigger.preallocation_window});
+  const size_t first = FirstLookedAt(stretches, now - longest_window - patience.stale_after);
+  NodeView view{.track = &track, .stretches = std::span(stretches).subspan(first)};
+  view.mute = MuteText(track, now, patience);
+  const bool given_grace = !track.silence.empty() && view.mute.empty();
+  view.last = given_grace ? now : track.history->NewestAt();
+  view.covered_since = CoveredSince(stretches, view.last, now, patience.stale_after);
+  view.moments.reserve(view.stretches.size());
+  view.steps.reserve(view.stretches.size());
+  for (size_t i = 0; i < view.stretches.size(); ++i) {
+    const NodeStretch& stretch = view.stretches[i];
+    const bool newest = i + 1 == view.stretches.size();
+    AddMoments(i, SpeaksSince(stretches, first + i, patience.stale_after), stretch.first,
+               newest ? view.last : stretch.last, view);
+  }
+  return view;
+}
+
+}  // namespace gpuscaler

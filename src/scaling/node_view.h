@@ -1,0 +1,59 @@
+// One node's readings as a trigger looks back on them, moment by moment.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "model/fleet_history.h"
+#include "scaling/trigger.h"
+
+namespace gpuscaler {
+
+// For how long what was read stands for what is.
+struct Patience {
+  absl::Duration stale_after;  // a reading for its GPU
+  absl::Duration grace;        // the last snapshot of an agent that is silent, from its last word
+};
+
+// When something was read, and the time before it that this speaks for: back to the reading before
+// it, stale_after at most.
+struct Moment {
+  absl::Time since;
+  absl::Time at;
+};
+
+// What a node shows at a moment: its newest stretch that has begun by then.
+struct Step {
+  int stretch = -1;                           // of NodeView::stretches; -1: none
+  absl::Time read_at = absl::InfinitePast();  // no later than the moment
+};
+
+// Points into the track it was made from.
+struct NodeView {
+  const NodeTrack* track = nullptr;
+  std::span<const NodeStretch> stretches;  // oldest first; never empty
+  std::vector<Moment> moments;
+  std::vector<Step> steps;  // of each moment
+  // The newest reading's time; now, while an agent that is silent is given grace.
+  absl::Time last;
+  // From there on its readings follow each other to now without a gap longer than stale_after.
+  absl::Time covered_since;
+  // Why its newest reading no longer speaks for its GPUs; empty: it does.
+  std::string mute;
+
+  const std::string& name() const { return track->node; }
+  const NodeLayout& Layout() const { return *stretches.back().layout; }
+  const std::vector<GpuPoint>& Points() const { return stretches.back().points->gpus; }
+  const std::vector<GpuSample>& Gpus() const { return track->history->Newest().gpus; }
+
+  // Memory of a GPU's present holder, as of the newest reading.
+  StillMemory StillMemoryOf(size_t gpu) const;
+};
+
+// Of the trigger's longest window, and stale_after before it.
+NodeView ViewOf(const NodeTrack& track, const Trigger& trigger, absl::Time now,
+                const Patience& patience);
+
+}  // namespace gpuscaler
