@@ -8,7 +8,7 @@
 #include "nlohmann/json.hpp"
 #include "process.h"
 #include "serve/raw_stream.h"
-#include "serve/test_certificates.h"
+#include "fleet/test_certificates.h"
 #include "serve/test_http_client.h"
 
 namespace gpuscaler {

@@ -7,7 +7,7 @@
 
 #include "absl/time/time.h"
 #include "base/log.h"
-#include "serve/tls_files.h"
+#include "fleet/tls_files.h"
 
 namespace gpuscaler {
 

@@ -38,6 +38,8 @@ struct GpuGap {
   GpuField field;
   Reason reason;
   std::string detail;  // "NVML error 15 (GPU_IS_LOST)"
+
+  friend bool operator==(const GpuGap&, const GpuGap&) = default;
 };
 std::string Why(const GpuGap& gap);  // the detail, or that nobody wanted the reading
 
@@ -45,6 +47,8 @@ struct GpuProcess {
   int64_t pid = 0;  // of the host's pid namespace
   std::optional<int64_t> memory_bytes;
   std::optional<double> utilization_percent;  // 0-100, its part of the GPU's
+
+  friend bool operator==(const GpuProcess&, const GpuProcess&) = default;
 };
 
 // An empty field with a gap could not be read; an empty field without one does not exist on this

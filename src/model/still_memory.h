@@ -1,6 +1,7 @@
 // How long a GPU's memory has stood still: the mark of preallocated VRAM (DESIGN 2).
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -15,11 +16,33 @@ struct StillRun {
   absl::Duration Length() const { return until - from; }
   // The part of it behind `at`.
   absl::Duration After(absl::Time at) const;
+
+  friend bool operator==(const StillRun&, const StillRun&) = default;
 };
 
 // Of one holder, since its memory was last at 50 % or below.
 class StillMemory {
  public:
+  StillMemory() = default;
+
+  // All that it remembers, for another process to go on from.
+  struct Parts {
+    absl::Time high_since = absl::InfinitePast();  // InfinitePast: it is at 50 % or below
+    StillRun current;
+    std::vector<StillRun> past;
+    double lowest_percent = 0;  // of the current run
+    double highest_percent = 0;
+
+    friend bool operator==(const Parts&, const Parts&) = default;
+  };
+  explicit StillMemory(Parts parts)
+      : high_since_(parts.high_since),
+        current_(parts.current),
+        past_(std::move(parts.past)),
+        lowest_percent_(parts.lowest_percent),
+        highest_percent_(parts.highest_percent) {}
+  Parts parts() const { return {high_since_, current_, past_, lowest_percent_, highest_percent_}; }
+
   // A reading; those that failed are bridged by leaving them out.
   void Add(absl::Time at, double used_percent);
 

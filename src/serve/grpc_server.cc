@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "serve/acceptor.h"
-#include "serve/grpc_log.h"
+#include "fleet/grpc_log.h"
 #include "serve/listen_socket.h"
 #include "serve/reloading_credentials.h"
 

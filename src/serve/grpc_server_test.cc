@@ -14,7 +14,7 @@
 #include "gtest/gtest.h"
 #include "serve/raw_stream.h"
 #include "serve/served_scaler.h"
-#include "serve/test_certificates.h"
+#include "fleet/test_certificates.h"
 
 namespace gpuscaler {
 namespace {

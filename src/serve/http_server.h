@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "serve/tls_files.h"
+#include "fleet/tls_files.h"
 
 namespace gpuscaler {
 

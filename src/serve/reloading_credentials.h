@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/mutex.h"
-#include "serve/tls_files.h"
+#include "fleet/tls_files.h"
 
 namespace gpuscaler {
 

@@ -10,7 +10,7 @@
 #include "base/status_macros.h"
 #include "explain.grpc.pb.h"
 #include "externalscaler.grpc.pb.h"
-#include "serve/grpc_log.h"
+#include "fleet/grpc_log.h"
 
 namespace gpuscaler {
 namespace {

@@ -11,7 +11,7 @@
 #include "externalscaler.grpc.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "serve/test_certificates.h"
+#include "fleet/test_certificates.h"
 
 namespace gpuscaler {
 namespace {

@@ -18,7 +18,7 @@
 #include "externalscaler.grpc.pb.h"
 #include "serve/activity_stream.h"
 #include "serve/answers.h"
-#include "serve/grpc_status.h"
+#include "fleet/grpc_status.h"
 #include "serve/judge.h"
 #include "serve/open_streams.h"
 #include "serve/repeat_schedule.h"

@@ -1,4 +1,4 @@
-#include "serve/grpc_status.h"
+#include "fleet/grpc_status.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "serve/grpc_log.h"
+#include "fleet/grpc_log.h"
 
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>

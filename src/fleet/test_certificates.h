@@ -11,7 +11,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "serve/tls_files.h"
+#include "fleet/tls_files.h"
 
 namespace gpuscaler {
 

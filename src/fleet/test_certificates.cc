@@ -1,4 +1,4 @@
-#include "serve/test_certificates.h"
+#include "fleet/test_certificates.h"
 
 #include <openssl/ec.h>
 #include <openssl/evp.h>

@@ -1,4 +1,4 @@
-#include "serve/tls_files.h"
+#include "fleet/tls_files.h"
 
 #include <openssl/bio.h>
 #include <openssl/err.h>

@@ -1,0 +1,300 @@
+#include "fleet/gpu_wire.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace gpuscaler {
+namespace {
+
+namespace wire = telemetry::v1;
+
+// A reading of one number: where it stands in both forms.
+template <typename T>
+struct Reading {
+  int number;  // of the field
+  std::optional<T> GpuSample::*member;
+  bool (wire::Gpu::*has)() const;
+  T (wire::Gpu::*get)() const;
+  void (wire::Gpu::*set)(T);
+};
+
+constexpr std::array<Reading<double>, 9> kDoubles = {{
+    {wire::Gpu::kUtilizationPercentFieldNumber, &GpuSample::utilization_percent,
+     &wire::Gpu::has_utilization_percent, &wire::Gpu::utilization_percent,
+     &wire::Gpu::set_utilization_percent},
+    {wire::Gpu::kMemoryUtilizationPercentFieldNumber, &GpuSample::memory_utilization_percent,
+     &wire::Gpu::has_memory_utilization_percent, &wire::Gpu::memory_utilization_percent,
+     &wire::Gpu::set_memory_utilization_percent},
+    {wire::Gpu::kTemperatureCelsiusFieldNumber, &GpuSample::temperature_celsius,
+     &wire::Gpu::has_temperature_celsius, &wire::Gpu::temperature_celsius,
+     &wire::Gpu::set_temperature_celsius},
+    {wire::Gpu::kPowerWattsFieldNumber, &GpuSample::power_watts, &wire::Gpu::has_power_watts,
+     &wire::Gpu::power_watts, &wire::Gpu::set_power_watts},
+    {wire::Gpu::kPowerLimitWattsFieldNumber, &GpuSample::power_limit_watts,
+     &wire::Gpu::has_power_limit_watts, &wire::Gpu::power_limit_watts,
+     &wire::Gpu::set_power_limit_watts},
+    {wire::Gpu::kPcieTxKbpsFieldNumber, &GpuSample::pcie_tx_kbps, &wire::Gpu::has_pcie_tx_kbps,
+     &wire::Gpu::pcie_tx_kbps, &wire::Gpu::set_pcie_tx_kbps},
+    {wire::Gpu::kPcieRxKbpsFieldNumber, &GpuSample::pcie_rx_kbps, &wire::Gpu::has_pcie_rx_kbps,
+     &wire::Gpu::pcie_rx_kbps, &wire::Gpu::set_pcie_rx_kbps},
+    {wire::Gpu::kNvlinkTxMbpsFieldNumber, &GpuSample::nvlink_tx_mbps,
+     &wire::Gpu::has_nvlink_tx_mbps, &wire::Gpu::nvlink_tx_mbps, &wire::Gpu::set_nvlink_tx_mbps},
+    {wire::Gpu::kNvlinkRxMbpsFieldNumber, &GpuSample::nvlink_rx_mbps,
+     &wire::Gpu::has_nvlink_rx_mbps, &wire::Gpu::nvlink_rx_mbps, &wire::Gpu::set_nvlink_rx_mbps},
+}};
+
+constexpr std::array<Reading<int64_t>, 3> kIntegers = {{
+    {wire::Gpu::kMemoryUsedBytesFieldNumber, &GpuSample::memory_used_bytes,
+     &wire::Gpu::has_memory_used_bytes, &wire::Gpu::memory_used_bytes,
+     &wire::Gpu::set_memory_used_bytes},
+    {wire::Gpu::kMemoryTotalBytesFieldNumber, &GpuSample::memory_total_bytes,
+     &wire::Gpu::has_memory_total_bytes, &wire::Gpu::memory_total_bytes,
+     &wire::Gpu::set_memory_total_bytes},
+    {wire::Gpu::kEccUncorrectedErrorsFieldNumber, &GpuSample::ecc_uncorrected_errors,
+     &wire::Gpu::has_ecc_uncorrected_errors, &wire::Gpu::ecc_uncorrected_errors,
+     &wire::Gpu::set_ecc_uncorrected_errors},
+}};
+
+constexpr std::array<Reading<uint64_t>, 1> kBits = {{
+    {wire::Gpu::kThrottleReasonsFieldNumber, &GpuSample::throttle_reasons,
+     &wire::Gpu::has_throttle_reasons, &wire::Gpu::throttle_reasons,
+     &wire::Gpu::set_throttle_reasons},
+}};
+
+constexpr std::array<std::pair<GpuField, wire::Gap::Field>, 11> kGapFields = {{
+    {GpuField::kUtilization, wire::Gap::UTILIZATION},
+    {GpuField::kMemoryUtilization, wire::Gap::MEMORY_UTILIZATION},
+    {GpuField::kMemory, wire::Gap::MEMORY},
+    {GpuField::kTemperature, wire::Gap::TEMPERATURE},
+    {GpuField::kPower, wire::Gap::POWER},
+    {GpuField::kPowerLimit, wire::Gap::POWER_LIMIT},
+    {GpuField::kPcie, wire::Gap::PCIE},
+    {GpuField::kNvlink, wire::Gap::NVLINK},
+    {GpuField::kProcesses, wire::Gap::PROCESSES},
+    {GpuField::kEcc, wire::Gap::ECC},
+    {GpuField::kThrottle, wire::Gap::THROTTLE},
+}};
+
+bool IsFinite(double value) { return std::isfinite(value); }
+bool IsFinite(int64_t) { return true; }
+bool IsFinite(uint64_t) { return true; }
+
+template <typename Readings>
+void EncodeReadings(const Readings& readings, const GpuSample& before, const GpuSample& gpu,
+                    wire::Gpu& message) {
+  for (const auto& reading : readings) {
+    const auto& value = gpu.*reading.member;
+    if (value == before.*reading.member) continue;
+    if (value) {
+      (message.*reading.set)(*value);
+    } else {
+      message.add_emptied(static_cast<uint32_t>(reading.number));
+    }
+  }
+}
+
+template <typename Readings>
+void DecodeReadings(const Readings& readings, const wire::Gpu& message, GpuSample& gpu) {
+  for (const auto& reading : readings) {
+    if (!(message.*reading.has)()) continue;
+    const auto value = (message.*reading.get)();
+    (gpu.*reading.member).reset();
+    if (IsFinite(value)) gpu.*reading.member = value;
+  }
+}
+
+template <typename Readings>
+void Empty(const Readings& readings, uint32_t number, GpuSample& gpu) {
+  for (const auto& reading : readings) {
+    if (static_cast<uint32_t>(reading.number) == number) (gpu.*reading.member).reset();
+  }
+}
+
+void EncodeProcesses(const std::vector<GpuProcess>& processes, wire::Processes& message) {
+  for (const GpuProcess& process : processes) {
+    wire::Process& added = *message.add_processes();
+    added.set_pid(process.pid);
+    if (process.memory_bytes) added.set_memory_bytes(*process.memory_bytes);
+    if (process.utilization_percent) added.set_utilization_percent(*process.utilization_percent);
+  }
+}
+
+std::vector<GpuProcess> DecodeProcesses(const wire::Processes& message) {
+  std::vector<GpuProcess> processes;
+  processes.reserve(static_cast<size_t>(message.processes_size()));
+  for (const wire::Process& process : message.processes()) {
+    GpuProcess& added = processes.emplace_back(GpuProcess{.pid = process.pid()});
+    if (process.has_memory_bytes()) added.memory_bytes = process.memory_bytes();
+    if (process.has_utilization_percent()) {
+      added.utilization_percent = process.utilization_percent();
+    }
+  }
+  return processes;
+}
+
+void EncodeGaps(const std::vector<GpuGap>& gaps, wire::Gaps& message) {
+  for (const GpuGap& gap : gaps) {
+    wire::Gap& added = *message.add_gaps();
+    const auto row = std::ranges::find_if(
+        kGapFields, [&gap](const auto& field) { return field.first == gap.field; });
+    if (row != kGapFields.end()) added.set_field(row->second);
+    added.set_reason(gap.reason == GpuGap::Reason::kNotWanted ? wire::Gap::NOT_WANTED
+                                                              : wire::Gap::FAILED);
+    added.set_detail(gap.detail);
+  }
+}
+
+// A gap of a field that we do not have explains nothing that we show.
+std::vector<GpuGap> DecodeGaps(const wire::Gaps& message) {
+  std::vector<GpuGap> gaps;
+  for (const wire::Gap& gap : message.gaps()) {
+    const auto row = std::ranges::find_if(
+        kGapFields, [&gap](const auto& field) { return field.second == gap.field(); });
+    if (row == kGapFields.end()) continue;
+    gaps.push_back({.field = row->first,
+                    .reason = gap.reason() == wire::Gap::NOT_WANTED ? GpuGap::Reason::kNotWanted
+                                                                    : GpuGap::Reason::kFailed,
+                    .detail = gap.detail()});
+  }
+  return gaps;
+}
+
+void EncodeRun(const StillRun& run, wire::StillRun& message) {
+  message.set_from_us(ToWire(run.from));
+  message.set_until_us(ToWire(run.until));
+}
+
+StillRun DecodeRun(const wire::StillRun& message, absl::Duration offset) {
+  return {.from = FromWire(message.from_us()) + offset,
+          .until = FromWire(message.until_us()) + offset};
+}
+
+void EncodeMemory(const StillMemory::Parts& parts, wire::StillMemory& message) {
+  if (parts.high_since != absl::InfinitePast()) message.set_high_since_us(ToWire(parts.high_since));
+  if (parts.current != StillRun()) EncodeRun(parts.current, *message.mutable_current());
+  for (const StillRun& run : parts.past) EncodeRun(run, *message.add_past());
+  message.set_lowest_percent(parts.lowest_percent);
+  message.set_highest_percent(parts.highest_percent);
+}
+
+StillMemory DecodeMemory(const wire::StillMemory& message, absl::Duration offset) {
+  StillMemory::Parts parts;
+  if (message.has_high_since_us()) parts.high_since = FromWire(message.high_since_us()) + offset;
+  if (message.has_current()) parts.current = DecodeRun(message.current(), offset);
+  for (const wire::StillRun& run : message.past()) parts.past.push_back(DecodeRun(run, offset));
+  parts.lowest_percent = message.lowest_percent();
+  parts.highest_percent = message.highest_percent();
+  return StillMemory(std::move(parts));
+}
+
+void EncodeHolders(const std::vector<GpuHolder>& holders, wire::Holders& message) {
+  for (const GpuHolder& holder : holders) {
+    wire::Holder& added = *message.add_holders();
+    added.set_pod(static_cast<uint32_t>(holder.pod));
+    added.set_container(holder.container);
+    added.set_share(holder.share);
+  }
+}
+
+std::vector<GpuHolder> DecodeHolders(const wire::Holders& message) {
+  std::vector<GpuHolder> holders;
+  for (const wire::Holder& holder : message.holders()) {
+    holders.push_back({.pod = static_cast<int>(holder.pod()),
+                       .container = holder.container(),
+                       .share = holder.share()});
+  }
+  return holders;
+}
+
+// All but identity and memory.
+void EncodeState(const GpuSample& before, const GpuSample& gpu, wire::Gpu& message) {
+  EncodeReadings(kDoubles, before, gpu, message);
+  EncodeReadings(kIntegers, before, gpu, message);
+  EncodeReadings(kBits, before, gpu, message);
+  if (gpu.processes != before.processes) {
+    if (gpu.processes) {
+      EncodeProcesses(*gpu.processes, *message.mutable_processes());
+    } else {
+      message.add_emptied(wire::Gpu::kProcessesFieldNumber);
+    }
+  }
+  if (gpu.gaps != before.gaps) EncodeGaps(gpu.gaps, *message.mutable_gaps());
+  if (gpu.holders != before.holders) EncodeHolders(gpu.holders, *message.mutable_holders());
+  if (gpu.in_use != before.in_use) message.set_in_use(gpu.in_use);
+  if (gpu.held_since == before.held_since) return;
+  if (gpu.held_since == absl::InfinitePast()) {
+    message.add_emptied(wire::Gpu::kHeldSinceUsFieldNumber);
+  } else {
+    message.set_held_since_us(ToWire(gpu.held_since));
+  }
+}
+
+}  // namespace
+
+int64_t ToWire(absl::Time at) { return absl::ToUnixMicros(at); }
+absl::Time FromWire(int64_t microseconds) { return absl::FromUnixMicros(microseconds); }
+
+bool IsSameGpu(const GpuSample& a, const GpuSample& b) {
+  return a.uuid == b.uuid && a.parent_uuid == b.parent_uuid && a.name == b.name &&
+         a.index == b.index;
+}
+
+void EncodeGpu(const GpuSample& gpu, wire::Gpu& message) {
+  message.set_uuid(gpu.uuid);
+  message.set_parent_uuid(gpu.parent_uuid);
+  message.set_name(gpu.name);
+  message.set_index(static_cast<uint32_t>(gpu.index));
+  EncodeState(GpuSample{}, gpu, message);
+  const StillMemory::Parts memory = gpu.still_memory.parts();
+  if (memory != StillMemory::Parts()) EncodeMemory(memory, *message.mutable_still_memory());
+}
+
+bool EncodeGpuChange(const GpuSample& before, const GpuSample& gpu, absl::Time taken_at,
+                     wire::Gpu& message) {
+  EncodeState(before, gpu, message);
+  const StillMemory::Parts memory = gpu.still_memory.parts();
+  if (memory != ExpectedMemory(before, gpu, taken_at).parts()) {
+    EncodeMemory(memory, *message.mutable_still_memory());
+  }
+  return message.ByteSizeLong() > 0;
+}
+
+GpuSample DecodeGpu(const wire::Gpu& message, absl::Duration offset) {
+  GpuSample gpu{.uuid = message.uuid(),
+                .parent_uuid = message.parent_uuid(),
+                .name = message.name(),
+                .index = static_cast<int>(message.index())};
+  DecodeGpuChange(message, offset, gpu);
+  return gpu;
+}
+
+void DecodeGpuChange(const wire::Gpu& message, absl::Duration offset, GpuSample& gpu) {
+  DecodeReadings(kDoubles, message, gpu);
+  DecodeReadings(kIntegers, message, gpu);
+  DecodeReadings(kBits, message, gpu);
+  for (const uint32_t number : message.emptied()) {
+    Empty(kDoubles, number, gpu);
+    Empty(kIntegers, number, gpu);
+    Empty(kBits, number, gpu);
+    if (number == wire::Gpu::kProcessesFieldNumber) gpu.processes.reset();
+    if (number == wire::Gpu::kHeldSinceUsFieldNumber) gpu.held_since = absl::InfinitePast();
+  }
+  if (message.has_processes()) gpu.processes = DecodeProcesses(message.processes());
+  if (message.has_gaps()) gpu.gaps = DecodeGaps(message.gaps());
+  if (message.has_holders()) gpu.holders = DecodeHolders(message.holders());
+  if (message.has_in_use()) gpu.in_use = message.in_use();
+  if (message.has_held_since_us()) gpu.held_since = FromWire(message.held_since_us()) + offset;
+  if (message.has_still_memory()) gpu.still_memory = DecodeMemory(message.still_memory(), offset);
+}
+
+StillMemory ExpectedMemory(const GpuSample& before, const GpuSample& gpu, absl::Time at) {
+  if (!gpu.in_use) return {};
+  const bool same_holder = before.in_use && before.held_since == gpu.held_since;
+  StillMemory memory = same_holder ? before.still_memory : StillMemory();
+  if (const auto percent = MemoryUsedPercent(gpu)) memory.Add(at, *percent);
+  return memory;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,34 @@
+// A GPU as a message: what changed since the reading before.
+#pragma once
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "model/gpu_sample.h"
+#include "telemetry.pb.h"
+
+namespace gpuscaler {
+
+// Microseconds since 1970 by the clock of who wrote them.
+int64_t ToWire(absl::Time at);
+absl::Time FromWire(int64_t microseconds);
+
+// Both of the same device.
+bool IsSameGpu(const GpuSample& a, const GpuSample& b);
+
+// All of `gpu`.
+void EncodeGpu(const GpuSample& gpu, telemetry::v1::Gpu& message);
+
+// What `gpu`, read at `taken_at`, shows that `before` did not; false, and nothing written: nothing.
+// Both are the same device.
+bool EncodeGpuChange(const GpuSample& before, const GpuSample& gpu, absl::Time taken_at,
+                     telemetry::v1::Gpu& message);
+
+// `offset` makes the writer's times the reader's. What this version does not know is passed over.
+GpuSample DecodeGpu(const telemetry::v1::Gpu& message, absl::Duration offset);
+void DecodeGpuChange(const telemetry::v1::Gpu& message, absl::Duration offset, GpuSample& gpu);
+
+// The memory of `gpu`, read at `at`, after that of `before`: what both sides expect when none is
+// sent (model/memory_watch.h).
+StillMemory ExpectedMemory(const GpuSample& before, const GpuSample& gpu, absl::Time at);
+
+}  // namespace gpuscaler

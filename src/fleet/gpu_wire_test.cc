@@ -1,0 +1,183 @@
+#include "fleet/gpu_wire.h"
+
+#include <functional>
+
+#include "fleet/test_readings.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+const absl::Time kAt = absl::FromUnixSeconds(1'767'225'600);
+constexpr absl::Duration kNoOffset = absl::ZeroDuration();
+
+// Every field of a GPU, each as it arrives; where they differ the fault is named.
+void ExpectSame(const GpuSample& got, const GpuSample& want) {
+  EXPECT_EQ(got.uuid, want.uuid);
+  EXPECT_EQ(got.parent_uuid, want.parent_uuid);
+  EXPECT_EQ(got.name, want.name);
+  EXPECT_EQ(got.index, want.index);
+  EXPECT_EQ(got.utilization_percent, want.utilization_percent);
+  EXPECT_EQ(got.memory_utilization_percent, want.memory_utilization_percent);
+  EXPECT_EQ(got.memory_used_bytes, want.memory_used_bytes);
+  EXPECT_EQ(got.memory_total_bytes, want.memory_total_bytes);
+  EXPECT_EQ(got.temperature_celsius, want.temperature_celsius);
+  EXPECT_EQ(got.power_watts, want.power_watts);
+  EXPECT_EQ(got.power_limit_watts, want.power_limit_watts);
+  EXPECT_EQ(got.pcie_tx_kbps, want.pcie_tx_kbps);
+  EXPECT_EQ(got.pcie_rx_kbps, want.pcie_rx_kbps);
+  EXPECT_EQ(got.nvlink_tx_mbps, want.nvlink_tx_mbps);
+  EXPECT_EQ(got.nvlink_rx_mbps, want.nvlink_rx_mbps);
+  EXPECT_EQ(got.processes, want.processes);
+  EXPECT_EQ(got.ecc_uncorrected_errors, want.ecc_uncorrected_errors);
+  EXPECT_EQ(got.throttle_reasons, want.throttle_reasons);
+  EXPECT_EQ(got.gaps, want.gaps);
+  EXPECT_EQ(got.in_use, want.in_use);
+  EXPECT_EQ(got.held_since, want.held_since);
+  EXPECT_EQ(got.still_memory.parts(), want.still_memory.parts());
+  EXPECT_EQ(got.holders, want.holders);
+}
+
+GpuSample FullGpu() {
+  GpuSample gpu = WorkingGpu(3);
+  gpu.parent_uuid = "GPU-parent";
+  gpu.pcie_tx_kbps = 1234.5;
+  gpu.pcie_rx_kbps = 64e6 + 1;
+  gpu.processes = {
+      {{.pid = 1, .memory_bytes = 2, .utilization_percent = 3.25}, {.pid = 4'194'303}}};
+  gpu.ecc_uncorrected_errors = 2;
+  gpu.throttle_reasons = ~uint64_t{0};
+  gpu.gaps = {{.field = GpuField::kThrottle, .reason = GpuGap::Reason::kNotWanted, .detail = ""},
+              {.field = GpuField::kUtilization,
+               .reason = GpuGap::Reason::kFailed,
+               .detail = "NVML error 15 (GPU_IS_LOST)"}};
+  gpu.held_since = kAt - absl::Hours(2);
+  gpu.still_memory =
+      StillMemory({.high_since = kAt - absl::Hours(1),
+                   .current = {.from = kAt - absl::Minutes(3), .until = kAt},
+                   .longest = {.from = kAt - absl::Minutes(9), .until = kAt - absl::Minutes(4)},
+                   .lowest_percent = 91.25,
+                   .highest_percent = 91.5});
+  gpu.holders = {{.pod = 0, .container = "vllm", .share = 0.25},
+                 {.pod = 2, .container = "triton", .share = 0.75}};
+  return gpu;
+}
+
+TEST(GpuWire, EveryFieldArrives) {
+  telemetry::v1::Gpu message;
+  EncodeGpu(FullGpu(), message);
+  ExpectSame(DecodeGpu(message, kNoOffset), FullGpu());
+}
+
+TEST(GpuWire, GpuThatTellsNothingArrivesAsThat) {
+  const GpuSample gpu{.uuid = "GPU-1"};
+  telemetry::v1::Gpu message;
+  EncodeGpu(gpu, message);
+  ExpectSame(DecodeGpu(message, kNoOffset), gpu);
+}
+
+TEST(GpuWire, EveryGapField) {
+  for (int field = 0; field <= static_cast<int>(GpuField::kThrottle); ++field) {
+    GpuSample gpu{.uuid = "GPU-1"};
+    gpu.gaps = {{.field = static_cast<GpuField>(field), .reason = GpuGap::Reason::kFailed}};
+    telemetry::v1::Gpu message;
+    EncodeGpu(gpu, message);
+    EXPECT_EQ(DecodeGpu(message, kNoOffset).gaps, gpu.gaps) << Name(gpu.gaps[0].field);
+  }
+}
+
+struct Change {
+  const char* name;
+  std::function<void(GpuSample&)> make;
+};
+
+const Change kChanges[] = {
+    {"none", [](GpuSample&) {}},
+    {"utilization", [](GpuSample& gpu) { gpu.utilization_percent = 0; }},
+    {"utilization gone", [](GpuSample& gpu) { gpu.utilization_percent.reset(); }},
+    {"memory", [](GpuSample& gpu) { gpu.memory_used_bytes = 1; }},
+    {"memory gone", [](GpuSample& gpu) { gpu.memory_used_bytes.reset(); }},
+    {"power gone", [](GpuSample& gpu) { gpu.power_watts.reset(); }},
+    {"pcie gone", [](GpuSample& gpu) { gpu.pcie_rx_kbps = gpu.pcie_tx_kbps = std::nullopt; }},
+    {"throttle gone", [](GpuSample& gpu) { gpu.throttle_reasons.reset(); }},
+    {"throttle 0", [](GpuSample& gpu) { gpu.throttle_reasons = 0; }},
+    {"no process", [](GpuSample& gpu) { gpu.processes->clear(); }},
+    {"processes unknown", [](GpuSample& gpu) { gpu.processes.reset(); }},
+    {"no gap", [](GpuSample& gpu) { gpu.gaps.clear(); }},
+    {"free", [](GpuSample& gpu) { gpu.in_use = false; }},
+    {"held by another", [](GpuSample& gpu) { gpu.held_since = kAt; }},
+    {"held since ever", [](GpuSample& gpu) { gpu.held_since = absl::InfinitePast(); }},
+    {"memory forgotten", [](GpuSample& gpu) { gpu.still_memory = StillMemory(); }},
+    {"no holder", [](GpuSample& gpu) { gpu.holders.clear(); }},
+    {"another share", [](GpuSample& gpu) { gpu.holders[0].share = 0.5; }},
+};
+
+TEST(GpuWire, EveryChangeArrivesBothWays) {
+  for (const Change& change : kChanges) {
+    SCOPED_TRACE(change.name);
+    GpuSample changed = FullGpu();
+    change.make(changed);
+    for (const auto& [before, after] :
+         {std::pair(FullGpu(), changed), std::pair(changed, FullGpu())}) {
+      telemetry::v1::Gpu message;
+      EncodeGpuChange(before, after, kAt, message);
+      GpuSample got = before;
+      got.still_memory = ExpectedMemory(before, after, kAt);
+      DecodeGpuChange(message, kNoOffset, got);
+      ExpectSame(got, after);
+    }
+  }
+}
+
+TEST(GpuWire, SaysNothingWhenMemoryStandsAsExpected) {
+  GpuSample before = WorkingGpu(0);
+  before.still_memory = ExpectedMemory(before, before, kAt);
+  GpuSample after = before;
+  after.still_memory = ExpectedMemory(before, after, kAt + absl::Seconds(1));
+  EXPECT_NE(after.still_memory.parts(), before.still_memory.parts());
+  telemetry::v1::Gpu message;
+  EXPECT_FALSE(EncodeGpuChange(before, after, kAt + absl::Seconds(1), message));
+}
+
+TEST(GpuWire, TimesBecomeTheReadersOwn) {
+  telemetry::v1::Gpu message;
+  EncodeGpu(FullGpu(), message);
+  const GpuSample got = DecodeGpu(message, -absl::Hours(1));
+  EXPECT_EQ(got.held_since, FullGpu().held_since - absl::Hours(1));
+  EXPECT_EQ(got.still_memory.parts().current.until, kAt - absl::Hours(1));
+  EXPECT_EQ(got.still_memory.parts().past[0].from, kAt - absl::Minutes(69));
+}
+
+TEST(GpuWire, PassesOverWhatANewerAgentSays) {
+  telemetry::v1::Gpu message;
+  EncodeGpu(FullGpu(), message);
+  message.add_emptied(4000);
+  auto& gap = *message.mutable_gaps()->add_gaps();
+  gap.set_field(static_cast<telemetry::v1::Gap::Field>(77));
+  message.mutable_gaps()->mutable_gaps(0)->set_reason(static_cast<telemetry::v1::Gap::Reason>(9));
+  std::string bytes = message.SerializeAsString();
+  bytes += "\x9A\x3F\x03new";  // field 1011
+  telemetry::v1::Gpu received;
+  ASSERT_TRUE(received.ParseFromString(bytes));
+  GpuSample want = FullGpu();
+  want.gaps[0].reason = GpuGap::Reason::kFailed;  // unknown why: not that nobody wanted it
+  ExpectSame(DecodeGpu(received, kNoOffset), want);
+  EXPECT_EQ(received.SerializeAsString().size(), bytes.size()) << "unknown fields survive";
+}
+
+TEST(GpuWire, NumberThatIsNoneIsUnknown) {
+  telemetry::v1::Gpu message;
+  message.set_utilization_percent(std::numeric_limits<double>::quiet_NaN());
+  message.set_power_watts(std::numeric_limits<double>::infinity());
+  const GpuSample gpu = DecodeGpu(message, kNoOffset);
+  EXPECT_EQ(gpu.utilization_percent, std::nullopt);
+  EXPECT_EQ(gpu.power_watts, std::nullopt);
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,219 @@
+#include "fleet/telemetry_wire.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "fleet/gpu_wire.h"
+
+namespace gpuscaler {
+namespace {
+
+namespace wire = telemetry::v1;
+
+// 16 GPUs of 7 MIG instances are 128.
+constexpr int kMostGpus = 4096;
+
+bool HasSameGpus(const NodeSnapshot& a, const NodeSnapshot& b) {
+  return std::ranges::equal(a.gpus, b.gpus, &IsSameGpu);
+}
+
+void EncodeAttribution(const Attribution& attribution, wire::Attribution& message) {
+  switch (attribution.state) {
+    case Attribution::State::kNone:
+      message.set_state(wire::Attribution::NONE);
+      break;
+    case Attribution::State::kKnown:
+      message.set_state(wire::Attribution::KNOWN);
+      break;
+    case Attribution::State::kUnknown:
+      message.set_state(wire::Attribution::UNKNOWN);
+      break;
+  }
+  message.set_why(attribution.why);
+}
+
+Attribution DecodeAttribution(const wire::Attribution& message) {
+  switch (message.state()) {
+    case wire::Attribution::NONE:
+      return {.state = Attribution::State::kNone, .why = message.why()};
+    case wire::Attribution::KNOWN:
+      return {.state = Attribution::State::kKnown, .why = message.why()};
+    case wire::Attribution::UNKNOWN:
+      return {.state = Attribution::State::kUnknown, .why = message.why()};
+    default:
+      break;
+  }
+  return {.state = Attribution::State::kUnknown,
+          .why = absl::StrCat("its agent is newer and says state ", message.state())};
+}
+
+void EncodePods(const std::vector<Pod>& pods, wire::Pods& message) {
+  for (const Pod& pod : pods) {
+    wire::Pod& added = *message.add_pods();
+    added.set_namespace_name(pod.namespace_name);
+    added.set_name(pod.name);
+    added.set_uid(pod.uid);
+    added.set_owners_from(pod.owners_from == Pod::OwnersFrom::kReferences ? wire::Pod::REFERENCES
+                                                                          : wire::Pod::NAME);
+    if (pod.ready) added.set_ready(*pod.ready);
+    added.set_address(pod.address);
+    for (const PodOwner& owner : pod.owners) {
+      wire::Owner& added_owner = *added.add_owners();
+      added_owner.set_kind(owner.kind);
+      added_owner.set_name(owner.name);
+      added_owner.set_group(owner.group);
+    }
+  }
+}
+
+std::vector<Pod> DecodePods(const wire::Pods& message) {
+  std::vector<Pod> pods;
+  pods.reserve(static_cast<size_t>(message.pods_size()));
+  for (const wire::Pod& pod : message.pods()) {
+    Pod& added = pods.emplace_back(
+        Pod{.namespace_name = pod.namespace_name(), .name = pod.name(), .uid = pod.uid()});
+    // Of a source that a newer agent knows no more is believed than of a name.
+    if (pod.owners_from() == wire::Pod::REFERENCES) {
+      added.owners_from = Pod::OwnersFrom::kReferences;
+    }
+    if (pod.has_ready()) added.ready = pod.ready();
+    added.address = pod.address();
+    for (const wire::Owner& owner : pod.owners()) {
+      added.owners.push_back({.kind = owner.kind(), .name = owner.name(), .group = owner.group()});
+    }
+  }
+  return pods;
+}
+
+absl::Status CheckHolders(const NodeSnapshot& snapshot) {
+  const auto pods = static_cast<int>(snapshot.pods.size());
+  for (const GpuSample& gpu : snapshot.gpus) {
+    for (const GpuHolder& holder : gpu.holders) {
+      if (holder.pod >= 0 && holder.pod < pods) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(gpu.uuid, " is held by pod ", holder.pod, " of ", pods));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::optional<wire::Reading> ReadingEncoder::Encode(const NodeSnapshot& snapshot) {
+  wire::Reading reading;
+  if (!last_ || !HasSameGpus(*last_, snapshot)) {
+    reading = WholeReading(snapshot);
+  } else {
+    for (size_t place = 0; place < snapshot.gpus.size(); ++place) {
+      wire::Gpu& gpu = *reading.add_gpus();
+      if (EncodeGpuChange(last_->gpus[place], snapshot.gpus[place], snapshot.taken_at, gpu)) {
+        gpu.set_place(static_cast<uint32_t>(place));
+      } else {
+        reading.mutable_gpus()->RemoveLast();
+      }
+    }
+    if (snapshot.attribution != last_->attribution) {
+      EncodeAttribution(snapshot.attribution, *reading.mutable_attribution());
+    }
+    if (snapshot.pods != last_->pods) EncodePods(snapshot.pods, *reading.mutable_pods());
+  }
+  const bool news = reading.ByteSizeLong() > 0;
+  if (news) {
+    reading.set_taken_us(ToWire(snapshot.taken_at));
+    if (last_ && last_->taken_at != encoded_at_) {
+      reading.set_before_until_us(ToWire(last_->taken_at));
+    }
+    encoded_at_ = snapshot.taken_at;
+  }
+  last_ = snapshot;
+  if (!news) return std::nullopt;
+  return reading;
+}
+
+wire::Reading WholeReading(const NodeSnapshot& snapshot) {
+  wire::Reading reading;
+  reading.set_taken_us(ToWire(snapshot.taken_at));
+  reading.set_whole(true);
+  for (size_t place = 0; place < snapshot.gpus.size(); ++place) {
+    wire::Gpu& gpu = *reading.add_gpus();
+    gpu.set_place(static_cast<uint32_t>(place));
+    EncodeGpu(snapshot.gpus[place], gpu);
+  }
+  EncodeAttribution(snapshot.attribution, *reading.mutable_attribution());
+  EncodePods(snapshot.pods, *reading.mutable_pods());
+  return reading;
+}
+
+void ReadingDecoder::SetNode(const wire::Node& node) { node_ = node; }
+
+absl::StatusOr<NodeSnapshot> ReadingDecoder::Decode(const wire::Reading& reading,
+                                                    absl::Duration offset) {
+  if (reading.gpus_size() > kMostGpus) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a reading of ", reading.gpus_size(), " GPUs, at most ", kMostGpus));
+  }
+  if (reading.has_before_until_us()) {
+    Unchanged(FromWire(reading.before_until_us()) + offset);
+  }
+  NodeSnapshot snapshot;
+  if (reading.whole()) {
+    for (const wire::Gpu& gpu : reading.gpus()) snapshot.gpus.push_back(DecodeGpu(gpu, offset));
+    snapshot.taken_at = At(reading, offset);
+  } else {
+    if (!last_) return absl::InvalidArgumentError("the first reading is not whole");
+    snapshot = *last_;
+    RETURN_IF_ERROR(Change(reading, offset, snapshot));
+  }
+  if (reading.has_attribution()) snapshot.attribution = DecodeAttribution(reading.attribution());
+  if (reading.has_pods()) snapshot.pods = DecodePods(reading.pods());
+  RETURN_IF_ERROR(CheckHolders(snapshot));
+  snapshot.node = node_.name();
+  snapshot.source = node_.source();
+  snapshot.driver_version = node_.driver_version();
+  last_ = snapshot;
+  return snapshot;
+}
+
+absl::Time ReadingDecoder::At(const wire::Reading& reading, absl::Duration offset) const {
+  const absl::Time at = FromWire(reading.taken_us()) + offset;
+  return last_ ? std::max(at, last_->taken_at) : at;
+}
+
+absl::Status ReadingDecoder::Change(const wire::Reading& reading, absl::Duration offset,
+                                    NodeSnapshot& snapshot) const {
+  snapshot.taken_at = At(reading, offset);
+  std::vector<bool> memory_sent(snapshot.gpus.size());
+  for (const wire::Gpu& gpu : reading.gpus()) {
+    if (gpu.place() >= snapshot.gpus.size()) {
+      return absl::InvalidArgumentError(absl::StrCat("a reading of GPU ", gpu.place(), " of ",
+                                                     snapshot.gpus.size(), ", counted from 0"));
+    }
+    DecodeGpuChange(gpu, offset, snapshot.gpus[gpu.place()]);
+    memory_sent[gpu.place()] = gpu.has_still_memory();
+  }
+  for (size_t place = 0; place < snapshot.gpus.size(); ++place) {
+    if (memory_sent[place]) continue;
+    GpuSample& gpu = snapshot.gpus[place];
+    gpu.still_memory = ExpectedMemory(last_->gpus[place], gpu, snapshot.taken_at);
+  }
+  return absl::OkStatus();
+}
+
+std::optional<NodeSnapshot> ReadingDecoder::Unchanged(absl::Time until) {
+  if (!last_ || until <= last_->taken_at) return std::nullopt;
+  for (GpuSample& gpu : last_->gpus) gpu.still_memory = ExpectedMemory(gpu, gpu, until);
+  last_->taken_at = until;
+  return last_;
+}
+
+wire::Node NodeOf(const NodeSnapshot& snapshot) {
+  wire::Node node;
+  node.set_name(snapshot.node);
+  node.set_source(snapshot.source);
+  node.set_driver_version(snapshot.driver_version);
+  return node;
+}
+
+}  // namespace gpuscaler

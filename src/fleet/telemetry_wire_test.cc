@@ -1,0 +1,256 @@
+#include "fleet/telemetry_wire.h"
+
+#include "fleet/gpu_wire.h"
+#include "fleet/test_readings.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr absl::Duration kTick = absl::Seconds(1);
+
+class TelemetryWireTest : public testing::Test {
+ protected:
+  // What arrives of it; nothing when it shows nothing new.
+  std::optional<NodeSnapshot> Send(const NodeSnapshot& snapshot) {
+    NodeSnapshot watched = snapshot;
+    memory_.Annotate(watched);
+    sent_ = watched;
+    const auto reading = encoder_.Encode(watched);
+    if (!reading) return std::nullopt;
+    decoder_.SetNode(NodeOf(watched));
+    bytes_ = reading->ByteSizeLong();
+    auto received = decoder_.Decode(*reading, offset_);
+    EXPECT_TRUE(received.ok()) << received.status();
+    return *std::move(received);
+  }
+
+  absl::Time now_ = absl::FromUnixSeconds(1'767'225'600);
+  absl::Duration offset_;
+  MemoryWatch memory_;
+  ReadingEncoder encoder_;
+  ReadingDecoder decoder_;
+  NodeSnapshot sent_;
+  size_t bytes_ = 0;
+};
+
+TEST_F(TelemetryWireTest, SnapshotArrivesAsItWas) {
+  NodeSnapshot snapshot = SnapshotOf(8, now_);
+  AddPods(snapshot);
+  const auto got = Send(snapshot);
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->taken_at, now_);
+  EXPECT_EQ(got->node, "gpu-7");
+  EXPECT_EQ(got->source, "nvml");
+  EXPECT_EQ(got->driver_version, "570.124.06");
+  EXPECT_EQ(got->attribution, snapshot.attribution);
+  EXPECT_EQ(got->pods, snapshot.pods);
+  ASSERT_EQ(got->gpus.size(), 8u);
+  EXPECT_EQ(got->gpus[7].holders, snapshot.gpus[7].holders);
+  EXPECT_EQ(got->gpus[7].power_watts, 512.317);
+}
+
+TEST_F(TelemetryWireTest, NodeWithoutGpusIsSaidToBeOne) {
+  const auto got = Send(SnapshotOf(0, now_));
+  ASSERT_TRUE(got);
+  EXPECT_TRUE(got->gpus.empty());
+  EXPECT_FALSE(Send(SnapshotOf(0, now_ + kTick)));
+}
+
+TEST_F(TelemetryWireTest, SameReadingAgainIsNoNews) {
+  EXPECT_TRUE(Send(SnapshotOf(8, now_)));
+  for (int i = 1; i < 300; ++i) EXPECT_FALSE(Send(SnapshotOf(8, now_ + i * kTick))) << i;
+}
+
+TEST_F(TelemetryWireTest, ChangesAddUpToWhatWasRead) {
+  for (int i = 0; i < 100; ++i) {
+    NodeSnapshot snapshot = SnapshotOf(4, now_ + i * kTick);
+    if (i >= 20) AddPods(snapshot);
+    if (i >= 40) snapshot.pods[2].ready = false;
+    snapshot.gpus[i % 4].utilization_percent = i;
+    if (i % 3 == 0) snapshot.gpus[1].memory_used_bytes = (int64_t{70} << 30) + i * 40'000'000;
+    if (i % 7 == 0) {
+      snapshot.gpus[3].utilization_percent.reset();
+      snapshot.gpus[3].gaps = {{.field = GpuField::kUtilization, .detail = "lost"}};
+    }
+    if (i / 10 % 2 == 1) snapshot.gpus.pop_back();
+    const auto got = Send(snapshot);
+    ASSERT_TRUE(got) << i;
+    EXPECT_EQ(got->taken_at, sent_.taken_at);
+    EXPECT_EQ(got->pods, sent_.pods);
+    ASSERT_EQ(got->gpus.size(), sent_.gpus.size());
+    for (size_t g = 0; g < got->gpus.size(); ++g) {
+      EXPECT_EQ(got->gpus[g].utilization_percent, sent_.gpus[g].utilization_percent);
+      EXPECT_EQ(got->gpus[g].memory_used_bytes, sent_.gpus[g].memory_used_bytes);
+      EXPECT_EQ(got->gpus[g].gaps, sent_.gpus[g].gaps);
+      EXPECT_EQ(got->gpus[g].holders, sent_.gpus[g].holders);
+      EXPECT_EQ(got->gpus[g].still_memory.parts(), sent_.gpus[g].still_memory.parts())
+          << "reading " << i << " GPU " << g;
+    }
+  }
+}
+
+TEST_F(TelemetryWireTest, MemoryKeepsStandingWhileNothingIsSaid) {
+  Send(SnapshotOf(1, now_));
+  for (int i = 1; i <= 130; ++i) Send(SnapshotOf(1, now_ + i * kTick));
+  NodeSnapshot busier = SnapshotOf(1, now_ + 131 * kTick);
+  busier.gpus[0].utilization_percent = 99;
+  const auto got = Send(busier);
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->gpus[0].still_memory.parts(), sent_.gpus[0].still_memory.parts());
+  EXPECT_TRUE(got->gpus[0].still_memory.Stood(absl::Seconds(120), absl::InfinitePast()));
+}
+
+TEST_F(TelemetryWireTest, UnchangedUntilIsTheSameSnapshotLater) {
+  Send(SnapshotOf(2, now_));
+  const auto later = decoder_.Unchanged(now_ + absl::Minutes(3));
+  ASSERT_TRUE(later);
+  EXPECT_EQ(later->taken_at, now_ + absl::Minutes(3));
+  EXPECT_EQ(later->gpus[1].utilization_percent, 87);
+  EXPECT_TRUE(later->gpus[1].still_memory.Stood(absl::Minutes(2), absl::InfinitePast()));
+  EXPECT_FALSE(decoder_.Unchanged(now_ + absl::Minutes(3))) << "nothing new in that";
+}
+
+TEST_F(TelemetryWireTest, WrongClockOfTheWriterDoesNoHarm) {
+  offset_ = -absl::Hours(1);
+  NodeSnapshot snapshot = SnapshotOf(1, now_);
+  snapshot.gpus[0].held_since = now_ - absl::Minutes(5);
+  const auto got = Send(snapshot);
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->taken_at, now_ - absl::Hours(1));
+  EXPECT_EQ(got->taken_at - got->gpus[0].held_since, absl::Minutes(5));
+}
+
+TEST_F(TelemetryWireTest, HeldSinceStaysWhenTheOffsetIsFoundMorePrecisely) {
+  NodeSnapshot snapshot = SnapshotOf(1, now_);
+  snapshot.gpus[0].held_since = now_ - absl::Minutes(5);
+  const auto first = Send(snapshot);
+  offset_ = -absl::Milliseconds(3);
+  snapshot.taken_at += kTick;
+  snapshot.gpus[0].utilization_percent = 5;
+  const auto second = Send(snapshot);
+  EXPECT_EQ(second->gpus[0].held_since, first->gpus[0].held_since) << "else a new replica";
+}
+
+TEST_F(TelemetryWireTest, TimeNeverGoesBackThoughTheOffsetDoes) {
+  Send(SnapshotOf(1, now_));
+  offset_ = -absl::Seconds(10);
+  NodeSnapshot next = SnapshotOf(1, now_ + kTick);
+  next.gpus[0].utilization_percent = 5;
+  EXPECT_EQ(Send(next)->taken_at, now_);
+}
+
+// DESIGN 8: the aggregator's bytes. The numbers stand in docs.
+TEST_F(TelemetryWireTest, EightGpusWithOneChangeEachAreFewBytes) {
+  NodeSnapshot snapshot = SnapshotOf(8, now_);
+  AddPods(snapshot);
+  Send(snapshot);
+  const size_t whole = bytes_;
+  snapshot.taken_at += kTick;
+  for (GpuSample& gpu : snapshot.gpus) gpu.utilization_percent = 88.5;
+  Send(snapshot);
+  const size_t one_change = bytes_;
+  snapshot.taken_at += kTick;
+  for (GpuSample& gpu : snapshot.gpus) {
+    gpu.utilization_percent = 33;
+    gpu.memory_utilization_percent = 7;
+    *gpu.memory_used_bytes += 4 << 20;
+    gpu.temperature_celsius = 55;
+    gpu.power_watts = 301.5;
+  }
+  Send(snapshot);
+  RecordProperty("whole_bytes", static_cast<int>(whole));
+  RecordProperty("one_change_bytes", static_cast<int>(one_change));
+  RecordProperty("five_changes_bytes", static_cast<int>(bytes_));
+  EXPECT_LT(whole, 3000u);
+  EXPECT_LT(one_change, 150u);
+  EXPECT_LT(bytes_, 500u);
+}
+
+TEST(TelemetryWire, OlderAgentThatKnowsNoPodsIsUnderstood) {
+  // What a first version could have sent: no attribution, no pods, no memory, no gaps.
+  telemetry::v1::Reading reading;
+  reading.set_taken_us(1'767'225'600'000'000);
+  reading.set_whole(true);
+  auto& gpu = *reading.add_gpus();
+  gpu.set_uuid("GPU-1");
+  gpu.set_utilization_percent(50);
+  ReadingDecoder decoder;
+  const auto got = decoder.Decode(reading, absl::ZeroDuration());
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_EQ(got->attribution.state, Attribution::State::kNone);
+  ASSERT_EQ(got->gpus.size(), 1u);
+  EXPECT_EQ(got->gpus[0].utilization_percent, 50);
+  EXPECT_EQ(got->gpus[0].memory_used_bytes, std::nullopt);
+  EXPECT_EQ(got->gpus[0].held_since, absl::InfinitePast());
+}
+
+TEST(TelemetryWire, NewerAgentsAttributionIsNotTakenForOneWeKnow) {
+  NodeSnapshot snapshot = SnapshotOf(1, absl::UnixEpoch());
+  AddPods(snapshot);
+  telemetry::v1::Reading reading = WholeReading(snapshot);
+  reading.mutable_attribution()->set_state(static_cast<telemetry::v1::Attribution::State>(9));
+  reading.mutable_pods()->mutable_pods(0)->set_owners_from(
+      static_cast<telemetry::v1::Pod::OwnersFrom>(9));
+  std::string bytes = reading.SerializeAsString();
+  bytes += "\x9A\x3F\x03new";  // field 1011
+  telemetry::v1::Reading received;
+  ASSERT_TRUE(received.ParseFromString(bytes));
+  ReadingDecoder decoder;
+  const auto got = decoder.Decode(received, absl::ZeroDuration());
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_EQ(got->attribution.state, Attribution::State::kUnknown);
+  EXPECT_THAT(got->attribution.why, HasSubstr("newer"));
+  EXPECT_EQ(got->pods[0].owners_from, Pod::OwnersFrom::kName);
+}
+
+struct Nonsense {
+  const char* name;
+  std::function<void(telemetry::v1::Reading&)> make;
+  const char* want;
+};
+
+const Nonsense kNonsense[] = {
+    {"holder without pod",
+     [](auto& reading) {
+       reading.mutable_gpus(0)->mutable_holders()->add_holders()->set_pod(4'000'000'000);
+     },
+     "is held by pod"},
+    {"GPU out of place",
+     [](auto& reading) {
+       reading.set_whole(false);
+       reading.mutable_gpus(0)->set_place(8);
+     },
+     "a reading of GPU 8 of 2"},
+    {"too many GPUs",
+     [](auto& reading) {
+       for (int i = 0; i < 5000; ++i) reading.add_gpus();
+     },
+     "at most 4096"},
+};
+
+TEST(TelemetryWire, NonsenseIsRefusedByName) {
+  for (const Nonsense& nonsense : kNonsense) {
+    SCOPED_TRACE(nonsense.name);
+    ReadingDecoder decoder;
+    telemetry::v1::Reading reading = WholeReading(SnapshotOf(2, absl::UnixEpoch()));
+    ASSERT_TRUE(decoder.Decode(reading, absl::ZeroDuration()).ok());
+    nonsense.make(reading);
+    const auto got = decoder.Decode(reading, absl::ZeroDuration());
+    EXPECT_EQ(got.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(got.status().message(), HasSubstr(nonsense.want));
+  }
+}
+
+TEST(TelemetryWire, ChangeOfNothingIsRefused) {
+  ReadingDecoder decoder;
+  EXPECT_EQ(decoder.Decode({}, absl::ZeroDuration()).status().message(),
+            "the first reading is not whole");
+  EXPECT_FALSE(decoder.Unchanged(absl::InfiniteFuture()));
+}
+
+}  // namespace
+}  // namespace gpuscaler
