@@ -1,0 +1,86 @@
+#include "fleet/telemetry_log.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "fleet/gpu_wire.h"
+
+namespace gpuscaler {
+namespace {
+
+namespace wire = telemetry::v1;
+
+// Of a message: far below the 4 MiB that a reader takes, with room for one reading of any node.
+constexpr size_t kMostBytes = size_t{256} << 10;
+
+wire::Reading Parsed(const std::string& bytes) {
+  wire::Reading reading;
+  reading.ParseFromString(bytes);
+  return reading;
+}
+
+}  // namespace
+
+TelemetryLog::TelemetryLog(absl::Duration horizon, wire::Node self)
+    : horizon_(horizon), node_(std::move(self)) {}
+
+void TelemetryLog::Add(const NodeSnapshot& snapshot) {
+  MutexLock lock(mutex_);
+  const bool renamed = node_.name() != snapshot.node || node_.source() != snapshot.source ||
+                       node_.driver_version() != snapshot.driver_version;
+  if (renamed) {
+    node_.MergeFrom(NodeOf(snapshot));
+    ++node_changes_;
+  }
+  if (const auto reading = encoder_.Encode(snapshot)) {
+    entries_.push_back({.taken_at = snapshot.taken_at, .bytes = reading->SerializeAsString()});
+  }
+  newest_at_ = snapshot.taken_at;
+  // The last one before the horizon is what is true at its beginning.
+  while (entries_.size() > 1 && entries_[1].taken_at <= newest_at_ - horizon_) {
+    before_.Decode(Parsed(entries_.front().bytes), absl::ZeroDuration()).IgnoreError();
+    entries_.pop_front();
+    ++first_;
+  }
+}
+
+int64_t TelemetryLog::End() const { return first_ + static_cast<int64_t>(entries_.size()); }
+
+wire::Reading TelemetryLog::Begin(Place& place) const {
+  ReadingDecoder decoder = before_;
+  const absl::Time from = newest_at_ - place.history;
+  size_t next = 0;
+  absl::StatusOr<NodeSnapshot> snapshot;
+  do {
+    snapshot = decoder.Decode(Parsed(entries_[next].bytes), absl::ZeroDuration());
+    ++next;
+  } while (next < entries_.size() && entries_[next].taken_at <= from);
+  place.next = first_ + static_cast<int64_t>(next);
+  return WholeReading(*snapshot);
+}
+
+bool TelemetryLog::Take(Place& place, wire::Telemetry& message) const {
+  MutexLock lock(mutex_);
+  if (entries_.empty()) return false;
+  size_t bytes = 0;
+  if (place.node != node_changes_) {
+    *message.mutable_node() = node_;
+    place.node = node_changes_;
+  }
+  if (place.next < first_) {
+    *message.add_readings() = Begin(place);
+    bytes = message.ByteSizeLong();
+  }
+  for (; place.next < End() && bytes < kMostBytes; ++place.next) {
+    const Entry& entry = entries_[static_cast<size_t>(place.next - first_)];
+    *message.add_readings() = Parsed(entry.bytes);
+    bytes += entry.bytes.size();
+  }
+  message.set_more(place.next < End());
+  if (!message.more() && entries_.back().taken_at < newest_at_) {
+    message.set_unchanged_until_us(ToWire(newest_at_));
+  }
+  return message.readings_size() > 0 || message.has_node();
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,160 @@
+#include "fleet/telemetry_log.h"
+
+#include "fleet/gpu_wire.h"
+#include "fleet/test_readings.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using telemetry::v1::Telemetry;
+
+constexpr absl::Duration kTick = absl::Seconds(1);
+constexpr absl::Duration kHorizon = absl::Minutes(2);
+
+class TelemetryLogTest : public testing::Test {
+ protected:
+  void Read(double utilization_percent, int gpus = 2) {
+    now_ += kTick;
+    NodeSnapshot snapshot = SnapshotOf(gpus, now_);
+    for (GpuSample& gpu : snapshot.gpus) gpu.utilization_percent = utilization_percent;
+    memory_.Annotate(snapshot);
+    log_.Add(snapshot);
+  }
+
+  // A reader that takes all there is for it: the utilization of GPU 0 at each reading.
+  struct Reader {
+    TelemetryLog::Place place;
+    ReadingDecoder decoder;
+    std::vector<double> seen;
+    std::vector<absl::Time> at;
+    int messages = 0;
+    bool more = false;
+  };
+  void TakeMessage(Reader& reader) {
+    Telemetry message;
+    log_.Take(reader.place, message);
+    ++reader.messages;
+    reader.more = message.more();
+    if (message.has_node()) reader.decoder.SetNode(message.node());
+    for (const auto& reading : message.readings()) {
+      const auto snapshot = reader.decoder.Decode(reading, absl::ZeroDuration());
+      ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+      reader.seen.push_back(snapshot->gpus[0].utilization_percent.value());
+      reader.at.push_back(snapshot->taken_at);
+    }
+  }
+  void TakeAll(Reader& reader) {
+    do {
+      TakeMessage(reader);
+    } while (reader.more);
+  }
+
+  absl::Time now_ = absl::FromUnixSeconds(1'767'225'600);
+  MemoryWatch memory_;
+  TelemetryLog log_{kHorizon, {}};
+};
+
+TEST_F(TelemetryLogTest, NewReaderHearsThePastThenWhatIsNew) {
+  for (int i = 0; i < 5; ++i) Read(i);
+  Reader reader{.place = {.history = kHorizon}};
+  TakeAll(reader);
+  EXPECT_THAT(reader.seen, testing::ElementsAre(0, 1, 2, 3, 4));
+  TakeAll(reader);
+  EXPECT_EQ(reader.seen.size(), 5u);
+  Read(5);
+  TakeAll(reader);
+  EXPECT_THAT(reader.seen, testing::ElementsAre(0, 1, 2, 3, 4, 5));
+}
+
+TEST_F(TelemetryLogTest, ReaderBeginsAsFarBackAsItWants) {
+  for (int i = 0; i < 100; ++i) Read(i);
+  Reader reader{.place = {.history = 3 * kTick}};
+  TakeAll(reader);
+  EXPECT_THAT(reader.seen, testing::ElementsAre(96, 97, 98, 99));
+  Reader newest{.place = {.history = absl::ZeroDuration()}};
+  TakeAll(newest);
+  EXPECT_THAT(newest.seen, testing::ElementsAre(99));
+}
+
+TEST_F(TelemetryLogTest, ForgetsWhatIsOlderThanTheHorizonButForWhatHeldAtItsBeginning) {
+  for (int i = 0; i < 100; ++i) Read(i % 2);
+  for (int i = 0; i < 400; ++i) Read(50 + i % 2, i < 200 ? 2 : 3);
+  Reader reader{.place = {.history = absl::InfiniteDuration()}};
+  TakeAll(reader);
+  EXPECT_EQ(reader.seen.size(), 121u);
+  EXPECT_EQ(reader.at.front(), now_ - kHorizon);
+}
+
+TEST_F(TelemetryLogTest, LongStandingReadingIsTheHorizonsBeginning) {
+  Read(7);
+  for (int i = 0; i < 300; ++i) Read(8);
+  Read(9);
+  Reader reader{.place = {.history = kHorizon}};
+  TakeAll(reader);
+  EXPECT_THAT(reader.seen, testing::ElementsAre(8, 9));
+}
+
+TEST_F(TelemetryLogTest, ReaderThatFellBehindAllThatIsKeptGoesOn) {
+  Reader reader{.place = {.history = kHorizon}};
+  Read(1);
+  TakeAll(reader);
+  for (int i = 0; i < 1000; ++i) Read(i % 100);
+  TakeAll(reader);
+  EXPECT_EQ(reader.seen.back(), 99);
+  EXPECT_EQ(reader.seen.size(), 122u);
+}
+
+TEST_F(TelemetryLogTest, NothingNewIsSaidInOneNumber) {
+  Read(1);
+  Reader reader;
+  TakeAll(reader);
+  for (int i = 0; i < 10; ++i) Read(1);
+  Telemetry message;
+  EXPECT_FALSE(log_.Take(reader.place, message));
+  EXPECT_EQ(message.unchanged_until_us(), ToWire(now_));
+  EXPECT_LT(message.ByteSizeLong(), 12u);
+}
+
+TEST_F(TelemetryLogTest, LongPastComesInPieces) {
+  for (int i = 0; i < 120; ++i) Read(i, 300);
+  Reader reader{.place = {.history = kHorizon}};
+  TakeAll(reader);
+  EXPECT_EQ(reader.seen.size(), 120u);
+  EXPECT_GT(reader.messages, 1);
+  Reader another{.place = {.history = kHorizon}};
+  Telemetry message;
+  log_.Take(another.place, message);
+  EXPECT_TRUE(message.more());
+  EXPECT_FALSE(message.has_unchanged_until_us());
+  EXPECT_LT(message.ByteSizeLong(), size_t{300} << 10);
+}
+
+TEST_F(TelemetryLogTest, NodeIsNamedOnceAndWhenItsDriverChanges) {
+  Read(1);
+  TelemetryLog::Place place;
+  Telemetry first;
+  log_.Take(place, first);
+  EXPECT_EQ(first.node().name(), "gpu-7");
+  Read(2);
+  Telemetry second;
+  log_.Take(place, second);
+  EXPECT_FALSE(second.has_node());
+  NodeSnapshot snapshot = SnapshotOf(2, now_ + kTick);
+  snapshot.driver_version = "580.65.06";
+  log_.Add(snapshot);
+  Telemetry third;
+  log_.Take(place, third);
+  EXPECT_EQ(third.node().driver_version(), "580.65.06");
+}
+
+TEST_F(TelemetryLogTest, BeforeTheFirstReadingThereIsNothing) {
+  TelemetryLog::Place place;
+  Telemetry message;
+  EXPECT_FALSE(log_.Take(place, message));
+  EXPECT_EQ(message.ByteSizeLong(), 0u);
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,58 @@
+// NodeTelemetry.Watch: an agent tells its aggregators what its node's GPUs show.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "store/leases.h"
+#include "store/snapshot_store.h"
+
+namespace grpc {
+class Service;
+}
+
+namespace gpuscaler {
+
+struct TelemetryOptions {
+  absl::Duration horizon;  // how far back a new reader can be told of
+  // Without news a reader hears so often that we are there. A third of the 5 s after which a
+  // reading is stale at the earliest (DESIGN 6).
+  absl::Duration heartbeat = absl::Milliseconds(1500);
+  int max_readers = 64;  // two aggregators and those that follow them, with a wide margin
+  std::string version;   // of this program
+};
+
+// Has a thread of its own, which waits for the next reading. Thread-safe.
+class TelemetryService {
+ public:
+  struct Counts {
+    int readers = 0;  // now
+    int64_t messages = 0;
+    int64_t bytes = 0;  // of messages, without what gRPC and TCP add
+    int64_t refused = 0;
+  };
+
+  // All references outlive it. `wake_sampler` is called when a costly reading is wanted that the
+  // newest snapshot may lack.
+  TelemetryService(const TelemetryOptions& options, const Clock& clock, const SnapshotStore& store,
+                   Leases& leases, std::function<void()> wake_sampler);
+  ~TelemetryService();  // after its server's end
+
+  grpc::Service* Service();
+
+  // Every stream ends with OK, now and from now on. To be called before the store is closed.
+  void StopStreams();
+
+  Counts counts() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,250 @@
+#include "fleet/telemetry_service.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <chrono>
+
+#include "absl/strings/str_cat.h"
+#include "base/fake_clock.h"
+#include "fleet/gpu_wire.h"
+#include "fleet/telemetry_wire.h"
+#include "fleet/test_readings.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "telemetry.grpc.pb.h"
+
+namespace gpuscaler {
+namespace {
+
+using telemetry::v1::NodeTelemetry;
+using telemetry::v1::Telemetry;
+using telemetry::v1::Wanted;
+using testing::HasSubstr;
+
+// An aggregator's end, read when the test says so. Each call takes 10 s at most, all together.
+class Reader {
+ public:
+  Reader(int port, const Wanted& wanted)
+      : stub_(NodeTelemetry::NewStub(grpc::CreateChannel(absl::StrCat("127.0.0.1:", port),
+                                                         grpc::InsecureChannelCredentials()))) {
+    context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+    stream_ = stub_->Watch(&context_);
+    stream_->Write(wanted);
+  }
+  ~Reader() {
+    context_.TryCancel();
+    End();
+  }
+
+  // The next message; an empty one when the stream has ended.
+  Telemetry Next() {
+    Telemetry message;
+    stream_->Read(&message);
+    return message;
+  }
+  // The next one that has readings, heartbeats passed over.
+  Telemetry NextReadings() {
+    Telemetry message;
+    while (stream_->Read(&message) && message.readings().empty()) {
+    }
+    return message;
+  }
+  void Want(const Wanted& wanted) { stream_->Write(wanted); }
+  grpc::Status End() {
+    Telemetry rest;
+    while (!end_ && stream_->Read(&rest)) {
+    }
+    if (!end_) end_ = stream_->Finish();
+    return *end_;
+  }
+
+ private:
+  const std::unique_ptr<NodeTelemetry::Stub> stub_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReaderWriter<Wanted, Telemetry>> stream_;
+  std::optional<grpc::Status> end_;
+};
+
+class TelemetryServiceTest : public testing::Test {
+ protected:
+  TelemetryServiceTest() {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
+    builder.RegisterService(service_.Service());
+    server_ = builder.BuildAndStart();
+  }
+  ~TelemetryServiceTest() override {
+    service_.StopStreams();
+    server_->Shutdown(std::chrono::system_clock::now());
+  }
+
+  void Read(double utilization_percent) {
+    clock_.Advance(absl::Seconds(1));
+    NodeSnapshot snapshot = SnapshotOf(2, clock_.Now());
+    snapshot.gpus[0].utilization_percent = utilization_percent;
+    memory_.Annotate(snapshot);
+    store_.Put(snapshot);
+  }
+  static Wanted Past(int seconds) {
+    Wanted wanted;
+    wanted.set_history_seconds(static_cast<uint32_t>(seconds));
+    return wanted;
+  }
+
+  FakeClock clock_;
+  MemoryWatch memory_;
+  SnapshotStore store_{clock_, absl::Seconds(5), absl::Minutes(2)};
+  Leases leases_;
+  std::atomic<int> woken_ = 0;
+  TelemetryService service_{{.horizon = absl::Minutes(2), .max_readers = 3, .version = "0.1.0"},
+                            clock_,
+                            store_,
+                            leases_,
+                            [this] { ++woken_; }};
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+TEST_F(TelemetryServiceTest, SaysWhatIsKnownThenWhatIsNew) {
+  Read(10);
+  Reader reader(port_, Past(120));
+  const Telemetry first = reader.NextReadings();
+  EXPECT_EQ(first.node().name(), "gpu-7");
+  EXPECT_EQ(first.node().agent_version(), "0.1.0");
+  EXPECT_NE(first.node().instance(), 0u);
+  EXPECT_EQ(first.sent_us(), ToWire(clock_.Now()));
+  ASSERT_GE(first.readings_size(), 1);
+  EXPECT_TRUE(first.readings(0).whole());
+  Read(20);
+  const Telemetry second = reader.NextReadings();
+  ASSERT_EQ(second.readings_size(), 1);
+  EXPECT_FALSE(second.readings(0).whole());
+  ASSERT_EQ(second.readings(0).gpus_size(), 1);
+  EXPECT_EQ(second.readings(0).gpus(0).utilization_percent(), 20);
+  EXPECT_FALSE(second.has_node());
+}
+
+TEST_F(TelemetryServiceTest, ReaderThatComesLaterHearsThePast) {
+  Reader follower(port_, Past(120));
+  for (int i = 1; i <= 10; ++i) {
+    Read(i);
+    follower.NextReadings();  // so that each of them was seen
+  }
+  Reader late(port_, Past(3));
+  const Telemetry past = late.NextReadings();
+  EXPECT_EQ(past.readings_size(), 4);
+  EXPECT_EQ(past.readings(3).gpus(0).utilization_percent(), 10);
+}
+
+TEST_F(TelemetryServiceTest, HeartbeatSaysThatNothingChanged) {
+  Read(10);
+  Reader reader(port_, Past(0));
+  reader.NextReadings();
+  const absl::Time began = clock_.Now();
+  Telemetry heartbeat;
+  do {
+    for (int i = 0; i < 2; ++i) Read(10);
+    heartbeat = reader.Next();
+    ASSERT_NE(heartbeat.sent_us(), 0);
+    EXPECT_EQ(heartbeat.readings_size(), 0);
+  } while (heartbeat.unchanged_until_us() <= ToWire(began));
+  EXPECT_LT(heartbeat.ByteSizeLong(), 24u);
+}
+
+TEST_F(TelemetryServiceTest, HungDriverIsHeardAsTroubleNotAsNothingNew) {
+  Read(10);
+  const absl::Time read_at = clock_.Now();
+  Reader reader(port_, Past(0));
+  reader.NextReadings();
+  store_.PutError(absl::UnavailableError("NVML error 999 (UNKNOWN)"));
+  clock_.Advance(absl::Seconds(30));
+  const Telemetry heartbeat = reader.Next();
+  EXPECT_THAT(heartbeat.trouble(), HasSubstr("NVML error 999"));
+  EXPECT_LE(heartbeat.unchanged_until_us(), ToWire(read_at));
+  EXPECT_EQ(heartbeat.sent_us(), ToWire(clock_.Now()));
+}
+
+TEST_F(TelemetryServiceTest, AgentWithoutAnyReadingSaysWhy) {
+  store_.PutError(absl::UnavailableError("libnvidia-ml.so.1 not found"));
+  Reader reader(port_, Past(120));
+  const Telemetry message = reader.Next();
+  EXPECT_THAT(message.trouble(), HasSubstr("libnvidia-ml.so.1 not found"));
+  EXPECT_EQ(message.readings_size(), 0);
+}
+
+TEST_F(TelemetryServiceTest, WantedReadingsAreLeasedAndTakenAtOnce) {
+  Read(10);
+  Wanted wanted = Past(0);
+  wanted.set_pcie(true);
+  wanted.set_lease_seconds(90);
+  Reader reader(port_, wanted);
+  reader.Next();
+  EXPECT_TRUE(leases_.Wanted(clock_.Now() + absl::Seconds(89)).pcie);
+  EXPECT_FALSE(leases_.Wanted(clock_.Now() + absl::Seconds(90)).pcie);
+  EXPECT_EQ(woken_, 1);
+  clock_.Advance(absl::Seconds(60));
+  reader.Want(wanted);
+  while (!leases_.Wanted(clock_.Now() + absl::Seconds(89)).pcie) reader.Next();
+  EXPECT_EQ(woken_, 1) << "a renewal is in no hurry";
+}
+
+TEST_F(TelemetryServiceTest, SlowReaderGetsEveryReadingInAFewMessages) {
+  Read(0);
+  Reader slow(port_, Past(120));
+  Reader quick(port_, Past(120));
+  quick.NextReadings();
+  for (int i = 1; i <= 60; ++i) {
+    Read(i);
+    quick.NextReadings();
+  }
+  ReadingDecoder decoder;
+  double seen = -1;
+  while (seen < 60) {
+    const Telemetry message = slow.NextReadings();
+    ASSERT_GT(message.readings_size(), 0);
+    for (const auto& reading : message.readings()) {
+      const auto snapshot = decoder.Decode(reading, absl::ZeroDuration());
+      ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+      EXPECT_EQ(*snapshot->gpus[0].utilization_percent, seen + 1);
+      seen = *snapshot->gpus[0].utilization_percent;
+    }
+  }
+}
+
+TEST_F(TelemetryServiceTest, StreamsEndWithOkWhenTheAgentStops) {
+  Read(10);
+  Reader reader(port_, Past(0));
+  reader.NextReadings();
+  EXPECT_EQ(service_.counts().readers, 1);
+  service_.StopStreams();
+  EXPECT_TRUE(reader.End().ok());
+  Reader late(port_, Past(0));
+  EXPECT_EQ(late.End().error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(TelemetryServiceTest, TooManyReadersAreRefused) {
+  Read(10);
+  std::vector<std::unique_ptr<Reader>> readers;
+  for (int i = 0; i < 3; ++i) {
+    readers.push_back(std::make_unique<Reader>(port_, Past(0)));
+    readers.back()->NextReadings();
+  }
+  Reader refused(port_, Past(0));
+  const grpc::Status status = refused.End();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(status.error_message(), HasSubstr("3 readers"));
+  EXPECT_EQ(service_.counts().readers, 3);
+  EXPECT_EQ(service_.counts().refused, 1);
+}
+
+TEST_F(TelemetryServiceTest, CountsWhatItSends) {
+  Read(10);
+  Reader reader(port_, Past(0));
+  const Telemetry first = reader.NextReadings();
+  EXPECT_GE(service_.counts().messages, 1);
+  EXPECT_GE(service_.counts().bytes, static_cast<int64_t>(first.ByteSizeLong()));
+}
+
+}  // namespace
+}  // namespace gpuscaler
