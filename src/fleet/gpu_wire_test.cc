@@ -60,7 +60,7 @@ GpuSample FullGpu() {
   gpu.still_memory =
       StillMemory({.high_since = kAt - absl::Hours(1),
                    .current = {.from = kAt - absl::Minutes(3), .until = kAt},
-                   .longest = {.from = kAt - absl::Minutes(9), .until = kAt - absl::Minutes(4)},
+                   .past = {{.from = kAt - absl::Minutes(9), .until = kAt - absl::Minutes(4)}},
                    .lowest_percent = 91.25,
                    .highest_percent = 91.5});
   gpu.holders = {{.pod = 0, .container = "vllm", .share = 0.25},

@@ -1,0 +1,153 @@
+#include "fleet/agent_addresses.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST(ParseAgents, HeadlessServiceByName) {
+  const auto option = ParseAgents("dns:///keda-gpu-scaler-agents.gpu.svc:6001");
+  ASSERT_TRUE(option.ok()) << option.status();
+  EXPECT_FALSE(option->IsFixed());
+  EXPECT_EQ(option->host, "keda-gpu-scaler-agents.gpu.svc");
+  EXPECT_EQ(option->port, 6001);
+}
+
+TEST(ParseAgents, FixedListOfBothFamiliesAndNames) {
+  const auto option = ParseAgents("static:10.0.0.7:6001, [fd00::7]:6001,gpu-7:6002");
+  ASSERT_TRUE(option.ok()) << option.status();
+  EXPECT_TRUE(option->IsFixed());
+  EXPECT_THAT(option->addresses, ElementsAre("10.0.0.7:6001", "[fd00::7]:6001", "gpu-7:6002"));
+}
+
+struct Wrong {
+  const char* text;
+  const char* want;
+};
+
+const Wrong kWrong[] = {
+    {"", "neither dns:/// nor static:"},
+    {"10.0.0.7:6001", "neither dns:/// nor static:"},
+    {"dns://agents:6001", "neither dns:/// nor static:"},
+    {"dns:///agents", "no port 1-65535 in \"agents\""},
+    {"dns:///agents:0", "no port 1-65535 in \"agents:0\""},
+    {"dns:///agents:66000", "no port 1-65535"},
+    {"dns:///:6001", "no host in \":6001\""},
+    {"static:", "no port 1-65535 in \"\""},
+    {"static:a:1,,b:2", "no port 1-65535 in \"\""},
+    {"static:fd00::7:6001", "no host in \"fd00::7:6001\""},
+};
+
+TEST(ParseAgents, WrongOnesAreRefusedWithWhatIsAllowed) {
+  for (const Wrong& wrong : kWrong) {
+    const auto option = ParseAgents(wrong.text);
+    EXPECT_EQ(option.status().code(), absl::StatusCode::kInvalidArgument) << wrong.text;
+    EXPECT_THAT(std::string(option.status().message()), HasSubstr(wrong.want)) << wrong.text;
+    EXPECT_THAT(std::string(option.status().message()), HasSubstr("use dns:///HOST:PORT"));
+  }
+}
+
+TEST(ResolveAll, LocalhostIsThisMachine) {
+  const auto addresses = ResolveAll("localhost", 6001);
+  ASSERT_TRUE(addresses.ok()) << addresses.status();
+  EXPECT_THAT(*addresses, Contains(testing::AnyOf("127.0.0.1:6001", "[::1]:6001")));
+}
+
+TEST(ResolveAll, FiguresOfBothFamiliesNeedNoServer) {
+  EXPECT_THAT(ResolveAll("10.0.0.7", 6001).value(), ElementsAre("10.0.0.7:6001"));
+  EXPECT_THAT(ResolveAll("fd00::7", 6001).value(), ElementsAre("[fd00::7]:6001"));
+}
+
+// A resolver whose answers the test gives, and what came of them.
+class AgentAddressesTest : public testing::Test {
+ protected:
+  AgentAddresses::Resolver Resolver() {
+    return [this](const std::string& host, int port) -> AgentAddresses::Answer {
+      MutexLock lock(mutex_);
+      EXPECT_EQ(host, "agents");
+      EXPECT_EQ(port, 6001);
+      return next_;
+    };
+  }
+  std::function<void(const AgentAddresses::Answer&)> Answered() {
+    return [this](const AgentAddresses::Answer& answer) {
+      MutexLock lock(mutex_);
+      answers_.push_back(answer);
+      changed_.NotifyAll();
+    };
+  }
+  void Next(AgentAddresses::Answer answer) {
+    MutexLock lock(mutex_);
+    next_ = std::move(answer);
+  }
+  // The answers, as soon as there are so many; what there is after 10 s.
+  std::vector<AgentAddresses::Answer> WaitForAnswers(size_t count) {
+    const SteadyClock real;
+    const absl::Time deadline = real.Now() + absl::Seconds(10);
+    MutexLock lock(mutex_);
+    while (answers_.size() < count && real.Now() < deadline) {
+      changed_.WaitFor(mutex_, deadline - real.Now());
+    }
+    return answers_;
+  }
+
+  const AgentsOption option_{.host = "agents", .port = 6001};
+  Mutex mutex_;
+  CondVar changed_;
+  AgentAddresses::Answer next_ ABSL_GUARDED_BY(mutex_) = std::vector<std::string>{"10.0.0.7:6001"};
+  std::vector<AgentAddresses::Answer> answers_ ABSL_GUARDED_BY(mutex_);
+};
+
+TEST_F(AgentAddressesTest, AsksAtOnceAndAgain) {
+  AgentAddresses addresses(option_, Answered(), absl::Milliseconds(1), Resolver());
+  EXPECT_THAT(WaitForAnswers(1)[0].value(), ElementsAre("10.0.0.7:6001"));
+  Next(std::vector<std::string>{"10.0.0.8:6001"});
+  const size_t had = WaitForAnswers(0).size();
+  EXPECT_THAT(WaitForAnswers(had + 2)[had + 1].value(), ElementsAre("10.0.0.8:6001"));
+}
+
+TEST_F(AgentAddressesTest, FailureIsAnAnswerToo) {
+  Next(absl::UnavailableError("agents: Temporary failure in name resolution"));
+  AgentAddresses addresses(option_, Answered(), absl::Hours(1), Resolver());
+  EXPECT_EQ(WaitForAnswers(1)[0].status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(AgentAddressesTest, FixedListIsItsOwnAnswer) {
+  AgentAddresses addresses({.addresses = {"10.0.0.7:6001", "gpu-8:6001"}}, Answered());
+  EXPECT_THAT(WaitForAnswers(1)[0].value(), ElementsAre("10.0.0.7:6001", "gpu-8:6001"));
+  addresses.AskSoon();
+  EXPECT_TRUE(addresses.Stop(absl::ZeroDuration()));
+}
+
+TEST_F(AgentAddressesTest, LostAgentsDoNotMakeItAskWithoutEnd) {
+  AgentAddresses addresses(option_, Answered(), absl::Hours(1), Resolver());
+  WaitForAnswers(1);
+  for (int i = 0; i < 1000; ++i) addresses.AskSoon();
+  EXPECT_TRUE(addresses.Stop(absl::Seconds(10)));
+  EXPECT_LE(WaitForAnswers(0).size(), 2u) << "one a second";
+}
+
+TEST_F(AgentAddressesTest, HungResolverIsSaidToHang) {
+  Mutex mutex;
+  CondVar released;
+  bool release = false;
+  AgentAddresses addresses(option_, Answered(), absl::Hours(1),
+                           [&](const std::string&, int) -> AgentAddresses::Answer {
+                             MutexLock lock(mutex);
+                             while (!release) released.Wait(mutex);
+                             return std::vector<std::string>();
+                           });
+  EXPECT_FALSE(addresses.Stop(absl::ZeroDuration()));
+  MutexLock lock(mutex);
+  release = true;
+  released.NotifyAll();
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,124 @@
+// One agent, as an aggregator watches it: one Watch after another, for as long as it is listed.
+#pragma once
+
+#include <grpcpp/security/credentials.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "fleet/peer_clock.h"
+#include "fleet/telemetry_wire.h"
+#include "model/costly_readings.h"
+#include "model/node_snapshot.h"
+#include "telemetry.pb.h"
+
+namespace gpuscaler {
+
+// What a message of an agent says, all times on our own clock.
+struct AgentNews {
+  struct Reading {
+    // When the reading before was last found unchanged; empty: not after it was taken.
+    std::optional<absl::Time> before_until;
+    NodeSnapshot snapshot;
+  };
+  std::string node;       // empty: it has not read anything yet
+  uint64_t instance = 0;  // of the agent's process
+  std::string version;    // of its program
+  absl::Time heard_at;
+  std::vector<Reading> readings;  // oldest first
+  // The newest reading, of this message or before, was found unchanged until then.
+  std::optional<absl::Time> unchanged_until;
+  std::string trouble;  // why it reads nothing; empty: it reads
+  bool more = false;    // of the past: the newest reading follows at once
+};
+
+// Called from gRPC's threads and the one that ticks, for each agent one call at a time.
+class AgentListener {
+ public:
+  virtual ~AgentListener() = default;
+  virtual void Heard(const std::string& address, AgentNews news) = 0;
+  // The stream has ended, or none came about.
+  virtual void Lost(const std::string& address, const absl::Status& why) = 0;
+};
+
+struct AgentStreamOptions {
+  absl::Duration history;  // how much of the past is wanted, at most
+  // After so long without a word the stream is ended, and begun anew: its cable may be cut.
+  absl::Duration silence = absl::Seconds(15);
+  std::string reader;  // who we are, for the agent's log
+  // Asked at each attempt, so that a new certificate is used from then on.
+  std::function<std::shared_ptr<grpc::ChannelCredentials>()> credentials;
+  std::string server_name;  // that the agent's certificate bears; empty: its address
+};
+
+// How long to wait after so many failures in a row, 1 s to 10 s; `random` is 0 to 1.
+absl::Duration ReconnectDelay(int failures, double random);
+
+// Thread-safe.
+class AgentStream {
+ public:
+  // `address` is host:port. All references outlive it.
+  AgentStream(const AgentStreamOptions& options, std::string address, const Clock& clock,
+              AgentListener& listener);
+  ~AgentStream();  // no further call of the listener
+  AgentStream(const AgentStream&) = delete;
+  AgentStream& operator=(const AgentStream&) = delete;
+
+  // Does what is due: connects, or ends a stream that has fallen silent. By one thread, several
+  // times a second.
+  void Tick();
+
+  // Costly readings are wanted of this agent for `lease`, now and after a reconnect.
+  void Want(const CostlyReadings& wanted, absl::Duration lease);
+
+  struct Counts {
+    int64_t attempts = 0;  // connections begun
+    int64_t messages = 0;
+    int64_t bytes = 0;
+  };
+  Counts counts() const;
+
+ private:
+  class Call;
+
+  void Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  telemetry::v1::Wanted FirstWanted() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // By the call, from gRPC's threads.
+  absl::Status Take(const telemetry::v1::Telemetry& message);
+  void Ended(absl::Status why);
+
+  const AgentStreamOptions options_;
+  const std::string address_;
+  const Clock& clock_;
+  AgentListener& listener_;
+
+  // The call's, of which there is one at a time.
+  ReadingDecoder decoder_;
+  PeerClock peer_clock_;
+  telemetry::v1::Node node_;
+
+  mutable Mutex mutex_;
+  CondVar ended_;
+  std::unique_ptr<Call> call_ ABSL_GUARDED_BY(mutex_);  // null: between two
+  // gRPC 1.51 must not lose its last channel on a thread of its own: who ticks destroys the call.
+  bool call_ended_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string cut_ ABSL_GUARDED_BY(mutex_);  // why we ended the call ourselves
+  absl::Time next_attempt_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  int failures_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Time heard_at_ ABSL_GUARDED_BY(mutex_);                       // or when the call began
+  absl::Time newest_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // reading
+  CostlyReadings wanted_ ABSL_GUARDED_BY(mutex_);
+  absl::Time wanted_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  Counts counts_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,330 @@
+#include "fleet/agent_stream.h"
+
+#include <arpa/inet.h>
+#include <grpcpp/grpcpp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/fake_clock.h"
+#include "base/periodic_thread.h"
+#include "fleet/telemetry_service.h"
+#include "fleet/test_certificates.h"
+#include "fleet/test_readings.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "model/memory_watch.h"
+#include "telemetry.grpc.pb.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::AnyOf;
+using testing::HasSubstr;
+
+// A node with its agent: a real service on a port of its own.
+class TestAgent {
+ public:
+  explicit TestAgent(int port = 0, std::shared_ptr<grpc::ServerCredentials> credentials =
+                                       grpc::InsecureServerCredentials()) {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(absl::StrCat("127.0.0.1:", port), credentials, &port_);
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.RegisterService(service_.Service());
+    server_ = builder.BuildAndStart();
+  }
+  ~TestAgent() {
+    service_.StopStreams();
+    server_->Shutdown(std::chrono::system_clock::now());
+  }
+
+  void Read(double utilization_percent) {
+    clock_.Advance(absl::Seconds(1));
+    NodeSnapshot snapshot = SnapshotOf(2, clock_.Now());
+    snapshot.gpus[0].utilization_percent = utilization_percent;
+    memory_.Annotate(snapshot);
+    store_.Put(snapshot);
+  }
+
+  int port() const { return port_; }
+  std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
+  FakeClock& clock() { return clock_; }
+  Leases& leases() { return leases_; }
+
+ private:
+  FakeClock clock_;
+  MemoryWatch memory_;
+  SnapshotStore store_{clock_, absl::Seconds(5), absl::Minutes(2)};
+  Leases leases_;
+  TelemetryService service_{{.horizon = absl::Minutes(2)}, clock_, store_, leases_, nullptr};
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+// Keeps what was heard.
+class News : public AgentListener {
+ public:
+  void Heard(const std::string&, AgentNews news) override {
+    MutexLock lock(mutex_);
+    for (AgentNews::Reading& reading : news.readings) {
+      utilization_.push_back(reading.snapshot.gpus[0].utilization_percent.value_or(-1));
+      snapshots_.push_back(std::move(reading.snapshot));
+    }
+    last_ = std::move(news);
+    ++messages_;
+    changed_.NotifyAll();
+  }
+  void Lost(const std::string&, const absl::Status& why) override {
+    MutexLock lock(mutex_);
+    lost_.push_back(why);
+    changed_.NotifyAll();
+  }
+
+  // What the readings showed, as soon as the newest is `value`; what there is after 10 s.
+  std::vector<double> WaitForReading(double value) {
+    Wait([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return !utilization_.empty() && utilization_.back() == value;
+    });
+    MutexLock lock(mutex_);
+    return utilization_;
+  }
+  absl::Status WaitForLoss(size_t count = 1) {
+    Wait([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return lost_.size() >= count; });
+    MutexLock lock(mutex_);
+    return lost_.size() < count ? absl::OkStatus() : lost_[count - 1];
+  }
+  AgentNews last() {
+    MutexLock lock(mutex_);
+    return last_;
+  }
+  std::vector<NodeSnapshot> snapshots() {
+    MutexLock lock(mutex_);
+    return snapshots_;
+  }
+
+ private:
+  template <typename Condition>
+  void Wait(Condition condition) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    const SteadyClock real;
+    const absl::Time deadline = real.Now() + absl::Seconds(10);
+    MutexLock lock(mutex_);
+    while (!condition() && real.Now() < deadline) changed_.WaitFor(mutex_, deadline - real.Now());
+  }
+
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<double> utilization_ ABSL_GUARDED_BY(mutex_);
+  std::vector<NodeSnapshot> snapshots_ ABSL_GUARDED_BY(mutex_);
+  AgentNews last_ ABSL_GUARDED_BY(mutex_);
+  int messages_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<absl::Status> lost_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Our clock stands where real time is: it is moved to make what is due come at once.
+class AgentStreamTest : public testing::Test {
+ protected:
+  std::unique_ptr<AgentStream> Watch(const std::string& address, AgentStreamOptions options = {}) {
+    options.history = absl::Minutes(2);
+    options.reader = "aggregator-0";
+    auto stream = std::make_unique<AgentStream>(options, address, clock_, heard_);
+    stream->Tick();
+    return stream;
+  }
+
+  FakeClock clock_;
+  News heard_;
+};
+
+TEST_F(AgentStreamTest, HearsThePastAndWhatIsNew) {
+  TestAgent agent;
+  agent.Read(1);
+  const auto stream = Watch(agent.address());
+  heard_.WaitForReading(1);
+  agent.Read(2);
+  EXPECT_THAT(heard_.WaitForReading(2), testing::ElementsAre(1, 2));
+  EXPECT_EQ(heard_.last().node, "gpu-7");
+  EXPECT_NE(heard_.last().instance, 0u);
+  EXPECT_EQ(heard_.last().trouble, "");
+  EXPECT_EQ(stream->counts().attempts, 1);
+  EXPECT_GT(stream->counts().bytes, 100);
+}
+
+TEST_F(AgentStreamTest, AgentWhoseClockIsAnHourWrongIsAsYoungAsItIs) {
+  TestAgent agent;
+  agent.clock().Advance(absl::Hours(1));
+  agent.Read(1);
+  agent.clock().Advance(absl::Milliseconds(300));
+  const auto stream = Watch(agent.address());
+  heard_.WaitForReading(1);
+  ASSERT_EQ(heard_.snapshots().size(), 1u);
+  EXPECT_EQ(clock_.Now() - heard_.snapshots()[0].taken_at, absl::Milliseconds(300));
+}
+
+TEST_F(AgentStreamTest, ComesBackAndTakesUpWhereItWas) {
+  auto agent = std::make_unique<TestAgent>();
+  const int port = agent->port();
+  agent->Read(1);
+  const auto stream = Watch(agent->address());
+  heard_.WaitForReading(1);
+  agent = nullptr;
+  EXPECT_EQ(heard_.WaitForLoss().code(), absl::StatusCode::kUnavailable);
+  agent = std::make_unique<TestAgent>(port);
+  agent->Read(2);
+  stream->Tick();
+  EXPECT_EQ(stream->counts().attempts, 1) << "not at once";
+  clock_.Advance(absl::Seconds(2));
+  stream->Tick();
+  EXPECT_THAT(heard_.WaitForReading(2), testing::ElementsAre(1, 2));
+}
+
+TEST_F(AgentStreamTest, RefusedConnectionIsALossWithItsReason) {
+  const auto stream = Watch("127.0.0.1:1");
+  const absl::Status why = heard_.WaitForLoss();
+  EXPECT_EQ(why.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(why.message()), HasSubstr("refused"));
+}
+
+// A listener that takes connections and never says a word: what a stopped process looks like.
+TEST_F(AgentStreamTest, SilentAgentIsCutOff) {
+  const int listening = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{.sin_family = AF_INET};
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(bind(listening, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(listening, 8), 0);
+  getsockname(listening, reinterpret_cast<sockaddr*>(&address), &size);
+  const auto stream = Watch(absl::StrCat("127.0.0.1:", ntohs(address.sin_port)));
+  clock_.Advance(absl::Seconds(15));
+  stream->Tick();
+  clock_.Advance(absl::Milliseconds(1));
+  stream->Tick();
+  const absl::Status why = heard_.WaitForLoss();
+  EXPECT_EQ(why.message(), "no word from it for 15s");
+  close(listening);
+}
+
+TEST_F(AgentStreamTest, StreamThatIsHeardIsNotCutOff) {
+  TestAgent agent;
+  agent.Read(1);
+  const auto stream = Watch(agent.address());
+  heard_.WaitForReading(1);
+  for (int i = 2; i < 10; ++i) {
+    clock_.Advance(absl::Seconds(10));
+    stream->Tick();
+    agent.Read(i);
+    heard_.WaitForReading(i);
+  }
+  EXPECT_EQ(stream->counts().attempts, 1);
+}
+
+TEST_F(AgentStreamTest, ProxyOfTheEnvironmentIsPassedBy) {
+  setenv("http_proxy", "http://127.0.0.1:1", 1);
+  setenv("grpc_proxy", "http://127.0.0.1:1", 1);
+  TestAgent agent;
+  agent.Read(1);
+  const auto stream = Watch(agent.address());
+  EXPECT_THAT(heard_.WaitForReading(1), testing::ElementsAre(1));
+  unsetenv("http_proxy");
+  unsetenv("grpc_proxy");
+}
+
+TEST_F(AgentStreamTest, WantsGoDownNowAndAfterAReconnect) {
+  auto agent = std::make_unique<TestAgent>();
+  const int port = agent->port();
+  agent->Read(1);
+  const auto stream = Watch(agent->address());
+  heard_.WaitForReading(1);
+  stream->Want({.pcie = true}, absl::Seconds(90));
+  double value = 2;
+  for (; !agent->leases().Wanted(agent->clock().Now()).pcie && value < 1000; ++value) {
+    agent->Read(value);
+    heard_.WaitForReading(value);
+  }
+  EXPECT_LT(value, 1000);
+  agent = nullptr;
+  EXPECT_FALSE(heard_.WaitForLoss().ok());
+  agent = std::make_unique<TestAgent>(port);
+  agent->Read(5000);
+  clock_.Advance(absl::Seconds(2));
+  stream->Tick();
+  heard_.WaitForReading(5000);
+  EXPECT_TRUE(agent->leases().Wanted(agent->clock().Now() + absl::Seconds(80)).pcie);
+}
+
+// Implements nothing of it.
+class Stranger : public telemetry::v1::NodeTelemetry::Service {};
+
+TEST_F(AgentStreamTest, WhatIsNoAgentIsALoss) {
+  Stranger unimplemented;
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&unimplemented);
+  const auto server = builder.BuildAndStart();
+  const auto stream = Watch(absl::StrCat("127.0.0.1:", port));
+  EXPECT_EQ(heard_.WaitForLoss().code(), absl::StatusCode::kUnimplemented);
+}
+
+class AgentStreamTlsTest : public AgentStreamTest {
+ protected:
+  static std::shared_ptr<grpc::ServerCredentials> Server(const TestCa& ca, const TestCa& clients) {
+    const TestPair pair = ca.Issue("agent");
+    grpc::SslServerCredentialsOptions options(
+        GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+    options.pem_root_certs = clients.pem();
+    options.pem_key_cert_pairs.push_back({pair.key, pair.cert});
+    return grpc::SslServerCredentials(options);
+  }
+  static AgentStreamOptions Client(const TestCa& ca, const TestCa& servers) {
+    return {.credentials =
+                [pair = ca.Issue("aggregator"), roots = servers.pem()] {
+                  return grpc::SslCredentials({roots, pair.key, pair.cert});
+                },
+            .server_name = "localhost"};
+  }
+
+  const TestCa ours_{"ours"};
+  const TestCa theirs_{"theirs"};
+};
+
+TEST_F(AgentStreamTlsTest, BothShowTheirCertificates) {
+  TestAgent agent(0, Server(ours_, ours_));
+  agent.Read(1);
+  const auto stream = Watch(agent.address(), Client(ours_, ours_));
+  EXPECT_THAT(heard_.WaitForReading(1), testing::ElementsAre(1));
+}
+
+TEST_F(AgentStreamTlsTest, AgentOfAnotherCaIsRefused) {
+  TestAgent agent(0, Server(theirs_, ours_));
+  agent.Read(1);
+  const auto stream = Watch(agent.address(), Client(ours_, ours_));
+  const absl::Status why = heard_.WaitForLoss();
+  EXPECT_EQ(why.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(why.message()), HasSubstr("handshake failed"));
+  EXPECT_TRUE(heard_.snapshots().empty());
+}
+
+TEST_F(AgentStreamTlsTest, AggregatorOfAnotherCaIsTurnedAway) {
+  TestAgent agent(0, Server(ours_, ours_));
+  agent.Read(1);
+  const auto stream = Watch(agent.address(), Client(theirs_, ours_));
+  EXPECT_EQ(heard_.WaitForLoss().code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(heard_.snapshots().empty());
+}
+
+TEST(ReconnectDelay, GrowsFromOneSecondToTen) {
+  EXPECT_EQ(ReconnectDelay(1, 0), absl::Seconds(1));
+  EXPECT_EQ(ReconnectDelay(1, 1), absl::Seconds(1.5));
+  EXPECT_EQ(ReconnectDelay(2, 0), absl::Seconds(2));
+  EXPECT_EQ(ReconnectDelay(3, 0.5), absl::Seconds(5));
+  EXPECT_EQ(ReconnectDelay(4, 0), absl::Seconds(8));
+  EXPECT_EQ(ReconnectDelay(1'000'000, 1), absl::Seconds(10));
+}
+
+}  // namespace
+}  // namespace gpuscaler

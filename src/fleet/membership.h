@@ -1,0 +1,58 @@
+// Which agents there are, by the answers of DNS over time (DESIGN 6). No clock, no socket.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+
+namespace gpuscaler {
+
+struct FleetPatience {
+  absl::Duration grace = absl::Seconds(15);        // --grace
+  absl::Duration forget_after = absl::Minutes(5);  // --forget-after
+  absl::Duration empty_after = absl::Minutes(1);   // --empty-after
+};
+
+// Only an answer counts: while DNS fails, the list stands and nobody comes nearer to being
+// forgotten. Not thread-safe.
+class Membership {
+ public:
+  explicit Membership(const FleetPatience& patience) : patience_(patience) {}
+
+  // The addresses that there are, by an answer at `now`; times never go back.
+  void Answered(const std::vector<std::string>& addresses, absl::Time now);
+
+  // No answer yet.
+  bool IsUnknown() const { return first_answer_ == absl::InfinitePast(); }
+  absl::Time first_answer() const { return first_answer_; }
+  absl::Time newest_answer() const { return newest_answer_; }
+
+  // In the newest answer.
+  std::vector<std::string> Listed() const;
+  bool IsListed(const std::string& address) const;
+
+  // Since which answer it is missing; empty: it is listed, or was forgotten or never listed.
+  std::optional<absl::Time> MissingSince(const std::string& address) const;
+
+  // Answers have not listed it for forget_after.
+  bool IsForgotten(const std::string& address) const;
+
+  // Answers have been empty for empty_after: there is no GPU node at all.
+  bool IsEmpty() const;
+
+ private:
+  struct Member {
+    absl::Time missing_since = absl::InfiniteFuture();  // InfiniteFuture: listed
+  };
+
+  const FleetPatience patience_;
+  std::map<std::string, Member> members_;  // that are not forgotten
+  absl::Time first_answer_ = absl::InfinitePast();
+  absl::Time newest_answer_ = absl::InfinitePast();
+  absl::Time empty_since_ = absl::InfiniteFuture();  // InfiniteFuture: the newest is not empty
+};
+
+}  // namespace gpuscaler

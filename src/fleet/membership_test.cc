@@ -1,0 +1,76 @@
+#include "fleet/membership.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+const absl::Time kStart = absl::FromUnixSeconds(1'767'225'600);
+
+absl::Time At(int seconds) { return kStart + absl::Seconds(seconds); }
+
+TEST(Membership, NothingIsKnownBeforeTheFirstAnswer) {
+  const Membership membership({});
+  EXPECT_TRUE(membership.IsUnknown());
+  EXPECT_FALSE(membership.IsEmpty()) << "unknown is never empty";
+}
+
+TEST(Membership, AgentThatIsNotListedIsForgottenAfterForgetAfter) {
+  Membership membership({.forget_after = absl::Minutes(5)});
+  membership.Answered({"a", "b"}, At(0));
+  membership.Answered({"b"}, At(10));
+  EXPECT_EQ(membership.MissingSince("a"), At(10));
+  membership.Answered({"b"}, At(309));
+  EXPECT_FALSE(membership.IsForgotten("a"));
+  membership.Answered({"b"}, At(310));
+  EXPECT_TRUE(membership.IsForgotten("a"));
+  EXPECT_THAT(membership.Listed(), ElementsAre("b"));
+}
+
+TEST(Membership, AgentThatComesBackIsThereAsBefore) {
+  Membership membership({.forget_after = absl::Minutes(5)});
+  membership.Answered({"a"}, At(0));
+  membership.Answered({}, At(10));
+  membership.Answered({"a"}, At(300));
+  membership.Answered({}, At(310));
+  membership.Answered({}, At(609));
+  EXPECT_FALSE(membership.IsForgotten("a")) << "its absence began anew";
+}
+
+TEST(Membership, FailingDnsForgetsNobody) {
+  Membership membership({.forget_after = absl::Minutes(5)});
+  membership.Answered({"a"}, At(0));
+  membership.Answered({}, At(10));
+  // An hour without an answer.
+  EXPECT_FALSE(membership.IsForgotten("a"));
+  EXPECT_FALSE(membership.IsEmpty());
+}
+
+TEST(Membership, EmptyOnceAnswersWereEmptyForEmptyAfter) {
+  Membership membership({.empty_after = absl::Minutes(1)});
+  membership.Answered({}, At(0));
+  EXPECT_FALSE(membership.IsEmpty()) << "a Service that is just being made";
+  membership.Answered({}, At(59));
+  EXPECT_FALSE(membership.IsEmpty());
+  membership.Answered({}, At(60));
+  EXPECT_TRUE(membership.IsEmpty());
+  membership.Answered({"a"}, At(70));
+  EXPECT_FALSE(membership.IsEmpty());
+  membership.Answered({}, At(80));
+  EXPECT_FALSE(membership.IsEmpty());
+}
+
+TEST(Membership, StrangerIsForgottenFromTheBeginning) {
+  Membership membership({});
+  membership.Answered({"a"}, At(0));
+  EXPECT_TRUE(membership.IsForgotten("x"));
+  EXPECT_EQ(membership.MissingSince("x"), std::nullopt);
+  EXPECT_EQ(membership.MissingSince("a"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,36 @@
+// How far another machine's clock is from ours, by the messages that it dates.
+#pragma once
+
+#include <algorithm>
+
+#include "absl/time/time.h"
+
+namespace gpuscaler {
+
+// The message that was quickest on its way tells: an offset is at most that much too large, and a
+// message that was late makes what it tells older, not younger. Not thread-safe.
+class PeerClock {
+ public:
+  // It was sent at `sent` of its clock, and came at `received` of ours.
+  void Heard(absl::Time sent, absl::Time received) {
+    const absl::Duration seen = received - sent;
+    if (heard_at_ == absl::InfinitePast()) {
+      offset_ = seen;
+    } else {
+      offset_ = std::min(seen, offset_ + kMostDrift * (received - heard_at_));
+    }
+    heard_at_ = received;
+  }
+
+  // What its clock lacks to ours.
+  absl::Duration offset() const { return offset_; }
+
+ private:
+  // Of two quartz clocks 1e-4 would be much; on the way of a minute 60 ms are forgiven.
+  static constexpr double kMostDrift = 1e-3;
+
+  absl::Time heard_at_ = absl::InfinitePast();
+  absl::Duration offset_;
+};
+
+}  // namespace gpuscaler
