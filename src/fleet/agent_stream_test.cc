@@ -13,12 +13,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/fake_clock.h"
 #include "base/periodic_thread.h"
-#include "fleet/telemetry_service.h"
+#include "fleet/test_agent.h"
 #include "fleet/test_certificates.h"
-#include "fleet/test_readings.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "model/memory_watch.h"
 #include "telemetry.grpc.pb.h"
 
 namespace gpuscaler {
@@ -26,45 +24,6 @@ namespace {
 
 using testing::AnyOf;
 using testing::HasSubstr;
-
-// A node with its agent: a real service on a port of its own.
-class TestAgent {
- public:
-  explicit TestAgent(int port = 0, std::shared_ptr<grpc::ServerCredentials> credentials =
-                                       grpc::InsecureServerCredentials()) {
-    grpc::ServerBuilder builder;
-    builder.AddListeningPort(absl::StrCat("127.0.0.1:", port), credentials, &port_);
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    builder.RegisterService(service_.Service());
-    server_ = builder.BuildAndStart();
-  }
-  ~TestAgent() {
-    service_.StopStreams();
-    server_->Shutdown(std::chrono::system_clock::now());
-  }
-
-  void Read(double utilization_percent) {
-    clock_.Advance(absl::Seconds(1));
-    NodeSnapshot snapshot = SnapshotOf(2, clock_.Now());
-    snapshot.gpus[0].utilization_percent = utilization_percent;
-    memory_.Annotate(snapshot);
-    store_.Put(snapshot);
-  }
-
-  int port() const { return port_; }
-  std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
-  FakeClock& clock() { return clock_; }
-  Leases& leases() { return leases_; }
-
- private:
-  FakeClock clock_;
-  MemoryWatch memory_;
-  SnapshotStore store_{clock_, absl::Seconds(5), absl::Minutes(2)};
-  Leases leases_;
-  TelemetryService service_{{.horizon = absl::Minutes(2)}, clock_, store_, leases_, nullptr};
-  int port_ = 0;
-  std::unique_ptr<grpc::Server> server_;
-};
 
 // Keeps what was heard.
 class News : public AgentListener {
@@ -293,14 +252,14 @@ class AgentStreamTlsTest : public AgentStreamTest {
 };
 
 TEST_F(AgentStreamTlsTest, BothShowTheirCertificates) {
-  TestAgent agent(0, Server(ours_, ours_));
+  TestAgent agent(0, "gpu-7", Server(ours_, ours_));
   agent.Read(1);
   const auto stream = Watch(agent.address(), Client(ours_, ours_));
   EXPECT_THAT(heard_.WaitForReading(1), testing::ElementsAre(1));
 }
 
 TEST_F(AgentStreamTlsTest, AgentOfAnotherCaIsRefused) {
-  TestAgent agent(0, Server(theirs_, ours_));
+  TestAgent agent(0, "gpu-7", Server(theirs_, ours_));
   agent.Read(1);
   const auto stream = Watch(agent.address(), Client(ours_, ours_));
   const absl::Status why = heard_.WaitForLoss();
@@ -310,7 +269,7 @@ TEST_F(AgentStreamTlsTest, AgentOfAnotherCaIsRefused) {
 }
 
 TEST_F(AgentStreamTlsTest, AggregatorOfAnotherCaIsTurnedAway) {
-  TestAgent agent(0, Server(ours_, ours_));
+  TestAgent agent(0, "gpu-7", Server(ours_, ours_));
   agent.Read(1);
   const auto stream = Watch(agent.address(), Client(theirs_, ours_));
   EXPECT_EQ(heard_.WaitForLoss().code(), absl::StatusCode::kUnavailable);

@@ -1,0 +1,257 @@
+#include "fleet/fleet_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/duration_text.h"
+#include "base/log.h"
+#include "base/number_text.h"
+#include "fleet/track.h"
+
+namespace gpuscaler {
+namespace {
+
+// Two heartbeats (telemetry_service.h) and a little: less than the shortest --stale-after, so that
+// an agent that has just fallen silent is given grace before its readings are stale.
+constexpr absl::Duration kQuiet = absl::Seconds(4);
+
+}  // namespace
+
+FleetStore::FleetStore(const Clock& clock, const FleetStoreOptions& options)
+    : clock_(clock),
+      options_(options),
+      membership_(options.patience),
+      index_(options.limits.horizon) {}
+
+void FleetStore::Listed(const absl::StatusOr<std::vector<std::string>>& answer) {
+  const absl::Time now = clock_.Now();
+  MutexLock lock(mutex_);
+  const std::string error(answer.status().message());
+  if (!error.empty() && dns_error_.empty()) LogWarn("agents_unknown", {{"why", error}});
+  if (error.empty() && !dns_error_.empty()) LogInfo("agents_known", {{"count", answer->size()}});
+  dns_error_ = error;
+  if (!answer.ok()) return;
+  const std::vector<std::string> before = membership_.Listed();
+  membership_.Answered(*answer, now);
+  for (const std::string& address : *answer) agents_.try_emplace(address);
+  Forget(now);
+  // What time brings to an empty list is a change too.
+  if (membership_.Listed() != before || answer->empty()) MembersChanged();
+}
+
+void FleetStore::Heard(const std::string& address, AgentNews news) {
+  MutexLock lock(mutex_);
+  const auto found = agents_.find(address);
+  if (found == agents_.end()) return;  // forgotten a moment ago
+  Agent& agent = found->second;
+  Note(address, agent, news);
+  if (news.node.empty() || !MaySpeak(address, agent, news)) return;
+  Node& node = nodes_[news.node];
+  node.speaker = address;
+  node.heard_at = news.heard_at;
+  node.silence.clear();
+  node.history = Continued(node.history, std::move(news), options_.limits);
+  NodeChanged(agent.node);
+}
+
+void FleetStore::Note(const std::string& address, Agent& agent, const AgentNews& news) {
+  if (!agent.connected) {
+    agent.connected = true;
+    agent.connection = ++connections_;
+    LogInfo("agent_heard", {{"address", address}, {"node", news.node}, {"version", news.version}});
+  }
+  if (news.trouble.empty() != agent.trouble.empty()) {
+    Log(news.trouble.empty() ? LogLevel::kInfo : LogLevel::kWarn, "agent_reading",
+        {{"address", address}, {"node", news.node}, {"trouble", news.trouble}});
+  }
+  agent.heard_at = news.heard_at;
+  agent.trouble = news.trouble;
+  agent.lost.clear();
+  if (agent.node != news.node) Leave(address, agent.node);
+  agent.node = news.node;
+  agent.instance = news.instance;
+  agent.version = news.version;
+  if (agent.ever_heard || news.more || news.node.empty()) return;
+  agent.ever_heard = true;
+  MembersChanged();
+}
+
+bool FleetStore::MaySpeak(const std::string& address, const Agent& agent, const AgentNews& news) {
+  const auto node = nodes_.find(news.node);
+  // A node without a reading is none: its agent says why it has not read anything yet.
+  if (node == nodes_.end()) return !news.readings.empty();
+  const std::string& speaker = node->second.speaker;
+  if (speaker == address) return true;
+  const auto other = agents_.find(speaker);
+  if (other == agents_.end() || !other->second.connected) return true;
+  if (other->second.instance == agent.instance) return false;  // two addresses of one agent
+  if (other->second.connection > agent.connection) return false;
+  LogWarn("node_twice", {{"node", news.node}, {"address", address}, {"instead_of", speaker}});
+  return true;
+}
+
+void FleetStore::Lost(const std::string& address, const absl::Status& why) {
+  MutexLock lock(mutex_);
+  const auto found = agents_.find(address);
+  if (found == agents_.end()) return;
+  Agent& agent = found->second;
+  if (std::exchange(agent.connected, false) || agent.lost.empty()) {
+    LogWarn("agent_lost", {{"address", address}, {"node", agent.node}, {"why", why.message()}});
+  }
+  agent.lost = std::string(why.message());
+  const auto node = nodes_.find(agent.node);
+  if (node == nodes_.end() || node->second.speaker != address) return;
+  node->second.silence = agent.lost;
+  NodeChanged(agent.node);
+}
+
+void FleetStore::Tick() {
+  const absl::Time now = clock_.Now();
+  MutexLock lock(mutex_);
+  Forget(now);
+  for (const auto& [name, node] : nodes_) {
+    const bool ages =
+        now - node.heard_at > kQuiet || now - node.history->NewestAt() > options_.stale_after;
+    if (ages) NodeChanged(name);
+  }
+}
+
+// An agent that is still heard is there, whatever DNS says.
+void FleetStore::Forget(absl::Time now) {
+  for (auto each = agents_.begin(); each != agents_.end();) {
+    const auto& [address, agent] = *each;
+    const bool heard = agent.connected || now - agent.heard_at <= options_.patience.grace;
+    if (heard || !membership_.IsForgotten(address)) {
+      ++each;
+      continue;
+    }
+    LogInfo("agent_forgotten", {{"address", address}, {"node", agent.node}});
+    Leave(address, agent.node);
+    each = agents_.erase(each);
+    MembersChanged();
+  }
+}
+
+void FleetStore::Leave(const std::string& address, const std::string& name) {
+  const auto node = nodes_.find(name);
+  if (node == nodes_.end() || node->second.speaker != address) return;
+  index_.Removed(name, ++generation_);
+  nodes_.erase(node);
+}
+
+void FleetStore::NodeChanged(const std::string& name) {
+  index_.Changed(name, nodes_[name].history->Newest(), ++generation_);
+  changed_.NotifyAll();
+}
+
+void FleetStore::MembersChanged() {
+  members_changed_ = ++generation_;
+  changed_.NotifyAll();
+}
+
+std::vector<std::string> FleetStore::Watched() const {
+  MutexLock lock(mutex_);
+  std::vector<std::string> watched;
+  for (const auto& agent : agents_) watched.push_back(agent.first);
+  return watched;
+}
+
+std::vector<std::string> FleetStore::Unheard() const {
+  std::vector<std::string> unheard;
+  for (const auto& [address, agent] : agents_) {
+    if (!agent.ever_heard && membership_.IsListed(address)) unheard.push_back(address);
+  }
+  return unheard;
+}
+
+absl::Status FleetStore::CheckReady(absl::Time now) const {
+  const std::string dns = dns_error_.empty() ? "" : absl::StrCat(": ", dns_error_);
+  if (membership_.IsUnknown()) {
+    return absl::UnavailableError(absl::StrCat("the agents are not known yet", dns));
+  }
+  const std::vector<std::string> unheard = Unheard();
+  const bool starting = now - membership_.first_answer() < options_.patience.grace;
+  if (!unheard.empty() && (starting || nodes_.empty())) {
+    const Agent& agent = agents_.at(unheard.front());
+    const std::string& why = agent.connected ? agent.trouble : agent.lost;
+    return absl::UnavailableError(
+        absl::StrCat("not heard of ", CountText(static_cast<int64_t>(unheard.size()), "agent"),
+                     " yet, ", unheard.front(), why.empty() ? "" : ": ", why));
+  }
+  if (!nodes_.empty() || membership_.IsEmpty()) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("no agent is listed, which stands for no GPU node after --empty-after=",
+                   DurationText(options_.patience.empty_after), dns));
+}
+
+NodeTrack FleetStore::TrackOf(const std::string& name, const Node& node, absl::Time now) const {
+  NodeTrack track{
+      .node = name, .history = node.history, .heard_at = node.heard_at, .silence = node.silence};
+  if (track.silence.empty() && now - node.heard_at > kQuiet) track.silence = "it has fallen silent";
+  return track;
+}
+
+absl::StatusOr<FleetStore::Fleet> FleetStore::Of(const std::vector<std::string>& namespaces) const {
+  const absl::Time now = clock_.Now();
+  MutexLock lock(mutex_);
+  if (absl::Status status = CheckReady(now); !status.ok()) return status;
+  const NamespaceIndex::Nodes found = index_.Of(namespaces);
+  auto fleet = std::make_shared<FleetHistory>();
+  fleet->generation = std::max(found.generation, members_changed_);
+  fleet->now = now;
+  for (const std::string& name : found.names) {
+    fleet->nodes.push_back(TrackOf(name, nodes_.at(name), now));
+  }
+  fleet->unheard = Unheard();
+  return fleet;
+}
+
+absl::StatusOr<FleetStore::Fleet> FleetStore::All() const {
+  const absl::Time now = clock_.Now();
+  MutexLock lock(mutex_);
+  if (absl::Status status = CheckReady(now); !status.ok()) return status;
+  auto fleet = std::make_shared<FleetHistory>();
+  fleet->generation = generation_;
+  fleet->now = now;
+  for (const auto& [name, node] : nodes_) fleet->nodes.push_back(TrackOf(name, node, now));
+  fleet->unheard = Unheard();
+  return fleet;
+}
+
+int64_t FleetStore::WaitForNewer(int64_t generation, absl::Duration timeout) const {
+  const SteadyClock real;
+  const absl::Time deadline = real.Now() + timeout;
+  MutexLock lock(mutex_);
+  while (!closed_ && generation_ <= generation && real.Now() < deadline) {
+    changed_.WaitFor(mutex_, deadline - real.Now());
+  }
+  return generation_;
+}
+
+void FleetStore::Close() {
+  MutexLock lock(mutex_);
+  closed_ = true;
+  changed_.NotifyAll();
+}
+
+std::vector<AgentStatus> FleetStore::Agents() const {
+  MutexLock lock(mutex_);
+  std::vector<AgentStatus> all;
+  for (const auto& [address, agent] : agents_) {
+    const auto node = nodes_.find(agent.node);
+    const bool speaks = node != nodes_.end() && node->second.speaker == address;
+    all.push_back({.address = address,
+                   .node = agent.node,
+                   .version = agent.version,
+                   .listed = membership_.IsListed(address),
+                   .connected = agent.connected,
+                   .superseded = node != nodes_.end() && !speaks,
+                   .heard_at = agent.heard_at,
+                   .read_at = speaks ? node->second.history->NewestAt() : absl::InfinitePast(),
+                   .why = agent.connected ? agent.trouble : agent.lost});
+  }
+  return all;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,130 @@
+// What all agents have told, put together: one history for each node, and which of them a namespace
+// needs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "fleet/agent_stream.h"
+#include "fleet/membership.h"
+#include "fleet/namespace_index.h"
+#include "model/fleet_history.h"
+
+namespace gpuscaler {
+
+struct FleetStoreOptions {
+  FleetPatience patience;
+  absl::Duration stale_after;  // the age at which a reading no longer speaks for its GPU
+  NodeHistory::Limits limits;
+};
+
+// One agent as it stands, for pages and reports.
+struct AgentStatus {
+  std::string address;
+  std::string node;  // empty: not known yet
+  std::string version;
+  bool listed = false;
+  bool connected = false;
+  // Another agent, or another address of the same, speaks for its node.
+  bool superseded = false;
+  absl::Time heard_at = absl::InfinitePast();
+  absl::Time read_at = absl::InfinitePast();  // when its newest reading was taken
+  std::string why;  // it is not connected, or does not read; empty: it does
+};
+
+// Thread-safe. Readers get an immutable history and hold no lock while they use it.
+class FleetStore : public AgentListener {
+ public:
+  using Fleet = std::shared_ptr<const FleetHistory>;
+
+  FleetStore(const Clock& clock, const FleetStoreOptions& options);  // clock outlives the store
+
+  // An answer of DNS: the agents that there are, or why that is not known.
+  void Listed(const absl::StatusOr<std::vector<std::string>>& answer);
+
+  void Heard(const std::string& address, AgentNews news) override;
+  void Lost(const std::string& address, const absl::Status& why) override;
+
+  // What time alone brings: readings age, agents are forgotten. Once a second.
+  void Tick();
+
+  // The agents to be watched: those listed, and those missing that are not forgotten yet.
+  std::vector<std::string> Watched() const;
+
+  // The nodes where pods of these namespaces hold GPUs, or did within the horizon, and those whose
+  // pods nobody can name. UNAVAILABLE while too little is known to decide on: before the first
+  // answer of DNS, then until each agent that it listed was heard or had --grace to be, and while
+  // no agent is listed, up to --empty-after: a made-up 0 would scale a busy workload in.
+  absl::StatusOr<Fleet> Of(const std::vector<std::string>& namespaces) const;
+
+  // Every node; otherwise the same.
+  absl::StatusOr<Fleet> All() const;
+
+  // Blocks until there is something newer than `generation`, `timeout` of real time has passed or
+  // Close() was called; the newest generation then.
+  int64_t WaitForNewer(int64_t generation, absl::Duration timeout) const;
+  void Close();
+
+  std::vector<AgentStatus> Agents() const;
+
+ private:
+  struct Agent {
+    bool ever_heard = false;  // all of the past that it had to tell, too
+    bool connected = false;
+    int64_t connection = 0;  // counts up over all agents
+    absl::Time heard_at = absl::InfinitePast();
+    std::string node;
+    uint64_t instance = 0;
+    std::string version;
+    std::string trouble;
+    std::string lost;  // why the last stream ended
+  };
+  struct Node {
+    std::string speaker;  // the address of the agent whose word counts
+    absl::Time heard_at = absl::InfinitePast();
+    std::string silence;  // why its speaker is not connected; empty: it is
+    std::shared_ptr<const NodeHistory> history;
+  };
+
+  // A word of the agent itself, before what it says of its node.
+  void Note(const std::string& address, Agent& agent, const AgentNews& news)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether its word counts for the node: of two agents the one that connected last.
+  bool MaySpeak(const std::string& address, const Agent& agent, const AgentNews& news)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The agent speaks for that node no more; without a speaker it is gone.
+  void Leave(const std::string& address, const std::string& name)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Forget(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NodeChanged(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MembersChanged() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  absl::Status CheckReady(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<std::string> Unheard() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  NodeTrack TrackOf(const std::string& name, const Node& node, absl::Time now) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Clock& clock_;
+  const FleetStoreOptions options_;
+  mutable Mutex mutex_;
+  mutable CondVar changed_;
+  Membership membership_ ABSL_GUARDED_BY(mutex_);
+  std::string dns_error_ ABSL_GUARDED_BY(mutex_);  // empty: the newest question was answered
+  std::map<std::string, Agent> agents_ ABSL_GUARDED_BY(mutex_);  // by address
+  std::map<std::string, Node> nodes_ ABSL_GUARDED_BY(mutex_);    // those with a history, by name
+  NamespaceIndex index_ ABSL_GUARDED_BY(mutex_);
+  int64_t connections_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t members_changed_ ABSL_GUARDED_BY(mutex_) = 0;  // the generation of that
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,363 @@
+#include "fleet/fleet_store.h"
+
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "base/fake_clock.h"
+#include "fleet/test_readings.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "scaling/decision.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+using Addresses = std::vector<std::string>;
+
+constexpr absl::Duration kStaleAfter = absl::Seconds(5);
+
+class FleetStoreTest : public testing::Test {
+ protected:
+  // A reading of a node of one GPU, of which a pod of `namespace_name` has one.
+  void Says(const std::string& address, const std::string& node, double utilization_percent = 50,
+            const std::string& namespace_name = "team-a") {
+    NodeSnapshot snapshot = SnapshotOf(1, clock_.Now(), node);
+    snapshot.gpus[0].utilization_percent = utilization_percent;
+    AddPods(snapshot);
+    snapshot.pods[0].namespace_name = namespace_name;
+    snapshot.pods[0].name = absl::StrCat("llama-", node);
+    AgentNews news{.node = node, .instance = InstanceOf(address), .heard_at = clock_.Now()};
+    news.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    store_.Heard(address, std::move(news));
+  }
+  void SaysNothingNew(const std::string& address, const std::string& node) {
+    store_.Heard(address, {.node = node,
+                           .instance = InstanceOf(address),
+                           .heard_at = clock_.Now(),
+                           .unchanged_until = clock_.Now()});
+  }
+  void IsLost(const std::string& address) {
+    store_.Lost(address, absl::UnavailableError("connection refused"));
+  }
+  static uint64_t InstanceOf(const std::string& address) {
+    return std::hash<std::string>()(address);
+  }
+
+  FleetStore::Fleet Fleet(const std::string& namespace_name = "team-a") {
+    const auto fleet = store_.Of({namespace_name});
+    EXPECT_TRUE(fleet.ok()) << fleet.status();
+    return fleet.ok() ? *fleet : std::make_shared<const FleetHistory>();
+  }
+  static Addresses Nodes(const FleetHistory& fleet) {
+    Addresses names;
+    for (const NodeTrack& track : fleet.nodes) names.push_back(track.node);
+    return names;
+  }
+  Decision Decided() {
+    Trigger trigger;
+    trigger.metric = MetricType::kGpuUtilization;
+    trigger.target = 80;
+    trigger.window = absl::ZeroDuration();
+    trigger.activation_window = absl::Minutes(1);
+    return Decide(trigger, *Fleet(), {.stale_after = kStaleAfter, .grace = absl::Seconds(15)});
+  }
+  std::string Refusal() {
+    const auto fleet = store_.Of({"team-a"});
+    EXPECT_EQ(fleet.status().code(), absl::StatusCode::kUnavailable);
+    return std::string(fleet.status().message());
+  }
+
+  FakeClock clock_;
+  FleetStore store_{clock_,
+                    {.patience = {.grace = absl::Seconds(15),
+                                  .forget_after = absl::Minutes(5),
+                                  .empty_after = absl::Minutes(1)},
+                     .stale_after = kStaleAfter,
+                     .limits = {.horizon = absl::Minutes(15), .join_within = kStaleAfter}}};
+};
+
+TEST_F(FleetStoreTest, NothingIsDecidedBeforeDnsHasAnswered) {
+  EXPECT_EQ(Refusal(), "the agents are not known yet");
+  store_.Listed(absl::UnavailableError("agents: Temporary failure in name resolution"));
+  EXPECT_THAT(Refusal(), HasSubstr("Temporary failure"));
+}
+
+TEST_F(FleetStoreTest, NewAggregatorWaitsUntilItHasHeardOfAllOrForTheirGrace) {
+  store_.Listed(Addresses{"a:1", "b:1"});
+  Says("a:1", "gpu-a");
+  EXPECT_THAT(Refusal(), HasSubstr("not heard of 1 agent yet, b:1")) << "half a fleet scales in";
+  Says("b:1", "gpu-b");
+  EXPECT_THAT(Nodes(*Fleet()), ElementsAre("gpu-a", "gpu-b"));
+}
+
+TEST_F(FleetStoreTest, AgentThatStillReplaysItsPastIsNotHeardYet) {
+  store_.Listed(Addresses{"a:1"});
+  AgentNews first{.node = "gpu-a", .heard_at = clock_.Now(), .more = true};
+  first.readings.push_back({.before_until = std::nullopt,
+                            .snapshot = SnapshotOf(1, clock_.Now() - absl::Minutes(5), "gpu-a")});
+  store_.Heard("a:1", first);
+  Refusal();
+  Says("a:1", "gpu-a");
+  EXPECT_EQ(Fleet()->nodes[0].history->stretches.size(), 2u);
+}
+
+TEST_F(FleetStoreTest, AgentThatNeverAnswersIsNamedAfterItsGrace) {
+  store_.Listed(Addresses{"a:1", "b:1"});
+  Says("a:1", "gpu-a");
+  IsLost("b:1");
+  clock_.Advance(absl::Seconds(15));
+  Says("a:1", "gpu-a");
+  EXPECT_THAT(Fleet()->unheard, ElementsAre("b:1"));
+  EXPECT_THAT(Nodes(*Fleet()), ElementsAre("gpu-a"));
+}
+
+TEST_F(FleetStoreTest, NoneOfTheListedAnswersIsNoAnswer) {
+  store_.Listed(Addresses{"a:1"});
+  IsLost("a:1");
+  clock_.Advance(absl::Hours(1));
+  EXPECT_THAT(Refusal(), HasSubstr("a:1: connection refused"));
+}
+
+TEST_F(FleetStoreTest, AgentWithoutADriverSaysWhyThereIsNothing) {
+  store_.Listed(Addresses{"a:1"});
+  store_.Heard("a:1", {.heard_at = clock_.Now(), .trouble = "libnvidia-ml.so.1 not found"});
+  EXPECT_THAT(Refusal(), HasSubstr("libnvidia-ml.so.1 not found"));
+}
+
+TEST_F(FleetStoreTest, AgentThatDropsOutCountsForItsGraceAndIsUnreadableThen) {
+  store_.Listed(Addresses{"a:1", "b:1"});
+  Says("a:1", "gpu-a", 50);
+  Says("b:1", "gpu-b", 90);
+  EXPECT_EQ(Decided().value, 140);
+  IsLost("b:1");
+  clock_.Advance(absl::Seconds(15));
+  Says("a:1", "gpu-a", 50);
+  EXPECT_EQ(Decided().value, 140) << "its pods are still serving";
+  clock_.Advance(absl::Seconds(1));
+  store_.Tick();
+  Says("a:1", "gpu-a", 50);
+  const Decision decision = Decided();
+  EXPECT_EQ(decision.unreadable, 1);
+  EXPECT_EQ(decision.value, 50 + 80);
+  EXPECT_TRUE(decision.active);
+}
+
+TEST_F(FleetStoreTest, CutCableIsGivenGraceBeforeItIsNoticed) {
+  store_.Listed(Addresses{"a:1"});
+  Says("a:1", "gpu-a", 90);
+  clock_.Advance(absl::Seconds(6));
+  store_.Tick();
+  EXPECT_EQ(Decided().value, 90) << "stale, but the agent may come back";
+  EXPECT_EQ(Fleet()->nodes[0].silence, "it has fallen silent");
+}
+
+TEST_F(FleetStoreTest, HungDriverIsStaleWithoutGrace) {
+  store_.Listed(Addresses{"a:1"});
+  Says("a:1", "gpu-a", 90);
+  clock_.Advance(absl::Seconds(6));
+  store_.Heard("a:1", {.node = "gpu-a",
+                       .instance = InstanceOf("a:1"),
+                       .heard_at = clock_.Now(),
+                       .trouble = "NVML hangs"});
+  EXPECT_EQ(Decided().status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(store_.Agents()[0].why, "NVML hangs");
+}
+
+TEST_F(FleetStoreTest, LostAgentStaysAsLongAsDnsListsIt) {
+  store_.Listed(Addresses{"a:1"});
+  Says("a:1", "gpu-a");
+  IsLost("a:1");
+  for (int minute = 0; minute < 60; ++minute) {
+    clock_.Advance(absl::Minutes(1));
+    store_.Listed(Addresses{"a:1"});
+  }
+  EXPECT_THAT(Nodes(*Fleet()), ElementsAre("gpu-a"));
+}
+
+TEST_F(FleetStoreTest, LostAgentIsForgottenOnceDnsHasNotListedItForForgetAfter) {
+  store_.Listed(Addresses{"a:1", "b:1"});
+  Says("a:1", "gpu-a");
+  Says("b:1", "gpu-b");
+  IsLost("b:1");
+  store_.Listed(Addresses{"a:1"});
+  clock_.Advance(absl::Minutes(5) - absl::Seconds(1));
+  store_.Listed(Addresses{"a:1"});
+  Says("a:1", "gpu-a");
+  EXPECT_THAT(Nodes(*Fleet()), ElementsAre("gpu-a", "gpu-b"));
+  EXPECT_THAT(store_.Watched(), ElementsAre("a:1", "b:1"));
+  clock_.Advance(absl::Seconds(1));
+  store_.Listed(Addresses{"a:1"});
+  EXPECT_THAT(Nodes(*Fleet()), ElementsAre("gpu-a"));
+  EXPECT_THAT(store_.Watched(), ElementsAre("a:1"));
+}
+
+TEST_F(FleetStoreTest, FailingDnsForgetsNobody) {
+  store_.Listed(Addresses{"a:1"});
+  Says("a:1", "gpu-a");
+  IsLost("a:1");
+  for (int minute = 0; minute < 60; ++minute) {
+    clock_.Advance(absl::Minutes(1));
+    store_.Listed(absl::UnavailableError("SERVFAIL"));
+    store_.Tick();
+  }
+  EXPECT_THAT(Nodes(*Fleet()), ElementsAre("gpu-a"));
+}
+
+TEST_F(FleetStoreTest, AgentThatIsHeardIsThereWhateverDnsSays) {
+  store_.Listed(Addresses{"a:1"});
+  Says("a:1", "gpu-a");
+  for (int minute = 0; minute < 10; ++minute) {
+    clock_.Advance(absl::Minutes(1));
+    store_.Listed(Addresses{});
+    SaysNothingNew("a:1", "gpu-a");
+  }
+  EXPECT_THAT(Nodes(*Fleet()), ElementsAre("gpu-a"));
+}
+
+TEST_F(FleetStoreTest, NoGpuNodeAtAllIsAnEmptyFleetAfterEmptyAfter) {
+  store_.Listed(Addresses{});
+  EXPECT_THAT(Refusal(), HasSubstr("--empty-after=1m"));
+  clock_.Advance(absl::Seconds(59));
+  store_.Listed(Addresses{});
+  Refusal();
+  clock_.Advance(absl::Seconds(1));
+  store_.Listed(Addresses{});
+  EXPECT_THAT(Fleet()->nodes, IsEmpty());
+  EXPECT_THAT(Fleet()->unheard, IsEmpty());
+}
+
+TEST_F(FleetStoreTest, AllNodesGoneIsAnEmptyFleetOnlyOnceTheyAreForgotten) {
+  store_.Listed(Addresses{"a:1"});
+  Says("a:1", "gpu-a");
+  IsLost("a:1");
+  store_.Listed(Addresses{});
+  clock_.Advance(absl::Minutes(2));
+  store_.Listed(Addresses{});
+  EXPECT_THAT(Nodes(*Fleet()), ElementsAre("gpu-a")) << "its pods may still be there";
+  clock_.Advance(absl::Minutes(3));
+  store_.Listed(Addresses{});
+  EXPECT_THAT(Fleet()->nodes, IsEmpty());
+}
+
+TEST_F(FleetStoreTest, SameNodeTwiceIsTheOneThatConnectedLast) {
+  store_.Listed(Addresses{"old:1", "new:1"});
+  Says("old:1", "gpu-a", 10);
+  clock_.Advance(absl::Seconds(1));
+  Says("new:1", "gpu-a", 90);
+  clock_.Advance(absl::Seconds(1));
+  Says("old:1", "gpu-a", 10);
+  ASSERT_EQ(Fleet()->nodes.size(), 1u);
+  EXPECT_EQ(Fleet()->nodes[0].history->Newest().gpus[0].utilization_percent, 90);
+  const std::vector<AgentStatus> agents = store_.Agents();
+  EXPECT_FALSE(agents[0].superseded);
+  EXPECT_TRUE(agents[1].superseded) << agents[1].address;
+}
+
+TEST_F(FleetStoreTest, OlderAgentSpeaksAgainWhenTheNewerOneIsLost) {
+  store_.Listed(Addresses{"old:1", "new:1"});
+  Says("old:1", "gpu-a", 10);
+  clock_.Advance(absl::Seconds(1));
+  Says("new:1", "gpu-a", 90);
+  IsLost("new:1");
+  clock_.Advance(absl::Seconds(1));
+  Says("old:1", "gpu-a", 10);
+  EXPECT_EQ(Fleet()->nodes[0].history->Newest().gpus[0].utilization_percent, 10);
+  EXPECT_EQ(Fleet()->nodes[0].silence, "");
+}
+
+TEST_F(FleetStoreTest, RestartedAgentOfANewAddressContinuesItsNode) {
+  store_.Listed(Addresses{"old:1"});
+  Says("old:1", "gpu-a");
+  IsLost("old:1");
+  clock_.Advance(absl::Seconds(3));
+  store_.Listed(Addresses{"new:1"});
+  Says("new:1", "gpu-a");
+  ASSERT_EQ(Fleet()->nodes.size(), 1u);
+  EXPECT_EQ(Fleet()->nodes[0].history->stretches.size(), 2u);
+  clock_.Advance(absl::Minutes(10));
+  store_.Listed(Addresses{"new:1"});
+  Says("new:1", "gpu-a");
+  EXPECT_THAT(Nodes(*Fleet()), ElementsAre("gpu-a"))
+      << "the old address is forgotten, not the node";
+}
+
+TEST_F(FleetStoreTest, TwoAddressesOfOneAgentAreOneVoice) {
+  store_.Listed(Addresses{"10.0.0.7:1", "[fd00::7]:1"});
+  for (const char* address : {"10.0.0.7:1", "[fd00::7]:1"}) {
+    AgentNews news{.node = "gpu-a", .instance = 42, .heard_at = clock_.Now()};
+    news.readings.push_back(
+        {.before_until = std::nullopt, .snapshot = SnapshotOf(1, clock_.Now(), "gpu-a")});
+    store_.Heard(address, news);
+  }
+  EXPECT_EQ(Fleet()->nodes.size(), 1u);
+  EXPECT_THAT(Fleet()->unheard, IsEmpty());
+}
+
+TEST_F(FleetStoreTest, NamespaceSeesItsOwnNodesAndItsOwnChanges) {
+  store_.Listed(Addresses{"a:1", "b:1"});
+  Says("a:1", "gpu-a", 50, "team-a");
+  Says("b:1", "gpu-b", 50, "team-b");
+  EXPECT_THAT(Nodes(*Fleet("team-a")), ElementsAre("gpu-a"));
+  EXPECT_THAT(Nodes(*Fleet("team-b")), ElementsAre("gpu-b"));
+  EXPECT_THAT(Nodes(**store_.All()), ElementsAre("gpu-a", "gpu-b"));
+  const int64_t before = Fleet("team-a")->generation;
+  clock_.Advance(absl::Seconds(1));
+  Says("b:1", "gpu-b", 60, "team-b");
+  EXPECT_EQ(Fleet("team-a")->generation, before);
+  EXPECT_GT(Fleet("team-b")->generation, before);
+}
+
+TEST_F(FleetStoreTest, ReadingsThatAgeAreAChange) {
+  store_.Listed(Addresses{"a:1"});
+  Says("a:1", "gpu-a");
+  const int64_t before = Fleet()->generation;
+  store_.Tick();
+  EXPECT_EQ(Fleet()->generation, before);
+  clock_.Advance(absl::Seconds(5));
+  store_.Tick();
+  EXPECT_GT(Fleet()->generation, before);
+}
+
+TEST_F(FleetStoreTest, WaiterHearsOfAChangeAndOfTheEnd) {
+  store_.Listed(Addresses{"a:1"});
+  const int64_t before = store_.WaitForNewer(-1, absl::ZeroDuration());
+  std::thread agent([&] { Says("a:1", "gpu-a"); });
+  EXPECT_GT(store_.WaitForNewer(before, absl::Minutes(1)), before);
+  agent.join();
+  std::thread closer([&] { store_.Close(); });
+  store_.WaitForNewer(1'000'000, absl::InfiniteDuration());
+  closer.join();
+}
+
+TEST_F(FleetStoreTest, ManyAgentsAndReadersAtOnce) {
+  Addresses addresses;
+  for (int i = 0; i < 8; ++i) addresses.push_back(absl::StrCat("10.0.0.", i, ":1"));
+  store_.Listed(addresses);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&, i] {
+      for (int n = 0; n < 200; ++n) Says(addresses[i], absl::StrCat("gpu-", i), n % 100);
+      IsLost(addresses[i]);
+    });
+  }
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back([&] {
+      for (int n = 0; n < 200; ++n) {
+        static_cast<void>(store_.Of({"team-a"}));
+        store_.Tick();
+        store_.Agents();
+        clock_.Advance(absl::Milliseconds(1));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ((*store_.All())->nodes.size(), 8u);
+}
+
+}  // namespace
+}  // namespace gpuscaler

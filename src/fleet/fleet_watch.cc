@@ -1,0 +1,118 @@
+#include "fleet/fleet_watch.h"
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+#include <utility>
+
+namespace gpuscaler {
+namespace {
+
+// How late a connection, or the end of a silent one, may be.
+constexpr absl::Duration kLook = absl::Milliseconds(100);
+constexpr absl::Duration kStoreTick = absl::Seconds(1);
+
+}  // namespace
+
+// An agent that is lost may be elsewhere by now: DNS is asked.
+class FleetWatch::Listener : public AgentListener {
+ public:
+  Listener(FleetStore& store, AgentAddresses& addresses) : store_(store), addresses_(addresses) {}
+
+  void Heard(const std::string& address, AgentNews news) override {
+    store_.Heard(address, std::move(news));
+  }
+  void Lost(const std::string& address, const absl::Status& why) override {
+    ++losses_;
+    store_.Lost(address, why);
+    addresses_.AskSoon();
+  }
+  int64_t losses() const { return losses_; }
+
+ private:
+  FleetStore& store_;
+  AgentAddresses& addresses_;
+  std::atomic<int64_t> losses_ = 0;
+};
+
+FleetWatch::FleetWatch(const FleetWatchOptions& options, const Clock& clock, FleetStore& store)
+    : options_(options),
+      clock_(clock),
+      store_(store),
+      addresses_(
+          options.agents, [&store](const AgentAddresses::Answer& answer) { store.Listed(answer); },
+          options.ask_interval, options.resolver),
+      listener_(std::make_unique<Listener>(store, addresses_)),
+      ticking_(std::make_unique<PeriodicThread>("agents", kLook, [this] { Tick(); })) {}
+
+FleetWatch::~FleetWatch() {
+  ticking_ = nullptr;
+  std::map<std::string, std::shared_ptr<AgentStream>> ended;  // destroyed without the lock
+  MutexLock lock(mutex_);
+  ended.swap(streams_);
+}
+
+void FleetWatch::Tick() {
+  const absl::Time now = clock_.Now();
+  const std::vector<std::string> watched = store_.Watched();
+  const std::set<std::string> wanted(watched.begin(), watched.end());
+  std::vector<std::shared_ptr<AgentStream>> streams, gone;
+  {
+    MutexLock lock(mutex_);
+    for (auto each = streams_.begin(); each != streams_.end();) {
+      const bool stays = wanted.contains(each->first);
+      (stays ? streams : gone).push_back(each->second);
+      each = stays ? std::next(each) : streams_.erase(each);
+    }
+    for (const std::string& address : watched) {
+      auto& stream = streams_[address];
+      if (stream != nullptr) continue;
+      stream = std::make_shared<AgentStream>(options_.stream, address, clock_, *listener_);
+      if (wanted_until_ > now) stream->Want(wanted_, wanted_until_ - now);
+      streams.push_back(stream);
+    }
+    for (const auto& stream : gone) {
+      ended_.attempts += stream->counts().attempts;
+      ended_.messages += stream->counts().messages;
+      ended_.bytes += stream->counts().bytes;
+    }
+  }
+  gone.clear();
+  for (const auto& stream : streams) stream->Tick();
+  if (now - ticked_at_ < kStoreTick) return;
+  ticked_at_ = now;
+  store_.Tick();
+}
+
+void FleetWatch::Want(const CostlyReadings& wanted, absl::Duration lease) {
+  MutexLock lock(mutex_);
+  wanted_ = wanted;
+  wanted_until_ = clock_.Now() + lease;
+  for (const auto& stream : streams_) stream.second->Want(wanted, lease);
+}
+
+std::vector<std::string> FleetWatch::Stop(absl::Duration patience) {
+  const SteadyClock real;
+  const absl::Time deadline = real.Now() + patience;
+  std::vector<std::string> hanging;
+  if (!ticking_->Stop(patience)) hanging.emplace_back("agents");
+  const absl::Duration left = std::max(deadline - real.Now(), absl::ZeroDuration());
+  if (!addresses_.Stop(left)) hanging.emplace_back("agents dns");
+  return hanging;
+}
+
+FleetWatch::Counts FleetWatch::counts() const {
+  MutexLock lock(mutex_);
+  Counts counts = ended_;
+  for (const auto& entry : streams_) {
+    const AgentStream::Counts of_stream = entry.second->counts();
+    ++counts.streams;
+    counts.attempts += of_stream.attempts;
+    counts.messages += of_stream.messages;
+    counts.bytes += of_stream.bytes;
+  }
+  counts.losses = listener_->losses();
+  return counts;
+}
+
+}  // namespace gpuscaler

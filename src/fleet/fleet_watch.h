@@ -1,0 +1,69 @@
+// Watches every agent that there is, and puts what they say into the store.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/periodic_thread.h"
+#include "fleet/agent_addresses.h"
+#include "fleet/agent_stream.h"
+#include "fleet/fleet_store.h"
+
+namespace gpuscaler {
+
+struct FleetWatchOptions {
+  AgentsOption agents;
+  AgentStreamOptions stream;
+  absl::Duration ask_interval = absl::Seconds(10);  // of DNS
+  AgentAddresses::Resolver resolver = ResolveAll;
+};
+
+// Has two threads: one that asks DNS, one that connects and cuts off. Thread-safe.
+class FleetWatch {
+ public:
+  // `clock` and `store` outlive it.
+  FleetWatch(const FleetWatchOptions& options, const Clock& clock, FleetStore& store);
+  ~FleetWatch();  // ends every stream
+
+  // Costly readings are wanted of every agent for `lease`.
+  void Want(const CostlyReadings& wanted, absl::Duration lease);
+
+  // Names the threads that still hang after `patience` ("agents dns": in the resolver). The
+  // destructor would wait for them.
+  std::vector<std::string> Stop(absl::Duration patience);
+
+  struct Counts {
+    int streams = 0;
+    int64_t attempts = 0;  // connections begun
+    int64_t messages = 0;
+    int64_t bytes = 0;
+    int64_t losses = 0;
+  };
+  Counts counts() const;
+
+ private:
+  class Listener;
+
+  void Tick();
+
+  const FleetWatchOptions options_;
+  const Clock& clock_;
+  FleetStore& store_;
+  AgentAddresses addresses_;
+  std::unique_ptr<Listener> listener_;
+  mutable Mutex mutex_;
+  std::map<std::string, std::shared_ptr<AgentStream>> streams_ ABSL_GUARDED_BY(mutex_);
+  Counts ended_ ABSL_GUARDED_BY(mutex_);  // of streams that are no more
+  CostlyReadings wanted_ ABSL_GUARDED_BY(mutex_);
+  absl::Time wanted_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time ticked_at_ = absl::InfinitePast();  // the store; the thread's
+  std::unique_ptr<PeriodicThread> ticking_;
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,171 @@
+#include "fleet/fleet_watch.h"
+
+#include "fleet/test_agent.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::HasSubstr;
+
+// Real agents, real streams, a resolver whose answers the test gives; the time is real.
+class FleetWatchTest : public testing::Test {
+ protected:
+  AgentAddresses::Resolver Resolver() {
+    return [this](const std::string&, int) -> AgentAddresses::Answer {
+      MutexLock lock(mutex_);
+      return listed_;
+    };
+  }
+  void List(AgentAddresses::Answer addresses) {
+    MutexLock lock(mutex_);
+    listed_ = std::move(addresses);
+  }
+  FleetWatchOptions Options() {
+    return {.agents = {.host = "agents", .port = 6001},
+            .stream = {.history = absl::Minutes(2)},
+            .ask_interval = absl::Milliseconds(20),
+            .resolver = Resolver()};
+  }
+
+  // The fleet as soon as it is as wanted; nothing after 10 s.
+  std::optional<FleetHistory> WaitForFleet(
+      const std::function<bool(const FleetHistory&)>& is_wanted) {
+    const absl::Time deadline = clock_.Now() + absl::Seconds(10);
+    int64_t generation = -1;
+    while (clock_.Now() < deadline) {
+      const auto fleet = store_.All();
+      if (fleet.ok() && is_wanted(**fleet)) return **fleet;
+      generation = store_.WaitForNewer(generation, absl::Milliseconds(50));
+    }
+    return std::nullopt;
+  }
+  static double Utilization(const NodeTrack& track) {
+    return track.history->Newest().gpus[0].utilization_percent.value_or(-1);
+  }
+
+  const SteadyClock clock_;
+  Mutex mutex_;
+  AgentAddresses::Answer listed_ ABSL_GUARDED_BY(mutex_) = std::vector<std::string>();
+  FleetStore store_{clock_,
+                    {.stale_after = absl::Seconds(5),
+                     .limits = {.horizon = absl::Minutes(2), .join_within = absl::Seconds(5)}}};
+};
+
+TEST_F(FleetWatchTest, EveryListedAgentIsHeardWithItsPast) {
+  TestAgent a(0, "gpu-a"), b(0, "gpu-b");
+  for (int i = 1; i <= 3; ++i) a.Read(i);
+  b.Read(50);
+  List(std::vector<std::string>{a.address(), b.address()});
+  const FleetWatch watch(Options(), clock_, store_);
+  const auto fleet =
+      WaitForFleet([](const FleetHistory& fleet) { return fleet.nodes.size() == 2; });
+  ASSERT_TRUE(fleet);
+  EXPECT_EQ(fleet->nodes[0].node, "gpu-a");
+  EXPECT_EQ(Utilization(fleet->nodes[0]), 3);
+  EXPECT_EQ(Utilization(fleet->nodes[1]), 50);
+  EXPECT_EQ(watch.counts().streams, 2);
+  EXPECT_GE(watch.counts().messages, 2);
+}
+
+TEST_F(FleetWatchTest, ChangeOfAGpuIsAChangeOfTheFleet) {
+  TestAgent agent(0, "gpu-a");
+  agent.Read(1);
+  List(std::vector<std::string>{agent.address()});
+  const FleetWatch watch(Options(), clock_, store_);
+  ASSERT_TRUE(WaitForFleet([](const FleetHistory& fleet) { return fleet.nodes.size() == 1; }));
+  agent.Read(99);
+  EXPECT_TRUE(
+      WaitForFleet([](const FleetHistory& fleet) { return Utilization(fleet.nodes[0]) == 99; }));
+}
+
+TEST_F(FleetWatchTest, NodeThatJoinsIsFoundByDns) {
+  TestAgent a(0, "gpu-a"), b(0, "gpu-b");
+  a.Read(1);
+  b.Read(2);
+  List(std::vector<std::string>{a.address()});
+  const FleetWatch watch(Options(), clock_, store_);
+  ASSERT_TRUE(WaitForFleet([](const FleetHistory& fleet) { return fleet.nodes.size() == 1; }));
+  List(std::vector<std::string>{a.address(), b.address()});
+  EXPECT_TRUE(WaitForFleet([](const FleetHistory& fleet) { return fleet.nodes.size() == 2; }));
+}
+
+TEST_F(FleetWatchTest, KilledAgentIsSilentAndItsReasonIsKnown) {
+  auto agent = std::make_unique<TestAgent>(0, "gpu-a");
+  agent->Read(1);
+  List(std::vector<std::string>{agent->address()});
+  const FleetWatch watch(Options(), clock_, store_);
+  ASSERT_TRUE(WaitForFleet([](const FleetHistory& fleet) { return fleet.nodes.size() == 1; }));
+  agent = nullptr;
+  const auto fleet =
+      WaitForFleet([](const FleetHistory& fleet) { return !fleet.nodes[0].silence.empty(); });
+  ASSERT_TRUE(fleet);
+  EXPECT_EQ(Utilization(fleet->nodes[0]), 1) << "its last word stands";
+  EXPECT_GE(watch.counts().losses, 1);
+}
+
+TEST_F(FleetWatchTest, RestartedAgentIsHeardAgainWithinSeconds) {
+  auto agent = std::make_unique<TestAgent>(0, "gpu-a");
+  const int port = agent->port();
+  agent->Read(1);
+  List(std::vector<std::string>{agent->address()});
+  const FleetWatch watch(Options(), clock_, store_);
+  ASSERT_TRUE(WaitForFleet([](const FleetHistory& fleet) { return fleet.nodes.size() == 1; }));
+  agent = nullptr;
+  ASSERT_TRUE(
+      WaitForFleet([](const FleetHistory& fleet) { return !fleet.nodes[0].silence.empty(); }));
+  agent = std::make_unique<TestAgent>(port, "gpu-a");
+  agent->Read(77);
+  EXPECT_TRUE(WaitForFleet([](const FleetHistory& fleet) {
+    return fleet.nodes[0].silence.empty() && Utilization(fleet.nodes[0]) == 77;
+  }));
+}
+
+TEST_F(FleetWatchTest, WantedReadingsReachEveryAgent) {
+  TestAgent a(0, "gpu-a"), b(0, "gpu-b");
+  a.Read(1);
+  b.Read(1);
+  List(std::vector<std::string>{a.address(), b.address()});
+  FleetWatch watch(Options(), clock_, store_);
+  watch.Want({.pcie = true}, absl::Seconds(90));
+  const absl::Time deadline = clock_.Now() + absl::Seconds(10);
+  const auto both = [&] {
+    return a.leases().Wanted(a.clock().Now()).pcie && b.leases().Wanted(b.clock().Now()).pcie;
+  };
+  while (!both() && clock_.Now() < deadline) store_.WaitForNewer(1 << 30, absl::Milliseconds(10));
+  EXPECT_TRUE(both());
+}
+
+TEST_F(FleetWatchTest, TwoAggregatorsSeeTheSame) {
+  TestAgent a(0, "gpu-a"), b(0, "gpu-b");
+  for (int i = 1; i <= 20; ++i) {
+    a.Read(i);
+    b.Read(100 - i);
+  }
+  List(std::vector<std::string>{a.address(), b.address()});
+  const FleetWatch watch(Options(), clock_, store_);
+  FleetStore other(clock_,
+                   {.stale_after = absl::Seconds(5),
+                    .limits = {.horizon = absl::Minutes(2), .join_within = absl::Seconds(5)}});
+  const FleetWatch other_watch(Options(), clock_, other);
+  const auto both = WaitForFleet([&](const FleetHistory& fleet) {
+    return fleet.nodes.size() == 2 && other.All().ok() && (*other.All())->nodes.size() == 2;
+  });
+  ASSERT_TRUE(both);
+  const auto theirs = *other.All();
+  for (size_t node = 0; node < 2; ++node) {
+    const auto& ours = both->nodes[node].history->stretches;
+    const auto& others = theirs->nodes[node].history->stretches;
+    ASSERT_EQ(ours.size(), others.size());
+    for (size_t i = 0; i < ours.size(); ++i) EXPECT_EQ(*ours[i].points, *others[i].points);
+  }
+}
+
+TEST_F(FleetWatchTest, StopsWithoutWaiting) {
+  FleetWatch watch(Options(), clock_, store_);
+  EXPECT_THAT(watch.Stop(absl::Seconds(10)), testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace gpuscaler

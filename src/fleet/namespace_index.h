@@ -1,0 +1,46 @@
+// Which nodes a namespace's decisions need, so that none of them scans the fleet.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "model/node_snapshot.h"
+
+namespace gpuscaler {
+
+// Not thread-safe.
+class NamespaceIndex {
+ public:
+  // `node` stays with a namespace for `horizon` after its last pod there held a GPU: it counts in
+  // windows for so long.
+  explicit NamespaceIndex(absl::Duration horizon) : horizon_(horizon) {}
+
+  // `node` has changed, at `generation`: its newest snapshot is this.
+  void Changed(const std::string& node, const NodeSnapshot& newest, int64_t generation);
+  void Removed(const std::string& node, int64_t generation);
+
+  struct Nodes {
+    std::set<std::string> names;
+    // Of their last change, counting those that have left: equal means that nothing has changed.
+    int64_t generation = 0;
+  };
+  // Of these namespaces, and those whose pods nobody can name.
+  Nodes Of(const std::vector<std::string>& namespaces) const;
+
+ private:
+  struct Entry {
+    int64_t generation = 0;
+    std::map<std::string, absl::Time> nodes;  // and when a pod of it was last seen there
+  };
+
+  const absl::Duration horizon_;
+  std::map<std::string, Entry> namespaces_;
+  std::map<std::string, std::set<std::string>> of_node_;
+  Entry unattributed_;
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,62 @@
+// A whole agent but for its GPUs, for tests: a real service on a port of its own.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/fake_clock.h"
+#include "fleet/telemetry_service.h"
+#include "fleet/test_readings.h"
+#include "model/memory_watch.h"
+#include "store/leases.h"
+#include "store/snapshot_store.h"
+
+namespace gpuscaler {
+
+// Reads when the test says so, one second after the last time.
+class TestAgent {
+ public:
+  explicit TestAgent(int port = 0, std::string node = "gpu-7",
+                     const std::shared_ptr<grpc::ServerCredentials>& credentials =
+                         grpc::InsecureServerCredentials())
+      : node_(std::move(node)) {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(absl::StrCat("127.0.0.1:", port), credentials, &port_);
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.RegisterService(service_.Service());
+    server_ = builder.BuildAndStart();
+  }
+  ~TestAgent() {
+    service_.StopStreams();
+    server_->Shutdown(std::chrono::system_clock::now());
+  }
+
+  void Read(double utilization_percent) {
+    clock_.Advance(absl::Seconds(1));
+    NodeSnapshot snapshot = SnapshotOf(2, clock_.Now(), node_);
+    snapshot.gpus[0].utilization_percent = utilization_percent;
+    memory_.Annotate(snapshot);
+    store_.Put(snapshot);
+  }
+
+  int port() const { return port_; }
+  std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
+  FakeClock& clock() { return clock_; }
+  Leases& leases() { return leases_; }
+
+ private:
+  const std::string node_;
+  FakeClock clock_;
+  MemoryWatch memory_;
+  SnapshotStore store_{clock_, absl::Seconds(5), absl::Minutes(2)};
+  Leases leases_;
+  TelemetryService service_{{.horizon = absl::Minutes(2)}, clock_, store_, leases_, nullptr};
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace gpuscaler

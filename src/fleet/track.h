@@ -1,0 +1,16 @@
+// How what an agent says continues the history of its node.
+#pragma once
+
+#include <memory>
+
+#include "fleet/agent_stream.h"
+#include "model/node_history.h"
+
+namespace gpuscaler {
+
+// `before` and the news; null: nothing is known yet. What is not newer is passed over: an agent
+// that is heard again repeats a little, and another one of the same node all of its past.
+std::shared_ptr<const NodeHistory> Continued(const std::shared_ptr<const NodeHistory>& before,
+                                             AgentNews news, const NodeHistory::Limits& limits);
+
+}  // namespace gpuscaler

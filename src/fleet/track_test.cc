@@ -1,0 +1,82 @@
+#include "fleet/track.h"
+
+#include "fleet/test_readings.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+const absl::Time kStart = absl::FromUnixSeconds(1'767'225'600);
+constexpr NodeHistory::Limits kLimits{.horizon = absl::Minutes(15),
+                                      .join_within = absl::Seconds(5)};
+
+absl::Time At(int seconds) { return kStart + absl::Seconds(seconds); }
+
+AgentNews Says(std::vector<int> seconds) {
+  AgentNews news{.node = "gpu-7"};
+  for (const int second : seconds) {
+    AgentNews::Reading& reading = news.readings.emplace_back();
+    reading.snapshot = SnapshotOf(1, At(second));
+    reading.snapshot.gpus[0].utilization_percent = second % 100;
+  }
+  return news;
+}
+
+// Seconds since the test's beginning.
+std::vector<std::pair<int64_t, int64_t>> Stretches(const NodeHistory& history) {
+  std::vector<std::pair<int64_t, int64_t>> stretches;
+  for (const NodeStretch& stretch : history.stretches) {
+    stretches.emplace_back(absl::ToInt64Seconds(stretch.first - kStart),
+                           absl::ToInt64Seconds(stretch.last - kStart));
+  }
+  return stretches;
+}
+
+TEST(Continued, FollowsWhatIsKnown) {
+  auto history = Continued(nullptr, Says({1, 2}), kLimits);
+  history = Continued(history, Says({3}), kLimits);
+  EXPECT_THAT(Stretches(*history),
+              testing::ElementsAre(std::pair(1, 1), std::pair(2, 2), std::pair(3, 3)));
+}
+
+TEST(Continued, RepeatedPastIsPassedOver) {
+  auto history = Continued(nullptr, Says({1, 2, 3}), kLimits);
+  history = Continued(history, Says({2, 3, 4}), kLimits);
+  EXPECT_EQ(history->stretches.size(), 4u);
+  EXPECT_EQ(history->generation, 4);
+}
+
+TEST(Continued, AgentThatFoundNothingNewForMinutesHadNoOutage) {
+  auto history = Continued(nullptr, Says({1, 2}), kLimits);
+  AgentNews unchanged{.node = "gpu-7", .unchanged_until = At(300)};
+  history = Continued(history, unchanged, kLimits);
+  EXPECT_THAT(Stretches(*history), testing::ElementsAre(std::pair(1, 1), std::pair(2, 300)));
+  AgentNews later = Says({600});
+  later.readings[0].before_until = At(599);
+  history = Continued(history, later, kLimits);
+  EXPECT_THAT(Stretches(*history),
+              testing::ElementsAre(std::pair(1, 1), std::pair(2, 599), std::pair(600, 600)));
+}
+
+TEST(Continued, AgentThatWasAwayHadAnOutage) {
+  auto history = Continued(nullptr, Says({1, 2}), kLimits);
+  history = Continued(history, Says({60}), kLimits);
+  EXPECT_EQ(Stretches(*history).back(), std::pair(int64_t{60}, int64_t{60}));
+}
+
+TEST(Continued, ReadersKeepWhatTheyHave) {
+  const auto mine = Continued(nullptr, Says({1}), kLimits);
+  const auto next = Continued(mine, Says({2}), kLimits);
+  EXPECT_EQ(mine->generation, 1);
+  EXPECT_EQ(mine->NewestAt(), At(1));
+  EXPECT_EQ(next->NewestAt(), At(2));
+}
+
+TEST(Continued, WordWithoutAReadingIsNoHistory) {
+  EXPECT_EQ(Continued(nullptr, AgentNews{.unchanged_until = At(5)}, kLimits), nullptr);
+  EXPECT_EQ(Continued(nullptr, AgentNews{.trouble = "no driver"}, kLimits), nullptr);
+}
+
+}  // namespace
+}  // namespace gpuscaler
