@@ -81,6 +81,11 @@ func (w *workload) watch() {
 	factory.Apps().V1().Deployments().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: note, UpdateFunc: func(_, now any) { note(now) },
 	})
+	w.follow(factory)
+}
+
+// follow starts its informers, and stops them when the test ends.
+func (w *workload) follow(factory informers.SharedInformerFactory) {
 	stop := make(chan struct{})
 	factory.Start(stop)
 	factory.WaitForCacheSync(stop)
