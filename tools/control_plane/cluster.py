@@ -12,7 +12,7 @@ import urllib.request
 from . import binaries, certificates, objects, process, programs
 from .folder import held
 
-PATIENCE = 90  # seconds; a machine of its own takes 8
+PATIENCE = 90  # seconds; on two cores it takes 11
 
 
 class NotReady(RuntimeError):
