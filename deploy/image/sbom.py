@@ -64,13 +64,20 @@ def describe(debian, package):
         "supplier": f"Organization: {release['NAME']}",
         "downloadLocation": "NOASSERTION", "filesAnalyzed": False,
         "homepage": control.get("Homepage", "NOASSERTION"),
-        "sourceInfo": f"built from the source package {source} {source_version}",
+        # In Trivy's words: Debian's advisories are by source package.
+        "sourceInfo": f"built package from: {source} {source_version}",
         "licenseConcluded": "NOASSERTION", "licenseDeclared": "NOASSERTION",
         "copyrightText": "NOASSERTION",
         "externalRefs": [{
             "referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
-            "referenceLocator": f"pkg:deb/{release['ID']}/{package}@{quote(version, safe='')}"
-                                f"?arch={arch}&distro={release['ID']}-{release['VERSION_ID']}"}]}
+            "referenceLocator": f"pkg:deb/{release['ID']}/{quoted(package)}@{quoted(version)}"
+                                f"?arch={arch}&distro={release['ID']}-{release['VERSION_ID']}"
+                                # Grype's, for the same.
+                                f"&upstream={quoted(f'{source}@{source_version}')}"}]}
+
+
+def quoted(text):
+    return quote(text, safe="")
 
 
 def spdx_id(package):

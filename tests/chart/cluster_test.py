@@ -5,9 +5,8 @@ NetworkPolicy, of which the schema alone is checked. What runs in a pod is check
 """
 import concurrent.futures
 import json
-import pathlib
+import shutil
 import subprocess
-import tempfile
 import time
 import unittest
 
@@ -15,7 +14,7 @@ import yaml
 
 import chart
 import processes
-from control_plane import binaries, cluster
+from control_plane import cluster
 
 CASES = yaml.safe_load((chart.ROOT / "tests/chart/cases.yaml").read_text())
 EXAMPLES = sorted((chart.ROOT / "deploy/examples").rglob("*.yaml"))
@@ -26,10 +25,9 @@ GPU_NODES = "nvidia.com/gpu.present=true"
 
 def setUpModule():
     global folder, simulation
-    binaries.build()
-    temporary = tempfile.TemporaryDirectory()
-    unittest.addModuleCleanup(temporary.cleanup)
-    folder = pathlib.Path(temporary.name)
+    folder = chart.ROOT / "build/cluster/chart"
+    cluster.down(folder)  # of a run that was killed
+    shutil.rmtree(folder / "log", ignore_errors=True)  # of the last run
     unittest.addModuleCleanup(cluster.down, folder)
     cluster.up(folder)
     files = subprocess.run([chart.ROOT / "tests/chart/crds/files"], check=True, text=True,
@@ -220,6 +218,7 @@ class Simulated(unittest.TestCase):
         # A Deployment without a number begins with one replica.
         if counts[0] == 1:
             counts = counts[1:]
+        self.assertIn(4, counts, timeline)
         peak = counts.index(4)
         self.assertEqual((counts[0], counts[-1]), (0, 0), timeline)
         self.assertEqual(counts[:peak + 1], sorted(counts[:peak + 1]), timeline)

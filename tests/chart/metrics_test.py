@@ -107,7 +107,9 @@ def asking(port):
     def ask():
         while not stop.wait(0.5):
             for metric in ("gpu_utilization", "pcie_tx_kbps"):
-                processes.query(port, f"metricType={metric}", "targetValue=80", "--explain")
+                # One that fails is followed by others. If all do, panels without data tell.
+                with contextlib.suppress(subprocess.SubprocessError):
+                    processes.query(port, f"metricType={metric}", "targetValue=80", "--explain")
 
     asker = threading.Thread(target=ask)
     asker.start()

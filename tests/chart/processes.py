@@ -14,25 +14,39 @@ BINARY = chart.ROOT / "build/dev/src/app/keda-gpu-scaler"
 SERVING = r"event=serving.*\bgrpc_port=(?P<grpc>\d+) metrics_port=(?P<metrics>\d+)"
 
 
+PATIENCE = 20  # seconds, for what takes one
+
+
 @contextlib.contextmanager
 def running(command, *until):
     """Starts `command`, waits until its log has said all of `until`, and gives their groups."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    said = []
+
+    def listen():
+        """To the end: a full pipe would stop it."""
+        for line in process.stdout:
+            said.append(line)
+
+    listener = threading.Thread(target=listen)
+    listener.start()
+
+    def found():
+        return [re.search(pattern, "".join(said)) for pattern in until]
+
     try:
-        said = ""
-        while not all(re.search(pattern, said) for pattern in until):
-            line = process.stdout.readline()
-            if not line:
-                raise RuntimeError(f"{command[0]} did not start:\n{said}")
-            said += line
-        # Nobody reads on; a full pipe would stop it.
-        threading.Thread(target=process.stdout.read, daemon=True).start()
-        yield {name: text for pattern in until
-               for name, text in re.search(pattern, said).groupdict().items()}
+        eventually(lambda: all(found()) or not listener.is_alive(), PATIENCE, every=0.02)
+        if not all(found()):
+            raise RuntimeError(f"{command[0]} did not start:\n{''.join(said)}")
+        yield {name: text for match in found() for name, text in match.groupdict().items()}
     finally:
         process.terminate()
-        process.wait(20)
-        process.stdout.close()
+        try:
+            process.wait(PATIENCE)
+        finally:
+            process.kill()
+            listener.join()
+            process.stdout.close()
 
 
 @contextlib.contextmanager
@@ -47,7 +61,7 @@ def scaler(gpu_file, *options):
 def query(port, *arguments):
     """What `keda-gpu-scaler query` answers; fails where it does."""
     return subprocess.run([BINARY, "query", f"127.0.0.1:{port}", *arguments], check=True,
-                          text=True, stdout=subprocess.PIPE).stdout
+                          text=True, stdout=subprocess.PIPE, timeout=PATIENCE).stdout
 
 
 class Prometheus:

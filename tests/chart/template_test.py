@@ -15,6 +15,7 @@ from control_plane import binaries
 
 CASES = yaml.safe_load((chart.ROOT / "tests/chart/cases.yaml").read_text())
 VALUES = yaml.safe_load((chart.CHART / "values.yaml").read_text())
+RIGHTS = {"Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding", "Secret"}
 
 
 # Values, and what the notes have for them or have not.
@@ -151,6 +152,12 @@ class Chart(unittest.TestCase):
     def test_it_needs_no_rights(self):
         kinds = {each["kind"] for each in chart.render({})}
         self.assertEqual(kinds, {"DaemonSet", "Job", "Service", "ServiceAccount"})
+        every = [case for case in CASES if "error" not in case]
+        every += [{"it": "preset", "values": {}, "preset": preset.stem} for preset in chart.PRESETS]
+        for case in every:
+            with self.subTest(case):
+                kinds = {each["kind"] for each in chart.render_case(case)}
+                self.assertEqual(kinds & RIGHTS, set())
 
     def test_it_packages(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -149,6 +149,21 @@ func statusPatches(t *testing.T) float64 {
 		`subresource="status"`, `verb="PATCH"`)
 }
 
+// averageSeen is what the only HPA of a namespace was last given for each replica.
+func averageSeen(t *testing.T, namespace string) float64 {
+	t.Helper()
+	hpas, err := kube.AutoscalingV2().HorizontalPodAutoscalers(namespace).List(t.Context(),
+		metav1.ListOptions{})
+	if err != nil || len(hpas.Items) != 1 {
+		t.Fatalf("%d HPAs, %v", len(hpas.Items), err)
+	}
+	metrics := hpas.Items[0].Status.CurrentMetrics
+	if len(metrics) != 1 || metrics[0].External == nil || metrics[0].External.Current.AverageValue == nil {
+		t.Fatalf("the HPA has %v", metrics)
+	}
+	return metrics[0].External.Current.AverageValue.AsApproximateFloat64()
+}
+
 // conditionOf is the status of one condition of a ScaledObject.
 func conditionOf(t *testing.T, namespace, name, kind string) string {
 	t.Helper()

@@ -2,23 +2,27 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 )
 
+// By Value the HPA multiplies its replicas by value over target: with the average it comes to rest
+// where each replica is at its target, here at 7 or 8 (600 / 80, within its tolerance of 10 %), and
+// with the sum only at maxReplicaCount.
 func TestTargetTypeValueScalesOnTheAverage(t *testing.T) {
 	t.Parallel()
-	w := newWorkload(t, "value", start{replicas: 1})
+	w := newWorkload(t, "value", start{gpus: 12, replicas: 1})
 	w.line.reaches(1, patience)
-	up := w.load(6 * 100)
+	w.load(600)
 	trigger := w.gpus(map[string]string{"targetType": "Value"})
 	trigger["metricType"] = "Value"
-	w.scale(scaledObject{min: 1, max: 6, triggers: []any{trigger}})
-	w.line.reaches(6, patience)
-	w.line.risesOnly(up)
-	w.load(6 * 80) // each at its target
-	w.line.stays(5 * time.Second)
-	w.line.neverAbove(6)
+	w.scale(scaledObject{min: 1, max: 12, triggers: []any{trigger}})
+	w.line.comesToRest(7, 8)
+	w.line.neverAbove(11)
+	w.load(80 * float64(w.line.replicas())) // each at its target
+	w.holds(5 * time.Second)
 	w.load(0)
 	w.line.reaches(1, patience)
 }
@@ -33,7 +37,7 @@ func TestReplicasFallToMinReplicaCountAndStay(t *testing.T) {
 			down := w.load(0)
 			w.scale(scaledObject{min: least, max: 8, triggers: []any{w.gpus()}})
 			w.line.reaches(least, patience)
-			w.line.stays(5 * time.Second)
+			w.holds(5 * time.Second)
 			w.line.fallsOnly(down)
 		})
 	}
@@ -47,7 +51,7 @@ func TestScaleDownWaitsForItsStabilizationWindow(t *testing.T) {
 	slow := map[string]any{"scaleUp": without, "scaleDown": map[string]any{
 		"stabilizationWindowSeconds": 10, "policies": without["policies"]}}
 	w.scale(scaledObject{min: 1, max: 8, behavior: slow, triggers: []any{w.gpus()}})
-	w.line.stays(5 * time.Second)
+	w.holds(5 * time.Second)
 	down := w.load(0)
 	w.line.reaches(1, patience)
 	w.line.fallsOnly(down)
@@ -57,27 +61,46 @@ func TestScaleDownWaitsForItsStabilizationWindow(t *testing.T) {
 	}
 }
 
-func TestScaleUpFollowsItsPolicies(t *testing.T) {
+func TestScalingFollowsItsPolicies(t *testing.T) {
 	t.Parallel()
-	w := newWorkload(t, "policies", start{replicas: 1})
-	w.line.reaches(1, patience)
-	byOne := map[string]any{"scaleDown": without, "scaleUp": map[string]any{
+	byOne := map[string]any{
 		"stabilizationWindowSeconds": 0,
 		"policies":                   []any{map[string]any{"type": "Pods", "value": 1, "periodSeconds": 4}},
-	}}
-	w.scale(scaledObject{min: 1, max: 4, behavior: byOne, triggers: []any{w.gpus()}})
-	w.line.stays(2 * time.Second)
-	up := w.load(4 * 100)
-	w.line.reaches(4, patience)
-	steps := w.line.changes(up)
-	for i, step := range steps {
-		if step.replicas != 2+i {
-			t.Errorf("step %d is to %d replicas, and not by one", i, step.replicas)
-		}
-		if i > 0 && step.at-steps[i-1].at < 3*time.Second {
-			t.Errorf("step %d came %v after the one before, with one allowed in 4 s", i,
-				step.at-steps[i-1].at)
-		}
+	}
+	for _, one := range []struct {
+		direction string
+		replicas  int // at first, each at its target
+		load      float64
+		want      []int
+	}{
+		{"scaleUp", 1, 4 * 100, []int{2, 3, 4}},
+		{"scaleDown", 4, 0, []int{3, 2, 1}},
+	} {
+		t.Run(one.direction, func(t *testing.T) {
+			t.Parallel()
+			w := newWorkload(t, "policies-"+strings.ToLower(one.direction), start{replicas: one.replicas})
+			w.line.reaches(one.replicas, patience)
+			w.load(80 * float64(one.replicas))
+			behavior := map[string]any{"scaleUp": without, "scaleDown": without}
+			behavior[one.direction] = byOne
+			w.scale(scaledObject{min: 1, max: 4, behavior: behavior, triggers: []any{w.gpus()}})
+			w.holds(2 * time.Second)
+			mark := w.load(one.load)
+			w.line.reaches(one.want[2], patience)
+			w.line.stays(2 * time.Second)
+			steps := w.line.changes(mark)
+			var got []int
+			for i, step := range steps {
+				got = append(got, step.replicas)
+				if i > 0 && step.at-steps[i-1].at < 3*time.Second {
+					t.Errorf("step %d came %v after the one before, with one allowed in 4 s", i,
+						step.at-steps[i-1].at)
+				}
+			}
+			if !slices.Equal(got, one.want) {
+				t.Errorf("went to %v, not one by one to %v", got, one.want)
+			}
+		})
 	}
 }
 
@@ -88,7 +111,7 @@ func TestLastReplicaGoesAfterTheCooldown(t *testing.T) {
 	w.load(80)
 	w.scale(scaledObject{min: 0, max: 8, triggers: []any{w.gpus()}})
 	eventually(t, patience, "KEDA sees it active", func() bool { return w.is("Active") })
-	w.line.stays(3 * time.Second)
+	w.holds(3 * time.Second)
 	down := w.load(0)
 	w.line.reaches(0, patience)
 	// The last poll to see it active may have been 1 s before the window's end, and KEDA notes whole

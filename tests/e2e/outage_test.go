@@ -116,7 +116,7 @@ func TestFallbackCurrentReplicasIfHigherKeepsWhatIsThere(t *testing.T) {
 	w.line.mark("GPUs can be read, load 0")
 	w.fleet.setLoad(0)
 	w.fleet.hide(false)
-	w.waitForAnswer()
+	w.waitForValue(w.values())
 	eventually(t, patience, "KEDA no longer falls back", func() bool { return !w.is("Fallback") })
 	w.holds(3 * time.Second)
 	w.load(4 * 80)

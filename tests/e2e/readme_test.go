@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 var (
@@ -27,8 +28,8 @@ func readmesScaledObject(t *testing.T) string {
 }
 
 // Word for word, with the windows and the HPA's behavior that it leaves as they are: slow, but as
-// everybody begins. The highest percentage over the target would stop at 2.
-func TestReadmesScaledObjectGrowsASaturatedWorkload(t *testing.T) {
+// everybody begins. The highest percentage over the target would stop at 2. Its minReplicaCount is 1.
+func TestReadmesScaledObjectGrowsASaturatedWorkloadAndShrinksIt(t *testing.T) {
 	t.Parallel()
 	text := readmesScaledObject(t)
 	w := newWorkload(t, "readme", start{replicas: 1})
@@ -40,5 +41,9 @@ func TestReadmesScaledObjectGrowsASaturatedWorkload(t *testing.T) {
 	w.line.mark("ScaledObject is ready")
 	w.line.reaches(8, 2*patience)
 	w.line.risesOnly(up)
-	w.line.neverAbove(8)
+
+	down := w.load(0)
+	w.line.reaches(1, 2*patience)
+	w.line.fallsOnly(down)
+	w.holds(3 * time.Second)
 }

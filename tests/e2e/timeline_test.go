@@ -129,6 +129,19 @@ func (line *timeline) reachedZero(mark int) bool {
 	return slices.ContainsFunc(line.since(mark), func(one moment) bool { return one.replicas == 0 })
 }
 
+// comesToRest waits until one of so many replicas has been wanted, and all of them ready, for 5 s.
+func (line *timeline) comesToRest(least, most int) {
+	line.t.Helper()
+	what := fmt.Sprintf("%d to %d replicas, ready, for 5 s", least, most)
+	eventually(line.t, patience, what, func() bool {
+		line.mutex.Lock()
+		defer line.mutex.Unlock()
+		last := line.last()
+		return last.replicas >= least && last.replicas <= most && last.ready == last.replicas &&
+			time.Since(line.began)-last.at >= 5*time.Second
+	})
+}
+
 // risesOnly fails when fewer replicas than before were wanted at any time since the mark.
 func (line *timeline) risesOnly(mark int) {
 	line.t.Helper()

@@ -87,16 +87,25 @@ func authenticated(trigger map[string]any) map[string]any {
 	return trigger
 }
 
+// scalesOverTLS has three replicas for a value of 60 and a target of 20.
+func (w *workload) scalesOverTLS() {
+	w.t.Helper()
+	up := w.signals(60)
+	w.scale(scaledObject{min: 1, max: 8, triggers: []any{
+		authenticated(w.signal(0, target(20), useTLS))}})
+	w.line.reaches(3, patience)
+	w.holds(3 * time.Second)
+	w.line.risesOnly(up)
+	w.line.neverAbove(3)
+}
+
 var useTLS = map[string]string{"enableTLS": "true"}
 
 func TestTLSWithTheAuthorityFromATriggerAuthentication(t *testing.T) {
 	t.Parallel()
 	w, trusted := secured(t, "tls", false)
 	w.authenticate(map[string][]byte{"caCert": trusted.pem})
-	w.signals(60)
-	w.scale(scaledObject{min: 1, max: 8, triggers: []any{
-		authenticated(w.signal(0, target(20), useTLS))}})
-	w.line.reaches(3, patience)
+	w.scalesOverTLS()
 }
 
 func TestMutualTLSTakesTheClientsCertificate(t *testing.T) {
@@ -105,10 +114,7 @@ func TestMutualTLSTakesTheClientsCertificate(t *testing.T) {
 	certificate, key := trusted.sign("keda")
 	w.authenticate(map[string][]byte{
 		"caCert": trusted.pem, "tlsClientCert": certificate, "tlsClientKey": key})
-	w.signals(60)
-	w.scale(scaledObject{min: 1, max: 8, triggers: []any{
-		authenticated(w.signal(0, target(20), useTLS))}})
-	w.line.reaches(3, patience)
+	w.scalesOverTLS()
 }
 
 func TestMutualTLSRefusesAClientWithoutCertificate(t *testing.T) {

@@ -7,6 +7,9 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
 )
 
 func TestHighestOfTwoTriggersCounts(t *testing.T) {
@@ -97,6 +100,7 @@ metadata:
 func TestScaledJobStartsAJobForEachTargetOfLoad(t *testing.T) {
 	t.Parallel()
 	w := newWorkload(t, "jobs", start{signals: 1})
+	jobs := w.watchJobs()
 	w.signals(0)
 	create(t, w.namespace, fmt.Sprintf(`
 apiVersion: keda.sh/v1alpha1
@@ -118,40 +122,49 @@ spec:
     metadata:
       {scalerAddress: "keda-gpu-scaler.%s:6000", gpuIndex: "0", window: 0s, activationWindow: 1s, targetValue: "30"}
 `, w.namespace))
-	w.line.stays(3 * time.Second)
-	w.expectJobs(0)
+	jobs.stays(3 * time.Second)
 	w.signals(60)
-	eventually(t, patience, "2 jobs", func() bool { return w.jobs() == 2 })
-	time.Sleep(3 * time.Second) // three polls: those that run are not started again
-	w.expectJobs(2)
+	jobs.reaches(2, patience)
+	jobs.stays(3 * time.Second) // three polls: those that run are not started again
 	w.signals(100)
-	eventually(t, patience, "4 jobs", func() bool { return w.jobs() == 4 })
+	jobs.reaches(4, patience)
 	w.signals(0)
-	time.Sleep(3 * time.Second)
-	w.expectJobs(4) // KEDA takes no job away that runs
+	jobs.stays(5 * time.Second) // KEDA takes no job away that runs
+	jobs.risesOnly(0)
+	jobs.neverAbove(4)
 }
 
-func (w *workload) jobs() int {
-	jobs, err := kube.BatchV1().Jobs(w.namespace).List(w.t.Context(), metav1.ListOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	running := 0
-	for _, job := range jobs.Items {
-		if !hasEnded(job) {
-			running++
+// watchJobs has a timeline of its own follow the Jobs that have not ended.
+func (w *workload) watchJobs() *timeline {
+	line := newTimeline(w.t, "the jobs of "+w.namespace)
+	running := map[types.UID]*batchv1.Job{}
+	tell := func() {
+		ready := 0
+		for _, job := range running {
+			if job.Status.Ready != nil {
+				ready += int(*job.Status.Ready)
+			}
 		}
+		line.add(len(running), ready)
 	}
-	return running
-}
-
-func (w *workload) expectJobs(want int) {
-	w.t.Helper()
-	if got := w.jobs(); got != want {
-		w.t.Errorf("%d jobs run, not %d", got, want)
+	note := func(now any) {
+		job := now.(*batchv1.Job)
+		running[job.UID] = job
+		if job.Status.CompletionTime != nil {
+			delete(running, job.UID)
+		}
+		tell()
 	}
-}
-
-func hasEnded(job batchv1.Job) bool {
-	return job.Status.CompletionTime != nil
+	factory := informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithNamespace(w.namespace))
+	factory.Batch().V1().Jobs().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: note, UpdateFunc: func(_, now any) { note(now) },
+		DeleteFunc: func(last any) {
+			if job, ok := last.(*batchv1.Job); ok {
+				delete(running, job.UID)
+				tell()
+			}
+		},
+	})
+	w.follow(factory)
+	return line
 }

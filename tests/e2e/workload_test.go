@@ -81,6 +81,11 @@ func (w *workload) watch() {
 	factory.Apps().V1().Deployments().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: note, UpdateFunc: func(_, now any) { note(now) },
 	})
+	w.follow(factory)
+}
+
+// follow starts its informers, and stops them when the test ends.
+func (w *workload) follow(factory informers.SharedInformerFactory) {
 	stop := make(chan struct{})
 	factory.Start(stop)
 	factory.WaitForCacheSync(stop)
@@ -123,26 +128,32 @@ func (w *workload) signals(percents ...float64) int {
 	return mark
 }
 
-// holds is the timeline's stays for replicas that stand because the scaler says so: KEDA asks, and is
-// answered each time.
+// holds is the timeline's stays for replicas that stand because the scaler says so: KEDA asks
+// meanwhile, and each question gets a value.
 func (w *workload) holds(duration time.Duration) {
 	w.t.Helper()
-	asked, failed := w.scaler.answers("GetMetrics"), w.scaler.errors("GetMetrics")
+	want, failed := w.line.replicas(), w.scaler.errors("GetMetrics")
+	given := w.values()
 	w.line.stays(duration)
-	if w.scaler.answers("GetMetrics") == asked {
-		w.t.Errorf("KEDA asked nothing for %v", duration)
+	w.waitForValue(given)
+	if got := w.line.replicas(); got != want {
+		w.t.Errorf("%d replicas became %d", want, got)
 	}
 	if count := w.scaler.errors("GetMetrics") - failed; count > 0 {
 		w.t.Errorf("%g questions got an error", count)
 	}
 }
 
-// waitForAnswer waits until KEDA has asked and got a value.
-func (w *workload) waitForAnswer() {
+// values is how many KEDA was given.
+func (w *workload) values() float64 {
 	w.t.Helper()
-	values := func() float64 { return w.scaler.answers("GetMetrics") - w.scaler.errors("GetMetrics") }
-	before := values()
-	eventually(w.t, patience, "KEDA is given a value", func() bool { return values() > before })
+	return w.scaler.answers("GetMetrics") - w.scaler.errors("GetMetrics")
+}
+
+// waitForValue waits until they are more than so many.
+func (w *workload) waitForValue(given float64) {
+	w.t.Helper()
+	eventually(w.t, patience, "KEDA is given a value", func() bool { return w.values() > given })
 }
 
 // stir has the GPUs change all the time, where their replicas do.

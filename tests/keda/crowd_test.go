@@ -21,43 +21,39 @@ func crowd() []gpu {
 func ofGpu(i int) map[string]string { return map[string]string{"gpuIndex": strconv.Itoa(i)} }
 
 func TestHundredScaledObjectsAtOnceGetTheirOwnAnswers(t *testing.T) {
-	t.Parallel()
 	s := startScaler(t, newGpuFile(t, crowd()...))
 	clients := make([]*client, crowdSize)
 	for i := range clients {
 		clients[i] = external(t, trigger(s, ofGpu(i)))
 	}
-	const rounds = 20
-	began := time.Now()
-	var slowest time.Duration
-	var mutex sync.Mutex
-	var all sync.WaitGroup
-	for i, c := range clients {
-		all.Go(func() {
-			want := answer{float64(i + 1), true}
-			for range rounds {
-				asked := time.Now()
-				got, err := c.ask()
-				took := time.Since(asked)
-				if err != nil || got != want {
-					t.Errorf("ScaledObject %d: %+v, %v, want %+v", i, got, err, want)
+	within(t, 2*time.Second, "the slowest of 1000 polls", func() time.Duration {
+		const rounds = 10
+		var slowest time.Duration
+		var mutex sync.Mutex
+		var all sync.WaitGroup
+		for i, c := range clients {
+			all.Go(func() {
+				want := answer{float64(i + 1), true}
+				for range rounds {
+					asked := time.Now()
+					got, err := c.ask()
+					took := time.Since(asked)
+					if err != nil || got != want {
+						t.Errorf("ScaledObject %d: %+v, %v, want %+v", i, got, err, want)
+					}
+					mutex.Lock()
+					slowest = max(slowest, took)
+					mutex.Unlock()
 				}
-				mutex.Lock()
-				slowest = max(slowest, took)
-				mutex.Unlock()
-			}
-		})
-	}
-	all.Wait()
-	t.Logf("%d polls in %v, the slowest in %v", crowdSize*rounds, time.Since(began), slowest)
-	if slowest > 2*time.Second {
-		t.Errorf("a poll took %v", slowest)
-	}
+			})
+		}
+		all.Wait()
+		return slowest
+	})
 }
 
 // All on the one channel that KEDA has for an address: streams hold up no call.
 func TestHundredPushScaledObjectsWakeAtOnce(t *testing.T) {
-	t.Parallel()
 	gpus := newGpuFile(t, times(crowdSize, unused())...)
 	s := startScaler(t, gpus)
 	all := make([]*pushing, crowdSize)
@@ -72,16 +68,21 @@ func TestHundredPushScaledObjectsWakeAtOnce(t *testing.T) {
 	}
 	external(t, trigger(s, ofGpu(0))).comesTo(answer{0, false})
 
-	busy := time.Now()
-	gpus.show(crowd()...)
-	var slowest time.Duration
-	for _, p := range all {
-		slowest = max(slowest, p.saysAfter(1, true).at.Sub(busy))
-	}
-	t.Logf("the last of %d was told after %v", crowdSize, slowest)
-	if slowest > time.Second {
-		t.Errorf("the last of %d was told after %v", crowdSize, slowest)
-	}
+	said := 1
+	within(t, time.Second, "the last of a hundred is told", func() time.Duration {
+		busy := time.Now()
+		gpus.show(crowd()...)
+		var last time.Duration
+		for _, p := range all {
+			last = max(last, p.saysAfter(said, true).at.Sub(busy))
+		}
+		gpus.show(times(crowdSize, unused())...)
+		for _, p := range all {
+			p.saysAfter(said+1, false)
+		}
+		said += 2
+		return last
+	})
 
 	for _, p := range all {
 		p.close()
@@ -133,7 +134,6 @@ func TestScaledObjectsNoticeNothingOfConnectionsThatEnd(t *testing.T) {
 // Each `true` is a PATCH of KEDA's, whose client is held to 20 a second: where replicas do not come,
 // repeats for all ScaledObjects together are 5 a second at most, and delay no other's first `true`.
 func TestRepeatsForAHundredScaledObjectsAreFew(t *testing.T) {
-	t.Parallel()
 	gpus := newGpuFile(t, crowd()...)
 	s := startScaler(t, gpus)
 	all := make([]*pushing, crowdSize)
@@ -160,12 +160,12 @@ func TestRepeatsForAHundredScaledObjectsAreFew(t *testing.T) {
 	if float64(count) > 5*(seconds+1) {
 		t.Errorf("%d repeats in %.1f s, want 5 a second at most", count, seconds)
 	}
-	opened := time.Now()
 	metadata := ofGpu(0)
 	metadata["activationWindow"] = "5m"
-	if took := push(t, trigger(s, metadata)).says(true).at.Sub(opened); took > time.Second {
-		t.Errorf("a new one was told after %v", took)
-	}
+	within(t, time.Second, "a new one is told", func() time.Duration {
+		opened := time.Now()
+		return push(t, trigger(s, metadata)).says(true).at.Sub(opened)
+	})
 }
 
 func TestStreamsBeyondTheLimitAreRefusedInWords(t *testing.T) {

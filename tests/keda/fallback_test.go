@@ -3,6 +3,7 @@ package contract
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync"
 	"testing"
 
@@ -102,6 +103,8 @@ func (f *falling) poll() (value float64, fellBack bool, err error) {
 	return got[0].Value.AsApproximateFloat64(), fellBack, nil
 }
 
+// Of a scaler that answers: KEDA asks one that is gone for its spec first, gets none, and has no
+// fallback.
 func TestFallbackAppliesWhenNothingIsKnown(t *testing.T) {
 	t.Parallel()
 	const byAverage, byValue = v2.AverageValueMetricType, v2.ValueMetricType
@@ -133,7 +136,13 @@ func TestFallbackAppliesWhenNothingIsKnown(t *testing.T) {
 				t.Fatalf("%v %v %v, want the scaler's own 90", value, fellBack, err)
 			}
 
-			s.kill()
+			if err := os.Remove(gpus.path); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the last reading is too old", func() bool {
+				_, err := c.ask()
+				return err != nil
+			})
 			for failure := range 2 {
 				if value, _, err := f.poll(); err == nil {
 					t.Errorf("failure %d gave %v; the HPA is to hold", failure+1, value)
@@ -147,7 +156,7 @@ func TestFallbackAppliesWhenNothingIsKnown(t *testing.T) {
 				t.Errorf("falls back to %v, which is %d replicas, want %d", value, got, test.want)
 			}
 
-			s.start()
+			gpus.show(busyAt(90))
 			eventually(t, "the scaler's value counts again", func() bool {
 				value, fellBack, err := f.poll()
 				return value == 90 && !fellBack && err == nil

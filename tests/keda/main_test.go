@@ -39,6 +39,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintf(os.Stderr, "%v: build it, or name another by SCALER_BINARY\n", err)
 		os.Exit(1)
 	}
+	for _, name := range []string{"http_proxy", "https_proxy", "all_proxy"} {
+		os.Unsetenv(name) // all that is asked is on loopback
+		os.Unsetenv(strings.ToUpper(name))
+	}
 	logf.SetLogger(funcr.New(kedaLog.add, funcr.Options{Verbosity: 1}))
 	dns.SetMinResolutionInterval(resolutionInterval)
 	useOurNameServer()
@@ -81,6 +85,21 @@ func eventually(t *testing.T, what string, condition func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not within %v: %s", patience, what)
 		}
+	}
+}
+
+// within times something that has to be quick, and fails the test unless one of three attempts was: a
+// machine that is busy with something else is slow at times. Tests that call it are not parallel.
+func within(t *testing.T, most time.Duration, what string, attempt func() time.Duration) {
+	t.Helper()
+	best := patience
+	for attempts := 0; attempts < 3 && best > most; attempts++ {
+		took := attempt()
+		t.Logf("%s: %v", what, took)
+		best = min(best, took)
+	}
+	if best > most {
+		t.Errorf("%s: %v at best, want %v", what, best, most)
 	}
 }
 

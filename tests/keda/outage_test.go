@@ -121,7 +121,7 @@ func TestKilledScalerIsErrorsAndThenTheValueAgain(t *testing.T) {
 
 // SIGTERM lets calls finish: those under way get an answer, those that come later an error, none a
 // made-up value.
-func TestStoppedScalerAnswersWhatItWasAsked(t *testing.T) {
+func TestStoppedScalerGivesNoMadeUpValue(t *testing.T) {
 	t.Parallel()
 	s := startScaler(t, newGpuFile(t, busyAt(90)))
 	c := external(t, trigger(s, nil))

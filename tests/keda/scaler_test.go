@@ -127,6 +127,9 @@ func (s *scaler) hasEnded() bool {
 
 // kill is a crash: no stream is ended, no call answered.
 func (s *scaler) kill() {
+	if s.process == nil {
+		return // it never started
+	}
 	s.process.Kill()
 	for range s.ended {
 	}

@@ -7,6 +7,8 @@ import pathlib
 import shutil
 import subprocess
 
+from .folder import locked
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CLUSTER = ROOT / "build/cluster"
 KUBE = CLUSTER / "kube"
@@ -37,26 +39,29 @@ def build():
 
 def build_kube():
     """Kubernetes alone, in which helm is: 5 minutes instead of 12."""
-    CLUSTER.mkdir(parents=True, exist_ok=True)
     build_module(KUBE, "tests/kube", ".", KUBE_FLAGS, copy_stages)
 
 
 def build_module(binary, module, package, linker_flags, copy):
+    CLUSTER.mkdir(parents=True, exist_ok=True)
     stamp = binary.with_suffix(".stamp")
     sources = digest(module, package, linker_flags)
-    if binary.exists() and stamp.exists() and stamp.read_text() == sources:
-        return
-    print(f"control-plane: building {binary.relative_to(ROOT)}; a first time takes minutes",
-          flush=True)
-    copy(module)
-    go(module, "build", f"-ldflags={linker_flags}", "-o", binary, package)
-    stamp.write_text(sources)
+    with locked(CLUSTER / ".lock"):  # another build may be making them
+        if binary.exists() and stamp.exists() and stamp.read_text() == sources:
+            return
+        print(f"control-plane: building {binary.relative_to(ROOT)}; a first time takes minutes",
+              flush=True)
+        stamp.unlink(missing_ok=True)
+        copy(module)
+        go(module, "build", f"-ldflags={linker_flags}", "-o", binary, package)
+        stamp.write_text(sources)
 
 
 def digest(module, package, linker_flags):
     """Of all that decides what is built."""
     texts = [ROOT / module / name for name in ("go.mod", "go.sum", f"{package}/main.go")]
-    parts = [path.read_bytes() for path in texts + [pathlib.Path(__file__)]]
+    texts += [ROOT / "tools/go", pathlib.Path(__file__)]
+    parts = [path.read_bytes() for path in texts]
     return hashlib.sha256(b"\0".join([*parts, linker_flags.encode()])).hexdigest()
 
 

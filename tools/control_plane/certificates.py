@@ -18,15 +18,18 @@ def make(folder):
 
     KEDA takes its own from a folder, named like the keys of a secret: FOLDER/keda.
     """
-    folder.mkdir(mode=0o700)
-    certificate(folder, "ca", "/CN=control-plane", [], [])
+    new = folder.with_name(f"{folder.name}.new")
+    shutil.rmtree(new, ignore_errors=True)  # of one that was killed
+    new.mkdir(mode=0o700)
+    certificate(new, "ca", "/CN=control-plane", [], [])
     for name, (subject, extensions) in LEAVES.items():
-        certificate(folder, name, subject, extensions, ["-CA", "ca.crt", "-CAkey", "ca.key"])
-    openssl(folder, "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", "sa.key")
-    openssl(folder, "ec", "-in", "sa.key", "-pubout", "-out", "sa.pub")
-    (folder / "keda").mkdir()
+        certificate(new, name, subject, extensions, ["-CA", "ca.crt", "-CAkey", "ca.key"])
+    openssl(new, "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", "sa.key")
+    openssl(new, "ec", "-in", "sa.key", "-pubout", "-out", "sa.pub")
+    (new / "keda").mkdir()
     for source, copy in {"ca.crt": "ca.crt", "keda.crt": "tls.crt", "keda.key": "tls.key"}.items():
-        shutil.copyfile(folder / source, folder / "keda" / copy)
+        shutil.copyfile(new / source, new / "keda" / copy)
+    new.rename(folder)
 
 
 def certificate(folder, name, subject, extensions, authority):

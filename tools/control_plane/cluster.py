@@ -1,6 +1,7 @@
 """One control plane in one folder: started, asked, stopped."""
 import base64
 import json
+import os
 import shutil
 import ssl
 import subprocess
@@ -9,17 +10,29 @@ import urllib.error
 import urllib.request
 
 from . import binaries, certificates, objects, process, programs
+from .folder import held
 
-PATIENCE = 90  # seconds; a machine of its own takes 8
+PATIENCE = 90  # seconds; on two cores it takes 11
 
 
-class NotReady(Exception):
+class NotReady(RuntimeError):
     """What did not come up, and the end of its log."""
 
 
 def up(folder):
-    """Starts what does not run, in the order in which one needs the other; ready on return."""
-    prepare(folder)
+    """Starts what does not run; ready on return. Refuses a folder with files of others."""
+    with held(folder):
+        prepare(folder)
+        try:
+            start_all(folder)
+        except NotReady:
+            none_ended(folder)  # which would be the reason
+            raise
+        none_ended(folder)
+
+
+def start_all(folder):
+    """In the order in which one needs the other."""
     ports = read_ports(folder)
     start(folder, programs.kubernetes(folder, ports))
     wait(folder, "kube-apiserver", lambda: answers(folder, apiserver_url(ports) + "/readyz"))
@@ -36,12 +49,15 @@ def up(folder):
 
 
 def down(folder):
-    """The objects go too; the logs stay."""
-    process.stop_all(folder)
-    for name in ("etcd", "pki", "pids", "bin", ".kube"):
-        shutil.rmtree(folder / name, ignore_errors=True)
-    for name in ("ports", "kubeconfig", "env", "gpus.json"):
-        (folder / name).unlink(missing_ok=True)
+    """The objects go too; the logs stay. Refuses a folder with files of others."""
+    if not folder.exists():
+        return
+    with held(folder):
+        process.stop_all(folder)
+        for name in ("etcd", "pki", "pids", "bin", ".kube"):
+            shutil.rmtree(folder / name, ignore_errors=True)
+        for name in ("ports", "kubeconfig", "env", "gpus.json"):
+            (folder / name).unlink(missing_ok=True)
 
 
 def all_programs(folder):
@@ -52,28 +68,41 @@ def all_programs(folder):
 
 
 def prepare(folder):
-    """What is there already stays: programs that run know it."""
+    """What is there already stays: programs that run know it. Nothing is ever there by half."""
     for name in ("log", "pids"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
+        (folder / name).mkdir(exist_ok=True)
+    process.forget_ended(folder)
     if not (folder / "pki").exists():
         certificates.make(folder / "pki")
-    if not (folder / "ports").exists():
+    if not (folder / "ports").exists() or are_taken(folder):
         lines = [f"{name}={port}\n" for name, port in programs.free_ports().items()]
-        (folder / "ports").write_text("".join(lines))
-    (folder / "kubeconfig").write_text(kubeconfig(folder))
-    (folder / "kubeconfig").chmod(0o600)
+        write(folder / "ports", "".join(lines))
+    write(folder / "kubeconfig", kubeconfig(folder), mode=0o600)
     write_commands(folder)
+
+
+def are_taken(folder):
+    """Any of its ports, by another: nothing of ours runs, as after a restart of the machine."""
+    return not process.running(folder) and \
+        not all(map(programs.is_free, read_ports(folder).values()))
+
+
+def write(path, text, mode=0o644):
+    """All of it or nothing, to whoever reads meanwhile and whenever this is killed."""
+    new = path.with_name(f"{path.name}.new")
+    new.unlink(missing_ok=True)
+    with open(os.open(new, os.O_CREAT | os.O_WRONLY, mode), "w") as file:
+        file.write(text)
+    new.replace(path)
 
 
 def write_commands(folder):
     """FOLDER/bin/kubectl and helm, and FOLDER/env, which puts them before all others."""
     (folder / "bin").mkdir(exist_ok=True)
     for name in ("kubectl", "helm"):
-        command = folder / "bin" / name
-        command.write_text(f'#!/bin/sh\nexec "{binaries.KUBE}" {name} "$@"\n')
-        command.chmod(0o755)
-    (folder / "env").write_text(f'export KUBECONFIG="{folder}/kubeconfig"\n'
-                                f'export PATH="{folder}/bin:$PATH"\n')
+        write(folder / "bin" / name, f'#!/bin/sh\nexec "{binaries.KUBE}" {name} "$@"\n', mode=0o755)
+    write(folder / "env", f'export KUBECONFIG="{folder}/kubeconfig"\n'
+                          f'export PATH="{folder}/bin:$PATH"\n')
 
 
 def read_ports(folder):
@@ -108,13 +137,21 @@ def start(folder, commands):
 
 
 def wait(folder, name, condition):
+    """Until `condition` holds; no longer than all that was started until now goes on."""
     deadline = time.monotonic() + PATIENCE
     while not condition():
-        if name not in process.running(folder):
-            raise NotReady(f"{name} ended\n{end_of_log(folder, name)}")
+        none_ended(folder, name)
         if time.monotonic() > deadline:
             raise NotReady(f"{name} was not ready after {PATIENCE} s\n{end_of_log(folder, name)}")
         time.sleep(0.05)
+
+
+def none_ended(folder, *more):
+    """Of the control plane's programs and `more`; says the first, for others may end of its end."""
+    ended = process.started(folder) - process.running(folder).keys()
+    for name in [*all_programs(folder), *more]:
+        if name in ended:
+            raise NotReady(f"{name} ended\n{end_of_log(folder, name)}")
 
 
 def end_of_log(folder, name):
@@ -124,9 +161,12 @@ def end_of_log(folder, name):
 
 
 def answers(folder, url):
+    """Whatever proxy the environment names: it could not reach our loopback."""
     context = ssl.create_default_context(cafile=folder / "pki/ca.crt")
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}),
+                                         urllib.request.HTTPSHandler(context=context))
     try:
-        with urllib.request.urlopen(url, context=context, timeout=2):
+        with opener.open(url, timeout=2):
             return True
     except (urllib.error.URLError, OSError):
         return False

@@ -12,9 +12,25 @@ import time
 
 def start(folder, name, command, environment):
     with open(folder / "log" / f"{name}.log", "ab") as log:
-        process = subprocess.Popen(command, env={**os.environ, **environment}, stdout=log,
+        process = subprocess.Popen(command, env={**inherited(), **environment}, stdout=log,
                                    stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)
     (folder / "pids" / name).write_text(f"{process.pid} {started_at(process.pid)}")
+
+
+def inherited():
+    """Our environment without its proxies: they lead away from loopback, where all of it is."""
+    return {name: value for name, value in os.environ.items()
+            if not name.lower().endswith("_proxy")}
+
+
+def started(folder):
+    """Names of those that run, or have ended since the last `forget_ended`."""
+    return {path.name for path in (folder / "pids").glob("*")}
+
+
+def forget_ended(folder):
+    for name in started(folder) - running(folder).keys():
+        (folder / "pids" / name).unlink()
 
 
 def running(folder):

@@ -4,9 +4,9 @@ import socket
 
 from . import binaries
 
-# Below the range that the kernel gives to outgoing connections: between our choice and the
-# program's bind, none can take one.
-PORTS = range(20000, 32000)
+# Below the range that the kernel gives to outgoing connections, so that between our choice and the
+# program's bind none can take one, and below that of node ports.
+PORTS = range(20000, 30000)
 PORT_NAMES = ["etcd", "etcd_peer", "apiserver", "controller_manager", "scheduler", "kwok",
               "operator", "operator_metrics", "operator_probe", "adapter", "adapter_metrics",
               "scaler", "scaler_metrics", "scaler_probe"]

@@ -2,25 +2,31 @@
 import json
 import subprocess
 
-from . import binaries, cluster, process
+from . import binaries, cluster
+from .folder import held
 
 NAME = "keda-gpu-scaler"
 GPUS = 8
 
 
-def start(folder):
-    ports = cluster.read_ports(folder)
-    if not (folder / "gpus.json").exists():
-        (folder / "gpus.json").write_text(gpu_file(utilization=0))
-    command = [program(), "serve", f"--gpu-source=file:{folder}/gpus.json",
-               "--bind-address=127.0.0.1", f"--port={ports['scaler']}",
-               f"--metrics-port={ports['scaler_metrics']}",
-               f"--probe-port={ports['scaler_probe']}", "--poll-interval=1s"]
-    cluster.start(folder, {NAME: command})
-    probe = f"http://127.0.0.1:{ports['scaler_probe']}/readyz"
-    cluster.wait(folder, NAME, lambda: cluster.answers(folder, probe))
-    cluster.kubectl(folder, "apply", "--server-side", "--filename=-",
-                    text=objects(ports["scaler"]))
+def start(folder, program):
+    """`program`, and the workload, on the control plane of `folder`; ready on return."""
+    with held(folder):
+        ports = cluster.read_ports(folder)
+        if not (folder / "gpus.json").exists():
+            cluster.write(folder / "gpus.json", gpu_file(utilization=0))
+        cluster.start(folder, {NAME: command(folder, program, ports)})
+        probe = f"http://127.0.0.1:{ports['scaler_probe']}/readyz"
+        cluster.wait(folder, NAME, lambda: cluster.answers(folder, probe))
+        cluster.kubectl(folder, "apply", "--server-side", "--filename=-",
+                        text=objects(ports["scaler"]))
+
+
+def command(folder, program, ports):
+    return [program, "serve", f"--gpu-source=file:{folder}/gpus.json",
+            "--bind-address=127.0.0.1", f"--port={ports['scaler']}",
+            f"--metrics-port={ports['scaler_metrics']}",
+            f"--probe-port={ports['scaler_probe']}", "--poll-interval=1s"]
 
 
 def program():
