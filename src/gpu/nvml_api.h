@@ -82,6 +82,17 @@ static_assert(sizeof(Process) == 24 && offsetof(Process, gpu_instance) == 16);
 // What drivers 535.43 to 535.86 write through _v3.
 inline constexpr size_t kLargestProcessRow = 32;
 
+// nvmlDeviceGetProcessUtilization: one for each process that used the device since the time given.
+struct ProcessUtilization {
+  uint32_t pid;
+  uint64_t usec;     // the host's clock
+  uint32_t percent;  // of the time with a kernel of the process running
+  uint32_t memory_percent;
+  uint32_t encoder_percent;
+  uint32_t decoder_percent;
+};
+static_assert(sizeof(ProcessUtilization) == 32 && offsetof(ProcessUtilization, percent) == 16);
+
 union Value {
   double as_double;
   uint32_t as_uint32;
@@ -176,6 +187,7 @@ struct Calls {
   Return (*handle_by_index)(unsigned, Device*);  // DeviceGetHandleByIndex_v2, without _v2
   Return (*uuid)(Device, char*, unsigned);       // DeviceGetUUID
   Return (*name)(Device, char*, unsigned);       // DeviceGetName
+  Return (*minor_number)(Device, unsigned*);     // DeviceGetMinorNumber
   Return (*utilization)(Device, Utilization*);   // DeviceGetUtilizationRates
   Return (*samples)(Device, int type, uint64_t since_usec, int* value_type, unsigned* count,
                     Sample*);                           // DeviceGetSamples
@@ -195,6 +207,8 @@ struct Calls {
   Return (*processes_v1)(Device, unsigned*, ProcessV1*);  // DeviceGetComputeRunningProcesses
   Return (*mps_processes_v3)(Device, unsigned*,
                              Process*);  // DeviceGetMPSComputeRunningProcesses_v3
+  Return (*process_utilization)(Device, ProcessUtilization*, unsigned* count,
+                                uint64_t since_usec);            // DeviceGetProcessUtilization
   Return (*mig_mode)(Device, unsigned* now, unsigned* pending);  // DeviceGetMigMode
   Return (*mig_max_count)(Device, unsigned*);                    // DeviceGetMaxMigDeviceCount
   Return (*mig_handle_by_index)(Device, unsigned, Device*);      // DeviceGetMigDeviceHandleByIndex

@@ -53,6 +53,10 @@ std::unique_ptr<NvmlDevice> NvmlDevice::Open(const Calls& calls, bool processes_
   failure = ReadText(calls.uuid, handle, device->uuid_);
   if (failure != kSuccess) return nullptr;
   ReadText(calls.name, handle, device->name_);
+  unsigned minor_number = 0;
+  if (Call(calls.minor_number, handle, &minor_number) == kSuccess) {
+    device->minor_number_ = static_cast<int>(minor_number);
+  }
   return device;
 }
 
@@ -61,6 +65,7 @@ GpuSample NvmlDevice::Identity() const {
   sample.uuid = uuid_;
   sample.name = name_;
   sample.index = index_;
+  sample.minor_number = minor_number_;
   return sample;
 }
 
@@ -73,6 +78,9 @@ DeviceReading NvmlDevice::Read(const CostlyReadings& wanted, absl::Time now,
   ReadPower(reading);
   history.throughput.Read(calls_, handle_, wanted.pcie, absl::ToUnixMicros(now), reading);
   ReadProcessList(handle_, reading);
+  if (reading.sample.processes) {
+    history.process_usage.Read(calls_, handle_, *reading.sample.processes);
+  }
   ReadHealth(reading);
   DeviceReading device{.loss = reading.loss};
   if (!reading.answered && reading.loss != kSuccess) {
@@ -206,7 +214,10 @@ Return NvmlDevice::ReadMigInstance(Device instance, absl::Time now, DeviceHistor
   const Return result = ReadText(calls_.uuid, instance, reading.sample.uuid);
   if (result != kSuccess) return result;
   ReadText(calls_.name, instance, reading.sample.name);  // else it bears its GPU's
-  ReadMigUtilization(instance, now, reading);
+  unsigned gpu_instance = 0;
+  const Return placed = Call(calls_.gpu_instance_id, instance, &gpu_instance);
+  if (placed == kSuccess) reading.sample.gpu_instance = static_cast<int>(gpu_instance);
+  ReadMigUtilization(placed, now, reading);
   ReadMemory(instance, history, reading);
   ReadProcessList(instance, reading);
   NoteLoss(reading.loss, device.loss);
@@ -214,7 +225,7 @@ Return NvmlDevice::ReadMigInstance(Device instance, absl::Time now, DeviceHistor
   return kSuccess;
 }
 
-void NvmlDevice::ReadMigUtilization(Device instance, absl::Time now, Reading& reading) {
+void NvmlDevice::ReadMigUtilization(Return placed, absl::Time now, Reading& reading) {
   if (!supports_gpm_) {
     bool supported = false;
     const Return result = QueryGpm(calls_, handle_, supported);
@@ -224,12 +235,8 @@ void NvmlDevice::ReadMigUtilization(Device instance, absl::Time now, Reading& re
     }
     supports_gpm_ = supported;
   }
-  if (!*supports_gpm_) return;
-  unsigned gpu_instance = 0;
-  if (!reading.Succeeded(GpuField::kUtilization,
-                         Call(calls_.gpu_instance_id, instance, &gpu_instance))) {
-    return;
-  }
+  if (!*supports_gpm_ || !reading.Succeeded(GpuField::kUtilization, placed)) return;
+  const auto gpu_instance = static_cast<unsigned>(*reading.sample.gpu_instance);
   auto& gpm = gpm_[reading.sample.uuid];
   if (gpm == nullptr) gpm = std::make_unique<GpmUtilization>(calls_);
   std::optional<double>& percent = reading.sample.utilization_percent;

@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "gpu/nvml_api.h"
 #include "gpu/nvml_gpm.h"
+#include "gpu/nvml_process_usage.h"
 #include "gpu/nvml_reading.h"
 #include "gpu/nvml_throughput.h"
 #include "gpu/nvml_utilization.h"
@@ -24,6 +25,7 @@ struct DeviceHistory {
   SampleMean utilization{kGpuUtilizationSamples};
   SampleMean memory_utilization{kMemoryUtilizationSamples};
   Throughput throughput;
+  ProcessUsage process_usage;
   std::set<std::string> memory_v2;  // UUIDs, of instances too, whose memory_v2 has answered
   std::set<unsigned> mig_places;    // that last held an instance
 };
@@ -64,7 +66,8 @@ class NvmlDevice {
   void ReadMig(absl::Time now, DeviceHistory& history, DeviceReading& device);
   Return ReadMigInstance(Device instance, absl::Time now, DeviceHistory& history,
                          DeviceReading& device);
-  void ReadMigUtilization(Device instance, absl::Time now, Reading& reading);
+  // `placed`: whether the instance told its place on the GPU.
+  void ReadMigUtilization(Return placed, absl::Time now, Reading& reading);
 
   const Calls& calls_;
   const bool processes_v3_is_broken_;
@@ -73,6 +76,7 @@ class NvmlDevice {
   std::optional<bool> supports_gpm_;  // empty until the driver could tell
   std::string uuid_;
   std::string name_;
+  std::optional<int> minor_number_;
   std::map<std::string, std::unique_ptr<GpmUtilization>> gpm_;  // by the instance's UUID
 };
 

@@ -32,6 +32,7 @@ Calls BindAll(void* nvml) {
        {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex"});
   Bind(nvml, calls.uuid, {"nvmlDeviceGetUUID"});
   Bind(nvml, calls.name, {"nvmlDeviceGetName"});
+  Bind(nvml, calls.minor_number, {"nvmlDeviceGetMinorNumber"});
   Bind(nvml, calls.utilization, {"nvmlDeviceGetUtilizationRates"});
   Bind(nvml, calls.samples, {"nvmlDeviceGetSamples"});
   Bind(nvml, calls.memory_v2, {"nvmlDeviceGetMemoryInfo_v2"});
@@ -49,6 +50,7 @@ Calls BindAll(void* nvml) {
   Bind(nvml, calls.processes_v2, {"nvmlDeviceGetComputeRunningProcesses_v2"});
   Bind(nvml, calls.processes_v1, {"nvmlDeviceGetComputeRunningProcesses"});
   Bind(nvml, calls.mps_processes_v3, {"nvmlDeviceGetMPSComputeRunningProcesses_v3"});
+  Bind(nvml, calls.process_utilization, {"nvmlDeviceGetProcessUtilization"});
   Bind(nvml, calls.mig_mode, {"nvmlDeviceGetMigMode"});
   Bind(nvml, calls.mig_max_count, {"nvmlDeviceGetMaxMigDeviceCount"});
   Bind(nvml, calls.mig_handle_by_index, {"nvmlDeviceGetMigDeviceHandleByIndex"});

@@ -58,6 +58,7 @@ TEST_F(NvmlMigTest, InstancesFollowTheirGpuWithTheirOwnUuidMemoryAndProcesses) {
   EXPECT_EQ(instance.parent_uuid, "GPU-a");
   EXPECT_EQ(instance.name, "NVIDIA H200 MIG 1g.18gb");
   EXPECT_EQ(instance.index, 0);
+  EXPECT_EQ(instance.gpu_instance, driver_.Gpu(0)["mig"][1]["gi"].get<int>());
   EXPECT_EQ(instance.memory_used_bytes, 5);
   EXPECT_EQ(instance.memory_total_bytes, 20);
   EXPECT_EQ(instance.processes->at(0).pid, 77);

@@ -65,6 +65,27 @@ TEST_F(NvmlSourceTest, ReadsEveryValue) {
   EXPECT_TRUE(gpu.gaps.empty()) << gpu.gaps[0].detail;
 }
 
+TEST_F(NvmlSourceTest, KernelsMinorIsNotTheIndex) {
+  driver_.Gpu(0)["minor"] = 1;
+  driver_.Gpu(1)["minor"] = 0;
+  driver_.Save();
+  const auto snapshot = source_.Read({});
+  ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+  EXPECT_EQ(snapshot->gpus[0].minor_number, 1);
+  EXPECT_EQ(snapshot->gpus[1].minor_number, 0);
+}
+
+TEST_F(NvmlSourceTest, SeveralProcessesAreReadWithWhatTheyUse) {
+  driver_.Gpu(0)["processes"] = {{42, 200}, {43, 100}};
+  driver_.Gpu(0)["process_samples"] = {{9'000'000, 42, 60}};
+  driver_.Save();
+  const auto snapshot = source_.Read({});
+  ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+  EXPECT_EQ(snapshot->gpus[0].processes->at(0).utilization_percent, 60);
+  EXPECT_EQ(snapshot->gpus[0].processes->at(1).utilization_percent, 0);
+  EXPECT_EQ(snapshot->gpus[1].processes->at(0).utilization_percent, std::nullopt);
+}
+
 TEST_F(NvmlSourceTest, OldDriverIsReadByTheCallsThatItHas) {
   NvmlSource source(FakeDriver::Old(), "gpu-7", clock_);
   const GpuSample gpu = Read(source, {.pcie = true})[0];

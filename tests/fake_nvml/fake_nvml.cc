@@ -1,6 +1,7 @@
 // The calls of libnvidia-ml.so.1 that the NVML source uses, answered from a file: fake_state.h.
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "fake_nvml/fake_state.h"
 
@@ -107,6 +108,13 @@ FAKE_NVML nvmlDeviceGetName(Device handle, char* buffer, unsigned length) {
                   [&](const Json& gpu) { return CopyText(gpu.at("name"), buffer, length); });
 }
 
+FAKE_NVML nvmlDeviceGetMinorNumber(Device handle, unsigned* minor_number) {
+  return OnDevice(__func__, handle, [&](const Json& gpu) {
+    *minor_number = gpu.at("minor").get<unsigned>();
+    return kSuccess;
+  });
+}
+
 FAKE_NVML nvmlDeviceGetUtilizationRates(Device handle, Utilization* rates) {
   return OnDevice(__func__, handle, [&](const Json& gpu) {
     rates->gpu = gpu.at("utilization").at(0).get<uint32_t>();
@@ -196,6 +204,25 @@ FAKE_NVML nvmlDeviceGetFieldValues(Device handle, int count, Field* fields) {
 FAKE_NVML nvmlDeviceGetComputeRunningProcesses(Device handle, unsigned* count, ProcessV1* rows) {
   return OnDevice(__func__, handle,
                   [&](const Json& gpu) { return CopyProcesses(gpu.at("processes"), count, rows); });
+}
+
+FAKE_NVML nvmlDeviceGetProcessUtilization(Device handle, ProcessUtilization* rows, unsigned* count,
+                                          uint64_t since) {
+  return OnDevice(__func__, handle, [&](const Json& gpu) {
+    std::vector<ProcessUtilization> used;
+    for (const Json& row : gpu.at("process_samples")) {
+      if (row.at(0).get<uint64_t>() <= since) continue;
+      used.push_back({.pid = row.at(1).get<uint32_t>(),
+                      .usec = row[0].get<uint64_t>(),
+                      .percent = row.at(2).get<uint32_t>()});
+    }
+    const unsigned room = *count;
+    *count = static_cast<unsigned>(used.size());
+    if (used.empty()) return kNotFound;
+    if (used.size() > room) return kInsufficientSize;
+    std::copy(used.begin(), used.end(), rows);
+    return kSuccess;
+  });
 }
 
 #ifndef FAKE_NVML_OLD

@@ -9,7 +9,8 @@
 //      "utilization": [70, 30], "gpu_samples": [[usec, percent], ...], "memory_samples": [...],
 //      "memory": [total, reserved, used], "temperature": 61, "power": mW, "power_limit": mW,
 //      "pcie": [tx, rx], "fields": {"138": 1024, "202@3": 7}, "field_usec": 1000000,
-//      "processes": [[pid, bytes], ...], "mps": [...], "ecc": 0, "throttle": 0,
+//      "processes": [[pid, bytes], ...], "mps": [...], "ecc": 0, "throttle": 0, "minor": 0,
+//      "process_samples": [[usec, pid, percent], ...],
 //      "gpm": true, "mig": [{"uuid": "MIG-x", "name", "gi": 1, "busy_usec": 0, "memory", ...}]}]}
 //
 // A field's key without a scope is that of link 0, of 138 and 139 that of all links together.
