@@ -80,9 +80,10 @@ bool KubeletAttribution::Answered(const std::vector<PodDevices>& listed, absl::T
 void KubeletAttribution::NotAnswered(const absl::Status& status) {
   MutexLock lock(mutex_);
   const std::string error(status.message());
+  const absl::Duration stand = pods_ == nullptr ? absl::ZeroDuration() : kAttributionGrace;
   if (error != error_) {
     LogWarn("kubelet_lost",
-            {{"why", error}, {"owners_stand_seconds", absl::ToDoubleSeconds(kAttributionGrace)}});
+            {{"why", error}, {"owners_stand_seconds", absl::ToDoubleSeconds(stand)}});
   }
   error_ = error;
 }

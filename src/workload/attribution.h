@@ -16,6 +16,7 @@
 #include "workload/cgroup_pod.h"
 #include "workload/gpu_holders.h"
 #include "workload/kubelet_pods.h"
+#include "workload/kubelet_sockets.h"
 #include "workload/pod_resources.h"
 
 namespace gpuscaler {
@@ -29,13 +30,6 @@ inline constexpr absl::Duration kKubeletTimeout = absl::Seconds(2);
 
 // The last owners stand so long for a silent kubelet: longer than one takes to restart.
 inline constexpr absl::Duration kAttributionGrace = absl::Seconds(60);
-
-struct KubeletSockets {
-  std::string pod_resources = "/var/lib/kubelet/pod-resources/kubelet.sock";
-  // The first that is there; the second is of an early form of the API.
-  std::vector<std::string> pods_api = {"/var/lib/kubelet/pods-api/pods-api.sock",
-                                       "/var/lib/kubelet/pods/kubelet.sock"};
-};
 
 // Ask() belongs to a thread of its own, Annotate() to the sampler's.
 class KubeletAttribution {
