@@ -31,12 +31,13 @@ bool SamePods(const std::vector<NodePod>& one, const std::vector<NodePod>& other
 }  // namespace
 
 KubeletAttribution::KubeletAttribution(const Clock& clock, KubeletSockets sockets,
-                                       absl::Duration timeout, std::string proc)
+                                       absl::Duration timeout, NodeFolders folders)
     : clock_(clock),
       timeout_(timeout),
       pod_resources_(std::move(sockets.pod_resources)),
       pods_apis_(Clients(sockets.pods_api)),
-      cgroup_pods_(std::move(proc)) {}
+      cgroup_pods_(std::move(folders.proc)),
+      pod_logs_(std::move(folders.pod_logs)) {}
 
 bool KubeletAttribution::Ask() {
   const absl::Time asked_at = clock_.Now();
@@ -144,11 +145,8 @@ bool KubeletAttribution::Annotate(NodeSnapshot& snapshot) {
   Pods pods;
   snapshot.attribution = State(snapshot.taken_at, pods);
   if (snapshot.attribution.state == Attribution::State::kKnown) {
-    const PodOfProcess pod_of_process = [this](int64_t pid) {
-      const auto pod = cgroup_pods_.Find(pid);
-      return pod ? pod->uid : "";
-    };
-    const auto unplaced = FillHolders(*pods, pod_of_process, snapshot);
+    const auto unplaced = FillHolders(
+        *pods, [&](int64_t pid) { return PodOf(pid, *pods, snapshot.taken_at); }, snapshot);
     LogUnplaced(unplaced);
     if (!unplaced.empty()) {
       snapshot.attribution = {.state = Attribution::State::kUnknown,
@@ -160,6 +158,15 @@ bool KubeletAttribution::Annotate(NodeSnapshot& snapshot) {
   }
   LogState(snapshot.attribution);
   return ProcessesChanged(snapshot);
+}
+
+std::string KubeletAttribution::PodOf(int64_t pid, const std::vector<NodePod>& pods,
+                                      absl::Time now) {
+  const auto process = cgroup_pods_.Find(pid);
+  if (!process) return "";
+  const auto known = std::ranges::find_if(
+      pods, [&process](const NodePod& pod) { return pod.pod.uid == process->uid; });
+  return known == pods.end() ? pod_logs_.NameOf(process->uid, now) : NameOf(known->pod);
 }
 
 Attribution KubeletAttribution::State(absl::Time now, Pods& pods) const {

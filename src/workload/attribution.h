@@ -17,6 +17,7 @@
 #include "workload/gpu_holders.h"
 #include "workload/kubelet_pods.h"
 #include "workload/kubelet_sockets.h"
+#include "workload/pod_logs.h"
 #include "workload/pod_resources.h"
 
 namespace gpuscaler {
@@ -31,11 +32,17 @@ inline constexpr absl::Duration kKubeletTimeout = absl::Seconds(2);
 // The last owners stand so long for a silent kubelet: longer than one takes to restart.
 inline constexpr absl::Duration kAttributionGrace = absl::Seconds(60);
 
+// Where the kernel and the kubelet tell of processes and pods.
+struct NodeFolders {
+  std::string proc = "/proc";
+  std::string pod_logs = "/var/log/pods";
+};
+
 // Ask() belongs to a thread of its own, Annotate() to the sampler's.
 class KubeletAttribution {
  public:
   KubeletAttribution(const Clock& clock, KubeletSockets sockets,
-                     absl::Duration timeout = kKubeletTimeout, std::string proc = "/proc");
+                     absl::Duration timeout = kKubeletTimeout, NodeFolders folders = {});
 
   // One question; blocks for two timeouts at most. Logs changes. True where the owners are others
   // than before: the next snapshot should be taken now.
@@ -56,6 +63,7 @@ class KubeletAttribution {
   NodePod NodePodOf(const PodDevices& devices, absl::Time since) const;
 
   Attribution State(absl::Time now, Pods& pods) const;
+  std::string PodOf(int64_t pid, const std::vector<NodePod>& pods, absl::Time now);
   void LogState(const Attribution& attribution);
   void LogUnplaced(const std::vector<UnplacedDevice>& unplaced);
   bool ProcessesChanged(const NodeSnapshot& snapshot);
@@ -80,6 +88,7 @@ class KubeletAttribution {
 
   // Annotate()'s.
   CgroupPods cgroup_pods_;
+  PodLogs pod_logs_;
   Attribution last_state_;
   std::set<std::string> logged_unplaced_;
   std::set<std::pair<std::string, int64_t>> processes_;  // uuid of the GPU, pid

@@ -30,8 +30,12 @@ class KubeletAttributionTest : public testing::Test {
         attribution_(clock_,
                      {.pod_resources = kubelet_.pod_resources_socket(),
                       .pods_api = {folder_ + "/absent.sock", kubelet_.pods_api_socket()}},
-                     absl::Seconds(10), folder_ + "/proc") {}
-  ~KubeletAttributionTest() override { std::filesystem::remove_all(folder_ + "/proc"); }
+                     absl::Seconds(10),
+                     {.proc = folder_ + "/proc", .pod_logs = folder_ + "/logs"}) {}
+  ~KubeletAttributionTest() override {
+    std::filesystem::remove_all(folder_ + "/proc");
+    std::filesystem::remove_all(folder_ + "/logs");
+  }
 
   static PodDevice Gpu(const std::string& id) {
     return {.container = "main", .resource = "nvidia.com/gpu", .id = id};
@@ -246,6 +250,22 @@ TEST_F(KubeletAttributionTest, SharedGpuIsDividedByTheControlGroupsOfItsProcesse
   Ask();
   RunProcess(100, kUid0);
   RunProcess(101, kUid1);
+  processes_["GPU-sim-0"] = {{.pid = 100, .utilization_percent = 30},
+                             {.pid = 101, .utilization_percent = 10}};
+  const NodeSnapshot snapshot = Read();
+  ASSERT_EQ(snapshot.gpus[0].holders.size(), 2);
+  EXPECT_EQ(snapshot.gpus[0].holders[0].share, 0.75);
+  EXPECT_EQ(snapshot.gpus[0].holders[1].share, 0.25);
+}
+
+TEST_F(KubeletAttributionTest, FoldersOfLogsNameThePodsOfProcessesWithoutThePodsApi) {
+  kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0::0")});
+  kubelet_.AddPod("shop", "web-1", {Gpu("GPU-sim-0::1")});
+  Ask();
+  RunProcess(100, kUid0);
+  RunProcess(101, kUid1);
+  std::filesystem::create_directories(absl::StrCat(folder_, "/logs/shop_web-0_", kUid0));
+  std::filesystem::create_directories(absl::StrCat(folder_, "/logs/shop_web-1_", kUid1));
   processes_["GPU-sim-0"] = {{.pid = 100, .utilization_percent = 30},
                              {.pid = 101, .utilization_percent = 10}};
   const NodeSnapshot snapshot = Read();

@@ -101,9 +101,10 @@ class HolderFinder {
   void PlaceByProcesses() {
     for (size_t i = 0; i < snapshot_.gpus.size(); ++i) {
       if (!claims_[i].empty()) continue;
-      const std::set<std::string> uids = PodsWithProcesses(i);
+      const std::set<std::string> names = PodsWithProcesses(i);
       std::erase_if(unplaced_, [&](const Unplaced& unplaced) {
-        if (!MayBeAny(unplaced.id) || !uids.contains(pods_[unplaced.pod].pod.uid)) return false;
+        if (!MayBeAny(unplaced.id) || !names.contains(NameOf(pods_[unplaced.pod].pod)))
+          return false;
         if (HasOther(unplaced, i)) return false;
         AddClaim(unplaced.pod, *unplaced.device, unplaced.id, i);
         return true;
@@ -119,13 +120,13 @@ class HolderFinder {
   }
 
   std::set<std::string> PodsWithProcesses(size_t gpu) {
-    std::set<std::string> uids;
-    if (!Gpu(gpu).processes) return uids;
+    std::set<std::string> names;
+    if (!Gpu(gpu).processes) return names;
     for (const GpuProcess& process : *Gpu(gpu).processes) {
-      std::string uid = pod_of_process_(process.pid);
-      if (!uid.empty()) uids.insert(std::move(uid));
+      std::string name = pod_of_process_(process.pid);
+      if (!name.empty()) names.insert(std::move(name));
     }
-    return uids;
+    return names;
   }
 
   void KeepTheLiving(size_t gpu) {
@@ -133,9 +134,9 @@ class HolderFinder {
     const bool several = std::ranges::any_of(
         claims, [&claims](const Claim& claim) { return claim.pod != claims.front().pod; });
     if (!several || std::ranges::all_of(claims, &Claim::may_share)) return;
-    const std::set<std::string> uids = PodsWithProcesses(gpu);
+    const std::set<std::string> names = PodsWithProcesses(gpu);
     const auto has_process = [&](const Claim& claim) {
-      return uids.contains(pods_[claim.pod].pod.uid);
+      return names.contains(NameOf(pods_[claim.pod].pod));
     };
     if (std::ranges::any_of(claims, has_process)) {
       std::erase_if(claims, [&](const Claim& claim) { return !has_process(claim); });
@@ -150,14 +151,14 @@ class HolderFinder {
   void SetHolders() {
     for (size_t i = 0; i < claims_.size(); ++i) {
       std::vector<int> pods;
-      std::vector<std::string> uids;
+      std::vector<std::string> names;
       for (const Claim& claim : claims_[i]) {
         if (std::ranges::find(pods, claim.pod) != pods.end()) continue;
         pods.push_back(claim.pod);
-        uids.push_back(pods_[claim.pod].pod.uid);
+        names.push_back(NameOf(pods_[claim.pod].pod));
       }
       if (pods.empty()) continue;
-      const std::vector<double> shares = SharesOf(Gpu(i), uids, pod_of_process_);
+      const std::vector<double> shares = SharesOf(Gpu(i), names, pod_of_process_);
       for (const Claim& claim : claims_[i]) {
         const auto pod = std::ranges::find(pods, claim.pod) - pods.begin();
         const auto containers = std::ranges::count(claims_[i], claim.pod, &Claim::pod);
@@ -204,6 +205,8 @@ class HolderFinder {
 };
 
 }  // namespace
+
+std::string NameOf(const Pod& pod) { return absl::StrCat(pod.namespace_name, "/", pod.name); }
 
 std::vector<UnplacedDevice> FillHolders(absl::Span<const NodePod> pods,
                                         const PodOfProcess& pod_of_process,

@@ -19,9 +19,11 @@ struct NodePod {
   absl::Time listed_since;  // when the kubelet first named it
 };
 
+std::string NameOf(const Pod& pod);  // "shop/web-0"
+
 // A device that may be one of the GPUs, and nobody can tell which.
 struct UnplacedDevice {
-  std::string pod;  // "shop/web-0"
+  std::string pod;  // as NameOf() has it
   std::string id;   // with its resource, "gpu-0 of gpu.nvidia.com"
   friend bool operator==(const UnplacedDevice&, const UnplacedDevice&) = default;
 };

@@ -38,19 +38,18 @@ class FillHoldersTest : public testing::Test {
     NodePod pod = {.devices = std::move(devices), .listed_since = now_};
     pod.pod.namespace_name = "shop";
     pod.pod.name = name;
-    pod.pod.uid = absl::StrCat("uid-of-", name);
     pods_.push_back(std::move(pod));
   }
 
   // A process of the pod on the GPU.
   void Run(int64_t pid, const std::string& pod, int gpu, std::optional<double> percent = {}) {
     snapshot_.gpus[gpu].processes->push_back({.pid = pid, .utilization_percent = percent});
-    uids_[pid] = absl::StrCat("uid-of-", pod);
+    names_[pid] = absl::StrCat("shop/", pod);
   }
 
   std::vector<UnplacedDevice> Fill() {
     return FillHolders(
-        pods_, [this](int64_t pid) { return uids_[pid]; }, snapshot_);
+        pods_, [this](int64_t pid) { return names_[pid]; }, snapshot_);
   }
 
   // "web-0/main=1 web-1/main=0.5"
@@ -70,7 +69,7 @@ class FillHoldersTest : public testing::Test {
 
   absl::Time now_ = absl::UnixEpoch();
   std::vector<NodePod> pods_;
-  std::map<int64_t, std::string> uids_;
+  std::map<int64_t, std::string> names_;  // of the pods of processes
   NodeSnapshot snapshot_;
 };
 

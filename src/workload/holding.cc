@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "workload/gpu_holders.h"
 
 namespace gpuscaler {
 namespace {
@@ -20,10 +20,7 @@ std::set<int64_t> Pids(const GpuSample& gpu) {
 
 std::set<std::string> Pods(const GpuSample& gpu, const NodeSnapshot& snapshot) {
   std::set<std::string> pods;
-  for (const GpuHolder& holder : gpu.holders) {
-    const Pod& pod = snapshot.pods[holder.pod];
-    pods.insert(absl::StrCat(pod.namespace_name, "/", pod.name));
-  }
+  for (const GpuHolder& holder : gpu.holders) pods.insert(NameOf(snapshot.pods[holder.pod]));
   return pods;
 }
 

@@ -10,12 +10,12 @@
 
 namespace gpuscaler {
 
-// The uid of a process' pod; empty: of none, or not known.
+// A process' pod, "shop/web-0"; empty: of none, or not known.
 using PodOfProcess = std::function<std::string(int64_t pid)>;
 
-// The share of each pod in the GPU's load, by their uids; they add up to 1. As the processes used
+// The share of each pod, "shop/web-0", in the GPU's load; they add up to 1. As the processes used
 // the GPU, where the driver says so and each that did is one of the pods'; else equal shares.
-std::vector<double> SharesOf(const GpuSample& gpu, absl::Span<const std::string> pod_uids,
+std::vector<double> SharesOf(const GpuSample& gpu, absl::Span<const std::string> pods,
                              const PodOfProcess& pod_of_process);
 
 }  // namespace gpuscaler

@@ -18,10 +18,10 @@ std::string PodOf(int64_t pid) {
 }
 
 std::vector<double> Shares(std::optional<std::vector<GpuProcess>> processes,
-                           const std::vector<std::string>& uids = {"a", "b"}) {
+                           const std::vector<std::string>& pods = {"a", "b"}) {
   GpuSample gpu;
   gpu.processes = std::move(processes);
-  return SharesOf(gpu, uids, PodOf);
+  return SharesOf(gpu, pods, PodOf);
 }
 
 std::vector<GpuProcess> Processes(std::map<int64_t, std::optional<double>> used) {
@@ -53,8 +53,8 @@ TEST(SharesOf, IsEqualWhereSomethingIsNotKnown) {
   EXPECT_THAT(Shares(Processes({{1, 80}, {9, 10}})), ElementsAre(0.5, 0.5));
   // A stranger that does nothing takes nothing.
   EXPECT_THAT(Shares(Processes({{1, 80}, {9, 0}})), ElementsAre(1, 0));
-  // Uids that nobody told.
-  EXPECT_THAT(Shares(Processes({{7, 80}}), {"", ""}), ElementsAre(0.5, 0.5));
+  // Processes of no pod that is known.
+  EXPECT_THAT(Shares(Processes({{7, 80}})), ElementsAre(0.5, 0.5));
 }
 
 TEST(SharesOf, OnlyHolderHasItAll) { EXPECT_THAT(Shares(std::nullopt, {"a"}), ElementsAre(1)); }
