@@ -8,10 +8,17 @@
 #include "absl/time/time.h"
 #include "base/log.h"
 #include "fleet/tls_files.h"
+#include "workload/kubelet_sockets.h"
 
 namespace gpuscaler {
 
 constexpr int kAnyPort = -1;  // whichever is free; the log says which
+
+enum class AttributionMode {
+  kAuto,     // as kKubelet where the kubelet's socket is there at start, else as kNone
+  kKubelet,  // a GPU's holders are the pods that the kubelet names
+  kNone,     // a GPU in use is a replica
+};
 
 struct Config {
   int port = 6000;                  // gRPC; 0 is any free one too
@@ -20,6 +27,10 @@ struct Config {
   int probe_port = 8081;            // 0: off
   std::string gpu_source = "auto";
   std::string node_name;  // empty: $NODE_NAME, else the host's name
+
+  AttributionMode attribution = AttributionMode::kAuto;
+  std::string pod_resources_socket = KubeletSockets().pod_resources;
+  std::string pods_api_socket;  // empty: where kubelets have it
 
   absl::Duration poll_interval = absl::Seconds(2);  // real time, whatever the clock's speed
   std::optional<absl::Duration> stale_after;        // see StaleAfter()
@@ -43,6 +54,11 @@ struct Config {
   // Three intervals, at least 5 s: one missed reading is no outage.
   absl::Duration StaleAfter() const {
     return stale_after.value_or(std::max(3 * poll_interval, absl::Seconds(5)));
+  }
+  KubeletSockets Sockets() const {
+    KubeletSockets sockets = {.pod_resources = pod_resources_socket};
+    if (!pods_api_socket.empty()) sockets.pods_api = {pods_api_socket};
+    return sockets;
   }
   TlsFiles Tls() const { return {.cert = tls_cert, .key = tls_key, .client_ca = tls_client_ca}; }
   TlsFiles MetricsTls() const {

@@ -48,6 +48,7 @@ Config ServerConfig(const DemoOptions& options, const std::string& gpu_file) {
   config.port = options.port == 0 ? kAnyPort : options.port;
   config.metrics_port = 0;
   config.probe_port = 0;
+  config.attribution = AttributionMode::kNone;
   config.gpu_source = absl::StrCat("file:", gpu_file);
   config.node_name = "demo";
   config.poll_interval = TickOf(options.speed);

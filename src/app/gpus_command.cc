@@ -13,10 +13,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "app/attributed_source.h"
 #include "app/commands.h"
 #include "app/gpu_selection.h"
 #include "app/gpus_page.h"
 #include "app/job_environment.h"
+#include "app/open_attribution.h"
 #include "app/options.h"
 #include "base/clock.h"
 #include "base/duration_text.h"
@@ -205,8 +207,14 @@ int ReadAndPrint(const GpusFlags& flags, const GpusPlan& plan) {
   const SteadyClock clock;
   auto source = OpenGpuSource(plan.resolved.config.gpu_source, plan.job.node, clock);
   if (!source.ok()) return Fail("gpus", source.status(), kExitUsage);
-  return plan.interval > absl::ZeroDuration() ? PrintForEver(flags, plan, **source)
-                                              : PrintOnce(flags, plan, **source);
+  const auto attribution = OpenAttribution(plan.resolved.config, clock);
+  std::unique_ptr<GpuSource> attributed;
+  if (attribution != nullptr) {
+    attributed = std::make_unique<AttributedSource>(clock, **source, *attribution);
+  }
+  GpuSource& gpus = attributed == nullptr ? **source : *attributed;
+  return plan.interval > absl::ZeroDuration() ? PrintForEver(flags, plan, gpus)
+                                              : PrintOnce(flags, plan, gpus);
 }
 
 int Run(const GpusFlags& flags) {

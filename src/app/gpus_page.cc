@@ -75,7 +75,27 @@ Json ProcessesJson(const GpuSample& gpu) {
   return processes;
 }
 
-Json GpuJson(const GpuSample& gpu) {
+// Null where nobody knows, or asks.
+Json HoldersJson(const NodeSnapshot& snapshot, const GpuSample& gpu) {
+  if (snapshot.attribution.state != Attribution::State::kKnown) return nullptr;
+  Json holders = Json::array();
+  for (const GpuHolder& holder : gpu.holders) {
+    const Pod& pod = snapshot.pods[holder.pod];
+    Json owners = Json::array();
+    for (const PodOwner& owner : pod.owners) {
+      owners.push_back(absl::StrCat(owner.kind, "/", owner.name));
+    }
+    holders.push_back({{"namespace", pod.namespace_name},
+                       {"pod", pod.name},
+                       {"container", JsonOf(holder.container)},
+                       {"share", NumberJson(holder.share)},
+                       {"ready", JsonOf(pod.ready)},
+                       {"owners", std::move(owners)}});
+  }
+  return holders;
+}
+
+Json GpuJson(const NodeSnapshot& snapshot, const GpuSample& gpu) {
   Json json = {{"index", gpu.index},
                {"uuid", gpu.uuid},
                {"parent_uuid", JsonOf(gpu.parent_uuid)},
@@ -84,6 +104,7 @@ Json GpuJson(const GpuSample& gpu) {
   json["throttle_reasons"] = JsonOf(gpu.throttle_reasons);
   json["processes"] = ProcessesJson(gpu);
   json["in_use"] = JsonOf(InUse(gpu));
+  json["holders"] = HoldersJson(snapshot, gpu);
   Json unreadable = Json::object();
   for (const GpuGap& gap : gpu.gaps) unreadable[std::string(Name(gap.field))] = gap.detail;
   json["unreadable"] = unreadable;
@@ -115,6 +136,16 @@ std::string UnreadableText(const GpuSample& gpu) {
   });
 }
 
+// "shop/web-0/main", of several with their shares: "shop/web-0/main=0.75;shop/web-1/main=0.25".
+std::string HoldersText(const NodeSnapshot& snapshot, const GpuSample& gpu) {
+  const bool is_shared = gpu.holders.size() > 1;
+  return absl::StrJoin(gpu.holders, ";", [&](std::string* text, const GpuHolder& holder) {
+    const Pod& pod = snapshot.pods[holder.pod];
+    absl::StrAppend(text, pod.namespace_name, "/", pod.name, "/", holder.container,
+                    is_shared ? absl::StrCat("=", NumberText(holder.share)) : "");
+  });
+}
+
 std::vector<std::string> CsvFields(const GpusPage& page, const GpuSample& gpu) {
   const JobEnvironment& job = page.job;
   std::vector<std::string> fields = {Utc(page.snapshot.taken_at),
@@ -135,6 +166,7 @@ std::vector<std::string> CsvFields(const GpusPage& page, const GpuSample& gpu) {
   fields.push_back(gpu.processes ? absl::StrCat(gpu.processes->size()) : "");
   fields.push_back(InUseText(gpu));
   fields.push_back(UnreadableText(gpu));
+  fields.push_back(HoldersText(page.snapshot, gpu));
   return fields;
 }
 
@@ -148,17 +180,24 @@ std::string Pair(const std::optional<double>& first, const std::optional<double>
   return absl::StrCat(OrDash(Text(first)), "/", OrDash(Text(second)));
 }
 
-std::vector<std::string> TableCells(const GpuSample& gpu) {
-  return {IsMig(gpu) ? absl::StrCat(gpu.index, " MIG") : absl::StrCat(gpu.index),
-          OrDash(gpu.name),
-          OrDash(Text(gpu.utilization_percent)),
-          absl::StrCat(MibText(gpu.memory_used_bytes), "/", MibText(gpu.memory_total_bytes)),
-          OrDash(Text(gpu.temperature_celsius)),
-          Pair(gpu.power_watts, gpu.power_limit_watts),
-          Pair(gpu.pcie_tx_kbps, gpu.pcie_rx_kbps),
-          Pair(gpu.nvlink_tx_mbps, gpu.nvlink_rx_mbps),
-          gpu.processes ? absl::StrCat(gpu.processes->size()) : "-",
-          gpu.uuid};
+bool IsAttributed(const NodeSnapshot& snapshot) {
+  return snapshot.attribution.state != Attribution::State::kNone;
+}
+
+std::vector<std::string> TableCells(const NodeSnapshot& snapshot, const GpuSample& gpu) {
+  std::vector<std::string> cells = {
+      IsMig(gpu) ? absl::StrCat(gpu.index, " MIG") : absl::StrCat(gpu.index),
+      OrDash(gpu.name),
+      OrDash(Text(gpu.utilization_percent)),
+      absl::StrCat(MibText(gpu.memory_used_bytes), "/", MibText(gpu.memory_total_bytes)),
+      OrDash(Text(gpu.temperature_celsius)),
+      Pair(gpu.power_watts, gpu.power_limit_watts),
+      Pair(gpu.pcie_tx_kbps, gpu.pcie_rx_kbps),
+      Pair(gpu.nvlink_tx_mbps, gpu.nvlink_rx_mbps),
+      gpu.processes ? absl::StrCat(gpu.processes->size()) : "-",
+      gpu.uuid};
+  if (IsAttributed(snapshot)) cells.push_back(OrDash(HoldersText(snapshot, gpu)));
+  return cells;
 }
 
 // Columns as wide as their widest cell, two blanks apart.
@@ -209,10 +248,14 @@ std::string GpusTable(const GpusPage& page) {
     std::vector<std::vector<std::string>> rows = {{"GPU", "NAME", "UTIL %", "MEMORY MiB", "TEMP C",
                                                    "POWER W", "PCIE TX/RX KB/s",
                                                    "NVLINK TX/RX MiB/s", "PROCESSES", "UUID"}};
-    for (const GpuSample& gpu : snapshot.gpus) rows.push_back(TableCells(gpu));
+    if (IsAttributed(snapshot)) rows[0].push_back("HELD BY");
+    for (const GpuSample& gpu : snapshot.gpus) rows.push_back(TableCells(snapshot, gpu));
     absl::StrAppend(&text, Aligned(rows));
   }
   absl::StrAppend(&text, GapLines(snapshot));
+  if (!snapshot.attribution.why.empty()) {
+    absl::StrAppend(&text, "holders unknown: ", snapshot.attribution.why, "\n");
+  }
   for (const std::string& note : page.notes) absl::StrAppend(&text, "note: ", note, "\n");
   return text;
 }
@@ -230,9 +273,11 @@ std::string GpusJson(const GpusPage& page, bool one_line) {
                {"pod", JsonOf(job.pod)},
                {"source", JsonOf(page.snapshot.source)},
                {"driver_version", JsonOf(page.snapshot.driver_version)},
+               {"holders_unknown", JsonOf(page.snapshot.attribution.why)},
                {"gpus", Json::array()},
                {"notes", page.notes}};
-  for (const GpuSample& gpu : page.snapshot.gpus) json["gpus"].push_back(GpuJson(gpu));
+  for (const GpuSample& gpu : page.snapshot.gpus)
+    json["gpus"].push_back(GpuJson(page.snapshot, gpu));
   // Whatever bytes a driver or a file put into a name: the output is valid UTF-8.
   return absl::StrCat(json.dump(one_line ? -1 : 2, ' ', false, Json::error_handler_t::replace),
                       "\n");
@@ -243,7 +288,7 @@ std::string GpusCsvHeader() {
                                     "local_rank", "node",        "namespace", "pod",      "index",
                                     "uuid",       "parent_uuid", "name"};
   for (const Column& column : kColumns) names.emplace_back(column.name);
-  for (const char* name : {"throttle_reasons", "processes", "in_use", "unreadable"}) {
+  for (const char* name : {"throttle_reasons", "processes", "in_use", "unreadable", "holders"}) {
     names.emplace_back(name);
   }
   return CsvRow(names);

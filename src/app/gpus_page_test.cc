@@ -67,7 +67,7 @@ TEST(GpusCsv, UnknownIsBlankAndCommasAreQuoted) {
   const std::string csv = GpusCsv(Page());
   EXPECT_THAT(csv, HasSubstr("2026-01-01T00:00:00.250Z,slurm,4711,,0,,gpu-7,,,0,GPU-a0,,"
                              "\"NVIDIA \"\"H200\"\", SXM\",12.346,,104857600,"));
-  EXPECT_THAT(csv, HasSubstr("slurm,4711,,0,,gpu-7,,,1,GPU-b1,,,,,,,,,,,,,,,,,,\n"));
+  EXPECT_THAT(csv, HasSubstr("slurm,4711,,0,,gpu-7,,,1,GPU-b1,,,,,,,,,,,,,,,,,,,\n"));
 }
 
 TEST(GpusCsv, TellsWhatCouldNotBeReadFromWhatDoesNotExist) {
@@ -75,9 +75,56 @@ TEST(GpusCsv, TellsWhatCouldNotBeReadFromWhatDoesNotExist) {
   page.snapshot.gpus[1].throttle_reasons = 5;
   page.snapshot.gpus[1].gaps = {{GpuField::kMemory, GpuGap::Reason::kFailed, "lost; gone"},
                                 {GpuField::kPcie, GpuGap::Reason::kFailed, "NVML error 15"}};
-  EXPECT_THAT(GpusCsvHeader(), HasSubstr(",throttle_reasons,processes,in_use,unreadable\n"));
-  EXPECT_THAT(GpusCsv(page), HasSubstr(",1,true,power=NVML error 15 (GPU_IS_LOST)\n"));
-  EXPECT_THAT(GpusCsv(page), HasSubstr(",5,,,\"memory=lost, gone;pcie=NVML error 15\"\n"));
+  EXPECT_THAT(GpusCsvHeader(),
+              HasSubstr(",throttle_reasons,processes,in_use,unreadable,holders\n"));
+  EXPECT_THAT(GpusCsv(page), HasSubstr(",1,true,power=NVML error 15 (GPU_IS_LOST),\n"));
+  EXPECT_THAT(GpusCsv(page), HasSubstr(",5,,,\"memory=lost, gone;pcie=NVML error 15\",\n"));
+}
+
+// GPU 0 is shared by two pods, GPU 1 is free.
+GpusPage HeldPage() {
+  GpusPage page = Page();
+  NodeSnapshot& snapshot = page.snapshot;
+  snapshot.attribution.state = Attribution::State::kKnown;
+  snapshot.pods = {{.namespace_name = "shop", .name = "web-0", .ready = true},
+                   {.namespace_name = "shop", .name = "web-1"}};
+  snapshot.pods[0].owners = {{.kind = "StatefulSet", .name = "web"}};
+  snapshot.gpus[0].holders = {{.pod = 0, .container = "vllm", .share = 0.75},
+                              {.pod = 1, .container = "vllm", .share = 0.25}};
+  return page;
+}
+
+TEST(GpusJson, HoldersAreNamedWithTheirShares) {
+  const auto json = nlohmann::json::parse(GpusJson(HeldPage(), false));
+  const auto holder = json["gpus"][0]["holders"][0];
+  EXPECT_EQ(holder["namespace"], "shop");
+  EXPECT_EQ(holder["pod"], "web-0");
+  EXPECT_EQ(holder["container"], "vllm");
+  EXPECT_EQ(holder["share"], 0.75);
+  EXPECT_EQ(holder["ready"], true);
+  EXPECT_EQ(holder["owners"][0], "StatefulSet/web");
+  EXPECT_TRUE(json["gpus"][0]["holders"][1]["ready"].is_null());
+  EXPECT_TRUE(json["gpus"][1]["holders"].is_array()) << "free, which is not unknown";
+  EXPECT_TRUE(json["holders_unknown"].is_null());
+}
+
+TEST(GpusPage, UnknownHoldersAreToldFromNone) {
+  GpusPage page = Page();
+  page.snapshot.attribution = {.state = Attribution::State::kUnknown,
+                               .why = "the kubelet does not answer"};
+  const auto json = nlohmann::json::parse(GpusJson(page, false));
+  EXPECT_TRUE(json["gpus"][0]["holders"].is_null());
+  EXPECT_EQ(json["holders_unknown"], "the kubelet does not answer");
+  EXPECT_THAT(GpusTable(page), HasSubstr("holders unknown: the kubelet does not answer\n"));
+}
+
+TEST(GpusPage, HoldersAreAColumn) {
+  EXPECT_THAT(GpusCsv(HeldPage()), HasSubstr(",shop/web-0/vllm=0.75;shop/web-1/vllm=0.25\n"));
+  GpusPage page = HeldPage();
+  page.snapshot.gpus[0].holders.resize(1);
+  EXPECT_THAT(GpusTable(page), HasSubstr("HELD BY"));
+  EXPECT_THAT(GpusTable(page), HasSubstr("GPU-a0  shop/web-0/vllm\n"));
+  EXPECT_THAT(GpusTable(Page()), Not(HasSubstr("HELD BY")));
 }
 
 TEST(GpusCsv, EveryRowHasAsManyFieldsAsTheHeader) {

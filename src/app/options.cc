@@ -44,6 +44,14 @@ const std::vector<std::pair<absl::string_view, LogFormat>>& LogFormats() {
   return *formats;
 }
 
+const std::vector<std::pair<absl::string_view, AttributionMode>>& AttributionModes() {
+  static const auto* const modes = new std::vector<std::pair<absl::string_view, AttributionMode>>{
+      {"auto", AttributionMode::kAuto},
+      {"kubelet", AttributionMode::kKubelet},
+      {"none", AttributionMode::kNone}};
+  return *modes;
+}
+
 template <typename Enum>
 std::vector<absl::string_view> WordsOf(
     const std::vector<std::pair<absl::string_view, Enum>>& choices) {
@@ -143,6 +151,9 @@ struct Setter {
   absl::Status operator()(LogFormat Config::*member) const {
     return Choose(LogFormats(), text, config.*member);
   }
+  absl::Status operator()(AttributionMode Config::*member) const {
+    return Choose(AttributionModes(), text, config.*member);
+  }
 };
 
 struct Texter {
@@ -164,6 +175,9 @@ struct Texter {
   }
   std::string operator()(LogFormat Config::*member) const {
     return WordOf(LogFormats(), config.*member);
+  }
+  std::string operator()(AttributionMode Config::*member) const {
+    return WordOf(AttributionModes(), config.*member);
   }
 };
 
@@ -202,6 +216,26 @@ const std::vector<Option>& Table() {
        .help = "Name of this node in readings, metrics and logs.",
        .used_by = kServeUses | kGpusUses,
        .default_text = "$NODE_NAME, else the host's name"},
+      {.name = "attribution",
+       .member = &Config::attribution,
+       .value = "MODE",
+       .help =
+           "Who holds a GPU: kubelet (the pods that the kubelet names), none (a GPU in use is a "
+           "replica) or auto (kubelet where its socket is there at start).",
+       .used_by = kServeUses | kGpusUses},
+      {.name = "pod-resources-socket",
+       .member = &Config::pod_resources_socket,
+       .value = "FILE",
+       .help = "Socket of the kubelet's PodResources API: which pod has which GPU.",
+       .used_by = kServeUses | kGpusUses},
+      {.name = "pods-api-socket",
+       .member = &Config::pods_api_socket,
+       .value = "FILE",
+       .help =
+           "Socket of the kubelet's Pods API (Kubernetes 1.37): owners, readiness and addresses "
+           "of pods. Without it owners are read from the pods' names.",
+       .used_by = kServeUses | kGpusUses,
+       .default_text = "where kubelets have it"},
       {.name = "poll-interval",
        .member = &Config::poll_interval,
        .value = "DURATION",
@@ -334,6 +368,9 @@ std::string HelpText(const Option& option) {
 std::vector<absl::string_view> Words(const Option& option) {
   if (std::holds_alternative<LogLevel Config::*>(option.member)) return WordsOf(LogLevels());
   if (std::holds_alternative<LogFormat Config::*>(option.member)) return WordsOf(LogFormats());
+  if (std::holds_alternative<AttributionMode Config::*>(option.member)) {
+    return WordsOf(AttributionModes());
+  }
   return {};
 }
 

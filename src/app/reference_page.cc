@@ -168,7 +168,13 @@ NodeSnapshot FullSnapshot() {
                    .ecc_uncorrected_errors = 0,
                    .throttle_reasons = 0};
   gpu.gaps = {{GpuField::kPower, GpuGap::Reason::kFailed, "NVML error 15 (GPU_IS_LOST)"}};
-  return {.taken_at = absl::UnixEpoch(), .node = "node", .source = "nvml", .gpus = {gpu}};
+  gpu.holders = {{.pod = 0, .container = "container"}};
+  return {.taken_at = absl::UnixEpoch(),
+          .node = "node",
+          .source = "nvml",
+          .gpus = {gpu},
+          .attribution = {.state = Attribution::State::kKnown},
+          .pods = {{.namespace_name = "namespace", .name = "pod"}}};
 }
 
 // `a`, `b` of name{a="1",b="2"} 3; a histogram's le is in its type.
@@ -191,7 +197,10 @@ std::string MetricsSection() {
   const std::string page = metrics.Page(&snapshot, snapshot.taken_at, absl::Seconds(6));
   std::string text = absl::StrCat(
       "## Prometheus metrics\n\n`gpu_parent_uuid` is the GPU of a MIG instance, and empty of a "
-      "whole GPU.\n\n",
+      "whole GPU. `namespace`, `pod` and `container` are there where one pod holds the GPU: where "
+      "a "
+      "scrape sets labels of these names, Prometheus calls ours `exported_pod` and so on, unless "
+      "`honorLabels` is set.\n\n",
       Head({"metric", "type", "labels", "meaning"}));
   std::string help;
   std::vector<std::string> type;  // "#", "TYPE", name, type; until its first series has come

@@ -21,8 +21,15 @@ const GpuGap* Failure(const GpuSample& gpu) {
 }  // namespace
 
 Sampler::Sampler(const Clock& clock, GpuSource& source, const Leases& leases, SnapshotStore& store,
-                 Metrics& metrics)
-    : clock_(clock), source_(source), leases_(leases), store_(store), metrics_(metrics) {}
+                 Metrics& metrics, KubeletAttribution* attribution,
+                 std::function<void()> ask_kubelet)
+    : clock_(clock),
+      source_(source),
+      leases_(leases),
+      store_(store),
+      metrics_(metrics),
+      attribution_(attribution),
+      ask_kubelet_(std::move(ask_kubelet)) {}
 
 absl::Status Sampler::Tick() {
   const absl::Time began_at = clock_.Now();
@@ -33,6 +40,7 @@ absl::Status Sampler::Tick() {
   if (snapshot.ok()) {
     LogGpus(*snapshot);
     LogUnreadable(*snapshot);
+    if (attribution_ != nullptr && attribution_->Annotate(*snapshot)) ask_kubelet_();
     holding_.Annotate(*snapshot);
     store_.Put(*std::move(snapshot));
   } else {

@@ -1,6 +1,7 @@
 // One tick of the life of a node: read the GPUs, say who holds them, store the snapshot.
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
 
@@ -10,6 +11,7 @@
 #include "serve/metrics.h"
 #include "store/leases.h"
 #include "store/snapshot_store.h"
+#include "workload/attribution.h"
 #include "workload/holding.h"
 
 namespace gpuscaler {
@@ -17,9 +19,11 @@ namespace gpuscaler {
 // The only writer of the store. One thread's.
 class Sampler {
  public:
-  // All references outlive the sampler.
+  // All references outlive the sampler. `attribution` is null where GPUs have no owners;
+  // `ask_kubelet` is called when other processes are on the GPUs, and does not wait.
   Sampler(const Clock& clock, GpuSource& source, const Leases& leases, SnapshotStore& store,
-          Metrics& metrics);
+          Metrics& metrics, KubeletAttribution* attribution = nullptr,
+          std::function<void()> ask_kubelet = nullptr);
 
   // OK with a snapshot in the store, else why there is none. Logs changes, not ticks.
   absl::Status Tick();
@@ -34,6 +38,8 @@ class Sampler {
   const Leases& leases_;
   SnapshotStore& store_;
   Metrics& metrics_;
+  KubeletAttribution* const attribution_;
+  const std::function<void()> ask_kubelet_;
   HoldingTracker holding_;
   std::string last_error_;  // empty: the last reading was good
   bool first_ = true;

@@ -8,6 +8,7 @@
 
 #include "app/freed_memory.h"
 #include "app/neighbours.h"
+#include "app/open_attribution.h"
 #include "app/reloader.h"
 #include "app/sampler.h"
 #include "base/log.h"
@@ -46,7 +47,9 @@ class Standalone::Impl {
         source_(std::move(source)),
         store_(clock, config.StaleAfter(), kLongestWindow + config.StaleAfter()),
         profiles_(config.profiles),
-        sampler_(clock, *source_, leases_, store_, metrics_),
+        attribution_(OpenAttribution(config, clock)),
+        sampler_(clock, *source_, leases_, store_, metrics_, attribution_.get(),
+                 [this] { WakeKubelet(); }),
         probes_(clock, config.hang_after),
         service_({.stale_after = config.StaleAfter(),
                   .max_streams_per_peer = config.max_streams_per_peer},
@@ -59,6 +62,12 @@ class Standalone::Impl {
     RETURN_IF_ERROR(OpenGrpcPort());
     RETURN_IF_ERROR(OpenMetricsPort());
     RETURN_IF_ERROR(OpenProbePort());
+    if (attribution_ != nullptr) {
+      asking_ = std::make_unique<PeriodicThread>("kubelet", kKubeletInterval, [this] {
+        if (attribution_->Ask()) WakeSampler();
+      });
+      waking_kubelet_ = asking_.get();
+    }
     sampling_ =
         std::make_unique<PeriodicThread>("sampler", config_.poll_interval, [this] { Sample(); });
     waking_ = sampling_.get();
@@ -91,13 +100,16 @@ class Standalone::Impl {
     store_.Close();
     if (grpc_ != nullptr) grpc_->Drain(left());
     waking_ = nullptr;
+    waking_kubelet_ = nullptr;
     // Told first, asked last: it ends beside the sampler and takes nothing of its time.
     if (reloading_ != nullptr) reloading_->Stop(absl::ZeroDuration());
     if (neighbours_ != nullptr) neighbours_->Stop(absl::ZeroDuration());
+    if (asking_ != nullptr) asking_->Stop(absl::ZeroDuration());
     std::vector<std::string> hanging;
     if (sampling_ != nullptr && !sampling_->Stop(left())) hanging.emplace_back("sampler");
     if (reloading_ != nullptr && !reloading_->Stop(left())) hanging.emplace_back("reloader");
     if (neighbours_ != nullptr && !neighbours_->Stop(left())) hanging.emplace_back("neighbours");
+    if (asking_ != nullptr && !asking_->Stop(left())) hanging.emplace_back("kubelet");
     return hanging;
   }
 
@@ -110,6 +122,10 @@ class Standalone::Impl {
 
   void WakeSampler() {
     if (PeriodicThread* const sampling = waking_) sampling->Wake();
+  }
+
+  void WakeKubelet() {
+    if (PeriodicThread* const asking = waking_kubelet_) asking->Wake();
   }
 
   absl::Status OpenGrpcPort() {
@@ -169,15 +185,18 @@ class Standalone::Impl {
   SnapshotStore store_;
   Leases leases_;
   ProfileStore profiles_;
+  const std::unique_ptr<KubeletAttribution> attribution_;  // null: GPUs have no owners
   Sampler sampler_;
   Probes probes_;
   std::atomic<bool> drained_ = false;
   std::atomic<PeriodicThread*> waking_ = nullptr;  // null: no sampler to wake
+  std::atomic<PeriodicThread*> waking_kubelet_ = nullptr;
   ScalerService service_;
   FreedMemory freed_memory_;  // the reloader's, which may take its time
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<HttpServer> metrics_page_;
   std::unique_ptr<HttpServer> probe_page_;
+  std::unique_ptr<PeriodicThread> asking_;  // null: no kubelet to ask
   std::unique_ptr<PeriodicThread> sampling_;
   std::unique_ptr<PeriodicThread> reloading_;
   std::unique_ptr<PeriodicThread> neighbours_;  // null: no service to watch

@@ -32,8 +32,9 @@ class Standalone {
   int probe_port() const;    // 0: off
 
   // Not ready, streams end with OK, RPCs finish, no further reading; once. Names the threads that
-  // still hang after `patience` ("sampler": in the driver, "reloader": in a file system): the
-  // destructor would then wait for them for ever, and only the end of the process helps.
+  // still hang after `patience` ("sampler": in the driver, "reloader": in a file system,
+  // "kubelet"): the destructor would then wait for them for ever, and only the end of the process
+  // helps.
   std::vector<std::string> Drain(absl::Duration patience);
 
  private:

@@ -1,5 +1,6 @@
 #include "serve/gpu_families.h"
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <string>
@@ -78,7 +79,7 @@ MetricFamily NewFamily(absl::string_view name, const char* help, MetricType type
 
 // With the reference's labels, and the GPU of a MIG instance: empty, which Prometheus takes for no
 // label, of a whole GPU. The serializer looks at the member that the family's type names.
-ClientMetric& AddSeries(MetricFamily& family, const GpuSample& gpu, double value) {
+ClientMetric& AddUnheld(MetricFamily& family, const GpuSample& gpu, double value) {
   ClientMetric& series = family.metric.emplace_back();
   series.label = {{.name = "gpu_index", .value = absl::StrCat(gpu.index)},
                   {.name = "gpu_uuid", .value = gpu.uuid},
@@ -89,11 +90,30 @@ ClientMetric& AddSeries(MetricFamily& family, const GpuSample& gpu, double value
   return series;
 }
 
+void AddHolder(const Pod& pod, const std::string& container, ClientMetric& series) {
+  series.label.push_back({"namespace", pod.namespace_name});
+  series.label.push_back({"pod", pod.name});
+  series.label.push_back({"container", container});
+}
+
+// With the labels of the pod that holds the GPU, where it is one; the container too, where that is.
+ClientMetric& AddSeries(MetricFamily& family, const NodeSnapshot& snapshot, const GpuSample& gpu,
+                        double value) {
+  ClientMetric& series = AddUnheld(family, gpu, value);
+  if (gpu.holders.empty()) return series;
+  const GpuHolder& first = gpu.holders.front();
+  const bool is_shared = std::ranges::any_of(
+      gpu.holders, [&first](const GpuHolder& holder) { return holder.pod != first.pod; });
+  if (is_shared) return series;
+  AddHolder(snapshot.pods[first.pod], gpu.holders.size() == 1 ? first.container : "", series);
+  return series;
+}
+
 void AddGauge(const Gauge& row, const NodeSnapshot& snapshot, MetricFamily& family) {
   for (const GpuSample& gpu : snapshot.gpus) {
     const std::optional<double> value = row.value(gpu);
     if (!value) continue;
-    ClientMetric& series = AddSeries(family, gpu, *value);
+    ClientMetric& series = AddSeries(family, snapshot, gpu, *value);
     if (row.direction != nullptr) series.label.push_back({"direction", row.direction});
   }
 }
@@ -105,7 +125,7 @@ MetricFamily Throttle(const NodeSnapshot& snapshot) {
     if (!gpu.throttle_reasons) continue;
     for (const auto& [bit, reason] : kThrottleReasons) {
       const bool holds = (*gpu.throttle_reasons & bit) != 0;
-      AddSeries(family, gpu, holds ? 1 : 0).label.push_back({"reason", reason});
+      AddSeries(family, snapshot, gpu, holds ? 1 : 0).label.push_back({"reason", reason});
     }
   }
   return family;
@@ -120,9 +140,31 @@ MetricFamily ReadFailures(const NodeSnapshot& snapshot) {
       if (gap.reason == GpuGap::Reason::kFailed) failed.insert(gap.field);
     }
     for (const GpuField field : failed) {
-      AddSeries(family, gpu, 1).label.push_back({"field", std::string(Name(field))});
+      AddSeries(family, snapshot, gpu, 1).label.push_back({"field", std::string(Name(field))});
     }
   }
+  return family;
+}
+
+MetricFamily HolderShares(const NodeSnapshot& snapshot) {
+  MetricFamily family = NewFamily("gpu_holder_share",
+                                  "Share of the GPU's load that counts for the container, 0 to 1.",
+                                  MetricType::Gauge);
+  for (const GpuSample& gpu : snapshot.gpus) {
+    for (const GpuHolder& holder : gpu.holders) {
+      AddHolder(snapshot.pods[holder.pod], holder.container, AddUnheld(family, gpu, holder.share));
+    }
+  }
+  return family;
+}
+
+MetricFamily AttributionKnown(const NodeSnapshot& snapshot) {
+  MetricFamily family =
+      NewFamily("attribution_known", "1 while the kubelet tells who holds the GPUs, 0 when not.",
+                MetricType::Gauge);
+  if (snapshot.attribution.state == Attribution::State::kNone) return family;
+  const bool is_known = snapshot.attribution.state == Attribution::State::kKnown;
+  family.metric.emplace_back().gauge.value = is_known ? 1 : 0;
   return family;
 }
 
@@ -138,6 +180,8 @@ std::vector<MetricFamily> GpuFamilies(const NodeSnapshot& snapshot) {
   }
   families.push_back(Throttle(snapshot));
   families.push_back(ReadFailures(snapshot));
+  families.push_back(HolderShares(snapshot));
+  families.push_back(AttributionKnown(snapshot));
   std::erase_if(families, [](const MetricFamily& family) { return family.metric.empty(); });
   return families;
 }

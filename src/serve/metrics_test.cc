@@ -232,6 +232,54 @@ TEST_F(MetricsTest, CountsFromManyThreadsWhileThePageIsRead) {
                                "\"IsActive\"} 4000"));
 }
 
+// GPU-a is shop/web-0's, GPU-b shared with shop/web-1, GPU-c free.
+NodeSnapshot HeldSnapshot(const Clock& clock) {
+  NodeSnapshot snapshot = {.taken_at = clock.Now()};
+  for (const char* const uuid : {"GPU-a", "GPU-b", "GPU-c"}) {
+    snapshot.gpus.push_back({.uuid = uuid, .utilization_percent = 50});
+  }
+  snapshot.attribution.state = Attribution::State::kKnown;
+  snapshot.pods = {{.namespace_name = "shop", .name = "web-0"},
+                   {.namespace_name = "shop", .name = "web-1"}};
+  snapshot.gpus[0].holders = {{.pod = 0, .container = "vllm"}};
+  snapshot.gpus[1].holders = {{.pod = 0, .container = "vllm", .share = 0.75},
+                              {.pod = 1, .container = "vllm", .share = 0.25}};
+  return snapshot;
+}
+
+TEST_F(MetricsTest, GpuBearsTheLabelsOfTheOnePodThatHoldsIt) {
+  const std::vector<std::string> page = Page(HeldSnapshot(clock_));
+  const auto series = [](const char* name, const char* labels) {
+    return Contains(AllOf(StartsWith(name), HasSubstr(labels)));
+  };
+  EXPECT_THAT(page, series("gpu_utilization_percent",
+                           R"(gpu_uuid="GPU-a",gpu_name="",gpu_parent_uuid="",namespace="shop",)"
+                           R"(pod="web-0",container="vllm"} 50)"));
+  EXPECT_THAT(page, series("gpu_utilization_percent",
+                           R"(gpu_uuid="GPU-b",gpu_name="",gpu_parent_uuid=""} 50)"));
+  EXPECT_THAT(page, series("gpu_utilization_percent",
+                           R"(gpu_uuid="GPU-c",gpu_name="",gpu_parent_uuid=""} 50)"));
+}
+
+TEST_F(MetricsTest, SharesOfAGpuAreToldForEachHolder) {
+  const std::vector<std::string> page = Page(HeldSnapshot(clock_));
+  const auto share = [](const char* labels) {
+    return Contains(AllOf(StartsWith("gpu_holder_share"), HasSubstr(labels)));
+  };
+  EXPECT_THAT(page, share(R"(namespace="shop",pod="web-0",container="vllm"} 1)"));
+  EXPECT_THAT(page, share(R"(namespace="shop",pod="web-0",container="vllm"} 0.75)"));
+  EXPECT_THAT(page, share(R"(namespace="shop",pod="web-1",container="vllm"} 0.25)"));
+}
+
+TEST_F(MetricsTest, UnknownHoldersAreSaid) {
+  NodeSnapshot snapshot = HeldSnapshot(clock_);
+  EXPECT_THAT(Page(snapshot), Contains("attribution_known 1"));
+  snapshot.attribution.state = Attribution::State::kUnknown;
+  EXPECT_THAT(Page(snapshot), Contains("attribution_known 0"));
+  snapshot.attribution.state = Attribution::State::kNone;
+  EXPECT_THAT(Page(snapshot), Not(Contains(StartsWith("attribution_known"))));
+}
+
 TEST(GpuFamilies, HelpIsThereAndFamiliesWithoutASeriesAreNot) {
   EXPECT_THAT(GpuFamilies({}), IsEmpty());
   for (const prometheus::MetricFamily& family : GpuFamilies({.gpus = {FullSample()}})) {

@@ -1,0 +1,118 @@
+// Who holds a GPU: the program beside a kubelet's stand-in on real sockets.
+#include <unistd.h>
+
+#include <csignal>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "process.h"
+#include "serve/test_http_client.h"
+#include "workload/fake_kubelet.h"
+
+namespace gpuscaler {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class HoldersTest : public testing::Test {
+ protected:
+  HoldersTest()
+      : kubelet_(absl::StrCat(testing::TempDir(), "holders_test.", getpid())),
+        source_(absl::StrCat("file:", WriteTestFile("held.json", R"({"gpus": [
+            {"uuid": "GPU-a", "utilization_percent": 80},
+            {"uuid": "GPU-b", "utilization_percent": 50}]})"))) {
+    kubelet_.AddPod("shop", "web-6d4cf56db6-x7k2p",
+                    {{.container = "vllm", .resource = "nvidia.com/gpu", .id = "GPU-a"}});
+  }
+
+  std::vector<std::string> Flags(const std::string& mode) const {
+    return {absl::StrCat("--gpu-source=", source_), absl::StrCat("--attribution=", mode),
+            absl::StrCat("--pod-resources-socket=", kubelet_.pod_resources_socket()),
+            absl::StrCat("--pods-api-socket=", kubelet_.pods_api_socket())};
+  }
+
+  json Gpus(const std::string& mode) const {
+    std::vector<std::string> args = Flags(mode);
+    args.insert(args.begin(), {"gpus", "--format=json"});
+    const Finished gpus = RunProgram(args);
+    EXPECT_EQ(gpus.code, 0) << gpus.err;
+    return json::parse(gpus.out);
+  }
+
+  FakeKubelet kubelet_;
+  const std::string source_;
+};
+
+std::string MetricsOf(const Server& server) {
+  const auto reply = Ask(server.Port("metrics"), "GET", "/metrics");
+  return reply.ok() ? reply->body : reply.status().ToString();
+}
+
+constexpr char kHeld[] = R"(gpu_uuid="GPU-a",gpu_name="",gpu_parent_uuid="",namespace="shop",)"
+                         R"(pod="web-6d4cf56db6-x7k2p",container="vllm"} 80)";
+
+TEST_F(HoldersTest, MetricsBearThePodFromTheFirstSecond) {
+  const Server server(Flags("kubelet"));
+  ASSERT_TRUE(server.Ready());
+  EXPECT_TRUE(Eventually([&] { return absl::StrContains(MetricsOf(server), kHeld); }))
+      << MetricsOf(server);
+  EXPECT_THAT(MetricsOf(server), HasSubstr("keda_gpu_scaler_attribution_known 1"));
+}
+
+TEST_F(HoldersTest, LostKubeletIsSaidAndItsLastWordStands) {
+  Server server(Flags("kubelet"));
+  ASSERT_TRUE(server.Ready());
+  ASSERT_TRUE(server.process().WaitForErr("event=kubelet_found"));
+  kubelet_.Stop();
+  ASSERT_TRUE(server.process().WaitForErr("event=kubelet_lost")) << server.process().Err();
+  EXPECT_THAT(MetricsOf(server), HasSubstr(kHeld));
+  kubelet_.AddPod("shop", "db-0",
+                  {{.container = "db", .resource = "nvidia.com/gpu", .id = "GPU-b"}});
+  kubelet_.Start();
+  EXPECT_TRUE(Eventually([&] { return absl::StrContains(MetricsOf(server), "pod=\"db-0\""); }))
+      << server.process().Err();
+}
+
+TEST_F(HoldersTest, KubeletThatNeverAnswersMakesHoldersUnknown) {
+  kubelet_.Stop();
+  Server server(Flags("kubelet"));
+  ASSERT_TRUE(server.Ready());
+  EXPECT_TRUE(server.process().WaitForErr("event=attribution_unknown")) << server.process().Err();
+  EXPECT_TRUE(Eventually(
+      [&] { return absl::StrContains(MetricsOf(server), "keda_gpu_scaler_attribution_known 0"); }));
+}
+
+TEST_F(HoldersTest, AutoAsksTheKubeletWhereThereIsOne) {
+  EXPECT_EQ(Gpus("auto")["gpus"][0]["holders"][0]["pod"], "web-6d4cf56db6-x7k2p");
+  kubelet_.Stop();
+  EXPECT_TRUE(Gpus("auto")["gpus"][0]["holders"].is_null());
+  EXPECT_TRUE(Gpus("auto")["holders_unknown"].is_null()) << "nobody was asked";
+}
+
+TEST_F(HoldersTest, GpusShowsHoldersAndOwners) {
+  const json page = Gpus("kubelet");
+  const json& holder = page["gpus"][0]["holders"][0];
+  EXPECT_EQ(holder["namespace"], "shop");
+  EXPECT_EQ(holder["owners"][0], "Deployment/web");
+  EXPECT_EQ(page["gpus"][1]["holders"], json::array());
+  EXPECT_TRUE(Gpus("none")["gpus"][0]["holders"].is_null());
+}
+
+TEST_F(HoldersTest, HangingKubeletHoldsUpNeitherReadingsNorTheEnd) {
+  kubelet_.Hang(true);
+  Server server(Flags("kubelet"));
+  ASSERT_TRUE(server.Ready());
+  EXPECT_TRUE(Eventually([&] {
+    return absl::StrContains(MetricsOf(server), "keda_gpu_scaler_gpu_utilization_percent");
+  }));
+  EXPECT_TRUE(server.process().WaitForErr("no answer within 2s")) << server.process().Err();
+  server.process().Signal(SIGTERM);
+  EXPECT_EQ(server.process().Wait(absl::Seconds(5)), 0) << server.process().Err();
+}
+
+}  // namespace
+}  // namespace gpuscaler
