@@ -88,6 +88,19 @@ TEST_F(SamplerTest, CountsGoodAndFailedReadings) {
   EXPECT_THAT(page, HasSubstr("keda_gpu_scaler_collection_errors_total 1"));
 }
 
+TEST_F(SamplerTest, AsksTheKubeletWhenOtherProcessesAreOnTheGpus) {
+  KubeletAttribution attribution(clock_, {.pod_resources = "/nonexistent", .pods_api = {}});
+  int asked = 0;
+  Sampler sampler(clock_, source_, leases_, store_, metrics_, &attribution, [&] { ++asked; });
+  source_.gpus_ = {{.uuid = "GPU-a", .processes = std::vector<GpuProcess>{{.pid = 1}}}};
+  ASSERT_TRUE(sampler.Tick().ok());
+  EXPECT_EQ(asked, 0);
+  source_.gpus_[0].processes = {{{.pid = 2}}};
+  ASSERT_TRUE(sampler.Tick().ok());
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(store_.Newest()->Newest().attribution.state, Attribution::State::kUnknown);
+}
+
 TEST_F(SamplerTest, TakesCostlyReadingsOnlyUnderALease) {
   ASSERT_TRUE(sampler_.Tick().ok());
   EXPECT_FALSE(source_.wanted_.pcie);
