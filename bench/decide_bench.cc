@@ -80,7 +80,7 @@ void BM_Decide(benchmark::State& state) {
   const auto trigger = ParseTrigger(ThreeLines(), BuiltInProfiles());
   if (!trigger.ok()) return state.SkipWithError(trigger.status().ToString().c_str());
   for (auto _ : state) {
-    Decision decision = Decide(*trigger, history, kPatience);
+    Decision decision = Decide(*trigger, {}, history, kPatience);
     if (!decision.status.ok()) return state.SkipWithError(decision.status.ToString().c_str());
     benchmark::DoNotOptimize(decision.value);
   }
@@ -88,11 +88,55 @@ void BM_Decide(benchmark::State& state) {
 }
 BENCHMARK(BM_Decide)->Arg(1)->Arg(8)->Arg(64)->Arg(8000)->Unit(benchmark::kMicrosecond);
 
+// A pod of ours on every eighth node, at most 8 of them; seven pods of other workloads on each.
+NodeSnapshot NodeOfTheFleet(int node, int tick) {
+  NodeSnapshot snapshot = Snapshot(8, tick + node);
+  snapshot.node = absl::StrCat("gpu-", node);
+  snapshot.attribution.state = Attribution::State::kKnown;
+  for (int i = 0; i < 8; ++i) {
+    const bool ours = i == 0 && node % 8 == 0 && node < 64;
+    const std::string name = ours ? "llm" : absl::StrCat("workload-", node % 50, "-", i);
+    snapshot.pods.push_back({.namespace_name = ours ? "llm" : absl::StrCat("team-", node % 50),
+                             .name = absl::StrCat(name, "-5b6c7d8f9-", node),
+                             .owners = {{.kind = "Deployment", .name = name}}});
+    snapshot.gpus[static_cast<size_t>(i)].holders = {{.pod = i, .container = "main"}};
+  }
+  return snapshot;
+}
+
+FleetHistory FleetOf(int nodes) {
+  constexpr int kTicks = 65;
+  FleetHistory fleet{.generation = 1, .now = kStart + kTicks * kPollInterval};
+  for (int node = 0; node < nodes; ++node) {
+    auto history = std::make_shared<NodeHistory>();
+    for (int tick = 0; tick <= kTicks; ++tick) {
+      history->Append(NodeOfTheFleet(node, tick),
+                      {.horizon = kLongestWindow, .join_within = 3 * kPollInterval});
+    }
+    fleet.nodes.push_back(
+        {.node = absl::StrCat("gpu-", node), .history = std::move(history), .heard_at = fleet.now});
+  }
+  return fleet;
+}
+
+void BM_DecideInFleet(benchmark::State& state) {
+  const FleetHistory fleet = FleetOf(static_cast<int>(state.range(0)));
+  const auto trigger = ParseTrigger(ThreeLines(), BuiltInProfiles());
+  if (!trigger.ok()) return state.SkipWithError(trigger.status().ToString().c_str());
+  const Asker asker{.namespace_name = "llm", .name = "llm"};
+  for (auto _ : state) {
+    Decision decision = Decide(*trigger, asker, fleet, kPatience);
+    if (!decision.status.ok()) return state.SkipWithError(decision.status.ToString().c_str());
+    state.counters["replicas"] = decision.replicas;
+  }
+}
+BENCHMARK(BM_DecideInFleet)->Arg(8)->Arg(64)->Arg(1000)->Unit(benchmark::kMicrosecond);
+
 void BM_Explain(benchmark::State& state) {
   const FleetHistory history = History(static_cast<int>(state.range(0)));
   const auto trigger = ParseTrigger(ThreeLines(), BuiltInProfiles());
   if (!trigger.ok()) return state.SkipWithError(trigger.status().ToString().c_str());
-  const Decision decision = Decide(*trigger, history, kPatience);
+  const Decision decision = Decide(*trigger, {}, history, kPatience);
   for (auto _ : state) benchmark::DoNotOptimize(Explain(*trigger, decision));
 }
 BENCHMARK(BM_Explain)->Arg(1)->Arg(8)->Arg(64)->Arg(8000)->Unit(benchmark::kMicrosecond);

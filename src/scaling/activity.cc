@@ -31,7 +31,7 @@ Activity ActivityOf(const Trigger& trigger, const std::vector<ReplicaLoad>& load
     if (load.share.state == State::kUnreadable) {
       return {true, absl::StrCat(load.share.name, " is there but cannot be read")};
     }
-    if (load.share.state == State::kWarming) {
+    if (load.share.state == State::kWarming && load.starts) {
       return {true, absl::StrCat(load.share.name, " is warming up")};
     }
   }
@@ -42,7 +42,8 @@ Activity ActivityOf(const Trigger& trigger, const std::vector<ReplicaLoad>& load
             absl::StrCat("samples cover only ", AgeText(covered), " of activationWindow ", window)};
   }
   for (const ReplicaLoad& load : loads) {
-    if (!load.covered) return {true, absl::StrCat(load.share.name, " has gaps within ", window)};
+    if (!load.covered && load.share.state != State::kWarming)
+      return {true, absl::StrCat(load.share.name, " has gaps within ", window)};
   }
   return {false, absl::StrCat("no replica was above activationThreshold ",
                               NumberText(trigger.activation_threshold), " within ", window)};

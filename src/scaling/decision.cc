@@ -1,15 +1,16 @@
 #include "scaling/decision.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/number_text.h"
 #include "scaling/activity.h"
 #include "scaling/aggregate.h"
-#include "scaling/replica.h"
+#include "scaling/population.h"
 #include "scaling/replica_load.h"
-#include "scaling/scope.h"
 
 namespace gpuscaler {
 namespace {
@@ -57,6 +58,31 @@ bool OnlyActivityIsKnown(const Trigger& trigger, const Decision& decision) {
          });
 }
 
+// Of what is missing, as much as people read.
+std::string PartialText(const std::vector<std::string>& missing) {
+  constexpr size_t kNamed = 3;
+  const size_t named = std::min(missing.size(), kNamed);
+  const size_t more = missing.size() - named;
+  const auto end = missing.begin() + static_cast<std::ptrdiff_t>(named);
+  return absl::StrCat("partial: ", absl::StrJoin(missing.begin(), end, "; "),
+                      more > 0 ? absl::StrCat("; and ", more, " more") : "");
+}
+
+void AddNodes(const FleetHistory& fleet, Decision& decision) {
+  std::map<std::string, int> replicas;
+  for (const ReplicaShare& share : decision.shares) {
+    const bool there = share.state != State::kGone && share.state != State::kIdle;
+    for (const std::string& node : share.nodes) replicas[node] += there ? 1 : 0;
+  }
+  for (const NodeTrack& track : fleet.nodes) {
+    const auto found = replicas.find(track.node);
+    if (found == replicas.end()) continue;
+    decision.nodes.push_back({.name = track.node,
+                              .replicas = found->second,
+                              .age = fleet.now - track.history->NewestAt()});
+  }
+}
+
 void AddNotes(const Trigger& trigger, const std::vector<ReplicaLoad>& loads, Decision& decision) {
   const auto unknown = std::ranges::count_if(loads, [](const ReplicaLoad& load) {
     return load.saturation_unknown && load.share.state != State::kGone;
@@ -83,47 +109,6 @@ absl::Status UnreadableStatus(const Trigger& trigger, const Decision& decision) 
   return absl::UnavailableError(absl::StrCat("none of ", CountText(decision.unreadable, "replica"),
                                              " can be read for ", InfoOf(trigger.metric).name, ": ",
                                              share->name, " ", share->because));
-}
-
-// Whether the GPU has shown the metric within stale_after.
-bool IsReadable(const GpuSeries& gpu, GpuReading reading, const ScopedFleet& scoped,
-                absl::Duration stale_after) {
-  const NodeView& view = scoped.nodes[gpu.node];
-  if (!view.mute.empty()) return false;
-  for (size_t i = view.steps.size(); i-- > 0;) {
-    if (scoped.now - view.steps[i].read_at > stale_after) break;
-    const GpuPoint* const point = gpu.points[static_cast<size_t>(view.steps[i].stretch)];
-    if (point != nullptr && point->Value(reading)) return true;
-  }
-  return false;
-}
-
-// True while no GPU that is there can be read: whether one is in use is then unknown as well.
-bool NothingReadable(const Trigger& trigger, const ScopedFleet& scoped,
-                     absl::Duration stale_after) {
-  const GpuReading reading = InfoOf(trigger.metric).reading;
-  bool any_present = false;
-  for (const GpuSeries& gpu : scoped.gpus) {
-    if (!gpu.present()) continue;
-    any_present = true;
-    if (IsReadable(gpu, reading, scoped, stale_after)) return false;
-  }
-  return any_present;
-}
-
-absl::Status NothingReadableStatus(const Trigger& trigger, const ScopedFleet& scoped) {
-  const MetricTypeInfo& metric = InfoOf(trigger.metric);
-  const std::string what = absl::StrCat("no GPU can be read for ", metric.name);
-  for (const GpuSeries& gpu : scoped.gpus) {
-    if (!gpu.present()) continue;
-    const NodeView& view = scoped.nodes[gpu.node];
-    if (!view.mute.empty()) return absl::UnavailableError(absl::StrCat(what, ": ", view.mute));
-    const GpuSample& newest = view.Gpus()[static_cast<size_t>(gpu.position)];
-    const GpuGap* gap = FindGap(newest, FieldOf(metric.reading));
-    if (gap == nullptr) continue;
-    return absl::UnavailableError(absl::StrCat(what, ": ", gpu.name, " ", Why(*gap)));
-  }
-  return absl::UnavailableError(what);
 }
 
 void AddShare(ReplicaLoad& load, Totals& totals, Decision& decision) {
@@ -178,28 +163,32 @@ absl::string_view Name(State state) {
   return "gone";
 }
 
-Decision Decide(const Trigger& trigger, const FleetHistory& fleet, const Patience& patience) {
+Decision Decide(const Trigger& trigger, const Asker& asker, const FleetHistory& fleet,
+                const Patience& patience) {
   Decision decision;
   decision.taken_at = fleet.now;
-  const absl::StatusOr<ScopedFleet> scoped = ScopeOf(trigger, fleet, patience);
-  if (!scoped.ok()) {
-    decision.status = scoped.status();
+  const std::vector<std::string> missing = MissingParts(trigger, fleet, patience);
+  decision.partial = !missing.empty();
+  if (decision.partial) decision.notes.push_back(PartialText(missing));
+  const absl::StatusOr<Population> population = PopulationOf(trigger, asker, fleet, patience);
+  if (!population.ok()) {
+    decision.status = population.status();
     return decision;
   }
-  const Population population = ReplicasInUse(trigger, *scoped, patience);
-  decision.replicas_from = population.from;
+  decision.replicas_from = population->from;
 
   Totals totals;
   std::vector<ReplicaLoad> loads;
-  loads.reserve(population.replicas.size());
-  decision.shares.reserve(population.replicas.size() + population.idle.size());
-  for (const Replica& replica : population.replicas) {
+  loads.reserve(population->replicas.size());
+  decision.shares.reserve(population->replicas.size() + population->idle.size());
+  for (const Replica& replica : population->replicas) {
     const absl::Duration unseen = fleet.now - replica.samples.back().at;
     if (!replica.present && unseen > trigger.activation_window) continue;
     loads.push_back(LoadOf(trigger, replica, fleet.now, patience));
     AddShare(loads.back(), totals, decision);
   }
-  AddIdle(trigger, population.idle, totals, decision);
+  AddIdle(trigger, population->idle, totals, decision);
+  AddNodes(fleet, decision);
   decision.replicas = totals.Replicas();
   decision.unreadable = totals.unreadable;
   AddNotes(trigger, loads, decision);
@@ -208,9 +197,8 @@ Decision Decide(const Trigger& trigger, const FleetHistory& fleet, const Patienc
     decision.status = UnreadableStatus(trigger, decision);
     return decision;
   }
-  if (decision.warming == 0 && totals.loads.empty() &&
-      NothingReadable(trigger, *scoped, patience.stale_after)) {
-    decision.status = NothingReadableStatus(trigger, *scoped);
+  if (decision.warming == 0 && totals.loads.empty() && !population->unseen.ok()) {
+    decision.status = population->unseen;
     return decision;
   }
   decision.value =

@@ -11,6 +11,7 @@
 #include "model/fleet_history.h"
 #include "scaling/node_view.h"
 #include "scaling/trigger.h"
+#include "scaling/workload_pods.h"
 
 namespace gpuscaler {
 
@@ -23,8 +24,9 @@ struct ReplicaShare {
     kIdle,        // a GPU in scope that nobody uses: no replica (extensive metrics still add it)
     kGone,        // was there within activationWindow: counts for activity only
   };
-  std::string name;               // "gpu-7/0", "gpu-7/0-3"
-  std::vector<std::string> gpus;  // uuids
+  std::string name;                // "gpu-7/0", "gpu-7/0-3"; of a pod or a group its own
+  std::vector<std::string> gpus;   // uuids
+  std::vector<std::string> nodes;  // where they are
   State state = State::kCounted;
   std::optional<double> load;  // in the metric's unit, smoothed over `window`
   double peak = 0;             // the highest single sample within activationWindow
@@ -33,6 +35,13 @@ struct ReplicaShare {
   std::string because;         // "unreadable for 12s: NVML error 15 (GPU_IS_LOST)"
 };
 absl::string_view Name(ReplicaShare::State state);
+
+// A node that replicas were on within activationWindow.
+struct DecidedNode {
+  std::string name;
+  int replicas = 0;    // that are there
+  absl::Duration age;  // of its newest reading
+};
 
 // Immutable once shared; what RPC, page, `query --explain` and dashboard say is all read from here.
 struct Decision {
@@ -45,19 +54,23 @@ struct Decision {
   int replicas = 0;  // R, with the unreadable, without the warming
   int unreadable = 0;
   int warming = 0;
-  std::string replicas_from;  // "GPUs in use"
+  std::string replicas_from;  // "GPUs in use", "pods of Deployment/llm"
   std::vector<ReplicaShare> shares;
+  std::vector<DecidedNode> nodes;
+  // Something of the fleet is not known: it may have replicas that are not counted.
+  bool partial = false;
   // Preallocated VRAM, and no engine tells how full it is: busy counts, not full (DESIGN 2).
   bool saturation_unknown = false;
   // memory_used_percent named by hand counts preallocated VRAM as load, busy or idle.
   bool literal_memory = false;
-  std::vector<std::string> notes;  // both of these in words
+  std::vector<std::string> notes;  // these three in words
   absl::Time taken_at;             // the instant it was made for
 };
 
-// Pure: the same trigger and history give the same decision. Times are judged against the fleet's
+// Pure: the same question and history give the same decision. Times are judged against the fleet's
 // `now`, so a decision holds until the next generation.
-Decision Decide(const Trigger& trigger, const FleetHistory& fleet, const Patience& patience);
+Decision Decide(const Trigger& trigger, const Asker& asker, const FleetHistory& fleet,
+                const Patience& patience);
 
 // The explanation, a line each, for people.
 std::string Explain(const Trigger& trigger, const Decision& decision);

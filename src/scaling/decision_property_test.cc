@@ -93,7 +93,7 @@ double ValueOf(const Trigger& trigger, const std::vector<double>& loads) {
   for (size_t i = 0; i < loads.size(); ++i) gpus.push_back(BusyGpu(static_cast<int>(i), loads[i]));
   HistoryBuilder builder;
   builder.Hold(absl::Minutes(3), gpus);
-  return Decide(trigger, builder.fleet(), kPatience).value;
+  return Decide(trigger, {}, builder.fleet(), kPatience).value;
 }
 
 std::vector<double> AnyLoads(Dice& dice, double from, double to) {
@@ -113,7 +113,7 @@ void ForManySeeds(const std::function<void(Dice&)>& check) {
 
 TEST(DecideProperty, ValueIsAlwaysFiniteAndNeverNegative) {
   ForManySeeds([](Dice& dice) {
-    const Decision decision = Decide(AnyTrigger(dice), AnyHistory(dice), kPatience);
+    const Decision decision = Decide(AnyTrigger(dice), {}, AnyHistory(dice), kPatience);
     EXPECT_TRUE(std::isfinite(decision.value));
     EXPECT_GE(decision.value, 0);
   });
@@ -121,7 +121,7 @@ TEST(DecideProperty, ValueIsAlwaysFiniteAndNeverNegative) {
 
 TEST(DecideProperty, ErrorCarriesNoValueAndNoVerdict) {
   ForManySeeds([](Dice& dice) {
-    const Decision decision = Decide(AnyTrigger(dice), AnyHistory(dice), kPatience);
+    const Decision decision = Decide(AnyTrigger(dice), {}, AnyHistory(dice), kPatience);
     if (decision.status.ok()) return;
     EXPECT_EQ(decision.value, 0);
     EXPECT_FALSE(decision.active);
@@ -170,7 +170,7 @@ TEST(DecideProperty, IdleEngineWithStandingMemoryIsWorthNothing) {
                                          BusyGpu(1, 0, dice.Real(51, 99))};
     HistoryBuilder builder;
     builder.Hold(absl::Minutes(6), gpus);
-    const Decision decision = Decide(trigger, builder.fleet(), kPatience);
+    const Decision decision = Decide(trigger, {}, builder.fleet(), kPatience);
     EXPECT_EQ(decision.value, 0);
     EXPECT_FALSE(decision.active);
   });
@@ -191,7 +191,7 @@ TEST(DecideProperty, GapInSomeReplicasTurnsNoDirection) {
     }
     HistoryBuilder builder;
     builder.Hold(absl::Minutes(3), before).Hold(absl::Seconds(30), after);
-    const double value = Decide(trigger, builder.fleet(), kPatience).value;
+    const double value = Decide(trigger, {}, builder.fleet(), kPatience).value;
     const double at_target = trigger.target * static_cast<double>(loads.size());
     if (over) {
       EXPECT_GE(value, at_target - 0.001);
@@ -215,8 +215,8 @@ TEST(DecideProperty, StretchSaysWhatItsReadingsSayOneByOne) {
         }
       }
     }
-    EXPECT_EQ(Explain(trigger, Decide(trigger, together.fleet(), kPatience)),
-              Explain(trigger, Decide(trigger, one_by_one.fleet(), kPatience)));
+    EXPECT_EQ(Explain(trigger, Decide(trigger, {}, together.fleet(), kPatience)),
+              Explain(trigger, Decide(trigger, {}, one_by_one.fleet(), kPatience)));
   });
 }
 
@@ -224,8 +224,8 @@ TEST(DecideProperty, SameInputsGiveTheSameDecision) {
   ForManySeeds([](Dice& dice) {
     const Trigger trigger = AnyTrigger(dice);
     const FleetHistory history = AnyHistory(dice);
-    const Decision first = Decide(trigger, history, kPatience);
-    const Decision second = Decide(trigger, history, kPatience);
+    const Decision first = Decide(trigger, {}, history, kPatience);
+    const Decision second = Decide(trigger, {}, history, kPatience);
     EXPECT_EQ(Explain(trigger, first), Explain(trigger, second));
   });
 }

@@ -31,7 +31,7 @@ Trigger MemoryProfile(StandingMemory standing, double target) {
 }
 
 Decision After(const Trigger& trigger, const HistoryBuilder& builder) {
-  return Decide(trigger, builder.fleet(), kPatience);
+  return Decide(trigger, {}, builder.fleet(), kPatience);
 }
 
 Decision Steady(const Trigger& trigger, const std::vector<GpuSample>& gpus) {

@@ -1,17 +1,29 @@
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/duration_text.h"
 #include "base/number_text.h"
 #include "scaling/decision.h"
 
 namespace gpuscaler {
 namespace {
 
+// Where a pod is; the name of a GPU begins with its node's.
+std::string PlaceText(const ReplicaShare& share) {
+  if (share.nodes.empty() || absl::StartsWith(share.name, share.nodes.front() + "/")) return "";
+  return absl::StrCat("  on ", absl::StrJoin(share.nodes, ", "));
+}
+
 std::string ShareLine(const ReplicaShare& share, absl::string_view unit) {
   const std::string load =
       share.load ? absl::StrCat(NumberText(*share.load), " ", unit) : std::string("-");
-  return absl::StrFormat("  %-24s %-10s %12s%s%s%s\n", share.name, std::string(Name(share.state)),
-                         load, share.busy ? "  busy" : "", share.because.empty() ? "" : "  ",
-                         share.because);
+  return absl::StrFormat("  %-24s %-10s %12s%s%s%s%s\n", share.name, std::string(Name(share.state)),
+                         load, share.busy ? "  busy" : "", PlaceText(share),
+                         share.because.empty() ? "" : "  ", share.because);
 }
 
 std::string CountsLine(const Decision& decision) {
@@ -19,6 +31,23 @@ std::string CountsLine(const Decision& decision) {
   if (decision.unreadable > 0) absl::StrAppend(&line, "; ", decision.unreadable, " unreadable");
   if (decision.warming > 0) absl::StrAppend(&line, "; ", decision.warming, " warming beside them");
   return line + ")\n";
+}
+
+// Of one node alone there is nothing to tell apart.
+std::string NodesLine(const Decision& decision) {
+  constexpr size_t kNamed = 8;
+  if (decision.nodes.size() < 2) return "";
+  std::vector<std::string> nodes;
+  for (const DecidedNode& node : decision.nodes) {
+    if (nodes.size() == kNamed) break;
+    const std::string age =
+        node.age < absl::Milliseconds(1) ? "now" : absl::StrCat(AgeText(node.age), " ago");
+    nodes.push_back(
+        absl::StrCat(node.name, " (", CountText(node.replicas, "replica"), ", read ", age, ")"));
+  }
+  const size_t more = decision.nodes.size() - nodes.size();
+  return absl::StrCat("nodes: ", absl::StrJoin(nodes, ", "),
+                      more > 0 ? absl::StrCat(" and ", more, " more") : "", "\n");
 }
 
 }  // namespace
@@ -36,6 +65,7 @@ std::string Explain(const Trigger& trigger, const Decision& decision) {
     absl::StrAppend(&text, "no value: ", decision.status.ToString(), "\n");
   }
   if (!decision.replicas_from.empty()) text += CountsLine(decision);
+  text += NodesLine(decision);
   for (const ReplicaShare& share : decision.shares) text += ShareLine(share, metric.unit);
   for (const std::string& note : decision.notes) absl::StrAppend(&text, "note: ", note, "\n");
   return text;

@@ -32,6 +32,7 @@ struct MetricTypeInfo {
   // temperature). DESIGN 2 values the two differently.
   bool extensive;
   bool percent;
+  bool divisible;         // pods that share a GPU each have their part of it
   CostlyReadings costly;  // what has to be wanted before a sample has it
   GpuReading reading;
   absl::string_view help;

@@ -35,18 +35,6 @@ absl::Time CoveredSince(const Stretches& stretches, absl::Time last, absl::Time 
   return reached;
 }
 
-std::string MuteText(const NodeTrack& track, absl::Time now, const Patience& patience) {
-  const absl::Duration silent = now - track.heard_at;
-  if (!track.silence.empty() && silent > patience.grace) {
-    return absl::StrCat("agent of node ", track.node, " silent for ", AgeText(silent), ": ",
-                        track.silence);
-  }
-  const absl::Time judged_at = track.silence.empty() ? now : track.heard_at;
-  if (judged_at - track.history->NewestAt() <= patience.stale_after) return "";
-  return absl::StrCat("node ", track.node, " was last read ",
-                      AgeText(now - track.history->NewestAt()), " ago");
-}
-
 void AddMoments(size_t stretch, absl::Time since, absl::Time first, absl::Time last,
                 NodeView& view) {
   view.moments.push_back({.since = since, .at = first});
@@ -58,6 +46,23 @@ void AddMoments(size_t stretch, absl::Time since, absl::Time first, absl::Time l
 
 }  // namespace
 
+std::string WhyMute(const NodeTrack& track, absl::Time now, const Patience& patience) {
+  const absl::Duration silent = now - track.heard_at;
+  if (!track.silence.empty() && silent > patience.grace) {
+    return absl::StrCat("agent of node ", track.node, " silent for ", AgeText(silent), ": ",
+                        track.silence);
+  }
+  const absl::Time judged_at = track.silence.empty() ? now : track.heard_at;
+  if (judged_at - track.history->NewestAt() <= patience.stale_after) return "";
+  return absl::StrCat("node ", track.node, " was last read ",
+                      AgeText(now - track.history->NewestAt()), " ago");
+}
+
+absl::Time OldestLookedAt(const Trigger& trigger, absl::Time now, const Patience& patience) {
+  return now - patience.stale_after -
+         std::max({trigger.window, trigger.activation_window, trigger.preallocation_window});
+}
+
 StillMemory NodeView::StillMemoryOf(size_t gpu) const {
   StillMemory memory = Gpus()[gpu].still_memory;
   const NodeHistory& history = *track->history;
@@ -68,11 +73,9 @@ StillMemory NodeView::StillMemoryOf(size_t gpu) const {
 NodeView ViewOf(const NodeTrack& track, const Trigger& trigger, absl::Time now,
                 const Patience& patience) {
   const Stretches& stretches = track.history->stretches;
-  const absl::Duration longest_window =
-      std::max({trigger.window, trigger.activation_window, trigger.preallocation_window});
-  const size_t first = FirstLookedAt(stretches, now - longest_window - patience.stale_after);
+  const size_t first = FirstLookedAt(stretches, OldestLookedAt(trigger, now, patience));
   NodeView view{.track = &track, .stretches = std::span(stretches).subspan(first)};
-  view.mute = MuteText(track, now, patience);
+  view.mute = WhyMute(track, now, patience);
   const bool given_grace = !track.silence.empty() && view.mute.empty();
   view.last = given_grace ? now : track.history->NewestAt();
   view.covered_since = CoveredSince(stretches, view.last, now, patience.stale_after);

@@ -40,8 +40,7 @@ struct NodeView {
   absl::Time last;
   // From there on its readings follow each other to now without a gap longer than stale_after.
   absl::Time covered_since;
-  // Why its newest reading no longer speaks for its GPUs; empty: it does.
-  std::string mute;
+  std::string mute;  // WhyMute()
 
   const std::string& name() const { return track->node; }
   const NodeLayout& Layout() const { return *stretches.back().layout; }
@@ -52,7 +51,12 @@ struct NodeView {
   StillMemory StillMemoryOf(size_t gpu) const;
 };
 
-// Of the trigger's longest window, and stale_after before it.
+// Why the node's newest reading no longer speaks for its GPUs; empty: it does.
+std::string WhyMute(const NodeTrack& track, absl::Time now, const Patience& patience);
+
+// A trigger looks back on its longest window, and stale_after before it.
+absl::Time OldestLookedAt(const Trigger& trigger, absl::Time now, const Patience& patience);
+
 NodeView ViewOf(const NodeTrack& track, const Trigger& trigger, absl::Time now,
                 const Patience& patience);
 

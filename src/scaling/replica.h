@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "scaling/scope.h"
-#include "scaling/trigger.h"
+#include "model/still_memory.h"
 
 namespace gpuscaler {
 
@@ -26,33 +25,17 @@ struct ReplicaSample {
 };
 
 struct Replica {
-  std::string name;  // "gpu-7/0", "gpu-7/0-3"
+  std::string name;  // "gpu-7/0", "gpu-7/0-3"; of a pod or a group of pods its own
   std::vector<std::string> gpu_uuids;
-  bool present = false;  // holds its GPUs by its nodes' newest readings
+  std::vector<std::string> nodes;  // of a pod or a group of pods
+  bool present = false;            // holds its GPUs by its nodes' newest readings
   absl::Time held_since = absl::InfinitePast();
-  std::vector<ReplicaSample> samples;     // of its time only, oldest first; never empty
-  std::vector<StillMemory> still_memory;  // of each of its GPUs, at its newest sample
-  std::string last_gap;                   // why a reading of it fails now
-  std::string mute;                       // why its node no longer speaks for it; empty: it does
-  absl::Time covered_since;               // of its nodes, the latest (NodeView)
+  absl::Time warm_at = absl::InfinitePast();  // InfiniteFuture: its pod was not Ready yet
+  std::vector<ReplicaSample> samples;         // of its time only, oldest first; never empty
+  std::vector<StillMemory> still_memory;      // of each of its GPUs, at its newest sample
+  std::string last_gap;                       // why a reading of it fails now
+  std::string mute;          // why its nodes no longer speak for it; empty: they do
+  absl::Time covered_since;  // of its nodes, the latest (NodeView)
 };
-
-// GPUs of a block that nobody uses.
-struct IdleBlock {
-  std::string name;
-  std::vector<std::string> gpu_uuids;
-  std::optional<double> metric;
-};
-
-struct Population {
-  std::vector<Replica> replicas;  // those present, then those gone
-  std::vector<IdleBlock> idle;
-  std::string from;  // where R comes from: "GPUs in use"
-};
-
-// Without owners: blocks of gpusPerReplica GPUs in index order of a node are the replicas; one is
-// there while one of its GPUs is in use. A new holder of the same GPUs is a new replica.
-Population ReplicasInUse(const Trigger& trigger, const ScopedFleet& scoped,
-                         const Patience& patience);
 
 }  // namespace gpuscaler

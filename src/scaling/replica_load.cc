@@ -13,6 +13,8 @@ namespace {
 
 using Samples = std::span<const ReplicaSample>;
 
+constexpr absl::Duration kLongestStart = absl::Minutes(30);
+
 // How the samples of a replica become its load: by its state now, for all of them (DESIGN 2).
 enum class Valuation {
   kMetric,           // as read
@@ -58,7 +60,7 @@ State StandingState(const Trigger& trigger) {
 // An engine that preallocates does so on any GPU that it has.
 bool MemoryStands(const Trigger& trigger, const Replica& replica) {
   return std::ranges::any_of(replica.still_memory, [&](const StillMemory& memory) {
-    return memory.Stood(trigger.preallocation_window, replica.held_since + trigger.warmup);
+    return memory.Stood(trigger.preallocation_window, replica.warm_at);
   });
 }
 
@@ -70,7 +72,7 @@ State StateOf(const Trigger& trigger, const Replica& replica, Samples warm) {
   const bool is_new =
       warm.empty() || warm.back().at - warm.front().at < trigger.preallocation_window;
   const bool unjudged = std::ranges::any_of(replica.still_memory, [&](const StillMemory& memory) {
-    return memory.IsUnjudged(trigger.preallocation_window, replica.held_since + trigger.warmup);
+    return memory.IsUnjudged(trigger.preallocation_window, replica.warm_at);
   });
   return {.valuation = is_new || unjudged ? Valuation::kAtMostTarget : Valuation::kMetric};
 }
@@ -166,6 +168,19 @@ bool Covered(Valuation valuation, Samples samples, absl::Time begin, absl::Time 
   return end - reached <= stale_after;
 }
 
+std::string WarmingText(const Replica& replica, absl::Time now) {
+  if (replica.warm_at != absl::InfiniteFuture()) {
+    return absl::StrCat("warming for ", AgeText(replica.warm_at - now), " more");
+  }
+  return "not Ready yet";
+}
+
+// A start that takes longer than any does shall not hold a workload for ever. When one began that
+// is older than its node's agent, nobody knows.
+bool StartsYet(const Replica& replica, absl::Time now) {
+  return replica.held_since == absl::InfinitePast() || now - replica.held_since <= kLongestStart;
+}
+
 std::string UnreadableText(const Replica& replica, const State& state, absl::Time last,
                            absl::Time now) {
   if (state.valuation == Valuation::kUnknown) {
@@ -209,12 +224,14 @@ ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time no
   ReplicaShare& share = load.share;
   share.name = replica.name;
   share.gpus = replica.gpu_uuids;
+  share.nodes = replica.nodes;
 
-  const absl::Time warm_at = replica.held_since + trigger.warmup;
+  const absl::Time warm_at = replica.warm_at;
   const Samples warm = From(replica.samples, warm_at);
   if (replica.present && now < warm_at) {
     share.state = ReplicaShare::State::kWarming;
-    share.because = absl::StrCat("warming for ", AgeText(warm_at - now), " more");
+    share.because = WarmingText(replica, now);
+    load.starts = StartsYet(replica, now);
     return load;
   }
 

@@ -14,6 +14,7 @@ struct ReplicaLoad {
   // Its readings cover activationWindow, or all its time behind the warm-up: only then is its
   // silence evidence of idleness.
   bool covered = false;
+  bool starts = false;              // warming, and for no longer than a start may take
   bool saturation_unknown = false;  // standing VRAM, and no engine tells how full it is
   absl::Time covered_since;         // of its nodes, the latest (NodeView)
 };

@@ -4,37 +4,42 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "scaling/aggregate.h"
 
 namespace gpuscaler {
+namespace {
 
-absl::Time Bridge::Oldest() const { return std::ranges::min_element(last_, {}, &Reading::at)->at; }
-
-std::optional<double> Bridge::Together(Aggregation aggregation, absl::Time at) const {
-  if (at - Oldest() > stale_after_) return std::nullopt;
-  if (last_.size() == 1) return last_.front().value;  // no allocation where it is the rule
-  std::vector<double> values;
-  values.reserve(last_.size());
-  for (const Reading& reading : last_) values.push_back(reading.value);
-  return Aggregate(aggregation, std::move(values));
+std::vector<size_t> NodesOf(std::span<const GpuSeries> gpus) {
+  std::vector<size_t> nodes;
+  for (const GpuSeries& gpu : gpus) {
+    if (std::ranges::find(nodes, gpu.node) == nodes.end()) nodes.push_back(gpu.node);
+  }
+  return nodes;
 }
 
-bool Bridge::AnyAboveZero(absl::Time at) const {
-  return std::ranges::any_of(last_, [&](const Reading& reading) {
-    return reading.value > 0 && at - reading.at <= stale_after_;
-  });
+}  // namespace
+
+std::vector<std::string> UuidsOf(std::span<const GpuSeries> gpus) {
+  std::vector<std::string> uuids;
+  for (const GpuSeries& gpu : gpus) uuids.push_back(gpu.uuid);
+  return uuids;
 }
 
-ReplicaReader::ReplicaReader(const Trigger& trigger, const ScopedFleet& scoped,
-                             const Patience& patience, std::span<const GpuSeries> gpus)
+ReplicaReader::ReplicaReader(const Trigger& trigger, std::span<const NodeView> views,
+                             const Patience& patience, std::span<const GpuSeries> gpus,
+                             const ReplicaPlace& place)
     : trigger_(trigger),
       metric_(InfoOf(trigger.metric)),
-      scoped_(scoped),
+      views_(views),
       gpus_(gpus),
-      view_(scoped.nodes[gpus.front().node]),
-      walk_(scoped.nodes, {gpus.front().node}),
+      place_(place),
+      nodes_(NodesOf(gpus)),
+      walk_(views, nodes_),
       values_(gpus.size(), patience.stale_after),
-      utilization_(gpus.size(), patience.stale_after) {}
+      utilization_(gpus.size(), patience.stale_after) {
+  for (const GpuSeries& gpu : gpus) {
+    slots_.push_back(static_cast<size_t>(std::ranges::find(nodes_, gpu.node) - nodes_.begin()));
+  }
+}
 
 std::vector<Replica> ReplicaReader::Read() {
   const size_t moments = walk_.moments().size();
@@ -53,57 +58,60 @@ std::vector<Replica> ReplicaReader::Read() {
     last_held_.back() = moment;
   }
   if (held_) replicas_.back().present = true;
-  for (size_t i = 0; i < replicas_.size(); ++i) {
-    for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
-      if (PointAt(gpu, last_held_[i]) == nullptr) continue;
-      replicas_[i].still_memory.push_back(StillMemoryAt(gpu, last_held_[i], replicas_[i].present));
-    }
-  }
+  for (size_t i = 0; i < replicas_.size(); ++i) AddStillMemory(last_held_[i], replicas_[i]);
   return std::move(replicas_);
 }
 
-std::optional<double> ReplicaReader::Newest() const {
-  return view_.mute.empty() ? values_.Together(trigger_.aggregation, scoped_.now) : std::nullopt;
+std::optional<double> ReplicaReader::MetricAt(absl::Time now) const {
+  return place_.mute.empty() ? values_.Together(trigger_.aggregation, now) : std::nullopt;
 }
 
-std::string ReplicaReader::Name() const {
-  const std::string& first = gpus_.front().name;
-  if (gpus_.size() == 1) return first;
-  const std::string& last = gpus_.back().name;
-  return absl::StrCat(first, "-", last.substr(last.rfind('/') + 1));
-}
-
-std::vector<std::string> ReplicaReader::Uuids() const {
-  std::vector<std::string> uuids;
-  for (const GpuSeries& gpu : gpus_) uuids.push_back(gpu.uuid);
-  return uuids;
+const Step& ReplicaReader::StepAt(size_t gpu, size_t moment) const {
+  return walk_.steps(slots_[gpu])[moment];
 }
 
 const GpuPoint* ReplicaReader::PointAt(size_t gpu, size_t moment) const {
-  const int stretch = walk_.steps(0)[moment].stretch;
+  const int stretch = StepAt(gpu, moment).stretch;
   return stretch < 0 ? nullptr : gpus_[gpu].points[static_cast<size_t>(stretch)];
 }
 
-// None while no GPU of the block is in use.
+double ReplicaReader::ShareAt(size_t gpu, size_t moment) const {
+  const std::vector<float>& shares = gpus_[gpu].shares;
+  return shares.empty() ? 1 : shares[static_cast<size_t>(StepAt(gpu, moment).stretch)];
+}
+
+// None while nobody holds them.
 std::optional<absl::Time> ReplicaReader::HeldSince(size_t moment) const {
   std::optional<absl::Time> since;
   for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
     const GpuPoint* const point = PointAt(gpu, moment);
-    if (point == nullptr || !point->in_use()) continue;
-    since = std::min(since.value_or(absl::InfiniteFuture()), point->held_since());
+    if (point == nullptr || !(place_.by_owner || point->in_use())) continue;
+    const absl::Time of_gpu = place_.by_owner ? gpus_[gpu].pod_since : point->held_since();
+    since = std::min(since.value_or(absl::InfiniteFuture()), of_gpu);
   }
   return since;
 }
 
+void ReplicaReader::ReadGpu(size_t gpu, size_t moment) {
+  const GpuPoint* const point = PointAt(gpu, moment);
+  if (point == nullptr && place_.by_owner) {
+    values_.Leave(gpu);
+    utilization_.Leave(gpu);
+  }
+  if (point == nullptr) return;
+  const absl::Time read_at = StepAt(gpu, moment).read_at;
+  std::optional<double> value = point->Value(metric_.reading);
+  std::optional<double> utilization = point->Value(GpuReading::kUtilization);
+  const double share = ShareAt(gpu, moment);
+  if (value && metric_.divisible) *value *= share;
+  if (utilization) *utilization *= share;
+  values_.Read(gpu, read_at, value);
+  utilization_.Read(gpu, read_at, utilization);
+}
+
 ReplicaSample ReplicaReader::ReadMoment(size_t moment) {
   const Moment& now = walk_.moments()[moment];
-  for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
-    const GpuPoint* const point = PointAt(gpu, moment);
-    if (point == nullptr) continue;
-    const absl::Time read_at = walk_.steps(0)[moment].read_at;
-    values_.Read(gpu, read_at, point->Value(metric_.reading));
-    utilization_.Read(gpu, read_at, point->Value(GpuReading::kUtilization));
-  }
+  for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) ReadGpu(gpu, moment);
   return {.since = now.since,
           .at = now.at,
           .metric = values_.Together(trigger_.aggregation, now.at),
@@ -115,35 +123,45 @@ ReplicaSample ReplicaReader::ReadMoment(size_t moment) {
 
 void ReplicaReader::Begin(absl::Time since) {
   held_ = true;
-  replicas_.push_back({.name = Name(),
-                       .gpu_uuids = Uuids(),
+  replicas_.push_back({.name = place_.name,
+                       .gpu_uuids = UuidsOf(gpus_),
+                       .nodes = place_.node_names,
                        .held_since = since,
+                       .warm_at = place_.ready_at.value_or(since + trigger_.warmup),
                        .last_gap = GapText(),
-                       .mute = view_.mute,
-                       .covered_since = view_.covered_since});
+                       .mute = place_.mute,
+                       .covered_since = place_.covered_since});
   last_held_.push_back(0);
 }
 
+void ReplicaReader::AddStillMemory(size_t moment, Replica& replica) const {
+  for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
+    if (PointAt(gpu, moment) == nullptr) continue;
+    replica.still_memory.push_back(StillMemoryOf(gpu, moment, replica.present));
+  }
+}
+
 // Of the holder at that moment: one that has left has taken it along.
-StillMemory ReplicaReader::StillMemoryAt(size_t gpu, size_t moment, bool present) const {
+StillMemory ReplicaReader::StillMemoryOf(size_t gpu, size_t moment, bool present) const {
   const GpuSeries& series = gpus_[gpu];
-  const NodeHistory& history = *view_.track->history;
+  const NodeView& view = views_[series.node];
   if (!present) {
     const absl::Time since = PointAt(gpu, moment)->held_since();
-    for (const PastHolder& past : history.past_holders) {
+    for (const PastHolder& past : view.track->history->past_holders) {
       if (past.held_since == since && past.gpu_uuid == series.uuid) return past.still_memory;
     }
   }
   if (!series.present()) return {};
-  return view_.StillMemoryOf(static_cast<size_t>(series.position));
+  return view.StillMemoryOf(static_cast<size_t>(series.position));
 }
 
 std::string ReplicaReader::GapText() const {
   for (const GpuSeries& gpu : gpus_) {
     if (!gpu.present()) return absl::StrCat(gpu.name, " is gone");
-    if (gpu.points.back()->Value(metric_.reading)) continue;
-    const GpuGap* const gap =
-        FindGap(view_.Gpus()[static_cast<size_t>(gpu.position)], FieldOf(metric_.reading));
+    const GpuPoint* const newest = gpu.points.back();
+    if (newest == nullptr || newest->Value(metric_.reading)) continue;
+    const GpuSample& sample = views_[gpu.node].Gpus()[static_cast<size_t>(gpu.position)];
+    const GpuGap* const gap = FindGap(sample, FieldOf(metric_.reading));
     return gap == nullptr ? absl::StrCat(gpu.name, " has no ", metric_.name) : Why(*gap);
   }
   return "";

@@ -6,72 +6,67 @@
 #include <string>
 #include <vector>
 
+#include "scaling/bridge.h"
+#include "scaling/node_view.h"
 #include "scaling/replica.h"
+#include "scaling/scope.h"
 #include "scaling/walk.h"
 
 namespace gpuscaler {
 
-// One reading of several GPUs over time, gaps bridged by readings younger than stale_after.
-class Bridge {
- public:
-  Bridge(size_t gpus, absl::Duration stale_after) : last_(gpus), stale_after_(stale_after) {}
-
-  void Read(size_t gpu, absl::Time at, std::optional<double> value) {
-    if (value) last_[gpu] = {.at = at, .value = *value};
-  }
-
-  // InfinitePast when a GPU never gave one.
-  absl::Time Oldest() const;
-
-  // Empty when a GPU gave none for longer than stale_after.
-  std::optional<double> Together(Aggregation aggregation, absl::Time at) const;
-
-  bool AnyAboveZero(absl::Time at) const;
-
- private:
-  struct Reading {
-    absl::Time at = absl::InfinitePast();
-    double value = 0;
-  };
-  std::vector<Reading> last_;
-  const absl::Duration stale_after_;
+// What the replicas on some GPUs have in common, whenever each was there.
+struct ReplicaPlace {
+  std::string name;
+  std::vector<std::string> node_names;  // Replica::nodes
+  // A pod's or a group's: it holds those GPUs that have a point. Otherwise who uses them holds them
+  // all.
+  bool by_owner = false;
+  // When its pods were first Ready, InfiniteFuture: never; empty: not known.
+  std::optional<absl::Time> ready_at;
+  std::string mute;
+  absl::Time covered_since;
 };
 
-// Cuts a block of one node's GPUs into one replica per holder.
+// Cuts what GPUs showed into one replica per holder.
 class ReplicaReader {
  public:
-  // All references outlive it.
-  ReplicaReader(const Trigger& trigger, const ScopedFleet& scoped, const Patience& patience,
-                std::span<const GpuSeries> gpus);
+  // All references outlive it. `gpus` has one at least.
+  ReplicaReader(const Trigger& trigger, std::span<const NodeView> views, const Patience& patience,
+                std::span<const GpuSeries> gpus, const ReplicaPlace& place);
 
   // Oldest first.
   std::vector<Replica> Read();
 
-  // Of now, whoever holds the block; after Read().
-  std::optional<double> Newest() const;
-
-  std::string Name() const;
-  std::vector<std::string> Uuids() const;
+  // The metric as of then, whoever holds the GPUs; after Read().
+  std::optional<double> MetricAt(absl::Time now) const;
 
  private:
+  const GpuPoint* PointAt(size_t gpu, size_t moment) const;
+  double ShareAt(size_t gpu, size_t moment) const;
+  const Step& StepAt(size_t gpu, size_t moment) const;
   ReplicaSample ReadMoment(size_t moment);
   std::optional<absl::Time> HeldSince(size_t moment) const;
-  const GpuPoint* PointAt(size_t gpu, size_t moment) const;
   void Begin(absl::Time since);
-  StillMemory StillMemoryAt(size_t gpu, size_t moment, bool present) const;
+  void ReadGpu(size_t gpu, size_t moment);
+  void AddStillMemory(size_t moment, Replica& replica) const;
+  StillMemory StillMemoryOf(size_t gpu, size_t moment, bool present) const;
   std::string GapText() const;
 
   const Trigger& trigger_;
   const MetricTypeInfo& metric_;
-  const ScopedFleet& scoped_;
+  const std::span<const NodeView> views_;
   const std::span<const GpuSeries> gpus_;
-  const NodeView& view_;
+  const ReplicaPlace& place_;
+  const std::vector<size_t> nodes_;
   const Walk walk_;
+  std::vector<size_t> slots_;  // each GPU's node in `nodes_`
   Bridge values_;
   Bridge utilization_;
   bool held_ = false;
   std::vector<Replica> replicas_;
   std::vector<size_t> last_held_;  // the last moment of each
 };
+
+std::vector<std::string> UuidsOf(std::span<const GpuSeries> gpus);
 
 }  // namespace gpuscaler

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 
 namespace gpuscaler {
 namespace {
@@ -16,11 +17,6 @@ using Gpus = std::vector<NodeLayout::Gpu>;
 constexpr size_t kDevicesNamed = 8;
 
 bool IsInstance(const NodeLayout::Gpu& gpu) { return !gpu.parent_uuid.empty(); }
-
-std::string NameOf(absl::string_view node, const NodeLayout::Gpu& gpu) {
-  const std::string name = absl::StrCat(node, "/", gpu.index);
-  return IsInstance(gpu) ? absl::StrCat(name, "/", gpu.uuid) : name;
-}
 
 // What there is of a GPU that is split into MIG instances.
 struct Split {
@@ -58,13 +54,6 @@ std::vector<size_t> InScope(const Trigger& trigger, const NodeView& view) {
     if (found == split.end() || IsInstance(gpu) != parent_counts) in_scope.push_back(i);
   }
   return in_scope;
-}
-
-// Where `gpus` has that GPU, usually at `position`; -1: it has not.
-int Find(const Gpus& gpus, absl::string_view uuid, size_t position) {
-  if (position < gpus.size() && gpus[position].uuid == uuid) return static_cast<int>(position);
-  const auto found = std::ranges::find(gpus, uuid, &NodeLayout::Gpu::uuid);
-  return found == gpus.end() ? -1 : static_cast<int>(found - gpus.begin());
 }
 
 // Which of a node's stretches have the GPUs of the newest one, each in its place: nearly always
@@ -109,7 +98,7 @@ class NodeScope {
         const NodeLayout::Gpu& gpu = gpus[position];
         if (trigger_.gpu_index >= 0 && gpu.index != trigger_.gpu_index) continue;
         if (!view_.stretches[i].points->gpus[position].Has(reading)) continue;
-        if (Find(view_.Layout().gpus, gpu.uuid, position) >= 0) continue;
+        if (PositionOf(view_.Layout().gpus, gpu.uuid, position) >= 0) continue;
         if (gone.insert(gpu.uuid).second) series.push_back(SeriesOf(i, position));
       }
     }
@@ -124,8 +113,8 @@ class NodeScope {
     for (size_t i = 0; i < view_.stretches.size(); ++i) {
       const NodeStretch& stretch = view_.stretches[i];
       const bool same_place = like_newest_[named_by] && like_newest_[i];
-      const int found =
-          same_place ? static_cast<int>(position) : Find(stretch.layout->gpus, gpu.uuid, position);
+      const int found = same_place ? static_cast<int>(position)
+                                   : PositionOf(stretch.layout->gpus, gpu.uuid, position);
       series.points.push_back(found < 0 ? nullptr
                                         : &stretch.points->gpus[static_cast<size_t>(found)]);
     }
@@ -138,59 +127,64 @@ class NodeScope {
   const std::vector<bool> like_newest_;
 };
 
-absl::Status NoSuchIndex(const Trigger& trigger, const ScopedFleet& scoped) {
+}  // namespace
+
+std::string NameOf(absl::string_view node, const NodeLayout::Gpu& gpu) {
+  const std::string name = absl::StrCat(node, "/", gpu.index);
+  return IsInstance(gpu) ? absl::StrCat(name, "/", gpu.uuid) : name;
+}
+
+int PositionOf(const std::vector<NodeLayout::Gpu>& gpus, absl::string_view uuid, size_t likely) {
+  if (likely < gpus.size() && gpus[likely].uuid == uuid) return static_cast<int>(likely);
+  const auto found = std::ranges::find(gpus, uuid, &NodeLayout::Gpu::uuid);
+  return found == gpus.end() ? -1 : static_cast<int>(found - gpus.begin());
+}
+
+absl::Status CheckIndex(const Trigger& trigger, const FleetHistory& fleet) {
   std::set<int> indices;
-  for (const NodeView& view : scoped.nodes) {
-    for (const NodeLayout::Gpu& gpu : view.Layout().gpus) indices.insert(gpu.index);
+  for (const NodeTrack& track : fleet.nodes) {
+    if (trigger.gpu_index < 0) break;
+    for (const NodeLayout::Gpu& gpu : track.history->stretches.back().layout->gpus) {
+      indices.insert(gpu.index);
+    }
   }
+  if (indices.empty() || indices.contains(trigger.gpu_index)) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat("gpuIndex=\"", trigger.gpu_index,
                                                     "\": no node has this GPU; there are ",
                                                     absl::StrJoin(indices, ", ")));
 }
 
-absl::Status NoSuchMetric(const Trigger& trigger, const ScopedFleet& scoped) {
-  std::vector<std::string> devices;
-  size_t all = 0;
-  for (const GpuSeries& gpu : scoped.gpus) {
-    if (!gpu.present() || ++all > kDevicesNamed) continue;
-    const NodeView& view = scoped.nodes[gpu.node];
-    const std::string& model = view.Layout().gpus[static_cast<size_t>(gpu.position)].name;
-    devices.push_back(absl::StrCat(gpu.name, " (", model, ")"));
+absl::Status CheckMetric(const Trigger& trigger, std::span<const NodeView> views,
+                         std::span<const GpuSeries> gpus) {
+  const MetricTypeInfo& metric = InfoOf(trigger.metric);
+  std::set<std::string> devices;
+  for (const GpuSeries& gpu : gpus) {
+    if (!gpu.present() || gpu.points.back() == nullptr) continue;
+    if (gpu.points.back()->Has(metric.reading)) return absl::OkStatus();
+    const std::string& model =
+        views[gpu.node].Layout().gpus[static_cast<size_t>(gpu.position)].name;
+    devices.insert(absl::StrCat(gpu.name, " (", model, ")"));
   }
-  const std::string more =
-      all > kDevicesNamed ? absl::StrCat(" and ", all - kDevicesNamed, " more") : "";
-  return absl::FailedPreconditionError(absl::StrCat("no GPU in scope has ",
-                                                    InfoOf(trigger.metric).name, ": ",
-                                                    absl::StrJoin(devices, ", "), more));
+  if (devices.empty()) return absl::OkStatus();
+  const size_t more = devices.size() - std::min(devices.size(), kDevicesNamed);
+  while (devices.size() > kDevicesNamed) devices.erase(std::prev(devices.end()));
+  return absl::FailedPreconditionError(
+      absl::StrCat("no GPU in scope has ", metric.name, ": ", absl::StrJoin(devices, ", "),
+                   more > 0 ? absl::StrCat(" and ", more, " more") : ""));
 }
-
-bool AnyHas(GpuReading reading, const ScopedFleet& scoped) {
-  return std::ranges::any_of(scoped.gpus, [&](const GpuSeries& gpu) {
-    return gpu.present() && gpu.points.back()->Has(reading);
-  });
-}
-
-}  // namespace
 
 absl::StatusOr<ScopedFleet> ScopeOf(const Trigger& trigger, const FleetHistory& fleet,
                                     const Patience& patience) {
+  RETURN_IF_ERROR(CheckIndex(trigger, fleet));
   ScopedFleet scoped{.now = fleet.now};
-  bool any_gpu = false;
-  bool any_in_scope = false;
   scoped.nodes.reserve(fleet.nodes.size());
   for (const NodeTrack& track : fleet.nodes) {
     const NodeView& view = scoped.nodes.emplace_back(ViewOf(track, trigger, fleet.now, patience));
-    const std::vector<size_t> in_scope = InScope(trigger, view);
-    any_gpu |= !view.Layout().gpus.empty();
-    any_in_scope |= !in_scope.empty();
     const NodeScope node(trigger, view, scoped.nodes.size() - 1);
-    node.AddPresent(in_scope, scoped.gpus);
+    node.AddPresent(InScope(trigger, view), scoped.gpus);
     node.AddGone(scoped.gpus);
   }
-  if (any_gpu && !any_in_scope) return NoSuchIndex(trigger, scoped);
-  if (any_in_scope && !AnyHas(InfoOf(trigger.metric).reading, scoped)) {
-    return NoSuchMetric(trigger, scoped);
-  }
+  RETURN_IF_ERROR(CheckMetric(trigger, scoped.nodes, scoped.gpus));
   return scoped;
 }
 

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +13,10 @@
 #include "absl/time/time.h"
 #include "scaling/metric_type.h"
 #include "scaling/profile.h"
+
+namespace re2 {
+class RE2;
+}
 
 namespace gpuscaler {
 
@@ -36,7 +41,11 @@ struct Trigger {
   bool always_active = false;
 
   Scope scope = Scope::kWorkload;
-  int gpu_index = -1;  // -1: all
+  // Whose pods count. Neither workload nor pod_regex: the only owner's (workload_pods.h).
+  std::string workload;                       // the owner's name
+  std::string workload_kind;                  // empty: of whatever kind
+  std::shared_ptr<const re2::RE2> pod_regex;  // of the pods' full names
+  int gpu_index = -1;                         // -1: all
   int gpus_per_replica = 1;
   Aggregation aggregation = Aggregation::kMax;  // kSum for extensive metrics unless given
   ReplicaAggregation replica_aggregation = ReplicaAggregation::kAvg;

@@ -1,5 +1,7 @@
 #include "scaling/trigger_keys.h"
 
+#include <re2/re2.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -21,6 +23,8 @@ constexpr double kSmallestTarget = 0.001;
 constexpr double kLargestNumber = 1e12;
 constexpr absl::Duration kLongestWarmup = absl::Minutes(30);
 constexpr size_t kLongestName = 200;
+constexpr size_t kLongestObjectName = 253;  // Kubernetes'
+constexpr size_t kLongestLabel = 63;
 
 constexpr char kTargetAllowed[] = "a number above 0 (0.001 to 1e12)";
 constexpr char kThresholdAllowed[] = "a number, 0 or above (to 1e12)";
@@ -69,6 +73,50 @@ bool ReadWindow(absl::string_view text, Settings& settings) {
 template <typename Enum, std::optional<Enum> Settings::*kField>
 bool ReadWord(absl::string_view text, Settings& settings) {
   return Keep(FromWord<Enum>(text), settings.*kField);
+}
+
+bool IsKind(absl::string_view text) {
+  return !text.empty() && text.size() <= kLongestLabel &&
+         std::ranges::all_of(text, [](unsigned char c) { return absl::ascii_isalnum(c); });
+}
+
+// As Kubernetes lets objects be called.
+bool IsObjectName(absl::string_view text) {
+  return !text.empty() && text.size() <= kLongestObjectName &&
+         std::ranges::all_of(text, [](unsigned char c) {
+           return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-' || c == '.';
+         });
+}
+
+bool ReadWorkload(absl::string_view text, Settings& settings) {
+  const size_t slash = text.find('/');
+  const bool has_kind = slash != absl::string_view::npos;
+  const absl::string_view kind = has_kind ? text.substr(0, slash) : "";
+  const absl::string_view name = has_kind ? text.substr(slash + 1) : text;
+  if ((has_kind && !IsKind(kind)) || !IsObjectName(name)) return false;
+  settings.workload = std::string(name);
+  settings.workload_kind = std::string(kind);
+  return true;
+}
+
+// Tenants write it: no more memory than names of pods need, and time that is linear in them.
+std::shared_ptr<const RE2> PodRegex(absl::string_view text) {
+  RE2::Options options(RE2::Quiet);
+  options.set_max_mem(1 << 20);
+  return std::make_shared<const RE2>(re2::StringPiece(text.data(), text.size()), options);
+}
+
+bool ReadPodRegex(absl::string_view text, Settings& settings) {
+  if (text.empty() || text.size() > kLongestObjectName) return false;
+  auto regex = PodRegex(text);
+  if (!regex->ok()) return false;
+  settings.pod_regex = std::move(regex);
+  return true;
+}
+
+std::string PodRegexFault(absl::string_view text) {
+  if (text.empty() || text.size() > kLongestObjectName) return "";
+  return PodRegex(text)->error();
 }
 
 bool ReadThreshold(absl::string_view text, Settings& settings) {
@@ -160,8 +208,23 @@ std::vector<KeyRow> MakeRows() {
        ReadThreshold},
       WordRow<Scope, &Settings::scope>(
           "scope", "workload",
-          "Whose GPUs count: the workload's own, or all of a node or fleet; without attribution of "
-          "GPUs to pods, as in this version, every word means all GPUs of the node"),
+          "Whose GPUs count: the workload's own, or with node and fleet all GPUs in use, whoever "
+          "holds them; where no kubelet is asked who does, every word means these"),
+      {"workload",
+       "NAME or Kind/NAME, such as llm or Deployment/llm",
+       "the only owner of GPU pods in the namespace; of several, the one named like the "
+       "ScaledObject",
+       "Whose pods count: a Deployment, StatefulSet, Job, LeaderWorkerSet...; with scope workload",
+       {},
+       ReadWorkload},
+      {"podRegex",
+       "a regular expression of RE2's syntax, up to 253 characters",
+       "",
+       "The pods that count, by their full names, whoever owns them; with scope workload, in place "
+       "of workload",
+       {},
+       ReadPodRegex,
+       PodRegexFault},
       {"gpuIndex",
        "-1 (all) or the index of one GPU of each node",
        "-1",

@@ -1,6 +1,7 @@
 // The one table of metadata keys: parsing, docs, completion and "did you mean" all read it.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +23,9 @@ struct Settings {
   std::optional<double> activation_threshold;
 
   std::optional<Scope> scope;
+  std::optional<std::string> workload;
+  std::optional<std::string> workload_kind;
+  std::shared_ptr<const re2::RE2> pod_regex;
   std::optional<int> gpu_index;
   std::optional<int> gpus_per_replica;
   std::optional<Aggregation> aggregation;
@@ -47,6 +51,8 @@ struct KeyRow {
   std::vector<absl::string_view> words;  // what "did you mean" chooses from; empty for numbers
   // False when `text` is not allowed; `settings` is then unchanged.
   bool (*read)(absl::string_view text, Settings& settings);
+  // What is wrong with a text that is not allowed, besides; null: nothing to say.
+  std::string (*fault)(absl::string_view text) = nullptr;
 
   // `use max or min; did you mean "max"?`
   std::string Advice(absl::string_view text) const;

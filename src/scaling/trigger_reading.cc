@@ -70,8 +70,10 @@ void ReadEntry(const Entry& entry, const Profiles& profiles, Reading& reading) {
   if (row == nullptr) {
     reading.faults.push_back(UnknownKey(entry));
   } else if (!row->read(entry.value, reading.settings)) {
-    reading.faults.push_back(
-        FaultIn(entry, absl::StrCat("use ", row->allowed), DidYouMean(entry.value, row->words)));
+    const std::string fault = row->fault == nullptr ? "" : row->fault(entry.value);
+    const std::string details = absl::StrCat(fault.empty() ? "" : ": ", fault);
+    reading.faults.push_back(FaultIn(entry, absl::StrCat("use ", row->allowed),
+                                     absl::StrCat(details, DidYouMean(entry.value, row->words))));
   } else if (entry.name == "profile") {
     FindProfile(entry, profiles, reading);
   }
@@ -120,6 +122,26 @@ void CheckShorthands(const Metadata& metadata, Reading& reading) {
   }
 }
 
+// One says whose pods count, and only where owners do.
+void CheckOwners(const Metadata& metadata, Reading& reading) {
+  const Settings& settings = reading.settings;
+  const bool any_owner = settings.scope.value_or(Scope::kWorkload) != Scope::kWorkload;
+  if (settings.workload && settings.pod_regex != nullptr) {
+    const std::string key = SpelledIn(metadata, "podRegex");
+    reading.faults.push_back({key, absl::StrCat(key, " and ", SpelledIn(metadata, "workload"),
+                                                ": each says whose pods count; use one of them")});
+  }
+  for (const absl::string_view name : {"workload", "podRegex"}) {
+    const bool given =
+        name == "workload" ? settings.workload.has_value() : settings.pod_regex != nullptr;
+    if (!given || !any_owner) continue;
+    const std::string key = SpelledIn(metadata, name);
+    reading.faults.push_back(
+        {key, absl::StrCat(key, ": ", SpelledIn(metadata, "scope"), " ", Name(*settings.scope),
+                           " counts all GPUs, whoever holds them; use scope workload")});
+  }
+}
+
 // The metric that the keys name, in full or by a shorthand; the profile's otherwise.
 std::optional<MetricType> MetricByHand(const Settings& settings) {
   if (settings.metric) return settings.metric;
@@ -155,6 +177,7 @@ Reading ReadMetadata(const Metadata& metadata, const Profiles& profiles) {
     ReadEntry(entry, profiles, reading);
   }
   CheckShorthands(metadata, reading);
+  CheckOwners(metadata, reading);
   return reading;
 }
 
@@ -176,6 +199,9 @@ Trigger TriggerOf(const Reading& reading) {
       settings.activation_threshold.value_or(profile.activation_threshold);
 
   trigger.scope = settings.scope.value_or(defaults.scope);
+  trigger.workload = settings.workload.value_or("");
+  trigger.workload_kind = settings.workload_kind.value_or("");
+  trigger.pod_regex = settings.pod_regex;
   trigger.gpu_index = settings.gpu_index.value_or(defaults.gpu_index);
   trigger.gpus_per_replica = settings.gpus_per_replica.value_or(defaults.gpus_per_replica);
   trigger.aggregation = settings.aggregation.value_or(

@@ -1,5 +1,7 @@
 #include "scaling/trigger.h"
 
+#include <re2/re2.h>
+
 #include <algorithm>
 #include <random>
 
@@ -295,10 +297,40 @@ TEST(ParseTrigger, FromEnvIsAcceptedForEveryKeyAndThePlainKeyWins) {
   }
 }
 
+TEST(ParseTrigger, WorkloadIsANameOrKindAndName) {
+  EXPECT_EQ(Parsed({}).workload, "");
+  EXPECT_EQ(Parsed({}).pod_regex, nullptr);
+  EXPECT_EQ(Parsed({{"workload", "llm"}}).workload, "llm");
+  EXPECT_EQ(Parsed({{"workload", "llm"}}).workload_kind, "");
+  const Trigger trigger = Parsed({{"workload", "StatefulSet/llm.v2"}});
+  EXPECT_EQ(trigger.workload, "llm.v2");
+  EXPECT_EQ(trigger.workload_kind, "StatefulSet");
+  for (const char* wrong : {"", "/llm", "Deployment/", "a/b/c", "apps.v1/llm", "Llm", "llm *"}) {
+    EXPECT_THAT(Refused({{"workload", wrong}}), HasSubstr("use NAME or Kind/NAME")) << wrong;
+  }
+}
+
+TEST(ParseTrigger, PodRegexIsCheckedAndItsFaultIsRe2s) {
+  const Trigger trigger = Parsed({{"podRegex", "llm-[0-9]+"}});
+  ASSERT_NE(trigger.pod_regex, nullptr);
+  EXPECT_EQ(trigger.pod_regex->pattern(), "llm-[0-9]+");
+  EXPECT_THAT(Refused({{"podRegex", "llm-(a"}}), HasSubstr("missing ): llm-(a"));
+  EXPECT_THAT(Refused({{"podRegex", std::string(300, 'a')}}), HasSubstr("up to 253 characters"));
+  EXPECT_THAT(Refused({{"podRegex", "((a{100}){100}){100}"}}), HasSubstr("podRegex="));
+}
+
+TEST(ParseTrigger, OneKeySaysWhosePodsCountAndOnlyInTheirScope) {
+  EXPECT_THAT(Refused({{"workload", "llm"}, {"podRegex", "llm-.*"}}),
+              HasSubstr("podRegex and workload: each says whose pods count"));
+  EXPECT_THAT(Refused({{"workload", "llm"}, {"scope", "node"}}),
+              HasSubstr("workload: scope node counts all GPUs"));
+  EXPECT_EQ(Parsed({{"workload", "llm"}, {"scope", "workload"}}).workload, "llm");
+}
+
 TEST(ParseTrigger, ValuesFromTheEnvironmentAreNeverShown) {
   for (const TriggerKey& key : TriggerKeys()) {
     const std::string name = absl::StrCat(key.name, "FromEnv");
-    const std::string message = Refused({{name, "/hunter2-p91"}});
+    const std::string message = Refused({{name, "/(hunter2-p91"}});
     EXPECT_THAT(message, Not(HasSubstr("hunter2"))) << name;
     EXPECT_THAT(message, Not(HasSubstr("did you mean"))) << name;
     EXPECT_THAT(message, HasSubstr(name));
@@ -404,7 +436,7 @@ TEST(ParseTriggerProperty, AnyMetadataIsEitherRefusedWithWordsOrAGoodTrigger) {
 }
 
 TEST(TriggerKeys, EachSaysWhatIsAllowedAndWhatItIsFor) {
-  EXPECT_EQ(TriggerKeys().size(), 22u);
+  EXPECT_EQ(TriggerKeys().size(), 24u);
   for (const TriggerKey& key : TriggerKeys()) {
     EXPECT_FALSE(key.allowed.empty()) << key.name;
     EXPECT_FALSE(key.help.empty()) << key.name;

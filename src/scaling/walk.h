@@ -14,6 +14,9 @@ class Walk {
   // Of one node its own moments; of several those of all, each node at its newest step by then.
   Walk(std::span<const NodeView> views, const std::vector<size_t>& nodes);
 
+  Walk(const Walk&) = delete;
+  Walk& operator=(const Walk&) = delete;
+
   std::span<const Moment> moments() const { return moments_; }
   // Of the n-th of `nodes`, one for each moment.
   std::span<const Step> steps(size_t n) const { return steps_[n]; }

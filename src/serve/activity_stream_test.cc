@@ -46,7 +46,7 @@ std::vector<bool> Results(const std::vector<IsActiveResponse>& said) {
 // Never at zero, so it is active without a replica: what repeats are for.
 ScaledObjectRef WantsItsFirstReplica() { return RefOf({{"profile", "training"}}); }
 // One snapshot serves for the whole test.
-constexpr ScalerServiceOptions kNeverStale = {.stale_after = absl::Hours(1)};
+const ScalerServiceOptions kNeverStale = {.stale_after = absl::Hours(1)};
 
 TEST(ActivityStream, StateIsSaidWhenTheStreamOpens) {
   ServedScaler scaler;

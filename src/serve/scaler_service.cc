@@ -61,6 +61,7 @@ class ScalerService::Impl {
         metrics_(metrics),
         judge_({.stale_after = options.stale_after, .grace = options.grace}, clock, store, leases,
                profiles, metrics, std::move(wake_sampler)),
+        cache_({}, options.allowed_namespaces),
         snapshot_log_(options.stale_after, clock, store),
         streams_(options.max_streams_per_peer, metrics),
         scaler_(*this),
@@ -172,7 +173,7 @@ class ScalerService::Impl {
   const ProfileStore& profiles_;
   RequestMetrics& metrics_;
   const Judge judge_;
-  TriggerCache cache_{{}};
+  TriggerCache cache_;
   RepeatBudget repeats_;
   RateLimit refusal_log_{real_, 10, absl::Seconds(10)};
   SnapshotLog snapshot_log_;  // the thread's

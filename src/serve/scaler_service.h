@@ -8,6 +8,7 @@
 
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "scaling/workload_pods.h"
 #include "serve/profile_store.h"
 #include "serve/request_metrics.h"
 #include "store/leases.h"
@@ -22,6 +23,7 @@ namespace gpuscaler {
 struct ScalerServiceOptions {
   absl::Duration stale_after = absl::Seconds(6);
   absl::Duration grace = absl::Seconds(15);  // Patience
+  AllowedNamespaces allowed_namespaces;
   int max_streams_per_peer = 20'000;
   // Without a fresh snapshot a call waits this long for one, in real time, then UNAVAILABLE.
   absl::Duration snapshot_patience = absl::Milliseconds(1500);

@@ -35,6 +35,13 @@ Metadata MetadataOf(const ScaledObjectRef& ref) {
   return Metadata(ref.scalermetadata().begin(), ref.scalermetadata().end());
 }
 
+Asker AskerOf(const ScaledObjectRef& ref, const AllowedNamespaces& allowed) {
+  Asker asker{.namespace_name = ref.namespace_(), .name = ref.name()};
+  const auto [first, last] = allowed.equal_range(ref.namespace_());
+  for (auto pair = first; pair != last; ++pair) asker.opened.push_back(pair->second);
+  return asker;
+}
+
 // As the metadata spells them, each once.
 std::string BadKeys(const Metadata& metadata, const Profiles& profiles) {
   std::set<std::string> keys;
@@ -44,15 +51,12 @@ std::string BadKeys(const Metadata& metadata, const Profiles& profiles) {
 
 }  // namespace
 
-CachedTrigger::CachedTrigger(const ScaledObjectRef& ref)
-    : name_(ref.name()),
-      namespace_(ref.namespace_()),
-      metadata_(MetadataOf(ref)),
-      size_bytes_(SizeOf(ref)) {}
+CachedTrigger::CachedTrigger(const ScaledObjectRef& ref, const AllowedNamespaces& allowed)
+    : asker_(AskerOf(ref, allowed)), metadata_(MetadataOf(ref)), size_bytes_(SizeOf(ref)) {}
 
 bool CachedTrigger::IsFor(const ScaledObjectRef& ref) const {
   const auto& metadata = ref.scalermetadata();
-  if (ref.name() != name_ || ref.namespace_() != namespace_) return false;
+  if (ref.name() != name() || ref.namespace_() != namespace_name()) return false;
   if (metadata.size() != metadata_.size()) return false;
   return std::ranges::all_of(metadata, [this](const auto& asked) {
     const auto known = metadata_.find(asked.first);
@@ -85,7 +89,7 @@ CachedTrigger::Judgement CachedTrigger::Judge(const std::shared_ptr<const Parsed
   verdict_ = std::make_shared<const Verdict>(
       Verdict{.generation = history->generation,
               .parsed = parsed,
-              .decision = Decide(*parsed->trigger, FleetOfOne(history), patience)});
+              .decision = Decide(*parsed->trigger, asker_, FleetOfOne(history), patience)});
   return {.verdict = verdict_, .is_new = true};
 }
 
@@ -108,7 +112,7 @@ std::shared_ptr<CachedTrigger> TriggerCache::Get(const ScaledObjectRef& ref) {
     }
     Drop(entry);
   }
-  entries_.push_front({fingerprint, std::make_shared<CachedTrigger>(ref)});
+  entries_.push_front({fingerprint, std::make_shared<CachedTrigger>(ref, allowed_)});
   by_fingerprint_[fingerprint] = entries_.begin();
   bytes_ += entries_.front().trigger->size_bytes();
   std::shared_ptr<CachedTrigger> added = entries_.front().trigger;

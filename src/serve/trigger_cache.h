@@ -7,6 +7,7 @@
 #include <list>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
@@ -42,7 +43,8 @@ struct Verdict {
 // One trigger of one ScaledObject. Thread-safe; lives as long as the cache or a stream holds it.
 class CachedTrigger {
  public:
-  explicit CachedTrigger(const externalscaler::ScaledObjectRef& ref);
+  explicit CachedTrigger(const externalscaler::ScaledObjectRef& ref,
+                         const AllowedNamespaces& allowed = {});
 
   bool IsFor(const externalscaler::ScaledObjectRef& ref) const;
   size_t size_bytes() const { return size_bytes_; }
@@ -66,16 +68,15 @@ class CachedTrigger {
   Outcome said() const { return said_; }
   bool Say(Outcome outcome) { return said_.exchange(outcome) != outcome; }
 
-  const std::string& name() const { return name_; }
-  const std::string& namespace_name() const { return namespace_; }
+  const std::string& name() const { return asker_.name; }
+  const std::string& namespace_name() const { return asker_.namespace_name; }
 
   // Until when the costly readings of who asks now are wanted: 3 x the longest gap between two
   // questions so far, kShortestLease at least and 3 h at most.
   absl::Time LeaseFrom(absl::Time now);
 
  private:
-  const std::string name_;
-  const std::string namespace_;
+  const Asker asker_;
   const Metadata metadata_;
   const size_t size_bytes_;
   std::atomic<Outcome> said_ = Outcome::kValue;
@@ -93,7 +94,8 @@ class TriggerCache {
     size_t triggers = 10'000;
     size_t bytes = size_t{64} << 20;  // of names and metadata
   };
-  explicit TriggerCache(const Limits& limits) : limits_(limits) {}
+  explicit TriggerCache(const Limits& limits, AllowedNamespaces allowed = {})
+      : limits_(limits), allowed_(std::move(allowed)) {}
 
   std::shared_ptr<CachedTrigger> Get(const externalscaler::ScaledObjectRef& ref);
 
@@ -107,6 +109,7 @@ class TriggerCache {
   void Drop(Entries::iterator entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Limits limits_;
+  const AllowedNamespaces allowed_;
   Mutex mutex_;
   Entries entries_ ABSL_GUARDED_BY(mutex_);  // the most recently asked first
   // Of two triggers with one fingerprint, the later one has the place.

@@ -31,7 +31,7 @@ Trigger ProfileTrigger(const char* profile) {
 Decision DecideOn(const Trigger& trigger, const std::vector<GpuSample>& gpus) {
   HistoryBuilder builder;
   builder.Hold(kLongerThanAnyWindow, gpus);
-  return Decide(trigger, builder.fleet(), kPatience);
+  return Decide(trigger, {}, builder.fleet(), kPatience);
 }
 
 using GpuOf = std::function<GpuSample(int index)>;

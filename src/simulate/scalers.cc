@@ -21,7 +21,7 @@ void DecideScaler::Observe() {
   next->Append(std::move(snapshot),
                {.horizon = kLongestWindow, .join_within = patience_.stale_after});
   history_ = std::move(next);
-  decision_ = Decide(trigger_, FleetOfOne(history_), patience_);
+  decision_ = Decide(trigger_, {}, FleetOfOne(history_), patience_);
 }
 
 absl::StatusOr<double> DecideScaler::GetMetrics() {

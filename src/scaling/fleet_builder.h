@@ -1,0 +1,134 @@
+// Fleets for tests: pods on nodes at successive instants, two seconds apart.
+//
+//   FleetBuilder fleet;
+//   fleet.Hold(kLong, {Node("gpu-1", {{.name = "llm-a", .owner = "llm", .loads = {60}}})});
+//   Decide(trigger, {.namespace_name = "team-a", .name = "llm"}, fleet.fleet(), kPatience);
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "model/fleet_history.h"
+#include "model/memory_watch.h"
+#include "scaling/history_builder.h"
+
+namespace gpuscaler {
+
+// A pod with whole GPUs of its own.
+struct HeldPod {
+  std::string name;
+  std::string owner;          // "llm" or "StatefulSet/llm"; empty: none
+  std::vector<double> loads;  // the utilisation of each of its GPUs
+  std::optional<bool> ready;
+  std::string namespace_name = "team-a";
+  std::string group;
+  std::vector<PodOwner> may_be;  // in place of `owner`: known by its name alone
+  double memory_used_percent = 10;
+};
+
+inline Pod PodOf(const HeldPod& held) {
+  Pod pod{
+      .namespace_name = held.namespace_name,
+      .name = held.name,
+      .owners = held.may_be,
+      .owners_from = held.may_be.empty() ? Pod::OwnersFrom::kReferences : Pod::OwnersFrom::kName,
+      .ready = held.ready};
+  const size_t slash = held.owner.find('/');
+  const bool has_kind = slash != std::string::npos;
+  if (!held.owner.empty()) {
+    pod.owners.push_back({.kind = has_kind ? held.owner.substr(0, slash) : "Deployment",
+                          .name = has_kind ? held.owner.substr(slash + 1) : held.owner,
+                          .group = held.group});
+  }
+  return pod;
+}
+
+// Its GPUs lie in the order of its pods; each pod has its own, whenever it is there.
+inline NodeSnapshot Node(std::string name, const std::vector<HeldPod>& pods) {
+  NodeSnapshot node{.node = std::move(name)};
+  node.attribution.state = Attribution::State::kKnown;
+  for (const HeldPod& held : pods) {
+    for (size_t i = 0; i < held.loads.size(); ++i) {
+      GpuSample gpu =
+          BusyGpu(static_cast<int>(node.gpus.size()), held.loads[i], held.memory_used_percent);
+      gpu.uuid = absl::StrCat(held.namespace_name, "/", held.name, ":", i);
+      gpu.holders = {{.pod = static_cast<int>(node.pods.size()), .container = "main"}};
+      node.gpus.push_back(std::move(gpu));
+    }
+    node.pods.push_back(PodOf(held));
+  }
+  return node;
+}
+
+// The kubelet says nothing.
+inline NodeSnapshot UnownedNode(NodeSnapshot node, std::string why) {
+  node.attribution = {.state = Attribution::State::kUnknown, .why = std::move(why)};
+  node.pods.clear();
+  for (GpuSample& gpu : node.gpus) gpu.holders.clear();
+  return node;
+}
+
+class FleetBuilder {
+ public:
+  // One reading of each of `nodes`; the others are not heard.
+  FleetBuilder& Tick(std::vector<NodeSnapshot> nodes) {
+    now_ += kTick;
+    for (NodeSnapshot& snapshot : nodes) {
+      snapshot.taken_at = now_;
+      Watched& watched = nodes_[snapshot.node];
+      watched.memory.Annotate(snapshot);
+      watched.silence.clear();
+      watched.heard_at = now_;
+      watched.history.Append(std::move(snapshot),
+                             {.horizon = absl::InfiniteDuration(), .join_within = 3 * kTick});
+    }
+    return *this;
+  }
+
+  FleetBuilder& Hold(absl::Duration duration, const std::vector<NodeSnapshot>& nodes) {
+    for (absl::Time end = now_ + duration; now_ < end;) Tick(nodes);
+    return *this;
+  }
+
+  // Its agent is not heard any more.
+  FleetBuilder& Silence(const std::string& node, const std::string& why) {
+    nodes_[node].silence = why;
+    return *this;
+  }
+
+  FleetBuilder& Unheard(const std::string& address) {
+    unheard_.push_back(address);
+    return *this;
+  }
+
+  absl::Time now() const { return now_; }
+
+  FleetHistory fleet() const {
+    FleetHistory fleet{.generation = 1, .now = now_, .unheard = unheard_};
+    for (const auto& [name, watched] : nodes_) {
+      fleet.nodes.push_back({.node = name,
+                             .history = std::make_shared<const NodeHistory>(watched.history),
+                             .heard_at = watched.heard_at,
+                             .silence = watched.silence});
+    }
+    return fleet;
+  }
+
+ private:
+  struct Watched {
+    MemoryWatch memory;
+    NodeHistory history;
+    absl::Time heard_at;
+    std::string silence;
+  };
+  absl::Time now_ = absl::FromUnixSeconds(1'767'225'600);
+  std::map<std::string, Watched> nodes_;
+  std::vector<std::string> unheard_;
+};
+
+}  // namespace gpuscaler

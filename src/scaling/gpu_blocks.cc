@@ -1,0 +1,108 @@
+#include "scaling/gpu_blocks.h"
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "scaling/replica_reader.h"
+#include "scaling/scope.h"
+
+namespace gpuscaler {
+namespace {
+
+using Block = std::span<const GpuSeries>;
+
+// Blocks of a node's GPUs that are there; a GPU that has gone stands alone.
+std::vector<Block> BlocksOf(const Trigger& trigger, const ScopedFleet& scoped) {
+  const Block gpus(scoped.gpus);
+  const size_t wanted = static_cast<size_t>(trigger.gpus_per_replica);
+  std::vector<Block> blocks;
+  for (size_t first = 0; first < gpus.size(); first += blocks.back().size()) {
+    size_t size = 1;
+    while (gpus[first].present() && size < wanted && first + size < gpus.size() &&
+           gpus[first + size].present() && gpus[first + size].node == gpus[first].node) {
+      ++size;
+    }
+    blocks.push_back(gpus.subspan(first, size));
+  }
+  return blocks;
+}
+
+std::string NameOf(Block block) {
+  const std::string& first = block.front().name;
+  if (block.size() == 1) return first;
+  const std::string& last = block.back().name;
+  return absl::StrCat(first, "-", last.substr(last.rfind('/') + 1));
+}
+
+// Whether the GPU has shown the metric within stale_after.
+bool IsReadable(const GpuSeries& gpu, GpuReading reading, const ScopedFleet& scoped,
+                absl::Duration stale_after) {
+  const NodeView& view = scoped.nodes[gpu.node];
+  if (!view.mute.empty()) return false;
+  for (size_t i = view.steps.size(); i-- > 0;) {
+    if (scoped.now - view.steps[i].read_at > stale_after) break;
+    const GpuPoint* const point = gpu.points[static_cast<size_t>(view.steps[i].stretch)];
+    if (point != nullptr && point->Value(reading)) return true;
+  }
+  return false;
+}
+
+std::string WhyUnreadable(const GpuSeries& gpu, GpuField field, const ScopedFleet& scoped) {
+  const NodeView& view = scoped.nodes[gpu.node];
+  if (!view.mute.empty()) return view.mute;
+  const GpuGap* const gap = FindGap(view.Gpus()[static_cast<size_t>(gpu.position)], field);
+  return gap == nullptr ? "" : absl::StrCat(gpu.name, " ", Why(*gap));
+}
+
+// While no GPU that is there can be read, whether one is in use is unknown as well.
+absl::Status NothingReadable(const Trigger& trigger, const ScopedFleet& scoped,
+                             absl::Duration stale_after) {
+  const MetricTypeInfo& metric = InfoOf(trigger.metric);
+  bool any_present = false;
+  std::string why;
+  for (const GpuSeries& gpu : scoped.gpus) {
+    if (!gpu.present()) continue;
+    if (IsReadable(gpu, metric.reading, scoped, stale_after)) return absl::OkStatus();
+    any_present = true;
+    if (why.empty()) why = WhyUnreadable(gpu, FieldOf(metric.reading), scoped);
+  }
+  if (!any_present) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("no GPU can be read for ", metric.name, why.empty() ? "" : ": ", why));
+}
+
+}  // namespace
+
+absl::StatusOr<Population> ReplicasInUse(const Trigger& trigger, const FleetHistory& fleet,
+                                         const Patience& patience) {
+  ASSIGN_OR_RETURN(const ScopedFleet scoped, ScopeOf(trigger, fleet, patience));
+  Population population{.from = "GPUs in use"};
+  std::vector<Replica> gone;
+  bool any_present = false;
+  for (const Block block : BlocksOf(trigger, scoped)) {
+    const NodeView& view = scoped.nodes[block.front().node];
+    const ReplicaPlace place{.name = NameOf(block),
+                             .node_names = {view.name()},
+                             .mute = view.mute,
+                             .covered_since = view.covered_since};
+    ReplicaReader reader(trigger, scoped.nodes, patience, block, place);
+    bool held = false;
+    for (Replica& replica : reader.Read()) {
+      held |= replica.present;
+      (replica.present ? population.replicas : gone).push_back(std::move(replica));
+    }
+    any_present |= held;
+    if (held || !block.front().present()) continue;
+    population.idle.push_back(
+        {.name = place.name, .gpu_uuids = UuidsOf(block), .metric = reader.MetricAt(scoped.now)});
+  }
+  std::ranges::move(gone, std::back_inserter(population.replicas));
+  if (!any_present) population.unseen = NothingReadable(trigger, scoped, patience.stale_after);
+  return population;
+}
+
+}  // namespace gpuscaler

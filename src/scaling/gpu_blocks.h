@@ -1,0 +1,14 @@
+// Replicas without owners.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "scaling/population.h"
+
+namespace gpuscaler {
+
+// Blocks of gpusPerReplica GPUs in index order of a node are the replicas; one is there while one
+// of its GPUs is in use. A new holder of the same GPUs is a new replica.
+absl::StatusOr<Population> ReplicasInUse(const Trigger& trigger, const FleetHistory& fleet,
+                                         const Patience& patience);
+
+}  // namespace gpuscaler

@@ -1,0 +1,226 @@
+#include "scaling/pod_gpus.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace gpuscaler {
+namespace {
+
+bool IsKnown(const NodeLayout& layout) {
+  return layout.attribution.state == Attribution::State::kKnown;
+}
+
+bool IsSame(const Pod& a, const Pod& b) {
+  return a.name == b.name && a.namespace_name == b.namespace_name &&
+         (a.uid == b.uid || a.uid.empty() || b.uid.empty());
+}
+
+// For each stretch of the view the layout that says who holds what: its own, or the last one before
+// it that knows; null: none does.
+std::vector<const NodeLayout*> KnownLayouts(const NodeView& view) {
+  const NodeHistory& history = *view.track->history;
+  const NodeLayout* known = nullptr;
+  for (const NodeStretch& stretch : history.stretches) {
+    if (&stretch == view.stretches.data()) break;
+    if (IsKnown(*stretch.layout)) known = stretch.layout.get();
+  }
+  const bool any_known = std::ranges::any_of(
+      history.stretches, [](const NodeStretch& stretch) { return IsKnown(*stretch.layout); });
+  if (!any_known) known = history.attributed.get();
+  std::vector<const NodeLayout*> layouts;
+  for (const NodeStretch& stretch : view.stretches) {
+    if (IsKnown(*stretch.layout)) known = stretch.layout.get();
+    layouts.push_back(known);
+  }
+  return layouts;
+}
+
+// The first instant of all that `is_so` holds for, which is told of each layout once; InfinitePast
+// when it held from the beginning or since a time of which nothing is known, InfiniteFuture when it
+// never did.
+template <typename Tell>
+absl::Time FirstTime(const NodeHistory& history, Tell tell) {
+  enum { kNothing, kNot } before = kNothing;
+  const NodeLayout* told = nullptr;
+  for (const NodeStretch& stretch : history.stretches) {
+    if (stretch.layout.get() == told) continue;
+    told = stretch.layout.get();
+    const std::optional<bool> is_so = IsKnown(*told) ? tell(*told) : std::nullopt;
+    if (is_so.value_or(false)) return before == kNot ? stretch.first : absl::InfinitePast();
+    before = is_so ? kNot : kNothing;
+  }
+  return absl::InfiniteFuture();
+}
+
+std::optional<absl::Time> ReadyAt(const NodeHistory& history, const Pod& pod) {
+  bool known = false;
+  const absl::Time at = FirstTime(history, [&](const NodeLayout& layout) -> std::optional<bool> {
+    const auto then =
+        std::ranges::find_if(layout.pods, [&](const Pod& other) { return IsSame(other, pod); });
+    if (then == layout.pods.end()) return false;
+    known |= then->ready.has_value();
+    return then->ready;
+  });
+  return known ? std::optional(at) : std::nullopt;
+}
+
+// When the pod got the GPU, as far as the history reaches: processes of it may come and go.
+absl::Time FirstHeld(const NodeHistory& history, const Pod& pod, absl::string_view uuid) {
+  const absl::Time at = FirstTime(history, [&](const NodeLayout& layout) {
+    const auto gpu = std::ranges::find(layout.gpus, uuid, &NodeLayout::Gpu::uuid);
+    return std::optional(gpu != layout.gpus.end() &&
+                         std::ranges::any_of(gpu->holders, [&](const GpuHolder& holder) {
+                           return IsSame(layout.pods[static_cast<size_t>(holder.pod)], pod);
+                         }));
+  });
+  return at == absl::InfiniteFuture() ? absl::InfinitePast() : at;
+}
+
+// What is older than the history its node may know.
+absl::Time HeldSince(const GpuSeries& series) {
+  if (series.pod_since != absl::InfinitePast()) return series.pod_since;
+  const auto first =
+      std::ranges::find_if(series.points, [](const GpuPoint* point) { return point != nullptr; });
+  return first == series.points.end() ? absl::InfinitePast() : (*first)->held_since();
+}
+
+// What a pod holds of one GPU under one layout.
+struct Holding {
+  size_t pod;                         // of the pods found
+  size_t series;                      // of its GPUs
+  size_t position;                    // of the GPU that is read, in the layout
+  std::vector<size_t> share_indices;  // of NodePoints::shares; of its containers
+  float equal_share;                  // where the points have no shares
+  float divisor = 1;                  // instances of the GPU that is read in its stead
+};
+
+class NodePods {
+ public:
+  NodePods(const Trigger& trigger, const PodSelection& selection, const NodeView& view, size_t node)
+      : trigger_(trigger),
+        reading_(InfoOf(trigger.metric).reading),
+        selection_(selection),
+        view_(view),
+        node_(node) {}
+
+  std::vector<PodGpus> Find() {
+    const std::vector<const NodeLayout*> layouts = KnownLayouts(view_);
+    const NodeLayout* resolved = nullptr;
+    for (size_t i = 0; i < layouts.size(); ++i) {
+      if (layouts[i] == nullptr) continue;
+      if (layouts[i] != resolved) Resolve(*layouts[i], *view_.stretches[i].points);
+      resolved = layouts[i];
+      for (const Holding& holding : holdings_) Put(i, *resolved, holding);
+    }
+    for (PodGpus& pod : pods_) {
+      pod.ready_at = ReadyAt(*view_.track->history, *pod.pod);
+      for (GpuSeries& series : pod.gpus) series.pod_since = HeldSince(series);
+    }
+    return std::move(pods_);
+  }
+
+ private:
+  void Resolve(const NodeLayout& layout, const NodePoints& points) {
+    holdings_.clear();
+    size_t share_index = 0;
+    for (size_t position = 0; position < layout.gpus.size(); ++position) {
+      const NodeLayout::Gpu& gpu = layout.gpus[position];
+      const bool in_scope = trigger_.gpu_index < 0 || gpu.index == trigger_.gpu_index;
+      for (const GpuHolder& holder : gpu.holders) {
+        const Pod& pod = layout.pods[static_cast<size_t>(holder.pod)];
+        if (in_scope && selection_.Has(pod)) Hold(layout, points, position, pod, share_index);
+        ++share_index;
+      }
+    }
+  }
+
+  void Hold(const NodeLayout& layout, const NodePoints& points, size_t position, const Pod& pod,
+            size_t share_index) {
+    const NodeLayout::Gpu& gpu = layout.gpus[position];
+    const size_t of_pod = PlaceOf(pod);
+    const size_t series = SeriesOf(gpu, pod, of_pod);
+    const float equal_share = 1 / static_cast<float>(gpu.holders.size());
+    const auto other_container = std::ranges::find_if(holdings_, [&](const Holding& holding) {
+      return holding.pod == of_pod && holding.series == series;
+    });
+    if (other_container != holdings_.end()) {
+      other_container->share_indices.push_back(share_index);
+      other_container->equal_share += equal_share;
+      return;
+    }
+    holdings_.push_back({.pod = of_pod,
+                         .series = series,
+                         .position = position,
+                         .share_indices = {share_index},
+                         .equal_share = equal_share});
+    const bool has = position < points.gpus.size() && points.gpus[position].Has(reading_);
+    if (!gpu.parent_uuid.empty() && !has) ReadParent(layout, points, holdings_.back());
+  }
+
+  void ReadParent(const NodeLayout& layout, const NodePoints& points, Holding& holding) const {
+    const std::string& parent_uuid = layout.gpus[holding.position].parent_uuid;
+    const int parent = PositionOf(layout.gpus, parent_uuid, 0);
+    if (parent < 0 || !points.gpus[static_cast<size_t>(parent)].Has(reading_)) return;
+    holding.position = static_cast<size_t>(parent);
+    holding.divisor = static_cast<float>(
+        std::ranges::count(layout.gpus, parent_uuid, &NodeLayout::Gpu::parent_uuid));
+  }
+
+  size_t PlaceOf(const Pod& pod) {
+    const auto found =
+        std::ranges::find_if(pods_, [&](const PodGpus& other) { return IsSame(*other.pod, pod); });
+    if (found != pods_.end()) return static_cast<size_t>(found - pods_.begin());
+    pods_.push_back({.pod = &pod});
+    return pods_.size() - 1;
+  }
+
+  size_t SeriesOf(const NodeLayout::Gpu& gpu, const Pod& pod, size_t of_pod) {
+    std::vector<GpuSeries>& gpus = pods_[of_pod].gpus;
+    const auto found = std::ranges::find(gpus, gpu.uuid, &GpuSeries::uuid);
+    if (found != gpus.end()) return static_cast<size_t>(found - gpus.begin());
+    const size_t stretches = view_.stretches.size();
+    gpus.push_back({.name = NameOf(view_.name(), gpu),
+                    .uuid = gpu.uuid,
+                    .node = node_,
+                    .position = PositionOf(view_.Layout().gpus, gpu.uuid, 0),
+                    .points = std::vector<const GpuPoint*>(stretches),
+                    .shares = std::vector<float>(stretches)});
+    gpus.back().pod_since = FirstHeld(*view_.track->history, pod, gpu.uuid);
+    return gpus.size() - 1;
+  }
+
+  void Put(size_t stretch, const NodeLayout& known, const Holding& holding) {
+    const NodeStretch& at = view_.stretches[stretch];
+    const bool own = at.layout.get() == &known;
+    const int position =
+        own ? static_cast<int>(holding.position)
+            : PositionOf(at.layout->gpus, known.gpus[holding.position].uuid, holding.position);
+    if (position < 0) return;
+    const std::vector<float>& shares = at.points->shares;
+    float share = holding.equal_share;
+    if (own && !shares.empty()) {
+      share = 0;
+      for (const size_t index : holding.share_indices) share += shares[index];
+    }
+    GpuSeries& series = pods_[holding.pod].gpus[holding.series];
+    series.points[stretch] = &at.points->gpus[static_cast<size_t>(position)];
+    series.shares[stretch] = share / holding.divisor;
+  }
+
+  const Trigger& trigger_;
+  const GpuReading reading_;
+  const PodSelection& selection_;
+  const NodeView& view_;
+  const size_t node_;
+  std::vector<PodGpus> pods_;
+  std::vector<Holding> holdings_;  // of the layout resolved last
+};
+
+}  // namespace
+
+std::vector<PodGpus> GpusOfPods(const Trigger& trigger, const PodSelection& selection,
+                                const NodeView& view, size_t node) {
+  return NodePods(trigger, selection, view, node).Find();
+}
+
+}  // namespace gpuscaler

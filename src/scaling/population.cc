@@ -1,0 +1,77 @@
+#include "scaling/population.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/number_text.h"
+#include "base/status_macros.h"
+#include "scaling/gpu_blocks.h"
+#include "scaling/pod_replicas.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr size_t kNamed = 3;
+
+// On no node is the kubelet asked who holds what.
+bool NobodyKnowsOwners(const FleetHistory& fleet) {
+  return !fleet.nodes.empty() && std::ranges::all_of(fleet.nodes, [](const NodeTrack& track) {
+    return track.history->stretches.back().layout->attribution.state == Attribution::State::kNone;
+  });
+}
+
+absl::Status NoOwners() {
+  return absl::FailedPreconditionError(
+      "workload and podRegex need to know who holds a GPU, and no kubelet is asked who does; "
+      "without these keys a GPU in use is a replica");
+}
+
+std::string UnheardText(const FleetHistory& fleet) {
+  const size_t named = std::min(fleet.unheard.size(), kNamed);
+  const auto end = fleet.unheard.begin() + static_cast<std::ptrdiff_t>(named);
+  const size_t more = fleet.unheard.size() - named;
+  return absl::StrCat(CountText(static_cast<int64_t>(fleet.unheard.size()), "agent"),
+                      " not heard yet: ", absl::StrJoin(fleet.unheard.begin(), end, ", "),
+                      more > 0 ? absl::StrCat(" and ", more, " more") : "");
+}
+
+// What may hide a replica where none is seen: unknown is never zero.
+absl::Status Unseen(const FleetHistory& fleet, bool by_owner) {
+  if (!fleet.unheard.empty()) return absl::UnavailableError(UnheardText(fleet));
+  for (const NodeTrack& track : fleet.nodes) {
+    if (!by_owner || track.history->attributed != nullptr) continue;
+    return absl::UnavailableError(WhyOwnersUnknown(track));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::vector<std::string> MissingParts(const Trigger& trigger, const FleetHistory& fleet,
+                                      const Patience& patience) {
+  std::vector<std::string> missing;
+  const bool by_owner = trigger.scope == Scope::kWorkload && !NobodyKnowsOwners(fleet);
+  for (const NodeTrack& track : fleet.nodes) {
+    std::string why = WhyMute(track, fleet.now, patience);
+    if (why.empty() && by_owner) why = WhyOwnersUnknown(track);
+    if (!why.empty()) missing.push_back(std::move(why));
+  }
+  if (!fleet.unheard.empty()) missing.push_back(UnheardText(fleet));
+  return missing;
+}
+
+absl::StatusOr<Population> PopulationOf(const Trigger& trigger, const Asker& asker,
+                                        const FleetHistory& fleet, const Patience& patience) {
+  const bool of_workload = trigger.scope == Scope::kWorkload;
+  const bool names_owner = !trigger.workload.empty() || trigger.pod_regex != nullptr;
+  const bool by_owner = of_workload && !NobodyKnowsOwners(fleet);
+  if (of_workload && names_owner && !by_owner) return NoOwners();
+  ASSIGN_OR_RETURN(Population population, by_owner ? ReplicasOfPods(trigger, asker, fleet, patience)
+                                                   : ReplicasInUse(trigger, fleet, patience));
+  const bool none_seen = std::ranges::none_of(population.replicas, &Replica::present);
+  if (none_seen && population.unseen.ok()) population.unseen = Unseen(fleet, by_owner);
+  return population;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,40 @@
+// All replicas that a trigger counts.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "model/fleet_history.h"
+#include "scaling/node_view.h"
+#include "scaling/replica.h"
+#include "scaling/trigger.h"
+#include "scaling/workload_pods.h"
+
+namespace gpuscaler {
+
+// GPUs of a block that nobody uses.
+struct IdleBlock {
+  std::string name;
+  std::vector<std::string> gpu_uuids;
+  std::optional<double> metric;
+};
+
+struct Population {
+  std::vector<Replica> replicas;  // those present, then those gone
+  std::vector<IdleBlock> idle;
+  std::string from;  // where R comes from: "GPUs in use", "pods of Deployment/llm"
+  // Why it may be larger than it looks where it has no replica; OK: it is what it looks like.
+  absl::Status unseen;
+};
+
+// What of the fleet is not known, each in words, where that may hide replicas of the trigger's.
+std::vector<std::string> MissingParts(const Trigger& trigger, const FleetHistory& fleet,
+                                      const Patience& patience);
+
+// FAILED_PRECONDITION: this scope never can be decided on; the text says what to change.
+absl::StatusOr<Population> PopulationOf(const Trigger& trigger, const Asker& asker,
+                                        const FleetHistory& fleet, const Patience& patience);
+
+}  // namespace gpuscaler

@@ -1,0 +1,181 @@
+#include "scaling/workload_pods.h"
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "scaling/trigger_keys.h"
+
+namespace gpuscaler {
+namespace {
+
+using Pods = std::vector<const Pod*>;
+
+constexpr size_t kOwnersNamed = 8;
+
+// A pod of nobody's is a workload of its own.
+std::vector<PodOwner> OwnersOf(const Pod& pod) {
+  if (!pod.owners.empty()) return pod.owners;
+  return {{.kind = "Pod", .name = pod.name, .group = ""}};
+}
+
+std::string NameOf(const PodOwner& owner) { return absl::StrCat(owner.kind, "/", owner.name); }
+
+bool IsOne(const PodOwner& owner, absl::string_view kind, absl::string_view name) {
+  return owner.name == name && (kind.empty() || absl::EqualsIgnoreCase(owner.kind, kind));
+}
+
+bool HasOwner(const Pod& pod, absl::string_view kind, absl::string_view name) {
+  if (pod.owners.empty()) return IsOne(OwnersOf(pod).front(), kind, name);
+  return std::ranges::any_of(pod.owners,
+                             [&](const PodOwner& owner) { return IsOne(owner, kind, name); });
+}
+
+// "Deployment/llm"; of a pod that is known by its name alone all that it may be.
+std::string OwnersText(const Asker& asker, const Pod& pod) {
+  const std::vector<PodOwner> owners = OwnersOf(pod);
+  const std::string outside =
+      pod.namespace_name == asker.namespace_name ? "" : absl::StrCat(pod.namespace_name, "/");
+  if (pod.owners_from == Pod::OwnersFrom::kReferences) {
+    return absl::StrCat(outside, NameOf(owners.front()));
+  }
+  std::vector<std::string> names;
+  for (const PodOwner& owner : owners) names.push_back(absl::StrCat(outside, NameOf(owner)));
+  return absl::StrJoin(names, " or ");
+}
+
+std::string AllOwnersText(const Asker& asker, const Pods& pods) {
+  std::set<std::string> texts;
+  for (const Pod* pod : pods) texts.insert(OwnersText(asker, *pod));
+  const size_t more = texts.size() - std::min(texts.size(), kOwnersNamed);
+  while (texts.size() > kOwnersNamed) texts.erase(std::prev(texts.end()));
+  return absl::StrCat(absl::StrJoin(texts, ", "),
+                      more > 0 ? absl::StrCat(" and ", more, " more") : "");
+}
+
+// Owners that every pod has or may have, the nearest first.
+std::vector<PodOwner> CommonOwners(const Pods& pods) {
+  std::vector<PodOwner> common = OwnersOf(*pods.front());
+  std::erase_if(common, [&](const PodOwner& owner) {
+    return !std::ranges::all_of(pods, [&](const Pod* pod) {
+      return pod->namespace_name == pods.front()->namespace_name &&
+             HasOwner(*pod, owner.kind, owner.name);
+    });
+  });
+  return common;
+}
+
+// By its name alone it may as well belong to somebody else.
+bool IsAmbiguous(const Pod& pod, absl::string_view name) {
+  return pod.owners_from == Pod::OwnersFrom::kName &&
+         std::ranges::any_of(pod.owners, [&](const PodOwner& owner) { return owner.name != name; });
+}
+
+constexpr char kSayMore[] = ": say workload: Kind/NAME, or podRegex";
+
+// The workload of that name; an empty kind: of whatever kind.
+absl::StatusOr<PodSelection> SelectNamed(const Asker& asker, const std::string& kind,
+                                         const std::string& name, const Pods& pods) {
+  Pods named;
+  std::ranges::copy_if(pods, std::back_inserter(named),
+                       [&](const Pod* pod) { return HasOwner(*pod, kind, name); });
+  const std::string called = kind.empty() ? name : absl::StrCat(kind, "/", name);
+  if (named.empty()) return PodSelection(asker, kind, name, absl::StrCat("pods of ", called));
+  const auto ambiguous = std::ranges::find_if(
+      named, [&](const Pod* pod) { return kind.empty() && IsAmbiguous(*pod, name); });
+  if (ambiguous != named.end()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("workload ", Quoted(name), ": pod ", (*ambiguous)->name, " may be of ",
+                     OwnersText(asker, **ambiguous), " by its name", kSayMore));
+  }
+  std::vector<PodOwner> common = CommonOwners(named);
+  std::erase_if(common, [&](const PodOwner& owner) { return !IsOne(owner, kind, name); });
+  if (common.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat("several workloads are called ",
+                                                      Quoted(called), ": ",
+                                                      AllOwnersText(asker, named), kSayMore));
+  }
+  if (common.size() > 1) return PodSelection(asker, "", name, absl::StrCat("pods of ", name));
+  return PodSelection(asker, common[0].kind, name, absl::StrCat("pods of ", NameOf(common[0])));
+}
+
+// Without workload and podRegex.
+absl::StatusOr<PodSelection> SelectTheOnlyOne(const Asker& asker, const Pods& pods) {
+  const std::string pods_of_namespace = absl::StrCat("pods of namespace ", asker.namespace_name);
+  if (pods.empty()) return PodSelection(asker, "", "", pods_of_namespace);
+  const std::vector<PodOwner> common = CommonOwners(pods);
+  const auto like_asker = std::ranges::find(common, asker.name, &PodOwner::name);
+  const bool any_like_asker =
+      std::ranges::any_of(pods, [&](const Pod* pod) { return HasOwner(*pod, "", asker.name); });
+  if (like_asker == common.end() && any_like_asker) return SelectNamed(asker, "", asker.name, pods);
+  if (common.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("GPU pods of several owners are in namespace ", asker.namespace_name, ": ",
+                     AllOwnersText(asker, pods), "; none is named like the ScaledObject ",
+                     Quoted(asker.name), kSayMore));
+  }
+  const PodOwner& owner = like_asker == common.end() ? common.front() : *like_asker;
+  const bool sure = pods.front()->owners_from == Pod::OwnersFrom::kReferences || common.size() == 1;
+  return PodSelection(
+      asker, owner.kind, owner.name,
+      sure ? absl::StrCat("pods of ", NameOf(owner)) : absl::StrCat("pods of ", owner.name));
+}
+
+}  // namespace
+
+bool Asker::MaySee(absl::string_view namespace_of_pod) const {
+  return namespace_of_pod == namespace_name ||
+         std::ranges::find(opened, namespace_of_pod) != opened.end();
+}
+
+PodSelection::PodSelection(const Asker& asker, std::shared_ptr<const re2::RE2> regex)
+    : asker_(asker),
+      regex_(std::move(regex)),
+      what_(absl::StrCat("pods matching ", Quoted(regex_->pattern()))) {}
+
+PodSelection::PodSelection(const Asker& asker, std::string kind, std::string name, std::string what)
+    : asker_(asker), kind_(std::move(kind)), name_(std::move(name)), what_(std::move(what)) {}
+
+const PodOwner* PodSelection::OwnerOf(const Pod& pod) const {
+  const auto owner = std::ranges::find_if(
+      pod.owners, [this](const PodOwner& owner) { return IsOne(owner, kind_, name_); });
+  return owner == pod.owners.end() ? nullptr : &*owner;
+}
+
+bool PodSelection::Has(const Pod& pod) const {
+  if (!asker_.MaySee(pod.namespace_name)) return false;
+  return regex_ == nullptr ? HasOwner(pod, kind_, name_) : RE2::FullMatch(pod.name, *regex_);
+}
+
+std::string PodSelection::GroupOf(const Pod& pod) const {
+  const PodOwner* const owner = regex_ == nullptr ? OwnerOf(pod) : nullptr;
+  if (owner != nullptr && !owner->group.empty()) return owner->group;
+  if (pod.owners.empty()) return "";
+  if (pod.owners_from == Pod::OwnersFrom::kReferences) {
+    const auto grouped = std::ranges::find_if(
+        pod.owners, [](const PodOwner& of_pod) { return !of_pod.group.empty(); });
+    return grouped == pod.owners.end() ? "" : grouped->group;
+  }
+  const std::string& group = pod.owners.front().group;  // of podRegex: where all agree
+  const bool agreed =
+      owner == nullptr &&
+      std::ranges::all_of(pod.owners, [&](const PodOwner& other) { return other.group == group; });
+  return agreed ? group : "";
+}
+
+absl::StatusOr<PodSelection> SelectPods(const Trigger& trigger, const Asker& asker,
+                                        const std::vector<const Pod*>& pods) {
+  Pods visible;
+  std::ranges::copy_if(pods, std::back_inserter(visible),
+                       [&](const Pod* pod) { return asker.MaySee(pod->namespace_name); });
+  if (trigger.pod_regex != nullptr) return PodSelection(asker, trigger.pod_regex);
+  if (trigger.workload.empty()) return SelectTheOnlyOne(asker, visible);
+  return SelectNamed(asker, trigger.workload_kind, trigger.workload, visible);
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,63 @@
+// Which pods are a workload's (DESIGN 2, scope).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "model/pod.h"
+#include "scaling/trigger.h"
+
+namespace gpuscaler {
+
+// Who asks, and whose pods it may see besides its own namespace's: one pair each.
+using AllowedNamespaces = std::multimap<std::string, std::string>;
+
+// Whose question it is.
+struct Asker {
+  std::string namespace_name;  // the ScaledObject's
+  std::string name;            // the ScaledObject's
+  // Other namespaces whose pods it may see: namespaces are walls, and only the operator of the
+  // scaler opens one.
+  std::vector<std::string> opened;
+
+  bool MaySee(absl::string_view namespace_of_pod) const;
+};
+
+// Tells the workload's pods from all others.
+class PodSelection {
+ public:
+  // Pods of `what` whose full names match.
+  PodSelection(const Asker& asker, std::shared_ptr<const re2::RE2> regex);
+  // Those of an owner; an empty kind: of whatever kind. Empty names: nobody's.
+  PodSelection(const Asker& asker, std::string kind, std::string name, std::string what);
+
+  bool Has(const Pod& pod) const;
+
+  // Pods with the same one are one replica; empty: the pod is a replica by itself. Of a pod that it
+  // has.
+  std::string GroupOf(const Pod& pod) const;
+
+  const std::string& what() const { return what_; }  // "pods of Deployment/llm"
+
+ private:
+  const PodOwner* OwnerOf(const Pod& pod) const;
+
+  Asker asker_;
+  std::shared_ptr<const re2::RE2> regex_;
+  std::string kind_;
+  std::string name_;
+  std::string what_;
+};
+
+// The pods that podRegex or workload name, else those of the only owner among `pods`, which hold
+// GPUs; of several owners the one named like the ScaledObject. FAILED_PRECONDITION where that does
+// not tell one workload: adding two up would scale each on the other's load.
+absl::StatusOr<PodSelection> SelectPods(const Trigger& trigger, const Asker& asker,
+                                        const std::vector<const Pod*>& pods);
+
+}  // namespace gpuscaler

@@ -1,0 +1,167 @@
+#include "scaling/workload_pods.h"
+
+#include <re2/re2.h>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const Asker kAsker{.namespace_name = "team-a", .name = "scaler"};
+
+Pod Owned(const char* name, std::vector<PodOwner> owners, const char* in = "team-a") {
+  return {.namespace_name = in,
+          .name = name,
+          .owners = std::move(owners),
+          .owners_from = Pod::OwnersFrom::kReferences};
+}
+
+Pod ByName(const char* name, std::vector<PodOwner> owners) {
+  return {.namespace_name = "team-a", .name = name, .owners = std::move(owners)};
+}
+
+const PodOwner kLlm{"Deployment", "llm"};
+const PodOwner kEmbed{"Deployment", "embed"};
+
+Trigger Workload(const char* kind, const char* name) {
+  Trigger trigger;
+  trigger.workload_kind = kind;
+  trigger.workload = name;
+  return trigger;
+}
+
+Trigger Matching(const char* regex) {
+  Trigger trigger;
+  trigger.pod_regex = std::make_shared<const re2::RE2>(regex);
+  return trigger;
+}
+
+struct Selected {
+  std::vector<std::string> names;
+  std::string what;  // or the error
+};
+
+Selected Select(const Trigger& trigger, const std::vector<Pod>& pods, const Asker& asker = kAsker) {
+  std::vector<const Pod*> pointers;
+  for (const Pod& pod : pods) pointers.push_back(&pod);
+  const auto selection = SelectPods(trigger, asker, pointers);
+  if (!selection.ok()) return {.what = selection.status().ToString()};
+  Selected selected{.what = selection->what()};
+  for (const Pod& pod : pods) {
+    if (selection->Has(pod)) selected.names.push_back(pod.name);
+  }
+  return selected;
+}
+
+TEST(SelectPods, WorkloadNamesItsOwner) {
+  const std::vector<Pod> pods = {Owned("llm-1", {kLlm}), Owned("embed-1", {kEmbed}),
+                                 Owned("llm-2", {kLlm}, "team-b")};
+  for (const Trigger& trigger :
+       {Workload("", "llm"), Workload("Deployment", "llm"), Workload("deployment", "llm")}) {
+    const Selected selected = Select(trigger, pods);
+    EXPECT_THAT(selected.names, ElementsAre("llm-1"));
+    EXPECT_EQ(selected.what, "pods of Deployment/llm");
+  }
+  EXPECT_THAT(Select(Workload("StatefulSet", "llm"), pods).names, IsEmpty());
+  EXPECT_EQ(Select(Workload("", "none"), pods).what, "pods of none");
+}
+
+TEST(SelectPods, AnyOwnerOfAPodNamesIt) {
+  const std::vector<Pod> pods = {
+      Owned("chat-predictor-1", {{"Deployment", "chat-predictor"}, {"InferenceService", "chat"}})};
+  EXPECT_THAT(Select(Workload("", "chat"), pods).names, ElementsAre("chat-predictor-1"));
+  EXPECT_THAT(Select(Workload("", "chat-predictor"), pods).names, ElementsAre("chat-predictor-1"));
+}
+
+TEST(SelectPods, RegexMatchesFullNamesOfItsOwnNamespace) {
+  const std::vector<Pod> pods = {Owned("llm-1", {kLlm}), Owned("my-llm-1", {kLlm}),
+                                 Owned("llm-2", {kLlm}, "team-b")};
+  const Selected selected = Select(Matching("llm-.*"), pods);
+  EXPECT_THAT(selected.names, ElementsAre("llm-1"));
+  EXPECT_EQ(selected.what, "pods matching \"llm-.*\"");
+}
+
+TEST(SelectPods, WithoutAKeyTheOnlyOwnerIsMeant) {
+  const Selected selected = Select(
+      {}, {Owned("llm-1", {kLlm}), Owned("llm-2", {kLlm}), Owned("x-1", {kEmbed}, "team-b")});
+  EXPECT_THAT(selected.names, ElementsAre("llm-1", "llm-2"));
+  EXPECT_EQ(selected.what, "pods of Deployment/llm");
+}
+
+TEST(SelectPods, GroupsOfOneOwnerAreOneOwner) {
+  const Selected selected = Select(
+      {}, {Owned("llm-0", {{"StatefulSet", "llm"}, {"LeaderWorkerSet", "llm", "llm-0"}}),
+           Owned("llm-0-1", {{"StatefulSet", "llm-0"}, {"LeaderWorkerSet", "llm", "llm-0"}})});
+  EXPECT_THAT(selected.names, ElementsAre("llm-0", "llm-0-1"));
+  EXPECT_EQ(selected.what, "pods of LeaderWorkerSet/llm");
+}
+
+TEST(SelectPods, OfSeveralOwnersTheOneNamedLikeTheScaledObject) {
+  const std::vector<Pod> pods = {Owned("llm-1", {kLlm}), Owned("embed-1", {kEmbed})};
+  EXPECT_THAT(Select({}, pods, {.namespace_name = "team-a", .name = "embed"}).names,
+              ElementsAre("embed-1"));
+}
+
+TEST(SelectPods, SeveralOwnersAreAnErrorThatNamesThem) {
+  const Selected selected = Select({}, {Owned("llm-1", {kLlm}), Owned("embed-1", {kEmbed}),
+                                        Owned("note", {}), Owned("x", {{"Job", "x"}}, "team-b")});
+  EXPECT_THAT(selected.what, HasSubstr("FAILED_PRECONDITION"));
+  EXPECT_THAT(selected.what, HasSubstr("Deployment/embed, Deployment/llm, Pod/note; none is named "
+                                       "like the ScaledObject \"scaler\": say workload"));
+}
+
+TEST(SelectPods, SameNameOfTwoKindsIsAnError) {
+  const std::vector<Pod> pods = {Owned("llm-1", {kLlm}), Owned("llm-0", {{"StatefulSet", "llm"}})};
+  EXPECT_THAT(Select(Workload("", "llm"), pods).what,
+              HasSubstr("several workloads are called \"llm\": Deployment/llm, StatefulSet/llm"));
+  EXPECT_THAT(Select(Workload("StatefulSet", "llm"), pods).names, ElementsAre("llm-0"));
+}
+
+TEST(SelectPods, NameThatTellsTwoOwnersIsAnErrorAndNotAGuess) {
+  const std::vector<Pod> pods = {
+      ByName("llm-0-1", {{"StatefulSet", "llm-0"}, {"LeaderWorkerSet", "llm", "llm-0"}}),
+      ByName("web-7f9c-x", {{"Deployment", "web"}, {"Rollout", "web"}})};
+  const Selected selected = Select(Workload("", "llm"), pods);
+  EXPECT_THAT(selected.what, HasSubstr("FAILED_PRECONDITION"));
+  EXPECT_THAT(selected.what, HasSubstr("pod llm-0-1 may be of StatefulSet/llm-0 or "
+                                       "LeaderWorkerSet/llm by its name: say workload: Kind/NAME"));
+  EXPECT_THAT(Select(Workload("LeaderWorkerSet", "llm"), pods).names, ElementsAre("llm-0-1"));
+  EXPECT_THAT(Select(Workload("", "web"), pods).names, ElementsAre("web-7f9c-x"))
+      << "whatever its kind, it is called web";
+}
+
+TEST(SelectPods, PodsOfAnotherNamespaceCountOnlyWhereItIsOpened) {
+  const std::vector<Pod> pods = {Owned("llm-1", {kLlm}, "team-b")};
+  EXPECT_THAT(Select({}, pods).names, IsEmpty());
+  EXPECT_EQ(Select({}, pods).what, "pods of namespace team-a");
+  const Asker opened{.namespace_name = "team-a", .name = "scaler", .opened = {"team-b"}};
+  EXPECT_THAT(Select({}, pods, opened).names, ElementsAre("llm-1"));
+  const std::vector<Pod> both = {Owned("llm-1", {kLlm}, "team-b"), Owned("llm-2", {kLlm})};
+  EXPECT_THAT(Select(Workload("", "llm"), both, opened).what,
+              HasSubstr("Deployment/llm, team-b/Deployment/llm"));
+}
+
+TEST(PodSelection, GroupIsThatOfTheOwner) {
+  const auto lws = SelectPods(Workload("LeaderWorkerSet", "llm"), kAsker, {});
+  ASSERT_TRUE(lws.ok()) << lws.status();
+  EXPECT_EQ(lws->GroupOf(
+                ByName("llm-0-1", {{"StatefulSet", "llm-0"}, {"LeaderWorkerSet", "llm", "llm-0"}})),
+            "llm-0");
+  const auto regex = SelectPods(Matching(".*"), kAsker, {});
+  ASSERT_TRUE(regex.ok()) << regex.status();
+  EXPECT_EQ(regex->GroupOf(
+                Owned("llm-0-1", {{"StatefulSet", "llm-0"}, {"LeaderWorkerSet", "llm", "llm-0"}})),
+            "llm-0");
+  EXPECT_EQ(regex->GroupOf(
+                ByName("llm-0", {{"StatefulSet", "llm"}, {"LeaderWorkerSet", "llm", "llm-0"}})),
+            "")
+      << "known by its name alone: not known to be one of a group";
+}
+
+}  // namespace
+}  // namespace gpuscaler
