@@ -64,7 +64,8 @@ class FleetStoreTest : public testing::Test {
     trigger.target = 80;
     trigger.window = absl::ZeroDuration();
     trigger.activation_window = absl::Minutes(1);
-    return Decide(trigger, *Fleet(), {.stale_after = kStaleAfter, .grace = absl::Seconds(15)});
+    return Decide(trigger, {.namespace_name = "team-a", .name = "llm"}, *Fleet(),
+                  {.stale_after = kStaleAfter, .grace = absl::Seconds(15)});
   }
   std::string Refusal() {
     const auto fleet = store_.Of({"team-a"});

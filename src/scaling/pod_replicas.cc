@@ -60,7 +60,8 @@ class WorkloadPods {
       ReplicaReader reader(trigger_, views_, patience_, found.gpus, found.place);
       std::ranges::move(reader.Read(), std::back_inserter(replicas));
     }
-    std::ranges::stable_partition(replicas, &Replica::present);
+    std::stable_partition(replicas.begin(), replicas.end(),
+                          [](const Replica& replica) { return replica.present; });
     return replicas;
   }
 

@@ -12,8 +12,7 @@ std::vector<absl::Time> AllTimes(std::span<const NodeView> views,
     for (const Moment& moment : views[node].moments) times.push_back(moment.at);
   }
   std::ranges::sort(times);
-  const auto repeated = std::ranges::unique(times);
-  times.erase(repeated.begin(), repeated.end());
+  times.erase(std::unique(times.begin(), times.end()), times.end());
   return times;
 }
 
