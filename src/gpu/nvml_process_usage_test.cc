@@ -22,7 +22,7 @@ class ProcessUsageTest : public testing::Test {
   }
   ~ProcessUsageTest() override { library_->calls().shutdown(); }
 
-  Percents Read(const Json& samples, std::vector<int64_t> pids = {7, 8}) {
+  Percents Read(const Json& samples, const std::vector<int64_t>& pids = {7, 8}) {
     driver_.Gpu(0).erase("process_samples");
     if (!samples.is_null()) driver_.Gpu(0)["process_samples"] = samples;
     driver_.Save();

@@ -24,7 +24,7 @@ std::vector<double> Shares(std::optional<std::vector<GpuProcess>> processes,
   return SharesOf(gpu, pods, PodOf);
 }
 
-std::vector<GpuProcess> Processes(std::map<int64_t, std::optional<double>> used) {
+std::vector<GpuProcess> Processes(const std::map<int64_t, std::optional<double>>& used) {
   std::vector<GpuProcess> processes;
   for (const auto& [pid, percent] : used) {
     processes.push_back({.pid = pid, .utilization_percent = percent});
