@@ -3,12 +3,12 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "fleet/test_certificates.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "process.h"
 #include "serve/raw_stream.h"
-#include "fleet/test_certificates.h"
 #include "serve/test_http_client.h"
 
 namespace gpuscaler {

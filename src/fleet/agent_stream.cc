@@ -241,12 +241,14 @@ absl::Status AgentStream::Take(const wire::Telemetry& message) {
 }
 
 void AgentStream::Ended(absl::Status why) {
+  bool stopping = false;
   {
     MutexLock lock(mutex_);
+    stopping = stopping_;
     if (!cut_.empty()) why = absl::DeadlineExceededError(cut_);
-    if (!stopping_) next_attempt_ = clock_.Now() + ReconnectDelay(++failures_, Random());
+    next_attempt_ = clock_.Now() + ReconnectDelay(++failures_, Random());
   }
-  listener_.Lost(address_, why);
+  if (!stopping) listener_.Lost(address_, why);
   MutexLock lock(mutex_);
   call_ended_ = true;
   ended_.NotifyAll();

@@ -146,6 +146,10 @@ void FleetStore::NodeChanged(const std::string& name) {
 }
 
 void FleetStore::MembersChanged() {
+  unheard_.clear();
+  for (const auto& [address, agent] : agents_) {
+    if (!agent.ever_heard && membership_.IsListed(address)) unheard_.push_back(address);
+  }
   members_changed_ = ++generation_;
   changed_.NotifyAll();
 }
@@ -157,27 +161,18 @@ std::vector<std::string> FleetStore::Watched() const {
   return watched;
 }
 
-std::vector<std::string> FleetStore::Unheard() const {
-  std::vector<std::string> unheard;
-  for (const auto& [address, agent] : agents_) {
-    if (!agent.ever_heard && membership_.IsListed(address)) unheard.push_back(address);
-  }
-  return unheard;
-}
-
 absl::Status FleetStore::CheckReady(absl::Time now) const {
   const std::string dns = dns_error_.empty() ? "" : absl::StrCat(": ", dns_error_);
   if (membership_.IsUnknown()) {
     return absl::UnavailableError(absl::StrCat("the agents are not known yet", dns));
   }
-  const std::vector<std::string> unheard = Unheard();
   const bool starting = now - membership_.first_answer() < options_.patience.grace;
-  if (!unheard.empty() && (starting || nodes_.empty())) {
-    const Agent& agent = agents_.at(unheard.front());
+  if (!unheard_.empty() && (starting || nodes_.empty())) {
+    const Agent& agent = agents_.at(unheard_.front());
     const std::string& why = agent.connected ? agent.trouble : agent.lost;
     return absl::UnavailableError(
-        absl::StrCat("not heard of ", CountText(static_cast<int64_t>(unheard.size()), "agent"),
-                     " yet, ", unheard.front(), why.empty() ? "" : ": ", why));
+        absl::StrCat("not heard of ", CountText(static_cast<int64_t>(unheard_.size()), "agent"),
+                     " yet, ", unheard_.front(), why.empty() ? "" : ": ", why));
   }
   if (!nodes_.empty() || membership_.IsEmpty()) return absl::OkStatus();
   return absl::UnavailableError(
@@ -203,7 +198,7 @@ absl::StatusOr<FleetStore::Fleet> FleetStore::Of(const std::vector<std::string>&
   for (const std::string& name : found.names) {
     fleet->nodes.push_back(TrackOf(name, nodes_.at(name), now));
   }
-  fleet->unheard = Unheard();
+  fleet->unheard = unheard_;
   return fleet;
 }
 
@@ -215,11 +210,24 @@ absl::StatusOr<FleetStore::Fleet> FleetStore::All() const {
   fleet->generation = generation_;
   fleet->now = now;
   for (const auto& [name, node] : nodes_) fleet->nodes.push_back(TrackOf(name, node, now));
-  fleet->unheard = Unheard();
+  fleet->unheard = unheard_;
   return fleet;
 }
 
-int64_t FleetStore::WaitForNewer(int64_t generation, absl::Duration timeout) const {
+absl::Status FleetStore::Check() const {
+  const absl::Time now = clock_.Now();
+  MutexLock lock(mutex_);
+  return CheckReady(now);
+}
+
+absl::Time FleetStore::NewestAt() const {
+  MutexLock lock(mutex_);
+  absl::Time newest = absl::InfinitePast();
+  for (const auto& node : nodes_) newest = std::max(newest, node.second.history->NewestAt());
+  return newest;
+}
+
+int64_t FleetStore::WaitForGeneration(int64_t generation, absl::Duration timeout) const {
   const SteadyClock real;
   const absl::Time deadline = real.Now() + timeout;
   MutexLock lock(mutex_);

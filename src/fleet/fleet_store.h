@@ -17,6 +17,7 @@
 #include "fleet/membership.h"
 #include "fleet/namespace_index.h"
 #include "model/fleet_history.h"
+#include "store/fleet_reader.h"
 
 namespace gpuscaler {
 
@@ -41,10 +42,8 @@ struct AgentStatus {
 };
 
 // Thread-safe. Readers get an immutable history and hold no lock while they use it.
-class FleetStore : public AgentListener {
+class FleetStore : public AgentListener, public FleetReader {
  public:
-  using Fleet = std::shared_ptr<const FleetHistory>;
-
   FleetStore(const Clock& clock, const FleetStoreOptions& options);  // clock outlives the store
 
   // An answer of DNS: the agents that there are, or why that is not known.
@@ -63,14 +62,13 @@ class FleetStore : public AgentListener {
   // pods nobody can name. UNAVAILABLE while too little is known to decide on: before the first
   // answer of DNS, then until each agent that it listed was heard or had --grace to be, and while
   // no agent is listed, up to --empty-after: a made-up 0 would scale a busy workload in.
-  absl::StatusOr<Fleet> Of(const std::vector<std::string>& namespaces) const;
+  absl::StatusOr<Fleet> Of(const std::vector<std::string>& namespaces) const override;
+  absl::StatusOr<Fleet> All() const override;
+  absl::Status Check() const override;
+  absl::Time NewestAt() const override;
+  int64_t WaitForGeneration(int64_t generation, absl::Duration timeout) const override;
 
-  // Every node; otherwise the same.
-  absl::StatusOr<Fleet> All() const;
-
-  // Blocks until there is something newer than `generation`, `timeout` of real time has passed or
-  // Close() was called; the newest generation then.
-  int64_t WaitForNewer(int64_t generation, absl::Duration timeout) const;
+  // Lets every waiter go, now and from now on.
   void Close();
 
   std::vector<AgentStatus> Agents() const;
@@ -108,7 +106,6 @@ class FleetStore : public AgentListener {
   void MembersChanged() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::Status CheckReady(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::vector<std::string> Unheard() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   NodeTrack TrackOf(const std::string& name, const Node& node, absl::Time now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -123,7 +120,8 @@ class FleetStore : public AgentListener {
   NamespaceIndex index_ ABSL_GUARDED_BY(mutex_);
   int64_t connections_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t members_changed_ ABSL_GUARDED_BY(mutex_) = 0;  // the generation of that
+  int64_t members_changed_ ABSL_GUARDED_BY(mutex_) = 0;       // the generation of that
+  std::vector<std::string> unheard_ ABSL_GUARDED_BY(mutex_);  // of them, since then
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

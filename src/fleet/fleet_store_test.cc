@@ -326,12 +326,12 @@ TEST_F(FleetStoreTest, ReadingsThatAgeAreAChange) {
 
 TEST_F(FleetStoreTest, WaiterHearsOfAChangeAndOfTheEnd) {
   store_.Listed(Addresses{"a:1"});
-  const int64_t before = store_.WaitForNewer(-1, absl::ZeroDuration());
+  const int64_t before = store_.WaitForGeneration(-1, absl::ZeroDuration());
   std::thread agent([&] { Says("a:1", "gpu-a"); });
-  EXPECT_GT(store_.WaitForNewer(before, absl::Minutes(1)), before);
+  EXPECT_GT(store_.WaitForGeneration(before, absl::Minutes(1)), before);
   agent.join();
   std::thread closer([&] { store_.Close(); });
-  store_.WaitForNewer(1'000'000, absl::InfiniteDuration());
+  store_.WaitForGeneration(1'000'000, absl::InfiniteDuration());
   closer.join();
 }
 

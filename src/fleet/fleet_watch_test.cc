@@ -37,7 +37,7 @@ class FleetWatchTest : public testing::Test {
     while (clock_.Now() < deadline) {
       const auto fleet = store_.All();
       if (fleet.ok() && is_wanted(**fleet)) return **fleet;
-      generation = store_.WaitForNewer(generation, absl::Milliseconds(50));
+      generation = store_.WaitForGeneration(generation, absl::Milliseconds(50));
     }
     return std::nullopt;
   }
@@ -133,7 +133,8 @@ TEST_F(FleetWatchTest, WantedReadingsReachEveryAgent) {
   const auto both = [&] {
     return a.leases().Wanted(a.clock().Now()).pcie && b.leases().Wanted(b.clock().Now()).pcie;
   };
-  while (!both() && clock_.Now() < deadline) store_.WaitForNewer(1 << 30, absl::Milliseconds(10));
+  while (!both() && clock_.Now() < deadline)
+    store_.WaitForGeneration(1 << 30, absl::Milliseconds(10));
   EXPECT_TRUE(both());
 }
 

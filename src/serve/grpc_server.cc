@@ -18,8 +18,8 @@
 #include "absl/time/clock.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "serve/acceptor.h"
 #include "fleet/grpc_log.h"
+#include "serve/acceptor.h"
 #include "serve/listen_socket.h"
 #include "serve/reloading_credentials.h"
 

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "fleet/test_certificates.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "serve/raw_stream.h"
 #include "serve/served_scaler.h"
-#include "fleet/test_certificates.h"
 
 namespace gpuscaler {
 namespace {

@@ -19,10 +19,17 @@ bool IsCostly(const MetricTypeInfo& metric) { return metric.costly != CostlyRead
 
 // A costly reading that nobody wanted when the snapshot was taken.
 bool Lacks(const NodeSnapshot& snapshot, const MetricTypeInfo& metric) {
-  if (!IsCostly(metric)) return false;
   return std::ranges::any_of(snapshot.gpus, [&metric](const GpuSample& gpu) {
     const GpuGap* const gap = FindGap(gpu, FieldOf(metric.reading));
     return gap != nullptr && gap->reason == GpuGap::Reason::kNotWanted;
+  });
+}
+
+// One of its nodes does.
+bool Lacks(const FleetHistory& fleet, const MetricTypeInfo& metric) {
+  if (!IsCostly(metric)) return false;
+  return std::ranges::any_of(fleet.nodes, [&metric](const NodeTrack& track) {
+    return Lacks(track.history->Newest(), metric);
   });
 }
 
@@ -39,12 +46,12 @@ std::string WhyOf(const Decision& decision) {
 
 }  // namespace
 
-Judge::Judge(const Patience& patience, const Clock& clock, const SnapshotStore& store,
+Judge::Judge(const Patience& patience, const Clock& clock, const FleetReader& fleets,
              Leases& leases, const ProfileStore& profiles, RequestMetrics& metrics,
              std::function<void()> wake_sampler)
     : patience_(patience),
       clock_(clock),
-      store_(store),
+      fleets_(fleets),
       leases_(leases),
       profiles_(profiles),
       metrics_(metrics),
@@ -98,8 +105,8 @@ void Judge::Want(CachedTrigger& trigger, const ParsedTrigger& parsed) const {
   const MetricTypeInfo& metric = InfoOf(parsed.trigger->metric);
   if (!IsCostly(metric)) return;
   leases_.Renew(metric.costly, trigger.LeaseFrom(clock_.Now()));
-  const SnapshotStore::History newest = store_.Newest();
-  if (newest != nullptr && Lacks(newest->Newest(), metric)) wake_sampler_();
+  const auto fleet = FleetOf(trigger, parsed);
+  if (fleet.ok() && Lacks(**fleet, metric)) wake_sampler_();
 }
 
 void Judge::Hold(const ParsedTrigger& parsed) const {
@@ -107,15 +114,21 @@ void Judge::Hold(const ParsedTrigger& parsed) const {
   if (IsCostly(metric)) leases_.Renew(metric.costly, clock_.Now() + kShortestLease);
 }
 
+absl::StatusOr<FleetReader::Fleet> Judge::FleetOf(const CachedTrigger& trigger,
+                                                  const ParsedTrigger& parsed) const {
+  if (parsed.trigger->scope != Scope::kWorkload) return fleets_.All();
+  return fleets_.Of(trigger.namespaces());
+}
+
 Judge::Judged Judge::Try(CachedTrigger& trigger, const Parsed& parsed) const {
-  auto history = store_.Fresh();
-  if (!history.ok()) return history.status();
+  const auto fleet = FleetOf(trigger, *parsed);
+  if (!fleet.ok()) return fleet.status();
   const MetricTypeInfo& metric = InfoOf(parsed->trigger->metric);
-  if (Lacks((*history)->Newest(), metric)) {
+  if (Lacks(**fleet, metric)) {
     return absl::UnavailableError(
         absl::StrCat(metric.name, " is read only while it is asked for: not read yet"));
   }
-  const CachedTrigger::Judgement judgement = trigger.Judge(parsed, *history, patience_);
+  const CachedTrigger::Judgement judgement = trigger.Judge(parsed, **fleet, patience_);
   if (judgement.is_new) {
     const Decision& decision = judgement.verdict->decision;
     Report(trigger, OutcomeOf(decision), WhyOf(decision));

@@ -13,8 +13,8 @@
 #include "serve/profile_store.h"
 #include "serve/request_metrics.h"
 #include "serve/trigger_cache.h"
+#include "store/fleet_reader.h"
 #include "store/leases.h"
-#include "store/snapshot_store.h"
 
 namespace gpuscaler {
 
@@ -25,7 +25,7 @@ class Judge {
   using Judged = absl::StatusOr<std::shared_ptr<const Verdict>>;
 
   // All references outlive it.
-  Judge(const Patience& patience, const Clock& clock, const SnapshotStore& store, Leases& leases,
+  Judge(const Patience& patience, const Clock& clock, const FleetReader& fleets, Leases& leases,
         const ProfileStore& profiles, RequestMetrics& metrics, std::function<void()> wake_sampler);
 
   Parsed Parse(CachedTrigger& trigger) const;
@@ -47,6 +47,10 @@ class Judge {
   void Unanswered(CachedTrigger& trigger, const absl::Status& why) const;
 
  private:
+  // What a trigger of this namespace may see.
+  absl::StatusOr<FleetReader::Fleet> FleetOf(const CachedTrigger& trigger,
+                                             const ParsedTrigger& parsed) const;
+
   // Counts it and logs it.
   void Report(CachedTrigger& trigger, Outcome outcome, absl::string_view why) const;
   void LogBadMetadata(CachedTrigger& trigger, absl::string_view keys) const;
@@ -57,7 +61,7 @@ class Judge {
 
   const Patience patience_;
   const Clock& clock_;
-  const SnapshotStore& store_;
+  const FleetReader& fleets_;
   Leases& leases_;
   const ProfileStore& profiles_;
   RequestMetrics& metrics_;

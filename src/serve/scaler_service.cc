@@ -16,9 +16,9 @@
 #include "base/rate_limit.h"
 #include "explain.grpc.pb.h"
 #include "externalscaler.grpc.pb.h"
+#include "fleet/grpc_status.h"
 #include "serve/activity_stream.h"
 #include "serve/answers.h"
-#include "fleet/grpc_status.h"
 #include "serve/judge.h"
 #include "serve/open_streams.h"
 #include "serve/repeat_schedule.h"
@@ -51,18 +51,18 @@ constexpr absl::Duration kLeaseRenewal = absl::Seconds(30);
 
 class ScalerService::Impl {
  public:
-  Impl(const ScalerServiceOptions& options, const Clock& clock, SnapshotStore& store,
+  Impl(const ScalerServiceOptions& options, const Clock& clock, const FleetReader& fleets,
        Leases& leases, const ProfileStore& profiles, RequestMetrics& metrics,
        std::function<void()> wake_sampler)
       : options_(options),
         clock_(clock),
-        store_(store),
+        fleets_(fleets),
         profiles_(profiles),
         metrics_(metrics),
-        judge_({.stale_after = options.stale_after, .grace = options.grace}, clock, store, leases,
+        judge_({.stale_after = options.stale_after, .grace = options.grace}, clock, fleets, leases,
                profiles, metrics, std::move(wake_sampler)),
         cache_({}, options.allowed_namespaces),
-        snapshot_log_(options.stale_after, clock, store),
+        snapshot_log_(options.stale_after, clock, fleets),
         streams_(options.max_streams_per_peer, metrics),
         scaler_(*this),
         explainer_(*this),
@@ -169,7 +169,7 @@ class ScalerService::Impl {
   const ScalerServiceOptions options_;
   const Clock& clock_;
   const SteadyClock real_;
-  SnapshotStore& store_;
+  const FleetReader& fleets_;
   const ProfileStore& profiles_;
   RequestMetrics& metrics_;
   const Judge judge_;
@@ -232,9 +232,8 @@ void ScalerService::Impl::Run() {
   int64_t generation = 0;
   while (!stopping_) {
     const absl::Duration until_deadline = waiting_.NextDeadline() - real_.Now();
-    const SnapshotStore::History newest = store_.WaitForNewer(
+    generation = fleets_.WaitForGeneration(
         generation, std::clamp(until_deadline, absl::ZeroDuration(), kLongestSleep));
-    if (newest != nullptr) generation = newest->generation;
     snapshot_log_.Look();
     waiting_.Retry(real_.Now());
     RefreshStreams(generation);
@@ -327,9 +326,10 @@ ScalerService::Impl::ExternalScaler::StreamMetricSpec(CallbackServerContext* con
 }
 
 ScalerService::ScalerService(const ScalerServiceOptions& options, const Clock& clock,
-                             SnapshotStore& store, Leases& leases, const ProfileStore& profiles,
-                             RequestMetrics& metrics, std::function<void()> wake_sampler)
-    : impl_(std::make_unique<Impl>(options, clock, store, leases, profiles, metrics,
+                             const FleetReader& fleets, Leases& leases,
+                             const ProfileStore& profiles, RequestMetrics& metrics,
+                             std::function<void()> wake_sampler)
+    : impl_(std::make_unique<Impl>(options, clock, fleets, leases, profiles, metrics,
                                    std::move(wake_sampler))) {}
 ScalerService::~ScalerService() = default;
 std::vector<grpc::Service*> ScalerService::Services() { return impl_->Services(); }

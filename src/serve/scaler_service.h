@@ -11,8 +11,8 @@
 #include "scaling/workload_pods.h"
 #include "serve/profile_store.h"
 #include "serve/request_metrics.h"
+#include "store/fleet_reader.h"
 #include "store/leases.h"
-#include "store/snapshot_store.h"
 
 namespace grpc {
 class Service;
@@ -36,7 +36,7 @@ class ScalerService {
  public:
   // All references outlive the service. Wakes `wake_sampler` when a costly reading that the newest
   // snapshot lacks is asked for; it must not block.
-  ScalerService(const ScalerServiceOptions& options, const Clock& clock, SnapshotStore& store,
+  ScalerService(const ScalerServiceOptions& options, const Clock& clock, const FleetReader& fleets,
                 Leases& leases, const ProfileStore& profiles, RequestMetrics& metrics,
                 std::function<void()> wake_sampler);
   ~ScalerService();  // after StopStreams(), and after the gRPC server has gone

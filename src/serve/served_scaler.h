@@ -25,6 +25,7 @@
 #include "scaling/history_builder.h"
 #include "serve/grpc_server.h"
 #include "serve/scaler_service.h"
+#include "store/snapshot_store.h"
 
 namespace gpuscaler {
 

@@ -5,7 +5,7 @@
 namespace gpuscaler {
 
 void SnapshotLog::Look() {
-  const absl::Status status = store_.Fresh().status();
+  const absl::Status status = fleets_.Check();
   if (status.ok() == fresh_) return;
   if (!status.ok() && clock_.Now() - began_ <= stale_after_) return;
   fresh_ = status.ok();
@@ -14,8 +14,8 @@ void SnapshotLog::Look() {
 }
 
 void SnapshotLog::SayStale(const absl::Status& why) const {
-  const SnapshotStore::History newest = store_.Newest();
-  const absl::Time since = newest == nullptr ? began_ : newest->NewestAt();
+  const absl::Time newest = fleets_.NewestAt();
+  const absl::Time since = newest == absl::InfinitePast() ? began_ : newest;
   LogWarn("snapshot_stale", {{"age_seconds", absl::ToDoubleSeconds(clock_.Now() - since)},
                              {"stale_after_seconds", absl::ToDoubleSeconds(stale_after_)},
                              {"why", std::string(why.message())}});

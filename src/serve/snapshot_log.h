@@ -3,7 +3,7 @@
 
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "store/snapshot_store.h"
+#include "store/fleet_reader.h"
 
 namespace gpuscaler {
 
@@ -11,8 +11,8 @@ namespace gpuscaler {
 class SnapshotLog {
  public:
   // Both references outlive it.
-  SnapshotLog(absl::Duration stale_after, const Clock& clock, const SnapshotStore& store)
-      : stale_after_(stale_after), clock_(clock), store_(store), began_(clock.Now()) {}
+  SnapshotLog(absl::Duration stale_after, const Clock& clock, const FleetReader& fleets)
+      : stale_after_(stale_after), clock_(clock), fleets_(fleets), began_(clock.Now()) {}
 
   // Logs a change since the last look; a first snapshot has `stale_after` to come.
   void Look();
@@ -22,7 +22,7 @@ class SnapshotLog {
 
   const absl::Duration stale_after_;
   const Clock& clock_;
-  const SnapshotStore& store_;
+  const FleetReader& fleets_;
   const absl::Time began_;
   bool fresh_ = true;
 };

@@ -42,6 +42,12 @@ Asker AskerOf(const ScaledObjectRef& ref, const AllowedNamespaces& allowed) {
   return asker;
 }
 
+std::vector<std::string> NamespacesOf(const Asker& asker) {
+  std::vector<std::string> namespaces = asker.opened;
+  namespaces.push_back(asker.namespace_name);
+  return namespaces;
+}
+
 // As the metadata spells them, each once.
 std::string BadKeys(const Metadata& metadata, const Profiles& profiles) {
   std::set<std::string> keys;
@@ -52,7 +58,10 @@ std::string BadKeys(const Metadata& metadata, const Profiles& profiles) {
 }  // namespace
 
 CachedTrigger::CachedTrigger(const ScaledObjectRef& ref, const AllowedNamespaces& allowed)
-    : asker_(AskerOf(ref, allowed)), metadata_(MetadataOf(ref)), size_bytes_(SizeOf(ref)) {}
+    : asker_(AskerOf(ref, allowed)),
+      namespaces_(NamespacesOf(asker_)),
+      metadata_(MetadataOf(ref)),
+      size_bytes_(SizeOf(ref)) {}
 
 bool CachedTrigger::IsFor(const ScaledObjectRef& ref) const {
   const auto& metadata = ref.scalermetadata();
@@ -80,16 +89,15 @@ CachedTrigger::Parsing CachedTrigger::Parse(const ProfileStore::Current& profile
 }
 
 CachedTrigger::Judgement CachedTrigger::Judge(const std::shared_ptr<const ParsedTrigger>& parsed,
-                                              const std::shared_ptr<const NodeHistory>& history,
-                                              const Patience& patience) {
+                                              const FleetHistory& fleet, const Patience& patience) {
   MutexLock lock(mutex_);
-  const bool still_right = verdict_ != nullptr && verdict_->generation >= history->generation &&
+  const bool still_right = verdict_ != nullptr && verdict_->generation >= fleet.generation &&
                            verdict_->parsed->profiles_version >= parsed->profiles_version;
   if (still_right) return {.verdict = verdict_, .is_new = false};
   verdict_ = std::make_shared<const Verdict>(
-      Verdict{.generation = history->generation,
+      Verdict{.generation = fleet.generation,
               .parsed = parsed,
-              .decision = Decide(*parsed->trigger, asker_, FleetOfOne(history), patience)});
+              .decision = Decide(*parsed->trigger, asker_, fleet, patience)});
   return {.verdict = verdict_, .is_new = true};
 }
 

@@ -8,13 +8,14 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/mutex.h"
 #include "externalscaler.pb.h"
-#include "model/node_history.h"
+#include "model/fleet_history.h"
 #include "scaling/decision.h"
 #include "scaling/trigger.h"
 #include "serve/outcome.h"
@@ -61,8 +62,8 @@ class CachedTrigger {
     std::shared_ptr<const Verdict> verdict;
     bool is_new;  // decided just now
   };
-  Judgement Judge(const std::shared_ptr<const ParsedTrigger>& parsed,
-                  const std::shared_ptr<const NodeHistory>& history, const Patience& patience);
+  Judgement Judge(const std::shared_ptr<const ParsedTrigger>& parsed, const FleetHistory& fleet,
+                  const Patience& patience);
 
   // What the log last said it is answered with. Say() is false when that was the same.
   Outcome said() const { return said_; }
@@ -70,6 +71,8 @@ class CachedTrigger {
 
   const std::string& name() const { return asker_.name; }
   const std::string& namespace_name() const { return asker_.namespace_name; }
+  // Whose pods it may see: its own, and those that were opened for it.
+  const std::vector<std::string>& namespaces() const { return namespaces_; }
 
   // Until when the costly readings of who asks now are wanted: 3 x the longest gap between two
   // questions so far, kShortestLease at least and 3 h at most.
@@ -77,6 +80,7 @@ class CachedTrigger {
 
  private:
   const Asker asker_;
+  const std::vector<std::string> namespaces_;
   const Metadata metadata_;
   const size_t size_bytes_;
   std::atomic<Outcome> said_ = Outcome::kValue;

@@ -76,13 +76,14 @@ TEST(CachedTrigger, DecidesOnceAGeneration) {
   ASSERT_TRUE(parsed->trigger.ok());
   HistoryBuilder builder;
   builder.Tick({BusyGpu(0, 60)});
-  const auto first = trigger.Judge(parsed, builder.history(), kPatience).verdict;
-  EXPECT_EQ(trigger.Judge(parsed, builder.history(), kPatience).verdict, first);
+  const auto first = trigger.Judge(parsed, FleetOfOne(builder.history()), kPatience).verdict;
+  EXPECT_EQ(trigger.Judge(parsed, FleetOfOne(builder.history()), kPatience).verdict, first);
   const auto older = builder.history();
   builder.Tick({BusyGpu(0, 80)});
-  const auto second = trigger.Judge(parsed, builder.history(), kPatience).verdict;
+  const auto second = trigger.Judge(parsed, FleetOfOne(builder.history()), kPatience).verdict;
   EXPECT_NE(second, first);
-  EXPECT_EQ(trigger.Judge(parsed, older, kPatience).verdict, second) << "never back in time";
+  EXPECT_EQ(trigger.Judge(parsed, FleetOfOne(older), kPatience).verdict, second)
+      << "never back in time";
 }
 
 TEST(CachedTrigger, NewProfilesAreReadAndJudgedAnew) {
@@ -97,9 +98,9 @@ TEST(CachedTrigger, NewProfilesAreReadAndJudgedAnew) {
 
   HistoryBuilder builder;
   builder.Tick({BusyGpu(0, 60)});
-  const auto first = trigger.Judge(parsed, builder.history(), kPatience).verdict;
+  const auto first = trigger.Judge(parsed, FleetOfOne(builder.history()), kPatience).verdict;
   const auto next = trigger.Parse({3, profiles}).parsed;
-  EXPECT_NE(trigger.Judge(next, builder.history(), kPatience).verdict, first);
+  EXPECT_NE(trigger.Judge(next, FleetOfOne(builder.history()), kPatience).verdict, first);
 }
 
 TEST(CachedTrigger, LeaseGrowsWithTheGapsBetweenQuestions) {

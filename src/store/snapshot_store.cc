@@ -17,9 +17,11 @@ void SnapshotStore::Put(NodeSnapshot snapshot) {
   auto next =
       before == nullptr ? std::make_shared<NodeHistory>() : std::make_shared<NodeHistory>(*before);
   next->Append(std::move(snapshot), limits_);
+  auto fleet = std::make_shared<const FleetHistory>(FleetOfOne(next));
 
   MutexLock lock(mutex_);
   history_ = std::move(next);
+  fleet_ = std::move(fleet);
   last_error_ = absl::OkStatus();
   changed_.NotifyAll();
 }
@@ -29,17 +31,47 @@ void SnapshotStore::PutError(const absl::Status& error) {
   last_error_ = error;
 }
 
-absl::StatusOr<SnapshotStore::History> SnapshotStore::Fresh() const {
-  MutexLock lock(mutex_);
+absl::Status SnapshotStore::CheckFresh() const {
   const std::string because = last_error_.ok() ? "" : absl::StrCat(": ", last_error_.message());
   if (history_ == nullptr) {
     return absl::UnavailableError(absl::StrCat("no GPU snapshot yet", because));
   }
   const absl::Duration age = clock_.Now() - history_->NewestAt();
-  if (age <= stale_after_) return history_;
+  if (age <= stale_after_) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("GPU snapshot is ", AgeText(age),
                                              " old, --stale-after=", DurationText(stale_after_),
                                              because));
+}
+
+absl::StatusOr<SnapshotStore::History> SnapshotStore::Fresh() const {
+  MutexLock lock(mutex_);
+  if (absl::Status status = CheckFresh(); !status.ok()) return status;
+  return history_;
+}
+
+absl::StatusOr<FleetReader::Fleet> SnapshotStore::Of(const std::vector<std::string>&) const {
+  return All();
+}
+
+absl::StatusOr<FleetReader::Fleet> SnapshotStore::All() const {
+  MutexLock lock(mutex_);
+  if (absl::Status status = CheckFresh(); !status.ok()) return status;
+  return fleet_;
+}
+
+absl::Status SnapshotStore::Check() const {
+  MutexLock lock(mutex_);
+  return CheckFresh();
+}
+
+absl::Time SnapshotStore::NewestAt() const {
+  MutexLock lock(mutex_);
+  return history_ == nullptr ? absl::InfinitePast() : history_->NewestAt();
+}
+
+int64_t SnapshotStore::WaitForGeneration(int64_t generation, absl::Duration timeout) const {
+  const History newest = WaitForNewer(generation, timeout);
+  return newest == nullptr ? 0 : newest->generation;
 }
 
 SnapshotStore::History SnapshotStore::Newest() const {

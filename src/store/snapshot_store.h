@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "model/node_history.h"
+#include "store/fleet_reader.h"
 
 namespace gpuscaler {
 
@@ -15,7 +16,7 @@ namespace gpuscaler {
 //   const auto history = store.Fresh();
 //   if (!history.ok()) return history.status();
 //   Decide(trigger, FleetOfOne(*history), patience);
-class SnapshotStore {
+class SnapshotStore : public FleetReader {
  public:
   using History = std::shared_ptr<const NodeHistory>;
 
@@ -38,10 +39,18 @@ class SnapshotStore {
   // passed or Close() was called; the newest history then, null before the first Put.
   History WaitForNewer(int64_t generation, absl::Duration timeout) const;
 
+  // This node alone, as Fresh().
+  absl::StatusOr<Fleet> Of(const std::vector<std::string>& namespaces) const override;
+  absl::StatusOr<Fleet> All() const override;
+  absl::Status Check() const override;
+  absl::Time NewestAt() const override;
+  int64_t WaitForGeneration(int64_t generation, absl::Duration timeout) const override;
+
   // Lets every waiter go, now and from now on.
   void Close();
 
  private:
+  absl::Status CheckFresh() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HasNewer(int64_t generation) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;
@@ -50,6 +59,7 @@ class SnapshotStore {
   mutable Mutex mutex_;
   mutable CondVar changed_;
   History history_ ABSL_GUARDED_BY(mutex_);
+  Fleet fleet_ ABSL_GUARDED_BY(mutex_);  // of `history_` alone
   absl::Status last_error_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
