@@ -20,7 +20,20 @@ enum class AttributionMode {
   kNone,     // a GPU in use is a replica
 };
 
+enum class Role {
+  kStandalone,  // agent and aggregator in one process, of this node alone
+  kAgent,       // reads the GPUs of its node, and tells aggregators
+  kAggregator,  // answers KEDA for all nodes, and needs no GPU
+};
+
 struct Config {
+  Role role = Role::kStandalone;
+  std::string agents;         // of the aggregator: where they are (fleet/agent_addresses.h)
+  int telemetry_port = 6001;  // the agent's; 0 is any free one too
+  absl::Duration grace = absl::Seconds(15);
+  absl::Duration forget_after = absl::Minutes(5);
+  absl::Duration empty_after = absl::Minutes(1);
+
   int port = 6000;                  // gRPC; 0 is any free one too
   std::string bind_address = "::";  // of all three ports (listen_socket.h)
   int metrics_port = 9090;          // 0: off

@@ -14,6 +14,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/duration_text.h"
 #include "base/nearest.h"
+#include "fleet/agent_addresses.h"
 #include "gpu/gpu_source.h"
 
 namespace gpuscaler {
@@ -27,6 +28,18 @@ absl::Status CheckAddress(absl::string_view text) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError("use an IPv4 or IPv6 address, without brackets or port");
+}
+
+absl::Status CheckAgents(absl::string_view text) {
+  return text.empty() ? absl::OkStatus() : ParseAgents(text).status();
+}
+
+const std::vector<std::pair<absl::string_view, Role>>& Roles() {
+  static const auto* const roles =
+      new std::vector<std::pair<absl::string_view, Role>>{{"standalone", Role::kStandalone},
+                                                          {"agent", Role::kAgent},
+                                                          {"aggregator", Role::kAggregator}};
+  return *roles;
 }
 
 const std::vector<std::pair<absl::string_view, LogLevel>>& LogLevels() {
@@ -145,6 +158,9 @@ struct Setter {
     if (status.ok()) config.*member = duration;
     return status;
   }
+  absl::Status operator()(Role Config::*member) const {
+    return Choose(Roles(), text, config.*member);
+  }
   absl::Status operator()(LogLevel Config::*member) const {
     return Choose(LogLevels(), text, config.*member);
   }
@@ -170,6 +186,7 @@ struct Texter {
   std::string operator()(std::optional<absl::Duration> Config::*member) const {
     return config.*member ? DurationText(*(config.*member)) : "";
   }
+  std::string operator()(Role Config::*member) const { return WordOf(Roles(), config.*member); }
   std::string operator()(LogLevel Config::*member) const {
     return WordOf(LogLevels(), config.*member);
   }
@@ -185,6 +202,42 @@ constexpr double kHour = 3600;
 
 const std::vector<Option>& Table() {
   static const auto* const table = new std::vector<Option>{
+      {.name = "role",
+       .member = &Config::role,
+       .value = "ROLE",
+       .help =
+           "standalone (this node alone), agent (reads the GPUs of its node for aggregators) or "
+           "aggregator (answers for all nodes)."},
+      {.name = "agents",
+       .member = &Config::agents,
+       .value = "ADDRESSES",
+       .help = "Where an aggregator finds its agents: dns:///HOST:PORT of a headless Service, or "
+               "static:HOST:PORT,...",
+       .check = CheckAgents},
+      {.name = "telemetry-port",
+       .member = PortMember{&Config::telemetry_port},
+       .value = "PORT",
+       .help = "gRPC port on which an agent tells aggregators; 0 or any: any free one."},
+      {.name = "grace",
+       .member = &Config::grace,
+       .value = "DURATION",
+       .help = "For so long the last readings of an agent that is lost count as they are; its "
+               "replicas are unreadable then.",
+       .least = 1,
+       .most = kHour},
+      {.name = "forget-after",
+       .member = &Config::forget_after,
+       .value = "DURATION",
+       .help = "For so long DNS answers must not list an agent that is lost before its node counts "
+               "as gone.",
+       .least = 1,
+       .most = 24 * kHour},
+      {.name = "empty-after",
+       .member = &Config::empty_after,
+       .value = "DURATION",
+       .help = "For so long DNS answers must be empty before there is no GPU node at all.",
+       .least = 1,
+       .most = kHour},
       {.name = "port",
        .member = PortMember{&Config::port},
        .value = "PORT",
@@ -366,6 +419,7 @@ std::string HelpText(const Option& option) {
 }
 
 std::vector<absl::string_view> Words(const Option& option) {
+  if (std::holds_alternative<Role Config::*>(option.member)) return WordsOf(Roles());
   if (std::holds_alternative<LogLevel Config::*>(option.member)) return WordsOf(LogLevels());
   if (std::holds_alternative<LogFormat Config::*>(option.member)) return WordsOf(LogFormats());
   if (std::holds_alternative<AttributionMode Config::*>(option.member)) {

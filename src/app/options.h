@@ -24,9 +24,10 @@ struct PortMember {
 enum OptionUse : unsigned { kServeUses = 1, kGpusUses = 2, kLintUses = 4 };
 
 struct Option {
-  using Member = std::variant<std::string Config::*, PortMember, int Config::*,
-                              absl::Duration Config::*, std::optional<absl::Duration> Config::*,
-                              LogLevel Config::*, LogFormat Config::*, AttributionMode Config::*>;
+  using Member =
+      std::variant<std::string Config::*, PortMember, int Config::*, absl::Duration Config::*,
+                   std::optional<absl::Duration> Config::*, Role Config::*, LogLevel Config::*,
+                   LogFormat Config::*, AttributionMode Config::*>;
 
   absl::string_view name;   // stale-after
   Member member;            // &Config::stale_after

@@ -7,6 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "app/agent.h"
+#include "app/aggregator.h"
 #include "app/commands.h"
 #include "app/open_files_limit.h"
 #include "app/options.h"
@@ -30,23 +32,25 @@ std::string SettingsText(const Resolved& resolved) {
   return text;
 }
 
+// `Served`: what serves in the role that was asked for.
+template <typename Served>
 int Run(const Resolved& resolved, const TerminationSignals& signals) {
   const Config& config = resolved.config;
   const SteadyClock clock;
-  auto standalone = Standalone::Start(config, clock);
-  if (!standalone.ok()) {
-    LogError("cannot_serve", {{"why", NameLayer(resolved, standalone.status()).message()}});
-    return ExitCodeOf(standalone.status(), kExitCannotServe);
+  auto served = Served::Start(config, clock);
+  if (!served.ok()) {
+    LogError("cannot_serve", {{"why", NameLayer(resolved, served.status()).message()}});
+    return ExitCodeOf(served.status(), kExitCannotServe);
   }
   LogInfo("serving", {{"bind_address", config.bind_address},
-                      {"grpc_port", (*standalone)->grpc_port()},
-                      {"metrics_port", (*standalone)->metrics_port()},
-                      {"probe_port", (*standalone)->probe_port()},
+                      {"grpc_port", (*served)->grpc_port()},
+                      {"metrics_port", (*served)->metrics_port()},
+                      {"probe_port", (*served)->probe_port()},
                       {"node", config.node_name},
                       {"gpu_source", config.gpu_source}});
   const int signal = signals.Wait();
   LogInfo("stopping", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
-  const std::vector<std::string> hanging = (*standalone)->Drain(kPatience);
+  const std::vector<std::string> hanging = (*served)->Drain(kPatience);
   if (hanging.empty()) {
     LogInfo("stopped");
     return kExitOk;
@@ -55,6 +59,18 @@ int Run(const Resolved& resolved, const TerminationSignals& signals) {
           {{"thread", absl::StrJoin(hanging, ",")},
            {"patience_seconds", absl::ToDoubleSeconds(kPatience)}});
   std::_Exit(kExitOk);  // what hangs cannot be joined
+}
+
+int RunRole(const Resolved& resolved, const TerminationSignals& signals) {
+  switch (resolved.config.role) {
+    case Role::kAgent:
+      return Run<Agent>(resolved, signals);
+    case Role::kAggregator:
+      return Run<Aggregator>(resolved, signals);
+    case Role::kStandalone:
+      break;
+  }
+  return Run<Standalone>(resolved, signals);
 }
 
 int Serve(const std::vector<Setting>& given) {
@@ -68,7 +84,7 @@ int Serve(const std::vector<Setting>& given) {
   }
   RaiseOpenFilesLimit();
   LogInfo("starting", {{"version", GPUSCALER_VERSION}, {"settings", SettingsText(*resolved)}});
-  return Run(*resolved, signals);
+  return RunRole(*resolved, signals);
 }
 
 }  // namespace

@@ -98,6 +98,10 @@ absl::Status CheckTlsPair(const Resolved& resolved, const TlsNames& names, const
 // Of options that cannot hold together.
 absl::Status CheckTogether(const Resolved& resolved) {
   const Config& config = resolved.config;
+  if (config.role == Role::kAggregator && config.agents.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(Told(resolved, "role", "aggregator"), " needs agents too"));
+  }
   RETURN_IF_ERROR(CheckTwoIntervals(resolved, "stale-after", config.StaleAfter(),
                                     "snapshots would be stale before the next one"));
   RETURN_IF_ERROR(CheckTwoIntervals(resolved, "hang-after", config.hang_after,

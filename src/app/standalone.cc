@@ -10,6 +10,7 @@
 #include "app/neighbours.h"
 #include "app/open_attribution.h"
 #include "app/reloader.h"
+#include "app/rooms.h"
 #include "app/sampler.h"
 #include "base/log.h"
 #include "base/periodic_thread.h"
@@ -28,13 +29,8 @@
 namespace gpuscaler {
 namespace {
 
-// A ConfigMap takes the kubelet up to a minute to write: a few seconds more are not felt.
-constexpr absl::Duration kReloadInterval = absl::Seconds(5);
-
 // Slow to act on, and each asks the cluster's DNS.
 constexpr absl::Duration kNeighboursInterval = absl::Minutes(1);
-
-int AskedPort(int port) { return port == kAnyPort ? 0 : port; }
 
 }  // namespace
 
@@ -60,8 +56,8 @@ class Standalone::Impl {
   absl::Status Start() {
     RETURN_IF_ERROR(profiles_.Reload());
     RETURN_IF_ERROR(OpenGrpcPort());
-    RETURN_IF_ERROR(OpenMetricsPort());
-    RETURN_IF_ERROR(OpenProbePort());
+    ASSIGN_OR_RETURN(metrics_page_, OpenMetricsPort(config_, [this] { return MetricsPage(); }));
+    ASSIGN_OR_RETURN(probe_page_, OpenProbePort(config_, probes_));
     if (attribution_ != nullptr) {
       asking_ = std::make_unique<PeriodicThread>("kubelet", kKubeletInterval, [this] {
         if (attribution_->Ask()) WakeSampler();
@@ -101,16 +97,11 @@ class Standalone::Impl {
     if (grpc_ != nullptr) grpc_->Drain(left());
     waking_ = nullptr;
     waking_kubelet_ = nullptr;
-    // Told first, asked last: it ends beside the sampler and takes nothing of its time.
-    if (reloading_ != nullptr) reloading_->Stop(absl::ZeroDuration());
-    if (neighbours_ != nullptr) neighbours_->Stop(absl::ZeroDuration());
-    if (asking_ != nullptr) asking_->Stop(absl::ZeroDuration());
-    std::vector<std::string> hanging;
-    if (sampling_ != nullptr && !sampling_->Stop(left())) hanging.emplace_back("sampler");
-    if (reloading_ != nullptr && !reloading_->Stop(left())) hanging.emplace_back("reloader");
-    if (neighbours_ != nullptr && !neighbours_->Stop(left())) hanging.emplace_back("neighbours");
-    if (asking_ != nullptr && !asking_->Stop(left())) hanging.emplace_back("kubelet");
-    return hanging;
+    return StopAll({{sampling_.get(), "sampler"},
+                    {reloading_.get(), "reloader"},
+                    {neighbours_.get(), "neighbours"},
+                    {asking_.get(), "kubelet"}},
+                   left());
   }
 
  private:
@@ -137,43 +128,16 @@ class Standalone::Impl {
     return absl::OkStatus();
   }
 
-  absl::Status OpenMetricsPort() {
-    if (config_.metrics_port == 0) return absl::OkStatus();
-    ASSIGN_OR_RETURN(metrics_page_,
-                     HttpServer::Start({.bind_address = config_.bind_address,
-                                        .port = AskedPort(config_.metrics_port),
-                                        .tls = config_.MetricsTls()},
-                                       {{"/metrics", [this] { return MetricsPage(); }}}));
-    return absl::OkStatus();
-  }
-
-  absl::Status OpenProbePort() {
-    if (config_.probe_port == 0) return absl::OkStatus();
-    ASSIGN_OR_RETURN(probe_page_,
-                     HttpServer::Start({.bind_address = config_.bind_address,
-                                        .port = AskedPort(config_.probe_port)},
-                                       {{"/healthz", [this] { return probes_.Healthz(); }},
-                                        {"/readyz", [this] { return probes_.Readyz(); }}}));
-    return absl::OkStatus();
-  }
-
-  HttpReply MetricsPage() const {
+  std::string MetricsPage() const {
     const SnapshotStore::History newest = store_.Newest();
-    return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
-            .body = metrics_.Page(newest == nullptr ? nullptr : &newest->Newest(), clock_.Now(),
-                                  config_.StaleAfter())};
+    return metrics_.Page(newest == nullptr ? nullptr : &newest->Newest(), clock_.Now(),
+                         config_.StaleAfter());
   }
 
   std::vector<Reloadable> Files() {
-    std::vector<Reloadable> files;
+    std::vector<Reloadable> files = Certificates(config_, *grpc_, metrics_page_.get());
     if (profiles_.HasFile()) {
       files.push_back({Reload::kProfiles, [this] { return profiles_.Reload(); }});
-    }
-    if (config_.Tls().Enabled()) {
-      files.push_back({Reload::kGrpcTls, [this] { return grpc_->ReloadTls(); }});
-    }
-    if (metrics_page_ != nullptr && config_.MetricsTls().Enabled()) {
-      files.push_back({Reload::kMetricsTls, [this] { return metrics_page_->ReloadTls(); }});
     }
     return files;
   }

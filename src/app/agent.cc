@@ -1,0 +1,147 @@
+#include "app/agent.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "app/open_attribution.h"
+#include "app/reloader.h"
+#include "app/rooms.h"
+#include "app/sampler.h"
+#include "base/periodic_thread.h"
+#include "base/status_macros.h"
+#include "fleet/telemetry_service.h"
+#include "gpu/gpu_source.h"
+#include "scaling/trigger.h"
+#include "serve/grpc_server.h"
+#include "serve/http_server.h"
+#include "serve/metrics.h"
+#include "serve/probes.h"
+#include "store/leases.h"
+#include "store/snapshot_store.h"
+
+namespace gpuscaler {
+namespace {
+
+// A Watch lasts for as long as both are there; a connection is never made again for its age.
+constexpr absl::Duration kConnectionAge = absl::Hours(24 * 14);
+
+}  // namespace
+
+// In dependency order: destroyed backwards.
+class Agent::Impl {
+ public:
+  Impl(const Config& config, const Clock& clock, std::unique_ptr<GpuSource> source)
+      : config_(config),
+        clock_(clock),
+        source_(std::move(source)),
+        store_(clock, config.StaleAfter(), Horizon()),
+        attribution_(OpenAttribution(config, clock)),
+        sampler_(clock, *source_, leases_, store_, metrics_, attribution_.get(),
+                 [this] { WakeKubelet(); }),
+        probes_(clock, config.hang_after),
+        telemetry_({.horizon = Horizon(), .version = GPUSCALER_VERSION}, clock, store_, leases_,
+                   [this] { WakeSampler(); }) {}
+
+  ~Impl() { Drain(absl::ZeroDuration()); }
+
+  absl::Status Start() {
+    ASSIGN_OR_RETURN(grpc_, GrpcServer::Start({.bind_address = config_.bind_address,
+                                               .port = AskedPort(config_.telemetry_port),
+                                               .tls = config_.Tls(),
+                                               .max_connection_age = kConnectionAge},
+                                              {telemetry_.Service()}));
+    ASSIGN_OR_RETURN(metrics_page_, OpenMetricsPort(config_, [this] { return MetricsPage(); }));
+    ASSIGN_OR_RETURN(probe_page_, OpenProbePort(config_, probes_));
+    if (attribution_ != nullptr) {
+      asking_ = std::make_unique<PeriodicThread>("kubelet", kKubeletInterval, [this] {
+        if (attribution_->Ask()) WakeSampler();
+      });
+      waking_kubelet_ = asking_.get();
+    }
+    sampling_ = std::make_unique<PeriodicThread>("sampler", config_.poll_interval, [this] {
+      sampler_.Tick().IgnoreError();  // logged, and told to the readers by the store
+      probes_.Ticked();
+    });
+    waking_ = sampling_.get();
+    reloading_ = std::make_unique<PeriodicThread>(
+        "reloader", kReloadInterval,
+        [reloader = std::make_shared<Reloader>(Certificates(config_, *grpc_, metrics_page_.get()),
+                                               metrics_)] { reloader->Tick(); });
+    probes_.SetServing(true);
+    return absl::OkStatus();
+  }
+
+  int grpc_port() const { return grpc_->port(); }
+  int metrics_port() const { return metrics_page_ == nullptr ? 0 : metrics_page_->port(); }
+  int probe_port() const { return probe_page_ == nullptr ? 0 : probe_page_->port(); }
+
+  std::vector<std::string> Drain(absl::Duration patience) {
+    if (drained_.exchange(true)) return {};
+    const SteadyClock real;
+    const absl::Time deadline = real.Now() + patience;
+    probes_.SetServing(false);
+    telemetry_.StopStreams();
+    store_.Close();
+    if (grpc_ != nullptr) grpc_->Drain(patience);
+    waking_ = nullptr;
+    waking_kubelet_ = nullptr;
+    return StopAll(
+        {{sampling_.get(), "sampler"}, {asking_.get(), "kubelet"}, {reloading_.get(), "reloader"}},
+        std::max(deadline - real.Now(), absl::ZeroDuration()));
+  }
+
+ private:
+  absl::Duration Horizon() const { return kLongestWindow + config_.StaleAfter(); }
+
+  void WakeSampler() {
+    if (PeriodicThread* const sampling = waking_) sampling->Wake();
+  }
+
+  void WakeKubelet() {
+    if (PeriodicThread* const asking = waking_kubelet_) asking->Wake();
+  }
+
+  std::string MetricsPage() const {
+    const SnapshotStore::History newest = store_.Newest();
+    return metrics_.Page(newest == nullptr ? nullptr : &newest->Newest(), clock_.Now(),
+                         config_.StaleAfter());
+  }
+
+  const Config config_;
+  const Clock& clock_;
+  const std::unique_ptr<GpuSource> source_;
+  Metrics metrics_;
+  SnapshotStore store_;
+  Leases leases_;
+  const std::unique_ptr<KubeletAttribution> attribution_;  // null: GPUs have no owners
+  Sampler sampler_;
+  Probes probes_;
+  std::atomic<bool> drained_ = false;
+  std::atomic<PeriodicThread*> waking_ = nullptr;  // null: no sampler to wake
+  std::atomic<PeriodicThread*> waking_kubelet_ = nullptr;
+  TelemetryService telemetry_;
+  std::unique_ptr<GrpcServer> grpc_;
+  std::unique_ptr<HttpServer> metrics_page_;
+  std::unique_ptr<HttpServer> probe_page_;
+  std::unique_ptr<PeriodicThread> asking_;  // null: no kubelet to ask
+  std::unique_ptr<PeriodicThread> sampling_;
+  std::unique_ptr<PeriodicThread> reloading_;
+};
+
+absl::StatusOr<std::unique_ptr<Agent>> Agent::Start(const Config& config, const Clock& clock) {
+  ASSIGN_OR_RETURN(std::unique_ptr<GpuSource> source,
+                   OpenGpuSource(config.gpu_source, config.node_name, clock));
+  auto impl = std::make_unique<Impl>(config, clock, std::move(source));
+  RETURN_IF_ERROR(impl->Start());
+  return std::unique_ptr<Agent>(new Agent(std::move(impl)));
+}
+
+Agent::Agent(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Agent::~Agent() = default;
+int Agent::grpc_port() const { return impl_->grpc_port(); }
+int Agent::metrics_port() const { return impl_->metrics_port(); }
+int Agent::probe_port() const { return impl_->probe_port(); }
+std::vector<std::string> Agent::Drain(absl::Duration patience) { return impl_->Drain(patience); }
+
+}  // namespace gpuscaler

@@ -1,0 +1,187 @@
+#include "app/aggregator.h"
+
+#include <grpcpp/security/credentials.h>
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "app/freed_memory.h"
+#include "app/reloader.h"
+#include "app/rooms.h"
+#include "base/log.h"
+#include "base/periodic_thread.h"
+#include "base/status_macros.h"
+#include "fleet/agent_addresses.h"
+#include "fleet/fleet_store.h"
+#include "fleet/fleet_watch.h"
+#include "fleet/tls_files.h"
+#include "scaling/trigger.h"
+#include "serve/grpc_server.h"
+#include "serve/http_server.h"
+#include "serve/metrics.h"
+#include "serve/probes.h"
+#include "serve/profile_store.h"
+#include "serve/scaler_service.h"
+#include "store/leases.h"
+
+namespace gpuscaler {
+namespace {
+
+// What is wanted is told to the agents so often, for twice as long.
+constexpr absl::Duration kWantInterval = absl::Seconds(30);
+
+// The pair of the files as they are now; null where they cannot be read: no connection then.
+std::shared_ptr<grpc::ChannelCredentials> CredentialsOf(const TlsFiles& files) {
+  const auto pems = ReadTls(files);
+  if (!pems.ok()) {
+    LogWarn("agent_tls_unusable", {{"why", pems.status().message()}});
+    return nullptr;
+  }
+  return grpc::SslCredentials({pems->client_ca, pems->key, pems->cert});
+}
+
+}  // namespace
+
+// In dependency order: destroyed backwards.
+class Aggregator::Impl {
+ public:
+  Impl(const Config& config, const Clock& clock, AgentsOption agents)
+      : config_(config),
+        clock_(clock),
+        agents_(std::move(agents)),
+        fleet_(clock, {.patience = {.grace = config.grace,
+                                    .forget_after = config.forget_after,
+                                    .empty_after = config.empty_after},
+                       .stale_after = config.StaleAfter(),
+                       .limits = {.horizon = kLongestWindow + config.StaleAfter(),
+                                  .join_within = config.StaleAfter()}}),
+        profiles_(config.profiles),
+        probes_(clock, config.hang_after),
+        service_({.stale_after = config.StaleAfter(),
+                  .grace = config.grace,
+                  .max_streams_per_peer = config.max_streams_per_peer},
+                 clock, fleet_, leases_, profiles_, metrics_, [this] { WakeWanting(); }) {}
+
+  ~Impl() { Drain(absl::ZeroDuration()); }
+
+  absl::Status Start() {
+    if (config_.Tls().Enabled()) RETURN_IF_ERROR(ReadTls(config_.Tls()).status());
+    RETURN_IF_ERROR(profiles_.Reload());
+    ASSIGN_OR_RETURN(grpc_, GrpcServer::Start({.bind_address = config_.bind_address,
+                                               .port = AskedPort(config_.port),
+                                               .tls = config_.Tls(),
+                                               .max_connection_age = config_.max_connection_age},
+                                              service_.Services()));
+    ASSIGN_OR_RETURN(metrics_page_, OpenMetricsPort(config_, [this] {
+                       return metrics_.Page(nullptr, clock_.Now(), config_.StaleAfter());
+                     }));
+    ASSIGN_OR_RETURN(probe_page_, OpenProbePort(config_, probes_));
+    watch_ = std::make_unique<FleetWatch>(WatchOptions(), clock_, fleet_);
+    wanting_ = std::make_unique<PeriodicThread>("wanting", kWantInterval, [this] { Want(); });
+    waking_ = wanting_.get();
+    watching_health_ = std::make_unique<PeriodicThread>("health", absl::Seconds(1), [this] {
+      probes_.Ticked();
+      grpc_->SetScalerServing(fleet_.Check().ok());
+    });
+    reloading_ = std::make_unique<PeriodicThread>(
+        "reloader", kReloadInterval,
+        [this, reloader = std::make_shared<Reloader>(Files(), metrics_)] {
+          reloader->Tick();
+          freed_memory_.Tick(static_cast<int>(service_.open_streams()));
+        });
+    probes_.SetServing(true);
+    return absl::OkStatus();
+  }
+
+  int grpc_port() const { return grpc_->port(); }
+  int metrics_port() const { return metrics_page_ == nullptr ? 0 : metrics_page_->port(); }
+  int probe_port() const { return probe_page_ == nullptr ? 0 : probe_page_->port(); }
+
+  std::vector<std::string> Drain(absl::Duration patience) {
+    if (drained_.exchange(true)) return {};
+    const SteadyClock real;
+    const absl::Time deadline = real.Now() + patience;
+    const auto left = [&] { return std::max(deadline - real.Now(), absl::ZeroDuration()); };
+    probes_.SetServing(false);
+    service_.StopStreams();
+    fleet_.Close();
+    if (grpc_ != nullptr) grpc_->Drain(left());
+    waking_ = nullptr;
+    std::vector<std::string> hanging = StopAll({{wanting_.get(), "wanting"},
+                                                {watching_health_.get(), "health"},
+                                                {reloading_.get(), "reloader"}},
+                                               left());
+    if (watch_ == nullptr) return hanging;
+    for (std::string& name : watch_->Stop(left())) hanging.push_back(std::move(name));
+    return hanging;
+  }
+
+ private:
+  FleetWatchOptions WatchOptions() const {
+    FleetWatchOptions options{.agents = agents_,
+                              .stream = {.history = kLongestWindow + config_.StaleAfter(),
+                                         .silence = config_.grace,
+                                         .reader = config_.node_name}};
+    if (!config_.Tls().Enabled()) return options;
+    options.stream.credentials = [files = config_.Tls()] { return CredentialsOf(files); };
+    options.stream.server_name = agents_.host;
+    return options;
+  }
+
+  void Want() {
+    const CostlyReadings wanted = leases_.Wanted(clock_.Now());
+    if (wanted != CostlyReadings()) watch_->Want(wanted, 2 * kWantInterval);
+  }
+
+  void WakeWanting() {
+    if (PeriodicThread* const wanting = waking_) wanting->Wake();
+  }
+
+  std::vector<Reloadable> Files() {
+    std::vector<Reloadable> files = Certificates(config_, *grpc_, metrics_page_.get());
+    if (profiles_.HasFile()) {
+      files.push_back({Reload::kProfiles, [this] { return profiles_.Reload(); }});
+    }
+    return files;
+  }
+
+  const Config config_;
+  const Clock& clock_;
+  const AgentsOption agents_;
+  Metrics metrics_;
+  FleetStore fleet_;
+  Leases leases_;
+  ProfileStore profiles_;
+  Probes probes_;
+  std::atomic<bool> drained_ = false;
+  std::atomic<PeriodicThread*> waking_ = nullptr;  // null: nobody to tell the agents
+  ScalerService service_;
+  FreedMemory freed_memory_;  // the reloader's, which may take its time
+  std::unique_ptr<GrpcServer> grpc_;
+  std::unique_ptr<HttpServer> metrics_page_;
+  std::unique_ptr<HttpServer> probe_page_;
+  std::unique_ptr<FleetWatch> watch_;
+  std::unique_ptr<PeriodicThread> wanting_;
+  std::unique_ptr<PeriodicThread> watching_health_;
+  std::unique_ptr<PeriodicThread> reloading_;
+};
+
+absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const Config& config,
+                                                              const Clock& clock) {
+  ASSIGN_OR_RETURN(AgentsOption agents, ParseAgents(config.agents));
+  auto impl = std::make_unique<Impl>(config, clock, std::move(agents));
+  RETURN_IF_ERROR(impl->Start());
+  return std::unique_ptr<Aggregator>(new Aggregator(std::move(impl)));
+}
+
+Aggregator::Aggregator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Aggregator::~Aggregator() = default;
+int Aggregator::grpc_port() const { return impl_->grpc_port(); }
+int Aggregator::metrics_port() const { return impl_->metrics_port(); }
+int Aggregator::probe_port() const { return impl_->probe_port(); }
+std::vector<std::string> Aggregator::Drain(absl::Duration patience) {
+  return impl_->Drain(patience);
+}
+
+}  // namespace gpuscaler

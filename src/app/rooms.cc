@@ -1,0 +1,58 @@
+#include "app/rooms.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace gpuscaler {
+
+absl::StatusOr<std::unique_ptr<HttpServer>> OpenMetricsPort(const Config& config,
+                                                            std::function<std::string()> page) {
+  if (config.metrics_port == 0) return nullptr;
+  return HttpServer::Start({.bind_address = config.bind_address,
+                            .port = AskedPort(config.metrics_port),
+                            .tls = config.MetricsTls()},
+                           {{"/metrics", [page = std::move(page)] {
+                               return HttpReply{
+                                   .content_type = "text/plain; version=0.0.4; charset=utf-8",
+                                   .body = page()};
+                             }}});
+}
+
+absl::StatusOr<std::unique_ptr<HttpServer>> OpenProbePort(const Config& config,
+                                                          const Probes& probes) {
+  if (config.probe_port == 0) return nullptr;
+  return HttpServer::Start(
+      {.bind_address = config.bind_address, .port = AskedPort(config.probe_port)},
+      {{"/healthz", [&probes] { return probes.Healthz(); }},
+       {"/readyz", [&probes] { return probes.Readyz(); }}});
+}
+
+std::vector<Reloadable> Certificates(const Config& config, GrpcServer& grpc,
+                                     HttpServer* metrics_page) {
+  std::vector<Reloadable> files;
+  if (config.Tls().Enabled()) {
+    files.push_back({Reload::kGrpcTls, [&grpc] { return grpc.ReloadTls(); }});
+  }
+  if (metrics_page != nullptr && config.MetricsTls().Enabled()) {
+    files.push_back({Reload::kMetricsTls, [metrics_page] { return metrics_page->ReloadTls(); }});
+  }
+  return files;
+}
+
+std::vector<std::string> StopAll(const std::vector<NamedThread>& threads, absl::Duration patience) {
+  const SteadyClock real;
+  const absl::Time deadline = real.Now() + patience;
+  for (const NamedThread& each : threads) {
+    if (each.thread != nullptr) each.thread->Stop(absl::ZeroDuration());
+  }
+  std::vector<std::string> hanging;
+  for (const NamedThread& each : threads) {
+    const absl::Duration left = std::max(deadline - real.Now(), absl::ZeroDuration());
+    if (each.thread != nullptr && !each.thread->Stop(left)) hanging.push_back(each.name);
+  }
+  return hanging;
+}
+
+}  // namespace gpuscaler
