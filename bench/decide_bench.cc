@@ -16,7 +16,7 @@ namespace gpuscaler {
 namespace {
 
 constexpr absl::Duration kPollInterval = absl::Seconds(2);
-constexpr Patience kPatience{.stale_after = 3 * kPollInterval, .grace = absl::Seconds(15)};
+const Patience kPatience{.stale_after = 3 * kPollInterval, .grace = absl::Seconds(15)};
 const absl::Time kStart = absl::FromUnixSeconds(1'767'225'600);
 
 GpuSample BusyGpu(int index, int tick) {

@@ -5,13 +5,11 @@
 namespace gpuscaler {
 
 FleetHistory FleetOfOne(std::shared_ptr<const NodeHistory> history) {
-  FleetHistory fleet;
-  fleet.generation = history->generation;
-  fleet.now = history->NewestAt();
-  fleet.nodes.push_back({.node = history->Newest().node,
-                         .history = std::move(history),
-                         .heard_at = fleet.now,
-                         .silence = ""});
+  FleetHistory fleet{.generation = history->generation, .now = history->NewestAt()};
+  NodeTrack& track = fleet.nodes.emplace_back();
+  track.node = history->Newest().node;
+  track.history = std::move(history);
+  track.heard_at = fleet.now;
   return fleet;
 }
 
