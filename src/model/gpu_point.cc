@@ -1,11 +1,7 @@
 #include "model/gpu_point.h"
 
-#include <limits>
-
 namespace gpuscaler {
 namespace {
-
-constexpr int64_t kInfinitePast = std::numeric_limits<int64_t>::min();
 
 struct Row {
   GpuReading reading;
@@ -65,16 +61,6 @@ GpuPoint::GpuPoint(const GpuSample& gpu)
     bits_ |= static_cast<uint32_t>(StateIn(gpu, row.reading, value.has_value())) << (2 * at);
   }
   if (gpu.in_use) bits_ |= kInUse;
-}
-
-std::optional<double> GpuPoint::Value(GpuReading reading) const {
-  if (StateOf(reading) != State::kRead) return std::nullopt;
-  return values_[static_cast<size_t>(reading)];
-}
-
-absl::Time GpuPoint::held_since() const {
-  return held_since_nanos_ == kInfinitePast ? absl::InfinitePast()
-                                            : absl::FromUnixNanos(held_since_nanos_);
 }
 
 }  // namespace gpuscaler

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "absl/time/time.h"
@@ -35,18 +36,25 @@ class GpuPoint {
   explicit GpuPoint(const GpuSample& gpu);
 
   // Empty: not read, or not there on this device. To a float's seven digits.
-  std::optional<double> Value(GpuReading reading) const;
+  std::optional<double> Value(GpuReading reading) const {
+    if (StateOf(reading) != State::kRead) return std::nullopt;
+    return values_[static_cast<size_t>(reading)];
+  }
 
   // Whether the device has it, be it that this instant's reading failed or was not wanted.
   bool Has(GpuReading reading) const { return StateOf(reading) != State::kLacking; }
 
   bool in_use() const { return (bits_ & kInUse) != 0; }
-  absl::Time held_since() const;
+  absl::Time held_since() const {
+    return held_since_nanos_ == kInfinitePast ? absl::InfinitePast()
+                                              : absl::FromUnixNanos(held_since_nanos_);
+  }
 
   friend bool operator==(const GpuPoint&, const GpuPoint&) = default;
 
  private:
   enum class State : uint32_t { kLacking, kRead, kFailed, kNotWanted };
+  static constexpr int64_t kInfinitePast = std::numeric_limits<int64_t>::min();
   static constexpr uint32_t kInUse = 1u << (2 * kGpuReadings);  // above two bits a reading
 
   static State StateIn(const GpuSample& gpu, GpuReading reading, bool read);

@@ -9,22 +9,36 @@
 
 namespace gpuscaler {
 
+// One GPU is the rule: it costs no call and no allocation.
 class Bridge {
  public:
   Bridge(size_t gpus, absl::Duration stale_after) : last_(gpus), stale_after_(stale_after) {}
 
-  void Read(size_t gpu, absl::Time at, std::optional<double> value);
+  void Read(size_t gpu, absl::Time at, std::optional<double> value) {
+    last_[gpu].counts = true;
+    if (!value) return;
+    last_[gpu].at = at;
+    last_[gpu].value = *value;
+  }
 
   // The GPU is none of them, until it is read again.
   void Leave(size_t gpu) { last_[gpu] = {.counts = false}; }
 
   // InfinitePast when a GPU never gave one.
-  absl::Time Oldest() const;
+  absl::Time Oldest() const { return last_.size() == 1 ? last_.front().at : OldestOfAll(); }
 
   // Empty when a GPU gave none for longer than stale_after.
-  std::optional<double> Together(Aggregation aggregation, absl::Time at) const;
+  std::optional<double> Together(Aggregation aggregation, absl::Time at) const {
+    if (at - Oldest() > stale_after_) return std::nullopt;
+    return last_.size() == 1 ? last_.front().value : Aggregated(aggregation);
+  }
 
-  bool AnyAboveZero(absl::Time at) const;
+  bool AnyAboveZero(absl::Time at) const {
+    for (const Reading& reading : last_) {
+      if (reading.value > 0 && reading.counts && at - reading.at <= stale_after_) return true;
+    }
+    return false;
+  }
 
  private:
   struct Reading {
@@ -32,6 +46,9 @@ class Bridge {
     double value = 0;
     bool counts = true;
   };
+  absl::Time OldestOfAll() const;
+  double Aggregated(Aggregation aggregation) const;
+
   std::vector<Reading> last_;
   const absl::Duration stale_after_;
 };

@@ -66,15 +66,6 @@ std::optional<double> ReplicaReader::MetricAt(absl::Time now) const {
   return place_.mute.empty() ? values_.Together(trigger_.aggregation, now) : std::nullopt;
 }
 
-const Step& ReplicaReader::StepAt(size_t gpu, size_t moment) const {
-  return walk_.steps(slots_[gpu])[moment];
-}
-
-const GpuPoint* ReplicaReader::PointAt(size_t gpu, size_t moment) const {
-  const int stretch = StepAt(gpu, moment).stretch;
-  return stretch < 0 ? nullptr : gpus_[gpu].points[static_cast<size_t>(stretch)];
-}
-
 double ReplicaReader::ShareAt(size_t gpu, size_t moment) const {
   const std::vector<float>& shares = gpus_[gpu].shares;
   return shares.empty() ? 1 : shares[static_cast<size_t>(StepAt(gpu, moment).stretch)];

@@ -41,9 +41,12 @@ class ReplicaReader {
   std::optional<double> MetricAt(absl::Time now) const;
 
  private:
-  const GpuPoint* PointAt(size_t gpu, size_t moment) const;
+  const Step& StepAt(size_t gpu, size_t moment) const { return walk_.steps(slots_[gpu])[moment]; }
+  const GpuPoint* PointAt(size_t gpu, size_t moment) const {
+    const int stretch = StepAt(gpu, moment).stretch;
+    return stretch < 0 ? nullptr : gpus_[gpu].points[static_cast<size_t>(stretch)];
+  }
   double ShareAt(size_t gpu, size_t moment) const;
-  const Step& StepAt(size_t gpu, size_t moment) const;
   ReplicaSample ReadMoment(size_t moment);
   std::optional<absl::Time> HeldSince(size_t moment) const;
   void Begin(absl::Time since);
