@@ -10,7 +10,7 @@
 namespace gpuscaler {
 namespace {
 
-constexpr absl::Duration kStaleAfter = absl::Seconds(6);
+constexpr absl::Duration kPatience = absl::Seconds(6);
 constexpr int kTries = 300;
 
 class Dice {
@@ -75,7 +75,7 @@ double ValueOf(const Trigger& trigger, const std::vector<double>& loads) {
   for (size_t i = 0; i < loads.size(); ++i) gpus.push_back(BusyGpu(static_cast<int>(i), loads[i]));
   HistoryBuilder builder;
   builder.Hold(absl::Minutes(3), gpus);
-  return Decide(trigger, builder.history(), kStaleAfter).value;
+  return Decide(trigger, builder.history(), kPatience).value;
 }
 
 std::vector<double> AnyLoads(Dice& dice, double from, double to) {
@@ -95,7 +95,7 @@ void ForManySeeds(const std::function<void(Dice&)>& check) {
 
 TEST(DecideProperty, ValueIsAlwaysFiniteAndNeverNegative) {
   ForManySeeds([](Dice& dice) {
-    const Decision decision = Decide(AnyTrigger(dice), AnyHistory(dice), kStaleAfter);
+    const Decision decision = Decide(AnyTrigger(dice), AnyHistory(dice), kPatience);
     EXPECT_TRUE(std::isfinite(decision.value));
     EXPECT_GE(decision.value, 0);
   });
@@ -103,7 +103,7 @@ TEST(DecideProperty, ValueIsAlwaysFiniteAndNeverNegative) {
 
 TEST(DecideProperty, ErrorCarriesNoValueAndNoVerdict) {
   ForManySeeds([](Dice& dice) {
-    const Decision decision = Decide(AnyTrigger(dice), AnyHistory(dice), kStaleAfter);
+    const Decision decision = Decide(AnyTrigger(dice), AnyHistory(dice), kPatience);
     if (decision.status.ok()) return;
     EXPECT_EQ(decision.value, 0);
     EXPECT_FALSE(decision.active);
@@ -152,7 +152,7 @@ TEST(DecideProperty, IdleEngineWithStandingMemoryIsWorthNothing) {
                                          BusyGpu(1, 0, dice.Real(51, 99))};
     HistoryBuilder builder;
     builder.Hold(absl::Minutes(6), gpus);
-    const Decision decision = Decide(trigger, builder.history(), kStaleAfter);
+    const Decision decision = Decide(trigger, builder.history(), kPatience);
     EXPECT_EQ(decision.value, 0);
     EXPECT_FALSE(decision.active);
   });
@@ -173,7 +173,7 @@ TEST(DecideProperty, GapInSomeReplicasTurnsNoDirection) {
     }
     HistoryBuilder builder;
     builder.Hold(absl::Minutes(3), before).Hold(absl::Seconds(30), after);
-    const double value = Decide(trigger, builder.history(), kStaleAfter).value;
+    const double value = Decide(trigger, builder.history(), kPatience).value;
     const double at_target = trigger.target * static_cast<double>(loads.size());
     if (over) {
       EXPECT_GE(value, at_target - 0.001);
@@ -187,8 +187,8 @@ TEST(DecideProperty, SameInputsGiveTheSameDecision) {
   ForManySeeds([](Dice& dice) {
     const Trigger trigger = AnyTrigger(dice);
     const NodeHistory history = AnyHistory(dice);
-    const Decision first = Decide(trigger, history, kStaleAfter);
-    const Decision second = Decide(trigger, history, kStaleAfter);
+    const Decision first = Decide(trigger, history, kPatience);
+    const Decision second = Decide(trigger, history, kPatience);
     EXPECT_EQ(Explain(trigger, first), Explain(trigger, second));
   });
 }

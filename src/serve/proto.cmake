@@ -14,5 +14,6 @@ foreach(name externalscaler explain)
   list(APPEND proto_sources ${outputs})
 endforeach()
 add_library(scaler_proto STATIC ${proto_sources})
+set_target_properties(scaler_proto PROPERTIES UNITY_BUILD OFF)  # each file has the same statics
 target_include_directories(scaler_proto SYSTEM PUBLIC ${generated})
 target_link_libraries(scaler_proto PUBLIC grpcpp)
