@@ -16,6 +16,7 @@ function(proto_library target)
     list(APPEND sources ${outputs})
   endforeach()
   add_library(${target} STATIC ${sources})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)  # each file has the same statics
   target_include_directories(${target} SYSTEM PUBLIC ${generated})
   target_link_libraries(${target} PUBLIC grpcpp)
 endfunction()

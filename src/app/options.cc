@@ -246,8 +246,7 @@ const std::vector<Option>& Table() {
        .member = &Config::bind_address,
        .value = "ADDRESS",
        .help = "Address that all ports listen on; :: is all of IPv4 and IPv6, or of IPv4 where "
-               "there is "
-               "no IPv6; 0.0.0.0 is all of IPv4.",
+               "there is no IPv6; 0.0.0.0 is all of IPv4.",
        .check = CheckAddress},
       {.name = "metrics-port",
        .member = PortMember{&Config::metrics_port},

@@ -8,12 +8,12 @@
 namespace gpuscaler {
 namespace {
 
-std::shared_ptr<BIO> Memory(const std::string& pem) {
+std::shared_ptr<BIO> Readable(const std::string& pem) {
   return {BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), BIO_free};
 }
 
 std::shared_ptr<X509> Cert(const std::string& pem) {
-  return {PEM_read_bio_X509(Memory(pem).get(), nullptr, nullptr, nullptr), X509_free};
+  return {PEM_read_bio_X509(Readable(pem).get(), nullptr, nullptr, nullptr), X509_free};
 }
 
 // X509_V_OK, or why OpenSSL refuses `cert` from `ca`.
@@ -44,7 +44,7 @@ TEST(TestCertificates, KeyBelongsToItsCertificateAndNamesAreLocal) {
   const TestPair pair = TestCa("ours").Issue("server");
   const std::shared_ptr<X509> cert = Cert(pair.cert);
   const std::shared_ptr<EVP_PKEY> key(
-      PEM_read_bio_PrivateKey(Memory(pair.key).get(), nullptr, nullptr, nullptr), EVP_PKEY_free);
+      PEM_read_bio_PrivateKey(Readable(pair.key).get(), nullptr, nullptr, nullptr), EVP_PKEY_free);
   EXPECT_EQ(X509_check_private_key(cert.get(), key.get()), 1);
   EXPECT_EQ(X509_check_host(cert.get(), "localhost", 0, 0, nullptr), 1);
   EXPECT_EQ(X509_check_ip_asc(cert.get(), "127.0.0.1", 0), 1);

@@ -24,7 +24,7 @@ struct Free {
 template <typename T>
 using Owned = std::unique_ptr<T, Free>;
 
-absl::Status Fault(const std::string& path, absl::string_view fault) {
+absl::Status Unusable(const std::string& path, absl::string_view fault) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", fault));
 }
 
@@ -51,8 +51,8 @@ absl::Status CheckCertificates(const std::string& path, const std::string& pem) 
   ERR_clear_error();
   const bool at_end =
       ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
-  if (!at_end) return Fault(path, "holds a certificate that is not valid PEM");
-  if (found == 0) return Fault(path, "holds no PEM certificate");
+  if (!at_end) return Unusable(path, "holds a certificate that is not valid PEM");
+  if (found == 0) return Unusable(path, "holds no PEM certificate");
   return absl::OkStatus();
 }
 
@@ -63,13 +63,13 @@ absl::Status CheckPair(const TlsFiles& files, const TlsPems& pems) {
       PEM_read_bio_PrivateKey(InMemory(pems.key).get(), nullptr, NoPassphrase, nullptr));
   absl::Status status;
   if (key == nullptr) {
-    status = Fault(files.key, "holds no PEM private key without a passphrase");
+    status = Unusable(files.key, "holds no PEM private key without a passphrase");
   } else if (X509_check_private_key(leaf.get(), key.get()) != 1) {
-    status = Fault(files.key, absl::StrCat("is not the key of the certificate in ", files.cert));
+    status = Unusable(files.key, absl::StrCat("is not the key of the certificate in ", files.cert));
   } else if (X509_cmp_current_time(X509_get0_notAfter(leaf.get())) < 0) {
-    status = Fault(files.cert, "the certificate has expired");
+    status = Unusable(files.cert, "the certificate has expired");
   } else if (X509_cmp_current_time(X509_get0_notBefore(leaf.get())) > 0) {
-    status = Fault(files.cert, "the certificate is not valid yet");
+    status = Unusable(files.cert, "the certificate is not valid yet");
   }
   ERR_clear_error();
   return status;
@@ -93,9 +93,9 @@ absl::Status CheckStrength(const TlsFiles& files, const TlsPems& pems) {
   if (usable) ERR_clear_error();  // the end of the file
   absl::Status status;
   if (!usable) {
-    status = Fault(files.cert, absl::StrCat("cannot be used: ", LastError()));
+    status = Unusable(files.cert, absl::StrCat("cannot be used: ", LastError()));
   } else if (SSL_CTX_use_PrivateKey(context.get(), key.get()) != 1) {
-    status = Fault(files.key, absl::StrCat("cannot be used: ", LastError()));
+    status = Unusable(files.key, absl::StrCat("cannot be used: ", LastError()));
   }
   ERR_clear_error();
   return status;

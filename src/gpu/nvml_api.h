@@ -119,6 +119,7 @@ struct Sample {
   Value value;
 };
 static_assert(sizeof(Sample) == 16);
+inline constexpr uint64_t kSecondUsec = 1'000'000;  // of the host's clock
 inline constexpr int kGpuUtilizationSamples = 1;
 inline constexpr int kMemoryUtilizationSamples = 2;
 

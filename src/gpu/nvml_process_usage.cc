@@ -5,18 +5,17 @@
 namespace gpuscaler::nvml {
 namespace {
 
-constexpr uint64_t kSecondUsec = 1'000'000;
-constexpr unsigned kRoom = 128;
-constexpr unsigned kMostRows = 65'536;  // a wild count must not take the memory
-constexpr int kAttempts = 2;            // the second with the room that the first asked for
+constexpr unsigned kUsageRows = 128;
+constexpr unsigned kMostUsageRows = 65'536;  // a wild count must not take the memory
+constexpr int kReads = 2;                    // the second with the room that the first asked for
 
 Return ReadRows(const Calls& calls, Device device, uint64_t since,
                 std::vector<ProcessUtilization>& rows) {
-  unsigned count = kRoom;
+  unsigned count = kUsageRows;
   Return result = kInsufficientSize;
-  for (int i = 0; i < kAttempts && result == kInsufficientSize; ++i) {
-    if (count > kMostRows) return kInsufficientSize;
-    rows.resize(std::max(count, kRoom));
+  for (int i = 0; i < kReads && result == kInsufficientSize; ++i) {
+    if (count > kMostUsageRows) return kInsufficientSize;
+    rows.resize(std::max(count, kUsageRows));
     count = static_cast<unsigned>(rows.size());
     result = Call(calls.process_utilization, device, rows.data(), &count, since);
   }

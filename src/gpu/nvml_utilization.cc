@@ -6,7 +6,6 @@
 namespace gpuscaler::nvml {
 namespace {
 
-constexpr uint64_t kSecondUsec = 1'000'000;
 constexpr unsigned kRoom = 512;  // drivers keep about 100 samples
 
 }  // namespace

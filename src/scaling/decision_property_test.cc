@@ -10,8 +10,7 @@
 namespace gpuscaler {
 namespace {
 
-constexpr absl::Duration kStaleAfter = absl::Seconds(6);
-constexpr Patience kPatience{.stale_after = kStaleAfter, .grace = absl::Seconds(15)};
+constexpr Patience kPatience{.stale_after = absl::Seconds(6), .grace = absl::Seconds(15)};
 constexpr int kTries = 300;
 
 class Dice {

@@ -8,7 +8,7 @@
 namespace gpuscaler {
 namespace {
 
-constexpr auto kWarning = Finding::Severity::kWarning;
+using enum Finding::Severity;
 
 // What KEDA takes where the manifest says nothing.
 constexpr int kDefaultCooldownSeconds = 300;
@@ -132,7 +132,7 @@ std::optional<Complaint> FallbackShrinks(const Manifest& manifest, const std::ve
                    fallback.behavior.line};
 }
 
-constexpr std::array<ObjectRule, 5> kRules = {{
+constexpr std::array<ObjectRule, 5> kObjectRules = {{
     {{"nothing-wakes", kWarning,
       "It goes to zero, and none of its triggers can see demand from there."},
      NothingWakes},
@@ -149,6 +149,6 @@ constexpr std::array<ObjectRule, 5> kRules = {{
 
 }  // namespace
 
-std::span<const ObjectRule> ObjectRules() { return kRules; }
+std::span<const ObjectRule> ObjectRules() { return kObjectRules; }
 
 }  // namespace gpuscaler

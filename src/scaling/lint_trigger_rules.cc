@@ -8,8 +8,7 @@
 namespace gpuscaler {
 namespace {
 
-constexpr auto kError = Finding::Severity::kError;
-constexpr auto kWarning = Finding::Severity::kWarning;
+using enum Finding::Severity;
 
 // The HPA changes nothing while the ratio is within 10 % of 1: above 85, a GPU has to be busier
 // than 93.5 % before it asks for more, and many saturate below that.
@@ -141,7 +140,7 @@ std::optional<Complaint> MetricTypeMismatch(const OurTrigger& our) {
       our.written->metric_type.line};
 }
 
-constexpr std::array<TriggerRule, 11> kRules = {{
+constexpr std::array<TriggerRule, 11> kTriggerRules = {{
     {{"metric-type-mismatch", kError,
       "The trigger's metricType and the key targetType must agree: KEDA sends only the second."},
      MetricTypeMismatch},
@@ -176,6 +175,6 @@ constexpr std::array<TriggerRule, 11> kRules = {{
 
 }  // namespace
 
-std::span<const TriggerRule> TriggerRules() { return kRules; }
+std::span<const TriggerRule> TriggerRules() { return kTriggerRules; }
 
 }  // namespace gpuscaler

@@ -34,8 +34,8 @@ std::shared_ptr<grpc::Channel> OwnConnection(
 }
 
 // One call, within 5 s.
-grpc::Status Ask(externalscaler::ExternalScaler::Stub& stub,
-                 const externalscaler::ScaledObjectRef& ref = RefOf({})) {
+grpc::Status AskForSpec(externalscaler::ExternalScaler::Stub& stub,
+                        const externalscaler::ScaledObjectRef& ref = RefOf({})) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
   GetMetricSpecResponse reply;
@@ -100,7 +100,7 @@ TEST(GrpcServer, AddressThatIsNotOursIsNamed) {
 TEST(GrpcServer, ServesIpv6) {
   ServedScaler scaler({}, "", {.bind_address = "::1"});
   EXPECT_TRUE(absl::StartsWith(scaler.address, "[::1]:"));
-  EXPECT_TRUE(Ask(*scaler.stub).ok());
+  EXPECT_TRUE(AskForSpec(*scaler.stub).ok());
 }
 
 TEST(GrpcServer, HealthOfTheServerDoesNotFollowTheGpus) {
@@ -132,16 +132,16 @@ TEST(GrpcServer, ReflectionListsItsServices) {
 
 TEST(GrpcServer, NobodyIsServedOnceItIsDrained) {
   ServedScaler scaler;
-  ASSERT_TRUE(Ask(*scaler.stub).ok());
+  ASSERT_TRUE(AskForSpec(*scaler.stub).ok());
   scaler.Stop();
-  EXPECT_EQ(Ask(*scaler.stub).error_code(), StatusCode::UNAVAILABLE);
+  EXPECT_EQ(AskForSpec(*scaler.stub).error_code(), StatusCode::UNAVAILABLE);
 }
 
 TEST(GrpcServer, HugeMessageIsRefusedAndTheNextOneAnswered) {
   ServedScaler scaler;
   const auto huge = RefOf({{"x", std::string(3 << 20, 'x')}});
-  EXPECT_EQ(Ask(*scaler.stub, huge).error_code(), StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_TRUE(Ask(*scaler.stub).ok());
+  EXPECT_EQ(AskForSpec(*scaler.stub, huge).error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_TRUE(AskForSpec(*scaler.stub).ok());
 }
 
 // gRPC may close the connection of who sends them, but nobody else's.
@@ -149,12 +149,12 @@ TEST(GrpcServer, HugeHeadersAreRefusedAndTheNeighbourAnswered) {
   ServedScaler scaler;
   const auto stub = externalscaler::ExternalScaler::NewStub(
       OwnConnection(scaler.address, grpc::InsecureChannelCredentials()));
-  ASSERT_TRUE(Ask(*scaler.stub).ok());
+  ASSERT_TRUE(AskForSpec(*scaler.stub).ok());
   grpc::ClientContext context;
   context.AddMetadata("x-huge", std::string(100'000, 'x'));
   GetMetricSpecResponse reply;
   EXPECT_FALSE(stub->GetMetricSpec(&context, RefOf({}), &reply).ok());
-  const grpc::Status status = Ask(*scaler.stub);
+  const grpc::Status status = AskForSpec(*scaler.stub);
   EXPECT_TRUE(status.ok()) << status.error_message();
 }
 
@@ -178,7 +178,7 @@ TEST(GrpcServer, MessageThatIsNotOursIsRefusedAndTheNextOneAnswered) {
     ASSERT_TRUE(queue.Next(&tag, &ok));
     EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << status.error_message();
   }
-  EXPECT_TRUE(Ask(*scaler.stub).ok());
+  EXPECT_TRUE(AskForSpec(*scaler.stub).ok());
 }
 
 class GrpcServerTls : public testing::Test {
@@ -202,7 +202,7 @@ class GrpcServerTls : public testing::Test {
         scaler_->address,
         grpc::SslCredentials(
             {.pem_root_certs = ca, .pem_private_key = client.key, .pem_cert_chain = client.cert})));
-    return Ask(*stub);
+    return AskForSpec(*stub);
   }
 
   const TestCa ca_{"ours"};
@@ -216,7 +216,7 @@ TEST_F(GrpcServerTls, ClientsKnowItByItsCertificate) {
   const grpc::Status status = AskWith(ca_.pem());
   EXPECT_TRUE(status.ok()) << status.error_message();
   EXPECT_EQ(AskWith(other_ca_.pem()).error_code(), StatusCode::UNAVAILABLE);
-  EXPECT_EQ(Ask(*scaler_->stub).error_code(), StatusCode::UNAVAILABLE) << "plain text";
+  EXPECT_EQ(AskForSpec(*scaler_->stub).error_code(), StatusCode::UNAVAILABLE) << "plain text";
 }
 
 TEST_F(GrpcServerTls, WithAClientCaOnlyItsClientsAreServed) {

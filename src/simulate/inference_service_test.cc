@@ -7,7 +7,7 @@
 namespace gpuscaler {
 namespace {
 
-const absl::Time kStart = absl::FromUnixSeconds(1'767'225'600);
+const absl::Time kOpening = absl::FromUnixSeconds(1'767'225'600);
 
 class InferenceServiceTest : public testing::Test {
  protected:
@@ -17,7 +17,7 @@ class InferenceServiceTest : public testing::Test {
   GpuSample Gpu(size_t index) const { return service_.Snapshot().gpus.at(index); }
 
   InferenceService service_{{.gpus = 3, .batch_limit = 4, .request_time = absl::Seconds(20)},
-                            kStart};
+                            kOpening};
 };
 
 TEST_F(InferenceServiceTest, RequestsWaitUntilAReplicaHasStarted) {

@@ -36,7 +36,7 @@ Decision DecideOn(const Trigger& trigger, const std::vector<GpuSample>& gpus) {
 
 using GpuOf = std::function<GpuSample(int index)>;
 
-std::vector<GpuSample> Fleet(int replicas, const GpuOf& gpu) {
+std::vector<GpuSample> Replicas(int replicas, const GpuOf& gpu) {
   std::vector<GpuSample> gpus;
   for (int i = 0; i < replicas; ++i) gpus.push_back(gpu(i));
   return gpus;
@@ -47,7 +47,7 @@ int NextReplicas(const Trigger& trigger, int replicas, int most, const GpuOf& gp
                        .max_replicas = most,
                        .target_type = trigger.target_type,
                        .target = trigger.target};
-  const double value = DecideOn(trigger, Fleet(replicas, gpu)).value;
+  const double value = DecideOn(trigger, Replicas(replicas, gpu)).value;
   return std::min(ProposeReplicas(hpa, replicas, replicas, value), most);
 }
 
@@ -109,7 +109,7 @@ TEST(Oracle, StandingMemoryKeepsABusyWorkloadAndLetsAnIdleOneGo) {
   const auto idle = [](int index) { return BusyGpu(index, 0, 80); };
   EXPECT_THAT(Syncs(batch, 4, 3, busy), ElementsAre(4, 4, 4));
   EXPECT_THAT(Syncs(batch, 4, 2, idle), ElementsAre(4, 0));
-  EXPECT_FALSE(DecideOn(batch, Fleet(4, idle)).active);
+  EXPECT_FALSE(DecideOn(batch, Replicas(4, idle)).active);
 }
 
 TEST(Oracle, StandingMemoryTakenLiterallyRunsAway) {

@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-PodDevice Gpu(const std::string& id, const std::string& container = "main") {
+PodDevice Held(const std::string& id, const std::string& container = "main") {
   return {.container = container, .resource = "nvidia.com/gpu", .id = id};
 }
 
@@ -75,7 +75,7 @@ class FillHoldersTest : public testing::Test {
 
 TEST_F(FillHoldersTest, DeviceIdNamesTheGpu) {
   Add("idle", {{.container = "main", .resource = "rdma/hca", .id = "mlx5_0"}});
-  Add("web-0", {Gpu("GPU-sim-1")});
+  Add("web-0", {Held("GPU-sim-1")});
   EXPECT_THAT(Fill(), IsEmpty());
   EXPECT_EQ(Holders(0), "");
   EXPECT_EQ(Holders(1), "web-0/main=1");
@@ -83,7 +83,7 @@ TEST_F(FillHoldersTest, DeviceIdNamesTheGpu) {
 }
 
 TEST_F(FillHoldersTest, PodMayHoldSeveralGpus) {
-  Add("train-0", {Gpu("GPU-sim-0"), Gpu("GPU-sim-1")});
+  Add("train-0", {Held("GPU-sim-0"), Held("GPU-sim-1")});
   EXPECT_THAT(Fill(), IsEmpty());
   EXPECT_EQ(Holders(0), "train-0/main=1");
   EXPECT_EQ(Holders(1), "train-0/main=1");
@@ -91,21 +91,21 @@ TEST_F(FillHoldersTest, PodMayHoldSeveralGpus) {
 }
 
 TEST_F(FillHoldersTest, ContainersOfAPodShareItsPart) {
-  Add("web-0", {Gpu("GPU-sim-0", "vllm"), Gpu("GPU-sim-0", "sidecar")});
+  Add("web-0", {Held("GPU-sim-0", "vllm"), Held("GPU-sim-0", "sidecar")});
   Fill();
   EXPECT_EQ(Holders(0), "web-0/vllm=0.5 web-0/sidecar=0.5");
 }
 
 TEST_F(FillHoldersTest, ReplicasOfOneGpuInAPodAreOneGpu) {
-  Add("web-0", {Gpu("GPU-sim-0::0"), Gpu("GPU-sim-0::1")});
-  Add("web-1", {Gpu("GPU-sim-0::2")});
+  Add("web-0", {Held("GPU-sim-0::0"), Held("GPU-sim-0::1")});
+  Add("web-1", {Held("GPU-sim-0::2")});
   Fill();
   EXPECT_EQ(Holders(0), "web-0/main=0.5 web-1/main=0.5");
 }
 
 TEST_F(FillHoldersTest, SharedGpuIsDividedByWhatItsProcessesUse) {
-  Add("web-0", {Gpu("GPU-sim-0::0")});
-  Add("web-1", {Gpu("GPU-sim-0::1")});
+  Add("web-0", {Held("GPU-sim-0::0")});
+  Add("web-1", {Held("GPU-sim-0::1")});
   Run(1, "web-0", 0, 60);
   Run(2, "web-1", 0, 20);
   Fill();
@@ -115,24 +115,24 @@ TEST_F(FillHoldersTest, SharedGpuIsDividedByWhatItsProcessesUse) {
 // Kubelets before 1.34 list pods that have ended.
 TEST_F(FillHoldersTest, OfADeadPodAndItsSuccessorTheOneWithAProcessHolds) {
   now_ += absl::Seconds(1);
-  Add("job-bbbbb", {Gpu("GPU-sim-0")});
+  Add("job-bbbbb", {Held("GPU-sim-0")});
   now_ -= absl::Seconds(1);
-  Add("job-ccccc", {Gpu("GPU-sim-0")});
+  Add("job-ccccc", {Held("GPU-sim-0")});
   Run(1, "job-ccccc", 0);
   Fill();
   EXPECT_EQ(Holders(0), "job-ccccc/main=1");
 }
 
 TEST_F(FillHoldersTest, OfADeadPodAndItsSuccessorTheOneListedLastHolds) {
-  Add("job-bbbbb", {Gpu("GPU-sim-0")});
+  Add("job-bbbbb", {Held("GPU-sim-0")});
   now_ += absl::Seconds(1);
-  Add("job-ccccc", {Gpu("GPU-sim-0")});
+  Add("job-ccccc", {Held("GPU-sim-0")});
   Fill();
   EXPECT_EQ(Holders(0), "job-ccccc/main=1");
 }
 
 TEST_F(FillHoldersTest, GpuThatIsGoneIsNobodysAndNoOther) {
-  Add("web-0", {Gpu("GPU-7a6bd0c9-9b4c-4a3f-8a9e-1f6a2d3c4b5a")});
+  Add("web-0", {Held("GPU-7a6bd0c9-9b4c-4a3f-8a9e-1f6a2d3c4b5a")});
   EXPECT_THAT(Fill(), IsEmpty());
   EXPECT_EQ(Holders(0), "");
   EXPECT_EQ(Holders(1), "");
@@ -140,8 +140,8 @@ TEST_F(FillHoldersTest, GpuThatIsGoneIsNobodysAndNoOther) {
 
 TEST_F(FillHoldersTest, GpuThatNeverAnsweredIsThePodsWhoseGpuIsNotSeen) {
   snapshot_.gpus[1].uuid = UnknownGpuUuid(1);
-  Add("web-0", {Gpu("GPU-sim-0")});
-  Add("web-1", {Gpu("GPU-sim-1")});
+  Add("web-0", {Held("GPU-sim-0")});
+  Add("web-1", {Held("GPU-sim-1")});
   EXPECT_THAT(Fill(), IsEmpty());
   EXPECT_EQ(Holders(1), "web-1/main=1");
 }
@@ -185,7 +185,7 @@ TEST_F(FillHoldersTest, PodsOfOneClaimShareTheGpu) {
 }
 
 TEST_F(FillHoldersTest, DeviceThatTellsNoGpuHurtsNobodyWhereAllAreHeld) {
-  Add("web-0", {Gpu("GPU-sim-0"), Gpu("GPU-sim-1")});
+  Add("web-0", {Held("GPU-sim-0"), Held("GPU-sim-1")});
   Add("web-1", {Claimed("gpu-0")});
   EXPECT_THAT(Fill(), IsEmpty());
 }
@@ -195,8 +195,8 @@ TEST_F(FillHoldersTest, MigInstanceIsHeldAndItsGpuIsNot) {
   instance.uuid = "MIG-sim-0-0";
   instance.parent_uuid = "GPU-sim-0";
   snapshot_.gpus.insert(snapshot_.gpus.begin() + 1, instance);
-  Add("web-0", {Gpu("MIG-sim-0-0")});
-  Add("web-1", {Gpu("GPU-sim-1")});
+  Add("web-0", {Held("MIG-sim-0-0")});
+  Add("web-1", {Held("GPU-sim-1")});
   Add("web-2", {Claimed("gpu-0")});
   EXPECT_THAT(Fill(), IsEmpty());
   EXPECT_EQ(Holders(0), "");

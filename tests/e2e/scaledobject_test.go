@@ -14,7 +14,7 @@ import (
 type scaledObject struct {
 	min, max int
 	polling  int // seconds, 1 if 0
-	cooldown int // seconds, 3 if 0
+	cooldown int // seconds, 8 if 0
 	triggers []any
 	behavior any // of the HPA; none: without any delay
 	spec     map[string]any
@@ -117,7 +117,7 @@ func (w *workload) queue() map[string]any {
 		"url": w.fleet.queue.URL, "valueLocation": "load", "targetValue": "1000000"}}
 }
 
-// signal is a trigger on one of them, without smoothing.
+// signal is a trigger on one of the GPUs that no pod holds (signals), without smoothing.
 func (w *workload) signal(index int, metadata ...map[string]string) map[string]any {
 	own := map[string]string{"gpuIndex": fmt.Sprint(index), "window": "0s"}
 	trigger := w.gpus(append([]map[string]string{own}, metadata...)...)
