@@ -1,30 +1,14 @@
-// What holds for every workload, tried on many random ones. The seed is printed by a failure.
+// What holds for every workload, tried on many random ones.
 #include <cmath>
-#include <functional>
-#include <random>
 
 #include "gtest/gtest.h"
 #include "scaling/decision.h"
+#include "scaling/dice.h"
 #include "scaling/history_builder.h"
+#include "scaling/test_triggers.h"
 
 namespace gpuscaler {
 namespace {
-
-constexpr Patience kPatience{.stale_after = absl::Seconds(6), .grace = absl::Seconds(15)};
-constexpr int kTries = 300;
-
-class Dice {
- public:
-  explicit Dice(int seed) : engine_(static_cast<unsigned>(seed)) {}
-  int Whole(int from, int to) { return std::uniform_int_distribution<int>(from, to)(engine_); }
-  double Real(double from, double to) {
-    return std::uniform_real_distribution<double>(from, to)(engine_);
-  }
-  bool Often() { return Whole(0, 3) > 0; }
-
- private:
-  std::mt19937 engine_;
-};
 
 Trigger AnyTrigger(Dice& dice) {
   Trigger trigger;
@@ -99,15 +83,6 @@ std::vector<double> AnyLoads(Dice& dice, double from, double to) {
   std::vector<double> loads(static_cast<size_t>(dice.Whole(1, 8)));
   for (double& load : loads) load = dice.Real(from, to);
   return loads;
-}
-
-void ForManySeeds(const std::function<void(Dice&)>& check) {
-  for (int seed = 0; seed < kTries; ++seed) {
-    SCOPED_TRACE(seed);
-    Dice dice(seed);
-    check(dice);
-    if (testing::Test::HasFailure()) return;
-  }
 }
 
 TEST(DecideProperty, ValueIsAlwaysFiniteAndNeverNegative) {

@@ -3,22 +3,13 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scaling/history_builder.h"
+#include "scaling/test_triggers.h"
 
 namespace gpuscaler {
 namespace {
 
 using testing::HasSubstr;
 using State = ReplicaShare::State;
-
-constexpr absl::Duration kStaleAfter = absl::Seconds(6);
-constexpr Patience kPatience{.stale_after = kStaleAfter, .grace = absl::Seconds(15)};
-constexpr absl::Duration kLong = absl::Minutes(5);
-
-Trigger Utilization(double target = 80) {
-  Trigger trigger;
-  trigger.target = target;
-  return trigger;
-}
 
 Trigger MemoryProfile(StandingMemory standing, double target) {
   Trigger trigger;
@@ -418,7 +409,7 @@ TEST(Decide, LostUtilisationIsNotIdleness) {
   builder.Hold(kLong, {BusyGpu(0, 100, 80)}).Tick({without});
   EXPECT_EQ(After(batch, builder).value, 70);
   EXPECT_TRUE(After(batch, builder).active);
-  builder.Hold(kStaleAfter, {without});
+  builder.Hold(kPatience.stale_after, {without});
   EXPECT_EQ(After(batch, builder).status.code(), absl::StatusCode::kUnavailable);
 }
 

@@ -6,6 +6,7 @@
 #include "gtest/gtest.h"
 #include "scaling/decision.h"
 #include "scaling/fleet_builder.h"
+#include "scaling/test_triggers.h"
 
 namespace gpuscaler {
 namespace {
@@ -16,15 +17,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using State = ReplicaShare::State;
 
-constexpr Patience kPatience{.stale_after = absl::Seconds(6), .grace = absl::Seconds(15)};
-constexpr absl::Duration kLong = absl::Minutes(5);
 const Asker kLlm{.namespace_name = "team-a", .name = "llm"};
-
-Trigger Utilization(double target = 80) {
-  Trigger trigger;
-  trigger.target = target;
-  return trigger;
-}
 
 Trigger Of(const char* workload, const char* kind = "") {
   Trigger trigger = Utilization();

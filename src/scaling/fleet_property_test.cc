@@ -1,39 +1,18 @@
-// What holds for every fleet, tried on many random ones. The seed is printed by a failure.
+// What holds for every fleet, tried on many random ones.
 #include <algorithm>
-#include <functional>
-#include <random>
 
 #include "gtest/gtest.h"
 #include "scaling/decision.h"
+#include "scaling/dice.h"
 #include "scaling/fleet_builder.h"
+#include "scaling/test_triggers.h"
 
 namespace gpuscaler {
 namespace {
 
-constexpr Patience kPatience{.stale_after = absl::Seconds(6), .grace = absl::Seconds(15)};
-constexpr int kTries = 200;
 const Asker kAsker{.namespace_name = "team-a", .name = "scaler"};
 
-class Dice {
- public:
-  explicit Dice(int seed) : engine_(static_cast<unsigned>(seed)) {}
-  int Whole(int from, int to) { return std::uniform_int_distribution<int>(from, to)(engine_); }
-  bool Often() { return Whole(0, 3) > 0; }
-
- private:
-  std::mt19937 engine_;
-};
-
-void ForManySeeds(const std::function<void(Dice&)>& check) {
-  for (int seed = 0; seed < kTries; ++seed) {
-    SCOPED_TRACE(seed);
-    Dice dice(seed);
-    check(dice);
-    if (testing::Test::HasFailure()) return;
-  }
-}
-
-Trigger AnyTrigger(Dice& dice) {
+Trigger AnyTriggerOnPods(Dice& dice) {
   Trigger trigger;
   trigger.workload = "llm";
   trigger.metric = dice.Often() ? MetricType::kGpuUtilization : MetricType::kMemoryUsedPercent;
@@ -97,7 +76,7 @@ void ExpectSameAnswer(const Decision& one, const Decision& other) {
 
 TEST(FleetProperty, PodsOfOthersNeverChangeTheAnswer) {
   ForManySeeds([](Dice& dice) {
-    const Trigger trigger = AnyTrigger(dice);
+    const Trigger trigger = AnyTriggerOnPods(dice);
     FleetBuilder alone;
     FleetBuilder among_others;
     for (const auto& nodes : AnyCourse(dice, 2)) {
@@ -123,7 +102,7 @@ TEST(FleetProperty, PodsOfOthersNeverChangeTheAnswer) {
 
 TEST(FleetProperty, OrderOfNodesDoesNotMatter) {
   ForManySeeds([](Dice& dice) {
-    const Trigger trigger = AnyTrigger(dice);
+    const Trigger trigger = AnyTriggerOnPods(dice);
     FleetBuilder builder;
     for (const auto& nodes : AnyCourse(dice, 3)) {
       std::vector<NodeSnapshot> heard;
@@ -141,7 +120,7 @@ TEST(FleetProperty, OrderOfNodesDoesNotMatter) {
 
 TEST(FleetProperty, SplittingANodeOverSeveralChangesNothing) {
   ForManySeeds([](Dice& dice) {
-    const Trigger trigger = AnyTrigger(dice);
+    const Trigger trigger = AnyTriggerOnPods(dice);
     FleetBuilder together;
     FleetBuilder split;
     for (const auto& nodes : AnyCourse(dice, 3)) {
