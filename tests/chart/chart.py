@@ -62,10 +62,22 @@ def find(objects, which):
             if each["kind"] == kind and name in ("", each["metadata"]["name"])]
 
 
-def scaler_container(objects):
-    workload = (find(objects, "DaemonSet/keda-gpu-scaler") +
-                find(objects, "Deployment/keda-gpu-scaler"))[0]
+def workload_of(objects, name):
+    """The DaemonSet or Deployment."""
+    return (find(objects, f"DaemonSet/{name}") + find(objects, f"Deployment/{name}"))[0]
+
+
+def container_of(workload):
     return workload["spec"]["template"]["spec"]["containers"][0]
+
+
+def scaler_container(objects):
+    """Of what answers KEDA."""
+    return container_of(workload_of(objects, "keda-gpu-scaler"))
+
+
+def agent_container(objects):
+    return container_of(workload_of(objects, "keda-gpu-scaler-agent"))
 
 
 def contains(actual, wanted):

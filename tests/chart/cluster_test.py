@@ -14,12 +14,13 @@ import yaml
 
 import chart
 import processes
-from control_plane import cluster
+from control_plane import cluster, objects
 
 CASES = yaml.safe_load((chart.ROOT / "tests/chart/cases.yaml").read_text())
 EXAMPLES = sorted((chart.ROOT / "deploy/examples").rglob("*.yaml"))
 # Of the chart, of the examples.
-NAMESPACES = ["gpu-scaler", "monitoring", "team-a", "team-b"]
+NAMESPACES = ["gpu-scaler", "gpu-scaler-agents", "gpu-agents", "monitoring", "team-a", "team-b"]
+AGENTS = "agents-of-a-release"  # a namespace that the chart makes
 GPU_NODES = "nvidia.com/gpu.present=true"
 
 
@@ -37,6 +38,9 @@ def setUpModule():
     kubectl("wait", "--for=condition=Established", "--timeout=30s", *each_file)
     for namespace in NAMESPACES:
         kubectl("create", "namespace", namespace)
+    # A second node without GPUs, for aggregators to be apart.
+    kubectl("apply", "--server-side", "--filename=-", text=json.dumps(
+        objects.node("cpu-1", {"cpu": "32", "memory": "256Gi", "pods": "250"})))
     # It takes two minutes, beside the other tests.
     beside = concurrent.futures.ThreadPoolExecutor()
     unittest.addModuleCleanup(beside.shutdown)
@@ -58,8 +62,8 @@ def helm(*command):
                                              "KUBECONFIG": str(folder / "kubeconfig")})
 
 
-def nodes_of_pods(namespace):
-    pods = get("pods", f"--namespace={namespace}", "--selector=app=keda-gpu-scaler")["items"]
+def nodes_of_pods(namespace, app):
+    pods = get("pods", f"--namespace={namespace}", f"--selector=app={app}")["items"]
     return sorted(pod["spec"]["nodeName"] for pod in pods
                   if "deletionTimestamp" not in pod["metadata"] and
                   any(each["type"] == "Ready" and each["status"] == "True"
@@ -112,6 +116,64 @@ class Accepted(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stdout)
 
 
+class PodSecurity(unittest.TestCase):
+    """What each level of it says to the pods of each role."""
+
+    @classmethod
+    def setUpClass(cls):
+        for level in ("restricted", "baseline", "privileged"):
+            kubectl("create", "namespace", level)
+            kubectl("label", "namespace", level, f"pod-security.kubernetes.io/enforce={level}")
+
+    def admitting(self, role, values):
+        """The levels under which the pod is made, in a dry run."""
+        rendered = chart.render(values)
+        name = "keda-gpu-scaler" + ("-agent" if role == "agent" else "")
+        template = chart.workload_of(rendered, name)["spec"]["template"]
+        spec = {**template["spec"], "serviceAccountName": "default"}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pod"}, "spec": spec}
+        levels = []
+        for level in ("restricted", "baseline", "privileged"):
+            try:
+                kubectl("create", "--dry-run=server", f"--namespace={level}", "--filename=-",
+                        text=json.dumps(pod))
+                levels.append(level)
+            except cluster.NotReady as refused:
+                self.assertIn("violates PodSecurity", str(refused))
+        return levels
+
+    def test_of_aggregators_is_the_strictest(self):
+        every = {"nvmlHostMounts": {"enabled": True}, "gpu": {"migMonitoring": True},
+                 "attribution": {"sharedGpus": True}, "tls": {"certManager": {"enabled": True}}}
+        for values in ({}, every):
+            with self.subTest(values):
+                self.assertEqual(self.admitting("aggregator", values),
+                                 ["restricted", "baseline", "privileged"])
+
+    def test_of_agents_follows_what_they_read(self):
+        for values, levels in (
+                ({}, ["privileged"]),
+                ({"attribution": {"sharedGpus": True}}, ["privileged"]),
+                ({"nvmlHostMounts": {"enabled": True}}, ["privileged"]),
+                ({"attribution": {"mode": "none"}}, ["restricted", "baseline", "privileged"]),
+                ({"attribution": {"mode": "none"}, "gpu": {"migMonitoring": True}},
+                 ["privileged"])):
+            with self.subTest(values):
+                self.assertEqual(self.admitting("agent", values), levels)
+
+    def test_a_namespace_that_would_refuse_them_is_named_before_anything_changes(self):
+        install = ["install", chart.RELEASE, chart.CHART, "--namespace=baseline",
+                   "--dry-run=server", "--set=image.repository=keda-gpu-scaler"]
+        with self.assertRaises(chart.HelmError) as caught:
+            helm(*install)
+        self.assertIn('Namespace baseline enforces pod security "baseline"', str(caught.exception))
+        self.assertIn("agent.namespace", str(caught.exception))
+        helm(*install, "--set=agent.namespace=somewhere-else")
+        helm(*install, "--set=attribution.mode=none")
+        with self.assertRaises(chart.HelmError):
+            helm(*install, "--set=mode=standalone")
+
+
 class InstalledByAUserOfOneNamespace(unittest.TestCase):
     """In a dry run."""
 
@@ -143,57 +205,81 @@ class Installed(unittest.TestCase):
 
     def test_from_install_to_uninstall(self):
         namespace = chart.NAMESPACE
-        # The strictest level of pod security: the chart's pods must not be refused.
+        # The strictest level of pod security: the aggregators must not be refused.
         kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
-        image = "--set=image.repository=keda-gpu-scaler"
-        self.assertNotIn("runtimeClassName: ", self.install("install", image, "--dry-run=server"))
+        given = ["--set=image.repository=keda-gpu-scaler", f"--set=agent.namespace={AGENTS}",
+                 "--set=minReadySeconds=1"]
+        self.assertNotIn("runtimeClassName: ", self.install("install", *given, "--dry-run=server"))
         kubectl("apply", "--filename=-", text=json.dumps(
             {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "handler": "nvidia",
              "metadata": {"name": "nvidia"}}))
 
-        notes = self.install("install", image)
-        self.assertIn(f"WARNING, the scaler runs on {len(gpu_nodes())}", notes)
+        notes = self.install("install", *given)
         self.assertIn("keda-gpu-scaler.gpu-scaler.svc.cluster.local:6000", notes)
         self.assertIn("pod-security.kubernetes.io/enforce=restricted", notes)
         self.assertIn("RuntimeClass nvidia", notes)
-        self.assertEqual(nodes_of_pods(namespace), gpu_nodes())
-        self.assertEqual(self.template()["runtimeClassName"], "nvidia")
-        self.assertEqual(self.image(), "keda-gpu-scaler:0.1.0")
+        self.assertEqual(nodes_of_pods(AGENTS, "keda-gpu-scaler-agent"), gpu_nodes())
+        self.assertEqual(len(set(nodes_of_pods(namespace, "keda-gpu-scaler"))), 2)
+        self.assertEqual(self.template("daemonset")["runtimeClassName"], "nvidia")
+        self.assertNotIn("runtimeClassName", self.template("deployment"))
+        self.assertEqual(self.images(), {"keda-gpu-scaler:0.1.0"})
 
         self.follows_the_label()
         self.assertIn("Phase:          Succeeded",
                       helm("test", chart.RELEASE, f"--namespace={namespace}"))
 
-        notes = self.install("upgrade", "--reuse-values", "--set=image.tag=next")
-        self.assertIn(f"WARNING, the scaler runs on {len(gpu_nodes())}", notes)
+        self.install("upgrade", "--reset-then-reuse-values", "--set=image.tag=next")
         self.wait_for_rollout()
-        self.assertEqual(self.image(), "keda-gpu-scaler:next")
+        self.assertEqual(self.images(), {"keda-gpu-scaler:next"})
 
         helm("rollback", chart.RELEASE, "1", f"--namespace={namespace}", "--wait")
         self.wait_for_rollout()
-        self.assertEqual(self.image(), "keda-gpu-scaler:0.1.0")
+        self.assertEqual(self.images(), {"keda-gpu-scaler:0.1.0"})
 
+        self.changes_its_mode()
         helm("uninstall", chart.RELEASE, f"--namespace={namespace}", "--wait")
         left = [f"{each['kind']}/{each['metadata']['name']}"
                 for each in get("daemonsets,deployments,services,serviceaccounts,configmaps,"
-                                "networkpolicies,resourcequotas,secrets",
+                                "networkpolicies,resourcequotas,secrets,poddisruptionbudgets",
                                 f"--namespace={namespace}")["items"]]
         self.assertEqual(left, [])
+        self.assertFalse(self.is_there(f"namespace/{AGENTS}"))
 
     def install(self, verb, *options):
         return helm(verb, chart.RELEASE, chart.CHART, f"--namespace={chart.NAMESPACE}", "--wait",
                     "--timeout=60s", *options)
 
-    def template(self):
-        daemon_set = get("daemonset/keda-gpu-scaler", f"--namespace={chart.NAMESPACE}")
-        return daemon_set["spec"]["template"]["spec"]
+    WORKLOADS = {"daemonset": ["daemonset/keda-gpu-scaler-agent", f"--namespace={AGENTS}"],
+                 "deployment": ["deployment/keda-gpu-scaler", f"--namespace={chart.NAMESPACE}"]}
 
-    def image(self):
-        return self.template()["containers"][0]["image"]
+    def template(self, kind):
+        return get(*self.WORKLOADS[kind])["spec"]["template"]["spec"]
+
+    def images(self):
+        return {self.template(kind)["containers"][0]["image"] for kind in self.WORKLOADS}
 
     def wait_for_rollout(self):
-        kubectl("rollout", "status", "daemonset/keda-gpu-scaler", "--timeout=60s",
-                f"--namespace={chart.NAMESPACE}")
+        for workload in self.WORKLOADS.values():
+            kubectl("rollout", "status", *workload, "--timeout=60s")
+
+    def is_there(self, what):
+        return bool(kubectl("get", what, "--ignore-not-found", "--output=name",
+                            f"--namespace={chart.NAMESPACE}").strip())
+
+    def changes_its_mode(self):
+        """To one node, as it was before there was a fleet, and back."""
+        kubectl("label", "--overwrite", "namespace", chart.NAMESPACE,
+                "pod-security.kubernetes.io/enforce=privileged")
+        self.install("upgrade", "--reset-then-reuse-values", "--set=mode=standalone",
+                     "--set=agent.namespace=")
+        self.assertTrue(self.is_there("daemonset/keda-gpu-scaler"))
+        self.assertFalse(self.is_there("deployment/keda-gpu-scaler"))
+        notes = self.install("upgrade", "--reset-then-reuse-values", "--set=mode=standalone")
+        self.assertIn(f"WARNING, the scaler runs on {len(gpu_nodes())}", notes)
+        self.install("upgrade", "--reset-then-reuse-values", "--set=mode=fleet")
+        self.assertFalse(self.is_there("daemonset/keda-gpu-scaler"))
+        self.assertTrue(self.is_there("deployment/keda-gpu-scaler"))
+        self.assertTrue(self.is_there("daemonset/keda-gpu-scaler-agent"))
 
     def follows_the_label(self):
         before = gpu_nodes()
@@ -202,12 +288,12 @@ class Installed(unittest.TestCase):
 
         def runs_on(nodes):
             return processes.eventually(
-                lambda: nodes_of_pods(chart.NAMESPACE) == sorted(nodes), seconds=20)
+                lambda: nodes_of_pods(AGENTS, "keda-gpu-scaler-agent") == sorted(nodes), seconds=20)
 
         kubectl("label", "node", other, GPU_NODES)
-        self.assertTrue(runs_on([*before, other]), nodes_of_pods(chart.NAMESPACE))
+        self.assertTrue(runs_on([*before, other]))
         kubectl("label", "node", other, GPU_NODES.split("=")[0] + "-")
-        self.assertTrue(runs_on(before), nodes_of_pods(chart.NAMESPACE))
+        self.assertTrue(runs_on(before))
 
 
 class Simulated(unittest.TestCase):

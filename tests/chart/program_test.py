@@ -1,5 +1,7 @@
 """What the chart has the program do, done by the real program."""
 import contextlib
+import json
+import os
 import pathlib
 import re
 import subprocess
@@ -28,20 +30,21 @@ def setUpModule():
     binaries.build_kube()
 
 
-def on_loopback(arguments, mounts):
+def on_loopback(arguments, mounts, agents_port=None):
     """`arguments` of a container on this machine: free ports, and folders in place of mounts."""
     changed = []
     for argument in arguments:
-        argument = re.sub(r"^(--(?:port|metrics-port|probe-port))=[1-9]\d*$", r"\1=any", argument)
+        argument = re.sub(r"^(--(?:port|(?:metrics|probe|telemetry)-port))=[1-9]\d*$", r"\1=any",
+                          argument)
+        argument = re.sub(r"^(--agents=dns:///[^:]+):\d+$", rf"\1:{agents_port}", argument)
         for mounted, folder in mounts.items():
             argument = argument.replace(f"={mounted}/", f"={folder}/")
         changed.append(argument)
     return [*changed, "--bind-address=127.0.0.1"]
 
 
-def serving(objects, mounts):
-    command = [processes.BINARY,
-               *on_loopback(chart.scaler_container(objects)["args"], mounts)]
+def serving(container, mounts, agents_port=None):
+    command = [processes.BINARY, *on_loopback(container["args"], mounts, agents_port)]
     return processes.running(command, processes.SERVING)
 
 
@@ -57,6 +60,15 @@ class Program(unittest.TestCase):
         self.stack = contextlib.ExitStack()
         self.addCleanup(self.stack.close)
         self.folder = pathlib.Path(self.stack.enter_context(tempfile.TemporaryDirectory()))
+
+    def start(self, container, mounts, agents_port=None):
+        """Until the test ends; its ports by name."""
+        return self.stack.enter_context(serving(container, mounts, agents_port))
+
+    def make_certificates(self, *names):
+        (self.folder / "extensions").write_text(f"subjectAltName={','.join(names)}")
+        subprocess.run(["bash", "-ec", CERTIFICATES], cwd=self.folder, check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def test_it_knows_every_option_that_a_case_gives(self):
         known = {}
@@ -74,8 +86,9 @@ class Program(unittest.TestCase):
                 self.assertEqual(given - known[container["args"][0]], set(), case["it"])
 
     def test_it_starts_and_answers_as_installed(self):
-        objects = chart.render({"scaler": {"gpuSource": "none"}})
-        ports = self.stack.enter_context(serving(objects, {}))
+        objects = chart.render({"mode": "standalone", "attribution": {"mode": "none"},
+                                "scaler": {"gpuSource": "none"}})
+        ports = self.start(chart.scaler_container(objects), {})
         # There is no GPU here: an answer, and it says so.
         done = subprocess.run([processes.BINARY, "query", f"127.0.0.1:{ports['grpc']}",
                                *question(objects, {})], text=True, stdout=subprocess.PIPE,
@@ -83,39 +96,68 @@ class Program(unittest.TestCase):
         self.assertEqual(done.returncode, 1, done.stdout)
         self.assertIn("UNAVAILABLE", done.stdout)
 
+    def test_its_aggregator_finds_its_agent_by_the_name_of_the_service(self):
+        self.answers_for_the_agent({}, {})
+
+    def test_its_roles_know_each_other_by_certificates(self):
+        objects = chart.render({"tls": {"certManager": {"enabled": True}}})
+        names = chart.find(objects, "Certificate/keda-gpu-scaler-agents-tls")[0]["spec"]["dnsNames"]
+        # Of the aggregator it is the address; of the agent nothing but the name counts.
+        self.make_certificates(*(f"DNS:{name}" for name in names), "IP:127.0.0.1")
+        self.answers_for_the_agent(
+            {"tls": {"certManager": {"enabled": True}}},
+            {mounted: self.folder for mounted in ("/etc/tls", "/etc/client-tls")})
+
+    def answers_for_the_agent(self, values, mounts):
+        """An agent and an aggregator as the chart starts them, through DNS."""
+        gpus = {"driver_version": "550", "gpus": [{"name": "Simulated", "utilization_percent": 66}]}
+        (self.folder / "gpus.json").write_text(json.dumps(gpus))
+        objects = chart.render({**values, "attribution": {"mode": "none"},
+                                "scaler": {"gpuSource": f"file:{self.folder}/gpus.json"},
+                                "test": {"metadata": ["scope=fleet", "window=0s"]}})
+        agent = self.start(chart.agent_container(objects), mounts)
+        hosts = pathlib.Path(os.environ["E2E_HOSTS"]) / "agents"
+        hosts.write_text("127.0.0.1 keda-gpu-scaler-agents.gpu-scaler.svc.cluster.local\n")
+        self.addCleanup(hosts.unlink)
+        aggregator = self.start(chart.scaler_container(objects), mounts, agent["grpc"])
+        asked = [processes.BINARY, "query", f"127.0.0.1:{aggregator['grpc']}",
+                 *question(objects, mounts)]
+
+        def answer():
+            return subprocess.run(asked, text=True, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT).stdout
+
+        self.assertTrue(processes.eventually(lambda: "value   66" in answer(), seconds=20), answer())
+
     def test_it_reads_the_simulated_gpus(self):
         objects = chart.render({"simulate": {"enabled": True}})
         text = chart.find(objects, "ConfigMap/simulated-gpus")[0]["data"]["gpus.json"]
         (self.folder / "gpus.json").write_text(text)
         mounts = {"file:/etc/simulated-gpus": f"file:{self.folder}"}
-        ports = self.stack.enter_context(serving(objects, mounts))
+        ports = self.start(chart.scaler_container(objects), mounts)
         said = processes.query(ports["grpc"], *question(objects, mounts))
         self.assertIn("value   0", said)
 
     def test_it_reads_the_profiles(self):
-        objects = chart.render({"scaler": {"gpuSource": "none"},
+        objects = chart.render({"mode": "standalone", "scaler": {"gpuSource": "none"},
                                 "profiles": {"ours": {"extends": "training", "targetValue": 42}}})
         text = chart.find(objects, "ConfigMap/keda-gpu-scaler-profiles")[0]["data"]["profiles.yaml"]
         (self.folder / "profiles.yaml").write_text(text)
-        ports = self.stack.enter_context(
-            serving(objects, {"/etc/keda-gpu-scaler": self.folder}))
+        ports = self.start(chart.scaler_container(objects), {"/etc/keda-gpu-scaler": self.folder})
         said = subprocess.run([processes.BINARY, "query", f"127.0.0.1:{ports['grpc']}",
                                "profile=ours"], text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT).stdout
         self.assertIn("target 42", said)
 
     def test_it_speaks_tls_both_ways(self):
-        (self.folder / "extensions").write_text(
-            f"subjectAltName=DNS:keda-gpu-scaler.{chart.NAMESPACE}.svc.cluster.local,IP:127.0.0.1")
-        subprocess.run(["bash", "-ec", CERTIFICATES], cwd=self.folder, check=True,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.make_certificates("IP:127.0.0.1")
         objects = chart.render({
-            "scaler": {"gpuSource": "none"},
+            "mode": "standalone", "attribution": {"mode": "none"}, "scaler": {"gpuSource": "none"},
             "tls": {"secretName": "a", "clientAuth": True, "testClientSecretName": "b"},
             "metrics": {"tls": {"secretName": "c", "clientAuth": True}}})
         mounts = {mounted: self.folder
                   for mounted in ("/etc/tls", "/etc/metrics-tls", "/etc/client-tls")}
-        ports = self.stack.enter_context(serving(objects, mounts))
+        ports = self.start(chart.scaler_container(objects), mounts)
         asked = [processes.BINARY, "query", f"127.0.0.1:{ports['grpc']}"]
         done = subprocess.run([*asked, *question(objects, mounts)], text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

@@ -22,21 +22,34 @@ RIGHTS = {"Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding", "Secret"}
 RESTRICTED = "pod-security.kubernetes.io/enforce=restricted"
 PRIVILEGED = "pod-security.kubernetes.io/enforce=privileged"
 NOTES = [
-    ({}, {RESTRICTED: True, PRIVILEGED: False, "enableTLS": False, "NetworkPolicy": False,
-          "WARNING": False, "no RuntimeClass was found": True,
+    ({}, {PRIVILEGED: True, RESTRICTED: False, "run as root, without capabilities": True,
+          "enableTLS": False, "NetworkPolicy": False, "One GPU node": False,
+          "deployment/keda-gpu-scaler": True, "daemonset/keda-gpu-scaler-agent": True,
+          "whose pods hold them": True, "no RuntimeClass was found": True,
           "keda-gpu-scaler.gpu-scaler.svc.cluster.local:6000": True}),
+    ({"agent": {"namespace": "gpu-agents"}},
+     {PRIVILEGED: True, RESTRICTED: True, "as gpu-agents, made for them, does": True,
+      "-n gpu-agents rollout status daemonset/keda-gpu-scaler-agent": True}),
+    ({"agent": {"namespace": "gpu-agents", "createNamespace": False}},
+     {PRIVILEGED: True, RESTRICTED: True, "made for them": False}),
+    ({"mode": "standalone"},
+     {"One GPU node": True, "WARNING": False, "status daemonset/keda-gpu-scaler\n": True}),
+    ({"attribution": {"mode": "none"}},
+     {RESTRICTED: True, PRIVILEGED: False, "attribution.mode is none": True}),
     ({"gpu": {"runtimeClassName": ""}}, {"no RuntimeClass was asked for": True}),
     ({"gpu": {"runtimeClassName": "nvidia-cdi"}}, {"RuntimeClass nvidia-cdi": True}),
     ({"nvmlHostMounts": {"enabled": True}},
      {PRIVILEGED: True, RESTRICTED: False, "are privileged": True, "Container runtime": False}),
     ({"gpu": {"migMonitoring": True}},
      {PRIVILEGED: True, RESTRICTED: False, "root with CAP_SYS_ADMIN": True}),
-    ({"tls": {"secretName": "a"}},
+    ({"mode": "standalone", "tls": {"secretName": "a"}},
      {'enableTLS: "true"': True, "caCert": True, "tlsClientCert": False, "not yet": False}),
-    ({"tls": {"secretName": "a", "clientAuth": True}},
+    ({"tls": {"secretName": "a", "clientAuth": True, "agentSecretName": "c"}},
      {"caCert, tlsClientCert, tlsClientKey": True, "name one in tls.testClientSecretName": True}),
-    ({"tls": {"secretName": "a", "clientAuth": True, "testClientSecretName": "b"}},
+    ({"tls": {"secretName": "a", "clientAuth": True, "agentSecretName": "c",
+              "testClientSecretName": "b"}},
      {"tlsClientCert": True, "not yet": False}),
+    ({"tls": {"certManager": {"enabled": True}}}, {"tlsClientCert": True, "not yet": False}),
     ({"networkPolicy": {"enabled": True, "kedaNamespace": "kube-system"}},
      {"only pods of namespace kube-system reach port 6000": True}),
     ({"nodeSelector": {"pool": "gpu"}}, {"\n  pool=gpu\n": True}),
@@ -82,11 +95,13 @@ class Chart(unittest.TestCase):
             self.assertIn(case["error"], str(caught.exception))
             return
         objects = chart.render_case(case)
-        arguments = chart.scaler_container(objects)["args"]
-        for wanted in case.get("args", []):
-            self.assertIn(wanted, arguments)
-        for unwanted in case.get("no_args", []):
-            self.assertFalse([word for word in arguments if word.startswith(unwanted)], unwanted)
+        for given, container in (("args", chart.scaler_container),
+                                 ("agent_args", chart.agent_container)):
+            for wanted in case.get(given, []):
+                self.assertIn(wanted, container(objects)["args"])
+            for unwanted in case.get(f"no_{given}", []):
+                self.assertFalse([word for word in container(objects)["args"]
+                                  if word.startswith(unwanted)], unwanted)
         for which, wanted in case.get("has", {}).items():
             found = chart.find(objects, which)
             self.assertEqual(len(found), 1, which)
@@ -128,7 +143,7 @@ class Chart(unittest.TestCase):
 
         def compare(values, part, path):
             part = schema["$defs"].get(part.get("$ref", "").rpartition("/")[2], part)
-            if "properties" not in part or not isinstance(values, dict):
+            if "properties" not in part or not isinstance(values, dict) or not values:
                 return
             self.assertFalse(part["additionalProperties"], path)
             known = set(part["properties"]) - {"global", "claims"}
@@ -151,7 +166,8 @@ class Chart(unittest.TestCase):
 
     def test_it_needs_no_rights(self):
         kinds = {each["kind"] for each in chart.render({})}
-        self.assertEqual(kinds, {"DaemonSet", "Job", "Service", "ServiceAccount"})
+        self.assertEqual(kinds, {"DaemonSet", "Deployment", "Job", "PodDisruptionBudget", "Service",
+                                 "ServiceAccount"})
         every = [case for case in CASES if "error" not in case]
         every += [{"it": "preset", "values": {}, "preset": preset.stem} for preset in chart.PRESETS]
         for case in every:

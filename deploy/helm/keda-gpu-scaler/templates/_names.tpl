@@ -1,10 +1,25 @@
 {{/*
-Every object is named keda-gpu-scaler, whatever the release: scalerAddress in ScaledObjects of other
-namespaces depends on the Service's name. One release a namespace.
+Every object is named keda-gpu-scaler, or begins so, whatever the release: scalerAddress in ScaledObjects
+of other namespaces depends on the Service's name. One release a namespace.
+
+A role is "agent", "aggregator" or "standalone"; the last two answer KEDA, and are called alike.
 */}}
 
+{{/* The role of what answers KEDA. A simulation is one process. */}}
+{{- define "scaler.answeringRole" -}}
+{{- if not .Values.mode }}
+{{- fail "\n\nThese are the values of an older chart, by --reuse-values: take --reset-then-reuse-values, which knows the new ones.\n" }}
+{{- end -}}
+{{ ternary "standalone" "aggregator" (or .Values.simulate.enabled (eq .Values.mode "standalone")) }}
+{{- end }}
+
+{{- define "scaler.isFleet" -}}
+{{- if eq (include "scaler.answeringRole" .) "aggregator" }}true{{ end }}
+{{- end }}
+
+{{/* Selects the pods of a role; call with the role. */}}
 {{- define "scaler.selector" -}}
-app: keda-gpu-scaler
+app: {{ ternary "keda-gpu-scaler-agent" "keda-gpu-scaler" (eq . "agent") }}
 {{- end }}
 
 {{/* Of pods: nothing that changes without them, or they would be replaced for it. */}}
@@ -24,19 +39,27 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 
-{{- define "scaler.labels" -}}
-{{ include "scaler.selector" . }}
-{{ include "scaler.commonLabels" . }}
+{{- define "scaler.agentNamespace" -}}
+{{ .Values.agent.namespace | default .Release.Namespace }}
 {{- end }}
 
-{{/* metadata of an object; call with (list . "name") */}}
+{{/* Whether the agents have a namespace that is not the release's. */}}
+{{- define "scaler.agentsApart" -}}
+{{- if ne (include "scaler.agentNamespace" .) .Release.Namespace }}true{{ end }}
+{{- end }}
+
+{{/* metadata of an object; call with (list . "name" "role"), or with a map of annotations besides. */}}
 {{- define "scaler.metadata" -}}
 {{- $top := index . 0 -}}
+{{- $role := index . 2 -}}
+{{- $annotations := dict }}
+{{- if gt (len .) 3 }}{{ $annotations = index . 3 }}{{ end -}}
 name: {{ index . 1 }}
-namespace: {{ $top.Release.Namespace }}
+namespace: {{ if eq $role "agent" }}{{ include "scaler.agentNamespace" $top }}{{ else }}{{ $top.Release.Namespace }}{{ end }}
 labels:
-  {{- include "scaler.labels" $top | nindent 2 }}
-{{- with $top.Values.annotations }}
+  {{- include "scaler.selector" $role | nindent 2 }}
+  {{- include "scaler.commonLabels" $top | nindent 2 }}
+{{- with merge (dict) $annotations $top.Values.annotations }}
 annotations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -60,11 +83,13 @@ annotations:
 {{- end }}
 {{- end }}
 
+{{/* Call with (list . "role"). */}}
 {{- define "scaler.serviceAccountName" -}}
-{{- if .Values.serviceAccount.name -}}
-{{ .Values.serviceAccount.name }}
-{{- else -}}
-{{ ternary "keda-gpu-scaler" "default" .Values.serviceAccount.create }}
+{{- $role := index . 1 }}
+{{- with index . 0 }}
+{{- $given := ternary .Values.agent.serviceAccountName .Values.serviceAccount.name (eq $role "agent") }}
+{{- $ours := ternary "keda-gpu-scaler-agent" "keda-gpu-scaler" (eq $role "agent") }}
+{{- $given | default (ternary $ours "default" .Values.serviceAccount.create) }}
 {{- end }}
 {{- end }}
 
@@ -76,9 +101,43 @@ keda-gpu-scaler.{{ .Release.Namespace }}.svc.{{ .Values.clusterDomain }}
 {{ include "scaler.host" . }}:{{ .Values.service.port }}
 {{- end }}
 
-{{/* Whether the pods find the driver through the NVIDIA container runtime. */}}
+{{/*
+Without the cluster's domain, which pods know: a wrong one would look like a cluster without GPU nodes,
+whose workloads are idle.
+*/}}
+{{- define "scaler.agentsHost" -}}
+keda-gpu-scaler-agents.{{ include "scaler.agentNamespace" . }}.svc
+{{- end }}
+
+{{/* Secrets of certificates; empty: plain text. */}}
+{{- define "scaler.tlsSecret" -}}
+{{ .Values.tls.secretName | default (ternary "keda-gpu-scaler-tls" "" .Values.tls.certManager.enabled) }}
+{{- end }}
+
+{{- define "scaler.agentTlsSecret" -}}
+{{ .Values.tls.agentSecretName | default (ternary "keda-gpu-scaler-agents-tls" "" .Values.tls.certManager.enabled) }}
+{{- end }}
+
+{{- define "scaler.clientTlsSecret" -}}
+{{ .Values.tls.testClientSecretName | default (ternary "keda-gpu-scaler-client" "" .Values.tls.certManager.enabled) }}
+{{- end }}
+
+{{- define "scaler.clientAuth" -}}
+{{- if and (include "scaler.tlsSecret" .) (or .Values.tls.clientAuth .Values.tls.certManager.enabled) }}true{{ end }}
+{{- end }}
+
+{{/* Whether a role's pods read GPUs; call with (list . "role"). */}}
+{{- define "scaler.readsGpus" -}}
+{{- if and (ne (index . 1) "aggregator") (not (index . 0).Values.simulate.enabled) }}true{{ end }}
+{{- end }}
+
+{{- define "scaler.asksKubelet" -}}
+{{- if and (include "scaler.readsGpus" .) (ne (index . 0).Values.attribution.mode "none") }}true{{ end }}
+{{- end }}
+
+{{/* Whether the pods find the driver through the NVIDIA container runtime; call with (list . "role"). */}}
 {{- define "scaler.usesNvidiaRuntime" -}}
-{{- if not (or .Values.simulate.enabled .Values.nvmlHostMounts.enabled) }}true{{ end }}
+{{- if and (include "scaler.readsGpus" .) (not (index . 0).Values.nvmlHostMounts.enabled) }}true{{ end }}
 {{- end }}
 
 {{/*

@@ -1,8 +1,12 @@
-{{/* The scaler's pod, for the DaemonSet and, simulated, for the Deployment. */}}
+{{/* The pod of a role; call with (list . "role"). */}}
 {{- define "scaler.podTemplate" -}}
+{{- $of := . }}
+{{- $role := index . 1 }}
+{{- with index . 0 }}
+{{- $own := ternary .Values.aggregator .Values (eq $role "aggregator") -}}
 metadata:
   labels:
-    {{- include "scaler.selector" . | nindent 4 }}
+    {{- include "scaler.selector" $role | nindent 4 }}
     {{- include "scaler.podLabels" . | nindent 4 }}
     {{- with .Values.podLabels }}
     {{- toYaml . | nindent 4 }}
@@ -16,7 +20,7 @@ metadata:
     {{- toYaml . | nindent 4 }}
     {{- end }}
 spec:
-  serviceAccountName: {{ include "scaler.serviceAccountName" . }}
+  serviceAccountName: {{ include "scaler.serviceAccountName" $of }}
   automountServiceAccountToken: false
   # Else a Service named keda-gpu-scaler sets KEDA_GPU_SCALER_PORT, which is an option of ours.
   enableServiceLinks: false
@@ -24,41 +28,64 @@ spec:
   imagePullSecrets:
     {{- toYaml . | nindent 4 }}
   {{- end }}
-  {{- if include "scaler.usesNvidiaRuntime" . }}
+  {{- if include "scaler.usesNvidiaRuntime" $of }}
   {{- with include "scaler.runtimeClassName" . }}
   runtimeClassName: {{ . }}
   {{- end }}
   {{- end }}
+  {{- if and (include "scaler.asksKubelet" $of) .Values.attribution.sharedGpus }}
+  # The processes that the driver names are the node's.
+  hostPID: true
+  {{- end }}
   {{- if not .Values.simulate.enabled }}
-  {{- with .Values.priorityClassName }}
+  {{- with $own.priorityClassName }}
   priorityClassName: {{ . }}
   {{- end }}
-  {{- with .Values.nodeSelector }}
+  {{- with $own.nodeSelector }}
   nodeSelector:
     {{- toYaml . | nindent 4 }}
   {{- end }}
-  {{- with .Values.affinity }}
+  {{- with $own.affinity }}
   affinity:
     {{- toYaml . | nindent 4 }}
   {{- end }}
   {{- end }}
-  {{- with .Values.tolerations }}
+  {{- with $own.tolerations }}
   tolerations:
     {{- toYaml . | nindent 4 }}
   {{- end }}
+  {{- if eq $role "aggregator" }}
+  {{- with .Values.aggregator.spreadOver }}
+  topologySpreadConstraints:
+    {{- range . }}
+    - maxSkew: 1
+      topologyKey: {{ . }}
+      whenUnsatisfiable: ScheduleAnyway
+      labelSelector:
+        matchLabels:
+          {{- include "scaler.selector" $role | nindent 10 }}
+      # Those of the version before do not count: they go.
+      matchLabelKeys: [pod-template-hash]
+    {{- end }}
+  {{- end }}
+  {{- end }}
   terminationGracePeriodSeconds: {{ .Values.terminationGracePeriodSeconds }}
   securityContext:
-    {{- include "scaler.podSecurityContext" . | nindent 4 }}
+    {{- include "scaler.podSecurityContext" $of | nindent 4 }}
   containers:
     - name: scaler
       image: {{ include "scaler.image" . | quote }}
       imagePullPolicy: {{ .Values.image.pullPolicy }}
       args:
-        {{- include "scaler.args" . | nindent 8 }}
+        {{- include "scaler.args" $of | nindent 8 }}
       env:
-        {{- include "scaler.env" . | nindent 8 }}
+        {{- include "scaler.env" $of | nindent 8 }}
       ports:
+        {{- if eq $role "agent" }}
+        - {name: telemetry, containerPort: {{ .Values.agent.port }}}
+        {{- else }}
         - {name: grpc, containerPort: {{ .Values.service.port }}}
+        {{- end }}
         {{- if .Values.metrics.enabled }}
         - {name: metrics, containerPort: {{ .Values.metrics.port }}}
         {{- end }}
@@ -69,28 +96,54 @@ spec:
       readinessProbe:
         httpGet: {path: /readyz, port: probes}
         {{- toYaml .Values.probes.readiness | nindent 8 }}
-      {{- with .Values.resources }}
+      {{- with $own.resources }}
       resources:
         {{- toYaml . | nindent 8 }}
       {{- end }}
       securityContext:
-        {{- include "scaler.securityContext" . | nindent 8 }}
-      {{- with include "scaler.volumeMounts" . }}
+        {{- include "scaler.securityContext" $of | nindent 8 }}
+      {{- with include "scaler.volumeMounts" $of }}
       volumeMounts:
-        {{- . | nindent 8 }}
+        {{- . | trim | nindent 8 }}
       {{- end }}
-  {{- with include "scaler.volumes" . }}
+  {{- with include "scaler.volumes" $of }}
   volumes:
-    {{- . | nindent 4 }}
+    {{- . | trim | nindent 4 }}
   {{- end }}
+{{- end }}
 {{- end }}
 
 {{- define "scaler.args" -}}
+{{- $of := . }}
+{{- $role := index . 1 }}
+{{- with index . 0 -}}
 - serve
+{{- if ne $role "standalone" }}
+- --role={{ $role }}
+{{- end }}
+{{- if eq $role "agent" }}
+- --telemetry-port={{ .Values.agent.port }}
+{{- else }}
 - --port={{ .Values.service.port }}
+{{- end }}
 - --metrics-port={{ ternary .Values.metrics.port 0 .Values.metrics.enabled }}
 - --probe-port={{ .Values.probes.port }}
+{{- if eq $role "aggregator" }}
+- --agents=dns:///{{ include "scaler.agentsHost" . }}:{{ .Values.agent.port }}
+- --node-name=$(POD_NAME)
+{{- with .Values.aggregator.grace }}
+- --grace={{ . }}
+{{- end }}
+{{- with .Values.aggregator.forgetAfter }}
+- --forget-after={{ . }}
+{{- end }}
+{{- with .Values.aggregator.emptyAfter }}
+- --empty-after={{ . }}
+{{- end }}
+{{- else }}
 - --gpu-source={{ ternary "file:/etc/simulated-gpus/gpus.json" .Values.scaler.gpuSource .Values.simulate.enabled }}
+- --attribution={{ ternary .Values.attribution.mode "none" (eq (include "scaler.asksKubelet" $of) "true") }}
+{{- end }}
 - --poll-interval={{ .Values.scaler.pollInterval }}
 {{- with .Values.scaler.staleAfter }}
 - --stale-after={{ . }}
@@ -101,21 +154,23 @@ spec:
 {{- with .Values.scaler.bindAddress }}
 - {{ printf "--bind-address=%s" . | quote }}
 {{- end }}
-{{- with .Values.scaler.maxStreamsPerPeer }}
-- --max-streams-per-peer={{ int . }}
-{{- end }}
 - --log-level={{ .Values.scaler.logLevel }}
 - --log-format={{ .Values.scaler.logFormat }}
-{{- if not .Values.simulate.enabled }}
-- --service={{ include "scaler.host" . }}
+{{- if ne $role "agent" }}
+{{- with .Values.scaler.maxStreamsPerPeer }}
+- --max-streams-per-peer={{ int . }}
 {{- end }}
 {{- if .Values.profiles }}
 - --profiles=/etc/keda-gpu-scaler/profiles.yaml
 {{- end }}
-{{- if .Values.tls.secretName }}
+{{- end }}
+{{- if and (eq $role "standalone") (not .Values.simulate.enabled) }}
+- --service={{ include "scaler.host" . }}
+{{- end }}
+{{- if include "scaler.tlsSecret" . }}
 - --tls-cert=/etc/tls/tls.crt
 - --tls-key=/etc/tls/tls.key
-{{- if .Values.tls.clientAuth }}
+{{- if include "scaler.clientAuth" . }}
 - --tls-client-ca=/etc/tls/ca.crt
 {{- end }}
 {{- end }}
@@ -130,6 +185,7 @@ spec:
 {{ toYaml . }}
 {{- end }}
 {{- end }}
+{{- end }}
 
 {{/* The image asks the NVIDIA container runtime for all GPUs, which only what reads them is to have. */}}
 {{- define "scaler.seesNoGpu" -}}
@@ -137,16 +193,24 @@ spec:
 {{- end }}
 
 {{- define "scaler.env" -}}
+{{- $of := . }}
+{{- $role := index . 1 }}
+{{- with index . 0 -}}
+{{- if eq $role "aggregator" -}}
+- name: POD_NAME
+  valueFrom: {fieldRef: {fieldPath: metadata.name}}
+{{- else -}}
 - name: NODE_NAME
   valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
-{{- if include "scaler.usesNvidiaRuntime" . }}
+{{- end }}
+{{- if include "scaler.usesNvidiaRuntime" $of }}
 # Read by the NVIDIA container runtime: all GPUs, and of the driver NVML alone.
 - {name: NVIDIA_VISIBLE_DEVICES, value: all}
 - {name: NVIDIA_DRIVER_CAPABILITIES, value: utility}
 {{- if .Values.gpu.migMonitoring }}
 - {name: NVIDIA_MIG_MONITOR_DEVICES, value: all}
 {{- end }}
-{{- else if .Values.nvmlHostMounts.enabled }}
+{{- else if include "scaler.readsGpus" $of }}
 - {name: LD_LIBRARY_PATH, value: /run/nvml}
 {{- else }}
 {{ include "scaler.seesNoGpu" . }}
@@ -155,32 +219,49 @@ spec:
 {{ toYaml . }}
 {{- end }}
 {{- end }}
+{{- end }}
 
-{{/* Root where NVML's MIG calls ask for it. */}}
+{{/* Root where NVML's MIG calls ask for it, and where the kubelet's sockets do. */}}
 {{- define "scaler.podSecurityContext" -}}
-{{- if and .Values.gpu.migMonitoring (not .Values.simulate.enabled) -}}
-{{ mergeOverwrite (deepCopy .Values.podSecurityContext) (dict "runAsNonRoot" false "runAsUser" 0 "runAsGroup" 0) | toYaml }}
+{{- $values := (index . 0).Values }}
+{{- if or (include "scaler.asksKubelet" .) (and (include "scaler.readsGpus" .) $values.gpu.migMonitoring) -}}
+{{- if include "scaler.asksKubelet" . -}}
+# The kubelet's sockets are root's alone; no capability goes with it.
+{{ end -}}
+{{ mergeOverwrite (deepCopy $values.podSecurityContext) (dict "runAsNonRoot" false "runAsUser" 0 "runAsGroup" 0) | toYaml }}
 {{- else -}}
-{{ toYaml .Values.podSecurityContext }}
+{{ toYaml $values.podSecurityContext }}
 {{- end }}
 {{- end }}
 
 {{- define "scaler.securityContext" -}}
-{{- if and .Values.nvmlHostMounts.enabled (not .Values.simulate.enabled) -}}
+{{- $values := (index . 0).Values }}
+{{- $reads := include "scaler.readsGpus" . }}
+{{- if and $reads $values.nvmlHostMounts.enabled -}}
 privileged: true
 readOnlyRootFilesystem: true
-{{- else if and .Values.gpu.migMonitoring (not .Values.simulate.enabled) -}}
-{{ mergeOverwrite (deepCopy .Values.securityContext) (dict "capabilities" (dict "drop" (list "ALL") "add" (list "SYS_ADMIN"))) | toYaml }}
 {{- else -}}
-{{ toYaml .Values.securityContext }}
+{{- $context := deepCopy $values.securityContext }}
+{{- if and $reads $values.gpu.migMonitoring }}
+{{- $_ := set $context "capabilities" (dict "drop" (list "ALL") "add" (list "SYS_ADMIN")) }}
+{{- end }}
+{{- if include "scaler.asksKubelet" . }}
+{{- with $values.attribution.seLinuxOptions }}
+{{- $_ := set $context "seLinuxOptions" . }}
+{{- end }}
+{{- end }}
+{{- toYaml $context }}
 {{- end }}
 {{- end }}
 
 {{- define "scaler.volumeMounts" -}}
-{{- if .Values.profiles }}
+{{- $of := . }}
+{{- $role := index . 1 }}
+{{- with index . 0 }}
+{{- if and .Values.profiles (ne $role "agent") }}
 - {name: profiles, mountPath: /etc/keda-gpu-scaler, readOnly: true}
 {{- end }}
-{{- if .Values.tls.secretName }}
+{{- if include "scaler.tlsSecret" . }}
 - {name: tls, mountPath: /etc/tls, readOnly: true}
 {{- end }}
 {{- if and .Values.metrics.enabled .Values.metrics.tls.secretName }}
@@ -188,7 +269,15 @@ readOnlyRootFilesystem: true
 {{- end }}
 {{- if .Values.simulate.enabled }}
 - {name: simulated-gpus, mountPath: /etc/simulated-gpus, readOnly: true}
-{{- else if .Values.nvmlHostMounts.enabled }}
+{{- end }}
+{{- if include "scaler.asksKubelet" $of }}
+- {name: pod-resources, mountPath: /var/lib/kubelet/pod-resources, readOnly: true}
+- {name: pods-api, mountPath: /var/lib/kubelet/pods-api, readOnly: true}
+{{- if .Values.attribution.sharedGpus }}
+- {name: pod-logs, mountPath: /var/log/pods, readOnly: true}
+{{- end }}
+{{- end }}
+{{- if and (include "scaler.readsGpus" $of) .Values.nvmlHostMounts.enabled }}
 - {name: nvml, mountPath: /run/nvml/libnvidia-ml.so.1, readOnly: true}
 - {name: devices, mountPath: /dev}
 {{- end }}
@@ -196,24 +285,40 @@ readOnlyRootFilesystem: true
 {{ toYaml . }}
 {{- end }}
 {{- end }}
+{{- end }}
 
 {{- define "scaler.volumes" -}}
-{{- if .Values.profiles }}
+{{- $of := . }}
+{{- $role := index . 1 }}
+{{- with index . 0 }}
+{{- if and .Values.profiles (ne $role "agent") }}
 - {name: profiles, configMap: {name: keda-gpu-scaler-profiles}}
 {{- end }}
-{{- if .Values.tls.secretName }}
-- {name: tls, secret: {secretName: {{ .Values.tls.secretName | quote }}, defaultMode: 0440}}
+{{- if include "scaler.tlsSecret" . }}
+- {name: tls, secret: {secretName: {{ include (ternary "scaler.agentTlsSecret" "scaler.tlsSecret" (eq $role "agent")) . | quote }}, defaultMode: 0440}}
 {{- end }}
 {{- if and .Values.metrics.enabled .Values.metrics.tls.secretName }}
 - {name: metrics-tls, secret: {secretName: {{ .Values.metrics.tls.secretName | quote }}, defaultMode: 0440}}
 {{- end }}
 {{- if .Values.simulate.enabled }}
 - {name: simulated-gpus, configMap: {name: simulated-gpus}}
-{{- else if .Values.nvmlHostMounts.enabled }}
+{{- end }}
+{{- if include "scaler.asksKubelet" $of }}
+# The folders, not the sockets: a kubelet that restarts makes these anew.
+- {name: pod-resources, hostPath: {path: {{ .Values.attribution.kubeletDir }}/pod-resources, type: Directory}}
+# From Kubernetes 1.37 on; before, it stays empty.
+- {name: pods-api, hostPath: {path: {{ .Values.attribution.kubeletDir }}/pods-api, type: DirectoryOrCreate}}
+{{- if .Values.attribution.sharedGpus }}
+# Folders named after the pods, and their UIDs, which the processes' cgroups have.
+- {name: pod-logs, hostPath: {path: /var/log/pods, type: Directory}}
+{{- end }}
+{{- end }}
+{{- if and (include "scaler.readsGpus" $of) .Values.nvmlHostMounts.enabled }}
 - {name: nvml, hostPath: {path: {{ .Values.nvmlHostMounts.library | quote }}, type: File}}
 - {name: devices, hostPath: {path: {{ .Values.nvmlHostMounts.devices | quote }}, type: Directory}}
 {{- end }}
 {{- with .Values.extraVolumes }}
 {{ toYaml . }}
+{{- end }}
 {{- end }}
 {{- end }}

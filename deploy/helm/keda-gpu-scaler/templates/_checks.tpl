@@ -1,0 +1,51 @@
+{{/* What the schema cannot tell: values, and a cluster, that do not go together. */}}
+{{- define "scaler.checks" -}}
+{{- $fleet := include "scaler.isFleet" . }}
+{{- if and $fleet (include "scaler.tlsSecret" .) }}
+{{- if not (include "scaler.clientAuth" .) }}
+{{- fail "\n\ntls.secretName without tls.clientAuth: in a fleet TLS is mutual, for aggregators and agents know each other by certificates of one authority. KEDA then shows one, too. Set tls.clientAuth=true, or mode=standalone.\n" }}
+{{- end }}
+{{- if not (include "scaler.agentTlsSecret" .) }}
+{{- fail (printf "\n\ntls.secretName without tls.agentSecretName: the agents need a certificate for %s, of the same authority.\n" (include "scaler.agentsHost" .)) }}
+{{- end }}
+{{- end }}
+{{- if and .Values.tls.certManager.enabled $fleet (include "scaler.agentsApart" .) (ne (get .Values.tls.certManager.issuerRef "kind") "ClusterIssuer") }}
+{{- fail "\n\ntls.certManager with agent.namespace: certificates of one authority in two namespaces take a ClusterIssuer. Set tls.certManager.issuerRef.kind=ClusterIssuer and its name.\n" }}
+{{- end }}
+{{- if and .Values.attribution.sharedGpus (eq .Values.attribution.mode "none") }}
+{{- fail "\n\nattribution.sharedGpus needs attribution.mode=kubelet: who shares a GPU is what the kubelet tells.\n" }}
+{{- end }}
+{{- include "scaler.checkPodSecurity" . }}
+{{- end }}
+
+{{/* Before anything is changed: a namespace that refuses the pods would leave KEDA without an answer. */}}
+{{- define "scaler.checkPodSecurity" -}}
+{{- $role := ternary "agent" "standalone" (eq (include "scaler.isFleet" .) "true") }}
+{{- if and (eq (include "scaler.podSecurityLevel" (list . $role)) "privileged") (not (include "scaler.makesNamespace" .)) }}
+{{- $name := ternary (include "scaler.agentNamespace" .) .Release.Namespace (eq $role "agent") }}
+{{- $namespace := lookup "v1" "Namespace" "" $name }}
+{{- $level := dig "metadata" "labels" "pod-security.kubernetes.io/enforce" "privileged" $namespace }}
+{{- if ne $level "privileged" }}
+{{- fail (join "\n" (list
+    (printf "\n\nNamespace %s enforces pod security \"%s\", which refuses the pods that read GPUs. One of:" $name $level)
+    "  --set agent.namespace=keda-gpu-scaler-agents     in a fleet: a namespace of their own, which is made for them"
+    (printf "  kubectl label --overwrite namespace %s pod-security.kubernetes.io/enforce=privileged" $name)
+    "  --set attribution.mode=none                      GPUs without owners; with neither gpu.migMonitoring nor nvmlHostMounts\n"
+  )) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The strictest level of pod security that admits a role's pods; call with (list . "role"). */}}
+{{- define "scaler.podSecurityLevel" -}}
+{{- $values := (index . 0).Values }}
+{{- if and (include "scaler.readsGpus" .) (or (include "scaler.asksKubelet" .) $values.gpu.migMonitoring $values.nvmlHostMounts.enabled) -}}
+privileged
+{{- else -}}
+restricted
+{{- end }}
+{{- end }}
+
+{{- define "scaler.makesNamespace" -}}
+{{- if and (include "scaler.isFleet" .) (include "scaler.agentsApart" .) .Values.agent.createNamespace }}true{{ end }}
+{{- end }}
