@@ -1,4 +1,4 @@
-"""A server under measurement: started on a free port, asked what it costs, ended."""
+"""Processes under measurement: started, asked what they cost, ended."""
 import pathlib
 import re
 import subprocess
@@ -6,7 +6,20 @@ import threading
 import time
 
 
-class ServerProcess:
+class Measured:
+    """What any process of ours costs; it has `process`."""
+
+    def cpu_seconds(self):
+        """User and system time of all its threads, ended ones too, to the nanosecond."""
+        # What clock_getcpuclockid(3) makes of a process id.
+        return time.clock_gettime(~self.process.pid << 3 | 2)
+
+    def rss_kib(self):
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+)", status).group(1))
+
+
+class ServerProcess(Measured):
     """Runs `command` until its log says "event=serving grpc_port=N"; `with` ends it."""
 
     def __init__(self, command):
@@ -28,21 +41,71 @@ class ServerProcess:
         return self
 
     def __exit__(self, *_):
+        self.end()
+
+    def end(self):
         self.process.terminate()
         self.process.wait(10)
-
-    def cpu_seconds(self):
-        """User and system time of all its threads, ended ones too, to the nanosecond."""
-        # What clock_getcpuclockid(3) makes of a process id.
-        return time.clock_gettime(~self.process.pid << 3 | 2)
 
     def memory_kib(self):
         """Resident memory, its proportional share, and the peak so far."""
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
         rollup = pathlib.Path(f"/proc/{self.process.pid}/smaps_rollup").read_text()
         return {
-            "rss": int(re.search(r"VmRSS:\s+(\d+)", status).group(1)),
+            "rss": self.rss_kib(),
             "pss": int(re.search(r"^Pss:\s+(\d+)", rollup, re.M).group(1)),
             "private": sum(int(size) for size in re.findall(r"^Private_\w+:\s+(\d+)", rollup, re.M)),
             "peak_rss": int(re.search(r"VmHWM:\s+(\d+)", status).group(1)),
         }
+
+
+class LineProcess(Measured):
+    """Runs `command`, which says lines of words and ends when its standard input does, as by `with`."""
+
+    def __init__(self, command):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True)
+        self.said = {}  # the words of each line, by the first one
+        self.taken = {}  # how many of those next() has had
+        self.changed = threading.Condition()
+        self.ended = False
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait(10)
+
+    def _listen(self):
+        for line in self.process.stdout:
+            first, *words = line.split()
+            with self.changed:
+                self.said.setdefault(first, []).append(words)
+                self.changed.notify_all()
+        with self.changed:
+            self.ended = True
+            self.changed.notify_all()
+
+    def all(self, first):
+        """So far: the words after `first` of each line that began with it."""
+        with self.changed:
+            return list(self.said.get(first, []))
+
+    def next(self, first, timeout):
+        """The next one of those, awaited."""
+        with self.changed:
+            taken = self.taken.get(first, 0)
+            here = lambda: len(self.said.get(first, [])) > taken
+            self.changed.wait_for(lambda: here() or self.ended, timeout)
+            if not here():
+                raise RuntimeError(f"{self.process.args[0]} did not say {first}")
+            self.taken[first] = taken + 1
+            return self.said[first][taken]
+
+    def ask(self, answer, timeout=60):
+        """Asks for the line that begins with `answer`."""
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return self.next(answer, timeout)

@@ -15,17 +15,17 @@ def _field(number, payload):
     return bytes([number << 3 | 2]) + size + payload
 
 
-def scaled_object_ref():
+def scaled_object_ref(metadata):
     """externalscaler.ScaledObjectRef."""
     body = _field(1, b"vllm") + _field(2, b"inference")
-    for key, value in METADATA.items():
+    for key, value in metadata.items():
         body += _field(3, _field(1, key.encode()) + _field(2, value.encode()))
     return body
 
 
-def request(method):
+def request(method, metadata=METADATA):
     """The request's message in its gRPC frame: not compressed, four bytes of length."""
-    message = scaled_object_ref()
+    message = scaled_object_ref(metadata)
     if method == "GetMetrics":
         message = _field(1, message) + _field(2, b"keda_gpu_vllm_inference")
     return b"\0" + struct.pack(">I", len(message)) + message
@@ -56,7 +56,7 @@ def _receive(connection, size):
     return data
 
 
-def call(port, method, timeout=2.0):
+def call(port, method, timeout=2.0, metadata=METADATA):
     """One unary call on a connection of its own: the reply's message, or None for an error.
 
     gRPC sends a message only with status OK, so the message itself proves the status.
@@ -69,7 +69,7 @@ def call(port, method, timeout=2.0):
             ("content-type", "application/grpc")])
         connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _frame(SETTINGS, 0, 0) +
                            _frame(HEADERS, END_HEADERS, 1, headers) +
-                           _frame(DATA, END_STREAM, 1, request(method)))
+                           _frame(DATA, END_STREAM, 1, request(method, metadata)))
         message = b""
         while True:
             head = _receive(connection, 9)

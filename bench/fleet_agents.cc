@@ -1,0 +1,286 @@
+// The agents of a whole fleet in one process: each has a port of its own, and says what a real one
+// would, by the real one's log of readings and streams; only its driver is made up.
+#include <grpcpp/grpcpp.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mutex.h"
+#include "fleet/telemetry_log.h"
+#include "fleet/watch_stream.h"
+#include "scaling/trigger.h"
+#include "simulated_fleet.h"
+#include "telemetry.grpc.pb.h"
+
+namespace gpuscaler {
+namespace {
+
+namespace wire = telemetry::v1;
+
+constexpr absl::Duration kInterval = absl::Seconds(1);
+// How often an agent looks for a heartbeat that is due, and its default (telemetry_service.cc).
+constexpr int kLooksPerReading = 5;
+constexpr absl::Duration kHeartbeat = absl::Milliseconds(1500);
+// As an agent's --poll-interval 1s makes it (app/agent.cc).
+constexpr absl::Duration kStaleAfter = absl::Seconds(5);
+
+int64_t MonotonicNanoseconds() {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// The agents' own clock, which stands until the fleet serves: all of the past is then as old as it
+// says. That it shows another time than ours is nothing to an aggregator.
+class FleetClock : public Clock {
+ public:
+  absl::Time Now() const override {
+    const int64_t started = started_ns_;
+    return kBegan + absl::Nanoseconds(started == 0 ? 0 : MonotonicNanoseconds() - started);
+  }
+  void Start() { started_ns_ = MonotonicNanoseconds(); }
+
+ private:
+  static constexpr absl::Time kBegan = absl::FromUnixSeconds(1'767'225'600);
+  std::atomic<int64_t> started_ns_ = 0;
+};
+
+// A line of standard output, whole.
+void Say(const std::string& line) {
+  static std::mutex mutex;
+  const std::lock_guard<std::mutex> lock(mutex);
+  std::cout << line << std::endl;
+}
+
+class Agent {
+ public:
+  Agent(const Clock& clock, int number, bool busy)
+      : clock_(clock),
+        node_(number, busy),
+        log_(kLongestWindow + kStaleAfter, Self(number)),
+        room_{.clock = clock,
+              .log = log_,
+              .heartbeat = kHeartbeat,
+              .wanted = [](const wire::Wanted&) {}} {}
+
+  // The readings before the first one, one for each interval of `past`.
+  void Remember(absl::Duration past) {
+    for (int64_t reading = -(past / kInterval); reading < 0; ++reading) {
+      log_.Add(node_.Read(reading, clock_.Now() + reading * kInterval));
+    }
+  }
+
+  void Read(int64_t reading) {
+    const int rising = node_.RisingAt(reading);
+    if (rising >= 0) Say(absl::StrCat("edge ", WorkloadName(rising), " ", MonotonicNanoseconds()));
+    log_.Add(node_.Read(reading, clock_.Now()));
+  }
+
+  void Refresh() {
+    for (const auto& stream : Streams()) stream->Refresh("");
+  }
+
+  WatchStream* Watch(const std::string& peer) {
+    auto stream = std::make_shared<WatchStream>(
+        room_, peer, "", [this](const WatchStream* ended) { Closed(ended); });
+    WatchStream* const raw = stream.get();
+    {
+      MutexLock lock(mutex_);
+      streams_[raw] = std::move(stream);
+    }
+    raw->Begin();
+    return raw;
+  }
+
+  int64_t messages() const { return room_.messages; }
+  int64_t bytes() const { return room_.bytes; }
+
+ private:
+  static wire::Node Self(int number) {
+    wire::Node self;
+    self.set_agent_version("bench");
+    self.set_instance(static_cast<uint64_t>(number) + 1);
+    return self;
+  }
+
+  std::vector<std::shared_ptr<WatchStream>> Streams() const {
+    MutexLock lock(mutex_);
+    std::vector<std::shared_ptr<WatchStream>> all;
+    for (const auto& entry : streams_) all.push_back(entry.second);
+    return all;
+  }
+
+  void Closed(const WatchStream* stream) {
+    std::shared_ptr<WatchStream> ended;  // destroyed without the lock
+    MutexLock lock(mutex_);
+    const auto found = streams_.find(stream);
+    ended = std::move(found->second);
+    streams_.erase(found);
+  }
+
+  const Clock& clock_;
+  SimulatedNode node_;
+  TelemetryLog log_;
+  WatchRoom room_;
+  mutable Mutex mutex_;
+  absl::flat_hash_map<const WatchStream*, std::shared_ptr<WatchStream>> streams_
+      ABSL_GUARDED_BY(mutex_);
+};
+
+using Agents = std::vector<std::unique_ptr<Agent>>;
+
+// One server for all ports: which agent is meant is in the address that the client connected to.
+class AllAgents : public wire::NodeTelemetry::CallbackService {
+ public:
+  explicit AllAgents(const Agents& agents) : agents_(agents), ports_(agents.size()) {}
+
+  bool Start() {
+    grpc::ServerBuilder builder;
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);  // serve/grpc_server.cc
+    for (int& port : ports_) {
+      builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+    }
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+    for (size_t number = 0; number < ports_.size(); ++number) by_port_[ports_[number]] = number;
+    return server_ != nullptr;
+  }
+
+  std::string Addresses() const {
+    return absl::StrJoin(ports_, ",", [](std::string* text, int port) {
+      absl::StrAppend(text, "127.0.0.1:", port);
+    });
+  }
+
+  grpc::ServerBidiReactor<wire::Wanted, wire::Telemetry>* Watch(
+      grpc::CallbackServerContext* context) override {
+    const std::string authority(context->ExperimentalGetAuthority().data(),
+                                context->ExperimentalGetAuthority().size());
+    return agents_[by_port_.at(std::atoi(authority.substr(authority.rfind(':') + 1).c_str()))]
+        ->Watch(context->peer());
+  }
+
+ private:
+  const Agents& agents_;
+  std::vector<int> ports_;
+  absl::flat_hash_map<int, size_t> by_port_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+// Each agent reads once a second and looks five times, at a phase of its own.
+class Ticking {
+ public:
+  explicit Ticking(const Agents& agents) : agents_(agents) {}
+
+  void Run() {
+    const absl::Duration turn = kInterval / kLooksPerReading;
+    const absl::Time began = absl::Now();
+    const auto count = static_cast<int64_t>(agents_.size());
+    for (int64_t visit = 0;; ++visit) {
+      const absl::Time due = began + visit * turn / count;
+      const absl::Duration early = due - absl::Now();
+      // A timer's own lateness is a tenth of a millisecond.
+      if (early > absl::Microseconds(200)) {
+        absl::SleepFor(early);
+      } else if (-early > absl::Nanoseconds(latest_ns_.load())) {
+        latest_ns_ = absl::ToInt64Nanoseconds(-early);
+      }
+      const int64_t number = visit % count;
+      Agent& agent = *agents_[static_cast<size_t>(number)];
+      const int64_t look = visit / count + number % kLooksPerReading;
+      if (look % kLooksPerReading == 0) agent.Read(look / kLooksPerReading);
+      agent.Refresh();
+    }
+  }
+
+  // How far behind it ever was since the last question.
+  int64_t TakeLatestMicroseconds() { return latest_ns_.exchange(0) / 1000; }
+
+ private:
+  const Agents& agents_;
+  std::atomic<int64_t> latest_ns_ = 0;
+};
+
+void RememberAll(const Agents& agents, absl::Duration past) {
+  const size_t threads = std::max(1U, std::thread::hardware_concurrency());
+  std::vector<std::thread> remembering;
+  for (size_t first = 0; first < threads; ++first) {
+    remembering.emplace_back([&agents, past, first, threads] {
+      for (size_t i = first; i < agents.size(); i += threads) agents[i]->Remember(past);
+    });
+  }
+  for (std::thread& thread : remembering) thread.join();
+}
+
+// A listening socket and a connection for each agent, and some more.
+bool HasFilesFor(size_t agents) {
+  const rlim_t needed = 2 * agents + 200;
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
+  limit.rlim_cur = limit.rlim_max;
+  if (setrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur >= needed) return true;
+  std::cerr << "fleet_agents: " << needed << " open files needed, " << limit.rlim_cur
+            << " allowed\n";
+  return false;
+}
+
+int Run(size_t count, bool busy, absl::Duration past) {
+  if (!HasFilesFor(count)) return 3;
+  FleetClock clock;
+  Agents agents;
+  for (size_t number = 0; number < count; ++number) {
+    agents.push_back(std::make_unique<Agent>(clock, static_cast<int>(number), busy));
+  }
+  RememberAll(agents, past);
+  AllAgents service(agents);
+  if (!service.Start()) return 3;
+  clock.Start();
+  Ticking ticking(agents);
+  std::thread([&ticking] { ticking.Run(); }).detach();
+  Say(absl::StrCat("serving ", service.Addresses()));
+  std::string question;
+  while (std::getline(std::cin, question)) {
+    int64_t messages = 0;
+    int64_t bytes = 0;
+    for (const auto& agent : agents) {
+      messages += agent->messages();
+      bytes += agent->bytes();
+    }
+    Say(absl::StrCat("sent ", messages, " ", bytes, " ", ticking.TakeLatestMicroseconds()));
+  }
+  std::_Exit(0);  // who asked is gone, and all of this with it
+}
+
+}  // namespace
+}  // namespace gpuscaler
+
+// Says "serving HOST:PORT,HOST:PORT...", "edge WORKLOAD NANOSECONDS" whenever a reading shows that
+// a workload became busy (CLOCK_MONOTONIC), and for each line that it reads "sent MESSAGES BYTES
+// LATENESS_US". Ends when its standard input does.
+int main(int argc, char** argv) {
+  const std::string mode = argc == 4 ? argv[2] : "";
+  if (mode != "idle" && mode != "busy") {
+    std::cerr << "usage: fleet_agents COUNT idle|busy SECONDS_OF_PAST\n";
+    return 2;
+  }
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);  // as serve/grpc_server.cc
+  gpuscaler::StartLogging(gpuscaler::LogLevel::kWarn, gpuscaler::LogFormat::kText);
+  return gpuscaler::Run(static_cast<size_t>(std::atoi(argv[1])), mode == "busy",
+                        absl::Seconds(std::atoi(argv[3])));
+}

@@ -1,0 +1,166 @@
+"""An aggregator under a whole fleet: simulated agents, the real program, KEDA's and the HPAs' calls."""
+import math
+import pathlib
+import struct
+import time
+
+import wire
+from server_process import LineProcess, ServerProcess
+
+SIZES = (100, 1000, 5000)
+GPUS_PER_NODE = 8
+PAST_SECONDS = 15 * 60 + 5  # all that an agent keeps
+SETTLE_SECONDS = 20  # every HPA has asked once, and a little more
+MEASURE_SECONDS = 30
+VIEW_PATIENCE_SECONDS = 120
+
+# Every GPU counts in it, 73 GiB each, and it never changes: the sum tells how many are seen.
+WHOLE_FLEET = {"scope": "fleet", "metricType": "memory_used_mib", "targetValue": "1000",
+               "window": "0s"}
+MIB_PER_GPU = 73 * 1024
+
+
+def aggregator(program, addresses, port="any"):
+    return [program, "serve", "--role", "aggregator", "--agents", addresses, "--bind-address",
+            "127.0.0.1", "--port", str(port), "--metrics-port", "any", "--probe-port", "any",
+            "--poll-interval", "1s"]
+
+
+def seconds_to_full_view(server, nodes):
+    """From exec until an answer counts every GPU of the fleet."""
+    whole = nodes * GPUS_PER_NODE * MIB_PER_GPU
+    while (passed := time.monotonic() - server.started_at) < VIEW_PATIENCE_SECONDS:
+        reply = wire.call(server.port, "GetMetrics", timeout=10, metadata=WHOLE_FLEET)
+        if reply and struct.unpack("<d", reply[-8:])[0] == whole:  # metricValueFloat, its last field
+            return time.monotonic() - server.started_at
+        time.sleep(0.02)
+    raise RuntimeError(f"{nodes} agents: no full view after {passed:.0f} s")
+
+
+def fleet(build, sizes, streams="all"):
+    """By size and whether the GPUs are idle or busy."""
+    return {str(nodes): {mode: one_fleet(build, nodes, mode, streams) for mode in ("idle", "busy")}
+            for nodes in sizes}
+
+
+def one_fleet(build, nodes, mode, streams):
+    program = build / "src/app/keda-gpu-scaler"
+    with LineProcess([build / "bench/fleet_agents", str(nodes), mode, str(PAST_SECONDS)]) as agents:
+        addresses = "static:" + agents.next("serving", 300)[0]
+        with ServerProcess(aggregator(program, addresses)) as server:
+            first_view = seconds_to_full_view(server, nodes)
+            with LineProcess([build / "bench/fleet_keda", f"127.0.0.1:{server.port}",
+                              streams]) as keda:
+                time.sleep(SETTLE_SECONDS)
+                results = measured(agents, server, keda)
+                results["first_view_seconds"] = first_view
+                stopping = time.monotonic()
+                server.end()
+                results["stop_seconds"] = time.monotonic() - stopping
+                with ServerProcess(aggregator(program, addresses, server.port)) as again:
+                    results["restart_view_seconds"] = seconds_to_full_view(again, nodes)
+    return results
+
+
+def measured(agents, server, keda):
+    """What MEASURE_SECONDS of it cost, and how long answers took in that time."""
+    before = counts(agents, server, keda)
+    time.sleep(MEASURE_SECONDS)
+    after = counts(agents, server, keda)
+    seconds = (after["ns"] - before["ns"]) / 1e9
+    per_second = {key: (after[key] - before[key]) / seconds for key in before}
+    memory = server.memory_kib()
+    within = range(before["ns"], after["ns"])
+    results = {
+        "cpu_percent_of_a_core": 100 * per_second["server"],
+        "agents_cpu_percent": 100 * per_second["agents"],
+        "keda_cpu_percent": 100 * per_second["keda"],
+        "cores_busy": per_second["busy_ticks"] / 100,
+        "rss_mib": memory["rss"] / 1024,
+        "peak_rss_mib": memory["peak_rss"] / 1024,
+        "agents_rss_mib": agents.rss_kib() / 1024,
+        "messages_per_second": per_second["messages"],
+        "bytes_per_second": per_second["bytes"],
+        "agents_latest_ms": after["lateness_us"] / 1000,
+        "edges": edges(agents, keda, within),
+    }
+    for method in ("GetMetrics", "IsActive"):
+        calls = [(int(took), code) for name, asked, took, code in keda.all("call")
+                 if name == method and int(asked) in within]
+        if not calls:
+            raise RuntimeError(f"no {method} in {MEASURE_SECONDS} s")
+        results[method] = percentiles(took / 1e6 for took, _ in calls)
+        results[method]["errors"] = sum(code != "0" for _, code in calls)
+    return results
+
+
+def counts(agents, server, keda):
+    messages, sent, lateness = agents.ask("sent")
+    ticks = pathlib.Path("/proc/stat").read_text().splitlines()[0].split()[1:9]
+    return {"ns": time.monotonic_ns(), "server": server.cpu_seconds(),
+            "agents": agents.cpu_seconds(), "keda": keda.cpu_seconds(),
+            "busy_ticks": sum(map(int, ticks)) - int(ticks[3]) - int(ticks[4]),
+            "messages": int(messages), "bytes": int(sent), "lateness_us": int(lateness)}
+
+
+def edges(agents, keda, within):
+    """Milliseconds from the reading that shows a workload busy to the `true` that KEDA gets."""
+    pushed = {}
+    for name, state, ns in keda.all("pushed"):
+        if state == "1":
+            pushed.setdefault(name, []).append(int(ns))
+    took, missed = [], 0
+    for name, ns in agents.all("edge"):
+        if int(ns) not in within:
+            continue
+        # It stays busy for three readings.
+        arrived = [each - int(ns) for each in pushed.get(name, []) if 0 <= each - int(ns) < 3e9]
+        if arrived:
+            took.append(arrived[0] / 1e6)
+        else:
+            missed += 1
+    return {**percentiles(took), "missed": missed}
+
+
+def percentiles(values):
+    ordered = sorted(values)
+    if not ordered:
+        return {"count": 0, "p50": math.inf, "p99": math.inf, "max": math.inf}
+    rank = lambda percent: ordered[math.ceil(len(ordered) * percent / 100) - 1]
+    return {"count": len(ordered), "p50": rank(50), "p99": rank(99), "max": ordered[-1]}
+
+
+ROWS = [  # what, how, and its form
+    ("aggregator's CPU, % of a core", lambda one: one["cpu_percent_of_a_core"], ".1f"),
+    ("CPU for an agent's second, us",
+     lambda one: one["cpu_percent_of_a_core"] * 1e4 / one["nodes"], ".0f"),
+    ("RSS, MiB", lambda one: one["rss_mib"], ".0f"),
+    ("messages received, KiB/s", lambda one: one["bytes_per_second"] / 1024, ".1f"),
+    ("GetMetrics p50, ms", lambda one: one["GetMetrics"]["p50"], ".2f"),
+    ("GetMetrics p99, ms", lambda one: one["GetMetrics"]["p99"], ".2f"),
+    ("reading to pushed edge p50, ms", lambda one: one["edges"]["p50"], ".1f"),
+    ("reading to pushed edge p99, ms", lambda one: one["edges"]["p99"], ".1f"),
+    ("edges, of them never pushed", lambda one: one["edges"]["missed"], "d"),
+    ("calls that failed", lambda one: one["GetMetrics"]["errors"] + one["IsActive"]["errors"], "d"),
+    ("restart to full view, s", lambda one: one["restart_view_seconds"], ".1f"),
+    ("all processes of the machine, cores", lambda one: one["cores_busy"], ".1f"),
+    ("simulated agents late by at most, ms", lambda one: one["agents_latest_ms"], ".0f"),
+]
+
+
+def table(results, verdict):
+    """Lines of "what, measured by size", then the budgets at 1,000 nodes."""
+    yield "fleet of so many agents", "".join(f"{int(nodes):>12,}" for nodes in results)
+    for mode in ("idle", "busy"):
+        for what, of, form in ROWS:
+            values = [of({**both[mode], "nodes": int(nodes)}) for nodes, both in results.items()]
+            yield f"{mode}: {what}", "".join(f"{value:>12{form}}" for value in values)
+    if "1000" not in results:
+        return
+    busy = results["1000"]["busy"]
+    cpu, rss = busy["cpu_percent_of_a_core"], busy["rss_mib"]
+    p99, edge = busy["GetMetrics"]["p99"], busy["edges"]["p99"]
+    yield "1,000 busy nodes, % of a core", verdict(f"{cpu:.1f}", "under 10", cpu < 10)
+    yield "1,000 busy nodes, RSS, MiB", verdict(f"{rss:.0f}", "under 150", rss < 150)
+    yield "1,000 busy nodes, GetMetrics p99, ms", verdict(f"{p99:.2f}", "under 1", p99 < 1)
+    yield "1,000 busy nodes, reading to edge p99, ms", verdict(f"{edge:.1f}", "at most 5", edge <= 5)
