@@ -1,0 +1,153 @@
+// What DNS says of the agents, and when it says nothing.
+#include "fault_test.h"
+#include "name_server.h"
+#include "own_network.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr char kAgentsName[] = "dns:///agents.gpu.svc:6001";
+
+// The agents listen on one port of addresses of their own, as pods do.
+std::string PodAddress(int number) { return absl::StrCat("127.0.1.", number); }
+
+class AddressFaultTest : public FaultTest {
+ protected:
+  void SetUp() override {
+    const absl::Status asked = AskOwnNameServer();
+    ASSERT_TRUE(asked.ok()) << asked;
+    StartNodes();
+    for (int i = 0; i < 3; ++i) agents_.push_back(StartAgentAt(i + 1, i));
+  }
+  std::unique_ptr<Server> StartAgentAt(int number, int node) const {
+    return nodes_[node]->StartAgent(
+        {"--telemetry-port=6001", absl::StrCat("--bind-address=", PodAddress(number))});
+  }
+  void StartWithDns(const std::vector<std::string>& flags = {}) {
+    aggregator_ = StartAggregator(kAgentsName, flags);
+    keda_ = AskAsKeda(*aggregator_);
+    ASSERT_TRUE(Settles(kWhole)) << StoryOf(keda_->Since(absl::InfinitePast()))
+                                 << aggregator_->process().Err();
+  }
+  void KillAgent(int i) const {
+    agents_[i]->process().Signal(SIGKILL);
+    agents_[i]->process().Wait();
+  }
+  // A lost agent has DNS asked at once.
+  bool DnsIsAskedAgain() const {
+    return Eventually([this] { return dns_.asked() >= 2; }, absl::Seconds(30));
+  }
+
+  const std::vector<std::string> all_ = {PodAddress(1), PodAddress(2), PodAddress(3)};
+  NameServer dns_{all_};
+};
+
+TEST_F(AddressFaultTest, DnsThatIsEmptyForAWhileLosesNobodyWhoIsHeard) {
+  StartWithDns({"--forget-after=1s", "--empty-after=1s"});
+  const absl::Time emptied = absl::Now();
+  dns_.Say({});
+  KillAgent(2);
+  agents_[2] = StartAgentAt(3, 2);
+  ASSERT_TRUE(DnsIsAskedAgain());
+  const absl::Duration recovery = TimeTo(kWhole, emptied);
+  dns_.Say(all_);
+  ASSERT_TRUE(Eventually([this] { return dns_.asked() > 0; }));
+  ExpectNoWrongScaling(keda_->Since(emptied), kWhole, kOneMute);
+  TellFault("DNS empty for a while, an agent restarts", keda_->Since(emptied), recovery);
+}
+
+TEST_F(AddressFaultTest, DnsThatFailsKeepsWhatItSaidBefore) {
+  StartWithDns({"--forget-after=1s", "--empty-after=1s"});
+  const absl::Time failed = absl::Now();
+  dns_.Fail();
+  KillAgent(2);
+  agents_[2] = StartAgentAt(3, 2);
+  ASSERT_TRUE(aggregator_->process().WaitForErr("event=agents_unknown"));
+  const absl::Duration recovery = TimeTo(kWhole, failed);
+  dns_.Say(all_);
+  ASSERT_TRUE(aggregator_->process().WaitForErr("event=agents_known"));
+  ExpectNoWrongScaling(keda_->Since(failed), kWhole, kOneMute);
+  TellFault("DNS fails, an agent restarts", keda_->Since(failed), recovery);
+}
+
+// A pod's successor has another address.
+TEST_F(AddressFaultTest, AgentThatMovedIsFoundByItsName) {
+  StartWithDns();
+  const absl::Time moved = absl::Now();
+  KillAgent(2);
+  agents_[2] = StartAgentAt(4, 2);
+  dns_.Say({PodAddress(1), PodAddress(2), PodAddress(4)});
+  ASSERT_TRUE(
+      aggregator_->process().WaitForErr(absl::StrCat("event=agent_heard address=", PodAddress(4))));
+  const absl::Duration recovery = TimeTo(kWhole, moved);
+  ExpectNoWrongScaling(keda_->Since(moved), kWhole, kWhole);
+  TellFault("DNS changes: an agent moves", keda_->Since(moved), recovery);
+}
+
+TEST_F(AddressFaultTest, NodeThatCameIsFoundAndNodeThatWentIsForgotten) {
+  StartWithDns({"--forget-after=2s"});
+  const absl::Time came = absl::Now();
+  nodes_.push_back(std::make_unique<FleetNode>("gpu-3", Percents{kLoad}));
+  agents_.push_back(StartAgentAt(4, 3));
+  dns_.Say({PodAddress(1), PodAddress(2), PodAddress(3), PodAddress(4)});
+  const absl::Duration found = TimeTo(kWhole + kLoad, came);
+  ExpectNoWrongScaling(keda_->Since(came), kWhole, kWhole + kLoad);
+  TellFault("DNS changes: a node comes", keda_->Since(came), found);
+
+  const absl::Time went = absl::Now();
+  KillAgent(3);
+  dns_.Say(all_);
+  const absl::Duration forgotten = TimeTo(kWhole, went);
+  ExpectNoWrongScaling(keda_->Since(went), kWhole, kWhole + kTarget);
+  TellFault("DNS changes: a node goes", keda_->Since(went), forgotten);
+}
+
+// With Karpenter every GPU node may go. Until DNS has said so for long enough nothing is known, and
+// the workload stays as it is.
+TEST_F(AddressFaultTest, FleetWhoseAgentsAreAllGoneIsUnknownUntilDnsHasForgottenIt) {
+  StartWithDns({"--forget-after=2s", "--empty-after=1s"});
+  const absl::Time killed = absl::Now();
+  dns_.Say(all_);
+  for (int i = 0; i < 3; ++i) KillAgent(i);
+  ASSERT_TRUE(Eventually([this] { return !keda_->Next().value.ok(); }));
+  ASSERT_TRUE(DnsIsAskedAgain()) << "and says that all are there";
+  ASSERT_FALSE(keda_->Next().value.ok());
+  const absl::Time unlisted = absl::Now();
+  dns_.Say({});
+  ExpectNoWrongScaling(keda_->Since(killed), kWhole, kWhole, Unknown::kAllowed);
+  ASSERT_TRUE(Eventually([this] { return keda_->Next().value.ok(); }, absl::Seconds(30)));
+  const KedaAnswer empty = keda_->Next();
+  EXPECT_EQ(empty.value.value_or(-1), 0);
+  EXPECT_FALSE(empty.active.value_or(true));
+  EXPECT_GE(absl::Now() - unlisted, absl::Seconds(2)) << "--forget-after";
+
+  const absl::Time back = absl::Now();
+  for (int i = 0; i < 3; ++i) agents_[i] = StartAgentAt(i + 1, i);
+  dns_.Say(all_);
+  const absl::Duration recovery = TimeTo(kWhole, back);
+  TellFault("all agents gone, then unlisted, then back", keda_->Since(killed), recovery);
+}
+
+TEST_F(AddressFaultTest, FleetWithoutGpuNodesFromTheStartIsIdleOnceDnsHasSaidSoForLong) {
+  dns_.Say({});
+  aggregator_ = StartAggregator(kAgentsName, {"--empty-after=2s"});
+  keda_ = AskAsKeda(*aggregator_);
+  const absl::Time began = absl::Now();
+  ASSERT_EQ(keda_->Next().value.status().code(), absl::StatusCode::kUnavailable);
+  ASSERT_TRUE(Eventually([this] { return keda_->Next().value.ok(); }, absl::Seconds(30)));
+  const absl::Duration known = absl::Now() - began;
+  for (const KedaAnswer& answer : keda_->Since(began)) {
+    EXPECT_EQ(answer.value.value_or(0), 0);
+    EXPECT_FALSE(answer.active.value_or(false));
+  }
+  EXPECT_GE(known, absl::Seconds(1)) << "--empty-after";
+  TellFault("no GPU node from the start", keda_->Since(began), known);
+
+  const absl::Time came = absl::Now();
+  dns_.Say(all_);
+  const absl::Duration recovery = TimeTo(kWhole, came);
+  TellFault("the first GPU nodes come", keda_->Since(came), recovery);
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,96 @@
+// An agent that dies, is cut off, or is slow.
+#include "fault_test.h"
+#include "own_network.h"
+#include "slow_link.h"
+
+namespace gpuscaler {
+namespace {
+
+class AgentFaultTest : public FaultTest {};
+
+TEST_F(AgentFaultTest, KilledAgentCountsAsItWasForItsGraceAndThenStands) {
+  StartAll();
+  const absl::Time killed = absl::Now();
+  const std::string port = absl::StrCat("--telemetry-port=", agents_[2]->Port("grpc"));
+  agents_[2]->process().Signal(SIGKILL);
+  const absl::Duration stood = TimeTo(kOneMute, killed);
+  EXPECT_GE(stood, kGrace - absl::Seconds(2)) << "a heartbeat came a moment before the end";
+  const absl::Time back = absl::Now();
+  agents_[2] = nodes_[2]->StartAgent({port});
+  const absl::Duration recovery = TimeTo(kWhole, back);
+  ExpectNoWrongScaling(keda_->Since(killed), kWhole, kOneMute);
+  TellFault("agent killed, back after " +
+                absl::FormatDuration(absl::Floor(back - killed, absl::Seconds(1))),
+            keda_->Since(killed), recovery);
+}
+
+// Nobody says goodbye: the cable is cut.
+TEST_F(AgentFaultTest, AgentBehindACutCableCountsAsItWasForItsGraceAndThenStands) {
+  StartNodes();
+  const Cable cable;
+  ASSERT_TRUE(cable.laid().ok()) << cable.laid();
+  for (int i = 0; i < 2; ++i) agents_.push_back(nodes_[i]->StartAgent());
+  const std::string near = StaticAgents();
+  agents_.push_back(nodes_[2]->StartAgent({absl::StrCat("--bind-address=", cable.far_address())},
+                                          {}, [&cable] { cable.GoThere(); }));
+  aggregator_ =
+      StartAggregator(absl::StrCat(near, ",", cable.far_address(), ":", agents_[2]->Port("grpc")));
+  keda_ = AskAsKeda(*aggregator_);
+  ASSERT_TRUE(Settles(kWhole)) << aggregator_->process().Err();
+
+  const absl::Time cut = absl::Now();
+  cable.Cut();
+  EXPECT_GE(TimeTo(kOneMute, cut), kGrace - absl::Seconds(2));
+  ASSERT_TRUE(aggregator_->process().WaitForErr("no word from it for 6s"));
+  const absl::Time mended = absl::Now();
+  cable.Mend();
+  const absl::Duration recovery = TimeTo(kWhole, mended);
+  ExpectNoWrongScaling(keda_->Since(cut), kWhole, kOneMute);
+  TellFault("agent behind a cut cable", keda_->Since(cut), recovery);
+}
+
+TEST_F(AgentFaultTest, AgentThatIsStoppedForLessThanItsGraceIsNotNoticed) {
+  StartAll();
+  const absl::Time stopped = absl::Now();
+  agents_[2]->process().Signal(SIGSTOP);
+  absl::SleepFor(kGrace / 2);
+  agents_[2]->process().Signal(SIGCONT);
+  const absl::Duration recovery = TimeTo(kWhole, absl::Now());
+  ExpectNoWrongScaling(keda_->Since(stopped), kWhole, kWhole);
+  TellFault("agent stopped for 3 s", keda_->Since(stopped), recovery);
+}
+
+TEST_F(AgentFaultTest, AgentThatHangsStandsUntilItGoesOn) {
+  StartAll();
+  const absl::Time stopped = absl::Now();
+  agents_[2]->process().Signal(SIGSTOP);
+  TimeTo(kOneMute, stopped);
+  const absl::Time goes_on = absl::Now();
+  agents_[2]->process().Signal(SIGCONT);
+  const absl::Duration recovery = TimeTo(kWhole, goes_on);
+  ExpectNoWrongScaling(keda_->Since(stopped), kWhole, kOneMute);
+  TellFault("agent stopped for longer than its grace", keda_->Since(stopped), recovery);
+}
+
+// What it says is late, and none the less right.
+TEST_F(AgentFaultTest, AgentBehindASlowLinkIsHeardLate) {
+  StartNodes();
+  StartAgents();
+  SlowLink slow(agents_[2]->Port("grpc"));
+  const auto kept = std::move(agents_[2]);
+  agents_.pop_back();
+  aggregator_ = StartAggregator(absl::StrCat(StaticAgents(), ",", slow.address()));
+  keda_ = AskAsKeda(*aggregator_);
+  ASSERT_TRUE(Settles(kWhole)) << aggregator_->process().Err();
+
+  const absl::Time slowed = absl::Now();
+  slow.Delay(absl::Seconds(1));
+  nodes_[2]->Show({kLoad + 30});
+  const absl::Duration lag = TimeTo(kWhole + 30, slowed);
+  EXPECT_GE(lag, absl::Seconds(1));
+  ExpectNoWrongScaling(keda_->Since(slowed), kWhole, kWhole + 30);
+  TellFault("agent behind a link of 1 s", keda_->Since(slowed), lag);
+}
+
+}  // namespace
+}  // namespace gpuscaler

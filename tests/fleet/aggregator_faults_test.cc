@@ -1,0 +1,156 @@
+// Aggregators that restart, that are two, and that are lied to.
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <thread>
+
+#include "fault_test.h"
+#include "fleet/test_certificates.h"
+
+namespace gpuscaler {
+namespace {
+
+class AggregatorFaultTest : public FaultTest {};
+
+// As many ScaledObjects' questions as it can answer.
+class Load {
+ public:
+  Load(const std::string& address, const TriggerRef& trigger) {
+    constexpr int kClients = 4;
+    for (int i = 0; i < kClients; ++i) {
+      threads_.emplace_back([this, address, trigger] {
+        const auto client = ScalerClient::Open({.address = address});
+        while (!stopping_) {
+          (*client)->GetMetrics(trigger, "keda_gpu_metric").status().IgnoreError();
+          ++asked_;
+        }
+      });
+    }
+  }
+  ~Load() {
+    stopping_ = true;
+    for (std::thread& thread : threads_) thread.join();
+  }
+  int64_t asked() const { return asked_; }
+
+ private:
+  std::atomic<bool> stopping_ = false;
+  std::atomic<int64_t> asked_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+std::string PortFlag(const Server& aggregator) {
+  return absl::StrCat("--port=", aggregator.Port("grpc"));
+}
+
+TEST_F(AggregatorFaultTest, AggregatorRestartedUnderLoadNeverSaysLess) {
+  StartAll();
+  const Load load(aggregator_->Address(), WebTrigger());
+  ASSERT_TRUE(Eventually([&] { return load.asked() > 100; }));
+  const std::string port = PortFlag(*aggregator_);
+  const absl::Time killed = absl::Now();
+  aggregator_->process().Signal(SIGKILL);
+  aggregator_->process().Wait();
+  aggregator_ = StartAggregator(StaticAgents(), {port});
+  const absl::Duration recovery = TimeTo(kWhole, killed);
+  ExpectNoWrongScaling(keda_->Since(killed), kWhole, kWhole, Unknown::kAllowed);
+  TellFault("aggregator killed under load, and back", keda_->Since(killed), recovery);
+  for (const bool active : keda_->pushed()) EXPECT_TRUE(active);
+}
+
+TEST_F(AggregatorFaultTest, AggregatorStoppedInOrderUnderLoadNeverSaysLess) {
+  StartAll();
+  const Load load(aggregator_->Address(), WebTrigger());
+  ASSERT_TRUE(Eventually([&] { return load.asked() > 100; }));
+  const std::string port = PortFlag(*aggregator_);
+  const absl::Time stopped = absl::Now();
+  aggregator_->process().Signal(SIGTERM);
+  EXPECT_EQ(aggregator_->process().Wait(absl::Seconds(5)), 0);
+  aggregator_ = StartAggregator(StaticAgents(), {port});
+  const absl::Duration recovery = TimeTo(kWhole, stopped);
+  ExpectNoWrongScaling(keda_->Since(stopped), kWhole, kWhole, Unknown::kAllowed);
+  TellFault("aggregator stopped under load, and back", keda_->Since(stopped), recovery);
+}
+
+// The most that `answers` are from what `others` were at the same time.
+double FarthestFrom(const std::vector<KedaAnswer>& others, const std::vector<KedaAnswer>& answers) {
+  double farthest = 0;
+  for (const KedaAnswer& answer : answers) {
+    const auto other = std::ranges::lower_bound(others, answer.at, {}, &KedaAnswer::at);
+    if (!answer.value.ok() || other == others.end() || !other->value.ok()) continue;
+    farthest = std::max(farthest, std::abs(*answer.value - *other->value));
+  }
+  return farthest;
+}
+
+// The load ends, and its average over the window falls slowly: who had no past would say 0.
+TEST_F(AggregatorFaultTest, TwoAggregatorsSayTheSameEvenRightAfterOneHasRestarted) {
+  constexpr char kWindow[] = "20s";
+  constexpr absl::Duration kLoaded = absl::Seconds(5);
+  // What the average falls by in 2 s: readings that show nothing new come with heartbeats, which
+  // the two do not hear at the same time.
+  constexpr double kBetweenHeartbeats = 36;
+  StartNodes();
+  StartAgents();
+  aggregator_ = StartAggregator(StaticAgents());
+  auto second = StartAggregator(StaticAgents());
+  keda_ = AskAsKeda(*aggregator_, kWindow);
+  auto other = AskAsKeda(*second, kWindow);
+  ASSERT_TRUE(Settles(kWhole)) << aggregator_->process().Err();
+  ASSERT_NE(other->Settled(kWhole, absl::InfinitePast()), absl::InfiniteFuture());
+  absl::SleepFor(kLoaded);
+  const absl::Time ended = absl::Now();
+  for (const auto& node : nodes_) node->Show({0});
+  absl::SleepFor(absl::Seconds(1));
+  EXPECT_LT(FarthestFrom(keda_->Since(ended), other->Since(ended)), kBetweenHeartbeats);
+
+  const std::string port = PortFlag(*second);
+  const absl::Time killed = absl::Now();
+  second->process().Signal(SIGKILL);
+  second->process().Wait();
+  second = StartAggregator(StaticAgents(), {port});
+  ASSERT_TRUE(Eventually([&] { return other->Next().value.ok(); }));
+  const absl::Duration recovery = absl::Now() - killed;
+  absl::SleepFor(absl::Seconds(1));
+  const std::vector<KedaAnswer> answers = other->Since(killed);
+  EXPECT_LT(FarthestFrom(keda_->Since(killed), answers), kBetweenHeartbeats) << StoryOf(answers);
+  EXPECT_GT(answers.back().value.value_or(0), kBetweenHeartbeats) << StoryOf(answers);
+  TellFault("one of two aggregators restarts", answers, recovery);
+}
+
+TEST_F(AggregatorFaultTest, AgentWithoutAValidCertificateIsRefusedUntilItHasOne) {
+  const TestCa ours("our CA"), another("another CA");
+  const TlsFiles good = WriteTls(NewFolder(), ours.Issue("fleet"), ours.pem());
+  const std::string folder = NewFolder();
+  const TlsFiles bad = WriteTls(folder, another.Issue("fleet"), ours.pem());
+  const auto flags = [](const TlsFiles& files) {
+    return std::vector<std::string>{absl::StrCat("--tls-cert=", files.cert),
+                                    absl::StrCat("--tls-key=", files.key),
+                                    absl::StrCat("--tls-client-ca=", files.client_ca)};
+  };
+  StartNodes(4);
+  for (int i = 0; i < 4; ++i) agents_.push_back(nodes_[i]->StartAgent(flags(i < 3 ? good : bad)));
+  aggregator_ = StartAggregator(StaticAgents(), flags(good));
+  keda_ = std::make_unique<KedaLog>(
+      ScalerClientOptions{.address = absl::StrCat("localhost:", aggregator_->Port("grpc")),
+                          .tls = true,
+                          .ca = good.client_ca,
+                          .cert = good.cert,
+                          .key = good.key},
+      WebTrigger());
+  const absl::Time began = absl::Now();
+  const absl::Duration known = TimeTo(kWhole, began);
+  EXPECT_TRUE(aggregator_->process().WaitForErr(
+      absl::StrCat("event=agent_lost address=", agents_[3]->Address())));
+  ExpectNoWrongScaling(keda_->Since(began), kWhole, kWhole, Unknown::kAllowed);
+  TellFault("agent with another CA's certificate", keda_->Since(began), known);
+
+  const absl::Time valid = absl::Now();
+  WriteTls(folder, ours.Issue("fleet"), ours.pem());
+  const absl::Duration recovery = TimeTo(kWhole + kLoad, valid);
+  ExpectNoWrongScaling(keda_->Since(valid), kWhole, kWhole + kLoad);
+  TellFault("the agent gets a valid one", keda_->Since(valid), recovery);
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,48 @@
+#include "fault_test.h"
+
+#include "own_network.h"
+
+namespace gpuscaler {
+namespace {
+
+// Ports and names of the tests are theirs alone; a process without the right to that fails here.
+class InOwnNetwork : public testing::Environment {
+ public:
+  void SetUp() override {
+    const absl::Status entered = EnterOwnNetwork();
+    ASSERT_TRUE(entered.ok()) << "these tests need root, or user namespaces: " << entered;
+  }
+};
+
+const testing::Environment* const kInOwnNetwork =
+    testing::AddGlobalTestEnvironment(new InOwnNetwork);
+
+// CANCELLED is gRPC's word for a call that came just as its server was told to stop.
+bool IsAllowed(const absl::Status& status, Unknown unknown) {
+  return unknown == Unknown::kAllowed && (status.code() == absl::StatusCode::kUnavailable ||
+                                          status.code() == absl::StatusCode::kCancelled);
+}
+
+}  // namespace
+
+void ExpectNoWrongScaling(const std::vector<KedaAnswer>& answers, double least, double most,
+                          Unknown unknown) {
+  ASSERT_FALSE(answers.empty());
+  for (const KedaAnswer& answer : answers) {
+    const std::string when = absl::StrCat(absl::FormatDuration(answer.at - answers.front().at),
+                                          " after the first: ", StoryOf(answers));
+    if (answer.value.ok()) {
+      ASSERT_GE(*answer.value, least) << when;
+      ASSERT_LE(*answer.value, most) << when;
+    } else {
+      ASSERT_TRUE(IsAllowed(answer.value.status(), unknown)) << answer.value.status() << when;
+    }
+    if (answer.active.ok()) {
+      ASSERT_TRUE(*answer.active) << when;
+    } else {
+      ASSERT_TRUE(IsAllowed(answer.active.status(), unknown)) << answer.active.status() << when;
+    }
+  }
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,40 @@
+// A node of a simulated fleet: GPUs in a file, a kubelet's stand-in on its sockets, and the pods of
+// Deployment shop/web that hold the GPUs, one each.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "process.h"
+#include "workload/fake_kubelet.h"
+
+namespace gpuscaler {
+
+// Of a GPU: its utilization; empty: it is there, and reading it fails.
+using Percents = std::vector<std::optional<double>>;
+
+class FleetNode {
+ public:
+  FleetNode(std::string name, const Percents& percents);
+
+  const std::string& name() const { return name_; }
+  FakeKubelet& kubelet() { return kubelet_; }
+
+  // From now on the driver counts and says this.
+  void Show(const Percents& percents) const;
+
+  // An agent of this node on 127.0.0.1 and any port, unless `flags` say otherwise.
+  std::unique_ptr<Server> StartAgent(const std::vector<std::string>& flags = {},
+                                     const Variables& variables = {},
+                                     const std::function<void()>& in_child = {}) const;
+
+ private:
+  const std::string name_;
+  const std::string file_;
+  FakeKubelet kubelet_;
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,63 @@
+// What KEDA is told of one trigger, all the time: the answers that faults are judged by.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/mutex.h"
+#include "serve/scaler_client.h"
+
+namespace gpuscaler {
+
+struct KedaAnswer {
+  absl::Time at;                 // when it came
+  absl::StatusOr<double> value;  // GetMetrics
+  absl::StatusOr<bool> active;   // IsActive
+};
+
+// Asks both every 50 ms, and holds a StreamIsActive as KEDA does: opened anew 2 s after it ended.
+// Thread-safe.
+class KedaLog {
+ public:
+  KedaLog(const ScalerClientOptions& options, TriggerRef trigger);
+  ~KedaLog();
+
+  std::vector<KedaAnswer> Since(absl::Time from) const;
+
+  // When the answers, from `from` on, began to be `value` (and active) and nothing else for a
+  // second; infinite when that did not come about within `patience`.
+  absl::Time Settled(double value, absl::Time from, absl::Duration patience = absl::Seconds(30));
+
+  // The next question that begins now is answered.
+  KedaAnswer Next();
+
+  // What StreamIsActive said so far.
+  std::vector<bool> pushed() const;
+
+ private:
+  class Watcher;
+
+  void Ask();
+
+  const TriggerRef trigger_;
+  std::unique_ptr<ScalerClient> client_;
+  mutable Mutex mutex_;
+  CondVar answered_;
+  std::vector<KedaAnswer> answers_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<Watcher> watcher_;
+  std::thread thread_;
+};
+
+// "180 for 6.0 s, 200 for 3.1 s, UNAVAILABLE for 0.2 s": stretches of the same answer.
+std::string StoryOf(const std::vector<KedaAnswer>& answers);
+
+// A line of the table of faults: what KEDA saw, and how long after the fault's end it saw right.
+void TellFault(const std::string& fault, const std::vector<KedaAnswer>& answers,
+               absl::Duration recovery);
+
+}  // namespace gpuscaler

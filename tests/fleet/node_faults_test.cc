@@ -1,0 +1,126 @@
+// What goes wrong on one node: its kubelet, its clock, its GPUs, or that it is there twice.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "absl/strings/match.h"
+#include "fault_test.h"
+
+namespace gpuscaler {
+namespace {
+
+class NodeFaultTest : public FaultTest {};
+
+// As when a DaemonSet's pod is replaced: the old one has not gone when the new one is there.
+TEST_F(NodeFaultTest, NodeWithTwoAgentsCountsOnce) {
+  StartNodes();
+  StartAgents();
+  agents_.push_back(nodes_[2]->StartAgent());
+  aggregator_ = StartAggregator(StaticAgents());
+  keda_ = AskAsKeda(*aggregator_);
+  ASSERT_TRUE(Settles(kWhole)) << aggregator_->process().Err();
+  ASSERT_TRUE(aggregator_->process().WaitForErr("event=node_twice"));
+  const std::string first = agents_[2]->Address();
+  const bool first_speaks = absl::StrContains(aggregator_->process().Err(),
+                                              absl::StrCat("address=", first, " instead_of="));
+  const absl::Time gone = absl::Now();
+  agents_[first_speaks ? 2 : 3]->process().Signal(SIGKILL);
+  ASSERT_TRUE(aggregator_->process().WaitForErr("event=agent_lost"));
+  absl::SleepFor(kGrace + absl::Seconds(1));
+  const absl::Duration recovery = TimeTo(kWhole, gone);
+  ExpectNoWrongScaling(keda_->Since(gone), kWhole, kWhole);
+  TellFault("the same node twice, one agent goes", keda_->Since(gone), recovery);
+}
+
+// The wall clock of one program, wrong by as many seconds as a file says.
+class WrongClock {
+ public:
+  WrongClock() : path_(WriteTestFile("clock", std::string(sizeof(int64_t), '\0'))) {}
+
+  void SetError(absl::Duration error) const {
+    const int64_t seconds = absl::ToInt64Seconds(error);
+    const int file = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+    EXPECT_EQ(pwrite(file, &seconds, sizeof(seconds), 0), ssize_t{sizeof(seconds)});
+    close(file);
+  }
+  Variables OfProgram() const {
+    return {{"LD_PRELOAD", WRONG_CLOCK_LIBRARY}, {"WRONG_CLOCK", path_}};
+  }
+
+ private:
+  const std::string path_;
+};
+
+// How far the time of its log's first line is from ours.
+absl::Duration ErrorOf(Server& server) {
+  const std::string log = server.process().Err();
+  absl::Time written;
+  std::string fault;
+  EXPECT_TRUE(absl::ParseTime(absl::RFC3339_full, log.substr(0, log.find(' ')), &written, &fault))
+      << fault << log;
+  return written - absl::Now();
+}
+
+TEST_F(NodeFaultTest, ClockThatIsAnHourWrongAndJumpsChangesNothing) {
+  StartNodes();
+  for (int i = 0; i < 2; ++i) agents_.push_back(nodes_[i]->StartAgent());
+  const WrongClock clock;
+  clock.SetError(absl::Hours(1));
+  agents_.push_back(nodes_[2]->StartAgent({}, clock.OfProgram()));
+  ASSERT_GT(ErrorOf(*agents_[2]), absl::Minutes(59));
+  aggregator_ = StartAggregator(StaticAgents());
+  keda_ = AskAsKeda(*aggregator_);
+  ASSERT_TRUE(Settles(kWhole)) << aggregator_->process().Err();
+
+  const absl::Time jumped = absl::Now();
+  clock.SetError(-absl::Hours(1));
+  absl::SleepFor(absl::Seconds(2));
+  nodes_[2]->Show({kLoad + 30});
+  TimeTo(kWhole + 30, jumped);
+  const absl::Time again = absl::Now();
+  const std::string port = absl::StrCat("--telemetry-port=", agents_[2]->Port("grpc"));
+  agents_[2]->process().Signal(SIGKILL);
+  agents_[2]->process().Wait();
+  agents_[2] = nodes_[2]->StartAgent({port}, clock.OfProgram());
+  ASSERT_LT(ErrorOf(*agents_[2]), -absl::Minutes(59));
+  nodes_[2]->Show({kLoad + 20});
+  const absl::Duration recovery = TimeTo(kWhole + 20, again);
+  ExpectNoWrongScaling(keda_->Since(jumped), kWhole, kWhole + 30);
+  TellFault("clock an hour fast, then an hour slow, then a restart", keda_->Since(jumped),
+            recovery);
+}
+
+TEST_F(NodeFaultTest, RestartOfTheKubeletChangesNothing) {
+  StartAll();
+  const absl::Time stopped = absl::Now();
+  nodes_[2]->kubelet().Stop();
+  ASSERT_TRUE(agents_[2]->process().WaitForErr("event=kubelet_lost"));
+  const absl::Time back = absl::Now();
+  nodes_[2]->kubelet().Start();
+  const int asked = nodes_[2]->kubelet().lists();
+  ASSERT_TRUE(Eventually([&] { return nodes_[2]->kubelet().lists() > asked; }));
+  const absl::Duration recovery = TimeTo(kWhole, back);
+  ExpectNoWrongScaling(keda_->Since(stopped), kWhole, kWhole);
+  TellFault("kubelet restarted", keda_->Since(stopped), recovery);
+}
+
+// Readings of it fail at first: it stands. Then the driver no longer counts it: it is gone, and the
+// rest of its node is not.
+TEST_F(NodeFaultTest, LostGpuStandsWhileItIsCountedAndIsGoneWhenItIsNot) {
+  StartAll();
+  const absl::Time lost = absl::Now();
+  nodes_[2]->Show({std::nullopt});
+  TimeTo(kOneMute, lost);
+  ExpectNoWrongScaling(keda_->Since(lost), kWhole, kOneMute);
+  const absl::Time dropped = absl::Now();
+  nodes_[2]->Show({});
+  TimeTo(2 * kLoad, dropped);
+  ExpectNoWrongScaling(keda_->Since(dropped), 2 * kLoad, kOneMute);
+  const absl::Time back = absl::Now();
+  nodes_[2]->Show({kLoad});
+  const absl::Duration recovery = TimeTo(kWhole, back);
+  ExpectNoWrongScaling(keda_->Since(back), 2 * kLoad, kWhole);
+  TellFault("GPU fails, is lost, is back", keda_->Since(lost), recovery);
+}
+
+}  // namespace
+}  // namespace gpuscaler

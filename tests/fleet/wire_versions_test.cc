@@ -1,0 +1,177 @@
+// Agents and aggregators of two versions, as during an upgrade, understand each other.
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "fault_test.h"
+#include "telemetry.grpc.pb.h"
+
+namespace gpuscaler {
+namespace {
+
+namespace wire = telemetry::v1;
+
+// Fields that no version has yet, in a message and in all that it holds.
+void AddUnknownFields(google::protobuf::Message& message) {
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const auto* const field : fields) {
+    if (field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    if (!field->is_repeated()) {
+      AddUnknownFields(*reflection.MutableMessage(&message, field));
+      continue;
+    }
+    for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
+      AddUnknownFields(*reflection.MutableRepeatedMessage(&message, field, i));
+    }
+  }
+  reflection.MutableUnknownFields(&message)->AddVarint(1000, 7);
+  reflection.MutableUnknownFields(&message)->AddLengthDelimited(1001, "of a later version");
+}
+
+// As little as an agent can say of a GPU at 60 % and the pod that holds it.
+wire::Telemetry SparseForm(const std::string& node) {
+  wire::Telemetry message;
+  message.set_sent_us(1'000'000);
+  message.mutable_node()->set_name(node);
+  wire::Reading& reading = *message.add_readings();
+  reading.set_taken_us(1'000'000);
+  reading.set_whole(true);
+  wire::Gpu& gpu = *reading.add_gpus();
+  gpu.set_uuid(absl::StrCat("GPU-", node));
+  gpu.set_utilization_percent(60);
+  gpu.mutable_holders()->add_holders()->set_share(1);
+  reading.mutable_attribution()->set_state(wire::Attribution::KNOWN);
+  wire::Pod& pod = *reading.mutable_pods()->add_pods();
+  pod.set_namespace_name("shop");
+  pod.set_name(absl::StrCat("web-6d4cf56db6-", node));
+  wire::Owner& owner = *pod.add_owners();
+  owner.set_kind("Deployment");
+  owner.set_name("web");
+  return message;
+}
+
+// Everything that an agent says today, and more.
+wire::Telemetry LaterForm(const std::string& node) {
+  wire::Telemetry message = SparseForm(node);
+  message.mutable_node()->set_agent_version("99.0.0");
+  message.mutable_node()->set_instance(4711);
+  wire::Gpu& gpu = *message.mutable_readings(0)->mutable_gpus(0);
+  wire::Gap& gap = *gpu.mutable_gaps()->add_gaps();
+  gap.set_field(static_cast<wire::Gap::Field>(99));
+  gap.set_reason(static_cast<wire::Gap::Reason>(99));
+  wire::Pod& pod = *message.mutable_readings(0)->mutable_pods()->mutable_pods(0);
+  pod.set_owners_from(static_cast<wire::Pod::OwnersFrom>(99));
+  AddUnknownFields(message);
+  return message;
+}
+
+// The first message of an agent of version 0.1.0, as it was on the wire: a reading before the
+// kubelet was asked, the change with the pod of a GPU at 60 %, and that nothing has changed since.
+constexpr char kRecorded[] =
+    "0880caa4cc94b4b006121d0a056770752d3012046e766d6c2205302e312e3029ece76fb4cb9c2d8b1a5008e6"
+    "e097ca94b4b0061801221e120b4750552d6770752d302d30220353696d310000000000004e40a801012a2108"
+    "02121d746865206b7562656c657420776173206e6f742061736b65642079657432001a6608f2e698ca94b4b0"
+    "062214c201110a0f1204766c6c6d19000000000000f03f2a02080132410a3f0a0473686f7012147765622d36"
+    "6434636635366462362d78376b626222110a0a4465706c6f796d656e741203776562220e0a07526f6c6c6f75"
+    "74120377656220c09599cc94b4b006";
+
+wire::Telemetry RecordedForm() {
+  wire::Telemetry message;
+  EXPECT_TRUE(message.ParseFromString(absl::HexStringToBytes(kRecorded)));
+  return message;
+}
+
+// An agent that says `first`, and that nothing has changed since.
+class StandInAgent : public wire::NodeTelemetry::Service {
+ public:
+  explicit StandInAgent(wire::Telemetry first) : first_(std::move(first)) {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+  }
+  ~StandInAgent() override {
+    stopping_ = true;
+    server_->Shutdown(std::chrono::system_clock::now());
+  }
+
+  std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
+
+  grpc::Status Watch(grpc::ServerContext* context,
+                     grpc::ServerReaderWriter<wire::Telemetry, wire::Wanted>* stream) override {
+    const absl::Time began = absl::Now();
+    wire::Wanted wanted;
+    stream->Read(&wanted);
+    bool heard = stream->Write(first_);
+    for (absl::Time next = began; heard && !stopping_ && !context->IsCancelled();) {
+      absl::SleepFor(absl::Milliseconds(20));
+      if (absl::Now() < next) continue;
+      next = absl::Now() + absl::Seconds(1);
+      wire::Telemetry heartbeat;
+      const int64_t now = first_.sent_us() + absl::ToInt64Microseconds(absl::Now() - began);
+      heartbeat.set_sent_us(now);
+      heartbeat.set_unchanged_until_us(now);
+      heard = stream->Write(heartbeat);
+    }
+    return grpc::Status::OK;
+  }
+
+ private:
+  const wire::Telemetry first_;
+  std::atomic<bool> stopping_ = false;
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+class WireVersionsTest : public FaultTest {};
+
+TEST_F(WireVersionsTest, AgentsOfOlderAndLaterVersionsAreUnderstoodAlike) {
+  StandInAgent recorded(RecordedForm()), sparse(SparseForm("b4c5d")), later(LaterForm("f6g7h"));
+  const absl::Time began = absl::Now();
+  aggregator_ = StartAggregator(
+      absl::StrCat("static:", recorded.address(), ",", sparse.address(), ",", later.address()));
+  keda_ = AskAsKeda(*aggregator_);
+  const absl::Duration known = TimeTo(kWhole, began);
+  absl::SleepFor(kGrace);  // heartbeats are understood too
+  ExpectNoWrongScaling(keda_->Since(began), kWhole, kWhole, Unknown::kAllowed);
+  TellFault("agents of three versions", keda_->Since(began), known);
+}
+
+// The first message with a reading that an agent sends to a reader who wants that.
+wire::Telemetry FirstWordTo(const wire::Wanted& wanted, const std::string& agent) {
+  const auto stub =
+      wire::NodeTelemetry::NewStub(grpc::CreateChannel(agent, grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+  const auto stream = stub->Watch(&context);
+  stream->Write(wanted);
+  wire::Telemetry message;
+  while (message.readings_size() == 0 && stream->Read(&message)) continue;
+  context.TryCancel();
+  return message;
+}
+
+TEST_F(WireVersionsTest, ReadersOfOlderAndLaterVersionsAreToldTheWholeReading) {
+  StartNodes(1);
+  StartAgents();
+  wire::Wanted later;
+  later.set_history_seconds(10);
+  AddUnknownFields(later);
+  for (const wire::Wanted& wanted : {wire::Wanted(), later}) {
+    const wire::Telemetry first = FirstWordTo(wanted, agents_[0]->Address());
+    SCOPED_TRACE(first.DebugString());
+    ASSERT_GT(first.readings_size(), 0);
+    const wire::Reading& reading = first.readings(0);
+    EXPECT_TRUE(reading.whole());
+    ASSERT_EQ(reading.gpus_size(), 1);
+    EXPECT_EQ(reading.gpus(0).uuid(), "GPU-gpu-0-0");
+    EXPECT_EQ(reading.gpus(0).utilization_percent(), kLoad);
+  }
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,50 @@
+// For LD_PRELOAD: the program's wall clock is wrong by as many seconds as the file $WRONG_CLOCK
+// says, eight bytes that may change at any time. Its monotonic clock is right.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <ctime>
+
+namespace {
+
+const volatile int64_t* OpenError() {
+  const char* const path = std::getenv("WRONG_CLOCK");
+  const int file = path == nullptr ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+  void* const seen = mmap(nullptr, sizeof(int64_t), PROT_READ, MAP_SHARED, file, 0);
+  if (seen == MAP_FAILED) std::abort();
+  return static_cast<const volatile int64_t*>(seen);
+}
+
+}  // namespace
+
+// NOLINTBEGIN(readability-identifier-naming): the names are libc's
+extern "C" {
+
+int clock_gettime(clockid_t clock, timespec* time) noexcept {
+  static const volatile int64_t* const error_seconds = OpenError();
+  const auto result = static_cast<int>(syscall(SYS_clock_gettime, clock, time));
+  const bool of_the_wall = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE;
+  if (result == 0 && of_the_wall) time->tv_sec += *error_seconds;
+  return result;
+}
+
+int gettimeofday(timeval* time, void*) noexcept {
+  timespec now = {};
+  const int result = clock_gettime(CLOCK_REALTIME, &now);
+  *time = {.tv_sec = now.tv_sec, .tv_usec = now.tv_nsec / 1000};
+  return result;
+}
+
+time_t time(time_t* seconds) noexcept {
+  timespec now = {};
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (seconds != nullptr) *seconds = now.tv_sec;
+  return now.tv_sec;
+}
+}
+// NOLINTEND(readability-identifier-naming)
