@@ -2,7 +2,8 @@
 # what it does to its own memory. Tests of layers without it are held to every report.
 set(GRPC_TEST_ENVIRONMENT)
 if(GPUSCALER_SANITIZE STREQUAL "thread")
-  set(GRPC_TEST_ENVIRONMENT TSAN_OPTIONS=ignore_noninstrumented_modules=1)
+  set(GRPC_TEST_ENVIRONMENT
+      TSAN_OPTIONS=ignore_noninstrumented_modules=1:suppressions=${PROJECT_SOURCE_DIR}/tests/tsan_suppressions)
 endif()
 
 # scaler_layer(name DEPENDS layer... LIBRARIES target... SOURCES file... TESTS file... TEST_LIBRARIES target...)
