@@ -43,9 +43,15 @@ class ServerProcess(Measured):
     def __exit__(self, *_):
         self.end()
 
-    def end(self):
+    def end(self, patience=60):
+        """Seconds that it took to end; it promises to take 5 at most."""
+        began = time.monotonic()
         self.process.terminate()
-        self.process.wait(10)
+        try:
+            self.process.wait(patience)
+        finally:
+            self.process.kill()
+        return time.monotonic() - began
 
     def memory_kib(self):
         """Resident memory, its proportional share, and the peak so far."""
