@@ -2,11 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
-	"fmt"
 	"hash/fnv"
-	"math"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"sync"
 	"testing"
@@ -19,6 +15,7 @@ const memoryTotal = 80 << 30
 // device is a GPU in the file that `--gpu-source file:` reads; docs/reference.md has the keys.
 type device struct {
 	Index       int       `json:"index"`
+	UUID        string    `json:"uuid,omitempty"`
 	Name        string    `json:"name"`
 	Utilization float64   `json:"utilization_percent"`
 	MemoryUsed  int64     `json:"memory_used_bytes"`
@@ -46,33 +43,24 @@ func engine(share float64, ready bool, gpu *device) {
 }
 
 // fleet closes the loop that a cluster would: each pod of a workload holds one of the GPUs, and
-// those that are ready share the load. Load is in percent of a GPU: 250 fills two and a half.
-//
-// It also answers as the queue in front of the workload would, in the same unit, for KEDA's
-// metrics-api trigger: GPUs of a workload without replicas show nothing that could wake it. The
-// first replica takes all that waits: from then on the GPUs alone keep the workload awake.
+// those that are ready share the load.
 type fleet struct {
-	t     *testing.T
-	path  string
-	shows replica
-	queue *httptest.Server
+	*demand
+	t    *testing.T
+	path string
 
-	mutex   sync.Mutex
-	load    float64
-	pods    map[string]*corev1.Pod // by UID
-	holder  []string               // of each GPU, a UID; empty: nobody
-	signals []float64              // utilisation of the first GPUs, which no pod gets
-	hidden  bool                   // there is no file to read
+	holder  []string  // of each GPU, a UID; empty: nobody
+	signals []float64 // utilisation of the first GPUs, which no pod gets
+	hidden  bool      // there is no file to read
 }
 
 func newFleet(t *testing.T, path string, gpus, signals int, shows replica) *fleet {
 	t.Helper()
 	f := &fleet{
-		t: t, path: path, shows: shows, pods: map[string]*corev1.Pod{},
+		t: t, path: path,
 		holder: make([]string, signals+gpus), signals: make([]float64, signals),
 	}
-	f.queue = httptest.NewServer(http.HandlerFunc(f.tellLoad))
-	t.Cleanup(f.queue.Close)
+	f.demand = newDemand(t, &sync.Mutex{}, shows, f.write)
 	f.write()
 	return f
 }
@@ -81,13 +69,6 @@ func newFleet(t *testing.T, path string, gpus, signals int, shows replica) *flee
 func (f *fleet) stir() {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	f.write()
-}
-
-func (f *fleet) setLoad(load float64) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	f.load = load
 	f.write()
 }
 
@@ -106,16 +87,6 @@ func (f *fleet) hide(hidden bool) {
 	defer f.mutex.Unlock()
 	f.hidden = hidden
 	f.write()
-}
-
-func (f *fleet) tellLoad(answer http.ResponseWriter, _ *http.Request) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	waiting := f.load
-	if len(f.pods) > 0 {
-		waiting = 0
-	}
-	fmt.Fprintf(answer, `{"load": %g}`, waiting)
 }
 
 // podChanged gives a new pod that has a node a GPU, as the kubelet would.
@@ -160,48 +131,40 @@ func (f *fleet) release(uid string) {
 	}
 }
 
-// write replaces the file at once, so that no reader sees half of it.
 func (f *fleet) write() {
-	ready := 0
-	for _, pod := range f.pods {
-		if isReady(pod) {
-			ready++
-		}
-	}
-	share := math.Min(100, f.load/math.Max(1, float64(ready)))
 	gpus := make([]device, len(f.holder))
 	for index, holder := range f.holder {
 		gpu := &gpus[index]
-		*gpu = device{Index: index, Name: "Simulated", MemoryTotal: memoryTotal, Processes: []process{}}
+		*gpu = newDevice(index)
 		if index < len(f.signals) {
 			gpu.Utilization = f.signals[index]
 		} else if pod := f.pods[holder]; pod != nil {
 			gpu.Processes = []process{{processOf(holder)}}
-			f.show(gpu, pod, share)
+			f.show(pod, gpu)
 		}
 	}
-	text := must(json.Marshal(map[string]any{"gpus": gpus}))
 	place := f.path
 	if f.hidden {
 		place += ".hidden"
 		os.Remove(f.path)
 	}
-	next := f.path + ".next"
-	err := os.WriteFile(next, text, 0o644)
-	if err == nil {
-		err = os.Rename(next, place)
-	}
-	if err != nil {
+	if err := writeGPUs(place, gpus); err != nil {
 		f.t.Error(err)
 	}
 }
 
-func (f *fleet) show(gpu *device, pod *corev1.Pod, share float64) {
-	if isReady(pod) {
-		f.shows(share, true, gpu)
-	} else {
-		f.shows(0, false, gpu)
+func newDevice(index int) device {
+	return device{Index: index, Name: "Simulated", MemoryTotal: memoryTotal, Processes: []process{}}
+}
+
+// writeGPUs replaces the file at once, so that no reader sees half of it.
+func writeGPUs(path string, gpus []device) error {
+	text := must(json.Marshal(map[string]any{"gpus": gpus}))
+	next := path + ".next"
+	if err := os.WriteFile(next, text, 0o644); err != nil {
+		return err
 	}
+	return os.Rename(next, path)
 }
 
 // processOf is another number for another pod: a new holder of a GPU is a new process.
@@ -209,13 +172,4 @@ func processOf(uid string) uint32 {
 	sum := fnv.New32a()
 	sum.Write([]byte(uid))
 	return sum.Sum32()>>1 | 1
-}
-
-func isReady(pod *corev1.Pod) bool {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }

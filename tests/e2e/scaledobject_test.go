@@ -42,7 +42,7 @@ func (w *workload) make(how scaledObject) {
 		"behavior": orElse[any](how.behavior, atOnce)}}
 	maps.Copy(advanced, how.advanced)
 	spec := map[string]any{
-		"scaleTargetRef":  map[string]any{"name": "llm"},
+		"scaleTargetRef":  w.target,
 		"minReplicaCount": how.min,
 		"maxReplicaCount": how.max,
 		"pollingInterval": orElse(how.polling, 1),
@@ -114,7 +114,7 @@ func (w *workload) gpus(metadata ...map[string]string) map[string]any {
 // queue is a trigger that wakes the workload when there is load, and asks for one replica then.
 func (w *workload) queue() map[string]any {
 	return map[string]any{"type": "metrics-api", "metadata": map[string]string{
-		"url": w.fleet.queue.URL, "valueLocation": "load", "targetValue": "1000000"}}
+		"url": w.demand.queue.URL, "valueLocation": "load", "targetValue": "1000000"}}
 }
 
 // signal is a trigger on one of the GPUs that no pod holds (signals), without smoothing.

@@ -30,14 +30,20 @@ type scaler struct {
 // startScaler serves the GPUs of a file; the flags come after ours. It is ready on return.
 func startScaler(t *testing.T, name, gpuFile string, flags ...string) *scaler {
 	t.Helper()
+	return startServing(t, name, append([]string{"--gpu-source=file:" + gpuFile,
+		"--poll-interval=200ms"}, flags...)...)
+}
+
+// startServing serves in the role that the flags say.
+func startServing(t *testing.T, name string, flags ...string) *scaler {
+	t.Helper()
 	number := scalers.Add(1)
 	s := &scaler{
 		t:       t,
 		address: fmt.Sprintf("127.1.%d.%d", number/250, 1+number%250),
 		log:     filepath.Join(logFolder, "scaler-"+name+".log"),
 	}
-	s.command = append([]string{"serve", "--gpu-source=file:" + gpuFile, "--bind-address=" + s.address,
-		"--poll-interval=200ms", "--node-name=" + name}, flags...)
+	s.command = append([]string{"serve", "--bind-address=" + s.address, "--node-name=" + name}, flags...)
 	os.Remove(s.log)
 	t.Cleanup(func() {
 		s.kill()

@@ -165,6 +165,6 @@ func (w *workload) watchJobs() *timeline {
 			}
 		},
 	})
-	w.follow(factory)
+	follow(w.t, factory)
 	return line
 }

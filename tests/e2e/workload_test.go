@@ -14,12 +14,16 @@ import (
 )
 
 // workload is a Deployment "llm" in a namespace of its own, with GPUs and a scaler that sees these
-// alone: without attribution, every GPU in use that a scaler sees is taken for a replica.
+// alone: without attribution, every GPU in use that a scaler sees is taken for a replica. One on
+// gpuNodes shares them with others and may be of another kind.
 type workload struct {
 	t         *testing.T
 	namespace string
-	fleet     *fleet
-	scaler    *scaler
+	target    map[string]any // what a ScaledObject's scaleTargetRef says
+	demand    *demand
+	fleet     *fleet    // nil on gpuNodes
+	scaler    *scaler   // likewise
+	scalers   []*scaler // all that KEDA may ask
 	line      *timeline
 }
 
@@ -42,23 +46,31 @@ func newWorkload(t *testing.T, name string, how start) *workload {
 	if how.shows == nil {
 		how.shows = engine
 	}
-	w := &workload{t: t, namespace: name}
+	w := &workload{t: t, namespace: name, target: map[string]any{"name": "llm"}}
 	makeNamespace(t, name)
 	gpuFile := filepath.Join(t.TempDir(), "gpus.json")
 	w.fleet = newFleet(t, gpuFile, how.gpus, how.signals, how.shows)
+	w.demand = w.fleet.demand
 	w.scaler = startScaler(t, name, gpuFile, how.flags...)
-	// Before the scaler ends: KEDA would go on asking it, and be slow for the tests that still run.
-	t.Cleanup(w.deleteScaledObjects)
-	giveName(t, "keda-gpu-scaler."+name, w.scaler)
-	w.line = newTimeline(t, name)
+	w.isAskedOf(w.scaler)
 	w.watch()
 	create(t, name, deployment(how.replicas, how.warmup))
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("ScaledObject llm of %s\n%s", name, describe(t, name, "llm"))
+	return w
+}
+
+// isAskedOf has KEDA ask these scalers about it, and begins its timeline.
+func (w *workload) isAskedOf(scalers ...*scaler) {
+	w.t.Helper()
+	w.scalers = scalers
+	// Before the scalers end: KEDA would go on asking them, and be slow for the tests that still run.
+	w.t.Cleanup(w.deleteScaledObjects)
+	giveName(w.t, "keda-gpu-scaler."+w.namespace, scalers...)
+	w.line = newTimeline(w.t, w.namespace)
+	w.t.Cleanup(func() {
+		if w.t.Failed() {
+			w.t.Logf("ScaledObject llm of %s\n%s", w.namespace, describe(w.t, w.namespace, "llm"))
 		}
 	})
-	return w
 }
 
 // watch has the fleet follow the pods, and the timeline the Deployment, until the test ends.
@@ -81,15 +93,21 @@ func (w *workload) watch() {
 	factory.Apps().V1().Deployments().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: note, UpdateFunc: func(_, now any) { note(now) },
 	})
-	w.follow(factory)
+	follow(w.t, factory)
+}
+
+type informerFactory[Kind comparable] interface {
+	Start(stop <-chan struct{})
+	WaitForCacheSync(stop <-chan struct{}) map[Kind]bool
+	Shutdown()
 }
 
 // follow starts its informers, and stops them when the test ends.
-func (w *workload) follow(factory informers.SharedInformerFactory) {
+func follow[Kind comparable](t *testing.T, factory informerFactory[Kind]) {
 	stop := make(chan struct{})
 	factory.Start(stop)
 	factory.WaitForCacheSync(stop)
-	w.t.Cleanup(func() {
+	t.Cleanup(func() {
 		close(stop)
 		factory.Shutdown()
 	})
@@ -116,7 +134,7 @@ spec:
 // load marks it in the timeline; the place there is returned.
 func (w *workload) load(percentOfAGpu float64) int {
 	mark := w.line.mark("load %g", percentOfAGpu)
-	w.fleet.setLoad(percentOfAGpu)
+	w.demand.setLoad(percentOfAGpu)
 	return mark
 }
 
@@ -132,22 +150,35 @@ func (w *workload) signals(percents ...float64) int {
 // meanwhile, and each question gets a value.
 func (w *workload) holds(duration time.Duration) {
 	w.t.Helper()
-	want, failed := w.line.replicas(), w.scaler.errors("GetMetrics")
+	want, failed := w.line.replicas(), w.failures()
 	given := w.values()
 	w.line.stays(duration)
 	w.waitForValue(given)
 	if got := w.line.replicas(); got != want {
 		w.t.Errorf("%d replicas became %d", want, got)
 	}
-	if count := w.scaler.errors("GetMetrics") - failed; count > 0 {
+	if count := w.failures() - failed; count > 0 {
 		w.t.Errorf("%g questions got an error", count)
 	}
 }
 
-// values is how many KEDA was given.
+// values is how many KEDA was given, failures how many questions got an error instead.
 func (w *workload) values() float64 {
 	w.t.Helper()
-	return w.scaler.answers("GetMetrics") - w.scaler.errors("GetMetrics")
+	answers := 0.0
+	for _, s := range w.scalers {
+		answers += s.answers("GetMetrics")
+	}
+	return answers - w.failures()
+}
+
+func (w *workload) failures() float64 {
+	w.t.Helper()
+	failures := 0.0
+	for _, s := range w.scalers {
+		failures += s.errors("GetMetrics")
+	}
+	return failures
 }
 
 // waitForValue waits until they are more than so many.

@@ -1,0 +1,98 @@
+package e2e
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// demand is the load on a workload, in percent of a GPU: 250 fills two and a half. The replicas that
+// are ready share it, and each of a replica's GPUs shows its replica's share.
+//
+// It also answers as the queue in front of the workload would, in the same unit, for KEDA's
+// metrics-api trigger: GPUs of a workload without replicas show nothing that could wake it. The
+// first replica takes all that waits: from then on the GPUs alone keep the workload awake.
+type demand struct {
+	mutex         *sync.Mutex // of all who share its GPUs
+	shows         replica
+	podsOfReplica int
+	changed       func() // writes what the GPUs show; has the mutex
+	queue         *httptest.Server
+
+	load float64
+	pods map[string]*corev1.Pod // that hold GPUs, by UID
+}
+
+func newDemand(t *testing.T, mutex *sync.Mutex, shows replica, changed func()) *demand {
+	t.Helper()
+	d := &demand{mutex: mutex, shows: shows, podsOfReplica: 1, changed: changed,
+		pods: map[string]*corev1.Pod{}}
+	d.queue = httptest.NewServer(http.HandlerFunc(d.tellLoad))
+	t.Cleanup(d.queue.Close)
+	return d
+}
+
+func (d *demand) setLoad(load float64) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	d.load = load
+	d.changed()
+}
+
+func (d *demand) tellLoad(answer http.ResponseWriter, _ *http.Request) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	waiting := d.load
+	if len(d.pods) > 0 {
+		waiting = 0
+	}
+	fmt.Fprintf(answer, `{"load": %g}`, waiting)
+}
+
+// show has a pod's GPU show what the pod makes of the load. One that is ready before the rest of its
+// replica, or outlives it, waits.
+func (d *demand) show(pod *corev1.Pod, gpu *device) {
+	ready := d.readyReplicas()
+	share := 0.0
+	if ready[replicaOf(pod)] {
+		share = math.Min(100, d.load/float64(len(ready)))
+	}
+	d.shows(share, isReady(pod), gpu)
+}
+
+// readyReplicas has those of which every pod is ready.
+func (d *demand) readyReplicas() map[string]bool {
+	pods, ready := map[string]int{}, map[string]bool{}
+	for _, pod := range d.pods {
+		if !isReady(pod) {
+			continue
+		}
+		name := replicaOf(pod)
+		if pods[name]++; pods[name] == d.podsOfReplica {
+			ready[name] = true
+		}
+	}
+	return ready
+}
+
+// replicaOf is the same for pods that are one replica together.
+func replicaOf(pod *corev1.Pod) string {
+	if group, ok := pod.Labels[groupLabel]; ok {
+		return group
+	}
+	return string(pod.UID)
+}
+
+func isReady(pod *corev1.Pod) bool {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}

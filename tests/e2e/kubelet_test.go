@@ -1,0 +1,138 @@
+package e2e
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc"
+	corev1 "k8s.io/api/core/v1"
+	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
+	"k8s.io/kubelet/pkg/apis/pods/v1alpha1"
+)
+
+const gpuResource = "nvidia.com/gpu"
+
+// kubelet stands in for a node's: it gives GPUs to the pods that ask for them, as it and NVIDIA's
+// device plugin would, and tells who has which on its two unix sockets, with Kubernetes' own messages.
+// Only the fields are guarded; calls from inside have the mutex already.
+type kubelet struct {
+	podresources.UnimplementedPodResourcesListerServer
+	v1alpha1.UnimplementedPodsServer
+
+	t      *testing.T
+	mutex  *sync.Mutex
+	folder string
+	ids    []string // of its GPUs, as the device plugin names them
+
+	pods   map[string]*corev1.Pod // by UID
+	holder []string               // of each GPU, a UID; empty: nobody
+}
+
+// startKubelet listens on return. One of before Kubernetes 1.37 has no Pods API.
+func startKubelet(t *testing.T, mutex *sync.Mutex, ids []string, hasPodsAPI bool) *kubelet {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "kubelet") // a test's own is too long for the name of a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	k := &kubelet{t: t, mutex: mutex, folder: folder, ids: ids, pods: map[string]*corev1.Pod{},
+		holder: make([]string, len(ids))}
+	k.serve(k.podResourcesSocket(), func(server *grpc.Server) {
+		podresources.RegisterPodResourcesListerServer(server, k)
+	})
+	if hasPodsAPI {
+		k.serve(k.podsAPISocket(), func(server *grpc.Server) { v1alpha1.RegisterPodsServer(server, k) })
+	}
+	return k
+}
+
+func (k *kubelet) podResourcesSocket() string { return filepath.Join(k.folder, "kubelet.sock") }
+func (k *kubelet) podsAPISocket() string      { return filepath.Join(k.folder, "pods-api.sock") }
+
+func (k *kubelet) serve(socket string, register func(*grpc.Server)) {
+	k.t.Helper()
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	register(server)
+	go server.Serve(listener)
+	k.t.Cleanup(server.Stop)
+}
+
+// podChanged takes note of a pod of its node. GPUs that a new one asks for are taken for good, until
+// the pod ends.
+func (k *kubelet) podChanged(pod *corev1.Pod) {
+	uid := string(pod.UID)
+	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded ||
+		pod.Status.Phase == corev1.PodFailed {
+		k.podGone(uid)
+		return
+	}
+	if k.pods[uid] == nil {
+		k.allocate(uid, int(pod.Spec.Containers[0].Resources.Limits.Name(gpuResource, "").Value()))
+	}
+	k.pods[uid] = pod
+}
+
+func (k *kubelet) allocate(uid string, gpus int) {
+	for range gpus {
+		free := slices.Index(k.holder, "")
+		if free < 0 {
+			k.t.Errorf("the scheduler has placed more pods on a node than it has GPUs")
+			return
+		}
+		k.holder[free] = uid
+	}
+}
+
+func (k *kubelet) podGone(uid string) {
+	delete(k.pods, uid)
+	for gpu, holder := range k.holder {
+		if holder == uid {
+			k.holder[gpu] = ""
+		}
+	}
+}
+
+// List lists pods without GPUs too.
+func (k *kubelet) List(context.Context, *podresources.ListPodResourcesRequest) (
+	*podresources.ListPodResourcesResponse, error) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	answer := &podresources.ListPodResourcesResponse{}
+	for uid, pod := range k.pods {
+		container := &podresources.ContainerResources{Name: pod.Spec.Containers[0].Name}
+		for gpu, holder := range k.holder {
+			if holder == uid { // a GPU a row: of two NUMA nodes each
+				container.Devices = append(container.Devices, &podresources.ContainerDevices{
+					ResourceName: gpuResource, DeviceIds: []string{k.ids[gpu]}})
+			}
+		}
+		answer.PodResources = append(answer.PodResources, &podresources.PodResources{
+			Name: pod.Name, Namespace: pod.Namespace,
+			Containers: []*podresources.ContainerResources{container}})
+	}
+	return answer, nil
+}
+
+func (k *kubelet) ListPods(context.Context, *v1alpha1.ListPodsRequest) (*v1alpha1.ListPodsResponse, error) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	answer := &v1alpha1.ListPodsResponse{}
+	for _, pod := range k.pods {
+		bytes, err := pod.Marshal()
+		if err != nil {
+			return nil, err
+		}
+		answer.Pods = append(answer.Pods, bytes)
+	}
+	return answer, nil
+}

@@ -1,0 +1,246 @@
+package e2e
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	quantity "k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+)
+
+const (
+	nodeCount   = 3
+	gpusOfANode = 16
+)
+
+// gpuNodes are nodes of the control plane on which only pods run that ask for them. Each has GPUs, a
+// kubelet that gives them to pods, and a real agent, which its DNS name leads to. Aggregators answer
+// KEDA; workloads share the nodes, and each loads the GPUs of its own pods alone.
+type gpuNodes struct {
+	t    *testing.T
+	name string
+	all  [nodeCount]*gpuNode
+
+	mutex   sync.Mutex
+	demands map[string]*demand // by namespace and label app
+}
+
+type gpuNode struct {
+	name    string
+	gpus    string // the file that its agent reads
+	kubelet *kubelet
+	agent   *scaler
+}
+
+// newNodes has kubelets of two versions, as a cluster has while it is upgraded.
+func newNodes(t *testing.T, name string) *gpuNodes {
+	t.Helper()
+	n := &gpuNodes{t: t, name: name, demands: map[string]*demand{}}
+	for number := range n.all {
+		ids := make([]string, gpusOfANode)
+		for gpu := range ids {
+			ids[gpu] = fmt.Sprintf("GPU-%08d-0000-4000-8000-%012d", number, gpu)
+		}
+		n.all[number] = &gpuNode{
+			name:    fmt.Sprintf("%s-%d", name, number),
+			gpus:    filepath.Join(t.TempDir(), "gpus.json"),
+			kubelet: startKubelet(t, &n.mutex, ids, number > 0),
+		}
+	}
+	n.mutex.Lock()
+	n.write()
+	n.mutex.Unlock()
+	var agents []*scaler
+	for _, node := range n.all {
+		n.join(node)
+		node.agent = startServing(t, node.name, "--role=agent", "--gpu-source=file:"+node.gpus,
+			"--poll-interval=200ms", "--attribution=kubelet",
+			"--pod-resources-socket="+node.kubelet.podResourcesSocket(),
+			"--pods-api-socket="+node.kubelet.podsAPISocket())
+		agents = append(agents, node.agent)
+	}
+	giveName(t, "keda-gpu-scaler-agents."+name, agents...)
+	return n
+}
+
+// join makes the node, and has its kubelet follow its pods.
+func (n *gpuNodes) join(node *gpuNode) {
+	n.t.Helper()
+	resources := corev1.ResourceList{
+		"cpu": quantity.MustParse("32"), "memory": quantity.MustParse("256Gi"),
+		"pods": quantity.MustParse("250"), gpuResource: *quantity.NewQuantity(gpusOfANode, quantity.DecimalSI)}
+	object := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: node.name, Labels: map[string]string{
+			"kubernetes.io/hostname": node.name, "gpu-nodes": n.name}},
+		Spec: corev1.NodeSpec{Taints: []corev1.Taint{
+			{Key: "gpu-nodes", Value: n.name, Effect: corev1.TaintEffectNoSchedule}}},
+		Status: corev1.NodeStatus{Capacity: resources, Allocatable: resources},
+	}
+	if _, err := kube.CoreV1().Nodes().Create(n.t.Context(), object, metav1.CreateOptions{}); err != nil {
+		n.t.Fatal(err)
+	}
+	factory := informers.NewSharedInformerFactoryWithOptions(kube, 0,
+		informers.WithTweakListOptions(func(options *metav1.ListOptions) {
+			options.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", node.name).String()
+		}))
+	factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(now any) { n.podChanged(node, now.(*corev1.Pod)) },
+		UpdateFunc: func(_, now any) { n.podChanged(node, now.(*corev1.Pod)) },
+		DeleteFunc: func(last any) {
+			if pod, ok := last.(*corev1.Pod); ok {
+				n.podGone(node, pod)
+			}
+		},
+	})
+	follow(n.t, factory)
+}
+
+func (n *gpuNodes) podChanged(node *gpuNode, pod *corev1.Pod) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	node.kubelet.podChanged(pod)
+	n.write()
+}
+
+func (n *gpuNodes) podGone(node *gpuNode, pod *corev1.Pod) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	node.kubelet.podGone(string(pod.UID))
+	n.write()
+}
+
+// write has the GPUs of all nodes show what the pods that hold them make of their workloads' loads.
+func (n *gpuNodes) write() {
+	for _, d := range n.demands {
+		clear(d.pods)
+	}
+	for _, node := range n.all {
+		for uid, pod := range node.kubelet.pods {
+			if d := n.demandOn(pod); d != nil {
+				d.pods[uid] = pod
+			}
+		}
+	}
+	for _, node := range n.all {
+		if err := writeGPUs(node.gpus, n.devicesOf(node)); err != nil {
+			n.t.Error(err)
+		}
+	}
+}
+
+func (n *gpuNodes) devicesOf(node *gpuNode) []device {
+	gpus := make([]device, gpusOfANode)
+	for index, holder := range node.kubelet.holder {
+		gpu := &gpus[index]
+		*gpu = newDevice(index)
+		gpu.UUID = node.kubelet.ids[index]
+		pod := node.kubelet.pods[holder]
+		if pod == nil {
+			continue
+		}
+		gpu.Processes = []process{{processOf(holder)}}
+		if d := n.demandOn(pod); d != nil {
+			d.show(pod, gpu)
+		}
+	}
+	return gpus
+}
+
+func (n *gpuNodes) demandOn(pod *corev1.Pod) *demand {
+	return n.demands[pod.Namespace+"/"+pod.Labels["app"]]
+}
+
+// startAggregators are so many that give the same answers.
+func (n *gpuNodes) startAggregators(t *testing.T, name string, count int, flags ...string) []*scaler {
+	t.Helper()
+	var aggregators []*scaler
+	for number := range count {
+		aggregators = append(aggregators, startServing(t, fmt.Sprintf("%s-aggregator-%d", name, number),
+			append([]string{"--role=aggregator",
+				"--agents=dns:///keda-gpu-scaler-agents." + n.name + ".svc:6001"}, flags...)...))
+	}
+	return aggregators
+}
+
+// newDemand is that on the pods with the label app in a namespace.
+func (n *gpuNodes) newDemand(t *testing.T, namespace, app string) *demand {
+	t.Helper()
+	d := newDemand(t, &n.mutex, engine, n.write)
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	n.demands[namespace+"/"+app] = d
+	return d
+}
+
+// newWorkload makes the namespace, and the object named llm, whose pods have the label app: llm. KEDA
+// asks these aggregators about it.
+func (n *gpuNodes) newWorkload(t *testing.T, namespace, text string, aggregators ...*scaler) *workload {
+	t.Helper()
+	w := &workload{t: t, namespace: namespace}
+	makeNamespace(t, namespace)
+	w.demand = n.newDemand(t, namespace, "llm")
+	w.isAskedOf(aggregators...)
+	object, _ := parse(t, namespace, text)
+	w.target = map[string]any{"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(), "name": "llm"}
+	w.watchObjects(object.GroupVersionKind())
+	create(t, namespace, text)
+	return w
+}
+
+// watchObjects has the timeline follow the object llm of that kind.
+func (w *workload) watchObjects(kind schema.GroupVersionKind) {
+	w.t.Helper()
+	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	note := func(now any) {
+		if object := now.(*unstructured.Unstructured); object.GetName() == "llm" {
+			wanted, _, _ := unstructured.NestedInt64(object.Object, "spec", "replicas")
+			ready, _, _ := unstructured.NestedInt64(object.Object, "status", "readyReplicas")
+			w.line.add(int(wanted), int(ready))
+		}
+	}
+	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(objects, 0, w.namespace, nil)
+	factory.ForResource(mapping.Resource).Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: note, UpdateFunc: func(_, now any) { note(now) },
+	})
+	follow(w.t, factory)
+}
+
+// object is a Deployment or a StatefulSet whose pods have the label app: NAME.
+func (n *gpuNodes) object(kind, name string, replicas, gpus int) string {
+	return fmt.Sprintf(`
+apiVersion: apps/v1
+kind: %s
+metadata: {name: %[2]s}
+spec:
+  replicas: %[3]d
+  selector: {matchLabels: {app: %[2]s}}
+  template:
+    metadata: {labels: {app: %[2]s}}
+    spec: %[4]s
+`, kind, name, replicas, n.podSpec(name, gpus, spread("{app: "+name+"}")))
+}
+
+// podSpec is in one line, with where the pods may be placed among the nodes.
+func (n *gpuNodes) podSpec(name string, gpus int, placement string) string {
+	return fmt.Sprintf("{nodeSelector: {gpu-nodes: %s}, tolerations: [{key: gpu-nodes, operator: Exists}], "+
+		"containers: [{name: %s, image: llm, resources: {limits: {nvidia.com/gpu: %d}}}], %s}",
+		n.name, name, gpus, placement)
+}
+
+// spread puts pods with these labels on all nodes alike.
+func spread(labels string) string {
+	return "topologySpreadConstraints: [{maxSkew: 1, topologyKey: kubernetes.io/hostname, " +
+		"whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: " + labels + "}}]"
+}
