@@ -208,7 +208,7 @@ class Installed(unittest.TestCase):
         # The strictest level of pod security: the aggregators must not be refused.
         kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
         given = ["--set=image.repository=keda-gpu-scaler", f"--set=agent.namespace={AGENTS}",
-                 "--set=minReadySeconds=1"]
+                 "--set=minReadySeconds=1", "--set=updateStrategy.rollingUpdate.maxSurge=100%"]
         self.assertNotIn("runtimeClassName: ", self.install("install", *given, "--dry-run=server"))
         kubectl("apply", "--filename=-", text=json.dumps(
             {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "handler": "nvidia",
@@ -247,7 +247,7 @@ class Installed(unittest.TestCase):
 
     def install(self, verb, *options):
         return helm(verb, chart.RELEASE, chart.CHART, f"--namespace={chart.NAMESPACE}", "--wait",
-                    "--timeout=60s", *options)
+                    "--timeout=180s", *options)
 
     WORKLOADS = {"daemonset": ["daemonset/keda-gpu-scaler-agent", f"--namespace={AGENTS}"],
                  "deployment": ["deployment/keda-gpu-scaler", f"--namespace={chart.NAMESPACE}"]}
@@ -260,7 +260,7 @@ class Installed(unittest.TestCase):
 
     def wait_for_rollout(self):
         for workload in self.WORKLOADS.values():
-            kubectl("rollout", "status", *workload, "--timeout=60s")
+            kubectl("rollout", "status", *workload, "--timeout=180s")
 
     def is_there(self, what):
         return bool(kubectl("get", what, "--ignore-not-found", "--output=name",
