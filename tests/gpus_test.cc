@@ -79,6 +79,16 @@ TEST(Gpus, DeviceThatIsNotThereExits4AndSaysWhichAre) {
   }
 }
 
+TEST(Gpus, FlagsOfOneNodeAndOfAFleetDoNotMix) {
+  const Finished fleet = Gpus({"--fleet=localhost:1", "--device=2"});
+  EXPECT_EQ(fleet.code, 2) << fleet.out;
+  EXPECT_THAT(fleet.err, HasSubstr("flag --fleet=localhost:1: the scaler there reads the GPUs; "
+                                   "leave out --device, --gpu-source"));
+  const Finished node = Gpus({"--tls-ca=ca.crt"});
+  EXPECT_EQ(node.code, 2) << node.out;
+  EXPECT_THAT(node.err, HasSubstr("the --tls flags are for --fleet=ADDRESS"));
+}
+
 TEST(Gpus, DeviceOutsideTheJobExits4) {
   const Variables slurm = {{"SLURM_JOB_ID", "4711"}, {"SLURM_STEP_GPUS", "1,2"}};
   const Finished gpus = Gpus({"--device=3"}, slurm);

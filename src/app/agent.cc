@@ -4,6 +4,7 @@
 #include <atomic>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "app/open_attribution.h"
 #include "app/reloader.h"
 #include "app/rooms.h"
@@ -13,6 +14,7 @@
 #include "fleet/telemetry_service.h"
 #include "gpu/gpu_source.h"
 #include "scaling/trigger.h"
+#include "serve/fleet_metrics.h"
 #include "serve/grpc_server.h"
 #include "serve/http_server.h"
 #include "serve/metrics.h"
@@ -104,8 +106,9 @@ class Agent::Impl {
 
   std::string MetricsPage() const {
     const SnapshotStore::History newest = store_.Newest();
-    return metrics_.Page(newest == nullptr ? nullptr : &newest->Newest(), clock_.Now(),
-                         config_.StaleAfter());
+    return absl::StrCat(metrics_.Page(newest == nullptr ? nullptr : &newest->Newest(), clock_.Now(),
+                                      config_.StaleAfter()),
+                        TelemetryMetrics(telemetry_.counts()), HandshakeMetrics());
   }
 
   const Config config_;

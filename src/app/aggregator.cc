@@ -6,6 +6,8 @@
 #include <atomic>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "app/allowed_namespaces.h"
 #include "app/freed_memory.h"
 #include "app/reloader.h"
 #include "app/rooms.h"
@@ -17,6 +19,8 @@
 #include "fleet/fleet_watch.h"
 #include "fleet/tls_files.h"
 #include "scaling/trigger.h"
+#include "serve/fleet_metrics.h"
+#include "serve/fleet_viewer.h"
 #include "serve/grpc_server.h"
 #include "serve/http_server.h"
 #include "serve/metrics.h"
@@ -46,7 +50,7 @@ std::shared_ptr<grpc::ChannelCredentials> CredentialsOf(const TlsFiles& files) {
 // In dependency order: destroyed backwards.
 class Aggregator::Impl {
  public:
-  Impl(const Config& config, const Clock& clock, AgentsOption agents)
+  Impl(const Config& config, const Clock& clock, AgentsOption agents, AllowedNamespaces allowed)
       : config_(config),
         clock_(clock),
         agents_(std::move(agents)),
@@ -60,24 +64,29 @@ class Aggregator::Impl {
         probes_(clock, config.hang_after),
         service_({.stale_after = config.StaleAfter(),
                   .grace = config.grace,
+                  .allowed_namespaces = std::move(allowed),
                   .max_streams_per_peer = config.max_streams_per_peer},
-                 clock, fleet_, leases_, profiles_, metrics_, [this] { WakeWanting(); }) {}
+                 clock, fleet_, leases_, profiles_, metrics_, [this] { WakeWanting(); }),
+        viewer_({.patience = {.stale_after = config.StaleAfter(), .grace = config.grace},
+                 .version = GPUSCALER_VERSION,
+                 .agents = [this] { return fleet_.Agents(); }},
+                clock, fleet_) {}
 
   ~Impl() { Drain(absl::ZeroDuration()); }
 
   absl::Status Start() {
     if (config_.Tls().Enabled()) RETURN_IF_ERROR(ReadTls(config_.Tls()).status());
     RETURN_IF_ERROR(profiles_.Reload());
+    std::vector<grpc::Service*> services = service_.Services();
+    services.push_back(viewer_.Service());
     ASSIGN_OR_RETURN(grpc_, GrpcServer::Start({.bind_address = config_.bind_address,
                                                .port = AskedPort(config_.port),
                                                .tls = config_.Tls(),
                                                .max_connection_age = config_.max_connection_age},
-                                              service_.Services()));
-    ASSIGN_OR_RETURN(metrics_page_, OpenMetricsPort(config_, [this] {
-                       return metrics_.Page(nullptr, clock_.Now(), config_.StaleAfter());
-                     }));
-    ASSIGN_OR_RETURN(probe_page_, OpenProbePort(config_, probes_));
+                                              services));
     watch_ = std::make_unique<FleetWatch>(WatchOptions(), clock_, fleet_);
+    ASSIGN_OR_RETURN(metrics_page_, OpenMetricsPort(config_, [this] { return MetricsPage(); }));
+    ASSIGN_OR_RETURN(probe_page_, OpenProbePort(config_, probes_));
     wanting_ = std::make_unique<PeriodicThread>("wanting", kWantInterval, [this] { Want(); });
     waking_ = wanting_.get();
     watching_health_ = std::make_unique<PeriodicThread>("health", absl::Seconds(1), [this] {
@@ -129,6 +138,16 @@ class Aggregator::Impl {
     return options;
   }
 
+  std::string MetricsPage() const {
+    const absl::Time now = clock_.Now();
+    return absl::StrCat(metrics_.Page(nullptr, now, config_.StaleAfter()),
+                        AgentsMetrics({.agents = fleet_.Agents(),
+                                       .counts = watch_->CountsOfAgents(),
+                                       .listing = fleet_.listing()},
+                                      now),
+                        HandshakeMetrics());
+  }
+
   void Want() {
     const CostlyReadings wanted = leases_.Wanted(clock_.Now());
     if (wanted != CostlyReadings()) watch_->Want(wanted, 2 * kWantInterval);
@@ -157,11 +176,12 @@ class Aggregator::Impl {
   std::atomic<bool> drained_ = false;
   std::atomic<PeriodicThread*> waking_ = nullptr;  // null: nobody to tell the agents
   ScalerService service_;
+  FleetViewer viewer_;
   FreedMemory freed_memory_;  // the reloader's, which may take its time
   std::unique_ptr<GrpcServer> grpc_;
+  std::unique_ptr<FleetWatch> watch_;
   std::unique_ptr<HttpServer> metrics_page_;
   std::unique_ptr<HttpServer> probe_page_;
-  std::unique_ptr<FleetWatch> watch_;
   std::unique_ptr<PeriodicThread> wanting_;
   std::unique_ptr<PeriodicThread> watching_health_;
   std::unique_ptr<PeriodicThread> reloading_;
@@ -170,7 +190,8 @@ class Aggregator::Impl {
 absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const Config& config,
                                                               const Clock& clock) {
   ASSIGN_OR_RETURN(AgentsOption agents, ParseAgents(config.agents));
-  auto impl = std::make_unique<Impl>(config, clock, std::move(agents));
+  ASSIGN_OR_RETURN(AllowedNamespaces allowed, ParseAllowedNamespaces(config.allow_namespaces));
+  auto impl = std::make_unique<Impl>(config, clock, std::move(agents), std::move(allowed));
   RETURN_IF_ERROR(impl->Start());
   return std::unique_ptr<Aggregator>(new Aggregator(std::move(impl)));
 }

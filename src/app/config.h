@@ -45,6 +45,8 @@ struct Config {
   std::string pod_resources_socket = KubeletSockets().pod_resources;
   std::string pods_api_socket;  // empty: where kubelets have it
 
+  std::string allow_namespaces;  // from:to,... (app/allowed_namespaces.h)
+
   absl::Duration poll_interval = absl::Seconds(2);  // real time, whatever the clock's speed
   std::optional<absl::Duration> stale_after;        // see StaleAfter()
   absl::Duration hang_after = absl::Seconds(30);

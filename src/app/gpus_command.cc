@@ -11,10 +11,13 @@
 #include <set>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "app/attributed_source.h"
+#include "app/client_flags.h"
 #include "app/commands.h"
+#include "app/fleet_gpus.h"
 #include "app/gpu_selection.h"
 #include "app/gpus_page.h"
 #include "app/job_environment.h"
@@ -37,6 +40,8 @@ struct GpusFlags {
   int device = -1;
   bool quiet = false;
   bool dry_run = false;
+  std::string fleet;  // the scaler to ask for all nodes; empty: this node's GPUs
+  ScalerClientOptions client;
 };
 
 struct GpusPlan {
@@ -76,7 +81,7 @@ absl::StatusOr<absl::Duration> IntervalOf(const std::string& text) {
 absl::StatusOr<GpusPlan> Plan(const GpusFlags& flags) {
   const Environment environment = CurrentEnvironment();
   GpusPlan plan;
-  ASSIGN_OR_RETURN(plan.resolved, ResolveAll(flags.given, environment));
+  ASSIGN_OR_RETURN(plan.resolved, ResolveSettings(flags.given, environment));
   ASSIGN_OR_RETURN(plan.interval, IntervalOf(flags.interval));
   plan.job = ReadJobEnvironment(KindOf(flags.env, environment), environment);
   NameTheNode(plan.resolved, plan.job);
@@ -217,7 +222,34 @@ int ReadAndPrint(const GpusFlags& flags, const GpusPlan& plan) {
                                               : PrintOnce(flags, plan, gpus);
 }
 
+// What is about reading this node has no meaning for a fleet's, nor the other way round.
+absl::Status CheckFleetFlags(const GpusFlags& flags) {
+  const ScalerClientOptions& client = flags.client;
+  const bool has_tls = client.tls || !client.ca.empty() || !client.cert.empty() ||
+                       !client.key.empty() || !client.server_name.empty();
+  if (flags.fleet.empty()) {
+    return has_tls ? absl::InvalidArgumentError("the --tls flags are for --fleet=ADDRESS")
+                   : absl::OkStatus();
+  }
+  std::vector<std::string> others;
+  if (flags.interval != GpusFlags().interval) others.emplace_back("--interval");
+  if (flags.env != GpusFlags().env) others.emplace_back("--env");
+  if (flags.device >= 0) others.emplace_back("--device");
+  if (flags.dry_run) others.emplace_back("--dry-run");
+  for (const Setting& setting : flags.given) {
+    if (!absl::StartsWith(setting.name, "log-")) others.push_back("--" + setting.name);
+  }
+  if (others.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("flag --fleet=", flags.fleet,
+                                                 ": the scaler there reads the GPUs; leave out ",
+                                                 absl::StrJoin(others, ", ")));
+}
+
 int Run(const GpusFlags& flags) {
+  if (const absl::Status fault = CheckFleetFlags(flags); !fault.ok()) {
+    return Fail("gpus", fault, kExitUsage);
+  }
+  if (!flags.fleet.empty()) return ShowFleet(flags.fleet, flags.client, flags.format);
   const auto plan = Plan(flags);
   if (!plan.ok()) return Fail("gpus", plan.status(), kExitUsage);
   const Config& config = plan->resolved.config;
@@ -235,7 +267,7 @@ Command GpusCommand() {
   const auto flags = std::make_shared<GpusFlags>();
   Command command = {
       .name = "gpus",
-      .help = "Show the GPUs as the scaler sees them, without a server.",
+      .help = "Show the GPUs as the scaler sees them: this node's without a server, or a fleet's.",
       .flags = {WordFlag("format", "FORMAT",
                          "Format of the readings; with --interval, json is a line a reading.",
                          {"table", "json", "csv"}, &flags->format),
@@ -244,6 +276,10 @@ Command GpusCommand() {
                          "needs two. 0 to 24h.",
                          &flags->interval),
                 IntFlag("device", "Index of the only GPU to show; -1: all.", {-1}, &flags->device),
+                TextFlag("fleet", "ADDRESS",
+                         "Show the GPUs of all nodes that the scaler at that address knows, and "
+                         "what it leaves out; it answers on its own host alone.",
+                         &flags->fleet),
                 SwitchFlag("quiet", "Log errors only.", &flags->quiet),
                 SwitchFlag("dry-run", "Print the settings as resolved, and read nothing.",
                            &flags->dry_run),
@@ -252,6 +288,7 @@ Command GpusCommand() {
                          "and pod.",
                          {"auto", "k8s", "slurm", "flux", "standalone"}, &flags->env)},
       .run = [flags](const std::vector<std::string>&) { return Run(*flags); }};
+  for (Flag& flag : ClientFlags(&flags->client)) command.flags.push_back(std::move(flag));
   for (Flag& flag : ConfigFlags(kGpusUses, &flags->given)) command.flags.push_back(std::move(flag));
   return command;
 }

@@ -52,7 +52,7 @@ int Run(const LintFlags& flags, const std::vector<std::string>& paths) {
   if (paths.empty()) {
     return Fail("lint", absl::InvalidArgumentError("which FILE? - is standard input"), kExitUsage);
   }
-  const auto resolved = ResolveAll(flags.given, CurrentEnvironment());
+  const auto resolved = ResolveSettings(flags.given, CurrentEnvironment());
   if (!resolved.ok()) return Fail("lint", resolved.status(), kExitUsage);
   const auto profiles = ProfilesOf(resolved->config.profiles);
   if (!profiles.ok()) return Fail("lint", NameLayer(*resolved, profiles.status()), kExitUsage);

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "app/allowed_namespaces.h"
 #include "base/duration_text.h"
 #include "base/nearest.h"
 #include "fleet/agent_addresses.h"
@@ -32,6 +33,10 @@ absl::Status CheckAddress(absl::string_view text) {
 
 absl::Status CheckAgents(absl::string_view text) {
   return text.empty() ? absl::OkStatus() : ParseAgents(text).status();
+}
+
+absl::Status CheckAllowedNamespaces(absl::string_view text) {
+  return ParseAllowedNamespaces(text).status();
 }
 
 const std::vector<std::pair<absl::string_view, Role>>& Roles() {
@@ -288,6 +293,12 @@ const std::vector<Option>& Table() {
            "of pods. Without it owners are read from the pods' names.",
        .used_by = kServeUses | kGpusUses,
        .default_text = "where kubelets have it"},
+      {.name = "allow-namespaces",
+       .member = &Config::allow_namespaces,
+       .value = "PAIRS",
+       .help = "Namespaces whose GPUs the ScaledObjects of another one may see, as FROM:TO,...: "
+               "FROM sees its own pods and those of TO. Without it, its own alone.",
+       .check = CheckAllowedNamespaces},
       {.name = "poll-interval",
        .member = &Config::poll_interval,
        .value = "DURATION",

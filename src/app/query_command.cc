@@ -2,13 +2,14 @@
 #include <future>
 #include <iostream>
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "app/client_flags.h"
 #include "app/commands.h"
 #include "app/input_file.h"
 #include "app/query_report.h"
-#include "app/scaler_address.h"
 #include "base/status_macros.h"
 
 namespace gpuscaler {
@@ -103,14 +104,10 @@ int CodeOf(const std::vector<QueryReport>& reports) {
   return code;
 }
 
-int Run(QueryFlags flags, const std::vector<std::string>& arguments) {
+int Run(const QueryFlags& flags, const std::vector<std::string>& arguments) {
   const auto triggers = Triggers(flags, arguments);
   if (!triggers.ok()) return Fail("query", triggers.status(), kExitUsage);
-  const auto address = ScalerAddress(arguments.front());
-  if (!address.ok()) return Fail("query", address.status(), kExitUsage);
-  flags.client.address = *address;
-  flags.client.tls = flags.client.tls || !flags.client.ca.empty() || !flags.client.cert.empty();
-  const auto client = ScalerClient::Open(flags.client);
+  const auto client = OpenClient(arguments.front(), flags.client);
   if (!client.ok()) return Fail("query", client.status(), kExitUsage);
   std::vector<QueryReport> reports;
   for (const TriggerToAsk& trigger : *triggers) {
@@ -125,8 +122,7 @@ int Run(QueryFlags flags, const std::vector<std::string>& arguments) {
 
 Command QueryCommand() {
   const auto flags = std::make_shared<QueryFlags>();
-  ScalerClientOptions& client = flags->client;
-  return {
+  Command command = {
       .name = "query",
       .help = "Ask a running scaler what KEDA would ask.",
       .arguments = "ADDRESS [KEY=VALUE...]",
@@ -140,17 +136,10 @@ Command QueryCommand() {
                         {-1}, &flags->replicas),
                 SwitchFlag("explain", "Say why, replica by replica.", &flags->explain),
                 WordFlag("format", "FORMAT", "Format of the answers.", {"text", "json"},
-                         &flags->format),
-                SwitchFlag("tls", "Use TLS, with the system's authorities.", &client.tls),
-                TextFlag("tls-ca", "FILE", "CA of the scaler's certificate, PEM; implies --tls.",
-                         &client.ca),
-                TextFlag("tls-cert", "FILE", "Certificate of this client, PEM; implies --tls.",
-                         &client.cert),
-                TextFlag("tls-key", "FILE", "Private key of --tls-cert, PEM.", &client.key),
-                TextFlag("tls-server-name", "NAME",
-                         "Name in the scaler's certificate, where it is not the address's.",
-                         &client.server_name)},
+                         &flags->format)},
       .run = [flags](const std::vector<std::string>& arguments) { return Run(*flags, arguments); }};
+  for (Flag& flag : ClientFlags(&flags->client)) command.flags.push_back(std::move(flag));
+  return command;
 }
 
 }  // namespace gpuscaler

@@ -17,6 +17,7 @@
 #include "scaling/metric_type.h"
 #include "scaling/profile.h"
 #include "scaling/trigger.h"
+#include "serve/fleet_metrics.h"
 #include "serve/metrics.h"
 
 namespace gpuscaler {
@@ -194,12 +195,17 @@ std::string LabelsOf(absl::string_view series) {
 std::string MetricsSection() {
   Metrics metrics;
   const NodeSnapshot snapshot = FullSnapshot();
-  const std::string page = metrics.Page(&snapshot, snapshot.taken_at, absl::Seconds(6));
+  const AgentsPage agents = {.agents = {{.read_at = absl::UnixEpoch()}}};
+  const std::string page = absl::StrCat(
+      metrics.Page(&snapshot, snapshot.taken_at, absl::Seconds(6)), HandshakeMetrics(),
+      AgentsMetrics(agents, absl::UnixEpoch()), TelemetryMetrics(TelemetryService::Counts()));
   std::string text = absl::StrCat(
-      "## Prometheus metrics\n\n`gpu_parent_uuid` is the GPU of a MIG instance, and empty of a "
-      "whole GPU. `namespace`, `pod` and `container` are there where one pod holds the GPU: where "
-      "a "
-      "scrape sets labels of these names, Prometheus calls ours `exported_pod` and so on, unless "
+      "## Prometheus metrics\n\nThe `agent_` and `agents_` ones are an aggregator's, by the "
+      "address and the node of its agents; the `telemetry_` ones are an agent's, and the `tls_` "
+      "one "
+      "both have. `gpu_parent_uuid` is the GPU of a MIG instance, and empty of a whole GPU. "
+      "`namespace`, `pod` and `container` are there where one pod holds the GPU: where a scrape "
+      "sets labels of these names, Prometheus calls ours `exported_pod` and so on, unless "
       "`honorLabels` is set.\n\n",
       Head({"metric", "type", "labels", "meaning"}));
   std::string help;

@@ -76,7 +76,7 @@ int RunRole(const Resolved& resolved, const TerminationSignals& signals) {
 int Serve(const std::vector<Setting>& given) {
   const TerminationSignals signals;
   const Environment environment = CurrentEnvironment();
-  const auto resolved = ResolveAll(given, environment);
+  const auto resolved = ResolveSettings(given, environment);
   if (!resolved.ok()) return Fail("serve", resolved.status(), kExitUsage);
   StartLogging(resolved->config.log_level, resolved->config.log_format);
   for (const std::string& variable : UnknownVariables(environment)) {

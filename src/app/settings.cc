@@ -210,8 +210,8 @@ absl::StatusOr<Resolved> Resolve(const std::vector<Setting>& settings) {
   return resolved;
 }
 
-absl::StatusOr<Resolved> ResolveAll(const std::vector<Setting>& flags,
-                                    const Environment& environment) {
+absl::StatusOr<Resolved> ResolveSettings(const std::vector<Setting>& flags,
+                                         const Environment& environment) {
   std::vector<Setting> settings;
   if (const std::string path = ConfigPath(flags, environment); !path.empty()) {
     ASSIGN_OR_RETURN(settings, SettingsOfFile(path));

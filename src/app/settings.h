@@ -46,8 +46,8 @@ absl::StatusOr<Resolved> Resolve(const std::vector<Setting>& settings);
 
 // All layers: the file is the one that the flag --config among `flags`, else KEDA_GPU_SCALER_CONFIG
 // names, if any.
-absl::StatusOr<Resolved> ResolveAll(const std::vector<Setting>& flags,
-                                    const Environment& environment);
+absl::StatusOr<Resolved> ResolveSettings(const std::vector<Setting>& flags,
+                                         const Environment& environment);
 
 // `error` as it is, or, where it begins with the path of a file that an option names, with that
 // option's layer before it: "environment KEDA_GPU_SCALER_TLS_CERT=/a.pem: cannot be read".

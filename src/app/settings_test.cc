@@ -31,7 +31,7 @@ TEST(Settings, EachLayerOverridesTheOneBelowIt) {
   const Environment environment = {{"KEDA_GPU_SCALER_CONFIG", path},
                                    {"KEDA_GPU_SCALER_PORT", "8001"},
                                    {"KEDA_GPU_SCALER_PROBE_PORT", "8002"}};
-  const auto resolved = ResolveAll({Flag("port", "9001"), Flag("port", "9002")}, environment);
+  const auto resolved = ResolveSettings({Flag("port", "9001"), Flag("port", "9002")}, environment);
   ASSERT_TRUE(resolved.ok()) << resolved.status();
   EXPECT_EQ(resolved->config.port, 9002) << "the last of two flags";
   EXPECT_EQ(resolved->config.probe_port, 8002);
@@ -57,6 +57,10 @@ TEST(Settings, ErrorsNameLayerValueAndWhatIsAllowed) {
       {{Flag("log-level", "warm")}, {}, "use debug, info, warn, error; did you mean \"warn\"?"},
       {{Flag("gpu-source", "file:")}, {}, "use auto, nvml, file:PATH or none"},
       {{Flag("bind-address", "[::1]")}, {}, "use an IPv4 or IPv6 address, without brackets"},
+      {{Flag("allow-namespaces", "team-a:team-b,team-c")},
+       {},
+       "flag --allow-namespaces=team-a:team-b,team-c: use FROM:TO,... with the names of "
+       "namespaces; \"team-c\" is not two names"},
       {{Flag("max-streams-per-peer", "0")}, {}, "use a whole number from 1 to 1000000"},
       {{Flag("stale-after", "3999ms")},
        {},
@@ -78,16 +82,16 @@ TEST(Settings, ErrorsNameLayerValueAndWhatIsAllowed) {
       {{Flag("port", "1")}, {{"KEDA_GPU_SCALER_PORT", "abc"}}, "environment KEDA_GPU_SCALER_PORT"},
   };
   for (const Case& test : cases) {
-    const auto resolved = ResolveAll(test.flags, test.environment);
+    const auto resolved = ResolveSettings(test.flags, test.environment);
     EXPECT_EQ(resolved.status().code(), absl::StatusCode::kInvalidArgument) << test.want;
     EXPECT_THAT(std::string(resolved.status().message()), HasSubstr(test.want));
   }
 }
 
 TEST(Settings, TwoIntervalsAreEnoughForStalenessAndForAHang) {
-  EXPECT_TRUE(ResolveAll({Flag("stale-after", "4s")}, {}).ok());
-  EXPECT_TRUE(ResolveAll({Flag("poll-interval", "15s")}, {}).ok());
-  EXPECT_TRUE(ResolveAll({Flag("poll-interval", "5m"), Flag("hang-after", "10m")}, {}).ok());
+  EXPECT_TRUE(ResolveSettings({Flag("stale-after", "4s")}, {}).ok());
+  EXPECT_TRUE(ResolveSettings({Flag("poll-interval", "15s")}, {}).ok());
+  EXPECT_TRUE(ResolveSettings({Flag("poll-interval", "5m"), Flag("hang-after", "10m")}, {}).ok());
 }
 
 TEST(Settings, FileIsStrict) {
@@ -137,9 +141,9 @@ TEST(Settings, EmptyVariableIsNone) {
 
 TEST(Settings, NodeIsNamedByFlagElseNodeNameElseTheHost) {
   const Environment environment = {{"NODE_NAME", "gpu-7"}};
-  EXPECT_EQ(ResolveAll({}, environment)->config.node_name, "gpu-7");
-  EXPECT_EQ(ResolveAll({Flag("node-name", "mine")}, environment)->config.node_name, "mine");
-  EXPECT_NE(ResolveAll({}, {})->config.node_name, "");
+  EXPECT_EQ(ResolveSettings({}, environment)->config.node_name, "gpu-7");
+  EXPECT_EQ(ResolveSettings({Flag("node-name", "mine")}, environment)->config.node_name, "mine");
+  EXPECT_NE(ResolveSettings({}, {})->config.node_name, "");
 }
 
 TEST(Options, EveryDefaultReadsBackAsItself) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/allowed_namespaces.h"
 #include "app/freed_memory.h"
 #include "app/neighbours.h"
 #include "app/open_attribution.h"
@@ -37,7 +38,8 @@ constexpr absl::Duration kNeighboursInterval = absl::Minutes(1);
 // In dependency order: destroyed backwards.
 class Standalone::Impl {
  public:
-  Impl(const Config& config, const Clock& clock, std::unique_ptr<GpuSource> source)
+  Impl(const Config& config, const Clock& clock, std::unique_ptr<GpuSource> source,
+       AllowedNamespaces allowed)
       : config_(config),
         clock_(clock),
         source_(std::move(source)),
@@ -48,6 +50,7 @@ class Standalone::Impl {
                  [this] { WakeKubelet(); }),
         probes_(clock, config.hang_after),
         service_({.stale_after = config.StaleAfter(),
+                  .allowed_namespaces = std::move(allowed),
                   .max_streams_per_peer = config.max_streams_per_peer},
                  clock, store_, leases_, profiles_, metrics_, [this] { WakeSampler(); }) {}
 
@@ -168,9 +171,10 @@ class Standalone::Impl {
 
 absl::StatusOr<std::unique_ptr<Standalone>> Standalone::Start(const Config& config,
                                                               const Clock& clock) {
+  ASSIGN_OR_RETURN(AllowedNamespaces allowed, ParseAllowedNamespaces(config.allow_namespaces));
   ASSIGN_OR_RETURN(std::unique_ptr<GpuSource> source,
                    OpenGpuSource(config.gpu_source, config.node_name, clock));
-  auto impl = std::make_unique<Impl>(config, clock, std::move(source));
+  auto impl = std::make_unique<Impl>(config, clock, std::move(source), std::move(allowed));
   RETURN_IF_ERROR(impl->Start());
   return std::unique_ptr<Standalone>(new Standalone(std::move(impl)));
 }

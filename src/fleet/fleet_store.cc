@@ -128,6 +128,7 @@ void FleetStore::Forget(absl::Time now) {
     }
     LogInfo("agent_forgotten", {{"address", address}, {"node", agent.node}});
     Leave(address, agent.node);
+    ++forgotten_;
     each = agents_.erase(each);
     MembersChanged();
   }
@@ -260,6 +261,11 @@ std::vector<AgentStatus> FleetStore::Agents() const {
                    .why = agent.connected ? agent.trouble : agent.lost});
   }
   return all;
+}
+
+FleetStore::Listing FleetStore::listing() const {
+  MutexLock lock(mutex_);
+  return {.error = dns_error_, .forgotten = forgotten_};
 }
 
 }  // namespace gpuscaler

@@ -73,6 +73,13 @@ class FleetStore : public AgentListener, public FleetReader {
 
   std::vector<AgentStatus> Agents() const;
 
+  // What became of the questions after the agents.
+  struct Listing {
+    std::string error;      // why the newest was not answered; empty: it was
+    int64_t forgotten = 0;  // agents, so far
+  };
+  Listing listing() const;
+
  private:
   struct Agent {
     bool ever_heard = false;  // all of the past that it had to tell, too
@@ -119,6 +126,7 @@ class FleetStore : public AgentListener, public FleetReader {
   std::map<std::string, Node> nodes_ ABSL_GUARDED_BY(mutex_);    // those with a history, by name
   NamespaceIndex index_ ABSL_GUARDED_BY(mutex_);
   int64_t connections_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t forgotten_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t members_changed_ ABSL_GUARDED_BY(mutex_) = 0;       // the generation of that
   std::vector<std::string> unheard_ ABSL_GUARDED_BY(mutex_);  // of them, since then

@@ -115,4 +115,11 @@ FleetWatch::Counts FleetWatch::counts() const {
   return counts;
 }
 
+std::map<std::string, AgentStream::Counts> FleetWatch::CountsOfAgents() const {
+  MutexLock lock(mutex_);
+  std::map<std::string, AgentStream::Counts> counts;
+  for (const auto& [address, stream] : streams_) counts[address] = stream->counts();
+  return counts;
+}
+
 }  // namespace gpuscaler

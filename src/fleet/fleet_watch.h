@@ -47,6 +47,9 @@ class FleetWatch {
   };
   Counts counts() const;
 
+  // Of the agents that are watched now, by their addresses.
+  std::map<std::string, AgentStream::Counts> CountsOfAgents() const;
+
  private:
   class Listener;
 

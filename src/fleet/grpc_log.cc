@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/rate_limit.h"
+#include "fleet/refused_handshakes.h"
 
 namespace gpuscaler {
 namespace {
@@ -17,7 +18,18 @@ namespace {
 // What they call an error is some client's trouble more often than ours.
 LogLevel LevelOf(bool error) { return error ? LogLevel::kWarn : LogLevel::kDebug; }
 
+// With a limit of their own: neither they nor the rest hide the other.
+void WriteHandshake(HandshakeFault fault, absl::string_view message) {
+  static RateLimit& limit = *new RateLimit(*new SteadyClock, 10, absl::Seconds(10));
+  if (const std::optional<int64_t> dropped = limit.Pass()) {
+    LogWarn("tls_handshake_failed",
+            {{"reason", Name(fault)}, {"why", message}, {"dropped", *dropped}});
+  }
+  CountHandshakeFault(fault);
+}
+
 void Write(bool error, absl::string_view message, const char* file, int line) {
+  if (const auto fault = HandshakeFaultOf(message)) return WriteHandshake(*fault, message);
   // Never destroyed: gRPC's threads may log until the process ends.
   static RateLimit& limit = *new RateLimit(*new SteadyClock, 10, absl::Seconds(10));
   const std::optional<int64_t> dropped = limit.Pass();

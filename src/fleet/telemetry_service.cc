@@ -82,8 +82,12 @@ class TelemetryService::Impl : public wire::NodeTelemetry::CallbackService {
 
   Counts counts() const {
     MutexLock lock(mutex_);
-    return {
-        .readers = readers_, .messages = room_.messages, .bytes = room_.bytes, .refused = refused_};
+    return {.readers = readers_,
+            .messages = room_.messages,
+            .heartbeats = room_.heartbeats,
+            .bytes = room_.bytes,
+            .refused_as_too_many = refused_as_too_many_,
+            .refused_as_stopping = refused_as_stopping_};
   }
 
  private:
@@ -108,11 +112,12 @@ class TelemetryService::Impl : public wire::NodeTelemetry::CallbackService {
     absl::Status status;
     if (stopping_) {
       status = absl::UnavailableError("the agent is stopping");
+      ++refused_as_stopping_;
     } else if (readers_ >= max_readers_) {
       status = absl::ResourceExhaustedError(
           absl::StrCat(readers_, " readers are told already, at most ", max_readers_));
+      ++refused_as_too_many_;
     }
-    refused_ += status.ok() ? 0 : 1;
     readers_ += status.ok() ? 1 : 0;
     const WatchStream* const key = stream.get();
     streams_[key] = {.stream = std::move(stream), .counted = status.ok()};
@@ -163,7 +168,8 @@ class TelemetryService::Impl : public wire::NodeTelemetry::CallbackService {
   CondVar closed_;
   absl::flat_hash_map<const WatchStream*, Record> streams_ ABSL_GUARDED_BY(mutex_);
   int readers_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t refused_as_too_many_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t refused_as_stopping_ ABSL_GUARDED_BY(mutex_) = 0;
   std::thread thread_;
 };
 

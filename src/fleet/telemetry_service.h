@@ -33,8 +33,12 @@ class TelemetryService {
   struct Counts {
     int readers = 0;  // now
     int64_t messages = 0;
-    int64_t bytes = 0;  // of messages, without what gRPC and TCP add
-    int64_t refused = 0;
+    int64_t heartbeats = 0;  // of them, those without a reading
+    int64_t bytes = 0;       // of messages, without what gRPC and TCP add
+    int64_t refused_as_too_many = 0;
+    int64_t refused_as_stopping = 0;
+
+    int64_t refused() const { return refused_as_too_many + refused_as_stopping; }
   };
 
   // All references outlive it. `wake_sampler` is called when a costly reading is wanted that the

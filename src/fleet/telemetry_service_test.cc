@@ -238,7 +238,7 @@ TEST_F(TelemetryServiceTest, TooManyReadersAreRefused) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_THAT(status.error_message(), HasSubstr("3 readers"));
   EXPECT_EQ(service_.counts().readers, 3);
-  EXPECT_EQ(service_.counts().refused, 1);
+  EXPECT_EQ(service_.counts().refused(), 1);
 }
 
 TEST_F(TelemetryServiceTest, CountsWhatItSends) {

@@ -64,6 +64,7 @@ void WatchStream::WriteNext() {
   spoke_at_ = now;
   writing_ = true;
   ++room_.messages;
+  if (in_flight_.readings_size() == 0) ++room_.heartbeats;
   room_.bytes += static_cast<int64_t>(in_flight_.ByteSizeLong());
   StartWrite(&in_flight_);
 }

@@ -23,6 +23,7 @@ struct WatchRoom {
   const absl::Duration heartbeat;
   const std::function<void(const telemetry::v1::Wanted&)> wanted;
   std::atomic<int64_t> messages = 0;
+  std::atomic<int64_t> heartbeats = 0;  // of them, those without a reading
   std::atomic<int64_t> bytes = 0;
 };
 

@@ -39,6 +39,14 @@ void AddShare(const ReplicaShare& share, Explanation& explanation) {
   to.set_busy(share.busy);
   to.set_standing(share.standing);
   to.set_because(share.because);
+  for (const std::string& node : share.nodes) to.add_nodes(node);
+}
+
+void AddDecidedNode(const DecidedNode& node, Explanation& explanation) {
+  auto& to = *explanation.add_nodes();
+  to.set_name(node.name);
+  to.set_replicas(node.replicas);
+  to.set_age_seconds(absl::ToDoubleSeconds(node.age));
 }
 
 }  // namespace
@@ -75,7 +83,9 @@ Explanation ExplainAnswer(const Verdict& verdict, absl::Duration age) {
   explanation.set_warming(decision.warming);
   explanation.set_replicas_from(decision.replicas_from);
   for (const ReplicaShare& share : decision.shares) AddShare(share, explanation);
+  for (const DecidedNode& node : decision.nodes) AddDecidedNode(node, explanation);
   for (const std::string& note : decision.notes) explanation.add_notes(note);
+  explanation.set_partial(decision.partial);
   explanation.set_snapshot_age_seconds(absl::ToDoubleSeconds(age));
   explanation.set_text(Explain(*verdict.parsed->trigger, decision));
   return explanation;

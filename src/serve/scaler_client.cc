@@ -11,6 +11,7 @@
 #include "explain.grpc.pb.h"
 #include "externalscaler.grpc.pb.h"
 #include "fleet/grpc_log.h"
+#include "fleetview.grpc.pb.h"
 
 namespace gpuscaler {
 namespace {
@@ -18,6 +19,9 @@ namespace {
 using externalscaler::ExternalScaler;
 using gpuscaler::v1::Explainer;
 using gpuscaler::v1::Explanation;
+
+// The view of a fleet of 20,000 nodes; all else is small.
+constexpr int kLargestReply = 64 << 20;
 
 absl::StatusOr<std::string> ReadPem(const std::string& path) {
   if (path.empty()) return "";
@@ -64,6 +68,7 @@ class ScalerClient::Impl {
   Impl(const std::shared_ptr<grpc::Channel>& channel, absl::Duration deadline)
       : scaler(ExternalScaler::NewStub(channel)),
         explainer(Explainer::NewStub(channel)),
+        viewer(gpuscaler::v1::FleetViewer::NewStub(channel)),
         deadline_(deadline) {}
 
   template <typename Stub, typename Request, typename Reply>
@@ -80,6 +85,7 @@ class ScalerClient::Impl {
 
   const std::unique_ptr<ExternalScaler::Stub> scaler;
   const std::unique_ptr<Explainer::Stub> explainer;
+  const std::unique_ptr<gpuscaler::v1::FleetViewer::Stub> viewer;
 
  private:
   const absl::Duration deadline_;
@@ -95,6 +101,7 @@ absl::StatusOr<std::unique_ptr<ScalerClient>> ScalerClient::Open(
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // the scaler itself, not a proxy's view of it
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetMaxReceiveMessageSize(kLargestReply);
   if (!options.server_name.empty()) arguments.SetSslTargetNameOverride(options.server_name);
   const auto channel = grpc::CreateCustomChannel(options.address, credentials, arguments);
   return std::unique_ptr<ScalerClient>(
@@ -136,6 +143,11 @@ absl::StatusOr<double> ScalerClient::GetMetrics(const TriggerRef& trigger,
 
 absl::StatusOr<Explanation> ScalerClient::Explain(const TriggerRef& trigger) const {
   return impl_->Call(impl_->explainer, &Explainer::Stub::Explain, ToProto(trigger));
+}
+
+absl::StatusOr<gpuscaler::v1::FleetView> ScalerClient::View() const {
+  return impl_->Call(impl_->viewer, &gpuscaler::v1::FleetViewer::Stub::View,
+                     gpuscaler::v1::ViewRequest());
 }
 
 }  // namespace gpuscaler

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "explain.pb.h"
+#include "fleetview.pb.h"
 #include "scaling/trigger.h"
 
 namespace gpuscaler {
@@ -48,6 +49,9 @@ class ScalerClient {
 
   // UNIMPLEMENTED: a scaler that is not this project's.
   absl::StatusOr<gpuscaler::v1::Explanation> Explain(const TriggerRef& trigger) const;
+
+  // PERMISSION_DENIED: this is not the scaler's own host. UNIMPLEMENTED as Explain().
+  absl::StatusOr<gpuscaler::v1::FleetView> View() const;
 
  private:
   class Impl;

@@ -1,0 +1,47 @@
+#include "app/fleet_gpus.h"
+
+#include <iostream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "app/client_flags.h"
+#include "app/commands.h"
+#include "app/fleet_page.h"
+
+namespace gpuscaler {
+namespace {
+
+// 5,000 nodes of 8 GPUs are 13 MB.
+constexpr absl::Duration kViewDeadline = absl::Seconds(10);
+
+absl::Status WithAddress(const std::string& address, const absl::Status& error) {
+  const bool is_other = error.code() == absl::StatusCode::kUnimplemented;
+  return {error.code(),
+          absl::StrCat(address, ": ",
+                       is_other ? "is no aggregator, or one that cannot show its fleet yet"
+                                : error.message())};
+}
+
+std::string RenderFleet(const FleetPage& page, absl::string_view format) {
+  if (format == "json") return FleetJson(page);
+  return format == "csv" ? FleetCsv(page) : FleetTable(page);
+}
+
+}  // namespace
+
+int ShowFleet(const std::string& address, const ScalerClientOptions& options,
+              absl::string_view format) {
+  ScalerClientOptions patient = options;
+  patient.deadline = kViewDeadline;
+  const auto client = OpenClient(address, patient);
+  if (!client.ok()) return Fail("gpus", client.status(), kExitUsage);
+  auto view = (*client)->View();
+  if (!view.ok()) return Fail("gpus", WithAddress(address, view.status()), kExitUnavailable);
+  const auto page = FleetPageOf(address, *std::move(view), absl::Now());
+  if (!page.ok()) return Fail("gpus", WithAddress(address, page.status()), kExitUnavailable);
+  std::cout << RenderFleet(*page, format) << std::flush;
+  return page->view.trouble().empty() ? kExitOk : kExitUnavailable;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,159 @@
+#include "app/fleet_page.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "app/gpu_cells.h"
+#include "app/gpus_page.h"
+#include "base/duration_text.h"
+#include "base/number_text.h"
+#include "base/status_macros.h"
+#include "fleet/gpu_wire.h"
+#include "fleet/telemetry_wire.h"
+
+namespace gpuscaler {
+namespace {
+
+using gpuscaler::v1::ViewedAgent;
+using gpuscaler::v1::ViewedNode;
+
+absl::StatusOr<FleetPage::Node> FleetNodeOf(const ViewedNode& viewed, absl::Duration offset) {
+  ReadingDecoder decoder;
+  decoder.SetNode(viewed.node());
+  FleetPage::Node node{.age = absl::Seconds(viewed.age_seconds()),
+                       .heard_ago = absl::Seconds(viewed.heard_seconds_ago()),
+                       .silence = viewed.silence(),
+                       .left_out = viewed.left_out()};
+  ASSIGN_OR_RETURN(node.snapshot, decoder.Decode(viewed.newest(), offset));
+  return node;
+}
+
+std::string AgoText(absl::Duration age) {
+  return age < absl::Milliseconds(1) ? "now" : absl::StrCat(AgeText(age), " ago");
+}
+
+std::vector<std::string> FleetCells(const FleetPage::Node& node, const GpuSample& gpu) {
+  return {node.snapshot.node,
+          AgoText(node.age),
+          IsMig(gpu) ? absl::StrCat(gpu.index, " MIG") : absl::StrCat(gpu.index),
+          OrDash(gpu.name),
+          OrDash(TextOrBlank(gpu.utilization_percent)),
+          absl::StrCat(MibText(gpu.memory_used_bytes), "/", MibText(gpu.memory_total_bytes)),
+          OrDash(HoldersText(node.snapshot, gpu)),
+          gpu.uuid};
+}
+
+std::string GpuRows(const FleetPage& page) {
+  std::vector<std::vector<std::string>> rows = {
+      {"NODE", "READ", "GPU", "NAME", "UTIL %", "MEMORY MiB", "HELD BY", "UUID"}};
+  for (const FleetPage::Node& node : page.nodes) {
+    if (node.snapshot.gpus.empty()) {
+      rows.push_back({node.snapshot.node, AgoText(node.age), "no GPU"});
+    }
+    for (const GpuSample& gpu : node.snapshot.gpus) rows.push_back(FleetCells(node, gpu));
+  }
+  return rows.size() == 1 ? "" : Aligned(rows);
+}
+
+// "agent 10.0.0.7:6001: not heard yet: connection refused".
+std::string AgentLine(const ViewedAgent& agent) {
+  std::string what;
+  if (agent.superseded()) {
+    what = absl::StrCat("another one speaks for node ", agent.node());
+  } else if (!agent.connected()) {
+    what = agent.has_heard_seconds_ago()
+               ? absl::StrCat("silent for ", AgeText(absl::Seconds(agent.heard_seconds_ago())))
+               : "not heard yet";
+  } else if (!agent.why().empty()) {
+    what = "does not read";
+  } else if (!agent.listed()) {
+    what = "is not listed any more";
+  }
+  if (what.empty()) return "";
+  const std::string of_node = agent.node().empty() ? "" : absl::StrCat(" of node ", agent.node());
+  return absl::StrCat("agent ", agent.address(), of_node, ": ", what,
+                      agent.why().empty() ? "" : ": ", agent.why(), "\n");
+}
+
+OrderedJson NodeJson(const FleetPage::Node& node) {
+  const NodeSnapshot& snapshot = node.snapshot;
+  OrderedJson json = {{"node", snapshot.node},
+                      {"age_seconds", NumberJson(absl::ToDoubleSeconds(node.age))},
+                      {"heard_seconds_ago", NumberJson(absl::ToDoubleSeconds(node.heard_ago))},
+                      {"silence", TextJson(node.silence)},
+                      {"left_out", TextJson(node.left_out)},
+                      {"source", TextJson(snapshot.source)},
+                      {"driver_version", TextJson(snapshot.driver_version)},
+                      {"holders_unknown", TextJson(snapshot.attribution.why)},
+                      {"gpus", OrderedJson::array()}};
+  for (const GpuSample& gpu : snapshot.gpus) json["gpus"].push_back(GpuJson(snapshot, gpu));
+  return json;
+}
+
+OrderedJson AgentJson(const ViewedAgent& agent) {
+  return {
+      {"address", agent.address()},
+      {"node", TextJson(agent.node())},
+      {"version", TextJson(agent.version())},
+      {"listed", agent.listed()},
+      {"connected", agent.connected()},
+      {"superseded", agent.superseded()},
+      {"heard_seconds_ago", agent.has_heard_seconds_ago() ? NumberJson(agent.heard_seconds_ago())
+                                                          : OrderedJson(nullptr)},
+      {"why", TextJson(agent.why())}};
+}
+
+}  // namespace
+
+absl::StatusOr<FleetPage> FleetPageOf(const std::string& address, gpuscaler::v1::FleetView view,
+                                      absl::Time now) {
+  FleetPage page{.address = address, .time = now};
+  const absl::Duration offset = now - FromWire(view.now_us());
+  for (const ViewedNode& viewed : view.nodes()) {
+    ASSIGN_OR_RETURN(FleetPage::Node node, FleetNodeOf(viewed, offset));
+    page.nodes.push_back(std::move(node));
+  }
+  page.view = std::move(view);
+  return page;
+}
+
+std::string FleetTable(const FleetPage& page) {
+  size_t gpus = 0;
+  for (const FleetPage::Node& node : page.nodes) gpus += node.snapshot.gpus.size();
+  std::string text = absl::StrCat(UtcText(page.time), " ", page.address, ": ",
+                                  CountText(static_cast<int64_t>(page.nodes.size()), "node"), ", ",
+                                  CountText(static_cast<int64_t>(gpus), "GPU"), "\n");
+  absl::StrAppend(&text, GpuRows(page));
+  for (const FleetPage::Node& node : page.nodes) {
+    if (!node.left_out.empty()) absl::StrAppend(&text, "left out: ", node.left_out, "\n");
+  }
+  for (const ViewedAgent& agent : page.view.agents()) text += AgentLine(agent);
+  if (!page.view.trouble().empty()) {
+    absl::StrAppend(&text, "nothing is decided on: ", page.view.trouble(), "\n");
+  }
+  return text;
+}
+
+std::string FleetJson(const FleetPage& page) {
+  OrderedJson json = {{"time", UtcText(page.time)},
+                      {"scaler", page.address},
+                      {"version", TextJson(page.view.version())},
+                      {"trouble", TextJson(page.view.trouble())},
+                      {"nodes", OrderedJson::array()},
+                      {"agents", OrderedJson::array()}};
+  for (const FleetPage::Node& node : page.nodes) json["nodes"].push_back(NodeJson(node));
+  for (const ViewedAgent& agent : page.view.agents()) json["agents"].push_back(AgentJson(agent));
+  return JsonText(json, false);
+}
+
+std::string FleetCsv(const FleetPage& page) {
+  std::string text = GpusCsvHeader();
+  for (const FleetPage::Node& node : page.nodes) {
+    GpusPage of_node{.snapshot = node.snapshot, .job = {}, .notes = {}};
+    of_node.job.node = node.snapshot.node;
+    text += GpusCsv(of_node);
+  }
+  return text;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,167 @@
+#include "app/fleet_page.h"
+
+#include "app/exit_codes.h"
+#include "app/fleet_gpus.h"
+#include "app/test_fleet.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace gpuscaler {
+namespace {
+
+using testing::AllOf;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::Not;
+
+// Two nodes, of which one may be lost, and an agent that never was.
+class FleetPageTest : public TestFleet {
+ protected:
+  void SetUp() override {
+    StartNode("gpu-a", {{"team-a", "llm-6d4cf56db6-x7k2p", 60}});
+    StartNode("gpu-b", {{"team-b", "llm-6d4cf56db6-q2w4r", 35}});
+    Config config = RoleConfig();
+    config.grace = absl::Seconds(3);  // more than a heartbeat
+    StartAggregator(config, {"127.0.0.1:1"});
+  }
+
+  // The page once `wanted` finds what it looks for; what it is after 10 s.
+  template <typename Wanted>
+  FleetPage PageOnce(Wanted wanted) const {
+    const auto view = WaitFor([this] { return client_->View(); },
+                              [&](const auto& got) { return got.ok() && wanted(*got); });
+    EXPECT_TRUE(view.ok()) << view.status();
+    if (!view.ok()) return {};
+    auto page = FleetPageOf("localhost:6000", *view, absl::FromUnixSeconds(1'767'225'600));
+    EXPECT_TRUE(page.ok()) << page.status();
+    return page.ok() ? *std::move(page) : FleetPage();
+  }
+  // Both nodes are known, with their pods.
+  FleetPage WholePage() const {
+    return PageOnce([](const gpuscaler::v1::FleetView& view) {
+      return view.nodes_size() == 2 && view.nodes(0).newest().has_pods() &&
+             view.nodes(1).newest().has_pods();
+    });
+  }
+  FleetPage PageWithoutNodeB() {
+    WholePage();
+    agents_.erase("gpu-b");
+    return PageOnce([](const gpuscaler::v1::FleetView& view) {
+      return view.nodes_size() == 2 && !view.nodes(1).left_out().empty();
+    });
+  }
+};
+
+TEST_F(FleetPageTest, TableShowsEveryNodesGpusAndTheirHolders) {
+  const std::string text = FleetTable(WholePage());
+  EXPECT_THAT(text, HasSubstr("2026-01-01T00:00:00.000Z localhost:6000: 2 nodes, 2 GPUs\n"));
+  EXPECT_THAT(text, ContainsRegex("NODE +READ +GPU +NAME +UTIL % +MEMORY MiB +HELD BY +UUID\n"));
+  EXPECT_THAT(text, ContainsRegex("gpu-a +[^\n]* 0 +- +60 +1024/8192 +team-a/"
+                                  "llm-6d4cf56db6-x7k2p/main +GPU-gpu-a-0\n"));
+  EXPECT_THAT(text, ContainsRegex("gpu-b +[^\n]* 0 +- +35 +1024/8192 +team-b/"
+                                  "llm-6d4cf56db6-q2w4r/main +GPU-gpu-b-0\n"));
+  EXPECT_THAT(text, HasSubstr("agent 127.0.0.1:1: not heard yet"));
+  EXPECT_THAT(text, Not(HasSubstr("left out")));
+}
+
+TEST_F(FleetPageTest, TableSaysWhatIsLeftOutAndWhy) {
+  const std::string text = FleetTable(PageWithoutNodeB());
+  EXPECT_THAT(text, ContainsRegex("left out: agent of node gpu-b silent for [3-9]s: "));
+  EXPECT_THAT(text, ContainsRegex(absl::StrCat("agent ", addresses_["gpu-b"],
+                                               " of node gpu-b: silent for [1-9]")));
+  EXPECT_THAT(text, ContainsRegex("gpu-b +[1-9]s ago +0")) << "its last reading, by its age";
+}
+
+TEST_F(FleetPageTest, JsonHasTheGpusAsThoseOfOneNodeAre) {
+  const auto json = nlohmann::json::parse(FleetJson(PageWithoutNodeB()));
+  EXPECT_EQ(json["time"], "2026-01-01T00:00:00.000Z");
+  EXPECT_TRUE(json["trouble"].is_null());
+  const auto& a = json["nodes"][0];
+  EXPECT_EQ(a["node"], "gpu-a");
+  EXPECT_TRUE(a["left_out"].is_null());
+  EXPECT_EQ(a["gpus"][0]["utilization_percent"], 60);
+  EXPECT_EQ(a["gpus"][0]["memory_used_bytes"], 1073741824);
+  EXPECT_EQ(a["gpus"][0]["holders"][0]["namespace"], "team-a");
+  EXPECT_EQ(a["gpus"][0]["holders"][0]["owners"][0], "Deployment/llm");
+  EXPECT_THAT(std::string(json["nodes"][1]["left_out"]), HasSubstr("gpu-b silent for"));
+  EXPECT_GE(double{json["nodes"][1]["heard_seconds_ago"]}, 3);
+  for (const auto& agent : json["agents"]) {
+    if (agent["address"] != "127.0.0.1:1") continue;
+    EXPECT_FALSE(agent["connected"]);
+    EXPECT_TRUE(agent["heard_seconds_ago"].is_null());
+    EXPECT_TRUE(agent["node"].is_null());
+  }
+  EXPECT_EQ(json["agents"].size(), 3u);
+}
+
+TEST_F(FleetPageTest, CsvHasTheColumnsOfOneNodes) {
+  const std::string text = FleetCsv(WholePage());
+  EXPECT_THAT(text, HasSubstr("time,environment,job,"));
+  EXPECT_THAT(text,
+              AllOf(HasSubstr(",gpu-a,,,0,GPU-gpu-a-0,"), HasSubstr(",gpu-b,,,0,GPU-gpu-b-0,")));
+}
+
+// What `gpus --fleet` ends with, and prints.
+struct Shown {
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+Shown ShowFleetOf(const std::string& address) {
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  Shown shown{.code = ShowFleet(address, {}, "table")};
+  shown.out = testing::internal::GetCapturedStdout();
+  shown.err = testing::internal::GetCapturedStderr();
+  return shown;
+}
+
+TEST_F(FleetPageTest, CommandPrintsItOrSaysWhyItCannot) {
+  WholePage();
+  const Shown shown = ShowFleetOf(absl::StrCat("127.0.0.1:", aggregator_->grpc_port()));
+  EXPECT_EQ(shown.code, kExitOk) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("team-b/llm-6d4cf56db6-q2w4r/main"));
+  const Shown of_agent = ShowFleetOf(addresses_["gpu-a"]);
+  EXPECT_EQ(of_agent.code, kExitUnavailable);
+  EXPECT_THAT(of_agent.err, HasSubstr("is no aggregator, or one that cannot show its fleet yet"));
+  const Shown nobody = ShowFleetOf("127.0.0.1:1");
+  EXPECT_EQ(nobody.code, kExitUnavailable);
+  EXPECT_THAT(nobody.err, HasSubstr("keda-gpu-scaler gpus: 127.0.0.1:1: "));
+  const Shown nowhere = ShowFleetOf("here and there");
+  EXPECT_EQ(nowhere.code, kExitUsage);
+  EXPECT_THAT(nowhere.err, HasSubstr("use HOST or HOST:PORT"));
+}
+
+TEST_F(FleetPageTest, ExplanationShowsNodesAgesReplicasAndWhatIsLeftOut) {
+  StartNode("gpu-c", {{"team-a", "llm-6d4cf56db6-h5j6k", 35}});
+  Config config = RoleConfig();
+  config.grace = absl::Seconds(3);  // more than a heartbeat
+  StartAggregator(config);
+  const auto explain = [this] {
+    return client_->Explain({.name = "llm",
+                             .namespace_name = "team-a",
+                             .metadata = {{"metricType", "gpu_utilization"}, {"window", "0s"}}});
+  };
+  auto explanation =
+      WaitFor(explain, [](const auto& got) { return got.ok() && got->replicas() == 2; });
+  ASSERT_TRUE(explanation.ok()) << explanation.status();
+  EXPECT_FALSE(explanation->partial()) << explanation->text();
+  EXPECT_THAT(explanation->text(),
+              ContainsRegex("nodes: gpu-a \\(1 replica, read [^)]*\\), gpu-c"));
+  agents_.erase("gpu-c");
+  explanation = WaitFor(explain, [](const auto& got) { return got.ok() && got->partial(); });
+  ASSERT_TRUE(explanation.ok()) << explanation.status();
+  EXPECT_EQ(explanation->replicas(), 2) << explanation->text();
+  EXPECT_EQ(explanation->unreadable(), 1) << explanation->text();
+  ASSERT_EQ(explanation->nodes_size(), 2) << explanation->text();
+  EXPECT_EQ(explanation->nodes(1).name(), "gpu-c");
+  EXPECT_GE(explanation->nodes(1).age_seconds(), 1);
+  EXPECT_THAT(explanation->text(),
+              AllOf(ContainsRegex("gpu-c \\(1 replica, read [1-9]s ago\\)"),
+                    ContainsRegex("llm-6d4cf56db6-h5j6k +unreadable"),
+                    HasSubstr("note: partial: agent of node gpu-c silent for ")));
+}
+
+}  // namespace
+}  // namespace gpuscaler

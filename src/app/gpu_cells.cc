@@ -1,0 +1,148 @@
+#include "app/gpu_cells.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/number_text.h"
+#include "workload/holding.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr double kMib = 1024 * 1024;
+
+template <typename T>
+OrderedJson JsonOf(const std::optional<T>& value) {
+  return value ? OrderedJson(*value) : OrderedJson(nullptr);
+}
+
+std::optional<double> Wide(const std::optional<int64_t>& number) {
+  if (!number) return std::nullopt;
+  return static_cast<double>(*number);
+}
+
+OrderedJson ProcessesJson(const GpuSample& gpu) {
+  if (!gpu.processes) return nullptr;
+  OrderedJson processes = OrderedJson::array();
+  for (const GpuProcess& process : *gpu.processes) {
+    processes.push_back({{"pid", process.pid}, {"memory_bytes", JsonOf(process.memory_bytes)}});
+  }
+  return processes;
+}
+
+// Null where nobody knows, or asks.
+OrderedJson HoldersJson(const NodeSnapshot& snapshot, const GpuSample& gpu) {
+  if (snapshot.attribution.state != Attribution::State::kKnown) return nullptr;
+  OrderedJson holders = OrderedJson::array();
+  for (const GpuHolder& holder : gpu.holders) {
+    const Pod& pod = snapshot.pods[holder.pod];
+    OrderedJson owners = OrderedJson::array();
+    for (const PodOwner& owner : pod.owners) {
+      owners.push_back(absl::StrCat(owner.kind, "/", owner.name));
+    }
+    holders.push_back({{"namespace", pod.namespace_name},
+                       {"pod", pod.name},
+                       {"container", TextJson(holder.container)},
+                       {"share", NumberJson(holder.share)},
+                       {"ready", JsonOf(pod.ready)},
+                       {"owners", std::move(owners)}});
+  }
+  return holders;
+}
+
+}  // namespace
+
+std::string UtcText(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%d%ET%H:%M:%E3SZ", time, absl::UTCTimeZone());
+}
+
+std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; }
+
+std::string TextOrBlank(const std::optional<double>& number) {
+  return number ? NumberText(*number) : "";
+}
+
+std::string MibText(const std::optional<int64_t>& bytes) {
+  return bytes ? absl::StrCat(static_cast<int64_t>(static_cast<double>(*bytes) / kMib)) : "-";
+}
+
+std::string HoldersText(const NodeSnapshot& snapshot, const GpuSample& gpu) {
+  const bool is_shared = gpu.holders.size() > 1;
+  return absl::StrJoin(gpu.holders, ";", [&](std::string* text, const GpuHolder& holder) {
+    const Pod& pod = snapshot.pods[holder.pod];
+    absl::StrAppend(text, pod.namespace_name, "/", pod.name, "/", holder.container,
+                    is_shared ? absl::StrCat("=", NumberText(holder.share)) : "");
+  });
+}
+
+const std::vector<GpuColumn>& GpuColumns() {
+  static const auto* const columns = new std::vector<GpuColumn>{
+      {"utilization_percent", [](const GpuSample& gpu) { return gpu.utilization_percent; }},
+      {"memory_utilization_percent",
+       [](const GpuSample& gpu) { return gpu.memory_utilization_percent; }},
+      {"memory_used_bytes", [](const GpuSample& gpu) { return Wide(gpu.memory_used_bytes); }},
+      {"memory_total_bytes", [](const GpuSample& gpu) { return Wide(gpu.memory_total_bytes); }},
+      {"temperature_celsius", [](const GpuSample& gpu) { return gpu.temperature_celsius; }},
+      {"power_watts", [](const GpuSample& gpu) { return gpu.power_watts; }},
+      {"power_limit_watts", [](const GpuSample& gpu) { return gpu.power_limit_watts; }},
+      {"pcie_tx_kbps", [](const GpuSample& gpu) { return gpu.pcie_tx_kbps; }},
+      {"pcie_rx_kbps", [](const GpuSample& gpu) { return gpu.pcie_rx_kbps; }},
+      {"nvlink_tx_mbps", [](const GpuSample& gpu) { return gpu.nvlink_tx_mbps; }},
+      {"nvlink_rx_mbps", [](const GpuSample& gpu) { return gpu.nvlink_rx_mbps; }},
+      {"ecc_uncorrected_errors",
+       [](const GpuSample& gpu) { return Wide(gpu.ecc_uncorrected_errors); }},
+  };
+  return *columns;
+}
+
+OrderedJson TextJson(const std::string& text) {
+  return text.empty() ? OrderedJson(nullptr) : OrderedJson(text);
+}
+
+OrderedJson NumberJson(const std::optional<double>& number) {
+  if (!number) return nullptr;
+  const auto whole = static_cast<int64_t>(*number);
+  if (static_cast<double>(whole) == *number) return whole;
+  return RoundToThreeDecimals(*number);
+}
+
+OrderedJson GpuJson(const NodeSnapshot& snapshot, const GpuSample& gpu) {
+  OrderedJson json = {{"index", gpu.index},
+                      {"uuid", gpu.uuid},
+                      {"parent_uuid", TextJson(gpu.parent_uuid)},
+                      {"name", TextJson(gpu.name)}};
+  for (const GpuColumn& column : GpuColumns()) json[column.name] = NumberJson(column.read(gpu));
+  json["throttle_reasons"] = JsonOf(gpu.throttle_reasons);
+  json["processes"] = ProcessesJson(gpu);
+  json["in_use"] = JsonOf(InUse(gpu));
+  json["holders"] = HoldersJson(snapshot, gpu);
+  OrderedJson unreadable = OrderedJson::object();
+  for (const GpuGap& gap : gpu.gaps) unreadable[std::string(Name(gap.field))] = gap.detail;
+  json["unreadable"] = unreadable;
+  return json;
+}
+
+std::string Aligned(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<size_t> widths(rows.front().size());
+  for (const auto& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      absl::StrAppend(&line, row[i], std::string(widths[i] - row[i].size() + 2, ' '));
+    }
+    absl::StrAppend(&text, absl::StripTrailingAsciiWhitespace(line), "\n");
+  }
+  return text;
+}
+
+std::string JsonText(const OrderedJson& json, bool one_line) {
+  return absl::StrCat(
+      json.dump(one_line ? -1 : 2, ' ', false, OrderedJson::error_handler_t::replace), "\n");
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,144 @@
+#include "serve/fleet_metrics.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <sstream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "fleet/refused_handshakes.h"
+#include "prometheus/metric_family.h"
+#include "prometheus/text_serializer.h"
+
+namespace gpuscaler {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+
+MetricFamily FleetFamily(absl::string_view name, const char* help, MetricType type) {
+  return {.name = absl::StrCat("keda_gpu_scaler_", name), .help = help, .type = type};
+}
+
+// The serializer looks at the member that the family's type names.
+void AddValue(MetricFamily& family, double value, std::vector<ClientMetric::Label> labels = {}) {
+  ClientMetric& series = family.metric.emplace_back();
+  series.label = std::move(labels);
+  series.gauge.value = value;
+  series.counter.value = value;
+}
+
+MetricFamily OneValue(absl::string_view name, const char* help, MetricType type, double value) {
+  MetricFamily family = FleetFamily(name, help, type);
+  AddValue(family, value);
+  return family;
+}
+
+std::string PageOf(const std::vector<MetricFamily>& families) {
+  std::ostringstream text;
+  prometheus::TextSerializer().Serialize(text, families);
+  return text.str();
+}
+
+// Each agent's own series.
+class AgentFamilies {
+ public:
+  explicit AgentFamilies(absl::Time now) : now_(now) {}
+
+  void Add(const AgentStatus& agent, const AgentStream::Counts& counts) {
+    const std::vector<ClientMetric::Label> labels = {{"agent", agent.address},
+                                                     {"node", agent.node}};
+    AddValue(up_, agent.connected ? 1 : 0, labels);
+    if (agent.read_at > absl::InfinitePast()) {
+      AddValue(age_, absl::ToDoubleSeconds(std::max(now_ - agent.read_at, absl::ZeroDuration())),
+               labels);
+    }
+    AddValue(reconnects_, static_cast<double>(std::max<int64_t>(counts.attempts - 1, 0)), labels);
+    AddValue(bytes_, static_cast<double>(counts.bytes), labels);
+  }
+
+  std::vector<MetricFamily> Take() { return {up_, age_, reconnects_, bytes_}; }
+
+ private:
+  const absl::Time now_;
+  MetricFamily up_ =
+      FleetFamily("agent_up", "1 while the agent is connected and tells.", MetricType::Gauge);
+  MetricFamily age_ = FleetFamily(
+      "agent_reading_age_seconds",
+      "Age of the newest reading of the agent's GPUs, by the aggregator's clock; none before the "
+      "first, nor of an agent whose node another one speaks for.",
+      MetricType::Gauge);
+  MetricFamily reconnects_ =
+      FleetFamily("agent_reconnects_total",
+                  "Connections begun after the first one, failed ones too.", MetricType::Counter);
+  MetricFamily bytes_ = FleetFamily("agent_received_bytes_total",
+                                    "Bytes of the agent's messages, without what gRPC and TCP add.",
+                                    MetricType::Counter);
+};
+
+}  // namespace
+
+std::string AgentsMetrics(const AgentsPage& page, absl::Time now) {
+  const auto listed = std::ranges::count_if(page.agents, &AgentStatus::listed);
+  const auto heard = std::ranges::count_if(page.agents, &AgentStatus::connected);
+  const auto all = static_cast<double>(page.agents.size());
+  std::vector<MetricFamily> families = {
+      OneValue("agents_listed", "Agents that the newest answer to --agents has.", MetricType::Gauge,
+               static_cast<double>(listed)),
+      OneValue("agents_heard", "Agents that are connected.", MetricType::Gauge,
+               static_cast<double>(heard)),
+      OneValue("agents_silent", "Agents that are not connected, and not forgotten yet.",
+               MetricType::Gauge, all - static_cast<double>(heard)),
+      OneValue("agents_forgotten_total", "Agents that were lost and not listed for --forget-after.",
+               MetricType::Counter, static_cast<double>(page.listing.forgotten)),
+      OneValue("agents_lookup_failing",
+               "1 while DNS does not tell which agents there are, and the last list stands.",
+               MetricType::Gauge, page.listing.error.empty() ? 0 : 1)};
+  AgentFamilies of_agents(now);
+  for (const AgentStatus& agent : page.agents) {
+    const auto counts = page.counts.find(agent.address);
+    of_agents.Add(agent, counts == page.counts.end() ? AgentStream::Counts() : counts->second);
+  }
+  std::ranges::move(of_agents.Take(), std::back_inserter(families));
+  return PageOf(families);
+}
+
+std::string TelemetryMetrics(const TelemetryService::Counts& counts) {
+  MetricFamily refused = FleetFamily("telemetry_refused_total",
+                                     "Aggregators that were refused a stream, by reason; those "
+                                     "without a valid certificate fail in the handshake.",
+                                     MetricType::Counter);
+  AddValue(refused, static_cast<double>(counts.refused_as_too_many), {{"reason", "too_many"}});
+  AddValue(refused, static_cast<double>(counts.refused_as_stopping), {{"reason", "stopping"}});
+  const int64_t snapshots = counts.messages - counts.heartbeats;
+  return PageOf(
+      {OneValue("telemetry_readers", "Aggregators that are connected.", MetricType::Gauge,
+                counts.readers),
+       OneValue("telemetry_sent_bytes_total",
+                "Bytes of messages to aggregators, without what gRPC and TCP add.",
+                MetricType::Counter, static_cast<double>(counts.bytes)),
+       OneValue("telemetry_snapshots_total", "Messages to aggregators with readings in them.",
+                MetricType::Counter, static_cast<double>(snapshots)),
+       OneValue("telemetry_heartbeats_total",
+                "Messages to aggregators that say no more than that nothing has changed.",
+                MetricType::Counter, static_cast<double>(counts.heartbeats)),
+       refused});
+}
+
+std::string HandshakeMetrics() {
+  MetricFamily failed = FleetFamily(
+      "tls_handshakes_failed_total",
+      "TLS handshakes of gRPC that failed, by reason: no_certificate and untrusted_certificate "
+      "are the other side's, turned_away says that it refused ours.",
+      MetricType::Counter);
+  for (int i = 0; i < kHandshakeFaults; ++i) {
+    const auto fault = static_cast<HandshakeFault>(i);
+    AddValue(failed, static_cast<double>(CountedHandshakes(fault)),
+             {{"reason", std::string(Name(fault))}});
+  }
+  return PageOf({failed});
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,29 @@
+// What agents and aggregators count of each other, for the page Prometheus scrapes.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "fleet/agent_stream.h"
+#include "fleet/fleet_store.h"
+#include "fleet/telemetry_service.h"
+
+namespace gpuscaler {
+
+// The agents as an aggregator has them.
+struct AgentsPage {
+  std::vector<AgentStatus> agents;
+  std::map<std::string, AgentStream::Counts> counts;  // by their addresses
+  FleetStore::Listing listing;
+};
+
+// Each goes behind Metrics::Page(), in the same format. An agent that is forgotten has no series
+// any more: there are four for each that is not.
+std::string AgentsMetrics(const AgentsPage& page, absl::Time now);
+std::string TelemetryMetrics(const TelemetryService::Counts& counts);
+// TLS handshakes that failed, since the process began.
+std::string HandshakeMetrics();
+
+}  // namespace gpuscaler

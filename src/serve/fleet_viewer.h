@@ -1,0 +1,53 @@
+// FleetViewer: shows the operator every node, whoever holds its GPUs.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "fleet/fleet_store.h"
+#include "fleetview.pb.h"
+#include "scaling/node_view.h"
+#include "store/fleet_reader.h"
+
+namespace grpc {
+class Service;
+}
+
+namespace gpuscaler {
+
+// Pure. `fleet` and `agents` as they are at `now`.
+gpuscaler::v1::FleetView FleetViewOf(const absl::StatusOr<FleetReader::Fleet>& fleet,
+                                     const std::vector<AgentStatus>& agents,
+                                     const Patience& patience, absl::Time now);
+
+// Of gRPC's words for a client's address: it is 127.0.0.1, ::1 or a unix socket. Not the rest of
+// 127.0.0.0/8: the proxies of service meshes hand on what comes from elsewhere as 127.0.0.6.
+bool IsOnThisHost(absl::string_view peer);
+
+struct FleetViewerOptions {
+  Patience patience;
+  std::string version;                               // of this program
+  std::function<std::vector<AgentStatus>()> agents;  // null: there are none
+};
+
+// Thread-safe.
+class FleetViewer {
+ public:
+  // References outlive it.
+  FleetViewer(FleetViewerOptions options, const Clock& clock, const FleetReader& fleets);
+  ~FleetViewer();  // after its server's end
+
+  grpc::Service* Service();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,86 @@
+#include "serve/fleet_viewer.h"
+
+#include "fleet/test_readings.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using gpuscaler::v1::FleetView;
+using testing::HasSubstr;
+
+const absl::Time kViewedAt = absl::UnixEpoch() + absl::Hours(1);
+constexpr Patience kViewPatience{.stale_after = absl::Seconds(6), .grace = absl::Seconds(15)};
+
+NodeTrack TrackedNode(const std::string& node, absl::Duration heard_ago, bool with_pods) {
+  NodeSnapshot snapshot = SnapshotOf(1, kViewedAt - heard_ago, node);
+  if (with_pods) AddPods(snapshot);
+  auto history = std::make_shared<NodeHistory>();
+  history->Append(snapshot, {.horizon = absl::Hours(1), .join_within = absl::Seconds(6)});
+  return {.node = node, .history = history, .heard_at = kViewedAt - heard_ago};
+}
+
+FleetView ViewedFleet(std::vector<NodeTrack> nodes) {
+  auto fleet = std::make_shared<FleetHistory>();
+  fleet->now = kViewedAt;
+  fleet->nodes = std::move(nodes);
+  return FleetViewOf(FleetReader::Fleet(fleet), {}, kViewPatience, kViewedAt);
+}
+
+TEST(FleetView, NodesComeWithTheirAgesAndPods) {
+  const FleetView view = ViewedFleet({TrackedNode("gpu-a", absl::Milliseconds(500), true)});
+  ASSERT_EQ(view.nodes_size(), 1);
+  EXPECT_EQ(view.nodes(0).node().name(), "gpu-a");
+  EXPECT_EQ(view.nodes(0).age_seconds(), 0.5);
+  EXPECT_EQ(view.nodes(0).heard_seconds_ago(), 0.5);
+  EXPECT_EQ(view.nodes(0).left_out(), "");
+  EXPECT_EQ(view.nodes(0).newest().pods().pods(0).namespace_name(), "team-a");
+  EXPECT_EQ(view.trouble(), "");
+}
+
+TEST(FleetView, SilentNodeIsLeftOutOnceItsGraceIsOver) {
+  NodeTrack in_grace = TrackedNode("gpu-a", absl::Seconds(5), true);
+  NodeTrack lost = TrackedNode("gpu-b", absl::Seconds(20), true);
+  in_grace.silence = lost.silence = "connection refused";
+  const FleetView view = ViewedFleet({in_grace, lost});
+  EXPECT_EQ(view.nodes(0).silence(), "connection refused");
+  EXPECT_EQ(view.nodes(0).left_out(), "");
+  EXPECT_EQ(view.nodes(1).left_out(), "agent of node gpu-b silent for 20s: connection refused");
+}
+
+TEST(FleetView, NodeWithoutOwnersIsLeftOutWhereOthersHaveThem) {
+  const NodeTrack without = TrackedNode("gpu-b", absl::ZeroDuration(), false);
+  const FleetView mixed = ViewedFleet({TrackedNode("gpu-a", absl::ZeroDuration(), true), without});
+  EXPECT_THAT(mixed.nodes(1).left_out(),
+              HasSubstr("who holds the GPUs of node gpu-b is unknown: it asks no kubelet"));
+  EXPECT_EQ(ViewedFleet({without}).nodes(0).left_out(), "") << "there a GPU in use is a replica";
+}
+
+TEST(FleetView, AgentsAreShownWhenNothingIsDecidedOn) {
+  const FleetView view = FleetViewOf(
+      absl::UnavailableError("not heard of 1 agent yet, 10.0.0.8:6001"),
+      {{.address = "10.0.0.8:6001", .listed = true, .why = "connection refused"},
+       {.address = "10.0.0.9:6001", .connected = true, .heard_at = kViewedAt - absl::Seconds(1)}},
+      kViewPatience, kViewedAt);
+  EXPECT_EQ(view.trouble(), "not heard of 1 agent yet, 10.0.0.8:6001");
+  ASSERT_EQ(view.agents_size(), 2);
+  EXPECT_EQ(view.agents(0).why(), "connection refused");
+  EXPECT_FALSE(view.agents(0).has_heard_seconds_ago()) << "never: not 0";
+  EXPECT_EQ(view.agents(1).heard_seconds_ago(), 1);
+}
+
+TEST(FleetView, IsForTheScalersOwnHostAlone) {
+  for (const char* peer : {"ipv4:127.0.0.1:40112", "ipv6:%5B::1%5D:40112", "ipv6:[::1]:40112",
+                           "ipv6:%5B::ffff:127.0.0.1%5D:40112", "unix:"}) {
+    EXPECT_TRUE(IsOnThisHost(peer)) << peer;
+  }
+  for (const char* peer : {"ipv4:10.0.0.7:40112", "ipv4:127.0.0.6:40112", "ipv4:127.0.0.11:40112",
+                           "ipv4:127.0.0.1", "ipv6:%5Bfd00::1%5D:40112", "ipv6:%5B::1:1%5D:40112",
+                           "ipv6:%5B::ffff:10.0.0.7%5D:40112", "unknown", ""}) {
+    EXPECT_FALSE(IsOnThisHost(peer)) << peer;
+  }
+}
+
+}  // namespace
+}  // namespace gpuscaler
