@@ -57,11 +57,15 @@ class Metrics(unittest.TestCase):
         cls.addClassCleanup(cls.stack.close)
         folder = pathlib.Path(cls.stack.enter_context(tempfile.TemporaryDirectory()))
         (folder / "gpus.json").write_text(json.dumps(GPU_FILE))
-        ports = cls.stack.enter_context(
-            processes.scaler(folder / "gpus.json", "--poll-interval=500ms"))
-        cls.page_url = f"http://127.0.0.1:{ports['metrics']}/metrics"
-        cls.prometheus = cls.stack.enter_context(
-            processes.prometheus(folder, f"127.0.0.1:{ports['metrics']}"))
+        # All that there is to scrape: one that stands alone, an agent, its aggregator.
+        reading = [folder / "gpus.json", "--poll-interval=500ms"]
+        ports = cls.stack.enter_context(processes.scaler(*reading))
+        agent = cls.stack.enter_context(processes.scaler(*reading, "--role=agent"))
+        aggregator = cls.stack.enter_context(processes.serving(
+            "--role=aggregator", f"--agents=static:127.0.0.1:{agent['grpc']}",
+            "--poll-interval=500ms"))
+        cls.pages = [f"127.0.0.1:{each['metrics']}" for each in (ports, agent, aggregator)]
+        cls.prometheus = cls.stack.enter_context(processes.prometheus(folder, cls.pages))
         cls.stack.enter_context(asking(ports["grpc"]))
 
     def test_every_query_of_the_dashboard_returns_data(self):
@@ -95,8 +99,11 @@ class Metrics(unittest.TestCase):
         self.assertEqual(asked - self.families(), set())
 
     def families(self):
-        with urllib.request.urlopen(self.page_url, timeout=5) as reply:
-            return set(re.findall(r"^# TYPE (\S+)", reply.read().decode(), re.MULTILINE))
+        found = set()
+        for page in self.pages:
+            with urllib.request.urlopen(f"http://{page}/metrics", timeout=5) as reply:
+                found |= set(re.findall(r"^# TYPE (\S+)", reply.read().decode(), re.MULTILINE))
+        return found
 
 
 @contextlib.contextmanager

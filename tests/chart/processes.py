@@ -50,12 +50,16 @@ def running(command, *until):
 
 
 @contextlib.contextmanager
-def scaler(gpu_file, *options):
+def serving(*options):
     """Gives its ports, by name."""
-    command = [BINARY, "serve", "--port=any", "--metrics-port=any", "--probe-port=any",
-               "--bind-address=127.0.0.1", f"--gpu-source=file:{gpu_file}", *options]
+    command = [BINARY, "serve", "--port=any", "--telemetry-port=any", "--metrics-port=any",
+               "--probe-port=any", "--bind-address=127.0.0.1", *options]
     with running(command, SERVING) as found:
         yield found
+
+
+def scaler(gpu_file, *options):
+    return serving(f"--gpu-source=file:{gpu_file}", *options)
 
 
 def query(port, *arguments):
@@ -80,13 +84,13 @@ class Prometheus:
 
 
 @contextlib.contextmanager
-def prometheus(folder, target):
-    """A server that scrapes `target` twice a second."""
+def prometheus(folder, targets):
+    """A server that scrapes `targets` twice a second."""
     config = folder / "prometheus.yaml"
     config.write_text(json.dumps({
         "global": {"scrape_interval": "500ms", "scrape_timeout": "500ms"},
         "scrape_configs": [{"job_name": "keda-gpu-scaler",
-                            "static_configs": [{"targets": [target]}]}]}))
+                            "static_configs": [{"targets": targets}]}]}))
     command = ["prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder}/data",
                "--web.listen-address=127.0.0.1:0"]
     with running(command, r'msg="Listening on" address=(?P<address>\S+)',
