@@ -117,9 +117,7 @@ class Program(unittest.TestCase):
                                 "test": {"metadata": ["scope=fleet", "window=0s"]}})
         agent = self.start(chart.agent_container(objects), mounts)
         hosts = pathlib.Path(os.environ["E2E_HOSTS"]) / "agents"
-        # Below the first of the domains that are searched: the name server here refuses a name that
-        # it does not know, where a cluster's says that there is none.
-        hosts.write_text("127.0.0.1 keda-gpu-scaler-agents.gpu-scaler.svc.svc.cluster.local\n")
+        hosts.write_text("127.0.0.1 keda-gpu-scaler-agents.gpu-scaler.svc.cluster.local\n")
         self.addCleanup(hosts.unlink)
         aggregator = self.start(chart.scaler_container(objects), mounts, agent["grpc"])
         asked = [processes.BINARY, "query", f"127.0.0.1:{aggregator['grpc']}",
