@@ -9,9 +9,9 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-const absl::Time kStart = absl::FromUnixSeconds(1'767'225'600);
+const absl::Time kFirstAsked = absl::FromUnixSeconds(1'767'225'600);
 
-absl::Time At(int seconds) { return kStart + absl::Seconds(seconds); }
+absl::Time At(int seconds) { return kFirstAsked + absl::Seconds(seconds); }
 
 TEST(Membership, NothingIsKnownBeforeTheFirstAnswer) {
   const Membership membership({});

@@ -10,13 +10,13 @@ namespace {
 
 using telemetry::v1::Telemetry;
 
-constexpr absl::Duration kTick = absl::Seconds(1);
+constexpr absl::Duration kLogTick = absl::Seconds(1);
 constexpr absl::Duration kHorizon = absl::Minutes(2);
 
 class TelemetryLogTest : public testing::Test {
  protected:
   void Read(double utilization_percent, int gpus = 2) {
-    now_ += kTick;
+    now_ += kLogTick;
     NodeSnapshot snapshot = SnapshotOf(gpus, now_);
     for (GpuSample& gpu : snapshot.gpus) gpu.utilization_percent = utilization_percent;
     memory_.Annotate(snapshot);
@@ -70,7 +70,7 @@ TEST_F(TelemetryLogTest, NewReaderHearsThePastThenWhatIsNew) {
 
 TEST_F(TelemetryLogTest, ReaderBeginsAsFarBackAsItWants) {
   for (int i = 0; i < 100; ++i) Read(i);
-  Reader reader{.place = {.history = 3 * kTick}};
+  Reader reader{.place = {.history = 3 * kLogTick}};
   TakeAll(reader);
   EXPECT_THAT(reader.seen, testing::ElementsAre(96, 97, 98, 99));
   Reader newest{.place = {.history = absl::ZeroDuration()}};
@@ -141,7 +141,7 @@ TEST_F(TelemetryLogTest, NodeIsNamedOnceAndWhenItsDriverChanges) {
   Telemetry second;
   log_.Take(place, second);
   EXPECT_FALSE(second.has_node());
-  NodeSnapshot snapshot = SnapshotOf(2, now_ + kTick);
+  NodeSnapshot snapshot = SnapshotOf(2, now_ + kLogTick);
   snapshot.driver_version = "580.65.06";
   log_.Add(snapshot);
   Telemetry third;
