@@ -131,13 +131,12 @@ TEST_F(AggregatorFaultTest, AgentWithoutAValidCertificateIsRefusedUntilItHasOne)
   StartNodes(4);
   for (int i = 0; i < 4; ++i) agents_.push_back(nodes_[i]->StartAgent(flags(i < 3 ? good : bad)));
   aggregator_ = StartAggregator(StaticAgents(), flags(good));
-  keda_ = std::make_unique<KedaLog>(
-      ScalerClientOptions{.address = absl::StrCat("localhost:", aggregator_->Port("grpc")),
-                          .tls = true,
-                          .ca = good.client_ca,
-                          .cert = good.cert,
-                          .key = good.key},
-      WebTrigger());
+  keda_ = std::make_unique<KedaLog>(ScalerClientOptions{.address = aggregator_->Address(),
+                                                        .tls = true,
+                                                        .ca = good.client_ca,
+                                                        .cert = good.cert,
+                                                        .key = good.key},
+                                    WebTrigger());
   const absl::Time began = absl::Now();
   const absl::Duration known = TimeTo(kWhole, began);
   EXPECT_TRUE(aggregator_->process().WaitForErr(
