@@ -16,9 +16,8 @@ namespace {
 
 using prometheus::ClientMetric;
 using prometheus::MetricFamily;
-using prometheus::MetricType;
 
-MetricFamily FleetFamily(absl::string_view name, const char* help, MetricType type) {
+MetricFamily FleetFamily(absl::string_view name, const char* help, prometheus::MetricType type) {
   return {.name = absl::StrCat("keda_gpu_scaler_", name), .help = help, .type = type};
 }
 
@@ -30,7 +29,8 @@ void AddValue(MetricFamily& family, double value, std::vector<ClientMetric::Labe
   series.counter.value = value;
 }
 
-MetricFamily OneValue(absl::string_view name, const char* help, MetricType type, double value) {
+MetricFamily OneValue(absl::string_view name, const char* help, prometheus::MetricType type,
+                      double value) {
   MetricFamily family = FleetFamily(name, help, type);
   AddValue(family, value);
   return family;
@@ -63,19 +63,19 @@ class AgentFamilies {
 
  private:
   const absl::Time now_;
-  MetricFamily up_ =
-      FleetFamily("agent_up", "1 while the agent is connected and tells.", MetricType::Gauge);
+  MetricFamily up_ = FleetFamily("agent_up", "1 while the agent is connected and tells.",
+                                 prometheus::MetricType::Gauge);
   MetricFamily age_ = FleetFamily(
       "agent_reading_age_seconds",
       "Age of the newest reading of the agent's GPUs, by the aggregator's clock; none before the "
       "first, nor of an agent whose node another one speaks for.",
-      MetricType::Gauge);
-  MetricFamily reconnects_ =
-      FleetFamily("agent_reconnects_total",
-                  "Connections begun after the first one, failed ones too.", MetricType::Counter);
+      prometheus::MetricType::Gauge);
+  MetricFamily reconnects_ = FleetFamily("agent_reconnects_total",
+                                         "Connections begun after the first one, failed ones too.",
+                                         prometheus::MetricType::Counter);
   MetricFamily bytes_ = FleetFamily("agent_received_bytes_total",
                                     "Bytes of the agent's messages, without what gRPC and TCP add.",
-                                    MetricType::Counter);
+                                    prometheus::MetricType::Counter);
 };
 
 }  // namespace
@@ -85,17 +85,17 @@ std::string AgentsMetrics(const AgentsPage& page, absl::Time now) {
   const auto heard = std::ranges::count_if(page.agents, &AgentStatus::connected);
   const auto all = static_cast<double>(page.agents.size());
   std::vector<MetricFamily> families = {
-      OneValue("agents_listed", "Agents that the newest answer to --agents has.", MetricType::Gauge,
-               static_cast<double>(listed)),
-      OneValue("agents_heard", "Agents that are connected.", MetricType::Gauge,
+      OneValue("agents_listed", "Agents that the newest answer to --agents has.",
+               prometheus::MetricType::Gauge, static_cast<double>(listed)),
+      OneValue("agents_heard", "Agents that are connected.", prometheus::MetricType::Gauge,
                static_cast<double>(heard)),
       OneValue("agents_silent", "Agents that are not connected, and not forgotten yet.",
-               MetricType::Gauge, all - static_cast<double>(heard)),
+               prometheus::MetricType::Gauge, all - static_cast<double>(heard)),
       OneValue("agents_forgotten_total", "Agents that were lost and not listed for --forget-after.",
-               MetricType::Counter, static_cast<double>(page.listing.forgotten)),
+               prometheus::MetricType::Counter, static_cast<double>(page.listing.forgotten)),
       OneValue("agents_lookup_failing",
                "1 while DNS does not tell which agents there are, and the last list stands.",
-               MetricType::Gauge, page.listing.error.empty() ? 0 : 1)};
+               prometheus::MetricType::Gauge, page.listing.error.empty() ? 0 : 1)};
   AgentFamilies of_agents(now);
   for (const AgentStatus& agent : page.agents) {
     const auto counts = page.counts.find(agent.address);
@@ -109,21 +109,21 @@ std::string TelemetryMetrics(const TelemetryService::Counts& counts) {
   MetricFamily refused = FleetFamily("telemetry_refused_total",
                                      "Aggregators that were refused a stream, by reason; those "
                                      "without a valid certificate fail in the handshake.",
-                                     MetricType::Counter);
+                                     prometheus::MetricType::Counter);
   AddValue(refused, static_cast<double>(counts.refused_as_too_many), {{"reason", "too_many"}});
   AddValue(refused, static_cast<double>(counts.refused_as_stopping), {{"reason", "stopping"}});
   const int64_t snapshots = counts.messages - counts.heartbeats;
   return PageOf(
-      {OneValue("telemetry_readers", "Aggregators that are connected.", MetricType::Gauge,
-                counts.readers),
+      {OneValue("telemetry_readers", "Aggregators that are connected.",
+                prometheus::MetricType::Gauge, counts.readers),
        OneValue("telemetry_sent_bytes_total",
                 "Bytes of messages to aggregators, without what gRPC and TCP add.",
-                MetricType::Counter, static_cast<double>(counts.bytes)),
+                prometheus::MetricType::Counter, static_cast<double>(counts.bytes)),
        OneValue("telemetry_snapshots_total", "Messages to aggregators with readings in them.",
-                MetricType::Counter, static_cast<double>(snapshots)),
+                prometheus::MetricType::Counter, static_cast<double>(snapshots)),
        OneValue("telemetry_heartbeats_total",
                 "Messages to aggregators that say no more than that nothing has changed.",
-                MetricType::Counter, static_cast<double>(counts.heartbeats)),
+                prometheus::MetricType::Counter, static_cast<double>(counts.heartbeats)),
        refused});
 }
 
@@ -132,7 +132,7 @@ std::string HandshakeMetrics() {
       "tls_handshakes_failed_total",
       "TLS handshakes of gRPC that failed, by reason: no_certificate and untrusted_certificate "
       "are the other side's, turned_away says that it refused ours.",
-      MetricType::Counter);
+      prometheus::MetricType::Counter);
   for (int i = 0; i < kHandshakeFaults; ++i) {
     const auto fault = static_cast<HandshakeFault>(i);
     AddValue(failed, static_cast<double>(CountedHandshakes(fault)),
