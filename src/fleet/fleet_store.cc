@@ -110,11 +110,6 @@ void FleetStore::Tick() {
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
   Forget(now);
-  for (const auto& [name, node] : nodes_) {
-    const bool ages =
-        now - node.heard_at > kQuiet || now - node.history->NewestAt() > options_.stale_after;
-    if (ages) NodeChanged(name);
-  }
 }
 
 // An agent that is still heard is there, whatever DNS says.
@@ -181,36 +176,41 @@ absl::Status FleetStore::CheckReady(absl::Time now) const {
                    DurationText(options_.patience.empty_after), dns));
 }
 
-NodeTrack FleetStore::TrackOf(const std::string& name, const Node& node, absl::Time now) const {
-  NodeTrack track{
-      .node = name, .history = node.history, .heard_at = node.heard_at, .silence = node.silence};
-  if (track.silence.empty() && now - node.heard_at > kQuiet) track.silence = "it has fallen silent";
-  return track;
+void FleetStore::AddTrack(const std::string& name, const Node& node, FleetHistory& fleet) const {
+  fleet.nodes.push_back(
+      {.node = name, .history = node.history, .heard_at = node.heard_at, .silence = node.silence});
+  if (!node.silence.empty()) return;
+  const absl::Time quiet_at = node.heard_at + kQuiet;
+  if (fleet.now > quiet_at) {
+    fleet.nodes.back().silence = "it has fallen silent";
+  } else {
+    fleet.stands_until = std::min(fleet.stands_until, quiet_at);
+  }
 }
 
 absl::StatusOr<FleetStore::Fleet> FleetStore::Of(const std::vector<std::string>& namespaces) const {
-  const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
+  const absl::Time now = clock_.Now();
   if (absl::Status status = CheckReady(now); !status.ok()) return status;
   const NamespaceIndex::Nodes found = index_.Of(namespaces);
   auto fleet = std::make_shared<FleetHistory>();
   fleet->generation = std::max(found.generation, members_changed_);
   fleet->now = now;
   for (const std::string& name : found.names) {
-    fleet->nodes.push_back(TrackOf(name, nodes_.at(name), now));
+    AddTrack(name, nodes_.at(name), *fleet);
   }
   fleet->unheard = unheard_;
   return fleet;
 }
 
 absl::StatusOr<FleetStore::Fleet> FleetStore::All() const {
-  const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
+  const absl::Time now = clock_.Now();
   if (absl::Status status = CheckReady(now); !status.ok()) return status;
   auto fleet = std::make_shared<FleetHistory>();
   fleet->generation = generation_;
   fleet->now = now;
-  for (const auto& [name, node] : nodes_) fleet->nodes.push_back(TrackOf(name, node, now));
+  for (const auto& [name, node] : nodes_) AddTrack(name, node, *fleet);
   fleet->unheard = unheard_;
   return fleet;
 }
@@ -226,6 +226,13 @@ absl::Time FleetStore::NewestAt() const {
   absl::Time newest = absl::InfinitePast();
   for (const auto& node : nodes_) newest = std::max(newest, node.second.history->NewestAt());
   return newest;
+}
+
+FleetReader::Changes FleetStore::ChangedSince(int64_t generation) const {
+  MutexLock lock(mutex_);
+  return {.generation = generation_,
+          .of_all = members_changed_ > generation || index_.UnattributedChangedSince(generation),
+          .namespaces = index_.ChangedSince(generation)};
 }
 
 int64_t FleetStore::WaitForGeneration(int64_t generation, absl::Duration timeout) const {

@@ -52,7 +52,8 @@ class FleetStore : public AgentListener, public FleetReader {
   void Heard(const std::string& address, AgentNews news) override;
   void Lost(const std::string& address, const absl::Status& why) override;
 
-  // What time alone brings: readings age, agents are forgotten. Once a second.
+  // What time alone brings: agents are forgotten. Once a second. (That readings age is said by
+  // FleetHistory::stands_until and Decision::valid_until.)
   void Tick();
 
   // The agents to be watched: those listed, and those missing that are not forgotten yet.
@@ -66,6 +67,7 @@ class FleetStore : public AgentListener, public FleetReader {
   absl::StatusOr<Fleet> All() const override;
   absl::Status Check() const override;
   absl::Time NewestAt() const override;
+  Changes ChangedSince(int64_t generation) const override;
   int64_t WaitForGeneration(int64_t generation, absl::Duration timeout) const override;
 
   // Lets every waiter go, now and from now on.
@@ -113,7 +115,7 @@ class FleetStore : public AgentListener, public FleetReader {
   void MembersChanged() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::Status CheckReady(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  NodeTrack TrackOf(const std::string& name, const Node& node, absl::Time now) const
+  void AddTrack(const std::string& name, const Node& node, FleetHistory& fleet) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;

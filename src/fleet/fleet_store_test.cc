@@ -313,15 +313,36 @@ TEST_F(FleetStoreTest, NamespaceSeesItsOwnNodesAndItsOwnChanges) {
   EXPECT_GT(Fleet("team-b")->generation, before);
 }
 
-TEST_F(FleetStoreTest, ReadingsThatAgeAreAChange) {
-  store_.Listed(Addresses{"a:1"});
+TEST_F(FleetStoreTest, AgentFallsSilentWhenItsTracksWereSaidToStandNoLonger) {
+  store_.Listed(Addresses{"a:1", "b:1"});
   Says("a:1", "gpu-a");
-  const int64_t before = Fleet()->generation;
+  Says("b:1", "gpu-b");
+  clock_.Advance(absl::Seconds(1));
+  Says("b:1", "gpu-b");
+  const FleetStore::Fleet before = Fleet();
+  EXPECT_EQ(before->stands_until, clock_.Now() + absl::Seconds(3)) << "of the one heard first";
+  clock_.Advance(absl::Seconds(3));
+  EXPECT_EQ(Fleet()->nodes[0].silence, "");
+  clock_.Advance(absl::Nanoseconds(1));
   store_.Tick();
-  EXPECT_EQ(Fleet()->generation, before);
-  clock_.Advance(absl::Seconds(5));
-  store_.Tick();
-  EXPECT_GT(Fleet()->generation, before);
+  EXPECT_EQ(Fleet()->nodes[0].silence, "it has fallen silent");
+  EXPECT_EQ(Fleet()->nodes[1].silence, "");
+  EXPECT_EQ(Fleet()->generation, before->generation) << "nothing was heard";
+}
+
+TEST_F(FleetStoreTest, TellsWhoseNodesHaveChanged) {
+  store_.Listed(Addresses{"a:1", "b:1"});
+  Says("a:1", "gpu-a", 50, "team-a");
+  Says("b:1", "gpu-b", 50, "team-b");
+  const int64_t before = store_.ChangedSince(0).generation;
+  EXPECT_FALSE(store_.ChangedSince(before).of_all);
+  EXPECT_THAT(store_.ChangedSince(before).namespaces, IsEmpty());
+  clock_.Advance(absl::Seconds(1));
+  Says("b:1", "gpu-b", 60, "team-b");
+  EXPECT_FALSE(store_.ChangedSince(before).of_all);
+  EXPECT_THAT(store_.ChangedSince(before).namespaces, ElementsAre("team-b"));
+  store_.Listed(Addresses{"a:1", "b:1", "c:1"});
+  EXPECT_TRUE(store_.ChangedSince(before).of_all) << "an agent that is unheard is everybody's";
 }
 
 TEST_F(FleetStoreTest, WaiterHearsOfAChangeAndOfTheEnd) {

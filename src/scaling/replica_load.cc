@@ -13,8 +13,6 @@ namespace {
 
 using Samples = std::span<const ReplicaSample>;
 
-constexpr absl::Duration kLongestStart = absl::Minutes(30);
-
 // How the samples of a replica become its load: by its state now, for all of them (DESIGN 2).
 enum class Valuation {
   kMetric,           // as read
