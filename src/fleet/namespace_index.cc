@@ -42,6 +42,12 @@ void NamespaceIndex::Touch(const std::string& namespace_name, int64_t generation
   entry.generation = generation;
 }
 
+const std::set<std::string>* NamespaceIndex::On(const std::string& node) const {
+  const auto found = of_node_.find(node);
+  const bool unknown = unattributed_.nodes.contains(node) || found == of_node_.end();
+  return unknown ? nullptr : &found->second;
+}
+
 std::vector<std::string> NamespaceIndex::ChangedSince(int64_t generation) const {
   std::vector<std::string> changed;
   for (auto each = by_change_.lower_bound({generation + 1, ""}); each != by_change_.end(); ++each) {

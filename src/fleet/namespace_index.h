@@ -32,6 +32,9 @@ class NamespaceIndex {
   // Of these namespaces, and those whose pods nobody can name.
   Nodes Of(const std::vector<std::string>& namespaces) const;
 
+  // Of the pods that are, or were, on the node; null: nobody can name them.
+  const std::set<std::string>* On(const std::string& node) const;
+
   // Whose last change was behind `generation`.
   std::vector<std::string> ChangedSince(int64_t generation) const;
   // Whether that of the nodes whose pods nobody can name was.

@@ -80,6 +80,7 @@ bool AllEqual(Samples samples, std::optional<double> ReplicaSample::*reading) {
 // memory or its utilisation.
 void AddWindow(const Trigger& trigger, const Replica& replica, absl::Time now, NextChange& next) {
   if (!replica.present || trigger.window == absl::ZeroDuration()) return;
+  next.Crosses(replica.forgotten_until + trigger.window);
   const Samples in_window = SamplesFrom(replica.samples, now - trigger.window);
   const bool by_memory = trigger.metric == MetricType::kMemoryUsedPercent &&
                          trigger.standing_memory != StandingMemory::kLiteral;

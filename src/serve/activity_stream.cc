@@ -24,7 +24,7 @@ void ActivityStream::Refresh(absl::Time now) {
   if (now >= life_.ends_at) return End(absl::OkStatus());
   const Judge::Parsed parsed = judge_.Parse(*trigger_);
   if (!parsed->trigger.ok()) return End(parsed->trigger.status());
-  judge_.Hold(*parsed);
+  judge_.Hold(*trigger_, *parsed);
   const Judge::Judged judged = judge_.Try(*trigger_, parsed);
   if (!judged.ok() || !(*judged)->decision.status.ok()) return Skip(now);
   Show(**judged, now);

@@ -1,6 +1,7 @@
 // Answers on a fleet: what one namespace costs another, and what time alone changes.
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -96,7 +97,6 @@ class FleetAnswersTest : public testing::Test {
   FakeClock clock_;
   FleetStore store_{clock_,
                     {.patience = {.grace = absl::Seconds(15)},
-                     .stale_after = kSixSeconds,
                      .limits = {.horizon = absl::Minutes(15), .join_within = kSixSeconds}}};
   CountedQuestions questions_{store_};
   CountedRequests counted_;
@@ -163,6 +163,22 @@ TEST_F(JudgeOnFleetTest, VerdictEndsWithTimeAloneThoughNothingIsHeard) {
   const auto silent = Judged(trigger);
   ASSERT_TRUE(silent.ok());
   EXPECT_EQ((*silent)->decision.status.code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(JudgeOnFleetTest, WhoLooksBackFarHasThePastKept) {
+  const auto ask = [&](const std::string& namespace_name,
+                       const std::map<std::string, std::string>& metadata) {
+    CachedTrigger trigger(RefIn(namespace_name, metadata));
+    judge_.Want(trigger, *judge_.Parse(trigger));
+  };
+  ask("team-a", {{"profile", "vllm-inference"}});
+  EXPECT_EQ(leases_.LongestLookBack(clock_.Now()), kShortestLookBack);
+  ask("team-a", {{"profile", "batch"}});
+  EXPECT_EQ(leases_.LookBack({"team-a"}, clock_.Now()), absl::Minutes(5));
+  EXPECT_EQ(leases_.LookBack({"team-b"}, clock_.Now()), kShortestLookBack);
+  ask("team-a", {{"profile", "training"}, {"scope", "fleet"}});
+  EXPECT_EQ(leases_.LookBack({"team-b"}, clock_.Now()), absl::Minutes(10));
+  EXPECT_EQ(leases_.LookBack({"team-b"}, clock_.Now() + kShortestLease), kShortestLookBack);
 }
 
 class StreamsOnFleetTest : public FleetAnswersTest {
