@@ -57,9 +57,9 @@ class Aggregator::Impl {
         fleet_(clock, {.patience = {.grace = config.grace,
                                     .forget_after = config.forget_after,
                                     .empty_after = config.empty_after},
-                       .stale_after = config.StaleAfter(),
                        .limits = {.horizon = kLongestWindow + config.StaleAfter(),
-                                  .join_within = config.StaleAfter()}}),
+                                  .join_within = config.StaleAfter()},
+                       .leases = &leases_}),
         profiles_(config.profiles),
         probes_(clock, config.hang_after),
         service_({.stale_after = config.StaleAfter(),
@@ -169,8 +169,8 @@ class Aggregator::Impl {
   const Clock& clock_;
   const AgentsOption agents_;
   Metrics metrics_;
-  FleetStore fleet_;
   Leases leases_;
+  FleetStore fleet_;
   ProfileStore profiles_;
   Probes probes_;
   std::atomic<bool> drained_ = false;

@@ -16,6 +16,9 @@ namespace {
 // an agent that has just fallen silent is given grace before its readings are stale.
 constexpr absl::Duration kQuiet = absl::Seconds(4);
 
+// Of the past that is kept: a question comes later than its reading.
+constexpr absl::Duration kMargin = absl::Seconds(10);
+
 }  // namespace
 
 FleetStore::FleetStore(const Clock& clock, const FleetStoreOptions& options)
@@ -51,8 +54,64 @@ void FleetStore::Heard(const std::string& address, AgentNews news) {
   node.speaker = address;
   node.heard_at = news.heard_at;
   node.silence.clear();
-  node.history = Continued(node.history, std::move(news), options_.limits);
+  Continue(std::move(news), agent, node);
   NodeChanged(agent.node);
+}
+
+void FleetStore::Continue(AgentNews news, Agent& agent, Node& node) {
+  const NodeHistory::Limits limits = LimitsOf(news.node);
+  const bool more = news.more;
+  node.retold_for = std::min(node.retold_for, limits.readings);
+  if (!agent.tells_again || node.history == nullptr) {
+    agent.tells_again = false;
+    node.history = Continued(node.history, std::move(news), limits);
+    return;
+  }
+  node.retold = Continued(node.retold, std::move(news), limits);
+  if (more || node.retold == nullptr) return;
+  node.history = std::exchange(node.retold, nullptr);
+  agent.tells_again = false;
+}
+
+std::vector<std::string> FleetStore::LackingPast() const {
+  constexpr size_t kAtOnce = 20;  // of 1,000 nodes, whose agents then reconnect within a minute
+  std::vector<std::string> lacking;
+  MutexLock lock(mutex_);
+  if (options_.leases == nullptr) return lacking;
+  const absl::Time now = clock_.Now();
+  for (const auto& [name, node] : nodes_) {
+    const absl::Duration wanted = LimitsOf(name).readings;
+    if (node.history->forgotten_until <= now - wanted || node.retold_for >= wanted) continue;
+    const auto agent = agents_.find(node.speaker);
+    if (agent == agents_.end() || !agent->second.connected || agent->second.tells_again) continue;
+    lacking.push_back(node.speaker);
+    if (lacking.size() == kAtOnce) break;
+  }
+  return lacking;
+}
+
+void FleetStore::TellsAgain(const std::string& address) {
+  MutexLock lock(mutex_);
+  const auto agent = agents_.find(address);
+  if (agent == agents_.end()) return;
+  const auto node = nodes_.find(agent->second.node);
+  if (node == nodes_.end() || node->second.speaker != address) return;
+  agent->second.tells_again = true;
+  node->second.retold = nullptr;
+  node->second.retold_for = LimitsOf(node->first).readings;
+}
+
+NodeHistory::Limits FleetStore::LimitsOf(const std::string& node) const {
+  NodeHistory::Limits limits = options_.limits;
+  if (options_.leases == nullptr) return limits;
+  const absl::Time now = clock_.Now();
+  const std::set<std::string>* const namespaces = index_.On(node);
+  const absl::Duration look_back = namespaces == nullptr
+                                       ? options_.leases->LongestLookBack(now)
+                                       : options_.leases->LookBack(*namespaces, now);
+  // As Decide does, which looks back on a reading before the window for as long as one speaks.
+  limits.readings = look_back + limits.join_within + kMargin;
+  return limits;
 }
 
 void FleetStore::Note(const std::string& address, Agent& agent, const AgentNews& news) {
@@ -100,9 +159,11 @@ void FleetStore::Lost(const std::string& address, const absl::Status& why) {
     LogWarn("agent_lost", {{"address", address}, {"node", agent.node}, {"why", why.message()}});
   }
   agent.lost = std::string(why.message());
+  agent.tells_again = false;
   const auto node = nodes_.find(agent.node);
   if (node == nodes_.end() || node->second.speaker != address) return;
   node->second.silence = agent.lost;
+  node->second.retold = nullptr;  // the next stream goes on from the newest reading
   NodeChanged(agent.node);
 }
 
@@ -110,11 +171,6 @@ void FleetStore::Tick() {
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
   Forget(now);
-  for (const auto& [name, node] : nodes_) {
-    const bool ages =
-        now - node.heard_at > kQuiet || now - node.history->NewestAt() > options_.stale_after;
-    if (ages) NodeChanged(name);
-  }
 }
 
 // An agent that is still heard is there, whatever DNS says.
@@ -181,36 +237,41 @@ absl::Status FleetStore::CheckReady(absl::Time now) const {
                    DurationText(options_.patience.empty_after), dns));
 }
 
-NodeTrack FleetStore::TrackOf(const std::string& name, const Node& node, absl::Time now) const {
-  NodeTrack track{
-      .node = name, .history = node.history, .heard_at = node.heard_at, .silence = node.silence};
-  if (track.silence.empty() && now - node.heard_at > kQuiet) track.silence = "it has fallen silent";
-  return track;
+void FleetStore::AddTrack(const std::string& name, const Node& node, FleetHistory& fleet) const {
+  fleet.nodes.push_back(
+      {.node = name, .history = node.history, .heard_at = node.heard_at, .silence = node.silence});
+  if (!node.silence.empty()) return;
+  const absl::Time quiet_at = node.heard_at + kQuiet;
+  if (fleet.now > quiet_at) {
+    fleet.nodes.back().silence = "it has fallen silent";
+  } else {
+    fleet.stands_until = std::min(fleet.stands_until, quiet_at);
+  }
 }
 
 absl::StatusOr<FleetStore::Fleet> FleetStore::Of(const std::vector<std::string>& namespaces) const {
-  const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
+  const absl::Time now = clock_.Now();
   if (absl::Status status = CheckReady(now); !status.ok()) return status;
   const NamespaceIndex::Nodes found = index_.Of(namespaces);
   auto fleet = std::make_shared<FleetHistory>();
   fleet->generation = std::max(found.generation, members_changed_);
   fleet->now = now;
   for (const std::string& name : found.names) {
-    fleet->nodes.push_back(TrackOf(name, nodes_.at(name), now));
+    AddTrack(name, nodes_.at(name), *fleet);
   }
   fleet->unheard = unheard_;
   return fleet;
 }
 
 absl::StatusOr<FleetStore::Fleet> FleetStore::All() const {
-  const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
+  const absl::Time now = clock_.Now();
   if (absl::Status status = CheckReady(now); !status.ok()) return status;
   auto fleet = std::make_shared<FleetHistory>();
   fleet->generation = generation_;
   fleet->now = now;
-  for (const auto& [name, node] : nodes_) fleet->nodes.push_back(TrackOf(name, node, now));
+  for (const auto& [name, node] : nodes_) AddTrack(name, node, *fleet);
   fleet->unheard = unheard_;
   return fleet;
 }
@@ -226,6 +287,13 @@ absl::Time FleetStore::NewestAt() const {
   absl::Time newest = absl::InfinitePast();
   for (const auto& node : nodes_) newest = std::max(newest, node.second.history->NewestAt());
   return newest;
+}
+
+FleetReader::Changes FleetStore::ChangedSince(int64_t generation) const {
+  MutexLock lock(mutex_);
+  return {.generation = generation_,
+          .of_all = members_changed_ > generation || index_.UnattributedChangedSince(generation),
+          .namespaces = index_.ChangedSince(generation)};
 }
 
 int64_t FleetStore::WaitForGeneration(int64_t generation, absl::Duration timeout) const {

@@ -18,13 +18,16 @@
 #include "fleet/namespace_index.h"
 #include "model/fleet_history.h"
 #include "store/fleet_reader.h"
+#include "store/leases.h"
 
 namespace gpuscaler {
 
 struct FleetStoreOptions {
   FleetPatience patience;
-  absl::Duration stale_after;  // the age at which a reading no longer speaks for its GPU
   NodeHistory::Limits limits;
+  // Of how far decisions look back: older readings are not kept. It outlives the store. Null: all
+  // within the limits are.
+  const Leases* leases = nullptr;
 };
 
 // One agent as it stands, for pages and reports.
@@ -52,8 +55,16 @@ class FleetStore : public AgentListener, public FleetReader {
   void Heard(const std::string& address, AgentNews news) override;
   void Lost(const std::string& address, const absl::Status& why) override;
 
-  // What time alone brings: readings age, agents are forgotten. Once a second.
+  // What time alone brings: agents are forgotten. Once a second. (That readings age is said by
+  // FleetHistory::stands_until and Decision::valid_until.)
   void Tick();
+
+  // Agents of nodes where decisions look back farther than what is kept: they are to tell all of
+  // their past again. A few at a time, and each once for the same length.
+  std::vector<std::string> LackingPast() const;
+  // A new stream of this agent begins with its past, which takes the place of what is kept once it
+  // is complete. The stream before has ended.
+  void TellsAgain(const std::string& address);
 
   // The agents to be watched: those listed, and those missing that are not forgotten yet.
   std::vector<std::string> Watched() const;
@@ -66,6 +77,7 @@ class FleetStore : public AgentListener, public FleetReader {
   absl::StatusOr<Fleet> All() const override;
   absl::Status Check() const override;
   absl::Time NewestAt() const override;
+  Changes ChangedSince(int64_t generation) const override;
   int64_t WaitForGeneration(int64_t generation, absl::Duration timeout) const override;
 
   // Lets every waiter go, now and from now on.
@@ -91,12 +103,15 @@ class FleetStore : public AgentListener, public FleetReader {
     std::string version;
     std::string trouble;
     std::string lost;  // why the last stream ended
+    bool tells_again = false;
   };
   struct Node {
     std::string speaker;  // the address of the agent whose word counts
     absl::Time heard_at = absl::InfinitePast();
     std::string silence;  // why its speaker is not connected; empty: it is
     std::shared_ptr<const NodeHistory> history;
+    std::shared_ptr<const NodeHistory> retold;  // so far; null: it is not told again
+    absl::Duration retold_for;                  // how far back decisions looked when it was
   };
 
   // A word of the agent itself, before what it says of its node.
@@ -105,15 +120,18 @@ class FleetStore : public AgentListener, public FleetReader {
   // Whether its word counts for the node: of two agents the one that connected last.
   bool MaySpeak(const std::string& address, const Agent& agent, const AgentNews& news)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What its agent says continues the history, or tells it again.
+  void Continue(AgentNews news, Agent& agent, Node& node) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The agent speaks for that node no more; without a speaker it is gone.
   void Leave(const std::string& address, const std::string& name)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  NodeHistory::Limits LimitsOf(const std::string& node) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NodeChanged(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MembersChanged() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::Status CheckReady(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  NodeTrack TrackOf(const std::string& name, const Node& node, absl::Time now) const
+  void AddTrack(const std::string& name, const Node& node, FleetHistory& fleet) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;

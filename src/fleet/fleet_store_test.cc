@@ -78,7 +78,6 @@ class FleetStoreTest : public testing::Test {
                     {.patience = {.grace = absl::Seconds(15),
                                   .forget_after = absl::Minutes(5),
                                   .empty_after = absl::Minutes(1)},
-                     .stale_after = kStaleAfter,
                      .limits = {.horizon = absl::Minutes(15), .join_within = kStaleAfter}}};
 };
 
@@ -313,15 +312,139 @@ TEST_F(FleetStoreTest, NamespaceSeesItsOwnNodesAndItsOwnChanges) {
   EXPECT_GT(Fleet("team-b")->generation, before);
 }
 
-TEST_F(FleetStoreTest, ReadingsThatAgeAreAChange) {
-  store_.Listed(Addresses{"a:1"});
+TEST_F(FleetStoreTest, AgentFallsSilentWhenItsTracksWereSaidToStandNoLonger) {
+  store_.Listed(Addresses{"a:1", "b:1"});
   Says("a:1", "gpu-a");
-  const int64_t before = Fleet()->generation;
+  Says("b:1", "gpu-b");
+  clock_.Advance(absl::Seconds(1));
+  Says("b:1", "gpu-b");
+  const FleetStore::Fleet before = Fleet();
+  EXPECT_EQ(before->stands_until, clock_.Now() + absl::Seconds(3)) << "of the one heard first";
+  clock_.Advance(absl::Seconds(3));
+  EXPECT_EQ(Fleet()->nodes[0].silence, "");
+  clock_.Advance(absl::Nanoseconds(1));
   store_.Tick();
-  EXPECT_EQ(Fleet()->generation, before);
-  clock_.Advance(absl::Seconds(5));
-  store_.Tick();
-  EXPECT_GT(Fleet()->generation, before);
+  EXPECT_EQ(Fleet()->nodes[0].silence, "it has fallen silent");
+  EXPECT_EQ(Fleet()->nodes[1].silence, "");
+  EXPECT_EQ(Fleet()->generation, before->generation) << "nothing was heard";
+}
+
+TEST_F(FleetStoreTest, TellsWhoseNodesHaveChanged) {
+  store_.Listed(Addresses{"a:1", "b:1"});
+  Says("a:1", "gpu-a", 50, "team-a");
+  Says("b:1", "gpu-b", 50, "team-b");
+  const int64_t before = store_.ChangedSince(0).generation;
+  EXPECT_FALSE(store_.ChangedSince(before).of_all);
+  EXPECT_THAT(store_.ChangedSince(before).namespaces, IsEmpty());
+  clock_.Advance(absl::Seconds(1));
+  Says("b:1", "gpu-b", 60, "team-b");
+  EXPECT_FALSE(store_.ChangedSince(before).of_all);
+  EXPECT_THAT(store_.ChangedSince(before).namespaces, ElementsAre("team-b"));
+  store_.Listed(Addresses{"a:1", "b:1", "c:1"});
+  EXPECT_TRUE(store_.ChangedSince(before).of_all) << "an agent that is unheard is everybody's";
+}
+
+TEST_F(FleetStoreTest, KeepsAsMuchOfThePastAsIsLookedBackOn) {
+  Leases leases;
+  FleetStore store(clock_, {.patience = {.grace = absl::Seconds(15)},
+                            .limits = {.horizon = absl::Minutes(15), .join_within = kStaleAfter},
+                            .leases = &leases});
+  store.Listed(Addresses{"a:1", "b:1"});
+  const auto read_for = [&](absl::Duration duration) {
+    for (const absl::Time end = clock_.Now() + duration; clock_.Now() < end;) {
+      clock_.Advance(absl::Seconds(1));
+      for (const std::string team : {"a", "b"}) {
+        NodeSnapshot snapshot = SnapshotOf(1, clock_.Now(), absl::StrCat("gpu-", team));
+        snapshot.gpus[0].power_watts = static_cast<double>(absl::ToUnixSeconds(clock_.Now()) % 100);
+        AddPods(snapshot);
+        snapshot.pods[0].namespace_name = absl::StrCat("team-", team);
+        AgentNews news{
+            .node = snapshot.node, .instance = InstanceOf(team), .heard_at = clock_.Now()};
+        news.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+        store.Heard(absl::StrCat(team, ":1"), std::move(news));
+      }
+    }
+  };
+  const auto kept = [&](const std::string& team) {
+    const auto fleet = store.Of({absl::StrCat("team-", team)});
+    EXPECT_EQ((*fleet)->nodes.size(), 1u);
+    const NodeHistory& history = *(*fleet)->nodes[0].history;
+    return history.NewestAt() - history.stretches.front().first;
+  };
+  // Of the two minutes, a reading before them and a margin.
+  const absl::Duration always = kShortestLookBack + kStaleAfter + absl::Seconds(10);
+  read_for(absl::Minutes(20));
+  EXPECT_EQ(kept("a"), always);
+  leases.RenewLookBack({"team-a"}, absl::Minutes(5), clock_.Now(), clock_.Now() + absl::Hours(1));
+  read_for(absl::Minutes(20));
+  EXPECT_EQ(kept("a"), always + absl::Minutes(3));
+  EXPECT_EQ(kept("b"), always) << "another namespace's node";
+  leases.RenewLookBack({}, absl::Minutes(15), clock_.Now(), clock_.Now() + absl::Hours(1));
+  read_for(absl::Minutes(20));
+  EXPECT_EQ(kept("b"), absl::Minutes(15)) << "no more than the limits";
+}
+
+TEST_F(FleetStoreTest, PastThatIsToldAgainTakesThePlaceOfWhatIsKeptOnceItIsComplete) {
+  Leases leases;
+  FleetStore store(clock_, {.patience = {.grace = absl::Seconds(15)},
+                            .limits = {.horizon = absl::Minutes(15), .join_within = kStaleAfter},
+                            .leases = &leases});
+  store.Listed(Addresses{"a:1"});
+  const absl::Time start = clock_.Now();
+  clock_.Advance(absl::Minutes(10));
+  // Readings of each second from `from` to `until`.
+  const auto tell = [&](absl::Duration from, absl::Duration until, bool more) {
+    AgentNews news{.node = "gpu-a", .instance = 1, .heard_at = clock_.Now(), .more = more};
+    for (absl::Duration at = from; at < until; at += absl::Seconds(1)) {
+      NodeSnapshot snapshot = SnapshotOf(1, start + at, "gpu-a");
+      snapshot.gpus[0].power_watts = absl::ToDoubleSeconds(at);
+      AddPods(snapshot);
+      news.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    }
+    store.Heard("a:1", std::move(news));
+  };
+  const auto kept = [&] {
+    const NodeHistory& history = *(*store.Of({"team-a"}))->nodes[0].history;
+    return history.NewestAt() - history.stretches.front().first;
+  };
+  const absl::Duration now = absl::Minutes(10);
+  tell(absl::ZeroDuration(), now, false);
+  EXPECT_LT(kept(), absl::Minutes(3));
+  EXPECT_THAT(store.LackingPast(), IsEmpty());
+  leases.RenewLookBack({"team-a"}, absl::Minutes(5), clock_.Now(), clock_.Now() + absl::Hours(1));
+  EXPECT_THAT(store.LackingPast(), ElementsAre("a:1"));
+  store.TellsAgain("a:1");
+  EXPECT_THAT(store.LackingPast(), IsEmpty()) << "it is at it";
+  tell(absl::ZeroDuration(), now / 2, true);
+  EXPECT_EQ((*store.Of({"team-a"}))->nodes[0].history->NewestAt(), start + now - absl::Seconds(1))
+      << "half of it says nothing of now";
+  tell(now / 2, now, false);
+  EXPECT_GE(kept(), absl::Minutes(5));
+  EXPECT_THAT(store.LackingPast(), IsEmpty());
+  tell(now, now + absl::Seconds(1), false);
+  EXPECT_GE(kept(), absl::Minutes(5)) << "and goes on";
+}
+
+TEST_F(FleetStoreTest, PastThatCannotBeToldIsAskedForOnce) {
+  Leases leases;
+  FleetStore store(clock_, {.limits = {.horizon = absl::Minutes(15), .join_within = kStaleAfter},
+                            .leases = &leases});
+  store.Listed(Addresses{"a:1"});
+  const auto tell = [&](absl::Time at) {
+    AgentNews news{.node = "gpu-a", .instance = 1, .heard_at = clock_.Now()};
+    news.readings.push_back({.before_until = std::nullopt, .snapshot = SnapshotOf(1, at, "gpu-a")});
+    store.Heard("a:1", std::move(news));
+  };
+  const absl::Time start = clock_.Now();
+  clock_.Advance(absl::Minutes(4));
+  for (const int minute : {0, 1, 4}) tell(start + absl::Minutes(minute));
+  leases.RenewLookBack({}, absl::Minutes(5), clock_.Now(), clock_.Now() + absl::Hours(1));
+  ASSERT_THAT(store.LackingPast(), ElementsAre("a:1"));
+  store.TellsAgain("a:1");
+  store.Lost("a:1", absl::UnavailableError("connection refused"));
+  tell(clock_.Now() + absl::Seconds(1));
+  EXPECT_THAT(store.LackingPast(), IsEmpty());
+  EXPECT_EQ((*store.All())->nodes[0].history->forgotten_until, start) << "what is kept stays";
 }
 
 TEST_F(FleetStoreTest, WaiterHearsOfAChangeAndOfTheEnd) {

@@ -71,17 +71,39 @@ void FleetWatch::Tick() {
       if (wanted_until_ > now) stream->Want(wanted_, wanted_until_ - now);
       streams.push_back(stream);
     }
-    for (const auto& stream : gone) {
-      ended_.attempts += stream->counts().attempts;
-      ended_.messages += stream->counts().messages;
-      ended_.bytes += stream->counts().bytes;
-    }
+    for (const auto& stream : gone) CountEnded(*stream);
   }
   gone.clear();
   for (const auto& stream : streams) stream->Tick();
+  streams.clear();
   if (now - ticked_at_ < kStoreTick) return;
   ticked_at_ = now;
   store_.Tick();
+  AskForPast();
+}
+
+void FleetWatch::AskForPast() {
+  const std::vector<std::string> addresses = store_.LackingPast();
+  std::vector<std::shared_ptr<AgentStream>> ended;
+  {
+    MutexLock lock(mutex_);
+    for (const std::string& address : addresses) {
+      const auto found = streams_.find(address);
+      if (found == streams_.end()) continue;
+      CountEnded(*found->second);
+      ended.push_back(std::move(found->second));
+      streams_.erase(found);
+    }
+  }
+  ended.clear();  // its last word is said
+  for (const std::string& address : addresses) store_.TellsAgain(address);
+}
+
+void FleetWatch::CountEnded(const AgentStream& stream) {
+  const AgentStream::Counts counts = stream.counts();
+  ended_.attempts += counts.attempts;
+  ended_.messages += counts.messages;
+  ended_.bytes += counts.bytes;
 }
 
 void FleetWatch::Want(const CostlyReadings& wanted, absl::Duration lease) {

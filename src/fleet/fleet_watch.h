@@ -54,6 +54,9 @@ class FleetWatch {
   class Listener;
 
   void Tick();
+  // Ends streams whose agents are to tell their past again; the next tick begins new ones.
+  void AskForPast();
+  void CountEnded(const AgentStream& stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const FleetWatchOptions options_;
   const Clock& clock_;

@@ -49,8 +49,7 @@ class FleetWatchTest : public testing::Test {
   Mutex mutex_;
   AgentAddresses::Answer listed_ ABSL_GUARDED_BY(mutex_) = std::vector<std::string>();
   FleetStore store_{clock_,
-                    {.stale_after = absl::Seconds(5),
-                     .limits = {.horizon = absl::Minutes(2), .join_within = absl::Seconds(5)}}};
+                    {.limits = {.horizon = absl::Minutes(2), .join_within = absl::Seconds(5)}}};
 };
 
 TEST_F(FleetWatchTest, EveryListedAgentIsHeardWithItsPast) {
@@ -147,8 +146,7 @@ TEST_F(FleetWatchTest, TwoAggregatorsSeeTheSame) {
   List(std::vector<std::string>{a.address(), b.address()});
   const FleetWatch watch(Options(), clock_, store_);
   FleetStore other(clock_,
-                   {.stale_after = absl::Seconds(5),
-                    .limits = {.horizon = absl::Minutes(2), .join_within = absl::Seconds(5)}});
+                   {.limits = {.horizon = absl::Minutes(2), .join_within = absl::Seconds(5)}});
   const FleetWatch other_watch(Options(), clock_, other);
   const auto both = WaitForFleet([&](const FleetHistory& fleet) {
     return fleet.nodes.size() == 2 && other.All().ok() && (*other.All())->nodes.size() == 2;

@@ -12,8 +12,8 @@ void NamespaceIndex::Changed(const std::string& node, const NodeSnapshot& newest
     namespaces.insert(pod.namespace_name);
   }
   for (auto each = namespaces.begin(); each != namespaces.end();) {
+    Touch(*each, generation);
     Entry& entry = namespaces_[*each];
-    entry.generation = generation;
     if (newest.taken_at - entry.nodes[node] > horizon_) {
       entry.nodes.erase(node);
       each = namespaces.erase(each);
@@ -28,12 +28,32 @@ void NamespaceIndex::Changed(const std::string& node, const NodeSnapshot& newest
 
 void NamespaceIndex::Removed(const std::string& node, int64_t generation) {
   for (const std::string& namespace_name : of_node_[node]) {
-    Entry& entry = namespaces_[namespace_name];
-    entry.nodes.erase(node);
-    entry.generation = generation;
+    namespaces_[namespace_name].nodes.erase(node);
+    Touch(namespace_name, generation);
   }
   of_node_.erase(node);
   if (unattributed_.nodes.erase(node) > 0) unattributed_.generation = generation;
+}
+
+void NamespaceIndex::Touch(const std::string& namespace_name, int64_t generation) {
+  Entry& entry = namespaces_[namespace_name];
+  by_change_.erase({entry.generation, namespace_name});
+  by_change_.emplace(generation, namespace_name);
+  entry.generation = generation;
+}
+
+const std::set<std::string>* NamespaceIndex::On(const std::string& node) const {
+  const auto found = of_node_.find(node);
+  const bool unknown = unattributed_.nodes.contains(node) || found == of_node_.end();
+  return unknown ? nullptr : &found->second;
+}
+
+std::vector<std::string> NamespaceIndex::ChangedSince(int64_t generation) const {
+  std::vector<std::string> changed;
+  for (auto each = by_change_.lower_bound({generation + 1, ""}); each != by_change_.end(); ++each) {
+    changed.push_back(each->second);
+  }
+  return changed;
 }
 
 NamespaceIndex::Nodes NamespaceIndex::Of(const std::vector<std::string>& namespaces) const {

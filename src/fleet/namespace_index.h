@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -31,14 +32,27 @@ class NamespaceIndex {
   // Of these namespaces, and those whose pods nobody can name.
   Nodes Of(const std::vector<std::string>& namespaces) const;
 
+  // Of the pods that are, or were, on the node; null: nobody can name them.
+  const std::set<std::string>* On(const std::string& node) const;
+
+  // Whose last change was behind `generation`.
+  std::vector<std::string> ChangedSince(int64_t generation) const;
+  // Whether that of the nodes whose pods nobody can name was.
+  bool UnattributedChangedSince(int64_t generation) const {
+    return unattributed_.generation > generation;
+  }
+
  private:
   struct Entry {
     int64_t generation = 0;
     std::map<std::string, absl::Time> nodes;  // and when a pod of it was last seen there
   };
 
+  void Touch(const std::string& namespace_name, int64_t generation);
+
   const absl::Duration horizon_;
   std::map<std::string, Entry> namespaces_;
+  std::set<std::pair<int64_t, std::string>> by_change_;  // each namespace at its last one
   std::map<std::string, std::set<std::string>> of_node_;
   Entry unattributed_;
 };

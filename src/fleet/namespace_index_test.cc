@@ -9,11 +9,12 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::UnorderedElementsAre;
 
-const absl::Time kStart = absl::FromUnixSeconds(1'767'225'600);
+const absl::Time kIndexStart = absl::FromUnixSeconds(1'767'225'600);
 
 NodeSnapshot With(const std::vector<std::string>& namespaces, int seconds = 0) {
-  NodeSnapshot snapshot = SnapshotOf(1, kStart + absl::Seconds(seconds));
+  NodeSnapshot snapshot = SnapshotOf(1, kIndexStart + absl::Seconds(seconds));
   snapshot.attribution.state = Attribution::State::kKnown;
   for (const std::string& name : namespaces) {
     snapshot.pods.push_back({.namespace_name = name, .name = "pod"});
@@ -39,6 +40,20 @@ TEST(NamespaceIndex, OtherNamespacesChangeNothing) {
   index.Changed("gpu-1", With({"a"}, 1), 3);
   EXPECT_EQ(index.Of({"a"}).generation, 3);
   EXPECT_EQ(index.Of({"b"}).generation, 2);
+}
+
+TEST(NamespaceIndex, TellsWhoseNodesHaveChangedSince) {
+  NamespaceIndex index(absl::Minutes(15));
+  index.Changed("gpu-1", With({"a", "b"}), 1);
+  index.Changed("gpu-2", With({"c"}), 2);
+  index.Changed("gpu-1", With({"b"}, 1), 3);
+  EXPECT_THAT(index.ChangedSince(0), UnorderedElementsAre("a", "b", "c"));
+  EXPECT_THAT(index.ChangedSince(2), UnorderedElementsAre("a", "b"))
+      << "the node is still looked back on by a";
+  EXPECT_THAT(index.ChangedSince(3), IsEmpty());
+  index.Removed("gpu-2", 4);
+  EXPECT_THAT(index.ChangedSince(3), ElementsAre("c"));
+  EXPECT_FALSE(index.UnattributedChangedSince(0));
 }
 
 TEST(NamespaceIndex, NodeStaysForTheHorizonAfterItsLastPod) {

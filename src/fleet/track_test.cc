@@ -7,11 +7,11 @@
 namespace gpuscaler {
 namespace {
 
-const absl::Time kStart = absl::FromUnixSeconds(1'767'225'600);
+const absl::Time kTrackStart = absl::FromUnixSeconds(1'767'225'600);
 constexpr NodeHistory::Limits kLimits{.horizon = absl::Minutes(15),
                                       .join_within = absl::Seconds(5)};
 
-absl::Time At(int seconds) { return kStart + absl::Seconds(seconds); }
+absl::Time At(int seconds) { return kTrackStart + absl::Seconds(seconds); }
 
 AgentNews Says(std::vector<int> seconds) {
   AgentNews news{.node = "gpu-7"};
@@ -27,8 +27,8 @@ AgentNews Says(std::vector<int> seconds) {
 std::vector<std::pair<int64_t, int64_t>> Stretches(const NodeHistory& history) {
   std::vector<std::pair<int64_t, int64_t>> stretches;
   for (const NodeStretch& stretch : history.stretches) {
-    stretches.emplace_back(absl::ToInt64Seconds(stretch.first - kStart),
-                           absl::ToInt64Seconds(stretch.last - kStart));
+    stretches.emplace_back(absl::ToInt64Seconds(stretch.first - kTrackStart),
+                           absl::ToInt64Seconds(stretch.last - kTrackStart));
   }
   return stretches;
 }

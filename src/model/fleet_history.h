@@ -24,7 +24,10 @@ struct NodeTrack {
 struct FleetHistory {
   // Counts up with each change; what was computed from an equal number is still right.
   int64_t generation = 0;
-  absl::Time now;                // the instant that decisions are made for
+  absl::Time now;  // the instant that decisions are made for
+  // Until then its tracks stand as they are, if nothing is heard: an agent falls silent by time
+  // alone.
+  absl::Time stands_until = absl::InfiniteFuture();
   std::vector<NodeTrack> nodes;  // each node once
   // Agents that are listed and were never heard, by their addresses: what runs on their nodes
   // nobody here knows.

@@ -65,7 +65,7 @@ NodePoints PointsOf(const NodeSnapshot& snapshot) {
 void NodeHistory::Append(NodeSnapshot snapshot, const Limits& limits) {
   const absl::Time at = snapshot.taken_at;
   KeepPastHolders(snapshot);
-  Forget(at - limits.horizon);
+  Forget(at, limits);
   const bool same_layout = !stretches.empty() && IsThat(*stretches.back().layout, snapshot);
   NodePoints points = PointsOf(snapshot);
   if (same_layout && Joins(at, limits) && *stretches.back().points == points) {
@@ -83,7 +83,7 @@ void NodeHistory::Append(NodeSnapshot snapshot, const Limits& limits) {
 }
 
 void NodeHistory::Extend(absl::Time at, const Limits& limits) {
-  Forget(at - limits.horizon);
+  Forget(at, limits);
   if (Joins(at, limits)) {
     stretches.back().last = at;
   } else {
@@ -97,7 +97,8 @@ void NodeHistory::Extend(absl::Time at, const Limits& limits) {
 // The very first reading stays alone: the time to the second tells for how long it spoke.
 bool NodeHistory::Joins(absl::Time at, const Limits& limits) const {
   const NodeStretch& newest_stretch = stretches.back();
-  const bool is_first = stretches.size() == 1 && newest_stretch.first == newest_stretch.last;
+  const bool is_first = stretches.size() == 1 && newest_stretch.first == newest_stretch.last &&
+                        forgotten_until == absl::InfinitePast();
   return !is_first && at - newest_stretch.last <= limits.join_within;
 }
 
@@ -119,12 +120,26 @@ void NodeHistory::KeepPastHolders(const NodeSnapshot& next) {
   }
 }
 
-void NodeHistory::Forget(absl::Time before) {
+void NodeHistory::Forget(absl::Time at, const Limits& limits) {
+  const absl::Time before = at - std::min(limits.horizon, limits.readings);
   const auto first_kept = std::ranges::find_if(stretches, [&](const NodeStretch& stretch) {
     return stretch.last >= before || &stretch == &stretches.back();
   });
+  for (auto stretch = stretches.begin(); stretch != first_kept; ++stretch) {
+    forgotten_until = stretch->last;
+    if (!past_layouts.empty() && past_layouts.back().layout == stretch->layout) continue;
+    past_layouts.push_back({.first = stretch->first, .layout = stretch->layout});
+  }
   stretches.erase(stretches.begin(), first_kept);
-  std::erase_if(past_holders, [before](const PastHolder& past) { return past.until < before; });
+
+  const absl::Time horizon = at - limits.horizon;
+  while (!past_layouts.empty()) {
+    const bool only = past_layouts.size() == 1;
+    const absl::Time end = only ? stretches.front().first : past_layouts[1].first;
+    if (end >= horizon) break;
+    past_layouts.erase(past_layouts.begin());
+  }
+  std::erase_if(past_holders, [horizon](const PastHolder& past) { return past.until < horizon; });
 }
 
 }  // namespace gpuscaler

@@ -54,6 +54,12 @@ struct PastHolder {
   StillMemory still_memory;
 };
 
+// Who was there before the readings that are kept.
+struct PastLayout {
+  absl::Time first;  // until the next one's, or the first reading's that is kept
+  std::shared_ptr<const NodeLayout> layout;
+};
+
 // Immutable once shared. A node whose readings stay as they are costs nothing as time passes.
 struct NodeHistory {
   // Counts up with each reading; what was computed from an equal number is still right.
@@ -61,12 +67,17 @@ struct NodeHistory {
   std::shared_ptr<const NodeSnapshot> newest;  // never null once there was a reading
   std::vector<NodeStretch> stretches;          // oldest first; the last one is that of `newest`
   std::vector<PastHolder> past_holders;        // oldest first
+  std::vector<PastLayout> past_layouts;        // oldest first
+  // No reading until then is kept, though there were some; InfinitePast: none is forgotten.
+  absl::Time forgotten_until = absl::InfinitePast();
   // The newest layout whose attribution is known, be it beyond the horizon; null: never was.
   std::shared_ptr<const NodeLayout> attributed;
 
   struct Limits {
     absl::Duration horizon;      // what ended longer before the newest reading is forgotten
     absl::Duration join_within;  // equal readings farther apart are not one stretch
+    // Readings alone, which take nearly all of the memory, may be forgotten earlier.
+    absl::Duration readings = absl::InfiniteDuration();
   };
   // The next reading, later than all before.
   void Append(NodeSnapshot snapshot, const Limits& limits);
@@ -81,7 +92,7 @@ struct NodeHistory {
  private:
   bool Joins(absl::Time at, const Limits& limits) const;
   void KeepPastHolders(const NodeSnapshot& next);
-  void Forget(absl::Time before);
+  void Forget(absl::Time at, const Limits& limits);
 };
 
 }  // namespace gpuscaler

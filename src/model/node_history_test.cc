@@ -144,5 +144,30 @@ TEST_F(NodeHistoryTest, RemembersTheMemoryOfAHolderThatHasLeft) {
   EXPECT_THAT(history_.past_holders, IsEmpty()) << "beyond the horizon";
 }
 
+TEST_F(NodeHistoryTest, ReadingsAreForgottenBeforeWhoWasThere) {
+  limits_.readings = absl::Seconds(10);
+  for (int i = 1; i <= 5; ++i) TickBusy(i);  // at 2 to 10
+  const auto alone = history_.stretches.back().layout;
+  snapshot_.pods.push_back({.namespace_name = "team-a", .name = "llm-0"});
+  for (int i = 1; i <= 10; ++i) TickBusy(i);  // at 12 to 30
+  EXPECT_THAT(Stretches().front(), std::pair(20, 20));
+  EXPECT_EQ(history_.forgotten_until - kStart, absl::Seconds(18));
+  ASSERT_EQ(history_.past_layouts.size(), 2u);
+  EXPECT_EQ(history_.past_layouts[0].layout, alone);
+  EXPECT_EQ(history_.past_layouts[1].layout, history_.stretches.back().layout);
+  EXPECT_EQ(history_.past_layouts[1].first - kStart, absl::Seconds(12));
+  for (int i = 1; i <= 22; ++i) TickBusy(i);  // until 74: the horizon is behind 12
+  ASSERT_EQ(history_.past_layouts.size(), 1u);
+  EXPECT_EQ(history_.past_layouts[0].first - kStart, absl::Seconds(12));
+}
+
+TEST_F(NodeHistoryTest, OnlyReadingThatIsKeptIsNotTheFirstOfAll) {
+  limits_.readings = absl::Seconds(5);
+  TickBusy(50);
+  Tick(absl::Seconds(20));
+  TickBusy(50);
+  EXPECT_THAT(Stretches(), ElementsAre(std::pair(22, 24)));
+}
+
 }  // namespace
 }  // namespace gpuscaler

@@ -9,6 +9,7 @@
 #include "base/number_text.h"
 #include "scaling/activity.h"
 #include "scaling/aggregate.h"
+#include "scaling/next_change.h"
 #include "scaling/population.h"
 #include "scaling/replica_load.h"
 
@@ -145,6 +146,24 @@ void AddIdle(const Trigger& trigger, const std::vector<IdleBlock>& idle, Totals&
   }
 }
 
+// Of what is not there, or cannot be read, the words tell for how long: they are not to lag behind
+// by more than a second.
+bool TellsOfAge(const Decision& decision) {
+  return decision.partial || std::ranges::any_of(decision.shares, [](const ReplicaShare& share) {
+           return share.state != State::kCounted && share.state != State::kIdle;
+         });
+}
+
+void SetValidity(const Trigger& trigger, const FleetHistory& fleet,
+                 const std::vector<Replica>& replicas, const Patience& patience,
+                 Decision& decision) {
+  const Validity validity = ValidityOf(trigger, fleet, replicas, patience);
+  decision.active_until = validity.activity;
+  decision.valid_until = validity.value;
+  if (!TellsOfAge(decision)) return;
+  decision.valid_until = std::min(decision.valid_until, fleet.now + absl::Seconds(1));
+}
+
 }  // namespace
 
 absl::string_view Name(State state) {
@@ -173,6 +192,7 @@ Decision Decide(const Trigger& trigger, const Asker& asker, const FleetHistory& 
   const absl::StatusOr<Population> population = PopulationOf(trigger, asker, fleet, patience);
   if (!population.ok()) {
     decision.status = population.status();
+    SetValidity(trigger, fleet, {}, patience, decision);
     return decision;
   }
   decision.replicas_from = population->from;
@@ -192,6 +212,7 @@ Decision Decide(const Trigger& trigger, const Asker& asker, const FleetHistory& 
   decision.replicas = totals.Replicas();
   decision.unreadable = totals.unreadable;
   AddNotes(trigger, loads, decision);
+  SetValidity(trigger, fleet, population->replicas, patience, decision);
 
   if (totals.loads.empty() && totals.unreadable > 0) {
     decision.status = UnreadableStatus(trigger, decision);

@@ -65,10 +65,14 @@ struct Decision {
   bool literal_memory = false;
   std::vector<std::string> notes;  // these three in words
   absl::Time taken_at;             // the instant it was made for
+  // If nothing more is heard, it is right before `valid_until`, and its status and `active` are so
+  // before `active_until` (next_change.h). What the words say of ages is that of `taken_at`.
+  absl::Time valid_until;
+  absl::Time active_until;
 };
 
 // Pure: the same question and history give the same decision. Times are judged against the fleet's
-// `now`, so a decision holds until the next generation.
+// `now`.
 Decision Decide(const Trigger& trigger, const Asker& asker, const FleetHistory& fleet,
                 const Patience& patience);
 

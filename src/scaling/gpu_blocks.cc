@@ -88,7 +88,8 @@ absl::StatusOr<Population> ReplicasInUse(const Trigger& trigger, const FleetHist
     const ReplicaPlace place{.name = NameOf(block),
                              .node_names = {view.name()},
                              .mute = view.mute,
-                             .covered_since = view.covered_since};
+                             .covered_since = view.covered_since,
+                             .forgotten_until = view.track->history->forgotten_until};
     ReplicaReader reader(trigger, scoped.nodes, patience, block, place);
     bool held = false;
     for (Replica& replica : reader.Read()) {

@@ -17,9 +17,11 @@ size_t FirstLookedAt(const Stretches& stretches, absl::Time oldest) {
 }
 
 // The first reading of all speaks for as long as it stood alone.
-absl::Time SpeaksSince(const Stretches& stretches, size_t i, absl::Duration stale_after) {
+absl::Time SpeaksSince(const NodeHistory& history, size_t i, absl::Duration stale_after) {
+  const Stretches& stretches = history.stretches;
   const NodeStretch& stretch = stretches[i];
-  if (i > 0) return std::max(stretches[i - 1].last, stretch.first - stale_after);
+  const absl::Time before = i > 0 ? stretches[i - 1].last : history.forgotten_until;
+  if (before != absl::InfinitePast()) return std::max(before, stretch.first - stale_after);
   if (stretches.size() == 1) return stretch.first - stale_after;
   return stretch.first - std::min(stretches[1].first - stretch.last, stale_after);
 }
@@ -58,9 +60,12 @@ std::string WhyMute(const NodeTrack& track, absl::Time now, const Patience& pati
                       AgeText(now - track.history->NewestAt()), " ago");
 }
 
+absl::Duration LookBack(const Trigger& trigger) {
+  return std::max({trigger.window, trigger.activation_window, trigger.preallocation_window});
+}
+
 absl::Time OldestLookedAt(const Trigger& trigger, absl::Time now, const Patience& patience) {
-  return now - patience.stale_after -
-         std::max({trigger.window, trigger.activation_window, trigger.preallocation_window});
+  return now - patience.stale_after - LookBack(trigger);
 }
 
 StillMemory NodeView::StillMemoryOf(size_t gpu) const {
@@ -84,7 +89,7 @@ NodeView ViewOf(const NodeTrack& track, const Trigger& trigger, absl::Time now,
   for (size_t i = 0; i < view.stretches.size(); ++i) {
     const NodeStretch& stretch = view.stretches[i];
     const bool newest = i + 1 == view.stretches.size();
-    AddMoments(i, SpeaksSince(stretches, first + i, patience.stale_after), stretch.first,
+    AddMoments(i, SpeaksSince(*track.history, first + i, patience.stale_after), stretch.first,
                newest ? view.last : stretch.last, view);
   }
   return view;

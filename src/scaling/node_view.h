@@ -54,7 +54,9 @@ struct NodeView {
 // Why the node's newest reading no longer speaks for its GPUs; empty: it does.
 std::string WhyMute(const NodeTrack& track, absl::Time now, const Patience& patience);
 
-// A trigger looks back on its longest window, and stale_after before it.
+// How far a trigger looks back on readings: its longest window,
+absl::Duration LookBack(const Trigger& trigger);
+// and stale_after before it.
 absl::Time OldestLookedAt(const Trigger& trigger, absl::Time now, const Patience& patience);
 
 NodeView ViewOf(const NodeTrack& track, const Trigger& trigger, absl::Time now,

@@ -20,13 +20,17 @@ bool IsSame(const Pod& a, const Pod& b) {
 std::vector<const NodeLayout*> KnownLayouts(const NodeView& view) {
   const NodeHistory& history = *view.track->history;
   const NodeLayout* known = nullptr;
+  for (const PastLayout& past : history.past_layouts) {
+    if (IsKnown(*past.layout)) known = past.layout.get();
+  }
+  const bool any_past = known != nullptr;
   for (const NodeStretch& stretch : history.stretches) {
     if (&stretch == view.stretches.data()) break;
     if (IsKnown(*stretch.layout)) known = stretch.layout.get();
   }
   const bool any_known = std::ranges::any_of(
       history.stretches, [](const NodeStretch& stretch) { return IsKnown(*stretch.layout); });
-  if (!any_known) known = history.attributed.get();
+  if (!any_known && !any_past) known = history.attributed.get();
   std::vector<const NodeLayout*> layouts;
   for (const NodeStretch& stretch : view.stretches) {
     if (IsKnown(*stretch.layout)) known = stretch.layout.get();
@@ -42,14 +46,25 @@ template <typename Tell>
 absl::Time FirstTime(const NodeHistory& history, Tell tell) {
   enum { kNothing, kNot } before = kNothing;
   const NodeLayout* told = nullptr;
-  for (const NodeStretch& stretch : history.stretches) {
-    if (stretch.layout.get() == told) continue;
-    told = stretch.layout.get();
-    const std::optional<bool> is_so = IsKnown(*told) ? tell(*told) : std::nullopt;
-    if (is_so.value_or(false)) return before == kNot ? stretch.first : absl::InfinitePast();
+  absl::Time first_time = absl::InfiniteFuture();
+  const auto found = [&](const NodeLayout& layout, absl::Time first) {
+    if (&layout == told) return false;
+    told = &layout;
+    const std::optional<bool> is_so = IsKnown(layout) ? tell(layout) : std::nullopt;
+    if (is_so.value_or(false)) {
+      first_time = before == kNot ? first : absl::InfinitePast();
+      return true;
+    }
     before = is_so ? kNot : kNothing;
+    return false;
+  };
+  for (const PastLayout& past : history.past_layouts) {
+    if (found(*past.layout, past.first)) return first_time;
   }
-  return absl::InfiniteFuture();
+  for (const NodeStretch& stretch : history.stretches) {
+    if (found(*stretch.layout, stretch.first)) return first_time;
+  }
+  return first_time;
 }
 
 std::optional<absl::Time> ReadyAt(const NodeHistory& history, const Pod& pod) {

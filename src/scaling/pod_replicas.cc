@@ -100,6 +100,7 @@ class WorkloadPods {
       if (place.mute.empty() && HoldsOneNow(pod)) {
         place.mute = view.mute.empty() ? unknown : view.mute;
       }
+      place.forgotten_until = std::max(place.forgotten_until, track.history->forgotten_until);
       place.covered_since =
           first ? view.covered_since : std::max(place.covered_since, view.covered_since);
       AddReadiness(pod, first, found);
@@ -158,6 +159,10 @@ std::vector<const Pod*> VisiblePods(const FleetHistory& fleet, const Asker& aske
   if (!pods.empty()) return pods;
   for (const NodeTrack& track : fleet.nodes) {
     const NodeLayout* seen = nullptr;
+    for (const PastLayout& past : track.history->past_layouts) {
+      AddVisible(*past.layout, asker, pods);
+      seen = past.layout.get();
+    }
     for (const NodeStretch& stretch : track.history->stretches) {
       if (stretch.layout.get() != seen) AddVisible(*stretch.layout, asker, pods);
       seen = stretch.layout.get();

@@ -36,6 +36,8 @@ struct Replica {
   std::string last_gap;                       // why a reading of it fails now
   std::string mute;          // why its nodes no longer speak for it; empty: they do
   absl::Time covered_since;  // of its nodes, the latest (NodeView)
+  // What its nodes read until then is not kept.
+  absl::Time forgotten_until = absl::InfinitePast();
 };
 
 }  // namespace gpuscaler

@@ -13,8 +13,6 @@ namespace {
 
 using Samples = std::span<const ReplicaSample>;
 
-constexpr absl::Duration kLongestStart = absl::Minutes(30);
-
 // How the samples of a replica become its load: by its state now, for all of them (DESIGN 2).
 enum class Valuation {
   kMetric,           // as read
@@ -196,6 +194,13 @@ std::string UnreadableText(const Replica& replica, const State& state, absl::Tim
   return absl::StrCat("unreadable for ", AgeText(now - last), ": ", why);
 }
 
+// A window that nobody asked for reaches back behind what was kept: what it was worth then is not
+// known.
+bool WindowIsCut(const Trigger& trigger, const Replica& replica, absl::Time now) {
+  return now - trigger.window < replica.forgotten_until &&
+         replica.held_since < replica.forgotten_until;
+}
+
 // That it was not is known only where its samples cover activationWindow.
 bool MayBeBusy(const ReplicaLoad& load) { return load.share.busy || !load.covered; }
 
@@ -270,6 +275,11 @@ ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time no
     share.because = share.busy ? "busy: counts the target, so that it is not shrunk"
                                : "whether it was busy is not known for the whole activationWindow: "
                                  "counts the target";
+  }
+  if (WindowIsCut(trigger, replica, now) && *share.load < trigger.target) {
+    share.load = trigger.target;
+    share.because = absl::StrCat("counts the target until readings fill the window of ",
+                                 DurationText(trigger.window));
   }
   return load;
 }

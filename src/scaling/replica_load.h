@@ -8,6 +8,9 @@
 
 namespace gpuscaler {
 
+// A start that takes longer than any does keeps nothing active (DESIGN 2).
+constexpr absl::Duration kLongestStart = absl::Minutes(30);
+
 struct ReplicaLoad {
   ReplicaShare share;
   bool above_threshold = false;  // one of its samples within activationWindow

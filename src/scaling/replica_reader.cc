@@ -121,7 +121,8 @@ void ReplicaReader::Begin(absl::Time since) {
                        .warm_at = place_.ready_at.value_or(since + trigger_.warmup),
                        .last_gap = GapText(),
                        .mute = place_.mute,
-                       .covered_since = place_.covered_since});
+                       .covered_since = place_.covered_since,
+                       .forgotten_until = place_.forgotten_until});
   last_held_.push_back(0);
 }
 

@@ -25,6 +25,7 @@ struct ReplicaPlace {
   std::optional<absl::Time> ready_at;
   std::string mute;
   absl::Time covered_since;
+  absl::Time forgotten_until = absl::InfinitePast();
 };
 
 // Cuts what GPUs showed into one replica per holder.

@@ -4,6 +4,12 @@
 #include <utility>
 
 namespace gpuscaler {
+namespace {
+
+// How late it is noticed that something is known, where nothing changed but the time.
+constexpr absl::Duration kLookWhileUnknown = absl::Seconds(1);
+
+}  // namespace
 
 ActivityStream::ActivityStream(OpenStreams& streams, const StreamLife& life, const Judge& judge,
                                RepeatBudget& budget, std::shared_ptr<CachedTrigger> trigger)
@@ -18,7 +24,7 @@ void ActivityStream::Refresh(absl::Time now) {
   if (now >= life_.ends_at) return End(absl::OkStatus());
   const Judge::Parsed parsed = judge_.Parse(*trigger_);
   if (!parsed->trigger.ok()) return End(parsed->trigger.status());
-  judge_.Hold(*parsed);
+  judge_.Hold(*trigger_, *parsed);
   const Judge::Judged judged = judge_.Try(*trigger_, parsed);
   if (!judged.ok() || !(*judged)->decision.status.ok()) return Skip(now);
   Show(**judged, now);
@@ -26,7 +32,14 @@ void ActivityStream::Refresh(absl::Time now) {
 
 absl::Time ActivityStream::NextDue() const {
   MutexLock lock(show_mutex_);
-  return std::min(life_.ends_at, repeats_.next());
+  return std::min({life_.ends_at, repeats_.next(), look_again_at_});
+}
+
+// Its scope is the metadata's own: no profile changes it.
+StreamInterest ActivityStream::interest() const {
+  const Judge::Parsed parsed = judge_.Parse(*trigger_);
+  return {.namespaces = trigger_->namespaces(),
+          .all_nodes = parsed->trigger.ok() && parsed->trigger->scope != Scope::kWorkload};
 }
 
 void ActivityStream::Show(const Verdict& verdict, absl::Time now) {
@@ -34,8 +47,13 @@ void ActivityStream::Show(const Verdict& verdict, absl::Time now) {
   const bool no_replica = decision.replicas == 0 && decision.warming == 0;
   MutexLock lock(show_mutex_);
   // Two threads refresh when the stream opens: the slower one may come with the older verdict.
-  if (verdict.generation < generation_) return;
+  const bool older = verdict.generation < generation_ ||
+                     (verdict.generation == generation_ && decision.taken_at < taken_at_);
+  if (older) return;
   generation_ = verdict.generation;
+  taken_at_ = decision.taken_at;
+  // What is decided for the newest reading's time does not change as time passes.
+  look_again_at_ = decision.active_until > now ? decision.active_until : absl::InfiniteFuture();
   if (decision.active && no_replica) {
     repeats_.Start(now);
   } else {
@@ -53,6 +71,7 @@ void ActivityStream::Show(const Verdict& verdict, absl::Time now) {
 void ActivityStream::Skip(absl::Time now) {
   MutexLock lock(show_mutex_);
   repeats_.TakeDue(now);
+  look_again_at_ = now + kLookWhileUnknown;
 }
 
 }  // namespace gpuscaler

@@ -28,6 +28,8 @@ class ActivityStream : public StreamReactor<externalscaler::IsActiveResponse> {
                  RepeatBudget& budget, std::shared_ptr<CachedTrigger> trigger);
 
   size_t size_bytes() const { return trigger_->size_bytes(); }
+  // The nodes that its trigger is decided on.
+  StreamInterest interest() const;
 
   void Refresh(absl::Time now) override;
   absl::Time NextDue() const override;
@@ -43,8 +45,12 @@ class ActivityStream : public StreamReactor<externalscaler::IsActiveResponse> {
   const std::shared_ptr<CachedTrigger> trigger_;
   mutable Mutex show_mutex_;
   std::optional<bool> shown_ ABSL_GUARDED_BY(show_mutex_);
-  int64_t generation_ ABSL_GUARDED_BY(show_mutex_) = 0;  // of the newest verdict seen
+  // Of the newest verdict seen.
+  int64_t generation_ ABSL_GUARDED_BY(show_mutex_) = 0;
+  absl::Time taken_at_ ABSL_GUARDED_BY(show_mutex_) = absl::InfinitePast();
   RepeatSchedule repeats_ ABSL_GUARDED_BY(show_mutex_);
+  // When there may be another verdict though nothing has changed.
+  absl::Time look_again_at_ ABSL_GUARDED_BY(show_mutex_) = absl::InfiniteFuture();
 };
 
 }  // namespace gpuscaler

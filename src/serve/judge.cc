@@ -101,17 +101,27 @@ void Judge::Unanswered(CachedTrigger& trigger, const absl::Status& why) const {
   Report(trigger, Outcome::kUnavailable, why.message());
 }
 
+void Judge::Renew(const CachedTrigger& trigger, const ParsedTrigger& parsed,
+                  absl::Time until) const {
+  const Trigger& asked = *parsed.trigger;
+  const MetricTypeInfo& metric = InfoOf(asked.metric);
+  if (IsCostly(metric)) leases_.Renew(metric.costly, until);
+  const bool of_workload = asked.scope == Scope::kWorkload;
+  leases_.RenewLookBack(of_workload ? trigger.namespaces() : std::vector<std::string>(),
+                        LookBack(asked), clock_.Now(), until);
+}
+
 void Judge::Want(CachedTrigger& trigger, const ParsedTrigger& parsed) const {
   const MetricTypeInfo& metric = InfoOf(parsed.trigger->metric);
+  if (!IsCostly(metric) && LookBack(*parsed.trigger) <= kShortestLookBack) return;
+  Renew(trigger, parsed, trigger.LeaseFrom(clock_.Now()));
   if (!IsCostly(metric)) return;
-  leases_.Renew(metric.costly, trigger.LeaseFrom(clock_.Now()));
   const auto fleet = FleetOf(trigger, parsed);
   if (fleet.ok() && Lacks(**fleet, metric)) wake_sampler_();
 }
 
-void Judge::Hold(const ParsedTrigger& parsed) const {
-  const MetricTypeInfo& metric = InfoOf(parsed.trigger->metric);
-  if (IsCostly(metric)) leases_.Renew(metric.costly, clock_.Now() + kShortestLease);
+void Judge::Hold(const CachedTrigger& trigger, const ParsedTrigger& parsed) const {
+  Renew(trigger, parsed, clock_.Now() + kShortestLease);
 }
 
 absl::StatusOr<FleetReader::Fleet> Judge::FleetOf(const CachedTrigger& trigger,

@@ -32,12 +32,12 @@ class Judge {
 
   // The rest takes a `parsed` whose trigger is OK.
 
-  // Somebody asks: costly readings that the trigger needs are wanted for a while, and from now on
-  // when the newest snapshot lacks them.
+  // Somebody asks: what the trigger needs, costly readings or a longer past than most do, is wanted
+  // for a while, and costly readings from now on when the newest snapshot lacks them.
   void Want(CachedTrigger& trigger, const ParsedTrigger& parsed) const;
 
-  // A stream is open: the same readings are wanted for a while, without a hurry.
-  void Hold(const ParsedTrigger& parsed) const;
+  // A stream is open: the same is wanted for a while, without a hurry.
+  void Hold(const CachedTrigger& trigger, const ParsedTrigger& parsed) const;
 
   // UNAVAILABLE: no fresh snapshot, or none with what the trigger needs; the next one may have it.
   // A verdict may hold an error of its own, which only other GPUs or metadata cure.
@@ -47,6 +47,8 @@ class Judge {
   void Unanswered(CachedTrigger& trigger, const absl::Status& why) const;
 
  private:
+  void Renew(const CachedTrigger& trigger, const ParsedTrigger& parsed, absl::Time until) const;
+
   // What a trigger of this namespace may see.
   absl::StatusOr<FleetReader::Fleet> FleetOf(const CachedTrigger& trigger,
                                              const ParsedTrigger& parsed) const;

@@ -1,5 +1,6 @@
 #include "serve/open_streams.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -8,6 +9,9 @@
 
 namespace gpuscaler {
 namespace {
+
+// A stream that has just been refreshed can wait so long, whatever it says.
+constexpr absl::Duration kShortestPause = absl::Milliseconds(10);
 
 std::string AddressOf(absl::string_view peer) {
   if (absl::StartsWith(peer, "unix")) return "unix";
@@ -39,6 +43,16 @@ absl::Status OpenStreams::Open(Rpc rpc, absl::string_view peer, size_t bytes,
   return absl::OkStatus();
 }
 
+void OpenStreams::Watch(const OpenStream* stream, const StreamInterest& interest) {
+  MutexLock lock(mutex_);
+  const auto found = streams_.find(stream);
+  if (found == streams_.end()) return;
+  found->second.interest = interest;
+  for (const std::string& name : interest.namespaces) watching_[name].insert(stream);
+  if (interest.all_nodes) watching_all_.insert(stream);
+  SetDue(stream, absl::InfinitePast());
+}
+
 absl::Status OpenStreams::CheckRoom(const std::string& peer, size_t bytes) const {
   if (ended_) return absl::UnavailableError("the scaler is stopping");
   const auto of_peer = per_peer_.find(peer);
@@ -55,9 +69,17 @@ absl::Status OpenStreams::CheckRoom(const std::string& peer, size_t bytes) const
 void OpenStreams::Closed(const OpenStream* stream, absl::StatusCode code) {
   Record record;
   MutexLock lock(mutex_);
+  SetDue(stream, absl::InfiniteFuture());
   const auto found = streams_.find(stream);
   record = std::move(found->second);
   streams_.erase(found);
+  watching_all_.erase(stream);
+  for (const std::string& name : record.interest.namespaces) {
+    const auto watching = watching_.find(name);
+    if (watching == watching_.end()) continue;
+    watching->second.erase(stream);
+    if (watching->second.empty()) watching_.erase(watching);
+  }
   bytes_ -= record.bytes;
   metrics_.Answered(record.rpc, code, absl::ZeroDuration());
   if (!record.peer.empty()) Count(record.rpc, record.peer, -1);
@@ -71,9 +93,9 @@ void OpenStreams::Count(Rpc rpc, const std::string& peer, int by) {
   metrics_.StreamsOpen(rpc, per_rpc_[rpc] += by);
 }
 
-std::vector<std::shared_ptr<OpenStream>> OpenStreams::All() const {
+OpenStreams::Streams OpenStreams::All() const {
   MutexLock lock(mutex_);
-  std::vector<std::shared_ptr<OpenStream>> all;
+  Streams all;
   all.reserve(streams_.size());
   for (const auto& entry : streams_) all.push_back(entry.second.stream);
   return all;
@@ -84,14 +106,61 @@ size_t OpenStreams::size() const {
   return streams_.size();
 }
 
-void OpenStreams::Refresh(absl::Time now) {
-  for (const auto& stream : All()) stream->Refresh(now);
+void OpenStreams::SetDue(const OpenStream* stream, absl::Time due) {
+  const auto found = streams_.find(stream);
+  if (found == streams_.end()) return;
+  absl::Time& known = found->second.due;
+  if (due == known) return;
+  if (known != absl::InfiniteFuture()) due_.erase({known, stream});
+  if (due != absl::InfiniteFuture()) due_.emplace(due, stream);
+  known = due;
+}
+
+// A stream's locks are taken outside ours.
+void OpenStreams::Refresh(const Streams& streams, absl::Time now) {
+  for (const auto& stream : streams) {
+    stream->Refresh(now);
+    const absl::Time due = std::max(stream->NextDue(), now + kShortestPause);
+    MutexLock lock(mutex_);
+    SetDue(stream.get(), due);
+  }
+}
+
+void OpenStreams::RefreshAll(absl::Time now) { Refresh(All(), now); }
+
+void OpenStreams::RefreshChanged(const FleetReader::Changes& changes, absl::Time now) {
+  Streams streams;
+  {
+    MutexLock lock(mutex_);
+    absl::flat_hash_set<const OpenStream*> concerned = watching_all_;
+    for (const auto& [name, watching] : watching_) {
+      if (changes.of_all) concerned.insert(watching.begin(), watching.end());
+    }
+    for (const std::string& name : changes.namespaces) {
+      const auto watching = watching_.find(name);
+      if (watching == watching_.end()) continue;
+      concerned.insert(watching->second.begin(), watching->second.end());
+    }
+    for (const OpenStream* stream : concerned) streams.push_back(streams_.at(stream).stream);
+  }
+  Refresh(streams, now);
 }
 
 void OpenStreams::RefreshDue(absl::Time now) {
-  for (const auto& stream : All()) {
-    if (stream->NextDue() <= now) stream->Refresh(now);
+  Streams streams;
+  {
+    MutexLock lock(mutex_);
+    for (const auto& [due, stream] : due_) {
+      if (due > now) break;
+      streams.push_back(streams_.at(stream).stream);
+    }
   }
+  Refresh(streams, now);
+}
+
+absl::Time OpenStreams::NextDue() const {
+  MutexLock lock(mutex_);
+  return due_.empty() ? absl::InfiniteFuture() : due_.begin()->first;
 }
 
 void OpenStreams::End() {

@@ -2,17 +2,27 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/mutex.h"
 #include "serve/request_metrics.h"
+#include "store/fleet_reader.h"
 
 namespace gpuscaler {
+
+// Whose changes are news to a stream.
+struct StreamInterest {
+  std::vector<std::string> namespaces;
+  bool all_nodes = false;  // everybody's
+};
 
 class OpenStream {
  public:
@@ -42,12 +52,19 @@ class OpenStreams {
   absl::Status Open(Rpc rpc, absl::string_view peer, size_t bytes,
                     std::shared_ptr<OpenStream> stream);
 
+  // From now on it is refreshed when that changes and when it is due, which it is at once.
+  void Watch(const OpenStream* stream, const StreamInterest& interest);
+
   // To be called once, last of all, by the stream itself; may delete it.
   void Closed(const OpenStream* stream, absl::StatusCode code);
 
-  // All of them, or those alone that are due.
-  void Refresh(absl::Time now);
+  // All of them; those that watch what has changed; those that are due. By one thread.
+  void RefreshAll(absl::Time now);
+  void RefreshChanged(const FleetReader::Changes& changes, absl::Time now);
   void RefreshDue(absl::Time now);
+
+  // When the first one is due; InfiniteFuture: none is.
+  absl::Time NextDue() const;
 
   size_t size() const;
 
@@ -55,17 +72,22 @@ class OpenStreams {
   void End();
 
  private:
+  using Streams = std::vector<std::shared_ptr<OpenStream>>;
   struct Record {
     std::shared_ptr<OpenStream> stream;
     Rpc rpc;
     std::string peer;  // empty: refused, and not counted
     size_t bytes = 0;
+    StreamInterest interest;
+    absl::Time due = absl::InfiniteFuture();
   };
 
   // 20,000 streams with 3 KiB each, which is more than KEDA's triggers have.
   static constexpr size_t kMostBytes = size_t{64} << 20;
 
-  std::vector<std::shared_ptr<OpenStream>> All() const;
+  Streams All() const;
+  void Refresh(const Streams& streams, absl::Time now);
+  void SetDue(const OpenStream* stream, absl::Time due) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckRoom(const std::string& peer, size_t bytes) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Count(Rpc rpc, const std::string& peer, int by) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -76,6 +98,10 @@ class OpenStreams {
   CondVar closed_;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   absl::flat_hash_map<const OpenStream*, Record> streams_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string, absl::flat_hash_set<const OpenStream*>> watching_
+      ABSL_GUARDED_BY(mutex_);  // by namespace
+  absl::flat_hash_set<const OpenStream*> watching_all_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::pair<absl::Time, const OpenStream*>> due_ ABSL_GUARDED_BY(mutex_);
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<std::string, int> per_peer_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<Rpc, int> per_rpc_ ABSL_GUARDED_BY(mutex_);

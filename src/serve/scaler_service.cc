@@ -164,7 +164,8 @@ class ScalerService::Impl {
   }
 
   void Run();
-  void RefreshStreams(int64_t generation);
+  // The generation that the streams have seen then.
+  int64_t RefreshStreams(int64_t seen);
 
   const ScalerServiceOptions options_;
   const Clock& clock_;
@@ -181,8 +182,7 @@ class ScalerService::Impl {
   OpenStreams streams_;
   ExternalScaler scaler_;
   Explainer explainer_;
-  // The thread's: what the streams have seen, and when.
-  int64_t shown_generation_ = 0;
+  // The thread's: what all streams were last refreshed for, and when.
   int64_t shown_profiles_ = 0;
   absl::Time shown_at_ = absl::InfinitePast();
   std::atomic<bool> stopping_ = false;
@@ -216,6 +216,7 @@ Stream* ScalerService::Impl::Begin(Rpc rpc, CallbackServerContext* context,
   const absl::Status opened = streams_.Open(rpc, context->peer(), bytes, std::move(stream));
   refusal.Update(opened);
   if (refusal.ok()) {
+    streams_.Watch(begun, begun->interest());
     begun->Refresh(clock_.Now());
   } else {
     // Not when it is stopping, nor for what is never served: no fault of the peer's.
@@ -229,26 +230,30 @@ Stream* ScalerService::Impl::Begin(Rpc rpc, CallbackServerContext* context,
 
 void ScalerService::Impl::Run() {
   pthread_setname_np(pthread_self(), "answers");  // what `top -H` shows
-  int64_t generation = 0;
+  int64_t seen = 0;
   while (!stopping_) {
-    const absl::Duration until_deadline = waiting_.NextDeadline() - real_.Now();
-    generation = fleets_.WaitForGeneration(
-        generation, std::clamp(until_deadline, absl::ZeroDuration(), kLongestSleep));
+    const absl::Duration pause =
+        std::min(waiting_.NextDeadline() - real_.Now(), streams_.NextDue() - clock_.Now());
+    fleets_.WaitForGeneration(seen, std::clamp(pause, absl::ZeroDuration(), kLongestSleep));
     snapshot_log_.Look();
     waiting_.Retry(real_.Now());
-    RefreshStreams(generation);
+    seen = RefreshStreams(seen);
   }
 }
 
-void ScalerService::Impl::RefreshStreams(int64_t generation) {
+int64_t ScalerService::Impl::RefreshStreams(int64_t seen) {
   const absl::Time now = clock_.Now();
   const int64_t profiles = profiles_.Get().version;
-  const bool nothing_new = generation == shown_generation_ && profiles == shown_profiles_;
-  if (nothing_new && now - shown_at_ < kLeaseRenewal) return streams_.RefreshDue(now);
-  shown_generation_ = generation;
-  shown_profiles_ = profiles;
-  shown_at_ = now;
-  streams_.Refresh(now);
+  const FleetReader::Changes changes = fleets_.ChangedSince(seen);
+  if (profiles != shown_profiles_ || now - shown_at_ >= kLeaseRenewal) {
+    shown_profiles_ = profiles;
+    shown_at_ = now;
+    streams_.RefreshAll(now);
+  } else {
+    if (changes.generation > seen) streams_.RefreshChanged(changes, now);
+    streams_.RefreshDue(now);
+  }
+  return changes.generation;
 }
 
 ServerUnaryReactor* ScalerService::Impl::ExternalScaler::IsActive(CallbackServerContext* context,

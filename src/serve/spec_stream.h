@@ -22,6 +22,7 @@ class SpecStream : public StreamReactor<externalscaler::GetMetricSpecResponse> {
              std::shared_ptr<CachedTrigger> trigger);
 
   size_t size_bytes() const { return trigger_->size_bytes(); }
+  StreamInterest interest() const { return {}; }  // the profiles alone
 
   void Refresh(absl::Time now) override;
   absl::Time NextDue() const override { return life_.ends_at; }

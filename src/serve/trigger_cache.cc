@@ -55,7 +55,26 @@ std::string BadKeys(const Metadata& metadata, const Profiles& profiles) {
   return absl::StrJoin(keys, ",");
 }
 
+size_t BytesOf(const std::vector<std::string>& texts) {
+  size_t bytes = texts.capacity() * sizeof(std::string);
+  for (const std::string& text : texts) bytes += text.capacity();
+  return bytes;
+}
+
 }  // namespace
+
+size_t BytesOf(const Decision& decision) {
+  size_t bytes = sizeof(decision) + decision.shares.capacity() * sizeof(ReplicaShare) +
+                 decision.nodes.capacity() * sizeof(DecidedNode) + BytesOf(decision.notes) +
+                 decision.status.message().size() + decision.active_because.capacity() +
+                 decision.replicas_from.capacity();
+  for (const ReplicaShare& share : decision.shares) {
+    bytes += share.name.capacity() + share.because.capacity() + BytesOf(share.gpus) +
+             BytesOf(share.nodes);
+  }
+  for (const DecidedNode& node : decision.nodes) bytes += node.name.capacity();
+  return bytes;
+}
 
 CachedTrigger::CachedTrigger(const ScaledObjectRef& ref, const AllowedNamespaces& allowed)
     : asker_(AskerOf(ref, allowed)),
@@ -91,14 +110,39 @@ CachedTrigger::Parsing CachedTrigger::Parse(const ProfileStore::Current& profile
 CachedTrigger::Judgement CachedTrigger::Judge(const std::shared_ptr<const ParsedTrigger>& parsed,
                                               const FleetHistory& fleet, const Patience& patience) {
   MutexLock lock(mutex_);
-  const bool still_right = verdict_ != nullptr && verdict_->generation >= fleet.generation &&
-                           verdict_->parsed->profiles_version >= parsed->profiles_version;
-  if (still_right) return {.verdict = verdict_, .is_new = false};
+  if (verdict_ != nullptr && verdict_->IsRight(*parsed, fleet)) {
+    return {.verdict = verdict_, .is_new = false};
+  }
   verdict_ = std::make_shared<const Verdict>(
       Verdict{.generation = fleet.generation,
               .parsed = parsed,
               .decision = Decide(*parsed->trigger, asker_, fleet, patience)});
+  Count(BytesOf(verdict_->decision));
   return {.verdict = verdict_, .is_new = true};
+}
+
+void CachedTrigger::Count(size_t verdict_bytes) {
+  MutexLock lock(count_mutex_);
+  if (total_ != nullptr) *total_ += verdict_bytes - verdict_bytes_;  // wraps, to the right sum
+  verdict_bytes_ = verdict_bytes;
+}
+
+void CachedTrigger::CountIn(std::shared_ptr<std::atomic<size_t>> total) {
+  MutexLock lock(count_mutex_);
+  total_ = std::move(total);
+  *total_ += verdict_bytes_;
+}
+
+void CachedTrigger::Uncount() {
+  MutexLock lock(count_mutex_);
+  if (total_ != nullptr) *total_ -= verdict_bytes_;
+  total_ = nullptr;
+}
+
+bool Verdict::IsRight(const ParsedTrigger& now, const FleetHistory& fleet) const {
+  if (parsed->profiles_version < now.profiles_version) return false;
+  if (generation != fleet.generation) return generation > fleet.generation;
+  return fleet.now < decision.valid_until;
 }
 
 absl::Time CachedTrigger::LeaseFrom(absl::Time now) {
@@ -116,6 +160,7 @@ std::shared_ptr<CachedTrigger> TriggerCache::Get(const ScaledObjectRef& ref) {
     const Entries::iterator entry = found->second;
     if (entry->trigger->IsFor(ref)) {
       entries_.splice(entries_.begin(), entries_, entry);
+      DropOldest();
       return entry->trigger;
     }
     Drop(entry);
@@ -123,15 +168,22 @@ std::shared_ptr<CachedTrigger> TriggerCache::Get(const ScaledObjectRef& ref) {
   entries_.push_front({fingerprint, std::make_shared<CachedTrigger>(ref, allowed_)});
   by_fingerprint_[fingerprint] = entries_.begin();
   bytes_ += entries_.front().trigger->size_bytes();
-  std::shared_ptr<CachedTrigger> added = entries_.front().trigger;
-  while (entries_.size() > 1 && (entries_.size() > limits_.triggers || bytes_ > limits_.bytes)) {
+  entries_.front().trigger->CountIn(verdict_bytes_);
+  DropOldest();
+  return entries_.front().trigger;
+}
+
+// The one that was asked last stays.
+void TriggerCache::DropOldest() {
+  while (entries_.size() > 1 &&
+         (entries_.size() > limits_.triggers || bytes_ + *verdict_bytes_ > limits_.bytes)) {
     Drop(std::prev(entries_.end()));
   }
-  return added;
 }
 
 void TriggerCache::Drop(Entries::iterator entry) {
   bytes_ -= entry->trigger->size_bytes();
+  entry->trigger->Uncount();
   by_fingerprint_.erase(entry->fingerprint);
   entries_.erase(entry);
 }

@@ -39,7 +39,13 @@ struct Verdict {
   int64_t generation = 0;
   std::shared_ptr<const ParsedTrigger> parsed;  // its trigger is OK
   Decision decision;
+
+  // Whether the trigger as it is read `now` would be judged alike on `fleet`, or that is older.
+  bool IsRight(const ParsedTrigger& now, const FleetHistory& fleet) const;
 };
+
+// Memory that a decision holds, about.
+size_t BytesOf(const Decision& decision);
 
 // One trigger of one ScaledObject. Thread-safe; lives as long as the cache or a stream holds it.
 class CachedTrigger {
@@ -48,7 +54,11 @@ class CachedTrigger {
                          const AllowedNamespaces& allowed = {});
 
   bool IsFor(const externalscaler::ScaledObjectRef& ref) const;
-  size_t size_bytes() const { return size_bytes_; }
+  size_t size_bytes() const { return size_bytes_; }  // of its names and metadata
+
+  // What its verdict takes is counted in `total` from now on, until Uncount().
+  void CountIn(std::shared_ptr<std::atomic<size_t>> total);
+  void Uncount();
 
   // Reads the metadata once for each version of the profiles.
   struct Parsing {
@@ -57,7 +67,8 @@ class CachedTrigger {
   };
   Parsing Parse(const ProfileStore::Current& profiles);
 
-  // Decides once a generation; a history older than the last one gets the last one's verdict.
+  // Decides once a generation, and again when time alone may have changed the answer
+  // (Decision::valid_until); a history older than the last one gets the last one's verdict.
   struct Judgement {
     std::shared_ptr<const Verdict> verdict;
     bool is_new;  // decided just now
@@ -79,6 +90,8 @@ class CachedTrigger {
   absl::Time LeaseFrom(absl::Time now);
 
  private:
+  void Count(size_t verdict_bytes);
+
   const Asker asker_;
   const std::vector<std::string> namespaces_;
   const Metadata metadata_;
@@ -87,16 +100,21 @@ class CachedTrigger {
   Mutex mutex_;
   std::shared_ptr<const ParsedTrigger> parsed_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const Verdict> verdict_ ABSL_GUARDED_BY(mutex_);
+  // One of its own: nobody waits for a decision to be made.
+  Mutex count_mutex_;  // behind mutex_
+  size_t verdict_bytes_ ABSL_GUARDED_BY(count_mutex_) = 0;
+  std::shared_ptr<std::atomic<size_t>> total_ ABSL_GUARDED_BY(count_mutex_);  // null: not counted
   absl::Time last_asked_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   absl::Duration longest_gap_ ABSL_GUARDED_BY(mutex_) = absl::ZeroDuration();
 };
 
-// Keyed by namespace, name and metadata; the least recently asked go first. Thread-safe.
+// Keyed by namespace, name and metadata; the least recently asked go first, when the next question
+// comes. Thread-safe.
 class TriggerCache {
  public:
   struct Limits {
     size_t triggers = 10'000;
-    size_t bytes = size_t{64} << 20;  // of names and metadata
+    size_t bytes = size_t{64} << 20;  // of names, metadata and verdicts
   };
   explicit TriggerCache(const Limits& limits, AllowedNamespaces allowed = {})
       : limits_(limits), allowed_(std::move(allowed)) {}
@@ -110,6 +128,7 @@ class TriggerCache {
   };
   using Entries = std::list<Entry>;
 
+  void DropOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Drop(Entries::iterator entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Limits limits_;
@@ -118,7 +137,10 @@ class TriggerCache {
   Entries entries_ ABSL_GUARDED_BY(mutex_);  // the most recently asked first
   // Of two triggers with one fingerprint, the later one has the place.
   absl::flat_hash_map<size_t, Entries::iterator> by_fingerprint_ ABSL_GUARDED_BY(mutex_);
-  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of names and metadata
+  // Of the verdicts, which come and go while no question is looked up.
+  const std::shared_ptr<std::atomic<size_t>> verdict_bytes_ =
+      std::make_shared<std::atomic<size_t>>(0);
 };
 
 // What a question may hold: 64 KiB and 256 keys, else INVALID_ARGUMENT.

@@ -70,6 +70,33 @@ TEST(TriggerCache, KeepsOnlySoManyBytes) {
   EXPECT_NE(cache.Get(Ref("a", {{"k", long_value}})), a);
 }
 
+TEST(TriggerCache, VerdictsCountInWhatIsKept) {
+  TriggerCache cache({.bytes = 100'000});
+  std::vector<GpuSample> gpus;
+  for (int i = 0; i < 200; ++i) gpus.push_back(BusyGpu(i, 60));
+  HistoryBuilder builder;
+  builder.Tick(gpus);
+  const auto large = cache.Get(Ref("large", {{"scope", "fleet"}}));
+  const auto small = cache.Get(Ref("small", {{"scope", "fleet"}, {"gpuIndex", "0"}}));
+  const auto judged = [&](CachedTrigger& trigger) {
+    const auto parsed = trigger.Parse(Version(1)).parsed;
+    return trigger.Judge(parsed, FleetOfOne(builder.history()), kPatience).verdict;
+  };
+  ASSERT_LT(BytesOf(judged(*small)->decision), 2000u);
+  EXPECT_EQ(cache.Get(Ref("large", {{"scope", "fleet"}})), large);
+  EXPECT_EQ(cache.Get(Ref("small", {{"scope", "fleet"}, {"gpuIndex", "0"}})), small);
+  const size_t bytes = BytesOf(judged(*large)->decision);
+  EXPECT_GT(bytes, 200 * sizeof(ReplicaShare));
+  TriggerCache narrow({.bytes = bytes});
+  const auto first = narrow.Get(Ref("first", {{"scope", "fleet"}}));
+  judged(*first);
+  EXPECT_EQ(narrow.Get(Ref("first", {{"scope", "fleet"}})), first) << "the one asked last stays";
+  const auto second = narrow.Get(Ref("second", {{"scope", "fleet"}}));
+  EXPECT_NE(narrow.Get(Ref("first", {{"scope", "fleet"}})), first) << "names alone are few bytes";
+  judged(*first);  // a stream may still hold it: it counts no more
+  EXPECT_EQ(narrow.Get(Ref("second", {{"scope", "fleet"}})), second);
+}
+
 TEST(CachedTrigger, DecidesOnceAGeneration) {
   CachedTrigger trigger(Ref("a", {}));
   const auto parsed = trigger.Parse(Version(1)).parsed;
@@ -84,6 +111,21 @@ TEST(CachedTrigger, DecidesOnceAGeneration) {
   EXPECT_NE(second, first);
   EXPECT_EQ(trigger.Judge(parsed, FleetOfOne(older), kPatience).verdict, second)
       << "never back in time";
+}
+
+TEST(CachedTrigger, VerdictIsRightUntilTimeMayHaveChangedIt) {
+  CachedTrigger trigger(Ref("a", {}));
+  const auto parsed = trigger.Parse(Version(1)).parsed;
+  ASSERT_TRUE(parsed->trigger.ok());
+  HistoryBuilder builder;
+  builder.Hold(absl::Minutes(10), {BusyGpu(0, 60)});
+  FleetHistory fleet = FleetOfOne(builder.history());
+  const auto first = trigger.Judge(parsed, fleet, kPatience).verdict;
+  fleet.now += absl::Seconds(5);
+  EXPECT_EQ(trigger.Judge(parsed, fleet, kPatience).verdict, first) << "all that was read is equal";
+  fleet.now += absl::Seconds(2);
+  const auto stale = trigger.Judge(parsed, fleet, kPatience).verdict;
+  EXPECT_EQ(stale->decision.status.code(), absl::StatusCode::kUnavailable);
 }
 
 TEST(CachedTrigger, NewProfilesAreReadAndJudgedAnew) {

@@ -32,6 +32,14 @@ class FleetReader {
   // When the newest reading of all was taken; InfinitePast before the first.
   virtual absl::Time NewestAt() const = 0;
 
+  struct Changes {
+    int64_t generation = 0;  // the newest
+    bool of_all = false;     // something that every namespace's decisions depend on
+    std::vector<std::string> namespaces;
+  };
+  // What decisions depend on that has changed behind `generation`.
+  virtual Changes ChangedSince(int64_t generation) const = 0;
+
   // Blocks until there is something newer than `generation`, `timeout` of real time has passed or
   // no more is to come; the newest generation then, 0 before the first.
   virtual int64_t WaitForGeneration(int64_t generation, absl::Duration timeout) const = 0;

@@ -3,6 +3,19 @@
 #include <algorithm>
 
 namespace gpuscaler {
+namespace {
+
+constexpr absl::Duration kSweepEvery = absl::Minutes(1);
+
+absl::Duration Longest(const std::map<absl::Duration, absl::Time>& look_backs, absl::Time now) {
+  absl::Duration longest = kShortestLookBack;
+  for (const auto& [look_back, until] : look_backs) {
+    if (now < until) longest = std::max(longest, look_back);
+  }
+  return longest;
+}
+
+}  // namespace
 
 void Leases::Renew(const CostlyReadings& wanted, absl::Time until) {
   MutexLock lock(mutex_);
@@ -12,6 +25,45 @@ void Leases::Renew(const CostlyReadings& wanted, absl::Time until) {
 CostlyReadings Leases::Wanted(absl::Time now) const {
   MutexLock lock(mutex_);
   return {.pcie = now < pcie_until_};
+}
+
+void Leases::RenewLookBack(const std::vector<std::string>& namespaces, absl::Duration look_back,
+                           absl::Time now, absl::Time until) {
+  if (look_back <= kShortestLookBack) return;
+  const absl::Duration kept = absl::Ceil(look_back, absl::Minutes(1));
+  MutexLock lock(mutex_);
+  if (now - swept_at_ >= kSweepEvery) Sweep(now);
+  for (const std::string& name : namespaces.empty() ? std::vector<std::string>{""} : namespaces) {
+    absl::Time& known = look_backs_[name].try_emplace(kept, until).first->second;
+    known = std::max(known, until);
+  }
+}
+
+void Leases::Sweep(absl::Time now) {
+  swept_at_ = now;
+  for (auto& entry : look_backs_) {
+    std::erase_if(entry.second, [now](const auto& lease) { return lease.second <= now; });
+  }
+  std::erase_if(look_backs_, [](const auto& entry) { return entry.second.empty(); });
+}
+
+absl::Duration Leases::LookBack(const std::set<std::string>& namespaces, absl::Time now) const {
+  MutexLock lock(mutex_);
+  absl::Duration longest = kShortestLookBack;
+  const auto of_all = look_backs_.find("");
+  if (of_all != look_backs_.end()) longest = Longest(of_all->second, now);
+  for (const std::string& name : namespaces) {
+    const auto found = look_backs_.find(name);
+    if (found != look_backs_.end()) longest = std::max(longest, Longest(found->second, now));
+  }
+  return longest;
+}
+
+absl::Duration Leases::LongestLookBack(absl::Time now) const {
+  MutexLock lock(mutex_);
+  absl::Duration longest = kShortestLookBack;
+  for (const auto& entry : look_backs_) longest = std::max(longest, Longest(entry.second, now));
+  return longest;
 }
 
 }  // namespace gpuscaler

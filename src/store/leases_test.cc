@@ -25,5 +25,22 @@ TEST(Leases, ShorterRenewalKeepsTheLongerLease) {
   EXPECT_TRUE(leases.Wanted(clock.Now()).pcie);
 }
 
+TEST(Leases, PastIsKeptAsLongAsSomebodyLooksBackOnIt) {
+  Leases leases;
+  const absl::Time now = absl::UnixEpoch();
+  EXPECT_EQ(leases.LookBack({"a"}, now), kShortestLookBack) << "nobody asked";
+  leases.RenewLookBack({"a", "opened"}, absl::Minutes(10), now, now + absl::Seconds(90));
+  leases.RenewLookBack({"a"}, absl::Seconds(299), now, now + absl::Seconds(180));
+  EXPECT_EQ(leases.LookBack({"a", "b"}, now), absl::Minutes(10));
+  EXPECT_EQ(leases.LookBack({"opened"}, now), absl::Minutes(10));
+  EXPECT_EQ(leases.LookBack({"b"}, now), kShortestLookBack);
+  EXPECT_EQ(leases.LongestLookBack(now), absl::Minutes(10)) << "nobody knows whose pods are there";
+  const absl::Time later = now + absl::Seconds(90);
+  EXPECT_EQ(leases.LookBack({"a"}, later), absl::Minutes(5));
+  leases.RenewLookBack({}, absl::Minutes(15), later, later + absl::Seconds(90));
+  EXPECT_EQ(leases.LookBack({"b"}, later), absl::Minutes(15)) << "scope: fleet";
+  EXPECT_EQ(leases.LookBack({"a"}, later + absl::Seconds(90)), kShortestLookBack);
+}
+
 }  // namespace
 }  // namespace gpuscaler

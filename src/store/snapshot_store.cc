@@ -69,6 +69,13 @@ absl::Time SnapshotStore::NewestAt() const {
   return history_ == nullptr ? absl::InfinitePast() : history_->NewestAt();
 }
 
+FleetReader::Changes SnapshotStore::ChangedSince(int64_t generation) const {
+  MutexLock lock(mutex_);
+  return {.generation = history_ == nullptr ? 0 : history_->generation,
+          .of_all = HasNewer(generation),
+          .namespaces = {}};
+}
+
 int64_t SnapshotStore::WaitForGeneration(int64_t generation, absl::Duration timeout) const {
   const History newest = WaitForNewer(generation, timeout);
   return newest == nullptr ? 0 : newest->generation;

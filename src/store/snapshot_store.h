@@ -44,6 +44,7 @@ class SnapshotStore : public FleetReader {
   absl::StatusOr<Fleet> All() const override;
   absl::Status Check() const override;
   absl::Time NewestAt() const override;
+  Changes ChangedSince(int64_t generation) const override;
   int64_t WaitForGeneration(int64_t generation, absl::Duration timeout) const override;
 
   // Lets every waiter go, now and from now on.

@@ -1,0 +1,127 @@
+// Of the past no more is kept than is looked back on: decisions are as if all of it were.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "gtest/gtest.h"
+#include "scaling/decision.h"
+#include "scaling/dice.h"
+#include "scaling/fleet_builder.h"
+#include "scaling/test_triggers.h"
+
+namespace gpuscaler {
+namespace {
+
+const Asker kAskerOfA{.namespace_name = "team-a", .name = "llm"};
+
+// Each node finds everything unchanged once more, and keeps readings for so long only.
+FleetHistory Keeping(absl::Duration readings, FleetHistory fleet) {
+  for (NodeTrack& track : fleet.nodes) {
+    NodeHistory history = *track.history;
+    history.Extend(
+        history.NewestAt() + kTick,
+        {.horizon = absl::InfiniteDuration(), .join_within = 3 * kTick, .readings = readings});
+    track.history = std::make_shared<const NodeHistory>(std::move(history));
+    track.heard_at = track.history->NewestAt();
+    fleet.now = std::max(fleet.now, track.heard_at);
+  }
+  return fleet;
+}
+
+Decision DecidedKeeping(absl::Duration readings, const Trigger& trigger,
+                        const FleetBuilder& builder) {
+  return Decide(trigger, kAskerOfA, Keeping(readings, builder.fleet()), kPatience);
+}
+
+HeldPod PodAt(double load, std::optional<bool> ready = std::nullopt) {
+  return {.name = "llm-0", .owner = "llm", .loads = {load}, .ready = ready};
+}
+
+TEST(LookBack, WindowThatReachesBehindWhatIsKeptNeverScalesIn) {
+  FleetBuilder fleet;
+  fleet.Hold(absl::Minutes(8), {Node("gpu-1", {PodAt(100)})});
+  fleet.Hold(absl::Minutes(2), {Node("gpu-1", {PodAt(10)})});
+  Trigger trigger = Utilization(80);
+  trigger.window = absl::Minutes(10);
+  const Decision all = DecidedKeeping(absl::InfiniteDuration(), trigger, fleet);
+  EXPECT_NEAR(all.value, 82, 1);
+  const Decision cut = DecidedKeeping(absl::Seconds(100), trigger, fleet);
+  EXPECT_EQ(cut.value, 80) << "the target: the HPA holds";
+  EXPECT_EQ(cut.shares[0].because, "counts the target until readings fill the window of 10m");
+  trigger.window = absl::Seconds(60);
+  EXPECT_NEAR(DecidedKeeping(absl::Seconds(100), trigger, fleet).value, 10, 0.001);
+}
+
+TEST(LookBack, LoadAboveTheTargetStillScalesOut) {
+  FleetBuilder fleet;
+  fleet.Hold(absl::Minutes(8), {Node("gpu-1", {PodAt(10)})});
+  fleet.Hold(absl::Minutes(2), {Node("gpu-1", {PodAt(100)})});
+  Trigger trigger = Utilization(80);
+  trigger.window = absl::Minutes(10);
+  EXPECT_NEAR(DecidedKeeping(absl::Seconds(100), trigger, fleet).value, 100, 0.001);
+}
+
+TEST(LookBack, WorkloadStaysActiveUntilReadingsCoverItsWindow) {
+  FleetBuilder fleet;
+  for (int i = 0; i < 240; ++i) {
+    HeldPod pod = PodAt(0);
+    pod.memory_used_percent = i % 10;
+    fleet.Tick({Node("gpu-1", {pod})});
+  }
+  Trigger trigger = Utilization();
+  trigger.activation_window = absl::Minutes(5);
+  EXPECT_FALSE(DecidedKeeping(absl::InfiniteDuration(), trigger, fleet).active);
+  EXPECT_TRUE(DecidedKeeping(absl::Seconds(100), trigger, fleet).active);
+}
+
+TEST(LookBack, PodIsWarmSinceAReadingThatIsForgotten) {
+  FleetBuilder fleet;
+  fleet.Hold(absl::Minutes(2), {Node("gpu-1", {})});
+  fleet.Hold(absl::Minutes(3), {Node("gpu-1", {PodAt(60)})});
+  Trigger trigger = Utilization();
+  trigger.warmup = absl::Minutes(4);
+  EXPECT_EQ(DecidedKeeping(absl::InfiniteDuration(), trigger, fleet).warming, 1);
+  EXPECT_EQ(DecidedKeeping(absl::Seconds(100), trigger, fleet).warming, 1) << "not since ever";
+}
+
+TEST(LookBackProperty, WhatIsNotLookedBackOnIsNotMissed) {
+  ForManySeeds([](Dice& dice) {
+    Trigger trigger = Utilization(dice.Whole(1, 100));
+    if (!dice.Often()) trigger.scope = Scope::kFleet;
+    if (!dice.Often()) trigger.metric = MetricType::kMemoryUsedPercent;
+    trigger.standing_memory = static_cast<StandingMemory>(dice.Whole(0, 2));
+    trigger.window = absl::Seconds(dice.Whole(0, 40));
+    trigger.activation_window = absl::Seconds(dice.Whole(0, 40));
+    trigger.preallocation_window = absl::Seconds(dice.Whole(10, 40));
+    trigger.warmup = absl::Seconds(dice.Whole(0, 60));
+    FleetBuilder fleet;
+    for (int part = dice.Whole(1, 8); part > 0; --part) {
+      std::vector<NodeSnapshot> heard;
+      for (int node = 0; node < 2; ++node) {
+        HeldPod pod = PodAt(dice.Whole(0, 100));
+        pod.name = absl::StrCat("llm-", node);
+        pod.memory_used_percent = dice.Often() ? 80 : dice.Whole(0, 99);
+        if (node == 0) pod.ready = dice.Often();
+        NodeSnapshot snapshot =
+            Node(absl::StrCat("gpu-", node),
+                 dice.Often() ? std::vector<HeldPod>{pod} : std::vector<HeldPod>());
+        if (dice.Whole(0, 9) == 0) snapshot = UnownedNode(std::move(snapshot), "no answer");
+        if (dice.Often()) heard.push_back(std::move(snapshot));
+      }
+      fleet.Hold(dice.Whole(1, 20) * kTick, heard);
+    }
+    const absl::Duration looked_back = LookBack(trigger) + kPatience.stale_after;
+    const Decision all = DecidedKeeping(absl::InfiniteDuration(), trigger, fleet);
+    const Decision kept = DecidedKeeping(looked_back + absl::Seconds(10), trigger, fleet);
+    EXPECT_EQ(kept.status.code(), all.status.code()) << kept.status << " for " << all.status;
+    EXPECT_NEAR(kept.value, all.value, 0.0011);
+    EXPECT_EQ(kept.active, all.active) << kept.active_because << " for " << all.active_because;
+    EXPECT_EQ(kept.replicas, all.replicas);
+    EXPECT_EQ(kept.unreadable, all.unreadable);
+    EXPECT_EQ(kept.warming, all.warming);
+  });
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,111 @@
+#include "scaling/next_change.h"
+
+#include <optional>
+#include <span>
+
+#include "scaling/replica_load.h"
+
+namespace gpuscaler {
+namespace {
+
+using Samples = std::span<const ReplicaSample>;
+
+Samples SamplesFrom(Samples samples, absl::Time at) {
+  const auto first = std::ranges::lower_bound(samples, at, {}, &ReplicaSample::at);
+  return samples.subspan(static_cast<size_t>(first - samples.begin()));
+}
+
+// What all decisions compare: who is mute, what is stale, and how far back is looked.
+void AddTrack(const Trigger& trigger, const NodeTrack& track, absl::Time now,
+              const Patience& patience, NextChange& next) {
+  const std::vector<NodeStretch>& stretches = track.history->stretches;
+  if (!track.silence.empty()) next.Crosses(track.heard_at + patience.grace);
+  for (size_t i = stretches.size(); i-- > 0 && stretches[i].last >= now - patience.stale_after;) {
+    next.Crosses(stretches[i].last + patience.stale_after);
+    next.Crosses(stretches[i].first + patience.stale_after);
+  }
+  const absl::Time oldest = OldestLookedAt(trigger, now, patience);
+  const auto first = std::ranges::lower_bound(stretches, oldest, {}, &NodeStretch::last);
+  if (first != stretches.end()) next.Crosses(first->last + (now - oldest));
+}
+
+// Whether samples cover activationWindow: its beginning passes each instant that a reading was
+// made, or speaks since.
+void AddCover(const Trigger& trigger, Samples samples, absl::Time now, const Patience& patience,
+              NextChange& next) {
+  const absl::Duration window = trigger.activation_window;
+  const absl::Time begin = now - window;
+  const auto passes = [&](absl::Time at) {
+    if (at >= begin) next.Crosses(at + window);
+  };
+  for (const ReplicaSample& sample : SamplesFrom(samples, begin)) {
+    passes(sample.at);
+    passes(sample.since);
+    for (const absl::Time read_at : {sample.metric_read_at, sample.utilization_read_at}) {
+      passes(read_at);
+      passes(read_at - patience.stale_after);
+    }
+  }
+  passes(samples.back().at - patience.stale_after);
+}
+
+void AddReplica(const Trigger& trigger, const Replica& replica, absl::Time now,
+                const Patience& patience, NextChange& next) {
+  const Samples samples = replica.samples;
+  const ReplicaSample& newest = samples.back();
+  if (!replica.present) next.Crosses(newest.at + trigger.activation_window);
+  next.Crosses(newest.metric_read_at + patience.stale_after);
+  next.Crosses(newest.utilization_read_at + patience.stale_after);
+  next.Crosses(replica.warm_at);
+  next.Crosses(replica.warm_at + trigger.activation_window);
+  next.Crosses(replica.held_since + kLongestStart);
+  next.Crosses(replica.covered_since + trigger.activation_window);
+  const Samples warm = SamplesFrom(samples, replica.warm_at);
+  if (!warm.empty()) next.Crosses(warm.front().at + trigger.preallocation_window);
+  AddCover(trigger, samples, now, patience, next);
+}
+
+bool AllEqual(Samples samples, std::optional<double> ReplicaSample::*reading) {
+  std::optional<double> first;
+  for (const ReplicaSample& sample : samples) {
+    const std::optional<double>& value = sample.*reading;
+    if (!value) continue;
+    if (first && *first != *value) return false;
+    first = value;
+  }
+  return true;
+}
+
+// A window moves over readings that differ. What a replica of memory_used_percent counts may be its
+// memory or its utilisation.
+void AddWindow(const Trigger& trigger, const Replica& replica, absl::Time now, NextChange& next) {
+  if (!replica.present || trigger.window == absl::ZeroDuration()) return;
+  next.Crosses(replica.forgotten_until + trigger.window);
+  const Samples in_window = SamplesFrom(replica.samples, now - trigger.window);
+  const bool by_memory = trigger.metric == MetricType::kMemoryUsedPercent &&
+                         trigger.standing_memory != StandingMemory::kLiteral;
+  const bool steady = AllEqual(in_window, &ReplicaSample::metric) &&
+                      (!by_memory || AllEqual(in_window, &ReplicaSample::utilization));
+  if (steady) return;
+  if (trigger.window_aggregation != WindowAggregation::kMax) return next.Moves();
+  next.Crosses(in_window.front().at + trigger.window);
+}
+
+}  // namespace
+
+Validity ValidityOf(const Trigger& trigger, const FleetHistory& fleet,
+                    const std::vector<Replica>& replicas, const Patience& patience) {
+  NextChange activity(fleet.now);
+  activity.Crosses(fleet.stands_until);
+  for (const NodeTrack& track : fleet.nodes) {
+    AddTrack(trigger, track, fleet.now, patience, activity);
+  }
+  for (const Replica& replica : replicas) {
+    AddReplica(trigger, replica, fleet.now, patience, activity);
+  }
+  NextChange value = activity;
+  for (const Replica& replica : replicas) AddWindow(trigger, replica, fleet.now, value);
+  return {.activity = activity.until(), .value = value.until()};
+}
+
+}  // namespace gpuscaler

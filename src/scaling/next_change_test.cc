@@ -1,0 +1,192 @@
+#include "scaling/next_change.h"
+
+#include <utility>
+
+#include "gtest/gtest.h"
+#include "scaling/decision.h"
+#include "scaling/dice.h"
+#include "scaling/fleet_builder.h"
+#include "scaling/test_triggers.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr absl::Duration kShortest = absl::Nanoseconds(1);
+const Asker kTeamA{.namespace_name = "team-a", .name = "llm"};
+
+Decision DecidedAt(const Trigger& trigger, FleetHistory fleet, absl::Time now) {
+  fleet.now = now;
+  return Decide(trigger, kTeamA, fleet, kPatience);
+}
+
+Decision DecidedOn(const Trigger& trigger, const FleetBuilder& builder) {
+  return DecidedAt(trigger, builder.fleet(), builder.now());
+}
+
+TEST(NextChange, NamespaceWithoutPodsIsAnsweredForEver) {
+  const Decision decision = DecidedOn(Utilization(), FleetBuilder());
+  EXPECT_EQ(decision.valid_until, absl::InfiniteFuture());
+  EXPECT_EQ(decision.active_until, absl::InfiniteFuture());
+}
+
+TEST(NextChange, SteadyWorkloadIsAnsweredUntilItsReadingsAreStale) {
+  FleetBuilder fleet;
+  fleet.Hold(absl::Minutes(10), {Node("gpu-1", {{.name = "a", .owner = "llm", .loads = {60}}})});
+  const Decision decision = DecidedOn(Utilization(), fleet);
+  EXPECT_EQ(decision.valid_until, fleet.now() + absl::Seconds(6));
+  EXPECT_EQ(decision.active_until, fleet.now() + absl::Seconds(6));
+}
+
+TEST(NextChange, AverageOverReadingsThatDifferMovesAndItsActivityDoesNot) {
+  FleetBuilder fleet;
+  fleet.Hold(absl::Minutes(10), {Node("gpu-1", {{.name = "a", .owner = "llm", .loads = {60}}})});
+  fleet.Hold(absl::Seconds(4), {Node("gpu-1", {{.name = "a", .owner = "llm", .loads = {90}}})});
+  const Decision decision = DecidedOn(Utilization(), fleet);
+  EXPECT_EQ(decision.valid_until, fleet.now() + kShortest);
+  EXPECT_GT(decision.active_until, fleet.now() + absl::Seconds(1));
+}
+
+TEST(NextChange, WarmingReplicaIsJudgedAgainOnceItIsWarm) {
+  FleetBuilder fleet;
+  fleet.Hold(absl::Minutes(10), {Node("gpu-1", {})});
+  fleet.Tick({Node("gpu-1", {{.name = "a", .owner = "llm", .loads = {60}}})});
+  Trigger trigger = Utilization();
+  trigger.warmup = absl::Seconds(5);
+  const Decision decision = DecidedOn(trigger, fleet);
+  EXPECT_EQ(decision.warming, 1);
+  EXPECT_LE(decision.active_until, fleet.now() + absl::Seconds(5));
+}
+
+TEST(NextChange, AgeInWordsIsNoOlderThanASecond) {
+  FleetBuilder fleet;
+  fleet.Hold(absl::Minutes(10), {Node("gpu-1", {{.name = "a", .owner = "llm", .loads = {60}}})});
+  fleet.Silence("gpu-1", "connection refused");
+  const absl::Time later = fleet.now() + absl::Minutes(5);
+  const Decision decision = DecidedAt(Utilization(), fleet.fleet(), later);
+  EXPECT_EQ(decision.status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(decision.valid_until, later + absl::Seconds(1));
+  EXPECT_GE(decision.active_until, later + absl::Minutes(1));
+}
+
+bool OneIn(int n, Dice& dice) { return dice.Whole(1, n) == 1; }
+
+Trigger TriggerByChance(Dice& dice) {
+  Trigger trigger;
+  trigger.scope = OneIn(4, dice) ? Scope::kFleet : Scope::kWorkload;
+  if (trigger.scope == Scope::kWorkload) trigger.workload = "llm";
+  trigger.metric = std::vector{MetricType::kGpuUtilization, MetricType::kMemoryUsedPercent,
+                               MetricType::kPowerDraw}[static_cast<size_t>(dice.Whole(0, 2))];
+  trigger.target_type = OneIn(3, dice) ? TargetType::kValue : TargetType::kAverageValue;
+  trigger.window = absl::Seconds(OneIn(3, dice) ? 0 : dice.Whole(1, 60));
+  trigger.window_aggregation = static_cast<WindowAggregation>(dice.Whole(0, 2));
+  trigger.activation_window = absl::Seconds(dice.Whole(0, 60));
+  trigger.activation_threshold = dice.Whole(0, 60);
+  trigger.preallocation_window = absl::Seconds(dice.Whole(10, 60));
+  trigger.warmup = absl::Seconds(OneIn(2, dice) ? 0 : dice.Whole(1, 40));
+  trigger.standing_memory = static_cast<StandingMemory>(dice.Whole(0, 2));
+  trigger.engine_fallback = static_cast<EngineFallback>(dice.Whole(0, 2));
+  trigger.scale_in = OneIn(4, dice) ? ScaleIn::kHold : ScaleIn::kFollow;
+  return trigger;
+}
+
+NodeSnapshot NodeByChance(Dice& dice, int node) {
+  std::vector<HeldPod> pods;
+  for (int i = dice.Whole(0, 2); i > 0; --i) {
+    HeldPod pod{.name = absl::StrCat("llm-", node, "-", i), .owner = "llm"};
+    for (int gpu = dice.Whole(1, 2); gpu > 0; --gpu) {
+      pod.loads.push_back(OneIn(2, dice) ? 0 : dice.Whole(0, 100));
+    }
+    if (OneIn(3, dice)) pod.group = "llm-0";
+    if (OneIn(3, dice)) pod.ready = !OneIn(3, dice);
+    pod.memory_used_percent = OneIn(2, dice) ? 80 : dice.Whole(0, 99);
+    pods.push_back(std::move(pod));
+  }
+  NodeSnapshot snapshot = Node(absl::StrCat("gpu-", node), pods);
+  for (GpuSample& gpu : snapshot.gpus) {
+    if (!OneIn(6, dice)) continue;
+    const GpuSample lost = LostGpu(gpu.index);
+    gpu.utilization_percent = lost.utilization_percent;
+    gpu.memory_used_bytes = lost.memory_used_bytes;
+    gpu.power_watts = lost.power_watts;
+    gpu.gaps = lost.gaps;
+  }
+  return snapshot;
+}
+
+// Nodes that hold what they show for a while; some of them are not heard at times.
+FleetHistory FleetByChance(Dice& dice) {
+  FleetBuilder builder;
+  const int nodes = dice.Whole(0, 3);
+  for (int part = dice.Whole(1, 6); part > 0; --part) {
+    std::vector<NodeSnapshot> heard;
+    for (int node = 0; node < nodes; ++node) {
+      if (!OneIn(5, dice)) heard.push_back(NodeByChance(dice, node));
+    }
+    builder.Hold(dice.Whole(1, 20) * kTick, heard);
+  }
+  FleetHistory fleet = builder.fleet();
+  for (NodeTrack& track : fleet.nodes) {
+    if (OneIn(3, dice)) track.silence = "connection refused";
+  }
+  fleet.now += absl::Milliseconds(dice.Whole(0, 5000));
+  return fleet;
+}
+
+void ExpectSameStatusAndActivity(const Decision& was, const Decision& is) {
+  EXPECT_EQ(was.status.code(), is.status.code()) << was.status << " is now " << is.status;
+  EXPECT_EQ(was.active, is.active) << was.active_because << ", now " << is.active_because;
+}
+
+void ExpectSameInAll(const Decision& was, const Decision& is) {
+  ExpectSameStatusAndActivity(was, is);
+  EXPECT_NEAR(was.value, is.value, 0.0011);  // one digit of its rounding
+  EXPECT_EQ(was.replicas, is.replicas);
+  EXPECT_EQ(was.unreadable, is.unreadable);
+  EXPECT_EQ(was.warming, is.warming);
+  EXPECT_EQ(was.partial, is.partial);
+  ASSERT_EQ(was.shares.size(), is.shares.size());
+  for (size_t i = 0; i < is.shares.size(); ++i) {
+    const ReplicaShare& share = was.shares[i];
+    EXPECT_EQ(share.name, is.shares[i].name);
+    EXPECT_EQ(share.state, is.shares[i].state) << share.name;
+    EXPECT_EQ(share.busy, is.shares[i].busy) << share.name;
+    EXPECT_EQ(share.standing, is.shares[i].standing) << share.name;
+    EXPECT_NEAR(share.load.value_or(-1), is.shares[i].load.value_or(-1), 1e-6) << share.name;
+  }
+}
+
+// Instants of [from, until), its very last one among them.
+std::vector<absl::Time> InstantsIn(Dice& dice, absl::Time from, absl::Time until) {
+  const absl::Time last = std::min(until - kShortest, from + absl::Hours(1));
+  return {last, from + dice.Real(0, 1) * (last - from), from + dice.Real(0, 1) * (last - from)};
+}
+
+TEST(NextChangeProperty, NothingChangesBeforeItWasSaidTo) {
+  int lasting = 0;
+  for (int seed = 0; seed < 1500 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    Dice dice(seed);
+    const Trigger trigger = TriggerByChance(dice);
+    const FleetHistory fleet = FleetByChance(dice);
+    absl::Time now = fleet.now;
+    for (int hop = 0; hop < 8 && now < fleet.now + absl::Hours(2); ++hop) {
+      const Decision decision = DecidedAt(trigger, fleet, now);
+      ASSERT_LT(now, decision.valid_until);
+      ASSERT_LE(decision.valid_until, decision.active_until);
+      if (decision.valid_until > now + absl::Milliseconds(100)) ++lasting;
+      for (const absl::Time at : InstantsIn(dice, now, decision.valid_until)) {
+        SCOPED_TRACE(absl::StrCat("hop ", hop, ", after ", absl::FormatDuration(at - now)));
+        ExpectSameInAll(decision, DecidedAt(trigger, fleet, at));
+      }
+      for (const absl::Time at : InstantsIn(dice, now, decision.active_until)) {
+        SCOPED_TRACE(absl::StrCat("hop ", hop, ", after ", absl::FormatDuration(at - now)));
+        ExpectSameStatusAndActivity(decision, DecidedAt(trigger, fleet, at));
+      }
+      now = decision.active_until;
+    }
+  }
+  EXPECT_GT(lasting, 1500) << "what is always judged anew is always right";
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,250 @@
+// Answers on a fleet: what one namespace costs another, and what time alone changes.
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/fake_clock.h"
+#include "fleet/fleet_store.h"
+#include "fleet/test_readings.h"
+#include "gtest/gtest.h"
+#include "serve/judge.h"
+#include "serve/served_scaler.h"
+#include "serve/watched_stream.h"
+
+namespace gpuscaler {
+namespace {
+
+using externalscaler::IsActiveResponse;
+using externalscaler::ScaledObjectRef;
+
+constexpr absl::Duration kSixSeconds = absl::Seconds(6);
+
+ScaledObjectRef RefIn(const std::string& namespace_name,
+                      const std::map<std::string, std::string>& metadata = {}) {
+  ScaledObjectRef ref = RefOf(metadata);
+  ref.set_namespace_(namespace_name);
+  return ref;
+}
+
+// Counts the questions to a store.
+class CountedQuestions : public FleetReader {
+ public:
+  explicit CountedQuestions(const FleetStore& store) : store_(store) {}
+
+  int asked(const std::string& namespace_name) const {
+    MutexLock lock(mutex_);
+    const auto found = asked_.find(namespace_name);
+    return found == asked_.end() ? 0 : found->second;
+  }
+
+  absl::StatusOr<Fleet> Of(const std::vector<std::string>& namespaces) const override {
+    {
+      MutexLock lock(mutex_);
+      for (const std::string& name : namespaces) ++asked_[name];
+    }
+    return store_.Of(namespaces);
+  }
+  absl::StatusOr<Fleet> All() const override { return store_.All(); }
+  absl::Status Check() const override { return store_.Check(); }
+  absl::Time NewestAt() const override { return store_.NewestAt(); }
+  Changes ChangedSince(int64_t generation) const override {
+    return store_.ChangedSince(generation);
+  }
+  int64_t WaitForGeneration(int64_t generation, absl::Duration timeout) const override {
+    return store_.WaitForGeneration(generation, timeout);
+  }
+
+ private:
+  const FleetStore& store_;
+  mutable Mutex mutex_;
+  mutable std::map<std::string, int> asked_ ABSL_GUARDED_BY(mutex_);
+};
+
+class FleetAnswersTest : public testing::Test {
+ protected:
+  FleetAnswersTest() {
+    store_.Listed(std::vector<std::string>{"a:1", "b:1"});
+    Says("a", 0);
+    Says("b", 0);
+  }
+
+  // Each team has the only GPU of the node named after it.
+  void Says(const std::string& team, double utilization_percent) {
+    NodeSnapshot snapshot = SnapshotOf(1, clock_.Now(), absl::StrCat("gpu-", team));
+    snapshot.gpus[0].utilization_percent = utilization_percent;
+    AddPods(snapshot);
+    snapshot.pods[0].namespace_name = absl::StrCat("team-", team);
+    AgentNews news{.node = snapshot.node,
+                   .instance = std::hash<std::string>()(team),
+                   .heard_at = clock_.Now()};
+    news.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    store_.Heard(absl::StrCat(team, ":1"), std::move(news));
+  }
+
+  // Both, every second.
+  void Hold(absl::Duration duration, double of_a, double of_b) {
+    for (absl::Duration held; held < duration; held += absl::Seconds(1)) {
+      clock_.Advance(absl::Seconds(1));
+      Says("a", of_a);
+      Says("b", of_b);
+    }
+  }
+
+  FakeClock clock_;
+  FleetStore store_{clock_,
+                    {.patience = {.grace = absl::Seconds(15)},
+                     .limits = {.horizon = absl::Minutes(15), .join_within = kSixSeconds}}};
+  CountedQuestions questions_{store_};
+  CountedRequests counted_;
+  Leases leases_;
+  ProfileStore profiles_{""};
+};
+
+class JudgeOnFleetTest : public FleetAnswersTest {
+ protected:
+  Judge::Judged Judged(CachedTrigger& trigger) {
+    return judge_.Try(trigger, judge_.Parse(trigger));
+  }
+
+  Judge judge_{{.stale_after = kSixSeconds, .grace = absl::Seconds(15)},
+               clock_,
+               questions_,
+               leases_,
+               profiles_,
+               counted_,
+               [] {}};
+};
+
+TEST_F(JudgeOnFleetTest, ChangesOfOtherNamespacesCostNoDecision) {
+  TriggerCache cache({});
+  constexpr int kObjects = 500;
+  const auto ask_all = [&] {
+    for (int i = 0; i < kObjects; ++i) {
+      const std::string name = i == 0 ? "team-a" : absl::StrCat("sleeper-", i);
+      ASSERT_TRUE(Judged(*cache.Get(RefIn(name))).ok());
+    }
+  };
+  ask_all();
+  EXPECT_EQ(counted_.decided(Outcome::kValue), kObjects);
+  for (int second = 0; second < 60; ++second) {
+    clock_.Advance(absl::Seconds(1));
+    Says("b", second);
+    Says("a", second);
+    store_.Tick();
+    ask_all();
+  }
+  EXPECT_EQ(counted_.decided(Outcome::kValue), kObjects + 60) << "team-a's alone";
+}
+
+TEST_F(JudgeOnFleetTest, AgentThatIsCutOffCostsOthersNothing) {
+  CachedTrigger sleeper(RefIn("sleeper"));
+  ASSERT_TRUE(Judged(sleeper).ok());
+  clock_.Advance(absl::Minutes(1));
+  store_.Tick();
+  ASSERT_TRUE(Judged(sleeper).ok());
+  EXPECT_EQ(counted_.decided(Outcome::kValue), 1);
+}
+
+TEST_F(JudgeOnFleetTest, VerdictEndsWithTimeAloneThoughNothingIsHeard) {
+  Hold(absl::Minutes(3), 50, 50);
+  CachedTrigger trigger(RefIn("team-a"));
+  const auto fresh = Judged(trigger);
+  ASSERT_TRUE(fresh.ok()) << fresh.status();
+  EXPECT_EQ((*fresh)->decision.value, 50);
+  clock_.Advance(absl::Seconds(14));
+  const auto in_grace = Judged(trigger);
+  ASSERT_TRUE(in_grace.ok());
+  EXPECT_EQ((*in_grace)->decision.value, 50) << (*in_grace)->decision.status;
+  clock_.Advance(absl::Seconds(2));
+  const auto silent = Judged(trigger);
+  ASSERT_TRUE(silent.ok());
+  EXPECT_EQ((*silent)->decision.status.code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(JudgeOnFleetTest, WhoLooksBackFarHasThePastKept) {
+  const auto ask = [&](const std::string& namespace_name,
+                       const std::map<std::string, std::string>& metadata) {
+    CachedTrigger trigger(RefIn(namespace_name, metadata));
+    judge_.Want(trigger, *judge_.Parse(trigger));
+  };
+  ask("team-a", {{"profile", "vllm-inference"}});
+  EXPECT_EQ(leases_.LongestLookBack(clock_.Now()), kShortestLookBack);
+  ask("team-a", {{"profile", "batch"}});
+  EXPECT_EQ(leases_.LookBack({"team-a"}, clock_.Now()), absl::Minutes(5));
+  EXPECT_EQ(leases_.LookBack({"team-b"}, clock_.Now()), kShortestLookBack);
+  ask("team-a", {{"profile", "training"}, {"scope", "fleet"}});
+  EXPECT_EQ(leases_.LookBack({"team-b"}, clock_.Now()), absl::Minutes(10));
+  EXPECT_EQ(leases_.LookBack({"team-b"}, clock_.Now() + kShortestLease), kShortestLookBack);
+}
+
+class StreamsOnFleetTest : public FleetAnswersTest {
+ protected:
+  using Stream = WatchedStream<IsActiveResponse>;
+
+  StreamsOnFleetTest() {
+    auto started = GrpcServer::Start({.bind_address = "127.0.0.1", .port = 0}, service_.Services());
+    EXPECT_TRUE(started.ok()) << started.status();
+    server_ = *std::move(started);
+    stub_ = externalscaler::ExternalScaler::NewStub(grpc::CreateChannel(
+        absl::StrCat("127.0.0.1:", server_->port()), grpc::InsecureChannelCredentials()));
+  }
+  ~StreamsOnFleetTest() override {
+    service_.StopStreams();
+    server_->Drain(absl::Seconds(5));
+  }
+
+  std::unique_ptr<Stream> Open(const ScaledObjectRef& ref) {
+    return std::make_unique<Stream>(
+        [&](grpc::ClientContext* context, grpc::ClientReadReactor<IsActiveResponse>* reactor) {
+          stub_->async()->StreamIsActive(context, &ref, reactor);
+        });
+  }
+
+  ScalerService service_{{.stale_after = kSixSeconds, .stream_lifetime = absl::Hours(10)},
+                         clock_,
+                         questions_,
+                         leases_,
+                         profiles_,
+                         counted_,
+                         [] {}};
+  std::unique_ptr<GrpcServer> server_;
+  std::unique_ptr<externalscaler::ExternalScaler::Stub> stub_;
+};
+
+TEST_F(StreamsOnFleetTest, ChangeOfOneNamespaceAsksNothingForStreamsOfAnother) {
+  const std::map<std::string, std::string> edges = {{"activationThreshold", "50"},
+                                                    {"activationWindow", "0s"}};
+  const auto of_a = Open(RefIn("team-a", edges));
+  const auto of_b = Open(RefIn("team-b", edges));
+  ASSERT_EQ(of_a->WaitForMessages(1).size(), 1u);
+  ASSERT_EQ(of_b->WaitForMessages(1).size(), 1u);
+  // Each is asked for when it opens, and by the thread.
+  ASSERT_TRUE(Eventually([&] { return questions_.asked("team-a") >= 2; }));
+  const int asked = questions_.asked("team-a");
+  for (size_t edge = 1; edge <= 20; ++edge) {
+    clock_.Advance(absl::Milliseconds(10));
+    Says("b", edge % 2 == 1 ? 90 : 10);
+    ASSERT_EQ(of_b->WaitForMessages(edge + 1).size(), edge + 1);
+  }
+  EXPECT_LT(questions_.asked("team-a"), asked + 5) << "its own deadlines alone";
+}
+
+TEST_F(StreamsOnFleetTest, StreamSaysWhatTimeAloneBrings) {
+  Hold(absl::Minutes(3), 90, 0);
+  // No reading after that: within its agent's grace it leaves activationWindow.
+  const auto stream = Open(RefIn("team-a", {{"activationWindow", "10s"}}));
+  ASSERT_EQ(stream->WaitForMessages(1).size(), 1u);
+  clock_.Advance(absl::Seconds(1));
+  Says("a", 0);
+  clock_.Advance(absl::Seconds(12));
+  const auto said = stream->WaitForMessages(2);
+  ASSERT_EQ(said.size(), 2u);
+  EXPECT_FALSE(said[1].result());
+}
+
+}  // namespace
+}  // namespace gpuscaler
