@@ -12,7 +12,7 @@ GPUS_PER_NODE = 8
 PAST_SECONDS = 130  # what agents have to tell at first: as far back as the profiles' windows reach
 SETTLE_SECONDS = 16  # every HPA has asked once
 MEASURE_SECONDS = 20
-VIEW_PATIENCE_SECONDS = 180
+VIEW_PATIENCE_SECONDS = 90
 
 # Every GPU counts in it, 73 GiB each, and it never changes: the sum tells how many are seen.
 WHOLE_FLEET = {"scope": "fleet", "metricType": "memory_used_mib", "targetValue": "1000",
@@ -27,7 +27,10 @@ def aggregator(program, addresses, port="any"):
 
 
 def seconds_to_full_view(server, nodes):
-    """From exec until an answer counts every GPU of the fleet, and the CPU time in that."""
+    """From exec until an answer counts every GPU of the fleet, and the CPU time in that.
+
+    Infinite where none does while anybody would wait for it.
+    """
     whole = nodes * GPUS_PER_NODE * MIB_PER_GPU
     while (passed := time.monotonic() - server.started_at) < VIEW_PATIENCE_SECONDS:
         try:
@@ -37,7 +40,7 @@ def seconds_to_full_view(server, nodes):
         if reply and struct.unpack("<d", reply[-8:])[0] == whole:  # metricValueFloat, its last field
             return time.monotonic() - server.started_at, server.cpu_seconds()
         time.sleep(0.02)
-    raise RuntimeError(f"{nodes} agents: no full view after {passed:.0f} s")
+    return math.inf, server.cpu_seconds()
 
 
 def fleet(build, sizes, streams="all"):
