@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
@@ -43,7 +45,7 @@ class RolesTest : public testing::Test {
     return absl::StrCat("127.0.0.1:", agents_.back()->grpc_port());
   }
   static std::string Path(const std::string& node) {
-    return absl::StrCat(testing::TempDir(), "/", node, ".json");
+    return absl::StrCat(testing::TempDir(), "/roles_test.", getpid(), ".", node, ".json");
   }
   static void WriteGpus(const std::string& node, int utilization_percent) {
     std::ofstream(Path(node)) << R"({"gpus": [{"uuid": "GPU-)" << node

@@ -1,5 +1,7 @@
 #include "workload/cgroup_pod.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -88,7 +90,7 @@ TEST(ParseCgroup, TakesNothingElseForAPod) {
 
 class CgroupPodsTest : public testing::Test {
  protected:
-  CgroupPodsTest() : proc_(testing::TempDir() + "cgroup_pods_test") {
+  CgroupPodsTest() : proc_(absl::StrCat(testing::TempDir(), "cgroup_pods_test.", getpid())) {
     std::filesystem::remove_all(proc_);
   }
   ~CgroupPodsTest() override { std::filesystem::remove_all(proc_); }
