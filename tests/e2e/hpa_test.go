@@ -34,6 +34,7 @@ func TestReplicasFallToMinReplicaCountAndStay(t *testing.T) {
 			t.Parallel()
 			w := newWorkload(t, fmt.Sprintf("min-%d", least), start{replicas: 4})
 			w.line.reaches(4, patience)
+			w.scaler.waitForHeldGPUs(4)
 			down := w.load(0)
 			w.scale(scaledObject{min: least, max: 8, triggers: []any{w.gpus()}})
 			w.line.reaches(least, patience)

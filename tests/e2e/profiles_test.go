@@ -41,6 +41,7 @@ func TestEveryProfileScalesItsKindOfWork(t *testing.T) {
 			w := newWorkload(t, "profile-"+one.profile, start{gpus: 4, shows: one.shows, replicas: 1})
 			w.stir()
 			up := w.load(4 * 100)
+			w.scaler.waitForHeldGPUs(1)
 			w.line.reaches(1, patience)
 			w.scale(scaledObject{min: 0, max: 4, triggers: []any{
 				w.gpus(map[string]string{"profile": one.profile})}})

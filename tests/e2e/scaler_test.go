@@ -121,6 +121,16 @@ func (s *scaler) waitForStreams(want int) {
 	})
 }
 
+// waitForHeldGPUs waits until so many are in use by its newest reading: KEDA, asked before, would
+// be told of a workload without replicas.
+func (s *scaler) waitForHeldGPUs(want int) {
+	s.t.Helper()
+	eventually(s.t, patience, fmt.Sprintf("%d GPUs in use", want), func() bool {
+		held, err := s.metric("keda_gpu_scaler_gpu_in_use{")
+		return err == nil && held == float64(want)
+	})
+}
+
 // answers is how many calls of a method it has answered, errors included.
 func (s *scaler) answers(method string) float64 {
 	s.t.Helper()
