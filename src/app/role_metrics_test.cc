@@ -127,7 +127,7 @@ class RefusedCertificatesTest : public RoleMetricsTest {
   // A client with that certificate, or none, tries to connect.
   void Knock(const TestPair& pair) const {
     const auto channel =
-        grpc::CreateChannel(absl::StrCat("localhost:", agents_.at("gpu-a")->grpc_port()),
+        grpc::CreateChannel(absl::StrCat("127.0.0.1:", agents_.at("gpu-a")->grpc_port()),
                             grpc::SslCredentials({.pem_root_certs = ca_.pem(),
                                                   .pem_private_key = pair.key,
                                                   .pem_cert_chain = pair.cert}));

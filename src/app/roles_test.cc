@@ -60,7 +60,7 @@ class RolesTest : public testing::Test {
     auto aggregator = Aggregator::Start(config, clock_);
     ASSERT_TRUE(aggregator.ok()) << aggregator.status();
     aggregator_ = *std::move(aggregator);
-    ScalerClientOptions options{.address = absl::StrCat("localhost:", aggregator_->grpc_port()),
+    ScalerClientOptions options{.address = absl::StrCat("127.0.0.1:", aggregator_->grpc_port()),
                                 .tls = tls_.Enabled(),
                                 .ca = tls_.client_ca,
                                 .cert = tls_.cert,

@@ -71,7 +71,8 @@ TEST_F(TelemetryWireTest, ChangesAddUpToWhatWasRead) {
     if (i >= 20) AddPods(snapshot);
     if (i >= 40) snapshot.pods[2].ready = false;
     snapshot.gpus[i % 4].utilization_percent = i;
-    if (i % 3 == 0) snapshot.gpus[1].memory_used_bytes = (int64_t{70} << 30) + i * 40'000'000;
+    if (i % 3 == 0)
+      snapshot.gpus[1].memory_used_bytes = (int64_t{70} << 30) + i * int64_t{40'000'000};
     if (i % 7 == 0) {
       snapshot.gpus[3].utilization_percent.reset();
       snapshot.gpus[3].gaps = {{.field = GpuField::kUtilization, .detail = "lost"}};
