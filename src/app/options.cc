@@ -228,13 +228,13 @@ const std::vector<Option>& Table() {
        .value = "DURATION",
        .help = "For so long the last readings of an agent that is lost count as they are; its "
                "replicas are unreadable then.",
-       .least = 1,
+       .least = 3,  // two heartbeats
        .most = kHour},
       {.name = "forget-after",
        .member = &Config::forget_after,
        .value = "DURATION",
        .help = "For so long DNS answers must not list an agent that is lost before its node counts "
-               "as gone.",
+               "as gone. An aggregator that starts waits as long for an agent that it cannot hear.",
        .least = 1,
        .most = 24 * kHour},
       {.name = "empty-after",

@@ -205,7 +205,8 @@ void FleetStore::NodeChanged(const std::string& name) {
 void FleetStore::MembersChanged() {
   unheard_.clear();
   for (const auto& [address, agent] : agents_) {
-    if (!agent.ever_heard && membership_.IsListed(address)) unheard_.push_back(address);
+    if (agent.ever_heard || !membership_.IsListed(address)) continue;
+    unheard_.push_back({address, membership_.ListedSince(address)});
   }
   members_changed_ = ++generation_;
   changed_.NotifyAll();
@@ -223,18 +224,22 @@ absl::Status FleetStore::CheckReady(absl::Time now) const {
   if (membership_.IsUnknown()) {
     return absl::UnavailableError(absl::StrCat("the agents are not known yet", dns));
   }
-  const bool starting = now - membership_.first_answer() < options_.patience.grace;
-  if (!unheard_.empty() && (starting || nodes_.empty())) {
-    const Agent& agent = agents_.at(unheard_.front());
-    const std::string& why = agent.connected ? agent.trouble : agent.lost;
-    return absl::UnavailableError(
-        absl::StrCat("not heard of ", CountText(static_cast<int64_t>(unheard_.size()), "agent"),
-                     " yet, ", unheard_.front(), why.empty() ? "" : ": ", why));
-  }
+  const auto awaited = std::ranges::find_if(unheard_, [&](const UnheardAgent& agent) {
+    return nodes_.empty() || now < membership_.AwaitedUntil(agent.address);
+  });
+  if (awaited != unheard_.end()) return UnheardStatus(awaited->address);
   if (!nodes_.empty() || membership_.IsEmpty()) return absl::OkStatus();
   return absl::UnavailableError(
       absl::StrCat("no agent is listed, which stands for no GPU node after --empty-after=",
                    DurationText(options_.patience.empty_after), dns));
+}
+
+absl::Status FleetStore::UnheardStatus(const std::string& address) const {
+  const Agent& agent = agents_.at(address);
+  const std::string& why = agent.connected ? agent.trouble : agent.lost;
+  return absl::UnavailableError(
+      absl::StrCat("not heard of ", CountText(static_cast<int64_t>(unheard_.size()), "agent"),
+                   " yet, ", address, why.empty() ? "" : ": ", why));
 }
 
 void FleetStore::AddTrack(const std::string& name, const Node& node, FleetHistory& fleet) const {

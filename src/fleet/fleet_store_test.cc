@@ -58,6 +58,12 @@ class FleetStoreTest : public testing::Test {
     for (const NodeTrack& track : fleet.nodes) names.push_back(track.node);
     return names;
   }
+  Addresses Unheard() {
+    Addresses addresses;
+    const FleetStore::Fleet fleet = Fleet();
+    for (const UnheardAgent& agent : fleet->unheard) addresses.push_back(agent.address);
+    return addresses;
+  }
   Decision Decided() {
     Trigger trigger;
     trigger.metric = MetricType::kGpuUtilization;
@@ -87,7 +93,7 @@ TEST_F(FleetStoreTest, NothingIsDecidedBeforeDnsHasAnswered) {
   EXPECT_THAT(Refusal(), HasSubstr("Temporary failure"));
 }
 
-TEST_F(FleetStoreTest, NewAggregatorWaitsUntilItHasHeardOfAllOrForTheirGrace) {
+TEST_F(FleetStoreTest, NewAggregatorWaitsUntilItHasHeardOfAll) {
   store_.Listed(Addresses{"a:1", "b:1"});
   Says("a:1", "gpu-a");
   EXPECT_THAT(Refusal(), HasSubstr("not heard of 1 agent yet, b:1")) << "half a fleet scales in";
@@ -106,14 +112,30 @@ TEST_F(FleetStoreTest, AgentThatStillReplaysItsPastIsNotHeardYet) {
   EXPECT_EQ(Fleet()->nodes[0].history->stretches.size(), 2u);
 }
 
-TEST_F(FleetStoreTest, AgentThatNeverAnswersIsNamedAfterItsGrace) {
+TEST_F(FleetStoreTest, AgentThatIsUnheardAtTheStartIsWaitedForAsLongAsOneThatIsGone) {
   store_.Listed(Addresses{"a:1", "b:1"});
   Says("a:1", "gpu-a");
   IsLost("b:1");
-  clock_.Advance(absl::Seconds(15));
+  clock_.Advance(absl::Minutes(5) - absl::Seconds(1));
   Says("a:1", "gpu-a");
-  EXPECT_THAT(Fleet()->unheard, ElementsAre("b:1"));
+  EXPECT_THAT(Refusal(), HasSubstr("b:1: connection refused"))
+      << "its replicas may be serving, and other aggregators count them";
+  clock_.Advance(absl::Seconds(1));
+  Says("a:1", "gpu-a");
+  EXPECT_THAT(Unheard(), ElementsAre("b:1"));
   EXPECT_THAT(Nodes(*Fleet()), ElementsAre("gpu-a"));
+}
+
+TEST_F(FleetStoreTest, NodeThatJoinsHoldsNobodyUp) {
+  store_.Listed(Addresses{"a:1"});
+  Says("a:1", "gpu-a", 0);
+  clock_.Advance(absl::Minutes(2));
+  Says("a:1", "gpu-a", 0);
+  store_.Listed(Addresses{"a:1", "new:1"});
+  EXPECT_THAT(Unheard(), ElementsAre("new:1"));
+  EXPECT_TRUE(Fleet("team-asleep")->nodes.empty());
+  EXPECT_TRUE(Decided().status.ok()) << Decided().status;
+  EXPECT_THAT(Decided().notes, ElementsAre(HasSubstr("1 agent not heard yet: new:1")));
 }
 
 TEST_F(FleetStoreTest, NoneOfTheListedAnswersIsNoAnswer) {

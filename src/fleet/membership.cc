@@ -5,12 +5,15 @@
 namespace gpuscaler {
 
 void Membership::Answered(const std::vector<std::string>& addresses, absl::Time now) {
-  if (IsUnknown()) first_answer_ = now;
   newest_answer_ = now;
   empty_since_ = addresses.empty() ? std::min(empty_since_, now) : absl::InfiniteFuture();
   for (auto& [address, member] : members_)
     member.missing_since = std::min(member.missing_since, now);
-  for (const std::string& address : addresses) members_[address] = {};
+  if (!addresses.empty()) peopled_at_ = std::min(peopled_at_, now);
+  for (const std::string& address : addresses) {
+    Member& member = members_.try_emplace(address, Member{.listed_since = now}).first->second;
+    member.missing_since = absl::InfiniteFuture();
+  }
   std::erase_if(members_, [&](const auto& entry) {
     return now - entry.second.missing_since >= patience_.forget_after;
   });
@@ -27,6 +30,17 @@ std::vector<std::string> Membership::Listed() const {
 bool Membership::IsListed(const std::string& address) const {
   const auto found = members_.find(address);
   return found != members_.end() && found->second.missing_since == absl::InfiniteFuture();
+}
+
+absl::Time Membership::ListedSince(const std::string& address) const {
+  const auto found = members_.find(address);
+  return found == members_.end() ? absl::InfiniteFuture() : found->second.listed_since;
+}
+
+absl::Time Membership::AwaitedUntil(const std::string& address) const {
+  const absl::Time since = ListedSince(address);
+  return since - peopled_at_ <= patience_.grace ? since + patience_.forget_after
+                                                : absl::InfinitePast();
 }
 
 std::optional<absl::Time> Membership::MissingSince(const std::string& address) const {

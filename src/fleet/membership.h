@@ -26,13 +26,20 @@ class Membership {
   void Answered(const std::vector<std::string>& addresses, absl::Time now);
 
   // No answer yet.
-  bool IsUnknown() const { return first_answer_ == absl::InfinitePast(); }
-  absl::Time first_answer() const { return first_answer_; }
+  bool IsUnknown() const { return newest_answer_ == absl::InfinitePast(); }
   absl::Time newest_answer() const { return newest_answer_; }
 
   // In the newest answer.
   std::vector<std::string> Listed() const;
   bool IsListed(const std::string& address) const;
+
+  // By which answer first, of those since it was forgotten; InfiniteFuture: by none.
+  absl::Time ListedSince(const std::string& address) const;
+
+  // Until when decisions wait for one that is listed and was never heard. Its node was there before
+  // we were, and may have replicas that nobody here has seen: that long it could come back, and
+  // after it counts as gone. Of one that joins later the node is new: InfinitePast.
+  absl::Time AwaitedUntil(const std::string& address) const;
 
   // Since which answer it is missing; empty: it is listed, or was forgotten or never listed.
   std::optional<absl::Time> MissingSince(const std::string& address) const;
@@ -45,13 +52,14 @@ class Membership {
 
  private:
   struct Member {
+    absl::Time listed_since;
     absl::Time missing_since = absl::InfiniteFuture();  // InfiniteFuture: listed
   };
 
   const FleetPatience patience_;
   std::map<std::string, Member> members_;  // that are not forgotten
-  absl::Time first_answer_ = absl::InfinitePast();
   absl::Time newest_answer_ = absl::InfinitePast();
+  absl::Time peopled_at_ = absl::InfiniteFuture();   // the first answer that listed anybody
   absl::Time empty_since_ = absl::InfiniteFuture();  // InfiniteFuture: the newest is not empty
 };
 

@@ -41,6 +41,19 @@ TEST(Membership, AgentThatComesBackIsThereAsBefore) {
   EXPECT_FALSE(membership.IsForgotten("a")) << "its absence began anew";
 }
 
+TEST(Membership, AgentsOfTheStartAreAwaitedAndThoseThatJoinAreNot) {
+  Membership membership({.grace = absl::Seconds(15), .forget_after = absl::Minutes(5)});
+  membership.Answered({}, At(0));
+  membership.Answered({"a"}, At(20));
+  membership.Answered({"a", "b"}, At(35));
+  membership.Answered({"a", "b", "c"}, At(36));
+  EXPECT_EQ(membership.AwaitedUntil("a"), At(320));
+  EXPECT_EQ(membership.AwaitedUntil("b"), At(335)) << "DNS took its time to list all";
+  EXPECT_EQ(membership.AwaitedUntil("c"), absl::InfinitePast());
+  EXPECT_EQ(membership.ListedSince("c"), At(36));
+  EXPECT_EQ(membership.AwaitedUntil("nobody"), absl::InfinitePast());
+}
+
 TEST(Membership, FailingDnsForgetsNobody) {
   Membership membership({.forget_after = absl::Minutes(5)});
   membership.Answered({"a"}, At(0));

@@ -20,6 +20,11 @@ struct NodeTrack {
   std::string silence;
 };
 
+struct UnheardAgent {
+  std::string address;
+  absl::Time listed_since;  // by DNS
+};
+
 // Immutable once shared.
 struct FleetHistory {
   // Counts up with each change; what was computed from an equal number is still right.
@@ -29,9 +34,9 @@ struct FleetHistory {
   // alone.
   absl::Time stands_until = absl::InfiniteFuture();
   std::vector<NodeTrack> nodes;  // each node once
-  // Agents that are listed and were never heard, by their addresses: what runs on their nodes
-  // nobody here knows.
-  std::vector<std::string> unheard;
+  // Agents that are listed and were never heard: what runs on their nodes nobody here knows. They
+  // joined later than the others, or were waited for in vain.
+  std::vector<UnheardAgent> unheard;
 };
 
 // What one node alone knows of itself: its newest reading is now.

@@ -101,8 +101,9 @@ class FleetBuilder {
     return *this;
   }
 
-  FleetBuilder& Unheard(const std::string& address) {
-    unheard_.push_back(address);
+  // Listed for so long, and never heard.
+  FleetBuilder& Unheard(const std::string& address, absl::Duration listed) {
+    unheard_.push_back({address, now_ - listed});
     return *this;
   }
 
@@ -128,7 +129,7 @@ class FleetBuilder {
   };
   absl::Time now_ = absl::FromUnixSeconds(1'767'225'600);
   std::map<std::string, Watched> nodes_;
-  std::vector<std::string> unheard_;
+  std::vector<UnheardAgent> unheard_;
 };
 
 }  // namespace gpuscaler

@@ -29,16 +29,21 @@ absl::Status NoOwners() {
 
 std::string UnheardText(const FleetHistory& fleet) {
   const size_t named = std::min(fleet.unheard.size(), kNamed);
-  const auto end = fleet.unheard.begin() + static_cast<std::ptrdiff_t>(named);
+  std::vector<absl::string_view> addresses;
+  for (size_t i = 0; i < named; ++i) addresses.push_back(fleet.unheard[i].address);
   const size_t more = fleet.unheard.size() - named;
   return absl::StrCat(CountText(static_cast<int64_t>(fleet.unheard.size()), "agent"),
-                      " not heard yet: ", absl::StrJoin(fleet.unheard.begin(), end, ", "),
+                      " not heard yet: ", absl::StrJoin(addresses, ", "),
                       more > 0 ? absl::StrCat(" and ", more, " more") : "");
 }
 
-// What may hide a replica where none is seen: unknown is never zero.
-absl::Status Unseen(const FleetHistory& fleet, bool by_owner) {
-  if (!fleet.unheard.empty()) return absl::UnavailableError(UnheardText(fleet));
+// What may hide a replica where none is seen: unknown is never zero. A node that joins is new: its
+// agent has the grace of one that is lost.
+absl::Status Unseen(const FleetHistory& fleet, bool by_owner, const Patience& patience) {
+  const bool overdue = std::ranges::any_of(fleet.unheard, [&](const UnheardAgent& agent) {
+    return fleet.now - agent.listed_since >= patience.grace;
+  });
+  if (overdue) return absl::UnavailableError(UnheardText(fleet));
   for (const NodeTrack& track : fleet.nodes) {
     if (!by_owner || track.history->attributed != nullptr) continue;
     return absl::UnavailableError(WhyOwnersUnknown(track));
@@ -70,7 +75,7 @@ absl::StatusOr<Population> PopulationOf(const Trigger& trigger, const Asker& ask
   ASSIGN_OR_RETURN(Population population, by_owner ? ReplicasOfPods(trigger, asker, fleet, patience)
                                                    : ReplicasInUse(trigger, fleet, patience));
   const bool none_seen = std::ranges::none_of(population.replicas, &Replica::present);
-  if (none_seen && population.unseen.ok()) population.unseen = Unseen(fleet, by_owner);
+  if (none_seen && population.unseen.ok()) population.unseen = Unseen(fleet, by_owner, patience);
   return population;
 }
 

@@ -72,6 +72,24 @@ TEST_F(AggregatorFaultTest, AggregatorStoppedInOrderUnderLoadNeverSaysLess) {
   TellFault("aggregator stopped under load, and back", keda_->Since(stopped), recovery);
 }
 
+// To the new one the agent is an address of which nobody knows what is behind it: replicas that
+// serve.
+TEST_F(AggregatorFaultTest, AggregatorRestartedBesideAHungAgentWaitsForIt) {
+  StartAll();
+  const std::string port = PortFlag(*aggregator_);
+  agents_[2]->process().Signal(SIGSTOP);
+  const absl::Time killed = absl::Now();
+  aggregator_->process().Signal(SIGKILL);
+  aggregator_->process().Wait();
+  aggregator_ = StartAggregator(StaticAgents(), {port});
+  absl::SleepFor(kGrace + absl::Seconds(2));
+  const absl::Time goes_on = absl::Now();
+  agents_[2]->process().Signal(SIGCONT);
+  const absl::Duration recovery = TimeTo(kWhole, goes_on);
+  ExpectNoWrongScaling(keda_->Since(killed), kWhole, kWhole, Unknown::kAllowed);
+  TellFault("aggregator restarted beside a hung agent", keda_->Since(killed), recovery);
+}
+
 // The most that `answers` are from what `others` were at the same time.
 double FarthestFrom(const std::vector<KedaAnswer>& others, const std::vector<KedaAnswer>& answers) {
   double farthest = 0;
@@ -130,7 +148,9 @@ TEST_F(AggregatorFaultTest, AgentWithoutAValidCertificateIsRefusedUntilItHasOne)
   };
   StartNodes(4);
   for (int i = 0; i < 4; ++i) agents_.push_back(nodes_[i]->StartAgent(flags(i < 3 ? good : bad)));
-  aggregator_ = StartAggregator(StaticAgents(), flags(good));
+  std::vector<std::string> impatient = flags(good);
+  impatient.emplace_back("--forget-after=8s");  // of a fourth that cannot be heard
+  aggregator_ = StartAggregator(StaticAgents(), impatient);
   keda_ = std::make_unique<KedaLog>(ScalerClientOptions{.address = aggregator_->Address(),
                                                         .tls = true,
                                                         .ca = good.client_ca,
