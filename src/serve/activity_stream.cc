@@ -9,6 +9,10 @@ namespace {
 // How late it is noticed that something is known, where nothing changed but the time.
 constexpr absl::Duration kLookWhileUnknown = absl::Seconds(1);
 
+// How late it is noticed that a workload is active no more. One that is active again by then is
+// told so again when it has no replica.
+constexpr absl::Duration kLookWhileActive = absl::Seconds(1);
+
 }  // namespace
 
 ActivityStream::ActivityStream(OpenStreams& streams, const StreamLife& life, const Judge& judge,
@@ -25,9 +29,21 @@ void ActivityStream::Refresh(absl::Time now) {
   const Judge::Parsed parsed = judge_.Parse(*trigger_);
   if (!parsed->trigger.ok()) return End(parsed->trigger.status());
   judge_.Hold(*trigger_, *parsed);
-  const Judge::Judged judged = judge_.Try(*trigger_, parsed);
+  const Judge::Judged judged = judge_.Try(Question::kActivity, *trigger_, parsed);
   if (!judged.ok() || !(*judged)->decision.status.ok()) return Skip(now);
   Show(**judged, now);
+}
+
+void ActivityStream::Changed(absl::Time now) {
+  {
+    MutexLock lock(show_mutex_);
+    const absl::Time next_look = looked_at_ + kLookWhileActive;
+    if (shown_ == true && now < next_look) {
+      look_again_at_ = std::min(look_again_at_, next_look);
+      return;
+    }
+  }
+  Refresh(now);
 }
 
 absl::Time ActivityStream::NextDue() const {
@@ -46,6 +62,7 @@ void ActivityStream::Show(const Verdict& verdict, absl::Time now) {
   const Decision& decision = verdict.decision;
   const bool no_replica = decision.replicas == 0 && decision.warming == 0;
   MutexLock lock(show_mutex_);
+  looked_at_ = now;
   // Two threads refresh when the stream opens: the slower one may come with the older verdict.
   const bool older = verdict.generation < generation_ ||
                      (verdict.generation == generation_ && decision.taken_at < taken_at_);
@@ -70,6 +87,7 @@ void ActivityStream::Show(const Verdict& verdict, absl::Time now) {
 // A repeat that is due is not made up for: it would be due again at once.
 void ActivityStream::Skip(absl::Time now) {
   MutexLock lock(show_mutex_);
+  looked_at_ = now;
   repeats_.TakeDue(now);
   look_again_at_ = now + kLookWhileUnknown;
 }

@@ -32,6 +32,8 @@ class ActivityStream : public StreamReactor<externalscaler::IsActiveResponse> {
   StreamInterest interest() const;
 
   void Refresh(absl::Time now) override;
+  // Where it has said `true` it looks once a second: KEDA ignores `false`, so no edge is late.
+  void Changed(absl::Time now) override;
   absl::Time NextDue() const override;
 
  private:
@@ -48,8 +50,9 @@ class ActivityStream : public StreamReactor<externalscaler::IsActiveResponse> {
   // Of the newest verdict seen.
   int64_t generation_ ABSL_GUARDED_BY(show_mutex_) = 0;
   absl::Time taken_at_ ABSL_GUARDED_BY(show_mutex_) = absl::InfinitePast();
+  absl::Time looked_at_ ABSL_GUARDED_BY(show_mutex_) = absl::InfinitePast();
   RepeatSchedule repeats_ ABSL_GUARDED_BY(show_mutex_);
-  // When there may be another verdict though nothing has changed.
+  // When there may be another verdict though nothing changes until then.
   absl::Time look_again_at_ ABSL_GUARDED_BY(show_mutex_) = absl::InfiniteFuture();
 };
 

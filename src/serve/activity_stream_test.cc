@@ -106,8 +106,10 @@ TEST(ActivityStream, TrueIsRepeatedUntilThereIsAReplica) {
     ++said;
     ASSERT_THAT(stream->WaitForMessages(said), SizeIs(said)) << seconds;
   }
-  // Of two snapshots that were judged, what is said of the first one has been said.
+  // Of two snapshots that were judged, what is said of the first one has been said. One that is
+  // active looks once a second.
   const auto sample_and_wait = [&] {
+    scaler.clock.Advance(absl::Seconds(1));
     const int judged = scaler.counted.decided(Outcome::kValue);
     scaler.Sample({BusyGpu(0, 60)});
     return Eventually([&] { return scaler.counted.decided(Outcome::kValue) > judged; });

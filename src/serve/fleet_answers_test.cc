@@ -107,7 +107,7 @@ class FleetAnswersTest : public testing::Test {
 class JudgeOnFleetTest : public FleetAnswersTest {
  protected:
   Judge::Judged Judged(CachedTrigger& trigger) {
-    return judge_.Try(trigger, judge_.Parse(trigger));
+    return judge_.Try(Question::kAll, trigger, judge_.Parse(trigger));
   }
 
   Judge judge_{{.stale_after = kSixSeconds, .grace = absl::Seconds(15)},
@@ -225,12 +225,40 @@ TEST_F(StreamsOnFleetTest, ChangeOfOneNamespaceAsksNothingForStreamsOfAnother) {
   // Each is asked for when it opens, and by the thread.
   ASSERT_TRUE(Eventually([&] { return questions_.asked("team-a") >= 2; }));
   const int asked = questions_.asked("team-a");
-  for (size_t edge = 1; edge <= 20; ++edge) {
+  for (int change = 1; change <= 20; ++change) {
+    const int before = questions_.asked("team-b");
     clock_.Advance(absl::Milliseconds(10));
-    Says("b", edge % 2 == 1 ? 90 : 10);
-    ASSERT_EQ(of_b->WaitForMessages(edge + 1).size(), edge + 1);
+    Says("b", change);
+    ASSERT_TRUE(Eventually([&] { return questions_.asked("team-b") > before; }));
   }
   EXPECT_LT(questions_.asked("team-a"), asked + 5) << "its own deadlines alone";
+}
+
+TEST_F(StreamsOnFleetTest, StreamThatIsActiveLooksAtChangesOnceASecond) {
+  const std::map<std::string, std::string> edges = {{"activationThreshold", "50"},
+                                                    {"activationWindow", "0s"}};
+  const auto of_a = Open(RefIn("team-a", edges));
+  const auto of_b = Open(RefIn("team-b", edges));
+  ASSERT_EQ(of_a->WaitForMessages(1).size(), 1u);
+  clock_.Advance(absl::Seconds(1));
+  Says("a", 90);
+  ASSERT_EQ(of_a->WaitForMessages(2).size(), 2u);
+  const int asked = questions_.asked("team-a");
+  for (int change = 1; change <= 20; ++change) {
+    const int before = questions_.asked("team-b");
+    clock_.Advance(absl::Milliseconds(10));
+    Says("a", 90 - change);
+    Says("b", change);
+    ASSERT_TRUE(Eventually([&] { return questions_.asked("team-b") > before; }));
+  }
+  EXPECT_LT(questions_.asked("team-a"), asked + 5);
+  clock_.Advance(absl::Milliseconds(10));
+  Says("a", 10);
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_EQ(of_a->WaitForMessages(3).size(), 3u) << "that it is idle";
+  clock_.Advance(absl::Milliseconds(10));
+  Says("a", 90);
+  EXPECT_EQ(of_a->WaitForMessages(4).size(), 4u) << "an edge, at once";
 }
 
 TEST_F(StreamsOnFleetTest, StreamSaysWhatTimeAloneBrings) {

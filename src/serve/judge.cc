@@ -130,7 +130,7 @@ absl::StatusOr<FleetReader::Fleet> Judge::FleetOf(const CachedTrigger& trigger,
   return fleets_.Of(trigger.namespaces());
 }
 
-Judge::Judged Judge::Try(CachedTrigger& trigger, const Parsed& parsed) const {
+Judge::Judged Judge::Try(Question question, CachedTrigger& trigger, const Parsed& parsed) const {
   const auto fleet = FleetOf(trigger, *parsed);
   if (!fleet.ok()) return fleet.status();
   const MetricTypeInfo& metric = InfoOf(parsed->trigger->metric);
@@ -138,7 +138,7 @@ Judge::Judged Judge::Try(CachedTrigger& trigger, const Parsed& parsed) const {
     return absl::UnavailableError(
         absl::StrCat(metric.name, " is read only while it is asked for: not read yet"));
   }
-  const CachedTrigger::Judgement judgement = trigger.Judge(parsed, **fleet, patience_);
+  const CachedTrigger::Judgement judgement = trigger.Judge(question, parsed, **fleet, patience_);
   if (judgement.is_new) {
     const Decision& decision = judgement.verdict->decision;
     Report(trigger, OutcomeOf(decision), WhyOf(decision));

@@ -41,7 +41,8 @@ class Judge {
 
   // UNAVAILABLE: no fresh snapshot, or none with what the trigger needs; the next one may have it.
   // A verdict may hold an error of its own, which only other GPUs or metadata cure.
-  Judged Try(CachedTrigger& trigger, const Parsed& parsed) const;
+  // What is not asked for may be as of a moment ago.
+  Judged Try(Question question, CachedTrigger& trigger, const Parsed& parsed) const;
 
   // A question got `why` instead of a verdict.
   void Unanswered(CachedTrigger& trigger, const absl::Status& why) const;

@@ -117,16 +117,17 @@ void OpenStreams::SetDue(const OpenStream* stream, absl::Time due) {
 }
 
 // A stream's locks are taken outside ours.
-void OpenStreams::Refresh(const Streams& streams, absl::Time now) {
+void OpenStreams::Call(void (OpenStream::*what)(absl::Time), const Streams& streams,
+                       absl::Time now) {
   for (const auto& stream : streams) {
-    stream->Refresh(now);
+    (stream.get()->*what)(now);
     const absl::Time due = std::max(stream->NextDue(), now + kShortestPause);
     MutexLock lock(mutex_);
     SetDue(stream.get(), due);
   }
 }
 
-void OpenStreams::RefreshAll(absl::Time now) { Refresh(All(), now); }
+void OpenStreams::RefreshAll(absl::Time now) { Call(&OpenStream::Refresh, All(), now); }
 
 void OpenStreams::RefreshChanged(const FleetReader::Changes& changes, absl::Time now) {
   Streams streams;
@@ -143,7 +144,7 @@ void OpenStreams::RefreshChanged(const FleetReader::Changes& changes, absl::Time
     }
     for (const OpenStream* stream : concerned) streams.push_back(streams_.at(stream).stream);
   }
-  Refresh(streams, now);
+  Call(&OpenStream::Changed, streams, now);
 }
 
 void OpenStreams::RefreshDue(absl::Time now) {
@@ -155,7 +156,7 @@ void OpenStreams::RefreshDue(absl::Time now) {
       streams.push_back(streams_.at(stream).stream);
     }
   }
-  Refresh(streams, now);
+  Call(&OpenStream::Refresh, streams, now);
 }
 
 absl::Time OpenStreams::NextDue() const {

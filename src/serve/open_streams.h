@@ -31,6 +31,9 @@ class OpenStream {
   // Says what is new at `now`, if anything. Thread-safe, does not block.
   virtual void Refresh(absl::Time now) = 0;
 
+  // What it watches has changed: a refresh, at once or when it is next due. As Refresh().
+  virtual void Changed(absl::Time now) { Refresh(now); }
+
   // When it has something to do though nothing has changed. Thread-safe, does not block.
   virtual absl::Time NextDue() const = 0;
 
@@ -86,7 +89,8 @@ class OpenStreams {
   static constexpr size_t kMostBytes = size_t{64} << 20;
 
   Streams All() const;
-  void Refresh(const Streams& streams, absl::Time now);
+  // Calls it of each, and asks when it is due from then on.
+  void Call(void (OpenStream::*what)(absl::Time), const Streams& streams, absl::Time now);
   void SetDue(const OpenStream* stream, absl::Time due) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckRoom(const std::string& peer, size_t bytes) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -145,7 +145,7 @@ class ScalerService::Impl {
   // Finishes the call with what `reply` returns for the verdict, or for the error that there is
   // instead when snapshot_patience has passed.
   template <typename Reply>
-  void Answer(const Call& call, const ScaledObjectRef& ref, Reply reply);
+  void Answer(const Call& call, Question question, const ScaledObjectRef& ref, Reply reply);
 
   // The stream begins, or ends with `refusal`.
   template <typename Stream>
@@ -190,14 +190,15 @@ class ScalerService::Impl {
 };
 
 template <typename Reply>
-void ScalerService::Impl::Answer(const Call& call, const ScaledObjectRef& ref, Reply reply) {
+void ScalerService::Impl::Answer(const Call& call, Question question, const ScaledObjectRef& ref,
+                                 Reply reply) {
   if (const absl::Status checked = CheckRef(ref); !checked.ok()) return Refuse(call, checked);
   const std::shared_ptr<CachedTrigger> trigger = cache_.Get(ref);
   const Judge::Parsed parsed = judge_.Parse(*trigger);
   if (!parsed->trigger.ok()) return Finish(call, parsed->trigger.status());
   judge_.Want(*trigger, *parsed);
-  const auto attempt = [this, call, trigger, parsed, reply](bool last) {
-    const Judge::Judged judged = judge_.Try(*trigger, parsed);
+  const auto attempt = [this, call, question, trigger, parsed, reply](bool last) {
+    const Judge::Judged judged = judge_.Try(question, *trigger, parsed);
     const bool answers = judged.ok() || last;
     if (!answers) return false;
     if (!judged.ok()) judge_.Unanswered(*trigger, judged.status());
@@ -260,11 +261,12 @@ ServerUnaryReactor* ScalerService::Impl::ExternalScaler::IsActive(CallbackServer
                                                                   const ScaledObjectRef* ref,
                                                                   IsActiveResponse* response) {
   const Call call = impl_.Arrived(Rpc::kIsActive, context);
-  impl_.Answer(call, *ref, [response](const ParsedTrigger&, const Judge::Judged& judged) {
-    if (!judged.ok()) return judged.status();
-    response->set_result((*judged)->decision.active);
-    return (*judged)->decision.status;
-  });
+  impl_.Answer(call, Question::kActivity, *ref,
+               [response](const ParsedTrigger&, const Judge::Judged& judged) {
+                 if (!judged.ok()) return judged.status();
+                 response->set_result((*judged)->decision.active);
+                 return (*judged)->decision.status;
+               });
   return call.reactor;
 }
 
@@ -276,7 +278,7 @@ ServerUnaryReactor* ScalerService::Impl::ExternalScaler::GetMetrics(
     impl_.Refuse(call, absl::InvalidArgumentError("no scaledObjectRef"));
     return call.reactor;
   }
-  impl_.Answer(call, request->scaledobjectref(),
+  impl_.Answer(call, Question::kAll, request->scaledobjectref(),
                [response](const ParsedTrigger&, const Judge::Judged& judged) {
                  if (!judged.ok()) return judged.status();
                  if ((*judged)->decision.status.ok()) *response = MetricsAnswer(**judged);
@@ -290,13 +292,13 @@ ServerUnaryReactor* ScalerService::Impl::Explainer::Explain(CallbackServerContex
                                                             Explanation* response) {
   const Call call = impl_.Arrived(Rpc::kExplain, context);
   const Clock& clock = impl_.clock_;
-  impl_.Answer(
-      call, *ref, [response, &clock](const ParsedTrigger& parsed, const Judge::Judged& judged) {
-        *response = judged.ok()
-                        ? ExplainAnswer(**judged, clock.Now() - (*judged)->decision.taken_at)
-                        : ExplainAnswer(parsed, judged.status());
-        return absl::OkStatus();
-      });
+  impl_.Answer(call, Question::kAll, *ref,
+               [response, &clock](const ParsedTrigger& parsed, const Judge::Judged& judged) {
+                 *response = judged.ok() ? ExplainAnswer(**judged,
+                                                         clock.Now() - (*judged)->decision.taken_at)
+                                         : ExplainAnswer(parsed, judged.status());
+                 return absl::OkStatus();
+               });
   return call.reactor;
 }
 

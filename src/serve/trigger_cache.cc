@@ -107,10 +107,11 @@ CachedTrigger::Parsing CachedTrigger::Parse(const ProfileStore::Current& profile
   return {.parsed = parsed_, .is_new = true};
 }
 
-CachedTrigger::Judgement CachedTrigger::Judge(const std::shared_ptr<const ParsedTrigger>& parsed,
+CachedTrigger::Judgement CachedTrigger::Judge(Question question,
+                                              const std::shared_ptr<const ParsedTrigger>& parsed,
                                               const FleetHistory& fleet, const Patience& patience) {
   MutexLock lock(mutex_);
-  if (verdict_ != nullptr && verdict_->IsRight(*parsed, fleet)) {
+  if (verdict_ != nullptr && verdict_->IsRight(question, *parsed, fleet)) {
     return {.verdict = verdict_, .is_new = false};
   }
   verdict_ = std::make_shared<const Verdict>(
@@ -139,10 +140,12 @@ void CachedTrigger::Uncount() {
   total_ = nullptr;
 }
 
-bool Verdict::IsRight(const ParsedTrigger& now, const FleetHistory& fleet) const {
+bool Verdict::IsRight(Question question, const ParsedTrigger& now,
+                      const FleetHistory& fleet) const {
   if (parsed->profiles_version < now.profiles_version) return false;
   if (generation != fleet.generation) return generation > fleet.generation;
-  return fleet.now < decision.valid_until;
+  const bool of_activity = question == Question::kActivity;
+  return fleet.now < (of_activity ? decision.active_until : decision.valid_until);
 }
 
 absl::Time CachedTrigger::LeaseFrom(absl::Time now) {

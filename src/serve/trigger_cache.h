@@ -34,6 +34,12 @@ struct ParsedTrigger {
   MetricSpec spec;       // also where the trigger is an error
 };
 
+// What of a verdict is asked for.
+enum class Question {
+  kActivity,  // its status, and whether the workload is active
+  kAll,
+};
+
 // A trigger judged on one history. Immutable once shared.
 struct Verdict {
   int64_t generation = 0;
@@ -41,7 +47,7 @@ struct Verdict {
   Decision decision;
 
   // Whether the trigger as it is read `now` would be judged alike on `fleet`, or that is older.
-  bool IsRight(const ParsedTrigger& now, const FleetHistory& fleet) const;
+  bool IsRight(Question question, const ParsedTrigger& now, const FleetHistory& fleet) const;
 };
 
 // Memory that a decision holds, about.
@@ -68,13 +74,14 @@ class CachedTrigger {
   Parsing Parse(const ProfileStore::Current& profiles);
 
   // Decides once a generation, and again when time alone may have changed the answer
-  // (Decision::valid_until); a history older than the last one gets the last one's verdict.
+  // (Decision::valid_until, active_until); a history older than the last one gets the last one's
+  // verdict.
   struct Judgement {
     std::shared_ptr<const Verdict> verdict;
     bool is_new;  // decided just now
   };
-  Judgement Judge(const std::shared_ptr<const ParsedTrigger>& parsed, const FleetHistory& fleet,
-                  const Patience& patience);
+  Judgement Judge(Question question, const std::shared_ptr<const ParsedTrigger>& parsed,
+                  const FleetHistory& fleet, const Patience& patience);
 
   // What the log last said it is answered with. Say() is false when that was the same.
   Outcome said() const { return said_; }

@@ -80,7 +80,7 @@ TEST(TriggerCache, VerdictsCountInWhatIsKept) {
   const auto small = cache.Get(Ref("small", {{"scope", "fleet"}, {"gpuIndex", "0"}}));
   const auto judged = [&](CachedTrigger& trigger) {
     const auto parsed = trigger.Parse(Version(1)).parsed;
-    return trigger.Judge(parsed, FleetOfOne(builder.history()), kPatience).verdict;
+    return trigger.Judge(Question::kAll, parsed, FleetOfOne(builder.history()), kPatience).verdict;
   };
   ASSERT_LT(BytesOf(judged(*small)->decision), 2000u);
   EXPECT_EQ(cache.Get(Ref("large", {{"scope", "fleet"}})), large);
@@ -103,13 +103,16 @@ TEST(CachedTrigger, DecidesOnceAGeneration) {
   ASSERT_TRUE(parsed->trigger.ok());
   HistoryBuilder builder;
   builder.Tick({BusyGpu(0, 60)});
-  const auto first = trigger.Judge(parsed, FleetOfOne(builder.history()), kPatience).verdict;
-  EXPECT_EQ(trigger.Judge(parsed, FleetOfOne(builder.history()), kPatience).verdict, first);
+  const auto first =
+      trigger.Judge(Question::kAll, parsed, FleetOfOne(builder.history()), kPatience).verdict;
+  EXPECT_EQ(trigger.Judge(Question::kAll, parsed, FleetOfOne(builder.history()), kPatience).verdict,
+            first);
   const auto older = builder.history();
   builder.Tick({BusyGpu(0, 80)});
-  const auto second = trigger.Judge(parsed, FleetOfOne(builder.history()), kPatience).verdict;
+  const auto second =
+      trigger.Judge(Question::kAll, parsed, FleetOfOne(builder.history()), kPatience).verdict;
   EXPECT_NE(second, first);
-  EXPECT_EQ(trigger.Judge(parsed, FleetOfOne(older), kPatience).verdict, second)
+  EXPECT_EQ(trigger.Judge(Question::kAll, parsed, FleetOfOne(older), kPatience).verdict, second)
       << "never back in time";
 }
 
@@ -120,12 +123,26 @@ TEST(CachedTrigger, VerdictIsRightUntilTimeMayHaveChangedIt) {
   HistoryBuilder builder;
   builder.Hold(absl::Minutes(10), {BusyGpu(0, 60)});
   FleetHistory fleet = FleetOfOne(builder.history());
-  const auto first = trigger.Judge(parsed, fleet, kPatience).verdict;
+  const auto first = trigger.Judge(Question::kAll, parsed, fleet, kPatience).verdict;
   fleet.now += absl::Seconds(5);
-  EXPECT_EQ(trigger.Judge(parsed, fleet, kPatience).verdict, first) << "all that was read is equal";
+  EXPECT_EQ(trigger.Judge(Question::kAll, parsed, fleet, kPatience).verdict, first)
+      << "all that was read is equal";
   fleet.now += absl::Seconds(2);
-  const auto stale = trigger.Judge(parsed, fleet, kPatience).verdict;
+  const auto stale = trigger.Judge(Question::kAll, parsed, fleet, kPatience).verdict;
   EXPECT_EQ(stale->decision.status.code(), absl::StatusCode::kUnavailable);
+}
+
+TEST(CachedTrigger, ActivityIsRightForLongerThanAnAverageThatMoves) {
+  CachedTrigger trigger(Ref("a", {{"window", "30s"}}));
+  const auto parsed = trigger.Parse(Version(1)).parsed;
+  HistoryBuilder builder;
+  builder.Hold(absl::Minutes(10), {BusyGpu(0, 60)});
+  builder.Hold(kTick, {BusyGpu(0, 90)});
+  FleetHistory fleet = FleetOfOne(builder.history());
+  const auto first = trigger.Judge(Question::kAll, parsed, fleet, kPatience).verdict;
+  fleet.now += absl::Milliseconds(500);
+  EXPECT_EQ(trigger.Judge(Question::kActivity, parsed, fleet, kPatience).verdict, first);
+  EXPECT_NE(trigger.Judge(Question::kAll, parsed, fleet, kPatience).verdict, first);
 }
 
 TEST(CachedTrigger, NewProfilesAreReadAndJudgedAnew) {
@@ -140,9 +157,11 @@ TEST(CachedTrigger, NewProfilesAreReadAndJudgedAnew) {
 
   HistoryBuilder builder;
   builder.Tick({BusyGpu(0, 60)});
-  const auto first = trigger.Judge(parsed, FleetOfOne(builder.history()), kPatience).verdict;
+  const auto first =
+      trigger.Judge(Question::kAll, parsed, FleetOfOne(builder.history()), kPatience).verdict;
   const auto next = trigger.Parse({3, profiles}).parsed;
-  EXPECT_NE(trigger.Judge(next, FleetOfOne(builder.history()), kPatience).verdict, first);
+  EXPECT_NE(trigger.Judge(Question::kAll, next, FleetOfOne(builder.history()), kPatience).verdict,
+            first);
 }
 
 TEST(CachedTrigger, LeaseGrowsWithTheGapsBetweenQuestions) {
