@@ -34,6 +34,7 @@ void AddTrack(const Trigger& trigger, const NodeTrack& track, absl::Time now,
 void AddCover(const Trigger& trigger, Samples samples, absl::Time now, const Patience& patience,
               NextChange& next) {
   const absl::Duration window = trigger.activation_window;
+  if (window == absl::ZeroDuration()) return;  // the newest sample alone, which goes with time
   const absl::Time begin = now - window;
   const auto passes = [&](absl::Time at) {
     if (at >= begin) next.Crosses(at + window);
@@ -49,6 +50,17 @@ void AddCover(const Trigger& trigger, Samples samples, absl::Time now, const Pat
   passes(samples.back().at - patience.stale_after);
 }
 
+// Memory that is as it was stands for longer with every instant.
+void AddStillMemory(const Trigger& trigger, const Replica& replica, NextChange& next) {
+  if (trigger.metric != MetricType::kMemoryUsedPercent) return;
+  for (const StillMemory& memory : replica.still_memory) {
+    const StillMemory::Parts parts = memory.parts();
+    for (const absl::Time since : {parts.current.from, parts.high_since}) {
+      next.Crosses(std::max(since, replica.warm_at) + trigger.preallocation_window);
+    }
+  }
+}
+
 void AddReplica(const Trigger& trigger, const Replica& replica, absl::Time now,
                 const Patience& patience, NextChange& next) {
   const Samples samples = replica.samples;
@@ -62,6 +74,7 @@ void AddReplica(const Trigger& trigger, const Replica& replica, absl::Time now,
   next.Crosses(replica.covered_since + trigger.activation_window);
   const Samples warm = SamplesFrom(samples, replica.warm_at);
   if (!warm.empty()) next.Crosses(warm.front().at + trigger.preallocation_window);
+  AddStillMemory(trigger, replica, next);
   AddCover(trigger, samples, now, patience, next);
 }
 

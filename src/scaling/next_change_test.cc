@@ -46,6 +46,15 @@ TEST(NextChange, AverageOverReadingsThatDifferMovesAndItsActivityDoesNot) {
   EXPECT_GT(decision.active_until, fleet.now() + absl::Seconds(1));
 }
 
+TEST(NextChange, NewestSampleAloneLeavesNoWindow) {
+  FleetBuilder fleet;
+  fleet.Hold(absl::Minutes(10), {Node("gpu-1", {{.name = "a", .owner = "llm", .loads = {60}}})});
+  fleet.Hold(absl::Seconds(4), {Node("gpu-1", {{.name = "a", .owner = "llm", .loads = {90}}})});
+  Trigger trigger = Utilization();
+  trigger.activation_window = absl::ZeroDuration();
+  EXPECT_GT(DecidedOn(trigger, fleet).active_until, fleet.now() + absl::Seconds(1));
+}
+
 TEST(NextChange, WarmingReplicaIsJudgedAgainOnceItIsWarm) {
   FleetBuilder fleet;
   fleet.Hold(absl::Minutes(10), {Node("gpu-1", {})});
@@ -79,7 +88,7 @@ Trigger TriggerByChance(Dice& dice) {
   trigger.target_type = OneIn(3, dice) ? TargetType::kValue : TargetType::kAverageValue;
   trigger.window = absl::Seconds(OneIn(3, dice) ? 0 : dice.Whole(1, 60));
   trigger.window_aggregation = static_cast<WindowAggregation>(dice.Whole(0, 2));
-  trigger.activation_window = absl::Seconds(dice.Whole(0, 60));
+  trigger.activation_window = absl::Seconds(OneIn(5, dice) ? 0 : dice.Whole(1, 60));
   trigger.activation_threshold = dice.Whole(0, 60);
   trigger.preallocation_window = absl::Seconds(dice.Whole(10, 60));
   trigger.warmup = absl::Seconds(OneIn(2, dice) ? 0 : dice.Whole(1, 40));

@@ -70,8 +70,7 @@ absl::Time OldestLookedAt(const Trigger& trigger, absl::Time now, const Patience
 
 StillMemory NodeView::StillMemoryOf(size_t gpu) const {
   StillMemory memory = Gpus()[gpu].still_memory;
-  const NodeHistory& history = *track->history;
-  if (history.NewestAt() > history.Newest().taken_at) memory.Hold(history.NewestAt());
+  if (last > track->history->Newest().taken_at) memory.Hold(last);
   return memory;
 }
 
@@ -81,8 +80,8 @@ NodeView ViewOf(const NodeTrack& track, const Trigger& trigger, absl::Time now,
   const size_t first = FirstLookedAt(stretches, OldestLookedAt(trigger, now, patience));
   NodeView view{.track = &track, .stretches = std::span(stretches).subspan(first)};
   view.mute = WhyMute(track, now, patience);
-  const bool given_grace = !track.silence.empty() && view.mute.empty();
-  view.last = given_grace ? now : track.history->NewestAt();
+  const absl::Time newest_at = track.history->NewestAt();
+  view.last = view.mute.empty() ? std::max(now, newest_at) : newest_at;
   view.covered_since = CoveredSince(stretches, view.last, now, patience.stale_after);
   view.moments.reserve(view.stretches.size());
   view.steps.reserve(view.stretches.size());

@@ -36,7 +36,9 @@ struct NodeView {
   std::span<const NodeStretch> stretches;  // oldest first; never empty
   std::vector<Moment> moments;
   std::vector<Step> steps;  // of each moment
-  // The newest reading's time; now, while an agent that is silent is given grace.
+  // Until when the newest reading speaks: now. An agent that found nothing new says so only every
+  // 1.5 s, each aggregator hears it at another time, and all give one answer. Of a mute node when
+  // it was made.
   absl::Time last;
   // From there on its readings follow each other to now without a gap longer than stale_after.
   absl::Time covered_since;
@@ -47,7 +49,7 @@ struct NodeView {
   const std::vector<GpuPoint>& Points() const { return stretches.back().points->gpus; }
   const std::vector<GpuSample>& Gpus() const { return track->history->Newest().gpus; }
 
-  // Memory of a GPU's present holder, as of the newest reading.
+  // Memory of a GPU's present holder, as of `last`.
   StillMemory StillMemoryOf(size_t gpu) const;
 };
 

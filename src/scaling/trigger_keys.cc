@@ -254,7 +254,7 @@ std::vector<KeyRow> MakeRows() {
       {"activationWindow",
        kWindowAllowed,
        "60s, or the profile's",
-       "Active while any replica was above activationThreshold within it",
+       "Active while any replica was above activationThreshold within it; 0s is the newest sample",
        {},
        ReadWindow<&Settings::activation_window>},
       {"warmupSeconds",
