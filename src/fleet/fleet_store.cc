@@ -228,7 +228,9 @@ absl::Status FleetStore::CheckReady(absl::Time now) const {
     return nodes_.empty() || now < membership_.AwaitedUntil(agent.address);
   });
   if (awaited != unheard_.end()) return UnheardStatus(awaited->address);
-  if (!nodes_.empty() || membership_.IsEmpty()) return absl::OkStatus();
+  // While DNS fails, an empty answer says nothing of the time behind it.
+  const absl::Time known_at = dns_error_.empty() ? now : membership_.newest_answer();
+  if (!nodes_.empty() || membership_.IsEmpty(known_at)) return absl::OkStatus();
   return absl::UnavailableError(
       absl::StrCat("no agent is listed, which stands for no GPU node after --empty-after=",
                    DurationText(options_.patience.empty_after), dns));

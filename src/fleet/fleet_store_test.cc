@@ -244,13 +244,40 @@ TEST_F(FleetStoreTest, AgentThatIsHeardIsThereWhateverDnsSays) {
 TEST_F(FleetStoreTest, NoGpuNodeAtAllIsAnEmptyFleetAfterEmptyAfter) {
   store_.Listed(Addresses{});
   EXPECT_THAT(Refusal(), HasSubstr("--empty-after=1m"));
-  clock_.Advance(absl::Seconds(59));
+  clock_.Advance(absl::Seconds(55));
   store_.Listed(Addresses{});
+  clock_.Advance(absl::Seconds(4));
   Refusal();
   clock_.Advance(absl::Seconds(1));
-  store_.Listed(Addresses{});
   EXPECT_THAT(Fleet()->nodes, IsEmpty());
   EXPECT_THAT(Fleet()->unheard, IsEmpty());
+}
+
+TEST_F(FleetStoreTest, EmptyAnswerSaysNothingOfTheTimeWhenDnsFails) {
+  store_.Listed(Addresses{});
+  clock_.Advance(absl::Seconds(55));
+  store_.Listed(Addresses{});
+  store_.Listed(absl::UnavailableError("SERVFAIL"));
+  clock_.Advance(absl::Seconds(5));
+  EXPECT_THAT(Refusal(), HasSubstr("SERVFAIL"));
+}
+
+TEST_F(FleetStoreTest, ForgottenAgentsThatComeBackTogetherAreWaitedFor) {
+  store_.Listed(Addresses{"a:1", "b:1"});
+  for (const char* agent : {"a", "b"}) {
+    Says(absl::StrCat(agent, ":1"), absl::StrCat("gpu-", agent));
+    IsLost(absl::StrCat(agent, ":1"));
+  }
+  for (int minute = 0; minute < 6; ++minute) {
+    store_.Listed(Addresses{});
+    clock_.Advance(absl::Minutes(1));
+  }
+  EXPECT_THAT(Fleet()->nodes, IsEmpty());
+  store_.Listed(Addresses{"a:1", "b:1"});
+  Says("a:1", "gpu-a");
+  EXPECT_THAT(Refusal(), HasSubstr("not heard of 1 agent yet, b:1")) << "half a fleet scales in";
+  Says("b:1", "gpu-b");
+  EXPECT_THAT(Nodes(*Fleet()), ElementsAre("gpu-a", "gpu-b"));
 }
 
 TEST_F(FleetStoreTest, AllNodesGoneIsAnEmptyFleetOnlyOnceTheyAreForgotten) {

@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace gpuscaler {
+namespace {
+
+// Two questions (FleetWatchOptions): the next answer is due after one.
+constexpr absl::Duration kAnswerStands = absl::Seconds(20);
+
+}  // namespace
 
 void Membership::Answered(const std::vector<std::string>& addresses, absl::Time now) {
   newest_answer_ = now;
@@ -17,6 +23,7 @@ void Membership::Answered(const std::vector<std::string>& addresses, absl::Time 
   std::erase_if(members_, [&](const auto& entry) {
     return now - entry.second.missing_since >= patience_.forget_after;
   });
+  if (members_.empty()) peopled_at_ = absl::InfiniteFuture();
 }
 
 std::vector<std::string> Membership::Listed() const {
@@ -55,6 +62,8 @@ bool Membership::IsForgotten(const std::string& address) const {
   return !members_.contains(address);
 }
 
-bool Membership::IsEmpty() const { return newest_answer_ - empty_since_ >= patience_.empty_after; }
+bool Membership::IsEmpty(absl::Time now) const {
+  return std::min(now, newest_answer_ + kAnswerStands) - empty_since_ >= patience_.empty_after;
+}
 
 }  // namespace gpuscaler

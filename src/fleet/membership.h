@@ -37,8 +37,9 @@ class Membership {
   absl::Time ListedSince(const std::string& address) const;
 
   // Until when decisions wait for one that is listed and was never heard. Its node was there before
-  // we were, and may have replicas that nobody here has seen: that long it could come back, and
-  // after it counts as gone. Of one that joins later the node is new: InfinitePast.
+  // we were, or before all were forgotten, and may have replicas that nobody here has seen: that
+  // long it could come back, and after it counts as gone. Of one that joins later the node is new:
+  // InfinitePast.
   absl::Time AwaitedUntil(const std::string& address) const;
 
   // Since which answer it is missing; empty: it is listed, or was forgotten or never listed.
@@ -47,8 +48,9 @@ class Membership {
   // Answers have not listed it for forget_after.
   bool IsForgotten(const std::string& address) const;
 
-  // Answers have been empty for empty_after: there is no GPU node at all.
-  bool IsEmpty() const;
+  // Answers have been empty for empty_after: there is no GPU node at all. An answer stands until
+  // the next one, for 20 s at most.
+  bool IsEmpty(absl::Time now) const;
 
  private:
   struct Member {
@@ -59,7 +61,8 @@ class Membership {
   const FleetPatience patience_;
   std::map<std::string, Member> members_;  // that are not forgotten
   absl::Time newest_answer_ = absl::InfinitePast();
-  absl::Time peopled_at_ = absl::InfiniteFuture();   // the first answer that listed anybody
+  // The first answer that listed anybody, of all or since all were forgotten.
+  absl::Time peopled_at_ = absl::InfiniteFuture();
   absl::Time empty_since_ = absl::InfiniteFuture();  // InfiniteFuture: the newest is not empty
 };
 

@@ -16,7 +16,8 @@ absl::Time At(int seconds) { return kFirstAsked + absl::Seconds(seconds); }
 TEST(Membership, NothingIsKnownBeforeTheFirstAnswer) {
   const Membership membership({});
   EXPECT_TRUE(membership.IsUnknown());
-  EXPECT_FALSE(membership.IsEmpty()) << "unknown is never empty";
+  EXPECT_FALSE(membership.IsEmpty(At(0))) << "unknown is never empty";
+  EXPECT_FALSE(membership.IsEmpty(At(3600)));
 }
 
 TEST(Membership, AgentThatIsNotListedIsForgottenAfterForgetAfter) {
@@ -60,21 +61,41 @@ TEST(Membership, FailingDnsForgetsNobody) {
   membership.Answered({}, At(10));
   // An hour without an answer.
   EXPECT_FALSE(membership.IsForgotten("a"));
-  EXPECT_FALSE(membership.IsEmpty());
+  EXPECT_FALSE(membership.IsEmpty(At(3600)));
 }
 
-TEST(Membership, EmptyOnceAnswersWereEmptyForEmptyAfter) {
+TEST(Membership, EmptyOnceTheAnswerIsEmptyForEmptyAfter) {
   Membership membership({.empty_after = absl::Minutes(1)});
   membership.Answered({}, At(0));
-  EXPECT_FALSE(membership.IsEmpty()) << "a Service that is just being made";
-  membership.Answered({}, At(59));
-  EXPECT_FALSE(membership.IsEmpty());
-  membership.Answered({}, At(60));
-  EXPECT_TRUE(membership.IsEmpty());
+  EXPECT_FALSE(membership.IsEmpty(At(0))) << "a Service that is just being made";
+  membership.Answered({}, At(51));
+  EXPECT_FALSE(membership.IsEmpty(At(59)));
+  EXPECT_TRUE(membership.IsEmpty(At(60))) << "by the clock, not by the next answer";
   membership.Answered({"a"}, At(70));
-  EXPECT_FALSE(membership.IsEmpty());
+  EXPECT_FALSE(membership.IsEmpty(At(70)));
   membership.Answered({}, At(80));
-  EXPECT_FALSE(membership.IsEmpty());
+  EXPECT_FALSE(membership.IsEmpty(At(139)));
+}
+
+TEST(Membership, EmptyAnswerStandsForTwentySecondsAtMost) {
+  Membership membership({.empty_after = absl::Minutes(1)});
+  membership.Answered({}, At(0));
+  membership.Answered({}, At(39));
+  EXPECT_FALSE(membership.IsEmpty(At(3600)));
+  membership.Answered({}, At(3600));
+  EXPECT_TRUE(membership.IsEmpty(At(7200))) << "no answer since: what was known stands";
+}
+
+TEST(Membership, AgentsThatAreListedAfterAllWereForgottenAreAStartAgain) {
+  Membership membership({.grace = absl::Seconds(15), .forget_after = absl::Minutes(5)});
+  membership.Answered({"a", "b"}, At(0));
+  membership.Answered({}, At(100));
+  membership.Answered({}, At(400));
+  EXPECT_TRUE(membership.IsForgotten("a"));
+  membership.Answered({"a", "b"}, At(500));
+  EXPECT_EQ(membership.AwaitedUntil("b"), At(800));
+  membership.Answered({"a", "b", "c"}, At(516));
+  EXPECT_EQ(membership.AwaitedUntil("c"), absl::InfinitePast()) << "it joins";
 }
 
 TEST(Membership, StrangerIsForgottenFromTheBeginning) {
