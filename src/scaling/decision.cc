@@ -84,6 +84,11 @@ void AddNodes(const FleetHistory& fleet, Decision& decision) {
   }
 }
 
+void AddPartial(const std::vector<std::string>& missing, Decision& decision) {
+  decision.partial = !missing.empty();
+  if (decision.partial) decision.notes.push_back(PartialText(missing));
+}
+
 void AddNotes(const Trigger& trigger, const std::vector<ReplicaLoad>& loads, Decision& decision) {
   const auto unknown = std::ranges::count_if(loads, [](const ReplicaLoad& load) {
     return load.saturation_unknown && load.share.state != State::kGone;
@@ -130,8 +135,14 @@ void AddShare(ReplicaLoad& load, Totals& totals, Decision& decision) {
   decision.shares.push_back(load.share);
 }
 
+// Of a node that is mute, `missing` tells already.
+void AddMissing(const IdleBlock& block, std::vector<std::string>& missing) {
+  if (std::ranges::find(missing, block.why_unread) != missing.end()) return;
+  missing.push_back(absl::StrCat(block.why_unread, ": not in use, adds nothing"));
+}
+
 void AddIdle(const Trigger& trigger, const std::vector<IdleBlock>& idle, Totals& totals,
-             Decision& decision) {
+             std::vector<std::string>& missing, Decision& decision) {
   const bool extensive = InfoOf(trigger.metric).extensive;
   for (const IdleBlock& block : idle) {
     ReplicaShare share{.name = block.name, .gpus = block.gpu_uuids, .state = State::kIdle};
@@ -141,6 +152,8 @@ void AddIdle(const Trigger& trigger, const std::vector<IdleBlock>& idle, Totals&
       share.load = block.metric;
     } else if (extensive) {
       share.because = "not in use, and cannot be read: adds nothing";
+      ++decision.unread_idle;
+      AddMissing(block, missing);
     }
     decision.shares.push_back(std::move(share));
   }
@@ -186,11 +199,10 @@ Decision Decide(const Trigger& trigger, const Asker& asker, const FleetHistory& 
                 const Patience& patience) {
   Decision decision;
   decision.taken_at = fleet.now;
-  const std::vector<std::string> missing = MissingParts(trigger, fleet, patience);
-  decision.partial = !missing.empty();
-  if (decision.partial) decision.notes.push_back(PartialText(missing));
+  std::vector<std::string> missing = MissingParts(trigger, fleet, patience);
   const absl::StatusOr<Population> population = PopulationOf(trigger, asker, fleet, patience);
   if (!population.ok()) {
+    AddPartial(missing, decision);
     decision.status = population.status();
     SetValidity(trigger, fleet, {}, patience, decision);
     return decision;
@@ -207,7 +219,8 @@ Decision Decide(const Trigger& trigger, const Asker& asker, const FleetHistory& 
     loads.push_back(LoadOf(trigger, replica, fleet.now, patience));
     AddShare(loads.back(), totals, decision);
   }
-  AddIdle(trigger, population->idle, totals, decision);
+  AddIdle(trigger, population->idle, totals, missing, decision);
+  AddPartial(missing, decision);
   AddNodes(fleet, decision);
   decision.replicas = totals.Replicas();
   decision.unreadable = totals.unreadable;

@@ -54,10 +54,13 @@ struct Decision {
   int replicas = 0;  // R, with the unreadable, without the warming
   int unreadable = 0;
   int warming = 0;
+  // Idle GPUs that are missing from an extensive total, for they cannot be read.
+  int unread_idle = 0;
   std::string replicas_from;  // "GPUs in use", "pods of Deployment/llm"
   std::vector<ReplicaShare> shares;
   std::vector<DecidedNode> nodes;
-  // Something of the fleet is not known: it may have replicas that are not counted.
+  // Something of the fleet is not known: it may have replicas that are not counted, or GPUs that an
+  // extensive total lacks.
   bool partial = false;
   // Preallocated VRAM, and no engine tells how full it is: busy counts, not full (DESIGN 2).
   bool saturation_unknown = false;

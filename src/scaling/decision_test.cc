@@ -463,7 +463,7 @@ TEST(Decide, ReplicaOfTwoGpusBridgesTheGapsOfEach) {
   EXPECT_EQ(After(trigger, builder).status.code(), absl::StatusCode::kUnavailable);
 }
 
-TEST(Decide, IdleGpuThatCannotBeReadSaysSoInAnExtensiveTotal) {
+TEST(Decide, IdleGpuThatCannotBeReadMakesAnExtensiveTotalPartial) {
   Trigger trigger;
   trigger.metric = MetricType::kPowerDraw;
   trigger.aggregation = Aggregation::kSum;
@@ -472,6 +472,11 @@ TEST(Decide, IdleGpuThatCannotBeReadSaysSoInAnExtensiveTotal) {
   const Decision decision = Steady(trigger, {BusyGpu(0, 90), lost});
   EXPECT_EQ(decision.value, 100);
   EXPECT_THAT(decision.shares[1].because, HasSubstr("cannot be read"));
+  EXPECT_TRUE(decision.partial);
+  EXPECT_EQ(decision.unread_idle, 1);
+  EXPECT_THAT(decision.notes,
+              ElementsAre("partial: n/1 NVML error 15 (GPU_IS_LOST): not in use, adds nothing"));
+  EXPECT_FALSE(Steady(Utilization(), {BusyGpu(0, 90), lost}).partial) << "no part of a sum";
 }
 
 TEST(Explain, SaysValueActivityEveryReplicaAndWhy) {

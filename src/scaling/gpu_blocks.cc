@@ -58,6 +58,17 @@ std::string WhyUnreadable(const GpuSeries& gpu, GpuField field, const ScopedFlee
   return gap == nullptr ? "" : absl::StrCat(gpu.name, " ", Why(*gap));
 }
 
+// Why a block as a whole is not read.
+std::string WhyUnread(Block block, const MetricTypeInfo& metric, const ScopedFleet& scoped,
+                      absl::Duration stale_after) {
+  const auto unread = std::ranges::find_if(block, [&](const GpuSeries& gpu) {
+    return !IsReadable(gpu, metric.reading, scoped, stale_after);
+  });
+  if (unread == block.end()) return absl::StrCat(NameOf(block), " was not read at one time");
+  const std::string why = WhyUnreadable(*unread, FieldOf(metric.reading), scoped);
+  return why.empty() ? absl::StrCat(unread->name, " has no ", metric.name) : why;
+}
+
 // While no GPU that is there can be read, whether one is in use is unknown as well.
 absl::Status NothingReadable(const Trigger& trigger, const ScopedFleet& scoped,
                              absl::Duration stale_after) {
@@ -98,8 +109,12 @@ absl::StatusOr<Population> ReplicasInUse(const Trigger& trigger, const FleetHist
     }
     any_present |= held;
     if (held || !block.front().present()) continue;
-    population.idle.push_back(
-        {.name = place.name, .gpu_uuids = UuidsOf(block), .metric = reader.MetricAt(scoped.now)});
+    IdleBlock& idle = population.idle.emplace_back();
+    idle.name = place.name;
+    idle.gpu_uuids = UuidsOf(block);
+    idle.metric = reader.MetricAt(scoped.now);
+    if (idle.metric) continue;
+    idle.why_unread = WhyUnread(block, InfoOf(trigger.metric), scoped, patience.stale_after);
   }
   std::ranges::move(gone, std::back_inserter(population.replicas));
   if (!any_present) population.unseen = NothingReadable(trigger, scoped, patience.stale_after);

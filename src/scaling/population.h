@@ -19,6 +19,7 @@ struct IdleBlock {
   std::string name;
   std::vector<std::string> gpu_uuids;
   std::optional<double> metric;
+  std::string why_unread;  // why it has none
 };
 
 struct Population {

@@ -14,6 +14,9 @@ TEST(OutcomeOf, SaysTheGravestThatHolds) {
   EXPECT_EQ(OutcomeOf(decision), Outcome::kSaturationUnknown);
   decision.unreadable = 1;
   EXPECT_EQ(OutcomeOf(decision), Outcome::kPartial);
+  decision.unreadable = 0;
+  decision.unread_idle = 1;
+  EXPECT_EQ(OutcomeOf(decision), Outcome::kPartial);
   decision.status = absl::UnavailableError("no GPU can be read");
   EXPECT_EQ(OutcomeOf(decision), Outcome::kUnavailable);
   decision.status = absl::FailedPreconditionError("no GPU in scope has nvlink_tx_mbps");
