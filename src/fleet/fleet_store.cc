@@ -54,6 +54,7 @@ void FleetStore::Heard(const std::string& address, AgentNews news) {
   node.speaker = address;
   node.heard_at = news.heard_at;
   node.silence.clear();
+  node.left_at = absl::InfiniteFuture();
   Continue(std::move(news), agent, node);
   NodeChanged(agent.node);
 }
@@ -67,9 +68,14 @@ void FleetStore::Continue(AgentNews news, Agent& agent, Node& node) {
     node.history = Continued(node.history, std::move(news), limits);
     return;
   }
+  // What is kept goes on meanwhile, and for good if an agent that has just begun has less to tell.
+  node.history = Continued(node.history, NewsAfter(node.history->NewestAt(), news), limits);
   node.retold = Continued(node.retold, std::move(news), limits);
   if (more || node.retold == nullptr) return;
-  node.history = std::exchange(node.retold, nullptr);
+  const auto retold = std::exchange(node.retold, nullptr);
+  if (retold->stretches.front().first < node.history->stretches.front().first) {
+    node.history = retold;
+  }
   agent.tells_again = false;
 }
 
@@ -83,7 +89,8 @@ std::vector<std::string> FleetStore::LackingPast() const {
     const absl::Duration wanted = LimitsOf(name).readings;
     if (node.history->forgotten_until <= now - wanted || node.retold_for >= wanted) continue;
     const auto agent = agents_.find(node.speaker);
-    if (agent == agents_.end() || !agent->second.connected || agent->second.tells_again) continue;
+    if (agent == agents_.end() || agent->second.node != name) continue;
+    if (!agent->second.connected || agent->second.tells_again) continue;
     lacking.push_back(node.speaker);
     if (lacking.size() == kAtOnce) break;
   }
@@ -127,13 +134,22 @@ void FleetStore::Note(const std::string& address, Agent& agent, const AgentNews&
   agent.heard_at = news.heard_at;
   agent.trouble = news.trouble;
   agent.lost.clear();
-  if (agent.node != news.node) Leave(address, agent.node);
+  if (news.node.empty()) return;  // it does not know yet whose agent it is
+  if (agent.node != news.node) Leave(address, agent.node, news);
   agent.node = news.node;
   agent.instance = news.instance;
   agent.version = news.version;
-  if (agent.ever_heard || news.more || news.node.empty()) return;
+  if (agent.ever_heard || news.more) return;
   agent.ever_heard = true;
-  MembersChanged();
+  FirstHeard(address);
+}
+
+void FleetStore::FirstHeard(const std::string& address) {
+  const auto found = std::ranges::lower_bound(unheard_, address, {}, &UnheardAgent::address);
+  if (found == unheard_.end() || found->address != address) return;
+  unheard_.erase(found);
+  members_changed_ = ++generation_;
+  changed_.NotifyAll();
 }
 
 bool FleetStore::MaySpeak(const std::string& address, const Agent& agent, const AgentNews& news) {
@@ -141,7 +157,7 @@ bool FleetStore::MaySpeak(const std::string& address, const Agent& agent, const 
   // A node without a reading is none: its agent says why it has not read anything yet.
   if (node == nodes_.end()) return !news.readings.empty();
   const std::string& speaker = node->second.speaker;
-  if (speaker == address) return true;
+  if (speaker == address || node->second.left_at != absl::InfiniteFuture()) return true;
   const auto other = agents_.find(speaker);
   if (other == agents_.end() || !other->second.connected) return true;
   if (other->second.instance == agent.instance) return false;  // two addresses of one agent
@@ -183,14 +199,40 @@ void FleetStore::Forget(absl::Time now) {
       continue;
     }
     LogInfo("agent_forgotten", {{"address", address}, {"node", agent.node}});
-    Leave(address, agent.node);
+    Remove(address, agent.node);
     ++forgotten_;
     each = agents_.erase(each);
     MembersChanged();
   }
+  ForgetNodesLeft(now);
 }
 
-void FleetStore::Leave(const std::string& address, const std::string& name) {
+// Their agents, if there are any, are not to be found where they were: as if DNS did not list them.
+void FleetStore::ForgetNodesLeft(absl::Time now) {
+  for (auto each = nodes_.begin(); each != nodes_.end();) {
+    const auto& [name, node] = *each;
+    if (now - node.left_at < options_.patience.forget_after) {
+      ++each;
+      continue;
+    }
+    LogInfo("node_forgotten", {{"node", name}, {"why", node.silence}});
+    index_.Removed(name, ++generation_);
+    each = nodes_.erase(each);
+    changed_.NotifyAll();
+  }
+}
+
+void FleetStore::Leave(const std::string& address, const std::string& name, const AgentNews& news) {
+  const auto node = nodes_.find(name);
+  if (node == nodes_.end() || node->second.speaker != address) return;
+  node->second.silence = absl::StrCat("its agent is of node ", news.node, " now");
+  node->second.left_at = news.heard_at;
+  node->second.retold = nullptr;
+  LogWarn("node_left", {{"node", name}, {"address", address}, {"why", node->second.silence}});
+  NodeChanged(name);
+}
+
+void FleetStore::Remove(const std::string& address, const std::string& name) {
   const auto node = nodes_.find(name);
   if (node == nodes_.end() || node->second.speaker != address) return;
   index_.Removed(name, ++generation_);
@@ -198,7 +240,7 @@ void FleetStore::Leave(const std::string& address, const std::string& name) {
 }
 
 void FleetStore::NodeChanged(const std::string& name) {
-  index_.Changed(name, nodes_[name].history->Newest(), ++generation_);
+  index_.Changed(name, *nodes_.at(name).history, ++generation_);
   changed_.NotifyAll();
 }
 

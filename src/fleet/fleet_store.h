@@ -63,7 +63,7 @@ class FleetStore : public AgentListener, public FleetReader {
   // their past again. A few at a time, and each once for the same length.
   std::vector<std::string> LackingPast() const;
   // A new stream of this agent begins with its past, which takes the place of what is kept once it
-  // is complete. The stream before has ended.
+  // is complete and reaches farther back. The stream before has ended.
   void TellsAgain(const std::string& address);
 
   // The agents to be watched: those listed, and those missing that are not forgotten yet.
@@ -109,7 +109,9 @@ class FleetStore : public AgentListener, public FleetReader {
   struct Node {
     std::string speaker;  // the address of the agent whose word counts
     absl::Time heard_at = absl::InfinitePast();
-    std::string silence;  // why its speaker is not connected; empty: it is
+    std::string silence;  // why its speaker is not heard; empty: it is
+    // When its speaker was heard of another node: addresses are given again.
+    absl::Time left_at = absl::InfiniteFuture();
     std::shared_ptr<const NodeHistory> history;
     std::shared_ptr<const NodeHistory> retold;  // so far; null: it is not told again
     absl::Duration retold_for;                  // how far back decisions looked when it was
@@ -123,13 +125,18 @@ class FleetStore : public AgentListener, public FleetReader {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // What its agent says continues the history, or tells it again.
   void Continue(AgentNews news, Agent& agent, Node& node) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The agent speaks for that node no more; without a speaker it is gone.
-  void Leave(const std::string& address, const std::string& name)
+  // The agent speaks for `name` no more, but for another node.
+  void Leave(const std::string& address, const std::string& name, const AgentNews& news)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Without a speaker that node is gone.
+  void Remove(const std::string& address, const std::string& name)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   NodeHistory::Limits LimitsOf(const std::string& node) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ForgetNodesLeft(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NodeChanged(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MembersChanged() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FirstHeard(const std::string& address) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::Status CheckReady(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status UnheardStatus(const std::string& address) const
@@ -150,7 +157,7 @@ class FleetStore : public AgentListener, public FleetReader {
   int64_t forgotten_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t members_changed_ ABSL_GUARDED_BY(mutex_) = 0;        // the generation of that
-  std::vector<UnheardAgent> unheard_ ABSL_GUARDED_BY(mutex_);  // of them, since then
+  std::vector<UnheardAgent> unheard_ ABSL_GUARDED_BY(mutex_);  // of them, since then; by address
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -496,6 +496,119 @@ TEST_F(FleetStoreTest, PastThatCannotBeToldIsAskedForOnce) {
   EXPECT_EQ((*store.All())->nodes[0].history->forgotten_until, start) << "what is kept stays";
 }
 
+TEST_F(FleetStoreTest, AgentThatHasJustBegunTakesNothingOfThePastAway) {
+  Leases leases;
+  FleetStore store(clock_, {.limits = {.horizon = absl::Minutes(15), .join_within = kStaleAfter},
+                            .leases = &leases});
+  store.Listed(Addresses{"a:1"});
+  const absl::Time start = clock_.Now();
+  const auto tell = [&](uint64_t instance, std::vector<int> minutes, bool more) {
+    AgentNews news{.node = "gpu-a", .instance = instance, .heard_at = clock_.Now(), .more = more};
+    for (const int minute : minutes) {
+      news.readings.push_back({.before_until = std::nullopt,
+                               .snapshot = SnapshotOf(1, start + absl::Minutes(minute), "gpu-a")});
+    }
+    store.Heard("a:1", std::move(news));
+  };
+  const auto history = [&] { return (*store.All())->nodes[0].history; };
+  clock_.Advance(absl::Minutes(10));
+  tell(1, {0, 1, 8, 9}, false);
+  const absl::Time kept_since = history()->stretches.front().first;
+  leases.RenewLookBack({}, absl::Minutes(5), clock_.Now(), clock_.Now() + absl::Hours(1));
+  store.TellsAgain("a:1");
+  tell(2, {10}, true);
+  EXPECT_EQ(history()->NewestAt(), start + absl::Minutes(10)) << "what is new is not held up";
+  tell(2, {11}, false);
+  EXPECT_EQ(history()->stretches.front().first, kept_since);
+  EXPECT_EQ(history()->NewestAt(), start + absl::Minutes(11));
+  EXPECT_THAT(store.LackingPast(), IsEmpty()) << "there is no more to be told";
+}
+
+TEST_F(FleetStoreTest, PodsThatEndedBeforeAnAggregatorBeganAreLookedBackOn) {
+  store_.Listed(Addresses{"a:1"});
+  AgentNews past{.node = "gpu-a", .heard_at = clock_.Now()};
+  for (const int minutes_ago : {10, 5, 0}) {
+    NodeSnapshot snapshot = SnapshotOf(1, clock_.Now() - absl::Minutes(minutes_ago), "gpu-a");
+    AddPods(snapshot);
+    snapshot.gpus[0].utilization_percent = 10 + minutes_ago;
+    snapshot.pods[0].namespace_name = minutes_ago == 10 ? "team-a" : "team-b";
+    past.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+  }
+  store_.Heard("a:1", past);
+  EXPECT_THAT(Nodes(*Fleet("team-a")), ElementsAre("gpu-a")) << "else inactive at once";
+}
+
+TEST_F(FleetStoreTest, NamespaceOfAReadingThatStoodForHoursIsLookedBackOn) {
+  store_.Listed(Addresses{"a:1"});
+  Says("a:1", "gpu-a", 0, "team-a");
+  for (int minute = 0; minute < 60; ++minute) {
+    clock_.Advance(absl::Minutes(1));
+    SaysNothingNew("a:1", "gpu-a");
+  }
+  clock_.Advance(absl::Seconds(1));
+  Says("a:1", "gpu-a", 0, "team-b");
+  EXPECT_THAT(Nodes(*Fleet("team-a")), ElementsAre("gpu-a")) << "its pod was there a second ago";
+}
+
+TEST_F(FleetStoreTest, AgentThatDoesNotKnowItsNodeYetSpeaksForNone) {
+  store_.Listed(Addresses{"a:1"});
+  Says("a:1", "gpu-a", 90);
+  IsLost("a:1");
+  clock_.Advance(absl::Seconds(16));
+  store_.Heard("a:1", {.heard_at = clock_.Now(), .trouble = "no GPU snapshot yet"});
+  EXPECT_THAT(Nodes(*Fleet()), ElementsAre("gpu-a")) << "its pods are still there";
+  EXPECT_EQ(Fleet()->nodes[0].silence, "connection refused");
+  EXPECT_EQ(store_.Agents()[0].why, "no GPU snapshot yet");
+  Says("a:1", "gpu-a", 80);
+  EXPECT_EQ(Fleet()->nodes[0].silence, "");
+}
+
+TEST_F(FleetStoreTest, AddressThatIsAnotherNodesNowLeavesItsNodeSilentUntilItIsForgotten) {
+  store_.Listed(Addresses{"a:1"});
+  Says("a:1", "gpu-a", 90);
+  clock_.Advance(absl::Seconds(1));
+  Says("a:1", "gpu-b", 10);
+  EXPECT_THAT(Nodes(*Fleet()), ElementsAre("gpu-a", "gpu-b"));
+  EXPECT_EQ(Fleet()->nodes[0].silence, "its agent is of node gpu-b now");
+  clock_.Advance(absl::Minutes(5) - absl::Seconds(1));
+  Says("a:1", "gpu-b", 20);
+  store_.Tick();
+  EXPECT_THAT(Nodes(*Fleet()), ElementsAre("gpu-a", "gpu-b"));
+  clock_.Advance(absl::Seconds(1));
+  store_.Tick();
+  EXPECT_THAT(Nodes(*Fleet()), ElementsAre("gpu-b"));
+}
+
+TEST_F(FleetStoreTest, NodeThatLostItsAddressIsHeardFromAnother) {
+  store_.Listed(Addresses{"a:1", "b:1"});
+  Says("b:1", "gpu-b");
+  Says("a:1", "gpu-a");
+  clock_.Advance(absl::Seconds(1));
+  Says("a:1", "gpu-b");
+  EXPECT_EQ(Fleet()->nodes[0].silence, "its agent is of node gpu-b now");
+  Says("b:1", "gpu-a");
+  ASSERT_THAT(Nodes(*Fleet()), ElementsAre("gpu-a", "gpu-b"));
+  EXPECT_EQ(Fleet()->nodes[0].silence, "");
+  EXPECT_EQ(Fleet()->nodes[1].silence, "");
+  clock_.Advance(absl::Minutes(6));
+  store_.Tick();
+  EXPECT_THAT(Nodes(*Fleet()), ElementsAre("gpu-a", "gpu-b"));
+}
+
+TEST_F(FleetStoreTest, AgentsThatAreHeardAreUnheardNoMore) {
+  store_.Listed(Addresses{"a:1", "b:1", "c:1"});
+  Says("b:1", "gpu-b");
+  clock_.Advance(absl::Minutes(5));
+  EXPECT_THAT(Unheard(), ElementsAre("a:1", "c:1"));
+  Says("c:1", "gpu-c");
+  Says("b:1", "gpu-b");
+  EXPECT_THAT(Unheard(), ElementsAre("a:1"));
+  const int64_t before = store_.ChangedSince(0).generation;
+  Says("a:1", "gpu-a");
+  EXPECT_THAT(Unheard(), IsEmpty());
+  EXPECT_TRUE(store_.ChangedSince(before).of_all);
+}
+
 TEST_F(FleetStoreTest, WaiterHearsOfAChangeAndOfTheEnd) {
   store_.Listed(Addresses{"a:1"});
   const int64_t before = store_.WaitForGeneration(-1, absl::ZeroDuration());

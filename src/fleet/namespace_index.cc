@@ -4,34 +4,65 @@
 
 namespace gpuscaler {
 
-void NamespaceIndex::Changed(const std::string& node, const NodeSnapshot& newest,
-                             int64_t generation) {
-  std::set<std::string>& namespaces = of_node_[node];
-  for (const Pod& pod : newest.pods) {
-    namespaces_[pod.namespace_name].nodes[node] = newest.taken_at;
-    namespaces.insert(pod.namespace_name);
+namespace {
+
+// Who was there, and until when: from the newest back to those of `known`, who may have stayed on.
+template <typename Visit>
+void WalkBack(const NodeHistory& history, const NodeLayout* known, Visit visit) {
+  const NodeLayout* visited = nullptr;
+  for (auto stretch = history.stretches.rbegin(); stretch != history.stretches.rend(); ++stretch) {
+    if (stretch->layout.get() == visited) continue;
+    visited = stretch->layout.get();
+    visit(*visited, stretch->last);
+    if (visited == known) return;
   }
-  for (auto each = namespaces.begin(); each != namespaces.end();) {
+  absl::Time until = history.stretches.front().first;
+  for (auto past = history.past_layouts.rbegin(); past != history.past_layouts.rend(); ++past) {
+    visit(*past->layout, until);
+    if (past->layout.get() == known) return;
+    until = past->first;
+  }
+}
+
+}  // namespace
+
+void NamespaceIndex::Changed(const std::string& node, const NodeHistory& history,
+                             int64_t generation) {
+  OnNode& on = on_node_[node];
+  WalkBack(history, on.newest.get(),
+           [&](const NodeLayout& layout, absl::Time until) { Seen(node, layout, until); });
+  on.newest = history.stretches.back().layout;
+  const absl::Time now = history.NewestAt();
+  for (auto each = on.namespaces.begin(); each != on.namespaces.end();) {
     Touch(*each, generation);
     Entry& entry = namespaces_[*each];
-    if (newest.taken_at - entry.nodes[node] > horizon_) {
+    if (now - entry.nodes[node] > horizon_) {
       entry.nodes.erase(node);
-      each = namespaces.erase(each);
+      each = on.namespaces.erase(each);
     } else {
       ++each;
     }
   }
-  const bool known = newest.attribution.state == Attribution::State::kKnown;
+  const bool known = on.newest->attribution.state == Attribution::State::kKnown;
   if (known ? unattributed_.nodes.erase(node) > 0 : true) unattributed_.generation = generation;
-  if (!known) unattributed_.nodes[node] = newest.taken_at;
+  if (!known) unattributed_.nodes[node] = now;
+}
+
+void NamespaceIndex::Seen(const std::string& node, const NodeLayout& layout, absl::Time until) {
+  for (const Pod& pod : layout.pods) {
+    auto& nodes = namespaces_[pod.namespace_name].nodes;
+    absl::Time& seen = nodes.try_emplace(node, until).first->second;
+    seen = std::max(seen, until);
+    on_node_[node].namespaces.insert(pod.namespace_name);
+  }
 }
 
 void NamespaceIndex::Removed(const std::string& node, int64_t generation) {
-  for (const std::string& namespace_name : of_node_[node]) {
+  for (const std::string& namespace_name : on_node_[node].namespaces) {
     namespaces_[namespace_name].nodes.erase(node);
     Touch(namespace_name, generation);
   }
-  of_node_.erase(node);
+  on_node_.erase(node);
   if (unattributed_.nodes.erase(node) > 0) unattributed_.generation = generation;
 }
 
@@ -43,9 +74,9 @@ void NamespaceIndex::Touch(const std::string& namespace_name, int64_t generation
 }
 
 const std::set<std::string>* NamespaceIndex::On(const std::string& node) const {
-  const auto found = of_node_.find(node);
-  const bool unknown = unattributed_.nodes.contains(node) || found == of_node_.end();
-  return unknown ? nullptr : &found->second;
+  const auto found = on_node_.find(node);
+  const bool unknown = unattributed_.nodes.contains(node) || found == on_node_.end();
+  return unknown ? nullptr : &found->second.namespaces;
 }
 
 std::vector<std::string> NamespaceIndex::ChangedSince(int64_t generation) const {

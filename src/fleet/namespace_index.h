@@ -3,13 +3,14 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
-#include "model/node_snapshot.h"
+#include "model/node_history.h"
 
 namespace gpuscaler {
 
@@ -20,8 +21,9 @@ class NamespaceIndex {
   // windows for so long.
   explicit NamespaceIndex(absl::Duration horizon) : horizon_(horizon) {}
 
-  // `node` has changed, at `generation`: its newest snapshot is this.
-  void Changed(const std::string& node, const NodeSnapshot& newest, int64_t generation);
+  // `node` has changed, at `generation`: all of its history that is new since the last call counts,
+  // as an agent tells minutes at once.
+  void Changed(const std::string& node, const NodeHistory& history, int64_t generation);
   void Removed(const std::string& node, int64_t generation);
 
   struct Nodes {
@@ -48,12 +50,19 @@ class NamespaceIndex {
     std::map<std::string, absl::Time> nodes;  // and when a pod of it was last seen there
   };
 
+  struct OnNode {
+    std::shared_ptr<const NodeLayout> newest;  // when it changed last
+    std::set<std::string> namespaces;
+  };
+
+  // Pods of the layout were on the node until then.
+  void Seen(const std::string& node, const NodeLayout& layout, absl::Time until);
   void Touch(const std::string& namespace_name, int64_t generation);
 
   const absl::Duration horizon_;
   std::map<std::string, Entry> namespaces_;
   std::set<std::pair<int64_t, std::string>> by_change_;  // each namespace at its last one
-  std::map<std::string, std::set<std::string>> of_node_;
+  std::map<std::string, OnNode> on_node_;
   Entry unattributed_;
 };
 

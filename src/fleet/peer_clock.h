@@ -19,16 +19,18 @@ class PeerClock {
     } else {
       offset_ = std::min(seen, offset_ + kMostDrift * (received - heard_at_));
     }
+    offset_ = absl::Floor(offset_, absl::Microseconds(1));
     heard_at_ = received;
   }
 
-  // What its clock lacks to ours.
+  // What its clock lacks to ours, in whole microseconds as times are sent: what adds it to the same
+  // time twice gets an equal one, wherever that is kept.
   absl::Duration offset() const { return offset_; }
 
- private:
   // Of two quartz clocks 1e-4 would be much; on the way of a minute 60 ms are forgiven.
   static constexpr double kMostDrift = 1e-3;
 
+ private:
   absl::Time heard_at_ = absl::InfinitePast();
   absl::Duration offset_;
 };

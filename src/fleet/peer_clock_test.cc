@@ -33,5 +33,13 @@ TEST(PeerClock, ClocksMayDrift) {
   EXPECT_GT(clock.offset(), absl::Seconds(8.5)) << "after a day";
 }
 
+TEST(PeerClock, OffsetIsOfWholeMicroseconds) {
+  PeerClock clock;
+  clock.Heard(kOurs, kOurs + absl::Nanoseconds(2'000'123));
+  EXPECT_EQ(clock.offset(), absl::Milliseconds(2));
+  clock.Heard(kOurs + absl::Seconds(1), kOurs + absl::Seconds(9) + absl::Nanoseconds(7));
+  EXPECT_EQ(clock.offset() % absl::Microseconds(1), absl::ZeroDuration()) << clock.offset();
+}
+
 }  // namespace
 }  // namespace gpuscaler

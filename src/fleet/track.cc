@@ -1,16 +1,50 @@
 #include "fleet/track.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "fleet/peer_clock.h"
 
 namespace gpuscaler {
 namespace {
 
+// By how much two streams may date the same instant differently: by the way of a message.
+constexpr absl::Duration kSameInstant = absl::Seconds(1);
+
 // The agent read all the time and found nothing new: no outage, however long that was.
-void ExtendTo(absl::Time until, const NodeHistory::Limits& limits, NodeHistory& history) {
-  while (until - history.NewestAt() > limits.join_within) {
-    history.Extend(history.NewestAt() + limits.join_within, limits);
-  }
+void ExtendTo(absl::Time until, NodeHistory::Limits limits, NodeHistory& history) {
+  if (until <= history.NewestAt()) return;
+  // The very first reading stays alone for so long.
+  history.Extend(std::min(until, history.NewestAt() + limits.join_within), limits);
+  limits.join_within = absl::InfiniteDuration();
   if (until > history.NewestAt()) history.Extend(until, limits);
+}
+
+// The next holder comes when this one has left, so that its time is later by as long as this one
+// had the GPU.
+bool IsSameHolder(const GpuSample& before, const GpuSample& now, absl::Time newest_at) {
+  if (before.uuid != now.uuid || !before.in_use || !now.in_use) return false;
+  if (before.held_since == absl::InfinitePast() || now.held_since == absl::InfinitePast()) {
+    return before.held_since == now.held_since;
+  }
+  const absl::Duration held_for = newest_at - before.held_since;
+  const absl::Duration apart = absl::AbsDuration(now.held_since - before.held_since);
+  return apart < kSameInstant + PeerClock::kMostDrift * held_for;
+}
+
+// What another stream tells anew is dated by what is known of the clocks by then, and another time
+// would be another holder.
+void KeepHeldSince(const NodeHistory& history, NodeSnapshot& next) {
+  if (history.newest == nullptr) return;
+  const std::vector<GpuSample>& before = history.newest->gpus;
+  for (size_t i = 0; i < next.gpus.size(); ++i) {
+    GpuSample& gpu = next.gpus[i];
+    const bool same_place = i < before.size() && before[i].uuid == gpu.uuid;
+    const auto found = same_place ? before.begin() + static_cast<std::ptrdiff_t>(i)
+                                  : std::ranges::find(before, gpu.uuid, &GpuSample::uuid);
+    if (found == before.end() || !IsSameHolder(*found, gpu, history.NewestAt())) continue;
+    gpu.held_since = found->held_since;
+  }
 }
 
 }  // namespace
@@ -24,6 +58,7 @@ std::shared_ptr<const NodeHistory> Continued(const std::shared_ptr<const NodeHis
     const bool first = next->newest == nullptr;
     if (!first && reading.before_until) ExtendTo(*reading.before_until, limits, *next);
     if (!first && reading.snapshot.taken_at <= next->NewestAt()) continue;
+    KeepHeldSince(*next, reading.snapshot);
     next->Append(std::move(reading.snapshot), limits);
   }
   if (next->newest != nullptr && news.unchanged_until) {
@@ -31,6 +66,15 @@ std::shared_ptr<const NodeHistory> Continued(const std::shared_ptr<const NodeHis
   }
   if (next->newest == nullptr) return before;
   return next;
+}
+
+AgentNews NewsAfter(absl::Time at, const AgentNews& news) {
+  AgentNews after;
+  for (const AgentNews::Reading& reading : news.readings) {
+    if (reading.snapshot.taken_at > at) after.readings.push_back(reading);
+  }
+  after.unchanged_until = news.unchanged_until;
+  return after;
 }
 
 }  // namespace gpuscaler

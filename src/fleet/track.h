@@ -13,4 +13,7 @@ namespace gpuscaler {
 std::shared_ptr<const NodeHistory> Continued(const std::shared_ptr<const NodeHistory>& before,
                                              AgentNews news, const NodeHistory::Limits& limits);
 
+// The readings behind `at`, and until when the newest stood.
+AgentNews NewsAfter(absl::Time at, const AgentNews& news);
+
 }  // namespace gpuscaler

@@ -59,6 +59,63 @@ TEST(Continued, AgentThatFoundNothingNewForMinutesHadNoOutage) {
               testing::ElementsAre(std::pair(1, 1), std::pair(2, 599), std::pair(600, 600)));
 }
 
+TEST(Continued, WeekWithoutNewsIsOneStep) {
+  auto history = Continued(nullptr, Says({1, 2}), kLimits);
+  const int week = 7 * 24 * 3600;
+  AgentNews unchanged{.node = "gpu-7", .unchanged_until = At(week)};
+  history = Continued(history, unchanged, kLimits);
+  EXPECT_EQ(Stretches(*history).back(), std::pair(int64_t{2}, int64_t{week}));
+  EXPECT_LT(history->generation, 10) << "the store waits for it";
+}
+
+TEST(Continued, VeryFirstReadingStaysAloneHoweverLongNothingIsNew) {
+  auto history = Continued(nullptr, Says({1}), kLimits);
+  AgentNews unchanged{.node = "gpu-7", .unchanged_until = At(600)};
+  history = Continued(history, unchanged, kLimits);
+  EXPECT_THAT(Stretches(*history), testing::ElementsAre(std::pair(1, 1), std::pair(6, 600)));
+}
+
+// A reading of one GPU that is held since then.
+AgentNews Holds(absl::Time held_since, absl::Time at) {
+  AgentNews news{.node = "gpu-7"};
+  AgentNews::Reading& reading = news.readings.emplace_back();
+  reading.snapshot = SnapshotOf(1, at);
+  reading.snapshot.gpus[0].held_since = held_since;
+  reading.snapshot.gpus[0].power_watts = absl::ToDoubleSeconds(at - kTrackStart);
+  return news;
+}
+
+TEST(Continued, HolderThatIsToldAnewIsNoOther) {
+  auto history = Continued(nullptr, Holds(At(0), At(10)), kLimits);
+  history = Continued(history, Holds(At(0) + absl::Milliseconds(3), At(11)), kLimits);
+  EXPECT_EQ(history->Newest().gpus[0].held_since, At(0)) << "the same holder, by another offset";
+  EXPECT_TRUE(history->past_holders.empty());
+  EXPECT_EQ(history->stretches.back().points->gpus[0].held_since(), At(0));
+}
+
+TEST(Continued, HolderOfADayIsNoOtherThoughClocksDrift) {
+  const int day = 24 * 3600;
+  auto history = Continued(nullptr, Holds(At(0), At(day)), kLimits);
+  history = Continued(history, Holds(At(9), At(day + 1)), kLimits);  // 100 millionths
+  EXPECT_EQ(history->Newest().gpus[0].held_since, At(0));
+}
+
+TEST(Continued, NextHolderIsAnother) {
+  auto history = Continued(nullptr, Holds(At(0), At(2)), kLimits);
+  history = Continued(history, Holds(At(3), At(3)), kLimits);
+  EXPECT_EQ(history->Newest().gpus[0].held_since, At(3));
+  ASSERT_EQ(history->past_holders.size(), 1u);
+  EXPECT_EQ(history->past_holders[0].held_since, At(0));
+}
+
+TEST(Continued, HolderOfBeforeTheAgentBeganIsAnotherThanOneThatWasSeenToCome) {
+  auto history = Continued(nullptr, Holds(absl::InfinitePast(), At(2)), kLimits);
+  history = Continued(history, Holds(At(3), At(3)), kLimits);
+  EXPECT_EQ(history->Newest().gpus[0].held_since, At(3));
+  history = Continued(history, Holds(absl::InfinitePast(), At(4)), kLimits);
+  EXPECT_EQ(history->Newest().gpus[0].held_since, absl::InfinitePast());
+}
+
 TEST(Continued, AgentThatWasAwayHadAnOutage) {
   auto history = Continued(nullptr, Says({1, 2}), kLimits);
   history = Continued(history, Says({60}), kLimits);
