@@ -8,6 +8,7 @@
 namespace gpuscaler {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using State = ReplicaShare::State;
 
