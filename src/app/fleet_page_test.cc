@@ -22,9 +22,8 @@ class FleetPageTest : public TestFleet {
     StartNode("gpu-a", {{"team-a", "llm-6d4cf56db6-x7k2p", 60}});
     StartNode("gpu-b", {{"team-b", "llm-6d4cf56db6-q2w4r", 35}});
     Config config = RoleConfig();
-    config.grace = absl::Seconds(3);  // more than a heartbeat
-    config.forget_after =
-        absl::Seconds(1);  // an aggregator that starts waits so long for the third
+    config.grace = absl::Seconds(3);        // more than a heartbeat
+    config.empty_after = absl::Seconds(1);  // an aggregator that starts waits so long for the third
     StartAggregator(config, {"127.0.0.1:1"});
   }
 

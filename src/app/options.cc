@@ -234,13 +234,15 @@ const std::vector<Option>& Table() {
        .member = &Config::forget_after,
        .value = "DURATION",
        .help = "For so long DNS answers must not list an agent that is lost before its node counts "
-               "as gone. An aggregator that starts waits as long for an agent that it cannot hear.",
+               "as gone.",
        .least = 1,
        .most = 24 * kHour},
       {.name = "empty-after",
        .member = &Config::empty_after,
        .value = "DURATION",
-       .help = "For so long DNS answers must be empty before there is no GPU node at all.",
+       .help = "For so long DNS answers must be empty before there is no GPU node at all. An "
+               "aggregator "
+               "that starts waits as long for an agent that it cannot hear.",
        .least = 1,
        .most = kHour},
       {.name = "port",

@@ -145,8 +145,8 @@ void FleetStore::Note(const std::string& address, Agent& agent, const AgentNews&
 }
 
 void FleetStore::FirstHeard(const std::string& address) {
-  const auto found = std::ranges::lower_bound(unheard_, address, {}, &UnheardAgent::address);
-  if (found == unheard_.end() || found->address != address) return;
+  const auto found = std::ranges::lower_bound(unheard_, address);
+  if (found == unheard_.end() || *found != address) return;
   unheard_.erase(found);
   members_changed_ = ++generation_;
   changed_.NotifyAll();
@@ -247,8 +247,7 @@ void FleetStore::NodeChanged(const std::string& name) {
 void FleetStore::MembersChanged() {
   unheard_.clear();
   for (const auto& [address, agent] : agents_) {
-    if (agent.ever_heard || !membership_.IsListed(address)) continue;
-    unheard_.push_back({address, membership_.ListedSince(address)});
+    if (!agent.ever_heard && membership_.IsListed(address)) unheard_.push_back(address);
   }
   members_changed_ = ++generation_;
   changed_.NotifyAll();
@@ -266,10 +265,10 @@ absl::Status FleetStore::CheckReady(absl::Time now) const {
   if (membership_.IsUnknown()) {
     return absl::UnavailableError(absl::StrCat("the agents are not known yet", dns));
   }
-  const auto awaited = std::ranges::find_if(unheard_, [&](const UnheardAgent& agent) {
-    return nodes_.empty() || now < membership_.AwaitedUntil(agent.address);
+  const auto awaited = std::ranges::find_if(unheard_, [&](const std::string& address) {
+    return nodes_.empty() || now < membership_.AwaitedUntil(address);
   });
-  if (awaited != unheard_.end()) return UnheardStatus(awaited->address);
+  if (awaited != unheard_.end()) return UnheardStatus(*awaited);
   // While DNS fails, an empty answer says nothing of the time behind it.
   const absl::Time known_at = dns_error_.empty() ? now : membership_.newest_answer();
   if (!nodes_.empty() || membership_.IsEmpty(known_at)) return absl::OkStatus();
@@ -310,6 +309,7 @@ absl::StatusOr<FleetStore::Fleet> FleetStore::Of(const std::vector<std::string>&
     AddTrack(name, nodes_.at(name), *fleet);
   }
   fleet->unheard = unheard_;
+  fleet->asks_kubelets = index_.AnyAsksKubelet();
   return fleet;
 }
 
@@ -322,6 +322,7 @@ absl::StatusOr<FleetStore::Fleet> FleetStore::All() const {
   fleet->now = now;
   for (const auto& [name, node] : nodes_) AddTrack(name, node, *fleet);
   fleet->unheard = unheard_;
+  fleet->asks_kubelets = index_.AnyAsksKubelet();
   return fleet;
 }
 

@@ -71,9 +71,9 @@ class FleetStore : public AgentListener, public FleetReader {
 
   // The nodes where pods of these namespaces hold GPUs, or did within the horizon, and those whose
   // pods nobody can name. UNAVAILABLE while too little is known to decide on: before the first
-  // answer of DNS, then until each agent that it listed was heard, or for --forget-after was not,
-  // and while no agent is listed, up to --empty-after: half a fleet, or a made-up 0, would scale a
-  // busy workload in.
+  // answer of DNS, then until each agent that it listed was heard, or for --empty-after was not,
+  // and while no agent is listed, up to --empty-after too: half a fleet, or a made-up 0, would
+  // scale a busy workload in.
   absl::StatusOr<Fleet> Of(const std::vector<std::string>& namespaces) const override;
   absl::StatusOr<Fleet> All() const override;
   absl::Status Check() const override;
@@ -156,8 +156,8 @@ class FleetStore : public AgentListener, public FleetReader {
   int64_t connections_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t forgotten_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t members_changed_ ABSL_GUARDED_BY(mutex_) = 0;        // the generation of that
-  std::vector<UnheardAgent> unheard_ ABSL_GUARDED_BY(mutex_);  // of them, since then; by address
+  int64_t members_changed_ ABSL_GUARDED_BY(mutex_) = 0;       // the generation of that
+  std::vector<std::string> unheard_ ABSL_GUARDED_BY(mutex_);  // of them, since then; by address
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

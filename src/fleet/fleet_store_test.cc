@@ -58,12 +58,6 @@ class FleetStoreTest : public testing::Test {
     for (const NodeTrack& track : fleet.nodes) names.push_back(track.node);
     return names;
   }
-  Addresses Unheard() {
-    Addresses addresses;
-    const FleetStore::Fleet fleet = Fleet();
-    for (const UnheardAgent& agent : fleet->unheard) addresses.push_back(agent.address);
-    return addresses;
-  }
   Decision Decided() {
     Trigger trigger;
     trigger.metric = MetricType::kGpuUtilization;
@@ -112,17 +106,17 @@ TEST_F(FleetStoreTest, AgentThatStillReplaysItsPastIsNotHeardYet) {
   EXPECT_EQ(Fleet()->nodes[0].history->stretches.size(), 2u);
 }
 
-TEST_F(FleetStoreTest, AgentThatIsUnheardAtTheStartIsWaitedForAsLongAsOneThatIsGone) {
+TEST_F(FleetStoreTest, AgentThatIsUnheardAtTheStartIsWaitedForUntilItsAbsenceIsBelieved) {
   store_.Listed(Addresses{"a:1", "b:1"});
   Says("a:1", "gpu-a");
   IsLost("b:1");
-  clock_.Advance(absl::Minutes(5) - absl::Seconds(1));
+  clock_.Advance(absl::Seconds(59));
   Says("a:1", "gpu-a");
   EXPECT_THAT(Refusal(), HasSubstr("b:1: connection refused"))
       << "its replicas may be serving, and other aggregators count them";
   clock_.Advance(absl::Seconds(1));
   Says("a:1", "gpu-a");
-  EXPECT_THAT(Unheard(), ElementsAre("b:1"));
+  EXPECT_THAT(Fleet()->unheard, ElementsAre("b:1"));
   EXPECT_THAT(Nodes(*Fleet()), ElementsAre("gpu-a"));
 }
 
@@ -132,7 +126,7 @@ TEST_F(FleetStoreTest, NodeThatJoinsHoldsNobodyUp) {
   clock_.Advance(absl::Minutes(2));
   Says("a:1", "gpu-a", 0);
   store_.Listed(Addresses{"a:1", "new:1"});
-  EXPECT_THAT(Unheard(), ElementsAre("new:1"));
+  EXPECT_THAT(Fleet()->unheard, ElementsAre("new:1"));
   EXPECT_TRUE(Fleet("team-asleep")->nodes.empty());
   EXPECT_TRUE(Decided().status.ok()) << Decided().status;
   EXPECT_THAT(Decided().notes, ElementsAre(HasSubstr("1 agent not heard yet: new:1")));
@@ -359,6 +353,28 @@ TEST_F(FleetStoreTest, NamespaceSeesItsOwnNodesAndItsOwnChanges) {
   Says("b:1", "gpu-b", 60, "team-b");
   EXPECT_EQ(Fleet("team-a")->generation, before);
   EXPECT_GT(Fleet("team-b")->generation, before);
+}
+
+// Its GPUs may be anybody's: they are not those of a namespace that has none.
+TEST_F(FleetStoreTest, NodeThatAsksNoKubeletIsNobodysAmongThoseThatDo) {
+  const auto says_without_owners = [this](const std::string& address, const std::string& node) {
+    AgentNews news{.node = node, .instance = InstanceOf(address), .heard_at = clock_.Now()};
+    news.readings.push_back(
+        {.before_until = std::nullopt, .snapshot = SnapshotOf(1, clock_.Now(), node)});
+    news.readings[0].snapshot.gpus[0].utilization_percent = 90;
+    store_.Heard(address, std::move(news));
+  };
+  store_.Listed(Addresses{"a:1", "b:1"});
+  Says("a:1", "gpu-a", 50, "team-b");
+  says_without_owners("b:1", "gpu-b");
+  const Decision decision = Decided();
+  EXPECT_EQ(decision.status.code(), absl::StatusCode::kUnavailable) << decision.value;
+  EXPECT_THAT(std::string(decision.status.message()), HasSubstr("it asks no kubelet"));
+  const int64_t before = Fleet()->generation;
+  clock_.Advance(absl::Seconds(1));
+  says_without_owners("a:1", "gpu-a");
+  EXPECT_GT(Fleet()->generation, before) << "the last that asked one asks no more";
+  EXPECT_EQ(Decided().value, 180) << "GPUs in use, whoever holds them";
 }
 
 TEST_F(FleetStoreTest, AgentFallsSilentWhenItsTracksWereSaidToStandNoLonger) {
@@ -599,13 +615,13 @@ TEST_F(FleetStoreTest, AgentsThatAreHeardAreUnheardNoMore) {
   store_.Listed(Addresses{"a:1", "b:1", "c:1"});
   Says("b:1", "gpu-b");
   clock_.Advance(absl::Minutes(5));
-  EXPECT_THAT(Unheard(), ElementsAre("a:1", "c:1"));
+  EXPECT_THAT(Fleet()->unheard, ElementsAre("a:1", "c:1"));
   Says("c:1", "gpu-c");
   Says("b:1", "gpu-b");
-  EXPECT_THAT(Unheard(), ElementsAre("a:1"));
+  EXPECT_THAT(Fleet()->unheard, ElementsAre("a:1"));
   const int64_t before = store_.ChangedSince(0).generation;
   Says("a:1", "gpu-a");
-  EXPECT_THAT(Unheard(), IsEmpty());
+  EXPECT_THAT(Fleet()->unheard, IsEmpty());
   EXPECT_TRUE(store_.ChangedSince(before).of_all);
 }
 

@@ -39,14 +39,11 @@ bool Membership::IsListed(const std::string& address) const {
   return found != members_.end() && found->second.missing_since == absl::InfiniteFuture();
 }
 
-absl::Time Membership::ListedSince(const std::string& address) const {
-  const auto found = members_.find(address);
-  return found == members_.end() ? absl::InfiniteFuture() : found->second.listed_since;
-}
-
 absl::Time Membership::AwaitedUntil(const std::string& address) const {
-  const absl::Time since = ListedSince(address);
-  return since - peopled_at_ <= patience_.grace ? since + patience_.forget_after
+  const auto found = members_.find(address);
+  if (found == members_.end()) return absl::InfinitePast();
+  const absl::Time since = found->second.listed_since;
+  return since - peopled_at_ <= patience_.grace ? since + patience_.empty_after
                                                 : absl::InfinitePast();
 }
 

@@ -13,7 +13,7 @@ namespace gpuscaler {
 struct FleetPatience {
   absl::Duration grace = absl::Seconds(15);        // --grace
   absl::Duration forget_after = absl::Minutes(5);  // --forget-after
-  absl::Duration empty_after = absl::Minutes(1);   // --empty-after
+  absl::Duration empty_after = absl::Minutes(1);   // --empty-after: until absence is believed
 };
 
 // Only an answer counts: while DNS fails, the list stands and nobody comes nearer to being
@@ -33,13 +33,10 @@ class Membership {
   std::vector<std::string> Listed() const;
   bool IsListed(const std::string& address) const;
 
-  // By which answer first, of those since it was forgotten; InfiniteFuture: by none.
-  absl::Time ListedSince(const std::string& address) const;
-
-  // Until when decisions wait for one that is listed and was never heard. Its node was there before
-  // we were, or before all were forgotten, and may have replicas that nobody here has seen: that
-  // long it could come back, and after it counts as gone. Of one that joins later the node is new:
-  // InfinitePast.
+  // Until when decisions wait for one that is listed and was never heard: empty_after. Its node was
+  // there before we were, or before all were forgotten, and may have replicas that nobody here has
+  // seen; but dead nodes stay listed, and the others have to be scaled. Of one that joins later the
+  // node is new: InfinitePast.
   absl::Time AwaitedUntil(const std::string& address) const;
 
   // Since which answer it is missing; empty: it is listed, or was forgotten or never listed.

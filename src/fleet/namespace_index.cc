@@ -46,6 +46,17 @@ void NamespaceIndex::Changed(const std::string& node, const NodeHistory& history
   const bool known = on.newest->attribution.state == Attribution::State::kKnown;
   if (known ? unattributed_.nodes.erase(node) > 0 : true) unattributed_.generation = generation;
   if (!known) unattributed_.nodes[node] = now;
+  SetAsking(node, on.newest->attribution.state != Attribution::State::kNone, generation);
+}
+
+void NamespaceIndex::SetAsking(const std::string& node, bool asks, int64_t generation) {
+  const bool any = AnyAsksKubelet();
+  if (asks) {
+    asking_.insert(node);
+  } else {
+    asking_.erase(node);
+  }
+  if (AnyAsksKubelet() != any) unattributed_.generation = generation;
 }
 
 void NamespaceIndex::Seen(const std::string& node, const NodeLayout& layout, absl::Time until) {
@@ -63,6 +74,7 @@ void NamespaceIndex::Removed(const std::string& node, int64_t generation) {
     Touch(namespace_name, generation);
   }
   on_node_.erase(node);
+  SetAsking(node, false, generation);
   if (unattributed_.nodes.erase(node) > 0) unattributed_.generation = generation;
 }
 

@@ -37,9 +37,12 @@ class NamespaceIndex {
   // Of the pods that are, or were, on the node; null: nobody can name them.
   const std::set<std::string>* On(const std::string& node) const;
 
+  // Some node asks its kubelet who holds its GPUs, whether that answers or not.
+  bool AnyAsksKubelet() const { return !asking_.empty(); }
+
   // Whose last change was behind `generation`.
   std::vector<std::string> ChangedSince(int64_t generation) const;
-  // Whether that of the nodes whose pods nobody can name was.
+  // Whether that of the nodes whose pods nobody can name was, or whether any node asks its kubelet.
   bool UnattributedChangedSince(int64_t generation) const {
     return unattributed_.generation > generation;
   }
@@ -57,6 +60,8 @@ class NamespaceIndex {
 
   // Pods of the layout were on the node until then.
   void Seen(const std::string& node, const NodeLayout& layout, absl::Time until);
+  // The first that asks, and the last, change what a node says that does not.
+  void SetAsking(const std::string& node, bool asks, int64_t generation);
   void Touch(const std::string& namespace_name, int64_t generation);
 
   const absl::Duration horizon_;
@@ -64,6 +69,7 @@ class NamespaceIndex {
   std::set<std::pair<int64_t, std::string>> by_change_;  // each namespace at its last one
   std::map<std::string, OnNode> on_node_;
   Entry unattributed_;
+  std::set<std::string> asking_;  // nodes
 };
 
 }  // namespace gpuscaler

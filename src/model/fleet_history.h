@@ -20,11 +20,6 @@ struct NodeTrack {
   std::string silence;
 };
 
-struct UnheardAgent {
-  std::string address;
-  absl::Time listed_since;  // by DNS
-};
-
 // Immutable once shared.
 struct FleetHistory {
   // Counts up with each change; what was computed from an equal number is still right.
@@ -34,10 +29,16 @@ struct FleetHistory {
   // alone.
   absl::Time stands_until = absl::InfiniteFuture();
   std::vector<NodeTrack> nodes;  // each node once
-  // Agents that are listed and were never heard: what runs on their nodes nobody here knows. They
-  // joined later than the others, or were waited for in vain.
-  std::vector<UnheardAgent> unheard;
+  // Agents that are listed and were never heard, by their addresses: what runs on their nodes
+  // nobody here knows. They joined later than the others, or were waited for in vain, and hold
+  // nobody up: a node that joins is new, and dead ones stay listed.
+  std::vector<std::string> unheard;
+  // Some node of the whole fleet, be it among `nodes` or not, asks its kubelet who holds what: then
+  // a GPU without a known owner is nobody's replica, on whichever node.
+  bool asks_kubelets = false;
 };
+
+bool AsksKubelet(const NodeTrack& track);
 
 // What one node alone knows of itself: its newest reading is now.
 FleetHistory FleetOfOne(std::shared_ptr<const NodeHistory> history);

@@ -101,9 +101,8 @@ class FleetBuilder {
     return *this;
   }
 
-  // Listed for so long, and never heard.
-  FleetBuilder& Unheard(const std::string& address, absl::Duration listed) {
-    unheard_.push_back({address, now_ - listed});
+  FleetBuilder& Unheard(const std::string& address) {
+    unheard_.push_back(address);
     return *this;
   }
 
@@ -116,6 +115,7 @@ class FleetBuilder {
                              .history = std::make_shared<const NodeHistory>(watched.history),
                              .heard_at = watched.heard_at,
                              .silence = watched.silence});
+      fleet.asks_kubelets |= AsksKubelet(fleet.nodes.back());
     }
     return fleet;
   }
@@ -129,7 +129,7 @@ class FleetBuilder {
   };
   absl::Time now_ = absl::FromUnixSeconds(1'767'225'600);
   std::map<std::string, Watched> nodes_;
-  std::vector<UnheardAgent> unheard_;
+  std::vector<std::string> unheard_;
 };
 
 }  // namespace gpuscaler

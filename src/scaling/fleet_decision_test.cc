@@ -354,34 +354,23 @@ TEST(FleetDecision, NewNodeOfOthersHoldsNobodyActive) {
   EXPECT_FALSE(On(Of("llm"), fleet).active);
 }
 
-TEST(FleetDecision, EmptyFleetIsIdleAndOneThatWasNeverHeardIsUnavailable) {
+TEST(FleetDecision, EmptyFleetIsIdle) {
   const Decision empty = On(Of("llm"), FleetBuilder());
   EXPECT_TRUE(empty.status.ok()) << empty.status;
   EXPECT_EQ(empty.value, 0);
   EXPECT_FALSE(empty.active);
   EXPECT_EQ(empty.replicas_from, "pods of llm");
-  const Decision unheard = On(Of("llm"), FleetBuilder().Unheard("10.0.0.7:6001", kLong));
-  EXPECT_EQ(unheard.status.code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(MessageOf(unheard), HasSubstr("1 agent not heard yet: 10.0.0.7:6001"));
 }
 
-TEST(FleetDecision, AgentThatWasNeverHeardMakesAnAnswerPartialAndNoneAZero) {
+TEST(FleetDecision, AgentThatWasNeverHeardMakesAnswersPartial) {
   FleetBuilder fleet;
-  fleet.Hold(kLong, {Node("gpu-1", {Llm("llm-a", 60)})}).Unheard("10.0.0.7:6001", kLong);
+  fleet.Hold(kLong, {Node("gpu-1", {Llm("llm-a", 60)})}).Unheard("10.0.0.7:6001");
   EXPECT_EQ(On(Of("llm"), fleet).value, 60);
-  EXPECT_TRUE(On(Of("llm"), fleet).partial);
-  EXPECT_EQ(On(Of("none"), fleet).status.code(), absl::StatusCode::kUnavailable)
-      << "all its replicas may be on that node";
-}
-
-TEST(FleetDecision, AgentOfANewNodeMayBeUnheardForItsGrace) {
-  FleetBuilder fleet;
-  fleet.Hold(kLong, {Node("gpu-1", {Llm("llm-a", 60)})}).Unheard("10.0.0.7:6001", {});
-  EXPECT_TRUE(On(Of("none"), fleet).status.ok()) << On(Of("none"), fleet).status;
-  EXPECT_TRUE(On(Of("none"), fleet).partial);
-  EXPECT_LE(On(Of("none"), fleet).active_until, fleet.now() + kPatience.grace);
-  fleet.Hold(kPatience.grace, {Node("gpu-1", {Llm("llm-a", 60)})});
-  EXPECT_EQ(On(Of("none"), fleet).status.code(), absl::StatusCode::kUnavailable);
+  for (const char* name : {"llm", "asleep"}) {
+    EXPECT_TRUE(On(Of(name), fleet).status.ok()) << On(Of(name), fleet).status;
+    EXPECT_THAT(On(Of(name), fleet).notes,
+                ElementsAre(HasSubstr("1 agent not heard yet: 10.0.0.7:6001")));
+  }
 }
 
 TEST(FleetDecision, GpuIndexAndMetricAreLookedForAmongItsOwn) {

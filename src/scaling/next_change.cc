@@ -110,9 +110,6 @@ Validity ValidityOf(const Trigger& trigger, const FleetHistory& fleet,
                     const std::vector<Replica>& replicas, const Patience& patience) {
   NextChange activity(fleet.now);
   activity.Crosses(fleet.stands_until);
-  for (const UnheardAgent& agent : fleet.unheard) {
-    activity.Crosses(agent.listed_since + patience.grace);
-  }
   for (const NodeTrack& track : fleet.nodes) {
     AddTrack(trigger, track, fleet.now, patience, activity);
   }

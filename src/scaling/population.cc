@@ -14,11 +14,9 @@ namespace {
 
 constexpr size_t kNamed = 3;
 
-// On no node is the kubelet asked who holds what.
+// On no node is the kubelet asked who holds what. (Without any node nobody is asked for it.)
 bool NobodyKnowsOwners(const FleetHistory& fleet) {
-  return !fleet.nodes.empty() && std::ranges::all_of(fleet.nodes, [](const NodeTrack& track) {
-    return track.history->stretches.back().layout->attribution.state == Attribution::State::kNone;
-  });
+  return !fleet.nodes.empty() && !fleet.asks_kubelets;
 }
 
 absl::Status NoOwners() {
@@ -29,21 +27,15 @@ absl::Status NoOwners() {
 
 std::string UnheardText(const FleetHistory& fleet) {
   const size_t named = std::min(fleet.unheard.size(), kNamed);
-  std::vector<absl::string_view> addresses;
-  for (size_t i = 0; i < named; ++i) addresses.push_back(fleet.unheard[i].address);
+  const auto end = fleet.unheard.begin() + static_cast<std::ptrdiff_t>(named);
   const size_t more = fleet.unheard.size() - named;
   return absl::StrCat(CountText(static_cast<int64_t>(fleet.unheard.size()), "agent"),
-                      " not heard yet: ", absl::StrJoin(addresses, ", "),
+                      " not heard yet: ", absl::StrJoin(fleet.unheard.begin(), end, ", "),
                       more > 0 ? absl::StrCat(" and ", more, " more") : "");
 }
 
-// What may hide a replica where none is seen: unknown is never zero. A node that joins is new: its
-// agent has the grace of one that is lost.
-absl::Status Unseen(const FleetHistory& fleet, bool by_owner, const Patience& patience) {
-  const bool overdue = std::ranges::any_of(fleet.unheard, [&](const UnheardAgent& agent) {
-    return fleet.now - agent.listed_since >= patience.grace;
-  });
-  if (overdue) return absl::UnavailableError(UnheardText(fleet));
+// What may hide a replica where none is seen: unknown is never zero.
+absl::Status Unseen(const FleetHistory& fleet, bool by_owner) {
   for (const NodeTrack& track : fleet.nodes) {
     if (!by_owner || track.history->attributed != nullptr) continue;
     return absl::UnavailableError(WhyOwnersUnknown(track));
@@ -75,7 +67,7 @@ absl::StatusOr<Population> PopulationOf(const Trigger& trigger, const Asker& ask
   ASSIGN_OR_RETURN(Population population, by_owner ? ReplicasOfPods(trigger, asker, fleet, patience)
                                                    : ReplicasInUse(trigger, fleet, patience));
   const bool none_seen = std::ranges::none_of(population.replicas, &Replica::present);
-  if (none_seen && population.unseen.ok()) population.unseen = Unseen(fleet, by_owner, patience);
+  if (none_seen && population.unseen.ok()) population.unseen = Unseen(fleet, by_owner);
   return population;
 }
 

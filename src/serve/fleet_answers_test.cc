@@ -140,6 +140,36 @@ TEST_F(JudgeOnFleetTest, ChangesOfOtherNamespacesCostNoDecision) {
   EXPECT_EQ(counted_.decided(Outcome::kValue), kObjects + 60) << "team-a's alone";
 }
 
+// A node that fell silent before anybody asked for it never will read it.
+TEST_F(JudgeOnFleetTest, CostlyReadingIsNotWaitedForOfANodeThatIsSilent) {
+  const auto says_pcie = [this](const std::string& team, std::optional<double> tx_kbps) {
+    NodeSnapshot snapshot = SnapshotOf(1, clock_.Now(), absl::StrCat("gpu-", team));
+    GpuSample& gpu = snapshot.gpus[0];
+    gpu.utilization_percent = 50;
+    gpu.pcie_tx_kbps = tx_kbps;
+    gpu.gaps.clear();
+    if (!tx_kbps) gpu.gaps = {{GpuField::kPcie, GpuGap::Reason::kNotWanted, ""}};
+    AddPods(snapshot);
+    AgentNews news{.node = snapshot.node,
+                   .instance = std::hash<std::string>()(team),
+                   .heard_at = clock_.Now()};
+    news.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    store_.Heard(absl::StrCat(team, ":1"), std::move(news));
+  };
+  CachedTrigger trigger(RefIn("team-a", {{"metricType", "pcie_tx_kbps"},
+                                         {"targetValue", "1000"},
+                                         {"scope", "fleet"},
+                                         {"window", "0s"}}));
+  clock_.Advance(absl::Seconds(1));
+  says_pcie("a", 700);
+  says_pcie("b", std::nullopt);
+  EXPECT_EQ(Judged(trigger).status().code(), absl::StatusCode::kUnavailable);
+  store_.Lost("b:1", absl::UnavailableError("connection refused"));
+  const auto judged = Judged(trigger);
+  ASSERT_TRUE(judged.ok()) << judged.status();
+  EXPECT_EQ((*judged)->decision.value, 700 + 1000) << "it stands for the target";
+}
+
 TEST_F(JudgeOnFleetTest, AgentThatIsCutOffCostsOthersNothing) {
   CachedTrigger sleeper(RefIn("sleeper"));
   ASSERT_TRUE(Judged(sleeper).ok());

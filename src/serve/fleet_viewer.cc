@@ -20,10 +20,6 @@ using gpuscaler::v1::ViewedAgent;
 using gpuscaler::v1::ViewedNode;
 using gpuscaler::v1::ViewRequest;
 
-bool AsksKubelet(const NodeTrack& track) {
-  return track.history->Newest().attribution.state != Attribution::State::kNone;
-}
-
 // Where one node's kubelet is asked, the others' GPUs count for nobody without theirs.
 std::string WhyLeftOut(const NodeTrack& track, bool by_owner, const Patience& patience,
                        absl::Time now) {
@@ -64,9 +60,8 @@ FleetView FleetViewOf(const absl::StatusOr<FleetReader::Fleet>& fleet,
   FleetView view;
   view.set_now_us(ToWire(now));
   if (fleet.ok()) {
-    const bool by_owner = std::ranges::any_of((*fleet)->nodes, AsksKubelet);
     for (const NodeTrack& track : (*fleet)->nodes) {
-      AddNode(track, WhyLeftOut(track, by_owner, patience, now), now, view);
+      AddNode(track, WhyLeftOut(track, (*fleet)->asks_kubelets, patience, now), now, view);
     }
   } else {
     view.set_trouble(std::string(fleet.status().message()));

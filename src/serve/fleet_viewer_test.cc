@@ -25,6 +25,7 @@ FleetView ViewedFleet(std::vector<NodeTrack> nodes) {
   auto fleet = std::make_shared<FleetHistory>();
   fleet->now = kViewedAt;
   fleet->nodes = std::move(nodes);
+  fleet->asks_kubelets = std::ranges::any_of(fleet->nodes, AsksKubelet);
   return FleetViewOf(FleetReader::Fleet(fleet), {}, kViewPatience, kViewedAt);
 }
 

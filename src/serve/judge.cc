@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "scaling/node_view.h"
 
 namespace gpuscaler {
 namespace {
@@ -25,11 +26,12 @@ bool Lacks(const NodeSnapshot& snapshot, const MetricTypeInfo& metric) {
   });
 }
 
-// One of its nodes does.
-bool Lacks(const FleetHistory& fleet, const MetricTypeInfo& metric) {
+// One of its nodes does that reads: what a silent one last read stays as it is.
+bool Lacks(const FleetHistory& fleet, const MetricTypeInfo& metric, const Patience& patience) {
   if (!IsCostly(metric)) return false;
-  return std::ranges::any_of(fleet.nodes, [&metric](const NodeTrack& track) {
-    return Lacks(track.history->Newest(), metric);
+  return std::ranges::any_of(fleet.nodes, [&](const NodeTrack& track) {
+    return track.silence.empty() && WhyMute(track, fleet.now, patience).empty() &&
+           Lacks(track.history->Newest(), metric);
   });
 }
 
@@ -117,7 +119,7 @@ void Judge::Want(CachedTrigger& trigger, const ParsedTrigger& parsed) const {
   Renew(trigger, parsed, trigger.LeaseFrom(clock_.Now()));
   if (!IsCostly(metric)) return;
   const auto fleet = FleetOf(trigger, parsed);
-  if (fleet.ok() && Lacks(**fleet, metric)) wake_sampler_();
+  if (fleet.ok() && Lacks(**fleet, metric, patience_)) wake_sampler_();
 }
 
 void Judge::Hold(const CachedTrigger& trigger, const ParsedTrigger& parsed) const {
@@ -134,7 +136,7 @@ Judge::Judged Judge::Try(Question question, CachedTrigger& trigger, const Parsed
   const auto fleet = FleetOf(trigger, *parsed);
   if (!fleet.ok()) return fleet.status();
   const MetricTypeInfo& metric = InfoOf(parsed->trigger->metric);
-  if (Lacks(**fleet, metric)) {
+  if (Lacks(**fleet, metric, patience_)) {
     return absl::UnavailableError(
         absl::StrCat(metric.name, " is read only while it is asked for: not read yet"));
   }

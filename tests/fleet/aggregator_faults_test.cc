@@ -149,7 +149,7 @@ TEST_F(AggregatorFaultTest, AgentWithoutAValidCertificateIsRefusedUntilItHasOne)
   StartNodes(4);
   for (int i = 0; i < 4; ++i) agents_.push_back(nodes_[i]->StartAgent(flags(i < 3 ? good : bad)));
   std::vector<std::string> impatient = flags(good);
-  impatient.emplace_back("--forget-after=8s");  // of a fourth that cannot be heard
+  impatient.emplace_back("--empty-after=8s");  // of a fourth that cannot be heard
   aggregator_ = StartAggregator(StaticAgents(), impatient);
   keda_ = std::make_unique<KedaLog>(ScalerClientOptions{.address = aggregator_->Address(),
                                                         .tls = true,
