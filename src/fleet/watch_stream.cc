@@ -83,6 +83,13 @@ void WatchStream::OnCancel() {
   FinishNow();
 }
 
+void WatchStream::OnDone() {
+  {
+    MutexLock lock(mutex_);  // gRPC calls it last, by means that ThreadSanitizer does not see
+  }
+  closed_(this);
+}
+
 void WatchStream::FinishNow() {
   if (finished_) return;
   finished_ = true;

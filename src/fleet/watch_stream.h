@@ -50,7 +50,7 @@ class WatchStream
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
   void OnCancel() override;
-  void OnDone() override { closed_(this); }
+  void OnDone() override;
 
  private:
   void Take(const telemetry::v1::Wanted& wanted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
