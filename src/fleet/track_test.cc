@@ -13,7 +13,7 @@ constexpr NodeHistory::Limits kLimits{.horizon = absl::Minutes(15),
 
 absl::Time At(int seconds) { return kTrackStart + absl::Seconds(seconds); }
 
-AgentNews Says(std::vector<int> seconds) {
+AgentNews Says(const std::vector<int>& seconds) {
   AgentNews news{.node = "gpu-7"};
   for (const int second : seconds) {
     AgentNews::Reading& reading = news.readings.emplace_back();

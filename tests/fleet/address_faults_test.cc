@@ -114,7 +114,8 @@ TEST_F(AddressFaultTest, FleetWhoseAgentsAreAllGoneIsUnknownUntilDnsHasForgotten
   ASSERT_FALSE(keda_->Next().value.ok());
   const absl::Time unlisted = absl::Now();
   dns_.Say({});
-  ExpectNoWrongScaling(keda_->Since(killed), kWhole, kWhole, Unknown::kAllowed);
+  constexpr double kTwoMute = kLoad + 2 * kTarget;  // their graces end one after the other
+  ExpectNoWrongScaling(keda_->Since(killed), kWhole, kTwoMute, Unknown::kAllowed);
   ASSERT_TRUE(Eventually([this] { return keda_->Next().value.ok(); }, absl::Seconds(30)));
   const KedaAnswer empty = keda_->Next();
   EXPECT_EQ(empty.value.value_or(-1), 0);
