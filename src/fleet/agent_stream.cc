@@ -169,6 +169,7 @@ void AgentStream::Tick() {
 void AgentStream::Begin() {
   heard_at_ = clock_.Now();
   cut_.clear();
+  node_.Clear();  // a process that has not read yet does not say whose agent it is
   ++counts_.attempts;
   call_ = std::make_unique<Call>(*this, Connect(options_, address_));
   call_->Begin(FirstWanted());
@@ -207,13 +208,16 @@ AgentStream::Counts AgentStream::counts() const {
 absl::Status AgentStream::Take(const wire::Telemetry& message) {
   const absl::Time now = clock_.Now();
   if (message.has_node()) {
-    if (message.node().instance() != node_.instance()) peer_clock_ = PeerClock();
+    if (message.node().instance() != instance_) {
+      peer_clock_ = PeerClock();
+      decoder_ = ReadingDecoder();
+    }
+    instance_ = message.node().instance();
     node_ = message.node();
     decoder_.SetNode(node_);
   }
   peer_clock_.Heard(FromWire(message.sent_us()), now);
-  const absl::Duration offset = peer_clock_.offset();
-  const auto ours = [offset](int64_t theirs) { return FromWire(theirs) + offset; };
+  const WriterClock theirs{.offset = peer_clock_.offset(), .latest = now};
 
   AgentNews news{.node = node_.name(),
                  .instance = node_.instance(),
@@ -223,11 +227,11 @@ absl::Status AgentStream::Take(const wire::Telemetry& message) {
                  .more = message.more()};
   for (const wire::Reading& reading : message.readings()) {
     AgentNews::Reading& added = news.readings.emplace_back();
-    if (reading.has_before_until_us()) added.before_until = ours(reading.before_until_us());
-    ASSIGN_OR_RETURN(added.snapshot, decoder_.Decode(reading, offset));
+    if (reading.has_before_until_us()) added.before_until = theirs.Ours(reading.before_until_us());
+    ASSIGN_OR_RETURN(added.snapshot, decoder_.Decode(reading, theirs));
   }
   if (message.has_unchanged_until_us()) {
-    const auto again = decoder_.Unchanged(ours(message.unchanged_until_us()));
+    const auto again = decoder_.Unchanged(message.unchanged_until_us(), theirs);
     if (again) news.unchanged_until = again->taken_at;
   }
   {

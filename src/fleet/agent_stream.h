@@ -103,7 +103,8 @@ class AgentStream {
   // The call's, of which there is one at a time.
   ReadingDecoder decoder_;
   PeerClock peer_clock_;
-  telemetry::v1::Node node_;
+  telemetry::v1::Node node_;  // empty: not said yet
+  uint64_t instance_ = 0;     // that the two above are of
 
   mutable Mutex mutex_;
   CondVar ended_;

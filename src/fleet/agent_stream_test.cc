@@ -57,6 +57,11 @@ class News : public AgentListener {
     MutexLock lock(mutex_);
     return lost_.size() < count ? absl::OkStatus() : lost_[count - 1];
   }
+  // The newest message, as soon as one has trouble; after 10 s as it is.
+  AgentNews WaitForTrouble() {
+    Wait([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !last_.trouble.empty(); });
+    return last();
+  }
   AgentNews last() {
     MutexLock lock(mutex_);
     return last_;
@@ -213,6 +218,68 @@ TEST_F(AgentStreamTest, WantsGoDownNowAndAfterAReconnect) {
   stream->Tick();
   heard_.WaitForReading(5000);
   EXPECT_TRUE(agent->leases().Wanted(agent->clock().Now() + absl::Seconds(80)).pcie);
+}
+
+TEST_F(AgentStreamTest, ProcessThatHasNotReadYetIsNoNodes) {
+  auto agent = std::make_unique<TestAgent>();
+  const int port = agent->port();
+  agent->Read(1);
+  const auto stream = Watch(agent->address());
+  heard_.WaitForReading(1);
+  agent = nullptr;
+  EXPECT_FALSE(heard_.WaitForLoss().ok());
+  agent = std::make_unique<TestAgent>(port);
+  clock_.Advance(absl::Seconds(2));
+  stream->Tick();
+  EXPECT_EQ(heard_.WaitForTrouble().node, "") << "it need not be the same agent";
+  agent->Read(2);
+  heard_.WaitForReading(2);
+  EXPECT_EQ(heard_.last().node, "gpu-7");
+}
+
+// Says one thing, and ends the stream.
+class OneWord : public telemetry::v1::NodeTelemetry::Service {
+ public:
+  OneWord(telemetry::v1::Telemetry word, grpc::Status end)
+      : word_(std::move(word)), end_(std::move(end)) {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+  }
+  ~OneWord() override { server_->Shutdown(); }
+
+  grpc::Status Watch(
+      grpc::ServerContext*,
+      grpc::ServerReaderWriter<telemetry::v1::Telemetry, telemetry::v1::Wanted>* stream) override {
+    stream->Write(word_);
+    return end_;
+  }
+  std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
+
+ private:
+  const telemetry::v1::Telemetry word_;
+  const grpc::Status end_;
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+TEST_F(AgentStreamTest, NothingIsReadAfterItWasHeard) {
+  const absl::Time wrong = clock_.Now() + absl::Hours(24 * 365 * 200);
+  NodeSnapshot snapshot = SnapshotOf(1, wrong);
+  snapshot.gpus[0].utilization_percent = 7;
+  telemetry::v1::Telemetry word;
+  word.set_sent_us(absl::ToUnixMicros(clock_.Now()));
+  *word.mutable_node() = NodeOf(snapshot);
+  *word.add_readings() = WholeReading(snapshot);
+  word.mutable_readings(0)->set_before_until_us(absl::ToUnixMicros(wrong));
+  word.set_unchanged_until_us(absl::ToUnixMicros(wrong) + 1);
+  OneWord agent(word, grpc::Status::OK);
+  const auto stream = Watch(agent.address());
+  heard_.WaitForReading(7);
+  EXPECT_EQ(heard_.snapshots()[0].taken_at, clock_.Now());
+  EXPECT_EQ(heard_.last().readings[0].before_until, clock_.Now());
+  EXPECT_EQ(heard_.last().unchanged_until, std::nullopt);
 }
 
 // Implements nothing of it.

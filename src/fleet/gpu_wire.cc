@@ -127,7 +127,7 @@ std::vector<GpuProcess> DecodeProcesses(const wire::Processes& message) {
   for (const wire::Process& process : message.processes()) {
     GpuProcess& added = processes.emplace_back(GpuProcess{.pid = process.pid()});
     if (process.has_memory_bytes()) added.memory_bytes = process.memory_bytes();
-    if (process.has_utilization_percent()) {
+    if (process.has_utilization_percent() && IsFinite(process.utilization_percent())) {
       added.utilization_percent = process.utilization_percent();
     }
   }
@@ -166,9 +166,8 @@ void EncodeRun(const StillRun& run, wire::StillRun& message) {
   message.set_until_us(ToWire(run.until));
 }
 
-StillRun DecodeRun(const wire::StillRun& message, absl::Duration offset) {
-  return {.from = FromWire(message.from_us()) + offset,
-          .until = FromWire(message.until_us()) + offset};
+StillRun DecodeRun(const wire::StillRun& message, const WriterClock& clock) {
+  return {.from = clock.Ours(message.from_us()), .until = clock.Ours(message.until_us())};
 }
 
 void EncodeMemory(const StillMemory::Parts& parts, wire::StillMemory& message) {
@@ -179,13 +178,17 @@ void EncodeMemory(const StillMemory::Parts& parts, wire::StillMemory& message) {
   message.set_highest_percent(parts.highest_percent);
 }
 
-StillMemory DecodeMemory(const wire::StillMemory& message, absl::Duration offset) {
+bool IsPercent(double value) { return value >= 0 && value <= 100; }  // NaN is none
+
+// Of memory that cannot be, nothing is known.
+StillMemory DecodeMemory(const wire::StillMemory& message, const WriterClock& clock) {
   StillMemory::Parts parts;
-  if (message.has_high_since_us()) parts.high_since = FromWire(message.high_since_us()) + offset;
-  if (message.has_current()) parts.current = DecodeRun(message.current(), offset);
-  for (const wire::StillRun& run : message.past()) parts.past.push_back(DecodeRun(run, offset));
+  if (message.has_high_since_us()) parts.high_since = clock.Ours(message.high_since_us());
+  if (message.has_current()) parts.current = DecodeRun(message.current(), clock);
+  for (const wire::StillRun& run : message.past()) parts.past.push_back(DecodeRun(run, clock));
   parts.lowest_percent = message.lowest_percent();
   parts.highest_percent = message.highest_percent();
+  if (!IsPercent(parts.lowest_percent) || !IsPercent(parts.highest_percent)) return {};
   return StillMemory(std::move(parts));
 }
 
@@ -198,12 +201,14 @@ void EncodeHolders(const std::vector<GpuHolder>& holders, wire::Holders& message
   }
 }
 
+// A share that cannot be is as one that nobody can tell: each has as much.
 std::vector<GpuHolder> DecodeHolders(const wire::Holders& message) {
   std::vector<GpuHolder> holders;
   for (const wire::Holder& holder : message.holders()) {
+    const bool is_share = holder.share() >= 0 && holder.share() <= 1;  // NaN is none
     holders.push_back({.pod = static_cast<int>(holder.pod()),
                        .container = holder.container(),
-                       .share = holder.share()});
+                       .share = is_share ? holder.share() : 1.0 / message.holders_size()});
   }
   return holders;
 }
@@ -261,16 +266,16 @@ bool EncodeGpuChange(const GpuSample& before, const GpuSample& gpu, absl::Time t
   return message.ByteSizeLong() > 0;
 }
 
-GpuSample DecodeGpu(const wire::Gpu& message, absl::Duration offset) {
+GpuSample DecodeGpu(const wire::Gpu& message, const WriterClock& clock) {
   GpuSample gpu{.uuid = message.uuid(),
                 .parent_uuid = message.parent_uuid(),
                 .name = message.name(),
                 .index = static_cast<int>(message.index())};
-  DecodeGpuChange(message, offset, gpu);
+  DecodeGpuChange(message, clock, gpu);
   return gpu;
 }
 
-void DecodeGpuChange(const wire::Gpu& message, absl::Duration offset, GpuSample& gpu) {
+void DecodeGpuChange(const wire::Gpu& message, const WriterClock& clock, GpuSample& gpu) {
   DecodeReadings(kDoubles, message, gpu);
   DecodeReadings(kIntegers, message, gpu);
   DecodeReadings(kBits, message, gpu);
@@ -285,8 +290,8 @@ void DecodeGpuChange(const wire::Gpu& message, absl::Duration offset, GpuSample&
   if (message.has_gaps()) gpu.gaps = DecodeGaps(message.gaps());
   if (message.has_holders()) gpu.holders = DecodeHolders(message.holders());
   if (message.has_in_use()) gpu.in_use = message.in_use();
-  if (message.has_held_since_us()) gpu.held_since = FromWire(message.held_since_us()) + offset;
-  if (message.has_still_memory()) gpu.still_memory = DecodeMemory(message.still_memory(), offset);
+  if (message.has_held_since_us()) gpu.held_since = clock.Ours(message.held_since_us());
+  if (message.has_still_memory()) gpu.still_memory = DecodeMemory(message.still_memory(), clock);
 }
 
 StillMemory ExpectedMemory(const GpuSample& before, const GpuSample& gpu, absl::Time at) {

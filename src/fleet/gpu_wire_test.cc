@@ -14,7 +14,6 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 const absl::Time kAt = absl::FromUnixSeconds(1'767'225'600);
-constexpr absl::Duration kNoOffset = absl::ZeroDuration();
 
 // Every field of a GPU, each as it arrives; where they differ the fault is named.
 void ExpectSame(const GpuSample& got, const GpuSample& want) {
@@ -71,14 +70,14 @@ GpuSample FullGpu() {
 TEST(GpuWire, EveryFieldArrives) {
   telemetry::v1::Gpu message;
   EncodeGpu(FullGpu(), message);
-  ExpectSame(DecodeGpu(message, kNoOffset), FullGpu());
+  ExpectSame(DecodeGpu(message, {}), FullGpu());
 }
 
 TEST(GpuWire, GpuThatTellsNothingArrivesAsThat) {
   const GpuSample gpu{.uuid = "GPU-1"};
   telemetry::v1::Gpu message;
   EncodeGpu(gpu, message);
-  ExpectSame(DecodeGpu(message, kNoOffset), gpu);
+  ExpectSame(DecodeGpu(message, {}), gpu);
 }
 
 TEST(GpuWire, EveryGapField) {
@@ -87,7 +86,7 @@ TEST(GpuWire, EveryGapField) {
     gpu.gaps = {{.field = static_cast<GpuField>(field), .reason = GpuGap::Reason::kFailed}};
     telemetry::v1::Gpu message;
     EncodeGpu(gpu, message);
-    EXPECT_EQ(DecodeGpu(message, kNoOffset).gaps, gpu.gaps) << Name(gpu.gaps[0].field);
+    EXPECT_EQ(DecodeGpu(message, {}).gaps, gpu.gaps) << Name(gpu.gaps[0].field);
   }
 }
 
@@ -128,7 +127,7 @@ TEST(GpuWire, EveryChangeArrivesBothWays) {
       EncodeGpuChange(before, after, kAt, message);
       GpuSample got = before;
       got.still_memory = ExpectedMemory(before, after, kAt);
-      DecodeGpuChange(message, kNoOffset, got);
+      DecodeGpuChange(message, {}, got);
       ExpectSame(got, after);
     }
   }
@@ -147,7 +146,7 @@ TEST(GpuWire, SaysNothingWhenMemoryStandsAsExpected) {
 TEST(GpuWire, TimesBecomeTheReadersOwn) {
   telemetry::v1::Gpu message;
   EncodeGpu(FullGpu(), message);
-  const GpuSample got = DecodeGpu(message, -absl::Hours(1));
+  const GpuSample got = DecodeGpu(message, {.offset = -absl::Hours(1)});
   EXPECT_EQ(got.held_since, FullGpu().held_since - absl::Hours(1));
   EXPECT_EQ(got.still_memory.parts().current.until, kAt - absl::Hours(1));
   EXPECT_EQ(got.still_memory.parts().past[0].from, kAt - absl::Minutes(69));
@@ -166,7 +165,7 @@ TEST(GpuWire, PassesOverWhatANewerAgentSays) {
   ASSERT_TRUE(received.ParseFromString(bytes));
   GpuSample want = FullGpu();
   want.gaps[0].reason = GpuGap::Reason::kFailed;  // unknown why: not that nobody wanted it
-  ExpectSame(DecodeGpu(received, kNoOffset), want);
+  ExpectSame(DecodeGpu(received, {}), want);
   EXPECT_EQ(received.SerializeAsString().size(), bytes.size()) << "unknown fields survive";
 }
 
@@ -174,9 +173,42 @@ TEST(GpuWire, NumberThatIsNoneIsUnknown) {
   telemetry::v1::Gpu message;
   message.set_utilization_percent(std::numeric_limits<double>::quiet_NaN());
   message.set_power_watts(std::numeric_limits<double>::infinity());
-  const GpuSample gpu = DecodeGpu(message, kNoOffset);
+  const GpuSample gpu = DecodeGpu(message, {});
   EXPECT_EQ(gpu.utilization_percent, std::nullopt);
   EXPECT_EQ(gpu.power_watts, std::nullopt);
+}
+
+TEST(GpuWire, UtilizationOfAProcessThatIsNoNumberIsUnknown) {
+  telemetry::v1::Gpu message;
+  auto& process = *message.mutable_processes()->add_processes();
+  process.set_pid(7);
+  process.set_utilization_percent(std::numeric_limits<double>::quiet_NaN());
+  EXPECT_EQ(DecodeGpu(message, {}).processes->at(0).utilization_percent, std::nullopt);
+}
+
+TEST(GpuWire, ShareThatCannotBeIsAnEqualOne) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double infinite = std::numeric_limits<double>::infinity();
+  for (const double wrong : {nan, infinite, -0.25, 1.25}) {
+    telemetry::v1::Gpu message;
+    message.mutable_holders()->add_holders()->set_share(wrong);
+    message.mutable_holders()->add_holders()->set_share(0.75);
+    const GpuSample gpu = DecodeGpu(message, {});
+    EXPECT_EQ(gpu.holders[0].share, 0.5) << wrong;
+    EXPECT_EQ(gpu.holders[1].share, 0.75);
+  }
+}
+
+TEST(GpuWire, MemoryThatCannotBeIsUnknown) {
+  for (const double wrong : {std::numeric_limits<double>::quiet_NaN(), -1.0, 101.0}) {
+    for (const bool lowest : {true, false}) {
+      telemetry::v1::Gpu message;
+      EncodeGpu(FullGpu(), message);
+      auto& memory = *message.mutable_still_memory();
+      lowest ? memory.set_lowest_percent(wrong) : memory.set_highest_percent(wrong);
+      EXPECT_EQ(DecodeGpu(message, {}).still_memory.parts(), StillMemory::Parts()) << wrong;
+    }
+  }
 }
 
 }  // namespace

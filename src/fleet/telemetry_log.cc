@@ -38,7 +38,7 @@ void TelemetryLog::Add(const NodeSnapshot& snapshot) {
   newest_at_ = snapshot.taken_at;
   // The last one before the horizon is what is true at its beginning.
   while (entries_.size() > 1 && entries_[1].taken_at <= newest_at_ - horizon_) {
-    before_.Decode(Parsed(entries_.front().bytes), absl::ZeroDuration()).IgnoreError();
+    before_.Decode(Parsed(entries_.front().bytes), {}).IgnoreError();
     entries_.pop_front();
     ++first_;
   }
@@ -48,11 +48,12 @@ int64_t TelemetryLog::End() const { return first_ + static_cast<int64_t>(entries
 
 wire::Reading TelemetryLog::Begin(Place& place) const {
   ReadingDecoder decoder = before_;
-  const absl::Time from = newest_at_ - place.history;
+  const bool is_new = place.next < 0;
+  const absl::Time from = is_new ? newest_at_ - place.history : absl::InfinitePast();
   size_t next = 0;
   absl::StatusOr<NodeSnapshot> snapshot;
   do {
-    snapshot = decoder.Decode(Parsed(entries_[next].bytes), absl::ZeroDuration());
+    snapshot = decoder.Decode(Parsed(entries_[next].bytes), {});
     ++next;
   } while (next < entries_.size() && entries_[next].taken_at <= from);
   place.next = first_ + static_cast<int64_t>(next);

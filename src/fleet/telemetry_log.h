@@ -41,7 +41,7 @@ class TelemetryLog {
     std::string bytes;  // of a Reading
   };
 
-  // The first reading of a reader, whole, that stands for all before it.
+  // The first reading of a reader that is new, or fell behind: whole, it stands for all before it.
   telemetry::v1::Reading Begin(Place& place) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int64_t End() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -39,7 +39,7 @@ class TelemetryLogTest : public testing::Test {
     reader.more = message.more();
     if (message.has_node()) reader.decoder.SetNode(message.node());
     for (const auto& reading : message.readings()) {
-      const auto snapshot = reader.decoder.Decode(reading, absl::ZeroDuration());
+      const auto snapshot = reader.decoder.Decode(reading, {});
       ASSERT_TRUE(snapshot.ok()) << snapshot.status();
       reader.seen.push_back(snapshot->gpus[0].utilization_percent.value());
       reader.at.push_back(snapshot->taken_at);
@@ -104,6 +104,16 @@ TEST_F(TelemetryLogTest, ReaderThatFellBehindAllThatIsKeptGoesOn) {
   TakeAll(reader);
   EXPECT_EQ(reader.seen.back(), 99);
   EXPECT_EQ(reader.seen.size(), 122u);
+}
+
+TEST_F(TelemetryLogTest, ReaderThatFellBehindIsToldAllThatIsKeptHoweverLittleItBeganWith) {
+  Reader reader{.place = {.history = absl::ZeroDuration()}};
+  Read(1);
+  TakeAll(reader);
+  for (int i = 0; i < 1000; ++i) Read(i % 100);
+  TakeAll(reader);
+  EXPECT_EQ(reader.seen.size(), 122u);
+  EXPECT_EQ(reader.at[1], now_ - kHorizon);
 }
 
 TEST_F(TelemetryLogTest, NothingNewIsSaidInOneNumber) {

@@ -207,7 +207,7 @@ TEST_F(TelemetryServiceTest, SlowReaderGetsEveryReadingInAFewMessages) {
     const Telemetry message = slow.NextReadings();
     ASSERT_GT(message.readings_size(), 0);
     for (const auto& reading : message.readings()) {
-      const auto snapshot = decoder.Decode(reading, absl::ZeroDuration());
+      const auto snapshot = decoder.Decode(reading, {});
       ASSERT_TRUE(snapshot.ok()) << snapshot.status();
       EXPECT_EQ(*snapshot->gpus[0].utilization_percent, seen + 1);
       seen = *snapshot->gpus[0].utilization_percent;

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "fleet/gpu_wire.h"
 
 namespace gpuscaler {
 namespace {
@@ -149,22 +148,22 @@ wire::Reading WholeReading(const NodeSnapshot& snapshot) {
 void ReadingDecoder::SetNode(const wire::Node& node) { node_ = node; }
 
 absl::StatusOr<NodeSnapshot> ReadingDecoder::Decode(const wire::Reading& reading,
-                                                    absl::Duration offset) {
+                                                    const WriterClock& clock) {
   if (reading.gpus_size() > kMostGpus) {
     return absl::InvalidArgumentError(
         absl::StrCat("a reading of ", reading.gpus_size(), " GPUs, at most ", kMostGpus));
   }
   if (reading.has_before_until_us()) {
-    Unchanged(FromWire(reading.before_until_us()) + offset);
+    Unchanged(reading.before_until_us(), clock);
   }
   NodeSnapshot snapshot;
   if (reading.whole()) {
-    for (const wire::Gpu& gpu : reading.gpus()) snapshot.gpus.push_back(DecodeGpu(gpu, offset));
-    snapshot.taken_at = At(reading, offset);
+    for (const wire::Gpu& gpu : reading.gpus()) snapshot.gpus.push_back(DecodeGpu(gpu, clock));
+    snapshot.taken_at = At(reading, clock);
   } else {
     if (!last_) return absl::InvalidArgumentError("the first reading is not whole");
     snapshot = *last_;
-    RETURN_IF_ERROR(Change(reading, offset, snapshot));
+    RETURN_IF_ERROR(Change(reading, clock, snapshot));
   }
   if (reading.has_attribution()) snapshot.attribution = DecodeAttribution(reading.attribution());
   if (reading.has_pods()) snapshot.pods = DecodePods(reading.pods());
@@ -173,24 +172,27 @@ absl::StatusOr<NodeSnapshot> ReadingDecoder::Decode(const wire::Reading& reading
   snapshot.source = node_.source();
   snapshot.driver_version = node_.driver_version();
   last_ = snapshot;
+  last_us_ = std::max(last_us_, reading.taken_us());
   return snapshot;
 }
 
-absl::Time ReadingDecoder::At(const wire::Reading& reading, absl::Duration offset) const {
-  const absl::Time at = FromWire(reading.taken_us()) + offset;
-  return last_ ? std::max(at, last_->taken_at) : at;
+absl::Time ReadingDecoder::At(const wire::Reading& reading, const WriterClock& clock) const {
+  const absl::Time at = clock.Ours(reading.taken_us());
+  if (!last_) return at;
+  const bool is_later = reading.taken_us() > last_us_;
+  return std::max(at, last_->taken_at + absl::Microseconds(is_later ? 1 : 0));
 }
 
-absl::Status ReadingDecoder::Change(const wire::Reading& reading, absl::Duration offset,
+absl::Status ReadingDecoder::Change(const wire::Reading& reading, const WriterClock& clock,
                                     NodeSnapshot& snapshot) const {
-  snapshot.taken_at = At(reading, offset);
+  snapshot.taken_at = At(reading, clock);
   std::vector<bool> memory_sent(snapshot.gpus.size());
   for (const wire::Gpu& gpu : reading.gpus()) {
     if (gpu.place() >= snapshot.gpus.size()) {
       return absl::InvalidArgumentError(absl::StrCat("a reading of GPU ", gpu.place(), " of ",
                                                      snapshot.gpus.size(), ", counted from 0"));
     }
-    DecodeGpuChange(gpu, offset, snapshot.gpus[gpu.place()]);
+    DecodeGpuChange(gpu, clock, snapshot.gpus[gpu.place()]);
     memory_sent[gpu.place()] = gpu.has_still_memory();
   }
   for (size_t place = 0; place < snapshot.gpus.size(); ++place) {
@@ -201,8 +203,11 @@ absl::Status ReadingDecoder::Change(const wire::Reading& reading, absl::Duration
   return absl::OkStatus();
 }
 
-std::optional<NodeSnapshot> ReadingDecoder::Unchanged(absl::Time until) {
-  if (!last_ || until <= last_->taken_at) return std::nullopt;
+std::optional<NodeSnapshot> ReadingDecoder::Unchanged(int64_t until_us, const WriterClock& clock) {
+  if (!last_) return std::nullopt;
+  last_us_ = std::max(last_us_, until_us);
+  const absl::Time until = clock.Ours(until_us);
+  if (until <= last_->taken_at) return std::nullopt;
   for (GpuSample& gpu : last_->gpus) gpu.still_memory = ExpectedMemory(gpu, gpu, until);
   last_->taken_at = until;
   return last_;

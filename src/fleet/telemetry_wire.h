@@ -1,10 +1,13 @@
 // The readings of a node as messages, each the change since the one before.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "fleet/gpu_wire.h"
 #include "model/node_snapshot.h"
 #include "telemetry.pb.h"
 
@@ -31,22 +34,24 @@ class ReadingDecoder {
   // Whose readings they are; before the first of them.
   void SetNode(const telemetry::v1::Node& node);
 
-  // `offset` is what the writer's clock lacks to the reader's. INVALID_ARGUMENT: no writer of
-  // any version says this; the stream is of no use any more.
-  absl::StatusOr<NodeSnapshot> Decode(const telemetry::v1::Reading& reading, absl::Duration offset);
+  // INVALID_ARGUMENT: no writer of any version says this; the stream is of no use any more.
+  absl::StatusOr<NodeSnapshot> Decode(const telemetry::v1::Reading& reading,
+                                      const WriterClock& clock);
 
-  // The last snapshot as it was found again at `until`, by the reader's clock; empty when there is
-  // none, or it was taken later.
-  std::optional<NodeSnapshot> Unchanged(absl::Time until);
+  // The last snapshot as it was found again then, by the writer's clock; empty when there is none,
+  // or it was taken later.
+  std::optional<NodeSnapshot> Unchanged(int64_t until_us, const WriterClock& clock);
 
  private:
-  // Never before the last one, though the offset of a later message may be the smaller one.
-  absl::Time At(const telemetry::v1::Reading& reading, absl::Duration offset) const;
-  absl::Status Change(const telemetry::v1::Reading& reading, absl::Duration offset,
+  // What is later by the writer's clock is later here, though the offset of a later message may be
+  // the smaller one: else it would be taken for what is told twice.
+  absl::Time At(const telemetry::v1::Reading& reading, const WriterClock& clock) const;
+  absl::Status Change(const telemetry::v1::Reading& reading, const WriterClock& clock,
                       NodeSnapshot& snapshot) const;
 
   telemetry::v1::Node node_;
   std::optional<NodeSnapshot> last_;
+  int64_t last_us_ = std::numeric_limits<int64_t>::min();  // by the writer's clock
 };
 
 telemetry::v1::Node NodeOf(const NodeSnapshot& snapshot);

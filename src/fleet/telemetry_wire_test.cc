@@ -23,7 +23,7 @@ class TelemetryWireTest : public testing::Test {
     if (!reading) return std::nullopt;
     decoder_.SetNode(NodeOf(watched));
     bytes_ = reading->ByteSizeLong();
-    auto received = decoder_.Decode(*reading, offset_);
+    auto received = decoder_.Decode(*reading, {.offset = offset_});
     EXPECT_TRUE(received.ok()) << received.status();
     return *std::move(received);
   }
@@ -107,12 +107,12 @@ TEST_F(TelemetryWireTest, MemoryKeepsStandingWhileNothingIsSaid) {
 
 TEST_F(TelemetryWireTest, UnchangedUntilIsTheSameSnapshotLater) {
   Send(SnapshotOf(2, now_));
-  const auto later = decoder_.Unchanged(now_ + absl::Minutes(3));
+  const auto later = decoder_.Unchanged(ToWire(now_ + absl::Minutes(3)), {});
   ASSERT_TRUE(later);
   EXPECT_EQ(later->taken_at, now_ + absl::Minutes(3));
   EXPECT_EQ(later->gpus[1].utilization_percent, 87);
   EXPECT_TRUE(later->gpus[1].still_memory.Stood(absl::Minutes(2), absl::InfinitePast()));
-  EXPECT_FALSE(decoder_.Unchanged(now_ + absl::Minutes(3))) << "nothing new in that";
+  EXPECT_FALSE(decoder_.Unchanged(ToWire(now_ + absl::Minutes(3)), {})) << "nothing new in that";
 }
 
 TEST_F(TelemetryWireTest, WrongClockOfTheWriterDoesNoHarm) {
@@ -136,12 +136,55 @@ TEST_F(TelemetryWireTest, HeldSinceStaysWhenTheOffsetIsFoundMorePrecisely) {
   EXPECT_EQ(second->gpus[0].held_since, first->gpus[0].held_since) << "else a new replica";
 }
 
-TEST_F(TelemetryWireTest, TimeNeverGoesBackThoughTheOffsetDoes) {
+TEST_F(TelemetryWireTest, LaterReadingIsLaterThoughTheOffsetIsFoundSmaller) {
   Send(SnapshotOf(1, now_));
+  decoder_.Unchanged(ToWire(now_ + kTick), {});
   offset_ = -absl::Seconds(10);
-  NodeSnapshot next = SnapshotOf(1, now_ + kTick);
-  next.gpus[0].utilization_percent = 5;
-  EXPECT_EQ(Send(next)->taken_at, now_);
+  for (int i = 2; i < 5; ++i) {
+    NodeSnapshot next = SnapshotOf(1, now_ + i * kTick);
+    next.gpus[0].utilization_percent = i;
+    const absl::Time before = now_ + kTick + (i - 2) * absl::Microseconds(1);
+    EXPECT_EQ(Send(next)->taken_at, before + absl::Microseconds(1)) << "else nobody keeps it";
+  }
+}
+
+TEST_F(TelemetryWireTest, ReadingsThatAreToldTwiceAreNotLater) {
+  std::vector<telemetry::v1::Reading> told;
+  for (int i = 0; i < 3; ++i) {
+    NodeSnapshot snapshot = SnapshotOf(1, now_ + i * kTick);
+    snapshot.gpus[0].utilization_percent = i;
+    Send(snapshot);
+    told.push_back(WholeReading(snapshot));
+  }
+  decoder_.Unchanged(ToWire(now_ + 3 * kTick), {});
+  for (const telemetry::v1::Reading& reading : told) {
+    EXPECT_EQ(decoder_.Decode(reading, {})->taken_at, now_ + 3 * kTick);
+  }
+}
+
+TEST_F(TelemetryWireTest, NothingIsReadAfterItWasReceived) {
+  const absl::Time wrong = now_ + absl::Hours(24 * 365 * 200);
+  NodeSnapshot snapshot = SnapshotOf(1, wrong);
+  snapshot.gpus[0].held_since = wrong;
+  snapshot.gpus[0].still_memory = StillMemory({.high_since = wrong,
+                                               .current = {.from = wrong, .until = wrong},
+                                               .past = {{.from = wrong, .until = wrong}},
+                                               .lowest_percent = 91,
+                                               .highest_percent = 91});
+  const WriterClock clock{.latest = now_};
+  const auto got = decoder_.Decode(WholeReading(snapshot), clock);
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_EQ(got->taken_at, now_);
+  EXPECT_EQ(got->gpus[0].held_since, now_);
+  const StillMemory::Parts memory = got->gpus[0].still_memory.parts();
+  EXPECT_EQ(memory.high_since, now_);
+  EXPECT_EQ(memory.current, (StillRun{.from = now_, .until = now_}));
+  EXPECT_EQ(memory.past[0], memory.current);
+  EXPECT_FALSE(decoder_.Unchanged(std::numeric_limits<int64_t>::max(), clock));
+  snapshot.taken_at = now_ + kTick;
+  EXPECT_EQ(decoder_.Decode(WholeReading(snapshot), {.latest = now_ + kTick})->taken_at,
+            now_ + kTick)
+      << "what comes after it is not lost";
 }
 
 // DESIGN 8: the aggregator's bytes. The numbers stand in docs.
@@ -180,7 +223,7 @@ TEST(TelemetryWire, OlderAgentThatKnowsNoPodsIsUnderstood) {
   gpu.set_uuid("GPU-1");
   gpu.set_utilization_percent(50);
   ReadingDecoder decoder;
-  const auto got = decoder.Decode(reading, absl::ZeroDuration());
+  const auto got = decoder.Decode(reading, {});
   ASSERT_TRUE(got.ok()) << got.status();
   EXPECT_EQ(got->attribution.state, Attribution::State::kNone);
   ASSERT_EQ(got->gpus.size(), 1u);
@@ -201,7 +244,7 @@ TEST(TelemetryWire, NewerAgentsAttributionIsNotTakenForOneWeKnow) {
   telemetry::v1::Reading received;
   ASSERT_TRUE(received.ParseFromString(bytes));
   ReadingDecoder decoder;
-  const auto got = decoder.Decode(received, absl::ZeroDuration());
+  const auto got = decoder.Decode(received, {});
   ASSERT_TRUE(got.ok()) << got.status();
   EXPECT_EQ(got->attribution.state, Attribution::State::kUnknown);
   EXPECT_THAT(got->attribution.why, HasSubstr("newer"));
@@ -238,9 +281,9 @@ TEST(TelemetryWire, NonsenseIsRefusedByName) {
     SCOPED_TRACE(nonsense.name);
     ReadingDecoder decoder;
     telemetry::v1::Reading reading = WholeReading(SnapshotOf(2, absl::UnixEpoch()));
-    ASSERT_TRUE(decoder.Decode(reading, absl::ZeroDuration()).ok());
+    ASSERT_TRUE(decoder.Decode(reading, {}).ok());
     nonsense.make(reading);
-    const auto got = decoder.Decode(reading, absl::ZeroDuration());
+    const auto got = decoder.Decode(reading, {});
     EXPECT_EQ(got.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(got.status().message(), HasSubstr(nonsense.want));
   }
@@ -248,9 +291,8 @@ TEST(TelemetryWire, NonsenseIsRefusedByName) {
 
 TEST(TelemetryWire, ChangeOfNothingIsRefused) {
   ReadingDecoder decoder;
-  EXPECT_EQ(decoder.Decode({}, absl::ZeroDuration()).status().message(),
-            "the first reading is not whole");
-  EXPECT_FALSE(decoder.Unchanged(absl::InfiniteFuture()));
+  EXPECT_EQ(decoder.Decode({}, {}).status().message(), "the first reading is not whole");
+  EXPECT_FALSE(decoder.Unchanged(std::numeric_limits<int64_t>::max(), {}));
 }
 
 }  // namespace

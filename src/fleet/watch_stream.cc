@@ -53,11 +53,11 @@ void WatchStream::Take(const wire::Wanted& wanted) {
 
 void WatchStream::WriteNext() {
   if (!place_ || end_ || finished_) return;
-  const absl::Time now = room_.clock.Now();
   // Protobuf keeps what a message was made of for the next one: that of the past is large.
   if (in_flight_.readings_size() > 1) in_flight_ = wire::Telemetry();
   in_flight_.Clear();
   const bool news = room_.log.Take(*place_, in_flight_);
+  const absl::Time now = room_.clock.Now();  // behind every reading that is told
   const bool due = now - spoke_at_ >= room_.heartbeat || trouble_ != said_trouble_;
   if (!news && !due) return;
   in_flight_.set_sent_us(ToWire(now));

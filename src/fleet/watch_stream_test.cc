@@ -1,0 +1,94 @@
+#include "fleet/watch_stream.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "fleet/gpu_wire.h"
+#include "fleet/test_readings.h"
+#include "gtest/gtest.h"
+#include "telemetry.grpc.pb.h"
+
+namespace gpuscaler {
+namespace {
+
+using telemetry::v1::NodeTelemetry;
+using telemetry::v1::Telemetry;
+using telemetry::v1::Wanted;
+
+// Whoever looks at it is a moment too early: a reading is made at once.
+class ClockBeforeAReading : public Clock {
+ public:
+  explicit ClockBeforeAReading(TelemetryLog& log) : log_(log) { Read(); }
+
+  absl::Time Now() const override {
+    const absl::Time now = now_;
+    Read();
+    return now;
+  }
+
+ private:
+  void Read() const {
+    now_ += absl::Seconds(1);
+    NodeSnapshot snapshot = SnapshotOf(1, now_);
+    snapshot.gpus[0].power_watts = absl::ToDoubleSeconds(now_ - absl::UnixEpoch());
+    log_.Add(snapshot);
+  }
+
+  TelemetryLog& log_;
+  mutable absl::Time now_ = absl::FromUnixSeconds(1'767'225'600);
+};
+
+// Streams end when their reader goes.
+class Streams : public NodeTelemetry::CallbackService {
+ public:
+  explicit Streams(WatchRoom& room) : room_(room) {}
+
+  grpc::ServerBidiReactor<Wanted, Telemetry>* Watch(grpc::CallbackServerContext*) override {
+    auto* const stream = new WatchStream(room_, "reader", "", [](const WatchStream* ended) {
+      delete ended;  // NOLINT(cppcoreguidelines-owning-memory)
+    });
+    stream->Begin();
+    return stream;
+  }
+
+ private:
+  WatchRoom& room_;
+};
+
+TEST(WatchStream, NoReadingIsNewerThanItsMessage) {
+  TelemetryLog log(absl::Minutes(2), {});
+  const ClockBeforeAReading clock(log);
+  WatchRoom room{
+      .clock = clock, .log = log, .heartbeat = absl::Seconds(2), .wanted = [](const Wanted&) {}};
+  Streams service(room);
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&service);
+  const auto server = builder.BuildAndStart();
+  {
+    const auto stub = NodeTelemetry::NewStub(
+        grpc::CreateChannel(absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials()));
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+    const auto stream = stub->Watch(&context);
+    stream->Write({});
+    Telemetry message;
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_TRUE(stream->Read(&message));
+      ASSERT_GE(message.readings_size(), 1);
+      EXPECT_LE(message.readings().rbegin()->taken_us(), message.sent_us()) << i;
+    }
+    context.TryCancel();
+    while (stream->Read(&message)) {
+    }
+    stream->Finish();
+  }
+  server->Shutdown();
+}
+
+}  // namespace
+}  // namespace gpuscaler
