@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace gpuscaler {
@@ -17,9 +18,9 @@ PeriodicThread::~PeriodicThread() {
   thread_.join();
 }
 
-void PeriodicThread::Wake() {
+void PeriodicThread::WakeIn(absl::Duration delay) {
   MutexLock lock(mutex_);
-  woken_ = true;
+  wake_at_ = std::min(wake_at_, clock_.Now() + delay);
   changed_.NotifyAll();
 }
 
@@ -38,11 +39,11 @@ void PeriodicThread::Run() {
     tick_();
     next = std::max(next + interval_, clock_.Now());
     MutexLock lock(mutex_);
-    while (!stopping_ && !woken_ && clock_.Now() < next) {
-      changed_.WaitFor(mutex_, next - clock_.Now());
+    while (!stopping_ && clock_.Now() < std::min(next, wake_at_)) {
+      changed_.WaitFor(mutex_, std::min(next, wake_at_) - clock_.Now());
     }
-    if (woken_) next = clock_.Now();
-    woken_ = false;
+    next = std::min(next, std::max(wake_at_, clock_.Now()));
+    wake_at_ = absl::InfiniteFuture();
     if (!stopping_) continue;
     ended_ = true;
     changed_.NotifyAll();

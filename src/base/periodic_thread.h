@@ -22,7 +22,10 @@ class PeriodicThread {
   PeriodicThread& operator=(const PeriodicThread&) = delete;
 
   // Ticks now instead of at the end of the interval.
-  void Wake();
+  void Wake() { WakeIn(absl::ZeroDuration()); }
+
+  // Ticks then, if the interval has not ended before.
+  void WakeIn(absl::Duration delay);
 
   // No further tick. False when one is still running after `patience` (a hung driver call): the
   // destructor would then wait for ever, and only the end of the process helps.
@@ -37,7 +40,7 @@ class PeriodicThread {
   Mutex mutex_;
   CondVar changed_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  bool woken_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Time wake_at_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

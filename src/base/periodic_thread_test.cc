@@ -28,6 +28,19 @@ TEST(PeriodicThread, WakeTicksBeforeTheIntervalEnds) {
   second.get_future().wait();
 }
 
+TEST(PeriodicThread, WakeInTicksNoSoonerThanThat) {
+  const SteadyClock clock;
+  std::promise<absl::Time> first, second;
+  std::atomic<int> ticks = 0;
+  PeriodicThread thread("test", kNever,
+                        [&] { (++ticks == 1 ? first : second).set_value(clock.Now()); });
+  first.get_future().wait();
+  const absl::Time asked_at = clock.Now();
+  thread.WakeIn(kNever);
+  thread.WakeIn(absl::Milliseconds(20));
+  EXPECT_GE(second.get_future().get() - asked_at, absl::Milliseconds(20));
+}
+
 TEST(PeriodicThread, StopSaysWhenATickHangs) {
   std::promise<void> started, release;
   std::shared_future<void> released = release.get_future().share();

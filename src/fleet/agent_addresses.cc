@@ -116,12 +116,8 @@ void AgentAddresses::Ask() {
 
 void AgentAddresses::AskSoon() {
   if (asking_ == nullptr) return;
-  {
-    MutexLock lock(mutex_);
-    if (real_.Now() - asked_at_ < kSoonest) return;
-    asked_at_ = real_.Now();
-  }
-  asking_->Wake();
+  MutexLock lock(mutex_);
+  asking_->WakeIn(asked_at_ + kSoonest - real_.Now());
 }
 
 bool AgentAddresses::Stop(absl::Duration patience) {

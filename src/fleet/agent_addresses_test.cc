@@ -125,12 +125,19 @@ TEST_F(AgentAddressesTest, FixedListIsItsOwnAnswer) {
   EXPECT_TRUE(addresses.Stop(absl::ZeroDuration()));
 }
 
-TEST_F(AgentAddressesTest, LostAgentsDoNotMakeItAskWithoutEnd) {
+TEST_F(AgentAddressesTest, LostAgentsMakeItAskAgainOnceASecondLater) {
+  const SteadyClock real;
+  const absl::Time start = real.Now();
   AgentAddresses addresses(option_, Answered(), absl::Hours(1), Resolver());
   WaitForAnswers(1);
+  Next(std::vector<std::string>{"10.0.0.8:6001"});
   for (int i = 0; i < 1000; ++i) addresses.AskSoon();
+  const std::vector<AgentAddresses::Answer> answers = WaitForAnswers(2);
+  EXPECT_GE(real.Now() - start, absl::Seconds(1));
   EXPECT_TRUE(addresses.Stop(absl::Seconds(10)));
-  EXPECT_LE(WaitForAnswers(0).size(), 2u) << "one a second";
+  ASSERT_EQ(answers.size(), 2u) << "asked in vain";
+  EXPECT_THAT(answers[1].value(), ElementsAre("10.0.0.8:6001"));
+  EXPECT_EQ(WaitForAnswers(0).size(), 2u) << "one a second";
 }
 
 TEST_F(AgentAddressesTest, HungResolverIsSaidToHang) {

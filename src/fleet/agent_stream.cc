@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "fleet/gpu_wire.h"
 #include "fleet/grpc_log.h"
+#include "fleet/grpc_status.h"
 #include "telemetry.grpc.pb.h"
 
 namespace gpuscaler {
@@ -49,11 +50,6 @@ std::shared_ptr<grpc::Channel> Connect(const AgentStreamOptions& options,
       arguments);
 }
 
-absl::Status FromGrpc(const grpc::Status& status) {
-  if (status.ok()) return absl::UnavailableError("the agent has ended the stream");
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
-}
-
 double Random() {
   thread_local std::minstd_rand generator(std::random_device{}());
   return std::uniform_real_distribution<double>(0, 1)(generator);
@@ -62,8 +58,11 @@ double Random() {
 }  // namespace
 
 absl::Duration ReconnectDelay(int failures, double random) {
-  const double seconds = std::exp2(std::clamp(failures, 1, 10) - 1) * (1 + random / 2);
-  return std::min(absl::Seconds(seconds), absl::Seconds(10));
+  constexpr double kLongestSeconds = 10;
+  constexpr double kMostJitter = 0.5;  // at the longest too, or all come at once
+  const double seconds = std::exp2(std::clamp(failures, 1, 10) - 1);
+  return absl::Seconds(std::min(seconds, kLongestSeconds / (1 + kMostJitter)) *
+                       (1 + kMostJitter * random));
 }
 
 // One Watch. gRPC calls the On... functions; OnDone() is the last one, and its end.
@@ -114,7 +113,9 @@ class AgentStream::Call : public grpc::ClientBidiReactor<wire::Wanted, wire::Tel
   }
 
   void OnDone(const grpc::Status& status) override {
-    stream_.Ended(fault_.ok() ? FromGrpc(status) : fault_);
+    if (fault_.ok()) fault_ = FromGrpc(status);
+    if (fault_.ok()) fault_ = absl::UnavailableError("the agent has ended the stream");
+    stream_.Ended(fault_);
   }
 
  private:
@@ -129,7 +130,7 @@ class AgentStream::Call : public grpc::ClientBidiReactor<wire::Wanted, wire::Tel
   const std::unique_ptr<wire::NodeTelemetry::Stub> stub_;
   grpc::ClientContext context_;
   wire::Telemetry incoming_;  // gRPC's while a read is under way
-  absl::Status fault_;        // of what was read
+  absl::Status fault_;        // of what was read, or of the stream
   Mutex mutex_;
   wire::Wanted in_flight_;  // gRPC's while writing_
   std::optional<wire::Wanted> next_ ABSL_GUARDED_BY(mutex_);

@@ -45,7 +45,7 @@ class AgentListener {
  public:
   virtual ~AgentListener() = default;
   virtual void Heard(const std::string& address, AgentNews news) = 0;
-  // The stream has ended, or none came about.
+  // The stream has ended, or none came about; `why` has a text.
   virtual void Lost(const std::string& address, const absl::Status& why) = 0;
 };
 

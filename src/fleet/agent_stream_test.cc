@@ -282,6 +282,18 @@ TEST_F(AgentStreamTest, NothingIsReadAfterItWasHeard) {
   EXPECT_EQ(heard_.last().unchanged_until, std::nullopt);
 }
 
+TEST_F(AgentStreamTest, LossWithoutAReasonSaysSo) {
+  OneWord agent({}, grpc::Status(grpc::StatusCode::UNAVAILABLE, ""));
+  const auto stream = Watch(agent.address());
+  EXPECT_EQ(heard_.WaitForLoss(), absl::UnavailableError("no reason was given"));
+}
+
+TEST_F(AgentStreamTest, EndOfTheStreamIsALoss) {
+  OneWord agent({}, grpc::Status::OK);
+  const auto stream = Watch(agent.address());
+  EXPECT_EQ(heard_.WaitForLoss(), absl::UnavailableError("the agent has ended the stream"));
+}
+
 // Implements nothing of it.
 class Stranger : public telemetry::v1::NodeTelemetry::Service {};
 
@@ -348,8 +360,14 @@ TEST(ReconnectDelay, GrowsFromOneSecondToTen) {
   EXPECT_EQ(ReconnectDelay(1, 1), absl::Seconds(1.5));
   EXPECT_EQ(ReconnectDelay(2, 0), absl::Seconds(2));
   EXPECT_EQ(ReconnectDelay(3, 0.5), absl::Seconds(5));
-  EXPECT_EQ(ReconnectDelay(4, 0), absl::Seconds(8));
   EXPECT_EQ(ReconnectDelay(1'000'000, 1), absl::Seconds(10));
+}
+
+TEST(ReconnectDelay, ThoseThatHaveFailedForLongDoNotComeAllAtOnce) {
+  for (const int failures : {4, 5, 10, 1'000'000}) {
+    EXPECT_LT(ReconnectDelay(failures, 0), absl::Seconds(7)) << failures;
+    EXPECT_LT(ReconnectDelay(failures, 0.5), ReconnectDelay(failures, 0.75)) << failures;
+  }
 }
 
 }  // namespace

@@ -26,4 +26,11 @@ grpc::Status ToGrpc(const absl::Status& status) {
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), Shortened(status.message()));
 }
 
+absl::Status FromGrpc(const grpc::Status& status) {
+  if (status.ok()) return absl::OkStatus();
+  const std::string& text = status.error_message();
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
+                      text.empty() ? "no reason was given" : text);
+}
+
 }  // namespace gpuscaler

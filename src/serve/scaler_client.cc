@@ -11,6 +11,7 @@
 #include "explain.grpc.pb.h"
 #include "externalscaler.grpc.pb.h"
 #include "fleet/grpc_log.h"
+#include "fleet/grpc_status.h"
 #include "fleetview.grpc.pb.h"
 
 namespace gpuscaler {
@@ -41,11 +42,6 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> Credentials(
   ASSIGN_OR_RETURN(ssl.pem_cert_chain, ReadPem(options.cert));
   ASSIGN_OR_RETURN(ssl.pem_private_key, ReadPem(options.key));
   return grpc::SslCredentials(ssl);
-}
-
-absl::Status FromGrpc(const grpc::Status& status) {
-  if (status.ok()) return absl::OkStatus();
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
 }
 
 // KEDA reads the float only when it is above 0.
