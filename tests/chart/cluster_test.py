@@ -208,7 +208,8 @@ class Installed(unittest.TestCase):
         # The strictest level of pod security: the aggregators must not be refused.
         kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
         given = ["--set=image.repository=keda-gpu-scaler", f"--set=agent.namespace={AGENTS}",
-                 "--set=minReadySeconds=1", "--set=updateStrategy.rollingUpdate.maxSurge=100%"]
+                 "--set=minReadySeconds=1", "--set=aggregator.minReadySeconds=1",
+                 "--set=updateStrategy.rollingUpdate.maxSurge=100%"]
         self.assertNotIn("runtimeClassName: ", self.install("install", *given, "--dry-run=server"))
         kubectl("apply", "--filename=-", text=json.dumps(
             {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "handler": "nvidia",

@@ -23,7 +23,8 @@ RESTRICTED = "pod-security.kubernetes.io/enforce=restricted"
 PRIVILEGED = "pod-security.kubernetes.io/enforce=privileged"
 NOTES = [
     ({}, {PRIVILEGED: True, RESTRICTED: False, "run as root, without capabilities": True,
-          "enableTLS": False, "NetworkPolicy": False, "One GPU node": False,
+          "enableTLS": False, "One GPU node": False,
+          "only pods of namespace keda reach port 6000": True,
           "deployment/keda-gpu-scaler": True, "daemonset/keda-gpu-scaler-agent": True,
           "whose pods hold them": True, "no RuntimeClass was found": True,
           "keda-gpu-scaler.gpu-scaler.svc.cluster.local:6000": True}),
@@ -50,11 +51,13 @@ NOTES = [
               "testClientSecretName": "b"}},
      {"tlsClientCert": True, "not yet": False}),
     ({"tls": {"certManager": {"enabled": True}}}, {"tlsClientCert": True, "not yet": False}),
-    ({"networkPolicy": {"enabled": True, "kedaNamespace": "kube-system"}},
+    ({"networkPolicy": {"enabled": False}}, {"NetworkPolicy": False}),
+    ({"networkPolicy": {"kedaNamespace": "kube-system"}},
      {"only pods of namespace kube-system reach port 6000": True}),
     ({"nodeSelector": {"pool": "gpu"}}, {"\n  pool=gpu\n": True}),
     ({"simulate": {"enabled": True}},
-     {"120 s a round": True, "One GPU node": False, "Pod security": False}),
+     {"120 s a round": True, "One GPU node": False, "Pod security": False,
+      "NetworkPolicy": False}),
 ]
 
 
@@ -166,8 +169,8 @@ class Chart(unittest.TestCase):
 
     def test_it_needs_no_rights(self):
         kinds = {each["kind"] for each in chart.render({})}
-        self.assertEqual(kinds, {"DaemonSet", "Deployment", "Job", "PodDisruptionBudget", "Service",
-                                 "ServiceAccount"})
+        self.assertEqual(kinds, {"DaemonSet", "Deployment", "Job", "NetworkPolicy",
+                                 "PodDisruptionBudget", "Service", "ServiceAccount"})
         every = [case for case in CASES if "error" not in case]
         every += [{"it": "preset", "values": {}, "preset": preset.stem} for preset in chart.PRESETS]
         for case in every:

@@ -135,6 +135,11 @@ keda-gpu-scaler-agents.{{ include "scaler.agentNamespace" . }}.svc
 {{- if and (include "scaler.readsGpus" .) (ne (index . 0).Values.attribution.mode "none") }}true{{ end }}
 {{- end }}
 
+{{/* Whether the pods have library and devices from the node; call with (list . "role"). */}}
+{{- define "scaler.mountsDevices" -}}
+{{- if and (include "scaler.readsGpus" .) (index . 0).Values.nvmlHostMounts.enabled }}true{{ end }}
+{{- end }}
+
 {{/* Whether the pods find the driver through the NVIDIA container runtime; call with (list . "role"). */}}
 {{- define "scaler.usesNvidiaRuntime" -}}
 {{- if and (include "scaler.readsGpus" .) (not (index . 0).Values.nvmlHostMounts.enabled) }}true{{ end }}

@@ -100,6 +100,10 @@ spec:
       resources:
         {{- toYaml . | nindent 8 }}
       {{- end }}
+      {{- if include "scaler.mountsDevices" $of }}
+      # The usual one is in /dev, where a runtime could not make it.
+      terminationMessagePath: /run/termination-log
+      {{- end }}
       securityContext:
         {{- include "scaler.securityContext" $of | nindent 8 }}
       {{- with include "scaler.volumeMounts" $of }}
@@ -157,6 +161,13 @@ spec:
 - --log-level={{ .Values.scaler.logLevel }}
 - --log-format={{ .Values.scaler.logFormat }}
 {{- if ne $role "agent" }}
+{{- with .Values.aggregator.allowNamespaces }}
+{{- $pairs := list }}
+{{- range . }}
+{{- $pairs = append $pairs (printf "%s:%s" .from .to) }}
+{{- end }}
+- {{ printf "--allow-namespaces=%s" (join "," $pairs) | quote }}
+{{- end }}
 {{- with .Values.scaler.maxStreamsPerPeer }}
 - --max-streams-per-peer={{ int . }}
 {{- end }}
@@ -237,7 +248,7 @@ spec:
 {{- define "scaler.securityContext" -}}
 {{- $values := (index . 0).Values }}
 {{- $reads := include "scaler.readsGpus" . }}
-{{- if and $reads $values.nvmlHostMounts.enabled -}}
+{{- if include "scaler.mountsDevices" . -}}
 privileged: true
 readOnlyRootFilesystem: true
 {{- else -}}
@@ -277,9 +288,10 @@ readOnlyRootFilesystem: true
 - {name: pod-logs, mountPath: /var/log/pods, readOnly: true}
 {{- end }}
 {{- end }}
-{{- if and (include "scaler.readsGpus" $of) .Values.nvmlHostMounts.enabled }}
+{{- if include "scaler.mountsDevices" $of }}
 - {name: nvml, mountPath: /run/nvml/libnvidia-ml.so.1, readOnly: true}
-- {name: devices, mountPath: /dev}
+# Devices are read and written all the same; none is made or taken away.
+- {name: devices, mountPath: /dev, readOnly: true}
 {{- end }}
 {{- with .Values.extraVolumeMounts }}
 {{ toYaml . }}
@@ -313,7 +325,7 @@ readOnlyRootFilesystem: true
 - {name: pod-logs, hostPath: {path: /var/log/pods, type: Directory}}
 {{- end }}
 {{- end }}
-{{- if and (include "scaler.readsGpus" $of) .Values.nvmlHostMounts.enabled }}
+{{- if include "scaler.mountsDevices" $of }}
 - {name: nvml, hostPath: {path: {{ .Values.nvmlHostMounts.library | quote }}, type: File}}
 - {name: devices, hostPath: {path: {{ .Values.nvmlHostMounts.devices | quote }}, type: Directory}}
 {{- end }}
