@@ -225,6 +225,7 @@ Decision Decide(const Trigger& trigger, const Asker& asker, const FleetHistory& 
   decision.replicas = totals.Replicas();
   decision.unreadable = totals.unreadable;
   AddNotes(trigger, loads, decision);
+  if (!population->doubt.empty()) decision.notes.push_back(population->doubt);
   SetValidity(trigger, fleet, population->replicas, patience, decision);
 
   if (totals.loads.empty() && totals.unreadable > 0) {

@@ -66,8 +66,9 @@ struct Decision {
   bool saturation_unknown = false;
   // memory_used_percent named by hand counts preallocated VRAM as load, busy or idle.
   bool literal_memory = false;
-  std::vector<std::string> notes;  // these three in words
-  absl::Time taken_at;             // the instant it was made for
+  std::vector<std::string>
+      notes;            // these three in words, and whose pods are taken for the workload's
+  absl::Time taken_at;  // the instant it was made for
   // If nothing more is heard, it is right before `valid_until`, and its status and `active` are so
   // before `active_until` (next_change.h). What the words say of ages is that of `taken_at`.
   absl::Time valid_until;

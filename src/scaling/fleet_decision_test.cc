@@ -85,6 +85,26 @@ TEST(FleetDecision, SeveralOwnersAreAnErrorUntilOneIsNamed) {
   EXPECT_EQ(Steady(regex, nodes, asker).value, 30);
 }
 
+TEST(FleetDecision, StrangerDoesNotWakeAWorkloadThatWasSeen) {
+  const HeldPod stranger{.name = "x-a", .owner = "x", .loads = {100}};
+  FleetBuilder fleet;
+  fleet.Hold(kLong, {Node("gpu-1", {Llm("llm-a", 0)}), Node("gpu-2", {})});
+  fleet.Hold(kLong, {Node("gpu-1", {}), Node("gpu-2", {stranger})});
+  const Decision decision = On(Utilization(), fleet);
+  EXPECT_FALSE(decision.active) << decision.active_because;
+  EXPECT_EQ(decision.value, 0);
+  EXPECT_EQ(decision.replicas_from, "pods of Deployment/llm");
+  EXPECT_THAT(decision.notes, IsEmpty());
+}
+
+TEST(FleetDecision, StrangerThatIsTakenForTheWorkloadIsNamed) {
+  const Decision decision =
+      Steady(Utilization(), {Node("gpu-1", {{.name = "x-a", .owner = "x", .loads = {100}}})});
+  EXPECT_TRUE(decision.active);
+  EXPECT_THAT(decision.notes,
+              ElementsAre(HasSubstr("counts pods of Deployment/x, the only owner")));
+}
+
 TEST(FleetDecision, NoPodsAreNoReplicasAndNoError) {
   const Decision decision =
       Steady(Of("llm"), {Node("gpu-1", {{.name = "x", .owner = "x", .loads = {100}}})});

@@ -149,14 +149,18 @@ void AddVisible(const NodeLayout& layout, const Asker& asker, std::vector<const 
   }
 }
 
-// Those that hold GPUs now, as far as is known; where there are none, those that held some.
-std::vector<const Pod*> VisiblePods(const FleetHistory& fleet, const Asker& asker) {
+// As far as is known.
+std::vector<const Pod*> HoldingPods(const FleetHistory& fleet, const Asker& asker) {
   std::vector<const Pod*> pods;
   for (const NodeTrack& track : fleet.nodes) {
     const NodeLayout* const known = track.history->attributed.get();
     if (known != nullptr) AddVisible(*known, asker, pods);
   }
-  if (!pods.empty()) return pods;
+  return pods;
+}
+
+std::vector<const Pod*> PastPods(const FleetHistory& fleet, const Asker& asker) {
+  std::vector<const Pod*> pods;
   for (const NodeTrack& track : fleet.nodes) {
     const NodeLayout* seen = nullptr;
     for (const PastLayout& past : track.history->past_layouts) {
@@ -169,6 +173,14 @@ std::vector<const Pod*> VisiblePods(const FleetHistory& fleet, const Asker& aske
     }
   }
   return pods;
+}
+
+// The past where it may matter.
+SeenPods PodsSeen(const Trigger& trigger, const FleetHistory& fleet, const Asker& asker) {
+  SeenPods seen{.holding = HoldingPods(fleet, asker), .past = {}};
+  const bool named = !trigger.workload.empty() || trigger.pod_regex != nullptr;
+  if (!named || seen.holding.empty()) seen.past = PastPods(fleet, asker);
+  return seen;
 }
 
 }  // namespace
@@ -185,8 +197,8 @@ absl::StatusOr<Population> ReplicasOfPods(const Trigger& trigger, const Asker& a
                                           const FleetHistory& fleet, const Patience& patience) {
   RETURN_IF_ERROR(CheckIndex(trigger, fleet));
   ASSIGN_OR_RETURN(const PodSelection selection,
-                   SelectPods(trigger, asker, VisiblePods(fleet, asker)));
-  Population population{.from = selection.what()};
+                   SelectPods(trigger, asker, PodsSeen(trigger, fleet, asker)));
+  Population population{.from = selection.what(), .doubt = selection.doubt()};
   WorkloadPods pods(trigger, asker, selection, fleet, patience);
   ASSIGN_OR_RETURN(population.replicas, pods.Replicas());
   return population;

@@ -25,7 +25,8 @@ struct IdleBlock {
 struct Population {
   std::vector<Replica> replicas;  // those present, then those gone
   std::vector<IdleBlock> idle;
-  std::string from;  // where R comes from: "GPUs in use", "pods of Deployment/llm"
+  std::string from;   // where R comes from: "GPUs in use", "pods of Deployment/llm"
+  std::string doubt;  // why that may be somebody else's than meant; empty: it is not
   // Why it may be larger than it looks where it has no replica; OK: it is what it looks like.
   absl::Status unseen;
 };

@@ -212,8 +212,8 @@ std::vector<KeyRow> MakeRows() {
           "holds them; where no kubelet is asked who does, every word means these"),
       {"workload",
        "NAME or Kind/NAME, such as llm or Deployment/llm",
-       "the only owner of GPU pods in the namespace; of several, the one named like the "
-       "ScaledObject",
+       "the one named like the ScaledObject, be it at zero for up to 15m; else the only owner of "
+       "GPU pods in the namespace",
        "Whose pods count: a Deployment, StatefulSet, Job, LeaderWorkerSet...; with scope workload",
        {},
        ReadWorkload},

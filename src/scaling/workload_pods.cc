@@ -104,26 +104,63 @@ absl::StatusOr<PodSelection> SelectNamed(const Asker& asker, const std::string& 
   return PodSelection(asker, common[0].kind, name, absl::StrCat("pods of ", NameOf(common[0])));
 }
 
-// Without workload and podRegex.
-absl::StatusOr<PodSelection> SelectTheOnlyOne(const Asker& asker, const Pods& pods) {
-  const std::string pods_of_namespace = absl::StrCat("pods of namespace ", asker.namespace_name);
-  if (pods.empty()) return PodSelection(asker, "", "", pods_of_namespace);
+std::string DoubtText(const Asker& asker, const PodSelection& selection) {
+  return absl::StrCat("counts ", selection.what(), ", the only owner of GPU pods in namespace ",
+                      asker.namespace_name, ", which is not named like the ScaledObject ",
+                      Quoted(asker.name), ": say workload to be sure");
+}
+
+// `owner` is one of those that all the pods have or may have.
+PodSelection OfOwner(const Asker& asker, const PodOwner& owner, const Pods& pods) {
+  const bool sure =
+      pods.front()->owners_from == Pod::OwnersFrom::kReferences || CommonOwners(pods).size() == 1;
+  return PodSelection(
+      asker, owner.kind, owner.name,
+      sure ? absl::StrCat("pods of ", NameOf(owner)) : absl::StrCat("pods of ", owner.name));
+}
+
+// The one named like the ScaledObject, of pods that it has some of.
+absl::StatusOr<PodSelection> SelectLike(const Asker& asker, const Pods& pods) {
   const std::vector<PodOwner> common = CommonOwners(pods);
   const auto like_asker = std::ranges::find(common, asker.name, &PodOwner::name);
-  const bool any_like_asker =
-      std::ranges::any_of(pods, [&](const Pod* pod) { return HasOwner(*pod, "", asker.name); });
-  if (like_asker == common.end() && any_like_asker) return SelectNamed(asker, "", asker.name, pods);
+  if (like_asker != common.end()) return OfOwner(asker, *like_asker, pods);
+  return SelectNamed(asker, "", asker.name, pods);
+}
+
+// Of pods that are somebody's, and none is named like the ScaledObject.
+absl::StatusOr<PodSelection> SelectTheOnlyOne(const Asker& asker, const Pods& pods) {
+  const std::vector<PodOwner> common = CommonOwners(pods);
   if (common.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat("GPU pods of several owners are in namespace ", asker.namespace_name, ": ",
                      AllOwnersText(asker, pods), "; none is named like the ScaledObject ",
                      Quoted(asker.name), kSayMore));
   }
-  const PodOwner& owner = like_asker == common.end() ? common.front() : *like_asker;
-  const bool sure = pods.front()->owners_from == Pod::OwnersFrom::kReferences || common.size() == 1;
-  return PodSelection(
-      asker, owner.kind, owner.name,
-      sure ? absl::StrCat("pods of ", NameOf(owner)) : absl::StrCat("pods of ", owner.name));
+  PodSelection selection = OfOwner(asker, common.front(), pods);
+  selection.Doubt(DoubtText(asker, selection));
+  return selection;
+}
+
+bool AnyLike(const Asker& asker, const Pods& pods) {
+  return std::ranges::any_of(pods, [&](const Pod* pod) { return HasOwner(*pod, "", asker.name); });
+}
+
+// Without workload and podRegex. While the workload of that name sleeps at zero, the pods of
+// another are not taken for its own.
+absl::StatusOr<PodSelection> SelectUnnamed(const Asker& asker, const SeenPods& seen) {
+  for (const Pods* pods : {&seen.holding, &seen.past}) {
+    if (AnyLike(asker, *pods)) return SelectLike(asker, *pods);
+  }
+  if (!seen.holding.empty()) return SelectTheOnlyOne(asker, seen.holding);
+  if (!seen.past.empty()) return SelectTheOnlyOne(asker, seen.past);
+  return PodSelection(asker, "", "", absl::StrCat("pods of namespace ", asker.namespace_name));
+}
+
+Pods Visible(const Asker& asker, const Pods& pods) {
+  Pods visible;
+  std::ranges::copy_if(pods, std::back_inserter(visible),
+                       [&](const Pod* pod) { return asker.MaySee(pod->namespace_name); });
+  return visible;
 }
 
 }  // namespace
@@ -169,13 +206,13 @@ std::string PodSelection::GroupOf(const Pod& pod) const {
 }
 
 absl::StatusOr<PodSelection> SelectPods(const Trigger& trigger, const Asker& asker,
-                                        const std::vector<const Pod*>& pods) {
-  Pods visible;
-  std::ranges::copy_if(pods, std::back_inserter(visible),
-                       [&](const Pod* pod) { return asker.MaySee(pod->namespace_name); });
+                                        const SeenPods& seen) {
   if (trigger.pod_regex != nullptr) return PodSelection(asker, trigger.pod_regex);
-  if (trigger.workload.empty()) return SelectTheOnlyOne(asker, visible);
-  return SelectNamed(asker, trigger.workload_kind, trigger.workload, visible);
+  const SeenPods visible{.holding = Visible(asker, seen.holding),
+                         .past = Visible(asker, seen.past)};
+  if (trigger.workload.empty()) return SelectUnnamed(asker, visible);
+  return SelectNamed(asker, trigger.workload_kind, trigger.workload,
+                     visible.holding.empty() ? visible.past : visible.holding);
 }
 
 }  // namespace gpuscaler

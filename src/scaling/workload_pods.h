@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -44,6 +45,10 @@ class PodSelection {
 
   const std::string& what() const { return what_; }  // "pods of Deployment/llm"
 
+  // Why it may be somebody else's than meant; empty: its name says whose.
+  const std::string& doubt() const { return doubt_; }
+  void Doubt(std::string why) { doubt_ = std::move(why); }
+
  private:
   const PodOwner* OwnerOf(const Pod& pod) const;
 
@@ -52,12 +57,20 @@ class PodSelection {
   std::string kind_;
   std::string name_;
   std::string what_;
+  std::string doubt_;
 };
 
-// The pods that podRegex or workload name, else those of the only owner among `pods`, which hold
-// GPUs; of several owners the one named like the ScaledObject. FAILED_PRECONDITION where that does
-// not tell one workload: adding two up would scale each on the other's load.
+// Of all namespaces.
+struct SeenPods {
+  std::vector<const Pod*> holding;  // GPUs, now
+  std::vector<const Pod*> past;     // that held some, as far as is remembered
+};
+
+// The pods that podRegex or workload name, else those of the workload named like the ScaledObject
+// if it ever held a GPU, else those of the only owner that holds some, or that did where nobody
+// holds any. FAILED_PRECONDITION where that does not tell one workload: adding two up would scale
+// each on the other's load.
 absl::StatusOr<PodSelection> SelectPods(const Trigger& trigger, const Asker& asker,
-                                        const std::vector<const Pod*>& pods);
+                                        const SeenPods& seen);
 
 }  // namespace gpuscaler

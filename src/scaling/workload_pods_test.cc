@@ -44,14 +44,21 @@ Trigger Matching(const char* regex) {
 struct Selected {
   std::vector<std::string> names;
   std::string what;  // or the error
+  std::string doubt;
 };
 
-Selected Select(const Trigger& trigger, const std::vector<Pod>& pods, const Asker& asker = kAsker) {
+std::vector<const Pod*> Pointers(const std::vector<Pod>& pods) {
   std::vector<const Pod*> pointers;
   for (const Pod& pod : pods) pointers.push_back(&pod);
-  const auto selection = SelectPods(trigger, asker, pointers);
+  return pointers;
+}
+
+Selected Select(const Trigger& trigger, const std::vector<Pod>& pods, const Asker& asker = kAsker,
+                const std::vector<Pod>& past = {}) {
+  const auto selection =
+      SelectPods(trigger, asker, {.holding = Pointers(pods), .past = Pointers(past)});
   if (!selection.ok()) return {.what = selection.status().ToString()};
-  Selected selected{.what = selection->what()};
+  Selected selected{.what = selection->what(), .doubt = selection->doubt()};
   for (const Pod& pod : pods) {
     if (selection->Has(pod)) selected.names.push_back(pod.name);
   }
@@ -107,6 +114,28 @@ TEST(SelectPods, OfSeveralOwnersTheOneNamedLikeTheScaledObject) {
               ElementsAre("embed-1"));
 }
 
+TEST(SelectPods, WorkloadNamedLikeTheScaledObjectIsMeantEvenWhileItSleeps) {
+  const Asker embed{.namespace_name = "team-a", .name = "embed"};
+  const std::vector<Pod> stranger = {Owned("llm-1", {kLlm})};
+  const Selected asleep = Select({}, stranger, embed, {Owned("embed-1", {kEmbed}), stranger[0]});
+  EXPECT_THAT(asleep.names, IsEmpty());
+  EXPECT_EQ(asleep.what, "pods of Deployment/embed");
+  EXPECT_EQ(asleep.doubt, "");
+  EXPECT_THAT(Select({}, stranger, kAsker, {Owned("embed-1", {kEmbed})}).names,
+              ElementsAre("llm-1"))
+      << "what is named otherwise was never told to be meant";
+}
+
+TEST(SelectPods, OnlyOwnerOfAnotherNameIsDoubted) {
+  const std::vector<Pod> pods = {Owned("llm-1", {kLlm})};
+  EXPECT_EQ(Select({}, pods).doubt,
+            "counts pods of Deployment/llm, the only owner of GPU pods in namespace team-a, which "
+            "is not named like the ScaledObject \"scaler\": say workload to be sure");
+  EXPECT_EQ(Select({}, pods, {.namespace_name = "team-a", .name = "llm"}).doubt, "");
+  EXPECT_EQ(Select(Workload("", "llm"), pods).doubt, "");
+  EXPECT_EQ(Select(Matching("llm-.*"), pods).doubt, "");
+}
+
 TEST(SelectPods, SeveralOwnersAreAnErrorThatNamesThem) {
   const Selected selected = Select({}, {Owned("llm-1", {kLlm}), Owned("embed-1", {kEmbed}),
                                         Owned("note", {}), Owned("x", {{"Job", "x"}}, "team-b")});
@@ -147,12 +176,12 @@ TEST(SelectPods, PodsOfAnotherNamespaceCountOnlyWhereItIsOpened) {
 }
 
 TEST(PodSelection, GroupIsThatOfTheOwner) {
-  const auto lws = SelectPods(Workload("LeaderWorkerSet", "llm"), kAsker, {});
+  const auto lws = SelectPods(Workload("LeaderWorkerSet", "llm"), kAsker, SeenPods());
   ASSERT_TRUE(lws.ok()) << lws.status();
   EXPECT_EQ(lws->GroupOf(
                 ByName("llm-0-1", {{"StatefulSet", "llm-0"}, {"LeaderWorkerSet", "llm", "llm-0"}})),
             "llm-0");
-  const auto regex = SelectPods(Matching(".*"), kAsker, {});
+  const auto regex = SelectPods(Matching(".*"), kAsker, SeenPods());
   ASSERT_TRUE(regex.ok()) << regex.status();
   EXPECT_EQ(regex->GroupOf(
                 Owned("llm-0-1", {{"StatefulSet", "llm-0"}, {"LeaderWorkerSet", "llm", "llm-0"}})),
