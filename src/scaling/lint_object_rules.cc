@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/number_text.h"
 #include "scaling/lint_rules.h"
@@ -29,25 +30,69 @@ int LineOfMinimum(const Manifest& manifest) {
   return manifest.min_replicas ? manifest.min_replicas->line : manifest.line;
 }
 
-bool CanWake(const ManifestTrigger& trigger, const std::vector<OurTrigger>& ours) {
+// It counts the GPUs of a workload that it names, and that is not the one that is scaled.
+bool CountsAnother(const Manifest& manifest, const OurTrigger& our) {
+  if (!our.settings || our.settings->workload.empty() || manifest.target_name.empty()) return false;
+  const std::string& kind = our.settings->workload_kind;
+  return our.settings->workload != manifest.target_name ||
+         !(kind.empty() || absl::EqualsIgnoreCase(kind, manifest.target_kind));
+}
+
+bool CanWake(const Manifest& manifest, const ManifestTrigger& trigger,
+             const std::vector<OurTrigger>& ours) {
   const auto our = std::ranges::find(ours, &trigger, &OurTrigger::written);
   if (our == ours.end()) return trigger.type != "cpu" && trigger.type != "memory";  // read pods
   // A trigger whose settings a file cannot show gets the benefit of the doubt; a wrong one not.
   if (!our->settings) return our->reading.faults.empty();
   // On a node or in a fleet other workloads' GPUs count too: there may be some at zero replicas.
-  return our->settings->always_active || our->settings->scope != Scope::kWorkload;
+  return our->settings->always_active || our->settings->scope != Scope::kWorkload ||
+         CountsAnother(manifest, *our);
 }
 
 std::optional<Complaint> NothingWakes(const Manifest& manifest,
                                       const std::vector<OurTrigger>& ours) {
-  const bool woken = std::ranges::any_of(
-      manifest.triggers, [&](const ManifestTrigger& trigger) { return CanWake(trigger, ours); });
+  const bool woken = std::ranges::any_of(manifest.triggers, [&](const ManifestTrigger& trigger) {
+    return CanWake(manifest, trigger, ours);
+  });
   if (!GoesToZero(manifest) || woken) return std::nullopt;
   return Complaint{
       "it goes to zero (minReplicaCount is 0 unless given), and no trigger can wake it: at zero "
       "replicas there is no GPU to read; add a trigger on demand (a queue, a gateway, cron), or "
       "set minReplicaCount to 1",
       LineOfMinimum(manifest)};
+}
+
+// Whose GPUs count is left to a guess, which the name of the ScaledObject does not help.
+bool IsGuessed(const Manifest& manifest, const OurTrigger& our) {
+  return our.settings && our.settings->scope == Scope::kWorkload &&
+         our.settings->workload.empty() && our.settings->pod_regex == nullptr &&
+         !manifest.target_name.empty() && manifest.target_name != manifest.name;
+}
+
+std::optional<Complaint> WokenByOthers(const Manifest& manifest,
+                                       const std::vector<OurTrigger>& ours) {
+  const auto our = std::ranges::find_if(
+      ours, [&](const OurTrigger& trigger) { return IsGuessed(manifest, trigger); });
+  if (our == ours.end() || !GoesToZero(manifest)) return std::nullopt;
+  return Complaint{
+      absl::StrCat("whose GPUs count is a guess: while ", manifest.target_name,
+                   " is at zero, any other workload that is alone in the namespace to hold GPUs is "
+                   "taken for it, and wakes it; add workload: ",
+                   manifest.target_name, " to the metadata, or name the ScaledObject like it"),
+      our->written->line};
+}
+
+std::optional<Complaint> LoadOfAnother(const Manifest& manifest,
+                                       const std::vector<OurTrigger>& ours) {
+  const auto our = std::ranges::find_if(
+      ours, [&](const OurTrigger& trigger) { return CountsAnother(manifest, trigger); });
+  if (our == ours.end()) return std::nullopt;
+  const Trigger& trigger = *our->settings;
+  return Complaint{absl::StrCat("scales ", manifest.target_kind, "/", manifest.target_name,
+                                " on the load of ", trigger.workload_kind,
+                                trigger.workload_kind.empty() ? "" : "/", trigger.workload,
+                                ": its replicas are counted, and the target is for each of them"),
+                   our->written->LineOf({"workload"})};
 }
 
 bool IsNeverZero(MetricType metric) {
@@ -132,10 +177,15 @@ std::optional<Complaint> FallbackShrinks(const Manifest& manifest, const std::ve
                    fallback.behavior.line};
 }
 
-constexpr std::array<ObjectRule, 5> kObjectRules = {{
+constexpr std::array<ObjectRule, 7> kObjectRules = {{
     {{"nothing-wakes", kWarning,
       "It goes to zero, and none of its triggers can see demand from there."},
      NothingWakes},
+    {{"woken-by-others", kWarning,
+      "It goes to zero, is named otherwise than what it scales, and does not say whose GPUs "
+      "count."},
+     WokenByOthers},
+    {{"load-of-another", kNote, "It scales one workload on the load of another."}, LoadOfAnother},
     {{"never-sleeps", kWarning,
       "It goes to zero, and a trigger on watts, degrees or MiB would keep it from there."},
      NeverSleeps},

@@ -113,9 +113,19 @@ TEST(Lint, TriggerRulesFireOnTheLineOfTheirKey) {
            {"gpuIndex: -1", "11 metadata-not-a-string"},
            {"enableTLS: true", "11 metadata-not-a-string"},
            {"targetType: Value", "8 metric-type-mismatch"},
+           {"podRegex: .*", "11 pod-regex-of-all"},
+           {"podRegex: '[a-z0-9-]+'", "11 pod-regex-of-all"},
+           {"workload: gateway", "11 load-of-another"},
+           {"workload: StatefulSet/llm", "11 load-of-another"},
        }) {
     EXPECT_THAT(RulesIn(WithMetadata(row.metadata)), ElementsAre(row.want)) << row.metadata;
   }
+}
+
+TEST(Lint, PodsAndWorkloadsThatAreNamedAreFine) {
+  EXPECT_THAT(RulesIn(WithMetadata("podRegex: llm-.*")), IsEmpty());
+  EXPECT_THAT(RulesIn(WithMetadata("workload: llm")), IsEmpty());
+  EXPECT_THAT(RulesIn(WithMetadata("workload: deployment/llm")), IsEmpty());
 }
 
 TEST(Lint, PeaksAndSumsAreFineForAmountsThatAddUp) {
@@ -216,6 +226,34 @@ TEST(Lint, OnlyDemandThatExistsAtZeroWakes) {
   EXPECT_THAT(RulesIn(yaml + "  - type: external\n    metadata: {scalerAddress: 'gpu-scaler:1', "
                              "scope: node}\n"),
               IsEmpty());
+}
+
+// A ScaledObject llm of Deployment `target`, its minReplicaCount on line 6.
+std::string Scaling(const char* target, int min_replicas, const char* metadata = "") {
+  return absl::StrCat("kind: ScaledObject\nmetadata: {name: llm}\nspec:\n  scaleTargetRef:\n",
+                      "    name: ", target, "\n  minReplicaCount: ", min_replicas,
+                      "\n  triggers:\n",
+                      "  - type: external\n    metadata:\n      scalerAddress: gpu-scaler:1\n",
+                      "      targetValue: '70'\n      ", metadata, "\n");
+}
+
+TEST(Lint, AnotherWorkloadThatIsNamedWakes) {
+  EXPECT_THAT(RulesIn(Scaling("llm", 0, "workload: llm")), ElementsAre("6 nothing-wakes"));
+  EXPECT_THAT(RulesIn(Scaling("llm", 0, "workload: gateway")), ElementsAre("12 load-of-another"));
+  const Finding note = FindingsIn(Scaling("llm", 0, "workload: gateway")).at(0);
+  EXPECT_EQ(note.severity, Finding::Severity::kNote);
+  EXPECT_THAT(note.message, HasSubstr("scales Deployment/llm on the load of gateway"));
+}
+
+TEST(Lint, WhoGoesToZeroUnderAnotherNameSaysWhoseGpusCount) {
+  EXPECT_THAT(RulesIn(Scaling("vllm", 0) + kCron), ElementsAre("8 woken-by-others"));
+  EXPECT_THAT(FindingsIn(Scaling("vllm", 0) + kCron).at(0).message,
+              HasSubstr("add workload: vllm to the metadata"));
+  EXPECT_THAT(RulesIn(Scaling("vllm", 0, "workload: vllm") + kCron), IsEmpty());
+  EXPECT_THAT(RulesIn(Scaling("vllm", 0, "podRegex: vllm-.*") + kCron), IsEmpty());
+  EXPECT_THAT(RulesIn(Scaling("vllm", 0, "scope: node") + kCron), IsEmpty());
+  EXPECT_THAT(RulesIn(Scaling("vllm", 1) + kCron), IsEmpty());
+  EXPECT_THAT(RulesIn(Scaling("llm", 0) + kCron), IsEmpty()) << "named alike";
 }
 
 TEST(Lint, TriggersOfOthersAreLeftAloneButNoted) {
@@ -436,8 +474,9 @@ TEST(LintRules, HaveStableDistinctIdsAndHelp) {
                        "metric-type-mismatch", "percent-target-high", "target-of-another-metric",
                        "activation-above-target", "replica-aggregation-max", "window-peak",
                        "window-zero", "sum-of-percentages", "saturation-unknown", "never-answers",
-                       "literal-memory", "nothing-wakes", "never-sleeps", "cooldown-short",
-                       "fallback-wakes", "fallback-shrinks"));
+                       "literal-memory", "pod-regex-of-all", "nothing-wakes", "woken-by-others",
+                       "load-of-another", "never-sleeps", "cooldown-short", "fallback-wakes",
+                       "fallback-shrinks"));
 }
 
 }  // namespace

@@ -1,3 +1,6 @@
+#include <re2/re2.h>
+
+#include <algorithm>
 #include <array>
 
 #include "absl/strings/str_cat.h"
@@ -124,6 +127,22 @@ std::optional<Complaint> LiteralMemory(const OurTrigger& our) {
       our.written->LineOf({"metricType", "targetMemoryUtilization", "profile"})};
 }
 
+// It matches names that no pattern of a workload's pods would.
+std::optional<Complaint> PodRegexOfAll(const OurTrigger& our) {
+  const re2::RE2* const regex = our.settings->pod_regex.get();
+  if (regex == nullptr) return std::nullopt;
+  constexpr std::array<const char*, 3> kNames = {"a", "q7-0", "zz-6d4cf56db6-x7k2p"};
+  const bool all = std::ranges::all_of(
+      kNames, [regex](const char* name) { return re2::RE2::FullMatch(name, *regex); });
+  if (!all) return std::nullopt;
+  return Complaint{
+      absl::StrCat("podRegex ", Quoted(regex->pattern()),
+                   " matches every pod: all GPU workloads of the namespace are added up, and each "
+                   "scales on the others' load; use workload: NAME, or what its pods' names begin "
+                   "with"),
+      our.written->LineOf({"podRegex"})};
+}
+
 std::optional<Complaint> MetricTypeMismatch(const OurTrigger& our) {
   const std::string& field = our.written->metric_type.text;
   const absl::string_view key = Name(our.settings->target_type);
@@ -140,7 +159,7 @@ std::optional<Complaint> MetricTypeMismatch(const OurTrigger& our) {
       our.written->metric_type.line};
 }
 
-constexpr std::array<TriggerRule, 11> kTriggerRules = {{
+constexpr std::array<TriggerRule, 12> kTriggerRules = {{
     {{"metric-type-mismatch", kError,
       "The trigger's metricType and the key targetType must agree: KEDA sends only the second."},
      MetricTypeMismatch},
@@ -171,6 +190,7 @@ constexpr std::array<TriggerRule, 11> kTriggerRules = {{
     {{"literal-memory", kWarning,
       "memory_used_percent by hand: preallocated VRAM says nothing about load."},
      LiteralMemory},
+    {{"pod-regex-of-all", kWarning, "podRegex matches every pod of the namespace."}, PodRegexOfAll},
 }};
 
 }  // namespace

@@ -91,6 +91,9 @@ Manifest ReadManifest(const YAML::Node& node, const std::string& kind) {
   manifest.name = TextOr(Child(metadata, "name"), "", 1).text;
   manifest.namespace_name = TextOr(Child(metadata, "namespace"), "", 1).text;
   manifest.line = LineOf(node);
+  const YAML::Node target = Child(spec, "scaleTargetRef");
+  manifest.target_kind = TextOr(Child(target, "kind"), "Deployment", 1).text;
+  manifest.target_name = TextOr(Child(target, "name"), "", 1).text;
   manifest.min_replicas = Number(Child(spec, "minReplicaCount"));
   manifest.max_replicas = Number(Child(spec, "maxReplicaCount"));
   manifest.idle_replicas = Number(Child(spec, "idleReplicaCount"));

@@ -46,6 +46,8 @@ struct Manifest {
   std::string name;  // empty where the file has none, as the namespace
   std::string namespace_name;
   int line = 1;
+  std::string target_kind;  // "Deployment" where it is not given, as KEDA has it
+  std::string target_name;  // what is scaled; empty: a job, or not given
   std::optional<NumberAt> min_replicas;
   std::optional<NumberAt> max_replicas;
   std::optional<NumberAt> idle_replicas;
