@@ -24,7 +24,7 @@ absl::StatusOr<FleetPage::Node> FleetNodeOf(const ViewedNode& viewed, absl::Dura
                        .heard_ago = absl::Seconds(viewed.heard_seconds_ago()),
                        .silence = viewed.silence(),
                        .left_out = viewed.left_out()};
-  ASSIGN_OR_RETURN(node.snapshot, decoder.Decode(viewed.newest(), offset));
+  ASSIGN_OR_RETURN(node.snapshot, decoder.Decode(viewed.newest(), {.offset = offset}));
   return node;
 }
 
