@@ -265,10 +265,10 @@ absl::Status FleetStore::CheckReady(absl::Time now) const {
   if (membership_.IsUnknown()) {
     return absl::UnavailableError(absl::StrCat("the agents are not known yet", dns));
   }
-  const auto awaited = std::ranges::find_if(unheard_, [&](const std::string& address) {
-    return nodes_.empty() || now < membership_.AwaitedUntil(address);
-  });
-  if (awaited != unheard_.end()) return UnheardStatus(*awaited);
+  for (const std::string& address : unheard_) {
+    const bool is_awaited = nodes_.empty() || now < membership_.AwaitedUntil(address);
+    if (is_awaited) return UnheardStatus(address);
+  }
   // While DNS fails, an empty answer says nothing of the time behind it.
   const absl::Time known_at = dns_error_.empty() ? now : membership_.newest_answer();
   if (!nodes_.empty() || membership_.IsEmpty(known_at)) return absl::OkStatus();

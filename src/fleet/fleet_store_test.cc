@@ -12,6 +12,7 @@
 namespace gpuscaler {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -129,7 +130,7 @@ TEST_F(FleetStoreTest, NodeThatJoinsHoldsNobodyUp) {
   EXPECT_THAT(Fleet()->unheard, ElementsAre("new:1"));
   EXPECT_TRUE(Fleet("team-asleep")->nodes.empty());
   EXPECT_TRUE(Decided().status.ok()) << Decided().status;
-  EXPECT_THAT(Decided().notes, ElementsAre(HasSubstr("1 agent not heard yet: new:1")));
+  EXPECT_THAT(Decided().notes, Contains(HasSubstr("1 agent not heard yet: new:1")));
 }
 
 TEST_F(FleetStoreTest, NoneOfTheListedAnswersIsNoAnswer) {
