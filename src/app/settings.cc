@@ -80,6 +80,17 @@ absl::Status CheckTwoIntervals(const Resolved& resolved, absl::string_view name,
                    Told(resolved, "poll-interval", DurationText(interval)), ": ", consequence));
 }
 
+// As FleetStore judges silence (fleet_store.cc): agents without news speak every 1.5 s.
+absl::Status CheckHeartbeats(const Resolved& resolved) {
+  constexpr absl::Duration kShortest = absl::Seconds(5);
+  const Config& config = resolved.config;
+  if (config.role != Role::kAggregator || config.StaleAfter() >= kShortest) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(Told(resolved, "stale-after", DurationText(config.StaleAfter())),
+                   " is too short for an aggregator: use 5s or more, for an agent without news is "
+                   "silent for seconds"));
+}
+
 struct TlsNames {
   absl::string_view cert;
   absl::string_view key;
@@ -104,6 +115,7 @@ absl::Status CheckTogether(const Resolved& resolved) {
   }
   RETURN_IF_ERROR(CheckTwoIntervals(resolved, "stale-after", config.StaleAfter(),
                                     "snapshots would be stale before the next one"));
+  RETURN_IF_ERROR(CheckHeartbeats(resolved));
   RETURN_IF_ERROR(CheckTwoIntervals(resolved, "hang-after", config.hang_after,
                                     "/healthz would fail between two readings"));
   RETURN_IF_ERROR(CheckTlsPair(resolved,

@@ -65,6 +65,10 @@ TEST(Settings, ErrorsNameLayerValueAndWhatIsAllowed) {
       {{Flag("stale-after", "3999ms")},
        {},
        "stale-after=3.999s (flag --stale-after) is shorter than twice poll-interval=2s (default)"},
+      {{Flag("role", "aggregator"), Flag("agents", "dns:///agents:6001"),
+        Flag("stale-after", "4999ms")},
+       {},
+       "stale-after=4.999s (flag --stale-after) is too short for an aggregator: use 5s or more"},
       {{Flag("poll-interval", "15001ms")},
        {},
        "hang-after=30s (default) is shorter than twice poll-interval=15.001s (flag "

@@ -36,6 +36,11 @@ void FleetStore::Listed(const absl::StatusOr<std::vector<std::string>>& answer) 
   dns_error_ = error;
   if (!answer.ok()) return;
   const std::vector<std::string> before = membership_.Listed();
+  const bool first = membership_.IsUnknown();
+  if (answer->empty() && (first || !before.empty())) LogWarn("agents_none_listed");
+  if (!answer->empty() && !first && before.empty()) {
+    LogInfo("agents_known", {{"count", answer->size()}});
+  }
   membership_.Answered(*answer, now);
   for (const std::string& address : *answer) agents_.try_emplace(address);
   Forget(now);

@@ -62,6 +62,9 @@ func TestThreeNodes(t *testing.T) {
 		a.line.fallsOnly(down)
 		b.holds(time.Second)
 		b.line.neverAbove(3)
+		up = b.load(6 * 100)
+		b.line.reaches(6, patience)
+		b.line.risesOnly(up)
 		down = b.load(0)
 		b.line.reaches(0, patience)
 		b.line.fallsOnly(down)
@@ -92,7 +95,7 @@ func TestThreeNodes(t *testing.T) {
 	})
 }
 
-// goesUpAndDown from zero to three replicas and back.
+// goesUpAndDown from zero to three replicas, to the most that it may have, and back.
 func (w *workload) goesUpAndDown(metadata ...map[string]string) {
 	w.t.Helper()
 	w.scaleOnNodes(6, metadata...)
@@ -101,6 +104,10 @@ func (w *workload) goesUpAndDown(metadata ...map[string]string) {
 	w.holds(4 * time.Second)
 	w.line.risesOnly(up)
 	w.isOnSeveralNodes()
+
+	up = w.load(6 * 100)
+	w.line.reaches(6, patience)
+	w.line.risesOnly(up)
 
 	down := w.load(0)
 	w.line.reaches(0, patience)
@@ -138,7 +145,7 @@ func (w *workload) isOnSeveralNodes() {
 // the others decide.
 func TestReplicasStandWhileTheAgentOfOneOfThreeNodesIsGone(t *testing.T) {
 	t.Parallel()
-	const grace = 2 * time.Second
+	const grace = 3 * time.Second
 	nodes := newNodes(t, "lost")
 	aggregators := nodes.startAggregators(t, "lost", 2, fmt.Sprintf("--grace=%v", grace))
 	w := nodes.newWorkload(t, "lost", nodes.object("Deployment", "llm", nodeCount, 1), aggregators...)

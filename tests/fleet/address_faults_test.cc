@@ -84,6 +84,45 @@ TEST_F(AddressFaultTest, AgentThatMovedIsFoundByItsName) {
   TellFault("DNS changes: an agent moves", keda_->Since(moved), recovery);
 }
 
+// As the chart has it: a new agent beside the old one, a new aggregator that is asked once it
+// answers.
+TEST_F(AddressFaultTest, UpgradeOfAgentsAndAggregatorsDropsNoAnswer) {
+  StartWithDns();
+  auto second = StartAggregator(kAgentsName);
+  auto of_second = AskAsKeda(*second);
+  ASSERT_NE(of_second->Settled(kWhole, absl::InfinitePast()), absl::InfiniteFuture());
+  const absl::Time began = absl::Now();
+  std::vector<std::string> listed = all_;
+  for (int i = 0; i < 3; ++i) {
+    auto upgraded = StartAgentAt(i + 4, i);
+    listed.push_back(PodAddress(i + 4));
+    dns_.Say(listed);
+    const std::string heard = absl::StrCat("event=agent_heard address=", PodAddress(i + 4));
+    ASSERT_TRUE(aggregator_->process().WaitForErr(heard));
+    ASSERT_TRUE(second->process().WaitForErr(heard));
+    agents_[i]->process().Signal(SIGTERM);
+    EXPECT_EQ(agents_[i]->process().Wait(absl::Seconds(5)), 0);
+    agents_[i] = std::move(upgraded);
+    listed.erase(listed.begin());
+    dns_.Say(listed);
+  }
+  auto third = StartAggregator(kAgentsName);
+  auto of_third = AskAsKeda(*third);
+  const absl::Duration whole = of_third->Settled(kWhole, absl::InfinitePast()) - began;
+  ExpectNoWrongScaling(keda_->Since(began), kWhole, kWhole);
+  ExpectNoWrongScaling(of_second->Since(began), kWhole, kWhole);
+  TellFault("all agents upgraded, one beside the other", keda_->Since(began), whole);
+
+  keda_ = nullptr;  // KEDA asks the new one instead
+  aggregator_->process().Signal(SIGTERM);
+  EXPECT_EQ(aggregator_->process().Wait(absl::Seconds(5)), 0);
+  const absl::Time replaced = absl::Now();
+  ASSERT_TRUE(Eventually([&] { return of_third->Since(replaced).size() > 20; }));
+  ExpectNoWrongScaling(of_third->Since(replaced), kWhole, kWhole);
+  ExpectNoWrongScaling(of_second->Since(began), kWhole, kWhole);
+  TellFault("an aggregator upgraded", of_third->Since(replaced), absl::ZeroDuration());
+}
+
 TEST_F(AddressFaultTest, NodeThatCameIsFoundAndNodeThatWentIsForgotten) {
   StartWithDns({"--forget-after=2s"});
   const absl::Time came = absl::Now();
@@ -135,6 +174,7 @@ TEST_F(AddressFaultTest, FleetWithoutGpuNodesFromTheStartIsIdleOnceDnsHasSaidSoF
   keda_ = AskAsKeda(*aggregator_);
   const absl::Time began = absl::Now();
   ASSERT_EQ(keda_->Next().value.status().code(), absl::StatusCode::kUnavailable);
+  ASSERT_TRUE(aggregator_->process().WaitForErr("event=agents_none_listed"));
   ASSERT_TRUE(Eventually([this] { return keda_->Next().value.ok(); }, absl::Seconds(30)));
   const absl::Duration known = absl::Now() - began;
   for (const KedaAnswer& answer : keda_->Since(began)) {
