@@ -1,6 +1,7 @@
 #include "fleet/telemetry_wire.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,8 +15,27 @@ namespace wire = telemetry::v1;
 // 16 GPUs of 7 MIG instances are 128.
 constexpr int kMostGpus = 4096;
 
+// Idle GPUs flicker by less: a fleet of them shall have nothing to say. Always from what was told
+// last, so that it is never off by more.
+constexpr double kSettledWatts = 2;
+constexpr double kSettledCelsius = 1;
+
+void Settle(const std::optional<double>& told, double within, std::optional<double>& value) {
+  if (told && value && std::abs(*value - *told) <= within) value = told;
+}
+
 bool HasSameGpus(const NodeSnapshot& a, const NodeSnapshot& b) {
   return std::ranges::equal(a.gpus, b.gpus, &IsSameGpu);
+}
+
+void Settle(const NodeSnapshot& told, NodeSnapshot& snapshot) {
+  if (!HasSameGpus(told, snapshot)) return;
+  for (size_t i = 0; i < snapshot.gpus.size(); ++i) {
+    const GpuSample& before = told.gpus[i];
+    GpuSample& gpu = snapshot.gpus[i];
+    Settle(before.power_watts, kSettledWatts, gpu.power_watts);
+    Settle(before.temperature_celsius, kSettledCelsius, gpu.temperature_celsius);
+  }
 }
 
 void EncodeAttribution(const Attribution& attribution, wire::Attribution& message) {
@@ -100,7 +120,9 @@ absl::Status CheckHolders(const NodeSnapshot& snapshot) {
 
 }  // namespace
 
-std::optional<wire::Reading> ReadingEncoder::Encode(const NodeSnapshot& snapshot) {
+std::optional<wire::Reading> ReadingEncoder::Encode(const NodeSnapshot& read) {
+  NodeSnapshot snapshot = read;
+  if (last_) Settle(*last_, snapshot);
   wire::Reading reading;
   if (!last_ || !HasSameGpus(*last_, snapshot)) {
     reading = WholeReading(snapshot);
@@ -126,7 +148,7 @@ std::optional<wire::Reading> ReadingEncoder::Encode(const NodeSnapshot& snapshot
     }
     encoded_at_ = snapshot.taken_at;
   }
-  last_ = snapshot;
+  last_ = std::move(snapshot);
   if (!news) return std::nullopt;
   return reading;
 }

@@ -17,12 +17,13 @@ namespace gpuscaler {
 // which each shows one new number take about 110 bytes. Not thread-safe.
 class ReadingEncoder {
  public:
-  // Empty: it shows what the one before showed.
-  std::optional<telemetry::v1::Reading> Encode(const NodeSnapshot& snapshot);
+  // Empty: it shows what the one before showed. Power within 2 W and temperature within 1 degree of
+  // what was told last are not told again.
+  std::optional<telemetry::v1::Reading> Encode(const NodeSnapshot& read);
 
  private:
-  std::optional<NodeSnapshot> last_;
-  absl::Time encoded_at_;  // when the last reading that was encoded was taken
+  std::optional<NodeSnapshot> last_;  // as it was told
+  absl::Time encoded_at_;             // when the last reading that was encoded was taken
 };
 
 // All of a snapshot, for who has seen none before.

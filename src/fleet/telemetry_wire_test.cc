@@ -65,6 +65,33 @@ TEST_F(TelemetryWireTest, SameReadingAgainIsNoNews) {
   for (int i = 1; i < 300; ++i) EXPECT_FALSE(Send(SnapshotOf(8, now_ + i * kTick))) << i;
 }
 
+TEST_F(TelemetryWireTest, IdleGpuThatFlickersIsNoNews) {
+  NodeSnapshot snapshot = SnapshotOf(1, now_);
+  const auto send = [&](double watts, double celsius) {
+    snapshot.taken_at += kTick;
+    snapshot.gpus[0].power_watts = watts;
+    snapshot.gpus[0].temperature_celsius = celsius;
+    return Send(snapshot);
+  };
+  EXPECT_TRUE(send(70, 30));
+  EXPECT_FALSE(send(71.9, 31));
+  EXPECT_FALSE(send(68.1, 29));
+  const auto warmer = send(70.5, 32);
+  ASSERT_TRUE(warmer);
+  EXPECT_EQ(warmer->gpus[0].temperature_celsius, 32);
+  EXPECT_EQ(warmer->gpus[0].power_watts, 70);
+}
+
+TEST_F(TelemetryWireTest, PowerThatClimbsSlowlyIsNeverOffByMoreThanTwoWatts) {
+  double told = 0;
+  for (int i = 0; i < 100; ++i) {
+    NodeSnapshot snapshot = SnapshotOf(1, now_ + i * kTick);
+    snapshot.gpus[0].power_watts = 70 + 0.3 * i;
+    if (const auto got = Send(snapshot)) told = got->gpus[0].power_watts.value_or(0);
+    EXPECT_NEAR(told, *snapshot.gpus[0].power_watts, 2) << i;
+  }
+}
+
 TEST_F(TelemetryWireTest, ChangesAddUpToWhatWasRead) {
   for (int i = 0; i < 100; ++i) {
     NodeSnapshot snapshot = SnapshotOf(4, now_ + i * kTick);
