@@ -15,6 +15,11 @@
 {{- if and .Values.attribution.sharedGpus (eq .Values.attribution.mode "none") }}
 {{- fail "\n\nattribution.sharedGpus needs attribution.mode=kubelet: who shares a GPU is what the kubelet tells.\n" }}
 {{- end }}
+{{- range .Values.aggregator.allowNamespaces }}
+{{- if eq .from .to }}
+{{- fail (printf "\n\naggregator.allowNamespaces: from %s to %s opens nothing: a namespace sees its own pods.\n" .from .to) }}
+{{- end }}
+{{- end }}
 {{- include "scaler.checkPodSecurity" . }}
 {{- end }}
 
