@@ -4,16 +4,20 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "app/allowed_namespaces.h"
 #include "app/freed_memory.h"
 #include "app/reloader.h"
-#include "app/rooms.h"
+#include "app/side_ports.h"
 #include "base/log.h"
 #include "base/periodic_thread.h"
+#include "base/rate_limit.h"
 #include "base/status_macros.h"
+#include "base/stop_all.h"
 #include "fleet/agent_addresses.h"
 #include "fleet/fleet_store.h"
 #include "fleet/fleet_watch.h"
@@ -35,11 +39,16 @@ namespace {
 // What is wanted is told to the agents so often, for twice as long.
 constexpr absl::Duration kWantInterval = absl::Seconds(30);
 
+// A connection without a word for so long is dead, however much grace its node has.
+constexpr absl::Duration kLongestSilence = absl::Seconds(15);
+
 // The pair of the files as they are now; null where they cannot be read: no connection then.
-std::shared_ptr<grpc::ChannelCredentials> CredentialsOf(const TlsFiles& files) {
+std::shared_ptr<grpc::ChannelCredentials> CredentialsOf(const TlsFiles& files, RateLimit& log) {
   const auto pems = ReadTls(files);
   if (!pems.ok()) {
-    LogWarn("agent_tls_unusable", {{"why", pems.status().message()}});
+    if (const std::optional<int64_t> dropped = log.Pass()) {
+      LogWarn("agent_tls_unusable", {{"why", pems.status().message()}, {"dropped", *dropped}});
+    }
     return nullptr;
   }
   return grpc::SslCredentials({pems->client_ca, pems->key, pems->cert});
@@ -130,10 +139,13 @@ class Aggregator::Impl {
   FleetWatchOptions WatchOptions() const {
     FleetWatchOptions options{.agents = agents_,
                               .stream = {.history = kLongestWindow + config_.StaleAfter(),
-                                         .silence = config_.grace,
+                                         .silence = std::min(config_.grace, kLongestSilence),
                                          .reader = config_.node_name}};
     if (!config_.Tls().Enabled()) return options;
-    options.stream.credentials = [files = config_.Tls()] { return CredentialsOf(files); };
+    options.stream.credentials = [files = config_.Tls(),
+                                  log = std::make_shared<RateLimit>(clock_, 1, absl::Seconds(10))] {
+      return CredentialsOf(files, *log);
+    };
     options.stream.server_name = agents_.host;
     return options;
   }

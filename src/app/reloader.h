@@ -7,9 +7,13 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "serve/metrics.h"
 
 namespace gpuscaler {
+
+// A ConfigMap takes the kubelet up to a minute to write: a few seconds more are not felt.
+constexpr absl::Duration kReloadInterval = absl::Seconds(5);
 
 struct Reloadable {
   Reload what;

@@ -6,18 +6,21 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "app/allowed_namespaces.h"
 #include "app/freed_memory.h"
 #include "app/neighbours.h"
 #include "app/open_attribution.h"
 #include "app/reloader.h"
-#include "app/rooms.h"
 #include "app/sampler.h"
+#include "app/side_ports.h"
 #include "base/log.h"
 #include "base/periodic_thread.h"
 #include "base/status_macros.h"
+#include "base/stop_all.h"
 #include "gpu/gpu_source.h"
 #include "scaling/trigger.h"
+#include "serve/fleet_metrics.h"
 #include "serve/grpc_server.h"
 #include "serve/http_server.h"
 #include "serve/metrics.h"
@@ -133,8 +136,9 @@ class Standalone::Impl {
 
   std::string MetricsPage() const {
     const SnapshotStore::History newest = store_.Newest();
-    return metrics_.Page(newest == nullptr ? nullptr : &newest->Newest(), clock_.Now(),
-                         config_.StaleAfter());
+    return absl::StrCat(metrics_.Page(newest == nullptr ? nullptr : &newest->Newest(), clock_.Now(),
+                                      config_.StaleAfter()),
+                        HandshakeMetrics());
   }
 
   std::vector<Reloadable> Files() {

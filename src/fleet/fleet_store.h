@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "fleet/agent_stream.h"
+#include "fleet/agent_news.h"
 #include "fleet/membership.h"
 #include "fleet/namespace_index.h"
 #include "model/fleet_history.h"

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "fleet/agent_stream.h"
+#include "fleet/agent_news.h"
 #include "model/node_history.h"
 
 namespace gpuscaler {

@@ -33,10 +33,9 @@ std::string CountsLine(const Decision& decision) {
   return line + ")\n";
 }
 
-// Of one node alone there is nothing to tell apart.
 std::string NodesLine(const Decision& decision) {
   constexpr size_t kNamed = 8;
-  if (decision.nodes.size() < 2) return "";
+  if (decision.nodes.empty()) return "";
   std::vector<std::string> nodes;
   for (const DecidedNode& node : decision.nodes) {
     if (nodes.size() == kNamed) break;

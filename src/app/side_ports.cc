@@ -1,9 +1,6 @@
-#include "app/rooms.h"
+#include "app/side_ports.h"
 
-#include <algorithm>
 #include <utility>
-
-#include "base/clock.h"
 
 namespace gpuscaler {
 
@@ -39,20 +36,6 @@ std::vector<Reloadable> Certificates(const Config& config, GrpcServer& grpc,
     files.push_back({Reload::kMetricsTls, [metrics_page] { return metrics_page->ReloadTls(); }});
   }
   return files;
-}
-
-std::vector<std::string> StopAll(const std::vector<NamedThread>& threads, absl::Duration patience) {
-  const SteadyClock real;
-  const absl::Time deadline = real.Now() + patience;
-  for (const NamedThread& each : threads) {
-    if (each.thread != nullptr) each.thread->Stop(absl::ZeroDuration());
-  }
-  std::vector<std::string> hanging;
-  for (const NamedThread& each : threads) {
-    const absl::Duration left = std::max(deadline - real.Now(), absl::ZeroDuration());
-    if (each.thread != nullptr && !each.thread->Stop(left)) hanging.push_back(each.name);
-  }
-  return hanging;
 }
 
 }  // namespace gpuscaler
