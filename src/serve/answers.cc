@@ -25,6 +25,13 @@ Explanation WithTrigger(const ParsedTrigger& parsed) {
   return explanation;
 }
 
+// Of the oldest reading that counts.
+absl::Duration AgeAt(absl::Time now, const Decision& decision) {
+  absl::Duration age;
+  for (const DecidedNode& node : decision.nodes) age = std::max(age, node.age);
+  return now - decision.taken_at + age;
+}
+
 void SetStatus(const absl::Status& status, Explanation& explanation) {
   explanation.set_code(static_cast<int>(status.code()));
   explanation.set_message(std::string(status.message()));
@@ -71,7 +78,7 @@ GetMetricsResponse MetricsAnswer(const Verdict& verdict) {
   return answer;
 }
 
-Explanation ExplainAnswer(const Verdict& verdict, absl::Duration age) {
+Explanation ExplainAnswer(const Verdict& verdict, absl::Time now) {
   const Decision& decision = verdict.decision;
   Explanation explanation = WithTrigger(*verdict.parsed);
   SetStatus(decision.status, explanation);
@@ -86,7 +93,7 @@ Explanation ExplainAnswer(const Verdict& verdict, absl::Duration age) {
   for (const DecidedNode& node : decision.nodes) AddDecidedNode(node, explanation);
   for (const std::string& note : decision.notes) explanation.add_notes(note);
   explanation.set_partial(decision.partial);
-  explanation.set_snapshot_age_seconds(absl::ToDoubleSeconds(age));
+  explanation.set_snapshot_age_seconds(absl::ToDoubleSeconds(AgeAt(now, decision)));
   explanation.set_text(Explain(*verdict.parsed->trigger, decision));
   return explanation;
 }

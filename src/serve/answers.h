@@ -16,8 +16,8 @@ externalscaler::GetMetricSpecResponse SpecAnswer(const MetricSpec& spec);
 // value alone, and asks by the name its HPA has, which may be one that a changed profile gave up.
 externalscaler::GetMetricsResponse MetricsAnswer(const Verdict& verdict);
 
-// Why KEDA gets what it gets: an error too is an explanation. `age` is that of the snapshot.
-gpuscaler::v1::Explanation ExplainAnswer(const Verdict& verdict, absl::Duration age);
+// Why KEDA gets what it gets: an error too is an explanation.
+gpuscaler::v1::Explanation ExplainAnswer(const Verdict& verdict, absl::Time now);
 gpuscaler::v1::Explanation ExplainAnswer(const ParsedTrigger& parsed, const absl::Status& error);
 
 }  // namespace gpuscaler

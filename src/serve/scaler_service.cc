@@ -294,8 +294,7 @@ ServerUnaryReactor* ScalerService::Impl::Explainer::Explain(CallbackServerContex
   const Clock& clock = impl_.clock_;
   impl_.Answer(call, Question::kAll, *ref,
                [response, &clock](const ParsedTrigger& parsed, const Judge::Judged& judged) {
-                 *response = judged.ok() ? ExplainAnswer(**judged,
-                                                         clock.Now() - (*judged)->decision.taken_at)
+                 *response = judged.ok() ? ExplainAnswer(**judged, clock.Now())
                                          : ExplainAnswer(parsed, judged.status());
                  return absl::OkStatus();
                });

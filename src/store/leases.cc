@@ -5,6 +5,9 @@
 namespace gpuscaler {
 namespace {
 
+// Names come from whoever asks. Beyond so many a look-back counts for all namespaces.
+constexpr size_t kMostNamespaces = 10'000;
+
 constexpr absl::Duration kSweepEvery = absl::Minutes(1);
 
 absl::Duration Longest(const std::map<absl::Duration, absl::Time>& look_backs, absl::Time now) {
@@ -34,7 +37,8 @@ void Leases::RenewLookBack(const std::vector<std::string>& namespaces, absl::Dur
   MutexLock lock(mutex_);
   if (now - swept_at_ >= kSweepEvery) Sweep(now);
   for (const std::string& name : namespaces.empty() ? std::vector<std::string>{""} : namespaces) {
-    absl::Time& known = look_backs_[name].try_emplace(kept, until).first->second;
+    const bool room = look_backs_.size() < kMostNamespaces || look_backs_.contains(name);
+    absl::Time& known = look_backs_[room ? name : ""].try_emplace(kept, until).first->second;
     known = std::max(known, until);
   }
 }

@@ -1,5 +1,6 @@
 #include "store/leases.h"
 
+#include "absl/strings/str_cat.h"
 #include "base/fake_clock.h"
 #include "gtest/gtest.h"
 
@@ -40,6 +41,19 @@ TEST(Leases, PastIsKeptAsLongAsSomebodyLooksBackOnIt) {
   leases.RenewLookBack({}, absl::Minutes(15), later, later + absl::Seconds(90));
   EXPECT_EQ(leases.LookBack({"b"}, later), absl::Minutes(15)) << "scope: fleet";
   EXPECT_EQ(leases.LookBack({"a"}, later + absl::Seconds(90)), kShortestLookBack);
+}
+
+TEST(Leases, EndlessNamespacesCountTogether) {
+  Leases leases;
+  const absl::Time now = absl::FromUnixSeconds(1'767'225'600);
+  for (int i = 0; i < 10'000; ++i) {
+    leases.RenewLookBack({absl::StrCat("made-up-", i)}, absl::Minutes(5), now,
+                         now + absl::Hours(1));
+  }
+  EXPECT_EQ(leases.LookBack({"team-a"}, now), kShortestLookBack);
+  leases.RenewLookBack({"team-a"}, absl::Minutes(10), now, now + absl::Hours(1));
+  EXPECT_EQ(leases.LookBack({"team-a"}, now), absl::Minutes(10)) << "by the lease of all";
+  EXPECT_EQ(leases.LookBack({"team-b"}, now), absl::Minutes(10));
 }
 
 }  // namespace
