@@ -159,6 +159,15 @@ void AddIdle(const Trigger& trigger, const std::vector<IdleBlock>& idle, Totals&
   }
 }
 
+// A reading stands for stale_after at most: the newest may be as old as that.
+absl::Time EvidenceUntil(const Trigger& trigger, const std::vector<ReplicaLoad>& loads,
+                         const Patience& patience) {
+  if (trigger.always_active) return absl::InfiniteFuture();
+  absl::Time newest = absl::InfinitePast();
+  for (const ReplicaLoad& load : loads) newest = std::max(newest, load.above_at);
+  return newest - patience.stale_after + trigger.activation_window;
+}
+
 // Of what is not there, or cannot be read, the words tell for how long: they are not to lag behind
 // by more than a second.
 bool TellsOfAge(const Decision& decision) {
@@ -242,6 +251,7 @@ Decision Decide(const Trigger& trigger, const Asker& asker, const FleetHistory& 
   const Activity activity = ActivityOf(trigger, loads, fleet.now);
   decision.active = activity.active;
   decision.active_because = activity.because;
+  decision.evidence_until = EvidenceUntil(trigger, loads, patience);
   return decision;
 }
 

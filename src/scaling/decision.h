@@ -73,6 +73,10 @@ struct Decision {
   // before `active_until` (next_change.h). What the words say of ages is that of `taken_at`.
   absl::Time valid_until;
   absl::Time active_until;
+  // Whatever is heard it stays active until then: a reading above activationThreshold is within
+  // activationWindow. (Other pods, or memory that begins to stand, may give readings another
+  // meaning.) InfinitePast: nothing says so.
+  absl::Time evidence_until = absl::InfinitePast();
 };
 
 // Pure: the same question and history give the same decision. Times are judged against the fleet's

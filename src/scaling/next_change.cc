@@ -73,7 +73,9 @@ void AddReplica(const Trigger& trigger, const Replica& replica, absl::Time now,
   next.Crosses(replica.held_since + kLongestStart);
   next.Crosses(replica.covered_since + trigger.activation_window);
   const Samples warm = SamplesFrom(samples, replica.warm_at);
-  if (!warm.empty()) next.Crosses(warm.front().at + trigger.preallocation_window);
+  if (!warm.empty() && ValuesStandingMemory(trigger)) {
+    next.Crosses(warm.front().at + trigger.preallocation_window);
+  }
   AddStillMemory(trigger, replica, next);
   AddCover(trigger, samples, now, patience, next);
 }
@@ -95,10 +97,9 @@ void AddWindow(const Trigger& trigger, const Replica& replica, absl::Time now, N
   if (!replica.present || trigger.window == absl::ZeroDuration()) return;
   next.Crosses(replica.forgotten_until + trigger.window);
   const Samples in_window = SamplesFrom(replica.samples, now - trigger.window);
-  const bool by_memory = trigger.metric == MetricType::kMemoryUsedPercent &&
-                         trigger.standing_memory != StandingMemory::kLiteral;
-  const bool steady = AllEqual(in_window, &ReplicaSample::metric) &&
-                      (!by_memory || AllEqual(in_window, &ReplicaSample::utilization));
+  const bool steady =
+      AllEqual(in_window, &ReplicaSample::metric) &&
+      (!ValuesStandingMemory(trigger) || AllEqual(in_window, &ReplicaSample::utilization));
   if (steady) return;
   if (trigger.window_aggregation != WindowAggregation::kMax) return next.Moves();
   next.Crosses(in_window.front().at + trigger.window);

@@ -77,6 +77,26 @@ TEST(NextChange, AgeInWordsIsNoOlderThanASecond) {
   EXPECT_GE(decision.active_until, later + absl::Minutes(1));
 }
 
+TEST(NextChange, ReadingAboveTheThresholdIsEvidenceWhateverIsHeard) {
+  FleetBuilder fleet;
+  const auto hold = [&](absl::Duration duration, double load) {
+    fleet.Hold(duration, {Node("gpu-1", {{.name = "a", .owner = "llm", .loads = {load}}})});
+  };
+  Trigger trigger = Utilization();
+  trigger.activation_window = absl::Minutes(1);
+  hold(absl::Minutes(10), 0);
+  EXPECT_EQ(DecidedOn(trigger, fleet).evidence_until, absl::InfinitePast());
+  hold(kTick, 60);
+  const Decision busy = DecidedOn(trigger, fleet);
+  EXPECT_GT(busy.evidence_until, fleet.now() + absl::Seconds(50));
+  while (fleet.now() + kTick < busy.evidence_until) {
+    hold(kTick, 0);
+    EXPECT_TRUE(DecidedOn(trigger, fleet).active) << fleet.now();
+  }
+  trigger.always_active = true;
+  EXPECT_EQ(DecidedOn(trigger, fleet).evidence_until, absl::InfiniteFuture());
+}
+
 bool OneIn(int n, Dice& dice) { return dice.Whole(1, n) == 1; }
 
 Trigger TriggerByChance(Dice& dice) {

@@ -60,8 +60,14 @@ std::string WhyMute(const NodeTrack& track, absl::Time now, const Patience& pati
                       AgeText(now - track.history->NewestAt()), " ago");
 }
 
+bool ValuesStandingMemory(const Trigger& trigger) {
+  return trigger.metric == MetricType::kMemoryUsedPercent &&
+         trigger.standing_memory != StandingMemory::kLiteral;
+}
+
 absl::Duration LookBack(const Trigger& trigger) {
-  return std::max({trigger.window, trigger.activation_window, trigger.preallocation_window});
+  const absl::Duration longest = std::max(trigger.window, trigger.activation_window);
+  return ValuesStandingMemory(trigger) ? std::max(longest, trigger.preallocation_window) : longest;
 }
 
 absl::Time OldestLookedAt(const Trigger& trigger, absl::Time now, const Patience& patience) {

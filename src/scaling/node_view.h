@@ -56,6 +56,9 @@ struct NodeView {
 // Why the node's newest reading no longer speaks for its GPUs; empty: it does.
 std::string WhyMute(const NodeTrack& track, absl::Time now, const Patience& patience);
 
+// Whether preallocated VRAM counts something else than itself (DESIGN 2).
+bool ValuesStandingMemory(const Trigger& trigger);
+
 // How far a trigger looks back on readings: its longest window,
 absl::Duration LookBack(const Trigger& trigger);
 // and stale_after before it.

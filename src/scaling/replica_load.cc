@@ -114,15 +114,6 @@ absl::Time ReadAt(Valuation valuation, const ReplicaSample& sample) {
   return absl::InfinitePast();
 }
 
-std::vector<double> ValuesOf(const Trigger& trigger, Valuation valuation, Samples samples) {
-  std::vector<double> values;
-  values.reserve(samples.size());
-  for (const ReplicaSample& sample : samples) {
-    if (const auto value = ValueOf(trigger, valuation, sample)) values.push_back(*value);
-  }
-  return values;
-}
-
 // Those of the window, each for the part of it that it speaks for.
 std::vector<Lasting> LastingIn(absl::Time begin, const Trigger& trigger, Valuation valuation,
                                Samples samples) {
@@ -244,10 +235,13 @@ ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time no
   const absl::Time seen_at = replica.samples.back().at;  // of its node's newest unless it has gone
   const absl::Time active_since = std::max(now - trigger.activation_window, warm_at);
   const Samples recent = From(warm, active_since);
-  for (const double value : ValuesOf(trigger, state.valuation, recent)) {
-    share.peak = std::max(share.peak, value);
-    load.above_threshold |= IsAbove(value, trigger.activation_threshold);
+  for (const ReplicaSample& sample : recent) {
+    const std::optional<double> value = ValueOf(trigger, state.valuation, sample);
+    if (!value) continue;
+    share.peak = std::max(share.peak, *value);
+    if (IsAbove(*value, trigger.activation_threshold)) load.above_at = sample.at;
   }
+  load.above_threshold = load.above_at != absl::InfinitePast();
   share.busy = std::ranges::any_of(recent, &ReplicaSample::busy);
   share.standing = state.standing;
   load.saturation_unknown = state.saturation_unknown;

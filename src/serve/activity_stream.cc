@@ -9,9 +9,14 @@ namespace {
 // How late it is noticed that something is known, where nothing changed but the time.
 constexpr absl::Duration kLookWhileUnknown = absl::Seconds(1);
 
-// How late it is noticed that a workload is active no more. One that is active again by then is
-// told so again when it has no replica.
+// A workload that is active is looked at so often; where its readings are evidence for a while, so
+// often at least, since other pods may change what they mean. One that is active again before it
+// was noticed that it was not is told so again when it has no replica.
 constexpr absl::Duration kLookWhileActive = absl::Seconds(1);
+constexpr absl::Duration kLookAtEvidence = absl::Seconds(15);
+
+// How often its leases are held though nothing changes: several times in the shortest one.
+constexpr absl::Duration kLeaseRenewal = absl::Seconds(20);
 
 }  // namespace
 
@@ -28,7 +33,7 @@ void ActivityStream::Refresh(absl::Time now) {
   if (now >= life_.ends_at) return End(absl::OkStatus());
   const Judge::Parsed parsed = judge_.Parse(*trigger_);
   if (!parsed->trigger.ok()) return End(parsed->trigger.status());
-  judge_.Hold(*trigger_, *parsed);
+  Hold(*parsed, now);
   const Judge::Judged judged = judge_.Try(Question::kActivity, *trigger_, parsed);
   if (!judged.ok() || !(*judged)->decision.status.ok()) return Skip(now);
   Show(**judged, now);
@@ -37,9 +42,8 @@ void ActivityStream::Refresh(absl::Time now) {
 void ActivityStream::Changed(absl::Time now) {
   {
     MutexLock lock(show_mutex_);
-    const absl::Time next_look = looked_at_ + kLookWhileActive;
-    if (shown_ == true && now < next_look) {
-      look_again_at_ = std::min(look_again_at_, next_look);
+    if (shown_ == true && now < calm_until_) {
+      look_again_at_ = std::min(look_again_at_, calm_until_);
       return;
     }
   }
@@ -48,7 +52,13 @@ void ActivityStream::Changed(absl::Time now) {
 
 absl::Time ActivityStream::NextDue() const {
   MutexLock lock(show_mutex_);
-  return std::min({life_.ends_at, repeats_.next(), look_again_at_});
+  return std::min({life_.ends_at, repeats_.next(), look_again_at_, hold_again_at_});
+}
+
+void ActivityStream::Hold(const ParsedTrigger& parsed, absl::Time now) {
+  judge_.Hold(*trigger_, parsed);
+  MutexLock lock(show_mutex_);
+  hold_again_at_ = now + kLeaseRenewal * life_.jitter;
 }
 
 // Its scope is the metadata's own: no profile changes it.
@@ -62,15 +72,18 @@ void ActivityStream::Show(const Verdict& verdict, absl::Time now) {
   const Decision& decision = verdict.decision;
   const bool no_replica = decision.replicas == 0 && decision.warming == 0;
   MutexLock lock(show_mutex_);
-  looked_at_ = now;
   // Two threads refresh when the stream opens: the slower one may come with the older verdict.
   const bool older = verdict.generation < generation_ ||
                      (verdict.generation == generation_ && decision.taken_at < taken_at_);
   if (older) return;
   generation_ = verdict.generation;
   taken_at_ = decision.taken_at;
+  const absl::Time evident_until =
+      no_replica ? absl::InfinitePast() : std::min(decision.evidence_until, now + kLookAtEvidence);
+  calm_until_ = std::max(evident_until, now + kLookWhileActive);
   // What is decided for the newest reading's time does not change as time passes.
-  look_again_at_ = decision.active_until > now ? decision.active_until : absl::InfiniteFuture();
+  const absl::Time stands_until = std::max(evident_until, decision.active_until);
+  look_again_at_ = stands_until > now ? stands_until : absl::InfiniteFuture();
   if (decision.active && no_replica) {
     repeats_.Start(now);
   } else {
@@ -87,7 +100,7 @@ void ActivityStream::Show(const Verdict& verdict, absl::Time now) {
 // A repeat that is due is not made up for: it would be due again at once.
 void ActivityStream::Skip(absl::Time now) {
   MutexLock lock(show_mutex_);
-  looked_at_ = now;
+  calm_until_ = now + kLookWhileActive;
   repeats_.TakeDue(now);
   look_again_at_ = now + kLookWhileUnknown;
 }

@@ -32,11 +32,13 @@ class ActivityStream : public StreamReactor<externalscaler::IsActiveResponse> {
   StreamInterest interest() const;
 
   void Refresh(absl::Time now) override;
-  // Where it has said `true` it looks once a second: KEDA ignores `false`, so no edge is late.
+  // Where it has said `true` it looks once a second, or when the evidence for that leaves its
+  // window: KEDA ignores `false`, so no edge is late.
   void Changed(absl::Time now) override;
   absl::Time NextDue() const override;
 
  private:
+  void Hold(const ParsedTrigger& parsed, absl::Time now);
   void Show(const Verdict& verdict, absl::Time now);
   // Nothing is known to say.
   void Skip(absl::Time now);
@@ -50,7 +52,9 @@ class ActivityStream : public StreamReactor<externalscaler::IsActiveResponse> {
   // Of the newest verdict seen.
   int64_t generation_ ABSL_GUARDED_BY(show_mutex_) = 0;
   absl::Time taken_at_ ABSL_GUARDED_BY(show_mutex_) = absl::InfinitePast();
-  absl::Time looked_at_ ABSL_GUARDED_BY(show_mutex_) = absl::InfinitePast();
+  // When a change is worth a look.
+  absl::Time calm_until_ ABSL_GUARDED_BY(show_mutex_) = absl::InfinitePast();
+  absl::Time hold_again_at_ ABSL_GUARDED_BY(show_mutex_) = absl::InfiniteFuture();
   RepeatSchedule repeats_ ABSL_GUARDED_BY(show_mutex_);
   // When there may be another verdict though nothing changes until then.
   absl::Time look_again_at_ ABSL_GUARDED_BY(show_mutex_) = absl::InfiniteFuture();

@@ -13,6 +13,9 @@ namespace {
 // A stream that has just been refreshed can wait so long, whatever it says.
 constexpr absl::Duration kShortestPause = absl::Milliseconds(10);
 
+// A decision of a large workload takes half a millisecond.
+constexpr size_t kDueAtOnce = 8;
+
 std::string AddressOf(absl::string_view peer) {
   if (absl::StartsWith(peer, "unix")) return "unix";
   return std::string(peer.substr(0, peer.rfind(':')));
@@ -152,7 +155,7 @@ void OpenStreams::RefreshDue(absl::Time now) {
   {
     MutexLock lock(mutex_);
     for (const auto& [due, stream] : due_) {
-      if (due > now) break;
+      if (due > now || streams.size() == kDueAtOnce) break;
       streams.push_back(streams_.at(stream).stream);
     }
   }

@@ -61,7 +61,8 @@ class OpenStreams {
   // To be called once, last of all, by the stream itself; may delete it.
   void Closed(const OpenStream* stream, absl::StatusCode code);
 
-  // All of them; those that watch what has changed; those that are due. By one thread.
+  // All of them; those that watch what has changed; of those that are due some, so that a change
+  // does not wait for all. By one thread.
   void RefreshAll(absl::Time now);
   void RefreshChanged(const FleetReader::Changes& changes, absl::Time now);
   void RefreshDue(absl::Time now);

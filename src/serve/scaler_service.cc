@@ -44,9 +44,6 @@ using grpc::ServerUnaryReactor;
 // comes; less than the shortest of them takes.
 constexpr absl::Duration kLongestSleep = absl::Milliseconds(100);
 
-// How often streams hold their leases when no snapshot comes: several times in the shortest one.
-constexpr absl::Duration kLeaseRenewal = absl::Seconds(30);
-
 }  // namespace
 
 class ScalerService::Impl {
@@ -182,9 +179,7 @@ class ScalerService::Impl {
   OpenStreams streams_;
   ExternalScaler scaler_;
   Explainer explainer_;
-  // The thread's: what all streams were last refreshed for, and when.
-  int64_t shown_profiles_ = 0;
-  absl::Time shown_at_ = absl::InfinitePast();
+  int64_t shown_profiles_ = 0;  // the thread's: what all streams were last refreshed for
   std::atomic<bool> stopping_ = false;
   std::thread thread_;
 };
@@ -246,9 +241,8 @@ int64_t ScalerService::Impl::RefreshStreams(int64_t seen) {
   const absl::Time now = clock_.Now();
   const int64_t profiles = profiles_.Get().version;
   const FleetReader::Changes changes = fleets_.ChangedSince(seen);
-  if (profiles != shown_profiles_ || now - shown_at_ >= kLeaseRenewal) {
+  if (profiles != shown_profiles_) {
     shown_profiles_ = profiles;
-    shown_at_ = now;
     streams_.RefreshAll(now);
   } else {
     if (changes.generation > seen) streams_.RefreshChanged(changes, now);
