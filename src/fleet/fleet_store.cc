@@ -56,12 +56,21 @@ void FleetStore::Heard(const std::string& address, AgentNews news) {
   Note(address, agent, news);
   if (news.node.empty() || !MaySpeak(address, agent, news)) return;
   Node& node = nodes_[news.node];
+  const bool is_news = !IsHeartbeat(address, agent, node, news);
   node.speaker = address;
   node.heard_at = news.heard_at;
   node.silence.clear();
   node.left_at = absl::InfiniteFuture();
   Continue(std::move(news), agent, node);
-  NodeChanged(agent.node);
+  if (is_news) NodeChanged(agent.node);
+}
+
+bool FleetStore::IsHeartbeat(const std::string& address, const Agent& agent, const Node& node,
+                             const AgentNews& news) const {
+  if (!news.readings.empty() || agent.tells_again || node.speaker != address) return false;
+  const absl::Time now = clock_.Now();
+  return node.silence.empty() && now - node.heard_at <= kQuiet &&
+         now - node.history->NewestAt() <= options_.limits.join_within;
 }
 
 void FleetStore::Continue(AgentNews news, Agent& agent, Node& node) {

@@ -123,6 +123,10 @@ class FleetStore : public AgentListener, public FleetReader {
   // Whether its word counts for the node: of two agents the one that connected last.
   bool MaySpeak(const std::string& address, const Agent& agent, const AgentNews& news)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Nothing new is said, and the node was neither silent nor stale until now: all that was decided
+  // still stands, for as long as it was to (Decision::valid_until).
+  bool IsHeartbeat(const std::string& address, const Agent& agent, const Node& node,
+                   const AgentNews& news) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // What its agent says continues the history, or tells it again.
   void Continue(AgentNews news, Agent& agent, Node& node) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The agent speaks for `name` no more, but for another node.

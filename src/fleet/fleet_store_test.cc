@@ -662,5 +662,41 @@ TEST_F(FleetStoreTest, ManyAgentsAndReadersAtOnce) {
   EXPECT_EQ((*store_.All())->nodes.size(), 8u);
 }
 
+TEST_F(FleetStoreTest, HeartbeatIsNoChangeUntilTheNodeWasSilentOrStale) {
+  store_.Listed(Addresses{"a:1"});
+  Says("a:1", "gpu-a");
+  const auto changes = [&](absl::Duration after) {
+    const int64_t before = store_.ChangedSince(0).generation;
+    clock_.Advance(after);
+    SaysNothingNew("a:1", "gpu-a");
+    EXPECT_EQ(Fleet()->nodes[0].heard_at, clock_.Now());
+    EXPECT_EQ(Fleet()->nodes[0].history->NewestAt(), clock_.Now());
+    return store_.ChangedSince(0).generation != before;
+  };
+  EXPECT_FALSE(changes(absl::Milliseconds(1500)));
+  EXPECT_FALSE(changes(absl::Milliseconds(3500)));
+  EXPECT_TRUE(changes(absl::Milliseconds(4500))) << "it had fallen silent";
+  EXPECT_FALSE(changes(absl::Milliseconds(1500)));
+  IsLost("a:1");
+  EXPECT_TRUE(changes(absl::Milliseconds(100))) << "it is back";
+}
+
+TEST_F(FleetStoreTest, HeartbeatOfAnAgentThatHadTroubleReadingIsAChange) {
+  store_.Listed(Addresses{"a:1"});
+  Says("a:1", "gpu-a");
+  for (int i = 0; i < 4; ++i) {
+    clock_.Advance(absl::Milliseconds(1500));
+    store_.Heard("a:1", {.node = "gpu-a",
+                         .instance = InstanceOf("a:1"),
+                         .heard_at = clock_.Now(),
+                         .trouble = "NVML does not answer"});
+  }
+  EXPECT_FALSE(Decided().status.ok()) << "6 s old";
+  const int64_t before = store_.ChangedSince(0).generation;
+  SaysNothingNew("a:1", "gpu-a");
+  EXPECT_GT(store_.ChangedSince(0).generation, before);
+  EXPECT_TRUE(Decided().status.ok()) << Decided().status;
+}
+
 }  // namespace
 }  // namespace gpuscaler

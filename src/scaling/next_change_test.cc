@@ -190,6 +190,20 @@ std::vector<absl::Time> InstantsIn(Dice& dice, absl::Time from, absl::Time until
   return {last, from + dice.Real(0, 1) * (last - from), from + dice.Real(0, 1) * (last - from)};
 }
 
+// As of `at`, those that are neither silent nor stale have said that nothing is new.
+FleetHistory WithHeartbeats(Dice& dice, FleetHistory fleet, absl::Time at) {
+  for (NodeTrack& track : fleet.nodes) {
+    const absl::Duration age = at - track.history->NewestAt();
+    if (!track.silence.empty() || age > kPatience.stale_after || OneIn(4, dice)) continue;
+    NodeHistory history = *track.history;
+    history.Extend(history.NewestAt() + dice.Real(0, 1) * age,
+                   {.horizon = absl::InfiniteDuration(), .join_within = kPatience.stale_after});
+    track.history = std::make_shared<const NodeHistory>(std::move(history));
+    track.heard_at = at;
+  }
+  return fleet;
+}
+
 TEST(NextChangeProperty, NothingChangesBeforeItWasSaidTo) {
   int lasting = 0;
   for (int seed = 0; seed < 1500 && !testing::Test::HasFailure(); ++seed) {
@@ -206,10 +220,13 @@ TEST(NextChangeProperty, NothingChangesBeforeItWasSaidTo) {
       for (const absl::Time at : InstantsIn(dice, now, decision.valid_until)) {
         SCOPED_TRACE(absl::StrCat("hop ", hop, ", after ", absl::FormatDuration(at - now)));
         ExpectSameInAll(decision, DecidedAt(trigger, fleet, at));
+        ExpectSameInAll(decision, DecidedAt(trigger, WithHeartbeats(dice, fleet, at), at));
       }
       for (const absl::Time at : InstantsIn(dice, now, decision.active_until)) {
         SCOPED_TRACE(absl::StrCat("hop ", hop, ", after ", absl::FormatDuration(at - now)));
         ExpectSameStatusAndActivity(decision, DecidedAt(trigger, fleet, at));
+        ExpectSameStatusAndActivity(decision,
+                                    DecidedAt(trigger, WithHeartbeats(dice, fleet, at), at));
       }
       now = decision.active_until;
     }

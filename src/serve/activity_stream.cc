@@ -6,8 +6,8 @@
 namespace gpuscaler {
 namespace {
 
-// How late it is noticed that something is known, where nothing changed but the time.
-constexpr absl::Duration kLookWhileUnknown = absl::Seconds(1);
+// How late it may be noticed what time alone brings.
+constexpr absl::Duration kLookAtTime = absl::Seconds(1);
 
 // A workload that is active is looked at so often; where its readings are evidence for a while, so
 // often at least, since other pods may change what they mean. One that is active again before it
@@ -82,8 +82,9 @@ void ActivityStream::Show(const Verdict& verdict, absl::Time now) {
       no_replica ? absl::InfinitePast() : std::min(decision.evidence_until, now + kLookAtEvidence);
   calm_until_ = std::max(evident_until, now + kLookWhileActive);
   // What is decided for the newest reading's time does not change as time passes.
-  const absl::Time stands_until = std::max(evident_until, decision.active_until);
-  look_again_at_ = stands_until > now ? stands_until : absl::InfiniteFuture();
+  look_again_at_ = decision.active_until > now
+                       ? std::max({decision.active_until, evident_until, now + kLookAtTime})
+                       : absl::InfiniteFuture();
   if (decision.active && no_replica) {
     repeats_.Start(now);
   } else {
@@ -102,7 +103,7 @@ void ActivityStream::Skip(absl::Time now) {
   MutexLock lock(show_mutex_);
   calm_until_ = now + kLookWhileActive;
   repeats_.TakeDue(now);
-  look_again_at_ = now + kLookWhileUnknown;
+  look_again_at_ = now + kLookAtTime;
 }
 
 }  // namespace gpuscaler
