@@ -23,10 +23,16 @@ namespace wire = telemetry::v1;
 
 // What an agent sends at once is 256 KiB and one reading more.
 constexpr int kLargestMessage = 4 << 20;
+constexpr int kWindow = 256 << 10;
+
+constexpr int kReadChunk = 8 << 10;  // a reading of a busy node is 253 bytes
 
 // The kernel would go on for 15 minutes with a connection whose cable is cut.
 constexpr absl::Duration kKeepalive = absl::Seconds(10);
 constexpr absl::Duration kUnanswered = absl::Seconds(5);
+
+// One that has not said a word by then may be nobody.
+constexpr absl::Duration kFirstWord = absl::Seconds(2);
 
 int Milliseconds(absl::Duration duration) {
   return static_cast<int>(absl::ToInt64Milliseconds(duration));
@@ -44,6 +50,12 @@ std::shared_ptr<grpc::Channel> Connect(const AgentStreamOptions& options,
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(kUnanswered));
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetMaxReceiveMessageSize(kLargestMessage);
+  // There are thousands of channels, each with a message a second: no ping after each of them to
+  // measure how wide the wire is, and no buffer that stays as large as the past once was.
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindow);
+  arguments.SetInt(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadChunk);
+  arguments.SetInt(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadChunk);
   if (!options.server_name.empty()) arguments.SetSslTargetNameOverride(options.server_name);
   return grpc::CreateCustomChannel(
       address, options.credentials ? options.credentials() : grpc::InsecureChannelCredentials(),
@@ -144,31 +156,48 @@ AgentStream::AgentStream(const AgentStreamOptions& options, std::string address,
   TakeOverGrpcLog();
 }
 
-AgentStream::~AgentStream() {
-  std::unique_ptr<Call> ended;  // destroyed without the lock
+void AgentStream::Stop() {
   MutexLock lock(mutex_);
   stopping_ = true;
   if (call_ != nullptr) call_->Cancel();
+}
+
+AgentStream::~AgentStream() {
+  Stop();
+  std::unique_ptr<Call> ended;  // destroyed without the lock
+  MutexLock lock(mutex_);
   while (call_ != nullptr && !call_ended_) ended_.Wait(mutex_);
   ended = std::move(call_);
 }
 
-void AgentStream::Tick() {
+bool AgentStream::IsCatchingUp() const {
+  const absl::Time now = clock_.Now();
+  MutexLock lock(mutex_);
+  if (call_ == nullptr || call_ended_ || caught_up_) return false;
+  return told_ || now - began_at_ <= kFirstWord;
+}
+
+bool AgentStream::Tick(bool may_begin) {
   const absl::Time now = clock_.Now();
   std::unique_ptr<Call> ended;  // destroyed without the lock
   MutexLock lock(mutex_);
   if (call_ended_) ended = std::move(call_);
   call_ended_ = false;
   if (call_ == nullptr) {
-    if (now >= next_attempt_) Begin();
-  } else if (cut_.empty() && now - heard_at_ > options_.silence) {
+    if (!may_begin || stopping_ || now < next_attempt_) return false;
+    Begin();
+    return true;
+  }
+  if (cut_.empty() && now - heard_at_ > options_.silence) {
     cut_ = absl::StrCat("no word from it for ", DurationText(options_.silence));
     call_->Cancel();
   }
+  return false;
 }
 
 void AgentStream::Begin() {
-  heard_at_ = clock_.Now();
+  heard_at_ = began_at_ = clock_.Now();
+  told_ = caught_up_ = false;
   cut_.clear();
   node_.Clear();  // a process that has not read yet does not say whose agent it is
   ++counts_.attempts;
@@ -238,6 +267,8 @@ absl::Status AgentStream::Take(const wire::Telemetry& message) {
   {
     MutexLock lock(mutex_);
     heard_at_ = now;
+    told_ = true;
+    caught_up_ = !message.more();
     failures_ = 0;
     if (!news.readings.empty()) newest_ = news.readings.back().snapshot.taken_at;
     if (news.unchanged_until) newest_ = *news.unchanged_until;

@@ -45,9 +45,15 @@ class AgentStream {
   AgentStream(const AgentStream&) = delete;
   AgentStream& operator=(const AgentStream&) = delete;
 
-  // Does what is due: connects, or ends a stream that has fallen silent. By one thread, several
-  // times a second.
-  void Tick();
+  // Does what is due: connects if it may, or ends a stream that has fallen silent. By one thread,
+  // several times a second. True: it has begun a call.
+  bool Tick(bool may_begin = true);
+
+  // Its call has begun and is not done with the past.
+  bool IsCatchingUp() const;
+
+  // Ends the call, for good, and does not wait for that: the destructor does.
+  void Stop();
 
   // Costly readings are wanted of this agent for `lease`, now and after a reconnect.
   void Want(const CostlyReadings& wanted, absl::Duration lease);
@@ -88,7 +94,10 @@ class AgentStream {
   std::string cut_ ABSL_GUARDED_BY(mutex_);  // why we ended the call ourselves
   absl::Time next_attempt_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   int failures_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Time heard_at_ ABSL_GUARDED_BY(mutex_);                       // or when the call began
+  absl::Time began_at_ ABSL_GUARDED_BY(mutex_);
+  bool told_ ABSL_GUARDED_BY(mutex_) = false;       // the call has brought a message
+  bool caught_up_ ABSL_GUARDED_BY(mutex_) = false;  // the newest reading among them
+  absl::Time heard_at_ ABSL_GUARDED_BY(mutex_);     // or when the call began
   absl::Time newest_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // reading
   CostlyReadings wanted_ ABSL_GUARDED_BY(mutex_);
   absl::Time wanted_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();

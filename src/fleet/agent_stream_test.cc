@@ -163,13 +163,28 @@ TEST_F(AgentStreamTest, SilentAgentIsCutOff) {
   ASSERT_EQ(listen(listening, 8), 0);
   getsockname(listening, reinterpret_cast<sockaddr*>(&address), &size);
   const auto stream = Watch(absl::StrCat("127.0.0.1:", ntohs(address.sin_port)));
+  EXPECT_TRUE(stream->IsCatchingUp());
   clock_.Advance(absl::Seconds(15));
+  EXPECT_FALSE(stream->IsCatchingUp()) << "others need not wait for it";
   stream->Tick();
   clock_.Advance(absl::Milliseconds(1));
   stream->Tick();
   const absl::Status why = heard_.WaitForLoss();
   EXPECT_EQ(why.message(), "no word from it for 15s");
   close(listening);
+}
+
+TEST_F(AgentStreamTest, BeginsWhenItMayAndHasCaughtUpWithTheNewestReading) {
+  TestAgent agent;
+  agent.Read(1);
+  AgentStream stream({.history = absl::Minutes(2)}, agent.address(), clock_, heard_);
+  EXPECT_FALSE(stream.Tick(false));
+  EXPECT_FALSE(stream.IsCatchingUp());
+  EXPECT_EQ(stream.counts().attempts, 0);
+  EXPECT_TRUE(stream.Tick(true));
+  EXPECT_FALSE(stream.Tick(true)) << "it has begun";
+  heard_.WaitForReading(1);
+  EXPECT_FALSE(stream.IsCatchingUp());
 }
 
 TEST_F(AgentStreamTest, StreamThatIsHeardIsNotCutOff) {

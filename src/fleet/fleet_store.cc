@@ -42,7 +42,9 @@ void FleetStore::Listed(const absl::StatusOr<std::vector<std::string>>& answer) 
     LogInfo("agents_known", {{"count", answer->size()}});
   }
   membership_.Answered(*answer, now);
-  for (const std::string& address : *answer) agents_.try_emplace(address);
+  for (const std::string& address : *answer) {
+    if (agents_.try_emplace(address).second) ++watched_version_;
+  }
   Forget(now);
   // What time brings to an empty list is a change too.
   if (membership_.Listed() != before || answer->empty()) MembersChanged();
@@ -216,6 +218,7 @@ void FleetStore::Forget(absl::Time now) {
     Remove(address, agent.node);
     ++forgotten_;
     each = agents_.erase(each);
+    ++watched_version_;
     MembersChanged();
   }
   ForgetNodesLeft(now);
@@ -265,6 +268,11 @@ void FleetStore::MembersChanged() {
   }
   members_changed_ = ++generation_;
   changed_.NotifyAll();
+}
+
+int64_t FleetStore::watched_version() const {
+  MutexLock lock(mutex_);
+  return watched_version_;
 }
 
 std::vector<std::string> FleetStore::Watched() const {

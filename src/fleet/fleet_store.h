@@ -68,6 +68,7 @@ class FleetStore : public AgentListener, public FleetReader {
 
   // The agents to be watched: those listed, and those missing that are not forgotten yet.
   std::vector<std::string> Watched() const;
+  int64_t watched_version() const;  // counts up whenever that may have changed
 
   // The nodes where pods of these namespaces hold GPUs, or did within the horizon, and those whose
   // pods nobody can name. UNAVAILABLE while too little is known to decide on: before the first
@@ -159,6 +160,7 @@ class FleetStore : public AgentListener, public FleetReader {
   NamespaceIndex index_ ABSL_GUARDED_BY(mutex_);
   int64_t connections_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t forgotten_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t watched_version_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t members_changed_ ABSL_GUARDED_BY(mutex_) = 0;       // the generation of that
   std::vector<std::string> unheard_ ABSL_GUARDED_BY(mutex_);  // of them, since then; by address

@@ -12,6 +12,10 @@ namespace {
 constexpr absl::Duration kLook = absl::Milliseconds(100);
 constexpr absl::Duration kStoreTick = absl::Seconds(1);
 
+// Streams that bring the past at one time, each some milliseconds of gRPC's threads: those of all
+// agents at once would keep every question waiting for as long as that takes.
+constexpr size_t kCatchingUpAtOnce = 64;
+
 }  // namespace
 
 // An agent that is lost may be elsewhere by now: DNS is asked.
@@ -50,36 +54,54 @@ FleetWatch::~FleetWatch() {
   std::map<std::string, std::shared_ptr<AgentStream>> ended;  // destroyed without the lock
   MutexLock lock(mutex_);
   ended.swap(streams_);
+  for (const auto& stream : ended) stream.second->Stop();  // all, before any is waited for
 }
 
 void FleetWatch::Tick() {
   const absl::Time now = clock_.Now();
-  const std::vector<std::string> watched = store_.Watched();
-  const std::set<std::string> wanted(watched.begin(), watched.end());
-  std::vector<std::shared_ptr<AgentStream>> streams, gone;
+  FollowStore(now);
+  std::vector<std::shared_ptr<AgentStream>> streams;
   {
     MutexLock lock(mutex_);
-    for (auto each = streams_.begin(); each != streams_.end();) {
-      const bool stays = wanted.contains(each->first);
-      (stays ? streams : gone).push_back(each->second);
-      each = stays ? std::next(each) : streams_.erase(each);
-    }
-    for (const std::string& address : watched) {
-      auto& stream = streams_[address];
-      if (stream != nullptr) continue;
-      stream = std::make_shared<AgentStream>(options_.stream, address, clock_, *listener_);
-      if (wanted_until_ > now) stream->Want(wanted_, wanted_until_ - now);
-      streams.push_back(stream);
-    }
-    for (const auto& stream : gone) CountEnded(*stream);
+    streams.reserve(streams_.size());
+    for (const auto& stream : streams_) streams.push_back(stream.second);
   }
-  gone.clear();
-  for (const auto& stream : streams) stream->Tick();
+  size_t catching_up = 0;
+  for (const auto& stream : streams) catching_up += stream->IsCatchingUp() ? 1 : 0;
+  for (const auto& stream : streams) {
+    catching_up += stream->Tick(catching_up < kCatchingUpAtOnce) ? 1 : 0;
+  }
   streams.clear();
   if (now - ticked_at_ < kStoreTick) return;
   ticked_at_ = now;
   store_.Tick();
   AskForPast();
+}
+
+void FleetWatch::FollowStore(absl::Time now) {
+  const int64_t version = store_.watched_version();
+  if (version == followed_ && !asked_again_) return;
+  followed_ = version;
+  asked_again_ = false;
+  const std::vector<std::string> watched = store_.Watched();
+  const std::set<std::string> wanted(watched.begin(), watched.end());
+  std::vector<std::shared_ptr<AgentStream>> gone;  // destroyed without the lock
+  MutexLock lock(mutex_);
+  for (auto each = streams_.begin(); each != streams_.end();) {
+    if (wanted.contains(each->first)) {
+      ++each;
+      continue;
+    }
+    CountEnded(*each->second);
+    gone.push_back(std::move(each->second));
+    each = streams_.erase(each);
+  }
+  for (const std::string& address : watched) {
+    auto& stream = streams_[address];
+    if (stream != nullptr) continue;
+    stream = std::make_shared<AgentStream>(options_.stream, address, clock_, *listener_);
+    if (wanted_until_ > now) stream->Want(wanted_, wanted_until_ - now);
+  }
 }
 
 void FleetWatch::AskForPast() {
@@ -95,6 +117,7 @@ void FleetWatch::AskForPast() {
       streams_.erase(found);
     }
   }
+  asked_again_ |= !ended.empty();
   ended.clear();  // its last word is said
   for (const std::string& address : addresses) store_.TellsAgain(address);
 }

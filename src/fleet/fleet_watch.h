@@ -54,6 +54,8 @@ class FleetWatch {
   class Listener;
 
   void Tick();
+  // Streams for the agents that the store wants watched, and for no others.
+  void FollowStore(absl::Time now);
   // Ends streams whose agents are to tell their past again; the next tick begins new ones.
   void AskForPast();
   void CountEnded(const AgentStream& stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -68,7 +70,10 @@ class FleetWatch {
   Counts ended_ ABSL_GUARDED_BY(mutex_);  // of streams that are no more
   CostlyReadings wanted_ ABSL_GUARDED_BY(mutex_);
   absl::Time wanted_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  absl::Time ticked_at_ = absl::InfinitePast();  // the store; the thread's
+  // The thread's.
+  absl::Time ticked_at_ = absl::InfinitePast();  // the store
+  int64_t followed_ = -1;                        // of the store's list, the version
+  bool asked_again_ = false;                     // streams have ended that are to begin anew
   std::unique_ptr<PeriodicThread> ticking_;
 };
 

@@ -47,13 +47,21 @@ void KeepHeldSince(const NodeHistory& history, NodeSnapshot& next) {
   }
 }
 
+// With room for so many stretches more: it is copied once, and holds no more than it needs.
+std::shared_ptr<NodeHistory> CopyOf(const NodeHistory& history, size_t room) {
+  auto copy = std::make_shared<NodeHistory>();
+  copy->stretches.reserve(history.stretches.size() + room);
+  *copy = history;
+  return copy;
+}
+
 }  // namespace
 
 std::shared_ptr<const NodeHistory> Continued(const std::shared_ptr<const NodeHistory>& before,
                                              AgentNews news, const NodeHistory::Limits& limits) {
   if (news.readings.empty() && !news.unchanged_until) return before;
-  auto next =
-      before == nullptr ? std::make_shared<NodeHistory>() : std::make_shared<NodeHistory>(*before);
+  auto next = before == nullptr ? std::make_shared<NodeHistory>()
+                                : CopyOf(*before, news.readings.size() + 1);
   for (AgentNews::Reading& reading : news.readings) {
     const bool first = next->newest == nullptr;
     if (!first && reading.before_until) ExtendTo(*reading.before_until, limits, *next);

@@ -109,9 +109,9 @@ TEST(ActivityStream, TrueIsRepeatedUntilThereIsAReplica) {
   // Of two snapshots that were judged, what is said of the first one has been said. One that is
   // active looks every 15 s.
   const auto sample_and_wait = [&] {
-    scaler.clock.Advance(absl::Seconds(15));
     const int judged = scaler.counted.decided(Outcome::kValue);
     scaler.Sample({BusyGpu(0, 60)});
+    scaler.clock.Advance(absl::Seconds(15));
     return Eventually([&] { return scaler.counted.decided(Outcome::kValue) > judged; });
   };
   ASSERT_TRUE(sample_and_wait());
