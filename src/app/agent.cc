@@ -5,9 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "app/open_attribution.h"
+#include "app/node_reading.h"
 #include "app/reloader.h"
-#include "app/sampler.h"
 #include "app/side_ports.h"
 #include "base/periodic_thread.h"
 #include "base/status_macros.h"
@@ -20,7 +19,6 @@
 #include "serve/http_server.h"
 #include "serve/metrics.h"
 #include "serve/probes.h"
-#include "store/leases.h"
 #include "store/snapshot_store.h"
 
 namespace gpuscaler {
@@ -37,16 +35,15 @@ class Agent::Impl {
   Impl(const Config& config, const Clock& clock, std::unique_ptr<GpuSource> source)
       : config_(config),
         clock_(clock),
-        source_(std::move(source)),
-        store_(clock, config.StaleAfter(), Horizon()),
-        attribution_(OpenAttribution(config, clock)),
-        sampler_(clock, *source_, leases_, store_, metrics_, attribution_.get(),
-                 [this] { WakeKubelet(); }),
+        reading_(config, clock, std::move(source), metrics_),
         probes_(clock, config.hang_after),
-        telemetry_({.horizon = Horizon(), .version = GPUSCALER_VERSION}, clock, store_, leases_,
-                   [this] { WakeSampler(); }) {}
+        telemetry_({.horizon = kLongestWindow + config.StaleAfter(), .version = GPUSCALER_VERSION},
+                   clock, reading_.store(), reading_.leases(), [this] { reading_.Wake(); }) {}
 
-  ~Impl() { Drain(absl::ZeroDuration()); }
+  ~Impl() {
+    Drain(absl::ZeroDuration());
+    reading_.Join();
+  }
 
   absl::Status Start() {
     ASSIGN_OR_RETURN(grpc_, GrpcServer::Start({.bind_address = config_.bind_address,
@@ -56,17 +53,8 @@ class Agent::Impl {
                                               {telemetry_.Service()}));
     ASSIGN_OR_RETURN(metrics_page_, OpenMetricsPort(config_, [this] { return MetricsPage(); }));
     ASSIGN_OR_RETURN(probe_page_, OpenProbePort(config_, probes_));
-    if (attribution_ != nullptr) {
-      asking_ = std::make_unique<PeriodicThread>("kubelet", kKubeletInterval, [this] {
-        if (attribution_->Ask()) WakeSampler();
-      });
-      waking_kubelet_ = asking_.get();
-    }
-    sampling_ = std::make_unique<PeriodicThread>("sampler", config_.poll_interval, [this] {
-      sampler_.Tick().IgnoreError();  // logged, and told to the readers by the store
-      probes_.Ticked();
-    });
-    waking_ = sampling_.get();
+    // How a reading went is logged, and told to the readers by the store.
+    reading_.Start([this](const absl::Status& /*read*/) { probes_.Ticked(); });
     reloading_ = std::make_unique<PeriodicThread>(
         "reloader", kReloadInterval,
         [reloader = std::make_shared<Reloader>(Certificates(config_, *grpc_, metrics_page_.get()),
@@ -85,28 +73,16 @@ class Agent::Impl {
     const absl::Time deadline = real.Now() + patience;
     probes_.SetServing(false);
     telemetry_.StopStreams();
-    store_.Close();
+    reading_.store().Close();
     if (grpc_ != nullptr) grpc_->Drain(patience);
-    waking_ = nullptr;
-    waking_kubelet_ = nullptr;
-    return StopAll(
-        {{sampling_.get(), "sampler"}, {asking_.get(), "kubelet"}, {reloading_.get(), "reloader"}},
-        std::max(deadline - real.Now(), absl::ZeroDuration()));
+    std::vector<NamedThread> threads = reading_.Threads();
+    threads.push_back({reloading_.get(), "reloader"});
+    return StopAll(threads, std::max(deadline - real.Now(), absl::ZeroDuration()));
   }
 
  private:
-  absl::Duration Horizon() const { return kLongestWindow + config_.StaleAfter(); }
-
-  void WakeSampler() {
-    if (PeriodicThread* const sampling = waking_) sampling->Wake();
-  }
-
-  void WakeKubelet() {
-    if (PeriodicThread* const asking = waking_kubelet_) asking->Wake();
-  }
-
   std::string MetricsPage() const {
-    const SnapshotStore::History newest = store_.Newest();
+    const SnapshotStore::History newest = reading_.store().Newest();
     return absl::StrCat(metrics_.Page(newest == nullptr ? nullptr : &newest->Newest(), clock_.Now(),
                                       config_.StaleAfter()),
                         TelemetryMetrics(telemetry_.counts()), HandshakeMetrics());
@@ -114,22 +90,14 @@ class Agent::Impl {
 
   const Config config_;
   const Clock& clock_;
-  const std::unique_ptr<GpuSource> source_;
   Metrics metrics_;
-  SnapshotStore store_;
-  Leases leases_;
-  const std::unique_ptr<KubeletAttribution> attribution_;  // null: GPUs have no owners
-  Sampler sampler_;
+  NodeReading reading_;
   Probes probes_;
   std::atomic<bool> drained_ = false;
-  std::atomic<PeriodicThread*> waking_ = nullptr;  // null: no sampler to wake
-  std::atomic<PeriodicThread*> waking_kubelet_ = nullptr;
   TelemetryService telemetry_;
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<HttpServer> metrics_page_;
   std::unique_ptr<HttpServer> probe_page_;
-  std::unique_ptr<PeriodicThread> asking_;  // null: no kubelet to ask
-  std::unique_ptr<PeriodicThread> sampling_;
   std::unique_ptr<PeriodicThread> reloading_;
 };
 

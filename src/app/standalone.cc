@@ -10,9 +10,8 @@
 #include "app/allowed_namespaces.h"
 #include "app/freed_memory.h"
 #include "app/neighbours.h"
-#include "app/open_attribution.h"
+#include "app/node_reading.h"
 #include "app/reloader.h"
-#include "app/sampler.h"
 #include "app/side_ports.h"
 #include "base/log.h"
 #include "base/periodic_thread.h"
@@ -27,7 +26,6 @@
 #include "serve/probes.h"
 #include "serve/profile_store.h"
 #include "serve/scaler_service.h"
-#include "store/leases.h"
 #include "store/snapshot_store.h"
 
 namespace gpuscaler {
@@ -45,34 +43,29 @@ class Standalone::Impl {
        AllowedNamespaces allowed)
       : config_(config),
         clock_(clock),
-        source_(std::move(source)),
-        store_(clock, config.StaleAfter(), kLongestWindow + config.StaleAfter()),
+        reading_(config, clock, std::move(source), metrics_),
         profiles_(config.profiles),
-        attribution_(OpenAttribution(config, clock)),
-        sampler_(clock, *source_, leases_, store_, metrics_, attribution_.get(),
-                 [this] { WakeKubelet(); }),
         probes_(clock, config.hang_after),
         service_({.stale_after = config.StaleAfter(),
                   .allowed_namespaces = std::move(allowed),
                   .max_streams_per_peer = config.max_streams_per_peer},
-                 clock, store_, leases_, profiles_, metrics_, [this] { WakeSampler(); }) {}
+                 clock, reading_.store(), reading_.leases(), profiles_, metrics_,
+                 [this] { reading_.Wake(); }) {}
 
-  ~Impl() { Drain(absl::ZeroDuration()); }
+  ~Impl() {
+    Drain(absl::ZeroDuration());
+    reading_.Join();
+  }
 
   absl::Status Start() {
     RETURN_IF_ERROR(profiles_.Reload());
     RETURN_IF_ERROR(OpenGrpcPort());
     ASSIGN_OR_RETURN(metrics_page_, OpenMetricsPort(config_, [this] { return MetricsPage(); }));
     ASSIGN_OR_RETURN(probe_page_, OpenProbePort(config_, probes_));
-    if (attribution_ != nullptr) {
-      asking_ = std::make_unique<PeriodicThread>("kubelet", kKubeletInterval, [this] {
-        if (attribution_->Ask()) WakeSampler();
-      });
-      waking_kubelet_ = asking_.get();
-    }
-    sampling_ =
-        std::make_unique<PeriodicThread>("sampler", config_.poll_interval, [this] { Sample(); });
-    waking_ = sampling_.get();
+    reading_.Start([this](const absl::Status& read) {
+      probes_.Ticked();
+      grpc_->SetScalerServing(read.ok());
+    });
     reloading_ = std::make_unique<PeriodicThread>(
         "reloader", kReloadInterval,
         [this, reloader = std::make_shared<Reloader>(Files(), metrics_)] {
@@ -99,32 +92,15 @@ class Standalone::Impl {
     const auto left = [&] { return std::max(deadline - real.Now(), absl::ZeroDuration()); };
     probes_.SetServing(false);
     service_.StopStreams();
-    store_.Close();
+    reading_.store().Close();
     if (grpc_ != nullptr) grpc_->Drain(left());
-    waking_ = nullptr;
-    waking_kubelet_ = nullptr;
-    return StopAll({{sampling_.get(), "sampler"},
-                    {reloading_.get(), "reloader"},
-                    {neighbours_.get(), "neighbours"},
-                    {asking_.get(), "kubelet"}},
-                   left());
+    std::vector<NamedThread> threads = reading_.Threads();
+    threads.push_back({reloading_.get(), "reloader"});
+    threads.push_back({neighbours_.get(), "neighbours"});
+    return StopAll(threads, left());
   }
 
  private:
-  void Sample() {
-    const absl::Status read = sampler_.Tick();
-    probes_.Ticked();
-    grpc_->SetScalerServing(read.ok());
-  }
-
-  void WakeSampler() {
-    if (PeriodicThread* const sampling = waking_) sampling->Wake();
-  }
-
-  void WakeKubelet() {
-    if (PeriodicThread* const asking = waking_kubelet_) asking->Wake();
-  }
-
   absl::Status OpenGrpcPort() {
     ASSIGN_OR_RETURN(grpc_, GrpcServer::Start({.bind_address = config_.bind_address,
                                                .port = AskedPort(config_.port),
@@ -135,7 +111,7 @@ class Standalone::Impl {
   }
 
   std::string MetricsPage() const {
-    const SnapshotStore::History newest = store_.Newest();
+    const SnapshotStore::History newest = reading_.store().Newest();
     return absl::StrCat(metrics_.Page(newest == nullptr ? nullptr : &newest->Newest(), clock_.Now(),
                                       config_.StaleAfter()),
                         HandshakeMetrics());
@@ -151,24 +127,16 @@ class Standalone::Impl {
 
   const Config config_;
   const Clock& clock_;
-  const std::unique_ptr<GpuSource> source_;
   Metrics metrics_;
-  SnapshotStore store_;
-  Leases leases_;
+  NodeReading reading_;
   ProfileStore profiles_;
-  const std::unique_ptr<KubeletAttribution> attribution_;  // null: GPUs have no owners
-  Sampler sampler_;
   Probes probes_;
   std::atomic<bool> drained_ = false;
-  std::atomic<PeriodicThread*> waking_ = nullptr;  // null: no sampler to wake
-  std::atomic<PeriodicThread*> waking_kubelet_ = nullptr;
   ScalerService service_;
   FreedMemory freed_memory_;  // the reloader's, which may take its time
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<HttpServer> metrics_page_;
   std::unique_ptr<HttpServer> probe_page_;
-  std::unique_ptr<PeriodicThread> asking_;  // null: no kubelet to ask
-  std::unique_ptr<PeriodicThread> sampling_;
   std::unique_ptr<PeriodicThread> reloading_;
   std::unique_ptr<PeriodicThread> neighbours_;  // null: no service to watch
 };
