@@ -62,6 +62,12 @@ class AgentStream {
     int64_t attempts = 0;  // connections begun
     int64_t messages = 0;
     int64_t bytes = 0;
+    Counts& operator+=(const Counts& more) {
+      attempts += more.attempts;
+      messages += more.messages;
+      bytes += more.bytes;
+      return *this;
+    }
   };
   Counts counts() const;
 

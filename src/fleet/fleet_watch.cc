@@ -1,7 +1,6 @@
 #include "fleet/fleet_watch.h"
 
 #include <algorithm>
-#include <atomic>
 #include <set>
 #include <utility>
 
@@ -27,16 +26,13 @@ class FleetWatch::Listener : public AgentListener {
     store_.Heard(address, std::move(news));
   }
   void Lost(const std::string& address, const absl::Status& why) override {
-    ++losses_;
     store_.Lost(address, why);
     addresses_.AskSoon();
   }
-  int64_t losses() const { return losses_; }
 
  private:
   FleetStore& store_;
   AgentAddresses& addresses_;
-  std::atomic<int64_t> losses_ = 0;
 };
 
 FleetWatch::FleetWatch(const FleetWatchOptions& options, const Clock& clock, FleetStore& store)
@@ -92,10 +88,10 @@ void FleetWatch::FollowStore(absl::Time now) {
       ++each;
       continue;
     }
-    CountEnded(*each->second);
     gone.push_back(std::move(each->second));
     each = streams_.erase(each);
   }
+  std::erase_if(ended_, [&](const auto& entry) { return !wanted.contains(entry.first); });
   for (const std::string& address : watched) {
     auto& stream = streams_[address];
     if (stream != nullptr) continue;
@@ -112,7 +108,7 @@ void FleetWatch::AskForPast() {
     for (const std::string& address : addresses) {
       const auto found = streams_.find(address);
       if (found == streams_.end()) continue;
-      CountEnded(*found->second);
+      ended_[address] += found->second->counts();
       ended.push_back(std::move(found->second));
       streams_.erase(found);
     }
@@ -120,13 +116,6 @@ void FleetWatch::AskForPast() {
   asked_again_ |= !ended.empty();
   ended.clear();  // its last word is said
   for (const std::string& address : addresses) store_.TellsAgain(address);
-}
-
-void FleetWatch::CountEnded(const AgentStream& stream) {
-  const AgentStream::Counts counts = stream.counts();
-  ended_.attempts += counts.attempts;
-  ended_.messages += counts.messages;
-  ended_.bytes += counts.bytes;
 }
 
 void FleetWatch::Want(const CostlyReadings& wanted, absl::Duration lease) {
@@ -146,24 +135,10 @@ std::vector<std::string> FleetWatch::Stop(absl::Duration patience) {
   return hanging;
 }
 
-FleetWatch::Counts FleetWatch::counts() const {
-  MutexLock lock(mutex_);
-  Counts counts = ended_;
-  for (const auto& entry : streams_) {
-    const AgentStream::Counts of_stream = entry.second->counts();
-    ++counts.streams;
-    counts.attempts += of_stream.attempts;
-    counts.messages += of_stream.messages;
-    counts.bytes += of_stream.bytes;
-  }
-  counts.losses = listener_->losses();
-  return counts;
-}
-
 std::map<std::string, AgentStream::Counts> FleetWatch::CountsOfAgents() const {
   MutexLock lock(mutex_);
-  std::map<std::string, AgentStream::Counts> counts;
-  for (const auto& [address, stream] : streams_) counts[address] = stream->counts();
+  std::map<std::string, AgentStream::Counts> counts = ended_;
+  for (const auto& [address, stream] : streams_) counts[address] += stream->counts();
   return counts;
 }
 

@@ -38,16 +38,7 @@ class FleetWatch {
   // destructor would wait for them.
   std::vector<std::string> Stop(absl::Duration patience);
 
-  struct Counts {
-    int streams = 0;
-    int64_t attempts = 0;  // connections begun
-    int64_t messages = 0;
-    int64_t bytes = 0;
-    int64_t losses = 0;
-  };
-  Counts counts() const;
-
-  // Of the agents that are watched now, by their addresses.
+  // Of the agents that are watched now, by their addresses: since they are.
   std::map<std::string, AgentStream::Counts> CountsOfAgents() const;
 
  private:
@@ -58,7 +49,6 @@ class FleetWatch {
   void FollowStore(absl::Time now);
   // Ends streams whose agents are to tell their past again; the next tick begins new ones.
   void AskForPast();
-  void CountEnded(const AgentStream& stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const FleetWatchOptions options_;
   const Clock& clock_;
@@ -67,7 +57,8 @@ class FleetWatch {
   std::unique_ptr<Listener> listener_;
   mutable Mutex mutex_;
   std::map<std::string, std::shared_ptr<AgentStream>> streams_ ABSL_GUARDED_BY(mutex_);
-  Counts ended_ ABSL_GUARDED_BY(mutex_);  // of streams that are no more
+  // Of streams that were ended so that the agent tells its past again.
+  std::map<std::string, AgentStream::Counts> ended_ ABSL_GUARDED_BY(mutex_);
   CostlyReadings wanted_ ABSL_GUARDED_BY(mutex_);
   absl::Time wanted_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   // The thread's.

@@ -47,14 +47,6 @@ absl::Time Membership::AwaitedUntil(const std::string& address) const {
                                                 : absl::InfinitePast();
 }
 
-std::optional<absl::Time> Membership::MissingSince(const std::string& address) const {
-  const auto found = members_.find(address);
-  if (found == members_.end() || found->second.missing_since == absl::InfiniteFuture()) {
-    return std::nullopt;
-  }
-  return found->second.missing_since;
-}
-
 bool Membership::IsForgotten(const std::string& address) const {
   return !members_.contains(address);
 }

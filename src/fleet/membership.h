@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,9 +37,6 @@ class Membership {
   // seen; but dead nodes stay listed, and the others have to be scaled. Of one that joins later the
   // node is new: InfinitePast.
   absl::Time AwaitedUntil(const std::string& address) const;
-
-  // Since which answer it is missing; empty: it is listed, or was forgotten or never listed.
-  std::optional<absl::Time> MissingSince(const std::string& address) const;
 
   // Answers have not listed it for forget_after.
   bool IsForgotten(const std::string& address) const;

@@ -24,7 +24,6 @@ TEST(Membership, AgentThatIsNotListedIsForgottenAfterForgetAfter) {
   Membership membership({.forget_after = absl::Minutes(5)});
   membership.Answered({"a", "b"}, At(0));
   membership.Answered({"b"}, At(10));
-  EXPECT_EQ(membership.MissingSince("a"), At(10));
   membership.Answered({"b"}, At(309));
   EXPECT_FALSE(membership.IsForgotten("a"));
   membership.Answered({"b"}, At(310));
@@ -101,8 +100,6 @@ TEST(Membership, StrangerIsForgottenFromTheBeginning) {
   Membership membership({});
   membership.Answered({"a"}, At(0));
   EXPECT_TRUE(membership.IsForgotten("x"));
-  EXPECT_EQ(membership.MissingSince("x"), std::nullopt);
-  EXPECT_EQ(membership.MissingSince("a"), std::nullopt);
 }
 
 }  // namespace
