@@ -7,7 +7,7 @@
 namespace gpuscaler {
 namespace {
 
-const Asker kAsker{.namespace_name = "team-a", .name = "llm"};
+const Asker kStandingAsker{.namespace_name = "team-a", .name = "llm"};
 
 NodeSnapshot NodeAt(double load) {
   return Node("gpu-1", {{.name = "llm-0", .owner = "llm", .loads = {load}}});
@@ -16,7 +16,7 @@ NodeSnapshot NodeAt(double load) {
 Decision DecidedAfter(absl::Duration pause, const Trigger& trigger, const FleetBuilder& builder) {
   FleetHistory fleet = builder.fleet();
   fleet.now += pause;
-  return Decide(trigger, kAsker, fleet, kPatience);
+  return Decide(trigger, kStandingAsker, fleet, kPatience);
 }
 
 TEST(StandingReading, ActivationWindowOfZeroIsTheNewestSample) {
