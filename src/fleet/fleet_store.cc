@@ -56,7 +56,15 @@ void FleetStore::Heard(const std::string& address, AgentNews news) {
   if (found == agents_.end()) return;  // forgotten a moment ago
   Agent& agent = found->second;
   Note(address, agent, news);
-  if (news.node.empty() || !MaySpeak(address, agent, news)) return;
+  if (news.node.empty()) return;
+  if (!MaySpeak(address, agent, news)) {
+    agent.passed_over = true;
+    return;
+  }
+  if (agent.passed_over) {
+    agent.owes_all = true;
+    return;
+  }
   Node& node = nodes_[news.node];
   const bool is_news = !IsHeartbeat(address, agent, node, news);
   node.speaker = address;
@@ -99,6 +107,9 @@ std::vector<std::string> FleetStore::LackingPast() const {
   constexpr size_t kAtOnce = 20;  // of 1,000 nodes, whose agents then reconnect within a minute
   std::vector<std::string> lacking;
   MutexLock lock(mutex_);
+  for (const auto& [address, agent] : agents_) {
+    if (agent.owes_all) lacking.push_back(address);
+  }
   if (options_.leases == nullptr) return lacking;
   const absl::Time now = clock_.Now();
   for (const auto& [name, node] : nodes_) {
@@ -107,8 +118,8 @@ std::vector<std::string> FleetStore::LackingPast() const {
     const auto agent = agents_.find(node.speaker);
     if (agent == agents_.end() || agent->second.node != name) continue;
     if (!agent->second.connected || agent->second.tells_again) continue;
+    if (lacking.size() >= kAtOnce) break;
     lacking.push_back(node.speaker);
-    if (lacking.size() == kAtOnce) break;
   }
   return lacking;
 }
@@ -117,6 +128,7 @@ void FleetStore::TellsAgain(const std::string& address) {
   MutexLock lock(mutex_);
   const auto agent = agents_.find(address);
   if (agent == agents_.end()) return;
+  agent->second.passed_over = agent->second.owes_all = false;
   const auto node = nodes_.find(agent->second.node);
   if (node == nodes_.end() || node->second.speaker != address) return;
   agent->second.tells_again = true;
@@ -191,6 +203,7 @@ void FleetStore::Lost(const std::string& address, const absl::Status& why) {
     LogWarn("agent_lost", {{"address", address}, {"node", agent.node}, {"why", why.message()}});
   }
   agent.lost = std::string(why.message());
+  agent.passed_over = agent.owes_all = false;  // the next stream begins with all
   agent.tells_again = false;
   const auto node = nodes_.find(agent.node);
   if (node == nodes_.end() || node->second.speaker != address) return;
@@ -209,7 +222,7 @@ void FleetStore::Tick() {
 void FleetStore::Forget(absl::Time now) {
   for (auto each = agents_.begin(); each != agents_.end();) {
     const auto& [address, agent] = *each;
-    const bool heard = agent.connected || now - agent.heard_at <= options_.patience.grace;
+    const bool heard = agent.connected || now - agent.heard_at < options_.patience.forget_after;
     if (heard || !membership_.IsForgotten(address)) {
       ++each;
       continue;

@@ -59,8 +59,9 @@ class FleetStore : public AgentListener, public FleetReader {
   // FleetHistory::stands_until and Decision::valid_until.)
   void Tick();
 
-  // Agents of nodes where decisions look back farther than what is kept: they are to tell all of
-  // their past again. A few at a time, and each once for the same length.
+  // Agents of nodes where decisions look back farther than what is kept, and those that speak for
+  // one after another did: they are to tell all of their past again. A few at a time, and each once
+  // for the same length.
   std::vector<std::string> LackingPast() const;
   // A new stream of this agent begins with its past, which takes the place of what is kept once it
   // is complete and reaches farther back. The stream before has ended.
@@ -106,6 +107,10 @@ class FleetStore : public AgentListener, public FleetReader {
     std::string trouble;
     std::string lost;  // why the last stream ended
     bool tells_again = false;
+    // Another spoke for its node, and what it told was not kept: its stream tells what changed
+    // since, which is nothing without that.
+    bool passed_over = false;
+    bool owes_all = false;  // it may speak now: a new stream is due
   };
   struct Node {
     std::string speaker;  // the address of the agent whose word counts

@@ -342,6 +342,58 @@ TEST_F(FleetStoreTest, TwoAddressesOfOneAgentAreOneVoice) {
   EXPECT_THAT(Fleet()->unheard, IsEmpty());
 }
 
+// The second stream tells changes of readings that were passed over while the first one spoke.
+TEST_F(FleetStoreTest, OtherStreamOfAnAgentSpeaksOnceItHasToldAllAgain) {
+  store_.Listed(Addresses{"10.0.0.7:1", "[fd00::7]:1"});
+  const auto says = [this](const std::string& address, std::optional<double> utilization_percent) {
+    AgentNews news{.node = "gpu-a", .instance = 42, .heard_at = clock_.Now()};
+    if (utilization_percent) {
+      NodeSnapshot snapshot = SnapshotOf(1, clock_.Now(), "gpu-a");
+      snapshot.gpus[0].utilization_percent = utilization_percent;
+      news.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    } else {
+      news.unchanged_until = clock_.Now();
+    }
+    store_.Heard(address, std::move(news));
+  };
+  const auto newest = [this] { return (*store_.All())->nodes[0].history; };
+  says("10.0.0.7:1", 10);
+  says("[fd00::7]:1", 10);
+  EXPECT_THAT(store_.LackingPast(), IsEmpty());
+  clock_.Advance(absl::Seconds(1));
+  const absl::Time read_at = newest()->NewestAt();
+  says("[fd00::7]:1", 95);
+  IsLost("10.0.0.7:1");
+  clock_.Advance(absl::Seconds(1));
+  says("[fd00::7]:1", std::nullopt);
+  EXPECT_EQ(newest()->NewestAt(), read_at) << "the 10 % were not found again";
+  ASSERT_THAT(store_.LackingPast(), ElementsAre("[fd00::7]:1"));
+  store_.TellsAgain("[fd00::7]:1");
+  says("[fd00::7]:1", 95);
+  EXPECT_EQ(newest()->Newest().gpus[0].utilization_percent, 95);
+  EXPECT_EQ((*store_.All())->nodes[0].silence, "");
+  EXPECT_THAT(store_.LackingPast(), IsEmpty());
+}
+
+TEST_F(FleetStoreTest, AgentIsForgottenSoLongAfterItsLastWordThoughItWasUnlistedBefore) {
+  store_.Listed(Addresses{"a:1", "b:1"});
+  Says("a:1", "gpu-a");
+  Says("b:1", "gpu-b");
+  for (int minute = 0; minute < 10; ++minute) {
+    clock_.Advance(absl::Minutes(1));
+    store_.Listed(Addresses{"a:1"});
+    SaysNothingNew("b:1", "gpu-b");
+  }
+  IsLost("b:1");
+  clock_.Advance(absl::Minutes(5) - absl::Seconds(1));
+  Says("a:1", "gpu-a");
+  store_.Tick();
+  EXPECT_THAT(Nodes(*Fleet()), ElementsAre("gpu-a", "gpu-b"));
+  clock_.Advance(absl::Seconds(1));
+  store_.Tick();
+  EXPECT_THAT(Nodes(*Fleet()), ElementsAre("gpu-a"));
+}
+
 TEST_F(FleetStoreTest, NamespaceSeesItsOwnNodesAndItsOwnChanges) {
   store_.Listed(Addresses{"a:1", "b:1"});
   Says("a:1", "gpu-a", 50, "team-a");
