@@ -11,6 +11,9 @@ namespace {
 // A driver with a display or an idle context keeps some hundred MiB: not a workload's.
 constexpr double kInUseMemoryPercent = 3;
 
+// So long a GPU may be missing: a driver that is loaded again, a slot that is reset.
+constexpr absl::Duration kMissedFor = absl::Minutes(10);
+
 std::set<int64_t> Pids(const GpuSample& gpu) {
   std::set<int64_t> pids;
   if (!gpu.processes) return pids;
@@ -96,7 +99,12 @@ void HoldingTracker::Annotate(NodeSnapshot& snapshot) {
     Update(gpu, snapshot, holding);
     gpu.in_use = holding.in_use;
     gpu.held_since = holding.since;
+    holding.seen_at = snapshot.taken_at;
     holdings.emplace(gpu.uuid, std::move(holding));
+  }
+  for (auto& [uuid, missed] : holdings_) {
+    const bool kept = missed.known && snapshot.taken_at - missed.seen_at <= kMissedFor;
+    if (kept) holdings.try_emplace(uuid, std::move(missed));
   }
   holdings_ = std::move(holdings);
   first_ = false;

@@ -20,7 +20,8 @@ std::optional<bool> InUse(const GpuSample& gpu);
 // cannot tell keeps what the one before it said: also one in which that fails which last showed the
 // GPU in use. The holder has changed when the GPU was free in between, or when none of its
 // processes, or of its pods (attribution.h), is one of before. Holders that the first reading finds
-// have held it for ever: a restart of ours starts no warm-up. Not thread-safe: the sampler's own.
+// have held it for ever: a restart of ours starts no warm-up. A GPU that readings miss for minutes
+// is held as before when it is back. Not thread-safe: the sampler's own.
 class HoldingTracker {
  public:
   void Annotate(NodeSnapshot& snapshot);
@@ -34,6 +35,7 @@ class HoldingTracker {
     std::set<int64_t> pids;
     std::set<std::string> pods;  // "shop/web-0"; of old where nobody knows them now
     int index = 0;
+    absl::Time seen_at;
   };
 
   // What is known of a GPU before this reading of it.

@@ -148,6 +148,26 @@ TEST_F(HoldingTrackerTest, DeviceThatAppearsIsNew) {
   EXPECT_EQ(since, clock_.Now());
 }
 
+TEST_F(HoldingTrackerTest, GpuThatReadingsMissForMinutesIsHeldAsBefore) {
+  Next(Gpu({}));
+  const absl::Time since = Next(Gpu({{.pid = 1}})).held_since;
+  GpuSample other = Gpu({});
+  other.uuid = "GPU-1";
+  for (int minute = 0; minute < 5; ++minute) {
+    Next(other);
+    clock_.Advance(absl::Minutes(1));
+  }
+  EXPECT_EQ(Next(Gpu({{.pid = 1}})).held_since, since) << "no start: it never stopped";
+  Next(other);
+  const GpuSample of_another = Next(Gpu({{.pid = 2}}));
+  EXPECT_EQ(of_another.held_since, clock_.Now());
+  Next(other);
+  clock_.Advance(absl::Minutes(10));
+  Next(other);
+  const GpuSample too_late = Next(Gpu({{.pid = 2}}));
+  EXPECT_EQ(too_late.held_since, clock_.Now()) << "too long to be the same";
+}
+
 TEST_F(HoldingTrackerTest, StillMemoryIsTheHolders) {
   GpuSample full = Gpu({{.pid = 1}});
   full.memory_used_bytes = 70 * kGiB;
