@@ -571,7 +571,7 @@ TEST_F(FleetStoreTest, AgentThatHasJustBegunTakesNothingOfThePastAway) {
                             .leases = &leases});
   store.Listed(Addresses{"a:1"});
   const absl::Time start = clock_.Now();
-  const auto tell = [&](uint64_t instance, std::vector<int> minutes, bool more) {
+  const auto tell = [&](uint64_t instance, const std::vector<int>& minutes, bool more) {
     AgentNews news{.node = "gpu-a", .instance = instance, .heard_at = clock_.Now(), .more = more};
     for (const int minute : minutes) {
       news.readings.push_back({.before_until = std::nullopt,
