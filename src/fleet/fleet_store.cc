@@ -320,6 +320,15 @@ absl::Status FleetStore::UnheardStatus(const std::string& address) const {
                    " yet, ", address, why.empty() ? "" : ": ", why));
 }
 
+std::shared_ptr<FleetHistory> FleetStore::NewHistory(int64_t generation, absl::Time now) const {
+  auto fleet = std::make_shared<FleetHistory>();
+  fleet->generation = generation;
+  fleet->now = now;
+  fleet->unheard = unheard_;
+  fleet->asks_kubelets = index_.AnyAsksKubelet();
+  return fleet;
+}
+
 void FleetStore::AddTrack(const std::string& name, const Node& node, FleetHistory& fleet) const {
   fleet.nodes.push_back(
       {.node = name, .history = node.history, .heard_at = node.heard_at, .silence = node.silence});
@@ -337,14 +346,8 @@ absl::StatusOr<FleetStore::Fleet> FleetStore::Of(const std::vector<std::string>&
   const absl::Time now = clock_.Now();
   if (absl::Status status = CheckReady(now); !status.ok()) return status;
   const NamespaceIndex::Nodes found = index_.Of(namespaces);
-  auto fleet = std::make_shared<FleetHistory>();
-  fleet->generation = std::max(found.generation, members_changed_);
-  fleet->now = now;
-  for (const std::string& name : found.names) {
-    AddTrack(name, nodes_.at(name), *fleet);
-  }
-  fleet->unheard = unheard_;
-  fleet->asks_kubelets = index_.AnyAsksKubelet();
+  auto fleet = NewHistory(std::max(found.generation, members_changed_), now);
+  for (const std::string& name : found.names) AddTrack(name, nodes_.at(name), *fleet);
   return fleet;
 }
 
@@ -352,12 +355,8 @@ absl::StatusOr<FleetStore::Fleet> FleetStore::All() const {
   MutexLock lock(mutex_);
   const absl::Time now = clock_.Now();
   if (absl::Status status = CheckReady(now); !status.ok()) return status;
-  auto fleet = std::make_shared<FleetHistory>();
-  fleet->generation = generation_;
-  fleet->now = now;
+  auto fleet = NewHistory(generation_, now);
   for (const auto& [name, node] : nodes_) AddTrack(name, node, *fleet);
-  fleet->unheard = unheard_;
-  fleet->asks_kubelets = index_.AnyAsksKubelet();
   return fleet;
 }
 

@@ -151,6 +151,9 @@ class FleetStore : public AgentListener, public FleetReader {
   absl::Status CheckReady(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status UnheardStatus(const std::string& address) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Without its nodes.
+  std::shared_ptr<FleetHistory> NewHistory(int64_t generation, absl::Time now) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AddTrack(const std::string& name, const Node& node, FleetHistory& fleet) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -11,11 +11,11 @@ namespace gpuscaler {
 
 enum class HandshakeFault {
   kNoCertificate,  // the other side showed none, and has to
-  kUntrusted,      // its certificate is of another CA, has expired, or is for another name
+  kUntrusted,      // its certificate is of another CA, or has expired
   kTurnedAway,     // the other side refused us
   kOther,          // it speaks no TLS, or no version that we do
 };
-constexpr int kHandshakeFaults = 4;
+constexpr int kHandshakeFaults = static_cast<int>(HandshakeFault::kOther) + 1;
 absl::string_view Name(HandshakeFault fault);  // "no_certificate"
 
 // What a line of gRPC's log says of a handshake; empty: it says nothing of one.
