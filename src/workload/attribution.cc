@@ -44,13 +44,46 @@ bool KubeletAttribution::Ask() {
   const auto listed = pod_resources_.List(timeout_);
   bool changed = false;
   if (listed.ok()) {
-    if (!listed->empty()) AskPodsApi(asked_at);
-    changed = Answered(*listed, asked_at);
+    const bool none = listed->empty();
+    const bool api_answered = (!none || HoldsAny()) && AskPodsApi(asked_at);
+    const bool doubted = none && DoubtsNoneListed(asked_at, api_answered);
+    if (!doubted) changed = Answered(*listed, asked_at);
   } else {
     NotAnswered(listed.status());
   }
   asked_ = true;
   return changed;
+}
+
+bool KubeletAttribution::HoldsAny() const {
+  MutexLock lock(mutex_);
+  return pods_ != nullptr && !pods_->empty();
+}
+
+bool KubeletAttribution::DoubtsNoneListed(absl::Time asked_at, bool api_answered) {
+  MutexLock lock(mutex_);
+  if (pods_ == nullptr) return false;
+  const bool all_left = std::ranges::all_of(
+      *pods_, [&](const NodePod& held) { return api_answered && HasLeft(held.pod); });
+  const bool first = none_listed_since_ == absl::InfiniteFuture();
+  if (all_left || (!first && asked_at - none_listed_since_ >= kNoneListedDoubt)) return false;
+  if (!error_.empty()) LogFound(0);
+  error_.clear();
+  if (!first) return true;
+  none_listed_since_ = asked_at;
+  LogInfo("kubelet_lists_none",
+          {{"owners_stand_seconds", absl::ToDoubleSeconds(kNoneListedDoubt)}});
+  return true;
+}
+
+bool KubeletAttribution::HasLeft(const Pod& pod) const {
+  const auto told = api_pods_.find({pod.namespace_name, pod.name});
+  if (told == api_pods_.end() || told->second.has_ended) return true;
+  return !pod.uid.empty() && told->second.uid != pod.uid;  // another one of that name
+}
+
+void KubeletAttribution::LogFound(size_t pods) {
+  LogInfo("kubelet_found", {{"socket", pod_resources_.socket()}, {"pods_with_devices", pods}});
 }
 
 bool KubeletAttribution::Answered(const std::vector<PodDevices>& listed, absl::Time asked_at) {
@@ -67,11 +100,9 @@ bool KubeletAttribution::Answered(const std::vector<PodDevices>& listed, absl::T
   }
   listed_since_ = std::move(listed_since);
   MutexLock lock(mutex_);
-  if (!asked_ || !error_.empty()) {
-    LogInfo("kubelet_found",
-            {{"socket", pod_resources_.socket()}, {"pods_with_devices", pods->size()}});
-  }
+  if (!asked_ || !error_.empty()) LogFound(pods->size());
   error_.clear();
+  none_listed_since_ = absl::InfiniteFuture();
   answered_at_ = asked_at;
   const bool changed = pods_ == nullptr || !SamePods(*pods_, *pods);
   if (changed) pods_ = std::move(pods);
@@ -87,10 +118,11 @@ void KubeletAttribution::NotAnswered(const absl::Status& status) {
             {{"why", error}, {"owners_stand_seconds", absl::ToDoubleSeconds(stand)}});
   }
   error_ = error;
+  none_listed_since_ = absl::InfiniteFuture();  // the next answer may be that of a new kubelet
 }
 
 // Without it owners are known by name, readiness is not; what it said last stands for a while.
-void KubeletAttribution::AskPodsApi(absl::Time asked_at) {
+bool KubeletAttribution::AskPodsApi(absl::Time asked_at) {
   absl::Status status = absl::NotFoundError("no socket is named");
   for (const KubeletPods& api : pods_apis_) {
     auto pods = api.List(timeout_);
@@ -104,10 +136,11 @@ void KubeletAttribution::AskPodsApi(absl::Time asked_at) {
       PodName name = {pod.namespace_name, pod.name};
       api_pods_.insert_or_assign(std::move(name), std::move(pod));
     }
-    return;
+    return true;
   }
   if (absl::IsNotFound(status)) LogPodsApi(status, "");
   if (asked_at - api_answered_at_ > kAttributionGrace) api_pods_.clear();
+  return false;
 }
 
 void KubeletAttribution::LogPodsApi(const absl::Status& status, const std::string& socket) {
@@ -174,7 +207,12 @@ Attribution KubeletAttribution::State(absl::Time now, Pods& pods) const {
   if (pods_ == nullptr && error_.empty()) {
     return {.state = Attribution::State::kUnknown, .why = kNotAskedYet};
   }
-  if (pods_ == nullptr || now - answered_at_ > kAttributionGrace) {
+  const bool in_time = now - answered_at_ <= kAttributionGrace;
+  if (!in_time && none_listed_since_ != absl::InfiniteFuture()) {
+    return {.state = Attribution::State::kUnknown,
+            .why = "the kubelet, back after a while, lists no pods, which it may not know yet"};
+  }
+  if (pods_ == nullptr || !in_time) {
     return {.state = Attribution::State::kUnknown,
             .why = absl::StrCat("the kubelet does not answer", error_.empty() ? " in time" : ": ",
                                 error_)};

@@ -32,6 +32,10 @@ inline constexpr absl::Duration kKubeletTimeout = absl::Seconds(2);
 // The last owners stand so long for a silent kubelet: longer than one takes to restart.
 inline constexpr absl::Duration kAttributionGrace = absl::Seconds(60);
 
+// A kubelet that has just started may list no pod for seconds, though some run: that nobody holds
+// anything any more is believed once it has said so for this long, or its Pods API does too.
+inline constexpr absl::Duration kNoneListedDoubt = absl::Seconds(15);
+
 // Where the kernel and the kubelet tell of processes and pods.
 struct NodeFolders {
   std::string proc = "/proc";
@@ -58,7 +62,12 @@ class KubeletAttribution {
 
   bool Answered(const std::vector<PodDevices>& listed, absl::Time asked_at);
   void NotAnswered(const absl::Status& status);
-  void AskPodsApi(absl::Time asked_at);
+  // True: the last owners stand for it. `api_answered`: the Pods API has, to this question.
+  bool DoubtsNoneListed(absl::Time asked_at, bool api_answered);
+  bool HoldsAny() const;
+  bool HasLeft(const Pod& pod) const;  // by the Pods API's newest answer
+  void LogFound(size_t pods) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool AskPodsApi(absl::Time asked_at);  // true: it has answered
   void LogPodsApi(const absl::Status& status, const std::string& socket);
   NodePod NodePodOf(const PodDevices& devices, absl::Time since) const;
 
@@ -85,6 +94,8 @@ class KubeletAttribution {
   Pods pods_ ABSL_GUARDED_BY(mutex_);  // null before the first answer
   absl::Time answered_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   std::string error_ ABSL_GUARDED_BY(mutex_);  // empty: the last question was answered
+  // The first of the answers without a pod that are doubted; InfiniteFuture: the newest is not.
+  absl::Time none_listed_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
 
   // Annotate()'s.
   CgroupPods cgroup_pods_;

@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <random>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -165,6 +167,129 @@ TEST_F(KubeletAttributionTest, RestartOfTheKubeletIsNotFelt) {
   kubelet_.Start();
   EXPECT_THAT(Ask(), HasSubstr("event=kubelet_found"));
   EXPECT_EQ(Read().gpus[0].holders.size(), 1);
+}
+
+TEST_F(KubeletAttributionTest, KubeletThatListsNoPodIsBelievedWhenItHasSaidSoForLong) {
+  kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
+  Ask();
+  kubelet_.SetPods({});
+  EXPECT_THAT(Ask(), HasSubstr("level=info event=kubelet_lists_none owners_stand_seconds=15"));
+  const absl::Time first_said_at = clock_.Now();
+  while (clock_.Now() - first_said_at < kNoneListedDoubt) {
+    const NodeSnapshot snapshot = Read();
+    EXPECT_EQ(snapshot.attribution.state, State::kKnown);
+    EXPECT_EQ(snapshot.gpus[0].holders.size(), 1);
+    EXPECT_EQ(Ask(), "") << "said once, and no error";
+  }
+  const NodeSnapshot snapshot = Read();
+  EXPECT_EQ(clock_.Now() - first_said_at, kNoneListedDoubt);
+  EXPECT_EQ(snapshot.attribution.state, State::kKnown);
+  EXPECT_THAT(snapshot.gpus[0].holders, IsEmpty());
+  EXPECT_THAT(snapshot.pods, IsEmpty());
+}
+
+TEST_F(KubeletAttributionTest, PodsThatANewKubeletKnowsLateAreNotMissedForAMoment) {
+  kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
+  Ask();
+  kubelet_.Stop();
+  Ask();
+  kubelet_.Start();
+  kubelet_.SetPods({});
+  EXPECT_THAT(Ask(), HasSubstr("event=kubelet_found"));
+  EXPECT_EQ(Read().gpus[0].holders.size(), 1);
+  Ask();
+  EXPECT_EQ(Read().gpus[0].holders.size(), 1);
+  kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
+  EXPECT_EQ(Ask(), "");
+  EXPECT_EQ(Read().gpus[0].holders.size(), 1);
+}
+
+TEST_F(KubeletAttributionTest, ListThatLacksSomePodsIsBelievedAtOnce) {
+  kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
+  kubelet_.AddPod("shop", "web-1", {Gpu("GPU-sim-1")});
+  Ask();
+  kubelet_.SetPods({{.devices = {"shop", "web-1", {Gpu("GPU-sim-1")}}, .of_api = {}}});
+  Ask();
+  const NodeSnapshot snapshot = Read();
+  EXPECT_THAT(snapshot.gpus[0].holders, IsEmpty());
+  EXPECT_EQ(snapshot.gpus[1].holders.size(), 1);
+}
+
+TEST_F(KubeletAttributionTest, PodsApiThatMissesThePodsTooIsBelievedAtOnce) {
+  kubelet_.ServePodsApi(true);
+  kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
+  Ask();
+  kubelet_.SetPods({});
+  EXPECT_EQ(Ask(), "");
+  const NodeSnapshot snapshot = Read();
+  EXPECT_EQ(snapshot.attribution.state, State::kKnown);
+  EXPECT_THAT(snapshot.gpus[0].holders, IsEmpty());
+}
+
+TEST_F(KubeletAttributionTest, PodsApiThatKnowsThePodsStillKeepsThemTheirGpus) {
+  kubelet_.ServePodsApi(true);
+  const KubeletPod told = {.uid = kUid0};
+  kubelet_.SetPods({{.devices = {"shop", "web-0", {Gpu("GPU-sim-0")}}, .of_api = told}});
+  Ask();
+  kubelet_.SetPods({{.devices = {"shop", "web-0", {}}, .of_api = told}});
+  Ask();
+  EXPECT_EQ(Read().gpus[0].holders.size(), 1);
+  kubelet_.SetPods(
+      {{.devices = {"shop", "web-0", {}}, .of_api = {.uid = kUid0, .has_ended = true}}});
+  Ask();
+  EXPECT_THAT(Read().gpus[0].holders, IsEmpty()) << "it has ended";
+}
+
+TEST_F(KubeletAttributionTest, SuccessorOfThatNameIsNotThePodThatHeldTheGpu) {
+  kubelet_.ServePodsApi(true);
+  kubelet_.SetPods({{.devices = {"shop", "web-0", {Gpu("GPU-sim-0")}}, .of_api = {.uid = kUid0}}});
+  Ask();
+  kubelet_.SetPods({{.devices = {"shop", "web-0", {}}, .of_api = {.uid = kUid1}}});
+  Ask();
+  EXPECT_THAT(Read().gpus[0].holders, IsEmpty());
+}
+
+// A kubelet that lists pods, or none, or fails, asked at intervals that processes shorten: whoever
+// held a GPU holds it until none has been listed for 15 s without a break, and no longer than one
+// interval more.
+TEST_F(KubeletAttributionTest, NoPodIsBelievedNeitherTooEarlyNorTooLate) {
+  std::minstd_rand dice(20261122);  // NOLINT(cert-msc51-cpp): the same each time
+  absl::Time none_since = absl::InfiniteFuture();
+  absl::Time listed_at = absl::InfinitePast();
+  bool held = false;
+  int stood = 0;
+  for (int i = 0; i < 1000; ++i) {
+    clock_.Advance(absl::Seconds(1 + dice() % 5));
+    const auto kind = dice() % 10;
+    kubelet_.Fail(kind == 0 ? absl::UnavailableError("starting") : absl::OkStatus());
+    const bool fails = kind == 0;
+    const bool lists = kind == 1;
+    kubelet_.SetPods({});
+    if (lists) kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
+    testing::internal::CaptureStderr();
+    attribution_.Ask();
+    testing::internal::GetCapturedStderr();
+
+    if (fails || lists) none_since = absl::InfiniteFuture();
+    if (!fails && !lists) none_since = std::min(none_since, clock_.Now());
+    if (lists) listed_at = clock_.Now();
+    const absl::Duration none_for = clock_.Now() - none_since;
+    held = lists || (held && none_for < kNoneListedDoubt);
+    const NodeSnapshot snapshot = Read();
+    if (held && clock_.Now() - listed_at > kAttributionGrace) {
+      EXPECT_EQ(snapshot.attribution.state, State::kUnknown) << i;
+    } else if (snapshot.attribution.state == State::kKnown) {
+      EXPECT_EQ(!snapshot.gpus[0].holders.empty(), held) << i;
+      stood += held && none_since != absl::InfiniteFuture() ? 1 : 0;
+    } else {
+      EXPECT_FALSE(held) << i << ": " << snapshot.attribution.why;
+    }
+    if (none_for > kNoneListedDoubt + kKubeletInterval) {
+      EXPECT_EQ(snapshot.attribution.state, State::kKnown) << i;
+      EXPECT_THAT(snapshot.gpus[0].holders, IsEmpty()) << i;
+    }
+  }
+  EXPECT_GT(stood, 50) << "the dice have shown the case";
 }
 
 TEST_F(KubeletAttributionTest, KubeletThatNeverAnsweredIsUnknownAtOnce) {
