@@ -14,6 +14,7 @@
 #include "absl/strings/str_replace.h"
 #include "app/allowed_namespaces.h"
 #include "base/duration_text.h"
+#include "base/host_name.h"
 #include "base/nearest.h"
 #include "fleet/agent_addresses.h"
 #include "gpu/gpu_source.h"
@@ -21,18 +22,25 @@
 namespace gpuscaler {
 namespace {
 
-absl::Status CheckAddress(absl::string_view text) {
+bool IsAddress(absl::string_view text) {
   std::array<unsigned char, sizeof(in6_addr)> parsed;
   const std::string address(text);
-  if (inet_pton(AF_INET, address.c_str(), parsed.data()) == 1 ||
-      inet_pton(AF_INET6, address.c_str(), parsed.data()) == 1) {
-    return absl::OkStatus();
-  }
+  return inet_pton(AF_INET, address.c_str(), parsed.data()) == 1 ||
+         inet_pton(AF_INET6, address.c_str(), parsed.data()) == 1;
+}
+
+absl::Status CheckAddress(absl::string_view text) {
+  if (IsAddress(text)) return absl::OkStatus();
   return absl::InvalidArgumentError("use an IPv4 or IPv6 address, without brackets or port");
 }
 
 absl::Status CheckAgents(absl::string_view text) {
   return text.empty() ? absl::OkStatus() : ParseAgents(text).status();
+}
+
+absl::Status CheckHost(absl::string_view text) {
+  if (text.empty() || IsHostName(text) || IsAddress(text)) return absl::OkStatus();
+  return absl::InvalidArgumentError("use the name of a host (RFC 1123), without a port");
 }
 
 absl::Status CheckAllowedNamespaces(absl::string_view text) {
@@ -368,7 +376,8 @@ const std::vector<Option>& Table() {
        .member = &Config::service,
        .value = "HOST",
        .help = "Host of scalerAddress: a warning says when it leads to several scalers, of which "
-               "each answers for its own node."},
+               "each answers for its own node.",
+       .check = CheckHost},
       {.name = "log-level",
        .member = &Config::log_level,
        .value = "LEVEL",

@@ -61,6 +61,15 @@ TEST(Settings, ErrorsNameLayerValueAndWhatIsAllowed) {
        {},
        "flag --allow-namespaces=team-a:team-b,team-c: use FROM:TO,... with the names of "
        "namespaces; \"team-c\" is not two names"},
+      {{Flag("agents", "dns:///no such host!:6001")},
+       {},
+       "flag --agents=dns:///no such host!:6001: \"no such host!\" is no host: a name has letters, "
+       "digits, hyphens and dots (RFC 1123), or it is an IP address; use dns:///HOST:PORT or "
+       "static:HOST:PORT,HOST:PORT"},
+      {{},
+       {{"KEDA_GPU_SCALER_AGENTS", "static:a:6001,"}},
+       "environment KEDA_GPU_SCALER_AGENTS=static:a:6001,: an entry of the list is empty"},
+      {{Flag("service", "keda-gpu-scaler:6000")}, {}, "use the name of a host (RFC 1123)"},
       {{Flag("max-streams-per-peer", "0")}, {}, "use a whole number from 1 to 1000000"},
       {{Flag("stale-after", "3999ms")},
        {},

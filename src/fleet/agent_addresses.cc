@@ -1,18 +1,22 @@
 #include "fleet/agent_addresses.h"
 
+#include <arpa/inet.h>
 #include <netdb.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <memory>
 #include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/host_name.h"
 #include "base/status_macros.h"
 
 namespace gpuscaler {
@@ -20,32 +24,89 @@ namespace {
 
 constexpr absl::Duration kSoonest = absl::Seconds(1);
 
-absl::Status Bad(absl::string_view text, absl::string_view fault) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "agents=\"", text, "\": ", fault, "; use dns:///HOST:PORT or static:HOST:PORT,HOST:PORT"));
+absl::Status Bad(const std::string& fault) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(fault, "; use dns:///HOST:PORT or static:HOST:PORT,HOST:PORT"));
 }
 
 struct HostAndPort {
-  absl::string_view host;
+  std::string host;  // an IPv6 address without brackets
   int port = 0;
+
+  std::string Text() const {
+    const bool is_ipv6 = host.find(':') != std::string::npos;
+    return absl::StrCat(is_ipv6 ? "[" : "", host, is_ipv6 ? "]:" : ":", port);
+  }
 };
 
-// The port is behind the last colon; an IPv6 address stands in brackets.
-absl::StatusOr<HostAndPort> Split(absl::string_view text, absl::string_view whole) {
+absl::StatusOr<int> PortOf(absl::string_view text, absl::string_view whole) {
+  int port = 0;
+  if (text.empty() || !std::ranges::all_of(text, absl::ascii_isdigit) ||
+      !absl::SimpleAtoi(text, &port) || port < 1 || port > 65535) {
+    return Bad(absl::StrCat("no port 1-65535 in \"", whole, "\""));
+  }
+  return port;
+}
+
+// The interface behind a link-local address: "%eth0", or nothing.
+bool IsZone(absl::string_view text) {
+  return text.empty() || (text.size() > 1 && std::ranges::all_of(text, absl::ascii_isgraph));
+}
+
+// In one form, whichever of several it was written in; empty: no address.
+std::string Ipv6Text(absl::string_view text) {
+  const size_t zone = std::min(text.find('%'), text.size());
+  if (!IsZone(text.substr(zone))) return "";
+  in6_addr address;
+  std::array<char, INET6_ADDRSTRLEN> shortest{};
+  if (inet_pton(AF_INET6, std::string(text.substr(0, zone)).c_str(), &address) != 1) return "";
+  inet_ntop(AF_INET6, &address, shortest.data(), shortest.size());
+  return absl::StrCat(shortest.data(), text.substr(zone));
+}
+
+bool IsIpv4(const std::string& text) {
+  in_addr address;
+  return inet_pton(AF_INET, text.c_str(), &address) == 1;
+}
+
+absl::StatusOr<std::string> HostOf(absl::string_view text, absl::string_view whole) {
+  if (text.empty()) return Bad(absl::StrCat("no host in \"", whole, "\""));
+  absl::string_view inner = text;
+  if (absl::ConsumePrefix(&inner, "[") && absl::ConsumeSuffix(&inner, "]")) {
+    if (std::string host = Ipv6Text(inner); !host.empty()) return host;
+    return Bad(absl::StrCat("\"", inner, "\" is no IPv6 address"));
+  }
+  if (!Ipv6Text(text).empty()) {
+    return Bad(absl::StrCat("\"", text, "\" is an IPv6 address, which stands in brackets"));
+  }
+  std::string host = absl::AsciiStrToLower(text);
+  if (IsHostName(host) || IsIpv4(host)) return host;
+  return Bad(absl::StrCat("\"", text,
+                          "\" is no host: a name has letters, digits, hyphens and dots (RFC "
+                          "1123), or it is an IP address"));
+}
+
+// The port is behind the last colon.
+absl::StatusOr<HostAndPort> Split(absl::string_view text) {
   const size_t colon = text.rfind(':');
-  HostAndPort split;
-  if (colon == absl::string_view::npos || !absl::SimpleAtoi(text.substr(colon + 1), &split.port) ||
-      split.port < 1 || split.port > 65535) {
-    return Bad(whole, absl::StrCat("no port 1-65535 in \"", text, "\""));
+  const bool has_port = colon != absl::string_view::npos;
+  ASSIGN_OR_RETURN(const int port, PortOf(has_port ? text.substr(colon + 1) : "", text));
+  ASSIGN_OR_RETURN(std::string host, HostOf(text.substr(0, colon), text));
+  return HostAndPort{.host = std::move(host), .port = port};
+}
+
+absl::StatusOr<std::vector<std::string>> ParseList(absl::string_view text) {
+  std::vector<std::string> addresses;
+  for (const absl::string_view each : absl::StrSplit(text, ',')) {
+    const absl::string_view entry = absl::StripAsciiWhitespace(each);
+    if (entry.empty()) return Bad("an entry of the list is empty");
+    ASSIGN_OR_RETURN(const HostAndPort split, Split(entry));
+    if (std::ranges::find(addresses, split.Text()) != addresses.end()) {
+      return Bad(absl::StrCat("\"", entry, "\" is given twice"));
+    }
+    addresses.push_back(split.Text());
   }
-  split.host = text.substr(0, colon);
-  const bool bracketed =
-      absl::ConsumePrefix(&split.host, "[") && absl::ConsumeSuffix(&split.host, "]");
-  const bool has_colon = split.host.find(':') != absl::string_view::npos;
-  if (split.host.empty() || (has_colon && !bracketed)) {
-    return Bad(whole, absl::StrCat("no host in \"", text, "\""));
-  }
-  return split;
+  return addresses;
 }
 
 // "10.0.0.7:6001", "[fd00::7]:6001"; empty: not an address of the Internet.
@@ -64,16 +125,12 @@ std::string AddressText(const addrinfo& address, int port) {
 absl::StatusOr<AgentsOption> ParseAgents(absl::string_view text) {
   absl::string_view rest = text;
   if (absl::ConsumePrefix(&rest, "dns:///")) {
-    ASSIGN_OR_RETURN(const HostAndPort split, Split(rest, text));
-    return AgentsOption{.host = std::string(split.host), .port = split.port};
+    ASSIGN_OR_RETURN(HostAndPort split, Split(rest));
+    return AgentsOption{.host = std::move(split.host), .port = split.port};
   }
-  if (!absl::ConsumePrefix(&rest, "static:")) return Bad(text, "neither dns:/// nor static:");
+  if (!absl::ConsumePrefix(&rest, "static:")) return Bad("neither dns:/// nor static:");
   AgentsOption option;
-  for (const absl::string_view each : absl::StrSplit(rest, ',')) {
-    const absl::string_view address = absl::StripAsciiWhitespace(each);
-    RETURN_IF_ERROR(Split(address, text).status());
-    option.addresses.emplace_back(address);
-  }
+  ASSIGN_OR_RETURN(option.addresses, ParseList(rest));
   return option;
 }
 

@@ -18,13 +18,14 @@ namespace gpuscaler {
 struct AgentsOption {
   std::string host;  // of a headless Service, to be asked for again and again; empty: a fixed list
   int port = 0;
-  std::vector<std::string> addresses;  // the fixed list: host:port, a name or in figures
+  // The fixed list, each once, however it was written: host:port, a name or in figures.
+  std::vector<std::string> addresses;
 
   bool IsFixed() const { return host.empty(); }
 };
 
 // "dns:///keda-gpu-scaler-agents.gpu.svc:6001", "static:10.0.0.7:6001,[fd00::7]:6001".
-// INVALID_ARGUMENT says what is allowed.
+// INVALID_ARGUMENT names what is wrong in it, and says what is allowed.
 absl::StatusOr<AgentsOption> ParseAgents(absl::string_view text);
 
 // host:port of every address of `host`, IPv4 and IPv6, sorted, each once. Empty: the name has no

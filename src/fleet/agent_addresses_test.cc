@@ -19,6 +19,16 @@ TEST(ParseAgents, HeadlessServiceByName) {
   EXPECT_EQ(option->port, 6001);
 }
 
+TEST(ParseAgents, ServiceMayBeGivenInFigures) {
+  EXPECT_EQ(ParseAgents("dns:///10.0.0.7:6001")->host, "10.0.0.7");
+  EXPECT_EQ(ParseAgents("dns:///[fd00::7]:6001")->host, "fd00::7") << "as resolvers want it";
+}
+
+TEST(ParseAgents, AddressesAreOfOneFormHoweverTheyAreWritten) {
+  EXPECT_THAT(ParseAgents("static:GPU-7:06001,[FD00:0::7]:6001,[fe80::1%eth0]:6001")->addresses,
+              ElementsAre("gpu-7:6001", "[fd00::7]:6001", "[fe80::1%eth0]:6001"));
+}
+
 TEST(ParseAgents, FixedListOfBothFamiliesAndNames) {
   const auto option = ParseAgents("static:10.0.0.7:6001, [fd00::7]:6001,gpu-7:6002");
   ASSERT_TRUE(option.ok()) << option.status();
@@ -39,9 +49,23 @@ const Wrong kWrong[] = {
     {"dns:///agents:0", "no port 1-65535 in \"agents:0\""},
     {"dns:///agents:66000", "no port 1-65535"},
     {"dns:///:6001", "no host in \":6001\""},
-    {"static:", "no port 1-65535 in \"\""},
-    {"static:a:1,,b:2", "no port 1-65535 in \"\""},
-    {"static:fd00::7:6001", "no host in \"fd00::7:6001\""},
+    {"dns:///no such host!:6001", "\"no such host!\" is no host: a name has letters, digits"},
+    {"dns:///300.0.0.1:6001", "\"300.0.0.1\" is no host"},
+    {"dns:////agents:6001", "\"/agents\" is no host"},
+    {"dns:///agents:6001/", "no port 1-65535 in \"agents:6001/\""},
+    {"static:", "an entry of the list is empty"},
+    {"static:a:1,,b:2", "an entry of the list is empty"},
+    {"static:a:6001,", "an entry of the list is empty"},
+    {"static:a b:6001", "\"a b\" is no host"},
+    {"static:a_b:6001", "\"a_b\" is no host"},
+    {"static:a:+5", "no port 1-65535 in \"a:+5\""},
+    {"static:a:0", "no port 1-65535 in \"a:0\""},
+    {"static:a:1,b:65536", "no port 1-65535 in \"b:65536\""},
+    {"static:a:6001,b:6001,A:6001", "\"A:6001\" is given twice"},
+    {"static:[fd00::7]:1,[fd00:0::7]:1", "\"[fd00:0::7]:1\" is given twice"},
+    {"static:fd00::7:6001", "\"fd00::7\" is an IPv6 address, which stands in brackets"},
+    {"static:[fe80::1%]:6001", "\"fe80::1%\" is no IPv6 address"},
+    {"static:[gpu-7]:6001", "\"gpu-7\" is no IPv6 address"},
 };
 
 TEST(ParseAgents, WrongOnesAreRefusedWithWhatIsAllowed) {
