@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/fake_clock.h"
+#include "fleet/fleet_store.h"
 #include "model/fleet_history.h"
 #include "scaling/decision.h"
 #include "scaling/profile.h"
@@ -131,6 +133,62 @@ void BM_DecideInFleet(benchmark::State& state) {
   }
 }
 BENCHMARK(BM_DecideInFleet)->Arg(8)->Arg(64)->Arg(1000)->Unit(benchmark::kMicrosecond);
+
+// All pods of 1,000 nodes are of one namespace; ours are on sixteen.
+class CrowdedNamespace {
+ public:
+  CrowdedNamespace() {
+    std::vector<std::string> addresses;
+    for (int node = 0; node < kNodes; ++node) addresses.push_back(absl::StrCat("gpu-", node, ":1"));
+    store_.Listed(addresses);
+    for (int tick = 0; tick <= kTicks; ++tick) {
+      clock_.Advance(kPollInterval);
+      for (int node = 0; node < kNodes; ++node) Says(node, tick);
+    }
+  }
+
+  const FleetStore& store() const { return store_; }
+
+ private:
+  static constexpr int kNodes = 1000;
+  static constexpr int kTicks = 65;
+
+  void Says(int node, int tick) {
+    NodeSnapshot snapshot = NodeOfTheFleet(node, tick);
+    snapshot.taken_at = clock_.Now();
+    for (Pod& pod : snapshot.pods) pod.namespace_name = "crowd";
+    snapshot.pods[0].owners[0].name = node < 16 ? "llm" : absl::StrCat("workload-", node);
+    AgentNews news{.node = snapshot.node,
+                   .instance = static_cast<uint64_t>(node + 1),
+                   .heard_at = clock_.Now()};
+    news.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    store_.Heard(absl::StrCat("gpu-", node, ":1"), std::move(news));
+  }
+
+  FakeClock clock_;
+  FleetStore store_{clock_,
+                    {.patience = {.grace = kPatience.grace},
+                     .limits = {.horizon = kLongestWindow, .join_within = kPatience.stale_after}}};
+};
+
+// What is looked up for it included.
+void BM_DecideInNamespace(benchmark::State& state, bool own_nodes) {
+  static const CrowdedNamespace* const kCrowd = new CrowdedNamespace();
+  const auto trigger = ParseTrigger(ThreeLines(), BuiltInProfiles());
+  if (!trigger.ok()) return state.SkipWithError(trigger.status().ToString().c_str());
+  const Asker asker{.namespace_name = "crowd", .name = "llm"};
+  const PodsWanted wanted =
+      own_nodes ? WantedPods(*trigger, asker) : PodsWanted{.namespaces = {"crowd"}};
+  for (auto _ : state) {
+    const auto fleet = kCrowd->store().Of(wanted);
+    Decision decision = Decide(*trigger, asker, **fleet, kPatience);
+    if (!decision.status.ok()) return state.SkipWithError(decision.status.ToString().c_str());
+    state.counters["nodes"] = static_cast<double>((*fleet)->nodes.size());
+    state.counters["replicas"] = decision.replicas;
+  }
+}
+BENCHMARK_CAPTURE(BM_DecideInNamespace, own_nodes, true)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(BM_DecideInNamespace, all_nodes, false)->Unit(benchmark::kMicrosecond);
 
 void BM_Explain(benchmark::State& state) {
   const FleetHistory history = History(static_cast<int>(state.range(0)));

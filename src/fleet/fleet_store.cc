@@ -72,7 +72,7 @@ void FleetStore::Heard(const std::string& address, AgentNews news) {
   node.silence.clear();
   node.left_at = absl::InfiniteFuture();
   Continue(std::move(news), agent, node);
-  if (is_news) NodeChanged(agent.node);
+  if (is_news || index_.IsDue(agent.node, *node.history)) NodeChanged(agent.node);
 }
 
 bool FleetStore::IsHeartbeat(const std::string& address, const Agent& agent, const Node& node,
@@ -140,7 +140,7 @@ NodeHistory::Limits FleetStore::LimitsOf(const std::string& node) const {
   NodeHistory::Limits limits = options_.limits;
   if (options_.leases == nullptr) return limits;
   const absl::Time now = clock_.Now();
-  const std::set<std::string>* const namespaces = index_.On(node);
+  const std::set<std::string>* const namespaces = index_.NamespacesOn(node);
   const absl::Duration look_back = namespaces == nullptr
                                        ? options_.leases->LongestLookBack(now)
                                        : options_.leases->LookBack(*namespaces, now);
@@ -341,11 +341,11 @@ void FleetStore::AddTrack(const std::string& name, const Node& node, FleetHistor
   }
 }
 
-absl::StatusOr<FleetStore::Fleet> FleetStore::Of(const std::vector<std::string>& namespaces) const {
+absl::StatusOr<FleetStore::Fleet> FleetStore::Of(const PodsWanted& wanted) const {
   MutexLock lock(mutex_);
   const absl::Time now = clock_.Now();
   if (absl::Status status = CheckReady(now); !status.ok()) return status;
-  const NamespaceIndex::Nodes found = index_.Of(namespaces);
+  const PodIndex::Nodes found = index_.Of(wanted);
   auto fleet = NewHistory(std::max(found.generation, members_changed_), now);
   for (const std::string& name : found.names) AddTrack(name, nodes_.at(name), *fleet);
   return fleet;
@@ -376,8 +376,13 @@ absl::Time FleetStore::NewestAt() const {
 FleetReader::Changes FleetStore::ChangedSince(int64_t generation) const {
   MutexLock lock(mutex_);
   return {.generation = generation_,
-          .of_all = members_changed_ > generation || index_.UnattributedChangedSince(generation),
-          .namespaces = index_.ChangedSince(generation)};
+          .of_all = members_changed_ > generation || index_.AllChangedSince(generation),
+          .pods = index_.ChangedSince(generation)};
+}
+
+bool FleetStore::Knows(const PodsWanted& wanted) const {
+  MutexLock lock(mutex_);
+  return index_.Knows(wanted);
 }
 
 int64_t FleetStore::WaitForGeneration(int64_t generation, absl::Duration timeout) const {

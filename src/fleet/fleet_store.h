@@ -1,4 +1,4 @@
-// What all agents have told, put together: one history for each node, and which of them a namespace
+// What all agents have told, put together: one history for each node, and which of them a decision
 // needs.
 #pragma once
 
@@ -15,7 +15,7 @@
 #include "base/mutex.h"
 #include "fleet/agent_news.h"
 #include "fleet/membership.h"
-#include "fleet/namespace_index.h"
+#include "fleet/pod_index.h"
 #include "model/fleet_history.h"
 #include "store/fleet_reader.h"
 #include "store/leases.h"
@@ -71,16 +71,17 @@ class FleetStore : public AgentListener, public FleetReader {
   std::vector<std::string> Watched() const;
   int64_t watched_version() const;  // counts up whenever that may have changed
 
-  // The nodes where pods of these namespaces hold GPUs, or did within the horizon, and those whose
-  // pods nobody can name. UNAVAILABLE while too little is known to decide on: before the first
+  // The nodes where these pods hold GPUs, or did within the horizon, and those whose pods nobody
+  // can name. UNAVAILABLE while too little is known to decide on: before the first
   // answer of DNS, then until each agent that it listed was heard, or for --empty-after was not,
   // and while no agent is listed, up to --empty-after too: half a fleet, or a made-up 0, would
   // scale a busy workload in.
-  absl::StatusOr<Fleet> Of(const std::vector<std::string>& namespaces) const override;
+  absl::StatusOr<Fleet> Of(const PodsWanted& wanted) const override;
   absl::StatusOr<Fleet> All() const override;
   absl::Status Check() const override;
   absl::Time NewestAt() const override;
   Changes ChangedSince(int64_t generation) const override;
+  bool Knows(const PodsWanted& wanted) const override;
   int64_t WaitForGeneration(int64_t generation, absl::Duration timeout) const override;
 
   // Lets every waiter go, now and from now on.
@@ -165,7 +166,7 @@ class FleetStore : public AgentListener, public FleetReader {
   std::string dns_error_ ABSL_GUARDED_BY(mutex_);  // empty: the newest question was answered
   std::map<std::string, Agent> agents_ ABSL_GUARDED_BY(mutex_);  // by address
   std::map<std::string, Node> nodes_ ABSL_GUARDED_BY(mutex_);    // those with a history, by name
-  NamespaceIndex index_ ABSL_GUARDED_BY(mutex_);
+  PodIndex index_ ABSL_GUARDED_BY(mutex_);
   int64_t connections_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t forgotten_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t watched_version_ ABSL_GUARDED_BY(mutex_) = 0;

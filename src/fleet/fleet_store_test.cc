@@ -50,7 +50,7 @@ class FleetStoreTest : public testing::Test {
   }
 
   FleetStore::Fleet Fleet(const std::string& namespace_name = "team-a") {
-    const auto fleet = store_.Of({namespace_name});
+    const auto fleet = store_.Of({.namespaces = {namespace_name}});
     EXPECT_TRUE(fleet.ok()) << fleet.status();
     return fleet.ok() ? *fleet : std::make_shared<const FleetHistory>();
   }
@@ -69,7 +69,7 @@ class FleetStoreTest : public testing::Test {
                   {.stale_after = kStaleAfter, .grace = absl::Seconds(15)});
   }
   std::string Refusal() {
-    const auto fleet = store_.Of({"team-a"});
+    const auto fleet = store_.Of({.namespaces = {"team-a"}});
     EXPECT_EQ(fleet.status().code(), absl::StatusCode::kUnavailable);
     return std::string(fleet.status().message());
   }
@@ -453,11 +453,12 @@ TEST_F(FleetStoreTest, TellsWhoseNodesHaveChanged) {
   Says("b:1", "gpu-b", 50, "team-b");
   const int64_t before = store_.ChangedSince(0).generation;
   EXPECT_FALSE(store_.ChangedSince(before).of_all);
-  EXPECT_THAT(store_.ChangedSince(before).namespaces, IsEmpty());
+  EXPECT_THAT(store_.ChangedSince(before).pods, IsEmpty());
   clock_.Advance(absl::Seconds(1));
   Says("b:1", "gpu-b", 60, "team-b");
   EXPECT_FALSE(store_.ChangedSince(before).of_all);
-  EXPECT_THAT(store_.ChangedSince(before).namespaces, ElementsAre("team-b"));
+  EXPECT_THAT(store_.ChangedSince(before).pods,
+              UnorderedElementsAre(PodsOf{"team-b", ""}, PodsOf{"team-b", "llama"}));
   store_.Listed(Addresses{"a:1", "b:1", "c:1"});
   EXPECT_TRUE(store_.ChangedSince(before).of_all) << "an agent that is unheard is everybody's";
 }
@@ -484,7 +485,7 @@ TEST_F(FleetStoreTest, KeepsAsMuchOfThePastAsIsLookedBackOn) {
     }
   };
   const auto kept = [&](const std::string& team) {
-    const auto fleet = store.Of({absl::StrCat("team-", team)});
+    const auto fleet = store.Of({.namespaces = {absl::StrCat("team-", team)}});
     EXPECT_EQ((*fleet)->nodes.size(), 1u);
     const NodeHistory& history = *(*fleet)->nodes[0].history;
     return history.NewestAt() - history.stretches.front().first;
@@ -522,7 +523,7 @@ TEST_F(FleetStoreTest, PastThatIsToldAgainTakesThePlaceOfWhatIsKeptOnceItIsCompl
     store.Heard("a:1", std::move(news));
   };
   const auto kept = [&] {
-    const NodeHistory& history = *(*store.Of({"team-a"}))->nodes[0].history;
+    const NodeHistory& history = *(*store.Of({.namespaces = {"team-a"}}))->nodes[0].history;
     return history.NewestAt() - history.stretches.front().first;
   };
   const absl::Duration now = absl::Minutes(10);
@@ -534,7 +535,8 @@ TEST_F(FleetStoreTest, PastThatIsToldAgainTakesThePlaceOfWhatIsKeptOnceItIsCompl
   store.TellsAgain("a:1");
   EXPECT_THAT(store.LackingPast(), IsEmpty()) << "it is at it";
   tell(absl::ZeroDuration(), now / 2, true);
-  EXPECT_EQ((*store.Of({"team-a"}))->nodes[0].history->NewestAt(), start + now - absl::Seconds(1))
+  EXPECT_EQ((*store.Of({.namespaces = {"team-a"}}))->nodes[0].history->NewestAt(),
+            start + now - absl::Seconds(1))
       << "half of it says nothing of now";
   tell(now / 2, now, false);
   EXPECT_GE(kept(), absl::Minutes(5));
@@ -703,7 +705,7 @@ TEST_F(FleetStoreTest, ManyAgentsAndReadersAtOnce) {
   for (int i = 0; i < 2; ++i) {
     threads.emplace_back([&] {
       for (int n = 0; n < 200; ++n) {
-        static_cast<void>(store_.Of({"team-a"}));
+        static_cast<void>(store_.Of({.namespaces = {"team-a"}}));
         store_.Tick();
         store_.Agents();
         clock_.Advance(absl::Milliseconds(1));

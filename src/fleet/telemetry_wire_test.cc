@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr absl::Duration kTick = absl::Seconds(1);
+constexpr absl::Duration kReadEvery = absl::Seconds(1);
 
 class TelemetryWireTest : public testing::Test {
  protected:
@@ -57,18 +57,18 @@ TEST_F(TelemetryWireTest, NodeWithoutGpusIsSaidToBeOne) {
   const auto got = Send(SnapshotOf(0, now_));
   ASSERT_TRUE(got);
   EXPECT_TRUE(got->gpus.empty());
-  EXPECT_FALSE(Send(SnapshotOf(0, now_ + kTick)));
+  EXPECT_FALSE(Send(SnapshotOf(0, now_ + kReadEvery)));
 }
 
 TEST_F(TelemetryWireTest, SameReadingAgainIsNoNews) {
   EXPECT_TRUE(Send(SnapshotOf(8, now_)));
-  for (int i = 1; i < 300; ++i) EXPECT_FALSE(Send(SnapshotOf(8, now_ + i * kTick))) << i;
+  for (int i = 1; i < 300; ++i) EXPECT_FALSE(Send(SnapshotOf(8, now_ + i * kReadEvery))) << i;
 }
 
 TEST_F(TelemetryWireTest, IdleGpuThatFlickersIsNoNews) {
   NodeSnapshot snapshot = SnapshotOf(1, now_);
   const auto send = [&](double watts, double celsius) {
-    snapshot.taken_at += kTick;
+    snapshot.taken_at += kReadEvery;
     snapshot.gpus[0].power_watts = watts;
     snapshot.gpus[0].temperature_celsius = celsius;
     return Send(snapshot);
@@ -85,7 +85,7 @@ TEST_F(TelemetryWireTest, IdleGpuThatFlickersIsNoNews) {
 TEST_F(TelemetryWireTest, PowerThatClimbsSlowlyIsNeverOffByMoreThanTwoWatts) {
   double told = 0;
   for (int i = 0; i < 100; ++i) {
-    NodeSnapshot snapshot = SnapshotOf(1, now_ + i * kTick);
+    NodeSnapshot snapshot = SnapshotOf(1, now_ + i * kReadEvery);
     snapshot.gpus[0].power_watts = 70 + 0.3 * i;
     if (const auto got = Send(snapshot)) told = got->gpus[0].power_watts.value_or(0);
     EXPECT_NEAR(told, *snapshot.gpus[0].power_watts, 2) << i;
@@ -94,7 +94,7 @@ TEST_F(TelemetryWireTest, PowerThatClimbsSlowlyIsNeverOffByMoreThanTwoWatts) {
 
 TEST_F(TelemetryWireTest, ChangesAddUpToWhatWasRead) {
   for (int i = 0; i < 100; ++i) {
-    NodeSnapshot snapshot = SnapshotOf(4, now_ + i * kTick);
+    NodeSnapshot snapshot = SnapshotOf(4, now_ + i * kReadEvery);
     if (i >= 20) AddPods(snapshot);
     if (i >= 40) snapshot.pods[2].ready = false;
     snapshot.gpus[i % 4].utilization_percent = i;
@@ -123,8 +123,8 @@ TEST_F(TelemetryWireTest, ChangesAddUpToWhatWasRead) {
 
 TEST_F(TelemetryWireTest, MemoryKeepsStandingWhileNothingIsSaid) {
   Send(SnapshotOf(1, now_));
-  for (int i = 1; i <= 130; ++i) Send(SnapshotOf(1, now_ + i * kTick));
-  NodeSnapshot busier = SnapshotOf(1, now_ + 131 * kTick);
+  for (int i = 1; i <= 130; ++i) Send(SnapshotOf(1, now_ + i * kReadEvery));
+  NodeSnapshot busier = SnapshotOf(1, now_ + 131 * kReadEvery);
   busier.gpus[0].utilization_percent = 99;
   const auto got = Send(busier);
   ASSERT_TRUE(got);
@@ -157,7 +157,7 @@ TEST_F(TelemetryWireTest, HeldSinceStaysWhenTheOffsetIsFoundMorePrecisely) {
   snapshot.gpus[0].held_since = now_ - absl::Minutes(5);
   const auto first = Send(snapshot);
   offset_ = -absl::Milliseconds(3);
-  snapshot.taken_at += kTick;
+  snapshot.taken_at += kReadEvery;
   snapshot.gpus[0].utilization_percent = 5;
   const auto second = Send(snapshot);
   EXPECT_EQ(second->gpus[0].held_since, first->gpus[0].held_since) << "else a new replica";
@@ -165,12 +165,12 @@ TEST_F(TelemetryWireTest, HeldSinceStaysWhenTheOffsetIsFoundMorePrecisely) {
 
 TEST_F(TelemetryWireTest, LaterReadingIsLaterThoughTheOffsetIsFoundSmaller) {
   Send(SnapshotOf(1, now_));
-  decoder_.Unchanged(ToWire(now_ + kTick), {});
+  decoder_.Unchanged(ToWire(now_ + kReadEvery), {});
   offset_ = -absl::Seconds(10);
   for (int i = 2; i < 5; ++i) {
-    NodeSnapshot next = SnapshotOf(1, now_ + i * kTick);
+    NodeSnapshot next = SnapshotOf(1, now_ + i * kReadEvery);
     next.gpus[0].utilization_percent = i;
-    const absl::Time before = now_ + kTick + (i - 2) * absl::Microseconds(1);
+    const absl::Time before = now_ + kReadEvery + (i - 2) * absl::Microseconds(1);
     EXPECT_EQ(Send(next)->taken_at, before + absl::Microseconds(1)) << "else nobody keeps it";
   }
 }
@@ -178,14 +178,14 @@ TEST_F(TelemetryWireTest, LaterReadingIsLaterThoughTheOffsetIsFoundSmaller) {
 TEST_F(TelemetryWireTest, ReadingsThatAreToldTwiceAreNotLater) {
   std::vector<telemetry::v1::Reading> told;
   for (int i = 0; i < 3; ++i) {
-    NodeSnapshot snapshot = SnapshotOf(1, now_ + i * kTick);
+    NodeSnapshot snapshot = SnapshotOf(1, now_ + i * kReadEvery);
     snapshot.gpus[0].utilization_percent = i;
     Send(snapshot);
     told.push_back(WholeReading(snapshot));
   }
-  decoder_.Unchanged(ToWire(now_ + 3 * kTick), {});
+  decoder_.Unchanged(ToWire(now_ + 3 * kReadEvery), {});
   for (const telemetry::v1::Reading& reading : told) {
-    EXPECT_EQ(decoder_.Decode(reading, {})->taken_at, now_ + 3 * kTick);
+    EXPECT_EQ(decoder_.Decode(reading, {})->taken_at, now_ + 3 * kReadEvery);
   }
 }
 
@@ -208,9 +208,9 @@ TEST_F(TelemetryWireTest, NothingIsReadAfterItWasReceived) {
   EXPECT_EQ(memory.current, (StillRun{.from = now_, .until = now_}));
   EXPECT_EQ(memory.past[0], memory.current);
   EXPECT_FALSE(decoder_.Unchanged(std::numeric_limits<int64_t>::max(), clock));
-  snapshot.taken_at = now_ + kTick;
-  EXPECT_EQ(decoder_.Decode(WholeReading(snapshot), {.latest = now_ + kTick})->taken_at,
-            now_ + kTick)
+  snapshot.taken_at = now_ + kReadEvery;
+  EXPECT_EQ(decoder_.Decode(WholeReading(snapshot), {.latest = now_ + kReadEvery})->taken_at,
+            now_ + kReadEvery)
       << "what comes after it is not lost";
 }
 
@@ -220,11 +220,11 @@ TEST_F(TelemetryWireTest, EightGpusWithOneChangeEachAreFewBytes) {
   AddPods(snapshot);
   Send(snapshot);
   const size_t whole = bytes_;
-  snapshot.taken_at += kTick;
+  snapshot.taken_at += kReadEvery;
   for (GpuSample& gpu : snapshot.gpus) gpu.utilization_percent = 88.5;
   Send(snapshot);
   const size_t one_change = bytes_;
-  snapshot.taken_at += kTick;
+  snapshot.taken_at += kReadEvery;
   for (GpuSample& gpu : snapshot.gpus) {
     gpu.utilization_percent = 33;
     gpu.memory_utilization_percent = 7;

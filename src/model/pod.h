@@ -35,6 +35,13 @@ struct Pod {
   friend bool operator==(const Pod&, const Pod&) = default;
 };
 
+// Of all that it belongs to, or may belong to, each once; a pod of nobody's is a workload of its
+// own.
+std::vector<std::string> OwnerNames(const Pod& pod);
+
+// By its name alone it belongs to one of several workloads that are called differently.
+bool IsAmbiguous(const Pod& pod);
+
 // One container's part of a GPU.
 struct GpuHolder {
   int pod = 0;  // its place in NodeSnapshot::pods

@@ -178,8 +178,7 @@ std::vector<const Pod*> PastPods(const FleetHistory& fleet, const Asker& asker) 
 // The past where it may matter.
 SeenPods PodsSeen(const Trigger& trigger, const FleetHistory& fleet, const Asker& asker) {
   SeenPods seen{.holding = HoldingPods(fleet, asker), .past = {}};
-  const bool named = !trigger.workload.empty() || trigger.pod_regex != nullptr;
-  if (!named || seen.holding.empty()) seen.past = PastPods(fleet, asker);
+  if (AsksForThePast(trigger, asker, seen.holding)) seen.past = PastPods(fleet, asker);
   return seen;
 }
 

@@ -70,15 +70,9 @@ std::vector<PodOwner> CommonOwners(const Pods& pods) {
   return common;
 }
 
-// By its name alone it may as well belong to somebody else.
-bool IsAmbiguous(const Pod& pod, absl::string_view name) {
-  return pod.owners_from == Pod::OwnersFrom::kName &&
-         std::ranges::any_of(pod.owners, [&](const PodOwner& owner) { return owner.name != name; });
-}
-
 constexpr char kSayMore[] = ": say workload: Kind/NAME, or podRegex";
 
-// The workload of that name; an empty kind: of whatever kind.
+// The workload of that name; an empty kind: of whatever kind. Pods of others do not matter.
 absl::StatusOr<PodSelection> SelectNamed(const Asker& asker, const std::string& kind,
                                          const std::string& name, const Pods& pods) {
   Pods named;
@@ -87,7 +81,7 @@ absl::StatusOr<PodSelection> SelectNamed(const Asker& asker, const std::string& 
   const std::string called = kind.empty() ? name : absl::StrCat(kind, "/", name);
   if (named.empty()) return PodSelection(asker, kind, name, absl::StrCat("pods of ", called));
   const auto ambiguous = std::ranges::find_if(
-      named, [&](const Pod* pod) { return kind.empty() && IsAmbiguous(*pod, name); });
+      named, [&](const Pod* pod) { return kind.empty() && IsAmbiguous(*pod); });
   if (ambiguous != named.end()) {
     return absl::FailedPreconditionError(
         absl::StrCat("workload ", Quoted(name), ": pod ", (*ambiguous)->name, " may be of ",
@@ -119,8 +113,12 @@ PodSelection OfOwner(const Asker& asker, const PodOwner& owner, const Pods& pods
       sure ? absl::StrCat("pods of ", NameOf(owner)) : absl::StrCat("pods of ", owner.name));
 }
 
-// The one named like the ScaledObject, of pods that it has some of.
+// The one named like the ScaledObject, of pods that it has some of. Only where one of these may as
+// well be another's does it matter who else is there: all of them may be its own, or not.
 absl::StatusOr<PodSelection> SelectLike(const Asker& asker, const Pods& pods) {
+  const bool ambiguous = std::ranges::any_of(
+      pods, [&](const Pod* pod) { return HasOwner(*pod, "", asker.name) && IsAmbiguous(*pod); });
+  if (!ambiguous) return SelectNamed(asker, "", asker.name, pods);
   const std::vector<PodOwner> common = CommonOwners(pods);
   const auto like_asker = std::ranges::find(common, asker.name, &PodOwner::name);
   if (like_asker != common.end()) return OfOwner(asker, *like_asker, pods);
@@ -141,15 +139,15 @@ absl::StatusOr<PodSelection> SelectTheOnlyOne(const Asker& asker, const Pods& po
   return selection;
 }
 
-bool AnyLike(const Asker& asker, const Pods& pods) {
-  return std::ranges::any_of(pods, [&](const Pod* pod) { return HasOwner(*pod, "", asker.name); });
+bool AnyOf(absl::string_view kind, absl::string_view name, const Pods& pods) {
+  return std::ranges::any_of(pods, [&](const Pod* pod) { return HasOwner(*pod, kind, name); });
 }
 
 // Without workload and podRegex. While the workload of that name sleeps at zero, the pods of
 // another are not taken for its own.
 absl::StatusOr<PodSelection> SelectUnnamed(const Asker& asker, const SeenPods& seen) {
   for (const Pods* pods : {&seen.holding, &seen.past}) {
-    if (AnyLike(asker, *pods)) return SelectLike(asker, *pods);
+    if (AnyOf("", asker.name, *pods)) return SelectLike(asker, *pods);
   }
   if (!seen.holding.empty()) return SelectTheOnlyOne(asker, seen.holding);
   if (!seen.past.empty()) return SelectTheOnlyOne(asker, seen.past);
@@ -211,8 +209,25 @@ absl::StatusOr<PodSelection> SelectPods(const Trigger& trigger, const Asker& ask
   const SeenPods visible{.holding = Visible(asker, seen.holding),
                          .past = Visible(asker, seen.past)};
   if (trigger.workload.empty()) return SelectUnnamed(asker, visible);
+  const bool holds = AnyOf(trigger.workload_kind, trigger.workload, visible.holding);
   return SelectNamed(asker, trigger.workload_kind, trigger.workload,
-                     visible.holding.empty() ? visible.past : visible.holding);
+                     holds ? visible.holding : visible.past);
+}
+
+bool AsksForThePast(const Trigger& trigger, const Asker& asker, const Pods& holding) {
+  if (trigger.pod_regex != nullptr) return false;
+  const std::string& name = trigger.workload.empty() ? asker.name : trigger.workload;
+  return !AnyOf(trigger.workload_kind, name, Visible(asker, holding));
+}
+
+PodsWanted WantedPods(const Trigger& trigger, const Asker& asker) {
+  PodsWanted wanted{.namespaces = asker.opened};
+  wanted.namespaces.push_back(asker.namespace_name);
+  const bool of_whoever = trigger.pod_regex != nullptr || trigger.gpu_index >= 0;
+  if (of_whoever) return wanted;
+  wanted.owner = trigger.workload.empty() ? asker.name : trigger.workload;
+  wanted.or_whoevers = trigger.workload.empty();
+  return wanted;
 }
 
 }  // namespace gpuscaler

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "model/pod.h"
+#include "model/pods_wanted.h"
 #include "scaling/trigger.h"
 
 namespace gpuscaler {
@@ -72,5 +73,16 @@ struct SeenPods {
 // each on the other's load.
 absl::StatusOr<PodSelection> SelectPods(const Trigger& trigger, const Asker& asker,
                                         const SeenPods& seen);
+
+// Whether it looks at SeenPods::past, where these pods hold GPUs now.
+bool AsksForThePast(const Trigger& trigger, const Asker& asker,
+                    const std::vector<const Pod*>& holding);
+
+// The pods that a decision on the trigger depends on, whoever else holds GPUs: it is the same made
+// on the nodes that these are on, or were within the horizon, as on all of their namespaces' (but
+// for what it says of nodes that are silent). Of podRegex these are whoever's, and of gpuIndex too,
+// which is an error where no node of the namespace has it. The rule of the only owner needs but
+// those named like the ScaledObject where there are any, and no name that may tell another's owner.
+PodsWanted WantedPods(const Trigger& trigger, const Asker& asker);
 
 }  // namespace gpuscaler

@@ -175,6 +175,39 @@ TEST(SelectPods, PodsOfAnotherNamespaceCountOnlyWhereItIsOpened) {
               HasSubstr("Deployment/llm, team-b/Deployment/llm"));
 }
 
+TEST(SelectPods, WorkloadThatSleepsIsWhatItWasWhoeverElseHoldsGpus) {
+  const std::vector<Pod> past = {Owned("llm-1", {kLlm})};
+  EXPECT_EQ(Select(Workload("", "llm"), {}, kAsker, past).what, "pods of Deployment/llm");
+  EXPECT_EQ(Select(Workload("", "llm"), {Owned("embed-1", {kEmbed})}, kAsker, past).what,
+            "pods of Deployment/llm");
+}
+
+// Alone, they may all be the workload's; a pod that cannot be says that they may not.
+TEST(SelectPods, WhoElseIsThereMattersForPodsThatMayBeAnothers) {
+  const Asker llm{.namespace_name = "team-a", .name = "llm"};
+  const Pod worker =
+      ByName("llm-0-1", {{"StatefulSet", "llm-0"}, {"LeaderWorkerSet", "llm", "llm-0"}});
+  const Pod first =
+      ByName("llm-0-0", {{"StatefulSet", "llm-0"}, {"LeaderWorkerSet", "llm-0", "llm-0-0"}});
+  EXPECT_THAT(Select({}, {worker}, llm).names, ElementsAre("llm-0-1"));
+  EXPECT_THAT(Select({}, {worker, first}, llm).what, HasSubstr("pod llm-0-1 may be of"));
+}
+
+TEST(WantedPods, AreThoseThatTheDecisionDependsOn) {
+  const Asker opened{.namespace_name = "team-a", .name = "scaler", .opened = {"team-b"}};
+  const PodsWanted named = WantedPods(Workload("Deployment", "llm"), opened);
+  EXPECT_THAT(named.namespaces, ElementsAre("team-b", "team-a"));
+  EXPECT_EQ(named.owner, "llm");
+  EXPECT_FALSE(named.or_whoevers);
+  const PodsWanted unnamed = WantedPods({}, kAsker);
+  EXPECT_EQ(unnamed.owner, "scaler");
+  EXPECT_TRUE(unnamed.or_whoevers) << "the rule of the only owner";
+  EXPECT_EQ(WantedPods(Matching("llm-.*"), kAsker).owner, "");
+  Trigger one_gpu = Workload("", "llm");
+  one_gpu.gpu_index = 0;
+  EXPECT_EQ(WantedPods(one_gpu, kAsker).owner, "") << "another's node may have that GPU";
+}
+
 TEST(PodSelection, GroupIsThatOfTheOwner) {
   const auto lws = SelectPods(Workload("LeaderWorkerSet", "llm"), kAsker, SeenPods());
   ASSERT_TRUE(lws.ok()) << lws.status();

@@ -64,7 +64,7 @@ void ActivityStream::Hold(const ParsedTrigger& parsed, absl::Time now) {
 // Its scope is the metadata's own: no profile changes it.
 StreamInterest ActivityStream::interest() const {
   const Judge::Parsed parsed = judge_.Parse(*trigger_);
-  return {.namespaces = trigger_->namespaces(),
+  return {.pods = parsed->wanted,
           .all_nodes = parsed->trigger.ok() && parsed->trigger->scope != Scope::kWorkload};
 }
 

@@ -41,12 +41,13 @@ class CountedQuestions : public FleetReader {
     return found == asked_.end() ? 0 : found->second;
   }
 
-  absl::StatusOr<Fleet> Of(const std::vector<std::string>& namespaces) const override {
+  absl::StatusOr<Fleet> Of(const PodsWanted& wanted) const override {
     {
       MutexLock lock(mutex_);
-      for (const std::string& name : namespaces) ++asked_[name];
+      for (const std::string& name : wanted.namespaces) ++asked_[name];
+      ++asked_[absl::StrCat("owner ", wanted.owner)];
     }
-    return store_.Of(namespaces);
+    return store_.Of(wanted);
   }
   absl::StatusOr<Fleet> All() const override { return store_.All(); }
   absl::Status Check() const override { return store_.Check(); }
@@ -54,6 +55,7 @@ class CountedQuestions : public FleetReader {
   Changes ChangedSince(int64_t generation) const override {
     return store_.ChangedSince(generation);
   }
+  bool Knows(const PodsWanted& wanted) const override { return store_.Knows(wanted); }
   int64_t WaitForGeneration(int64_t generation, absl::Duration timeout) const override {
     return store_.WaitForGeneration(generation, timeout);
   }
@@ -83,6 +85,20 @@ class FleetAnswersTest : public testing::Test {
                    .heard_at = clock_.Now()};
     news.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
     store_.Heard(absl::StrCat(team, ":1"), std::move(news));
+  }
+
+  // That workload of the namespace "crowd" has the only GPU of a node of its own.
+  void SaysOfWorkload(int workload, double utilization_percent) {
+    NodeSnapshot snapshot = SnapshotOf(1, clock_.Now(), absl::StrCat("gpu-n", workload));
+    snapshot.gpus[0].utilization_percent = utilization_percent;
+    AddPods(snapshot);
+    snapshot.pods[0].namespace_name = "crowd";
+    snapshot.pods[0].owners[0].name = absl::StrCat("workload-", workload);
+    AgentNews news{.node = snapshot.node,
+                   .instance = static_cast<uint64_t>(1000 + workload),
+                   .heard_at = clock_.Now()};
+    news.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    store_.Heard(absl::StrCat("n", workload, ":1"), std::move(news));
   }
 
   // Both, every second.
@@ -138,6 +154,35 @@ TEST_F(JudgeOnFleetTest, ChangesOfOtherNamespacesCostNoDecision) {
     ask_all();
   }
   EXPECT_EQ(counted_.decided(Outcome::kValue), kObjects + 60) << "team-a's alone";
+}
+
+// With 500 ScaledObjects in one namespace, each named like its workload or naming it.
+TEST_F(JudgeOnFleetTest, ChangesOfOtherWorkloadsOfTheNamespaceCostNoDecision) {
+  constexpr int kObjects = 500;
+  std::vector<std::string> nodes;
+  for (int i = 0; i < kObjects; ++i) nodes.push_back(absl::StrCat("n", i, ":1"));
+  store_.Listed(nodes);
+  for (int i = 0; i < kObjects; ++i) SaysOfWorkload(i, 0);
+  TriggerCache cache({});
+  const auto ask_all = [&] {
+    for (int i = 0; i < kObjects; ++i) {
+      ScaledObjectRef ref = RefIn("crowd");
+      if (i % 2 == 0) {
+        ref.set_name(absl::StrCat("workload-", i));
+      } else {
+        (*ref.mutable_scalermetadata())["workload"] = absl::StrCat("workload-", i);
+      }
+      ASSERT_TRUE(Judged(*cache.Get(ref)).ok());
+    }
+  };
+  ask_all();
+  EXPECT_EQ(counted_.decided(Outcome::kValue), kObjects);
+  for (int millisecond = 1; millisecond <= 100; ++millisecond) {
+    clock_.Advance(absl::Milliseconds(1));
+    SaysOfWorkload(7, millisecond);
+    ask_all();
+  }
+  EXPECT_EQ(counted_.decided(Outcome::kValue), kObjects + 100) << "workload-7's alone";
 }
 
 // A node that fell silent before anybody asked for it never will read it.
@@ -262,6 +307,33 @@ TEST_F(StreamsOnFleetTest, ChangeOfOneNamespaceAsksNothingForStreamsOfAnother) {
     ASSERT_TRUE(Eventually([&] { return questions_.asked("team-b") > before; }));
   }
   EXPECT_LT(questions_.asked("team-a"), asked + 5) << "its own deadlines alone";
+}
+
+TEST_F(StreamsOnFleetTest, ChangeOfOneWorkloadAsksNothingForStreamsOfOthersInItsNamespace) {
+  constexpr int kObjects = 500;
+  std::vector<std::string> nodes;
+  for (int i = 0; i < kObjects; ++i) nodes.push_back(absl::StrCat("n", i, ":1"));
+  store_.Listed(nodes);
+  for (int i = 0; i < kObjects; ++i) SaysOfWorkload(i, 0);
+  std::vector<std::unique_ptr<Stream>> streams;
+  for (int i = 0; i < kObjects; ++i) {
+    ScaledObjectRef ref =
+        RefIn("crowd", {{"activationThreshold", "200"}, {"activationWindow", "0s"}});
+    ref.set_name(absl::StrCat("workload-", i));
+    streams.push_back(Open(ref));
+  }
+  const auto asked = [&](int i) { return questions_.asked(absl::StrCat("owner workload-", i)); };
+  for (int i = 0; i < kObjects; ++i) {
+    ASSERT_TRUE(Eventually([&] { return asked(i) >= 2; })) << "when it opens, and by the thread";
+  }
+  const int before = questions_.asked("crowd");
+  for (int change = 1; change <= 20; ++change) {
+    const int of_seven = asked(7);
+    clock_.Advance(absl::Milliseconds(1));
+    SaysOfWorkload(7, change);
+    ASSERT_TRUE(Eventually([&] { return asked(7) > of_seven; }));
+  }
+  EXPECT_LT(questions_.asked("crowd"), before + kObjects) << "not for each change all";
 }
 
 TEST_F(StreamsOnFleetTest, StreamThatIsActiveLooksAtChangesOnceASecond) {

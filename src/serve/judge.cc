@@ -118,7 +118,7 @@ void Judge::Want(CachedTrigger& trigger, const ParsedTrigger& parsed) const {
   if (!IsCostly(metric) && LookBack(*parsed.trigger) <= kShortestLookBack) return;
   Renew(trigger, parsed, trigger.LeaseFrom(clock_.Now()));
   if (!IsCostly(metric)) return;
-  const auto fleet = FleetOf(trigger, parsed);
+  const auto fleet = FleetOf(parsed);
   if (fleet.ok() && Lacks(**fleet, metric, patience_)) wake_sampler_();
 }
 
@@ -126,14 +126,13 @@ void Judge::Hold(const CachedTrigger& trigger, const ParsedTrigger& parsed) cons
   Renew(trigger, parsed, clock_.Now() + kShortestLease);
 }
 
-absl::StatusOr<FleetReader::Fleet> Judge::FleetOf(const CachedTrigger& trigger,
-                                                  const ParsedTrigger& parsed) const {
+absl::StatusOr<FleetReader::Fleet> Judge::FleetOf(const ParsedTrigger& parsed) const {
   if (parsed.trigger->scope != Scope::kWorkload) return fleets_.All();
-  return fleets_.Of(trigger.namespaces());
+  return fleets_.Of(parsed.wanted);
 }
 
 Judge::Judged Judge::Try(Question question, CachedTrigger& trigger, const Parsed& parsed) const {
-  const auto fleet = FleetOf(trigger, *parsed);
+  const auto fleet = FleetOf(*parsed);
   if (!fleet.ok()) return fleet.status();
   const MetricTypeInfo& metric = InfoOf(parsed->trigger->metric);
   if (Lacks(**fleet, metric, patience_)) {

@@ -50,9 +50,8 @@ class Judge {
  private:
   void Renew(const CachedTrigger& trigger, const ParsedTrigger& parsed, absl::Time until) const;
 
-  // What a trigger of this namespace may see.
-  absl::StatusOr<FleetReader::Fleet> FleetOf(const CachedTrigger& trigger,
-                                             const ParsedTrigger& parsed) const;
+  // What the trigger is decided on.
+  absl::StatusOr<FleetReader::Fleet> FleetOf(const ParsedTrigger& parsed) const;
 
   // Counts it and logs it.
   void Report(CachedTrigger& trigger, Outcome outcome, absl::string_view why) const;

@@ -23,8 +23,8 @@ std::string AddressOf(absl::string_view peer) {
 
 }  // namespace
 
-OpenStreams::OpenStreams(int max_per_peer, RequestMetrics& metrics)
-    : max_per_peer_(max_per_peer), metrics_(metrics) {}
+OpenStreams::OpenStreams(int max_per_peer, const FleetReader& fleets, RequestMetrics& metrics)
+    : max_per_peer_(max_per_peer), fleets_(fleets), metrics_(metrics) {}
 
 OpenStreams::~OpenStreams() {
   MutexLock lock(mutex_);
@@ -51,9 +51,28 @@ void OpenStreams::Watch(const OpenStream* stream, const StreamInterest& interest
   const auto found = streams_.find(stream);
   if (found == streams_.end()) return;
   found->second.interest = interest;
-  for (const std::string& name : interest.namespaces) watching_[name].insert(stream);
+  SetWatching(stream, interest.pods);
   if (interest.all_nodes) watching_all_.insert(stream);
   SetDue(stream, absl::InfinitePast());
+}
+
+void OpenStreams::SetWatching(const OpenStream* stream, const PodsWanted& wanted) {
+  const bool knows = fleets_.Knows(wanted);
+  for (const std::string& name : wanted.namespaces) {
+    watching_[{name, wanted.owner}].insert(stream);
+    if (knows) {
+      Unwatch(stream, {name, ""});
+    } else {
+      watching_[{name, ""}].insert(stream);
+    }
+  }
+}
+
+void OpenStreams::Unwatch(const OpenStream* stream, const PodsOf& pods) {
+  const auto watching = watching_.find(pods);
+  if (watching == watching_.end()) return;
+  watching->second.erase(stream);
+  if (watching->second.empty()) watching_.erase(watching);
 }
 
 absl::Status OpenStreams::CheckRoom(const std::string& peer, size_t bytes) const {
@@ -77,11 +96,9 @@ void OpenStreams::Closed(const OpenStream* stream, absl::StatusCode code) {
   record = std::move(found->second);
   streams_.erase(found);
   watching_all_.erase(stream);
-  for (const std::string& name : record.interest.namespaces) {
-    const auto watching = watching_.find(name);
-    if (watching == watching_.end()) continue;
-    watching->second.erase(stream);
-    if (watching->second.empty()) watching_.erase(watching);
+  for (const std::string& name : record.interest.pods.namespaces) {
+    Unwatch(stream, {name, record.interest.pods.owner});
+    Unwatch(stream, {name, ""});
   }
   bytes_ -= record.bytes;
   metrics_.Answered(record.rpc, code, absl::ZeroDuration());
@@ -137,15 +154,21 @@ void OpenStreams::RefreshChanged(const FleetReader::Changes& changes, absl::Time
   {
     MutexLock lock(mutex_);
     absl::flat_hash_set<const OpenStream*> concerned = watching_all_;
-    for (const auto& [name, watching] : watching_) {
-      if (changes.of_all) concerned.insert(watching.begin(), watching.end());
+    if (changes.of_all) {
+      for (const auto& [pods, watching] : watching_) {
+        concerned.insert(watching.begin(), watching.end());
+      }
     }
-    for (const std::string& name : changes.namespaces) {
-      const auto watching = watching_.find(name);
+    for (const PodsOf& pods : changes.pods) {
+      const auto watching = watching_.find(pods);
       if (watching == watching_.end()) continue;
       concerned.insert(watching->second.begin(), watching->second.end());
     }
-    for (const OpenStream* stream : concerned) streams.push_back(streams_.at(stream).stream);
+    for (const OpenStream* stream : concerned) {
+      const Record& record = streams_.at(stream);
+      streams.push_back(record.stream);
+      if (record.interest.pods.or_whoevers) SetWatching(stream, record.interest.pods);
+    }
   }
   Call(&OpenStream::Changed, streams, now);
 }

@@ -20,7 +20,7 @@ namespace gpuscaler {
 
 // Whose changes are news to a stream.
 struct StreamInterest {
-  std::vector<std::string> namespaces;
+  PodsWanted pods;
   bool all_nodes = false;  // everybody's
 };
 
@@ -44,8 +44,8 @@ class OpenStream {
 // Thread-safe.
 class OpenStreams {
  public:
-  // `metrics` outlives it.
-  OpenStreams(int max_per_peer, RequestMetrics& metrics);
+  // `fleets`, whose changes it is told, and `metrics` outlive it.
+  OpenStreams(int max_per_peer, const FleetReader& fleets, RequestMetrics& metrics);
   ~OpenStreams();  // after End(); waits for the last stream to be closed
 
   // Owns the stream until Closed(), whatever the status: RESOURCE_EXHAUSTED when the peer has too
@@ -93,18 +93,23 @@ class OpenStreams {
   // Calls it of each, and asks when it is due from then on.
   void Call(void (OpenStream::*what)(absl::Time), const Streams& streams, absl::Time now);
   void SetDue(const OpenStream* stream, absl::Time due) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whoever's pods concern it, as long as those of its owner are not known.
+  void SetWatching(const OpenStream* stream, const PodsWanted& wanted)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Unwatch(const OpenStream* stream, const PodsOf& pods) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckRoom(const std::string& peer, size_t bytes) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Count(Rpc rpc, const std::string& peer, int by) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int max_per_peer_;
+  const FleetReader& fleets_;
   RequestMetrics& metrics_;
   mutable Mutex mutex_;
   CondVar closed_;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   absl::flat_hash_map<const OpenStream*, Record> streams_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<std::string, absl::flat_hash_set<const OpenStream*>> watching_
-      ABSL_GUARDED_BY(mutex_);  // by namespace
+  absl::flat_hash_map<PodsOf, absl::flat_hash_set<const OpenStream*>> watching_
+      ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<const OpenStream*> watching_all_ ABSL_GUARDED_BY(mutex_);
   std::set<std::pair<absl::Time, const OpenStream*>> due_ ABSL_GUARDED_BY(mutex_);
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;

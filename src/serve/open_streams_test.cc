@@ -1,6 +1,7 @@
 #include "serve/open_streams.h"
 
 #include <optional>
+#include <set>
 
 #include "gtest/gtest.h"
 #include "serve/served_scaler.h"
@@ -17,6 +18,22 @@ class StreamOfNothing : public OpenStream {
   void End(const absl::Status&) override {}
 };
 
+// Knows those that a test says.
+class KnownOwners : public FleetReader {
+ public:
+  absl::StatusOr<Fleet> Of(const PodsWanted&) const override { return All(); }
+  absl::StatusOr<Fleet> All() const override { return absl::UnavailableError("no readings"); }
+  absl::Status Check() const override { return All().status(); }
+  absl::Time NewestAt() const override { return absl::InfinitePast(); }
+  Changes ChangedSince(int64_t) const override { return {}; }
+  bool Knows(const PodsWanted& wanted) const override {
+    return !wanted.or_whoevers ? !wanted.owner.empty() : known.contains(wanted.owner);
+  }
+  int64_t WaitForGeneration(int64_t, absl::Duration) const override { return 0; }
+
+  std::set<std::string> known;
+};
+
 class OpenStreamsTest : public testing::Test {
  protected:
   absl::Status Open(const std::shared_ptr<OpenStream>& stream, size_t bytes) {
@@ -26,8 +43,9 @@ class OpenStreamsTest : public testing::Test {
     streams_.Closed(stream.get(), absl::StatusCode::kOk);
   }
 
+  KnownOwners fleets_;
   CountedRequests counted_;
-  OpenStreams streams_{100, counted_};
+  OpenStreams streams_{100, fleets_, counted_};
 };
 
 class CountedRefreshes : public StreamOfNothing {
@@ -44,9 +62,9 @@ TEST_F(OpenStreamsTest, OnlyStreamsThatWatchWhatHasChangedAreRefreshed) {
   const auto of_all = std::make_shared<CountedRefreshes>();
   const auto of_none = std::make_shared<CountedRefreshes>();
   for (const auto& stream : {of_a, of_b, of_all, of_none}) ASSERT_TRUE(Open(stream, 1).ok());
-  streams_.Watch(of_a.get(), {.namespaces = {"a", "opened"}, .all_nodes = false});
-  streams_.Watch(of_b.get(), {.namespaces = {"b"}, .all_nodes = false});
-  streams_.Watch(of_all.get(), {.namespaces = {}, .all_nodes = true});
+  streams_.Watch(of_a.get(), {.pods = {.namespaces = {"a", "opened"}}});
+  streams_.Watch(of_b.get(), {.pods = {.namespaces = {"b"}}});
+  streams_.Watch(of_all.get(), {.pods = {}, .all_nodes = true});
   streams_.Watch(of_none.get(), {});
   const auto refreshed = [&] {
     return std::vector<int>{of_a->count, of_b->count, of_all->count, of_none->count};
@@ -56,14 +74,39 @@ TEST_F(OpenStreamsTest, OnlyStreamsThatWatchWhatHasChangedAreRefreshed) {
   EXPECT_EQ(refreshed(), (std::vector{1, 1, 1, 1})) << "each once when it begins";
   streams_.RefreshDue(now);
   EXPECT_EQ(refreshed(), (std::vector{1, 1, 1, 1}));
-  streams_.RefreshChanged({.generation = 1, .of_all = false, .namespaces = {"opened", "x"}}, now);
+  streams_.RefreshChanged({.generation = 1, .of_all = false, .pods = {{"opened", ""}, {"x", ""}}},
+                          now);
   EXPECT_EQ(refreshed(), (std::vector{2, 1, 2, 1}));
-  streams_.RefreshChanged({.generation = 2, .of_all = true, .namespaces = {"b"}}, now);
+  streams_.RefreshChanged({.generation = 2, .of_all = true, .pods = {{"b", ""}}}, now);
   EXPECT_EQ(refreshed(), (std::vector{3, 2, 3, 1}));
   Close(of_a);
-  streams_.RefreshChanged({.generation = 3, .of_all = true, .namespaces = {"a"}}, now);
+  streams_.RefreshChanged({.generation = 3, .of_all = true, .pods = {{"a", ""}}}, now);
   EXPECT_EQ(refreshed(), (std::vector{3, 3, 4, 1}));
   for (const auto& stream : {of_b, of_all, of_none}) Close(stream);
+}
+
+TEST_F(OpenStreamsTest, StreamWatchesItsOwnersPodsAndWhoeversWhileThoseAreNotKnown) {
+  const auto of_llm = std::make_shared<CountedRefreshes>();
+  const auto like_embed = std::make_shared<CountedRefreshes>();
+  for (const auto& stream : {of_llm, like_embed}) ASSERT_TRUE(Open(stream, 1).ok());
+  streams_.Watch(of_llm.get(), {.pods = {.namespaces = {"a"}, .owner = "llm"}});
+  streams_.Watch(like_embed.get(),
+                 {.pods = {.namespaces = {"a"}, .owner = "embed", .or_whoevers = true}});
+  const auto refreshed_by = [&](const std::vector<PodsOf>& pods) {
+    const std::vector<int> before = {of_llm->count, like_embed->count};
+    streams_.RefreshChanged({.generation = 1, .of_all = false, .pods = pods}, absl::UnixEpoch());
+    return std::vector<int>{of_llm->count - before[0], like_embed->count - before[1]};
+  };
+  EXPECT_EQ(refreshed_by({{"a", ""}, {"a", "chat"}}), (std::vector{0, 1})) << "it is not known";
+  EXPECT_EQ(refreshed_by({{"a", ""}, {"a", "llm"}}), (std::vector{1, 1}));
+  EXPECT_EQ(refreshed_by({{"b", ""}, {"b", "llm"}, {"b", "embed"}}), (std::vector{0, 0}));
+  fleets_.known = {"embed"};
+  EXPECT_EQ(refreshed_by({{"a", ""}, {"a", "embed"}}), (std::vector{0, 1}));
+  EXPECT_EQ(refreshed_by({{"a", ""}, {"a", "chat"}}), (std::vector{0, 0}));
+  fleets_.known = {};
+  EXPECT_EQ(refreshed_by({{"a", ""}, {"a", "embed"}}), (std::vector{0, 1})) << "it has left";
+  EXPECT_EQ(refreshed_by({{"a", ""}, {"a", "chat"}}), (std::vector{0, 1}));
+  for (const auto& stream : {of_llm, like_embed}) Close(stream);
 }
 
 TEST_F(OpenStreamsTest, StreamIsRefreshedWhenItIsDueAndNoSooner) {

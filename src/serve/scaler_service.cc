@@ -60,7 +60,7 @@ class ScalerService::Impl {
                profiles, metrics, std::move(wake_sampler)),
         cache_({}, options.allowed_namespaces),
         snapshot_log_(options.stale_after, clock, fleets),
-        streams_(options.max_streams_per_peer, metrics),
+        streams_(options.max_streams_per_peer, fleets, metrics),
         scaler_(*this),
         explainer_(*this),
         thread_([this] { Run(); }) {}

@@ -17,7 +17,7 @@ namespace gpuscaler {
 // gRPC calls the On... functions; OnDone() is the last one, and closes the stream.
 //
 // Locks: a stream's own show_mutex_, which keeps what it says in order, then write_mutex_, in which
-// only gRPC is called; that of OpenStreams inside neither.
+// only gRPC is called; that of OpenStreams inside neither. A FleetReader's is inside all.
 template <typename Response>
 class StreamReactor : public grpc::ServerWriteReactor<Response>, public OpenStream {
  public:

@@ -101,8 +101,13 @@ CachedTrigger::Parsing CachedTrigger::Parse(const ProfileStore::Current& profile
       ParsedTrigger{.profiles_version = profiles.version,
                     .trigger = ParseTrigger(metadata_, *profiles.profiles),
                     .bad_keys = "",
-                    .spec = SpecOf(metadata_, *profiles.profiles)});
-  if (!parsed->trigger.ok()) parsed->bad_keys = BadKeys(metadata_, *profiles.profiles);
+                    .spec = SpecOf(metadata_, *profiles.profiles),
+                    .wanted = {.namespaces = namespaces_}});
+  if (parsed->trigger.ok()) {
+    parsed->wanted = WantedPods(*parsed->trigger, asker_);
+  } else {
+    parsed->bad_keys = BadKeys(metadata_, *profiles.profiles);
+  }
   parsed_ = std::move(parsed);
   return {.parsed = parsed_, .is_new = true};
 }

@@ -32,6 +32,8 @@ struct ParsedTrigger {
   absl::StatusOr<Trigger> trigger;
   std::string bad_keys;  // "aggregation,window"; of a trigger that is an error
   MetricSpec spec;       // also where the trigger is an error
+  // What it is decided on, of its own scope only; whoever's where the trigger is an error.
+  PodsWanted wanted;
 };
 
 // What of a verdict is asked for.

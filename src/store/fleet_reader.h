@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "model/fleet_history.h"
+#include "model/pods_wanted.h"
 
 namespace gpuscaler {
 
@@ -19,9 +20,9 @@ class FleetReader {
 
   virtual ~FleetReader() = default;
 
-  // What pods of these namespaces may be on. UNAVAILABLE while too little is known to decide on:
+  // What these pods may be on. UNAVAILABLE while too little is known to decide on:
   // the HPA then holds, where a made-up 0 would scale a busy workload in.
-  virtual absl::StatusOr<Fleet> Of(const std::vector<std::string>& namespaces) const = 0;
+  virtual absl::StatusOr<Fleet> Of(const PodsWanted& wanted) const = 0;
 
   // Every node; otherwise the same.
   virtual absl::StatusOr<Fleet> All() const = 0;
@@ -34,11 +35,16 @@ class FleetReader {
 
   struct Changes {
     int64_t generation = 0;  // the newest
-    bool of_all = false;     // something that every namespace's decisions depend on
-    std::vector<std::string> namespaces;
+    bool of_all = false;     // something that all decisions depend on
+    // Of a namespace besides its owners', whoever's.
+    std::vector<PodsOf> pods;
   };
   // What decisions depend on that has changed behind `generation`.
   virtual Changes ChangedSince(int64_t generation) const = 0;
+
+  // Whether Of() gives what the pods of the owner that is wanted are on, and not whoever's: until
+  // these have changed.
+  virtual bool Knows(const PodsWanted& wanted) const = 0;
 
   // Blocks until there is something newer than `generation`, `timeout` of real time has passed or
   // no more is to come; the newest generation then, 0 before the first.

@@ -49,9 +49,7 @@ absl::StatusOr<SnapshotStore::History> SnapshotStore::Fresh() const {
   return history_;
 }
 
-absl::StatusOr<FleetReader::Fleet> SnapshotStore::Of(const std::vector<std::string>&) const {
-  return All();
-}
+absl::StatusOr<FleetReader::Fleet> SnapshotStore::Of(const PodsWanted&) const { return All(); }
 
 absl::StatusOr<FleetReader::Fleet> SnapshotStore::All() const {
   MutexLock lock(mutex_);
@@ -73,8 +71,10 @@ FleetReader::Changes SnapshotStore::ChangedSince(int64_t generation) const {
   MutexLock lock(mutex_);
   return {.generation = history_ == nullptr ? 0 : history_->generation,
           .of_all = HasNewer(generation),
-          .namespaces = {}};
+          .pods = {}};
 }
+
+bool SnapshotStore::Knows(const PodsWanted&) const { return false; }
 
 int64_t SnapshotStore::WaitForGeneration(int64_t generation, absl::Duration timeout) const {
   const History newest = WaitForNewer(generation, timeout);

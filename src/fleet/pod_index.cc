@@ -1,0 +1,218 @@
+#include "fleet/pod_index.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace gpuscaler {
+
+namespace {
+
+// Names come and go, of Jobs above all. Whose name was forgotten is decided on anew once.
+constexpr size_t kMostLeft = 1000;
+
+// Who was there, and until a reading had others: from the newest back to those of `known`, who may
+// have stayed on. Whether these were found: all that was read before is told by this history too.
+template <typename Visit>
+bool WalkBack(const NodeHistory& history, const NodeLayout* known, Visit visit) {
+  const NodeLayout* visited = nullptr;
+  absl::Time until = history.NewestAt();
+  absl::Time first = until;
+  for (auto stretch = history.stretches.rbegin(); stretch != history.stretches.rend(); ++stretch) {
+    if (stretch->layout.get() != visited) {
+      until = visited == nullptr ? until : first;
+      visited = stretch->layout.get();
+      visit(*visited, until);
+      if (visited == known) return true;
+    }
+    first = stretch->first;
+  }
+  for (auto past = history.past_layouts.rbegin(); past != history.past_layouts.rend(); ++past) {
+    visit(*past->layout, first);
+    if (past->layout.get() == known) return true;
+    first = past->first;
+  }
+  return false;
+}
+
+}  // namespace
+
+void PodIndex::Changed(const std::string& node, const NodeHistory& history, int64_t generation) {
+  OnNode& on = on_node_[node];
+  const NodeLayout& newest = *history.stretches.back().layout;
+  const bool same = on.newest.get() == &newest && on.attributed == history.attributed;
+  if (!same) Read(node, history, on);
+  EndStays(node, history.NewestAt(), on);
+  for (const Stay& stay : on.stays) Touch(stay.entry, generation);
+  std::erase_if(on.stays, [&](const Stay& stay) { return !stay.entry->nodes.contains(node); });
+  ForgetNames();
+  SetUnattributed(node, newest, generation);
+}
+
+void PodIndex::Read(const std::string& node, const NodeHistory& history, OnNode& on) {
+  for (Stay& stay : on.stays) stay.here = stay.told = false;
+  const auto see = [&](const NodeLayout& layout, absl::Time until) {
+    Seen(node, layout, until, false, on);
+  };
+  const bool continued = WalkBack(history, on.newest.get(), see);
+  on.newest = history.stretches.back().layout;
+  on.attributed = history.attributed;
+  Seen(node, *on.newest, history.NewestAt(), true, on);
+  // While owners are not known the last known ones stand.
+  if (on.attributed != nullptr) Seen(node, *on.attributed, absl::InfinitePast(), true, on);
+  if (continued) return;
+  for (Stay& stay : on.stays) {
+    if (!stay.told) stay.until = absl::InfinitePast();
+  }
+}
+
+void PodIndex::Seen(const std::string& node, const NodeLayout& layout, absl::Time until, bool here,
+                    OnNode& on) {
+  const auto see = [&](const Key& key) {
+    Stay& stay = StayOf(node, key, on);
+    stay.until = std::max(stay.until, until);
+    stay.here |= here;
+    stay.told = true;
+  };
+  for (const Pod& pod : layout.pods) {
+    see({.pods = {pod.namespace_name, ""}});
+    for (std::string& name : OwnerNames(pod)) {
+      if (IsAmbiguous(pod)) see({.pods = {pod.namespace_name, name}, .ambiguous = true});
+      see({.pods = {pod.namespace_name, std::move(name)}});
+    }
+  }
+}
+
+PodIndex::Entries::iterator PodIndex::EntryOf(const Key& key) {
+  const auto known = entries_.find(key);
+  if (known != entries_.end()) return known->second;
+  held_.push_back({.key = key});
+  return entries_.emplace(key, std::prev(held_.end())).first->second;
+}
+
+PodIndex::Stay& PodIndex::StayOf(const std::string& node, const Key& key, OnNode& on) {
+  const auto entry = EntryOf(key);
+  const auto found = std::ranges::find(on.stays, entry, &Stay::entry);
+  if (found != on.stays.end()) return *found;
+  entry->nodes.insert(node);
+  if (key.pods.owner.empty()) on.namespaces.insert(key.pods.namespace_name);
+  on.stays.push_back({.entry = entry, .until = absl::InfinitePast()});
+  return on.stays.back();
+}
+
+void PodIndex::EndStays(const std::string& node, absl::Time now, OnNode& on) {
+  on.due = absl::InfiniteFuture();
+  for (Stay& stay : on.stays) {
+    if (stay.here) continue;
+    if (now - stay.until > horizon_) {
+      stay.entry->nodes.erase(node);
+      const PodsOf& pods = stay.entry->key.pods;
+      if (pods.owner.empty()) on.namespaces.erase(pods.namespace_name);
+    } else {
+      on.due = std::min(on.due, stay.until + horizon_);
+    }
+  }
+}
+
+bool PodIndex::IsDue(const std::string& node, const NodeHistory& history) const {
+  const auto found = on_node_.find(node);
+  return found != on_node_.end() && history.NewestAt() > found->second.due;
+}
+
+void PodIndex::SetUnattributed(const std::string& node, const NodeLayout& newest,
+                               int64_t generation) {
+  const Attribution::State state = newest.attribution.state;
+  const bool known = state == Attribution::State::kKnown;
+  const bool was = unattributed_.nodes.erase(node) > 0;
+  if (!known) unattributed_.nodes.insert(node);
+  if (!known || was) unattributed_.generation = generation;
+  SetAsking(node, state != Attribution::State::kNone, generation);
+}
+
+void PodIndex::SetAsking(const std::string& node, bool asks, int64_t generation) {
+  const bool any = AnyAsksKubelet();
+  if (asks) {
+    asking_.insert(node);
+  } else {
+    asking_.erase(node);
+  }
+  if (AnyAsksKubelet() != any) unattributed_.generation = generation;
+}
+
+void PodIndex::Removed(const std::string& node, int64_t generation) {
+  for (const Stay& stay : on_node_[node].stays) {
+    stay.entry->nodes.erase(node);
+    Touch(stay.entry, generation);
+  }
+  on_node_.erase(node);
+  ForgetNames();
+  SetAsking(node, false, generation);
+  if (unattributed_.nodes.erase(node) > 0) unattributed_.generation = generation;
+}
+
+void PodIndex::Touch(Entries::iterator entry, int64_t generation) {
+  Entries& from = entry->left ? left_ : held_;
+  entry->left = entry->nodes.empty();
+  Entries& to = entry->left ? left_ : held_;
+  entry->generation = generation;
+  to.splice(to.end(), from, entry);
+}
+
+void PodIndex::ForgetNames() {
+  while (left_.size() > kMostLeft) {
+    forgotten_ = left_.front().generation;
+    entries_.erase(left_.front().key);
+    left_.pop_front();
+  }
+}
+
+const PodIndex::Entry* PodIndex::Find(const PodsOf& pods, bool ambiguous) const {
+  const auto found = entries_.find(Key{.pods = pods, .ambiguous = ambiguous});
+  return found == entries_.end() ? nullptr : &*found->second;
+}
+
+bool PodIndex::HasNodes(const PodsOf& pods, bool ambiguous) const {
+  const Entry* const entry = Find(pods, ambiguous);
+  return entry != nullptr && !entry->nodes.empty();
+}
+
+const std::set<std::string>* PodIndex::NamespacesOn(const std::string& node) const {
+  const auto found = on_node_.find(node);
+  const bool unknown = unattributed_.nodes.contains(node) || found == on_node_.end();
+  return unknown ? nullptr : &found->second.namespaces;
+}
+
+std::vector<PodsOf> PodIndex::ChangedSince(int64_t generation) const {
+  std::vector<PodsOf> changed;
+  for (const Entries* entries : {&held_, &left_}) {
+    for (auto each = entries->rbegin(); each != entries->rend(); ++each) {
+      if (each->generation <= generation) break;
+      if (!each->key.ambiguous) changed.push_back(each->key.pods);
+    }
+  }
+  return changed;
+}
+
+bool PodIndex::Knows(const PodsWanted& wanted) const {
+  if (wanted.owner.empty()) return false;
+  if (!wanted.or_whoevers) return true;
+  bool any = false;
+  for (const std::string& name : wanted.namespaces) {
+    if (HasNodes({name, wanted.owner}, true)) return false;
+    any |= HasNodes({name, wanted.owner}, false);
+  }
+  return any;
+}
+
+PodIndex::Nodes PodIndex::Of(const PodsWanted& wanted) const {
+  Nodes found{.names = unattributed_.nodes, .generation = unattributed_.generation};
+  const std::string owner = Knows(wanted) ? wanted.owner : "";
+  for (const std::string& name : wanted.namespaces) {
+    const Entry* const entry = Find({name, owner});
+    found.generation =
+        std::max(found.generation, entry == nullptr ? forgotten_ : entry->generation);
+    if (entry != nullptr) found.names.insert(entry->nodes.begin(), entry->nodes.end());
+  }
+  return found;
+}
+
+}  // namespace gpuscaler

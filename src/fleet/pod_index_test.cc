@@ -1,0 +1,307 @@
+#include "fleet/pod_index.h"
+
+#include <map>
+
+#include "fleet/test_readings.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+const absl::Time kIndexStart = absl::FromUnixSeconds(1'767'225'600);
+
+PodsWanted Whoevers(const std::vector<std::string>& namespaces) {
+  return {.namespaces = namespaces};
+}
+PodsWanted OfOwner(const std::string& owner) { return {.namespaces = {"a"}, .owner = owner}; }
+PodsWanted LikeScaledObject(const std::string& name) {
+  return {.namespaces = {"a"}, .owner = name, .or_whoevers = true};
+}
+
+NodeSnapshot WithPods(std::vector<Pod> pods, int seconds = 0) {
+  NodeSnapshot snapshot = SnapshotOf(1, kIndexStart + absl::Seconds(seconds));
+  snapshot.attribution.state = Attribution::State::kKnown;
+  snapshot.pods = std::move(pods);
+  return snapshot;
+}
+
+Pod PodByName(const std::vector<std::string>& owners) {
+  Pod pod{.namespace_name = "a", .name = "pod-x"};
+  for (const std::string& owner : owners) pod.owners.push_back({.kind = "Kind", .name = owner});
+  return pod;
+}
+
+// A pod of nobody's in each.
+NodeSnapshot With(const std::vector<std::string>& namespaces, int seconds = 0) {
+  std::vector<Pod> pods;
+  for (const std::string& name : namespaces) {
+    pods.push_back({.namespace_name = name, .name = "pod"});
+  }
+  return WithPods(std::move(pods), seconds);
+}
+
+class PodIndexTest : public testing::Test {
+ protected:
+  // The node's next readings, told at once.
+  void Changed(const std::string& node, const std::vector<NodeSnapshot>& snapshots,
+               int64_t generation) {
+    for (const NodeSnapshot& snapshot : snapshots) histories_[node].Append(snapshot, limits_);
+    index_.Changed(node, histories_[node], generation);
+  }
+  // The newest reading was found unchanged, once a second.
+  void Unchanged(const std::string& node, int until_seconds, int64_t generation) {
+    NodeHistory& history = histories_[node];
+    while (history.NewestAt() < kIndexStart + absl::Seconds(until_seconds)) {
+      history.Extend(history.NewestAt() + absl::Seconds(1), limits_);
+    }
+    index_.Changed(node, history, generation);
+  }
+
+  NodeHistory::Limits limits_{.horizon = absl::Minutes(15), .join_within = absl::Seconds(5)};
+  std::map<std::string, NodeHistory> histories_;
+  PodIndex index_{limits_.horizon};
+};
+
+TEST_F(PodIndexTest, NamespaceSeesTheNodesOfItsPodsOnly) {
+  Changed("gpu-1", {With({"a", "b"})}, 1);
+  Changed("gpu-2", {With({"b"})}, 2);
+  EXPECT_THAT(index_.Of(Whoevers({"a"})).names, ElementsAre("gpu-1"));
+  EXPECT_THAT(index_.Of(Whoevers({"b"})).names, ElementsAre("gpu-1", "gpu-2"));
+  EXPECT_THAT(index_.Of(Whoevers({"c"})).names, IsEmpty());
+  EXPECT_THAT(index_.Of(Whoevers({"c", "a"})).names, ElementsAre("gpu-1"))
+      << "a wall that was opened";
+}
+
+TEST_F(PodIndexTest, OtherNamespacesChangeNothing) {
+  Changed("gpu-1", {With({"a"})}, 1);
+  Changed("gpu-2", {With({"b"})}, 2);
+  EXPECT_EQ(index_.Of(Whoevers({"a"})).generation, 1);
+  Changed("gpu-1", {With({"a"}, 1)}, 3);
+  EXPECT_EQ(index_.Of(Whoevers({"a"})).generation, 3);
+  EXPECT_EQ(index_.Of(Whoevers({"b"})).generation, 2);
+}
+
+TEST_F(PodIndexTest, TellsWhoseNodesHaveChangedSince) {
+  Changed("gpu-1", {With({"a", "b"})}, 1);
+  Changed("gpu-2", {With({"c"})}, 2);
+  Changed("gpu-1", {With({"b"}, 1)}, 3);
+  EXPECT_THAT(index_.ChangedSince(0),
+              UnorderedElementsAre(PodsOf{"a", ""}, PodsOf{"a", "pod"}, PodsOf{"b", ""},
+                                   PodsOf{"b", "pod"}, PodsOf{"c", ""}, PodsOf{"c", "pod"}));
+  EXPECT_THAT(index_.ChangedSince(2), UnorderedElementsAre(PodsOf{"a", ""}, PodsOf{"a", "pod"},
+                                                           PodsOf{"b", ""}, PodsOf{"b", "pod"}))
+      << "the node is still looked back on by a";
+  EXPECT_THAT(index_.ChangedSince(3), IsEmpty());
+  index_.Removed("gpu-2", 4);
+  EXPECT_THAT(index_.ChangedSince(3), UnorderedElementsAre(PodsOf{"c", ""}, PodsOf{"c", "pod"}));
+  EXPECT_FALSE(index_.AllChangedSince(1)) << "but for the first that asks its kubelet";
+}
+
+TEST_F(PodIndexTest, NodeStaysForTheHorizonAfterItsLastPod) {
+  Changed("gpu-1", {With({"a"}, 0)}, 1);
+  Changed("gpu-1", {With({}, 1), With({}, 901)}, 2);
+  EXPECT_THAT(index_.Of(Whoevers({"a"})).names, ElementsAre("gpu-1"));
+  Changed("gpu-1", {With({}, 902)}, 3);
+  EXPECT_THAT(index_.Of(Whoevers({"a"})).names, IsEmpty());
+  EXPECT_EQ(index_.Of(Whoevers({"a"})).generation, 3) << "that it has left is a change";
+}
+
+TEST_F(PodIndexTest, WhoLeftWithinWhatIsToldAtOnceIsLookedBackOn) {
+  Changed("gpu-1", {With({"a"}, 0), With({"b"}, 100), With({}, 200)}, 1);
+  EXPECT_THAT(index_.Of(Whoevers({"a"})).names, ElementsAre("gpu-1"));
+  EXPECT_THAT(index_.Of(Whoevers({"b"})).names, ElementsAre("gpu-1"));
+  Changed("gpu-1", {With({}, 1050)}, 2);
+  EXPECT_THAT(index_.Of(Whoevers({"a"})).names, IsEmpty());
+  EXPECT_THAT(index_.Of(Whoevers({"b"})).names, ElementsAre("gpu-1"));
+}
+
+TEST_F(PodIndexTest, WhoLeftBeforeTheReadingsThatAreKeptIsLookedBackOn) {
+  limits_.readings = absl::Minutes(2);
+  Changed("gpu-1", {With({"a"}, 0), With({}, 1), With({}, 300), With({}, 600)}, 1);
+  ASSERT_FALSE(histories_["gpu-1"].past_layouts.empty());
+  EXPECT_THAT(index_.Of(Whoevers({"a"})).names, ElementsAre("gpu-1"));
+}
+
+TEST_F(PodIndexTest, PodOfAReadingThatStoodForLongWasThereUntilItsEnd) {
+  Changed("gpu-1", {With({"a"}, 0)}, 1);
+  Unchanged("gpu-1", 3600, 2);
+  Changed("gpu-1", {With({}, 3601)}, 3);
+  EXPECT_THAT(index_.Of(Whoevers({"a"})).names, ElementsAre("gpu-1"))
+      << "it was there a second ago";
+  Unchanged("gpu-1", 4501, 4);
+  EXPECT_THAT(index_.Of(Whoevers({"a"})).names, ElementsAre("gpu-1"));
+  Unchanged("gpu-1", 4502, 5);
+  EXPECT_THAT(index_.Of(Whoevers({"a"})).names, IsEmpty());
+}
+
+TEST_F(PodIndexTest, PodWhoseLastReadingsCameWithTheNextLayoutWasThereUntilThen) {
+  Changed("gpu-1", {With({"a"}, 0)}, 1);
+  NodeHistory& history = histories_["gpu-1"];
+  for (int second = 1; second <= 600; ++second) {
+    history.Extend(kIndexStart + absl::Seconds(second), limits_);
+  }
+  Changed("gpu-1", {With({}, 601), With({}, 1500)}, 2);
+  EXPECT_THAT(index_.Of(Whoevers({"a"})).names, ElementsAre("gpu-1"));
+}
+
+TEST_F(PodIndexTest, NodeWhosePodsNobodyCanNameIsEverybodys) {
+  NodeSnapshot unknown = With({"a"});
+  unknown.attribution.state = Attribution::State::kUnknown;
+  Changed("gpu-1", {unknown}, 1);
+  EXPECT_THAT(index_.Of(Whoevers({"b"})).names, ElementsAre("gpu-1"));
+  Changed("gpu-1", {With({"a"}, 1)}, 2);
+  EXPECT_THAT(index_.Of(Whoevers({"b"})).names, IsEmpty());
+  EXPECT_EQ(index_.Of(Whoevers({"b"})).generation, 2);
+}
+
+TEST_F(PodIndexTest, RemovedNodeIsAChangeForItsNamespaces) {
+  Changed("gpu-1", {With({"a"})}, 1);
+  index_.Removed("gpu-1", 2);
+  EXPECT_THAT(index_.Of(Whoevers({"a"})).names, IsEmpty());
+  EXPECT_EQ(index_.Of(Whoevers({"a"})).generation, 2);
+}
+
+TEST_F(PodIndexTest, OwnerSeesTheNodesOfItsPodsOnly) {
+  Changed("gpu-1", {WithPods({PodByName({"llm"}), PodByName({"chat"})})}, 1);
+  Changed("gpu-2", {WithPods({PodByName({"chat"})})}, 2);
+  Changed("gpu-3", {With({"b"})}, 3);
+  EXPECT_THAT(index_.Of(OfOwner("llm")).names, ElementsAre("gpu-1"));
+  EXPECT_THAT(index_.Of(OfOwner("chat")).names, ElementsAre("gpu-1", "gpu-2"));
+  EXPECT_THAT(index_.Of(OfOwner("none")).names, IsEmpty());
+  Changed("gpu-2", {WithPods({PodByName({"chat"})}, 1)}, 4);
+  EXPECT_EQ(index_.Of(OfOwner("llm")).generation, 1);
+  EXPECT_EQ(index_.Of(OfOwner("chat")).generation, 4);
+}
+
+TEST_F(PodIndexTest, PodIsFoundByEachNameThatItsOwnerMayHave) {
+  Changed("gpu-1", {WithPods({PodByName({"llm-0", "llm", "llm"})})}, 1);
+  for (const char* name : {"llm-0", "llm"}) {
+    EXPECT_THAT(index_.Of(OfOwner(name)).names, ElementsAre("gpu-1")) << name;
+  }
+  EXPECT_THAT(index_.ChangedSince(0),
+              UnorderedElementsAre(PodsOf{"a", ""}, PodsOf{"a", "llm-0"}, PodsOf{"a", "llm"}));
+}
+
+TEST_F(PodIndexTest, WhoIsNamedLikeTheScaledObjectIsEnoughOnceKnown) {
+  Changed("gpu-1", {WithPods({PodByName({"chat"})})}, 1);
+  EXPECT_THAT(index_.Of(LikeScaledObject("llm")).names, ElementsAre("gpu-1")) << "the only owner";
+  EXPECT_FALSE(index_.Knows(LikeScaledObject("llm")));
+  Changed("gpu-2", {WithPods({PodByName({"llm"})})}, 2);
+  EXPECT_THAT(index_.Of(LikeScaledObject("llm")).names, ElementsAre("gpu-2"));
+  EXPECT_TRUE(index_.Knows(LikeScaledObject("llm")));
+  Changed("gpu-1", {WithPods({PodByName({"chat"})}, 1)}, 3);
+  EXPECT_EQ(index_.Of(LikeScaledObject("llm")).generation, 2);
+}
+
+TEST_F(PodIndexTest, PodThatMayBeAnothersIsNotEnoughForTheRuleOfTheOnlyOwner) {
+  Changed("gpu-1", {WithPods({PodByName({"chat"})})}, 1);
+  Changed("gpu-2", {WithPods({PodByName({"llm-0", "llm"})})}, 2);
+  EXPECT_THAT(index_.Of(LikeScaledObject("llm")).names, ElementsAre("gpu-1", "gpu-2"));
+  EXPECT_THAT(index_.Of(OfOwner("llm")).names, ElementsAre("gpu-2"));
+  Changed("gpu-2", {WithPods({PodByName({"llm"})}, 1)}, 3);
+  EXPECT_FALSE(index_.Knows(LikeScaledObject("llm"))) << "it is still looked back on";
+  Changed("gpu-2", {WithPods({PodByName({"llm"})}, 902)}, 4);
+  EXPECT_TRUE(index_.Knows(LikeScaledObject("llm")));
+  EXPECT_EQ(index_.Of(LikeScaledObject("llm")).generation, 4) << "never lower than before";
+}
+
+TEST_F(PodIndexTest, LastKnownOwnersStandWhileTheyAreNotKnown) {
+  NodeSnapshot unknown = WithPods({}, 1);
+  unknown.attribution.state = Attribution::State::kUnknown;
+  Changed("gpu-1", {WithPods({PodByName({"llm"})}), unknown}, 1);
+  Unchanged("gpu-1", 3600, 2);
+  EXPECT_TRUE(index_.Knows(LikeScaledObject("llm")));
+  Changed("gpu-1", {WithPods({}, 3601)}, 3);
+  EXPECT_FALSE(index_.Knows(LikeScaledObject("llm"))) << "when it left nobody knows any more";
+}
+
+TEST_F(PodIndexTest, NodeIsDueWhenItsHistoryForgetsSomebody) {
+  Changed("gpu-1", {With({"a"}, 0), With({"b"}, 1)}, 1);
+  NodeHistory& history = histories_["gpu-1"];
+  for (int second = 2; second <= 901; ++second) {
+    history.Extend(kIndexStart + absl::Seconds(second), limits_);
+    ASSERT_FALSE(index_.IsDue("gpu-1", history)) << second;
+  }
+  history.Extend(kIndexStart + absl::Seconds(902), limits_);
+  EXPECT_TRUE(index_.IsDue("gpu-1", history));
+  EXPECT_TRUE(history.past_layouts.empty());
+  index_.Changed("gpu-1", history, 2);
+  EXPECT_THAT(index_.Of(Whoevers({"a"})).names, IsEmpty());
+  EXPECT_FALSE(index_.IsDue("gpu-1", history));
+}
+
+TEST_F(PodIndexTest, HistoryThatIsToldAnewSaysWhoWasThere) {
+  Changed("gpu-1", {With({"a"}, 0), With({"b"}, 10), With({"c"}, 20)}, 1);
+  histories_["gpu-1"] = {};
+  Changed("gpu-1", {With({"b"}, 10), With({"c"}, 21)}, 2);
+  EXPECT_THAT(index_.Of(Whoevers({"a"})).names, IsEmpty());
+  EXPECT_EQ(index_.Of(Whoevers({"a"})).generation, 2);
+  for (const char* name : {"b", "c"}) {
+    EXPECT_THAT(index_.Of(Whoevers({name})).names, ElementsAre("gpu-1")) << name;
+  }
+}
+
+TEST_F(PodIndexTest, NamesThatNobodyBearsAnyMoreAreForgottenInTheEndAndThatIsAChange) {
+  constexpr int kJobs = 3000;
+  const auto run_job = [&](int64_t job) {
+    histories_.erase("gpu-1");
+    Changed("gpu-1", {WithPods({PodByName({absl::StrCat("job-", job)})})}, 2 * job);
+    index_.Removed("gpu-1", 2 * job + 1);
+  };
+  Changed("gpu-2", {With({"b"})}, 1);
+  run_job(1);
+  EXPECT_FALSE(index_.AllChangedSince(3));
+  const int64_t left_at = index_.Of(OfOwner("job-1")).generation;
+  for (int job = 2; job <= kJobs; ++job) run_job(job);
+  EXPECT_LT(index_.ChangedSince(0).size(), 1500u);
+  EXPECT_TRUE(index_.AllChangedSince(3)) << "who asked that long ago has missed some";
+  EXPECT_FALSE(index_.AllChangedSince(2 * kJobs - 500));
+  EXPECT_GE(index_.Of(OfOwner("job-1")).generation, left_at);
+  EXPECT_GE(index_.Of(OfOwner("never-seen")).generation, left_at);
+}
+
+TEST_F(PodIndexTest, NodeMayHaveHadMoreNamesThanAreKeptOfThoseThatLeft) {
+  const auto jobs = [](int from, int count) {
+    std::vector<Pod> pods;
+    for (int job = from; job < from + count; ++job) {
+      pods.push_back(PodByName({absl::StrCat("job-", job)}));
+    }
+    return pods;
+  };
+  Changed("gpu-1", {WithPods(jobs(0, 3000))}, 1);
+  Changed("gpu-1", {WithPods(jobs(0, 1), 1), WithPods(jobs(0, 1), 902)}, 2);
+  EXPECT_THAT(index_.Of(OfOwner("job-0")).names, ElementsAre("gpu-1"));
+  EXPECT_THAT(index_.Of(OfOwner("job-1")).names, IsEmpty());
+  EXPECT_EQ(index_.Of(OfOwner("job-1")).generation, 2);
+  // The first that left comes back while others leave.
+  Changed("gpu-1", {WithPods(jobs(2001, 999), 903), WithPods({}, 904), WithPods({}, 1806)}, 3);
+  Changed("gpu-1", {WithPods(jobs(2001, 1), 1807)}, 4);
+  EXPECT_THAT(index_.Of(OfOwner("job-2001")).names, ElementsAre("gpu-1"));
+  EXPECT_THAT(index_.Of(Whoevers({"a"})).names, ElementsAre("gpu-1"));
+}
+
+TEST_F(PodIndexTest, WhetherAnyAsksItsKubeletIsEverybodysChange) {
+  const auto asks = [](Attribution::State state, int seconds) {
+    NodeSnapshot snapshot = WithPods({}, seconds);
+    snapshot.attribution.state = state;
+    return snapshot;
+  };
+  Changed("gpu-1", {asks(Attribution::State::kNone, 0)}, 1);
+  EXPECT_FALSE(index_.AnyAsksKubelet());
+  Changed("gpu-2", {asks(Attribution::State::kKnown, 0)}, 2);
+  EXPECT_TRUE(index_.AnyAsksKubelet());
+  EXPECT_EQ(index_.Of(OfOwner("llm")).generation, 2);
+  Changed("gpu-2", {asks(Attribution::State::kUnknown, 1)}, 3);
+  EXPECT_TRUE(index_.AnyAsksKubelet()) << "though it does not answer";
+  index_.Removed("gpu-2", 4);
+  EXPECT_FALSE(index_.AnyAsksKubelet());
+  EXPECT_TRUE(index_.AllChangedSince(3));
+}
+
+}  // namespace
+}  // namespace gpuscaler

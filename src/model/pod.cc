@@ -1,0 +1,23 @@
+#include "model/pod.h"
+
+#include <algorithm>
+
+namespace gpuscaler {
+
+std::vector<std::string> OwnerNames(const Pod& pod) {
+  std::vector<std::string> names;
+  for (const PodOwner& owner : pod.owners) {
+    if (std::ranges::find(names, owner.name) == names.end()) names.push_back(owner.name);
+  }
+  if (names.empty()) names.push_back(pod.name);
+  return names;
+}
+
+bool IsAmbiguous(const Pod& pod) {
+  return pod.owners_from == Pod::OwnersFrom::kName &&
+         std::ranges::any_of(pod.owners, [&](const PodOwner& owner) {
+           return owner.name != pod.owners.front().name;
+         });
+}
+
+}  // namespace gpuscaler
