@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -129,7 +130,9 @@ Finished RunProgram(const std::vector<std::string>& args, const Variables& varia
 namespace {
 
 std::vector<std::string> OnFreePorts(std::vector<std::string> args) {
-  std::vector<std::string> all = {"serve", "--port=any", "--metrics-port=any", "--probe-port=any",
+  const bool is_agent = std::ranges::find(args, "--role=agent") != args.end();
+  std::vector<std::string> all = {"serve", is_agent ? "--telemetry-port=any" : "--port=any",
+                                  "--metrics-port=any", "--probe-port=any",
                                   "--bind-address=127.0.0.1"};
   for (std::string& arg : args) all.push_back(std::move(arg));
   return all;

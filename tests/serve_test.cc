@@ -192,6 +192,15 @@ TEST(Serve, BadConfigurationExits2AndNamesTheLayer) {
        {{"KEDA_GPU_SCALER_PORT", "any"}, {"KEDA_GPU_SCALER_PROFILES", "/no/p.yaml"}},
        "environment KEDA_GPU_SCALER_PROFILES=/no/p.yaml: cannot be read"},
       {{"--profiles", bad_profiles}, {}, absl::StrCat("flag --profiles=", bad_profiles, ": ")},
+      {{"--role=aggregator", "--agents=static:a b:6001"},
+       {},
+       "flag --agents=static:a b:6001: \"a b\" is no host"},
+      {{"--role=aggregator", "--agents=static:a:6001", "--gpu-source=none"},
+       {},
+       "flag --gpu-source is for role standalone or agent; here is role=aggregator (flag --role)"},
+      {{"--agents=static:a:6001"},
+       {},
+       "flag --agents is for role aggregator; here is role=standalone (default)"},
       {{"--prot=1"}, {}, "serve has no flag --prot; did you mean \"--port\"?"},
   };
   for (const Case& test : cases) {
@@ -209,6 +218,41 @@ TEST(Serve, UnknownVariableOfOurPrefixIsAWarning) {
   Server server({"--gpu-source=none"}, {{"KEDA_GPU_SCALER_PROT", "1"}});
   ASSERT_TRUE(server.Ready()) << server.process().Err();
   EXPECT_THAT(server.process().Err(), HasSubstr("event=unknown_environment_variable"));
+}
+
+// One ConfigMap serves both roles.
+TEST(Serve, SettingOfAnotherRoleFromTheEnvironmentIsAWarning) {
+  Server server({"--role=aggregator", "--agents=static:127.0.0.1:1"},
+                {{"KEDA_GPU_SCALER_GPU_SOURCE", "none"}});
+  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  EXPECT_THAT(server.process().Err(),
+              HasSubstr("level=warn event=setting_of_another_role "
+                        "setting=\"environment KEDA_GPU_SCALER_GPU_SOURCE\" role=aggregator"));
+}
+
+std::string LineOf(const std::string& log, const std::string& event) {
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(absl::StrCat("event=", event, " ")) != std::string::npos) return line;
+  }
+  return "";
+}
+
+TEST(Serve, LogOfTheStartSaysWhatTheRoleReads) {
+  Server aggregator({"--role=aggregator", "--agents=static:127.0.0.1:1"},
+                    {{"KEDA_GPU_SCALER_GPU_SOURCE", "none"}});
+  ASSERT_TRUE(aggregator.Ready()) << aggregator.process().Err();
+  const std::string log = aggregator.process().Err();
+  EXPECT_THAT(LineOf(log, "serving"), HasSubstr("role=aggregator"));
+  EXPECT_THAT(LineOf(log, "serving"), HasSubstr("agents=static:127.0.0.1:1"));
+  EXPECT_THAT(LineOf(log, "serving"), Not(HasSubstr("gpu_source=")));
+  EXPECT_THAT(LineOf(log, "serving"), Not(HasSubstr("node=")));
+  EXPECT_THAT(LineOf(log, "starting"), HasSubstr("role=aggregator (flag --role)"));
+  EXPECT_THAT(LineOf(log, "starting"), Not(HasSubstr("gpu-source")));
+  Server agent({"--role=agent", "--gpu-source=none", "--node-name=gpu-7"});
+  ASSERT_TRUE(agent.Ready()) << agent.process().Err();
+  EXPECT_THAT(LineOf(agent.process().Err(), "serving"), HasSubstr("node=gpu-7 gpu_source=none"));
+  EXPECT_THAT(LineOf(agent.process().Err(), "starting"), HasSubstr("gpu-source=none"));
 }
 
 TEST(Serve, TakenPortExits3AndNamesIt) {

@@ -3,14 +3,22 @@
 #include "absl/strings/str_cat.h"
 #include "app/commands.h"
 #include "app/options.h"
+#include "app/role_options.h"
 
 namespace gpuscaler {
 namespace {
 
-Flag FlagOf(const Option& option, std::vector<Setting>* given) {
+// Roles are serve's.
+std::string HelpFor(unsigned use, const Option& option) {
+  const std::string roles = use == kServeUses ? RolesText(option) : "";
+  return absl::StrCat(HelpText(option), roles.empty() ? "" : " For role ", roles,
+                      roles.empty() ? "" : ".");
+}
+
+Flag FlagOf(unsigned use, const Option& option, std::vector<Setting>* given) {
   Flag flag = {.name = std::string(option.name),
                .value = std::string(option.value),
-               .help = HelpText(option),
+               .help = HelpFor(use, option),
                .default_text = DefaultText(option)};
   for (const absl::string_view word : Words(option)) flag.words.emplace_back(word);
   flag.set = [name = flag.name, given](const std::string& value) {
@@ -25,7 +33,7 @@ Flag FlagOf(const Option& option, std::vector<Setting>* given) {
 std::vector<Flag> ConfigFlags(unsigned use, std::vector<Setting>* given) {
   std::vector<Flag> flags;
   for (const Option& option : Options()) {
-    if ((option.used_by & use) != 0) flags.push_back(FlagOf(option, given));
+    if ((option.used_by & use) != 0) flags.push_back(FlagOf(use, option, given));
   }
   flags.push_back({.name = std::string(kConfigFlag),
                    .value = "FILE",

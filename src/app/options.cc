@@ -213,6 +213,9 @@ struct Texter {
 
 constexpr double kHour = 3600;
 
+constexpr unsigned kReadingGpus = BitOf(Role::kStandalone) | BitOf(Role::kAgent);
+constexpr unsigned kAnsweringKeda = BitOf(Role::kStandalone) | BitOf(Role::kAggregator);
+
 const std::vector<Option>& Table() {
   static const auto* const table = new std::vector<Option>{
       {.name = "role",
@@ -226,16 +229,19 @@ const std::vector<Option>& Table() {
        .value = "ADDRESSES",
        .help = "Where an aggregator finds its agents: dns:///HOST:PORT of a headless Service, or "
                "static:HOST:PORT,...",
+       .roles = BitOf(Role::kAggregator),
        .check = CheckAgents},
       {.name = "telemetry-port",
        .member = PortMember{&Config::telemetry_port},
        .value = "PORT",
-       .help = "gRPC port on which an agent tells aggregators; 0 or any: any free one."},
+       .help = "gRPC port on which an agent tells aggregators; 0 or any: any free one.",
+       .roles = BitOf(Role::kAgent)},
       {.name = "grace",
        .member = &Config::grace,
        .value = "DURATION",
        .help = "For so long the last readings of an agent that is lost count as they are; its "
                "replicas are unreadable then.",
+       .roles = BitOf(Role::kAggregator),
        .least = 3,  // two heartbeats
        .most = kHour},
       {.name = "forget-after",
@@ -243,6 +249,7 @@ const std::vector<Option>& Table() {
        .value = "DURATION",
        .help = "For so long DNS answers must not list an agent that is lost before its node counts "
                "as gone.",
+       .roles = BitOf(Role::kAggregator),
        .least = 1,
        .most = 24 * kHour},
       {.name = "empty-after",
@@ -251,12 +258,14 @@ const std::vector<Option>& Table() {
        .help = "For so long DNS answers must be empty before there is no GPU node at all. An "
                "aggregator "
                "that starts waits as long for an agent that it cannot hear.",
+       .roles = BitOf(Role::kAggregator),
        .least = 1,
        .most = kHour},
       {.name = "port",
        .member = PortMember{&Config::port},
        .value = "PORT",
-       .help = "gRPC port that KEDA's scalerAddress names; 0 or any: any free one."},
+       .help = "gRPC port that KEDA's scalerAddress names; 0 or any: any free one.",
+       .roles = kAnsweringKeda},
       {.name = "bind-address",
        .member = &Config::bind_address,
        .value = "ADDRESS",
@@ -276,11 +285,13 @@ const std::vector<Option>& Table() {
        .value = "SOURCE",
        .help = "Where GPU readings come from: auto, nvml, file:PATH (simulated) or none.",
        .used_by = kServeUses | kGpusUses,
+       .roles = kReadingGpus,
        .check = CheckGpuSource},
       {.name = "node-name",
        .member = &Config::node_name,
        .value = "NAME",
-       .help = "Name of this node in readings, metrics and logs.",
+       .help = "Name of this node in readings, metrics and logs; of an aggregator, its own in its "
+               "agents' logs.",
        .used_by = kServeUses | kGpusUses,
        .default_text = "$NODE_NAME, else the host's name"},
       {.name = "attribution",
@@ -289,12 +300,14 @@ const std::vector<Option>& Table() {
        .help =
            "Who holds a GPU: kubelet (the pods that the kubelet names), none (a GPU in use is a "
            "replica) or auto (kubelet where its socket is there at start).",
-       .used_by = kServeUses | kGpusUses},
+       .used_by = kServeUses | kGpusUses,
+       .roles = kReadingGpus},
       {.name = "pod-resources-socket",
        .member = &Config::pod_resources_socket,
        .value = "FILE",
        .help = "Socket of the kubelet's PodResources API: which pod has which GPU.",
-       .used_by = kServeUses | kGpusUses},
+       .used_by = kServeUses | kGpusUses,
+       .roles = kReadingGpus},
       {.name = "pods-api-socket",
        .member = &Config::pods_api_socket,
        .value = "FILE",
@@ -302,17 +315,19 @@ const std::vector<Option>& Table() {
            "Socket of the kubelet's Pods API (Kubernetes 1.37): owners, readiness and addresses "
            "of pods. Without it owners are read from the pods' names.",
        .used_by = kServeUses | kGpusUses,
+       .roles = kReadingGpus,
        .default_text = "where kubelets have it"},
       {.name = "allow-namespaces",
        .member = &Config::allow_namespaces,
        .value = "PAIRS",
        .help = "Namespaces whose GPUs the ScaledObjects of another one may see, as FROM:TO,...: "
                "FROM sees its own pods and those of TO. Without it, its own alone.",
+       .roles = kAnsweringKeda,
        .check = CheckAllowedNamespaces},
       {.name = "poll-interval",
        .member = &Config::poll_interval,
        .value = "DURATION",
-       .help = "Time between two readings of the GPUs.",
+       .help = "Time between two readings of the GPUs; of an aggregator, that of its agents.",
        .least = 0.05,
        .most = 300},
       {.name = "stale-after",
@@ -358,11 +373,13 @@ const std::vector<Option>& Table() {
        .member = &Config::profiles,
        .value = "FILE",
        .help = "YAML file with profiles of your own; serve reads it again when it changes.",
-       .used_by = kServeUses | kLintUses},
+       .used_by = kServeUses | kLintUses,
+       .roles = kAnsweringKeda},
       {.name = "max-streams-per-peer",
        .member = &Config::max_streams_per_peer,
        .value = "NUMBER",
        .help = "Streams one client address may hold; more get RESOURCE_EXHAUSTED.",
+       .roles = kAnsweringKeda,
        .least = 1,
        .most = 1'000'000},
       {.name = "max-connection-age",
@@ -370,6 +387,7 @@ const std::vector<Option>& Table() {
        .value = "DURATION",
        .help = "Age at which a client is told to connect again, and so finds new replicas of the "
                "scaler behind its name; its streams go on.",
+       .roles = kAnsweringKeda,
        .least = 1,
        .most = 24 * kHour},
       {.name = "service",
@@ -377,6 +395,7 @@ const std::vector<Option>& Table() {
        .value = "HOST",
        .help = "Host of scalerAddress: a warning says when it leads to several scalers, of which "
                "each answers for its own node.",
+       .roles = BitOf(Role::kStandalone),
        .check = CheckHost},
       {.name = "log-level",
        .member = &Config::log_level,

@@ -23,6 +23,10 @@ struct PortMember {
 // Commands that read an option; its other sources (file, environment) are the same for all.
 enum OptionUse : unsigned { kServeUses = 1, kGpusUses = 2, kLintUses = 4 };
 
+constexpr unsigned BitOf(Role role) { return 1U << static_cast<unsigned>(role); }
+constexpr unsigned kAllRoles =
+    BitOf(Role::kStandalone) | BitOf(Role::kAgent) | BitOf(Role::kAggregator);
+
 struct Option {
   using Member =
       std::variant<std::string Config::*, PortMember, int Config::*, absl::Duration Config::*,
@@ -34,6 +38,7 @@ struct Option {
   absl::string_view value;  // what help shows for the value: DURATION
   absl::string_view help;
   unsigned used_by = kServeUses;
+  unsigned roles = kAllRoles;  // of `serve` that read it: BitOf()
   // Of numbers and, in seconds, of durations.
   double least = 0;
   double most = std::numeric_limits<double>::max();

@@ -29,9 +29,13 @@ TEST(ReferencePage, IsTheCommittedOne) {
 
 TEST(ReferencePage, SaysWhatMayBeGiven) {
   const std::string page = ReferencePage(AllCommands());
-  EXPECT_THAT(page, HasSubstr("Time between two readings of the GPUs. 50ms to 5m."));
+  EXPECT_THAT(
+      page,
+      HasSubstr("two readings of the GPUs; of an aggregator, that of its agents. 50ms to 5m."));
   EXPECT_THAT(page, HasSubstr("RESOURCE_EXHAUSTED. 1 to 1000000."));
   EXPECT_THAT(page, HasSubstr("auto, k8s, slurm, flux or standalone."));
+  EXPECT_THAT(page, HasSubstr("| `grace` | aggregator | 15s |"));
+  EXPECT_THAT(page, HasSubstr("| `tls-cert` | all |  |"));
   EXPECT_THAT(page, HasSubstr(ExampleProfiles()));
   EXPECT_THAT(page, HasSubstr("| `standingMemory` | literal, pressure or activity |"));
   EXPECT_THAT(page, HasSubstr("| `SLURM_STEP_GPUS` | `slurm` |"));

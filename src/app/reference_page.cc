@@ -10,6 +10,7 @@
 #include "app/exit_codes.h"
 #include "app/job_environment.h"
 #include "app/options.h"
+#include "app/role_options.h"
 #include "app/settings.h"
 #include "base/duration_text.h"
 #include "base/number_text.h"
@@ -105,12 +106,16 @@ std::string OptionsSection() {
       "` names: a YAML map whose keys are the flags' names without the leading dashes. An unknown "
       "key in it is "
       "an error; an unknown variable of our prefix is a warning, for others may share it; an empty "
-      "variable is none. Of a flag given twice the last one counts.\n\n",
-      Head({"flag", "environment", "file key", "default", "meaning"}));
+      "variable is none. Of a flag given twice the last one counts. What is for "
+      "other roles than that in force is an error as a flag, and a warning in the environment and "
+      "the file, which may be for all of them.\n\n",
+      Head({"flag", "environment", "file key", "role", "default", "meaning"}));
   for (const Option& option : Options()) {
-    absl::StrAppend(&text, Row({Code(absl::StrCat("--", option.name, " ", option.value)),
-                                Code(EnvironmentName(option)), Code(option.name),
-                                Cell(DefaultText(option)), Cell(HelpText(option))}));
+    const std::string roles = RolesText(option);
+    absl::StrAppend(
+        &text, Row({Code(absl::StrCat("--", option.name, " ", option.value)),
+                    Code(EnvironmentName(option)), Code(option.name), roles.empty() ? "all" : roles,
+                    Cell(DefaultText(option)), Cell(HelpText(option))}));
   }
   return absl::StrCat(text, "\n");
 }

@@ -12,6 +12,7 @@
 #include "app/commands.h"
 #include "app/open_files_limit.h"
 #include "app/options.h"
+#include "app/role_options.h"
 #include "app/standalone.h"
 #include "app/termination.h"
 #include "base/clock.h"
@@ -26,10 +27,27 @@ constexpr absl::Duration kPatience = absl::Seconds(3);
 std::string SettingsText(const Resolved& resolved) {
   std::string text;
   for (const auto& [name, origin] : resolved.origins) {
-    absl::StrAppend(&text, text.empty() ? "" : ", ", name, "=",
-                    TextOf(*FindOption(name), resolved.config), " (", origin, ")");
+    const Option& option = *FindOption(name);
+    if (!IsRead(option, resolved.config.role)) continue;
+    absl::StrAppend(&text, text.empty() ? "" : ", ",
+                    Told(resolved, name, TextOf(option, resolved.config)));
   }
   return text;
+}
+
+// An aggregator reads no GPU, whichever node it is on.
+template <typename Served>
+void LogServing(const Config& config, const Served& served) {
+  const bool reads = config.role != Role::kAggregator;
+  LogInfo(
+      "serving",
+      {{"role", Name(config.role)},
+       {"bind_address", config.bind_address},
+       {"grpc_port", served.grpc_port()},
+       {"metrics_port", served.metrics_port()},
+       {"probe_port", served.probe_port()},
+       reads ? LogField("node", config.node_name) : LogField("agents", config.agents),
+       reads ? LogField("gpu_source", config.gpu_source) : LogField("reader", config.node_name)});
 }
 
 // `Served`: what serves in the role that was asked for.
@@ -42,12 +60,7 @@ int Run(const Resolved& resolved, const TerminationSignals& signals) {
     LogError("cannot_serve", {{"why", NameLayer(resolved, served.status()).message()}});
     return ExitCodeOf(served.status(), kExitCannotServe);
   }
-  LogInfo("serving", {{"bind_address", config.bind_address},
-                      {"grpc_port", (*served)->grpc_port()},
-                      {"metrics_port", (*served)->metrics_port()},
-                      {"probe_port", (*served)->probe_port()},
-                      {"node", config.node_name},
-                      {"gpu_source", config.gpu_source}});
+  LogServing(config, **served);
   const int signal = signals.Wait();
   LogInfo("stopping", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
   const std::vector<std::string> hanging = (*served)->Drain(kPatience);
@@ -78,9 +91,16 @@ int Serve(const std::vector<Setting>& given) {
   const Environment environment = CurrentEnvironment();
   const auto resolved = ResolveSettings(given, environment);
   if (!resolved.ok()) return Fail("serve", resolved.status(), kExitUsage);
+  if (const absl::Status fits = CheckFlagsOfRole(given, *resolved); !fits.ok()) {
+    return Fail("serve", fits, kExitUsage);
+  }
   StartLogging(resolved->config.log_level, resolved->config.log_format);
   for (const std::string& variable : UnknownVariables(environment)) {
     LogWarn("unknown_environment_variable", {{"variable", variable}});
+  }
+  for (const std::string& setting : SettingsOfOtherRoles(*resolved)) {
+    LogWarn("setting_of_another_role",
+            {{"setting", setting}, {"role", Name(resolved->config.role)}});
   }
   RaiseOpenFilesLimit();
   LogInfo("starting", {{"version", GPUSCALER_VERSION}, {"settings", SettingsText(*resolved)}});

@@ -63,13 +63,6 @@ absl::StatusOr<std::vector<Setting>> SettingsOfMap(const std::string& path,
   return settings;
 }
 
-// "stale-after=1s (flag --stale-after)", "poll-interval=2s (default)".
-std::string Told(const Resolved& resolved, absl::string_view name, absl::string_view value) {
-  const auto origin = resolved.origins.find(name);
-  return absl::StrCat(name, "=", value, " (",
-                      origin == resolved.origins.end() ? "default" : origin->second, ")");
-}
-
 // Readings come up to an interval late: a limit below two intervals is passed by a healthy node.
 absl::Status CheckTwoIntervals(const Resolved& resolved, absl::string_view name,
                                absl::Duration limit, absl::string_view consequence) {
@@ -205,6 +198,12 @@ std::vector<std::string> UnknownVariables(const Environment& environment) {
     unknown.push_back(absl::StrCat(name, DidYouMean(name, views)));
   }
   return unknown;
+}
+
+std::string Told(const Resolved& resolved, absl::string_view name, absl::string_view value) {
+  const auto origin = resolved.origins.find(name);
+  return absl::StrCat(name, "=", value, " (",
+                      origin == resolved.origins.end() ? "default" : origin->second, ")");
 }
 
 absl::StatusOr<Resolved> Resolve(const std::vector<Setting>& settings) {

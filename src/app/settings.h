@@ -40,6 +40,9 @@ struct Resolved {
   std::map<std::string, std::string, std::less<>> origins;  // by option name; absent: the default
 };
 
+// "stale-after=1s (flag --stale-after)", "poll-interval=2s (default)".
+std::string Told(const Resolved& resolved, absl::string_view name, absl::string_view value);
+
 // The last setting of an option counts; a bad value is INVALID_ARGUMENT naming its layer, even
 // where a later one overrides it.
 absl::StatusOr<Resolved> Resolve(const std::vector<Setting>& settings);

@@ -52,8 +52,9 @@ def running(command, *until):
 @contextlib.contextmanager
 def serving(*options):
     """Gives its ports, by name."""
-    command = [BINARY, "serve", "--port=any", "--telemetry-port=any", "--metrics-port=any",
-               "--probe-port=any", "--bind-address=127.0.0.1", *options]
+    port = "--telemetry-port=any" if "--role=agent" in options else "--port=any"
+    command = [BINARY, "serve", port, "--metrics-port=any", "--probe-port=any",
+               "--bind-address=127.0.0.1", *options]
     with running(command, SERVING) as found:
         yield found
 

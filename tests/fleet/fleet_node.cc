@@ -55,7 +55,6 @@ std::unique_ptr<Server> FleetNode::StartAgent(const std::vector<std::string>& fl
                                               const std::function<void()>& in_child) const {
   std::vector<std::string> all = {
       "--role=agent",
-      "--telemetry-port=any",
       "--poll-interval=100ms",
       "--attribution=kubelet",
       absl::StrCat("--node-name=", name_),

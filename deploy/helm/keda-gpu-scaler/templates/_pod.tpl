@@ -195,6 +195,11 @@ spec:
 {{- with .Values.extraArgs }}
 {{ toYaml . }}
 {{- end }}
+{{- if ne $role "standalone" }}
+{{- with (index .Values $role).extraArgs }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- end }}
 
