@@ -114,5 +114,21 @@ TEST_F(HoldersTest, HangingKubeletHoldsUpNeitherReadingsNorTheEnd) {
   EXPECT_EQ(server.process().Wait(absl::Seconds(5)), 0) << server.process().Err();
 }
 
+// As a pod finds it that mounts the socket itself, and not its folder, before a kubelet has made
+// it.
+TEST_F(HoldersTest, DirectoryInPlaceOfTheSocketIsTold) {
+  const std::string folder = NewFolder();
+  const std::string socket = absl::StrCat("--pod-resources-socket=", folder);
+  Server guessing({absl::StrCat("--gpu-source=", source_), "--attribution=auto", socket});
+  ASSERT_TRUE(guessing.Ready());
+  EXPECT_THAT(guessing.process().Err(),
+              HasSubstr(absl::StrCat("level=warn event=no_kubelet_socket path=", folder,
+                                     " is=\"a directory\"")));
+  Server sure({absl::StrCat("--gpu-source=", source_), "--attribution=kubelet", socket});
+  EXPECT_TRUE(sure.process().WaitForErr(
+      absl::StrCat("event=kubelet_lost why=\"", folder, ": is a directory, and no socket\"")))
+      << sure.process().Err();
+}
+
 }  // namespace
 }  // namespace gpuscaler

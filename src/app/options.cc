@@ -1,6 +1,7 @@
 #include "app/options.h"
 
 #include <arpa/inet.h>
+#include <sys/un.h>
 
 #include <algorithm>
 #include <array>
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -41,6 +43,17 @@ absl::Status CheckAgents(absl::string_view text) {
 absl::Status CheckHost(absl::string_view text) {
   if (text.empty() || IsHostName(text) || IsAddress(text)) return absl::OkStatus();
   return absl::InvalidArgumentError("use the name of a host (RFC 1123), without a port");
+}
+
+absl::Status CheckSocketPath(absl::string_view text) {
+  constexpr size_t kLongest = sizeof(sockaddr_un::sun_path) - 1;
+  if (absl::StartsWith(text, "/") && text.size() <= kLongest) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("use an absolute path of at most ", kLongest,
+                                                 " bytes, as the kernel takes for a socket"));
+}
+
+absl::Status CheckAnySocketPath(absl::string_view text) {
+  return text.empty() ? absl::OkStatus() : CheckSocketPath(text);
 }
 
 absl::Status CheckAllowedNamespaces(absl::string_view text) {
@@ -307,7 +320,8 @@ const std::vector<Option>& Table() {
        .value = "FILE",
        .help = "Socket of the kubelet's PodResources API: which pod has which GPU.",
        .used_by = kServeUses | kGpusUses,
-       .roles = kReadingGpus},
+       .roles = kReadingGpus,
+       .check = CheckSocketPath},
       {.name = "pods-api-socket",
        .member = &Config::pods_api_socket,
        .value = "FILE",
@@ -316,6 +330,7 @@ const std::vector<Option>& Table() {
            "of pods. Without it owners are read from the pods' names.",
        .used_by = kServeUses | kGpusUses,
        .roles = kReadingGpus,
+       .check = CheckAnySocketPath,
        .default_text = "where kubelets have it"},
       {.name = "allow-namespaces",
        .member = &Config::allow_namespaces,

@@ -69,6 +69,11 @@ TEST(Settings, ErrorsNameLayerValueAndWhatIsAllowed) {
       {{},
        {{"KEDA_GPU_SCALER_AGENTS", "static:a:6001,"}},
        "environment KEDA_GPU_SCALER_AGENTS=static:a:6001,: an entry of the list is empty"},
+      {{Flag("pod-resources-socket", "kubelet.sock")},
+       {},
+       "flag --pod-resources-socket=kubelet.sock: use an absolute path of at most 107 bytes"},
+      {{Flag("pod-resources-socket", "")}, {}, "use an absolute path"},
+      {{Flag("pods-api-socket", "/" + std::string(107, 'x'))}, {}, "of at most 107 bytes"},
       {{Flag("service", "keda-gpu-scaler:6000")}, {}, "use the name of a host (RFC 1123)"},
       {{Flag("max-streams-per-peer", "0")}, {}, "use a whole number from 1 to 1000000"},
       {{Flag("stale-after", "3999ms")},
@@ -99,6 +104,13 @@ TEST(Settings, ErrorsNameLayerValueAndWhatIsAllowed) {
     EXPECT_EQ(resolved.status().code(), absl::StatusCode::kInvalidArgument) << test.want;
     EXPECT_THAT(std::string(resolved.status().message()), HasSubstr(test.want));
   }
+}
+
+TEST(Settings, SocketsPathsMayBeAsLongAsTheKernelTakes) {
+  const std::string longest = "/" + std::string(106, 'x');
+  EXPECT_TRUE(ResolveSettings({Flag("pod-resources-socket", longest)}, {}).ok());
+  EXPECT_TRUE(ResolveSettings({Flag("pods-api-socket", longest)}, {}).ok());
+  EXPECT_TRUE(ResolveSettings({Flag("pods-api-socket", "")}, {}).ok()) << "where kubelets have it";
 }
 
 TEST(Settings, TwoIntervalsAreEnoughForStalenessAndForAHang) {

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "base/duration_text.h"
@@ -26,6 +28,9 @@ absl::Status SocketError(int error, const std::string& path) {
       return absl::NotFoundError(
           absl::StrCat(path, ": no such socket: no kubelet runs, or its folder is not mounted"));
     case ECONNREFUSED:
+      if (const std::string is = InPlaceOfSocket(path); !is.empty()) {
+        return absl::UnavailableError(absl::StrCat(path, ": is ", is, ", and no socket"));
+      }
       return absl::UnavailableError(absl::StrCat(path, ": connection refused: no kubelet runs"));
     case EAGAIN:
       return absl::UnavailableError(absl::StrCat(path, ": the kubelet accepts no connections"));
@@ -52,6 +57,23 @@ int Connect(const std::string& path) {
 }
 
 }  // namespace
+
+std::string InPlaceOfSocket(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;  // its type is `none` then
+  switch (fs::status(path, error).type()) {
+    case fs::file_type::none:
+    case fs::file_type::not_found:
+    case fs::file_type::socket:
+      return "";
+    case fs::file_type::directory:
+      return "a directory";
+    case fs::file_type::regular:
+      return "a file";
+    default:
+      return "a device or a pipe";
+  }
+}
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> ConnectToKubelet(const std::string& path,
                                                                 int most_bytes) {

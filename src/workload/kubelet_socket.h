@@ -13,6 +13,10 @@
 
 namespace gpuscaler {
 
+// What stands at the path in a socket's place: "a directory"; empty: a socket, nothing, or what may
+// not be seen. Where a pod mounts a socket that is not there yet, a directory is made.
+std::string InPlaceOfSocket(const std::string& path);
+
 // A connection for one call: with a call every few seconds it costs next to nothing, and a kubelet
 // that was restarted in between is no case of its own. A reply may have `most_bytes`. The error
 // names the path and what stands in the way: PERMISSION_DENIED, NOT_FOUND, UNAVAILABLE.

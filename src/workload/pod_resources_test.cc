@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -126,6 +128,18 @@ TEST(PodResources, SocketOfNoKubeletIsTold) {
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("/nonexistent/kubelet.sock: no such socket"));
+}
+
+TEST(PodResources, WhatIsNoSocketIsToldByWhatItIs) {
+  const std::string folder = absl::StrCat(testing::TempDir(), "pod_resources_test.no.", getpid());
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/file") << "text";
+  for (const auto& [path, is] : {std::pair(folder, "a directory"), {folder + "/file", "a file"}}) {
+    const absl::Status status = PodResources(path).List(absl::Seconds(10)).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+    EXPECT_EQ(std::string(status.message()), absl::StrCat(path, ": is ", is, ", and no socket"));
+  }
+  std::filesystem::remove_all(folder);
 }
 
 TEST(PodResources, NameTooLongForASocketIsTold) {
