@@ -65,7 +65,7 @@ void AllowDescriptors(rlim_t count) {
 
 TEST(Adversity, GrpcPortOutlivesAShortageOfDescriptors) {
   Server server({IdleSource()}, {}, [] { AllowDescriptors(64); });
-  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
   std::vector<int> clients;
   for (int i = 0; i < 100; ++i) clients.push_back(Connect(AF_INET, server.Port("grpc")));
   EXPECT_TRUE(server.process().WaitForErr("event=accept_failed why=\"Too many open files\""))
@@ -80,7 +80,7 @@ TEST(Adversity, GrpcPortOutlivesAShortageOfDescriptors) {
 
 TEST(Adversity, StandardStreamsThatAreClosedAreNobodyElses) {
   Server server({IdleSource()});
-  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
   const int port = server.Port("probe");
   server.process().Signal(SIGTERM);
   ASSERT_EQ(server.process().Wait(), 0);
@@ -155,7 +155,7 @@ TEST(Adversity, EveryPortMeansTheSameByItsAddress) {
   };
   for (const Case& test : {Case{"::", true}, Case{"0.0.0.0", false}}) {
     Server server({"--gpu-source=none", "--bind-address", test.address});
-    ASSERT_TRUE(server.Ready()) << server.process().Err();
+    ASSERT_TRUE(server.Ready()) << server.process().Story();
     for (const std::string which : {"grpc", "metrics", "probe"}) {
       EXPECT_TRUE(Answers(AF_INET, server.Port(which))) << test.address << " " << which;
       EXPECT_EQ(Answers(AF_INET6, server.Port(which)), test.ipv6) << test.address << " " << which;

@@ -57,7 +57,7 @@ constexpr char kHeld[] = R"(gpu_uuid="GPU-a",gpu_name="",gpu_parent_uuid="",name
 
 TEST_F(HoldersTest, MetricsBearThePodFromTheFirstSecond) {
   const Server server(Flags("kubelet"));
-  ASSERT_TRUE(server.Ready());
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
   EXPECT_TRUE(Eventually([&] { return absl::StrContains(MetricsOf(server), kHeld); }))
       << MetricsOf(server);
   EXPECT_THAT(MetricsOf(server), HasSubstr("keda_gpu_scaler_attribution_known 1"));
@@ -65,7 +65,7 @@ TEST_F(HoldersTest, MetricsBearThePodFromTheFirstSecond) {
 
 TEST_F(HoldersTest, LostKubeletIsSaidAndItsLastWordStands) {
   Server server(Flags("kubelet"));
-  ASSERT_TRUE(server.Ready());
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
   ASSERT_TRUE(server.process().WaitForErr("event=kubelet_found"));
   kubelet_.Stop();
   ASSERT_TRUE(server.process().WaitForErr("event=kubelet_lost")) << server.process().Err();
@@ -80,7 +80,7 @@ TEST_F(HoldersTest, LostKubeletIsSaidAndItsLastWordStands) {
 TEST_F(HoldersTest, KubeletThatNeverAnswersMakesHoldersUnknown) {
   kubelet_.Stop();
   Server server(Flags("kubelet"));
-  ASSERT_TRUE(server.Ready());
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
   EXPECT_TRUE(server.process().WaitForErr("event=attribution_unknown")) << server.process().Err();
   EXPECT_TRUE(Eventually(
       [&] { return absl::StrContains(MetricsOf(server), "keda_gpu_scaler_attribution_known 0"); }));
@@ -105,7 +105,7 @@ TEST_F(HoldersTest, GpusShowsHoldersAndOwners) {
 TEST_F(HoldersTest, HangingKubeletHoldsUpNeitherReadingsNorTheEnd) {
   kubelet_.Hang(true);
   Server server(Flags("kubelet"));
-  ASSERT_TRUE(server.Ready());
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
   EXPECT_TRUE(Eventually([&] {
     return absl::StrContains(MetricsOf(server), "keda_gpu_scaler_gpu_utilization_percent");
   }));

@@ -46,7 +46,7 @@ class NvmlTest : public testing::Test {
 
 TEST_F(NvmlTest, GpuPulledOutIsGoneAndPutBackIsThereAgain) {
   Server server(args_, Environment());
-  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
   const std::string series = "keda_gpu_scaler_gpu_utilization_percent{gpu_index=\"1\"";
   ASSERT_TRUE(Eventually([&] { return Shows(server, "gpu_uuid=\"GPU-b\""); }))
       << Metrics(server) << server.process().Err();
@@ -75,7 +75,7 @@ TEST_F(NvmlTest, GpuThatFailsBesideAnotherIsLoggedAndSoIsItsReturn) {
 
 TEST_F(NvmlTest, HangingDriverFailsLivenessAndSigtermStillEndsIt) {
   Server server(args_, Environment());
-  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
   ASSERT_TRUE(Eventually([&] { return Shows(server, "gpu_uuid=\"GPU-a\""); }));
   ReplaceFile(state_, Driver(Gpu("GPU-a"), R"("hang": "nvmlDeviceGetMemoryInfo_v2", )"));
   EXPECT_TRUE(

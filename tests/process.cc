@@ -34,9 +34,28 @@ Variables WithLoader(Variables variables) {
   return variables;
 }
 
-void Redirect(const std::string& path, int flags, int descriptor) {
-  const int file = open(path.c_str(), flags, 0600);
+void Redirect(const char* path, int flags, int descriptor) {
+  const int file = open(path, flags, 0600);
   if (file < 0 || dup2(file, descriptor) < 0) _exit(126);
+}
+
+// "name state=S (sleeping) wchan=ep_poll" of each thread, a line each.
+std::string ThreadsOf(pid_t pid) {
+  std::string lines;
+  std::error_code gone;
+  const std::string tasks = absl::StrCat("/proc/", pid, "/task");
+  for (const auto& task : std::filesystem::directory_iterator(tasks, gone)) {
+    const std::string folder = task.path().string();
+    std::ifstream status(folder + "/status");
+    std::string name, line, state;
+    std::getline(status, name);
+    while (state.empty() && std::getline(status, line)) {
+      if (line.rfind("State:", 0) == 0) state = line;
+    }
+    absl::StrAppend(&lines, name, " ", state, " wchan: ", ReadAll(folder + "/wchan"),
+                    " syscall: ", ReadAll(folder + "/syscall"), "\n");
+  }
+  return lines;
 }
 
 }  // namespace
@@ -64,15 +83,17 @@ Process::Process(const std::vector<std::string>& args, const Variables& variable
   for (std::string& setting : settings) envp.push_back(setting.data());
   argv.push_back(nullptr);
   envp.push_back(nullptr);
+  const std::string in = folder_ + "/in", out = folder_ + "/out", err = folder_ + "/err";
   pid_ = fork();
   if (pid_ != 0) return;
-  Redirect(folder_ + "/in", O_RDONLY, STDIN_FILENO);
+  // A thread of ours may have held any lock: no memory is asked for from here on.
+  Redirect(in.c_str(), O_RDONLY, STDIN_FILENO);
   if (!output) {
-    Redirect(folder_ + "/out", O_WRONLY | O_CREAT, STDOUT_FILENO);
+    Redirect(out.c_str(), O_WRONLY | O_CREAT, STDOUT_FILENO);
   } else if (dup2(*output, STDOUT_FILENO) < 0) {
     _exit(126);
   }
-  Redirect(folder_ + "/err", O_WRONLY | O_CREAT, STDERR_FILENO);
+  Redirect(err.c_str(), O_WRONLY | O_CREAT, STDERR_FILENO);
   if (in_child) in_child();
   execve(GPUSCALER_BINARY, argv.data(), envp.data());
   _exit(127);
@@ -88,6 +109,11 @@ Process::~Process() {
 
 std::string Process::Out() const { return ReadAll(folder_ + "/out"); }
 std::string Process::Err() const { return ReadAll(folder_ + "/err"); }
+
+std::string Process::Story() const {
+  const std::string state = Ended() ? "It has ended.\n" : ThreadsOf(pid_);
+  return absl::StrCat("Standard error:\n", Err(), state);
+}
 
 bool Process::Ended() const {
   siginfo_t info = {};
@@ -143,7 +169,7 @@ std::vector<std::string> OnFreePorts(std::vector<std::string> args) {
 Server::Server(std::vector<std::string> args, const Variables& variables,
                const std::function<void()>& in_child)
     : process_(OnFreePorts(std::move(args)), variables, "", {}, in_child),
-      ready_(process_.WaitForErr("event=serving")) {}
+      ready_(process_.WaitForErr("event=serving", absl::Minutes(1))) {}
 
 int Server::Port(const std::string& which) const {
   const std::string log = process_.Err();

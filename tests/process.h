@@ -31,6 +31,10 @@ class Process {
   std::string Out() const;  // so far
   std::string Err() const;
 
+  // For a test that waited for it in vain: standard error, and the end it came to, or where in the
+  // kernel each of its threads is.
+  std::string Story() const;
+
   // False when `text` was not on standard error (output) within `patience`, or the child ended
   // without it.
   bool WaitForErr(const std::string& text, absl::Duration patience = absl::Seconds(20)) const;
@@ -65,6 +69,7 @@ class Server {
                   const std::function<void()>& in_child = {});
 
   Process& process() { return process_; }
+  const Process& process() const { return process_; }
   int Port(const std::string& which) const;  // "grpc", "metrics", "probe"
   std::string Address() const;               // of the gRPC port
   bool Ready() const { return ready_; }

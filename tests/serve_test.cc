@@ -31,7 +31,7 @@ std::string BusySource() {
 
 TEST(Serve, AnswersWhatKedaAsksAndEndsInOrderOnSigterm) {
   Server server({BusySource()});
-  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
   const Finished query = RunProgram({"query", server.Address(), "--replicas=2", "--explain",
                                      "metricType=gpu_utilization", "window=0s"});
   EXPECT_EQ(query.code, 0) << query.out << query.err;
@@ -47,7 +47,7 @@ TEST(Serve, AnswersWhatKedaAsksAndEndsInOrderOnSigterm) {
 // A Watch of health never ends by itself.
 TEST(Serve, EndsWithin5SecondsOfSigtermUnderAWatchOfItsHealth) {
   Server server({BusySource()});
-  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
   RawStream watch(grpc::CreateChannel(server.Address(), grpc::InsecureChannelCredentials()),
                   "/grpc.health.v1.Health/Watch", "");
   ASSERT_EQ(watch.Read(), "\x08\x01") << "SERVING";
@@ -71,7 +71,7 @@ constexpr char kScalerService[] = "externalscaler.ExternalScaler";
 TEST(Serve, HealthOfTheScalerFollowsTheReadingsAndThatOfTheServerDoesNot) {
   const std::string gpus = WriteTestFile("gpus.json", kBusyGpus);
   Server server({absl::StrCat("--gpu-source=file:", gpus), "--poll-interval=50ms"});
-  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
   EXPECT_TRUE(Eventually([&] { return Health(server, kScalerService) == "SERVING"; }));
   ReplaceFile(gpus, "{");
   EXPECT_TRUE(Eventually([&] { return Health(server, kScalerService) == "NOT_SERVING"; }));
@@ -82,7 +82,7 @@ TEST(Serve, HealthOfTheScalerFollowsTheReadingsAndThatOfTheServerDoesNot) {
 
 TEST(Serve, QueryReadsAScaledObject) {
   Server server({BusySource()});
-  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
   const std::string manifest = WriteTestFile("so.yaml", R"(
 kind: ScaledObject
 metadata: {name: llm, namespace: prod}
@@ -105,7 +105,7 @@ spec:
 
 TEST(Serve, BadMetadataIsNamedByQuery) {
   Server server({BusySource()});
-  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
   const Finished query = RunProgram({"query", server.Address(), "targetValeu=80"});
   EXPECT_EQ(query.code, 1);
   EXPECT_THAT(query.out, HasSubstr("INVALID_ARGUMENT"));
@@ -115,7 +115,7 @@ TEST(Serve, BadMetadataIsNamedByQuery) {
 
 TEST(Serve, WithoutGpusLivesIsReadyAndAnswersUnavailable) {
   Server server({"--gpu-source=none"});
-  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
   EXPECT_EQ(Ask(server.Port("probe"), "GET", "/healthz")->status, 200);
   EXPECT_EQ(Ask(server.Port("probe"), "GET", "/readyz")->status, 200);
   EXPECT_EQ(Health(server, ""), "SERVING");
@@ -128,7 +128,7 @@ TEST(Serve, WithoutGpusLivesIsReadyAndAnswersUnavailable) {
 
 TEST(Query, WaitsForAllAnswersAtOnce) {
   Server server({"--gpu-source=none"});
-  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
   const absl::Time before = absl::Now();
   const Finished query = RunProgram({"query", server.Address(), "--explain"});
   EXPECT_LT(absl::Now() - before, absl::Seconds(4)) << "three answers of 1.5 s each";
@@ -138,7 +138,7 @@ TEST(Query, WaitsForAllAnswersAtOnce) {
 
 TEST(Serve, MetricsPageShowsTheGpus) {
   Server server({BusySource()});
-  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
   std::string body;
   EXPECT_TRUE(Eventually([&] {
     const auto reply = Ask(server.Port("metrics"), "GET", "/metrics");
@@ -150,7 +150,7 @@ TEST(Serve, MetricsPageShowsTheGpus) {
 
 TEST(Serve, PortsTurnedOffAreNotOpened) {
   Server server({"--gpu-source=none", "--metrics-port=0", "--probe-port=0"});
-  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
   EXPECT_EQ(server.Port("metrics"), 0);
   EXPECT_EQ(server.Port("probe"), 0);
 }
@@ -216,7 +216,7 @@ TEST(Serve, BadConfigurationExits2AndNamesTheLayer) {
 
 TEST(Serve, UnknownVariableOfOurPrefixIsAWarning) {
   Server server({"--gpu-source=none"}, {{"KEDA_GPU_SCALER_PROT", "1"}});
-  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
   EXPECT_THAT(server.process().Err(), HasSubstr("event=unknown_environment_variable"));
 }
 
@@ -257,7 +257,7 @@ TEST(Serve, LogOfTheStartSaysWhatTheRoleReads) {
 
 TEST(Serve, TakenPortExits3AndNamesIt) {
   Server server({"--gpu-source=none"});
-  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
   for (const std::string which : {"grpc", "metrics", "probe"}) {
     const std::string flag = which == "grpc" ? "--port=" : absl::StrCat("--", which, "-port=");
     std::vector<std::string> args = {"--bind-address=127.0.0.1", "--gpu-source=none", "--port=any",
@@ -274,7 +274,7 @@ TEST(Serve, SpeaksTlsToClientsOfItsAuthority) {
   const TlsFiles tls = WriteTls(NewFolder(), ca.Issue("server"), ca.pem());
   Server server({BusySource(), "--tls-cert", tls.cert, "--tls-key", tls.key, "--tls-client-ca",
                  tls.client_ca});
-  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
   const std::vector<std::string> trusted = {"query",       server.Address(), "--tls-ca",
                                             tls.client_ca, "--tls-cert",     tls.cert,
                                             "--tls-key",   tls.key,          "window=0s"};
@@ -310,7 +310,7 @@ TEST(Serve, FailedStartIsOneLogLineInTheFormatAskedFor) {
 
 TEST(Serve, OutlivesTheReaderOfItsLog) {
   Server server({"--gpu-source=none"});
-  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
   server.process().Signal(SIGPIPE);
   const auto ready = Ask(server.Port("probe"), "GET", "/readyz");
   EXPECT_TRUE(ready.ok()) << ready.status();
@@ -320,7 +320,7 @@ TEST(Serve, OutlivesTheReaderOfItsLog) {
 
 TEST(Query, UnreachableScalerExits4) {
   Server server({"--gpu-source=none"});
-  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
   const std::string address = server.Address();
   server.process().Signal(SIGTERM);
   ASSERT_EQ(server.process().Wait(absl::Seconds(5)), 0);
@@ -329,7 +329,7 @@ TEST(Query, UnreachableScalerExits4) {
 
 TEST(Query, LogOfGrpcIsLinesOfOurs) {
   Server server({"--gpu-source=none"});
-  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
   const Finished query = RunProgram({"query", server.Address(), "--tls"});
   EXPECT_EQ(query.code, 4) << query.out;
   std::istringstream lines(query.err);
@@ -341,7 +341,7 @@ TEST(Query, LogOfGrpcIsLinesOfOurs) {
 
 TEST(Query, OfAScaledJobSaysNothingOfTheHpa) {
   Server server({BusySource()});
-  ASSERT_TRUE(server.Ready()) << server.process().Err();
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
   const std::string manifest = R"(
 kind: ScaledJob
 metadata: {name: llm}

@@ -48,7 +48,7 @@ class FaultTest : public testing::Test {
                                     "--poll-interval=100ms"};
     all.insert(all.end(), flags.begin(), flags.end());
     auto aggregator = std::make_unique<Server>(all);
-    EXPECT_TRUE(aggregator->Ready()) << aggregator->process().Err();
+    EXPECT_TRUE(aggregator->Ready()) << aggregator->process().Story();
     return aggregator;
   }
   static TriggerRef WebTrigger(const std::string& window = "0s") {

@@ -63,7 +63,7 @@ std::unique_ptr<Server> FleetNode::StartAgent(const std::vector<std::string>& fl
       absl::StrCat("--pods-api-socket=", kubelet_.pods_api_socket())};
   all.insert(all.end(), flags.begin(), flags.end());
   auto agent = std::make_unique<Server>(all, variables, in_child);
-  EXPECT_TRUE(agent->Ready()) << agent->process().Err();
+  EXPECT_TRUE(agent->Ready()) << agent->process().Story();
   return agent;
 }
 
