@@ -327,6 +327,16 @@ TEST(Query, UnreachableScalerExits4) {
   EXPECT_EQ(RunProgram({"query", address}).code, 4);
 }
 
+TEST(Query, AgentIsSaidToBeNoScaler) {
+  Server agent({"--role=agent", "--gpu-source=none"});
+  ASSERT_TRUE(agent.Ready()) << agent.process().Err();
+  const Finished query = RunProgram({"query", agent.Address(), "--explain"});
+  EXPECT_EQ(query.code, 4) << query.out;
+  EXPECT_THAT(query.out, HasSubstr(absl::StrCat("  metric  UNIMPLEMENTED: ", agent.Address(),
+                                                " answers, and is no external scaler (an agent's "
+                                                "port?)\n")));
+}
+
 TEST(Query, LogOfGrpcIsLinesOfOurs) {
   Server server({"--gpu-source=none"});
   ASSERT_TRUE(server.Ready()) << server.process().Story();

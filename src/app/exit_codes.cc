@@ -16,7 +16,7 @@ std::span<const ExitCodeInfo> ExitCodes() {
       {kExitCannotServe, "An address cannot be bound: taken, or not of this host."},
       {kExitUnavailable,
        "gpus cannot read the GPUs or finds no such --device; query or gpus --fleet does not reach "
-       "the scaler, or that knows no node yet."},
+       "a scaler, or that knows no node yet."},
       {kExitOutput,
        "Standard output cannot be written, as on a full disk; a reader that has gone is no error."},
   }};

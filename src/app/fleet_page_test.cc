@@ -125,7 +125,7 @@ TEST_F(FleetPageTest, CommandPrintsItOrSaysWhyItCannot) {
   EXPECT_THAT(shown.out, HasSubstr("team-b/llm-6d4cf56db6-q2w4r/main"));
   const Shown of_agent = ShowFleetOf(addresses_["gpu-a"]);
   EXPECT_EQ(of_agent.code, kExitUnavailable);
-  EXPECT_THAT(of_agent.err, HasSubstr("is no aggregator, or one that cannot show its fleet yet"));
+  EXPECT_THAT(of_agent.err, HasSubstr("answers, and is no aggregator (an agent's port?)"));
   const Shown nobody = ShowFleetOf("127.0.0.1:1");
   EXPECT_EQ(nobody.code, kExitUnavailable);
   EXPECT_THAT(nobody.err, HasSubstr("keda-gpu-scaler gpus: 127.0.0.1:1: "));

@@ -67,18 +67,36 @@ absl::StatusOr<std::vector<TriggerToAsk>> Triggers(const QueryFlags& flags,
       absl::StrCat("\"", words.front(), "\": metadata comes from --file, or from KEY=VALUE words"));
 }
 
-// GetMetricSpec always answers: where it does not, the scaler was not reached.
+// GetMetricSpec always answers: where it does not, no scaler was reached.
 bool Reached(const QueryReport& report) {
-  return !absl::IsUnavailable(report.spec.status()) &&
-         !absl::IsDeadlineExceeded(report.spec.status());
+  const absl::Status& status = report.spec.status();
+  return !absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status) &&
+         !absl::IsUnimplemented(status);
+}
+
+absl::StatusOr<MetricSpec> AskForSpec(const ScalerClient& client, const std::string& address,
+                                      const TriggerRef& trigger) {
+  auto spec = client.GetMetricSpec(trigger);
+  if (!absl::IsUnimplemented(spec.status())) return spec;
+  return absl::UnimplementedError(
+      absl::StrCat(address, " answers, and is no external scaler (an agent's port?)"));
+}
+
+// Of a scaler that answers KEDA.
+absl::StatusOr<gpuscaler::v1::Explanation> AskWhy(const ScalerClient& client,
+                                                  const TriggerRef& trigger) {
+  auto explanation = client.Explain(trigger);
+  if (!absl::IsUnimplemented(explanation.status())) return explanation;
+  return absl::UnimplementedError("another scaler than this one, or too old: it explains nothing");
 }
 
 // All at once but the spec, which has the name: each may wait 1.5 s for a snapshot.
-QueryReport Ask(const ScalerClient& client, const QueryFlags& flags, const TriggerToAsk& trigger) {
+QueryReport Ask(const ScalerClient& client, const std::string& address, const QueryFlags& flags,
+                const TriggerToAsk& trigger) {
   QueryReport report;
   report.trigger = trigger;
   if (flags.replicas >= 0) report.replicas = flags.replicas;
-  report.spec = client.GetMetricSpec(trigger.ref);
+  report.spec = AskForSpec(client, address, trigger.ref);
   if (!Reached(report)) {
     report.value = report.spec.status();
     report.active = report.spec.status();
@@ -87,7 +105,7 @@ QueryReport Ask(const ScalerClient& client, const QueryFlags& flags, const Trigg
   auto active = std::async(std::launch::async, [&] { return client.IsActive(trigger.ref); });
   std::future<absl::StatusOr<gpuscaler::v1::Explanation>> explanation;
   if (flags.explain) {
-    explanation = std::async(std::launch::async, [&] { return client.Explain(trigger.ref); });
+    explanation = std::async(std::launch::async, [&] { return AskWhy(client, trigger.ref); });
   }
   report.value = client.GetMetrics(trigger.ref, report.spec.ok() ? report.spec->metric_name : "");
   report.active = active.get();
@@ -111,7 +129,7 @@ int Run(const QueryFlags& flags, const std::vector<std::string>& arguments) {
   if (!client.ok()) return Fail("query", client.status(), kExitUsage);
   std::vector<QueryReport> reports;
   for (const TriggerToAsk& trigger : *triggers) {
-    reports.push_back(Ask(**client, flags, trigger));
+    reports.push_back(Ask(**client, arguments.front(), flags, trigger));
     if (flags.format == "text") std::cout << QueryText(reports.back()) << std::flush;
   }
   if (flags.format == "json") std::cout << QueryJson(reports) << std::flush;

@@ -126,6 +126,9 @@ class AgentStream::Call : public grpc::ClientBidiReactor<wire::Wanted, wire::Tel
 
   void OnDone(const grpc::Status& status) override {
     if (fault_.ok()) fault_ = FromGrpc(status);
+    if (absl::IsUnimplemented(fault_)) {
+      fault_ = absl::UnimplementedError("it answers, and is no agent (a scaler's port?)");
+    }
     if (fault_.ok()) fault_ = absl::UnavailableError("the agent has ended the stream");
     stream_.Ended(fault_);
   }

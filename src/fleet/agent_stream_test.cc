@@ -303,6 +303,13 @@ TEST_F(AgentStreamTest, LossWithoutAReasonSaysSo) {
   EXPECT_EQ(heard_.WaitForLoss(), absl::UnavailableError("no reason was given"));
 }
 
+TEST_F(AgentStreamTest, ServerThatIsNoAgentIsSaidToBeNone) {
+  OneWord other({}, grpc::Status(grpc::StatusCode::UNIMPLEMENTED, ""));
+  const auto stream = Watch(other.address());
+  EXPECT_EQ(heard_.WaitForLoss(),
+            absl::UnimplementedError("it answers, and is no agent (a scaler's port?)"));
+}
+
 TEST_F(AgentStreamTest, EndOfTheStreamIsALoss) {
   OneWord agent({}, grpc::Status::OK);
   const auto stream = Watch(agent.address());
