@@ -1,0 +1,61 @@
+// Which addresses a tenant's metadata may make the scaler talk to (DESIGN 6).
+//
+// Whoever may write a ScaledObject would otherwise have a client inside the cluster: for the
+// cloud's metadata service, the scaler's own loopback, or another tenant's engine. A name is judged
+// before it is resolved, and each address that it resolves to before it is connected to: a name's
+// owner can make it resolve to anything, and to something else the next time.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "signal/ip_block.h"
+
+namespace gpuscaler {
+
+// --allow-endpoints: what the operator opens for all namespaces.
+struct AllowedEndpoints {
+  std::vector<std::string> hosts;  // lower case; "*.infra.svc" for each name that ends so
+  std::vector<IpBlock> blocks;     // addresses, whatever name led there
+};
+
+// "redis.infra.svc,*.example.com,10.1.0.0/16,169.254.20.10": host names, of which the whole first
+// label may be a "*", and IP addresses or blocks. Empty: none. INVALID_ARGUMENT names what is wrong
+// and what is allowed.
+absl::StatusOr<AllowedEndpoints> ParseAllowedEndpoints(absl::string_view text);
+
+// Pure; may be shared among threads.
+class EndpointRules {
+ public:
+  // `cluster_domain` as in the kubelet's clusterDomain, which the names of all Services end with.
+  explicit EndpointRules(AllowedEndpoints allowed, std::string cluster_domain = "cluster.local")
+      : allowed_(std::move(allowed)), cluster_domain_(std::move(cluster_domain)) {}
+
+  // The name to resolve for what a ScaledObject of this namespace calls its host: one of its own
+  // Services or pods (llm, llm.team-a, pod-0.llm.team-a.svc.cluster.local), always as
+  // "...NAMESPACE.svc": the scaler's own search list is of another namespace, and no domain of the
+  // internet ends so. Or a host, or an IP address, that the operator allows, as it is.
+  // PERMISSION_DENIED says what would be allowed; INVALID_ARGUMENT: no host at all.
+  absl::StatusOr<std::string> NameToResolve(absl::string_view host,
+                                            absl::string_view namespace_name) const;
+
+  // OK for an address that anybody's pods or Services may have. PERMISSION_DENIED for loopback,
+  // link-local, unspecified and multicast addresses and the clouds' metadata services, unless a
+  // block of the operator's names it; a host that is allowed opens none of these.
+  absl::Status CheckAddress(const IpAddress& address) const;
+
+ private:
+  bool AllowsHost(absl::string_view host) const;
+  bool AllowsAddress(const IpAddress& address) const;
+  // Empty: not of the namespace.
+  std::string InNamespace(absl::string_view host, absl::string_view namespace_name) const;
+
+  const AllowedEndpoints allowed_;
+  const std::string cluster_domain_;
+};
+
+}  // namespace gpuscaler
