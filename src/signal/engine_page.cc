@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -25,11 +26,15 @@ bool IsNamed(const HistogramRow& row, absl::string_view name) {
   return absl::ConsumePrefix(&name, row.name) && name == "_bucket";
 }
 
+double Fuller(double a, double b) {
+  return std::isnan(a) || std::isnan(b) ? kCannotBe : std::max(a, b);
+}
+
 // The series of one histogram of one model, added up.
 class BucketSum {
  public:
   void Add(double not_above, double count) {
-    Bucket& bucket = buckets_[not_above];
+    Bucket& bucket = BucketOf(not_above);
     bucket.count += count;
     ++bucket.series;
   }
@@ -37,23 +42,38 @@ class BucketSum {
   // Without buckets where the series do not have the same bounds, or no infinite one.
   Histogram Sum() const {
     Histogram histogram;
-    const bool alike = std::ranges::all_of(buckets_, [&](const auto& bucket) {
-      return bucket.second.series == buckets_.begin()->second.series && bucket.second.count >= 0;
+    const bool alike = std::ranges::all_of(buckets_, [&](const Bucket& bucket) {
+      return bucket.series == buckets_[0].series && bucket.count >= 0;
     });
-    const bool has_all = !buckets_.empty() && std::isinf(buckets_.rbegin()->first);
+    const bool has_all = !buckets_.empty() && std::isinf(buckets_.back().not_above);
     if (!alike || !has_all || buckets_.size() > kMostBuckets) return histogram;
-    for (const auto& [not_above, bucket] : buckets_) {
-      histogram.buckets.push_back({.not_above = not_above, .count = bucket.count});
+    for (const Bucket& bucket : buckets_) {
+      histogram.buckets.push_back({.not_above = bucket.not_above, .count = bucket.count});
     }
     return histogram;
   }
 
  private:
   struct Bucket {
+    double not_above = 0;
     double count = 0;
     int series = 0;
   };
-  std::map<double, Bucket> buckets_;
+
+  // Series list their bounds in order: the next one is nearly always where the last one led to.
+  Bucket& BucketOf(double not_above) {
+    if (next_ >= buckets_.size() || buckets_[next_].not_above != not_above) {
+      const auto at = std::ranges::lower_bound(buckets_, not_above, {}, &Bucket::not_above);
+      next_ = static_cast<size_t>(at - buckets_.begin());
+      const bool is_new = at == buckets_.end() || at->not_above != not_above;
+      if (is_new && buckets_.size() <= kMostBuckets) buckets_.insert(at, {.not_above = not_above});
+      next_ = std::min(next_, buckets_.size() - 1);  // too many: it is none, whatever is added
+    }
+    return buckets_[next_++];
+  }
+
+  std::vector<Bucket> buckets_;  // by bound
+  size_t next_ = 0;
 };
 
 // What the page has of one model so far; as many as there are rows.
@@ -81,10 +101,11 @@ class PageSums {
       : engine_(engine),
         histograms_(histograms ? engine.histograms : decltype(engine.histograms){}) {}
 
-  bool Wants(absl::string_view name) const {
-    const auto is_named = [name](const auto& row) { return IsNamed(row, name); };
-    return name == kProcessStart || std::ranges::any_of(engine_.numbers, is_named) ||
-           std::ranges::any_of(histograms_, is_named);
+  // Asked before each run of samples of one name, and keeps for them which rows they count in.
+  bool Wants(absl::string_view name) {
+    number_rows_ = RowsNamed(engine_.numbers, name);
+    histogram_rows_ = RowsNamed(histograms_, name);
+    return name == kProcessStart || !number_rows_.empty() || !histogram_rows_.empty();
   }
 
   void Take(const PageSample& sample) {
@@ -94,17 +115,11 @@ class PageSums {
     }
     if (models_.size() > kMostModels) return;  // an error by now
     ModelSums& model = ModelOf(sample);
-    for (size_t i = 0; i < engine_.numbers.size(); ++i) {
+    for (const size_t i : number_rows_) {
       const NumberRow& row = engine_.numbers[i];
-      if (IsNamed(row, sample.name) && sample.EscapedLabel(row.label) == row.value) {
-        AddTo(model.numbers[i], row, sample.value);
-      }
+      if (sample.EscapedLabel(row.label) == row.value) AddTo(model.numbers[i], row, sample.value);
     }
-    for (size_t i = 0; i < histograms_.size(); ++i) {
-      if (IsNamed(histograms_[i], sample.name)) {
-        AddTo(model.histograms[i], histograms_[i], sample);
-      }
-    }
+    for (const size_t i : histogram_rows_) AddTo(model.histograms[i], histograms_[i], sample);
   }
 
   absl::StatusOr<EngineReading> Reading() const {
@@ -127,24 +142,32 @@ class PageSums {
   }
 
  private:
+  template <typename Row>
+  static std::vector<size_t> RowsNamed(std::span<const Row> rows, absl::string_view name) {
+    std::vector<size_t> named;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (IsNamed(rows[i], name)) named.push_back(i);
+    }
+    return named;
+  }
+
   ModelSums& ModelOf(const PageSample& sample) {
-    ModelSums& sums = models_[sample.Label(engine_.model_label)];
-    sums.numbers.resize(engine_.numbers.size());
-    sums.histograms.resize(histograms_.size());
-    return sums;
+    const absl::string_view escaped = sample.EscapedLabel(engine_.model_label);
+    if (model_ == nullptr || escaped != escaped_model_) {
+      escaped_model_ = escaped;
+      model_ = &models_[Unescaped(escaped)];
+      model_->numbers.resize(engine_.numbers.size());
+      model_->histograms.resize(histograms_.size());
+    }
+    return *model_;
   }
 
   static void AddTo(std::optional<double>& number, const NumberRow& row, double value) {
     const bool can_be =
         std::isfinite(value) && value >= 0 && (row.adding == Adding::kSum || value <= 1);
     value = can_be ? value * row.unit : kCannotBe;
-    if (!number.has_value() || std::isnan(value)) {
-      number = value;
-    } else if (row.adding == Adding::kSum) {
-      number = *number + value;
-    } else if (value > *number) {  // never of NaN, which stays
-      number = value;
-    }
+    const double before = number.value_or(0);
+    number = row.adding == Adding::kSum ? before + value : Fuller(before, value);
   }
 
   static void AddTo(std::optional<BucketSum>& histogram, const HistogramRow& row,
@@ -174,6 +197,10 @@ class PageSums {
   const EnginePage& engine_;
   const std::span<const HistogramRow> histograms_;
   std::map<std::string, ModelSums> models_;
+  ModelSums* model_ = nullptr;  // of the sample before
+  absl::string_view escaped_model_;
+  std::vector<size_t> number_rows_;
+  std::vector<size_t> histogram_rows_;
   std::optional<double> counters_began_;
 };
 

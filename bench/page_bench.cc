@@ -1,0 +1,84 @@
+// What reading a page of metrics costs, beside a pass that only looks for its line feeds.
+#include <benchmark/benchmark.h>
+
+#include <cstring>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "signal/engines.h"
+#include "signal/prometheus_text.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr size_t kPageBytes = size_t{1} << 20;
+
+// As vLLM's, over and over: a third of its bytes are comments, most of the rest histograms.
+std::string Page() {
+  std::string page;
+  for (int model = 0; page.size() < kPageBytes; ++model) {
+    const std::string labels =
+        absl::StrCat("engine=\"0\",model_name=\"team/model-", model, "-8b\"");
+    absl::StrAppend(&page, "# HELP vllm:num_requests_waiting Number of requests waiting.\n",
+                    "# TYPE vllm:num_requests_waiting gauge\n", "vllm:num_requests_waiting{",
+                    labels,
+                    "} 12.0\n# HELP vllm:time_to_first_token_seconds Time to first token.\n",
+                    "# TYPE vllm:time_to_first_token_seconds histogram\n");
+    for (int bucket = 1; bucket <= 24; ++bucket) {
+      absl::StrAppend(&page, "vllm:time_to_first_token_seconds_bucket{", labels, ",le=\"",
+                      0.005 * bucket, "\"} ", 1000 * bucket, ".0\n");
+    }
+    absl::StrAppend(&page, "vllm:generation_tokens_total{", labels, "} 1.234567e+06\n");
+  }
+  return page;
+}
+
+void FindLineFeeds(const std::string& page) {
+  const char* at = page.data();
+  const char* const end = at + page.size();
+  size_t lines = 0;
+  while ((at = static_cast<const char*>(std::memchr(at, '\n', static_cast<size_t>(end - at))))) {
+    ++lines;
+    if (++at == end) break;
+  }
+  benchmark::DoNotOptimize(lines);
+}
+
+void BM_FindLineFeeds(benchmark::State& state) {
+  const std::string page = Page();
+  for (auto _ : state) FindLineFeeds(page);
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(page.size()));
+}
+BENCHMARK(BM_FindLineFeeds)->Unit(benchmark::kMicrosecond);
+
+void BM_ReadPage(benchmark::State& state) {
+  const std::string page = Page();
+  for (auto _ : state) {
+    double sum = 0;
+    const absl::Status status = ReadPage(
+        page, PageFormat::kText,
+        [](absl::string_view name) { return name == "vllm:num_requests_waiting"; },
+        [&](const PageSample& sample) { sum += sample.value; });
+    if (!status.ok()) return state.SkipWithError(status.ToString().c_str());
+    benchmark::DoNotOptimize(sum);
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(page.size()));
+}
+BENCHMARK(BM_ReadPage)->Unit(benchmark::kMicrosecond);
+
+void BM_ReadVllm(benchmark::State& state, bool histograms) {
+  const std::string page = Page();
+  for (auto _ : state) {
+    auto reading = Vllm().read(page, {.histograms = histograms});
+    if (!reading.ok()) return state.SkipWithError(reading.status().ToString().c_str());
+    benchmark::DoNotOptimize(reading);
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(page.size()));
+}
+BENCHMARK_CAPTURE(BM_ReadVllm, gauges_and_counters, false)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(BM_ReadVllm, histograms_too, true)->Unit(benchmark::kMicrosecond);
+
+}  // namespace
+}  // namespace gpuscaler
+
+BENCHMARK_MAIN();

@@ -1,0 +1,13 @@
+// What has to hold whatever the input is: a broken promise ends the fuzzer with a crash.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+
+#define PROMISE(condition)                                                         \
+  do {                                                                             \
+    if (!(condition)) {                                                            \
+      std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+      std::abort();                                                                \
+    }                                                                              \
+  } while (false)
