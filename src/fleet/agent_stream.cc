@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/duration_text.h"
 #include "base/status_macros.h"
+#include "fleet/agent_loss.h"
 #include "fleet/gpu_wire.h"
 #include "fleet/grpc_log.h"
 #include "fleet/grpc_status.h"
@@ -125,11 +126,7 @@ class AgentStream::Call : public grpc::ClientBidiReactor<wire::Wanted, wire::Tel
   }
 
   void OnDone(const grpc::Status& status) override {
-    if (fault_.ok()) fault_ = FromGrpc(status);
-    if (absl::IsUnimplemented(fault_)) {
-      fault_ = absl::UnimplementedError("it answers, and is no agent (a scaler's port?)");
-    }
-    if (fault_.ok()) fault_ = absl::UnavailableError("the agent has ended the stream");
+    if (fault_.ok()) fault_ = LossOf(FromGrpc(status), stream_.options_.credentials != nullptr);
     stream_.Ended(fault_);
   }
 

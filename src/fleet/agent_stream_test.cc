@@ -377,6 +377,18 @@ TEST_F(AgentStreamTlsTest, AggregatorOfAnotherCaIsTurnedAway) {
   EXPECT_TRUE(heard_.snapshots().empty());
 }
 
+TEST_F(AgentStreamTlsTest, AgentWithoutTlsIsSaidToHaveNone) {
+  TestAgent agent(0, "gpu-7", grpc::InsecureServerCredentials());
+  const auto stream = Watch(agent.address(), Client(ours_, ours_));
+  EXPECT_THAT(std::string(heard_.WaitForLoss().message()), HasSubstr("the agent speaks no TLS"));
+}
+
+TEST_F(AgentStreamTlsTest, AggregatorWithoutTlsIsAskedWhetherTheAgentWantsIt) {
+  TestAgent agent(0, "gpu-7", Server(ours_, ours_));
+  const auto stream = Watch(agent.address());
+  EXPECT_THAT(std::string(heard_.WaitForLoss().message()), HasSubstr("does the agent want TLS"));
+}
+
 TEST(ReconnectDelay, GrowsFromOneSecondToTen) {
   EXPECT_EQ(ReconnectDelay(1, 0), absl::Seconds(1));
   EXPECT_EQ(ReconnectDelay(1, 1), absl::Seconds(1.5));

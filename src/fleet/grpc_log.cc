@@ -18,13 +18,10 @@ namespace {
 // What they call an error is some client's trouble more often than ours.
 LogLevel LevelOf(bool error) { return error ? LogLevel::kWarn : LogLevel::kDebug; }
 
-// With a limit of their own: neither they nor the rest hide the other.
+// Within limits of their own: neither they nor the rest hide the other.
 void WriteHandshake(HandshakeFault fault, absl::string_view message) {
-  static RateLimit& limit = *new RateLimit(*new SteadyClock, 10, absl::Seconds(10));
-  if (const std::optional<int64_t> dropped = limit.Pass()) {
-    LogWarn("tls_handshake_failed",
-            {{"reason", Name(fault)}, {"why", message}, {"dropped", *dropped}});
-  }
+  static HandshakeLog& log = *new HandshakeLog(*new SteadyClock);
+  log.Write(fault, message);
   CountHandshakeFault(fault);
 }
 

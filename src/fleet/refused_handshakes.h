@@ -3,9 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "absl/strings/string_view.h"
+#include "base/clock.h"
+#include "base/rate_limit.h"
 
 namespace gpuscaler {
 
@@ -13,13 +17,27 @@ enum class HandshakeFault {
   kNoCertificate,  // the other side showed none, and has to
   kUntrusted,      // its certificate is of another CA, or has expired
   kTurnedAway,     // the other side refused us
-  kOther,          // it speaks no TLS, or no version that we do
+  kNoTls,          // it speaks no TLS
+  kOther,          // it speaks no version of it that we do, say
 };
 constexpr int kHandshakeFaults = static_cast<int>(HandshakeFault::kOther) + 1;
 absl::string_view Name(HandshakeFault fault);  // "no_certificate"
 
 // What a line of gRPC's log says of a handshake; empty: it says nothing of one.
 std::optional<HandshakeFault> HandshakeFaultOf(absl::string_view line);
+
+// Says that it happened, and what to do: once in ten minutes for each fault, with the number of
+// those in between. Who cannot connect tries again every few seconds, and gRPC does not tell who it
+// was. Thread-safe.
+class HandshakeLog {
+ public:
+  explicit HandshakeLog(const Clock& clock);  // outlives it
+
+  void Write(HandshakeFault fault, absl::string_view message);
+
+ private:
+  std::vector<std::unique_ptr<RateLimit>> limits_;  // by fault
+};
 
 // Counts it. Thread-safe.
 void CountHandshakeFault(HandshakeFault fault);

@@ -131,7 +131,7 @@ std::string HandshakeMetrics() {
   MetricFamily failed = FleetFamily(
       "tls_handshakes_failed_total",
       "TLS handshakes of gRPC that failed, by reason: no_certificate and untrusted_certificate "
-      "are the other side's, turned_away says that it refused ours.",
+      "are the other side's, turned_away says that it refused ours, no_tls that it speaks none.",
       prometheus::MetricType::Counter);
   for (int i = 0; i < kHandshakeFaults; ++i) {
     const auto fault = static_cast<HandshakeFault>(i);
