@@ -1,11 +1,9 @@
-// What all agents have told, put together: one history for each node, and which of them a decision
-// needs.
+// What all agents have told, put together for whoever decides: which agents there are (AgentRoll),
+// and what their nodes are like (NodeTracks).
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -14,8 +12,8 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "fleet/agent_news.h"
-#include "fleet/membership.h"
-#include "fleet/pod_index.h"
+#include "fleet/agent_roll.h"
+#include "fleet/node_tracks.h"
 #include "model/fleet_history.h"
 #include "store/fleet_reader.h"
 #include "store/leases.h"
@@ -97,82 +95,21 @@ class FleetStore : public AgentListener, public FleetReader {
   Listing listing() const;
 
  private:
-  struct Agent {
-    bool ever_heard = false;  // all of the past that it had to tell, too
-    bool connected = false;
-    int64_t connection = 0;  // counts up over all agents
-    absl::Time heard_at = absl::InfinitePast();
-    std::string node;
-    uint64_t instance = 0;
-    std::string version;
-    std::string trouble;
-    std::string lost;  // why the last stream ended
-    bool tells_again = false;
-    // Another spoke for its node, and what it told was not kept: its stream tells what changed
-    // since, which is nothing without that.
-    bool passed_over = false;
-    bool owes_all = false;  // it may speak now: a new stream is due
-  };
-  struct Node {
-    std::string speaker;  // the address of the agent whose word counts
-    absl::Time heard_at = absl::InfinitePast();
-    std::string silence;  // why its speaker is not heard; empty: it is
-    // When its speaker was heard of another node: addresses are given again.
-    absl::Time left_at = absl::InfiniteFuture();
-    std::shared_ptr<const NodeHistory> history;
-    std::shared_ptr<const NodeHistory> retold;  // so far; null: it is not told again
-    absl::Duration retold_for;                  // how far back decisions looked when it was
-  };
-
-  // A word of the agent itself, before what it says of its node.
-  void Note(const std::string& address, Agent& agent, const AgentNews& news)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether its word counts for the node: of two agents the one that connected last.
-  bool MaySpeak(const std::string& address, const Agent& agent, const AgentNews& news)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Nothing new is said, and the node was neither silent nor stale until now: all that was decided
-  // still stands, for as long as it was to (Decision::valid_until).
-  bool IsHeartbeat(const std::string& address, const Agent& agent, const Node& node,
-                   const AgentNews& news) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What its agent says continues the history, or tells it again.
-  void Continue(AgentNews news, Agent& agent, Node& node) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The agent speaks for `name` no more, but for another node.
-  void Leave(const std::string& address, const std::string& name, const AgentNews& news)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Without a speaker that node is gone.
-  void Remove(const std::string& address, const std::string& name)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  NodeHistory::Limits LimitsOf(const std::string& node) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // An event makes one generation of all that it changed, and none of nothing.
+  int64_t Next() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return generation_ + 1; }
+  void Settle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ForgetNodesLeft(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void NodeChanged(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void MembersChanged() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void FirstHeard(const std::string& address) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
   absl::Status CheckReady(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status UnheardStatus(const std::string& address) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Without its nodes.
   std::shared_ptr<FleetHistory> NewHistory(int64_t generation, absl::Time now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void AddTrack(const std::string& name, const Node& node, FleetHistory& fleet) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;
-  const FleetStoreOptions options_;
   mutable Mutex mutex_;
   mutable CondVar changed_;
-  Membership membership_ ABSL_GUARDED_BY(mutex_);
-  std::string dns_error_ ABSL_GUARDED_BY(mutex_);  // empty: the newest question was answered
-  std::map<std::string, Agent> agents_ ABSL_GUARDED_BY(mutex_);  // by address
-  std::map<std::string, Node> nodes_ ABSL_GUARDED_BY(mutex_);    // those with a history, by name
-  PodIndex index_ ABSL_GUARDED_BY(mutex_);
-  int64_t connections_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t forgotten_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t watched_version_ ABSL_GUARDED_BY(mutex_) = 0;
+  AgentRoll roll_ ABSL_GUARDED_BY(mutex_);
+  NodeTracks tracks_ ABSL_GUARDED_BY(mutex_);
   int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t members_changed_ ABSL_GUARDED_BY(mutex_) = 0;       // the generation of that
-  std::vector<std::string> unheard_ ABSL_GUARDED_BY(mutex_);  // of them, since then; by address
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

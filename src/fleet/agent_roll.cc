@@ -1,0 +1,130 @@
+#include "fleet/agent_roll.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/duration_text.h"
+#include "base/log.h"
+#include "base/number_text.h"
+
+namespace gpuscaler {
+
+void AgentRoll::Listed(const absl::StatusOr<std::vector<std::string>>& answer, absl::Time now,
+                       int64_t generation) {
+  LogAnswer(answer);
+  error_ = std::string(answer.status().message());
+  if (!answer.ok()) return;
+  const std::vector<std::string> before = membership_.Listed();
+  membership_.Answered(*answer, now);
+  for (const std::string& address : *answer) {
+    if (agents_.try_emplace(address).second) ++version_;
+  }
+  // What time brings to an empty list is a change too.
+  if (membership_.Listed() != before || answer->empty()) Changed(generation);
+}
+
+void AgentRoll::LogAnswer(const absl::StatusOr<std::vector<std::string>>& answer) const {
+  if (!answer.ok()) {
+    if (error_.empty()) LogWarn("agents_unknown", {{"why", answer.status().message()}});
+    return;
+  }
+  const bool first = membership_.IsUnknown();
+  const bool none_before = membership_.Listed().empty();
+  const bool known_again = !error_.empty() || (!answer->empty() && !first && none_before);
+  if (known_again) LogInfo("agents_known", {{"count", answer->size()}});
+  if (answer->empty() && (first || !none_before)) LogWarn("agents_none_listed");
+}
+
+bool AgentRoll::Heard(const std::string& address, const AgentNews& news, int64_t generation) {
+  const auto found = agents_.find(address);
+  if (found == agents_.end()) return false;
+  Agent& agent = found->second;
+  if (!std::exchange(agent.connected, true)) {
+    LogInfo("agent_heard", {{"address", address}, {"node", news.node}, {"version", news.version}});
+  }
+  if (news.trouble.empty() != agent.trouble.empty()) {
+    Log(news.trouble.empty() ? LogLevel::kInfo : LogLevel::kWarn, "agent_reading",
+        {{"address", address}, {"node", news.node}, {"trouble", news.trouble}});
+  }
+  agent.heard_at = news.heard_at;
+  agent.trouble = news.trouble;
+  agent.lost.clear();
+  if (news.node.empty()) return true;  // it does not know yet whose agent it is
+  agent.node = news.node;
+  agent.version = news.version;
+  if (!agent.ever_heard && !news.more) {
+    agent.ever_heard = true;
+    FirstHeard(address, generation);
+  }
+  return true;
+}
+
+void AgentRoll::FirstHeard(const std::string& address, int64_t generation) {
+  const auto found = std::ranges::lower_bound(unheard_, address);
+  if (found == unheard_.end() || *found != address) return;
+  unheard_.erase(found);
+  generation_ = generation;
+}
+
+bool AgentRoll::Lost(const std::string& address, const absl::Status& why) {
+  const auto found = agents_.find(address);
+  if (found == agents_.end()) return false;
+  Agent& agent = found->second;
+  if (std::exchange(agent.connected, false) || agent.lost.empty()) {
+    LogWarn("agent_lost", {{"address", address}, {"node", agent.node}, {"why", why.message()}});
+  }
+  agent.lost = std::string(why.message());
+  return true;
+}
+
+std::vector<std::string> AgentRoll::Forget(absl::Time now, int64_t generation) {
+  std::vector<std::string> gone;
+  for (const auto& [address, agent] : agents_) {
+    const bool heard = agent.connected || now - agent.heard_at < patience_.forget_after;
+    if (heard || !membership_.IsForgotten(address)) continue;
+    LogInfo("agent_forgotten", {{"address", address}, {"node", agent.node}});
+    gone.push_back(address);
+  }
+  for (const std::string& address : gone) agents_.erase(address);
+  if (gone.empty()) return gone;
+  forgotten_ += static_cast<int64_t>(gone.size());
+  ++version_;
+  Changed(generation);
+  return gone;
+}
+
+void AgentRoll::Changed(int64_t generation) {
+  unheard_.clear();
+  for (const auto& [address, agent] : agents_) {
+    if (!agent.ever_heard && membership_.IsListed(address)) unheard_.push_back(address);
+  }
+  generation_ = generation;
+}
+
+absl::Status AgentRoll::CheckReady(bool any_node, absl::Time now) const {
+  const std::string dns = error_.empty() ? "" : absl::StrCat(": ", error_);
+  if (membership_.IsUnknown()) {
+    return absl::UnavailableError(absl::StrCat("the agents are not known yet", dns));
+  }
+  for (const std::string& address : unheard_) {
+    const bool is_awaited = !any_node || now < membership_.AwaitedUntil(address);
+    if (is_awaited) return UnheardStatus(address);
+  }
+  // While DNS fails, an empty answer says nothing of the time behind it.
+  const absl::Time known_at = error_.empty() ? now : membership_.newest_answer();
+  if (any_node || membership_.IsEmpty(known_at)) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("no agent is listed, which stands for no GPU node after --empty-after=",
+                   DurationText(patience_.empty_after), dns));
+}
+
+absl::Status AgentRoll::UnheardStatus(const std::string& address) const {
+  const Agent& agent = agents_.at(address);
+  const std::string& why = agent.connected ? agent.trouble : agent.lost;
+  return absl::UnavailableError(
+      absl::StrCat("not heard of ", CountText(static_cast<int64_t>(unheard_.size()), "agent"),
+                   " yet, ", address, why.empty() ? "" : ": ", why));
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,76 @@
+// Which agents there are, and which of them nobody has heard yet: whether a fleet is known well
+// enough to decide on. No clock, no socket.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "fleet/agent_news.h"
+#include "fleet/membership.h"
+
+namespace gpuscaler {
+
+// Not thread-safe. `generation` is what counts as the newest, if this changes anything.
+class AgentRoll {
+ public:
+  // One agent by its last words.
+  struct Agent {
+    bool ever_heard = false;  // all of the past that it had to tell, too
+    bool connected = false;
+    absl::Time heard_at = absl::InfinitePast();
+    std::string node;  // empty: not known yet
+    std::string version;
+    std::string trouble;  // why it does not read
+    std::string lost;     // why the last stream ended
+  };
+
+  explicit AgentRoll(const FleetPatience& patience) : patience_(patience), membership_(patience) {}
+
+  // An answer of DNS: the agents that there are, or why that is not known.
+  void Listed(const absl::StatusOr<std::vector<std::string>>& answer, absl::Time now,
+              int64_t generation);
+
+  // False: it was forgotten a moment ago, and nothing that it says counts.
+  bool Heard(const std::string& address, const AgentNews& news, int64_t generation);
+  bool Lost(const std::string& address, const absl::Status& why);
+
+  // Those that are forgotten now. An agent that is still heard is there, whatever DNS says.
+  std::vector<std::string> Forget(absl::Time now, int64_t generation);
+
+  // UNAVAILABLE while too little is known to decide on, where some node or none has told of itself.
+  absl::Status CheckReady(bool any_node, absl::Time now) const;
+
+  // Listed and never heard, as of the last change; by address.
+  const std::vector<std::string>& unheard() const { return unheard_; }
+  // Of the last change of those that decisions wait for, or say that they miss.
+  int64_t generation() const { return generation_; }
+
+  const std::map<std::string, Agent>& agents() const { return agents_; }  // by address
+  bool IsListed(const std::string& address) const { return membership_.IsListed(address); }
+  int64_t version() const { return version_; }  // counts up with whom agents() has
+  // Why the newest question after them was not answered; empty: it was.
+  const std::string& error() const { return error_; }
+  int64_t forgotten() const { return forgotten_; }  // so far
+
+ private:
+  void LogAnswer(const absl::StatusOr<std::vector<std::string>>& answer) const;
+  void Changed(int64_t generation);
+  void FirstHeard(const std::string& address, int64_t generation);
+  absl::Status UnheardStatus(const std::string& address) const;
+
+  const FleetPatience patience_;
+  Membership membership_;
+  std::string error_;
+  std::map<std::string, Agent> agents_;
+  std::vector<std::string> unheard_;
+  int64_t generation_ = 0;
+  int64_t version_ = 0;
+  int64_t forgotten_ = 0;
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,230 @@
+#include "fleet/node_tracks.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "fleet/track.h"
+
+namespace gpuscaler {
+namespace {
+
+// Two heartbeats (telemetry_service.h) and a little: less than the shortest --stale-after, so that
+// an agent that has just fallen silent is given grace before its readings are stale.
+constexpr absl::Duration kQuiet = absl::Seconds(4);
+
+// Of the past that is kept: a question comes later than its reading.
+constexpr absl::Duration kMargin = absl::Seconds(10);
+
+}  // namespace
+
+void NodeTracks::Heard(const std::string& address, AgentNews news, absl::Time now,
+                       int64_t generation) {
+  Voice& voice = voices_[address];
+  if (voice.stream == 0) voice.stream = ++streams_;
+  if (news.node.empty()) return;
+  if (voice.node != news.node) Leave(address, news, generation);
+  voice.node = news.node;
+  voice.instance = news.instance;
+  if (!MaySpeak(address, voice, news)) {
+    voice.passed_over = true;
+    return;
+  }
+  if (voice.passed_over) {
+    voice.owes_all = true;
+    return;
+  }
+  Node& node = nodes_[voice.node];
+  const bool is_news = !IsHeartbeat(address, voice, node, news, now);
+  node.speaker = address;
+  node.heard_at = news.heard_at;
+  node.silence.clear();
+  node.left_at = absl::InfiniteFuture();
+  Continue(std::move(news), now, voice, node);
+  if (is_news || index_.IsDue(voice.node, *node.history)) Changed(voice.node, generation);
+}
+
+bool NodeTracks::MaySpeak(const std::string& address, const Voice& voice,
+                          const AgentNews& news) const {
+  const auto node = nodes_.find(news.node);
+  // A node without a reading is none: its agent says why it has not read anything yet.
+  if (node == nodes_.end()) return !news.readings.empty();
+  const std::string& speaker = node->second.speaker;
+  if (speaker == address || node->second.left_at != absl::InfiniteFuture()) return true;
+  const auto other = voices_.find(speaker);
+  if (other == voices_.end() || other->second.stream == 0) return true;
+  if (other->second.instance == voice.instance) return false;  // two addresses of one agent
+  if (other->second.stream > voice.stream) return false;
+  LogWarn("node_twice", {{"node", news.node}, {"address", address}, {"instead_of", speaker}});
+  return true;
+}
+
+bool NodeTracks::IsHeartbeat(const std::string& address, const Voice& voice, const Node& node,
+                             const AgentNews& news, absl::Time now) const {
+  if (!news.readings.empty() || voice.tells_again || node.speaker != address) return false;
+  return node.silence.empty() && now - node.heard_at <= kQuiet &&
+         now - node.history->NewestAt() <= options_.limits.join_within;
+}
+
+void NodeTracks::Continue(AgentNews news, absl::Time now, Voice& voice, Node& node) const {
+  const NodeHistory::Limits limits = LimitsOf(news.node, now);
+  const bool more = news.more;
+  node.retold_for = std::min(node.retold_for, limits.readings);
+  if (!voice.tells_again || node.history == nullptr) {
+    voice.tells_again = false;
+    node.history = Continued(node.history, std::move(news), limits);
+    return;
+  }
+  // What is kept goes on meanwhile, and for good if an agent that has just begun has less to tell.
+  node.history = Continued(node.history, NewsAfter(node.history->NewestAt(), news), limits);
+  node.retold = Continued(node.retold, std::move(news), limits);
+  if (more || node.retold == nullptr) return;
+  const auto retold = std::exchange(node.retold, nullptr);
+  if (retold->stretches.front().first < node.history->stretches.front().first) {
+    node.history = retold;
+  }
+  voice.tells_again = false;
+}
+
+NodeHistory::Limits NodeTracks::LimitsOf(const std::string& node, absl::Time now) const {
+  NodeHistory::Limits limits = options_.limits;
+  if (options_.leases == nullptr) return limits;
+  const std::set<std::string>* const namespaces = index_.NamespacesOn(node);
+  const absl::Duration look_back = namespaces == nullptr
+                                       ? options_.leases->LongestLookBack(now)
+                                       : options_.leases->LookBack(*namespaces, now);
+  // As Decide does, which looks back on a reading before the window for as long as one speaks.
+  limits.readings = look_back + limits.join_within + kMargin;
+  return limits;
+}
+
+void NodeTracks::Lost(const std::string& address, const absl::Status& why, int64_t generation) {
+  Voice& voice = voices_[address];
+  voice.stream = 0;
+  // The next stream begins with all, or goes on from the newest reading.
+  voice.passed_over = voice.owes_all = voice.tells_again = false;
+  if (!Speaks(address)) return;
+  Node& node = nodes_.at(voice.node);
+  node.silence = std::string(why.message());
+  node.retold = nullptr;
+  Changed(voice.node, generation);
+}
+
+void NodeTracks::Leave(const std::string& address, const AgentNews& news, int64_t generation) {
+  if (!Speaks(address)) return;
+  const std::string& name = voices_.at(address).node;
+  Node& node = nodes_.at(name);
+  node.silence = absl::StrCat("its agent is of node ", news.node, " now");
+  node.left_at = news.heard_at;
+  node.retold = nullptr;
+  LogWarn("node_left", {{"node", name}, {"address", address}, {"why", node.silence}});
+  Changed(name, generation);
+}
+
+void NodeTracks::Forget(const std::string& address, int64_t generation) {
+  if (Speaks(address)) {
+    const std::string& name = voices_.at(address).node;
+    index_.Removed(name, generation);
+    nodes_.erase(name);
+    generation_ = generation;
+  }
+  voices_.erase(address);
+}
+
+void NodeTracks::ForgetNodesLeft(absl::Time now, int64_t generation) {
+  for (auto each = nodes_.begin(); each != nodes_.end();) {
+    const auto& [name, node] = *each;
+    if (now - node.left_at < options_.forget_after) {
+      ++each;
+      continue;
+    }
+    LogInfo("node_forgotten", {{"node", name}, {"why", node.silence}});
+    index_.Removed(name, generation);
+    each = nodes_.erase(each);
+    generation_ = generation;
+  }
+}
+
+void NodeTracks::Changed(const std::string& name, int64_t generation) {
+  index_.Changed(name, *nodes_.at(name).history, generation);
+  generation_ = generation;
+}
+
+std::vector<std::string> NodeTracks::LackingPast(absl::Time now) const {
+  constexpr size_t kAtOnce = 20;  // of 1,000 nodes, whose agents then reconnect within a minute
+  std::vector<std::string> lacking;
+  for (const auto& [address, voice] : voices_) {
+    if (voice.owes_all) lacking.push_back(address);
+  }
+  if (options_.leases == nullptr) return lacking;
+  for (const auto& [name, node] : nodes_) {
+    const absl::Duration wanted = LimitsOf(name, now).readings;
+    if (node.history->forgotten_until <= now - wanted || node.retold_for >= wanted) continue;
+    const auto voice = voices_.find(node.speaker);
+    if (voice == voices_.end() || voice->second.node != name) continue;
+    if (voice->second.stream == 0 || voice->second.tells_again) continue;
+    if (lacking.size() >= kAtOnce) break;
+    lacking.push_back(node.speaker);
+  }
+  return lacking;
+}
+
+void NodeTracks::TellsAgain(const std::string& address, absl::Time now) {
+  const auto voice = voices_.find(address);
+  if (voice == voices_.end()) return;
+  voice->second.passed_over = voice->second.owes_all = false;
+  if (!Speaks(address)) return;
+  voice->second.tells_again = true;
+  Node& node = nodes_.at(voice->second.node);
+  node.retold = nullptr;
+  node.retold_for = LimitsOf(voice->second.node, now).readings;
+}
+
+void NodeTracks::Add(const std::string& name, FleetHistory& fleet) const {
+  const Node& node = nodes_.at(name);
+  NodeTrack& track = fleet.nodes.emplace_back();
+  track.node = name;
+  track.history = node.history;
+  track.heard_at = node.heard_at;
+  track.silence = node.silence;
+  if (!node.silence.empty()) return;
+  const absl::Time quiet_at = node.heard_at + kQuiet;
+  if (fleet.now > quiet_at) {
+    track.silence = "it has fallen silent";
+  } else {
+    fleet.stands_until = std::min(fleet.stands_until, quiet_at);
+  }
+}
+
+std::vector<std::string> NodeTracks::Names() const {
+  std::vector<std::string> names;
+  for (const auto& node : nodes_) names.push_back(node.first);
+  return names;
+}
+
+absl::Time NodeTracks::NewestAt() const {
+  absl::Time newest = absl::InfinitePast();
+  for (const auto& node : nodes_) newest = std::max(newest, node.second.history->NewestAt());
+  return newest;
+}
+
+absl::Time NodeTracks::NewestOf(const std::string& address) const {
+  if (!Speaks(address)) return absl::InfinitePast();
+  return nodes_.at(voices_.at(address).node).history->NewestAt();
+}
+
+bool NodeTracks::IsSuperseded(const std::string& address) const {
+  const auto voice = voices_.find(address);
+  return voice != voices_.end() && nodes_.contains(voice->second.node) && !Speaks(address);
+}
+
+bool NodeTracks::Speaks(const std::string& address) const {
+  const auto voice = voices_.find(address);
+  if (voice == voices_.end()) return false;
+  const auto node = nodes_.find(voice->second.node);
+  return node != nodes_.end() && node->second.speaker == address;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,107 @@
+// One history for each node, by the words of the agent that speaks for it, and which of them a
+// decision needs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "fleet/agent_news.h"
+#include "fleet/pod_index.h"
+#include "model/fleet_history.h"
+#include "store/leases.h"
+
+namespace gpuscaler {
+
+// Not thread-safe. `generation` is what counts as the newest, if this changes anything.
+class NodeTracks {
+ public:
+  struct Options {
+    NodeHistory::Limits limits;
+    // Of how far decisions look back: older readings are not kept. It outlives the tracks. Null:
+    // all within the limits are.
+    const Leases* leases = nullptr;
+    // For so long a node is kept whose agent is another node's now.
+    absl::Duration forget_after = absl::InfiniteDuration();
+  };
+  explicit NodeTracks(const Options& options) : options_(options), index_(options.limits.horizon) {}
+
+  void Heard(const std::string& address, AgentNews news, absl::Time now, int64_t generation);
+  void Lost(const std::string& address, const absl::Status& why, int64_t generation);
+  // The agent is forgotten, and the node that it spoke for.
+  void Forget(const std::string& address, int64_t generation);
+  // Their agents, if there are any, are not to be found where they were.
+  void ForgetNodesLeft(absl::Time now, int64_t generation);
+
+  // Agents of nodes where decisions look back farther than what is kept, and those that speak for
+  // one after another did: they are to tell all of their past again. A few at a time, and each once
+  // for the same length.
+  std::vector<std::string> LackingPast(absl::Time now) const;
+  // A new stream of this agent begins with its past, which takes the place of what is kept once it
+  // is complete and reaches farther back. The stream before has ended.
+  void TellsAgain(const std::string& address, absl::Time now);
+
+  // That node as it stands at the fleet's instant.
+  void Add(const std::string& name, FleetHistory& fleet) const;
+  std::vector<std::string> Names() const;
+  bool empty() const { return nodes_.empty(); }
+  const PodIndex& index() const { return index_; }
+  int64_t generation() const { return generation_; }  // of the last change of any
+
+  absl::Time NewestAt() const;
+  // Of the node that the agent speaks for; InfinitePast: it speaks for none.
+  absl::Time NewestOf(const std::string& address) const;
+  // Another agent, or another address of the same, speaks for its node.
+  bool IsSuperseded(const std::string& address) const;
+
+ private:
+  // An agent, as one that may speak for a node.
+  struct Voice {
+    std::string node;  // that it tells of; empty: not known yet
+    uint64_t instance = 0;
+    int64_t stream = 0;  // counts up over all agents; 0: it is lost
+    bool tells_again = false;
+    // Another spoke for its node, and what it told was not kept: its stream tells what changed
+    // since, which is nothing without that.
+    bool passed_over = false;
+    bool owes_all = false;  // it may speak now: a new stream is due
+  };
+  struct Node {
+    std::string speaker;  // the address of the agent whose word counts
+    absl::Time heard_at = absl::InfinitePast();
+    std::string silence;  // why its speaker is not heard; empty: it is
+    // When its speaker was heard of another node: addresses are given again.
+    absl::Time left_at = absl::InfiniteFuture();
+    std::shared_ptr<const NodeHistory> history;
+    std::shared_ptr<const NodeHistory> retold;  // so far; null: it is not told again
+    absl::Duration retold_for;                  // how far back decisions looked when it was
+  };
+
+  // Whether its word counts for the node: of two agents the one that connected last.
+  bool MaySpeak(const std::string& address, const Voice& voice, const AgentNews& news) const;
+  // Nothing new is said, and the node was neither silent nor stale until now: all that was decided
+  // still stands, for as long as it was to (Decision::valid_until).
+  bool IsHeartbeat(const std::string& address, const Voice& voice, const Node& node,
+                   const AgentNews& news, absl::Time now) const;
+  // What its agent says continues the history, or tells it again.
+  void Continue(AgentNews news, absl::Time now, Voice& voice, Node& node) const;
+  // The agent speaks for its node no more, but for another.
+  void Leave(const std::string& address, const AgentNews& news, int64_t generation);
+  NodeHistory::Limits LimitsOf(const std::string& node, absl::Time now) const;
+  void Changed(const std::string& name, int64_t generation);
+  // Its word counts for the node that it tells of.
+  bool Speaks(const std::string& address) const;
+
+  const Options options_;
+  std::map<std::string, Voice> voices_;  // by address
+  std::map<std::string, Node> nodes_;    // those with a history, by name
+  PodIndex index_;
+  int64_t streams_ = 0;
+  int64_t generation_ = 0;
+};
+
+}  // namespace gpuscaler
