@@ -18,11 +18,6 @@ void KeepHighest(std::optional<double>& highest, std::optional<double> other) {
   if (!highest.has_value() || std::isnan(*other) || *other > *highest) highest = other;
 }
 
-bool HaveSameBounds(const Histogram& a, const Histogram& b) {
-  return std::ranges::equal(a.buckets, b.buckets, {}, &Histogram::Bucket::not_above,
-                            &Histogram::Bucket::not_above);
-}
-
 // Counts of other bounds cannot be added: the sum is none, and stays so.
 void AddHistogram(std::optional<Histogram>& sum, const std::optional<Histogram>& more) {
   if (!more.has_value()) return;
@@ -61,6 +56,11 @@ void ForgetWhatCannotBe(ModelReading& reading) {
 }
 
 }  // namespace
+
+bool HaveSameBounds(const Histogram& a, const Histogram& b) {
+  return std::ranges::equal(a.buckets, b.buckets, {}, &Histogram::Bucket::not_above,
+                            &Histogram::Bucket::not_above);
+}
 
 std::optional<ModelReading> ReadingOf(const EngineReading& reading, absl::string_view model) {
   ModelReading found;

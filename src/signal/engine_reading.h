@@ -27,6 +27,9 @@ struct Histogram {
   friend bool operator==(const Histogram&, const Histogram&) = default;
 };
 
+// Only then can their counts be added or compared.
+bool HaveSameBounds(const Histogram& a, const Histogram& b);
+
 // Of one model, or of several added up.
 struct ModelReading {
   std::string model;  // empty where the engine does not name it, and of a total

@@ -1,0 +1,169 @@
+#include "signal/engine_rates.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::DoubleNear;
+using testing::Optional;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+const absl::Time kFirst = absl::FromUnixSeconds(1'767'225'600);
+constexpr LookBack kQuarterMinute = {.window = absl::Seconds(15), .longest_gap = absl::Seconds(10)};
+
+// Counts of what was not above 0.1, 0.5, 1 and any number of seconds.
+Histogram CountsOf(double a, double b, double c, double all) {
+  return {.buckets = {{0.1, a}, {0.5, b}, {1, c}, {kInfinity, all}}};
+}
+
+// Readings 5 s apart.
+std::vector<TimedReading> Every5Seconds(const std::vector<ModelReading>& readings) {
+  std::vector<TimedReading> timed;
+  for (const ModelReading& reading : readings) {
+    timed.push_back(
+        {.at = kFirst + static_cast<int>(timed.size()) * absl::Seconds(5), .reading = reading});
+  }
+  return timed;
+}
+
+double RateOf(const std::vector<TimedReading>& readings) {
+  const auto growth = GrowthOf(readings, &ModelReading::requests_done, kQuarterMinute);
+  return growth.has_value() ? growth->PerSecond() : std::nan("");
+}
+
+TEST(EngineRates, TheRateIsTheGrowthOverTheTimeBetweenReadings) {
+  EXPECT_EQ(RateOf(Every5Seconds({{.requests_done = 0},
+                                  {.requests_done = 50},
+                                  {.requests_done = 100},
+                                  {.requests_done = 150}})),
+            10);
+  EXPECT_TRUE(std::isnan(RateOf(Every5Seconds({{.requests_done = 0}, {.requests_done = 50}}))))
+      << "a third of the window is too little";
+}
+
+TEST(EngineRates, ReadingsThatLackTheCounterAreBridged) {
+  EXPECT_EQ(RateOf(Every5Seconds(
+                {{.requests_done = 0}, {.requests_done = 50}, {}, {.requests_done = 150}})),
+            10);
+}
+
+TEST(EngineRates, WhenOneCounterFellAllHaveBegunAnew) {
+  // 150 done since the restart are more than the 100 before it: the tokens tell.
+  const auto readings = Every5Seconds({{.requests_done = 0, .generation_tokens = 8000},
+                                       {.requests_done = 50, .generation_tokens = 9000},
+                                       {.requests_done = 100, .generation_tokens = 9500},
+                                       {.requests_done = 150, .generation_tokens = 100}});
+  EXPECT_EQ(RateOf(readings), 10) << "of the 10 s before";
+  const auto fallen = Every5Seconds({{.requests_done = 60},
+                                     {.requests_done = 110},
+                                     {.generation_tokens = 9},
+                                     {.generation_tokens = 5},
+                                     {.requests_done = 120},
+                                     {.requests_done = 170}});
+  EXPECT_TRUE(std::isnan(RateOf(fallen))) << "begun anew between readings that have it";
+}
+
+TEST(EngineRates, AProcessThatStartedAgainHasBegunAnew) {
+  const ModelReading before{.requests_done = 50, .counters_began = 1000};
+  EXPECT_TRUE(CountersGoOn(before, {.requests_done = 60, .counters_began = 1000}));
+  EXPECT_TRUE(CountersGoOn(before, {.requests_done = 60}));
+  EXPECT_FALSE(CountersGoOn(before, {.requests_done = 60, .counters_began = 1001}));
+}
+
+TEST(EngineRates, AHistogramThatCountsLessHasBegunAnew) {
+  EXPECT_FALSE(CountersGoOn({.first_token_seconds = CountsOf(1, 2, 3, 4)},
+                            {.first_token_seconds = CountsOf(1, 2, 3, 3)}));
+}
+
+TEST(EngineRates, TheMeanWaitIsOfThoseThatLeftTheQueue) {
+  const auto readings = Every5Seconds({{.queued_requests = 100, .queue_seconds = 1000},
+                                       {.queued_requests = 104, .queue_seconds = 1001},
+                                       {.queued_requests = 110, .queue_seconds = 1003}});
+  EXPECT_THAT(MeanQueueSeconds(readings, kQuarterMinute), Optional(0.3));
+}
+
+TEST(EngineRates, AnEngineWithoutRequestsMakesNobodyWait) {
+  ModelReading idle{.waiting = 0,
+                    .running = 0,
+                    .queued_requests = 100,
+                    .queue_seconds = 1000,
+                    .first_token_seconds = CountsOf(1, 2, 3, 4)};
+  const auto readings = Every5Seconds({idle, idle, idle});
+  EXPECT_THAT(MeanQueueSeconds(readings, kQuarterMinute), Optional(0));
+  EXPECT_THAT(P95Seconds(readings, &ModelReading::first_token_seconds, kQuarterMinute),
+              Optional(0));
+}
+
+TEST(EngineRates, HowLongRequestsWaitIsNotKnownBeforeTheFirstIsThrough) {
+  ModelReading stuck{.waiting = 7,
+                     .running = 0,
+                     .queued_requests = 100,
+                     .queue_seconds = 1000,
+                     .first_token_seconds = CountsOf(1, 2, 3, 4)};
+  const auto readings = Every5Seconds({stuck, stuck, stuck});
+  EXPECT_EQ(MeanQueueSeconds(readings, kQuarterMinute), std::nullopt);
+  EXPECT_EQ(P95Seconds(readings, &ModelReading::first_token_seconds, kQuarterMinute), std::nullopt);
+}
+
+TEST(EngineRates, TheQuantileIsThatOfTheWindowNotOfAllTime) {
+  const auto readings = Every5Seconds({{.first_token_seconds = CountsOf(0, 0, 0, 5000)},
+                                       {.first_token_seconds = CountsOf(50, 50, 50, 5050)},
+                                       {.first_token_seconds = CountsOf(90, 100, 100, 5100)}});
+  const auto growth = GrowthOf(readings, &ModelReading::first_token_seconds, kQuarterMinute);
+  EXPECT_EQ(growth, CountsOf(90, 100, 100, 100));
+  EXPECT_THAT(P95Seconds(readings, &ModelReading::first_token_seconds, kQuarterMinute),
+              Optional(DoubleNear(0.3, 1e-9)));
+}
+
+TEST(EngineRates, ARestartBetweenReadingsLeavesTheQuantileOfTheRest) {
+  const auto readings = Every5Seconds({{.first_token_seconds = CountsOf(0, 100, 100, 100)},
+                                       {.first_token_seconds = CountsOf(0, 110, 110, 110)},
+                                       {.first_token_seconds = CountsOf(0, 0, 4, 4)},
+                                       {.first_token_seconds = CountsOf(0, 0, 14, 14)}});
+  EXPECT_EQ(GrowthOf(readings, &ModelReading::first_token_seconds, kQuarterMinute),
+            CountsOf(0, 10, 20, 20));
+}
+
+TEST(EngineRates, BucketsThatChangedTheirBoundsAreNotCompared) {
+  const Histogram others{.buckets = {{0.2, 1}, {kInfinity, 200}}};
+  const auto readings = Every5Seconds({{.first_token_seconds = CountsOf(1, 2, 3, 4)},
+                                       {.first_token_seconds = CountsOf(1, 2, 3, 4)},
+                                       {.first_token_seconds = others}});
+  EXPECT_EQ(GrowthOf(readings, &ModelReading::first_token_seconds, kQuarterMinute), std::nullopt);
+}
+
+// Each checked by hand against promql/quantile.go's bucketQuantile().
+TEST(Quantile, LiesOnAStraightLineInsideItsBucket) {
+  const struct {
+    const char* name;
+    Histogram histogram;
+    double share;
+    std::optional<double> want;
+  } rows[] = {
+      {"in the middle of a bucket", CountsOf(0, 100, 100, 100), 0.5, 0.3},
+      {"at a bucket's bound", CountsOf(50, 100, 100, 100), 0.5, 0.1},
+      {"below the first bound: from 0", CountsOf(100, 100, 100, 100), 0.5, 0.05},
+      {"above the last finite bound", CountsOf(0, 0, 10, 100), 0.95, 1},
+      {"empty buckets are passed over", CountsOf(10, 10, 20, 20), 0.75, 0.75},
+      {"a first bound that is not above 0", {.buckets = {{-1, 5}, {kInfinity, 5}}}, 0.5, -1},
+      {"nothing counted", CountsOf(0, 0, 0, 0), 0.5, std::nullopt},
+      {"no finite bound", {.buckets = {{kInfinity, 5}}}, 0.5, std::nullopt},
+      {"no buckets", {}, 0.5, std::nullopt},
+  };
+  for (const auto& row : rows) {
+    const auto got = Quantile(row.histogram, row.share);
+    ASSERT_EQ(got.has_value(), row.want.has_value()) << row.name;
+    if (got.has_value()) {
+      EXPECT_NEAR(*got, *row.want, 1e-12) << row.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gpuscaler
