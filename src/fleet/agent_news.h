@@ -27,7 +27,9 @@ struct AgentNews {
   // The newest reading, of this message or before, was found unchanged until then.
   std::optional<absl::Time> unchanged_until;
   std::string trouble;  // why it reads nothing; empty: it reads
-  bool more = false;    // of the past: the newest reading follows at once
+  // Of these readings the first that cannot be, and became a gap; empty: all can be.
+  std::string unbelieved;
+  bool more = false;  // of the past: the newest reading follows at once
 };
 
 // Called from gRPC's threads and the one that ticks, for each agent one call at a time.

@@ -10,9 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/duration_text.h"
-#include "base/status_macros.h"
+#include "base/log.h"
 #include "fleet/agent_loss.h"
-#include "fleet/gpu_wire.h"
 #include "fleet/grpc_log.h"
 #include "fleet/grpc_status.h"
 #include "telemetry.grpc.pb.h"
@@ -31,6 +30,12 @@ constexpr int kReadChunk = 8 << 10;  // a reading of a busy node is 253 bytes
 // The kernel would go on for 15 minutes with a connection whose cable is cut.
 constexpr absl::Duration kKeepalive = absl::Seconds(10);
 constexpr absl::Duration kUnanswered = absl::Seconds(5);
+
+// A broken sensor may say nonsense with every reading.
+constexpr absl::Duration kRepeatUnbelieved = absl::Minutes(10);
+
+// Of a stream whose words were refused: those of the next one will be, too.
+constexpr int kFailuresOfNonsense = 10;
 
 // One that has not said a word by then may be nobody.
 constexpr absl::Duration kFirstWord = absl::Seconds(2);
@@ -152,7 +157,11 @@ class AgentStream::Call : public grpc::ClientBidiReactor<wire::Wanted, wire::Tel
 
 AgentStream::AgentStream(const AgentStreamOptions& options, std::string address, const Clock& clock,
                          AgentListener& listener)
-    : options_(options), address_(std::move(address)), clock_(clock), listener_(listener) {
+    : options_(options),
+      address_(std::move(address)),
+      clock_(clock),
+      listener_(listener),
+      unbelieved_(clock, 1, kRepeatUnbelieved) {
   TakeOverGrpcLog();
 }
 
@@ -199,7 +208,7 @@ void AgentStream::Begin() {
   heard_at_ = began_at_ = clock_.Now();
   told_ = caught_up_ = false;
   cut_.clear();
-  node_.Clear();  // a process that has not read yet does not say whose agent it is
+  reader_.Begin();
   ++counts_.attempts;
   call_ = std::make_unique<Call>(*this, Connect(options_, address_));
   call_->Begin(FirstWanted());
@@ -235,48 +244,36 @@ AgentStream::Counts AgentStream::counts() const {
   return counts_;
 }
 
-absl::Status AgentStream::Take(const wire::Telemetry& message) {
-  const absl::Time now = clock_.Now();
-  if (message.has_node()) {
-    if (message.node().instance() != instance_) {
-      peer_clock_ = PeerClock();
-      decoder_ = ReadingDecoder();
-    }
-    instance_ = message.node().instance();
-    node_ = message.node();
-    decoder_.SetNode(node_);
-  }
-  peer_clock_.Heard(FromWire(message.sent_us()), now);
-  const WriterClock theirs{.offset = peer_clock_.offset(), .latest = now};
-
-  AgentNews news{.node = node_.name(),
-                 .instance = node_.instance(),
-                 .version = node_.agent_version(),
-                 .heard_at = now,
-                 .trouble = message.trouble(),
-                 .more = message.more()};
-  for (const wire::Reading& reading : message.readings()) {
-    AgentNews::Reading& added = news.readings.emplace_back();
-    if (reading.has_before_until_us()) added.before_until = theirs.Ours(reading.before_until_us());
-    ASSIGN_OR_RETURN(added.snapshot, decoder_.Decode(reading, theirs));
-  }
-  if (message.has_unchanged_until_us()) {
-    const auto again = decoder_.Unchanged(message.unchanged_until_us(), theirs);
-    if (again) news.unchanged_until = again->taken_at;
-  }
+absl::Status AgentStream::Take(wire::Telemetry& message) {
   {
     MutexLock lock(mutex_);
-    heard_at_ = now;
-    told_ = true;
-    caught_up_ = !message.more();
-    failures_ = 0;
-    if (!news.readings.empty()) newest_ = news.readings.back().snapshot.taken_at;
-    if (news.unchanged_until) newest_ = *news.unchanged_until;
     ++counts_.messages;
     counts_.bytes += static_cast<int64_t>(message.ByteSizeLong());
   }
+  return reader_.Read(message, clock_.Now(), [this](AgentNews news) { Tell(std::move(news)); });
+}
+
+void AgentStream::Tell(AgentNews news) {
+  if (!news.unbelieved.empty()) LogUnbelieved(news);
+  {
+    MutexLock lock(mutex_);
+    heard_at_ = news.heard_at;
+    told_ = true;
+    caught_up_ = !news.more;
+    failures_ = 0;
+    if (!news.readings.empty()) newest_ = news.readings.back().snapshot.taken_at;
+    if (news.unchanged_until) newest_ = *news.unchanged_until;
+  }
   listener_.Heard(address_, std::move(news));
-  return absl::OkStatus();
+}
+
+void AgentStream::LogUnbelieved(const AgentNews& news) {
+  const auto dropped = unbelieved_.Pass();
+  if (!dropped) return;
+  LogWarn("reading_unbelieved", {{"address", address_},
+                                 {"node", news.node},
+                                 {"what", news.unbelieved},
+                                 {"dropped", *dropped}});
 }
 
 void AgentStream::Ended(absl::Status why) {
@@ -285,6 +282,7 @@ void AgentStream::Ended(absl::Status why) {
     MutexLock lock(mutex_);
     stopping = stopping_;
     if (!cut_.empty()) why = absl::DeadlineExceededError(cut_);
+    if (absl::IsInvalidArgument(why)) failures_ = kFailuresOfNonsense;
     next_attempt_ = clock_.Now() + ReconnectDelay(++failures_, Random());
   }
   if (!stopping) listener_.Lost(address_, why);

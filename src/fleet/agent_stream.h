@@ -14,9 +14,9 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/rate_limit.h"
 #include "fleet/agent_news.h"
-#include "fleet/peer_clock.h"
-#include "fleet/telemetry_wire.h"
+#include "fleet/telemetry_reader.h"
 #include "model/costly_readings.h"
 #include "telemetry.pb.h"
 
@@ -77,7 +77,9 @@ class AgentStream {
   void Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   telemetry::v1::Wanted FirstWanted() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // By the call, from gRPC's threads.
-  absl::Status Take(const telemetry::v1::Telemetry& message);
+  absl::Status Take(telemetry::v1::Telemetry& message);
+  void Tell(AgentNews news);
+  void LogUnbelieved(const AgentNews& news);
   void Ended(absl::Status why);
 
   const AgentStreamOptions options_;
@@ -86,10 +88,8 @@ class AgentStream {
   AgentListener& listener_;
 
   // The call's, of which there is one at a time.
-  ReadingDecoder decoder_;
-  PeerClock peer_clock_;
-  telemetry::v1::Node node_;  // empty: not said yet
-  uint64_t instance_ = 0;     // that the two above are of
+  TelemetryReader reader_;
+  RateLimit unbelieved_;
 
   mutable Mutex mutex_;
   CondVar ended_;

@@ -129,6 +129,25 @@ TEST_F(AgentStreamTest, AgentWhoseClockIsAnHourWrongIsAsYoungAsItIs) {
   EXPECT_EQ(clock_.Now() - heard_.snapshots()[0].taken_at, absl::Milliseconds(300));
 }
 
+TEST_F(AgentStreamTest, ReadingsThatCannotBeAreLoggedOnceInTenMinutes) {
+  TestAgent agent;
+  testing::internal::CaptureStderr();
+  {
+    const auto stream = Watch(agent.address());
+    for (int i = 1; i <= 3; ++i) {
+      agent.Read(-i);
+      heard_.WaitForReading(-1);
+      agent.Read(i);
+      heard_.WaitForReading(i);
+    }
+  }
+  const std::string log = testing::internal::GetCapturedStderr();
+  const std::string line = "level=warn event=reading_unbelieved address=";
+  EXPECT_THAT(log, HasSubstr(line));
+  EXPECT_THAT(log, HasSubstr("utilization: its agent says -1 %"));
+  EXPECT_EQ(log.find(line), log.rfind(line)) << log;
+}
+
 TEST_F(AgentStreamTest, ComesBackAndTakesUpWhereItWas) {
   auto agent = std::make_unique<TestAgent>();
   const int port = agent->port();

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <optional>
 #include <utility>
 
 namespace gpuscaler {
@@ -77,10 +77,6 @@ constexpr std::array<std::pair<GpuField, wire::Gap::Field>, 11> kGapFields = {{
     {GpuField::kThrottle, wire::Gap::THROTTLE},
 }};
 
-bool IsFinite(double value) { return std::isfinite(value); }
-bool IsFinite(int64_t) { return true; }
-bool IsFinite(uint64_t) { return true; }
-
 template <typename Readings>
 void EncodeReadings(const Readings& readings, const GpuSample& before, const GpuSample& gpu,
                     wire::Gpu& message) {
@@ -98,10 +94,7 @@ void EncodeReadings(const Readings& readings, const GpuSample& before, const Gpu
 template <typename Readings>
 void DecodeReadings(const Readings& readings, const wire::Gpu& message, GpuSample& gpu) {
   for (const auto& reading : readings) {
-    if (!(message.*reading.has)()) continue;
-    const auto value = (message.*reading.get)();
-    (gpu.*reading.member).reset();
-    if (IsFinite(value)) gpu.*reading.member = value;
+    if ((message.*reading.has)()) gpu.*reading.member = (message.*reading.get)();
   }
 }
 
@@ -127,9 +120,8 @@ std::vector<GpuProcess> DecodeProcesses(const wire::Processes& message) {
   for (const wire::Process& process : message.processes()) {
     GpuProcess& added = processes.emplace_back(GpuProcess{.pid = process.pid()});
     if (process.has_memory_bytes()) added.memory_bytes = process.memory_bytes();
-    if (process.has_utilization_percent() && IsFinite(process.utilization_percent())) {
+    if (process.has_utilization_percent())
       added.utilization_percent = process.utilization_percent();
-    }
   }
   return processes;
 }
@@ -179,6 +171,7 @@ void EncodeMemory(const StillMemory::Parts& parts, wire::StillMemory& message) {
 }
 
 bool IsPercent(double value) { return value >= 0 && value <= 100; }  // NaN is none
+bool IsRun(const StillRun& run) { return run.from <= run.until; }
 
 // Of memory that cannot be, nothing is known.
 StillMemory DecodeMemory(const wire::StillMemory& message, const WriterClock& clock) {
@@ -189,6 +182,7 @@ StillMemory DecodeMemory(const wire::StillMemory& message, const WriterClock& cl
   parts.lowest_percent = message.lowest_percent();
   parts.highest_percent = message.highest_percent();
   if (!IsPercent(parts.lowest_percent) || !IsPercent(parts.highest_percent)) return {};
+  if (!IsRun(parts.current) || !std::ranges::all_of(parts.past, IsRun)) return {};
   return StillMemory(std::move(parts));
 }
 
@@ -201,14 +195,25 @@ void EncodeHolders(const std::vector<GpuHolder>& holders, wire::Holders& message
   }
 }
 
-// A share that cannot be is as one that nobody can tell: each has as much.
+// They add up to 1, or to less by what is lost in sums.
+bool AreShares(const wire::Holders& message) {
+  constexpr double kMost = 1 + 1e-6;
+  double sum = 0;
+  for (const wire::Holder& holder : message.holders()) {
+    if (!(holder.share() >= 0)) return false;  // NaN neither
+    sum += holder.share();
+  }
+  return sum <= kMost;
+}
+
+// Shares that cannot be are as if nobody could tell: each has as much.
 std::vector<GpuHolder> DecodeHolders(const wire::Holders& message) {
   std::vector<GpuHolder> holders;
+  const bool are_shares = AreShares(message);
   for (const wire::Holder& holder : message.holders()) {
-    const bool is_share = holder.share() >= 0 && holder.share() <= 1;  // NaN is none
     holders.push_back({.pod = static_cast<int>(holder.pod()),
                        .container = holder.container(),
-                       .share = is_share ? holder.share() : 1.0 / message.holders_size()});
+                       .share = are_shares ? holder.share() : 1.0 / message.holders_size()});
   }
   return holders;
 }
@@ -298,7 +303,8 @@ StillMemory ExpectedMemory(const GpuSample& before, const GpuSample& gpu, absl::
   if (!gpu.in_use) return {};
   const bool same_holder = before.in_use && before.held_since == gpu.held_since;
   StillMemory memory = same_holder ? before.still_memory : StillMemory();
-  if (const auto percent = MemoryUsedPercent(gpu)) memory.Add(at, *percent);
+  const std::optional<double> percent = MemoryUsedPercent(gpu);
+  if (percent && IsPercent(*percent)) memory.Add(at, *percent);
   return memory;
 }
 

@@ -113,7 +113,7 @@ const Change kChanges[] = {
     {"held since ever", [](GpuSample& gpu) { gpu.held_since = absl::InfinitePast(); }},
     {"memory forgotten", [](GpuSample& gpu) { gpu.still_memory = StillMemory(); }},
     {"no holder", [](GpuSample& gpu) { gpu.holders.clear(); }},
-    {"another share", [](GpuSample& gpu) { gpu.holders[0].share = 0.5; }},
+    {"another share", [](GpuSample& gpu) { gpu.holders[0].share = 0.125; }},
 };
 
 TEST(GpuWire, EveryChangeArrivesBothWays) {
@@ -169,33 +169,16 @@ TEST(GpuWire, PassesOverWhatANewerAgentSays) {
   EXPECT_EQ(received.SerializeAsString().size(), bytes.size()) << "unknown fields survive";
 }
 
-TEST(GpuWire, NumberThatIsNoneIsUnknown) {
-  telemetry::v1::Gpu message;
-  message.set_utilization_percent(std::numeric_limits<double>::quiet_NaN());
-  message.set_power_watts(std::numeric_limits<double>::infinity());
-  const GpuSample gpu = DecodeGpu(message, {});
-  EXPECT_EQ(gpu.utilization_percent, std::nullopt);
-  EXPECT_EQ(gpu.power_watts, std::nullopt);
-}
-
-TEST(GpuWire, UtilizationOfAProcessThatIsNoNumberIsUnknown) {
-  telemetry::v1::Gpu message;
-  auto& process = *message.mutable_processes()->add_processes();
-  process.set_pid(7);
-  process.set_utilization_percent(std::numeric_limits<double>::quiet_NaN());
-  EXPECT_EQ(DecodeGpu(message, {}).processes->at(0).utilization_percent, std::nullopt);
-}
-
-TEST(GpuWire, ShareThatCannotBeIsAnEqualOne) {
+TEST(GpuWire, SharesThatCannotBeAreEqual) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinite = std::numeric_limits<double>::infinity();
-  for (const double wrong : {nan, infinite, -0.25, 1.25}) {
+  for (const double wrong : {nan, infinite, -0.25, 1.25, 0.5}) {
     telemetry::v1::Gpu message;
     message.mutable_holders()->add_holders()->set_share(wrong);
     message.mutable_holders()->add_holders()->set_share(0.75);
     const GpuSample gpu = DecodeGpu(message, {});
     EXPECT_EQ(gpu.holders[0].share, 0.5) << wrong;
-    EXPECT_EQ(gpu.holders[1].share, 0.75);
+    EXPECT_EQ(gpu.holders[1].share, 0.5) << wrong;
   }
 }
 
@@ -209,6 +192,24 @@ TEST(GpuWire, MemoryThatCannotBeIsUnknown) {
       EXPECT_EQ(DecodeGpu(message, {}).still_memory.parts(), StillMemory::Parts()) << wrong;
     }
   }
+}
+
+TEST(GpuWire, MemoryThatStoodUntilBeforeItDidIsUnknown) {
+  for (const bool past : {true, false}) {
+    telemetry::v1::Gpu message;
+    EncodeGpu(FullGpu(), message);
+    auto& memory = *message.mutable_still_memory();
+    auto& run = past ? *memory.mutable_past(0) : *memory.mutable_current();
+    run.set_until_us(run.from_us() - 1);
+    EXPECT_EQ(DecodeGpu(message, {}).still_memory.parts(), StillMemory::Parts());
+  }
+}
+
+TEST(GpuWire, UsedMemoryThatCannotBeDoesNotStand) {
+  GpuSample gpu = WorkingGpu(0);
+  gpu.memory_used_bytes = *gpu.memory_total_bytes * 2;
+  const StillMemory memory = ExpectedMemory(gpu, gpu, kAt);
+  EXPECT_EQ(memory.parts(), StillMemory::Parts());
 }
 
 }  // namespace

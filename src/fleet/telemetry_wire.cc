@@ -13,7 +13,7 @@ namespace {
 namespace wire = telemetry::v1;
 
 // 16 GPUs of 7 MIG instances are 128.
-constexpr int kMostGpus = 4096;
+constexpr int kMostGpus = 1024;
 
 // Idle GPUs flicker by less: a fleet of them shall have nothing to say. Always from what was told
 // last, so that it is never off by more.

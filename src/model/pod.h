@@ -1,11 +1,17 @@
 // A pod that holds GPUs, as far as its node knows it.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace gpuscaler {
+
+// Kubernetes' limits (apimachinery, util/validation): of an object's name, and of a namespace's, a
+// container's, a kind's and a label's value.
+inline constexpr size_t kLongestObjectName = 253;
+inline constexpr size_t kLongestLabel = 63;
 
 // What a pod may belong to.
 struct PodOwner {

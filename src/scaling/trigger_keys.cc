@@ -13,6 +13,7 @@
 #include "base/duration_text.h"
 #include "base/nearest.h"
 #include "base/number_text.h"
+#include "model/pod.h"
 #include "scaling/trigger_words.h"
 
 namespace gpuscaler {
@@ -23,8 +24,6 @@ constexpr double kSmallestTarget = 0.001;
 constexpr double kLargestNumber = 1e12;
 constexpr absl::Duration kLongestWarmup = absl::Minutes(30);
 constexpr size_t kLongestName = 200;
-constexpr size_t kLongestObjectName = 253;  // Kubernetes'
-constexpr size_t kLongestLabel = 63;
 
 constexpr char kTargetAllowed[] = "a number above 0 (0.001 to 1e12)";
 constexpr char kThresholdAllowed[] = "a number, 0 or above (to 1e12)";

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "model/pod.h"
 #include "pod.pb.h"
 #include "podsapi.grpc.pb.h"
 #include "workload/kubelet_socket.h"
@@ -21,6 +22,8 @@ std::optional<bool> ReadyOf(const kubernetes::PodStatus& status) {
   return std::nullopt;
 }
 
+// The API server takes owner references of any length from whoever makes the pod: one that names no
+// object is left out, before it makes this node's messages too long for every reader.
 KubeletPod PodOf(const kubernetes::Pod& message) {
   const kubernetes::ObjectMeta& metadata = message.metadata();
   const kubernetes::PodStatus& status = message.status();
@@ -32,6 +35,7 @@ KubeletPod PodOf(const kubernetes::Pod& message) {
                     .ready = ReadyOf(status),
                     .address = status.pod_ip()};
   for (const kubernetes::OwnerReference& owner : metadata.owner_references()) {
+    if (owner.kind().size() > kLongestLabel || owner.name().size() > kLongestObjectName) continue;
     pod.owner_references.push_back(
         {.kind = owner.kind(), .name = owner.name(), .is_controller = owner.controller()});
   }

@@ -53,6 +53,18 @@ TEST_F(KubeletPodsTest, ReadsWhatAPodTellsOfItself) {
   EXPECT_EQ(pods->at(2).ready, std::nullopt);
 }
 
+TEST_F(KubeletPodsTest, OwnerReferenceThatNamesNoObjectIsLeftOut) {
+  kubelet_.ServePodsApi(true);
+  const KubeletPod told = {.owner_references = {{"ReplicaSet", std::string(1 << 20, 'x'), true},
+                                                {std::string(64, 'K'), "web", false},
+                                                {"Job", std::string(253, 'x'), false}}};
+  kubelet_.SetPods({{.devices = {"shop", "web-x7k2p", {}}, .of_api = told}});
+  const auto pods = List();
+  ASSERT_TRUE(pods.ok()) << pods.status();
+  ASSERT_EQ(pods->at(0).owner_references.size(), 1);
+  EXPECT_EQ(pods->at(0).owner_references[0].kind, "Job");
+}
+
 TEST_F(KubeletPodsTest, StartingKubeletIsNotYetThere) {
   kubelet_.ServePodsApi(true);
   kubelet_.Fail(absl::FailedPreconditionError("pods are not synced"));

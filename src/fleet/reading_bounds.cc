@@ -1,0 +1,112 @@
+#include "fleet/reading_bounds.h"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace gpuscaler {
+namespace {
+
+// Far above what there is, and far below what makes a fleet of one GPU.
+struct Range {
+  std::optional<double> GpuSample::*member;
+  GpuField field;
+  double least;
+  double most;
+  const char* unit;
+
+  bool Has(double value) const { return value >= least && value <= most; }  // NaN is nowhere
+};
+constexpr std::array<Range, 9> kRanges = {{
+    {&GpuSample::utilization_percent, GpuField::kUtilization, 0, 100, "%"},
+    {&GpuSample::memory_utilization_percent, GpuField::kMemoryUtilization, 0, 100, "%"},
+    // GPUs slow down at about 90 and switch off at about 105; edge nodes stand in the cold.
+    {&GpuSample::temperature_celsius, GpuField::kTemperature, -60, 200, "degrees"},
+    // The largest packages that are announced take 3.6 kW.
+    {&GpuSample::power_watts, GpuField::kPower, 0, 20e3, "W"},
+    {&GpuSample::power_limit_watts, GpuField::kPowerLimit, 0, 20e3, "W"},
+    // PCIe 7.0 x16 has 256e6.
+    {&GpuSample::pcie_tx_kbps, GpuField::kPcie, 0, 1e9, "KB/s"},
+    {&GpuSample::pcie_rx_kbps, GpuField::kPcie, 0, 1e9, "KB/s"},
+    // NVLink 6 has 1.8e6 each way.
+    {&GpuSample::nvlink_tx_mbps, GpuField::kNvlink, 0, 1e7, "MiB/s"},
+    {&GpuSample::nvlink_rx_mbps, GpuField::kNvlink, 0, 1e7, "MiB/s"},
+}};
+
+// The largest have 0.5 TiB.
+constexpr int64_t kMostMemory = int64_t{16} << 40;
+
+bool IsMemory(int64_t bytes) { return bytes >= 0 && bytes <= kMostMemory; }
+bool IsPercent(double value) { return value >= 0 && value <= 100; }  // NaN is none
+
+class Bounding {
+ public:
+  explicit Bounding(GpuSample& gpu) : gpu_(gpu) {}
+
+  // What the first reading that cannot be said; empty: all can be.
+  std::string Bound() {
+    for (const Range& range : kRanges) {
+      std::optional<double>& value = gpu_.*range.member;
+      if (!value || range.Has(*value)) continue;
+      AddGap(range.field, absl::StrFormat("%g %s", *value, range.unit));
+      value.reset();
+    }
+    BoundMemory();
+    BoundErrors();
+    BoundProcesses();
+    return std::move(first_);
+  }
+
+ private:
+  void BoundMemory() {
+    const int64_t total = gpu_.memory_total_bytes.value_or(kMostMemory);
+    const int64_t used = gpu_.memory_used_bytes.value_or(0);
+    if (IsMemory(total) && IsMemory(used) && used <= total) return;
+    AddGap(GpuField::kMemory, absl::StrCat(used, " bytes used of ", total));
+    gpu_.memory_used_bytes.reset();
+    gpu_.memory_total_bytes.reset();
+  }
+
+  void BoundErrors() {
+    if (gpu_.ecc_uncorrected_errors.value_or(0) >= 0) return;
+    AddGap(GpuField::kEcc, absl::StrCat(*gpu_.ecc_uncorrected_errors, " errors"));
+    gpu_.ecc_uncorrected_errors.reset();
+  }
+
+  // What a process uses only divides its GPU: unknown needs no reason.
+  void BoundProcesses() {
+    if (!gpu_.processes) return;
+    std::erase_if(*gpu_.processes, [](const GpuProcess& process) { return process.pid < 0; });
+    for (GpuProcess& process : *gpu_.processes) {
+      if (!IsMemory(process.memory_bytes.value_or(0))) process.memory_bytes.reset();
+      if (!IsPercent(process.utilization_percent.value_or(0))) process.utilization_percent.reset();
+    }
+  }
+
+  void AddGap(GpuField field, const std::string& said) {
+    const std::string detail = absl::StrCat("its agent says ", said);
+    if (first_.empty()) first_ = absl::StrCat(Name(field), ": ", detail);
+    if (FindGap(gpu_, field) != nullptr) return;
+    gpu_.gaps.push_back({.field = field, .reason = GpuGap::Reason::kFailed, .detail = detail});
+  }
+
+  GpuSample& gpu_;
+  std::string first_;
+};
+
+}  // namespace
+
+std::string BoundReadings(NodeSnapshot& snapshot) {
+  std::string first;
+  for (GpuSample& gpu : snapshot.gpus) {
+    const std::string said = Bounding(gpu).Bound();
+    if (first.empty() && !said.empty()) first = absl::StrCat(gpu.uuid, " ", said);
+  }
+  return first;
+}
+
+}  // namespace gpuscaler

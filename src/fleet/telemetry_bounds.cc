@@ -1,0 +1,142 @@
+#include "fleet/telemetry_bounds.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/status_macros.h"
+#include "model/pod.h"
+
+namespace gpuscaler {
+namespace {
+
+namespace wire = telemetry::v1;
+
+constexpr size_t kLongestText = 1024;
+
+// NVML_DEVICE_UUID_V2_BUFFER_SIZE; a pod's has 36 characters.
+constexpr size_t kLongestUuid = 96;
+
+// Of IPv6 39, with a zone a few more.
+constexpr size_t kLongestAddress = 64;
+
+// A kubelet runs 110 unless it is told otherwise. As many may share a GPU.
+constexpr int kMostPods = 4096;
+
+constexpr int kMostIndex = 1024;
+
+// Each is shorter than the one before it: a few dozen.
+constexpr int kMostRuns = 1024;
+
+// Of a GPU. Contexts take hundreds of MiB each.
+constexpr int kMostProcesses = 4096;
+
+constexpr int kMostOwners = 32;  // the nearest come first
+constexpr int kMostGaps = 64;    // one for each field, also of a newer agent
+constexpr int kMostEmptied = 64;
+
+template <typename List>
+void Shorten(int most, List& list) {
+  while (list.size() > most) list.RemoveLast();
+}
+
+// A terminal that shows a text obeys them.
+bool IsControl(char c) { return static_cast<uint8_t>(c) < 0x20 || c == 0x7F; }
+bool HasControl(const std::string& text) { return std::ranges::any_of(text, IsControl); }
+
+bool IsText(const std::string& text) { return text.size() <= kLongestText && !HasControl(text); }
+
+// At the end of a character: half of one is no UTF-8, and cannot be sent on.
+void MakeText(std::string& text) {
+  size_t end = std::min(text.size(), kLongestText);
+  const auto continues = [&](size_t i) { return (static_cast<uint8_t>(text[i]) & 0xC0) == 0x80; };
+  while (end > 0 && end < text.size() && continues(end)) --end;
+  text.resize(end);
+  std::ranges::replace_if(text, IsControl, ' ');
+}
+
+absl::Status Named(absl::string_view what, const std::string& name, size_t longest) {
+  if (name.size() > longest) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, " of ", name.size(), " characters, at most ", longest));
+  }
+  if (!HasControl(name)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(what, " with a control character"));
+}
+
+absl::Status Counted(absl::string_view what, int64_t count, int64_t most) {
+  if (count <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(count, " ", what, ", at most ", most));
+}
+
+absl::Status BoundNode(wire::Node& node) {
+  RETURN_IF_ERROR(Named("a node's name", node.name(), kLongestObjectName));
+  if (!IsText(node.source())) MakeText(*node.mutable_source());
+  if (!IsText(node.driver_version())) MakeText(*node.mutable_driver_version());
+  if (!IsText(node.agent_version())) MakeText(*node.mutable_agent_version());
+  return absl::OkStatus();
+}
+
+absl::Status BoundGpu(wire::Gpu& gpu) {
+  RETURN_IF_ERROR(Named("a GPU's UUID", gpu.uuid(), kLongestUuid));
+  RETURN_IF_ERROR(Named("a GPU's UUID", gpu.parent_uuid(), kLongestUuid));
+  RETURN_IF_ERROR(Counted("as a GPU's index", gpu.index(), kMostIndex));
+  RETURN_IF_ERROR(Counted("holders of a GPU", gpu.holders().holders_size(), kMostPods));
+  RETURN_IF_ERROR(Counted("times of memory", gpu.still_memory().past_size(), kMostRuns));
+  for (const wire::Holder& holder : gpu.holders().holders()) {
+    RETURN_IF_ERROR(Named("a container's name", holder.container(), kLongestLabel));
+  }
+  if (!IsText(gpu.name())) MakeText(*gpu.mutable_name());
+  if (gpu.has_processes()) Shorten(kMostProcesses, *gpu.mutable_processes()->mutable_processes());
+  Shorten(kMostEmptied, *gpu.mutable_emptied());
+  if (!gpu.has_gaps()) return absl::OkStatus();
+  Shorten(kMostGaps, *gpu.mutable_gaps()->mutable_gaps());
+  for (wire::Gap& gap : *gpu.mutable_gaps()->mutable_gaps()) {
+    if (!IsText(gap.detail())) MakeText(*gap.mutable_detail());
+  }
+  return absl::OkStatus();
+}
+
+bool CanBe(const wire::Owner& owner) {
+  return !owner.kind().empty() && owner.kind().size() <= kLongestLabel && !owner.name().empty() &&
+         owner.name().size() <= kLongestObjectName && owner.group().size() <= kLongestObjectName &&
+         !HasControl(owner.kind()) && !HasControl(owner.name()) && !HasControl(owner.group());
+}
+
+absl::Status BoundPod(wire::Pod& pod) {
+  RETURN_IF_ERROR(Named("a namespace's name", pod.namespace_name(), kLongestLabel));
+  RETURN_IF_ERROR(Named("a pod's name", pod.name(), kLongestObjectName));
+  RETURN_IF_ERROR(Named("a pod's UID", pod.uid(), kLongestUuid));
+  if (pod.name().empty() || pod.namespace_name().empty()) {
+    return absl::InvalidArgumentError("a pod without a name, or without a namespace");
+  }
+  if (pod.address().size() > kLongestAddress || HasControl(pod.address())) pod.clear_address();
+  auto& owners = *pod.mutable_owners();
+  owners.erase(std::remove_if(owners.begin(), owners.end(),
+                              [](const wire::Owner& owner) { return !CanBe(owner); }),
+               owners.end());
+  Shorten(kMostOwners, owners);
+  return absl::OkStatus();
+}
+
+absl::Status BoundReading(wire::Reading& reading) {
+  RETURN_IF_ERROR(Counted("pods of a node", reading.pods().pods_size(), kMostPods));
+  for (wire::Gpu& gpu : *reading.mutable_gpus()) RETURN_IF_ERROR(BoundGpu(gpu));
+  if (!IsText(reading.attribution().why())) MakeText(*reading.mutable_attribution()->mutable_why());
+  if (!reading.has_pods()) return absl::OkStatus();
+  for (wire::Pod& pod : *reading.mutable_pods()->mutable_pods()) RETURN_IF_ERROR(BoundPod(pod));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status BoundMessage(wire::Telemetry& message) {
+  if (message.has_node()) RETURN_IF_ERROR(BoundNode(*message.mutable_node()));
+  if (!IsText(message.trouble())) MakeText(*message.mutable_trouble());
+  for (wire::Reading& reading : *message.mutable_readings()) RETURN_IF_ERROR(BoundReading(reading));
+  return absl::OkStatus();
+}
+
+}  // namespace gpuscaler
