@@ -1,0 +1,34 @@
+// Selectors of metrics: tenants write them.
+#include <cstdint>
+
+#include "promise.h"
+#include "signal/prometheus_metric.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr absl::string_view kPage =
+    "queue_size{pool=\"chat\",route=\"v1\"} 3\n"
+    "queue_size{pool=\"em\\\\bed\\n\"} 10\n"
+    "a_total 9\n";
+
+void CheckSelector(absl::string_view text) {
+  const auto selector = ParseMetricSelector(text);
+  if (!selector.ok()) {
+    PROMISE(selector.status().code() == absl::StatusCode::kInvalidArgument);
+    PROMISE(!selector.status().message().empty());
+    return;
+  }
+  PROMISE(!selector->name.empty() && selector->matchers.size() <= kMostMatchers);
+  PROMISE(ParseMetricSelector(selector->text).ok());
+  const auto sum = SumOf(*selector, kPage, PageFormat::kText);
+  PROMISE(sum.ok() || sum.status().code() == absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace gpuscaler
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  gpuscaler::CheckSelector({reinterpret_cast<const char*>(data), size});
+  return 0;
+}
