@@ -1,161 +1,18 @@
 #include "signal/prometheus_text.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <limits>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
+#include "signal/sample_line.h"
 
 namespace gpuscaler {
 namespace {
-
-constexpr size_t kQuotedAtMost = 40;  // characters of a page in an error
-
-bool IsBlank(char c) { return c == ' ' || c == '\t'; }
-
-enum Place : unsigned char { kLabelStart = 1, kLabelPart = 2, kNameStart = 4, kNamePart = 8 };
-
-// Where a character may stand: a metric's name may have colons, a label's none.
-constexpr std::array<unsigned char, 256> Places() {
-  std::array<unsigned char, 256> places = {};
-  constexpr unsigned char kAnywhere = kLabelStart | kLabelPart | kNameStart | kNamePart;
-  for (unsigned c = 'a'; c <= 'z'; ++c) places[c] = kAnywhere;
-  for (unsigned c = 'A'; c <= 'Z'; ++c) places[c] = kAnywhere;
-  for (unsigned c = '0'; c <= '9'; ++c) places[c] = kLabelPart | kNamePart;
-  places['_'] = kAnywhere;
-  places[':'] = kNameStart | kNamePart;
-  return places;
-}
-constexpr std::array<unsigned char, 256> kPlaces = Places();
-
-std::string Quoted(absl::string_view text) {
-  const bool whole = text.size() <= kQuotedAtMost;
-  return absl::StrCat("\"", absl::CHexEscape(text.substr(0, kQuotedAtMost)),
-                      whole ? "\"" : "...\"");
-}
-
-// One line, read from left to right. Each step says what is wrong where it cannot go on.
-class SampleLine {
- public:
-  explicit SampleLine(absl::string_view line) : at_(line.data()), end_(line.data() + line.size()) {}
-
-  // False: nothing but blanks.
-  bool HasText() {
-    SkipBlanks();
-    return at_ != end_;
-  }
-  bool IsComment() const { return *at_ == '#'; }
-  // What has been read of the line is a word by itself.
-  bool IsAtBreak() const { return at_ == end_ || IsBlank(*at_) || *at_ == '{'; }
-  absl::string_view Rest() const { return {at_, static_cast<size_t>(end_ - at_)}; }
-
-  // A word whose characters may stand there. Empty: none begins here.
-  absl::string_view Word(Place start, Place part) {
-    const char* const from = at_;
-    if (at_ != end_ && CanBe(start)) {
-      do ++at_;
-      while (at_ != end_ && CanBe(part));
-    }
-    return {from, static_cast<size_t>(at_ - from)};
-  }
-
-  // What is between braces, if any are there.
-  absl::Status Labels(std::array<PageLabel, kMostLabels>& labels, size_t* count) {
-    *count = 0;
-    SkipBlanks();
-    if (!Skip('{')) return absl::OkStatus();
-    while (true) {
-      SkipBlanks();
-      if (Skip('}')) return absl::OkStatus();
-      if (*count == labels.size()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("a sample with more than ", kMostLabels, " labels"));
-      }
-      RETURN_IF_ERROR(Label(labels[(*count)++]));
-      SkipBlanks();
-      if (!Skip(',') && (at_ == end_ || *at_ != '}')) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("labels without an end: \",\" or \"}\" expected before ", Here()));
-      }
-    }
-  }
-
-  // Blanks do not have to stand before it: `{a="b"}1` is what Prometheus reads too.
-  absl::Status Number(absl::string_view what, double* number) {
-    SkipBlanks();
-    const char* const from = at_;
-    while (at_ != end_ && !IsBlank(*at_)) ++at_;
-    const absl::string_view text(from, static_cast<size_t>(at_ - from));
-    const std::optional<double> parsed = PageNumber(text);
-    if (!parsed.has_value()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(what, text.empty() ? " expected at the end" : " expected, not ",
-                       text.empty() ? "" : Quoted(text)));
-    }
-    *number = *parsed;
-    return absl::OkStatus();
-  }
-
-  // Timestamp and exemplar: neither changes what the sample says.
-  absl::Status Tail(std::array<PageLabel, kMostLabels>& scratch) {
-    double ignored = 0;
-    size_t count = 0;
-    if (HasText() && !IsComment()) RETURN_IF_ERROR(Number("timestamp", &ignored));
-    if (HasText() && IsComment()) {
-      ++at_;
-      SkipBlanks();
-      if (at_ == end_ || *at_ != '{') {
-        return absl::InvalidArgumentError("exemplar without labels");
-      }
-      RETURN_IF_ERROR(Labels(scratch, &count));
-      RETURN_IF_ERROR(Number("value of the exemplar", &ignored));
-      if (HasText()) RETURN_IF_ERROR(Number("timestamp of the exemplar", &ignored));
-    }
-    if (!HasText()) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat("end of the line expected before ", Here()));
-  }
-
- private:
-  bool CanBe(Place place) const { return (kPlaces[static_cast<unsigned char>(*at_)] & place) != 0; }
-  void SkipBlanks() {
-    while (at_ != end_ && IsBlank(*at_)) ++at_;
-  }
-  bool Skip(char c) {
-    if (at_ == end_ || *at_ != c) return false;
-    ++at_;
-    return true;
-  }
-  std::string Here() const { return at_ == end_ ? "the end of the line" : Quoted(Rest()); }
-
-  absl::Status Label(PageLabel& label) {
-    label.name = Word(kLabelStart, kLabelPart);
-    if (label.name.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat("name of a label expected before ", Here()));
-    }
-    SkipBlanks();
-    const bool assigned = Skip('=');
-    SkipBlanks();
-    if (!assigned || !Skip('"')) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("label ", Quoted(label.name), ": =\"value\" expected before ", Here()));
-    }
-    const char* const from = at_;
-    while (at_ != end_ && *at_ != '"') at_ += *at_ == '\\' && end_ - at_ > 1 ? 2 : 1;
-    label.escaped_value = {from, static_cast<size_t>(at_ - from)};
-    if (Skip('"')) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("label ", Quoted(label.name), ": value without closing quote"));
-  }
-
-  const char* at_;
-  const char* const end_;
-};
 
 // What ReadPage was asked for, and where it is.
 class PageReader {
@@ -169,31 +26,19 @@ class PageReader {
       return absl::InvalidArgumentError(absl::StrCat("more than ", kLongestLine, " bytes"));
     }
     if (ended_) return absl::InvalidArgumentError("text after \"# EOF\"");
-    SampleLine line(text);
-    if (!line.HasText()) return absl::OkStatus();
-    if (line.IsComment()) {
-      ended_ = format_ == PageFormat::kOpenMetrics && line.Rest() == "# EOF";
-      return absl::OkStatus();
-    }
-    return Sample(line);
+    const absl::string_view line =
+        text.substr(std::min(text.find_first_not_of(" \t"), text.size()));
+    if (line.empty()) return absl::OkStatus();
+    if (line[0] != '#') return Sample(line);
+    ended_ = format_ == PageFormat::kOpenMetrics && line == "# EOF";
+    return absl::OkStatus();
   }
 
   bool ended() const { return ended_; }
 
  private:
-  absl::Status Sample(SampleLine& line) {
-    PageSample sample;
-    const absl::string_view text = line.Rest();
-    sample.name = line.Word(kNameStart, kNamePart);
-    if (sample.name.empty() || !line.IsAtBreak()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("name of a metric expected, not ", Quoted(text)));
-    }
-    size_t count = 0;
-    RETURN_IF_ERROR(line.Labels(labels_, &count));
-    sample.labels = std::span(labels_).first(count);
-    RETURN_IF_ERROR(line.Number("value", &sample.value));
-    RETURN_IF_ERROR(line.Tail(exemplar_));
+  absl::Status Sample(absl::string_view line) {
+    ASSIGN_OR_RETURN(const PageSample sample, ReadSampleLine(line, labels_, scratch_));
     if (sample.name != name_) {
       name_ = sample.name;
       wanted_ = is_wanted_(name_);
@@ -208,8 +53,8 @@ class PageReader {
   bool ended_ = false;
   absl::string_view name_;  // of the sample before, and whether it is wanted
   bool wanted_ = false;
-  std::array<PageLabel, kMostLabels> labels_;
-  std::array<PageLabel, kMostLabels> exemplar_;
+  SampleLabels labels_;
+  SampleLabels scratch_;
 };
 
 absl::Status CutOff(absl::string_view expected) {
