@@ -99,6 +99,7 @@ TEST(EnginePage, ANumberThatCannotBeMakesItsSumUnknown) {
       {"of one model of two", "w_new{model=\"a\"} 3\nw_new{model=\"b\"} NaN\n"},
       {"more than full", "w_new NaN\nkv 37.5\n"},
       {"the other is full", "w_new NaN\nkv{rank=\"0\"} 1\nkv{rank=\"1\"} NaN\n"},
+      {"the first of two models is full", "w_new NaN\nkv{model=\"a\"} 1\nkv{model=\"b\"} NaN\n"},
       {"in any order", "w_new NaN\nkv{model=\"a\"} NaN\nkv{model=\"b\"} 1\n"},
   };
   for (const auto& row : rows) {

@@ -31,8 +31,13 @@ bool HasFallen(std::optional<double> older, std::optional<double> newer) {
   return older.has_value() && newer.has_value() && *newer < *older;
 }
 
-std::optional<double> CountIn(const std::optional<Histogram>& histogram) {
-  return histogram.has_value() ? std::optional(histogram->Count()) : std::nullopt;
+bool HasFallen(const std::optional<Histogram>& older, const std::optional<Histogram>& newer) {
+  if (!older.has_value() || !newer.has_value()) return false;
+  if (!HaveSameBounds(*older, *newer)) return true;  // another process
+  for (size_t i = 0; i < newer->buckets.size(); ++i) {
+    if (newer->buckets[i].count < older->buckets[i].count) return true;
+  }
+  return false;
 }
 
 // False where the bounds are others.
@@ -43,7 +48,7 @@ bool AddGrowth(const Histogram& first, const Histogram& last, Histogram& sum) {
   }
   if (!HaveSameBounds(sum, first) || !HaveSameBounds(sum, last)) return false;
   for (size_t i = 0; i < sum.buckets.size(); ++i) {
-    sum.buckets[i].count += std::max(0.0, last.buckets[i].count - first.buckets[i].count);
+    sum.buckets[i].count += last.buckets[i].count - first.buckets[i].count;
   }
   return true;
 }
@@ -64,12 +69,9 @@ bool CountersGoOn(const ModelReading& older, const ModelReading& newer) {
       *older.counters_began != *newer.counters_began) {
     return false;
   }
-  return std::ranges::none_of(
-             kModelCounters,
-             [&](ModelNumber counter) { return HasFallen(older.*counter, newer.*counter); }) &&
-         std::ranges::none_of(kModelHistograms, [&](ModelHistogram histogram) {
-           return HasFallen(CountIn(older.*histogram), CountIn(newer.*histogram));
-         });
+  const auto has_fallen = [&](auto counter) { return HasFallen(older.*counter, newer.*counter); };
+  return std::ranges::none_of(kModelCounters, has_fallen) &&
+         std::ranges::none_of(kModelHistograms, has_fallen);
 }
 
 std::optional<Growth> GrowthOf(std::span<const TimedReading> readings, ModelNumber counter,

@@ -76,9 +76,13 @@ TEST(EngineRates, AProcessThatStartedAgainHasBegunAnew) {
   EXPECT_FALSE(CountersGoOn(before, {.requests_done = 60, .counters_began = 1001}));
 }
 
-TEST(EngineRates, AHistogramThatCountsLessHasBegunAnew) {
-  EXPECT_FALSE(CountersGoOn({.first_token_seconds = CountsOf(1, 2, 3, 4)},
-                            {.first_token_seconds = CountsOf(1, 2, 3, 3)}));
+TEST(EngineRates, AHistogramThatCountsLessInABucketHasBegunAnew) {
+  const ModelReading before{.first_token_seconds = CountsOf(1, 2, 3, 4)};
+  EXPECT_TRUE(CountersGoOn(before, {.first_token_seconds = CountsOf(1, 2, 3, 4)}));
+  EXPECT_FALSE(CountersGoOn(before, {.first_token_seconds = CountsOf(1, 2, 3, 3)}));
+  EXPECT_FALSE(CountersGoOn(before, {.first_token_seconds = CountsOf(0, 20, 30, 40)}));
+  const Histogram other_bounds{.buckets = {{0.2, 10}, {kInfinity, 20}}};
+  EXPECT_FALSE(CountersGoOn(before, {.first_token_seconds = other_bounds}));
 }
 
 TEST(EngineRates, TheMeanWaitIsOfThoseThatLeftTheQueue) {
@@ -134,6 +138,7 @@ TEST(EngineRates, BucketsThatChangedTheirBoundsAreNotCompared) {
   const Histogram others{.buckets = {{0.2, 1}, {kInfinity, 200}}};
   const auto readings = Every5Seconds({{.first_token_seconds = CountsOf(1, 2, 3, 4)},
                                        {.first_token_seconds = CountsOf(1, 2, 3, 4)},
+                                       {.first_token_seconds = others},
                                        {.first_token_seconds = others}});
   EXPECT_EQ(GrowthOf(readings, &ModelReading::first_token_seconds, kQuarterMinute), std::nullopt);
 }

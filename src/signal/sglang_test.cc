@@ -70,7 +70,7 @@ sglang:num_running_reqs{dp_rank="1",model_name="m",tp_rank="1"} 3
        11},
       {"data-parallel attention",
        R"(sglang:num_running_reqs{dp_rank="0",model_name="m",tp_rank="0"} 8
-sglang:num_running_reqs{dp_rank="1",model_name="m",tp_rank="10"} 3
+sglang:num_running_reqs{dp_rank="1",model_name="m",tp_rank="10"} 2
 sglang:num_running_reqs{dp_rank="1",model_name="m",tp_rank="4"} 3
 )",
        11},
