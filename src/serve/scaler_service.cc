@@ -241,11 +241,12 @@ int64_t ScalerService::Impl::RefreshStreams(int64_t seen) {
   const absl::Time now = clock_.Now();
   const int64_t profiles = profiles_.Get().version;
   const FleetReader::Changes changes = fleets_.ChangedSince(seen);
+  // Also beside new profiles: what a stream watches may change with it.
+  if (changes.generation > seen) streams_.RefreshChanged(changes, now);
   if (profiles != shown_profiles_) {
     shown_profiles_ = profiles;
     streams_.RefreshAll(now);
   } else {
-    if (changes.generation > seen) streams_.RefreshChanged(changes, now);
     streams_.RefreshDue(now);
   }
   return changes.generation;

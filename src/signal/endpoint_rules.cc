@@ -98,12 +98,12 @@ bool EndpointRules::AllowsAddress(const IpAddress& address) const {
 
 std::string EndpointRules::InNamespace(absl::string_view host,
                                        absl::string_view namespace_name) const {
-  if (host.find('.') == absl::string_view::npos) {
-    return absl::StrCat(host, ".", namespace_name, ".svc");
-  }
-  absl::ConsumeSuffix(&host, absl::StrCat(".svc.", cluster_domain_)) ||
-      absl::ConsumeSuffix(&host, ".svc");
-  return absl::EndsWith(host, absl::StrCat(".", namespace_name)) ? absl::StrCat(host, ".svc") : "";
+  const std::string domain = absl::StrCat(".svc.", cluster_domain_);
+  const bool bare = host.find('.') == absl::string_view::npos;
+  if (bare) return absl::StrCat(host, ".", namespace_name, domain, ".");
+  absl::ConsumeSuffix(&host, domain) || absl::ConsumeSuffix(&host, ".svc");
+  const bool own = absl::EndsWith(host, absl::StrCat(".", namespace_name));
+  return own ? absl::StrCat(host, domain, ".") : "";
 }
 
 absl::StatusOr<std::string> EndpointRules::NameToResolve(absl::string_view host,

@@ -36,10 +36,10 @@ class EndpointRules {
       : allowed_(std::move(allowed)), cluster_domain_(std::move(cluster_domain)) {}
 
   // The name to resolve for what a ScaledObject of this namespace calls its host: one of its own
-  // Services or pods (llm, llm.team-a, pod-0.llm.team-a.svc.cluster.local), always as
-  // "...NAMESPACE.svc": the scaler's own search list is of another namespace, and no domain of the
-  // internet ends so. Or a host, or an IP address, that the operator allows, as it is.
-  // PERMISSION_DENIED says what would be allowed; INVALID_ARGUMENT: no host at all.
+  // Services or pods (llm, llm.team-a, pod-0.llm.team-a.svc.cluster.local), always whole and with
+  // the dot that ends it: no search list of the scaler's own namespace is tried. Or a host, or an
+  // IP address, that the operator allows, as it is. PERMISSION_DENIED says what would be allowed;
+  // INVALID_ARGUMENT: no host at all.
   absl::StatusOr<std::string> NameToResolve(absl::string_view host,
                                             absl::string_view namespace_name) const;
 

@@ -14,11 +14,18 @@ EndpointRules RulesThatAllow(absl::string_view allowed) {
 
 TEST(EndpointRulesTest, HostsOfTheOwnNamespaceAreResolvedThere) {
   const EndpointRules rules = RulesThatAllow("");
-  EXPECT_EQ(*rules.NameToResolve("llm", "team-a"), "llm.team-a.svc");
-  EXPECT_EQ(*rules.NameToResolve("llm.team-a", "team-a"), "llm.team-a.svc");
-  EXPECT_EQ(*rules.NameToResolve("LLM.team-a.svc.", "team-a"), "llm.team-a.svc");
+  EXPECT_EQ(*rules.NameToResolve("llm", "team-a"), "llm.team-a.svc.cluster.local.");
+  EXPECT_EQ(*rules.NameToResolve("llm.team-a", "team-a"), "llm.team-a.svc.cluster.local.");
+  EXPECT_EQ(*rules.NameToResolve("LLM.team-a.svc.", "team-a"), "llm.team-a.svc.cluster.local.");
   EXPECT_EQ(*rules.NameToResolve("llm-0.llm.team-a.svc.cluster.local", "team-a"),
-            "llm-0.llm.team-a.svc");
+            "llm-0.llm.team-a.svc.cluster.local.");
+}
+
+TEST(EndpointRulesTest, NamesEndAsTheClustersOwnDo) {
+  const EndpointRules rules(AllowedEndpoints{}, "example.com");
+  EXPECT_EQ(*rules.NameToResolve("llm.team-a.svc.example.com", "team-a"),
+            "llm.team-a.svc.example.com.");
+  EXPECT_FALSE(rules.NameToResolve("llm.team-a.svc.cluster.local", "team-a").ok());
 }
 
 TEST(EndpointRulesTest, EverybodyElsesHostIsRefusedAndTheAllowedOnesAreNamed) {
@@ -44,7 +51,7 @@ TEST(EndpointRulesTest, AnAddressIsAnybodys) {
 
 TEST(EndpointRulesTest, WhatResolversTakeForAnAddressNeverReachesThemBare) {
   const EndpointRules rules = RulesThatAllow("");
-  EXPECT_EQ(*rules.NameToResolve("2130706433", "team-a"), "2130706433.team-a.svc");
+  EXPECT_EQ(*rules.NameToResolve("2130706433", "team-a"), "2130706433.team-a.svc.cluster.local.");
   EXPECT_FALSE(rules.NameToResolve("127.1", "team-a").ok());
   EXPECT_FALSE(rules.NameToResolve("0x7f.1", "team-a").ok());
 }
