@@ -17,6 +17,7 @@ void AgentRoll::Listed(const absl::StatusOr<std::vector<std::string>>& answer, a
   if (!answer.ok()) return;
   const std::vector<std::string> before = membership_.Listed();
   membership_.Answered(*answer, now);
+  none_listed_ = answer->empty();
   for (const std::string& address : *answer) {
     if (agents_.try_emplace(address).second) ++version_;
   }
@@ -119,9 +120,23 @@ absl::Status AgentRoll::CheckReady(bool any_node, absl::Time now) const {
                    DurationText(patience_.empty_after), dns));
 }
 
-absl::Status AgentRoll::UnheardStatus(const std::string& address) const {
+const std::string& AgentRoll::WhyUnheard(const std::string& address) const {
   const Agent& agent = agents_.at(address);
-  const std::string& why = agent.connected ? agent.trouble : agent.lost;
+  return agent.connected ? agent.trouble : agent.lost;
+}
+
+std::vector<std::string> AgentRoll::UnheardTexts() const {
+  std::vector<std::string> texts;
+  texts.reserve(unheard_.size());
+  for (const std::string& address : unheard_) {
+    const std::string& why = WhyUnheard(address);
+    texts.push_back(why.empty() ? address : absl::StrCat(address, " (", why, ")"));
+  }
+  return texts;
+}
+
+absl::Status AgentRoll::UnheardStatus(const std::string& address) const {
+  const std::string& why = WhyUnheard(address);
   return absl::UnavailableError(
       absl::StrCat("not heard of ", CountText(static_cast<int64_t>(unheard_.size()), "agent"),
                    " yet, ", address, why.empty() ? "" : ": ", why));

@@ -47,6 +47,9 @@ class AgentRoll {
 
   // Listed and never heard, as of the last change; by address.
   const std::vector<std::string>& unheard() const { return unheard_; }
+  // The same with reasons, as far as they are known: "10.0.0.7:6001 (connection refused)".
+  std::vector<std::string> UnheardTexts() const;
+  bool none_listed() const { return none_listed_; }  // by the newest answer
   // Of the last change of those that decisions wait for, or say that they miss.
   int64_t generation() const { return generation_; }
 
@@ -61,6 +64,7 @@ class AgentRoll {
   void LogAnswer(const absl::StatusOr<std::vector<std::string>>& answer) const;
   void Changed(int64_t generation);
   void FirstHeard(const std::string& address, int64_t generation);
+  const std::string& WhyUnheard(const std::string& address) const;
   absl::Status UnheardStatus(const std::string& address) const;
 
   const FleetPatience patience_;
@@ -68,6 +72,7 @@ class AgentRoll {
   std::string error_;
   std::map<std::string, Agent> agents_;
   std::vector<std::string> unheard_;
+  bool none_listed_ = false;
   int64_t generation_ = 0;
   int64_t version_ = 0;
   int64_t forgotten_ = 0;

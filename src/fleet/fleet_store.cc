@@ -83,7 +83,8 @@ std::shared_ptr<FleetHistory> FleetStore::NewHistory(int64_t generation, absl::T
   auto fleet = std::make_shared<FleetHistory>();
   fleet->generation = generation;
   fleet->now = now;
-  fleet->unheard = roll_.unheard();
+  fleet->unheard = roll_.UnheardTexts();
+  fleet->none_listed = roll_.none_listed();
   fleet->asks_kubelets = tracks_.index().AnyAsksKubelet();
   return fleet;
 }
@@ -95,6 +96,7 @@ absl::StatusOr<FleetStore::Fleet> FleetStore::Of(const PodsWanted& wanted) const
   const PodIndex::Nodes found = tracks_.index().Of(wanted);
   auto fleet = NewHistory(std::max(found.generation, roll_.generation()), now);
   for (const std::string& name : found.names) tracks_.Add(name, *fleet);
+  for (const std::string& name : found.others) tracks_.AddOther(name, *fleet);
   return fleet;
 }
 

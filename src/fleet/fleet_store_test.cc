@@ -16,6 +16,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::UnorderedElementsAre;
 
 using Addresses = std::vector<std::string>;
@@ -92,6 +93,88 @@ TEST_F(FleetStoreTest, NodeThatJoinsHoldsNobodyUp) {
   EXPECT_TRUE(Fleet("team-asleep")->nodes.empty());
   EXPECT_TRUE(Decided().status.ok()) << Decided().status;
   EXPECT_THAT(Decided().notes, Contains(HasSubstr("1 agent not heard yet: new:1")));
+}
+
+TEST_F(FleetStoreTest, WorkloadThatNobodySeesIsToldWhoHoldsTheGpus) {
+  store_.Listed(Addresses{"a:1"});
+  Says("a:1", "gpu-a", 50);
+  Trigger trigger;
+  trigger.workload = "lama";
+  const Asker asker{.namespace_name = "team-a", .name = "scaler"};
+  const auto fleet = store_.Of(WantedPods(trigger, asker));
+  ASSERT_TRUE(fleet.ok()) << fleet.status();
+  EXPECT_THAT(Nodes(**fleet), IsEmpty()) << "a decision costs no node of others";
+  const Decision decision =
+      Decide(trigger, asker, **fleet, {.stale_after = kStaleAfter, .grace = absl::Seconds(15)});
+  EXPECT_EQ(decision.value, 0);
+  EXPECT_THAT(decision.notes, ElementsAre("no pods of lama hold GPUs; those of namespace team-a "
+                                          "are held by Deployment/llama"));
+  EXPECT_LE(decision.valid_until, clock_.Now() + absl::Seconds(15)) << "others come and go";
+  trigger.workload = "llama";
+  EXPECT_THAT(store_.Of(WantedPods(trigger, asker)).value()->others, IsEmpty());
+}
+
+TEST_F(FleetStoreTest, AgentThatReadsNothingIsMissedWithItsReason) {
+  store_.Listed(Addresses{"a:1"});
+  Says("a:1", "gpu-a", 50);
+  clock_.Advance(absl::Minutes(2));
+  Says("a:1", "gpu-a", 50);
+  store_.Listed(Addresses{"a:1", "b:1", "c:1"});
+  store_.Heard("b:1", {.heard_at = clock_.Now(), .trouble = "NVML error 9 (DRIVER_NOT_LOADED)"});
+  IsLost("c:1");
+  EXPECT_THAT(Decided().notes,
+              Contains(HasSubstr("2 agents not heard yet: b:1 (NVML error 9 (DRIVER_NOT_LOADED)), "
+                                 "c:1 (connection refused)")));
+}
+
+TEST_F(FleetStoreTest, NodeThatIsNotReadIsShownWithItsReason) {
+  store_.Listed(Addresses{"a:1"});
+  Says("a:1", "gpu-a", 50);
+  IsLost("a:1");
+  clock_.Advance(absl::Seconds(16));
+  EXPECT_THAT(
+      Explain(Trigger(), Decided()),
+      HasSubstr("nodes: gpu-a (1 replica, read 16s ago: agent of node gpu-a silent for 16s: "
+                "connection refused)"));
+}
+
+TEST_F(FleetStoreTest, FleetThatNobodyIsListedOfSaysSo) {
+  store_.Listed(Addresses{});
+  clock_.Advance(absl::Minutes(1));
+  store_.Listed(Addresses{});
+  EXPECT_TRUE(Decided().status.ok()) << Decided().status;
+  EXPECT_THAT(Decided().notes, ElementsAre(HasSubstr("no agent is listed")));
+  store_.Listed(Addresses{"a:1"});
+  Says("a:1", "gpu-a", 50);
+  EXPECT_THAT(Decided().notes, Not(Contains(HasSubstr("no agent is listed"))));
+}
+
+TEST_F(FleetStoreTest, TwoAgentsOfOneNodeForLongerThanAnUpgradeMakeAnswersPartial) {
+  store_.Listed(Addresses{"a:1", "b:1"});
+  Says("b:1", "gpu-a", 50);
+  const absl::Time begun = clock_.Now();
+  const auto both_say = [&] {
+    Says("a:1", "gpu-a", 50);
+    Says("b:1", "gpu-a", 50);
+  };
+  for (; clock_.Now() - begun < absl::Minutes(1); clock_.Advance(absl::Seconds(1))) {
+    both_say();
+    ASSERT_FALSE(Decided().partial) << clock_.Now() - begun;
+  }
+  EXPECT_LE(Fleet()->stands_until, begun + absl::Minutes(1));
+  clock_.Advance(absl::Seconds(1));
+  both_say();
+  const Decision decision = Decided();
+  EXPECT_EQ(decision.value, 50) << "one of them counts";
+  EXPECT_TRUE(decision.partial);
+  EXPECT_THAT(
+      decision.notes,
+      Contains(HasSubstr("partial: two agents are of node gpu-a: a:1, whose readings count, "
+                         "and b:1")));
+  const int64_t generation = Fleet()->generation;
+  IsLost("b:1");
+  EXPECT_GT(Fleet()->generation, generation);
+  EXPECT_FALSE(Decided().partial);
 }
 
 TEST_F(FleetStoreTest, AgentThatDropsOutCountsForItsGraceAndIsUnreadableThen) {

@@ -15,6 +15,10 @@ namespace {
 // an agent that has just fallen silent is given grace before its readings are stale.
 constexpr absl::Duration kQuiet = absl::Seconds(4);
 
+// For so long a DaemonSet may have two pods on a node while it is upgraded: minReadySeconds is 30
+// s.
+constexpr absl::Duration kUpgrade = absl::Minutes(1);
+
 // Of the past that is kept: a question comes later than its reading.
 constexpr absl::Duration kMargin = absl::Seconds(10);
 
@@ -25,11 +29,15 @@ void NodeTracks::Heard(const std::string& address, AgentNews news, absl::Time no
   Voice& voice = voices_[address];
   if (voice.stream == 0) voice.stream = ++streams_;
   if (news.node.empty()) return;
-  if (voice.node != news.node) Leave(address, news, generation);
+  if (voice.node != news.node) {
+    Part(address, generation);
+    Leave(address, news, generation);
+  }
   voice.node = news.node;
   voice.instance = news.instance;
   if (!MaySpeak(address, voice, news)) {
     voice.passed_over = true;
+    Meet(address, news.node, now, generation);
     return;
   }
   if (voice.passed_over) {
@@ -38,12 +46,36 @@ void NodeTracks::Heard(const std::string& address, AgentNews news, absl::Time no
   }
   Node& node = nodes_[voice.node];
   const bool is_news = !IsHeartbeat(address, voice, node, news, now);
+  if (node.rival == address) node.rival = std::exchange(node.speaker, "");
   node.speaker = address;
   node.heard_at = news.heard_at;
   node.silence.clear();
   node.left_at = absl::InfiniteFuture();
   Continue(std::move(news), now, voice, node);
   if (is_news || index_.IsDue(voice.node, *node.history)) Changed(voice.node, generation);
+}
+
+void NodeTracks::Meet(const std::string& rival, const std::string& name, absl::Time now,
+                      int64_t generation) {
+  const auto found = nodes_.find(name);
+  if (found == nodes_.end()) return;
+  Node& node = found->second;
+  const auto speaker = voices_.find(node.speaker);
+  const bool same_agent =
+      speaker == voices_.end() || speaker->second.instance == voices_.at(rival).instance;
+  if (same_agent || node.rival == rival) return;
+  if (node.rival.empty()) node.rival_since = now;
+  node.rival = rival;
+  Changed(name, generation);
+}
+
+void NodeTracks::Part(const std::string& address, int64_t generation) {
+  const auto voice = voices_.find(address);
+  const auto node = voice == voices_.end() ? nodes_.end() : nodes_.find(voice->second.node);
+  if (node == nodes_.end() || node->second.rival.empty()) return;
+  if (node->second.rival != address && node->second.speaker != address) return;
+  node->second.rival.clear();
+  Changed(node->first, generation);
 }
 
 bool NodeTracks::MaySpeak(const std::string& address, const Voice& voice,
@@ -101,6 +133,7 @@ NodeHistory::Limits NodeTracks::LimitsOf(const std::string& node, absl::Time now
 }
 
 void NodeTracks::Lost(const std::string& address, const absl::Status& why, int64_t generation) {
+  Part(address, generation);
   Voice& voice = voices_[address];
   voice.stream = 0;
   // The next stream begins with all, or goes on from the newest reading.
@@ -124,6 +157,7 @@ void NodeTracks::Leave(const std::string& address, const AgentNews& news, int64_
 }
 
 void NodeTracks::Forget(const std::string& address, int64_t generation) {
+  Part(address, generation);
   if (Speaks(address)) {
     const std::string& name = voices_.at(address).node;
     index_.Removed(name, generation);
@@ -189,6 +223,7 @@ void NodeTracks::Add(const std::string& name, FleetHistory& fleet) const {
   track.history = node.history;
   track.heard_at = node.heard_at;
   track.silence = node.silence;
+  AddRival(node, fleet);
   if (!node.silence.empty()) return;
   const absl::Time quiet_at = node.heard_at + kQuiet;
   if (fleet.now > quiet_at) {
@@ -196,6 +231,22 @@ void NodeTracks::Add(const std::string& name, FleetHistory& fleet) const {
   } else {
     fleet.stands_until = std::min(fleet.stands_until, quiet_at);
   }
+}
+
+void NodeTracks::AddRival(const Node& node, FleetHistory& fleet) const {
+  if (node.rival.empty()) return;
+  const absl::Time lasts_at = node.rival_since + kUpgrade;
+  if (fleet.now > lasts_at) {
+    fleet.nodes.back().twice =
+        absl::StrCat(node.speaker, ", whose readings count, and ", node.rival);
+  } else {
+    fleet.stands_until = std::min(fleet.stands_until, lasts_at);
+  }
+}
+
+void NodeTracks::AddOther(const std::string& name, FleetHistory& fleet) const {
+  const auto& layout = nodes_.at(name).history->attributed;
+  if (layout != nullptr) fleet.others.push_back(layout);
 }
 
 std::vector<std::string> NodeTracks::Names() const {

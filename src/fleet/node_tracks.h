@@ -47,6 +47,8 @@ class NodeTracks {
 
   // That node as it stands at the fleet's instant.
   void Add(const std::string& name, FleetHistory& fleet) const;
+  // Whose pods hold its GPUs, as far as is known.
+  void AddOther(const std::string& name, FleetHistory& fleet) const;
   std::vector<std::string> Names() const;
   bool empty() const { return nodes_.empty(); }
   const PodIndex& index() const { return index_; }
@@ -76,6 +78,8 @@ class NodeTracks {
     std::string silence;  // why its speaker is not heard; empty: it is
     // When its speaker was heard of another node: addresses are given again.
     absl::Time left_at = absl::InfiniteFuture();
+    std::string rival;  // another agent that says it is of this node; empty: none
+    absl::Time rival_since;
     std::shared_ptr<const NodeHistory> history;
     std::shared_ptr<const NodeHistory> retold;  // so far; null: it is not told again
     absl::Duration retold_for;                  // how far back decisions looked when it was
@@ -87,6 +91,10 @@ class NodeTracks {
   // still stands, for as long as it was to (Decision::valid_until).
   bool IsHeartbeat(const std::string& address, const Voice& voice, const Node& node,
                    const AgentNews& news, absl::Time now) const;
+  // Another agent than the speaker is heard of the node.
+  void Meet(const std::string& rival, const std::string& name, absl::Time now, int64_t generation);
+  void Part(const std::string& address, int64_t generation);
+  void AddRival(const Node& node, FleetHistory& fleet) const;
   // What its agent says continues the history, or tells it again.
   void Continue(AgentNews news, absl::Time now, Voice& voice, Node& node) const;
   // The agent speaks for its node no more, but for another.

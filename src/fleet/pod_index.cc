@@ -10,6 +10,9 @@ namespace {
 // Names come and go, of Jobs above all. Whose name was forgotten is decided on anew once.
 constexpr size_t kMostLeft = 1000;
 
+// More others than on so many nodes nobody wants to read of.
+constexpr size_t kMostOthers = 8;
+
 // Who was there, and until a reading had others: from the newest back to those of `known`, who may
 // have stayed on. Whether these were found: all that was read before is told by this history too.
 template <typename Visit>
@@ -203,6 +206,17 @@ bool PodIndex::Knows(const PodsWanted& wanted) const {
   return any;
 }
 
+void PodIndex::AddOthers(const PodsWanted& wanted, Nodes& found) const {
+  for (const std::string& name : wanted.namespaces) {
+    const Entry* const entry = Find({name, ""});
+    if (entry == nullptr) continue;
+    for (const std::string& node : entry->nodes) {
+      if (found.others.size() >= kMostOthers) return;
+      if (!found.names.contains(node)) found.others.insert(node);
+    }
+  }
+}
+
 PodIndex::Nodes PodIndex::Of(const PodsWanted& wanted) const {
   Nodes found{.names = unattributed_.nodes, .generation = unattributed_.generation};
   const std::string owner = Knows(wanted) ? wanted.owner : "";
@@ -212,6 +226,7 @@ PodIndex::Nodes PodIndex::Of(const PodsWanted& wanted) const {
         std::max(found.generation, entry == nullptr ? forgotten_ : entry->generation);
     if (entry != nullptr) found.names.insert(entry->nodes.begin(), entry->nodes.end());
   }
+  if (!owner.empty() && found.names.size() == unattributed_.nodes.size()) AddOthers(wanted, found);
   return found;
 }
 

@@ -34,6 +34,8 @@ class PodIndex {
 
   struct Nodes {
     std::set<std::string> names;
+    // Where the owner that is wanted has none: some of those with others' pods of its namespaces.
+    std::set<std::string> others;
     // Of their last change, counting those that have left: equal means that nothing has changed.
     int64_t generation = 0;
   };
@@ -113,6 +115,7 @@ class PodIndex {
   void ForgetNames();
   const Entry* Find(const PodsOf& pods, bool ambiguous = false) const;
   bool HasNodes(const PodsOf& pods, bool ambiguous) const;
+  void AddOthers(const PodsWanted& wanted, Nodes& found) const;
 
   const absl::Duration horizon_;
   absl::flat_hash_map<Key, Entries::iterator> entries_;

@@ -77,7 +77,8 @@ std::string TextOf(const ReplicaShare& share) {
                       share.load.value_or(-1), share.busy, share.standing, " ", share.because);
 }
 
-// All that is said but for what is missing.
+// All that is said but for what is missing, and for which others hold GPUs where it has no pod: of
+// these some are named.
 std::string TextOf(const Decision& decision) {
   std::string text = absl::StrCat(decision.status.ToString(), "\nvalue ", decision.value,
                                   " active ", decision.active, " ", decision.active_because, "\nR ",
@@ -85,7 +86,8 @@ std::string TextOf(const Decision& decision) {
                                   decision.unreadable, " warming ", decision.warming, "\n");
   for (const ReplicaShare& share : decision.shares) absl::StrAppend(&text, TextOf(share), "\n");
   for (const std::string& note : decision.notes) {
-    if (!absl::StartsWith(note, "partial: ")) absl::StrAppend(&text, note, "\n");
+    const bool of_others = absl::StrContains(note, " hold GPUs; those of namespace ");
+    if (!of_others && !absl::StartsWith(note, "partial: ")) absl::StrAppend(&text, note, "\n");
   }
   return text;
 }

@@ -18,6 +18,8 @@ struct NodeTrack {
   absl::Time heard_at;                         // its agent's last word, news or not
   // Why its agent is not heard now: "connection refused". Empty: it is.
   std::string silence;
+  // Two agents say that they are of this node: which. Empty: one does.
+  std::string twice;
 };
 
 // Immutable once shared.
@@ -29,10 +31,15 @@ struct FleetHistory {
   // alone.
   absl::Time stands_until = absl::InfiniteFuture();
   std::vector<NodeTrack> nodes;  // each node once
-  // Agents that are listed and were never heard, by their addresses: what runs on their nodes
-  // nobody here knows. They joined later than the others, or were waited for in vain, and hold
-  // nobody up: a node that joins is new, and dead ones stay listed.
+  // Agents that are listed and were never heard, by their addresses, with the reason where one is
+  // known: what runs on their nodes nobody here knows. They joined later than the others, or were
+  // waited for in vain, and hold nobody up: a node that joins is new, and dead ones stay listed.
   std::vector<std::string> unheard;
+  // No agent is listed at all.
+  bool none_listed = false;
+  // Of some nodes that are not among `nodes`, where the pods that were asked for are on none: whose
+  // pods hold GPUs there, for words alone.
+  std::vector<std::shared_ptr<const NodeLayout>> others;
   // Some node of the whole fleet, be it among `nodes` or not, asks its kubelet who holds what: then
   // a GPU without a known owner is nobody's replica, on whichever node.
   bool asks_kubelets = false;

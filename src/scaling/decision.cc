@@ -69,7 +69,7 @@ std::string PartialText(const std::vector<std::string>& missing) {
                       more > 0 ? absl::StrCat("; and ", more, " more") : "");
 }
 
-void AddNodes(const FleetHistory& fleet, Decision& decision) {
+void AddNodes(const FleetHistory& fleet, const Patience& patience, Decision& decision) {
   std::map<std::string, int> replicas;
   for (const ReplicaShare& share : decision.shares) {
     const bool there = share.state != State::kGone && share.state != State::kIdle;
@@ -80,11 +80,18 @@ void AddNodes(const FleetHistory& fleet, Decision& decision) {
     if (found == replicas.end()) continue;
     decision.nodes.push_back({.name = track.node,
                               .replicas = found->second,
-                              .age = fleet.now - track.history->NewestAt()});
+                              .age = fleet.now - track.history->NewestAt(),
+                              .why = WhyMute(track, fleet.now, patience)});
   }
 }
 
-void AddPartial(const std::vector<std::string>& missing, Decision& decision) {
+// The normal idle state where nodes come with their pods, or a name that leads nowhere.
+constexpr char kNoneListed[] =
+    "no agent is listed: there is no GPU node, or --agents names what no agent is behind";
+
+void AddPartial(const FleetHistory& fleet, const std::vector<std::string>& missing,
+                Decision& decision) {
+  if (fleet.none_listed) decision.notes.emplace_back(kNoneListed);
   decision.partial = !missing.empty();
   if (decision.partial) decision.notes.push_back(PartialText(missing));
 }
@@ -176,12 +183,20 @@ bool TellsOfAge(const Decision& decision) {
          });
 }
 
+constexpr absl::Duration kOthersInterval = absl::Seconds(15);
+
 void SetValidity(const Trigger& trigger, const FleetHistory& fleet,
                  const std::vector<Replica>& replicas, const Patience& patience,
                  Decision& decision) {
   const Validity validity = ValidityOf(trigger, fleet, replicas, patience);
   decision.active_until = validity.activity;
   decision.valid_until = validity.value;
+  // Who holds GPUs in its stead is not its own change, and told anew all the same.
+  const bool told_of_others =
+      trigger.scope == Scope::kWorkload && !trigger.workload.empty() && replicas.empty();
+  if (told_of_others) {
+    decision.valid_until = std::min(decision.valid_until, fleet.now + kOthersInterval);
+  }
   if (!TellsOfAge(decision)) return;
   decision.valid_until = std::min(decision.valid_until, fleet.now + absl::Seconds(1));
 }
@@ -211,7 +226,7 @@ Decision Decide(const Trigger& trigger, const Asker& asker, const FleetHistory& 
   std::vector<std::string> missing = MissingParts(trigger, fleet, patience);
   const absl::StatusOr<Population> population = PopulationOf(trigger, asker, fleet, patience);
   if (!population.ok()) {
-    AddPartial(missing, decision);
+    AddPartial(fleet, missing, decision);
     decision.status = population.status();
     SetValidity(trigger, fleet, {}, patience, decision);
     return decision;
@@ -229,8 +244,8 @@ Decision Decide(const Trigger& trigger, const Asker& asker, const FleetHistory& 
     AddShare(loads.back(), totals, decision);
   }
   AddIdle(trigger, population->idle, totals, missing, decision);
-  AddPartial(missing, decision);
-  AddNodes(fleet, decision);
+  AddPartial(fleet, missing, decision);
+  AddNodes(fleet, patience, decision);
   decision.replicas = totals.Replicas();
   decision.unreadable = totals.unreadable;
   AddNotes(trigger, loads, decision);

@@ -41,6 +41,7 @@ struct DecidedNode {
   std::string name;
   int replicas = 0;    // that are there
   absl::Duration age;  // of its newest reading
+  std::string why;     // it is not read now; empty: it is
 };
 
 // Immutable once shared; what RPC, page, `query --explain` and dashboard say is all read from here.

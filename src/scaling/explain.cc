@@ -41,8 +41,8 @@ std::string NodesLine(const Decision& decision) {
     if (nodes.size() == kNamed) break;
     const std::string age =
         node.age < absl::Milliseconds(1) ? "now" : absl::StrCat(AgeText(node.age), " ago");
-    nodes.push_back(
-        absl::StrCat(node.name, " (", CountText(node.replicas, "replica"), ", read ", age, ")"));
+    nodes.push_back(absl::StrCat(node.name, " (", CountText(node.replicas, "replica"), ", read ",
+                                 age, node.why.empty() ? "" : ": ", node.why, ")"));
   }
   const size_t more = decision.nodes.size() - nodes.size();
   return absl::StrCat("nodes: ", absl::StrJoin(nodes, ", "),

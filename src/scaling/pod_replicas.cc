@@ -156,6 +156,7 @@ std::vector<const Pod*> HoldingPods(const FleetHistory& fleet, const Asker& aske
     const NodeLayout* const known = track.history->attributed.get();
     if (known != nullptr) AddVisible(*known, asker, pods);
   }
+  for (const auto& other : fleet.others) AddVisible(*other, asker, pods);
   return pods;
 }
 

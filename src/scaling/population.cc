@@ -53,6 +53,8 @@ std::vector<std::string> MissingParts(const Trigger& trigger, const FleetHistory
     std::string why = WhyMute(track, fleet.now, patience);
     if (why.empty() && by_owner) why = WhyOwnersUnknown(track);
     if (!why.empty()) missing.push_back(std::move(why));
+    if (track.twice.empty()) continue;
+    missing.push_back(absl::StrCat("two agents are of node ", track.node, ": ", track.twice));
   }
   if (!fleet.unheard.empty()) missing.push_back(UnheardText(fleet));
   return missing;

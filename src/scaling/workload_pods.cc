@@ -17,6 +17,7 @@ namespace {
 using Pods = std::vector<const Pod*>;
 
 constexpr size_t kOwnersNamed = 8;
+constexpr size_t kOthersNamed = 5;
 
 // A pod of nobody's is a workload of its own.
 std::vector<PodOwner> OwnersOf(const Pod& pod) {
@@ -49,11 +50,11 @@ std::string OwnersText(const Asker& asker, const Pod& pod) {
   return absl::StrJoin(names, " or ");
 }
 
-std::string AllOwnersText(const Asker& asker, const Pods& pods) {
+std::string AllOwnersText(const Asker& asker, const Pods& pods, size_t most = kOwnersNamed) {
   std::set<std::string> texts;
   for (const Pod* pod : pods) texts.insert(OwnersText(asker, *pod));
-  const size_t more = texts.size() - std::min(texts.size(), kOwnersNamed);
-  while (texts.size() > kOwnersNamed) texts.erase(std::prev(texts.end()));
+  const size_t more = texts.size() - std::min(texts.size(), most);
+  while (texts.size() > most) texts.erase(std::prev(texts.end()));
   return absl::StrCat(absl::StrJoin(texts, ", "),
                       more > 0 ? absl::StrCat(" and ", more, " more") : "");
 }
@@ -154,6 +155,21 @@ absl::StatusOr<PodSelection> SelectUnnamed(const Asker& asker, const SeenPods& s
   return PodSelection(asker, "", "", absl::StrCat("pods of namespace ", asker.namespace_name));
 }
 
+bool AnyIn(const PodSelection& selection, const Pods& pods) {
+  return std::ranges::any_of(pods, [&](const Pod* pod) { return selection.Has(*pod); });
+}
+
+// A name with a slip in it looks like a workload that sleeps.
+absl::StatusOr<PodSelection> DoubtIfNobodys(const Asker& asker, const SeenPods& seen,
+                                            absl::StatusOr<PodSelection> selection) {
+  if (!selection.ok() || seen.holding.empty()) return selection;
+  if (AnyIn(*selection, seen.holding) || AnyIn(*selection, seen.past)) return selection;
+  selection->Doubt(absl::StrCat("no ", selection->what(), " hold GPUs; those of namespace ",
+                                asker.namespace_name, " are held by ",
+                                AllOwnersText(asker, seen.holding, kOthersNamed)));
+  return selection;
+}
+
 Pods Visible(const Asker& asker, const Pods& pods) {
   Pods visible;
   std::ranges::copy_if(pods, std::back_inserter(visible),
@@ -205,17 +221,22 @@ std::string PodSelection::GroupOf(const Pod& pod) const {
 
 absl::StatusOr<PodSelection> SelectPods(const Trigger& trigger, const Asker& asker,
                                         const SeenPods& seen) {
-  if (trigger.pod_regex != nullptr) return PodSelection(asker, trigger.pod_regex);
   const SeenPods visible{.holding = Visible(asker, seen.holding),
                          .past = Visible(asker, seen.past)};
+  if (trigger.pod_regex != nullptr) {
+    return DoubtIfNobodys(asker, visible, PodSelection(asker, trigger.pod_regex));
+  }
   if (trigger.workload.empty()) return SelectUnnamed(asker, visible);
   const bool holds = AnyOf(trigger.workload_kind, trigger.workload, visible.holding);
-  return SelectNamed(asker, trigger.workload_kind, trigger.workload,
-                     holds ? visible.holding : visible.past);
+  return DoubtIfNobodys(asker, visible,
+                        SelectNamed(asker, trigger.workload_kind, trigger.workload,
+                                    holds ? visible.holding : visible.past));
 }
 
 bool AsksForThePast(const Trigger& trigger, const Asker& asker, const Pods& holding) {
-  if (trigger.pod_regex != nullptr) return false;
+  if (trigger.pod_regex != nullptr) {
+    return !AnyIn(PodSelection(asker, trigger.pod_regex), Visible(asker, holding));
+  }
   const std::string& name = trigger.workload.empty() ? asker.name : trigger.workload;
   return !AnyOf(trigger.workload_kind, name, Visible(asker, holding));
 }

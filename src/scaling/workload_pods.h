@@ -46,7 +46,7 @@ class PodSelection {
 
   const std::string& what() const { return what_; }  // "pods of Deployment/llm"
 
-  // Why it may be somebody else's than meant; empty: its name says whose.
+  // Why it may be somebody else's than meant, or nobody's; empty: its name says whose.
   const std::string& doubt() const { return doubt_; }
   void Doubt(std::string why) { doubt_ = std::move(why); }
 
