@@ -64,8 +64,9 @@ constexpr std::array<ModelNumber, 6> kModelCounters = {
 constexpr std::array<ModelHistogram, 2> kModelHistograms = {&ModelReading::first_token_seconds,
                                                             &ModelReading::output_token_seconds};
 
-// As on the page: a number that it said, but that cannot be, is NaN, and a histogram that is none
-// has no buckets. Of what ReadingOf() makes of it such fields are empty.
+// As on the page: a number that it said, but that cannot be, or that it would have to say and does
+// not, is NaN, and a histogram that is none has no buckets. Of what ReadingOf() makes of it such
+// fields are empty.
 struct EngineReading {
   std::vector<ModelReading> models;  // by name; none where the engine has loaded none
 
