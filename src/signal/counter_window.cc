@@ -3,7 +3,7 @@
 namespace gpuscaler {
 
 std::optional<CounterWindow> WindowOf(std::span<const CounterInstant> instants,
-                                      const LookBack& look_back) {
+                                      const CounterLookBack& look_back) {
   if (instants.size() < 2) return std::nullopt;
   const absl::Time start = instants.back().at - look_back.window;
   CounterWindow window;
@@ -22,7 +22,8 @@ std::optional<CounterWindow> WindowOf(std::span<const CounterInstant> instants,
   return is_known ? std::optional(window) : std::nullopt;
 }
 
-std::optional<Growth> GrowthOf(std::span<const CounterPoint> points, const LookBack& look_back) {
+std::optional<Growth> GrowthOf(std::span<const CounterPoint> points,
+                               const CounterLookBack& look_back) {
   std::vector<CounterInstant> instants;
   instants.reserve(points.size());
   for (size_t i = 0; i < points.size(); ++i) {

@@ -11,7 +11,7 @@
 
 namespace gpuscaler {
 
-struct LookBack {
+struct CounterLookBack {
   absl::Duration window;       // ends at the newest reading; 0: the newest two
   absl::Duration longest_gap;  // readings farther apart say nothing of the time between them
 };
@@ -38,7 +38,7 @@ struct CounterWindow {
 // From the newest reading back to the first at or before the window's start. Empty, not known yet:
 // the runs cover less than half of the window, or there is none.
 std::optional<CounterWindow> WindowOf(std::span<const CounterInstant> instants,
-                                      const LookBack& look_back);
+                                      const CounterLookBack& look_back);
 
 struct Growth {
   double by = 0;
@@ -53,6 +53,7 @@ struct CounterPoint {
 };
 
 // Of one counter; one that is lower than before has begun anew. Empty: not known yet.
-std::optional<Growth> GrowthOf(std::span<const CounterPoint> points, const LookBack& look_back);
+std::optional<Growth> GrowthOf(std::span<const CounterPoint> points,
+                               const CounterLookBack& look_back);
 
 }  // namespace gpuscaler

@@ -8,7 +8,8 @@ namespace gpuscaler {
 namespace {
 
 const absl::Time kStart = absl::FromUnixSeconds(1'767'225'600);
-constexpr LookBack kTenSeconds = {.window = absl::Seconds(10), .longest_gap = absl::Seconds(5)};
+constexpr CounterLookBack kTenSeconds = {.window = absl::Seconds(10),
+                                         .longest_gap = absl::Seconds(5)};
 
 struct Read {
   double second;

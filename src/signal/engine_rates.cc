@@ -53,13 +53,13 @@ bool AddGrowth(const Histogram& first, const Histogram& last, Histogram& sum) {
   return true;
 }
 
-// An engine that does not tell its requests has none, as far as its counters stood still.
-bool HasRequests(const ModelReading& reading) {
-  return reading.waiting.value_or(0) + reading.running.value_or(0) > 0;
+// Some engines never tell how many run; one that does not tell who waits may have anybody waiting.
+bool SaysThatItHasNoRequests(const ModelReading& reading) {
+  return reading.waiting == 0.0 && (!reading.running.has_value() || reading.running == 0.0);
 }
 
 std::optional<double> OfNone(std::span<const TimedReading> readings) {
-  return HasRequests(readings.back().reading) ? std::nullopt : std::optional(0.0);
+  return SaysThatItHasNoRequests(readings.back().reading) ? std::optional(0.0) : std::nullopt;
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ bool CountersGoOn(const ModelReading& older, const ModelReading& newer) {
 }
 
 std::optional<Growth> GrowthOf(std::span<const TimedReading> readings, ModelNumber counter,
-                               const LookBack& look_back) {
+                               const CounterLookBack& look_back) {
   const Instants found = InstantsOf(readings, counter);
   std::vector<CounterPoint> points;
   for (size_t i = 0; i < found.readings.size(); ++i) {
@@ -86,7 +86,7 @@ std::optional<Growth> GrowthOf(std::span<const TimedReading> readings, ModelNumb
 }
 
 std::optional<Histogram> GrowthOf(std::span<const TimedReading> readings, ModelHistogram histogram,
-                                  const LookBack& look_back) {
+                                  const CounterLookBack& look_back) {
   const Instants found = InstantsOf(readings, histogram);
   const std::optional<CounterWindow> window = WindowOf(found.instants, look_back);
   if (!window.has_value()) return std::nullopt;
@@ -115,7 +115,7 @@ std::optional<double> Quantile(const Histogram& histogram, double share) {
 }
 
 std::optional<double> MeanQueueSeconds(std::span<const TimedReading> readings,
-                                       const LookBack& look_back) {
+                                       const CounterLookBack& look_back) {
   const auto left = GrowthOf(readings, &ModelReading::queued_requests, look_back);
   const auto waited = GrowthOf(readings, &ModelReading::queue_seconds, look_back);
   if (!left.has_value() || !waited.has_value()) return std::nullopt;
@@ -123,7 +123,7 @@ std::optional<double> MeanQueueSeconds(std::span<const TimedReading> readings,
 }
 
 std::optional<double> P95Seconds(std::span<const TimedReading> readings, ModelHistogram latency,
-                                 const LookBack& look_back) {
+                                 const CounterLookBack& look_back) {
   const auto growth = GrowthOf(readings, latency, look_back);
   if (!growth.has_value()) return std::nullopt;
   return growth->Count() > 0 ? Quantile(*growth, 0.95) : OfNone(readings);

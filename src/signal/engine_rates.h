@@ -22,11 +22,11 @@ bool CountersGoOn(const ModelReading& older, const ModelReading& newer);
 
 // Readings that lack the counter are bridged. Empty: not known yet (WindowOf).
 std::optional<Growth> GrowthOf(std::span<const TimedReading> readings, ModelNumber counter,
-                               const LookBack& look_back);
+                               const CounterLookBack& look_back);
 
 // How many came into each bucket. Empty also where the bounds changed.
 std::optional<Histogram> GrowthOf(std::span<const TimedReading> readings, ModelHistogram histogram,
-                                  const LookBack& look_back);
+                                  const CounterLookBack& look_back);
 
 // The value that this share of the counted are not above, as Prometheus' histogram_quantile() has
 // it (promql/quantile.go): between a bucket's bounds by straight line, below the first bound from
@@ -34,10 +34,11 @@ std::optional<Histogram> GrowthOf(std::span<const TimedReading> readings, ModelH
 std::optional<double> Quantile(const Histogram& histogram, double share);
 
 // Of the requests that left the queue in the window, and of those that got tokens. Where there were
-// none it is 0 if the engine has no request now, else empty: how long those take is not known yet.
+// none it is 0 if the engine says that none waits and none runs, else empty: how long those take is
+// not known yet.
 std::optional<double> MeanQueueSeconds(std::span<const TimedReading> readings,
-                                       const LookBack& look_back);
+                                       const CounterLookBack& look_back);
 std::optional<double> P95Seconds(std::span<const TimedReading> readings, ModelHistogram latency,
-                                 const LookBack& look_back);
+                                 const CounterLookBack& look_back);
 
 }  // namespace gpuscaler

@@ -15,7 +15,8 @@ using testing::Optional;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 const absl::Time kFirst = absl::FromUnixSeconds(1'767'225'600);
-constexpr LookBack kQuarterMinute = {.window = absl::Seconds(15), .longest_gap = absl::Seconds(10)};
+constexpr CounterLookBack kQuarterMinute = {.window = absl::Seconds(15),
+                                            .longest_gap = absl::Seconds(10)};
 
 // Counts of what was not above 0.1, 0.5, 1 and any number of seconds.
 Histogram CountsOf(double a, double b, double c, double all) {
@@ -113,6 +114,34 @@ TEST(EngineRates, HowLongRequestsWaitIsNotKnownBeforeTheFirstIsThrough) {
   const auto readings = Every5Seconds({stuck, stuck, stuck});
   EXPECT_EQ(MeanQueueSeconds(readings, kQuarterMinute), std::nullopt);
   EXPECT_EQ(P95Seconds(readings, &ModelReading::first_token_seconds, kQuarterMinute), std::nullopt);
+}
+
+TEST(EngineRates, AnEngineThatDoesNotSayWhoWaitsIsNotTakenForIdle) {
+  const struct {
+    const char* name;
+    std::optional<double> waiting;
+    std::optional<double> running;
+    std::optional<double> want;
+  } rows[] = {
+      {"says nothing of requests", std::nullopt, std::nullopt, std::nullopt},
+      {"says only that none runs", std::nullopt, 0, std::nullopt},
+      {"waiting is NaN", std::nan(""), 0, std::nullopt},
+      {"running is NaN", 0, std::nan(""), std::nullopt},
+      {"none waits, one runs", 0, 1, std::nullopt},
+      {"none waits, and it never tells who runs", 0, std::nullopt, 0},
+      {"none waits, none runs", 0, 0, 0},
+  };
+  for (const auto& row : rows) {
+    const ModelReading still{.waiting = row.waiting,
+                             .running = row.running,
+                             .queued_requests = 100,
+                             .queue_seconds = 1000,
+                             .first_token_seconds = CountsOf(1, 2, 3, 4)};
+    const auto readings = Every5Seconds({still, still, still});
+    EXPECT_EQ(MeanQueueSeconds(readings, kQuarterMinute), row.want) << row.name;
+    EXPECT_EQ(P95Seconds(readings, &ModelReading::first_token_seconds, kQuarterMinute), row.want)
+        << row.name;
+  }
 }
 
 TEST(EngineRates, TheQuantileIsThatOfTheWindowNotOfAllTime) {
