@@ -16,7 +16,8 @@ constexpr size_t kLongestLabel = 63;
 bool IsLabel(absl::string_view text) {
   if (text.empty() || text.size() > kLongestLabel) return false;
   if (text.front() == '-' || text.back() == '-') return false;
-  return std::ranges::all_of(text, [](char c) { return absl::ascii_isalnum(c) || c == '-'; });
+  return std::ranges::all_of(text,
+                             [](char c) { return absl::ascii_isalnum(c) || c == '-' || c == '_'; });
 }
 
 }  // namespace

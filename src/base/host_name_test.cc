@@ -9,7 +9,7 @@ namespace gpuscaler {
 namespace {
 
 TEST(HostName, NamesOfDnsAreHostNames) {
-  for (const char* name : {"a", "gpu-7", "7up", "localhost", "3com.com", "A.b.C",
+  for (const char* name : {"a", "gpu-7", "7up", "localhost", "3com.com", "A.b.C", "shop_redis_1",
                            "keda-gpu-scaler-agents.gpu.svc", "agents.gpu.svc.cluster.local."}) {
     EXPECT_TRUE(IsHostName(name)) << name;
   }
@@ -19,9 +19,8 @@ TEST(HostName, NamesOfDnsAreHostNames) {
 
 TEST(HostName, AddressesAndOtherTextsAreNone) {
   for (const char* text :
-       {"",        ".",         "a..b", ".a",       "a b",       "no such host!", "a_b",
-        "-a",      "a-",        "a.-b", "10.0.0.7", "300.1.1.1", "10.0.0",        "7",
-        "fd00::7", "[fd00::7]", "a:1",  "http://a", "a/b",       "h\xC3\xB6st"}) {
+       {"", ".", "a..b", ".a", "a b", "no such host!", "-a", "a-", "a.-b", "10.0.0.7", "300.1.1.1",
+        "10.0.0", "7", "fd00::7", "[fd00::7]", "a:1", "http://a", "a/b", "h\xC3\xB6st"}) {
     EXPECT_FALSE(IsHostName(text)) << text;
   }
   const std::string label(63, 'a');

@@ -82,8 +82,8 @@ absl::StatusOr<std::string> HostOf(absl::string_view text, absl::string_view who
   std::string host = absl::AsciiStrToLower(text);
   if (IsHostName(host) || IsIpv4(host)) return host;
   return Bad(absl::StrCat("\"", text,
-                          "\" is no host: a name has letters, digits, hyphens and dots (RFC "
-                          "1123), or it is an IP address"));
+                          "\" is no host: a name has letters, digits, hyphens, underscores and "
+                          "dots, or it is an IP address"));
 }
 
 // The port is behind the last colon.

@@ -57,7 +57,7 @@ const Wrong kWrong[] = {
     {"static:a:1,,b:2", "an entry of the list is empty"},
     {"static:a:6001,", "an entry of the list is empty"},
     {"static:a b:6001", "\"a b\" is no host"},
-    {"static:a_b:6001", "\"a_b\" is no host"},
+    {"static:a+b:6001", "\"a+b\" is no host"},
     {"static:a:+5", "no port 1-65535 in \"a:+5\""},
     {"static:a:0", "no port 1-65535 in \"a:0\""},
     {"static:a:1,b:65536", "no port 1-65535 in \"b:65536\""},

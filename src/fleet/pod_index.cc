@@ -52,34 +52,38 @@ void PodIndex::Changed(const std::string& node, const NodeHistory& history, int6
 }
 
 void PodIndex::Read(const std::string& node, const NodeHistory& history, OnNode& on) {
-  for (Stay& stay : on.stays) stay.here = stay.told = false;
+  Visit visit{.node = node, .on = on, .places = {}};
+  for (Stay& stay : on.stays) {
+    visit.places.emplace(&*stay.entry, visit.places.size());
+    stay.here = stay.told = false;
+  }
   const auto see = [&](const NodeLayout& layout, absl::Time until) {
-    Seen(node, layout, until, false, on);
+    Seen(layout, until, false, visit);
   };
   const bool continued = WalkBack(history, on.newest.get(), see);
   on.newest = history.stretches.back().layout;
   on.attributed = history.attributed;
-  Seen(node, *on.newest, history.NewestAt(), true, on);
+  Seen(*on.newest, history.NewestAt(), true, visit);
   // While owners are not known the last known ones stand.
-  if (on.attributed != nullptr) Seen(node, *on.attributed, absl::InfinitePast(), true, on);
+  if (on.attributed != nullptr) Seen(*on.attributed, absl::InfinitePast(), true, visit);
   if (continued) return;
   for (Stay& stay : on.stays) {
     if (!stay.told) stay.until = absl::InfinitePast();
   }
 }
 
-void PodIndex::Seen(const std::string& node, const NodeLayout& layout, absl::Time until, bool here,
-                    OnNode& on) {
+void PodIndex::Seen(const NodeLayout& layout, absl::Time until, bool here, Visit& visit) {
   const auto see = [&](const Key& key) {
-    Stay& stay = StayOf(node, key, on);
+    Stay& stay = StayOf(key, visit);
     stay.until = std::max(stay.until, until);
     stay.here |= here;
     stay.told = true;
   };
   for (const Pod& pod : layout.pods) {
     see({.pods = {pod.namespace_name, ""}});
+    const bool ambiguous = IsAmbiguous(pod);
     for (std::string& name : OwnerNames(pod)) {
-      if (IsAmbiguous(pod)) see({.pods = {pod.namespace_name, name}, .ambiguous = true});
+      if (ambiguous) see({.pods = {pod.namespace_name, name}, .ambiguous = true});
       see({.pods = {pod.namespace_name, std::move(name)}});
     }
   }
@@ -92,11 +96,12 @@ PodIndex::Entries::iterator PodIndex::EntryOf(const Key& key) {
   return entries_.emplace(key, std::prev(held_.end())).first->second;
 }
 
-PodIndex::Stay& PodIndex::StayOf(const std::string& node, const Key& key, OnNode& on) {
+PodIndex::Stay& PodIndex::StayOf(const Key& key, Visit& visit) {
   const auto entry = EntryOf(key);
-  const auto found = std::ranges::find(on.stays, entry, &Stay::entry);
-  if (found != on.stays.end()) return *found;
-  entry->nodes.insert(node);
+  OnNode& on = visit.on;
+  const auto [place, is_new] = visit.places.emplace(&*entry, on.stays.size());
+  if (!is_new) return on.stays[place->second];
+  entry->nodes.insert(visit.node);
   if (key.pods.owner.empty()) on.namespaces.insert(key.pods.namespace_name);
   on.stays.push_back({.entry = entry, .until = absl::InfinitePast()});
   return on.stays.back();

@@ -99,13 +99,19 @@ class PodIndex {
     int64_t generation = 0;
   };
 
+  // A node whose history is read, and where its stays stand: an agent may name thousands.
+  struct Visit {
+    const std::string& node;
+    OnNode& on;
+    absl::flat_hash_map<const Entry*, size_t> places;  // in on.stays
+  };
+
   // Who came and went on the node.
   void Read(const std::string& node, const NodeHistory& history, OnNode& on);
   // Pods of the layout were on the node until then, or are.
-  void Seen(const std::string& node, const NodeLayout& layout, absl::Time until, bool here,
-            OnNode& on);
+  void Seen(const NodeLayout& layout, absl::Time until, bool here, Visit& visit);
   Entries::iterator EntryOf(const Key& key);
-  Stay& StayOf(const std::string& node, const Key& key, OnNode& on);
+  Stay& StayOf(const Key& key, Visit& visit);
   void EndStays(const std::string& node, absl::Time now, OnNode& on);
   void SetUnattributed(const std::string& node, const NodeLayout& newest, int64_t generation);
   // The first that asks, and the last, change what a node says that does not.

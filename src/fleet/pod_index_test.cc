@@ -285,6 +285,23 @@ TEST_F(PodIndexTest, NodeMayHaveHadMoreNamesThanAreKeptOfThoseThatLeft) {
   EXPECT_THAT(index_.Of(Whoevers({"a"})).names, ElementsAre("gpu-1"));
 }
 
+// A walk over all names for each of them would be 3e9 steps: minutes.
+TEST_F(PodIndexTest, NodeMayHaveAsManyNamesAsPodsMayHaveOwners) {
+  const auto many = [](int seconds) {
+    std::vector<Pod> pods;
+    for (int pod = 0; pod < 4096; ++pod) {
+      std::vector<std::string> owners;
+      for (int owner = 0; owner < 20; ++owner) owners.push_back(absl::StrCat(pod, "-", owner));
+      pods.push_back(PodByName(owners));
+    }
+    return WithPods(std::move(pods), seconds);
+  };
+  NodeSnapshot unknown = many(1);
+  unknown.attribution = {.state = Attribution::State::kUnknown, .why = "the kubelet is silent"};
+  Changed("gpu-1", {many(0), unknown}, 1);
+  EXPECT_THAT(index_.Of(OfOwner("4095-19")).names, ElementsAre("gpu-1"));
+}
+
 TEST_F(PodIndexTest, WhetherAnyAsksItsKubeletIsEverybodysChange) {
   const auto asks = [](Attribution::State state, int seconds) {
     NodeSnapshot snapshot = WithPods({}, seconds);
