@@ -3,6 +3,7 @@
 
 #include "promise.h"
 #include "signal/prometheus_metric.h"
+#include "signal/series_growth.h"
 
 namespace gpuscaler {
 namespace {
@@ -23,6 +24,11 @@ void CheckSelector(absl::string_view text) {
   PROMISE(ParseMetricSelector(selector->text).ok());
   const auto sum = SumOf(*selector, kPage, PageFormat::kText);
   PROMISE(sum.ok() || sum.status().code() == absl::StatusCode::kNotFound);
+
+  SeriesGrowth growth(*selector, absl::Seconds(10));
+  PROMISE(growth.Take(absl::UnixEpoch(), kPage, PageFormat::kText).ok() == sum.ok());
+  const auto still = growth.Take(absl::UnixEpoch() + absl::Seconds(1), kPage, PageFormat::kText);
+  PROMISE(still.ok() == sum.ok() && (!still.ok() || still->value == 0));
 }
 
 }  // namespace

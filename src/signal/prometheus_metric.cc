@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -136,6 +135,11 @@ class SelectorParser {
   absl::string_view rest_;
 };
 
+absl::Status NotFinite(const MetricSelector& selector) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("a series of ", selector.text, ", or their sum, is NaN or infinite"));
+}
+
 }  // namespace
 
 bool LabelMatcher::Matches(absl::string_view label_value) const {
@@ -167,20 +171,29 @@ absl::StatusOr<MetricSelector> ParseMetricSelector(absl::string_view text) {
   return SelectorParser(text).Parse();
 }
 
-absl::StatusOr<double> SumOf(const MetricSelector& selector, absl::string_view page,
-                             PageFormat format) {
-  std::optional<double> sum;
+absl::Status ReadSeries(const MetricSelector& selector, absl::string_view page, PageFormat format,
+                        absl::FunctionRef<void(const PageSample& sample)> take) {
+  bool is_found = false, are_finite = true;
   RETURN_IF_ERROR(ReadPage(
       page, format, [&](absl::string_view name) { return name == selector.name; },
       [&](const PageSample& sample) {
-        if (selector.Matches(sample)) sum = sum.value_or(0) + sample.value;
+        if (!selector.Matches(sample)) return;
+        is_found = true;
+        are_finite = are_finite && std::isfinite(sample.value);
+        take(sample);
       }));
-  if (!sum.has_value()) {
+  if (!is_found) {
     return absl::NotFoundError(absl::StrCat("no series of ", selector.text, " on the page"));
   }
-  if (std::isfinite(*sum)) return *sum;
-  return absl::FailedPreconditionError(
-      absl::StrCat("a series of ", selector.text, " is NaN or infinite"));
+  return are_finite ? absl::OkStatus() : NotFinite(selector);
+}
+
+absl::StatusOr<double> SumOf(const MetricSelector& selector, absl::string_view page,
+                             PageFormat format) {
+  double sum = 0;
+  RETURN_IF_ERROR(
+      ReadSeries(selector, page, format, [&](const PageSample& sample) { sum += sample.value; }));
+  return std::isfinite(sum) ? absl::StatusOr<double>(sum) : NotFinite(selector);
 }
 
 }  // namespace gpuscaler

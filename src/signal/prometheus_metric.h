@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "re2/re2.h"
@@ -38,11 +40,13 @@ constexpr size_t kMostMatchers = 16;
 // quotes, with \\, \n and the quote escaped, as in PromQL.
 absl::StatusOr<MetricSelector> ParseMetricSelector(absl::string_view text);
 
-// The sum of the series that match. NOT_FOUND: there is none, which is not 0. FAILED_PRECONDITION:
-// one of them is NaN or infinite, so there is no sum. INVALID_ARGUMENT: it is no whole page.
-//
-// A rate is the growth (counter_window.h) of such sums. When a series goes, the sum falls and is
-// taken for counters that began anew; one that comes counts with all that it has.
+// Calls `take` for each series that matches. NOT_FOUND: there is none, which is not 0.
+// FAILED_PRECONDITION: one of them is NaN or infinite, so there is no sum. INVALID_ARGUMENT: it is
+// no whole page. After an error what was taken counts for nothing.
+absl::Status ReadSeries(const MetricSelector& selector, absl::string_view page, PageFormat format,
+                        absl::FunctionRef<void(const PageSample& sample)> take);
+
+// Of gauges; counters are followed one by one (series_growth.h). Errors are those of ReadSeries().
 absl::StatusOr<double> SumOf(const MetricSelector& selector, absl::string_view page,
                              PageFormat format);
 
