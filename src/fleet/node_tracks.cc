@@ -148,6 +148,13 @@ void NodeTracks::Lost(const std::string& address, const absl::Status& why, int64
 void NodeTracks::Leave(const std::string& address, const AgentNews& news, int64_t generation) {
   if (!Speaks(address)) return;
   const std::string& name = voices_.at(address).node;
+  std::erase_if(nodes_, [&](const auto& each) {
+    const auto& [other, left] = each;
+    if (left.speaker != address || left.left_at == absl::InfiniteFuture()) return false;
+    LogInfo("node_forgotten", {{"node", other}, {"why", left.silence}});
+    index_.Removed(other, generation);
+    return true;
+  });
   Node& node = nodes_.at(name);
   node.silence = absl::StrCat("its agent is of node ", news.node, " now");
   node.left_at = news.heard_at;

@@ -97,7 +97,8 @@ class NodeTracks {
   void AddRival(const Node& node, FleetHistory& fleet) const;
   // What its agent says continues the history, or tells it again.
   void Continue(AgentNews news, absl::Time now, Voice& voice, Node& node) const;
-  // The agent speaks for its node no more, but for another.
+  // The agent speaks for its node no more, but for another. The one that it left before is
+  // forgotten: an agent that goes from name to name would else fill the memory with nodes.
   void Leave(const std::string& address, const AgentNews& news, int64_t generation);
   NodeHistory::Limits LimitsOf(const std::string& node, absl::Time now) const;
   void Changed(const std::string& name, int64_t generation);

@@ -201,6 +201,15 @@ TEST_F(NodeTracksTest, AddressThatIsAnotherNodesNowLeavesItsNodeSilentUntilItIsF
   EXPECT_THAT(tracks_.Names(), ElementsAre("gpu-b"));
 }
 
+TEST_F(NodeTracksTest, OfTheNodesThatAnAddressHasLeftTheLastOneIsKept) {
+  for (const char* node : {"gpu-a", "gpu-b", "gpu-c", "gpu-d"}) {
+    now_ += absl::Seconds(1);
+    Says("a:1", node);
+  }
+  EXPECT_THAT(tracks_.Names(), ElementsAre("gpu-c", "gpu-d"));
+  EXPECT_EQ(Track("gpu-c").silence, "its agent is of node gpu-d now");
+}
+
 TEST_F(NodeTracksTest, NodeThatLostItsAddressIsHeardFromAnother) {
   Says("b:1", "gpu-b");
   Says("a:1", "gpu-a");

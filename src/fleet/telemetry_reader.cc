@@ -14,39 +14,38 @@ namespace {
 
 namespace wire = telemetry::v1;
 
-// GPUs of readings, about 0.6 KiB each: the past of a node of 144, as messages as small as 256 KiB,
-// would else take a gigabyte at once.
-constexpr size_t kMostAtOnce = 16 << 10;
+// Bytes of readings: the past of a node of 144 GPUs, as messages as small as 256 KiB, would else
+// take gigabytes at once.
+constexpr size_t kMostAtOnce = size_t{10} << 20;
 
-// GPUs of readings in one message: to make a million takes a second.
-constexpr size_t kMostInMessage = 2 << 20;
+// Bytes of readings in one message. To make them takes seconds; the longest of an agent, 256 KiB of
+// one changed number each of 144 GPUs and as many pods, has 2.1 GiB.
+constexpr size_t kMostInMessage = size_t{5} << 29;
+
+// Bytes of one reading: 4,096 pods have 2.2 MiB.
+constexpr size_t kHeaviest = size_t{4} << 20;
+
+// An address becomes another node's when that node's agent is given it: once in a long while. Each
+// node may take as much memory as one agent may.
+constexpr absl::Duration kShortestStay = absl::Minutes(1);
 
 }  // namespace
 
-// A reading costs as much as 16 GPUs. Of 144 GPUs, read every 50 ms, that are 3,200 a second; of
-// all that is allowed 15 minutes take 0.2 GiB.
-bool ReadingAllowance::Take(const NodeSnapshot& snapshot) {
-  constexpr double kASecond = 4096;
-  constexpr double kAtOnce = 16 * kASecond;
-  if (snapshot.taken_at <= at_) return true;  // told again: nobody keeps it
-  left_ = std::min(left_ + kASecond * absl::ToDoubleSeconds(snapshot.taken_at - at_), kAtOnce);
-  at_ = snapshot.taken_at;
-  left_ -= 16 + static_cast<double>(snapshot.gpus.size());
-  return left_ >= 0;
+void TelemetryReader::Begin() {
+  node_.Clear();
+  of_stream_ = ReadingAllowance();
 }
 
-void TelemetryReader::Begin() { node_.Clear(); }
-
-absl::Status TelemetryReader::Meet(const wire::Node& node) {
+absl::Status TelemetryReader::Meet(const wire::Node& node, absl::Time now) {
   const bool other_process = node.instance() != instance_;
   if (!other_process && !node_.name().empty() && node.name() != node_.name()) {
     return absl::InvalidArgumentError(
         absl::StrCat("it is of node ", node_.name(), ", and then of ", node.name()));
   }
+  RETURN_IF_ERROR(Count(node.name(), now));
   if (other_process) {
     peer_clock_ = PeerClock();
     decoder_ = ReadingDecoder();
-    allowance_ = ReadingAllowance();
   }
   instance_ = node.instance();
   node_ = node;
@@ -54,14 +53,37 @@ absl::Status TelemetryReader::Meet(const wire::Node& node) {
   return absl::OkStatus();
 }
 
+absl::Status TelemetryReader::Count(const std::string& name, absl::Time now) {
+  if (name.empty() || name == counted_) return absl::OkStatus();
+  if (now - counted_since_ < kShortestStay) {
+    return absl::InvalidArgumentError(absl::StrCat("it became of node ", counted_, " ",
+                                                   absl::FormatDuration(now - counted_since_),
+                                                   " ago, and is of ", name, " now"));
+  }
+  if (!counted_.empty()) counted_since_ = now;
+  counted_ = name;
+  of_node_ = ReadingAllowance();
+  return absl::OkStatus();
+}
+
+absl::Status TelemetryReader::Weigh(const NodeSnapshot& snapshot) {
+  const size_t bytes = WeightOf(snapshot);
+  if (bytes > kHeaviest) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a reading that takes ", bytes, " bytes, at most ", kHeaviest));
+  }
+  const bool stream_may = of_stream_.Take(snapshot.taken_at, decoder_.kept());
+  const bool node_may = of_node_.Take(snapshot.taken_at, decoder_.kept());
+  if (stream_may && node_may) return absl::OkStatus();
+  return absl::InvalidArgumentError("readings say more than any agent has to say");
+}
+
 absl::Status TelemetryReader::AddReading(const wire::Reading& reading, const WriterClock& clock,
                                          AgentNews& news) {
   AgentNews::Reading& added = news.readings.emplace_back();
   if (reading.has_before_until_us()) added.before_until = clock.Ours(reading.before_until_us());
   ASSIGN_OR_RETURN(added.snapshot, decoder_.Decode(reading, clock));
-  if (!allowance_.Take(added.snapshot)) {
-    return absl::InvalidArgumentError("readings follow each other faster than any agent reads");
-  }
+  RETURN_IF_ERROR(Weigh(added.snapshot));
   std::string said = BoundReadings(added.snapshot);
   if (news.unbelieved.empty()) news.unbelieved = std::move(said);
   return absl::OkStatus();
@@ -70,7 +92,7 @@ absl::Status TelemetryReader::AddReading(const wire::Reading& reading, const Wri
 absl::Status TelemetryReader::Read(wire::Telemetry& message, absl::Time now,
                                    const std::function<void(AgentNews)>& tell) {
   RETURN_IF_ERROR(BoundMessage(message));
-  if (message.has_node()) RETURN_IF_ERROR(Meet(message.node()));
+  if (message.has_node()) RETURN_IF_ERROR(Meet(message.node(), now));
   peer_clock_.Heard(FromWire(message.sent_us()), now);
   const WriterClock theirs{.offset = peer_clock_.offset(), .latest = now};
 
@@ -81,15 +103,15 @@ absl::Status TelemetryReader::Read(wire::Telemetry& message, absl::Time now,
                           .trouble = message.trouble(),
                           .more = true};
   AgentNews news = nothing;
-  size_t gpus = 0;
+  size_t bytes = 0;
   size_t told = 0;
   for (const wire::Reading& reading : message.readings()) {
     RETURN_IF_ERROR(AddReading(reading, theirs, news));
-    gpus += news.readings.back().snapshot.gpus.size() + 1;
-    if (gpus > kMostInMessage) return absl::InvalidArgumentError("a message of too many readings");
-    if (gpus - told < kMostAtOnce) continue;
+    bytes += WeightOf(news.readings.back().snapshot);
+    if (bytes > kMostInMessage) return absl::InvalidArgumentError("a message of too many readings");
+    if (bytes - told < kMostAtOnce) continue;
     tell(std::exchange(news, nothing));
-    told = gpus;
+    told = bytes;
   }
   if (message.has_unchanged_until_us()) {
     const auto again = decoder_.Unchanged(message.unchanged_until_us(), theirs);

@@ -3,27 +3,17 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "fleet/agent_news.h"
 #include "fleet/peer_clock.h"
+#include "fleet/reading_allowance.h"
 #include "fleet/telemetry_wire.h"
 #include "telemetry.pb.h"
 
 namespace gpuscaler {
-
-// How much an agent may say: a reading every 50 ms is the shortest --poll-interval. Else what is
-// remembered of one agent would be all the memory that there is. Not thread-safe.
-class ReadingAllowance {
- public:
-  // False: the agent reads more often than agents can, for longer than a moment.
-  bool Take(const NodeSnapshot& snapshot);
-
- private:
-  double left_ = 0;
-  absl::Time at_ = absl::InfinitePast();
-};
 
 // Not thread-safe.
 class TelemetryReader {
@@ -38,15 +28,24 @@ class TelemetryReader {
                     const std::function<void(AgentNews)>& tell);
 
  private:
-  absl::Status Meet(const telemetry::v1::Node& node);
+  absl::Status Meet(const telemetry::v1::Node& node, absl::Time now);
+  // What is kept of this node counts from now on.
+  absl::Status Count(const std::string& name, absl::Time now);
+  // It would take too much memory.
+  absl::Status Weigh(const NodeSnapshot& snapshot);
   absl::Status AddReading(const telemetry::v1::Reading& reading, const WriterClock& clock,
                           AgentNews& news);
 
   ReadingDecoder decoder_;
   PeerClock peer_clock_;
-  ReadingAllowance allowance_;
   telemetry::v1::Node node_;  // empty: not said yet
-  uint64_t instance_ = 0;     // that the four above are of
+  uint64_t instance_ = 0;     // that the three above are of
+
+  // A stream may tell all of the past again, in the place of what is kept, or go on from there.
+  ReadingAllowance of_stream_;
+  ReadingAllowance of_node_;
+  std::string counted_;  // the node that it is of
+  absl::Time counted_since_ = absl::InfinitePast();
 };
 
 }  // namespace gpuscaler

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "fleet/gpu_wire.h"
+#include "fleet/reading_weight.h"
 #include "model/node_snapshot.h"
 #include "telemetry.pb.h"
 
@@ -39,6 +40,9 @@ class ReadingDecoder {
   absl::StatusOr<NodeSnapshot> Decode(const telemetry::v1::Reading& reading,
                                       const WriterClock& clock);
 
+  // Of the reading that was decoded last.
+  const ReadingWeight& kept() const { return kept_; }
+
   // The last snapshot as it was found again then, by the writer's clock; empty when there is none,
   // or it was taken later.
   std::optional<NodeSnapshot> Unchanged(int64_t until_us, const WriterClock& clock);
@@ -52,6 +56,7 @@ class ReadingDecoder {
 
   telemetry::v1::Node node_;
   std::optional<NodeSnapshot> last_;
+  ReadingWeight kept_;
   int64_t last_us_ = std::numeric_limits<int64_t>::min();  // by the writer's clock
 };
 

@@ -1,6 +1,7 @@
 // How long a GPU's memory has stood still: the mark of preallocated VRAM (DESIGN 2).
 #pragma once
 
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,7 @@ class StillMemory {
         lowest_percent_(parts.lowest_percent),
         highest_percent_(parts.highest_percent) {}
   Parts parts() const { return {high_since_, current_, past_, lowest_percent_, highest_percent_}; }
+  size_t past_runs() const { return past_.size(); }
 
   // A reading; those that failed are bridged by leaving them out.
   void Add(absl::Time at, double used_percent);

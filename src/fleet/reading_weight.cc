@@ -1,0 +1,82 @@
+#include "fleet/reading_weight.h"
+
+#include <algorithm>
+
+#include "fleet/gpu_wire.h"
+#include "model/gpu_point.h"
+
+namespace gpuscaler {
+namespace {
+
+// What is allocated of a reading besides its numbers, and what becomes of it on the way.
+constexpr size_t kOfReading = 1024;
+
+size_t WeightOf(const Pod& pod) {
+  size_t bytes = sizeof(Pod) + pod.namespace_name.size() + pod.name.size() + pod.uid.size() +
+                 pod.address.size();
+  for (const PodOwner& owner : pod.owners) {
+    bytes += sizeof(PodOwner) + owner.kind.size() + owner.name.size() + owner.group.size();
+  }
+  return bytes;
+}
+
+size_t WeightOf(const GpuSample& gpu) {
+  size_t bytes = sizeof(GpuSample) + gpu.uuid.size() + gpu.parent_uuid.size() + gpu.name.size() +
+                 gpu.still_memory.past_runs() * sizeof(StillRun);
+  if (gpu.processes) bytes += gpu.processes->size() * sizeof(GpuProcess);
+  for (const GpuGap& gap : gpu.gaps) bytes += sizeof(GpuGap) + gap.detail.size();
+  for (const GpuHolder& holder : gpu.holders) bytes += sizeof(GpuHolder) + holder.container.size();
+  return bytes;
+}
+
+// Shares, which change all the time, are no layout's.
+bool HasSameHolders(const GpuSample& a, const GpuSample& b) {
+  return std::ranges::equal(a.holders, b.holders, [](const GpuHolder& one, const GpuHolder& other) {
+    return one.pod == other.pod && one.container == other.container;
+  });
+}
+
+bool HasSameLayout(const NodeSnapshot& a, const NodeSnapshot& b) {
+  return a.attribution == b.attribution && a.pods == b.pods &&
+         std::ranges::equal(a.gpus, b.gpus, [](const GpuSample& one, const GpuSample& other) {
+           return IsSameGpu(one, other) && HasSameHolders(one, other);
+         });
+}
+
+size_t PointsOf(const NodeSnapshot& snapshot) {
+  size_t bytes = kOfReading + snapshot.gpus.size() * sizeof(GpuPoint);
+  for (const GpuSample& gpu : snapshot.gpus) bytes += gpu.holders.size() * sizeof(float);
+  return bytes;
+}
+
+// Those that have left their GPUs are remembered.
+size_t HoldersThatLeft(const NodeSnapshot& before, const NodeSnapshot& snapshot) {
+  size_t bytes = 0;
+  for (size_t i = 0; i < before.gpus.size(); ++i) {
+    const GpuSample& gpu = before.gpus[i];
+    const bool stays = i < snapshot.gpus.size() && snapshot.gpus[i].in_use &&
+                       snapshot.gpus[i].uuid == gpu.uuid &&
+                       snapshot.gpus[i].held_since == gpu.held_since;
+    if (gpu.in_use && !stays) bytes += WeightOf(gpu);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+size_t WeightOf(const NodeSnapshot& snapshot) {
+  size_t bytes = sizeof(NodeSnapshot) + snapshot.source.size() + snapshot.attribution.why.size();
+  for (const GpuSample& gpu : snapshot.gpus) bytes += WeightOf(gpu);
+  for (const Pod& pod : snapshot.pods) bytes += WeightOf(pod);
+  return bytes;
+}
+
+ReadingWeight KeptOf(const NodeSnapshot* before, const NodeSnapshot& snapshot) {
+  const size_t points = PointsOf(snapshot);
+  const size_t alone = points + WeightOf(snapshot);
+  if (before == nullptr) return {.alone = alone, .behind = alone};
+  const size_t layout = HasSameLayout(*before, snapshot) ? 0 : WeightOf(snapshot);
+  return {.alone = alone, .behind = points + layout + HoldersThatLeft(*before, snapshot)};
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,22 @@
+// How much memory readings take: an agent's message of a few bytes may stand for thousands of pods.
+#pragma once
+
+#include <cstddef>
+
+#include "model/node_snapshot.h"
+
+namespace gpuscaler {
+
+// Bytes, about: of everything that a node may have many of.
+size_t WeightOf(const NodeSnapshot& snapshot);
+
+// Bytes, about, that a history keeps of a reading (model/node_history.h).
+struct ReadingWeight {
+  size_t alone = 0;   // whatever came before
+  size_t behind = 0;  // the reading before it
+};
+
+// `before` null: there is none.
+ReadingWeight KeptOf(const NodeSnapshot* before, const NodeSnapshot& snapshot);
+
+}  // namespace gpuscaler
