@@ -16,6 +16,13 @@ constexpr absl::Duration kShortestInterval = absl::Seconds(1);
 // Of the first snapshot, which may come before the first answer: no event.
 constexpr char kNotAskedYet[] = "the kubelet was not asked yet";
 
+// Of an agent that has just started, as its kubelet may have.
+constexpr char kNotToldYet[] = "the kubelet lists no pods, which it may not know yet";
+
+bool IsBusy(const GpuSample& gpu) {
+  return (gpu.processes && !gpu.processes->empty()) || gpu.utilization_percent.value_or(0) > 0;
+}
+
 std::vector<KubeletPods> Clients(const std::vector<std::string>& sockets) {
   std::vector<KubeletPods> clients;
   for (const std::string& socket : sockets) clients.emplace_back(socket);
@@ -45,7 +52,8 @@ bool KubeletAttribution::Ask() {
   bool changed = false;
   if (listed.ok()) {
     const bool none = listed->empty();
-    const bool api_answered = (!none || HoldsAny()) && AskPodsApi(asked_at);
+    const bool api_answered = (!none || !told_ || HoldsAny()) && AskPodsApi(asked_at);
+    DoubtStart(none, api_answered, asked_at);
     const bool doubted = none && DoubtsNoneListed(asked_at, api_answered);
     if (!doubted) changed = Answered(*listed, asked_at);
   } else {
@@ -53,6 +61,20 @@ bool KubeletAttribution::Ask() {
   }
   asked_ = true;
   return changed;
+}
+
+void KubeletAttribution::DoubtStart(bool none, bool api_answered, absl::Time asked_at) {
+  MutexLock lock(mutex_);
+  if (none_from_start_ == absl::InfiniteFuture()) none_from_start_ = asked_at;
+  told_ |= !none || api_answered || asked_at - none_from_start_ >= kNoneListedDoubt;
+  if (told_) none_from_start_ = absl::InfinitePast();
+  syncing_ = api_syncing_;
+}
+
+// On a node where nothing runs there is nothing to miss.
+bool KubeletAttribution::IsDoubtedFor(const NodeSnapshot& snapshot) const {
+  return snapshot.taken_at - none_from_start_ < kNoneListedDoubt &&
+         (syncing_ || std::ranges::any_of(snapshot.gpus, IsBusy));
 }
 
 bool KubeletAttribution::HoldsAny() const {
@@ -118,7 +140,9 @@ void KubeletAttribution::NotAnswered(const absl::Status& status) {
             {{"why", error}, {"owners_stand_seconds", absl::ToDoubleSeconds(stand)}});
   }
   error_ = error;
-  none_listed_since_ = absl::InfiniteFuture();  // the next answer may be that of a new kubelet
+  // The next answer may be that of a new kubelet.
+  none_listed_since_ = absl::InfiniteFuture();
+  if (!told_) none_from_start_ = absl::InfiniteFuture();
 }
 
 // Without it owners are known by name, readiness is not; what it said last stands for a while.
@@ -127,6 +151,7 @@ bool KubeletAttribution::AskPodsApi(absl::Time asked_at) {
   for (const KubeletPods& api : pods_apis_) {
     auto pods = api.List(timeout_);
     status = pods.status();
+    api_syncing_ = absl::IsFailedPrecondition(status);
     if (absl::IsNotFound(status)) continue;
     LogPodsApi(status, api.socket());
     if (!pods.ok()) break;
@@ -176,7 +201,7 @@ NodePod KubeletAttribution::NodePodOf(const PodDevices& devices, absl::Time sinc
 
 bool KubeletAttribution::Annotate(NodeSnapshot& snapshot) {
   Pods pods;
-  snapshot.attribution = State(snapshot.taken_at, pods);
+  snapshot.attribution = State(snapshot, pods);
   if (snapshot.attribution.state == Attribution::State::kKnown) {
     const auto unplaced = FillHolders(
         *pods, [&](int64_t pid) { return PodOf(pid, *pods, snapshot.taken_at); }, snapshot);
@@ -202,7 +227,8 @@ std::string KubeletAttribution::PodOf(int64_t pid, const std::vector<NodePod>& p
   return known == pods.end() ? pod_logs_.NameOf(process->uid, now) : NameOf(known->pod);
 }
 
-Attribution KubeletAttribution::State(absl::Time now, Pods& pods) const {
+Attribution KubeletAttribution::State(const NodeSnapshot& snapshot, Pods& pods) const {
+  const absl::Time now = snapshot.taken_at;
   MutexLock lock(mutex_);
   if (pods_ == nullptr && error_.empty()) {
     return {.state = Attribution::State::kUnknown, .why = kNotAskedYet};
@@ -217,13 +243,15 @@ Attribution KubeletAttribution::State(absl::Time now, Pods& pods) const {
             .why = absl::StrCat("the kubelet does not answer", error_.empty() ? " in time" : ": ",
                                 error_)};
   }
+  if (IsDoubtedFor(snapshot)) return {.state = Attribution::State::kUnknown, .why = kNotToldYet};
   pods = pods_;
   return {.state = Attribution::State::kKnown};
 }
 
 void KubeletAttribution::LogState(const Attribution& attribution) {
   const bool is_known = attribution.state == Attribution::State::kKnown;
-  if (!is_known && attribution != last_state_ && attribution.why != kNotAskedYet) {
+  if (!is_known && attribution != last_state_ && attribution.why != kNotAskedYet &&
+      attribution.why != kNotToldYet) {
     LogWarn("attribution_unknown", {{"why", attribution.why}});
   }
   if (is_known && last_state_.state != Attribution::State::kKnown) LogInfo("attribution_known");

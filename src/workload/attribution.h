@@ -33,7 +33,7 @@ inline constexpr absl::Duration kKubeletTimeout = absl::Seconds(2);
 inline constexpr absl::Duration kAttributionGrace = absl::Seconds(60);
 
 // A kubelet that has just started may list no pod for seconds, though some run: that nobody holds
-// anything any more is believed once it has said so for this long, or its Pods API does too.
+// anything (any more) is believed once it has said so for this long, or its Pods API does too.
 inline constexpr absl::Duration kNoneListedDoubt = absl::Seconds(15);
 
 // Where the kernel and the kubelet tell of processes and pods.
@@ -64,6 +64,10 @@ class KubeletAttribution {
   void NotAnswered(const absl::Status& status);
   // True: the last owners stand for it. `api_answered`: the Pods API has, to this question.
   bool DoubtsNoneListed(absl::Time asked_at, bool api_answered);
+  // Whether an answer without a pod may be that of a kubelet which knows none of its pods yet:
+  // none was ever listed, and none was said to be there by who knows.
+  void DoubtStart(bool none, bool api_answered, absl::Time asked_at);
+  bool IsDoubtedFor(const NodeSnapshot& snapshot) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HoldsAny() const;
   bool HasLeft(const Pod& pod) const;  // by the Pods API's newest answer
   void LogFound(size_t pods) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -71,7 +75,7 @@ class KubeletAttribution {
   void LogPodsApi(const absl::Status& status, const std::string& socket);
   NodePod NodePodOf(const PodDevices& devices, absl::Time since) const;
 
-  Attribution State(absl::Time now, Pods& pods) const;
+  Attribution State(const NodeSnapshot& snapshot, Pods& pods) const;
   std::string PodOf(int64_t pid, const std::vector<NodePod>& pods, absl::Time now);
   void LogState(const Attribution& attribution);
   void LogUnplaced(const std::vector<UnplacedDevice>& unplaced);
@@ -87,6 +91,8 @@ class KubeletAttribution {
   absl::Time api_answered_at_ = absl::InfinitePast();
   std::string api_error_;
   bool api_asked_ = false;
+  bool api_syncing_ = false;  // it does not know its pods yet
+  bool told_ = false;         // of pods, or by who knows that there is none
   std::map<PodName, absl::Time> listed_since_;
   bool asked_ = false;
 
@@ -96,6 +102,10 @@ class KubeletAttribution {
   std::string error_ ABSL_GUARDED_BY(mutex_);  // empty: the last question was answered
   // The first of the answers without a pod that are doubted; InfiniteFuture: the newest is not.
   absl::Time none_listed_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
+  // The first of the answers without a pod since the start, which nobody has confirmed.
+  // InfinitePast: it is not doubted, nor will be; InfiniteFuture: there is none yet.
+  absl::Time none_from_start_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
+  bool syncing_ ABSL_GUARDED_BY(mutex_) = false;  // api_syncing_, by then
 
   // Annotate()'s.
   CgroupPods cgroup_pods_;

@@ -118,6 +118,77 @@ TEST_F(KubeletAttributionTest, IsUnknownUntilTheFirstAnswer) {
   EXPECT_THAT(log_, HasSubstr("event=attribution_known"));
 }
 
+// An agent and its kubelet start together, on a node where pods run.
+TEST_F(KubeletAttributionTest, FirstListWithoutAPodIsDoubtedForAWhileWhereGpusAreBusy) {
+  processes_["GPU-sim-1"] = {{.pid = 100}};
+  Ask();
+  const absl::Time first_said_at = clock_.Now();
+  for (; clock_.Now() - first_said_at < kNoneListedDoubt; Ask()) {
+    const NodeSnapshot snapshot = Read();
+    EXPECT_EQ(snapshot.attribution.state, State::kUnknown);
+    EXPECT_THAT(snapshot.attribution.why, HasSubstr("which it may not know yet"));
+    EXPECT_EQ(log_, "") << "a start is no event";
+  }
+  EXPECT_EQ(clock_.Now() - first_said_at, kNoneListedDoubt);
+  EXPECT_EQ(Read().attribution.state, State::kKnown);
+  kubelet_.Stop();
+  Ask();
+  EXPECT_EQ(Read().attribution.state, State::kKnown) << "it was believed";
+}
+
+TEST_F(KubeletAttributionTest, PodsThatAreListedEndTheDoubtAtOnce) {
+  processes_["GPU-sim-1"] = {{.pid = 100}};
+  Ask();
+  EXPECT_EQ(Read().attribution.state, State::kUnknown);
+  kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-1")});
+  Ask();
+  EXPECT_EQ(Read().gpus[1].holders.size(), 1);
+  EXPECT_EQ(Read().attribution.state, State::kKnown);
+}
+
+TEST_F(KubeletAttributionTest, ErrorBeginsTheDoubtOfTheFirstListAnew) {
+  processes_["GPU-sim-1"] = {{.pid = 100}};
+  Ask();
+  Ask();
+  kubelet_.Stop();
+  Ask();
+  EXPECT_EQ(Read().attribution.state, State::kUnknown);
+  kubelet_.Start();
+  Ask();
+  Ask();
+  EXPECT_EQ(Read().attribution.state, State::kUnknown);
+  Ask();
+  Ask();
+  EXPECT_EQ(Read().attribution.state, State::kKnown);
+}
+
+TEST_F(KubeletAttributionTest, PodsApiThatHasSyncedIsBelievedThatNobodyHoldsAnything) {
+  kubelet_.ServePodsApi(true);
+  processes_["GPU-sim-1"] = {{.pid = 100}};
+  Ask();
+  EXPECT_EQ(Read().attribution.state, State::kKnown);
+}
+
+TEST_F(KubeletAttributionTest, PodsApiThatHasNotSyncedIsWaitedForThoughGpusAreIdle) {
+  kubelet_.ServePodsApi(true);
+  kubelet_.FailPodsApi(absl::FailedPreconditionError("not synced"));
+  Ask();
+  EXPECT_EQ(Read().attribution.state, State::kUnknown);
+  kubelet_.FailPodsApi(absl::OkStatus());
+  Ask();
+  EXPECT_EQ(Read().attribution.state, State::kKnown);
+}
+
+TEST_F(KubeletAttributionTest, PodsApiThatNeverSyncsIsNotWaitedForForEver) {
+  kubelet_.ServePodsApi(true);
+  kubelet_.FailPodsApi(absl::FailedPreconditionError("not synced"));
+  Ask();
+  clock_.Advance(kNoneListedDoubt - absl::Seconds(1));
+  EXPECT_EQ(Read().attribution.state, State::kUnknown);
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_EQ(Read().attribution.state, State::kKnown);
+}
+
 TEST_F(KubeletAttributionTest, TellsWhetherTheOwnersChanged) {
   EXPECT_TRUE(attribution_.Ask());
   EXPECT_FALSE(attribution_.Ask());

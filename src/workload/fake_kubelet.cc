@@ -74,7 +74,7 @@ class FakeKubelet::Impl : public v1::PodResourcesLister::CallbackService {
     MutexLock lock(mutex);
     ++lists;
     for (const Pod& pod : pods) Fill(pod.devices, *response->add_pod_resources());
-    return Finish(context);
+    return Finish(context, failure);
   }
 
   void Start() {
@@ -96,6 +96,7 @@ class FakeKubelet::Impl : public v1::PodResourcesLister::CallbackService {
   mutable Mutex mutex;
   std::vector<Pod> pods ABSL_GUARDED_BY(mutex);
   absl::Status failure ABSL_GUARDED_BY(mutex);
+  absl::Status api_failure ABSL_GUARDED_BY(mutex);
   bool hangs ABSL_GUARDED_BY(mutex) = false;
   bool serves_pods_api ABSL_GUARDED_BY(mutex) = false;
   int lists ABSL_GUARDED_BY(mutex) = 0;
@@ -109,7 +110,7 @@ class FakeKubelet::Impl : public v1::PodResourcesLister::CallbackService {
                                        v1alpha1::ListPodsResponse* response) override {
       MutexLock lock(impl_.mutex);
       for (const Pod& pod : impl_.pods) response->add_pods(Bytes(pod));
-      return impl_.Finish(context);
+      return impl_.Finish(context, impl_.failure.ok() ? impl_.api_failure : impl_.failure);
     }
 
    private:
@@ -123,12 +124,13 @@ class FakeKubelet::Impl : public v1::PodResourcesLister::CallbackService {
     void OnDone() override { delete this; }
   };
 
-  grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext* context)
+  grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext* context,
+                                   const absl::Status& status) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     if (hangs) return new Hanging;
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    reactor->Finish(grpc::Status(static_cast<grpc::StatusCode>(failure.code()),
-                                 std::string(failure.message())));
+    reactor->Finish(
+        grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message())));
     return reactor;
   }
 
@@ -175,6 +177,11 @@ void FakeKubelet::AddPod(const std::string& namespace_name, const std::string& n
 void FakeKubelet::Fail(absl::Status status) {
   MutexLock lock(impl_->mutex);
   impl_->failure = std::move(status);
+}
+
+void FakeKubelet::FailPodsApi(absl::Status status) {
+  MutexLock lock(impl_->mutex);
+  impl_->api_failure = std::move(status);
 }
 
 void FakeKubelet::Hang(bool hangs) {

@@ -34,6 +34,9 @@ class FakeKubelet {
   // Every call fails so from now on; OK: they are answered again.
   void Fail(absl::Status status);
 
+  // The Pods API alone fails so, as until a starting kubelet has heard of its pods.
+  void FailPodsApi(absl::Status status);
+
   // Calls hang from now on, as long as their clients wait.
   void Hang(bool hangs);
 
