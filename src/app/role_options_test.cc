@@ -9,7 +9,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-Setting Flag(const std::string& name, const std::string& value) {
+Setting GivenFlag(const std::string& name, const std::string& value) {
   return {name, value, "flag --" + name};
 }
 
@@ -26,14 +26,15 @@ TEST(RoleOptions, FlagOfAnotherRoleIsRefusedByName) {
   };
   const std::string agents = "dns:///agents:6001";
   for (const Case& test : {
-           Case{{Flag("role", "aggregator"), Flag("agents", agents), Flag("gpu-source", "nvml")},
+           Case{{GivenFlag("role", "aggregator"), GivenFlag("agents", agents),
+                 GivenFlag("gpu-source", "nvml")},
                 "flag --gpu-source is for role standalone or agent; here is role=aggregator (flag "
                 "--role)"},
-           Case{{Flag("role", "agent"), Flag("agents", agents), Flag("port", "1"),
-                 Flag("port", "2")},
+           Case{{GivenFlag("role", "agent"), GivenFlag("agents", agents), GivenFlag("port", "1"),
+                 GivenFlag("port", "2")},
                 "flag --agents is for role aggregator, flag --port is for role standalone or "
                 "aggregator; here is role=agent (flag --role)"},
-           Case{{Flag("telemetry-port", "6001")},
+           Case{{GivenFlag("telemetry-port", "6001")},
                 "flag --telemetry-port is for role agent; here is role=standalone (default)"},
        }) {
     const absl::Status status = Check(test.flags);
@@ -43,15 +44,17 @@ TEST(RoleOptions, FlagOfAnotherRoleIsRefusedByName) {
 }
 
 TEST(RoleOptions, FlagsOfTheRoleAndOfAllRolesAreWelcome) {
-  EXPECT_TRUE(Check({Flag("gpu-source", "none"), Flag("service", "scaler"), Flag("port", "1"),
-                     Flag("config", "/dev/null")})
+  EXPECT_TRUE(Check({GivenFlag("gpu-source", "none"), GivenFlag("service", "scaler"),
+                     GivenFlag("port", "1"), GivenFlag("config", "/dev/null")})
                   .ok());
-  EXPECT_TRUE(Check({Flag("role", "agent"), Flag("telemetry-port", "1"), Flag("gpu-source", "none"),
-                     Flag("attribution", "none"), Flag("poll-interval", "1s")})
+  EXPECT_TRUE(Check({GivenFlag("role", "agent"), GivenFlag("telemetry-port", "1"),
+                     GivenFlag("gpu-source", "none"), GivenFlag("attribution", "none"),
+                     GivenFlag("poll-interval", "1s")})
                   .ok());
   // An aggregator's --poll-interval is that of its agents: --stale-after is three of them.
-  EXPECT_TRUE(Check({Flag("role", "aggregator"), Flag("agents", "static:a:1"), Flag("grace", "5s"),
-                     Flag("node-name", "pod-1"), Flag("poll-interval", "1s"), Flag("port", "1")})
+  EXPECT_TRUE(Check({GivenFlag("role", "aggregator"), GivenFlag("agents", "static:a:1"),
+                     GivenFlag("grace", "5s"), GivenFlag("node-name", "pod-1"),
+                     GivenFlag("poll-interval", "1s"), GivenFlag("port", "1")})
                   .ok());
 }
 
@@ -65,9 +68,9 @@ TEST(RoleOptions, OtherLayersMayBeSharedByAllRoles) {
               ElementsAre("environment KEDA_GPU_SCALER_AGENTS",
                           "environment "
                           "KEDA_GPU_SCALER_GRACE"));
-  EXPECT_THAT(SettingsOfOtherRoles(*ResolveSettings({Flag("role", "aggregator")}, shared)),
+  EXPECT_THAT(SettingsOfOtherRoles(*ResolveSettings({GivenFlag("role", "aggregator")}, shared)),
               ElementsAre("environment KEDA_GPU_SCALER_GPU_SOURCE"));
-  EXPECT_THAT(SettingsOfOtherRoles(*ResolveSettings({Flag("port", "1")}, {})), IsEmpty());
+  EXPECT_THAT(SettingsOfOtherRoles(*ResolveSettings({GivenFlag("port", "1")}, {})), IsEmpty());
 }
 
 }  // namespace
