@@ -158,10 +158,11 @@ TEST_F(FleetPageTest, ExplanationShowsNodesAgesReplicasAndWhatIsLeftOut) {
   ASSERT_EQ(explanation->nodes_size(), 2) << explanation->text();
   EXPECT_EQ(explanation->nodes(1).name(), "gpu-c");
   EXPECT_GE(explanation->nodes(1).age_seconds(), 1);
-  EXPECT_THAT(explanation->text(),
-              AllOf(ContainsRegex("gpu-c \\(1 replica, read [1-9]s ago\\)"),
-                    ContainsRegex("llm-6d4cf56db6-h5j6k +unreadable"),
-                    HasSubstr("note: partial: agent of node gpu-c silent for ")));
+  EXPECT_THAT(
+      explanation->text(),
+      AllOf(ContainsRegex("gpu-c \\(1 replica, read [1-9]s ago: agent of node gpu-c silent "),
+            ContainsRegex("llm-6d4cf56db6-h5j6k +unreadable"),
+            HasSubstr("note: partial: agent of node gpu-c silent for ")));
 }
 
 }  // namespace
