@@ -64,7 +64,7 @@ TEST(Settings, ErrorsNameLayerValueAndWhatIsAllowed) {
       {{Flag("agents", "dns:///no such host!:6001")},
        {},
        "flag --agents=dns:///no such host!:6001: \"no such host!\" is no host: a name has letters, "
-       "digits, hyphens and dots (RFC 1123), or it is an IP address; use dns:///HOST:PORT or "
+       "digits, hyphens, underscores and dots, or it is an IP address; use dns:///HOST:PORT or "
        "static:HOST:PORT,HOST:PORT"},
       {{},
        {{"KEDA_GPU_SCALER_AGENTS", "static:a:6001,"}},
