@@ -72,11 +72,13 @@ size_t WeightOf(const NodeSnapshot& snapshot) {
 }
 
 ReadingWeight KeptOf(const NodeSnapshot* before, const NodeSnapshot& snapshot) {
+  const size_t whole = WeightOf(snapshot);
   const size_t points = PointsOf(snapshot);
-  const size_t alone = points + WeightOf(snapshot);
-  if (before == nullptr) return {.alone = alone, .behind = alone};
-  const size_t layout = HasSameLayout(*before, snapshot) ? 0 : WeightOf(snapshot);
-  return {.alone = alone, .behind = points + layout + HoldersThatLeft(*before, snapshot)};
+  ReadingWeight weight{.whole = whole, .alone = points + whole, .behind = points + whole};
+  if (before == nullptr) return weight;
+  const size_t layout = HasSameLayout(*before, snapshot) ? 0 : whole;
+  weight.behind = points + layout + HoldersThatLeft(*before, snapshot);
+  return weight;
 }
 
 }  // namespace gpuscaler

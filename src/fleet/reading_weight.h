@@ -10,10 +10,11 @@ namespace gpuscaler {
 // Bytes, about: of everything that a node may have many of.
 size_t WeightOf(const NodeSnapshot& snapshot);
 
-// Bytes, about, that a history keeps of a reading (model/node_history.h).
+// Bytes, about: of a reading, and of what a history keeps of it (model/node_history.h).
 struct ReadingWeight {
-  size_t alone = 0;   // whatever came before
-  size_t behind = 0;  // the reading before it
+  size_t whole = 0;   // WeightOf()
+  size_t alone = 0;   // kept whatever came before
+  size_t behind = 0;  // kept behind the reading before it
 };
 
 // `before` null: there is none.

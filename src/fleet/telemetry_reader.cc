@@ -66,14 +66,14 @@ absl::Status TelemetryReader::Count(const std::string& name, absl::Time now) {
   return absl::OkStatus();
 }
 
-absl::Status TelemetryReader::Weigh(const NodeSnapshot& snapshot) {
-  const size_t bytes = WeightOf(snapshot);
-  if (bytes > kHeaviest) {
+absl::Status TelemetryReader::Weigh(absl::Time taken_at) {
+  const ReadingWeight& weight = decoder_.weight();
+  if (weight.whole > kHeaviest) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a reading that takes ", bytes, " bytes, at most ", kHeaviest));
+        absl::StrCat("a reading that takes ", weight.whole, " bytes, at most ", kHeaviest));
   }
-  const bool stream_may = of_stream_.Take(snapshot.taken_at, decoder_.kept());
-  const bool node_may = of_node_.Take(snapshot.taken_at, decoder_.kept());
+  const bool stream_may = of_stream_.Take(taken_at, weight);
+  const bool node_may = of_node_.Take(taken_at, weight);
   if (stream_may && node_may) return absl::OkStatus();
   return absl::InvalidArgumentError("readings say more than any agent has to say");
 }
@@ -83,7 +83,7 @@ absl::Status TelemetryReader::AddReading(const wire::Reading& reading, const Wri
   AgentNews::Reading& added = news.readings.emplace_back();
   if (reading.has_before_until_us()) added.before_until = clock.Ours(reading.before_until_us());
   ASSIGN_OR_RETURN(added.snapshot, decoder_.Decode(reading, clock));
-  RETURN_IF_ERROR(Weigh(added.snapshot));
+  RETURN_IF_ERROR(Weigh(added.snapshot.taken_at));
   std::string said = BoundReadings(added.snapshot);
   if (news.unbelieved.empty()) news.unbelieved = std::move(said);
   return absl::OkStatus();
@@ -107,7 +107,7 @@ absl::Status TelemetryReader::Read(wire::Telemetry& message, absl::Time now,
   size_t told = 0;
   for (const wire::Reading& reading : message.readings()) {
     RETURN_IF_ERROR(AddReading(reading, theirs, news));
-    bytes += WeightOf(news.readings.back().snapshot);
+    bytes += decoder_.weight().whole;
     if (bytes > kMostInMessage) return absl::InvalidArgumentError("a message of too many readings");
     if (bytes - told < kMostAtOnce) continue;
     tell(std::exchange(news, nothing));

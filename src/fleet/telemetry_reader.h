@@ -32,7 +32,7 @@ class TelemetryReader {
   // What is kept of this node counts from now on.
   absl::Status Count(const std::string& name, absl::Time now);
   // It would take too much memory.
-  absl::Status Weigh(const NodeSnapshot& snapshot);
+  absl::Status Weigh(absl::Time taken_at);
   absl::Status AddReading(const telemetry::v1::Reading& reading, const WriterClock& clock,
                           AgentNews& news);
 

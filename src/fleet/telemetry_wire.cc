@@ -193,7 +193,7 @@ absl::StatusOr<NodeSnapshot> ReadingDecoder::Decode(const wire::Reading& reading
   snapshot.node = node_.name();
   snapshot.source = node_.source();
   snapshot.driver_version = node_.driver_version();
-  kept_ = KeptOf(last_ ? &*last_ : nullptr, snapshot);
+  weight_ = KeptOf(last_ ? &*last_ : nullptr, snapshot);
   last_ = snapshot;
   last_us_ = std::max(last_us_, reading.taken_us());
   return snapshot;

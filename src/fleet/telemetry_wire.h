@@ -41,7 +41,7 @@ class ReadingDecoder {
                                       const WriterClock& clock);
 
   // Of the reading that was decoded last.
-  const ReadingWeight& kept() const { return kept_; }
+  const ReadingWeight& weight() const { return weight_; }
 
   // The last snapshot as it was found again then, by the writer's clock; empty when there is none,
   // or it was taken later.
@@ -56,7 +56,7 @@ class ReadingDecoder {
 
   telemetry::v1::Node node_;
   std::optional<NodeSnapshot> last_;
-  ReadingWeight kept_;
+  ReadingWeight weight_;
   int64_t last_us_ = std::numeric_limits<int64_t>::min();  // by the writer's clock
 };
 
