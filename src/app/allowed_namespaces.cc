@@ -8,13 +8,12 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "model/pod.h"
 
 namespace gpuscaler {
 namespace {
 
 // Kubernetes' DNS label (RFC 1123).
-constexpr size_t kLongestLabel = 63;
-
 bool IsNamespace(absl::string_view name) {
   const auto is_inner = [](char c) {
     return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-';

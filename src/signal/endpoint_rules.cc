@@ -7,11 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/host_name.h"
 
 namespace gpuscaler {
 namespace {
-
-constexpr size_t kLongestName = 253, kLongestLabel = 63;  // RFC 1035
 
 struct ForbiddenBlock {
   absl::string_view block;
@@ -36,25 +35,6 @@ constexpr ForbiddenBlock kForbidden[] = {
     {"ff00::/8", "multicast"},
 };
 
-bool IsLabel(absl::string_view label) {
-  const auto may_be = [](unsigned char c) {
-    return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-' || c == '_';
-  };
-  return !label.empty() && label.size() <= kLongestLabel && std::ranges::all_of(label, may_be) &&
-         label.front() != '-' && label.back() != '-';
-}
-
-bool IsHostName(absl::string_view host) {
-  const std::vector<absl::string_view> labels = absl::StrSplit(host, '.');
-  return host.size() <= kLongestName && std::ranges::all_of(labels, IsLabel);
-}
-
-// Resolvers take 127.1, 0x7f.1 and 2130706433 for addresses.
-bool EndsInNumber(absl::string_view host) {
-  const absl::string_view last = host.substr(host.rfind('.') + 1);
-  return absl::ascii_isdigit(static_cast<unsigned char>(last.front()));
-}
-
 // RFC 6052: a gateway sends what goes there to the IPv4 address in the last four bytes.
 IpAddress BehindNat64(const IpAddress& address) {
   static const IpBlock kNat64 = *ParseIpBlock("64:ff9b::/96");
@@ -73,7 +53,7 @@ absl::StatusOr<AllowedEndpoints> ParseAllowedEndpoints(absl::string_view text) {
     const std::string entry = absl::AsciiStrToLower(absl::StripAsciiWhitespace(part));
     if (const std::optional<IpBlock> block = ParseIpBlock(entry)) {
       allowed.blocks.push_back(*block);
-    } else if (IsHostName(absl::StripPrefix(entry, "*.")) && !EndsInNumber(entry)) {
+    } else if (IsHostName(absl::StripPrefix(entry, "*."))) {
       allowed.hosts.push_back(entry);
     } else {
       return absl::InvalidArgumentError(
@@ -115,12 +95,12 @@ absl::StatusOr<std::string> EndpointRules::NameToResolve(absl::string_view host,
         absl::StrCat("an IP address may be anybody's: the name of a Service of namespace ",
                      namespace_name, " is allowed, or an address that --allow-endpoints names"));
   }
+  if (AllowsHost(name)) return name;
+  std::string own = InNamespace(name, namespace_name);
+  if (IsHostName(own)) return own;
   if (!IsHostName(name)) {
     return absl::InvalidArgumentError(absl::StrCat("\"", host, "\" is no host name"));
   }
-  if (AllowsHost(name)) return name;
-  std::string own = InNamespace(name, namespace_name);
-  if (!own.empty()) return own;
   return absl::PermissionDeniedError(absl::StrCat(
       "host ", name, " is not of namespace ", namespace_name, ": NAME, NAME.", namespace_name,
       " or NAME.", namespace_name, ".svc is allowed, or a host that --allow-endpoints names"));
