@@ -244,7 +244,9 @@ class Installed(unittest.TestCase):
                                 "networkpolicies,resourcequotas,secrets,poddisruptionbudgets",
                                 f"--namespace={namespace}")["items"]]
         self.assertEqual(left, [])
-        self.assertFalse(self.is_there(f"namespace/{AGENTS}"))
+        # Removed by an upgrade, and for that helm does not wait.
+        self.assertTrue(processes.eventually(
+            lambda: not self.is_there(f"namespace/{AGENTS}"), seconds=60))
 
     def install(self, verb, *options):
         return helm(verb, chart.RELEASE, chart.CHART, f"--namespace={chart.NAMESPACE}", "--wait",
