@@ -255,6 +255,26 @@ TEST(Serve, LogOfTheStartSaysWhatTheRoleReads) {
   EXPECT_THAT(LineOf(agent.process().Err(), "starting"), HasSubstr("gpu-source=none"));
 }
 
+TEST(Serve, AggregatorSaysThatAnAgentReadsTooSeldom) {
+  Server agent({"--role=agent", "--node-name=gpu-7", "--attribution=none", "--poll-interval=15s",
+                BusySource()});
+  ASSERT_TRUE(agent.Ready()) << agent.process().Err();
+  Server aggregator(
+      {"--role=aggregator", absl::StrCat("--agents=static:", agent.Address()), "--stale-after=5s"});
+  EXPECT_TRUE(aggregator.process().WaitForErr(
+      absl::StrCat("event=agent_reads_too_seldom address=", agent.Address(),
+                   " node=gpu-7 read_every_seconds=15 stale_after_seconds=5")))
+      << aggregator.process().Err();
+  std::string explained;
+  EXPECT_TRUE(Eventually([&] {
+    explained = RunProgram({"query", aggregator.Address(), "--explain", "scope=fleet",
+                            "metricType=gpu_utilization"})
+                    .out;
+    return explained.find("it is read every 15s, for which --stale-after=5s is too short") !=
+           std::string::npos;
+  })) << explained;
+}
+
 TEST(Serve, TakenPortExits3AndNamesIt) {
   Server server({"--gpu-source=none"});
   ASSERT_TRUE(server.Ready()) << server.process().Story();

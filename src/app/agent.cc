@@ -37,7 +37,9 @@ class Agent::Impl {
         clock_(clock),
         reading_(config, clock, std::move(source), metrics_),
         probes_(clock, config.hang_after),
-        telemetry_({.horizon = kLongestWindow + config.StaleAfter(), .version = GPUSCALER_VERSION},
+        telemetry_({.horizon = kLongestWindow + config.StaleAfter(),
+                    .version = GPUSCALER_VERSION,
+                    .read_every = config.poll_interval},
                    clock, reading_.store(), reading_.leases(), [this] { reading_.Wake(); }) {}
 
   ~Impl() {

@@ -54,11 +54,27 @@ bool AgentRoll::Heard(const std::string& address, const AgentNews& news, int64_t
   if (news.node.empty()) return true;  // it does not know yet whose agent it is
   agent.node = news.node;
   agent.version = news.version;
+  NoteInterval(address, news, agent);
   if (!agent.ever_heard && !news.more) {
     agent.ever_heard = true;
     FirstHeard(address, generation);
   }
   return true;
+}
+
+// Once for each interval: its node is unreadable before each reading, and readable after it.
+void AgentRoll::NoteInterval(const std::string& address, const AgentNews& news,
+                             Agent& agent) const {
+  if (news.readings.empty()) return;
+  const absl::Duration read_every = news.readings.back().snapshot.read_every;
+  if (std::exchange(agent.read_every, read_every) == read_every) return;
+  if (!IsReadTooSeldom(read_every, patience_.stale_after)) return;
+  LogWarn("agent_reads_too_seldom",
+          {{"address", address},
+           {"node", news.node},
+           {"read_every_seconds", absl::ToDoubleSeconds(read_every)},
+           {"stale_after_seconds", absl::ToDoubleSeconds(patience_.stale_after)},
+           {"what_to_do", "give the aggregators its --poll-interval, or a longer --stale-after"}});
 }
 
 void AgentRoll::FirstHeard(const std::string& address, int64_t generation) {

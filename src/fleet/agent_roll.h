@@ -25,8 +25,9 @@ class AgentRoll {
     absl::Time heard_at = absl::InfinitePast();
     std::string node;  // empty: not known yet
     std::string version;
-    std::string trouble;  // why it does not read
-    std::string lost;     // why the last stream ended
+    std::string trouble;        // why it does not read
+    std::string lost;           // why the last stream ended
+    absl::Duration read_every;  // its node; zero: not told
   };
 
   explicit AgentRoll(const FleetPatience& patience) : patience_(patience), membership_(patience) {}
@@ -62,6 +63,7 @@ class AgentRoll {
 
  private:
   void LogAnswer(const absl::StatusOr<std::vector<std::string>>& answer) const;
+  void NoteInterval(const std::string& address, const AgentNews& news, Agent& agent) const;
   void Changed(int64_t generation);
   void FirstHeard(const std::string& address, int64_t generation);
   const std::string& WhyUnheard(const std::string& address) const;

@@ -1,14 +1,18 @@
 #include "fleet/agent_roll.h"
 
+#include "absl/strings/str_split.h"
+#include "base/log.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace gpuscaler {
 namespace {
 
+using testing::_;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::SizeIs;
 
 using Listing = std::vector<std::string>;
 
@@ -45,7 +49,8 @@ class AgentRollTest : public testing::Test {
   int64_t generation_ = 0;
   AgentRoll roll_{{.grace = absl::Seconds(15),
                    .forget_after = absl::Minutes(5),
-                   .empty_after = absl::Minutes(1)}};
+                   .empty_after = absl::Minutes(1),
+                   .stale_after = absl::Seconds(10)}};
 };
 
 TEST_F(AgentRollTest, NothingIsDecidedBeforeDnsHasAnswered) {
@@ -205,6 +210,32 @@ TEST_F(AgentRollTest, AgentsThatAreHeardAreUnheardNoMoreAndThatIsAChange) {
   Says("a:1");
   EXPECT_THAT(roll_.unheard(), ElementsAre("c:1"));
   EXPECT_EQ(roll_.generation(), generation_);
+}
+
+// Three words of an agent, which is restarted with another interval.
+TEST_F(AgentRollTest, AgentThatReadsTooSeldomIsToldOfOnceForEachInterval) {
+  IsListed(Listing{"a:1"});
+  StartLogging(LogLevel::kInfo, LogFormat::kText);
+  const auto log_of = [this](absl::Duration read_every) {
+    testing::internal::CaptureStderr();
+    for (int i = 0; i < 3; ++i) {
+      roll_.Heard("a:1",
+                  {.node = "gpu-7",
+                   .heard_at = now_,
+                   .readings = {{.snapshot = {.node = "gpu-7", .read_every = read_every}}}},
+                  ++generation_);
+      IsLost("a:1");
+    }
+    const std::string log = testing::internal::GetCapturedStderr();
+    return std::vector<std::string>(absl::StrSplit(log, "agent_reads_too_seldom"));
+  };
+  EXPECT_THAT(log_of(absl::ZeroDuration()), SizeIs(1)) << "an old one does not tell";
+  EXPECT_THAT(log_of(absl::Seconds(5)), SizeIs(1));
+  EXPECT_THAT(log_of(absl::Seconds(30)),
+              ElementsAre(_, HasSubstr("address=a:1 node=gpu-7 read_every_seconds=30 "
+                                       "stale_after_seconds=10 what_to_do=")));
+  EXPECT_THAT(log_of(absl::Seconds(30)), SizeIs(1)) << "that was told";
+  EXPECT_THAT(log_of(absl::Milliseconds(5001)), SizeIs(2));
 }
 
 TEST_F(AgentRollTest, VersionCountsUpWithWhomItHas) {

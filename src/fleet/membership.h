@@ -13,6 +13,7 @@ struct FleetPatience {
   absl::Duration grace = absl::Seconds(15);        // --grace
   absl::Duration forget_after = absl::Minutes(5);  // --forget-after
   absl::Duration empty_after = absl::Minutes(1);   // --empty-after: until absence is believed
+  absl::Duration stale_after = absl::InfiniteDuration();  // --stale-after: of a node's readings
 };
 
 // Only an answer counts: while DNS fails, the list stands and nobody comes nearer to being

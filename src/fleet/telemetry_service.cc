@@ -26,10 +26,11 @@ constexpr absl::Duration kLook = absl::Milliseconds(200);
 // DESIGN 3: the longest that a lease lasts.
 constexpr absl::Duration kLongestLease = absl::Hours(3);
 
-wire::Node Self(const std::string& version) {
+wire::Node Self(const TelemetryOptions& options) {
   std::random_device random;
   wire::Node self;
-  self.set_agent_version(version);
+  self.set_agent_version(options.version);
+  self.set_read_every_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(options.read_every)));
   self.set_instance((uint64_t{random()} << 32) | random());
   return self;
 }
@@ -45,7 +46,7 @@ class TelemetryService::Impl : public wire::NodeTelemetry::CallbackService {
         store_(store),
         leases_(leases),
         wake_sampler_(std::move(wake_sampler)),
-        log_(options.horizon, Self(options.version)),
+        log_(options.horizon, Self(options)),
         room_{.clock = clock,
               .log = log_,
               .heartbeat = options.heartbeat,

@@ -23,8 +23,9 @@ struct TelemetryOptions {
   // Without news a reader hears so often that we are there. A third of the 5 s after which a
   // reading is stale at the earliest (DESIGN 6).
   absl::Duration heartbeat = absl::Milliseconds(1500);
-  int max_readers = 64;  // two aggregators and those that follow them, with a wide margin
-  std::string version;   // of this program
+  int max_readers = 64;       // two aggregators and those that follow them, with a wide margin
+  std::string version;        // of this program
+  absl::Duration read_every;  // the sampler's interval; zero: not to be told
 };
 
 // Has a thread of its own, which waits for the next reading. Thread-safe.

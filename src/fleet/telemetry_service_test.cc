@@ -97,7 +97,10 @@ class TelemetryServiceTest : public testing::Test {
   SnapshotStore store_{clock_, absl::Seconds(5), absl::Minutes(2)};
   Leases leases_;
   std::atomic<int> woken_ = 0;
-  TelemetryService service_{{.horizon = absl::Minutes(2), .max_readers = 3, .version = "0.1.0"},
+  TelemetryService service_{{.horizon = absl::Minutes(2),
+                             .max_readers = 3,
+                             .version = "0.1.0",
+                             .read_every = absl::Seconds(2)},
                             clock_,
                             store_,
                             leases_,
@@ -112,6 +115,7 @@ TEST_F(TelemetryServiceTest, SaysWhatIsKnownThenWhatIsNew) {
   const Telemetry first = reader.NextReadings();
   EXPECT_EQ(first.node().name(), "gpu-7");
   EXPECT_EQ(first.node().agent_version(), "0.1.0");
+  EXPECT_EQ(first.node().read_every_ms(), 2000u);
   EXPECT_NE(first.node().instance(), 0u);
   EXPECT_EQ(first.sent_us(), ToWire(clock_.Now()));
   ASSERT_GE(first.readings_size(), 1);

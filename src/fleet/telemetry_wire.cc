@@ -193,6 +193,7 @@ absl::StatusOr<NodeSnapshot> ReadingDecoder::Decode(const wire::Reading& reading
   snapshot.node = node_.name();
   snapshot.source = node_.source();
   snapshot.driver_version = node_.driver_version();
+  snapshot.read_every = absl::Milliseconds(node_.read_every_ms());
   weight_ = KeptOf(last_ ? &*last_ : nullptr, snapshot);
   last_ = snapshot;
   last_us_ = std::max(last_us_, reading.taken_us());
@@ -241,6 +242,7 @@ wire::Node NodeOf(const NodeSnapshot& snapshot) {
   node.set_name(snapshot.node);
   node.set_source(snapshot.source);
   node.set_driver_version(snapshot.driver_version);
+  node.set_read_every_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(snapshot.read_every)));
   return node;
 }
 

@@ -39,6 +39,7 @@ class TelemetryWireTest : public testing::Test {
 
 TEST_F(TelemetryWireTest, SnapshotArrivesAsItWas) {
   NodeSnapshot snapshot = SnapshotOf(8, now_);
+  snapshot.read_every = absl::Milliseconds(2500);
   AddPods(snapshot);
   const auto got = Send(snapshot);
   ASSERT_TRUE(got);
@@ -46,6 +47,7 @@ TEST_F(TelemetryWireTest, SnapshotArrivesAsItWas) {
   EXPECT_EQ(got->node, "gpu-7");
   EXPECT_EQ(got->source, "nvml");
   EXPECT_EQ(got->driver_version, "570.124.06");
+  EXPECT_EQ(got->read_every, absl::Milliseconds(2500));
   EXPECT_EQ(got->attribution, snapshot.attribution);
   EXPECT_EQ(got->pods, snapshot.pods);
   ASSERT_EQ(got->gpus.size(), 8u);

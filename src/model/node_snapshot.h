@@ -10,6 +10,12 @@
 
 namespace gpuscaler {
 
+// A reading comes up to an interval late: two of them are the least for which a healthy node's
+// newest one always stands.
+inline bool IsReadTooSeldom(absl::Duration read_every, absl::Duration stale_after) {
+  return 2 * read_every > stale_after;
+}
+
 // What one reading found. No GPUs: the driver says that there is none; a reading that failed gives
 // no snapshot at all.
 struct NodeSnapshot {
@@ -17,6 +23,7 @@ struct NodeSnapshot {
   std::string node;
   std::string source;  // "nvml", "file:/tmp/gpus.json"
   std::string driver_version;
+  absl::Duration read_every;    // the agent's --poll-interval; zero: not told
   std::vector<GpuSample> gpus;  // by index; MIG instances right behind their parent
 
   Attribution attribution;

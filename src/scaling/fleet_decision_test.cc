@@ -337,6 +337,17 @@ TEST(FleetDecision, AgentThatIsHeardWithoutReadingsIsUnreadableAfterStaleAfter) 
   EXPECT_EQ(decision.shares[1].because, "node gpu-7 was last read 8s ago");
 }
 
+TEST(FleetDecision, NodeThatIsReadTooSeldomIsSaidToBe) {
+  const NodeSnapshot first = Node("gpu-1", {Llm("llm-a", 60)});
+  NodeSnapshot seldom = Node("gpu-7", {Llm("llm-b", 40)});
+  seldom.read_every = kPatience.stale_after / 2 + absl::Milliseconds(1);
+  FleetBuilder fleet;
+  fleet.Hold(kLong, {first, seldom}).Hold(absl::Seconds(8), {first});
+  EXPECT_EQ(On(Of("llm"), fleet).shares[1].because,
+            "node gpu-7 was last read 8s ago: it is read every 3.001s, for which --stale-after=6s "
+            "is too short");
+}
+
 TEST(FleetDecision, SilentNodeOfOthersLeavesTheWorkloadAlone) {
   const NodeSnapshot first = Node("gpu-1", {Llm("llm-a", 60)});
   FleetBuilder fleet;

@@ -37,6 +37,12 @@ absl::Time CoveredSince(const Stretches& stretches, absl::Time last, absl::Time 
   return reached;
 }
 
+std::string ReadTooSeldom(const NodeSnapshot& newest, absl::Duration stale_after) {
+  if (!IsReadTooSeldom(newest.read_every, stale_after)) return "";
+  return absl::StrCat(": it is read every ", DurationText(newest.read_every), ", for which ",
+                      "--stale-after=", DurationText(stale_after), " is too short");
+}
+
 void AddMoments(size_t stretch, absl::Time since, absl::Time first, absl::Time last,
                 NodeView& view) {
   view.moments.push_back({.since = since, .at = first});
@@ -57,7 +63,8 @@ std::string WhyMute(const NodeTrack& track, absl::Time now, const Patience& pati
   const absl::Time judged_at = track.silence.empty() ? now : track.heard_at;
   if (judged_at - track.history->NewestAt() <= patience.stale_after) return "";
   return absl::StrCat("node ", track.node, " was last read ",
-                      AgeText(now - track.history->NewestAt()), " ago");
+                      AgeText(now - track.history->NewestAt()), " ago",
+                      ReadTooSeldom(track.history->Newest(), patience.stale_after));
 }
 
 bool ValuesStandingMemory(const Trigger& trigger) {
