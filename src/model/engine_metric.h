@@ -1,0 +1,33 @@
+// What decisions ask of an inference engine, one number at each of its readings.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+
+namespace gpuscaler {
+
+enum class EngineMetric {
+  kRequestsWaiting,
+  kRequestsRunning,
+  kRequestsInFlight,      // both
+  kKvCacheUsagePercent,   // 0-100, of the fullest cache
+  kPressurePercent,       // how full it is (DESIGN 2); above 100 where requests wait
+  kQueueWaitMs,           // mean of the requests that left the queue in the window
+  kRequestRate,           // requests done a second
+  kTimeToFirstTokenMs,    // p95 in the window
+  kTimePerOutputTokenMs,  // p95 in the window
+};
+
+struct EngineQuestion {
+  EngineMetric metric = EngineMetric::kRequestsInFlight;
+  std::string model;                      // empty: all models of the engine together
+  absl::Duration window;                  // of what comes from counters
+  absl::Duration look_back;               // how much of the past is asked for
+  std::optional<double> max_concurrency;  // of one engine, where it does not tell its limit
+
+  friend bool operator==(const EngineQuestion&, const EngineQuestion&) = default;
+};
+
+}  // namespace gpuscaler

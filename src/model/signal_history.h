@@ -1,0 +1,53 @@
+// What engines and queues said over time, in the one number that a trigger asked for: what
+// decisions are made from besides GPUs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace gpuscaler {
+
+struct SignalPoint {
+  absl::Time at;
+  std::optional<double> value;  // empty: it failed then, or did not tell. Never 0 instead
+
+  friend bool operator==(const SignalPoint&, const SignalPoint&) = default;
+};
+
+// One engine's process, one page, one queue.
+struct SignalSeries {
+  std::string name;  // for people: "vllm at 10.1.2.3:8000", "stream jobs at redis.team-a.svc:6379"
+
+  // Whose it is, as far as is known; of an engine alone.
+  std::string namespace_name;  // of its pod
+  std::string pod;
+  std::string address;  // of its pod, without a port: what ties it to one
+
+  std::vector<SignalPoint> points;  // oldest first; as far as was asked for
+  std::string gap;  // why its newest reading failed or lacks the number; empty: none
+
+  // When it was first read; InfiniteFuture: never, so a process that runs is still loading.
+  absl::Time answers_since = absl::InfiniteFuture();
+  // Since when an engine's requests and counters have not moved, though it has requests: suspect
+  // where its GPUs are idle as well (vLLM #22545). Empty: they move, or there are none.
+  std::optional<absl::Time> unmoved_since;
+};
+
+// Immutable once shared.
+struct SignalHistory {
+  absl::Time now;  // the instant that decisions are made for
+  // OK: `series` are all that there are, be it none. UNAVAILABLE: not known yet, or where they are
+  // cannot be told. PERMISSION_DENIED, FAILED_PRECONDITION, INVALID_ARGUMENT: they never will be,
+  // and why.
+  absl::Status status;
+  std::vector<SignalSeries> series;  // by name
+  // Since when they are read without a break: nothing is known of the time before.
+  absl::Time read_since = absl::InfiniteFuture();
+  absl::Duration every;  // how often
+};
+
+}  // namespace gpuscaler
