@@ -1,47 +1,14 @@
-// Certificates made on the spot: no test carries a key in the tree or fails on a date.
+// The certificates of base/test_ca.h as files.
 //
-//   const TestCa ca("our CA");
-//   const TestPair server = ca.Issue("server");
 //   const TlsFiles files = WriteTls(testing::TempDir(), server, other_ca.pem());
 #pragma once
 
-#include <openssl/x509.h>
-
-#include <memory>
 #include <string>
 
-#include "absl/time/time.h"
+#include "base/test_ca.h"
 #include "fleet/tls_files.h"
 
 namespace gpuscaler {
-
-struct TestPair {
-  std::string cert;
-  std::string key;
-};
-
-class TestCa {
- public:
-  explicit TestCa(const std::string& common_name);
-
-  const std::string& pem() const { return pem_; }
-
-  // For a server as well as a client; a server is localhost, 127.0.0.1 and ::1. Valid from
-  // `starts` from now until `ends` from now.
-  TestPair Issue(const std::string& common_name, absl::Duration ends = absl::Hours(1),
-                 absl::Duration starts = -absl::Hours(24)) const;
-
-  // With a key of 1024 bits, which no library of today serves with.
-  TestPair IssueWeak(const std::string& common_name) const;
-
- private:
-  TestPair IssueFor(EVP_PKEY* key, const std::string& common_name, absl::Duration ends,
-                    absl::Duration starts) const;
-
-  std::shared_ptr<EVP_PKEY> key_;
-  std::shared_ptr<X509> cert_;
-  std::string pem_;
-};
 
 // Writes cert.pem, key.pem and, unless it is empty, ca.pem into `folder`, over older ones.
 TlsFiles WriteTls(const std::string& folder, const TestPair& pair, const std::string& client_ca);
