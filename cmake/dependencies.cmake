@@ -9,6 +9,7 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(prometheus-cpp REQUIRED)
 find_package(OpenSSL REQUIRED)
+find_package(CURL 7.87 REQUIRED)  # the first that keeps its authorities for all connections
 find_package(gRPC CONFIG REQUIRED)  # finds re2::re2 besides, which it needs and we use
 pkg_check_modules(YAML_CPP REQUIRED IMPORTED_TARGET yaml-cpp)
 pkg_check_modules(MICROHTTPD REQUIRED IMPORTED_TARGET libmicrohttpd)

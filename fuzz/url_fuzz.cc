@@ -1,0 +1,45 @@
+// URLs of endpoints: tenants write them.
+#include <cstdint>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/host_name.h"
+#include "promise.h"
+#include "signal/http_endpoint.h"
+#include "signal/ip_block.h"
+
+namespace gpuscaler {
+namespace {
+
+bool IsClean(absl::string_view text) {
+  for (const char c : text) {
+    if (c <= ' ' || c >= 0x7f || c == '#' || c == '\\') return false;
+  }
+  return true;
+}
+
+void CheckUrl(absl::string_view text) {
+  const auto endpoint = ParseHttpEndpoint(text);
+  if (!endpoint.ok()) {
+    PROMISE(endpoint.status().code() == absl::StatusCode::kInvalidArgument);
+    PROMISE(!endpoint.status().message().empty());
+    return;
+  }
+  PROMISE(IsHostName(endpoint->host) || ParseIpAddress(endpoint->host).has_value());
+  PROMISE(endpoint->PortOfScheme() >= 1 && endpoint->PortOfScheme() <= 65535);
+  PROMISE(endpoint->path.empty() || absl::StartsWith(endpoint->path, "/"));
+  PROMISE(IsClean(endpoint->path) && !absl::StrContains(endpoint->Text(), '?'));
+
+  HttpEndpoint without_query = *endpoint;
+  without_query.path = without_query.path.substr(0, without_query.path.find('?'));
+  const auto again = ParseHttpEndpoint(endpoint->Text());
+  PROMISE(again.ok() && *again == without_query);
+}
+
+}  // namespace
+}  // namespace gpuscaler
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  gpuscaler::CheckUrl({reinterpret_cast<const char*>(data), size});
+  return 0;
+}
