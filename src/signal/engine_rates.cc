@@ -18,7 +18,7 @@ Instants InstantsOf(std::span<const TimedReading> readings, Field field) {
   Instants found;
   bool goes_on = true;
   for (size_t i = 0; i < readings.size(); ++i) {
-    if (i > 0 && !CountersGoOn(readings[i - 1].reading, readings[i].reading)) goes_on = false;
+    if (!readings[i].goes_on) goes_on = false;
     if (!(readings[i].reading.*field).has_value()) continue;
     found.instants.push_back({.at = readings[i].at, .goes_on = goes_on});
     found.readings.push_back(i);
@@ -72,6 +72,11 @@ bool CountersGoOn(const ModelReading& older, const ModelReading& newer) {
   const auto has_fallen = [&](auto counter) { return HasFallen(older.*counter, newer.*counter); };
   return std::ranges::none_of(kModelCounters, has_fallen) &&
          std::ranges::none_of(kModelHistograms, has_fallen);
+}
+
+void Append(std::vector<TimedReading>& readings, absl::Time at, ModelReading reading) {
+  const bool goes_on = readings.empty() || CountersGoOn(readings.back().reading, reading);
+  readings.push_back({.at = at, .reading = std::move(reading), .goes_on = goes_on});
 }
 
 std::optional<Growth> GrowthOf(std::span<const TimedReading> readings, ModelNumber counter,

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "signal/counter_window.h"
@@ -14,11 +15,15 @@ namespace gpuscaler {
 struct TimedReading {
   absl::Time at;
   ModelReading reading;
+  bool goes_on = true;  // its counters went on from those of the reading before
 };
 
 // Whether the counters of the second went on from those of the first: the process is the same, and
 // none is lower. Where one was reset, all were, though others may be higher again by now.
 bool CountersGoOn(const ModelReading& older, const ModelReading& newer);
+
+// The next one, later than all before.
+void Append(std::vector<TimedReading>& readings, absl::Time at, ModelReading reading);
 
 // Readings that lack the counter are bridged. Empty: not known yet (WindowOf).
 std::optional<Growth> GrowthOf(std::span<const TimedReading> readings, ModelNumber counter,

@@ -27,8 +27,7 @@ Histogram CountsOf(double a, double b, double c, double all) {
 std::vector<TimedReading> Every5Seconds(const std::vector<ModelReading>& readings) {
   std::vector<TimedReading> timed;
   for (const ModelReading& reading : readings) {
-    timed.push_back(
-        {.at = kFirst + static_cast<int>(timed.size()) * absl::Seconds(5), .reading = reading});
+    Append(timed, kFirst + static_cast<int>(timed.size()) * absl::Seconds(5), reading);
   }
   return timed;
 }

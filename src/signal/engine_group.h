@@ -1,0 +1,68 @@
+// The engines of one source: at each address of a name, or in the pods of a namespace.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "model/engine_metric.h"
+#include "model/signal_history.h"
+#include "signal/engine_reading.h"
+#include "signal/engine_timeline.h"
+
+namespace gpuscaler {
+
+// Where one engine's process is.
+struct EnginePlace {
+  std::string address;  // an IP address, of its pod
+  int port = 0;
+  std::string namespace_name;  // of its pod, where that is known
+  std::string pod;
+
+  friend auto operator<=>(const EnginePlace&, const EnginePlace&) = default;
+};
+
+// What a reading of an engine gave.
+struct EngineNews {
+  absl::Time at;             // the answer's
+  absl::string_view engine;  // "vllm"
+  absl::StatusOr<EngineReading> reading;
+};
+
+constexpr size_t kMostEngines = 10000;  // of a source
+
+// Not thread-safe.
+class EngineGroup {
+ public:
+  // All that there are: what is not among them is forgotten. An error: where they are cannot be
+  // told now, or they may not be read; those that are known stay. Of more than kMostEngines the
+  // first count, and its answers are an error that says so.
+  void List(const absl::StatusOr<std::vector<EnginePlace>>& places);
+
+  // One that is not listed is dropped, and so is what was read no later than its newest reading.
+  void Take(const EnginePlace& place, const EngineNews& news);
+
+  // From now on readings of this model by itself are kept.
+  void Keep(const std::string& model);
+
+  // Readings before then, which no question looks back on, may go.
+  void Forget(absl::Time before);
+
+  // What those say that `counts` is true for, with the status of the newest List(): UNAVAILABLE
+  // before the first.
+  SignalHistory Answer(const EngineQuestion& question, absl::Time now, absl::Duration longest_gap,
+                       absl::FunctionRef<bool(const EnginePlace&)> counts) const;
+
+ private:
+  absl::Status listed_ = absl::UnavailableError("not looked for yet");
+  std::map<EnginePlace, EngineTimeline> engines_;
+  std::set<std::string> models_;
+};
+
+}  // namespace gpuscaler

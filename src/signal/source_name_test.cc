@@ -1,0 +1,42 @@
+#include "signal/source_name.h"
+
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+std::string NameOfPlace(decltype(SignalSource::place) place) {
+  return NameOf({.namespace_name = "team-a",
+                 .place = std::move(place),
+                 .credentials = {.username = "app",
+                                 .password = "hunter2",
+                                 .bearer_token = "hunter2",
+                                 .ca_pem = "hunter2"}});
+}
+
+TEST(SourceName, SaysWhatIsReadWhere) {
+  EXPECT_EQ(NameOfPlace(DiscoveredEngines{}), "engines found in pods of team-a");
+  EXPECT_EQ(NameOfPlace(EngineEndpoint{.url = "http://llm:8000"}), "engines at http://llm:8000");
+  EXPECT_EQ(NameOfPlace(EngineEndpoint{.url = "http://llm:8000", .engine = "vllm"}),
+            "vllm at http://llm:8000");
+  EXPECT_EQ(
+      NameOfPlace(MetricsPage{.url = "http://gateway:9090/metrics", .selector = "queue{a=\"b\"}"}),
+      "queue{a=\"b\"} at http://gateway:9090/metrics");
+  RedisQueue queue{.address = "redis:6379", .key = "jobs", .group = "workers"};
+  EXPECT_EQ(NameOfPlace(queue), "stream jobs at redis:6379");
+  queue.length = RedisQueue::Length::kLag;
+  EXPECT_EQ(NameOfPlace(queue), "what group workers has not read of stream jobs at redis:6379");
+  queue.length = RedisQueue::Length::kPending;
+  EXPECT_EQ(NameOfPlace(queue),
+            "what group workers has not acknowledged of stream jobs at redis:6379");
+  queue.length = RedisQueue::Length::kList;
+  EXPECT_EQ(NameOfPlace(queue), "list jobs at redis:6379");
+}
+
+TEST(SourceName, LeavesTheQueryOutWhichMayHoldAKey) {
+  EXPECT_EQ(NameOfPlace(EngineEndpoint{.url = "http://llm:8000/metrics?key=hunter2"}),
+            "engines at http://llm:8000/metrics");
+}
+
+}  // namespace
+}  // namespace gpuscaler
