@@ -14,6 +14,7 @@ find_package(gRPC CONFIG REQUIRED)  # finds re2::re2 besides, which it needs and
 pkg_check_modules(YAML_CPP REQUIRED IMPORTED_TARGET yaml-cpp)
 pkg_check_modules(MICROHTTPD REQUIRED IMPORTED_TARGET libmicrohttpd)
 pkg_check_modules(GNUTLS REQUIRED IMPORTED_TARGET gnutls)
+pkg_check_modules(HIREDIS REQUIRED IMPORTED_TARGET hiredis)
 
 find_program(PROTOC protoc REQUIRED)
 find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
@@ -46,6 +47,10 @@ if(GPUSCALER_STATIC)
   find_library(RE2_ARCHIVE libre2.a)
   if(RE2_ARCHIVE)  # gRPC finds the shared one through pkg-config: a target with flags only
     set_target_properties(re2::re2 PROPERTIES INTERFACE_LINK_LIBRARIES ${RE2_ARCHIVE})
+  endif()
+  find_library(HIREDIS_ARCHIVE libhiredis.a)
+  if(HIREDIS_ARCHIVE)
+    set_target_properties(PkgConfig::HIREDIS PROPERTIES INTERFACE_LINK_LIBRARIES ${HIREDIS_ARCHIVE})
   endif()
   add_link_options(-Wl,--gc-sections)
 endif()
