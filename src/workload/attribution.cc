@@ -209,7 +209,7 @@ bool KubeletAttribution::Annotate(NodeSnapshot& snapshot) {
     if (!unplaced.empty()) {
       snapshot.attribution = {.state = Attribution::State::kUnknown,
                               .why = absl::StrCat(unplaced[0].pod, " holds ", unplaced[0].id,
-                                                  ", which may be any of the GPUs")};
+                                                  ", which may be ", unplaced[0].may_be)};
       snapshot.pods.clear();
       for (GpuSample& gpu : snapshot.gpus) gpu.holders.clear();
     }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "workload/device_id.h"
 
@@ -24,6 +25,8 @@ struct Unplaced {
   const PodDevice* device = nullptr;
   DeviceId id;
 };
+
+bool IsUuid(const Unplaced& unplaced) { return unplaced.id.form == DeviceId::Form::kUuid; }
 
 // The device of a claim is named by its driver, but a UUID may stand in its CDI names.
 std::optional<DeviceId> IdOf(const PodDevice& device) {
@@ -52,7 +55,7 @@ class HolderFinder {
 
   std::vector<UnplacedDevice> Fill() {
     for (size_t i = 0; i < pods_.size(); ++i) PlaceById(static_cast<int>(i));
-    PlaceOnUnknownGpus();
+    PlaceOnSilentGpu();
     PlaceByProcesses();
     for (size_t i = 0; i < claims_.size(); ++i) KeepTheLiving(i);
     SetHolders();
@@ -86,16 +89,27 @@ class HolderFinder {
                             .may_share = MayShare(device, id)});
   }
 
-  void PlaceOnUnknownGpus() {
+  // One that has not answered since the start.
+  bool IsSilent(size_t i) { return Gpu(i).uuid == UnknownGpuUuid(Gpu(i).index); }
+
+  // Of several silent GPUs nobody can tell which a UUID is, nor of several UUIDs which the silent
+  // GPU has: the others may be of GPUs that the driver no longer counts. An instance is no GPU.
+  void PlaceOnSilentGpu() {
+    std::vector<size_t> silent;
     for (size_t i = 0; i < snapshot_.gpus.size(); ++i) {
-      if (Gpu(i).uuid != UnknownGpuUuid(Gpu(i).index)) continue;
-      const auto found = std::ranges::find_if(unplaced_, [](const Unplaced& unplaced) {
-        return unplaced.id.form == DeviceId::Form::kUuid && !unplaced.id.is_replica;
-      });
-      if (found == unplaced_.end()) return;
-      AddClaim(found->pod, *found->device, found->id, i);
-      unplaced_.erase(found);
+      if (IsSilent(i)) silent.push_back(i);
     }
+    std::set<std::string> uuids;
+    for (const Unplaced& unplaced : unplaced_) {
+      if (IsUuid(unplaced)) uuids.insert(unplaced.id.text);
+    }
+    if (silent.size() != 1 || uuids.size() != 1 || !absl::StartsWith(*uuids.begin(), "GPU-"))
+      return;
+    std::erase_if(unplaced_, [&](const Unplaced& unplaced) {
+      if (!IsUuid(unplaced)) return false;
+      AddClaim(unplaced.pod, *unplaced.device, unplaced.id, silent[0]);
+      return true;
+    });
   }
 
   void PlaceByProcesses() {
@@ -184,14 +198,18 @@ class HolderFinder {
 
   std::vector<UnplacedDevice> LeftOver() {
     bool any_free = false;
-    for (size_t i = 0; i < snapshot_.gpus.size(); ++i) any_free = any_free || IsFree(i);
+    bool any_silent = false;
+    for (size_t i = 0; i < snapshot_.gpus.size(); ++i) {
+      any_free = any_free || IsFree(i);
+      any_silent = any_silent || (IsFree(i) && IsSilent(i));
+    }
     std::vector<UnplacedDevice> left;
-    if (!any_free) return left;
     for (const Unplaced& unplaced : unplaced_) {
-      if (!MayBeAny(unplaced.id)) continue;
-      const Pod& pod = pods_[unplaced.pod].pod;
-      left.push_back({.pod = absl::StrCat(pod.namespace_name, "/", pod.name),
-                      .id = absl::StrCat(unplaced.device->id, " of ", unplaced.device->resource)});
+      if (IsUuid(unplaced) ? !any_silent : !(any_free && MayBeAny(unplaced.id))) continue;
+      left.push_back(
+          {.pod = NameOf(pods_[unplaced.pod].pod),
+           .id = absl::StrCat(unplaced.device->id, " of ", unplaced.device->resource),
+           .may_be = IsUuid(unplaced) ? "a GPU that never answered" : "any of the GPUs"});
     }
     return left;
   }

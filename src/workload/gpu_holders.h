@@ -23,8 +23,9 @@ std::string NameOf(const Pod& pod);  // "shop/web-0"
 
 // A device that may be one of the GPUs, and nobody can tell which.
 struct UnplacedDevice {
-  std::string pod;  // as NameOf() has it
-  std::string id;   // with its resource, "gpu-0 of gpu.nvidia.com"
+  std::string pod;     // as NameOf() has it
+  std::string id;      // with its resource, "gpu-0 of gpu.nvidia.com"
+  std::string may_be;  // "any of the GPUs"
   friend bool operator==(const UnplacedDevice&, const UnplacedDevice&) = default;
 };
 
@@ -32,8 +33,9 @@ struct UnplacedDevice {
 //
 // An id that names its GPU decides. Of a device that only one pod can hold and several are listed
 // with, a dead one and its successor, the pod with a process there has it, else the one that was
-// listed last. A GPU without a UUID yet, which has not answered since the start, is one of those
-// that are listed and not seen: their pods hold it. What is left is placed by the pods' processes.
+// listed last. A GPU without a UUID yet, which has not answered since the start, is held by the
+// pods of the one that is listed and not seen; where either may be another, nobody can tell. What
+// is left is placed by the pods' processes.
 std::vector<UnplacedDevice> FillHolders(absl::Span<const NodePod> pods,
                                         const PodOfProcess& pod_of_process, NodeSnapshot& snapshot);
 

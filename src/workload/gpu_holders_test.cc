@@ -21,6 +21,12 @@ PodDevice Claimed(const std::string& id, const std::string& cdi = "k8s.gpu.nvidi
   return {.container = "main", .resource = "gpu.nvidia.com", .id = id, .cdi_names = {cdi}};
 }
 
+UnplacedDevice OfSilentGpu(const std::string& pod, const std::string& id) {
+  return {.pod = absl::StrCat("shop/", pod),
+          .id = absl::StrCat(id, " of nvidia.com/gpu"),
+          .may_be = "a GPU that never answered"};
+}
+
 // A node of GPUs "GPU-sim-0" and so on.
 class FillHoldersTest : public testing::Test {
  protected:
@@ -146,9 +152,46 @@ TEST_F(FillHoldersTest, GpuThatNeverAnsweredIsThePodsWhoseGpuIsNotSeen) {
   EXPECT_EQ(Holders(1), "web-1/main=1");
 }
 
+TEST_F(FillHoldersTest, PodsThatShareAGpuThatNeverAnsweredAllHoldIt) {
+  snapshot_.gpus[1].uuid = UnknownGpuUuid(1);
+  Add("web-0", {Held("GPU-sim-1::0")});
+  Add("web-1", {Held("GPU-sim-1::1")});
+  EXPECT_THAT(Fill(), IsEmpty());
+  EXPECT_EQ(Holders(1), "web-0/main=0.5 web-1/main=0.5");
+}
+
+// Which is which cannot be told, whatever the order of the kubelet's list.
+TEST_F(FillHoldersTest, OfTwoGpusThatNeverAnsweredNobodyIsGuessedToHoldEither) {
+  snapshot_.gpus[0].uuid = UnknownGpuUuid(0);
+  snapshot_.gpus[1].uuid = UnknownGpuUuid(1);
+  Add("web-1", {Held("GPU-sim-1")});
+  Add("web-0", {Held("GPU-sim-0")});
+  EXPECT_THAT(Fill(),
+              ElementsAre(OfSilentGpu("web-1", "GPU-sim-1"), OfSilentGpu("web-0", "GPU-sim-0")));
+  EXPECT_EQ(Holders(0), "");
+  EXPECT_EQ(Holders(1), "");
+}
+
+TEST_F(FillHoldersTest, PodOfAGpuThatIsGoneIsNotGuessedToHoldTheOneThatNeverAnswered) {
+  snapshot_.gpus[1].uuid = UnknownGpuUuid(1);
+  Add("on-the-gone", {Held("GPU-sim-7")});
+  Add("web-1", {Held("GPU-sim-1")});
+  EXPECT_THAT(Fill(), ElementsAre(OfSilentGpu("on-the-gone", "GPU-sim-7"),
+                                  OfSilentGpu("web-1", "GPU-sim-1")));
+  EXPECT_EQ(Holders(1), "");
+}
+
+TEST_F(FillHoldersTest, InstanceIsNoWholeGpuThatNeverAnswered) {
+  snapshot_.gpus[1].uuid = UnknownGpuUuid(1);
+  Add("web-0", {Held("MIG-sim-1-0")});
+  EXPECT_THAT(Fill(), ElementsAre(OfSilentGpu("web-0", "MIG-sim-1-0")));
+  EXPECT_EQ(Holders(1), "");
+}
+
 TEST_F(FillHoldersTest, DeviceThatTellsNoGpuIsLeftOver) {
   Add("web-0", {Claimed("gpu-0")});
-  EXPECT_THAT(Fill(), ElementsAre(UnplacedDevice{"shop/web-0", "gpu-0 of gpu.nvidia.com"}));
+  EXPECT_THAT(Fill(), ElementsAre(UnplacedDevice{"shop/web-0", "gpu-0 of gpu.nvidia.com",
+                                                 "any of the GPUs"}));
   EXPECT_EQ(Holders(0), "");
 }
 
