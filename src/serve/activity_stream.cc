@@ -35,8 +35,8 @@ void ActivityStream::Refresh(absl::Time now) {
   if (!parsed->trigger.ok()) return End(parsed->trigger.status());
   Hold(*parsed, now);
   const Judge::Judged judged = judge_.Try(Question::kActivity, *trigger_, parsed);
-  if (!judged.ok() || !(*judged)->decision.status.ok()) return Skip(now);
-  Show(**judged, now);
+  if (!judged.ok() || !judged->verdict->decision.status.ok()) return Skip(now);
+  Show(*judged, now);
 }
 
 void ActivityStream::Changed(absl::Time now) {
@@ -68,7 +68,8 @@ StreamInterest ActivityStream::interest() const {
           .all_nodes = parsed->trigger.ok() && parsed->trigger->scope != Scope::kWorkload};
 }
 
-void ActivityStream::Show(const Verdict& verdict, absl::Time now) {
+void ActivityStream::Show(const Judgement& judgement, absl::Time now) {
+  const Verdict& verdict = *judgement.verdict;
   const Decision& decision = verdict.decision;
   const bool no_replica = decision.replicas == 0 && decision.warming == 0;
   MutexLock lock(show_mutex_);
@@ -82,8 +83,8 @@ void ActivityStream::Show(const Verdict& verdict, absl::Time now) {
       no_replica ? absl::InfinitePast() : std::min(decision.evidence_until, now + kLookAtEvidence);
   calm_until_ = std::max(evident_until, now + kLookWhileActive);
   // What is decided for the newest reading's time does not change as time passes.
-  look_again_at_ = decision.active_until > now
-                       ? std::max({decision.active_until, evident_until, now + kLookAtTime})
+  look_again_at_ = judgement.active_until > now
+                       ? std::max({judgement.active_until, evident_until, now + kLookAtTime})
                        : absl::InfiniteFuture();
   if (decision.active && no_replica) {
     repeats_.Start(now);

@@ -39,7 +39,7 @@ class ActivityStream : public StreamReactor<externalscaler::IsActiveResponse> {
 
  private:
   void Hold(const ParsedTrigger& parsed, absl::Time now);
-  void Show(const Verdict& verdict, absl::Time now);
+  void Show(const Judgement& judgement, absl::Time now);
   // Nothing is known to say.
   void Skip(absl::Time now);
 

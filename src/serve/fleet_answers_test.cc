@@ -212,7 +212,7 @@ TEST_F(JudgeOnFleetTest, CostlyReadingIsNotWaitedForOfANodeThatIsSilent) {
   store_.Lost("b:1", absl::UnavailableError("connection refused"));
   const auto judged = Judged(trigger);
   ASSERT_TRUE(judged.ok()) << judged.status();
-  EXPECT_EQ((*judged)->decision.value, 700 + 1000) << "it stands for the target";
+  EXPECT_EQ(judged->verdict->decision.value, 700 + 1000) << "it stands for the target";
 }
 
 TEST_F(JudgeOnFleetTest, AgentThatIsCutOffCostsOthersNothing) {
@@ -229,15 +229,15 @@ TEST_F(JudgeOnFleetTest, VerdictEndsWithTimeAloneThoughNothingIsHeard) {
   CachedTrigger trigger(RefIn("team-a"));
   const auto fresh = Judged(trigger);
   ASSERT_TRUE(fresh.ok()) << fresh.status();
-  EXPECT_EQ((*fresh)->decision.value, 50);
+  EXPECT_EQ(fresh->verdict->decision.value, 50);
   clock_.Advance(absl::Seconds(14));
   const auto in_grace = Judged(trigger);
   ASSERT_TRUE(in_grace.ok());
-  EXPECT_EQ((*in_grace)->decision.value, 50) << (*in_grace)->decision.status;
+  EXPECT_EQ(in_grace->verdict->decision.value, 50) << in_grace->verdict->decision.status;
   clock_.Advance(absl::Seconds(2));
   const auto silent = Judged(trigger);
   ASSERT_TRUE(silent.ok());
-  EXPECT_EQ((*silent)->decision.status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(silent->verdict->decision.status.code(), absl::StatusCode::kUnavailable);
 }
 
 TEST_F(JudgeOnFleetTest, WhoLooksBackFarHasThePastKept) {
@@ -361,6 +361,24 @@ TEST_F(StreamsOnFleetTest, StreamThatIsActiveLooksAtChangesOnceASecond) {
   clock_.Advance(absl::Milliseconds(10));
   Says("a", 90);
   EXPECT_EQ(of_a->WaitForMessages(4).size(), 4u) << "an edge, at once";
+}
+
+TEST_F(StreamsOnFleetTest, StreamOfAWorkloadThatStaysInactiveCostsNoDecisionForAReading) {
+  Hold(absl::Minutes(3), 0, 0);
+  const auto of_a = Open(RefIn("team-a", {{"activationThreshold", "50"}}));
+  ASSERT_EQ(of_a->WaitForMessages(1).size(), 1u);
+  ASSERT_TRUE(Eventually([&] { return questions_.asked("team-a") >= 2; }));
+  const int decided = counted_.decided(Outcome::kValue);
+  for (int change = 1; change <= 50; ++change) {
+    const int before = questions_.asked("team-a");
+    clock_.Advance(absl::Seconds(1));
+    Says("a", change);
+    ASSERT_TRUE(Eventually([&] { return questions_.asked("team-a") > before; }));
+  }
+  EXPECT_EQ(counted_.decided(Outcome::kValue), decided);
+  clock_.Advance(absl::Milliseconds(1));
+  Says("a", 51);
+  EXPECT_EQ(of_a->WaitForMessages(2).size(), 2u);
 }
 
 TEST_F(StreamsOnFleetTest, StreamSaysWhatTimeAloneBrings) {

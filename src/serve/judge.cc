@@ -139,12 +139,12 @@ Judge::Judged Judge::Try(Question question, CachedTrigger& trigger, const Parsed
     return absl::UnavailableError(
         absl::StrCat(metric.name, " is read only while it is asked for: not read yet"));
   }
-  const CachedTrigger::Judgement judgement = trigger.Judge(question, parsed, **fleet, patience_);
+  Judgement judgement = trigger.Judge(question, parsed, **fleet, patience_);
   if (judgement.is_new) {
     const Decision& decision = judgement.verdict->decision;
     Report(trigger, OutcomeOf(decision), WhyOf(decision));
   }
-  return judgement.verdict;
+  return judgement;
 }
 
 }  // namespace gpuscaler

@@ -22,7 +22,7 @@ namespace gpuscaler {
 class Judge {
  public:
   using Parsed = std::shared_ptr<const ParsedTrigger>;
-  using Judged = absl::StatusOr<std::shared_ptr<const Verdict>>;
+  using Judged = absl::StatusOr<Judgement>;
 
   // All references outlive it.
   Judge(const Patience& patience, const Clock& clock, const FleetReader& fleets, Leases& leases,

@@ -259,8 +259,8 @@ ServerUnaryReactor* ScalerService::Impl::ExternalScaler::IsActive(CallbackServer
   impl_.Answer(call, Question::kActivity, *ref,
                [response](const ParsedTrigger&, const Judge::Judged& judged) {
                  if (!judged.ok()) return judged.status();
-                 response->set_result((*judged)->decision.active);
-                 return (*judged)->decision.status;
+                 response->set_result(judged->verdict->decision.active);
+                 return judged->verdict->decision.status;
                });
   return call.reactor;
 }
@@ -276,8 +276,9 @@ ServerUnaryReactor* ScalerService::Impl::ExternalScaler::GetMetrics(
   impl_.Answer(call, Question::kAll, request->scaledobjectref(),
                [response](const ParsedTrigger&, const Judge::Judged& judged) {
                  if (!judged.ok()) return judged.status();
-                 if ((*judged)->decision.status.ok()) *response = MetricsAnswer(**judged);
-                 return (*judged)->decision.status;
+                 const Verdict& verdict = *judged->verdict;
+                 if (verdict.decision.status.ok()) *response = MetricsAnswer(verdict);
+                 return verdict.decision.status;
                });
   return call.reactor;
 }
@@ -289,7 +290,7 @@ ServerUnaryReactor* ScalerService::Impl::Explainer::Explain(CallbackServerContex
   const Clock& clock = impl_.clock_;
   impl_.Answer(call, Question::kAll, *ref,
                [response, &clock](const ParsedTrigger& parsed, const Judge::Judged& judged) {
-                 *response = judged.ok() ? ExplainAnswer(**judged, clock.Now())
+                 *response = judged.ok() ? ExplainAnswer(*judged->verdict, clock.Now())
                                          : ExplainAnswer(parsed, judged.status());
                  return absl::OkStatus();
                });

@@ -112,19 +112,43 @@ CachedTrigger::Parsing CachedTrigger::Parse(const ProfileStore::Current& profile
   return {.parsed = parsed_, .is_new = true};
 }
 
-CachedTrigger::Judgement CachedTrigger::Judge(Question question,
-                                              const std::shared_ptr<const ParsedTrigger>& parsed,
-                                              const FleetHistory& fleet, const Patience& patience) {
+Judgement CachedTrigger::Judge(Question question,
+                               const std::shared_ptr<const ParsedTrigger>& parsed,
+                               const FleetHistory& fleet, const Patience& patience) {
   MutexLock lock(mutex_);
   if (verdict_ != nullptr && verdict_->IsRight(question, *parsed, fleet)) {
-    return {.verdict = verdict_, .is_new = false};
+    return {.verdict = verdict_, .active_until = verdict_->decision.active_until};
+  }
+  if (question == Question::kActivity) {
+    const auto quiet_until = QuietUntil(*parsed, fleet);
+    if (quiet_until) return {.verdict = verdict_, .active_until = *quiet_until};
   }
   verdict_ = std::make_shared<const Verdict>(
       Verdict{.generation = fleet.generation,
               .parsed = parsed,
               .decision = Decide(*parsed->trigger, asker_, fleet, patience)});
-  Count(BytesOf(verdict_->decision));
-  return {.verdict = verdict_, .is_new = true};
+  const Decision& decision = verdict_->decision;
+  auto quiet = QuietWorkload::Of(*parsed->trigger, fleet, patience, decision);
+  Count(BytesOf(decision) + (quiet ? quiet->size_bytes() : 0));
+  quiet_.reset();
+  if (quiet) quiet_ = {*std::move(quiet), fleet.generation, fleet.now, decision.active_until};
+  return {.verdict = verdict_, .is_new = true, .active_until = decision.active_until};
+}
+
+std::optional<absl::Time> CachedTrigger::QuietUntil(const ParsedTrigger& parsed,
+                                                    const FleetHistory& fleet) {
+  if (!quiet_ || verdict_->parsed->profiles_version < parsed.profiles_version) return std::nullopt;
+  const bool older = fleet.generation < quiet_->generation || fleet.now < quiet_->at;
+  if (older) return quiet_->until;
+  const std::optional<absl::Time> until = quiet_->workload.StandsOn(fleet);
+  if (!until) {
+    quiet_.reset();
+    return until;
+  }
+  quiet_->generation = fleet.generation;
+  quiet_->at = fleet.now;
+  quiet_->until = *until;
+  return until;
 }
 
 void CachedTrigger::Count(size_t verdict_bytes) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "externalscaler.pb.h"
 #include "model/fleet_history.h"
 #include "scaling/decision.h"
+#include "scaling/quiet_workload.h"
 #include "scaling/trigger.h"
 #include "serve/outcome.h"
 #include "serve/profile_store.h"
@@ -52,6 +54,14 @@ struct Verdict {
   bool IsRight(Question question, const ParsedTrigger& now, const FleetHistory& fleet) const;
 };
 
+// What a question gets.
+struct Judgement {
+  std::shared_ptr<const Verdict> verdict;
+  bool is_new = false;  // decided just now
+  // Its status and activity are right until then if nothing more is heard.
+  absl::Time active_until;
+};
+
 // Memory that a decision holds, about.
 size_t BytesOf(const Decision& decision);
 
@@ -77,11 +87,7 @@ class CachedTrigger {
 
   // Decides once a generation, and again when time alone may have changed the answer
   // (Decision::valid_until, active_until); a history older than the last one gets the last one's
-  // verdict.
-  struct Judgement {
-    std::shared_ptr<const Verdict> verdict;
-    bool is_new;  // decided just now
-  };
+  // verdict. Of the activity of a workload that stays quiet (QuietWorkload) it is not decided anew.
   Judgement Judge(Question question, const std::shared_ptr<const ParsedTrigger>& parsed,
                   const FleetHistory& fleet, const Patience& patience);
 
@@ -99,6 +105,9 @@ class CachedTrigger {
   absl::Time LeaseFrom(absl::Time now);
 
  private:
+  // Until when, if it is told by what is new alone.
+  std::optional<absl::Time> QuietUntil(const ParsedTrigger& parsed, const FleetHistory& fleet)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Count(size_t verdict_bytes);
 
   const Asker asker_;
@@ -109,6 +118,13 @@ class CachedTrigger {
   Mutex mutex_;
   std::shared_ptr<const ParsedTrigger> parsed_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const Verdict> verdict_ ABSL_GUARDED_BY(mutex_);
+  struct Quiet {
+    QuietWorkload workload;  // since the verdict
+    int64_t generation;      // of the last history that it stood on
+    absl::Time at;
+    absl::Time until;
+  };
+  std::optional<Quiet> quiet_ ABSL_GUARDED_BY(mutex_);
   // One of its own: nobody waits for a decision to be made.
   Mutex count_mutex_;  // behind mutex_
   size_t verdict_bytes_ ABSL_GUARDED_BY(count_mutex_) = 0;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "scaling/fleet_builder.h"
 #include "scaling/history_builder.h"
 
 namespace gpuscaler {
@@ -143,6 +144,56 @@ TEST(CachedTrigger, ActivityIsRightForLongerThanAnAverageThatMoves) {
   fleet.now += absl::Milliseconds(500);
   EXPECT_EQ(trigger.Judge(Question::kActivity, parsed, fleet, kPatience).verdict, first);
   EXPECT_NE(trigger.Judge(Question::kAll, parsed, fleet, kPatience).verdict, first);
+}
+
+// An inactive workload beside a busy neighbour.
+class QuietTriggerTest : public testing::Test {
+ protected:
+  QuietTriggerTest() { builder_.Hold(absl::Minutes(3), {Reading(0, 60)}); }
+
+  static NodeSnapshot Reading(double load, double of_neighbour) {
+    return Node("gpu-1",
+                {{.name = "a-1", .owner = "a", .loads = {load}, .namespace_name = "default"},
+                 {.name = "x", .owner = "x", .loads = {of_neighbour}}});
+  }
+
+  Judgement Judged(Question question, int64_t profiles = 1) {
+    FleetHistory fleet = builder_.fleet();
+    fleet.generation = (fleet.now - absl::UnixEpoch()) / kTick;
+    return trigger_.Judge(question, trigger_.Parse(Version(profiles)).parsed, fleet, kPatience);
+  }
+
+  FleetBuilder builder_;
+  CachedTrigger trigger_{Ref("a", {})};
+};
+
+TEST_F(QuietTriggerTest, ActivityIsNotJudgedAnewForNewsOfOthers) {
+  const auto first = Judged(Question::kActivity).verdict;
+  ASSERT_FALSE(first->decision.active);
+  for (const double load : {70, 80, 90}) {
+    builder_.Tick({Reading(0, load)});
+    const Judgement judgement = Judged(Question::kActivity);
+    EXPECT_EQ(judgement.verdict, first);
+    EXPECT_FALSE(judgement.is_new);
+    EXPECT_EQ(judgement.active_until, builder_.now() + kPatience.stale_after);
+  }
+  builder_.Tick({Reading(50, 90)});
+  EXPECT_TRUE(Judged(Question::kActivity).verdict->decision.active);
+}
+
+TEST_F(QuietTriggerTest, AllElseIsJudgedAnew) {
+  const auto first = Judged(Question::kActivity).verdict;
+  builder_.Tick({Reading(0, 70)});
+  ASSERT_EQ(Judged(Question::kActivity).verdict, first);
+  const auto second = Judged(Question::kAll).verdict;
+  EXPECT_EQ(second->decision.taken_at, builder_.now());
+  EXPECT_EQ(Judged(Question::kActivity).verdict, second);
+}
+
+TEST_F(QuietTriggerTest, NewProfilesAreJudgedAnew) {
+  const auto first = Judged(Question::kActivity).verdict;
+  builder_.Tick({Reading(0, 70)});
+  EXPECT_NE(Judged(Question::kActivity, 2).verdict, first);
 }
 
 TEST(CachedTrigger, NewProfilesAreReadAndJudgedAnew) {

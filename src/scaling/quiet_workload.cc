@@ -1,0 +1,153 @@
+#include "scaling/quiet_workload.h"
+
+#include <algorithm>
+
+#include "scaling/scope.h"
+
+namespace gpuscaler {
+namespace {
+
+using State = ReplicaShare::State;
+
+bool MayStayQuiet(const Trigger& trigger, const FleetHistory& fleet, const Decision& decision) {
+  const bool by_owner = trigger.scope == Scope::kWorkload && fleet.asks_kubelets;
+  return by_owner && !ValuesStandingMemory(trigger) && decision.status.ok() && !decision.active &&
+         decision.warming == 0;
+}
+
+// A replica is not above the threshold if none of its GPUs is, but their sum may be.
+double ThresholdOfEach(const Trigger& trigger) {
+  return trigger.aggregation == Aggregation::kSum ? std::min(trigger.activation_threshold, 0.0)
+                                                  : trigger.activation_threshold;
+}
+
+const std::shared_ptr<const NodeLayout>& OldestLayout(const NodeHistory& history) {
+  return history.past_layouts.empty() ? history.stretches.front().layout
+                                      : history.past_layouts.front().layout;
+}
+
+// For as long as is looked back on: each replica there has always been, with these GPUs.
+bool HeldAllAlong(const NodeHistory& history, absl::Time oldest) {
+  const auto& stretches = history.stretches;
+  for (size_t i = stretches.size(); i-- > 0 && stretches[i].last >= oldest;) {
+    if (stretches[i].layout != stretches.back().layout) return false;
+  }
+  return true;
+}
+
+// By the kubelet, or at once: else it takes the time since when each process holds its GPU.
+bool IsWarmForGood(const Trigger& trigger, const NodeLayout& layout, const NodeLayout::Gpu& gpu) {
+  return trigger.warmup == absl::ZeroDuration() ||
+         std::ranges::all_of(gpu.holders, [&layout](const GpuHolder& holder) {
+           return layout.pods[static_cast<size_t>(holder.pod)].ready.has_value();
+         });
+}
+
+}  // namespace
+
+QuietWorkload::QuietWorkload(const Trigger& trigger, const Patience& patience)
+    : reading_(InfoOf(trigger.metric).reading),
+      threshold_(static_cast<float>(ThresholdOfEach(trigger))),
+      activation_window_(trigger.activation_window),
+      stale_after_(patience.stale_after) {}
+
+std::optional<QuietWorkload> QuietWorkload::Of(const Trigger& trigger, const FleetHistory& fleet,
+                                               const Patience& patience, const Decision& decision) {
+  if (!MayStayQuiet(trigger, fleet, decision)) return std::nullopt;
+  QuietWorkload quiet(trigger, patience);
+  quiet.marks_.reserve(fleet.nodes.size());
+  for (const NodeTrack& track : fleet.nodes) quiet.marks_.push_back(MarkOf(track));
+  for (const ReplicaShare& share : decision.shares) {
+    if (!quiet.AddReplica(trigger, fleet, share)) return std::nullopt;
+  }
+  const absl::Time oldest = OldestLookedAt(trigger, fleet.now, patience);
+  for (size_t i = 0; i < fleet.nodes.size(); ++i) {
+    if (!quiet.marks_[i].has_replicas) continue;
+    if (!HeldAllAlong(*fleet.nodes[i].history, oldest)) return std::nullopt;
+  }
+  return quiet;
+}
+
+QuietWorkload::Mark QuietWorkload::MarkOf(const NodeTrack& track) {
+  const NodeHistory& history = *track.history;
+  const NodeStretch& newest = history.stretches.back();
+  return {.points = newest.points,
+          .first = newest.first,
+          .layout = newest.layout,
+          .oldest_layout = OldestLayout(history)};
+}
+
+bool QuietWorkload::AddReplica(const Trigger& trigger, const FleetHistory& fleet,
+                               const ReplicaShare& share) {
+  if (share.state != State::kCounted || share.nodes.size() != 1) return false;
+  const auto track = std::ranges::find(fleet.nodes, share.nodes.front(), &NodeTrack::node);
+  Mark& mark = marks_[static_cast<size_t>(track - fleet.nodes.begin())];
+  mark.has_replicas = true;
+  return std::ranges::all_of(share.gpus,
+                             [&](const std::string& uuid) { return AddGpu(trigger, uuid, mark); });
+}
+
+bool QuietWorkload::AddGpu(const Trigger& trigger, const std::string& uuid, Mark& mark) const {
+  const std::vector<NodeLayout::Gpu>& gpus = mark.layout->gpus;
+  const int place = PositionOf(gpus, uuid, 0);
+  if (place < 0) return false;
+  const NodeLayout::Gpu& gpu = gpus[static_cast<size_t>(place)];
+  mark.places.push_back(static_cast<uint32_t>(place));
+  return gpu.parent_uuid.empty() && IsWarmForGood(trigger, *mark.layout, gpu) &&
+         mark.points->gpus[static_cast<size_t>(place)].Value(reading_).has_value();
+}
+
+std::optional<absl::Time> QuietWorkload::StandsOn(const FleetHistory& fleet) {
+  if (fleet.nodes.size() != marks_.size() || !fleet.asks_kubelets) return std::nullopt;
+  absl::Time until = fleet.stands_until;
+  for (size_t i = 0; i < marks_.size(); ++i) {
+    const NodeTrack& track = fleet.nodes[i];
+    if (!Continues(track, fleet.now, marks_[i])) return std::nullopt;
+    if (marks_[i].has_replicas) until = std::min(until, track.history->NewestAt() + stale_after_);
+  }
+  return until;
+}
+
+// Who holds what, and did, is as it was, and what is new is a reading of each GPU, soon after the
+// one before. Then no replica comes, goes or gets warm, and each is read and covered as before.
+bool QuietWorkload::Continues(const NodeTrack& track, absl::Time now, Mark& mark) const {
+  const NodeHistory& history = *track.history;
+  if (OldestLayout(history) != mark.oldest_layout || (mark.has_replicas && !IsRead(track, now)))
+    return false;
+  const std::vector<NodeStretch>& stretches = history.stretches;
+  for (size_t i = stretches.size(); i-- > 0;) {
+    const NodeStretch& stretch = stretches[i];
+    if (stretch.points == mark.points && stretch.first == mark.first) {
+      mark.points = stretches.back().points;
+      mark.first = stretches.back().first;
+      return true;
+    }
+    if (i == 0 || stretch.layout != mark.layout) return false;
+    if (!mark.has_replicas) continue;
+    const bool follows = stretch.first - stretches[i - 1].last <= stale_after_;
+    if (!follows || !SaysNothingNew(*stretch.points, mark)) return false;
+  }
+  return false;
+}
+
+// Now, and as far back as matters.
+bool QuietWorkload::IsRead(const NodeTrack& track, absl::Time now) const {
+  const NodeHistory& history = *track.history;
+  return track.silence.empty() && now - history.NewestAt() <= stale_after_ &&
+         history.stretches.front().first <= now - activation_window_;
+}
+
+bool QuietWorkload::SaysNothingNew(const NodePoints& points, const Mark& mark) const {
+  return points.shares.empty() && std::ranges::all_of(mark.places, [&](uint32_t place) {
+           const std::optional<double> value = points.gpus[place].Value(reading_);
+           return value.has_value() && !(static_cast<float>(*value) > threshold_);
+         });
+}
+
+size_t QuietWorkload::size_bytes() const {
+  size_t bytes = sizeof(*this) + marks_.capacity() * sizeof(Mark);
+  for (const Mark& mark : marks_) bytes += mark.places.capacity() * sizeof(uint32_t);
+  return bytes;
+}
+
+}  // namespace gpuscaler

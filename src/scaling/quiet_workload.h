@@ -1,0 +1,67 @@
+// Whether a workload that was found inactive still is, by a look at what is new: most news of its
+// nodes are of other pods, or say once more that its own GPUs do nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "model/fleet_history.h"
+#include "scaling/decision.h"
+#include "scaling/node_view.h"
+#include "scaling/trigger.h"
+
+namespace gpuscaler {
+
+// What such a decision was made on, as far as it matters to that. Not thread-safe.
+class QuietWorkload {
+ public:
+  // Nothing where more than a GPU above activationThreshold may make a new reading count: while a
+  // replica comes, warms up or is remembered, of GPUs that cannot be read or that pods share, of
+  // memory valued by whether it stands, of replicas on several nodes and MIG instances, and of all
+  // that is decided without owners.
+  static std::optional<QuietWorkload> Of(const Trigger& trigger, const FleetHistory& fleet,
+                                         const Patience& patience, const Decision& decision);
+
+  // `fleet` is the one before, later. A time: what is decided on it is OK and inactive too, and
+  // will be until then if nothing more is heard; this is compared with the next. Nothing: that has
+  // to be decided, and this is of no more use.
+  std::optional<absl::Time> StandsOn(const FleetHistory& fleet);
+
+  size_t size_bytes() const;
+
+ private:
+  // Where a node's history had come to.
+  struct Mark {
+    // Its newest stretch: a history that was told anew has other points.
+    std::shared_ptr<const NodePoints> points;
+    absl::Time first;
+    // Who holds what, and did: with other pods, or fewer that are remembered, all may be otherwise.
+    std::shared_ptr<const NodeLayout> layout;
+    std::shared_ptr<const NodeLayout> oldest_layout;
+    bool has_replicas = false;
+    std::vector<uint32_t> places;  // of their GPUs, in the layout
+  };
+
+  QuietWorkload(const Trigger& trigger, const Patience& patience);
+
+  static Mark MarkOf(const NodeTrack& track);
+  // False: one of its GPUs may count otherwise than by its reading alone.
+  bool AddReplica(const Trigger& trigger, const FleetHistory& fleet, const ReplicaShare& share);
+  bool AddGpu(const Trigger& trigger, const std::string& uuid, Mark& mark) const;
+
+  bool Continues(const NodeTrack& track, absl::Time now, Mark& mark) const;
+  bool IsRead(const NodeTrack& track, absl::Time now) const;
+  bool SaysNothingNew(const NodePoints& points, const Mark& mark) const;
+
+  GpuReading reading_;
+  float threshold_;  // of each GPU
+  absl::Duration activation_window_;
+  absl::Duration stale_after_;
+  std::vector<Mark> marks_;  // of each node of the fleet
+};
+
+}  // namespace gpuscaler
