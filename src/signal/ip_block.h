@@ -14,7 +14,7 @@ namespace gpuscaler {
 struct IpAddress {
   std::array<uint8_t, 16> bytes = {};
 
-  friend bool operator==(const IpAddress&, const IpAddress&) = default;
+  friend auto operator<=>(const IpAddress&, const IpAddress&) = default;
 };
 
 // "10.0.0.7", "::1", without brackets and zone. Empty for anything else.
