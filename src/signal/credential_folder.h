@@ -1,0 +1,51 @@
+// Secrets for endpoints, that the operator keeps and triggers name by an alias.
+//
+// A folder with one folder for each alias, as Kubernetes mounts a Secret, with files of these
+// names; all but the first two may be missing:
+//
+//   hosts       where the secrets may be sent: "redis.infra.svc, *.example.com"
+//   namespaces  whose ScaledObjects may name the alias: "team-a, team-b", or "*"
+//   username    password    Redis
+//   token                   bearer token of http
+//   ca.crt                  who signs the endpoint's certificate, PEM
+//   tls.crt     tls.key     our own certificate, PEM
+//
+// Without `hosts` a tenant could have them sent to a server of his own.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace gpuscaler {
+
+struct AliasCredentials {  // secret: never logged
+  std::string username;
+  std::string password;
+  std::string bearer_token;
+  std::string ca_pem;
+  std::string cert_pem;
+  std::string key_pem;
+};
+
+// Thread-safe; what was read is not kept.
+class CredentialFolder {
+ public:
+  // `path` empty: there are none. `cluster_domain` as in EndpointRules.
+  explicit CredentialFolder(std::string path, std::string cluster_domain = "cluster.local")
+      : path_(std::move(path)), cluster_domain_(std::move(cluster_domain)) {}
+
+  // As the files are now. `host` in lower case, as NameToResolve() gives it. PERMISSION_DENIED: the
+  // alias is not for this namespace or this host. FAILED_PRECONDITION: there is no such alias, or
+  // its files say nothing that can be used. Neither tells what is in another's.
+  absl::StatusOr<AliasCredentials> For(absl::string_view alias, absl::string_view namespace_name,
+                                       absl::string_view host) const;
+
+ private:
+  const std::string path_;
+  const std::string cluster_domain_;
+};
+
+}  // namespace gpuscaler
