@@ -1,14 +1,9 @@
 #include "fleet/agent_addresses.h"
 
 #include <arpa/inet.h>
-#include <netdb.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <memory>
-#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -17,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/host_name.h"
+#include "base/resolve.h"
 #include "base/status_macros.h"
 
 namespace gpuscaler {
@@ -109,17 +105,6 @@ absl::StatusOr<std::vector<std::string>> ParseList(absl::string_view text) {
   return addresses;
 }
 
-// "10.0.0.7:6001", "[fd00::7]:6001"; empty: not an address of the Internet.
-std::string AddressText(const addrinfo& address, int port) {
-  std::array<char, NI_MAXHOST> text;
-  if (getnameinfo(address.ai_addr, address.ai_addrlen, text.data(), text.size(), nullptr, 0,
-                  NI_NUMERICHOST) != 0) {
-    return "";
-  }
-  if (address.ai_family == AF_INET6) return absl::StrCat("[", text.data(), "]:", port);
-  return absl::StrCat(text.data(), ":", port);
-}
-
 }  // namespace
 
 absl::StatusOr<AgentsOption> ParseAgents(absl::string_view text) {
@@ -135,21 +120,9 @@ absl::StatusOr<AgentsOption> ParseAgents(absl::string_view text) {
 }
 
 absl::StatusOr<std::vector<std::string>> ResolveAll(const std::string& host, int port) {
-  const addrinfo hints = {.ai_socktype = SOCK_STREAM};  // else each address comes three times
-  addrinfo* found = nullptr;
-  const int error = getaddrinfo(host.c_str(), nullptr, &hints, &found);
-  if (error == EAI_NONAME || error == EAI_NODATA) return std::vector<std::string>();
-  if (error != 0) {
-    const std::string why = error == EAI_SYSTEM ? strerror(errno) : gai_strerror(error);
-    return absl::UnavailableError(absl::StrCat(host, ": ", why));
-  }
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
-  std::set<std::string> addresses;
-  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
-    addresses.insert(AddressText(*each, port));
-  }
-  addresses.erase("");
-  return std::vector<std::string>(addresses.begin(), addresses.end());
+  ASSIGN_OR_RETURN(std::vector<std::string> addresses, AddressesOf(host));
+  for (std::string& address : addresses) address = HostAndPort{address, port}.Text();
+  return addresses;
 }
 
 AgentAddresses::AgentAddresses(const AgentsOption& option,

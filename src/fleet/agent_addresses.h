@@ -28,10 +28,7 @@ struct AgentsOption {
 // INVALID_ARGUMENT names what is wrong in it, and says what is allowed.
 absl::StatusOr<AgentsOption> ParseAgents(absl::string_view text);
 
-// host:port of every address of `host`, IPv4 and IPv6, sorted, each once. Empty: the name has no
-// address, which is what a headless Service without pods looks like (CoreDNS says NXDOMAIN).
-// UNAVAILABLE: it cannot be told. Takes as long as the system's resolver does, many seconds where
-// it gets no answer.
+// AddressesOf(), each as host:port.
 absl::StatusOr<std::vector<std::string>> ResolveAll(const std::string& host, int port);
 
 // Asks at once, every `interval` and, when told of a failure, soon. Thread-safe.
