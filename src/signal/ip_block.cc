@@ -13,10 +13,6 @@ constexpr size_t kIpv4At = 12;  // of the 16 bytes
 constexpr int kIpv4Bits = 32, kIpv6Bits = 128;
 constexpr std::array<uint8_t, kIpv4At> kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
-bool IsIpv4(const IpAddress& address) {
-  return std::equal(kMapped.begin(), kMapped.end(), address.bytes.begin());
-}
-
 bool Bit(const IpAddress& address, int bit) {
   return (address.bytes[static_cast<size_t>(bit) / 8] >> (7 - bit % 8) & 1) != 0;
 }
@@ -29,6 +25,10 @@ bool IsZeroBehind(const IpAddress& address, int bits) {
 }
 
 }  // namespace
+
+bool IsIpv4(const IpAddress& address) {
+  return std::equal(kMapped.begin(), kMapped.end(), address.bytes.begin());
+}
 
 std::optional<IpAddress> ParseIpAddress(absl::string_view text) {
   const std::string written(text);

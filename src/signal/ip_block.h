@@ -20,6 +20,7 @@ struct IpAddress {
 // "10.0.0.7", "::1", without brackets and zone. Empty for anything else.
 std::optional<IpAddress> ParseIpAddress(absl::string_view text);
 std::string IpAddressText(const IpAddress& address);
+bool IsIpv4(const IpAddress& address);
 
 // All addresses that begin with the same bits.
 struct IpBlock {
