@@ -16,6 +16,7 @@ namespace gpuscaler {
 namespace {
 
 using nlohmann::json;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 
 class HoldersTest : public testing::Test {
@@ -91,6 +92,16 @@ TEST_F(HoldersTest, AutoAsksTheKubeletWhereThereIsOne) {
   kubelet_.Stop();
   EXPECT_TRUE(Gpus("auto")["gpus"][0]["holders"].is_null());
   EXPECT_TRUE(Gpus("auto")["holders_unknown"].is_null()) << "nobody was asked";
+}
+
+TEST_F(HoldersTest, ServingSaysWhatAutoHasComeTo) {
+  Server asking(Flags("auto"));
+  ASSERT_TRUE(asking.Ready()) << asking.process().Story();
+  EXPECT_THAT(asking.process().Err(), ContainsRegex("event=serving .*attribution=kubelet"));
+  kubelet_.Stop();
+  Server alone(Flags("auto"));
+  ASSERT_TRUE(alone.Ready()) << alone.process().Story();
+  EXPECT_THAT(alone.process().Err(), ContainsRegex("event=serving .*attribution=none"));
 }
 
 TEST_F(HoldersTest, GpusShowsHoldersAndOwners) {

@@ -15,7 +15,7 @@ namespace gpuscaler {
 constexpr int kAnyPort = -1;  // whichever is free; the log says which
 
 enum class AttributionMode {
-  kAuto,     // as kKubelet where the kubelet's socket is there at start, else as kNone
+  kAuto,     // as kNone where no socket of a kubelet is there at start, else as kKubelet
   kKubelet,  // a GPU's holders are the pods that the kubelet names
   kNone,     // a GPU in use is a replica
 };

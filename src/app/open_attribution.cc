@@ -8,19 +8,22 @@
 
 namespace gpuscaler {
 
-std::unique_ptr<KubeletAttribution> OpenAttribution(const Config& config, const Clock& clock) {
-  std::error_code error;
-  if (config.attribution == AttributionMode::kAuto) {
-    if (const std::string is = InPlaceOfSocket(config.pod_resources_socket); !is.empty()) {
-      LogWarn("no_kubelet_socket", {{"path", config.pod_resources_socket},
-                                    {"is", is},
-                                    {"consequence", "no kubelet is asked who holds a GPU"}});
-    }
+AttributionMode AttributionHere(const Config& config) {
+  if (config.attribution != AttributionMode::kAuto) return config.attribution;
+  const std::string& path = config.pod_resources_socket;
+  if (const std::string is = InPlaceOfSocket(path); !is.empty()) {
+    LogWarn("no_kubelet_socket",
+            {{"path", path}, {"is", is}, {"consequence", "no kubelet is asked who holds a GPU"}});
+    return AttributionMode::kNone;
   }
-  const bool is_wanted = config.attribution == AttributionMode::kKubelet ||
-                         (config.attribution == AttributionMode::kAuto &&
-                          std::filesystem::is_socket(config.pod_resources_socket, error));
-  if (!is_wanted) return nullptr;
+  std::error_code error;  // of a folder that may not be searched, its type is `none`
+  const bool is_absent =
+      std::filesystem::status(path, error).type() == std::filesystem::file_type::not_found;
+  return is_absent ? AttributionMode::kNone : AttributionMode::kKubelet;
+}
+
+std::unique_ptr<KubeletAttribution> OpenAttribution(const Config& config, const Clock& clock) {
+  if (AttributionHere(config) == AttributionMode::kNone) return nullptr;
   return std::make_unique<KubeletAttribution>(clock, config.Sockets());
 }
 

@@ -312,7 +312,7 @@ const std::vector<Option>& Table() {
        .value = "MODE",
        .help =
            "Who holds a GPU: kubelet (the pods that the kubelet names), none (a GPU in use is a "
-           "replica) or auto (kubelet where its socket is there at start).",
+           "replica) or auto (kubelet, unless its socket is not there at start).",
        .used_by = kServeUses | kGpusUses,
        .roles = kReadingGpus},
       {.name = "pod-resources-socket",

@@ -10,6 +10,7 @@
 #include "app/agent.h"
 #include "app/aggregator.h"
 #include "app/commands.h"
+#include "app/open_attribution.h"
 #include "app/open_files_limit.h"
 #include "app/options.h"
 #include "app/role_options.h"
@@ -38,22 +39,36 @@ std::string SettingsText(const Resolved& resolved) {
 // An aggregator reads no GPU, whichever node it is on.
 template <typename Served>
 void LogServing(const Config& config, const Served& served) {
-  const bool reads = config.role != Role::kAggregator;
-  LogInfo(
-      "serving",
-      {{"role", Name(config.role)},
-       {"bind_address", config.bind_address},
-       {"grpc_port", served.grpc_port()},
-       {"metrics_port", served.metrics_port()},
-       {"probe_port", served.probe_port()},
-       reads ? LogField("node", config.node_name) : LogField("agents", config.agents),
-       reads ? LogField("gpu_source", config.gpu_source) : LogField("reader", config.node_name)});
+  const LogField role("role", Name(config.role));
+  const LogField bind_address("bind_address", config.bind_address);
+  const LogField grpc_port("grpc_port", served.grpc_port());
+  const LogField metrics_port("metrics_port", served.metrics_port());
+  const LogField probe_port("probe_port", served.probe_port());
+  if (config.role == Role::kAggregator) {
+    LogInfo("serving", {role,
+                        bind_address,
+                        grpc_port,
+                        metrics_port,
+                        probe_port,
+                        {"agents", config.agents},
+                        {"reader", config.node_name}});
+    return;
+  }
+  LogInfo("serving", {role,
+                      bind_address,
+                      grpc_port,
+                      metrics_port,
+                      probe_port,
+                      {"node", config.node_name},
+                      {"gpu_source", config.gpu_source},
+                      {"attribution", TextOf(*FindOption("attribution"), config)}});
 }
 
 // `Served`: what serves in the role that was asked for.
 template <typename Served>
 int Run(const Resolved& resolved, const TerminationSignals& signals) {
-  const Config& config = resolved.config;
+  Config config = resolved.config;
+  if (config.role != Role::kAggregator) config.attribution = AttributionHere(config);
   const SteadyClock clock;
   auto served = Served::Start(config, clock);
   if (!served.ok()) {
