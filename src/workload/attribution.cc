@@ -270,12 +270,17 @@ void KubeletAttribution::LogUnplaced(const std::vector<UnplacedDevice>& unplaced
   logged_unplaced_ = std::move(texts);
 }
 
-// A list that failed is no change.
+// Where a GPU's list failed, or it has none, its last one stands: that is no change.
 bool KubeletAttribution::ProcessesChanged(const NodeSnapshot& snapshot) {
-  std::set<std::pair<std::string, int64_t>> processes;
+  std::map<std::string, std::set<int64_t>> processes;
   for (const GpuSample& gpu : snapshot.gpus) {
-    if (!gpu.processes) return false;
-    for (const GpuProcess& process : *gpu.processes) processes.emplace(gpu.uuid, process.pid);
+    if (!gpu.processes) {
+      if (const auto last = processes_.find(gpu.uuid); last != processes_.end()) {
+        processes.insert(*last);
+      }
+      continue;
+    }
+    for (const GpuProcess& process : *gpu.processes) processes[gpu.uuid].insert(process.pid);
   }
   if (annotated_ && processes != processes_) should_ask_ = true;
   annotated_ = true;

@@ -112,7 +112,7 @@ class KubeletAttribution {
   PodLogs pod_logs_;
   Attribution last_state_;
   std::set<std::string> logged_unplaced_;
-  std::set<std::pair<std::string, int64_t>> processes_;  // uuid of the GPU, pid
+  std::map<std::string, std::set<int64_t>> processes_;  // by uuid of the GPU, those that have some
   bool annotated_ = false;
   bool should_ask_ = false;
   absl::Time asked_for_at_ = absl::InfinitePast();

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <random>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -58,7 +60,7 @@ class KubeletAttributionTest : public testing::Test {
     for (const char* const uuid : {"GPU-sim-0", "GPU-sim-1"}) {
       GpuSample gpu;
       gpu.uuid = uuid;
-      gpu.processes = processes_[uuid];
+      if (!without_list_.contains(uuid)) gpu.processes = processes_[uuid];
       snapshot.gpus.push_back(std::move(gpu));
     }
     testing::internal::CaptureStderr();
@@ -87,6 +89,7 @@ class KubeletAttributionTest : public testing::Test {
   FakeKubelet kubelet_;
   KubeletAttribution attribution_;
   std::map<std::string, std::vector<GpuProcess>> processes_;  // by uuid
+  std::set<std::string> without_list_;                        // uuids of GPUs that tell none
   bool wants_to_ask_ = false;
   std::string log_;  // of the last Read()
 };
@@ -501,6 +504,27 @@ TEST_F(KubeletAttributionTest, OtherProcessesAskTheKubeletAnewAtMostOnceASecond)
   clock_.Advance(absl::Seconds(1));
   Read();
   EXPECT_FALSE(wants_to_ask_);
+}
+
+TEST_F(KubeletAttributionTest, GpuWithoutAProcessListHidesNoChangeOfAnother) {
+  processes_["GPU-sim-1"] = {{.pid = 200}};
+  Ask();
+  Read();
+  without_list_ = {"GPU-sim-1"};
+  clock_.Advance(absl::Seconds(1));
+  Read();
+  EXPECT_FALSE(wants_to_ask_) << "a list that failed";
+  processes_["GPU-sim-0"] = {{.pid = 100}};
+  Read();
+  EXPECT_TRUE(wants_to_ask_);
+  without_list_.clear();
+  clock_.Advance(absl::Seconds(1));
+  Read();
+  EXPECT_FALSE(wants_to_ask_) << "the processes that were there before";
+  processes_["GPU-sim-1"] = {{.pid = 201}};
+  clock_.Advance(absl::Seconds(1));
+  Read();
+  EXPECT_TRUE(wants_to_ask_);
 }
 
 }  // namespace
