@@ -363,7 +363,9 @@ const std::vector<Option>& Table() {
       {.name = "tls-cert",
        .member = &Config::tls_cert,
        .value = "FILE",
-       .help = "Certificate chain of the gRPC port, PEM; read again when it changes."},
+       .help = "Certificate chain of the gRPC port, PEM; read again when it changes. An aggregator "
+               "shows "
+               "it to its agents too; agents and aggregators need --tls-client-ca with it."},
       {.name = "tls-key",
        .member = &Config::tls_key,
        .value = "FILE",
@@ -371,7 +373,9 @@ const std::vector<Option>& Table() {
       {.name = "tls-client-ca",
        .member = &Config::tls_client_ca,
        .value = "FILE",
-       .help = "CA that clients of the gRPC port must have a certificate of, PEM."},
+       .help = "CA that clients of the gRPC port must have a certificate of, PEM; of an "
+               "aggregator, its "
+               "agents too."},
       {.name = "metrics-tls-cert",
        .member = &Config::metrics_tls_cert,
        .value = "FILE",

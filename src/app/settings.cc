@@ -99,6 +99,20 @@ absl::Status CheckTlsPair(const Resolved& resolved, const TlsNames& names, const
       absl::StrCat(given, " needs ", files.cert.empty() ? names.cert : names.key, " too"));
 }
 
+// Agents and aggregators each ask the other for a certificate: without a CA an agent would tell
+// anybody, and an aggregator believe any agent with a certificate of the system's authorities.
+absl::Status CheckMutualTls(const Resolved& resolved) {
+  const Config& config = resolved.config;
+  const TlsFiles files = config.Tls();
+  if (config.role == Role::kStandalone || !files.Enabled() || !files.client_ca.empty()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(Told(resolved, "tls-cert", files.cert), " of ",
+                   Told(resolved, "role", TextOf(*FindOption("role"), config)),
+                   " needs tls-client-ca too: agents and aggregators both show a certificate"));
+}
+
 // Of options that cannot hold together.
 absl::Status CheckTogether(const Resolved& resolved) {
   const Config& config = resolved.config;
@@ -114,6 +128,7 @@ absl::Status CheckTogether(const Resolved& resolved) {
   RETURN_IF_ERROR(CheckTlsPair(resolved,
                                {.cert = "tls-cert", .key = "tls-key", .client_ca = "tls-client-ca"},
                                config.Tls()));
+  RETURN_IF_ERROR(CheckMutualTls(resolved));
   return CheckTlsPair(
       resolved,
       {.cert = "metrics-tls-cert", .key = "metrics-tls-key", .client_ca = "metrics-client-ca"},

@@ -89,6 +89,13 @@ TEST(Settings, ErrorsNameLayerValueAndWhatIsAllowed) {
        "--poll-interval)"},
       {{Flag("tls-cert", "a.pem")}, {}, "tls-cert=a.pem (flag --tls-cert) needs tls-key too"},
       {{Flag("tls-client-ca", "a.pem")}, {}, "(flag --tls-client-ca) needs tls-cert too"},
+      {{Flag("role", "agent"), Flag("tls-cert", "a.pem"), Flag("tls-key", "k.pem")},
+       {},
+       "tls-cert=a.pem (flag --tls-cert) of role=agent (flag --role) needs tls-client-ca too"},
+      {{Flag("role", "aggregator"), Flag("agents", "dns:///agents:6001"), Flag("tls-key", "k.pem"),
+        Flag("tls-cert", "a.pem")},
+       {},
+       "tls-cert=a.pem (flag --tls-cert) of role=aggregator (flag --role) needs tls-client-ca too"},
       {{},
        {{"KEDA_GPU_SCALER_METRICS_TLS_CERT", "m.pem"}},
        "metrics-tls-cert=m.pem (environment KEDA_GPU_SCALER_METRICS_TLS_CERT) needs "
@@ -111,6 +118,15 @@ TEST(Settings, SocketsPathsMayBeAsLongAsTheKernelTakes) {
   EXPECT_TRUE(ResolveSettings({Flag("pod-resources-socket", longest)}, {}).ok());
   EXPECT_TRUE(ResolveSettings({Flag("pods-api-socket", longest)}, {}).ok());
   EXPECT_TRUE(ResolveSettings({Flag("pods-api-socket", "")}, {}).ok()) << "where kubelets have it";
+}
+
+TEST(Settings, TlsOfOneDirectionIsForAStandaloneScaler) {
+  const Setting cert = Flag("tls-cert", "a.pem");
+  const Setting key = Flag("tls-key", "k.pem");
+  EXPECT_TRUE(ResolveSettings({cert, key}, {}).ok());
+  EXPECT_TRUE(
+      ResolveSettings({Flag("role", "agent"), cert, key, Flag("tls-client-ca", "c.pem")}, {}).ok());
+  EXPECT_TRUE(ResolveSettings({Flag("role", "agent")}, {}).ok()) << "no TLS at all";
 }
 
 TEST(Settings, TwoIntervalsAreEnoughForStalenessAndForAHang) {
