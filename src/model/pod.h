@@ -37,6 +37,8 @@ struct Pod {
   OwnersFrom owners_from = OwnersFrom::kName;
   std::optional<bool> ready;  // empty: not known
   std::string address;        // empty: not known
+  // hostNetwork: its address is its node's, and known for it. Not told to the fleet.
+  bool is_in_node_network = false;
 
   friend bool operator==(const Pod&, const Pod&) = default;
 };

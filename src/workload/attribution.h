@@ -17,6 +17,7 @@
 #include "workload/gpu_holders.h"
 #include "workload/kubelet_pods.h"
 #include "workload/kubelet_sockets.h"
+#include "workload/node_folders.h"
 #include "workload/pod_logs.h"
 #include "workload/pod_resources.h"
 
@@ -35,12 +36,6 @@ inline constexpr absl::Duration kAttributionGrace = absl::Seconds(60);
 // A kubelet that has just started may list no pod for seconds, though some run: that nobody holds
 // anything (any more) is believed once it has said so for this long, or its Pods API does too.
 inline constexpr absl::Duration kNoneListedDoubt = absl::Seconds(15);
-
-// Where the kernel and the kubelet tell of processes and pods.
-struct NodeFolders {
-  std::string proc = "/proc";
-  std::string pod_logs = "/var/log/pods";
-};
 
 // Ask() belongs to a thread of its own, Annotate() to the sampler's.
 class KubeletAttribution {

@@ -51,6 +51,8 @@ std::string Bytes(const FakeKubelet::Pod& pod) {
     owner.set_controller(reference.is_controller);
   }
   message.mutable_status()->set_phase(pod.of_api.has_ended ? "Succeeded" : "Running");
+  message.mutable_status()->set_host_ip(pod.of_api.is_in_node_network ? pod.of_api.address
+                                                                      : "192.0.2.1");
   message.mutable_status()->set_pod_ip(pod.of_api.address);
   if (pod.of_api.ready) {
     kubernetes::PodCondition& condition = *message.mutable_status()->add_conditions();

@@ -27,13 +27,15 @@ std::optional<bool> ReadyOf(const kubernetes::PodStatus& status) {
 KubeletPod PodOf(const kubernetes::Pod& message) {
   const kubernetes::ObjectMeta& metadata = message.metadata();
   const kubernetes::PodStatus& status = message.status();
-  KubeletPod pod = {.namespace_name = metadata.namespace_(),
-                    .name = metadata.name(),
-                    .uid = metadata.uid(),
-                    .labels = {metadata.labels().begin(), metadata.labels().end()},
-                    .has_ended = status.phase() == "Succeeded" || status.phase() == "Failed",
-                    .ready = ReadyOf(status),
-                    .address = status.pod_ip()};
+  KubeletPod pod = {
+      .namespace_name = metadata.namespace_(),
+      .name = metadata.name(),
+      .uid = metadata.uid(),
+      .labels = {metadata.labels().begin(), metadata.labels().end()},
+      .has_ended = status.phase() == "Succeeded" || status.phase() == "Failed",
+      .ready = ReadyOf(status),
+      .address = status.pod_ip(),
+      .is_in_node_network = status.host_ip() == status.pod_ip() && !status.pod_ip().empty()};
   for (const kubernetes::OwnerReference& owner : metadata.owner_references()) {
     if (owner.kind().size() > kLongestLabel || owner.name().size() > kLongestObjectName) continue;
     pod.owner_references.push_back(

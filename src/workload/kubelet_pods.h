@@ -29,6 +29,7 @@ struct KubeletPod {
   bool has_ended = false;     // succeeded or failed: holds nothing any more
   std::optional<bool> ready;  // empty: the kubelet has not judged yet
   std::string address;        // empty: none yet
+  bool is_in_node_network = false;
 };
 
 // Thread-safe: a connection for each call.

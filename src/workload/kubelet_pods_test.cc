@@ -48,9 +48,21 @@ TEST_F(KubeletPodsTest, ReadsWhatAPodTellsOfItself) {
   EXPECT_FALSE(web.has_ended);
   EXPECT_EQ(web.ready, true);
   EXPECT_EQ(web.address, "10.0.0.7");
+  EXPECT_FALSE(web.is_in_node_network);
   EXPECT_TRUE(pods->at(1).has_ended);
   EXPECT_EQ(pods->at(1).ready, false);
   EXPECT_EQ(pods->at(2).ready, std::nullopt);
+}
+
+TEST_F(KubeletPodsTest, TellsAPodInItsNodesNetwork) {
+  kubelet_.ServePodsApi(true);
+  const KubeletPod told = {.address = "192.0.2.1", .is_in_node_network = true};
+  kubelet_.SetPods({{.devices = {"shop", "web-x7k2p", {}}, .of_api = told},
+                    {.devices = {"shop", "new-x7k2p", {}}, .of_api = KubeletPod{}}});
+  const auto pods = List();
+  ASSERT_TRUE(pods.ok()) << pods.status();
+  EXPECT_TRUE(pods->at(0).is_in_node_network);
+  EXPECT_FALSE(pods->at(1).is_in_node_network);
 }
 
 TEST_F(KubeletPodsTest, OwnerReferenceThatNamesNoObjectIsLeftOut) {

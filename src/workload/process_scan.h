@@ -1,0 +1,33 @@
+// All processes of a pod, whether they are on a GPU or not: a look at each of the node's.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+
+namespace gpuscaler {
+
+// Not thread-safe.
+class ProcessScan {
+ public:
+  explicit ProcessScan(std::string proc) : proc_(std::move(proc)) {}
+
+  // By the pods' uids; a pod without processes is left out. A process' cgroup is read once, and
+  // for those that are found again: numbers are reused.
+  std::map<std::string, std::vector<int64_t>> Find(const std::set<std::string>& uids,
+                                                   absl::Time now);
+
+ private:
+  void LookForNew();
+
+  const std::string proc_;
+  std::map<int64_t, std::string> uids_;  // of each process its pod's; empty: of none
+  absl::Time all_read_at_ = absl::InfinitePast();
+};
+
+}  // namespace gpuscaler
