@@ -40,27 +40,31 @@ const RedisReply* FindGroup(const RedisReply& groups, absl::string_view name) {
   return found == groups.list.end() ? nullptr : &*found;
 }
 
-RedisCommand BehindLastRead(const RedisQueue& queue, const RedisReply& group) {
+// Of the entries behind the last one that the group has read.
+absl::StatusOr<RedisCommand> RangeQuestion(const RedisQueue& queue, const RedisReply& group) {
+  constexpr size_t kLongestId = 41;  // two numbers of 64 bits
   const RedisReply* const last = Find(group, "last-delivered-id");
-  const std::string from = absl::StrCat("(", last == nullptr ? "0-0" : last->text);
-  return {"XRANGE", queue.key, from, "+", "COUNT", absl::StrCat(kMostCounted)};
+  if (last == nullptr || last->text.empty() || last->text.size() > kLongestId) {
+    return Strange("it has a group that has read nowhere");
+  }
+  return RedisCommand{"XRANGE", queue.key, absl::StrCat("(", last->text),
+                      "+",      "COUNT",   absl::StrCat(kMostCounted)};
 }
 
-absl::StatusOr<double> CountedLag(const RedisReply& range, const RedisReply& group,
-                                  double entries) {
+absl::StatusOr<double> CountedLag(const RedisReply& range, double entries, double pending) {
   if (range.kind == Kind::kError) return RedisFault(range.text);
   if (range.kind != Kind::kList) return Strange("it lists no entries");
   const auto counted = static_cast<double>(range.list.size());
-  if (counted < kMostCounted) return counted;
-  const RedisReply* const pending = Find(group, "pending");
-  if (pending == nullptr) return Strange("a group without \"pending\"");
-  return std::max(counted, entries - static_cast<double>(pending->integer));
+  return counted < kMostCounted ? counted : std::max(counted, entries - pending);
 }
 
 // The replies: XLEN, XINFO GROUPS and, where it was asked for, XRANGE.
-RedisStep LagStep(const RedisQueue& queue, const std::vector<RedisReply>& replies) {
+RedisStep LagStep(const RedisQueue& queue, std::vector<RedisReply>& replies) {
   const absl::StatusOr<double> entries = CountOf(replies[0]);
   if (!entries.ok() || *entries == 0) return {.length = entries};
+  if (replies.size() > 2) {
+    return {.length = CountedLag(replies[2], *entries, static_cast<double>(replies[1].integer))};
+  }
   const RedisReply& groups = replies[1];
   if (groups.kind == Kind::kError) return {.length = RedisFault(groups.text)};
   if (groups.kind != Kind::kList) return {.length = Strange("it lists no groups")};
@@ -75,8 +79,13 @@ RedisStep LagStep(const RedisQueue& queue, const std::vector<RedisReply>& replie
   if (lag->kind == Kind::kInteger) {
     return {.length = std::clamp(static_cast<double>(lag->integer), 0.0, *entries)};
   }
-  if (replies.size() == 2) return {.ask = {BehindLastRead(queue, *group)}};
-  return {.length = CountedLag(replies[2], *group, *entries)};
+  const RedisReply* const pending = Find(*group, "pending");
+  if (pending == nullptr) return {.length = Strange("it has a group with nothing pending")};
+  if (const auto count = CountOf(*pending); !count.ok()) return {.length = count};
+  absl::StatusOr<RedisCommand> question = RangeQuestion(queue, *group);
+  if (!question.ok()) return {.length = question.status()};
+  replies[1] = RedisReply(*pending);  // all that CountedLag() needs of it
+  return {.ask = {*std::move(question)}};
 }
 
 absl::StatusOr<double> PendingOf(const RedisReply& reply) {
@@ -102,7 +111,7 @@ std::vector<RedisCommand> FirstQuestions(const RedisQueue& queue) {
 
 }  // namespace
 
-RedisStep NextStep(const RedisQueue& queue, const std::vector<RedisReply>& replies) {
+RedisStep NextStep(const RedisQueue& queue, std::vector<RedisReply>& replies) {
   std::vector<RedisCommand> first = FirstQuestions(queue);
   if (replies.size() < first.size()) return {.ask = std::move(first)};
   if (queue.length == Length::kLag) return LagStep(queue, replies);

@@ -32,6 +32,7 @@ struct RedisStep {
 
 // What to do after `replies`, all those to what was asked for this queue in this reading, in that
 // order: none at first. UNAVAILABLE, PERMISSION_DENIED and FAILED_PRECONDITION as in RedisFault().
-RedisStep NextStep(const RedisQueue& queue, const std::vector<RedisReply>& replies);
+// Of replies that are needed later it leaves no more than that: many queues may be on their way.
+RedisStep NextStep(const RedisQueue& queue, std::vector<RedisReply>& replies);
 
 }  // namespace gpuscaler

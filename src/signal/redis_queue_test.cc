@@ -27,8 +27,20 @@ RedisReply Group(const std::string& name, const RedisReply& lag, int64_t pending
                  Number(2), Word("lag"), lag});
 }
 
+// Replies come as they do in life: the second round's after the step that asks for it.
+absl::StatusOr<double> LengthAfter(Length length, const std::vector<RedisReply>& replies) {
+  std::vector<RedisReply> told;
+  RedisStep step = NextStep(Jobs(length), told);
+  size_t next = 0;
+  while (!step.ask.empty()) {
+    for (size_t i = 0; i < step.ask.size(); ++i) told.push_back(replies.at(next++));
+    step = NextStep(Jobs(length), told);
+  }
+  return step.length;
+}
+
 absl::StatusOr<double> LagAfter(const std::vector<RedisReply>& replies) {
-  return NextStep(Jobs(Length::kLag), replies).length;
+  return LengthAfter(Length::kLag, replies);
 }
 
 TEST(RedisQueueStep, AsksWhatTheLengthTakes) {
@@ -43,15 +55,16 @@ TEST(RedisQueueStep, AsksWhatTheLengthTakes) {
       {Length::kList, {{"LLEN", "jobs"}}},
   };
   for (const Case& each : cases) {
-    EXPECT_EQ(NextStep(Jobs(each.length), {}).ask, each.want) << each.want[0][0];
+    std::vector<RedisReply> none;
+    EXPECT_EQ(NextStep(Jobs(each.length), none).ask, each.want) << each.want[0][0];
   }
 }
 
 TEST(RedisQueueStep, RepliesTellTheLength) {
   const RedisReply pending = ListOf({Number(3), Word("1-0"), Word("9-0"), ListOf({})});
-  EXPECT_EQ(*NextStep(Jobs(Length::kStream), {Number(47)}).length, 47);
-  EXPECT_EQ(*NextStep(Jobs(Length::kList), {Number(0)}).length, 0);
-  EXPECT_EQ(*NextStep(Jobs(Length::kPending), {pending}).length, 3);
+  EXPECT_EQ(*LengthAfter(Length::kStream, {Number(47)}), 47);
+  EXPECT_EQ(*LengthAfter(Length::kList, {Number(0)}), 0);
+  EXPECT_EQ(*LengthAfter(Length::kPending, {pending}), 3);
   EXPECT_EQ(
       *LagAfter({Number(47), ListOf({Group("others", Number(9)), Group("workers", Number(5))})}),
       5);
@@ -59,7 +72,7 @@ TEST(RedisQueueStep, RepliesTellTheLength) {
 
 TEST(RedisQueueStep, StreamThatNobodyWroteToIsEmpty) {
   EXPECT_EQ(*LagAfter({Number(0), Error("ERR no such key")}), 0);
-  EXPECT_EQ(*NextStep(Jobs(Length::kPending), {Error("NOGROUP No such key 'jobs'")}).length, 0);
+  EXPECT_EQ(*LengthAfter(Length::kPending, {Error("NOGROUP No such key 'jobs'")}), 0);
 }
 
 TEST(RedisQueueStep, EveryEntryWaitsForAGroupThatIsNotMadeYet) {
@@ -72,7 +85,8 @@ TEST(RedisQueueStep, LagIsNeverMoreThanTheStreamHolds) {
 
 TEST(RedisQueueStep, EntriesBehindTheLastOneReadAreCountedWhereLagIsNil) {
   const std::vector<RedisReply> replies = {Number(40), ListOf({Group("workers", {}, 6)})};
-  const RedisStep step = NextStep(Jobs(Length::kLag), replies);
+  std::vector<RedisReply> told = replies;
+  const RedisStep step = NextStep(Jobs(Length::kLag), told);
   EXPECT_EQ(step.ask,
             (std::vector<RedisCommand>{{"XRANGE", "jobs", "(17-3", "+", "COUNT", "100"}}));
   const RedisReply entry = ListOf({Word("18-0"), ListOf({})});
@@ -105,7 +119,7 @@ TEST(RedisQueueStep, ErrorsAreHandedOnAndNothingIsTakenForZero) {
   }
   for (const Length length : {Length::kStream, Length::kPending, Length::kList}) {
     for (const RedisReply& reply : {wrong, RedisReply(), Word("3"), ListOf({})}) {
-      EXPECT_FALSE(NextStep(Jobs(length), {reply}).length.ok());
+      EXPECT_FALSE(LengthAfter(length, {reply}).ok());
     }
   }
 }

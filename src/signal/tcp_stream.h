@@ -1,0 +1,105 @@
+// A stream of bytes to one address, plain or TLS, that never waits: for protocols that are not
+// HTTP.
+//
+//   TcpStream stream(target);
+//   while (!stream.Connected()) { poll stream.WaitsFor() for stream.WakeIn(); stream.Advance(); }
+//   stream.Send("PING\r\n");
+#pragma once
+
+#include <curl/curl.h>
+#include <poll.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "signal/ip_block.h"
+
+namespace gpuscaler {
+
+// PEM texts. The keys are secret.
+struct TlsIdentity {
+  std::string ca;    // who signs the server's certificate; empty: the system's authorities
+  std::string cert;  // our own, for servers that want one (mutual TLS); empty: none
+  std::string key;
+
+  friend auto operator<=>(const TlsIdentity&, const TlsIdentity&) = default;
+};
+
+struct StreamTarget {
+  std::string host;   // of its certificate: a name, or an address in figures
+  IpAddress address;  // what is connected to, and nothing else, whatever `host` resolves to
+  int port = 0;
+  bool tls = false;
+  TlsIdentity identity;
+
+  friend auto operator<=>(const StreamTarget&, const StreamTarget&) = default;
+};
+
+// Not thread-safe. Status of anything: UNAVAILABLE: refused, broken off; FAILED_PRECONDITION: a
+// certificate, ours or the server's, or no TLS at all; INVALID_ARGUMENT: our CA, certificate or key
+// is none. After one nothing can be sent any more; what had arrived may still be received.
+class TcpStream {
+ public:
+  // Connects at once, as far as it gets without waiting.
+  explicit TcpStream(StreamTarget target);
+  ~TcpStream();  // closes it
+  TcpStream(const TcpStream&) = delete;
+  TcpStream& operator=(const TcpStream&) = delete;
+
+  // Goes on connecting. To be called when WaitsFor() is ready, and after WakeIn().
+  void Advance();
+  bool Connected() const { return connected_; }
+  const absl::Status& status() const { return status_; }
+
+  // For poll(): while connecting what that takes, later input. Its fd is -1 at times.
+  pollfd WaitsFor() const;
+  absl::Duration WakeIn() const { return wake_at_ - real_.Now(); }
+
+  // How many bytes went; 0: not now, wait for output as well.
+  absl::StatusOr<size_t> Send(absl::string_view bytes);
+
+  // What has arrived, into `buffer`; empty: nothing yet. UNAVAILABLE: the server closed it.
+  absl::StatusOr<absl::string_view> Receive(char* buffer, size_t size);
+
+ private:
+  struct FreeEasy {
+    void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
+  };
+  struct FreeMulti {
+    void operator()(CURLM* handle) const { curl_multi_cleanup(handle); }
+  };
+  struct FreeList {
+    void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+  };
+
+  void SetUp();
+  void SetUpTls();
+  void SetBlob(CURLoption option, const std::string& pem);
+  void SetUpWaiting();
+  void Ended(CURLcode code);
+  absl::Status Fault(CURLcode code) const;
+
+  static curl_socket_t OnOpen(void* stream, curlsocktype purpose, curl_sockaddr* where);
+  static int OnSocket(CURL* easy, curl_socket_t fd, int what, void* stream, void* of_socket);
+  static int OnTimer(CURLM* multi, long timeout_ms, void* stream);
+
+  const StreamTarget target_;
+  const SteadyClock real_;
+  std::unique_ptr<curl_slist, FreeList> connect_to_;
+  char detail_[CURL_ERROR_SIZE] = "";
+  bool connected_ = false;
+  absl::Status status_;
+  pollfd waits_for_ = {.fd = -1, .events = 0, .revents = 0};
+  absl::Time wake_at_ = absl::InfiniteFuture();
+  // One for each stream: libcurl takes connections without a transfer for idle, and closes those
+  // of a multi handle when another one of it comes or goes (7.88, url.c and multi.c).
+  const std::unique_ptr<CURLM, FreeMulti> multi_;
+  const std::unique_ptr<CURL, FreeEasy> easy_;
+};
+
+}  // namespace gpuscaler
