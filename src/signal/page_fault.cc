@@ -44,6 +44,8 @@ absl::Status TransferFault(CURLcode code, int os_error, absl::string_view detail
       return WrongServer(CertificateFault(detail));
     case CURLE_SSL_CACERT_BADFILE:
       return absl::InvalidArgumentError("the CA that it is checked with is no PEM certificate");
+    case CURLE_SSL_CERTPROBLEM:
+      return absl::InvalidArgumentError("our own certificate and key for it cannot be used");
     case CURLE_SSL_CONNECT_ERROR:
       return WrongServer("no TLS handshake with it: it may not speak https at this port");
     case CURLE_UNSUPPORTED_PROTOCOL:

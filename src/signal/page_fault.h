@@ -14,7 +14,7 @@ namespace gpuscaler {
 // libcurl's own text, of which certificates need the most.
 //   UNAVAILABLE          refused, broken off, cut off: it may be there the next time
 //   FAILED_PRECONDITION  its certificate, or no HTTP at all: it will not be
-//   INVALID_ARGUMENT     our side: the CA is no certificate
+//   INVALID_ARGUMENT     our side: the CA is no certificate, or ours cannot be used
 absl::Status TransferFault(CURLcode code, int os_error, absl::string_view detail);
 
 // Of an answer other than 200. UNAVAILABLE for 429 and 5xx: loading, overloaded; NOT_FOUND for 404;

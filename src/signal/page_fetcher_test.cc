@@ -133,7 +133,7 @@ TEST(PageFetcher, FaultNamesPlaceAndAddress) {
   request.host = "llm.team-a.svc";
   const absl::Status refused = FetchOnce(request).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(refused.message(), "llm.team-a.svc:1 (127.0.0.1): Connection refused");
+  EXPECT_EQ(refused.message(), "llm.team-a.svc:1/metrics (127.0.0.1): Connection refused");
 }
 
 struct Hostile {

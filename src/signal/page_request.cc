@@ -7,7 +7,7 @@ namespace gpuscaler {
 
 std::string PageRequest::Place() const {
   const std::string figures = IpAddressText(address);
-  const std::string place = HostAndPort(host, port);
+  const std::string place = absl::StrCat(HostAndPort(host, port), path.substr(0, path.find('?')));
   return host == figures ? place : absl::StrCat(place, " (", figures, ")");
 }
 

@@ -17,8 +17,10 @@ struct PageRequest {
   IpAddress address;         // what is connected to, and nothing else, whatever `host` resolves to
   std::string bearer_token;  // secret; empty: none
   std::string ca_pem;        // who signs its certificate; empty: the system's authorities
+  std::string cert_pem;      // our own certificate; empty: none
+  std::string key_pem;       // secret; of cert_pem
 
-  // For people: "llm.team-a.svc:8000 (10.1.2.3)", without path and secrets.
+  // For people: "llm.team-a.svc:8000/metrics (10.1.2.3)", without query and secrets.
   std::string Place() const;
 
   friend auto operator<=>(const PageRequest&, const PageRequest&) = default;

@@ -108,12 +108,19 @@ void PageTransfer::SetUpTls() {
   CURL* const curl = handle();
   Set(curl, CURLOPT_SSL_VERIFYPEER, 1L);
   Set(curl, CURLOPT_SSL_VERIFYHOST, 2L);
+  SetPem(CURLOPT_SSLCERT_BLOB, request_.cert_pem);
+  SetPem(CURLOPT_SSLKEY_BLOB, request_.key_pem);
+  SetPem(CURLOPT_CAINFO_BLOB, request_.ca_pem);
   if (request_.ca_pem.empty()) return;
-  curl_blob ca = {.data = const_cast<char*>(request_.ca_pem.data()),
-                  .len = request_.ca_pem.size(),
-                  .flags = CURL_BLOB_NOCOPY};  // request_ lives as long as the handle
-  Set(curl, CURLOPT_CAINFO_BLOB, &ca);
   Set(curl, CURLOPT_CAPATH, static_cast<const char*>(nullptr));  // that authority, and no other
+}
+
+void PageTransfer::SetPem(CURLoption option, const std::string& pem) {
+  if (pem.empty()) return;
+  curl_blob blob = {.data = const_cast<char*>(pem.data()),
+                    .len = pem.size(),
+                    .flags = CURL_BLOB_NOCOPY};  // request_ lives as long as the handle
+  Set(handle(), option, &blob);
 }
 
 void PageTransfer::AddHeader(const std::string& line) {

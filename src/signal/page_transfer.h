@@ -53,6 +53,7 @@ class PageTransfer {
 
   void SetUp();
   void SetUpTls();
+  void SetPem(CURLoption option, const std::string& pem);
   void AddHeader(const std::string& line);
 
   size_t TakeHeader(absl::string_view line);
