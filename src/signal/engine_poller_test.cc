@@ -153,11 +153,11 @@ TEST(EnginePoller, FaultsAreToldOfAsReadingsAre) {
       case 1:
         return Answer(std::string("\xff\x00\x01garbage", 10));
       case 2:
-        return AnswerOf(302, "Location: http://169.254.169.254/\r\n");
+        return EmptyAnswer(302, "Location: http://169.254.169.254/\r\n");
       case 3:
         return Answer(std::string(10'000'000, 'x'));
       default:
-        return AnswerOf(503);
+        return EmptyAnswer(503);
     }
   }));
   const SteadyClock clock;

@@ -108,7 +108,7 @@ TEST(PageFetcher, BearerTokenIsSentAndNeverRepeated) {
   std::promise<std::string> received;
   const TestHttpServer server([&](TestHttpConnection& connection) {
     received.set_value(connection.ReadRequest());
-    connection.Send(AnswerOf(401));
+    connection.Send(EmptyAnswer(401));
   });
   PageRequest request = RequestTo(server.port());
   request.bearer_token = "hunter2";
@@ -151,15 +151,16 @@ TEST(PageFetcher, AnswersThatAreNoPageAreFaultsInPlainWords) {
                    "binary\r\n\r\n",
                    13),
        absl::StatusCode::kFailedPrecondition, "its answer is not HTTP"},
-      {"loading", AnswerOf(503), absl::StatusCode::kUnavailable, "it answers HTTP 503"},
-      {"not there", AnswerOf(404), absl::StatusCode::kNotFound, "it answers HTTP 404"},
-      {"no content", AnswerOf(204), absl::StatusCode::kFailedPrecondition, "it answers HTTP 204"},
+      {"loading", EmptyAnswer(503), absl::StatusCode::kUnavailable, "it answers HTTP 503"},
+      {"not there", EmptyAnswer(404), absl::StatusCode::kNotFound, "it answers HTTP 404"},
+      {"no content", EmptyAnswer(204), absl::StatusCode::kFailedPrecondition,
+       "it answers HTTP 204"},
       {"cut off", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfour",
        absl::StatusCode::kUnavailable, "its answer was cut off"},
-      {"redirect", AnswerOf(302, "Location: http://169.254.169.254/latest/meta-data/\r\n"),
+      {"redirect", EmptyAnswer(302, "Location: http://169.254.169.254/latest/meta-data/\r\n"),
        absl::StatusCode::kFailedPrecondition,
        "it answers HTTP 302, to 169.254.169.254: redirects are not followed"},
-      {"redirect to a file", AnswerOf(301, "Location: file:///etc/passwd\r\n"),
+      {"redirect to a file", EmptyAnswer(301, "Location: file:///etc/passwd\r\n"),
        absl::StatusCode::kFailedPrecondition, "to elsewhere: redirects are not followed"},
       {"announces too much", "HTTP/1.1 200 OK\r\nContent-Length: 10000000\r\n\r\n",
        absl::StatusCode::kResourceExhausted, "its page is larger than 4 MiB"},
@@ -430,7 +431,7 @@ int64_t ResidentBytes() {
 
 TEST(PageFetcher, TenThousandPagesLeaveNeitherFilesNorMemoryBehind) {
   const TestHttpServer server(Serving([](absl::string_view path) {
-    if (path == "/503") return AnswerOf(503);
+    if (path == "/503") return EmptyAnswer(503);
     if (path == "/large") return std::string("HTTP/1.1 200 OK\r\nContent-Length: 9999999\r\n\r\n");
     return Answer("a 1\n");
   }));

@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-const absl::Time kStart = absl::UnixEpoch() + absl::Hours(20000) + absl::Milliseconds(123);
+const absl::Time kBegin = absl::UnixEpoch() + absl::Hours(20000) + absl::Milliseconds(123);
 
 // Polls for so long, each answered at once; how often each was, and the most at one time.
 struct Polled {
@@ -39,28 +39,28 @@ Polled PollFor(PollSchedule& schedule, absl::Time begin, absl::Duration how_long
 TEST(PollSchedule, NewOneIsPolledAtOnceAndThenOnceInAnInterval) {
   PollSchedule schedule(absl::Seconds(1));
   EXPECT_EQ(schedule.NextDue(), absl::InfiniteFuture());
-  schedule.Add(7, kStart);
-  EXPECT_THAT(schedule.Due(kStart), ElementsAre(7));
+  schedule.Add(7, kBegin);
+  EXPECT_THAT(schedule.Due(kBegin), ElementsAre(7));
   schedule.Done(7, false);
-  const Polled polled = PollFor(schedule, kStart, absl::Seconds(100));
+  const Polled polled = PollFor(schedule, kBegin, absl::Seconds(100));
   EXPECT_NEAR(polled.times.at(7), 100, 1);
 }
 
 TEST(PollSchedule, FirstIntervalIsHalfAsLongAtLeastAndHalfAsLongAgainAtMost) {
   PollSchedule schedule(absl::Seconds(1));
-  for (PollSchedule::Id id = 0; id < 100; ++id) schedule.Add(id, kStart);
-  EXPECT_EQ(schedule.Due(kStart).size(), 100);
-  EXPECT_GE(schedule.NextDue(), kStart + absl::Milliseconds(500));
+  for (PollSchedule::Id id = 0; id < 100; ++id) schedule.Add(id, kBegin);
+  EXPECT_EQ(schedule.Due(kBegin).size(), 100);
+  EXPECT_GE(schedule.NextDue(), kBegin + absl::Milliseconds(500));
   for (PollSchedule::Id id = 0; id < 100; ++id) schedule.Done(id, false);
-  EXPECT_EQ(PollFor(schedule, kStart, absl::Milliseconds(1501)).times.size(), 100);
+  EXPECT_EQ(PollFor(schedule, kBegin, absl::Milliseconds(1501)).times.size(), 100);
 }
 
 TEST(PollSchedule, ManyAreSpreadOverTheIntervalAndWakeNobodyOftenerThanTheSlots) {
   PollSchedule schedule(absl::Seconds(1));
-  for (PollSchedule::Id id = 0; id < 320; ++id) schedule.Add(id, kStart);
-  for (const PollSchedule::Id id : schedule.Due(kStart)) schedule.Done(id, false);
-  const absl::Time settled = kStart + absl::Seconds(2);
-  PollFor(schedule, kStart, absl::Seconds(2));
+  for (PollSchedule::Id id = 0; id < 320; ++id) schedule.Add(id, kBegin);
+  for (const PollSchedule::Id id : schedule.Due(kBegin)) schedule.Done(id, false);
+  const absl::Time settled = kBegin + absl::Seconds(2);
+  PollFor(schedule, kBegin, absl::Seconds(2));
   const Polled polled = PollFor(schedule, settled, absl::Seconds(10));
   EXPECT_EQ(polled.most_at_once, 10);
   EXPECT_NEAR(polled.wakes, 320, 1);
@@ -69,18 +69,18 @@ TEST(PollSchedule, ManyAreSpreadOverTheIntervalAndWakeNobodyOftenerThanTheSlots)
 
 TEST(PollSchedule, OneThatHasNotAnsweredIsNotPolledAgain) {
   PollSchedule schedule(absl::Seconds(1));
-  schedule.Add(1, kStart);
-  EXPECT_THAT(schedule.Due(kStart), ElementsAre(1));
-  EXPECT_THAT(schedule.Due(kStart + absl::Seconds(10)), IsEmpty());
+  schedule.Add(1, kBegin);
+  EXPECT_THAT(schedule.Due(kBegin), ElementsAre(1));
+  EXPECT_THAT(schedule.Due(kBegin + absl::Seconds(10)), IsEmpty());
   schedule.Done(1, false);
-  EXPECT_THAT(schedule.Due(kStart + absl::Seconds(12)), ElementsAre(1));
+  EXPECT_THAT(schedule.Due(kBegin + absl::Seconds(12)), ElementsAre(1));
 }
 
 TEST(PollSchedule, OneThatLetsTimeRunOutAgainAndAgainIsPolledLessOften) {
   PollSchedule schedule(absl::Seconds(1));
-  schedule.Add(1, kStart);
+  schedule.Add(1, kBegin);
   std::vector<absl::Duration> gaps;
-  absl::Time now = kStart;
+  absl::Time now = kBegin;
   for (int i = 0; i < 8; ++i) {
     EXPECT_THAT(schedule.Due(now), ElementsAre(1));
     schedule.Done(1, true);
@@ -100,11 +100,11 @@ TEST(PollSchedule, OneThatLetsTimeRunOutAgainAndAgainIsPolledLessOften) {
 
 TEST(PollSchedule, OneThatIsRemovedIsForgotten) {
   PollSchedule schedule(absl::Seconds(1));
-  schedule.Add(1, kStart);
-  schedule.Add(2, kStart);
+  schedule.Add(1, kBegin);
+  schedule.Add(2, kBegin);
   schedule.Remove(1);
   schedule.Remove(1);
-  EXPECT_THAT(schedule.Due(kStart), ElementsAre(2));
+  EXPECT_THAT(schedule.Due(kBegin), ElementsAre(2));
   schedule.Remove(2);
   schedule.Done(2, false);
   EXPECT_EQ(schedule.NextDue(), absl::InfiniteFuture());

@@ -61,7 +61,7 @@ constexpr Fault kSignInFaults[] = {
 };
 
 // A stranger's words: short, and nothing that moves a terminal.
-std::string Quoted(absl::string_view words) {
+std::string QuotedWords(absl::string_view words) {
   constexpr size_t kLongest = 200;
   std::string plain(words.substr(0, kLongest));
   std::ranges::replace_if(
@@ -77,14 +77,14 @@ const Fault* FaultOf(const Fault (&faults)[kSize], absl::string_view error) {
 }
 
 absl::Status StatusOf(const Fault& fault, absl::string_view error) {
-  return {fault.code, absl::StrCat(fault.says, fault.quotes ? Quoted(error) : "")};
+  return {fault.code, absl::StrCat(fault.says, fault.quotes ? QuotedWords(error) : "")};
 }
 
 }  // namespace
 
 absl::Status RedisFault(absl::string_view error) {
   if (const Fault* const fault = FaultOf(kFaults, error)) return StatusOf(*fault, error);
-  return absl::UnavailableError(absl::StrCat("Redis answers with an error", Quoted(error)));
+  return absl::UnavailableError(absl::StrCat("Redis answers with an error", QuotedWords(error)));
 }
 
 absl::Status RedisSignInFault(absl::string_view error) {

@@ -153,7 +153,7 @@ std::string Answer(absl::string_view body, absl::string_view content_type) {
                       "\r\nContent-Length: ", body.size(), "\r\n\r\n", body);
 }
 
-std::string AnswerOf(int status, absl::string_view headers) {
+std::string EmptyAnswer(int status, absl::string_view headers) {
   return absl::StrCat("HTTP/1.1 ", status, " Some Words\r\nContent-Length: 0\r\n", headers, "\r\n");
 }
 

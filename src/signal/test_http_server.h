@@ -67,7 +67,7 @@ class TestHttpServer {
 
 // Whole answers, without Connection: close.
 std::string Answer(absl::string_view body, absl::string_view content_type = "text/plain");
-std::string AnswerOf(int status, absl::string_view headers = "");
+std::string EmptyAnswer(int status, absl::string_view headers = "");
 
 // Request after request of a connection: what `page` answers to a path.
 TestHttpServer::Handler Serving(std::function<std::string(absl::string_view path)> page);
