@@ -2,6 +2,7 @@
 // decisions are made from besides GPUs.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,6 +40,8 @@ struct SignalSeries {
 
 // Immutable once shared.
 struct SignalHistory {
+  // Counts up with all news of the source; what was computed from an equal number is still right.
+  int64_t generation = 0;
   absl::Time now;  // the instant that decisions are made for
   // OK: `series` are all that there are, be it none. UNAVAILABLE: not known yet, or where they are
   // cannot be told. PERMISSION_DENIED, FAILED_PRECONDITION, INVALID_ARGUMENT: they never will be,

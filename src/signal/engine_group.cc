@@ -1,6 +1,7 @@
 #include "signal/engine_group.h"
 
-#include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -22,31 +23,36 @@ std::string NameOf(const EnginePlace& place, const EngineTimeline& engine) {
 
 }  // namespace
 
-void EngineGroup::List(const absl::StatusOr<std::vector<EnginePlace>>& places) {
-  listed_ = places.status();
-  if (!places.ok()) return;
+bool EngineGroup::List(const absl::StatusOr<std::vector<EnginePlace>>& places) {
+  const absl::Status before = std::exchange(listed_, places.status());
+  if (!places.ok()) return listed_ != before;
   std::set<EnginePlace> all(places->begin(), places->end());
   if (all.size() > kMostEngines) {
     listed_ = absl::ResourceExhaustedError(
         absl::StrCat(all.size(), " engines are more than ", kMostEngines));
     all.erase(std::next(all.begin(), kMostEngines), all.end());
   }
-  std::erase_if(engines_, [&](const auto& engine) { return !all.contains(engine.first); });
-  for (const EnginePlace& place : all) {
-    const auto [engine, is_new] = engines_.try_emplace(place);
-    if (!is_new) continue;
-    for (const std::string& model : models_) engine->second.Keep(model);
-  }
+  const size_t gone =
+      std::erase_if(engines_, [&](const auto& engine) { return !all.contains(engine.first); });
+  return AddNew(all) || gone > 0 || listed_ != before;
 }
 
-void EngineGroup::Take(const EnginePlace& place, const EngineNews& news) {
-  const auto found = engines_.find(place);
-  if (found == engines_.end()) return;
-  if (news.reading.ok()) {
-    found->second.Take(news.at, news.engine, *news.reading);
-  } else {
-    found->second.Fail(news.at, news.reading.status());
+bool EngineGroup::AddNew(const std::set<EnginePlace>& places) {
+  bool any = false;
+  for (const EnginePlace& place : places) {
+    const auto [engine, is_new] = engines_.try_emplace(place);
+    if (!is_new) continue;
+    any = true;
+    for (const std::string& model : models_) engine->second.Keep(model);
   }
+  return any;
+}
+
+bool EngineGroup::Take(const EnginePlace& place, const EngineNews& news) {
+  const auto found = engines_.find(place);
+  if (found == engines_.end()) return false;
+  return news.reading.ok() ? found->second.Take(news.at, news.engine, *news.reading)
+                           : found->second.Fail(news.at, news.reading.status());
 }
 
 void EngineGroup::Keep(const std::string& model) {

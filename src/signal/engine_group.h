@@ -42,11 +42,12 @@ class EngineGroup {
  public:
   // All that there are: what is not among them is forgotten. An error: where they are cannot be
   // told now, or they may not be read; those that are known stay. Of more than kMostEngines the
-  // first count, and its answers are an error that says so.
-  void List(const absl::StatusOr<std::vector<EnginePlace>>& places);
+  // first count, and its answers are an error that says so. False: nothing is new.
+  bool List(const absl::StatusOr<std::vector<EnginePlace>>& places);
 
-  // One that is not listed is dropped, and so is what was read no later than its newest reading.
-  void Take(const EnginePlace& place, const EngineNews& news);
+  // Of one that is not listed it is dropped, and so is what was read no later than its newest
+  // reading. False: it was.
+  bool Take(const EnginePlace& place, const EngineNews& news);
 
   // From now on readings of this model by itself are kept.
   void Keep(const std::string& model);
@@ -60,6 +61,9 @@ class EngineGroup {
                        absl::FunctionRef<bool(const EnginePlace&)> counts) const;
 
  private:
+  // True: one of them is new.
+  bool AddNew(const std::set<EnginePlace>& places);
+
   absl::Status listed_ = absl::UnavailableError("not looked for yet");
   std::map<EnginePlace, EngineTimeline> engines_;
   std::set<std::string> models_;

@@ -22,8 +22,8 @@ std::string OtherModels(const std::vector<std::string>& names) {
 
 }  // namespace
 
-void EngineTimeline::Take(absl::Time at, absl::string_view engine, const EngineReading& reading) {
-  if (!IsNews(at)) return;
+bool EngineTimeline::Take(absl::Time at, absl::string_view engine, const EngineReading& reading) {
+  if (!IsNews(at)) return false;
   engine_ = std::string(engine);
   answers_since_ = std::min(answers_since_, at);
   failure_ = absl::OkStatus();
@@ -35,10 +35,13 @@ void EngineTimeline::Take(absl::Time at, absl::string_view engine, const EngineR
   }
   names_.clear();
   for (const ModelReading& model : reading.models) names_.push_back(model.model);
+  return true;
 }
 
-void EngineTimeline::Fail(absl::Time at, const absl::Status& why) {
-  if (IsNews(at)) failure_ = why;
+bool EngineTimeline::Fail(absl::Time at, const absl::Status& why) {
+  if (!IsNews(at)) return false;
+  failure_ = why;
+  return true;
 }
 
 bool EngineTimeline::IsNews(absl::Time at) {

@@ -18,11 +18,11 @@ namespace gpuscaler {
 // Not thread-safe.
 class EngineTimeline {
  public:
-  // `engine` by its name ("vllm"). What is no later than the newest one is dropped.
-  void Take(absl::Time at, absl::string_view engine, const EngineReading& reading);
+  // `engine` by its name ("vllm"). What is no later than the newest one is dropped: false.
+  bool Take(absl::Time at, absl::string_view engine, const EngineReading& reading);
 
-  // It could not be read then, and why. What it said before stays.
-  void Fail(absl::Time at, const absl::Status& why);
+  // It could not be read then, and why. What it said before stays. As Take().
+  bool Fail(absl::Time at, const absl::Status& why);
 
   // From now on the model's own readings are kept. All models together always are: a page may have
   // a thousand.

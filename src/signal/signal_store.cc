@@ -20,14 +20,19 @@ bool IsOfEngines(const SignalSource& source) {
          std::holds_alternative<EngineEndpoint>(source.place);
 }
 
+absl::Status TooMany(size_t most) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the scaler reads ", most, " endpoints already, and no more"));
+}
+
 SignalHistory NotWanted(absl::Time now) {
   return {.now = now, .status = absl::UnavailableError("not read yet")};
 }
 
 }  // namespace
 
-SignalStore::SignalStore(const Limits& limits, std::function<void()> changed)
-    : limits_(limits), changed_(std::move(changed)) {}
+SignalStore::SignalStore(const Limits& limits, Listener listener)
+    : limits_(limits), listener_(std::move(listener)) {}
 
 SignalStore::Kept SignalStore::KeptFor(const SignalSource& source, absl::Time now) {
   if (IsOfEngines(source)) return {.read_since = now, .said = EngineGroup()};
@@ -36,23 +41,27 @@ SignalStore::Kept SignalStore::KeptFor(const SignalSource& source, absl::Time no
 
 absl::Status SignalStore::Want(const SignalSource& source, const EngineQuestion& question,
                                absl::Time now, absl::Time until) {
-  MutexLock lock(mutex_);
-  auto found = sources_.find(source);
-  if (found == sources_.end()) {
-    Sweep(now);
-    if (sources_.size() >= limits_.most_sources) {
-      return absl::ResourceExhaustedError(absl::StrCat("the scaler reads ", limits_.most_sources,
-                                                       " endpoints already, and no more"));
+  bool is_new = false;
+  {
+    MutexLock lock(mutex_);
+    auto found = sources_.find(source);
+    is_new = found == sources_.end();
+    if (is_new) {
+      Sweep(now);
+      if (sources_.size() >= limits_.most_sources) return TooMany(limits_.most_sources);
+      found = sources_.emplace(source, KeptFor(source, now)).first;
     }
-    found = sources_.emplace(source, KeptFor(source, now)).first;
-    found->second.until = until;
+    Renew(question, until, found->second);
   }
-  Kept& kept = found->second;
+  if (is_new) listener_.wanted();
+  return absl::OkStatus();
+}
+
+void SignalStore::Renew(const EngineQuestion& question, absl::Time until, Kept& kept) {
   kept.until = std::max(kept.until, until);
   kept.look_back = std::max(kept.look_back, question.look_back + question.window);
   kept.histograms = kept.histograms || NeedsHistograms(question.metric);
   if (auto* group = std::get_if<EngineGroup>(&kept.said)) group->Keep(question.model);
-  return absl::OkStatus();
 }
 
 void SignalStore::Sweep(absl::Time now) {
@@ -72,30 +81,32 @@ std::vector<WantedSignal> SignalStore::AllWanted(absl::Time now) {
   return wanted;
 }
 
-void SignalStore::Tell(const SignalSource& source, absl::FunctionRef<void(Kept& kept)> tell) {
+void SignalStore::Tell(const SignalSource& source, absl::FunctionRef<bool(Kept& kept)> tell) {
   {
     MutexLock lock(mutex_);
     const auto found = sources_.find(source);
-    if (found == sources_.end()) return;
-    tell(found->second);
+    if (found == sources_.end() || !tell(found->second)) return;
     found->second.changed_at = ++generation_;
   }
-  changed_();
+  listener_.changed();
 }
 
 void SignalStore::ListEngines(const SignalSource& source,
                               const absl::StatusOr<std::vector<EnginePlace>>& places) {
-  Tell(source, [&](Kept& kept) { std::get<EngineGroup>(kept.said).List(places); });
+  Tell(source, [&](Kept& kept) { return std::get<EngineGroup>(kept.said).List(places); });
 }
 
 void SignalStore::TakeEngine(const SignalSource& source, const EnginePlace& place,
                              const EngineNews& news) {
-  Tell(source, [&](Kept& kept) { std::get<EngineGroup>(kept.said).Take(place, news); });
+  Tell(source, [&](Kept& kept) { return std::get<EngineGroup>(kept.said).Take(place, news); });
 }
 
 void SignalStore::TakeNumber(const SignalSource& source,
                              const absl::StatusOr<CounterPoint>& point) {
-  Tell(source, [&](Kept& kept) { std::get<NumberTimeline>(kept.said).Take(point); });
+  Tell(source, [&](Kept& kept) {
+    std::get<NumberTimeline>(kept.said).Take(point);
+    return true;
+  });
 }
 
 SignalHistory SignalStore::Of(const SignalSource& source, const EngineQuestion& question,
@@ -114,6 +125,7 @@ SignalHistory SignalStore::Of(const SignalSource& source, const EngineQuestion& 
         std::get<NumberTimeline>(kept.said).Answer(question, now, limits_.longest_gap));
     history.series.back().name = NameOf(source);
   }
+  history.generation = kept.changed_at;
   history.read_since = kept.read_since;
   history.every = limits_.every;
   return history;

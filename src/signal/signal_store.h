@@ -38,8 +38,12 @@ class SignalStore {
     absl::Duration longest_gap;  // readings farther apart say nothing of the time between them
     size_t most_sources = 5000;  // tenants name them
   };
-  // `changed` is called, without a lock held, when there is news.
-  SignalStore(const Limits& limits, std::function<void()> changed);
+  // Called without a lock held.
+  struct Listener {
+    std::function<void()> wanted;   // there is a source more to read
+    std::function<void()> changed;  // there is news
+  };
+  SignalStore(const Limits& limits, Listener listener);
 
   // A lease: the source is read until then, and what it says kept as far as the question looks
   // back. Never shortens a longer one. Of pages and queues the question's times alone count.
@@ -72,7 +76,7 @@ class SignalStore {
 
  private:
   struct Kept {
-    absl::Time until;
+    absl::Time until = absl::InfinitePast();
     absl::Time read_since;
     absl::Duration look_back;
     bool histograms = false;
@@ -82,12 +86,13 @@ class SignalStore {
   using Sources = std::map<SignalSource, Kept>;
 
   static Kept KeptFor(const SignalSource& source, absl::Time now);
+  static void Renew(const EngineQuestion& question, absl::Time until, Kept& kept);
   void Sweep(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What `tell` has to say of the source, while it is wanted.
-  void Tell(const SignalSource& source, absl::FunctionRef<void(Kept& kept)> tell);
+  // What `tell` has to say of the source, while it is wanted; true: it is news.
+  void Tell(const SignalSource& source, absl::FunctionRef<bool(Kept& kept)> tell);
 
   const Limits limits_;
-  const std::function<void()> changed_;
+  const Listener listener_;
   mutable Mutex mutex_;
   Sources sources_ ABSL_GUARDED_BY(mutex_);
   int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -48,8 +48,9 @@ class SignalStoreTest : public testing::Test {
     return history.series.empty() ? std::vector<SignalPoint>() : history.series.front().points;
   }
 
+  int wishes_ = 0;
   int changes_ = 0;
-  SignalStore store_{kLimits, [this] { ++changes_; }};
+  SignalStore store_{kLimits, {.wanted = [this] { ++wishes_; }, .changed = [this] { ++changes_; }}};
 };
 
 TEST_F(SignalStoreTest, TellsWhatTheEnginesOfASourceSaid) {
@@ -127,6 +128,29 @@ TEST_F(SignalStoreTest, NewsIsToldAndFoundByItsGeneration) {
   EXPECT_EQ(changes_, 2);
   EXPECT_THAT(store_.ChangedSince(generation), ElementsAre(kQueue));
   EXPECT_THAT(store_.ChangedSince(0), ElementsAre(kEngines, kQueue));
+}
+
+TEST_F(SignalStoreTest, ASourceMoreIsTold) {
+  Want(kEngines);
+  EXPECT_EQ(wishes_, 1);
+  Want(kEngines);
+  EXPECT_EQ(wishes_, 1) << "it is read already";
+  Want(kQueue);
+  EXPECT_EQ(wishes_, 2);
+}
+
+TEST_F(SignalStoreTest, WhatIsToldAgainIsNoNews) {
+  Want(kEngines);
+  store_.ListEngines(kEngines, std::vector{kPlace});
+  store_.TakeEngine(kEngines, kPlace, Waiting(1, 3));
+  const int64_t generation = store_.Generation();
+  store_.ListEngines(kEngines, std::vector{kPlace});
+  store_.TakeEngine(kEngines, kPlace, Waiting(1, 3));
+  store_.TakeEngine(kEngines, {.address = "10.0.0.2"}, Waiting(2, 3));
+  EXPECT_EQ(store_.Generation(), generation);
+  EXPECT_EQ(store_.Of(kEngines, kWaiting, Second(1)).generation, generation);
+  store_.ListEngines(kEngines, absl::UnavailableError("DNS does not answer"));
+  EXPECT_EQ(store_.Generation(), generation + 1);
 }
 
 TEST_F(SignalStoreTest, OthersAreRefusedWhenThereAreTooMany) {

@@ -1,0 +1,24 @@
+#include "signal/page_number_poller.h"
+
+#include <set>
+#include <utility>
+
+namespace gpuscaler {
+
+PageNumberPoller::PageNumberPoller(const Clock& clock, const Times& times, PageNumbers::Sink sink)
+    : times_(times), sink_(std::move(sink)), poller_("pages", clock, times.interval) {}
+
+void PageNumberPoller::Poll(const std::map<PageRequest, PageNumbers::Selectors>& pages) {
+  MutexLock lock(mutex_);
+  std::erase_if(pages_, [&](const auto& known) { return !pages.contains(known.first); });
+  std::set<std::shared_ptr<PolledTarget>> polled;
+  for (const auto& [request, selectors] : pages) {
+    std::shared_ptr<PageNumbers>& page = pages_[request];
+    if (page == nullptr) page = std::make_shared<PageNumbers>(request, times_.longest_gap, sink_);
+    page->Want(selectors);
+    polled.insert(page);
+  }
+  poller_.Poll(polled);
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,38 @@
+// Polls pages of metrics for numbers on them: each page once in an interval for all who want it.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "signal/page_numbers.h"
+#include "signal/page_poller.h"
+
+namespace gpuscaler {
+
+// Thread-safe.
+class PageNumberPoller {
+ public:
+  struct Times {
+    absl::Duration interval;
+    absl::Duration longest_gap;  // PageNumbers'
+  };
+  // `sink` gets what came of each poll, on a thread of this, and must not block. `clock` outlives
+  // it.
+  PageNumberPoller(const Clock& clock, const Times& times, PageNumbers::Sink sink);
+
+  // These are polled from now on, and no others; of those that are not among them one more answer
+  // may come.
+  void Poll(const std::map<PageRequest, PageNumbers::Selectors>& pages);
+
+ private:
+  const Times times_;
+  const PageNumbers::Sink sink_;
+  Mutex mutex_;
+  std::map<PageRequest, std::shared_ptr<PageNumbers>> pages_ ABSL_GUARDED_BY(mutex_);
+  PagePoller poller_;  // last: it ends before what it tells
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,57 @@
+#include "signal/page_numbers.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace gpuscaler {
+namespace {
+
+bool IsRate(const SignalSource& source) { return std::get<MetricsPage>(source.place).rate; }
+
+}  // namespace
+
+PageNumbers::PageNumbers(PageRequest request, absl::Duration longest_gap, Sink sink)
+    : request_(std::move(request)), longest_gap_(longest_gap), sink_(std::move(sink)) {}
+
+void PageNumbers::Want(const Selectors& sources) {
+  MutexLock lock(mutex_);
+  std::erase_if(picked_, [&](const auto& known) { return !sources.contains(known.first); });
+  for (const auto& [source, selector] : sources) {
+    const auto [added, is_new] = picked_.try_emplace(source);
+    if (!is_new) continue;
+    added->second.selector = selector;
+    if (!IsRate(source)) continue;
+    added->second.growth = std::make_unique<SeriesGrowth>(selector, longest_gap_);
+  }
+}
+
+absl::StatusOr<CounterPoint> PageNumbers::NumberOf(Picked& picked, absl::Time at,
+                                                   const absl::StatusOr<Page>& page) const {
+  if (!page.ok()) return page.status();
+  if (picked.growth != nullptr) return picked.growth->Take(at, page->body, page->format);
+  ASSIGN_OR_RETURN(const double sum, SumOf(picked.selector, page->body, page->format));
+  return CounterPoint{.instant = {.at = at}, .value = sum};
+}
+
+std::optional<PageRequest> PageNumbers::Take(absl::Time at, const absl::StatusOr<Page>& page) {
+  std::vector<std::pair<SignalSource, absl::StatusOr<CounterPoint>>> numbers;
+  {
+    MutexLock lock(mutex_);
+    for (auto& [source, picked] : picked_) {
+      numbers.emplace_back(source, NumberOf(picked, at, page));
+    }
+  }
+  for (auto& [source, number] : numbers) {
+    if (!number.ok() && page.ok()) {
+      number = absl::Status(number.status().code(),
+                            absl::StrCat(request_.Place(), ": ", number.status().message()));
+    }
+    sink_(source, number);
+  }
+  return std::nullopt;
+}
+
+}  // namespace gpuscaler

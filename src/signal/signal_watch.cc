@@ -1,0 +1,136 @@
+#include "signal/signal_watch.h"
+
+#include <utility>
+
+#include "signal/source_place.h"
+
+namespace gpuscaler {
+namespace {
+
+bool IsAtAddresses(const SignalSource& source) {
+  return !std::holds_alternative<DiscoveredEngines>(source.place);  // agents tell of those
+}
+
+}  // namespace
+
+SignalWatch::SignalWatch(const SignalWatchOptions& options, const Clock& clock, SignalStore& store)
+    : clock_(clock),
+      store_(store),
+      rules_(options.places.allowed),
+      engines_(
+          clock, options.interval,
+          [this](const EngineTarget& target, const EngineNews& news) { TakeEngine(target, news); }),
+      pages_(clock, {.interval = options.interval, .longest_gap = options.longest_gap},
+             [this](const SignalSource& source, const absl::StatusOr<CounterPoint>& number) {
+               store_.TakeNumber(source, number);
+             }),
+      queues_(clock, rules_, {.interval = options.interval},
+              [this](const RedisReading& reading) { TakeQueue(reading); }),
+      locator_(std::make_unique<SourceLocator>(options.places, [this] { Wake(); })),
+      looking_("signals", options.interval, [this] { Look(); }) {}
+
+// The locator wakes who looks, who asks the locator: neither may be missed by the other.
+SignalWatch::~SignalWatch() {
+  looking_.Stop(absl::InfiniteDuration());
+  locator_.reset();
+}
+
+void SignalWatch::Look() {
+  std::vector<WantedSignal> wanted = store_.AllWanted(clock_.Now());
+  std::erase_if(wanted, [](const WantedSignal& each) { return !IsAtAddresses(each.source); });
+  std::vector<SignalSource> sources;
+  for (const WantedSignal& each : wanted) sources.push_back(each.source);
+  locator_->Want(sources);
+
+  Targets targets;
+  for (const WantedSignal& each : wanted) Add(each, targets);
+  {
+    MutexLock lock(mutex_);
+    engine_routes_ = std::move(targets.engine_routes);
+  }
+  engines_.Poll(targets.engines);
+  pages_.Poll(targets.pages);
+  queues_.Replace(std::move(targets.queues));
+}
+
+void SignalWatch::Add(const WantedSignal& wanted, Targets& targets) {
+  const SignalSource& source = wanted.source;
+  const absl::StatusOr<LocatedSource> located = locator_->Locate(source);
+  if (!located.ok()) {
+    Refuse(source, located.status());
+  } else if (std::holds_alternative<EngineEndpoint>(source.place)) {
+    AddEngines(wanted, *located, targets);
+  } else if (std::holds_alternative<MetricsPage>(source.place)) {
+    AddPage(source, *located, targets);
+  } else {
+    AddQueue(source, *located, targets);
+  }
+}
+
+void SignalWatch::AddEngines(const WantedSignal& wanted, const LocatedSource& located,
+                             Targets& targets) {
+  std::vector<EnginePlace> places;
+  for (const IpAddress& address : located.addresses) {
+    places.push_back({.address = IpAddressText(address), .port = located.port});
+    const EngineTarget target{.at = located.RequestTo(address),
+                              .engine = std::get<EngineEndpoint>(wanted.source.place).engine};
+    EngineWish& wish = targets.engines[target];
+    wish.histograms = wish.histograms || wanted.histograms;
+    targets.engine_routes[target].push_back({.source = wanted.source, .place = places.back()});
+  }
+  store_.ListEngines(wanted.source, places);
+}
+
+void SignalWatch::AddPage(const SignalSource& source, const LocatedSource& located,
+                          Targets& targets) {
+  PageRequest request = located.RequestTo(located.addresses.front());
+  if (request.path.empty()) request.path = "/metrics";
+  // Who wants it has checked it (CheckSource).
+  auto selector = ParseMetricSelector(std::get<MetricsPage>(source.place).selector);
+  if (selector.ok()) targets.pages[request].emplace(source, *std::move(selector));
+}
+
+void SignalWatch::AddQueue(const SignalSource& source, const LocatedSource& located,
+                           Targets& targets) {
+  RedisTarget target{.source = source, .addresses = located.addresses};
+  target.server.place.host = located.endpoint.host;
+  target.server.place.port = located.port;
+  target.server.place.tls = located.endpoint.tls;
+  target.server.place.identity = {.ca = located.credentials.ca_pem,
+                                  .cert = located.credentials.cert_pem,
+                                  .key = located.credentials.key_pem};
+  target.server.username = located.credentials.username;
+  target.server.password = located.credentials.password;
+  target.server.database = std::get<RedisQueue>(source.place).database;
+  targets.queues.push_back(std::move(target));
+}
+
+void SignalWatch::Refuse(const SignalSource& source, const absl::Status& why) {
+  if (std::holds_alternative<EngineEndpoint>(source.place)) {
+    store_.ListEngines(source, why);
+  } else {
+    store_.TakeNumber(source, why);
+  }
+}
+
+void SignalWatch::TakeEngine(const EngineTarget& target, const EngineNews& news) {
+  std::vector<EngineRoute> routes;
+  {
+    MutexLock lock(mutex_);
+    if (const auto found = engine_routes_.find(target); found != engine_routes_.end()) {
+      routes = found->second;
+    }
+  }
+  for (const EngineRoute& route : routes) store_.TakeEngine(route.source, route.place, news);
+}
+
+void SignalWatch::TakeQueue(const RedisReading& reading) {
+  if (reading.length.ok()) {
+    store_.TakeNumber(reading.source,
+                      CounterPoint{.instant = {.at = reading.at}, .value = *reading.length});
+  } else {
+    store_.TakeNumber(reading.source, reading.length.status());
+  }
+}
+
+}  // namespace gpuscaler

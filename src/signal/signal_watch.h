@@ -1,0 +1,76 @@
+// Reads the engines at addresses, the pages and the queues that a store is asked for, and tells it
+// what they say.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/periodic_thread.h"
+#include "signal/engine_poller.h"
+#include "signal/page_number_poller.h"
+#include "signal/redis_reader.h"
+#include "signal/signal_store.h"
+#include "signal/source_locator.h"
+
+namespace gpuscaler {
+
+struct SignalWatchOptions {
+  absl::Duration interval = absl::Seconds(1);     // how often each is read
+  absl::Duration longest_gap = absl::Seconds(5);  // the store's
+  LocatorOptions places;
+};
+
+// Each source is read while the store wants it, and those of one place once. Has threads of its
+// own; thread-safe.
+class SignalWatch {
+ public:
+  // Clock and store outlive it.
+  SignalWatch(const SignalWatchOptions& options, const Clock& clock, SignalStore& store);
+  ~SignalWatch();
+
+  // The store wants something new: it is read at once.
+  void Wake() { looking_.Wake(); }
+
+ private:
+  // Who wants an engine, and what it is called there.
+  struct EngineRoute {
+    SignalSource source;
+    EnginePlace place;
+  };
+  using EngineRoutes = std::map<EngineTarget, std::vector<EngineRoute>>;
+  // All that is to be read now.
+  struct Targets {
+    std::map<EngineTarget, EngineWish> engines;
+    EngineRoutes engine_routes;
+    std::map<PageRequest, PageNumbers::Selectors> pages;
+    std::vector<RedisTarget> queues;
+  };
+
+  void Look();
+  void Add(const WantedSignal& wanted, Targets& targets);
+  void AddEngines(const WantedSignal& wanted, const LocatedSource& located, Targets& targets);
+  static void AddPage(const SignalSource& source, const LocatedSource& located, Targets& targets);
+  static void AddQueue(const SignalSource& source, const LocatedSource& located, Targets& targets);
+  void Refuse(const SignalSource& source, const absl::Status& why);
+
+  void TakeEngine(const EngineTarget& target, const EngineNews& news);
+  void TakeQueue(const RedisReading& reading);
+
+  const Clock& clock_;
+  SignalStore& store_;
+  const EndpointRules rules_;
+  Mutex mutex_;
+  EngineRoutes engine_routes_ ABSL_GUARDED_BY(mutex_);
+  EnginePoller engines_;
+  PageNumberPoller pages_;
+  RedisReader queues_;
+  std::unique_ptr<SourceLocator> locator_;
+  PeriodicThread looking_;
+};
+
+}  // namespace gpuscaler

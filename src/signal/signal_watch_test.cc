@@ -1,0 +1,163 @@
+#include "signal/signal_watch.h"
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "signal/test_http_server.h"
+#include "signal/test_redis.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::HasSubstr;
+using testing::SizeIs;
+
+constexpr char kVllmPage[] =
+    "# TYPE vllm:num_requests_waiting gauge\n"
+    "vllm:num_requests_waiting{model_name=\"llama\"} 3\n"
+    "# TYPE vllm:num_requests_running gauge\n"
+    "vllm:num_requests_running{model_name=\"llama\"} 40\n";
+
+// A store that is watched, with everybody's loopback open.
+class SignalWatchTest : public testing::Test {
+ protected:
+  SignalSource SourceOf(decltype(SignalSource::place) place) const {
+    return {.namespace_name = "team-a", .place = std::move(place)};
+  }
+  void Want(const SignalSource& source, EngineMetric metric = EngineMetric::kRequestsWaiting) {
+    const EngineQuestion question{.metric = metric, .look_back = absl::Seconds(30)};
+    ASSERT_TRUE(store_.Want(source, question, clock_.Now(), clock_.Now() + absl::Minutes(5)).ok());
+  }
+  SignalHistory HistoryOf(const SignalSource& source,
+                          EngineMetric metric = EngineMetric::kRequestsWaiting) const {
+    return store_.Of(source, {.metric = metric, .look_back = absl::Seconds(30)}, clock_.Now());
+  }
+
+  // The newest number of the first series, once there is one; nothing after 10 s.
+  std::optional<double> WaitForNumber(const SignalSource& source) const {
+    std::optional<double> number;
+    Eventually([&] {
+      const SignalHistory history = HistoryOf(source);
+      if (history.series.empty() || history.series.front().points.empty()) return false;
+      number = history.series.front().points.back().value;
+      return number.has_value();
+    });
+    return number;
+  }
+  // Why it has none, once it says so; empty after 10 s.
+  std::string WaitForFault(const SignalSource& source) const {
+    std::string fault;
+    Eventually([&] {
+      const SignalHistory history = HistoryOf(source);
+      fault = std::string(history.status.message());
+      if (history.status.ok() && !history.series.empty()) fault = history.series.front().gap;
+      return !fault.empty() && !absl::StrContains(fault, "not read yet") &&
+             !absl::StrContains(fault, "not looked for yet") &&
+             !absl::StrContains(fault, "not resolved");
+    });
+    return fault;
+  }
+  static void Eventually(const std::function<bool()>& condition) {
+    const SteadyClock real;
+    const absl::Time deadline = real.Now() + absl::Seconds(10);
+    while (!condition() && real.Now() < deadline) absl::SleepFor(absl::Milliseconds(5));
+  }
+
+  static SignalWatchOptions Options() {
+    SignalWatchOptions options{.interval = absl::Milliseconds(100)};
+    options.places.allowed = *ParseAllowedEndpoints("127.0.0.1");
+    return options;
+  }
+
+  const SteadyClock clock_;
+  SignalStore store_{{.every = absl::Milliseconds(100), .longest_gap = absl::Seconds(5)},
+                     {.wanted = [] {}, .changed = [] {}}};
+  SignalWatch watch_{Options(), clock_, store_};
+};
+
+TEST_F(SignalWatchTest, EnginesAtANameAreReadWhileTheyAreWanted) {
+  const TestHttpServer server(Serving([](absl::string_view) { return Answer(kVllmPage); }));
+  const SignalSource source =
+      SourceOf(EngineEndpoint{.url = absl::StrCat("http://127.0.0.1:", server.port())});
+  EXPECT_EQ(HistoryOf(source).status.code(), absl::StatusCode::kUnavailable);
+  Want(source);
+  EXPECT_EQ(WaitForNumber(source), 3);
+  const SignalHistory history = HistoryOf(source);
+  ASSERT_THAT(history.series, SizeIs(1));
+  EXPECT_EQ(history.series.front().address, "127.0.0.1");
+  EXPECT_EQ(history.series.front().name, absl::StrCat("vllm at 127.0.0.1:", server.port()));
+  EXPECT_EQ(server.connections(), 1) << "kept, and for all polls";
+}
+
+TEST_F(SignalWatchTest, APageIsReadOnceForAllThatIsPickedFromIt) {
+  std::atomic<int> asked = 0;
+  const TestHttpServer server(Serving([&](absl::string_view) {
+    const int count = ++asked;
+    return Answer(absl::StrCat("queue_size{pool=\"a\"} 4\nqueue_size{pool=\"b\"} 5\nserved ",
+                               100 * count, "\n"));
+  }));
+  const std::string url = absl::StrCat("http://127.0.0.1:", server.port());
+  const SignalSource all = SourceOf(MetricsPage{.url = url, .selector = "queue_size"});
+  const SignalSource one = SourceOf(MetricsPage{.url = url, .selector = "queue_size{pool=\"b\"}"});
+  const SignalSource rate = SourceOf(MetricsPage{.url = url, .selector = "served", .rate = true});
+  for (const SignalSource& source : {all, one, rate}) Want(source);
+  EXPECT_EQ(WaitForNumber(all), 9);
+  EXPECT_EQ(WaitForNumber(one), 5);
+  const std::optional<double> growth = WaitForNumber(rate);
+  ASSERT_TRUE(growth.has_value());
+  EXPECT_GT(*growth, 0);
+  const size_t points =
+      HistoryOf(all).series.front().points.size() + HistoryOf(one).series.front().points.size();
+  EXPECT_LE(points, 2 * static_cast<size_t>(asked.load())) << "one page for each reading of both";
+  EXPECT_EQ(server.connections(), 1);
+}
+
+TEST_F(SignalWatchTest, QueuesInRedisAreRead) {
+  TestRedis redis;
+  redis.Do({"RPUSH", "jobs", "a", "b", "c"});
+  const SignalSource source =
+      SourceOf(RedisQueue{.address = absl::StrCat("127.0.0.1:", redis.port()),
+                          .length = RedisQueue::Length::kList,
+                          .key = "jobs"});
+  Want(source);
+  EXPECT_EQ(WaitForNumber(source), 3);
+}
+
+TEST_F(SignalWatchTest, WhatCannotBeReadSaysWhy) {
+  const SignalSource refused = SourceOf(MetricsPage{.url = "http://127.0.0.1:1", .selector = "a"});
+  Want(refused);
+  EXPECT_THAT(WaitForFault(refused), HasSubstr("refused"));
+  const SignalSource forbidden = SourceOf(EngineEndpoint{.url = "http://llm.team-b.svc:8000"});
+  Want(forbidden);
+  EXPECT_THAT(WaitForFault(forbidden), HasSubstr("not of namespace team-a"));
+  EXPECT_EQ(HistoryOf(forbidden).status.code(), absl::StatusCode::kPermissionDenied);
+  SignalSource alias = SourceOf(EngineEndpoint{.url = "http://127.0.0.1:1"});
+  alias.credentials.alias = "prod";
+  Want(alias);
+  EXPECT_THAT(WaitForFault(alias), HasSubstr("--endpoint-credentials"));
+}
+
+TEST_F(SignalWatchTest, ANewWishIsReadAtOnce) {
+  const TestHttpServer server(Serving([](absl::string_view) { return Answer("a 7\n"); }));
+  const SignalSource source = SourceOf(
+      MetricsPage{.url = absl::StrCat("http://127.0.0.1:", server.port()), .selector = "a"});
+  SignalWatch* woken = nullptr;
+  SignalStore store({.every = absl::Minutes(10), .longest_gap = absl::Minutes(30)},
+                    {.wanted = [&] { woken->Wake(); }, .changed = [] {}});
+  SignalWatchOptions options = Options();
+  options.interval = absl::Minutes(10);
+  SignalWatch watch(options, clock_, store);
+  woken = &watch;
+  ASSERT_TRUE(store.Want(source, {}, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
+  Eventually([&] { return !store.Of(source, {}, clock_.Now()).series.front().points.empty(); });
+  EXPECT_EQ(store.Of(source, {}, clock_.Now()).series.front().points.back().value, 7);
+}
+
+}  // namespace
+}  // namespace gpuscaler

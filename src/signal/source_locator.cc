@@ -1,0 +1,66 @@
+#include "signal/source_locator.h"
+
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "signal/source_place.h"
+
+namespace gpuscaler {
+
+PageRequest LocatedSource::RequestTo(const IpAddress& address) const {
+  PageRequest request;
+  request.tls = endpoint.tls;
+  request.host = endpoint.host;
+  request.port = port;
+  request.path = endpoint.path;
+  request.address = address;
+  request.bearer_token = credentials.bearer_token;
+  request.ca_pem = credentials.ca_pem;
+  return request;
+}
+
+SourceLocator::SourceLocator(const LocatorOptions& options, std::function<void()> changed)
+    : rules_(options.allowed),
+      credentials_(options.credential_folder),
+      addresses_(rules_, std::move(changed), options.addresses) {}
+
+void SourceLocator::Want(const std::vector<SignalSource>& sources) {
+  std::set<EndpointHost> hosts;
+  for (const SignalSource& source : sources) {
+    const auto endpoint = EndpointOf(source);
+    if (!endpoint.ok()) continue;
+    hosts.insert({.namespace_name = source.namespace_name, .host = endpoint->host});
+  }
+  addresses_.Want(hosts);
+}
+
+absl::StatusOr<LocatedSource> SourceLocator::Locate(const SignalSource& source) const {
+  LocatedSource located;
+  ASSIGN_OR_RETURN(located.endpoint, EndpointOf(source));
+  const std::string& host = located.endpoint.host;
+  located.port = PortOf(source, located.endpoint);
+  ASSIGN_OR_RETURN(located.addresses,
+                   addresses_.Of({.namespace_name = source.namespace_name, .host = host}));
+  if (located.addresses.empty()) {
+    return absl::UnavailableError(absl::StrCat(host, " has no address: no pod is behind it"));
+  }
+  ASSIGN_OR_RETURN(located.credentials, CredentialsOf(source, host));
+  return located;
+}
+
+absl::StatusOr<AliasCredentials> SourceLocator::CredentialsOf(const SignalSource& source,
+                                                              absl::string_view host) const {
+  const EndpointCredentials& own = source.credentials;
+  if (own.alias.empty()) {
+    return AliasCredentials{.username = own.username,
+                            .password = own.password,
+                            .bearer_token = own.bearer_token,
+                            .ca_pem = own.ca_pem};
+  }
+  ASSIGN_OR_RETURN(const std::string name, rules_.NameToResolve(host, source.namespace_name));
+  return credentials_.For(own.alias, source.namespace_name, name);
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,56 @@
+// Where sources are now, and what opens them: names resolved and judged, secrets looked up.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "model/signal_source.h"
+#include "signal/credential_folder.h"
+#include "signal/endpoint_addresses.h"
+#include "signal/endpoint_rules.h"
+#include "signal/http_endpoint.h"
+#include "signal/ip_block.h"
+#include "signal/page_request.h"
+
+namespace gpuscaler {
+
+struct LocatedSource {
+  HttpEndpoint endpoint;
+  int port = 0;
+  std::vector<IpAddress> addresses;  // that the rules allow; one at least
+  AliasCredentials credentials;
+
+  PageRequest RequestTo(const IpAddress& address) const;
+};
+
+struct LocatorOptions {
+  AllowedEndpoints allowed;       // besides those of the ScaledObject's own namespace
+  std::string credential_folder;  // CredentialFolder
+  EndpointAddresses::Options addresses;
+};
+
+// Thread-safe; waits for nobody.
+class SourceLocator {
+ public:
+  // `changed` is called when a source may be elsewhere than before, on a thread of this.
+  SourceLocator(const LocatorOptions& options, std::function<void()> changed);
+
+  // Those that Locate() is asked for from now on: their names are resolved.
+  void Want(const std::vector<SignalSource>& sources);
+
+  // Of engines at a name, a page or a queue. UNAVAILABLE: its name is not resolved, or has no
+  // address. Otherwise as EndpointRules and CredentialFolder say.
+  absl::StatusOr<LocatedSource> Locate(const SignalSource& source) const;
+
+ private:
+  absl::StatusOr<AliasCredentials> CredentialsOf(const SignalSource& source,
+                                                 absl::string_view host) const;
+
+  const EndpointRules rules_;
+  const CredentialFolder credentials_;
+  EndpointAddresses addresses_;
+};
+
+}  // namespace gpuscaler

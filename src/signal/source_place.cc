@@ -1,0 +1,74 @@
+#include "signal/source_place.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "signal/engines.h"
+#include "signal/prometheus_metric.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr int kRedisPort = 6379;
+
+absl::Status InKey(absl::string_view key, const absl::Status& fault) {
+  return fault.ok() ? fault : absl::Status(fault.code(), absl::StrCat(key, ": ", fault.message()));
+}
+
+// "redis", "redis:6379", "[fd00::7]:6379".
+absl::StatusOr<HttpEndpoint> RedisEndpoint(const RedisQueue& queue) {
+  const bool is_host_and_port =
+      !absl::StrContains(queue.address, '/') && !absl::StrContains(queue.address, '@');
+  auto endpoint =
+      ParseHttpEndpoint(is_host_and_port ? absl::StrCat("http://", queue.address) : std::string());
+  if (!endpoint.ok() || !endpoint->path.empty()) {
+    return absl::InvalidArgumentError("use HOST or HOST:PORT, such as redis:6379");
+  }
+  endpoint->tls = queue.tls;
+  return endpoint;
+}
+
+struct Parser {
+  absl::StatusOr<HttpEndpoint> operator()(const DiscoveredEngines&) const {
+    return absl::InvalidArgumentError("engines that are found have no address in metadata");
+  }
+  absl::StatusOr<HttpEndpoint> operator()(const EngineEndpoint& engine) const {
+    return ParseHttpEndpoint(engine.url);
+  }
+  absl::StatusOr<HttpEndpoint> operator()(const MetricsPage& page) const {
+    return ParseHttpEndpoint(page.url);
+  }
+  absl::StatusOr<HttpEndpoint> operator()(const RedisQueue& queue) const {
+    return RedisEndpoint(queue);
+  }
+};
+
+absl::string_view KeyOf(const SignalSource& source) {
+  if (std::holds_alternative<MetricsPage>(source.place)) return "prometheusEndpoint";
+  return std::holds_alternative<RedisQueue>(source.place) ? "redisAddress" : "engineEndpoint";
+}
+
+}  // namespace
+
+absl::StatusOr<HttpEndpoint> EndpointOf(const SignalSource& source) {
+  return std::visit(Parser{}, source.place);
+}
+
+int PortOf(const SignalSource& source, const HttpEndpoint& endpoint) {
+  if (std::holds_alternative<RedisQueue>(source.place)) return endpoint.PortOr(kRedisPort);
+  const auto* engines = std::get_if<EngineEndpoint>(&source.place);
+  const Engine* engine = engines == nullptr ? nullptr : EngineNamed(engines->engine);
+  return engine == nullptr ? endpoint.PortOfScheme() : endpoint.PortOr(engine->port);
+}
+
+absl::Status CheckSource(const SignalSource& source, const EndpointRules& rules) {
+  if (std::holds_alternative<DiscoveredEngines>(source.place)) return absl::OkStatus();
+  if (const auto* page = std::get_if<MetricsPage>(&source.place)) {
+    RETURN_IF_ERROR(InKey("prometheusMetric", ParseMetricSelector(page->selector).status()));
+  }
+  const auto endpoint = EndpointOf(source);
+  RETURN_IF_ERROR(InKey(KeyOf(source), endpoint.status()));
+  return InKey(KeyOf(source), rules.NameToResolve(endpoint->host, source.namespace_name).status());
+}
+
+}  // namespace gpuscaler

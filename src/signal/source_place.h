@@ -1,0 +1,26 @@
+// Where a source is, as its trigger says, taken apart.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "model/signal_source.h"
+#include "signal/endpoint_rules.h"
+#include "signal/http_endpoint.h"
+
+namespace gpuscaler {
+
+// Of engines, a page or Redis; of Redis host, port and TLS alone. INVALID_ARGUMENT says what is
+// wrong and what is allowed.
+absl::StatusOr<HttpEndpoint> EndpointOf(const SignalSource& source);
+
+// Where it listens unless its trigger says so: an engine on its own usual port, or as its scheme
+// has it.
+int PortOf(const SignalSource& source, const HttpEndpoint& endpoint);
+
+// What can be told of a source without asking anybody: INVALID_ARGUMENT and PERMISSION_DENIED name
+// the metadata key.
+absl::Status CheckSource(const SignalSource& source, const EndpointRules& rules);
+
+}  // namespace gpuscaler

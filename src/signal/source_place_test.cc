@@ -1,0 +1,63 @@
+#include "signal/source_place.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+SignalSource At(decltype(SignalSource::place) place) {
+  return {.namespace_name = "team-a", .place = std::move(place)};
+}
+SignalSource Redis(const std::string& address) { return At(RedisQueue{.address = address}); }
+
+int PortOf(const SignalSource& source) {
+  return gpuscaler::PortOf(source, EndpointOf(source).value());
+}
+
+std::string FaultOf(const SignalSource& source) {
+  return CheckSource(source, EndpointRules(AllowedEndpoints())).ToString();
+}
+
+TEST(SourcePlace, PortIsTheOneWrittenElseTheUsualOne) {
+  EXPECT_EQ(PortOf(At(EngineEndpoint{.url = "http://llm:1234", .engine = "vllm"})), 1234);
+  EXPECT_EQ(PortOf(At(EngineEndpoint{.url = "http://llm", .engine = "vllm"})), 8000);
+  EXPECT_EQ(PortOf(At(EngineEndpoint{.url = "http://llm", .engine = "triton"})), 8002);
+  EXPECT_EQ(PortOf(At(EngineEndpoint{.url = "http://llm"})), 80);
+  EXPECT_EQ(PortOf(At(MetricsPage{.url = "https://gateway"})), 443);
+  EXPECT_EQ(PortOf(Redis("redis")), 6379);
+  EXPECT_EQ(PortOf(Redis("redis:7000")), 7000);
+}
+
+TEST(SourcePlace, RedisIsAHostAndAPort) {
+  EXPECT_EQ(EndpointOf(Redis("[fd00::7]:6379"))->host, "fd00::7");
+  SignalSource tls = At(RedisQueue{.address = "redis:6380", .tls = true});
+  EXPECT_TRUE(EndpointOf(tls)->tls);
+  for (const char* address : {"", "redis://redis:6379", "redis:6379/0", "user@redis", "redis:x"}) {
+    EXPECT_THAT(EndpointOf(Redis(address)).status().ToString(),
+                AllOf(HasSubstr("INVALID_ARGUMENT"), HasSubstr("redis:6379")))
+        << address;
+  }
+}
+
+TEST(SourcePlace, AFaultNamesTheKeyOfTheTriggersMetadata) {
+  EXPECT_THAT(FaultOf(At(EngineEndpoint{.url = "ftp://llm"})), HasSubstr("engineEndpoint: "));
+  EXPECT_THAT(FaultOf(At(MetricsPage{.url = "gateway", .selector = "a"})),
+              HasSubstr("prometheusEndpoint: "));
+  EXPECT_THAT(FaultOf(At(MetricsPage{.url = "http://gateway", .selector = "a{"})),
+              HasSubstr("prometheusMetric: "));
+  EXPECT_THAT(FaultOf(Redis("redis/")), HasSubstr("redisAddress: "));
+}
+
+TEST(SourcePlace, AnothersHostIsRefused) {
+  EXPECT_THAT(FaultOf(Redis("redis.team-b.svc")),
+              AllOf(HasSubstr("PERMISSION_DENIED"), HasSubstr("redisAddress: ")));
+  EXPECT_EQ(FaultOf(Redis("redis")), "OK");
+  EXPECT_EQ(FaultOf(At(DiscoveredEngines{})), "OK");
+}
+
+}  // namespace
+}  // namespace gpuscaler
