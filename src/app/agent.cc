@@ -36,7 +36,7 @@ class Agent::Impl {
       : config_(config),
         clock_(clock),
         reading_(config, clock, std::move(source), metrics_),
-        probes_(clock, config.hang_after),
+        probes_(clock, config.hang_after, "sampler"),
         telemetry_({.horizon = kLongestWindow + config.StaleAfter(),
                     .version = GPUSCALER_VERSION,
                     .read_every = config.poll_interval},

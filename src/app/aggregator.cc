@@ -71,11 +71,12 @@ class Aggregator::Impl {
                                   .join_within = config.StaleAfter()},
                        .leases = &leases_}),
         profiles_(config.profiles),
-        probes_(clock, config.hang_after),
+        probes_(clock, config.hang_after, "answers"),
         service_({.stale_after = config.StaleAfter(),
                   .grace = config.grace,
                   .allowed_namespaces = std::move(allowed),
-                  .max_streams_per_peer = config.max_streams_per_peer},
+                  .max_streams_per_peer = config.max_streams_per_peer,
+                  .came_round = [this] { probes_.Ticked(); }},
                  clock, fleet_, leases_, profiles_, metrics_, [this] { WakeWanting(); }),
         viewer_({.patience = {.stale_after = config.StaleAfter(), .grace = config.grace},
                  .version = GPUSCALER_VERSION,
@@ -99,10 +100,8 @@ class Aggregator::Impl {
     ASSIGN_OR_RETURN(probe_page_, OpenProbePort(config_, probes_));
     wanting_ = std::make_unique<PeriodicThread>("wanting", kWantInterval, [this] { Want(); });
     waking_ = wanting_.get();
-    watching_health_ = std::make_unique<PeriodicThread>("health", absl::Seconds(1), [this] {
-      probes_.Ticked();
-      grpc_->SetScalerServing(fleet_.Check().ok());
-    });
+    watching_health_ = std::make_unique<PeriodicThread>(
+        "health", absl::Seconds(1), [this] { grpc_->SetScalerServing(fleet_.Check().ok()); });
     reloading_ = std::make_unique<PeriodicThread>(
         "reloader", kReloadInterval,
         [this, reloader = std::make_shared<Reloader>(Files(), metrics_)] {

@@ -45,7 +45,7 @@ class Standalone::Impl {
         clock_(clock),
         reading_(config, clock, std::move(source), metrics_),
         profiles_(config.profiles),
-        probes_(clock, config.hang_after),
+        probes_(clock, config.hang_after, "sampler"),
         service_({.stale_after = config.StaleAfter(),
                   .allowed_namespaces = std::move(allowed),
                   .max_streams_per_peer = config.max_streams_per_peer},

@@ -1,5 +1,7 @@
 #include "serve/probes.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "base/duration_text.h"
 #include "base/log.h"
@@ -11,8 +13,11 @@ constexpr int kUnavailable = 503;
 
 }  // namespace
 
-Probes::Probes(const Clock& clock, absl::Duration hang_after)
-    : clock_(clock), hang_after_(hang_after), ticked_at_ns_(absl::ToUnixNanos(clock.Now())) {}
+Probes::Probes(const Clock& clock, absl::Duration hang_after, std::string thread)
+    : clock_(clock),
+      hang_after_(hang_after),
+      thread_(std::move(thread)),
+      ticked_at_ns_(absl::ToUnixNanos(clock.Now())) {}
 
 void Probes::Ticked() { ticked_at_ns_ = absl::ToUnixNanos(clock_.Now()); }
 
@@ -22,13 +27,14 @@ HttpReply Probes::Healthz() const {
   const absl::Duration age = clock_.Now() - absl::FromUnixNanos(ticked_at_ns_);
   const bool hung = age > hang_after_;
   if (hung && !said_hung_.exchange(true)) {
-    LogError("sampler_hangs", {{"age_seconds", absl::ToDoubleSeconds(age)},
-                               {"hang_after_seconds", absl::ToDoubleSeconds(hang_after_)}});
+    LogError("thread_hangs", {{"thread", thread_},
+                              {"age_seconds", absl::ToDoubleSeconds(age)},
+                              {"hang_after_seconds", absl::ToDoubleSeconds(hang_after_)}});
   }
-  if (!hung && said_hung_.exchange(false)) LogInfo("sampler_moves_again");
+  if (!hung && said_hung_.exchange(false)) LogInfo("thread_moves_again", {{"thread", thread_}});
   if (!hung) return {.body = "ok\n"};
   return {.status = kUnavailable,
-          .body = absl::StrCat("the sampler has not moved for ",
+          .body = absl::StrCat("the thread ", thread_, " has not moved for ",
                                DurationText(absl::Trunc(age, absl::Milliseconds(1))),
                                ", --hang-after=", DurationText(hang_after_), "\n")};
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <string>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
@@ -9,14 +10,15 @@
 
 namespace gpuscaler {
 
-// Live while the sampler's loop moves, even when its readings fail; ready while serving. Readiness
-// does not follow the GPUs: an empty Service would break every trigger. Thread-safe.
+// Live while the thread without which no answer is right comes round; ready while serving.
+// Readiness does not follow the GPUs: an empty Service would break every trigger. Thread-safe.
 class Probes {
  public:
-  // Live for `hang_after` from now on, until the first Ticked(). `clock` outlives the probes.
-  Probes(const Clock& clock, absl::Duration hang_after);
+  // Live for `hang_after` from now on, until the first Ticked(). `thread` is its name to those who
+  // are told that it hangs. `clock` outlives the probes.
+  Probes(const Clock& clock, absl::Duration hang_after, std::string thread);
 
-  void Ticked();                  // by the sampler, after each reading, good or bad
+  void Ticked();                  // by the thread, each time that it comes round
   void SetServing(bool serving);  // false at first
 
   // Pages of an HttpServer: 200, or 503 that says why.
@@ -26,6 +28,7 @@ class Probes {
  private:
   const Clock& clock_;
   const absl::Duration hang_after_;
+  const std::string thread_;
   std::atomic<int64_t> ticked_at_ns_;
   std::atomic<bool> serving_ = false;
   mutable std::atomic<bool> said_hung_ = false;

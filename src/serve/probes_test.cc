@@ -12,10 +12,10 @@ using testing::HasSubstr;
 class ProbesTest : public testing::Test {
  protected:
   FakeClock clock_;
-  Probes probes_{clock_, absl::Seconds(30)};
+  Probes probes_{clock_, absl::Seconds(30), "sampler"};
 };
 
-TEST_F(ProbesTest, LiveWhileTheSamplerMoves) {
+TEST_F(ProbesTest, LiveWhileTheThreadMoves) {
   for (int tick = 0; tick < 5; ++tick) {
     clock_.Advance(absl::Seconds(30));
     EXPECT_EQ(probes_.Healthz().status, 200);
@@ -23,16 +23,17 @@ TEST_F(ProbesTest, LiveWhileTheSamplerMoves) {
   }
 }
 
-TEST_F(ProbesTest, NotLiveOnceTheSamplerHangsAndLiveAgainWhenItMoves) {
+TEST_F(ProbesTest, NotLiveOnceTheThreadHangsAndLiveAgainWhenItMoves) {
   probes_.Ticked();
   clock_.Advance(absl::Milliseconds(30'001));
   EXPECT_EQ(probes_.Healthz().status, 503);
-  EXPECT_THAT(probes_.Healthz().body, HasSubstr("30.001s, --hang-after=30s"));
+  EXPECT_THAT(probes_.Healthz().body,
+              HasSubstr("the thread sampler has not moved for 30.001s, --hang-after=30s"));
   probes_.Ticked();
   EXPECT_EQ(probes_.Healthz().status, 200);
 }
 
-TEST_F(ProbesTest, FirstReadingThatHangsIsNotLiveEither) {
+TEST_F(ProbesTest, ThreadThatHangsFromTheStartIsNotLiveEither) {
   clock_.Advance(absl::Seconds(31));
   EXPECT_EQ(probes_.Healthz().status, 503);
 }
@@ -45,7 +46,7 @@ TEST_F(ProbesTest, ReadyFromServingToStopping) {
   EXPECT_EQ(probes_.Readyz().status, 503);
 }
 
-TEST_F(ProbesTest, HungSamplerDoesNotEndReadiness) {
+TEST_F(ProbesTest, HungThreadDoesNotEndReadiness) {
   probes_.SetServing(true);
   clock_.Advance(absl::Hours(1));
   EXPECT_EQ(probes_.Readyz().status, 200);

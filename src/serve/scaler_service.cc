@@ -234,6 +234,7 @@ void ScalerService::Impl::Run() {
     snapshot_log_.Look();
     waiting_.Retry(real_.Now());
     seen = RefreshStreams(seen);
+    if (options_.came_round) options_.came_round();
   }
 }
 

@@ -29,6 +29,9 @@ struct ScalerServiceOptions {
   absl::Duration snapshot_patience = absl::Milliseconds(1500);
   // A stream ends with OK after this, +-20 %, so that clients spread over the servers again.
   absl::Duration stream_lifetime = absl::Minutes(5);
+  // Called by the thread that answers what waits and looks after the streams, each time that it
+  // comes round: every 100 ms at least. Must not block. Null: nobody asks.
+  std::function<void()> came_round;
 };
 
 // Every handler answers within 2 s and holds no thread while it waits. Thread-safe.

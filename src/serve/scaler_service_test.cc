@@ -3,6 +3,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <future>
 #include <string>
 #include <vector>
@@ -99,6 +100,12 @@ TEST(ScalerService, ActiveFollowsTheLoadOnceThereIsEvidence) {
   scaler.Hold(absl::Seconds(130), {FreeGpu(0)});
   ASSERT_TRUE(IsActive(scaler, RefOf({}), &reply).ok());
   EXPECT_FALSE(reply.result());
+}
+
+TEST(ScalerService, ThreadThatAnswersSaysThatItComesRoundWithoutAnySnapshot) {
+  std::atomic<int> rounds = 0;
+  ServedScaler scaler({.came_round = [&rounds] { ++rounds; }});
+  EXPECT_TRUE(Eventually([&rounds] { return rounds >= 3; }));
 }
 
 TEST(ScalerService, SpecNeedsNoSnapshot) {
