@@ -61,7 +61,7 @@ class Agent::Impl {
         "reloader", kReloadInterval,
         [reloader = std::make_shared<Reloader>(Certificates(config_, *grpc_, metrics_page_.get()),
                                                metrics_)] { reloader->Tick(); });
-    probes_.SetServing(true);
+    probes_.SetServing();
     return absl::OkStatus();
   }
 
@@ -73,7 +73,7 @@ class Agent::Impl {
     if (drained_.exchange(true)) return {};
     const SteadyClock real;
     const absl::Time deadline = real.Now() + patience;
-    probes_.SetServing(false);
+    probes_.SetStopping();
     telemetry_.StopStreams();
     reading_.store().Close();
     if (grpc_ != nullptr) grpc_->Drain(patience);

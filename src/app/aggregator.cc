@@ -39,6 +39,9 @@ namespace {
 // What is wanted is told to the agents so often, for twice as long.
 constexpr absl::Duration kWantInterval = absl::Seconds(30);
 
+// The first answer of DNS, from which on agents are waited for, comes so much later than the start.
+constexpr absl::Duration kFirstListing = absl::Seconds(2);
+
 // A connection without a word for so long is dead, however much grace its node has.
 constexpr absl::Duration kLongestSilence = absl::Seconds(15);
 
@@ -100,15 +103,14 @@ class Aggregator::Impl {
     ASSIGN_OR_RETURN(probe_page_, OpenProbePort(config_, probes_));
     wanting_ = std::make_unique<PeriodicThread>("wanting", kWantInterval, [this] { Want(); });
     waking_ = wanting_.get();
-    watching_health_ = std::make_unique<PeriodicThread>(
-        "health", absl::Seconds(1), [this] { grpc_->SetScalerServing(fleet_.Check().ok()); });
+    watching_health_ =
+        std::make_unique<PeriodicThread>("health", absl::Seconds(1), [this] { LookAtFleet(); });
     reloading_ = std::make_unique<PeriodicThread>(
         "reloader", kReloadInterval,
         [this, reloader = std::make_shared<Reloader>(Files(), metrics_)] {
           reloader->Tick();
           freed_memory_.Tick(static_cast<int>(service_.open_streams()));
         });
-    probes_.SetServing(true);
     return absl::OkStatus();
   }
 
@@ -121,7 +123,7 @@ class Aggregator::Impl {
     const SteadyClock real;
     const absl::Time deadline = real.Now() + patience;
     const auto left = [&] { return std::max(deadline - real.Now(), absl::ZeroDuration()); };
-    probes_.SetServing(false);
+    probes_.SetStopping();
     service_.StopStreams();
     fleet_.Close();
     if (grpc_ != nullptr) grpc_->Drain(left());
@@ -160,6 +162,18 @@ class Aggregator::Impl {
                         HandshakeMetrics());
   }
 
+  // Ready once it can answer: until then KEDA asks an aggregator that was there before. Where none
+  // can for --empty-after it must be reached all the same, to say why.
+  void LookAtFleet() {
+    const absl::Status known = fleet_.Check();
+    grpc_->SetScalerServing(known.ok());
+    const bool has_waited = clock_.Now() - started_at_ >= config_.empty_after + kFirstListing;
+    if (ready_ || (!known.ok() && !has_waited)) return;
+    ready_ = true;
+    if (!known.ok()) LogWarn("ready_without_fleet", {{"why", known.message()}});
+    probes_.SetServing();
+  }
+
   void Want() {
     const CostlyReadings wanted = leases_.Wanted(clock_.Now());
     if (wanted != CostlyReadings()) watch_->Want(wanted, 2 * kWantInterval);
@@ -179,6 +193,7 @@ class Aggregator::Impl {
 
   const Config config_;
   const Clock& clock_;
+  const absl::Time started_at_ = clock_.Now();
   const AgentsOption agents_;
   Metrics metrics_;
   Leases leases_;
@@ -190,6 +205,7 @@ class Aggregator::Impl {
   ScalerService service_;
   FleetViewer viewer_;
   FreedMemory freed_memory_;  // the reloader's, which may take its time
+  bool ready_ = false;        // the thread `health`'s
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<FleetWatch> watch_;
   std::unique_ptr<HttpServer> metrics_page_;

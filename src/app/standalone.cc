@@ -77,7 +77,7 @@ class Standalone::Impl {
           "neighbours", kNeighboursInterval,
           [neighbours = std::make_shared<Neighbours>(config_.service)] { neighbours->Tick(); });
     }
-    probes_.SetServing(true);
+    probes_.SetServing();
     return absl::OkStatus();
   }
 
@@ -90,7 +90,7 @@ class Standalone::Impl {
     const SteadyClock real;
     const absl::Time deadline = real.Now() + patience;
     const auto left = [&] { return std::max(deadline - real.Now(), absl::ZeroDuration()); };
-    probes_.SetServing(false);
+    probes_.SetStopping();
     service_.StopStreams();
     reading_.store().Close();
     if (grpc_ != nullptr) grpc_->Drain(left());

@@ -21,7 +21,12 @@ Probes::Probes(const Clock& clock, absl::Duration hang_after, std::string thread
 
 void Probes::Ticked() { ticked_at_ns_ = absl::ToUnixNanos(clock_.Now()); }
 
-void Probes::SetServing(bool serving) { serving_ = serving; }
+void Probes::SetServing() {
+  State starting = State::kStarting;
+  state_.compare_exchange_strong(starting, State::kServing);
+}
+
+void Probes::SetStopping() { state_ = State::kStopping; }
 
 HttpReply Probes::Healthz() const {
   const absl::Duration age = clock_.Now() - absl::FromUnixNanos(ticked_at_ns_);
@@ -40,8 +45,9 @@ HttpReply Probes::Healthz() const {
 }
 
 HttpReply Probes::Readyz() const {
-  if (serving_) return {.body = "ok\n"};
-  return {.status = kUnavailable, .body = "starting or stopping\n"};
+  const State state = state_;
+  if (state == State::kServing) return {.body = "ok\n"};
+  return {.status = kUnavailable, .body = state == State::kStarting ? "starting\n" : "stopping\n"};
 }
 
 }  // namespace gpuscaler

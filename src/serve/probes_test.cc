@@ -40,14 +40,16 @@ TEST_F(ProbesTest, ThreadThatHangsFromTheStartIsNotLiveEither) {
 
 TEST_F(ProbesTest, ReadyFromServingToStopping) {
   EXPECT_EQ(probes_.Readyz().status, 503);
-  probes_.SetServing(true);
+  probes_.SetServing();
   EXPECT_EQ(probes_.Readyz().status, 200);
-  probes_.SetServing(false);
+  probes_.SetStopping();
   EXPECT_EQ(probes_.Readyz().status, 503);
+  probes_.SetServing();
+  EXPECT_EQ(probes_.Readyz().status, 503) << "by a thread that has not heard of the end";
 }
 
 TEST_F(ProbesTest, HungThreadDoesNotEndReadiness) {
-  probes_.SetServing(true);
+  probes_.SetServing();
   clock_.Advance(absl::Hours(1));
   EXPECT_EQ(probes_.Readyz().status, 200);
 }

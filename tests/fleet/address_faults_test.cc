@@ -85,7 +85,7 @@ TEST_F(AddressFaultTest, AgentThatMovedIsFoundByItsName) {
 }
 
 // As the chart has it: a new agent beside the old one, a new aggregator that is asked once it
-// answers.
+// is ready.
 TEST_F(AddressFaultTest, UpgradeOfAgentsAndAggregatorsDropsNoAnswer) {
   StartWithDns();
   auto second = StartAggregator(kAgentsName);
@@ -107,8 +107,10 @@ TEST_F(AddressFaultTest, UpgradeOfAgentsAndAggregatorsDropsNoAnswer) {
     dns_.Say(listed);
   }
   auto third = StartAggregator(kAgentsName);
+  ASSERT_TRUE(Eventually([&] { return IsReady(*third); })) << third->process().Err();
   auto of_third = AskAsKeda(*third);
   const absl::Duration whole = of_third->Settled(kWhole, absl::InfinitePast()) - began;
+  ExpectNoWrongScaling(of_third->Since(absl::InfinitePast()), kWhole, kWhole);
   ExpectNoWrongScaling(keda_->Since(began), kWhole, kWhole);
   ExpectNoWrongScaling(of_second->Since(began), kWhole, kWhole);
   TellFault("all agents upgraded, one beside the other", keda_->Since(began), whole);

@@ -2,18 +2,12 @@
 #include "fault_test.h"
 #include "held_thread.h"
 #include "serve/raw_stream.h"
-#include "serve/test_http_client.h"
 
 namespace gpuscaler {
 namespace {
 
 class AggregatorHealthTest : public FaultTest {
  protected:
-  // 0: there was no answer.
-  int Probe(const std::string& path) const {
-    const auto reply = Ask(aggregator_->Port("probe"), "GET", path);
-    return reply.ok() ? reply->status : 0;
-  }
   // Of gRPC's health service, written out: string service = 1; status = 1.
   bool ScalerServes() const {
     constexpr absl::string_view kScaler = "externalscaler.ExternalScaler";
@@ -28,14 +22,14 @@ TEST_F(AggregatorHealthTest, LivenessFailsWhileTheThreadThatAnswersHangs) {
   StartNodes(1);
   StartAgents();
   aggregator_ = StartAggregator(StaticAgents(), {"--hang-after=1s"});
-  ASSERT_EQ(Probe("/healthz"), 200);
+  ASSERT_EQ(Probe(*aggregator_, "/healthz"), 200);
   {
     const HeldThread answers(aggregator_->process().pid(), "answers");
     ASSERT_TRUE(answers.held().ok()) << answers.held();
-    EXPECT_TRUE(Eventually([this] { return Probe("/healthz") == 503; }));
+    EXPECT_TRUE(Eventually([this] { return Probe(*aggregator_, "/healthz") == 503; }));
     EXPECT_TRUE(aggregator_->process().WaitForErr("event=thread_hangs thread=answers"));
   }
-  EXPECT_TRUE(Eventually([this] { return Probe("/healthz") == 200; }));
+  EXPECT_TRUE(Eventually([this] { return Probe(*aggregator_, "/healthz") == 200; }));
 }
 
 TEST_F(AggregatorHealthTest, HealthOfTheScalerFollowsWhetherTheFleetIsKnown) {
@@ -47,6 +41,55 @@ TEST_F(AggregatorHealthTest, HealthOfTheScalerFollowsWhetherTheFleetIsKnown) {
   EXPECT_FALSE(ScalerServes());
   agents_[0]->process().Signal(SIGCONT);
   EXPECT_TRUE(Eventually([this] { return ScalerServes(); }));
+}
+
+// The kubelet lets KEDA know of it no earlier, and takes away no older one.
+TEST_F(AggregatorHealthTest, NewOneIsReadyOnceItHasHeardAllAgentsAndAnswersFromThenOn) {
+  StartAll();
+  agents_[2]->process().Signal(SIGSTOP);
+  const auto upgraded = StartAggregator(StaticAgents());
+  absl::SleepFor(absl::Seconds(2));
+  EXPECT_EQ(Probe(*upgraded, "/readyz"), 503);
+  agents_[2]->process().Signal(SIGCONT);
+  ASSERT_TRUE(Eventually([&] { return IsReady(*upgraded); })) << upgraded->process().Err();
+  const auto keda = AskAsKeda(*upgraded);
+  ASSERT_TRUE(Eventually([&] { return keda->Since(absl::InfinitePast()).size() > 20; }));
+  // The first reading of one that hung may be old: its replica stands.
+  ExpectNoWrongScaling(keda->Since(absl::InfinitePast()), kWhole, kOneMute);
+}
+
+TEST_F(AggregatorHealthTest, NewOneBesideADeadAgentIsReadyOnceItAnswersWithoutIt) {
+  StartNodes();
+  StartAgents();
+  aggregator_ = StartAggregator(StaticAgents() + ",127.0.0.1:1", {"--empty-after=3s"});
+  const absl::Time began = absl::Now();
+  EXPECT_EQ(Probe(*aggregator_, "/readyz"), 503);
+  ASSERT_TRUE(Eventually([this] { return IsReady(*aggregator_); }));
+  EXPECT_GE(absl::Now() - began, absl::Seconds(2)) << "--empty-after";
+  keda_ = AskAsKeda(*aggregator_);
+  ASSERT_TRUE(Eventually([this] { return keda_->Since(absl::InfinitePast()).size() > 20; }));
+  ExpectNoWrongScaling(keda_->Since(absl::InfinitePast()), kWhole, kWhole);
+}
+
+// An empty Service would break every trigger, and nobody would be told why.
+TEST_F(AggregatorHealthTest, OneThatHearsNobodyIsReadyAfterAWhileToSayWhy) {
+  aggregator_ = StartAggregator("static:127.0.0.1:1", {"--empty-after=1s"});
+  EXPECT_EQ(Probe(*aggregator_, "/readyz"), 503);
+  ASSERT_TRUE(Eventually([this] { return IsReady(*aggregator_); }));
+  EXPECT_TRUE(aggregator_->process().WaitForErr("event=ready_without_fleet why=\"not heard of 1"));
+  keda_ = AskAsKeda(*aggregator_);
+  EXPECT_EQ(keda_->Next().value.status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(AggregatorHealthTest, OneThatWasReadyStaysReadyWithoutAnyAgent) {
+  StartNodes();
+  StartAgents();
+  aggregator_ = StartAggregator(StaticAgents(), {"--grace=3s"});
+  ASSERT_TRUE(Eventually([this] { return IsReady(*aggregator_); }));
+  for (const auto& agent : agents_) agent->process().Signal(SIGKILL);
+  keda_ = AskAsKeda(*aggregator_);
+  ASSERT_TRUE(Eventually([this] { return !keda_->Next().value.ok(); }));
+  EXPECT_TRUE(IsReady(*aggregator_));
 }
 
 }  // namespace

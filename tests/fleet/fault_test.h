@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "keda_log.h"
 #include "process.h"
+#include "serve/test_http_client.h"
 
 namespace gpuscaler {
 
@@ -51,6 +52,12 @@ class FaultTest : public testing::Test {
     EXPECT_TRUE(aggregator->Ready()) << aggregator->process().Story();
     return aggregator;
   }
+  // What the kubelet asks; 0: there was no answer.
+  static int Probe(const Server& server, const std::string& path) {
+    const auto reply = Ask(server.Port("probe"), "GET", path);
+    return reply.ok() ? reply->status : 0;
+  }
+  static bool IsReady(const Server& server) { return Probe(server, "/readyz") == 200; }
   static TriggerRef WebTrigger(const std::string& window = "0s") {
     return {.name = "web",
             .namespace_name = "shop",
