@@ -18,6 +18,7 @@ Command GpusCommand();
 Command QueryCommand();
 Command LintCommand();
 Command DemoCommand();
+Command EngineCommand();
 Command CompletionCommand();
 Command ManCommand();
 Command ReferenceCommand();

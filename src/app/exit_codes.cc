@@ -8,8 +8,8 @@ std::span<const ExitCodeInfo> ExitCodes() {
   static constexpr std::array<ExitCodeInfo, 6> kCodes = {{
       {kExitOk, "Done; of serve: asked to stop, and stopped in order."},
       {kExitFindings,
-       "The answer is no: lint found something, query got an error from the scaler, or the demo's "
-       "loop did not scale from 0 and back."},
+       "The answer is no: lint found something, query got an error from the scaler, the demo's "
+       "loop did not scale from 0 and back, or engine crashed as it was told to."},
       {kExitUsage,
        "Bad usage or configuration, or a file that cannot be read; the message names flag, "
        "environment variable or file, the value, and what is allowed."},

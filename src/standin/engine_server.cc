@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -21,6 +20,7 @@ namespace {
 
 constexpr size_t kLargestBody = size_t{1} << 20;
 constexpr size_t kConnectionMemoryBytes = 16 * 1024;
+constexpr size_t kEndlessBlockBytes = 64 * 1024;
 constexpr unsigned kIdleSeconds = 60;  // of a connection without a request
 constexpr rlim_t kOtherFiles = 64;
 constexpr rlim_t kMostConnections = 65536;
@@ -115,9 +115,9 @@ int SocketOf(MHD_Connection* connection) {
 }
 
 ssize_t WriteEndless(void* /*unused*/, uint64_t /*position*/, char* buffer, size_t size) {
-  const absl::string_view part = EndlessPart().substr(0, size);
-  std::memcpy(buffer, part.data(), part.size());
-  return static_cast<ssize_t>(part.size());
+  const absl::string_view part = EndlessPart();
+  for (size_t i = 0; i < size; ++i) buffer[i] = part[i % part.size()];
+  return static_cast<ssize_t>(size);
 }
 
 absl::Status MicroHttpdEngine::Serve(int listening) {
@@ -270,8 +270,8 @@ EngineReply MicroHttpdEngine::MetricsPage() const {
 MHD_Result MicroHttpdEngine::Send(MHD_Connection* connection, const EngineReply& reply) const {
   MHD_Response* const response =
       reply.endless
-          ? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, &WriteEndless, nullptr,
-                                              nullptr)
+          ? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, kEndlessBlockBytes, &WriteEndless,
+                                              nullptr, nullptr)
           : MHD_create_response_from_buffer(reply.body.size(), const_cast<char*>(reply.body.data()),
                                             MHD_RESPMEM_MUST_COPY);
   if (response == nullptr) return MHD_NO;
