@@ -24,7 +24,7 @@ absl::StatusOr<double> CountOf(const RedisReply& reply) {
 }
 
 // The value behind a name in a list of names and values; null: there is none.
-const RedisReply* Find(const RedisReply& pairs, absl::string_view name) {
+const RedisReply* FindValue(const RedisReply& pairs, absl::string_view name) {
   for (size_t i = 0; i + 1 < pairs.list.size(); i += 2) {
     if (pairs.list[i].text == name) return &pairs.list[i + 1];
   }
@@ -34,7 +34,7 @@ const RedisReply* Find(const RedisReply& pairs, absl::string_view name) {
 // Null: the stream has no such group.
 const RedisReply* FindGroup(const RedisReply& groups, absl::string_view name) {
   const auto found = std::ranges::find_if(groups.list, [&](const RedisReply& group) {
-    const RedisReply* const found_name = Find(group, "name");
+    const RedisReply* const found_name = FindValue(group, "name");
     return found_name != nullptr && found_name->text == name;
   });
   return found == groups.list.end() ? nullptr : &*found;
@@ -43,7 +43,7 @@ const RedisReply* FindGroup(const RedisReply& groups, absl::string_view name) {
 // Of the entries behind the last one that the group has read.
 absl::StatusOr<RedisCommand> RangeQuestion(const RedisQueue& queue, const RedisReply& group) {
   constexpr size_t kLongestId = 41;  // two numbers of 64 bits
-  const RedisReply* const last = Find(group, "last-delivered-id");
+  const RedisReply* const last = FindValue(group, "last-delivered-id");
   if (last == nullptr || last->text.empty() || last->text.size() > kLongestId) {
     return Strange("it has a group that has read nowhere");
   }
@@ -70,7 +70,7 @@ RedisStep LagStep(const RedisQueue& queue, std::vector<RedisReply>& replies) {
   if (groups.kind != Kind::kList) return {.length = Strange("it lists no groups")};
   const RedisReply* const group = FindGroup(groups, queue.group);
   if (group == nullptr) return {.length = entries};
-  const RedisReply* const lag = Find(*group, "lag");
+  const RedisReply* const lag = FindValue(*group, "lag");
   if (lag == nullptr) {
     return {.length = absl::FailedPreconditionError(
                 "this Redis does not tell the lag of a group: it takes Redis 7")};
@@ -79,7 +79,7 @@ RedisStep LagStep(const RedisQueue& queue, std::vector<RedisReply>& replies) {
   if (lag->kind == Kind::kInteger) {
     return {.length = std::clamp(static_cast<double>(lag->integer), 0.0, *entries)};
   }
-  const RedisReply* const pending = Find(*group, "pending");
+  const RedisReply* const pending = FindValue(*group, "pending");
   if (pending == nullptr) return {.length = Strange("it has a group with nothing pending")};
   if (const auto count = CountOf(*pending); !count.ok()) return {.length = count};
   absl::StatusOr<RedisCommand> question = RangeQuestion(queue, *group);

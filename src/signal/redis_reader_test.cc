@@ -7,8 +7,6 @@
 namespace gpuscaler {
 namespace {
 
-using Length = RedisQueue::Length;
-
 // Of a stream of so many jobs, each of which is asked for by its number.
 std::vector<std::string> FillStream(const TestRedis& redis, int jobs) {
   std::vector<std::string> ids;
@@ -24,7 +22,7 @@ void ReadAs(const TestRedis& redis, const std::string& worker, int jobs) {
 }
 
 // Finds in a reader's readings what one queue says.
-TestReading::Length LengthOf(const TestRedis& redis, Length length) {
+TestReading::Length LengthOf(const TestRedis& redis, QueueLength length) {
   TestReading reading;
   const RedisTarget target = TargetOf(redis, length);
   reading.reader().Replace({target});
@@ -39,8 +37,8 @@ TEST(RedisReader, TellsLengthsOfEveryKind) {
   redis.Do({"LPUSH", "list", "a", "b", "c"});
   TestReading reading;
   const std::vector<RedisTarget> targets = {
-      TargetOf(redis, Length::kStream), TargetOf(redis, Length::kLag),
-      TargetOf(redis, Length::kPending), TargetOf(redis, Length::kList, "list")};
+      TargetOf(redis, QueueLength::kStream), TargetOf(redis, QueueLength::kLag),
+      TargetOf(redis, QueueLength::kPending), TargetOf(redis, QueueLength::kList, "list")};
   reading.reader().Replace(targets);
   const double want[] = {47, 42, 5, 3};
   for (size_t i = 0; i < targets.size(); ++i) {
@@ -52,7 +50,8 @@ TEST(RedisReader, TellsLengthsOfEveryKind) {
 
 TEST(RedisReader, WhatNobodyWroteToIsEmpty) {
   const TestRedis redis;
-  for (const Length length : {Length::kStream, Length::kLag, Length::kPending, Length::kList}) {
+  for (const QueueLength length :
+       {QueueLength::kStream, QueueLength::kLag, QueueLength::kPending, QueueLength::kList}) {
     const auto told = LengthOf(redis, length);
     ASSERT_TRUE(told.ok()) << told.status();
     EXPECT_EQ(*told, 0);
@@ -62,8 +61,8 @@ TEST(RedisReader, WhatNobodyWroteToIsEmpty) {
 TEST(RedisReader, AllEntriesWaitForAGroupThatStartsWithItsWorkers) {
   const TestRedis redis;
   FillStream(redis, 47);
-  EXPECT_EQ(*LengthOf(redis, Length::kLag), 47);
-  EXPECT_EQ(*LengthOf(redis, Length::kPending), 0);
+  EXPECT_EQ(*LengthOf(redis, QueueLength::kLag), 47);
+  EXPECT_EQ(*LengthOf(redis, QueueLength::kPending), 0);
 }
 
 TEST(RedisReader, LagFallsWhenAGroupReadsAndPendingWhenItAcknowledges) {
@@ -71,12 +70,12 @@ TEST(RedisReader, LagFallsWhenAGroupReadsAndPendingWhenItAcknowledges) {
   const std::vector<std::string> ids = FillStream(redis, 10);
   redis.Do({"XGROUP", "CREATE", "jobs", "workers", "0"});
   ReadAs(redis, "one", 4);
-  EXPECT_EQ(*LengthOf(redis, Length::kStream), 10);
-  EXPECT_EQ(*LengthOf(redis, Length::kLag), 6);
-  EXPECT_EQ(*LengthOf(redis, Length::kPending), 4);
+  EXPECT_EQ(*LengthOf(redis, QueueLength::kStream), 10);
+  EXPECT_EQ(*LengthOf(redis, QueueLength::kLag), 6);
+  EXPECT_EQ(*LengthOf(redis, QueueLength::kPending), 4);
   redis.Do({"XACK", "jobs", "workers", ids[0], ids[1], ids[2]});
-  EXPECT_EQ(*LengthOf(redis, Length::kLag), 6);
-  EXPECT_EQ(*LengthOf(redis, Length::kPending), 1);
+  EXPECT_EQ(*LengthOf(redis, QueueLength::kLag), 6);
+  EXPECT_EQ(*LengthOf(redis, QueueLength::kPending), 1);
 }
 
 TEST(RedisReader, WorkersThatDeleteAndEndOutOfOrderLeaveTheLagKnown) {
@@ -89,9 +88,9 @@ TEST(RedisReader, WorkersThatDeleteAndEndOutOfOrderLeaveTheLagKnown) {
   redis.Do({"XDEL", "jobs", ids[1]});
   const RedisReply group = redis.Do({"XINFO", "GROUPS", "jobs"}).list.at(0);
   ASSERT_EQ(group.list.back().kind, RedisReply::Kind::kNil) << "Redis tells it by itself now";
-  EXPECT_EQ(*LengthOf(redis, Length::kLag), 8);
+  EXPECT_EQ(*LengthOf(redis, QueueLength::kLag), 8);
   redis.Do({"XDEL", "jobs", ids[5]});  // a job that was cancelled
-  EXPECT_EQ(*LengthOf(redis, Length::kLag), 7);
+  EXPECT_EQ(*LengthOf(redis, QueueLength::kLag), 7);
 }
 
 TEST(RedisReader, LongQueueOfUnknownLagIsWhatNobodyHolds) {
@@ -102,13 +101,14 @@ TEST(RedisReader, LongQueueOfUnknownLagIsWhatNobodyHolds) {
   ReadAs(redis, "quick", 1);
   redis.Do({"XACK", "jobs", "workers", ids[1]});
   redis.Do({"XDEL", "jobs", ids[1]});
-  EXPECT_EQ(*LengthOf(redis, Length::kLag), 498);
+  EXPECT_EQ(*LengthOf(redis, QueueLength::kLag), 498);
 }
 
 TEST(RedisReader, KeyOfAnotherTypeIsNoQueue) {
   const TestRedis redis;
   redis.Do({"SET", "jobs", "1"});
-  for (const Length length : {Length::kStream, Length::kLag, Length::kPending, Length::kList}) {
+  for (const QueueLength length :
+       {QueueLength::kStream, QueueLength::kLag, QueueLength::kPending, QueueLength::kList}) {
     const absl::Status status = LengthOf(redis, length).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
     EXPECT_TRUE(absl::StrContains(status.message(), "another type")) << status;
@@ -124,7 +124,7 @@ TEST(RedisReader, DatabaseIsChosen) {
   redis.Do({"COPY", "jobs", "jobs", "DB", "3"});
   redis.Do({"LPUSH", "jobs", "b"});
   TestReading reading;
-  RedisTarget target = TargetOf(redis, Length::kList);
+  RedisTarget target = TargetOf(redis, QueueLength::kList);
   target.server.database = 3;
   reading.reader().Replace({target});
   EXPECT_EQ(*reading.Next(target.source), 1);
@@ -157,7 +157,7 @@ TEST(RedisReader, PasswordsAndUsersAreTold) {
   };
   for (const Case& each : cases) {
     TestReading reading;
-    RedisTarget target = TargetOf(redis, Length::kList);
+    RedisTarget target = TargetOf(redis, QueueLength::kList);
     target.server.username = each.username;
     target.server.password = each.password;
     reading.reader().Replace({target});
@@ -171,7 +171,7 @@ TEST(RedisReader, PasswordsAndUsersAreTold) {
 TEST(RedisReader, PasswordWhereThereIsNoneIsSaid) {
   const TestRedis redis;
   TestReading reading;
-  RedisTarget target = TargetOf(redis, Length::kList);
+  RedisTarget target = TargetOf(redis, QueueLength::kList);
   target.server.password = "geheim";
   reading.reader().Replace({target});
   const absl::Status status = reading.Next(target.source).status();
@@ -190,7 +190,7 @@ TEST(RedisReader, QueuesOfOneServerShareAConnection) {
   TestReading reading;
   std::vector<RedisTarget> targets;
   for (int i = 0; i < 200; ++i) {
-    targets.push_back(TargetOf(redis, Length::kList, absl::StrCat("list", i)));
+    targets.push_back(TargetOf(redis, QueueLength::kList, absl::StrCat("list", i)));
     redis.Do({"LPUSH", absl::StrCat("list", i), "a"});
   }
   reading.reader().Replace(targets);
@@ -201,7 +201,7 @@ TEST(RedisReader, QueuesOfOneServerShareAConnection) {
 TEST(RedisReader, WhatIsNotWantedIsNotReadAndHoldsNoConnection) {
   const TestRedis redis;
   TestReading reading;
-  const RedisTarget target = TargetOf(redis, Length::kList);
+  const RedisTarget target = TargetOf(redis, QueueLength::kList);
   reading.reader().Replace({target});
   EXPECT_TRUE(reading.Next(target.source).ok());
   reading.reader().Replace({});
@@ -210,7 +210,7 @@ TEST(RedisReader, WhatIsNotWantedIsNotReadAndHoldsNoConnection) {
   }
   EXPECT_EQ(Clients(redis), 0);
   const int64_t readings = reading.readings();
-  const RedisTarget other = TargetOf(redis, Length::kList, "other");
+  const RedisTarget other = TargetOf(redis, QueueLength::kList, "other");
   reading.reader().Replace({other});
   EXPECT_TRUE(reading.Next(other.source).ok());
   EXPECT_GT(reading.readings(), readings);

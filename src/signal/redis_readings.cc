@@ -10,7 +10,7 @@
 namespace gpuscaler {
 namespace {
 
-absl::Status At(const StreamTarget& place, const absl::Status& status) {
+absl::Status AtPlace(const StreamTarget& place, const absl::Status& status) {
   return {status.code(), absl::StrCat(HostAndPort(place.host, place.port), " (",
                                       IpAddressText(place.address), "): ", status.message())};
 }
@@ -127,7 +127,7 @@ void RedisReadings::Take(RedisAnswer answer, absl::Time now) {
     results_.push_back({.source = queue.target.source, .length = *answer.length});
   } else {
     results_.push_back(
-        {.source = queue.target.source, .length = At(place, answer.length.status())});
+        {.source = queue.target.source, .length = AtPlace(place, answer.length.status())});
     if (IsOfServer(answer.length.status()) && !std::exchange(queue.moved, {}).has_value()) {
       queue.choice = (queue.choice + 1) % queue.target.addresses.size();
     }

@@ -47,6 +47,14 @@ absl::Status OursRefused(bool have_one) {
                : "it wants a certificate of us: credentials names one");
 }
 
+// From TLS 1.3 on a server judges our certificate when we are done with the handshake, and its
+// reason is lost when the connection is gone before it was read.
+absl::Status BrokenAfterHandshake(bool have_one) {
+  return absl::UnavailableError(
+      absl::StrCat("it broke the connection after the TLS handshake: it may ",
+                   have_one ? "refuse our certificate" : "want a certificate of us"));
+}
+
 }  // namespace
 
 TcpStream::TcpStream(StreamTarget target)
@@ -146,7 +154,10 @@ absl::StatusOr<absl::string_view> TcpStream::Receive(char* buffer, size_t size) 
   size_t received = 0;
   const CURLcode code = curl_easy_recv(easy_.get(), buffer, size, &received);
   if (code == CURLE_AGAIN) return absl::string_view();
-  if (code == CURLE_OK && received > 0) return absl::string_view(buffer, received);
+  if (code == CURLE_OK && received > 0) {
+    has_received_ = true;
+    return absl::string_view(buffer, received);
+  }
   status_ = code == CURLE_OK ? absl::UnavailableError("it closed the connection") : Fault(code);
   return status_;
 }
@@ -162,6 +173,8 @@ absl::Status TcpStream::Fault(CURLcode code) const {
                                                   : strerror(static_cast<int>(os_error)));
     case CURLE_SEND_ERROR:
     case CURLE_RECV_ERROR:
+      if (target_.tls && !has_received_)
+        return BrokenAfterHandshake(!target_.identity.cert.empty());
       return absl::UnavailableError("it broke the connection");
     case CURLE_PEER_FAILED_VERIFICATION:
       return absl::FailedPreconditionError(absl::StrCat(

@@ -93,6 +93,7 @@ class TcpStream {
   std::unique_ptr<curl_slist, FreeList> connect_to_;
   char detail_[CURL_ERROR_SIZE] = "";
   bool connected_ = false;
+  bool has_received_ = false;
   absl::Status status_;
   pollfd waits_for_ = {.fd = -1, .events = 0, .revents = 0};
   absl::Time wake_at_ = absl::InfiniteFuture();

@@ -14,7 +14,9 @@
 
 namespace gpuscaler {
 
-inline RedisTarget TargetAt(int port, RedisQueue::Length length, const std::string& key,
+using QueueLength = RedisQueue::Length;
+
+inline RedisTarget TargetAt(int port, QueueLength length, const std::string& key,
                             const std::string& address = "127.0.0.1") {
   RedisTarget target;
   target.source = {.namespace_name = "team-a",
@@ -28,7 +30,7 @@ inline RedisTarget TargetAt(int port, RedisQueue::Length length, const std::stri
   return target;
 }
 
-inline RedisTarget TargetOf(const TestRedis& redis, RedisQueue::Length length,
+inline RedisTarget TargetOf(const TestRedis& redis, QueueLength length,
                             const std::string& key = "jobs") {
   return TargetAt(redis.port(), length, key);
 }
