@@ -12,7 +12,7 @@ namespace gpuscaler {
 namespace {
 
 // Rounded up: poll() would else return for nothing until the time has come.
-int Milliseconds(absl::Duration wait) {
+int PollTimeout(absl::Duration wait) {
   constexpr absl::Duration kLongest = absl::Minutes(1);
   const absl::Duration bounded = std::clamp(wait, absl::ZeroDuration(), kLongest);
   return static_cast<int>(absl::Ceil(bounded, absl::Milliseconds(1)) / absl::Milliseconds(1));
@@ -71,7 +71,7 @@ void RedisReader::Wait() {
   std::vector<pollfd> waits_for = readings_.WaitsFor();
   waits_for.push_back({.fd = wake_fd_, .events = POLLIN, .revents = 0});
   const absl::Time now = real_.Now();
-  poll(waits_for.data(), waits_for.size(), Milliseconds(readings_.WakeAt(now) - now));
+  poll(waits_for.data(), waits_for.size(), PollTimeout(readings_.WakeAt(now) - now));
   eventfd_t ignored = 0;
   if (waits_for.back().revents != 0) eventfd_read(wake_fd_, &ignored);
   readings_.Ready(std::span(waits_for).first(waits_for.size() - 1));
