@@ -1,6 +1,7 @@
 #include "workload/engine_finder.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -23,17 +24,15 @@ std::string OnlyContainer(const NodeSnapshot& snapshot, int pod) {
   return containers.size() == 1 ? *containers.begin() : "";
 }
 
-// In the order of the GPUs; a list that failed is no change.
-std::vector<std::vector<int64_t>> PidsOf(const NodeSnapshot& snapshot,
-                                         std::vector<std::vector<int64_t>> before) {
-  before.resize(snapshot.gpus.size());
-  for (size_t i = 0; i < snapshot.gpus.size(); ++i) {
-    if (!snapshot.gpus[i].processes) continue;
-    before[i].clear();
-    for (const GpuProcess& process : *snapshot.gpus[i].processes) before[i].push_back(process.pid);
-    std::ranges::sort(before[i]);
+// On the GPUs that the pod holds, others' too; empty: a list failed, which is no change.
+std::optional<std::set<int64_t>> PidsOnGpusOf(const NodeSnapshot& snapshot, int pod) {
+  std::set<int64_t> pids;
+  for (const GpuSample& gpu : snapshot.gpus) {
+    if (std::ranges::find(gpu.holders, pod, &GpuHolder::pod) == gpu.holders.end()) continue;
+    if (!gpu.processes) return std::nullopt;
+    for (const GpuProcess& process : *gpu.processes) pids.insert(process.pid);
   }
-  return before;
+  return pids;
 }
 
 }  // namespace
@@ -47,58 +46,79 @@ EngineFinder::EngineFinder(const Clock& clock, std::vector<int> usual_ports, Nod
 
 const std::vector<PodEngines>& EngineFinder::Find(const NodeSnapshot& snapshot) {
   const absl::Time now = clock_.Now();
-  auto pids = PidsOf(snapshot, pids_);
-  is_due_ |= pids != pids_;
-  pids_ = std::move(pids);
-  const bool are_others = snapshot.pods != pods_;
-  pods_ = snapshot.pods;
-  const absl::Duration patience = is_due_ ? kEnginesReadAtMostEvery : kEnginesReadEvery;
-  if (!are_others && now - read_at_ < patience) return found_;
-  is_due_ = false;
-  read_at_ = now;
-  Processes processes = gpu_processes_.Find(snapshot);
-  AddProcessesOffGpus(processes);
+  std::map<PodName, Known> known;
+  std::vector<int> due;
+  for (size_t i = 0; i < snapshot.pods.size(); ++i) {
+    const PodName name = {snapshot.pods[i].namespace_name, snapshot.pods[i].name};
+    const auto before = known_.find(name);
+    Known& pod = known[name];
+    if (before != known_.end()) pod = std::move(before->second);
+    if (Update(snapshot, static_cast<int>(i), now, pod)) due.push_back(static_cast<int>(i));
+  }
+  known_ = std::move(known);
+  if (!due.empty()) ReadAll(snapshot, due, now);
   found_.clear();
-  for (size_t i = 0; i < pods_.size(); ++i) {
-    PodEngines engines = Read(pods_[i], processes[i]);
-    engines.container = OnlyContainer(snapshot, static_cast<int>(i));
-    found_.push_back(std::move(engines));
+  for (const Pod& pod : snapshot.pods) {
+    found_.push_back(known_[{pod.namespace_name, pod.name}].engines);
   }
   return found_;
 }
 
-// An engine that still loads, or that has put its model away, has none on a GPU.
-void EngineFinder::AddProcessesOffGpus(Processes& processes) {
-  std::set<std::string> uids;
-  for (const GpuProcessesOfPod& pod : processes) {
-    if (pod.processes.empty() && !pod.uid.empty()) uids.insert(pod.uid);
+void EngineFinder::LookAgain(const std::string& namespace_name, const std::string& pod) {
+  const auto known = known_.find({namespace_name, pod});
+  if (known != known_.end()) known->second.is_asked_for = true;
+}
+
+bool EngineFinder::Update(const NodeSnapshot& snapshot, int pod, absl::Time now, Known& known) {
+  const bool says_new = known.pod != snapshot.pods[pod];
+  known.pod = snapshot.pods[pod];
+  auto pids = PidsOnGpusOf(snapshot, pod);
+  if (pids && *pids != known.pids) {
+    known.pids = *std::move(pids);
+    known.is_asked_for = true;
   }
-  if (uids.empty()) return;
-  auto found = scan_.Find(uids, read_at_);
-  for (GpuProcessesOfPod& pod : processes) {
-    if (pod.processes.empty() && !pod.uid.empty()) pod.processes = std::move(found[pod.uid]);
+  known.engines.container = OnlyContainer(snapshot, pod);
+  const bool wants = known.is_asked_for || !known.engines.status.ok();
+  return says_new || now - known.read_at >= (wants ? kEnginesReadAgainAfter : kEnginesReadEvery);
+}
+
+void EngineFinder::ReadAll(const NodeSnapshot& snapshot, const std::vector<int>& due,
+                           absl::Time now) {
+  std::vector<GpuProcessesOfPod> processes = gpu_processes_.Find(snapshot);
+  // An engine that still loads, or has put its model away, has none on a GPU.
+  std::set<std::string> uids;
+  for (const int pod : due) {
+    if (processes[pod].processes.empty()) uids.insert(processes[pod].uid);
+  }
+  uids.erase("");
+  auto off_gpus = uids.empty() ? ProcessScan::ByPod() : scan_.Find(uids, now);
+  for (const int pod : due) {
+    GpuProcessesOfPod& of_pod = processes[pod];
+    if (of_pod.processes.empty()) of_pod.processes = std::move(off_gpus[of_pod.uid]);
+    Known& known = known_[{snapshot.pods[pod].namespace_name, snapshot.pods[pod].name}];
+    known.read_at = now;
+    known.is_asked_for = false;
+    known.engines = {.namespace_name = known.pod.namespace_name,
+                     .pod = known.pod.name,
+                     .container = known.engines.container,
+                     .address = known.pod.address};
+    known.engines.status = Read(known.pod, of_pod, now, known.engines);
   }
 }
 
-PodEngines EngineFinder::Read(const Pod& pod, const GpuProcessesOfPod& processes) {
-  PodEngines engines = {
-      .namespace_name = pod.namespace_name, .pod = pod.name, .address = pod.address};
+absl::Status EngineFinder::Read(const Pod& pod, const GpuProcessesOfPod& processes, absl::Time now,
+                                PodEngines& engines) {
   auto network = ReadNetworkOf(processes.processes);
-  if (absl::IsNotFound(network.status())) {
-    WithoutProcesses(pod, processes, engines);
-    return engines;
-  }
-  if (network.ok()) engines.status = KeepItsOwn(processes.uid, *network);
-  if (!network.ok()) engines.status = network.status();
-  if (!engines.status.ok()) return engines;
+  if (absl::IsNotFound(network.status())) return WithoutProcesses(pod, processes, engines);
+  RETURN_IF_ERROR(network.status());
+  RETURN_IF_ERROR(KeepItsOwn(processes.uid, now, *network));
   // The kubelet's word comes before what we make of the network.
   std::erase(network->addresses, pod.address);
   if (!pod.address.empty()) network->addresses.insert(network->addresses.begin(), pod.address);
-  auto candidates = EngineCandidatesOf(network->listeners, network->addresses, usual_ports_);
   if (!network->addresses.empty()) engines.address = network->addresses.front();
-  engines.status = candidates.status();
-  if (candidates.ok()) engines.candidates = *std::move(candidates);
-  return engines;
+  ASSIGN_OR_RETURN(engines.candidates,
+                   EngineCandidatesOf(network->listeners, network->addresses, usual_ports_));
+  return absl::OkStatus();
 }
 
 // All of a pod's processes share it: the first that is still there tells. NOT_FOUND: none is.
@@ -113,12 +133,13 @@ absl::StatusOr<NetworkNamespace> EngineFinder::ReadNetworkOf(
 }
 
 // In the node's own network others listen too.
-absl::Status EngineFinder::KeepItsOwn(const std::string& uid, NetworkNamespace& network) {
+absl::Status EngineFinder::KeepItsOwn(const std::string& uid, absl::Time now,
+                                      NetworkNamespace& network) {
   ASSIGN_OR_RETURN(const uint64_t of_node, NetworkIdOf(folders_.proc, kNodesInit));
   if (network.id != of_node) return absl::OkStatus();
   std::set<uint64_t> own;
   absl::Status refused;
-  auto processes = scan_.Find({uid}, read_at_);
+  auto processes = scan_.Find({uid}, now);
   for (const int64_t pid : processes[uid]) {
     const auto sockets = SocketsOf(folders_.proc, pid);
     if (sockets.ok()) {
@@ -138,26 +159,29 @@ absl::Status EngineFinder::KeepItsOwn(const std::string& uid, NetworkNamespace& 
                    refused.message(), ")"));
 }
 
-void EngineFinder::WithoutProcesses(const Pod& pod, const GpuProcessesOfPod& processes,
-                                    PodEngines& engines) {
-  if (!pod.address.empty() && !pod.is_in_node_network) {
-    engines.candidates = EngineCandidatesAt(pod.address, usual_ports_);
-  } else if (pod.is_in_node_network) {
-    engines.status = absl::FailedPreconditionError(
+absl::Status EngineFinder::WithoutProcesses(const Pod& pod, const GpuProcessesOfPod& processes,
+                                            PodEngines& engines) const {
+  if (pod.is_in_node_network) {
+    return absl::FailedPreconditionError(
         "it is in its node's network, and its processes are not seen, which would tell its ports "
         "from others': agents need hostPID");
-  } else if (processes.has_hidden) {
-    engines.status = absl::FailedPreconditionError(
+  }
+  if (!pod.address.empty()) {
+    engines.candidates = EngineCandidatesAt(pod.address, usual_ports_);
+    return absl::OkStatus();
+  }
+  if (processes.has_hidden) {
+    return absl::FailedPreconditionError(
         "its processes are not seen: agents need hostPID, or the kubelet's Pods API (Kubernetes "
         "1.37) for its address");
-  } else if (processes.has_nameless) {
-    engines.status = absl::FailedPreconditionError(
+  }
+  if (processes.has_nameless) {
+    return absl::FailedPreconditionError(
         "its processes cannot be told from those of other pods on its GPU: agents need the names "
         "in /var/log/pods");
-  } else {
-    engines.status = absl::UnavailableError(
-        "no process of it is seen on its GPUs yet, and its address is not known");
   }
+  return absl::UnavailableError(
+      "no process of it is seen on its GPUs yet, and its address is not known");
 }
 
 }  // namespace gpuscaler

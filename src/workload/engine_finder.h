@@ -2,8 +2,11 @@
 // rights at the API server. Which of the candidates is an engine its page tells, not we.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -19,10 +22,11 @@
 
 namespace gpuscaler {
 
-// A server may move within a pod while nothing changes on the GPUs.
-inline constexpr absl::Duration kEnginesReadEvery = absl::Seconds(10);
-// Whatever processes do, and whoever asks.
-inline constexpr absl::Duration kEnginesReadAtMostEvery = absl::Seconds(1);
+// A server may move within its pod while nothing else changes.
+inline constexpr absl::Duration kEnginesReadEvery = absl::Seconds(60);
+// A pod whose processes are others, that has no candidates, or that was asked for: a busy network
+// takes some 4 ms of a core to read.
+inline constexpr absl::Duration kEnginesReadAgainAfter = absl::Seconds(5);
 
 // Of one pod that holds GPUs.
 struct PodEngines {
@@ -45,21 +49,33 @@ class EngineFinder {
   // `usual_ports`: of the engines, the likeliest first. `clock` outlives the finder.
   EngineFinder(const Clock& clock, std::vector<int> usual_ports, NodeFolders folders = {});
 
-  // For each of snapshot.pods, in their order; stands until the next call. Read at once when they
-  // are others, soon when their processes are and after LookAgain(), else every kEnginesReadEvery.
+  // For each of snapshot.pods, in their order; stands until the next call. A pod that is new, or of
+  // which the kubelet says something new, is read at once.
   const std::vector<PodEngines>& Find(const NodeSnapshot& snapshot);
 
-  // A candidate has stopped answering, or none of a pod's is an engine.
-  void LookAgain() { is_due_ = true; }
+  // A candidate of the pod has stopped answering, or none of them is an engine.
+  void LookAgain(const std::string& namespace_name, const std::string& pod);
 
  private:
-  using Processes = std::vector<GpuProcessesOfPod>;
+  using PodName = std::pair<std::string, std::string>;  // namespace, name
 
-  PodEngines Read(const Pod& pod, const GpuProcessesOfPod& processes);
+  struct Known {
+    Pod pod;
+    std::set<int64_t> pids;  // on its GPUs
+    absl::Time read_at = absl::InfinitePast();
+    bool is_asked_for = false;
+    PodEngines engines;
+  };
+
+  // True: the pod has to be read.
+  bool Update(const NodeSnapshot& snapshot, int pod, absl::Time now, Known& known);
+  void ReadAll(const NodeSnapshot& snapshot, const std::vector<int>& due, absl::Time now);
+  absl::Status Read(const Pod& pod, const GpuProcessesOfPod& processes, absl::Time now,
+                    PodEngines& engines);
   absl::StatusOr<NetworkNamespace> ReadNetworkOf(const std::vector<int64_t>& processes) const;
-  absl::Status KeepItsOwn(const std::string& uid, NetworkNamespace& network);
-  void WithoutProcesses(const Pod& pod, const GpuProcessesOfPod& processes, PodEngines& engines);
-  void AddProcessesOffGpus(Processes& processes);
+  absl::Status KeepItsOwn(const std::string& uid, absl::Time now, NetworkNamespace& network);
+  absl::Status WithoutProcesses(const Pod& pod, const GpuProcessesOfPod& processes,
+                                PodEngines& engines) const;
 
   const Clock& clock_;
   const std::vector<int> usual_ports_;
@@ -67,11 +83,8 @@ class EngineFinder {
   GpuProcesses gpu_processes_;
   ProcessScan scan_;
 
+  std::map<PodName, Known> known_;
   std::vector<PodEngines> found_;
-  std::vector<Pod> pods_;                   // of the snapshot that they were found by
-  std::vector<std::vector<int64_t>> pids_;  // of its GPUs
-  absl::Time read_at_ = absl::InfinitePast();
-  bool is_due_ = false;
 };
 
 }  // namespace gpuscaler

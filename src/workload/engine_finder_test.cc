@@ -104,7 +104,7 @@ TEST_F(EngineFinderTest, PodStaysFoundWhileNothingOfItIsOnAGpu) {
   EXPECT_EQ(OnlyPort(), 8000);
   proc_.End(41);
   snapshot_.gpus[0].processes->clear();
-  clock_.Advance(absl::Seconds(1));
+  clock_.Advance(kEnginesReadEvery);
   EXPECT_EQ(OnlyPort(), 8000);
 }
 
@@ -122,7 +122,7 @@ TEST_F(EngineFinderTest, ProcessThatEndedLeavesItToTheOthers) {
   EXPECT_EQ(FindOnly().status.code(), absl::StatusCode::kFailedPrecondition) << FindOnly().status;
 }
 
-TEST_F(EngineFinderTest, PodsFoundBySharedProcessesAreAsManyAsThePods) {
+TEST_F(EngineFinderTest, EachPodHasItsOwnNetwork) {
   proc_.AddProcess(41, 1, proc_.AddNetwork("a", 8000));
   proc_.AddProcess(51, 2, proc_.AddNetwork("b", 9000));
   AddPod("web-0", {41});
@@ -133,7 +133,7 @@ TEST_F(EngineFinderTest, PodsFoundBySharedProcessesAreAsManyAsThePods) {
   EXPECT_EQ(found[1].candidates[0].port, 9000);
 }
 
-TEST_F(EngineFinderTest, IsReadAgainEveryTenSeconds) {
+TEST_F(EngineFinderTest, IsReadAgainEveryMinute) {
   const std::string net = proc_.AddNetwork("net", 8000);
   proc_.AddProcess(41, 1, net);
   AddPod("web-0", {41});
@@ -145,14 +145,14 @@ TEST_F(EngineFinderTest, IsReadAgainEveryTenSeconds) {
   EXPECT_EQ(OnlyPort(), 9000);
 }
 
-TEST_F(EngineFinderTest, IsReadAgainWhenAskedButOnceASecond) {
+TEST_F(EngineFinderTest, IsReadAgainWhenAskedButNotAtOnce) {
   const std::string net = proc_.AddNetwork("net", 8000);
   proc_.AddProcess(41, 1, net);
   AddPod("web-0", {41});
   EXPECT_EQ(OnlyPort(), 8000);
   proc_.Listen(net, 9000);
-  finder_.LookAgain();
-  clock_.Advance(kEnginesReadAtMostEvery - absl::Milliseconds(1));
+  finder_.LookAgain("shop", "web-0");
+  clock_.Advance(kEnginesReadAgainAfter - absl::Milliseconds(1));
   EXPECT_EQ(OnlyPort(), 8000);
   clock_.Advance(absl::Milliseconds(1));
   EXPECT_EQ(OnlyPort(), 9000);
@@ -164,18 +164,45 @@ TEST_F(EngineFinderTest, IsReadAgainWhenProcessesOrPodsChange) {
   AddPod("web-0", {41});
   EXPECT_EQ(OnlyPort(), 8000);
   snapshot_.gpus[0].processes = {{{.pid = 51}}};
-  clock_.Advance(kEnginesReadAtMostEvery);
+  clock_.Advance(kEnginesReadAgainAfter);
   EXPECT_EQ(OnlyPort(), 9000);
   // Other pods do not wait: the answer is one for each.
   snapshot_.pods[0].address = "10.9.9.9";
   EXPECT_EQ(FindOnly().address, "10.9.9.9");
   // A list that failed is no change.
   snapshot_.gpus[0].processes.reset();
-  clock_.Advance(kEnginesReadAtMostEvery);
+  clock_.Advance(kEnginesReadAgainAfter);
   EXPECT_EQ(OnlyPort(), 9000);
   snapshot_.pods.clear();
   snapshot_.gpus.clear();
   EXPECT_THAT(finder_.Find(snapshot_), IsEmpty());
+}
+
+TEST_F(EngineFinderTest, PodWithoutCandidatesIsReadAgainSoon) {
+  const std::string net = proc_.AddNetwork("net", 45000);
+  proc_.AddProcess(41, 1, net);
+  AddPod("web-0", {41});
+  EXPECT_FALSE(FindOnly().status.ok());
+  proc_.Listen(net, 8000);
+  EXPECT_FALSE(FindOnly().status.ok());
+  clock_.Advance(kEnginesReadAgainAfter);
+  EXPECT_EQ(OnlyPort(), 8000);
+}
+
+TEST_F(EngineFinderTest, OnePodThatIsAskedForLeavesTheOthers) {
+  const std::string a = proc_.AddNetwork("a", 8000), b = proc_.AddNetwork("b", 8000);
+  proc_.AddProcess(41, 1, a);
+  proc_.AddProcess(51, 2, b);
+  AddPod("web-0", {41});
+  AddPod("web-1", {51});
+  finder_.Find(snapshot_);
+  for (const std::string& net : {a, b}) proc_.Listen(net, 9000);
+  finder_.LookAgain("shop", "web-1");
+  finder_.LookAgain("shop", "gone");
+  clock_.Advance(kEnginesReadAgainAfter);
+  const auto& found = finder_.Find(snapshot_);
+  EXPECT_EQ(found[0].candidates[0].port, 8000);
+  EXPECT_EQ(found[1].candidates[0].port, 9000);
 }
 
 TEST_F(EngineFinderTest, TableThatIsNoneIsNotTakenForSilence) {

@@ -48,8 +48,8 @@ class EngineNetworkTest : public testing::Test {
   }
 
   PodEngines Find() {
-    finder_.LookAgain();
-    clock_.Advance(kEnginesReadAtMostEvery);
+    finder_.LookAgain("shop", "web-0");
+    clock_.Advance(kEnginesReadAgainAfter);
     return finder_.Find(snapshot_).front();
   }
 

@@ -7,13 +7,14 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "workload/listener_tables.h"
 #include "workload/network_addresses.h"
 #include "workload/proc_file.h"
 
 namespace gpuscaler {
 namespace {
 
-// Some 7000 rows: who listens comes first, and a node's routes matter only where it is the node's.
+// Longer are a node's routes alone, and those matter only where its network is the pod's.
 constexpr size_t kMostBytes = size_t{1} << 20;
 
 std::string NetFile(const std::string& proc, int64_t pid, const char* name) {
@@ -39,11 +40,7 @@ absl::StatusOr<uint64_t> NetworkIdOf(const std::string& proc, int64_t pid) {
 absl::StatusOr<NetworkNamespace> ReadNetwork(const std::string& proc, int64_t pid) {
   NetworkNamespace network;
   ASSIGN_OR_RETURN(network.id, NetworkIdOf(proc, pid));
-  for (const char* name : {"tcp", "tcp6"}) {
-    ASSIGN_OR_RETURN(const std::string table, ReadIfThere(NetFile(proc, pid, name)));
-    ASSIGN_OR_RETURN(const auto listeners, ParseListeners(table));
-    network.listeners.insert(network.listeners.end(), listeners.begin(), listeners.end());
-  }
+  ASSIGN_OR_RETURN(network.listeners, ReadListeners(proc, pid));
   AddressTables tables;
   ASSIGN_OR_RETURN(tables.fib_trie, ReadIfThere(NetFile(proc, pid, "fib_trie")));
   ASSIGN_OR_RETURN(tables.route, ReadIfThere(NetFile(proc, pid, "route")));

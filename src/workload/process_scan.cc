@@ -27,14 +27,13 @@ std::string PodUidOf(const std::string& proc, int64_t pid) {
 
 }  // namespace
 
-std::map<std::string, std::vector<int64_t>> ProcessScan::Find(const std::set<std::string>& uids,
-                                                              absl::Time now) {
+ProcessScan::ByPod ProcessScan::Find(const std::set<std::string>& uids, absl::Time now) {
   if (now - all_read_at_ >= kReadAllEvery) {
     uids_.clear();
     all_read_at_ = now;
   }
   LookForNew();
-  std::map<std::string, std::vector<int64_t>> found;
+  ByPod found;
   for (auto& [pid, uid] : uids_) {
     if (!uids.contains(uid)) continue;
     uid = PodUidOf(proc_, pid);

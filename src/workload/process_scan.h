@@ -15,12 +15,13 @@ namespace gpuscaler {
 // Not thread-safe.
 class ProcessScan {
  public:
+  using ByPod = std::map<std::string, std::vector<int64_t>>;  // the pods' uids
+
   explicit ProcessScan(std::string proc) : proc_(std::move(proc)) {}
 
-  // By the pods' uids; a pod without processes is left out. A process' cgroup is read once, and
+  // A pod without processes is left out. A process' cgroup is read once, and
   // for those that are found again: numbers are reused.
-  std::map<std::string, std::vector<int64_t>> Find(const std::set<std::string>& uids,
-                                                   absl::Time now);
+  ByPod Find(const std::set<std::string>& uids, absl::Time now);
 
  private:
   void LookForNew();
