@@ -104,24 +104,30 @@ TEST_F(RoleMetricsTest, AgentShowsWhomItTellsAndHowMuch) {
   EXPECT_THAT(text, HasSubstr(R"(namespace="team-a",pod="llm-6d4cf56db6-x7k2p")"));
 }
 
-// An agent that wants certificates of "our CA".
+// An agent and who connects to it, with certificates of "our CA" or of none that is good.
 class RefusedCertificatesTest : public RoleMetricsTest {
  protected:
-  void SetUp() override {
-    const std::string folder = absl::StrCat(testing::TempDir(), "/refused.", getpid());
-    mkdir(folder.c_str(), 0700);
-    files_ = WriteTls(folder, ca_.Issue("agent"), ca_.pem());
-    Config config = RoleConfig();
+  void StartAgent(const TestCa& issuer) {
+    Config config = WithTls(RoleConfig(), issuer.Issue("agent"));
     config.role = Role::kAgent;
+    config.bind_address = "0.0.0.0";  // and so 127.0.0.2, which no certificate is for
     config.node_name = "gpu-a";
     config.gpu_source = "none";
     config.attribution = AttributionMode::kNone;
-    config.tls_cert = files_.cert;
-    config.tls_key = files_.key;
-    config.tls_client_ca = files_.client_ca;
     auto agent = Agent::Start(config, clock_);
     ASSERT_TRUE(agent.ok()) << agent.status();
     agents_["gpu-a"] = *std::move(agent);
+  }
+
+  Config WithTls(Config config, const TestPair& pair) {
+    const std::string folder =
+        absl::StrCat(testing::TempDir(), "/refused.", getpid(), ".", ++folders_);
+    mkdir(folder.c_str(), 0700);
+    const TlsFiles files = WriteTls(folder, pair, ca_.pem());
+    config.tls_cert = files.cert;
+    config.tls_key = files.key;
+    config.tls_client_ca = files.client_ca;
+    return config;
   }
 
   // A client with that certificate, or none, tries to connect.
@@ -135,30 +141,49 @@ class RefusedCertificatesTest : public RoleMetricsTest {
     knocking_.push_back(channel);
   }
 
-  int Refused(const std::string& reason) const {
-    const std::string page = AgentsPageOf("gpu-a");
+  // An aggregator of ours that knows the agent by that address.
+  void Watch(const std::string& address) {
+    Config config = WithTls(RoleConfig(), ca_.Issue("aggregator"));
+    config.role = Role::kAggregator;
+    config.agents = absl::StrCat("static:", address, ":", agents_.at("gpu-a")->grpc_port());
+    auto aggregator = Aggregator::Start(config, clock_);
+    ASSERT_TRUE(aggregator.ok()) << aggregator.status();
+    aggregator_ = *std::move(aggregator);
+  }
+
+  // By a page; in tests both sides are one process, which counts for both.
+  static int Refused(const std::string& reason, const std::string& page) {
     const std::string series =
         absl::StrCat("keda_gpu_scaler_tls_handshakes_failed_total{reason=\"", reason, "\"} ");
     const size_t at = page.find(series);
     return at == std::string::npos ? -1 : std::atoi(page.c_str() + at + series.size());
   }
+  int RefusedByAgent(const std::string& reason) const {
+    return Refused(reason, AgentsPageOf("gpu-a"));
+  }
+  int RefusedByAggregator(const std::string& reason) const {
+    return Refused(reason, AggregatorsPage());
+  }
 
   const TestCa ca_{"our CA"};
-  TlsFiles files_;
+  int folders_ = 0;
   mutable std::vector<std::shared_ptr<grpc::Channel>> knocking_;
 };
 
 TEST_F(RefusedCertificatesTest, ClientWithoutAValidCertificateIsCountedAndLoggedByItsFault) {
   StartLogging(LogLevel::kInfo, LogFormat::kText);
   testing::internal::CaptureStderr();
-  const int none = Refused("no_certificate"), untrusted = Refused("untrusted_certificate");
+  StartAgent(ca_);
+  const int none = RefusedByAgent("no_certificate");
+  const int untrusted = RefusedByAgent("untrusted_certificate");
   ASSERT_GE(none, 0);
   Knock({});
-  EXPECT_GT(WaitFor([&] { return Refused("no_certificate"); }, [&](int n) { return n > none; }),
-            none);
-  EXPECT_EQ(Refused("untrusted_certificate"), untrusted);
+  EXPECT_GT(
+      WaitFor([&] { return RefusedByAgent("no_certificate"); }, [&](int n) { return n > none; }),
+      none);
+  EXPECT_EQ(RefusedByAgent("untrusted_certificate"), untrusted);
   Knock(TestCa("their CA").Issue("aggregator"));
-  EXPECT_GT(WaitFor([&] { return Refused("untrusted_certificate"); },
+  EXPECT_GT(WaitFor([&] { return RefusedByAgent("untrusted_certificate"); },
                     [&](int n) { return n > untrusted; }),
             untrusted);
   EXPECT_THAT(AgentsPageOf("gpu-a"), HasSubstr(Line("keda_gpu_scaler_telemetry_readers 0")));
@@ -167,6 +192,34 @@ TEST_F(RefusedCertificatesTest, ClientWithoutAValidCertificateIsCountedAndLogged
   const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_THAT(log, HasSubstr("event=tls_handshake_failed reason=no_certificate"));
   EXPECT_THAT(log, HasSubstr("event=tls_handshake_failed reason=untrusted_certificate"));
+}
+
+TEST_F(RefusedCertificatesTest, AgentOfAnotherCaIsRefusedAndCountedByTheAggregator) {
+  StartAgent(TestCa("their CA"));
+  const int untrusted = RefusedByAgent("untrusted_certificate");
+  const int wrong_name = RefusedByAgent("wrong_name");
+  Watch("127.0.0.1");
+  EXPECT_GT(WaitFor([&] { return RefusedByAggregator("untrusted_certificate"); },
+                    [&](int n) { return n > untrusted; }),
+            untrusted);
+  EXPECT_EQ(RefusedByAggregator("wrong_name"), wrong_name);
+  EXPECT_THAT(AggregatorsPage(), HasSubstr(Line("keda_gpu_scaler_agents_heard 0")));
+}
+
+TEST_F(RefusedCertificatesTest, AgentWithACertificateForAnotherNameIsRefusedCountedAndLogged) {
+  StartLogging(LogLevel::kInfo, LogFormat::kText);
+  testing::internal::CaptureStderr();
+  StartAgent(ca_);
+  const int wrong_name = RefusedByAgent("wrong_name");
+  Watch("127.0.0.2");
+  EXPECT_GT(WaitFor([&] { return RefusedByAggregator("wrong_name"); },
+                    [&](int n) { return n > wrong_name; }),
+            wrong_name);
+  EXPECT_THAT(AggregatorsPage(), HasSubstr(Line("keda_gpu_scaler_agents_heard 0")));
+  aggregator_.reset();
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              ContainsRegex("event=agent_lost .*127.0.0.2 is not in peer certificate: its "
+                            "certificate has to be for the host in --agents"));
 }
 
 }  // namespace

@@ -24,6 +24,9 @@ absl::Status LossOf(const absl::Status& end, bool with_tls) {
   if (with_tls && absl::StrContains(why, "wrong version number")) {
     return With(end, "the agent speaks no TLS: give --tls-cert to both sides, or to neither");
   }
+  if (absl::StrContains(why, "is not in peer certificate")) {
+    return With(end, "its certificate has to be for the host in --agents");
+  }
   const bool is_closed =
       absl::StartsWith(why, "failed to connect") && absl::StrContains(why, "Socket closed");
   if (!with_tls && is_closed) return With(end, "does the agent want TLS (--tls-cert)?");

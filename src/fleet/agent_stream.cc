@@ -14,6 +14,7 @@
 #include "fleet/agent_loss.h"
 #include "fleet/grpc_log.h"
 #include "fleet/grpc_status.h"
+#include "fleet/refused_handshakes.h"
 #include "telemetry.grpc.pb.h"
 
 namespace gpuscaler {
@@ -131,6 +132,8 @@ class AgentStream::Call : public grpc::ClientBidiReactor<wire::Wanted, wire::Tel
   }
 
   void OnDone(const grpc::Status& status) override {
+    const auto handshake = HandshakeFaultOfCall(status.error_message());
+    if (handshake) CountHandshakeFault(*handshake);
     if (fault_.ok()) fault_ = LossOf(FromGrpc(status), stream_.options_.credentials != nullptr);
     stream_.Ended(fault_);
   }

@@ -17,6 +17,8 @@ absl::string_view WhatToDo(HandshakeFault fault) {
       return "give the other side a certificate of the CA in --tls-client-ca";
     case HandshakeFault::kUntrusted:
       return "give the other side a certificate of the CA in --tls-client-ca that has not expired";
+    case HandshakeFault::kWrongName:
+      return "give the other side a certificate for the name that it is called by";
     case HandshakeFault::kTurnedAway:
       return "the other side's log says why it refuses our certificate";
     case HandshakeFault::kNoTls:
@@ -40,6 +42,8 @@ absl::string_view Name(HandshakeFault fault) {
       return "no_certificate";
     case HandshakeFault::kUntrusted:
       return "untrusted_certificate";
+    case HandshakeFault::kWrongName:
+      return "wrong_name";
     case HandshakeFault::kTurnedAway:
       return "turned_away";
     case HandshakeFault::kNoTls:
@@ -63,6 +67,12 @@ std::optional<HandshakeFault> HandshakeFaultOf(absl::string_view line) {
     return HandshakeFault::kNoTls;
   }
   return HandshakeFault::kOther;
+}
+
+// gRPC 1.51, src/core/lib/security/security_connector/ssl_utils.cc.
+std::optional<HandshakeFault> HandshakeFaultOfCall(absl::string_view message) {
+  if (!absl::StrContains(message, "is not in peer certificate")) return std::nullopt;
+  return HandshakeFault::kWrongName;
 }
 
 HandshakeLog::HandshakeLog(const Clock& clock) {

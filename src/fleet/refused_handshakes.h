@@ -16,6 +16,7 @@ namespace gpuscaler {
 enum class HandshakeFault {
   kNoCertificate,  // the other side showed none, and has to
   kUntrusted,      // its certificate is of another CA, or has expired
+  kWrongName,      // its certificate is not for the name that we call it by
   kTurnedAway,     // the other side refused us
   kNoTls,          // it speaks no TLS
   kOther,          // it speaks no version of it that we do, say
@@ -25,6 +26,10 @@ absl::string_view Name(HandshakeFault fault);  // "no_certificate"
 
 // What a line of gRPC's log says of a handshake; empty: it says nothing of one.
 std::optional<HandshakeFault> HandshakeFaultOf(absl::string_view line);
+
+// The same of a call that failed, of what the log says nothing about: the name is looked at last,
+// when TLS itself is content.
+std::optional<HandshakeFault> HandshakeFaultOfCall(absl::string_view message);
 
 // Says that it happened, and what to do: once in ten minutes for each fault, with the number of
 // those in between. Who cannot connect tries again every few seconds, and gRPC does not tell who it

@@ -54,6 +54,18 @@ TEST(RefusedHandshakes, LinesOfTheLogTellWhy) {
   }
 }
 
+TEST(RefusedHandshakes, CallThatFailedTellsOfAWrongName) {
+  EXPECT_EQ(HandshakeFaultOfCall("failed to connect to all addresses; last error: UNKNOWN: "
+                                 "ipv4:10.0.0.7:6001: Peer name agents.svc is not in peer "
+                                 "certificate"),
+            HandshakeFault::kWrongName);
+  // Counted by its line in the log.
+  EXPECT_EQ(HandshakeFaultOfCall("failed to connect to all addresses; last error: UNKNOWN: "
+                                 "ipv4:10.0.0.7:6001: Ssl handshake failed: SSL_ERROR_SSL: "
+                                 "error:0A000086:SSL routines::certificate verify failed"),
+            std::nullopt);
+}
+
 // Two aggregators without a certificate, of which each tries again every few seconds.
 TEST(HandshakeLog, FaultIsToldOnceInTenMinutesWithWhatToDo) {
   FakeClock clock;

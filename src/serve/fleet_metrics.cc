@@ -130,8 +130,9 @@ std::string TelemetryMetrics(const TelemetryService::Counts& counts) {
 std::string HandshakeMetrics() {
   MetricFamily failed = FleetFamily(
       "tls_handshakes_failed_total",
-      "TLS handshakes of gRPC that failed, by reason: no_certificate and untrusted_certificate "
-      "are the other side's, turned_away says that it refused ours, no_tls that it speaks none.",
+      "TLS handshakes of gRPC that failed, by reason: no_certificate, untrusted_certificate and "
+      "wrong_name are the other side's, turned_away says that it refused ours, no_tls that it "
+      "speaks none.",
       prometheus::MetricType::Counter);
   for (int i = 0; i < kHandshakeFaults; ++i) {
     const auto fault = static_cast<HandshakeFault>(i);
