@@ -49,6 +49,18 @@ void AddGroup(const KubeletPod& pod, std::vector<PodOwner>& owners) {
   Add({.kind = "LeaderWorkerSet", .name = name, .group = absl::StrCat(name, "-", index)}, owners);
 }
 
+// "isvc.generation" is on the pods of several nodes only, the head's and the workers', which are
+// two Deployments: each generation has one head, and its workers ask for that one (KServe 0.15 to
+// 0.20, predictor.go and service_reconciler.go).
+void AddKserve(const KubeletPod& pod, std::vector<PodOwner>& owners) {
+  const std::string name = Label(pod, "serving.kserve.io/inferenceservice");
+  const std::string generation = Label(pod, "isvc.generation");
+  Add({.kind = "InferenceService",
+       .name = name,
+       .group = generation.empty() ? "" : absl::StrCat(name, "-", generation)},
+      owners);
+}
+
 // "ray.io/worker-group-replica-name" is on the workers of a replica of several hosts only (KubeRay
 // 1.5).
 void AddRay(const KubeletPod& pod, std::vector<PodOwner>& owners) {
@@ -72,8 +84,7 @@ std::vector<PodOwner> OwnersByReference(const KubeletPod& pod) {
   if (nearest->kind == "ReplicaSet") AddReplicaSetsOwner(pod, nearest->name, owners);
   AddGroup(pod, owners);
   Add({.kind = "JobSet", .name = Label(pod, "jobset.sigs.k8s.io/jobset-name")}, owners);
-  Add({.kind = "InferenceService", .name = Label(pod, "serving.kserve.io/inferenceservice")},
-      owners);
+  AddKserve(pod, owners);
   AddRay(pod, owners);
   return owners;
 }
