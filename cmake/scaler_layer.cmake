@@ -1,5 +1,5 @@
-# The environment of tests that run gRPC. Debian's is not instrumented: ThreadSanitizer would report
-# what it does to its own memory. Tests of layers without it are held to every report.
+# The environment of tests that run gRPC or libcurl. Debian's are not instrumented: ThreadSanitizer
+# would report what they do to their own memory. Tests of layers without them are held to every report.
 set(GRPC_TEST_ENVIRONMENT)
 if(GPUSCALER_SANITIZE STREQUAL "thread")
   set(GRPC_TEST_ENVIRONMENT
@@ -17,7 +17,7 @@ function(scaler_layer name)
   target_link_libraries(${name} PUBLIC ${LAYER_DEPENDS} ${LAYER_LIBRARIES} PRIVATE warnings)
   if(GPUSCALER_TESTS AND LAYER_TESTS)
     set(environment)
-    if("${LAYER_DEPENDS};${LAYER_LIBRARIES}" MATCHES "serve|grpcpp")
+    if("${LAYER_DEPENDS};${LAYER_LIBRARIES}" MATCHES "serve|grpcpp|CURL")
       set(environment ${GRPC_TEST_ENVIRONMENT})
     endif()
     add_executable(${name}_test ${LAYER_TESTS})

@@ -198,7 +198,8 @@ TEST(EnginePoller, TwoHundredEnginesAreAllRead) {
     targets.insert({TargetAt(server.port(), absl::StrCat("127.0.0.", i)), {}});
   }
   poller.Poll(targets);
-  for (const auto& [target, wish] : targets) {
+  for (const auto& each_target : targets) {
+    const EngineTarget& target = each_target.first;
     const auto told = news.WaitFor([&](const Told& each) { return each.target == target; });
     ASSERT_TRUE(told.has_value()) << target.at.Place();
     EXPECT_EQ(told->Running(), 1) << told->reading.status();

@@ -112,8 +112,8 @@ class PageFetcher::Loop {
       }
       auto fetch = std::make_unique<Fetch>(next_number_++, std::move(next), large_bodies_,
                                            clock_.Now() + limits_.patience);
-      if (const absl::Status ready = fetch->transfer.Ready(); !ready.ok()) {
-        fetch->done(ready);
+      if (absl::Status ready = fetch->transfer.Ready(); !ready.ok()) {
+        fetch->done(std::move(ready));
         continue;
       }
       curl_easy_setopt(fetch->transfer.handle(), CURLOPT_PRIVATE, fetch.get());
@@ -138,8 +138,8 @@ class PageFetcher::Loop {
   // After what has ended: an answer that came while others were being read is not late.
   void FinishLate() {
     while (!running_.empty() && running_.begin()->second->deadline <= clock_.Now()) {
-      const absl::Status late = running_.begin()->second->transfer.TimedOut(limits_.patience);
-      Remove(running_.begin()->first)->done(late);
+      absl::Status late = running_.begin()->second->transfer.TimedOut(limits_.patience);
+      Remove(running_.begin()->first)->done(std::move(late));
     }
   }
 

@@ -47,7 +47,7 @@ class Pages {
     while (pages_.size() < count && real.Now() < deadline) {
       changed_.WaitFor(mutex_, deadline - real.Now());
     }
-    EXPECT_EQ(pages_.size(), count);
+    EXPECT_GE(pages_.size(), count);
     return pages_;
   }
 
@@ -223,21 +223,24 @@ TEST(PageFetcher, LargestPageStillComes) {
 }
 
 TEST(PageFetcher, ManyLargePagesAtOnceTakeABoundedAmountOfMemory) {
-  // All of 20 pages of 4 MiB, but for their last byte, are there at once: more than LargeBodies.
-  const TestHttpServer server(
-      SayingAndHanging(absl::StrCat("HTTP/1.1 200 OK\r\nContent-Length: ", kLargestPage, "\r\n\r\n",
-                                    std::string(kLargestPage - 1, 'x'))));
-  PageFetcher fetcher("pages", {.patience = absl::Seconds(2)});
+  std::promise<void> enough;
+  const std::shared_future<void> end = enough.get_future().share();
+  const std::string page = Answer(std::string(kLargestPage, 'x'));
+  const TestHttpServer server([&](TestHttpConnection& connection) {
+    connection.ReadRequest();
+    connection.Send(absl::string_view(page).substr(0, page.size() - 1));
+    end.wait();
+    connection.Send("x");
+  });
+  PageFetcher fetcher("pages", {.patience = absl::Hours(1)});
   Pages pages;
   for (int i = 0; i < 20; ++i) fetcher.Fetch(RequestTo(server.port()), pages.Next());
-  int refused = 0;
-  for (const auto& page : pages.WaitFor(20)) {
-    if (absl::IsResourceExhausted(page.status())) ++refused;
+  for (const auto& refused : pages.WaitFor(4)) {  // 64 MiB hold 16 of them
+    EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted) << refused.status();
   }
-  EXPECT_GE(refused, 4) << "64 MiB hold 16 of them";
-  const TestHttpServer good(
-      Serving([](absl::string_view) { return Answer(std::string(kLargestPage, 'x')); }));
-  EXPECT_TRUE(FetchWith(fetcher, RequestTo(good.port())).ok()) << "it was all given back";
+  enough.set_value();
+  pages.WaitFor(20);
+  EXPECT_TRUE(FetchWith(fetcher, RequestTo(server.port())).ok()) << "it was all given back";
 }
 
 TEST(PageFetcher, NameIsNeverResolvedSoItCannotBeReboundToAnotherAddress) {
