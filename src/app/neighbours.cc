@@ -14,7 +14,7 @@
 
 namespace gpuscaler {
 
-absl::StatusOr<std::vector<std::string>> AddressesOf(const std::string& host) {
+absl::StatusOr<std::vector<std::string>> AddressesOfOneFamily(const std::string& host) {
   const addrinfo hints = {.ai_socktype = SOCK_STREAM};  // else each address comes three times
   addrinfo* found = nullptr;
   if (const int error = getaddrinfo(host.c_str(), nullptr, &hints, &found); error != 0) {

@@ -73,14 +73,14 @@ TEST_F(NeighboursTest, NameThatStaysWithoutAddressIsToldOnceAndWhenItHasOne) {
   EXPECT_THAT(Tick(one), IsEmpty());
 }
 
-TEST(AddressesOf, LoopbackHasOneOfAFamily) {
-  const auto addresses = AddressesOf("localhost");
+TEST(AddressesOfOneFamily, LoopbackHasOneOfAFamily) {
+  const auto addresses = AddressesOfOneFamily("localhost");
   ASSERT_TRUE(addresses.ok()) << addresses.status();
   EXPECT_EQ(addresses->size(), 1);
 }
 
-TEST(AddressesOf, NameThatIsNoneIsAnErrorThatNamesIt) {
-  const auto addresses = AddressesOf("no host.invalid");
+TEST(AddressesOfOneFamily, NameThatIsNoneIsAnErrorThatNamesIt) {
+  const auto addresses = AddressesOfOneFamily("no host.invalid");
   EXPECT_EQ(addresses.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(addresses.status().message()), HasSubstr("no host.invalid: "));
 }
