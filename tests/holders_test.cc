@@ -1,10 +1,16 @@
 // Who holds a GPU: the program beside a kubelet's stand-in on real sockets.
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <fstream>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -46,6 +52,61 @@ class HoldersTest : public testing::Test {
 
   FakeKubelet kubelet_;
   const std::string source_;
+};
+
+// A process that does nothing until its end.
+class Sleeper {
+ public:
+  Sleeper() : pid_(fork()) {
+    while (pid_ == 0) pause();
+  }
+  ~Sleeper() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  Sleeper(const Sleeper&) = delete;
+  Sleeper& operator=(const Sleeper&) = delete;
+
+  pid_t pid() const { return pid_; }
+
+ private:
+  const pid_t pid_;
+};
+
+// /proc as a container with hostPID has it, in which processes are of pods: mounts that the program
+// alone sees. Needs root, or the right to be root in a user namespace of its own.
+class PodsProc {
+ public:
+  void Add(pid_t pid, const std::string& pod_uid) {
+    const std::string folder = NewFolder();
+    std::ofstream(folder + "/stat") << pid << " (x) S 1 1 1 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 77 0\n";
+    std::ofstream(folder + "/cgroup")
+        << "0::/kubepods.slice/kubepods-pod" << absl::StrReplaceAll(pod_uid, {{"-", "_"}})
+        << ".slice/cri-containerd-" << std::string(64, 'a') << ".scope\n";
+    folders_.emplace_back(folder, absl::StrCat("/proc/", pid));
+  }
+
+  // For Process's `in_child`.
+  void Mount() const {
+    if (unshare(CLONE_NEWNS) != 0) {
+      if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) _exit(126);
+      Write("/proc/self/uid_map", root_);
+    }
+    if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) _exit(126);
+    for (const auto& [folder, place] : folders_) {
+      if (mount(folder.c_str(), place.c_str(), nullptr, MS_BIND, nullptr) != 0) _exit(126);
+    }
+  }
+
+ private:
+  static void Write(const char* path, const std::string& text) {
+    const int file = open(path, O_WRONLY);
+    if (write(file, text.data(), text.size()) != static_cast<ssize_t>(text.size())) _exit(126);
+    close(file);
+  }
+
+  const std::string root_ = absl::StrCat("0 ", geteuid(), " 1");
+  std::vector<std::pair<std::string, std::string>> folders_;  // and where each is to be seen
 };
 
 std::string MetricsOf(const Server& server) {
@@ -111,6 +172,40 @@ TEST_F(HoldersTest, GpusShowsHoldersAndOwners) {
   EXPECT_EQ(holder["owners"][0], "Deployment/web");
   EXPECT_EQ(page["gpus"][1]["holders"], json::array());
   EXPECT_TRUE(Gpus("none")["gpus"][0]["holders"].is_null());
+}
+
+// Each is scaled on its own part: of 80 % three quarters and one.
+TEST_F(HoldersTest, SharedGpuIsDividedByWhatThePodsProcessesUse) {
+  constexpr char kUidA[] = "0f3c1d2e-5a6b-4c7d-8e9f-a0b1c2d3e4f5";
+  constexpr char kUidB[] = "1f3c1d2e-5a6b-4c7d-8e9f-a0b1c2d3e4f5";
+  const Sleeper of_a, of_b;
+  PodsProc proc;
+  proc.Add(of_a.pid(), kUidA);
+  proc.Add(of_b.pid(), kUidB);
+  const auto replica = [](const std::string& pod, const std::string& id) {
+    return PodDevices{"shop", pod, {{.container = "main", .resource = "nvidia.com/gpu", .id = id}}};
+  };
+  kubelet_.ServePodsApi(true);
+  kubelet_.SetPods({{.devices = replica("a-0", "GPU-a::0"), .of_api = {.uid = kUidA}},
+                    {.devices = replica("b-0", "GPU-a::1"), .of_api = {.uid = kUidB}}});
+  std::vector<std::string> flags = Flags("kubelet");
+  flags.front() = absl::StrCat(
+      "--gpu-source=file:",
+      WriteTestFile("shared.json",
+                    absl::StrCat(R"({"gpus": [{"uuid": "GPU-a", "utilization_percent": 80, )",
+                                 R"("processes": [{"pid": )", of_a.pid(),
+                                 R"(, "utilization_percent": 60}, {"pid": )", of_b.pid(),
+                                 R"(, "utilization_percent": 20}]}]})")));
+  const Server server(flags, {}, [&proc] { proc.Mount(); });
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  const auto ask = [&server](const std::string& pod) {
+    return RunProgram({"query", server.Address(), "--namespace=shop", "--explain",
+                       "metricType=gpu_utilization", "window=0s", absl::StrCat("podRegex=", pod)})
+        .out;
+  };
+  EXPECT_TRUE(Eventually([&] { return absl::StrContains(ask("a-0"), "value   60\n"); }))
+      << ask("a-0") << server.process().Story();
+  EXPECT_THAT(ask("b-0"), HasSubstr("value   20\n"));
 }
 
 TEST_F(HoldersTest, HangingKubeletHoldsUpNeitherReadingsNorTheEnd) {

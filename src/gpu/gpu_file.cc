@@ -80,13 +80,18 @@ absl::Status ReadText(const JsonPlace& object, absl::string_view key, std::strin
 }
 
 absl::StatusOr<GpuProcess> ReadProcess(const JsonPlace& place) {
-  RETURN_IF_ERROR(place.CheckObject({"pid", "memory_bytes"}));
+  RETURN_IF_ERROR(place.CheckObject({"pid", "memory_bytes", "utilization_percent"}));
   if (place.Find("pid") == nullptr) return place.Fault("the key \"pid\" is missing");
   GpuProcess process;
   ASSIGN_OR_RETURN(process.pid, place.Member("pid").Whole(1));
   const Json* memory = place.Find("memory_bytes");
   if (memory != nullptr && !memory->is_null()) {
     ASSIGN_OR_RETURN(process.memory_bytes, place.Member("memory_bytes").Whole(0));
+  }
+  const Json* utilization = place.Find("utilization_percent");
+  if (utilization != nullptr && !utilization->is_null()) {
+    ASSIGN_OR_RETURN(process.utilization_percent,
+                     place.Member("utilization_percent").Number(0, 100));
   }
   return process;
 }

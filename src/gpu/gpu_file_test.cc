@@ -21,7 +21,8 @@ TEST(GpuFile, ReadsEveryKey) {
     "memory_utilization_percent": 40, "memory_used_bytes": 70000000000,
     "memory_total_bytes": 150000000000, "temperature_celsius": 61, "power_watts": 512.5,
     "power_limit_watts": 700, "pcie_tx_kbps": 11, "pcie_rx_kbps": 12, "nvlink_tx_mbps": 13,
-    "nvlink_rx_mbps": 14, "processes": [{"pid": 42, "memory_bytes": 1024}, {"pid": 43}],
+    "nvlink_rx_mbps": 14, "processes": [{"pid": 42, "memory_bytes": 1024, "utilization_percent": 60},
+                                             {"pid": 43}],
     "ecc_uncorrected_errors": 2, "throttle_reasons": 4}]})");
   ASSERT_TRUE(node.ok()) << node.status();
   EXPECT_EQ(node->driver_version, "550.54");
@@ -46,7 +47,9 @@ TEST(GpuFile, ReadsEveryKey) {
   ASSERT_EQ(gpu.processes->size(), 2);
   EXPECT_EQ(gpu.processes->at(0).pid, 42);
   EXPECT_EQ(gpu.processes->at(0).memory_bytes, 1024);
+  EXPECT_EQ(gpu.processes->at(0).utilization_percent, 60);
   EXPECT_EQ(gpu.processes->at(1).memory_bytes, std::nullopt);
+  EXPECT_EQ(gpu.processes->at(1).utilization_percent, std::nullopt);
   EXPECT_TRUE(gpu.gaps.empty());
 }
 
@@ -123,6 +126,8 @@ TEST(GpuFile, EveryFaultNamesItsLineItsPathAndWhatIsAllowed) {
        "1: gpus[0].throttle_reasons: -1 is not a bit set, a whole number from 0 up"},
       {"{\"gpus\": [{\"processes\": [{}]}]}",
        "1: gpus[0].processes[0]: the key \"pid\" is missing"},
+      {"{\"gpus\": [{\"processes\": [{\"pid\": 1, \"utilization_percent\": 101}]}]}",
+       "1: gpus[0].processes[0].utilization_percent: 101 is not a number from 0 to 100"},
       {"{\"gpus\": [{\"processes\": [{\"pid\": 0}]}]}",
        "1: gpus[0].processes[0].pid: 0 is not a whole number from 1 up"},
       {"{\"gpus\": [{\"index\": 1}, {}]}", "1: gpus[1]: index 1 is another GPU's already"},
