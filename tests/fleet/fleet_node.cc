@@ -41,9 +41,17 @@ FleetNode::FleetNode(std::string name, const Percents& percents)
       file_(WriteTestFile("gpus.json", FileText(name_, percents))),
       kubelet_(absl::StrCat(testing::TempDir(), "fleet.", getpid(), ".", name_)) {
   for (size_t i = 0; i < percents.size(); ++i) {
-    kubelet_.AddPod("shop", absl::StrCat("web-6d4cf56db6-", PodSuffix()),
-                    {{.container = "vllm", .resource = "nvidia.com/gpu", .id = UuidOf(name_, i)}});
+    pods_.push_back(
+        {.devices = {
+             "shop",
+             absl::StrCat("web-6d4cf56db6-", PodSuffix()),
+             {{.container = "vllm", .resource = "nvidia.com/gpu", .id = UuidOf(name_, i)}}}});
   }
+  ListPods(true);
+}
+
+void FleetNode::ListPods(bool lists) {
+  kubelet_.SetPods(lists ? pods_ : std::vector<FakeKubelet::Pod>());
 }
 
 void FleetNode::Show(const Percents& percents) const {

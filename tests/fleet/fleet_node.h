@@ -23,6 +23,9 @@ class FleetNode {
   const std::string& name() const { return name_; }
   FakeKubelet& kubelet() { return kubelet_; }
 
+  // From now on the kubelet lists the pods, or none, as it does for seconds after its start.
+  void ListPods(bool lists);
+
   // From now on the driver counts and says this.
   void Show(const Percents& percents) const;
 
@@ -34,6 +37,7 @@ class FleetNode {
  private:
   const std::string name_;
   const std::string file_;
+  std::vector<FakeKubelet::Pod> pods_;
   FakeKubelet kubelet_;
 };
 

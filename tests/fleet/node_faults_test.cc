@@ -94,10 +94,15 @@ TEST_F(NodeFaultTest, RestartOfTheKubeletChangesNothing) {
   const absl::Time stopped = absl::Now();
   nodes_[2]->kubelet().Stop();
   ASSERT_TRUE(agents_[2]->process().WaitForErr("event=kubelet_lost"));
-  const absl::Time back = absl::Now();
-  nodes_[2]->kubelet().Start();
   const int asked = nodes_[2]->kubelet().lists();
+  nodes_[2]->ListPods(false);
+  nodes_[2]->kubelet().Start();
   ASSERT_TRUE(Eventually([&] { return nodes_[2]->kubelet().lists() > asked; }));
+  absl::SleepFor(absl::Seconds(3));  // for which a kubelet does not know its pods
+  const absl::Time back = absl::Now();
+  const int asked_of_none = nodes_[2]->kubelet().lists();
+  nodes_[2]->ListPods(true);
+  ASSERT_TRUE(Eventually([&] { return nodes_[2]->kubelet().lists() > asked_of_none; }));
   const absl::Duration recovery = TimeTo(kWhole, back);
   ExpectNoWrongScaling(keda_->Since(stopped), kWhole, kWhole);
   TellFault("kubelet restarted", keda_->Since(stopped), recovery);
