@@ -1,0 +1,65 @@
+// The kernel's tables, by which engines are found: not a stranger's, but of any kernel.
+#include <cstdint>
+#include <set>
+
+#include "absl/strings/str_split.h"
+#include "promise.h"
+#include "workload/cgroup_pod.h"
+#include "workload/engine_candidates.h"
+#include "workload/kernel_address.h"
+#include "workload/listener_tables.h"
+#include "workload/network_addresses.h"
+
+namespace gpuscaler {
+namespace {
+
+void CheckAddresses(const std::vector<std::string>& addresses) {
+  const std::set<std::string> once(addresses.begin(), addresses.end());
+  PROMISE(once.size() == addresses.size());
+  for (const std::string& address : addresses) {
+    PROMISE(!IsLoopback(address) && !IsLinkLocal(address));
+    PROMISE(IsIpv6(address) != Ipv4Number(address).has_value());
+  }
+}
+
+void CheckCandidates(absl::Span<const Listener> listeners,
+                     absl::Span<const std::string> addresses) {
+  const auto candidates = EngineCandidatesOf(listeners, addresses, {8000, 40000});
+  if (!candidates.ok()) {
+    PROMISE(!candidates.status().message().empty());
+    return;
+  }
+  PROMISE(!candidates->empty() && candidates->size() <= kMostEngineCandidates);
+  for (const EngineCandidate& candidate : *candidates) {
+    PROMISE(candidate.port == 40000 || candidate.port < kFirstEphemeralPort);
+    PROMISE(!candidate.addresses.empty());
+  }
+}
+
+void CheckTables(absl::string_view text) {
+  // A table of sockets, and what tells the addresses.
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(text, absl::MaxSplits("\n\n", 1));
+  const std::string rest(parts.second);
+  const std::vector<std::string> addresses =
+      NetworkAddresses({.fib_trie = rest, .route = rest, .if_inet6 = rest, .ipv6_route = rest});
+  CheckAddresses(addresses);
+  const auto listeners = ParseListeners(parts.first);
+  if (listeners.ok()) {
+    for (const Listener& listener : *listeners) {
+      PROMISE(listener.port >= 0 && listener.port <= 65535 && !listener.address.empty());
+    }
+    CheckCandidates(*listeners, addresses);
+  }
+  SocketsInUse(text, "TCP:");
+  const auto pod = ParseCgroup(text);
+  PROMISE(!pod || pod->uid.size() == 36 || pod->uid.size() == 32);
+}
+
+}  // namespace
+}  // namespace gpuscaler
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  gpuscaler::CheckTables({reinterpret_cast<const char*>(data), size});
+  return 0;
+}
