@@ -11,7 +11,7 @@ namespace {
 
 using testing::UnorderedElementsAreArray;
 
-constexpr char kProc[] = "/proc";
+constexpr char kRealProc[] = "/proc";
 
 TEST(SocketsInUse, IsToldByTheProtocolsLine) {
   constexpr char kText[] =
@@ -43,7 +43,7 @@ class ListenerTablesTest : public testing::Test {
   }
 
   std::vector<int> Read() const {
-    const auto listeners = ReadListeners(kProc, process_->pid());
+    const auto listeners = ReadListeners(kRealProc, process_->pid());
     EXPECT_TRUE(listeners.ok()) << listeners.status();
     return listeners.ok() ? PortsOf(*listeners) : std::vector<int>();
   }

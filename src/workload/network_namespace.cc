@@ -15,7 +15,7 @@ namespace gpuscaler {
 namespace {
 
 // Longer are a node's routes alone, and those matter only where its network is the pod's.
-constexpr size_t kMostBytes = size_t{1} << 20;
+constexpr size_t kLongestTable = size_t{1} << 20;
 
 std::string NetFile(const std::string& proc, int64_t pid, const char* name) {
   return absl::StrCat(proc, "/", pid, "/net/", name);
@@ -23,7 +23,7 @@ std::string NetFile(const std::string& proc, int64_t pid, const char* name) {
 
 // A kernel without IPv6 lacks half of the files.
 absl::StatusOr<std::string> ReadIfThere(const std::string& path) {
-  auto text = ReadProcFile(path, kMostBytes);
+  auto text = ReadProcFile(path, kLongestTable);
   if (absl::IsNotFound(text.status())) return std::string();
   return text;
 }

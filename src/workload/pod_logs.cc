@@ -10,13 +10,13 @@
 namespace gpuscaler {
 namespace {
 
-constexpr absl::Duration kShortestInterval = absl::Seconds(5);
+constexpr absl::Duration kReadAtMostEvery = absl::Seconds(5);
 
 }  // namespace
 
 std::string PodLogs::NameOf(const std::string& uid, absl::Time now) {
   auto found = names_.find(uid);
-  if (found == names_.end() && now - read_at_ >= kShortestInterval) {
+  if (found == names_.end() && now - read_at_ >= kReadAtMostEvery) {
     read_at_ = now;
     ReadFolder();
     found = names_.find(uid);

@@ -10,7 +10,7 @@
 namespace gpuscaler {
 namespace {
 
-constexpr char kUid[] = "0f3c1d2e-5a6b-4c7d-8e9f-a0b1c2d3e4f5";
+constexpr char kLogsUid[] = "0f3c1d2e-5a6b-4c7d-8e9f-a0b1c2d3e4f5";
 
 class PodLogsTest : public testing::Test {
  protected:
@@ -26,24 +26,24 @@ class PodLogsTest : public testing::Test {
 };
 
 TEST_F(PodLogsTest, NamesThePodOfAUid) {
-  AddFolder(absl::StrCat("shop_web-6d4cf56db6-x7k2p_", kUid));
+  AddFolder(absl::StrCat("shop_web-6d4cf56db6-x7k2p_", kLogsUid));
   AddFolder("lost+found");
   AddFolder("a_b");
   PodLogs logs(folder_);
-  EXPECT_EQ(logs.NameOf(kUid, start_), "shop/web-6d4cf56db6-x7k2p");
+  EXPECT_EQ(logs.NameOf(kLogsUid, start_), "shop/web-6d4cf56db6-x7k2p");
   EXPECT_EQ(logs.NameOf("b", start_), "");
 }
 
 TEST_F(PodLogsTest, NewPodIsFoundAndAnUnknownOneIsNotLookedForAllTheTime) {
   PodLogs logs(folder_);
-  EXPECT_EQ(logs.NameOf(kUid, start_), "");
-  AddFolder(absl::StrCat("shop_web-0_", kUid));
-  EXPECT_EQ(logs.NameOf(kUid, start_ + absl::Seconds(4)), "");
-  EXPECT_EQ(logs.NameOf(kUid, start_ + absl::Seconds(5)), "shop/web-0");
+  EXPECT_EQ(logs.NameOf(kLogsUid, start_), "");
+  AddFolder(absl::StrCat("shop_web-0_", kLogsUid));
+  EXPECT_EQ(logs.NameOf(kLogsUid, start_ + absl::Seconds(4)), "");
+  EXPECT_EQ(logs.NameOf(kLogsUid, start_ + absl::Seconds(5)), "shop/web-0");
 }
 
 TEST_F(PodLogsTest, FolderThatIsNotMountedTellsNothing) {
-  EXPECT_EQ(PodLogs("/nonexistent").NameOf(kUid, start_), "");
+  EXPECT_EQ(PodLogs("/nonexistent").NameOf(kLogsUid, start_), "");
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace gpuscaler {
 namespace {
 
 // A dense node with CPU and memory of every container passes gRPC's 4 MiB.
-constexpr int kMostBytes = 16 << 20;
+constexpr int kMostBytesListed = 16 << 20;
 
 void AddOnce(PodDevice device, PodDevices& pod) {
   if (std::ranges::find(pod.devices, device) == pod.devices.end()) {
@@ -41,7 +41,7 @@ void AddDevices(const v1::ContainerResources& container, PodDevices& pod) {
 }  // namespace
 
 absl::StatusOr<std::vector<PodDevices>> PodResources::List(absl::Duration timeout) const {
-  ASSIGN_OR_RETURN(const auto channel, ConnectToKubelet(socket_, kMostBytes));
+  ASSIGN_OR_RETURN(const auto channel, ConnectToKubelet(socket_, kMostBytesListed));
   grpc::ClientContext context;
   SetTimeout(timeout, context);
   v1::ListPodResourcesResponse response;
