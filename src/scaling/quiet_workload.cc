@@ -7,8 +7,6 @@
 namespace gpuscaler {
 namespace {
 
-using State = ReplicaShare::State;
-
 bool MayStayQuiet(const Trigger& trigger, const FleetHistory& fleet, const Decision& decision) {
   const bool by_owner = trigger.scope == Scope::kWorkload && fleet.asks_kubelets;
   return by_owner && !ValuesStandingMemory(trigger) && decision.status.ok() && !decision.active &&
@@ -71,30 +69,30 @@ std::optional<QuietWorkload> QuietWorkload::Of(const Trigger& trigger, const Fle
 QuietWorkload::Mark QuietWorkload::MarkOf(const NodeTrack& track) {
   const NodeHistory& history = *track.history;
   const NodeStretch& newest = history.stretches.back();
-  return {.points = newest.points,
-          .first = newest.first,
-          .layout = newest.layout,
-          .oldest_layout = OldestLayout(history)};
+  return {.first = newest.first, .layout = newest.layout, .oldest_layout = OldestLayout(history)};
 }
 
 bool QuietWorkload::AddReplica(const Trigger& trigger, const FleetHistory& fleet,
                                const ReplicaShare& share) {
-  if (share.state != State::kCounted || share.nodes.size() != 1) return false;
+  if (share.nodes.size() != 1) return false;
   const auto track = std::ranges::find(fleet.nodes, share.nodes.front(), &NodeTrack::node);
   Mark& mark = marks_[static_cast<size_t>(track - fleet.nodes.begin())];
   mark.has_replicas = true;
-  return std::ranges::all_of(share.gpus,
-                             [&](const std::string& uuid) { return AddGpu(trigger, uuid, mark); });
+  const NodeStretch& newest = track->history->stretches.back();
+  return std::ranges::all_of(
+      share.gpus, [&](const std::string& uuid) { return AddGpu(trigger, uuid, newest, mark); });
 }
 
-bool QuietWorkload::AddGpu(const Trigger& trigger, const std::string& uuid, Mark& mark) const {
-  const std::vector<NodeLayout::Gpu>& gpus = mark.layout->gpus;
-  const int place = PositionOf(gpus, uuid, 0);
-  if (place < 0) return false;
-  const NodeLayout::Gpu& gpu = gpus[static_cast<size_t>(place)];
+bool QuietWorkload::AddGpu(const Trigger& trigger, const std::string& uuid,
+                           const NodeStretch& newest, Mark& mark) const {
+  const NodeLayout& layout = *newest.layout;
+  const int found = PositionOf(layout.gpus, uuid, 0);
+  if (found < 0) return false;
+  const size_t place = static_cast<size_t>(found);
   mark.places.push_back(static_cast<uint32_t>(place));
-  return gpu.parent_uuid.empty() && IsWarmForGood(trigger, *mark.layout, gpu) &&
-         mark.points->gpus[static_cast<size_t>(place)].Value(reading_).has_value();
+  const NodeLayout::Gpu& gpu = layout.gpus[place];
+  return gpu.parent_uuid.empty() && IsWarmForGood(trigger, layout, gpu) &&
+         newest.points->gpus[place].Value(reading_).has_value();
 }
 
 std::optional<absl::Time> QuietWorkload::StandsOn(const FleetHistory& fleet) {
@@ -117,8 +115,7 @@ bool QuietWorkload::Continues(const NodeTrack& track, absl::Time now, Mark& mark
   const std::vector<NodeStretch>& stretches = history.stretches;
   for (size_t i = stretches.size(); i-- > 0;) {
     const NodeStretch& stretch = stretches[i];
-    if (stretch.points == mark.points && stretch.first == mark.first) {
-      mark.points = stretches.back().points;
+    if (stretch.first == mark.first) {
       mark.first = stretches.back().first;
       return true;
     }

@@ -36,12 +36,10 @@ class QuietWorkload {
  private:
   // Where a node's history had come to.
   struct Mark {
-    // Its newest stretch: a history that was told anew has other points.
-    std::shared_ptr<const NodePoints> points;
-    absl::Time first;
+    absl::Time first;  // of its newest stretch
     // Who holds what, and did: with other pods, or fewer that are remembered, all may be otherwise.
     std::shared_ptr<const NodeLayout> layout;
-    std::shared_ptr<const NodeLayout> oldest_layout;
+    std::shared_ptr<const NodeLayout> oldest_layout;  // another one's: all was told anew
     bool has_replicas = false;
     std::vector<uint32_t> places;  // of their GPUs, in the layout
   };
@@ -51,7 +49,8 @@ class QuietWorkload {
   static Mark MarkOf(const NodeTrack& track);
   // False: one of its GPUs may count otherwise than by its reading alone.
   bool AddReplica(const Trigger& trigger, const FleetHistory& fleet, const ReplicaShare& share);
-  bool AddGpu(const Trigger& trigger, const std::string& uuid, Mark& mark) const;
+  bool AddGpu(const Trigger& trigger, const std::string& uuid, const NodeStretch& newest,
+              Mark& mark) const;
 
   bool Continues(const NodeTrack& track, absl::Time now, Mark& mark) const;
   bool IsRead(const NodeTrack& track, absl::Time now) const;

@@ -173,10 +173,8 @@ class NodeOfChance {
   }
 
   static void NewLoad(Dice& dice, HeldPod& pod) {
-    for (double& load : pod.loads) {
-      const bool busy = pod.owner == "other" ? !OneIn(3, dice) : OneIn(40, dice);
-      load = busy ? dice.Whole(0, 100) : 0;
-    }
+    const bool busy = pod.owner == "other" ? !OneIn(3, dice) : OneIn(40, dice);
+    for (double& load : pod.loads) load = busy ? dice.Whole(0, 100) : 0;
     if (OneIn(20, dice)) pod.memory_used_percent = dice.Whole(0, 99);
   }
 
