@@ -48,7 +48,8 @@ void PodIndex::Changed(const std::string& node, const NodeHistory& history, int6
   for (const Stay& stay : on.stays) Touch(stay.entry, generation);
   std::erase_if(on.stays, [&](const Stay& stay) { return !stay.entry->nodes.contains(node); });
   ForgetNames();
-  SetUnattributed(node, newest, generation);
+  SetAsking(node, newest.attribution.state != Attribution::State::kNone, generation);
+  SetUnattributed(node, newest, same, generation);
 }
 
 void PodIndex::Read(const std::string& node, const NodeHistory& history, OnNode& on) {
@@ -126,14 +127,14 @@ bool PodIndex::IsDue(const std::string& node, const NodeHistory& history) const 
   return found != on_node_.end() && history.NewestAt() > found->second.due;
 }
 
-void PodIndex::SetUnattributed(const std::string& node, const NodeLayout& newest,
+void PodIndex::SetUnattributed(const std::string& node, const NodeLayout& newest, bool same,
                                int64_t generation) {
-  const Attribution::State state = newest.attribution.state;
-  const bool known = state == Attribution::State::kKnown;
+  const bool known = newest.attribution.state == Attribution::State::kKnown;
   const bool was = unattributed_.nodes.erase(node) > 0;
   if (!known) unattributed_.nodes.insert(node);
-  if (!known || was) unattributed_.generation = generation;
-  SetAsking(node, state != Attribution::State::kNone, generation);
+  // Whatever it reads, its GPUs count for nobody, but where none asks and those in use do.
+  const bool as_before = known == !was && (known || (same && AnyAsksKubelet()));
+  if (!as_before) unattributed_.generation = generation;
 }
 
 void PodIndex::SetAsking(const std::string& node, bool asks, int64_t generation) {

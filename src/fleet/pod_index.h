@@ -113,7 +113,9 @@ class PodIndex {
   Entries::iterator EntryOf(const Key& key);
   Stay& StayOf(const Key& key, Visit& visit);
   void EndStays(const std::string& node, absl::Time now, OnNode& on);
-  void SetUnattributed(const std::string& node, const NodeLayout& newest, int64_t generation);
+  // `same`: the layouts are those of its last change.
+  void SetUnattributed(const std::string& node, const NodeLayout& newest, bool same,
+                       int64_t generation);
   // The first that asks, and the last, change what a node says that does not.
   void SetAsking(const std::string& node, bool asks, int64_t generation);
   void Touch(Entries::iterator entry, int64_t generation);

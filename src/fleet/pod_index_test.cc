@@ -159,6 +159,32 @@ TEST_F(PodIndexTest, NodeWhosePodsNobodyCanNameIsEverybodys) {
   EXPECT_EQ(index_.Of(Whoevers({"b"})).generation, 2);
 }
 
+TEST_F(PodIndexTest, ReadingsOfANodeWhosePodsNobodyCanNameAreNobodysChange) {
+  Changed("gpu-1", {With({"a"})}, 1);
+  NodeSnapshot unknown = SnapshotOf(1, kIndexStart);
+  unknown.attribution = {.state = Attribution::State::kUnknown, .why = "no answer"};
+  Changed("gpu-2", {unknown}, 2);
+  for (int second = 1; second <= 3; ++second) {
+    unknown.taken_at += absl::Seconds(1);
+    unknown.gpus[0].utilization_percent = 10 * second;
+    Changed("gpu-2", {unknown}, 2 + second);
+  }
+  EXPECT_EQ(index_.Of(Whoevers({"a"})).generation, 2);
+  EXPECT_FALSE(index_.AllChangedSince(2));
+  unknown.taken_at += absl::Seconds(1);
+  unknown.attribution.why = "permission denied";
+  Changed("gpu-2", {unknown}, 6);
+  EXPECT_EQ(index_.Of(Whoevers({"a"})).generation, 6) << "it is told why";
+}
+
+TEST_F(PodIndexTest, WhereNobodyAsksAKubeletEachReadingIsEverybodysChange) {
+  NodeSnapshot unowned = SnapshotOf(1, kIndexStart);
+  Changed("gpu-1", {unowned}, 1);
+  unowned.taken_at += absl::Seconds(1);
+  Changed("gpu-1", {unowned}, 2);
+  EXPECT_EQ(index_.Of(Whoevers({"a"})).generation, 2);
+}
+
 TEST_F(PodIndexTest, RemovedNodeIsAChangeForItsNamespaces) {
   Changed("gpu-1", {With({"a"})}, 1);
   index_.Removed("gpu-1", 2);

@@ -2,6 +2,7 @@
 // namespaces', tried on many random fleets.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,6 +54,8 @@ struct Question {
   Asker asker;
   int64_t generation = 0;  // of what it was last decided on
   bool knew = false;
+  Decision decision;
+  int repeated = 0;  // what nothing had changed for
 };
 
 Question AnyQuestion(Dice& dice) {
@@ -95,17 +98,19 @@ std::string TextOf(const Decision& decision) {
 class RandomFleet {
  public:
   explicit RandomFleet(Dice& dice) : dice_(dice) {
-    std::vector<std::string> addresses;
-    for (int node = 0; node < kNodes; ++node) addresses.push_back(AddressOf(node));
-    store_.Listed(addresses);
+    List();
     for (int node = 0; node < kNodes; ++node) Says(node, AnyReading(node));
   }
 
   void Step() {
     const bool long_gap = dice_.Whole(0, 15) == 0;
     clock_.Advance(long_gap ? absl::Seconds(dice_.Whole(60, 150)) : kTick);
+    if (dice_.Whole(0, 9) == 0) ComeOrGo(dice_.Whole(0, kNodes - 1));
+    if (dice_.Whole(0, 4) == 0) LookBack();
+    List();
     for (int node = 0; node < kNodes; ++node) {
-      switch (dice_.Whole(0, 9)) {
+      if (gone_.contains(node)) continue;
+      switch (dice_.Whole(0, 10)) {
         case 0:
           Says(node, AnyReading(node));
           break;
@@ -116,6 +121,9 @@ class RandomFleet {
           break;  // not heard
         case 3:
           Says(node, dice_.Often() ? said_[node] : UnownedNode(said_[node], "no answer"));
+          break;
+        case 4:
+          SaysAgain(node);
           break;
         default:
           SaysNothingNew(node);
@@ -129,6 +137,26 @@ class RandomFleet {
  private:
   static std::string AddressOf(int node) { return absl::StrCat("agent-", node, ":6001"); }
 
+  void List() {
+    std::vector<std::string> addresses;
+    for (int node = 0; node < kNodes; ++node) {
+      if (!gone_.contains(node)) addresses.push_back(AddressOf(node));
+    }
+    store_.Listed(addresses);
+  }
+
+  void ComeOrGo(int node) {
+    if (gone_.erase(node) > 0) return;
+    gone_.insert(node);
+    told_.erase(node);
+    store_.Lost(AddressOf(node), absl::UnavailableError("the node is gone"));
+  }
+
+  void LookBack() {
+    leases_.RenewLookBack({dice_.Often() ? "team-a" : "team-b"}, absl::Minutes(dice_.Whole(3, 5)),
+                          clock_.Now(), clock_.Now() + absl::Seconds(dice_.Whole(10, 200)));
+  }
+
   NodeSnapshot AnyReading(int node) {
     std::vector<HeldPod> pods;
     for (int i = dice_.Whole(0, 2); i > 0; --i) pods.push_back(AnyHeldPod(dice_, 10 * node + i));
@@ -141,6 +169,15 @@ class RandomFleet {
     memory_[node].Annotate(snapshot);
     AgentNews news = NewsOf(node);
     news.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    told_[node].push_back(news.readings.front());
+    store_.Heard(AddressOf(node), std::move(news));
+  }
+  // All that it said, on a new stream.
+  void SaysAgain(int node) {
+    store_.Lost(AddressOf(node), absl::UnavailableError("to be told again"));
+    store_.TellsAgain(AddressOf(node));
+    AgentNews news = NewsOf(node);
+    news.readings = told_[node];
     store_.Heard(AddressOf(node), std::move(news));
   }
   void SaysNothingNew(int node) {
@@ -156,13 +193,16 @@ class RandomFleet {
 
   Dice& dice_;
   FakeClock clock_;
-  FleetStore store_{
-      clock_,
-      {.patience = {.grace = kPatience.grace,
-                    .forget_after = absl::Minutes(5),
-                    .empty_after = absl::Minutes(1)},
-       .limits = {.horizon = absl::Minutes(2), .join_within = kPatience.stale_after}}};
+  Leases leases_;
+  FleetStore store_{clock_,
+                    {.patience = {.grace = kPatience.grace,
+                                  .forget_after = absl::Minutes(1),
+                                  .empty_after = absl::Minutes(1)},
+                     .limits = {.horizon = absl::Minutes(4), .join_within = kPatience.stale_after},
+                     .leases = &leases_}};
+  std::set<int> gone_;
   std::map<int, NodeSnapshot> said_;
+  std::map<int, std::vector<AgentNews::Reading>> told_;
   std::map<int, MemoryWatch> memory_;
 };
 
@@ -193,13 +233,20 @@ void ExpectSameAnswerOnFewerNodes(const FleetStore& store, Question& question) {
                 (!question.knew && Tells(changes, wanted, "")))
         << "who watches it would not be told";
   }
+  const bool is_old = (*fleet)->generation == question.generation;
+  if (is_old && (*fleet)->now < question.decision.valid_until) {
+    EXPECT_EQ(TextOf(decision), TextOf(question.decision)) << "nothing has changed";
+    ++question.repeated;
+  }
   question.generation = (*fleet)->generation;
   question.knew = store.Knows(wanted);
+  question.decision = decision;
 }
 
 TEST(WantedPods, DecideAsAllPodsOfTheNamespacesWould) {
   int fewer = 0;
-  ForManySeeds([&fewer](Dice& dice) {
+  int repeated = 0;
+  ForManySeeds([&](Dice& dice) {
     RandomFleet fleet(dice);
     std::vector<Question> questions;
     for (int i = 0; i < 4; ++i) questions.push_back(AnyQuestion(dice));
@@ -215,7 +262,9 @@ TEST(WantedPods, DecideAsAllPodsOfTheNamespacesWould) {
         }
       }
     }
+    for (const Question& question : questions) repeated += question.repeated;
   });
+  EXPECT_GT(repeated, 1'000) << "the same";
   EXPECT_GT(fewer, 3'000) << "of 30,000: the cases show something";
 }
 
