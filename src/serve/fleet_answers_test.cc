@@ -1,4 +1,5 @@
 // Answers on a fleet: what one namespace costs another, and what time alone changes.
+#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
@@ -30,10 +31,22 @@ ScaledObjectRef RefIn(const std::string& namespace_name,
   return ref;
 }
 
-// Counts the questions to a store.
+// Counts the questions to a store, and may keep who waits for changes from seeing any.
 class CountedQuestions : public FleetReader {
  public:
   explicit CountedQuestions(const FleetStore& store) : store_(store) {}
+
+  // Returns once somebody is kept.
+  void KeepWaiting() {
+    MutexLock lock(mutex_);
+    keep_ = true;
+    while (!kept_) changed_.Wait(mutex_);
+  }
+  void LetGo() {
+    MutexLock lock(mutex_);
+    keep_ = false;
+    changed_.NotifyAll();
+  }
 
   int asked(const std::string& namespace_name) const {
     MutexLock lock(mutex_);
@@ -57,12 +70,23 @@ class CountedQuestions : public FleetReader {
   }
   bool Knows(const PodsWanted& wanted) const override { return store_.Knows(wanted); }
   int64_t WaitForGeneration(int64_t generation, absl::Duration timeout) const override {
-    return store_.WaitForGeneration(generation, timeout);
+    const int64_t newest = store_.WaitForGeneration(generation, timeout);
+    MutexLock lock(mutex_);
+    while (keep_) {
+      kept_ = true;
+      changed_.NotifyAll();
+      changed_.Wait(mutex_);
+    }
+    kept_ = false;
+    return newest;
   }
 
  private:
   const FleetStore& store_;
   mutable Mutex mutex_;
+  mutable CondVar changed_;
+  bool keep_ ABSL_GUARDED_BY(mutex_) = false;
+  mutable bool kept_ ABSL_GUARDED_BY(mutex_) = false;
   mutable std::map<std::string, int> asked_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -101,6 +125,19 @@ class FleetAnswersTest : public testing::Test {
     store_.Heard(absl::StrCat("n", workload, ":1"), std::move(news));
   }
 
+  // The node's only GPU is held by that pod, which works.
+  void SaysOfPod(const std::string& address, const Pod& pod) {
+    NodeSnapshot snapshot = SnapshotOf(1, clock_.Now(), absl::StrCat("gpu-", address));
+    AddPods(snapshot);
+    snapshot.pods[0].owners = pod.owners;
+    snapshot.pods[0].owners_from = pod.owners_from;
+    AgentNews news{.node = snapshot.node,
+                   .instance = std::hash<std::string>()(address),
+                   .heard_at = clock_.Now()};
+    news.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    store_.Heard(absl::StrCat(address, ":1"), std::move(news));
+  }
+
   // Both, every second.
   void Hold(absl::Duration duration, double of_a, double of_b) {
     for (absl::Duration held; held < duration; held += absl::Seconds(1)) {
@@ -117,7 +154,10 @@ class FleetAnswersTest : public testing::Test {
   CountedQuestions questions_{store_};
   CountedRequests counted_;
   Leases leases_;
-  ProfileStore profiles_{""};
+  const std::string profiles_path_ = testing::TempDir() + "fleet_answers_" +
+                                     testing::UnitTest::GetInstance()->current_test_info()->name() +
+                                     ".yaml";
+  ProfileStore profiles_{profiles_path_};
 };
 
 class JudgeOnFleetTest : public FleetAnswersTest {
@@ -379,6 +419,37 @@ TEST_F(StreamsOnFleetTest, StreamOfAWorkloadThatStaysInactiveCostsNoDecisionForA
   clock_.Advance(absl::Milliseconds(1));
   Says("a", 51);
   EXPECT_EQ(of_a->WaitForMessages(2).size(), 2u);
+}
+
+// What a stream watches changes with who holds GPUs, which new profiles must not hide.
+TEST_F(StreamsOnFleetTest, ChangeBesideNewProfilesIsSeen) {
+  using From = Pod::OwnersFrom;
+  const Pod of_llm{.owners = {{"Deployment", "llm"}}, .owners_from = From::kReferences};
+  const Pod of_another{.owners = {{"Deployment", "another"}}, .owners_from = From::kReferences};
+  const Pod of_llm_or_another{.owners = {{"Deployment", "llm"}, {"StatefulSet", "another"}},
+                              .owners_from = From::kName};
+  store_.Listed(std::vector<std::string>{"a:1", "b:1", "c:1", "d:1"});
+  SaysOfPod("c", of_llm);
+  SaysOfPod("d", {.owners = {{"Deployment", "third"}}, .owners_from = From::kReferences});
+  const auto stream =
+      Open(RefIn("team-a", {{"activationThreshold", "200"}, {"activationWindow", "0s"}}));
+  ASSERT_EQ(stream->WaitForMessages(1).size(), 1u);
+  ASSERT_TRUE(Eventually([&] { return questions_.asked("team-a") >= 2; }));
+
+  questions_.KeepWaiting();
+  clock_.Advance(absl::Milliseconds(1));
+  SaysOfPod("c", of_llm_or_another);
+  std::ofstream(profiles_path_) << "profiles: {ours: {targetValue: 70}}\n";
+  ASSERT_TRUE(profiles_.Reload().ok());
+  const int asked = questions_.asked("team-a");
+  questions_.LetGo();
+  ASSERT_TRUE(Eventually([&] { return questions_.asked("team-a") >= asked + 2; }))
+      << "for the change, and for the profiles";
+  // Who holds d's GPU is no concern of a stream that knows its own pods.
+  const int then = questions_.asked("team-a");
+  clock_.Advance(absl::Milliseconds(1));
+  SaysOfPod("d", of_another);
+  EXPECT_TRUE(Eventually([&] { return questions_.asked("team-a") > then; }));
 }
 
 TEST_F(StreamsOnFleetTest, StreamSaysWhatTimeAloneBrings) {
