@@ -1,7 +1,7 @@
 // Aggregators that restart, that are two, and that are lied to.
 #include <algorithm>
 #include <atomic>
-#include <cmath>
+#include <iterator>
 #include <thread>
 
 #include "fault_test.h"
@@ -69,7 +69,8 @@ TEST_F(AggregatorFaultTest, AggregatorStoppedInOrderUnderLoadNeverSaysLess) {
   aggregator_ = StartAggregator(StaticAgents(), {port});
   const absl::Duration recovery = TimeTo(kWhole, stopped);
   ExpectNoWrongScaling(keda_->Since(stopped), kWhole, kWhole, Unknown::kAllowed);
-  TellFault("aggregator stopped under load, and back", keda_->Since(stopped), recovery);
+  TellFault("aggregator stopped under load, and back", keda_->Since(stopped), recovery,
+            kReconnected);
 }
 
 // To the new one the agent is an address of which nobody knows what is behind it: replicas that
@@ -88,17 +89,25 @@ TEST_F(AggregatorFaultTest, AggregatorRestartedBesideAHungAgentWaitsForIt) {
   const absl::Duration recovery = TimeTo(kWhole, goes_on);
   // The first reading of one that hung may be old: its replica stands.
   ExpectNoWrongScaling(keda_->Since(killed), kWhole, kOneMute, Unknown::kAllowed);
-  TellFault("aggregator restarted beside a hung agent", keda_->Since(killed), recovery);
+  TellFault("aggregator restarted beside a hung agent", keda_->Since(killed), recovery,
+            kReconnected);
 }
 
-// The most that `answers` are from what `others` were at the same time.
+// The most that `answers` are from what `others` were at the same time, which is between the one
+// before and the one after.
 double FarthestFrom(const std::vector<KedaAnswer>& others, const std::vector<KedaAnswer>& answers) {
   double farthest = 0;
+  int compared = 0;
   for (const KedaAnswer& answer : answers) {
-    const auto other = std::ranges::lower_bound(others, answer.at, {}, &KedaAnswer::at);
-    if (!answer.value.ok() || other == others.end() || !other->value.ok()) continue;
-    farthest = std::max(farthest, std::abs(*answer.value - *other->value));
+    const auto after = std::ranges::lower_bound(others, answer.at, {}, &KedaAnswer::at);
+    if (!answer.value.ok() || after == others.begin() || after == others.end()) continue;
+    const auto before = std::prev(after);
+    if (!before->value.ok() || !after->value.ok()) continue;
+    const auto [least, most] = std::minmax(*before->value, *after->value);
+    farthest = std::max({farthest, least - *answer.value, *answer.value - most});
+    ++compared;
   }
+  EXPECT_GT(compared, 0);
   return farthest;
 }
 
@@ -106,9 +115,8 @@ double FarthestFrom(const std::vector<KedaAnswer>& others, const std::vector<Ked
 TEST_F(AggregatorFaultTest, TwoAggregatorsSayTheSameEvenRightAfterOneHasRestarted) {
   constexpr char kWindow[] = "20s";
   constexpr absl::Duration kLoaded = absl::Seconds(5);
-  // What the average falls by in 2 s: readings that show nothing new come with heartbeats, which
-  // the two do not hear at the same time.
-  constexpr double kBetweenHeartbeats = 36;
+  // What the average falls by in a third of a second: an answer may be so late on a busy machine.
+  constexpr double kAlike = 3;
   StartNodes();
   StartAgents();
   aggregator_ = StartAggregator(StaticAgents());
@@ -121,7 +129,7 @@ TEST_F(AggregatorFaultTest, TwoAggregatorsSayTheSameEvenRightAfterOneHasRestarte
   const absl::Time ended = absl::Now();
   for (const auto& node : nodes_) node->Show({0});
   absl::SleepFor(absl::Seconds(1));
-  EXPECT_LT(FarthestFrom(keda_->Since(ended), other->Since(ended)), kBetweenHeartbeats);
+  EXPECT_LT(FarthestFrom(keda_->Since(ended), other->Since(ended)), kAlike);
 
   const std::string port = PortFlag(*second);
   const absl::Time killed = absl::Now();
@@ -132,8 +140,8 @@ TEST_F(AggregatorFaultTest, TwoAggregatorsSayTheSameEvenRightAfterOneHasRestarte
   const absl::Duration recovery = absl::Now() - killed;
   absl::SleepFor(absl::Seconds(1));
   const std::vector<KedaAnswer> answers = other->Since(killed);
-  EXPECT_LT(FarthestFrom(keda_->Since(killed), answers), kBetweenHeartbeats) << StoryOf(answers);
-  EXPECT_GT(answers.back().value.value_or(0), kBetweenHeartbeats) << StoryOf(answers);
+  EXPECT_LT(FarthestFrom(keda_->Since(killed), answers), kAlike) << StoryOf(answers);
+  EXPECT_GT(answers.back().value.value_or(0), kAlike) << StoryOf(answers);
   TellFault("one of two aggregators restarts", answers, recovery);
 }
 
