@@ -53,7 +53,8 @@ TEST_F(AddressFaultTest, DnsThatIsEmptyForAWhileLosesNobodyWhoIsHeard) {
   dns_.Say(all_);
   ASSERT_TRUE(Eventually([this] { return dns_.asked() > 0; }));
   ExpectNoWrongScaling(keda_->Since(emptied), kWhole, kOneMute);
-  TellFault("DNS empty for a while, an agent restarts", keda_->Since(emptied), recovery);
+  TellFault("DNS empty for a while, an agent restarts", keda_->Since(emptied), recovery,
+            kReconnected);
 }
 
 TEST_F(AddressFaultTest, DnsThatFailsKeepsWhatItSaidBefore) {
@@ -67,7 +68,7 @@ TEST_F(AddressFaultTest, DnsThatFailsKeepsWhatItSaidBefore) {
   dns_.Say(all_);
   ASSERT_TRUE(aggregator_->process().WaitForErr("event=agents_known"));
   ExpectNoWrongScaling(keda_->Since(failed), kWhole, kOneMute);
-  TellFault("DNS fails, an agent restarts", keda_->Since(failed), recovery);
+  TellFault("DNS fails, an agent restarts", keda_->Since(failed), recovery, kReconnected);
 }
 
 // A pod's successor has another address.
@@ -81,7 +82,7 @@ TEST_F(AddressFaultTest, AgentThatMovedIsFoundByItsName) {
       aggregator_->process().WaitForErr(absl::StrCat("event=agent_heard address=", PodAddress(4))));
   const absl::Duration recovery = TimeTo(kWhole, moved);
   ExpectNoWrongScaling(keda_->Since(moved), kWhole, kWhole);
-  TellFault("DNS changes: an agent moves", keda_->Since(moved), recovery);
+  TellFault("DNS changes: an agent moves", keda_->Since(moved), recovery, kLookedUp);
 }
 
 // As the chart has it: a new agent beside the old one, a new aggregator that is asked once it
@@ -109,20 +110,21 @@ TEST_F(AddressFaultTest, UpgradeOfAgentsAndAggregatorsDropsNoAnswer) {
   auto third = StartAggregator(kAgentsName);
   ASSERT_TRUE(Eventually([&] { return IsReady(*third); })) << third->process().Err();
   auto of_third = AskAsKeda(*third);
-  const absl::Duration whole = of_third->Settled(kWhole, absl::InfinitePast()) - began;
+  ASSERT_NE(of_third->Settled(kWhole, absl::InfinitePast()), absl::InfiniteFuture());
   ExpectNoWrongScaling(of_third->Since(absl::InfinitePast()), kWhole, kWhole);
   ExpectNoWrongScaling(keda_->Since(began), kWhole, kWhole);
   ExpectNoWrongScaling(of_second->Since(began), kWhole, kWhole);
-  TellFault("all agents upgraded, one beside the other", keda_->Since(began), whole);
+  TellFault("all agents upgraded, one beside the other", keda_->Since(began), TimeTo(kWhole, began),
+            kUndisturbed);
 
   keda_ = nullptr;  // KEDA asks the new one instead
   aggregator_->process().Signal(SIGTERM);
   EXPECT_EQ(aggregator_->process().Wait(absl::Seconds(5)), 0);
   const absl::Time replaced = absl::Now();
-  ASSERT_TRUE(Eventually([&] { return of_third->Since(replaced).size() > 20; }));
+  const absl::Duration recovery = of_third->Settled(kWhole, replaced) - replaced;
   ExpectNoWrongScaling(of_third->Since(replaced), kWhole, kWhole);
   ExpectNoWrongScaling(of_second->Since(began), kWhole, kWhole);
-  TellFault("an aggregator upgraded", of_third->Since(replaced), absl::ZeroDuration());
+  TellFault("an aggregator upgraded", of_third->Since(replaced), recovery, kUndisturbed);
 }
 
 TEST_F(AddressFaultTest, NodeThatCameIsFoundAndNodeThatWentIsForgotten) {
@@ -133,14 +135,14 @@ TEST_F(AddressFaultTest, NodeThatCameIsFoundAndNodeThatWentIsForgotten) {
   dns_.Say({PodAddress(1), PodAddress(2), PodAddress(3), PodAddress(4)});
   const absl::Duration found = TimeTo(kWhole + kLoad, came);
   ExpectNoWrongScaling(keda_->Since(came), kWhole, kWhole + kLoad);
-  TellFault("DNS changes: a node comes", keda_->Since(came), found);
+  TellFault("DNS changes: a node comes", keda_->Since(came), found, kLookedUp);
 
   const absl::Time went = absl::Now();
   KillAgent(3);
   dns_.Say(all_);
   const absl::Duration forgotten = TimeTo(kWhole, went);
   ExpectNoWrongScaling(keda_->Since(went), kWhole, kWhole + kTarget);
-  TellFault("DNS changes: a node goes", keda_->Since(went), forgotten);
+  TellFault("DNS changes: a node goes", keda_->Since(went), forgotten, kGrace + kLookedUp);
 }
 
 // With Karpenter every GPU node may go. Until DNS has said so for long enough nothing is known, and
@@ -157,7 +159,8 @@ TEST_F(AddressFaultTest, FleetWhoseAgentsAreAllGoneIsUnknownUntilDnsHasForgotten
   dns_.Say({});
   constexpr double kTwoMute = kLoad + 2 * kTarget;  // their graces end one after the other
   ExpectNoWrongScaling(keda_->Since(killed), kWhole, kTwoMute, Unknown::kAllowed);
-  ASSERT_TRUE(Eventually([this] { return keda_->Next().value.ok(); }, absl::Seconds(30)));
+  // Two answers of DNS, 10 s apart; and it takes 6 s to be told twice that nothing is known.
+  ASSERT_TRUE(Eventually([this] { return keda_->Next().value.ok(); }, absl::Seconds(50)));
   const KedaAnswer empty = keda_->Next();
   EXPECT_EQ(empty.value.value_or(-1), 0);
   EXPECT_FALSE(empty.active.value_or(true));
@@ -167,7 +170,7 @@ TEST_F(AddressFaultTest, FleetWhoseAgentsAreAllGoneIsUnknownUntilDnsHasForgotten
   for (int i = 0; i < 3; ++i) agents_[i] = StartAgentAt(i + 1, i);
   dns_.Say(all_);
   const absl::Duration recovery = TimeTo(kWhole, back);
-  TellFault("all agents gone, then unlisted, then back", keda_->Since(killed), recovery);
+  TellFault("all agents gone, then unlisted, then back", keda_->Since(killed), recovery, kLookedUp);
 }
 
 TEST_F(AddressFaultTest, FleetWithoutGpuNodesFromTheStartIsIdleOnceDnsHasSaidSoForLong) {
@@ -176,7 +179,8 @@ TEST_F(AddressFaultTest, FleetWithoutGpuNodesFromTheStartIsIdleOnceDnsHasSaidSoF
   keda_ = AskAsKeda(*aggregator_);
   const absl::Time began = absl::Now();
   ASSERT_EQ(keda_->Next().value.status().code(), absl::StatusCode::kUnavailable);
-  ASSERT_TRUE(aggregator_->process().WaitForErr("event=agents_none_listed"));
+  ASSERT_TRUE(aggregator_->process().WaitForErr("event=agents_none_listed"))
+      << aggregator_->process().Story();
   ASSERT_TRUE(Eventually([this] { return keda_->Next().value.ok(); }, absl::Seconds(30)));
   const absl::Duration known = absl::Now() - began;
   for (const KedaAnswer& answer : keda_->Since(began)) {
@@ -184,13 +188,13 @@ TEST_F(AddressFaultTest, FleetWithoutGpuNodesFromTheStartIsIdleOnceDnsHasSaidSoF
     EXPECT_FALSE(answer.active.value_or(false));
   }
   EXPECT_GE(known, absl::Seconds(2)) << "--empty-after";
-  EXPECT_LE(known, absl::Seconds(8)) << "by the clock: DNS is asked every 10 s";
-  TellFault("no GPU node from the start", keda_->Since(began), known);
+  // By the clock, though DNS is asked every 10 s.
+  TellFault("no GPU node from the start", keda_->Since(began), known, absl::Seconds(8));
 
   const absl::Time came = absl::Now();
   dns_.Say(all_);
   const absl::Duration recovery = TimeTo(kWhole, came);
-  TellFault("the first GPU nodes come", keda_->Since(came), recovery);
+  TellFault("the first GPU nodes come", keda_->Since(came), recovery, kLookedUp);
 }
 
 }  // namespace

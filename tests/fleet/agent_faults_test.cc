@@ -21,7 +21,7 @@ TEST_F(AgentFaultTest, KilledAgentCountsAsItWasForItsGraceAndThenStands) {
   ExpectNoWrongScaling(keda_->Since(killed), kWhole, kOneMute);
   TellFault("agent killed, back after " +
                 absl::FormatDuration(absl::Floor(back - killed, absl::Seconds(1))),
-            keda_->Since(killed), recovery);
+            keda_->Since(killed), recovery, kReconnected);
 }
 
 // Nobody says goodbye: the cable is cut.
@@ -46,7 +46,7 @@ TEST_F(AgentFaultTest, AgentBehindACutCableCountsAsItWasForItsGraceAndThenStands
   cable.Mend();
   const absl::Duration recovery = TimeTo(kWhole, mended);
   ExpectNoWrongScaling(keda_->Since(cut), kWhole, kOneMute);
-  TellFault("agent behind a cut cable", keda_->Since(cut), recovery);
+  TellFault("agent behind a cut cable", keda_->Since(cut), recovery, kReconnected);
 }
 
 TEST_F(AgentFaultTest, AgentThatIsStoppedForLessThanItsGraceIsNotNoticed) {
@@ -57,7 +57,7 @@ TEST_F(AgentFaultTest, AgentThatIsStoppedForLessThanItsGraceIsNotNoticed) {
   agents_[2]->process().Signal(SIGCONT);
   const absl::Duration recovery = TimeTo(kWhole, absl::Now());
   ExpectNoWrongScaling(keda_->Since(stopped), kWhole, kWhole);
-  TellFault("agent stopped for 3 s", keda_->Since(stopped), recovery);
+  TellFault("agent stopped for 3 s", keda_->Since(stopped), recovery, kUndisturbed);
 }
 
 TEST_F(AgentFaultTest, AgentThatHangsStandsUntilItGoesOn) {
@@ -69,7 +69,8 @@ TEST_F(AgentFaultTest, AgentThatHangsStandsUntilItGoesOn) {
   agents_[2]->process().Signal(SIGCONT);
   const absl::Duration recovery = TimeTo(kWhole, goes_on);
   ExpectNoWrongScaling(keda_->Since(stopped), kWhole, kOneMute);
-  TellFault("agent stopped for longer than its grace", keda_->Since(stopped), recovery);
+  TellFault("agent stopped for longer than its grace", keda_->Since(stopped), recovery,
+            kReconnected);
 }
 
 // What it says is late, and none the less right.
@@ -89,7 +90,8 @@ TEST_F(AgentFaultTest, AgentBehindASlowLinkIsHeardLate) {
   const absl::Duration lag = TimeTo(kWhole + 30, slowed);
   EXPECT_GE(lag, absl::Seconds(1));
   ExpectNoWrongScaling(keda_->Since(slowed), kWhole, kWhole + 30);
-  TellFault("agent behind a link of 1 s", keda_->Since(slowed), lag);
+  TellFault("agent behind a link of 1 s", keda_->Since(slowed), lag,
+            absl::Seconds(1) + kUndisturbed);
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ TEST_F(AggregatorFaultTest, AggregatorRestartedUnderLoadNeverSaysLess) {
   aggregator_ = StartAggregator(StaticAgents(), {port});
   const absl::Duration recovery = TimeTo(kWhole, killed);
   ExpectNoWrongScaling(keda_->Since(killed), kWhole, kWhole, Unknown::kAllowed);
-  TellFault("aggregator killed under load, and back", keda_->Since(killed), recovery);
+  TellFault("aggregator killed under load, and back", keda_->Since(killed), recovery, kReconnected);
   for (const bool active : keda_->pushed()) EXPECT_TRUE(active);
 }
 
@@ -142,7 +142,7 @@ TEST_F(AggregatorFaultTest, TwoAggregatorsSayTheSameEvenRightAfterOneHasRestarte
   const std::vector<KedaAnswer> answers = other->Since(killed);
   EXPECT_LT(FarthestFrom(keda_->Since(killed), answers), kAlike) << StoryOf(answers);
   EXPECT_GT(answers.back().value.value_or(0), kAlike) << StoryOf(answers);
-  TellFault("one of two aggregators restarts", answers, recovery);
+  TellFault("one of two aggregators restarts", answers, recovery, kReconnected);
 }
 
 TEST_F(AggregatorFaultTest, AgentWithoutAValidCertificateIsRefusedUntilItHasOne) {
@@ -171,13 +171,14 @@ TEST_F(AggregatorFaultTest, AgentWithoutAValidCertificateIsRefusedUntilItHasOne)
   EXPECT_TRUE(aggregator_->process().WaitForErr(
       absl::StrCat("event=agent_lost address=", agents_[3]->Address())));
   ExpectNoWrongScaling(keda_->Since(began), kWhole, kWhole, Unknown::kAllowed);
-  TellFault("agent with another CA's certificate", keda_->Since(began), known);
+  TellFault("agent with another CA's certificate", keda_->Since(began), known,
+            absl::Seconds(8) + kUndisturbed);
 
   const absl::Time valid = absl::Now();
   WriteTls(folder, ours.Issue("fleet"), ours.pem());
   const absl::Duration recovery = TimeTo(kWhole + kLoad, valid);
   ExpectNoWrongScaling(keda_->Since(valid), kWhole, kWhole + kLoad);
-  TellFault("the agent gets a valid one", keda_->Since(valid), recovery);
+  TellFault("the agent gets a valid one", keda_->Since(valid), recovery, kReconnected);
 }
 
 }  // namespace

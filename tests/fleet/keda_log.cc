@@ -173,7 +173,8 @@ std::string StoryOf(const std::vector<KedaAnswer>& answers) {
 }
 
 void TellFault(const std::string& fault, const std::vector<KedaAnswer>& answers,
-               absl::Duration recovery) {
+               absl::Duration recovery, absl::Duration at_most) {
+  EXPECT_LE(recovery, at_most) << fault << ": " << StoryOf(answers);
   absl::PrintF("fault | %s | %s | %.1f s\n", fault, StoryOf(answers),
                absl::ToDoubleSeconds(recovery));
   std::fflush(stdout);

@@ -56,8 +56,14 @@ class KedaLog {
 // "180 for 6.0 s, 200 for 3.1 s, UNAVAILABLE for 0.2 s": stretches of the same answer.
 std::string StoryOf(const std::vector<KedaAnswer>& answers);
 
-// A line of the table of faults: what KEDA saw, and how long after the fault's end it saw right.
+// What a recovery waits for at most, and as much again as a busy machine may take for it.
+constexpr absl::Duration kUndisturbed = absl::Seconds(5);   // nothing
+constexpr absl::Duration kReconnected = absl::Seconds(15);  // the longest delay, 10 s
+constexpr absl::Duration kLookedUp = absl::Seconds(20);     // 10 s between two questions to DNS
+
+// A line of the table of faults: what KEDA saw, and how long after the fault's end it saw right;
+// a failure when that took longer than `at_most`.
 void TellFault(const std::string& fault, const std::vector<KedaAnswer>& answers,
-               absl::Duration recovery);
+               absl::Duration recovery, absl::Duration at_most);
 
 }  // namespace gpuscaler

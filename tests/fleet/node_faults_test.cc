@@ -28,7 +28,7 @@ TEST_F(NodeFaultTest, NodeWithTwoAgentsCountsOnce) {
   absl::SleepFor(kGrace + absl::Seconds(1));
   const absl::Duration recovery = TimeTo(kWhole, gone);
   ExpectNoWrongScaling(keda_->Since(gone), kWhole, kWhole);
-  TellFault("the same node twice, one agent goes", keda_->Since(gone), recovery);
+  TellFault("the same node twice, one agent goes", keda_->Since(gone), recovery, kUndisturbed);
 }
 
 // The wall clock of one program, wrong by as many seconds as a file says.
@@ -85,8 +85,8 @@ TEST_F(NodeFaultTest, ClockThatIsAnHourWrongAndJumpsChangesNothing) {
   nodes_[2]->Show({kLoad + 20});
   const absl::Duration recovery = TimeTo(kWhole + 20, again);
   ExpectNoWrongScaling(keda_->Since(jumped), kWhole, kWhole + 30);
-  TellFault("clock an hour fast, then an hour slow, then a restart", keda_->Since(jumped),
-            recovery);
+  TellFault("clock an hour fast, then an hour slow, then a restart", keda_->Since(jumped), recovery,
+            kReconnected);
 }
 
 TEST_F(NodeFaultTest, RestartOfTheKubeletChangesNothing) {
@@ -105,7 +105,7 @@ TEST_F(NodeFaultTest, RestartOfTheKubeletChangesNothing) {
   ASSERT_TRUE(Eventually([&] { return nodes_[2]->kubelet().lists() > asked_of_none; }));
   const absl::Duration recovery = TimeTo(kWhole, back);
   ExpectNoWrongScaling(keda_->Since(stopped), kWhole, kWhole);
-  TellFault("kubelet restarted", keda_->Since(stopped), recovery);
+  TellFault("kubelet restarted", keda_->Since(stopped), recovery, kUndisturbed);
 }
 
 // Readings of it fail at first: it stands. Then the driver no longer counts it: it is gone, and the
@@ -124,7 +124,7 @@ TEST_F(NodeFaultTest, LostGpuStandsWhileItIsCountedAndIsGoneWhenItIsNot) {
   nodes_[2]->Show({kLoad});
   const absl::Duration recovery = TimeTo(kWhole, back);
   ExpectNoWrongScaling(keda_->Since(back), 2 * kLoad, kWhole);
-  TellFault("GPU fails, is lost, is back", keda_->Since(lost), recovery);
+  TellFault("GPU fails, is lost, is back", keda_->Since(lost), recovery, kUndisturbed);
 }
 
 }  // namespace

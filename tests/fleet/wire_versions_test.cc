@@ -138,7 +138,7 @@ TEST_F(WireVersionsTest, AgentsOfOlderAndLaterVersionsAreUnderstoodAlike) {
   const absl::Duration known = TimeTo(kWhole, began);
   absl::SleepFor(kGrace);  // heartbeats are understood too
   ExpectNoWrongScaling(keda_->Since(began), kWhole, kWhole, Unknown::kAllowed);
-  TellFault("agents of three versions", keda_->Since(began), known);
+  TellFault("agents of three versions", keda_->Since(began), known, kReconnected);
 }
 
 // The first message with a reading that an agent sends to a reader who wants that.
