@@ -84,6 +84,9 @@ TEST(Gpus, FlagsOfOneNodeAndOfAFleetDoNotMix) {
   EXPECT_EQ(fleet.code, 2) << fleet.out;
   EXPECT_THAT(fleet.err, HasSubstr("flag --fleet=localhost:1: the scaler there reads the GPUs; "
                                    "leave out --device, --gpu-source"));
+  const Finished csv = RunProgram({"gpus", "--fleet=localhost:1", "--format=csv"});
+  EXPECT_EQ(csv.code, 2) << csv.out;
+  EXPECT_THAT(csv.err, HasSubstr("flag --format=csv: a fleet's ages, "));
   const Finished node = Gpus({"--tls-ca=ca.crt"});
   EXPECT_EQ(node.code, 2) << node.out;
   EXPECT_THAT(node.err, HasSubstr("the --tls flags are for --fleet=ADDRESS"));

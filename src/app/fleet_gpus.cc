@@ -24,11 +24,6 @@ absl::Status WithAddress(const std::string& address, const absl::Status& error) 
                                 : error.message())};
 }
 
-std::string RenderFleet(const FleetPage& page, absl::string_view format) {
-  if (format == "json") return FleetJson(page);
-  return format == "csv" ? FleetCsv(page) : FleetTable(page);
-}
-
 }  // namespace
 
 int ShowFleet(const std::string& address, const ScalerClientOptions& options,
@@ -41,7 +36,7 @@ int ShowFleet(const std::string& address, const ScalerClientOptions& options,
   if (!view.ok()) return Fail("gpus", WithAddress(address, view.status()), kExitUnavailable);
   const auto page = FleetPageOf(address, *std::move(view), absl::Now());
   if (!page.ok()) return Fail("gpus", WithAddress(address, page.status()), kExitUnavailable);
-  std::cout << RenderFleet(*page, format) << std::flush;
+  std::cout << (format == "json" ? FleetJson(*page) : FleetTable(*page)) << std::flush;
   return page->view.trouble().empty() ? kExitOk : kExitUnavailable;
 }
 

@@ -146,14 +146,4 @@ std::string FleetJson(const FleetPage& page) {
   return JsonText(json, false);
 }
 
-std::string FleetCsv(const FleetPage& page) {
-  std::string text = GpusCsvHeader();
-  for (const FleetPage::Node& node : page.nodes) {
-    GpusPage of_node{.snapshot = node.snapshot, .job = {}, .notes = {}};
-    of_node.job.node = node.snapshot.node;
-    text += GpusCsv(of_node);
-  }
-  return text;
-}
-
 }  // namespace gpuscaler

@@ -32,6 +32,5 @@ absl::StatusOr<FleetPage> FleetPageOf(const std::string& address, gpuscaler::v1:
 
 std::string FleetTable(const FleetPage& page);
 std::string FleetJson(const FleetPage& page);
-std::string FleetCsv(const FleetPage& page);  // as GpusCsv, with its header
 
 }  // namespace gpuscaler

@@ -96,13 +96,6 @@ TEST_F(FleetPageTest, JsonHasTheGpusAsThoseOfOneNodeAre) {
   EXPECT_EQ(json["agents"].size(), 3u);
 }
 
-TEST_F(FleetPageTest, CsvHasTheColumnsOfOneNodes) {
-  const std::string text = FleetCsv(WholePage());
-  EXPECT_THAT(text, HasSubstr("time,environment,job,"));
-  EXPECT_THAT(text,
-              AllOf(HasSubstr(",gpu-a,,,0,GPU-gpu-a-0,"), HasSubstr(",gpu-b,,,0,GPU-gpu-b-0,")));
-}
-
 // What `gpus --fleet` ends with, and prints.
 struct Shown {
   int code = 0;

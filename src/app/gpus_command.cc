@@ -239,6 +239,11 @@ absl::Status CheckFleetFlags(const GpusFlags& flags) {
   for (const Setting& setting : flags.given) {
     if (!absl::StartsWith(setting.name, "log-")) others.push_back("--" + setting.name);
   }
+  if (flags.format == "csv") {
+    return absl::InvalidArgumentError(
+        "flag --format=csv: a fleet's ages, silent agents and what is left out have no column; "
+        "use json");
+  }
   if (others.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("flag --fleet=", flags.fleet,
                                                  ": the scaler there reads the GPUs; leave out ",
@@ -277,8 +282,8 @@ Command GpusCommand() {
                          &flags->interval),
                 IntFlag("device", "Index of the only GPU to show; -1: all.", {-1}, &flags->device),
                 TextFlag("fleet", "ADDRESS",
-                         "Show the GPUs of all nodes that the scaler at that address knows, and "
-                         "what it leaves out; it answers on its own host alone.",
+                         "Show the GPUs of all nodes that the aggregator at that address knows, "
+                         "and what it leaves out; it answers on its own host alone.",
                          &flags->fleet),
                 SwitchFlag("quiet", "Log errors only.", &flags->quiet),
                 SwitchFlag("dry-run", "Print the settings as resolved, and read nothing.",

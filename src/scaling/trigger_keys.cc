@@ -213,7 +213,8 @@ std::vector<KeyRow> MakeRows() {
        "NAME or Kind/NAME, such as llm or Deployment/llm",
        "the one named like the ScaledObject, be it at zero for up to 15m; else the only owner of "
        "GPU pods in the namespace",
-       "Whose pods count: a Deployment, StatefulSet, Job, LeaderWorkerSet...; with scope workload",
+       "Whose pods count: a Deployment, StatefulSet, DaemonSet, ReplicaSet, Job, JobSet, "
+       "LeaderWorkerSet, Rollout, InferenceService, RayCluster or RayService; with scope workload",
        {},
        ReadWorkload},
       {"podRegex",
