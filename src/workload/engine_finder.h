@@ -24,8 +24,8 @@ namespace gpuscaler {
 
 // A server may move within its pod while nothing else changes.
 inline constexpr absl::Duration kEnginesReadEvery = absl::Seconds(60);
-// A pod whose processes are others, that has no candidates, or that was asked for: a busy network
-// takes some 4 ms of a core to read.
+// A pod whose processes are others, that has no candidates, or that was asked for: a network with
+// few connections takes up to 4 ms of a core to read (listener_tables.h).
 inline constexpr absl::Duration kEnginesReadAgainAfter = absl::Seconds(5);
 
 // Of one pod that holds GPUs.
