@@ -23,6 +23,9 @@ USER = 65532  # "nonroot" of other images without a distribution, so that polici
 # that had these apart.
 DRIVER_LIBRARIES = ["libdl.so.2", "libm.so.6", "libpthread.so.0", "librt.so.1"]
 
+# Loaded when pages of engines or gateways are first read.
+LOADED_LIBRARIES = ["libcurl.so.4"]
+
 # The C library goes with the dynamic linker, whose path in the binary is absolute: the machine's.
 GLIBC = "libc6"
 
@@ -39,7 +42,8 @@ SYSTEM_FILES = {"/usr/lib/os-release": "etc/os-release", "/etc/debian_version": 
 
 def lay_out(binary, debian, build, out):
     triplet = shared_libraries.triplet(binary)
-    libraries = shared_libraries.needed(binary, debian, triplet, DRIVER_LIBRARIES)
+    libraries = shared_libraries.needed(binary, debian, triplet,
+                                         DRIVER_LIBRARIES + LOADED_LIBRARIES)
     owners = debian.packages_of(libraries.values())
     packages = {
         "shared": set(owners.values()),

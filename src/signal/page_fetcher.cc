@@ -13,17 +13,13 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "signal/curl_library.h"
 #include "signal/page_transfer.h"
 
 namespace gpuscaler {
 namespace {
 
-void InitialiseCurl() {
-  [[maybe_unused]] static const CURLcode done = curl_global_init(CURL_GLOBAL_DEFAULT);
-}
-
 CURLM* NewMulti(const FetchLimits& limits) {
-  InitialiseCurl();
   CURLM* const multi = curl_multi_init();
   curl_multi_setopt(multi, CURLMOPT_PIPELINING, long{CURLPIPE_NOTHING});
   curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, limits.most_connections);
@@ -175,11 +171,12 @@ class PageFetcher::Loop {
 };
 
 PageFetcher::PageFetcher(const std::string& name, const FetchLimits& limits)
-    : loop_(std::make_unique<Loop>(name, limits)) {}
+    : loaded_(LoadCurl()), loop_(loaded_.ok() ? std::make_unique<Loop>(name, limits) : nullptr) {}
 
 PageFetcher::~PageFetcher() = default;
 
 void PageFetcher::Fetch(PageRequest request, Done done) {
+  if (loop_ == nullptr) return done(loaded_);
   loop_->Add(std::move(request), std::move(done));
 }
 

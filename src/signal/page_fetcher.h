@@ -37,12 +37,14 @@ class PageFetcher {
   PageFetcher& operator=(const PageFetcher&) = delete;
 
   // `done` is called once, on the thread of this, and must not block: all other pages wait. It may
-  // call Fetch(). A fault begins with where the page was to be: see PageTransfer.
+  // call Fetch(). A fault begins with where the page was to be: see PageTransfer. Without libcurl
+  // there is no such thread, and it is called at once.
   void Fetch(PageRequest request, Done done);
 
  private:
   class Loop;
-  const std::unique_ptr<Loop> loop_;
+  const absl::Status loaded_;         // libcurl
+  const std::unique_ptr<Loop> loop_;  // null: it is not
 };
 
 }  // namespace gpuscaler
