@@ -326,6 +326,26 @@ TEST(PageFetcher, TlsIsVerifiedByTheCaThatIsGiven) {
   EXPECT_EQ(page->body, "safe");
 }
 
+TEST(PageFetcher, OwnCertificateIsShownToAServerThatWantsOne) {
+  const TestCa ca("our CA");
+  const TestPair pair = ca.Issue("engine");
+  const TestPair own = ca.Issue("scaler");
+  const TestHttpServer server(Serving([](absl::string_view) { return Answer("safe"); }), &pair,
+                              "127.0.0.1", ca.pem());
+  PageRequest request = RequestTo(server.port());
+  request.tls = true;
+  request.ca_pem = ca.pem();
+  EXPECT_FALSE(FetchOnce(request).ok()) << "none is shown";
+  request.cert_pem = own.cert;
+  request.key_pem = own.key;
+  const auto page = FetchOnce(request);
+  ASSERT_TRUE(page.ok()) << page.status();
+  EXPECT_EQ(page->body, "safe");
+  request.key_pem = pair.key;
+  EXPECT_EQ(FetchOnce(request).status().code(), absl::StatusCode::kInvalidArgument)
+      << "the key is another's";
+}
+
 TEST(PageFetcher, WrongCertificatesAreRefused) {
   const TestCa ca("our CA");
   const TestCa other("another CA");

@@ -45,14 +45,21 @@ std::shared_ptr<BIO> Memory(const std::string& text) {
   return {BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free};
 }
 
-std::shared_ptr<SSL_CTX> TlsOf(const TestPair& pair) {
+std::shared_ptr<X509> Certificate(const std::string& pem) {
+  return {PEM_read_bio_X509(Memory(pem).get(), nullptr, nullptr, nullptr), X509_free};
+}
+
+std::shared_ptr<SSL_CTX> TlsOf(const TestPair& pair, const std::string& client_ca) {
   std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
-  const std::shared_ptr<X509> cert(
-      PEM_read_bio_X509(Memory(pair.cert).get(), nullptr, nullptr, nullptr), X509_free);
+  const std::shared_ptr<X509> cert = Certificate(pair.cert);
   const std::shared_ptr<EVP_PKEY> key(
       PEM_read_bio_PrivateKey(Memory(pair.key).get(), nullptr, nullptr, nullptr), EVP_PKEY_free);
   SSL_CTX_use_certificate(context.get(), cert.get());
   SSL_CTX_use_PrivateKey(context.get(), key.get());
+  if (!client_ca.empty()) {
+    X509_STORE_add_cert(SSL_CTX_get_cert_store(context.get()), Certificate(client_ca).get());
+    SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  }
   return context;
 }
 
@@ -94,9 +101,10 @@ void TestHttpConnection::Hang() {
   }
 }
 
-TestHttpServer::TestHttpServer(Handler handler, const TestPair* tls, const std::string& address)
+TestHttpServer::TestHttpServer(Handler handler, const TestPair* tls, const std::string& address,
+                               const std::string& client_ca)
     : handler_(std::move(handler)),
-      tls_(tls == nullptr ? nullptr : TlsOf(*tls)),
+      tls_(tls == nullptr ? nullptr : TlsOf(*tls, client_ca)),
       listening_(Listen(address, &port_)),
       accepting_([this] { Accept(); }) {}
 

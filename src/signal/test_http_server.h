@@ -40,9 +40,10 @@ class TestHttpServer {
  public:
   using Handler = std::function<void(TestHttpConnection&)>;
 
-  // At any free port. With a pair it speaks TLS.
+  // At any free port. With a pair it speaks TLS, and with a CA to clients of that one alone.
   explicit TestHttpServer(Handler handler, const TestPair* tls = nullptr,
-                          const std::string& address = "127.0.0.1");
+                          const std::string& address = "127.0.0.1",
+                          const std::string& client_ca = "");
   ~TestHttpServer();
 
   int port() const { return port_; }
