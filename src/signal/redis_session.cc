@@ -30,7 +30,7 @@ RedisSession::RedisSession(RedisServer server) : server_(std::move(server)) {}
 
 void RedisSession::Connect() { connection_ = std::make_unique<RedisConnection>(server_); }
 
-void RedisSession::Ask(std::shared_ptr<RedisQuestion> question, absl::Time now) {
+void RedisSession::Ask(const std::shared_ptr<RedisQuestion>& question, absl::Time now) {
   if (connection_ == nullptr && now < put_off_until_) return Finish(question, failure_);
   if (connection_ == nullptr) Connect();
   Send(question, NextStep(question->queue, question->replies).ask);
@@ -56,7 +56,9 @@ std::vector<RedisAnswer> RedisSession::Advance(absl::Time now) {
       Deal(*std::move(reply));
     }
     connection_->Advance();  // sends what the replies led to
-    if (!has_more_ && !connection_->status().ok()) Broke(connection_->status(), now);
+    if (!has_more_ && !connection_->status().ok()) {
+      Broke(absl::Status(connection_->status()), now);  // which goes with the connection
+    }
   }
   if (EarliestDeadline() <= now) Broke(Late(*connection_, *owed_.front()), now);
   return std::exchange(answers_, {});
@@ -86,7 +88,7 @@ void RedisSession::Finish(const std::shared_ptr<RedisQuestion>& question,
 
 // What is asked of a connection that was good is asked once more: it may have stood idle for too
 // long, or its server was restarted. Whoever cannot be asked in time gets the reason.
-void RedisSession::Broke(absl::Status why, absl::Time now) {
+void RedisSession::Broke(const absl::Status& why, absl::Time now) {
   const bool was_good = connection_->HasReplied() && why.code() == absl::StatusCode::kUnavailable;
   connection_.reset();
   std::deque<std::shared_ptr<RedisQuestion>> open = std::exchange(owed_, {});

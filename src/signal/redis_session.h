@@ -41,7 +41,7 @@ class RedisSession {
   explicit RedisSession(RedisServer server);
 
   // Over the connection there is, or a new one. While connecting is put off, the answer is why.
-  void Ask(std::shared_ptr<RedisQuestion> question, absl::Time now);
+  void Ask(const std::shared_ptr<RedisQuestion>& question, absl::Time now);
 
   // Goes on as far as it gets, and hands out the questions that were answered or failed. To be
   // called when WaitsFor() is ready, at WakeAt() and after Ask(); again at once while HasMore().
@@ -60,7 +60,7 @@ class RedisSession {
   void Deal(RedisReply reply);
   void Finish(const std::shared_ptr<RedisQuestion>& question, absl::StatusOr<double> length,
               std::string moved_to = "");
-  void Broke(absl::Status why, absl::Time now);
+  void Broke(const absl::Status& why, absl::Time now);
   void PutOff(const absl::Status& why, absl::Time now);
   absl::Time EarliestDeadline() const;
 

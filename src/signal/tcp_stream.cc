@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "signal/curl_library.h"
 #include "signal/http_endpoint.h"
 
 namespace gpuscaler {
@@ -59,6 +60,8 @@ absl::Status BrokenAfterHandshake(bool have_one) {
 
 TcpStream::TcpStream(StreamTarget target)
     : target_(std::move(target)), multi_(curl_multi_init()), easy_(curl_easy_init()) {
+  status_ = LoadCurl();
+  if (!status_.ok()) return;
   SetUp();
   if (target_.tls) SetUpTls();
   SetUpWaiting();

@@ -75,9 +75,15 @@ class TestReading {
   }
 
  private:
+  // With a status of its own: abseil counts who shares one out of ThreadSanitizer's sight.
+  static Length Copy(const Length& length) {
+    if (length.ok()) return *length;
+    return absl::Status(length.status().code(), std::string(length.status().message()));
+  }
+
   void Take(const RedisReading& reading) {
     MutexLock lock(mutex_);
-    told_.insert_or_assign(reading.source, reading.length);
+    told_.insert_or_assign(reading.source, Copy(reading.length));
     ++readings_;
     changed_.NotifyAll();
   }
