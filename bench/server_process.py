@@ -4,6 +4,7 @@ import re
 import subprocess
 import threading
 import time
+import urllib.request
 
 
 class Measured:
@@ -32,6 +33,7 @@ class ServerProcess(Measured):
             match = re.search(r"event=serving.*\bgrpc_port=(\d+)", line)
             if match:
                 self.port = int(match.group(1))
+                self.metrics_port = int(re.search(r"\bmetrics_port=(\d+)", line).group(1))
                 break
         else:
             raise RuntimeError(f"{command[0]} did not start:\n{''.join(said)}")
@@ -42,6 +44,10 @@ class ServerProcess(Measured):
 
     def __exit__(self, *_):
         self.end()
+
+    def metrics(self):
+        return urllib.request.urlopen(f"http://127.0.0.1:{self.metrics_port}/metrics",
+                                      timeout=10).read().decode()
 
     def end(self, patience=60):
         """Seconds that it took to end; it promises to take 5 at most."""

@@ -5,7 +5,9 @@ GIB = 1 << 30
 
 
 def write(path, gpus=8, tick=0, busy=True):
-    path.write_text(json.dumps({
+    """By rename: whoever reads it gets all of it."""
+    next_one = path.with_suffix(".next")
+    next_one.write_text(json.dumps({
         "driver_version": "simulated",
         "gpus": [{
             "index": index,
@@ -25,3 +27,4 @@ def write(path, gpus=8, tick=0, busy=True):
             "processes": [{"pid": 4000 + index, "memory_bytes": 72 * GIB}] if busy else [],
         } for index in range(gpus)],
     }))
+    next_one.replace(path)
