@@ -3,8 +3,8 @@
 namespace gpuscaler {
 
 std::vector<Command> AllCommands() {
-  return {ServeCommand(),  GpusCommand(),       QueryCommand(), LintCommand(),     DemoCommand(),
-          EngineCommand(), CompletionCommand(), ManCommand(),   ReferenceCommand()};
+  return {ServeCommand(),  GpusCommand(), QueryCommand(),      LintCommand(), DemoCommand(),
+          EngineCommand(), LoadCommand(), CompletionCommand(), ManCommand(),  ReferenceCommand()};
 }
 
 }  // namespace gpuscaler

@@ -19,6 +19,7 @@ Command QueryCommand();
 Command LintCommand();
 Command DemoCommand();
 Command EngineCommand();
+Command LoadCommand();
 Command CompletionCommand();
 Command ManCommand();
 Command ReferenceCommand();

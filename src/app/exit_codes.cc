@@ -9,7 +9,8 @@ std::span<const ExitCodeInfo> ExitCodes() {
       {kExitOk, "Done; of serve: asked to stop, and stopped in order."},
       {kExitFindings,
        "The answer is no: lint found something, query got an error from the scaler, the demo's "
-       "loop did not scale from 0 and back, or engine crashed as it was told to."},
+       "loop did not scale from 0 and back, requests of load failed or were not sent, or engine "
+       "crashed as it was told to."},
       {kExitUsage,
        "Bad usage or configuration, or a file that cannot be read; the message names flag, "
        "environment variable or file, the value, and what is allowed."},

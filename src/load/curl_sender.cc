@@ -1,0 +1,206 @@
+#include "load/curl_sender.h"
+
+#include <curl/curl.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+
+namespace gpuscaler {
+namespace {
+
+// More than anybody keeps under way, lest connections be closed in between.
+constexpr long kKeptConnections = 65536;
+
+size_t Discard(char* /*data*/, size_t size, size_t count, void* /*unused*/) { return size * count; }
+
+// What to say of a failure: few kinds, for they are counted.
+std::string KindOf(CURLcode code, CURL* request) {
+  switch (code) {
+    case CURLE_OK: {
+      long status = 0;
+      curl_easy_getinfo(request, CURLINFO_RESPONSE_CODE, &status);
+      return 200 <= status && status < 300 ? "" : absl::StrCat("HTTP ", status);
+    }
+    case CURLE_COULDNT_CONNECT:
+      return "cannot connect";
+    case CURLE_COULDNT_RESOLVE_HOST:
+      return "cannot resolve the host";
+    case CURLE_OPERATION_TIMEDOUT:
+      return "timeout";
+    case CURLE_GOT_NOTHING:
+    case CURLE_RECV_ERROR:
+    case CURLE_SEND_ERROR:
+    case CURLE_PARTIAL_FILE:
+      return "connection lost";
+    default:
+      return curl_easy_strerror(code);
+  }
+}
+
+// libcurl tells which sockets to watch and when to call it again; poll() over all of them would
+// cost more, the more requests are under way.
+class CurlSender final : public Sender {
+ public:
+  explicit CurlSender(HttpWork work);
+  ~CurlSender() override;
+
+  void Send(int64_t id) override;
+  std::vector<Answered> Wait(absl::Duration timeout) override;
+
+ private:
+  static int OnSocket(CURL* request, curl_socket_t socket, int what, void* self, void* known);
+  static int OnTimer(CURLM* all, long milliseconds, void* self);
+
+  CURL* NewRequest() const;
+  void Act(curl_socket_t socket, int events);
+  std::vector<Answered> Take();
+
+  const HttpWork work_;
+  const SteadyClock clock_;
+  CURLM* const all_;
+  curl_slist* const headers_;
+  const int epoll_;
+  absl::Time timer_ = absl::InfiniteFuture();
+  std::vector<CURL*> requests_;  // all
+  std::vector<CURL*> free_;
+};
+
+CurlSender::CurlSender(HttpWork work)
+    : work_(std::move(work)),
+      all_(curl_multi_init()),
+      headers_(curl_slist_append(nullptr, "Content-Type: application/json")),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+  curl_multi_setopt(all_, CURLMOPT_SOCKETFUNCTION, &CurlSender::OnSocket);
+  curl_multi_setopt(all_, CURLMOPT_SOCKETDATA, this);
+  curl_multi_setopt(all_, CURLMOPT_TIMERFUNCTION, &CurlSender::OnTimer);
+  curl_multi_setopt(all_, CURLMOPT_TIMERDATA, this);
+  curl_multi_setopt(all_, CURLMOPT_MAXCONNECTS, kKeptConnections);
+}
+
+CurlSender::~CurlSender() {
+  for (CURL* request : requests_) {
+    curl_multi_remove_handle(all_, request);
+    curl_easy_cleanup(request);
+  }
+  curl_multi_cleanup(all_);
+  curl_slist_free_all(headers_);
+  close(epoll_);
+}
+
+CURL* CurlSender::NewRequest() const {
+  CURL* const request = curl_easy_init();
+  curl_easy_setopt(request, CURLOPT_URL, work_.url.c_str());
+  curl_easy_setopt(request, CURLOPT_HTTPHEADER, headers_);
+  curl_easy_setopt(request, CURLOPT_POSTFIELDSIZE, static_cast<long>(work_.body.size()));
+  curl_easy_setopt(request, CURLOPT_POSTFIELDS, work_.body.c_str());
+  curl_easy_setopt(request, CURLOPT_WRITEFUNCTION, &Discard);
+  curl_easy_setopt(request, CURLOPT_TIMEOUT_MS,
+                   static_cast<long>(absl::ToInt64Milliseconds(work_.timeout)));
+  curl_easy_setopt(request, CURLOPT_PROXY, "");
+  curl_easy_setopt(request, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(request, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(request, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  return request;
+}
+
+void CurlSender::Send(int64_t id) {
+  if (free_.empty()) {
+    requests_.push_back(NewRequest());
+    free_.push_back(requests_.back());
+  }
+  CURL* const request = free_.back();
+  free_.pop_back();
+  curl_easy_setopt(request, CURLOPT_PRIVATE, reinterpret_cast<void*>(id));
+  curl_multi_add_handle(all_, request);
+}
+
+int CurlSender::OnSocket(CURL* /*request*/, curl_socket_t socket, int what, void* self,
+                         void* known) {
+  const CurlSender& sender = *static_cast<CurlSender*>(self);
+  if (what == CURL_POLL_REMOVE) return epoll_ctl(sender.epoll_, EPOLL_CTL_DEL, socket, nullptr), 0;
+  epoll_event event = {};
+  if ((what & CURL_POLL_IN) != 0) event.events |= EPOLLIN;
+  if ((what & CURL_POLL_OUT) != 0) event.events |= EPOLLOUT;
+  event.data.fd = socket;
+  epoll_ctl(sender.epoll_, known == nullptr ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, socket, &event);
+  curl_multi_assign(sender.all_, socket, self);  // known from now on
+  return 0;
+}
+
+int CurlSender::OnTimer(CURLM* /*all*/, long milliseconds, void* self) {
+  CurlSender& sender = *static_cast<CurlSender*>(self);
+  sender.timer_ = milliseconds < 0 ? absl::InfiniteFuture()
+                                   : sender.clock_.Now() + absl::Milliseconds(milliseconds);
+  return 0;
+}
+
+void CurlSender::Act(curl_socket_t socket, int events) {
+  int running = 0;
+  curl_multi_socket_action(all_, socket, events, &running);
+}
+
+std::vector<Answered> CurlSender::Wait(absl::Duration timeout) {
+  std::array<epoll_event, 256> events;
+  const absl::Duration longest = std::min(timeout, timer_ - clock_.Now());
+  const timespec limit = absl::ToTimespec(std::max(longest, absl::ZeroDuration()));
+  const int count =
+      epoll_pwait2(epoll_, events.data(), static_cast<int>(events.size()), &limit, nullptr);
+  for (int i = 0; i < count; ++i) {
+    const epoll_event& event = events[static_cast<size_t>(i)];
+    int what = 0;
+    if ((event.events & EPOLLIN) != 0) what |= CURL_CSELECT_IN;
+    if ((event.events & EPOLLOUT) != 0) what |= CURL_CSELECT_OUT;
+    if ((event.events & (EPOLLERR | EPOLLHUP)) != 0) what |= CURL_CSELECT_ERR;
+    Act(event.data.fd, what);
+  }
+  if (timer_ <= clock_.Now()) {
+    timer_ = absl::InfiniteFuture();
+    Act(CURL_SOCKET_TIMEOUT, 0);
+  }
+  return Take();
+}
+
+std::vector<Answered> CurlSender::Take() {
+  std::vector<Answered> answers;
+  int left = 0;
+  while (const CURLMsg* message = curl_multi_info_read(all_, &left)) {
+    if (message->msg != CURLMSG_DONE) continue;
+    CURL* const request = message->easy_handle;
+    const CURLcode code = message->data.result;  // the message goes with the handle
+    void* id = nullptr;
+    curl_easy_getinfo(request, CURLINFO_PRIVATE, &id);
+    answers.push_back({.id = reinterpret_cast<int64_t>(id), .error = KindOf(code, request)});
+    curl_multi_remove_handle(all_, request);
+    free_.push_back(request);
+  }
+  return answers;
+}
+
+// Both schemes need a host.
+bool IsHttpUrl(const std::string& text) {
+  CURLU* const url = curl_url();
+  char* scheme = nullptr;
+  const bool parsed = curl_url_set(url, CURLUPART_URL, text.c_str(), 0) == CURLUE_OK &&
+                      curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK;
+  const std::string found = parsed ? scheme : "";
+  curl_free(scheme);
+  curl_url_cleanup(url);
+  return found == "http" || found == "https";
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Sender>> OpenCurlSender(const HttpWork& work) {
+  curl_global_init(CURL_GLOBAL_DEFAULT);
+  if (IsHttpUrl(work.url)) return std::make_unique<CurlSender>(work);
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", work.url, "\": use a URL such as http://127.0.0.1:8000"));
+}
+
+}  // namespace gpuscaler
