@@ -96,7 +96,7 @@ int RunLoad(const LoadFlags& flags) {
   RaiseOpenFilesLimit();
   const auto sender = OpenCurlSender(
       {.url = plan->url, .body = CompletionBody(plan->url, flags.work), .timeout = flags.timeout});
-  if (!sender.ok()) return Fail("load", sender.status(), kExitUsage);
+  if (!sender.ok()) return Fail("load", sender.status(), kExitUnavailable);
   const SteadyClock clock;
   LoadLimits limits = flags.limits;
   limits.patience = flags.timeout;

@@ -9,7 +9,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/clock.h"
+#include "base/status_macros.h"
+#include "signal/curl_library.h"
 
 namespace gpuscaler {
 namespace {
@@ -121,15 +124,17 @@ void CurlSender::Send(int64_t id) {
 }
 
 int CurlSender::OnSocket(CURL* /*request*/, curl_socket_t socket, int what, void* self,
-                         void* known) {
+                         void* /*unused*/) {
   const CurlSender& sender = *static_cast<CurlSender*>(self);
-  if (what == CURL_POLL_REMOVE) return epoll_ctl(sender.epoll_, EPOLL_CTL_DEL, socket, nullptr), 0;
   epoll_event event = {};
   if ((what & CURL_POLL_IN) != 0) event.events |= EPOLLIN;
   if ((what & CURL_POLL_OUT) != 0) event.events |= EPOLLOUT;
   event.data.fd = socket;
-  epoll_ctl(sender.epoll_, known == nullptr ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, socket, &event);
-  curl_multi_assign(sender.all_, socket, self);  // known from now on
+  if (what == CURL_POLL_REMOVE) {
+    epoll_ctl(sender.epoll_, EPOLL_CTL_DEL, socket, nullptr);
+  } else if (epoll_ctl(sender.epoll_, EPOLL_CTL_MOD, socket, &event) != 0) {
+    epoll_ctl(sender.epoll_, EPOLL_CTL_ADD, socket, &event);  // not known yet
+  }
   return 0;
 }
 
@@ -182,25 +187,21 @@ std::vector<Answered> CurlSender::Take() {
   return answers;
 }
 
-// Both schemes need a host.
-bool IsHttpUrl(const std::string& text) {
-  CURLU* const url = curl_url();
-  char* scheme = nullptr;
-  const bool parsed = curl_url_set(url, CURLUPART_URL, text.c_str(), 0) == CURLUE_OK &&
-                      curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK;
-  const std::string found = parsed ? scheme : "";
-  curl_free(scheme);
-  curl_url_cleanup(url);
-  return found == "http" || found == "https";
+// With a host; whether all of it is well-formed the library says when it sends.
+bool IsHttpUrl(absl::string_view text) {
+  return (absl::ConsumePrefix(&text, "http://") || absl::ConsumePrefix(&text, "https://")) &&
+         !text.empty() && text.front() != '/';
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Sender>> OpenCurlSender(const HttpWork& work) {
-  curl_global_init(CURL_GLOBAL_DEFAULT);
-  if (IsHttpUrl(work.url)) return std::make_unique<CurlSender>(work);
-  return absl::InvalidArgumentError(
-      absl::StrCat("\"", work.url, "\": use a URL such as http://127.0.0.1:8000"));
+  if (!IsHttpUrl(work.url)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", work.url, "\": use a URL such as http://127.0.0.1:8000"));
+  }
+  RETURN_IF_ERROR(LoadCurl());
+  return std::make_unique<CurlSender>(work);
 }
 
 }  // namespace gpuscaler

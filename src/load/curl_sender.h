@@ -17,6 +17,7 @@ struct HttpWork {
 
 // Proxies of the environment are not used, redirections not followed; an answer other than 2xx is
 // an error. INVALID_ARGUMENT: no such URL.
+// UNAVAILABLE: there is no libcurl.
 absl::StatusOr<std::unique_ptr<Sender>> OpenCurlSender(const HttpWork& work);
 
 }  // namespace gpuscaler

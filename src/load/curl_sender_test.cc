@@ -27,7 +27,7 @@ class OneByOneServer {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof(address);
     EXPECT_EQ(bind(listening_, reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(listen(listening_, 16), 0);
+    EXPECT_EQ(listen(listening_, SOMAXCONN), 0);
     getsockname(listening_, reinterpret_cast<sockaddr*>(&address), &size);
     port_ = ntohs(address.sin_port);
     thread_ = std::thread([this] { Run(); });
