@@ -6,6 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "signal/test_seconds.h"
 
 namespace gpuscaler {
 namespace {
@@ -13,19 +14,18 @@ namespace {
 using testing::DoubleNear;
 using testing::Optional;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-const absl::Time kFirst = absl::FromUnixSeconds(1'767'225'600);
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
 // 10 s later: 50 requests more, that waited 100 s together, and got their first token within 0.2 s.
 std::vector<TimedReading> TwoReadings() {
   std::vector<TimedReading> readings;
-  Append(readings, kFirst,
+  Append(readings, Second(0),
          {.requests_done = 100,
           .queued_requests = 200,
           .queue_seconds = 40,
-          .first_token_seconds = Histogram{{{0.2, 0}, {kInfinity, 10}}},
-          .output_token_seconds = Histogram{{{0.1, 0}, {kInfinity, 0}}}});
-  Append(readings, kFirst + absl::Seconds(10),
+          .first_token_seconds = Histogram{{{0.2, 0}, {kUnbounded, 10}}},
+          .output_token_seconds = Histogram{{{0.1, 0}, {kUnbounded, 0}}}});
+  Append(readings, Second(10),
          {.waiting = 3,
           .running = 40,
           .kv_cache_usage_ratio = 0.75,
@@ -33,8 +33,8 @@ std::vector<TimedReading> TwoReadings() {
           .requests_done = 150,
           .queued_requests = 250,
           .queue_seconds = 140,
-          .first_token_seconds = Histogram{{{0.2, 100}, {kInfinity, 110}}},
-          .output_token_seconds = Histogram{{{0.1, 20}, {kInfinity, 20}}}});
+          .first_token_seconds = Histogram{{{0.2, 100}, {kUnbounded, 110}}},
+          .output_token_seconds = Histogram{{{0.1, 20}, {kUnbounded, 20}}}});
   return readings;
 }
 
@@ -57,7 +57,7 @@ TEST(EngineAnswers, EachMetricIsWhatItsNameSays) {
 
 TEST(EngineAnswers, WhatTheEngineDoesNotTellIsUnknownAndNotZero) {
   std::vector<TimedReading> readings;
-  Append(readings, kFirst, {.waiting = 3});
+  Append(readings, Second(0), {.waiting = 3});
   for (const EngineMetric metric :
        {EngineMetric::kRequestsRunning, EngineMetric::kRequestsInFlight,
         EngineMetric::kKvCacheUsagePercent, EngineMetric::kPressurePercent,

@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "signal/test_seconds.h"
 
 namespace gpuscaler {
 namespace {
@@ -12,83 +13,84 @@ using testing::Field;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-const absl::Time kNow = absl::FromUnixSeconds(1'767'225'600);
-const EngineQuestion kWaiting{.metric = EngineMetric::kRequestsWaiting,
-                              .look_back = absl::Minutes(1)};
-const EnginePlace kFirst{
+const EngineQuestion kHowManyWait{.metric = EngineMetric::kRequestsWaiting,
+                                  .look_back = absl::Minutes(1)};
+const EnginePlace kOnePod{
     .address = "10.0.0.1", .port = 8000, .namespace_name = "team-a", .pod = "llm-0"};
-const EnginePlace kSecond{.address = "fd00::2", .port = 8000};
+const EnginePlace kOtherPod{.address = "fd00::2", .port = 8000};
 
-EngineNews Waiting(double waiting, absl::Time at = kNow) {
+EngineNews Said(double waiting, absl::Time at = Second(0)) {
   return {.at = at, .engine = "vllm", .reading = EngineReading{{{.waiting = waiting}}}};
 }
 
-SignalHistory AnswerOf(const EngineGroup& group) {
-  return group.Answer(kWaiting, kNow, absl::Seconds(10), [](const EnginePlace&) { return true; });
+SignalHistory HistoryOf(const EngineGroup& group) {
+  return group.Answer(kHowManyWait, Second(0), absl::Seconds(10),
+                      [](const EnginePlace&) { return true; });
 }
 
 TEST(EngineGroup, HasASeriesForEachEngineAndSaysWhoseItIs) {
   EngineGroup group;
-  group.List(std::vector{kFirst, kSecond});
-  group.Take(kFirst, Waiting(3));
-  const SignalHistory history = AnswerOf(group);
+  group.List(std::vector{kOnePod, kOtherPod});
+  group.Take(kOnePod, Said(3));
+  const SignalHistory history = HistoryOf(group);
   EXPECT_TRUE(history.status.ok());
-  EXPECT_THAT(history.series,
-              ElementsAre(AllOf(Field(&SignalSeries::name, "vllm at 10.0.0.1:8000"),
-                                Field(&SignalSeries::namespace_name, "team-a"),
-                                Field(&SignalSeries::pod, "llm-0"),
-                                Field(&SignalSeries::address, "10.0.0.1"),
-                                Field(&SignalSeries::points, ElementsAre(SignalPoint{kNow, 3}))),
-                          AllOf(Field(&SignalSeries::name, "engine at [fd00::2]:8000"),
-                                Field(&SignalSeries::gap, "not read yet"))));
+  EXPECT_THAT(
+      history.series,
+      ElementsAre(
+          AllOf(Field(&SignalSeries::name, "vllm at 10.0.0.1:8000"),
+                Field(&SignalSeries::namespace_name, "team-a"), Field(&SignalSeries::pod, "llm-0"),
+                Field(&SignalSeries::address, "10.0.0.1"),
+                Field(&SignalSeries::points, ElementsAre(SignalPoint{Second(0), 3}))),
+          AllOf(Field(&SignalSeries::name, "engine at [fd00::2]:8000"),
+                Field(&SignalSeries::gap, "not read yet"))));
 }
 
 TEST(EngineGroup, OnlyThoseThatCountAreTold) {
   EngineGroup group;
-  group.List(std::vector{kFirst, kSecond});
+  group.List(std::vector{kOnePod, kOtherPod});
   const SignalHistory history =
-      group.Answer(kWaiting, kNow, absl::Seconds(10),
+      group.Answer(kHowManyWait, Second(0), absl::Seconds(10),
                    [](const EnginePlace& place) { return place.pod == "llm-0"; });
   EXPECT_THAT(history.series, ElementsAre(Field(&SignalSeries::address, "10.0.0.1")));
 }
 
 TEST(EngineGroup, WhatIsNoLongerListedIsForgotten) {
   EngineGroup group;
-  group.List(std::vector{kFirst});
-  group.Take(kFirst, Waiting(3));
-  group.List(std::vector{kSecond});
-  group.Take(kFirst, Waiting(4, kNow + absl::Seconds(1)));
-  EXPECT_THAT(AnswerOf(group).series, ElementsAre(Field(&SignalSeries::address, "fd00::2")));
-  group.List(std::vector{kFirst});
-  EXPECT_THAT(AnswerOf(group).series, ElementsAre(Field(&SignalSeries::gap, "not read yet")));
+  group.List(std::vector{kOnePod});
+  group.Take(kOnePod, Said(3));
+  group.List(std::vector{kOtherPod});
+  group.Take(kOnePod, Said(4, Second(1)));
+  EXPECT_THAT(HistoryOf(group).series, ElementsAre(Field(&SignalSeries::address, "fd00::2")));
+  group.List(std::vector{kOnePod});
+  EXPECT_THAT(HistoryOf(group).series, ElementsAre(Field(&SignalSeries::gap, "not read yet")));
 }
 
 TEST(EngineGroup, AnErrorKeepsThoseThatAreKnownAndIsTold) {
   EngineGroup group;
-  EXPECT_EQ(AnswerOf(group).status.code(), absl::StatusCode::kUnavailable);
-  group.List(std::vector{kFirst});
-  group.Take(kFirst, Waiting(3));
+  EXPECT_EQ(HistoryOf(group).status.code(), absl::StatusCode::kUnavailable);
+  group.List(std::vector{kOnePod});
+  group.Take(kOnePod, Said(3));
   group.List(absl::UnavailableError("llm.team-a.svc: no answer"));
-  const SignalHistory history = AnswerOf(group);
+  const SignalHistory history = HistoryOf(group);
   EXPECT_THAT(std::string(history.status.message()), HasSubstr("no answer"));
   EXPECT_THAT(history.series,
-              ElementsAre(Field(&SignalSeries::points, ElementsAre(SignalPoint{kNow, 3}))));
+              ElementsAre(Field(&SignalSeries::points, ElementsAre(SignalPoint{Second(0), 3}))));
 }
 
 TEST(EngineGroup, AnEngineThatJoinsKeepsTheModelsThatAreAskedFor) {
   EngineGroup group;
   group.Keep("llama");
-  group.List(std::vector{kFirst});
-  group.Take(kFirst, {.at = kNow,
-                      .engine = "vllm",
-                      .reading = EngineReading{
-                          {{.model = "llama", .waiting = 1}, {.model = "qwen", .waiting = 2}}}});
-  EngineQuestion of_llama = kWaiting;
+  group.List(std::vector{kOnePod});
+  group.Take(kOnePod, {.at = Second(0),
+                       .engine = "vllm",
+                       .reading = EngineReading{
+                           {{.model = "llama", .waiting = 1}, {.model = "qwen", .waiting = 2}}}});
+  EngineQuestion of_llama = kHowManyWait;
   of_llama.model = "llama";
   const SignalHistory history =
-      group.Answer(of_llama, kNow, absl::Seconds(10), [](const EnginePlace&) { return true; });
+      group.Answer(of_llama, Second(0), absl::Seconds(10), [](const EnginePlace&) { return true; });
   EXPECT_THAT(history.series,
-              ElementsAre(Field(&SignalSeries::points, ElementsAre(SignalPoint{kNow, 1}))));
+              ElementsAre(Field(&SignalSeries::points, ElementsAre(SignalPoint{Second(0), 1}))));
 }
 
 TEST(EngineGroup, MoreThanAnySourceHasAreAnErrorAndBounded) {
@@ -98,8 +100,8 @@ TEST(EngineGroup, MoreThanAnySourceHasAreAnErrorAndBounded) {
     places.push_back({.address = "10.0.0.1", .port = port});
   }
   group.List(places);
-  EXPECT_EQ(AnswerOf(group).status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(AnswerOf(group).series, SizeIs(kMostEngines));
+  EXPECT_EQ(HistoryOf(group).status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(HistoryOf(group).series, SizeIs(kMostEngines));
 }
 
 }  // namespace

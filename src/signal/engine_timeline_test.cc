@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "signal/test_seconds.h"
 
 namespace gpuscaler {
 namespace {
@@ -9,43 +10,37 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr absl::Duration kLongestGap = absl::Seconds(10);
-
-absl::Time Second(int second) {
-  return absl::FromUnixSeconds(1'767'225'600) + absl::Seconds(second);
-}
-
-EngineReading Waiting(double llama, double qwen) {
+EngineReading PageWith(double llama, double qwen) {
   return {.models = {{.model = "llama", .waiting = llama}, {.model = "qwen", .waiting = qwen}}};
 }
 
 SignalSeries WaitingOf(const EngineTimeline& engine, const std::string& model) {
   return engine.Answer(
       {.metric = EngineMetric::kRequestsWaiting, .model = model, .look_back = absl::Minutes(1)},
-      Second(60), kLongestGap);
+      Second(60), kBridged);
 }
 
 TEST(EngineTimeline, AddsItsModelsUpUnlessOneIsMeant) {
   EngineTimeline engine;
   engine.Keep("qwen");
-  engine.Take(Second(0), "vllm", Waiting(3, 4));
+  engine.Take(Second(0), "vllm", PageWith(3, 4));
   EXPECT_THAT(WaitingOf(engine, "").points, ElementsAre(SignalPoint{Second(0), 7}));
   EXPECT_THAT(WaitingOf(engine, "qwen").points, ElementsAre(SignalPoint{Second(0), 4}));
 }
 
 TEST(EngineTimeline, AModelIsKeptFromWhenItIsAskedFor) {
   EngineTimeline engine;
-  engine.Take(Second(0), "vllm", Waiting(3, 4));
+  engine.Take(Second(0), "vllm", PageWith(3, 4));
   engine.Keep("qwen");
   EXPECT_EQ(WaitingOf(engine, "qwen").gap, "not read yet");
-  engine.Take(Second(1), "vllm", Waiting(3, 5));
+  engine.Take(Second(1), "vllm", PageWith(3, 5));
   EXPECT_THAT(WaitingOf(engine, "qwen").points, ElementsAre(SignalPoint{Second(1), 5}));
 }
 
 TEST(EngineTimeline, SaysWhichModelsThereAreWhereTheOneMeantIsNot) {
   EngineTimeline engine;
   engine.Keep("mixtral");
-  engine.Take(Second(0), "vllm", Waiting(3, 4));
+  engine.Take(Second(0), "vllm", PageWith(3, 4));
   const SignalSeries series = WaitingOf(engine, "mixtral");
   EXPECT_THAT(series.points, IsEmpty());
   EXPECT_EQ(series.gap, "no model \"mixtral\": it has llama, qwen");
@@ -60,15 +55,15 @@ TEST(EngineTimeline, SaysWhyItHasNoNumber) {
   EXPECT_EQ(WaitingOf(engine, "").gap, "connection refused");
   engine.Take(Second(1), "vllm", {.models = {{.running = 1}}});
   EXPECT_EQ(WaitingOf(engine, "").gap, "vllm does not tell how many requests wait");
-  EXPECT_EQ(engine.Answer({.metric = EngineMetric::kRequestRate}, Second(1), kLongestGap).gap,
+  EXPECT_EQ(engine.Answer({.metric = EngineMetric::kRequestRate}, Second(1), kBridged).gap,
             "vllm has not told yet how many requests it served");
-  engine.Take(Second(2), "vllm", Waiting(3, 4));
+  engine.Take(Second(2), "vllm", PageWith(3, 4));
   EXPECT_EQ(WaitingOf(engine, "").gap, "");
 }
 
 TEST(EngineTimeline, WhatItSaidBeforeItFailedStays) {
   EngineTimeline engine;
-  engine.Take(Second(0), "vllm", Waiting(3, 4));
+  engine.Take(Second(0), "vllm", PageWith(3, 4));
   engine.Fail(Second(1), absl::UnavailableError("timed out"));
   EXPECT_THAT(WaitingOf(engine, "").points, ElementsAre(SignalPoint{Second(0), 7}));
   EXPECT_EQ(WaitingOf(engine, "").gap, "timed out");
@@ -78,16 +73,16 @@ TEST(EngineTimeline, AnswersSinceItsFirstReading) {
   EngineTimeline engine;
   engine.Fail(Second(0), absl::UnavailableError("connection refused"));
   EXPECT_EQ(WaitingOf(engine, "").answers_since, absl::InfiniteFuture());
-  engine.Take(Second(5), "vllm", Waiting(0, 0));
-  engine.Take(Second(6), "vllm", Waiting(0, 0));
+  engine.Take(Second(5), "vllm", PageWith(0, 0));
+  engine.Take(Second(6), "vllm", PageWith(0, 0));
   EXPECT_EQ(WaitingOf(engine, "").answers_since, Second(5));
 }
 
 TEST(EngineTimeline, WhatIsToldTwiceCountsOnce) {
   EngineTimeline engine;
-  engine.Take(Second(1), "vllm", Waiting(3, 4));
-  engine.Take(Second(1), "vllm", Waiting(9, 9));
-  engine.Take(Second(0), "vllm", Waiting(9, 9));
+  engine.Take(Second(1), "vllm", PageWith(3, 4));
+  engine.Take(Second(1), "vllm", PageWith(9, 9));
+  engine.Take(Second(0), "vllm", PageWith(9, 9));
   engine.Fail(Second(0), absl::UnavailableError("an old failure"));
   EXPECT_THAT(WaitingOf(engine, "").points, ElementsAre(SignalPoint{Second(1), 7}));
   EXPECT_EQ(WaitingOf(engine, "").gap, "");

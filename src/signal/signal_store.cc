@@ -10,7 +10,7 @@
 namespace gpuscaler {
 namespace {
 
-bool IsRate(const SignalSource& source) {
+bool WantsRate(const SignalSource& source) {
   const auto* page = std::get_if<MetricsPage>(&source.place);
   return page != nullptr && page->rate;
 }
@@ -36,7 +36,7 @@ SignalStore::SignalStore(const Limits& limits, Listener listener)
 
 SignalStore::Kept SignalStore::KeptFor(const SignalSource& source, absl::Time now) {
   if (IsOfEngines(source)) return {.read_since = now, .said = EngineGroup()};
-  return {.read_since = now, .said = NumberTimeline(IsRate(source))};
+  return {.read_since = now, .said = NumberTimeline(WantsRate(source))};
 }
 
 absl::Status SignalStore::Want(const SignalSource& source, const EngineQuestion& question,

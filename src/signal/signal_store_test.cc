@@ -5,6 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "signal/test_seconds.h"
 
 namespace gpuscaler {
 namespace {
@@ -24,11 +25,7 @@ const SignalSource kQueue{.namespace_name = "team-a",
                           .place = RedisQueue{.address = "redis:6379", .key = "jobs"}};
 const EnginePlace kPlace{.address = "10.0.0.1", .port = 8000};
 
-absl::Time Second(int second) {
-  return absl::FromUnixSeconds(1'767'225'600) + absl::Seconds(second);
-}
-
-EngineNews Waiting(int second, double waiting) {
+EngineNews News(int second, double waiting) {
   return {.at = Second(second),
           .engine = "vllm",
           .reading = EngineReading{{{.model = "llama", .waiting = waiting}}}};
@@ -56,8 +53,8 @@ class SignalStoreTest : public testing::Test {
 TEST_F(SignalStoreTest, TellsWhatTheEnginesOfASourceSaid) {
   Want(kEngines);
   store_.ListEngines(kEngines, std::vector{kPlace});
-  store_.TakeEngine(kEngines, kPlace, Waiting(1, 3));
-  store_.TakeEngine(kEngines, kPlace, Waiting(2, 4));
+  store_.TakeEngine(kEngines, kPlace, News(1, 3));
+  store_.TakeEngine(kEngines, kPlace, News(2, 4));
   const SignalHistory history = store_.Of(kEngines, kWaiting, Second(2));
   EXPECT_EQ(history.now, Second(2));
   EXPECT_EQ(history.read_since, Second(0));
@@ -142,11 +139,11 @@ TEST_F(SignalStoreTest, ASourceMoreIsTold) {
 TEST_F(SignalStoreTest, WhatIsToldAgainIsNoNews) {
   Want(kEngines);
   store_.ListEngines(kEngines, std::vector{kPlace});
-  store_.TakeEngine(kEngines, kPlace, Waiting(1, 3));
+  store_.TakeEngine(kEngines, kPlace, News(1, 3));
   const int64_t generation = store_.Generation();
   store_.ListEngines(kEngines, std::vector{kPlace});
-  store_.TakeEngine(kEngines, kPlace, Waiting(1, 3));
-  store_.TakeEngine(kEngines, {.address = "10.0.0.2"}, Waiting(2, 3));
+  store_.TakeEngine(kEngines, kPlace, News(1, 3));
+  store_.TakeEngine(kEngines, {.address = "10.0.0.2"}, News(2, 3));
   EXPECT_EQ(store_.Generation(), generation);
   EXPECT_EQ(store_.Of(kEngines, kWaiting, Second(1)).generation, generation);
   store_.ListEngines(kEngines, absl::UnavailableError("DNS does not answer"));
@@ -179,7 +176,7 @@ TEST_F(SignalStoreTest, ManyThreadsMayTellAndAsk) {
   Want(kQueue);
   store_.ListEngines(kEngines, std::vector{kPlace});
   std::thread engines([&] {
-    for (int i = 1; i <= 1000; ++i) store_.TakeEngine(kEngines, kPlace, Waiting(i, i));
+    for (int i = 1; i <= 1000; ++i) store_.TakeEngine(kEngines, kPlace, News(i, i));
   });
   std::thread asking([&] {
     for (int i = 0; i < 1000; ++i) store_.Of(kEngines, kWaiting, Second(i));
