@@ -12,8 +12,8 @@
 namespace gpuscaler {
 namespace {
 
-const Asker kAsker{.namespace_name = "team-a", .name = "scaler"};
-constexpr absl::Duration kShortest = absl::Nanoseconds(1);
+const Asker kOwnAsker{.namespace_name = "team-a", .name = "scaler"};
+constexpr absl::Duration kInstant = absl::Nanoseconds(1);
 
 Trigger OnLlm() {
   Trigger trigger;
@@ -22,7 +22,7 @@ Trigger OnLlm() {
 }
 
 std::optional<QuietWorkload> QuietOn(const Trigger& trigger, const FleetHistory& fleet) {
-  return QuietWorkload::Of(trigger, fleet, kPatience, Decide(trigger, kAsker, fleet, kPatience));
+  return QuietWorkload::Of(trigger, fleet, kPatience, Decide(trigger, kOwnAsker, fleet, kPatience));
 }
 
 HeldPod Llm(double load) { return {.name = "llm-a", .owner = "llm", .loads = {load}}; }
@@ -75,7 +75,7 @@ TEST(QuietWorkload, SilenceWakesIt) {
   FleetHistory late = builder.fleet();
   late.now += kPatience.stale_after;
   EXPECT_TRUE(quiet->StandsOn(late));
-  late.now += kShortest;
+  late.now += kInstant;
   EXPECT_FALSE(quiet->StandsOn(late));
 }
 
@@ -95,19 +95,19 @@ TEST(QuietWorkload, ActiveOneIsNone) {
   EXPECT_FALSE(QuietOn(OnLlm(), builder.fleet()));
 }
 
-bool OneIn(int n, Dice& dice) { return dice.Whole(1, n) == 1; }
+bool OnceIn(int n, Dice& dice) { return dice.Whole(1, n) == 1; }
 
-Trigger TriggerByChance(Dice& dice) {
+Trigger QuietTriggerByChance(Dice& dice) {
   Trigger trigger;
-  if (!OneIn(4, dice)) trigger.workload = "llm";
+  if (!OnceIn(4, dice)) trigger.workload = "llm";
   constexpr MetricType kMetrics[] = {MetricType::kGpuUtilization, MetricType::kMemoryUsedPercent,
                                      MetricType::kPowerDraw};
-  trigger.metric = kMetrics[OneIn(4, dice) ? dice.Whole(1, 2) : 0];
-  trigger.activation_threshold = OneIn(2, dice) ? 0 : dice.Whole(1, 150);
+  trigger.metric = kMetrics[OnceIn(4, dice) ? dice.Whole(1, 2) : 0];
+  trigger.activation_threshold = OnceIn(2, dice) ? 0 : dice.Whole(1, 150);
   trigger.aggregation = static_cast<Aggregation>(dice.Whole(0, 5));
   trigger.activation_window = absl::Seconds(dice.Whole(0, 40));
   trigger.window = absl::Seconds(dice.Whole(0, 30));
-  trigger.warmup = absl::Seconds(OneIn(2, dice) ? 0 : dice.Whole(0, 20));
+  trigger.warmup = absl::Seconds(OnceIn(2, dice) ? 0 : dice.Whole(0, 20));
   trigger.preallocation_window = absl::Seconds(dice.Whole(0, 40));
   trigger.standing_memory = static_cast<StandingMemory>(dice.Whole(0, 2));
   trigger.scale_in = static_cast<ScaleIn>(dice.Whole(0, 1));
@@ -119,9 +119,9 @@ class NodeOfChance {
  public:
   NodeOfChance(Dice& dice, int number)
       : number_(number),
-        has_groups_(OneIn(3, dice)),
-        has_shared_(OneIn(4, dice)),
-        change_(OneIn(2, dice) ? 40 : 400),
+        has_groups_(OnceIn(3, dice)),
+        has_shared_(OnceIn(4, dice)),
+        change_(OnceIn(2, dice) ? 40 : 400),
         limits_{.horizon = absl::Seconds(dice.Whole(60, 120)), .join_within = absl::Seconds(6)} {
     NewPods(dice);
   }
@@ -129,13 +129,13 @@ class NodeOfChance {
   void Step(Dice& dice, absl::Time now) {
     Change(dice, now);
     if (now < silent_until_) return;
-    silence_ = OneIn(30, dice) ? "connection refused" : "";
+    silence_ = OnceIn(30, dice) ? "connection refused" : "";
     const absl::Time at = std::max(now - dice.Real(0, 1) * absl::Seconds(2), told_until_);
     heard_at_ = now;
-    if (OneIn(3, dice)) return Repeat(at);
+    if (OnceIn(3, dice)) return Repeat(at);
     for (HeldPod& pod : pods_) NewLoad(dice, pod);
     Read(dice, at + absl::Milliseconds(1));
-    if (OneIn(60, dice)) TellAgain();
+    if (OnceIn(60, dice)) TellAgain();
   }
 
   void AddTo(FleetHistory& fleet) const {
@@ -149,14 +149,14 @@ class NodeOfChance {
 
  private:
   void Change(Dice& dice, absl::Time now) {
-    if (OneIn(change_, dice)) NewPods(dice);
-    if (OneIn(change_, dice)) unknown_ = !unknown_;
-    if (OneIn(60, dice)) silent_until_ = now + absl::Seconds(dice.Whole(1, 12));
-    if (OneIn(40, dice)) held_since_ = now;
-    if (OneIn(40, dice)) limits_.readings = absl::Seconds(dice.Whole(20, 90));
+    if (OnceIn(change_, dice)) NewPods(dice);
+    if (OnceIn(change_, dice)) unknown_ = !unknown_;
+    if (OnceIn(60, dice)) silent_until_ = now + absl::Seconds(dice.Whole(1, 12));
+    if (OnceIn(40, dice)) held_since_ = now;
+    if (OnceIn(40, dice)) limits_.readings = absl::Seconds(dice.Whole(20, 90));
     for (HeldPod& pod : pods_) {
-      if (OneIn(3 * change_, dice) && pod.ready) pod.ready = !*pod.ready;
-      if (OneIn(3 * change_, dice)) pod.loads.resize(3 - pod.loads.size());
+      if (OnceIn(3 * change_, dice) && pod.ready) pod.ready = !*pod.ready;
+      if (OnceIn(3 * change_, dice)) pod.loads.resize(3 - pod.loads.size());
     }
   }
 
@@ -164,25 +164,25 @@ class NodeOfChance {
     pods_.clear();
     for (int i = dice.Whole(0, 3); i > 0; --i) {
       HeldPod pod = {.name = absl::StrCat("llm-", number_, "-", i), .owner = "llm"};
-      if (OneIn(2, dice)) pod = {.name = absl::StrCat("x-", number_, "-", i), .owner = "other"};
+      if (OnceIn(2, dice)) pod = {.name = absl::StrCat("x-", number_, "-", i), .owner = "other"};
       if (has_groups_) pod.group = absl::StrCat(pod.owner, "-0");
-      if (OneIn(2, dice)) pod.ready = !OneIn(5, dice);
+      if (OnceIn(2, dice)) pod.ready = !OnceIn(5, dice);
       pod.loads.resize(static_cast<size_t>(dice.Whole(1, 2)));
       pods_.push_back(std::move(pod));
     }
   }
 
   static void NewLoad(Dice& dice, HeldPod& pod) {
-    const bool busy = pod.owner == "other" ? !OneIn(3, dice) : OneIn(40, dice);
+    const bool busy = pod.owner == "other" ? !OnceIn(3, dice) : OnceIn(40, dice);
     for (double& load : pod.loads) load = busy ? dice.Whole(0, 100) : 0;
-    if (OneIn(20, dice)) pod.memory_used_percent = dice.Whole(0, 99);
+    if (OnceIn(20, dice)) pod.memory_used_percent = dice.Whole(0, 99);
   }
 
   void Read(Dice& dice, absl::Time at) {
     NodeSnapshot snapshot = Node(absl::StrCat("gpu-", number_), pods_);
     for (GpuSample& gpu : snapshot.gpus) {
       gpu.held_since = held_since_;
-      if (OneIn(100, dice)) {
+      if (OnceIn(100, dice)) {
         gpu.utilization_percent.reset();
         gpu.gaps.push_back({GpuField::kUtilization, GpuGap::Reason::kFailed, "lost"});
       }
@@ -236,7 +236,7 @@ TEST(QuietWorkloadProperty, WhatStandsWouldBeDecidedSo) {
   for (int seed = 0; seed < 400 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     Dice dice(seed);
-    const Trigger trigger = TriggerByChance(dice);
+    const Trigger trigger = QuietTriggerByChance(dice);
     const Patience patience{.stale_after = absl::Seconds(6),
                             .grace = absl::Seconds(dice.Whole(1, 15))};
     std::vector<NodeOfChance> nodes;
@@ -252,7 +252,7 @@ TEST(QuietWorkloadProperty, WhatStandsWouldBeDecidedSo) {
         node.AddTo(fleet);
       }
       const auto until = quiet ? quiet->StandsOn(fleet) : std::nullopt;
-      const Decision decision = Decide(trigger, kAsker, fleet, patience);
+      const Decision decision = Decide(trigger, kOwnAsker, fleet, patience);
       if (!until) {
         quiet = QuietWorkload::Of(trigger, fleet, patience, decision);
         ++decided;
@@ -261,9 +261,9 @@ TEST(QuietWorkloadProperty, WhatStandsWouldBeDecidedSo) {
       stood += decision.replicas > 0 ? 1 : 0;
       ExpectQuiet(decision);
       for (FleetHistory later = fleet; const double part : {0.5, 1.0}) {
-        const absl::Time last = std::min(*until - kShortest, now + absl::Hours(1));
+        const absl::Time last = std::min(*until - kInstant, now + absl::Hours(1));
         later.now = now + part * (last - now);
-        ExpectQuiet(Decide(trigger, kAsker, later, patience));
+        ExpectQuiet(Decide(trigger, kOwnAsker, later, patience));
       }
     }
   }

@@ -106,6 +106,12 @@ absl::Status LoadCurl() {
 
 using gpuscaler::Calls;
 
+// libcurl declares them so: an enum before the dots, which in C++ may be promoted to a wider
+// integer. Ours and libcurl's are of an int's width.
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wvarargs"
+#endif
+
 extern "C" {
 
 CURL* curl_easy_init() { return Calls().easy_init == nullptr ? nullptr : Calls().easy_init(); }
