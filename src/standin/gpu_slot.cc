@@ -20,7 +20,7 @@
 namespace gpuscaler {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // Of a GPU that the file does not describe: an 80 GB one. An idle H100 takes about 70 of its 700 W.
 constexpr int64_t kMemoryBytes = int64_t{80} << 30;
@@ -32,15 +32,15 @@ constexpr double kWeightsUtilizationPercent = 15;
 constexpr double kCaptureUtilizationPercent = 95;
 
 // Null: the text is none of ours.
-Json* EntryOf(Json& node, int index) {
+OrderedJson* EntryOf(OrderedJson& node, int index) {
   if (!node.is_object() || node.contains("frames")) return nullptr;
-  Json& gpus = node["gpus"];
-  if (gpus.is_null()) gpus = Json::array();
+  OrderedJson& gpus = node["gpus"];
+  if (gpus.is_null()) gpus = OrderedJson::array();
   if (!gpus.is_array()) return nullptr;
   for (size_t place = 0; place < gpus.size(); ++place) {
-    Json& gpu = gpus[place];
+    OrderedJson& gpu = gpus[place];
     if (!gpu.is_object()) return nullptr;
-    const Json own = gpu.value("index", Json(place));
+    const OrderedJson own = gpu.value("index", OrderedJson(place));
     if (own == index) return &gpu;
   }
   gpus.push_back({{"index", index},
@@ -49,9 +49,9 @@ Json* EntryOf(Json& node, int index) {
   return &gpus.back();
 }
 
-void Fill(Json& gpu, const GpuShown& shown) {
+void Fill(OrderedJson& gpu, const GpuShown& shown) {
   if (!gpu.contains("memory_total_bytes")) gpu["memory_total_bytes"] = kMemoryBytes;
-  const Json& total = gpu["memory_total_bytes"];
+  const OrderedJson& total = gpu["memory_total_bytes"];
   const int64_t total_bytes = total.is_number() ? total.get<int64_t>() : kMemoryBytes;
   const auto used_bytes =
       static_cast<int64_t>(shown.memory_percent / 100 * static_cast<double>(total_bytes));
@@ -62,7 +62,7 @@ void Fill(Json& gpu, const GpuShown& shown) {
   gpu["temperature_celsius"] = 35 + 35 * busy;
   gpu["power_watts"] = kIdleWatts + (kLimitWatts - kIdleWatts) * busy;
   gpu["power_limit_watts"] = kLimitWatts;
-  gpu["processes"] = Json::array();
+  gpu["processes"] = OrderedJson::array();
   if (shown.pid) gpu["processes"].push_back({{"pid", *shown.pid}, {"memory_bytes", used_bytes}});
 }
 
@@ -108,9 +108,9 @@ GpuShown LoadingGpu(double loaded, double preallocated_percent, pid_t pid) {
 }
 
 absl::StatusOr<std::string> WithGpuShown(absl::string_view text, int index, const GpuShown& shown) {
-  Json node = text.empty() ? Json{{"driver_version", "simulated"}}
-                           : Json::parse(text.begin(), text.end(), nullptr, false);
-  Json* const gpu = EntryOf(node, index);
+  OrderedJson node = text.empty() ? OrderedJson{{"driver_version", "simulated"}}
+                                  : OrderedJson::parse(text.begin(), text.end(), nullptr, false);
+  OrderedJson* const gpu = EntryOf(node, index);
   if (gpu == nullptr) {
     return absl::InvalidArgumentError(
         "is no list of GPUs such as {\"gpus\": [{\"index\": 0}]} (frames cannot be shared)");
