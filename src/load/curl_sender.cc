@@ -60,7 +60,13 @@ class CurlSender final : public Sender {
   static int OnSocket(CURL* request, curl_socket_t socket, int what, void* self, void* known);
   static int OnTimer(CURLM* all, long milliseconds, void* self);
 
-  CURL* NewRequest() const;
+  // A handle that is used for one request after the other.
+  struct Request {
+    CURL* handle;
+    int64_t id;
+  };
+
+  CURL* NewHandle() const;
   void Act(curl_socket_t socket, int events);
   std::vector<Answered> Take();
 
@@ -70,8 +76,8 @@ class CurlSender final : public Sender {
   curl_slist* const headers_;
   const int epoll_;
   absl::Time timer_ = absl::InfiniteFuture();
-  std::vector<CURL*> requests_;  // all
-  std::vector<CURL*> free_;
+  std::vector<std::unique_ptr<Request>> requests_;  // all
+  std::vector<Request*> free_;
 };
 
 CurlSender::CurlSender(HttpWork work)
@@ -87,16 +93,16 @@ CurlSender::CurlSender(HttpWork work)
 }
 
 CurlSender::~CurlSender() {
-  for (CURL* request : requests_) {
-    curl_multi_remove_handle(all_, request);
-    curl_easy_cleanup(request);
+  for (const auto& request : requests_) {
+    curl_multi_remove_handle(all_, request->handle);
+    curl_easy_cleanup(request->handle);
   }
   curl_multi_cleanup(all_);
   curl_slist_free_all(headers_);
   close(epoll_);
 }
 
-CURL* CurlSender::NewRequest() const {
+CURL* CurlSender::NewHandle() const {
   CURL* const request = curl_easy_init();
   curl_easy_setopt(request, CURLOPT_URL, work_.url.c_str());
   curl_easy_setopt(request, CURLOPT_HTTPHEADER, headers_);
@@ -114,13 +120,14 @@ CURL* CurlSender::NewRequest() const {
 
 void CurlSender::Send(int64_t id) {
   if (free_.empty()) {
-    requests_.push_back(NewRequest());
-    free_.push_back(requests_.back());
+    requests_.push_back(std::make_unique<Request>(Request{.handle = NewHandle(), .id = id}));
+    free_.push_back(requests_.back().get());
+    curl_easy_setopt(free_.back()->handle, CURLOPT_PRIVATE, free_.back());
   }
-  CURL* const request = free_.back();
+  Request& request = *free_.back();
   free_.pop_back();
-  curl_easy_setopt(request, CURLOPT_PRIVATE, reinterpret_cast<void*>(id));
-  curl_multi_add_handle(all_, request);
+  request.id = id;
+  curl_multi_add_handle(all_, request.handle);
 }
 
 int CurlSender::OnSocket(CURL* /*request*/, curl_socket_t socket, int what, void* self,
@@ -176,12 +183,12 @@ std::vector<Answered> CurlSender::Take() {
   int left = 0;
   while (const CURLMsg* message = curl_multi_info_read(all_, &left)) {
     if (message->msg != CURLMSG_DONE) continue;
-    CURL* const request = message->easy_handle;
+    CURL* const handle = message->easy_handle;
     const CURLcode code = message->data.result;  // the message goes with the handle
-    void* id = nullptr;
-    curl_easy_getinfo(request, CURLINFO_PRIVATE, &id);
-    answers.push_back({.id = reinterpret_cast<int64_t>(id), .error = KindOf(code, request)});
-    curl_multi_remove_handle(all_, request);
+    Request* request = nullptr;
+    curl_easy_getinfo(handle, CURLINFO_PRIVATE, &request);
+    answers.push_back({.id = request->id, .error = KindOf(code, handle)});
+    curl_multi_remove_handle(all_, handle);
     free_.push_back(request);
   }
   return answers;

@@ -1,7 +1,6 @@
 #include "standin/batch_engine.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -116,7 +115,7 @@ void BatchEngine::Preempt() {
   while (running_.size() > 1 &&
          kv_tokens_ + static_cast<int64_t>(running_.size()) > options_.kv_cache_tokens) {
     kv_tokens_ -= TokensOf(running_.back());
-    waiting_.push_front(std::move(running_.back()));
+    waiting_.push_front(running_.back());
     running_.pop_back();
     ++totals_.preemptions;
   }
@@ -135,7 +134,7 @@ void BatchEngine::Admit(absl::Time now) {
     }
     next.begun = true;
     kv_tokens_ += tokens;
-    running_.push_back(std::move(next));
+    running_.push_back(next);
     waiting_.pop_front();
   }
 }

@@ -41,14 +41,12 @@ absl::StatusOr<int64_t> ServingEngine::Submit(const EngineRequest& request, int 
 }
 
 void ServingEngine::Hang(int client, OnEnd on_end) {
-  bool stopping;
   {
     MutexLock lock(mutex_);
     hanging_ = true;
-    stopping = stopping_;
-    if (!stopping) Hold(next_hung_--, client, std::move(on_end));
+    if (!stopping_) return Hold(next_hung_--, client, std::move(on_end));
   }
-  if (stopping) on_end(false);
+  on_end(false);
 }
 
 EngineGauges ServingEngine::Gauges() const {
