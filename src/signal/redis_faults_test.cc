@@ -1,12 +1,11 @@
 // Redis servers that restart, move, refuse, hang, load, or are none.
-#include <malloc.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
+#include "signal/test_footprint.h"
 #include "signal/test_http_server.h"
 #include "signal/test_redis_reading.h"
 
@@ -237,17 +236,6 @@ TEST_F(RedisClusterTest, NodeThatTheNameDoesNotLeadToIsNamedAndNotAsked) {
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
   EXPECT_TRUE(absl::StrContains(status.message(), absl::StrCat("127.0.0.2:", two_.port())))
       << status;
-}
-
-int FilesHeld() {
-  const std::filesystem::directory_iterator files("/proc/self/fd");
-  return static_cast<int>(std::distance(begin(files), end(files)));
-}
-
-// Of malloc's; with a sanitizer, which has its own and finds leaks itself, 0.
-size_t MemoryHeld() {
-  const struct mallinfo2 memory = mallinfo2();
-  return memory.uordblks + memory.hblkhd;
 }
 
 TEST(RedisFaults, NothingPilesUpOverTenThousandReadings) {
