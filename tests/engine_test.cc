@@ -26,9 +26,10 @@ std::vector<GpuSample> GpusOf(const std::string& path) {
 }
 
 TEST(EngineCommand, RefusesWhileItsModelLoadsAndThenServes) {
-  const StandIn engine({"--load-time=1s"});
-  ASSERT_TRUE(engine.process().WaitForErr("event=loading"));
-  EXPECT_FALSE(engine.Get("/health").ok());
+  const StandIn loading({"--load-time=1h"});
+  ASSERT_TRUE(loading.process().WaitForErr("event=loading"));
+  EXPECT_FALSE(loading.Get("/health").ok());
+  const StandIn engine({"--load-time=100ms"});
   ASSERT_TRUE(engine.Serving()) << engine.process().Story();
   const auto health = engine.Get("/health");
   ASSERT_TRUE(health.ok()) << health.status();

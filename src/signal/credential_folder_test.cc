@@ -4,6 +4,7 @@
 #include <fstream>
 #include <map>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -25,7 +26,8 @@ class CredentialFolderTest : public testing::Test {
 
   void Write(const std::string& alias, const std::map<std::string, std::string>& files) {
     std::filesystem::create_directories(path_ + "/" + alias);
-    for (const auto& [name, text] : files) std::ofstream(path_ + "/" + alias + "/" + name) << text;
+    for (const auto& [name, text] : files)
+      std::ofstream(absl::StrCat(path_, "/", alias, "/", name)) << text;
   }
   void WriteUsable() {
     Write("redis-jobs", {{"hosts", "redis.infra.svc\n"},

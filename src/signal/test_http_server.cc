@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -25,7 +26,7 @@ int Listen(const std::string& address, int* port) {
   const int listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in at = {.sin_family = AF_INET};
   inet_pton(AF_INET, address.c_str(), &at.sin_addr);
-  bind(listening, reinterpret_cast<sockaddr*>(&at), sizeof(at));
+  if (bind(listening, reinterpret_cast<sockaddr*>(&at), sizeof(at)) != 0) std::abort();
   listen(listening, 1024);
   socklen_t size = sizeof(at);
   getsockname(listening, reinterpret_cast<sockaddr*>(&at), &size);

@@ -30,7 +30,7 @@ int FreePort(const std::string& address) {
   place.sin_family = AF_INET;
   inet_pton(AF_INET, address.c_str(), &place.sin_addr);
   socklen_t size = sizeof(place);
-  bind(fd, reinterpret_cast<sockaddr*>(&place), size);
+  if (bind(fd, reinterpret_cast<sockaddr*>(&place), size) != 0) std::abort();
   getsockname(fd, reinterpret_cast<sockaddr*>(&place), &size);
   close(fd);
   return ntohs(place.sin_port);

@@ -60,7 +60,10 @@ class Metrics(unittest.TestCase):
         # All that there is to scrape: one that stands alone, an agent, its aggregator.
         reading = [folder / "gpus.json", "--poll-interval=500ms"]
         ports = cls.stack.enter_context(processes.scaler(*reading))
-        agent = cls.stack.enter_context(processes.scaler(*reading, "--role=agent"))
+        # Its kubelet does not answer.
+        agent = cls.stack.enter_context(processes.scaler(
+            *reading, "--role=agent", "--attribution=kubelet",
+            f"--pod-resources-socket={folder}/kubelet.sock"))
         aggregator = cls.stack.enter_context(processes.serving(
             "--role=aggregator", f"--agents=static:127.0.0.1:{agent['grpc']}",
             "--poll-interval=500ms"))

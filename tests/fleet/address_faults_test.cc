@@ -175,9 +175,9 @@ TEST_F(AddressFaultTest, FleetWhoseAgentsAreAllGoneIsUnknownUntilDnsHasForgotten
 
 TEST_F(AddressFaultTest, FleetWithoutGpuNodesFromTheStartIsIdleOnceDnsHasSaidSoForLong) {
   dns_.Say({});
+  const absl::Time began = absl::Now();
   aggregator_ = StartAggregator(kAgentsName, {"--empty-after=5s"});
   keda_ = AskAsKeda(*aggregator_);
-  const absl::Time began = absl::Now();
   ASSERT_EQ(keda_->Next().value.status().code(), absl::StatusCode::kUnavailable);
   ASSERT_TRUE(aggregator_->process().WaitForErr("event=agents_none_listed"))
       << aggregator_->process().Story();

@@ -21,8 +21,8 @@ class AggregatorHealthTest : public FaultTest {
 TEST_F(AggregatorHealthTest, LivenessFailsWhileTheThreadThatAnswersHangs) {
   StartNodes(1);
   StartAgents();
-  aggregator_ = StartAggregator(StaticAgents(), {"--hang-after=1s"});
-  ASSERT_EQ(Probe(*aggregator_, "/healthz"), 200);
+  aggregator_ = StartAggregator(StaticAgents(), {"--hang-after=3s"});
+  ASSERT_TRUE(Eventually([this] { return Probe(*aggregator_, "/healthz") == 200; }));
   {
     const HeldThread answers(aggregator_->process().pid(), "answers");
     ASSERT_TRUE(answers.held().ok()) << answers.held();
@@ -61,8 +61,8 @@ TEST_F(AggregatorHealthTest, NewOneIsReadyOnceItHasHeardAllAgentsAndAnswersFromT
 TEST_F(AggregatorHealthTest, NewOneBesideADeadAgentIsReadyOnceItAnswersWithoutIt) {
   StartNodes();
   StartAgents();
-  aggregator_ = StartAggregator(StaticAgents() + ",127.0.0.1:1", {"--empty-after=3s"});
   const absl::Time began = absl::Now();
+  aggregator_ = StartAggregator(StaticAgents() + ",127.0.0.1:1", {"--empty-after=3s"});
   EXPECT_EQ(Probe(*aggregator_, "/readyz"), 503);
   ASSERT_TRUE(Eventually([this] { return IsReady(*aggregator_); }));
   EXPECT_GE(absl::Now() - began, absl::Seconds(2)) << "--empty-after";
