@@ -47,30 +47,21 @@ void KeepHeldSince(const NodeHistory& history, NodeSnapshot& next) {
   }
 }
 
-// To be continued by so many stretches. A copy counts each of its stretches once more, and has two
-// words to say for each in memory that is in no cache: it is made only while somebody reads.
-std::shared_ptr<NodeHistory> Own(std::shared_ptr<const NodeHistory> history, size_t room) {
-  std::shared_ptr<NodeHistory> own;
-  if (history.use_count() == 1) {
-    // Counting it orders what comes behind the last reader's end.
-    own = std::const_pointer_cast<NodeHistory>(history);
-  } else {
-    own = std::make_shared<NodeHistory>();
-  }
-  // No more than it needs.
-  const size_t needed = history->stretches.size() + room;
-  if (own->stretches.capacity() < needed) own->stretches.reserve(needed);
-  if (own != history) *own = *history;
-  return own;
+// With room for so many stretches more: it is copied once, and holds no more than it needs.
+std::shared_ptr<NodeHistory> CopyOf(const NodeHistory& history, size_t room) {
+  auto copy = std::make_shared<NodeHistory>();
+  copy->stretches.reserve(history.stretches.size() + room);
+  *copy = history;
+  return copy;
 }
 
 }  // namespace
 
-std::shared_ptr<const NodeHistory> Continued(std::shared_ptr<const NodeHistory> before,
+std::shared_ptr<const NodeHistory> Continued(const std::shared_ptr<const NodeHistory>& before,
                                              AgentNews news, const NodeHistory::Limits& limits) {
   if (news.readings.empty() && !news.unchanged_until) return before;
   auto next = before == nullptr ? std::make_shared<NodeHistory>()
-                                : Own(std::move(before), news.readings.size() + 1);
+                                : CopyOf(*before, news.readings.size() + 1);
   for (AgentNews::Reading& reading : news.readings) {
     const bool first = next->newest == nullptr;
     if (!first && reading.before_until) ExtendTo(*reading.before_until, limits, *next);
@@ -81,7 +72,7 @@ std::shared_ptr<const NodeHistory> Continued(std::shared_ptr<const NodeHistory> 
   if (next->newest != nullptr && news.unchanged_until) {
     ExtendTo(*news.unchanged_until, limits, *next);
   }
-  if (next->newest == nullptr) return nullptr;
+  if (next->newest == nullptr) return before;
   return next;
 }
 

@@ -10,9 +10,7 @@ namespace gpuscaler {
 
 // `before` and the news; null: nothing is known yet. What is not newer is passed over: an agent
 // that is heard again repeats a little, and another one of the same node all of its past.
-// The same object goes on where nobody else has `before`, nor can get it meanwhile: to be handed
-// over, by the only one who hands it out.
-std::shared_ptr<const NodeHistory> Continued(std::shared_ptr<const NodeHistory> before,
+std::shared_ptr<const NodeHistory> Continued(const std::shared_ptr<const NodeHistory>& before,
                                              AgentNews news, const NodeHistory::Limits& limits);
 
 // The readings behind `at`, and until when the newest stood.

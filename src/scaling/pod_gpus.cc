@@ -122,7 +122,6 @@ class NodePods {
     const std::vector<const NodeLayout*> layouts = KnownLayouts(view_);
     const NodeLayout* resolved = nullptr;
     for (size_t i = 0; i < layouts.size(); ++i) {
-      Fetch(i + kAhead);
       if (layouts[i] == nullptr) continue;
       if (layouts[i] != resolved) Resolve(*layouts[i], *view_.stretches[i].points);
       resolved = layouts[i];
@@ -136,13 +135,6 @@ class NodePods {
   }
 
  private:
-  // Points of a fleet's past are in no cache: to wait for them one by one would take most of the
-  // time that a decision takes.
-  static constexpr size_t kAhead = 8;
-  void Fetch(size_t stretch) const {
-    if (stretch < view_.stretches.size()) __builtin_prefetch(view_.stretches[stretch].points.get());
-  }
-
   void Resolve(const NodeLayout& layout, const NodePoints& points) {
     holdings_.clear();
     size_t share_index = 0;
@@ -227,7 +219,6 @@ class NodePods {
     }
     GpuSeries& series = pods_[holding.pod].gpus[holding.series];
     series.points[stretch] = &at.points->gpus[static_cast<size_t>(position)];
-    __builtin_prefetch(series.points[stretch]);
     series.shares[stretch] = share / holding.divisor;
   }
 
