@@ -1,9 +1,10 @@
 // vLLM, V0 and V1 [vllm/v1/metrics/loggers.py, vllm/engine/metrics.py].
 //
 // V1 has a series for each data-parallel rank (label engine), V0 one. After a mass abort waiting,
-// running and KV-cache use keep their last value until the next step (vLLM #22545): see still_requests.h.
-// num_requests_waiting counts deferred requests too (num_requests_waiting_by_reason tells them
-// apart): they are no congestion, but the replica has them.
+// running and KV-cache use keep their last value until the next step (vLLM #22545): see
+// still_requests.h. num_requests_waiting counts deferred requests too
+// (num_requests_waiting_by_reason tells them apart): they are no congestion, but the replica has
+// them.
 #include "signal/engines.h"
 
 namespace gpuscaler {
