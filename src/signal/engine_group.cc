@@ -3,22 +3,16 @@
 #include <iterator>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "signal/http_endpoint.h"
 
 namespace gpuscaler {
 namespace {
 
-std::string HostPort(const EnginePlace& place) {
-  const bool is_v6 = absl::StrContains(place.address, ':');
-  return is_v6 ? absl::StrCat("[", place.address, "]:", place.port)
-               : absl::StrCat(place.address, ":", place.port);
-}
-
 // "vllm at 10.1.2.3:8000".
 std::string NameOf(const EnginePlace& place, const EngineTimeline& engine) {
   return absl::StrCat(engine.engine().empty() ? "engine" : engine.engine(), " at ",
-                      HostPort(place));
+                      HostAndPort(place.address, place.port));
 }
 
 }  // namespace

@@ -28,7 +28,6 @@ class ModelTimeline {
                                   absl::Duration longest_gap) const;
 
   std::optional<absl::Time> StillSince() const { return still_.Since(); }
-  bool IsEmpty() const { return readings_.empty(); }
 
  private:
   std::vector<TimedReading> readings_;

@@ -79,6 +79,9 @@ class SignalWatchTest : public testing::Test {
   SignalStore store_{{.every = absl::Milliseconds(100), .longest_gap = absl::Seconds(5)},
                      {.wanted = [] {}, .changed = [] {}}};
   SignalWatch watch_{Options(), clock_, store_};
+  // Of a watch that a test makes itself.
+  SignalStore sleeping_{{.every = absl::Milliseconds(100), .longest_gap = absl::Seconds(5)},
+                        {.wanted = [] {}, .changed = [] {}}};
 };
 
 TEST_F(SignalWatchTest, EnginesAtANameAreReadWhileTheyAreWanted) {
@@ -141,6 +144,35 @@ TEST_F(SignalWatchTest, WhatCannotBeReadSaysWhy) {
   alias.credentials.alias = "prod";
   Want(alias);
   EXPECT_THAT(WaitForFault(alias), HasSubstr("--endpoint-credentials"));
+}
+
+TEST_F(SignalWatchTest, ANameWithoutAddressesHasNoEngineAndNoPage) {
+  SignalWatchOptions options = Options();
+  options.places.addresses.resolver = [](const std::string&) { return std::vector<std::string>(); };
+  const SignalWatch watch(options, clock_, sleeping_);
+  const SignalSource engines = SourceOf(EngineEndpoint{.url = "http://llm:8000"});
+  const SignalSource page = SourceOf(MetricsPage{.url = "http://gateway", .selector = "a"});
+  for (const SignalSource& source : {engines, page}) {
+    ASSERT_TRUE(sleeping_.Want(source, {}, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
+  }
+  Eventually([&] { return sleeping_.Of(engines, {}, clock_.Now()).status.ok(); });
+  const SignalHistory none = sleeping_.Of(engines, {}, clock_.Now());
+  EXPECT_TRUE(none.status.ok()) << none.status;
+  EXPECT_THAT(none.series, SizeIs(0));
+  const auto gap = [&] { return sleeping_.Of(page, {}, clock_.Now()).series.front().gap; };
+  Eventually([&] { return absl::StrContains(gap(), "has no address"); });
+  EXPECT_THAT(gap(), HasSubstr("has no address"));
+}
+
+TEST(LocatedSource, ShowsItsOwnCertificateWithTheRest) {
+  const LocatedSource located{
+      .credentials = {
+          .bearer_token = "token", .ca_pem = "ca", .cert_pem = "cert", .key_pem = "key"}};
+  const PageRequest request = located.RequestTo({});
+  EXPECT_EQ(request.bearer_token, "token");
+  EXPECT_EQ(request.ca_pem, "ca");
+  EXPECT_EQ(request.cert_pem, "cert");
+  EXPECT_EQ(request.key_pem, "key");
 }
 
 TEST_F(SignalWatchTest, ANewWishIsReadAtOnce) {

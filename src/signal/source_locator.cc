@@ -18,6 +18,8 @@ PageRequest LocatedSource::RequestTo(const IpAddress& address) const {
   request.address = address;
   request.bearer_token = credentials.bearer_token;
   request.ca_pem = credentials.ca_pem;
+  request.cert_pem = credentials.cert_pem;
+  request.key_pem = credentials.key_pem;
   return request;
 }
 
@@ -43,7 +45,8 @@ absl::StatusOr<LocatedSource> SourceLocator::Locate(const SignalSource& source) 
   located.port = PortOf(source, located.endpoint);
   ASSIGN_OR_RETURN(located.addresses,
                    addresses_.Of({.namespace_name = source.namespace_name, .host = host}));
-  if (located.addresses.empty()) {
+  // Engines that are asleep; a page or a queue that cannot be read.
+  if (located.addresses.empty() && !std::holds_alternative<EngineEndpoint>(source.place)) {
     return absl::UnavailableError(absl::StrCat(host, " has no address: no pod is behind it"));
   }
   ASSIGN_OR_RETURN(located.credentials, CredentialsOf(source, host));

@@ -19,7 +19,7 @@ namespace gpuscaler {
 struct LocatedSource {
   HttpEndpoint endpoint;
   int port = 0;
-  std::vector<IpAddress> addresses;  // that the rules allow; one at least
+  std::vector<IpAddress> addresses;  // that the rules allow; none: no engine runs
   AliasCredentials credentials;
 
   PageRequest RequestTo(const IpAddress& address) const;
@@ -40,8 +40,8 @@ class SourceLocator {
   // Those that Locate() is asked for from now on: their names are resolved.
   void Want(const std::vector<SignalSource>& sources);
 
-  // Of engines at a name, a page or a queue. UNAVAILABLE: its name is not resolved, or has no
-  // address. Otherwise as EndpointRules and CredentialFolder say.
+  // Of engines at a name, a page or a queue. UNAVAILABLE: its name is not resolved, or a page's or
+  // a queue's has no address. Otherwise as EndpointRules and CredentialFolder say.
   absl::StatusOr<LocatedSource> Locate(const SignalSource& source) const;
 
  private:
