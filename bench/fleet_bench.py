@@ -49,6 +49,21 @@ def fleet(build, sizes, streams="all"):
             for nodes in sizes}
 
 
+def floor(build, nodes, mode):
+    """What it costs with gRPC to read all that the agents say, and drop it."""
+    with LineProcess([build / "bench/fleet_agents", str(nodes), mode, str(PAST_SECONDS)]) as agents:
+        addresses = agents.next("serving", 300)[0]
+        with LineProcess([build / "bench/fleet_floor"]) as reader:
+            reader.process.stdin.write(addresses + "\n")
+            time.sleep(SETTLE_SECONDS)
+            heard, began, cpu = int(reader.ask("heard")[0]), time.monotonic(), reader.cpu_seconds()
+            time.sleep(MEASURE_SECONDS)
+            seconds = time.monotonic() - began
+            return {"cpu_percent_of_a_core": 100 * (reader.cpu_seconds() - cpu) / seconds,
+                    "messages_per_second": (int(reader.ask("heard")[0]) - heard) / seconds,
+                    "rss_mib": reader.rss_kib() / 1024}
+
+
 def one_fleet(build, nodes, mode, streams):
     program = build / "src/app/keda-gpu-scaler"
     with LineProcess([build / "bench/fleet_agents", str(nodes), mode, str(PAST_SECONDS)]) as agents:
@@ -63,6 +78,7 @@ def one_fleet(build, nodes, mode, streams):
                 with ServerProcess(aggregator(program, addresses, server.port)) as again:
                     results["restart_view_seconds"], results["restart_view_cpu_seconds"] = (
                         seconds_to_full_view(again, nodes))
+    results["floor"] = floor(build, nodes, mode)
     return results
 
 
@@ -142,6 +158,8 @@ ROWS = [  # what, how, and its form
     ("CPU for an agent's second, us",
      lambda one: one["cpu_percent_of_a_core"] * 1e4 / one["nodes"], ".0f"),
     ("RSS, MiB", lambda one: one["rss_mib"], ".0f"),
+    ("gRPC alone, CPU, % of a core", lambda one: one["floor"]["cpu_percent_of_a_core"], ".1f"),
+    ("gRPC alone, RSS, MiB", lambda one: one["floor"]["rss_mib"], ".0f"),
     ("messages received, KiB/s", lambda one: one["bytes_per_second"] / 1024, ".1f"),
     ("GetMetrics p50, ms", lambda one: one["GetMetrics"]["p50"], ".2f"),
     ("GetMetrics p99, ms", lambda one: one["GetMetrics"]["p99"], ".2f"),

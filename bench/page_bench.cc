@@ -5,8 +5,8 @@
 #include <string>
 
 #include "engine_page.h"
+#include "page/prometheus_text.h"
 #include "signal/engines.h"
-#include "signal/prometheus_text.h"
 
 namespace gpuscaler {
 namespace {

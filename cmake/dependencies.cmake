@@ -16,7 +16,7 @@ pkg_check_modules(MICROHTTPD REQUIRED IMPORTED_TARGET libmicrohttpd)
 pkg_check_modules(GNUTLS REQUIRED IMPORTED_TARGET gnutls)
 pkg_check_modules(HIREDIS REQUIRED IMPORTED_TARGET hiredis)
 
-# Loaded at run time, by signal/curl_library.h: only its declarations are compiled against.
+# Loaded at run time, by page/curl_library.h: only its declarations are compiled against.
 add_library(curl_headers INTERFACE)
 target_include_directories(curl_headers SYSTEM INTERFACE ${CURL_INCLUDE_DIRS})
 target_link_libraries(curl_headers INTERFACE ${CMAKE_DL_LIBS})

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <cstdint>
 
+#include "page/prometheus_text.h"
 #include "promise.h"
 #include "signal/engines.h"
-#include "signal/prometheus_text.h"
 
 namespace gpuscaler {
 namespace {

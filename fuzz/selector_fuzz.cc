@@ -1,8 +1,8 @@
 // Selectors of metrics: tenants write them.
 #include <cstdint>
 
+#include "page/prometheus_metric.h"
 #include "promise.h"
-#include "signal/prometheus_metric.h"
 #include "signal/series_growth.h"
 
 namespace gpuscaler {

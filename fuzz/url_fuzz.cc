@@ -4,9 +4,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/host_name.h"
+#include "page/http_endpoint.h"
+#include "page/ip_block.h"
 #include "promise.h"
-#include "signal/http_endpoint.h"
-#include "signal/ip_block.h"
 
 namespace gpuscaler {
 namespace {

@@ -37,7 +37,7 @@ TEST(EngineCommand, RefusesWhileItsModelLoadsAndThenServes) {
 }
 
 TEST(EngineCommand, ShowsItsGpuFromTheFirstByteToTheEnd) {
-  const std::string path = NewFolder() + "/gpus.json";
+  const std::string path = NewTestFolder() + "/gpus.json";
   StandIn engine({"--gpu-file", path, "--gpu-index=2", "--gpu-memory-percent=80",
                   "--tokens-per-second=10", "--full-batch-tokens-per-second=10"});
   ASSERT_TRUE(engine.Serving()) << engine.process().Story();
@@ -62,7 +62,7 @@ TEST(EngineCommand, ShowsItsGpuFromTheFirstByteToTheEnd) {
 }
 
 TEST(EngineCommand, SeveralShareAFileOfGpus) {
-  const std::string path = NewFolder() + "/gpus.json";
+  const std::string path = NewTestFolder() + "/gpus.json";
   const StandIn first({"--gpu-file", path, "--gpu-index=0"});
   const StandIn second({"--gpu-file", path, "--gpu-index=1"});
   ASSERT_TRUE(first.Serving() && second.Serving());
@@ -97,7 +97,7 @@ TEST(EngineCommand, SecondSignalEndsItAtOnce) {
 }
 
 TEST(EngineCommand, CrashEndsTheProcessAndFreesItsGpu) {
-  const std::string path = NewFolder() + "/gpus.json";
+  const std::string path = NewTestFolder() + "/gpus.json";
   StandIn engine({"--gpu-file", path, "--fault=crash"});
   ASSERT_TRUE(engine.Serving()) << engine.process().Story();
   const auto client = engine.Complete(1);

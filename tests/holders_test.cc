@@ -78,7 +78,7 @@ class Sleeper {
 class PodsProc {
  public:
   void Add(pid_t pid, const std::string& pod_uid) {
-    const std::string folder = NewFolder();
+    const std::string folder = NewTestFolder();
     std::ofstream(folder + "/stat") << pid << " (x) S 1 1 1 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 77 0\n";
     std::ofstream(folder + "/cgroup")
         << "0::/kubepods.slice/kubepods-pod" << absl::StrReplaceAll(pod_uid, {{"-", "_"}})
@@ -223,7 +223,7 @@ TEST_F(HoldersTest, HangingKubeletHoldsUpNeitherReadingsNorTheEnd) {
 // As a pod finds it that mounts the socket itself, and not its folder, before a kubelet has made
 // it.
 TEST_F(HoldersTest, DirectoryInPlaceOfTheSocketIsTold) {
-  const std::string folder = NewFolder();
+  const std::string folder = NewTestFolder();
   const std::string socket = absl::StrCat("--pod-resources-socket=", folder);
   Server guessing({absl::StrCat("--gpu-source=", source_), "--attribution=auto", socket});
   ASSERT_TRUE(guessing.Ready());

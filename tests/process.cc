@@ -60,7 +60,7 @@ std::string ThreadsOf(pid_t pid) {
 
 }  // namespace
 
-std::string NewFolder() {
+std::string NewTestFolder() {
   std::string folder = absl::StrCat(testing::TempDir(), "/program_XXXXXX");
   if (mkdtemp(folder.data()) == nullptr) std::abort();
   return folder;
@@ -69,7 +69,7 @@ std::string NewFolder() {
 Process::Process(const std::vector<std::string>& args, const Variables& variables,
                  const std::string& input, std::optional<int> output,
                  const std::function<void()>& in_child)
-    : folder_(NewFolder()) {
+    : folder_(NewTestFolder()) {
   std::ofstream(folder_ + "/in") << input;
   std::vector<std::string> words = {GPUSCALER_BINARY};
   words.insert(words.end(), args.begin(), args.end());
@@ -181,7 +181,7 @@ int Server::Port(const std::string& which) const {
 std::string Server::Address() const { return absl::StrCat("127.0.0.1:", Port("grpc")); }
 
 std::string WriteTestFile(const std::string& name, const std::string& content) {
-  std::string path = absl::StrCat(NewFolder(), "/", name);
+  std::string path = absl::StrCat(NewTestFolder(), "/", name);
   std::ofstream(path) << content;
   return path;
 }

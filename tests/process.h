@@ -83,7 +83,7 @@ class Server {
 template <typename Condition>
 bool Eventually(const Condition& condition, absl::Duration patience = absl::Seconds(20));
 
-std::string NewFolder();
+std::string NewTestFolder();
 // A new file in a folder of its own.
 std::string WriteTestFile(const std::string& name, const std::string& content);
 void ReplaceFile(const std::string& path, const std::string& content);  // by rename

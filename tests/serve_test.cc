@@ -159,8 +159,8 @@ TEST(Serve, BadConfigurationExits2AndNamesTheLayer) {
   const std::string file = WriteTestFile("config.yaml", "poll-interval: 2s\nprot: 6000\n");
   const std::string bad_profiles = WriteTestFile("profiles.yaml", "profiles: [\n");
   const TestCa ca("our CA");
-  const TlsFiles tls = WriteTls(NewFolder(), ca.Issue("server"), ca.pem());
-  const TlsFiles other = WriteTls(NewFolder(), ca.Issue("other"), ca.pem());
+  const TlsFiles tls = WriteTls(NewTestFolder(), ca.Issue("server"), ca.pem());
+  const TlsFiles other = WriteTls(NewTestFolder(), ca.Issue("other"), ca.pem());
   const std::string wrong_key = WriteTestFile(
       "wrong_key.yaml", absl::StrCat("tls-cert: ", tls.cert, "\ntls-key: ", other.key, "\n"));
   struct Case {
@@ -172,7 +172,9 @@ TEST(Serve, BadConfigurationExits2AndNamesTheLayer) {
       {{"--port=abc"}, {}, "flag --port=abc: use a port"},
       {{}, {{"KEDA_GPU_SCALER_PORT", "abc"}}, "environment KEDA_GPU_SCALER_PORT=abc: use a port"},
       {{"--config", file}, {}, file + ":2: unknown option prot; did you mean \"port\"?"},
-      {{"--gpu-source=nvmll"}, {}, "flag --gpu-source=nvmll: use auto, nvml, file:PATH or none"},
+      {{"--gpu-source=nvmll"},
+       {},
+       "flag --gpu-source=nvmll: use auto, nvml, file:PATH, dcgm:URL or none"},
       {{"--tls-cert=/no/cert.pem", "--tls-key=/no/key.pem"},
        {},
        "flag --tls-cert=/no/cert.pem: cannot be read"},
@@ -291,7 +293,7 @@ TEST(Serve, TakenPortExits3AndNamesIt) {
 
 TEST(Serve, SpeaksTlsToClientsOfItsAuthority) {
   const TestCa ca("our CA");
-  const TlsFiles tls = WriteTls(NewFolder(), ca.Issue("server"), ca.pem());
+  const TlsFiles tls = WriteTls(NewTestFolder(), ca.Issue("server"), ca.pem());
   Server server({BusySource(), "--tls-cert", tls.cert, "--tls-key", tls.key, "--tls-client-ca",
                  tls.client_ca});
   ASSERT_TRUE(server.Ready()) << server.process().Story();

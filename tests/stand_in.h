@@ -32,7 +32,7 @@ class StandIn {
 
   // The reply with its head; what went wrong where there is none.
   absl::StatusOr<std::string> Get(absl::string_view path) const {
-    auto client = TestHttpConnection::Open(Port());
+    auto client = TestHttpClient::Open(Port());
     if (!client.ok()) return client.status();
     (*client)->Send(
         absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
@@ -40,8 +40,8 @@ class StandIn {
   }
 
   // A completion that waits for its answer; the connection ends with it.
-  std::unique_ptr<TestHttpConnection> Complete(int max_tokens) const {
-    auto client = TestHttpConnection::Open(Port());
+  std::unique_ptr<TestHttpClient> Complete(int max_tokens) const {
+    auto client = TestHttpClient::Open(Port());
     if (!client.ok()) return nullptr;
     const std::string body = absl::StrCat(R"({"prompt": "a", "max_tokens": )", max_tokens, "}");
     (*client)->Send(

@@ -5,14 +5,18 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "app/engine_discovery.h"
+#include "app/engine_metrics.h"
 #include "app/node_reading.h"
+#include "app/node_source.h"
 #include "app/reloader.h"
 #include "app/side_ports.h"
+#include "app/told_engines.h"
 #include "base/periodic_thread.h"
 #include "base/status_macros.h"
 #include "base/stop_all.h"
+#include "fleet/engine_log.h"
 #include "fleet/telemetry_service.h"
-#include "gpu/gpu_source.h"
 #include "scaling/trigger.h"
 #include "serve/fleet_metrics.h"
 #include "serve/grpc_server.h"
@@ -37,9 +41,12 @@ class Agent::Impl {
         clock_(clock),
         reading_(config, clock, std::move(source), metrics_),
         probes_(clock, config.hang_after, "sampler"),
+        engines_({}, clock, [this] { WakeDiscovery(); }),
+        finding_(engines_),
         telemetry_({.horizon = kLongestWindow + config.StaleAfter(),
                     .version = GPUSCALER_VERSION,
-                    .read_every = config.poll_interval},
+                    .read_every = config.ReadEvery(),
+                    .engines = config.discover_engines ? &engines_ : nullptr},
                    clock, reading_.store(), reading_.leases(), [this] { reading_.Wake(); }) {}
 
   ~Impl() {
@@ -61,6 +68,12 @@ class Agent::Impl {
         "reloader", kReloadInterval,
         [reloader = std::make_shared<Reloader>(Certificates(config_, *grpc_, metrics_page_.get()),
                                                metrics_)] { reloader->Tick(); });
+    if (config_.discover_engines) {
+      discovery_ = std::make_unique<EngineDiscovery>(
+          EngineDiscovery::Options{.interval = config_.engine_interval}, clock_, reading_.store(),
+          finding_);
+      waking_discovery_ = discovery_.get();
+    }
     probes_.SetServing();
     return absl::OkStatus();
   }
@@ -77,6 +90,7 @@ class Agent::Impl {
     telemetry_.StopStreams();
     reading_.store().Close();
     if (grpc_ != nullptr) grpc_->Drain(patience);
+    waking_discovery_ = nullptr;
     std::vector<NamedThread> threads = reading_.Threads();
     threads.push_back({reloading_.get(), "reloader"});
     return StopAll(threads, std::max(deadline - real.Now(), absl::ZeroDuration()));
@@ -87,7 +101,18 @@ class Agent::Impl {
     const SnapshotStore::History newest = reading_.store().Newest();
     return absl::StrCat(metrics_.Page(newest == nullptr ? nullptr : &newest->Newest(), clock_.Now(),
                                       config_.StaleAfter()),
-                        TelemetryMetrics(telemetry_.counts()), HandshakeMetrics());
+                        TelemetryMetrics(telemetry_.counts()), EngineMetricsOfNode(),
+                        HandshakeMetrics());
+  }
+
+  std::string EngineMetricsOfNode() const {
+    if (discovery_ == nullptr) return "";
+    return absl::StrCat(EngineMetrics(discovery_->counts()),
+                        EngineReaderMetrics(telemetry_.engine_counts()));
+  }
+
+  void WakeDiscovery() {
+    if (EngineDiscovery* const discovery = waking_discovery_) discovery->Wake();
   }
 
   const Config config_;
@@ -96,16 +121,20 @@ class Agent::Impl {
   NodeReading reading_;
   Probes probes_;
   std::atomic<bool> drained_ = false;
+  std::atomic<EngineDiscovery*> waking_discovery_ = nullptr;  // null: nobody finds engines
+  EngineLog engines_;
+  ToldEngines finding_;
   TelemetryService telemetry_;
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<HttpServer> metrics_page_;
   std::unique_ptr<HttpServer> probe_page_;
   std::unique_ptr<PeriodicThread> reloading_;
+  std::unique_ptr<EngineDiscovery> discovery_;  // null: engines are not looked for
 };
 
 absl::StatusOr<std::unique_ptr<Agent>> Agent::Start(const Config& config, const Clock& clock) {
   ASSIGN_OR_RETURN(std::unique_ptr<GpuSource> source,
-                   OpenGpuSource(config.gpu_source, config.node_name, clock));
+                   OpenNodeSource(config, config.node_name, clock));
   auto impl = std::make_unique<Impl>(config, clock, std::move(source));
   RETURN_IF_ERROR(impl->Start());
   return std::unique_ptr<Agent>(new Agent(std::move(impl)));

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "app/allowed_namespaces.h"
+#include "app/demand_reading.h"
 #include "app/freed_memory.h"
 #include "app/reloader.h"
 #include "app/side_ports.h"
@@ -19,6 +20,7 @@
 #include "base/status_macros.h"
 #include "base/stop_all.h"
 #include "fleet/agent_addresses.h"
+#include "fleet/engine_watch.h"
 #include "fleet/fleet_store.h"
 #include "fleet/fleet_watch.h"
 #include "fleet/tls_files.h"
@@ -31,6 +33,7 @@
 #include "serve/probes.h"
 #include "serve/profile_store.h"
 #include "serve/scaler_service.h"
+#include "signal/found_engines.h"
 #include "store/leases.h"
 
 namespace gpuscaler {
@@ -39,8 +42,10 @@ namespace {
 // What is wanted is told to the agents so often, for twice as long.
 constexpr absl::Duration kWantInterval = absl::Seconds(30);
 
-// The first answer of DNS, from which on agents are waited for, comes so much later than the start.
-constexpr absl::Duration kFirstListing = absl::Seconds(2);
+// So long a new aggregator stays out of the Service for the sake of the older ones there, which can
+// answer already: it has heard 1,000 agents after 3 s (docs/performance.md). Longer, where all are
+// new, an empty Service would hold KEDA up: its channels back off, and nobody tells it why.
+constexpr absl::Duration kReadyWithin = absl::Seconds(10);
 
 // A connection without a word for so long is dead, however much grace its node has.
 constexpr absl::Duration kLongestSilence = absl::Seconds(15);
@@ -75,12 +80,17 @@ class Aggregator::Impl {
                        .leases = &leases_}),
         profiles_(config.profiles),
         probes_(clock, config.hang_after, "answers"),
-        service_({.stale_after = config.StaleAfter(),
-                  .grace = config.grace,
-                  .allowed_namespaces = std::move(allowed),
-                  .max_streams_per_peer = config.max_streams_per_peer,
-                  .came_round = [this] { probes_.Ticked(); }},
-                 clock, fleet_, leases_, profiles_, metrics_, [this] { WakeWanting(); }),
+        demand_(config, clock, [this] { WakeEngines(); }),
+        engines_(demand_.store(), allowed),
+        service_(
+            {.stale_after = config.StaleAfter(),
+             .grace = config.grace,
+             .forget_after = config.forget_after,
+             .allowed_namespaces = std::move(allowed),
+             .max_streams_per_peer = config.max_streams_per_peer,
+             .came_round = [this] { probes_.Ticked(); }},
+            clock, fleet_, leases_, profiles_, metrics_, [this] { WakeWanting(); },
+            demand_.access(true)),
         viewer_({.patience = {.stale_after = config.StaleAfter(), .grace = config.grace},
                  .version = GPUSCALER_VERSION,
                  .agents = [this] { return fleet_.Agents(); }},
@@ -99,6 +109,8 @@ class Aggregator::Impl {
                                                .max_connection_age = config_.max_connection_age},
                                               services));
     watch_ = std::make_unique<FleetWatch>(WatchOptions(), clock_, fleet_);
+    engine_watch_ = std::make_unique<EngineWatch>(WatchOptions().stream, clock_, fleet_, engines_);
+    waking_engines_ = engine_watch_.get();
     ASSIGN_OR_RETURN(metrics_page_, OpenMetricsPort(config_, [this] { return MetricsPage(); }));
     ASSIGN_OR_RETURN(probe_page_, OpenProbePort(config_, probes_));
     wanting_ = std::make_unique<PeriodicThread>("wanting", kWantInterval, [this] { Want(); });
@@ -128,11 +140,14 @@ class Aggregator::Impl {
     fleet_.Close();
     if (grpc_ != nullptr) grpc_->Drain(left());
     waking_ = nullptr;
+    waking_engines_ = nullptr;
     std::vector<std::string> hanging = StopAll({{wanting_.get(), "wanting"},
                                                 {watching_health_.get(), "health"},
                                                 {reloading_.get(), "reloader"}},
                                                left());
     if (watch_ == nullptr) return hanging;
+    if (engine_watch_ != nullptr && !engine_watch_->Stop(left()))
+      hanging.emplace_back("agents engines");
     for (std::string& name : watch_->Stop(left())) hanging.push_back(std::move(name));
     return hanging;
   }
@@ -144,11 +159,11 @@ class Aggregator::Impl {
                                          .silence = std::min(config_.grace, kLongestSilence),
                                          .reader = config_.node_name}};
     if (!config_.Tls().Enabled()) return options;
-    options.stream.credentials = [files = config_.Tls(),
-                                  log = std::make_shared<RateLimit>(clock_, 1, absl::Seconds(10))] {
-      return CredentialsOf(files, *log);
-    };
-    options.stream.server_name = agents_.host;
+    options.stream.connection.credentials =
+        [files = config_.Tls(), log = std::make_shared<RateLimit>(clock_, 1, absl::Seconds(10))] {
+          return CredentialsOf(files, *log);
+        };
+    options.stream.connection.server_name = agents_.host;
     return options;
   }
 
@@ -159,15 +174,14 @@ class Aggregator::Impl {
                                        .counts = watch_->CountsOfAgents(),
                                        .listing = fleet_.listing()},
                                       now),
-                        HandshakeMetrics());
+                        EngineStreamMetrics(engine_watch_->counts()), HandshakeMetrics());
   }
 
-  // Ready once it can answer: until then KEDA asks an aggregator that was there before. Where none
-  // can for --empty-after it must be reached all the same, to say why.
+  // Ready once it can answer, and in any case soon: to say why it cannot.
   void LookAtFleet() {
     const absl::Status known = fleet_.Check();
     grpc_->SetScalerServing(known.ok());
-    const bool has_waited = clock_.Now() - started_at_ >= config_.empty_after + kFirstListing;
+    const bool has_waited = clock_.Now() - started_at_ >= kReadyWithin;
     if (ready_ || (!known.ok() && !has_waited)) return;
     ready_ = true;
     if (!known.ok()) LogWarn("ready_without_fleet", {{"why", known.message()}});
@@ -181,6 +195,10 @@ class Aggregator::Impl {
 
   void WakeWanting() {
     if (PeriodicThread* const wanting = waking_) wanting->Wake();
+  }
+
+  void WakeEngines() {
+    if (EngineWatch* const engines = waking_engines_) engines->Wake();
   }
 
   std::vector<Reloadable> Files() {
@@ -201,13 +219,17 @@ class Aggregator::Impl {
   ProfileStore profiles_;
   Probes probes_;
   std::atomic<bool> drained_ = false;
-  std::atomic<PeriodicThread*> waking_ = nullptr;  // null: nobody to tell the agents
+  std::atomic<PeriodicThread*> waking_ = nullptr;       // null: nobody to tell the agents
+  std::atomic<EngineWatch*> waking_engines_ = nullptr;  // null: nobody asks agents for engines
+  DemandReading demand_;
+  FoundEngines engines_;
   ScalerService service_;
   FleetViewer viewer_;
   FreedMemory freed_memory_;  // the reloader's, which may take its time
   bool ready_ = false;        // the thread `health`'s
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<FleetWatch> watch_;
+  std::unique_ptr<EngineWatch> engine_watch_;
   std::unique_ptr<HttpServer> metrics_page_;
   std::unique_ptr<HttpServer> probe_page_;
   std::unique_ptr<PeriodicThread> wanting_;

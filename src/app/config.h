@@ -8,6 +8,7 @@
 #include "absl/time/time.h"
 #include "base/log.h"
 #include "fleet/tls_files.h"
+#include "gpu/gpu_source.h"
 #include "workload/kubelet_sockets.h"
 
 namespace gpuscaler {
@@ -15,8 +16,12 @@ namespace gpuscaler {
 constexpr int kAnyPort = -1;  // whichever is free; the log says which
 
 enum class AttributionMode {
-  kAuto,     // as kNone where no socket of a kubelet is there at start, else as kKubelet
+  // As kKubelet where a kubelet's socket is there at start, else as kPage where dcgm-exporter's
+  // page
+  // is read, else as kNone.
+  kAuto,
   kKubelet,  // a GPU's holders are the pods that the kubelet names
+  kPage,     // those that dcgm-exporter's page names
   kNone,     // a GPU in use is a replica
 };
 
@@ -39,13 +44,21 @@ struct Config {
   int metrics_port = 9090;          // 0: off
   int probe_port = 8081;            // 0: off
   std::string gpu_source = "auto";
-  std::string node_name;  // empty: $NODE_NAME, else the host's name
+  std::string gpu_source_ca;           // a file, of dcgm:https://...; empty: the system's
+  std::string gpu_source_credentials;  // a file; empty: none
+  std::string node_name;               // empty: $NODE_NAME, else the host's name
 
   AttributionMode attribution = AttributionMode::kAuto;
   std::string pod_resources_socket = KubeletSockets().pod_resources;
   std::string pods_api_socket;  // empty: where kubelets have it
 
   std::string allow_namespaces;  // from:to,... (app/allowed_namespaces.h)
+
+  bool discover_engines = false;  // in the node's pods (app/engine_discovery.h)
+  absl::Duration engine_interval = absl::Seconds(1);
+  absl::Duration queue_interval = absl::Milliseconds(200);
+  std::string allow_endpoints;       // besides a namespace's own (signal/endpoint_rules.h)
+  std::string endpoint_credentials;  // a folder (signal/credential_folder.h); empty: none
 
   absl::Duration poll_interval = absl::Seconds(2);  // real time, whatever the clock's speed
   std::optional<absl::Duration> stale_after;        // see StaleAfter()
@@ -66,9 +79,17 @@ struct Config {
   LogLevel log_level = LogLevel::kInfo;
   LogFormat log_format = LogFormat::kText;
 
-  // Three intervals, at least 5 s: one missed reading is no outage.
+  // Three intervals, at least 5 s: one missed reading is no outage. Of dcgm-exporter, whose
+  // interval is not known, at least two and a half of its usual ones.
   absl::Duration StaleAfter() const {
-    return stale_after.value_or(std::max(3 * poll_interval, absl::Seconds(5)));
+    const absl::Duration least = absl::Seconds(IsDcgm(gpu_source) ? 75 : 5);
+    return stale_after.value_or(std::max(3 * poll_interval, least));
+  }
+  // How often readings are new, as aggregators are told. Who sets stale-after knows the exporter's
+  // interval; its usual one is 30 s.
+  absl::Duration ReadEvery() const {
+    const bool is_usual = IsDcgm(gpu_source) && !stale_after.has_value();
+    return is_usual ? std::max(poll_interval, absl::Seconds(30)) : poll_interval;
   }
   KubeletSockets Sockets() const {
     KubeletSockets sockets = {.pod_resources = pod_resources_socket};

@@ -21,6 +21,7 @@
 #include "app/gpu_selection.h"
 #include "app/gpus_page.h"
 #include "app/job_environment.h"
+#include "app/node_source.h"
 #include "app/open_attribution.h"
 #include "app/options.h"
 #include "base/clock.h"
@@ -210,9 +211,11 @@ int PrintForEver(const GpusFlags& flags, const GpusPlan& plan, GpuSource& source
 
 int ReadAndPrint(const GpusFlags& flags, const GpusPlan& plan) {
   const SteadyClock clock;
-  auto source = OpenGpuSource(plan.resolved.config.gpu_source, plan.job.node, clock);
+  Config config = plan.resolved.config;
+  config.attribution = AttributionHere(config);
+  auto source = OpenNodeSource(config, plan.job.node, clock);
   if (!source.ok()) return Fail("gpus", source.status(), kExitUsage);
-  const auto attribution = OpenAttribution(plan.resolved.config, clock);
+  const auto attribution = OpenAttribution(config, clock);
   std::unique_ptr<GpuSource> attributed;
   if (attribution != nullptr) {
     attributed = std::make_unique<AttributedSource>(clock, **source, *attribution);

@@ -7,23 +7,20 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/resolve.h"
 
 namespace gpuscaler {
-
-// Of one family, as a pod may have an address of each; sorted, each once. Asks the system's
-// resolver, which may take many seconds to give up.
-absl::StatusOr<std::vector<std::string>> AddressesOfOneFamily(const std::string& host);
 
 // One thread's.
 class Neighbours {
  public:
   using Resolve = std::function<absl::StatusOr<std::vector<std::string>>(const std::string& host)>;
 
-  explicit Neighbours(std::string host, Resolve resolve = AddressesOfOneFamily);
+  explicit Neighbours(std::string host, Resolve resolve = AddressesOf);
 
   // Warns when the name leads to several scalers for the second time in a row: an update runs two
-  // for a moment. A name that does not resolve tells nothing, and is warned of the second time too:
-  // it has no address before the first scaler is ready.
+  // for a moment. A name without an address tells nothing, and is warned of the second time too: it
+  // has none before the first scaler is ready. A pod may have an address of each family.
   void Tick();
 
  private:

@@ -73,16 +73,19 @@ TEST_F(NeighboursTest, NameThatStaysWithoutAddressIsToldOnceAndWhenItHasOne) {
   EXPECT_THAT(Tick(one), IsEmpty());
 }
 
-TEST(AddressesOfOneFamily, LoopbackHasOneOfAFamily) {
-  const auto addresses = AddressesOfOneFamily("localhost");
-  ASSERT_TRUE(addresses.ok()) << addresses.status();
-  EXPECT_EQ(addresses->size(), 1);
+TEST_F(NeighboursTest, NameThatIsNoneHasNoAddress) {
+  const Addresses none = std::vector<std::string>{};
+  Tick(none);
+  EXPECT_THAT(Tick(none), HasSubstr("why=\"scaler.example: the name has no address\""));
 }
 
-TEST(AddressesOfOneFamily, NameThatIsNoneIsAnErrorThatNamesIt) {
-  const auto addresses = AddressesOfOneFamily("no host.invalid");
-  EXPECT_EQ(addresses.status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(addresses.status().message()), HasSubstr("no host.invalid: "));
+TEST_F(NeighboursTest, AddressOfEachFamilyIsOneScaler) {
+  const Addresses one = std::vector<std::string>{"10.0.0.1", "fd00::1"};
+  const Addresses two = std::vector<std::string>{"10.0.0.1", "fd00::1", "fd00::2"};
+  Tick(one);
+  EXPECT_THAT(Tick(one), IsEmpty());
+  Tick(two);
+  EXPECT_THAT(Tick(two), HasSubstr("event=several_scalers"));
 }
 
 }  // namespace

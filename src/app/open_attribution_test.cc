@@ -40,6 +40,16 @@ TEST(OpenAttribution, AutoAsksNobodyWhereThereIsNoSocket) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(OpenAttribution, AutoTakesThePodsOfDcgmExportersPageWhereThereIsNoSocket) {
+  Config config = ByItself(KubeletsFolder() + "/none/kubelet.sock");
+  config.gpu_source = "dcgm:http://127.0.0.1:9400";
+  EXPECT_EQ(AttributionHere(config), AttributionMode::kPage);
+  EXPECT_EQ(OpenAttribution(config, SteadyClock()), nullptr);
+  const FakeKubelet kubelet(KubeletsFolder());
+  config.pod_resources_socket = kubelet.pod_resources_socket();
+  EXPECT_EQ(AttributionHere(config), AttributionMode::kKubelet);
+}
+
 // In a process of its own, which root's powers leave. As on a node whose kubelet's folder is
 // root's alone: every GPU in use would count for everybody otherwise.
 TEST(OpenAttributionDeathTest, FolderThatMayNotBeSearchedMakesOwnersUnknown) {

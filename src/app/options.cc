@@ -20,6 +20,7 @@
 #include "base/nearest.h"
 #include "fleet/agent_addresses.h"
 #include "gpu/gpu_source.h"
+#include "signal/endpoint_rules.h"
 
 namespace gpuscaler {
 namespace {
@@ -56,6 +57,10 @@ absl::Status CheckAnySocketPath(absl::string_view text) {
   return text.empty() ? absl::OkStatus() : CheckSocketPath(text);
 }
 
+absl::Status CheckAllowedEndpoints(absl::string_view text) {
+  return ParseAllowedEndpoints(text).status();
+}
+
 absl::Status CheckAllowedNamespaces(absl::string_view text) {
   return ParseAllowedNamespaces(text).status();
 }
@@ -87,6 +92,7 @@ const std::vector<std::pair<absl::string_view, AttributionMode>>& AttributionMod
   static const auto* const modes = new std::vector<std::pair<absl::string_view, AttributionMode>>{
       {"auto", AttributionMode::kAuto},
       {"kubelet", AttributionMode::kKubelet},
+      {"page", AttributionMode::kPage},
       {"none", AttributionMode::kNone}};
   return *modes;
 }
@@ -142,6 +148,12 @@ absl::Status SetNumber(const Option& option, absl::string_view text, int& number
                                                  absl::StrCat(static_cast<int64_t>(option.most))));
 }
 
+absl::Status SetSwitch(absl::string_view text, bool& on) {
+  if (text != "true" && text != "false") return absl::InvalidArgumentError("use true or false");
+  on = text == "true";
+  return absl::OkStatus();
+}
+
 absl::Status SetDuration(const Option& option, absl::string_view text, absl::Duration& duration) {
   const absl::Duration least = absl::Seconds(option.least);
   const absl::Duration most = absl::Seconds(option.most);
@@ -175,6 +187,7 @@ struct Setter {
   absl::Status operator()(int Config::*member) const {
     return SetNumber(option, text, config.*member);
   }
+  absl::Status operator()(bool Config::*member) const { return SetSwitch(text, config.*member); }
   absl::Status operator()(absl::Duration Config::*member) const {
     return SetDuration(option, text, config.*member);
   }
@@ -206,6 +219,7 @@ struct Texter {
     return config.*member.port == kAnyPort ? "any" : absl::StrCat(config.*member.port);
   }
   std::string operator()(int Config::*member) const { return absl::StrCat(config.*member); }
+  std::string operator()(bool Config::*member) const { return config.*member ? "true" : "false"; }
   std::string operator()(absl::Duration Config::*member) const {
     return DurationText(config.*member);
   }
@@ -268,9 +282,8 @@ const std::vector<Option>& Table() {
       {.name = "empty-after",
        .member = &Config::empty_after,
        .value = "DURATION",
-       .help = "For so long DNS answers must be empty before there is no GPU node at all. An "
-               "aggregator "
-               "that starts waits as long for an agent that it cannot hear.",
+       .help = "For so long DNS answers must be empty before there is no GPU node at all. "
+               "An aggregator that starts waits as long for an agent that it cannot hear.",
        .roles = BitOf(Role::kAggregator),
        .least = 1,
        .most = kHour},
@@ -296,10 +309,23 @@ const std::vector<Option>& Table() {
       {.name = "gpu-source",
        .member = &Config::gpu_source,
        .value = "SOURCE",
-       .help = "Where GPU readings come from: auto, nvml, file:PATH (simulated) or none.",
+       .help = "Where GPU readings come from: auto, nvml, dcgm:URL (the page of this node's "
+               "dcgm-exporter), file:PATH (simulated) or none.",
        .used_by = kServeUses | kGpusUses,
        .roles = kReadingGpus,
        .check = CheckGpuSource},
+      {.name = "gpu-source-ca",
+       .member = &Config::gpu_source_ca,
+       .value = "FILE",
+       .help = "CA of the certificate of dcgm:https://..., PEM; without it the system's.",
+       .used_by = kServeUses | kGpusUses,
+       .roles = kReadingGpus},
+      {.name = "gpu-source-credentials",
+       .member = &Config::gpu_source_credentials,
+       .value = "FILE",
+       .help = "USER:PASSWORD, or a bearer token, for dcgm:URL; read for each reading.",
+       .used_by = kServeUses | kGpusUses,
+       .roles = kReadingGpus},
       {.name = "node-name",
        .member = &Config::node_name,
        .value = "NAME",
@@ -311,8 +337,10 @@ const std::vector<Option>& Table() {
        .member = &Config::attribution,
        .value = "MODE",
        .help =
-           "Who holds a GPU: kubelet (the pods that the kubelet names), none (a GPU in use is a "
-           "replica) or auto (kubelet, unless its socket is not there at start).",
+           "Who holds a GPU: kubelet (the pods that the kubelet names), page (those that the page "
+           "of dcgm:URL names), none (a GPU in use is a replica) or auto (kubelet; where its "
+           "socket "
+           "is not there at start, page with dcgm:URL, else none).",
        .used_by = kServeUses | kGpusUses,
        .roles = kReadingGpus},
       {.name = "pod-resources-socket",
@@ -339,6 +367,45 @@ const std::vector<Option>& Table() {
                "FROM sees its own pods and those of TO. Without it, its own alone.",
        .roles = kAnsweringKeda,
        .check = CheckAllowedNamespaces},
+      {.name = "discover-engines",
+       .member = &Config::discover_engines,
+       .help = "Finds the inference engines in this node's pods, and reads them while triggers ask "
+               "about them: needs hostPID, or the kubelet's Pods API and engines at their usual "
+               "ports.",
+       .roles = kReadingGpus},
+      {.name = "engine-interval",
+       .member = &Config::engine_interval,
+       .value = "DURATION",
+       .help = "How often an engine is read while a trigger asks for it.",
+       .least = 0.1,
+       .most = 60},
+      {.name = "queue-interval",
+       .member = &Config::queue_interval,
+       .value = "DURATION",
+       .help =
+           "How often a queue or a page of metrics is read while a trigger asks for it: what wakes "
+           "a workload from zero.",
+       .roles = kAnsweringKeda,
+       .least = 0.1,
+       .most = 60},
+      {.name = "allow-endpoints",
+       .member = &Config::allow_endpoints,
+       .value = "HOSTS",
+       .help =
+           "Endpoints that triggers of all namespaces may name besides their own namespace's: "
+           "host names (redis.infra.svc, *.infra.svc), IP addresses and blocks of them, "
+           "separated by commas. Addresses of the node and of clouds' metadata services have to "
+           "be named here too.",
+       .roles = kAnsweringKeda,
+       .check = CheckAllowedEndpoints},
+      {.name = "endpoint-credentials",
+       .member = &Config::endpoint_credentials,
+       .value = "FOLDER",
+       .help =
+           "Folder with one folder for each alias that a trigger's `credentials` may name, with "
+           "files hosts, namespaces, username, password, token, ca.crt, tls.crt and tls.key, as "
+           "Kubernetes mounts a Secret.",
+       .roles = kAnsweringKeda},
       {.name = "poll-interval",
        .member = &Config::poll_interval,
        .value = "DURATION",
@@ -352,7 +419,7 @@ const std::vector<Option>& Table() {
                "intervals.",
        .least = 0.1,
        .most = kHour,
-       .default_text = "3 poll intervals, at least 5s"},
+       .default_text = "3 poll intervals, at least 5s, with dcgm:URL 75s"},
       {.name = "hang-after",
        .member = &Config::hang_after,
        .value = "DURATION",
@@ -364,9 +431,9 @@ const std::vector<Option>& Table() {
       {.name = "tls-cert",
        .member = &Config::tls_cert,
        .value = "FILE",
-       .help = "Certificate chain of the gRPC port, PEM; read again when it changes. An aggregator "
-               "shows "
-               "it to its agents too; agents and aggregators need --tls-client-ca with it."},
+       .help = "Certificate chain of the gRPC port, PEM; read again when it changes. An "
+               "aggregator shows it to its agents too; agents and aggregators need "
+               "--tls-client-ca with it."},
       {.name = "tls-key",
        .member = &Config::tls_key,
        .value = "FILE",
@@ -375,8 +442,7 @@ const std::vector<Option>& Table() {
        .member = &Config::tls_client_ca,
        .value = "FILE",
        .help = "CA that clients of the gRPC port must have a certificate of, PEM; of an "
-               "aggregator, its "
-               "agents too."},
+               "aggregator, its agents too."},
       {.name = "metrics-tls-cert",
        .member = &Config::metrics_tls_cert,
        .value = "FILE",

@@ -28,14 +28,14 @@ constexpr unsigned kAllRoles =
     BitOf(Role::kStandalone) | BitOf(Role::kAgent) | BitOf(Role::kAggregator);
 
 struct Option {
-  using Member =
-      std::variant<std::string Config::*, PortMember, int Config::*, absl::Duration Config::*,
-                   std::optional<absl::Duration> Config::*, Role Config::*, LogLevel Config::*,
-                   LogFormat Config::*, AttributionMode Config::*>;
+  using Member = std::variant<std::string Config::*, PortMember, int Config::*, bool Config::*,
+                              absl::Duration Config::*, std::optional<absl::Duration> Config::*,
+                              Role Config::*, LogLevel Config::*, LogFormat Config::*,
+                              AttributionMode Config::*>;
 
   absl::string_view name;   // stale-after
   Member member;            // &Config::stale_after
-  absl::string_view value;  // what help shows for the value: DURATION
+  absl::string_view value;  // what help shows for the value: DURATION; empty: a switch
   absl::string_view help;
   unsigned used_by = kServeUses;
   unsigned roles = kAllRoles;  // of `serve` that read it: BitOf()

@@ -10,9 +10,9 @@
 namespace gpuscaler {
 namespace {
 
-using Page = std::string (*)(const std::vector<Command>&);
+using Rendering = std::string (*)(const std::vector<Command>&);
 
-int Print(Page page) {
+int Print(Rendering page) {
   std::cout << page(AllCommands()) << std::flush;
   return kExitOk;
 }

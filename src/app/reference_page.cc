@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "app/engine_metrics.h"
 #include "app/exit_codes.h"
 #include "app/job_environment.h"
 #include "app/options.h"
@@ -40,9 +41,8 @@ std::string Head(const std::vector<std::string>& names) {
 
 std::string KeysSection() {
   std::string text = absl::StrCat(
-      "## Metadata keys of a trigger\n\nEvery key is also accepted as `<key>FromEnv`; the plain "
-      "key "
-      "wins. An unknown key is an error.\n\n",
+      "## Metadata keys of a trigger\n\nEvery key is also accepted as `<key>FromEnv`; the "
+      "plain key wins. An unknown key is an error.\n\n",
       Head({"key", "allowed", "default", "meaning"}));
   for (const TriggerKey& key : TriggerKeys()) {
     absl::StrAppend(
@@ -84,12 +84,11 @@ std::string ProfilesSection() {
 
 std::string ProfileFileSection() {
   std::string text = absl::StrCat(
-      "### Profiles of your own\n\nThe YAML file that `--profiles` names has one key, `profiles`: "
-      "a "
-      "map of names to profiles. They join the built-in ones; one of the same name replaces "
-      "it. What a profile leaves out is what it extends has, or the key's default. At most 1 MiB "
-      "and "
-      "1000 profiles. Any other key is an error, which names the line: a file that is wrong stops "
+      "### Profiles of your own\n\nThe YAML file that `--profiles` names has one key, "
+      "`profiles`: a map of names to profiles. They join the built-in ones; one of the same name "
+      "replaces it. What a profile leaves out is what it extends has, or the key's default. At "
+      "most 1 MiB and 1000 profiles. Any other key is an error, which names the line: a file that "
+      "is wrong stops "
       "the start, and later leaves the last good one in force.\n\n```yaml\n",
       ExampleProfiles(), "```\n\n", Head({"key of a profile", "allowed", "meaning"}));
   for (const ProfileKey& key : ProfileKeys()) {
@@ -104,8 +103,8 @@ std::string OptionsSection() {
       "`",
       kConfigVariable,
       "` names: a YAML map whose keys are the flags' names without the leading dashes. An unknown "
-      "key in it is "
-      "an error; an unknown variable of our prefix is a warning, for others may share it; an empty "
+      "key in it is an error; an unknown variable of our prefix is a warning, for others may share "
+      "it; an empty "
       "variable is none. Of a flag given twice the last one counts. What is for "
       "other roles than that in force is an error as a flag, and a warning in the environment and "
       "the file, which may be for all of them.\n\n",
@@ -113,9 +112,10 @@ std::string OptionsSection() {
   for (const Option& option : Options()) {
     const std::string roles = RolesText(option);
     absl::StrAppend(
-        &text, Row({Code(absl::StrCat("--", option.name, " ", option.value)),
-                    Code(EnvironmentName(option)), Code(option.name), roles.empty() ? "all" : roles,
-                    Cell(DefaultText(option)), Cell(HelpText(option))}));
+        &text,
+        Row({Code(absl::StrCat("--", option.name, option.value.empty() ? "" : " ", option.value)),
+             Code(EnvironmentName(option)), Code(option.name), roles.empty() ? "all" : roles,
+             Cell(DefaultText(option)), Cell(HelpText(option))}));
   }
   return absl::StrCat(text, "\n");
 }
@@ -203,12 +203,14 @@ std::string MetricsSection() {
   const AgentsPage agents = {.agents = {{.read_at = absl::UnixEpoch()}}};
   const std::string page = absl::StrCat(
       metrics.Page(&snapshot, snapshot.taken_at, absl::Seconds(6)), HandshakeMetrics(),
-      AgentsMetrics(agents, absl::UnixEpoch()), TelemetryMetrics(TelemetryService::Counts()));
+      AgentsMetrics(agents, absl::UnixEpoch()), TelemetryMetrics(TelemetryService::Counts()),
+      EngineMetrics({.answering = {{"vllm", 1}}}), EngineReaderMetrics(EngineService::Counts()),
+      EngineStreamMetrics(EngineWatch::Counts()));
   std::string text = absl::StrCat(
       "## Prometheus metrics\n\nThe `agent_` and `agents_` ones are an aggregator's, by the "
-      "address and the node of its agents; the `telemetry_` ones are an agent's, and the `tls_` "
-      "one "
-      "both have. `gpu_parent_uuid` is the GPU of a MIG instance, and empty of a whole GPU. "
+      "address and the node of its agents; the `telemetry_` ones are an agent's, and the "
+      "`tls_` one both have. `gpu_parent_uuid` is the GPU of a MIG instance, and empty of a whole "
+      "GPU. "
       "`namespace`, `pod` and `container` are there where one pod holds the GPU: where a scrape "
       "sets labels of these names, Prometheus calls ours `exported_pod` and so on, unless "
       "`honorLabels` is set.\n\n",

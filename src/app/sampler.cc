@@ -40,6 +40,11 @@ absl::Status Sampler::Tick() {
   if (snapshot.ok()) {
     LogGpus(*snapshot);
     LogUnreadable(*snapshot);
+    if (snapshot->taken_at <= newest_at_) {
+      store_.PutError(absl::UnavailableError("its source shows nothing newer"));
+      return status;
+    }
+    newest_at_ = snapshot->taken_at;
     if (attribution_ != nullptr && attribution_->Annotate(*snapshot)) ask_kubelet_();
     holding_.Annotate(*snapshot);
     store_.Put(*std::move(snapshot));

@@ -25,7 +25,8 @@ class Sampler {
           Metrics& metrics, KubeletAttribution* attribution = nullptr,
           std::function<void()> ask_kubelet = nullptr);
 
-  // OK with a snapshot in the store, else why there is none. Logs changes, not ticks.
+  // OK with a snapshot in the store, the one of before where the source has nothing newer; else why
+  // there is none. Logs changes, not ticks.
   absl::Status Tick();
 
  private:
@@ -41,7 +42,8 @@ class Sampler {
   KubeletAttribution* const attribution_;
   const std::function<void()> ask_kubelet_;
   HoldingTracker holding_;
-  std::string last_error_;  // empty: the last reading was good
+  absl::Time newest_at_ = absl::InfinitePast();  // of the readings that were stored
+  std::string last_error_;                       // empty: the last reading was good
   bool first_ = true;
   std::set<std::string> uuids_;       // of the last good reading
   std::set<std::string> unreadable_;  // of them

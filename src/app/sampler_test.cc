@@ -18,12 +18,13 @@ class FakeSource : public GpuSource {
   absl::StatusOr<NodeSnapshot> Read(const CostlyReadings& wanted) override {
     wanted_ = wanted;
     if (!error_.ok()) return error_;
-    return NodeSnapshot{.taken_at = clock_.Now(), .gpus = gpus_};
+    return NodeSnapshot{.taken_at = taken_at_.value_or(clock_.Now()), .gpus = gpus_};
   }
 
   const Clock& clock_;
   absl::Status error_;
   std::vector<GpuSample> gpus_;
+  std::optional<absl::Time> taken_at_;  // empty: now
   CostlyReadings wanted_;
 };
 
@@ -57,6 +58,20 @@ TEST_F(SamplerTest, FailedReadingKeepsTheLastSnapshotUntilItIsStale) {
   EXPECT_EQ(sampler_.Tick().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(store_.Fresh().status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(store_.Fresh().status().message()), HasSubstr("GPU_IS_LOST"));
+}
+
+TEST_F(SamplerTest, ReadingOfBeforeIsNoNewOneAndBecomesStale) {
+  source_.gpus_ = {{.uuid = "GPU-a", .utilization_percent = 90}};
+  source_.taken_at_ = clock_.Now();
+  ASSERT_TRUE(sampler_.Tick().ok());
+  clock_.Advance(absl::Seconds(5));
+  ASSERT_TRUE(sampler_.Tick().ok());
+  EXPECT_EQ(store_.Newest()->generation, 1);
+  EXPECT_TRUE(store_.Fresh().ok());
+  clock_.Advance(absl::Seconds(1));
+  ASSERT_TRUE(sampler_.Tick().ok());
+  EXPECT_THAT(std::string(store_.Fresh().status().message()),
+              HasSubstr("its source shows nothing newer"));
 }
 
 TEST_F(SamplerTest, LogsAGpuThatCannotBeReadOnceAndItsReturn) {
@@ -95,6 +110,7 @@ TEST_F(SamplerTest, AsksTheKubeletWhenOtherProcessesAreOnTheGpus) {
   source_.gpus_ = {{.uuid = "GPU-a", .processes = std::vector<GpuProcess>{{.pid = 1}}}};
   ASSERT_TRUE(sampler.Tick().ok());
   EXPECT_EQ(asked, 0);
+  clock_.Advance(absl::Seconds(2));
   source_.gpus_[0].processes = {{{.pid = 2}}};
   ASSERT_TRUE(sampler.Tick().ok());
   EXPECT_EQ(asked, 1);

@@ -114,6 +114,21 @@ absl::Status CheckMutualTls(const Resolved& resolved) {
 }
 
 // Of options that cannot hold together.
+// What dcgm-exporter alone needs or has.
+absl::Status CheckDcgm(const Resolved& resolved) {
+  const Config& config = resolved.config;
+  if (IsDcgm(config.gpu_source)) return absl::OkStatus();
+  const std::string given =
+      config.attribution == AttributionMode::kPage ? Told(resolved, "attribution", "page")
+      : !config.gpu_source_ca.empty() ? Told(resolved, "gpu-source-ca", config.gpu_source_ca)
+      : !config.gpu_source_credentials.empty()
+          ? Told(resolved, "gpu-source-credentials", config.gpu_source_credentials)
+          : "";
+  if (given.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(given, " is for gpu-source=dcgm:URL; here is ",
+                                                 Told(resolved, "gpu-source", config.gpu_source)));
+}
+
 absl::Status CheckTogether(const Resolved& resolved) {
   const Config& config = resolved.config;
   if (config.role == Role::kAggregator && config.agents.empty()) {
@@ -123,6 +138,7 @@ absl::Status CheckTogether(const Resolved& resolved) {
   RETURN_IF_ERROR(CheckTwoIntervals(resolved, "stale-after", config.StaleAfter(),
                                     "snapshots would be stale before the next one"));
   RETURN_IF_ERROR(CheckHeartbeats(resolved));
+  RETURN_IF_ERROR(CheckDcgm(resolved));
   RETURN_IF_ERROR(CheckTwoIntervals(resolved, "hang-after", config.hang_after,
                                     "/healthz would fail between two readings"));
   RETURN_IF_ERROR(CheckTlsPair(resolved,

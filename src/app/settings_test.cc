@@ -55,7 +55,16 @@ TEST(Settings, ErrorsNameLayerValueAndWhatIsAllowed) {
       {{Flag("poll-interval", "2")}, {}, "flag --poll-interval=2: use a duration with its unit"},
       {{Flag("poll-interval", "1ms")}, {}, "from 50ms to 5m"},
       {{Flag("log-level", "warm")}, {}, "use debug, info, warn, error; did you mean \"warn\"?"},
-      {{Flag("gpu-source", "file:")}, {}, "use auto, nvml, file:PATH or none"},
+      {{Flag("gpu-source", "file:")}, {}, "use auto, nvml, file:PATH, dcgm:URL or none"},
+      {{Flag("gpu-source", "dcgm:10.0.0.7:9400")},
+       {},
+       "flag --gpu-source=dcgm:10.0.0.7:9400: neither http:// nor https://: use "
+       "http://HOST:PORT/PATH or https://HOST:PORT/PATH"},
+      {{Flag("attribution", "page")},
+       {},
+       "attribution=page (flag --attribution) is for gpu-source=dcgm:URL; here is gpu-source=auto "
+       "(default)"},
+      {{Flag("gpu-source-credentials", "/c")}, {}, "is for gpu-source=dcgm:URL"},
       {{Flag("bind-address", "[::1]")}, {}, "use an IPv4 or IPv6 address, without brackets"},
       {{Flag("allow-namespaces", "team-a:team-b,team-c")},
        {},
@@ -133,6 +142,18 @@ TEST(Settings, TwoIntervalsAreEnoughForStalenessAndForAHang) {
   EXPECT_TRUE(ResolveSettings({Flag("stale-after", "4s")}, {}).ok());
   EXPECT_TRUE(ResolveSettings({Flag("poll-interval", "15s")}, {}).ok());
   EXPECT_TRUE(ResolveSettings({Flag("poll-interval", "5m"), Flag("hang-after", "10m")}, {}).ok());
+}
+
+TEST(Settings, ReadingsOfDcgmExporterMayBeAsOldAsItsUsualIntervalAllows) {
+  const Setting dcgm = Flag("gpu-source", "dcgm:http://10.0.0.7:9400/metrics");
+  const auto usual = ResolveSettings({dcgm}, {});
+  ASSERT_TRUE(usual.ok()) << usual.status();
+  EXPECT_EQ(usual->config.StaleAfter(), absl::Seconds(75));
+  EXPECT_EQ(usual->config.ReadEvery(), absl::Seconds(30));
+  const auto told = ResolveSettings({dcgm, Flag("stale-after", "5s")}, {});
+  ASSERT_TRUE(told.ok()) << told.status();
+  EXPECT_EQ(told->config.StaleAfter(), absl::Seconds(5));
+  EXPECT_EQ(told->config.ReadEvery(), absl::Seconds(2));
 }
 
 TEST(Settings, FileIsStrict) {

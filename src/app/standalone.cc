@@ -8,16 +8,20 @@
 
 #include "absl/strings/str_cat.h"
 #include "app/allowed_namespaces.h"
+#include "app/demand_reading.h"
+#include "app/engine_discovery.h"
+#include "app/engine_metrics.h"
 #include "app/freed_memory.h"
 #include "app/neighbours.h"
 #include "app/node_reading.h"
+#include "app/node_source.h"
+#include "app/own_engines.h"
 #include "app/reloader.h"
 #include "app/side_ports.h"
 #include "base/log.h"
 #include "base/periodic_thread.h"
 #include "base/status_macros.h"
 #include "base/stop_all.h"
-#include "gpu/gpu_source.h"
 #include "scaling/trigger.h"
 #include "serve/fleet_metrics.h"
 #include "serve/grpc_server.h"
@@ -46,11 +50,14 @@ class Standalone::Impl {
         reading_(config, clock, std::move(source), metrics_),
         profiles_(config.profiles),
         probes_(clock, config.hang_after, "sampler"),
-        service_({.stale_after = config.StaleAfter(),
-                  .allowed_namespaces = std::move(allowed),
-                  .max_streams_per_peer = config.max_streams_per_peer},
-                 clock, reading_.store(), reading_.leases(), profiles_, metrics_,
-                 [this] { reading_.Wake(); }) {}
+        demand_(config, clock, [this] { WakeDiscovery(); }),
+        engines_(demand_.store(), config.node_name, allowed),
+        service_(
+            {.stale_after = config.StaleAfter(),
+             .allowed_namespaces = std::move(allowed),
+             .max_streams_per_peer = config.max_streams_per_peer},
+            clock, reading_.store(), reading_.leases(), profiles_, metrics_,
+            [this] { reading_.Wake(); }, demand_.access(config.discover_engines)) {}
 
   ~Impl() {
     Drain(absl::ZeroDuration());
@@ -72,6 +79,12 @@ class Standalone::Impl {
           reloader->Tick();
           freed_memory_.Tick(static_cast<int>(service_.open_streams()));
         });
+    if (config_.discover_engines) {
+      discovery_ = std::make_unique<EngineDiscovery>(
+          EngineDiscovery::Options{.interval = config_.engine_interval}, clock_, reading_.store(),
+          engines_);
+      waking_discovery_ = discovery_.get();
+    }
     if (!config_.service.empty()) {
       neighbours_ = std::make_unique<PeriodicThread>(
           "neighbours", kNeighboursInterval,
@@ -94,6 +107,7 @@ class Standalone::Impl {
     service_.StopStreams();
     reading_.store().Close();
     if (grpc_ != nullptr) grpc_->Drain(left());
+    waking_discovery_ = nullptr;
     std::vector<NamedThread> threads = reading_.Threads();
     threads.push_back({reloading_.get(), "reloader"});
     threads.push_back({neighbours_.get(), "neighbours"});
@@ -114,7 +128,12 @@ class Standalone::Impl {
     const SnapshotStore::History newest = reading_.store().Newest();
     return absl::StrCat(metrics_.Page(newest == nullptr ? nullptr : &newest->Newest(), clock_.Now(),
                                       config_.StaleAfter()),
+                        discovery_ == nullptr ? "" : EngineMetrics(discovery_->counts()),
                         HandshakeMetrics());
+  }
+
+  void WakeDiscovery() {
+    if (EngineDiscovery* const discovery = waking_discovery_) discovery->Wake();
   }
 
   std::vector<Reloadable> Files() {
@@ -132,6 +151,9 @@ class Standalone::Impl {
   ProfileStore profiles_;
   Probes probes_;
   std::atomic<bool> drained_ = false;
+  std::atomic<EngineDiscovery*> waking_discovery_ = nullptr;  // null: nobody finds engines
+  DemandReading demand_;
+  OwnEngines engines_;
   ScalerService service_;
   FreedMemory freed_memory_;  // the reloader's, which may take its time
   std::unique_ptr<GrpcServer> grpc_;
@@ -139,13 +161,14 @@ class Standalone::Impl {
   std::unique_ptr<HttpServer> probe_page_;
   std::unique_ptr<PeriodicThread> reloading_;
   std::unique_ptr<PeriodicThread> neighbours_;  // null: no service to watch
+  std::unique_ptr<EngineDiscovery> discovery_;  // null: engines are not looked for
 };
 
 absl::StatusOr<std::unique_ptr<Standalone>> Standalone::Start(const Config& config,
                                                               const Clock& clock) {
   ASSIGN_OR_RETURN(AllowedNamespaces allowed, ParseAllowedNamespaces(config.allow_namespaces));
   ASSIGN_OR_RETURN(std::unique_ptr<GpuSource> source,
-                   OpenGpuSource(config.gpu_source, config.node_name, clock));
+                   OpenNodeSource(config, config.node_name, clock));
   auto impl = std::make_unique<Impl>(config, clock, std::move(source), std::move(allowed));
   RETURN_IF_ERROR(impl->Start());
   return std::unique_ptr<Standalone>(new Standalone(std::move(impl)));

@@ -3,6 +3,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "fleet/refused_handshakes.h"
 
 namespace gpuscaler {
 namespace {
@@ -24,7 +25,7 @@ absl::Status LossOf(const absl::Status& end, bool with_tls) {
   if (with_tls && absl::StrContains(why, "wrong version number")) {
     return With(end, "the agent speaks no TLS: give --tls-cert to both sides, or to neither");
   }
-  if (absl::StrContains(why, "is not in peer certificate")) {
+  if (HandshakeFaultOfCall(why) == HandshakeFault::kWrongName) {
     return With(end, "its certificate has to be for the host in --agents");
   }
   const bool is_closed =

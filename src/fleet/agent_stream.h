@@ -1,10 +1,7 @@
 // One agent, as an aggregator watches it: one Watch after another, for as long as it is listed.
 #pragma once
 
-#include <grpcpp/security/credentials.h>
-
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +12,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/rate_limit.h"
+#include "fleet/agent_channel.h"
 #include "fleet/agent_news.h"
 #include "fleet/telemetry_reader.h"
 #include "model/costly_readings.h"
@@ -27,13 +25,12 @@ struct AgentStreamOptions {
   // After so long without a word the stream is ended, and begun anew: its cable may be cut.
   absl::Duration silence = absl::Seconds(15);
   std::string reader;  // who we are, for the agent's log
-  // Asked at each attempt, so that a new certificate is used from then on.
-  std::function<std::shared_ptr<grpc::ChannelCredentials>()> credentials;
-  std::string server_name;  // that the agent's certificate bears; empty: its address
+  AgentConnection connection;
 };
 
 // How long to wait after so many failures in a row, 1 s to 10 s; `random` is 0 to 1.
 absl::Duration ReconnectDelay(int failures, double random);
+absl::Duration ReconnectDelay(int failures);  // at random
 
 // Thread-safe.
 class AgentStream {

@@ -360,11 +360,11 @@ class AgentStreamTlsTest : public AgentStreamTest {
     return grpc::SslServerCredentials(options);
   }
   static AgentStreamOptions Client(const TestCa& ca, const TestCa& servers) {
-    return {.credentials =
-                [pair = ca.Issue("aggregator"), roots = servers.pem()] {
-                  return grpc::SslCredentials({roots, pair.key, pair.cert});
-                },
-            .server_name = "localhost"};
+    return {.connection = {.credentials =
+                               [pair = ca.Issue("aggregator"), roots = servers.pem()] {
+                                 return grpc::SslCredentials({roots, pair.key, pair.cert});
+                               },
+                           .server_name = "localhost"}};
   }
 
   const TestCa ours_{"ours"};

@@ -106,12 +106,13 @@ void NodeTracks::Continue(AgentNews news, absl::Time now, Voice& voice, Node& no
   node.retold_for = std::min(node.retold_for, limits.readings);
   if (!voice.tells_again || node.history == nullptr) {
     voice.tells_again = false;
-    node.history = Continued(node.history, std::move(news), limits);
+    node.history = Continued(std::move(node.history), std::move(news), limits);
     return;
   }
   // What is kept goes on meanwhile, and for good if an agent that has just begun has less to tell.
-  node.history = Continued(node.history, NewsAfter(node.history->NewestAt(), news), limits);
-  node.retold = Continued(node.retold, std::move(news), limits);
+  AgentNews after = NewsAfter(node.history->NewestAt(), news);
+  node.history = Continued(std::move(node.history), std::move(after), limits);
+  node.retold = Continued(std::move(node.retold), std::move(news), limits);
   if (more || node.retold == nullptr) return;
   const auto retold = std::exchange(node.retold, nullptr);
   if (retold->stretches.front().first < node.history->stretches.front().first) {

@@ -80,9 +80,9 @@ class NodeTracks {
     absl::Time left_at = absl::InfiniteFuture();
     std::string rival;  // another agent that says it is of this node; empty: none
     absl::Time rival_since;
-    std::shared_ptr<const NodeHistory> history;
-    std::shared_ptr<const NodeHistory> retold;  // so far; null: it is not told again
-    absl::Duration retold_for;                  // how far back decisions looked when it was
+    std::shared_ptr<NodeHistory> history;  // readers' shares are of a const one
+    std::shared_ptr<NodeHistory> retold;   // so far; null: it is not told again
+    absl::Duration retold_for;             // how far back decisions looked when it was
   };
 
   // Whether its word counts for the node: of two agents the one that connected last.

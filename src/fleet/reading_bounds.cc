@@ -41,7 +41,7 @@ constexpr std::array<Range, 9> kRanges = {{
 constexpr int64_t kMostMemory = int64_t{16} << 40;
 
 bool IsMemory(int64_t bytes) { return bytes >= 0 && bytes <= kMostMemory; }
-bool IsPercent(double value) { return value >= 0 && value <= 100; }  // NaN is none
+bool IsUtilization(double value) { return value >= 0 && value <= 100; }  // NaN is none
 
 class Bounding {
  public:
@@ -83,7 +83,8 @@ class Bounding {
     std::erase_if(*gpu_.processes, [](const GpuProcess& process) { return process.pid < 0; });
     for (GpuProcess& process : *gpu_.processes) {
       if (!IsMemory(process.memory_bytes.value_or(0))) process.memory_bytes.reset();
-      if (!IsPercent(process.utilization_percent.value_or(0))) process.utilization_percent.reset();
+      if (!IsUtilization(process.utilization_percent.value_or(0)))
+        process.utilization_percent.reset();
     }
   }
 

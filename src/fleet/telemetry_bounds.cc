@@ -4,9 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "base/status_macros.h"
+#include "fleet/wire_text.h"
 #include "model/pod.h"
 
 namespace gpuscaler {
@@ -14,13 +13,8 @@ namespace {
 
 namespace wire = telemetry::v1;
 
-constexpr size_t kLongestText = 1024;
-
 // NVML_DEVICE_UUID_V2_BUFFER_SIZE; a pod's has 36 characters.
 constexpr size_t kLongestUuid = 96;
-
-// Of IPv6 39, with a zone a few more.
-constexpr size_t kLongestAddress = 64;
 
 // A kubelet runs 110 unless it is told otherwise. As many may share a GPU.
 constexpr int kMostPods = 4096;
@@ -42,34 +36,7 @@ void Shorten(int most, List& list) {
   while (list.size() > most) list.RemoveLast();
 }
 
-// A terminal that shows a text obeys them.
-bool IsControl(char c) { return static_cast<uint8_t>(c) < 0x20 || c == 0x7F; }
-bool HasControl(const std::string& text) { return std::ranges::any_of(text, IsControl); }
-
 bool IsText(const std::string& text) { return text.size() <= kLongestText && !HasControl(text); }
-
-// At the end of a character: half of one is no UTF-8, and cannot be sent on.
-void MakeText(std::string& text) {
-  size_t end = std::min(text.size(), kLongestText);
-  const auto continues = [&](size_t i) { return (static_cast<uint8_t>(text[i]) & 0xC0) == 0x80; };
-  while (end > 0 && end < text.size() && continues(end)) --end;
-  text.resize(end);
-  std::ranges::replace_if(text, IsControl, ' ');
-}
-
-absl::Status Named(absl::string_view what, const std::string& name, size_t longest) {
-  if (name.size() > longest) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(what, " of ", name.size(), " characters, at most ", longest));
-  }
-  if (!HasControl(name)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(what, " with a control character"));
-}
-
-absl::Status Counted(absl::string_view what, int64_t count, int64_t most) {
-  if (count <= most) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(count, " ", what, ", at most ", most));
-}
 
 absl::Status BoundNode(wire::Node& node) {
   RETURN_IF_ERROR(Named("a node's name", node.name(), kLongestObjectName));

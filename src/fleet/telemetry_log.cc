@@ -24,6 +24,11 @@ wire::Reading Parsed(const std::string& bytes) {
 TelemetryLog::TelemetryLog(absl::Duration horizon, wire::Node self)
     : horizon_(horizon), node_(std::move(self)) {}
 
+wire::Node TelemetryLog::node() const {
+  MutexLock lock(mutex_);
+  return node_;
+}
+
 void TelemetryLog::Add(const NodeSnapshot& snapshot) {
   MutexLock lock(mutex_);
   const bool renamed = node_.name() != snapshot.node || node_.source() != snapshot.source ||

@@ -27,6 +27,9 @@ class TelemetryLog {
   // Forgets what is older than `horizon`. `self` is what is said of the agent besides its node.
   TelemetryLog(absl::Duration horizon, telemetry::v1::Node self);
 
+  // Empty names until the first reading.
+  telemetry::v1::Node node() const;
+
   // The next reading.
   void Add(const NodeSnapshot& snapshot);
 

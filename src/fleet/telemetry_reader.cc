@@ -114,8 +114,8 @@ absl::Status TelemetryReader::Read(wire::Telemetry& message, absl::Time now,
     told = bytes;
   }
   if (message.has_unchanged_until_us()) {
-    const auto again = decoder_.Unchanged(message.unchanged_until_us(), theirs);
-    if (again) news.unchanged_until = again->taken_at;
+    const NodeSnapshot* const again = decoder_.Unchanged(message.unchanged_until_us(), theirs);
+    if (again != nullptr) news.unchanged_until = again->taken_at;
   }
   news.more = message.more();
   tell(std::move(news));

@@ -1,4 +1,5 @@
-// NodeTelemetry.Watch: an agent tells its aggregators what its node's GPUs show.
+// NodeTelemetry: an agent tells its aggregators what its node's GPUs show, and (EngineService) what
+// the engines on it say.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,8 @@
 
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "fleet/engine_log.h"
+#include "fleet/engine_service.h"
 #include "store/leases.h"
 #include "store/snapshot_store.h"
 
@@ -26,6 +29,8 @@ struct TelemetryOptions {
   int max_readers = 64;       // two aggregators and those that follow them, with a wide margin
   std::string version;        // of this program
   absl::Duration read_every;  // the sampler's interval; zero: not to be told
+  // What is found on the node; outlives the service. Null: nobody looks.
+  EngineLog* engines = nullptr;
 };
 
 // Has a thread of its own, which waits for the next reading. Thread-safe.
@@ -54,6 +59,7 @@ class TelemetryService {
   void StopStreams();
 
   Counts counts() const;
+  EngineService::Counts engine_counts() const;
 
  private:
   class Impl;

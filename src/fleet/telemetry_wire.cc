@@ -227,14 +227,14 @@ absl::Status ReadingDecoder::Change(const wire::Reading& reading, const WriterCl
   return absl::OkStatus();
 }
 
-std::optional<NodeSnapshot> ReadingDecoder::Unchanged(int64_t until_us, const WriterClock& clock) {
-  if (!last_) return std::nullopt;
+const NodeSnapshot* ReadingDecoder::Unchanged(int64_t until_us, const WriterClock& clock) {
+  if (!last_) return nullptr;
   last_us_ = std::max(last_us_, until_us);
   const absl::Time until = clock.Ours(until_us);
-  if (until <= last_->taken_at) return std::nullopt;
+  if (until <= last_->taken_at) return nullptr;
   for (GpuSample& gpu : last_->gpus) gpu.still_memory = ExpectedMemory(gpu, gpu, until);
   last_->taken_at = until;
-  return last_;
+  return &*last_;
 }
 
 wire::Node NodeOf(const NodeSnapshot& snapshot) {

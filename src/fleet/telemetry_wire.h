@@ -43,9 +43,9 @@ class ReadingDecoder {
   // Of the reading that was decoded last.
   const ReadingWeight& weight() const { return weight_; }
 
-  // The last snapshot as it was found again then, by the writer's clock; empty when there is none,
-  // or it was taken later.
-  std::optional<NodeSnapshot> Unchanged(int64_t until_us, const WriterClock& clock);
+  // The last snapshot as it was found again then, by the writer's clock; null when there is none,
+  // or it was taken later. Stands until the next call.
+  const NodeSnapshot* Unchanged(int64_t until_us, const WriterClock& clock);
 
  private:
   // What is later by the writer's clock is later here, though the offset of a later message may be

@@ -47,21 +47,34 @@ void KeepHeldSince(const NodeHistory& history, NodeSnapshot& next) {
   }
 }
 
-// With room for so many stretches more: it is copied once, and holds no more than it needs.
-std::shared_ptr<NodeHistory> CopyOf(const NodeHistory& history, size_t room) {
+// A share that another thread has given up is ours with all that it did: to take one more is what
+// makes that sure, and to count them alone does not.
+bool IsOursAlone(const std::shared_ptr<NodeHistory>& history) {
+  return std::shared_ptr<NodeHistory>(history).use_count() == 2;
+}
+
+// It, or a copy where others have a share. With room for so many stretches more, and little else:
+// of 1,000 nodes a vector that doubles is 6 MiB too large.
+std::shared_ptr<NodeHistory> Writable(std::shared_ptr<NodeHistory> history, size_t more) {
+  constexpr size_t kSpare = 8;
+  const size_t needed = history->stretches.size() + more;
+  if (IsOursAlone(history)) {
+    if (history->stretches.capacity() < needed) history->stretches.reserve(needed + kSpare);
+    return history;
+  }
   auto copy = std::make_shared<NodeHistory>();
-  copy->stretches.reserve(history.stretches.size() + room);
-  *copy = history;
+  copy->stretches.reserve(needed);
+  *copy = *history;
   return copy;
 }
 
 }  // namespace
 
-std::shared_ptr<const NodeHistory> Continued(const std::shared_ptr<const NodeHistory>& before,
-                                             AgentNews news, const NodeHistory::Limits& limits) {
+std::shared_ptr<NodeHistory> Continued(std::shared_ptr<NodeHistory> before, AgentNews news,
+                                       const NodeHistory::Limits& limits) {
   if (news.readings.empty() && !news.unchanged_until) return before;
-  auto next = before == nullptr ? std::make_shared<NodeHistory>()
-                                : CopyOf(*before, news.readings.size() + 1);
+  if (before == nullptr) before = std::make_shared<NodeHistory>();
+  const auto next = Writable(std::move(before), news.readings.size() + 1);
   for (AgentNews::Reading& reading : news.readings) {
     const bool first = next->newest == nullptr;
     if (!first && reading.before_until) ExtendTo(*reading.before_until, limits, *next);
@@ -72,8 +85,7 @@ std::shared_ptr<const NodeHistory> Continued(const std::shared_ptr<const NodeHis
   if (next->newest != nullptr && news.unchanged_until) {
     ExtendTo(*news.unchanged_until, limits, *next);
   }
-  if (next->newest == nullptr) return before;
-  return next;
+  return next->newest == nullptr ? nullptr : next;
 }
 
 AgentNews NewsAfter(absl::Time at, const AgentNews& news) {

@@ -9,9 +9,10 @@
 namespace gpuscaler {
 
 // `before` and the news; null: nothing is known yet. What is not newer is passed over: an agent
-// that is heard again repeats a little, and another one of the same node all of its past.
-std::shared_ptr<const NodeHistory> Continued(const std::shared_ptr<const NodeHistory>& before,
-                                             AgentNews news, const NodeHistory::Limits& limits);
+// that is heard again repeats a little, and another one of the same node all of its past. Whoever
+// has a share of `before` keeps it as it is; where nobody else has, it is made the next one.
+std::shared_ptr<NodeHistory> Continued(std::shared_ptr<NodeHistory> before, AgentNews news,
+                                       const NodeHistory::Limits& limits);
 
 // The readings behind `at`, and until when the newest stood.
 AgentNews NewsAfter(absl::Time at, const AgentNews& news);

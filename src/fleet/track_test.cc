@@ -130,6 +130,17 @@ TEST(Continued, ReadersKeepWhatTheyHave) {
   EXPECT_EQ(next->NewestAt(), At(2));
 }
 
+TEST(Continued, NothingIsCopiedWhereNobodyHasAShare) {
+  auto history = Continued(nullptr, Says({1}), kLimits);
+  const NodeHistory* const at = history.get();
+  for (int second = 2; second < 40; ++second) {
+    history = Continued(std::move(history), Says({second}), kLimits);
+  }
+  EXPECT_EQ(history.get(), at);
+  EXPECT_EQ(history->stretches.size(), 39U);
+  EXPECT_LE(history->stretches.capacity(), 48U) << "of which most nodes need none";
+}
+
 TEST(Continued, WordWithoutAReadingIsNoHistory) {
   EXPECT_EQ(Continued(nullptr, AgentNews{.unchanged_until = At(5)}, kLimits), nullptr);
   EXPECT_EQ(Continued(nullptr, AgentNews{.trouble = "no driver"}, kLimits), nullptr);

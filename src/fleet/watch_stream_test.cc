@@ -47,7 +47,7 @@ class Streams : public NodeTelemetry::CallbackService {
   explicit Streams(WatchRoom& room) : room_(room) {}
 
   grpc::ServerBidiReactor<Wanted, Telemetry>* Watch(grpc::CallbackServerContext*) override {
-    auto* const stream = new WatchStream(room_, "reader", "", [](const WatchStream* ended) {
+    auto* const stream = new WatchStream(room_, "reader", "", [](const auto* ended) {
       delete ended;  // NOLINT(cppcoreguidelines-owning-memory)
     });
     stream->Begin();

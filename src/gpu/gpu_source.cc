@@ -1,29 +1,42 @@
 #include "gpu/gpu_source.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/nearest.h"
+#include "base/status_macros.h"
+#include "gpu/dcgm_source.h"
 #include "gpu/file_source.h"
 #include "gpu/no_source.h"
 #include "gpu/nvml_source.h"
 
 namespace gpuscaler {
+namespace {
+
+constexpr absl::string_view kDcgm = "dcgm:";
+
+}  // namespace
 
 absl::Status CheckGpuSource(absl::string_view spec) {
   static const std::vector<absl::string_view>& words =
       *new std::vector<absl::string_view>{"auto", "nvml", "none"};
   if (std::ranges::find(words, spec) != words.end()) return absl::OkStatus();
+  if (IsDcgm(spec)) return ParseDcgmUrl(absl::StripPrefix(spec, kDcgm)).status();
   if (absl::ConsumePrefix(&spec, "file:") && !spec.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("use auto, nvml, file:PATH or none", DidYouMean(spec, words)));
+      absl::StrCat("use auto, nvml, file:PATH, dcgm:URL or none", DidYouMean(spec, words)));
 }
+
+bool IsDcgm(absl::string_view spec) { return absl::StartsWith(spec, kDcgm); }
 
 absl::StatusOr<std::unique_ptr<GpuSource>> OpenGpuSource(const std::string& spec,
                                                          const std::string& node,
-                                                         const Clock& clock) {
+                                                         const Clock& clock,
+                                                         const DcgmOptions& dcgm) {
   if (const absl::Status checked = CheckGpuSource(spec); !checked.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("\"", spec, "\": ", checked.message()));
   }
@@ -31,6 +44,11 @@ absl::StatusOr<std::unique_ptr<GpuSource>> OpenGpuSource(const std::string& spec
     return std::make_unique<NvmlSource>(nvml::LibraryPlaces(), node, clock);
   }
   if (spec == "none") return std::make_unique<NoSource>();
+  if (IsDcgm(spec)) {
+    ASSIGN_OR_RETURN(HttpEndpoint endpoint, ParseDcgmUrl(absl::StripPrefix(spec, kDcgm)));
+    return std::make_unique<DcgmSource>(std::move(endpoint), dcgm.access, dcgm.names_pods, node,
+                                        clock);
+  }
   return std::make_unique<FileSource>(std::string(absl::StripPrefix(spec, "file:")), node, clock);
 }
 

@@ -76,6 +76,14 @@ GpuSample UnknownGpu(int index, const std::string& detail) {
   return gpu;
 }
 
+void AddGaps(const GpuSample& before, const std::string& detail, GpuSample& gpu) {
+  for (const GpuField field : kFields) {
+    const bool was_there = HasValue(before, field) || FindGap(before, field) != nullptr;
+    if (!was_there || HasValue(gpu, field) || FindGap(gpu, field) != nullptr) continue;
+    gpu.gaps.push_back({field, GpuGap::Reason::kFailed, detail});
+  }
+}
+
 bool IsUnreadable(const GpuSample& gpu) {
   return std::ranges::none_of(kFields, [&](GpuField field) { return HasValue(gpu, field); });
 }

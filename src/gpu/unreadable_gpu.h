@@ -16,7 +16,10 @@ GpuSample UnreadableGpu(const GpuSample& before, const std::string& detail,
 // A GPU that has never answered: every field is a gap, and its UUID is UnknownGpuUuid's.
 GpuSample UnknownGpu(int index, const std::string& detail);
 
-// True of what the two above made: no field has a value.
+// What `gpu` lacks now and had `before`, or had a gap for: gaps.
+void AddGaps(const GpuSample& before, const std::string& detail, GpuSample& gpu);
+
+// True of what UnreadableGpu() and UnknownGpu() made: no field has a value.
 bool IsUnreadable(const GpuSample& gpu);
 
 }  // namespace gpuscaler

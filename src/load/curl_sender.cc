@@ -1,18 +1,20 @@
 #include "load/curl_sender.h"
 
-#include <curl/curl.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/clock.h"
+#include "base/poll_timeout.h"
 #include "base/status_macros.h"
-#include "signal/curl_library.h"
+#include "page/curl_easy.h"
 
 namespace gpuscaler {
 namespace {
@@ -27,7 +29,7 @@ std::string KindOf(CURLcode code, CURL* request) {
   switch (code) {
     case CURLE_OK: {
       long status = 0;
-      curl_easy_getinfo(request, CURLINFO_RESPONSE_CODE, &status);
+      Curl().easy_getinfo(request, CURLINFO_RESPONSE_CODE, &status);
       return 200 <= status && status < 300 ? "" : absl::StrCat("HTTP ", status);
     }
     case CURLE_COULDNT_CONNECT:
@@ -42,7 +44,7 @@ std::string KindOf(CURLcode code, CURL* request) {
     case CURLE_PARTIAL_FILE:
       return "connection lost";
     default:
-      return curl_easy_strerror(code);
+      return Curl().easy_strerror(code);
   }
 }
 
@@ -51,6 +53,8 @@ std::string KindOf(CURLcode code, CURL* request) {
 class CurlSender final : public Sender {
  public:
   explicit CurlSender(HttpWork work);
+
+  absl::Status Check() const { return NewRequest()->easy.status(); }
   ~CurlSender() override;
 
   void Send(int64_t id) override;
@@ -62,72 +66,71 @@ class CurlSender final : public Sender {
 
   // A handle that is used for one request after the other.
   struct Request {
-    CURL* handle;
-    int64_t id;
+    CurlEasy easy;
+    int64_t id = 0;
   };
 
-  CURL* NewHandle() const;
+  std::unique_ptr<Request> NewRequest() const;
+  int WaitForSockets(absl::Duration longest, std::span<epoll_event> events);
   void Act(curl_socket_t socket, int events);
   std::vector<Answered> Take();
 
   const HttpWork work_;
   const SteadyClock clock_;
   CURLM* const all_;
-  curl_slist* const headers_;
+  CurlList headers_;
   const int epoll_;
+  bool waits_finely_ = true;  // the kernel can wait for less than a millisecond
   absl::Time timer_ = absl::InfiniteFuture();
   std::vector<std::unique_ptr<Request>> requests_;  // all
   std::vector<Request*> free_;
 };
 
 CurlSender::CurlSender(HttpWork work)
-    : work_(std::move(work)),
-      all_(curl_multi_init()),
-      headers_(curl_slist_append(nullptr, "Content-Type: application/json")),
-      epoll_(epoll_create1(EPOLL_CLOEXEC)) {
-  curl_multi_setopt(all_, CURLMOPT_SOCKETFUNCTION, &CurlSender::OnSocket);
-  curl_multi_setopt(all_, CURLMOPT_SOCKETDATA, this);
-  curl_multi_setopt(all_, CURLMOPT_TIMERFUNCTION, &CurlSender::OnTimer);
-  curl_multi_setopt(all_, CURLMOPT_TIMERDATA, this);
-  curl_multi_setopt(all_, CURLMOPT_MAXCONNECTS, kKeptConnections);
+    : work_(std::move(work)), all_(Curl().multi_init()), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+  headers_.Add("Content-Type: application/json");
+  Curl().multi_setopt(all_, CURLMOPT_SOCKETFUNCTION, &CurlSender::OnSocket);
+  Curl().multi_setopt(all_, CURLMOPT_SOCKETDATA, this);
+  Curl().multi_setopt(all_, CURLMOPT_TIMERFUNCTION, &CurlSender::OnTimer);
+  Curl().multi_setopt(all_, CURLMOPT_TIMERDATA, this);
+  Curl().multi_setopt(all_, CURLMOPT_MAXCONNECTS, kKeptConnections);
 }
 
 CurlSender::~CurlSender() {
   for (const auto& request : requests_) {
-    curl_multi_remove_handle(all_, request->handle);
-    curl_easy_cleanup(request->handle);
+    Curl().multi_remove_handle(all_, request->easy.get());
   }
-  curl_multi_cleanup(all_);
-  curl_slist_free_all(headers_);
+  requests_.clear();
+  Curl().multi_cleanup(all_);
   close(epoll_);
 }
 
-CURL* CurlSender::NewHandle() const {
-  CURL* const request = curl_easy_init();
-  curl_easy_setopt(request, CURLOPT_URL, work_.url.c_str());
-  curl_easy_setopt(request, CURLOPT_HTTPHEADER, headers_);
-  curl_easy_setopt(request, CURLOPT_POSTFIELDSIZE, static_cast<long>(work_.body.size()));
-  curl_easy_setopt(request, CURLOPT_POSTFIELDS, work_.body.c_str());
-  curl_easy_setopt(request, CURLOPT_WRITEFUNCTION, &Discard);
-  curl_easy_setopt(request, CURLOPT_TIMEOUT_MS,
-                   static_cast<long>(absl::ToInt64Milliseconds(work_.timeout)));
-  curl_easy_setopt(request, CURLOPT_PROXY, "");
-  curl_easy_setopt(request, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(request, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(request, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+std::unique_ptr<CurlSender::Request> CurlSender::NewRequest() const {
+  auto request = std::make_unique<Request>();
+  CurlEasy& easy = request->easy;
+  easy.Set(CURLOPT_URL, work_.url);
+  easy.Set(CURLOPT_HTTPHEADER, headers_);
+  easy.Set(CURLOPT_POSTFIELDSIZE, static_cast<long>(work_.body.size()));
+  easy.Set(CURLOPT_POSTFIELDS, work_.body);
+  easy.Set(CURLOPT_WRITEFUNCTION, &Discard);
+  easy.Set(CURLOPT_TIMEOUT_MS, static_cast<long>(absl::ToInt64Milliseconds(work_.timeout)));
+  easy.Set(CURLOPT_PROXY, "");
+  easy.Set(CURLOPT_NOSIGNAL, 1L);
+  easy.Set(CURLOPT_PROTOCOLS_STR, "http,https");
+  easy.Set(CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});
+  easy.Set(CURLOPT_PRIVATE, request.get());
   return request;
 }
 
 void CurlSender::Send(int64_t id) {
   if (free_.empty()) {
-    requests_.push_back(std::make_unique<Request>(Request{.handle = NewHandle(), .id = id}));
+    requests_.push_back(NewRequest());
     free_.push_back(requests_.back().get());
-    curl_easy_setopt(free_.back()->handle, CURLOPT_PRIVATE, free_.back());
   }
   Request& request = *free_.back();
   free_.pop_back();
   request.id = id;
-  curl_multi_add_handle(all_, request.handle);
+  Curl().multi_add_handle(all_, request.easy.get());
 }
 
 int CurlSender::OnSocket(CURL* /*request*/, curl_socket_t socket, int what, void* self,
@@ -154,15 +157,24 @@ int CurlSender::OnTimer(CURLM* /*all*/, long milliseconds, void* self) {
 
 void CurlSender::Act(curl_socket_t socket, int events) {
   int running = 0;
-  curl_multi_socket_action(all_, socket, events, &running);
+  Curl().multi_socket_action(all_, socket, events, &running);
+}
+
+int CurlSender::WaitForSockets(absl::Duration longest, std::span<epoll_event> events) {
+  const int most = static_cast<int>(events.size());
+  if (waits_finely_) {
+    const timespec limit = absl::ToTimespec(longest);
+    const int count = epoll_pwait2(epoll_, events.data(), most, &limit, nullptr);
+    if (count >= 0 || errno != ENOSYS) return count;
+    waits_finely_ = false;  // Linux before 5.11
+  }
+  return epoll_wait(epoll_, events.data(), most, MillisecondsForPoll(longest));
 }
 
 std::vector<Answered> CurlSender::Wait(absl::Duration timeout) {
   std::array<epoll_event, 256> events;
   const absl::Duration longest = std::min(timeout, timer_ - clock_.Now());
-  const timespec limit = absl::ToTimespec(std::max(longest, absl::ZeroDuration()));
-  const int count =
-      epoll_pwait2(epoll_, events.data(), static_cast<int>(events.size()), &limit, nullptr);
+  const int count = WaitForSockets(std::max(longest, absl::ZeroDuration()), events);
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = events[static_cast<size_t>(i)];
     int what = 0;
@@ -181,14 +193,14 @@ std::vector<Answered> CurlSender::Wait(absl::Duration timeout) {
 std::vector<Answered> CurlSender::Take() {
   std::vector<Answered> answers;
   int left = 0;
-  while (const CURLMsg* message = curl_multi_info_read(all_, &left)) {
+  while (const CURLMsg* message = Curl().multi_info_read(all_, &left)) {
     if (message->msg != CURLMSG_DONE) continue;
     CURL* const handle = message->easy_handle;
     const CURLcode code = message->data.result;  // the message goes with the handle
     Request* request = nullptr;
-    curl_easy_getinfo(handle, CURLINFO_PRIVATE, &request);
+    Curl().easy_getinfo(handle, CURLINFO_PRIVATE, &request);
     answers.push_back({.id = request->id, .error = KindOf(code, handle)});
-    curl_multi_remove_handle(all_, handle);
+    Curl().multi_remove_handle(all_, handle);
     free_.push_back(request);
   }
   return answers;
@@ -208,7 +220,9 @@ absl::StatusOr<std::unique_ptr<Sender>> OpenCurlSender(const HttpWork& work) {
         absl::StrCat("\"", work.url, "\": use a URL such as http://127.0.0.1:8000"));
   }
   RETURN_IF_ERROR(LoadCurl());
-  return std::make_unique<CurlSender>(work);
+  auto sender = std::make_unique<CurlSender>(work);
+  RETURN_IF_ERROR(sender->Check());
+  return sender;
 }
 
 }  // namespace gpuscaler

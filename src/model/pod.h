@@ -68,7 +68,7 @@ struct Attribution {
     kUnknown,  // the kubelet has not answered for too long: nobody's GPU is known
   };
   State state = State::kNone;
-  std::string why;  // of kUnknown
+  std::string why;  // it is unknown, or where it is known which GPU's are not
 
   friend bool operator==(const Attribution&, const Attribution&) = default;
 };

@@ -33,9 +33,21 @@ struct SignalSeries {
 
   // When it was first read; InfiniteFuture: never, so a process that runs is still loading.
   absl::Time answers_since = absl::InfiniteFuture();
+  // When it was first among the series; InfinitePast: it was when they were first read.
+  absl::Time listed_since = absl::InfinitePast();
   // Since when an engine's requests and counters have not moved, though it has requests: suspect
   // where its GPUs are idle as well (vLLM #22545). Empty: they move, or there are none.
   std::optional<absl::Time> unmoved_since;
+};
+
+// Where engines are looked for and none is found.
+struct WithoutEngine {
+  std::string node;  // all of its pods, where `pod` is empty
+  std::string namespace_name;
+  std::string pod;
+  std::string why;  // for people: "its agent does not look for engines"
+
+  friend bool operator==(const WithoutEngine&, const WithoutEngine&) = default;
 };
 
 // Immutable once shared.
@@ -48,8 +60,11 @@ struct SignalHistory {
   // and why.
   absl::Status status;
   std::vector<SignalSeries> series;  // by name
+  std::vector<WithoutEngine> without;
   // Since when they are read without a break: nothing is known of the time before.
   absl::Time read_since = absl::InfiniteFuture();
+  // Its first reading is on its way, and worth waiting for.
+  bool is_awaited = false;
   absl::Duration every;  // how often
 };
 

@@ -22,7 +22,7 @@ struct EngineEndpoint {
 // A page of metrics at one name, of no replica: a gateway's.
 struct MetricsPage {
   std::string url;
-  std::string selector;  // signal/prometheus_metric.h
+  std::string selector;  // page/prometheus_metric.h
   bool rate = false;     // its growth a second; else its value
 
   friend auto operator<=>(const MetricsPage&, const MetricsPage&) = default;

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/duration_text.h"
 #include "base/number_text.h"
+#include "scaling/trigger_source.h"
 
 namespace gpuscaler {
 
@@ -16,6 +17,25 @@ absl::Duration CoveredTime(const std::vector<ReplicaLoad>& loads, absl::Time now
   return now - std::ranges::max(loads, {}, &ReplicaLoad::covered_since).covered_since;
 }
 
+// Of one that was above the threshold.
+std::string AboveText(const Trigger& trigger, const ReplicaShare& share) {
+  const bool newest_alone = trigger.activation_window == absl::ZeroDuration();
+  const std::string when =
+      newest_alone ? "" : absl::StrCat(" within ", DurationText(trigger.activation_window));
+  return absl::StrCat(share.name, newest_alone ? " is at " : " was at ", NumberText(share.peak),
+                      when, ", above activationThreshold ",
+                      NumberText(trigger.activation_threshold));
+}
+
+std::string NoneAboveText(const Trigger& trigger) {
+  const bool of_replicas = IsOfReplicas(InfoOf(trigger.metric).origin);
+  std::string above =
+      absl::StrCat(of_replicas ? "no replica was" : "it was not", " above activationThreshold ",
+                   NumberText(trigger.activation_threshold));
+  if (trigger.activation_window == absl::ZeroDuration()) return above;
+  return absl::StrCat(above, " within ", DurationText(trigger.activation_window));
+}
+
 }  // namespace
 
 Activity ActivityOf(const Trigger& trigger, const std::vector<ReplicaLoad>& loads, absl::Time now) {
@@ -23,9 +43,7 @@ Activity ActivityOf(const Trigger& trigger, const std::vector<ReplicaLoad>& load
   if (trigger.always_active) return {true, "scaleIn is hold: never at zero"};
   for (const ReplicaLoad& load : loads) {
     if (!load.above_threshold) continue;
-    return {true, absl::StrCat(load.share.name, " was at ", NumberText(load.share.peak), " within ",
-                               window, ", above activationThreshold ",
-                               NumberText(trigger.activation_threshold))};
+    return {true, AboveText(trigger, load.share)};
   }
   for (const ReplicaLoad& load : loads) {
     if (load.share.state == State::kUnreadable) {
@@ -45,8 +63,21 @@ Activity ActivityOf(const Trigger& trigger, const std::vector<ReplicaLoad>& load
     if (!load.covered && load.share.state != State::kWarming)
       return {true, absl::StrCat(load.share.name, " has gaps within ", window)};
   }
-  return {false, absl::StrCat("no replica was above activationThreshold ",
-                              NumberText(trigger.activation_threshold), " within ", window)};
+  return {false, NoneAboveText(trigger)};
+}
+
+absl::Time EvidenceUntil(const Trigger& trigger, const std::vector<ReplicaLoad>& loads,
+                         const Patience& patience) {
+  if (trigger.always_active) return absl::InfiniteFuture();
+  absl::Time newest = absl::InfinitePast();
+  for (const ReplicaLoad& load : loads) newest = std::max(newest, load.above_at);
+  const bool may_freeze = ReadsEngines(trigger) || ReadsPressure(trigger);
+  const absl::Duration window = may_freeze
+                                    ? std::min(trigger.activation_window, trigger.frozen_window)
+                                    : trigger.activation_window;
+  absl::Time until = newest - patience.stale_after + window;
+  for (const ReplicaLoad& load : loads) until = std::min(until, load.frozen_at);
+  return until;
 }
 
 }  // namespace gpuscaler

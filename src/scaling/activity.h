@@ -21,4 +21,9 @@ struct Activity {
 // first inactive answer after an outage. `loads` are the replicas seen within activationWindow.
 Activity ActivityOf(const Trigger& trigger, const std::vector<ReplicaLoad>& loads, absl::Time now);
 
+// Decision::evidence_until. A reading stands for stale_after at most: the newest may be as old as
+// that.
+absl::Time EvidenceUntil(const Trigger& trigger, const std::vector<ReplicaLoad>& loads,
+                         const Patience& patience);
+
 }  // namespace gpuscaler

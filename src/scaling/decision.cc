@@ -6,11 +6,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/duration_text.h"
 #include "base/number_text.h"
 #include "scaling/activity.h"
 #include "scaling/aggregate.h"
 #include "scaling/next_change.h"
 #include "scaling/population.h"
+#include "scaling/queue_decision.h"
 #include "scaling/replica_load.h"
 
 namespace gpuscaler {
@@ -117,6 +119,16 @@ void AddNotes(const Trigger& trigger, const std::vector<ReplicaLoad>& loads, Dec
   }
 }
 
+void AddFrozen(const Trigger& trigger, const std::vector<Replica>& replicas, Decision& decision) {
+  decision.frozen = static_cast<int>(std::ranges::count_if(
+      replicas, [](const Replica& replica) { return replica.frozen && replica.present; }));
+  if (decision.frozen == 0) return;
+  decision.notes.push_back(absl::StrCat(
+      "frozen: the engines of ", CountText(decision.frozen, "replica"),
+      " tell of requests that have not moved for ", DurationText(trigger.frozen_window),
+      " on idle GPUs; they count as none (frozenWindow)"));
+}
+
 absl::Status UnreadableStatus(const Trigger& trigger, const Decision& decision) {
   const auto share = std::ranges::find(decision.shares, State::kUnreadable, &ReplicaShare::state);
   return absl::UnavailableError(absl::StrCat("none of ", CountText(decision.unreadable, "replica"),
@@ -166,15 +178,6 @@ void AddIdle(const Trigger& trigger, const std::vector<IdleBlock>& idle, Totals&
   }
 }
 
-// A reading stands for stale_after at most: the newest may be as old as that.
-absl::Time EvidenceUntil(const Trigger& trigger, const std::vector<ReplicaLoad>& loads,
-                         const Patience& patience) {
-  if (trigger.always_active) return absl::InfiniteFuture();
-  absl::Time newest = absl::InfinitePast();
-  for (const ReplicaLoad& load : loads) newest = std::max(newest, load.above_at);
-  return newest - patience.stale_after + trigger.activation_window;
-}
-
 // Of what is not there, or cannot be read, the words tell for how long: they are not to lag behind
 // by more than a second.
 bool TellsOfAge(const Decision& decision) {
@@ -185,12 +188,13 @@ bool TellsOfAge(const Decision& decision) {
 
 constexpr absl::Duration kOthersInterval = absl::Seconds(15);
 
-void SetValidity(const Trigger& trigger, const FleetHistory& fleet,
-                 const std::vector<Replica>& replicas, const Patience& patience,
-                 Decision& decision) {
+void SetValidity(const Trigger& trigger, const FleetHistory& fleet, const Population& population,
+                 const Patience& patience, Decision& decision) {
+  const std::vector<Replica>& replicas = population.replicas;
   const Validity validity = ValidityOf(trigger, fleet, replicas, patience);
-  decision.active_until = validity.activity;
-  decision.valid_until = validity.value;
+  decision.active_until = std::min(validity.activity, population.changes_at);
+  decision.valid_until = std::min(validity.value, population.changes_at);
+  decision.active_while_read = std::min(validity.while_read, population.changes_at);
   // Who holds GPUs in its stead is not its own change, and told anew all the same.
   const bool told_of_others =
       trigger.scope == Scope::kWorkload && !trigger.workload.empty() && replicas.empty();
@@ -220,15 +224,19 @@ absl::string_view Name(State state) {
 }
 
 Decision Decide(const Trigger& trigger, const Asker& asker, const FleetHistory& fleet,
-                const Patience& patience) {
+                const SignalHistory* signals, const Patience& patience) {
+  if (!IsOfReplicas(InfoOf(trigger.metric).origin)) {
+    return DecideOnQueue(trigger, fleet.now, signals, patience);
+  }
   Decision decision;
   decision.taken_at = fleet.now;
   std::vector<std::string> missing = MissingParts(trigger, fleet, patience);
-  const absl::StatusOr<Population> population = PopulationOf(trigger, asker, fleet, patience);
+  const absl::StatusOr<Population> population =
+      PopulationOf(trigger, asker, fleet, signals, patience);
   if (!population.ok()) {
     AddPartial(fleet, missing, decision);
     decision.status = population.status();
-    SetValidity(trigger, fleet, {}, patience, decision);
+    SetValidity(trigger, fleet, Population(), patience, decision);
     return decision;
   }
   decision.replicas_from = population->from;
@@ -249,8 +257,10 @@ Decision Decide(const Trigger& trigger, const Asker& asker, const FleetHistory& 
   decision.replicas = totals.Replicas();
   decision.unreadable = totals.unreadable;
   AddNotes(trigger, loads, decision);
+  AddFrozen(trigger, population->replicas, decision);
   if (!population->doubt.empty()) decision.notes.push_back(population->doubt);
-  SetValidity(trigger, fleet, population->replicas, patience, decision);
+  std::ranges::copy(population->notes, std::back_inserter(decision.notes));
+  SetValidity(trigger, fleet, *population, patience, decision);
 
   if (totals.loads.empty() && totals.unreadable > 0) {
     decision.status = UnreadableStatus(trigger, decision);

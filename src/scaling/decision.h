@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "model/fleet_history.h"
+#include "model/signal_history.h"
 #include "scaling/node_view.h"
 #include "scaling/trigger.h"
 #include "scaling/workload_pods.h"
@@ -67,23 +68,30 @@ struct Decision {
   bool saturation_unknown = false;
   // memory_used_percent named by hand counts preallocated VRAM as load, busy or idle.
   bool literal_memory = false;
-  std::vector<std::string>
-      notes;            // these three in words, and whose pods are taken for the workload's
-  absl::Time taken_at;  // the instant it was made for
+  int frozen = 0;                  // replicas whose engines have stopped counting (DESIGN 2)
+  std::vector<std::string> notes;  // these in words, and whose pods are taken for the workload's
+  absl::Time taken_at;             // the instant it was made for
   // If nothing more is heard, it is right before `valid_until`, and its status and `active` are so
   // before `active_until` (next_change.h). What the words say of ages is that of `taken_at`.
   absl::Time valid_until;
   absl::Time active_until;
+  // The same of status and `active` while each node goes on to find its GPUs as they are.
+  absl::Time active_while_read;
   // Whatever is heard it stays active until then: a reading above activationThreshold is within
   // activationWindow. (Other pods, or memory that begins to stand, may give readings another
-  // meaning.) InfinitePast: nothing says so.
+  // meaning; requests that freeze do so no earlier.) InfinitePast: nothing says so.
   absl::Time evidence_until = absl::InfinitePast();
 };
 
-// Pure: the same question and history give the same decision. Times are judged against the fleet's
-// `now`.
+// Pure: the same question and histories give the same decision. Times are judged against the
+// fleet's `now`. `signals` is what SourceOf(trigger) said; null: nobody reads it, or there is none.
 Decision Decide(const Trigger& trigger, const Asker& asker, const FleetHistory& fleet,
-                const Patience& patience);
+                const SignalHistory* signals, const Patience& patience);
+
+inline Decision Decide(const Trigger& trigger, const Asker& asker, const FleetHistory& fleet,
+                       const Patience& patience) {
+  return Decide(trigger, asker, fleet, nullptr, patience);
+}
 
 // The explanation, a line each, for people.
 std::string Explain(const Trigger& trigger, const Decision& decision);

@@ -288,6 +288,28 @@ TEST(FleetDecision, OwnersThatWereNeverKnownAreNoZero) {
   EXPECT_THAT(MessageOf(decision), HasSubstr("node gpu-1 is unknown: no kubelet"));
 }
 
+// Which of them is whose is not known before they answer.
+TEST(FleetDecision, PodsThatMayHoldGpusThatNeverAnsweredStandAndAreNoStartOnceTheyDo) {
+  Trigger trigger = Of("llm");
+  trigger.warmup = absl::Minutes(5);
+  const NodeSnapshot first = Node("gpu-1", {Llm("llm-a", 60)});
+  const NodeSnapshot second = Node("gpu-2", {Llm("llm-b", 50), Llm("llm-c", 40)});
+  NodeSnapshot silent = second;
+  for (const int i : {0, 1}) {
+    silent.gpus[i] = LostGpu(i);
+    silent.gpus[i].uuid = UnknownGpuUuid(i);
+    silent.gpus[i].in_use = false;
+    silent.gpus[i].holders = {{.pod = 0, .share = 0.5}, {.pod = 1, .share = 0.5}};
+  }
+  FleetBuilder fleet;
+  fleet.Hold(kLong, {first, silent});
+  EXPECT_EQ(On(trigger, fleet).value, 60 + 2 * 80) << Explain(trigger, On(trigger, fleet));
+  EXPECT_EQ(On(trigger, fleet).unreadable, 2);
+  fleet.Hold(absl::Minutes(1), {first, second});
+  EXPECT_EQ(On(trigger, fleet).value, 60 + 50 + 40) << Explain(trigger, On(trigger, fleet));
+  EXPECT_EQ(On(trigger, fleet).warming, 0);
+}
+
 TEST(FleetDecision, WithoutAttributionANamedWorkloadIsAnError) {
   NodeSnapshot node = UnownedNode(Node("gpu-1", {Llm("llm-a", 60)}), "");
   node.attribution = {};

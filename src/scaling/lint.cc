@@ -81,13 +81,15 @@ bool IsOurFromEnv(absl::string_view key) {
   return spelled.from_env && FindKey(spelled.name) != nullptr;
 }
 
-// A FromEnv key names a variable of the workload here, not the value: only its name can be judged.
+// A FromEnv key names a variable of the workload here, not the value: only its name can be judged,
+// and a secret's does not matter.
 OurTrigger ReadOurTrigger(const ManifestTrigger& written, const Profiles& profiles) {
   Metadata metadata;
   bool settings_are_known = true;
   for (const auto& [key, value] : written.metadata) {
     metadata[key] = value.text;
-    if (IsOurFromEnv(key) && !written.metadata.contains(NameIn(key).name)) {
+    const bool only_from_env = IsOurFromEnv(key) && !written.metadata.contains(NameIn(key).name);
+    if (only_from_env && !FindKey(NameIn(key).name)->secret) {
       settings_are_known = false;
     }
   }

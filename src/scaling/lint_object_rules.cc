@@ -44,6 +44,7 @@ bool CanWake(const Manifest& manifest, const ManifestTrigger& trigger,
   if (our == ours.end()) return trigger.type != "cpu" && trigger.type != "memory";  // read pods
   // A trigger whose settings a file cannot show gets the benefit of the doubt; a wrong one not.
   if (!our->settings) return our->reading.faults.empty();
+  if (!IsOfReplicas(InfoOf(our->settings->metric).origin)) return true;
   // On a node or in a fleet other workloads' GPUs count too: there may be some at zero replicas.
   return our->settings->always_active || our->settings->scope != Scope::kWorkload ||
          CountsAnother(manifest, *our);
@@ -57,7 +58,8 @@ std::optional<Complaint> NothingWakes(const Manifest& manifest,
   if (!GoesToZero(manifest) || woken) return std::nullopt;
   return Complaint{
       "it goes to zero (minReplicaCount is 0 unless given), and no trigger can wake it: at zero "
-      "replicas there is no GPU to read; add a trigger on demand (a queue, a gateway, cron), or "
+      "replicas there is no GPU or engine to read; add a trigger on demand (a queue, a gateway, "
+      "cron), or "
       "set minReplicaCount to 1",
       LineOfMinimum(manifest)};
 }

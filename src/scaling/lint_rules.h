@@ -30,6 +30,7 @@ struct TriggerRule {
   std::optional<Complaint> (*check)(const OurTrigger& trigger);  // only those with settings
 };
 std::span<const TriggerRule> TriggerRules();
+std::span<const TriggerRule> DemandRules();  // those of them that are on engines, pages and queues
 
 struct ObjectRule {
   LintRule rule;

@@ -474,9 +474,10 @@ TEST(LintRules, HaveStableDistinctIdsAndHelp) {
                        "metric-type-mismatch", "percent-target-high", "target-of-another-metric",
                        "activation-above-target", "replica-aggregation-max", "window-peak",
                        "window-zero", "sum-of-percentages", "saturation-unknown", "never-answers",
-                       "literal-memory", "pod-regex-of-all", "nothing-wakes", "woken-by-others",
-                       "load-of-another", "never-sleeps", "cooldown-short", "fallback-wakes",
-                       "fallback-shrinks"));
+                       "literal-memory", "pod-regex-of-all", "stream-length", "secret-in-metadata",
+                       "value-of-a-total", "rate-without-window", "one-address", "nothing-wakes",
+                       "woken-by-others", "load-of-another", "never-sleeps", "cooldown-short",
+                       "fallback-wakes", "fallback-shrinks"));
 }
 
 }  // namespace

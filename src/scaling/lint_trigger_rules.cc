@@ -7,6 +7,7 @@
 #include "base/duration_text.h"
 #include "base/number_text.h"
 #include "scaling/lint_rules.h"
+#include "scaling/trigger_source.h"
 
 namespace gpuscaler {
 namespace {
@@ -20,9 +21,15 @@ constexpr double kHpaTolerance = 1.1;
 
 bool IsPercent(const Trigger& trigger) { return InfoOf(trigger.metric).percent; }
 
+// Of GPUs, which swing between 0 and 100.
+bool IsGpuPercent(const Trigger& trigger) {
+  return IsPercent(trigger) && InfoOf(trigger.metric).origin == MetricOrigin::kGpu;
+}
+
 std::optional<Complaint> PercentTargetHigh(const OurTrigger& our) {
   const Trigger& trigger = *our.settings;
   if (!IsPercent(trigger) || trigger.aggregation == Aggregation::kSum) return std::nullopt;
+  if (trigger.metric == MetricType::kEnginePressure) return std::nullopt;  // passes 100
   if (trigger.target <= kHighestGoodPercentTarget) return std::nullopt;
   return Complaint{
       absl::StrCat("target ", NumberText(trigger.target), " %: a GPU that saturates below ",
@@ -34,9 +41,9 @@ std::optional<Complaint> PercentTargetHigh(const OurTrigger& our) {
 
 std::optional<Complaint> TargetOfAnotherMetric(const OurTrigger& our) {
   const Trigger& trigger = *our.settings;
-  const bool target_is_given = our.reading.settings.target ||
-                               our.reading.settings.target_gpu_utilization ||
-                               our.reading.settings.target_memory_utilization;
+  const bool target_is_given =
+      our.reading.settings.target || our.reading.settings.jobs_per_replica ||
+      our.reading.settings.target_gpu_utilization || our.reading.settings.target_memory_utilization;
   const MetricType meant_for =
       our.reading.profile == nullptr ? MetricType::kGpuUtilization : our.reading.profile->metric;
   if (target_is_given || InfoOf(meant_for).unit == InfoOf(trigger.metric).unit) return std::nullopt;
@@ -69,7 +76,7 @@ std::optional<Complaint> WindowPeak(const OurTrigger& our) {
   const Trigger& trigger = *our.settings;
   const bool has_peaks = trigger.window_aggregation != WindowAggregation::kAvg &&
                          trigger.window > absl::ZeroDuration();  // without: WindowZero speaks
-  if (!IsPercent(trigger) || !has_peaks) return std::nullopt;
+  if (!IsGpuPercent(trigger) || !has_peaks) return std::nullopt;
   return Complaint{
       absl::StrCat("windowAggregation ", Name(trigger.window_aggregation),
                    " of a percentage: one busy moment in ", DurationText(trigger.window),
@@ -78,7 +85,8 @@ std::optional<Complaint> WindowPeak(const OurTrigger& our) {
 }
 
 std::optional<Complaint> WindowZero(const OurTrigger& our) {
-  if (!IsPercent(*our.settings) || our.settings->window > absl::ZeroDuration()) return std::nullopt;
+  if (!IsGpuPercent(*our.settings)) return std::nullopt;
+  if (our.settings->window > absl::ZeroDuration()) return std::nullopt;
   return Complaint{
       "window 0s of a percentage: the HPA follows single samples, which swing between 0 and 100 "
       "on a healthy GPU; use 30s",
@@ -97,22 +105,25 @@ std::optional<Complaint> SumOfPercentages(const OurTrigger& our) {
 // Who writes engineFallback has decided what a replica counts without an engine.
 std::optional<Complaint> SaturationUnknown(const OurTrigger& our) {
   const bool decided = our.reading.settings.engine_fallback.has_value();
-  if (decided || our.settings->standing_memory != StandingMemory::kPressure) return std::nullopt;
+  const bool named = !our.settings->engine_endpoint.url.empty();
+  if (decided || named || !ReadsPressure(*our.settings)) return std::nullopt;
   return Complaint{
-      "saturation unknown: no engine is read, and a replica's VRAM stands whether it is busy or "
-      "idle; its utilisation counts, which says busy and not full, and asks for far more replicas "
-      "than needed: set engineFallback to activity, or to utilization if that is meant",
+      "saturation unknown: no engine is named, and a replica's VRAM stands whether it is busy or "
+      "idle; unless agents find its engine, its utilisation counts, which says busy and not full, "
+      "and asks for far more replicas than needed: name engineEndpoint, or set engineFallback to "
+      "activity, or to utilization if that is meant",
       our.written->LineOf({"profile"})};
 }
 
-// VRAM that is preallocated stands for good, and this version reads no engine that could tell more.
+// VRAM that is preallocated stands for good.
 std::optional<Complaint> NeverAnswers(const OurTrigger& our) {
   const Trigger& trigger = *our.settings;
-  if (trigger.standing_memory != StandingMemory::kPressure) return std::nullopt;
+  if (!ReadsPressure(trigger) || !trigger.engine_endpoint.url.empty()) return std::nullopt;
   if (trigger.engine_fallback != EngineFallback::kNone) return std::nullopt;
   return Complaint{
-      "engineFallback none: no engine is read, so every answer is UNAVAILABLE for as long as a "
-      "replica's VRAM stands, and KEDA scales nothing; use activity or utilization",
+      "engineFallback none: no engine is named, so unless agents find it every answer is "
+      "UNAVAILABLE for as long as a replica's VRAM stands, and KEDA scales nothing; name "
+      "engineEndpoint, or use activity or utilization",
       our.written->LineOf({"engineFallback"})};
 }
 
@@ -159,7 +170,7 @@ std::optional<Complaint> MetricTypeMismatch(const OurTrigger& our) {
       our.written->metric_type.line};
 }
 
-constexpr std::array<TriggerRule, 12> kTriggerRules = {{
+constexpr std::array<TriggerRule, 12> kGpuRules = {{
     {{"metric-type-mismatch", kError,
       "The trigger's metricType and the key targetType must agree: KEDA sends only the second."},
      MetricTypeMismatch},
@@ -195,6 +206,13 @@ constexpr std::array<TriggerRule, 12> kTriggerRules = {{
 
 }  // namespace
 
-std::span<const TriggerRule> TriggerRules() { return kTriggerRules; }
+std::span<const TriggerRule> TriggerRules() {
+  static const auto& rules = *new std::vector<TriggerRule>([] {
+    std::vector<TriggerRule> all(kGpuRules.begin(), kGpuRules.end());
+    all.insert(all.end(), DemandRules().begin(), DemandRules().end());
+    return all;
+  }());
+  return rules;
+}
 
 }  // namespace gpuscaler

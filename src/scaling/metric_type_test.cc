@@ -11,9 +11,19 @@ TEST(MetricType, TableIsInTheOrderOfTheEnum) {
   }
 }
 
-TEST(MetricType, EveryMetricHasAReadingOfItsOwn) {
-  for (size_t i = 0; i < MetricTypes().size(); ++i) {
-    EXPECT_EQ(static_cast<size_t>(MetricTypes()[i].reading), i) << MetricTypes()[i].name;
+TEST(MetricType, EveryMetricOfGpusHasAReadingOfItsOwn) {
+  size_t readings = 0;
+  for (const MetricTypeInfo& info : MetricTypes()) {
+    if (info.origin != MetricOrigin::kGpu) continue;
+    EXPECT_EQ(static_cast<size_t>(info.reading), readings++) << info.name;
+  }
+  EXPECT_EQ(readings, kGpuReadings);
+}
+
+TEST(MetricType, WhatIsOfNoReplicaAddsUp) {
+  for (const MetricTypeInfo& info : MetricTypes()) {
+    EXPECT_TRUE(IsOfReplicas(info.origin) || info.extensive) << info.name;
+    EXPECT_FALSE(info.percent && info.extensive) << info.name;
   }
 }
 

@@ -15,14 +15,24 @@ Samples SamplesFrom(Samples samples, absl::Time at) {
   return samples.subspan(static_cast<size_t>(first - samples.begin()));
 }
 
+// What comes though every reading is repeated, and what does unless it is.
+struct Changes {
+  explicit Changes(absl::Time now) : while_read(now), unless_read(now) {}
+
+  NextChange while_read;
+  NextChange unless_read;
+};
+
 // What all decisions compare: who is mute, what is stale, and how far back is looked.
 void AddTrack(const Trigger& trigger, const NodeTrack& track, absl::Time now,
-              const Patience& patience, NextChange& next) {
+              const Patience& patience, Changes& changes) {
   const std::vector<NodeStretch>& stretches = track.history->stretches;
+  NextChange& next = changes.while_read;
   if (!track.silence.empty()) next.Crosses(track.heard_at + patience.grace);
+  // A reading before the newest is compared with now through a replica alone (AddReplica).
   for (size_t i = stretches.size(); i-- > 0 && stretches[i].last >= now - patience.stale_after;) {
-    next.Crosses(stretches[i].last + patience.stale_after);
-    next.Crosses(stretches[i].first + patience.stale_after);
+    changes.unless_read.Crosses(stretches[i].last + patience.stale_after);
+    changes.unless_read.Crosses(stretches[i].first + patience.stale_after);
   }
   const absl::Time oldest = OldestLookedAt(trigger, now, patience);
   const auto first = std::ranges::lower_bound(stretches, oldest, {}, &NodeStretch::last);
@@ -62,13 +72,16 @@ void AddStillMemory(const Trigger& trigger, const Replica& replica, NextChange& 
 }
 
 void AddReplica(const Trigger& trigger, const Replica& replica, absl::Time now,
-                const Patience& patience, NextChange& next) {
+                const Patience& patience, Changes& changes) {
   const Samples samples = replica.samples;
   const ReplicaSample& newest = samples.back();
+  NextChange& next = changes.while_read;
   if (!replica.present) next.Crosses(newest.at + trigger.activation_window);
-  next.Crosses(newest.metric_read_at + patience.stale_after);
-  next.Crosses(newest.utilization_read_at + patience.stale_after);
+  for (const absl::Time read_at : {newest.metric_read_at, newest.utilization_read_at}) {
+    (read_at == now ? changes.unless_read : next).Crosses(read_at + patience.stale_after);
+  }
   next.Crosses(replica.warm_at);
+  next.Crosses(replica.frozen_at);
   next.Crosses(replica.warm_at + trigger.activation_window);
   next.Crosses(replica.held_since + kLongestStart);
   next.Crosses(replica.covered_since + trigger.activation_window);
@@ -109,17 +122,20 @@ void AddWindow(const Trigger& trigger, const Replica& replica, absl::Time now, N
 
 Validity ValidityOf(const Trigger& trigger, const FleetHistory& fleet,
                     const std::vector<Replica>& replicas, const Patience& patience) {
-  NextChange activity(fleet.now);
-  activity.Crosses(fleet.stands_until);
+  Changes changes(fleet.now);
+  changes.unless_read.Crosses(fleet.stands_until);
   for (const NodeTrack& track : fleet.nodes) {
-    AddTrack(trigger, track, fleet.now, patience, activity);
+    AddTrack(trigger, track, fleet.now, patience, changes);
   }
   for (const Replica& replica : replicas) {
-    AddReplica(trigger, replica, fleet.now, patience, activity);
+    AddReplica(trigger, replica, fleet.now, patience, changes);
   }
-  NextChange value = activity;
+  NextChange value(fleet.now);
   for (const Replica& replica : replicas) AddWindow(trigger, replica, fleet.now, value);
-  return {.activity = activity.until(), .value = value.until()};
+  const absl::Time while_read = changes.while_read.until();
+  const absl::Time activity = std::min(while_read, changes.unless_read.until());
+  return {
+      .activity = activity, .value = std::min(activity, value.until()), .while_read = while_read};
 }
 
 }  // namespace gpuscaler

@@ -37,6 +37,9 @@ class NextChange {
 struct Validity {
   absl::Time activity;  // of the status, and of what is active
   absl::Time value;     // of all; never later
+  // Of the activity too, while each node goes on to find its GPUs as they are: no reading that is
+  // the newest now grows stale. Never earlier.
+  absl::Time while_read;
 };
 
 // Sound, not exact: nothing changes before, and most often nothing does then. A steady workload's

@@ -15,6 +15,8 @@ namespace gpuscaler {
 struct Patience {
   absl::Duration stale_after;  // a reading for its GPU
   absl::Duration grace;        // the last snapshot of an agent that is silent, from its last word
+  // No engine of a workload was read for so long: it has none to read (--forget-after).
+  absl::Duration forget_after = absl::Minutes(5);
 };
 
 // When something was read, and the time before it that this speaks for: back to the reading before

@@ -79,14 +79,20 @@ std::optional<absl::Time> ReadyAt(const NodeHistory& history, const Pod& pod) {
   return known ? std::optional(at) : std::nullopt;
 }
 
-// When the pod got the GPU, as far as the history reaches: processes of it may come and go.
+bool IsHeldBy(const NodeLayout::Gpu& gpu, const NodeLayout& layout, const Pod& pod) {
+  return std::ranges::any_of(gpu.holders, [&](const GpuHolder& holder) {
+    return IsSame(layout.pods[static_cast<size_t>(holder.pod)], pod);
+  });
+}
+
+// When the pod got the GPU, as far as the history reaches: processes of it may come and go. One
+// that had not answered yet may have been this.
 absl::Time FirstHeld(const NodeHistory& history, const Pod& pod, absl::string_view uuid) {
   const absl::Time at = FirstTime(history, [&](const NodeLayout& layout) {
-    const auto gpu = std::ranges::find(layout.gpus, uuid, &NodeLayout::Gpu::uuid);
-    return std::optional(gpu != layout.gpus.end() &&
-                         std::ranges::any_of(gpu->holders, [&](const GpuHolder& holder) {
-                           return IsSame(layout.pods[static_cast<size_t>(holder.pod)], pod);
-                         }));
+    return std::optional(std::ranges::any_of(layout.gpus, [&](const NodeLayout::Gpu& gpu) {
+      return IsHeldBy(gpu, layout, pod) &&
+             (gpu.uuid == uuid || gpu.uuid == UnknownGpuUuid(gpu.index));
+    }));
   });
   return at == absl::InfiniteFuture() ? absl::InfinitePast() : at;
 }

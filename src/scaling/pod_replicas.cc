@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "scaling/pod_gpus.h"
 #include "scaling/replica_reader.h"
+#include "scaling/trigger_source.h"
 
 namespace gpuscaler {
 namespace {
@@ -54,7 +55,7 @@ class WorkloadPods {
     for (const auto& [key, found] : found_) {
       all.insert(all.end(), found.gpus.begin(), found.gpus.end());
     }
-    RETURN_IF_ERROR(CheckMetric(trigger_, views_, all));
+    if (!ReadsEngines(trigger_)) RETURN_IF_ERROR(CheckMetric(trigger_, views_, all));
     std::vector<Replica> replicas;
     for (const auto& [key, found] : found_) {
       ReplicaReader reader(trigger_, views_, patience_, found.gpus, found.place);
@@ -94,6 +95,7 @@ class WorkloadPods {
       const bool first = found.gpus.empty();
       place.by_owner = true;
       place.name = NameOf(*pod.pod);
+      place.pods.push_back(pod.pod);
       if (std::ranges::find(place.node_names, track.node) == place.node_names.end()) {
         place.node_names.push_back(track.node);
       }

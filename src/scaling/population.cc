@@ -6,8 +6,10 @@
 #include "absl/strings/str_join.h"
 #include "base/number_text.h"
 #include "base/status_macros.h"
+#include "scaling/engine_replicas.h"
 #include "scaling/gpu_blocks.h"
 #include "scaling/pod_replicas.h"
+#include "scaling/trigger_source.h"
 
 namespace gpuscaler {
 namespace {
@@ -61,13 +63,21 @@ std::vector<std::string> MissingParts(const Trigger& trigger, const FleetHistory
 }
 
 absl::StatusOr<Population> PopulationOf(const Trigger& trigger, const Asker& asker,
-                                        const FleetHistory& fleet, const Patience& patience) {
+                                        const FleetHistory& fleet, const SignalHistory* signals,
+                                        const Patience& patience) {
   const bool of_workload = trigger.scope == Scope::kWorkload;
   const bool names_owner = !trigger.workload.empty() || trigger.pod_regex != nullptr;
   const bool by_owner = of_workload && !NobodyKnowsOwners(fleet);
   if (of_workload && names_owner && !by_owner) return NoOwners();
-  ASSIGN_OR_RETURN(Population population, by_owner ? ReplicasOfPods(trigger, asker, fleet, patience)
-                                                   : ReplicasInUse(trigger, fleet, patience));
+  Population population;
+  if (by_owner) {
+    ASSIGN_OR_RETURN(population, ReplicasOfPods(trigger, asker, fleet, patience));
+  } else if (!ReadsEngines(trigger)) {
+    ASSIGN_OR_RETURN(population, ReplicasInUse(trigger, fleet, patience));
+  }
+  if (ReadsEngines(trigger) || ReadsPressure(trigger)) {
+    RETURN_IF_ERROR(ReadEnginesOf(trigger, fleet, by_owner, signals, patience, population));
+  }
   const bool none_seen = std::ranges::none_of(population.replicas, &Replica::present);
   if (none_seen && population.unseen.ok()) population.unseen = Unseen(fleet, by_owner);
   return population;

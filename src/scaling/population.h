@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "model/fleet_history.h"
+#include "model/signal_history.h"
 #include "scaling/node_view.h"
 #include "scaling/replica.h"
 #include "scaling/trigger.h"
@@ -25,8 +26,11 @@ struct IdleBlock {
 struct Population {
   std::vector<Replica> replicas;  // those present, then those gone
   std::vector<IdleBlock> idle;
-  std::string from;   // where R comes from: "GPUs in use", "pods of Deployment/llm"
-  std::string doubt;  // why that may be somebody else's than meant; empty: it is not
+  std::string from;                // where R comes from: "GPUs in use", "pods of Deployment/llm"
+  std::string doubt;               // why that may be somebody else's than meant; empty: it is not
+  std::vector<std::string> notes;  // what else people should know of it
+  // As time passes, its replicas count by something else from then on; InfiniteFuture: they do not.
+  absl::Time changes_at = absl::InfiniteFuture();
   // Why it may be larger than it looks where it has no replica; OK: it is what it looks like.
   absl::Status unseen;
 };
@@ -36,7 +40,9 @@ std::vector<std::string> MissingParts(const Trigger& trigger, const FleetHistory
                                       const Patience& patience);
 
 // FAILED_PRECONDITION: this scope never can be decided on; the text says what to change.
+// UNAVAILABLE: its engines are not known yet.
 absl::StatusOr<Population> PopulationOf(const Trigger& trigger, const Asker& asker,
-                                        const FleetHistory& fleet, const Patience& patience);
+                                        const FleetHistory& fleet, const SignalHistory* signals,
+                                        const Patience& patience);
 
 }  // namespace gpuscaler

@@ -30,6 +30,19 @@ Profile BurstProfile(const char* name, const char* help, double activation_thres
           .standing_memory = StandingMemory::kActivity};
 }
 
+// On what an engine says of its requests: with what windows such metrics have.
+Profile RequestProfile(const char* name, const char* help, MetricType metric, double target,
+                       double activation_threshold) {
+  const DefaultWindows windows = DefaultWindowsOf(InfoOf(metric).origin);
+  return {.name = name,
+          .help = help,
+          .metric = metric,
+          .target = target,
+          .activation_threshold = activation_threshold,
+          .window = windows.window,
+          .activation_window = windows.activation_window};
+}
+
 Profiles MakeBuiltInProfiles() {
   Profiles profiles;
   for (const Profile& profile : {
@@ -37,6 +50,15 @@ Profiles MakeBuiltInProfiles() {
            EngineProfile("tgi-inference", "Text Generation Inference, to zero and back", 75),
            BurstProfile("batch", "Batch inference, to zero between batches", 1),
            BurstProfile("ollama", "Ollama, which keeps a model in VRAM between requests", 3),
+           RequestProfile("vllm-queue-depth", "vLLM, by the requests that wait",
+                          MetricType::kVllmQueueDepth, 5, 1),
+           // A quarter of vLLM's default batch (max_num_seqs 256): docs/demand.md says why.
+           RequestProfile("vllm-requests", "vLLM and other engines, by requests in flight",
+                          MetricType::kRequestsInFlight, 64, 0),
+           RequestProfile("triton-queue-wait", "Triton, by how long requests wait",
+                          MetricType::kTritonQueueWaitMs, 50, 5),
+           RequestProfile("triton-request-rate", "Triton, by requests a second",
+                          MetricType::kTritonRequestRate, 50, 1),
            Profile{.name = "triton-inference",
            .help = "Triton Inference Server, by utilisation",
            .metric = MetricType::kGpuUtilization,

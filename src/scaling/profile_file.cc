@@ -125,6 +125,11 @@ Profile Finished(const Draft& draft) {
   profile.activation_threshold =
       settings.activation_threshold.value_or(profile.activation_threshold);
   profile.threshold_given = profile.threshold_given || settings.activation_threshold.has_value();
+  if (InfoOf(profile.metric).origin != InfoOf(draft.profile.metric).origin) {
+    const DefaultWindows windows = DefaultWindowsOf(InfoOf(profile.metric).origin);
+    profile.window = windows.window;
+    profile.activation_window = windows.activation_window;
+  }
   profile.window = settings.window.value_or(profile.window);
   profile.activation_window = settings.activation_window.value_or(profile.activation_window);
   profile.warmup = settings.warmup.value_or(profile.warmup);

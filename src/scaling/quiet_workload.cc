@@ -9,7 +9,8 @@ namespace {
 
 bool MayStayQuiet(const Trigger& trigger, const FleetHistory& fleet, const Decision& decision) {
   const bool by_owner = trigger.scope == Scope::kWorkload && fleet.asks_kubelets;
-  return by_owner && !ValuesStandingMemory(trigger) && decision.status.ok() && !decision.active &&
+  const bool of_gpus_alone = InfoOf(trigger.metric).origin == MetricOrigin::kGpu;
+  return of_gpus_alone && by_owner && decision.status.ok() && !decision.active &&
          decision.warming == 0;
 }
 
@@ -47,14 +48,18 @@ QuietWorkload::QuietWorkload(const Trigger& trigger, const Patience& patience)
     : reading_(InfoOf(trigger.metric).reading),
       threshold_(static_cast<float>(ThresholdOfEach(trigger))),
       activation_window_(trigger.activation_window),
-      stale_after_(patience.stale_after) {}
+      stale_after_(patience.stale_after),
+      values_standing_memory_(ValuesStandingMemory(trigger)),
+      stands_until_(absl::InfiniteFuture()) {}
 
 std::optional<QuietWorkload> QuietWorkload::Of(const Trigger& trigger, const FleetHistory& fleet,
                                                const Patience& patience, const Decision& decision) {
   if (!MayStayQuiet(trigger, fleet, decision)) return std::nullopt;
   QuietWorkload quiet(trigger, patience);
+  // Memory begins to stand by time alone.
+  if (quiet.values_standing_memory_) quiet.stands_until_ = decision.active_while_read;
   quiet.marks_.reserve(fleet.nodes.size());
-  for (const NodeTrack& track : fleet.nodes) quiet.marks_.push_back(MarkOf(track));
+  for (const NodeTrack& track : fleet.nodes) quiet.marks_.push_back(quiet.MarkOf(track));
   for (const ReplicaShare& share : decision.shares) {
     if (!quiet.AddReplica(trigger, fleet, share)) return std::nullopt;
   }
@@ -66,10 +71,12 @@ std::optional<QuietWorkload> QuietWorkload::Of(const Trigger& trigger, const Fle
   return quiet;
 }
 
-QuietWorkload::Mark QuietWorkload::MarkOf(const NodeTrack& track) {
+QuietWorkload::Mark QuietWorkload::MarkOf(const NodeTrack& track) const {
   const NodeHistory& history = *track.history;
   const NodeStretch& newest = history.stretches.back();
-  return {.first = newest.first, .layout = newest.layout, .oldest_layout = OldestLayout(history)};
+  Mark mark{.first = newest.first, .layout = newest.layout, .oldest_layout = OldestLayout(history)};
+  if (values_standing_memory_) mark.points = newest.points;
+  return mark;
 }
 
 bool QuietWorkload::AddReplica(const Trigger& trigger, const FleetHistory& fleet,
@@ -78,18 +85,22 @@ bool QuietWorkload::AddReplica(const Trigger& trigger, const FleetHistory& fleet
   const auto track = std::ranges::find(fleet.nodes, share.nodes.front(), &NodeTrack::node);
   Mark& mark = marks_[static_cast<size_t>(track - fleet.nodes.begin())];
   mark.has_replicas = true;
-  const NodeStretch& newest = track->history->stretches.back();
-  return std::ranges::all_of(
-      share.gpus, [&](const std::string& uuid) { return AddGpu(trigger, uuid, newest, mark); });
+  return std::ranges::all_of(share.gpus, [&](const std::string& uuid) {
+    return AddGpu(trigger, uuid, *track->history, mark);
+  });
 }
 
 bool QuietWorkload::AddGpu(const Trigger& trigger, const std::string& uuid,
-                           const NodeStretch& newest, Mark& mark) const {
+                           const NodeHistory& history, Mark& mark) const {
+  const NodeStretch& newest = history.stretches.back();
   const NodeLayout& layout = *newest.layout;
   const int found = PositionOf(layout.gpus, uuid, 0);
   if (found < 0) return false;
   const size_t place = static_cast<size_t>(found);
   mark.places.push_back(static_cast<uint32_t>(place));
+  if (values_standing_memory_) {
+    mark.memory.push_back(history.Newest().gpus[place].still_memory.parts());
+  }
   const NodeLayout::Gpu& gpu = layout.gpus[place];
   return gpu.parent_uuid.empty() && IsWarmForGood(trigger, layout, gpu) &&
          newest.points->gpus[place].Value(reading_).has_value();
@@ -97,7 +108,8 @@ bool QuietWorkload::AddGpu(const Trigger& trigger, const std::string& uuid,
 
 std::optional<absl::Time> QuietWorkload::StandsOn(const FleetHistory& fleet) {
   if (fleet.nodes.size() != marks_.size() || !fleet.asks_kubelets) return std::nullopt;
-  absl::Time until = fleet.stands_until;
+  if (fleet.now >= stands_until_) return std::nullopt;
+  absl::Time until = std::min(fleet.stands_until, stands_until_);
   for (size_t i = 0; i < marks_.size(); ++i) {
     const NodeTrack& track = fleet.nodes[i];
     if (!Continues(track, fleet.now, marks_[i])) return std::nullopt;
@@ -110,14 +122,14 @@ std::optional<absl::Time> QuietWorkload::StandsOn(const FleetHistory& fleet) {
 // one before. Then no replica comes, goes or gets warm, and each is read and covered as before.
 bool QuietWorkload::Continues(const NodeTrack& track, absl::Time now, Mark& mark) const {
   const NodeHistory& history = *track.history;
-  if (OldestLayout(history) != mark.oldest_layout || (mark.has_replicas && !IsRead(track, now)))
-    return false;
+  if (OldestLayout(history) != mark.oldest_layout) return false;
+  if (mark.has_replicas && !IsRead(track, now)) return false;
   const std::vector<NodeStretch>& stretches = history.stretches;
   for (size_t i = stretches.size(); i-- > 0;) {
     const NodeStretch& stretch = stretches[i];
     if (stretch.first == mark.first) {
       mark.first = stretches.back().first;
-      return true;
+      return IsSameMemory(history, mark);
     }
     if (i == 0 || stretch.layout != mark.layout) return false;
     if (!mark.has_replicas) continue;
@@ -136,14 +148,27 @@ bool QuietWorkload::IsRead(const NodeTrack& track, absl::Time now) const {
 
 bool QuietWorkload::SaysNothingNew(const NodePoints& points, const Mark& mark) const {
   return points.shares.empty() && std::ranges::all_of(mark.places, [&](uint32_t place) {
+           if (mark.points != nullptr) return points.gpus[place] == mark.points->gpus[place];
            const std::optional<double> value = points.gpus[place].Value(reading_);
            return value.has_value() && !(static_cast<float>(*value) > threshold_);
          });
 }
 
+bool QuietWorkload::IsSameMemory(const NodeHistory& history, const Mark& mark) {
+  for (size_t i = 0; i < mark.memory.size(); ++i) {
+    StillMemory::Parts now = history.Newest().gpus[mark.places[i]].still_memory.parts();
+    now.current.until = mark.memory[i].current.until;
+    if (now != mark.memory[i]) return false;
+  }
+  return true;
+}
+
 size_t QuietWorkload::size_bytes() const {
   size_t bytes = sizeof(*this) + marks_.capacity() * sizeof(Mark);
-  for (const Mark& mark : marks_) bytes += mark.places.capacity() * sizeof(uint32_t);
+  for (const Mark& mark : marks_) {
+    bytes += mark.places.capacity() * sizeof(uint32_t) +
+             mark.memory.capacity() * sizeof(StillMemory::Parts);
+  }
   return bytes;
 }
 

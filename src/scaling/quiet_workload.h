@@ -21,8 +21,8 @@ class QuietWorkload {
  public:
   // Nothing where more than a GPU above activationThreshold may make a new reading count: while a
   // replica comes, warms up or is remembered, of GPUs that cannot be read or that pods share, of
-  // memory valued by whether it stands, of replicas on several nodes and MIG instances, and of all
-  // that is decided without owners.
+  // replicas on several nodes and MIG instances, and of all that is decided without owners. Where
+  // memory is valued by whether it stands, any other reading of its own GPUs may count.
   static std::optional<QuietWorkload> Of(const Trigger& trigger, const FleetHistory& fleet,
                                          const Patience& patience, const Decision& decision);
 
@@ -42,24 +42,31 @@ class QuietWorkload {
     std::shared_ptr<const NodeLayout> oldest_layout;  // another one's: all was told anew
     bool has_replicas = false;
     std::vector<uint32_t> places;  // of their GPUs, in the layout
+    // Where memory is valued by whether it stands: what each of these shows, and its memory.
+    std::shared_ptr<const NodePoints> points;
+    std::vector<StillMemory::Parts> memory;
   };
 
   QuietWorkload(const Trigger& trigger, const Patience& patience);
 
-  static Mark MarkOf(const NodeTrack& track);
+  Mark MarkOf(const NodeTrack& track) const;
   // False: one of its GPUs may count otherwise than by its reading alone.
   bool AddReplica(const Trigger& trigger, const FleetHistory& fleet, const ReplicaShare& share);
-  bool AddGpu(const Trigger& trigger, const std::string& uuid, const NodeStretch& newest,
+  bool AddGpu(const Trigger& trigger, const std::string& uuid, const NodeHistory& history,
               Mark& mark) const;
 
   bool Continues(const NodeTrack& track, absl::Time now, Mark& mark) const;
   bool IsRead(const NodeTrack& track, absl::Time now) const;
   bool SaysNothingNew(const NodePoints& points, const Mark& mark) const;
+  // No other run of it has begun, and none that it remembers is forgotten.
+  static bool IsSameMemory(const NodeHistory& history, const Mark& mark);
 
   GpuReading reading_;
   float threshold_;  // of each GPU
   absl::Duration activation_window_;
   absl::Duration stale_after_;
+  bool values_standing_memory_;
+  absl::Time stands_until_;
   std::vector<Mark> marks_;  // of each node of the fleet
 };
 

@@ -1,5 +1,7 @@
 #include "scaling/quiet_workload.h"
 
+#include <re2/re2.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -79,6 +81,30 @@ TEST(QuietWorkload, SilenceWakesIt) {
   EXPECT_FALSE(quiet->StandsOn(late));
 }
 
+Trigger OnEngine() {
+  Trigger trigger = OnLlm();
+  trigger.metric = MetricType::kMemoryUsedPercent;
+  trigger.standing_memory = StandingMemory::kPressure;
+  return trigger;
+}
+
+HeldPod Engine(double memory_used_percent) {
+  HeldPod pod = Llm(0);
+  pod.memory_used_percent = memory_used_percent;
+  return pod;
+}
+
+TEST(QuietWorkload, EngineWithStandingMemorySleepsWhileItsOwnGpusShowTheSame) {
+  FleetBuilder builder;
+  builder.Hold(kLong, {Node("gpu-1", {Engine(91), Other(70)})});
+  auto quiet = QuietOn(OnEngine(), builder.fleet());
+  ASSERT_TRUE(quiet.has_value());
+  builder.Tick({Node("gpu-1", {Engine(91), Other(80)})});
+  EXPECT_EQ(quiet->StandsOn(builder.fleet()), builder.now() + kPatience.stale_after);
+  builder.Tick({Node("gpu-1", {Engine(91.5), Other(80)})});
+  EXPECT_FALSE(quiet->StandsOn(builder.fleet())) << "it may be another engine's";
+}
+
 TEST(QuietWorkload, OneWithoutPodsSleepsWhateverTheNodesShowThatItWasOn) {
   FleetBuilder builder;
   builder.Hold(kLong, {Node("gpu-1", {Llm(50), Other(70)})});
@@ -97,9 +123,17 @@ TEST(QuietWorkload, ActiveOneIsNone) {
 
 bool OnceIn(int n, Dice& dice) { return dice.Whole(1, n) == 1; }
 
+void NamePodsByChance(Dice& dice, Trigger& trigger) {
+  constexpr const char* kRegexes[] = {"llm-.*", ".*-1-1", "llm-1-.|x-2-.", "none"};
+  trigger.workload.clear();
+  trigger.pod_regex = std::make_shared<const RE2>(kRegexes[dice.Whole(0, 3)]);
+}
+
 Trigger QuietTriggerByChance(Dice& dice) {
   Trigger trigger;
   if (!OnceIn(4, dice)) trigger.workload = "llm";
+  if (OnceIn(4, dice)) NamePodsByChance(dice, trigger);
+  if (OnceIn(4, dice)) trigger.gpu_index = dice.Whole(0, 3);
   constexpr MetricType kMetrics[] = {MetricType::kGpuUtilization, MetricType::kMemoryUsedPercent,
                                      MetricType::kPowerDraw};
   trigger.metric = kMetrics[OnceIn(4, dice) ? dice.Whole(1, 2) : 0];
@@ -230,13 +264,13 @@ void ExpectQuiet(const Decision& decision) {
   EXPECT_FALSE(decision.active) << decision.active_because;
 }
 
-TEST(QuietWorkloadProperty, WhatStandsWouldBeDecidedSo) {
+// How often it stood where there is a replica.
+int ExpectWhatStandsToBeDecidedSo(Trigger (*trigger_by_chance)(Dice&)) {
   int stood = 0;
-  int decided = 0;
   for (int seed = 0; seed < 400 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     Dice dice(seed);
-    const Trigger trigger = QuietTriggerByChance(dice);
+    const Trigger trigger = trigger_by_chance(dice);
     const Patience patience{.stale_after = absl::Seconds(6),
                             .grace = absl::Seconds(dice.Whole(1, 15))};
     std::vector<NodeOfChance> nodes;
@@ -251,14 +285,15 @@ TEST(QuietWorkloadProperty, WhatStandsWouldBeDecidedSo) {
         node.Step(dice, now);
         node.AddTo(fleet);
       }
+      if (OnceIn(3, dice)) fleet.stands_until = now + absl::Seconds(dice.Whole(0, 8));
       const auto until = quiet ? quiet->StandsOn(fleet) : std::nullopt;
       const Decision decision = Decide(trigger, kOwnAsker, fleet, patience);
       if (!until) {
         quiet = QuietWorkload::Of(trigger, fleet, patience, decision);
-        ++decided;
         continue;
       }
       stood += decision.replicas > 0 ? 1 : 0;
+      EXPECT_LE(*until, fleet.stands_until);
       ExpectQuiet(decision);
       for (FleetHistory later = fleet; const double part : {0.5, 1.0}) {
         const absl::Time last = std::min(*until - kInstant, now + absl::Hours(1));
@@ -267,7 +302,24 @@ TEST(QuietWorkloadProperty, WhatStandsWouldBeDecidedSo) {
       }
     }
   }
-  EXPECT_GT(stood, 1'000) << "what is always decided anew is always right; decided " << decided;
+  return stood;
+}
+
+TEST(QuietWorkloadProperty, WhatStandsWouldBeDecidedSo) {
+  EXPECT_GT(ExpectWhatStandsToBeDecidedSo(QuietTriggerByChance), 1'000)
+      << "what is always decided anew is always right";
+}
+
+TEST(QuietWorkloadProperty, OfStandingMemoryToo) {
+  const auto trigger_by_chance = [](Dice& dice) {
+    Trigger trigger = QuietTriggerByChance(dice);
+    trigger.metric = MetricType::kMemoryUsedPercent;
+    trigger.standing_memory =
+        OnceIn(2, dice) ? StandingMemory::kPressure : StandingMemory::kActivity;
+    return trigger;
+  };
+  EXPECT_GT(ExpectWhatStandsToBeDecidedSo(trigger_by_chance), 400)
+      << "what is always decided anew is always right";
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "model/pod.h"
 #include "model/still_memory.h"
 
 namespace gpuscaler {
@@ -38,6 +39,12 @@ struct Replica {
   absl::Time covered_since;  // of its nodes, the latest (NodeView)
   // What its nodes read until then is not kept.
   absl::Time forgotten_until = absl::InfinitePast();
+
+  std::vector<const Pod*> pods;  // of a pod or a group of pods; point into the fleet
+  // Its samples are what its engines said (engine_replicas.h).
+  bool by_engine = false;
+  bool frozen = false;                            // one of them has stopped counting (DESIGN 2)
+  absl::Time frozen_at = absl::InfiniteFuture();  // when one of them will have, if nothing is heard
 };
 
 }  // namespace gpuscaler

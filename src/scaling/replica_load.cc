@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/duration_text.h"
 #include "scaling/aggregate.h"
+#include "scaling/trigger_source.h"
 
 namespace gpuscaler {
 namespace {
@@ -63,7 +64,7 @@ bool MemoryStands(const Trigger& trigger, const Replica& replica) {
 }
 
 State StateOf(const Trigger& trigger, const Replica& replica, Samples warm) {
-  if (trigger.metric != MetricType::kMemoryUsedPercent) return {};
+  if (trigger.metric != MetricType::kMemoryUsedPercent || replica.by_engine) return {};
   const bool stands = MemoryStands(trigger, replica);
   if (trigger.standing_memory == StandingMemory::kLiteral) return {.standing = stands};
   if (stands) return StandingState(trigger);
@@ -131,9 +132,9 @@ std::vector<Lasting> LastingIn(absl::Time begin, const Trigger& trigger, Valuati
 // Smoothed over `window`; within a gap shorter than stale_after the sample before it stands.
 std::optional<double> Smoothed(const Trigger& trigger, Valuation valuation, Samples samples,
                                absl::Time now) {
-  const absl::Time begin = now - trigger.window;
-  const Samples in_window =
-      trigger.window == absl::ZeroDuration() ? Samples() : After(samples, begin);
+  const absl::Duration window = SmoothingOf(trigger);
+  const absl::Time begin = now - window;
+  const Samples in_window = window == absl::ZeroDuration() ? Samples() : After(samples, begin);
   std::vector<Lasting> values = LastingIn(begin, trigger, valuation, in_window);
   if (!values.empty()) return Aggregate(trigger.window_aggregation, std::move(values));
   for (size_t i = samples.size(); i-- > 0;) {
@@ -161,7 +162,9 @@ std::string WarmingText(const Replica& replica, absl::Time now) {
   if (replica.warm_at != absl::InfiniteFuture()) {
     return absl::StrCat("warming for ", AgeText(replica.warm_at - now), " more");
   }
-  return "not Ready yet";
+  if (!replica.by_engine) return "not Ready yet";
+  return absl::StrCat("its engine has not answered yet", replica.last_gap.empty() ? "" : ": ",
+                      replica.last_gap);
 }
 
 // A start that takes longer than any does shall not hold a workload for ever. When one began that
@@ -212,11 +215,19 @@ std::string CountedText(const Trigger& trigger, const State& state) {
   return "";
 }
 
+std::string EngineText(const Trigger& trigger, const Replica& replica) {
+  if (replica.frozen) {
+    return absl::StrCat("its requests have not moved for ", DurationText(trigger.frozen_window),
+                        " on idle GPUs: count as none");
+  }
+  return ReadsPressure(trigger) ? "its engine's pressure" : "";
+}
+
 }  // namespace
 
 ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time now,
                    const Patience& patience) {
-  ReplicaLoad load{.covered_since = replica.covered_since};
+  ReplicaLoad load{.frozen_at = replica.frozen_at, .covered_since = replica.covered_since};
   ReplicaShare& share = load.share;
   share.name = replica.name;
   share.gpus = replica.gpu_uuids;
@@ -260,7 +271,7 @@ ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time no
     share.because = UnreadableText(replica, state, read_at, now);
     return load;
   }
-  share.because = CountedText(trigger, state);
+  share.because = replica.by_engine ? EngineText(trigger, replica) : CountedText(trigger, state);
   share.load = state.valuation == Valuation::kTargetWhileBusy
                    ? (MayBeBusy(load) ? trigger.target : 0)
                    : Smoothed(trigger, state.valuation, warm, now);

@@ -20,7 +20,8 @@ struct ReplicaLoad {
   bool covered = false;
   bool starts = false;              // warming, and for no longer than a start may take
   bool saturation_unknown = false;  // standing VRAM, and no engine tells how full it is
-  absl::Time covered_since;         // of its nodes, the latest (NodeView)
+  absl::Time frozen_at = absl::InfiniteFuture();  // Replica::frozen_at
+  absl::Time covered_since;                       // of its nodes, the latest (NodeView)
 };
 
 // A replica that has gone is valued by the state in which it was last seen, and counts for activity

@@ -122,7 +122,8 @@ void ReplicaReader::Begin(absl::Time since) {
                        .last_gap = GapText(),
                        .mute = place_.mute,
                        .covered_since = place_.covered_since,
-                       .forgotten_until = place_.forgotten_until});
+                       .forgotten_until = place_.forgotten_until,
+                       .pods = place_.pods});
   last_held_.push_back(0);
 }
 

@@ -18,6 +18,7 @@ namespace gpuscaler {
 struct ReplicaPlace {
   std::string name;
   std::vector<std::string> node_names;  // Replica::nodes
+  std::vector<const Pod*> pods;         // Replica::pods
   // A pod's or a group's: it holds those GPUs that have a point. Otherwise who uses them holds them
   // all.
   bool by_owner = false;

@@ -15,8 +15,8 @@ absl::StatusOr<Trigger> ParseTrigger(const Metadata& metadata, const Profiles& p
 }
 
 MetricSpec SpecOf(const Metadata& metadata, const Profiles& profiles) {
-  constexpr std::array<absl::string_view, 3> kTargetKeys = {"targetValue", "targetGpuUtilization",
-                                                            "targetMemoryUtilization"};
+  constexpr std::array<absl::string_view, 4> kTargetKeys = {
+      "targetValue", "targetGpuUtilization", "targetMemoryUtilization", "jobsPerReplica"};
   const Reading reading = ReadMetadata(metadata, profiles);
   const Trigger trigger = TriggerOf(reading);
   MetricSpec spec{.metric_name = trigger.metric_name, .target = trigger.target};

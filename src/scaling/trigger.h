@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "model/signal_source.h"
 #include "scaling/metric_type.h"
 #include "scaling/profile.h"
 
@@ -26,6 +27,7 @@ enum class Aggregation { kMax, kMin, kAvg, kSum, kP95, kP99 };  // over the GPUs
 enum class ReplicaAggregation { kAvg, kMax, kMin, kP95 };       // over the replicas
 enum class WindowAggregation { kAvg, kMax, kP95 };              // over time
 enum class EngineFallback { kUtilization, kActivity, kNone };   // standing VRAM, no engine to read
+enum class PrometheusKind { kGauge, kRate };                    // a value, or its growth a second
 
 // Metadata as KEDA sends it. `fooFromEnv` is accepted for every key `foo`; the plain key wins.
 using Metadata = std::map<std::string, std::string, std::less<>>;
@@ -60,6 +62,15 @@ struct Trigger {
   EngineFallback engine_fallback = EngineFallback::kUtilization;
   std::optional<double> max_concurrency;
   ScaleIn scale_in = ScaleIn::kFollow;
+
+  // Where demand is read (trigger_source.h): the one that its metric is of.
+  EngineEndpoint engine_endpoint;  // no URL: engines are found
+  std::string model;               // of engines; empty: all models together
+  // Requests that have stood still for so long on idle GPUs are none.
+  absl::Duration frozen_window = absl::Minutes(5);
+  MetricsPage page;
+  RedisQueue queue;
+  EndpointCredentials credentials;
 };
 
 // The longest window a trigger may ask for: what the stores keep.

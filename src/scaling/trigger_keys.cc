@@ -3,75 +3,30 @@
 #include <re2/re2.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "base/duration_text.h"
 #include "base/nearest.h"
-#include "base/number_text.h"
 #include "model/pod.h"
+#include "scaling/demand_keys.h"
+#include "scaling/key_readers.h"
 #include "scaling/trigger_words.h"
 
 namespace gpuscaler {
 namespace {
 
-// KEDA carries targets in thousandths, as an int64: less rounds to 0, more overflows.
-constexpr double kSmallestTarget = 0.001;
-constexpr double kLargestNumber = 1e12;
 constexpr absl::Duration kLongestWarmup = absl::Minutes(30);
 constexpr size_t kLongestName = 200;
 
-constexpr char kTargetAllowed[] = "a number above 0 (0.001 to 1e12)";
 constexpr char kThresholdAllowed[] = "a number, 0 or above (to 1e12)";
 constexpr char kWindowAllowed[] = "a duration with its unit, 0s to 15m, such as 500ms, 30s or 2m";
-
-std::optional<double> NumberIn(absl::string_view text, double least, double most) {
-  const absl::StatusOr<double> number = ParseNumber(text);
-  if (!number.ok() || *number < least || *number > most) return std::nullopt;
-  return *number;
-}
-
-std::optional<int> WholeIn(absl::string_view text, int least, int most) {
-  int number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stopped_at, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stopped_at != end) return std::nullopt;
-  return number >= least && number <= most ? std::optional(number) : std::nullopt;
-}
-
-std::optional<absl::Duration> DurationUpTo(absl::string_view text, absl::Duration most) {
-  const absl::StatusOr<absl::Duration> duration = ParseDuration(text);
-  return duration.ok() && *duration <= most ? std::optional(*duration) : std::nullopt;
-}
-
-template <typename T>
-bool Keep(const std::optional<T>& value, std::optional<T>& field) {
-  if (value) field = value;
-  return value.has_value();
-}
-
-template <auto kField>
-bool ReadTarget(absl::string_view text, Settings& settings) {
-  return Keep(NumberIn(text, kSmallestTarget, kLargestNumber), settings.*kField);
-}
-
-template <auto kField, int kLeast, int kMost>
-bool ReadWhole(absl::string_view text, Settings& settings) {
-  return Keep(WholeIn(text, kLeast, kMost), settings.*kField);
-}
 
 template <auto kField>
 bool ReadWindow(absl::string_view text, Settings& settings) {
   return Keep(DurationUpTo(text, kLongestWindow), settings.*kField);
-}
-
-template <typename Enum, std::optional<Enum> Settings::*kField>
-bool ReadWord(absl::string_view text, Settings& settings) {
-  return Keep(FromWord<Enum>(text), settings.*kField);
 }
 
 bool IsKind(absl::string_view text) {
@@ -115,7 +70,7 @@ bool ReadPodRegex(absl::string_view text, Settings& settings) {
 
 std::string PodRegexFault(absl::string_view text) {
   if (text.empty() || text.size() > kLongestObjectName) return "";
-  return PodRegex(text)->error();
+  return absl::CEscape(PodRegex(text)->error());  // it quotes the text as it is
 }
 
 bool ReadThreshold(absl::string_view text, Settings& settings) {
@@ -160,12 +115,6 @@ std::vector<absl::string_view> MetricTypeNames() {
   std::vector<absl::string_view> names;
   for (const MetricTypeInfo& info : MetricTypes()) names.push_back(info.name);
   return names;
-}
-
-template <typename Enum, std::optional<Enum> Settings::*kField>
-KeyRow WordRow(const char* name, const char* default_value, const char* help) {
-  const std::vector<absl::string_view> words = AllWords<Enum>();
-  return {name, JoinedWithOr(words), default_value, help, words, ReadWord<Enum, kField>};
 }
 
 std::vector<KeyRow> MakeRows() {
@@ -278,8 +227,7 @@ std::vector<KeyRow> MakeRows() {
       {"maxConcurrency",
        kTargetAllowed,
        "",
-       "Requests that one replica runs at once, where its engine does not tell; no engine is read "
-       "in this version: without effect yet",
+       "Requests that one replica runs at once, where its engine does not tell",
        {},
        ReadTarget<&Settings::max_concurrency>},
       WordRow<ScaleIn, &Settings::scale_in>(
@@ -303,13 +251,21 @@ std::vector<KeyRow> MakeRows() {
 }  // namespace
 
 const std::vector<KeyRow>& KeyRows() {
-  static const auto& rows = *new std::vector<KeyRow>(MakeRows());
+  static const auto& rows = *new std::vector<KeyRow>([] {
+    std::vector<KeyRow> rows = MakeRows();
+    std::ranges::move(DemandRows(), std::back_inserter(rows));
+    return rows;
+  }());
   return rows;
 }
 
 KeyName NameIn(absl::string_view key) {
   const bool from_env = absl::ConsumeSuffix(&key, "FromEnv");
   return {key, from_env};
+}
+
+std::string SpelledIn(const Metadata& metadata, absl::string_view name) {
+  return metadata.contains(name) ? std::string(name) : absl::StrCat(name, "FromEnv");
 }
 
 const KeyRow* FindKey(absl::string_view name) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "scaling/key_use.h"
 #include "scaling/trigger.h"
 
 namespace gpuscaler {
@@ -41,6 +42,29 @@ struct Settings {
   std::optional<EngineFallback> engine_fallback;
   std::optional<double> max_concurrency;
   std::optional<ScaleIn> scale_in;
+
+  // Where demand is read (demand_keys.h).
+  std::optional<std::string> engine;  // empty: whichever it is
+  std::optional<std::string> model;
+  std::optional<std::string> engine_endpoint;
+  std::optional<std::string> vllm_endpoint;
+  std::optional<std::string> triton_endpoint;
+  std::optional<absl::Duration> frozen_window;
+  std::optional<std::string> prometheus_endpoint;
+  std::optional<std::string> prometheus_metric;
+  std::optional<PrometheusKind> prometheus_kind;
+  std::optional<std::string> redis_address;
+  std::optional<std::string> redis_stream;
+  std::optional<std::string> redis_consumer_group;
+  std::optional<std::string> redis_list;
+  std::optional<int> redis_database;
+  std::optional<bool> redis_tls;
+  std::optional<double> jobs_per_replica;
+  std::optional<std::string> credentials;
+  std::optional<std::string> redis_username;
+  std::optional<std::string> redis_password;
+  std::optional<std::string> bearer_token;
+  std::optional<std::string> endpoint_ca;
 };
 
 struct KeyRow {
@@ -53,6 +77,8 @@ struct KeyRow {
   bool (*read)(absl::string_view text, Settings& settings);
   // What is wrong with a text that is not allowed, besides; null: nothing to say.
   std::string (*fault)(absl::string_view text) = nullptr;
+  KeyUse use = KeyUse::kAny;
+  bool secret = false;  // its value is never shown
 
   // `use max or min; did you mean "max"?`
   std::string Advice(absl::string_view text) const;
@@ -66,6 +92,9 @@ struct KeyName {
   bool from_env;
 };
 KeyName NameIn(absl::string_view key);
+
+// As the metadata spells a key that it has: windowFromEnv where it has no window.
+std::string SpelledIn(const Metadata& metadata, absl::string_view name);
 
 // nullptr when there is no such key.
 const KeyRow* FindKey(absl::string_view name);

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "base/nearest.h"
+#include "scaling/demand_checks.h"
 
 namespace gpuscaler {
 namespace {
@@ -18,6 +20,9 @@ constexpr size_t kLongestMessageBytes = 4096;
 constexpr std::array<absl::string_view, 7> kKedaKeys = {
     "scalerAddress", "tlsCertFile", "caCert",   "tlsClientCert",
     "tlsClientKey",  "unsafeSsl",   "enableTLS"};
+
+// Of counters: a rate has no meaning without one. As long as an engine's.
+constexpr absl::Duration kDefaultRateWindow = absl::Seconds(15);
 
 struct Entry {
   absl::string_view key;   // as the metadata spells it
@@ -31,11 +36,23 @@ Entry EntryOf(absl::string_view key, absl::string_view value) {
   return {key, spelled.name, value, spelled.from_env};
 }
 
-// The value of a FromEnv key may be a secret: neither it nor what it resembles is shown.
+// The value of a FromEnv key may be a secret, as that of some keys is: neither it nor what it
+// resembles is shown.
 Fault FaultIn(const Entry& entry, const std::string& rule, const std::string& did_you_mean) {
-  if (entry.from_env) return {std::string(entry.key), absl::StrCat(entry.key, ": ", rule)};
+  const KeyRow* const row = FindKey(entry.name);
+  const bool secret = entry.from_env || (row != nullptr && row->secret);
+  if (secret) return {std::string(entry.key), absl::StrCat(entry.key, ": ", rule)};
   return {std::string(entry.key),
           absl::StrCat(entry.key, "=", Quoted(entry.value), ": ", rule, did_you_mean)};
+}
+
+// A key with a slip in it may have a secret too.
+bool MayBeSecret(const Entry& entry, absl::string_view nearest) {
+  const KeyRow* const row = FindKey(nearest);
+  const std::string lower = absl::AsciiStrToLower(entry.name);
+  const auto has = [&lower](absl::string_view word) { return absl::StrContains(lower, word); };
+  return entry.from_env || (row != nullptr && row->secret) || has("pass") || has("token") ||
+         has("secret") || has("key") || has("cred");
 }
 
 Fault UnknownKey(const Entry& entry) {
@@ -47,7 +64,8 @@ Fault UnknownKey(const Entry& entry) {
   const std::string advice = nearest.empty() ? absl::StrCat("; use ", all)
                                              : absl::StrCat("; did you mean \"", nearest,
                                                             entry.from_env ? "FromEnv" : "", "\"?");
-  const std::string value = entry.from_env ? "" : absl::StrCat("=", Quoted(entry.value));
+  const std::string value =
+      MayBeSecret(entry, nearest) ? "" : absl::StrCat("=", Quoted(entry.value));
   const std::string shown_key(absl::StripSuffix(absl::StripPrefix(Quoted(entry.key), "\""), "\""));
   return {std::string(entry.key), absl::StrCat(shown_key, value, ": no such key", advice)};
 }
@@ -90,10 +108,6 @@ constexpr std::array<Shorthand, 2> kShorthands = {{
     {"targetMemoryUtilization", MetricType::kMemoryUsedPercent,
      &Settings::target_memory_utilization},
 }};
-
-std::string SpelledIn(const Metadata& metadata, absl::string_view name) {
-  return metadata.contains(name) ? std::string(name) : absl::StrCat(name, "FromEnv");
-}
 
 void CheckShorthands(const Metadata& metadata, Reading& reading) {
   const Settings& settings = reading.settings;
@@ -153,11 +167,53 @@ std::optional<MetricType> MetricByHand(const Settings& settings) {
 
 std::optional<double> TargetByHand(const Settings& settings) {
   if (settings.target) return settings.target;
+  if (settings.jobs_per_replica) return settings.jobs_per_replica;
   const std::optional<MetricType> metric = MetricByHand(settings);
   for (const Shorthand& shorthand : kShorthands) {
     if (metric == shorthand.metric && settings.*shorthand.target) return settings.*shorthand.target;
   }
   return std::nullopt;
+}
+
+// A profile's are meant for its own metric, or one of the same kind.
+DefaultWindows WindowsOf(const Settings& settings, const Profile& profile, MetricType metric) {
+  const MetricOrigin origin = InfoOf(metric).origin;
+  const bool is_rate = settings.prometheus_kind == PrometheusKind::kRate;
+  DefaultWindows windows{.window = profile.window, .activation_window = profile.activation_window};
+  if (origin != InfoOf(profile.metric).origin) windows = DefaultWindowsOf(origin);
+  if (origin == MetricOrigin::kPage && is_rate) windows.window = kDefaultRateWindow;
+  return windows;
+}
+
+EngineEndpoint EndpointIn(const Settings& settings, const MetricTypeInfo& metric) {
+  if (settings.vllm_endpoint) return {.url = *settings.vllm_endpoint, .engine = "vllm"};
+  if (settings.triton_endpoint) return {.url = *settings.triton_endpoint, .engine = "triton"};
+  if (!settings.engine_endpoint) return {};
+  const std::string engine = settings.engine.value_or("");
+  return {.url = *settings.engine_endpoint,
+          .engine = engine.empty() ? std::string(metric.engine) : engine};
+}
+
+void SetDemand(const Settings& settings, Trigger& trigger) {
+  const MetricTypeInfo& metric = InfoOf(trigger.metric);
+  const Trigger defaults;
+  trigger.engine_endpoint = EndpointIn(settings, metric);
+  trigger.model = settings.model.value_or("");
+  trigger.frozen_window = settings.frozen_window.value_or(defaults.frozen_window);
+  trigger.page = {.url = settings.prometheus_endpoint.value_or(""),
+                  .selector = settings.prometheus_metric.value_or(""),
+                  .rate = settings.prometheus_kind == PrometheusKind::kRate};
+  trigger.queue = {.address = settings.redis_address.value_or(""),
+                   .database = settings.redis_database.value_or(0),
+                   .tls = settings.redis_tls.value_or(false),
+                   .length = metric.length,
+                   .key = settings.redis_stream.value_or(settings.redis_list.value_or("")),
+                   .group = settings.redis_consumer_group.value_or("")};
+  trigger.credentials = {.alias = settings.credentials.value_or(""),
+                         .username = settings.redis_username.value_or(""),
+                         .password = settings.redis_password.value_or(""),
+                         .bearer_token = settings.bearer_token.value_or(""),
+                         .ca_pem = settings.endpoint_ca.value_or("")};
 }
 
 }  // namespace
@@ -178,6 +234,11 @@ Reading ReadMetadata(const Metadata& metadata, const Profiles& profiles) {
   }
   CheckShorthands(metadata, reading);
   CheckOwners(metadata, reading);
+  const bool metric_is_known = !reading.HasFaultIn("profile") && !reading.HasFaultIn("metricType");
+  if (metric_is_known) {
+    std::ranges::move(DemandFaults(metadata, reading.settings, TriggerOf(reading)),
+                      std::back_inserter(reading.faults));
+  }
   return reading;
 }
 
@@ -208,9 +269,10 @@ Trigger TriggerOf(const Reading& reading) {
       InfoOf(trigger.metric).extensive ? Aggregation::kSum : Aggregation::kMax);
   trigger.replica_aggregation = settings.replica_aggregation.value_or(defaults.replica_aggregation);
 
-  trigger.window = settings.window.value_or(profile.window);
+  const DefaultWindows windows = WindowsOf(settings, profile, trigger.metric);
+  trigger.window = settings.window.value_or(windows.window);
   trigger.window_aggregation = settings.window_aggregation.value_or(defaults.window_aggregation);
-  trigger.activation_window = settings.activation_window.value_or(profile.activation_window);
+  trigger.activation_window = settings.activation_window.value_or(windows.activation_window);
   trigger.warmup = settings.warmup.value_or(profile.warmup);
   trigger.preallocation_window =
       settings.preallocation_window.value_or(defaults.preallocation_window);
@@ -224,6 +286,7 @@ Trigger TriggerOf(const Reading& reading) {
   trigger.scale_in = settings.scale_in.value_or(profile.scale_in);
   trigger.always_active = trigger.scale_in == ScaleIn::kHold && !settings.activation_threshold &&
                           !profile.threshold_given;
+  SetDemand(settings, trigger);
   return trigger;
 }
 

@@ -241,7 +241,7 @@ TEST(ParseTrigger, BadValuesNameKeyValueAndWhatIsAllowed) {
            {"targetType", "value",
             "targetType=\"value\": use AverageValue or Value; did you mean \"Value\"?"},
            {"metricType", "gpu_utilisation", "did you mean \"gpu_utilization\"?"},
-           {"metricType", "gpu_utilisation", "nvlink_tx_mbps or nvlink_rx_mbps"},
+           {"metricType", "gpu_utilisation", "redis_stream_pending or redis_list_length"},
            {"profile", "vllm-inferense", "did you mean \"vllm-inference\"?"},
            {"scaleIn", "stop", "use follow or hold"},
        }) {
@@ -436,7 +436,7 @@ TEST(ParseTriggerProperty, AnyMetadataIsEitherRefusedWithWordsOrAGoodTrigger) {
 }
 
 TEST(TriggerKeys, EachSaysWhatIsAllowedAndWhatItIsFor) {
-  EXPECT_EQ(TriggerKeys().size(), 24u);
+  EXPECT_EQ(TriggerKeys().size(), 45u);
   for (const TriggerKey& key : TriggerKeys()) {
     EXPECT_FALSE(key.allowed.empty()) << key.name;
     EXPECT_FALSE(key.help.empty()) << key.name;

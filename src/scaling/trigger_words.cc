@@ -55,6 +55,11 @@ constexpr std::array<Word<StandingMemory>, 3> kStandingMemories = {{
     {StandingMemory::kActivity, "activity"},
 }};
 
+constexpr std::array<Word<PrometheusKind>, 2> kPrometheusKinds = {{
+    {PrometheusKind::kGauge, "gauge"},
+    {PrometheusKind::kRate, "rate"},
+}};
+
 template <typename Enum>
 absl::string_view WordOf(Enum value) {
   return Words<Enum>()[static_cast<size_t>(value)].word;
@@ -93,6 +98,10 @@ std::span<const Word<ScaleIn>> Words() {
 template <>
 std::span<const Word<StandingMemory>> Words() {
   return kStandingMemories;
+}
+template <>
+std::span<const Word<PrometheusKind>> Words() {
+  return kPrometheusKinds;
 }
 
 absl::string_view Name(TargetType type) { return WordOf(type); }

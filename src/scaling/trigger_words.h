@@ -35,6 +35,8 @@ template <>
 std::span<const Word<ScaleIn>> Words();
 template <>
 std::span<const Word<StandingMemory>> Words();
+template <>
+std::span<const Word<PrometheusKind>> Words();
 
 template <typename Enum>
 std::optional<Enum> FromWord(absl::string_view text) {

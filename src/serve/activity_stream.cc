@@ -64,8 +64,13 @@ void ActivityStream::Hold(const ParsedTrigger& parsed, absl::Time now) {
 // Its scope is the metadata's own: no profile changes it.
 StreamInterest ActivityStream::interest() const {
   const Judge::Parsed parsed = judge_.Parse(*trigger_);
-  return {.pods = parsed->wanted,
-          .all_nodes = parsed->trigger.ok() && parsed->trigger->scope != Scope::kWorkload};
+  if (!parsed->trigger.ok()) return {.pods = parsed->wanted};
+  StreamInterest interest{.source = parsed->source};
+  if (parsed->NeedsNodes()) {
+    interest.pods = parsed->wanted;
+    interest.all_nodes = parsed->trigger->scope != Scope::kWorkload;
+  }
+  return interest;
 }
 
 void ActivityStream::Show(const Judgement& judgement, absl::Time now) {

@@ -127,6 +127,33 @@ std::string TelemetryMetrics(const TelemetryService::Counts& counts) {
        refused});
 }
 
+std::string EngineReaderMetrics(const EngineService::Counts& counts) {
+  return PageOf(
+      {OneValue("telemetry_engine_readers",
+                "Aggregators that want to know of the engines on this node.",
+                prometheus::MetricType::Gauge, counts.readers),
+       OneValue("telemetry_engine_readings_total", "Readings of engines, told to aggregators.",
+                prometheus::MetricType::Counter, static_cast<double>(counts.readings)),
+       OneValue("telemetry_engine_sent_bytes_total",
+                "Bytes of messages to aggregators on engines, without what gRPC and TCP add.",
+                prometheus::MetricType::Counter, static_cast<double>(counts.bytes))});
+}
+
+std::string EngineStreamMetrics(const EngineWatch::Counts& counts) {
+  return PageOf(
+      {OneValue("engine_streams", "Agents that tell of the engines on their nodes.",
+                prometheus::MetricType::Gauge, counts.streams),
+       OneValue("engine_streams_begun_total",
+                "Streams that were begun to agents for the engines on their nodes, failed ones "
+                "too.",
+                prometheus::MetricType::Counter, static_cast<double>(counts.total.attempts)),
+       OneValue("engine_readings_received_total", "Readings of engines, heard from agents.",
+                prometheus::MetricType::Counter, static_cast<double>(counts.total.readings)),
+       OneValue("engine_received_bytes_total",
+                "Bytes of agents' messages on engines, without what gRPC and TCP add.",
+                prometheus::MetricType::Counter, static_cast<double>(counts.total.bytes))});
+}
+
 std::string HandshakeMetrics() {
   MetricFamily failed = FleetFamily(
       "tls_handshakes_failed_total",

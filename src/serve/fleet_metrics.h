@@ -7,6 +7,8 @@
 
 #include "absl/time/time.h"
 #include "fleet/agent_stream.h"
+#include "fleet/engine_service.h"
+#include "fleet/engine_watch.h"
 #include "fleet/fleet_store.h"
 #include "fleet/telemetry_service.h"
 
@@ -23,6 +25,9 @@ struct AgentsPage {
 // any more: there are four for each that is not.
 std::string AgentsMetrics(const AgentsPage& page, absl::Time now);
 std::string TelemetryMetrics(const TelemetryService::Counts& counts);
+// Of the engines that agents find: as an agent tells of them, and as an aggregator hears.
+std::string EngineReaderMetrics(const EngineService::Counts& counts);
+std::string EngineStreamMetrics(const EngineWatch::Counts& counts);
 // TLS handshakes that failed, since the process began.
 std::string HandshakeMetrics();
 

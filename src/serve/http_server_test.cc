@@ -83,7 +83,7 @@ TEST_F(HttpServerTest, UnknownPathIsAnsweredWithThoseThereAre) {
 
 TEST_F(HttpServerTest, HeadersBeyondTheLimitAreRefused) {
   const auto server = Start();
-  const auto connection = TestHttpConnection::Open(server->port());
+  const auto connection = TestHttpClient::Open(server->port());
   ASSERT_TRUE(connection.ok()) << connection.status();
   (*connection)->Send("GET /metrics HTTP/1.1\r\nHost: localhost\r\nX: ");
   const std::string piece(1024, 'x');
@@ -96,7 +96,7 @@ TEST_F(HttpServerTest, HeadersBeyondTheLimitAreRefused) {
 
 TEST_F(HttpServerTest, EndlessBodyIsNotRead) {
   const auto server = Start();
-  const auto connection = TestHttpConnection::Open(server->port());
+  const auto connection = TestHttpClient::Open(server->port());
   ASSERT_TRUE(connection.ok()) << connection.status();
   (*connection)->Send("GET /metrics HTTP/1.1\r\nHost: h\r\nContent-Length: 999999999\r\n\r\n");
   const auto reply = (*connection)->ReadAll();
@@ -110,7 +110,7 @@ TEST_F(HttpServerTest, WhatIsNotHttpHarmsNobody) {
        {absl::string_view("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"),
         absl::string_view("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), absl::string_view("\0\0\r\n\r\n", 6),
         absl::string_view("GET\r\n\r\n")}) {
-    const auto connection = TestHttpConnection::Open(server->port());
+    const auto connection = TestHttpClient::Open(server->port());
     ASSERT_TRUE(connection.ok()) << connection.status();
     (*connection)->Send(bytes);
   }
@@ -145,7 +145,7 @@ TEST_F(HttpServerTest, WhatIsNoAddressIsInvalid) {
 
 TEST_F(HttpServerTest, PortIsFreeAgainAfterTheEnd) {
   auto server = Start();
-  const auto held = TestHttpConnection::Open(server->port());
+  const auto held = TestHttpClient::Open(server->port());
   ASSERT_TRUE(held.ok()) << held.status();
   const int port = server->port();
   server.reset();
@@ -158,7 +158,7 @@ class HeldConnections {
  public:
   HeldConnections(int port, int silent, int dripping) {
     for (int i = 0; i < silent + dripping; ++i) {
-      auto connection = TestHttpConnection::Open(port);
+      auto connection = TestHttpClient::Open(port);
       if (!connection.ok()) ADD_FAILURE() << connection.status();
       if (connection.ok()) (i < silent ? silent_ : dripping_).push_back(*std::move(connection));
     }
@@ -175,7 +175,7 @@ class HeldConnections {
     dripper_.join();
     EXPECT_FALSE(cut_off_) << "a dripping client no longer drips: it held nothing";
   }
-  const std::vector<std::unique_ptr<TestHttpConnection>>& silent() const { return silent_; }
+  const std::vector<std::unique_ptr<TestHttpClient>>& silent() const { return silent_; }
 
  private:
   void Drip() {
@@ -191,7 +191,7 @@ class HeldConnections {
     }
   }
 
-  std::vector<std::unique_ptr<TestHttpConnection>> silent_, dripping_;
+  std::vector<std::unique_ptr<TestHttpClient>> silent_, dripping_;
   Mutex mutex_;
   CondVar changed_;
   size_t dripped_ ABSL_GUARDED_BY(mutex_) = 0;  // bytes, from each
@@ -215,7 +215,7 @@ TEST_F(HttpServerTest, ConnectionThatStandsIdleIsClosed) {
   const auto server =
       HttpServer::Start({.bind_address = "127.0.0.1", .idle_timeout = absl::Seconds(1)}, {});
   ASSERT_TRUE(server.ok()) << server.status();
-  const auto silent = TestHttpConnection::Open((*server)->port());
+  const auto silent = TestHttpClient::Open((*server)->port());
   ASSERT_TRUE(silent.ok()) << silent.status();
   const auto end = (*silent)->ReadAll();
   EXPECT_EQ(end.value_or("not closed"), "") << end.status();

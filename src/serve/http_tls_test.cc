@@ -82,7 +82,7 @@ TEST_F(HttpTlsTest, ReplacedClientCaShutsTheOldClientsOut) {
 TEST_F(HttpTlsTest, ConnectionOutlivesTheCertificateItBeganWith) {
   const auto server = Start(ca_.Issue("server"));
   const TestTls tls{.ca = ca_.pem()};
-  const auto connection = TestHttpConnection::Open(server->port(), &tls);
+  const auto connection = TestHttpClient::Open(server->port(), &tls);
   ASSERT_TRUE(connection.ok()) << connection.status();
   WriteTls(folder_, TestCa("the next CA").Issue("server"), "");
   ASSERT_TRUE(server->ReloadTls().ok()) << server->ReloadTls();
@@ -116,9 +116,9 @@ TEST_F(HttpTlsTest, UnusableFilesStopTheStart) {
 
 TEST_F(HttpTlsTest, AnswersWithinASecondBesideClientsThatNeverShakeHands) {
   const auto server = Start(ca_.Issue("server"));
-  std::vector<std::unique_ptr<TestHttpConnection>> held;
+  std::vector<std::unique_ptr<TestHttpClient>> held;
   for (int i = 0; i < 128; ++i) {
-    auto connection = TestHttpConnection::Open(server->port());
+    auto connection = TestHttpClient::Open(server->port());
     ASSERT_TRUE(connection.ok()) << connection.status();
     if (i % 2 == 0) (*connection)->Send("\x16\x03\x01");  // a handshake that stops there
     held.push_back(*std::move(connection));

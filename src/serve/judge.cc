@@ -6,7 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "base/status_macros.h"
 #include "scaling/node_view.h"
+#include "scaling/trigger_source.h"
+#include "signal/source_name.h"
+#include "signal/source_place.h"
 
 namespace gpuscaler {
 namespace {
@@ -35,6 +39,12 @@ bool Lacks(const FleetHistory& fleet, const MetricTypeInfo& metric, const Patien
   });
 }
 
+// Signals come between two readings of GPUs: what was said by then is decided on.
+FleetReader::Fleet AsOf(absl::Time now, FleetHistory fleet) {
+  fleet.now = now;
+  return std::make_shared<const FleetHistory>(std::move(fleet));
+}
+
 // The reason for an outcome other than a plain value.
 std::string WhyOf(const Decision& decision) {
   if (!decision.status.ok()) return std::string(decision.status.message());
@@ -50,7 +60,7 @@ std::string WhyOf(const Decision& decision) {
 
 Judge::Judge(const Patience& patience, const Clock& clock, const FleetReader& fleets,
              Leases& leases, const ProfileStore& profiles, RequestMetrics& metrics,
-             std::function<void()> wake_sampler)
+             std::function<void()> wake_sampler, const SignalAccess& signals)
     : patience_(patience),
       clock_(clock),
       fleets_(fleets),
@@ -58,15 +68,33 @@ Judge::Judge(const Patience& patience, const Clock& clock, const FleetReader& fl
       profiles_(profiles),
       metrics_(metrics),
       log_limit_(clock, 20, absl::Seconds(10)),
-      wake_sampler_(std::move(wake_sampler)) {}
+      wake_sampler_(std::move(wake_sampler)),
+      signals_(signals) {}
 
 Judge::Parsed Judge::Parse(CachedTrigger& trigger) const {
-  const CachedTrigger::Parsing parsing = trigger.Parse(profiles_.Get());
+  const CachedTrigger::Parsing parsing = trigger.Parse(
+      profiles_.Get(),
+      [this](const Trigger& asked, const Asker& asker) { return SourceFor(asked, asker); });
   if (!parsing.parsed->trigger.ok()) {
     if (parsing.is_new) metrics_.Decided(Outcome::kBadMetadata);
     LogBadMetadata(trigger, parsing.parsed->bad_keys);
   }
   return parsing.parsed;
+}
+
+absl::StatusOr<std::optional<SignalSource>> Judge::SourceFor(const Trigger& trigger,
+                                                             const Asker& asker) const {
+  std::optional<SignalSource> source = SourceOf(trigger, asker);
+  if (!source.has_value()) return source;
+  const bool is_found = std::holds_alternative<DiscoveredEngines>(source->place);
+  if (is_found && !signals_.finds_engines) {
+    if (!ReadsEngines(trigger)) return std::nullopt;
+    return absl::InvalidArgumentError(
+        absl::StrCat("engineEndpoint is missing, and this scaler finds no engines by itself: name "
+                     "the workload's headless Service, as http://NAME:PORT"));
+  }
+  RETURN_IF_ERROR(CheckSource(*source, signals_.rules));
+  return source;
 }
 
 std::optional<int64_t> Judge::MaySay(CachedTrigger& trigger, Outcome outcome) const {
@@ -111,11 +139,16 @@ void Judge::Renew(const CachedTrigger& trigger, const ParsedTrigger& parsed,
   const bool of_workload = asked.scope == Scope::kWorkload;
   leases_.RenewLookBack(of_workload ? trigger.namespaces() : std::vector<std::string>(),
                         LookBack(asked), clock_.Now(), until);
+  if (signals_.store == nullptr || !parsed.source.has_value()) return;
+  const absl::Status wanted =
+      signals_.store->Want(*parsed.source, QuestionOf(asked, patience_), clock_.Now(), until);
+  wanted.IgnoreError();  // where there is no room its history says so
 }
 
 void Judge::Want(CachedTrigger& trigger, const ParsedTrigger& parsed) const {
   const MetricTypeInfo& metric = InfoOf(parsed.trigger->metric);
-  if (!IsCostly(metric) && LookBack(*parsed.trigger) <= kShortestLookBack) return;
+  const bool has_enough = !IsCostly(metric) && LookBack(*parsed.trigger) <= kShortestLookBack;
+  if (has_enough && !parsed.source.has_value()) return;
   Renew(trigger, parsed, trigger.LeaseFrom(clock_.Now()));
   if (!IsCostly(metric)) return;
   const auto fleet = FleetOf(parsed);
@@ -127,8 +160,16 @@ void Judge::Hold(const CachedTrigger& trigger, const ParsedTrigger& parsed) cons
 }
 
 absl::StatusOr<FleetReader::Fleet> Judge::FleetOf(const ParsedTrigger& parsed) const {
-  if (parsed.trigger->scope != Scope::kWorkload) return fleets_.All();
-  return fleets_.Of(parsed.wanted);
+  if (!parsed.NeedsNodes()) return AsOf(clock_.Now(), FleetHistory());
+  auto fleet =
+      parsed.trigger->scope == Scope::kWorkload ? fleets_.Of(parsed.wanted) : fleets_.All();
+  if (!fleet.ok() || !parsed.source.has_value()) return fleet;
+  return AsOf(std::max(clock_.Now(), (*fleet)->now), **fleet);
+}
+
+std::optional<SignalHistory> Judge::SignalsOf(const ParsedTrigger& parsed) const {
+  if (signals_.store == nullptr || !parsed.source.has_value()) return std::nullopt;
+  return signals_.store->Of(*parsed.source, QuestionOf(*parsed.trigger, patience_), clock_.Now());
 }
 
 Judge::Judged Judge::Try(Question question, CachedTrigger& trigger, const Parsed& parsed) const {
@@ -139,7 +180,12 @@ Judge::Judged Judge::Try(Question question, CachedTrigger& trigger, const Parsed
     return absl::UnavailableError(
         absl::StrCat(metric.name, " is read only while it is asked for: not read yet"));
   }
-  Judgement judgement = trigger.Judge(question, parsed, **fleet, patience_);
+  const std::optional<SignalHistory> signals = SignalsOf(*parsed);
+  if (signals.has_value() && signals->is_awaited) {
+    return absl::UnavailableError(absl::StrCat(NameOf(*parsed->source), ": not read yet"));
+  }
+  Judgement judgement = trigger.Judge(question, parsed, **fleet, patience_,
+                                      signals.has_value() ? &*signals : nullptr);
   if (judgement.is_new) {
     const Decision& decision = judgement.verdict->decision;
     Report(trigger, OutcomeOf(decision), WhyOf(decision));

@@ -12,6 +12,7 @@
 #include "base/rate_limit.h"
 #include "serve/profile_store.h"
 #include "serve/request_metrics.h"
+#include "serve/signal_access.h"
 #include "serve/trigger_cache.h"
 #include "store/fleet_reader.h"
 #include "store/leases.h"
@@ -26,7 +27,8 @@ class Judge {
 
   // All references outlive it.
   Judge(const Patience& patience, const Clock& clock, const FleetReader& fleets, Leases& leases,
-        const ProfileStore& profiles, RequestMetrics& metrics, std::function<void()> wake_sampler);
+        const ProfileStore& profiles, RequestMetrics& metrics, std::function<void()> wake_sampler,
+        const SignalAccess& signals = {});
 
   Parsed Parse(CachedTrigger& trigger) const;
 
@@ -50,8 +52,13 @@ class Judge {
  private:
   void Renew(const CachedTrigger& trigger, const ParsedTrigger& parsed, absl::Time until) const;
 
+  // CachedTrigger::SourceFor: INVALID_ARGUMENT, PERMISSION_DENIED as CheckSource() says.
+  absl::StatusOr<std::optional<SignalSource>> SourceFor(const Trigger& trigger,
+                                                        const Asker& asker) const;
+
   // What the trigger is decided on.
   absl::StatusOr<FleetReader::Fleet> FleetOf(const ParsedTrigger& parsed) const;
+  std::optional<SignalHistory> SignalsOf(const ParsedTrigger& parsed) const;
 
   // Counts it and logs it.
   void Report(CachedTrigger& trigger, Outcome outcome, absl::string_view why) const;
@@ -69,6 +76,7 @@ class Judge {
   RequestMetrics& metrics_;
   mutable RateLimit log_limit_;  // metadata is written by tenants
   const std::function<void()> wake_sampler_;
+  const SignalAccess signals_;
 };
 
 }  // namespace gpuscaler

@@ -53,6 +53,7 @@ void OpenStreams::Watch(const OpenStream* stream, const StreamInterest& interest
   found->second.interest = interest;
   SetWatching(stream, interest.pods);
   if (interest.all_nodes) watching_all_.insert(stream);
+  if (interest.source.has_value()) watching_sources_[*interest.source].insert(stream);
   SetDue(stream, absl::InfinitePast());
 }
 
@@ -96,6 +97,11 @@ void OpenStreams::Closed(const OpenStream* stream, absl::StatusCode code) {
   record = std::move(found->second);
   streams_.erase(found);
   watching_all_.erase(stream);
+  if (const auto& source = record.interest.source; source.has_value()) {
+    const auto watching = watching_sources_.find(*source);
+    watching->second.erase(stream);
+    if (watching->second.empty()) watching_sources_.erase(watching);
+  }
   for (const std::string& name : record.interest.pods.namespaces) {
     Unwatch(stream, {name, record.interest.pods.owner});
     Unwatch(stream, {name, ""});
@@ -171,6 +177,26 @@ void OpenStreams::RefreshChanged(const FleetReader::Changes& changes, absl::Time
     }
   }
   Call(&OpenStream::Changed, streams, now);
+}
+
+void OpenStreams::RefreshChanged(const std::vector<SignalSource>& sources, absl::Time now) {
+  Streams streams;
+  {
+    MutexLock lock(mutex_);
+    for (const SignalSource& source : sources) {
+      const auto watching = watching_sources_.find(source);
+      if (watching == watching_sources_.end()) continue;
+      for (const OpenStream* stream : watching->second) {
+        streams.push_back(streams_.at(stream).stream);
+      }
+    }
+  }
+  Call(&OpenStream::Changed, streams, now);
+}
+
+bool OpenStreams::WatchSources() const {
+  MutexLock lock(mutex_);
+  return !watching_sources_.empty();
 }
 
 void OpenStreams::RefreshDue(absl::Time now) {

@@ -1,7 +1,9 @@
 // The streams that are open, counted per peer, so that no client can have them all.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -13,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/mutex.h"
+#include "model/signal_source.h"
 #include "serve/request_metrics.h"
 #include "store/fleet_reader.h"
 
@@ -21,7 +24,8 @@ namespace gpuscaler {
 // Whose changes are news to a stream.
 struct StreamInterest {
   PodsWanted pods;
-  bool all_nodes = false;  // everybody's
+  std::optional<SignalSource> source;  // of a trigger on demand
+  bool all_nodes = false;              // everybody's
 };
 
 class OpenStream {
@@ -65,7 +69,10 @@ class OpenStreams {
   // does not wait for all. By one thread.
   void RefreshAll(absl::Time now);
   void RefreshChanged(const FleetReader::Changes& changes, absl::Time now);
+  void RefreshChanged(const std::vector<SignalSource>& sources, absl::Time now);
   void RefreshDue(absl::Time now);
+
+  bool WatchSources() const;  // one of them does
 
   // When the first one is due; InfiniteFuture: none is.
   absl::Time NextDue() const;
@@ -111,6 +118,7 @@ class OpenStreams {
   absl::flat_hash_map<PodsOf, absl::flat_hash_set<const OpenStream*>> watching_
       ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<const OpenStream*> watching_all_ ABSL_GUARDED_BY(mutex_);
+  std::map<SignalSource, std::set<const OpenStream*>> watching_sources_ ABSL_GUARDED_BY(mutex_);
   std::set<std::pair<absl::Time, const OpenStream*>> due_ ABSL_GUARDED_BY(mutex_);
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<std::string, int> per_peer_ ABSL_GUARDED_BY(mutex_);

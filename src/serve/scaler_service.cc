@@ -44,20 +44,27 @@ using grpc::ServerUnaryReactor;
 // comes; less than the shortest of them takes.
 constexpr absl::Duration kLongestSleep = absl::Milliseconds(100);
 
+// The engines of a workload are read one right after the other: what they said is looked at
+// together.
+constexpr absl::Duration kSignalSleep = absl::Milliseconds(20);
+
 }  // namespace
 
 class ScalerService::Impl {
  public:
   Impl(const ScalerServiceOptions& options, const Clock& clock, const FleetReader& fleets,
        Leases& leases, const ProfileStore& profiles, RequestMetrics& metrics,
-       std::function<void()> wake_sampler)
+       std::function<void()> wake_sampler, const SignalAccess& signals)
       : options_(options),
         clock_(clock),
         fleets_(fleets),
         profiles_(profiles),
         metrics_(metrics),
-        judge_({.stale_after = options.stale_after, .grace = options.grace}, clock, fleets, leases,
-               profiles, metrics, std::move(wake_sampler)),
+        judge_({.stale_after = options.stale_after,
+                .grace = options.grace,
+                .forget_after = options.forget_after},
+               clock, fleets, leases, profiles, metrics, std::move(wake_sampler), signals),
+        signals_(signals.store),
         cache_({}, options.allowed_namespaces),
         snapshot_log_(options.stale_after, clock, fleets),
         streams_(options.max_streams_per_peer, fleets, metrics),
@@ -161,8 +168,11 @@ class ScalerService::Impl {
   }
 
   void Run();
+  // How late news of engines and queues may be noticed, which wake nobody, and whatever else.
+  absl::Duration LongestSleep() const;
   // The generation that the streams have seen then.
   int64_t RefreshStreams(int64_t seen);
+  void RefreshOnSignals(absl::Time now);
 
   const ScalerServiceOptions options_;
   const Clock& clock_;
@@ -171,6 +181,8 @@ class ScalerService::Impl {
   const ProfileStore& profiles_;
   RequestMetrics& metrics_;
   const Judge judge_;
+  const SignalStore* const signals_;
+  int64_t seen_signals_ = 0;  // the thread's
   TriggerCache cache_;
   RepeatBudget repeats_;
   RateLimit refusal_log_{real_, 10, absl::Seconds(10)};
@@ -230,7 +242,7 @@ void ScalerService::Impl::Run() {
   while (!stopping_) {
     const absl::Duration pause =
         std::min(waiting_.NextDeadline() - real_.Now(), streams_.NextDue() - clock_.Now());
-    fleets_.WaitForGeneration(seen, std::clamp(pause, absl::ZeroDuration(), kLongestSleep));
+    fleets_.WaitForGeneration(seen, std::clamp(pause, absl::ZeroDuration(), LongestSleep()));
     snapshot_log_.Look();
     waiting_.Retry(real_.Now());
     seen = RefreshStreams(seen);
@@ -244,6 +256,7 @@ int64_t ScalerService::Impl::RefreshStreams(int64_t seen) {
   const FleetReader::Changes changes = fleets_.ChangedSince(seen);
   // Also beside new profiles: what a stream watches may change with it.
   if (changes.generation > seen) streams_.RefreshChanged(changes, now);
+  if (signals_ != nullptr) RefreshOnSignals(now);
   if (profiles != shown_profiles_) {
     shown_profiles_ = profiles;
     streams_.RefreshAll(now);
@@ -251,6 +264,18 @@ int64_t ScalerService::Impl::RefreshStreams(int64_t seen) {
     streams_.RefreshDue(now);
   }
   return changes.generation;
+}
+
+absl::Duration ScalerService::Impl::LongestSleep() const {
+  const bool on_signals = signals_ != nullptr && (waiting_.size() > 0 || streams_.WatchSources());
+  return on_signals ? kSignalSleep : kLongestSleep;
+}
+
+void ScalerService::Impl::RefreshOnSignals(absl::Time now) {
+  const int64_t generation = signals_->Generation();
+  if (generation == seen_signals_) return;
+  streams_.RefreshChanged(signals_->ChangedSince(seen_signals_), now);
+  seen_signals_ = generation;
 }
 
 ServerUnaryReactor* ScalerService::Impl::ExternalScaler::IsActive(CallbackServerContext* context,
@@ -331,9 +356,9 @@ ScalerService::Impl::ExternalScaler::StreamMetricSpec(CallbackServerContext* con
 ScalerService::ScalerService(const ScalerServiceOptions& options, const Clock& clock,
                              const FleetReader& fleets, Leases& leases,
                              const ProfileStore& profiles, RequestMetrics& metrics,
-                             std::function<void()> wake_sampler)
+                             std::function<void()> wake_sampler, const SignalAccess& signals)
     : impl_(std::make_unique<Impl>(options, clock, fleets, leases, profiles, metrics,
-                                   std::move(wake_sampler))) {}
+                                   std::move(wake_sampler), signals)) {}
 ScalerService::~ScalerService() = default;
 std::vector<grpc::Service*> ScalerService::Services() { return impl_->Services(); }
 size_t ScalerService::waiting_calls() const { return impl_->waiting_calls(); }

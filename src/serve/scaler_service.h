@@ -11,6 +11,7 @@
 #include "scaling/workload_pods.h"
 #include "serve/profile_store.h"
 #include "serve/request_metrics.h"
+#include "serve/signal_access.h"
 #include "store/fleet_reader.h"
 #include "store/leases.h"
 
@@ -22,7 +23,8 @@ namespace gpuscaler {
 
 struct ScalerServiceOptions {
   absl::Duration stale_after = absl::Seconds(6);
-  absl::Duration grace = absl::Seconds(15);  // Patience
+  absl::Duration grace = absl::Seconds(15);        // Patience
+  absl::Duration forget_after = absl::Minutes(5);  // Patience
   AllowedNamespaces allowed_namespaces;
   int max_streams_per_peer = 20'000;
   // Without a fresh snapshot a call waits this long for one, in real time, then UNAVAILABLE.
@@ -41,7 +43,7 @@ class ScalerService {
   // snapshot lacks is asked for; it must not block.
   ScalerService(const ScalerServiceOptions& options, const Clock& clock, const FleetReader& fleets,
                 Leases& leases, const ProfileStore& profiles, RequestMetrics& metrics,
-                std::function<void()> wake_sampler);
+                std::function<void()> wake_sampler, const SignalAccess& signals = {});
   ~ScalerService();  // after StopStreams(), and after the gRPC server has gone
 
   // ExternalScaler and Explainer, to register with a server; owned here.

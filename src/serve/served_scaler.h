@@ -90,11 +90,13 @@ class ServedScaler {
  public:
   explicit ServedScaler(const ScalerServiceOptions& options = {},
                         const std::string& profiles_path = "",
-                        GrpcServerOptions server_options = {.bind_address = "127.0.0.1"})
+                        GrpcServerOptions server_options = {.bind_address = "127.0.0.1"},
+                        const SignalAccess& signals = {})
       : profiles(profiles_path),
         store(clock, options.stale_after, absl::Minutes(20)),
-        service(std::make_unique<ScalerService>(options, clock, store, leases, profiles, counted,
-                                                [this] { ++sampler_wakes; })) {
+        service(std::make_unique<ScalerService>(
+            options, clock, store, leases, profiles, counted, [this] { ++sampler_wakes; },
+            signals)) {
     server_options.port = 0;
     auto started = GrpcServer::Start(server_options, service->Services());
     if (!started.ok()) throw std::runtime_error(started.status().ToString());

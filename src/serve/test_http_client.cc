@@ -66,8 +66,8 @@ std::shared_ptr<SSL_CTX> NewContext(const TestTls& tls) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<TestHttpConnection>> TestHttpConnection::Open(
-    int port, const TestTls* tls, const std::string& address) {
+absl::StatusOr<std::unique_ptr<TestHttpClient>> TestHttpClient::Open(int port, const TestTls* tls,
+                                                                     const std::string& address) {
   addrinfo hints = {};
   hints.ai_flags = AI_NUMERICHOST;
   hints.ai_socktype = SOCK_STREAM;
@@ -79,7 +79,7 @@ absl::StatusOr<std::unique_ptr<TestHttpConnection>> TestHttpConnection::Open(
   const int opened = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int on = 1;  // else a request waits 40 ms for the handshake's acknowledgement
   setsockopt(opened, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-  std::unique_ptr<TestHttpConnection> connection(new TestHttpConnection(opened));
+  std::unique_ptr<TestHttpClient> connection(new TestHttpClient(opened));
   if (connect(opened, found->ai_addr, found->ai_addrlen) != 0) {
     return absl::ErrnoToStatus(errno, "connect");
   }
@@ -87,9 +87,9 @@ absl::StatusOr<std::unique_ptr<TestHttpConnection>> TestHttpConnection::Open(
   return connection;
 }
 
-TestHttpConnection::~TestHttpConnection() { close(socket_); }
+TestHttpClient::~TestHttpClient() { close(socket_); }
 
-absl::Status TestHttpConnection::Handshake(const TestTls& tls) {
+absl::Status TestHttpClient::Handshake(const TestTls& tls) {
   const NoBrokenPipe quiet;
   tls_ = std::shared_ptr<SSL>(SSL_new(NewContext(tls).get()), SSL_free);
   SSL_set_fd(tls_.get(), socket_);
@@ -97,14 +97,14 @@ absl::Status TestHttpConnection::Handshake(const TestTls& tls) {
   return OpenSslError("handshake");
 }
 
-bool TestHttpConnection::Send(absl::string_view bytes) {
+bool TestHttpClient::Send(absl::string_view bytes) {
   const NoBrokenPipe quiet;
   const int size = static_cast<int>(bytes.size());
   if (tls_ != nullptr) return SSL_write(tls_.get(), bytes.data(), size) == size;
   return send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL) == size;
 }
 
-absl::StatusOr<std::string> TestHttpConnection::ReadAll(absl::Duration patience) {
+absl::StatusOr<std::string> TestHttpClient::ReadAll(absl::Duration patience) {
   const NoBrokenPipe quiet;
   const timeval timeout = absl::ToTimeval(patience);
   setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
@@ -128,7 +128,7 @@ absl::StatusOr<std::string> TestHttpConnection::ReadAll(absl::Duration patience)
 
 absl::StatusOr<TestReply> Ask(int port, absl::string_view method, absl::string_view path,
                               const TestTls* tls, const std::string& address) {
-  ASSIGN_OR_RETURN(const auto connection, TestHttpConnection::Open(port, tls, address));
+  ASSIGN_OR_RETURN(const auto connection, TestHttpClient::Open(port, tls, address));
   connection->Send(absl::StrCat(method, " ", path, " HTTP/1.1\r\nHost: localhost\r\n\r\n"));
   ASSIGN_OR_RETURN(const std::string all, connection->ReadAll());
   const size_t head_end = all.find("\r\n\r\n");

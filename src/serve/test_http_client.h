@@ -24,12 +24,12 @@ struct TestReply {
   std::string body;
 };
 
-class TestHttpConnection {
+class TestHttpClient {
  public:
   // To the numeric `address`; the handshake is over when it returns.
-  static absl::StatusOr<std::unique_ptr<TestHttpConnection>> Open(
+  static absl::StatusOr<std::unique_ptr<TestHttpClient>> Open(
       int port, const TestTls* tls = nullptr, const std::string& address = "127.0.0.1");
-  ~TestHttpConnection();
+  ~TestHttpClient();
 
   // False once the server has closed the connection.
   bool Send(absl::string_view bytes);
@@ -39,7 +39,7 @@ class TestHttpConnection {
   absl::StatusOr<std::string> ReadAll(absl::Duration patience = absl::Seconds(10));
 
  private:
-  explicit TestHttpConnection(int socket) : socket_(socket) {}
+  explicit TestHttpClient(int socket) : socket_(socket) {}
   absl::Status Handshake(const TestTls& tls);
 
   const int socket_;

@@ -48,6 +48,10 @@ std::vector<std::string> NamespacesOf(const Asker& asker) {
   return namespaces;
 }
 
+int64_t GenerationOf(const SignalHistory* signals) {
+  return signals == nullptr ? 0 : signals->generation;
+}
+
 // As the metadata spells them, each once.
 std::string BadKeys(const Metadata& metadata, const Profiles& profiles) {
   std::set<std::string> keys;
@@ -76,6 +80,13 @@ size_t BytesOf(const Decision& decision) {
   return bytes;
 }
 
+// Engines of no workload's are all there are, whoever's pods they run in.
+bool ParsedTrigger::NeedsNodes() const {
+  const MetricOrigin origin = InfoOf(trigger->metric).origin;
+  const bool of_workload = trigger->scope == Scope::kWorkload;
+  return origin == MetricOrigin::kGpu || (origin == MetricOrigin::kEngine && of_workload);
+}
+
 CachedTrigger::CachedTrigger(const ScaledObjectRef& ref, const AllowedNamespaces& allowed)
     : asker_(AskerOf(ref, allowed)),
       namespaces_(NamespacesOf(asker_)),
@@ -92,7 +103,8 @@ bool CachedTrigger::IsFor(const ScaledObjectRef& ref) const {
   });
 }
 
-CachedTrigger::Parsing CachedTrigger::Parse(const ProfileStore::Current& profiles) {
+CachedTrigger::Parsing CachedTrigger::Parse(const ProfileStore::Current& profiles,
+                                            SourceFor source_for) {
   MutexLock lock(mutex_);
   if (parsed_ != nullptr && parsed_->profiles_version >= profiles.version) {
     return {.parsed = parsed_, .is_new = false};
@@ -105,6 +117,12 @@ CachedTrigger::Parsing CachedTrigger::Parse(const ProfileStore::Current& profile
                     .wanted = {.namespaces = namespaces_}});
   if (parsed->trigger.ok()) {
     parsed->wanted = WantedPods(*parsed->trigger, asker_);
+    auto source = source_for(*parsed->trigger, asker_);
+    if (source.ok()) {
+      parsed->source = *std::move(source);
+    } else {
+      parsed->trigger = source.status();
+    }
   } else {
     parsed->bad_keys = BadKeys(metadata_, *profiles.profiles);
   }
@@ -114,19 +132,21 @@ CachedTrigger::Parsing CachedTrigger::Parse(const ProfileStore::Current& profile
 
 Judgement CachedTrigger::Judge(Question question,
                                const std::shared_ptr<const ParsedTrigger>& parsed,
-                               const FleetHistory& fleet, const Patience& patience) {
+                               const FleetHistory& fleet, const Patience& patience,
+                               const SignalHistory* signals) {
   MutexLock lock(mutex_);
-  if (verdict_ != nullptr && verdict_->IsRight(question, *parsed, fleet)) {
+  if (verdict_ != nullptr && verdict_->IsRight(question, *parsed, fleet, signals)) {
     return {.verdict = verdict_, .active_until = verdict_->decision.active_until};
   }
-  if (question == Question::kActivity) {
+  if (question == Question::kActivity && signals == nullptr) {
     const auto quiet_until = QuietUntil(*parsed, fleet);
     if (quiet_until) return {.verdict = verdict_, .active_until = *quiet_until};
   }
   verdict_ = std::make_shared<const Verdict>(
       Verdict{.generation = fleet.generation,
+              .signal_generation = GenerationOf(signals),
               .parsed = parsed,
-              .decision = Decide(*parsed->trigger, asker_, fleet, patience)});
+              .decision = Decide(*parsed->trigger, asker_, fleet, signals, patience)});
   const Decision& decision = verdict_->decision;
   auto quiet = QuietWorkload::Of(*parsed->trigger, fleet, patience, decision);
   Count(BytesOf(decision) + (quiet ? quiet->size_bytes() : 0));
@@ -169,10 +189,12 @@ void CachedTrigger::Uncount() {
   total_ = nullptr;
 }
 
-bool Verdict::IsRight(Question question, const ParsedTrigger& now,
-                      const FleetHistory& fleet) const {
+bool Verdict::IsRight(Question question, const ParsedTrigger& now, const FleetHistory& fleet,
+                      const SignalHistory* signals) const {
   if (parsed->profiles_version < now.profiles_version) return false;
-  if (generation != fleet.generation) return generation > fleet.generation;
+  const int64_t of_signals = GenerationOf(signals);
+  if (generation < fleet.generation || signal_generation < of_signals) return false;
+  if (generation > fleet.generation || signal_generation > of_signals) return true;
   const bool of_activity = question == Question::kActivity;
   return fleet.now < (of_activity ? decision.active_until : decision.valid_until);
 }

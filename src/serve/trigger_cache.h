@@ -12,12 +12,16 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/mutex.h"
 #include "externalscaler.pb.h"
 #include "model/fleet_history.h"
+#include "model/signal_history.h"
+#include "model/signal_source.h"
 #include "scaling/decision.h"
+#include "scaling/metric_type.h"
 #include "scaling/quiet_workload.h"
 #include "scaling/trigger.h"
 #include "serve/outcome.h"
@@ -36,6 +40,10 @@ struct ParsedTrigger {
   MetricSpec spec;       // also where the trigger is an error
   // What it is decided on, of its own scope only; whoever's where the trigger is an error.
   PodsWanted wanted;
+  std::optional<SignalSource> source;  // what is read for it besides GPUs
+
+  // Whether GPUs, or the pods that hold them, are part of its decision. Of a trigger that is OK.
+  bool NeedsNodes() const;
 };
 
 // What of a verdict is asked for.
@@ -44,14 +52,17 @@ enum class Question {
   kAll,
 };
 
-// A trigger judged on one history. Immutable once shared.
+// A trigger judged on one history of each kind. Immutable once shared.
 struct Verdict {
-  int64_t generation = 0;
+  int64_t generation = 0;                       // of the fleet
+  int64_t signal_generation = 0;                // of its source
   std::shared_ptr<const ParsedTrigger> parsed;  // its trigger is OK
   Decision decision;
 
-  // Whether the trigger as it is read `now` would be judged alike on `fleet`, or that is older.
-  bool IsRight(Question question, const ParsedTrigger& now, const FleetHistory& fleet) const;
+  // Whether the trigger as it is read `now` would be judged alike on `fleet`, or that is older, and
+  // on these signals.
+  bool IsRight(Question question, const ParsedTrigger& now, const FleetHistory& fleet,
+               const SignalHistory* signals) const;
 };
 
 // What a question gets.
@@ -78,18 +89,27 @@ class CachedTrigger {
   void CountIn(std::shared_ptr<std::atomic<size_t>> total);
   void Uncount();
 
+  // What is to be read for a trigger besides GPUs; an error: what it names may not be, or nobody
+  // here reads it.
+  using SourceFor = absl::FunctionRef<absl::StatusOr<std::optional<SignalSource>>(
+      const Trigger& trigger, const Asker& asker)>;
+
   // Reads the metadata once for each version of the profiles.
   struct Parsing {
     std::shared_ptr<const ParsedTrigger> parsed;
     bool is_new;  // read just now
   };
-  Parsing Parse(const ProfileStore::Current& profiles);
+  Parsing Parse(
+      const ProfileStore::Current& profiles,
+      SourceFor source_for = [](const Trigger&, const Asker&) { return std::nullopt; });
 
   // Decides once a generation, and again when time alone may have changed the answer
   // (Decision::valid_until, active_until); a history older than the last one gets the last one's
   // verdict. Of the activity of a workload that stays quiet (QuietWorkload) it is not decided anew.
+  // `signals` is what its source said; null: it has none, or nobody reads it.
   Judgement Judge(Question question, const std::shared_ptr<const ParsedTrigger>& parsed,
-                  const FleetHistory& fleet, const Patience& patience);
+                  const FleetHistory& fleet, const Patience& patience,
+                  const SignalHistory* signals = nullptr);
 
   // What the log last said it is answered with. Say() is false when that was the same.
   Outcome said() const { return said_; }

@@ -1,42 +1,61 @@
 #include "signal/counter_window.h"
 
+#include <utility>
+
 namespace gpuscaler {
+namespace {
 
-std::optional<CounterWindow> WindowOf(std::span<const CounterInstant> instants,
-                                      const CounterLookBack& look_back) {
-  if (instants.size() < 2) return std::nullopt;
-  const absl::Time start = instants.back().at - look_back.window;
-  CounterWindow window;
-  const size_t newest = instants.size() - 1;
-  for (size_t i = newest; i > 0 && (i == newest || instants[i].at > start); --i) {
-    const absl::Duration gap = instants[i].at - instants[i - 1].at;
-    if (!instants[i].goes_on || gap > look_back.longest_gap) continue;
-    if (window.runs.empty() || window.runs.back().first != i) {
-      window.runs.push_back({.first = i, .last = i});
-    }
-    window.runs.back().first = i - 1;
-    window.covered += gap;
-  }
-  const bool is_known =
-      window.covered > absl::ZeroDuration() && window.covered >= look_back.window / 2;
-  return is_known ? std::optional(window) : std::nullopt;
-}
-
-std::optional<Growth> GrowthOf(std::span<const CounterPoint> points,
-                               const CounterLookBack& look_back) {
+std::vector<CounterInstant> InstantsOf(std::span<const CounterPoint> points) {
   std::vector<CounterInstant> instants;
   instants.reserve(points.size());
   for (size_t i = 0; i < points.size(); ++i) {
     instants.push_back(points[i].instant);
     if (i > 0 && points[i].value < points[i - 1].value) instants.back().goes_on = false;
   }
-  const std::optional<CounterWindow> window = WindowOf(instants, look_back);
-  if (!window.has_value()) return std::nullopt;
-  Growth growth{.over = window->covered};
-  for (const CounterRun& run : window->runs) {
-    growth.by += points[run.last].value - points[run.first].value;
+  return instants;
+}
+
+}  // namespace
+
+CounterWindows::CounterWindows(std::vector<CounterInstant> instants,
+                               const CounterLookBack& look_back)
+    : look_back_(look_back), instants_(std::move(instants)) {
+  until_.reserve(instants_.size());
+  absl::Duration until;
+  for (size_t i = 0; i < instants_.size(); ++i) {
+    if (Counts(i)) until += instants_[i].at - instants_[i - 1].at;
+    until_.push_back(until);
   }
-  return growth;
+}
+
+bool CounterWindows::Counts(size_t place) const {
+  return place > 0 && instants_[place].goes_on &&
+         instants_[place].at - instants_[place - 1].at <= look_back_.longest_gap;
+}
+
+std::optional<CounterWindow> CounterWindows::EndingAt(size_t last, absl::Time earliest) {
+  const absl::Time start = instants_[last].at - look_back_.window;
+  while (first_ < last && instants_[first_].at < earliest) ++first_;
+  while (first_ + 1 < last && instants_[first_ + 1].at <= start) ++first_;
+  const absl::Duration covered = Covered(first_, last);
+  if (covered <= absl::ZeroDuration() || covered < look_back_.window / 2) return std::nullopt;
+  return CounterWindow{.first = first_, .last = last, .covered = covered};
+}
+
+CounterGrowth::CounterGrowth(std::span<const CounterPoint> points, const CounterLookBack& look_back)
+    : windows_(InstantsOf(points), look_back) {
+  grown_.reserve(points.size());
+  double grown = 0;
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (windows_.Counts(i)) grown += points[i].value - points[i - 1].value;
+    grown_.push_back(grown);
+  }
+}
+
+std::optional<Growth> CounterGrowth::EndingAt(size_t last, absl::Time earliest) {
+  const std::optional<CounterWindow> window = windows_.EndingAt(last, earliest);
+  if (!window.has_value()) return std::nullopt;
+  return Growth{.by = grown_[window->last] - grown_[window->first], .over = window->covered};
 }
 
 }  // namespace gpuscaler

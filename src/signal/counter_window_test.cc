@@ -26,6 +26,13 @@ std::vector<CounterPoint> Points(const std::vector<Read>& reads) {
   return points;
 }
 
+// Over the window that ends at the newest of them.
+std::optional<Growth> GrowthOf(const std::vector<CounterPoint>& points,
+                               const CounterLookBack& look_back) {
+  if (points.empty()) return std::nullopt;
+  return CounterGrowth(points, look_back).EndingAt(points.size() - 1);
+}
+
 TEST(CounterWindow, GrowsByTheDifferenceOfItsReadings) {
   const struct {
     const char* name;

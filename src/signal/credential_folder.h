@@ -15,6 +15,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -30,6 +31,13 @@ struct AliasCredentials {  // secret: never logged
   std::string key_pem;
 };
 
+// One alias's files, all of one time: Kubernetes replaces them together.
+struct AliasFiles {
+  std::vector<std::string> namespaces;
+  std::vector<std::string> hosts;
+  AliasCredentials credentials;
+};
+
 // Thread-safe; what was read is not kept.
 class CredentialFolder {
  public:
@@ -41,7 +49,16 @@ class CredentialFolder {
   // alias is not for this namespace or this host. FAILED_PRECONDITION: there is no such alias, or
   // its files say nothing that can be used. Neither tells what is in another's.
   absl::StatusOr<AliasCredentials> For(absl::string_view alias, absl::string_view namespace_name,
-                                       absl::string_view host) const;
+                                       absl::string_view host) const {
+    return Judged(alias, Read(alias), namespace_name, host);
+  }
+
+  // The same in two steps, for who asks for many: as the files are now, and for whom they are.
+  absl::StatusOr<AliasFiles> Read(absl::string_view alias) const;
+  absl::StatusOr<AliasCredentials> Judged(absl::string_view alias,
+                                          const absl::StatusOr<AliasFiles>& files,
+                                          absl::string_view namespace_name,
+                                          absl::string_view host) const;
 
  private:
   const std::string path_;

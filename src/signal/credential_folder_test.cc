@@ -1,8 +1,10 @@
 #include "signal/credential_folder.h"
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -117,6 +119,53 @@ TEST_F(CredentialFolderTest, AFileThatIsNoSecretsIsAFaultWithoutItsContent) {
   Write("redis-jobs", {{"password", std::string(100'000, 'x')}});
   EXPECT_THAT(FaultOf("redis-jobs"),
               AllOf(HasSubstr("FAILED_PRECONDITION"), Not(HasSubstr("xxxx"))));
+}
+
+// Mounts them as Kubernetes does: a folder of each time, and a link that is moved to the newest.
+class MountedSecret {
+ public:
+  explicit MountedSecret(std::filesystem::path path) : path_(std::move(path)) {
+    std::filesystem::create_directories(path_);
+    Replace();
+    for (const char* name : {"hosts", "namespaces", "tls.crt", "tls.key"}) {
+      std::filesystem::create_symlink(std::filesystem::path("..data") / name, path_ / name);
+    }
+  }
+  void Replace() {
+    const std::filesystem::path before = path_ / absl::StrCat("..", time_++);
+    const std::filesystem::path now = path_ / absl::StrCat("..", time_);
+    std::filesystem::create_directory(now);
+    std::ofstream(now / "hosts") << "redis.infra.svc";
+    std::ofstream(now / "namespaces") << "*";
+    std::ofstream(now / "tls.crt") << time_;
+    std::ofstream(now / "tls.key") << time_;
+    std::filesystem::create_symlink(now.filename(), path_ / "..data_tmp");
+    std::filesystem::rename(path_ / "..data_tmp", path_ / "..data");
+    std::filesystem::remove_all(before);
+  }
+
+ private:
+  const std::filesystem::path path_;
+  int time_ = 0;
+};
+
+TEST_F(CredentialFolderTest, CertificateAndKeyAreOfOneTime) {
+  MountedSecret secret(std::filesystem::path(path_) / "mounted");
+  const CredentialFolder folder(path_);
+  std::atomic<bool> stopping = false;
+  std::thread replacing([&] {
+    while (!stopping) secret.Replace();
+  });
+  int read = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const auto found = folder.For("mounted", "team-a", kHost);
+    if (!found.ok()) continue;  // they were replaced again and again
+    ++read;
+    EXPECT_EQ(found->cert_pem, found->key_pem);
+  }
+  stopping = true;
+  replacing.join();
+  EXPECT_GT(read, 0);
 }
 
 }  // namespace

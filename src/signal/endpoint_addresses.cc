@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/clock.h"
@@ -71,15 +72,6 @@ class EndpointAddresses::Asking {
     return found->second.answer;
   }
 
-  void AskSoon(const EndpointHost& host) {
-    MutexLock lock(mutex_);
-    const auto found = hosts_.find(host);
-    if (found == hosts_.end() || found->second.due == absl::InfiniteFuture()) return;
-    const absl::Time soon = found->second.asked_at + options_.soonest;
-    if (soon < found->second.due) SetDue(host, found->second, soon);
-    due_changed_.NotifyAll();
-  }
-
   void Run() {
     while (std::optional<Question> question = Next()) {
       const auto addresses = options_.resolver(question->name);
@@ -97,6 +89,7 @@ class EndpointAddresses::Asking {
     std::string name;  // to resolve; empty: the rules forbid it
     Answer answer = absl::UnavailableError("its name is not resolved yet");
     bool has_answered = false;
+    int failures = 0;  // since it was answered for last
     absl::Time asked_at = absl::InfinitePast();
     absl::Time due = absl::InfiniteFuture();  // infinite: it is being asked for, or never will be
   };
@@ -122,28 +115,49 @@ class EndpointAddresses::Asking {
   std::optional<Question> Next() {
     MutexLock lock(mutex_);
     while (!stopping_) {
+      const auto next = FirstThatMayBeAsked();
       const absl::Duration wait =
-          due_.empty() ? absl::InfiniteDuration() : due_.begin()->first - clock_.Now();
+          next == due_.end() ? absl::InfiniteDuration() : next->first - clock_.Now();
       if (wait > absl::ZeroDuration()) {
         due_changed_.WaitFor(mutex_, wait);
         continue;
       }
-      const EndpointHost host = due_.begin()->second;
+      const EndpointHost host = next->second;
       Known& known = hosts_[host];
       known.asked_at = clock_.Now();
       SetDue(host, known, absl::InfiniteFuture());
+      ++asking_of_[host.namespace_name];
       return Question{.host = host, .name = known.name};
     }
     return std::nullopt;
   }
 
+  // Of a namespace that does not have its share of threads already.
+  std::set<std::pair<absl::Time, EndpointHost>>::const_iterator FirstThatMayBeAsked() const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    auto next = due_.begin();
+    while (next != due_.end()) {
+      const auto asking = asking_of_.find(next->second.namespace_name);
+      if (asking == asking_of_.end() || asking->second < kAskingOfNamespace) break;
+      ++next;
+    }
+    return next;
+  }
+
   // Whether there is something new to say.
   bool Take(const EndpointHost& host, bool has_answered, Answer answer) {
     MutexLock lock(mutex_);
+    const auto asking = asking_of_.find(host.namespace_name);
+    if (--asking->second == 0) asking_of_.erase(asking);
+    due_changed_.NotifyAll();
     const auto found = hosts_.find(host);
     if (found == hosts_.end()) return false;
     Known& known = found->second;
-    SetDue(host, known, known.asked_at + (has_answered ? options_.interval : options_.soonest));
+    known.failures = has_answered ? 0 : known.failures + 1;
+    const absl::Duration pause =
+        has_answered ? options_.interval : RetryPause(known.failures, options_.retry);
+    // Names that failed together are not asked for together again.
+    SetDue(host, known, clock_.Now() + pause * absl::Uniform(random_, 0.8, 1.2));
     if (!has_answered && known.has_answered) return false;
     known.has_answered = has_answered;
     if (known.answer == answer) return false;
@@ -160,6 +174,8 @@ class EndpointAddresses::Asking {
   const Options options_;
   const SteadyClock clock_;
   mutable Mutex mutex_;
+  absl::BitGen random_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, int> asking_of_ ABSL_GUARDED_BY(mutex_);  // by namespace
   CondVar due_changed_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<EndpointHost, Known> hosts_ ABSL_GUARDED_BY(mutex_);
@@ -186,6 +202,10 @@ EndpointAddresses::Answer EndpointAddresses::Of(const EndpointHost& host) const 
   return asking_->Of(host);
 }
 
-void EndpointAddresses::AskSoon(const EndpointHost& host) { asking_->AskSoon(host); }
+absl::Duration EndpointAddresses::RetryPause(int failures, absl::Duration first) {
+  constexpr absl::Duration kLongest = absl::Minutes(1);
+  constexpr int kMostDoublings = 10;
+  return std::min(kLongest, first * (1 << std::clamp(failures - 1, 0, kMostDoublings)));
+}
 
 }  // namespace gpuscaler

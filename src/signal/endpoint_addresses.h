@@ -11,8 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/resolve.h"
+#include "page/ip_block.h"
 #include "signal/endpoint_rules.h"
-#include "signal/ip_block.h"
 
 namespace gpuscaler {
 
@@ -30,20 +30,26 @@ struct EndpointHost {
 absl::StatusOr<std::vector<IpAddress>> JudgedAddresses(const EndpointRules& rules,
                                                        const std::vector<std::string>& addresses);
 
-// Asks DNS on threads of its own: who wants an address never waits for one, and a name that DNS
-// does not answer for holds up no other unless there are kAsking of that kind. Thread-safe.
+// Asks DNS on threads of its own: who wants an address never waits for one, and names that DNS does
+// not answer for hold up no other, unless there are kAsking of that kind, of several namespaces.
+// Thread-safe.
 class EndpointAddresses {
  public:
   using Resolver = std::function<absl::StatusOr<std::vector<std::string>>(const std::string& name)>;
   using Answer = absl::StatusOr<std::vector<IpAddress>>;
 
-  static constexpr int kAsking = 4;  // names at once
+  static constexpr int kAsking = 4;             // names at once
+  static constexpr int kAskingOfNamespace = 2;  // of those
 
   struct Options {
     absl::Duration interval = absl::Seconds(10);  // as CoreDNS lets answers be kept: 5 s to 30 s
-    absl::Duration soonest = absl::Seconds(1);    // between two questions for one name
+    absl::Duration retry = absl::Seconds(2);      // RetryPause()
     Resolver resolver = AddressesOf;
   };
+
+  // Before a name is asked for again that got no answer so many times in a row: `first`, and twice
+  // as long each time, a minute at most.
+  static absl::Duration RetryPause(int failures, absl::Duration first);
 
   // `changed` is called when Of() has something else to say of some host, on a thread of this.
   EndpointAddresses(EndpointRules rules, std::function<void()> changed, Options options);
@@ -61,10 +67,6 @@ class EndpointAddresses {
   // What DNS said last: where it gives no answer, what it said before. UNAVAILABLE: it never gave
   // one, or the host is not wanted. PERMISSION_DENIED and INVALID_ARGUMENT are the rules'.
   Answer Of(const EndpointHost& host) const;
-
-  // Nobody answered at an address of the host: it may be elsewhere by now. Asks again, once in
-  // `soonest` at most.
-  void AskSoon(const EndpointHost& host);
 
  private:
   class Asking;

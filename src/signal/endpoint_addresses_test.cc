@@ -2,8 +2,10 @@
 
 #include <map>
 #include <memory>
+#include <set>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "gmock/gmock.h"
@@ -96,7 +98,7 @@ class EndpointAddressesTest : public testing::Test {
  protected:
   EndpointAddresses::Options Options(absl::Duration interval) {
     return {.interval = interval,
-            .soonest = absl::Milliseconds(1),
+            .retry = absl::Milliseconds(1),
             .resolver = [dns = dns_](const std::string& name) { return dns->Ask(name); }};
   }
   std::function<void()> Changed() {
@@ -151,14 +153,14 @@ TEST_F(EndpointAddressesTest, IsAskedAgainAndFollowsTheAnswer) {
   EXPECT_THAT(WaitForAddresses(addresses, 0), IsEmpty()) << "no pods";
 }
 
-TEST_F(EndpointAddressesTest, NoAnswerKeepsTheLastOneAndIsAskedForAgainSoon) {
+TEST_F(EndpointAddressesTest, NoAnswerKeepsTheLastOne) {
   dns_->Set(kLlmName, std::vector<std::string>{"10.0.0.7"});
-  EndpointAddresses addresses(Rules(), Changed(), Options(absl::Hours(1)));
+  EndpointAddresses addresses(Rules(), Changed(), Options(absl::Milliseconds(1)));
   addresses.Want({kLlm});
   ASSERT_THAT(WaitForAddresses(addresses, 1), ElementsAre("10.0.0.7"));
   dns_->Set(kLlmName, absl::UnavailableError("Temporary failure in name resolution"));
-  addresses.AskSoon(kLlm);
-  EXPECT_GE(dns_->WaitForQuestions(kLlmName, 3), 3) << "not in an hour";
+  const int asked = dns_->WaitForQuestions(kLlmName, 0);
+  EXPECT_GE(dns_->WaitForQuestions(kLlmName, asked + 3), asked + 3);
   EXPECT_THAT(Texts(addresses.Of(kLlm).value()), ElementsAre("10.0.0.7"));
   dns_->Set(kLlmName, std::vector<std::string>{"10.0.0.8", "10.0.0.9"});
   EXPECT_THAT(WaitForAddresses(addresses, 2), ElementsAre("10.0.0.8", "10.0.0.9"));
@@ -172,6 +174,45 @@ TEST_F(EndpointAddressesTest, NoAnswerEverIsUnavailableAndSaysWhy) {
     return absl::StrContains(now.status().message(), "Temporary");
   });
   EXPECT_EQ(answer.status().code(), absl::StatusCode::kUnavailable) << answer.status();
+}
+
+TEST_F(EndpointAddressesTest, NamesThatGetNoAnswerAreAskedForLessAndLessOften) {
+  std::vector<absl::Duration> pauses;
+  for (int failures = 1; failures <= 7; ++failures) {
+    pauses.push_back(EndpointAddresses::RetryPause(failures, absl::Seconds(2)));
+  }
+  EXPECT_THAT(pauses,
+              ElementsAre(absl::Seconds(2), absl::Seconds(4), absl::Seconds(8), absl::Seconds(16),
+                          absl::Seconds(32), absl::Seconds(60), absl::Seconds(60)));
+  EXPECT_EQ(EndpointAddresses::RetryPause(1'000'000, absl::Seconds(2)), absl::Seconds(60));
+
+  dns_->Set(kLlmName, absl::UnavailableError("Temporary failure in name resolution"));
+  EndpointAddresses addresses(Rules(), Changed(), Options(absl::Milliseconds(1)));
+  addresses.Want({kLlm});
+  const SteadyClock real;
+  const absl::Time before = real.Now();
+  EXPECT_EQ(dns_->WaitForQuestions(kLlmName, 8), 8);
+  EXPECT_GE(real.Now() - before, absl::Milliseconds(90)) << "1 + 2 + ... + 64 ms, less a fifth";
+}
+
+TEST_F(EndpointAddressesTest, ANamespaceWhoseNamesGetNoAnswerHoldsUpNoOther) {
+  std::set<EndpointHost> wanted;
+  for (const char* host : {"a", "b", "c", "d", "e", "f"}) {
+    wanted.insert({.namespace_name = "team-a", .host = host});
+    dns_->Hang(absl::StrCat(host, ".team-a.svc.cluster.local."));
+  }
+  const EndpointHost other = {.namespace_name = "team-b", .host = "llm"};
+  wanted.insert(other);
+  dns_->Set("llm.team-b.svc.cluster.local.", std::vector<std::string>{"10.0.0.7"});
+  EndpointAddresses addresses(Rules(), Changed(), Options(absl::Hours(1)));
+  addresses.Want(wanted);
+  const auto answer = WaitFor(addresses, other, [](const auto& now) { return now.ok(); });
+  EXPECT_TRUE(answer.ok()) << answer.status();
+  dns_->LetGo();
+  for (const char* host : {"a", "b", "c", "d", "e", "f"}) {
+    const std::string name = absl::StrCat(host, ".team-a.svc.cluster.local.");
+    EXPECT_EQ(dns_->WaitForQuestions(name, 1), 1) << "its turn comes too: " << host;
+  }
 }
 
 TEST_F(EndpointAddressesTest, NameThatIsReboundToLoopbackIsRefusedFromThenOn) {
@@ -189,7 +230,6 @@ TEST_F(EndpointAddressesTest, NameThatTheRulesForbidIsNeverAskedFor) {
   EndpointAddresses addresses(Rules(), Changed(), Options(absl::Hours(1)));
   addresses.Want({kLlm, other});
   EXPECT_EQ(addresses.Of(other).status().code(), absl::StatusCode::kPermissionDenied);
-  addresses.AskSoon(other);
   ASSERT_EQ(dns_->WaitForQuestions(kLlmName, 1), 1);
   EXPECT_EQ(dns_->WaitForQuestions("redis.team-b.svc.cluster.local.", 0), 0);
 }

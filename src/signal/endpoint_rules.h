@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "signal/ip_block.h"
+#include "page/ip_block.h"
 
 namespace gpuscaler {
 

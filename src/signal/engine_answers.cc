@@ -23,14 +23,46 @@ Number FirstLimit(Number own, Number given, Number seen) {
   return std::nullopt;
 }
 
-Number DonePerSecond(std::span<const TimedReading> readings, const CounterLookBack& look_back) {
-  const auto growth = GrowthOf(readings, &ModelReading::requests_done, look_back);
-  return growth.has_value() ? Number(growth->PerSecond()) : std::nullopt;
+NumberAtEach DonePerSecond(std::span<const TimedReading> readings,
+                           const CounterLookBack& look_back) {
+  NumberAtEach rates;
+  for (const auto& growth : GrowthAtEach(readings, &TimedReading::requests_done, look_back)) {
+    rates.push_back(growth.has_value() ? Number(growth->PerSecond()) : std::nullopt);
+  }
+  return rates;
+}
+
+NumberAtEach Milliseconds(NumberAtEach seconds) {
+  for (Number& number : seconds) number = Times(1e3, number);
+  return seconds;
+}
+
+// What one reading tells by itself.
+Number AnswerOf(const EngineQuestion& question, const TimedReading& reading,
+                const EngineFacts& facts) {
+  switch (question.metric) {
+    case EngineMetric::kRequestsWaiting:
+      return reading.waiting;
+    case EngineMetric::kRequestsRunning:
+      return reading.running;
+    case EngineMetric::kRequestsInFlight:
+      return Sum(reading.waiting, reading.running);
+    case EngineMetric::kKvCacheUsagePercent:
+      return Times(100, reading.kv_cache_usage_ratio);
+    case EngineMetric::kPressurePercent:
+      return PressurePercent(reading, question.max_concurrency, facts.most_running);
+    case EngineMetric::kQueueWaitMs:
+    case EngineMetric::kRequestRate:
+    case EngineMetric::kTimeToFirstTokenMs:
+    case EngineMetric::kTimePerOutputTokenMs:
+      break;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<double> PressurePercent(const ModelReading& reading,
+std::optional<double> PressurePercent(const TimedReading& reading,
                                       std::optional<double> max_concurrency,
                                       std::optional<double> most_running) {
   const Number cache = Times(100, reading.kv_cache_usage_ratio);
@@ -43,31 +75,25 @@ std::optional<double> PressurePercent(const ModelReading& reading,
   return cache.value_or(0) + 100 * *reading.waiting / std::max(*reading.running, 1.0);
 }
 
-std::optional<double> Answer(const EngineQuestion& question, std::span<const TimedReading> readings,
-                             const EngineFacts& facts) {
+NumberAtEach Answers(const EngineQuestion& question, std::span<const TimedReading> readings,
+                     const EngineFacts& facts) {
   const CounterLookBack look_back{.window = question.window, .longest_gap = facts.longest_gap};
-  const ModelReading& newest = readings.back().reading;
-  switch (question.metric) {
-    case EngineMetric::kRequestsWaiting:
-      return newest.waiting;
-    case EngineMetric::kRequestsRunning:
-      return newest.running;
-    case EngineMetric::kRequestsInFlight:
-      return Sum(newest.waiting, newest.running);
-    case EngineMetric::kKvCacheUsagePercent:
-      return Times(100, newest.kv_cache_usage_ratio);
-    case EngineMetric::kPressurePercent:
-      return PressurePercent(newest, question.max_concurrency, facts.most_running);
-    case EngineMetric::kQueueWaitMs:
-      return Times(1e3, MeanQueueSeconds(readings, look_back));
-    case EngineMetric::kRequestRate:
-      return DonePerSecond(readings, look_back);
-    case EngineMetric::kTimeToFirstTokenMs:
-      return Times(1e3, P95Seconds(readings, &ModelReading::first_token_seconds, look_back));
-    case EngineMetric::kTimePerOutputTokenMs:
-      return Times(1e3, P95Seconds(readings, &ModelReading::output_token_seconds, look_back));
+  if (question.metric == EngineMetric::kQueueWaitMs) {
+    return Milliseconds(MeanQueueSeconds(readings, look_back));
   }
-  return std::nullopt;
+  if (question.metric == EngineMetric::kRequestRate) return DonePerSecond(readings, look_back);
+  if (question.metric == EngineMetric::kTimeToFirstTokenMs) {
+    return Milliseconds(P95Seconds(readings, &TimedReading::first_token_seconds, look_back));
+  }
+  if (question.metric == EngineMetric::kTimePerOutputTokenMs) {
+    return Milliseconds(P95Seconds(readings, &TimedReading::output_token_seconds, look_back));
+  }
+  NumberAtEach answers;
+  answers.reserve(readings.size());
+  for (const TimedReading& reading : readings) {
+    answers.push_back(AnswerOf(question, reading, facts));
+  }
+  return answers;
 }
 
 absl::string_view WhatIsAsked(EngineMetric metric) {

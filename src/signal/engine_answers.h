@@ -18,16 +18,16 @@ struct EngineFacts {
   absl::Duration longest_gap;  // readings farther apart say nothing of the time between them
 };
 
-// As of the newest of these readings. Empty: it did not tell, or what comes from counters is not
-// known yet.
-std::optional<double> Answer(const EngineQuestion& question, std::span<const TimedReading> readings,
-                             const EngineFacts& facts);
+// At each of these readings, oldest first. Empty: it did not tell, or what comes from counters is
+// not known yet.
+NumberAtEach Answers(const EngineQuestion& question, std::span<const TimedReading> readings,
+                     const EngineFacts& facts);
 
 // How full the engine is, 0-100 and more (DESIGN 2): its cache, or its requests against its limit,
 // whichever is fuller. The limit is its own where it tells, else `max_concurrency`, else
 // `most_running`. Without any its cache, and those who wait for each that runs. Empty: it tells
 // neither of its cache nor of its requests.
-std::optional<double> PressurePercent(const ModelReading& reading,
+std::optional<double> PressurePercent(const TimedReading& reading,
                                       std::optional<double> max_concurrency,
                                       std::optional<double> most_running);
 

@@ -17,30 +17,30 @@ using testing::Optional;
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
 // 10 s later: 50 requests more, that waited 100 s together, and got their first token within 0.2 s.
-std::vector<TimedReading> TwoReadings() {
-  std::vector<TimedReading> readings;
-  Append(readings, Second(0),
-         {.requests_done = 100,
-          .queued_requests = 200,
-          .queue_seconds = 40,
-          .first_token_seconds = Histogram{{{0.2, 0}, {kUnbounded, 10}}},
-          .output_token_seconds = Histogram{{{0.1, 0}, {kUnbounded, 0}}}});
-  Append(readings, Second(10),
-         {.waiting = 3,
-          .running = 40,
-          .kv_cache_usage_ratio = 0.75,
-          .limit = 64,
-          .requests_done = 150,
-          .queued_requests = 250,
-          .queue_seconds = 140,
-          .first_token_seconds = Histogram{{{0.2, 100}, {kUnbounded, 110}}},
-          .output_token_seconds = Histogram{{{0.1, 20}, {kUnbounded, 20}}}});
+KeptReadings TwoReadings() {
+  KeptReadings readings;
+  readings.Take(Second(0), {.requests_done = 100,
+                            .queued_requests = 200,
+                            .queue_seconds = 40,
+                            .first_token_seconds = Histogram{{{0.2, 0}, {kUnbounded, 10}}},
+                            .output_token_seconds = Histogram{{{0.1, 0}, {kUnbounded, 0}}}});
+  readings.Take(Second(10), {.waiting = 3,
+                             .running = 40,
+                             .kv_cache_usage_ratio = 0.75,
+                             .limit = 64,
+                             .requests_done = 150,
+                             .queued_requests = 250,
+                             .queue_seconds = 140,
+                             .first_token_seconds = Histogram{{{0.2, 100}, {kUnbounded, 110}}},
+                             .output_token_seconds = Histogram{{{0.1, 20}, {kUnbounded, 20}}}});
   return readings;
 }
 
 std::optional<double> AnswerOf(EngineMetric metric, std::optional<double> max_concurrency = {}) {
-  return Answer({.metric = metric, .window = absl::Seconds(15), .max_concurrency = max_concurrency},
-                TwoReadings(), {.longest_gap = absl::Seconds(20)});
+  return Answers(
+             {.metric = metric, .window = absl::Seconds(15), .max_concurrency = max_concurrency},
+             TwoReadings().all(), {.longest_gap = absl::Seconds(20)})
+      .back();
 }
 
 TEST(EngineAnswers, EachMetricIsWhatItsNameSays) {
@@ -56,24 +56,25 @@ TEST(EngineAnswers, EachMetricIsWhatItsNameSays) {
 }
 
 TEST(EngineAnswers, WhatTheEngineDoesNotTellIsUnknownAndNotZero) {
-  std::vector<TimedReading> readings;
-  Append(readings, Second(0), {.waiting = 3});
+  KeptReadings readings;
+  readings.Take(Second(0), {.waiting = 3});
   for (const EngineMetric metric :
        {EngineMetric::kRequestsRunning, EngineMetric::kRequestsInFlight,
         EngineMetric::kKvCacheUsagePercent, EngineMetric::kPressurePercent,
         EngineMetric::kQueueWaitMs, EngineMetric::kRequestRate, EngineMetric::kTimeToFirstTokenMs,
         EngineMetric::kTimePerOutputTokenMs}) {
-    EXPECT_EQ(Answer({.metric = metric, .window = absl::Seconds(15)}, readings, {}), std::nullopt)
+    EXPECT_THAT(Answers({.metric = metric, .window = absl::Seconds(15)}, readings.all(), {}),
+                testing::ElementsAre(std::nullopt))
         << WhatIsAsked(metric);
   }
 }
 
 // DESIGN 2.
 TEST(EngineAnswers, PressureIsTheFullerOfTheCacheAndTheRequestsAgainstTheLimit) {
-  const ModelReading reading{
+  const TimedReading reading{
       .waiting = 10, .running = 40, .kv_cache_usage_ratio = 0.3, .limit = 50};
   EXPECT_THAT(PressurePercent(reading, 100, 200), Optional(100)) << "the engine's own limit first";
-  ModelReading without = reading;
+  TimedReading without = reading;
   without.limit = std::nullopt;
   EXPECT_THAT(PressurePercent(without, 100, 200), Optional(50)) << "then the one given";
   EXPECT_THAT(PressurePercent(without, std::nullopt, 200), Optional(30)) << "the cache is fuller";

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "signal/http_endpoint.h"
+#include "page/http_endpoint.h"
 
 namespace gpuscaler {
 namespace {
@@ -17,7 +17,8 @@ std::string NameOf(const EnginePlace& place, const EngineTimeline& engine) {
 
 }  // namespace
 
-bool EngineGroup::List(const absl::StatusOr<std::vector<EnginePlace>>& places) {
+bool EngineGroup::List(const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
+                       const std::vector<WithoutEngine>& without) {
   const absl::Status before = std::exchange(listed_, places.status());
   if (!places.ok()) return listed_ != before;
   std::set<EnginePlace> all(places->begin(), places->end());
@@ -26,46 +27,75 @@ bool EngineGroup::List(const absl::StatusOr<std::vector<EnginePlace>>& places) {
         absl::StrCat(all.size(), " engines are more than ", kMostEngines));
     all.erase(std::next(all.begin(), kMostEngines), all.end());
   }
-  const size_t gone =
-      std::erase_if(engines_, [&](const auto& engine) { return !all.contains(engine.first); });
-  return AddNew(all) || gone > 0 || listed_ != before;
+  const absl::Time since = std::exchange(was_listed_, true) ? at : absl::InfinitePast();
+  const bool others_lack = std::exchange(without_, without) != without;
+  const bool changed = Replace(all, since) || others_lack;
+  if (changed) Weigh();
+  return changed || listed_ != before;
 }
 
-bool EngineGroup::AddNew(const std::set<EnginePlace>& places) {
+bool EngineGroup::Replace(const std::set<EnginePlace>& places, absl::Time since) {
+  const size_t gone =
+      std::erase_if(engines_, [&](const auto& engine) { return !places.contains(engine.first); });
+  return AddNew(places, since) || gone > 0;
+}
+
+bool EngineGroup::AddNew(const std::set<EnginePlace>& places, absl::Time since) {
   bool any = false;
   for (const EnginePlace& place : places) {
-    const auto [engine, is_new] = engines_.try_emplace(place);
+    const auto [listed, is_new] = engines_.try_emplace(place, Listed{.since = since});
     if (!is_new) continue;
     any = true;
-    for (const std::string& model : models_) engine->second.Keep(model);
+    listed->second.engine.KeepOnly(models_);
   }
   return any;
 }
 
-bool EngineGroup::Take(const EnginePlace& place, const EngineNews& news) {
+bool EngineGroup::Take(const EnginePlace& place, const EngineNews& news, absl::Time kept_since) {
   const auto found = engines_.find(place);
   if (found == engines_.end()) return false;
-  return news.reading.ok() ? found->second.Take(news.at, news.engine, *news.reading)
-                           : found->second.Fail(news.at, news.reading.status());
+  EngineTimeline& engine = found->second.engine;
+  const size_t before = engine.Bytes();
+  const bool is_news = news.reading.ok() ? engine.Take(news.at, news.engine, *news.reading)
+                                         : engine.Fail(news.at, news.reading.status());
+  engine.Forget(kept_since);
+  bytes_ += engine.Bytes() - before;
+  return is_news;
 }
 
-void EngineGroup::Keep(const std::string& model) {
-  if (!models_.insert(model).second) return;
-  for (auto& [place, engine] : engines_) engine.Keep(model);
+void EngineGroup::KeepOnly(const std::set<std::string>& models) {
+  if (models_ == models) return;
+  models_ = models;
+  for (auto& [place, listed] : engines_) listed.engine.KeepOnly(models_);
+  Weigh();
 }
 
-void EngineGroup::Forget(absl::Time before) {
-  for (auto& [place, engine] : engines_) engine.Forget(before);
+void EngineGroup::ForgetHistograms() {
+  for (auto& [place, listed] : engines_) listed.engine.ForgetHistograms();
+  Weigh();
+}
+
+void EngineGroup::Weigh() {
+  bytes_ = sizeof(*this);
+  for (const auto& [place, listed] : engines_) {
+    bytes_ +=
+        sizeof(place) + place.namespace_name.size() + place.pod.size() + listed.engine.Bytes();
+  }
+  for (const WithoutEngine& pod : without_) {
+    bytes_ +=
+        sizeof(pod) + pod.node.size() + pod.namespace_name.size() + pod.pod.size() + pod.why.size();
+  }
 }
 
 SignalHistory EngineGroup::Answer(const EngineQuestion& question, absl::Time now,
                                   absl::Duration longest_gap,
                                   absl::FunctionRef<bool(const EnginePlace&)> counts) const {
-  SignalHistory history{.now = now, .status = listed_};
-  for (const auto& [place, engine] : engines_) {
+  SignalHistory history{.now = now, .status = listed_, .without = without_};
+  for (const auto& [place, listed] : engines_) {
     if (!counts(place)) continue;
-    SignalSeries series = engine.Answer(question, now, longest_gap);
-    series.name = NameOf(place, engine);
+    SignalSeries series = listed.engine.Answer(question, now, longest_gap);
+    series.name = NameOf(place, listed.engine);
+    series.listed_since = listed.since;
     series.namespace_name = place.namespace_name;
     series.pod = place.pod;
     series.address = place.address;

@@ -35,25 +35,31 @@ struct EngineNews {
   absl::StatusOr<EngineReading> reading;
 };
 
-constexpr size_t kMostEngines = 10000;  // of a source
+inline constexpr size_t kMostEngines = 10000;  // of a source
 
 // Not thread-safe.
 class EngineGroup {
  public:
   // All that there are: what is not among them is forgotten. An error: where they are cannot be
   // told now, or they may not be read; those that are known stay. Of more than kMostEngines the
-  // first count, and its answers are an error that says so. False: nothing is new.
-  bool List(const absl::StatusOr<std::vector<EnginePlace>>& places);
+  // first count, and its answers are an error that says so. `without`: where there are none, though
+  // there might be. False: nothing is new.
+  bool List(const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
+            const std::vector<WithoutEngine>& without = {});
 
   // Of one that is not listed it is dropped, and so is what was read no later than its newest
   // reading. False: it was.
-  bool Take(const EnginePlace& place, const EngineNews& news);
+  // Its readings before `kept_since`, which no question looks back on, may go.
+  bool Take(const EnginePlace& place, const EngineNews& news,
+            absl::Time kept_since = absl::InfinitePast());
 
-  // From now on readings of this model by itself are kept.
-  void Keep(const std::string& model);
+  // From now on readings of these models by themselves are kept, and of no others.
+  void KeepOnly(const std::set<std::string>& models);
 
-  // Readings before then, which no question looks back on, may go.
-  void Forget(absl::Time before);
+  void ForgetHistograms();
+
+  size_t size() const { return engines_.size(); }
+  size_t Bytes() const { return bytes_; }  // of memory, about
 
   // What those say that `counts` is true for, with the status of the newest List(): UNAVAILABLE
   // before the first.
@@ -61,12 +67,24 @@ class EngineGroup {
                        absl::FunctionRef<bool(const EnginePlace&)> counts) const;
 
  private:
+  struct Listed {
+    absl::Time since;  // SignalSeries::listed_since
+    EngineTimeline engine;
+  };
+
+  // True: they are others than before.
+  bool Replace(const std::set<EnginePlace>& places, absl::Time since);
   // True: one of them is new.
-  bool AddNew(const std::set<EnginePlace>& places);
+  bool AddNew(const std::set<EnginePlace>& places, absl::Time since);
+  // All of them may have changed.
+  void Weigh();
 
   absl::Status listed_ = absl::UnavailableError("not looked for yet");
-  std::map<EnginePlace, EngineTimeline> engines_;
+  bool was_listed_ = false;
+  std::map<EnginePlace, Listed> engines_;
+  std::vector<WithoutEngine> without_;
   std::set<std::string> models_;
+  size_t bytes_ = 0;
 };
 
 }  // namespace gpuscaler

@@ -30,7 +30,7 @@ SignalHistory HistoryOf(const EngineGroup& group) {
 
 TEST(EngineGroup, HasASeriesForEachEngineAndSaysWhoseItIs) {
   EngineGroup group;
-  group.List(std::vector{kOnePod, kOtherPod});
+  group.List(std::vector{kOnePod, kOtherPod}, Second(0));
   group.Take(kOnePod, Said(3));
   const SignalHistory history = HistoryOf(group);
   EXPECT_TRUE(history.status.ok());
@@ -47,7 +47,7 @@ TEST(EngineGroup, HasASeriesForEachEngineAndSaysWhoseItIs) {
 
 TEST(EngineGroup, OnlyThoseThatCountAreTold) {
   EngineGroup group;
-  group.List(std::vector{kOnePod, kOtherPod});
+  group.List(std::vector{kOnePod, kOtherPod}, Second(0));
   const SignalHistory history =
       group.Answer(kHowManyWait, Second(0), absl::Seconds(10),
                    [](const EnginePlace& place) { return place.pod == "llm-0"; });
@@ -56,21 +56,37 @@ TEST(EngineGroup, OnlyThoseThatCountAreTold) {
 
 TEST(EngineGroup, WhatIsNoLongerListedIsForgotten) {
   EngineGroup group;
-  group.List(std::vector{kOnePod});
+  group.List(std::vector{kOnePod}, Second(0));
   group.Take(kOnePod, Said(3));
-  group.List(std::vector{kOtherPod});
+  group.List(std::vector{kOtherPod}, Second(0));
   group.Take(kOnePod, Said(4, Second(1)));
   EXPECT_THAT(HistoryOf(group).series, ElementsAre(Field(&SignalSeries::address, "fd00::2")));
-  group.List(std::vector{kOnePod});
+  group.List(std::vector{kOnePod}, Second(0));
   EXPECT_THAT(HistoryOf(group).series, ElementsAre(Field(&SignalSeries::gap, "not read yet")));
+}
+
+TEST(EngineGroup, KnowsSinceWhenAnEngineIsThereUnlessItWasFromTheBeginning) {
+  EngineGroup group;
+  group.List(absl::UnavailableError("llm.team-a.svc: no answer"), Second(0));
+  group.List(std::vector{kOnePod}, Second(1));
+  group.List(std::vector{kOnePod, kOtherPod}, Second(2));
+  group.List(std::vector{kOnePod, kOtherPod}, Second(3));
+  EXPECT_THAT(HistoryOf(group).series,
+              ElementsAre(Field(&SignalSeries::listed_since, absl::InfinitePast()),
+                          Field(&SignalSeries::listed_since, Second(2))));
+  group.List(std::vector{kOtherPod}, Second(4));
+  group.List(std::vector{kOnePod, kOtherPod}, Second(5));
+  EXPECT_THAT(HistoryOf(group).series, ElementsAre(Field(&SignalSeries::listed_since, Second(5)),
+                                                   Field(&SignalSeries::listed_since, Second(2))))
+      << "another pod may have the address by now";
 }
 
 TEST(EngineGroup, AnErrorKeepsThoseThatAreKnownAndIsTold) {
   EngineGroup group;
   EXPECT_EQ(HistoryOf(group).status.code(), absl::StatusCode::kUnavailable);
-  group.List(std::vector{kOnePod});
+  group.List(std::vector{kOnePod}, Second(0));
   group.Take(kOnePod, Said(3));
-  group.List(absl::UnavailableError("llm.team-a.svc: no answer"));
+  group.List(absl::UnavailableError("llm.team-a.svc: no answer"), Second(1));
   const SignalHistory history = HistoryOf(group);
   EXPECT_THAT(std::string(history.status.message()), HasSubstr("no answer"));
   EXPECT_THAT(history.series,
@@ -79,8 +95,8 @@ TEST(EngineGroup, AnErrorKeepsThoseThatAreKnownAndIsTold) {
 
 TEST(EngineGroup, AnEngineThatJoinsKeepsTheModelsThatAreAskedFor) {
   EngineGroup group;
-  group.Keep("llama");
-  group.List(std::vector{kOnePod});
+  group.KeepOnly({"llama"});
+  group.List(std::vector{kOnePod}, Second(0));
   group.Take(kOnePod, {.at = Second(0),
                        .engine = "vllm",
                        .reading = EngineReading{
@@ -99,7 +115,7 @@ TEST(EngineGroup, MoreThanAnySourceHasAreAnErrorAndBounded) {
   for (int port = 0; port <= static_cast<int>(kMostEngines); ++port) {
     places.push_back({.address = "10.0.0.1", .port = port});
   }
-  group.List(places);
+  group.List(places, Second(0));
   EXPECT_EQ(HistoryOf(group).status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(HistoryOf(group).series, SizeIs(kMostEngines));
 }

@@ -6,8 +6,8 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "page/prometheus_text.h"
 #include "signal/engine_reading.h"
-#include "signal/prometheus_text.h"
 
 namespace gpuscaler {
 

@@ -15,7 +15,7 @@ void EnginePoller::Poll(const std::map<EngineTarget, EngineWish>& targets) {
   std::set<std::shared_ptr<PolledTarget>> polled;
   for (const auto& [target, wish] : targets) {
     std::shared_ptr<EngineReader>& reader = readers_[target];
-    if (reader == nullptr) reader = std::make_shared<EngineReader>(target, sink_);
+    if (reader == nullptr) reader = std::make_shared<EngineReader>(target, sink_, wish.tenant);
     reader->WantHistograms(wish.histograms);
     polled.insert(reader);
   }

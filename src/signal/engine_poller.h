@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <string>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
@@ -17,6 +18,7 @@ namespace gpuscaler {
 
 struct EngineWish {
   bool histograms = false;  // by far the most of what there is to read
+  std::string tenant;       // PolledTarget::Tenant(): whoever was the first to want it
 };
 
 // Thread-safe.

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/fake_clock.h"
 #include "gtest/gtest.h"
-#include "signal/test_http_server.h"
+#include "page/test_http_server.h"
 
 namespace gpuscaler {
 namespace {

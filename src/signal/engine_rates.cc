@@ -1,107 +1,76 @@
 #include "signal/engine_rates.h"
 
-#include <algorithm>
+#include <cstddef>
 #include <utility>
-#include <vector>
+
+#include "signal/histogram_growth.h"
 
 namespace gpuscaler {
 namespace {
 
-// The readings that have a field: which they are, and whether the counters went on between them.
-struct Instants {
-  std::vector<CounterInstant> instants;
-  std::vector<size_t> readings;
-};
+CounterPoint PointOf(const CounterInstant& instant, const std::optional<double>& value) {
+  return {.instant = instant, .value = *value};
+}
 
-template <typename Field>
-Instants InstantsOf(std::span<const TimedReading> readings, Field field) {
-  Instants found;
+HistogramPoint PointOf(const CounterInstant& instant,
+                       const std::shared_ptr<const Histogram>& histogram) {
+  return {.instant = instant, .histogram = histogram.get()};
+}
+
+// Those of the readings that have a field.
+template <typename Point, typename Field>
+std::vector<Point> PointsOf(std::span<const TimedReading> readings, Field field) {
+  std::vector<Point> points;
   bool goes_on = true;
-  for (size_t i = 0; i < readings.size(); ++i) {
-    if (!readings[i].goes_on) goes_on = false;
-    if (!(readings[i].reading.*field).has_value()) continue;
-    found.instants.push_back({.at = readings[i].at, .goes_on = goes_on});
-    found.readings.push_back(i);
+  for (const TimedReading& reading : readings) {
+    goes_on = goes_on && reading.goes_on;
+    if (!(reading.*field)) continue;
+    points.push_back(PointOf({.at = reading.at, .goes_on = goes_on}, reading.*field));
     goes_on = true;
   }
-  return found;
+  return points;
 }
 
-bool HasFallen(std::optional<double> older, std::optional<double> newer) {
-  return older.has_value() && newer.has_value() && *newer < *older;
-}
-
-bool HasFallen(const std::optional<Histogram>& older, const std::optional<Histogram>& newer) {
-  if (!older.has_value() || !newer.has_value()) return false;
-  if (!HaveSameBounds(*older, *newer)) return true;  // another process
-  for (size_t i = 0; i < newer->buckets.size(); ++i) {
-    if (newer->buckets[i].count < older->buckets[i].count) return true;
+// What `growth` is at each reading: that of the newest point by then, as far as it is of the
+// reading's window.
+template <typename Field, typename TheGrowth, typename Tell>
+void TellAtEach(std::span<const TimedReading> readings, Field field, absl::Duration window,
+                TheGrowth growth, Tell tell) {
+  size_t points = 0;  // by then
+  size_t first = 0;   // of the window
+  for (const TimedReading& reading : readings) {
+    if (reading.*field) ++points;
+    while (readings[first + 1 < readings.size() ? first + 1 : first].at < reading.at - window) {
+      ++first;
+    }
+    if (points == 0) {
+      tell({});
+    } else {
+      tell(growth.EndingAt(points - 1, readings[first].at));
+    }
   }
-  return false;
-}
-
-// False where the bounds are others.
-bool AddGrowth(const Histogram& first, const Histogram& last, Histogram& sum) {
-  if (sum.buckets.empty()) {
-    sum = last;
-    for (Histogram::Bucket& bucket : sum.buckets) bucket.count = 0;
-  }
-  if (!HaveSameBounds(sum, first) || !HaveSameBounds(sum, last)) return false;
-  for (size_t i = 0; i < sum.buckets.size(); ++i) {
-    sum.buckets[i].count += last.buckets[i].count - first.buckets[i].count;
-  }
-  return true;
 }
 
 // Some engines never tell how many run; one that does not tell who waits may have anybody waiting.
-bool SaysThatItHasNoRequests(const ModelReading& reading) {
+bool SaysThatItHasNoRequests(const TimedReading& reading) {
   return reading.waiting == 0.0 && (!reading.running.has_value() || reading.running == 0.0);
 }
 
-std::optional<double> OfNone(std::span<const TimedReading> readings) {
-  return SaysThatItHasNoRequests(readings.back().reading) ? std::optional(0.0) : std::nullopt;
+std::optional<double> OfNone(const TimedReading& reading) {
+  return SaysThatItHasNoRequests(reading) ? std::optional(0.0) : std::nullopt;
 }
 
 }  // namespace
 
-bool CountersGoOn(const ModelReading& older, const ModelReading& newer) {
-  if (older.counters_began.has_value() && newer.counters_began.has_value() &&
-      *older.counters_began != *newer.counters_began) {
-    return false;
-  }
-  const auto has_fallen = [&](auto counter) { return HasFallen(older.*counter, newer.*counter); };
-  return std::ranges::none_of(kModelCounters, has_fallen) &&
-         std::ranges::none_of(kModelHistograms, has_fallen);
-}
-
-void Append(std::vector<TimedReading>& readings, absl::Time at, ModelReading reading) {
-  const bool goes_on = readings.empty() || CountersGoOn(readings.back().reading, reading);
-  readings.push_back({.at = at, .reading = std::move(reading), .goes_on = goes_on});
-}
-
-std::optional<Growth> GrowthOf(std::span<const TimedReading> readings, ModelNumber counter,
-                               const CounterLookBack& look_back) {
-  const Instants found = InstantsOf(readings, counter);
-  std::vector<CounterPoint> points;
-  for (size_t i = 0; i < found.readings.size(); ++i) {
-    points.push_back(
-        {.instant = found.instants[i], .value = *(readings[found.readings[i]].reading.*counter)});
-  }
-  return GrowthOf(points, look_back);
-}
-
-std::optional<Histogram> GrowthOf(std::span<const TimedReading> readings, ModelHistogram histogram,
-                                  const CounterLookBack& look_back) {
-  const Instants found = InstantsOf(readings, histogram);
-  const std::optional<CounterWindow> window = WindowOf(found.instants, look_back);
-  if (!window.has_value()) return std::nullopt;
-  Histogram growth;
-  for (const CounterRun& run : window->runs) {
-    const auto& first = readings[found.readings[run.first]].reading.*histogram;
-    const auto& last = readings[found.readings[run.last]].reading.*histogram;
-    if (!AddGrowth(*first, *last, growth)) return std::nullopt;
-  }
-  return growth;
+std::vector<std::optional<Growth>> GrowthAtEach(std::span<const TimedReading> readings,
+                                                TimedNumber counter,
+                                                const CounterLookBack& look_back) {
+  const auto points = PointsOf<CounterPoint>(readings, counter);
+  std::vector<std::optional<Growth>> grown;
+  grown.reserve(readings.size());
+  TellAtEach(readings, counter, look_back.window, CounterGrowth(points, look_back),
+             [&](const std::optional<Growth>& growth) { grown.push_back(growth); });
+  return grown;
 }
 
 std::optional<double> Quantile(const Histogram& histogram, double share) {
@@ -119,19 +88,40 @@ std::optional<double> Quantile(const Histogram& histogram, double share) {
   return lower + (bound - lower) * (rank - below) / (buckets[i].count - below);
 }
 
-std::optional<double> MeanQueueSeconds(std::span<const TimedReading> readings,
-                                       const CounterLookBack& look_back) {
-  const auto left = GrowthOf(readings, &ModelReading::queued_requests, look_back);
-  const auto waited = GrowthOf(readings, &ModelReading::queue_seconds, look_back);
-  if (!left.has_value() || !waited.has_value()) return std::nullopt;
-  return left->by > 0 ? std::optional(waited->by / left->by) : OfNone(readings);
+NumberAtEach MeanQueueSeconds(std::span<const TimedReading> readings,
+                              const CounterLookBack& look_back) {
+  const auto left = GrowthAtEach(readings, &TimedReading::queued_requests, look_back);
+  const auto waited = GrowthAtEach(readings, &TimedReading::queue_seconds, look_back);
+  NumberAtEach means;
+  means.reserve(readings.size());
+  for (size_t i = 0; i < readings.size(); ++i) {
+    if (!left[i].has_value() || !waited[i].has_value()) {
+      means.emplace_back();
+    } else if (left[i]->by > 0) {
+      means.emplace_back(waited[i]->by / left[i]->by);
+    } else {
+      means.push_back(OfNone(readings[i]));
+    }
+  }
+  return means;
 }
 
-std::optional<double> P95Seconds(std::span<const TimedReading> readings, ModelHistogram latency,
-                                 const CounterLookBack& look_back) {
-  const auto growth = GrowthOf(readings, latency, look_back);
-  if (!growth.has_value()) return std::nullopt;
-  return growth->Count() > 0 ? Quantile(*growth, 0.95) : OfNone(readings);
+NumberAtEach P95Seconds(std::span<const TimedReading> readings, TimedHistogram latency,
+                        const CounterLookBack& look_back) {
+  NumberAtEach seconds;
+  seconds.reserve(readings.size());
+  TellAtEach(readings, latency, look_back.window,
+             HistogramGrowth(PointsOf<HistogramPoint>(readings, latency), look_back),
+             [&](const Histogram* growth) {
+               if (growth == nullptr) {
+                 seconds.emplace_back();
+               } else if (growth->Count() > 0) {
+                 seconds.push_back(Quantile(*growth, 0.95));
+               } else {
+                 seconds.push_back(OfNone(readings[seconds.size()]));
+               }
+             });
+  return seconds;
 }
 
 }  // namespace gpuscaler

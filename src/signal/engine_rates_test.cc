@@ -24,17 +24,25 @@ Histogram CountsOf(double a, double b, double c, double all) {
 }
 
 // Readings 5 s apart.
-std::vector<TimedReading> Every5Seconds(const std::vector<ModelReading>& readings) {
-  std::vector<TimedReading> timed;
+KeptReadings Every5Seconds(const std::vector<ModelReading>& readings) {
+  KeptReadings kept;
   for (const ModelReading& reading : readings) {
-    Append(timed, kFirst + static_cast<int>(timed.size()) * absl::Seconds(5), reading);
+    kept.Take(kFirst + static_cast<int>(kept.all().size()) * absl::Seconds(5), reading);
   }
-  return timed;
+  return kept;
 }
 
-double RateOf(const std::vector<TimedReading>& readings) {
-  const auto growth = GrowthOf(readings, &ModelReading::requests_done, kQuarterMinute);
+// As of the newest reading, all of them.
+double RateOf(const KeptReadings& readings) {
+  const auto growth =
+      GrowthAtEach(readings.all(), &TimedReading::requests_done, kQuarterMinute).back();
   return growth.has_value() ? growth->PerSecond() : std::nan("");
+}
+std::optional<double> MeanQueueSecondsOf(const KeptReadings& readings) {
+  return MeanQueueSeconds(readings.all(), kQuarterMinute).back();
+}
+std::optional<double> P95SecondsOf(const KeptReadings& readings) {
+  return P95Seconds(readings.all(), &TimedReading::first_token_seconds, kQuarterMinute).back();
 }
 
 TEST(EngineRates, TheRateIsTheGrowthOverTheTimeBetweenReadings) {
@@ -89,7 +97,7 @@ TEST(EngineRates, TheMeanWaitIsOfThoseThatLeftTheQueue) {
   const auto readings = Every5Seconds({{.queued_requests = 100, .queue_seconds = 1000},
                                        {.queued_requests = 104, .queue_seconds = 1001},
                                        {.queued_requests = 110, .queue_seconds = 1003}});
-  EXPECT_THAT(MeanQueueSeconds(readings, kQuarterMinute), Optional(0.3));
+  EXPECT_THAT(MeanQueueSecondsOf(readings), Optional(0.3));
 }
 
 TEST(EngineRates, AnEngineWithoutRequestsMakesNobodyWait) {
@@ -99,9 +107,8 @@ TEST(EngineRates, AnEngineWithoutRequestsMakesNobodyWait) {
                     .queue_seconds = 1000,
                     .first_token_seconds = CountsOf(1, 2, 3, 4)};
   const auto readings = Every5Seconds({idle, idle, idle});
-  EXPECT_THAT(MeanQueueSeconds(readings, kQuarterMinute), Optional(0));
-  EXPECT_THAT(P95Seconds(readings, &ModelReading::first_token_seconds, kQuarterMinute),
-              Optional(0));
+  EXPECT_THAT(MeanQueueSecondsOf(readings), Optional(0));
+  EXPECT_THAT(P95SecondsOf(readings), Optional(0));
 }
 
 TEST(EngineRates, HowLongRequestsWaitIsNotKnownBeforeTheFirstIsThrough) {
@@ -111,8 +118,8 @@ TEST(EngineRates, HowLongRequestsWaitIsNotKnownBeforeTheFirstIsThrough) {
                      .queue_seconds = 1000,
                      .first_token_seconds = CountsOf(1, 2, 3, 4)};
   const auto readings = Every5Seconds({stuck, stuck, stuck});
-  EXPECT_EQ(MeanQueueSeconds(readings, kQuarterMinute), std::nullopt);
-  EXPECT_EQ(P95Seconds(readings, &ModelReading::first_token_seconds, kQuarterMinute), std::nullopt);
+  EXPECT_EQ(MeanQueueSecondsOf(readings), std::nullopt);
+  EXPECT_EQ(P95SecondsOf(readings), std::nullopt);
 }
 
 TEST(EngineRates, AnEngineThatDoesNotSayWhoWaitsIsNotTakenForIdle) {
@@ -137,9 +144,8 @@ TEST(EngineRates, AnEngineThatDoesNotSayWhoWaitsIsNotTakenForIdle) {
                              .queue_seconds = 1000,
                              .first_token_seconds = CountsOf(1, 2, 3, 4)};
     const auto readings = Every5Seconds({still, still, still});
-    EXPECT_EQ(MeanQueueSeconds(readings, kQuarterMinute), row.want) << row.name;
-    EXPECT_EQ(P95Seconds(readings, &ModelReading::first_token_seconds, kQuarterMinute), row.want)
-        << row.name;
+    EXPECT_EQ(MeanQueueSecondsOf(readings), row.want) << row.name;
+    EXPECT_EQ(P95SecondsOf(readings), row.want) << row.name;
   }
 }
 
@@ -147,28 +153,7 @@ TEST(EngineRates, TheQuantileIsThatOfTheWindowNotOfAllTime) {
   const auto readings = Every5Seconds({{.first_token_seconds = CountsOf(0, 0, 0, 5000)},
                                        {.first_token_seconds = CountsOf(50, 50, 50, 5050)},
                                        {.first_token_seconds = CountsOf(90, 100, 100, 5100)}});
-  const auto growth = GrowthOf(readings, &ModelReading::first_token_seconds, kQuarterMinute);
-  EXPECT_EQ(growth, CountsOf(90, 100, 100, 100));
-  EXPECT_THAT(P95Seconds(readings, &ModelReading::first_token_seconds, kQuarterMinute),
-              Optional(DoubleNear(0.3, 1e-9)));
-}
-
-TEST(EngineRates, ARestartBetweenReadingsLeavesTheQuantileOfTheRest) {
-  const auto readings = Every5Seconds({{.first_token_seconds = CountsOf(0, 100, 100, 100)},
-                                       {.first_token_seconds = CountsOf(0, 110, 110, 110)},
-                                       {.first_token_seconds = CountsOf(0, 0, 4, 4)},
-                                       {.first_token_seconds = CountsOf(0, 0, 14, 14)}});
-  EXPECT_EQ(GrowthOf(readings, &ModelReading::first_token_seconds, kQuarterMinute),
-            CountsOf(0, 10, 20, 20));
-}
-
-TEST(EngineRates, BucketsThatChangedTheirBoundsAreNotCompared) {
-  const Histogram others{.buckets = {{0.2, 1}, {kInfinity, 200}}};
-  const auto readings = Every5Seconds({{.first_token_seconds = CountsOf(1, 2, 3, 4)},
-                                       {.first_token_seconds = CountsOf(1, 2, 3, 4)},
-                                       {.first_token_seconds = others},
-                                       {.first_token_seconds = others}});
-  EXPECT_EQ(GrowthOf(readings, &ModelReading::first_token_seconds, kQuarterMinute), std::nullopt);
+  EXPECT_THAT(P95SecondsOf(readings), Optional(DoubleNear(0.3, 1e-9)));
 }
 
 // Each checked by hand against promql/quantile.go's bucketQuantile().

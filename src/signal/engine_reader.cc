@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/plain_words.h"
 #include "base/status_macros.h"
 
 namespace gpuscaler {
@@ -41,9 +42,10 @@ std::vector<std::string> PathsToTry(const EngineTarget& target, const Engine* na
 
 }  // namespace
 
-EngineReader::EngineReader(EngineTarget target, Sink sink)
+EngineReader::EngineReader(EngineTarget target, Sink sink, std::string tenant)
     : target_(std::move(target)),
       sink_(std::move(sink)),
+      tenant_(std::move(tenant)),
       named_(EngineNamed(target_.engine)),
       paths_(PathsToTry(target_, named_)) {}
 
@@ -81,8 +83,9 @@ absl::StatusOr<EngineReading> EngineReader::Read(const absl::StatusOr<Page>& pag
   RETURN_IF_ERROR(page.status());
   absl::StatusOr<EngineReading> reading = ReadBody(*page);
   if (reading.ok()) return reading;
-  return absl::Status(reading.status().code(),
-                      absl::StrCat(Request().Place(), ": ", reading.status().message()));
+  return absl::Status(
+      reading.status().code(),
+      absl::StrCat(Request().Place(), ": ", PlainWords(reading.status().message())));
 }
 
 absl::StatusOr<EngineReading> EngineReader::ReadBody(const Page& page) {

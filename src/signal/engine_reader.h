@@ -9,10 +9,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "page/page_request.h"
 #include "signal/engine_group.h"
 #include "signal/engines.h"
 #include "signal/page_poller.h"
-#include "signal/page_request.h"
 
 namespace gpuscaler {
 
@@ -32,11 +32,13 @@ class EngineReader : public PolledTarget {
   // `engine` of the news is empty until it is recognised. A fault of the page names its place.
   using Sink = std::function<void(const EngineTarget& target, const EngineNews& news)>;
 
-  EngineReader(EngineTarget target, Sink sink);
+  // `tenant`: PolledTarget::Tenant().
+  EngineReader(EngineTarget target, Sink sink, std::string tenant = "");
 
   // Whether readings have histograms from now on. At any time.
   void WantHistograms(bool wanted) { histograms_ = wanted; }
 
+  std::string Tenant() override { return tenant_; }
   PageRequest First() override;
   std::optional<PageRequest> Take(absl::Time at, const absl::StatusOr<Page>& page) override;
 
@@ -49,6 +51,7 @@ class EngineReader : public PolledTarget {
 
   const EngineTarget target_;
   const Sink sink_;
+  const std::string tenant_;
   const Engine* const named_;             // null: whichever the page is of
   const std::vector<std::string> paths_;  // to try in turn
   std::atomic<bool> histograms_ = false;

@@ -90,7 +90,7 @@ TEST_F(EngineReaderTest, PageThatIsNobodysDoesNotEndTheSearch) {
   pages_["/prometheus/metrics"] = kTrtllm;
   Open(8000);
   EXPECT_THAT(Poll(), ElementsAre("/metrics", "/v1/metrics", "/prometheus/metrics"));
-  EXPECT_EQ(engine_, "trtllm-serve");
+  EXPECT_EQ(engine_, "trtllm_serve");
   EXPECT_EQ(Running(), 7);
 }
 

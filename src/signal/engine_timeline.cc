@@ -6,18 +6,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/plain_words.h"
 #include "signal/engine_answers.h"
 
 namespace gpuscaler {
 namespace {
 
-constexpr size_t kMostNamed = 5;  // of a page's models, in an explanation
+// Of a page's models, in an explanation.
+constexpr size_t kMostNamed = 5;
+constexpr size_t kLongestName = 60;
 
-std::string OtherModels(const std::vector<std::string>& names) {
+std::string OtherModels(const std::vector<std::string>& names, size_t unnamed) {
   if (names.empty()) return "it has no model loaded";
-  const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kMostNamed));
-  return absl::StrCat("it has ", absl::StrJoin(names.begin(), end, ", "),
-                      names.size() > kMostNamed ? ", ..." : "");
+  return absl::StrCat("it has ", absl::StrJoin(names, ", "), unnamed > 0 ? ", ..." : "");
 }
 
 }  // namespace
@@ -28,14 +29,21 @@ bool EngineTimeline::Take(absl::Time at, absl::string_view engine, const EngineR
   answers_since_ = std::min(answers_since_, at);
   failure_ = absl::OkStatus();
   together_.Take(at, *ReadingOf(reading, ""));
-  for (auto& [name, timeline] : models_) {
-    if (std::optional<ModelReading> own = ReadingOf(reading, name)) {
-      timeline.Take(at, *std::move(own));
-    }
+  for (auto& [name, model] : models_) {
+    std::optional<ModelReading> own = ReadingOf(reading, name);
+    model.absent = !own.has_value();
+    if (own.has_value()) model.timeline.Take(at, *std::move(own));
   }
-  names_.clear();
-  for (const ModelReading& model : reading.models) names_.push_back(model.model);
+  Name(reading);
   return true;
+}
+
+void EngineTimeline::Name(const EngineReading& reading) {
+  names_.clear();
+  const size_t named = std::min(reading.models.size(), kMostNamed);
+  for (size_t i = 0; i < named; ++i)
+    names_.push_back(PlainWords(reading.models[i].model, kLongestName));
+  unnamed_ = reading.models.size() - named;
 }
 
 bool EngineTimeline::Fail(absl::Time at, const absl::Status& why) {
@@ -50,17 +58,31 @@ bool EngineTimeline::IsNews(absl::Time at) {
   return true;
 }
 
-void EngineTimeline::Keep(const std::string& model) {
-  if (!model.empty()) models_.try_emplace(model);
+void EngineTimeline::KeepOnly(const std::set<std::string>& models) {
+  std::erase_if(models_, [&](const auto& known) { return !models.contains(known.first); });
+  for (const std::string& model : models) {
+    if (!model.empty()) models_.try_emplace(model);
+  }
 }
 
 void EngineTimeline::Forget(absl::Time before) {
   together_.Forget(before);
-  for (auto& [name, timeline] : models_) timeline.Forget(before);
+  for (auto& [name, model] : models_) model.timeline.Forget(before);
 }
 
-const ModelTimeline* EngineTimeline::Find(absl::string_view model) const {
-  if (model.empty()) return &together_;
+void EngineTimeline::ForgetHistograms() {
+  together_.ForgetHistograms();
+  for (auto& [name, model] : models_) model.timeline.ForgetHistograms();
+}
+
+size_t EngineTimeline::Bytes() const {
+  size_t bytes = sizeof(*this) + together_.Bytes() + failure_.message().size();
+  for (const auto& [name, model] : models_) bytes += 2 * name.size() + model.timeline.Bytes();
+  for (const std::string& name : names_) bytes += sizeof(std::string) + name.size();
+  return bytes;
+}
+
+const EngineTimeline::KeptModel* EngineTimeline::Find(const std::string& model) const {
   const auto found = models_.find(model);
   return found == models_.end() ? nullptr : &found->second;
 }
@@ -69,7 +91,9 @@ SignalSeries EngineTimeline::Answer(const EngineQuestion& question, absl::Time n
                                     absl::Duration longest_gap) const {
   SignalSeries series;
   series.answers_since = answers_since_;
-  if (const ModelTimeline* timeline = Find(question.model)) {
+  const KeptModel* const model = Find(question.model);
+  const ModelTimeline* const own = model == nullptr ? nullptr : &model->timeline;
+  if (const ModelTimeline* const timeline = question.model.empty() ? &together_ : own) {
     series.points = timeline->Points(question, now, longest_gap);
     series.unmoved_since = timeline->StillSince();
   }
@@ -81,8 +105,9 @@ std::string EngineTimeline::GapOf(const EngineQuestion& question,
                                   const SignalSeries& series) const {
   if (!failure_.ok()) return std::string(failure_.message());
   if (engine_.empty()) return "not read yet";
-  if (!question.model.empty() && std::ranges::count(names_, question.model) == 0) {
-    return absl::StrCat("no model \"", question.model, "\": ", OtherModels(names_));
+  const KeptModel* const model = Find(question.model);
+  if (model != nullptr && model->absent) {
+    return absl::StrCat("no model \"", question.model, "\": ", OtherModels(names_, unnamed_));
   }
   if (series.points.empty()) return "not read yet";
   if (series.points.back().value.has_value()) return "";

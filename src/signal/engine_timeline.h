@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,12 +25,15 @@ class EngineTimeline {
   // It could not be read then, and why. What it said before stays. As Take().
   bool Fail(absl::Time at, const absl::Status& why);
 
-  // From now on the model's own readings are kept. All models together always are: a page may have
-  // a thousand.
-  void Keep(const std::string& model);
+  // From now on the own readings of these models are kept, and of no others. All models together
+  // always are: a page may have a thousand.
+  void KeepOnly(const std::set<std::string>& models);
 
   // Readings before then, which no question looks back on, may go.
   void Forget(absl::Time before);
+  void ForgetHistograms();
+
+  size_t Bytes() const;  // of memory, about
 
   // Without what the series is called and whose it is. About a model that is not kept it knows
   // nothing.
@@ -40,7 +44,13 @@ class EngineTimeline {
 
  private:
   bool IsNews(absl::Time at);
-  const ModelTimeline* Find(absl::string_view model) const;
+  struct KeptModel {
+    ModelTimeline timeline;
+    bool absent = false;  // from the newest page
+  };
+
+  const KeptModel* Find(const std::string& model) const;
+  void Name(const EngineReading& reading);  // the models that it has
   std::string GapOf(const EngineQuestion& question, const SignalSeries& series) const;
 
   std::string engine_;
@@ -48,8 +58,9 @@ class EngineTimeline {
   absl::Time answers_since_ = absl::InfiniteFuture();
   absl::Status failure_;  // of the newest reading
   ModelTimeline together_;
-  std::map<std::string, ModelTimeline, std::less<>> models_;
-  std::vector<std::string> names_;  // of the models on its newest page
+  std::map<std::string, KeptModel> models_;
+  std::vector<std::string> names_;  // of some models on its newest page, for an explanation
+  size_t unnamed_ = 0;              // how many others are there
 };
 
 }  // namespace gpuscaler

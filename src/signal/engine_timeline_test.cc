@@ -22,7 +22,7 @@ SignalSeries WaitingOf(const EngineTimeline& engine, const std::string& model) {
 
 TEST(EngineTimeline, AddsItsModelsUpUnlessOneIsMeant) {
   EngineTimeline engine;
-  engine.Keep("qwen");
+  engine.KeepOnly({"qwen"});
   engine.Take(Second(0), "vllm", PageWith(3, 4));
   EXPECT_THAT(WaitingOf(engine, "").points, ElementsAre(SignalPoint{Second(0), 7}));
   EXPECT_THAT(WaitingOf(engine, "qwen").points, ElementsAre(SignalPoint{Second(0), 4}));
@@ -31,20 +31,38 @@ TEST(EngineTimeline, AddsItsModelsUpUnlessOneIsMeant) {
 TEST(EngineTimeline, AModelIsKeptFromWhenItIsAskedFor) {
   EngineTimeline engine;
   engine.Take(Second(0), "vllm", PageWith(3, 4));
-  engine.Keep("qwen");
+  engine.KeepOnly({"qwen"});
   EXPECT_EQ(WaitingOf(engine, "qwen").gap, "not read yet");
   engine.Take(Second(1), "vllm", PageWith(3, 5));
   EXPECT_THAT(WaitingOf(engine, "qwen").points, ElementsAre(SignalPoint{Second(1), 5}));
 }
 
+TEST(EngineTimeline, AModelThatNobodyAsksForAnyMoreIsForgotten) {
+  EngineTimeline engine;
+  engine.KeepOnly({"llama", "qwen"});
+  engine.Take(Second(0), "vllm", PageWith(3, 4));
+  const size_t both = engine.Bytes();
+  engine.KeepOnly({"qwen"});
+  EXPECT_LT(engine.Bytes(), both);
+  EXPECT_THAT(WaitingOf(engine, "llama").points, IsEmpty());
+  EXPECT_THAT(WaitingOf(engine, "qwen").points, ElementsAre(SignalPoint{Second(0), 4}));
+}
+
 TEST(EngineTimeline, SaysWhichModelsThereAreWhereTheOneMeantIsNot) {
   EngineTimeline engine;
-  engine.Keep("mixtral");
+  engine.KeepOnly({"mixtral"});
   engine.Take(Second(0), "vllm", PageWith(3, 4));
   const SignalSeries series = WaitingOf(engine, "mixtral");
   EXPECT_THAT(series.points, IsEmpty());
   EXPECT_EQ(series.gap, "no model \"mixtral\": it has llama, qwen");
-  engine.Take(Second(1), "ollama", {});
+  EngineReading many;
+  for (const char* name : {"a", "b", "c", "d", "e", "f"}) many.models.push_back({.model = name});
+  engine.Take(Second(1), "vllm", many);
+  EXPECT_EQ(WaitingOf(engine, "mixtral").gap, "no model \"mixtral\": it has a, b, c, d, e, ...");
+  engine.Take(Second(2), "vllm", {.models = {{.model = "\x1b[2J" + std::string(100, 'x')}}});
+  EXPECT_EQ(WaitingOf(engine, "mixtral").gap,
+            "no model \"mixtral\": it has ?[2J" + std::string(56, 'x') + "...");
+  engine.Take(Second(3), "ollama", {});
   EXPECT_EQ(WaitingOf(engine, "mixtral").gap, "no model \"mixtral\": it has no model loaded");
 }
 

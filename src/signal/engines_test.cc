@@ -28,7 +28,7 @@ TEST(Recognise, TellsAnotherServersPageFromAnEngines) {
     const char* message;
   } rows[] = {
       {"another's metrics", "go_goroutines 5\nhttp_requests_total 7\n", absl::StatusCode::kNotFound,
-       "no engine that is known: nim, triton, vllm, sglang, tgi, llama.cpp, ollama, tei"},
+       "no engine that is known: nim, triton, vllm, sglang, tgi, llama_cpp, ollama, tei"},
       {"nothing", "", absl::StatusCode::kNotFound, "no engine that is known"},
       {"a name that only begins alike", "num_requests_running_total 5\n",
        absl::StatusCode::kNotFound, "no engine that is known"},

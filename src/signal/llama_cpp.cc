@@ -25,7 +25,7 @@ absl::StatusOr<EngineReading> ReadLlamaCpp(absl::string_view page, const PageWis
 }  // namespace
 
 const Engine& LlamaCpp() {
-  static constexpr Engine kEngine = {.name = "llama.cpp",
+  static constexpr Engine kEngine = {.name = "llama_cpp",
                                      .port = 8080,
                                      .path = "/metrics",
                                      .marks = kMarksOfLlamaCpp,

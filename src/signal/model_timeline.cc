@@ -1,7 +1,6 @@
 #include "signal/model_timeline.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <span>
 #include <utility>
 
@@ -9,33 +8,32 @@
 #include "signal/look_back.h"
 
 namespace gpuscaler {
+
 void ModelTimeline::Take(absl::Time at, ModelReading reading) {
   still_.Take(at, reading);
-  Append(readings_, at, std::move(reading));
-  const TimedReading& newest = readings_.back();
+  readings_.Take(at, std::move(reading));
+  const TimedReading& newest = readings_.all().back();
   if (!newest.goes_on) most_running_.reset();  // it may have been started with another limit
-  if (newest.reading.waiting > 0.0 && newest.reading.running.has_value()) {
-    most_running_ = std::max(most_running_.value_or(0), *newest.reading.running);
+  if (newest.waiting > 0.0 && newest.running.has_value()) {
+    most_running_ = std::max(most_running_.value_or(0), *newest.running);
   }
-}
-
-void ModelTimeline::Forget(absl::Time before) {
-  ForgetBefore(readings_, before, &TimedReading::at);
 }
 
 std::vector<SignalPoint> ModelTimeline::Points(const EngineQuestion& question, absl::Time now,
                                                absl::Duration longest_gap) const {
   const EngineFacts facts{.most_running = most_running_, .longest_gap = longest_gap};
-  const std::span<const TimedReading> all = readings_;
+  const std::span<const TimedReading> all = readings_.all();
+  if (all.empty()) return {};
+  const size_t first = FirstOfWindow(all, now - question.look_back, &TimedReading::at);
+  const size_t first_of_window =
+      IsOverWindow(question.metric)
+          ? FirstOfWindow(all, all[first].at - question.window, &TimedReading::at)
+          : first;
+  const NumberAtEach answers = Answers(question, all.subspan(first_of_window), facts);
   std::vector<SignalPoint> points;
-  for (size_t i = FirstOfWindow(readings_, now - question.look_back, &TimedReading::at);
-       i < all.size(); ++i) {
-    const absl::Time at = all[i].at;
-    const size_t first = IsOverWindow(question.metric)
-                             ? FirstOfWindow(readings_, at - question.window, &TimedReading::at)
-                             : i;
-    points.push_back(
-        {.at = at, .value = Answer(question, all.subspan(first, i + 1 - first), facts)});
+  points.reserve(all.size() - first);
+  for (size_t i = first; i < all.size(); ++i) {
+    points.push_back({.at = all[i].at, .value = answers[i - first_of_window]});
   }
   return points;
 }

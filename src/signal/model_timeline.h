@@ -1,13 +1,14 @@
 // What an engine said of one model over time, or of all of its models together.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "model/engine_metric.h"
 #include "model/signal_history.h"
-#include "signal/engine_rates.h"
+#include "signal/kept_readings.h"
 #include "signal/still_requests.h"
 
 namespace gpuscaler {
@@ -19,7 +20,9 @@ class ModelTimeline {
   void Take(absl::Time at, ModelReading reading);
 
   // Readings before then, which no question looks back on, may go.
-  void Forget(absl::Time before);
+  void Forget(absl::Time before) { readings_.Forget(before); }
+  void ForgetHistograms() { readings_.ForgetHistograms(); }
+  size_t Bytes() const { return sizeof(*this) + readings_.Bytes(); }  // of memory, about
 
   // One for each reading in the time that the question looks back on, and for the one that stood
   // when it began; oldest first. What comes from counters is over the question's window at each of
@@ -30,7 +33,7 @@ class ModelTimeline {
   std::optional<absl::Time> StillSince() const { return still_.Since(); }
 
  private:
-  std::vector<TimedReading> readings_;
+  KeptReadings readings_;
   StillRequests still_;
   // The most that ran while others waited, since the process began: what the engine lets run.
   std::optional<double> most_running_;

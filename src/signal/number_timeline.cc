@@ -1,7 +1,6 @@
 #include "signal/number_timeline.h"
 
 #include <algorithm>
-#include <optional>
 #include <span>
 
 #include "signal/look_back.h"
@@ -20,16 +19,34 @@ void NumberTimeline::Take(const absl::StatusOr<CounterPoint>& point) {
   points_.push_back(*point);
 }
 
-void NumberTimeline::Forget(absl::Time before) { ForgetBefore(points_, before, AtOf); }
+void NumberTimeline::Forget(absl::Time before) {
+  const size_t gone = ForgottenBefore(points_, before, AtOf);
+  points_.erase(points_.begin(), points_.begin() + static_cast<std::ptrdiff_t>(gone));
+}
 
-std::optional<double> NumberTimeline::ValueAt(size_t place, absl::Duration window,
-                                              absl::Duration longest_gap) const {
-  if (!is_rate_) return points_[place].value;
-  const size_t first = FirstOfWindow(points_, AtOf(points_[place]) - window, AtOf);
-  const auto growth = GrowthOf(std::span(points_).subspan(first, place + 1 - first),
-                               {.window = window, .longest_gap = longest_gap});
-  if (!growth.has_value()) return std::nullopt;
-  return growth->PerSecond();
+size_t NumberTimeline::Bytes() const {
+  return sizeof(*this) + points_.capacity() * sizeof(CounterPoint) + failure_.message().size();
+}
+
+std::vector<SignalPoint> NumberTimeline::PointsFrom(size_t first,
+                                                    const CounterLookBack& look_back) const {
+  std::vector<SignalPoint> points;
+  if (first == points_.size()) return points;
+  points.reserve(points_.size() - first);
+  const size_t first_of_window =
+      FirstOfWindow(points_, AtOf(points_[first]) - look_back.window, AtOf);
+  const std::span<const CounterPoint> all = points_;
+  CounterGrowth growth(is_rate_ ? all.subspan(first_of_window) : std::span<const CounterPoint>(),
+                       look_back);
+  for (size_t i = first; i < points_.size(); ++i) {
+    SignalPoint& point = points.emplace_back(SignalPoint{.at = AtOf(points_[i])});
+    if (!is_rate_) {
+      point.value = points_[i].value;
+    } else if (const auto grown = growth.EndingAt(i - first_of_window)) {
+      point.value = grown->PerSecond();
+    }
+  }
+  return points;
 }
 
 SignalSeries NumberTimeline::Answer(const EngineQuestion& question, absl::Time now,
@@ -37,10 +54,8 @@ SignalSeries NumberTimeline::Answer(const EngineQuestion& question, absl::Time n
   SignalSeries series;
   series.answers_since = answers_since_;
   series.gap = std::string(failure_.message());
-  for (size_t i = FirstOfWindow(points_, now - question.look_back, AtOf); i < points_.size(); ++i) {
-    series.points.push_back(
-        {.at = AtOf(points_[i]), .value = ValueAt(i, question.window, longest_gap)});
-  }
+  series.points = PointsFrom(FirstOfWindow(points_, now - question.look_back, AtOf),
+                             {.window = question.window, .longest_gap = longest_gap});
   if (!failure_.ok()) return series;
   if (series.points.empty()) {
     series.gap = "not read yet";

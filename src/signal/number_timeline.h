@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -26,14 +25,15 @@ class NumberTimeline {
   // Readings before then, which no question looks back on, may go.
   void Forget(absl::Time before);
 
+  size_t Bytes() const;  // of memory, about
+
   // Points as ModelTimeline's; of the question the times alone count. Without what the series is
   // called.
   SignalSeries Answer(const EngineQuestion& question, absl::Time now,
                       absl::Duration longest_gap) const;
 
  private:
-  std::optional<double> ValueAt(size_t place, absl::Duration window,
-                                absl::Duration longest_gap) const;
+  std::vector<SignalPoint> PointsFrom(size_t first, const CounterLookBack& look_back) const;
 
   const bool is_rate_;
   std::vector<CounterPoint> points_;

@@ -21,11 +21,13 @@ class PageNumberPoller {
   };
   // `sink` gets what came of each poll, on a thread of this, and must not block. `clock` outlives
   // it.
-  PageNumberPoller(const Clock& clock, const Times& times, PageNumbers::Sink sink);
+  PageNumberPoller(const Clock& clock, const Times& times, PageNumbers::Sink sink,
+                   const FetchLimits& limits = {});
 
-  // These are polled from now on, and no others; of those that are not among them one more answer
-  // may come.
-  void Poll(const std::map<PageRequest, PageNumbers::Selectors>& pages);
+  // These are polled from now on, and no others: of those that are not among them nothing is told
+  // any more. Their answer would be taken for that of what replaced them.
+  // The requests have no address.
+  void Poll(const std::map<PageRequest, NumbersWish>& pages);
 
  private:
   const Times times_;

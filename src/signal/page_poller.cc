@@ -51,7 +51,7 @@ void PagePoller::StartDue() {
 
 void PagePoller::Fetch(PollSchedule::Id id, const std::shared_ptr<PolledTarget>& target,
                        PageRequest request) {
-  fetcher_.Fetch(std::move(request), [this, id, target](const absl::StatusOr<Page>& page) {
+  const auto take = [this, id, target](const absl::StatusOr<Page>& page) {
     std::optional<PageRequest> more = target->Take(clock_.Now(), page);
     if (more.has_value()) {
       Fetch(id, target, *std::move(more));
@@ -59,7 +59,8 @@ void PagePoller::Fetch(PollSchedule::Id id, const std::shared_ptr<PolledTarget>&
     }
     MutexLock lock(mutex_);
     schedule_.Done(id, absl::IsDeadlineExceeded(page.status()));
-  });
+  };
+  fetcher_.Fetch(std::move(request), take, target->Tenant());
 }
 
 }  // namespace gpuscaler

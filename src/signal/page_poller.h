@@ -12,8 +12,8 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/periodic_thread.h"
-#include "signal/page_fetcher.h"
-#include "signal/page_request.h"
+#include "page/page_fetcher.h"
+#include "page/page_request.h"
 #include "signal/poll_schedule.h"
 
 namespace gpuscaler {
@@ -22,6 +22,9 @@ namespace gpuscaler {
 class PolledTarget {
  public:
   virtual ~PolledTarget() = default;
+
+  // For whom it is read: where some have to wait, tenants take turns.
+  virtual std::string Tenant() = 0;
 
   // What to ask for now that its turn has come.
   virtual PageRequest First() = 0;

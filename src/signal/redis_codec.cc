@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/plain_words.h"
 
 namespace gpuscaler {
 namespace {
@@ -29,9 +29,9 @@ void* MakeText(const redisReadTask* task, char* text, size_t size) {
 template <typename Count>
 void* MakeList(const redisReadTask* task, Count count) {
   const auto size = static_cast<size_t>(count);
-  auto& values = *static_cast<size_t*>(task->privdata);
-  if (size > RedisDecoder::kMaxReplyValues - values) return nullptr;
-  values += size;
+  auto& memory = *static_cast<RedisReplyMemory*>(task->privdata);
+  if (size > RedisDecoder::kMaxReplyValues - memory.values()) return nullptr;
+  if (!memory.AddValues(size)) return nullptr;
   RedisReply* const reply = PlaceOf(task);
   reply->kind = RedisReply::Kind::kList;
   reply->list.resize(size);
@@ -78,6 +78,13 @@ redisReplyObjectFunctions* Functions() {
   return &functions;
 }
 
+// A reply has this much for itself: as much as arrives at once takes.
+constexpr size_t kSmallReply = size_t{32} << 10;
+
+absl::Status NoMemory() {
+  return absl::ResourceExhaustedError("too many large answers at once: no memory for it");
+}
+
 absl::Status TooMuch(absl::string_view bound) {
   return absl::FailedPreconditionError(
       absl::StrCat("what answers says more than ", bound, " at once"));
@@ -95,33 +102,50 @@ std::string EncodeRedisCommand(const RedisCommand& command) {
 
 void RedisDecoder::Free::operator()(redisReader* reader) const { redisReaderFree(reader); }
 
-RedisDecoder::RedisDecoder() : reader_(redisReaderCreateWithFunctions(Functions())) {
-  reader_->privdata = &values_;
+RedisReplyMemory::RedisReplyMemory(std::shared_ptr<LargeBodies> all, std::string tenant)
+    : memory_(std::move(all), std::move(tenant), kSmallReply) {}
+
+// Bytes are held twice: in hiredis' buffer, and in the reply.
+bool RedisReplyMemory::Resize(size_t unread_bytes, size_t values) {
+  if (!memory_.Resize(2 * unread_bytes + values * sizeof(RedisReply))) {
+    is_short_ = true;
+    return false;
+  }
+  unread_bytes_ = unread_bytes;
+  values_ = values;
+  return true;
+}
+
+RedisDecoder::RedisDecoder(std::shared_ptr<LargeBodies> all, std::string tenant)
+    : memory_(std::move(all), std::move(tenant)),
+      reader_(redisReaderCreateWithFunctions(Functions())) {
+  reader_->privdata = &memory_;
 }
 
 RedisDecoder::~RedisDecoder() = default;
 
 void RedisDecoder::Feed(absl::string_view bytes) {
-  unread_bytes_ += bytes.size();
+  if (!memory_.Resize(memory_.unread_bytes() + bytes.size(), memory_.values())) return;
   redisReaderFeed(reader_.get(), bytes.data(), bytes.size());
 }
 
 absl::StatusOr<std::optional<RedisReply>> RedisDecoder::Next() {
+  if (memory_.is_short()) return NoMemory();
   void* made = nullptr;
   if (redisReaderGetReply(reader_.get(), &made) != REDIS_OK) {
+    if (memory_.is_short()) return NoMemory();
     if (reader_->err == REDIS_ERR_OOM) return TooMuch(absl::StrCat(kMaxReplyValues, " values"));
     return absl::FailedPreconditionError(
-        absl::StrCat("what answers does not speak Redis: ", absl::CHexEscape(reader_->errstr)));
+        absl::StrCat("what answers does not speak Redis: ", PlainWords(reader_->errstr)));
   }
   if (made == nullptr) {
-    if (unread_bytes_ > kMaxReplyBytes) {
+    if (memory_.unread_bytes() > kMaxReplyBytes) {
       return TooMuch(absl::StrCat(kMaxReplyBytes >> 20, " MiB"));
     }
     return std::optional<RedisReply>();
   }
   const std::unique_ptr<RedisReply> reply(static_cast<RedisReply*>(made));
-  unread_bytes_ = reader_->len - reader_->pos;
-  values_ = 0;
+  memory_.Resize(reader_->len - reader_->pos, 0);
   return std::optional<RedisReply>(std::move(*reply));
 }
 

@@ -115,5 +115,35 @@ TEST(RedisCodec, EndlessReplyEndsAtTheBound) {
   }
 }
 
+TEST(RedisCodec, LargeRepliesShareMemory) {
+  const auto all = std::make_shared<LargeBodies>(size_t{8} << 20);  // 2 MiB for each tenant
+  RedisDecoder first(all, "team-a");
+  RedisDecoder second(all, "team-a");
+  RedisDecoder other(all, "team-b");
+  const std::string claim = "*20000\r\n";  // places of 72 bytes before any has come
+  first.Feed(claim);
+  EXPECT_TRUE(first.Next().ok());
+  second.Feed(claim);
+  EXPECT_EQ(second.Next().status().code(), absl::StatusCode::kResourceExhausted);
+  other.Feed(claim);
+  EXPECT_TRUE(other.Next().ok()) << "another tenant's";
+  RedisDecoder third(all, "team-a");
+  third.Feed(absl::StrCat("$4000000\r\n", std::string(1 << 20, 'x')));
+  EXPECT_EQ(third.Next().status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST(RedisCodec, AReplyThatWasTakenGivesItsMemoryBack) {
+  const auto all = std::make_shared<LargeBodies>(size_t{8} << 20);
+  RedisDecoder decoder(all, "team-a");
+  std::string list = "*20000\r\n";
+  for (int i = 0; i < 20'000; ++i) list += ":1\r\n";
+  for (int i = 0; i < 5; ++i) {
+    decoder.Feed(list);
+    const auto reply = decoder.Next();
+    ASSERT_TRUE(reply.ok()) << i << reply.status();
+    EXPECT_TRUE(reply->has_value()) << i;
+  }
+}
+
 }  // namespace
 }  // namespace gpuscaler

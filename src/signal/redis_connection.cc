@@ -8,8 +8,8 @@
 
 namespace gpuscaler {
 
-RedisConnection::RedisConnection(const RedisServer& server)
-    : tls_(server.place.tls), stream_(server.place) {
+RedisConnection::RedisConnection(const RedisServer& server, const RedisPayer& payer)
+    : tls_(server.place.tls), stream_(server.place), decoder_(payer.large_bodies, payer.tenant) {
   SignIn(server);
 }
 

@@ -3,13 +3,14 @@
 #pragma once
 
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "page/tcp_stream.h"
 #include "signal/redis_codec.h"
-#include "signal/tcp_stream.h"
 
 namespace gpuscaler {
 
@@ -23,10 +24,17 @@ struct RedisServer {
   friend auto operator<=>(const RedisServer&, const RedisServer&) = default;
 };
 
+// For whom it is, and what large replies take their memory of.
+struct RedisPayer {
+  std::string tenant;
+  std::shared_ptr<LargeBodies> large_bodies;
+};
+
 // Not thread-safe.
 class RedisConnection {
  public:
-  explicit RedisConnection(const RedisServer& server);  // begins to connect
+  // Begins to connect. For RedisDecoder.
+  RedisConnection(const RedisServer& server, const RedisPayer& payer);
 
   // Any number at any time; sent as soon as it can be.
   void Ask(const RedisCommand& command);

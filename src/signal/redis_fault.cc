@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/plain_words.h"
 
 namespace gpuscaler {
 namespace {
@@ -60,13 +60,8 @@ constexpr Fault kSignInFaults[] = {
     {"NOPERM", "the Redis user may not choose a database", kDenied, false},
 };
 
-// A stranger's words: short, and nothing that moves a terminal.
 std::string QuotedWords(absl::string_view words) {
-  constexpr size_t kLongest = 200;
-  std::string plain(words.substr(0, kLongest));
-  std::ranges::replace_if(
-      plain, [](char c) { return !absl::ascii_isprint(c); }, '?');
-  return absl::StrCat(" (\"", plain, "\")");
+  return absl::StrCat(" (\"", PlainWords(words), "\")");
 }
 
 template <size_t kSize>

@@ -5,8 +5,8 @@
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
-#include "signal/test_footprint.h"
-#include "signal/test_http_server.h"
+#include "page/test_footprint.h"
+#include "page/test_http_server.h"
 #include "signal/test_redis_reading.h"
 
 namespace gpuscaler {

@@ -5,27 +5,17 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <utility>
 
+#include "base/poll_timeout.h"
+
 namespace gpuscaler {
-namespace {
-
-// Rounded up: poll() would else return for nothing until the time has come.
-int PollTimeout(absl::Duration wait) {
-  constexpr absl::Duration kLongest = absl::Minutes(1);
-  const absl::Duration bounded = std::clamp(wait, absl::ZeroDuration(), kLongest);
-  return static_cast<int>(absl::Ceil(bounded, absl::Milliseconds(1)) / absl::Milliseconds(1));
-}
-
-}  // namespace
-
 RedisReader::RedisReader(const Clock& clock, const EndpointRules& rules, const RedisTimes& times,
-                         Sink sink)
+                         Sink sink, std::shared_ptr<LargeBodies> large_bodies)
     : clock_(clock),
       sink_(std::move(sink)),
       wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      readings_(rules, times),
+      readings_(rules, times, std::move(large_bodies)),
       thread_([this] { Run(); }) {
   pthread_setname_np(thread_.native_handle(), "redis");
 }
@@ -71,7 +61,7 @@ void RedisReader::Wait() {
   std::vector<pollfd> waits_for = readings_.WaitsFor();
   waits_for.push_back({.fd = wake_fd_, .events = POLLIN, .revents = 0});
   const absl::Time now = real_.Now();
-  poll(waits_for.data(), waits_for.size(), PollTimeout(readings_.WakeAt(now) - now));
+  poll(waits_for.data(), waits_for.size(), MillisecondsForPoll(readings_.WakeAt(now) - now));
   eventfd_t ignored = 0;
   if (waits_for.back().revents != 0) eventfd_read(wake_fd_, &ignored);
   readings_.Ready(std::span(waits_for).first(waits_for.size() - 1));

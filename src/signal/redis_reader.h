@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -29,7 +30,8 @@ class RedisReader {
 
   // `sink` is called on the reader's own thread. Clock, which gives readings their time, and rules
   // outlive the reader.
-  RedisReader(const Clock& clock, const EndpointRules& rules, const RedisTimes& times, Sink sink);
+  RedisReader(const Clock& clock, const EndpointRules& rules, const RedisTimes& times, Sink sink,
+              std::shared_ptr<LargeBodies> large_bodies = std::make_shared<LargeBodies>());
   ~RedisReader();  // at once, whatever is on its way
   RedisReader(const RedisReader&) = delete;
   RedisReader& operator=(const RedisReader&) = delete;

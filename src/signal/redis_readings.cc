@@ -5,7 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "signal/http_endpoint.h"
+#include "page/http_endpoint.h"
 
 namespace gpuscaler {
 namespace {
@@ -34,8 +34,9 @@ bool IsOfServer(const absl::Status& status) {
 
 }  // namespace
 
-RedisReadings::RedisReadings(const EndpointRules& rules, const RedisTimes& times)
-    : rules_(rules), times_(times) {}
+RedisReadings::RedisReadings(const EndpointRules& rules, const RedisTimes& times,
+                             std::shared_ptr<LargeBodies> large_bodies)
+    : rules_(rules), times_(times), large_bodies_(std::move(large_bodies)) {}
 
 void RedisReadings::Replace(std::vector<RedisTarget> targets) {
   Queues wanted;
@@ -78,7 +79,9 @@ void RedisReadings::Settle(Queue& queue, absl::Time now) {
   RedisServer place = queue.target.server;
   place.place.address = queue.target.addresses[queue.choice];
   if (queue.moved.has_value()) std::tie(place.place.address, place.place.port) = *queue.moved;
-  const auto [found, is_new] = servers_.try_emplace(place, place);
+  const RedisPayer payer{.tenant = queue.target.source.namespace_name,
+                         .large_bodies = large_bodies_};
+  const auto [found, is_new] = servers_.try_emplace(place, place, payer);
   if (is_new) found->second.phase = now + times_.interval * absl::Uniform(random_, 0.0, 1.0);
   if (queue.at != nullptr) --queue.at->second.queues;
   queue.at = &*found;

@@ -45,7 +45,8 @@ struct RedisResult {
 class RedisReadings {
  public:
   // The rules say which nodes a Redis Cluster may lead to; they outlive this.
-  RedisReadings(const EndpointRules& rules, const RedisTimes& times);
+  RedisReadings(const EndpointRules& rules, const RedisTimes& times,
+                std::shared_ptr<LargeBodies> large_bodies);
 
   // All that is wanted from now on; what is new is read at once.
   void Replace(std::vector<RedisTarget> targets);
@@ -60,7 +61,7 @@ class RedisReadings {
  private:
   // An address, a port, a user and a database: what is asked for over one connection.
   struct Server {
-    explicit Server(const RedisServer& server) : session(server) {}
+    Server(const RedisServer& server, const RedisPayer& payer) : session(server, payer) {}
 
     RedisSession session;
     absl::Time phase;   // all of its queues are read together, whole intervals from then
@@ -95,6 +96,7 @@ class RedisReadings {
 
   const EndpointRules& rules_;
   const RedisTimes times_;
+  const std::shared_ptr<LargeBodies> large_bodies_;
   absl::BitGen random_;
   Servers servers_;
   Queues queues_;

@@ -26,9 +26,10 @@ absl::Status Late(const RedisConnection& connection, const RedisQuestion& questi
 
 }  // namespace
 
-RedisSession::RedisSession(RedisServer server) : server_(std::move(server)) {}
+RedisSession::RedisSession(RedisServer server, RedisPayer payer)
+    : server_(std::move(server)), payer_(std::move(payer)) {}
 
-void RedisSession::Connect() { connection_ = std::make_unique<RedisConnection>(server_); }
+void RedisSession::Connect() { connection_ = std::make_unique<RedisConnection>(server_, payer_); }
 
 void RedisSession::Ask(const std::shared_ptr<RedisQuestion>& question, absl::Time now) {
   if (connection_ == nullptr && now < put_off_until_) return Finish(question, failure_);

@@ -38,7 +38,7 @@ struct RedisAnswer {
 // Not thread-safe. The times are those of one clock.
 class RedisSession {
  public:
-  explicit RedisSession(RedisServer server);
+  RedisSession(RedisServer server, RedisPayer payer);
 
   // Over the connection there is, or a new one. While connecting is put off, the answer is why.
   void Ask(const std::shared_ptr<RedisQuestion>& question, absl::Time now);
@@ -65,6 +65,7 @@ class RedisSession {
   absl::Time EarliestDeadline() const;
 
   const RedisServer server_;
+  const RedisPayer payer_;
   std::unique_ptr<RedisConnection> connection_;      // null: none
   std::deque<std::shared_ptr<RedisQuestion>> owed_;  // one for each reply to come, in that order
   std::vector<RedisAnswer> answers_;

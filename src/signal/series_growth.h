@@ -11,12 +11,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "page/prometheus_metric.h"
 #include "signal/counter_window.h"
-#include "signal/prometheus_metric.h"
 
 namespace gpuscaler {
 
-constexpr size_t kMostSeries = 1000;  // of a page, and kept: 64 bytes each
+inline constexpr size_t kMostSeries = 1000;  // of a page, and kept: 64 bytes each
 
 // Of the pages of one endpoint, in the order in which they were read. Not thread-safe.
 class SeriesGrowth {
@@ -34,6 +34,9 @@ class SeriesGrowth {
   // Errors are those of ReadSeries(), and FAILED_PRECONDITION where more than kMostSeries match.
   // The page is then as one that was never read.
   absl::StatusOr<CounterPoint> Take(absl::Time at, absl::string_view page, PageFormat format);
+
+  // The next page is of another process: its series are new ones.
+  void BeginAnew() { seen_.clear(); }
 
  private:
   struct Seen {

@@ -92,7 +92,8 @@ TEST(SeriesGrowth, ItsGrowthOverAWindowIsTheRate) {
     ASSERT_TRUE(point.ok()) << point.status();
     points.push_back(*point);
   }
-  const auto rate = GrowthOf(points, {.window = absl::Seconds(20), .longest_gap = kLongestGap});
+  const auto rate =
+      CounterGrowth(points, {.window = absl::Seconds(20), .longest_gap = kLongestGap}).EndingAt(2);
   ASSERT_TRUE(rate.has_value());
   EXPECT_EQ(rate->PerSecond(), 3);
 }

@@ -4,29 +4,27 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "signal/engine_answers.h"
-#include "signal/source_name.h"
+#include "base/status_macros.h"
 
 namespace gpuscaler {
 namespace {
 
-bool WantsRate(const SignalSource& source) {
-  const auto* page = std::get_if<MetricsPage>(&source.place);
-  return page != nullptr && page->rate;
-}
-
-bool IsOfEngines(const SignalSource& source) {
-  return std::holds_alternative<DiscoveredEngines>(source.place) ||
-         std::holds_alternative<EngineEndpoint>(source.place);
-}
-
-absl::Status TooMany(size_t most) {
+absl::Status TooMany(absl::string_view who, size_t most) {
   return absl::ResourceExhaustedError(
-      absl::StrCat("the scaler reads ", most, " endpoints already, and no more"));
+      absl::StrCat(who, " has ", most, " endpoints read already, and no more"));
 }
 
-SignalHistory NotWanted(absl::Time now) {
-  return {.now = now, .status = absl::UnavailableError("not read yet")};
+// A name is resolved and a page fetched, or both have failed.
+constexpr absl::Duration kFirstReading = absl::Seconds(2);
+
+bool HasAnswered(const SignalHistory& history) {
+  return std::ranges::any_of(history.series, [](const SignalSeries& series) {
+    return series.answers_since != absl::InfiniteFuture();
+  });
+}
+
+SignalHistory NotKnown(int64_t generation, absl::Time now, absl::Status why) {
+  return {.generation = generation, .now = now, .status = std::move(why)};
 }
 
 }  // namespace
@@ -34,9 +32,27 @@ SignalHistory NotWanted(absl::Time now) {
 SignalStore::SignalStore(const Limits& limits, Listener listener)
     : limits_(limits), listener_(std::move(listener)) {}
 
-SignalStore::Kept SignalStore::KeptFor(const SignalSource& source, absl::Time now) {
-  if (IsOfEngines(source)) return {.read_since = now, .said = EngineGroup()};
-  return {.read_since = now, .said = NumberTimeline(WantsRate(source))};
+absl::Status SignalStore::NoMemoryFor(const std::string& namespace_name) const {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("what is kept of the engines and queues of namespace ", namespace_name,
+                   " takes more than the ", limits_.most_bytes_of_namespace >> 20,
+                   " MiB that one namespace may have, of ", limits_.most_bytes >> 20,
+                   " MiB for all: a shorter window, fewer models or fewer engines take less"));
+}
+
+bool SignalStore::HasRoomFor(const std::string& namespace_name, size_t bytes) const {
+  const auto share = shares_.find(namespace_name);
+  const size_t taken = share == shares_.end() ? 0 : share->second.bytes;
+  return taken + bytes <= limits_.most_bytes_of_namespace && bytes_ + bytes <= limits_.most_bytes;
+}
+
+absl::Status SignalStore::RefusalOf(const std::string& namespace_name) const {
+  if (sources_.size() >= limits_.most_sources) return TooMany("the scaler", limits_.most_sources);
+  const auto share = shares_.find(namespace_name);
+  if (share != shares_.end() && share->second.sources >= limits_.most_sources_of_namespace) {
+    return TooMany(absl::StrCat("namespace ", namespace_name), limits_.most_sources_of_namespace);
+  }
+  return HasRoomFor(namespace_name, 1) ? absl::OkStatus() : NoMemoryFor(namespace_name);
 }
 
 absl::Status SignalStore::Want(const SignalSource& source, const EngineQuestion& question,
@@ -44,89 +60,176 @@ absl::Status SignalStore::Want(const SignalSource& source, const EngineQuestion&
   bool is_new = false;
   {
     MutexLock lock(mutex_);
-    auto found = sources_.find(source);
+    const auto found = sources_.find(source);
     is_new = found == sources_.end();
     if (is_new) {
-      Sweep(now);
-      if (sources_.size() >= limits_.most_sources) return TooMany(limits_.most_sources);
-      found = sources_.emplace(source, KeptFor(source, now)).first;
+      EndLeases(now);
+      RETURN_IF_ERROR(RefusalOf(source.namespace_name));
     }
-    Renew(question, until, found->second);
+    RETURN_IF_ERROR(Renew(source, is_new ? Add(source, now) : found->second, question, until));
   }
   if (is_new) listener_.wanted();
   return absl::OkStatus();
 }
 
-void SignalStore::Renew(const EngineQuestion& question, absl::Time until, Kept& kept) {
-  kept.until = std::max(kept.until, until);
-  kept.look_back = std::max(kept.look_back, question.look_back + question.window);
-  kept.histograms = kept.histograms || NeedsHistograms(question.metric);
-  if (auto* group = std::get_if<EngineGroup>(&kept.said)) group->Keep(question.model);
+SignalStore::Kept& SignalStore::Add(const SignalSource& source, absl::Time now) {
+  Kept& kept = sources_[source];
+  kept.source = std::make_shared<KeptSource>(source, now);
+  kept.changed_at = ++generation_;
+  ++shares_[source.namespace_name].sources;
+  return kept;
 }
 
-void SignalStore::Sweep(absl::Time now) {
-  std::erase_if(sources_, [&](const auto& source) { return source.second.until <= now; });
+absl::Status SignalStore::Renew(const SignalSource& source, Kept& kept,
+                                const EngineQuestion& question, absl::Time until) {
+  const bool is_new = kept.leases.IsNew(question);
+  if (is_new && !HasRoomFor(source.namespace_name, 1)) return NoMemoryFor(source.namespace_name);
+  kept.leases.Renew(question, until);
+  if (!is_new) return absl::OkStatus();
+  kept.source->KeepFor(kept.leases);
+  Weigh(source, kept);
+  return absl::OkStatus();
+}
+
+void SignalStore::EndLeases(absl::Time now) {
+  for (auto at = sources_.begin(); at != sources_.end();) {
+    auto& [source, kept] = *at;
+    if (kept.leases.End(now)) {
+      kept.source->KeepFor(kept.leases);
+      if (kept.given_up_at > 0) kept.given_up_at = 1;  // it may take less by now
+    }
+    if (!kept.leases.empty()) {
+      ++at;
+      continue;
+    }
+    const auto share = shares_.find(source.namespace_name);
+    bytes_ -= kept.bytes;
+    share->second.bytes -= kept.bytes;
+    if (--share->second.sources == 0) shares_.erase(share);
+    at = sources_.erase(at);
+  }
+}
+
+void SignalStore::CountIn(const SignalSource& source, Kept& kept) {
+  const size_t bytes = kept.leases.Bytes() + kept.source->Bytes();
+  Share& share = shares_[source.namespace_name];
+  share.bytes += bytes - kept.bytes;
+  bytes_ += bytes - kept.bytes;
+  kept.bytes = bytes;
+}
+
+void SignalStore::Weigh(const SignalSource& source, Kept& kept) {
+  CountIn(source, kept);
+  if (shares_[source.namespace_name].bytes > limits_.most_bytes_of_namespace) {
+    GiveUpLargest(source.namespace_name);
+  }
+  if (bytes_ <= limits_.most_bytes) return;
+  const auto most =
+      std::ranges::max_element(shares_, {}, [](const auto& share) { return share.second.bytes; });
+  GiveUpLargest(most->first);
+}
+
+// All that it said goes, and it is read no more: a part would be taken for the whole.
+void SignalStore::GiveUpLargest(const std::string& namespace_name) {
+  Sources::value_type* largest = nullptr;
+  for (auto at = sources_.lower_bound({.namespace_name = namespace_name});
+       at != sources_.end() && at->first.namespace_name == namespace_name; ++at) {
+    if (at->second.given_up_at > 0) continue;
+    if (largest == nullptr || at->second.bytes > largest->second.bytes) largest = &*at;
+  }
+  if (largest == nullptr) return;
+  auto& [source, kept] = *largest;
+  kept.given_up_at = kept.bytes;
+  kept.changed_at = ++generation_;
+  kept.source = std::make_shared<KeptSource>(source, absl::InfiniteFuture());
+  CountIn(source, kept);
+}
+
+// When there is room for twice what it took then: it may not have said all yet.
+void SignalStore::TakeBack(const SignalSource& source, Kept& kept, absl::Time now) {
+  if (!HasRoomFor(source.namespace_name, 2 * kept.given_up_at)) return;
+  kept.given_up_at = 0;
+  kept.changed_at = ++generation_;
+  kept.source = std::make_shared<KeptSource>(source, now);
+  kept.source->KeepFor(kept.leases);
 }
 
 std::vector<WantedSignal> SignalStore::AllWanted(absl::Time now) {
   std::vector<WantedSignal> wanted;
   MutexLock lock(mutex_);
-  Sweep(now);
+  EndLeases(now);
   wanted.reserve(sources_.size());
   for (auto& [source, kept] : sources_) {
-    const absl::Time oldest = now - kept.look_back;
-    std::visit([&](auto& said) { said.Forget(oldest); }, kept.said);
-    wanted.push_back({.source = source, .histograms = kept.histograms});
+    if (kept.given_up_at > 0) TakeBack(source, kept, now);
+    if (kept.given_up_at > 0) continue;
+    wanted.push_back({.source = source,
+                      .histograms = kept.leases.histograms(),
+                      .look_back = kept.leases.look_back(),
+                      .since = kept.source->read_since()});
   }
   return wanted;
 }
 
-void SignalStore::Tell(const SignalSource& source, absl::FunctionRef<bool(Kept& kept)> tell) {
+void SignalStore::Tell(const SignalSource& source, absl::FunctionRef<bool(KeptSource& kept)> tell) {
+  std::shared_ptr<KeptSource> told;
   {
     MutexLock lock(mutex_);
     const auto found = sources_.find(source);
-    if (found == sources_.end() || !tell(found->second)) return;
+    if (found == sources_.end() || found->second.given_up_at > 0) return;
+    told = found->second.source;
+  }
+  if (!tell(*told)) return;
+  {
+    MutexLock lock(mutex_);
+    const auto found = sources_.find(source);
+    if (found == sources_.end() || found->second.source != told) return;
     found->second.changed_at = ++generation_;
+    Weigh(source, found->second);
   }
   listener_.changed();
 }
 
 void SignalStore::ListEngines(const SignalSource& source,
-                              const absl::StatusOr<std::vector<EnginePlace>>& places) {
-  Tell(source, [&](Kept& kept) { return std::get<EngineGroup>(kept.said).List(places); });
+                              const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
+                              const std::vector<WithoutEngine>& without) {
+  Tell(source, [&](KeptSource& kept) { return kept.ListEngines(places, at, without); });
 }
 
 void SignalStore::TakeEngine(const SignalSource& source, const EnginePlace& place,
                              const EngineNews& news) {
-  Tell(source, [&](Kept& kept) { return std::get<EngineGroup>(kept.said).Take(place, news); });
+  Tell(source, [&](KeptSource& kept) { return kept.TakeEngine(place, news); });
 }
 
 void SignalStore::TakeNumber(const SignalSource& source,
                              const absl::StatusOr<CounterPoint>& point) {
-  Tell(source, [&](Kept& kept) {
-    std::get<NumberTimeline>(kept.said).Take(point);
-    return true;
-  });
+  Tell(source, [&](KeptSource& kept) { return kept.TakeNumber(point); });
 }
 
 SignalHistory SignalStore::Of(const SignalSource& source, const EngineQuestion& question,
                               absl::Time now,
                               absl::FunctionRef<bool(const EnginePlace&)> counts) const {
-  MutexLock lock(mutex_);
-  const auto found = sources_.find(source);
-  if (found == sources_.end()) return NotWanted(now);
-  const Kept& kept = found->second;
-  SignalHistory history;
-  if (const auto* group = std::get_if<EngineGroup>(&kept.said)) {
-    history = group->Answer(question, now, limits_.longest_gap, counts);
-  } else {
-    history.now = now;
-    history.series.push_back(
-        std::get<NumberTimeline>(kept.said).Answer(question, now, limits_.longest_gap));
-    history.series.back().name = NameOf(source);
+  std::shared_ptr<const KeptSource> kept;
+  int64_t generation = 0;
+  {
+    MutexLock lock(mutex_);
+    const auto found = sources_.find(source);
+    if (found == sources_.end()) {
+      const absl::Status refusal = RefusalOf(source.namespace_name);
+      return NotKnown(generation_, now,
+                      refusal.ok() ? absl::UnavailableError("not read yet") : refusal);
+    }
+    generation = found->second.changed_at;
+    if (found->second.given_up_at > 0) {
+      return NotKnown(generation, now, NoMemoryFor(source.namespace_name));
+    }
+    kept = found->second.source;
   }
-  history.generation = kept.changed_at;
-  history.read_since = kept.read_since;
+  // As new as that at least.
+  SignalHistory history = kept->Answer(question, now, limits_.longest_gap, counts);
+  history.generation = generation;
+  const bool is_none = history.status.ok() && history.series.empty();
+  history.is_awaited =
+      now - history.read_since < kFirstReading && !is_none && !HasAnswered(history);
   history.every = limits_.every;
   return history;
 }

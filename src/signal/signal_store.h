@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <variant>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -17,26 +18,35 @@
 #include "model/engine_metric.h"
 #include "model/signal_history.h"
 #include "model/signal_source.h"
-#include "signal/engine_group.h"
-#include "signal/number_timeline.h"
+#include "signal/kept_source.h"
+#include "signal/source_leases.h"
 
 namespace gpuscaler {
 
 // A source that is to be read.
 struct WantedSignal {
   SignalSource source;
-  bool histograms = false;  // of its engines' pages
+  bool histograms = false;   // of its engines' pages
+  absl::Duration look_back;  // how much of the past is asked for
+  absl::Time since;          // it said nothing before
 };
 
-// A source is kept while somebody wants it, and forgotten with all that it said when nobody does;
-// what is told of others is dropped. Who reads them tells what they found, who decides asks.
-// Thread-safe. All times are of one clock.
+// A source is kept while somebody wants it, and as much of it as those take; what is told of others
+// is dropped. Tenants name them, so each namespace has a share of its own: a source more than that
+// is refused, and when what is kept takes more memory the largest one is given up until there is
+// room for it. Who reads them tells what they found, who decides asks. Thread-safe. All times are
+// of one clock.
 class SignalStore {
  public:
   struct Limits {
     absl::Duration every;        // how often a source is read
     absl::Duration longest_gap;  // readings farther apart say nothing of the time between them
-    size_t most_sources = 5000;  // tenants name them
+    size_t most_sources = 5000;
+    size_t most_sources_of_namespace = 1000;
+    // Of memory. 300 engines of a profile that looks back 5 min take 25 MiB, and 1,000 of a latency
+    // some 100 MiB; the chart lets an aggregator have 1 GiB for all that it does.
+    size_t most_bytes = size_t{256} << 20;
+    size_t most_bytes_of_namespace = size_t{64} << 20;
   };
   // Called without a lock held.
   struct Listener {
@@ -47,23 +57,24 @@ class SignalStore {
 
   // A lease: the source is read until then, and what it says kept as far as the question looks
   // back. Never shortens a longer one. Of pages and queues the question's times alone count.
-  // RESOURCE_EXHAUSTED: there are too many.
+  // RESOURCE_EXHAUSTED: there are too many, or its namespace has too many; Of() says so as well.
   absl::Status Want(const SignalSource& source, const EngineQuestion& question, absl::Time now,
                     absl::Time until);
 
-  // All that is wanted now; leases that ended are forgotten.
+  // All that is to be read now. What only leases took that have ended is forgotten.
   std::vector<WantedSignal> AllWanted(absl::Time now);
 
   // EngineGroup::List() and Take().
   void ListEngines(const SignalSource& source,
-                   const absl::StatusOr<std::vector<EnginePlace>>& places);
+                   const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
+                   const std::vector<WithoutEngine>& without = {});
   void TakeEngine(const SignalSource& source, const EnginePlace& place, const EngineNews& news);
 
   // Of a page or a queue: its number, or what the counter of a rate stands at (SeriesGrowth).
   void TakeNumber(const SignalSource& source, const absl::StatusOr<CounterPoint>& point);
 
   // What the source said; of engines, those that `counts` is true for. UNAVAILABLE: it is not
-  // wanted, or not read yet.
+  // wanted, or not read yet. RESOURCE_EXHAUSTED: there is no room for it, or for what it says.
   SignalHistory Of(
       const SignalSource& source, const EngineQuestion& question, absl::Time now,
       absl::FunctionRef<bool(const EnginePlace&)> counts = [](const EnginePlace&) {
@@ -76,25 +87,46 @@ class SignalStore {
 
  private:
   struct Kept {
-    absl::Time until = absl::InfinitePast();
-    absl::Time read_since;
-    absl::Duration look_back;
-    bool histograms = false;
+    SourceLeases leases;
+    std::shared_ptr<KeptSource> source;
+    size_t bytes = 0;        // counted in its namespace's share
+    size_t given_up_at = 0;  // bytes; 0: there was room for it
     int64_t changed_at = 0;  // its newest generation
-    std::variant<EngineGroup, NumberTimeline> said;
   };
-  using Sources = std::map<SignalSource, Kept>;
+  using Sources = std::map<SignalSource, Kept>;  // those of a namespace side by side
+  struct Share {
+    size_t sources = 0;
+    size_t bytes = 0;
+  };
 
-  static Kept KeptFor(const SignalSource& source, absl::Time now);
-  static void Renew(const EngineQuestion& question, absl::Time until, Kept& kept);
-  void Sweep(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool HasRoomFor(const std::string& namespace_name, size_t bytes) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Why there is none for one more of this namespace, or for more of one.
+  absl::Status RefusalOf(const std::string& namespace_name) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status NoMemoryFor(const std::string& namespace_name) const;
+
+  Kept& Add(const SignalSource& source, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Renew(const SignalSource& source, Kept& kept, const EngineQuestion& question,
+                     absl::Time until) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndLeases(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // Counts what it takes by now, and gives others up, or itself, when that is too much.
+  void Weigh(const SignalSource& source, Kept& kept) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CountIn(const SignalSource& source, Kept& kept) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GiveUpLargest(const std::string& namespace_name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TakeBack(const SignalSource& source, Kept& kept, absl::Time now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   // What `tell` has to say of the source, while it is wanted; true: it is news.
-  void Tell(const SignalSource& source, absl::FunctionRef<bool(Kept& kept)> tell);
+  void Tell(const SignalSource& source, absl::FunctionRef<bool(KeptSource& kept)> tell);
 
   const Limits limits_;
   const Listener listener_;
   mutable Mutex mutex_;
   Sources sources_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Share> shares_ ABSL_GUARDED_BY(mutex_);  // by namespace
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;                     // of all of them
   int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

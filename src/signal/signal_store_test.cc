@@ -1,5 +1,6 @@
 #include "signal/signal_store.h"
 
+#include <algorithm>
 #include <string>
 #include <thread>
 
@@ -52,7 +53,7 @@ class SignalStoreTest : public testing::Test {
 
 TEST_F(SignalStoreTest, TellsWhatTheEnginesOfASourceSaid) {
   Want(kEngines);
-  store_.ListEngines(kEngines, std::vector{kPlace});
+  store_.ListEngines(kEngines, std::vector{kPlace}, Second(0));
   store_.TakeEngine(kEngines, kPlace, News(1, 3));
   store_.TakeEngine(kEngines, kPlace, News(2, 4));
   const SignalHistory history = store_.Of(kEngines, kWaiting, Second(2));
@@ -118,7 +119,7 @@ TEST_F(SignalStoreTest, NewsIsToldAndFoundByItsGeneration) {
   Want(kEngines);
   Want(kQueue);
   EXPECT_EQ(changes_, 0);
-  store_.ListEngines(kEngines, std::vector{kPlace});
+  store_.ListEngines(kEngines, std::vector{kPlace}, Second(0));
   const int64_t generation = store_.Generation();
   EXPECT_THAT(store_.ChangedSince(generation), IsEmpty());
   store_.TakeNumber(kQueue, Length(1, 47));
@@ -138,15 +139,15 @@ TEST_F(SignalStoreTest, ASourceMoreIsTold) {
 
 TEST_F(SignalStoreTest, WhatIsToldAgainIsNoNews) {
   Want(kEngines);
-  store_.ListEngines(kEngines, std::vector{kPlace});
+  store_.ListEngines(kEngines, std::vector{kPlace}, Second(0));
   store_.TakeEngine(kEngines, kPlace, News(1, 3));
   const int64_t generation = store_.Generation();
-  store_.ListEngines(kEngines, std::vector{kPlace});
+  store_.ListEngines(kEngines, std::vector{kPlace}, Second(0));
   store_.TakeEngine(kEngines, kPlace, News(1, 3));
   store_.TakeEngine(kEngines, {.address = "10.0.0.2"}, News(2, 3));
   EXPECT_EQ(store_.Generation(), generation);
   EXPECT_EQ(store_.Of(kEngines, kWaiting, Second(1)).generation, generation);
-  store_.ListEngines(kEngines, absl::UnavailableError("DNS does not answer"));
+  store_.ListEngines(kEngines, absl::UnavailableError("DNS does not answer"), Second(0));
   EXPECT_EQ(store_.Generation(), generation + 1);
 }
 
@@ -163,6 +164,130 @@ TEST_F(SignalStoreTest, OthersAreRefusedWhenThereAreTooMany) {
       << "the first one's lease has ended";
 }
 
+TEST_F(SignalStoreTest, TheFirstReadingIsAwaitedAWhile) {
+  Want(kQueue);
+  EXPECT_TRUE(store_.Of(kQueue, kWaiting, Second(1)).is_awaited);
+  EXPECT_FALSE(store_.Of(kQueue, kWaiting, Second(2)).is_awaited) << "nobody answers";
+  store_.TakeNumber(kQueue, Length(1, 47));
+  EXPECT_FALSE(store_.Of(kQueue, kWaiting, Second(1)).is_awaited);
+}
+
+TEST_F(SignalStoreTest, WhatALeaseTookGoesWithIt) {
+  Want(kEngines, 1000);
+  EngineQuestion more{.metric = EngineMetric::kTimeToFirstTokenMs,
+                      .model = "llama",
+                      .window = absl::Minutes(5),
+                      .look_back = absl::Minutes(10)};
+  ASSERT_TRUE(store_.Want(kEngines, more, Second(0), Second(100)).ok());
+  store_.ListEngines(kEngines, std::vector{kPlace}, Second(0));
+  for (int second = 0; second < 100; ++second) {
+    store_.TakeEngine(kEngines, kPlace, News(second, 1));
+  }
+  more.metric = EngineMetric::kRequestsWaiting;
+  EXPECT_EQ(store_.Of(kEngines, more, Second(99)).series.front().points.size(), 100u);
+  EXPECT_TRUE(store_.AllWanted(Second(99)).front().histograms);
+  EXPECT_FALSE(store_.AllWanted(Second(100)).front().histograms);
+  EXPECT_THAT(store_.Of(kEngines, more, Second(100)).series.front().points, IsEmpty())
+      << "its model";
+  store_.TakeEngine(kEngines, kPlace, News(100, 1));
+  more.model = "";
+  EXPECT_LE(store_.Of(kEngines, more, Second(100)).series.front().points.size(), 42u)
+      << "30 s of the other lease, and a quarter more";
+}
+
+// Of tenants each of whom may keep a MiB, and all together 3.
+class SharedStoreTest : public testing::Test {
+ protected:
+  static SignalSource QueueOf(const std::string& namespace_name, int number = 0) {
+    return {.namespace_name = namespace_name,
+            .place = RedisQueue{.address = "redis:6379", .database = number, .key = "jobs"}};
+  }
+  absl::Status Want(const SignalSource& source, absl::Duration look_back = absl::Minutes(1),
+                    int until = 90) {
+    return store_.Want(source, {.look_back = look_back}, Second(0), Second(until));
+  }
+  // Of each second from the first one on.
+  void Tell(const SignalSource& source, int seconds) {
+    for (int second = 0; second < seconds; ++second) {
+      store_.TakeNumber(source, Length(second, 47));
+    }
+  }
+  absl::Status StatusOf(const SignalSource& source) const {
+    return store_.Of(source, {}, Second(1)).status;
+  }
+  bool IsRead(const SignalSource& source, int now) {
+    const std::vector<WantedSignal> wanted = store_.AllWanted(Second(now));
+    return std::ranges::find(wanted, source, &WantedSignal::source) != wanted.end();
+  }
+
+  SignalStore store_{{.every = absl::Seconds(1),
+                      .longest_gap = absl::Seconds(10),
+                      .most_sources = 100,
+                      .most_sources_of_namespace = 3,
+                      .most_bytes = size_t{3} << 20,
+                      .most_bytes_of_namespace = size_t{1} << 20},
+                     {.wanted = [] {}, .changed = [] {}}};
+};
+
+TEST_F(SharedStoreTest, OneNamespaceDoesNotGetAllTheSources) {
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Want(QueueOf("team-a", i)).ok()) << i;
+  const absl::Status refused = Want(QueueOf("team-a", 3));
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(refused.message(), "namespace team-a has 3 endpoints read already, and no more");
+  EXPECT_EQ(StatusOf(QueueOf("team-a", 3)), refused) << "who asks is told why";
+  EXPECT_TRUE(Want(QueueOf("team-b")).ok());
+}
+
+TEST_F(SharedStoreTest, ASourceThatOutgrowsItsNamespaceIsGivenUpAndNoOther) {
+  const SignalSource greedy = QueueOf("team-a", 0);
+  const SignalSource modest = QueueOf("team-a", 1);
+  const SignalSource other = QueueOf("team-b");
+  ASSERT_TRUE(Want(greedy, absl::Hours(100)).ok());
+  ASSERT_TRUE(Want(modest).ok());
+  ASSERT_TRUE(Want(other).ok());
+  Tell(modest, 10);
+  Tell(other, 10);
+  Tell(greedy, 50'000);
+  const absl::Status status = StatusOf(greedy);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("namespace team-a"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("1 MiB"));
+  EXPECT_THAT(store_.Of(greedy, {}, Second(1)).series, IsEmpty()) << "a part is not the whole";
+  EXPECT_FALSE(IsRead(greedy, 1));
+  EXPECT_TRUE(StatusOf(modest).ok()) << StatusOf(modest);
+  EXPECT_TRUE(StatusOf(other).ok()) << StatusOf(other);
+  EXPECT_TRUE(IsRead(modest, 1));
+}
+
+TEST_F(SharedStoreTest, WhatWasGivenUpIsReadAgainWhenItTakesLess) {
+  const SignalSource queue = QueueOf("team-a");
+  ASSERT_TRUE(Want(queue, absl::Hours(100), 90).ok());
+  ASSERT_TRUE(Want(queue, absl::Minutes(1), 1000).ok());
+  Tell(queue, 50'000);
+  EXPECT_FALSE(IsRead(queue, 1));
+  EXPECT_FALSE(IsRead(queue, 89)) << "it would not fit";
+  EXPECT_TRUE(IsRead(queue, 90)) << "the lease that looked back so far has ended";
+  EXPECT_TRUE(StatusOf(queue).ok()) << StatusOf(queue);
+  EXPECT_EQ(store_.Of(queue, {}, Second(90)).read_since, Second(90))
+      << "nothing is known of the time before";
+  store_.TakeNumber(queue, Length(91, 5));
+  EXPECT_THAT(store_.Of(queue, {}, Second(91)).series.front().points,
+              ElementsAre(SignalPoint{Second(91), 5}));
+}
+
+TEST_F(SharedStoreTest, AllTogetherStayWithinWhatThereIs) {
+  std::vector<SignalSource> queues;
+  for (const char* name : {"a", "b", "c", "d", "e", "f", "g", "h"}) {
+    queues.push_back(QueueOf(name));
+    ASSERT_TRUE(Want(queues.back(), absl::Hours(100)).ok());
+    Tell(queues.back(), 12'000);  // more than half a MiB
+  }
+  const auto given_up = std::ranges::count_if(
+      queues, [&](const SignalSource& queue) { return !StatusOf(queue).ok(); });
+  EXPECT_GE(given_up, 1) << "they would take more than 3 MiB";
+  EXPECT_LE(given_up, 5);
+}
+
 TEST_F(SignalStoreTest, SecretsTellSourcesApart) {
   SignalSource with_token = kEngines;
   with_token.credentials.bearer_token = "hunter2";
@@ -174,7 +299,7 @@ TEST_F(SignalStoreTest, SecretsTellSourcesApart) {
 TEST_F(SignalStoreTest, ManyThreadsMayTellAndAsk) {
   Want(kEngines);
   Want(kQueue);
-  store_.ListEngines(kEngines, std::vector{kPlace});
+  store_.ListEngines(kEngines, std::vector{kPlace}, Second(0));
   std::thread engines([&] {
     for (int i = 1; i <= 1000; ++i) store_.TakeEngine(kEngines, kPlace, News(i, i));
   });

@@ -17,15 +17,20 @@ SignalWatch::SignalWatch(const SignalWatchOptions& options, const Clock& clock, 
     : clock_(clock),
       store_(store),
       rules_(options.places.allowed),
+      limits_{.large_bodies = std::make_shared<LargeBodies>()},
       engines_(
           clock, options.interval,
-          [this](const EngineTarget& target, const EngineNews& news) { TakeEngine(target, news); }),
-      pages_(clock, {.interval = options.interval, .longest_gap = options.longest_gap},
-             [this](const SignalSource& source, const absl::StatusOr<CounterPoint>& number) {
-               store_.TakeNumber(source, number);
-             }),
-      queues_(clock, rules_, {.interval = options.interval},
-              [this](const RedisReading& reading) { TakeQueue(reading); }),
+          [this](const EngineTarget& target, const EngineNews& news) { TakeEngine(target, news); },
+          limits_),
+      pages_(
+          clock, {.interval = options.queue_interval, .longest_gap = options.longest_gap},
+          [this](const SignalSource& source, const absl::StatusOr<CounterPoint>& number) {
+            store_.TakeNumber(source, number);
+          },
+          limits_),
+      queues_(
+          clock, rules_, {.interval = options.queue_interval},
+          [this](const RedisReading& reading) { TakeQueue(reading); }, limits_.large_bodies),
       locator_(std::make_unique<SourceLocator>(options.places, [this] { Wake(); })),
       looking_("signals", options.interval, [this] { Look(); }) {}
 
@@ -76,18 +81,22 @@ void SignalWatch::AddEngines(const WantedSignal& wanted, const LocatedSource& lo
                               .engine = std::get<EngineEndpoint>(wanted.source.place).engine};
     EngineWish& wish = targets.engines[target];
     wish.histograms = wish.histograms || wanted.histograms;
+    if (wish.tenant.empty()) wish.tenant = wanted.source.namespace_name;
     targets.engine_routes[target].push_back({.source = wanted.source, .place = places.back()});
   }
-  store_.ListEngines(wanted.source, places);
+  store_.ListEngines(wanted.source, places, clock_.Now());
 }
 
 void SignalWatch::AddPage(const SignalSource& source, const LocatedSource& located,
                           Targets& targets) {
-  PageRequest request = located.RequestTo(located.addresses.front());
+  PageRequest request = located.RequestTo(IpAddress());
   if (request.path.empty()) request.path = "/metrics";
   // Who wants it has checked it (CheckSource).
   auto selector = ParseMetricSelector(std::get<MetricsPage>(source.place).selector);
-  if (selector.ok()) targets.pages[request].emplace(source, *std::move(selector));
+  if (!selector.ok()) return;
+  NumbersWish& wish = targets.pages[request];
+  wish.selectors.emplace(source, *std::move(selector));
+  wish.addresses = located.addresses;
 }
 
 void SignalWatch::AddQueue(const SignalSource& source, const LocatedSource& located,
@@ -107,7 +116,7 @@ void SignalWatch::AddQueue(const SignalSource& source, const LocatedSource& loca
 
 void SignalWatch::Refuse(const SignalSource& source, const absl::Status& why) {
   if (std::holds_alternative<EngineEndpoint>(source.place)) {
-    store_.ListEngines(source, why);
+    store_.ListEngines(source, why, clock_.Now());
   } else {
     store_.TakeNumber(source, why);
   }

@@ -20,8 +20,9 @@
 namespace gpuscaler {
 
 struct SignalWatchOptions {
-  absl::Duration interval = absl::Seconds(1);     // how often each is read
-  absl::Duration longest_gap = absl::Seconds(5);  // the store's
+  absl::Duration interval = absl::Seconds(1);               // how often an engine is read
+  absl::Duration queue_interval = absl::Milliseconds(200);  // and a page or a queue
+  absl::Duration longest_gap = absl::Seconds(5);            // the store's
   LocatorOptions places;
 };
 
@@ -47,7 +48,7 @@ class SignalWatch {
   struct Targets {
     std::map<EngineTarget, EngineWish> engines;
     EngineRoutes engine_routes;
-    std::map<PageRequest, PageNumbers::Selectors> pages;
+    std::map<PageRequest, NumbersWish> pages;
     std::vector<RedisTarget> queues;
   };
 
@@ -64,6 +65,7 @@ class SignalWatch {
   const Clock& clock_;
   SignalStore& store_;
   const EndpointRules rules_;
+  const FetchLimits limits_;  // with the memory that engines, pages and queues share
   Mutex mutex_;
   EngineRoutes engine_routes_ ABSL_GUARDED_BY(mutex_);
   EnginePoller engines_;

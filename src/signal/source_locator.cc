@@ -29,6 +29,10 @@ SourceLocator::SourceLocator(const LocatorOptions& options, std::function<void()
       addresses_(rules_, std::move(changed), options.addresses) {}
 
 void SourceLocator::Want(const std::vector<SignalSource>& sources) {
+  {
+    MutexLock lock(mutex_);
+    files_.clear();
+  }
   std::set<EndpointHost> hosts;
   for (const SignalSource& source : sources) {
     const auto endpoint = EndpointOf(source);
@@ -63,7 +67,12 @@ absl::StatusOr<AliasCredentials> SourceLocator::CredentialsOf(const SignalSource
                             .ca_pem = own.ca_pem};
   }
   ASSIGN_OR_RETURN(const std::string name, rules_.NameToResolve(host, source.namespace_name));
-  return credentials_.For(own.alias, source.namespace_name, name);
+  MutexLock lock(mutex_);
+  auto read = files_.find(own.alias);
+  if (read == files_.end()) {
+    read = files_.emplace(own.alias, credentials_.Read(own.alias)).first;
+  }
+  return credentials_.Judged(own.alias, read->second, source.namespace_name, name);
 }
 
 }  // namespace gpuscaler

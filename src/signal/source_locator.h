@@ -2,17 +2,19 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/mutex.h"
 #include "model/signal_source.h"
+#include "page/http_endpoint.h"
+#include "page/ip_block.h"
+#include "page/page_request.h"
 #include "signal/credential_folder.h"
 #include "signal/endpoint_addresses.h"
 #include "signal/endpoint_rules.h"
-#include "signal/http_endpoint.h"
-#include "signal/ip_block.h"
-#include "signal/page_request.h"
 
 namespace gpuscaler {
 
@@ -37,7 +39,8 @@ class SourceLocator {
   // `changed` is called when a source may be elsewhere than before, on a thread of this.
   SourceLocator(const LocatorOptions& options, std::function<void()> changed);
 
-  // Those that Locate() is asked for from now on: their names are resolved.
+  // Those that Locate() is asked for from now on: their names are resolved, and their secrets read
+  // as they are now, once each.
   void Want(const std::vector<SignalSource>& sources);
 
   // Of engines at a name, a page or a queue. UNAVAILABLE: its name is not resolved, or a page's or
@@ -50,6 +53,9 @@ class SourceLocator {
 
   const EndpointRules rules_;
   const CredentialFolder credentials_;
+  mutable Mutex mutex_;
+  // By alias, since the newest Want().
+  mutable std::map<std::string, absl::StatusOr<AliasFiles>> files_ ABSL_GUARDED_BY(mutex_);
   EndpointAddresses addresses_;
 };
 

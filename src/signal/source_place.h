@@ -6,8 +6,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "model/signal_source.h"
+#include "page/http_endpoint.h"
 #include "signal/endpoint_rules.h"
-#include "signal/http_endpoint.h"
 
 namespace gpuscaler {
 

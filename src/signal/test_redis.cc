@@ -23,17 +23,20 @@ namespace {
 
 using Context = std::unique_ptr<redisContext, decltype(&redisFree)>;
 
-// Nobody has it now; who is quick could take it before Redis does.
-int FreePort(const std::string& address) {
+// Bound and never listening: nobody else is given the port, while Redis, which shares it
+// (SO_REUSEADDR), may come and go; meanwhile it refuses connections.
+int KeepPort(const std::string& address, int* port) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int on = 1;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   sockaddr_in place{};
   place.sin_family = AF_INET;
   inet_pton(AF_INET, address.c_str(), &place.sin_addr);
   socklen_t size = sizeof(place);
   if (bind(fd, reinterpret_cast<sockaddr*>(&place), size) != 0) std::abort();
   getsockname(fd, reinterpret_cast<sockaddr*>(&place), &size);
-  close(fd);
-  return ntohs(place.sin_port);
+  *port = ntohs(place.sin_port);
+  return fd;
 }
 
 RedisReply Copy(const redisReply& reply) {
@@ -88,16 +91,16 @@ std::vector<std::string> TlsOptions(const std::filesystem::path& folder, const T
 }
 
 TestRedis::TestRedis(std::vector<std::string> options, const std::string& address)
-    : options_(std::move(options)), address_(address), folder_(NewFolder()) {
-  for (int attempt = 0; attempt < 5; ++attempt) {
-    port_ = FreePort(address_);
-    if (TryStart({})) return;
-  }
-  Give("does not serve; is it installed? tools/setup");
+    : options_(std::move(options)),
+      address_(address),
+      folder_(NewFolder()),
+      port_holder_(KeepPort(address, &port_)) {
+  if (!TryStart({})) Give("does not serve; is it installed? tools/setup");
 }
 
 TestRedis::~TestRedis() {
   Stop();
+  close(port_holder_);
   std::filesystem::remove_all(folder_);
 }
 

@@ -43,6 +43,7 @@ class TestRedis {
   const std::string address_;
   const std::filesystem::path folder_;
   int port_ = 0;
+  const int port_holder_;
   pid_t process_ = -1;
 };
 

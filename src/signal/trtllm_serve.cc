@@ -35,7 +35,7 @@ absl::StatusOr<EngineReading> ReadTrtllm(absl::string_view page, const PageWish&
 }  // namespace
 
 const Engine& TrtllmServe() {
-  static constexpr Engine kEngine = {.name = "trtllm-serve",
+  static constexpr Engine kEngine = {.name = "trtllm_serve",
                                      .port = 8000,
                                      .path = "/prometheus/metrics",
                                      .marks = kMarksOfTrtllm,

@@ -119,19 +119,5 @@ TEST(Oracle, StandingMemoryTakenLiterallyRunsAway) {
   EXPECT_THAT(Syncs(literal, 4, 11, idle, 20), ElementsAre(4, 5, 6, 7, 8, 10, 12, 14, 16, 19, 20));
 }
 
-// Watts stand for requests, until engines are read: both add up.
-TEST(Oracle, TotalThatAddsUpIsStableForBothTargetTypes) {
-  Trigger trigger =
-      *ParseTrigger({{"metricType", "power_draw"}, {"targetValue", "10"}}, BuiltInProfiles());
-  const auto ten_each = [](int index) {
-    GpuSample gpu = BusyGpu(index, 50);
-    gpu.power_watts = 10;
-    return gpu;
-  };
-  EXPECT_THAT(Syncs(trigger, 4, 3, ten_each), ElementsAre(4, 4, 4));
-  trigger.target_type = TargetType::kValue;
-  EXPECT_THAT(Syncs(trigger, 4, 3, ten_each), ElementsAre(4, 4, 4));
-}
-
 }  // namespace
 }  // namespace gpuscaler

@@ -205,8 +205,8 @@ MHD_Result MicroHttpdEngine::Answer(MHD_Connection* connection, Exchange& exchan
 MHD_Result MicroHttpdEngine::Complete(MHD_Connection* connection, Exchange& exchange, bool chat) {
   const auto request = ParseCompletion(exchange.body, chat, options_.model);
   if (!request.ok()) return Send(connection, ErrorOf(request.status()));
-  ++taken_;
   if (Faulty(EngineFault::kCrash)) options_.crash();
+  ++taken_;
   exchange.request = *request;
   exchange.created = clock_.Now();
   exchange.body.clear();

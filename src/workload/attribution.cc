@@ -29,6 +29,21 @@ std::vector<KubeletPods> Clients(const std::vector<std::string>& sockets) {
   return clients;
 }
 
+// Where it may be one of those that are read, so may what any other pod holds.
+void SayUnplaced(const std::vector<UnplacedDevice>& unplaced, NodeSnapshot& snapshot) {
+  if (unplaced.empty()) return;
+  const auto may_be_any = std::ranges::find(unplaced, false, &UnplacedDevice::is_silent);
+  const bool any = may_be_any != unplaced.end();
+  const UnplacedDevice& device = any ? *may_be_any : unplaced.front();
+  snapshot.attribution.why =
+      absl::StrCat(device.pod, " holds ", device.id, ", which may be ",
+                   any ? "any of the GPUs" : "any of those that have not answered yet");
+  if (!any) return;
+  snapshot.attribution.state = Attribution::State::kUnknown;
+  snapshot.pods.clear();
+  for (GpuSample& gpu : snapshot.gpus) gpu.holders.clear();
+}
+
 bool SamePods(const std::vector<NodePod>& one, const std::vector<NodePod>& other) {
   return std::ranges::equal(one, other, [](const NodePod& a, const NodePod& b) {
     return a.pod == b.pod && a.devices == b.devices;
@@ -207,13 +222,7 @@ bool KubeletAttribution::Annotate(NodeSnapshot& snapshot) {
     const auto unplaced = FillHolders(
         *pods, [&](int64_t pid) { return PodOf(pid, *pods, snapshot.taken_at); }, snapshot);
     LogUnplaced(unplaced);
-    if (!unplaced.empty()) {
-      snapshot.attribution = {.state = Attribution::State::kUnknown,
-                              .why = absl::StrCat(unplaced[0].pod, " holds ", unplaced[0].id,
-                                                  ", which may be ", unplaced[0].may_be)};
-      snapshot.pods.clear();
-      for (GpuSample& gpu : snapshot.gpus) gpu.holders.clear();
-    }
+    SayUnplaced(unplaced, snapshot);
   }
   LogState(snapshot.attribution);
   return ProcessesChanged(snapshot);

@@ -22,6 +22,7 @@ namespace {
 using State = Attribution::State;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 constexpr char kUid0[] = "0f3c1d2e-5a6b-4c7d-8e9f-a0b1c2d3e4f5";
 constexpr char kUid1[] = "1f3c1d2e-5a6b-4c7d-8e9f-a0b1c2d3e4f5";
@@ -53,7 +54,7 @@ class KubeletAttributionTest : public testing::Test {
     return testing::internal::GetCapturedStderr();
   }
 
-  // A reading of two GPUs, and what was logged about its owners.
+  // A reading of two GPUs and the silent ones, and what was logged about its owners.
   NodeSnapshot Read() {
     NodeSnapshot snapshot;
     snapshot.taken_at = clock_.Now();
@@ -62,6 +63,9 @@ class KubeletAttributionTest : public testing::Test {
       gpu.uuid = uuid;
       if (!without_list_.contains(uuid)) gpu.processes = processes_[uuid];
       snapshot.gpus.push_back(std::move(gpu));
+    }
+    for (int i = 2; i < 2 + silent_; ++i) {
+      snapshot.gpus.push_back({.uuid = UnknownGpuUuid(i), .index = i});
     }
     testing::internal::CaptureStderr();
     wants_to_ask_ = attribution_.Annotate(snapshot);
@@ -90,6 +94,7 @@ class KubeletAttributionTest : public testing::Test {
   KubeletAttribution attribution_;
   std::map<std::string, std::vector<GpuProcess>> processes_;  // by uuid
   std::set<std::string> without_list_;                        // uuids of GPUs that tell none
+  int silent_ = 0;                                            // more GPUs, which never answered
   bool wants_to_ask_ = false;
   std::string log_;  // of the last Read()
 };
@@ -484,6 +489,24 @@ TEST_F(KubeletAttributionTest, DeviceThatMayBeAnyGpuMakesTheOwnersUnknown) {
   EXPECT_THAT(log_, HasSubstr("event=device_unplaced pod=shop/web-1"));
   Read();
   EXPECT_EQ(log_, "") << "said once";
+}
+
+TEST_F(KubeletAttributionTest, GpusThatNeverAnsweredLeaveTheOwnersOfTheOthersKnown) {
+  kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
+  kubelet_.AddPod("shop", "web-1", {Gpu("GPU-sim-2")});
+  kubelet_.AddPod("shop", "web-2", {Gpu("GPU-sim-3")});
+  Ask();
+  silent_ = 2;
+  const NodeSnapshot snapshot = Read();
+  EXPECT_EQ(snapshot.attribution.state, State::kKnown);
+  EXPECT_EQ(snapshot.attribution.why,
+            "shop/web-1 holds GPU-sim-2 of nvidia.com/gpu, which may be any of those that have not "
+            "answered yet");
+  EXPECT_EQ(snapshot.gpus[0].holders.size(), 1);
+  EXPECT_EQ(snapshot.gpus[2].holders.size(), 2);
+  EXPECT_EQ(snapshot.gpus[3].holders.size(), 2);
+  EXPECT_THAT(log_, HasSubstr("event=device_unplaced pod=shop/web-2"));
+  EXPECT_THAT(log_, Not(HasSubstr("event=attribution_unknown")));
 }
 
 TEST_F(KubeletAttributionTest, OtherProcessesAskTheKubeletAnewAtMostOnceASecond) {

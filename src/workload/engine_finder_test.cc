@@ -14,7 +14,11 @@ using testing::IsEmpty;
 
 class EngineFinderTest : public testing::Test {
  protected:
-  EngineFinderTest() { proc_.AddProcess(1, 0, proc_.AddNetwork("node", 22)); }
+  EngineFinderTest() {
+    proc_.AddProcess(1, 0, proc_.AddNetwork("node", 22));
+    proc_.AddLogs("web-0", 1);
+    proc_.AddLogs("web-1", 2);
+  }
 
   // With a GPU of its own.
   Pod& AddPod(const std::string& name, const std::vector<int64_t>& pids) {
@@ -85,7 +89,8 @@ TEST_F(EngineFinderTest, SaysWhatItLacks) {
 }
 
 TEST_F(EngineFinderTest, SaysThatPodsOfOneGpuCannotBeToldApart) {
-  proc_.AddProcess(41, 1, proc_.AddNetwork("net", 8000));
+  constexpr int kNameless = 3;
+  proc_.AddProcess(41, kNameless, proc_.AddNetwork("net", 8000));
   AddPod("web-0", {41});
   AddPod("web-1", {});
   snapshot_.gpus[0].holders.push_back({.pod = 1, .container = "engine"});

@@ -26,10 +26,11 @@ constexpr int kPid = 41;  // on the GPU
 class EngineNetworkTest : public testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(EnterOwnNetwork().ok());
+    ASSERT_EQ(EnterOwnNetwork(), absl::OkStatus());
     pod_ = std::make_unique<TestPodNetwork>(1);
     ASSERT_TRUE(pod_->laid().ok()) << pod_->laid();
     init_ = std::make_unique<TestProcess>([] {});  // in the node's network
+    proc_.AddLogs("web-0", 1);
     proc_.AddRealProcess(1, 0, init_->pid());
   }
 

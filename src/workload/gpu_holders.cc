@@ -55,11 +55,11 @@ class HolderFinder {
 
   std::vector<UnplacedDevice> Fill() {
     for (size_t i = 0; i < pods_.size(); ++i) PlaceById(static_cast<int>(i));
-    PlaceOnSilentGpu();
     PlaceByProcesses();
     for (size_t i = 0; i < claims_.size(); ++i) KeepTheLiving(i);
+    std::vector<UnplacedDevice> left = PlaceOnSilentGpus();
     SetHolders();
-    return LeftOver();
+    return left;
   }
 
  private:
@@ -91,26 +91,6 @@ class HolderFinder {
 
   // One that has not answered since the start.
   bool IsSilent(size_t i) { return Gpu(i).uuid == UnknownGpuUuid(Gpu(i).index); }
-
-  // Of several silent GPUs nobody can tell which a UUID is, nor of several UUIDs which the silent
-  // GPU has: the others may be of GPUs that the driver no longer counts. An instance is no GPU.
-  void PlaceOnSilentGpu() {
-    std::vector<size_t> silent;
-    for (size_t i = 0; i < snapshot_.gpus.size(); ++i) {
-      if (IsSilent(i)) silent.push_back(i);
-    }
-    std::set<std::string> uuids;
-    for (const Unplaced& unplaced : unplaced_) {
-      if (IsUuid(unplaced)) uuids.insert(unplaced.id.text);
-    }
-    if (silent.size() != 1 || uuids.size() != 1 || !absl::StartsWith(*uuids.begin(), "GPU-"))
-      return;
-    std::erase_if(unplaced_, [&](const Unplaced& unplaced) {
-      if (!IsUuid(unplaced)) return false;
-      AddClaim(unplaced.pod, *unplaced.device, unplaced.id, silent[0]);
-      return true;
-    });
-  }
 
   void PlaceByProcesses() {
     for (size_t i = 0; i < snapshot_.gpus.size(); ++i) {
@@ -196,22 +176,47 @@ class HolderFinder {
                                                    &GpuSample::parent_uuid) == snapshot_.gpus.end();
   }
 
-  std::vector<UnplacedDevice> LeftOver() {
-    bool any_free = false;
-    bool any_silent = false;
+  // Which of several silent GPUs a device is nobody can tell, nor whether it is one at all: it may
+  // be of a GPU that the driver no longer counts.
+  std::vector<UnplacedDevice> PlaceOnSilentGpus() {
+    std::vector<size_t> silent;
+    bool any_other = false;
     for (size_t i = 0; i < snapshot_.gpus.size(); ++i) {
-      any_free = any_free || IsFree(i);
-      any_silent = any_silent || (IsFree(i) && IsSilent(i));
+      if (!IsFree(i)) continue;
+      if (IsSilent(i)) silent.push_back(i);
+      any_other = any_other || !IsSilent(i);
     }
     std::vector<UnplacedDevice> left;
     for (const Unplaced& unplaced : unplaced_) {
-      if (IsUuid(unplaced) ? !any_silent : !(any_free && MayBeAny(unplaced.id))) continue;
-      left.push_back(
-          {.pod = NameOf(pods_[unplaced.pod].pod),
-           .id = absl::StrCat(unplaced.device->id, " of ", unplaced.device->resource),
-           .may_be = IsUuid(unplaced) ? "a GPU that never answered" : "any of the GPUs"});
+      const bool any = MayBeAny(unplaced.id);
+      const bool is_silent = !silent.empty() && (IsUuid(unplaced) || (any && !any_other));
+      const bool may_be_read = (any && any_other) || MayBeInstance(unplaced);
+      if (is_silent ? HasSuccessor(unplaced) : !may_be_read) continue;
+      left.push_back({.pod = NameOf(pods_[unplaced.pod].pod),
+                      .id = absl::StrCat(unplaced.device->id, " of ", unplaced.device->resource),
+                      .is_silent = is_silent});
+      if (!is_silent) continue;
+      for (const size_t gpu : silent) AddClaim(unplaced.pod, *unplaced.device, unplaced.id, gpu);
     }
     return left;
+  }
+
+  // Of a source that knows instances by their places alone, as dcgm-exporter's page does.
+  bool MayBeInstance(const Unplaced& unplaced) {
+    if (!IsUuid(unplaced) || !absl::StartsWith(unplaced.id.text, "MIG-")) return false;
+    for (size_t i = 0; i < snapshot_.gpus.size(); ++i) {
+      if (IsMig(Gpu(i)) && IsFree(i) && absl::StrContains(Gpu(i).uuid, '/')) return true;
+    }
+    return false;
+  }
+
+  // Of a dead pod: the device is listed with a later one too.
+  bool HasSuccessor(const Unplaced& unplaced) const {
+    const absl::Time listed_since = pods_[unplaced.pod].listed_since;
+    return !MayShare(*unplaced.device, unplaced.id) &&
+           std::ranges::any_of(unplaced_, [&](const Unplaced& other) {
+             return other.id == unplaced.id && pods_[other.pod].listed_since > listed_since;
+           });
   }
 
   const absl::Span<const NodePod> pods_;

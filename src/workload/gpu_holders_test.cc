@@ -24,7 +24,7 @@ PodDevice Claimed(const std::string& id, const std::string& cdi = "k8s.gpu.nvidi
 UnplacedDevice OfSilentGpu(const std::string& pod, const std::string& id) {
   return {.pod = absl::StrCat("shop/", pod),
           .id = absl::StrCat(id, " of nvidia.com/gpu"),
-          .may_be = "a GPU that never answered"};
+          .is_silent = true};
 }
 
 // A node of GPUs "GPU-sim-0" and so on.
@@ -77,6 +77,11 @@ class FillHoldersTest : public testing::Test {
   std::vector<NodePod> pods_;
   std::map<int64_t, std::string> names_;  // of the pods of processes
   NodeSnapshot snapshot_;
+};
+
+class NodeOfThreeTest : public FillHoldersTest {
+ protected:
+  NodeOfThreeTest() : FillHoldersTest(3) {}
 };
 
 TEST_F(FillHoldersTest, DeviceIdNamesTheGpu) {
@@ -144,11 +149,12 @@ TEST_F(FillHoldersTest, GpuThatIsGoneIsNobodysAndNoOther) {
   EXPECT_EQ(Holders(1), "");
 }
 
-TEST_F(FillHoldersTest, GpuThatNeverAnsweredIsThePodsWhoseGpuIsNotSeen) {
+TEST_F(FillHoldersTest, GpuThatNeverAnsweredIsHeldByThePodWhoseGpuIsNotSeen) {
   snapshot_.gpus[1].uuid = UnknownGpuUuid(1);
   Add("web-0", {Held("GPU-sim-0")});
   Add("web-1", {Held("GPU-sim-1")});
-  EXPECT_THAT(Fill(), IsEmpty());
+  EXPECT_THAT(Fill(), ElementsAre(OfSilentGpu("web-1", "GPU-sim-1")));
+  EXPECT_EQ(Holders(0), "web-0/main=1");
   EXPECT_EQ(Holders(1), "web-1/main=1");
 }
 
@@ -156,42 +162,69 @@ TEST_F(FillHoldersTest, PodsThatShareAGpuThatNeverAnsweredAllHoldIt) {
   snapshot_.gpus[1].uuid = UnknownGpuUuid(1);
   Add("web-0", {Held("GPU-sim-1::0")});
   Add("web-1", {Held("GPU-sim-1::1")});
-  EXPECT_THAT(Fill(), IsEmpty());
+  Fill();
   EXPECT_EQ(Holders(1), "web-0/main=0.5 web-1/main=0.5");
 }
 
 // Which is which cannot be told, whatever the order of the kubelet's list.
-TEST_F(FillHoldersTest, OfTwoGpusThatNeverAnsweredNobodyIsGuessedToHoldEither) {
+TEST_F(NodeOfThreeTest, GpusThatNeverAnsweredAreHeldByAllWhoMayHoldOneAndTheOtherByItsHolder) {
   snapshot_.gpus[0].uuid = UnknownGpuUuid(0);
   snapshot_.gpus[1].uuid = UnknownGpuUuid(1);
   Add("web-1", {Held("GPU-sim-1")});
+  Add("known", {Held("GPU-sim-2")});
   Add("web-0", {Held("GPU-sim-0")});
   EXPECT_THAT(Fill(),
               ElementsAre(OfSilentGpu("web-1", "GPU-sim-1"), OfSilentGpu("web-0", "GPU-sim-0")));
-  EXPECT_EQ(Holders(0), "");
-  EXPECT_EQ(Holders(1), "");
+  EXPECT_EQ(Holders(0), "web-1/main=0.5 web-0/main=0.5");
+  EXPECT_EQ(Holders(1), "web-1/main=0.5 web-0/main=0.5");
+  EXPECT_EQ(Holders(2), "known/main=1");
 }
 
-TEST_F(FillHoldersTest, PodOfAGpuThatIsGoneIsNotGuessedToHoldTheOneThatNeverAnswered) {
+TEST_F(FillHoldersTest, PodOfAGpuThatIsGoneMayHoldTheOneThatNeverAnsweredToo) {
   snapshot_.gpus[1].uuid = UnknownGpuUuid(1);
   Add("on-the-gone", {Held("GPU-sim-7")});
   Add("web-1", {Held("GPU-sim-1")});
   EXPECT_THAT(Fill(), ElementsAre(OfSilentGpu("on-the-gone", "GPU-sim-7"),
                                   OfSilentGpu("web-1", "GPU-sim-1")));
-  EXPECT_EQ(Holders(1), "");
+  EXPECT_EQ(Holders(1), "on-the-gone/main=0.5 web-1/main=0.5");
 }
 
-TEST_F(FillHoldersTest, InstanceIsNoWholeGpuThatNeverAnswered) {
+TEST_F(FillHoldersTest, InstanceThatIsNotSeenMayBeOfTheGpuThatNeverAnswered) {
   snapshot_.gpus[1].uuid = UnknownGpuUuid(1);
   Add("web-0", {Held("MIG-sim-1-0")});
   EXPECT_THAT(Fill(), ElementsAre(OfSilentGpu("web-0", "MIG-sim-1-0")));
+  EXPECT_EQ(Holders(1), "web-0/main=1");
+}
+
+TEST_F(FillHoldersTest, OfADeadPodAndItsSuccessorTheLaterMayHoldTheGpusThatNeverAnswered) {
+  for (const int i : {0, 1}) snapshot_.gpus[i].uuid = UnknownGpuUuid(i);
+  Add("job-bbbbb", {Held("GPU-sim-0")});
+  now_ += absl::Seconds(1);
+  Add("job-ccccc", {Held("GPU-sim-0")});
+  EXPECT_THAT(Fill(), ElementsAre(OfSilentGpu("job-ccccc", "GPU-sim-0")));
+  EXPECT_THAT(Pods(), ElementsAre("job-ccccc"));
+}
+
+TEST_F(FillHoldersTest, DeviceThatTellsNoGpuIsOnTheOneThatNeverAnsweredWhereTheOtherIsHeld) {
+  snapshot_.gpus[1].uuid = UnknownGpuUuid(1);
+  Add("web-0", {Held("GPU-sim-0")});
+  Add("web-1", {Claimed("gpu-1")});
+  EXPECT_THAT(Fill(), ElementsAre(UnplacedDevice{"shop/web-1", "gpu-1 of gpu.nvidia.com", true}));
+  EXPECT_EQ(Holders(0), "web-0/main=1");
+  EXPECT_EQ(Holders(1), "web-1/main=1");
+}
+
+TEST_F(FillHoldersTest, DeviceThatTellsNoGpuMayBeTheFreeOneBesidesTheOneThatNeverAnswered) {
+  snapshot_.gpus[1].uuid = UnknownGpuUuid(1);
+  Add("web-1", {Claimed("gpu-1")});
+  EXPECT_THAT(Fill(), ElementsAre(UnplacedDevice{"shop/web-1", "gpu-1 of gpu.nvidia.com", false}));
+  EXPECT_EQ(Holders(0), "");
   EXPECT_EQ(Holders(1), "");
 }
 
 TEST_F(FillHoldersTest, DeviceThatTellsNoGpuIsLeftOver) {
   Add("web-0", {Claimed("gpu-0")});
-  EXPECT_THAT(Fill(), ElementsAre(UnplacedDevice{"shop/web-0", "gpu-0 of gpu.nvidia.com",
-                                                 "any of the GPUs"}));
+  EXPECT_THAT(Fill(), ElementsAre(UnplacedDevice{"shop/web-0", "gpu-0 of gpu.nvidia.com", false}));
   EXPECT_EQ(Holders(0), "");
 }
 
@@ -231,6 +264,18 @@ TEST_F(FillHoldersTest, DeviceThatTellsNoGpuHurtsNobodyWhereAllAreHeld) {
   Add("web-0", {Held("GPU-sim-0"), Held("GPU-sim-1")});
   Add("web-1", {Claimed("gpu-0")});
   EXPECT_THAT(Fill(), IsEmpty());
+}
+
+// dcgm-exporter's page has no UUIDs of instances.
+TEST_F(FillHoldersTest, InstanceMayBeAnyOfThoseThatAreKnownByTheirPlacesAlone) {
+  GpuSample instance;
+  instance.uuid = "MIG-GPU-sim-0/7";
+  instance.parent_uuid = "GPU-sim-0";
+  snapshot_.gpus.insert(snapshot_.gpus.begin() + 1, instance);
+  Add("web-0", {Held("MIG-4f1d3a2b-0000-1111-2222-333344445555")});
+  const UnplacedDevice want = {.pod = "shop/web-0",
+                               .id = "MIG-4f1d3a2b-0000-1111-2222-333344445555 of nvidia.com/gpu"};
+  EXPECT_THAT(Fill(), ElementsAre(want));
 }
 
 TEST_F(FillHoldersTest, MigInstanceIsHeldAndItsGpuIsNot) {

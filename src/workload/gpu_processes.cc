@@ -13,32 +13,11 @@ namespace {
 
 constexpr int kNoPod = -1;
 
-// Pods' uids that may be the one of a pod, since their processes are on a GPU that it holds alone.
-using MaybeUids = std::vector<std::map<std::string, std::vector<int64_t>>>;
-
-bool IsKnown(const std::string& uid, const std::vector<GpuProcessesOfPod>& pods) {
-  return std::ranges::find(pods, uid, &GpuProcessesOfPod::uid) != pods.end();
-}
-
-void TakeTheOnlyOne(MaybeUids& maybe, std::vector<GpuProcessesOfPod>& pods) {
-  for (size_t i = 0; i < pods.size(); ++i) {
-    std::erase_if(maybe[i], [&pods](const auto& uid) { return IsKnown(uid.first, pods); });
-    if (!pods[i].uid.empty() || maybe[i].empty()) continue;
-    if (maybe[i].size() > 1) {
-      pods[i].has_nameless = true;
-      continue;
-    }
-    pods[i].uid = maybe[i].begin()->first;
-    pods[i].processes = maybe[i].begin()->second;
-  }
-}
-
 }  // namespace
 
 std::vector<GpuProcessesOfPod> GpuProcesses::Find(const NodeSnapshot& snapshot) {
   std::vector<GpuProcessesOfPod> found(snapshot.pods.size());
   for (size_t i = 0; i < found.size(); ++i) found[i].uid = snapshot.pods[i].uid;
-  MaybeUids maybe(found.size());
   for (const OnGpu& process : ProcessesOf(snapshot)) {
     const auto of = cgroup_pods_.Find(process.pid);
     std::error_code error;
@@ -50,15 +29,10 @@ std::vector<GpuProcessesOfPod> GpuProcesses::Find(const NodeSnapshot& snapshot) 
     if (pod != kNoPod) {
       found[pod].uid = of->uid;
       found[pod].processes.push_back(process.pid);
-    } else if (!pod_logs_.NameOf(of->uid, snapshot.taken_at).empty()) {
-      continue;  // of a pod that holds no GPU
-    } else if (process.holders.size() == 1) {
-      maybe[*process.holders.begin()][of->uid].push_back(process.pid);
-    } else {
+    } else if (pod_logs_.NameOf(of->uid, snapshot.taken_at).empty()) {
       for (const int holder : process.holders) found[holder].has_nameless = true;
     }
   }
-  TakeTheOnlyOne(maybe, found);
   Remember(snapshot, found);
   return found;
 }

@@ -32,9 +32,10 @@ class GpuProcesses {
         cgroup_pods_(proc_),
         pod_logs_(std::move(folders.pod_logs)) {}
 
-  // For each of snapshot.pods, in their order. A pod's uid is the Pods API's, that of the kubelet's
-  // folder of logs, or of the only pod with processes on the GPUs that it holds alone; once known
-  // it stays, also while nothing is on its GPUs.
+  // For each of snapshot.pods, in their order. A pod's uid is the Pods API's, or that of the
+  // kubelet's folder of logs; once known it stays, also while nothing is on its GPUs. Nobody's
+  // processes are taken for those of a GPU's only holder: a privileged pod, which holds none, sees
+  // all GPUs of the node.
   std::vector<GpuProcessesOfPod> Find(const NodeSnapshot& snapshot);
 
  private:

@@ -64,40 +64,35 @@ TEST_F(GpuProcessesTest, TheFoldersOfLogsTellTheUid) {
   EXPECT_FALSE(found[1].has_nameless);
 }
 
-TEST_F(GpuProcessesTest, OnAGpuThatOnePodHoldsAloneAreItsOwn) {
-  proc_.AddProcess(41, 1, net_);
-  proc_.AddProcess(61, 0, net_);  // of no pod: the node's own
-  AddPod("web-0");
-  AddGpu({0}, {41, 61});
-  const auto found = Find();
-  EXPECT_EQ(found[0].uid, TestProc::Uid(1));
-  EXPECT_THAT(found[0].processes, ElementsAre(41));
-  EXPECT_FALSE(found[0].has_hidden || found[0].has_nameless);
-}
-
-TEST_F(GpuProcessesTest, ThoseOfAPodThatIsKnownForAnotherAreNotTaken) {
-  proc_.AddProcess(41, 1, net_);
-  proc_.AddProcess(51, 2, net_);
-  proc_.AddProcess(61, 3, net_);
-  proc_.AddLogs("debug", 3);  // privileged, and holds nothing
-  AddPod("web-0");
-  AddPod("web-1", 2);
-  AddGpu({0}, {41, 51, 61});
-  EXPECT_THAT(Find()[0].processes, ElementsAre(41));
-}
-
-TEST_F(GpuProcessesTest, OfTwoPodsThatNobodyNamesNoneIsTaken) {
+TEST_F(GpuProcessesTest, OfAPodThatNobodyNamesAreNobodysThoughOnePodAloneHoldsTheGpu) {
   proc_.AddProcess(41, 1, net_);
   proc_.AddProcess(51, 2, net_);
   AddPod("web-0");
   AddPod("web-1");
-  AddGpu({0}, {41, 51});
+  AddGpu({0}, {41});
   AddGpu({0, 1}, {});
   EXPECT_THAT(Find()[0].processes, IsEmpty());
+  EXPECT_EQ(Find()[0].uid, "");
   EXPECT_TRUE(Find()[0].has_nameless);
   EXPECT_FALSE(Find()[1].has_nameless);
-  snapshot_.gpus[1].processes->push_back({.pid = 41});
+  snapshot_.gpus[1].processes->push_back({.pid = 51});
   EXPECT_TRUE(Find()[1].has_nameless);
+}
+
+TEST_F(GpuProcessesTest, ThoseOfOthersOnItsGpuAreNotTaken) {
+  proc_.AddLogs("web-0", 1);
+  proc_.AddLogs("debug", 3);  // privileged, and holds nothing
+  proc_.AddProcess(41, 1, net_);
+  proc_.AddProcess(51, 2, net_);
+  proc_.AddProcess(61, 3, net_);
+  proc_.AddProcess(71, 0, net_);  // of no pod: the node's own
+  AddPod("web-0");
+  AddPod("web-1", 2);
+  AddGpu({0}, {61, 41, 51, 71});
+  const auto found = Find();
+  EXPECT_EQ(found[0].uid, TestProc::Uid(1));
+  EXPECT_THAT(found[0].processes, ElementsAre(41));
+  EXPECT_FALSE(found[0].has_hidden || found[0].has_nameless);
 }
 
 TEST_F(GpuProcessesTest, WithoutHostPidTheyAreHidden) {
@@ -120,22 +115,33 @@ TEST_F(GpuProcessesTest, ListThatFailedIsNoChange) {
   EXPECT_THAT(Find()[0].processes, IsEmpty());
 }
 
-TEST_F(GpuProcessesTest, UidStaysUntilThePodLeavesOrAnotherTakesItsName) {
+TEST_F(GpuProcessesTest, UidStaysUntilThePodLeaves) {
+  proc_.AddLogs("web-0", 1);
   proc_.AddProcess(41, 1, net_);
   AddPod("web-0");
   AddGpu({0}, {41});
   Find();
   snapshot_.gpus[0].processes->clear();
   EXPECT_EQ(Find()[0].uid, TestProc::Uid(1));
-  proc_.AddProcess(51, 2, net_);
-  snapshot_.gpus[0].processes->push_back({.pid = 51});
-  EXPECT_EQ(Find()[0].uid, TestProc::Uid(2));
-  snapshot_.gpus[0].processes->clear();
   snapshot_.pods.clear();
   snapshot_.gpus[0].holders.clear();
   Find();
   AddPod("web-0");
   EXPECT_EQ(Find()[0].uid, "");
+}
+
+TEST_F(GpuProcessesTest, UidIsThatOfTheNewPodOfThatName) {
+  proc_.AddLogs("web-0", 1);
+  proc_.AddProcess(41, 1, net_);
+  AddPod("web-0");
+  AddGpu({0}, {41});
+  Find();
+  proc_.End(41);
+  proc_.AddLogs("web-0", 2);
+  proc_.AddProcess(51, 2, net_);
+  snapshot_.taken_at += absl::Seconds(10);
+  snapshot_.gpus[0].processes->front().pid = 51;
+  EXPECT_EQ(Find()[0].uid, TestProc::Uid(2));
 }
 
 }  // namespace

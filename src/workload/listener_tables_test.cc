@@ -31,7 +31,7 @@ std::vector<int> PortsOf(const std::vector<Listener>& listeners) {
 class ListenerTablesTest : public testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(EnterOwnNetwork().ok());
+    ASSERT_EQ(EnterOwnNetwork(), absl::OkStatus());
     process_ = std::make_unique<TestProcess>([] {});
     for (int port = 8000; port < 8020; ++port) Serve(port % 3 == 0 ? "::" : "127.0.0.1", port);
   }

@@ -24,7 +24,7 @@ constexpr char kProc[] = "/proc";
 constexpr char kPage[] = "vllm:num_requests_waiting 3\n";
 
 TEST(NetworkNamespace, IsOneForProcessesThatShareItAndAnotherForEachOther) {
-  ASSERT_TRUE(EnterOwnNetwork().ok());
+  ASSERT_EQ(EnterOwnNetwork(), absl::OkStatus());
   const TestPodNetwork pod(1);
   const TestPodNetwork other(2);
   ASSERT_TRUE(pod.laid().ok()) << pod.laid();
@@ -43,7 +43,7 @@ TEST(NetworkNamespace, IsOneForProcessesThatShareItAndAnotherForEachOther) {
 
 // What the kernel's documents do not promise, held against what they do.
 TEST(NetworkNamespace, AgreesWithTheLinkThatOnlyTracersRead) {
-  ASSERT_TRUE(EnterOwnNetwork().ok());
+  ASSERT_EQ(EnterOwnNetwork(), absl::OkStatus());
   const TestPodNetwork pod(1);
   const TestProcess neighbour([] {});
   const auto link = [](pid_t pid) {
@@ -57,7 +57,7 @@ TEST(NetworkNamespace, AgreesWithTheLinkThatOnlyTracersRead) {
 }
 
 TEST(NetworkNamespace, TellsWhereItsServersAreReached) {
-  ASSERT_TRUE(EnterOwnNetwork().ok());
+  ASSERT_EQ(EnterOwnNetwork(), absl::OkStatus());
   const TestPodNetwork pod(1);
   ASSERT_TRUE(pod.laid().ok()) << pod.laid();
   std::unique_ptr<TestServer> server, server_v6;
@@ -78,7 +78,7 @@ TEST(NetworkNamespace, TellsWhereItsServersAreReached) {
 // The listeners come first in the kernel's table, so that a busy server's connections do not push
 // them out of what is read of it.
 TEST(NetworkNamespace, ListsWhoListensBeforeConnections) {
-  ASSERT_TRUE(EnterOwnNetwork().ok());
+  ASSERT_EQ(EnterOwnNetwork(), absl::OkStatus());
   const TestPodNetwork pod(1);
   ASSERT_TRUE(pod.laid().ok()) << pod.laid();
   std::unique_ptr<TestServer> server, late;
@@ -100,7 +100,7 @@ void DropCapabilities() {
 }
 
 TEST(NetworkNamespace, NeedsNoRightsButOpenSocketsDo) {
-  ASSERT_TRUE(EnterOwnNetwork().ok());
+  ASSERT_EQ(EnterOwnNetwork(), absl::OkStatus());
   const TestPodNetwork pod(1);
   ASSERT_TRUE(pod.laid().ok()) << pod.laid();
   std::unique_ptr<TestServer> server;
@@ -119,7 +119,7 @@ TEST(NetworkNamespace, NeedsNoRightsButOpenSocketsDo) {
 }
 
 TEST(SocketsOf, AreThoseThatTheProcessHasOpen) {
-  ASSERT_TRUE(EnterOwnNetwork().ok());
+  ASSERT_EQ(EnterOwnNetwork(), absl::OkStatus());
   std::unique_ptr<TestServer> theirs;
   const TestProcess process(
       [&] { theirs = std::make_unique<TestServer>("127.0.0.1", kPage, 8000); });
@@ -134,7 +134,7 @@ TEST(SocketsOf, AreThoseThatTheProcessHasOpen) {
 }
 
 TEST(NetworkNamespace, ProcessThatHasEndedIsToldFromOneThatIsNotOursToSee) {
-  ASSERT_TRUE(EnterOwnNetwork().ok());
+  ASSERT_EQ(EnterOwnNetwork(), absl::OkStatus());
   pid_t ended = 0;
   {
     const TestProcess process([] {});

@@ -19,8 +19,8 @@ class ProcessScan {
 
   explicit ProcessScan(std::string proc) : proc_(std::move(proc)) {}
 
-  // A pod without processes is left out. A process' cgroup is read once, and
-  // for those that are found again: numbers are reused.
+  // A pod without processes is left out. A process' cgroup is read when it is first seen, and again
+  // whenever it is one of those asked for: its number may be another's by then.
   ByPod Find(const std::set<std::string>& uids, absl::Time now);
 
  private:

@@ -18,6 +18,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace gpuscaler {
 namespace {
@@ -25,6 +26,15 @@ namespace {
 absl::Status RunCommand(const std::string& command) {
   if (std::system(command.c_str()) == 0) return absl::OkStatus();
   return absl::InternalError(absl::StrCat("failed: ", command));
+}
+
+// Pods have an address of either family here.
+absl::Status CheckIpv6() {
+  char disabled = '1';
+  std::ifstream("/proc/sys/net/ipv6/conf/default/disable_ipv6") >> disabled;
+  if (disabled == '0') return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "this test needs IPv6: the kernel has none, or net.ipv6.conf.default.disable_ipv6 is 1");
 }
 
 bool WriteAll(const char* path, const std::string& text) {
@@ -71,9 +81,13 @@ std::string ReadToTheEnd(int socket) {
 
 absl::Status EnterOwnNetwork() {
   if (unshare(CLONE_NEWNET) != 0 && !(BecomeOwnRoot() && unshare(CLONE_NEWNET) == 0)) {
-    return absl::ErrnoToStatus(errno, "a network of the test's own");
+    return absl::ErrnoToStatus(
+        errno,
+        "this test makes networks of its own, which takes root with CAP_SYS_ADMIN, or a machine "
+        "whose users may make namespaces (sysctl kernel.unprivileged_userns_clone)");
   }
-  return RunCommand("ip link set lo up");
+  RETURN_IF_ERROR(RunCommand("ip link set lo up"));
+  return CheckIpv6();
 }
 
 TestProcess::TestProcess(const std::function<void()>& first) {

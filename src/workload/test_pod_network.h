@@ -1,5 +1,5 @@
 // Real network namespaces for tests: a node's, which the test itself is in, and pods' at the far
-// ends of cables. Needs root, or the right to be root in a user namespace of one's own.
+// ends of cables. Needs IPv6, and root or the right to be root in a user namespace of one's own.
 #pragma once
 
 #include <sys/types.h>

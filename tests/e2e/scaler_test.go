@@ -15,7 +15,13 @@ import (
 	"time"
 )
 
-var scalers atomic.Int32
+var addresses atomic.Int32
+
+// newAddress is one of loopback that nothing else listens on.
+func newAddress() string {
+	number := addresses.Add(1)
+	return fmt.Sprintf("127.1.%d.%d", number/250, 1+number%250)
+}
 
 // scaler is the real binary, on an address of loopback that is its own, at the default ports.
 type scaler struct {
@@ -37,10 +43,9 @@ func startScaler(t *testing.T, name, gpuFile string, flags ...string) *scaler {
 // startServing serves in the role that the flags say.
 func startServing(t *testing.T, name string, flags ...string) *scaler {
 	t.Helper()
-	number := scalers.Add(1)
 	s := &scaler{
 		t:       t,
-		address: fmt.Sprintf("127.1.%d.%d", number/250, 1+number%250),
+		address: newAddress(),
 		log:     filepath.Join(logFolder, "scaler-"+name+".log"),
 	}
 	s.command = append([]string{"serve", "--bind-address=" + s.address, "--node-name=" + name}, flags...)
@@ -102,9 +107,19 @@ func (s *scaler) kill() {
 // giveName makes a Service's name lead to scalers; a headless Service's leads to several.
 func giveName(t *testing.T, name string, to ...*scaler) {
 	t.Helper()
-	var lines bytes.Buffer
+	var addresses []string
 	for _, s := range to {
-		fmt.Fprintf(&lines, "%s %s.svc.cluster.local\n", s.address, name)
+		addresses = append(addresses, s.address)
+	}
+	giveNameTo(t, name, addresses...)
+}
+
+// giveNameTo makes a Service's name lead to addresses.
+func giveNameTo(t *testing.T, name string, to ...string) {
+	t.Helper()
+	var lines bytes.Buffer
+	for _, address := range to {
+		fmt.Fprintf(&lines, "%s %s.svc.cluster.local\n", address, name)
 	}
 	path := filepath.Join(hostsFolder, name)
 	if err := os.WriteFile(path, lines.Bytes(), 0o644); err != nil {

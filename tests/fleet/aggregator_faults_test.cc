@@ -147,8 +147,8 @@ TEST_F(AggregatorFaultTest, TwoAggregatorsSayTheSameEvenRightAfterOneHasRestarte
 
 TEST_F(AggregatorFaultTest, AgentWithoutAValidCertificateIsRefusedUntilItHasOne) {
   const TestCa ours("our CA"), another("another CA");
-  const TlsFiles good = WriteTls(NewFolder(), ours.Issue("fleet"), ours.pem());
-  const std::string folder = NewFolder();
+  const TlsFiles good = WriteTls(NewTestFolder(), ours.Issue("fleet"), ours.pem());
+  const std::string folder = NewTestFolder();
   const TlsFiles bad = WriteTls(folder, another.Issue("fleet"), ours.pem());
   const auto flags = [](const TlsFiles& files) {
     return std::vector<std::string>{absl::StrCat("--tls-cert=", files.cert),

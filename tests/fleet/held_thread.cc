@@ -37,7 +37,10 @@ HeldThread::~HeldThread() {
 
 absl::Status HeldThread::Hold() {
   if (ptrace(PTRACE_SEIZE, thread_, nullptr, nullptr) != 0) {
-    return absl::ErrnoToStatus(errno, "PTRACE_SEIZE");
+    return absl::ErrnoToStatus(
+        errno,
+        "this test holds a thread of a child of its own by ptrace, which takes a machine that "
+        "allows it (sysctl kernel.yama.ptrace_scope 0 or 1, no seccomp filter against ptrace)");
   }
   if (ptrace(PTRACE_INTERRUPT, thread_, nullptr, nullptr) != 0 ||
       waitpid(thread_, nullptr, __WALL) != thread_) {

@@ -45,7 +45,8 @@ bool WriteText(const char* path, const std::string& text) {
 absl::Status BecomeRootOfOurOwn() {
   const std::string user = absl::StrCat("0 ", geteuid(), " 1"),
                     group = absl::StrCat("0 ", getegid(), " 1");
-  if (unshare(CLONE_NEWUSER) != 0) return Failed("a user namespace");
+  if (unshare(CLONE_NEWUSER) != 0)
+    return Failed("a user namespace (to be root, or sysctl kernel.unprivileged_userns_clone)");
   const bool mapped = WriteText("/proc/self/setgroups", "deny") &&
                       WriteText("/proc/self/uid_map", user) &&
                       WriteText("/proc/self/gid_map", group);

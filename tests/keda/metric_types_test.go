@@ -1,6 +1,10 @@
 package contract
 
-import "testing"
+import (
+	"maps"
+	"strings"
+	"testing"
+)
 
 // What a GPU with every reading gives for each metric type.
 var everyReading = gpu{
@@ -24,14 +28,52 @@ func TestEveryMetricTypeIsAnsweredAtTheFirstPoll(t *testing.T) {
 	external(t, trigger(s, nil)).comesTo(answer{60, true}) // it has read its GPUs before
 	for _, row := range referenceTable(t, "metricType") {
 		metricType := row["metricType"]
+		want, known := metricTypeValues[metricType]
+		if !known {
+			continue // the test below has those that are on demand
+		}
 		t.Run(metricType, func(t *testing.T) {
-			want, known := metricTypeValues[metricType]
-			if !known {
-				t.Fatal("the reference has a metric type that this test has no value of")
-			}
 			c := external(t, trigger(s, map[string]string{"metricType": metricType}))
 			if got, err := c.ask(); err != nil || got != (answer{want, true}) {
 				t.Errorf("%+v, %v, want %v", got, err, want)
+			}
+		})
+	}
+}
+
+// sourcesOnDemand are what such a metric type takes besides, by how its name begins.
+var sourcesOnDemand = map[string]map[string]string{
+	"redis_stream_length":  {"redisAddress": "redis:6379", "redisStream": "jobs"},
+	"redis_stream_lag":     {"redisAddress": "redis:6379", "redisStream": "jobs", "redisConsumerGroup": "workers"},
+	"redis_stream_pending": {"redisAddress": "redis:6379", "redisStream": "jobs", "redisConsumerGroup": "workers"},
+	"redis_list_length":    {"redisAddress": "redis:6379", "redisList": "jobs"},
+	"prometheus":           {"prometheusEndpoint": "http://gateway:9090/metrics", "prometheusMetric": "queue_size"},
+	"pending_ratio":        {"engineEndpoint": "http://llm:8000", "scope": "fleet", "maxConcurrency": "8"},
+}
+
+// What is not there has no engine: nothing runs, and nothing waits. A queue or a page that is not
+// there is unknown.
+func TestEveryMetricTypeOnDemandIsAskedWhereItsTriggerSays(t *testing.T) {
+	t.Parallel()
+	s := startScaler(t, newGpuFile(t, everyReading))
+	for _, row := range referenceTable(t, "metricType") {
+		metricType := row["metricType"]
+		if _, ofGPUs := metricTypeValues[metricType]; ofGPUs {
+			continue
+		}
+		t.Run(metricType, func(t *testing.T) {
+			metadata := maps.Clone(sourcesOnDemand[metricType])
+			if metadata == nil {
+				metadata = map[string]string{"engineEndpoint": "http://llm:8000", "scope": "fleet"}
+			}
+			metadata["metricType"] = metricType
+			got, err := external(t, trigger(s, metadata)).ask()
+			if metadata["engineEndpoint"] != "" {
+				if err != nil || got != (answer{0, false}) {
+					t.Errorf("%+v, %v, want 0", got, err)
+				}
+			} else if err == nil || !strings.Contains(err.Error(), "code = Unavailable") {
+				t.Errorf("%+v, %v, want Unavailable", got, err)
 			}
 		})
 	}

@@ -48,6 +48,11 @@ var profileValues = map[string]struct{ busy, idle answer }{
 	"triton-inference":     {answer{120, true}, answer{0, false}},
 	"training":             {answer{180, true}, answer{0, true}}, // never shrunk, never at zero
 	"distributed-training": {answer{120000, true}, answer{0, false}},
+	// Of engines alone, of which none runs where the trigger says.
+	"vllm-requests":       {},
+	"vllm-queue-depth":    {},
+	"triton-queue-wait":   {},
+	"triton-request-rate": {},
 }
 
 func TestEveryProfileScalesFromBusyToIdle(t *testing.T) {
@@ -61,7 +66,11 @@ func TestEveryProfileScalesFromBusyToIdle(t *testing.T) {
 		if !known {
 			t.Fatalf("the reference has a profile %s that this test has no values of", profile)
 		}
-		c := external(t, trigger(s, withProfile(profile)))
+		metadata := withProfile(profile)
+		if want.busy == want.idle {
+			metadata = map[string]string{"profile": profile, "scope": "fleet", "engineEndpoint": "http://llm:8000"}
+		}
+		c := external(t, trigger(s, metadata))
 		clients[profile] = c
 		spec := c.spec()
 		if got := spec.Metric.Name; got != "s0-"+row["metric name"] {

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/kedacore/keda/v2/pkg/scalers/scalersconfig"
 )
 
 // The size of KEDA's own test of its push scaler, TestExternalPushScaler_Run.
@@ -18,8 +20,7 @@ const (
 	gpusPerServer    = 50
 )
 
-// Ten clients watch the same GPU; the edges of half of the GPUs come first, so that one that goes to
-// another's stream is seen.
+// Ten clients watch the same GPU.
 func TestFiveServersOfFiveHundredPushClientsEachTellEveryEdge(t *testing.T) {
 	nodes := make([]*gpuFile, pushServers)
 	scalers := make([]*scaler, pushServers)
@@ -27,10 +28,56 @@ func TestFiveServersOfFiveHundredPushClientsEachTellEveryEdge(t *testing.T) {
 		nodes[i] = newGpuFile(t, times(gpusPerServer, unused())...)
 		scalers[i] = startScaler(t, nodes[i], "--poll-interval=500ms")
 	}
-	var even, odd []*pushing // by their GPU
+	everyClientSeesItsEdge(t, nodes, gpusPerServer, scalers,
+		func(s *scaler, i int) *scalersconfig.ScalerConfig {
+			return trigger(s, ofGpu(i%gpusPerServer))
+		})
+}
+
+// Each client's workload has a pod of its own, with a GPU on one of five nodes. Half of the triggers
+// name it; the others' ScaledObjects are called like it.
+func TestFiveAggregatorsOfFiveHundredPushClientsEachTellEveryEdge(t *testing.T) {
+	const gpusPerNode = clientsPerServer / pushServers
+	nodes := make([]*gpuFile, pushServers)
+	agents := make([]string, pushServers)
+	for i := range nodes {
+		nodes[i] = newGpuFile(t, times(gpusPerNode, unused())...)
+		kubelet := startKubelet(t)
+		for gpu := range gpusPerNode {
+			kubelet.addPod(podOf(i*gpusPerNode+gpu), gpu)
+		}
+		agents[i] = startAgent(t, fmt.Sprintf("gpu-%d", i), nodes[i], kubelet).address()
+	}
+	aggregators := make([]*scaler, pushServers)
+	for i := range aggregators {
+		aggregators[i] = startAggregator(t, agents)
+	}
+	config := func(s *scaler, i int) *scalersconfig.ScalerConfig {
+		if i%4 < 2 {
+			return trigger(s, map[string]string{"workload": workload(i)})
+		}
+		config := trigger(s, nil)
+		config.ScalableObjectName = workload(i)
+		return config
+	}
+	for _, s := range aggregators {
+		external(t, config(s, 0)).comesTo(answer{0, false}) // it has heard all agents
+	}
+	everyClientSeesItsEdge(t, nodes, gpusPerNode, aggregators, config)
+}
+
+func workload(i int) string { return fmt.Sprintf("llm%d", i) }
+func podOf(i int) string    { return workload(i) + "-6d4cf56db6-x7k2p" }
+
+// everyClientSeesItsEdge has the clients with an odd number, whose GPUs have one, see theirs first, so
+// that an edge which goes to another's stream is seen.
+func everyClientSeesItsEdge(t *testing.T, nodes []*gpuFile, gpusPerNode int, scalers []*scaler,
+	config func(s *scaler, i int) *scalersconfig.ScalerConfig) {
+	t.Helper()
+	var even, odd []*pushing
 	for i := range clientsPerServer {
 		for _, s := range scalers {
-			c := push(t, trigger(s, ofGpu(i%gpusPerServer)))
+			c := push(t, config(s, i))
 			if i%2 == 0 {
 				even = append(even, c)
 			} else {
@@ -43,7 +90,7 @@ func TestFiveServersOfFiveHundredPushClientsEachTellEveryEdge(t *testing.T) {
 		c.says(false)
 	}
 
-	half := make([]gpu, gpusPerServer)
+	half := make([]gpu, gpusPerNode)
 	for i := range half {
 		half[i] = unused()
 		if i%2 == 1 {
@@ -62,7 +109,7 @@ func TestFiveServersOfFiveHundredPushClientsEachTellEveryEdge(t *testing.T) {
 		t.Logf("%s, the last of %d after %v", what, len(who), last)
 	}
 	edge("every second one is told of its edge", half, odd)
-	edge("the others are told of theirs", times(gpusPerServer, busyAt(90)), even)
+	edge("the others are told of theirs", times(gpusPerNode, busyAt(90)), even)
 	for _, c := range odd {
 		if said := c.all(); len(said) != 2 {
 			t.Errorf("%s: said %v, want false and true", c.config.ScalableObjectName, said)

@@ -31,6 +31,7 @@ type scaler struct {
 	flags []string
 
 	port        string // of gRPC; the same after each start
+	portFlag    string
 	metricsPort string
 	log         syncedBuffer
 	process     *os.Process
@@ -47,14 +48,21 @@ func startScaler(t *testing.T, gpus *gpuFile, flags ...string) *scaler {
 
 // newScaler is not started yet, but has its address; the port too can be chosen still.
 func newScaler(t *testing.T, gpus *gpuFile, flags ...string) *scaler {
+	return newServing(t, append([]string{gpus.source(), "--node-name=node",
+		"--poll-interval=" + pollInterval.String()}, flags...)...)
+}
+
+// newServing serves in the role that the flags say.
+func newServing(t *testing.T, flags ...string) *scaler {
 	number := scalersStarted.Add(1)
 	s := &scaler{
-		t:    t,
-		ip:   fmt.Sprintf("127.%d.%d.%d", 2+os.Getpid()%250, number/250, 1+number%250),
-		port: "any",
+		t:        t,
+		ip:       fmt.Sprintf("127.%d.%d.%d", 2+os.Getpid()%250, number/250, 1+number%250),
+		port:     "any",
+		portFlag: "--port=",
 	}
-	s.flags = append([]string{"serve", gpus.source(), "--bind-address=" + s.ip, "--metrics-port=any",
-		"--probe-port=0", "--node-name=node", "--poll-interval=" + pollInterval.String()}, flags...)
+	s.flags = append([]string{"serve", "--bind-address=" + s.ip, "--metrics-port=any",
+		"--probe-port=0"}, flags...)
 	t.Cleanup(func() {
 		if s.process != nil && !s.hasEnded() {
 			s.stop()
@@ -69,7 +77,7 @@ func newScaler(t *testing.T, gpus *gpuFile, flags ...string) *scaler {
 // address is what a trigger names as scalerAddress.
 func (s *scaler) address() string { return s.ip + ":" + s.port }
 
-var serving = regexp.MustCompile(`event=serving .*grpc_port=(\d+) metrics_port=(\d+)`)
+var serving = regexp.MustCompile(`event=serving .*(?:grpc|telemetry)_port=(\d+) metrics_port=(\d+)`)
 
 // start starts it, again on the port that it had; it serves when this returns.
 func (s *scaler) start() {
@@ -89,7 +97,7 @@ func (s *scaler) start() {
 func (s *scaler) launch() {
 	s.t.Helper()
 	s.log.mark()
-	command := exec.Command(binary, append(slices.Clone(s.flags), "--port="+s.port)...)
+	command := exec.Command(binary, append(slices.Clone(s.flags), s.portFlag+s.port)...)
 	command.Stderr = &s.log
 	command.Env = []string{} // not ours
 	for _, name := range []string{"LD_LIBRARY_PATH", "ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"} {

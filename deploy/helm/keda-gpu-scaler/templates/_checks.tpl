@@ -12,8 +12,14 @@
 {{- if and .Values.tls.certManager.enabled $fleet (include "scaler.agentsApart" .) (ne (get .Values.tls.certManager.issuerRef "kind") "ClusterIssuer") }}
 {{- fail "\n\ntls.certManager with agent.namespace: certificates of one authority in two namespaces take a ClusterIssuer. Set tls.certManager.issuerRef.kind=ClusterIssuer and its name.\n" }}
 {{- end }}
-{{- if and .Values.attribution.sharedGpus (eq .Values.attribution.mode "none") }}
+{{- if and .Values.attribution.sharedGpus (ne .Values.attribution.mode "kubelet") }}
 {{- fail "\n\nattribution.sharedGpus needs attribution.mode=kubelet: who shares a GPU is what the kubelet tells.\n" }}
+{{- end }}
+{{- if and .Values.agent.discoverEngines (ne .Values.attribution.mode "kubelet") }}
+{{- fail "\n\nagent.discoverEngines needs attribution.mode=kubelet: whose engine it is is what the kubelet tells.\n" }}
+{{- end }}
+{{- if and (eq .Values.attribution.mode "page") (not (hasPrefix "dcgm:" .Values.scaler.gpuSource)) }}
+{{- fail "\n\nattribution.mode=page needs scaler.gpuSource=dcgm:URL: it is dcgm-exporter's page that names pods.\n" }}
 {{- end }}
 {{- range .Values.aggregator.allowNamespaces }}
 {{- if eq .from .to }}
@@ -44,7 +50,7 @@
 {{/* The strictest level of pod security that admits a role's pods; call with (list . "role"). */}}
 {{- define "scaler.podSecurityLevel" -}}
 {{- $values := (index . 0).Values }}
-{{- if and (include "scaler.readsGpus" .) (or (include "scaler.asksKubelet" .) $values.gpu.migMonitoring $values.nvmlHostMounts.enabled) -}}
+{{- if and (include "scaler.readsGpus" .) (or (include "scaler.asksKubelet" .) (and (include "scaler.needsDriver" .) (or $values.gpu.migMonitoring $values.nvmlHostMounts.enabled))) -}}
 privileged
 {{- else -}}
 restricted

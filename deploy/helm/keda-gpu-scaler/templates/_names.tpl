@@ -131,18 +131,38 @@ keda-gpu-scaler-agents.{{ include "scaler.agentNamespace" . }}.svc
 {{- if and (ne (index . 1) "aggregator") (not (index . 0).Values.simulate.enabled) }}true{{ end }}
 {{- end }}
 
+{{/* Whether readings come from dcgm-exporter. */}}
+{{- define "scaler.readsDcgm" -}}
+{{- if and (hasPrefix "dcgm:" .Values.scaler.gpuSource) (not .Values.simulate.enabled) }}true{{ end }}
+{{- end }}
+
+{{/* Whether a role's pods need the driver; call with (list . "role"). */}}
+{{- define "scaler.needsDriver" -}}
+{{- if and (include "scaler.readsGpus" .) (not (include "scaler.readsDcgm" (index . 0))) }}true{{ end }}
+{{- end }}
+
 {{- define "scaler.asksKubelet" -}}
-{{- if and (include "scaler.readsGpus" .) (ne (index . 0).Values.attribution.mode "none") }}true{{ end }}
+{{- if and (include "scaler.readsGpus" .) (eq (index . 0).Values.attribution.mode "kubelet") }}true{{ end }}
+{{- end }}
+
+{{/* Whether the pods see the processes of their node; call with (list . "role"). */}}
+{{- define "scaler.seesProcesses" -}}
+{{- if or (and (include "scaler.asksKubelet" .) (index . 0).Values.attribution.sharedGpus) (include "scaler.findsEngines" .) }}true{{ end }}
+{{- end }}
+
+{{/* Whether they look for engines in the pods of their node; call with (list . "role"). */}}
+{{- define "scaler.findsEngines" -}}
+{{- if and (include "scaler.asksKubelet" .) (index . 0).Values.agent.discoverEngines }}true{{ end }}
 {{- end }}
 
 {{/* Whether the pods have library and devices from the node; call with (list . "role"). */}}
 {{- define "scaler.mountsDevices" -}}
-{{- if and (include "scaler.readsGpus" .) (index . 0).Values.nvmlHostMounts.enabled }}true{{ end }}
+{{- if and (include "scaler.needsDriver" .) (index . 0).Values.nvmlHostMounts.enabled }}true{{ end }}
 {{- end }}
 
 {{/* Whether the pods find the driver through the NVIDIA container runtime; call with (list . "role"). */}}
 {{- define "scaler.usesNvidiaRuntime" -}}
-{{- if and (include "scaler.readsGpus" .) (not (index . 0).Values.nvmlHostMounts.enabled) }}true{{ end }}
+{{- if and (include "scaler.needsDriver" .) (not (index . 0).Values.nvmlHostMounts.enabled) }}true{{ end }}
 {{- end }}
 
 {{/*

@@ -33,7 +33,7 @@ spec:
   runtimeClassName: {{ . }}
   {{- end }}
   {{- end }}
-  {{- if and (include "scaler.asksKubelet" $of) .Values.attribution.sharedGpus }}
+  {{- if include "scaler.seesProcesses" $of }}
   # The processes that the driver names are the node's.
   hostPID: true
   {{- end }}
@@ -146,11 +146,19 @@ spec:
 {{- end }}
 {{- else }}
 - --gpu-source={{ ternary "file:/etc/simulated-gpus/gpus.json" .Values.scaler.gpuSource .Values.simulate.enabled }}
-- --attribution={{ ternary .Values.attribution.mode "none" (eq (include "scaler.asksKubelet" $of) "true") }}
+- --attribution={{ ternary "none" .Values.attribution.mode .Values.simulate.enabled }}
+{{- if include "scaler.findsEngines" $of }}
+- --discover-engines
+{{- end }}
 {{- end }}
 - --poll-interval={{ .Values.scaler.pollInterval }}
 {{- with .Values.scaler.staleAfter }}
 - --stale-after={{ . }}
+{{- else }}
+{{- if and (eq $role "aggregator") (include "scaler.readsDcgm" .) }}
+# What agents take for dcgm-exporter's usual interval.
+- --stale-after=75s
+{{- end }}
 {{- end }}
 {{- with .Values.scaler.hangAfter }}
 - --hang-after={{ . }}
@@ -160,6 +168,11 @@ spec:
 {{- end }}
 - --log-level={{ .Values.scaler.logLevel }}
 - --log-format={{ .Values.scaler.logFormat }}
+{{- if or (ne $role "agent") (include "scaler.findsEngines" $of) }}
+{{- with .Values.demand.engineInterval }}
+- --engine-interval={{ . }}
+{{- end }}
+{{- end }}
 {{- if ne $role "agent" }}
 {{- with .Values.aggregator.allowNamespaces }}
 {{- $pairs := list }}
@@ -167,6 +180,15 @@ spec:
 {{- $pairs = append $pairs (printf "%s:%s" .from .to) }}
 {{- end }}
 - {{ printf "--allow-namespaces=%s" (join "," $pairs) | quote }}
+{{- end }}
+{{- with .Values.demand.queueInterval }}
+- --queue-interval={{ . }}
+{{- end }}
+{{- with .Values.demand.allowEndpoints }}
+- {{ printf "--allow-endpoints=%s" (join "," .) | quote }}
+{{- end }}
+{{- if .Values.demand.credentials }}
+- --endpoint-credentials=/etc/endpoint-credentials
 {{- end }}
 {{- with .Values.scaler.maxStreamsPerPeer }}
 - --max-streams-per-peer={{ int . }}
@@ -218,6 +240,10 @@ spec:
 {{- else -}}
 - name: NODE_NAME
   valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
+{{- if include "scaler.readsDcgm" . }}
+- name: HOST_IP
+  valueFrom: {fieldRef: {fieldPath: status.hostIP}}
+{{- end }}
 {{- end }}
 {{- if include "scaler.usesNvidiaRuntime" $of }}
 # Read by the NVIDIA container runtime: all GPUs, and of the driver NVML alone.
@@ -226,7 +252,7 @@ spec:
 {{- if .Values.gpu.migMonitoring }}
 - {name: NVIDIA_MIG_MONITOR_DEVICES, value: all}
 {{- end }}
-{{- else if include "scaler.readsGpus" $of }}
+{{- else if include "scaler.needsDriver" $of }}
 - {name: LD_LIBRARY_PATH, value: /run/nvml}
 {{- else }}
 {{ include "scaler.seesNoGpu" . }}
@@ -240,7 +266,7 @@ spec:
 {{/* Root where NVML's MIG calls ask for it, and where the kubelet's sockets do. */}}
 {{- define "scaler.podSecurityContext" -}}
 {{- $values := (index . 0).Values }}
-{{- if or (include "scaler.asksKubelet" .) (and (include "scaler.readsGpus" .) $values.gpu.migMonitoring) -}}
+{{- if or (include "scaler.asksKubelet" .) (and (include "scaler.needsDriver" .) $values.gpu.migMonitoring) -}}
 {{- if include "scaler.asksKubelet" . -}}
 # The kubelet's sockets are root's alone; no capability goes with it.
 {{ end -}}
@@ -252,7 +278,7 @@ spec:
 
 {{- define "scaler.securityContext" -}}
 {{- $values := (index . 0).Values }}
-{{- $reads := include "scaler.readsGpus" . }}
+{{- $reads := include "scaler.needsDriver" . }}
 {{- if include "scaler.mountsDevices" . -}}
 privileged: true
 readOnlyRootFilesystem: true
@@ -277,6 +303,11 @@ readOnlyRootFilesystem: true
 {{- if and .Values.profiles (ne $role "agent") }}
 - {name: profiles, mountPath: /etc/keda-gpu-scaler, readOnly: true}
 {{- end }}
+{{- if ne $role "agent" }}
+{{- range $alias, $secret := .Values.demand.credentials }}
+- {name: {{ printf "credentials-%s" ($alias | replace "." "-") }}, mountPath: /etc/endpoint-credentials/{{ $alias }}, readOnly: true}
+{{- end }}
+{{- end }}
 {{- if include "scaler.tlsSecret" . }}
 - {name: tls, mountPath: /etc/tls, readOnly: true}
 {{- end }}
@@ -289,7 +320,7 @@ readOnlyRootFilesystem: true
 {{- if include "scaler.asksKubelet" $of }}
 - {name: pod-resources, mountPath: /var/lib/kubelet/pod-resources, readOnly: true}
 - {name: pods-api, mountPath: /var/lib/kubelet/pods-api, readOnly: true}
-{{- if .Values.attribution.sharedGpus }}
+{{- if include "scaler.seesProcesses" $of }}
 - {name: pod-logs, mountPath: /var/log/pods, readOnly: true}
 {{- end }}
 {{- end }}
@@ -311,6 +342,11 @@ readOnlyRootFilesystem: true
 {{- if and .Values.profiles (ne $role "agent") }}
 - {name: profiles, configMap: {name: keda-gpu-scaler-profiles}}
 {{- end }}
+{{- if ne $role "agent" }}
+{{- range $alias, $secret := .Values.demand.credentials }}
+- {name: {{ printf "credentials-%s" ($alias | replace "." "-") }}, secret: {secretName: {{ $secret | quote }}, defaultMode: 0440}}
+{{- end }}
+{{- end }}
 {{- if include "scaler.tlsSecret" . }}
 - {name: tls, secret: {secretName: {{ include (ternary "scaler.agentTlsSecret" "scaler.tlsSecret" (eq $role "agent")) . | quote }}, defaultMode: 0440}}
 {{- end }}
@@ -325,7 +361,7 @@ readOnlyRootFilesystem: true
 - {name: pod-resources, hostPath: {path: {{ .Values.attribution.kubeletDir }}/pod-resources, type: Directory}}
 # From Kubernetes 1.37 on; before, it stays empty.
 - {name: pods-api, hostPath: {path: {{ .Values.attribution.kubeletDir }}/pods-api, type: DirectoryOrCreate}}
-{{- if .Values.attribution.sharedGpus }}
+{{- if include "scaler.seesProcesses" $of }}
 # Folders named after the pods, and their UIDs, which the processes' cgroups have.
 - {name: pod-logs, hostPath: {path: /var/log/pods, type: Directory}}
 {{- end }}

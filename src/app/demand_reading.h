@@ -1,0 +1,43 @@
+// Engines, pages and queues, for a role that answers KEDA: read by threads that begin with the
+// first trigger that wants any.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "app/config.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "serve/signal_access.h"
+#include "signal/signal_store.h"
+#include "signal/signal_watch.h"
+
+namespace gpuscaler {
+
+// Thread-safe.
+class DemandReading {
+ public:
+  // What the configuration allows; its texts are checked. `clock` outlives it. `wanted` is called
+  // when there is a source more to read, and must not block.
+  DemandReading(
+      const Config& config, const Clock& clock, std::function<void()> wanted = [] {});
+
+  // `finds_engines`: somebody else tells the store of those that nobody named.
+  SignalAccess access(bool finds_engines) {
+    return {.store = &store_, .rules = EndpointRules(allowed_), .finds_engines = finds_engines};
+  }
+  SignalStore& store() { return store_; }
+
+ private:
+  void Wake();
+
+  const Clock& clock_;
+  const AllowedEndpoints allowed_;
+  const SignalWatchOptions options_;
+  const std::function<void()> wanted_;
+  SignalStore store_;
+  Mutex mutex_;
+  std::unique_ptr<SignalWatch> watch_ ABSL_GUARDED_BY(mutex_);  // null: nothing was wanted yet
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,197 @@
+#include "app/engine_discovery.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "page/ip_block.h"
+#include "workload/proc_file.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr absl::Duration kLookEvery = absl::Seconds(1);
+
+// kthreadd: the kernel's threads are in the node's list of processes, and in no container's.
+bool SeesProcessesOfNode(const NodeFolders& folders) {
+  constexpr size_t kLongestName = 64;
+  const auto name = ReadProcFile(absl::StrCat(folders.proc, "/2/comm"), kLongestName);
+  return name.ok() && *name == "kthreadd\n";
+}
+
+void LogRights(const NodeFolders& folders) {
+  if (SeesProcessesOfNode(folders)) {
+    LogInfo("engine_discovery", {{"by", "processes and addresses"}});
+    return;
+  }
+  LogWarn(
+      "engine_discovery_limited",
+      {{"missing", "hostPID: the node's processes are not seen, nor on which ports they listen"},
+       {"works",
+        "pods whose address the kubelet's Pods API tells, at the usual ports of "
+        "engines"}});
+}
+
+std::set<std::string> NamesOf(const EnginesWanted& wanted) {
+  std::set<std::string> names;
+  for (const auto& [name, wish] : wanted.namespaces) names.insert(name);
+  return names;
+}
+
+EngineTarget TargetAt(const EnginePlace& place) {
+  return {.at = {.host = place.address,
+                 .port = place.port,
+                 .path = "",
+                 .address = ParseIpAddress(place.address).value_or(IpAddress())}};
+}
+
+}  // namespace
+
+EngineDiscovery::EngineDiscovery(Options options, const Clock& clock,
+                                 const SnapshotStore& snapshots, EnginesListener& listener)
+    : options_(std::move(options)),
+      clock_(clock),
+      snapshots_(snapshots),
+      listener_(listener),
+      search_(clock, options_.folders),
+      ticking_("engine search", kLookEvery, [this] { Tick(); }) {
+  LogRights(options_.folders);
+}
+
+// The poller wakes who has it.
+EngineDiscovery::~EngineDiscovery() {
+  ticking_.Stop(absl::InfiniteDuration());
+  poller_.reset();
+}
+
+void EngineDiscovery::Tick() {
+  EnginesWanted wanted = listener_.Wanted(clock_.Now());
+  if (wanted.namespaces.empty()) {
+    if (!wanted_.namespaces.empty()) Rest();
+    return;
+  }
+  if (wanted_.namespaces.empty()) wanted_since_ = clock_.Now();
+  if (wanted != wanted_) looked_at_ = absl::InfinitePast();
+  wanted_ = std::move(wanted);
+  const absl::Status looked = Look();
+  TakeNews();
+  Ask();
+  if (looked.ok()) {
+    ListAndTell();
+  } else if (!listed_.has_value() && clock_.Now() - wanted_since_ >= kFoundWithin) {
+    List(looked);
+  }
+}
+
+void EngineDiscovery::Rest() {
+  wanted_ = {};
+  search_.Stop();
+  listed_.reset();
+  untold_.clear();
+  if (poller_ != nullptr) poller_->Poll({});
+  MutexLock lock(mutex_);
+  inbox_.clear();
+  counts_.answering.clear();
+}
+
+absl::Status EngineDiscovery::Look() {
+  const SnapshotStore::History history = snapshots_.Newest();
+  if (history == nullptr) return absl::UnavailableError("its GPUs have not been read yet");
+  const NodeSnapshot& snapshot = history->Newest();
+  if (snapshot.attribution.state == Attribution::State::kNone) {
+    return absl::FailedPreconditionError("who holds its GPUs is not asked there (--attribution)");
+  }
+  // The pods of before stand.
+  if (snapshot.attribution.state == Attribution::State::kUnknown) {
+    return absl::UnavailableError(snapshot.attribution.why);
+  }
+  const absl::Time now = clock_.Now();
+  if (history->generation == generation_ && now - looked_at_ < kLookEvery) return absl::OkStatus();
+  generation_ = history->generation;
+  looked_at_ = now;
+  search_.Look(snapshot, NamesOf(wanted_));
+  return absl::OkStatus();
+}
+
+void EngineDiscovery::TakeNews() {
+  std::vector<News> inbox;
+  {
+    MutexLock lock(mutex_);
+    inbox.swap(inbox_);
+  }
+  int64_t read = 0;
+  int64_t failed = 0;
+  int64_t of_others = 0;
+  for (auto& [place, news] : inbox) {
+    const bool is_read = news.reading.ok();
+    if (!search_.Take(place, news)) {
+      ++of_others;
+      continue;
+    }
+    ++(is_read ? read : failed);
+    untold_.insert_or_assign(place, std::move(news));
+  }
+  MutexLock lock(mutex_);
+  counts_.read += read;
+  counts_.failed += failed;
+  counts_.of_others += of_others;
+  counts_.answering = search_.Answering();
+}
+
+void EngineDiscovery::Ask() {
+  std::map<EngineTarget, EngineWish> targets;
+  std::map<EngineTarget, EnginePlace> places;
+  for (const EnginePlace& place : search_.ToAsk()) {
+    const auto wish = wanted_.namespaces.find(place.namespace_name);
+    const EngineTarget target = TargetAt(place);
+    targets[target].histograms = wish != wanted_.namespaces.end() && wish->second.histograms;
+    places[target] = place;
+  }
+  {
+    MutexLock lock(mutex_);
+    places_ = std::move(places);
+  }
+  if (poller_ == nullptr && targets.empty()) return;
+  if (poller_ == nullptr) {
+    poller_ = std::make_unique<EnginePoller>(
+        clock_, options_.interval,
+        [this](const EngineTarget& target, const EngineNews& news) { Deliver(target, news); });
+  }
+  poller_->Poll(targets);
+}
+
+void EngineDiscovery::Deliver(const EngineTarget& target, const EngineNews& news) {
+  {
+    MutexLock lock(mutex_);
+    const auto place = places_.find(target);
+    if (place == places_.end()) return;
+    inbox_.emplace_back(place->second, news);
+  }
+  Wake();
+}
+
+void EngineDiscovery::ListAndTell() {
+  NodeEngines found = search_.Found();
+  const std::set<EnginePlace> places(found.places.begin(), found.places.end());
+  if (!listed_.has_value() || !listed_->ok() || **listed_ != found) List(std::move(found));
+  std::erase_if(untold_, [&](const auto& news) {
+    if (!places.contains(news.first)) return false;
+    listener_.Take(news.first, news.second);
+    return true;
+  });
+}
+
+void EngineDiscovery::List(absl::StatusOr<NodeEngines> found) {
+  listener_.List(found, clock_.Now());
+  listed_ = std::move(found);
+}
+
+EngineDiscovery::Counts EngineDiscovery::counts() const {
+  MutexLock lock(mutex_);
+  return counts_;
+}
+
+}  // namespace gpuscaler

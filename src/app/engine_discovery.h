@@ -1,0 +1,98 @@
+// Finds the inference engines in this node's GPU pods, and reads them, while somebody wants them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "app/engine_search.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/periodic_thread.h"
+#include "signal/engine_poller.h"
+#include "signal/engines_wanted.h"
+#include "signal/found_engines.h"
+#include "store/snapshot_store.h"
+#include "workload/node_folders.h"
+
+namespace gpuscaler {
+
+// Who wants engines and is told of them, on one thread. Must not block.
+class EnginesListener {
+ public:
+  virtual ~EnginesListener() = default;
+  virtual EnginesWanted Wanted(absl::Time now) = 0;
+  // When it changes, or what is wanted does. An error: why none can be found on this node.
+  virtual void List(const absl::StatusOr<NodeEngines>& found, absl::Time at) = 0;
+  // Of an engine that was listed.
+  virtual void Take(const EnginePlace& place, const EngineNews& news) = 0;
+};
+
+// Without anybody who wants engines its thread asks for that once a second, and has never loaded
+// libcurl. Thread-safe.
+class EngineDiscovery {
+ public:
+  struct Options {
+    absl::Duration interval = absl::Seconds(1);  // how often each engine is read
+    NodeFolders folders;
+  };
+  struct Counts {
+    std::map<std::string, int> answering;  // engines now, by name
+    int64_t read = 0;                      // readings of engines
+    int64_t failed = 0;
+    int64_t of_others = 0;  // answers, or none, of servers that are no engine
+  };
+
+  // All references outlive it. Logs what it lacks to see all of the node.
+  EngineDiscovery(Options options, const Clock& clock, const SnapshotStore& snapshots,
+                  EnginesListener& listener);
+  ~EngineDiscovery();
+
+  // Something new may be wanted.
+  void Wake() { ticking_.Wake(); }
+
+  Counts counts() const;
+
+ private:
+  using News = std::pair<EnginePlace, EngineNews>;
+
+  void Tick();
+  void Rest();
+  void TakeNews();
+  // OK: the engines are as of now.
+  absl::Status Look();
+  void Ask();
+  void ListAndTell();
+  void List(absl::StatusOr<NodeEngines> found);
+  void Deliver(const EngineTarget& target, const EngineNews& news);
+
+  const Options options_;
+  const Clock& clock_;
+  const SnapshotStore& snapshots_;
+  EnginesListener& listener_;
+
+  // The thread's own.
+  EngineSearch search_;
+  EnginesWanted wanted_;
+  absl::Time wanted_since_;
+  int64_t generation_ = 0;  // of the snapshot that was looked at
+  absl::Time looked_at_ = absl::InfinitePast();
+  std::optional<absl::StatusOr<NodeEngines>> listed_;  // empty: nothing was
+  std::map<EnginePlace, EngineNews> untold_;           // the newest of engines
+  std::unique_ptr<EnginePoller> poller_;               // null: nobody was asked yet
+
+  mutable Mutex mutex_;
+  std::map<EngineTarget, EnginePlace> places_ ABSL_GUARDED_BY(mutex_);  // that are asked
+  std::vector<News> inbox_ ABSL_GUARDED_BY(mutex_);
+  Counts counts_ ABSL_GUARDED_BY(mutex_);
+  PeriodicThread ticking_;
+};
+
+}  // namespace gpuscaler

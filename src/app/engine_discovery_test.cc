@@ -1,0 +1,246 @@
+// Engines in real networks, found from a /proc of the test's own.
+#include "app/engine_discovery.h"
+
+#include <algorithm>
+#include <functional>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/fake_clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "workload/test_pod_network.h"
+#include "workload/test_proc.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr char kOtherPage[] = "go_goroutines 7\n";
+constexpr int kPid = 41;  // of the first pod, on its GPU
+
+std::string VllmPage(int running) {
+  return absl::StrCat("vllm:num_requests_running ", running, "\nvllm:num_requests_waiting 0\n");
+}
+
+class TestListener : public EnginesListener {
+ public:
+  void Want(const std::string& namespace_name) {
+    MutexLock lock(mutex_);
+    wanted_ = {};
+    if (!namespace_name.empty()) wanted_.namespaces[namespace_name];
+  }
+  EnginesWanted Wanted(absl::Time /*now*/) override {
+    MutexLock lock(mutex_);
+    return wanted_;
+  }
+  void List(const absl::StatusOr<NodeEngines>& found, absl::Time /*at*/) override {
+    MutexLock lock(mutex_);
+    found_ = found;
+    ++lists_;
+  }
+  void Take(const EnginePlace& place, const EngineNews& news) override {
+    MutexLock lock(mutex_);
+    EXPECT_THAT(found_->places, testing::Contains(place)) << "of one that is not listed";
+    running_ = news.reading.ok() ? ReadingOf(*news.reading, "")->running : std::nullopt;
+    ++takes_;
+  }
+
+  absl::StatusOr<NodeEngines> found() const {
+    MutexLock lock(mutex_);
+    return found_;
+  }
+  // -1: its newest reading failed.
+  double running() const {
+    MutexLock lock(mutex_);
+    return running_.value_or(-1);
+  }
+  int lists() const {
+    MutexLock lock(mutex_);
+    return lists_;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  EnginesWanted wanted_ ABSL_GUARDED_BY(mutex_);
+  absl::StatusOr<NodeEngines> found_ ABSL_GUARDED_BY(mutex_) = absl::UnknownError("nothing told");
+  std::optional<double> running_ ABSL_GUARDED_BY(mutex_);
+  int lists_ ABSL_GUARDED_BY(mutex_) = 0;
+  int takes_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+class EngineDiscoveryTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(EnterOwnNetwork().ok());
+    pod_ = std::make_unique<TestPodNetwork>(1);
+    ASSERT_TRUE(pod_->laid().ok()) << pod_->laid();
+    init_ = std::make_unique<TestProcess>([] {});  // in the node's network
+    proc_.AddRealProcess(1, 0, init_->pid());
+    proc_.AddLogs("web-0", 1);
+    proc_.AddRealProcess(kPid, 1, pod_->pid());
+    snapshot_.attribution.state = Attribution::State::kKnown;
+    snapshot_.pods = {{.namespace_name = "shop", .name = "web-0"}};
+    snapshot_.gpus = {{.uuid = "GPU-a", .processes = {{{.pid = kPid}}}, .holders = {{}}}};
+    Put();
+    discovery_ = std::make_unique<EngineDiscovery>(
+        EngineDiscovery::Options{.interval = absl::Milliseconds(50), .folders = proc_.folders()},
+        clock_, store_, listener_);
+  }
+  void TearDown() override { discovery_.reset(); }
+
+  void Put() {
+    clock_.Advance(absl::Milliseconds(1));
+    snapshot_.taken_at = clock_.Now();
+    store_.Put(snapshot_);
+  }
+
+  std::unique_ptr<TestServer> ServeInThere(int port, const std::string& page,
+                                           const std::string& address = "0.0.0.0") const {
+    std::unique_ptr<TestServer> server;
+    pod_->InThere([&] { server = std::make_unique<TestServer>(address, page, port); });
+    EXPECT_EQ(server->port(), port);
+    return server;
+  }
+
+  // Time goes on, a hundred times as fast, until it is so; false: it never is.
+  bool Until(const std::function<bool()>& is_so) {
+    const SteadyClock real;
+    const absl::Time deadline = real.Now() + absl::Seconds(20);
+    while (!is_so()) {
+      if (real.Now() >= deadline) return false;
+      clock_.Advance(absl::Seconds(1));
+      discovery_->Wake();
+      absl::SleepFor(absl::Milliseconds(10));
+    }
+    return true;
+  }
+  bool UntilEngineAt(int port) {
+    return Until([&] {
+      const auto found = listener_.found();
+      return found.ok() && found->places.size() == 1 && found->places[0].port == port;
+    });
+  }
+
+  FakeClock clock_;
+  TestProc proc_;
+  NodeSnapshot snapshot_{.node = "gpu-a"};
+  SnapshotStore store_{clock_, absl::Hours(1), absl::Hours(1)};
+  TestListener listener_;
+  std::unique_ptr<TestPodNetwork> pod_;
+  std::unique_ptr<TestProcess> init_;
+  std::unique_ptr<EngineDiscovery> discovery_;
+};
+
+TEST_F(EngineDiscoveryTest, FindsTheEngineBesideASidecarAndReadsIt) {
+  const auto sidecar = ServeInThere(3000, kOtherPage);
+  const auto engine = ServeInThere(8000, VllmPage(3));
+  listener_.Want("shop");
+  ASSERT_TRUE(UntilEngineAt(8000)) << listener_.found().status();
+  const auto found = *listener_.found();
+  EXPECT_EQ(
+      found.places[0],
+      (EnginePlace{
+          .address = pod_->address(), .port = 8000, .namespace_name = "shop", .pod = "web-0"}));
+  EXPECT_THAT(found.namespaces, ElementsAre("shop"));
+  EXPECT_TRUE(Until([&] { return listener_.running() == 3; }));
+  const auto counts = discovery_->counts();
+  EXPECT_EQ(counts.answering, (std::map<std::string, int>{{"vllm", 1}}));
+  EXPECT_GT(counts.read, 0);
+  EXPECT_EQ(counts.failed, 0);
+}
+
+TEST_F(EngineDiscoveryTest, NothingIsAskedWhileNobodyWantsIt) {
+  const auto engine = ServeInThere(8000, VllmPage(3));
+  listener_.Want("another");
+  ASSERT_TRUE(Until([&] { return listener_.lists() > 0; }));
+  EXPECT_THAT(listener_.found()->places, IsEmpty());
+  EXPECT_THAT(listener_.found()->namespaces, ElementsAre("another"));
+  listener_.Want("shop");
+  ASSERT_TRUE(UntilEngineAt(8000));
+  listener_.Want("");
+  ASSERT_TRUE(Until([&] { return discovery_->counts().answering.empty(); }));
+  const int64_t read = discovery_->counts().read;
+  int turns = 0;
+  EXPECT_TRUE(Until([&] { return ++turns > 20; }));
+  EXPECT_EQ(discovery_->counts().read, read);
+}
+
+TEST_F(EngineDiscoveryTest, FollowsAnEngineThatStartsAgainOnAnotherPort) {
+  auto engine = ServeInThere(8000, VllmPage(3));
+  const auto sidecar = ServeInThere(3000, kOtherPage);
+  listener_.Want("shop");
+  ASSERT_TRUE(UntilEngineAt(8000));
+  engine.reset();
+  EXPECT_TRUE(Until([&] { return listener_.running() == -1; })) << "a gap, and never 0";
+  engine = ServeInThere(9000, VllmPage(5));
+  EXPECT_TRUE(UntilEngineAt(9000));
+  EXPECT_TRUE(Until([&] { return listener_.running() == 5; }));
+}
+
+TEST_F(EngineDiscoveryTest, EngineThatDiesStaysListedUntilItsPodIsGone) {
+  auto engine = ServeInThere(8000, VllmPage(3));
+  listener_.Want("shop");
+  ASSERT_TRUE(UntilEngineAt(8000));
+  engine.reset();
+  EXPECT_TRUE(Until([&] { return discovery_->counts().answering.empty(); }));
+  EXPECT_THAT(listener_.found()->places, SizeIs(1));
+  snapshot_.pods.clear();
+  snapshot_.gpus[0].holders.clear();
+  Put();
+  EXPECT_TRUE(Until([&] { return listener_.found()->places.empty(); }));
+}
+
+TEST_F(EngineDiscoveryTest, PodThatStartsLaterIsListedOnceItsEngineAnswers) {
+  listener_.Want("shop");
+  ASSERT_TRUE(Until([&] { return listener_.lists() > 0; }));
+  ASSERT_THAT(listener_.found()->without, SizeIs(1));
+  EXPECT_EQ(listener_.found()->without[0].why, "nothing listens in its network yet");
+  const auto engine = ServeInThere(8000, VllmPage(1));
+  EXPECT_TRUE(UntilEngineAt(8000));
+  EXPECT_THAT(listener_.found()->without, IsEmpty());
+}
+
+TEST_F(EngineDiscoveryTest, SaysWhyNoneIsFound) {
+  const auto other = ServeInThere(3000, kOtherPage);
+  listener_.Want("shop");
+  std::string why;
+  EXPECT_TRUE(Until([&] {
+    const auto found = listener_.found();
+    why = found.ok() && found->without.size() == 1 ? found->without[0].why : "";
+    return why.find("none of its servers is a known engine") != std::string::npos;
+  })) << why;
+  EXPECT_EQ(listener_.found()->without[0].pod, "web-0");
+  EXPECT_THAT(why, HasSubstr(":3000/metrics: "));
+}
+
+TEST_F(EngineDiscoveryTest, WithoutAKubeletItSaysThatOwnersAreNotKnown) {
+  snapshot_.attribution.state = Attribution::State::kNone;
+  snapshot_.pods.clear();
+  snapshot_.gpus[0].holders.clear();
+  Put();
+  listener_.Want("shop");
+  ASSERT_TRUE(Until([&] { return listener_.lists() > 0; }));
+  EXPECT_EQ(listener_.found().status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(EngineDiscoveryTest, PodsOfBeforeStandWhileTheKubeletIsSilent) {
+  const auto engine = ServeInThere(8000, VllmPage(3));
+  listener_.Want("shop");
+  ASSERT_TRUE(UntilEngineAt(8000));
+  snapshot_.attribution = {.state = Attribution::State::kUnknown, .why = "it hangs"};
+  snapshot_.pods.clear();
+  snapshot_.gpus[0].holders.clear();
+  Put();
+  const int64_t read = discovery_->counts().read;
+  EXPECT_TRUE(Until([&] { return discovery_->counts().read > read + 5; }));
+  EXPECT_THAT(listener_.found()->places, SizeIs(1));
+}
+
+}  // namespace
+}  // namespace gpuscaler

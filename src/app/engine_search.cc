@@ -1,0 +1,171 @@
+#include "app/engine_search.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "page/ip_block.h"
+#include "signal/engines.h"
+
+namespace gpuscaler {
+namespace {
+
+// Where engines listen unless told otherwise, each once.
+std::vector<int> UsualPorts() {
+  std::vector<int> ports;
+  for (const Engine* const engine : Engines()) {
+    if (std::ranges::find(ports, engine->port) == ports.end()) ports.push_back(engine->port);
+  }
+  return ports;
+}
+
+// Only somebody's hand changes that.
+bool IsForGood(const absl::Status& status) {
+  return absl::IsFailedPrecondition(status) || absl::IsPermissionDenied(status);
+}
+
+}  // namespace
+
+EngineSearch::EngineSearch(const Clock& clock, NodeFolders folders)
+    : clock_(clock),
+      rules_(AllowedEndpoints()),
+      finder_(clock, UsualPorts(), std::move(folders)),
+      log_limit_(clock, 20, absl::Seconds(10)) {}
+
+void EngineSearch::Look(const NodeSnapshot& snapshot, const std::set<std::string>& namespaces) {
+  namespaces_ = namespaces;
+  std::map<PodName, Searched> before = std::exchange(pods_, {});
+  for (const PodEngines& pod : finder_.Find(snapshot)) {
+    if (!namespaces_.contains(pod.namespace_name)) continue;
+    const PodName name = {pod.namespace_name, pod.pod};
+    const auto known = before.find(name);
+    if (known == before.end()) {
+      Follow(pod, pods_.emplace(name, Searched(clock_.Now())).first->second);
+    } else {
+      Follow(pod, pods_.emplace(name, std::move(known->second)).first->second);
+      before.erase(known);
+    }
+  }
+  for (const auto& [name, searched] : before) {
+    if (!namespaces_.contains(name.first) || !searched.engine.answers()) continue;
+    LogLost(name, *searched.engine.engine(), searched.engine.name(), "its pod is gone");
+  }
+}
+
+void EngineSearch::Follow(const PodEngines& pod, Searched& searched) {
+  const PodName name = {pod.namespace_name, pod.pod};
+  const absl::Time now = clock_.Now();
+  searched.status = pod.status;
+  const auto engine = searched.engine.engine();
+  if (searched.engine.SetCandidates(PlacesOf(pod))) {
+    LogLost(name, *engine, searched.engine.name(), "its pod has another address");
+  }
+  if (searched.engine.WantsLook(now)) finder_.LookAgain(name.first, name.second);
+  Explain(name, searched);
+}
+
+std::vector<EnginePlace> EngineSearch::PlacesOf(const PodEngines& pod) const {
+  std::vector<EnginePlace> places;
+  for (const EngineCandidate& candidate : pod.candidates) {
+    for (const std::string& text : candidate.addresses) {
+      const auto address = ParseIpAddress(text);
+      // A pod may give its network whatever address it likes.
+      if (!address.has_value() || !rules_.CheckAddress(*address).ok()) continue;
+      places.push_back({.address = IpAddressText(*address),
+                        .port = candidate.port,
+                        .namespace_name = pod.namespace_name,
+                        .pod = pod.pod});
+    }
+  }
+  return places;
+}
+
+// Once, and not while an engine may be starting.
+void EngineSearch::Explain(const PodName& name, Searched& searched) {
+  const bool is_known = IsForGood(searched.status) || searched.engine.IsLate(clock_.Now());
+  if (searched.engine.engine().has_value() || !is_known || searched.is_explained) return;
+  const auto dropped = log_limit_.Pass();
+  if (!dropped) return;
+  searched.is_explained = true;
+  LogWarn("engine_not_found", {{"namespace", name.first},
+                               {"pod", name.second},
+                               {"why", searched.Why()},
+                               {"dropped", *dropped}});
+}
+
+std::vector<EnginePlace> EngineSearch::ToAsk() {
+  std::vector<EnginePlace> all;
+  for (auto& [name, searched] : pods_) {
+    for (EnginePlace& place : searched.engine.ToAsk(clock_.Now())) all.push_back(std::move(place));
+  }
+  return all;
+}
+
+bool EngineSearch::Take(const EnginePlace& place, const EngineNews& news) {
+  const PodName name = {place.namespace_name, place.pod};
+  const auto found = pods_.find(name);
+  if (found == pods_.end()) return false;
+  Searched& searched = found->second;
+  const PodEngine::Change change = searched.engine.Take(place, news);
+  if (change == PodEngine::Change::kLost) {
+    LogLost(name, place, searched.engine.name(), news.reading.status().message());
+  } else if (change == PodEngine::Change::kFound) {
+    searched.is_explained = false;
+    if (const auto dropped = log_limit_.Pass()) {
+      LogInfo("engine_found", {{"namespace", name.first},
+                               {"pod", name.second},
+                               {"address", place.address},
+                               {"port", place.port},
+                               {"engine", searched.engine.name()},
+                               {"dropped", *dropped}});
+    }
+  }
+  return searched.engine.engine() == place;
+}
+
+void EngineSearch::LogLost(const PodName& pod, const EnginePlace& place, const std::string& engine,
+                           absl::string_view why) {
+  const auto dropped = log_limit_.Pass();
+  if (!dropped) return;
+  LogWarn("engine_lost", {{"namespace", pod.first},
+                          {"pod", pod.second},
+                          {"address", place.address},
+                          {"port", place.port},
+                          {"engine", engine},
+                          {"why", why},
+                          {"dropped", *dropped}});
+}
+
+NodeEngines EngineSearch::Found() const {
+  NodeEngines found;
+  std::set<std::string> looked_in = namespaces_;
+  for (const auto& [name, searched] : pods_) {
+    const bool is_young = clock_.Now() - searched.since < kFoundWithin;
+    if (is_young && !searched.engine.WasAsked()) looked_in.erase(name.first);
+  }
+  found.namespaces.assign(looked_in.begin(), looked_in.end());
+  for (const auto& [name, searched] : pods_) {
+    if (!looked_in.contains(name.first)) continue;
+    if (searched.engine.engine().has_value()) {
+      found.places.push_back(*searched.engine.engine());
+    } else {
+      found.without.push_back(
+          {.namespace_name = name.first, .pod = name.second, .why = searched.Why()});
+    }
+  }
+  return found;
+}
+
+std::string EngineSearch::Searched::Why() const {
+  return status.ok() ? engine.WhyNone() : std::string(status.message());
+}
+
+std::map<std::string, int> EngineSearch::Answering() const {
+  std::map<std::string, int> answering;
+  for (const auto& [name, searched] : pods_) {
+    if (searched.engine.answers()) ++answering[searched.engine.name()];
+  }
+  return answering;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,26 @@
+// The engines of this node, kept for the aggregators that want to know of them.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "app/engine_discovery.h"
+#include "fleet/engine_log.h"
+#include "signal/found_engines.h"
+
+namespace gpuscaler {
+
+class ToldEngines : public EnginesListener {
+ public:
+  explicit ToldEngines(EngineLog& log) : log_(log) {}  // it outlives this
+
+  EnginesWanted Wanted(absl::Time /*now*/) override { return log_.Wanted(); }
+  void List(const absl::StatusOr<NodeEngines>& found, absl::Time /*at*/) override {
+    log_.List(found);
+  }
+  void Take(const EnginePlace& place, const EngineNews& news) override { log_.Take(place, news); }
+
+ private:
+  EngineLog& log_;
+};
+
+}  // namespace gpuscaler

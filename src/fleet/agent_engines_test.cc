@@ -1,0 +1,362 @@
+#include "fleet/agent_engines.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "base/fake_clock.h"
+#include "fleet/telemetry_service.h"
+#include "fleet/test_engines.h"
+#include "fleet/test_readings.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "telemetry.grpc.pb.h"
+
+namespace gpuscaler {
+namespace {
+
+namespace wire = telemetry::v1;
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const SignalSource kFound{.namespace_name = "team-a", .place = DiscoveredEngines()};
+const EngineQuestion kRunning{.metric = EngineMetric::kRequestsRunning,
+                              .look_back = absl::Minutes(1)};
+
+// A server of one gRPC service.
+class TestServer {
+ public:
+  explicit TestServer(grpc::Service& service, int port = 0) {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(absl::StrCat("127.0.0.1:", port), grpc::InsecureServerCredentials(),
+                             &port_);
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.RegisterService(&service);
+    server_ = builder.BuildAndStart();
+  }
+  ~TestServer() { server_->Shutdown(std::chrono::system_clock::now()); }
+  int port() const { return port_; }
+  std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
+
+ private:
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+// An agent whose engines the test finds and reads.
+class EngineAgent {
+ public:
+  explicit EngineAgent(bool looks = true, int port = 0)
+      : service_({.horizon = absl::Minutes(2), .engines = looks ? &log_ : nullptr}, clock_, store_,
+                 leases_, nullptr),
+        server_(*service_.Service(), port) {
+    store_.Put(SnapshotOf(1, clock_.Now(), "gpu-7"));
+  }
+  ~EngineAgent() { service_.StopStreams(); }
+
+  void Read(double running) {
+    clock_.Advance(absl::Seconds(1));
+    log_.Take(TestPlace("llm-0"), TestNews(clock_.Now(), running));
+  }
+  EngineLog& log() { return log_; }
+  FakeClock& clock() { return clock_; }
+  const TestServer& server() const { return server_; }
+  EngineService::Counts counts() const { return service_.engine_counts(); }
+
+ private:
+  FakeClock clock_;
+  SnapshotStore store_{clock_, absl::Seconds(5), absl::Minutes(2)};
+  Leases leases_;
+  EngineLog log_{{}, clock_, nullptr};
+  TelemetryService service_;
+  TestServer server_;
+};
+
+// Says what it is told to say, once somebody asks, and then no more.
+class LyingAgent : public wire::NodeTelemetry::Service {
+ public:
+  explicit LyingAgent(wire::EngineTelemetry words) : words_(std::move(words)) {}
+
+  grpc::Status WatchEngines(
+      grpc::ServerContext* context,
+      grpc::ServerReaderWriter<wire::EngineTelemetry, wire::EnginesWanted>* stream) override {
+    wire::EnginesWanted wanted;
+    stream->Read(&wanted);
+    stream->Write(words_);
+    while (!context->IsCancelled() && stream->Read(&wanted)) {
+    }
+    hung_up_on_ = true;
+    return grpc::Status::OK;
+  }
+  bool hung_up_on() const { return hung_up_on_; }
+
+ private:
+  const wire::EngineTelemetry words_;
+  std::atomic<bool> hung_up_on_ = false;
+};
+
+class AgentEnginesTest : public testing::Test {
+ protected:
+  AgentEnginesTest() {
+    EXPECT_TRUE(store_.Want(kFound, kRunning, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
+    found_.Expect(found_.Wanted(clock_.Now()), {"gpu-7"}, clock_.Now());
+  }
+
+  std::unique_ptr<AgentEngines> Watch(const std::string& address) {
+    auto agent = std::make_unique<AgentEngines>(AgentStreamOptions{.reader = "aggregator-0"},
+                                                address, "gpu-7", clock_, found_);
+    agent->Want(WantedIn("team-a"), absl::Seconds(90));
+    agent->Tick();
+    return agent;
+  }
+  SignalHistory History() { return store_.Of(kFound, kRunning, clock_.Now()); }
+  std::vector<double> Running() {
+    std::vector<double> running;
+    for (const SignalSeries& series : History().series) {
+      for (const SignalPoint& point : series.points) running.push_back(point.value.value_or(-1));
+    }
+    return running;
+  }
+  static bool Becomes(const std::function<bool()>& condition) {
+    const SteadyClock real;
+    const absl::Time deadline = real.Now() + absl::Seconds(10);
+    while (!condition() && real.Now() < deadline) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return condition();
+  }
+  std::vector<double> RunningOnce(double newest) {
+    Becomes([&] { return !Running().empty() && Running().back() == newest; });
+    return Running();
+  }
+  // Of an agent that speaks so.
+  std::string FateOf(const wire::EngineTelemetry& words) {
+    LyingAgent service(words);
+    TestServer server(service);
+    const auto agent = Watch(server.address());
+    Becomes([&] { return agent->is_open() || service.hung_up_on(); });
+    if (agent->is_open()) return "believed";
+    return service.hung_up_on() ? "refused" : "not heard";
+  }
+
+  FakeClock clock_;
+  SignalStore store_{{.every = absl::Seconds(1), .longest_gap = absl::Seconds(10)},
+                     {.wanted = [] {}, .changed = [] {}}};
+  FoundEngines found_{store_};
+};
+
+TEST_F(AgentEnginesTest, HearsWhatIsFoundItsPastAndWhatIsNew) {
+  EngineAgent agent;
+  agent.log().Want(WantedIn("team-a"), agent.clock().Now() + absl::Minutes(1));
+  agent.log().List(TestEngines({TestPlace("llm-0")}));
+  agent.Read(1);
+  agent.Read(2);
+  clock_.Advance(absl::Seconds(10));
+  const auto watch = Watch(agent.server().address());
+  EXPECT_THAT(RunningOnce(2), ElementsAre(1, 2));
+  EXPECT_TRUE(History().status.ok()) << History().status;
+  clock_.Advance(absl::Seconds(1));
+  agent.Read(3);
+  EXPECT_THAT(RunningOnce(3), ElementsAre(1, 2, 3));
+  EXPECT_EQ(History().series.front().pod, "llm-0");
+  EXPECT_EQ(watch->counts().readings, 3);
+  EXPECT_GT(watch->counts().bytes, 100);
+  EXPECT_EQ(agent.counts().readers, 1);
+  EXPECT_EQ(agent.counts().readings, 3);
+}
+
+TEST_F(AgentEnginesTest, TheAgentsClockMayBeWrongByHours) {
+  EngineAgent agent;
+  agent.clock().Advance(absl::Hours(5));
+  agent.log().Want(WantedIn("team-a"), agent.clock().Now() + absl::Minutes(1));
+  agent.log().List(TestEngines({TestPlace("llm-0")}));
+  agent.Read(1);
+  agent.Read(2);
+  const auto watch = Watch(agent.server().address());
+  RunningOnce(2);
+  const std::vector<SignalPoint> points = History().series.at(0).points;
+  ASSERT_EQ(points.size(), 2u);
+  EXPECT_EQ(points[1].at, clock_.Now());
+  EXPECT_EQ(points[0].at, clock_.Now() - absl::Seconds(1));
+}
+
+TEST_F(AgentEnginesTest, TheAgentIsToldWhatIsWanted) {
+  EngineAgent agent;
+  const auto watch = Watch(agent.server().address());
+  EXPECT_TRUE(Becomes([&] { return agent.log().Wanted() == WantedIn("team-a"); }));
+  EnginesWanted both = WantedIn("team-a", absl::Minutes(5), true);
+  both.namespaces["team-b"] = {};
+  watch->Want(both, absl::Seconds(90));
+  EXPECT_TRUE(Becomes([&] { return agent.log().Wanted() == both; }));
+  agent.clock().Advance(absl::Seconds(90));
+  EXPECT_THAT(agent.log().Wanted().namespaces, IsEmpty()) << "the lease has ended";
+}
+
+TEST_F(AgentEnginesTest, AnAgentThatLooksForNoneSaysSo) {
+  EngineAgent agent(false);
+  const auto watch = Watch(agent.server().address());
+  ASSERT_TRUE(Becomes([&] { return History().status.ok(); }));
+  EXPECT_THAT(History().series, IsEmpty());
+  ASSERT_EQ(History().without.size(), 1u);
+  EXPECT_EQ(History().without.front().node, "gpu-7");
+  EXPECT_THAT(History().without.front().why, HasSubstr("--discover-engines"));
+  clock_.Advance(absl::Seconds(59));
+  watch->Tick();
+  EXPECT_EQ(watch->counts().attempts, 1) << "it is not asked all the time";
+}
+
+TEST_F(AgentEnginesTest, AnOlderAgentFindsNone) {
+  wire::NodeTelemetry::Service older;  // UNIMPLEMENTED
+  TestServer server(older);
+  const auto watch = Watch(server.address());
+  ASSERT_TRUE(Becomes([&] { return History().status.ok(); }));
+  EXPECT_THAT(History().without.at(0).why, HasSubstr("of a version that finds no engines"));
+}
+
+TEST_F(AgentEnginesTest, WhatIsKnownStaysWhileTheAgentIsAwayAndGoesOnAfterwards) {
+  auto agent = std::make_unique<EngineAgent>();
+  agent->log().Want(WantedIn("team-a"), agent->clock().Now() + absl::Minutes(1));
+  agent->log().List(TestEngines({TestPlace("llm-0")}));
+  agent->Read(1);
+  const int port = agent->server().port();
+  const auto watch = Watch(agent->server().address());
+  RunningOnce(1);
+  agent = nullptr;
+  EXPECT_TRUE(Becomes([&] { return !watch->is_open(); }));
+  EXPECT_THAT(Running(), ElementsAre(1));
+  EngineAgent next(true, port);  // another process, whose clock and numbers begin anew
+  clock_.Advance(absl::Seconds(20));
+  EXPECT_TRUE(Becomes([&] {
+    watch->Tick();
+    return !next.log().Wanted().namespaces.empty();
+  }));
+  next.log().List(TestEngines({TestPlace("other"), TestPlace("llm-0")}));
+  next.Read(2);
+  EXPECT_THAT(RunningOnce(2), ElementsAre(1, 2));
+}
+
+TEST_F(AgentEnginesTest, AStreamThatFallsSilentIsBegunAnew) {
+  wire::EngineTelemetry hello;
+  hello.mutable_node()->set_name("gpu-7");
+  LyingAgent silent(hello);
+  TestServer server(silent);
+  const auto watch = Watch(server.address());
+  ASSERT_TRUE(Becomes([&] { return watch->is_open(); }));
+  clock_.Advance(absl::Seconds(16));
+  watch->Tick();
+  EXPECT_TRUE(Becomes([&] { return !watch->is_open(); }));
+  clock_.Advance(absl::Seconds(10));
+  EXPECT_TRUE(Becomes([&] {
+    watch->Tick();
+    return watch->counts().attempts == 2;
+  }));
+}
+
+TEST_F(AgentEnginesTest, NothingIsAskedWhenTheLeaseHasEnded) {
+  AgentEngines watch({}, "127.0.0.1:1", "gpu-7", clock_, found_);
+  watch.Tick();
+  EXPECT_EQ(watch.counts().attempts, 0);
+  watch.Want(WantedIn("team-a"), absl::Seconds(90));
+  clock_.Advance(absl::Seconds(90));
+  watch.Tick();
+  EXPECT_EQ(watch.counts().attempts, 0);
+}
+
+wire::EngineTelemetry Hello() {
+  wire::EngineTelemetry words;
+  words.mutable_node()->set_name("gpu-7");
+  words.mutable_list()->add_namespaces("team-a");
+  wire::FoundEngine& engine = *words.mutable_list()->add_engines();
+  engine.set_id(1);
+  engine.set_namespace_name("team-a");
+  engine.set_pod("llm-0");
+  engine.set_address("10.0.0.1");
+  engine.set_port(8000);
+  return words;
+}
+
+TEST_F(AgentEnginesTest, ANewerAgentMaySayMoreThanWeKnow) {
+  wire::EngineTelemetry words = Hello();
+  words.GetReflection()->MutableUnknownFields(&words)->AddVarint(99, 7);
+  wire::EngineReading& reading = *words.add_readings();
+  reading.set_id(1);
+  reading.add_models()->set_running(4);
+  reading.GetReflection()->MutableUnknownFields(&reading)->AddLengthDelimited(98, "new");
+  words.add_readings()->set_id(2);  // of no engine that is listed
+  EXPECT_EQ(FateOf(words), "believed");
+  EXPECT_THAT(Running(), ElementsAre(4));
+}
+
+TEST_F(AgentEnginesTest, AnAgentThatLiesIsNotListenedTo) {
+  struct {
+    const char* what;
+    std::function<void(wire::EngineTelemetry&)> lie;
+  } const cases[] = {
+      {"of another node", [](auto& words) { words.mutable_node()->set_name("gpu-8"); }},
+      {"of no node", [](auto& words) { words.clear_node(); }},
+      {"a pod's name that is none",
+       [](auto& words) { words.mutable_list()->mutable_engines(0)->set_pod("a\nb"); }},
+      {"a pod's name that is too long",
+       [](auto& words) {
+         words.mutable_list()->mutable_engines(0)->set_pod(std::string(254, 'a'));
+       }},
+      {"a pod without a namespace",
+       [](auto& words) { words.mutable_list()->mutable_engines(0)->clear_namespace_name(); }},
+      {"a port that is none",
+       [](auto& words) { words.mutable_list()->mutable_engines(0)->set_port(65536); }},
+      {"too many engines",
+       [](auto& words) {
+         for (int i = 0; i < 4096; ++i) {
+           *words.mutable_list()->add_engines() = words.list().engines(0);
+         }
+       }},
+      {"too many models",
+       [](auto& words) {
+         words.add_readings();
+         for (int i = 0; i <= 1000; ++i) words.mutable_readings(0)->add_models();
+       }},
+      {"too many buckets",
+       [](auto& words) {
+         auto& counts = *words.add_readings()->add_models()->mutable_first_token_seconds();
+         for (int i = 0; i <= 500; ++i) counts.add_not_above(i);
+       }},
+      {"an engine's name that is too long",
+       [](auto& words) { words.add_readings()->set_engine(std::string(64, 'a')); }},
+  };
+  EXPECT_EQ(FateOf(Hello()), "believed");
+  for (const auto& each : cases) {
+    wire::EngineTelemetry words = Hello();
+    each.lie(words);
+    EXPECT_EQ(FateOf(words), "refused") << each.what;
+  }
+}
+
+TEST_F(AgentEnginesTest, WhatIsForPeopleIsMadeReadable) {
+  wire::EngineTelemetry words = Hello();
+  words.mutable_list()->clear_engines();
+  wire::PodWithoutEngine& pod = *words.mutable_list()->add_without();
+  pod.set_namespace_name("team-a");
+  pod.set_pod("llm-0");
+  pod.set_why(absl::StrCat("\x1b[31m", std::string(5000, 'x')));
+  EXPECT_EQ(FateOf(words), "believed");
+  ASSERT_EQ(History().without.size(), 1u);
+  EXPECT_EQ(History().without.front().why.size(), 1024u);
+  EXPECT_EQ(History().without.front().why[0], ' ');
+}
+
+TEST(EngineAllowance, AnAgentMaySayItsPastAtOnceAndThenSoMuchASecond) {
+  EngineAllowance allowance;
+  const absl::Time now = absl::FromUnixSeconds(1'767'225'600);
+  EXPECT_TRUE(allowance.Take(size_t{20} << 20, now));
+  EXPECT_FALSE(allowance.Take(size_t{20} << 20, now));
+  EXPECT_TRUE(allowance.Take(size_t{200} << 10, now + absl::Minutes(1)));
+}
+
+}  // namespace
+}  // namespace gpuscaler

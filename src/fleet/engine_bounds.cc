@@ -1,0 +1,87 @@
+#include "fleet/engine_bounds.h"
+
+#include <algorithm>
+
+#include "base/status_macros.h"
+#include "fleet/wire_text.h"
+#include "model/pod.h"
+
+namespace gpuscaler {
+namespace {
+
+namespace wire = telemetry::v1;
+
+// A kubelet runs 110 pods unless it is told otherwise, and few have more than one engine.
+constexpr int kMostEnginesOfNode = 4096;
+constexpr int kMostPort = 65535;
+
+// As of a page (signal/engine_page.h).
+constexpr int kMostModelsOfEngine = 1000;
+constexpr int kMostBucketsOfHistogram = 500;
+
+absl::Status BoundPodName(const std::string& namespace_name, const std::string& pod) {
+  RETURN_IF_ERROR(Named("a namespace's name", namespace_name, kLongestLabel));
+  RETURN_IF_ERROR(Named("a pod's name", pod, kLongestObjectName));
+  if (!namespace_name.empty() && !pod.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError("a pod without a name, or without a namespace");
+}
+
+absl::Status BoundList(wire::EngineList& list) {
+  RETURN_IF_ERROR(Counted("namespaces of a node", list.namespaces_size(), kMostEnginesOfNode));
+  RETURN_IF_ERROR(Counted("engines of a node", list.engines_size(), kMostEnginesOfNode));
+  RETURN_IF_ERROR(Counted("pods of a node", list.without_size(), kMostEnginesOfNode));
+  MakeText(*list.mutable_why());
+  for (const std::string& name : list.namespaces()) {
+    RETURN_IF_ERROR(Named("a namespace's name", name, kLongestLabel));
+  }
+  for (const wire::FoundEngine& engine : list.engines()) {
+    RETURN_IF_ERROR(BoundPodName(engine.namespace_name(), engine.pod()));
+    RETURN_IF_ERROR(Named("an address", engine.address(), kLongestAddress));
+    RETURN_IF_ERROR(Counted("as a port", engine.port(), kMostPort));
+  }
+  for (wire::PodWithoutEngine& pod : *list.mutable_without()) {
+    RETURN_IF_ERROR(BoundPodName(pod.namespace_name(), pod.pod()));
+    MakeText(*pod.mutable_why());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BoundHistogram(const wire::HistogramCounts& counts) {
+  RETURN_IF_ERROR(Counted("buckets", counts.not_above_size(), kMostBucketsOfHistogram));
+  return Counted("buckets", counts.count_size(), kMostBucketsOfHistogram);
+}
+
+absl::Status BoundEngineReading(wire::EngineReading& reading) {
+  RETURN_IF_ERROR(Named("an engine's name", reading.engine(), kLongestLabel));
+  RETURN_IF_ERROR(Counted("models of an engine", reading.models_size(), kMostModelsOfEngine));
+  MakeText(*reading.mutable_failed());
+  for (wire::EngineModel& model : *reading.mutable_models()) {
+    MakeText(*model.mutable_name());
+    RETURN_IF_ERROR(BoundHistogram(model.first_token_seconds()));
+    RETURN_IF_ERROR(BoundHistogram(model.output_token_seconds()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status BoundEngines(wire::EngineTelemetry& message) {
+  if (message.has_list()) RETURN_IF_ERROR(BoundList(*message.mutable_list()));
+  for (wire::EngineReading& reading : *message.mutable_readings()) {
+    RETURN_IF_ERROR(BoundEngineReading(reading));
+  }
+  return absl::OkStatus();
+}
+
+// 110 engines, read each second, say 15 KiB; with two histograms each 110 KiB. Of all its past an
+// agent keeps 16 MiB (EngineLog), and its list takes 1 MiB at most.
+bool EngineAllowance::Take(size_t bytes, absl::Time now) {
+  constexpr double kASecond = 512 << 10;
+  constexpr double kAtOnce = 64 * kASecond;
+  left_bytes_ = std::min(left_bytes_ + kASecond * absl::ToDoubleSeconds(now - at_), kAtOnce);
+  at_ = now;
+  left_bytes_ -= static_cast<double>(bytes);
+  return left_bytes_ >= 0;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,214 @@
+#include "fleet/engine_log.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "fleet/engine_wire.h"
+
+namespace gpuscaler {
+namespace {
+
+namespace wire = telemetry::v1;
+
+// Of a message: far below the 4 MiB that a reader takes, with room for one reading of any page.
+constexpr size_t kMostTold = size_t{256} << 10;
+
+using Namespaces = std::set<std::string>;
+
+Namespaces NamesOf(const EnginesWanted& wanted) {
+  Namespaces names;
+  for (const auto& [name, wish] : wanted.namespaces) names.insert(name);
+  return names;
+}
+
+// Of these namespaces, or of all others.
+void Keep(const Namespaces& names, bool these, NodeEngines& found) {
+  const auto goes = [&](const std::string& name) { return names.contains(name) != these; };
+  const auto is_of_those = [&](const auto& one) { return goes(one.namespace_name); };
+  std::erase_if(found.namespaces, goes);
+  std::erase_if(found.places, is_of_those);
+  std::erase_if(found.without, is_of_those);
+}
+
+}  // namespace
+
+EngineLog::EngineLog(const Limits& limits, const Clock& clock, std::function<void()> wanted)
+    : limits_(limits), clock_(clock), wanted_(std::move(wanted)) {}
+
+EnginesWanted EngineLog::Wanted() {
+  MutexLock lock(mutex_);
+  return WantedNow();
+}
+
+EnginesWanted EngineLog::WantedNow() {
+  EnginesWanted wanted = wants_.At(clock_.Now());
+  for (auto each = readings_.begin(); each != readings_.end();) {
+    if (wanted.namespaces.contains(each->first)) {
+      ++each;
+      continue;
+    }
+    while (!each->second.empty()) DropFirst(each->second);
+    each = readings_.erase(each);
+  }
+  Keep(NamesOf(wanted), true, found_);
+  NumberEngines();
+  return wanted;
+}
+
+void EngineLog::Want(const EnginesWanted& wanted, absl::Time until) {
+  bool is_more = false;
+  {
+    MutexLock lock(mutex_);
+    is_more = wants_.Renew(wanted, clock_.Now(), until);
+  }
+  if (is_more && wanted_ != nullptr) wanted_();
+}
+
+void EngineLog::List(const absl::StatusOr<NodeEngines>& found) {
+  MutexLock lock(mutex_);
+  why_none_ = found.status();
+  if (found.ok()) {
+    TakeOver(*found);
+    WantedNow();
+  }
+  ++list_;
+  Changed();
+}
+
+void EngineLog::TakeOver(const NodeEngines& found) {
+  const Namespaces looked_in(found.namespaces.begin(), found.namespaces.end());
+  Keep(looked_in, false, found_);
+  NodeEngines news = found;
+  Keep(looked_in, true, news);
+  std::ranges::move(news.namespaces, std::back_inserter(found_.namespaces));
+  std::ranges::move(news.places, std::back_inserter(found_.places));
+  std::ranges::move(news.without, std::back_inserter(found_.without));
+}
+
+// An engine that is found again gets another one: its past is another's, too.
+void EngineLog::NumberEngines() {
+  const std::set<EnginePlace> places(found_.places.begin(), found_.places.end());
+  std::erase_if(ids_, [&](const auto& id) { return !places.contains(id.first); });
+  for (const EnginePlace& place : places) {
+    if (ids_.try_emplace(place, last_id_ + 1).second) ++last_id_;
+  }
+  listed_.clear();
+  for (const auto& [place, id] : ids_) listed_.insert(id);
+}
+
+void EngineLog::Take(const EnginePlace& place, const EngineNews& news) {
+  MutexLock lock(mutex_);
+  const auto id = ids_.find(place);
+  if (id == ids_.end()) return;
+  Readings& readings = readings_[place.namespace_name];
+  readings.push_back({.number = ++last_number_,
+                      .engine = id->second,
+                      .at = news.at,
+                      .bytes = EncodeEngine(id->second, news).SerializeAsString()});
+  bytes_ += sizeof(Entry) + readings.back().bytes.size();
+  const EnginesWanted wanted = wants_.At(clock_.Now());
+  const auto wish = wanted.namespaces.find(place.namespace_name);
+  const absl::Duration look_back =
+      wish == wanted.namespaces.end() ? absl::ZeroDuration() : wish->second.look_back;
+  while (readings.front().at < news.at - look_back) DropFirst(readings);
+  MakeRoom();
+  Changed();
+}
+
+void EngineLog::DropFirst(Readings& readings) {
+  bytes_ -= sizeof(Entry) + readings.front().bytes.size();
+  readings.pop_front();
+}
+
+void EngineLog::MakeRoom() {
+  while (bytes_ > limits_.most_bytes) {
+    const auto largest = std::ranges::max_element(
+        readings_, {}, [](const auto& each) { return each.second.size(); });
+    DropFirst(largest->second);
+  }
+}
+
+void EngineLog::Changed() {
+  ++generation_;
+  news_.NotifyAll();
+}
+
+wire::EngineList EngineLog::ListOf(const EnginesWanted& wanted) const {
+  wire::EngineList list;
+  if (!why_none_.ok()) {
+    list.set_why(std::string(why_none_.message()));
+    return list;
+  }
+  NodeEngines found = found_;
+  Keep(NamesOf(wanted), true, found);
+  for (const std::string& name : found.namespaces) list.add_namespaces(name);
+  for (const EnginePlace& place : found.places) {
+    wire::FoundEngine& engine = *list.add_engines();
+    engine.set_id(ids_.at(place));
+    engine.set_namespace_name(place.namespace_name);
+    engine.set_pod(place.pod);
+    engine.set_address(place.address);
+    engine.set_port(static_cast<uint32_t>(place.port));
+  }
+  for (const WithoutEngine& pod : found.without) {
+    wire::PodWithoutEngine& without = *list.add_without();
+    without.set_namespace_name(pod.namespace_name);
+    without.set_pod(pod.pod);
+    without.set_why(pod.why);
+  }
+  return list;
+}
+
+void EngineLog::TellReadings(const Readings& readings, bool histograms, int64_t& next,
+                             size_t& bytes, wire::EngineTelemetry& message) const {
+  auto entry = std::ranges::lower_bound(readings, next, {}, &Entry::number);
+  for (; entry != readings.end() && bytes < kMostTold; ++entry) {
+    next = entry->number + 1;
+    if (!listed_.contains(entry->engine)) continue;
+    wire::EngineReading& reading = *message.add_readings();
+    reading.ParseFromString(entry->bytes);
+    if (!histograms) DropHistograms(reading);
+    bytes += reading.ByteSizeLong();
+  }
+  if (entry != readings.end()) message.set_more(true);
+}
+
+bool EngineLog::Tell(const EnginesWanted& wanted, Place& place,
+                     wire::EngineTelemetry& message) const {
+  MutexLock lock(mutex_);
+  if (list_ == 0) return false;
+  const bool list_is_new = place.list != list_ || place.wanted != wanted;
+  if (list_is_new) *message.mutable_list() = ListOf(wanted);
+  place.list = list_;
+  place.wanted = wanted;
+  std::erase_if(place.next,
+                [&](const auto& next) { return !wanted.namespaces.contains(next.first); });
+  size_t bytes = 0;
+  for (const auto& [name, wish] : wanted.namespaces) {
+    const auto readings = readings_.find(name);
+    if (readings == readings_.end() || readings->second.empty()) continue;
+    const auto [next, is_first] = place.next.try_emplace(name, 0);
+    if (is_first) {
+      const absl::Time oldest = readings->second.back().at - wish.look_back;
+      next->second = std::ranges::find_if(readings->second, [&](const Entry& entry) {
+                       return entry.at >= oldest;
+                     })->number;
+    }
+    TellReadings(readings->second, wish.histograms, next->second, bytes, message);
+  }
+  return list_is_new || message.readings_size() > 0;
+}
+
+int64_t EngineLog::WaitForNews(int64_t generation, absl::Duration timeout) const {
+  MutexLock lock(mutex_);
+  if (generation_ <= generation) news_.WaitFor(mutex_, timeout);
+  return generation_;
+}
+
+void EngineLog::Nudge() {
+  MutexLock lock(mutex_);
+  Changed();
+}
+
+}  // namespace gpuscaler

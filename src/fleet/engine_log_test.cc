@@ -1,0 +1,242 @@
+#include "fleet/engine_log.h"
+
+#include <vector>
+
+#include "base/fake_clock.h"
+#include "fleet/engine_wire.h"
+#include "fleet/test_engines.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+namespace wire = telemetry::v1;
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class EngineLogTest : public testing::Test {
+ protected:
+  void Want(const EnginesWanted& wanted, absl::Duration lease = absl::Minutes(10)) {
+    log_.Want(wanted, clock_.Now() + lease);
+  }
+  void Read(const EnginePlace& place, double running) {
+    clock_.Advance(absl::Seconds(1));
+    log_.Take(place, TestNews(clock_.Now(), running));
+  }
+  // How many run by the readings that this reader lacks.
+  std::vector<double> Told(EngineLog::Place& place, const EnginesWanted& wanted) {
+    std::vector<double> running;
+    do {
+      last_ = wire::EngineTelemetry();
+      log_.Tell(wanted, place, last_);
+      if (last_.has_list()) list_ = last_.list();
+      for (const wire::EngineReading& reading : last_.readings()) {
+        running.push_back(reading.models(0).running());
+      }
+    } while (last_.more());
+    return running;
+  }
+
+  FakeClock clock_;
+  int wakes_ = 0;
+  EngineLog log_{{.most_bytes = 20'000}, clock_, [this] { ++wakes_; }};
+  wire::EngineTelemetry last_;
+  wire::EngineList list_;
+  const EnginesWanted a_ = WantedIn("team-a");
+  const EnginesWanted b_ = WantedIn("team-b");
+};
+
+TEST_F(EngineLogTest, WantsNothingBeforeAReaderDoes) {
+  EXPECT_THAT(log_.Wanted().namespaces, IsEmpty());
+  Want(a_);
+  EXPECT_EQ(log_.Wanted(), a_);
+  EXPECT_EQ(wakes_, 1);
+  Want(a_);
+  EXPECT_EQ(wakes_, 1) << "no more than before";
+}
+
+TEST_F(EngineLogTest, WantsWhatAllReadersWantUntilTheirLeasesEnd) {
+  Want(a_, absl::Seconds(30));
+  Want(WantedIn("team-a", absl::Minutes(5), true), absl::Seconds(10));
+  Want(b_, absl::Seconds(20));
+  EXPECT_EQ(log_.Wanted().namespaces.at("team-a"),
+            (EnginesWanted::Wish{.histograms = true, .look_back = absl::Minutes(5)}));
+  clock_.Advance(absl::Seconds(10));
+  EXPECT_FALSE(log_.Wanted().namespaces.at("team-a").histograms);
+  clock_.Advance(absl::Seconds(10));
+  EXPECT_FALSE(log_.Wanted().namespaces.contains("team-b"));
+  clock_.Advance(absl::Seconds(10));
+  EXPECT_THAT(log_.Wanted().namespaces, IsEmpty());
+}
+
+TEST_F(EngineLogTest, AReaderThatComesLaterHearsThePast) {
+  Want(a_);
+  log_.List(TestEngines({TestPlace("llm-0")}));
+  for (int i = 1; i <= 10; ++i) Read(TestPlace("llm-0"), i);
+  EngineLog::Place place;
+  EXPECT_THAT(Told(place, WantedIn("team-a", absl::Seconds(3))), ElementsAre(7, 8, 9, 10));
+  ASSERT_EQ(list_.engines_size(), 1);
+  EXPECT_EQ(list_.engines(0).pod(), "llm-0");
+  EXPECT_EQ(list_.engines(0).port(), 8000u);
+  EXPECT_THAT(list_.namespaces(), ElementsAre("team-a"));
+  Read(TestPlace("llm-0"), 11);
+  EXPECT_THAT(Told(place, WantedIn("team-a", absl::Seconds(3))), ElementsAre(11));
+  EXPECT_FALSE(last_.has_list()) << "it has not changed";
+  wire::EngineTelemetry nothing;
+  EXPECT_FALSE(log_.Tell(WantedIn("team-a", absl::Seconds(3)), place, nothing));
+}
+
+TEST_F(EngineLogTest, EachReaderHearsOfWhatItWantsAlone) {
+  Want(a_);
+  Want(b_);
+  log_.List(
+      TestEngines({TestPlace("llm-0"), TestPlace("chat-0", 9000, "team-b")}, {"team-a", "team-b"}));
+  Read(TestPlace("llm-0"), 1);
+  Read(TestPlace("chat-0", 9000, "team-b"), 2);
+  EngineLog::Place place;
+  EXPECT_THAT(Told(place, b_), ElementsAre(2));
+  EXPECT_THAT(list_.namespaces(), ElementsAre("team-b"));
+  EXPECT_EQ(list_.engines_size(), 1);
+}
+
+TEST_F(EngineLogTest, ANamespaceThatIsWantedLaterComesWithItsPast) {
+  Want(a_);
+  Want(b_);
+  log_.List(
+      TestEngines({TestPlace("llm-0"), TestPlace("chat-0", 9000, "team-b")}, {"team-a", "team-b"}));
+  Read(TestPlace("chat-0", 9000, "team-b"), 1);
+  Read(TestPlace("llm-0"), 2);
+  EngineLog::Place place;
+  EXPECT_THAT(Told(place, a_), ElementsAre(2));
+  EnginesWanted both = a_;
+  both.namespaces.insert(b_.namespaces.begin(), b_.namespaces.end());
+  EXPECT_THAT(Told(place, both), ElementsAre(1));
+  EXPECT_TRUE(last_.has_list());
+}
+
+TEST_F(EngineLogTest, HistogramsGoToThoseWhoWantThem) {
+  Want(WantedIn("team-a", absl::Minutes(1), true));
+  log_.List(TestEngines({TestPlace("llm-0")}));
+  EngineNews news = TestNews(clock_.Now(), 1);
+  news.reading->models[0].first_token_seconds = Histogram();
+  log_.Take(TestPlace("llm-0"), news);
+  EngineLog::Place with;
+  Told(with, WantedIn("team-a", absl::Minutes(1), true));
+  EXPECT_TRUE(last_.readings(0).models(0).has_first_token_seconds());
+  EngineLog::Place without;
+  Told(without, a_);
+  EXPECT_FALSE(last_.readings(0).models(0).has_first_token_seconds());
+}
+
+TEST_F(EngineLogTest, AnEngineThatIsGoneIsNotToldOf) {
+  Want(a_);
+  log_.List(TestEngines({TestPlace("llm-0"), TestPlace("llm-1")}));
+  Read(TestPlace("llm-0"), 1);
+  Read(TestPlace("llm-1"), 2);
+  log_.List(TestEngines({TestPlace("llm-1")}));
+  Read(TestPlace("llm-0"), 3);
+  EngineLog::Place place;
+  EXPECT_THAT(Told(place, a_), ElementsAre(2));
+}
+
+TEST_F(EngineLogTest, AnEngineThatComesBackIsAnotherOne) {
+  Want(a_);
+  EngineLog::Place place;
+  log_.List(TestEngines({TestPlace("llm-0")}));
+  Told(place, a_);
+  const uint32_t first = list_.engines(0).id();
+  log_.List(TestEngines({}));
+  log_.List(TestEngines({TestPlace("llm-0")}));
+  Told(place, a_);
+  EXPECT_NE(list_.engines(0).id(), first);
+}
+
+TEST_F(EngineLogTest, WhatWasToldOfANamespaceStandsUntilItWasLookedInAgain) {
+  Want(a_);
+  Want(b_);
+  log_.List(
+      TestEngines({TestPlace("llm-0"), TestPlace("chat-0", 9000, "team-b")}, {"team-a", "team-b"}));
+  Read(TestPlace("llm-0"), 1);
+  log_.List(TestEngines({}, {"team-b"}));
+  Read(TestPlace("llm-0"), 2);
+  EngineLog::Place place;
+  EXPECT_THAT(Told(place, a_), ElementsAre(1, 2));
+  EXPECT_EQ(list_.engines_size(), 1);
+  EngineLog::Place other;
+  Told(other, b_);
+  EXPECT_EQ(list_.engines_size(), 0);
+  EXPECT_THAT(list_.namespaces(), ElementsAre("team-b"));
+}
+
+TEST_F(EngineLogTest, TellsWhyNoneCanBeFound) {
+  Want(a_);
+  NodeEngines found = TestEngines({});
+  found.without.push_back({.namespace_name = "team-a", .pod = "llm-0", .why = "nobody listens"});
+  log_.List(found);
+  EngineLog::Place place;
+  Told(place, a_);
+  ASSERT_EQ(list_.without_size(), 1);
+  EXPECT_EQ(list_.without(0).why(), "nobody listens");
+  log_.List(absl::PermissionDeniedError("/proc is hidden"));
+  Told(place, a_);
+  EXPECT_EQ(list_.why(), "/proc is hidden");
+}
+
+TEST_F(EngineLogTest, WhatNobodyWantsAnyMoreIsForgotten) {
+  Want(a_, absl::Seconds(10));
+  log_.List(TestEngines({TestPlace("llm-0")}));
+  Read(TestPlace("llm-0"), 1);
+  clock_.Advance(absl::Seconds(10));
+  EXPECT_THAT(log_.Wanted().namespaces, IsEmpty());
+  Want(a_);
+  EngineLog::Place place;
+  EXPECT_THAT(Told(place, a_), IsEmpty());
+  EXPECT_EQ(list_.engines_size(), 0) << "it may be gone by now";
+  EXPECT_EQ(list_.namespaces_size(), 0);
+}
+
+TEST_F(EngineLogTest, KeepsAsMuchAsReadersLookBackOnAndNoMoreThanItMay) {
+  Want(WantedIn("team-a", absl::Seconds(5)));
+  log_.List(TestEngines({TestPlace("llm-0")}));
+  for (int i = 1; i <= 20; ++i) Read(TestPlace("llm-0"), i);
+  EngineLog::Place first;
+  EXPECT_EQ(Told(first, a_).size(), 6u);
+  Want(WantedIn("team-a", absl::Hours(1)), absl::Hours(1));
+  for (int i = 1; i <= 1000; ++i) Read(TestPlace("llm-0"), i);
+  EngineLog::Place second;
+  const std::vector<double> told = Told(second, WantedIn("team-a", absl::Hours(1)));
+  EXPECT_GT(told.size(), 50u);
+  EXPECT_LT(told.size(), 400u) << "of 20 kB";
+  EXPECT_EQ(told.back(), 1000);
+}
+
+TEST_F(EngineLogTest, AMessageIsNoLargerThanItMayBe) {
+  EngineLog log({}, clock_, nullptr);
+  log.Want(WantedIn("team-a", absl::Hours(1)), clock_.Now() + absl::Hours(2));
+  log.List(TestEngines({TestPlace("llm-0")}));
+  EngineNews news = TestNews(clock_.Now(), 1);
+  news.reading->models[0].model = std::string(1000, 'x');
+  for (int i = 0; i < 1000; ++i) {
+    clock_.Advance(absl::Seconds(1));
+    news.at = clock_.Now();
+    log.Take(TestPlace("llm-0"), news);
+  }
+  EngineLog::Place place;
+  wire::EngineTelemetry message;
+  int told = 0;
+  int messages = 0;
+  do {
+    message = wire::EngineTelemetry();
+    ASSERT_TRUE(log.Tell(WantedIn("team-a", absl::Hours(1)), place, message));
+    EXPECT_LT(message.ByteSizeLong(), size_t{260} << 10);
+    told += message.readings_size();
+    ++messages;
+  } while (message.more());
+  EXPECT_EQ(told, 1000);
+  EXPECT_GT(messages, 3);
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,70 @@
+#include "fleet/engine_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "fleet/engine_wire.h"
+#include "fleet/gpu_wire.h"
+#include "fleet/wire_text.h"
+#include "model/pod.h"
+
+namespace gpuscaler {
+namespace {
+
+namespace wire = telemetry::v1;
+
+constexpr absl::Duration kLongestEngineLease = absl::Hours(3);  // DESIGN 3
+
+// Far above what nodes have pods of, far below what a hostile reader would like to have kept.
+constexpr int kMostNamespaces = 4096;
+
+absl::Status BoundWanted(const wire::EnginesWanted& wanted) {
+  RETURN_IF_ERROR(Counted("namespaces wanted", wanted.namespaces_size(), kMostNamespaces));
+  for (const wire::EnginesOfNamespace& of : wanted.namespaces()) {
+    RETURN_IF_ERROR(Named("a namespace's name", of.name(), kLongestLabel));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+EngineStream::EngineStream(EngineRoom& room, std::string peer, Closed closed)
+    : OneWriteStream(std::move(closed)), room_(room), peer_(std::move(peer)) {}
+
+void EngineStream::Refresh() {
+  MutexLock lock(mutex_);
+  WriteNext();
+}
+
+absl::Status EngineStream::Take(const wire::EnginesWanted& wanted) {
+  RETURN_IF_ERROR(BoundWanted(wanted));
+  if (!wanted_) LogInfo("engine_reader", {{"peer", peer_}, {"reader", wanted.reader()}});
+  wanted_ = DecodeWanted(wanted);
+  const absl::Duration lease =
+      std::min<absl::Duration>(absl::Seconds(wanted.lease_seconds()), kLongestEngineLease);
+  room_.log.Want(*wanted_, room_.clock.Now() + lease);
+  return absl::OkStatus();
+}
+
+bool EngineStream::Compose(wire::EngineTelemetry& message) {
+  if (!wanted_) return false;
+  // Protobuf keeps what a message was made of for the next one: that of the past is large.
+  message = wire::EngineTelemetry();
+  if (spoke_at_ == absl::InfinitePast()) {
+    *message.mutable_node() = room_.self();
+    if (message.node().name().empty()) return false;  // its GPUs were not read yet
+  }
+  const bool news = room_.log.Tell(*wanted_, place_, message);
+  const absl::Time now = room_.clock.Now();  // behind every reading that is told
+  if (!news && now - spoke_at_ < room_.heartbeat) return false;
+  message.set_sent_us(ToWire(now));
+  spoke_at_ = now;
+  ++room_.messages;
+  room_.readings += message.readings_size();
+  room_.bytes += static_cast<int64_t>(message.ByteSizeLong());
+  return true;
+}
+
+}  // namespace gpuscaler

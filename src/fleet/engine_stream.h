@@ -1,0 +1,51 @@
+// One reader of the engines that an agent finds.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "fleet/engine_log.h"
+#include "fleet/one_write_stream.h"
+#include "telemetry.pb.h"
+
+namespace gpuscaler {
+
+// What all streams of a service have in common.
+struct EngineRoom {
+  const Clock& clock;
+  EngineLog& log;
+  const absl::Duration heartbeat;
+  const std::function<telemetry::v1::Node()> self;
+  std::atomic<int64_t> messages = 0;
+  std::atomic<int64_t> readings = 0;
+  std::atomic<int64_t> bytes = 0;
+};
+
+class EngineStream
+    : public OneWriteStream<telemetry::v1::EnginesWanted, telemetry::v1::EngineTelemetry> {
+ public:
+  // `room` outlives it.
+  EngineStream(EngineRoom& room, std::string peer, Closed closed);
+
+  // Sends what is new, or a heartbeat when it is due.
+  void Refresh();
+
+ private:
+  absl::Status Take(const telemetry::v1::EnginesWanted& wanted) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Compose(telemetry::v1::EngineTelemetry& message) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  EngineRoom& room_;
+  const std::string peer_;
+  std::optional<EnginesWanted> wanted_ ABSL_GUARDED_BY(mutex_);  // empty: has not asked yet
+  EngineLog::Place place_ ABSL_GUARDED_BY(mutex_);
+  absl::Time spoke_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,31 @@
+// Which namespaces' engines the readers of an agent want, each for as long as its lease lasts.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "absl/time/time.h"
+#include "signal/engines_wanted.h"
+
+namespace gpuscaler {
+
+// Not thread-safe.
+class EngineWants {
+ public:
+  // True: more is wanted than before.
+  bool Renew(const EnginesWanted& wanted, absl::Time now, absl::Time until);
+
+  // What all of them together want.
+  EnginesWanted At(absl::Time now) const;
+
+ private:
+  struct Want {
+    absl::Time until = absl::InfinitePast();
+    absl::Time histograms_until = absl::InfinitePast();
+    absl::Duration look_back;  // the longest, while the namespace is wanted
+  };
+
+  std::map<std::string, Want> wants_;
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,67 @@
+// Reads of the engines that agents find, while somebody wants some.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/periodic_thread.h"
+#include "fleet/agent_engines.h"
+#include "fleet/fleet_store.h"
+#include "signal/found_engines.h"
+
+namespace gpuscaler {
+
+// A stream for each node that has pods of the namespaces that are wanted, to the agent that speaks
+// for it. Has a thread; thread-safe.
+class EngineWatch {
+ public:
+  // All references outlive it.
+  EngineWatch(const AgentStreamOptions& options, const Clock& clock, const FleetStore& fleet,
+              FoundEngines& found);
+  ~EngineWatch();  // ends every stream
+
+  // Somebody wants more: it is asked for at once.
+  void Wake() { ticking_->Wake(); }
+
+  // False: the thread hangs. The destructor would wait for it.
+  bool Stop(absl::Duration patience) { return ticking_->Stop(patience); }
+
+  struct Counts {
+    int streams = 0;  // now, that have told something
+    AgentEngines::Counts total;
+  };
+  Counts counts() const;
+
+ private:
+  struct Stream {
+    std::string node;
+    std::shared_ptr<AgentEngines> agent;
+    EnginesWanted wanted;
+    absl::Time told_at = absl::InfinitePast();  // what is wanted
+  };
+
+  void Tick();
+  // Of those nodes, the agents that speak for them, by their addresses.
+  std::map<std::string, std::string> AgentsOf(const std::set<std::string>& nodes) const;
+  void Follow(const std::map<std::string, std::string>& agents)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Tell(const EnginesWanted& wanted, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const AgentStreamOptions options_;
+  const Clock& clock_;
+  const FleetStore& fleet_;
+  FoundEngines& found_;
+  mutable Mutex mutex_;
+  std::map<std::string, Stream> streams_ ABSL_GUARDED_BY(mutex_);  // by address
+  AgentEngines::Counts ended_ ABSL_GUARDED_BY(mutex_);             // of streams that are no more
+  std::unique_ptr<PeriodicThread> ticking_;
+};
+
+}  // namespace gpuscaler

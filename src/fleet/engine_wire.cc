@@ -1,0 +1,173 @@
+#include "fleet/engine_wire.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+
+namespace gpuscaler {
+namespace {
+
+namespace wire = telemetry::v1;
+
+constexpr double kCannotBeSaid = std::numeric_limits<double>::quiet_NaN();
+
+// Tokens of a thousand years, and exact in a double.
+constexpr double kMostCounted = 1e15;
+
+struct WireNumber {
+  ModelNumber number;
+  bool (wire::EngineModel::*has)() const;
+  double (wire::EngineModel::*get)() const;
+  void (wire::EngineModel::*set)(double);
+  double most;
+};
+using M = wire::EngineModel;
+constexpr std::array<WireNumber, 11> kWireNumbers = {{
+    {&ModelReading::waiting, &M::has_waiting, &M::waiting, &M::set_waiting, kMostCounted},
+    {&ModelReading::running, &M::has_running, &M::running, &M::set_running, kMostCounted},
+    {&ModelReading::kv_cache_usage_ratio, &M::has_kv_cache_usage_ratio, &M::kv_cache_usage_ratio,
+     &M::set_kv_cache_usage_ratio, 1},
+    {&ModelReading::limit, &M::has_limit, &M::limit, &M::set_limit, kMostCounted},
+    {&ModelReading::requests_done, &M::has_requests_done, &M::requests_done, &M::set_requests_done,
+     kMostCounted},
+    {&ModelReading::queued_requests, &M::has_queued_requests, &M::queued_requests,
+     &M::set_queued_requests, kMostCounted},
+    {&ModelReading::queue_seconds, &M::has_queue_seconds, &M::queue_seconds, &M::set_queue_seconds,
+     kMostCounted},
+    {&ModelReading::prompt_tokens, &M::has_prompt_tokens, &M::prompt_tokens, &M::set_prompt_tokens,
+     kMostCounted},
+    {&ModelReading::generation_tokens, &M::has_generation_tokens, &M::generation_tokens,
+     &M::set_generation_tokens, kMostCounted},
+    {&ModelReading::preemptions, &M::has_preemptions, &M::preemptions, &M::set_preemptions,
+     kMostCounted},
+    {&ModelReading::counters_began, &M::has_counters_began, &M::counters_began,
+     &M::set_counters_began, kMostCounted},
+}};
+
+void EncodeHistogram(const Histogram& histogram, wire::HistogramCounts& counts) {
+  for (const Histogram::Bucket& bucket : histogram.buckets) {
+    counts.add_not_above(bucket.not_above);
+    counts.add_count(bucket.count);
+  }
+}
+
+// Bounds rise, to infinity, and counts never fall.
+bool CanBe(const wire::HistogramCounts& counts) {
+  const auto& bounds = counts.not_above();
+  const auto& each = counts.count();
+  if (bounds.empty() || bounds.size() != each.size() || !std::isinf(*bounds.rbegin())) return false;
+  const auto bad_number = [](double count) { return !(count >= 0 && count <= kMostCounted); };
+  if (std::ranges::any_of(each, bad_number) || !std::ranges::is_sorted(each)) return false;
+  for (int i = 1; i < bounds.size(); ++i) {
+    if (!(bounds[i] > bounds[i - 1])) return false;
+  }
+  return !std::isnan(bounds[0]);
+}
+
+Histogram DecodeHistogram(const wire::HistogramCounts& counts) {
+  Histogram histogram;
+  if (!CanBe(counts)) return histogram;
+  for (int i = 0; i < counts.count_size(); ++i) {
+    histogram.buckets.push_back({.not_above = counts.not_above(i), .count = counts.count(i)});
+  }
+  return histogram;
+}
+
+wire::EngineModel EncodeModel(const ModelReading& reading) {
+  wire::EngineModel model;
+  model.set_name(reading.model);
+  for (const WireNumber& each : kWireNumbers) {
+    if (const std::optional<double>& value = reading.*each.number) (model.*each.set)(*value);
+  }
+  if (reading.first_token_seconds) {
+    EncodeHistogram(*reading.first_token_seconds, *model.mutable_first_token_seconds());
+  }
+  if (reading.output_token_seconds) {
+    EncodeHistogram(*reading.output_token_seconds, *model.mutable_output_token_seconds());
+  }
+  return model;
+}
+
+ModelReading DecodeModel(const wire::EngineModel& model) {
+  ModelReading reading{.model = model.name()};
+  for (const WireNumber& each : kWireNumbers) {
+    if (!(model.*each.has)()) continue;
+    const double value = (model.*each.get)();
+    reading.*each.number = value >= 0 && value <= each.most ? value : kCannotBeSaid;
+  }
+  if (model.has_first_token_seconds()) {
+    reading.first_token_seconds = DecodeHistogram(model.first_token_seconds());
+  }
+  if (model.has_output_token_seconds()) {
+    reading.output_token_seconds = DecodeHistogram(model.output_token_seconds());
+  }
+  return reading;
+}
+
+uint32_t WholeSeconds(absl::Duration duration) {
+  return static_cast<uint32_t>(absl::ToInt64Seconds(absl::Ceil(duration, absl::Seconds(1))));
+}
+
+}  // namespace
+
+wire::EngineReading EncodeEngine(uint32_t id, const EngineNews& news) {
+  wire::EngineReading reading;
+  reading.set_id(id);
+  reading.set_taken_us(ToWire(news.at));
+  reading.set_engine(std::string(news.engine));
+  if (!news.reading.ok()) {
+    const absl::string_view why = news.reading.status().message();
+    reading.set_failed(std::string(why.empty() ? "it cannot be read" : why));
+    return reading;
+  }
+  for (const ModelReading& model : news.reading->models) {
+    *reading.add_models() = EncodeModel(model);
+  }
+  return reading;
+}
+
+void DropHistograms(wire::EngineReading& reading) {
+  for (wire::EngineModel& model : *reading.mutable_models()) {
+    model.clear_first_token_seconds();
+    model.clear_output_token_seconds();
+  }
+}
+
+EngineNews DecodeEngine(const wire::EngineReading& reading, const WriterClock& clock) {
+  EngineNews news{
+      .at = clock.Ours(reading.taken_us()), .engine = reading.engine(), .reading = EngineReading()};
+  if (!reading.failed().empty()) {
+    news.reading = absl::UnavailableError(reading.failed());
+    return news;
+  }
+  for (const wire::EngineModel& model : reading.models()) {
+    news.reading->models.push_back(DecodeModel(model));
+  }
+  return news;
+}
+
+wire::EnginesWanted EncodeWanted(const EnginesWanted& wanted, absl::Duration lease) {
+  wire::EnginesWanted message;
+  for (const auto& [name, wish] : wanted.namespaces) {
+    wire::EnginesOfNamespace& of = *message.add_namespaces();
+    of.set_name(name);
+    of.set_histograms(wish.histograms);
+    of.set_history_seconds(WholeSeconds(wish.look_back));
+  }
+  message.set_lease_seconds(WholeSeconds(lease));
+  return message;
+}
+
+EnginesWanted DecodeWanted(const wire::EnginesWanted& wanted) {
+  EnginesWanted decoded;
+  for (const wire::EnginesOfNamespace& of : wanted.namespaces()) {
+    decoded.namespaces[of.name()].Add(
+        {.histograms = of.histograms(), .look_back = absl::Seconds(of.history_seconds())});
+  }
+  return decoded;
+}
+
+}  // namespace gpuscaler

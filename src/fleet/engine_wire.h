@@ -1,0 +1,27 @@
+// What an inference engine said, as a message and back.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "fleet/gpu_wire.h"
+#include "signal/engine_group.h"
+#include "signal/engines_wanted.h"
+#include "telemetry.pb.h"
+
+namespace gpuscaler {
+
+// Of the engine that bears this number.
+telemetry::v1::EngineReading EncodeEngine(uint32_t id, const EngineNews& news);
+
+void DropHistograms(telemetry::v1::EngineReading& reading);
+
+// What no engine can say becomes NaN, and a histogram that is none empty (EngineReading). The news
+// point into the message.
+EngineNews DecodeEngine(const telemetry::v1::EngineReading& reading, const WriterClock& clock);
+
+telemetry::v1::EnginesWanted EncodeWanted(const EnginesWanted& wanted, absl::Duration lease);
+EnginesWanted DecodeWanted(const telemetry::v1::EnginesWanted& wanted);
+
+}  // namespace gpuscaler

@@ -1,0 +1,150 @@
+#include "fleet/engine_wire.h"
+
+#include <cmath>
+#include <limits>
+
+#include "fleet/test_engines.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+namespace wire = telemetry::v1;
+
+const absl::Time kReadAt = absl::FromUnixSeconds(1'767'225'600);
+const double kInfinity = std::numeric_limits<double>::infinity();
+
+ModelReading Everything() {
+  const Histogram histogram{.buckets = {{0.1, 1}, {1, 5}, {kInfinity, 7}}};
+  return {.model = "llama",
+          .waiting = 1,
+          .running = 2,
+          .kv_cache_usage_ratio = 0.5,
+          .limit = 64,
+          .requests_done = 100,
+          .queued_requests = 101,
+          .queue_seconds = 3.5,
+          .prompt_tokens = 1e6,
+          .generation_tokens = 2e6,
+          .preemptions = 0,
+          .first_token_seconds = histogram,
+          .output_token_seconds = histogram,
+          .counters_began = 1.7e9};
+}
+
+EngineNews AcrossTheWire(const EngineNews& news, wire::EngineReading& message) {
+  message.ParseFromString(EncodeEngine(7, news).SerializeAsString());
+  return DecodeEngine(message, {});
+}
+
+TEST(EngineWire, AReadingComesBackAsItWas) {
+  const EngineReading reading{{Everything(), {.model = "other", .waiting = 3}}};
+  wire::EngineReading message;
+  const EngineNews back =
+      AcrossTheWire({.at = kReadAt, .engine = "vllm", .reading = reading}, message);
+  EXPECT_EQ(message.id(), 7u);
+  EXPECT_EQ(back.at, kReadAt);
+  EXPECT_EQ(back.engine, "vllm");
+  ASSERT_TRUE(back.reading.ok()) << back.reading.status();
+  EXPECT_EQ(*back.reading, reading);
+}
+
+TEST(EngineWire, AFailureComesBackWithItsReason) {
+  wire::EngineReading message;
+  const EngineNews back = AcrossTheWire(
+      {.at = kReadAt, .engine = "", .reading = absl::UnavailableError("refused")}, message);
+  EXPECT_EQ(back.reading.status(), absl::UnavailableError("refused"));
+  EXPECT_FALSE(
+      AcrossTheWire({.at = kReadAt, .reading = absl::Status(absl::StatusCode::kInternal, "")},
+                    message)
+          .reading.ok())
+      << "one without a text is a failure too";
+}
+
+TEST(EngineWire, AnEngineWithoutModelsIsNoFailure) {
+  wire::EngineReading message;
+  const EngineNews back =
+      AcrossTheWire({.at = kReadAt, .engine = "ollama", .reading = EngineReading()}, message);
+  ASSERT_TRUE(back.reading.ok());
+  EXPECT_TRUE(back.reading->models.empty());
+}
+
+TEST(EngineWire, WhatCannotBeStaysKnownToBeSo) {
+  ModelReading odd;
+  odd.running = std::nan("");
+  odd.first_token_seconds = Histogram();
+  wire::EngineReading message;
+  const EngineNews back = AcrossTheWire({.at = kReadAt, .reading = EngineReading{{odd}}}, message);
+  ASSERT_EQ(back.reading->models.size(), 1u);
+  const ModelReading& model = back.reading->models.front();
+  EXPECT_TRUE(model.running.has_value() && std::isnan(*model.running));
+  EXPECT_FALSE(model.waiting.has_value());
+  ASSERT_TRUE(model.first_token_seconds.has_value());
+  EXPECT_TRUE(model.first_token_seconds->buckets.empty());
+  EXPECT_FALSE(model.output_token_seconds.has_value());
+}
+
+TEST(EngineWire, NumbersThatNoEngineSaysAreNotBelieved) {
+  for (const double lie : {-1.0, 1e300, kInfinity, -kInfinity}) {
+    wire::EngineReading message;
+    message.add_models()->set_running(lie);
+    message.mutable_models(0)->set_kv_cache_usage_ratio(lie);
+    const EngineNews news = DecodeEngine(message, {});
+    EXPECT_TRUE(std::isnan(*news.reading->models.front().running)) << lie;
+    EXPECT_TRUE(std::isnan(*news.reading->models.front().kv_cache_usage_ratio)) << lie;
+  }
+  wire::EngineReading message;
+  message.add_models()->set_kv_cache_usage_ratio(1.01);
+  EXPECT_TRUE(std::isnan(*DecodeEngine(message, {}).reading->models.front().kv_cache_usage_ratio));
+}
+
+TEST(EngineWire, AHistogramThatIsNoneIsNotBelieved) {
+  struct {
+    const char* what;
+    std::vector<double> bounds;
+    std::vector<double> counts;
+  } const cases[] = {
+      {"empty", {}, {}},
+      {"a count less", {1, kInfinity}, {1}},
+      {"no infinite bound", {1, 2}, {1, 2}},
+      {"bounds fall", {2, 1, kInfinity}, {1, 2, 3}},
+      {"a bound is NaN", {std::nan(""), kInfinity}, {1, 2}},
+      {"a bound in between is NaN", {1, std::nan(""), kInfinity}, {1, 2, 3}},
+      {"counts fall", {1, kInfinity}, {2, 1}},
+      {"a count is NaN", {1, kInfinity}, {std::nan(""), 1}},
+      {"a count is negative", {1, kInfinity}, {-1, 1}},
+  };
+  for (const auto& each : cases) {
+    wire::EngineReading message;
+    wire::HistogramCounts& counts = *message.add_models()->mutable_first_token_seconds();
+    counts.mutable_not_above()->Add(each.bounds.begin(), each.bounds.end());
+    counts.mutable_count()->Add(each.counts.begin(), each.counts.end());
+    const EngineNews news = DecodeEngine(message, {});
+    EXPECT_TRUE(news.reading->models.front().first_token_seconds->buckets.empty()) << each.what;
+  }
+}
+
+TEST(EngineWire, NothingIsLaterThanItsMessage) {
+  wire::EngineReading message;
+  message.set_taken_us(ToWire(kReadAt + absl::Hours(1)));
+  EXPECT_EQ(DecodeEngine(message, {.latest = kReadAt}).at, kReadAt);
+}
+
+TEST(EngineWire, WhatIsWantedComesBackAsItWas) {
+  EnginesWanted wanted = WantedIn("team-a", absl::Seconds(330), true);
+  wanted.namespaces["team-b"] = {.look_back = absl::Seconds(45)};
+  EXPECT_EQ(DecodeWanted(EncodeWanted(wanted, absl::Seconds(90))), wanted);
+}
+
+TEST(EngineWire, AReadingOfOneModelTakesLittle) {
+  ModelReading usual = Everything();
+  usual.first_token_seconds.reset();
+  usual.output_token_seconds.reset();
+  const wire::EngineReading reading =
+      EncodeEngine(7, {.at = kReadAt, .engine = "vllm", .reading = EngineReading{{usual}}});
+  EXPECT_LT(reading.ByteSizeLong(), 150u);
+}
+
+}  // namespace
+}  // namespace gpuscaler

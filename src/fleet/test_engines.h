@@ -1,0 +1,35 @@
+// Engines of tests, and what they say.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "signal/found_engines.h"
+
+namespace gpuscaler {
+
+inline EnginePlace TestPlace(const std::string& pod, int port = 8000,
+                             const std::string& namespace_name = "team-a") {
+  return {.address = "10.0.0.1", .port = port, .namespace_name = namespace_name, .pod = pod};
+}
+
+inline EngineNews TestNews(absl::Time at, double running) {
+  return {.at = at,
+          .engine = "vllm",
+          .reading = EngineReading{{{.model = "llama", .waiting = 0, .running = running}}}};
+}
+
+inline NodeEngines TestEngines(std::vector<EnginePlace> places,
+                               std::vector<std::string> namespaces = {"team-a"}) {
+  return {.namespaces = std::move(namespaces), .places = std::move(places)};
+}
+
+inline EnginesWanted WantedIn(const std::string& namespace_name,
+                              absl::Duration look_back = absl::Minutes(1),
+                              bool histograms = false) {
+  EnginesWanted wanted;
+  wanted.namespaces[namespace_name] = {.histograms = histograms, .look_back = look_back};
+  return wanted;
+}
+
+}  // namespace gpuscaler

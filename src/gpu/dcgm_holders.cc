@@ -1,0 +1,59 @@
+#include "gpu/dcgm_holders.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace gpuscaler {
+namespace {
+
+// A pod's place in the snapshot.
+int PlaceOf(const DcgmHolder& holder, NodeSnapshot& snapshot) {
+  const auto found = std::ranges::find_if(snapshot.pods, [&](const Pod& pod) {
+    return pod.name == holder.pod && pod.namespace_name == holder.namespace_name;
+  });
+  if (found != snapshot.pods.end()) return static_cast<int>(found - snapshot.pods.begin());
+  Pod pod;
+  pod.namespace_name = holder.namespace_name;
+  pod.name = holder.pod;
+  pod.uid = holder.pod_uid;
+  snapshot.pods.push_back(std::move(pod));
+  return static_cast<int>(snapshot.pods.size()) - 1;
+}
+
+struct PodUse {
+  int containers = 0;
+  std::optional<double> utilization;  // of all its containers: each line has the pod's
+};
+
+// Empty: not known of all, or none of them did anything.
+std::optional<double> TotalUse(const std::map<int, PodUse>& pods) {
+  double total = 0;
+  for (const auto& [place, use] : pods) {
+    if (!use.utilization.has_value()) return std::nullopt;
+    total += *use.utilization;
+  }
+  return total > 0 ? std::optional(total) : std::nullopt;
+}
+
+}  // namespace
+
+void AddHolders(const DcgmDevice& device, NodeSnapshot& snapshot, GpuSample& gpu) {
+  std::map<int, PodUse> pods;
+  for (const DcgmHolder& holder : device.holders) {
+    const int place = PlaceOf(holder, snapshot);
+    gpu.holders.push_back({.pod = place, .container = holder.container});
+    PodUse& use = pods[place];
+    ++use.containers;
+    use.utilization = holder.utilization;
+  }
+  const std::optional<double> total = TotalUse(pods);
+  for (GpuHolder& holder : gpu.holders) {
+    const PodUse& use = pods.at(holder.pod);
+    const double of_pod =
+        total.has_value() ? *use.utilization / *total : 1.0 / static_cast<double>(pods.size());
+    holder.share = of_pod / use.containers;
+  }
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,39 @@
+#include "gpu/dcgm_movement.h"
+
+#include <utility>
+
+namespace gpuscaler {
+namespace {
+
+// One that is missed, or two, may be a request in the midst of a collection.
+constexpr int kMostMissed = 2;
+
+}  // namespace
+
+bool DcgmMovement::Look(const DcgmPage& page) {
+  std::map<Key, Counter> counters;
+  std::vector<Counter*> still;
+  for (const DcgmDevice& device : page.devices) {
+    const std::optional<double>& energy = At(device.values, DcgmField::kEnergy);
+    if (!energy.has_value()) continue;
+    const Key key(device.uuid, device.gpu_instance);
+    const auto before = counters_.find(key);
+    const bool stands = before != counters_.end() && before->second.energy == *energy;
+    Counter& counter = counters[key] = {.energy = *energy};
+    if (!stands) continue;
+    counter.missed = before->second.missed;
+    still.push_back(&counter);
+  }
+  can_tell_ = !counters.empty();
+  const bool moved = !can_tell_ || still.size() < counters.size();
+  for (Counter* const counter : still) counter->missed += moved ? 1 : 0;
+  counters_ = std::move(counters);
+  return moved;
+}
+
+bool DcgmMovement::StandsStill(const DcgmDevice& device) const {
+  const auto found = counters_.find({device.uuid, device.gpu_instance});
+  return found != counters_.end() && found->second.missed > kMostMissed;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,74 @@
+#include "page/curl_connection.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "page/http_endpoint.h"
+
+namespace gpuscaler {
+namespace {
+
+// Debian's libcurl takes "" for no proxy; without it the environment's http_proxy would be asked.
+constexpr const char* kNoProxy = "";
+
+// Empty: not of the Internet.
+std::optional<std::pair<IpAddress, int>> AddressAndPort(const curl_sockaddr& where) {
+  IpAddress address = *ParseIpAddress("0.0.0.0");
+  if (where.family == AF_INET) {
+    const auto& to = reinterpret_cast<const sockaddr_in&>(where.addr);
+    std::memcpy(&address.bytes[12], &to.sin_addr, sizeof(to.sin_addr));
+    return std::pair(address, int{ntohs(to.sin_port)});
+  }
+  if (where.family != AF_INET6) return std::nullopt;
+  const auto& to = reinterpret_cast<const sockaddr_in6&>(where.addr);
+  std::memcpy(address.bytes.data(), &to.sin6_addr, sizeof(to.sin6_addr));
+  return std::pair(address, int{ntohs(to.sin6_port)});
+}
+
+}  // namespace
+
+CurlConnection::CurlConnection(CurlEasy& easy, const IpAddress& address, int port,
+                               const TlsIdentity& identity)
+    : address_(address), port_(port) {
+  if (!easy.status().ok()) return;
+  // Of two addresses of one name each has its own connections.
+  connect_to_.Add(absl::StrCat("::", HostAndPort(IpAddressText(address), port)));
+  easy.Set(CURLOPT_CONNECT_TO, connect_to_);
+  easy.Set(CURLOPT_PROXY, kNoProxy);
+  easy.Set(CURLOPT_NOPROXY, "*");
+  easy.Set(CURLOPT_NOSIGNAL, 1L);
+  easy.Set(CURLOPT_OPENSOCKETFUNCTION, &CurlConnection::OnOpen);
+  easy.Set(CURLOPT_OPENSOCKETDATA, this);
+  easy.Set(CURLOPT_SSL_VERIFYPEER, 1L);
+  easy.Set(CURLOPT_SSL_VERIFYHOST, 2L);
+  easy.SetBlob(CURLOPT_SSLCERT_BLOB, identity.cert);
+  easy.SetBlob(CURLOPT_SSLKEY_BLOB, identity.key);
+  if (identity.ca.empty()) return;
+  easy.SetBlob(CURLOPT_CAINFO_BLOB, identity.ca);
+  easy.Set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));  // that authority, and no other
+}
+
+curl_socket_t CurlConnection::OnOpen(void* connection, curlsocktype, curl_sockaddr* where) {
+  return static_cast<CurlConnection*>(connection)->Open(*where);
+}
+
+curl_socket_t CurlConnection::Open(const curl_sockaddr& where) {
+  if (AddressAndPort(where) != std::pair(address_, port_)) {
+    refused_ = absl::PermissionDeniedError("a connection to another address was tried");
+    return CURL_SOCKET_BAD;
+  }
+  const int opened = socket(where.family, where.socktype | SOCK_CLOEXEC, where.protocol);
+  if (opened < 0) {
+    refused_ = absl::ResourceExhaustedError(absl::StrCat("no socket: ", strerror(errno)));
+  }
+  return opened;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,53 @@
+// A metric of any page, picked as in Prometheus: queue_size{pool="chat",route=~"v[12]"}.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "page/prometheus_text.h"
+#include "re2/re2.h"
+
+namespace gpuscaler {
+
+struct LabelMatcher {
+  enum class Kind { kEqual, kNotEqual, kMatches, kMatchesNot };  // = != =~ !~
+  std::string label;
+  Kind kind = Kind::kEqual;
+  std::string value;                      // of = and !=
+  std::shared_ptr<const re2::RE2> regex;  // of =~ and !~; matches a whole value
+
+  // A label that a series lacks is an empty one.
+  bool Matches(absl::string_view label_value) const;
+};
+
+struct MetricSelector {
+  std::string name;
+  std::vector<LabelMatcher> matchers;  // all of them have to match
+  std::string text;                    // as it was written
+
+  bool Matches(const PageSample& sample) const;
+};
+
+constexpr size_t kLongestSelector = 1000;  // characters
+constexpr size_t kMostMatchers = 16;
+
+// INVALID_ARGUMENT names what is wrong, where, and what is allowed. Values are in double or single
+// quotes, with \\, \n and the quote escaped, as in PromQL.
+absl::StatusOr<MetricSelector> ParseMetricSelector(absl::string_view text);
+
+// Calls `take` for each series that matches. NOT_FOUND: there is none, which is not 0.
+// FAILED_PRECONDITION: one of them is NaN or infinite, so there is no sum. INVALID_ARGUMENT: it is
+// no whole page. After an error what was taken counts for nothing.
+absl::Status ReadSeries(const MetricSelector& selector, absl::string_view page, PageFormat format,
+                        absl::FunctionRef<void(const PageSample& sample)> take);
+
+// Of gauges; counters are followed one by one (series_growth.h). Errors are those of ReadSeries().
+absl::StatusOr<double> SumOf(const MetricSelector& selector, absl::string_view page,
+                             PageFormat format);
+
+}  // namespace gpuscaler

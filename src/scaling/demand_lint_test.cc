@@ -1,0 +1,81 @@
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "scaling/lint.h"
+
+namespace gpuscaler {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// A ScaledObject that is sound but for these lines of its metadata.
+std::string DemandManifest(const std::string& lines, int min_replicas = 1) {
+  std::string yaml = absl::StrCat(
+      "kind: ScaledObject\nmetadata: {name: llm}\nspec:\n  scaleTargetRef: {name: llm}\n"
+      "  minReplicaCount: ",
+      min_replicas, "\n  triggers:\n  - type: external\n    metadata:\n",
+      "      scalerAddress: gpu-scaler:6000\n");
+  for (absl::string_view line : absl::StrSplit(lines, '\n', absl::SkipEmpty())) {
+    absl::StrAppend(&yaml, "      ", line, "\n");
+  }
+  return yaml;
+}
+
+std::vector<std::string> DemandFindings(const std::string& lines, int min_replicas = 1) {
+  const auto findings = Lint(DemandManifest(lines, min_replicas), BuiltInProfiles());
+  EXPECT_TRUE(findings.ok()) << findings.status();
+  std::vector<std::string> rules;
+  for (const Finding& finding : *findings) rules.push_back(finding.rule);
+  return rules;
+}
+
+constexpr char kLag[] =
+    "metricType: redis_stream_lag\nredisAddress: redis:6379\nredisStream: jobs\n"
+    "redisConsumerGroup: work\njobsPerReplica: '5'\n";
+
+TEST(DemandLint, ASoundTriggerOnDemandHasNoFindingsAndWakes) {
+  EXPECT_THAT(DemandFindings(kLag, 0), IsEmpty());
+  EXPECT_THAT(DemandFindings("profile: vllm-requests"), IsEmpty());
+  EXPECT_THAT(DemandFindings("profile: vllm-inference\nengineEndpoint: http://llm:8000"),
+              IsEmpty());
+  EXPECT_THAT(DemandFindings("profile: vllm-requests", 0), ElementsAre("nothing-wakes"))
+      << "at zero replicas there is no engine";
+}
+
+TEST(DemandLint, RulesFire) {
+  const std::string stream = "redisAddress: redis:6379\nredisStream: jobs\ntargetValue: '5'\n";
+  EXPECT_THAT(DemandFindings(absl::StrCat(stream, "metricType: redis_stream_length")),
+              ElementsAre("stream-length"));
+  EXPECT_THAT(DemandFindings(absl::StrCat(kLag, "redisPassword: hunter2")),
+              ElementsAre("secret-in-metadata"));
+  EXPECT_THAT(DemandFindings(absl::StrCat(kLag, "redisPasswordFromEnv: REDIS_PASSWORD")),
+              IsEmpty());
+  EXPECT_THAT(DemandFindings("metricType: ttft_ms\ntargetValue: '500'\nwindow: 0s"),
+              ElementsAre("rate-without-window"));
+  for (const char* url : {"http://10.1.0.7:8000/metrics", "http://[fd00::1]:8000"}) {
+    EXPECT_THAT(DemandFindings(absl::StrCat("profile: vllm-requests\nengineEndpoint: ", url)),
+                ElementsAre("one-address"))
+        << url;
+  }
+  EXPECT_THAT(DemandFindings(absl::StrCat(kLag, "targetType: Value")),
+              ElementsAre("metric-type-mismatch", "value-of-a-total"));
+  EXPECT_THAT(DemandFindings("metricType: pending_ratio\ntargetValue: '1'"),
+              ElementsAre("bad-metadata"));
+}
+
+TEST(DemandLint, NoFindingShowsASecret) {
+  const auto findings =
+      Lint(DemandManifest(absl::StrCat(kLag, "redisPassword: hunter2\nbearerToken: hunter2")),
+           BuiltInProfiles());
+  ASSERT_TRUE(findings.ok());
+  EXPECT_FALSE(findings->empty());
+  for (const Finding& finding : *findings) {
+    EXPECT_THAT(finding.message, testing::Not(HasSubstr("hunter2")));
+  }
+}
+
+}  // namespace
+}  // namespace gpuscaler

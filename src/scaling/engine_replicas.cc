@@ -1,0 +1,302 @@
+#include "scaling/engine_replicas.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "scaling/frozen_engine.h"
+#include "scaling/replica_load.h"
+#include "scaling/signal_samples.h"
+#include "scaling/trigger_source.h"
+
+namespace gpuscaler {
+namespace {
+
+using Engines = std::vector<const SignalSeries*>;
+using PodName = std::pair<absl::string_view, absl::string_view>;  // namespace, name
+
+// As far as nodes know them.
+std::map<PodName, absl::string_view> AddressesOf(const FleetHistory& fleet) {
+  std::map<PodName, absl::string_view> addresses;
+  for (const NodeTrack& track : fleet.nodes) {
+    if (track.history->attributed == nullptr) continue;
+    for (const Pod& pod : track.history->attributed->pods) {
+      if (!pod.address.empty()) addresses[{pod.namespace_name, pod.name}] = pod.address;
+    }
+  }
+  return addresses;
+}
+
+class EngineReplicas {
+ public:
+  EngineReplicas(const Trigger& trigger, const FleetHistory& fleet, bool by_owner,
+                 const SignalHistory& signals, const Patience& patience, Population& population)
+      : trigger_(trigger),
+        now_(fleet.now),
+        signals_(signals),
+        patience_(patience),
+        population_(population),
+        addresses_(AddressesOf(fleet)),
+        endpoint_is_named_(!trigger.engine_endpoint.url.empty()),
+        by_owner_(by_owner) {
+    Join();
+  }
+
+  // Its engines' numbers, or the want of them, are what the workload counts.
+  bool Speak() {
+    if (ReadsEngines(trigger_)) return true;
+    if (!by_owner_ && strays_.empty()) return false;
+    absl::Time last_read = absl::InfinitePast();
+    bool any = !signals_.status.ok();
+    for (const SignalSeries* engine : All()) {
+      last_read = std::max(last_read, LastReadAt(*engine));
+      any = true;
+    }
+    // That none can be read is known once they were asked for so long.
+    const absl::Time known_at =
+        (last_read == absl::InfinitePast() ? signals_.read_since : last_read) +
+        patience_.forget_after;
+    if (!any || now_ > known_at) return false;
+    population_.changes_at = known_at;
+    return true;
+  }
+
+  absl::Status CheckAddresses() {
+    const bool one_address =
+        endpoint_is_named_ && by_owner_ && signals_.series.size() == 1 && !strays_.empty();
+    if (!one_address || Present() < 2) return absl::OkStatus();
+    const std::string what = absl::StrCat(
+        trigger_.engine_endpoint.url, " leads to the one address ", signals_.series.front().address,
+        ", which is not one of the ", Present(), " pods'");
+    if (std::ranges::all_of(population_.replicas, [this](const Replica& replica) {
+          return !replica.present || HasAddress(replica);
+        })) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(what,
+                       ": a Service with a ClusterIP answers for one of them at random; name "
+                       "a headless one (clusterIP: None)"));
+    }
+    population_.notes.push_back(
+        absl::StrCat(what,
+                     " as far as is known: behind a Service with a ClusterIP only one of "
+                     "them would be read; name a headless one (clusterIP: None)"));
+    return absl::OkStatus();
+  }
+
+  // Where its GPUs speak for the workload: why its engines do not.
+  void NoteWhyNone() {
+    if (endpoint_is_named_) return;
+    for (const Replica& replica : population_.replicas) {
+      const std::string why = replica.present ? WhyNotFoundIn(replica) : "";
+      if (why.empty()) continue;
+      population_.notes.push_back(absl::StrCat("no engine is found in ", replica.name, ": ", why));
+      return;
+    }
+  }
+
+  void Replace() {
+    for (size_t i = 0; i < engines_of_.size(); ++i) {
+      Become(engines_of_[i], population_.replicas[i]);
+    }
+    if (!by_owner_) {
+      population_.replicas.clear();
+      population_.idle.clear();
+      population_.unseen = absl::OkStatus();
+    }
+    absl::StrAppend(&population_.from, population_.from.empty() ? "" : ", ", "by their engines");
+    if (by_owner_ && !endpoint_is_named_) return;
+    DropUnplaced();
+    for (const SignalSeries* engine : strays_) AddStray(*engine);
+    if (strays_.empty() || !by_owner_) return;
+    absl::StrAppend(&population_.from, ", and addresses of no known pod");
+  }
+
+ private:
+  // Every engine to its replica, by pod or by address.
+  void Join() {
+    engines_of_.resize(by_owner_ ? population_.replicas.size() : 0);
+    for (const SignalSeries& engine : signals_.series) {
+      const auto owner = std::ranges::find_if(population_.replicas, [&](const Replica& replica) {
+        return by_owner_ && IsOf(engine, replica);
+      });
+      if (owner == population_.replicas.end()) {
+        strays_.push_back(&engine);
+      } else {
+        engines_of_[static_cast<size_t>(owner - population_.replicas.begin())].push_back(&engine);
+      }
+    }
+    // The only address of the only pod is its own, or leads to it.
+    const bool one_each = endpoint_is_named_ && by_owner_ && signals_.series.size() == 1 &&
+                          strays_.size() == 1 && Present() == 1;
+    if (!one_each) return;
+    const auto present = std::ranges::find_if(population_.replicas, &Replica::present);
+    engines_of_[static_cast<size_t>(present - population_.replicas.begin())] = std::move(strays_);
+    strays_.clear();
+  }
+
+  bool IsOf(const SignalSeries& engine, const Replica& replica) const {
+    return std::ranges::any_of(replica.pods, [&](const Pod* pod) {
+      const bool by_name = !engine.pod.empty() && engine.pod == pod->name &&
+                           engine.namespace_name == pod->namespace_name;
+      return by_name || (!engine.address.empty() && engine.address == AddressOf(*pod));
+    });
+  }
+
+  absl::string_view AddressOf(const Pod& pod) const {
+    const auto found = addresses_.find({pod.namespace_name, pod.name});
+    return found == addresses_.end() ? absl::string_view(pod.address) : found->second;
+  }
+
+  bool HasAddress(const Replica& replica) const {
+    return std::ranges::any_of(replica.pods,
+                               [this](const Pod* pod) { return !AddressOf(*pod).empty(); });
+  }
+
+  // Those that are the workload's.
+  Engines All() const {
+    Engines all;
+    for (const Engines& engines : engines_of_)
+      all.insert(all.end(), engines.begin(), engines.end());
+    const bool strays_count = !by_owner_ || endpoint_is_named_;
+    if (strays_count) all.insert(all.end(), strays_.begin(), strays_.end());
+    return all;
+  }
+
+  int64_t Present() const { return std::ranges::count_if(population_.replicas, &Replica::present); }
+
+  void Become(const Engines& engines, Replica& replica) {
+    replica.by_engine = true;
+    const std::vector<ReplicaSample> of_gpus = std::exchange(replica.samples, {});
+    std::vector<SeriesSaid> said;
+    absl::Time answers_since = absl::InfiniteFuture();
+    std::string gap = engines.empty() ? WhyNone(replica) : "";
+    for (const SignalSeries* engine : engines) {
+      said.push_back(SaidBy(*engine, of_gpus, replica));
+      answers_since = std::min(answers_since, engine->answers_since);
+      if (gap.empty()) gap = engine->gap;
+    }
+    replica.samples = SamplesOf(trigger_, said, now_, patience_);
+    const absl::Time seen_at = of_gpus.empty() ? now_ : of_gpus.back().at;
+    if (!replica.present) {
+      std::erase_if(replica.samples,
+                    [=](const ReplicaSample& sample) { return sample.at > seen_at; });
+    }
+    if (replica.samples.empty()) replica.samples = {{.since = seen_at, .at = seen_at}};
+    TakeBusyFrom(of_gpus, replica.samples);
+    replica.last_gap = std::move(gap);
+    replica.warm_at = answers_since;
+    replica.covered_since = std::min(signals_.read_since, now_);
+    replica.forgotten_until = absl::InfinitePast();
+    if (!engines.empty()) replica.mute.clear();
+    if (answers_since == absl::InfiniteFuture()) JudgeSilent(engines, replica);
+  }
+
+  // Of an engine that never answered.
+  void JudgeSilent(const Engines& engines, Replica& replica) const {
+    const bool young =
+        replica.held_since != absl::InfinitePast() && now_ - replica.held_since <= kLongestStart;
+    // A headless Service has those alone that are Ready: another one serves nobody.
+    const bool not_listed = endpoint_is_named_ && engines.empty() && !signals_.series.empty();
+    if (!young && !not_listed) replica.warm_at = absl::InfinitePast();
+  }
+
+  std::string WhyNone(const Replica& replica) const {
+    if (!signals_.status.ok()) return std::string(signals_.status.message());
+    if (endpoint_is_named_) return absl::StrCat("it is not at ", trigger_.engine_endpoint.url);
+    const std::string why = WhyNotFoundIn(replica);
+    return absl::StrCat("no engine is found in it", why.empty() ? "" : ": ", why);
+  }
+
+  // Empty: not told.
+  std::string WhyNotFoundIn(const Replica& replica) const {
+    const auto found = std::ranges::find_if(
+        signals_.without, [&](const WithoutEngine& each) { return Concerns(each, replica); });
+    return found == signals_.without.end() ? "" : found->why;
+  }
+
+  static bool Concerns(const WithoutEngine& without, const Replica& replica) {
+    if (without.pod.empty()) {
+      return std::ranges::find(replica.nodes, without.node) != replica.nodes.end();
+    }
+    return std::ranges::any_of(replica.pods, [&without](const Pod* pod) {
+      return pod->name == without.pod && pod->namespace_name == without.namespace_name;
+    });
+  }
+
+  SeriesSaid SaidBy(const SignalSeries& engine, const std::vector<ReplicaSample>& of_gpus,
+                    Replica& replica) {
+    const absl::Time frozen_at = FrozenAt(trigger_, engine, of_gpus);
+    if (frozen_at > now_ || !replica.mute.empty()) {
+      replica.frozen_at = std::min(replica.frozen_at, frozen_at);
+      return {.series = &engine};
+    }
+    replica.frozen = true;
+    return {.series = &engine, .frozen_since = *engine.unmoved_since};
+  }
+
+  // Pods whose addresses are not known are at the addresses of which no pod is known, but for those
+  // that are too many: the youngest are not there yet.
+  void DropUnplaced() {
+    std::vector<Replica*> unplaced;
+    for (size_t i = 0; i < engines_of_.size(); ++i) {
+      Replica& replica = population_.replicas[i];
+      if (replica.present && engines_of_[i].empty() && !HasAddress(replica)) {
+        unplaced.push_back(&replica);
+      }
+    }
+    std::ranges::stable_sort(unplaced, {}, &Replica::held_since);
+    unplaced.resize(std::min(unplaced.size(), strays_.size()));
+    for (Replica* const replica : unplaced) replica->samples.clear();
+    std::erase_if(population_.replicas,
+                  [](const Replica& replica) { return replica.samples.empty(); });
+  }
+
+  void AddStray(const SignalSeries& engine) {
+    Replica replica{.name = engine.name, .present = true, .held_since = engine.listed_since};
+    Become({&engine}, replica);
+    population_.replicas.insert(population_.replicas.begin() + Present(), std::move(replica));
+  }
+
+  const Trigger& trigger_;
+  const absl::Time now_;
+  const SignalHistory& signals_;
+  const Patience& patience_;
+  Population& population_;
+  const std::map<PodName, absl::string_view> addresses_;
+  const bool endpoint_is_named_;
+  const bool by_owner_;
+  std::vector<Engines> engines_of_;  // of each replica
+  Engines strays_;                   // of no replica
+};
+
+}  // namespace
+
+absl::Status ReadEnginesOf(const Trigger& trigger, const FleetHistory& fleet, bool by_owner,
+                           const SignalHistory* signals, const Patience& patience,
+                           Population& population) {
+  const bool is_named = !trigger.engine_endpoint.url.empty();
+  // Without owners nothing but its engine tells of a replica.
+  const bool may_have_some =
+      is_named || !by_owner || std::ranges::any_of(population.replicas, &Replica::present);
+  if (signals == nullptr) {
+    if (!ReadsEngines(trigger)) return absl::OkStatus();
+    return may_have_some ? absl::UnavailableError("no engine is read yet") : absl::OkStatus();
+  }
+  const bool unknown_yet = signals->status.code() == absl::StatusCode::kUnavailable;
+  const bool matters = ReadsEngines(trigger) ? may_have_some : is_named && !unknown_yet;
+  if (!signals->status.ok() && matters) return signals->status;
+  if (!signals->status.ok() && !unknown_yet) return absl::OkStatus();
+  EngineReplicas engines(trigger, fleet, by_owner, *signals, patience, population);
+  if (!engines.Speak()) {
+    engines.NoteWhyNone();
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(engines.CheckAddresses());
+  engines.Replace();
+  return absl::OkStatus();
+}
+
+}  // namespace gpuscaler

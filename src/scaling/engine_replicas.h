@@ -1,0 +1,24 @@
+// Replicas as their inference engines tell of them.
+#pragma once
+
+#include "absl/status/status.h"
+#include "model/signal_history.h"
+#include "scaling/population.h"
+
+namespace gpuscaler {
+
+// Of a trigger on engines, or on their pressure: what `signals` say takes the place of what GPUs
+// showed, replica by replica. An engine is a replica's by its pod, or by its pod's address; one
+// that is nobody's is a replica by itself where its endpoint is named or owners are not known.
+//
+// A replica whose engine has not answered yet is warming while it is young, and else unreadable.
+// Pressure: while none of the workload's engines was read for --forget-after, the replicas stay
+// what their GPUs show (engineFallback).
+//
+// What the history's status says is handed on where it matters. FAILED_PRECONDITION: the endpoint
+// is one address in front of several pods. `signals` null: nobody reads them.
+absl::Status ReadEnginesOf(const Trigger& trigger, const FleetHistory& fleet, bool by_owner,
+                           const SignalHistory* signals, const Patience& patience,
+                           Population& population);
+
+}  // namespace gpuscaler

@@ -1,0 +1,46 @@
+#include "scaling/frozen_engine.h"
+
+#include <algorithm>
+
+#include "scaling/node_view.h"
+
+namespace gpuscaler {
+namespace {
+
+// As far as readings follow each other; InfiniteFuture: they are not idle.
+absl::Time IdleSince(std::span<const ReplicaSample> of_gpus) {
+  absl::Time since = absl::InfiniteFuture();
+  for (size_t i = of_gpus.size(); i-- > 0;) {
+    const ReplicaSample& sample = of_gpus[i];
+    const bool idle = sample.utilization.has_value() && !sample.busy;
+    const bool follows = since == absl::InfiniteFuture() || sample.at >= since;
+    if (!idle || !follows) break;
+    since = sample.since;
+  }
+  return since;
+}
+
+}  // namespace
+
+absl::Time FrozenAt(const Trigger& trigger, const SignalSeries& engine,
+                    std::span<const ReplicaSample> of_gpus) {
+  if (!engine.unmoved_since) return absl::InfiniteFuture();
+  const absl::Time idle_since = IdleSince(of_gpus);
+  if (idle_since == absl::InfiniteFuture()) return absl::InfiniteFuture();
+  const absl::Duration idle_for = std::min(trigger.frozen_window, LookBack(trigger));
+  return std::max(*engine.unmoved_since + trigger.frozen_window, idle_since + idle_for);
+}
+
+void TakeBusyFrom(std::span<const ReplicaSample> of_gpus, std::vector<ReplicaSample>& samples) {
+  size_t next = 0;  // the first of the GPUs' behind the sample
+  for (ReplicaSample& sample : samples) {
+    while (next < of_gpus.size() && of_gpus[next].at <= sample.at) ++next;
+    if (next == 0) continue;
+    const ReplicaSample& then = of_gpus[next - 1];
+    sample.utilization = then.utilization;
+    sample.busy = then.busy;
+    sample.utilization_read_at = then.utilization_read_at;
+  }
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,82 @@
+#include "scaling/queue_decision.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/number_text.h"
+#include "scaling/activity.h"
+#include "scaling/next_change.h"
+#include "scaling/replica_load.h"
+#include "scaling/signal_samples.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr char kFrom[] = "it is of no replica";
+
+constexpr char kNotYet[] = "not read yet";
+
+// UNAVAILABLE: it never gave a number, and why the newest reading did not.
+absl::Status CheckRead(const Trigger& trigger, const SignalHistory* signals) {
+  std::string why = absl::StrCat(InfoOf(trigger.metric).name, ": ", kNotYet);
+  if (signals == nullptr) return absl::UnavailableError(why);
+  if (!signals->status.ok()) return signals->status;
+  for (const SignalSeries& series : signals->series) {
+    if (!series.points.empty()) return absl::OkStatus();
+    why = absl::StrCat(series.name, ": ", series.gap.empty() ? kNotYet : series.gap);
+  }
+  return absl::UnavailableError(why);
+}
+
+std::string NameOf(const std::vector<SignalSeries>& series) {
+  if (series.size() == 1) return series.front().name;
+  return CountText(static_cast<int64_t>(series.size()), "endpoint");
+}
+
+// As one replica that was always there.
+Replica AsReplica(const Trigger& trigger, absl::Time now, const SignalHistory& signals,
+                  const Patience& patience) {
+  std::vector<SeriesSaid> said;
+  for (const SignalSeries& series : signals.series) said.push_back({.series = &series});
+  Replica queue{.name = NameOf(signals.series), .present = true};
+  queue.samples = SamplesOf(trigger, said, now, patience);
+  queue.covered_since = std::min(signals.read_since, now);
+  for (const SignalSeries& series : signals.series) {
+    if (queue.last_gap.empty()) queue.last_gap = series.gap;
+  }
+  return queue;
+}
+
+}  // namespace
+
+Decision DecideOnQueue(const Trigger& trigger, absl::Time now, const SignalHistory* signals,
+                       const Patience& patience) {
+  Decision decision;
+  decision.taken_at = now;
+  decision.replicas_from = kFrom;
+  decision.valid_until = absl::InfiniteFuture();
+  decision.active_until = absl::InfiniteFuture();
+  decision.status = CheckRead(trigger, signals);
+  if (!decision.status.ok()) return decision;
+
+  const Replica queue = AsReplica(trigger, now, *signals, patience);
+  const ReplicaLoad load = LoadOf(trigger, queue, now, patience);
+  if (!load.share.load) {
+    decision.status = absl::UnavailableError(absl::StrCat(queue.name, " ", load.share.because));
+    decision.valid_until = now + absl::Seconds(1);  // it says for how long
+    return decision;
+  }
+  decision.shares.push_back(load.share);
+  decision.value = RoundToThreeDecimals(*load.share.load);
+  const Activity activity = ActivityOf(trigger, {load}, now);
+  decision.active = activity.active;
+  decision.active_because = activity.because;
+  decision.evidence_until = EvidenceUntil(trigger, {load}, patience);
+  const Validity validity = ValidityOf(trigger, {.now = now}, {queue}, patience);
+  decision.active_until = validity.activity;
+  decision.valid_until = validity.value;
+  return decision;
+}
+
+}  // namespace gpuscaler

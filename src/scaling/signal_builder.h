@@ -1,0 +1,64 @@
+// What engines and queues said, for tests: series that are read once a second.
+//
+//   SignalBuilder signals(now);
+//   signals.Hold("redis", kLong, 47);
+//   Decide(trigger, asker, fleet, &signals.history(), kPatience);
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "model/signal_history.h"
+
+namespace gpuscaler {
+
+class SignalBuilder {
+ public:
+  // Readings end at `now`.
+  explicit SignalBuilder(absl::Time now) {
+    history_.now = now;
+    history_.every = absl::Seconds(1);
+  }
+
+  // It said the same for `duration` up to now; empty: it failed, or did not tell.
+  SignalSeries& Hold(const std::string& name, absl::Duration duration,
+                     std::optional<double> value) {
+    SignalSeries& series = SeriesOf(name);
+    series.points.clear();
+    return Extend(series, history_.now - duration, value);
+  }
+
+  // From `since` on it said something else.
+  SignalSeries& Then(const std::string& name, absl::Duration ago, std::optional<double> value) {
+    SignalSeries& series = SeriesOf(name);
+    const absl::Time since = history_.now - ago;
+    std::erase_if(series.points, [since](const SignalPoint& point) { return point.at >= since; });
+    return Extend(series, since, value);
+  }
+
+  SignalSeries& SeriesOf(const std::string& name) {
+    const auto found = std::ranges::find(history_.series, name, &SignalSeries::name);
+    if (found != history_.series.end()) return *found;
+    history_.series.push_back({.name = name});
+    return history_.series.back();
+  }
+
+  SignalHistory& history() { return history_; }
+  const SignalHistory& history() const { return history_; }
+
+ private:
+  SignalSeries& Extend(SignalSeries& series, absl::Time from, std::optional<double> value) {
+    for (absl::Time at = from; at <= history_.now; at += history_.every) {
+      series.points.push_back({.at = at, .value = value});
+    }
+    if (value) series.answers_since = std::min(series.answers_since, from);
+    series.gap = value ? "" : "connection refused";
+    history_.read_since = std::min(history_.read_since, from);
+    return series;
+  }
+
+  SignalHistory history_;
+};
+
+}  // namespace gpuscaler

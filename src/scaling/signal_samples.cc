@@ -1,0 +1,87 @@
+#include "scaling/signal_samples.h"
+
+#include <algorithm>
+
+#include "scaling/bridge.h"
+#include "scaling/trigger_source.h"
+
+namespace gpuscaler {
+namespace {
+
+struct Told {
+  absl::Time at;
+  size_t series;
+  std::optional<double> value;
+};
+
+// A replica's pressure counts twice the target at most: its queue alone is no reason to want more
+// than as many again.
+constexpr double kMostTargets = 2;
+
+double InUnitOf(const Trigger& trigger, double value) {
+  if (trigger.metric == MetricType::kPendingRatio)
+    return value / trigger.max_concurrency.value_or(1);
+  return ReadsPressure(trigger) ? std::min(value, kMostTargets * trigger.target) : value;
+}
+
+// The newest number counts, however old, and the newest point too.
+size_t FirstLookedAt(const std::vector<SignalPoint>& points, absl::Time oldest) {
+  size_t first = points.size();
+  bool has_number = false;
+  while (first > 0 && (points[first - 1].at >= oldest || !has_number)) {
+    --first;
+    has_number |= points[first].value.has_value();
+  }
+  return first;
+}
+
+// Oldest first.
+std::vector<Told> AllTold(const Trigger& trigger, std::span<const SeriesSaid> said,
+                          absl::Time oldest) {
+  std::vector<Told> told;
+  for (size_t i = 0; i < said.size(); ++i) {
+    const std::vector<SignalPoint>& points = said[i].series->points;
+    for (size_t point = FirstLookedAt(points, oldest); point < points.size(); ++point) {
+      const auto& [at, value] = points[point];
+      Told& added = told.emplace_back(Told{.at = at, .series = i, .value = value});
+      if (added.value) added.value = InUnitOf(trigger, *added.value);
+      if (at >= said[i].frozen_since) added.value = 0;
+    }
+  }
+  std::ranges::stable_sort(told, {}, &Told::at);
+  return told;
+}
+
+}  // namespace
+
+std::vector<ReplicaSample> SamplesOf(const Trigger& trigger, std::span<const SeriesSaid> said,
+                                     absl::Time now, const Patience& patience) {
+  const std::vector<Told> told = AllTold(trigger, said, OldestLookedAt(trigger, now, patience));
+  std::vector<ReplicaSample> samples;
+  if (told.empty()) return samples;
+  samples.reserve(told.size() + 1);
+  Bridge values(said.size(), patience.stale_after);
+  const auto add = [&](absl::Time at) {
+    const absl::Time before = samples.empty() ? at : samples.back().at;
+    samples.push_back({.since = std::max(before, at - patience.stale_after),
+                       .at = at,
+                       .metric = values.Together(trigger.aggregation, at),
+                       .metric_read_at = values.Oldest()});
+  };
+  for (size_t i = 0; i < told.size(); ++i) {
+    values.Read(told[i].series, told[i].at, told[i].value);
+    const bool is_last_of_instant = i + 1 == told.size() || told[i + 1].at != told[i].at;
+    if (is_last_of_instant) add(told[i].at);
+  }
+  if (samples.back().at < now) add(now);
+  return samples;
+}
+
+absl::Time LastReadAt(const SignalSeries& series) {
+  for (size_t i = series.points.size(); i-- > 0;) {
+    if (series.points[i].value) return series.points[i].at;
+  }
+  return absl::InfinitePast();
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,31 @@
+// What engines, pages and queues said, as samples of the one that they are of: then windows, gaps
+// and activity are a replica's, whatever it is that was read.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "model/signal_history.h"
+#include "scaling/node_view.h"
+#include "scaling/replica.h"
+#include "scaling/trigger.h"
+
+namespace gpuscaler {
+
+struct SeriesSaid {
+  const SignalSeries* series;
+  // From there on its requests are frozen, and count as none (DESIGN 2); InfiniteFuture: they move.
+  absl::Time frozen_since = absl::InfiniteFuture();
+};
+
+// Of all of them together by `aggregation`, as far back as the trigger looks, up to now: until then
+// the newest reading speaks. A sample is empty where one of them gave nothing for stale_after. In
+// the trigger's unit.
+std::vector<ReplicaSample> SamplesOf(const Trigger& trigger, std::span<const SeriesSaid> said,
+                                     absl::Time now, const Patience& patience);
+
+// When it last gave a number; InfinitePast: never, as far as is known.
+absl::Time LastReadAt(const SignalSeries& series);
+
+}  // namespace gpuscaler

@@ -1,0 +1,29 @@
+// What a trigger wants read besides GPUs.
+#pragma once
+
+#include <optional>
+
+#include "model/engine_metric.h"
+#include "model/signal_source.h"
+#include "scaling/node_view.h"
+#include "scaling/trigger.h"
+#include "scaling/workload_pods.h"
+
+namespace gpuscaler {
+
+// Its replicas are what their engines tell.
+bool ReadsEngines(const Trigger& trigger);
+// Preallocated VRAM counts its engine's pressure (DESIGN 2).
+bool ReadsPressure(const Trigger& trigger);
+
+// Empty: GPUs alone. Of a profile that counts an engine's pressure the engines, beside the GPUs.
+std::optional<SignalSource> SourceOf(const Trigger& trigger, const Asker& asker);
+
+// Which number of it, and how far back. Of a page or a queue its window and look_back alone count.
+EngineQuestion QuestionOf(const Trigger& trigger, const Patience& patience);
+
+// How far back a replica's samples are smoothed: not at all where each speaks for the window
+// already.
+absl::Duration SmoothingOf(const Trigger& trigger);
+
+}  // namespace gpuscaler

@@ -1,0 +1,176 @@
+// What KEDA is answered of triggers on engines, pages and queues, by a server over a store that the
+// test tells what was read.
+#include <grpcpp/grpcpp.h>
+
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "serve/served_scaler.h"
+#include "serve/trigger_cache.h"
+#include "serve/watched_stream.h"
+#include "signal/signal_store.h"
+
+namespace gpuscaler {
+namespace {
+
+using externalscaler::GetMetricsRequest;
+using externalscaler::GetMetricsResponse;
+using externalscaler::IsActiveResponse;
+using externalscaler::ScaledObjectRef;
+using grpc::StatusCode;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+using IsActiveStream = WatchedStream<IsActiveResponse>;
+
+const SignalSource kJobs{
+    .namespace_name = "default",
+    .place =
+        RedisQueue{.address = "redis:6379", .length = RedisQueue::Length::kList, .key = "jobs"}};
+
+ScaledObjectRef JobsRef() {
+  return RefOf({{"metricType", "redis_list_length"},
+                {"redisAddress", "redis:6379"},
+                {"redisList", "jobs"},
+                {"jobsPerReplica", "5"}});
+}
+
+class DemandAnswersTest : public testing::Test {
+ protected:
+  grpc::Status GetMetrics(const ScaledObjectRef& ref, GetMetricsResponse* reply) {
+    grpc::ClientContext context;
+    GetMetricsRequest request;
+    *request.mutable_scaledobjectref() = ref;
+    request.set_metricname("keda_gpu_metric");
+    return scaler_.stub->GetMetrics(&context, request, reply);
+  }
+
+  // What V is; what was said instead, where there is none.
+  std::string ValueOf(const ScaledObjectRef& ref) {
+    GetMetricsResponse reply;
+    const grpc::Status status = GetMetrics(ref, &reply);
+    if (!status.ok()) return status.error_message();
+    return absl::StrCat(reply.metricvalues(0).metricvaluefloat());
+  }
+
+  std::unique_ptr<IsActiveStream> Open(const ScaledObjectRef& ref) {
+    return std::make_unique<IsActiveStream>(
+        [&](grpc::ClientContext* context, grpc::ClientReadReactor<IsActiveResponse>* reactor) {
+          scaler_.stub->async()->StreamIsActive(context, &ref, reactor);
+        },
+        IsActiveStream::Reads::kAll);
+  }
+
+  // As who reads it tells.
+  void Tell(double length) {
+    scaler_.clock.Advance(absl::Seconds(1));
+    signals_.TakeNumber(kJobs,
+                        CounterPoint{.instant = {.at = scaler_.clock.Now()}, .value = length});
+  }
+
+  bool IsWanted(const SignalSource& source) {
+    for (const WantedSignal& wanted : signals_.AllWanted(scaler_.clock.Now())) {
+      if (wanted.source == source) return true;
+    }
+    return false;
+  }
+
+  SignalStore signals_{{.every = absl::Seconds(1), .longest_gap = absl::Seconds(5)},
+                       {.wanted = [] {}, .changed = [] {}}};
+  ServedScaler scaler_{{}, "", {.bind_address = "127.0.0.1"}, {.store = &signals_}};
+};
+
+TEST_F(DemandAnswersTest, FirstQuestionWaitsForTheFirstReading) {
+  auto answer = std::async(std::launch::async, [this] { return ValueOf(JobsRef()); });
+  ASSERT_TRUE(Eventually([this] { return IsWanted(kJobs); }));
+  Tell(47);
+  EXPECT_EQ(answer.get(), "47") << "no GPU was read, and none has to be";
+}
+
+TEST_F(DemandAnswersTest, QuestionThatNothingIsReadForIsUnavailable) {
+  GetMetricsResponse reply;
+  const grpc::Status status = GetMetrics(JobsRef(), &reply);
+  EXPECT_EQ(status.error_code(), StatusCode::UNAVAILABLE);
+  EXPECT_EQ(status.error_message(), "list jobs at redis:6379: not read yet");
+}
+
+TEST_F(DemandAnswersTest, PushedStreamFollowsTheQueueWithoutAnyGpu) {
+  const auto stream = Open(JobsRef());
+  ASSERT_TRUE(Eventually([this] { return IsWanted(kJobs); }));
+  Tell(0);
+  ASSERT_THAT(stream->WaitForMessages(1), SizeIs(1));
+  Tell(1);
+  const auto said = stream->WaitForMessages(2);
+  ASSERT_THAT(said, SizeIs(2));
+  EXPECT_FALSE(said[0].result());
+  EXPECT_TRUE(said[1].result());
+}
+
+TEST_F(DemandAnswersTest, SourceIsWantedWhileItIsAskedFor) {
+  auto answer = std::async(std::launch::async, [this] { return ValueOf(JobsRef()); });
+  ASSERT_TRUE(Eventually([this] { return IsWanted(kJobs); }));
+  Tell(3);
+  EXPECT_EQ(answer.get(), "3");
+  scaler_.clock.Advance(kShortestLease);
+  EXPECT_FALSE(IsWanted(kJobs));
+}
+
+TEST_F(DemandAnswersTest, EndpointOfAnotherNamespaceIsRefusedByItsKey) {
+  ScaledObjectRef ref = JobsRef();
+  (*ref.mutable_scalermetadata())["redisAddress"] = "redis.other.svc:6379";
+  GetMetricsResponse reply;
+  const grpc::Status status = GetMetrics(ref, &reply);
+  EXPECT_EQ(status.error_code(), StatusCode::PERMISSION_DENIED) << status.error_message();
+  EXPECT_THAT(status.error_message(), HasSubstr("redisAddress"));
+  EXPECT_THAT(status.error_message(), HasSubstr("--allow-endpoints"));
+  EXPECT_THAT(signals_.AllWanted(scaler_.clock.Now()), IsEmpty());
+}
+
+TEST_F(DemandAnswersTest, EnginesThatNobodyFindsHaveToBeNamed) {
+  GetMetricsResponse reply;
+  const grpc::Status status = GetMetrics(RefOf({{"metricType", "requests_in_flight"}}), &reply);
+  EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("engineEndpoint is missing"));
+}
+
+TEST_F(DemandAnswersTest, EngineProfileWithoutAReadableEngineIsDecidedOnGpus) {
+  scaler_.Hold(absl::Seconds(150), {BusyGpu(0, 60)});
+  GetMetricsResponse reply;
+  const grpc::Status status = GetMetrics(RefOf({{"profile", "vllm-inference"}}), &reply);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_GT(reply.metricvalues(0).metricvaluefloat(), 0);
+}
+
+TEST_F(DemandAnswersTest, EnginesAtANameAreReplicasWithTheRequestsTheyTellOf) {
+  const SignalSource engines{.namespace_name = "default",
+                             .place = EngineEndpoint{.url = "http://llm:8000"}};
+  const ScaledObjectRef ref = RefOf({{"metricType", "requests_in_flight"},
+                                     {"engineEndpoint", "http://llm:8000"},
+                                     {"scope", "fleet"},
+                                     {"window", "0s"}});
+  scaler_.Sample({FreeGpu(0)});
+  auto answer = std::async(std::launch::async, [&] { return ValueOf(ref); });
+  ASSERT_TRUE(Eventually([&] { return IsWanted(engines); }));
+  const EnginePlace first{.address = "10.0.0.1", .port = 8000};
+  const EnginePlace second{.address = "10.0.0.2", .port = 8000};
+  scaler_.clock.Advance(absl::Seconds(1));
+  const auto news = [this](double waiting, double running) {
+    return EngineNews{
+        .at = scaler_.clock.Now(),
+        .engine = "vllm",
+        .reading = EngineReading{{{.model = "m", .waiting = waiting, .running = running}}}};
+  };
+  signals_.ListEngines(engines, std::vector{first, second}, scaler_.clock.Now());
+  signals_.TakeEngine(engines, first, news(10, 20));
+  signals_.TakeEngine(engines, second, news(0, 7));
+  EXPECT_EQ(answer.get(), "37");
+}
+
+}  // namespace
+}  // namespace gpuscaler

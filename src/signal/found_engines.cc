@@ -1,0 +1,153 @@
+#include "signal/found_engines.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+namespace gpuscaler {
+namespace {
+
+bool IsFound(const WantedSignal& wanted) {
+  return std::holds_alternative<DiscoveredEngines>(wanted.source.place);
+}
+
+bool HasAny(const std::set<std::string>& all, const std::vector<std::string>& some) {
+  return std::ranges::any_of(some, [&](const std::string& one) { return all.contains(one); });
+}
+
+}  // namespace
+
+FoundEngines::FoundEngines(SignalStore& store, OpenedNamespaces opened)
+    : store_(store), opened_(std::move(opened)) {}
+
+std::set<std::string> FoundEngines::NamespacesOf(const SignalSource& source) const {
+  std::set<std::string> namespaces = {source.namespace_name};
+  const auto [first, last] = opened_.equal_range(source.namespace_name);
+  for (auto pair = first; pair != last; ++pair) namespaces.insert(pair->second);
+  return namespaces;
+}
+
+EnginesWanted FoundEngines::Wanted(absl::Time now) {
+  EnginesWanted all;
+  for (const WantedSignal& wanted : store_.AllWanted(now)) {
+    if (!IsFound(wanted)) continue;
+    for (const std::string& name : NamespacesOf(wanted.source)) {
+      all.namespaces[name].Add({.histograms = wanted.histograms, .look_back = wanted.look_back});
+    }
+  }
+  return all;
+}
+
+void FoundEngines::Expect(const EnginesWanted& wanted, const std::set<std::string>& nodes,
+                          absl::Time now) {
+  MutexLock lock(mutex_);
+  FollowSources(wanted, now);
+  const size_t gone =
+      std::erase_if(nodes_, [&](const auto& node) { return !nodes.contains(node.first); });
+  for (const std::string& node : nodes) nodes_[node].KeepOnly(wanted);
+  for (auto& [source, listed] : sources_) {
+    const bool is_due = listed.is_listed
+                            ? gone > 0
+                            : IsComplete(listed) || now - listed.wanted_since >= kFoundWithin;
+    if (is_due) ListAll(source, listed, now);
+  }
+}
+
+// Those of namespaces that were not wanted yet when the nodes were chosen have to wait.
+void FoundEngines::FollowSources(const EnginesWanted& wanted, absl::Time now) {
+  std::map<SignalSource, Listed> before = std::exchange(sources_, {});
+  for (const WantedSignal& each : store_.AllWanted(now)) {
+    if (!IsFound(each)) continue;
+    Listed listed{.wanted_since = each.since, .namespaces = NamespacesOf(each.source)};
+    if (!std::ranges::all_of(listed.namespaces, [&](const std::string& name) {
+          return wanted.namespaces.contains(name);
+        })) {
+      continue;
+    }
+    const auto known = before.find(each.source);
+    const bool is_same = known != before.end() && known->second.wanted_since == each.since;
+    sources_.emplace(each.source, is_same ? std::move(known->second) : std::move(listed));
+  }
+}
+
+bool FoundEngines::IsComplete(const Listed& source) const {
+  return std::ranges::all_of(nodes_, [&](const auto& node) {
+    return std::ranges::all_of(
+        source.namespaces, [&](const std::string& name) { return node.second.HasToldOf(name); });
+  });
+}
+
+void FoundEngines::List(const std::string& node, const absl::StatusOr<NodeEngines>& found,
+                        absl::Time at) {
+  MutexLock lock(mutex_);
+  const auto known = nodes_.find(node);
+  if (known == nodes_.end()) return;
+  Told& told = known->second;
+  const bool was_error = !told.status.ok();
+  told.has_told = true;
+  told.status = found.status();
+  if (found.ok()) told.Replace(*found);
+  for (auto& [source, listed] : sources_) {
+    const bool concerns = was_error || !found.ok() || HasAny(listed.namespaces, found->namespaces);
+    if (concerns && (listed.is_listed || IsComplete(listed))) ListAll(source, listed, at);
+  }
+}
+
+void FoundEngines::Told::Replace(const NodeEngines& found) {
+  const std::set<std::string> looked_in(found.namespaces.begin(), found.namespaces.end());
+  for (const std::string& name : looked_in) {
+    namespaces.insert(name);
+    places.erase(name);
+    without.erase(name);
+  }
+  for (const EnginePlace& place : found.places) {
+    if (looked_in.contains(place.namespace_name)) places[place.namespace_name].insert(place);
+  }
+  for (const WithoutEngine& pod : found.without) {
+    if (looked_in.contains(pod.namespace_name)) without[pod.namespace_name].push_back(pod);
+  }
+}
+
+void FoundEngines::Told::KeepOnly(const EnginesWanted& wanted) {
+  const auto is_unwanted = [&](const std::string& name) {
+    return !wanted.namespaces.contains(name);
+  };
+  std::erase_if(namespaces, is_unwanted);
+  std::erase_if(places, [&](const auto& each) { return is_unwanted(each.first); });
+  std::erase_if(without, [&](const auto& each) { return is_unwanted(each.first); });
+}
+
+void FoundEngines::ListAll(const SignalSource& source, Listed& listed, absl::Time at) {
+  std::vector<EnginePlace> places;
+  std::vector<WithoutEngine> without;
+  for (const auto& [node, told] : nodes_) {
+    const absl::Status why =
+        told.has_told ? told.status : absl::UnavailableError("nobody has looked there yet");
+    if (!why.ok()) without.push_back({.node = node, .why = std::string(why.message())});
+    for (const std::string& name : listed.namespaces) {
+      const auto of_places = told.places.find(name);
+      if (of_places != told.places.end()) {
+        places.insert(places.end(), of_places->second.begin(), of_places->second.end());
+      }
+      const auto of_pods = told.without.find(name);
+      if (of_pods != told.without.end()) {
+        without.insert(without.end(), of_pods->second.begin(), of_pods->second.end());
+      }
+    }
+  }
+  listed.is_listed = true;
+  store_.ListEngines(source, places, at, without);
+}
+
+void FoundEngines::Take(const std::string& node, const EnginePlace& place, const EngineNews& news) {
+  MutexLock lock(mutex_);
+  const auto known = nodes_.find(node);
+  if (known == nodes_.end()) return;
+  const auto places = known->second.places.find(place.namespace_name);
+  if (places == known->second.places.end() || !places->second.contains(place)) return;
+  for (const auto& [source, listed] : sources_) {
+    if (listed.namespaces.contains(place.namespace_name)) store_.TakeEngine(source, place, news);
+  }
+}
+
+}  // namespace gpuscaler

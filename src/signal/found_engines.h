@@ -1,0 +1,98 @@
+// The engines that were found on nodes, brought to the sources that want them.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/mutex.h"
+#include "model/signal_history.h"
+#include "signal/engine_group.h"
+#include "signal/engines_wanted.h"
+#include "signal/signal_store.h"
+
+namespace gpuscaler {
+
+// Where the engines of one node are.
+struct NodeEngines {
+  // That were looked in; of each, all that there is. Of others nothing is said.
+  std::vector<std::string> namespaces;
+  std::vector<EnginePlace> places;     // with namespace and pod
+  std::vector<WithoutEngine> without;  // of pods in which none is found
+
+  friend bool operator==(const NodeEngines&, const NodeEngines&) = default;
+};
+
+// An agent that is asked answers within milliseconds, once it is connected to.
+inline constexpr absl::Duration kFoundWithin = absl::Seconds(3);
+
+// Who decides which nodes there are calls Expect(), who looks for engines List() and Take().
+// Thread-safe. All times are of one clock.
+//
+//   const EnginesWanted wanted = found.Wanted(now);
+//   found.Expect(wanted, {node}, now);                 // each second, and when the store wakes
+//   if (!wanted.namespaces.empty()) found.List(node, Look(wanted), now);
+class FoundEngines {
+ public:
+  // Who asks, and whose pods it may see besides its own namespace's: one pair each.
+  using OpenedNamespaces = std::multimap<std::string, std::string>;
+
+  // The store outlives it; its listener must not call this.
+  explicit FoundEngines(SignalStore& store, OpenedNamespaces opened = {});
+
+  // Empty: nothing is to be looked for, nor read.
+  EnginesWanted Wanted(absl::Time now);
+
+  // All nodes that may have some of what is wanted; what others told is forgotten. The list of a
+  // source is complete once each of them has told of its namespaces, and taken for complete after
+  // kFoundWithin: one node that hangs holds up no workload of the others. Until then the source is
+  // "not looked for yet".
+  void Expect(const EnginesWanted& wanted, const std::set<std::string>& nodes, absl::Time now);
+
+  // All that there are on the node in the namespaces that were looked in; what was told of others
+  // stands. An error: why none can be found there, for people; those that
+  // are known stay, and those of other nodes count. Of a node that is not expected it is dropped.
+  void List(const std::string& node, const absl::StatusOr<NodeEngines>& found, absl::Time at);
+
+  // Of an engine that the node does not list it is dropped.
+  void Take(const std::string& node, const EnginePlace& place, const EngineNews& news);
+
+ private:
+  struct Told {
+    bool has_told = false;
+    absl::Status status;
+    std::set<std::string> namespaces;
+    std::map<std::string, std::set<EnginePlace>> places;        // by namespace
+    std::map<std::string, std::vector<WithoutEngine>> without;  // by namespace
+
+    void Replace(const NodeEngines& found);
+    void KeepOnly(const EnginesWanted& wanted);
+    bool HasToldOf(const std::string& namespace_name) const {
+      return has_told && (!status.ok() || namespaces.contains(namespace_name));
+    }
+  };
+  struct Listed {
+    absl::Time wanted_since;
+    std::set<std::string> namespaces;
+    bool is_listed = false;
+  };
+
+  std::set<std::string> NamespacesOf(const SignalSource& source) const;
+  bool IsComplete(const Listed& source) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FollowSources(const EnginesWanted& wanted, absl::Time now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ListAll(const SignalSource& source, Listed& listed, absl::Time at)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  SignalStore& store_;
+  const OpenedNamespaces opened_;
+  Mutex mutex_;
+  std::map<std::string, Told> nodes_ ABSL_GUARDED_BY(mutex_);  // that are expected
+  std::map<SignalSource, Listed> sources_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace gpuscaler

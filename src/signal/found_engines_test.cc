@@ -1,0 +1,297 @@
+#include "signal/found_engines.h"
+
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "signal/test_seconds.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+constexpr SignalStore::Limits kFoundLimits{.every = absl::Seconds(1),
+                                           .longest_gap = absl::Seconds(10)};
+const EngineQuestion kInFlight{.metric = EngineMetric::kRequestsInFlight,
+                               .window = absl::Seconds(15),
+                               .look_back = absl::Seconds(30)};
+
+SignalSource FoundIn(const std::string& namespace_name) {
+  return {.namespace_name = namespace_name, .place = DiscoveredEngines()};
+}
+
+EnginePlace PlaceOf(const std::string& namespace_name, const std::string& pod,
+                    const std::string& address) {
+  return {.address = address, .port = 8000, .namespace_name = namespace_name, .pod = pod};
+}
+
+const EnginePlace kLlm0 = PlaceOf("team-a", "llm-0", "10.0.0.1");
+const EnginePlace kLlm1 = PlaceOf("team-a", "llm-1", "10.0.1.1");
+const EnginePlace kOther = PlaceOf("team-b", "chat-0", "10.0.1.2");
+
+EngineNews InFlight(int second, double running) {
+  return {.at = Second(second),
+          .engine = "vllm",
+          .reading = EngineReading{{{.model = "llama", .waiting = 0, .running = running}}}};
+}
+
+class FoundEnginesTest : public testing::Test {
+ protected:
+  void Want(const SignalSource& source, int from = 0, int until = 1000) {
+    ASSERT_TRUE(store_.Want(source, kInFlight, Second(from), Second(until)).ok());
+  }
+  void Expect(const std::set<std::string>& nodes, int second = 0) {
+    found_.Expect(found_.Wanted(Second(second)), nodes, Second(second));
+  }
+  void List(const std::string& node, std::vector<EnginePlace> places,
+            std::vector<std::string> namespaces = {"team-a", "team-b"}) {
+    found_.List(node, NodeEngines{.namespaces = std::move(namespaces), .places = std::move(places)},
+                Second(0));
+  }
+  SignalHistory Of(const std::string& namespace_name, int now = 1) {
+    return store_.Of(FoundIn(namespace_name), kInFlight, Second(now));
+  }
+  std::vector<std::string> PodsOf(const std::string& namespace_name) {
+    std::vector<std::string> pods;
+    for (const SignalSeries& series : Of(namespace_name).series) pods.push_back(series.pod);
+    return pods;
+  }
+
+  SignalStore store_{kFoundLimits, {.wanted = [] {}, .changed = [] {}}};
+  FoundEngines found_{store_, {{"team-b", "team-a"}}};
+};
+
+TEST_F(FoundEnginesTest, NobodyWantsAnyBeforeATriggerDoes) {
+  EXPECT_THAT(found_.Wanted(Second(0)).namespaces, IsEmpty());
+  ASSERT_TRUE(store_
+                  .Want({.namespace_name = "team-a", .place = EngineEndpoint{.url = "http://llm"}},
+                        kInFlight, Second(0), Second(90))
+                  .ok());
+  EXPECT_THAT(found_.Wanted(Second(0)).namespaces, IsEmpty()) << "that one is named";
+}
+
+TEST_F(FoundEnginesTest, WantsThoseOfTheNamespacesThatTriggersSee) {
+  Want(FoundIn("team-a"), 0, 100);
+  const EngineQuestion latency{.metric = EngineMetric::kTimeToFirstTokenMs,
+                               .look_back = absl::Seconds(60)};
+  ASSERT_TRUE(store_.Want(FoundIn("team-b"), latency, Second(0), Second(90)).ok());
+  const EnginesWanted::Wish wish{.histograms = true, .look_back = absl::Seconds(60)};
+  EXPECT_THAT(found_.Wanted(Second(0)).namespaces,
+              UnorderedElementsAre(testing::Pair("team-a", wish), testing::Pair("team-b", wish)))
+      << "team-b sees the pods of team-a";
+  const EnginesWanted::Wish shorter{.look_back = absl::Seconds(45)};
+  EXPECT_THAT(found_.Wanted(Second(90)).namespaces, ElementsAre(testing::Pair("team-a", shorter)))
+      << "the other lease has ended";
+}
+
+TEST_F(FoundEnginesTest, ASourceHasTheEnginesOfItsNamespacesOnAllNodes) {
+  Want(FoundIn("team-a"));
+  Want(FoundIn("team-b"));
+  Expect({"gpu-1", "gpu-2"});
+  List("gpu-1", {kLlm0});
+  List("gpu-2", {kLlm1, kOther});
+  EXPECT_TRUE(Of("team-a").status.ok()) << Of("team-a").status;
+  EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0", "llm-1"));
+  EXPECT_THAT(PodsOf("team-b"), ElementsAre("llm-0", "llm-1", "chat-0"))
+      << "it was opened for them";
+}
+
+TEST_F(FoundEnginesTest, ReadingsGoToAllWhoSeeTheEngine) {
+  Want(FoundIn("team-a"));
+  Want(FoundIn("team-b"));
+  Expect({"gpu-1"});
+  List("gpu-1", {kLlm0, kOther});
+  found_.Take("gpu-1", kLlm0, InFlight(1, 5));
+  found_.Take("gpu-1", kOther, InFlight(1, 7));
+  ASSERT_EQ(Of("team-a").series.size(), 1u);
+  EXPECT_THAT(Of("team-a").series.front().points, ElementsAre(SignalPoint{Second(1), 5}));
+  EXPECT_EQ(Of("team-b").series.size(), 2u);
+}
+
+TEST_F(FoundEnginesTest, ANodeSpeaksOfItsOwnEnginesAlone) {
+  Want(FoundIn("team-a"));
+  Expect({"gpu-1", "gpu-2"});
+  List("gpu-1", {kLlm0});
+  List("gpu-2", {kLlm1});
+  found_.Take("gpu-2", kLlm0, InFlight(1, 1000));
+  found_.Take("gpu-3", kLlm0, InFlight(1, 1000));
+  EXPECT_THAT(Of("team-a").series.front().points, IsEmpty());
+}
+
+TEST_F(FoundEnginesTest, AListIsNotKnownBeforeEachNodeHasTold) {
+  Want(FoundIn("team-a"));
+  EXPECT_EQ(Of("team-a").status.code(), absl::StatusCode::kUnavailable);
+  Expect({"gpu-1", "gpu-2"});
+  List("gpu-1", {kLlm0});
+  EXPECT_EQ(Of("team-a").status.code(), absl::StatusCode::kUnavailable);
+  List("gpu-2", {kOther}, {"team-b"});
+  EXPECT_EQ(Of("team-a").status.code(), absl::StatusCode::kUnavailable)
+      << "gpu-2 has not looked in team-a";
+  List("gpu-2", {});
+  EXPECT_TRUE(Of("team-a").status.ok());
+  EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0"));
+}
+
+TEST_F(FoundEnginesTest, ANodeThatDoesNotTellHoldsUpTheOthersForAMomentAlone) {
+  Want(FoundIn("team-a"));
+  Expect({"gpu-1", "gpu-2"});
+  List("gpu-1", {kLlm0});
+  Expect({"gpu-1", "gpu-2"}, 2);
+  EXPECT_FALSE(Of("team-a").status.ok());
+  Expect({"gpu-1", "gpu-2"}, 3);
+  EXPECT_TRUE(Of("team-a").status.ok());
+  EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0"));
+  EXPECT_THAT(Of("team-a").without,
+              ElementsAre(WithoutEngine{.node = "gpu-2", .why = "nobody has looked there yet"}));
+}
+
+TEST_F(FoundEnginesTest, ANodeThatJoinsLaterMakesNothingUnknown) {
+  Want(FoundIn("team-a"));
+  Expect({"gpu-1"});
+  List("gpu-1", {kLlm0});
+  Expect({"gpu-1", "gpu-2"}, 1);
+  EXPECT_TRUE(Of("team-a").status.ok());
+  List("gpu-2", {kLlm1});
+  EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0", "llm-1"));
+}
+
+TEST_F(FoundEnginesTest, ANodeThatCannotLookIsNoErrorOfTheSource) {
+  Want(FoundIn("team-a"));
+  Expect({"gpu-1", "gpu-2"});
+  List("gpu-1", {kLlm0});
+  found_.List("gpu-2", absl::UnimplementedError("its agent is too old"), Second(0));
+  EXPECT_TRUE(Of("team-a").status.ok());
+  EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0"));
+  EXPECT_THAT(Of("team-a").without,
+              ElementsAre(WithoutEngine{.node = "gpu-2", .why = "its agent is too old"}));
+}
+
+TEST_F(FoundEnginesTest, WhatIsKnownStaysWhileANodeCannotTell) {
+  Want(FoundIn("team-a"));
+  Expect({"gpu-1"});
+  List("gpu-1", {kLlm0});
+  found_.Take("gpu-1", kLlm0, InFlight(1, 5));
+  found_.List("gpu-1", absl::UnavailableError("/proc cannot be read"), Second(1));
+  found_.Take("gpu-1", kLlm0, InFlight(2, 6));
+  ASSERT_THAT(PodsOf("team-a"), ElementsAre("llm-0"));
+  EXPECT_EQ(Of("team-a", 2).series.front().points.size(), 2u);
+}
+
+TEST_F(FoundEnginesTest, WhatWasToldOfANamespaceStandsUntilItWasLookedInAgain) {
+  Want(FoundIn("team-a"));
+  Want(FoundIn("team-b"));
+  Expect({"gpu-1"});
+  List("gpu-1", {kLlm0, kOther});
+  found_.Take("gpu-1", kLlm0, InFlight(1, 5));
+  List("gpu-1", {}, {"team-b"});
+  found_.Take("gpu-1", kLlm0, InFlight(2, 6));
+  ASSERT_THAT(PodsOf("team-a"), ElementsAre("llm-0"));
+  EXPECT_EQ(Of("team-a", 2).series.front().points.size(), 2u);
+  List("gpu-1", {kLlm1}, {"team-a"});
+  EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-1"));
+}
+
+TEST_F(FoundEnginesTest, WhatNobodyWantsAnyMoreHasToBeToldAnew) {
+  Want(FoundIn("team-a"), 0, 10);
+  Expect({"gpu-1"});
+  List("gpu-1", {kLlm0});
+  Expect({"gpu-1"}, 10);
+  Want(FoundIn("team-a"), 11);
+  Expect({"gpu-1"}, 11);
+  EXPECT_FALSE(Of("team-a", 11).status.ok()) << "it may be gone by now";
+  List("gpu-1", {});
+  EXPECT_TRUE(Of("team-a", 11).status.ok());
+}
+
+TEST_F(FoundEnginesTest, ThatThereAreNoneIsAnAnswer) {
+  Want(FoundIn("team-a"));
+  EXPECT_TRUE(Of("team-a").is_awaited);
+  Expect({"gpu-1"});
+  EXPECT_TRUE(Of("team-a").is_awaited);
+  List("gpu-1", {});
+  EXPECT_FALSE(Of("team-a").is_awaited);
+}
+
+TEST_F(FoundEnginesTest, TellsWhyNoneIsFoundInAPodToThoseWhoSeeIt) {
+  Want(FoundIn("team-a"));
+  const WithoutEngine in_a{
+      .node = "gpu-1", .namespace_name = "team-a", .pod = "llm-0", .why = "nobody listens in it"};
+  const WithoutEngine in_b{
+      .node = "gpu-1", .namespace_name = "team-b", .pod = "chat-0", .why = "nobody listens in it"};
+  Expect({"gpu-1"});
+  found_.List("gpu-1", NodeEngines{.namespaces = {"team-a", "team-b"}, .without = {in_a, in_b}},
+              Second(0));
+  EXPECT_THAT(Of("team-a").without, ElementsAre(in_a));
+}
+
+TEST_F(FoundEnginesTest, WhatANodeToldIsForgottenWhenItIsNotExpectedAnyMore) {
+  Want(FoundIn("team-a"));
+  Expect({"gpu-1", "gpu-2"});
+  List("gpu-1", {kLlm0});
+  List("gpu-2", {kLlm1});
+  Expect({"gpu-2"}, 1);
+  EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-1"));
+  List("gpu-1", {kLlm0});
+  EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-1")) << "its stream may have a word left";
+}
+
+TEST_F(FoundEnginesTest, WithoutNodesThereAreNone) {
+  Want(FoundIn("team-a"));
+  Expect({});
+  EXPECT_TRUE(Of("team-a").status.ok());
+  EXPECT_THAT(Of("team-a").series, IsEmpty());
+}
+
+TEST_F(FoundEnginesTest, ASourceThatComesLaterLearnsWhatIsKnown) {
+  Want(FoundIn("team-b"));
+  Expect({"gpu-1"});
+  List("gpu-1", {kLlm0, kOther});
+  SignalSource with_token = FoundIn("team-b");
+  with_token.credentials.bearer_token = "hunter2";
+  Want(with_token, 1);
+  Expect({"gpu-1"}, 1);
+  EXPECT_EQ(store_.Of(with_token, kInFlight, Second(1)).series.size(), 2u);
+}
+
+TEST_F(FoundEnginesTest, ASourceThatWasForgottenAndComesAgainLearnsItToo) {
+  Want(FoundIn("team-a"), 0, 10);
+  Expect({"gpu-1"});
+  List("gpu-1", {kLlm0});
+  Want(FoundIn("team-b"), 10);  // sweeps
+  Want(FoundIn("team-a"), 11);
+  EXPECT_FALSE(Of("team-a", 11).status.ok());
+  Expect({"gpu-1"}, 11);
+  EXPECT_TRUE(Of("team-a", 11).status.ok());
+  EXPECT_EQ(Of("team-a", 11).series.size(), 1u);
+}
+
+TEST_F(FoundEnginesTest, ASourceThatComesWhileNodesAreChosenWaits) {
+  const EnginesWanted before = found_.Wanted(Second(0));
+  Want(FoundIn("team-a"));
+  found_.Expect(before, {}, Second(0));
+  EXPECT_EQ(Of("team-a").status.code(), absl::StatusCode::kUnavailable)
+      << "the nodes of its pods are not among these";
+}
+
+TEST_F(FoundEnginesTest, ManyThreadsMayTellAndAsk) {
+  Want(FoundIn("team-a"));
+  Expect({"gpu-1", "gpu-2"});
+  const auto tell = [this](const std::string& node, const EnginePlace& place) {
+    for (int i = 1; i <= 500; ++i) {
+      List(node, {place});
+      found_.Take(node, place, InFlight(i, i));
+    }
+  };
+  std::thread first(tell, "gpu-1", kLlm0);
+  std::thread second(tell, "gpu-2", kLlm1);
+  for (int i = 0; i < 500; ++i) Expect({"gpu-1", "gpu-2"}, 1);
+  first.join();
+  second.join();
+  EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0", "llm-1"));
+}
+
+}  // namespace
+}  // namespace gpuscaler

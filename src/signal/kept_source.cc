@@ -1,0 +1,121 @@
+#include "signal/kept_source.h"
+
+#include <utility>
+
+#include "signal/series_growth.h"
+#include "signal/source_name.h"
+
+namespace gpuscaler {
+namespace {
+
+// How often the texts of a source are held: by the store, by those who look and poll, and in the
+// requests on their way. Of engines each has some of its own.
+constexpr size_t kCopies = 8;
+constexpr size_t kCopiesOfEngine = 4;
+
+constexpr size_t kSeriesBytes = 64;  // of each series whose growth is followed
+
+bool WantsRate(const SignalSource& source) {
+  const auto* page = std::get_if<MetricsPage>(&source.place);
+  return page != nullptr && page->rate;
+}
+
+bool IsOfEngines(const SignalSource& source) {
+  return std::holds_alternative<DiscoveredEngines>(source.place) ||
+         std::holds_alternative<EngineEndpoint>(source.place);
+}
+
+std::variant<EngineGroup, NumberTimeline> NothingSaid(const SignalSource& source) {
+  if (IsOfEngines(source)) return EngineGroup();
+  return NumberTimeline(WantsRate(source));
+}
+
+struct TextOfPlace {
+  size_t operator()(const DiscoveredEngines&) const { return 0; }
+  size_t operator()(const EngineEndpoint& engines) const {
+    return engines.url.size() + engines.engine.size();
+  }
+  size_t operator()(const MetricsPage& page) const {
+    return page.url.size() + page.selector.size();
+  }
+  size_t operator()(const RedisQueue& queue) const {
+    return queue.address.size() + queue.key.size() + queue.group.size();
+  }
+};
+
+size_t TextBytes(const SignalSource& source) {
+  const EndpointCredentials& own = source.credentials;
+  return sizeof(SignalSource) + source.namespace_name.size() +
+         std::visit(TextOfPlace(), source.place) + own.alias.size() + own.username.size() +
+         own.password.size() + own.bearer_token.size() + own.ca_pem.size();
+}
+
+}  // namespace
+
+KeptSource::KeptSource(SignalSource source, absl::Time read_since)
+    : source_(std::move(source)), read_since_(read_since), said_(NothingSaid(source_)) {
+  MutexLock lock(mutex_);
+  Weigh();
+}
+
+void KeptSource::Weigh() {
+  size_t copies = kCopies;
+  if (const auto* group = std::get_if<EngineGroup>(&said_)) {
+    copies += kCopiesOfEngine * group->size();
+  }
+  bytes_ = copies * TextBytes(source_) + (WantsRate(source_) ? kMostSeries * kSeriesBytes : 0) +
+           std::visit([](const auto& said) { return said.Bytes(); }, said_);
+}
+
+bool KeptSource::ListEngines(const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
+                             const std::vector<WithoutEngine>& without) {
+  MutexLock lock(mutex_);
+  const bool is_news = std::get<EngineGroup>(said_).List(places, at, without);
+  Weigh();
+  return is_news;
+}
+
+bool KeptSource::TakeEngine(const EnginePlace& place, const EngineNews& news) {
+  MutexLock lock(mutex_);
+  const bool is_news = std::get<EngineGroup>(said_).Take(place, news, news.at - look_back_);
+  Weigh();
+  return is_news;
+}
+
+bool KeptSource::TakeNumber(const absl::StatusOr<CounterPoint>& point) {
+  MutexLock lock(mutex_);
+  auto& number = std::get<NumberTimeline>(said_);
+  number.Take(point);
+  if (point.ok()) number.Forget(point->instant.at - look_back_);
+  Weigh();
+  return true;
+}
+
+void KeptSource::KeepFor(const SourceLeases& leases) {
+  MutexLock lock(mutex_);
+  if (auto* group = std::get_if<EngineGroup>(&said_)) {
+    group->KeepOnly(leases.models());
+    if (!leases.histograms()) group->ForgetHistograms();
+  }
+  look_back_ = leases.look_back();
+  Weigh();
+}
+
+SignalHistory KeptSource::Answer(const EngineQuestion& question, absl::Time now,
+                                 absl::Duration longest_gap,
+                                 absl::FunctionRef<bool(const EnginePlace&)> counts) const {
+  SignalHistory history{.now = now};
+  {
+    MutexLock lock(mutex_);
+    if (const auto* group = std::get_if<EngineGroup>(&said_)) {
+      history = group->Answer(question, now, longest_gap, counts);
+    } else {
+      history.series.push_back(std::get<NumberTimeline>(said_).Answer(question, now, longest_gap));
+      history.series.back().name = NameOf(source_);
+    }
+  }
+  history.read_since = read_since_;
+  return history;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,55 @@
+// What one source has said, for as long as questions look back on it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <variant>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/mutex.h"
+#include "model/signal_history.h"
+#include "model/signal_source.h"
+#include "signal/engine_group.h"
+#include "signal/number_timeline.h"
+#include "signal/source_leases.h"
+
+namespace gpuscaler {
+
+// Thread-safe: a long answer of one source holds up no other.
+class KeptSource {
+ public:
+  KeptSource(SignalSource source, absl::Time read_since);
+
+  // As EngineGroup's and NumberTimeline's; true: it is news.
+  bool ListEngines(const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
+                   const std::vector<WithoutEngine>& without);
+  bool TakeEngine(const EnginePlace& place, const EngineNews& news);
+  bool TakeNumber(const absl::StatusOr<CounterPoint>& point);
+
+  // From now on no more is kept than what these take.
+  void KeepFor(const SourceLeases& leases);
+
+  // Without the generation.
+  SignalHistory Answer(const EngineQuestion& question, absl::Time now, absl::Duration longest_gap,
+                       absl::FunctionRef<bool(const EnginePlace&)> counts) const;
+
+  absl::Time read_since() const { return read_since_; }
+
+  // Of memory, about: what was said, and what it takes to have it read.
+  size_t Bytes() const { return bytes_; }
+
+ private:
+  void Weigh() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const SignalSource source_;
+  const absl::Time read_since_;
+  std::atomic<size_t> bytes_ = 0;
+  mutable Mutex mutex_;
+  absl::Duration look_back_ ABSL_GUARDED_BY(mutex_);
+  std::variant<EngineGroup, NumberTimeline> said_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,51 @@
+#include "signal/source_leases.h"
+
+#include <algorithm>
+
+#include "signal/engine_answers.h"
+
+namespace gpuscaler {
+
+SourceLeases::Wish SourceLeases::WishOf(const EngineQuestion& question) {
+  return {.look_back = question.look_back + question.window,
+          .histograms = NeedsHistograms(question.metric),
+          .model = question.model};
+}
+
+bool SourceLeases::IsNew(const EngineQuestion& question) const {
+  return !until_.contains(WishOf(question));
+}
+
+void SourceLeases::Renew(const EngineQuestion& question, absl::Time until) {
+  const auto [known, is_new] = until_.try_emplace(WishOf(question), until);
+  known->second = std::max(known->second, until);
+  if (is_new) AddUp();
+}
+
+bool SourceLeases::End(absl::Time now) {
+  const size_t ended = std::erase_if(until_, [&](const auto& wish) { return wish.second <= now; });
+  if (ended > 0) AddUp();
+  return ended > 0;
+}
+
+void SourceLeases::AddUp() {
+  look_back_ = absl::ZeroDuration();
+  histograms_ = false;
+  models_.clear();
+  for (const auto& [wish, until] : until_) {
+    look_back_ = std::max(look_back_, wish.look_back);
+    histograms_ = histograms_ || wish.histograms;
+    if (!wish.model.empty()) models_.insert(wish.model);
+  }
+}
+
+size_t SourceLeases::Bytes() const {
+  constexpr size_t kNode = 64;  // of a tree, and what malloc adds
+  size_t bytes = 0;
+  for (const auto& [wish, until] : until_) {
+    bytes += sizeof(wish) + kNode + 2 * wish.model.capacity();
+  }
+  return bytes;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,227 @@
+// Triggers on demand: the program beside a real Redis, a stand-in engine and pages as they must not
+// be, on real sockets.
+#include <csignal>
+#include <functional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "page/test_http_server.h"
+#include "process.h"
+#include "signal/test_redis.h"
+#include "stand_in.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+using Words = std::vector<std::string>;
+
+// Reads so often that no test waits for its turn.
+Server NewServer(const Words& more = {}) {
+  Words flags = {"--gpu-source=none", "--engine-interval=100ms", "--queue-interval=100ms",
+                 "--allow-endpoints=127.0.0.1"};
+  flags.insert(flags.end(), more.begin(), more.end());
+  return Server(flags);
+}
+
+std::string Query(const Server& server, const Words& metadata) {
+  Words words = {"query", server.Address(), "--namespace=shop", "--explain"};
+  words.insert(words.end(), metadata.begin(), metadata.end());
+  const Finished query = RunProgram(words);
+  return query.out + query.err;
+}
+
+// True once its answer has these words.
+testing::AssertionResult Says(const Server& server, const Words& metadata,
+                              const std::string& words) {
+  std::string last;
+  const bool says = Eventually([&] {
+    last = Query(server, metadata);
+    return absl::StrContains(last, words);
+  });
+  if (says) return testing::AssertionSuccess();
+  return testing::AssertionFailure()
+         << "never: " << words << "\nat last: " << last << server.process().Story();
+}
+
+class QueueTest : public testing::Test {
+ protected:
+  Words Lag() const {
+    return {"metricType=redis_stream_lag",
+            absl::StrCat("redisAddress=127.0.0.1:", redis_.port()),
+            "redisStream=jobs",
+            "redisConsumerGroup=workers",
+            "redisPassword=secret",
+            "jobsPerReplica=5"};
+  }
+
+  TestRedis redis_{{"--requirepass", "secret"}};
+};
+
+TEST_F(QueueTest, EveryFiveJobsThatNobodyReadAreAReplica) {
+  redis_.Do({"XGROUP", "CREATE", "jobs", "workers", "$", "MKSTREAM"});
+  for (int job = 0; job < 47; ++job) redis_.Do({"XADD", "jobs", "*", "job", "1"});
+  const Server server = NewServer();
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  Words two = Lag();
+  two.emplace_back("--replicas=2");
+  const std::string answer = Query(server, two);
+  EXPECT_THAT(answer, HasSubstr("value   47\n")) << "the first question waits for the reading";
+  EXPECT_THAT(answer, HasSubstr("active  yes\n"));
+  EXPECT_THAT(answer, HasSubstr("hpa     from 2 to "));
+  redis_.Do({"XREADGROUP", "GROUP", "workers", "w", "COUNT", "47", "STREAMS", "jobs", ">"});
+  EXPECT_TRUE(Says(server, Lag(), "value   0\n"));
+  EXPECT_THAT(Query(server, Lag()), HasSubstr("active  no\n"));
+  EXPECT_THAT(answer + server.process().Err(), Not(HasSubstr("secret")));
+}
+
+TEST_F(QueueTest, OneThatIsGoneIsUnknownAndOneThatIsBackIsRead) {
+  redis_.Do({"XGROUP", "CREATE", "jobs", "workers", "$", "MKSTREAM"});
+  redis_.Do({"XADD", "jobs", "*", "job", "1"});
+  const Server server = NewServer();
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  EXPECT_TRUE(Says(server, Lag(), "value   1\n"));
+  redis_.Stop();
+  EXPECT_TRUE(Says(server, Lag(), "UNAVAILABLE"));
+  EXPECT_THAT(Query(server, Lag()), HasSubstr("stream jobs at 127.0.0.1"));
+  redis_.Start();
+  redis_.Do({"XGROUP", "CREATE", "jobs", "workers", "$", "MKSTREAM"});
+  for (int job = 0; job < 3; ++job) redis_.Do({"XADD", "jobs", "*", "job", "1"});
+  EXPECT_TRUE(Says(server, Lag(), "value   3\n"));
+}
+
+TEST_F(QueueTest, WrongPasswordIsToldWithoutIt) {
+  const Server server = NewServer();
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  Words wrong = Lag();
+  wrong[4] = "redisPassword=guessed";
+  EXPECT_TRUE(Says(server, wrong, "Redis refuses the user or the password"));
+  EXPECT_THAT(Query(server, wrong) + server.process().Err(), Not(HasSubstr("guessed")));
+}
+
+TEST(Demand, EndpointThatNobodyAllowedIsNeverAsked) {
+  const TestHttpServer page(Serving([](absl::string_view) { return Answer("queue 3\n"); }));
+  const Server server({"--gpu-source=none"});
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  const std::string answer =
+      Query(server, {"metricType=prometheus", "prometheusMetric=queue", "targetValue=8",
+                     absl::StrCat("prometheusEndpoint=http://127.0.0.1:", page.port())});
+  EXPECT_THAT(answer, HasSubstr("PERMISSION_DENIED"));
+  EXPECT_THAT(answer, HasSubstr("--allow-endpoints"));
+  EXPECT_EQ(page.connections(), 0);
+}
+
+class GatewayTest : public testing::Test {
+ protected:
+  static Words At(const TestHttpServer& page) {
+    return {"metricType=prometheus", "prometheusMetric=queue_size{pool=\"chat\"}", "targetValue=8",
+            absl::StrCat("prometheusEndpoint=http://127.0.0.1:", page.port(), "/metrics")};
+  }
+
+  const Server server_ = NewServer();
+};
+
+TEST_F(GatewayTest, WhatItHoldsIsTheValue) {
+  const TestHttpServer page(Serving([](absl::string_view) {
+    return Answer("queue_size{pool=\"chat\"} 20\nqueue_size{pool=\"batch\"} 100\n");
+  }));
+  EXPECT_TRUE(Says(server_, At(page), "value   20\n"));
+}
+
+// What a page says that nobody may believe, and what KEDA is told of it.
+struct BadPage {
+  const char* name;
+  TestHttpServer::Handler handler;
+  const char* words;
+};
+void PrintTo(const BadPage& page, std::ostream* out) { *out << page.name; }
+
+std::string EndlessBody() {
+  return absl::StrCat("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "100000\r\n",
+                      std::string(0x100000, 'a'), "\r\n");
+}
+
+std::vector<BadPage> BadPages() {
+  return {
+      {"Redirect", Serving([](absl::string_view) {
+         return EmptyAnswer(302, "Location: http://169.254.169.254/latest/meta-data\r\n");
+       }),
+       "302"},
+      {"Garbage", Serving([](absl::string_view) { return Answer(std::string(4096, '\xff')); }),
+       "UNAVAILABLE"},
+      {"TenMegabytes",
+       Serving([](absl::string_view) { return Answer(std::string(10 << 20, '\n')); }), "4 MiB"},
+      {"EndlessBody",
+       [](TestHttpConnection& client) {
+         client.ReadRequest();
+         for (std::string body = EndlessBody(); client.Send(body);
+              body = absl::StrCat("100000\r\n", std::string(0x100000, 'a'), "\r\n")) {
+         }
+       },
+       "UNAVAILABLE"},
+      {"Silence", [](TestHttpConnection& client) { client.Hang(); }, "UNAVAILABLE"},
+      {"ServerError", Serving([](absl::string_view) { return EmptyAnswer(503); }), "503"},
+      {"NoSuchMetric", Serving([](absl::string_view) { return Answer("other 1\n"); }),
+       "queue_size"},
+  };
+}
+
+class BadPageTest : public GatewayTest, public testing::WithParamInterface<BadPage> {};
+
+TEST_P(BadPageTest, IsUnknownAndNeverZero) {
+  const TestHttpServer page(GetParam().handler);
+  EXPECT_TRUE(Says(server_, At(page), GetParam().words));
+  const std::string answer = Query(server_, At(page));
+  EXPECT_THAT(answer, HasSubstr("UNAVAILABLE"));
+  EXPECT_THAT(answer, Not(HasSubstr("value   0")));
+}
+
+INSTANTIATE_TEST_SUITE_P(AnyPage, BadPageTest, testing::ValuesIn(BadPages()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+class EngineTriggerTest : public testing::Test {
+ protected:
+  EngineTriggerTest() {
+    EXPECT_TRUE(engine_.Serving()) << engine_.process().Story();
+    EXPECT_TRUE(server_.Ready()) << server_.process().Story();
+  }
+
+  Words InFlight() const {
+    return {"metricType=requests_in_flight", "targetValue=10", "window=0s", "scope=fleet",
+            absl::StrCat("engineEndpoint=", engine_.Url())};
+  }
+
+  // One request at a time, each of them long.
+  StandIn engine_{
+      {"--max-num-seqs=1", "--tokens-per-second=1", "--full-batch-tokens-per-second=1"}};
+  const Server server_ = NewServer({"--poll-interval=500ms", "--stale-after=1s"});
+};
+
+TEST_F(EngineTriggerTest, CountsWhatWaitsAndRuns) {
+  EXPECT_TRUE(Says(server_, InFlight(), "value   0\n"));
+  const auto first = engine_.Complete(1000);
+  const auto second = engine_.Complete(1000);
+  EXPECT_TRUE(Says(server_, InFlight(), "value   2\n"));
+  EXPECT_THAT(Query(server_, InFlight()), HasSubstr("active  yes\n"));
+}
+
+TEST_F(EngineTriggerTest, CrashIsUnknown) {
+  EXPECT_TRUE(Says(server_, InFlight(), "value   0\n"));
+  engine_.process().Signal(SIGKILL);
+  EXPECT_TRUE(Says(server_, InFlight(), "UNAVAILABLE"));
+}
+
+TEST_F(EngineTriggerTest, HangIsUnknownUntilItMoves) {
+  EXPECT_TRUE(Says(server_, InFlight(), "value   0\n"));
+  engine_.process().Signal(SIGSTOP);
+  EXPECT_TRUE(Says(server_, InFlight(), "UNAVAILABLE"));
+  engine_.process().Signal(SIGCONT);
+  EXPECT_TRUE(Says(server_, InFlight(), "value   0\n"));
+}
+
+}  // namespace
+}  // namespace gpuscaler

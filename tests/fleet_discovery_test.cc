@@ -1,0 +1,117 @@
+// Engines that nobody named, found by an agent and told to an aggregator.
+#include <csignal>
+
+#include "engine_pods.h"
+#include "gmock/gmock.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+const std::vector<std::string> kRunningRequests = {"metricType=requests_running", "targetValue=10",
+                                                   "window=0s"};
+
+class FleetDiscoveryTest : public EnginePodsTest {
+ protected:
+  void StartAgent(const std::vector<std::string>& more = {"--discover-engines"}) {
+    std::vector<std::string> args = NodeFlags();
+    args.insert(args.end(), {"--role=agent", "--node-name=gpu-1"});
+    args.insert(args.end(), more.begin(), more.end());
+    agent_ = std::make_unique<Server>(args);
+    ASSERT_TRUE(agent_->Ready()) << agent_->process().Story();
+  }
+  void StartAggregator() {
+    server_ = std::make_unique<Server>(std::vector<std::string>{
+        "--role=aggregator", absl::StrCat("--agents=static:", agent_->Address()), "--grace=6s",
+        "--poll-interval=100ms", "--engine-interval=200ms", "--stale-after=5s"});
+    ASSERT_TRUE(server_->Ready()) << server_->process().Story();
+  }
+  // One replica with five requests.
+  void StartAll() {
+    AddPod("llm-6d4cf56db6-x7k2p");
+    engine_ = StartEngine(0, 8000);
+    load_ = StartLoad(0, 8000);
+    StartAgent();
+    StartAggregator();
+    ASSERT_THAT(QueryUntil("value   5\n", kRunningRequests), HasSubstr("value   5\n"))
+        << agent_->process().Err();
+  }
+  static double MetricOf(const Server& server, const std::string& name) {
+    const auto page = Ask(server.Port("metrics"), "GET", "/metrics");
+    if (!page.ok()) return -1;
+    const std::string line = absl::StrCat("\nkeda_gpu_scaler_", name, " ");
+    const size_t at = page->body.find(line);
+    return at == std::string::npos ? -1 : std::stod(page->body.substr(at + line.size()));
+  }
+
+  std::unique_ptr<Process> engine_;
+  std::unique_ptr<Process> load_;
+  std::unique_ptr<Server> agent_;
+};
+
+TEST_F(FleetDiscoveryTest, ThreeLineTriggerCountsThePressureOfEnginesThatAgentsFind) {
+  AddPod("llm-6d4cf56db6-x7k2p");
+  AddPod("llm-6d4cf56db6-q2w4r");
+  const auto busy = StartEngine(0, 8000);
+  const auto idle = StartEngine(1, 8000);
+  const auto load = StartLoad(0, 8000);
+  StartAgent();
+  EXPECT_EQ(MetricOf(*agent_, "telemetry_engine_readers"), 0) << "nobody asks yet";
+  StartAggregator();
+  EXPECT_THAT(QueryUntil("by their engines"),
+              ContainsRegex("replicas: 2 .pods of Deployment/llm, by their engines."))
+      << agent_->process().Err();
+  EXPECT_THAT(
+      QueryUntil("value   50\n", {"profile=vllm-inference", "maxConcurrency=10", "window=0s"}),
+      HasSubstr("value   50\n"));
+  EXPECT_EQ(MetricOf(*agent_, "telemetry_engine_readers"), 1);
+  EXPECT_EQ(MetricOf(*server_, "engine_streams"), 1);
+  EXPECT_GT(MetricOf(*server_, "engine_readings_received_total"), 0);
+}
+
+TEST_F(FleetDiscoveryTest, AnAgentThatLooksForNoneIsTheReason) {
+  AddPod("llm-6d4cf56db6-x7k2p");
+  StartAgent({});
+  StartAggregator();
+  EXPECT_THAT(QueryUntil("looks for no engines", kRunningRequests),
+              HasSubstr("its agent looks for no engines (--discover-engines)"));
+}
+
+TEST_F(FleetDiscoveryTest, AnAggregatorThatIsRestartedHasThePastAtOnce) {
+  StartAll();
+  ASSERT_TRUE(Eventually([&] { return MetricOf(*server_, "engine_readings_received_total") > 30; },
+                         absl::Seconds(30)));
+  const std::vector<std::string> over_a_window = {"metricType=requests_running", "targetValue=10",
+                                                  "window=5s"};
+  QueryUntil("value   5\n", over_a_window);
+  server_->process().Signal(SIGKILL);
+  server_->process().Wait();
+  StartAggregator();
+  const std::string first = QueryUntil("value ", over_a_window);
+  EXPECT_THAT(first, HasSubstr("value   5\n"));
+  EXPECT_GE(MetricOf(*server_, "engine_readings_received_total"), 20)
+      << "of five a second, those of 5 s";
+}
+
+TEST_F(FleetDiscoveryTest, AnAgentThatDiesIsAGapAndItsSuccessorGoesOn) {
+  StartAll();
+  const std::string port = absl::StrCat("--telemetry-port=", agent_->Port("grpc"));
+  agent_->process().Signal(SIGKILL);
+  agent_->process().Wait();
+  EXPECT_THAT(QueryUntil("UNAVAILABLE", kRunningRequests), HasSubstr("UNAVAILABLE"));
+  StartAgent({"--discover-engines", port});
+  EXPECT_THAT(QueryUntil("value   5\n", kRunningRequests), HasSubstr("value   5\n"));
+}
+
+TEST_F(FleetDiscoveryTest, AnAgentThatHangsIsAGapUntilItGoesOn) {
+  StartAll();
+  agent_->process().Signal(SIGSTOP);
+  EXPECT_THAT(QueryUntil("UNAVAILABLE", kRunningRequests), HasSubstr("UNAVAILABLE"));
+  agent_->process().Signal(SIGCONT);
+  EXPECT_THAT(QueryUntil("value   5\n", kRunningRequests), HasSubstr("value   5\n"));
+}
+
+}  // namespace
+}  // namespace gpuscaler
