@@ -40,7 +40,7 @@ struct Config {
   absl::Duration empty_after = absl::Minutes(1);
 
   int port = 6000;                  // gRPC; 0 is any free one too
-  std::string bind_address = "::";  // of all three ports (listen_socket.h)
+  std::string bind_address = "::";  // of all three ports (base/bound_port.h)
   int metrics_port = 9090;          // 0: off
   int probe_port = 8081;            // 0: off
   std::string gpu_source = "auto";

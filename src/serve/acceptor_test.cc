@@ -5,11 +5,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <utility>
 #include <vector>
 
+#include "base/bound_port.h"
 #include "base/mutex.h"
 #include "gtest/gtest.h"
-#include "serve/listen_socket.h"
 
 namespace gpuscaler {
 namespace {
@@ -53,8 +54,9 @@ class Taken {
 };
 
 TEST(Acceptor, HandsOverEachConnectionUntilItGoes) {
-  const int listening = ListenOn("127.0.0.1", 0).value();
-  const int port = BoundPort(listening);
+  BoundPort bound = BoundPort::Open("127.0.0.1", 0).value();
+  const int port = bound.port();
+  const int listening = std::move(bound).Listen().value();
   Taken taken;
   std::vector<int> clients;
   {

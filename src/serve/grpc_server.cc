@@ -16,11 +16,11 @@
 
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "base/bound_port.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "fleet/grpc_log.h"
 #include "serve/acceptor.h"
-#include "serve/listen_socket.h"
 #include "serve/reloading_credentials.h"
 
 namespace gpuscaler {
@@ -81,8 +81,9 @@ class GrpcServer::Impl {
   ~Impl() { Drain(absl::ZeroDuration()); }
 
   absl::Status Start(const std::vector<grpc::Service*>& services) {
-    ASSIGN_OR_RETURN(const int listening, ListenOn(options_.bind_address, options_.port));
-    port_ = BoundPort(listening);
+    ASSIGN_OR_RETURN(BoundPort bound, BoundPort::Open(options_.bind_address, options_.port));
+    port_ = bound.port();
+    ASSIGN_OR_RETURN(const int listening, std::move(bound).Listen());
     grpc::ServerBuilder builder;
     SetLimits(options_, builder);
     connections_ = builder.experimental().AddExternalConnectionAcceptor(

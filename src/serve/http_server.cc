@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/bound_port.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "serve/http_pages.h"
 #include "serve/http_tls.h"
-#include "serve/listen_socket.h"
 #include "serve/open_connections.h"
 
 namespace gpuscaler {
@@ -81,15 +81,16 @@ absl::StatusOr<std::unique_ptr<HttpServer::Impl>> HttpServer::Impl::Start(
   if (options.tls.Enabled()) {
     ASSIGN_OR_RETURN(tls, HttpTls::Open(options.tls));
   }
-  ASSIGN_OR_RETURN(const int listening, ListenOn(options.bind_address, options.port));
+  ASSIGN_OR_RETURN(BoundPort bound, BoundPort::Open(options.bind_address, options.port));
   std::unique_ptr<Impl> impl(new Impl(options, std::move(pages), std::move(tls)));
+  impl->port_ = bound.port();
+  ASSIGN_OR_RETURN(const int listening, std::move(bound).Listen());
   if (impl->Serve(listening, options)) return impl;
   close(listening);
   return absl::UnavailableError("cannot start the HTTP server");
 }
 
 bool HttpServer::Impl::Serve(int listening, const HttpServerOptions& options) {
-  port_ = BoundPort(listening);
   unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG;
   // Those that were told to go are counted until they have gone.
   const unsigned limit = 2 * static_cast<unsigned>(options.max_connections);

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/bound_port.h"
 #include "base/clock.h"
 #include "standin/batch_engine.h"
-#include "standin/bound_port.h"
 #include "standin/engine_fault.h"
 
 namespace gpuscaler {

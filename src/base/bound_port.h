@@ -1,5 +1,5 @@
-// A TCP port that is taken before anybody may connect to it: while a model loads, clients are
-// refused, and yet the port is known.
+// A TCP port of this host: taken first, listened on later, so that it is known while a server still
+// starts and refuses who comes.
 #pragma once
 
 #include <string>
@@ -11,7 +11,8 @@ namespace gpuscaler {
 
 class BoundPort {
  public:
-  // `address` in figures; port 0: any free one. INVALID_ARGUMENT for what is no address,
+  // `address` in figures: "::" is all of IPv6 and IPv4, or of IPv4 alone where the kernel has no
+  // IPv6; "0.0.0.0" is all of IPv4. Port 0: any free one. INVALID_ARGUMENT for what is no address,
   // UNAVAILABLE when it is taken or not of this host.
   static absl::StatusOr<BoundPort> Open(const std::string& address, int port);
   ~BoundPort();
@@ -20,8 +21,8 @@ class BoundPort {
 
   int port() const;
 
-  // The socket, which listens from now on, the caller's to close. UNAVAILABLE when another listens
-  // there.
+  // The socket, non-blocking, which listens from now on, the caller's to close. UNAVAILABLE when
+  // another listens there.
   absl::StatusOr<int> Listen() &&;
 
  private:
