@@ -21,7 +21,7 @@ DemandReading::DemandReading(const Config& config, const Clock& clock, std::func
                .longest_gap = LongestGap(config),
                .places = {.allowed = allowed_, .credential_folder = config.endpoint_credentials}},
       wanted_(std::move(wanted)),
-      store_({.every = config.engine_interval, .longest_gap = LongestGap(config)},
+      store_({.longest_gap = LongestGap(config)},
              {.wanted = [this] { Wake(); }, .changed = [] {}}) {}
 
 void DemandReading::Wake() {

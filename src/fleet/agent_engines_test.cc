@@ -146,8 +146,7 @@ class AgentEnginesTest : public testing::Test {
   }
 
   FakeClock clock_;
-  SignalStore store_{{.every = absl::Seconds(1), .longest_gap = absl::Seconds(10)},
-                     {.wanted = [] {}, .changed = [] {}}};
+  SignalStore store_{{.longest_gap = absl::Seconds(10)}, {.wanted = [] {}, .changed = [] {}}};
   FoundEngines found_{store_};
 };
 

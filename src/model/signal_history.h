@@ -65,7 +65,6 @@ struct SignalHistory {
   absl::Time read_since = absl::InfiniteFuture();
   // Its first reading is on its way, and worth waiting for.
   bool is_awaited = false;
-  absl::Duration every;  // how often
 };
 
 }  // namespace gpuscaler

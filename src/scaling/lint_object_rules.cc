@@ -59,8 +59,7 @@ std::optional<Complaint> NothingWakes(const Manifest& manifest,
   return Complaint{
       "it goes to zero (minReplicaCount is 0 unless given), and no trigger can wake it: at zero "
       "replicas there is no GPU or engine to read; add a trigger on demand (a queue, a gateway, "
-      "cron), or "
-      "set minReplicaCount to 1",
+      "cron), or set minReplicaCount to 1",
       LineOfMinimum(manifest)};
 }
 
@@ -144,16 +143,16 @@ std::optional<Complaint> CooldownShort(const Manifest& manifest,
   if (cooldown < warmup) {
     return Complaint{
         absl::StrCat("cooldownPeriod ", cooldown, " is shorter than a start (", NumberText(warmup),
-                     " s of warm-up): until a replica holds its GPU nothing here sees "
-                     "it, and KEDA may take it away again; use ",
+                     " s of warm-up): until a replica holds its GPU nothing here sees it, "
+                     "and KEDA may take it away again; use ",
                      NumberText(warmup), " or more"),
         LineOfCooldown(manifest)};
   }
   if (cooldown >= polling) return std::nullopt;
   return Complaint{
       absl::StrCat("cooldownPeriod ", cooldown, " is shorter than pollingInterval ", polling,
-                   ": the first inactive answer takes the workload to zero; "
-                   "use several polls, or leave it out (300)"),
+                   ": the first inactive answer takes the workload to zero; use several polls, or "
+                   "leave it out (300)"),
       LineOfCooldown(manifest)};
 }
 

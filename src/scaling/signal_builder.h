@@ -16,10 +16,7 @@ namespace gpuscaler {
 class SignalBuilder {
  public:
   // Readings end at `now`.
-  explicit SignalBuilder(absl::Time now) {
-    history_.now = now;
-    history_.every = absl::Seconds(1);
-  }
+  explicit SignalBuilder(absl::Time now) { history_.now = now; }
 
   // It said the same for `duration` up to now; empty: it failed, or did not tell.
   SignalSeries& Hold(const std::string& name, absl::Duration duration,
@@ -49,7 +46,7 @@ class SignalBuilder {
 
  private:
   SignalSeries& Extend(SignalSeries& series, absl::Time from, std::optional<double> value) {
-    for (absl::Time at = from; at <= history_.now; at += history_.every) {
+    for (absl::Time at = from; at <= history_.now; at += absl::Seconds(1)) {
       series.points.push_back({.at = at, .value = value});
     }
     if (value) series.answers_since = std::min(series.answers_since, from);

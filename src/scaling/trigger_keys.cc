@@ -220,10 +220,9 @@ std::vector<KeyRow> MakeRows() {
        ReadPreallocationWindow},
       WordRow<EngineFallback, &Settings::engine_fallback>(
           "engineFallback", "utilization",
-          "What a replica with preallocated VRAM counts while no engine of the workload is read, "
-          "as in "
-          "this version: utilization, its GPUs' utilisation; activity, the target for all together "
-          "while any is busy, else 0; none, nothing: it is unreadable, UNAVAILABLE when all are"),
+          "What a replica with preallocated VRAM counts while no engine of the workload is read: "
+          "utilization, its GPUs' utilisation; activity, the target for all together while any is "
+          "busy, else 0; none, nothing: it is unreadable, UNAVAILABLE when all are"),
       {"maxConcurrency",
        kTargetAllowed,
        "",

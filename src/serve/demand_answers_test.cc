@@ -81,8 +81,7 @@ class DemandAnswersTest : public testing::Test {
     return false;
   }
 
-  SignalStore signals_{{.every = absl::Seconds(1), .longest_gap = absl::Seconds(5)},
-                       {.wanted = [] {}, .changed = [] {}}};
+  SignalStore signals_{{.longest_gap = absl::Seconds(5)}, {.wanted = [] {}, .changed = [] {}}};
   ServedScaler scaler_{{}, "", {.bind_address = "127.0.0.1"}, {.store = &signals_}};
 };
 

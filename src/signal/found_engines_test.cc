@@ -13,8 +13,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-constexpr SignalStore::Limits kFoundLimits{.every = absl::Seconds(1),
-                                           .longest_gap = absl::Seconds(10)};
+constexpr SignalStore::Limits kFoundLimits{.longest_gap = absl::Seconds(10)};
 const EngineQuestion kInFlight{.metric = EngineMetric::kRequestsInFlight,
                                .window = absl::Seconds(15),
                                .look_back = absl::Seconds(30)};

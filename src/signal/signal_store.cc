@@ -230,7 +230,6 @@ SignalHistory SignalStore::Of(const SignalSource& source, const EngineQuestion& 
   const bool is_none = history.status.ok() && history.series.empty();
   history.is_awaited =
       now - history.read_since < kFirstReading && !is_none && !HasAnswered(history);
-  history.every = limits_.every;
   return history;
 }
 

@@ -39,7 +39,6 @@ struct WantedSignal {
 class SignalStore {
  public:
   struct Limits {
-    absl::Duration every;        // how often a source is read
     absl::Duration longest_gap;  // readings farther apart say nothing of the time between them
     size_t most_sources = 5000;
     size_t most_sources_of_namespace = 1000;

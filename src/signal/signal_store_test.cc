@@ -16,8 +16,7 @@ using testing::Field;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr SignalStore::Limits kLimits{
-    .every = absl::Seconds(1), .longest_gap = absl::Seconds(10), .most_sources = 3};
+constexpr SignalStore::Limits kLimits{.longest_gap = absl::Seconds(10), .most_sources = 3};
 const EngineQuestion kWaiting{.metric = EngineMetric::kRequestsWaiting,
                               .look_back = absl::Seconds(30)};
 const SignalSource kEngines{.namespace_name = "team-a",
@@ -59,7 +58,6 @@ TEST_F(SignalStoreTest, TellsWhatTheEnginesOfASourceSaid) {
   const SignalHistory history = store_.Of(kEngines, kWaiting, Second(2));
   EXPECT_EQ(history.now, Second(2));
   EXPECT_EQ(history.read_since, Second(0));
-  EXPECT_EQ(history.every, absl::Seconds(1));
   EXPECT_TRUE(history.status.ok());
   EXPECT_THAT(PointsOf(kEngines, 2),
               ElementsAre(SignalPoint{Second(1), 3}, SignalPoint{Second(2), 4}));
@@ -220,8 +218,7 @@ class SharedStoreTest : public testing::Test {
     return std::ranges::find(wanted, source, &WantedSignal::source) != wanted.end();
   }
 
-  SignalStore store_{{.every = absl::Seconds(1),
-                      .longest_gap = absl::Seconds(10),
+  SignalStore store_{{.longest_gap = absl::Seconds(10),
                       .most_sources = 100,
                       .most_sources_of_namespace = 3,
                       .most_bytes = size_t{3} << 20,
