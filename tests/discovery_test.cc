@@ -60,6 +60,26 @@ TEST_F(DiscoveryTest, EngineThatDiesIsAGapAndIsFoundOnItsNextPort) {
   EXPECT_TRUE(server_->process().WaitForErr("port=30000 engine=vllm"));
 }
 
+TEST_F(DiscoveryTest, FrozenGaugesOnIdleGpusAreToldByExplanationLogAndMetric) {
+  AddPod("llm-6d4cf56db6-x7k2p");
+  ReplaceFile(gpu_file_, R"({"gpus": [{"uuid": "GPU-1", "utilization_percent": 0}]})");
+  const auto engine = StartEngine(0, 8000, {"--freeze-gauges"});
+  auto load = StartLoad(0, 8000);
+  Serve();
+  const std::vector<std::string> in_flight = {"metricType=requests_in_flight", "targetValue=10",
+                                              "window=0s", "frozenWindow=10s"};
+  EXPECT_THAT(QueryUntil("value   5\n", in_flight), HasSubstr("value   5\n"));
+  load.reset();  // all at once: nothing tells vLLM's gauges
+  EXPECT_THAT(QueryUntil("note: frozen", in_flight), HasSubstr("value   0\n"));
+  EXPECT_TRUE(
+      server_->process().WaitForErr("outcome=frozen why=\"frozen: the engines of 1 replica"))
+      << server_->process().Err();
+  const auto page = Ask(server_->Port("metrics"), "GET", "/metrics");
+  ASSERT_TRUE(page.ok()) << page.status();
+  EXPECT_THAT(page->body,
+              ContainsRegex("keda_gpu_scaler_decisions_total.outcome=\"frozen\". [1-9]"));
+}
+
 TEST_F(DiscoveryTest, PodWithoutAnEngineSaysWhatWasTried) {
   AddPod("llm-6d4cf56db6-x7k2p");
   const auto sidecar = StartSidecar(0, 8000);

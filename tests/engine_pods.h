@@ -62,13 +62,18 @@ class EnginePodsTest : public testing::Test {
     };
   }
 
-  std::unique_ptr<Process> StartEngine(int pod, int port, int max_running = 10) const {
-    auto engine = std::make_unique<Process>(
-        std::vector<std::string>{"engine", "--bind-address=0.0.0.0", absl::StrCat("--port=", port),
-                                 absl::StrCat("--max-num-seqs=", max_running), "--load-time=0s",
-                                 "--kv-cache-tokens=1000000", "--tokens-per-second=1",
-                                 "--full-batch-tokens-per-second=1"},
-        Variables(), "", std::nullopt, InPod(pod));
+  std::unique_ptr<Process> StartEngine(int pod, int port,
+                                       const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> args = {"engine",
+                                     "--bind-address=0.0.0.0",
+                                     absl::StrCat("--port=", port),
+                                     "--max-num-seqs=10",
+                                     "--load-time=0s",
+                                     "--kv-cache-tokens=1000000",
+                                     "--tokens-per-second=1",
+                                     "--full-batch-tokens-per-second=1"};
+    args.insert(args.end(), more.begin(), more.end());
+    auto engine = std::make_unique<Process>(args, Variables(), "", std::nullopt, InPod(pod));
     EXPECT_TRUE(engine->WaitForErr("event=serving")) << engine->Story();
     return engine;
   }

@@ -10,6 +10,8 @@ absl::string_view Name(Outcome outcome) {
       return "literal_memory";
     case Outcome::kSaturationUnknown:
       return "saturation_unknown";
+    case Outcome::kFrozen:
+      return "frozen";
     case Outcome::kPartial:
       return "partial";
     case Outcome::kUnavailable:
@@ -26,6 +28,7 @@ Outcome OutcomeOf(const Decision& decision) {
   if (decision.status.code() == absl::StatusCode::kFailedPrecondition) return Outcome::kUnsupported;
   if (!decision.status.ok()) return Outcome::kUnavailable;
   if (decision.unreadable + decision.unread_idle > 0) return Outcome::kPartial;
+  if (decision.frozen > 0) return Outcome::kFrozen;
   if (decision.saturation_unknown) return Outcome::kSaturationUnknown;
   return decision.literal_memory ? Outcome::kLiteralMemory : Outcome::kValue;
 }

@@ -12,12 +12,13 @@ enum class Outcome {
   kValue,              // a value, and nothing to say against it
   kLiteralMemory,      // a value that counts preallocated VRAM as load
   kSaturationUnknown,  // a value that knows busy from idle, not how full
+  kFrozen,             // a value in which requests of engines that stopped counting are none
   kPartial,            // a value in which unreadable replicas stand for the target
   kUnavailable,        // none: nothing in scope can be read
   kUnsupported,        // none: this scope never can be
   kBadMetadata,        // none: the trigger itself is wrong
 };
-constexpr int kOutcomes = 7;
+constexpr int kOutcomes = 8;
 absl::string_view Name(Outcome outcome);  // "saturation_unknown"
 
 Outcome OutcomeOf(const Decision& decision);

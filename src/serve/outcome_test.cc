@@ -12,6 +12,8 @@ TEST(OutcomeOf, SaysTheGravestThatHolds) {
   EXPECT_EQ(OutcomeOf(decision), Outcome::kLiteralMemory);
   decision.saturation_unknown = true;
   EXPECT_EQ(OutcomeOf(decision), Outcome::kSaturationUnknown);
+  decision.frozen = 1;
+  EXPECT_EQ(OutcomeOf(decision), Outcome::kFrozen);
   decision.unreadable = 1;
   EXPECT_EQ(OutcomeOf(decision), Outcome::kPartial);
   decision.unreadable = 0;
