@@ -14,6 +14,10 @@
 
 namespace gpuscaler {
 
+// Of a message. A reading of a busy node is 253 bytes, one of all that there is to say of it 2.6
+// KB.
+inline constexpr size_t kKeptBytes = 4096;
+
 // One call. Thread-safe. gRPC calls the On... functions; OnDone() is the last one, and its end.
 template <typename Wanted, typename Told>
 class AgentCall : public grpc::ClientBidiReactor<Wanted, Told> {
@@ -43,8 +47,10 @@ class AgentCall : public grpc::ClientBidiReactor<Wanted, Told> {
       if (fault_.ok()) fault_ = Take(incoming_);
       if (!fault_.ok()) context_.TryCancel();
       // Protobuf keeps what a message was made of for the next one: of the past 1,000 agents' are
-      // 200 MiB.
-      if (incoming_.readings_size() > 1) incoming_ = Told();
+      // 200 MiB, of long lists as much.
+      if (incoming_.readings_size() > 1 || incoming_.ByteSizeLong() > kKeptBytes) {
+        incoming_ = Told();
+      }
       return this->StartRead(&incoming_);
     }
     {

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/fake_clock.h"
+#include "fleet/engine_wire.h"
 #include "fleet/telemetry_service.h"
 #include "fleet/test_engines.h"
 #include "fleet/test_readings.h"
@@ -352,9 +353,67 @@ TEST_F(AgentEnginesTest, WhatIsForPeopleIsMadeReadable) {
 TEST(EngineAllowance, AnAgentMaySayItsPastAtOnceAndThenSoMuchASecond) {
   EngineAllowance allowance;
   const absl::Time now = absl::FromUnixSeconds(1'767'225'600);
-  EXPECT_TRUE(allowance.Take(size_t{20} << 20, now));
+  EXPECT_TRUE(allowance.Take(size_t{50} << 20, now));
   EXPECT_FALSE(allowance.Take(size_t{20} << 20, now));
   EXPECT_TRUE(allowance.Take(size_t{200} << 10, now + absl::Minutes(1)));
+}
+
+// 4 bytes each, and yet as much work as any.
+TEST(EngineAllowance, WordsThatSayNothingCostToo) {
+  wire::EngineTelemetry list, readings;
+  list.mutable_list();
+  for (int i = 0; i < 1000; ++i) readings.add_readings();
+  for (const wire::EngineTelemetry& words : {list, readings}) {
+    EngineAllowance allowance;
+    const absl::Time now = absl::FromUnixSeconds(1'767'225'600);
+    int taken = 0;
+    while (taken < 10'000 && allowance.Take(CostOf(words), now)) ++taken;
+    EXPECT_LT(taken, 2000);
+    EXPECT_GT(taken, 100) << "of an agent whose engines come and go";
+  }
+}
+
+TEST(EngineAllowance, TheWholePastOfAnAgentIsNeverTooMuch) {
+  wire::EngineTelemetry past;
+  wire::EngineReading reading =
+      EncodeEngine(1, TestNews(absl::FromUnixSeconds(1'767'225'600), 100));
+  while (past.ByteSizeLong() < 256 << 10) *past.add_readings() = reading;
+  EngineAllowance allowance;
+  for (size_t told = 0; told < 16 << 20; told += past.ByteSizeLong()) {
+    ASSERT_TRUE(allowance.Take(CostOf(past), absl::FromUnixSeconds(1'767'225'600))) << told;
+  }
+}
+
+// Of an engine that it has, in a namespace that is wanted: more than is kept of any.
+TEST_F(AgentEnginesTest, ReadingsWithoutEndTakeTheirNamespacesShareAndNoMore) {
+  constexpr size_t kShare = size_t{256} << 10;
+  SignalStore store({.longest_gap = absl::Seconds(10), .most_bytes_of_namespace = kShare},
+                    {.wanted = [] {}, .changed = [] {}});
+  ASSERT_TRUE(store.Want(kFound, kRunning, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
+  FoundEngines found(store);
+  found.Expect(found.Wanted(clock_.Now()), {"gpu-7"}, clock_.Now());
+  EngineNewsReader reader("gpu-7", found);
+  constexpr int64_t kSentUs = 60'000'000;
+  wire::EngineTelemetry words = Hello();
+  words.set_sent_us(kSentUs);
+  ASSERT_TRUE(reader.Read(words, clock_.Now()).ok());
+  const auto told = [&](int64_t at_us) {
+    wire::EngineTelemetry next;
+    next.set_sent_us(kSentUs);
+    for (int64_t i = 0; i < 1000; ++i) {
+      wire::EngineReading& reading = *next.add_readings();
+      reading.set_id(1);
+      reading.set_taken_us(at_us + i);
+      reading.set_engine("vllm");
+      reading.add_models()->set_running(static_cast<double>(i));
+    }
+    return reader.Read(next, clock_.Now());
+  };
+  absl::Status refused;
+  for (int i = 0; i < 1000 && refused.ok(); ++i) refused = told(int64_t{1000} * i);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("more of engines than any agent"));
+  EXPECT_EQ(store.Of(kFound, kRunning, clock_.Now()).status.code(),
+            absl::StatusCode::kResourceExhausted);
 }
 
 }  // namespace

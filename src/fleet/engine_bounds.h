@@ -13,14 +13,17 @@ namespace gpuscaler {
 // than a node has; the stream is of no use any more.
 absl::Status BoundEngines(telemetry::v1::EngineTelemetry& message);
 
-// How much an agent may say: what is told is kept, and takes time to be read. Not thread-safe.
+// What it takes to keep and to read, in bytes, about.
+size_t CostOf(const telemetry::v1::EngineTelemetry& message);
+
+// How much an agent may say. Not thread-safe.
 class EngineAllowance {
  public:
   // False: more than an agent has to say, for longer than it takes to tell the past.
-  bool Take(size_t bytes, absl::Time now);
+  bool Take(size_t cost, absl::Time now);
 
  private:
-  double left_bytes_ = 0;
+  double left_ = 0;
   absl::Time at_ = absl::InfinitePast();
 };
 

@@ -62,7 +62,7 @@ void EngineNewsReader::List(const wire::EngineList& list, absl::Time now) {
 }
 
 absl::Status EngineNewsReader::Read(wire::EngineTelemetry& message, absl::Time now) {
-  if (!allowance_.Take(message.ByteSizeLong(), now)) {
+  if (!allowance_.Take(CostOf(message), now)) {
     return absl::InvalidArgumentError("it says more of engines than any agent has to say");
   }
   RETURN_IF_ERROR(BoundEngines(message));

@@ -42,6 +42,8 @@ void FoundEngines::Expect(const EnginesWanted& wanted, const std::set<std::strin
                           absl::Time now) {
   MutexLock lock(mutex_);
   FollowSources(wanted, now);
+  wanted_.clear();
+  for (const auto& [name, wish] : wanted.namespaces) wanted_.insert(name);
   const size_t gone =
       std::erase_if(nodes_, [&](const auto& node) { return !nodes.contains(node.first); });
   for (const std::string& node : nodes) nodes_[node].KeepOnly(wanted);
@@ -86,15 +88,18 @@ void FoundEngines::List(const std::string& node, const absl::StatusOr<NodeEngine
   const bool was_error = !told.status.ok();
   told.has_told = true;
   told.status = found.status();
-  if (found.ok()) told.Replace(*found);
+  if (found.ok()) told.Replace(*found, wanted_);
   for (auto& [source, listed] : sources_) {
     const bool concerns = was_error || !found.ok() || HasAny(listed.namespaces, found->namespaces);
     if (concerns && (listed.is_listed || IsComplete(listed))) ListAll(source, listed, at);
   }
 }
 
-void FoundEngines::Told::Replace(const NodeEngines& found) {
-  const std::set<std::string> looked_in(found.namespaces.begin(), found.namespaces.end());
+void FoundEngines::Told::Replace(const NodeEngines& found, const std::set<std::string>& wanted) {
+  std::set<std::string> looked_in;
+  for (const std::string& name : found.namespaces) {
+    if (wanted.contains(name)) looked_in.insert(name);
+  }
   for (const std::string& name : looked_in) {
     namespaces.insert(name);
     places.erase(name);

@@ -69,7 +69,8 @@ class FoundEngines {
     std::map<std::string, std::set<EnginePlace>> places;        // by namespace
     std::map<std::string, std::vector<WithoutEngine>> without;  // by namespace
 
-    void Replace(const NodeEngines& found);
+    // Of namespaces that nobody wants nothing is kept, whatever an agent says of them.
+    void Replace(const NodeEngines& found, const std::set<std::string>& wanted);
     void KeepOnly(const EnginesWanted& wanted);
     bool HasToldOf(const std::string& namespace_name) const {
       return has_told && (!status.ok() || namespaces.contains(namespace_name));
@@ -92,6 +93,7 @@ class FoundEngines {
   const OpenedNamespaces opened_;
   Mutex mutex_;
   std::map<std::string, Told> nodes_ ABSL_GUARDED_BY(mutex_);  // that are expected
+  std::set<std::string> wanted_ ABSL_GUARDED_BY(mutex_);       // namespaces, as of Expect()
   std::map<SignalSource, Listed> sources_ ABSL_GUARDED_BY(mutex_);
 };
 

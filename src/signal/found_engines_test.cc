@@ -72,6 +72,18 @@ TEST_F(FoundEnginesTest, NobodyWantsAnyBeforeATriggerDoes) {
   EXPECT_THAT(found_.Wanted(Second(0)).namespaces, IsEmpty()) << "that one is named";
 }
 
+TEST_F(FoundEnginesTest, OfNamespacesThatNobodyWantsNothingIsKept) {
+  Want(FoundIn("team-a"));
+  Expect({"gpu-7"});
+  List("gpu-7", {kLlm0, kOther});
+  EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0"));
+  Want(FoundIn("team-b"));
+  Expect({"gpu-7"}, 1);
+  EXPECT_FALSE(Of("team-b", 2).status.ok()) << "it has to be told anew";
+  List("gpu-7", {kLlm0, kOther});
+  EXPECT_THAT(PodsOf("team-b"), UnorderedElementsAre("chat-0", "llm-0"));
+}
+
 TEST_F(FoundEnginesTest, WantsThoseOfTheNamespacesThatTriggersSee) {
   Want(FoundIn("team-a"), 0, 100);
   const EngineQuestion latency{.metric = EngineMetric::kTimeToFirstTokenMs,
