@@ -50,14 +50,15 @@ std::string KindOf(CURLcode code, CURL* request) {
 
 // libcurl tells which sockets to watch and when to call it again; poll() over all of them would
 // cost more, the more requests are under way.
-class CurlSender final : public Sender {
+class CurlSender final : public HttpSender {
  public:
   explicit CurlSender(HttpWork work);
 
   absl::Status Check() const { return NewRequest()->easy.status(); }
   ~CurlSender() override;
 
-  void Send(int64_t id) override;
+  void Send(int64_t id) override { SendTo(work_.url, id); }
+  void SendTo(const std::string& url, int64_t id) override;
   std::vector<Answered> Wait(absl::Duration timeout) override;
 
  private:
@@ -108,7 +109,6 @@ CurlSender::~CurlSender() {
 std::unique_ptr<CurlSender::Request> CurlSender::NewRequest() const {
   auto request = std::make_unique<Request>();
   CurlEasy& easy = request->easy;
-  easy.Set(CURLOPT_URL, work_.url);
   easy.Set(CURLOPT_HTTPHEADER, headers_);
   easy.Set(CURLOPT_POSTFIELDSIZE, static_cast<long>(work_.body.size()));
   easy.Set(CURLOPT_POSTFIELDS, work_.body);
@@ -122,7 +122,7 @@ std::unique_ptr<CurlSender::Request> CurlSender::NewRequest() const {
   return request;
 }
 
-void CurlSender::Send(int64_t id) {
+void CurlSender::SendTo(const std::string& url, int64_t id) {
   if (free_.empty()) {
     requests_.push_back(NewRequest());
     free_.push_back(requests_.back().get());
@@ -130,6 +130,7 @@ void CurlSender::Send(int64_t id) {
   Request& request = *free_.back();
   free_.pop_back();
   request.id = id;
+  request.easy.Set(CURLOPT_URL, url);
   Curl().multi_add_handle(all_, request.easy.get());
 }
 
@@ -214,7 +215,7 @@ bool IsHttpUrl(absl::string_view text) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Sender>> OpenCurlSender(const HttpWork& work) {
+absl::StatusOr<std::unique_ptr<HttpSender>> OpenCurlSender(const HttpWork& work) {
   if (!IsHttpUrl(work.url)) {
     return absl::InvalidArgumentError(
         absl::StrCat("\"", work.url, "\": use a URL such as http://127.0.0.1:8000"));

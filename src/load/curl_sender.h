@@ -15,9 +15,15 @@ struct HttpWork {
   absl::Duration timeout = absl::Seconds(60);  // of one request, from when it is sent
 };
 
-// Proxies of the environment are not used, redirections not followed; an answer other than 2xx is
-// an error. INVALID_ARGUMENT: no such URL.
-// UNAVAILABLE: there is no libcurl.
-absl::StatusOr<std::unique_ptr<Sender>> OpenCurlSender(const HttpWork& work);
+// Sends the same to any server.
+class HttpSender : public Sender {
+ public:
+  virtual void SendTo(const std::string& url, int64_t id) = 0;
+};
+
+// Send() is to the work's URL. Proxies of the environment are not used, redirections not followed;
+// an answer other than 2xx is an error. INVALID_ARGUMENT: no such URL. UNAVAILABLE: there is no
+// libcurl.
+absl::StatusOr<std::unique_ptr<HttpSender>> OpenCurlSender(const HttpWork& work);
 
 }  // namespace gpuscaler

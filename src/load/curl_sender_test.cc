@@ -139,5 +139,18 @@ TEST(CurlSender, RefusesWhatIsNoUrl) {
   }
 }
 
+TEST(CurlSender, SendsTheSameToAnyServer) {
+  const std::string reply = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
+  const OneByOneServer one(reply), other(reply);
+  const auto sender = OpenCurlSender({.url = one.Url(), .body = "{}"});
+  ASSERT_TRUE(sender.ok()) << sender.status();
+  for (int64_t id = 0; id < 4; ++id) {
+    (*sender)->SendTo(id % 2 == 0 ? one.Url() : other.Url(), id);
+    EXPECT_EQ(WaitFor(**sender, 1).size(), 1U);
+  }
+  EXPECT_EQ(one.connections(), 1) << "kept";
+  EXPECT_EQ(other.connections(), 1);
+}
+
 }  // namespace
 }  // namespace gpuscaler
