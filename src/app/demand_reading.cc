@@ -6,22 +6,26 @@
 namespace gpuscaler {
 namespace {
 
-// One reading that is missed is no gap.
-absl::Duration LongestGap(const Config& config) {
-  return std::max(3 * std::max(config.engine_interval, config.queue_interval), absl::Seconds(5));
+// One reading that is missed is no gap. On the clock.
+absl::Duration LongestGap(const Config& config, double clock_speed) {
+  const absl::Duration of_polls = 3 * std::max(config.engine_interval, config.queue_interval);
+  return std::max(of_polls, absl::Seconds(5)) * clock_speed;
 }
 
 }  // namespace
 
-DemandReading::DemandReading(const Config& config, const Clock& clock, std::function<void()> wanted)
+DemandReading::DemandReading(const Config& config, const Clock& clock, std::function<void()> wanted,
+                             const DemandSurroundings& surroundings)
     : clock_(clock),
       allowed_(ParseAllowedEndpoints(config.allow_endpoints).value_or(AllowedEndpoints())),
       options_{.interval = config.engine_interval,
                .queue_interval = config.queue_interval,
-               .longest_gap = LongestGap(config),
-               .places = {.allowed = allowed_, .credential_folder = config.endpoint_credentials}},
+               .longest_gap = LongestGap(config, surroundings.clock_speed),
+               .places = {.allowed = allowed_,
+                          .credential_folder = config.endpoint_credentials,
+                          .addresses = surroundings.addresses}},
       wanted_(std::move(wanted)),
-      store_({.longest_gap = LongestGap(config)},
+      store_({.longest_gap = options_.longest_gap},
              {.wanted = [this] { Wake(); }, .changed = [] {}}) {}
 
 void DemandReading::Wake() {

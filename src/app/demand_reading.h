@@ -9,10 +9,17 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "serve/signal_access.h"
+#include "signal/endpoint_addresses.h"
 #include "signal/signal_store.h"
 #include "signal/signal_watch.h"
 
 namespace gpuscaler {
+
+// What is otherwise where there is no cluster: in the demo.
+struct DemandSurroundings {
+  EndpointAddresses::Options addresses;  // what names lead to
+  double clock_speed = 1;                // seconds of the clock a real one
+};
 
 // Thread-safe.
 class DemandReading {
@@ -20,7 +27,8 @@ class DemandReading {
   // What the configuration allows; its texts are checked. `clock` outlives it. `wanted` is called
   // when there is a source more to read, and must not block.
   DemandReading(
-      const Config& config, const Clock& clock, std::function<void()> wanted = [] {});
+      const Config& config, const Clock& clock, std::function<void()> wanted = [] {},
+      const DemandSurroundings& surroundings = {});
 
   // `finds_engines`: somebody else tells the store of those that nobody named.
   SignalAccess access(bool finds_engines) {

@@ -6,30 +6,33 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "app/commands.h"
 #include "app/demo_chart.h"
-#include "app/demo_gpu_file.h"
+#include "app/demo_load.h"
 #include "app/demo_scaler.h"
 #include "app/demo_screen.h"
+#include "app/demo_service.h"
+#include "app/demo_triggers.h"
 #include "app/demo_verdict.h"
+#include "app/open_files_limit.h"
 #include "app/standalone.h"
 #include "app/termination.h"
 #include "base/clock.h"
 #include "base/duration_text.h"
-#include "base/number_text.h"
 #include "base/status_macros.h"
 #include "scaling/profile.h"
+#include "serve/http_server.h"
 #include "serve/scaler_client.h"
 #include "simulate/fleet.h"
 #include "simulate/report.h"
-#include "simulate/scalers.h"
 
 namespace gpuscaler {
 namespace {
 
-// How far simulated time moves between two looks at the GPUs. At least 10 ms of real time: a
-// server that polls faster is busy with nothing else.
+// How far the clock goes between two looks at the GPUs. At least 10 ms of real time: a server that
+// polls faster is busy with nothing else.
 constexpr absl::Duration kSimulatedTick = absl::Seconds(5);
 constexpr absl::Duration kShortestTick = absl::Milliseconds(10);
 
@@ -38,7 +41,9 @@ constexpr absl::Duration kHiccup = absl::Milliseconds(500);
 
 // After the load: the rest of the queue, activation window, cooldown.
 constexpr absl::Duration kWindDown = absl::Minutes(9);
-constexpr absl::Duration kPatience = absl::Minutes(60);  // until it has failed
+// Until it has failed: on the clock, and in real time.
+constexpr absl::Duration kPatience = absl::Minutes(60);
+constexpr absl::Duration kRealPatience = absl::Minutes(1);
 
 absl::Duration TickOf(int speed) { return std::max(kSimulatedTick / speed, kShortestTick); }
 
@@ -52,35 +57,16 @@ Config ServerConfig(const DemoOptions& options, const std::string& gpu_file) {
   config.gpu_source = absl::StrCat("file:", gpu_file);
   config.node_name = "demo";
   config.poll_interval = TickOf(options.speed);
+  config.engine_interval = TickOf(options.speed);
+  config.queue_interval = TickOf(options.speed);
+  config.allow_endpoints = "127.0.0.0/8";
   config.stale_after = std::max(6 * kSimulatedTick, kHiccup * options.speed);
   return config;
 }
 
-TriggerRef TriggerOf(const std::string& profile) {
-  return {.name = "llm", .namespace_name = "default", .metadata = {{"profile", profile}}};
-}
-
-// KEDA's view of the service: our server, and a demand signal that sees what GPUs cannot show.
-class DemoTriggers {
- public:
-  DemoTriggers(const ScalerClient& client, TriggerRef trigger, const MetricSpec& spec)
-      : remote_(client, std::move(trigger), spec.metric_name), target_(spec.target) {}
-
-  std::vector<KedaTrigger> Of(const InferenceService& service) {
-    demand_ = std::make_unique<DemandScaler>(service);
-    return {{&remote_, target_}, {demand_.get()}};
-  }
-
- private:
-  RemoteScaler remote_;
-  const double target_;
-  std::unique_ptr<DemandScaler> demand_;
-};
-
 class Demo {
  public:
-  Demo(const DemoOptions& options, Trigger trigger)
-      : options_(options), trigger_(std::move(trigger)), clock_(options.speed) {
+  explicit Demo(const DemoOptions& options) : options_(options), clock_(options.speed) {
     scenario_.service.gpus = options.max_replicas;
     scenario_.scaled_object.max_replica_count = options.max_replicas;
   }
@@ -89,90 +75,118 @@ class Demo {
 
  private:
   absl::Status Serve();
-  std::unique_ptr<Fleet> StartFleet(const Scenario& scenario, int replicas);
-  absl::Status Tick(Fleet& fleet);
+  DemandSurroundings Surroundings() const;
+  absl::Status Tick(Keda& keda);
   // By a signal, or because nobody can see it any more.
   bool Stopped() const { return signals_.WaitFor(TickOf(options_.speed)) != 0 || !std::cout; }
-  absl::StatusOr<bool> RunLoad(Fleet& fleet);  // false: told to stop
+  absl::StatusOr<bool> RunLoad();  // false: told to stop
   absl::Status KeepServing();
-  DemoFrame FrameOf(const Fleet& fleet) const;
+  absl::Duration passed() const { return clock_.Now() - began_at_; }
+  DemoFrame FrameOf(const Keda& keda) const;
   DemoSetting Setting() const;
   void Introduce() const;
-  int Conclude(const Fleet& fleet) const;
+  ScenarioResult Ours() const;
+  int Conclude() const;
 
   const TerminationSignals signals_;  // before any thread
   const DemoOptions options_;
-  const Trigger trigger_;
   const SteadyClock clock_;
   Scenario scenario_;
-  std::unique_ptr<DemoGpuFile> gpu_file_;
+  TriggerRef by_profile_;
+  TriggerRef by_demand_;
+  Trigger trigger_;  // of by_profile_
+  std::unique_ptr<DemoService> service_;
+  std::unique_ptr<HttpServer> gateway_page_;
   std::unique_ptr<Standalone> server_;
+  std::string address_;
   std::unique_ptr<ScalerClient> client_;
-  std::unique_ptr<DemoTriggers> triggers_;
+  RemoteTriggers triggers_;
+  absl::Time began_at_;
+  int desired_ = 0;  // spec.replicas
+  LoadTally tally_;  // in real time
+  absl::Duration took_;
   DemoCourse course_;
 };
 
+// The Services of the demo's cluster.
+DemandSurroundings Demo::Surroundings() const {
+  const auto resolver = [engines = service_->addresses()](const std::string& name) {
+    return absl::StartsWith(name, "gateway.") ? std::vector<std::string>{"127.0.0.1"}
+                                              : engines->Get();
+  };
+  const absl::Duration tick = TickOf(options_.speed);
+  return {.addresses = {.interval = tick, .retry = tick, .resolver = resolver},
+          .clock_speed = static_cast<double>(options_.speed)};
+}
+
 absl::Status Demo::Serve() {
-  ASSIGN_OR_RETURN(auto gpu_file, DemoGpuFile::Open());
-  gpu_file_ = std::make_unique<DemoGpuFile>(std::move(gpu_file));
-  RETURN_IF_ERROR(gpu_file_->Write(InferenceService(scenario_.service, clock_.Now()).Snapshot()));
-  ASSIGN_OR_RETURN(server_, Standalone::Start(ServerConfig(options_, gpu_file_->path()), clock_));
+  ASSIGN_OR_RETURN(service_, DemoService::Open(scenario_.service, options_.speed));
+  DemoGateway& gateway = service_->gateway();
   ASSIGN_OR_RETURN(
-      client_, ScalerClient::Open({.address = absl::StrCat("127.0.0.1:", server_->grpc_port())}));
-  const TriggerRef trigger = TriggerOf(options_.profile);
-  ASSIGN_OR_RETURN(const MetricSpec spec, client_->GetMetricSpec(trigger));
-  triggers_ = std::make_unique<DemoTriggers>(*client_, trigger, spec);
-  return absl::OkStatus();
+      gateway_page_,
+      HttpServer::Start(
+          {.bind_address = "127.0.0.1"},
+          {{"/metrics", [&gateway] { return HttpReply{.body = gateway.MetricsPage()}; }}}));
+  ASSIGN_OR_RETURN(by_profile_,
+                   DemoTrigger(options_.profile, service_->port(), scenario_.service.batch_limit));
+  ASSIGN_OR_RETURN(trigger_, ParseTrigger(by_profile_.metadata, BuiltInProfiles()));
+  by_demand_ = DemandTrigger(gateway_page_->port());
+  ASSIGN_OR_RETURN(server_, Standalone::Start(ServerConfig(options_, service_->gpu_file()), clock_,
+                                              Surroundings()));
+  address_ = absl::StrCat("127.0.0.1:", server_->grpc_port());
+  ASSIGN_OR_RETURN(client_, ScalerClient::Open({.address = address_}));
+  RETURN_IF_ERROR(triggers_.Add(*client_, by_profile_));
+  return triggers_.Add(*client_, by_demand_);
 }
 
-std::unique_ptr<Fleet> Demo::StartFleet(const Scenario& scenario, int replicas) {
-  return std::make_unique<Fleet>(
-      scenario, clock_.Now(), replicas,
-      [this](const InferenceService& service) { return triggers_->Of(service); });
+absl::Status Demo::Tick(Keda& keda) {
+  RETURN_IF_ERROR(service_->Tick());
+  desired_ = keda.Step(clock_.Now(), desired_, service_->ready());
+  return service_->Scale(desired_);
 }
 
-absl::Status Demo::Tick(Fleet& fleet) {
-  fleet.Advance(clock_.Now());
-  RETURN_IF_ERROR(gpu_file_->Write(fleet.service().Snapshot()));
-  fleet.Scale();
-  return absl::OkStatus();
-}
-
-absl::StatusOr<bool> Demo::RunLoad(Fleet& fleet) {
+absl::StatusOr<bool> Demo::RunLoad() {
   const bool back_to_zero = ExpectationOf(trigger_).back_to_zero;
-  const absl::Duration end = scenario_.load.End() + (back_to_zero ? kPatience : kWindDown);
+  const absl::Duration patience = std::max(kPatience, kRealPatience * options_.speed);
+  const absl::Duration end = scenario_.load.End() + (back_to_zero ? patience : kWindDown);
+  Keda keda(scenario_.scaled_object, triggers_.keda());
   DemoScreen screen(Setting());
+  began_at_ = clock_.Now();
   course_.began_at_zero = true;
-  while (fleet.passed() < end && !fleet.AtRest()) {
+  DemoLoad load(scenario_.load, options_.speed, service_->gateway());
+  while (passed() < end && !(load.done() && service_->empty())) {
     if (Stopped()) return false;
-    RETURN_IF_ERROR(Tick(fleet));
-    screen.Show(FrameOf(fleet));
-    if (fleet.passed() < scenario_.load.quiet) course_.began_at_zero &= fleet.desired() == 0;
-    course_.most_ready = std::max(course_.most_ready, fleet.service().ready());
-    course_.last = fleet.desired();
+    RETURN_IF_ERROR(Tick(keda));
+    screen.Show(FrameOf(keda));
+    if (passed() < scenario_.load.quiet) course_.began_at_zero &= desired_ == 0;
+    course_.most_ready = std::max(course_.most_ready, service_->ready());
+    course_.last = desired_;
   }
   screen.Finish();
+  took_ = passed();
+  tally_ = load.Stop();
   return true;
 }
 
-DemoFrame Demo::FrameOf(const Fleet& fleet) const {
-  DemoFrame frame{.passed = fleet.passed(), .requests_per_second = fleet.requests_per_second()};
-  frame.running = fleet.service().running();
-  frame.waiting = fleet.service().waiting();
-  for (const GpuSample& gpu : fleet.service().Snapshot().gpus) {
-    frame.utilization_percent.push_back(gpu.utilization_percent.value_or(0));
-    frame.memory_percent.push_back(MemoryUsedPercent(gpu).value_or(0));
+DemoFrame Demo::FrameOf(const Keda& keda) const {
+  DemoFrame frame{.passed = passed(), .requests_per_second = scenario_.load.RateAt(passed())};
+  const EngineGauges requests = service_->Requests();
+  frame.running = requests.running;
+  frame.waiting = requests.waiting;
+  for (const GpuShown& gpu : service_->gpus()) {
+    frame.utilization_percent.push_back(gpu.utilization_percent);
+    frame.memory_percent.push_back(gpu.memory_percent);
   }
-  const Keda::Answer& answer = fleet.keda().answer(0);
+  const Keda::Answer& answer = keda.answer(0);
   if (answer.value.ok()) {
     frame.value = *answer.value;
   } else {
     frame.note = std::string(answer.value.status().message());
   }
   frame.active = answer.active;
-  frame.desired = fleet.desired();
-  frame.ready = fleet.service().ready();
-  if (const auto why = client_->Explain(TriggerOf(options_.profile)); why.ok()) {
+  frame.desired = desired_;
+  frame.ready = service_->ready();
+  if (const auto why = client_->Explain(by_profile_); why.ok()) {
     frame.note = why->notes_size() > 0 ? why->notes(0) : why->active_because();
   }
   return frame;
@@ -188,31 +202,44 @@ DemoSetting Demo::Setting() const {
 }
 
 void Demo::Introduce() const {
-  const std::string address = absl::StrCat("127.0.0.1:", server_->grpc_port());
   std::cout
-      << "A vLLM service on simulated GPUs, scaled by the real server on " << address
-      << " and a model of KEDA and the HPA;\n"
-      << "the clock runs " << options_.speed << " times as fast. Its ScaledObject asks for 0 to "
-      << options_.max_replicas << " replicas by two triggers:\n\n"
-      << "  - type: external            # this scaler: GPUs decide how many\n"
-      << "    metadata:\n"
-      << "      scalerAddress: " << address << "\n"
-      << "      profile: " << options_.profile << "\n"
-      << "  - type: prometheus          # 1 while requests wait: without replicas there is no\n"
-      << "    metadata: {threshold: \"1\"}  # GPU to see, so a demand signal has to wake the "
-         "first\n\n"
-      << "Ask it yourself:  keda-gpu-scaler query " << address << " profile=" << options_.profile
-      << "\n"
+      << "An inference service: stand-in engines on simulated GPUs, behind a small gateway,\n"
+         "under an open loop of requests. The real server on "
+      << address_ << " and a\nmodel of KEDA and the HPA scale it, 0 to " << options_.max_replicas
+      << " replicas, on a clock that goes\n"
+      << options_.speed << " times as fast. The triggers of its ScaledObject:\n\n"
+      << TriggerYaml(by_profile_, address_) << TriggerYaml(by_demand_, address_)
+      << "\nThe first says how many. Without replicas it has no GPU and no engine to see: the\n"
+         "second wakes the first one. Ask it yourself:\n\n  "
+      << QueryLine(by_profile_, address_) << "\n"
       << std::endl;
 }
 
-int Demo::Conclude(const Fleet& fleet) const {
-  const absl::Duration took = fleet.passed();
-  const ScenarioResult ours = fleet.ResultAs("this scaler");
-  std::cout << "\nThe same load, " << DurationText(absl::Trunc(took, absl::Seconds(1)))
-            << ", one GPU a replica:\n\n"
-            << CostTable({ours, RunStatic(scenario_, ours.totals.most_replicas, took),
-                          RunReference(scenario_, took)})
+// As its simulation would be told.
+ScenarioResult Demo::Ours() const {
+  const absl::Duration request = scenario_.service.request_time;
+  const absl::Duration waited = tally_.latency.mean() * options_.speed - request;
+  const absl::Duration longest = tally_.latency.max() * options_.speed - request;
+  ScenarioResult ours{.name = "this scaler",
+                      .replicas = desired_,
+                      .waiting = static_cast<int>(tally_.due - tally_.answered)};
+  ours.totals.gpu_seconds = absl::ToDoubleSeconds(service_->gpu_time());
+  ours.totals.arrived = tally_.due;
+  ours.totals.begun = tally_.answered;
+  ours.totals.served = tally_.answered;
+  ours.totals.waited = waited * tally_.answered;
+  ours.totals.longest_wait = longest;
+  ours.totals.most_replicas = service_->most_replicas();
+  return ours;
+}
+
+int Demo::Conclude() const {
+  const ScenarioResult ours = Ours();
+  std::cout << "\nThe same load, " << DurationText(absl::Trunc(took_, absl::Seconds(1)))
+            << ", one GPU a replica. The first line is measured, the others\n"
+               "are simulations of such engines:\n\n"
+            << CostTable({ours, RunStatic(scenario_, ours.totals.most_replicas, took_),
+                          RunReference(scenario_, took_)})
             << "\n";
   const DemoExpectation expectation = ExpectationOf(trigger_);
   const absl::Status verdict = CheckCourse(expectation, course_);
@@ -224,29 +251,27 @@ int Demo::Conclude(const Fleet& fleet) const {
 }
 
 absl::Status Demo::KeepServing() {
-  std::cout << "\nServing on, under a steady load; Ctrl-C ends it.\n"
-            << "  keda-gpu-scaler query 127.0.0.1:" << server_->grpc_port()
-            << " profile=" << options_.profile << " --explain" << std::endl;
-  Scenario steady = scenario_;
-  steady.load = {.quiet = absl::ZeroDuration(),
-                 .rise = absl::Seconds(1),
-                 .hold = absl::InfiniteDuration(),
-                 .peak = scenario_.load.peak / 4};
-  const auto fleet = StartFleet(steady, 2);
-  while (!Stopped()) RETURN_IF_ERROR(Tick(*fleet));
+  std::cout << "\nServing on, under a steady load; Ctrl-C ends it.\n  "
+            << QueryLine(by_profile_, address_) << " --explain" << std::endl;
+  const LoadShape steady = {.quiet = absl::ZeroDuration(),
+                            .rise = absl::Seconds(1),
+                            .hold = absl::InfiniteDuration(),
+                            .peak = scenario_.load.peak / 4};
+  Keda keda(scenario_.scaled_object, triggers_.keda());
+  const DemoLoad load(steady, options_.speed, service_->gateway());
+  while (!Stopped()) RETURN_IF_ERROR(Tick(keda));
   return absl::OkStatus();
 }
 
 absl::StatusOr<int> Demo::Run() {
   RETURN_IF_ERROR(Serve());
   Introduce();
-  const auto fleet = StartFleet(scenario_, 0);
-  ASSIGN_OR_RETURN(const bool finished, RunLoad(*fleet));
+  ASSIGN_OR_RETURN(const bool finished, RunLoad());
   if (!finished) {
     std::cout << "\nStopped before the load had ended." << std::endl;
     return std::cout ? kExitFindings : kExitOk;  // main tells of output that failed
   }
-  const int code = Conclude(*fleet);
+  const int code = Conclude();
   if (options_.serve) RETURN_IF_ERROR(KeepServing());
   return code;
 }
@@ -255,11 +280,11 @@ absl::StatusOr<int> Demo::Run() {
 
 int RunDemo(const DemoOptions& options) {
   StartLogging(LogLevel::kError, LogFormat::kText);  // the chart is what is to be seen
-  auto trigger = ParseTrigger(TriggerOf(options.profile).metadata, BuiltInProfiles());
-  if (!trigger.ok()) return Fail("demo", trigger.status(), kExitUsage);
-  Demo demo(options, *std::move(trigger));
+  RaiseOpenFilesLimit();
+  Demo demo(options);
   const absl::StatusOr<int> code = demo.Run();
-  return code.ok() ? *code : Fail("demo", code.status(), kExitCannotServe);
+  return code.ok() ? *code
+                   : Fail("demo", code.status(), ExitCodeOf(code.status(), kExitCannotServe));
 }
 
 }  // namespace gpuscaler

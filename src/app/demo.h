@@ -1,4 +1,5 @@
-// The demo: the real server, on simulated GPUs and a fast clock, under a model of KEDA and the HPA.
+// The demo: the real server, engines and load, on simulated GPUs and a fast clock, under a model of
+// KEDA and the HPA.
 #pragma once
 
 #include <string>

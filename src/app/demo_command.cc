@@ -3,27 +3,18 @@
 
 #include "app/commands.h"
 #include "app/demo.h"
-#include "scaling/profile.h"
+#include "app/demo_triggers.h"
 
 namespace gpuscaler {
-namespace {
-
-std::vector<std::string> ProfileNames() {
-  std::vector<std::string> names;
-  for (const auto& [name, profile] : BuiltInProfiles()) names.push_back(name);
-  return names;
-}
-
-}  // namespace
 
 Command DemoCommand() {
   const auto options = std::make_shared<DemoOptions>();
   return {
       .name = "demo",
-      .help = "Scale a simulated inference service through a load, in about 20 seconds.",
+      .help = "Scale stand-in engines on simulated GPUs through a load, in about 20 seconds.",
       .flags = {IntFlag("speed", "Simulated seconds a real one.", {1, kFastestDemo},
                         &options->speed),
-                WordFlag("profile", "NAME", "Profile of the trigger.", ProfileNames(),
+                WordFlag("profile", "NAME", "Profile of the trigger.", DemoProfiles(),
                          &options->profile),
                 IntFlag("max-replicas", "maxReplicaCount, and GPUs of the node.",
                         {kFewestDemoReplicas, kMostDemoReplicas}, &options->max_replicas),

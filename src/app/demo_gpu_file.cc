@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "simulate/inference_service.h"
 
 namespace gpuscaler {
 
@@ -29,10 +28,10 @@ DemoGpuFile::~DemoGpuFile() {
   if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
 }
 
-absl::Status DemoGpuFile::Write(const NodeSnapshot& snapshot) {
+absl::Status DemoGpuFile::Write(const std::string& text) const {
   const std::string next = path() + ".new";
   std::ofstream file(next, std::ios::binary | std::ios::trunc);
-  file << GpuFileJson(snapshot);
+  file << text;
   file.close();
   std::error_code error;
   if (file) std::filesystem::rename(next, path(), error);

@@ -1,10 +1,9 @@
-// Simulated GPUs, where the real server reads them.
+// A file of simulated GPUs, where the real server reads it.
 #pragma once
 
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "model/node_snapshot.h"
 
 namespace gpuscaler {
 
@@ -18,7 +17,7 @@ class DemoGpuFile {
   DemoGpuFile& operator=(DemoGpuFile&&) = delete;
 
   // Readers see the old text or the new one, never a part. UNAVAILABLE when it cannot be written.
-  absl::Status Write(const NodeSnapshot& snapshot);
+  absl::Status Write(const std::string& text) const;
 
   std::string path() const { return folder_ + "/gpus.json"; }
 

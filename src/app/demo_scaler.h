@@ -1,8 +1,13 @@
-// A scaler that KEDA's model asks over gRPC.
+// What KEDA's model asks about the demo's service: the real server, over gRPC.
 #pragma once
 
+#include <deque>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/status/status.h"
+#include "base/status_macros.h"
 #include "serve/scaler_client.h"
 #include "simulate/keda.h"
 
@@ -23,6 +28,23 @@ class RemoteScaler : public Scaler {
   const ScalerClient& client_;
   const TriggerRef trigger_;
   const std::string metric_name_;
+};
+
+// The triggers of one ScaledObject.
+class RemoteTriggers {
+ public:
+  // `client` outlives it.
+  absl::Status Add(const ScalerClient& client, const TriggerRef& trigger) {
+    ASSIGN_OR_RETURN(const MetricSpec spec, client.GetMetricSpec(trigger));
+    keda_.push_back({&scalers_.emplace_back(client, trigger, spec.metric_name), spec.target});
+    return absl::OkStatus();
+  }
+
+  const std::vector<KedaTrigger>& keda() const { return keda_; }
+
+ private:
+  std::deque<RemoteScaler> scalers_;
+  std::vector<KedaTrigger> keda_;
 };
 
 }  // namespace gpuscaler

@@ -9,7 +9,9 @@
 namespace gpuscaler {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::internal::CaptureStdout;
 using ::testing::internal::GetCapturedStdout;
 
@@ -19,14 +21,24 @@ class DemoTest : public testing::Test {
   ~DemoTest() override { StartLogging(LogLevel::kInfo, LogFormat::kText); }
 };
 
-// Server, gRPC, file source, models: all real but the GPUs, KEDA and time.
+// Server, gRPC, engines, load, gateway: all real but the GPUs, KEDA and time.
 TEST_F(DemoTest, GoesFromZeroToSeveralReplicasAndBack) {
   CaptureStdout();
   const int code = RunDemo({.speed = 600, .max_replicas = 5});
   const std::string shown = GetCapturedStdout();
   EXPECT_EQ(code, kExitOk) << shown;
   EXPECT_THAT(shown, HasSubstr("Replicas went 0 -> 5 -> 0."));
+  EXPECT_THAT(shown, ContainsRegex("this scaler +[0-9]+ +1650 +0 ")) << "all are served";
   EXPECT_THAT(shown, HasSubstr("the reference's formula"));
+}
+
+// Where nothing but GPUs is read.
+TEST_F(DemoTest, ScalesOnUtilisationToo) {
+  CaptureStdout();
+  const int code = RunDemo({.speed = 1000, .profile = "triton-inference", .max_replicas = 3});
+  const std::string shown = GetCapturedStdout();
+  EXPECT_EQ(code, kExitOk) << shown;
+  EXPECT_THAT(shown, Not(HasSubstr("engineEndpoint")));
 }
 
 TEST_F(DemoTest, RefusesWhatCannotWork) {

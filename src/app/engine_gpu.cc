@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-
 #include "base/log.h"
 
 namespace gpuscaler {
@@ -20,7 +18,7 @@ EngineGpu::EngineGpu(const EngineGpuOptions& options, absl::Duration load_time, 
       clock_(clock),
       started_at_(clock.Now()),
       slot_(options.file, options.index),
-      read_at_(started_at_) {
+      busy_(started_at_) {
   if (options_.file.empty()) return;
   Tick();
   thread_ = std::make_unique<PeriodicThread>("gpu file", kShowInterval, [this] { Tick(); });
@@ -30,7 +28,7 @@ void EngineGpu::Serves(const EngineServer& server) {
   {
     MutexLock lock(mutex_);
     server_ = &server;
-    read_at_ = clock_.Now();
+    busy_ = EngineBusy(clock_.Now());
   }
   if (thread_ != nullptr) thread_->Wake();
 }
@@ -54,11 +52,7 @@ GpuShown EngineGpu::Reading() {
         load_time_ > absl::ZeroDuration() ? absl::FDivDuration(now - started_at_, load_time_) : 1;
     return LoadingGpu(loaded, options_.memory_percent, getpid());
   }
-  const absl::Duration busy = server_->Totals().busy;
-  const double share = now > read_at_ ? absl::FDivDuration(busy - busy_, now - read_at_) : 0;
-  read_at_ = now;
-  busy_ = busy;
-  return {.utilization_percent = 100 * std::clamp(share, 0.0, 1.0),
+  return {.utilization_percent = busy_.Percent(server_->Totals().busy, now),
           .memory_percent = options_.memory_percent,
           .pid = getpid()};
 }

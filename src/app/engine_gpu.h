@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "app/engine_busy.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/periodic_thread.h"
@@ -40,8 +41,7 @@ class EngineGpu {
   Mutex mutex_;
   const EngineServer* server_ ABSL_GUARDED_BY(mutex_) = nullptr;
   bool left_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Time read_at_ ABSL_GUARDED_BY(mutex_);
-  absl::Duration busy_ ABSL_GUARDED_BY(mutex_);  // as of read_at_
+  EngineBusy busy_ ABSL_GUARDED_BY(mutex_);
   std::string complaint_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<PeriodicThread> thread_;  // null: nothing is shown
 };

@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "app/allowed_namespaces.h"
-#include "app/demand_reading.h"
 #include "app/engine_discovery.h"
 #include "app/engine_metrics.h"
 #include "app/freed_memory.h"
@@ -43,14 +42,15 @@ constexpr absl::Duration kNeighboursInterval = absl::Minutes(1);
 // In dependency order: destroyed backwards.
 class Standalone::Impl {
  public:
-  Impl(const Config& config, const Clock& clock, std::unique_ptr<GpuSource> source,
-       AllowedNamespaces allowed)
+  Impl(const Config& config, const Clock& clock, const DemandSurroundings& surroundings,
+       std::unique_ptr<GpuSource> source, AllowedNamespaces allowed)
       : config_(config),
         clock_(clock),
         reading_(config, clock, std::move(source), metrics_),
         profiles_(config.profiles),
         probes_(clock, config.hang_after, "sampler"),
-        demand_(config, clock, [this] { WakeDiscovery(); }),
+        demand_(
+            config, clock, [this] { WakeDiscovery(); }, surroundings),
         engines_(demand_.store(), config.node_name, allowed),
         service_(
             {.stale_after = config.StaleAfter(),
@@ -164,12 +164,13 @@ class Standalone::Impl {
   std::unique_ptr<EngineDiscovery> discovery_;  // null: engines are not looked for
 };
 
-absl::StatusOr<std::unique_ptr<Standalone>> Standalone::Start(const Config& config,
-                                                              const Clock& clock) {
+absl::StatusOr<std::unique_ptr<Standalone>> Standalone::Start(
+    const Config& config, const Clock& clock, const DemandSurroundings& surroundings) {
   ASSIGN_OR_RETURN(AllowedNamespaces allowed, ParseAllowedNamespaces(config.allow_namespaces));
   ASSIGN_OR_RETURN(std::unique_ptr<GpuSource> source,
                    OpenNodeSource(config, config.node_name, clock));
-  auto impl = std::make_unique<Impl>(config, clock, std::move(source), std::move(allowed));
+  auto impl =
+      std::make_unique<Impl>(config, clock, surroundings, std::move(source), std::move(allowed));
   RETURN_IF_ERROR(impl->Start());
   return std::unique_ptr<Standalone>(new Standalone(std::move(impl)));
 }

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "app/config.h"
+#include "app/demand_reading.h"
 #include "base/clock.h"
 
 namespace gpuscaler {
@@ -23,8 +24,8 @@ class Standalone {
   // Serving when it returns; the first reading may still be under way. `clock` dates the readings,
   // may run faster than real time, and outlives it. INVALID_ARGUMENT: the configuration cannot work
   // (TLS files, profiles, GPU source); UNAVAILABLE: an address cannot be bound.
-  static absl::StatusOr<std::unique_ptr<Standalone>> Start(const Config& config,
-                                                           const Clock& clock);
+  static absl::StatusOr<std::unique_ptr<Standalone>> Start(
+      const Config& config, const Clock& clock, const DemandSurroundings& surroundings = {});
   ~Standalone();
 
   int grpc_port() const;

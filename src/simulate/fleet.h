@@ -38,7 +38,6 @@ class Fleet {
   void Scale();
 
   absl::Duration passed() const { return service_.now() - start_; }
-  double requests_per_second() const { return scenario_.load.RateAt(passed()); }
   int desired() const { return desired_; }  // spec.replicas
   const InferenceService& service() const { return service_; }
   const Keda& keda() const { return keda_; }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <deque>
-#include <string>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -86,8 +85,5 @@ class InferenceService {
   std::vector<Replica> replicas_;  // oldest first
   Totals totals_;
 };
-
-// What --gpu-source file:PATH reads.
-std::string GpuFileJson(const NodeSnapshot& snapshot);
 
 }  // namespace gpuscaler

@@ -2,7 +2,6 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "nlohmann/json.hpp"
 
 namespace gpuscaler {
 namespace {
@@ -118,15 +117,6 @@ TEST_F(InferenceServiceTest, CountsGpuSecondsFromTheStart) {
 TEST_F(InferenceServiceTest, NoMoreReplicasRunThanThereAreGpus) {
   service_.Scale(5);
   EXPECT_EQ(service_.replicas(), 3);
-}
-
-TEST_F(InferenceServiceTest, TheFileHasTheKeysOfTheFileSource) {
-  service_.Scale(1);
-  const auto file = nlohmann::json::parse(GpuFileJson(service_.Snapshot()));
-  ASSERT_EQ(file["gpus"].size(), 3u);
-  EXPECT_EQ(file["gpus"][0]["processes"][0]["pid"], Gpu(0).processes->at(0).pid);
-  EXPECT_EQ(file["gpus"][0]["memory_total_bytes"], 80LL << 30);
-  EXPECT_EQ(file["gpus"][2]["processes"].size(), 0u);
 }
 
 }  // namespace

@@ -1,0 +1,30 @@
+// The ScaledObject of the demo: what its two triggers say.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "scaling/trigger.h"
+#include "serve/scaler_client.h"
+
+namespace gpuscaler {
+
+// The profiles of what the demo's GPUs and engines show.
+std::vector<std::string> DemoProfiles();
+
+// How many replicas: by the profile. An engine is named where the profile reads one; of its
+// requests it runs so many at once. INVALID_ARGUMENT: no such profile.
+absl::StatusOr<TriggerRef> DemoTrigger(const std::string& profile, int engine_port,
+                                       int requests_at_once);
+
+// Whether any: by the requests that the gateway holds while there is none.
+TriggerRef DemandTrigger(int gateway_port);
+
+// As lines of a ScaledObject.
+std::string TriggerYaml(const TriggerRef& trigger, const std::string& scaler_address);
+
+// As `query` takes it.
+std::string QueryLine(const TriggerRef& trigger, const std::string& scaler_address);
+
+}  // namespace gpuscaler

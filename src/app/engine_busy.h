@@ -1,0 +1,29 @@
+// How busy an engine was between two looks at it, as a driver would show its GPU.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/time/time.h"
+
+namespace gpuscaler {
+
+// Not thread-safe.
+class EngineBusy {
+ public:
+  explicit EngineBusy(absl::Time now) : read_at_(now) {}
+
+  // 0-100, since the last look; `busy` is the engine's time in steps so far.
+  double Percent(absl::Duration busy, absl::Time now) {
+    const absl::Duration worked = busy - std::exchange(busy_, busy);
+    const absl::Duration passed = now - std::exchange(read_at_, now);
+    if (passed <= absl::ZeroDuration()) return 0;
+    return 100 * std::clamp(absl::FDivDuration(worked, passed), 0.0, 1.0);
+  }
+
+ private:
+  absl::Time read_at_;
+  absl::Duration busy_;  // as of read_at_
+};
+
+}  // namespace gpuscaler
