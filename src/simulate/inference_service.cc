@@ -17,11 +17,6 @@ constexpr double kLoadingShare = 0.7;
 constexpr double kLoadingUtilizationPercent = 15;
 constexpr double kCaptureUtilizationPercent = 95;
 
-// An idle H100 takes about 70 of its 700 W.
-constexpr double kIdleWatts = 70;
-constexpr double kLimitWatts = 700;
-constexpr double kBusyNvlinkMibps = 60'000;  // above the distributed-training profile's target
-
 }  // namespace
 
 InferenceService::InferenceService(const InferenceServiceOptions& options, absl::Time start)
@@ -107,8 +102,7 @@ void InferenceService::Admit() {
 }
 
 NodeSnapshot InferenceService::Snapshot() const {
-  NodeSnapshot snapshot{.taken_at = now_, .node = "demo", .source = "simulated"};
-  snapshot.driver_version = "simulated";
+  NodeSnapshot snapshot{.taken_at = now_, .node = "simulated", .source = "simulated"};
   for (int index = 0; index < options_.gpus; ++index) {
     GpuSample gpu;
     gpu.index = index;
@@ -120,13 +114,6 @@ NodeSnapshot InferenceService::Snapshot() const {
     gpu.processes.emplace();
     const auto holder = std::ranges::find(replicas_, index, &Replica::gpu);
     if (holder != replicas_.end()) Show(*holder, gpu);
-    const double busy = *gpu.utilization_percent / 100;
-    gpu.memory_utilization_percent = 60 * busy;
-    gpu.temperature_celsius = 35 + 35 * busy;
-    gpu.power_watts = kIdleWatts + (kLimitWatts - kIdleWatts) * busy;
-    gpu.power_limit_watts = kLimitWatts;
-    gpu.nvlink_tx_mbps = kBusyNvlinkMibps * busy;
-    gpu.nvlink_rx_mbps = kBusyNvlinkMibps * busy;
     snapshot.gpus.push_back(std::move(gpu));
   }
   return snapshot;
