@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/fake_clock.h"
 #include "gtest/gtest.h"
+#include "page/test_footprint.h"
 #include "page/test_http_server.h"
 
 namespace gpuscaler {
@@ -229,6 +230,46 @@ TEST(EnginePoller, EndsAtOnceWithPollsOnTheirWay) {
   ASSERT_EQ(hanging.open(), 50);
   poller.reset();
   EXPECT_EQ(news.Count(), 0);
+}
+
+// Ten engines: eight that answer, one that ends each connection amid its page, and one whose page
+// is no text.
+std::map<EngineTarget, EngineWish> TargetsOf(const TestHttpServer& good,
+                                             const TestHttpServer& breaking,
+                                             const TestHttpServer& garbage) {
+  std::map<EngineTarget, EngineWish> targets = {{TargetAt(breaking.port()), {}},
+                                                {TargetAt(garbage.port()), {}}};
+  for (int i = 1; i <= 8; ++i) {
+    targets.insert({TargetAt(good.port(), absl::StrCat("127.0.0.", i)), {.histograms = true}});
+  }
+  return targets;
+}
+
+TEST(EnginePoller, TenThousandPollsLeaveNeitherFilesNorMemoryBehind) {
+  const TestHttpServer good(Serving([](absl::string_view) { return Answer(VllmPage(1)); }), nullptr,
+                            "0.0.0.0");
+  const TestHttpServer breaking(
+      SayingAndClosing("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nvllm:num_requests"));
+  const TestHttpServer garbage(
+      Serving([](absl::string_view) { return Answer(std::string("\xff\x00\x01garbage", 10)); }));
+  const SteadyClock clock;
+  std::atomic<int> polls = 0;
+  EnginePoller poller(clock, absl::Milliseconds(2),
+                      [&](const EngineTarget&, const EngineNews&) { ++polls; },
+                      {.patience = absl::Seconds(20)});
+  poller.Poll(TargetsOf(good, breaking, garbage));
+  const auto wait_for = [&](int more) {
+    const int wanted = polls + more;
+    const absl::Time deadline = clock.Now() + absl::Minutes(2);
+    while (polls < wanted && clock.Now() < deadline) absl::SleepFor(absl::Milliseconds(1));
+    ASSERT_GE(polls, wanted);
+  };
+  wait_for(1000);
+  const int files = FilesHeld();
+  const size_t memory = MemoryHeld();
+  wait_for(10'000);
+  EXPECT_LE(FilesHeld(), files + 20) << "each of the ten has a connection at either end";
+  EXPECT_LE(MemoryHeld(), memory + (size_t{1} << 20));
 }
 
 }  // namespace
