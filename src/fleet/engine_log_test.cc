@@ -2,7 +2,9 @@
 
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/fake_clock.h"
+#include "fleet/engine_wants.h"
 #include "fleet/engine_wire.h"
 #include "fleet/test_engines.h"
 #include "gmock/gmock.h"
@@ -69,6 +71,20 @@ TEST_F(EngineLogTest, WantsWhatAllReadersWantUntilTheirLeasesEnd) {
   EXPECT_FALSE(log_.Wanted().namespaces.contains("team-b"));
   clock_.Advance(absl::Seconds(10));
   EXPECT_THAT(log_.Wanted().namespaces, IsEmpty());
+}
+
+TEST_F(EngineLogTest, ReadersThatWantEverMoreGetSoMuchAndNoMore) {
+  Want(a_);
+  for (int reader = 0; reader < 3; ++reader) {
+    EnginesWanted wanted;
+    for (int i = 0; i < 4000; ++i) wanted.namespaces[absl::StrCat("r", reader, "-", i)] = {};
+    Want(wanted);
+  }
+  EXPECT_EQ(log_.Wanted().namespaces.size(), kMostNamespacesWanted);
+  clock_.Advance(absl::Minutes(5));
+  Want(a_, absl::Minutes(10));
+  clock_.Advance(absl::Minutes(5));
+  EXPECT_EQ(log_.Wanted(), a_) << "what was known goes on, and the others' leases have ended";
 }
 
 TEST_F(EngineLogTest, AReaderThatComesLaterHearsThePast) {

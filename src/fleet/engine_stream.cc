@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "fleet/engine_wants.h"
 #include "fleet/engine_wire.h"
 #include "fleet/gpu_wire.h"
 #include "fleet/wire_text.h"
@@ -17,11 +18,9 @@ namespace wire = telemetry::v1;
 
 constexpr absl::Duration kLongestEngineLease = absl::Hours(3);  // DESIGN 3
 
-// Far above what nodes have pods of, far below what a hostile reader would like to have kept.
-constexpr int kMostNamespaces = 4096;
-
 absl::Status BoundWanted(const wire::EnginesWanted& wanted) {
-  RETURN_IF_ERROR(Counted("namespaces wanted", wanted.namespaces_size(), kMostNamespaces));
+  RETURN_IF_ERROR(
+      Counted("namespaces wanted", wanted.namespaces_size(), int{kMostNamespacesWanted}));
   for (const wire::EnginesOfNamespace& of : wanted.namespaces()) {
     RETURN_IF_ERROR(Named("a namespace's name", of.name(), kLongestLabel));
   }

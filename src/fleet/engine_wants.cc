@@ -8,6 +8,7 @@ bool EngineWants::Renew(const EnginesWanted& wanted, absl::Time now, absl::Time 
   const EnginesWanted before = At(now);
   std::erase_if(wants_, [now](const auto& want) { return want.second.until <= now; });
   for (const auto& [name, wish] : wanted.namespaces) {
+    if (wants_.size() >= kMostNamespacesWanted && !wants_.contains(name)) continue;
     Want& want = wants_[name];
     want.until = std::max(want.until, until);
     want.look_back = std::max(want.look_back, wish.look_back);

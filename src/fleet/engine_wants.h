@@ -1,6 +1,7 @@
 // Which namespaces' engines the readers of an agent want, each for as long as its lease lasts.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
 
@@ -9,10 +10,13 @@
 
 namespace gpuscaler {
 
+// Far above what nodes have pods of, far below what a hostile reader would like to have kept.
+inline constexpr size_t kMostNamespacesWanted = 4096;
+
 // Not thread-safe.
 class EngineWants {
  public:
-  // True: more is wanted than before.
+  // True: more is wanted than before. Namespaces beyond kMostNamespacesWanted are not.
   bool Renew(const EnginesWanted& wanted, absl::Time now, absl::Time until);
 
   // What all of them together want.
