@@ -42,7 +42,7 @@ constexpr absl::Duration kHiccup = absl::Milliseconds(500);
 // After the load: the rest of the queue, activation window, cooldown.
 constexpr absl::Duration kWindDown = absl::Minutes(9);
 // Until it has failed: on the clock, and in real time.
-constexpr absl::Duration kPatience = absl::Minutes(60);
+constexpr absl::Duration kSimulatedPatience = absl::Minutes(60);
 constexpr absl::Duration kRealPatience = absl::Minutes(1);
 
 absl::Duration TickOf(int speed) { return std::max(kSimulatedTick / speed, kShortestTick); }
@@ -147,7 +147,7 @@ absl::Status Demo::Tick(Keda& keda) {
 
 absl::StatusOr<bool> Demo::RunLoad() {
   const bool back_to_zero = ExpectationOf(trigger_).back_to_zero;
-  const absl::Duration patience = std::max(kPatience, kRealPatience * options_.speed);
+  const absl::Duration patience = std::max(kSimulatedPatience, kRealPatience * options_.speed);
   const absl::Duration end = scenario_.load.End() + (back_to_zero ? patience : kWindDown);
   Keda keda(scenario_.scaled_object, triggers_.keda());
   DemoScreen screen(Setting());
