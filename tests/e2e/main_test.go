@@ -21,7 +21,7 @@ var (
 	root      = must(filepath.Abs("../.."))
 	folder    = filepath.Join(root, "build/cluster/e2e")
 	logFolder = filepath.Join(folder, "log")
-	binary    = filepath.Join(root, "build/dev/src/app/keda-gpu-scaler")
+	binary    = orElse(os.Getenv("E2E_BINARY"), filepath.Join(root, "build/dev/src/app/keda-gpu-scaler"))
 )
 
 func TestMain(m *testing.M) {
