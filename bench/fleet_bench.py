@@ -5,6 +5,7 @@ import struct
 import time
 
 import wire
+from percentiles import nearest_rank
 from server_process import LineProcess, ServerProcess
 
 SIZES = (100, 1000, 5000)
@@ -146,11 +147,8 @@ def percentiles(values):
     ordered = sorted(values)
     if not ordered:
         return {"count": 0, "p50": math.inf, "p99": math.inf, "max": math.inf}
-
-    def rank(percent):
-        return ordered[math.ceil(len(ordered) * percent / 100) - 1]
-
-    return {"count": len(ordered), "p50": rank(50), "p99": rank(99), "max": ordered[-1]}
+    return {"count": len(ordered), "p50": nearest_rank(ordered, 50),
+            "p99": nearest_rank(ordered, 99), "max": ordered[-1]}
 
 
 ROWS = [  # what, how, and its form

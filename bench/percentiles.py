@@ -1,0 +1,6 @@
+"""Percentiles of what was measured."""
+import math
+
+
+def nearest_rank(ordered, percent):
+    return ordered[math.ceil(len(ordered) * percent / 100) - 1]
