@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "workload/fake_kubelet.h"
+#include "kubelet/fake_kubelet.h"
 
 // Gives each of COUNT GPUs to a pod of its own, and says "sockets POD_RESOURCES PODS_API". Ends
 // when its standard input does.

@@ -28,7 +28,7 @@ find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 # the memory, and no 100 libraries to look up at start.
 add_library(grpcpp INTERFACE)
 if(GPUSCALER_SANITIZE STREQUAL "thread")
-  add_library(grpc_handover STATIC ${PROJECT_SOURCE_DIR}/src/serve/grpc_handover.cc)
+  add_library(grpc_handover STATIC ${PROJECT_SOURCE_DIR}/src/rpc/grpc_handover.cc)
   target_compile_options(grpc_handover PRIVATE -fno-sanitize=thread)
   target_link_libraries(grpcpp INTERFACE $<LINK_LIBRARY:WHOLE_ARCHIVE,grpc_handover>)
 endif()

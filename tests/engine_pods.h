@@ -15,9 +15,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
+#include "kubelet/fake_kubelet.h"
 #include "process.h"
 #include "serve/test_http_client.h"
-#include "workload/fake_kubelet.h"
 #include "workload/test_pod_network.h"
 
 namespace gpuscaler {

@@ -13,10 +13,10 @@
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kubelet/fake_kubelet.h"
 #include "nlohmann/json.hpp"
 #include "process.h"
 #include "serve/test_http_client.h"
-#include "workload/fake_kubelet.h"
 
 namespace gpuscaler {
 namespace {

@@ -3,11 +3,11 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
-#include "fleet/test_certificates.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "process.h"
+#include "rpc/test_certificates.h"
 #include "serve/raw_stream.h"
 #include "serve/test_http_client.h"
 

@@ -23,7 +23,7 @@
 #include "fleet/engine_watch.h"
 #include "fleet/fleet_store.h"
 #include "fleet/fleet_watch.h"
-#include "fleet/tls_files.h"
+#include "rpc/tls_files.h"
 #include "scaling/trigger.h"
 #include "serve/fleet_metrics.h"
 #include "serve/fleet_viewer.h"

@@ -7,9 +7,9 @@
 
 #include "absl/time/time.h"
 #include "base/log.h"
-#include "fleet/tls_files.h"
 #include "gpu/gpu_source.h"
-#include "workload/kubelet_sockets.h"
+#include "kubelet/kubelet_sockets.h"
+#include "rpc/tls_files.h"
 
 namespace gpuscaler {
 

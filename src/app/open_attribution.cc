@@ -4,7 +4,7 @@
 #include <system_error>
 
 #include "base/log.h"
-#include "workload/kubelet_socket.h"
+#include "kubelet/kubelet_socket.h"
 
 namespace gpuscaler {
 

@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kubelet/fake_kubelet.h"
 #include "model/node_snapshot.h"
-#include "workload/fake_kubelet.h"
 
 namespace gpuscaler {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "app/test_fleet.h"
 #include "base/log.h"
-#include "fleet/test_certificates.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "rpc/test_certificates.h"
 
 namespace gpuscaler {
 namespace {

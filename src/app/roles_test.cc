@@ -6,9 +6,9 @@
 #include "app/agent.h"
 #include "app/aggregator.h"
 #include "base/clock.h"
-#include "fleet/test_certificates.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "rpc/test_certificates.h"
 #include "serve/scaler_client.h"
 
 namespace gpuscaler {

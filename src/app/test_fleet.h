@@ -17,9 +17,9 @@
 #include "app/aggregator.h"
 #include "base/clock.h"
 #include "gtest/gtest.h"
+#include "kubelet/fake_kubelet.h"
 #include "serve/scaler_client.h"
 #include "serve/test_http_client.h"
-#include "workload/fake_kubelet.h"
 
 namespace gpuscaler {
 

@@ -10,7 +10,7 @@
 #include "fleet/agent_call.h"
 #include "fleet/agent_channel.h"
 #include "fleet/engine_wire.h"
-#include "fleet/grpc_status.h"
+#include "rpc/grpc_status.h"
 
 namespace gpuscaler {
 namespace {

@@ -3,7 +3,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "fleet/refused_handshakes.h"
+#include "rpc/refused_handshakes.h"
 
 namespace gpuscaler {
 namespace {

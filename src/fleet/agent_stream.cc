@@ -11,9 +11,9 @@
 #include "fleet/agent_call.h"
 #include "fleet/agent_channel.h"
 #include "fleet/agent_loss.h"
-#include "fleet/grpc_log.h"
-#include "fleet/grpc_status.h"
-#include "fleet/refused_handshakes.h"
+#include "rpc/grpc_log.h"
+#include "rpc/grpc_status.h"
+#include "rpc/refused_handshakes.h"
 
 namespace gpuscaler {
 namespace {

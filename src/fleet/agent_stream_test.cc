@@ -14,9 +14,9 @@
 #include "base/fake_clock.h"
 #include "base/periodic_thread.h"
 #include "fleet/test_agent.h"
-#include "fleet/test_certificates.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "rpc/test_certificates.h"
 #include "telemetry.grpc.pb.h"
 
 namespace gpuscaler {

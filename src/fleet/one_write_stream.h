@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
-#include "fleet/grpc_status.h"
+#include "rpc/grpc_status.h"
 
 namespace gpuscaler {
 

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "fleet/refused_handshakes.h"
 #include "prometheus/metric_family.h"
 #include "prometheus/text_serializer.h"
+#include "rpc/refused_handshakes.h"
 
 namespace gpuscaler {
 namespace {

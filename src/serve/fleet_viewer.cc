@@ -7,9 +7,9 @@
 
 #include "absl/strings/match.h"
 #include "fleet/gpu_wire.h"
-#include "fleet/grpc_status.h"
 #include "fleet/telemetry_wire.h"
 #include "fleetview.grpc.pb.h"
+#include "rpc/grpc_status.h"
 #include "scaling/pod_replicas.h"
 
 namespace gpuscaler {

@@ -19,9 +19,9 @@
 #include "base/bound_port.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "fleet/grpc_log.h"
+#include "rpc/grpc_log.h"
+#include "rpc/reloading_credentials.h"
 #include "serve/acceptor.h"
-#include "serve/reloading_credentials.h"
 
 namespace gpuscaler {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "fleet/tls_files.h"
+#include "rpc/tls_files.h"
 
 namespace grpc {
 class Service;

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "fleet/test_certificates.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "rpc/test_certificates.h"
 #include "serve/raw_stream.h"
 #include "serve/served_scaler.h"
 

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
-#include "fleet/tls_files.h"
+#include "rpc/tls_files.h"
 
 namespace gpuscaler {
 

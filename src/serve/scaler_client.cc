@@ -10,9 +10,9 @@
 #include "base/status_macros.h"
 #include "explain.grpc.pb.h"
 #include "externalscaler.grpc.pb.h"
-#include "fleet/grpc_log.h"
-#include "fleet/grpc_status.h"
 #include "fleetview.grpc.pb.h"
+#include "rpc/grpc_log.h"
+#include "rpc/grpc_status.h"
 
 namespace gpuscaler {
 namespace {

@@ -9,9 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "externalscaler.grpc.pb.h"
-#include "fleet/test_certificates.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "rpc/test_certificates.h"
 
 namespace gpuscaler {
 namespace {

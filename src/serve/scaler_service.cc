@@ -16,7 +16,7 @@
 #include "base/rate_limit.h"
 #include "explain.grpc.pb.h"
 #include "externalscaler.grpc.pb.h"
-#include "fleet/grpc_status.h"
+#include "rpc/grpc_status.h"
 #include "serve/activity_stream.h"
 #include "serve/answers.h"
 #include "serve/judge.h"

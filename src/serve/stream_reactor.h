@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
-#include "fleet/grpc_status.h"
+#include "rpc/grpc_status.h"
 #include "serve/open_streams.h"
 
 namespace gpuscaler {

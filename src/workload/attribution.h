@@ -12,14 +12,14 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "kubelet/kubelet_pods.h"
+#include "kubelet/kubelet_sockets.h"
+#include "kubelet/pod_resources.h"
 #include "model/node_snapshot.h"
 #include "workload/cgroup_pod.h"
 #include "workload/gpu_holders.h"
-#include "workload/kubelet_pods.h"
-#include "workload/kubelet_sockets.h"
 #include "workload/node_folders.h"
 #include "workload/pod_logs.h"
-#include "workload/pod_resources.h"
 
 namespace gpuscaler {
 

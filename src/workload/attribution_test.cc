@@ -14,7 +14,7 @@
 #include "base/fake_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "workload/fake_kubelet.h"
+#include "kubelet/fake_kubelet.h"
 
 namespace gpuscaler {
 namespace {

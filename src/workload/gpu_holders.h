@@ -6,8 +6,8 @@
 
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "kubelet/pod_resources.h"
 #include "model/node_snapshot.h"
-#include "workload/pod_resources.h"
 #include "workload/shared_gpu.h"
 
 namespace gpuscaler {

@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "kubelet/kubelet_pods.h"
 #include "model/pod.h"
-#include "workload/kubelet_pods.h"
 
 namespace gpuscaler {
 

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "fault_test.h"
-#include "fleet/test_certificates.h"
+#include "rpc/test_certificates.h"
 
 namespace gpuscaler {
 namespace {

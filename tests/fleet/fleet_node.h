@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "kubelet/fake_kubelet.h"
 #include "process.h"
-#include "workload/fake_kubelet.h"
 
 namespace gpuscaler {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/mutex.h"
-#include "fleet/tls_files.h"
+#include "rpc/tls_files.h"
 
 namespace gpuscaler {
 

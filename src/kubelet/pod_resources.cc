@@ -1,11 +1,11 @@
-#include "workload/pod_resources.h"
+#include "kubelet/pod_resources.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/status_macros.h"
+#include "kubelet/kubelet_socket.h"
 #include "podresources.grpc.pb.h"
-#include "workload/kubelet_socket.h"
 
 namespace gpuscaler {
 namespace {

@@ -1,4 +1,4 @@
-#include "serve/reloading_credentials.h"
+#include "rpc/reloading_credentials.h"
 
 #include <grpc/grpc.h>
 #include <grpc/grpc_security.h>

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "workload/kubelet_pods.h"
-#include "workload/pod_resources.h"
+#include "kubelet/kubelet_pods.h"
+#include "kubelet/pod_resources.h"
 
 namespace gpuscaler {
 

@@ -1,4 +1,4 @@
-#include "fleet/refused_handshakes.h"
+#include "rpc/refused_handshakes.h"
 
 #include <optional>
 #include <string>

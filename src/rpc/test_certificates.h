@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/test_ca.h"
-#include "fleet/tls_files.h"
+#include "rpc/tls_files.h"
 
 namespace gpuscaler {
 

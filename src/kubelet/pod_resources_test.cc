@@ -1,4 +1,4 @@
-#include "workload/pod_resources.h"
+#include "kubelet/pod_resources.h"
 
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "workload/fake_kubelet.h"
+#include "kubelet/fake_kubelet.h"
 
 namespace gpuscaler {
 namespace {

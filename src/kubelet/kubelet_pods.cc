@@ -1,13 +1,13 @@
-#include "workload/kubelet_pods.h"
+#include "kubelet/kubelet_pods.h"
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "kubelet/kubelet_socket.h"
 #include "model/pod.h"
 #include "pod.pb.h"
 #include "podsapi.grpc.pb.h"
-#include "workload/kubelet_socket.h"
 
 namespace gpuscaler {
 namespace {

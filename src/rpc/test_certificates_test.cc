@@ -1,4 +1,4 @@
-#include "fleet/test_certificates.h"
+#include "rpc/test_certificates.h"
 
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>

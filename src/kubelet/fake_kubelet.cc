@@ -1,4 +1,4 @@
-#include "workload/fake_kubelet.h"
+#include "kubelet/fake_kubelet.h"
 
 #include <filesystem>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "fleet/grpc_log.h"
+#include "rpc/grpc_log.h"
 
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/rate_limit.h"
-#include "fleet/refused_handshakes.h"
+#include "rpc/refused_handshakes.h"
 
 namespace gpuscaler {
 namespace {

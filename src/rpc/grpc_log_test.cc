@@ -1,4 +1,4 @@
-#include "fleet/grpc_log.h"
+#include "rpc/grpc_log.h"
 
 #include <grpc/support/log.h>
 

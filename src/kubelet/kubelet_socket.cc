@@ -1,4 +1,4 @@
-#include "workload/kubelet_socket.h"
+#include "kubelet/kubelet_socket.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>

@@ -1,4 +1,4 @@
-#include "fleet/grpc_status.h"
+#include "rpc/grpc_status.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "fleet/tls_files.h"
+#include "rpc/tls_files.h"
 
 #include <openssl/bio.h>
 #include <openssl/err.h>

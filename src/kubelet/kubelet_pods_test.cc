@@ -1,11 +1,11 @@
-#include "workload/kubelet_pods.h"
+#include "kubelet/kubelet_pods.h"
 
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "workload/fake_kubelet.h"
+#include "kubelet/fake_kubelet.h"
 
 namespace gpuscaler {
 namespace {

@@ -1,11 +1,11 @@
-#include "fleet/tls_files.h"
+#include "rpc/tls_files.h"
 
 #include <filesystem>
 #include <fstream>
 
-#include "fleet/test_certificates.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "rpc/test_certificates.h"
 
 namespace gpuscaler {
 namespace {

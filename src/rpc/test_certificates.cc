@@ -1,4 +1,4 @@
-#include "fleet/test_certificates.h"
+#include "rpc/test_certificates.h"
 
 #include <fstream>
 
