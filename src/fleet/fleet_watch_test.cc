@@ -158,7 +158,12 @@ TEST_F(FleetWatchTest, TwoAggregatorsSeeTheSame) {
     const auto& ours = both->nodes[node].history->stretches;
     const auto& others = theirs->nodes[node].history->stretches;
     ASSERT_EQ(ours.size(), others.size());
-    for (size_t i = 0; i < ours.size(); ++i) EXPECT_EQ(*ours[i].points, *others[i].points);
+    for (size_t i = 0; i < ours.size(); ++i) {
+      ASSERT_EQ(ours[i].points().size(), others[i].points().size());
+      for (size_t gpu = 0; gpu < ours[i].points().size(); ++gpu) {
+        EXPECT_TRUE(ours[i].points()[gpu] == others[i].points()[gpu]) << gpu << " of " << i;
+      }
+    }
   }
 }
 

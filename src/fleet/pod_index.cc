@@ -21,9 +21,9 @@ bool WalkBack(const NodeHistory& history, const NodeLayout* known, Visit visit) 
   absl::Time until = history.NewestAt();
   absl::Time first = until;
   for (auto stretch = history.stretches.rbegin(); stretch != history.stretches.rend(); ++stretch) {
-    if (stretch->layout.get() != visited) {
+    if (stretch->layout().get() != visited) {
       until = visited == nullptr ? until : first;
-      visited = stretch->layout.get();
+      visited = stretch->layout().get();
       visit(*visited, until);
       if (visited == known) return true;
     }
@@ -41,7 +41,7 @@ bool WalkBack(const NodeHistory& history, const NodeLayout* known, Visit visit) 
 
 void PodIndex::Changed(const std::string& node, const NodeHistory& history, int64_t generation) {
   OnNode& on = on_node_[node];
-  const NodeLayout& newest = *history.stretches.back().layout;
+  const NodeLayout& newest = *history.stretches.back().layout();
   const bool same = on.newest.get() == &newest && on.attributed == history.attributed;
   if (!same) Read(node, history, on);
   EndStays(node, history.NewestAt(), on);
@@ -62,7 +62,7 @@ void PodIndex::Read(const std::string& node, const NodeHistory& history, OnNode&
     Seen(layout, until, false, visit);
   };
   const bool continued = WalkBack(history, on.newest.get(), see);
-  on.newest = history.stretches.back().layout;
+  on.newest = history.stretches.back().layout();
   on.attributed = history.attributed;
   Seen(*on.newest, history.NewestAt(), true, visit);
   // While owners are not known the last known ones stand.

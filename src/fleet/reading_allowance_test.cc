@@ -61,7 +61,7 @@ TEST(ReadingWeight, HistoryKeepsAnewWhoIsThereOnlyWhereThatChanged) {
   snapshot.gpus[0].utilization_percent = 1;
   snapshot.gpus[0].holders[0].share = 0.5;
   const size_t numbers = KeptOf(&before, snapshot).behind;
-  EXPECT_LT(numbers, 1200u);
+  EXPECT_LT(numbers, 1400u);
   EXPECT_GE(KeptOf(nullptr, snapshot).behind, numbers + WeightOf(snapshot));
   EXPECT_EQ(KeptOf(&before, snapshot).alone, KeptOf(nullptr, snapshot).alone);
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "fleet/gpu_wire.h"
-#include "model/gpu_point.h"
+#include "model/point_block.h"
 
 namespace gpuscaler {
 namespace {
@@ -44,7 +44,7 @@ bool HasSameLayout(const NodeSnapshot& a, const NodeSnapshot& b) {
 }
 
 size_t PointsOf(const NodeSnapshot& snapshot) {
-  size_t bytes = kOfReading + snapshot.gpus.size() * sizeof(GpuPoint);
+  size_t bytes = kOfReading + snapshot.gpus.size() * PointBlock::kMostBytesOfGpu;
   for (const GpuSample& gpu : snapshot.gpus) bytes += gpu.holders.size() * sizeof(float);
   return bytes;
 }

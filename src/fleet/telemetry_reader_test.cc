@@ -206,8 +206,8 @@ class LayoutsKept {
   void Hear(const AgentNews& news) {
     for (const AgentNews::Reading& reading : news.readings) {
       history_.Append(reading.snapshot, {.horizon = absl::Minutes(15), .join_within = kStaleAfter});
-      if (history_.stretches.back().layout == last_) continue;
-      last_ = history_.stretches.back().layout;
+      if (history_.stretches.back().layout() == last_) continue;
+      last_ = history_.stretches.back().layout();
       bytes_ += WeightOf(reading.snapshot);
     }
   }

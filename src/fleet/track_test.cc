@@ -90,7 +90,7 @@ TEST(Continued, HolderThatIsToldAnewIsNoOther) {
   history = Continued(history, Holds(At(0) + absl::Milliseconds(3), At(11)), kLimits);
   EXPECT_EQ(history->Newest().gpus[0].held_since, At(0)) << "the same holder, by another offset";
   EXPECT_TRUE(history->past_holders.empty());
-  EXPECT_EQ(history->stretches.back().points->gpus[0].held_since(), At(0));
+  EXPECT_EQ(history->stretches.back().points()[0].held_since(), At(0));
 }
 
 TEST(Continued, HolderOfADayIsNoOtherThoughClocksDrift) {

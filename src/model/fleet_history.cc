@@ -5,7 +5,7 @@
 namespace gpuscaler {
 
 bool AsksKubelet(const NodeTrack& track) {
-  return track.history->stretches.back().layout->attribution.state != Attribution::State::kNone;
+  return track.history->stretches.back().layout()->attribution.state != Attribution::State::kNone;
 }
 
 FleetHistory FleetOfOne(std::shared_ptr<const NodeHistory> history) {

@@ -1,5 +1,5 @@
-// One GPU at one instant of the past: what windows are computed from, as small as a fleet's
-// histories want it. What else was read is kept of the newest instant only (model/gpu_sample.h).
+// One GPU at one instant: what windows are computed from. What else was read is kept of the newest
+// instant only (model/gpu_sample.h).
 #pragma once
 
 #include <array>
@@ -50,6 +50,13 @@ class GpuPoint {
                                               : absl::FromUnixNanos(held_since_nanos_);
   }
 
+  // The same but for its numbers: held since then, or not, and each reading there or missing.
+  bool IsLike(const GpuPoint& other) const {
+    return bits_ == other.bits_ && held_since_nanos_ == other.held_since_nanos_;
+  }
+  // A reading's number, 0 where it is empty.
+  float Number(size_t reading) const { return values_[reading]; }
+
   friend bool operator==(const GpuPoint&, const GpuPoint&) = default;
 
  private:
@@ -66,7 +73,6 @@ class GpuPoint {
   std::array<float, kGpuReadings> values_ = {};
   uint32_t bits_ = 0;
 };
-// Of 1,000 nodes with 8 GPUs, 130 instants: 56 MiB.
 static_assert(sizeof(GpuPoint) == 56);
 
 }  // namespace gpuscaler

@@ -66,20 +66,28 @@ void NodeHistory::Append(NodeSnapshot snapshot, const Limits& limits) {
   const absl::Time at = snapshot.taken_at;
   KeepPastHolders(snapshot);
   Forget(at, limits);
-  const bool same_layout = !stretches.empty() && IsThat(*stretches.back().layout, snapshot);
+  const bool same_layout = !stretches.empty() && IsThat(*stretches.back().layout(), snapshot);
   NodePoints points = PointsOf(snapshot);
-  if (same_layout && Joins(at, limits) && *stretches.back().points == points) {
+  if (same_layout && Joins(at, limits) && open_block_->NewestIs(points)) {
     stretches.back().last = at;
   } else {
-    auto layout = same_layout ? stretches.back().layout : LayoutOf(snapshot);
-    if (layout->attribution.state == Attribution::State::kKnown) attributed = layout;
-    stretches.push_back({.first = at,
-                         .last = at,
-                         .layout = std::move(layout),
-                         .points = std::make_shared<const NodePoints>(std::move(points))});
+    Push(at, same_layout ? stretches.back().layout() : LayoutOf(snapshot), std::move(points));
   }
   newest = std::make_shared<const NodeSnapshot>(std::move(snapshot));
   ++generation;
+}
+
+void NodeHistory::Push(absl::Time at, std::shared_ptr<const NodeLayout> layout, NodePoints points) {
+  if (layout->attribution.state == Attribution::State::kKnown) attributed = layout;
+  const bool same_layout = open_block_ != nullptr && open_block_->layout() == layout;
+  // Of two histories that continue the same one only the first may go on in its block.
+  const bool is_ours = same_layout && open_block_->size() == stretches.back().instant + 1;
+  if (!is_ours || !open_block_->Append(points)) {
+    open_block_ = std::make_shared<PointBlock>(std::move(layout), std::move(points),
+                                               is_ours ? open_block_.get() : nullptr);
+  }
+  stretches.push_back(
+      {.first = at, .last = at, .block = open_block_, .instant = open_block_->size() - 1});
 }
 
 void NodeHistory::Extend(absl::Time at, const Limits& limits) {
@@ -127,8 +135,8 @@ void NodeHistory::Forget(absl::Time at, const Limits& limits) {
   });
   for (auto stretch = stretches.begin(); stretch != first_kept; ++stretch) {
     forgotten_until = stretch->last;
-    if (!past_layouts.empty() && past_layouts.back().layout == stretch->layout) continue;
-    past_layouts.push_back({.first = stretch->first, .layout = stretch->layout});
+    if (!past_layouts.empty() && past_layouts.back().layout == stretch->layout()) continue;
+    past_layouts.push_back({.first = stretch->first, .layout = stretch->layout()});
   }
   stretches.erase(stretches.begin(), first_kept);
 

@@ -1,13 +1,14 @@
 // The recent past of a node's GPUs: what windows are computed from.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
-#include "model/gpu_point.h"
 #include "model/node_snapshot.h"
+#include "model/point_block.h"
 
 namespace gpuscaler {
 
@@ -19,7 +20,7 @@ struct NodeLayout {
     std::string parent_uuid;
     std::string name;
     int index = 0;
-    std::vector<GpuHolder> holders;  // `share` is that of the first instant: see NodePoints
+    std::vector<GpuHolder> holders;  // `share` is that of the first instant: see KeptPoints
 
     friend bool operator==(const Gpu&, const Gpu&) = default;
   };
@@ -29,21 +30,15 @@ struct NodeLayout {
   Attribution attribution;
 };
 
-// What the GPUs showed at an instant.
-struct NodePoints {
-  std::vector<GpuPoint> gpus;  // as in the layout
-  // Of every holder of every GPU in turn; empty where each GPU has one holder at most.
-  std::vector<float> shares;
-
-  friend bool operator==(const NodePoints&, const NodePoints&) = default;
-};
-
 // Readings that were equal from the first to the last.
 struct NodeStretch {
   absl::Time first;
   absl::Time last;
-  std::shared_ptr<const NodeLayout> layout;
-  std::shared_ptr<const NodePoints> points;
+  std::shared_ptr<const PointBlock> block;  // never null
+  uint32_t instant = 0;                     // of it
+
+  const std::shared_ptr<const NodeLayout>& layout() const { return block->layout(); }
+  KeptPoints points() const { return {*block, instant}; }
 };
 
 // A holder that has left its GPU.
@@ -90,9 +85,12 @@ struct NodeHistory {
   const NodeSnapshot& Newest() const { return *newest; }
 
  private:
+  void Push(absl::Time at, std::shared_ptr<const NodeLayout> layout, NodePoints points);
   bool Joins(absl::Time at, const Limits& limits) const;
   void KeepPastHolders(const NodeSnapshot& next);
   void Forget(absl::Time at, const Limits& limits);
+
+  std::shared_ptr<PointBlock> open_block_;  // of the newest stretch; the writer's
 };
 
 }  // namespace gpuscaler

@@ -11,6 +11,12 @@ using ::testing::IsEmpty;
 
 constexpr absl::Duration kTick = absl::Seconds(2);
 
+std::vector<float> SharesOf(const NodeStretch& stretch) {
+  std::vector<float> shares;
+  for (size_t i = 0; i < 2; ++i) shares.push_back(stretch.points().share(i));
+  return shares;
+}
+
 class NodeHistoryTest : public testing::Test {
  protected:
   NodeHistoryTest() {
@@ -91,13 +97,13 @@ TEST_F(NodeHistoryTest, ForgetsWhatEndedBeforeTheHorizon) {
 TEST_F(NodeHistoryTest, LayoutIsSharedUntilAGpuOrAnOwnerChanges) {
   TickBusy(1);
   TickBusy(2);
-  EXPECT_EQ(history_.stretches[0].layout, history_.stretches[1].layout);
+  EXPECT_EQ(history_.stretches[0].layout(), history_.stretches[1].layout());
   snapshot_.pods = {{.namespace_name = "team-a", .name = "llm-0"}};
   snapshot_.gpus[0].holders = {{.pod = 0, .container = "main"}};
   snapshot_.attribution.state = Attribution::State::kKnown;
   Tick();
-  EXPECT_NE(history_.stretches[1].layout, history_.stretches[2].layout);
-  EXPECT_EQ(history_.stretches[2].layout->pods[0].name, "llm-0");
+  EXPECT_NE(history_.stretches[1].layout(), history_.stretches[2].layout());
+  EXPECT_EQ(history_.stretches[2].layout()->pods[0].name, "llm-0");
   snapshot_.pods[0].ready = true;
   Tick();
   EXPECT_EQ(history_.stretches.size(), 4u);
@@ -112,9 +118,9 @@ TEST_F(NodeHistoryTest, SharesOfAGpuAreReadings) {
   snapshot_.gpus[0].holders[0].share = 0.5;
   snapshot_.gpus[0].holders[1].share = 0.5;
   Tick();
-  EXPECT_EQ(history_.stretches[1].layout, history_.stretches[2].layout);
-  EXPECT_THAT(history_.stretches[1].points->shares, ElementsAre(0.25, 0.75));
-  EXPECT_THAT(history_.stretches[2].points->shares, ElementsAre(0.5, 0.5));
+  EXPECT_EQ(history_.stretches[1].layout(), history_.stretches[2].layout());
+  EXPECT_THAT(SharesOf(history_.stretches[1]), ElementsAre(0.25, 0.75));
+  EXPECT_THAT(SharesOf(history_.stretches[2]), ElementsAre(0.5, 0.5));
 }
 
 TEST_F(NodeHistoryTest, LastKnownOwnersOutliveTheHorizon) {
@@ -147,14 +153,14 @@ TEST_F(NodeHistoryTest, RemembersTheMemoryOfAHolderThatHasLeft) {
 TEST_F(NodeHistoryTest, ReadingsAreForgottenBeforeWhoWasThere) {
   limits_.readings = absl::Seconds(10);
   for (int i = 1; i <= 5; ++i) TickBusy(i);  // at 2 to 10
-  const auto alone = history_.stretches.back().layout;
+  const auto alone = history_.stretches.back().layout();
   snapshot_.pods.push_back({.namespace_name = "team-a", .name = "llm-0"});
   for (int i = 1; i <= 10; ++i) TickBusy(i);  // at 12 to 30
   EXPECT_THAT(Stretches().front(), std::pair(20, 20));
   EXPECT_EQ(history_.forgotten_until - kStart, absl::Seconds(18));
   ASSERT_EQ(history_.past_layouts.size(), 2u);
   EXPECT_EQ(history_.past_layouts[0].layout, alone);
-  EXPECT_EQ(history_.past_layouts[1].layout, history_.stretches.back().layout);
+  EXPECT_EQ(history_.past_layouts[1].layout, history_.stretches.back().layout());
   EXPECT_EQ(history_.past_layouts[1].first - kStart, absl::Seconds(12));
   for (int i = 1; i <= 22; ++i) TickBusy(i);  // until 74: the horizon is behind 12
   ASSERT_EQ(history_.past_layouts.size(), 1u);

@@ -45,8 +45,8 @@ bool IsReadable(const GpuSeries& gpu, GpuReading reading, const ScopedFleet& sco
   if (!view.mute.empty()) return false;
   for (size_t i = view.steps.size(); i-- > 0;) {
     if (scoped.now - view.steps[i].read_at > stale_after) break;
-    const GpuPoint* const point = gpu.points[static_cast<size_t>(view.steps[i].stretch)];
-    if (point != nullptr && point->Value(reading)) return true;
+    const KeptPoint point = gpu.points[static_cast<size_t>(view.steps[i].stretch)];
+    if (point.is_there() && point.Value(reading)) return true;
   }
   return false;
 }

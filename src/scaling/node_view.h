@@ -47,8 +47,8 @@ struct NodeView {
   std::string mute;  // WhyMute()
 
   const std::string& name() const { return track->node; }
-  const NodeLayout& Layout() const { return *stretches.back().layout; }
-  const std::vector<GpuPoint>& Points() const { return stretches.back().points->gpus; }
+  const NodeLayout& Layout() const { return *stretches.back().layout(); }
+  KeptPoints Points() const { return stretches.back().points(); }
   const std::vector<GpuSample>& Gpus() const { return track->history->Newest().gpus; }
 
   // Memory of a GPU's present holder, as of `last`.

@@ -26,14 +26,14 @@ std::vector<const NodeLayout*> KnownLayouts(const NodeView& view) {
   const bool any_past = known != nullptr;
   for (const NodeStretch& stretch : history.stretches) {
     if (&stretch == view.stretches.data()) break;
-    if (IsKnown(*stretch.layout)) known = stretch.layout.get();
+    if (IsKnown(*stretch.layout())) known = stretch.layout().get();
   }
   const bool any_known = std::ranges::any_of(
-      history.stretches, [](const NodeStretch& stretch) { return IsKnown(*stretch.layout); });
+      history.stretches, [](const NodeStretch& stretch) { return IsKnown(*stretch.layout()); });
   if (!any_known && !any_past) known = history.attributed.get();
   std::vector<const NodeLayout*> layouts;
   for (const NodeStretch& stretch : view.stretches) {
-    if (IsKnown(*stretch.layout)) known = stretch.layout.get();
+    if (IsKnown(*stretch.layout())) known = stretch.layout().get();
     layouts.push_back(known);
   }
   return layouts;
@@ -62,7 +62,7 @@ absl::Time FirstTime(const NodeHistory& history, Tell tell) {
     if (found(*past.layout, past.first)) return first_time;
   }
   for (const NodeStretch& stretch : history.stretches) {
-    if (found(*stretch.layout, stretch.first)) return first_time;
+    if (found(*stretch.layout(), stretch.first)) return first_time;
   }
   return first_time;
 }
@@ -100,9 +100,8 @@ absl::Time FirstHeld(const NodeHistory& history, const Pod& pod, absl::string_vi
 // What is older than the history its node may know.
 absl::Time HeldSince(const GpuSeries& series) {
   if (series.pod_since != absl::InfinitePast()) return series.pod_since;
-  const auto first =
-      std::ranges::find_if(series.points, [](const GpuPoint* point) { return point != nullptr; });
-  return first == series.points.end() ? absl::InfinitePast() : (*first)->held_since();
+  const auto first = std::ranges::find_if(series.points, &KeptPoint::is_there);
+  return first == series.points.end() ? absl::InfinitePast() : first->held_since();
 }
 
 // What a pod holds of one GPU under one layout.
@@ -110,7 +109,7 @@ struct Holding {
   size_t pod;                         // of the pods found
   size_t series;                      // of its GPUs
   size_t position;                    // of the GPU that is read, in the layout
-  std::vector<size_t> share_indices;  // of NodePoints::shares; of its containers
+  std::vector<size_t> share_indices;  // of KeptPoints' shares; of its containers
   float equal_share;                  // where the points have no shares
   float divisor = 1;                  // instances of the GPU that is read in its stead
 };
@@ -129,7 +128,7 @@ class NodePods {
     const NodeLayout* resolved = nullptr;
     for (size_t i = 0; i < layouts.size(); ++i) {
       if (layouts[i] == nullptr) continue;
-      if (layouts[i] != resolved) Resolve(*layouts[i], *view_.stretches[i].points);
+      if (layouts[i] != resolved) Resolve(*layouts[i], view_.stretches[i].points());
       resolved = layouts[i];
       for (const Holding& holding : holdings_) Put(i, *resolved, holding);
     }
@@ -141,7 +140,7 @@ class NodePods {
   }
 
  private:
-  void Resolve(const NodeLayout& layout, const NodePoints& points) {
+  void Resolve(const NodeLayout& layout, const KeptPoints& points) {
     holdings_.clear();
     size_t share_index = 0;
     for (size_t position = 0; position < layout.gpus.size(); ++position) {
@@ -155,7 +154,7 @@ class NodePods {
     }
   }
 
-  void Hold(const NodeLayout& layout, const NodePoints& points, size_t position, const Pod& pod,
+  void Hold(const NodeLayout& layout, const KeptPoints& points, size_t position, const Pod& pod,
             size_t share_index) {
     const NodeLayout::Gpu& gpu = layout.gpus[position];
     const size_t of_pod = PlaceOf(pod);
@@ -174,14 +173,14 @@ class NodePods {
                          .position = position,
                          .share_indices = {share_index},
                          .equal_share = equal_share});
-    const bool has = position < points.gpus.size() && points.gpus[position].Has(reading_);
+    const bool has = position < points.size() && points[position].Has(reading_);
     if (!gpu.parent_uuid.empty() && !has) ReadParent(layout, points, holdings_.back());
   }
 
-  void ReadParent(const NodeLayout& layout, const NodePoints& points, Holding& holding) const {
+  void ReadParent(const NodeLayout& layout, const KeptPoints& points, Holding& holding) const {
     const std::string& parent_uuid = layout.gpus[holding.position].parent_uuid;
     const int parent = PositionOf(layout.gpus, parent_uuid, 0);
-    if (parent < 0 || !points.gpus[static_cast<size_t>(parent)].Has(reading_)) return;
+    if (parent < 0 || !points[static_cast<size_t>(parent)].Has(reading_)) return;
     holding.position = static_cast<size_t>(parent);
     holding.divisor = static_cast<float>(
         std::ranges::count(layout.gpus, parent_uuid, &NodeLayout::Gpu::parent_uuid));
@@ -204,7 +203,7 @@ class NodePods {
                     .uuid = gpu.uuid,
                     .node = node_,
                     .position = PositionOf(view_.Layout().gpus, gpu.uuid, 0),
-                    .points = std::vector<const GpuPoint*>(stretches),
+                    .points = std::vector<KeptPoint>(stretches),
                     .shares = std::vector<float>(stretches)});
     gpus.back().pod_since = FirstHeld(*view_.track->history, pod, gpu.uuid);
     return gpus.size() - 1;
@@ -212,19 +211,19 @@ class NodePods {
 
   void Put(size_t stretch, const NodeLayout& known, const Holding& holding) {
     const NodeStretch& at = view_.stretches[stretch];
-    const bool own = at.layout.get() == &known;
+    const bool own = at.layout().get() == &known;
     const int position =
         own ? static_cast<int>(holding.position)
-            : PositionOf(at.layout->gpus, known.gpus[holding.position].uuid, holding.position);
+            : PositionOf(at.layout()->gpus, known.gpus[holding.position].uuid, holding.position);
     if (position < 0) return;
-    const std::vector<float>& shares = at.points->shares;
+    const KeptPoints points = at.points();
     float share = holding.equal_share;
-    if (own && !shares.empty()) {
+    if (own && points.has_shares()) {
       share = 0;
-      for (const size_t index : holding.share_indices) share += shares[index];
+      for (const size_t index : holding.share_indices) share += points.share(index);
     }
     GpuSeries& series = pods_[holding.pod].gpus[holding.series];
-    series.points[stretch] = &at.points->gpus[static_cast<size_t>(position)];
+    series.points[stretch] = points[static_cast<size_t>(position)];
     series.shares[stretch] = share / holding.divisor;
   }
 

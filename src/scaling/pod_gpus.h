@@ -13,7 +13,7 @@ namespace gpuscaler {
 
 struct PodGpus {
   const Pod* pod = nullptr;  // as it was first seen
-  // In each, a point is null while the pod did not hold the GPU. Of a MIG instance that lacks the
+  // In each, no point is there while the pod did not hold the GPU. Of a MIG instance that lacks the
   // trigger's metric, its GPU's, divided by the instances.
   std::vector<GpuSeries> gpus;
   // When it was first seen Ready, InfiniteFuture: never yet; empty: its node does not know.

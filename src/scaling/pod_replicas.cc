@@ -32,7 +32,7 @@ struct FoundReplica {
 
 bool HoldsOneNow(const PodGpus& pod) {
   return std::ranges::any_of(pod.gpus,
-                             [](const GpuSeries& gpu) { return gpu.points.back() != nullptr; });
+                             [](const GpuSeries& gpu) { return gpu.points.back().is_there(); });
 }
 
 // The workload's own pods of all nodes, and nothing of anybody else's.
@@ -78,7 +78,7 @@ class WorkloadPods {
     if (asked != nullptr && HasPods(*asked)) return true;
     const absl::Time oldest = OldestLookedAt(trigger_, fleet_.now, patience_);
     for (size_t i = history.stretches.size(); i-- > 0 && history.stretches[i].last >= oldest;) {
-      const NodeLayout* const layout = history.stretches[i].layout.get();
+      const NodeLayout* const layout = history.stretches[i].layout().get();
       if (layout == asked) continue;
       asked = layout;
       if (HasPods(*layout)) return true;
@@ -171,8 +171,8 @@ std::vector<const Pod*> PastPods(const FleetHistory& fleet, const Asker& asker) 
       seen = past.layout.get();
     }
     for (const NodeStretch& stretch : track.history->stretches) {
-      if (stretch.layout.get() != seen) AddVisible(*stretch.layout, asker, pods);
-      seen = stretch.layout.get();
+      if (stretch.layout().get() != seen) AddVisible(*stretch.layout(), asker, pods);
+      seen = stretch.layout().get();
     }
   }
   return pods;
@@ -188,7 +188,7 @@ SeenPods PodsSeen(const Trigger& trigger, const FleetHistory& fleet, const Asker
 }  // namespace
 
 std::string WhyOwnersUnknown(const NodeTrack& track) {
-  const Attribution& attribution = track.history->stretches.back().layout->attribution;
+  const Attribution& attribution = track.history->stretches.back().layout()->attribution;
   if (attribution.state == Attribution::State::kKnown) return "";
   const std::string what = absl::StrCat("who holds the GPUs of node ", track.node, " is unknown: ");
   return what + (attribution.state == Attribution::State::kUnknown ? attribution.why

@@ -21,7 +21,7 @@ double ThresholdOfEach(const Trigger& trigger) {
 }
 
 const std::shared_ptr<const NodeLayout>& OldestLayout(const NodeHistory& history) {
-  return history.past_layouts.empty() ? history.stretches.front().layout
+  return history.past_layouts.empty() ? history.stretches.front().layout()
                                       : history.past_layouts.front().layout;
 }
 
@@ -29,7 +29,7 @@ const std::shared_ptr<const NodeLayout>& OldestLayout(const NodeHistory& history
 bool HeldAllAlong(const NodeHistory& history, absl::Time oldest) {
   const auto& stretches = history.stretches;
   for (size_t i = stretches.size(); i-- > 0 && stretches[i].last >= oldest;) {
-    if (stretches[i].layout != stretches.back().layout) return false;
+    if (stretches[i].layout() != stretches.back().layout()) return false;
   }
   return true;
 }
@@ -74,8 +74,9 @@ std::optional<QuietWorkload> QuietWorkload::Of(const Trigger& trigger, const Fle
 QuietWorkload::Mark QuietWorkload::MarkOf(const NodeTrack& track) const {
   const NodeHistory& history = *track.history;
   const NodeStretch& newest = history.stretches.back();
-  Mark mark{.first = newest.first, .layout = newest.layout, .oldest_layout = OldestLayout(history)};
-  if (values_standing_memory_) mark.points = newest.points;
+  Mark mark{
+      .first = newest.first, .layout = newest.layout(), .oldest_layout = OldestLayout(history)};
+  if (values_standing_memory_) mark.newest = newest;
   return mark;
 }
 
@@ -93,7 +94,7 @@ bool QuietWorkload::AddReplica(const Trigger& trigger, const FleetHistory& fleet
 bool QuietWorkload::AddGpu(const Trigger& trigger, const std::string& uuid,
                            const NodeHistory& history, Mark& mark) const {
   const NodeStretch& newest = history.stretches.back();
-  const NodeLayout& layout = *newest.layout;
+  const NodeLayout& layout = *newest.layout();
   const int found = PositionOf(layout.gpus, uuid, 0);
   if (found < 0) return false;
   const size_t place = static_cast<size_t>(found);
@@ -103,7 +104,7 @@ bool QuietWorkload::AddGpu(const Trigger& trigger, const std::string& uuid,
   }
   const NodeLayout::Gpu& gpu = layout.gpus[place];
   return gpu.parent_uuid.empty() && IsWarmForGood(trigger, layout, gpu) &&
-         newest.points->gpus[place].Value(reading_).has_value();
+         newest.points()[place].Value(reading_).has_value();
 }
 
 std::optional<absl::Time> QuietWorkload::StandsOn(const FleetHistory& fleet) {
@@ -131,10 +132,10 @@ bool QuietWorkload::Continues(const NodeTrack& track, absl::Time now, Mark& mark
       mark.first = stretches.back().first;
       return IsSameMemory(history, mark);
     }
-    if (i == 0 || stretch.layout != mark.layout) return false;
+    if (i == 0 || stretch.layout() != mark.layout) return false;
     if (!mark.has_replicas) continue;
     const bool follows = stretch.first - stretches[i - 1].last <= stale_after_;
-    if (!follows || !SaysNothingNew(*stretch.points, mark)) return false;
+    if (!follows || !SaysNothingNew(stretch.points(), mark)) return false;
   }
   return false;
 }
@@ -146,12 +147,12 @@ bool QuietWorkload::IsRead(const NodeTrack& track, absl::Time now) const {
          history.stretches.front().first <= now - activation_window_;
 }
 
-bool QuietWorkload::SaysNothingNew(const NodePoints& points, const Mark& mark) const {
-  return points.shares.empty() && std::ranges::all_of(mark.places, [&](uint32_t place) {
-           if (mark.points != nullptr) return points.gpus[place] == mark.points->gpus[place];
-           const std::optional<double> value = points.gpus[place].Value(reading_);
-           return value.has_value() && !(static_cast<float>(*value) > threshold_);
-         });
+bool QuietWorkload::SaysNothingNew(const KeptPoints& points, const Mark& mark) const {
+  return !points.has_shares() && std::ranges::all_of(mark.places, [&](uint32_t place) {
+    if (mark.newest) return points[place] == mark.newest->points()[place];
+    const std::optional<double> value = points[place].Value(reading_);
+    return value.has_value() && !(static_cast<float>(*value) > threshold_);
+  });
 }
 
 bool QuietWorkload::IsSameMemory(const NodeHistory& history, const Mark& mark) {

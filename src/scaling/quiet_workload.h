@@ -43,7 +43,7 @@ class QuietWorkload {
     bool has_replicas = false;
     std::vector<uint32_t> places;  // of their GPUs, in the layout
     // Where memory is valued by whether it stands: what each of these shows, and its memory.
-    std::shared_ptr<const NodePoints> points;
+    std::optional<NodeStretch> newest;
     std::vector<StillMemory::Parts> memory;
   };
 
@@ -57,7 +57,7 @@ class QuietWorkload {
 
   bool Continues(const NodeTrack& track, absl::Time now, Mark& mark) const;
   bool IsRead(const NodeTrack& track, absl::Time now) const;
-  bool SaysNothingNew(const NodePoints& points, const Mark& mark) const;
+  bool SaysNothingNew(const KeptPoints& points, const Mark& mark) const;
   // No other run of it has begun, and none that it remembers is forgotten.
   static bool IsSameMemory(const NodeHistory& history, const Mark& mark);
 

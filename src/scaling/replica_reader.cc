@@ -75,24 +75,24 @@ double ReplicaReader::ShareAt(size_t gpu, size_t moment) const {
 std::optional<absl::Time> ReplicaReader::HeldSince(size_t moment) const {
   std::optional<absl::Time> since;
   for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
-    const GpuPoint* const point = PointAt(gpu, moment);
-    if (point == nullptr || !(place_.by_owner || point->in_use())) continue;
-    const absl::Time of_gpu = place_.by_owner ? gpus_[gpu].pod_since : point->held_since();
+    const KeptPoint point = PointAt(gpu, moment);
+    if (!point.is_there() || !(place_.by_owner || point.in_use())) continue;
+    const absl::Time of_gpu = place_.by_owner ? gpus_[gpu].pod_since : point.held_since();
     since = std::min(since.value_or(absl::InfiniteFuture()), of_gpu);
   }
   return since;
 }
 
 void ReplicaReader::ReadGpu(size_t gpu, size_t moment) {
-  const GpuPoint* const point = PointAt(gpu, moment);
-  if (point == nullptr && place_.by_owner) {
+  const KeptPoint point = PointAt(gpu, moment);
+  if (!point.is_there() && place_.by_owner) {
     values_.Leave(gpu);
     utilization_.Leave(gpu);
   }
-  if (point == nullptr) return;
+  if (!point.is_there()) return;
   const absl::Time read_at = StepAt(gpu, moment).read_at;
-  std::optional<double> value = point->Value(metric_.reading);
-  std::optional<double> utilization = point->Value(GpuReading::kUtilization);
+  std::optional<double> value = point.Value(metric_.reading);
+  std::optional<double> utilization = point.Value(GpuReading::kUtilization);
   const double share = ShareAt(gpu, moment);
   if (value && metric_.divisible) *value *= share;
   if (utilization) *utilization *= share;
@@ -129,7 +129,7 @@ void ReplicaReader::Begin(absl::Time since) {
 
 void ReplicaReader::AddStillMemory(size_t moment, Replica& replica) const {
   for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
-    if (PointAt(gpu, moment) == nullptr) continue;
+    if (!PointAt(gpu, moment).is_there()) continue;
     replica.still_memory.push_back(StillMemoryOf(gpu, moment, replica.present));
   }
 }
@@ -139,7 +139,7 @@ StillMemory ReplicaReader::StillMemoryOf(size_t gpu, size_t moment, bool present
   const GpuSeries& series = gpus_[gpu];
   const NodeView& view = views_[series.node];
   if (!present) {
-    const absl::Time since = PointAt(gpu, moment)->held_since();
+    const absl::Time since = PointAt(gpu, moment).held_since();
     for (const PastHolder& past : view.track->history->past_holders) {
       if (past.held_since == since && past.gpu_uuid == series.uuid) return past.still_memory;
     }
@@ -151,8 +151,8 @@ StillMemory ReplicaReader::StillMemoryOf(size_t gpu, size_t moment, bool present
 std::string ReplicaReader::GapText() const {
   for (const GpuSeries& gpu : gpus_) {
     if (!gpu.present()) return absl::StrCat(gpu.name, " is gone");
-    const GpuPoint* const newest = gpu.points.back();
-    if (newest == nullptr || newest->Value(metric_.reading)) continue;
+    const KeptPoint newest = gpu.points.back();
+    if (!newest.is_there() || newest.Value(metric_.reading)) continue;
     const GpuSample& sample = views_[gpu.node].Gpus()[static_cast<size_t>(gpu.position)];
     const GpuGap* const gap = FindGap(sample, FieldOf(metric_.reading));
     return gap == nullptr ? absl::StrCat(gpu.name, " has no ", metric_.name) : Why(*gap);

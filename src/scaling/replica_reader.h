@@ -44,9 +44,9 @@ class ReplicaReader {
 
  private:
   const Step& StepAt(size_t gpu, size_t moment) const { return walk_.steps(slots_[gpu])[moment]; }
-  const GpuPoint* PointAt(size_t gpu, size_t moment) const {
+  KeptPoint PointAt(size_t gpu, size_t moment) const {
     const int stretch = StepAt(gpu, moment).stretch;
-    return stretch < 0 ? nullptr : gpus_[gpu].points[static_cast<size_t>(stretch)];
+    return stretch < 0 ? KeptPoint() : gpus_[gpu].points[static_cast<size_t>(stretch)];
   }
   double ShareAt(size_t gpu, size_t moment) const;
   ReplicaSample ReadMoment(size_t moment);

@@ -63,7 +63,7 @@ std::vector<bool> LikeNewest(const NodeView& view) {
   const NodeLayout* compared = nullptr;
   bool like = true;
   for (size_t i = view.stretches.size(); i-- > 0;) {
-    const NodeLayout* const layout = view.stretches[i].layout.get();
+    const NodeLayout* const layout = view.stretches[i].layout().get();
     if (layout != compared) {
       compared = layout;
       like = std::ranges::equal(layout->gpus, view.Layout().gpus, {}, &NodeLayout::Gpu::uuid,
@@ -93,11 +93,11 @@ class NodeScope {
     std::set<absl::string_view> gone;
     for (size_t i = view_.stretches.size(); i-- > 0;) {
       if (like_newest_[i]) continue;
-      const Gpus& gpus = view_.stretches[i].layout->gpus;
+      const Gpus& gpus = view_.stretches[i].layout()->gpus;
       for (size_t position = 0; position < gpus.size(); ++position) {
         const NodeLayout::Gpu& gpu = gpus[position];
         if (trigger_.gpu_index >= 0 && gpu.index != trigger_.gpu_index) continue;
-        if (!view_.stretches[i].points->gpus[position].Has(reading)) continue;
+        if (!view_.stretches[i].points()[position].Has(reading)) continue;
         if (PositionOf(view_.Layout().gpus, gpu.uuid, position) >= 0) continue;
         if (gone.insert(gpu.uuid).second) series.push_back(SeriesOf(i, position));
       }
@@ -107,16 +107,16 @@ class NodeScope {
  private:
   // Of a GPU as the stretch `named_by` has it.
   GpuSeries SeriesOf(size_t named_by, size_t position) const {
-    const NodeLayout::Gpu& gpu = view_.stretches[named_by].layout->gpus[position];
+    const NodeLayout::Gpu& gpu = view_.stretches[named_by].layout()->gpus[position];
     GpuSeries series{.name = NameOf(view_.name(), gpu), .uuid = gpu.uuid, .node = node_};
     series.points.reserve(view_.stretches.size());
     for (size_t i = 0; i < view_.stretches.size(); ++i) {
       const NodeStretch& stretch = view_.stretches[i];
       const bool same_place = like_newest_[named_by] && like_newest_[i];
       const int found = same_place ? static_cast<int>(position)
-                                   : PositionOf(stretch.layout->gpus, gpu.uuid, position);
-      series.points.push_back(found < 0 ? nullptr
-                                        : &stretch.points->gpus[static_cast<size_t>(found)]);
+                                   : PositionOf(stretch.layout()->gpus, gpu.uuid, position);
+      series.points.push_back(found < 0 ? KeptPoint()
+                                        : stretch.points()[static_cast<size_t>(found)]);
     }
     return series;
   }
@@ -144,7 +144,7 @@ absl::Status CheckIndex(const Trigger& trigger, const FleetHistory& fleet) {
   std::set<int> indices;
   for (const NodeTrack& track : fleet.nodes) {
     if (trigger.gpu_index < 0) break;
-    for (const NodeLayout::Gpu& gpu : track.history->stretches.back().layout->gpus) {
+    for (const NodeLayout::Gpu& gpu : track.history->stretches.back().layout()->gpus) {
       indices.insert(gpu.index);
     }
   }
@@ -159,8 +159,8 @@ absl::Status CheckMetric(const Trigger& trigger, std::span<const NodeView> views
   const MetricTypeInfo& metric = InfoOf(trigger.metric);
   std::set<std::string> devices;
   for (const GpuSeries& gpu : gpus) {
-    if (!gpu.present() || gpu.points.back() == nullptr) continue;
-    if (gpu.points.back()->Has(metric.reading)) return absl::OkStatus();
+    if (!gpu.present() || !gpu.points.back().is_there()) continue;
+    if (gpu.points.back().Has(metric.reading)) return absl::OkStatus();
     const std::string& model =
         views[gpu.node].Layout().gpus[static_cast<size_t>(gpu.position)].name;
     devices.insert(absl::StrCat(gpu.name, " (", model, ")"));

@@ -16,9 +16,9 @@ namespace gpuscaler {
 struct GpuSeries {
   std::string name;  // node/index, of a MIG instance node/index/uuid
   std::string uuid;
-  size_t node = 0;                      // its place in ScopedFleet::nodes
-  int position = -1;                    // in its node's newest reading; -1: gone
-  std::vector<const GpuPoint*> points;  // one for each of its node's stretches; null: not there
+  size_t node = 0;                // its place in ScopedFleet::nodes
+  int position = -1;              // in its node's newest reading; -1: gone
+  std::vector<KeptPoint> points;  // one for each of its node's stretches
   // What of each point is the replica's, 0 to 1; empty: all of it.
   std::vector<float> shares;
   absl::Time pod_since = absl::InfinitePast();  // of a pod's GPU: when the pod got it
