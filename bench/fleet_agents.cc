@@ -22,7 +22,7 @@
 #include "absl/time/clock.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/mutex.h"
+#include "fleet/open_readers.h"
 #include "fleet/telemetry_log.h"
 #include "fleet/watch_stream.h"
 #include "scaling/trigger.h"
@@ -38,6 +38,7 @@ constexpr absl::Duration kInterval = absl::Seconds(1);
 // How often an agent looks for a heartbeat that is due, and its default (telemetry_service.cc).
 constexpr int kLooksPerReading = 5;
 constexpr absl::Duration kHeartbeat = absl::Milliseconds(1500);
+constexpr int kMostReaders = 16;  // of an agent
 // As an agent's --poll-interval 1s makes it (app/agent.cc).
 constexpr absl::Duration kStaleAfter = absl::Seconds(5);
 
@@ -92,19 +93,15 @@ class Agent {
   }
 
   void Refresh() {
-    for (const auto& stream : Streams()) stream->Refresh("");
+    for (const auto& reader : readers_.All()) reader->Refresh("");
   }
 
   WatchStream* Watch(const std::string& peer) {
-    auto stream = std::make_shared<WatchStream>(
-        room_, peer, "", [this](const WatchStream* ended) { Closed(ended); });
-    WatchStream* const raw = stream.get();
-    {
-      MutexLock lock(mutex_);
-      streams_[raw] = std::move(stream);
-    }
-    raw->Begin();
-    return raw;
+    const auto reader = std::make_shared<WatchStream>(
+        room_, peer, "", [this](const auto* ended) { readers_.Closed(ended); });
+    if (const absl::Status refusal = readers_.Open(reader); !refusal.ok()) reader->End(refusal);
+    reader->Begin();
+    return reader.get();
   }
 
   int64_t messages() const { return room_.messages; }
@@ -118,28 +115,11 @@ class Agent {
     return self;
   }
 
-  std::vector<std::shared_ptr<WatchStream>> Streams() const {
-    MutexLock lock(mutex_);
-    std::vector<std::shared_ptr<WatchStream>> all;
-    for (const auto& entry : streams_) all.push_back(entry.second);
-    return all;
-  }
-
-  void Closed(const WatchStream* stream) {
-    std::shared_ptr<WatchStream> ended;  // destroyed without the lock
-    MutexLock lock(mutex_);
-    const auto found = streams_.find(stream);
-    ended = std::move(found->second);
-    streams_.erase(found);
-  }
-
   const Clock& clock_;
   SimulatedNode node_;
   TelemetryLog log_;
   WatchRoom room_;
-  mutable Mutex mutex_;
-  absl::flat_hash_map<const WatchStream*, std::shared_ptr<WatchStream>> streams_
-      ABSL_GUARDED_BY(mutex_);
+  OpenReaders<WatchStream, WatchStream::OneWriteStream> readers_{kMostReaders};
 };
 
 using Agents = std::vector<std::unique_ptr<Agent>>;
