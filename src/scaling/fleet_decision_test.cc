@@ -256,6 +256,29 @@ TEST(FleetDecision, PodThatHasGoneCountsForActivityWithinTheWindow) {
   EXPECT_FALSE(On(Of("llm"), fleet).active);
 }
 
+// An engine that ends frees its memory first, and its pod goes a moment later.
+TEST(FleetDecision, MemoryThatAPodHadBeforeItWentIsNoActivity) {
+  for (const StandingMemory standing : {StandingMemory::kPressure, StandingMemory::kActivity}) {
+    for (const double utilization : {0.0, 60.0}) {
+      Trigger trigger = Of("llm");
+      trigger.metric = MetricType::kMemoryUsedPercent;
+      trigger.standing_memory = standing;
+      trigger.preallocation_window = absl::Minutes(2);
+      trigger.activation_threshold = 5;
+      HeldPod engine = Llm("llm-a", utilization);
+      engine.memory_used_percent = 91;
+      FleetBuilder fleet;
+      fleet.Hold(kLong, {Node("gpu-1", {engine})});
+      EXPECT_EQ(On(trigger, fleet).active, utilization > 0);
+      engine.memory_used_percent = 0;
+      engine.loads = {0};
+      fleet.Tick({Node("gpu-1", {engine})}).Tick({Node("gpu-1", {})});
+      const Decision decision = On(trigger, fleet);
+      EXPECT_EQ(decision.active, utilization > 0) << Explain(trigger, decision);
+    }
+  }
+}
+
 TEST(FleetDecision, GpuOfANewPodIsANewReplica) {
   FleetBuilder fleet;
   fleet.Hold(kLong, {Node("gpu-1", {Llm("llm-a", 90)})});

@@ -56,6 +56,14 @@ State StandingState(const Trigger& trigger) {
   return state;
 }
 
+// What it did tells its utilisation: its memory it may have given back before its pod was gone, and
+// then nobody knows any more whether it stood.
+State GoneState(const Trigger& trigger) {
+  State state = StandingState(trigger);
+  if (state.valuation == Valuation::kUnknown) state.valuation = Valuation::kUtilization;
+  return state;
+}
+
 // An engine that preallocates does so on any GPU that it has.
 bool MemoryStands(const Trigger& trigger, const Replica& replica) {
   return std::ranges::any_of(replica.still_memory, [&](const StillMemory& memory) {
@@ -67,6 +75,7 @@ State StateOf(const Trigger& trigger, const Replica& replica, Samples warm) {
   if (trigger.metric != MetricType::kMemoryUsedPercent || replica.by_engine) return {};
   const bool stands = MemoryStands(trigger, replica);
   if (trigger.standing_memory == StandingMemory::kLiteral) return {.standing = stands};
+  if (!replica.present) return GoneState(trigger);
   if (stands) return StandingState(trigger);
   const bool is_new =
       warm.empty() || warm.back().at - warm.front().at < trigger.preallocation_window;
