@@ -46,14 +46,10 @@ func newNodes(t *testing.T, name string) *gpuNodes {
 	t.Helper()
 	n := &gpuNodes{t: t, name: name, demands: map[string]*demand{}}
 	for number := range n.all {
-		ids := make([]string, gpusOfANode)
-		for gpu := range ids {
-			ids[gpu] = fmt.Sprintf("GPU-%08d-0000-4000-8000-%012d", number, gpu)
-		}
 		n.all[number] = &gpuNode{
 			name:    fmt.Sprintf("%s-%d", name, number),
 			gpus:    filepath.Join(t.TempDir(), "gpus.json"),
-			kubelet: startKubelet(t, &n.mutex, ids, number > 0),
+			kubelet: startKubelet(t, &n.mutex, gpuIDs(number), number > 0),
 		}
 	}
 	n.mutex.Lock()
@@ -61,7 +57,8 @@ func newNodes(t *testing.T, name string) *gpuNodes {
 	n.mutex.Unlock()
 	var agents []*scaler
 	for _, node := range n.all {
-		n.join(node)
+		joinNode(t, node.name, n.name,
+			func(pod *corev1.Pod) { n.podChanged(node, pod) }, func(pod *corev1.Pod) { n.podGone(node, pod) })
 		node.agent = startServing(t, node.name, "--role=agent", "--gpu-source=file:"+node.gpus,
 			"--poll-interval=200ms", "--attribution=kubelet",
 			"--pod-resources-socket="+node.kubelet.podResourcesSocket(),
@@ -72,36 +69,46 @@ func newNodes(t *testing.T, name string) *gpuNodes {
 	return n
 }
 
-// join makes the node, and has its kubelet follow its pods.
-func (n *gpuNodes) join(node *gpuNode) {
-	n.t.Helper()
+// gpuIDs are those of the GPUs of a node.
+func gpuIDs(node int) []string {
+	ids := make([]string, gpusOfANode)
+	for gpu := range ids {
+		ids[gpu] = fmt.Sprintf("GPU-%08d-0000-4000-8000-%012d", node, gpu)
+	}
+	return ids
+}
+
+// joinNode makes a node of the control plane, on which only pods run that ask for its pool, and follows
+// its pods.
+func joinNode(t *testing.T, name, pool string, changed, gone func(*corev1.Pod)) {
+	t.Helper()
 	resources := corev1.ResourceList{
 		"cpu": quantity.MustParse("32"), "memory": quantity.MustParse("256Gi"),
 		"pods": quantity.MustParse("250"), gpuResource: *quantity.NewQuantity(gpusOfANode, quantity.DecimalSI)}
 	object := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: node.name, Labels: map[string]string{
-			"kubernetes.io/hostname": node.name, "gpu-nodes": n.name}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+			"kubernetes.io/hostname": name, "gpu-nodes": pool}},
 		Spec: corev1.NodeSpec{Taints: []corev1.Taint{
-			{Key: "gpu-nodes", Value: n.name, Effect: corev1.TaintEffectNoSchedule}}},
+			{Key: "gpu-nodes", Value: pool, Effect: corev1.TaintEffectNoSchedule}}},
 		Status: corev1.NodeStatus{Capacity: resources, Allocatable: resources},
 	}
-	if _, err := kube.CoreV1().Nodes().Create(n.t.Context(), object, metav1.CreateOptions{}); err != nil {
-		n.t.Fatal(err)
+	if _, err := kube.CoreV1().Nodes().Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(kube, 0,
 		informers.WithTweakListOptions(func(options *metav1.ListOptions) {
-			options.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", node.name).String()
+			options.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", name).String()
 		}))
 	factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(now any) { n.podChanged(node, now.(*corev1.Pod)) },
-		UpdateFunc: func(_, now any) { n.podChanged(node, now.(*corev1.Pod)) },
+		AddFunc:    func(now any) { changed(now.(*corev1.Pod)) },
+		UpdateFunc: func(_, now any) { changed(now.(*corev1.Pod)) },
 		DeleteFunc: func(last any) {
 			if pod, ok := last.(*corev1.Pod); ok {
-				n.podGone(node, pod)
+				gone(pod)
 			}
 		},
 	})
-	follow(n.t, factory)
+	follow(t, factory)
 }
 
 func (n *gpuNodes) podChanged(node *gpuNode, pod *corev1.Pod) {

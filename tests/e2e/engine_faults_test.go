@@ -1,0 +1,188 @@
+package e2e
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// stranger is a server that the scaler must never ask, at port 8000, where engines are, and at 80. It
+// would say that very many requests run.
+type stranger struct {
+	connections atomic.Int32
+}
+
+func startStranger(t *testing.T, address string) *stranger {
+	t.Helper()
+	s := &stranger{}
+	server := &http.Server{
+		Handler: http.HandlerFunc(func(answer http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintln(answer, `vllm:num_requests_running{engine="0",model_name="llm"} 1000`)
+			fmt.Fprintln(answer, `vllm:num_requests_waiting{engine="0",model_name="llm"} 0`)
+		}),
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			if state == http.StateNew {
+				s.connections.Add(1)
+			}
+		},
+	}
+	for _, port := range []string{":80", ":8000"} {
+		listener, err := net.Listen("tcp", address+port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go server.Serve(listener)
+	}
+	t.Cleanup(func() {
+		server.Close()
+		if count := s.connections.Load(); count > 0 {
+			t.Errorf("%s was connected to %d times", address, count)
+		}
+	})
+	return s
+}
+
+// metadataService is where a cloud's is, in the network of these tests.
+const metadataService = "169.254.169.254"
+
+// engineFault is what becomes of the engine that a trigger reads.
+type engineFault struct {
+	name   string
+	fault  string // the engine's own, after the requests that it has; empty: its name leads elsewhere
+	leads  string // its name, to this address
+	onPage bool   // the trigger is on any page instead, which is the engine's
+	says   string // what users are told
+}
+
+// A replica for every 10 requests. The fault may come with two more than the first 28.
+const (
+	perReplica    = 10
+	beforeFault   = 28
+	afterRecovery = 48
+)
+
+// trigger is on the requests that run in the engine, which its name leads to.
+func (f engineFault) trigger(namespace string) map[string]any {
+	metadata := map[string]string{
+		"scalerAddress": "keda-gpu-scaler." + namespace + ":6000",
+		"targetValue":   fmt.Sprint(perReplica),
+	}
+	if f.onPage {
+		metadata["metricType"] = "prometheus"
+		metadata["prometheusEndpoint"] = "http://engine:8000/metrics"
+		metadata["prometheusMetric"] = "vllm:num_requests_running"
+	} else {
+		metadata["metricType"] = "requests_in_flight"
+		metadata["engineEndpoint"] = "http://engine:8000"
+		metadata["window"] = "0s"
+		metadata["scope"] = "fleet"
+	}
+	return map[string]any{"type": "external", "metadata": metadata}
+}
+
+func TestReplicasStandWhileTheEngineOfTheirTriggerIsAtFault(t *testing.T) {
+	t.Parallel()
+	must(exec.Command("ip", "address", "add", metadataService+"/32", "dev", "lo").CombinedOutput())
+	startStranger(t, metadataService)
+	loopback := newAddress()
+	startStranger(t, loopback)
+	for _, one := range []engineFault{
+		{name: "crash", fault: "crash", says: "onnection refused"},
+		{name: "hang", fault: "hang", says: "no answer within 2s"},
+		{name: "error", fault: "error", says: "it answers HTTP 500"},
+		{name: "page of 10 MB", fault: "big-page", says: "its page is larger than 4 MiB"},
+		{name: "garbage", fault: "garbage", says: "name of a metric expected"},
+		{name: "endless page", fault: "endless", says: "its page is larger than 4 MiB"},
+		{name: "redirect", fault: "redirect", says: "redirects are not followed"},
+		{name: "name to loopback", leads: loopback, says: "only --allow-endpoints can open it"},
+		{name: "name to the metadata service", leads: metadataService, says: "only --allow-endpoints can open it"},
+		{name: "any page, garbage", onPage: true, fault: "garbage", says: "name of a metric expected"},
+		{name: "any page, name to loopback", onPage: true, leads: loopback, says: "only --allow-endpoints can open it"},
+	} {
+		t.Run(one.name, func(t *testing.T) {
+			t.Parallel()
+			one.test(t)
+		})
+	}
+}
+
+func (f engineFault) test(t *testing.T) {
+	namespace := "fault-" + strings.NewReplacer(" ", "-", ",", "").Replace(strings.ToLower(f.name))
+	slow := []string{"--max-num-seqs=1000", "--tokens-per-second=0.1", "--full-batch-tokens-per-second=0.1"}
+	faulty := append([]string{"--fault-after=" + fmt.Sprint(beforeFault+1)}, slow...)
+	if f.fault != "" {
+		faulty = append(faulty, "--fault="+f.fault)
+	}
+	first := startEngine(t, namespace+"-1", faulty...)
+	second := startEngine(t, namespace+"-2", slow...)
+	giveNameTo(t, "engine."+namespace, first.address)
+	w := newWorkload(t, namespace, start{replicas: 3, flags: []string{"--engine-interval=200ms", "--stale-after=3s",
+		"--allow-endpoints=" + first.address + "," + second.address}})
+	first.hold(beforeFault)
+	first.waitForRunning(beforeFault)
+	w.line.reaches(3, patience)
+	w.scale(scaledObject{min: 1, max: 8, triggers: []any{f.trigger(namespace)}})
+	w.holds(2 * time.Second)
+
+	began := w.line.mark("fault")
+	given := w.failures()
+	if f.fault != "" {
+		first.hold(2)
+	} else {
+		giveNameTo(t, "engine."+namespace, f.leads)
+	}
+	eventually(t, patience, "the HPA knows nothing", func() bool {
+		return strings.Contains(w.scalingActive(), "False FailedGetExternalMetric")
+	})
+	told := w.line.mark("the HPA knows nothing")
+	eventually(t, patience, "an event of the ScaledObject that says why, and a condition", func() bool {
+		return strings.Contains(describe(t, namespace, "llm"), f.says) && !w.is("HPAActive")
+	})
+	w.line.stays(6 * time.Second)
+	if w.failures() <= given {
+		t.Errorf("no question of KEDA's got an error")
+	}
+
+	second.hold(afterRecovery)
+	second.waitForRunning(afterRecovery)
+	back := w.line.mark("fault is over")
+	giveNameTo(t, "engine."+namespace, second.address)
+	w.line.reaches(5, patience)
+	w.line.risesOnly(began)
+	w.line.neverAbove(5)
+	if w.line.changed(began, back) {
+		t.Errorf("replicas did not stand")
+	}
+	eventually(t, patience, "the HPA knows again", func() bool {
+		return strings.HasPrefix(w.scalingActive(), "True")
+	})
+	moments := w.line.since(0)
+	fmt.Fprintf(os.Stderr, "e2e: engine at fault: %-26s known after %4.1f s, 3 replicas stood for %4.1f s, "+
+		"5 were asked for %4.1f s after its end; users read %q\n", f.name,
+		(moments[told].at - moments[began].at).Seconds(), (moments[back].at - moments[began].at).Seconds(),
+		w.line.firstChange(back).Seconds(), f.says)
+}
+
+// scalingActive is that condition of the only HPA of its namespace: status, reason and message.
+func (w *workload) scalingActive() string {
+	w.t.Helper()
+	hpas, err := kube.AutoscalingV2().HorizontalPodAutoscalers(w.namespace).List(w.t.Context(),
+		metav1.ListOptions{})
+	if err != nil || len(hpas.Items) != 1 {
+		w.t.Fatalf("%d HPAs, %v", len(hpas.Items), err)
+	}
+	for _, condition := range hpas.Items[0].Status.Conditions {
+		if condition.Type == "ScalingActive" {
+			return fmt.Sprintf("%s %s: %s", condition.Status, condition.Reason, condition.Message)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,268 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// engineNode is a node whose pods are real: in each serves an engine, in a network of its own, on the
+// GPU that the kubelet gave the pod, and the file of GPUs has what they say of them. The gateway knows
+// those that are ready.
+type engineNode struct {
+	t       *testing.T
+	gpus    string // the file
+	kubelet *kubelet
+	gateway *gateway
+	flags   []string // of each engine
+
+	mutex   sync.Mutex
+	engines map[string]*engineProcess // by the pod's UID
+}
+
+// newEngineNode has a kubelet that tells the pods' addresses: by them engines are found, as without hostPID.
+func newEngineNode(t *testing.T, name string, gateway *gateway, flags ...string) *engineNode {
+	t.Helper()
+	n := &engineNode{t: t, gpus: filepath.Join(t.TempDir(), "gpus.json"), gateway: gateway, flags: flags,
+		engines: map[string]*engineProcess{}}
+	ids := gpuIDs(0)
+	n.kubelet = startKubelet(t, &n.mutex, ids, true)
+	free := make([]device, len(ids))
+	for index, id := range ids {
+		free[index] = newDevice(index)
+		free[index].UUID = id
+	}
+	if err := writeGPUs(n.gpus, free); err != nil {
+		t.Fatal(err)
+	}
+	joinNode(t, name, name, n.podChanged, func(pod *corev1.Pod) { n.stop(string(pod.UID)) })
+	return n
+}
+
+func (n *engineNode) podChanged(pod *corev1.Pod) {
+	uid := string(pod.UID)
+	if pod.DeletionTimestamp != nil {
+		n.stop(uid)
+		return
+	}
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	n.kubelet.podChanged(pod)
+	engine := n.engines[uid]
+	if engine == nil {
+		gpu := slices.Index(n.kubelet.holder, uid)
+		var err error
+		if engine, err = startEngineInPod(n.t, pod.Name, append([]string{
+			"--gpu-file=" + n.gpus, fmt.Sprintf("--gpu-index=%d", gpu)}, n.flags...)...); err != nil {
+			n.t.Error(err)
+			return
+		}
+		n.engines[uid] = engine
+		go n.probe(uid, engine)
+	}
+	// KWOK, which lays no network, says another.
+	own := pod.DeepCopy()
+	own.Status.PodIP, own.Status.PodIPs = engine.address, []corev1.PodIP{{IP: engine.address}}
+	n.kubelet.podChanged(own)
+}
+
+// probe tells the gateway of an engine once it is ready, unless its pod has gone by then.
+func (n *engineNode) probe(uid string, engine *engineProcess) {
+	for !engine.isHealthy() {
+		select {
+		case <-engine.ended:
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	if n.engines[uid] == engine {
+		n.gateway.add(engine)
+	}
+}
+
+// stop ends a pod as a kubelet does: the GPU is free when the engine has answered all that it took.
+func (n *engineNode) stop(uid string) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	engine := n.engines[uid]
+	if engine == nil {
+		return
+	}
+	delete(n.engines, uid)
+	n.gateway.remove(engine)
+	go func() {
+		engine.terminate()
+		n.mutex.Lock()
+		defer n.mutex.Unlock()
+		n.kubelet.podGone(uid)
+	}()
+}
+
+// The engines' model takes so long to load, and each makes 320 tokens a second at most, of 16 requests
+// at once. A request of the load is 100 tokens.
+const modelLoadTime = 5 * time.Second
+
+var enginePace = []string{"--max-num-seqs=16", "--tokens-per-second=60", "--full-batch-tokens-per-second=20",
+	"--drain=5m", fmt.Sprintf("--load-time=%v", modelLoadTime)}
+
+const engineDeployment = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: llm}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: llm}}
+  template:
+    metadata:
+      labels: {app: llm}
+      annotations: {pod-ready.stage.kwok.x-k8s.io/delay: %v}
+    spec:
+      nodeSelector: {gpu-nodes: %s}
+      tolerations: [{key: gpu-nodes, operator: Exists}]
+      containers: [{name: vllm, image: llm, resources: {limits: {nvidia.com/gpu: 1}}}]
+`
+
+// newEngineWorkload is a Deployment whose pods are on a node of engines, and a scaler that finds them.
+func newEngineWorkload(t *testing.T, name string) (*workload, *gateway) {
+	t.Helper()
+	gateway := startGateway(t)
+	giveNameTo(t, "gateway."+name, gateway.address)
+	node := newEngineNode(t, name, gateway, enginePace...)
+	w := &workload{t: t, namespace: name, target: map[string]any{"name": "llm"}}
+	makeNamespace(t, name)
+	w.scaler = startServing(t, name, "--gpu-source=file:"+node.gpus, "--attribution=kubelet",
+		"--pod-resources-socket="+node.kubelet.podResourcesSocket(),
+		"--pods-api-socket="+node.kubelet.podsAPISocket(),
+		"--discover-engines", "--allow-endpoints="+gateway.address)
+	w.isAskedOf(w.scaler)
+	w.watchObjects(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
+	create(t, name, fmt.Sprintf(engineDeployment, modelLoadTime, name))
+	return w, gateway
+}
+
+// pressure is the trigger of three lines.
+func (w *workload) pressure() map[string]any {
+	return map[string]any{"type": "external-push", "metadata": map[string]string{
+		"scalerAddress": "keda-gpu-scaler." + w.namespace + ":6000",
+		"profile":       "vllm-inference",
+	}}
+}
+
+// held is a push trigger on requests that the gateway holds.
+func (w *workload) held() map[string]any {
+	return map[string]any{"type": "external-push", "metadata": map[string]string{
+		"scalerAddress":      "keda-gpu-scaler." + w.namespace + ":6000",
+		"metricType":         "prometheus",
+		"prometheusEndpoint": "http://gateway:8000/metrics",
+		"prometheusMetric":   waitingSeries,
+		"targetValue":        "16",
+	}}
+}
+
+// valueOf is what its scaler answers for a trigger now; not ok: an error.
+func (w *workload) valueOf(trigger map[string]any) (value float64, ok bool) {
+	w.t.Helper()
+	words := []string{"query", w.scaler.address + ":6000", "--namespace=" + w.namespace, "--name=llm", "--format=json"}
+	for key, value := range trigger["metadata"].(map[string]string) {
+		if key != "scalerAddress" {
+			words = append(words, key+"="+value)
+		}
+	}
+	said, _ := exec.Command(binary, words...).Output() // fails where the answer is an error
+	var answers []struct{ Value any }
+	if err := json.Unmarshal(said, &answers); err != nil || len(answers) != 1 {
+		w.t.Errorf("query said %q: %v", said, err)
+		return 0, false
+	}
+	value, ok = answers[0].Value.(float64)
+	return value, ok
+}
+
+// loadResult is what the load generator says at its end.
+type loadResult struct {
+	Asked, Answered int
+	Errors          any
+	Latency         map[string]float64 `json:"latency_seconds"`
+}
+
+// startLoad sends 100 tokens at a time to the gateway, at the rates of a curve; the result comes when all
+// are answered.
+func startLoad(t *testing.T, curve string, to *gateway) <-chan loadResult {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "curve")
+	if err := os.WriteFile(path, []byte(curve), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), binary, "load", "--target=http://"+to.address+":8000", "--shape="+path,
+		"--max-tokens=100", "--timeout=5m", "--output=json")
+	result := make(chan loadResult, 1)
+	go func() {
+		said, err := command.Output() // fails where a request was not answered
+		var end loadResult
+		if wrong := json.Unmarshal(said, &end); wrong != nil {
+			t.Errorf("load: %v, %v\n%s", err, wrong, said)
+		}
+		result <- end
+	}()
+	return result
+}
+
+// Nothing but the engines' pages and the gateway's say anything: VRAM is taken for good, and each
+// engine's GPU is at 100 % from its first request on.
+func TestThreeLinesScaleEnginesFromZeroToTheMaximumAndBackUnderLoad(t *testing.T) {
+	t.Parallel()
+	const most = 4
+	w, gateway := newEngineWorkload(t, "engines")
+	w.scale(scaledObject{min: 0, max: most, triggers: []any{w.pressure(), w.held()}})
+	w.scaler.waitForStreams(2)
+	w.holds(2 * time.Second)
+
+	run := w.record(gateway)
+	ended := startLoad(t, "0 2\n20 15\n80 4\n100 0\n", gateway)
+	<-gateway.first
+	first := w.line.mark("first request")
+	w.line.reaches(1, patience)
+	fmt.Fprintf(os.Stderr, "e2e: first request to first replica asked for %.2f s\n",
+		w.line.firstChange(first).Seconds())
+	w.line.reaches(most, 2*patience)
+
+	end := <-ended
+	w.line.mark("load is over")
+	if end.Asked == 0 || end.Answered != end.Asked {
+		t.Errorf("%d of %d requests were answered: %v", end.Answered, end.Asked, end.Errors)
+	}
+	// The profile's activationWindow is 2 minutes.
+	w.line.reaches(0, 3*patience)
+	w.line.stays(3 * time.Second)
+	w.line.neverAbove(most)
+	recorded := run.end()
+	if got := recorded.highest(); got <= beyondOneReplica {
+		t.Errorf("the highest value is %g, which one replica may have", got)
+	}
+	recorded.tell(end)
+	w.foundEngines(most)
+}
+
+// A replica counts twice its target at most.
+const beyondOneReplica = 2 * 80
+
+// foundEngines fails unless so many at least were found by the scaler itself.
+func (w *workload) foundEngines(least int) {
+	w.t.Helper()
+	said := string(must(os.ReadFile(w.scaler.log)))
+	if got := strings.Count(said, "event=engine_found"); got < least {
+		w.t.Errorf("%d engines were found, of %d at least", got, least)
+	}
+}
