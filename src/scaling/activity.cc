@@ -17,11 +17,14 @@ absl::Duration CoveredTime(const std::vector<ReplicaLoad>& loads, absl::Time now
   return now - std::ranges::max(loads, {}, &ReplicaLoad::covered_since).covered_since;
 }
 
-// Of one that was above the threshold.
-std::string AboveText(const Trigger& trigger, const ReplicaShare& share) {
+std::string ActiveText(const Trigger& trigger, const ReplicaShare& share) {
   const bool newest_alone = trigger.activation_window == absl::ZeroDuration();
   const std::string when =
       newest_alone ? "" : absl::StrCat(" within ", DurationText(trigger.activation_window));
+  if (share.peak <= trigger.activation_threshold) {
+    return absl::StrCat(share.name, newest_alone ? " serves" : " served", " requests", when,
+                        ", and its GPUs worked");
+  }
   return absl::StrCat(share.name, newest_alone ? " is at " : " was at ", NumberText(share.peak),
                       when, ", above activationThreshold ",
                       NumberText(trigger.activation_threshold));
@@ -42,8 +45,8 @@ Activity ActivityOf(const Trigger& trigger, const std::vector<ReplicaLoad>& load
   const std::string window = DurationText(trigger.activation_window);
   if (trigger.always_active) return {true, "scaleIn is hold: never at zero"};
   for (const ReplicaLoad& load : loads) {
-    if (!load.above_threshold) continue;
-    return {true, AboveText(trigger, load.share)};
+    if (!load.active) continue;
+    return {true, ActiveText(trigger, load.share)};
   }
   for (const ReplicaLoad& load : loads) {
     if (load.share.state == State::kUnreadable) {
@@ -70,7 +73,7 @@ absl::Time EvidenceUntil(const Trigger& trigger, const std::vector<ReplicaLoad>&
                          const Patience& patience) {
   if (trigger.always_active) return absl::InfiniteFuture();
   absl::Time newest = absl::InfinitePast();
-  for (const ReplicaLoad& load : loads) newest = std::max(newest, load.above_at);
+  for (const ReplicaLoad& load : loads) newest = std::max(newest, load.active_at);
   const bool may_freeze = ReadsEngines(trigger) || ReadsPressure(trigger);
   const absl::Duration window = may_freeze
                                     ? std::min(trigger.activation_window, trigger.frozen_window)

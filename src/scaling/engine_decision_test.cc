@@ -301,6 +301,24 @@ TEST(EngineDecision, APressureProfileCountsItsEnginesPressureUpToTwiceTheTarget)
   EXPECT_FALSE(idle.active) << idle.active_because;
 }
 
+TEST(EngineDecision, AnEngineThatServesAFewIsNotTakenToZero) {
+  const auto decide = [](const Trigger& trigger, double pressure, double utilization) {
+    const FleetBuilder fleet = Pods({"llm-a"}, utilization);
+    Engines engines(fleet.now());
+    engines.OfPod("llm-a", pressure);
+    return DecideWith(trigger, fleet, engines);
+  };
+  const Decision few = decide(VllmInference(), 3, 60);  // two requests of 64
+  EXPECT_TRUE(few.active) << few.active_because;
+  EXPECT_THAT(few.active_because, HasSubstr("llm-a served requests within 2m"));
+  EXPECT_EQ(few.value, 3);
+  EXPECT_FALSE(decide(VllmInference(), 0, 60).active);
+  EXPECT_FALSE(decide(VllmInference(), 3, 0).active) << "a cache that is kept is no request";
+  Trigger by_hand = VllmInference();
+  by_hand.activation_threshold_given = true;
+  EXPECT_FALSE(decide(by_hand, 3, 60).active);
+}
+
 TEST(EngineDecision, WhereGpusSpeakForThePressureItSaysWhyEnginesDoNot) {
   const FleetBuilder fleet = Pods({"llm-a"});
   Engines engines(fleet.now());

@@ -109,6 +109,14 @@ bool IsAbove(double value, double threshold) {
   return static_cast<float>(value) > static_cast<float>(threshold);
 }
 
+// A profile's threshold is one of memory. Pressure of 3 % is two requests of 64, and whoever waits
+// for them would lose them with the replica.
+bool IsServing(const Trigger& trigger, const Replica& replica, const ReplicaSample& sample) {
+  const bool by_pressure = replica.by_engine && ReadsPressure(trigger);
+  return by_pressure && !trigger.activation_threshold_given && sample.busy &&
+         sample.metric.value_or(0) > 0;
+}
+
 // When what the valuation needs was last read, as of this sample.
 absl::Time ReadAt(Valuation valuation, const ReplicaSample& sample) {
   switch (valuation) {
@@ -259,9 +267,10 @@ ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time no
     const std::optional<double> value = ValueOf(trigger, state.valuation, sample);
     if (!value) continue;
     share.peak = std::max(share.peak, *value);
-    if (IsAbove(*value, trigger.activation_threshold)) load.above_at = sample.at;
+    const bool above = IsAbove(*value, trigger.activation_threshold);
+    if (above || IsServing(trigger, replica, sample)) load.active_at = sample.at;
   }
-  load.above_threshold = load.above_at != absl::InfinitePast();
+  load.active = load.active_at != absl::InfinitePast();
   share.busy = std::ranges::any_of(recent, &ReplicaSample::busy);
   share.standing = state.standing;
   load.saturation_unknown = state.saturation_unknown;

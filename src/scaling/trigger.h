@@ -39,6 +39,7 @@ struct Trigger {
   double target = 80;  // above 0, in the metric's unit
   TargetType target_type = TargetType::kAverageValue;
   double activation_threshold = 0;
+  bool activation_threshold_given = false;  // by the metadata, or by a profiles file
   // scaleIn: hold without an activationThreshold of its own: never at zero.
   bool always_active = false;
 

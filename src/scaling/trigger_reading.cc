@@ -258,6 +258,7 @@ Trigger TriggerOf(const Reading& reading) {
   trigger.target_type = settings.target_type.value_or(defaults.target_type);
   trigger.activation_threshold =
       settings.activation_threshold.value_or(profile.activation_threshold);
+  trigger.activation_threshold_given = settings.activation_threshold || profile.threshold_given;
 
   trigger.scope = settings.scope.value_or(defaults.scope);
   trigger.workload = settings.workload.value_or("");
@@ -284,8 +285,7 @@ Trigger TriggerOf(const Reading& reading) {
   trigger.engine_fallback = settings.engine_fallback.value_or(defaults.engine_fallback);
   trigger.max_concurrency = settings.max_concurrency;
   trigger.scale_in = settings.scale_in.value_or(profile.scale_in);
-  trigger.always_active = trigger.scale_in == ScaleIn::kHold && !settings.activation_threshold &&
-                          !profile.threshold_given;
+  trigger.always_active = trigger.scale_in == ScaleIn::kHold && !trigger.activation_threshold_given;
   SetDemand(settings, trigger);
   return trigger;
 }

@@ -47,6 +47,7 @@ TEST(ParseTrigger, EmptyMetadataHasTheReferencesDefaults) {
   EXPECT_EQ(trigger.window, absl::Seconds(30));
   EXPECT_EQ(trigger.activation_window, absl::Seconds(60));
   EXPECT_EQ(trigger.warmup, absl::ZeroDuration());
+  EXPECT_FALSE(trigger.activation_threshold_given);
   EXPECT_FALSE(trigger.always_active);
 }
 
@@ -88,6 +89,7 @@ TEST(ParseTrigger, EveryKeyReachesItsField) {
   EXPECT_EQ(trigger.engine_fallback, EngineFallback::kActivity);
   EXPECT_EQ(trigger.max_concurrency, 64);
   EXPECT_EQ(trigger.scale_in, ScaleIn::kHold);
+  EXPECT_TRUE(trigger.activation_threshold_given);
   EXPECT_FALSE(trigger.always_active) << "an activationThreshold was given";
 }
 
