@@ -43,15 +43,24 @@ std::shared_ptr<const NodeLayout> LayoutOf(const NodeSnapshot& snapshot) {
   return layout;
 }
 
+// Of two histories that continue the same one only the first may go on in its block.
+bool GoesOnIn(const PointBlock* block, const std::vector<NodeStretch>& stretches) {
+  return !stretches.empty() && stretches.back().block.get() == block &&
+         stretches.back().instant + 1 == block->size();
+}
+
 NodePoints PointsOf(const NodeSnapshot& snapshot) {
   NodePoints points;
   points.gpus.reserve(snapshot.gpus.size());
   bool shared = false;
+  size_t holders = 0;
   for (const GpuSample& gpu : snapshot.gpus) {
     points.gpus.emplace_back(gpu);
     shared |= gpu.holders.size() > 1;
+    holders += gpu.holders.size();
   }
   if (!shared) return points;
+  points.shares.reserve(holders);
   for (const GpuSample& gpu : snapshot.gpus) {
     for (const GpuHolder& holder : gpu.holders) {
       points.shares.push_back(static_cast<float>(holder.share));
@@ -68,7 +77,8 @@ void NodeHistory::Append(NodeSnapshot snapshot, const Limits& limits) {
   Forget(at, limits);
   const bool same_layout = !stretches.empty() && IsThat(*stretches.back().layout(), snapshot);
   NodePoints points = PointsOf(snapshot);
-  if (same_layout && Joins(at, limits) && open_block_->NewestIs(points)) {
+  if (same_layout && Joins(at, limits) && GoesOnIn(open_block_.get(), stretches) &&
+      open_block_->NewestIs(points)) {
     stretches.back().last = at;
   } else {
     Push(at, same_layout ? stretches.back().layout() : LayoutOf(snapshot), std::move(points));
@@ -79,12 +89,10 @@ void NodeHistory::Append(NodeSnapshot snapshot, const Limits& limits) {
 
 void NodeHistory::Push(absl::Time at, std::shared_ptr<const NodeLayout> layout, NodePoints points) {
   if (layout->attribution.state == Attribution::State::kKnown) attributed = layout;
-  const bool same_layout = open_block_ != nullptr && open_block_->layout() == layout;
-  // Of two histories that continue the same one only the first may go on in its block.
-  const bool is_ours = same_layout && open_block_->size() == stretches.back().instant + 1;
-  if (!is_ours || !open_block_->Append(points)) {
+  const bool goes_on = GoesOnIn(open_block_.get(), stretches) && open_block_->layout() == layout;
+  if (!goes_on || !open_block_->Append(points)) {
     open_block_ = std::make_shared<PointBlock>(std::move(layout), std::move(points),
-                                               is_ours ? open_block_.get() : nullptr);
+                                               goes_on ? open_block_.get() : nullptr);
   }
   stretches.push_back(
       {.first = at, .last = at, .block = open_block_, .instant = open_block_->size() - 1});

@@ -123,6 +123,28 @@ TEST_F(NodeHistoryTest, SharesOfAGpuAreReadings) {
   EXPECT_THAT(SharesOf(history_.stretches[2]), ElementsAre(0.5, 0.5));
 }
 
+TEST_F(NodeHistoryTest, TwoMayContinueTheSameOne) {
+  for (int i = 1; i <= 4; ++i) TickBusy(i);
+  for (const bool same : {true, false}) {
+    NodeHistory one = history_;
+    NodeHistory other = history_;
+    NodeSnapshot next = snapshot_;
+    next.taken_at += kTick;
+    next.gpus[0].utilization_percent = 50;
+    one.Append(next, limits_);
+    next.gpus[0].utilization_percent = same ? 50 : 60;
+    other.Append(next, limits_);
+    const auto newest = [](const NodeHistory& history) {
+      return history.stretches.back().points()[0].Value(GpuReading::kUtilization);
+    };
+    EXPECT_EQ(newest(one), 50);
+    EXPECT_EQ(newest(other), same ? 50 : 60);
+    EXPECT_EQ(newest(history_), 4);
+    EXPECT_EQ(one.stretches.size(), 5u);
+    EXPECT_EQ(other.stretches.size(), 5u);
+  }
+}
+
 TEST_F(NodeHistoryTest, LastKnownOwnersOutliveTheHorizon) {
   snapshot_.pods = {{.namespace_name = "team-a", .name = "llm-0"}};
   snapshot_.attribution.state = Attribution::State::kKnown;

@@ -17,11 +17,12 @@ absl::Duration CoveredTime(const std::vector<ReplicaLoad>& loads, absl::Time now
   return now - std::ranges::max(loads, {}, &ReplicaLoad::covered_since).covered_since;
 }
 
-std::string ActiveText(const Trigger& trigger, const ReplicaShare& share) {
+std::string ActiveText(const Trigger& trigger, const ReplicaLoad& load) {
+  const ReplicaShare& share = load.share;
   const bool newest_alone = trigger.activation_window == absl::ZeroDuration();
   const std::string when =
       newest_alone ? "" : absl::StrCat(" within ", DurationText(trigger.activation_window));
-  if (share.peak <= trigger.activation_threshold) {
+  if (!load.above_threshold) {
     return absl::StrCat(share.name, newest_alone ? " serves" : " served", " requests", when,
                         ", and its GPUs worked");
   }
@@ -46,7 +47,7 @@ Activity ActivityOf(const Trigger& trigger, const std::vector<ReplicaLoad>& load
   if (trigger.always_active) return {true, "scaleIn is hold: never at zero"};
   for (const ReplicaLoad& load : loads) {
     if (!load.active) continue;
-    return {true, ActiveText(trigger, load.share)};
+    return {true, ActiveText(trigger, load)};
   }
   for (const ReplicaLoad& load : loads) {
     if (load.share.state == State::kUnreadable) {

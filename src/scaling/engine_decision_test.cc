@@ -187,6 +187,26 @@ TEST(EngineDecision, WithoutOwnersTheEnginesAreTheReplicas) {
   EXPECT_EQ(decide(VllmInference()).replicas, 1);
 }
 
+// Their kubelets tell no addresses: Kubernetes before 1.37.
+TEST(EngineDecision, PodsThatMayBeBehindOneAddressCountTheTarget) {
+  const FleetBuilder fleet = Pods({"llm-a", "llm-b", "llm-c"});
+  Engines engines(fleet.now());
+  engines.At("10.96.0.1", 7);
+  Trigger trigger = InFlight();
+  trigger.engine_endpoint.url = "http://llm:8000";
+  const Decision decision = DecideWith(trigger, fleet, engines);
+  ASSERT_TRUE(decision.status.ok()) << decision.status;
+  EXPECT_EQ(decision.value, 7 + 2 * 10);
+  EXPECT_EQ(decision.replicas, 3);
+  EXPECT_EQ(decision.unreadable, 2);
+  EXPECT_THAT(Explain(trigger, decision), HasSubstr("clusterIP: None"));
+
+  Engines two(fleet.now());
+  two.At("10.1.0.7", 7);
+  two.At("10.1.0.8", 7);
+  EXPECT_EQ(DecideWith(trigger, fleet, two).replicas, 2) << "the third is not Ready";
+}
+
 TEST(EngineDecision, AYoungReplicaIsWarmingUntilItsEngineAnswers) {
   // Of the second node nothing is known before the pod was there.
   FleetBuilder grown;
@@ -317,6 +337,14 @@ TEST(EngineDecision, AnEngineThatServesAFewIsNotTakenToZero) {
   Trigger by_hand = VllmInference();
   by_hand.activation_threshold_given = true;
   EXPECT_FALSE(decide(by_hand, 3, 60).active);
+
+  const FleetBuilder fleet = Pods({"llm-a", "llm-b"});
+  Engines engines(fleet.now());
+  engines.At("10.1.0.7", 3);
+  engines.At("10.1.0.8", 0);
+  Trigger named = VllmInference();
+  named.engine_endpoint.url = "http://llm:8000";
+  EXPECT_TRUE(DecideWith(named, fleet, engines).active) << "whose GPUs are not known";
 }
 
 TEST(EngineDecision, WhereGpusSpeakForThePressureItSaysWhyEnginesDoNot) {

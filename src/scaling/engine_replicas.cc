@@ -65,9 +65,7 @@ class EngineReplicas {
   }
 
   absl::Status CheckAddresses() {
-    const bool one_address =
-        endpoint_is_named_ && by_owner_ && signals_.series.size() == 1 && !strays_.empty();
-    if (!one_address || Present() < 2) return absl::OkStatus();
+    if (!IsOneAddressOfSeveral()) return absl::OkStatus();
     const std::string what = absl::StrCat(
         trigger_.engine_endpoint.url, " leads to the one address ", signals_.series.front().address,
         ", which is not one of the ", Present(), " pods'");
@@ -165,6 +163,12 @@ class EngineReplicas {
     return all;
   }
 
+  // And that of none of them, as far as theirs are known.
+  bool IsOneAddressOfSeveral() const {
+    return endpoint_is_named_ && by_owner_ && signals_.series.size() == 1 && !strays_.empty() &&
+           Present() >= 2;
+  }
+
   int64_t Present() const { return std::ranges::count_if(population_.replicas, &Replica::present); }
 
   void Become(const Engines& engines, Replica& replica) {
@@ -198,8 +202,10 @@ class EngineReplicas {
   void JudgeSilent(const Engines& engines, Replica& replica) const {
     const bool young =
         replica.held_since != absl::InfinitePast() && now_ - replica.held_since <= kLongestStart;
-    // A headless Service has those alone that are Ready: another one serves nobody.
-    const bool not_listed = endpoint_is_named_ && engines.empty() && !signals_.series.empty();
+    // A headless Service has those alone that are Ready: another one serves nobody. One address may
+    // be a ClusterIP, behind which all of them serve.
+    const bool not_listed = endpoint_is_named_ && engines.empty() && !signals_.series.empty() &&
+                            !IsOneAddressOfSeveral();
     if (!young && !not_listed) replica.warm_at = absl::InfinitePast();
   }
 

@@ -42,6 +42,16 @@ bool IsWarmForGood(const Trigger& trigger, const NodeLayout& layout, const NodeL
          });
 }
 
+bool Shows(const KeptPoint& kept, const GpuPoint& point) {
+  if (kept.in_use() != point.in_use() || kept.held_since() != point.held_since()) return false;
+  for (size_t i = 0; i < kGpuReadings; ++i) {
+    const GpuReading reading = static_cast<GpuReading>(i);
+    if (kept.Has(reading) != point.Has(reading)) return false;
+    if (kept.Value(reading) != point.Value(reading)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 QuietWorkload::QuietWorkload(const Trigger& trigger, const Patience& patience)
@@ -74,10 +84,7 @@ std::optional<QuietWorkload> QuietWorkload::Of(const Trigger& trigger, const Fle
 QuietWorkload::Mark QuietWorkload::MarkOf(const NodeTrack& track) const {
   const NodeHistory& history = *track.history;
   const NodeStretch& newest = history.stretches.back();
-  Mark mark{
-      .first = newest.first, .layout = newest.layout(), .oldest_layout = OldestLayout(history)};
-  if (values_standing_memory_) mark.newest = newest;
-  return mark;
+  return {.first = newest.first, .layout = newest.layout(), .oldest_layout = OldestLayout(history)};
 }
 
 bool QuietWorkload::AddReplica(const Trigger& trigger, const FleetHistory& fleet,
@@ -100,6 +107,7 @@ bool QuietWorkload::AddGpu(const Trigger& trigger, const std::string& uuid,
   const size_t place = static_cast<size_t>(found);
   mark.places.push_back(static_cast<uint32_t>(place));
   if (values_standing_memory_) {
+    mark.shown.emplace_back(history.Newest().gpus[place]);
     mark.memory.push_back(history.Newest().gpus[place].still_memory.parts());
   }
   const NodeLayout::Gpu& gpu = layout.gpus[place];
@@ -148,11 +156,17 @@ bool QuietWorkload::IsRead(const NodeTrack& track, absl::Time now) const {
 }
 
 bool QuietWorkload::SaysNothingNew(const KeptPoints& points, const Mark& mark) const {
-  return !points.has_shares() && std::ranges::all_of(mark.places, [&](uint32_t place) {
-    if (mark.newest) return points[place] == mark.newest->points()[place];
-    const std::optional<double> value = points[place].Value(reading_);
-    return value.has_value() && !(static_cast<float>(*value) > threshold_);
-  });
+  if (points.has_shares()) return false;
+  for (size_t i = 0; i < mark.places.size(); ++i) {
+    const KeptPoint point = points[mark.places[i]];
+    if (values_standing_memory_) {
+      if (!Shows(point, mark.shown[i])) return false;
+      continue;
+    }
+    const std::optional<double> value = point.Value(reading_);
+    if (!value || static_cast<float>(*value) > threshold_) return false;
+  }
+  return true;
 }
 
 bool QuietWorkload::IsSameMemory(const NodeHistory& history, const Mark& mark) {
@@ -167,7 +181,7 @@ bool QuietWorkload::IsSameMemory(const NodeHistory& history, const Mark& mark) {
 size_t QuietWorkload::size_bytes() const {
   size_t bytes = sizeof(*this) + marks_.capacity() * sizeof(Mark);
   for (const Mark& mark : marks_) {
-    bytes += mark.places.capacity() * sizeof(uint32_t) +
+    bytes += mark.places.capacity() * sizeof(uint32_t) + mark.shown.capacity() * sizeof(GpuPoint) +
              mark.memory.capacity() * sizeof(StillMemory::Parts);
   }
   return bytes;

@@ -43,7 +43,7 @@ class QuietWorkload {
     bool has_replicas = false;
     std::vector<uint32_t> places;  // of their GPUs, in the layout
     // Where memory is valued by whether it stands: what each of these shows, and its memory.
-    std::optional<NodeStretch> newest;
+    std::vector<GpuPoint> shown;
     std::vector<StillMemory::Parts> memory;
   };
 

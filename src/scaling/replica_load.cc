@@ -56,12 +56,11 @@ State StandingState(const Trigger& trigger) {
   return state;
 }
 
-// What it did tells its utilisation: its memory it may have given back before its pod was gone, and
+// Its utilisation tells what it did. Its memory it may have given back before its pod was gone, and
 // then nobody knows any more whether it stood.
 State GoneState(const Trigger& trigger) {
-  State state = StandingState(trigger);
-  if (state.valuation == Valuation::kUnknown) state.valuation = Valuation::kUtilization;
-  return state;
+  const Valuation standing = StandingState(trigger).valuation;
+  return {.valuation = standing == Valuation::kUnknown ? Valuation::kUtilization : standing};
 }
 
 // An engine that preallocates does so on any GPU that it has.
@@ -113,7 +112,8 @@ bool IsAbove(double value, double threshold) {
 // for them would lose them with the replica.
 bool IsServing(const Trigger& trigger, const Replica& replica, const ReplicaSample& sample) {
   const bool by_pressure = replica.by_engine && ReadsPressure(trigger);
-  return by_pressure && !trigger.activation_threshold_given && sample.busy &&
+  const bool may_work = sample.busy || !sample.utilization;  // of an address no GPU is known
+  return by_pressure && !trigger.activation_threshold_given && may_work &&
          sample.metric.value_or(0) > 0;
 }
 
@@ -268,6 +268,7 @@ ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time no
     if (!value) continue;
     share.peak = std::max(share.peak, *value);
     const bool above = IsAbove(*value, trigger.activation_threshold);
+    load.above_threshold |= above;
     if (above || IsServing(trigger, replica, sample)) load.active_at = sample.at;
   }
   load.active = load.active_at != absl::InfinitePast();

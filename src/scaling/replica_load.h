@@ -13,9 +13,8 @@ constexpr absl::Duration kLongestStart = absl::Minutes(30);
 
 struct ReplicaLoad {
   ReplicaShare share;
-  // One of its samples within activationWindow is above activationThreshold, or its engine served
-  // somebody then, however few.
-  bool active = false;
+  bool above_threshold = false;  // one of its samples within activationWindow
+  bool active = false;           // that, or its engine served somebody then, however few
   absl::Time active_at = absl::InfinitePast();  // the newest of those
   // Its readings cover activationWindow, or all its time behind the warm-up: only then is its
   // silence evidence of idleness.

@@ -20,7 +20,7 @@ type stranger struct {
 	connections atomic.Int32
 }
 
-func startStranger(t *testing.T, address string) *stranger {
+func startStranger(t *testing.T, address string) {
 	t.Helper()
 	s := &stranger{}
 	server := &http.Server{
@@ -47,7 +47,6 @@ func startStranger(t *testing.T, address string) *stranger {
 			t.Errorf("%s was connected to %d times", address, count)
 		}
 	})
-	return s
 }
 
 // metadataService is where a cloud's is, in the network of these tests.
@@ -90,7 +89,9 @@ func (f engineFault) trigger(namespace string) map[string]any {
 
 func TestReplicasStandWhileTheEngineOfTheirTriggerIsAtFault(t *testing.T) {
 	t.Parallel()
-	must(exec.Command("ip", "address", "add", metadataService+"/32", "dev", "lo").CombinedOutput())
+	if said, err := exec.Command("ip", "address", "replace", metadataService+"/32", "dev", "lo").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
 	startStranger(t, metadataService)
 	loopback := newAddress()
 	startStranger(t, loopback)

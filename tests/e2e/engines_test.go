@@ -180,7 +180,7 @@ func (w *workload) valueOf(trigger map[string]any) (value float64, ok bool) {
 			words = append(words, key+"="+value)
 		}
 	}
-	said, _ := exec.Command(binary, words...).Output() // fails where the answer is an error
+	said, _ := exec.CommandContext(w.t.Context(), binary, words...).Output() // fails where the answer is an error
 	var answers []struct{ Value any }
 	if err := json.Unmarshal(said, &answers); err != nil || len(answers) != 1 {
 		w.t.Errorf("query said %q: %v", said, err)
@@ -208,7 +208,10 @@ func startLoad(t *testing.T, curve string, to *gateway) <-chan loadResult {
 	command := exec.CommandContext(t.Context(), binary, "load", "--target=http://"+to.address+":8000", "--shape="+path,
 		"--max-tokens=100", "--timeout=5m", "--output=json")
 	result := make(chan loadResult, 1)
+	over := make(chan struct{})
+	t.Cleanup(func() { <-over })
 	go func() {
+		defer close(over)
 		said, err := command.Output() // fails where a request was not answered
 		var end loadResult
 		if wrong := json.Unmarshal(said, &end); wrong != nil {
@@ -230,12 +233,13 @@ func TestThreeLinesScaleEnginesFromZeroToTheMaximumAndBackUnderLoad(t *testing.T
 	w.holds(2 * time.Second)
 
 	run := w.record(gateway)
+	load := w.line.mark("load")
 	ended := startLoad(t, "0 2\n20 15\n80 4\n100 0\n", gateway)
 	<-gateway.first
-	first := w.line.mark("first request")
-	w.line.reaches(1, patience)
+	eventually(t, patience, "a replica is asked for", func() bool { return len(w.line.changes(load)) > 0 })
+	firstAsked := w.line.began.Add(w.line.changes(load)[0].at)
 	fmt.Fprintf(os.Stderr, "e2e: first request to first replica asked for %.2f s\n",
-		w.line.firstChange(first).Seconds())
+		firstAsked.Sub(gateway.firstAt).Seconds())
 	w.line.reaches(most, 2*patience)
 
 	end := <-ended

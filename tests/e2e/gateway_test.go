@@ -18,6 +18,7 @@ import (
 type gateway struct {
 	address string        // without the port, 8000
 	first   chan struct{} // closed when the first request comes
+	firstAt time.Time     // when that was
 
 	mutex    sync.Mutex
 	changed  *sync.Cond
@@ -83,7 +84,8 @@ func (g *gateway) pass(answer http.ResponseWriter, request *http.Request) {
 		engine := g.pick()
 		reply, err := toEngines.Post(engine.url("/v1/completions"), "application/json", bytes.NewReader(work))
 		g.done(engine)
-		if refuses(reply, err) {
+		// One that ends answers all that it took.
+		if refuses(reply, err) || err != nil && !g.isReady(engine) {
 			time.Sleep(20 * time.Millisecond)
 			continue
 		}
@@ -102,6 +104,7 @@ func (g *gateway) take() {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	if g.came == 0 {
+		g.firstAt = time.Now()
 		close(g.first)
 	}
 	g.came++
@@ -137,6 +140,13 @@ func (g *gateway) pick() *engineProcess {
 	}
 	g.underWay[picked]++
 	return picked
+}
+
+func (g *gateway) isReady(engine *engineProcess) bool {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	_, isReady := g.underWay[engine]
+	return isReady
 }
 
 func (g *gateway) done(engine *engineProcess) {
