@@ -391,11 +391,10 @@ const std::vector<Option>& Table() {
       {.name = "allow-endpoints",
        .member = &Config::allow_endpoints,
        .value = "HOSTS",
-       .help =
-           "Endpoints that triggers of all namespaces may name besides their own namespace's: "
-           "host names (redis.infra.svc, *.infra.svc), IP addresses and blocks of them, "
-           "separated by commas. Addresses of the node and of clouds' metadata services have to "
-           "be named here too.",
+       .help = "Endpoints that triggers of all namespaces may name besides their own namespace's: "
+               "host names (redis.infra.svc, *.infra.svc), IP addresses and blocks of them, "
+               "separated by commas. Loopback, link-local addresses and those of clouds' metadata "
+               "services have to be named here too.",
        .roles = kAnsweringKeda,
        .check = CheckAllowedEndpoints},
       {.name = "endpoint-credentials",

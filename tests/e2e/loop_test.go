@@ -51,9 +51,11 @@ func TestIdleWorkloadWithPreallocatedMemoryGoesToZero(t *testing.T) {
 	t.Parallel()
 	w := newWorkload(t, "idle", start{replicas: 3})
 	w.line.reaches(3, patience)
-	down := w.load(0)
+	w.load(3 * 80)
 	w.scale(scaledObject{min: 0, max: 8, triggers: []any{
 		w.gpus(map[string]string{"profile": "vllm-inference"})}})
+	w.becomesActive()
+	down := w.load(0)
 	w.line.reaches(0, patience)
 	w.line.fallsOnly(down)
 	w.line.stays(3 * time.Second)

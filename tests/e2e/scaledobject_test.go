@@ -36,6 +36,12 @@ func (w *workload) scale(how scaledObject) {
 	w.line.mark("ScaledObject is ready")
 }
 
+// becomesActive waits until KEDA has seen it so. What never was goes to zero without the cooldown.
+func (w *workload) becomesActive() {
+	w.t.Helper()
+	eventually(w.t, patience, "KEDA sees it active", func() bool { return w.is("Active") })
+}
+
 func (w *workload) make(how scaledObject) {
 	w.t.Helper()
 	advanced := map[string]any{"horizontalPodAutoscalerConfig": map[string]any{
