@@ -129,19 +129,19 @@ void ReplicaReader::Begin(absl::Time since) {
 
 void ReplicaReader::AddStillMemory(size_t moment, Replica& replica) const {
   for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
-    if (!PointAt(gpu, moment).is_there()) continue;
-    replica.still_memory.push_back(StillMemoryOf(gpu, moment, replica.present));
+    const KeptPoint point = PointAt(gpu, moment);
+    if (!point.is_there()) continue;
+    replica.still_memory.push_back(StillMemoryOf(gpu, point.held_since(), replica.present));
   }
 }
 
-// Of the holder at that moment: one that has left has taken it along.
-StillMemory ReplicaReader::StillMemoryOf(size_t gpu, size_t moment, bool present) const {
+// Of the holder since then: one that has left has taken it along.
+StillMemory ReplicaReader::StillMemoryOf(size_t gpu, absl::Time held_since, bool present) const {
   const GpuSeries& series = gpus_[gpu];
   const NodeView& view = views_[series.node];
   if (!present) {
-    const absl::Time since = PointAt(gpu, moment).held_since();
     for (const PastHolder& past : view.track->history->past_holders) {
-      if (past.held_since == since && past.gpu_uuid == series.uuid) return past.still_memory;
+      if (past.held_since == held_since && past.gpu_uuid == series.uuid) return past.still_memory;
     }
   }
   if (!series.present()) return {};

@@ -54,7 +54,7 @@ class ReplicaReader {
   void Begin(absl::Time since);
   void ReadGpu(size_t gpu, size_t moment);
   void AddStillMemory(size_t moment, Replica& replica) const;
-  StillMemory StillMemoryOf(size_t gpu, size_t moment, bool present) const;
+  StillMemory StillMemoryOf(size_t gpu, absl::Time held_since, bool present) const;
   std::string GapText() const;
 
   const Trigger& trigger_;
