@@ -111,6 +111,7 @@ func TestLastReplicaGoesAfterTheCooldown(t *testing.T) {
 	t.Parallel()
 	w := newWorkload(t, "cooldown", start{replicas: 1})
 	w.line.reaches(1, patience)
+	w.scaler.waitForHeldGPUs(1)
 	w.load(80)
 	w.scale(scaledObject{min: 0, max: 8, triggers: []any{w.gpus()}})
 	w.becomesActive()

@@ -51,6 +51,7 @@ func TestIdleWorkloadWithPreallocatedMemoryGoesToZero(t *testing.T) {
 	t.Parallel()
 	w := newWorkload(t, "idle", start{replicas: 3})
 	w.line.reaches(3, patience)
+	w.scaler.waitForHeldGPUs(3)
 	w.load(3 * 80)
 	w.scale(scaledObject{min: 0, max: 8, triggers: []any{
 		w.gpus(map[string]string{"profile": "vllm-inference"})}})
