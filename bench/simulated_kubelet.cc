@@ -11,7 +11,7 @@
 // when its standard input does.
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::cerr << "usage: kubelet FOLDER COUNT\n";
+    std::cerr << "usage: simulated_kubelet FOLDER COUNT\n";
     return 2;
   }
   gpuscaler::FakeKubelet kubelet(argv[1]);

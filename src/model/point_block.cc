@@ -6,7 +6,7 @@
 namespace gpuscaler {
 namespace {
 
-// Half a minute of readings: a block that begins has room for little that is never used.
+// Half a minute of readings each second: little of the room is never used.
 constexpr uint32_t kMostRoom = 32;
 
 bool SameButForNumbers(const NodePoints& a, const NodePoints& b) {

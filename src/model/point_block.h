@@ -28,8 +28,8 @@ struct NodePoints {
 // One thread appends, others read the instants of which they know meanwhile.
 class PointBlock {
  public:
-  // Of a GPU, at most, for each instant: what stands moves each time, and then no two instants
-  // share a block.
+  // Of a GPU, for an instant that has a block of its own and room for no other: where what stands
+  // moves each time, every second one has room for two.
   static constexpr size_t kMostBytesOfGpu =
       sizeof(GpuPoint) + kGpuReadings * (sizeof(int32_t) + sizeof(float));
 
@@ -78,7 +78,7 @@ class PointBlock {
 
   const std::shared_ptr<const NodeLayout> layout_;
   const NodePoints standing_;    // the first instant
-  uint32_t room_ = 1;            // for so many instants
+  uint32_t room_ = 1;            // instants; it and row_of_ are set by the constructor alone
   std::vector<int32_t> row_of_;  // each number's row of moving_, or kStands
   std::vector<float> moving_;    // row by row; what lies behind size_ is the writer's alone
   uint32_t size_ = 0;            // the writer's alone

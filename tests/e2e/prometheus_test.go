@@ -29,7 +29,7 @@ const (
 	promMost   = 8                // replicas
 )
 
-// promGateway holds requests while no replica exists, and says how many on a page of metrics.
+// promGateway says on a page of metrics how many requests are in flight.
 type promGateway struct {
 	address  string // without the port
 	inFlight atomic.Int64
