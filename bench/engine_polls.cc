@@ -29,8 +29,8 @@
 #include "absl/time/clock.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "engine/engine_poller.h"
 #include "engine_page.h"
-#include "signal/engine_poller.h"
 
 namespace gpuscaler {
 namespace {

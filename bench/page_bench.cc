@@ -4,9 +4,9 @@
 #include <cstring>
 #include <string>
 
+#include "engine/engines.h"
 #include "engine_page.h"
 #include "page/prometheus_text.h"
-#include "signal/engines.h"
 
 namespace gpuscaler {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <limits>
 
-#include "signal/model_timeline.h"
-#include "signal/number_timeline.h"
+#include "engine/model_timeline.h"
+#include "series/number_timeline.h"
 
 namespace gpuscaler {
 namespace {

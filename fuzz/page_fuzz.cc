@@ -3,9 +3,9 @@
 #include <cmath>
 #include <cstdint>
 
+#include "engine/engines.h"
 #include "page/prometheus_text.h"
 #include "promise.h"
-#include "signal/engines.h"
 
 namespace gpuscaler {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "promise.h"
-#include "signal/redis_codec.h"
+#include "redis/redis_codec.h"
 
 namespace gpuscaler {
 namespace {

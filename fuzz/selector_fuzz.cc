@@ -3,7 +3,7 @@
 
 #include "page/prometheus_metric.h"
 #include "promise.h"
-#include "signal/series_growth.h"
+#include "series/series_growth.h"
 
 namespace gpuscaler {
 namespace {

@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "page/test_http_server.h"
 #include "process.h"
-#include "signal/test_redis.h"
+#include "redis/test_redis.h"
 #include "stand_in.h"
 
 namespace gpuscaler {

@@ -8,8 +8,8 @@
 #include "app/config.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "endpoint/endpoint_addresses.h"
 #include "serve/signal_access.h"
-#include "signal/endpoint_addresses.h"
 #include "signal/signal_store.h"
 #include "signal/signal_watch.h"
 

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/periodic_thread.h"
-#include "signal/engine_poller.h"
+#include "engine/engine_poller.h"
 #include "signal/engines_wanted.h"
 #include "signal/found_engines.h"
 #include "store/snapshot_store.h"

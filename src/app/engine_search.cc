@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/log.h"
+#include "engine/engines.h"
 #include "page/ip_block.h"
-#include "signal/engines.h"
 
 namespace gpuscaler {
 namespace {

@@ -12,8 +12,8 @@
 #include "app/pod_engine.h"
 #include "base/clock.h"
 #include "base/rate_limit.h"
+#include "endpoint/endpoint_rules.h"
 #include "model/node_snapshot.h"
-#include "signal/endpoint_rules.h"
 #include "signal/found_engines.h"
 #include "workload/engine_finder.h"
 

@@ -18,9 +18,9 @@
 #include "base/duration_text.h"
 #include "base/host_name.h"
 #include "base/nearest.h"
+#include "endpoint/endpoint_rules.h"
 #include "fleet/agent_addresses.h"
 #include "gpu/gpu_source.h"
-#include "signal/endpoint_rules.h"
 
 namespace gpuscaler {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "signal/engine_group.h"
+#include "engine/engine_group.h"
 
 namespace gpuscaler {
 

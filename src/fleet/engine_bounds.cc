@@ -15,7 +15,7 @@ namespace wire = telemetry::v1;
 constexpr int kMostEnginesOfNode = 4096;
 constexpr int kMostPort = 65535;
 
-// As of a page (signal/engine_page.h).
+// As of a page (engine/engine_page.h).
 constexpr int kMostModelsOfEngine = 1000;
 constexpr int kMostBucketsOfHistogram = 500;
 

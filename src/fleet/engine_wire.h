@@ -5,8 +5,8 @@
 #include <map>
 #include <string>
 
+#include "engine/engine_group.h"
 #include "fleet/gpu_wire.h"
-#include "signal/engine_group.h"
 #include "signal/engines_wanted.h"
 #include "telemetry.pb.h"
 

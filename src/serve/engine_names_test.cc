@@ -1,9 +1,9 @@
 #include <set>
 #include <string>
 
+#include "engine/engines.h"
 #include "gtest/gtest.h"
 #include "scaling/demand_keys.h"
-#include "signal/engines.h"
 
 namespace gpuscaler {
 namespace {

@@ -1,7 +1,7 @@
 // What engines, pages and queues say, for who decides.
 #pragma once
 
-#include "signal/endpoint_rules.h"
+#include "endpoint/endpoint_rules.h"
 #include "signal/signal_store.h"
 
 namespace gpuscaler {

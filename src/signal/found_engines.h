@@ -10,8 +10,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/mutex.h"
+#include "engine/engine_group.h"
 #include "model/signal_history.h"
-#include "signal/engine_group.h"
 #include "signal/engines_wanted.h"
 #include "signal/signal_store.h"
 

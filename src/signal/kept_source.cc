@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "signal/series_growth.h"
+#include "series/series_growth.h"
 #include "signal/source_name.h"
 
 namespace gpuscaler {

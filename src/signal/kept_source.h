@@ -10,10 +10,10 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/mutex.h"
+#include "engine/engine_group.h"
 #include "model/signal_history.h"
 #include "model/signal_source.h"
-#include "signal/engine_group.h"
-#include "signal/number_timeline.h"
+#include "series/number_timeline.h"
 #include "signal/source_leases.h"
 
 namespace gpuscaler {

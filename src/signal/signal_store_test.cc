@@ -6,7 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "signal/test_seconds.h"
+#include "series/test_seconds.h"
 
 namespace gpuscaler {
 namespace {

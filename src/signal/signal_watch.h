@@ -11,9 +11,9 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/periodic_thread.h"
-#include "signal/engine_poller.h"
-#include "signal/page_number_poller.h"
-#include "signal/redis_reader.h"
+#include "engine/engine_poller.h"
+#include "redis/redis_reader.h"
+#include "series/page_number_poller.h"
 #include "signal/signal_store.h"
 #include "signal/source_locator.h"
 

@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "page/test_http_server.h"
-#include "signal/test_redis.h"
+#include "redis/test_redis.h"
 
 namespace gpuscaler {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "signal/engine_answers.h"
+#include "engine/engine_answers.h"
 
 namespace gpuscaler {
 

@@ -8,13 +8,13 @@
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "endpoint/credential_folder.h"
+#include "endpoint/endpoint_addresses.h"
+#include "endpoint/endpoint_rules.h"
 #include "model/signal_source.h"
 #include "page/http_endpoint.h"
 #include "page/ip_block.h"
 #include "page/page_request.h"
-#include "signal/credential_folder.h"
-#include "signal/endpoint_addresses.h"
-#include "signal/endpoint_rules.h"
 
 namespace gpuscaler {
 

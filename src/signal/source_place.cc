@@ -3,8 +3,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "engine/engines.h"
 #include "page/prometheus_metric.h"
-#include "signal/engines.h"
 
 namespace gpuscaler {
 namespace {

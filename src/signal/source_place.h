@@ -5,9 +5,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "endpoint/endpoint_rules.h"
 #include "model/signal_source.h"
 #include "page/http_endpoint.h"
-#include "signal/endpoint_rules.h"
 
 namespace gpuscaler {
 

@@ -1,7 +1,7 @@
 #include "standin/vllm_page.h"
 
 #include "base/fake_clock.h"
-#include "signal/test_engine_page.h"
+#include "engine/test_engine_page.h"
 
 namespace gpuscaler {
 namespace {

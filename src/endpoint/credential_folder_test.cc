@@ -1,0 +1,172 @@
+#include "endpoint/credential_folder.h"
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr char kHost[] = "redis.infra.svc.cluster.local.";
+
+class CredentialFolderTest : public testing::Test {
+ protected:
+  CredentialFolderTest() : path_(testing::TempDir() + "credentials." + std::to_string(getpid())) {
+    std::filesystem::remove_all(path_);
+  }
+  ~CredentialFolderTest() override { std::filesystem::remove_all(path_); }
+
+  void Write(const std::string& alias, const std::map<std::string, std::string>& files) {
+    std::filesystem::create_directories(path_ + "/" + alias);
+    for (const auto& [name, text] : files)
+      std::ofstream(absl::StrCat(path_, "/", alias, "/", name)) << text;
+  }
+  void WriteUsable() {
+    Write("redis-jobs", {{"hosts", "redis.infra.svc\n"},
+                         {"namespaces", "team-a, team-b\n"},
+                         {"username", "app\n"},
+                         {"password", "hunter2\n"},
+                         {"ca.crt", "-----BEGIN CERTIFICATE-----\n"}});
+  }
+  std::string FaultOf(absl::string_view alias, absl::string_view namespace_name = "team-a",
+                      absl::string_view host = kHost) const {
+    return CredentialFolder(path_).For(alias, namespace_name, host).status().ToString();
+  }
+
+  const std::string path_;
+};
+
+TEST_F(CredentialFolderTest, GivesWhatTheFilesSayWithoutTheEndOfTheLine) {
+  WriteUsable();
+  const auto found = CredentialFolder(path_).For("redis-jobs", "team-b", kHost);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->username, "app");
+  EXPECT_EQ(found->password, "hunter2");
+  EXPECT_EQ(found->bearer_token, "");
+  EXPECT_EQ(found->ca_pem, "-----BEGIN CERTIFICATE-----");
+}
+
+TEST_F(CredentialFolderTest, GivesThemAsTheyAreNow) {
+  WriteUsable();
+  const CredentialFolder folder(path_);
+  Write("redis-jobs", {{"password", "another"}});
+  EXPECT_EQ(folder.For("redis-jobs", "team-a", kHost)->password, "another");
+}
+
+TEST_F(CredentialFolderTest, AreForTheNamespacesThatTheOperatorNames) {
+  WriteUsable();
+  EXPECT_THAT(
+      FaultOf("redis-jobs", "team-c"),
+      AllOf(HasSubstr("PERMISSION_DENIED"), HasSubstr("not for ScaledObjects of namespace team-c"),
+            Not(HasSubstr("team-b"))));
+  Write("redis-jobs", {{"namespaces", "*"}});
+  EXPECT_EQ(FaultOf("redis-jobs", "team-c"), "OK");
+}
+
+TEST_F(CredentialFolderTest, AreSentToTheHostsThatTheOperatorNames) {
+  WriteUsable();
+  EXPECT_THAT(
+      FaultOf("redis-jobs", "team-a", "mine.team-a.svc.cluster.local."),
+      AllOf(HasSubstr("PERMISSION_DENIED"),
+            HasSubstr("not to be sent to mine.team-a.svc.cluster.local"), Not(HasSubstr("infra"))));
+}
+
+TEST_F(CredentialFolderTest, SayingNothingOfHostsOrNamespacesIsAllowingNone) {
+  for (const char* missing : {"hosts", "namespaces"}) {
+    WriteUsable();
+    Write("redis-jobs", {{missing, " \n"}});
+    EXPECT_THAT(FaultOf("redis-jobs"),
+                AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr(absl::string_view(missing)),
+                      HasSubstr("missing or empty")));
+    std::filesystem::remove(path_ + "/redis-jobs/" + missing);
+    EXPECT_THAT(FaultOf("redis-jobs"), HasSubstr("missing or empty"));
+  }
+}
+
+TEST_F(CredentialFolderTest, AnAliasThatThereIsNotIsSaid) {
+  WriteUsable();
+  EXPECT_THAT(FaultOf("redis-jbos"), HasSubstr("has none of that name"));
+  EXPECT_THAT(CredentialFolder("").For("redis-jobs", "team-a", kHost).status().ToString(),
+              HasSubstr("--endpoint-credentials"));
+}
+
+TEST_F(CredentialFolderTest, NoAliasLeadsOutOfTheFolder) {
+  WriteUsable();
+  for (const char* alias :
+       {"..", ".", "../redis-jobs", "redis-jobs/../redis-jobs", "/etc", "", "..data"}) {
+    EXPECT_THAT(FaultOf(alias), HasSubstr("use letters, digits and hyphens")) << alias;
+  }
+}
+
+TEST_F(CredentialFolderTest, HalfACertificateIsAFault) {
+  WriteUsable();
+  Write("redis-jobs", {{"tls.crt", "-----BEGIN CERTIFICATE-----"}});
+  EXPECT_THAT(FaultOf("redis-jobs"), HasSubstr("tls.crt and tls.key"));
+}
+
+TEST_F(CredentialFolderTest, AFileThatIsNoSecretsIsAFaultWithoutItsContent) {
+  WriteUsable();
+  Write("redis-jobs", {{"password", std::string(100'000, 'x')}});
+  EXPECT_THAT(FaultOf("redis-jobs"),
+              AllOf(HasSubstr("FAILED_PRECONDITION"), Not(HasSubstr("xxxx"))));
+}
+
+// Mounts them as Kubernetes does: a folder of each time, and a link that is moved to the newest.
+class MountedSecret {
+ public:
+  explicit MountedSecret(std::filesystem::path path) : path_(std::move(path)) {
+    std::filesystem::create_directories(path_);
+    Replace();
+    for (const char* name : {"hosts", "namespaces", "tls.crt", "tls.key"}) {
+      std::filesystem::create_symlink(std::filesystem::path("..data") / name, path_ / name);
+    }
+  }
+  void Replace() {
+    const std::filesystem::path before = path_ / absl::StrCat("..", time_++);
+    const std::filesystem::path now = path_ / absl::StrCat("..", time_);
+    std::filesystem::create_directory(now);
+    std::ofstream(now / "hosts") << "redis.infra.svc";
+    std::ofstream(now / "namespaces") << "*";
+    std::ofstream(now / "tls.crt") << time_;
+    std::ofstream(now / "tls.key") << time_;
+    std::filesystem::create_symlink(now.filename(), path_ / "..data_tmp");
+    std::filesystem::rename(path_ / "..data_tmp", path_ / "..data");
+    std::filesystem::remove_all(before);
+  }
+
+ private:
+  const std::filesystem::path path_;
+  int time_ = 0;
+};
+
+TEST_F(CredentialFolderTest, CertificateAndKeyAreOfOneTime) {
+  MountedSecret secret(std::filesystem::path(path_) / "mounted");
+  const CredentialFolder folder(path_);
+  std::atomic<bool> stopping = false;
+  std::thread replacing([&] {
+    while (!stopping) secret.Replace();
+  });
+  int read = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const auto found = folder.For("mounted", "team-a", kHost);
+    if (!found.ok()) continue;  // they were replaced again and again
+    ++read;
+    EXPECT_EQ(found->cert_pem, found->key_pem);
+  }
+  stopping = true;
+  replacing.join();
+  EXPECT_GT(read, 0);
+}
+
+}  // namespace
+}  // namespace gpuscaler

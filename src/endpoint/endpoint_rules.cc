@@ -1,0 +1,121 @@
+#include "endpoint/endpoint_rules.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/host_name.h"
+
+namespace gpuscaler {
+namespace {
+
+struct ForbiddenBlock {
+  absl::string_view block;
+  absl::string_view what;
+};
+
+// IANA's special-purpose registries, and where clouds serve credentials to whoever asks.
+constexpr ForbiddenBlock kForbidden[] = {
+    {"0.0.0.0/8", "this host (RFC 791)"},
+    {"127.0.0.0/8", "loopback"},
+    {"169.254.0.0/16", "link-local, where clouds have their metadata service"},
+    {"100.100.100.200", "the metadata service of Alibaba Cloud"},
+    {"168.63.129.16", "the wire server of Azure"},
+    {"192.0.0.192", "the metadata service of Oracle Cloud"},
+    {"224.0.0.0/4", "multicast"},
+    {"255.255.255.255", "broadcast"},
+    {"::", "unspecified"},
+    {"::1", "loopback"},
+    {"fe80::/10", "link-local"},
+    {"fd00:ec2::/32", "the metadata service of AWS"},
+    {"fd20:ce::254", "the metadata service of Google Cloud"},
+    {"ff00::/8", "multicast"},
+};
+
+// RFC 6052: a gateway sends what goes there to the IPv4 address in the last four bytes.
+IpAddress BehindNat64(const IpAddress& address) {
+  static const IpBlock kNat64 = *ParseIpBlock("64:ff9b::/96");
+  if (!kNat64.Contains(address)) return address;
+  IpAddress behind = *ParseIpAddress("0.0.0.0");
+  std::copy(address.bytes.end() - 4, address.bytes.end(), behind.bytes.end() - 4);
+  return behind;
+}
+
+}  // namespace
+
+absl::StatusOr<AllowedEndpoints> ParseAllowedEndpoints(absl::string_view text) {
+  AllowedEndpoints allowed;
+  if (text.empty()) return allowed;
+  for (const absl::string_view part : absl::StrSplit(text, ',')) {
+    const std::string entry = absl::AsciiStrToLower(absl::StripAsciiWhitespace(part));
+    if (const std::optional<IpBlock> block = ParseIpBlock(entry)) {
+      allowed.blocks.push_back(*block);
+    } else if (IsHostName(absl::StripPrefix(entry, "*."))) {
+      allowed.hosts.push_back(entry);
+    } else {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", part,
+                       "\" is no host name (redis.infra.svc, *.infra.svc), IP address or block of "
+                       "addresses (10.1.0.0/16, without bits behind the prefix)"));
+    }
+  }
+  return allowed;
+}
+
+bool EndpointRules::AllowsHost(absl::string_view host) const {
+  return std::ranges::any_of(allowed_.hosts, [&](absl::string_view allowed) {
+    return absl::ConsumePrefix(&allowed, "*") ? absl::EndsWith(host, allowed) : host == allowed;
+  });
+}
+
+bool EndpointRules::AllowsAddress(const IpAddress& address) const {
+  return std::ranges::any_of(allowed_.blocks,
+                             [&](const IpBlock& block) { return block.Contains(address); });
+}
+
+std::string EndpointRules::InNamespace(absl::string_view host,
+                                       absl::string_view namespace_name) const {
+  const std::string domain = absl::StrCat(".svc.", cluster_domain_);
+  const bool bare = host.find('.') == absl::string_view::npos;
+  if (bare) return absl::StrCat(host, ".", namespace_name, domain, ".");
+  absl::ConsumeSuffix(&host, domain) || absl::ConsumeSuffix(&host, ".svc");
+  const bool own = absl::EndsWith(host, absl::StrCat(".", namespace_name));
+  return own ? absl::StrCat(host, domain, ".") : "";
+}
+
+absl::StatusOr<std::string> EndpointRules::NameToResolve(absl::string_view host,
+                                                         absl::string_view namespace_name) const {
+  const std::string name = absl::AsciiStrToLower(absl::StripSuffix(host, "."));
+  if (const std::optional<IpAddress> address = ParseIpAddress(name)) {
+    if (AllowsAddress(*address)) return name;
+    return absl::PermissionDeniedError(
+        absl::StrCat("an IP address may be anybody's: the name of a Service of namespace ",
+                     namespace_name, " is allowed, or an address that --allow-endpoints names"));
+  }
+  if (AllowsHost(name)) return name;
+  std::string own = InNamespace(name, namespace_name);
+  if (IsHostName(own)) return own;
+  if (!IsHostName(name)) {
+    return absl::InvalidArgumentError(absl::StrCat("\"", host, "\" is no host name"));
+  }
+  return absl::PermissionDeniedError(absl::StrCat(
+      "host ", name, " is not of namespace ", namespace_name, ": NAME, NAME.", namespace_name,
+      " or NAME.", namespace_name, ".svc is allowed, or a host that --allow-endpoints names"));
+}
+
+absl::Status EndpointRules::CheckAddress(const IpAddress& address) const {
+  if (AllowsAddress(address)) return absl::OkStatus();
+  const IpAddress reached = BehindNat64(address);
+  for (const ForbiddenBlock& forbidden : kForbidden) {
+    if (!ParseIpBlock(forbidden.block)->Contains(reached)) continue;
+    return absl::PermissionDeniedError(absl::StrCat("address ", IpAddressText(address), " is ",
+                                                    forbidden.what,
+                                                    ": only --allow-endpoints can open it"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,133 @@
+#include "engine/engine_answers.h"
+
+#include <algorithm>
+
+namespace gpuscaler {
+namespace {
+
+using Number = std::optional<double>;
+
+Number Times(double factor, Number number) {
+  return number.has_value() ? Number(factor * *number) : std::nullopt;
+}
+
+Number Sum(Number a, Number b) {
+  return a.has_value() && b.has_value() ? Number(*a + *b) : std::nullopt;
+}
+
+// The first that is there, above 0: nothing can be divided by the others.
+Number FirstLimit(Number own, Number given, Number seen) {
+  for (const Number& limit : {own, given, seen}) {
+    if (limit > 0.0) return limit;  // an empty optional is below any number
+  }
+  return std::nullopt;
+}
+
+NumberAtEach DonePerSecond(std::span<const TimedReading> readings,
+                           const CounterLookBack& look_back) {
+  NumberAtEach rates;
+  for (const auto& growth : GrowthAtEach(readings, &TimedReading::requests_done, look_back)) {
+    rates.push_back(growth.has_value() ? Number(growth->PerSecond()) : std::nullopt);
+  }
+  return rates;
+}
+
+NumberAtEach Milliseconds(NumberAtEach seconds) {
+  for (Number& number : seconds) number = Times(1e3, number);
+  return seconds;
+}
+
+// What one reading tells by itself.
+Number AnswerOf(const EngineQuestion& question, const TimedReading& reading,
+                const EngineFacts& facts) {
+  switch (question.metric) {
+    case EngineMetric::kRequestsWaiting:
+      return reading.waiting;
+    case EngineMetric::kRequestsRunning:
+      return reading.running;
+    case EngineMetric::kRequestsInFlight:
+      return Sum(reading.waiting, reading.running);
+    case EngineMetric::kKvCacheUsagePercent:
+      return Times(100, reading.kv_cache_usage_ratio);
+    case EngineMetric::kPressurePercent:
+      return PressurePercent(reading, question.max_concurrency, facts.most_running);
+    case EngineMetric::kQueueWaitMs:
+    case EngineMetric::kRequestRate:
+    case EngineMetric::kTimeToFirstTokenMs:
+    case EngineMetric::kTimePerOutputTokenMs:
+      break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<double> PressurePercent(const TimedReading& reading,
+                                      std::optional<double> max_concurrency,
+                                      std::optional<double> most_running) {
+  const Number cache = Times(100, reading.kv_cache_usage_ratio);
+  const Number requests = Sum(reading.running, reading.waiting);
+  if (!requests.has_value()) return cache;
+  if (const Number limit = FirstLimit(reading.limit, max_concurrency, most_running)) {
+    return std::max(cache.value_or(0), 100 * *requests / *limit);
+  }
+  // Where none runs yet, each that waits is one too many.
+  return cache.value_or(0) + 100 * *reading.waiting / std::max(*reading.running, 1.0);
+}
+
+NumberAtEach Answers(const EngineQuestion& question, std::span<const TimedReading> readings,
+                     const EngineFacts& facts) {
+  const CounterLookBack look_back{.window = question.window, .longest_gap = facts.longest_gap};
+  if (question.metric == EngineMetric::kQueueWaitMs) {
+    return Milliseconds(MeanQueueSeconds(readings, look_back));
+  }
+  if (question.metric == EngineMetric::kRequestRate) return DonePerSecond(readings, look_back);
+  if (question.metric == EngineMetric::kTimeToFirstTokenMs) {
+    return Milliseconds(P95Seconds(readings, &TimedReading::first_token_seconds, look_back));
+  }
+  if (question.metric == EngineMetric::kTimePerOutputTokenMs) {
+    return Milliseconds(P95Seconds(readings, &TimedReading::output_token_seconds, look_back));
+  }
+  NumberAtEach answers;
+  answers.reserve(readings.size());
+  for (const TimedReading& reading : readings) {
+    answers.push_back(AnswerOf(question, reading, facts));
+  }
+  return answers;
+}
+
+absl::string_view WhatIsAsked(EngineMetric metric) {
+  switch (metric) {
+    case EngineMetric::kRequestsWaiting:
+      return "how many requests wait";
+    case EngineMetric::kRequestsRunning:
+      return "how many requests run";
+    case EngineMetric::kRequestsInFlight:
+      return "how many requests wait, and how many run";
+    case EngineMetric::kKvCacheUsagePercent:
+      return "how full its KV cache is";
+    case EngineMetric::kPressurePercent:
+      return "how full its KV cache is, nor how many requests wait and run";
+    case EngineMetric::kQueueWaitMs:
+      return "how long requests waited";
+    case EngineMetric::kRequestRate:
+      return "how many requests it served";
+    case EngineMetric::kTimeToFirstTokenMs:
+      return "how long the first token takes";
+    case EngineMetric::kTimePerOutputTokenMs:
+      break;
+  }
+  return "how long a token takes";
+}
+
+bool IsOverWindow(EngineMetric metric) {
+  return metric == EngineMetric::kQueueWaitMs || metric == EngineMetric::kRequestRate ||
+         NeedsHistograms(metric);
+}
+
+bool NeedsHistograms(EngineMetric metric) {
+  return metric == EngineMetric::kTimeToFirstTokenMs ||
+         metric == EngineMetric::kTimePerOutputTokenMs;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,107 @@
+#include "engine/engine_group.h"
+
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "page/http_endpoint.h"
+
+namespace gpuscaler {
+namespace {
+
+// "vllm at 10.1.2.3:8000".
+std::string NameOf(const EnginePlace& place, const EngineTimeline& engine) {
+  return absl::StrCat(engine.engine().empty() ? "engine" : engine.engine(), " at ",
+                      HostAndPort(place.address, place.port));
+}
+
+}  // namespace
+
+bool EngineGroup::List(const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
+                       const std::vector<WithoutEngine>& without) {
+  const absl::Status before = std::exchange(listed_, places.status());
+  if (!places.ok()) return listed_ != before;
+  std::set<EnginePlace> all(places->begin(), places->end());
+  if (all.size() > kMostEngines) {
+    listed_ = absl::ResourceExhaustedError(
+        absl::StrCat(all.size(), " engines are more than ", kMostEngines));
+    all.erase(std::next(all.begin(), kMostEngines), all.end());
+  }
+  const absl::Time since = std::exchange(was_listed_, true) ? at : absl::InfinitePast();
+  const bool others_lack = std::exchange(without_, without) != without;
+  const bool changed = Replace(all, since) || others_lack;
+  if (changed) Weigh();
+  return changed || listed_ != before;
+}
+
+bool EngineGroup::Replace(const std::set<EnginePlace>& places, absl::Time since) {
+  const size_t gone =
+      std::erase_if(engines_, [&](const auto& engine) { return !places.contains(engine.first); });
+  return AddNew(places, since) || gone > 0;
+}
+
+bool EngineGroup::AddNew(const std::set<EnginePlace>& places, absl::Time since) {
+  bool any = false;
+  for (const EnginePlace& place : places) {
+    const auto [listed, is_new] = engines_.try_emplace(place, Listed{.since = since});
+    if (!is_new) continue;
+    any = true;
+    listed->second.engine.KeepOnly(models_);
+  }
+  return any;
+}
+
+bool EngineGroup::Take(const EnginePlace& place, const EngineNews& news, absl::Time kept_since) {
+  const auto found = engines_.find(place);
+  if (found == engines_.end()) return false;
+  EngineTimeline& engine = found->second.engine;
+  const size_t before = engine.Bytes();
+  const bool is_news = news.reading.ok() ? engine.Take(news.at, news.engine, *news.reading)
+                                         : engine.Fail(news.at, news.reading.status());
+  engine.Forget(kept_since);
+  bytes_ += engine.Bytes() - before;
+  return is_news;
+}
+
+void EngineGroup::KeepOnly(const std::set<std::string>& models) {
+  if (models_ == models) return;
+  models_ = models;
+  for (auto& [place, listed] : engines_) listed.engine.KeepOnly(models_);
+  Weigh();
+}
+
+void EngineGroup::ForgetHistograms() {
+  for (auto& [place, listed] : engines_) listed.engine.ForgetHistograms();
+  Weigh();
+}
+
+void EngineGroup::Weigh() {
+  bytes_ = sizeof(*this);
+  for (const auto& [place, listed] : engines_) {
+    bytes_ +=
+        sizeof(place) + place.namespace_name.size() + place.pod.size() + listed.engine.Bytes();
+  }
+  for (const WithoutEngine& pod : without_) {
+    bytes_ +=
+        sizeof(pod) + pod.node.size() + pod.namespace_name.size() + pod.pod.size() + pod.why.size();
+  }
+}
+
+SignalHistory EngineGroup::Answer(const EngineQuestion& question, absl::Time now,
+                                  absl::Duration longest_gap,
+                                  absl::FunctionRef<bool(const EnginePlace&)> counts) const {
+  SignalHistory history{.now = now, .status = listed_, .without = without_};
+  for (const auto& [place, listed] : engines_) {
+    if (!counts(place)) continue;
+    SignalSeries series = listed.engine.Answer(question, now, longest_gap);
+    series.name = NameOf(place, listed.engine);
+    series.listed_since = listed.since;
+    series.namespace_name = place.namespace_name;
+    series.pod = place.pod;
+    series.address = place.address;
+    history.series.push_back(std::move(series));
+  }
+  return history;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,90 @@
+// The engines of one source: at each address of a name, or in the pods of a namespace.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "engine/engine_reading.h"
+#include "engine/engine_timeline.h"
+#include "model/engine_metric.h"
+#include "model/signal_history.h"
+
+namespace gpuscaler {
+
+// Where one engine's process is.
+struct EnginePlace {
+  std::string address;  // an IP address, of its pod
+  int port = 0;
+  std::string namespace_name;  // of its pod, where that is known
+  std::string pod;
+
+  friend auto operator<=>(const EnginePlace&, const EnginePlace&) = default;
+};
+
+// What a reading of an engine gave.
+struct EngineNews {
+  absl::Time at;             // the answer's
+  absl::string_view engine;  // "vllm"
+  absl::StatusOr<EngineReading> reading;
+};
+
+inline constexpr size_t kMostEngines = 10000;  // of a source
+
+// Not thread-safe.
+class EngineGroup {
+ public:
+  // All that there are: what is not among them is forgotten. An error: where they are cannot be
+  // told now, or they may not be read; those that are known stay. Of more than kMostEngines the
+  // first count, and its answers are an error that says so. `without`: where there are none, though
+  // there might be. False: nothing is new.
+  bool List(const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
+            const std::vector<WithoutEngine>& without = {});
+
+  // Of one that is not listed it is dropped, and so is what was read no later than its newest
+  // reading. False: it was.
+  // Its readings before `kept_since`, which no question looks back on, may go.
+  bool Take(const EnginePlace& place, const EngineNews& news,
+            absl::Time kept_since = absl::InfinitePast());
+
+  // From now on readings of these models by themselves are kept, and of no others.
+  void KeepOnly(const std::set<std::string>& models);
+
+  void ForgetHistograms();
+
+  size_t size() const { return engines_.size(); }
+  size_t Bytes() const { return bytes_; }  // of memory, about
+
+  // What those say that `counts` is true for, with the status of the newest List(): UNAVAILABLE
+  // before the first.
+  SignalHistory Answer(const EngineQuestion& question, absl::Time now, absl::Duration longest_gap,
+                       absl::FunctionRef<bool(const EnginePlace&)> counts) const;
+
+ private:
+  struct Listed {
+    absl::Time since;  // SignalSeries::listed_since
+    EngineTimeline engine;
+  };
+
+  // True: they are others than before.
+  bool Replace(const std::set<EnginePlace>& places, absl::Time since);
+  // True: one of them is new.
+  bool AddNew(const std::set<EnginePlace>& places, absl::Time since);
+  // All of them may have changed.
+  void Weigh();
+
+  absl::Status listed_ = absl::UnavailableError("not looked for yet");
+  bool was_listed_ = false;
+  std::map<EnginePlace, Listed> engines_;
+  std::vector<WithoutEngine> without_;
+  std::set<std::string> models_;
+  size_t bytes_ = 0;
+};
+
+}  // namespace gpuscaler

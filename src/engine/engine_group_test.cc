@@ -1,0 +1,124 @@
+#include "engine/engine_group.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "series/test_seconds.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::Field;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+const EngineQuestion kHowManyWait{.metric = EngineMetric::kRequestsWaiting,
+                                  .look_back = absl::Minutes(1)};
+const EnginePlace kOnePod{
+    .address = "10.0.0.1", .port = 8000, .namespace_name = "team-a", .pod = "llm-0"};
+const EnginePlace kOtherPod{.address = "fd00::2", .port = 8000};
+
+EngineNews Said(double waiting, absl::Time at = Second(0)) {
+  return {.at = at, .engine = "vllm", .reading = EngineReading{{{.waiting = waiting}}}};
+}
+
+SignalHistory HistoryOf(const EngineGroup& group) {
+  return group.Answer(kHowManyWait, Second(0), absl::Seconds(10),
+                      [](const EnginePlace&) { return true; });
+}
+
+TEST(EngineGroup, HasASeriesForEachEngineAndSaysWhoseItIs) {
+  EngineGroup group;
+  group.List(std::vector{kOnePod, kOtherPod}, Second(0));
+  group.Take(kOnePod, Said(3));
+  const SignalHistory history = HistoryOf(group);
+  EXPECT_TRUE(history.status.ok());
+  EXPECT_THAT(
+      history.series,
+      ElementsAre(
+          AllOf(Field(&SignalSeries::name, "vllm at 10.0.0.1:8000"),
+                Field(&SignalSeries::namespace_name, "team-a"), Field(&SignalSeries::pod, "llm-0"),
+                Field(&SignalSeries::address, "10.0.0.1"),
+                Field(&SignalSeries::points, ElementsAre(SignalPoint{Second(0), 3}))),
+          AllOf(Field(&SignalSeries::name, "engine at [fd00::2]:8000"),
+                Field(&SignalSeries::gap, "not read yet"))));
+}
+
+TEST(EngineGroup, OnlyThoseThatCountAreTold) {
+  EngineGroup group;
+  group.List(std::vector{kOnePod, kOtherPod}, Second(0));
+  const SignalHistory history =
+      group.Answer(kHowManyWait, Second(0), absl::Seconds(10),
+                   [](const EnginePlace& place) { return place.pod == "llm-0"; });
+  EXPECT_THAT(history.series, ElementsAre(Field(&SignalSeries::address, "10.0.0.1")));
+}
+
+TEST(EngineGroup, WhatIsNoLongerListedIsForgotten) {
+  EngineGroup group;
+  group.List(std::vector{kOnePod}, Second(0));
+  group.Take(kOnePod, Said(3));
+  group.List(std::vector{kOtherPod}, Second(0));
+  group.Take(kOnePod, Said(4, Second(1)));
+  EXPECT_THAT(HistoryOf(group).series, ElementsAre(Field(&SignalSeries::address, "fd00::2")));
+  group.List(std::vector{kOnePod}, Second(0));
+  EXPECT_THAT(HistoryOf(group).series, ElementsAre(Field(&SignalSeries::gap, "not read yet")));
+}
+
+TEST(EngineGroup, KnowsSinceWhenAnEngineIsThereUnlessItWasFromTheBeginning) {
+  EngineGroup group;
+  group.List(absl::UnavailableError("llm.team-a.svc: no answer"), Second(0));
+  group.List(std::vector{kOnePod}, Second(1));
+  group.List(std::vector{kOnePod, kOtherPod}, Second(2));
+  group.List(std::vector{kOnePod, kOtherPod}, Second(3));
+  EXPECT_THAT(HistoryOf(group).series,
+              ElementsAre(Field(&SignalSeries::listed_since, absl::InfinitePast()),
+                          Field(&SignalSeries::listed_since, Second(2))));
+  group.List(std::vector{kOtherPod}, Second(4));
+  group.List(std::vector{kOnePod, kOtherPod}, Second(5));
+  EXPECT_THAT(HistoryOf(group).series, ElementsAre(Field(&SignalSeries::listed_since, Second(5)),
+                                                   Field(&SignalSeries::listed_since, Second(2))))
+      << "another pod may have the address by now";
+}
+
+TEST(EngineGroup, AnErrorKeepsThoseThatAreKnownAndIsTold) {
+  EngineGroup group;
+  EXPECT_EQ(HistoryOf(group).status.code(), absl::StatusCode::kUnavailable);
+  group.List(std::vector{kOnePod}, Second(0));
+  group.Take(kOnePod, Said(3));
+  group.List(absl::UnavailableError("llm.team-a.svc: no answer"), Second(1));
+  const SignalHistory history = HistoryOf(group);
+  EXPECT_THAT(std::string(history.status.message()), HasSubstr("no answer"));
+  EXPECT_THAT(history.series,
+              ElementsAre(Field(&SignalSeries::points, ElementsAre(SignalPoint{Second(0), 3}))));
+}
+
+TEST(EngineGroup, AnEngineThatJoinsKeepsTheModelsThatAreAskedFor) {
+  EngineGroup group;
+  group.KeepOnly({"llama"});
+  group.List(std::vector{kOnePod}, Second(0));
+  group.Take(kOnePod, {.at = Second(0),
+                       .engine = "vllm",
+                       .reading = EngineReading{
+                           {{.model = "llama", .waiting = 1}, {.model = "qwen", .waiting = 2}}}});
+  EngineQuestion of_llama = kHowManyWait;
+  of_llama.model = "llama";
+  const SignalHistory history =
+      group.Answer(of_llama, Second(0), absl::Seconds(10), [](const EnginePlace&) { return true; });
+  EXPECT_THAT(history.series,
+              ElementsAre(Field(&SignalSeries::points, ElementsAre(SignalPoint{Second(0), 1}))));
+}
+
+TEST(EngineGroup, MoreThanAnySourceHasAreAnErrorAndBounded) {
+  EngineGroup group;
+  std::vector<EnginePlace> places;
+  for (int port = 0; port <= static_cast<int>(kMostEngines); ++port) {
+    places.push_back({.address = "10.0.0.1", .port = port});
+  }
+  group.List(places, Second(0));
+  EXPECT_EQ(HistoryOf(group).status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(HistoryOf(group).series, SizeIs(kMostEngines));
+}
+
+}  // namespace
+}  // namespace gpuscaler

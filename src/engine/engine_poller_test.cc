@@ -1,0 +1,276 @@
+#include "engine/engine_poller.h"
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/clock.h"
+#include "base/fake_clock.h"
+#include "gtest/gtest.h"
+#include "page/test_footprint.h"
+#include "page/test_http_server.h"
+
+namespace gpuscaler {
+namespace {
+
+// Beyond what is taken of a page.
+std::string TooLarge() {
+  std::string page;
+  page.resize(10'000'000, 'x');
+  return page;
+}
+
+std::string VllmPage(int running) {
+  return absl::StrCat("vllm:num_requests_running{model_name=\"m\"} ", running,
+                      "\nvllm:num_requests_waiting{model_name=\"m\"} 0\n");
+}
+
+EngineTarget TargetAt(int port, const std::string& address = "127.0.0.1") {
+  return {.at = {.host = address, .port = port, .path = "", .address = *ParseIpAddress(address)}};
+}
+
+struct Told {
+  EngineTarget target;
+  absl::Time at;
+  std::string engine;
+  absl::StatusOr<EngineReading> reading;
+
+  std::optional<double> Running() const {
+    return reading.ok() ? ReadingOf(*reading, "")->running : std::nullopt;
+  }
+};
+
+// All that pollers told, in the order in which they did.
+class News {
+ public:
+  EngineReader::Sink Sink() {
+    return [this](const EngineTarget& target, const EngineNews& news) {
+      MutexLock lock(mutex_);
+      told_.push_back({target, news.at, std::string(news.engine), news.reading});
+      changed_.NotifyAll();
+    };
+  }
+  // The newest one that is so, as soon as there is one; nothing after 30 s.
+  std::optional<Told> WaitFor(const std::function<bool(const Told&)>& is_it) {
+    const SteadyClock real;
+    const absl::Time deadline = real.Now() + absl::Seconds(30);
+    MutexLock lock(mutex_);
+    while (true) {
+      const auto found = std::find_if(told_.rbegin(), told_.rend(), is_it);
+      if (found != told_.rend()) return *found;
+      if (real.Now() >= deadline) return std::nullopt;
+      changed_.WaitFor(mutex_, deadline - real.Now());
+    }
+  }
+  size_t Count() {
+    MutexLock lock(mutex_);
+    return told_.size();
+  }
+  bool WaitForCount(size_t count) {
+    const SteadyClock real;
+    const absl::Time deadline = real.Now() + absl::Seconds(30);
+    MutexLock lock(mutex_);
+    while (told_.size() < count && real.Now() < deadline) {
+      changed_.WaitFor(mutex_, deadline - real.Now());
+    }
+    return told_.size() >= count;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<Told> told_ ABSL_GUARDED_BY(mutex_);
+};
+
+constexpr absl::Duration kOften = absl::Milliseconds(20);
+
+TEST(EnginePoller, TellsOfEachReadingWithItsTimeAgainAndAgain) {
+  std::atomic<int> running = 1;
+  const TestHttpServer server(
+      Serving([&](absl::string_view) { return Answer(VllmPage(running)); }));
+  FakeClock clock;
+  News news;
+  EnginePoller poller(clock, kOften, news.Sink());
+  poller.Poll({{TargetAt(server.port()), {}}});
+  const auto first = news.WaitFor([](const Told& told) { return told.Running() == 1; });
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(first->engine, "vllm");
+  EXPECT_EQ(first->at, clock.Now());
+  running = 2;
+  clock.Advance(absl::Seconds(1));
+  const auto second = news.WaitFor([](const Told& told) { return told.Running() == 2; });
+  ASSERT_TRUE(second.has_value());
+  EXPECT_EQ(second->at, clock.Now());
+  EXPECT_EQ(server.connections(), 1) << "kept for the next poll";
+}
+
+TEST(EnginePoller, FirstReadingOfANewTargetComesAtOnce) {
+  const TestHttpServer server(Serving([](absl::string_view) { return Answer(VllmPage(1)); }));
+  const SteadyClock clock;
+  News news;
+  EnginePoller poller(clock, absl::Hours(1), news.Sink());
+  poller.Poll({{TargetAt(server.port()), {}}});
+  EXPECT_TRUE(news.WaitForCount(1));
+}
+
+TEST(EnginePoller, WhatNobodyWantsAnyMoreIsLeftAlone) {
+  std::atomic<int> asked = 0;
+  const TestHttpServer left(Serving([&](absl::string_view) {
+    ++asked;
+    return Answer(VllmPage(1));
+  }));
+  const TestHttpServer kept(Serving([](absl::string_view) { return Answer(VllmPage(2)); }));
+  const SteadyClock clock;
+  News news;
+  EnginePoller poller(clock, kOften, news.Sink());
+  poller.Poll({{TargetAt(left.port()), {}}, {TargetAt(kept.port()), {}}});
+  ASSERT_TRUE(news.WaitFor([](const Told& told) { return told.Running() == 1; }).has_value());
+  poller.Poll({{TargetAt(kept.port()), {}}});
+  const size_t had = news.Count();
+  ASSERT_TRUE(news.WaitForCount(had + 5));  // one more may have been on its way
+  const int asked_by_then = asked;
+  ASSERT_TRUE(news.WaitForCount(had + 15));
+  EXPECT_EQ(asked, asked_by_then);
+}
+
+TEST(EnginePoller, OneThatHangsIsNotAskedTwiceAtATimeAndDelaysNoOther) {
+  const TestHttpServer hanging(SayingAndHanging(""));
+  const TestHttpServer good(Serving([](absl::string_view) { return Answer(VllmPage(1)); }));
+  const SteadyClock clock;
+  News news;
+  EnginePoller poller(clock, kOften, news.Sink(), {.patience = absl::Hours(1)});
+  poller.Poll({{TargetAt(hanging.port()), {}}, {TargetAt(good.port()), {}}});
+  EXPECT_TRUE(news.WaitForCount(20));
+  EXPECT_EQ(hanging.connections(), 1);
+}
+
+TEST(EnginePoller, FaultsAreToldOfAsReadingsAre) {
+  std::atomic<int> mode = 0;
+  const TestHttpServer server(Serving([&](absl::string_view) {
+    switch (mode) {
+      case 0:
+        return Answer(VllmPage(1));
+      case 1:
+        return Answer(std::string("\xff\x00\x01garbage", 10));
+      case 2:
+        return EmptyAnswer(302, "Location: http://169.254.169.254/\r\n");
+      case 3:
+        return Answer(TooLarge());
+      default:
+        return EmptyAnswer(503);
+    }
+  }));
+  const SteadyClock clock;
+  News news;
+  EnginePoller poller(clock, kOften, news.Sink());
+  poller.Poll({{TargetAt(server.port()), {}}});
+  const auto says = [&](absl::string_view text) {
+    return news
+        .WaitFor([text](const Told& told) {
+          return absl::StrContains(told.reading.status().message(), text);
+        })
+        .has_value();
+  };
+  ASSERT_TRUE(news.WaitFor([](const Told& told) { return told.Running() == 1; }).has_value());
+  mode = 1;
+  EXPECT_TRUE(says("/metrics: line 1: "));
+  mode = 2;
+  EXPECT_TRUE(says("it answers HTTP 302, to 169.254.169.254"));
+  mode = 3;
+  EXPECT_TRUE(says("its page is larger than 4 MiB"));
+  mode = 4;
+  EXPECT_TRUE(says("it answers HTTP 503"));
+  mode = 0;
+  const size_t had = news.Count();
+  ASSERT_TRUE(news.WaitForCount(had + 2));
+  EXPECT_TRUE(news.WaitFor([](const Told& told) { return told.Running() == 1; }).has_value())
+      << "and it is read again";
+}
+
+TEST(EnginePoller, TwoHundredEnginesAreAllRead) {
+  const TestHttpServer server(Serving([](absl::string_view) { return Answer(VllmPage(1)); }),
+                              nullptr, "0.0.0.0");
+  const SteadyClock clock;
+  News news;
+  EnginePoller poller(clock, absl::Milliseconds(500), news.Sink(), {.patience = absl::Seconds(20)});
+  std::map<EngineTarget, EngineWish> targets;
+  for (int i = 1; i <= 200; ++i) {
+    targets.insert({TargetAt(server.port(), absl::StrCat("127.0.0.", i)), {}});
+  }
+  poller.Poll(targets);
+  for (const auto& each_target : targets) {
+    const EngineTarget& target = each_target.first;
+    const auto told = news.WaitFor([&](const Told& each) { return each.target == target; });
+    ASSERT_TRUE(told.has_value()) << target.at.Place();
+    EXPECT_EQ(told->Running(), 1) << told->reading.status();
+  }
+}
+
+TEST(EnginePoller, EndsAtOnceWithPollsOnTheirWay) {
+  const TestHttpServer hanging(SayingAndHanging(""), nullptr, "0.0.0.0");
+  const SteadyClock clock;
+  News news;
+  std::optional<EnginePoller> poller;
+  poller.emplace(clock, kOften, news.Sink(), FetchLimits{.patience = absl::Hours(1)});
+  std::map<EngineTarget, EngineWish> targets;
+  for (int i = 1; i <= 50; ++i) {
+    targets.insert({TargetAt(hanging.port(), absl::StrCat("127.0.0.", i)), {}});
+  }
+  poller->Poll(targets);
+  const absl::Time deadline = clock.Now() + absl::Seconds(10);
+  while (hanging.open() < 50 && clock.Now() < deadline) absl::SleepFor(absl::Milliseconds(1));
+  ASSERT_EQ(hanging.open(), 50);
+  poller.reset();
+  EXPECT_EQ(news.Count(), 0);
+}
+
+// Ten engines: eight that answer, one that ends each connection amid its page, and one whose page
+// is no text.
+std::map<EngineTarget, EngineWish> TargetsOf(const TestHttpServer& good,
+                                             const TestHttpServer& breaking,
+                                             const TestHttpServer& garbage) {
+  std::map<EngineTarget, EngineWish> targets = {{TargetAt(breaking.port()), {}},
+                                                {TargetAt(garbage.port()), {}}};
+  for (int i = 1; i <= 8; ++i) {
+    targets.insert({TargetAt(good.port(), absl::StrCat("127.0.0.", i)), {.histograms = true}});
+  }
+  return targets;
+}
+
+TEST(EnginePoller, TenThousandPollsLeaveNeitherFilesNorMemoryBehind) {
+  const TestHttpServer good(Serving([](absl::string_view) { return Answer(VllmPage(1)); }), nullptr,
+                            "0.0.0.0");
+  const TestHttpServer breaking(
+      SayingAndClosing("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nvllm:num_requests"));
+  const TestHttpServer garbage(
+      Serving([](absl::string_view) { return Answer(std::string("\xff\x00\x01garbage", 10)); }));
+  const SteadyClock clock;
+  std::atomic<int> polls = 0;
+  EnginePoller poller(clock, absl::Milliseconds(2),
+                      [&](const EngineTarget&, const EngineNews&) { ++polls; },
+                      {.patience = absl::Seconds(20)});
+  poller.Poll(TargetsOf(good, breaking, garbage));
+  const auto wait_for = [&](int more) {
+    const int wanted = polls + more;
+    const absl::Time deadline = clock.Now() + absl::Minutes(2);
+    while (polls < wanted && clock.Now() < deadline) absl::SleepFor(absl::Milliseconds(1));
+    ASSERT_GE(polls, wanted);
+  };
+  wait_for(1000);
+  const int files = FilesHeld();
+  const size_t memory = MemoryHeld();
+  wait_for(10'000);
+  EXPECT_LE(FilesHeld(), files + 20) << "each of the ten has a connection at either end";
+  EXPECT_LE(MemoryHeld(), memory + (size_t{1} << 20));
+}
+
+}  // namespace
+}  // namespace gpuscaler

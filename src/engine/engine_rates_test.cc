@@ -1,0 +1,187 @@
+#include "engine/engine_rates.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::DoubleNear;
+using testing::Optional;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+const absl::Time kFirst = absl::FromUnixSeconds(1'767'225'600);
+constexpr CounterLookBack kQuarterMinute = {.window = absl::Seconds(15),
+                                            .longest_gap = absl::Seconds(10)};
+
+// Counts of what was not above 0.1, 0.5, 1 and any number of seconds.
+Histogram CountsOf(double a, double b, double c, double all) {
+  return {.buckets = {{0.1, a}, {0.5, b}, {1, c}, {kInfinity, all}}};
+}
+
+// Readings 5 s apart.
+KeptReadings Every5Seconds(const std::vector<ModelReading>& readings) {
+  KeptReadings kept;
+  for (const ModelReading& reading : readings) {
+    kept.Take(kFirst + static_cast<int>(kept.all().size()) * absl::Seconds(5), reading);
+  }
+  return kept;
+}
+
+// As of the newest reading, all of them.
+double RateOf(const KeptReadings& readings) {
+  const auto growth =
+      GrowthAtEach(readings.all(), &TimedReading::requests_done, kQuarterMinute).back();
+  return growth.has_value() ? growth->PerSecond() : std::nan("");
+}
+std::optional<double> MeanQueueSecondsOf(const KeptReadings& readings) {
+  return MeanQueueSeconds(readings.all(), kQuarterMinute).back();
+}
+std::optional<double> P95SecondsOf(const KeptReadings& readings) {
+  return P95Seconds(readings.all(), &TimedReading::first_token_seconds, kQuarterMinute).back();
+}
+
+TEST(EngineRates, TheRateIsTheGrowthOverTheTimeBetweenReadings) {
+  EXPECT_EQ(RateOf(Every5Seconds({{.requests_done = 0},
+                                  {.requests_done = 50},
+                                  {.requests_done = 100},
+                                  {.requests_done = 150}})),
+            10);
+  EXPECT_TRUE(std::isnan(RateOf(Every5Seconds({{.requests_done = 0}, {.requests_done = 50}}))))
+      << "a third of the window is too little";
+}
+
+TEST(EngineRates, ReadingsThatLackTheCounterAreBridged) {
+  EXPECT_EQ(RateOf(Every5Seconds(
+                {{.requests_done = 0}, {.requests_done = 50}, {}, {.requests_done = 150}})),
+            10);
+}
+
+TEST(EngineRates, WhenOneCounterFellAllHaveBegunAnew) {
+  // 150 done since the restart are more than the 100 before it: the tokens tell.
+  const auto readings = Every5Seconds({{.requests_done = 0, .generation_tokens = 8000},
+                                       {.requests_done = 50, .generation_tokens = 9000},
+                                       {.requests_done = 100, .generation_tokens = 9500},
+                                       {.requests_done = 150, .generation_tokens = 100}});
+  EXPECT_EQ(RateOf(readings), 10) << "of the 10 s before";
+  const auto fallen = Every5Seconds({{.requests_done = 60},
+                                     {.requests_done = 110},
+                                     {.generation_tokens = 9},
+                                     {.generation_tokens = 5},
+                                     {.requests_done = 120},
+                                     {.requests_done = 170}});
+  EXPECT_TRUE(std::isnan(RateOf(fallen))) << "begun anew between readings that have it";
+}
+
+TEST(EngineRates, AProcessThatStartedAgainHasBegunAnew) {
+  const ModelReading before{.requests_done = 50, .counters_began = 1000};
+  EXPECT_TRUE(CountersGoOn(before, {.requests_done = 60, .counters_began = 1000}));
+  EXPECT_TRUE(CountersGoOn(before, {.requests_done = 60}));
+  EXPECT_FALSE(CountersGoOn(before, {.requests_done = 60, .counters_began = 1001}));
+}
+
+TEST(EngineRates, AHistogramThatCountsLessInABucketHasBegunAnew) {
+  const ModelReading before{.first_token_seconds = CountsOf(1, 2, 3, 4)};
+  EXPECT_TRUE(CountersGoOn(before, {.first_token_seconds = CountsOf(1, 2, 3, 4)}));
+  EXPECT_FALSE(CountersGoOn(before, {.first_token_seconds = CountsOf(1, 2, 3, 3)}));
+  EXPECT_FALSE(CountersGoOn(before, {.first_token_seconds = CountsOf(0, 20, 30, 40)}));
+  const Histogram other_bounds{.buckets = {{0.2, 10}, {kInfinity, 20}}};
+  EXPECT_FALSE(CountersGoOn(before, {.first_token_seconds = other_bounds}));
+}
+
+TEST(EngineRates, TheMeanWaitIsOfThoseThatLeftTheQueue) {
+  const auto readings = Every5Seconds({{.queued_requests = 100, .queue_seconds = 1000},
+                                       {.queued_requests = 104, .queue_seconds = 1001},
+                                       {.queued_requests = 110, .queue_seconds = 1003}});
+  EXPECT_THAT(MeanQueueSecondsOf(readings), Optional(0.3));
+}
+
+TEST(EngineRates, AnEngineWithoutRequestsMakesNobodyWait) {
+  ModelReading idle{.waiting = 0,
+                    .running = 0,
+                    .queued_requests = 100,
+                    .queue_seconds = 1000,
+                    .first_token_seconds = CountsOf(1, 2, 3, 4)};
+  const auto readings = Every5Seconds({idle, idle, idle});
+  EXPECT_THAT(MeanQueueSecondsOf(readings), Optional(0));
+  EXPECT_THAT(P95SecondsOf(readings), Optional(0));
+}
+
+TEST(EngineRates, HowLongRequestsWaitIsNotKnownBeforeTheFirstIsThrough) {
+  ModelReading stuck{.waiting = 7,
+                     .running = 0,
+                     .queued_requests = 100,
+                     .queue_seconds = 1000,
+                     .first_token_seconds = CountsOf(1, 2, 3, 4)};
+  const auto readings = Every5Seconds({stuck, stuck, stuck});
+  EXPECT_EQ(MeanQueueSecondsOf(readings), std::nullopt);
+  EXPECT_EQ(P95SecondsOf(readings), std::nullopt);
+}
+
+TEST(EngineRates, AnEngineThatDoesNotSayWhoWaitsIsNotTakenForIdle) {
+  const struct {
+    const char* name;
+    std::optional<double> waiting;
+    std::optional<double> running;
+    std::optional<double> want;
+  } rows[] = {
+      {"says nothing of requests", std::nullopt, std::nullopt, std::nullopt},
+      {"says only that none runs", std::nullopt, 0, std::nullopt},
+      {"waiting is NaN", std::nan(""), 0, std::nullopt},
+      {"running is NaN", 0, std::nan(""), std::nullopt},
+      {"none waits, one runs", 0, 1, std::nullopt},
+      {"none waits, and it never tells who runs", 0, std::nullopt, 0},
+      {"none waits, none runs", 0, 0, 0},
+  };
+  for (const auto& row : rows) {
+    const ModelReading still{.waiting = row.waiting,
+                             .running = row.running,
+                             .queued_requests = 100,
+                             .queue_seconds = 1000,
+                             .first_token_seconds = CountsOf(1, 2, 3, 4)};
+    const auto readings = Every5Seconds({still, still, still});
+    EXPECT_EQ(MeanQueueSecondsOf(readings), row.want) << row.name;
+    EXPECT_EQ(P95SecondsOf(readings), row.want) << row.name;
+  }
+}
+
+TEST(EngineRates, TheQuantileIsThatOfTheWindowNotOfAllTime) {
+  const auto readings = Every5Seconds({{.first_token_seconds = CountsOf(0, 0, 0, 5000)},
+                                       {.first_token_seconds = CountsOf(50, 50, 50, 5050)},
+                                       {.first_token_seconds = CountsOf(90, 100, 100, 5100)}});
+  EXPECT_THAT(P95SecondsOf(readings), Optional(DoubleNear(0.3, 1e-9)));
+}
+
+// Each checked by hand against promql/quantile.go's bucketQuantile().
+TEST(Quantile, LiesOnAStraightLineInsideItsBucket) {
+  const struct {
+    const char* name;
+    Histogram histogram;
+    double share;
+    std::optional<double> want;
+  } rows[] = {
+      {"in the middle of a bucket", CountsOf(0, 100, 100, 100), 0.5, 0.3},
+      {"at a bucket's bound", CountsOf(50, 100, 100, 100), 0.5, 0.1},
+      {"below the first bound: from 0", CountsOf(100, 100, 100, 100), 0.5, 0.05},
+      {"above the last finite bound", CountsOf(0, 0, 10, 100), 0.95, 1},
+      {"empty buckets are passed over", CountsOf(10, 10, 20, 20), 0.75, 0.75},
+      {"a first bound that is not above 0", {.buckets = {{-1, 5}, {kInfinity, 5}}}, 0.5, -1},
+      {"nothing counted", CountsOf(0, 0, 0, 0), 0.5, std::nullopt},
+      {"no finite bound", {.buckets = {{kInfinity, 5}}}, 0.5, std::nullopt},
+      {"no buckets", {}, 0.5, std::nullopt},
+  };
+  for (const auto& row : rows) {
+    const auto got = Quantile(row.histogram, row.share);
+    ASSERT_EQ(got.has_value(), row.want.has_value()) << row.name;
+    if (got.has_value()) {
+      EXPECT_NEAR(*got, *row.want, 1e-12) << row.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,78 @@
+#include "engine/engine_reading.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gpuscaler {
+namespace {
+
+constexpr std::array<ModelNumber, 3> kAddedGauges = {&ModelReading::waiting, &ModelReading::running,
+                                                     &ModelReading::limit};
+
+void AddNumber(std::optional<double>& sum, std::optional<double> more) {
+  if (more.has_value()) sum = sum.value_or(0) + *more;  // NaN stays NaN
+}
+
+void KeepHighest(std::optional<double>& highest, std::optional<double> other) {
+  if (!other.has_value() || (highest.has_value() && std::isnan(*highest))) return;
+  if (!highest.has_value() || std::isnan(*other) || *other > *highest) highest = other;
+}
+
+// Counts of other bounds cannot be added: the sum is none, and stays so.
+void AddHistogram(std::optional<Histogram>& sum, const std::optional<Histogram>& more) {
+  if (!more.has_value()) return;
+  if (!sum.has_value()) {
+    sum = more;
+    return;
+  }
+  if (!HaveSameBounds(*sum, *more)) sum->buckets.clear();
+  for (size_t i = 0; i < sum->buckets.size(); ++i) sum->buckets[i].count += more->buckets[i].count;
+}
+
+void Add(ModelReading& sum, const ModelReading& more) {
+  for (const ModelNumber gauge : kAddedGauges) AddNumber(sum.*gauge, more.*gauge);
+  for (const ModelNumber counter : kModelCounters) AddNumber(sum.*counter, more.*counter);
+  for (const ModelHistogram histogram : kModelHistograms) {
+    AddHistogram(sum.*histogram, more.*histogram);
+  }
+  KeepHighest(sum.kv_cache_usage_ratio, more.kv_cache_usage_ratio);
+  KeepHighest(sum.counters_began, more.counters_began);
+}
+
+void ForgetNan(std::optional<double>& number) {
+  if (number.has_value() && std::isnan(*number)) number.reset();
+}
+
+void ForgetWhatCannotBe(ModelReading& reading) {
+  for (const ModelNumber gauge : kAddedGauges) ForgetNan(reading.*gauge);
+  for (const ModelNumber counter : kModelCounters) ForgetNan(reading.*counter);
+  for (const ModelHistogram histogram : kModelHistograms) {
+    if ((reading.*histogram).has_value() && (reading.*histogram)->buckets.empty()) {
+      (reading.*histogram).reset();
+    }
+  }
+  ForgetNan(reading.kv_cache_usage_ratio);
+  ForgetNan(reading.counters_began);
+}
+
+}  // namespace
+
+bool HaveSameBounds(const Histogram& a, const Histogram& b) {
+  return std::ranges::equal(a.buckets, b.buckets, {}, &Histogram::Bucket::not_above,
+                            &Histogram::Bucket::not_above);
+}
+
+std::optional<ModelReading> ReadingOf(const EngineReading& reading, absl::string_view model) {
+  ModelReading found;
+  if (model.empty()) {
+    for (const ModelReading& one : reading.models) Add(found, one);
+  } else {
+    const auto one = std::ranges::find(reading.models, model, &ModelReading::model);
+    if (one == reading.models.end()) return std::nullopt;
+    found = *one;
+  }
+  ForgetWhatCannotBe(found);
+  return found;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,120 @@
+#include "engine/engine_timeline.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/plain_words.h"
+#include "engine/engine_answers.h"
+
+namespace gpuscaler {
+namespace {
+
+// Of a page's models, in an explanation.
+constexpr size_t kMostNamed = 5;
+constexpr size_t kLongestName = 60;
+
+std::string OtherModels(const std::vector<std::string>& names, size_t unnamed) {
+  if (names.empty()) return "it has no model loaded";
+  return absl::StrCat("it has ", absl::StrJoin(names, ", "), unnamed > 0 ? ", ..." : "");
+}
+
+}  // namespace
+
+bool EngineTimeline::Take(absl::Time at, absl::string_view engine, const EngineReading& reading) {
+  if (!IsNews(at)) return false;
+  engine_ = std::string(engine);
+  answers_since_ = std::min(answers_since_, at);
+  failure_ = absl::OkStatus();
+  together_.Take(at, *ReadingOf(reading, ""));
+  for (auto& [name, model] : models_) {
+    std::optional<ModelReading> own = ReadingOf(reading, name);
+    model.absent = !own.has_value();
+    if (own.has_value()) model.timeline.Take(at, *std::move(own));
+  }
+  Name(reading);
+  return true;
+}
+
+void EngineTimeline::Name(const EngineReading& reading) {
+  names_.clear();
+  const size_t named = std::min(reading.models.size(), kMostNamed);
+  for (size_t i = 0; i < named; ++i)
+    names_.push_back(PlainWords(reading.models[i].model, kLongestName));
+  unnamed_ = reading.models.size() - named;
+}
+
+bool EngineTimeline::Fail(absl::Time at, const absl::Status& why) {
+  if (!IsNews(at)) return false;
+  failure_ = why;
+  return true;
+}
+
+bool EngineTimeline::IsNews(absl::Time at) {
+  if (at <= newest_at_) return false;
+  newest_at_ = at;
+  return true;
+}
+
+void EngineTimeline::KeepOnly(const std::set<std::string>& models) {
+  std::erase_if(models_, [&](const auto& known) { return !models.contains(known.first); });
+  for (const std::string& model : models) {
+    if (!model.empty()) models_.try_emplace(model);
+  }
+}
+
+void EngineTimeline::Forget(absl::Time before) {
+  together_.Forget(before);
+  for (auto& [name, model] : models_) model.timeline.Forget(before);
+}
+
+void EngineTimeline::ForgetHistograms() {
+  together_.ForgetHistograms();
+  for (auto& [name, model] : models_) model.timeline.ForgetHistograms();
+}
+
+size_t EngineTimeline::Bytes() const {
+  size_t bytes = sizeof(*this) + together_.Bytes() + failure_.message().size();
+  for (const auto& [name, model] : models_) bytes += 2 * name.size() + model.timeline.Bytes();
+  for (const std::string& name : names_) bytes += sizeof(std::string) + name.size();
+  return bytes;
+}
+
+const EngineTimeline::KeptModel* EngineTimeline::Find(const std::string& model) const {
+  const auto found = models_.find(model);
+  return found == models_.end() ? nullptr : &found->second;
+}
+
+SignalSeries EngineTimeline::Answer(const EngineQuestion& question, absl::Time now,
+                                    absl::Duration longest_gap) const {
+  SignalSeries series;
+  series.answers_since = answers_since_;
+  const KeptModel* const model = Find(question.model);
+  const ModelTimeline* const own = model == nullptr ? nullptr : &model->timeline;
+  if (const ModelTimeline* const timeline = question.model.empty() ? &together_ : own) {
+    series.points = timeline->Points(question, now, longest_gap);
+    series.unmoved_since = timeline->StillSince();
+  }
+  series.gap = GapOf(question, series);
+  return series;
+}
+
+std::string EngineTimeline::GapOf(const EngineQuestion& question,
+                                  const SignalSeries& series) const {
+  if (!failure_.ok()) return std::string(failure_.message());
+  if (engine_.empty()) return "not read yet";
+  const KeptModel* const model = Find(question.model);
+  if (model != nullptr && model->absent) {
+    return absl::StrCat("no model \"", question.model, "\": ", OtherModels(names_, unnamed_));
+  }
+  if (series.points.empty()) return "not read yet";
+  if (series.points.back().value.has_value()) return "";
+  if (IsOverWindow(question.metric)) {
+    return absl::StrCat(engine_, " has not told yet ", WhatIsAsked(question.metric));
+  }
+  return absl::StrCat(engine_, " does not tell ", WhatIsAsked(question.metric));
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,110 @@
+#include "engine/engine_timeline.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "series/test_seconds.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+EngineReading PageWith(double llama, double qwen) {
+  return {.models = {{.model = "llama", .waiting = llama}, {.model = "qwen", .waiting = qwen}}};
+}
+
+SignalSeries WaitingOf(const EngineTimeline& engine, const std::string& model) {
+  return engine.Answer(
+      {.metric = EngineMetric::kRequestsWaiting, .model = model, .look_back = absl::Minutes(1)},
+      Second(60), kBridged);
+}
+
+TEST(EngineTimeline, AddsItsModelsUpUnlessOneIsMeant) {
+  EngineTimeline engine;
+  engine.KeepOnly({"qwen"});
+  engine.Take(Second(0), "vllm", PageWith(3, 4));
+  EXPECT_THAT(WaitingOf(engine, "").points, ElementsAre(SignalPoint{Second(0), 7}));
+  EXPECT_THAT(WaitingOf(engine, "qwen").points, ElementsAre(SignalPoint{Second(0), 4}));
+}
+
+TEST(EngineTimeline, AModelIsKeptFromWhenItIsAskedFor) {
+  EngineTimeline engine;
+  engine.Take(Second(0), "vllm", PageWith(3, 4));
+  engine.KeepOnly({"qwen"});
+  EXPECT_EQ(WaitingOf(engine, "qwen").gap, "not read yet");
+  engine.Take(Second(1), "vllm", PageWith(3, 5));
+  EXPECT_THAT(WaitingOf(engine, "qwen").points, ElementsAre(SignalPoint{Second(1), 5}));
+}
+
+TEST(EngineTimeline, AModelThatNobodyAsksForAnyMoreIsForgotten) {
+  EngineTimeline engine;
+  engine.KeepOnly({"llama", "qwen"});
+  engine.Take(Second(0), "vllm", PageWith(3, 4));
+  const size_t both = engine.Bytes();
+  engine.KeepOnly({"qwen"});
+  EXPECT_LT(engine.Bytes(), both);
+  EXPECT_THAT(WaitingOf(engine, "llama").points, IsEmpty());
+  EXPECT_THAT(WaitingOf(engine, "qwen").points, ElementsAre(SignalPoint{Second(0), 4}));
+}
+
+TEST(EngineTimeline, SaysWhichModelsThereAreWhereTheOneMeantIsNot) {
+  EngineTimeline engine;
+  engine.KeepOnly({"mixtral"});
+  engine.Take(Second(0), "vllm", PageWith(3, 4));
+  const SignalSeries series = WaitingOf(engine, "mixtral");
+  EXPECT_THAT(series.points, IsEmpty());
+  EXPECT_EQ(series.gap, "no model \"mixtral\": it has llama, qwen");
+  EngineReading many;
+  for (const char* name : {"a", "b", "c", "d", "e", "f"}) many.models.push_back({.model = name});
+  engine.Take(Second(1), "vllm", many);
+  EXPECT_EQ(WaitingOf(engine, "mixtral").gap, "no model \"mixtral\": it has a, b, c, d, e, ...");
+  engine.Take(Second(2), "vllm", {.models = {{.model = "\x1b[2J" + std::string(100, 'x')}}});
+  EXPECT_EQ(WaitingOf(engine, "mixtral").gap,
+            "no model \"mixtral\": it has ?[2J" + std::string(56, 'x') + "...");
+  engine.Take(Second(3), "ollama", {});
+  EXPECT_EQ(WaitingOf(engine, "mixtral").gap, "no model \"mixtral\": it has no model loaded");
+}
+
+TEST(EngineTimeline, SaysWhyItHasNoNumber) {
+  EngineTimeline engine;
+  EXPECT_EQ(WaitingOf(engine, "").gap, "not read yet");
+  engine.Fail(Second(0), absl::UnavailableError("connection refused"));
+  EXPECT_EQ(WaitingOf(engine, "").gap, "connection refused");
+  engine.Take(Second(1), "vllm", {.models = {{.running = 1}}});
+  EXPECT_EQ(WaitingOf(engine, "").gap, "vllm does not tell how many requests wait");
+  EXPECT_EQ(engine.Answer({.metric = EngineMetric::kRequestRate}, Second(1), kBridged).gap,
+            "vllm has not told yet how many requests it served");
+  engine.Take(Second(2), "vllm", PageWith(3, 4));
+  EXPECT_EQ(WaitingOf(engine, "").gap, "");
+}
+
+TEST(EngineTimeline, WhatItSaidBeforeItFailedStays) {
+  EngineTimeline engine;
+  engine.Take(Second(0), "vllm", PageWith(3, 4));
+  engine.Fail(Second(1), absl::UnavailableError("timed out"));
+  EXPECT_THAT(WaitingOf(engine, "").points, ElementsAre(SignalPoint{Second(0), 7}));
+  EXPECT_EQ(WaitingOf(engine, "").gap, "timed out");
+}
+
+TEST(EngineTimeline, AnswersSinceItsFirstReading) {
+  EngineTimeline engine;
+  engine.Fail(Second(0), absl::UnavailableError("connection refused"));
+  EXPECT_EQ(WaitingOf(engine, "").answers_since, absl::InfiniteFuture());
+  engine.Take(Second(5), "vllm", PageWith(0, 0));
+  engine.Take(Second(6), "vllm", PageWith(0, 0));
+  EXPECT_EQ(WaitingOf(engine, "").answers_since, Second(5));
+}
+
+TEST(EngineTimeline, WhatIsToldTwiceCountsOnce) {
+  EngineTimeline engine;
+  engine.Take(Second(1), "vllm", PageWith(3, 4));
+  engine.Take(Second(1), "vllm", PageWith(9, 9));
+  engine.Take(Second(0), "vllm", PageWith(9, 9));
+  engine.Fail(Second(0), absl::UnavailableError("an old failure"));
+  EXPECT_THAT(WaitingOf(engine, "").points, ElementsAre(SignalPoint{Second(1), 7}));
+  EXPECT_EQ(WaitingOf(engine, "").gap, "");
+}
+
+}  // namespace
+}  // namespace gpuscaler

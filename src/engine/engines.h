@@ -1,0 +1,45 @@
+// The inference engines that are known: where their pages are, and how they are read.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/engine_page.h"
+#include "engine/engine_reading.h"
+
+namespace gpuscaler {
+
+struct Engine {
+  absl::string_view name;  // what `engine` in a trigger's metadata says
+  int port = 0;            // where its image listens unless told otherwise
+  absl::string_view path;  // of the page that is read
+  // The page is its when it has a metric of this name, or where the mark ends with ':' or '_', one
+  // whose name begins so. None: the page is no list of metrics.
+  std::span<const absl::string_view> marks;
+  absl::StatusOr<EngineReading> (*read)(absl::string_view page, const PageWish& wish);
+};
+
+const Engine& LlamaCpp();
+const Engine& LmDeploy();
+const Engine& Nim();
+const Engine& Ollama();
+const Engine& Sglang();
+const Engine& Tei();
+const Engine& Tgi();
+const Engine& Triton();
+const Engine& TrtllmServe();
+const Engine& Vllm();
+
+// All of them; of two whose marks are on one page the earlier is meant.
+std::span<const Engine* const> Engines();
+
+// Null: no engine of that name.
+const Engine* EngineNamed(absl::string_view name);
+
+// The engine whose page this is. NOT_FOUND: none that is known. INVALID_ARGUMENT: no whole page.
+absl::StatusOr<const Engine*> Recognise(absl::string_view page, PageFormat format);
+
+}  // namespace gpuscaler

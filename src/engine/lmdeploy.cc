@@ -1,0 +1,45 @@
+// LMDeploy [lmdeploy/metrics/loggers.py]. Requests wait in two places, for a handle of the API
+// server and in the engine; each data-parallel rank (label engine) has its series.
+#include "engine/engines.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr NumberRow kNumbersOfLmDeploy[] = {
+    {.name = "lmdeploy:num_requests_waiting", .into = &ModelReading::waiting},
+    {.name = "lmdeploy:num_api_requests_waiting", .into = &ModelReading::waiting},
+    {.name = "lmdeploy:num_requests_running", .into = &ModelReading::running},
+    {.name = "lmdeploy:gpu_cache_usage_perc",
+     .into = &ModelReading::kv_cache_usage_ratio,
+     .adding = Adding::kFullest},
+    {.name = "lmdeploy:request_success", .into = &ModelReading::requests_done},
+    {.name = "lmdeploy:prompt_tokens", .into = &ModelReading::prompt_tokens},
+    {.name = "lmdeploy:generation_tokens", .into = &ModelReading::generation_tokens},
+};
+
+constexpr HistogramRow kHistogramsOfLmDeploy[] = {
+    {.name = "lmdeploy:time_to_first_token_seconds", .into = &ModelReading::first_token_seconds},
+    {.name = "lmdeploy:time_per_output_token_seconds", .into = &ModelReading::output_token_seconds},
+};
+
+constexpr absl::string_view kMarksOfLmDeploy[] = {"lmdeploy:"};
+
+absl::StatusOr<EngineReading> ReadLmDeploy(absl::string_view page, const PageWish& wish) {
+  static constexpr EnginePage kPage = {.model_label = "model_name",
+                                       .numbers = kNumbersOfLmDeploy,
+                                       .histograms = kHistogramsOfLmDeploy};
+  return ReadEnginePage(kPage, page, wish);
+}
+
+}  // namespace
+
+const Engine& LmDeploy() {
+  static constexpr Engine kEngine = {.name = "lmdeploy",
+                                     .port = 23333,
+                                     .path = "/metrics",
+                                     .marks = kMarksOfLmDeploy,
+                                     .read = ReadLmDeploy};
+  return kEngine;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,20 @@
+#include "engine/test_engine_page.h"
+
+namespace gpuscaler {
+namespace {
+
+TEST(LmDeploy, RequestsWaitInTwoPlaces) {
+  const ModelReading reading =
+      ReadOwnPage(LmDeploy(), R"(lmdeploy:num_requests_waiting{engine="0",model_name="m"} 3.0
+lmdeploy:num_api_requests_waiting{engine="0",model_name="m"} 4.0
+lmdeploy:num_requests_running{engine="0",model_name="m"} 5.0
+lmdeploy:num_requests_running{engine="1",model_name="m"} 6.0
+lmdeploy:gpu_cache_usage_perc{engine="0",model_name="m"} 0.5
+)");
+  EXPECT_THAT(reading.waiting, testing::Optional(7));
+  EXPECT_THAT(reading.running, testing::Optional(11));
+  EXPECT_THAT(reading.kv_cache_usage_ratio, testing::Optional(0.5));
+}
+
+}  // namespace
+}  // namespace gpuscaler

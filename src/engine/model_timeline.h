@@ -1,0 +1,42 @@
+// What an engine said of one model over time, or of all of its models together.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "engine/kept_readings.h"
+#include "engine/still_requests.h"
+#include "model/engine_metric.h"
+#include "model/signal_history.h"
+
+namespace gpuscaler {
+
+// Not thread-safe.
+class ModelTimeline {
+ public:
+  // Later than all before.
+  void Take(absl::Time at, ModelReading reading);
+
+  // Readings before then, which no question looks back on, may go.
+  void Forget(absl::Time before) { readings_.Forget(before); }
+  void ForgetHistograms() { readings_.ForgetHistograms(); }
+  size_t Bytes() const { return sizeof(*this) + readings_.Bytes(); }  // of memory, about
+
+  // One for each reading in the time that the question looks back on, and for the one that stood
+  // when it began; oldest first. What comes from counters is over the question's window at each of
+  // them. Readings farther apart than `longest_gap` say nothing of the time between them.
+  std::vector<SignalPoint> Points(const EngineQuestion& question, absl::Time now,
+                                  absl::Duration longest_gap) const;
+
+  std::optional<absl::Time> StillSince() const { return still_.Since(); }
+
+ private:
+  KeptReadings readings_;
+  StillRequests still_;
+  // The most that ran while others waited, since the process began: what the engine lets run.
+  std::optional<double> most_running_;
+};
+
+}  // namespace gpuscaler

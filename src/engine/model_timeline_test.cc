@@ -1,0 +1,99 @@
+#include "engine/model_timeline.h"
+
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "series/test_seconds.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Optional;
+
+TEST(ModelTimeline, HasAPointForEachReadingInTheTimeThatIsLookedBackOn) {
+  ModelTimeline timeline;
+  for (int second = 0; second < 10; ++second) {
+    timeline.Take(Second(second), {.waiting = second});
+  }
+  const EngineQuestion question{.metric = EngineMetric::kRequestsWaiting,
+                                .look_back = absl::Milliseconds(2500)};
+  EXPECT_THAT(timeline.Points(question, Second(9), kBridged),
+              ElementsAre(SignalPoint{Second(6), 6}, SignalPoint{Second(7), 7},
+                          SignalPoint{Second(8), 8}, SignalPoint{Second(9), 9}))
+      << "with the one that stood when it began";
+  EXPECT_THAT(timeline.Points({.metric = EngineMetric::kRequestsWaiting}, Second(60), kBridged),
+              ElementsAre(SignalPoint{Second(9), 9}))
+      << "no time at all: the newest";
+}
+
+TEST(ModelTimeline, ARateIsOverTheWindowBeforeEachPoint) {
+  ModelTimeline timeline;
+  for (int second = 0; second <= 6; ++second) {
+    // Ten a second, from the fourth on none.
+    timeline.Take(Second(second), {.requests_done = 10.0 * std::min(second, 4)});
+  }
+  const EngineQuestion question{.metric = EngineMetric::kRequestRate,
+                                .window = absl::Seconds(2),
+                                .look_back = absl::Seconds(1)};
+  EXPECT_THAT(timeline.Points(question, Second(6), kBridged),
+              ElementsAre(SignalPoint{Second(4), 10}, SignalPoint{Second(5), 5},
+                          SignalPoint{Second(6), 0}));
+}
+
+TEST(ModelTimeline, ARateIsNotKnownBeforeHalfOfItsWindow) {
+  ModelTimeline timeline;
+  timeline.Take(Second(0), {.requests_done = 0});
+  timeline.Take(Second(1), {.requests_done = 10});
+  const EngineQuestion question{.metric = EngineMetric::kRequestRate,
+                                .window = absl::Seconds(4),
+                                .look_back = absl::Seconds(4)};
+  EXPECT_THAT(
+      timeline.Points(question, Second(1), kBridged),
+      ElementsAre(SignalPoint{Second(0), std::nullopt}, SignalPoint{Second(1), std::nullopt}));
+}
+
+TEST(ModelTimeline, TheLimitIsTheMostThatRanWhileOthersWaited) {
+  const EngineQuestion pressure{.metric = EngineMetric::kPressurePercent};
+  ModelTimeline timeline;
+  timeline.Take(Second(0), {.waiting = 0, .running = 90, .generation_tokens = 1000});
+  EXPECT_THAT(timeline.Points(pressure, Second(0), kBridged).back().value, Optional(0))
+      << "nobody waited: it may run more";
+  timeline.Take(Second(1), {.waiting = 5, .running = 64, .generation_tokens = 2000});
+  timeline.Take(Second(2), {.waiting = 1, .running = 32, .generation_tokens = 3000});
+  timeline.Take(Second(3), {.waiting = 0, .running = 16, .generation_tokens = 4000});
+  EXPECT_THAT(timeline.Points(pressure, Second(3), kBridged).back().value, Optional(25));
+
+  timeline.Take(Second(4), {.waiting = 0, .running = 16, .generation_tokens = 0});
+  EXPECT_THAT(timeline.Points(pressure, Second(4), kBridged).back().value, Optional(0))
+      << "another process may have another limit";
+}
+
+TEST(ModelTimeline, ForgetsWhatNoQuestionLooksBackOn) {
+  ModelTimeline timeline;
+  for (int second = 0; second < 100; ++second) {
+    timeline.Take(Second(second), {.waiting = second});
+    timeline.Forget(Second(second - 10));
+  }
+  const EngineQuestion all{.metric = EngineMetric::kRequestsWaiting, .look_back = absl::Hours(1)};
+  const std::vector<SignalPoint> points = timeline.Points(all, Second(100), kBridged);
+  EXPECT_LE(points.front().at, Second(89)) << "what a question of 10 s needs is there";
+  EXPECT_LE(points.size(), 24u) << "twice that at most";
+}
+
+TEST(ModelTimeline, KnowsSinceWhenItsRequestsStandStill) {
+  ModelTimeline timeline;
+  for (int second = 0; second < 5; ++second) {
+    timeline.Take(Second(second), {.running = 3, .generation_tokens = 1000.0 * (second > 1)});
+  }
+  EXPECT_THAT(timeline.StillSince(), Optional(Second(2)));
+}
+
+TEST(ModelTimeline, WithoutReadingsHasNoPoints) {
+  EXPECT_THAT(ModelTimeline().Points({}, Second(0), kBridged), IsEmpty());
+}
+
+}  // namespace
+}  // namespace gpuscaler

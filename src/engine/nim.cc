@@ -1,0 +1,67 @@
+// NVIDIA NIM for LLMs [its page "Observability"]. Older images name vLLM's metrics without the
+// prefix, newer ones with it, and num_request_max beside them, which vLLM itself does not tell.
+#include "engine/engines.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr NumberRow kNumbersOfNim[] = {
+    {.name = "num_requests_waiting", .into = &ModelReading::waiting},
+    {.name = "vllm:num_requests_waiting", .into = &ModelReading::waiting, .choice = 1},
+    {.name = "num_requests_running", .into = &ModelReading::running},
+    {.name = "vllm:num_requests_running", .into = &ModelReading::running, .choice = 1},
+    {.name = "num_request_max", .into = &ModelReading::limit},
+    {.name = "gpu_cache_usage_perc",
+     .into = &ModelReading::kv_cache_usage_ratio,
+     .adding = Adding::kFullest},
+    {.name = "vllm:kv_cache_usage_perc",
+     .into = &ModelReading::kv_cache_usage_ratio,
+     .adding = Adding::kFullest,
+     .choice = 1},
+    {.name = "vllm:gpu_cache_usage_perc",
+     .into = &ModelReading::kv_cache_usage_ratio,
+     .adding = Adding::kFullest,
+     .choice = 2},
+    {.name = "request_success", .into = &ModelReading::requests_done},
+    {.name = "vllm:request_success", .into = &ModelReading::requests_done, .choice = 1},
+    {.name = "vllm:request_queue_time_seconds_sum", .into = &ModelReading::queue_seconds},
+    {.name = "vllm:request_queue_time_seconds_count", .into = &ModelReading::queued_requests},
+    {.name = "prompt_tokens", .into = &ModelReading::prompt_tokens},
+    {.name = "vllm:prompt_tokens", .into = &ModelReading::prompt_tokens, .choice = 1},
+    {.name = "generation_tokens", .into = &ModelReading::generation_tokens},
+    {.name = "vllm:generation_tokens", .into = &ModelReading::generation_tokens, .choice = 1},
+    {.name = "vllm:num_preemptions", .into = &ModelReading::preemptions},
+};
+
+constexpr HistogramRow kHistogramsOfNim[] = {
+    {.name = "time_to_first_token_seconds", .into = &ModelReading::first_token_seconds},
+    {.name = "vllm:time_to_first_token_seconds",
+     .into = &ModelReading::first_token_seconds,
+     .choice = 1},
+    {.name = "time_per_output_token_seconds", .into = &ModelReading::output_token_seconds},
+    {.name = "vllm:inter_token_latency_seconds",
+     .into = &ModelReading::output_token_seconds,
+     .choice = 1},
+    {.name = "vllm:time_per_output_token_seconds",
+     .into = &ModelReading::output_token_seconds,
+     .choice = 2},
+};
+
+constexpr absl::string_view kMarksOfNim[] = {"num_request_max", "num_requests_running",
+                                             "num_requests_waiting"};
+
+absl::StatusOr<EngineReading> ReadNim(absl::string_view page, const PageWish& wish) {
+  static constexpr EnginePage kPage = {
+      .model_label = "model_name", .numbers = kNumbersOfNim, .histograms = kHistogramsOfNim};
+  return ReadEnginePage(kPage, page, wish);
+}
+
+}  // namespace
+
+const Engine& Nim() {
+  static constexpr Engine kEngine = {
+      .name = "nim", .port = 8000, .path = "/v1/metrics", .marks = kMarksOfNim, .read = ReadNim};
+  return kEngine;
+}
+
+}  // namespace gpuscaler

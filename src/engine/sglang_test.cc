@@ -1,0 +1,83 @@
+#include "engine/test_engine_page.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr absl::string_view kSglangWithPriorities = R"(# TYPE sglang:num_running_reqs gauge
+sglang:num_running_reqs{engine_type="unified",model_name="m",pp_rank="0",priority="",tp_rank="0"} 8.0
+sglang:num_running_reqs{engine_type="unified",model_name="m",pp_rank="0",priority="0",tp_rank="0"} 5.0
+sglang:num_running_reqs{engine_type="unified",model_name="m",pp_rank="0",priority="10",tp_rank="0"} 3.0
+# TYPE sglang:num_queue_reqs gauge
+sglang:num_queue_reqs{engine_type="unified",model_name="m",pp_rank="0",priority="",tp_rank="0"} 2.0
+sglang:num_queue_reqs{engine_type="unified",model_name="m",pp_rank="0",priority="10",tp_rank="0"} 2.0
+# TYPE sglang:num_grammar_queue_reqs gauge
+sglang:num_grammar_queue_reqs{engine_type="unified",model_name="m",pp_rank="0",tp_rank="0"} 4.0
+# TYPE sglang:token_usage gauge
+sglang:token_usage{engine_type="unified",model_name="m",pp_rank="0",tp_rank="0"} 0.375
+# TYPE sglang:gen_throughput gauge
+sglang:gen_throughput{engine_type="unified",model_name="m",pp_rank="0",tp_rank="0"} NaN
+# TYPE sglang:num_requests_total counter
+sglang:num_requests_total{is_streaming="false",model_name="m"} 100.0
+sglang:num_requests_total{is_streaming="true",model_name="m"} 11.0
+# TYPE sglang:time_to_first_token_seconds histogram
+sglang:time_to_first_token_seconds_bucket{is_streaming="false",le="0.1",model_name="m"} 90.0
+sglang:time_to_first_token_seconds_bucket{is_streaming="false",le="+Inf",model_name="m"} 100.0
+sglang:time_to_first_token_seconds_bucket{is_streaming="true",le="0.1",model_name="m"} 10.0
+sglang:time_to_first_token_seconds_bucket{is_streaming="true",le="+Inf",model_name="m"} 11.0
+# TYPE sglang:queue_time_seconds histogram
+sglang:queue_time_seconds_sum{engine_type="unified",model_name="m",pp_rank="0",tp_rank="0"} 12.5
+sglang:queue_time_seconds_count{engine_type="unified",model_name="m",pp_rank="0",tp_rank="0"} 109.0
+)";
+
+TEST(Sglang, TheTotalOfPrioritiesIsTheSeriesWithoutOne) {
+  const ModelReading reading = ReadOwnPage(Sglang(), kSglangWithPriorities);
+  EXPECT_THAT(reading.running, testing::Optional(8));
+  EXPECT_THAT(reading.waiting, testing::Optional(2));
+  EXPECT_THAT(reading.kv_cache_usage_ratio, testing::Optional(0.375));
+  EXPECT_THAT(reading.requests_done, testing::Optional(111));
+  EXPECT_THAT(reading.queue_seconds, testing::Optional(12.5));
+  EXPECT_THAT(reading.queued_requests, testing::Optional(109));
+  EXPECT_EQ(CountOf(reading.first_token_seconds), 111);
+}
+
+TEST(Sglang, ANumberThatIsNoneIsUnknown) {
+  const ModelReading reading =
+      ReadOwnPage(Sglang(), R"(sglang:num_running_reqs{model_name="m",tp_rank="0"} 1.0
+sglang:num_queue_reqs{model_name="m",tp_rank="0"} NaN
+)");
+  EXPECT_THAT(reading.running, testing::Optional(1));
+  EXPECT_EQ(reading.waiting, std::nullopt);
+}
+
+TEST(Sglang, RanksOfOneGroupRepeatEachOtherAndThoseOfDataParallelismAddUp) {
+  const struct {
+    const char* name;
+    const char* page;
+    double want;
+  } rows[] = {
+      {"all ranks tell", R"(sglang:num_running_reqs{model_name="m",pp_rank="0",tp_rank="0"} 8
+sglang:num_running_reqs{model_name="m",pp_rank="0",tp_rank="1"} 8
+sglang:num_running_reqs{model_name="m",pp_rank="1",tp_rank="0"} 8
+sglang:num_running_reqs{model_name="m",pp_rank="1",tp_rank="1"} 8
+)",
+       8},
+      {"data parallelism, all ranks tell",
+       R"(sglang:num_running_reqs{dp_rank="0",model_name="m",tp_rank="0"} 8
+sglang:num_running_reqs{dp_rank="0",model_name="m",tp_rank="1"} 8
+sglang:num_running_reqs{dp_rank="1",model_name="m",tp_rank="0"} 3
+sglang:num_running_reqs{dp_rank="1",model_name="m",tp_rank="1"} 3
+)",
+       11},
+      {"data-parallel attention",
+       R"(sglang:num_running_reqs{dp_rank="0",model_name="m",tp_rank="0"} 8
+sglang:num_running_reqs{dp_rank="1",model_name="m",tp_rank="10"} 2
+sglang:num_running_reqs{dp_rank="1",model_name="m",tp_rank="4"} 3
+)",
+       11},
+  };
+  for (const auto& row : rows)
+    EXPECT_THAT(ReadOwnPage(Sglang(), row.page).running, testing::Optional(row.want)) << row.name;
+}
+
+}  // namespace
+}  // namespace gpuscaler

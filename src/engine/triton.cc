@@ -1,0 +1,83 @@
+// Triton [core/src/metrics.cc], and what its backends for language models say on its page.
+//
+// TensorRT-LLM [TensorRT-LLM/triton_backend/inflight_batcher_llm/src/model_instance_state.cc] and
+// vLLM [vllm_backend/src/utils/metrics.py] take requests out of Triton's queue at once, where about
+// 0 are then pending: TensorRT-LLM's own numbers come first, and of a model of vLLM's, which tells
+// tokens and latencies alone, and those only with REPORT_CUSTOM_METRICS, it is not known how many
+// wait. Of TensorRT-LLM `active` = `scheduled` + `waiting`, and never more than `max`: those who
+// queue for a place among them are on no page. Queue time is Triton's, before any backend.
+//
+// An ensemble counts itself and its parts: `model` picks one. Versions of a model add up.
+#include <limits>
+
+#include "base/status_macros.h"
+#include "engine/engines.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr NumberRow kNumbersOfTriton[] = {
+    {.name = "nv_trt_llm_request_metrics",
+     .into = &ModelReading::waiting,
+     .label = "request_type",
+     .value = "waiting"},
+    {.name = "nv_inference_pending_request_count", .into = &ModelReading::waiting, .choice = 1},
+    {.name = "nv_trt_llm_request_metrics",
+     .into = &ModelReading::running,
+     .label = "request_type",
+     .value = "scheduled"},
+    {.name = "nv_trt_llm_request_metrics",
+     .into = &ModelReading::limit,
+     .label = "request_type",
+     .value = "max"},
+    {.name = "nv_trt_llm_kv_cache_block_metrics",
+     .into = &ModelReading::kv_cache_usage_ratio,
+     .adding = Adding::kFullest,
+     .label = "kv_cache_block_type",
+     .value = "fraction"},
+    {.name = "nv_inference_request_success", .into = &ModelReading::requests_done},
+    {.name = "nv_inference_request_success", .into = &ModelReading::queued_requests},
+    {.name = "nv_inference_queue_duration_us", .into = &ModelReading::queue_seconds, .unit = 1e-6},
+    {.name = "vllm:prompt_tokens", .into = &ModelReading::prompt_tokens},
+    {.name = "vllm:generation_tokens", .into = &ModelReading::generation_tokens},
+};
+
+constexpr HistogramRow kHistogramsOfTriton[] = {
+    {.name = "vllm:time_to_first_token_seconds", .into = &ModelReading::first_token_seconds},
+    {.name = "nv_inference_first_response_histogram_ms",
+     .into = &ModelReading::first_token_seconds,
+     .choice = 1,
+     .unit = 1e-3},
+    {.name = "vllm:time_per_output_token_seconds", .into = &ModelReading::output_token_seconds},
+};
+
+constexpr absl::string_view kMarksOfTriton[] = {"nv_inference_", "nv_trt_llm_"};
+
+constexpr double kNotTold = std::numeric_limits<double>::quiet_NaN();
+
+bool IsVllms(const ModelReading& model) {
+  return model.prompt_tokens.has_value() || model.generation_tokens.has_value();
+}
+
+absl::StatusOr<EngineReading> ReadTriton(absl::string_view page, const PageWish& wish) {
+  static constexpr EnginePage kPage = {
+      .model_label = "model", .numbers = kNumbersOfTriton, .histograms = kHistogramsOfTriton};
+  ASSIGN_OR_RETURN(EngineReading reading, ReadEnginePage(kPage, page, wish));
+  for (ModelReading& model : reading.models) {
+    if (IsVllms(model)) model.waiting = kNotTold;
+  }
+  return reading;
+}
+
+}  // namespace
+
+const Engine& Triton() {
+  static constexpr Engine kEngine = {.name = "triton",
+                                     .port = 8002,
+                                     .path = "/metrics",
+                                     .marks = kMarksOfTriton,
+                                     .read = ReadTriton};
+  return kEngine;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,46 @@
+// trtllm-serve [tensorrt_llm/serve/openai_server.py], with return_perf_metrics: its /metrics is
+// JSON, the list of metrics lies elsewhere.
+#include "engine/engines.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr NumberRow kNumbersOfTrtllm[] = {
+    {.name = "trtllm_num_requests_waiting", .into = &ModelReading::waiting},
+    {.name = "trtllm_num_requests_running", .into = &ModelReading::running},
+    {.name = "trtllm_max_num_active_requests", .into = &ModelReading::limit},
+    {.name = "trtllm_kv_cache_utilization",
+     .into = &ModelReading::kv_cache_usage_ratio,
+     .adding = Adding::kFullest},
+    {.name = "trtllm_request_success", .into = &ModelReading::requests_done},
+    {.name = "trtllm_request_queue_time_seconds_sum", .into = &ModelReading::queue_seconds},
+    {.name = "trtllm_request_queue_time_seconds_count", .into = &ModelReading::queued_requests},
+    {.name = "trtllm_prompt_tokens", .into = &ModelReading::prompt_tokens},
+    {.name = "trtllm_generation_tokens", .into = &ModelReading::generation_tokens},
+};
+
+constexpr HistogramRow kHistogramsOfTrtllm[] = {
+    {.name = "trtllm_time_to_first_token_seconds", .into = &ModelReading::first_token_seconds},
+    {.name = "trtllm_time_per_output_token_seconds", .into = &ModelReading::output_token_seconds},
+};
+
+constexpr absl::string_view kMarksOfTrtllm[] = {"trtllm_"};
+
+absl::StatusOr<EngineReading> ReadTrtllm(absl::string_view page, const PageWish& wish) {
+  static constexpr EnginePage kPage = {
+      .model_label = "model_name", .numbers = kNumbersOfTrtllm, .histograms = kHistogramsOfTrtllm};
+  return ReadEnginePage(kPage, page, wish);
+}
+
+}  // namespace
+
+const Engine& TrtllmServe() {
+  static constexpr Engine kEngine = {.name = "trtllm_serve",
+                                     .port = 8000,
+                                     .path = "/prometheus/metrics",
+                                     .marks = kMarksOfTrtllm,
+                                     .read = ReadTrtllm};
+  return kEngine;
+}
+
+}  // namespace gpuscaler

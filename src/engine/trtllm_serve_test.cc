@@ -1,0 +1,22 @@
+#include "engine/test_engine_page.h"
+
+namespace gpuscaler {
+namespace {
+
+TEST(TrtllmServe, TellsItsQueueItsCacheAndItsLimit) {
+  const ModelReading reading = ReadOwnPage(
+      TrtllmServe(), R"(trtllm_num_requests_waiting{engine_type="trtllm",model_name="m"} 3.0
+trtllm_num_requests_running{engine_type="trtllm",model_name="m"} 5.0
+trtllm_max_num_active_requests{engine_type="trtllm",model_name="m"} 64.0
+trtllm_kv_cache_utilization{engine_type="trtllm",model_name="m"} 0.5
+trtllm_request_success_total{engine_type="trtllm",model_name="m"} 9.0
+)");
+  EXPECT_THAT(reading.waiting, testing::Optional(3));
+  EXPECT_THAT(reading.running, testing::Optional(5));
+  EXPECT_THAT(reading.limit, testing::Optional(64));
+  EXPECT_THAT(reading.kv_cache_usage_ratio, testing::Optional(0.5));
+  EXPECT_THAT(reading.requests_done, testing::Optional(9));
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,152 @@
+#include "redis/redis_codec.h"
+
+#include <hiredis/read.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/plain_words.h"
+
+namespace gpuscaler {
+namespace {
+
+// hiredis' own lists would be as long as the server claims in "*1000000000": the places of ours are
+// counted before they are made. Null, which hiredis calls "Out of memory", ends the reply.
+RedisReply* PlaceOf(const redisReadTask* task) {
+  if (task->parent == nullptr) return new RedisReply;
+  return &static_cast<RedisReply*>(task->parent->obj)->list[static_cast<size_t>(task->idx)];
+}
+
+void* MakeText(const redisReadTask* task, char* text, size_t size) {
+  RedisReply* const reply = PlaceOf(task);
+  const bool is_error = task->type == REDIS_REPLY_ERROR;
+  reply->kind = is_error ? RedisReply::Kind::kError : RedisReply::Kind::kText;
+  reply->text.assign(text, size);
+  return reply;
+}
+
+// The type of the count differs between releases of hiredis.
+template <typename Count>
+void* MakeList(const redisReadTask* task, Count count) {
+  const auto size = static_cast<size_t>(count);
+  auto& memory = *static_cast<RedisReplyMemory*>(task->privdata);
+  if (size > RedisDecoder::kMaxReplyValues - memory.values()) return nullptr;
+  if (!memory.AddValues(size)) return nullptr;
+  RedisReply* const reply = PlaceOf(task);
+  reply->kind = RedisReply::Kind::kList;
+  reply->list.resize(size);
+  return reply;
+}
+
+void* MakeInteger(const redisReadTask* task, long long integer) {
+  RedisReply* const reply = PlaceOf(task);
+  reply->kind = RedisReply::Kind::kInteger;
+  reply->integer = integer;
+  return reply;
+}
+
+void* MakeNil(const redisReadTask* task) { return PlaceOf(task); }
+
+// RESP3's, which nobody asked for. hiredis knows it from 1.0 on, and would hand out numbers cast to
+// pointers where nobody makes them.
+template <typename NewerFunctions>
+void RefuseNewerKinds(NewerFunctions& functions) {
+  if constexpr (requires { functions.createDouble; }) {
+    functions.createDouble = [](const redisReadTask*, double, char*, size_t) -> void* {
+      return nullptr;
+    };
+  }
+  if constexpr (requires { functions.createBool; }) {
+    functions.createBool = [](const redisReadTask*, int) -> void* { return nullptr; };
+  }
+}
+
+// hiredis frees whole replies alone.
+void FreeReply(void* reply) { delete static_cast<RedisReply*>(reply); }
+
+redisReplyObjectFunctions* Functions() {
+  static redisReplyObjectFunctions functions = [] {
+    redisReplyObjectFunctions made{};
+    made.createString = MakeText;
+    made.createArray = MakeList;
+    made.createInteger = MakeInteger;
+    made.createNil = MakeNil;
+    made.freeObject = FreeReply;
+    RefuseNewerKinds(made);
+    return made;
+  }();
+  return &functions;
+}
+
+// A reply has this much for itself: as much as arrives at once takes.
+constexpr size_t kSmallReply = size_t{32} << 10;
+
+absl::Status NoMemory() {
+  return absl::ResourceExhaustedError("too many large answers at once: no memory for it");
+}
+
+absl::Status TooMuch(absl::string_view bound) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("what answers says more than ", bound, " at once"));
+}
+
+}  // namespace
+
+std::string EncodeRedisCommand(const RedisCommand& command) {
+  std::string bytes = absl::StrCat("*", command.size(), "\r\n");
+  for (const std::string& word : command) {
+    absl::StrAppend(&bytes, "$", word.size(), "\r\n", word, "\r\n");
+  }
+  return bytes;
+}
+
+void RedisDecoder::Free::operator()(redisReader* reader) const { redisReaderFree(reader); }
+
+RedisReplyMemory::RedisReplyMemory(std::shared_ptr<LargeBodies> all, std::string tenant)
+    : memory_(std::move(all), std::move(tenant), kSmallReply) {}
+
+// Bytes are held twice: in hiredis' buffer, and in the reply.
+bool RedisReplyMemory::Resize(size_t unread_bytes, size_t values) {
+  if (!memory_.Resize(2 * unread_bytes + values * sizeof(RedisReply))) {
+    is_short_ = true;
+    return false;
+  }
+  unread_bytes_ = unread_bytes;
+  values_ = values;
+  return true;
+}
+
+RedisDecoder::RedisDecoder(std::shared_ptr<LargeBodies> all, std::string tenant)
+    : memory_(std::move(all), std::move(tenant)),
+      reader_(redisReaderCreateWithFunctions(Functions())) {
+  reader_->privdata = &memory_;
+}
+
+RedisDecoder::~RedisDecoder() = default;
+
+void RedisDecoder::Feed(absl::string_view bytes) {
+  if (!memory_.Resize(memory_.unread_bytes() + bytes.size(), memory_.values())) return;
+  redisReaderFeed(reader_.get(), bytes.data(), bytes.size());
+}
+
+absl::StatusOr<std::optional<RedisReply>> RedisDecoder::Next() {
+  if (memory_.is_short()) return NoMemory();
+  void* made = nullptr;
+  if (redisReaderGetReply(reader_.get(), &made) != REDIS_OK) {
+    if (memory_.is_short()) return NoMemory();
+    if (reader_->err == REDIS_ERR_OOM) return TooMuch(absl::StrCat(kMaxReplyValues, " values"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("what answers does not speak Redis: ", PlainWords(reader_->errstr)));
+  }
+  if (made == nullptr) {
+    if (memory_.unread_bytes() > kMaxReplyBytes) {
+      return TooMuch(absl::StrCat(kMaxReplyBytes >> 20, " MiB"));
+    }
+    return std::optional<RedisReply>();
+  }
+  const std::unique_ptr<RedisReply> reply(static_cast<RedisReply*>(made));
+  memory_.Resize(reader_->len - reader_->pos, 0);
+  return std::optional<RedisReply>(std::move(*reply));
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,266 @@
+// Redis servers that restart, move, refuse, hang, load, or are none.
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+#include "page/test_footprint.h"
+#include "page/test_http_server.h"
+#include "redis/test_redis_reading.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr RedisTimes kImpatient = {.interval = absl::Milliseconds(20),
+                                   .patience = absl::Milliseconds(200)};
+
+void Push(const TestRedis& redis, int items) {
+  for (int i = 0; i < items; ++i) redis.Do({"LPUSH", "jobs", absl::StrCat(i)});
+}
+
+// What the first reading of a queue at this port says.
+absl::Status FaultOf(int port, QueueLength length = QueueLength::kList,
+                     const RedisTimes& times = {.interval = absl::Milliseconds(20)}) {
+  TestReading reading(times);
+  const RedisTarget target = TargetAt(port, length, "jobs");
+  reading.reader().Replace({target});
+  return reading.Next(target.source).status();
+}
+
+TEST(RedisFaults, ServerThatRestartsIsReadAgain) {
+  TestRedis redis;
+  TestReading reading;
+  const RedisTarget target = TargetOf(redis, QueueLength::kList);
+  reading.reader().Replace({target});
+  ASSERT_TRUE(reading.Next(target.source).ok());
+  redis.Stop();
+  const auto refused = reading.Await(target.source, [](const TestReading::Length& told) {
+    return absl::StrContains(told.status().message(), "refused");
+  });
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kUnavailable) << refused.status();
+  redis.Start();
+  Push(redis, 3);
+  const auto length = reading.AwaitLength(target.source, 3);
+  EXPECT_TRUE(length.ok()) << length.status();
+}
+
+TEST(RedisFaults, ConnectionThatTheServerClosedIsMadeAnewWithinTheReading) {
+  const TestRedis redis;
+  Push(redis, 3);
+  TestReading reading;
+  const RedisTarget target = TargetOf(redis, QueueLength::kList);
+  reading.reader().Replace({target});
+  ASSERT_TRUE(reading.Next(target.source).ok());
+  for (int i = 0; i < 20; ++i) {
+    redis.Do({"CLIENT", "KILL", "TYPE", "normal"});
+    const auto length = reading.Next(target.source);
+    EXPECT_TRUE(length.ok()) << length.status();
+  }
+}
+
+TEST(RedisFaults, ServerThatMovesIsReadAtItsNewAddress) {
+  const TestRedis before;
+  Push(before, 3);
+  TestReading reading;
+  RedisTarget target = TargetOf(before, QueueLength::kList);
+  reading.reader().Replace({target});
+  EXPECT_EQ(*reading.Next(target.source), 3);
+  const TestRedis after({"--port", absl::StrCat(before.port())}, "127.0.0.2");
+  Push(after, 5);
+  target.addresses = {*ParseIpAddress("127.0.0.2")};
+  reading.reader().Replace({target});
+  const auto length = reading.AwaitLength(target.source, 5);
+  EXPECT_TRUE(length.ok()) << length.status();
+}
+
+TEST(RedisFaults, NextAddressOfTheNameIsTriedWhereOneRefuses) {
+  const TestRedis redis;
+  Push(redis, 3);
+  TestReading reading;
+  RedisTarget target = TargetOf(redis, QueueLength::kList);
+  target.addresses.insert(target.addresses.begin(), *ParseIpAddress("127.0.0.3"));
+  reading.reader().Replace({target});
+  EXPECT_EQ(*reading.AwaitLength(target.source, 3), 3);
+}
+
+TEST(RedisFaults, ServerThatHangsHoldsUpNoOtherAndIsReadWhenItGoesOn) {
+  const TestRedis hung;
+  const TestRedis redis;
+  Push(redis, 3);
+  TestReading reading(kImpatient);
+  const RedisTarget hanging = TargetOf(hung, QueueLength::kList);
+  const RedisTarget other = TargetOf(redis, QueueLength::kList);
+  reading.reader().Replace({hanging, other});
+  ASSERT_TRUE(reading.Next(hanging.source).ok());
+  hung.Freeze();
+  const absl::Status late =
+      reading.AwaitFailure(hanging.source, absl::StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE(absl::StrContains(late.message(), "no answer within 200ms")) << late;
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(*reading.Next(other.source), 3);
+  hung.Thaw();
+  EXPECT_EQ(*reading.AwaitLength(hanging.source, 0), 0);
+}
+
+TEST(RedisFaults, EndsAtOnceWhileAServerHangs) {
+  const TestRedis redis;
+  auto reading = std::make_unique<TestReading>();
+  const RedisTarget target = TargetOf(redis, QueueLength::kList);
+  reading->reader().Replace({target});
+  ASSERT_TRUE(reading->Next(target.source).ok());
+  redis.Freeze();
+  const absl::Time asked = absl::Now();
+  reading.reset();
+  EXPECT_LT(absl::Now() - asked, absl::Milliseconds(1900)) << "and not after its patience of 2 s";
+}
+
+TEST(RedisFaults, LoadingPasses) {
+  TestRedis redis;
+  for (int i = 0; i < 1000; ++i) redis.Do({"SET", absl::StrCat("key", i), "value"});
+  Push(redis, 3);
+  redis.Do({"SAVE"});
+  redis.Stop();
+  redis.Start({"--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024"});
+  TestReading reading;
+  const RedisTarget target = TargetOf(redis, QueueLength::kList);
+  reading.reader().Replace({target});
+  const absl::Status loading = reading.AwaitFailure(target.source, absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(absl::StrContains(loading.message(), "loading")) << loading;
+  EXPECT_EQ(*reading.AwaitLength(target.source, 3), 3);
+}
+
+TEST(RedisFaults, ServerWithoutRoomIsUnavailable) {
+  const TestRedis redis({"--maxclients", "1"});
+  TestReading first;
+  const RedisTarget target = TargetOf(redis, QueueLength::kList);
+  first.reader().Replace({target});
+  ASSERT_TRUE(first.Next(target.source).ok());
+  const absl::Status status = FaultOf(redis.port());
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+}
+
+TEST(RedisFaults, ServersThatAreNoneAreSaidToBeNone) {
+  struct Case {
+    std::string name;
+    std::string says;
+    absl::StatusCode want;
+    std::string message;
+  };
+  const Case cases[] = {
+      {"web server", "HTTP/1.1 400 Bad Request\r\n\r\n", absl::StatusCode::kFailedPrecondition,
+       "does not speak Redis"},
+      {"binary", std::string("\x16\x03\x01\x00\xff\x00", 6), absl::StatusCode::kFailedPrecondition,
+       "does not speak Redis"},
+      {"too many", "*1000000000\r\n", absl::StatusCode::kFailedPrecondition, "65536 values"},
+      {"other kind", "+OK\r\n", absl::StatusCode::kFailedPrecondition, "counts nothing"},
+      {"endless", absl::StrCat("$1000000000\r\n", std::string(size_t{5} << 20, 'x')),
+       absl::StatusCode::kFailedPrecondition, "4 MiB"},
+  };
+  for (const Case& each : cases) {
+    const TestHttpServer server([&](TestHttpConnection& connection) {
+      connection.Send(each.says);
+      connection.Hang();
+    });
+    const absl::Status status = FaultOf(server.port());
+    EXPECT_EQ(status.code(), each.want) << each.name << ": " << status;
+    EXPECT_TRUE(absl::StrContains(status.message(), each.message)) << each.name << ": " << status;
+  }
+}
+
+TEST(RedisFaults, SilenceAndHalfAnAnswerEndWithThePatience) {
+  for (const std::string says : {"", "$100\r\nabc", "*3\r\n:1\r\n"}) {
+    const TestHttpServer server([&](TestHttpConnection& connection) {
+      connection.Send(says);
+      connection.Hang();
+    });
+    const absl::Status status = FaultOf(server.port(), QueueLength::kLag, kImpatient);
+    EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << says << status;
+  }
+}
+
+TEST(RedisFaults, AnswerThatIsCutOffIsUnavailable) {
+  const TestHttpServer server(
+      [](TestHttpConnection& connection) { connection.Send("$100\r\nab"); });
+  const absl::Status status = FaultOf(server.port());
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+}
+
+TEST(RedisFaults, ServerThatFailsIsLeftAloneForAWhile) {
+  const TestHttpServer server([](TestHttpConnection&) {});
+  TestReading reading({.interval = absl::Milliseconds(5), .patience = absl::Seconds(2)});
+  const RedisTarget target = TargetAt(server.port(), QueueLength::kList, "jobs");
+  reading.reader().Replace({target});
+  for (int i = 0; i < 50; ++i) EXPECT_FALSE(reading.Next(target.source).ok());
+  // A quarter of a second at least, in which one connection is made and one put off by 400 ms.
+  EXPECT_LE(server.connections(), 3);
+}
+
+// Two nodes, each with half of the slots; "jobs" is at the second one.
+class RedisClusterTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    one_.Do({"CLUSTER", "ADDSLOTSRANGE", "0", "8191"});
+    two_.Do({"CLUSTER", "ADDSLOTSRANGE", "8192", "16383"});
+    one_.Do({"CLUSTER", "MEET", "127.0.0.2", absl::StrCat(two_.port())});
+    const absl::Time deadline = absl::Now() + absl::Seconds(20);
+    while (!(IsWhole(one_) && IsWhole(two_)) && absl::Now() < deadline) {
+      absl::SleepFor(absl::Milliseconds(10));
+    }
+    two_.Do({"LPUSH", "jobs", "a", "b"});
+  }
+
+  static bool IsWhole(const TestRedis& redis) {
+    return absl::StrContains(redis.Do({"CLUSTER", "INFO"}).text, "cluster_state:ok");
+  }
+
+  const TestRedis one_{{"--cluster-enabled", "yes"}};
+  const TestRedis two_{{"--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.2"},
+                       "127.0.0.2"};
+};
+
+TEST_F(RedisClusterTest, KeyIsReadAtTheNodeThatHoldsIt) {
+  TestReading reading;
+  RedisTarget jobs = TargetOf(one_, QueueLength::kList);
+  jobs.addresses.push_back(*ParseIpAddress("127.0.0.2"));
+  reading.reader().Replace({jobs});
+  const auto length = reading.Next(jobs.source);
+  ASSERT_TRUE(length.ok()) << length.status();
+  EXPECT_EQ(*length, 2);
+}
+
+TEST_F(RedisClusterTest, NodeThatTheNameDoesNotLeadToIsNamedAndNotAsked) {
+  TestReading reading;
+  const RedisTarget jobs = TargetOf(one_, QueueLength::kList);
+  reading.reader().Replace({jobs});
+  const absl::Status status = reading.Next(jobs.source).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), absl::StrCat("127.0.0.2:", two_.port())))
+      << status;
+}
+
+TEST(RedisFaults, NothingPilesUpOverTenThousandReadings) {
+  const TestRedis redis;
+  TestReading reading({.interval = absl::Milliseconds(1), .patience = absl::Seconds(2)});
+  std::vector<RedisTarget> targets;
+  for (int i = 0; i < 10; ++i) {
+    targets.push_back(TargetOf(redis, QueueLength::kLag, absl::StrCat("jobs", i)));
+  }
+  reading.reader().Replace(targets);
+  const auto read = [&](int64_t readings) {
+    const int64_t wanted = reading.readings() + readings;
+    while (reading.readings() < wanted) {
+      // A connection that breaks and is made anew is what could leave something behind.
+      redis.Do({"CLIENT", "KILL", "TYPE", "normal"});
+      (void)reading.Next(targets.front().source);
+    }
+  };
+  read(2000);
+  const int files = FilesHeld();
+  const size_t memory = MemoryHeld();
+  read(10'000);
+  EXPECT_LE(FilesHeld(), files + 3) << "one connection more: its socket and libcurl's pair";
+  EXPECT_LE(MemoryHeld(), memory + (size_t{256} << 10)) << "one connection more";
+}
+
+}  // namespace
+}  // namespace gpuscaler

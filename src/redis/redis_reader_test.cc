@@ -1,0 +1,220 @@
+#include "redis/redis_reader.h"
+
+#include "absl/strings/match.h"
+#include "gtest/gtest.h"
+#include "redis/test_redis_reading.h"
+
+namespace gpuscaler {
+namespace {
+
+// Of a stream of so many jobs, each of which is asked for by its number.
+std::vector<std::string> FillStream(const TestRedis& redis, int jobs) {
+  std::vector<std::string> ids;
+  for (int i = 0; i < jobs; ++i) {
+    ids.push_back(redis.Do({"XADD", "jobs", "*", "prompt", "hello"}).text);
+  }
+  return ids;
+}
+
+void ReadAs(const TestRedis& redis, const std::string& worker, int jobs) {
+  redis.Do({"XREADGROUP", "GROUP", "workers", worker, "COUNT", absl::StrCat(jobs), "STREAMS",
+            "jobs", ">"});
+}
+
+// Finds in a reader's readings what one queue says.
+TestReading::Length LengthOf(const TestRedis& redis, QueueLength length) {
+  TestReading reading;
+  const RedisTarget target = TargetOf(redis, length);
+  reading.reader().Replace({target});
+  return reading.Next(target.source);
+}
+
+TEST(RedisReader, TellsLengthsOfEveryKind) {
+  const TestRedis redis;
+  FillStream(redis, 47);
+  redis.Do({"XGROUP", "CREATE", "jobs", "workers", "0"});
+  ReadAs(redis, "one", 5);
+  redis.Do({"LPUSH", "list", "a", "b", "c"});
+  TestReading reading;
+  const std::vector<RedisTarget> targets = {
+      TargetOf(redis, QueueLength::kStream), TargetOf(redis, QueueLength::kLag),
+      TargetOf(redis, QueueLength::kPending), TargetOf(redis, QueueLength::kList, "list")};
+  reading.reader().Replace(targets);
+  const double want[] = {47, 42, 5, 3};
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const auto length = reading.AwaitLength(targets[i].source, want[i]);
+    ASSERT_TRUE(length.ok()) << i << length.status();
+    EXPECT_EQ(*length, want[i]) << i;
+  }
+}
+
+TEST(RedisReader, WhatNobodyWroteToIsEmpty) {
+  const TestRedis redis;
+  for (const QueueLength length :
+       {QueueLength::kStream, QueueLength::kLag, QueueLength::kPending, QueueLength::kList}) {
+    const auto told = LengthOf(redis, length);
+    ASSERT_TRUE(told.ok()) << told.status();
+    EXPECT_EQ(*told, 0);
+  }
+}
+
+TEST(RedisReader, AllEntriesWaitForAGroupThatStartsWithItsWorkers) {
+  const TestRedis redis;
+  FillStream(redis, 47);
+  EXPECT_EQ(*LengthOf(redis, QueueLength::kLag), 47);
+  EXPECT_EQ(*LengthOf(redis, QueueLength::kPending), 0);
+}
+
+TEST(RedisReader, LagFallsWhenAGroupReadsAndPendingWhenItAcknowledges) {
+  const TestRedis redis;
+  const std::vector<std::string> ids = FillStream(redis, 10);
+  redis.Do({"XGROUP", "CREATE", "jobs", "workers", "0"});
+  ReadAs(redis, "one", 4);
+  EXPECT_EQ(*LengthOf(redis, QueueLength::kStream), 10);
+  EXPECT_EQ(*LengthOf(redis, QueueLength::kLag), 6);
+  EXPECT_EQ(*LengthOf(redis, QueueLength::kPending), 4);
+  redis.Do({"XACK", "jobs", "workers", ids[0], ids[1], ids[2]});
+  EXPECT_EQ(*LengthOf(redis, QueueLength::kLag), 6);
+  EXPECT_EQ(*LengthOf(redis, QueueLength::kPending), 1);
+}
+
+TEST(RedisReader, WorkersThatDeleteAndEndOutOfOrderLeaveTheLagKnown) {
+  const TestRedis redis;
+  const std::vector<std::string> ids = FillStream(redis, 10);
+  redis.Do({"XGROUP", "CREATE", "jobs", "workers", "0"});
+  ReadAs(redis, "slow", 1);
+  ReadAs(redis, "quick", 1);
+  redis.Do({"XACK", "jobs", "workers", ids[1]});
+  redis.Do({"XDEL", "jobs", ids[1]});
+  const RedisReply group = redis.Do({"XINFO", "GROUPS", "jobs"}).list.at(0);
+  ASSERT_EQ(group.list.back().kind, RedisReply::Kind::kNil) << "Redis tells it by itself now";
+  EXPECT_EQ(*LengthOf(redis, QueueLength::kLag), 8);
+  redis.Do({"XDEL", "jobs", ids[5]});  // a job that was cancelled
+  EXPECT_EQ(*LengthOf(redis, QueueLength::kLag), 7);
+}
+
+TEST(RedisReader, LongQueueOfUnknownLagIsWhatNobodyHolds) {
+  const TestRedis redis;
+  const std::vector<std::string> ids = FillStream(redis, 500);
+  redis.Do({"XGROUP", "CREATE", "jobs", "workers", "0"});
+  ReadAs(redis, "slow", 1);
+  ReadAs(redis, "quick", 1);
+  redis.Do({"XACK", "jobs", "workers", ids[1]});
+  redis.Do({"XDEL", "jobs", ids[1]});
+  EXPECT_EQ(*LengthOf(redis, QueueLength::kLag), 498);
+}
+
+TEST(RedisReader, KeyOfAnotherTypeIsNoQueue) {
+  const TestRedis redis;
+  redis.Do({"SET", "jobs", "1"});
+  for (const QueueLength length :
+       {QueueLength::kStream, QueueLength::kLag, QueueLength::kPending, QueueLength::kList}) {
+    const absl::Status status = LengthOf(redis, length).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+    EXPECT_TRUE(absl::StrContains(status.message(), "another type")) << status;
+    EXPECT_TRUE(absl::StartsWith(status.message(),
+                                 absl::StrCat("localhost:", redis.port(), " (127.0.0.1): ")))
+        << status;
+  }
+}
+
+TEST(RedisReader, DatabaseIsChosen) {
+  const TestRedis redis;
+  redis.Do({"LPUSH", "jobs", "a"});
+  redis.Do({"COPY", "jobs", "jobs", "DB", "3"});
+  redis.Do({"LPUSH", "jobs", "b"});
+  TestReading reading;
+  RedisTarget target = TargetOf(redis, QueueLength::kList);
+  target.server.database = 3;
+  reading.reader().Replace({target});
+  EXPECT_EQ(*reading.Next(target.source), 1);
+  target.server.database = 99;
+  reading.reader().Replace({target});
+  const absl::Status status =
+      reading.AwaitFailure(target.source, absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(absl::StrContains(status.message(), "redisDatabase")) << status;
+}
+
+TEST(RedisReader, PasswordsAndUsersAreTold) {
+  const TestRedis redis({"--requirepass", "geheim"});
+  redis.Do({"LPUSH", "jobs", "a"});
+  redis.Do({"ACL", "SETUSER", "scaler", "on", ">secret", "~jobs", "+llen"});
+  redis.Do({"ACL", "SETUSER", "idle", "on", ">secret", "~jobs", "+ping"});
+  struct Case {
+    std::string username;
+    std::string password;
+    absl::StatusCode want;
+    std::string says;
+  };
+  const Case cases[] = {
+      {"", "geheim", absl::StatusCode::kOk, ""},
+      {"scaler", "secret", absl::StatusCode::kOk, ""},
+      {"", "", absl::StatusCode::kPermissionDenied, "wants a password"},
+      {"", "geheimer", absl::StatusCode::kPermissionDenied, "refuses"},
+      {"scaler", "geheim", absl::StatusCode::kPermissionDenied, "refuses"},
+      {"nobody", "secret", absl::StatusCode::kPermissionDenied, "refuses"},
+      {"idle", "secret", absl::StatusCode::kPermissionDenied, "llen"},
+  };
+  for (const Case& each : cases) {
+    TestReading reading;
+    RedisTarget target = TargetOf(redis, QueueLength::kList);
+    target.server.username = each.username;
+    target.server.password = each.password;
+    reading.reader().Replace({target});
+    const absl::Status status = reading.Next(target.source).status();
+    EXPECT_EQ(status.code(), each.want) << each.username << status;
+    EXPECT_TRUE(absl::StrContains(status.message(), each.says)) << each.username << status;
+    EXPECT_FALSE(absl::StrContains(status.ToString(), "geheim")) << status;
+  }
+}
+
+TEST(RedisReader, PasswordWhereThereIsNoneIsSaid) {
+  const TestRedis redis;
+  TestReading reading;
+  RedisTarget target = TargetOf(redis, QueueLength::kList);
+  target.server.password = "geheim";
+  reading.reader().Replace({target});
+  const absl::Status status = reading.Next(target.source).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "has no password")) << status;
+}
+
+// "connected_clients:3" of INFO, of which one asks.
+int Clients(const TestRedis& redis) {
+  const std::string list = redis.Do({"CLIENT", "LIST", "TYPE", "normal"}).text;
+  return static_cast<int>(std::ranges::count(list, '\n')) - 1;
+}
+
+TEST(RedisReader, QueuesOfOneServerShareAConnection) {
+  const TestRedis redis;
+  TestReading reading;
+  std::vector<RedisTarget> targets;
+  for (int i = 0; i < 200; ++i) {
+    targets.push_back(TargetOf(redis, QueueLength::kList, absl::StrCat("list", i)));
+    redis.Do({"LPUSH", absl::StrCat("list", i), "a"});
+  }
+  reading.reader().Replace(targets);
+  for (const RedisTarget& target : targets) EXPECT_EQ(*reading.Next(target.source), 1);
+  EXPECT_EQ(Clients(redis), 1);
+}
+
+TEST(RedisReader, WhatIsNotWantedIsNotReadAndHoldsNoConnection) {
+  const TestRedis redis;
+  TestReading reading;
+  const RedisTarget target = TargetOf(redis, QueueLength::kList);
+  reading.reader().Replace({target});
+  EXPECT_TRUE(reading.Next(target.source).ok());
+  reading.reader().Replace({});
+  const absl::Time deadline = absl::Now() + absl::Seconds(10);
+  while (Clients(redis) > 0 && absl::Now() < deadline) {
+  }
+  EXPECT_EQ(Clients(redis), 0);
+  const int64_t readings = reading.readings();
+  const RedisTarget other = TargetOf(redis, QueueLength::kList, "other");
+  reading.reader().Replace({other});
+  EXPECT_TRUE(reading.Next(other.source).ok());
+  EXPECT_GT(reading.readings(), readings);
+}
+
+}  // namespace
+}  // namespace gpuscaler

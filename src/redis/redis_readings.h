@@ -1,0 +1,107 @@
+// The readings of all queues in Redis: which is due, over which connection it is asked, and where a
+// cluster sends it. Never waits; RedisReader is its thread.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/random/random.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "endpoint/endpoint_rules.h"
+#include "model/signal_source.h"
+#include "redis/redis_session.h"
+
+namespace gpuscaler {
+
+struct RedisTarget {
+  SignalSource source;  // of a RedisQueue
+  RedisServer server;   // how it is spoken to; which address, is chosen of those below
+  // What the host resolved to, checked by EndpointRules. One that answers is kept to; when it
+  // fails, the next one's turn comes. None: it is not read until there are.
+  std::vector<IpAddress> addresses;
+};
+
+struct RedisTimes {
+  absl::Duration interval = absl::Seconds(1);
+  absl::Duration patience = absl::Seconds(2);  // for all of a reading (DESIGN 6)
+};
+
+struct RedisResult {
+  SignalSource source;
+  // A failure begins with the place: "redis.team-a.svc:6379 (10.1.2.3): no answer within 2s".
+  absl::StatusOr<double> length;
+};
+
+// Not thread-safe. The times are those of one clock.
+class RedisReadings {
+ public:
+  // The rules say which nodes a Redis Cluster may lead to; they outlive this.
+  RedisReadings(const EndpointRules& rules, const RedisTimes& times,
+                std::shared_ptr<LargeBodies> large_bodies);
+
+  // All that is wanted from now on; what is new is read at once.
+  void Replace(std::vector<RedisTarget> targets);
+
+  // Goes on as far as it gets. To be called at WakeAt(), and when one of WaitsFor() is Ready().
+  std::vector<RedisResult> Advance(absl::Time now);
+
+  std::vector<pollfd> WaitsFor();
+  void Ready(std::span<const pollfd> polled);  // what poll() made of the newest WaitsFor()
+  absl::Time WakeAt(absl::Time now) const;
+
+ private:
+  // An address, a port, a user and a database: what is asked for over one connection.
+  struct Server {
+    Server(const RedisServer& server, const RedisPayer& payer) : session(server, payer) {}
+
+    RedisSession session;
+    absl::Time phase;   // all of its queues are read together, whole intervals from then
+    bool ready = true;  // to be advanced
+    size_t queues = 0;  // that are at it
+  };
+  using Servers = std::map<RedisServer, Server>;
+  using Node = std::pair<IpAddress, int>;  // its port
+  struct Asked;
+  struct Queue {
+    RedisTarget target;
+    size_t choice = 0;                  // of the addresses
+    std::optional<Node> moved;          // where its cluster led to
+    Servers::value_type* at = nullptr;  // null: not asked for yet
+    absl::Time due = absl::InfinitePast();
+    std::shared_ptr<Asked> asked;  // null: no reading is on its way
+  };
+  using Queues = std::map<SignalSource, Queue>;
+  struct Asked : RedisQuestion {
+    Queue* of = nullptr;  // null: nobody wants the answer any more
+    bool hopped = false;  // to another node of the cluster
+  };
+
+  static void Adopt(Queue& queue, RedisTarget target);
+  static void Leave(Queue& queue);
+  void Settle(Queue& queue, absl::Time now);
+  void Ask(Queue& queue, absl::Time deadline, bool hopped, absl::Time now);
+  void Take(RedisAnswer answer, absl::Time now);
+  bool Hop(Queue& queue, absl::string_view to) const;
+  absl::Time NextDue(const Server& server, absl::Time now) const;
+  void Forget(absl::Time now);
+
+  const EndpointRules& rules_;
+  const RedisTimes times_;
+  const std::shared_ptr<LargeBodies> large_bodies_;
+  absl::BitGen random_;
+  Servers servers_;
+  Queues queues_;
+  std::vector<Server*> polled_;  // whose the newest WaitsFor() are
+  std::vector<RedisResult> results_;
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,133 @@
+#include "redis/redis_session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/random/random.h"
+#include "absl/strings/str_cat.h"
+#include "redis/redis_fault.h"
+#include "redis/redis_queue.h"
+
+namespace gpuscaler {
+namespace {
+
+// A server that restarts is back within seconds; one that is gone is asked for some 10 times a
+// minute.
+constexpr absl::Duration kShortestPause = absl::Milliseconds(500);
+constexpr absl::Duration kLongestPause = absl::Seconds(5);
+
+// So that a server that never stops talking holds up no other.
+constexpr int kMostRepliesAtOnce = 64;
+
+absl::Status Late(const RedisConnection& connection, const RedisQuestion& question) {
+  return absl::DeadlineExceededError(
+      absl::StrCat(connection.Missing(), " within ", absl::FormatDuration(question.patience)));
+}
+
+}  // namespace
+
+RedisSession::RedisSession(RedisServer server, RedisPayer payer)
+    : server_(std::move(server)), payer_(std::move(payer)) {}
+
+void RedisSession::Connect() { connection_ = std::make_unique<RedisConnection>(server_, payer_); }
+
+void RedisSession::Ask(const std::shared_ptr<RedisQuestion>& question, absl::Time now) {
+  if (connection_ == nullptr && now < put_off_until_) return Finish(question, failure_);
+  if (connection_ == nullptr) Connect();
+  Send(question, NextStep(question->queue, question->replies).ask);
+}
+
+void RedisSession::Send(const std::shared_ptr<RedisQuestion>& question,
+                        const std::vector<RedisCommand>& commands) {
+  for (const RedisCommand& command : commands) {
+    connection_->Ask(command);
+    owed_.push_back(question);
+  }
+  question->owed += commands.size();
+}
+
+std::vector<RedisAnswer> RedisSession::Advance(absl::Time now) {
+  has_more_ = false;
+  if (connection_ != nullptr) {
+    connection_->Advance();
+    for (int i = 0; i < kMostRepliesAtOnce; ++i) {
+      std::optional<RedisReply> reply = connection_->TakeReply();
+      if (!reply.has_value()) break;
+      has_more_ = i + 1 == kMostRepliesAtOnce;
+      Deal(*std::move(reply));
+    }
+    connection_->Advance();  // sends what the replies led to
+    if (!has_more_ && !connection_->status().ok()) {
+      Broke(absl::Status(connection_->status()), now);  // which goes with the connection
+    }
+  }
+  if (EarliestDeadline() <= now) Broke(Late(*connection_, *owed_.front()), now);
+  return std::exchange(answers_, {});
+}
+
+void RedisSession::Deal(RedisReply reply) {
+  const std::shared_ptr<RedisQuestion> question = std::move(owed_.front());
+  owed_.pop_front();
+  --question->owed;
+  pause_ = absl::ZeroDuration();
+  question->replies.push_back(std::move(reply));
+  if (question->owed > 0) return;
+  const RedisReply& first = question->replies.front();
+  if (first.kind == RedisReply::Kind::kError && !MovedTo(first.text).empty()) {
+    return Finish(question, RedisFault(first.text), std::string(MovedTo(first.text)));
+  }
+  const RedisStep step = NextStep(question->queue, question->replies);
+  if (step.ask.empty()) return Finish(question, step.length);
+  Send(question, step.ask);
+}
+
+void RedisSession::Finish(const std::shared_ptr<RedisQuestion>& question,
+                          absl::StatusOr<double> length, std::string moved_to) {
+  answers_.push_back(
+      {.question = question, .length = std::move(length), .moved_to = std::move(moved_to)});
+}
+
+// What is asked of a connection that was good is asked once more: it may have stood idle for too
+// long, or its server was restarted. Whoever cannot be asked in time gets the reason.
+void RedisSession::Broke(const absl::Status& why, absl::Time now) {
+  const bool was_good = connection_->HasReplied() && why.code() == absl::StatusCode::kUnavailable;
+  connection_.reset();
+  std::deque<std::shared_ptr<RedisQuestion>> open = std::exchange(owed_, {});
+  open.erase(std::unique(open.begin(), open.end()), open.end());
+  const bool again = was_good && std::ranges::none_of(open, [](const auto& question) {
+                       return question->asked_again;
+                     });
+  if (!again) PutOff(why, now);
+  for (const std::shared_ptr<RedisQuestion>& question : open) {
+    question->replies.clear();
+    question->owed = 0;
+    question->asked_again = true;
+    Ask(question, now);
+  }
+  has_more_ = connection_ != nullptr;
+}
+
+void RedisSession::PutOff(const absl::Status& why, absl::Time now) {
+  pause_ = std::clamp(pause_ * 2, kShortestPause, kLongestPause);
+  absl::BitGen random;
+  put_off_until_ = now + pause_ * absl::Uniform(random, 0.8, 1.2);
+  failure_ = why;
+}
+
+absl::Time RedisSession::EarliestDeadline() const {
+  absl::Time earliest = absl::InfiniteFuture();
+  for (const auto& question : owed_) earliest = std::min(earliest, question->deadline);
+  return earliest;
+}
+
+pollfd RedisSession::WaitsFor() const {
+  return connection_ == nullptr ? pollfd{.fd = -1, .events = 0, .revents = 0}
+                                : connection_->WaitsFor();
+}
+
+absl::Time RedisSession::WakeAt(absl::Time now) const {
+  if (connection_ == nullptr) return absl::InfiniteFuture();
+  return std::min(now + connection_->WakeIn(), EarliestDeadline());
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,100 @@
+// A reader of queues in Redis, and what it has told, for tests.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "redis/redis_reader.h"
+#include "redis/test_redis.h"
+
+namespace gpuscaler {
+
+using QueueLength = RedisQueue::Length;
+
+inline RedisTarget TargetAt(int port, QueueLength length, const std::string& key,
+                            const std::string& address = "127.0.0.1") {
+  RedisTarget target;
+  target.source = {.namespace_name = "team-a",
+                   .place = RedisQueue{.address = absl::StrCat("localhost:", port),
+                                       .length = length,
+                                       .key = key,
+                                       .group = "workers"}};
+  target.server.place.host = "localhost";
+  target.server.place.port = port;
+  target.addresses = {*ParseIpAddress(address)};
+  return target;
+}
+
+inline RedisTarget TargetOf(const TestRedis& redis, QueueLength length,
+                            const std::string& key = "jobs") {
+  return TargetAt(redis.port(), length, key);
+}
+
+// Reads so often that no test waits for its turn, and gives up as late as the program does.
+class TestReading {
+ public:
+  using Length = absl::StatusOr<double>;
+
+  explicit TestReading(const RedisTimes& times = {.interval = absl::Milliseconds(20)})
+      : reader_(clock_, rules_, times, [this](const RedisReading& reading) { Take(reading); }) {}
+
+  RedisReader& reader() { return reader_; }
+
+  // The first reading from now on that is as it `should`, or after 10 s the newest.
+  Length Await(const SignalSource& source, const std::function<bool(const Length&)>& should) {
+    const absl::Time deadline = clock_.Now() + absl::Seconds(10);
+    MutexLock lock(mutex_);
+    told_.erase(source);
+    while (clock_.Now() < deadline) {
+      const auto found = told_.find(source);
+      if (found != told_.end() && should(found->second)) break;
+      changed_.WaitFor(mutex_, deadline - clock_.Now());
+    }
+    const auto found = told_.find(source);
+    return found == told_.end() ? absl::InternalError("nothing was told") : found->second;
+  }
+
+  Length Next(const SignalSource& source) {
+    return Await(source, [](const Length&) { return true; });
+  }
+  Length AwaitLength(const SignalSource& source, double length) {
+    return Await(source, [&](const Length& told) { return told.ok() && *told == length; });
+  }
+  absl::Status AwaitFailure(const SignalSource& source, absl::StatusCode code) {
+    return Await(source, [&](const Length& told) { return told.status().code() == code; }).status();
+  }
+
+  int64_t readings() {
+    MutexLock lock(mutex_);
+    return readings_;
+  }
+
+ private:
+  // With a status of its own: abseil counts who shares one out of ThreadSanitizer's sight.
+  static Length Copy(const Length& length) {
+    if (length.ok()) return *length;
+    return absl::Status(length.status().code(), std::string(length.status().message()));
+  }
+
+  void Take(const RedisReading& reading) {
+    MutexLock lock(mutex_);
+    told_.insert_or_assign(reading.source, Copy(reading.length));
+    ++readings_;
+    changed_.NotifyAll();
+  }
+
+  const SteadyClock clock_;
+  const EndpointRules rules_{AllowedEndpoints()};
+  Mutex mutex_;
+  CondVar changed_;
+  std::map<SignalSource, Length> told_ ABSL_GUARDED_BY(mutex_);
+  int64_t readings_ ABSL_GUARDED_BY(mutex_) = 0;
+  RedisReader reader_;
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,69 @@
+#include "series/number_timeline.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "series/test_seconds.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+CounterPoint Counted(int second, double value) {
+  return {.instant = {.at = Second(second)}, .value = value};
+}
+
+TEST(NumberTimeline, TellsTheNumbersAsTheyWereRead) {
+  NumberTimeline length(/*is_rate=*/false);
+  length.Take(Counted(0, 47));
+  length.Take(Counted(1, 42));
+  const SignalSeries series = length.Answer({.look_back = absl::Seconds(5)}, Second(1), kBridged);
+  EXPECT_THAT(series.points, ElementsAre(SignalPoint{Second(0), 47}, SignalPoint{Second(1), 42}));
+  EXPECT_EQ(series.gap, "");
+  EXPECT_EQ(series.answers_since, Second(0));
+}
+
+TEST(NumberTimeline, WithoutALookBackTellsTheNewest) {
+  NumberTimeline length(/*is_rate=*/false);
+  length.Take(Counted(0, 47));
+  length.Take(Counted(1, 42));
+  EXPECT_THAT(length.Answer({}, Second(9), kBridged).points,
+              ElementsAre(SignalPoint{Second(1), 42}));
+}
+
+TEST(NumberTimeline, ARateIsWhatItGrewByASecondOverTheWindow) {
+  NumberTimeline rate(/*is_rate=*/true);
+  rate.Take(Counted(0, 100));
+  const EngineQuestion question{.window = absl::Seconds(4), .look_back = absl::Seconds(1)};
+  EXPECT_EQ(rate.Answer(question, Second(0), kBridged).gap, "how fast it grows is not known yet");
+  for (int second = 1; second <= 4; ++second) rate.Take(Counted(second, 100 + 10.0 * second));
+  EXPECT_THAT(rate.Answer(question, Second(4), kBridged).points,
+              ElementsAre(SignalPoint{Second(2), 10}, SignalPoint{Second(3), 10},
+                          SignalPoint{Second(4), 10}));
+}
+
+TEST(NumberTimeline, SaysWhyItCannotBeReadAndKeepsWhatWas) {
+  NumberTimeline length(/*is_rate=*/false);
+  EXPECT_EQ(length.Answer({}, Second(0), kBridged).gap, "not read yet");
+  EXPECT_EQ(length.Answer({}, Second(0), kBridged).answers_since, absl::InfiniteFuture());
+  length.Take(Counted(0, 47));
+  length.Take(absl::UnavailableError("connection refused"));
+  const SignalSeries series = length.Answer({}, Second(1), kBridged);
+  EXPECT_EQ(series.gap, "connection refused");
+  EXPECT_THAT(series.points, ElementsAre(SignalPoint{Second(0), 47}));
+}
+
+TEST(NumberTimeline, ForgetsWhatNoQuestionLooksBackOn) {
+  NumberTimeline length(/*is_rate=*/false);
+  for (int second = 0; second < 100; ++second) {
+    length.Take(Counted(second, second));
+    length.Forget(Second(second - 10));
+  }
+  const SignalSeries series = length.Answer({.look_back = absl::Hours(1)}, Second(99), kBridged);
+  EXPECT_LE(series.points.front().at, Second(89));
+  EXPECT_LE(series.points.size(), 24u);
+}
+
+}  // namespace
+}  // namespace gpuscaler

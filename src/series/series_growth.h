@@ -1,0 +1,58 @@
+// How far the counters that a selector picks have grown, each by itself: the growth of their sum
+// would take a series that is missing from one page for a restart, and count its whole past when it
+// is back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "page/prometheus_metric.h"
+#include "series/counter_window.h"
+
+namespace gpuscaler {
+
+inline constexpr size_t kMostSeries = 1000;  // of a page, and kept: 64 bytes each
+
+// Of the pages of one endpoint, in the order in which they were read. Not thread-safe.
+class SeriesGrowth {
+ public:
+  // A series that was not seen for longer than `longest_gap` is a new one.
+  SeriesGrowth(MetricSelector selector, absl::Duration longest_gap)
+      : selector_(std::move(selector)), longest_gap_(longest_gap) {}
+
+  // What all of them together have grown by since the first page: never falls, and its GrowthOf()
+  // is what Prometheus' increase() has. So a new series counts from what it has when it is first
+  // seen, as what it counted before may be of any time; one that is lower than before has counted
+  // all that it has since then; and of one that was missing the growth meanwhile counts when it is
+  // back.
+  //
+  // Errors are those of ReadSeries(), and FAILED_PRECONDITION where more than kMostSeries match.
+  // The page is then as one that was never read.
+  absl::StatusOr<CounterPoint> Take(absl::Time at, absl::string_view page, PageFormat format);
+
+  // The next page is of another process: its series are new ones.
+  void BeginAnew() { seen_.clear(); }
+
+ private:
+  struct Seen {
+    absl::Time at;
+    double value = 0;
+  };
+  using Key = uint64_t;  // hash of the labels: of two with the same one, the sum is followed
+
+  absl::StatusOr<std::map<Key, double>> SeriesOn(absl::string_view page, PageFormat format) const;
+  double GrowthSinceSeen(Key key, absl::Time at, double value) const;
+  void Forget(absl::Time now);
+
+  const MetricSelector selector_;
+  const absl::Duration longest_gap_;
+  std::map<Key, Seen> seen_;
+  double total_ = 0;
+};
+
+}  // namespace gpuscaler
