@@ -5,9 +5,11 @@
 
 #include <chrono>
 #include <memory>
+#include <stdexcept>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/fake_clock.h"
 #include "fleet/telemetry_service.h"
 #include "fleet/test_readings.h"
@@ -24,11 +26,12 @@ class TestAgent {
                      const std::shared_ptr<grpc::ServerCredentials>& credentials =
                          grpc::InsecureServerCredentials())
       : node_(std::move(node)) {
-    grpc::ServerBuilder builder;
-    builder.AddListeningPort(absl::StrCat("127.0.0.1:", port), credentials, &port_);
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    builder.RegisterService(service_.Service());
-    server_ = builder.BuildAndStart();
+    const absl::Time deadline = absl::Now() + absl::Seconds(10);
+    while (!Serve(port, credentials)) {
+      if (absl::Now() > deadline)
+        throw std::runtime_error(absl::StrCat("port ", port, " is taken"));
+      absl::SleepFor(absl::Milliseconds(20));
+    }
   }
   ~TestAgent() {
     service_.StopStreams();
@@ -49,6 +52,16 @@ class TestAgent {
   Leases& leases() { return leases_; }
 
  private:
+  // False while something else has the port, which an agent before it had.
+  bool Serve(int port, const std::shared_ptr<grpc::ServerCredentials>& credentials) {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(absl::StrCat("127.0.0.1:", port), credentials, &port_);
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.RegisterService(service_.Service());
+    server_ = builder.BuildAndStart();
+    return server_ != nullptr;
+  }
+
   const std::string node_;
   FakeClock clock_;
   MemoryWatch memory_;
