@@ -36,11 +36,15 @@ class CountedQuestions : public FleetReader {
  public:
   explicit CountedQuestions(const FleetStore& store) : store_(store) {}
 
-  // Returns once somebody is kept.
-  void KeepWaiting() {
+  // True once somebody is kept; false when nobody is within 10 s.
+  bool KeepWaiting() {
+    const SteadyClock real;
+    const absl::Time deadline = real.Now() + absl::Seconds(10);
     MutexLock lock(mutex_);
     keep_ = true;
-    while (!kept_) changed_.Wait(mutex_);
+    while (!kept_ && real.Now() < deadline) changed_.WaitFor(mutex_, deadline - real.Now());
+    keep_ = kept_;
+    return kept_;
   }
   void LetGo() {
     MutexLock lock(mutex_);
@@ -436,7 +440,7 @@ TEST_F(StreamsOnFleetTest, ChangeBesideNewProfilesIsSeen) {
   ASSERT_EQ(stream->WaitForMessages(1).size(), 1u);
   ASSERT_TRUE(Eventually([&] { return questions_.asked("team-a") >= 2; }));
 
-  questions_.KeepWaiting();
+  ASSERT_TRUE(questions_.KeepWaiting());
   clock_.Advance(absl::Milliseconds(1));
   SaysOfPod("c", of_llm_or_another);
   std::ofstream(profiles_path_) << "profiles: {ours: {targetValue: 70}}\n";

@@ -290,7 +290,7 @@ TEST(ScalerService, WithoutASnapshotACallIsUnavailableAfterItsPatience) {
   EXPECT_EQ(status.error_code(), StatusCode::UNAVAILABLE);
   EXPECT_EQ(status.error_message(), "no GPU snapshot yet");
   EXPECT_GE(took, patience);
-  EXPECT_LT(took, absl::Seconds(2));
+  EXPECT_LT(took, absl::Seconds(10));
 }
 
 TEST(ScalerService, StaleSnapshotIsUnavailableNotZero) {
