@@ -14,7 +14,8 @@
 
 namespace gpuscaler {
 
-// Reads on its own until the stream ends; with kNever, not at all. Ends with the test.
+// Reads on its own until the stream ends; with kNever, not before StartReading(). Ends with the
+// test.
 template <typename Response>
 class WatchedStream : public grpc::ClientReadReactor<Response> {
  public:
@@ -37,6 +38,9 @@ class WatchedStream : public grpc::ClientReadReactor<Response> {
   }
 
   void Cancel() { context_.TryCancel(); }
+
+  // Once, of a stream with kNever.
+  void StartReading() { this->StartRead(&incoming_); }
 
   // What was said, as soon as it is `count` messages; what there is after 5 s.
   std::vector<Response> WaitForMessages(size_t count) {
