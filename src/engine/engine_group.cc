@@ -28,7 +28,8 @@ bool EngineGroup::List(const absl::StatusOr<std::vector<EnginePlace>>& places, a
     all.erase(std::next(all.begin(), kMostEngines), all.end());
   }
   const absl::Time since = std::exchange(was_listed_, true) ? at : absl::InfinitePast();
-  const bool others_lack = std::exchange(without_, without) != without;
+  const bool others_lack = *without_ != without;
+  if (others_lack) without_ = std::make_shared<const std::vector<WithoutEngine>>(without);
   const bool changed = Replace(all, since) || others_lack;
   if (changed) Weigh();
   return changed || listed_ != before;
@@ -81,7 +82,7 @@ void EngineGroup::Weigh() {
     bytes_ +=
         sizeof(place) + place.namespace_name.size() + place.pod.size() + listed.engine.Bytes();
   }
-  for (const WithoutEngine& pod : without_) {
+  for (const WithoutEngine& pod : *without_) {
     bytes_ +=
         sizeof(pod) + pod.node.size() + pod.namespace_name.size() + pod.pod.size() + pod.why.size();
   }

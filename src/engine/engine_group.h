@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -82,7 +83,8 @@ class EngineGroup {
   absl::Status listed_ = absl::UnavailableError("not looked for yet");
   bool was_listed_ = false;
   std::map<EnginePlace, Listed> engines_;
-  std::vector<WithoutEngine> without_;
+  std::shared_ptr<const std::vector<WithoutEngine>> without_ =
+      std::make_shared<const std::vector<WithoutEngine>>();
   std::set<std::string> models_;
   size_t bytes_ = 0;
 };

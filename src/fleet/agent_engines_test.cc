@@ -203,9 +203,9 @@ TEST_F(AgentEnginesTest, AnAgentThatLooksForNoneSaysSo) {
   const auto watch = Watch(agent.server().address());
   ASSERT_TRUE(Becomes([&] { return History().status.ok(); }));
   EXPECT_THAT(History().series, IsEmpty());
-  ASSERT_EQ(History().without.size(), 1u);
-  EXPECT_EQ(History().without.front().node, "gpu-7");
-  EXPECT_THAT(History().without.front().why, HasSubstr("--discover-engines"));
+  ASSERT_EQ(History().without->size(), 1u);
+  EXPECT_EQ(History().without->front().node, "gpu-7");
+  EXPECT_THAT(History().without->front().why, HasSubstr("--discover-engines"));
   clock_.Advance(absl::Seconds(59));
   watch->Tick();
   EXPECT_EQ(watch->counts().attempts, 1) << "it is not asked all the time";
@@ -216,7 +216,7 @@ TEST_F(AgentEnginesTest, AnOlderAgentFindsNone) {
   TestServer server(older);
   const auto watch = Watch(server.address());
   ASSERT_TRUE(Becomes([&] { return History().status.ok(); }));
-  EXPECT_THAT(History().without.at(0).why, HasSubstr("of a version that finds no engines"));
+  EXPECT_THAT(History().without->at(0).why, HasSubstr("of a version that finds no engines"));
 }
 
 TEST_F(AgentEnginesTest, WhatIsKnownStaysWhileTheAgentIsAwayAndGoesOnAfterwards) {
@@ -345,9 +345,9 @@ TEST_F(AgentEnginesTest, WhatIsForPeopleIsMadeReadable) {
   pod.set_pod("llm-0");
   pod.set_why(absl::StrCat("\x1b[31m", std::string(5000, 'x')));
   EXPECT_EQ(FateOf(words), "believed");
-  ASSERT_EQ(History().without.size(), 1u);
-  EXPECT_EQ(History().without.front().why.size(), 1024u);
-  EXPECT_EQ(History().without.front().why[0], ' ');
+  ASSERT_EQ(History().without->size(), 1u);
+  EXPECT_EQ(History().without->front().why.size(), 1024u);
+  EXPECT_EQ(History().without->front().why[0], ' ');
 }
 
 TEST(EngineAllowance, AnAgentMaySayItsPastAtOnceAndThenSoMuchASecond) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -60,7 +61,8 @@ struct SignalHistory {
   // and why.
   absl::Status status;
   std::vector<SignalSeries> series;  // by name
-  std::vector<WithoutEngine> without;
+  // Null: none. Of a fleet it is long, the same for all who ask, and seldom another.
+  std::shared_ptr<const std::vector<WithoutEngine>> without;
   // Since when they are read without a break: nothing is known of the time before.
   absl::Time read_since = absl::InfiniteFuture();
   // Its first reading is on its way, and worth waiting for.

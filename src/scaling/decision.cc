@@ -258,6 +258,7 @@ Decision Decide(const Trigger& trigger, const Asker& asker, const FleetHistory& 
   decision.unreadable = totals.unreadable;
   AddNotes(trigger, loads, decision);
   AddFrozen(trigger, population->replicas, decision);
+  decision.by_engines = std::ranges::any_of(population->replicas, &Replica::by_engine);
   if (!population->doubt.empty()) decision.notes.push_back(population->doubt);
   std::ranges::copy(population->notes, std::back_inserter(decision.notes));
   SetValidity(trigger, fleet, *population, patience, decision);

@@ -69,6 +69,7 @@ struct Decision {
   // memory_used_percent named by hand counts preallocated VRAM as load, busy or idle.
   bool literal_memory = false;
   int frozen = 0;                  // replicas whose engines have stopped counting (DESIGN 2)
+  bool by_engines = false;         // what they say takes the place of what GPUs show
   std::vector<std::string> notes;  // these in words, and whose pods are taken for the workload's
   absl::Time taken_at;             // the instant it was made for
   // If nothing more is heard, it is right before `valid_until`, and its status and `active` are so

@@ -64,6 +64,10 @@ class Engines : public SignalBuilder {
     series.address = address;
     return series;
   }
+
+  void Without(std::vector<WithoutEngine> pods) {
+    history().without = std::make_shared<const std::vector<WithoutEngine>>(std::move(pods));
+  }
 };
 
 Decision DecideWith(const Trigger& trigger, const FleetBuilder& fleet,
@@ -149,12 +153,12 @@ TEST(EngineDecision, WhyNoEngineIsFoundIsSaid) {
   const FleetBuilder fleet = Pods({"llm-a", "llm-b"});
   Engines engines(fleet.now());
   engines.OfPod("llm-b", 7);
-  engines.history().without = {
-      {.namespace_name = "team-b", .pod = "llm-a", .why = "of another"},
-      {.namespace_name = "team-a", .pod = "llm-a", .why = "nothing listens in its network yet"}};
+  engines.Without(
+      {{.namespace_name = "team-b", .pod = "llm-a", .why = "of another"},
+       {.namespace_name = "team-a", .pod = "llm-a", .why = "nothing listens in its network yet"}});
   EXPECT_THAT(Explain(InFlight(), DecideWith(InFlight(), fleet, engines)),
               HasSubstr("no engine is found in it: nothing listens in its network yet"));
-  engines.history().without = {{.node = "n-llm-a", .why = "its agent does not look for engines"}};
+  engines.Without({{.node = "n-llm-a", .why = "its agent does not look for engines"}});
   EXPECT_THAT(Explain(InFlight(), DecideWith(InFlight(), fleet, engines)),
               HasSubstr("no engine is found in it: its agent does not look for engines"));
 }
@@ -350,8 +354,8 @@ TEST(EngineDecision, AnEngineThatServesAFewIsNotTakenToZero) {
 TEST(EngineDecision, WhereGpusSpeakForThePressureItSaysWhyEnginesDoNot) {
   const FleetBuilder fleet = Pods({"llm-a"});
   Engines engines(fleet.now());
-  engines.history().without = {
-      {.namespace_name = "team-a", .pod = "llm-a", .why = "it listens at 127.0.0.1:8000 alone"}};
+  engines.Without(
+      {{.namespace_name = "team-a", .pod = "llm-a", .why = "it listens at 127.0.0.1:8000 alone"}});
   const Decision decision = DecideWith(VllmInference(), fleet, engines);
   EXPECT_TRUE(decision.status.ok()) << decision.status;
   EXPECT_THAT(decision.notes,

@@ -218,9 +218,10 @@ class EngineReplicas {
 
   // Empty: not told.
   std::string WhyNotFoundIn(const Replica& replica) const {
+    if (signals_.without == nullptr) return "";
     const auto found = std::ranges::find_if(
-        signals_.without, [&](const WithoutEngine& each) { return Concerns(each, replica); });
-    return found == signals_.without.end() ? "" : found->why;
+        *signals_.without, [&](const WithoutEngine& each) { return Concerns(each, replica); });
+    return found == signals_.without->end() ? "" : found->why;
   }
 
   static bool Concerns(const WithoutEngine& without, const Replica& replica) {

@@ -9,7 +9,8 @@ namespace {
 
 bool MayStayQuiet(const Trigger& trigger, const FleetHistory& fleet, const Decision& decision) {
   const bool by_owner = trigger.scope == Scope::kWorkload && fleet.asks_kubelets;
-  const bool of_gpus_alone = InfoOf(trigger.metric).origin == MetricOrigin::kGpu;
+  const bool of_gpus_alone =
+      InfoOf(trigger.metric).origin == MetricOrigin::kGpu && !decision.by_engines;
   return of_gpus_alone && by_owner && decision.status.ok() && !decision.active &&
          decision.warming == 0;
 }

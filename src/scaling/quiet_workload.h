@@ -21,14 +21,15 @@ class QuietWorkload {
  public:
   // Nothing where more than a GPU above activationThreshold may make a new reading count: while a
   // replica comes, warms up or is remembered, of GPUs that cannot be read or that pods share, of
-  // replicas on several nodes and MIG instances, and of all that is decided without owners. Where
+  // replicas on several nodes and MIG instances, of what engines say, and of all that is decided
+  // without owners. Where
   // memory is valued by whether it stands, any other reading of its own GPUs may count.
   static std::optional<QuietWorkload> Of(const Trigger& trigger, const FleetHistory& fleet,
                                          const Patience& patience, const Decision& decision);
 
-  // `fleet` is the one before, later. A time: what is decided on it is OK and inactive too, and
-  // will be until then if nothing more is heard; this is compared with the next. Nothing: that has
-  // to be decided, and this is of no more use.
+  // `fleet` is the one before, later, and no engine has said anything since. A time: what is decided
+  // on it is OK and inactive too, and will be until then if nothing more is heard; this is compared
+  // with the next. Nothing: that has to be decided, and this is of no more use.
   std::optional<absl::Time> StandsOn(const FleetHistory& fleet);
 
   size_t size_bytes() const;

@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "scaling/dice.h"
 #include "scaling/fleet_builder.h"
+#include "scaling/signal_builder.h"
 #include "scaling/test_triggers.h"
 
 namespace gpuscaler {
@@ -113,6 +114,22 @@ TEST(QuietWorkload, OneWithoutPodsSleepsWhateverTheNodesShowThatItWasOn) {
   ASSERT_TRUE(quiet.has_value());
   EXPECT_EQ(quiet->StandsOn(builder.Tick({Node("gpu-1", {Other(90)})}).fleet()),
             absl::InfiniteFuture());
+}
+
+TEST(QuietWorkload, OneWhoseEnginesSpeakIsNone) {
+  FleetBuilder builder;
+  builder.Hold(kLong, {Node("gpu-1", {Engine(91)})});
+  SignalBuilder engines(builder.now());
+  SignalSeries& engine = engines.Hold("vllm", kLong, 0);
+  engine.namespace_name = "team-a";
+  engine.pod = "llm-a";
+  const auto quiet_with = [&](const SignalHistory& signals) {
+    return QuietWorkload::Of(OnEngine(), builder.fleet(), kPatience,
+                             Decide(OnEngine(), kOwnAsker, builder.fleet(), &signals, kPatience));
+  };
+  EXPECT_FALSE(quiet_with(engines.history())) << "what GPUs show says nothing of its load";
+  engine.pod = "another";
+  EXPECT_TRUE(quiet_with(engines.history()));
 }
 
 TEST(QuietWorkload, ActiveOneIsNone) {
@@ -259,6 +276,45 @@ class NodeOfChance {
   NodeHistory history_;
 };
 
+// What engines of some pods, or of none, have said.
+class EnginesOfChance {
+ public:
+  EnginesOfChance(Dice& dice, absl::Time now) : are_read_(OnceIn(2, dice)), read_since_(now) {
+    Say(dice, now);
+  }
+
+  // True: something else.
+  bool Step(Dice& dice, absl::Time now) {
+    if (!are_read_ || !OnceIn(25, dice)) return false;
+    Say(dice, now);
+    return true;
+  }
+
+  const SignalHistory* history() const { return are_read_ ? &history_ : nullptr; }
+
+ private:
+  void Say(Dice& dice, absl::Time now) {
+    history_ = {.now = now, .read_since = read_since_};
+    if (OnceIn(4, dice)) history_.status = absl::UnavailableError("not known");
+    for (int i = OnceIn(2, dice) ? 0 : dice.Whole(1, 3); i > 0; --i) {
+      SignalSeries engine{.name = absl::StrCat("vllm ", i), .namespace_name = "team-a"};
+      engine.pod = absl::StrCat(OnceIn(2, dice) ? "llm-" : "x-", dice.Whole(1, 3), "-", i);
+      if (OnceIn(3, dice)) {
+        engine.gap = "connection refused";
+        engine.points.push_back({.at = now});
+      } else {
+        engine.points.push_back({.at = now, .value = OnceIn(2, dice) ? 0 : dice.Whole(1, 90)});
+        engine.answers_since = now;
+      }
+      history_.series.push_back(std::move(engine));
+    }
+  }
+
+  const bool are_read_;
+  const absl::Time read_since_;
+  SignalHistory history_;
+};
+
 void ExpectQuiet(const Decision& decision) {
   EXPECT_TRUE(decision.status.ok()) << decision.status;
   EXPECT_FALSE(decision.active) << decision.active_because;
@@ -272,11 +328,13 @@ int ExpectWhatStandsToBeDecidedSo(Trigger (*trigger_by_chance)(Dice&)) {
     Dice dice(seed);
     const Trigger trigger = trigger_by_chance(dice);
     const Patience patience{.stale_after = absl::Seconds(6),
-                            .grace = absl::Seconds(dice.Whole(1, 15))};
+                            .grace = absl::Seconds(dice.Whole(1, 15)),
+                            .forget_after = absl::Seconds(dice.Whole(16, 90))};
     std::vector<NodeOfChance> nodes;
     for (int i = dice.Whole(1, 3); i > 0; --i) nodes.emplace_back(dice, i);
     std::optional<QuietWorkload> quiet;
     absl::Time now = absl::FromUnixSeconds(1'767'225'600);
+    EnginesOfChance engines(dice, now);
     for (int step = 0; step < 150 && !testing::Test::HasFailure(); ++step) {
       SCOPED_TRACE(step);
       now += dice.Real(0, 1) * absl::Seconds(3);
@@ -286,8 +344,10 @@ int ExpectWhatStandsToBeDecidedSo(Trigger (*trigger_by_chance)(Dice&)) {
         node.AddTo(fleet);
       }
       if (OnceIn(3, dice)) fleet.stands_until = now + absl::Seconds(dice.Whole(0, 8));
+      if (engines.Step(dice, now)) quiet.reset();
+      const SignalHistory* const said = engines.history();
       const auto until = quiet ? quiet->StandsOn(fleet) : std::nullopt;
-      const Decision decision = Decide(trigger, kOwnAsker, fleet, patience);
+      const Decision decision = Decide(trigger, kOwnAsker, fleet, said, patience);
       if (!until) {
         quiet = QuietWorkload::Of(trigger, fleet, patience, decision);
         continue;
@@ -298,7 +358,7 @@ int ExpectWhatStandsToBeDecidedSo(Trigger (*trigger_by_chance)(Dice&)) {
       for (FleetHistory later = fleet; const double part : {0.5, 1.0}) {
         const absl::Time last = std::min(*until - kInstant, now + absl::Hours(1));
         later.now = now + part * (last - now);
-        ExpectQuiet(Decide(trigger, kOwnAsker, later, patience));
+        ExpectQuiet(Decide(trigger, kOwnAsker, later, said, patience));
       }
     }
   }

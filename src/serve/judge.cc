@@ -39,10 +39,12 @@ bool Lacks(const FleetHistory& fleet, const MetricTypeInfo& metric, const Patien
   });
 }
 
-// Signals come between two readings of GPUs: what was said by then is decided on.
-FleetReader::Fleet AsOf(absl::Time now, FleetHistory fleet) {
-  fleet.now = now;
-  return std::make_shared<const FleetHistory>(std::move(fleet));
+// Signals come between two readings of GPUs: what was said by `now` is decided on.
+FleetReader::Fleet AsOf(absl::Time now, FleetReader::Fleet fleet) {
+  if (fleet->now >= now) return fleet;
+  auto later = std::make_shared<FleetHistory>(*fleet);
+  later->now = now;
+  return later;
 }
 
 // The reason for an outcome other than a plain value.
@@ -160,11 +162,14 @@ void Judge::Hold(const CachedTrigger& trigger, const ParsedTrigger& parsed) cons
 }
 
 absl::StatusOr<FleetReader::Fleet> Judge::FleetOf(const ParsedTrigger& parsed) const {
-  if (!parsed.NeedsNodes()) return AsOf(clock_.Now(), FleetHistory());
+  const absl::Time now = clock_.Now();
+  if (!parsed.NeedsNodes()) {
+    return std::make_shared<const FleetHistory>(FleetHistory{.now = now});
+  }
   auto fleet =
       parsed.trigger->scope == Scope::kWorkload ? fleets_.Of(parsed.wanted) : fleets_.All();
   if (!fleet.ok() || !parsed.source.has_value()) return fleet;
-  return AsOf(std::max(clock_.Now(), (*fleet)->now), **fleet);
+  return AsOf(now, *std::move(fleet));
 }
 
 std::optional<SignalHistory> Judge::SignalsOf(const ParsedTrigger& parsed) const {
@@ -173,6 +178,8 @@ std::optional<SignalHistory> Judge::SignalsOf(const ParsedTrigger& parsed) const
 }
 
 Judge::Judged Judge::Try(Question question, CachedTrigger& trigger, const Parsed& parsed) const {
+  // Before the nodes: what was said is then no later than the instant that is decided for.
+  const std::optional<SignalHistory> signals = SignalsOf(*parsed);
   const auto fleet = FleetOf(*parsed);
   if (!fleet.ok()) return fleet.status();
   const MetricTypeInfo& metric = InfoOf(parsed->trigger->metric);
@@ -180,7 +187,6 @@ Judge::Judged Judge::Try(Question question, CachedTrigger& trigger, const Parsed
     return absl::UnavailableError(
         absl::StrCat(metric.name, " is read only while it is asked for: not read yet"));
   }
-  const std::optional<SignalHistory> signals = SignalsOf(*parsed);
   if (signals.has_value() && signals->is_awaited) {
     return absl::UnavailableError(absl::StrCat(NameOf(*parsed->source), ": not read yet"));
   }

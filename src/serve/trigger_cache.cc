@@ -138,8 +138,8 @@ Judgement CachedTrigger::Judge(Question question,
   if (verdict_ != nullptr && verdict_->IsRight(question, *parsed, fleet, signals)) {
     return {.verdict = verdict_, .active_until = verdict_->decision.active_until};
   }
-  if (question == Question::kActivity && signals == nullptr) {
-    const auto quiet_until = QuietUntil(*parsed, fleet);
+  if (question == Question::kActivity) {
+    const auto quiet_until = QuietUntil(*parsed, fleet, signals);
     if (quiet_until) return {.verdict = verdict_, .active_until = *quiet_until};
   }
   verdict_ = std::make_shared<const Verdict>(
@@ -156,8 +156,10 @@ Judgement CachedTrigger::Judge(Question question,
 }
 
 std::optional<absl::Time> CachedTrigger::QuietUntil(const ParsedTrigger& parsed,
-                                                    const FleetHistory& fleet) {
+                                                    const FleetHistory& fleet,
+                                                    const SignalHistory* signals) {
   if (!quiet_ || verdict_->parsed->profiles_version < parsed.profiles_version) return std::nullopt;
+  if (verdict_->signal_generation < GenerationOf(signals)) return std::nullopt;
   const bool older = fleet.generation < quiet_->generation || fleet.now < quiet_->at;
   if (older) return quiet_->until;
   const std::optional<absl::Time> until = quiet_->workload.StandsOn(fleet);

@@ -126,7 +126,8 @@ class CachedTrigger {
 
  private:
   // Until when, if it is told by what is new alone.
-  std::optional<absl::Time> QuietUntil(const ParsedTrigger& parsed, const FleetHistory& fleet)
+  std::optional<absl::Time> QuietUntil(const ParsedTrigger& parsed, const FleetHistory& fleet,
+                                       const SignalHistory* signals)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Count(size_t verdict_bytes);
 

@@ -160,10 +160,12 @@ class QuietTriggerTest : public testing::Test {
   Judgement Judged(Question question, int64_t profiles = 1) {
     FleetHistory fleet = builder_.fleet();
     fleet.generation = (fleet.now - absl::UnixEpoch()) / kTick;
-    return trigger_.Judge(question, trigger_.Parse(Version(profiles)).parsed, fleet, kPatience);
+    return trigger_.Judge(question, trigger_.Parse(Version(profiles)).parsed, fleet, kPatience,
+                          signals_);
   }
 
   FleetBuilder builder_;
+  const SignalHistory* signals_ = nullptr;
   CachedTrigger trigger_{Ref("a", {})};
 };
 
@@ -179,6 +181,16 @@ TEST_F(QuietTriggerTest, ActivityIsNotJudgedAnewForNewsOfOthers) {
   }
   builder_.Tick({Reading(50, 90)});
   EXPECT_TRUE(Judged(Question::kActivity).verdict->decision.active);
+}
+
+TEST_F(QuietTriggerTest, NewsOfEnginesAreJudgedAnew) {
+  SignalHistory signals{.generation = 1};
+  signals_ = &signals;
+  const auto first = Judged(Question::kActivity).verdict;
+  builder_.Tick({Reading(0, 70)});
+  EXPECT_EQ(Judged(Question::kActivity).verdict, first);
+  signals.generation = 2;
+  EXPECT_NE(Judged(Question::kActivity).verdict, first);
 }
 
 TEST_F(QuietTriggerTest, AllElseIsJudgedAnew) {

@@ -155,7 +155,7 @@ TEST_F(FoundEnginesTest, ANodeThatDoesNotTellHoldsUpTheOthersForAMomentAlone) {
   Expect({"gpu-1", "gpu-2"}, 3);
   EXPECT_TRUE(Of("team-a").status.ok());
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0"));
-  EXPECT_THAT(Of("team-a").without,
+  EXPECT_THAT(*Of("team-a").without,
               ElementsAre(WithoutEngine{.node = "gpu-2", .why = "nobody has looked there yet"}));
 }
 
@@ -176,7 +176,7 @@ TEST_F(FoundEnginesTest, ANodeThatCannotLookIsNoErrorOfTheSource) {
   found_.List("gpu-2", absl::UnimplementedError("its agent is too old"), Second(0));
   EXPECT_TRUE(Of("team-a").status.ok());
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0"));
-  EXPECT_THAT(Of("team-a").without,
+  EXPECT_THAT(*Of("team-a").without,
               ElementsAre(WithoutEngine{.node = "gpu-2", .why = "its agent is too old"}));
 }
 
@@ -235,7 +235,7 @@ TEST_F(FoundEnginesTest, TellsWhyNoneIsFoundInAPodToThoseWhoSeeIt) {
   Expect({"gpu-1"});
   found_.List("gpu-1", NodeEngines{.namespaces = {"team-a", "team-b"}, .without = {in_a, in_b}},
               Second(0));
-  EXPECT_THAT(Of("team-a").without, ElementsAre(in_a));
+  EXPECT_THAT(*Of("team-a").without, ElementsAre(in_a));
 }
 
 TEST_F(FoundEnginesTest, WhatANodeToldIsForgottenWhenItIsNotExpectedAnyMore) {
