@@ -60,13 +60,20 @@ func eventually(t *testing.T, patience time.Duration, what string, condition fun
 	}
 }
 
+// makeNamespace makes one for as long as the test runs. Afterwards all in it goes: the pods of all
+// tests together would hold more GPUs than the nodes have.
 func makeNamespace(t *testing.T, name string) {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	_, err := kube.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{})
-	if err != nil {
+	namespaces := kube.CoreV1().Namespaces()
+	if _, err := namespaces.Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := namespaces.Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // create makes the object that a YAML text says.

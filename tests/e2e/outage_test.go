@@ -90,8 +90,8 @@ func TestReplicasStandWhileTheScalerIsGoneForLongerThanTheCooldown(t *testing.T)
 		t.Fatalf("only %d of %d stand", len(standing), len(all))
 	}
 	for _, w := range standing {
-		up := w.load(3 * 80)
-		w.line.reaches(3, patience)
+		up := w.load(8 * 100)
+		w.line.reaches(8, patience)
 		w.line.risesOnly(up)
 	}
 }
