@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
@@ -28,6 +29,10 @@ bool IsHostName(absl::string_view text) {
   const std::vector<absl::string_view> labels = absl::StrSplit(name, '.');
   return std::ranges::all_of(labels, IsLabel) &&
          !std::ranges::all_of(labels.back(), absl::ascii_isdigit);
+}
+
+bool IsHostLabel(absl::string_view text) {
+  return IsHostName(text) && !absl::StrContains(text, '.');
 }
 
 }  // namespace gpuscaler

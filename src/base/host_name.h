@@ -10,4 +10,7 @@ namespace gpuscaler {
 // one. Underscores too, which resolvers take: Compose names containers so.
 bool IsHostName(absl::string_view text);
 
+// Such a name of one label, without a dot.
+bool IsHostLabel(absl::string_view text);
+
 }  // namespace gpuscaler

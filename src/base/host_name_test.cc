@@ -28,5 +28,14 @@ TEST(HostName, AddressesAndOtherTextsAreNone) {
   EXPECT_FALSE(IsHostName(absl::StrCat(label, ".", label, ".", label, ".", label.substr(1))));
 }
 
+TEST(HostName, ALabelHasNoDot) {
+  for (const char* label : {"a", "jobs", "shop_redis_1", "7up"}) {
+    EXPECT_TRUE(IsHostLabel(label)) << label;
+  }
+  for (const char* text : {"", "a.b", "a.", "..", "7", "a/b", "-a"}) {
+    EXPECT_FALSE(IsHostLabel(text)) << text;
+  }
+}
+
 }  // namespace
 }  // namespace gpuscaler

@@ -8,7 +8,6 @@
 #include <memory>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -109,9 +108,7 @@ absl::StatusOr<AliasFiles> CredentialFolder::Read(absl::string_view alias) const
     return NotUsable(alias, "the scaler has none; --endpoint-credentials names their folder");
   }
   // A label, as the names of Secrets' mounts: no way out of the folder.
-  if (!IsHostName(alias) || absl::StrContains(alias, '.')) {
-    return NotUsable(alias, "use letters, digits and hyphens");
-  }
+  if (!IsHostLabel(alias)) return NotUsable(alias, "use letters, digits and hyphens");
   const Folder folder(path_, alias);
   if (!folder.Exists()) return NotUsable(alias, "the scaler has none of that name");
   for (int i = 0; i < kMostTries; ++i) {

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "absl/strings/match.h"
+#include "base/host_name.h"
 #include "scaling/key_readers.h"
 
 namespace gpuscaler {
@@ -50,8 +51,9 @@ bool ReadRedisTls(absl::string_view text, Settings& settings) {
   return true;
 }
 
+// The name of a folder, which a Secret is mounted at (CredentialFolder).
 bool ReadAlias(absl::string_view text, Settings& settings) {
-  if (!IsPathSafe(text)) return false;
+  if (!IsHostLabel(text)) return false;
   settings.credentials = std::string(text);
   return true;
 }
@@ -199,7 +201,7 @@ std::vector<KeyRow> RedisRows() {
 std::vector<KeyRow> CredentialRows() {
   return {
       {.name = "credentials",
-       .allowed = "up to 200 letters, digits, - _ or .",
+       .allowed = "up to 63 letters, digits, - or _ (no dot), and not digits alone",
        .default_value = "",
        .help = "The entry of the scaler's own file of credentials that opens the endpoint; in "
                "place of the keys below",

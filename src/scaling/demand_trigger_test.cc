@@ -232,6 +232,8 @@ TEST(DemandKeys, BoundsAreKept) {
       {"redisDatabase", "-1"},
       {"redisTls", "yes"},
       {"credentials", "../etc"},
+      {"credentials", "jobs.prod"},
+      {"credentials", "4711"},
       {"endpointCa", "x"},
   };
   for (const Row& row : rows) {
@@ -239,6 +241,7 @@ TEST(DemandKeys, BoundsAreKept) {
     EXPECT_THAT(FaultOf({{row.key, row.value}}), HasSubstr("use ")) << row.value;
   }
   EXPECT_THAT(FaultOf({{"engine", "vlm"}}), HasSubstr("did you mean \"vllm\"?"));
+  EXPECT_THAT(FaultOf({{"credentials", "jobs.prod"}}), HasSubstr("no dot"));
 }
 
 TEST(DemandKeys, EnginesHaveNames) {

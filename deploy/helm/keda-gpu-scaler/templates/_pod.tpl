@@ -305,7 +305,7 @@ readOnlyRootFilesystem: true
 {{- end }}
 {{- if ne $role "agent" }}
 {{- range $alias, $secret := .Values.demand.credentials }}
-- {name: {{ printf "credentials-%s" ($alias | replace "." "-") }}, mountPath: /etc/endpoint-credentials/{{ $alias }}, readOnly: true}
+- {name: credentials-{{ $alias }}, mountPath: /etc/endpoint-credentials/{{ $alias }}, readOnly: true}
 {{- end }}
 {{- end }}
 {{- if include "scaler.tlsSecret" . }}
@@ -344,7 +344,7 @@ readOnlyRootFilesystem: true
 {{- end }}
 {{- if ne $role "agent" }}
 {{- range $alias, $secret := .Values.demand.credentials }}
-- {name: {{ printf "credentials-%s" ($alias | replace "." "-") }}, secret: {secretName: {{ $secret | quote }}, defaultMode: 0440}}
+- {name: credentials-{{ $alias }}, secret: {secretName: {{ $secret | quote }}, defaultMode: 0440}}
 {{- end }}
 {{- end }}
 {{- if include "scaler.tlsSecret" . }}
