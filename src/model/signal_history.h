@@ -20,6 +20,13 @@ struct SignalPoint {
   friend bool operator==(const SignalPoint&, const SignalPoint&) = default;
 };
 
+// What a page says at one of the addresses of its name.
+struct SignalPart {
+  std::string address;
+  std::optional<double> value;  // newest; empty: there is none now
+  std::string gap;              // why
+};
+
 // One engine's process, one page, one queue.
 struct SignalSeries {
   std::string name;  // for people: "vllm at 10.1.2.3:8000", "stream jobs at redis.team-a.svc:6379"
@@ -31,6 +38,8 @@ struct SignalSeries {
 
   std::vector<SignalPoint> points;  // oldest first; as far as was asked for
   std::string gap;  // why its newest reading failed or lacks the number; empty: none
+
+  std::vector<SignalPart> parts;  // of a page, by address: their sum is what it says
 
   // When it was first read; InfiniteFuture: never, so a process that runs is still loading.
   absl::Time answers_since = absl::InfiniteFuture();

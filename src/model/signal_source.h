@@ -19,7 +19,7 @@ struct EngineEndpoint {
   friend auto operator<=>(const EngineEndpoint&, const EngineEndpoint&) = default;
 };
 
-// A page of metrics at one name, of no replica: a gateway's.
+// A page of metrics at each address of a name, of no replica: a gateway's.
 struct MetricsPage {
   std::string url;
   std::string selector;  // page/prometheus_metric.h

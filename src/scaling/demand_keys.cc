@@ -125,7 +125,8 @@ std::vector<KeyRow> PageRows() {
       {.name = "prometheusEndpoint",
        .allowed = kUrlAllowed,
        .default_value = "",
-       .help = "The page of metrics itself, such as a gateway's; no Prometheus server is asked",
+       .help = "The page of metrics itself, such as a gateway's, at every address of its name; no "
+               "Prometheus server is asked",
        .words = {},
        .read = ReadUrl<&Settings::prometheus_endpoint>,
        .use = KeyUse::kPage},

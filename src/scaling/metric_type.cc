@@ -131,9 +131,10 @@ constexpr std::array<MetricTypeInfo, 29> kMetricTypes = {{
     Engine(MetricType::kTritonRequestRate, "triton_request_rate", "requests/s", Kind::kExtensive,
            EngineMetric::kRequestRate, "request_rate of Triton", "triton"),
 
-    Queue(MetricType::kPrometheus, "prometheus", "", kPage, {},
-          "A metric of any page, the series that match added up: of a gateway, which has it while "
-          "no replica exists"),
+    Queue(
+        MetricType::kPrometheus, "prometheus", "", kPage, {},
+        "A metric of any page, the series that match added up, of every address of its name: of a "
+        "gateway, which has it while no replica exists"),
     Queue(MetricType::kRedisStreamLength, "redis_stream_length", "entries", kRedis, Length::kStream,
           "Entries of a stream, read or not (XLEN)"),
     Queue(MetricType::kRedisStreamLag, "redis_stream_lag", "entries", kRedis, Length::kLag,

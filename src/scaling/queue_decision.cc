@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/number_text.h"
 #include "scaling/activity.h"
 #include "scaling/next_change.h"
@@ -32,6 +33,23 @@ absl::Status CheckRead(const Trigger& trigger, const SignalHistory* signals) {
 std::string NameOf(const std::vector<SignalSeries>& series) {
   if (series.size() == 1) return series.front().name;
   return CountText(static_cast<int64_t>(series.size()), "endpoint");
+}
+
+// "10.0.0.1 12, 10.0.0.2 3" of a sum; empty: there is nothing to add up.
+std::string PartsText(const SignalHistory& signals) {
+  constexpr size_t kNamed = 10;
+  std::vector<std::string> parts;
+  for (const SignalSeries& series : signals.series) {
+    for (const SignalPart& part : series.parts) {
+      parts.push_back(
+          absl::StrCat(part.address, " ", part.value ? NumberText(*part.value) : part.gap));
+    }
+  }
+  if (parts.size() < 2) return "";
+  const size_t named = std::min(parts.size(), kNamed);
+  return absl::StrCat(
+      absl::StrJoin(parts.begin(), parts.begin() + named, ", "),
+      parts.size() > named ? absl::StrCat(" and ", parts.size() - named, " more") : "");
 }
 
 // As one replica that was always there.
@@ -68,6 +86,7 @@ Decision DecideOnQueue(const Trigger& trigger, absl::Time now, const SignalHisto
     return decision;
   }
   decision.shares.push_back(load.share);
+  if (load.share.because.empty()) decision.shares.back().because = PartsText(*signals);
   decision.value = RoundToThreeDecimals(*load.share.load);
   const Activity activity = ActivityOf(trigger, {load}, now);
   decision.active = activity.active;

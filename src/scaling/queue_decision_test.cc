@@ -112,6 +112,24 @@ TEST(QueueDecision, ReadingsThatStoppedAltogetherAreUnavailable) {
   EXPECT_EQ(decision.status.code(), absl::StatusCode::kUnavailable);
 }
 
+TEST(QueueDecision, WhatEachAddressAddsIsInTheExplanation) {
+  SignalBuilder signals(kNow);
+  SignalSeries& page = signals.Hold("queue_size at http://gateway", kLong, 15);
+  page.parts = {{.address = "10.0.0.1", .value = 12}, {.address = "10.0.0.2", .value = 3}};
+  Trigger trigger = Lag();
+  trigger.metric = MetricType::kPrometheus;
+  const Decision decision = DecideOn(trigger, signals.history());
+  EXPECT_EQ(decision.value, 15);
+  EXPECT_THAT(Explain(trigger, decision), HasSubstr("10.0.0.1 12, 10.0.0.2 3\n"));
+
+  page.parts[1] = {.address = "10.0.0.2", .gap = "connection refused"};
+  EXPECT_THAT(Explain(trigger, DecideOn(trigger, signals.history())),
+              HasSubstr("10.0.0.1 12, 10.0.0.2 connection refused\n"))
+      << "bridged, and said";
+  page.parts.pop_back();
+  EXPECT_EQ(DecideOn(trigger, signals.history()).shares.front().because, "");
+}
+
 TEST(QueueDecision, WhyNothingIsKnownIsHandedOn) {
   SignalBuilder signals(kNow);
   signals.history().status = absl::PermissionDeniedError("redis.other.svc is not of team-a");

@@ -1,4 +1,5 @@
-// Polls pages of metrics for numbers on them: each page once in an interval for all who want it.
+// Polls pages of metrics for numbers on them: each at its address once in an interval for all who
+// want it.
 #pragma once
 
 #include <map>
@@ -26,7 +27,6 @@ class PageNumberPoller {
 
   // These are polled from now on, and no others: of those that are not among them nothing is told
   // any more. Their answer would be taken for that of what replaced them.
-  // The requests have no address.
   void Poll(const std::map<PageRequest, NumbersWish>& pages);
 
  private:

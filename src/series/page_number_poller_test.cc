@@ -75,14 +75,17 @@ TEST(PageNumberPoller, WhatAReplacedRequestBringsIsNotTakenForTheNewOnes) {
   });
   const SteadyClock clock;
   ToldNumbers told;
-  PageNumberPoller poller(
-      clock, {.interval = absl::Milliseconds(20), .longest_gap = absl::Seconds(5)},
-      [&](const SignalSource&, const absl::StatusOr<CounterPoint>& number) { told.Take(number); });
-  const PageRequest old_one{.host = "gateway", .port = server.port(), .bearer_token = "old"};
+  PageNumberPoller poller(clock,
+                          {.interval = absl::Milliseconds(20), .longest_gap = absl::Seconds(5)},
+                          [&](const SignalSource&, const IpAddress&,
+                              const absl::StatusOr<CounterPoint>& number) { told.Take(number); });
+  const PageRequest old_one{.host = "gateway",
+                            .port = server.port(),
+                            .address = *ParseIpAddress("127.0.0.1"),
+                            .bearer_token = "old"};
   PageRequest new_one = old_one;
   new_one.bearer_token = "new";
-  const NumbersWish wish{.selectors = {{kQueueSize, *ParseMetricSelector("queue_size")}},
-                         .addresses = {*ParseIpAddress("127.0.0.1")}};
+  const NumbersWish wish{{kQueueSize, *ParseMetricSelector("queue_size")}};
 
   poller.Poll({{old_one, wish}});
   asked.Wait();

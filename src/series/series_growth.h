@@ -18,7 +18,7 @@ namespace gpuscaler {
 
 inline constexpr size_t kMostSeries = 1000;  // of a page, and kept: 64 bytes each
 
-// Of the pages of one endpoint, in the order in which they were read. Not thread-safe.
+// Of the pages of one address, in the order in which they were read. Not thread-safe.
 class SeriesGrowth {
  public:
   // A series that was not seen for longer than `longest_gap` is a new one.
@@ -34,9 +34,6 @@ class SeriesGrowth {
   // Errors are those of ReadSeries(), and FAILED_PRECONDITION where more than kMostSeries match.
   // The page is then as one that was never read.
   absl::StatusOr<CounterPoint> Take(absl::Time at, absl::string_view page, PageFormat format);
-
-  // The next page is of another process: its series are new ones.
-  void BeginAnew() { seen_.clear(); }
 
  private:
   struct Seen {

@@ -1,5 +1,6 @@
 #include "signal/kept_source.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "series/series_growth.h"
@@ -9,9 +10,9 @@ namespace gpuscaler {
 namespace {
 
 // How often the texts of a source are held: by the store, by those who look and poll, and in the
-// requests on their way. Of engines each has some of its own.
+// requests on their way. Of engines, and of a page's addresses, each has some of its own.
 constexpr size_t kCopies = 8;
-constexpr size_t kCopiesOfEngine = 4;
+constexpr size_t kCopiesOfEach = 4;
 
 constexpr size_t kSeriesBytes = 64;  // of each series whose growth is followed
 
@@ -25,10 +26,17 @@ bool IsOfEngines(const SignalSource& source) {
          std::holds_alternative<EngineEndpoint>(source.place);
 }
 
-std::variant<EngineGroup, NumberTimeline> NothingSaid(const SignalSource& source) {
+std::variant<EngineGroup, PageGroup, NumberTimeline> NothingSaid(const SignalSource& source) {
   if (IsOfEngines(source)) return EngineGroup();
-  return NumberTimeline(WantsRate(source));
+  if (std::holds_alternative<MetricsPage>(source.place)) return PageGroup(WantsRate(source));
+  return NumberTimeline(/*is_rate=*/false);
 }
+
+struct PlacesOf {  // each is asked by itself
+  size_t operator()(const EngineGroup& engines) const { return engines.size(); }
+  size_t operator()(const PageGroup& pages) const { return pages.size(); }
+  size_t operator()(const NumberTimeline&) const { return 0; }
+};
 
 struct TextOfPlace {
   size_t operator()(const DiscoveredEngines&) const { return 0; }
@@ -59,11 +67,9 @@ KeptSource::KeptSource(SignalSource source, absl::Time read_since)
 }
 
 void KeptSource::Weigh() {
-  size_t copies = kCopies;
-  if (const auto* group = std::get_if<EngineGroup>(&said_)) {
-    copies += kCopiesOfEngine * group->size();
-  }
-  bytes_ = copies * TextBytes(source_) + (WantsRate(source_) ? kMostSeries * kSeriesBytes : 0) +
+  const size_t places = std::visit(PlacesOf(), said_);
+  const size_t followed = WantsRate(source_) ? kMostSeries * std::max(places, size_t{1}) : 0;
+  bytes_ = (kCopies + kCopiesOfEach * places) * TextBytes(source_) + followed * kSeriesBytes +
            std::visit([](const auto& said) { return said.Bytes(); }, said_);
 }
 
@@ -78,6 +84,22 @@ bool KeptSource::ListEngines(const absl::StatusOr<std::vector<EnginePlace>>& pla
 bool KeptSource::TakeEngine(const EnginePlace& place, const EngineNews& news) {
   MutexLock lock(mutex_);
   const bool is_news = std::get<EngineGroup>(said_).Take(place, news, news.at - look_back_);
+  Weigh();
+  return is_news;
+}
+
+bool KeptSource::ListPages(const absl::StatusOr<std::vector<std::string>>& addresses) {
+  MutexLock lock(mutex_);
+  const bool is_news = std::get<PageGroup>(said_).List(addresses);
+  Weigh();
+  return is_news;
+}
+
+bool KeptSource::TakePage(const std::string& address, const absl::StatusOr<CounterPoint>& point) {
+  MutexLock lock(mutex_);
+  auto& pages = std::get<PageGroup>(said_);
+  const bool is_news = pages.Take(address, point);
+  if (point.ok()) pages.Forget(point->instant.at - look_back_);
   Weigh();
   return is_news;
 }
@@ -110,7 +132,10 @@ SignalHistory KeptSource::Answer(const EngineQuestion& question, absl::Time now,
     if (const auto* group = std::get_if<EngineGroup>(&said_)) {
       history = group->Answer(question, now, longest_gap, counts);
     } else {
-      history.series.push_back(std::get<NumberTimeline>(said_).Answer(question, now, longest_gap));
+      const auto* pages = std::get_if<PageGroup>(&said_);
+      history.series.push_back(
+          pages != nullptr ? pages->Answer(question, now, longest_gap)
+                           : std::get<NumberTimeline>(said_).Answer(question, now, longest_gap));
       history.series.back().name = NameOf(source_);
     }
   }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "model/signal_history.h"
 #include "model/signal_source.h"
 #include "series/number_timeline.h"
+#include "series/page_group.h"
 #include "signal/source_leases.h"
 
 namespace gpuscaler {
@@ -23,10 +25,12 @@ class KeptSource {
  public:
   KeptSource(SignalSource source, absl::Time read_since);
 
-  // As EngineGroup's and NumberTimeline's; true: it is news.
+  // As EngineGroup's, PageGroup's and NumberTimeline's; true: it is news.
   bool ListEngines(const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
                    const std::vector<WithoutEngine>& without);
   bool TakeEngine(const EnginePlace& place, const EngineNews& news);
+  bool ListPages(const absl::StatusOr<std::vector<std::string>>& addresses);
+  bool TakePage(const std::string& address, const absl::StatusOr<CounterPoint>& point);
   bool TakeNumber(const absl::StatusOr<CounterPoint>& point);
 
   // From now on no more is kept than what these take.
@@ -49,7 +53,7 @@ class KeptSource {
   std::atomic<size_t> bytes_ = 0;
   mutable Mutex mutex_;
   absl::Duration look_back_ ABSL_GUARDED_BY(mutex_);
-  std::variant<EngineGroup, NumberTimeline> said_ ABSL_GUARDED_BY(mutex_);
+  std::variant<EngineGroup, PageGroup, NumberTimeline> said_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace gpuscaler

@@ -200,6 +200,16 @@ void SignalStore::TakeEngine(const SignalSource& source, const EnginePlace& plac
   Tell(source, [&](KeptSource& kept) { return kept.TakeEngine(place, news); });
 }
 
+void SignalStore::ListPages(const SignalSource& source,
+                            const absl::StatusOr<std::vector<std::string>>& addresses) {
+  Tell(source, [&](KeptSource& kept) { return kept.ListPages(addresses); });
+}
+
+void SignalStore::TakePage(const SignalSource& source, const std::string& address,
+                           const absl::StatusOr<CounterPoint>& point) {
+  Tell(source, [&](KeptSource& kept) { return kept.TakePage(address, point); });
+}
+
 void SignalStore::TakeNumber(const SignalSource& source,
                              const absl::StatusOr<CounterPoint>& point) {
   Tell(source, [&](KeptSource& kept) { return kept.TakeNumber(point); });

@@ -69,7 +69,14 @@ class SignalStore {
                    const std::vector<WithoutEngine>& without = {});
   void TakeEngine(const SignalSource& source, const EnginePlace& place, const EngineNews& news);
 
-  // Of a page or a queue: its number, or what the counter of a rate stands at (SeriesGrowth).
+  // PageGroup::List() and Take(): a page's number at one address, or of a rate what its counters
+  // have grown by there (SeriesGrowth).
+  void ListPages(const SignalSource& source,
+                 const absl::StatusOr<std::vector<std::string>>& addresses);
+  void TakePage(const SignalSource& source, const std::string& address,
+                const absl::StatusOr<CounterPoint>& point);
+
+  // Of a queue.
   void TakeNumber(const SignalSource& source, const absl::StatusOr<CounterPoint>& point);
 
   // What the source said; of engines, those that `counts` is true for. UNAVAILABLE: it is not

@@ -24,8 +24,9 @@ SignalWatch::SignalWatch(const SignalWatchOptions& options, const Clock& clock, 
           limits_),
       pages_(
           clock, {.interval = options.queue_interval, .longest_gap = options.longest_gap},
-          [this](const SignalSource& source, const absl::StatusOr<CounterPoint>& number) {
-            store_.TakeNumber(source, number);
+          [this](const SignalSource& source, const IpAddress& address,
+                 const absl::StatusOr<CounterPoint>& number) {
+            store_.TakePage(source, IpAddressText(address), number);
           },
           limits_),
       queues_(
@@ -66,7 +67,7 @@ void SignalWatch::Add(const WantedSignal& wanted, Targets& targets) {
   } else if (std::holds_alternative<EngineEndpoint>(source.place)) {
     AddEngines(wanted, *located, targets);
   } else if (std::holds_alternative<MetricsPage>(source.place)) {
-    AddPage(source, *located, targets);
+    AddPages(source, *located, targets);
   } else {
     AddQueue(source, *located, targets);
   }
@@ -87,16 +88,20 @@ void SignalWatch::AddEngines(const WantedSignal& wanted, const LocatedSource& lo
   store_.ListEngines(wanted.source, places, clock_.Now());
 }
 
-void SignalWatch::AddPage(const SignalSource& source, const LocatedSource& located,
-                          Targets& targets) {
-  PageRequest request = located.RequestTo(IpAddress());
-  if (request.path.empty()) request.path = "/metrics";
+void SignalWatch::AddPages(const SignalSource& source, const LocatedSource& located,
+                           Targets& targets) {
   // Who wants it has checked it (CheckSource).
-  auto selector = ParseMetricSelector(std::get<MetricsPage>(source.place).selector);
+  const auto selector = ParseMetricSelector(std::get<MetricsPage>(source.place).selector);
   if (!selector.ok()) return;
-  NumbersWish& wish = targets.pages[request];
-  wish.selectors.emplace(source, *std::move(selector));
-  wish.addresses = located.addresses;
+  std::vector<std::string> addresses;
+  for (const IpAddress& address : located.addresses) addresses.push_back(IpAddressText(address));
+  store_.ListPages(source, addresses);
+  if (addresses.size() > kMostPages) return;
+  for (const IpAddress& address : located.addresses) {
+    PageRequest request = located.RequestTo(address);
+    if (request.path.empty()) request.path = "/metrics";
+    targets.pages[request].emplace(source, *selector);
+  }
 }
 
 void SignalWatch::AddQueue(const SignalSource& source, const LocatedSource& located,
@@ -117,6 +122,8 @@ void SignalWatch::AddQueue(const SignalSource& source, const LocatedSource& loca
 void SignalWatch::Refuse(const SignalSource& source, const absl::Status& why) {
   if (std::holds_alternative<EngineEndpoint>(source.place)) {
     store_.ListEngines(source, why, clock_.Now());
+  } else if (std::holds_alternative<MetricsPage>(source.place)) {
+    store_.ListPages(source, why);
   } else {
     store_.TakeNumber(source, why);
   }

@@ -55,7 +55,7 @@ class SignalWatch {
   void Look();
   void Add(const WantedSignal& wanted, Targets& targets);
   void AddEngines(const WantedSignal& wanted, const LocatedSource& located, Targets& targets);
-  static void AddPage(const SignalSource& source, const LocatedSource& located, Targets& targets);
+  void AddPages(const SignalSource& source, const LocatedSource& located, Targets& targets);
   static void AddQueue(const SignalSource& source, const LocatedSource& located, Targets& targets);
   void Refuse(const SignalSource& source, const absl::Status& why);
 

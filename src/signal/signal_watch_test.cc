@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -162,6 +163,111 @@ TEST_F(SignalWatchTest, ANameWithoutAddressesHasNoEngineAndNoPage) {
   const auto gap = [&] { return sleeping_.Of(page, {}, clock_.Now()).series.front().gap; };
   Eventually([&] { return absl::StrContains(gap(), "has no address"); });
   EXPECT_THAT(gap(), HasSubstr("has no address"));
+}
+
+// Two replicas of a gateway, each with a part of the queue, behind one name.
+class GatewaysTest : public SignalWatchTest {
+ protected:
+  GatewaysTest() {
+    SignalWatchOptions options = Options();
+    options.places.allowed = *ParseAllowedEndpoints("127.0.0.1,127.0.0.2");
+    options.places.addresses.interval = absl::Milliseconds(50);
+    options.places.addresses.resolver = [this](const std::string&) {
+      MutexLock lock(mutex_);
+      return addresses_;
+    };
+    watch_of_name_ = std::make_unique<SignalWatch>(options, clock_, sleeping_);
+  }
+  SignalSource Wanted(const std::string& selector, bool rate = false) {
+    const SignalSource source = SourceOf(MetricsPage{
+        .url = absl::StrCat("http://gateway:", first_.port()), .selector = selector, .rate = rate});
+    const EngineQuestion question = QuestionOver(absl::Seconds(1));
+    EXPECT_TRUE(sleeping_.Want(source, question, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
+    return source;
+  }
+  static EngineQuestion QuestionOver(absl::Duration window) {
+    return {.window = window, .look_back = absl::Seconds(30)};
+  }
+  SignalSeries Said(const SignalSource& source) const {
+    const SignalHistory history =
+        sleeping_.Of(source, QuestionOver(absl::Seconds(1)), clock_.Now());
+    return history.series.empty() ? SignalSeries() : history.series.front();
+  }
+  // The newest sum; empty: there is none.
+  std::optional<double> Newest(const SignalSource& source) const {
+    const SignalSeries said = Said(source);
+    return said.points.empty() ? std::nullopt : said.points.back().value;
+  }
+  void Resolve(std::vector<std::string> addresses) {
+    MutexLock lock(mutex_);
+    addresses_ = std::move(addresses);
+  }
+
+  std::atomic<int> held_ = 5;
+  std::atomic<int> served_ = 0;
+  Mutex mutex_;
+  std::vector<std::string> addresses_ ABSL_GUARDED_BY(mutex_) = {"127.0.0.1", "127.0.0.2"};
+  TestHttpServer first_{Serving([this](absl::string_view) {
+    return Answer(absl::StrCat("queue_size 7\nserved ", served_ += 10, "\n"));
+  })};
+  std::unique_ptr<TestHttpServer> second_ = StartSecond();
+  std::unique_ptr<SignalWatch> watch_of_name_;
+
+  std::unique_ptr<TestHttpServer> StartSecond() {
+    return std::make_unique<TestHttpServer>(
+        Serving([this](absl::string_view) {
+          return Answer(
+              absl::StrCat("queue_size ", held_.load(), "\nserved ", served_ += 10, "\n"));
+        }),
+        nullptr, "127.0.0.2", "", first_.port());
+  }
+};
+
+TEST_F(GatewaysTest, EachReplicaOfAGatewayAddsWhatItHolds) {
+  const SignalSource queue = Wanted("queue_size");
+  Eventually([&] { return Newest(queue) == 12; });
+  EXPECT_EQ(Newest(queue), 12);
+  held_ = 100;
+  Eventually([&] { return Newest(queue) == 107; });
+  const SignalSeries said = Said(queue);
+  EXPECT_EQ(said.points.back().value, 107);
+  ASSERT_THAT(said.parts, SizeIs(2));
+  EXPECT_EQ(said.parts[0].address, "127.0.0.1");
+  EXPECT_EQ(said.parts[0].value, 7);
+  EXPECT_EQ(said.parts[1].address, "127.0.0.2");
+  EXPECT_EQ(said.parts[1].value, 100);
+  for (const SignalPoint& point : said.points) EXPECT_GE(point.value, 12) << "never a part alone";
+}
+
+TEST_F(GatewaysTest, OneThatIsSilentMakesTheSumUnknownUntilItIsGoneFromTheName) {
+  const SignalSource queue = Wanted("queue_size");
+  Eventually([&] { return Newest(queue) == 12; });
+  second_.reset();
+  Eventually([&] { return !Said(queue).gap.empty(); });
+  EXPECT_THAT(Said(queue).gap, HasSubstr("127.0.0.2"));
+  const absl::Time silent = Said(queue).points.back().at;
+  EXPECT_EQ(Newest(queue), 12) << "what was read before stands, and grows old";
+  Resolve({"127.0.0.1"});
+  Eventually([&] { return Newest(queue) == 7; });
+  EXPECT_EQ(Newest(queue), 7);
+  EXPECT_GT(Said(queue).points.back().at, silent);
+  EXPECT_EQ(Said(queue).gap, "");
+}
+
+TEST_F(GatewaysTest, RatesAddUpToo) {
+  const SignalSource served = Wanted("served", true);
+  Eventually([&] { return Newest(served).value_or(0) > 0; });
+  const SignalSeries said = Said(served);
+  EXPECT_GT(Newest(served).value_or(0), 0);
+  ASSERT_THAT(said.parts, SizeIs(2));
+}
+
+TEST_F(GatewaysTest, OneAddressIsReadByItself) {
+  Resolve({"127.0.0.1"});
+  const SignalSource queue = Wanted("queue_size");
+  Eventually([&] { return Newest(queue) == 7; });
+  EXPECT_EQ(Newest(queue), 7);
+  EXPECT_EQ(second_->connections(), 0);
 }
 
 TEST(LocatedSource, ShowsItsOwnCertificateWithTheRest) {
