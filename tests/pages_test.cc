@@ -1,4 +1,6 @@
 // Help, version, manual, completion and lint, as processes.
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -85,6 +87,29 @@ TEST(Lint, ATriggerOfSomebodyElseIsNotedAndFailsNothing) {
       RunProgram({"lint", "--scaler-address=other", "--scaler-address=scaler", "-"}, {}, manifest);
   EXPECT_EQ(named.code, 1) << named.out;
   EXPECT_THAT(named.out, HasSubstr("[bad-metadata]"));
+}
+
+TEST(Lint, TheServiceThatATriggerNamesMayBeInAnotherFile) {
+  const std::string object = WriteTestFile(
+      "scaledobject.yaml",
+      absl::StrReplaceAll(
+          kGood, {{"metricType: gpu_utilization, targetValue: \"80\"",
+                   "profile: vllm-inference, engineEndpoint: \"http://llm-engines:8000\""}}));
+  const auto service = [](const std::string& spec) {
+    return WriteTestFile(
+        "service.yaml",
+        absl::StrCat("kind: Service\nmetadata: {name: llm-engines}\n", "spec: {", spec, "}\n"));
+  };
+  const Finished alone = RunProgram({"lint", object});
+  EXPECT_EQ(alone.code, 0) << alone.out;
+  EXPECT_THAT(alone.out, HasSubstr("[service-not-seen]"));
+  const Finished refused = RunProgram({"lint", object, service("type: LoadBalancer")});
+  EXPECT_EQ(refused.code, 1) << refused.out;
+  EXPECT_THAT(refused.out, HasSubstr("is Service llm-engines of type LoadBalancer, one address"));
+  EXPECT_THAT(refused.out, HasSubstr("[service-not-headless]"));
+  const Finished headless = RunProgram({"lint", service("clusterIP: None"), object});
+  EXPECT_EQ(headless.code, 0) << headless.out;
+  EXPECT_EQ(headless.out, "");
 }
 
 TEST(Lint, NamesTheLayerOfProfilesThatCannotBeRead) {

@@ -28,12 +28,36 @@ absl::StatusOr<Profiles> ProfilesOf(const std::string& path) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", profiles.status().message()));
 }
 
-absl::StatusOr<FileFindings> LintFile(const std::string& path, const Profiles& profiles,
-                                      const std::vector<std::string>& our_hosts) {
-  ASSIGN_OR_RETURN(const std::string yaml, ReadInput(path));
-  auto findings = Lint(yaml, profiles, our_hosts);
-  if (findings.ok()) return FileFindings{.path = path, .findings = *std::move(findings)};
-  return absl::InvalidArgumentError(absl::StrCat(path, ": ", findings.status().message()));
+struct InputText {
+  std::string path;
+  absl::StatusOr<std::string> yaml;
+};
+
+// Each is read once: one may be standard input.
+std::vector<InputText> TextsOf(const std::vector<std::string>& paths) {
+  std::vector<InputText> texts;
+  for (const std::string& path : paths) texts.push_back({path, ReadInput(path)});
+  return texts;
+}
+
+// Of all files: a ScaledObject may be in one, and the Service that it names in another.
+Surroundings SurroundingsIn(const std::vector<InputText>& texts) {
+  Surroundings all;
+  for (const InputText& text : texts) {
+    if (!text.yaml.ok()) continue;
+    const auto found = ReadSurroundings(*text.yaml);
+    if (found.ok()) all.Add(*found);  // who lints it says what is wrong
+  }
+  return all;
+}
+
+absl::StatusOr<FileFindings> FindingsIn(const InputText& text, const Profiles& profiles,
+                                        const std::vector<std::string>& our_hosts,
+                                        const Surroundings& beside) {
+  RETURN_IF_ERROR(text.yaml.status());
+  auto findings = Lint(*text.yaml, profiles, our_hosts, beside);
+  if (findings.ok()) return FileFindings{.path = text.path, .findings = *std::move(findings)};
+  return absl::InvalidArgumentError(absl::StrCat(text.path, ": ", findings.status().message()));
 }
 
 bool HasSomethingToMend(const std::vector<Finding>& findings) {
@@ -58,8 +82,10 @@ int Run(const LintFlags& flags, const std::vector<std::string>& paths) {
   if (!profiles.ok()) return Fail("lint", NameLayer(*resolved, profiles.status()), kExitUsage);
   int code = kExitOk;
   std::vector<FileFindings> files;
-  for (const std::string& path : paths) {
-    auto file = LintFile(path, *profiles, flags.hosts);
+  const std::vector<InputText> texts = TextsOf(paths);
+  const Surroundings beside = SurroundingsIn(texts);
+  for (const InputText& text : texts) {
+    auto file = FindingsIn(text, *profiles, flags.hosts, beside);
     if (!file.ok()) {
       code = Fail("lint", file.status(), kExitUsage);
       continue;

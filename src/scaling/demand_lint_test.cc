@@ -40,7 +40,8 @@ TEST(DemandLint, ASoundTriggerOnDemandHasNoFindingsAndWakes) {
   EXPECT_THAT(DemandFindings(kLag, 0), IsEmpty());
   EXPECT_THAT(DemandFindings("profile: vllm-requests"), IsEmpty());
   EXPECT_THAT(DemandFindings("profile: vllm-inference\nengineEndpoint: http://llm:8000"),
-              IsEmpty());
+              ElementsAre("service-not-seen"))
+      << "a note: what the name leads to is in no file";
   EXPECT_THAT(DemandFindings("profile: vllm-requests", 0), ElementsAre("nothing-wakes"))
       << "at zero replicas there is no engine";
 }

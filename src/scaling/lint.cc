@@ -83,7 +83,8 @@ bool IsOurFromEnv(absl::string_view key) {
 
 // A FromEnv key names a variable of the workload here, not the value: only its name can be judged,
 // and a secret's does not matter.
-OurTrigger ReadOurTrigger(const ManifestTrigger& written, const Profiles& profiles) {
+OurTrigger ReadOurTrigger(const ManifestTrigger& written, const Manifest& manifest,
+                          const Profiles& profiles, const Surroundings& surroundings) {
   Metadata metadata;
   bool settings_are_known = true;
   for (const auto& [key, value] : written.metadata) {
@@ -93,31 +94,37 @@ OurTrigger ReadOurTrigger(const ManifestTrigger& written, const Profiles& profil
       settings_are_known = false;
     }
   }
-  OurTrigger our{.written = &written, .reading = ReadMetadata(metadata, profiles), .settings = {}};
+  OurTrigger our{.written = &written,
+                 .reading = ReadMetadata(metadata, profiles),
+                 .settings = {},
+                 .endpoint = {}};
   std::erase_if(our.reading.faults, [](const Fault& fault) { return IsOurFromEnv(fault.key); });
   if (settings_are_known && our.reading.faults.empty()) our.settings = TriggerOf(our.reading);
+  if (our.settings) our.endpoint = EndpointNamedBy(*our.settings, manifest, surroundings);
   return our;
 }
 
 class FindingsOf {
  public:
   FindingsOf(const Manifest& manifest, const Profiles& profiles,
-             const std::vector<std::string>& our_hosts) {
+             const std::vector<std::string>& our_hosts, const Surroundings& surroundings) {
     std::vector<OurTrigger> ours;
     for (size_t i = 0; i < manifest.triggers.size(); ++i) {
       const ManifestTrigger& trigger = manifest.triggers[i];
       if (!trigger.IsExternal()) continue;
       const std::string object = absl::StrCat(manifest.Title(), ", trigger ", i);
       if (IsOurs(trigger, our_hosts)) {
-        ours.push_back(ReadOurTrigger(trigger, profiles));
+        ours.push_back(ReadOurTrigger(trigger, manifest, profiles, surroundings));
         CheckTrigger(ours.back(), object);
       } else {
         Add(kNotChecked, NotChecked(trigger), object);
       }
     }
     if (ours.empty()) return;
-    for (const ObjectRule& row : ObjectRules()) {
-      Add(row.rule, row.check(manifest, ours), manifest.Title());
+    for (const std::span<const ObjectRule> rows : {ObjectRules(), SurroundingRules()}) {
+      for (const ObjectRule& row : rows) {
+        Add(row.rule, row.check(manifest, ours), manifest.Title());
+      }
     }
   }
 
@@ -175,11 +182,14 @@ absl::string_view Name(Finding::Severity severity) {
 }
 
 absl::StatusOr<std::vector<Finding>> Lint(absl::string_view yaml, const Profiles& profiles,
-                                          const std::vector<std::string>& our_hosts) {
+                                          const std::vector<std::string>& our_hosts,
+                                          const Surroundings& beside) {
   ASSIGN_OR_RETURN(const std::vector<Manifest> manifests, ReadManifests(yaml));
+  ASSIGN_OR_RETURN(Surroundings surroundings, ReadSurroundings(yaml));
+  surroundings.Add(beside);
   std::vector<Finding> findings;
   for (const Manifest& manifest : manifests) {
-    for (Finding& finding : FindingsOf(manifest, profiles, our_hosts).Take()) {
+    for (Finding& finding : FindingsOf(manifest, profiles, our_hosts, surroundings).Take()) {
       findings.push_back(std::move(finding));
     }
   }
@@ -191,6 +201,7 @@ std::vector<LintRule> LintRules() {
   std::vector<LintRule> rules = {kBadMetadata, kNotAString, kNoAddress, kNotChecked};
   for (const TriggerRule& row : TriggerRules()) rules.push_back(row.rule);
   for (const ObjectRule& row : ObjectRules()) rules.push_back(row.rule);
+  for (const ObjectRule& row : SurroundingRules()) rules.push_back(row.rule);
   return rules;
 }
 

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "scaling/profile.h"
+#include "scaling/surroundings.h"
 
 namespace gpuscaler {
 
@@ -22,10 +23,11 @@ absl::string_view Name(Finding::Severity severity);  // "warning", as compilers 
 
 // Every trigger of ours in a YAML file of one or more ScaledObjects and ScaledJobs; an external one
 // that is not known for ours gets a note, and other kinds are passed over. `our_hosts` are ours
-// besides those with "gpu-scaler" in them; "scaler" stands for scaler.keda.svc as well.
-// INVALID_ARGUMENT when it is not YAML.
+// besides those with "gpu-scaler" in them; "scaler" stands for scaler.keda.svc as well. `beside`
+// is what other files have that are applied with it. INVALID_ARGUMENT when it is not YAML.
 absl::StatusOr<std::vector<Finding>> Lint(absl::string_view yaml, const Profiles& profiles,
-                                          const std::vector<std::string>& our_hosts = {});
+                                          const std::vector<std::string>& our_hosts = {},
+                                          const Surroundings& beside = {});
 
 // Every rule, for docs and SARIF.
 struct LintRule {

@@ -57,32 +57,7 @@ std::optional<Complaint> RateWithoutWindow(const OurTrigger& our) {
                    our.written->LineOf({"window"})};
 }
 
-bool IsAddress(absl::string_view host) {
-  return !host.empty() &&
-         (host.front() == '[' || host.find_first_not_of("0123456789.") == absl::string_view::npos);
-}
-
-// Of "http://host:port/path".
-absl::string_view HostIn(absl::string_view url) {
-  const size_t scheme = url.find("://");
-  if (scheme != absl::string_view::npos) url.remove_prefix(scheme + 3);
-  url = url.substr(0, url.find('/'));
-  return url.substr(0, !url.empty() && url.front() == '[' ? url.find(']') : url.find(':'));
-}
-
-// What a name leads to no file shows: the running scaler says when it is one address for several
-// pods.
-std::optional<Complaint> OneAddress(const OurTrigger& our) {
-  const std::string& url = our.settings->engine_endpoint.url;
-  if (!IsAddress(HostIn(url))) return std::nullopt;
-  return Complaint{absl::StrCat("the endpoint ", Quoted(url),
-                                " is one address: a pod's is another after its next start, and a "
-                                "Service's ClusterIP answers for one of its replicas at random; "
-                                "name a headless Service (clusterIP: None)"),
-                   our.written->LineOf({"engineEndpoint", "vllmEndpoint", "tritonEndpoint"})};
-}
-
-constexpr std::array<TriggerRule, 5> kDemandRules = {{
+constexpr std::array<TriggerRule, 4> kDemandRules = {{
     {{"stream-length", kWarning, "A stream's length does not fall when a consumer group reads it."},
      StreamLength},
     {{"secret-in-metadata", kWarning, "A password or token that every reader of the manifest has."},
@@ -91,8 +66,6 @@ constexpr std::array<TriggerRule, 5> kDemandRules = {{
       "targetType Value of a queue or a gateway: it has no replicas to be an average over."},
      ValueOfATotal},
     {{"rate-without-window", kWarning, "A rate or a wait over no time at all."}, RateWithoutWindow},
-    {{"one-address", kWarning, "An engine's endpoint that is one address, not a name."},
-     OneAddress},
 }};
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "scaling/lint.h"
 #include "scaling/manifest.h"
+#include "scaling/surroundings.h"
 #include "scaling/trigger_reading.h"
 
 namespace gpuscaler {
@@ -17,12 +18,25 @@ struct Complaint {
   int line = 1;
 };
 
+// Where a trigger's engines or page are, as far as the files tell.
+struct NamedEndpoint {
+  std::string url;
+  ServiceName name;                             // empty: it cannot be a Service's
+  const ManifestService* service = nullptr;     // null: no file has it
+  std::vector<const ManifestWorkload*> behind;  // the Service
+  bool is_of_target = false;                    // what is scaled is among them
+};
+// Empty: it names neither.
+std::optional<NamedEndpoint> EndpointNamedBy(const Trigger& trigger, const Manifest& manifest,
+                                             const Surroundings& surroundings);
+
 // A trigger that goes to this scaler.
 struct OurTrigger {
   const ManifestTrigger* written;
   Reading reading;
   // What it means; empty when it is wrong, or when a FromEnv key says what no file can show.
   std::optional<Trigger> settings;
+  std::optional<NamedEndpoint> endpoint;
 };
 
 struct TriggerRule {
@@ -31,11 +45,13 @@ struct TriggerRule {
 };
 std::span<const TriggerRule> TriggerRules();
 std::span<const TriggerRule> DemandRules();  // those of them that are on engines, pages and queues
+std::span<const TriggerRule> EndpointRules();  // and those on where those are
 
 struct ObjectRule {
   LintRule rule;
   std::optional<Complaint> (*check)(const Manifest& manifest, const std::vector<OurTrigger>& ours);
 };
 std::span<const ObjectRule> ObjectRules();
+std::span<const ObjectRule> SurroundingRules();  // on what else the files have, or have not
 
 }  // namespace gpuscaler

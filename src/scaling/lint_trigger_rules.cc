@@ -210,6 +210,7 @@ std::span<const TriggerRule> TriggerRules() {
   static const auto& rules = *new std::vector<TriggerRule>([] {
     std::vector<TriggerRule> all(kGpuRules.begin(), kGpuRules.end());
     all.insert(all.end(), DemandRules().begin(), DemandRules().end());
+    all.insert(all.end(), EndpointRules().begin(), EndpointRules().end());
     return all;
   }());
   return rules;

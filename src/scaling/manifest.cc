@@ -1,21 +1,13 @@
 #include "scaling/manifest.h"
 
-#include <algorithm>
-
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "scaling/yaml_documents.h"
+#include "base/status_macros.h"
+#include "scaling/yaml_objects.h"
 #include "yaml-cpp/yaml.h"
 
 namespace gpuscaler {
 namespace {
-
-int LineOf(const YAML::Node& node) { return std::max(node.Mark().line + 1, 1); }
-
-// Undefined where `parent` is no map or has no such key.
-YAML::Node Child(const YAML::Node& parent, const char* key) {
-  return parent.IsDefined() && parent.IsMap() ? parent[key] : YAML::Node(YAML::NodeType::Undefined);
-}
 
 bool IsString(const YAML::Node& node) {
   if (!node.IsScalar()) return false;
@@ -106,10 +98,10 @@ Manifest ReadManifest(const YAML::Node& node, const std::string& kind) {
   return manifest;
 }
 
-void AddManifests(const YAML::Node& document, std::vector<Manifest>& manifests) {
-  const std::string kind = TextOr(Child(document, "kind"), "", 1).text;
+void AddManifest(const YAML::Node& object, std::vector<Manifest>& manifests) {
+  const std::string kind = ScalarOf(Child(object, "kind"));
   if (kind == "ScaledObject" || kind == "ScaledJob") {
-    manifests.push_back(ReadManifest(document, kind));
+    manifests.push_back(ReadManifest(object, kind));
   }
 }
 
@@ -131,18 +123,8 @@ std::string Manifest::Title() const {
 
 absl::StatusOr<std::vector<Manifest>> ReadManifests(absl::string_view yaml) {
   std::vector<Manifest> manifests;
-  try {
-    for (const std::string& text : YamlDocuments(yaml)) {
-      const YAML::Node document = YAML::Load(text);
-      AddManifests(document, manifests);
-      const YAML::Node items = Child(document, "items");
-      if (!items.IsDefined() || !items.IsSequence()) continue;
-      for (const YAML::Node& item : items) AddManifests(item, manifests);
-    }
-  } catch (const YAML::Exception& error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("line ", std::max(error.mark.line + 1, 1), ": not YAML: ", error.msg));
-  }
+  RETURN_IF_ERROR(
+      ForEachObject(yaml, [&](const YAML::Node& object) { AddManifest(object, manifests); }));
   return manifests;
 }
 

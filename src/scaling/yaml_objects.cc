@@ -1,0 +1,37 @@
+#include "scaling/yaml_objects.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "scaling/yaml_documents.h"
+
+namespace gpuscaler {
+
+absl::Status ForEachObject(absl::string_view yaml,
+                           absl::FunctionRef<void(const YAML::Node& object)> take) {
+  try {
+    for (const std::string& text : YamlDocuments(yaml)) {
+      const YAML::Node document = YAML::Load(text);
+      take(document);
+      const YAML::Node items = Child(document, "items");
+      if (!items.IsDefined() || !items.IsSequence()) continue;
+      for (const YAML::Node& item : items) take(item);
+    }
+  } catch (const YAML::Exception& error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("line ", std::max(error.mark.line + 1, 1), ": not YAML: ", error.msg));
+  }
+  return absl::OkStatus();
+}
+
+YAML::Node Child(const YAML::Node& parent, const char* key) {
+  return parent.IsDefined() && parent.IsMap() ? parent[key] : YAML::Node(YAML::NodeType::Undefined);
+}
+
+int LineOf(const YAML::Node& node) { return std::max(node.Mark().line + 1, 1); }
+
+std::string ScalarOf(const YAML::Node& node) {
+  return node.IsDefined() && node.IsScalar() ? node.Scalar() : "";
+}
+
+}  // namespace gpuscaler
