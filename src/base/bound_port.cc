@@ -24,7 +24,8 @@ bool KernelHasIpv6() {
 
 bool Bind(int socket, const addrinfo& address) {
   const int on = 1, off = 0;
-  // A restart need not wait for the last connections to time out; a port in use stays in use.
+  // A restart need not wait for the last connections to time out. A port that somebody listens on
+  // stays his.
   setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (address.ai_family == AF_INET6) {
     setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));

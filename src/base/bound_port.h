@@ -1,5 +1,6 @@
-// A TCP port of this host: taken first, listened on later, so that it is known while a server still
-// starts and refuses who comes.
+// A TCP port of this host: bound first, listened on later, so that it is known while a server still
+// starts, and who comes is refused. Nobody has it for sure before he listens: until then others may
+// bind it too, as servers do that let a restart have their port at once (SO_REUSEADDR).
 #pragma once
 
 #include <string>
@@ -13,7 +14,7 @@ class BoundPort {
  public:
   // `address` in figures: "::" is all of IPv6 and IPv4, or of IPv4 alone where the kernel has no
   // IPv6; "0.0.0.0" is all of IPv4. Port 0: any free one. INVALID_ARGUMENT for what is no address,
-  // UNAVAILABLE when it is taken or not of this host.
+  // UNAVAILABLE when another listens there or it is not of this host.
   static absl::StatusOr<BoundPort> Open(const std::string& address, int port);
   ~BoundPort();
   BoundPort(BoundPort&& other) noexcept : socket_(std::exchange(other.socket_, -1)) {}
@@ -22,7 +23,7 @@ class BoundPort {
   int port() const;
 
   // The socket, non-blocking, which listens from now on, the caller's to close. UNAVAILABLE when
-  // another listens there.
+  // another listens there by now.
   absl::StatusOr<int> Listen() &&;
 
  private:

@@ -39,6 +39,20 @@ TEST(BoundPort, IsKnownAndRefusesUntilItListens) {
   }
 }
 
+TEST(BoundPort, IsTheFirstOnesWhoListens) {
+  auto bound = BoundPort::Open("127.0.0.1", 0);
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  const int port = bound->port();
+  auto other = BoundPort::Open("127.0.0.1", port);
+  ASSERT_TRUE(other.ok()) << other.status();
+  const auto listening = (*std::move(other)).Listen();
+  ASSERT_TRUE(listening.ok()) << listening.status();
+  const auto late = (*std::move(bound)).Listen();
+  EXPECT_EQ(late.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(late.status().message(), HasSubstr("cannot listen on port "));
+  close(*listening);
+}
+
 TEST(BoundPort, SaysWhyItCannotBeHad) {
   EXPECT_EQ(BoundPort::Open("localhost", 0).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(BoundPort::Open("192.0.2.1", 0).status().code(), absl::StatusCode::kUnavailable);
