@@ -258,7 +258,7 @@ absl::Status Demo::KeepServing() {
                             .hold = absl::InfiniteDuration(),
                             .peak = scenario_.load.peak / 4};
   Keda keda(scenario_.scaled_object, triggers_.keda());
-  const DemoLoad load(steady, options_.speed, service_->gateway());
+  const DemoLoad load(steady, options_.speed, service_->gateway(), tally_.sent);
   while (!Stopped()) RETURN_IF_ERROR(Tick(keda));
   return absl::OkStatus();
 }

@@ -29,11 +29,11 @@ RateCurve CurveOf(const LoadShape& shape, int speed) {
 
 }  // namespace
 
-DemoLoad::DemoLoad(const LoadShape& shape, int speed, Sender& sender)
+DemoLoad::DemoLoad(const LoadShape& shape, int speed, Sender& sender, int64_t first_id)
     : run_({.concurrency = 100'000, .patience = absl::InfiniteDuration()},
            Arrivals(CurveOf(shape, speed), std::min(shape.End() / speed, kLongest), Spacing::kEven,
                     1),
-           sender, clock_),
+           sender, clock_, first_id),
       thread_([this] {
         run_.Run([this] { return !stopping_; });
         done_ = true;

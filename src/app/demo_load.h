@@ -13,8 +13,8 @@ namespace gpuscaler {
 
 class DemoLoad {
  public:
-  // Begins at once, `speed` times as fast. The sender outlives it.
-  DemoLoad(const LoadShape& shape, int speed, Sender& sender);
+  // Begins at once, `speed` times as fast. The sender outlives it. `first_id` as of LoadRun.
+  DemoLoad(const LoadShape& shape, int speed, Sender& sender, int64_t first_id = 0);
   ~DemoLoad() { Stop(); }
   DemoLoad(const DemoLoad&) = delete;
   DemoLoad& operator=(const DemoLoad&) = delete;

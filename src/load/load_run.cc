@@ -16,13 +16,15 @@ int64_t ErrorsOf(const LoadTally& tally) {
   return errors;
 }
 
-LoadRun::LoadRun(const LoadLimits& limits, Arrivals arrivals, Sender& sender, const Clock& clock)
+LoadRun::LoadRun(const LoadLimits& limits, Arrivals arrivals, Sender& sender, const Clock& clock,
+                 int64_t first_id)
     : limits_(limits),
       arrivals_(std::move(arrivals)),
       sender_(sender),
       clock_(clock),
       started_at_(clock.Now()),
-      next_(arrivals_.Next()) {
+      next_(arrivals_.Next()),
+      next_id_(first_id) {
   tally_.sending = arrivals_.duration();
 }
 

@@ -42,8 +42,10 @@ int64_t ErrorsOf(const LoadTally& tally);  // failed or not sent
 // Not thread-safe.
 class LoadRun {
  public:
-  // `sender` and `clock` outlive it. Its time begins now.
-  LoadRun(const LoadLimits& limits, Arrivals arrivals, Sender& sender, const Clock& clock);
+  // `sender` and `clock` outlive it. Its time begins now. `first_id` is another where the sender
+  // may still have answers to requests of a run that was stopped: behind all that were sent then.
+  LoadRun(const LoadLimits& limits, Arrivals arrivals, Sender& sender, const Clock& clock,
+          int64_t first_id = 0);
 
   // Until all is answered, or `go_on` says no: it is asked every 50 ms or oftener.
   const LoadTally& Run(absl::FunctionRef<bool()> go_on);
@@ -70,7 +72,7 @@ class LoadRun {
   std::optional<absl::Duration> next_;           // the next arrival
   std::deque<absl::Duration> waiting_;           // intended times, oldest first
   std::map<int64_t, absl::Duration> under_way_;  // intended times by id
-  int64_t next_id_ = 0;
+  int64_t next_id_;
   LoadTally tally_;
   LatencyCounts recent_;
 };

@@ -128,5 +128,19 @@ TEST_F(LoadRunTest, StopTellsWhatWasCutOff) {
   EXPECT_NEAR(absl::ToDoubleSeconds(tally.sending), 2, 0.06);
 }
 
+TEST_F(LoadRunTest, AnswersToARunThatWasStoppedAreNotTheNextOnes) {
+  server_.Stall(absl::Seconds(0), absl::Seconds(3));
+  LoadRun stopped({}, Arrivals(RateCurve::Constant(10), absl::Hours(1), Spacing::kEven, 1), server_,
+                  clock_);
+  stopped.Run([&] { return stopped.passed() < absl::Seconds(2); });
+  ASSERT_GE(stopped.tally().cut_off, 19) << "they are answered a second later";
+  server_.Stall(absl::Seconds(0), absl::Seconds(10));
+  LoadRun next({}, Arrivals(RateCurve::Constant(10), absl::Seconds(1), Spacing::kEven, 1), server_,
+               clock_, stopped.tally().sent);
+  const LoadTally& tally = next.Run([] { return true; });
+  EXPECT_EQ(tally.answered, 10);
+  EXPECT_GT(tally.latency.Percentile(0.1), absl::Seconds(6));
+}
+
 }  // namespace
 }  // namespace gpuscaler
