@@ -121,8 +121,12 @@ func giveNameTo(t *testing.T, name string, to ...string) {
 	for _, address := range to {
 		fmt.Fprintf(&lines, "%s %s.svc.cluster.local\n", address, name)
 	}
-	path := filepath.Join(hostsFolder, name)
-	if err := os.WriteFile(path, lines.Bytes(), 0o644); err != nil {
+	// In one step: dnsmasq, which passes over names that begin with a dot, reads the whole of it or nothing.
+	half := filepath.Join(hostsFolder, "."+name)
+	if err := os.WriteFile(half, lines.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(half, filepath.Join(hostsFolder, name)); err != nil {
 		t.Fatal(err)
 	}
 }
