@@ -1,0 +1,103 @@
+// A workload whose pods have engines, for tests.
+//
+//   EngineWorkloadBuilder llm({{"llm-a", 4}, {"llm-b", 8}});  // what their engines say
+//   llm.Decide(trigger);
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "scaling/decision.h"
+#include "scaling/fleet_builder.h"
+#include "scaling/signal_builder.h"
+#include "scaling/test_triggers.h"
+
+namespace gpuscaler {
+
+struct PodWithEngine {
+  std::string name;
+  std::optional<double> said = std::nullopt;  // by its engine; empty: none is found in it
+};
+
+inline HeldPod LlmPod(const std::string& name, double gpu_load = 60) {
+  return {.name = name, .owner = "llm", .loads = {gpu_load}, .memory_used_percent = 90};
+}
+
+// The Deployment llm of team-a.
+class EngineWorkloadBuilder {
+ public:
+  // Its pods were there for long, each on the node of its name, "n-llm-a".
+  explicit EngineWorkloadBuilder(std::initializer_list<PodWithEngine> pods, double gpu_load = 60)
+      : EngineWorkloadBuilder(NodesOf(pods, gpu_load)) {
+    for (const PodWithEngine& pod : pods) {
+      if (pod.said) EngineIn(pod.name, pod.said);
+    }
+  }
+
+  // Its pods are on these, if it has any.
+  explicit EngineWorkloadBuilder(FleetBuilder nodes)
+      : nodes_(std::move(nodes)), signals_(nodes_.now()) {}
+
+  // What the pod's engine says, and has said for so long; empty: it does not answer.
+  SignalSeries& EngineIn(const std::string& pod, std::optional<double> said,
+                         absl::Duration duration = kBeforeAll) {
+    SignalSeries& engine = signals_.Hold(NameOf(pod), duration, said);
+    engine.namespace_name = "team-a";
+    engine.pod = pod;
+    return engine;
+  }
+
+  // Since then it has said something else.
+  SignalSeries& EngineInThen(const std::string& pod, absl::Duration ago,
+                             std::optional<double> said) {
+    return signals_.Then(NameOf(pod), ago, said);
+  }
+
+  // One of which nobody knows in which pod it is.
+  SignalSeries& EngineAt(const std::string& address, std::optional<double> said) {
+    SignalSeries& engine = signals_.Hold(NameOf(address), kBeforeAll, said);
+    engine.address = address;
+    return engine;
+  }
+
+  // Where none is found, though there might be.
+  void Without(std::vector<WithoutEngine> pods) {
+    signals().without = std::make_shared<const std::vector<WithoutEngine>>(std::move(pods));
+  }
+
+  absl::Time now() const { return nodes_.now(); }
+  SignalHistory& signals() { return signals_.history(); }
+
+  Decision Decide(const Trigger& trigger) const {
+    return gpuscaler::Decide(trigger, kAsker, nodes_.fleet(), &signals_.history(), kPatience);
+  }
+  std::string Explained(const Trigger& trigger) const { return Explain(trigger, Decide(trigger)); }
+
+  // Where nobody reads any engine.
+  Decision DecideWithoutSignals(const Trigger& trigger) const {
+    return gpuscaler::Decide(trigger, kAsker, nodes_.fleet(), kPatience);
+  }
+
+ private:
+  static constexpr absl::Duration kBeforeAll = absl::Minutes(12);
+  static inline const Asker kAsker{.namespace_name = "team-a", .name = "llm", .opened = {}};
+
+  static FleetBuilder NodesOf(std::initializer_list<PodWithEngine> pods, double gpu_load) {
+    std::vector<NodeSnapshot> nodes;
+    for (const PodWithEngine& pod : pods) {
+      nodes.push_back(Node(absl::StrCat("n-", pod.name), {LlmPod(pod.name, gpu_load)}));
+    }
+    return FleetBuilder().Hold(kBeforeAll, nodes);
+  }
+  static std::string NameOf(const std::string& place) { return absl::StrCat("vllm at ", place); }
+
+  FleetBuilder nodes_;
+  SignalBuilder signals_;
+};
+
+}  // namespace gpuscaler
