@@ -4,6 +4,8 @@
 
 #include "fleet/test_readings.h"
 #include "gtest/gtest.h"
+#include "model/node_history.h"
+#include "page/test_footprint.h"
 
 namespace gpuscaler {
 namespace {
@@ -52,6 +54,44 @@ TEST(ReadingWeight, IsThatOfAllThatANodeMayHaveManyOf) {
   EXPECT_GE(grown(), sizeof(GpuHolder) + 40);
   snapshot.gpus[0].still_memory = StillMemory({.past = std::vector<StillRun>(100)});
   EXPECT_GE(grown(), 100 * sizeof(StillRun));
+}
+
+// Every number of them, and something that stood besides: one reading has a temperature, the next
+// has none.
+void MoveAll(NodeSnapshot& snapshot, int reading) {
+  snapshot.taken_at += absl::Milliseconds(50);
+  for (GpuSample& gpu : snapshot.gpus) {
+    gpu.utilization_percent = gpu.memory_utilization_percent = reading % 100;
+    gpu.memory_used_bytes = int64_t{reading} << 20;
+    gpu.temperature_celsius.reset();
+    if (reading % 2 == 0) gpu.temperature_celsius = 40 + reading % 20;
+    gpu.power_watts = 100 + reading;
+    gpu.pcie_tx_kbps = gpu.pcie_rx_kbps = reading;
+    gpu.nvlink_tx_mbps = gpu.nvlink_rx_mbps = reading;
+    for (GpuHolder& holder : gpu.holders) holder.share = 1.0 / (1 + reading);
+  }
+}
+
+TEST(ReadingWeight, IsWhatAHistoryTakesWhereEachReadingBeginsABlock) {
+  if (MemoryHeld() == 0) GTEST_SKIP() << "a sanitizer's malloc does not tell";
+  NodeSnapshot snapshot = SnapshotOf(144, kAllowanceStart);
+  AddPods(snapshot);
+  for (GpuSample& gpu : snapshot.gpus) gpu.holders.push_back(gpu.holders.front());
+  const NodeHistory::Limits limits{.horizon = absl::InfiniteDuration(),
+                                   .join_within = absl::Seconds(1)};
+  NodeHistory history;
+  history.Append(snapshot, limits);
+  const size_t before = MemoryHeld();
+  size_t weight = 0;
+  for (int reading = 1; reading <= 200; ++reading) {
+    const NodeSnapshot last = snapshot;
+    MoveAll(snapshot, reading);
+    weight += KeptOf(&last, snapshot).behind;
+    history.Append(snapshot, limits);
+  }
+  const size_t taken = MemoryHeld() - before;
+  EXPECT_LE(taken, weight);
+  EXPECT_GT(taken, weight / 10 * 9);
 }
 
 TEST(ReadingWeight, HistoryKeepsAnewWhoIsThereOnlyWhereThatChanged) {

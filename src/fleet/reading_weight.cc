@@ -8,10 +8,6 @@
 namespace gpuscaler {
 namespace {
 
-// A block of one instant is followed by one with room for two: of what moves half as much again.
-constexpr size_t kOfGpu = PointBlock::kMostBytesOfGpu + kGpuReadings * sizeof(float) / 2;
-constexpr size_t kOfShare = sizeof(float) + sizeof(int32_t) + sizeof(float) * 3 / 2;
-
 // What is allocated of a reading besides its numbers, and what becomes of it on the way.
 constexpr size_t kOfReading = 1024;
 
@@ -48,8 +44,10 @@ bool HasSameLayout(const NodeSnapshot& a, const NodeSnapshot& b) {
 }
 
 size_t PointsOf(const NodeSnapshot& snapshot) {
-  size_t bytes = kOfReading + snapshot.gpus.size() * kOfGpu;
-  for (const GpuSample& gpu : snapshot.gpus) bytes += gpu.holders.size() * kOfShare;
+  size_t bytes = kOfReading + snapshot.gpus.size() * PointBlock::kMostBytesOfGpu;
+  for (const GpuSample& gpu : snapshot.gpus) {
+    bytes += gpu.holders.size() * PointBlock::kMostBytesOfShare;
+  }
   return bytes;
 }
 

@@ -28,10 +28,11 @@ struct NodePoints {
 // One thread appends, others read the instants of which they know meanwhile.
 class PointBlock {
  public:
-  // Of a GPU, for an instant that has a block of its own and room for no other: where what stands
-  // moves each time, every second one has room for two.
-  static constexpr size_t kMostBytesOfGpu =
-      sizeof(GpuPoint) + kGpuReadings * (sizeof(int32_t) + sizeof(float));
+  // What blocks take of an instant at the most, of each number that may move and of each GPU. Where
+  // what stands moves every time, each instant begins a block, and every other one has room for two.
+  static constexpr size_t kMostBytesOfNumber = sizeof(int32_t) + sizeof(float) * 3 / 2;
+  static constexpr size_t kMostBytesOfGpu = sizeof(GpuPoint) + kGpuReadings * kMostBytesOfNumber;
+  static constexpr size_t kMostBytesOfShare = sizeof(float) + kMostBytesOfNumber;
 
   // The first instant. `before`, the block of the instants before, tells how much moves; null: it
   // has another layout, or there is none.
