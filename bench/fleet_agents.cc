@@ -35,7 +35,7 @@ namespace {
 namespace wire = telemetry::v1;
 
 constexpr absl::Duration kInterval = absl::Seconds(1);
-// How often an agent looks for a heartbeat that is due, and its default (telemetry_service.cc).
+// How often an agent looks for a heartbeat that is due, and its default (telemetry_service.h).
 constexpr int kLooksPerReading = 5;
 constexpr absl::Duration kHeartbeat = absl::Milliseconds(1500);
 constexpr int kMostReaders = 16;  // of an agent

@@ -21,7 +21,7 @@ namespace wire = telemetry::v1;
 
 std::atomic<int64_t> heard = 0;
 
-// With the arguments of fleet/agent_stream.cc that matter to what a connection costs.
+// With the arguments of fleet/agent_channel.cc that matter to what a connection costs.
 std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
   constexpr int kReadChunk = 8 << 10;
   grpc::ChannelArguments arguments;

@@ -73,7 +73,7 @@ absl::Status CheckTwoIntervals(const Resolved& resolved, absl::string_view name,
                    Told(resolved, "poll-interval", DurationText(interval)), ": ", consequence));
 }
 
-// As FleetStore judges silence (fleet_store.cc): agents without news speak every 1.5 s.
+// As NodeTracks judges silence (fleet/node_tracks.cc): agents without news speak every 1.5 s.
 absl::Status CheckHeartbeats(const Resolved& resolved) {
   constexpr absl::Duration kShortest = absl::Seconds(5);
   const Config& config = resolved.config;
@@ -113,7 +113,6 @@ absl::Status CheckMutualTls(const Resolved& resolved) {
                    " needs tls-client-ca too: agents and aggregators both show a certificate"));
 }
 
-// Of options that cannot hold together.
 // What dcgm-exporter alone needs or has.
 absl::Status CheckDcgm(const Resolved& resolved) {
   const Config& config = resolved.config;
@@ -129,6 +128,7 @@ absl::Status CheckDcgm(const Resolved& resolved) {
                                                  Told(resolved, "gpu-source", config.gpu_source)));
 }
 
+// Of options that cannot hold together.
 absl::Status CheckTogether(const Resolved& resolved) {
   const Config& config = resolved.config;
   if (config.role == Role::kAggregator && config.agents.empty()) {
