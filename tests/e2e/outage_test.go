@@ -89,10 +89,13 @@ func TestReplicasStandWhileTheScalerIsGoneForLongerThanTheCooldown(t *testing.T)
 	if len(standing) < len(all)-1 {
 		t.Fatalf("only %d of %d stand", len(standing), len(all))
 	}
-	for _, w := range standing {
-		up := w.load(8 * 100)
+	loaded := make([]int, len(standing))
+	for i, w := range standing { // all at once: one that waits for its turn may sleep by then
+		loaded[i] = w.load(8 * 100)
+	}
+	for i, w := range standing {
 		w.line.reaches(8, patience)
-		w.line.risesOnly(up)
+		w.line.risesOnly(loaded[i])
 	}
 }
 
