@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "base/duration_text.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "fleet/agent_call.h"
@@ -19,8 +17,6 @@ namespace wire = telemetry::v1;
 
 // Of an agent that looks for none: it may be another one by then.
 constexpr absl::Duration kAskAgain = absl::Minutes(1);
-
-constexpr int kFailuresOfLies = 10;  // those of the next stream will be refused, too
 
 // Empty: it has to be tried again.
 std::optional<absl::Status> WhyNever(const absl::Status& end) {
@@ -58,27 +54,22 @@ AgentEngines::AgentEngines(const AgentStreamOptions& options, std::string addres
       node_(node),
       clock_(clock),
       found_(found),
-      reader_(node, found) {}
+      reader_(node, found),
+      calls_(clock, options.silence) {}
 
-void AgentEngines::Stop() {
-  MutexLock lock(mutex_);
-  stopping_ = true;
-  if (call_ != nullptr) call_->Cancel();
-}
+AgentEngines::~AgentEngines() = default;
 
-AgentEngines::~AgentEngines() {
-  Stop();
-  std::unique_ptr<Call> ended;  // destroyed without the lock
-  MutexLock lock(mutex_);
-  while (call_ != nullptr && !call_ended_) ended_.Wait(mutex_);
-  ended = std::move(call_);
-}
+void AgentEngines::Stop() { calls_.Stop(); }
 
 void AgentEngines::Want(const EnginesWanted& wanted, absl::Duration lease) {
-  MutexLock lock(mutex_);
-  wanted_ = wanted;
-  wanted_until_ = clock_.Now() + lease;
-  if (call_ != nullptr && !call_ended_) call_->Want(Wanted());
+  wire::EnginesWanted message;
+  {
+    MutexLock lock(mutex_);
+    wanted_ = wanted;
+    wanted_until_ = clock_.Now() + lease;
+    message = Wanted();
+  }
+  calls_.Want(message);
 }
 
 wire::EnginesWanted AgentEngines::Wanted() const {
@@ -89,29 +80,17 @@ wire::EnginesWanted AgentEngines::Wanted() const {
 }
 
 void AgentEngines::Tick() {
-  const absl::Time now = clock_.Now();
-  std::unique_ptr<Call> ended;  // destroyed without the lock
-  MutexLock lock(mutex_);
-  if (call_ended_) ended = std::move(call_);
-  call_ended_ = false;
-  if (call_ == nullptr) {
-    if (!stopping_ && now >= next_attempt_ && wanted_until_ > now) Begin();
-    return;
-  }
-  if (cut_.empty() && now - heard_at_ > options_.silence) {
-    cut_ = absl::StrCat("no word from it for ", DurationText(options_.silence));
-    call_->Cancel();
-  }
+  calls_.Tick([this] { return NextCall(); });
 }
 
-void AgentEngines::Begin() {
-  heard_at_ = clock_.Now();
-  told_ = false;
-  cut_.clear();
+std::unique_ptr<AgentEngines::Call> AgentEngines::NextCall() {
+  MutexLock lock(mutex_);
+  if (wanted_until_ <= clock_.Now()) return nullptr;
   reader_.Begin();
   ++counts_.attempts;
-  call_ = std::make_unique<Call>(*this, ConnectToAgent(options_.connection, address_));
-  call_->Begin(Wanted());
+  auto call = std::make_unique<Call>(*this, ConnectToAgent(options_.connection, address_));
+  call->Begin(Wanted());
+  return call;
 }
 
 absl::Status AgentEngines::Take(wire::EngineTelemetry& message) {
@@ -123,33 +102,22 @@ absl::Status AgentEngines::Take(wire::EngineTelemetry& message) {
     counts_.bytes += static_cast<int64_t>(message.ByteSizeLong());
   }
   RETURN_IF_ERROR(reader_.Read(message, now));
+  calls_.Heard(now);
   MutexLock lock(mutex_);
-  heard_at_ = now;
-  told_ = true;
-  failures_ = 0;
   logged_.clear();
   return absl::OkStatus();
 }
 
 void AgentEngines::Ended(const absl::Status& why) {
-  absl::Status end = why;
-  bool stopping = false;
-  {
-    MutexLock lock(mutex_);
-    stopping = stopping_;
-    if (!cut_.empty()) end = absl::DeadlineExceededError(cut_);
-    if (absl::IsInvalidArgument(end)) failures_ = kFailuresOfLies;
-    const auto never = WhyNever(end);
-    next_attempt_ = clock_.Now() + (never ? kAskAgain : ReconnectDelay(++failures_));
-    told_ = false;
+  calls_.Ended(why, [this](const absl::Status& end) { Lost(end); });
+}
+
+void AgentEngines::Lost(const absl::Status& why) {
+  if (const auto never = WhyNever(why)) {
+    calls_.Pause(kAskAgain);
+    found_.List(node_, *never, clock_.Now());
   }
-  if (!stopping) {
-    if (const auto never = WhyNever(end)) found_.List(node_, *never, clock_.Now());
-    Log(end);
-  }
-  MutexLock lock(mutex_);
-  call_ended_ = true;
-  ended_.NotifyAll();
+  Log(why);
 }
 
 // Once for each reason, until it is heard again.
@@ -168,8 +136,8 @@ AgentEngines::Counts AgentEngines::counts() const {
 }
 
 bool AgentEngines::is_open() const {
-  MutexLock lock(mutex_);
-  return told_;
+  const auto call = calls_.under_way();
+  return call && call->told;
 }
 
 }  // namespace gpuscaler

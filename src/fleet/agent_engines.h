@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "fleet/agent_stream.h"
+#include "fleet/call_succession.h"
 #include "fleet/engine_news_reader.h"
 #include "signal/engines_wanted.h"
 #include "signal/found_engines.h"
@@ -60,11 +61,12 @@ class AgentEngines {
  private:
   class Call;
 
-  void Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::unique_ptr<Call> NextCall();  // null: nothing is wanted
   telemetry::v1::EnginesWanted Wanted() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // By the call, from gRPC's threads.
   absl::Status Take(telemetry::v1::EngineTelemetry& message);
   void Ended(const absl::Status& why);
+  void Lost(const absl::Status& why);
   void Log(const absl::Status& why);
 
   const AgentStreamOptions options_;
@@ -74,20 +76,12 @@ class AgentEngines {
   FoundEngines& found_;
   EngineNewsReader reader_;  // the call's, of which there is one at a time
 
-  mutable Mutex mutex_;
-  CondVar ended_;
-  std::unique_ptr<Call> call_ ABSL_GUARDED_BY(mutex_);  // null: between two
-  bool call_ended_ ABSL_GUARDED_BY(mutex_) = false;     // as of AgentStream
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::string cut_ ABSL_GUARDED_BY(mutex_);  // why we ended the call ourselves
-  absl::Time next_attempt_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  int failures_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool told_ ABSL_GUARDED_BY(mutex_) = false;    // the call has brought a message
-  absl::Time heard_at_ ABSL_GUARDED_BY(mutex_);  // or when the call began
-  std::string logged_ ABSL_GUARDED_BY(mutex_);   // why it was lost, when that was logged last
+  mutable Mutex mutex_;                         // behind that of calls_
+  std::string logged_ ABSL_GUARDED_BY(mutex_);  // why it was lost, when that was logged last
   EnginesWanted wanted_ ABSL_GUARDED_BY(mutex_);
   absl::Time wanted_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   Counts counts_ ABSL_GUARDED_BY(mutex_);
+  CallSuccession<Call> calls_;  // last: it ends before what its calls tell
 };
 
 }  // namespace gpuscaler

@@ -1,12 +1,8 @@
 #include "fleet/agent_stream.h"
 
 #include <algorithm>
-#include <cmath>
-#include <random>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "base/duration_text.h"
 #include "base/log.h"
 #include "fleet/agent_call.h"
 #include "fleet/agent_channel.h"
@@ -23,28 +19,10 @@ namespace wire = telemetry::v1;
 // A broken sensor may say nonsense with every reading.
 constexpr absl::Duration kRepeatUnbelieved = absl::Minutes(10);
 
-// Of a stream whose words were refused: those of the next one will be, too.
-constexpr int kFailuresOfNonsense = 10;
-
 // One that has not said a word by then may be nobody.
 constexpr absl::Duration kFirstWord = absl::Seconds(2);
 
-double Random() {
-  thread_local std::minstd_rand generator(std::random_device{}());
-  return std::uniform_real_distribution<double>(0, 1)(generator);
-}
-
 }  // namespace
-
-absl::Duration ReconnectDelay(int failures, double random) {
-  constexpr double kLongestSeconds = 10;
-  constexpr double kMostJitter = 0.5;  // at the longest too, or all come at once
-  const double seconds = std::exp2(std::clamp(failures, 1, 10) - 1);
-  return absl::Seconds(std::min(seconds, kLongestSeconds / (1 + kMostJitter)) *
-                       (1 + kMostJitter * random));
-}
-
-absl::Duration ReconnectDelay(int failures) { return ReconnectDelay(failures, Random()); }
 
 // One Watch.
 class AgentStream::Call : public AgentCall<wire::Wanted, wire::Telemetry> {
@@ -73,57 +51,34 @@ AgentStream::AgentStream(const AgentStreamOptions& options, std::string address,
       address_(std::move(address)),
       clock_(clock),
       listener_(listener),
-      unbelieved_(clock, 1, kRepeatUnbelieved) {
+      unbelieved_(clock, 1, kRepeatUnbelieved),
+      calls_(clock, options.silence) {
   TakeOverGrpcLog();
 }
 
-void AgentStream::Stop() {
-  MutexLock lock(mutex_);
-  stopping_ = true;
-  if (call_ != nullptr) call_->Cancel();
-}
+AgentStream::~AgentStream() = default;
 
-AgentStream::~AgentStream() {
-  Stop();
-  std::unique_ptr<Call> ended;  // destroyed without the lock
-  MutexLock lock(mutex_);
-  while (call_ != nullptr && !call_ended_) ended_.Wait(mutex_);
-  ended = std::move(call_);
-}
+void AgentStream::Stop() { calls_.Stop(); }
 
 bool AgentStream::IsCatchingUp() const {
-  const absl::Time now = clock_.Now();
+  const auto call = calls_.under_way();
+  if (!call) return false;
   MutexLock lock(mutex_);
-  if (call_ == nullptr || call_ended_ || caught_up_) return false;
-  return told_ || now - began_at_ <= kFirstWord;
+  return !caught_up_ && (call->told || clock_.Now() - call->began_at <= kFirstWord);
 }
 
 bool AgentStream::Tick(bool may_begin) {
-  const absl::Time now = clock_.Now();
-  std::unique_ptr<Call> ended;  // destroyed without the lock
-  MutexLock lock(mutex_);
-  if (call_ended_) ended = std::move(call_);
-  call_ended_ = false;
-  if (call_ == nullptr) {
-    if (!may_begin || stopping_ || now < next_attempt_) return false;
-    Begin();
-    return true;
-  }
-  if (cut_.empty() && now - heard_at_ > options_.silence) {
-    cut_ = absl::StrCat("no word from it for ", DurationText(options_.silence));
-    call_->Cancel();
-  }
-  return false;
+  return calls_.Tick([&] { return may_begin ? NextCall() : nullptr; });
 }
 
-void AgentStream::Begin() {
-  heard_at_ = began_at_ = clock_.Now();
-  told_ = caught_up_ = false;
-  cut_.clear();
+std::unique_ptr<AgentStream::Call> AgentStream::NextCall() {
   reader_.Begin();
+  auto call = std::make_unique<Call>(*this, ConnectToAgent(options_.connection, address_));
+  MutexLock lock(mutex_);
+  caught_up_ = false;
   ++counts_.attempts;
-  call_ = std::make_unique<Call>(*this, ConnectToAgent(options_.connection, address_));
-  call_->Begin(FirstWanted());
+  call->Begin(FirstWanted());
+  return call;
 }
 
 wire::Wanted AgentStream::FirstWanted() {
@@ -145,10 +100,12 @@ void AgentStream::Want(const CostlyReadings& wanted, absl::Duration lease) {
   wire::Wanted message;
   message.set_pcie(wanted.pcie);
   message.set_lease_seconds(static_cast<uint32_t>(absl::ToInt64Seconds(lease)));
-  MutexLock lock(mutex_);
-  wanted_ = wanted;
-  wanted_until_ = clock_.Now() + lease;
-  if (call_ != nullptr && !call_ended_) call_->Want(message);
+  {
+    MutexLock lock(mutex_);
+    wanted_ = wanted;
+    wanted_until_ = clock_.Now() + lease;
+  }
+  calls_.Want(message);
 }
 
 AgentStream::Counts AgentStream::counts() const {
@@ -167,12 +124,10 @@ absl::Status AgentStream::Take(wire::Telemetry& message) {
 
 void AgentStream::Tell(AgentNews news) {
   if (!news.unbelieved.empty()) LogUnbelieved(news);
+  calls_.Heard(news.heard_at);
   {
     MutexLock lock(mutex_);
-    heard_at_ = news.heard_at;
-    told_ = true;
     caught_up_ = !news.more;
-    failures_ = 0;
     if (!news.readings.empty()) newest_ = news.readings.back().snapshot.taken_at;
     if (news.unchanged_until) newest_ = *news.unchanged_until;
   }
@@ -188,19 +143,8 @@ void AgentStream::LogUnbelieved(const AgentNews& news) {
                                  {"dropped", *dropped}});
 }
 
-void AgentStream::Ended(absl::Status why) {
-  bool stopping = false;
-  {
-    MutexLock lock(mutex_);
-    stopping = stopping_;
-    if (!cut_.empty()) why = absl::DeadlineExceededError(cut_);
-    if (absl::IsInvalidArgument(why)) failures_ = kFailuresOfNonsense;
-    next_attempt_ = clock_.Now() + ReconnectDelay(++failures_);
-  }
-  if (!stopping) listener_.Lost(address_, why);
-  MutexLock lock(mutex_);
-  call_ended_ = true;
-  ended_.NotifyAll();
+void AgentStream::Ended(const absl::Status& why) {
+  calls_.Ended(why, [this](const absl::Status& end) { listener_.Lost(address_, end); });
 }
 
 }  // namespace gpuscaler

@@ -14,6 +14,7 @@
 #include "base/rate_limit.h"
 #include "fleet/agent_channel.h"
 #include "fleet/agent_news.h"
+#include "fleet/call_succession.h"
 #include "fleet/telemetry_reader.h"
 #include "model/costly_readings.h"
 #include "telemetry.pb.h"
@@ -27,10 +28,6 @@ struct AgentStreamOptions {
   std::string reader;  // who we are, for the agent's log
   AgentConnection connection;
 };
-
-// How long to wait after so many failures in a row, 1 s to 10 s; `random` is 0 to 1.
-absl::Duration ReconnectDelay(int failures, double random);
-absl::Duration ReconnectDelay(int failures);  // at random
 
 // Thread-safe.
 class AgentStream {
@@ -71,13 +68,13 @@ class AgentStream {
  private:
   class Call;
 
-  void Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::unique_ptr<Call> NextCall();
   telemetry::v1::Wanted FirstWanted() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // By the call, from gRPC's threads.
   absl::Status Take(telemetry::v1::Telemetry& message);
   void Tell(AgentNews news);
   void LogUnbelieved(const AgentNews& news);
-  void Ended(absl::Status why);
+  void Ended(const absl::Status& why);
 
   const AgentStreamOptions options_;
   const std::string address_;
@@ -88,23 +85,13 @@ class AgentStream {
   TelemetryReader reader_;
   RateLimit unbelieved_;
 
-  mutable Mutex mutex_;
-  CondVar ended_;
-  std::unique_ptr<Call> call_ ABSL_GUARDED_BY(mutex_);  // null: between two
-  // gRPC 1.51 must not lose its last channel on a thread of its own: who ticks destroys the call.
-  bool call_ended_ ABSL_GUARDED_BY(mutex_) = false;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::string cut_ ABSL_GUARDED_BY(mutex_);  // why we ended the call ourselves
-  absl::Time next_attempt_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  int failures_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Time began_at_ ABSL_GUARDED_BY(mutex_);
-  bool told_ ABSL_GUARDED_BY(mutex_) = false;       // the call has brought a message
-  bool caught_up_ ABSL_GUARDED_BY(mutex_) = false;  // the newest reading among them
-  absl::Time heard_at_ ABSL_GUARDED_BY(mutex_);     // or when the call began
+  mutable Mutex mutex_;                             // behind that of calls_
+  bool caught_up_ ABSL_GUARDED_BY(mutex_) = false;  // the call has brought the newest reading
   absl::Time newest_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // reading
   CostlyReadings wanted_ ABSL_GUARDED_BY(mutex_);
   absl::Time wanted_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   Counts counts_ ABSL_GUARDED_BY(mutex_);
+  CallSuccession<Call> calls_;  // last: it ends before what its calls tell
 };
 
 }  // namespace gpuscaler
