@@ -93,7 +93,8 @@ class FoundEngines {
   const OpenedNamespaces opened_;
   Mutex mutex_;
   std::map<std::string, Told> nodes_ ABSL_GUARDED_BY(mutex_);  // that are expected
-  std::set<std::string> wanted_ ABSL_GUARDED_BY(mutex_);       // namespaces, as of Expect()
+  // Namespaces that Expect() was last told of: of others nothing is kept.
+  std::set<std::string> wanted_ ABSL_GUARDED_BY(mutex_);
   std::map<SignalSource, Listed> sources_ ABSL_GUARDED_BY(mutex_);
 };
 
