@@ -99,8 +99,11 @@ class Agent {
   WatchStream* Watch(const std::string& peer) {
     const auto reader = std::make_shared<WatchStream>(
         room_, peer, "", [this](const auto* ended) { readers_.Closed(ended); });
-    if (const absl::Status refusal = readers_.Open(reader); !refusal.ok()) reader->End(refusal);
-    reader->Begin();
+    if (const absl::Status refusal = readers_.Open(reader); refusal.ok()) {
+      reader->Begin();
+    } else {
+      reader->End(refusal);
+    }
     return reader.get();
   }
 

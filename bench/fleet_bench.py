@@ -1,6 +1,7 @@
 """An aggregator under a whole fleet: simulated agents, the real program, KEDA's and the HPAs' calls."""
 import math
 import pathlib
+import re
 import struct
 import time
 
@@ -12,7 +13,9 @@ SIZES = (100, 1000, 5000)
 GPUS_PER_NODE = 8
 PAST_SECONDS = 130  # what agents have to tell at first: as far back as the profiles' windows reach
 SETTLE_SECONDS = 16  # every HPA has asked once
-MEASURE_SECONDS = 20
+MEASURE_SECONDS = 60  # 500 edges: a p99 is the fifth-longest
+LONGEST_ANSWER_SECONDS = 5  # fleet_keda.cc; an edge is missed after 3
+FLOOR_SECONDS = 20
 VIEW_PATIENCE_SECONDS = 90
 
 # Every GPU counts in it, 73 GiB each, and it never changes: the sum tells how many are seen.
@@ -27,21 +30,36 @@ def aggregator(program, addresses, port="any"):
             "--poll-interval", "1s"]
 
 
-def seconds_to_full_view(server, nodes):
-    """From exec until an answer counts every GPU of the fleet, and the CPU time in that.
+def seconds_until(began, condition, pause):
+    """From `began` on; infinite where it does not come about while anybody would wait for it."""
+    while time.monotonic() - began < VIEW_PATIENCE_SECONDS:
+        if condition():
+            return time.monotonic() - began
+        time.sleep(pause)
+    return math.inf
 
-    Infinite where none does while anybody would wait for it.
-    """
+
+def hears_all(server, nodes):
+    """By its page: a decision on the whole fleet would leave more memory behind than the page does."""
+    heard = re.search(r"^keda_gpu_scaler_agents_heard (\d+)$", server.metrics(), re.M)
+    return heard is not None and int(heard.group(1)) == nodes
+
+
+def counts_all_gpus(server, nodes):
+    """By its answer."""
+    try:
+        reply = wire.call(server.port, "GetMetrics", timeout=5, metadata=WHOLE_FLEET)
+    except TimeoutError:  # every answer is due within 2 s
+        return False
     whole = nodes * GPUS_PER_NODE * MIB_PER_GPU
-    while (passed := time.monotonic() - server.started_at) < VIEW_PATIENCE_SECONDS:
-        try:
-            reply = wire.call(server.port, "GetMetrics", timeout=5, metadata=WHOLE_FLEET)
-        except TimeoutError:  # every answer is due within 2 s
-            reply = None
-        if reply and struct.unpack("<d", reply[-8:])[0] == whole:  # metricValueFloat, its last field
-            return time.monotonic() - server.started_at, server.cpu_seconds()
-        time.sleep(0.02)
-    return math.inf, server.cpu_seconds()
+    return bool(reply) and struct.unpack("<d", reply[-8:])[0] == whole  # metricValueFloat, its last field
+
+
+def seconds_to_full_view(server, nodes):
+    """From exec until an answer counts every GPU of the fleet, and the CPU time in that."""
+    seconds_until(server.started_at, lambda: hears_all(server, nodes), 0.1)
+    seconds = seconds_until(server.started_at, lambda: counts_all_gpus(server, nodes), 0.02)
+    return seconds, server.cpu_seconds()
 
 
 def fleet(build, sizes, streams="all"):
@@ -56,9 +74,13 @@ def floor(build, nodes, mode):
         addresses = agents.next("serving", 300)[0]
         with LineProcess([build / "bench/fleet_floor"]) as reader:
             reader.process.stdin.write(addresses + "\n")
+            reader.process.stdin.flush()
+            all_heard = lambda: int(reader.ask("heard")[1]) == nodes
+            if seconds_until(time.monotonic(), all_heard, 0.1) == math.inf:
+                raise RuntimeError(f"not all of {nodes} agents were heard")
             time.sleep(SETTLE_SECONDS)
             heard, began, cpu = int(reader.ask("heard")[0]), time.monotonic(), reader.cpu_seconds()
-            time.sleep(MEASURE_SECONDS)
+            time.sleep(FLOOR_SECONDS)
             seconds = time.monotonic() - began
             return {"cpu_percent_of_a_core": 100 * (reader.cpu_seconds() - cpu) / seconds,
                     "messages_per_second": (int(reader.ask("heard")[0]) - heard) / seconds,
@@ -70,11 +92,12 @@ def one_fleet(build, nodes, mode, streams):
     with LineProcess([build / "bench/fleet_agents", str(nodes), mode, str(PAST_SECONDS)]) as agents:
         addresses = "static:" + agents.next("serving", 300)[0]
         with ServerProcess(aggregator(program, addresses)) as server:
-            seconds_to_full_view(server, nodes)
+            all_heard = seconds_until(server.started_at, lambda: hears_all(server, nodes), 0.1)
             with LineProcess([build / "bench/fleet_keda", f"127.0.0.1:{server.port}",
                               streams]) as keda:
                 time.sleep(SETTLE_SECONDS)
                 results = measured(agents, server, keda)
+                results["view_seconds"] = all_heard if counts_all_gpus(server, nodes) else math.inf
                 results["stop_seconds"] = server.end()
                 with ServerProcess(aggregator(program, addresses, server.port)) as again:
                     results["restart_view_seconds"], results["restart_view_cpu_seconds"] = (
@@ -92,6 +115,8 @@ def measured(agents, server, keda):
     per_second = {key: (after[key] - before[key]) / seconds for key in before}
     memory = server.memory_kib()
     within = range(before["ns"], after["ns"])
+    agents_rss = agents.rss_kib()
+    time.sleep(LONGEST_ANSWER_SECONDS)  # what was asked at the end is answered or has failed
     results = {
         "cpu_percent_of_a_core": 100 * per_second["server"],
         "agents_cpu_percent": 100 * per_second["agents"],
@@ -99,7 +124,7 @@ def measured(agents, server, keda):
         "cores_busy": per_second["busy_ticks"] / 100,
         "rss_mib": memory["rss"] / 1024,
         "peak_rss_mib": memory["peak_rss"] / 1024,
-        "agents_rss_mib": agents.rss_kib() / 1024,
+        "agents_rss_mib": agents_rss / 1024,
         "messages_per_second": per_second["messages"],
         "bytes_per_second": per_second["bytes"],
         "agents_latest_ms": after["lateness_us"] / 1000,
@@ -165,6 +190,7 @@ ROWS = [  # what, how, and its form
     ("reading to pushed edge p99, ms", lambda one: one["edges"]["p99"], ".1f"),
     ("edges, of them never pushed", lambda one: one["edges"]["missed"], "d"),
     ("calls that failed", lambda one: one["GetMetrics"]["errors"] + one["IsActive"]["errors"], "d"),
+    ("start to full view, s", lambda one: one["view_seconds"], ".1f"),
     ("SIGTERM to its end, s", lambda one: one["stop_seconds"], ".1f"),
     ("restart to full view, s", lambda one: one["restart_view_seconds"], ".1f"),
     ("CPU time of that, s", lambda one: one["restart_view_cpu_seconds"], ".1f"),
@@ -185,7 +211,12 @@ def table(results, verdict):
     busy = results["1000"]["busy"]
     cpu, rss = busy["cpu_percent_of_a_core"], busy["rss_mib"]
     p99, edge = busy["GetMetrics"]["p99"], busy["edges"]["p99"]
-    yield "1,000 busy nodes, % of a core", verdict(f"{cpu:.1f}", "under 10", cpu < 10)
-    yield "1,000 busy nodes, RSS, MiB", verdict(f"{rss:.0f}", "under 150", rss < 150)
-    yield "1,000 busy nodes, GetMetrics p99, ms", verdict(f"{p99:.2f}", "under 1", p99 < 1)
-    yield "1,000 busy nodes, reading to edge p99, ms", verdict(f"{edge:.1f}", "at most 5", edge <= 5)
+    # What is fast because it sees less, or answers with errors, is not fast.
+    failed = busy["GetMetrics"]["errors"] + busy["IsActive"]["errors"] + busy["edges"]["missed"]
+    sound = failed == 0 and busy["view_seconds"] < math.inf
+    yield "1,000 busy nodes, calls and edges that failed", verdict(f"{failed}", "none", sound)
+    yield "1,000 busy nodes, % of a core", verdict(f"{cpu:.1f}", "under 10", sound and cpu < 10)
+    yield "1,000 busy nodes, RSS, MiB", verdict(f"{rss:.0f}", "under 150", sound and rss < 150)
+    yield "1,000 busy nodes, GetMetrics p99, ms", verdict(f"{p99:.2f}", "under 1", sound and p99 < 1)
+    yield "1,000 busy nodes, reading to edge p99, ms", verdict(f"{edge:.1f}", "at most 5",
+                                                               sound and edge <= 5)

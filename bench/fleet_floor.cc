@@ -8,6 +8,7 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_split.h"
@@ -20,6 +21,7 @@ namespace {
 namespace wire = telemetry::v1;
 
 std::atomic<int64_t> heard = 0;
+std::atomic<int> agents_heard = 0;
 
 // With the arguments of fleet/agent_channel.cc that matter to what a connection costs.
 std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
@@ -48,6 +50,7 @@ class Reader : public grpc::ClientBidiReactor<wire::Wanted, wire::Telemetry> {
   void OnReadDone(bool ok) override {
     if (!ok) return;
     ++heard;
+    if (!std::exchange(was_heard_, true)) ++agents_heard;
     StartRead(&message_);
   }
   void OnDone(const grpc::Status& status) override {
@@ -59,13 +62,14 @@ class Reader : public grpc::ClientBidiReactor<wire::Wanted, wire::Telemetry> {
   grpc::ClientContext context_;
   wire::Wanted wanted_;
   wire::Telemetry message_;
+  bool was_heard_ = false;
 };
 
 }  // namespace
 }  // namespace gpuscaler
 
-// Reads "HOST:PORT,HOST:PORT..." and, for each line after that, says "heard MESSAGES"; ends when
-// its standard input does.
+// Reads "HOST:PORT,HOST:PORT..." and, for each line after that, says "heard MESSAGES AGENTS";
+// ends when its standard input does.
 int main() {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);  // as serve/grpc_server.cc
   std::string line;
@@ -74,6 +78,8 @@ int main() {
   for (const auto address : absl::StrSplit(line, ',')) {
     readers.push_back(std::make_unique<gpuscaler::Reader>(std::string(address)));
   }
-  while (std::getline(std::cin, line)) std::cout << "heard " << gpuscaler::heard << std::endl;
+  while (std::getline(std::cin, line)) {
+    std::cout << "heard " << gpuscaler::heard << " " << gpuscaler::agents_heard << std::endl;
+  }
   std::_Exit(0);
 }
