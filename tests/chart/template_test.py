@@ -82,6 +82,24 @@ def take_out(values, path):
     return True
 
 
+def in_namespace(name):
+    return {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}}
+
+
+def pods_of(app):
+    return {"podSelector": {"matchLabels": {"app": app}}}
+
+
+def ports_of(container):
+    return {each["name"]: each["containerPort"] for each in container["ports"]}.items()
+
+
+def ingress_of(policy):
+    """Whose it is, and all that it has."""
+    assert "Ingress" in policy["policyTypes"]
+    return {"podSelector": policy["podSelector"]}, policy["ingress"]
+
+
 def setUpModule():
     binaries.build_kube()
 
@@ -143,6 +161,31 @@ class Chart(unittest.TestCase):
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
             missed = list(threads.map(is_missed, paths))
         self.assertEqual([".".join(path) for path, is_it in zip(paths, missed) if not is_it], [])
+
+    def test_its_policies_let_in_whom_they_name_and_nobody_else(self):
+        keda = {"from": [in_namespace("keda"), pods_of("keda-gpu-scaler-test")],
+                "ports": [{"protocol": "TCP", "port": "grpc"}]}
+        prometheus = {"from": [in_namespace("monitoring")],
+                      "ports": [{"protocol": "TCP", "port": "metrics"}]}
+        ours, apart = pods_of("keda-gpu-scaler"), in_namespace(chart.NAMESPACE)
+        for values, aggregators in (
+                ({}, ours),
+                ({"agent": {"namespace": "gpu-agents", "discoverEngines": True}}, ours | apart),
+                ({"mode": "standalone"}, None)):
+            with self.subTest(values):
+                objects = chart.render(values)
+                wanted = {"keda-gpu-scaler": (ours, [keda, prometheus])}
+                ports = {"grpc": 6000, "metrics": 9090}
+                self.assertLessEqual(ports.items(), ports_of(chart.scaler_container(objects)))
+                if aggregators:
+                    told = {"from": [aggregators],
+                            "ports": [{"protocol": "TCP", "port": "telemetry"}]}
+                    wanted["keda-gpu-scaler-agents"] = (pods_of("keda-gpu-scaler-agent"),
+                                                        [told, prometheus])
+                    ports = {"telemetry": 6001, "metrics": 9090}
+                    self.assertLessEqual(ports.items(), ports_of(chart.agent_container(objects)))
+                self.assertEqual({each["metadata"]["name"]: ingress_of(each["spec"])
+                                  for each in chart.find(objects, "NetworkPolicy")}, wanted)
 
     def test_its_notes_say_what_the_values_ask_of_the_user(self):
         for values, lines in NOTES:
