@@ -55,7 +55,6 @@ func newNodes(t *testing.T, name string) *gpuNodes {
 	n.mutex.Lock()
 	n.write()
 	n.mutex.Unlock()
-	var agents []*scaler
 	for _, node := range n.all {
 		joinNode(t, node.name, n.name,
 			func(pod *corev1.Pod) { n.podChanged(node, pod) }, func(pod *corev1.Pod) { n.podGone(node, pod) })
@@ -63,10 +62,23 @@ func newNodes(t *testing.T, name string) *gpuNodes {
 			"--poll-interval=200ms", "--attribution=kubelet",
 			"--pod-resources-socket="+node.kubelet.podResourcesSocket(),
 			"--pods-api-socket="+node.kubelet.podsAPISocket())
+	}
+	n.areListed(n.agents()...)
+	return n
+}
+
+func (n *gpuNodes) agents() []*scaler {
+	var agents []*scaler
+	for _, node := range n.all {
 		agents = append(agents, node.agent)
 	}
-	giveName(t, "keda-gpu-scaler-agents."+name, agents...)
-	return n
+	return agents
+}
+
+// areListed by DNS, these and no others.
+func (n *gpuNodes) areListed(agents ...*scaler) {
+	n.t.Helper()
+	giveName(n.t, "keda-gpu-scaler-agents."+n.name, agents...)
 }
 
 // gpuIDs are those of the GPUs of a node.
@@ -102,11 +114,7 @@ func joinNode(t *testing.T, name, pool string, changed, gone func(*corev1.Pod)) 
 	factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(now any) { changed(now.(*corev1.Pod)) },
 		UpdateFunc: func(_, now any) { changed(now.(*corev1.Pod)) },
-		DeleteFunc: func(last any) {
-			if pod, ok := last.(*corev1.Pod); ok {
-				gone(pod)
-			}
-		},
+		DeleteFunc: func(last any) { gone(lastKnown[*corev1.Pod](last)) },
 	})
 	follow(t, factory)
 }

@@ -159,10 +159,8 @@ func (w *workload) watchJobs() *timeline {
 	factory.Batch().V1().Jobs().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: note, UpdateFunc: func(_, now any) { note(now) },
 		DeleteFunc: func(last any) {
-			if job, ok := last.(*batchv1.Job); ok {
-				delete(running, job.UID)
-				tell()
-			}
+			delete(running, lastKnown[*batchv1.Job](last).UID)
+			tell()
 		},
 	})
 	follow(w.t, factory)

@@ -79,11 +79,7 @@ func (w *workload) watch() {
 	factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(now any) { w.fleet.podChanged(now.(*corev1.Pod)) },
 		UpdateFunc: func(_, now any) { w.fleet.podChanged(now.(*corev1.Pod)) },
-		DeleteFunc: func(last any) {
-			if pod, ok := last.(*corev1.Pod); ok {
-				w.fleet.podGone(pod)
-			}
-		},
+		DeleteFunc: func(last any) { w.fleet.podGone(lastKnown[*corev1.Pod](last)) },
 	})
 	note := func(now any) {
 		if object := now.(*appsv1.Deployment); object.Name == "llm" {
@@ -111,6 +107,15 @@ func follow[Kind comparable](t *testing.T, factory informerFactory[Kind]) {
 		close(stop)
 		factory.Shutdown()
 	})
+}
+
+// lastKnown is the object that an informer says was deleted: where the watch was interrupted meanwhile,
+// it tells of a tombstone that has the object as it was before.
+func lastKnown[Object any](deleted any) Object {
+	if tombstone, ok := deleted.(cache.DeletedFinalStateUnknown); ok {
+		deleted = tombstone.Obj
+	}
+	return deleted.(Object)
 }
 
 func deployment(replicas int, warmup time.Duration) string {
