@@ -101,20 +101,37 @@ func patch(t *testing.T, namespace, text string) {
 func parse(t *testing.T, namespace, text string) (*unstructured.Unstructured,
 	dynamic.ResourceInterface) {
 	t.Helper()
+	object, client, err := objectOf(namespace, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object, client
+}
+
+func objectOf(namespace, text string) (*unstructured.Unstructured, dynamic.ResourceInterface, error) {
 	object := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
-		t.Fatalf("%v\n%s", err, text)
+		return nil, nil, fmt.Errorf("%w\n%s", err, text)
 	}
-	return object, resource(t, namespace, object.GroupVersionKind())
+	client, err := clientOf(namespace, object.GroupVersionKind())
+	return object, client, err
 }
 
 func resource(t *testing.T, namespace string, kind schema.GroupVersionKind) dynamic.ResourceInterface {
 	t.Helper()
-	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	client, err := clientOf(namespace, kind)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return objects.Resource(mapping.Resource).Namespace(namespace)
+	return client
+}
+
+func clientOf(namespace string, kind schema.GroupVersionKind) (dynamic.ResourceInterface, error) {
+	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return nil, err
+	}
+	return objects.Resource(mapping.Resource).Namespace(namespace), nil
 }
 
 // describe is what matters of `kubectl describe scaledobject`: conditions and events.

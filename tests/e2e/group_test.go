@@ -110,21 +110,7 @@ status: {replicas: 0, readyReplicas: 0}
 	g := &groups{w, nodes}
 	stop := make(chan struct{})
 	var controlling sync.WaitGroup
-	controlling.Go(func() {
-		ticker := time.NewTicker(200 * time.Millisecond)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-				if err := g.reconcile(context.Background()); err != nil {
-					t.Error(err)
-					return
-				}
-			case <-stop:
-				return
-			}
-		}
-	})
+	controlling.Go(func() { g.control(stop) })
 	t.Cleanup(func() {
 		close(stop)
 		controlling.Wait()
@@ -132,8 +118,31 @@ status: {replicas: 0, readyReplicas: 0}
 	return w
 }
 
+// control goes on after an error, as controllers do, for as long as errors pass.
+func (g *groups) control(stop <-chan struct{}) {
+	ticker := time.NewTicker(200 * time.Millisecond)
+	defer ticker.Stop()
+	for worked := time.Now(); ; {
+		select {
+		case <-ticker.C:
+		case <-stop:
+			return
+		}
+		err := g.reconcile(context.Background())
+		if err == nil {
+			worked = time.Now()
+		} else if time.Since(worked) > patience/3 {
+			g.w.t.Errorf("LeaderWorkerSets are not controlled any more: %v", err)
+			return
+		}
+	}
+}
+
 func (g *groups) reconcile(ctx context.Context) error {
-	sets := resource(g.w.t, g.w.namespace, groupKind)
+	sets, err := clientOf(g.w.namespace, groupKind)
+	if err != nil {
+		return err
+	}
 	set, err := sets.Get(ctx, "llm", metav1.GetOptions{})
 	if err != nil {
 		return err
@@ -210,7 +219,7 @@ func owner(kind schema.GroupVersionKind, name string, uid types.UID) string {
 // make is a StatefulSet whose pods are counted from `first`.
 func (g *groups) make(ctx context.Context, name string, replicas int64, first int, owner, labels,
 	placement string) error {
-	object, client := parse(g.w.t, g.w.namespace, fmt.Sprintf(`
+	object, client, err := objectOf(g.w.namespace, fmt.Sprintf(`
 apiVersion: apps/v1
 kind: StatefulSet
 metadata: {name: %s, ownerReferences: [%s]}
@@ -223,6 +232,9 @@ spec:
     metadata: {labels: %[5]s}
     spec: %s
 `, name, owner, replicas, first, labels, g.nodes.podSpec("llm", 1, placement)))
-	_, err := client.Create(ctx, object, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	_, err = client.Create(ctx, object, metav1.CreateOptions{})
 	return err
 }
