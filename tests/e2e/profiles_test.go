@@ -1,6 +1,10 @@
 package e2e
 
 import (
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -20,7 +24,26 @@ func trainer(share float64, _ bool, gpu *device) {
 	gpu.NvlinkTx = 1000 * share
 }
 
-func TestEveryProfileScalesItsKindOfWork(t *testing.T) {
+// To these GPUs say nothing: they read engines. That KEDA is told what their rows say is tested in
+// tests/keda.
+var requestProfiles = []string{
+	"triton-queue-wait", "triton-request-rate", "vllm-queue-depth", "vllm-requests"}
+
+// builtInProfiles are those in the binary's own table of them.
+func builtInProfiles(t *testing.T) []string {
+	t.Helper()
+	page := string(must(exec.CommandContext(t.Context(), binary, "reference").Output()))
+	_, table, _ := strings.Cut(page, "\n## Profiles\n")
+	table, _, _ = strings.Cut(table, "\n#")
+	var names []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|").FindAllStringSubmatch(table, -1) {
+		names = append(names, row[1])
+	}
+	slices.Sort(names)
+	return names
+}
+
+func TestEveryProfileOfGPUsScalesItsKindOfWork(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		profile string
@@ -34,6 +57,14 @@ func TestEveryProfileScalesItsKindOfWork(t *testing.T) {
 		{"batch", stirred, 0},
 		{"training", trainer, 1}, // a trainer that waits is still a trainer
 		{"distributed-training", trainer, 0},
+	}
+	known := slices.Clone(requestProfiles)
+	for _, one := range cases {
+		known = append(known, one.profile)
+	}
+	slices.Sort(known)
+	if all := builtInProfiles(t); !slices.Equal(known, all) {
+		t.Errorf("the binary has the profiles %v, known here are %v", all, known)
 	}
 	for _, one := range cases {
 		t.Run(one.profile, func(t *testing.T) {
