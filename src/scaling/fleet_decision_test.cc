@@ -534,6 +534,34 @@ TEST(FleetDecision, MigInstancesHaveTheirPartOfWhatOnlyTheirGpuTells) {
   EXPECT_EQ(Steady(watts, {node}).value, 50);
 }
 
+// An instance that lacks what its GPU alone tells.
+NodeSnapshot NodeWithInstance(double watts_of_its_gpu) {
+  NodeSnapshot node = Node("gpu-1", {{.name = "x", .owner = "x", .loads = {10}}, Llm("llm-a", 70)});
+  GpuSample parent = FreeGpu(1);
+  parent.uuid = "GPU-parent";
+  parent.power_watts = watts_of_its_gpu;
+  GpuSample& instance = node.gpus[1];
+  instance.parent_uuid = parent.uuid;
+  instance.power_watts.reset();
+  node.gpus.insert(node.gpus.begin() + 1, parent);
+  return node;
+}
+
+TEST(FleetDecision, GpuOfAnInstanceIsFoundThoughOthersHaveLeftItsNodeSinceHoldersWereKnown) {
+  NodeSnapshot unowned = UnownedNode(NodeWithInstance(300), "no answer");
+  unowned.gpus.erase(unowned.gpus.begin());
+  NodeSnapshot known = NodeWithInstance(100);
+  known.gpus.erase(known.gpus.begin());
+  FleetBuilder fleet;
+  fleet.Hold(kLong, {NodeWithInstance(100)});
+  fleet.Hold(kLong, {unowned}).Tick({known});
+  Trigger watts = Of("llm");
+  watts.metric = MetricType::kPowerDraw;
+  watts.window = absl::Seconds(30);
+  watts.window_aggregation = WindowAggregation::kMax;
+  EXPECT_EQ(On(watts, fleet).value, 300);
+}
+
 TEST(FleetDecision, StandingMemoryIsThePodsOwn) {
   Trigger trigger = Of("llm");
   trigger.metric = MetricType::kMemoryUsedPercent;

@@ -118,6 +118,18 @@ Trigger TriggerByChance(Dice& dice) {
   return trigger;
 }
 
+// Of a GPU that is first or last of the node, and alone tells the watts.
+void MakeInstances(Dice& dice, NodeSnapshot& node) {
+  GpuSample parent = FreeGpu(0);
+  parent.uuid = absl::StrCat(node.node, ":parent");
+  for (GpuSample& gpu : node.gpus) {
+    gpu.index = 0;
+    gpu.parent_uuid = parent.uuid;
+    gpu.power_watts.reset();
+  }
+  node.gpus.insert(OneIn(2, dice) ? node.gpus.begin() : node.gpus.end(), parent);
+}
+
 NodeSnapshot NodeByChance(Dice& dice, int node) {
   std::vector<HeldPod> pods;
   for (int i = dice.Whole(0, 2); i > 0; --i) {
@@ -139,7 +151,8 @@ NodeSnapshot NodeByChance(Dice& dice, int node) {
     gpu.power_watts = lost.power_watts;
     gpu.gaps = lost.gaps;
   }
-  return snapshot;
+  if (OneIn(4, dice)) MakeInstances(dice, snapshot);
+  return OneIn(8, dice) ? UnownedNode(std::move(snapshot), "no answer") : snapshot;
 }
 
 // Nodes that hold what they show for a while; some of them are not heard at times.

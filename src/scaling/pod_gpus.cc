@@ -108,11 +108,19 @@ absl::Time HeldSince(const GpuSeries& series) {
 struct Holding {
   size_t pod;                         // of the pods found
   size_t series;                      // of its GPUs
-  size_t position;                    // of the GPU that is read, in the layout
+  size_t position;                    // of the GPU, in the layout
+  int parent;                         // as `position`, of the GPU it is an instance of; -1: none
+  float instances;                    // of the parent
   std::vector<size_t> share_indices;  // of KeptPoints' shares; of its containers
   float equal_share;                  // where the points have no shares
-  float divisor = 1;                  // instances of the GPU that is read in its stead
 };
+
+// A GPU of `known` as a stretch has it, whose own layout may be another.
+KeptPoint PointAt(const NodeStretch& at, const NodeLayout& known, size_t position) {
+  if (at.layout().get() == &known) return at.points()[position];
+  const int own = PositionOf(at.layout()->gpus, known.gpus[position].uuid, position);
+  return own < 0 ? KeptPoint() : at.points()[static_cast<size_t>(own)];
+}
 
 class NodePods {
  public:
@@ -128,7 +136,7 @@ class NodePods {
     const NodeLayout* resolved = nullptr;
     for (size_t i = 0; i < layouts.size(); ++i) {
       if (layouts[i] == nullptr) continue;
-      if (layouts[i] != resolved) Resolve(*layouts[i], view_.stretches[i].points());
+      if (layouts[i] != resolved) Resolve(*layouts[i]);
       resolved = layouts[i];
       for (const Holding& holding : holdings_) Put(i, *resolved, holding);
     }
@@ -140,7 +148,7 @@ class NodePods {
   }
 
  private:
-  void Resolve(const NodeLayout& layout, const KeptPoints& points) {
+  void Resolve(const NodeLayout& layout) {
     holdings_.clear();
     size_t share_index = 0;
     for (size_t position = 0; position < layout.gpus.size(); ++position) {
@@ -148,14 +156,13 @@ class NodePods {
       const bool in_scope = trigger_.gpu_index < 0 || gpu.index == trigger_.gpu_index;
       for (const GpuHolder& holder : gpu.holders) {
         const Pod& pod = layout.pods[static_cast<size_t>(holder.pod)];
-        if (in_scope && selection_.Has(pod)) Hold(layout, points, position, pod, share_index);
+        if (in_scope && selection_.Has(pod)) Hold(layout, position, pod, share_index);
         ++share_index;
       }
     }
   }
 
-  void Hold(const NodeLayout& layout, const KeptPoints& points, size_t position, const Pod& pod,
-            size_t share_index) {
+  void Hold(const NodeLayout& layout, size_t position, const Pod& pod, size_t share_index) {
     const NodeLayout::Gpu& gpu = layout.gpus[position];
     const size_t of_pod = PlaceOf(pod);
     const size_t series = SeriesOf(gpu, pod, of_pod);
@@ -168,22 +175,17 @@ class NodePods {
       other_container->equal_share += equal_share;
       return;
     }
+    const std::string& parent = gpu.parent_uuid;
     holdings_.push_back({.pod = of_pod,
                          .series = series,
                          .position = position,
+                         .parent = parent.empty() ? -1 : PositionOf(layout.gpus, parent, 0),
+                         .instances = static_cast<float>(
+                             parent.empty() ? 0
+                                            : std::ranges::count(layout.gpus, parent,
+                                                                 &NodeLayout::Gpu::parent_uuid)),
                          .share_indices = {share_index},
                          .equal_share = equal_share});
-    const bool has = position < points.size() && points[position].Has(reading_);
-    if (!gpu.parent_uuid.empty() && !has) ReadParent(layout, points, holdings_.back());
-  }
-
-  void ReadParent(const NodeLayout& layout, const KeptPoints& points, Holding& holding) const {
-    const std::string& parent_uuid = layout.gpus[holding.position].parent_uuid;
-    const int parent = PositionOf(layout.gpus, parent_uuid, 0);
-    if (parent < 0 || !points[static_cast<size_t>(parent)].Has(reading_)) return;
-    holding.position = static_cast<size_t>(parent);
-    holding.divisor = static_cast<float>(
-        std::ranges::count(layout.gpus, parent_uuid, &NodeLayout::Gpu::parent_uuid));
   }
 
   size_t PlaceOf(const Pod& pod) {
@@ -211,20 +213,24 @@ class NodePods {
 
   void Put(size_t stretch, const NodeLayout& known, const Holding& holding) {
     const NodeStretch& at = view_.stretches[stretch];
-    const bool own = at.layout().get() == &known;
-    const int position =
-        own ? static_cast<int>(holding.position)
-            : PositionOf(at.layout()->gpus, known.gpus[holding.position].uuid, holding.position);
-    if (position < 0) return;
+    KeptPoint point = PointAt(at, known, holding.position);
+    if (!point.is_there()) return;
     const KeptPoints points = at.points();
     float share = holding.equal_share;
-    if (own && points.has_shares()) {
+    if (at.layout().get() == &known && points.has_shares()) {
       share = 0;
       for (const size_t index : holding.share_indices) share += points.share(index);
     }
+    if (holding.parent >= 0 && !point.Has(reading_)) {
+      const KeptPoint parent = PointAt(at, known, static_cast<size_t>(holding.parent));
+      if (parent.is_there() && parent.Has(reading_)) {
+        point = parent;
+        share /= holding.instances;
+      }
+    }
     GpuSeries& series = pods_[holding.pod].gpus[holding.series];
-    series.points[stretch] = points[static_cast<size_t>(position)];
-    series.shares[stretch] = share / holding.divisor;
+    series.points[stretch] = point;
+    series.shares[stretch] = share;
   }
 
   const Trigger& trigger_;
