@@ -50,7 +50,7 @@ void ActivityStream::Changed(absl::Time now) {
   Refresh(now);
 }
 
-absl::Time ActivityStream::NextDue() const {
+absl::Time ActivityStream::Due() const {
   MutexLock lock(show_mutex_);
   return std::min({life_.ends_at, repeats_.next(), look_again_at_, hold_again_at_});
 }
@@ -61,11 +61,13 @@ void ActivityStream::Hold(const ParsedTrigger& parsed, absl::Time now) {
   hold_again_at_ = now + kLeaseRenewal * life_.jitter;
 }
 
-// Its scope is the metadata's own: no profile changes it.
+// A profile may name another metric, which is decided on something else.
 StreamInterest ActivityStream::interest() const {
   const Judge::Parsed parsed = judge_.Parse(*trigger_);
-  if (!parsed->trigger.ok()) return {.pods = parsed->wanted};
-  StreamInterest interest{.source = parsed->source};
+  if (!parsed->trigger.ok()) {
+    return {.version = parsed->profiles_version, .pods = parsed->wanted};
+  }
+  StreamInterest interest{.version = parsed->profiles_version, .source = parsed->source};
   if (parsed->NeedsNodes()) {
     interest.pods = parsed->wanted;
     interest.all_nodes = parsed->trigger->scope != Scope::kWorkload;

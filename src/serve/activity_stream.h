@@ -28,16 +28,16 @@ class ActivityStream : public StreamReactor<externalscaler::IsActiveResponse> {
                  RepeatBudget& budget, std::shared_ptr<CachedTrigger> trigger);
 
   size_t size_bytes() const { return trigger_->size_bytes(); }
-  // The nodes that its trigger is decided on.
-  StreamInterest interest() const;
+  // What its trigger is decided on.
+  StreamInterest interest() const override;
 
   void Refresh(absl::Time now) override;
   // Where it has said `true` it looks once a second, or when the evidence for that leaves its
   // window: KEDA ignores `false`, so no edge is late.
   void Changed(absl::Time now) override;
-  absl::Time NextDue() const override;
 
  private:
+  absl::Time Due() const override;
   void Hold(const ParsedTrigger& parsed, absl::Time now);
   void Show(const Judgement& judgement, absl::Time now);
   // Nothing is known to say.

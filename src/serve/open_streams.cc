@@ -50,7 +50,8 @@ void OpenStreams::Watch(const OpenStream* stream, const StreamInterest& interest
   MutexLock lock(mutex_);
   const auto found = streams_.find(stream);
   if (found == streams_.end()) return;
-  found->second.interest = interest;
+  if (interest.version < found->second.interest.version) return;
+  Unwatch(stream, std::exchange(found->second.interest, interest));
   SetWatching(stream, interest.pods);
   if (interest.all_nodes) watching_all_.insert(stream);
   if (interest.source.has_value()) watching_sources_[*interest.source].insert(stream);
@@ -62,10 +63,25 @@ void OpenStreams::SetWatching(const OpenStream* stream, const PodsWanted& wanted
   for (const std::string& name : wanted.namespaces) {
     watching_[{name, wanted.owner}].insert(stream);
     if (knows) {
-      Unwatch(stream, {name, ""});
+      Unwatch(stream, PodsOf{name, ""});
     } else {
       watching_[{name, ""}].insert(stream);
     }
+  }
+}
+
+void OpenStreams::Unwatch(const OpenStream* stream, const StreamInterest& interest) {
+  watching_all_.erase(stream);
+  if (interest.source.has_value()) {
+    const auto watching = watching_sources_.find(*interest.source);
+    if (watching != watching_sources_.end()) {
+      watching->second.erase(stream);
+      if (watching->second.empty()) watching_sources_.erase(watching);
+    }
+  }
+  for (const std::string& name : interest.pods.namespaces) {
+    Unwatch(stream, PodsOf{name, interest.pods.owner});
+    Unwatch(stream, PodsOf{name, ""});
   }
 }
 
@@ -96,16 +112,7 @@ void OpenStreams::Closed(const OpenStream* stream, absl::StatusCode code) {
   const auto found = streams_.find(stream);
   record = std::move(found->second);
   streams_.erase(found);
-  watching_all_.erase(stream);
-  if (const auto& source = record.interest.source; source.has_value()) {
-    const auto watching = watching_sources_.find(*source);
-    watching->second.erase(stream);
-    if (watching->second.empty()) watching_sources_.erase(watching);
-  }
-  for (const std::string& name : record.interest.pods.namespaces) {
-    Unwatch(stream, {name, record.interest.pods.owner});
-    Unwatch(stream, {name, ""});
-  }
+  Unwatch(stream, record.interest);
   bytes_ -= record.bytes;
   metrics_.Answered(record.rpc, code, absl::ZeroDuration());
   if (!record.peer.empty()) Count(record.rpc, record.peer, -1);
@@ -153,7 +160,11 @@ void OpenStreams::Call(void (OpenStream::*what)(absl::Time), const Streams& stre
   }
 }
 
-void OpenStreams::RefreshAll(absl::Time now) { Call(&OpenStream::Refresh, All(), now); }
+void OpenStreams::RefreshAll(absl::Time now) {
+  const Streams all = All();
+  for (const auto& stream : all) Watch(stream.get(), stream->interest());
+  Call(&OpenStream::Refresh, all, now);
+}
 
 void OpenStreams::RefreshChanged(const FleetReader::Changes& changes, absl::Time now) {
   Streams streams;

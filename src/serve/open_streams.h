@@ -23,6 +23,7 @@ namespace gpuscaler {
 
 // Whose changes are news to a stream.
 struct StreamInterest {
+  int64_t version = 0;  // of the profiles that say so
   PodsWanted pods;
   std::optional<SignalSource> source;  // of a trigger on demand
   bool all_nodes = false;              // everybody's
@@ -40,6 +41,9 @@ class OpenStream {
 
   // When it has something to do though nothing has changed. Thread-safe, does not block.
   virtual absl::Time NextDue() const = 0;
+
+  // What its answers come from, under the profiles in force. Thread-safe, does not block.
+  virtual StreamInterest interest() const = 0;
 
   // Ends with `status`; the first one counts. Thread-safe, does not block.
   virtual void End(const absl::Status& status) = 0;
@@ -59,14 +63,15 @@ class OpenStreams {
   absl::Status Open(Rpc rpc, absl::string_view peer, size_t bytes,
                     std::shared_ptr<OpenStream> stream);
 
-  // From now on it is refreshed when that changes and when it is due, which it is at once.
+  // From now on it is refreshed when that changes and when it is due, which it is at once. What
+  // older profiles say than the last time is passed over.
   void Watch(const OpenStream* stream, const StreamInterest& interest);
 
   // To be called once, last of all, by the stream itself; may delete it.
   void Closed(const OpenStream* stream, absl::StatusCode code);
 
-  // All of them; those that watch what has changed; of those that are due some, so that a change
-  // does not wait for all. By one thread.
+  // All of them, which from now on watch what new profiles say; those that watch what has changed;
+  // of those that are due some, so that a change does not wait for all. By one thread.
   void RefreshAll(absl::Time now);
   void RefreshChanged(const FleetReader::Changes& changes, absl::Time now);
   void RefreshChanged(const std::vector<SignalSource>& sources, absl::Time now);
@@ -102,6 +107,8 @@ class OpenStreams {
   void SetDue(const OpenStream* stream, absl::Time due) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whoever's pods concern it, as long as those of its owner are not known.
   void SetWatching(const OpenStream* stream, const PodsWanted& wanted)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Unwatch(const OpenStream* stream, const StreamInterest& interest)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Unwatch(const OpenStream* stream, const PodsOf& pods) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckRoom(const std::string& peer, size_t bytes) const

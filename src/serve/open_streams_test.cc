@@ -5,6 +5,7 @@
 
 #include "gtest/gtest.h"
 #include "serve/served_scaler.h"
+#include "serve/stream_reactor.h"
 
 namespace gpuscaler {
 namespace {
@@ -15,6 +16,7 @@ class StreamOfNothing : public OpenStream {
  public:
   void Refresh(absl::Time) override {}
   absl::Time NextDue() const override { return absl::InfiniteFuture(); }
+  StreamInterest interest() const override { return {}; }
   void End(const absl::Status&) override {}
 };
 
@@ -52,6 +54,8 @@ class CountedRefreshes : public StreamOfNothing {
  public:
   void Refresh(absl::Time) override { ++count; }
   absl::Time NextDue() const override { return due; }
+  StreamInterest interest() const override { return watches; }
+  StreamInterest watches;
   int count = 0;
   absl::Time due = absl::InfiniteFuture();
 };
@@ -107,6 +111,60 @@ TEST_F(OpenStreamsTest, StreamWatchesItsOwnersPodsAndWhoeversWhileThoseAreNotKno
   EXPECT_EQ(refreshed_by({{"a", ""}, {"a", "embed"}}), (std::vector{0, 1})) << "it has left";
   EXPECT_EQ(refreshed_by({{"a", ""}, {"a", "chat"}}), (std::vector{0, 1}));
   for (const auto& stream : {of_llm, like_embed}) Close(stream);
+}
+
+TEST_F(OpenStreamsTest, NewProfilesMayHaveAStreamWatchSomethingElse) {
+  const SignalSource page{.place = MetricsPage{.url = "http://gateway:9090/metrics"}};
+  const auto stream = std::make_shared<CountedRefreshes>();
+  ASSERT_TRUE(Open(stream, 1).ok());
+  const StreamInterest before = {.version = 1, .pods = {.namespaces = {"a"}, .owner = "llm"}};
+  streams_.Watch(stream.get(), before);
+  const absl::Time now = absl::UnixEpoch();
+  const auto is_told = [&](auto changes) {
+    const int count = stream->count;
+    streams_.RefreshChanged(changes, now);
+    return stream->count > count;
+  };
+  const FleetReader::Changes of_pods = {.generation = 1, .of_all = false, .pods = {{"a", "llm"}}};
+  const std::vector<SignalSource> of_page = {page};
+  ASSERT_TRUE(is_told(of_pods));
+  ASSERT_FALSE(is_told(of_page));
+  stream->watches = {.version = 2, .source = page};
+  streams_.RefreshAll(now);
+  EXPECT_TRUE(is_told(of_page));
+  EXPECT_FALSE(is_told(of_pods));
+  EXPECT_TRUE(streams_.WatchSources());
+  streams_.Watch(stream.get(), before);
+  EXPECT_TRUE(is_told(of_page)) << "what older profiles said comes late";
+  stream->watches = {.version = 3, .all_nodes = true};
+  streams_.RefreshAll(now);
+  EXPECT_FALSE(streams_.WatchSources());
+  EXPECT_TRUE(is_told(of_pods));
+  Close(stream);
+}
+
+// Its client never takes what it is told.
+class StreamNeverTaken : public StreamReactor<externalscaler::IsActiveResponse> {
+ public:
+  using StreamReactor::StreamReactor;
+  void Refresh(absl::Time) override {
+    Push({});
+    End(absl::OkStatus());
+  }
+  StreamInterest interest() const override { return {}; }
+
+ private:
+  absl::Time Due() const override { return absl::InfinitePast(); }
+};
+
+TEST_F(OpenStreamsTest, StreamThatHasEndedIsNeverDueThoughItsLastWriteIsInFlight) {
+  const auto stream = std::make_shared<StreamNeverTaken>(streams_);
+  ASSERT_TRUE(Open(stream, 1).ok());
+  streams_.Watch(stream.get(), {});
+  EXPECT_EQ(streams_.NextDue(), absl::InfinitePast());
+  streams_.RefreshDue(absl::UnixEpoch());
+  EXPECT_EQ(streams_.NextDue(), absl::InfiniteFuture());
+  Close(stream);
 }
 
 TEST_F(OpenStreamsTest, StreamIsRefreshedWhenItIsDueAndNoSooner) {

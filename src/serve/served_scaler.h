@@ -8,6 +8,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -55,8 +56,18 @@ class CountedRequests : public RequestMetrics {
     changed_.NotifyAll();
   }
   void Decided(Outcome outcome) override {
+    std::function<void()> first;
+    {
+      MutexLock lock(mutex_);
+      ++decided_[outcome];
+      first = std::exchange(at_decision_, nullptr);
+    }
+    if (first) first();
+  }
+  // Done by whoever decides next, before it goes on.
+  void AtNextDecision(std::function<void()> what) {
     MutexLock lock(mutex_);
-    ++decided_[outcome];
+    at_decision_ = std::move(what);
   }
 
   int answered(Rpc rpc, absl::StatusCode code) {
@@ -84,6 +95,7 @@ class CountedRequests : public RequestMetrics {
   std::map<std::pair<Rpc, absl::StatusCode>, int> answered_ ABSL_GUARDED_BY(mutex_);
   std::map<Rpc, int> open_ ABSL_GUARDED_BY(mutex_);
   std::map<Outcome, int> decided_ ABSL_GUARDED_BY(mutex_);
+  std::function<void()> at_decision_ ABSL_GUARDED_BY(mutex_);
 };
 
 class ServedScaler {

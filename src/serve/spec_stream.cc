@@ -21,6 +21,9 @@ void SpecStream::Refresh(absl::Time now) {
   if (now >= life_.ends_at) return End(absl::OkStatus());
   const Judge::Parsed parsed = judge_.Parse(*trigger_);
   MutexLock lock(show_mutex_);
+  // Two threads refresh when the stream opens: the slower one may come with the older profiles.
+  if (parsed->profiles_version < version_) return;
+  version_ = parsed->profiles_version;
   if (shown_ && Same(*shown_, parsed->spec)) return;
   shown_ = parsed->spec;
   Push(SpecAnswer(parsed->spec));

@@ -22,17 +22,19 @@ class SpecStream : public StreamReactor<externalscaler::GetMetricSpecResponse> {
              std::shared_ptr<CachedTrigger> trigger);
 
   size_t size_bytes() const { return trigger_->size_bytes(); }
-  StreamInterest interest() const { return {}; }  // the profiles alone
+  StreamInterest interest() const override { return {}; }  // the profiles alone
 
   void Refresh(absl::Time now) override;
-  absl::Time NextDue() const override { return life_.ends_at; }
 
  private:
+  absl::Time Due() const override { return life_.ends_at; }
+
   const StreamLife life_;
   const Judge& judge_;
   const std::shared_ptr<CachedTrigger> trigger_;
   Mutex show_mutex_;
   std::optional<MetricSpec> shown_ ABSL_GUARDED_BY(show_mutex_);
+  int64_t version_ ABSL_GUARDED_BY(show_mutex_) = 0;  // of the newest profiles seen
 };
 
 }  // namespace gpuscaler

@@ -88,6 +88,30 @@ TEST_F(SpecStreamTest, ChangeThatLeavesTheSpecIsNotSaid) {
   EXPECT_EQ(stream->Said()[1].metricspecs(0).targetsizefloat(), 60);
 }
 
+TEST_F(SpecStreamTest, OneThatOpensWhileTheFileChangesDoesNotSayTheOldSpecLast) {
+  ServedScaler scaler({}, path_);
+  const auto reload = [&](int target, size_t marked) {
+    WriteTarget(target, absl::StrCat("  marker:\n    metricType: gpu_utilization\n",
+                                     "    targetValue: ", marked, "\n"));
+    ASSERT_TRUE(scaler.profiles.Reload().ok());
+  };
+  reload(70, 1);
+  const auto marker = Open(scaler, RefOf({{"profile", "marker"}}));
+  ASSERT_THAT(marker->WaitForMessages(1), SizeIs(1));
+  // Bad metadata is counted between its reading and its answer.
+  scaler.counted.AtNextDecision([&] {
+    for (const size_t marked : {2, 3}) {
+      reload(50, marked);
+      ASSERT_THAT(marker->WaitForMessages(marked), SizeIs(marked));
+    }
+  });
+  const auto stream = Open(scaler, RefOf({{"profile", "ours"}, {"window", "long"}}));
+  ASSERT_THAT(stream->WaitForMessages(1), SizeIs(1));
+  scaler.clock.Advance(absl::Minutes(6));
+  ASSERT_TRUE(stream->WaitForEnd());
+  EXPECT_EQ(stream->Said().back().metricspecs(0).targetsizefloat(), 50);
+}
+
 TEST_F(SpecStreamTest, EndsWithOkAfterItsLifetime) {
   ServedScaler scaler({}, path_);
   const auto stream = Open(scaler, ref_);

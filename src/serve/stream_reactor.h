@@ -37,6 +37,15 @@ class StreamReactor : public grpc::ServerWriteReactor<Response>, public OpenStre
     if (!writing_) Finish();
   }
 
+  // One that has ended has nothing more to do, be it that its last write is still in flight.
+  absl::Time NextDue() const final {
+    {
+      MutexLock lock(write_mutex_);
+      if (end_) return absl::InfiniteFuture();
+    }
+    return Due();
+  }
+
   void OnWriteDone(bool ok) override {
     MutexLock lock(write_mutex_);
     writing_ = false;
@@ -64,6 +73,10 @@ class StreamReactor : public grpc::ServerWriteReactor<Response>, public OpenStre
     streams_.Closed(this, code);
   }
 
+ protected:
+  // NextDue() of one that goes on.
+  virtual absl::Time Due() const = 0;
+
  private:
   void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_) {
     if (finished_) return;
@@ -79,7 +92,7 @@ class StreamReactor : public grpc::ServerWriteReactor<Response>, public OpenStre
   }
 
   OpenStreams& streams_;
-  Mutex write_mutex_;
+  mutable Mutex write_mutex_;
   Response in_flight_;  // gRPC's while writing_
   std::optional<Response> next_ ABSL_GUARDED_BY(write_mutex_);
   bool writing_ ABSL_GUARDED_BY(write_mutex_) = false;
