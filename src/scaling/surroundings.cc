@@ -120,7 +120,7 @@ std::vector<const ManifestWorkload*> Surroundings::Behind(const ManifestService&
 
 absl::StatusOr<Surroundings> ReadSurroundings(absl::string_view yaml) {
   Surroundings found;
-  RETURN_IF_ERROR(ForEachObject(yaml, [&](const YAML::Node& object) {
+  RETURN_IF_ERROR(ForEachObject(yaml, [&](const YAML::Node& object, int /*lines_before*/) {
     if (ScalarOf(Child(object, "kind")) == "Service") {
       found.services.push_back(ServiceIn(object));
       return;

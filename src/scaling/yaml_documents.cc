@@ -1,8 +1,10 @@
 #include "scaling/yaml_documents.h"
 
+#include <algorithm>
+#include <string>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
 namespace gpuscaler {
@@ -12,31 +14,49 @@ bool IsMarker(absl::string_view line, absl::string_view marker) {
   return absl::ConsumePrefix(&line, marker) && (line.empty() || absl::ascii_isspace(line[0]));
 }
 
+// Takes the first document away from `rest`, which is not empty.
+absl::string_view TakeDocument(absl::string_view& rest) {
+  size_t size = 0;
+  while (size < rest.size()) {
+    const size_t end = std::min(rest.find('\n', size), rest.size());
+    const absl::string_view line = rest.substr(size, end - size);
+    if (size > 0 && IsMarker(line, "---")) break;
+    size = std::min(end + 1, rest.size());
+    if (IsMarker(line, "...")) break;
+  }
+  const absl::string_view document = rest.substr(0, size);
+  rest.remove_prefix(size);
+  return document;
+}
+
 }  // namespace
 
-std::vector<std::string> YamlDocuments(absl::string_view yaml) {
-  std::vector<std::string> documents(1);
-  size_t lines = 0;
-  for (absl::string_view line : absl::StrSplit(yaml, '\n')) {
-    if (IsMarker(line, "---")) documents.emplace_back(lines, '\n');
-    absl::StrAppend(&documents.back(), line, "\n");
-    ++lines;
-    if (IsMarker(line, "...")) documents.emplace_back(lines, '\n');
+void ReadYamlDocuments(absl::string_view yaml, absl::FunctionRef<void(const YamlDocument&)> read) {
+  int lines = 0;
+  while (!yaml.empty()) {
+    const absl::string_view text = TakeDocument(yaml);
+    try {
+      read({.root = YAML::Load(std::string(text)), .text = text, .lines_before = lines});
+    } catch (const YAML::Exception& error) {
+      YAML::Mark mark = error.mark;
+      if (!mark.is_null()) mark.line += lines;
+      throw YAML::Exception(mark, error.msg);
+    }
+    lines += static_cast<int>(std::ranges::count(text, '\n'));
   }
-  return documents;
 }
 
 OnlyDocument OnlyYamlDocument(absl::string_view yaml) {
   OnlyDocument only;
-  for (const std::string& text : YamlDocuments(yaml)) {
-    const YAML::Node root = YAML::Load(text);
-    if (root.IsNull()) continue;
-    if (!only.root.IsNull()) {
-      only.second_line = root.Mark().line + 1;
-      break;
+  ReadYamlDocuments(yaml, [&only](const YamlDocument& document) {
+    if (document.root.IsNull() || only.second_line > 0) return;
+    if (only.root.IsNull()) {
+      const size_t lines_before = static_cast<size_t>(document.lines_before);
+      only.root = YAML::Load(absl::StrCat(std::string(lines_before, '\n'), document.text));
+    } else {
+      only.second_line = document.lines_before + document.root.Mark().line + 1;
     }
-    only.root.reset(root);
-  }
+  });
   return only;
 }
 

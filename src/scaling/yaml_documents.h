@@ -1,21 +1,25 @@
 // The documents of a YAML file, apart.
 #pragma once
 
-#include <string>
-#include <vector>
-
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "yaml-cpp/yaml.h"
 
 namespace gpuscaler {
 
-// Each document by itself, after as many empty lines as stand before it, so that lines keep their
-// numbers. For YAML::Load; YAML::LoadAll does not end on some broken files (", a}").
-std::vector<std::string> YamlDocuments(absl::string_view yaml);
+struct YamlDocument {
+  YAML::Node root;  // its marks count from the document's first line
+  absl::string_view text;
+  int lines_before = 0;
+};
+
+// Each document by itself: YAML::LoadAll does not end on some broken files (", a}"). Throws
+// YAML::Exception, with the line of the whole text.
+void ReadYamlDocuments(absl::string_view yaml, absl::FunctionRef<void(const YamlDocument&)> read);
 
 // The document of a file that may have but one with content.
 struct OnlyDocument {
-  YAML::Node root;      // null where there is none
+  YAML::Node root;      // null where there is none; its marks are those of the whole text
   int second_line = 0;  // where another one begins, from 1 on; 0: nowhere
 };
 // Throws YAML::Exception.

@@ -7,16 +7,16 @@
 
 namespace gpuscaler {
 
-absl::Status ForEachObject(absl::string_view yaml,
-                           absl::FunctionRef<void(const YAML::Node& object)> take) {
+absl::Status ForEachObject(
+    absl::string_view yaml,
+    absl::FunctionRef<void(const YAML::Node& object, int lines_before)> take) {
   try {
-    for (const std::string& text : YamlDocuments(yaml)) {
-      const YAML::Node document = YAML::Load(text);
-      take(document);
-      const YAML::Node items = Child(document, "items");
-      if (!items.IsDefined() || !items.IsSequence()) continue;
-      for (const YAML::Node& item : items) take(item);
-    }
+    ReadYamlDocuments(yaml, [take](const YamlDocument& document) {
+      take(document.root, document.lines_before);
+      const YAML::Node items = Child(document.root, "items");
+      if (!items.IsDefined() || !items.IsSequence()) return;
+      for (const YAML::Node& item : items) take(item, document.lines_before);
+    });
   } catch (const YAML::Exception& error) {
     return absl::InvalidArgumentError(
         absl::StrCat("line ", std::max(error.mark.line + 1, 1), ": not YAML: ", error.msg));
@@ -27,8 +27,6 @@ absl::Status ForEachObject(absl::string_view yaml,
 YAML::Node Child(const YAML::Node& parent, const char* key) {
   return parent.IsDefined() && parent.IsMap() ? parent[key] : YAML::Node(YAML::NodeType::Undefined);
 }
-
-int LineOf(const YAML::Node& node) { return std::max(node.Mark().line + 1, 1); }
 
 std::string ScalarOf(const YAML::Node& node) {
   return node.IsDefined() && node.IsScalar() ? node.Scalar() : "";

@@ -10,15 +10,14 @@
 
 namespace gpuscaler {
 
-// Of every document, and those in a List too. INVALID_ARGUMENT names the line where it stops being
-// YAML.
-absl::Status ForEachObject(absl::string_view yaml,
-                           absl::FunctionRef<void(const YAML::Node& object)> take);
+// Of every document, and those in a List too, with the lines before their document, which marks do
+// not count. INVALID_ARGUMENT names the line where it stops being YAML.
+absl::Status ForEachObject(
+    absl::string_view yaml,
+    absl::FunctionRef<void(const YAML::Node& object, int lines_before)> take);
 
 // Undefined where `parent` is no map or has no such key.
 YAML::Node Child(const YAML::Node& parent, const char* key);
-
-int LineOf(const YAML::Node& node);  // from 1 on
 
 // Empty where it is no scalar.
 std::string ScalarOf(const YAML::Node& node);
