@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -9,6 +10,9 @@
 
 namespace gpuscaler {
 namespace {
+
+// A longer one is no typo of ours, and the distance is quadratic.
+constexpr size_t kLongestWord = 64;
 
 // Levenshtein distance, case ignored.
 size_t Distance(absl::string_view a, absl::string_view b) {
@@ -41,8 +45,23 @@ absl::string_view OnlyBeginningWith(absl::string_view word,
 
 }  // namespace
 
+std::vector<absl::string_view> NearestFew(absl::string_view word,
+                                          const std::vector<absl::string_view>& known,
+                                          size_t most) {
+  const absl::string_view begin = word.substr(0, kLongestWord);
+  std::vector<std::pair<size_t, absl::string_view>> by_distance;
+  for (const absl::string_view candidate : known) {
+    by_distance.emplace_back(Distance(begin, candidate.substr(0, kLongestWord)), candidate);
+  }
+  std::ranges::sort(by_distance);
+  by_distance.resize(std::min(by_distance.size(), most));
+  std::vector<absl::string_view> few;
+  for (const auto& [distance, candidate] : by_distance) few.push_back(candidate);
+  return few;
+}
+
 absl::string_view Nearest(absl::string_view word, const std::vector<absl::string_view>& known) {
-  if (word.size() > 64) return "";  // no typo of ours, and the distance is quadratic
+  if (word.size() > kLongestWord) return "";
   if (const auto only = OnlyBeginningWith(word, known); !only.empty()) return only;
   size_t best = std::max<size_t>(2, word.size() / 3) + 1;
   absl::string_view nearest;

@@ -1,5 +1,6 @@
 #include "base/nearest.h"
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace gpuscaler {
@@ -23,6 +24,12 @@ TEST(Nearest, SaysNothingWhenNothingIsNear) {
   EXPECT_EQ(Nearest("zzz", kKeys), "");
   EXPECT_EQ(Nearest("", kKeys), "");
   EXPECT_EQ(Nearest(std::string(100'000, 'a'), kKeys), "");
+}
+
+TEST(Nearest, FewOfManyAreTheNearest) {
+  EXPECT_THAT(NearestFew("gpuIdx", kKeys, 2), testing::ElementsAre("gpuIndex", "profile"));
+  EXPECT_THAT(NearestFew("gpuIdx", kKeys, 9), testing::SizeIs(4));
+  EXPECT_THAT(NearestFew(std::string(100'000, 'a'), kKeys, 1), testing::SizeIs(1));
 }
 
 TEST(Nearest, DidYouMeanIsReadyToAppend) {

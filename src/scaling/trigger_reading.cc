@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "base/nearest.h"
+#include "base/number_text.h"
 #include "scaling/demand_checks.h"
 
 namespace gpuscaler {
@@ -16,6 +17,9 @@ namespace {
 
 // A status travels in an HTTP/2 header, which gRPC limits to 8 KiB.
 constexpr size_t kLongestMessageBytes = 4096;
+
+constexpr size_t kProfilesNamed = 30;
+constexpr size_t kNearestNamed = 5;
 
 constexpr std::array<absl::string_view, 7> kKedaKeys = {
     "scalerAddress", "tlsCertFile", "caCert",   "tlsClientCert",
@@ -70,6 +74,16 @@ Fault UnknownKey(const Entry& entry) {
   return {std::string(entry.key), absl::StrCat(shown_key, value, ": no such key", advice)};
 }
 
+// All of them, or of many the nearest.
+std::string ProfilesText(absl::string_view asked, const std::vector<absl::string_view>& names) {
+  if (names.size() <= kProfilesNamed) return JoinedWithOr(names);
+  const std::string others = CountText(static_cast<int64_t>(names.size() - kNearestNamed), "other");
+  std::vector<absl::string_view> named = NearestFew(asked, names, kNearestNamed);
+  const std::string others_text = absl::StrCat("one of ", others);
+  named.push_back(others_text);
+  return JoinedWithOr(named);
+}
+
 void FindProfile(const Entry& entry, const Profiles& profiles, Reading& reading) {
   const auto found = profiles.find(entry.value);
   if (found != profiles.end()) {
@@ -78,8 +92,8 @@ void FindProfile(const Entry& entry, const Profiles& profiles, Reading& reading)
   }
   std::vector<absl::string_view> names;
   for (const auto& [name, profile] : profiles) names.push_back(name);
-  reading.faults.push_back(
-      FaultIn(entry, absl::StrCat("use ", JoinedWithOr(names)), DidYouMean(entry.value, names)));
+  reading.faults.push_back(FaultIn(entry, absl::StrCat("use ", ProfilesText(entry.value, names)),
+                                   DidYouMean(entry.value, names)));
 }
 
 void ReadEntry(const Entry& entry, const Profiles& profiles, Reading& reading) {
@@ -292,13 +306,15 @@ Trigger TriggerOf(const Reading& reading) {
 
 absl::Status StatusOf(const std::vector<Fault>& faults) {
   if (faults.empty()) return absl::OkStatus();
-  std::string message;
-  for (size_t i = 0; i < faults.size(); ++i) {
+  const std::string& first = faults.front().message;
+  const bool is_cut = first.size() > kLongestMessageBytes;
+  std::string message = absl::StrCat(first.substr(0, kLongestMessageBytes), is_cut ? "..." : "");
+  for (size_t i = 1; i < faults.size(); ++i) {
     if (message.size() + faults[i].message.size() > kLongestMessageBytes) {
       absl::StrAppend(&message, "; and ", faults.size() - i, " more");
       break;
     }
-    absl::StrAppend(&message, i == 0 ? "" : "; ", faults[i].message);
+    absl::StrAppend(&message, "; ", faults[i].message);
   }
   return absl::InvalidArgumentError(message);
 }

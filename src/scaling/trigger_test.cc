@@ -12,8 +12,11 @@
 namespace gpuscaler {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 std::string Text(const Metadata& metadata) {
   std::string text;
@@ -31,6 +34,29 @@ std::string Refused(const Metadata& metadata) {
   const absl::Status status = ParseTrigger(metadata, BuiltInProfiles()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << Text(metadata) << status;
   return std::string(status.message());
+}
+
+TEST(ParseTrigger, OfManyProfilesTheNearestAreNamed) {
+  Profiles many = BuiltInProfiles();
+  for (int i = 0; i < 2000; ++i) many[absl::StrCat("team-", i, "-inference")];
+  const auto refused = ParseTrigger({{"profile", "team-77-inferense"}}, many).status();
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("profile=\"team-77-inferense\": use team-77-inference, "));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr(" others; did you mean "));
+  EXPECT_LT(refused.message().size(), 400u);
+}
+
+TEST(ParseTrigger, FirstFaultIsSaidHoweverLongItIs) {
+  Profiles long_names;
+  for (int i = 0; i < 20; ++i) long_names[absl::StrCat(std::string(500, 'p'), i)];
+  const auto refused =
+      ParseTrigger({{"aggregation", "p90"}, {"profile", "p"}, {"window", "x"}}, long_names);
+  EXPECT_THAT(std::string(refused.status().message()),
+              AllOf(HasSubstr("aggregation=\"p90\""), HasSubstr("; and 2 more")));
+  const auto alone = ParseTrigger({{"profile", "p"}}, long_names);
+  EXPECT_THAT(std::string(alone.status().message()),
+              AllOf(StartsWith("profile=\"p\": use ppp"), EndsWith("ppp...")));
+  EXPECT_LT(alone.status().message().size(), 5000u);
 }
 
 TEST(ParseTrigger, EmptyMetadataHasTheReferencesDefaults) {
