@@ -44,9 +44,9 @@ class Acceptor::Impl {
 
   ~Impl() {
     stopping_ = true;
-    eventfd_write(stopping_event_, 1);
+    if (stopping_event_ >= 0) eventfd_write(stopping_event_, 1);
     thread_.join();
-    close(stopping_event_);
+    if (stopping_event_ >= 0) close(stopping_event_);
     close(listening_);
   }
 
@@ -55,7 +55,8 @@ class Acceptor::Impl {
     while (!stopping_) {
       std::array<pollfd, 2> asked = {{{.fd = stopping_event_, .events = POLLIN, .revents = 0},
                                       {.fd = listening_, .events = POLLIN, .revents = 0}}};
-      poll(asked.data(), asked.size(), -1);
+      // Nothing tells of the end where there was no descriptor for that: it is looked for.
+      poll(asked.data(), asked.size(), stopping_event_ < 0 ? kPauseMilliseconds : -1);
       if (!stopping_ && asked[1].revents != 0) Accept();
     }
   }
@@ -75,7 +76,7 @@ class Acceptor::Impl {
   }
 
   const int listening_;
-  const int stopping_event_;
+  const int stopping_event_;  // -1: there was no descriptor left
   const std::function<void(int)> take_;
   const SteadyClock clock_;
   RateLimit said_{clock_, 1, absl::Minutes(1)};

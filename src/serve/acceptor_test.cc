@@ -2,9 +2,11 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -66,6 +68,37 @@ TEST(Acceptor, HandsOverEachConnectionUntilItGoes) {
   }
   EXPECT_EQ(Connect(port), -1) << "the port is closed";
   for (const int client : clients) close(client);
+}
+
+// No descriptor more than are open, while it lives.
+class NoDescriptorLeft {
+ public:
+  NoDescriptorLeft() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit none = {.rlim_cur = 0, .rlim_max = before_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoDescriptorLeft() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_;
+};
+
+TEST(Acceptor, BegunWithoutADescriptorLeftItServesAndEndsAllTheSame) {
+  BoundPort bound = BoundPort::Open("127.0.0.1", 0).value();
+  const int port = bound.port();
+  const int listening = std::move(bound).Listen().value();
+  Taken taken;
+  int client = -1;
+  {
+    auto none_left = std::make_unique<NoDescriptorLeft>();
+    const Acceptor acceptor(listening, [&](int connection) { taken.Add(connection); });
+    none_left.reset();
+    client = Connect(port);
+    EXPECT_TRUE(taken.WaitFor(1));
+  }
+  EXPECT_EQ(Connect(port), -1) << "the port is closed";
+  close(client);
 }
 
 }  // namespace
