@@ -40,7 +40,7 @@ class Agent::Impl {
       : config_(config),
         clock_(clock),
         reading_(config, clock, std::move(source), metrics_),
-        probes_(clock, config.hang_after, "sampler"),
+        probes_(clock, config.hang_after, {"sampler"}),
         engines_({}, clock, [this] { WakeDiscovery(); }),
         finding_(engines_),
         telemetry_({.horizon = kLongestWindow + config.StaleAfter(),
@@ -63,7 +63,7 @@ class Agent::Impl {
     ASSIGN_OR_RETURN(metrics_page_, OpenMetricsPort(config_, [this] { return MetricsPage(); }));
     ASSIGN_OR_RETURN(probe_page_, OpenProbePort(config_, probes_));
     // How a reading went is logged, and told to the readers by the store.
-    reading_.Start([this](const absl::Status& /*read*/) { probes_.Ticked(); });
+    reading_.Start([this](const absl::Status& /*read*/) { probes_.Ticked("sampler"); });
     reloading_ = std::make_unique<PeriodicThread>(
         "reloader", kReloadInterval,
         [reloader = std::make_shared<Reloader>(Certificates(config_, *grpc_, metrics_page_.get()),

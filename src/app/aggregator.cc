@@ -79,7 +79,7 @@ class Aggregator::Impl {
                                   .join_within = config.StaleAfter()},
                        .leases = &leases_}),
         profiles_(config.profiles),
-        probes_(clock, config.hang_after, "answers"),
+        probes_(clock, config.hang_after, {"answers"}),
         demand_(config, clock, [this] { WakeEngines(); }),
         engines_(demand_.store(), allowed),
         service_(
@@ -88,7 +88,7 @@ class Aggregator::Impl {
              .forget_after = config.forget_after,
              .allowed_namespaces = std::move(allowed),
              .max_streams_per_peer = config.max_streams_per_peer,
-             .came_round = [this] { probes_.Ticked(); }},
+             .came_round = [this] { probes_.Ticked("answers"); }},
             clock, fleet_, leases_, profiles_, metrics_, [this] { WakeWanting(); },
             demand_.access(true)),
         viewer_({.patience = {.stale_after = config.StaleAfter(), .grace = config.grace},

@@ -48,14 +48,15 @@ class Standalone::Impl {
         clock_(clock),
         reading_(config, clock, std::move(source), metrics_),
         profiles_(config.profiles),
-        probes_(clock, config.hang_after, "sampler"),
+        probes_(clock, config.hang_after, {"sampler", "answers"}),
         demand_(
             config, clock, [this] { WakeDiscovery(); }, surroundings),
         engines_(demand_.store(), config.node_name, allowed),
         service_(
             {.stale_after = config.StaleAfter(),
              .allowed_namespaces = std::move(allowed),
-             .max_streams_per_peer = config.max_streams_per_peer},
+             .max_streams_per_peer = config.max_streams_per_peer,
+             .came_round = [this] { probes_.Ticked("answers"); }},
             clock, reading_.store(), reading_.leases(), profiles_, metrics_,
             [this] { reading_.Wake(); }, demand_.access(config.discover_engines)) {}
 
@@ -70,7 +71,7 @@ class Standalone::Impl {
     ASSIGN_OR_RETURN(metrics_page_, OpenMetricsPort(config_, [this] { return MetricsPage(); }));
     ASSIGN_OR_RETURN(probe_page_, OpenProbePort(config_, probes_));
     reading_.Start([this](const absl::Status& read) {
-      probes_.Ticked();
+      probes_.Ticked("sampler");
       grpc_->SetScalerServing(read.ok());
     });
     reloading_ = std::make_unique<PeriodicThread>(

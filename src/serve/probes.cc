@@ -1,7 +1,5 @@
 #include "serve/probes.h"
 
-#include <utility>
-
 #include "absl/strings/str_cat.h"
 #include "base/duration_text.h"
 #include "base/log.h"
@@ -13,13 +11,16 @@ constexpr int kUnavailable = 503;
 
 }  // namespace
 
-Probes::Probes(const Clock& clock, absl::Duration hang_after, std::string thread)
-    : clock_(clock),
-      hang_after_(hang_after),
-      thread_(std::move(thread)),
-      ticked_at_ns_(absl::ToUnixNanos(clock.Now())) {}
+Probes::Probes(const Clock& clock, absl::Duration hang_after,
+               const std::vector<std::string>& threads)
+    : clock_(clock), hang_after_(hang_after) {
+  for (const std::string& thread : threads) watched_[thread];
+  for (const std::string& thread : threads) Ticked(thread);
+}
 
-void Probes::Ticked() { ticked_at_ns_ = absl::ToUnixNanos(clock_.Now()); }
+void Probes::Ticked(absl::string_view thread) {
+  watched_.find(thread)->second.ticked_at_ns = absl::ToUnixNanos(clock_.Now());
+}
 
 void Probes::SetServing() {
   State starting = State::kStarting;
@@ -28,20 +29,30 @@ void Probes::SetServing() {
 
 void Probes::SetStopping() { state_ = State::kStopping; }
 
-HttpReply Probes::Healthz() const {
-  const absl::Duration age = clock_.Now() - absl::FromUnixNanos(ticked_at_ns_);
-  const bool hung = age > hang_after_;
-  if (hung && !said_hung_.exchange(true)) {
-    LogError("thread_hangs", {{"thread", thread_},
-                              {"age_seconds", absl::ToDoubleSeconds(age)},
-                              {"hang_after_seconds", absl::ToDoubleSeconds(hang_after_)}});
+bool Probes::Hangs(const std::string& thread, const Watched& watched, absl::Duration age) const {
+  const bool hangs = age > hang_after_;
+  if (watched.said_hung.exchange(hangs) == hangs) return hangs;
+  if (!hangs) {
+    LogInfo("thread_moves_again", {{"thread", thread}});
+    return false;
   }
-  if (!hung && said_hung_.exchange(false)) LogInfo("thread_moves_again", {{"thread", thread_}});
-  if (!hung) return {.body = "ok\n"};
-  return {.status = kUnavailable,
-          .body = absl::StrCat("the thread ", thread_, " has not moved for ",
-                               DurationText(absl::Trunc(age, absl::Milliseconds(1))),
-                               ", --hang-after=", DurationText(hang_after_), "\n")};
+  LogError("thread_hangs", {{"thread", thread},
+                            {"age_seconds", absl::ToDoubleSeconds(age)},
+                            {"hang_after_seconds", absl::ToDoubleSeconds(hang_after_)}});
+  return true;
+}
+
+HttpReply Probes::Healthz() const {
+  HttpReply reply{.body = "ok\n"};
+  for (const auto& [thread, watched] : watched_) {
+    const absl::Duration age = clock_.Now() - absl::FromUnixNanos(watched.ticked_at_ns);
+    if (!Hangs(thread, watched, age)) continue;
+    reply = {.status = kUnavailable,
+             .body = absl::StrCat("the thread ", thread, " has not moved for ",
+                                  DurationText(absl::Trunc(age, absl::Milliseconds(1))),
+                                  ", --hang-after=", DurationText(hang_after_), "\n")};
+  }
+  return reply;
 }
 
 HttpReply Probes::Readyz() const {

@@ -2,24 +2,29 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
+#include <map>
 #include <string>
+#include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "serve/http_server.h"
 
 namespace gpuscaler {
 
-// Live while the thread without which no answer is right comes round; ready from when it serves
+// Live while the threads without which no answer is right come round; ready from when it serves
 // until it stops, whatever becomes of the GPUs: an empty Service would break every trigger.
 // Thread-safe.
 class Probes {
  public:
-  // Live for `hang_after` from now on, until the first Ticked(). `thread` is its name to those who
-  // are told that it hangs. `clock` outlives the probes.
-  Probes(const Clock& clock, absl::Duration hang_after, std::string thread);
+  // Live for `hang_after` from now on, until the first Ticked() of each of `threads`, whose names
+  // these are to those who are told that one hangs. `clock` outlives the probes.
+  Probes(const Clock& clock, absl::Duration hang_after, const std::vector<std::string>& threads);
 
-  void Ticked();      // by the thread, each time that it comes round
+  // By that thread, each time that it comes round.
+  void Ticked(absl::string_view thread);
   void SetServing();  // of no effect once it stops
   void SetStopping();
 
@@ -28,13 +33,19 @@ class Probes {
   HttpReply Readyz() const;
 
  private:
+  struct Watched {
+    std::atomic<int64_t> ticked_at_ns;
+    mutable std::atomic<bool> said_hung = false;
+  };
+
+  // Whether it hangs; logged when that changes.
+  bool Hangs(const std::string& thread, const Watched& watched, absl::Duration age) const;
+
   const Clock& clock_;
   const absl::Duration hang_after_;
-  const std::string thread_;
-  std::atomic<int64_t> ticked_at_ns_;
+  std::map<std::string, Watched, std::less<>> watched_;  // by name
   enum class State { kStarting, kServing, kStopping };
   std::atomic<State> state_ = State::kStarting;
-  mutable std::atomic<bool> said_hung_ = false;
 };
 
 }  // namespace gpuscaler
