@@ -28,6 +28,10 @@ absl::StatusOr<double> ParseNumber(absl::string_view text) {
   return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is not a finite number"));
 }
 
-double RoundToThreeDecimals(double value) { return std::round(value * 1000) / 1000; }
+double RoundToThreeDecimals(double value) {
+  constexpr double kFirstWithoutDecimals = 4.6e15;  // 2^52 and more are whole
+  if (std::abs(value) >= kFirstWithoutDecimals) return value;
+  return std::round(value * 1000) / 1000;
+}
 
 }  // namespace gpuscaler

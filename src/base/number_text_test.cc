@@ -33,6 +33,8 @@ TEST(ParseNumber, RefusesWhatIsNoFiniteNumber) {
 TEST(RoundToThreeDecimals, Rounds) {
   EXPECT_DOUBLE_EQ(RoundToThreeDecimals(1.0006), 1.001);
   EXPECT_DOUBLE_EQ(RoundToThreeDecimals(80), 80);
+  EXPECT_DOUBLE_EQ(RoundToThreeDecimals(-1.0006), -1.001);
+  EXPECT_EQ(RoundToThreeDecimals(1.7e308), 1.7e308) << "finite";
 }
 
 }  // namespace

@@ -7,6 +7,14 @@
 #include "scaling/trigger_reading.h"
 
 namespace gpuscaler {
+namespace {
+
+constexpr std::array<absl::string_view, 4> kTargetKeys = {
+    "targetValue", "targetGpuUtilization", "targetMemoryUtilization", "jobsPerReplica"};
+
+}  // namespace
+
+std::span<const absl::string_view> TargetKeys() { return kTargetKeys; }
 
 absl::StatusOr<Trigger> ParseTrigger(const Metadata& metadata, const Profiles& profiles) {
   const Reading reading = ReadMetadata(metadata, profiles);
@@ -15,8 +23,6 @@ absl::StatusOr<Trigger> ParseTrigger(const Metadata& metadata, const Profiles& p
 }
 
 MetricSpec SpecOf(const Metadata& metadata, const Profiles& profiles) {
-  constexpr std::array<absl::string_view, 4> kTargetKeys = {
-      "targetValue", "targetGpuUtilization", "targetMemoryUtilization", "jobsPerReplica"};
   const Reading reading = ReadMetadata(metadata, profiles);
   const Trigger trigger = TriggerOf(reading);
   MetricSpec spec{.metric_name = trigger.metric_name, .target = trigger.target};

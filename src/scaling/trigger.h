@@ -81,6 +81,9 @@ constexpr absl::Duration kLongestWindow = absl::Minutes(15);
 // key, the value, what is allowed and the nearest known key. More than one fault: all of them.
 absl::StatusOr<Trigger> ParseTrigger(const Metadata& metadata, const Profiles& profiles);
 
+// The keys that may name the target.
+std::span<const absl::string_view> TargetKeys();
+
 // What GetMetricSpec answers, and always can: a bad target becomes the profile's, else 1; a bad
 // profile or metricName becomes keda_gpu_metric (DESIGN 3: a failing spec kills every trigger of
 // the ScaledObject).

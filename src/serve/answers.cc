@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/number_text.h"
+#include "scaling/key_readers.h"
 
 namespace gpuscaler {
 namespace {
@@ -70,7 +71,8 @@ GetMetricSpecResponse SpecAnswer(const MetricSpec& spec) {
 
 GetMetricsResponse MetricsAnswer(const Verdict& verdict) {
   GetMetricsResponse answer;
-  const double value = RoundToThreeDecimals(verdict.decision.value);
+  const double value =
+      RoundToThreeDecimals(std::clamp(verdict.decision.value, -kLargestNumber, kLargestNumber));
   auto& only = *answer.add_metricvalues();
   only.set_metricname(verdict.parsed->spec.metric_name);
   only.set_metricvalue(RoundedUp(value));

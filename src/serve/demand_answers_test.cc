@@ -92,6 +92,22 @@ TEST_F(DemandAnswersTest, FirstQuestionWaitsForTheFirstReading) {
   EXPECT_EQ(answer.get(), "47") << "no GPU was read, and none has to be";
 }
 
+TEST_F(DemandAnswersTest, ValueIsWithinTheBoundsOfTargetsWhateverAPageSays) {
+  auto answer = std::async(std::launch::async, [this] { return ValueOf(JobsRef()); });
+  ASSERT_TRUE(Eventually([this] { return IsWanted(kJobs); }));
+  Tell(1.7e308);
+  EXPECT_EQ(answer.get(), "1e+12") << "KEDA makes thousandths of it, as an int64";
+}
+
+TEST_F(DemandAnswersTest, SpecOfATriggerThatIsTooLargeHasItsJobsPerReplica) {
+  ScaledObjectRef large = JobsRef();
+  (*large.mutable_scalermetadata())["x"] = std::string(70'000, 'x');
+  grpc::ClientContext context;
+  externalscaler::GetMetricSpecResponse spec;
+  ASSERT_TRUE(scaler_.stub->GetMetricSpec(&context, large, &spec).ok());
+  EXPECT_EQ(spec.metricspecs(0).targetsizefloat(), 5);
+}
+
 TEST_F(DemandAnswersTest, QuestionThatNothingIsReadForIsUnavailable) {
   GetMetricsResponse reply;
   const grpc::Status status = GetMetrics(JobsRef(), &reply);
