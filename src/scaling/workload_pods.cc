@@ -71,6 +71,32 @@ std::vector<PodOwner> CommonOwners(const Pods& pods) {
   return common;
 }
 
+// By its name alone it may as well be of another owner of that kind; null: it may not. The members
+// of a group have their owner's name and their group's in theirs, as any group's have.
+const PodOwner* OtherOfKind(const Pod& pod, absl::string_view kind, absl::string_view name) {
+  if (pod.owners_from == Pod::OwnersFrom::kReferences) return nullptr;
+  const PodOwner* other = nullptr;
+  for (const PodOwner& owner : pod.owners) {
+    if (IsOne(owner, kind, name) && !owner.group.empty()) return nullptr;
+    const bool is_other = absl::EqualsIgnoreCase(owner.kind, kind) && owner.name != name;
+    if (is_other && other == nullptr) other = &owner;
+  }
+  return other;
+}
+
+// Of pods that all are, or may be, of the owner that was asked for, some can be no other's of its
+// kind, so that it is there, and one can: a part of it with a longer name, or of another workload,
+// whose name begins alike. No name tells, and what is asked for stands.
+std::string SameKindDoubt(absl::string_view kind, absl::string_view name, const Pods& named) {
+  const auto others = [&](const Pod* pod) { return OtherOfKind(*pod, kind, name); };
+  const auto may_be_other =
+      std::ranges::find_if(named, [&](const Pod* pod) { return others(pod) != nullptr; });
+  if (may_be_other == named.end()) return "";
+  if (std::ranges::all_of(named, [&](const Pod* pod) { return others(pod) != nullptr; })) return "";
+  return absl::StrCat("counts pod ", (*may_be_other)->name, ", which may as well be of ",
+                      NameOf(*others(*may_be_other)), " by its name: say podRegex to be sure");
+}
+
 constexpr char kSayMore[] = ": say workload: Kind/NAME, or podRegex";
 
 // The workload of that name; an empty kind: of whatever kind. Pods of others do not matter.
@@ -96,7 +122,9 @@ absl::StatusOr<PodSelection> SelectNamed(const Asker& asker, const std::string& 
                                                       AllOwnersText(asker, named), kSayMore));
   }
   if (common.size() > 1) return PodSelection(asker, "", name, absl::StrCat("pods of ", name));
-  return PodSelection(asker, common[0].kind, name, absl::StrCat("pods of ", NameOf(common[0])));
+  PodSelection selection(asker, common[0].kind, name, absl::StrCat("pods of ", NameOf(common[0])));
+  if (!kind.empty()) selection.Doubt(SameKindDoubt(kind, name, named));
+  return selection;
 }
 
 std::string DoubtText(const Asker& asker, const PodSelection& selection) {

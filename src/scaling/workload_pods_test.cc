@@ -78,6 +78,34 @@ TEST(SelectPods, WorkloadNamesItsOwner) {
   EXPECT_EQ(Select(Workload("", "none"), pods).what, "pods of none");
 }
 
+TEST(SelectPods, PodThatMayAsWellBeOfALongerNameOfTheSameKindIsDoubted) {
+  const Pod own = ByName("ray-gpus-worker-x7k2p", {{"RayCluster", "ray"}});
+  const Pod either =
+      ByName("ray-dev-gpus-worker-x7k2p", {{"RayCluster", "ray-dev"}, {"RayCluster", "ray"}});
+  const Selected both = Select(Workload("RayCluster", "ray"), {own, either});
+  EXPECT_THAT(both.names, ElementsAre(own.name, either.name));
+  EXPECT_EQ(both.doubt,
+            "counts pod ray-dev-gpus-worker-x7k2p, which may as well be of RayCluster/ray-dev by "
+            "its name: say podRegex to be sure");
+  EXPECT_EQ(Select(Workload("RayCluster", "ray-dev"), {own, either}).doubt, "");
+  EXPECT_EQ(Select(Workload("RayCluster", "ray"), {either}).doubt, "") << "all may be one's";
+  EXPECT_EQ(
+      Select(Workload("RayCluster", "ray"), {own, Owned("ray-dev-1", {{"RayCluster", "ray"}})})
+          .doubt,
+      "")
+      << "its references tell";
+}
+
+TEST(SelectPods, GroupsOfALeaderWorkerSetAreNotDoubted) {
+  const Pod leader = ByName("llm-0", {{"StatefulSet", "llm"}, {"LeaderWorkerSet", "llm", "llm-0"}});
+  const Pod worker = ByName("llm-0-1", {{"StatefulSet", "llm-0"},
+                                        {"LeaderWorkerSet", "llm-0", "llm-0-1"},
+                                        {"LeaderWorkerSet", "llm", "llm-0"}});
+  const Selected selected = Select(Workload("LeaderWorkerSet", "llm"), {leader, worker});
+  EXPECT_THAT(selected.names, ElementsAre("llm-0", "llm-0-1"));
+  EXPECT_EQ(selected.doubt, "");
+}
+
 TEST(SelectPods, AnyOwnerOfAPodNamesIt) {
   const std::vector<Pod> pods = {
       Owned("chat-predictor-1", {{"Deployment", "chat-predictor"}, {"InferenceService", "chat"}})};
