@@ -223,5 +223,49 @@ TEST_F(EngineTriggerTest, HangIsUnknownUntilItMoves) {
   EXPECT_TRUE(Says(server_, InFlight(), "value   0\n"));
 }
 
+// Pages as engines write them, at "/metrics" unless the path is another.
+class EnginePageTest : public testing::Test {
+ protected:
+  EnginePageTest() { EXPECT_TRUE(server_.Ready()) << server_.process().Story(); }
+
+  static TestHttpServer At(const std::string& path, const std::string& page) {
+    return TestHttpServer(Serving([path, page](absl::string_view asked) {
+      return asked == path ? Answer(page) : EmptyAnswer(404);
+    }));
+  }
+  static Words Of(const std::string& metric, const TestHttpServer& engine, const Words& more = {}) {
+    Words words = {absl::StrCat("metricType=", metric), "targetValue=10", "window=0s",
+                   "scope=fleet", absl::StrCat("engineEndpoint=http://127.0.0.1:", engine.port())};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+
+  const Server server_ = NewServer();
+};
+
+TEST_F(EnginePageTest, OneThatHasServedNothingHasNoRequests) {
+  const TestHttpServer sglang =
+      At("/metrics",
+         "# TYPE sglang:max_total_num_tokens gauge\n"
+         "sglang:max_total_num_tokens{model_name=\"m\",tp_rank=\"0\"} 570979.0\n");
+  EXPECT_TRUE(Says(server_, Of("requests_in_flight", sglang), "value   0\n"));
+  EXPECT_TRUE(Says(server_, Of("ttft_ms", sglang), "value   0\n"));
+  const TestHttpServer tgi =
+      At("/metrics", "# TYPE tgi_batch_max_total_tokens gauge\ntgi_batch_max_total_tokens 9\n\n");
+  EXPECT_TRUE(Says(server_, Of("requests_in_flight", tgi), "value   0\n"));
+}
+
+TEST_F(EnginePageTest, EmptyOneIsOfTheEngineThatItsServerSaysOrTheTriggerNames) {
+  const TestHttpServer silent = At("/metrics", "");
+  EXPECT_TRUE(Says(server_, Of("requests_waiting", silent), "its page is empty, as those of "));
+  EXPECT_TRUE(Says(server_, Of("requests_waiting", silent, {"engine=tei"}), "value   0\n"));
+  const TestHttpServer tei(Serving([](absl::string_view asked) {
+    if (asked == "/metrics") return Answer("");
+    return asked == "/info" ? Answer(R"({"model_id":"bge","tokenization_workers":8})")
+                            : EmptyAnswer(404);
+  }));
+  EXPECT_TRUE(Says(server_, Of("requests_waiting", tei), "value   0\n"));
+}
+
 }  // namespace
 }  // namespace gpuscaler

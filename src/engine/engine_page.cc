@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
@@ -18,9 +19,11 @@ namespace {
 constexpr double kCannotBe = std::numeric_limits<double>::quiet_NaN();
 constexpr absl::string_view kProcessStart = "process_start_time_seconds";  // prometheus_client's
 
-bool IsNamed(const NumberRow& row, absl::string_view name) {
-  return absl::ConsumePrefix(&name, row.name) && (name.empty() || name == "_total");
+bool IsNumberNamed(absl::string_view wanted, absl::string_view name) {
+  return absl::ConsumePrefix(&name, wanted) && (name.empty() || name == "_total");
 }
+
+bool IsNamed(const NumberRow& row, absl::string_view name) { return IsNumberNamed(row.name, name); }
 
 bool IsNamed(const HistogramRow& row, absl::string_view name) {
   return absl::ConsumePrefix(&name, row.name) && name == "_bucket";
@@ -95,17 +98,51 @@ bool Counts(const std::vector<Found>& found, std::span<const Row> rows, size_t i
   return true;
 }
 
+// What the rows of an engine call zero_before, and which of it is on the page.
+class FirstValues {
+ public:
+  explicit FirstValues(const EnginePage& engine) {
+    for (const NumberRow& row : engine.numbers) Add(row.zero_before);
+    for (const HistogramRow& row : engine.histograms) Add(row.zero_before);
+  }
+
+  void See(absl::string_view name) {
+    for (auto& [first, is_there] : first_) is_there = is_there || IsNumberNamed(first, name);
+  }
+
+  bool AreToCome() const {
+    return std::ranges::any_of(first_, [](const auto& first) { return !first.second; });
+  }
+
+  template <typename Row>
+  bool IsZero(const Row& row) const {
+    const auto found = first_.find(row.zero_before);
+    return found != first_.end() && !found->second;
+  }
+
+ private:
+  void Add(absl::string_view name) {
+    if (!name.empty()) first_.try_emplace(name, false);
+  }
+
+  std::map<absl::string_view, bool> first_;
+};
+
 class PageSums {
  public:
   PageSums(const EnginePage& engine, bool histograms)
       : engine_(engine),
-        histograms_(histograms ? engine.histograms : decltype(engine.histograms){}) {}
+        histograms_(histograms ? engine.histograms : decltype(engine.histograms){}),
+        first_values_(engine) {}
 
   // Asked before each run of samples of one name, and keeps for them which rows they count in.
   bool Wants(absl::string_view name) {
     number_rows_ = RowsNamed(engine_.numbers, name);
     histogram_rows_ = RowsNamed(histograms_, name);
-    return name == kProcessStart || !number_rows_.empty() || !histogram_rows_.empty();
+    first_values_.See(name);
+    is_empty_ = false;
+    if (name == kProcessStart || HasRows()) return true;
+    return !named_.has_value() && IsMarked(engine_, name);
   }
 
   void Take(const PageSample& sample) {
@@ -113,6 +150,8 @@ class PageSums {
       counters_began_ = sample.value;
       return;
     }
+    if (!named_.has_value()) named_ = sample.Label(engine_.model_label);
+    if (!HasRows()) return;
     if (models_.size() > kMostModels) return;  // an error by now
     ModelSums& model = ModelOf(sample);
     for (const size_t i : number_rows_) {
@@ -122,7 +161,9 @@ class PageSums {
     for (const size_t i : histogram_rows_) AddTo(model.histograms[i], histograms_[i], sample);
   }
 
-  absl::StatusOr<EngineReading> Reading() const {
+  absl::StatusOr<EngineReading> Reading() {
+    const bool is_engines = named_.has_value() || (is_empty_ && engine_.may_be_empty);
+    if (models_.empty() && is_engines && first_values_.AreToCome()) Model(named_.value_or(""));
     if (models_.size() > kMostModels) {
       return absl::InvalidArgumentError(
           absl::StrCat("a page with more than ", kMostModels, " models"));
@@ -151,15 +192,22 @@ class PageSums {
     return named;
   }
 
+  bool HasRows() const { return !number_rows_.empty() || !histogram_rows_.empty(); }
+
   ModelSums& ModelOf(const PageSample& sample) {
     const absl::string_view escaped = sample.EscapedLabel(engine_.model_label);
     if (model_ == nullptr || escaped != escaped_model_) {
       escaped_model_ = escaped;
-      model_ = &models_[Unescaped(escaped)];
-      model_->numbers.resize(engine_.numbers.size());
-      model_->histograms.resize(histograms_.size());
+      model_ = &Model(Unescaped(escaped));
     }
     return *model_;
+  }
+
+  ModelSums& Model(const std::string& name) {
+    ModelSums& model = models_[name];
+    model.numbers.resize(engine_.numbers.size());
+    model.histograms.resize(histograms_.size());
+    return model;
   }
 
   static void AddTo(std::optional<double>& number, const NumberRow& row, double value) {
@@ -191,11 +239,27 @@ class PageSums {
         model.*histograms_[i].into = sums.histograms[i]->Sum();
       }
     }
+    AddZeros(model);
     return model;
+  }
+
+  // What it is to have on its page with the first value.
+  void AddZeros(ModelReading& model) const {
+    for (const NumberRow& row : engine_.numbers) {
+      if (!(model.*row.into).has_value() && first_values_.IsZero(row)) model.*row.into = 0;
+    }
+    for (const HistogramRow& row : histograms_) {
+      if (!(model.*row.into).has_value() && first_values_.IsZero(row)) {
+        model.*row.into = HistogramToCome();
+      }
+    }
   }
 
   const EnginePage& engine_;
   const std::span<const HistogramRow> histograms_;
+  FirstValues first_values_;
+  bool is_empty_ = true;
+  std::optional<std::string> named_;  // the model, by the first of the engine's metrics
   std::map<std::string, ModelSums> models_;
   ModelSums* model_ = nullptr;  // of the sample before
   absl::string_view escaped_model_;
@@ -205,6 +269,13 @@ class PageSums {
 };
 
 }  // namespace
+
+bool IsMarked(const EnginePage& engine, absl::string_view name) {
+  return std::ranges::any_of(engine.marks, [name](absl::string_view mark) {
+    const bool is_beginning = mark.back() == ':' || mark.back() == '_';
+    return is_beginning ? absl::StartsWith(name, mark) : name == mark;
+  });
+}
 
 absl::StatusOr<EngineReading> ReadEnginePage(const EnginePage& engine, absl::string_view page,
                                              const PageWish& wish,

@@ -31,20 +31,30 @@ struct NumberRow {
   absl::string_view label = "";
   absl::string_view value = "";
   double unit = 1;  // what its values are multiplied with
+  // Of an engine that puts a metric on its page with the first value: while it has none of this
+  // name, it is 0 where the page lacks it. Empty: what is not on the page is not known.
+  absl::string_view zero_before = "";
 };
 
 struct HistogramRow {
   absl::string_view name;  // without _bucket
   ModelHistogram into;
   int choice = 0;
-  double unit = 1;  // what its bounds are multiplied with
+  double unit = 1;                     // what its bounds are multiplied with
+  absl::string_view zero_before = "";  // as a number's: it has counted nothing then
 };
 
 struct EnginePage {
+  // The page is an engine's when it has a metric of this name, or where the mark ends with ':' or
+  // '_', one whose name begins so.
+  std::span<const absl::string_view> marks;
+  bool may_be_empty = false;      // until it has served a request
   absl::string_view model_label;  // empty: it names no model
   std::span<const NumberRow> numbers;
   std::span<const HistogramRow> histograms;
 };
+
+bool IsMarked(const EnginePage& engine, absl::string_view name);
 
 constexpr size_t kMostModels = 1000;  // of a page
 constexpr size_t kMostBuckets = 500;  // of a histogram; engines have 30 at most
@@ -56,8 +66,9 @@ struct PageWish {
 
 // A series that is NaN, infinite, negative, or a ratio above 1 makes its number NaN for that model:
 // the rest of a sum is no sum. Series that do not count, because they repeat what others say, are
-// passed over. NOT_FOUND: the page has none of the metrics. INVALID_ARGUMENT: it is no whole page,
-// or has too many models.
+// passed over. Of an engine that has served nothing the page may have none of the metrics, or be
+// empty (zero_before). NOT_FOUND: it has none of them for another reason. INVALID_ARGUMENT: it is
+// no whole page, or has too many models.
 absl::StatusOr<EngineReading> ReadEnginePage(
     const EnginePage& engine, absl::string_view page, const PageWish& wish,
     absl::FunctionRef<bool(const PageSample&)> counts = [](const PageSample&) { return true; });

@@ -78,6 +78,52 @@ TEST(EnginePage, OnlySeriesWithTheRowsLabelCount) {
   EXPECT_EQ(TotalOf("run{kind=\"max\"} 64\n").running, std::nullopt);
 }
 
+constexpr absl::string_view kLateMarks[] = {"late:"};
+constexpr NumberRow kLateRows[] = {
+    {.name = "late:wait", .into = &ModelReading::waiting, .zero_before = "late:came"},
+    {.name = "late:done", .into = &ModelReading::requests_done, .zero_before = "late:done"},
+    {.name = "late:run", .into = &ModelReading::running},
+};
+constexpr HistogramRow kLateHistograms[] = {
+    {.name = "late:ttft", .into = &ModelReading::first_token_seconds, .zero_before = "late:done"},
+};
+constexpr EnginePage kLatePage = {.marks = kLateMarks,
+                                  .may_be_empty = true,
+                                  .model_label = "model",
+                                  .numbers = kLateRows,
+                                  .histograms = kLateHistograms};
+
+TEST(EnginePage, WhatComesWithItsFirstValueIsZeroBefore) {
+  const struct {
+    const char* name;
+    const char* page;
+    std::optional<double> waiting;
+    std::optional<double> done;
+    double latencies;  // -1: unknown
+  } rows[] = {
+      {"nothing yet", "", 0, 0, 0},
+      {"a constant alone", "late:size{model=\"m\"} 4\n", 0, 0, 0},
+      {"the first has come", "late:came{model=\"m\"} 1\n", {}, 0, 0},
+      {"and waits", "late:came{model=\"m\"} 1\nlate:wait{model=\"m\"} 1\n", 1, 0, 0},
+      {"and is done, without the rest", "late:came 1\nlate:done_total 1\n", {}, 1, -1},
+  };
+  for (const auto& row : rows) {
+    const auto page = ReadEnginePage(kLatePage, row.page, {.histograms = true});
+    ASSERT_TRUE(page.ok()) << row.name << ": " << page.status();
+    ASSERT_EQ(page->models.size(), 1u) << row.name;
+    const ModelReading reading = *ReadingOf(*page, "");
+    EXPECT_EQ(reading.waiting, row.waiting) << row.name;
+    EXPECT_EQ(reading.requests_done, row.done) << row.name;
+    EXPECT_EQ(reading.running, std::nullopt) << row.name << ": it is not said to come later";
+    const double counted = reading.first_token_seconds ? reading.first_token_seconds->Count() : -1;
+    EXPECT_EQ(counted, row.latencies) << row.name;
+  }
+  EXPECT_EQ(ReadEnginePage(kLatePage, rows[1].page, {})->models[0].model, "m");
+  EXPECT_EQ(ReadEnginePage(kLatePage, "other 1\n", {}).status().code(), absl::StatusCode::kNotFound)
+      << "it has something else to say";
+  EXPECT_EQ(ReadRows("").status().code(), absl::StatusCode::kNotFound);
+}
+
 TEST(EnginePage, NamesAreWholeAndMayHaveTotalBehindThem) {
   EXPECT_THAT(TotalOf("done_total 8\n").requests_done, Optional(8));
   const auto longer = ReadRows("w_new_by_reason{reason=\"deferred\"} 9\ndone_created 1767225600\n");

@@ -157,6 +157,33 @@ TEST(EngineRates, TheQuantileIsThatOfTheWindowNotOfAllTime) {
 }
 
 // Each checked by hand against promql/quantile.go's bucketQuantile().
+TEST(EngineRates, LatenciesThatAreToComeAreThoseOfTheFirstRequests) {
+  const ModelReading fresh = {.waiting = 0, .running = 0, .first_token_seconds = HistogramToCome()};
+  EXPECT_THAT(P95SecondsOf(Every5Seconds({fresh, fresh, fresh})), Optional(0)) << "nobody waits";
+  ModelReading running = fresh;
+  running.running = 1;
+  EXPECT_EQ(P95SecondsOf(Every5Seconds({fresh, fresh, running})), std::nullopt)
+      << "how long the first takes is not known yet";
+  const ModelReading served = {
+      .waiting = 0, .running = 0, .first_token_seconds = CountsOf(0, 4, 4, 4)};
+  EXPECT_THAT(P95SecondsOf(Every5Seconds({fresh, fresh, served})), Optional(DoubleNear(0.48, 1e-9)))
+      << "all that it counted is of this window";
+  EXPECT_THAT(P95SecondsOf(Every5Seconds({fresh, fresh, served, served, served, served})),
+              Optional(0))
+      << "and not of the next";
+  EXPECT_THAT(P95SecondsOf(Every5Seconds({served, served, fresh, fresh, served})),
+              Optional(DoubleNear(0.48, 1e-9)))
+      << "a restart between them";
+}
+
+TEST(EngineRates, AModelThatHasCountedNothingAddsNothing) {
+  const EngineReading reading = {
+      .models = {{.model = "a", .first_token_seconds = HistogramToCome()},
+                 {.model = "b", .first_token_seconds = CountsOf(0, 4, 4, 4)},
+                 {.model = "c", .first_token_seconds = HistogramToCome()}}};
+  EXPECT_EQ(ReadingOf(reading, "")->first_token_seconds, CountsOf(0, 4, 4, 4));
+}
+
 TEST(Quantile, LiesOnAStraightLineInsideItsBucket) {
   const struct {
     const char* name;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/plain_words.h"
 #include "base/status_macros.h"
@@ -51,11 +52,18 @@ EngineReader::EngineReader(EngineTarget target, Sink sink, std::string tenant)
 
 PageRequest EngineReader::First() {
   tried_ = 1;
+  empty_.reset();
+  asks_info_ = false;
   fault_ = absl::OkStatus();
   return Request();
 }
 
 std::optional<PageRequest> EngineReader::Take(absl::Time at, const absl::StatusOr<Page>& page) {
+  if (asks_info_) {
+    const absl::Status known = TakeInfo(page);
+    Tell(at, known.ok() ? engine_->read("", {.histograms = histograms_}) : known);
+    return std::nullopt;
+  }
   absl::StatusOr<EngineReading> reading = Read(page);
   if (reading.ok()) {
     Tell(at, std::move(reading));
@@ -65,6 +73,7 @@ std::optional<PageRequest> EngineReader::Take(absl::Time at, const absl::StatusO
     fault_ = reading.status();
     is_fault_of_a_page_ = page.ok();
   }
+  if (page.ok() && MayTellBesides(*page) && !empty_.has_value()) empty_ = path_;
   if (!MayBeElsewhere(page.ok(), reading.status())) {
     Tell(at, fault_);
     return std::nullopt;
@@ -75,8 +84,26 @@ std::optional<PageRequest> EngineReader::Take(absl::Time at, const absl::StatusO
     ++tried_;
     return Request();
   }
+  if (empty_.has_value()) {
+    asks_info_ = true;
+    PageRequest request = target_.at;
+    request.path = std::string(kInfoPath);
+    return request;
+  }
   Tell(at, fault_);
   return std::nullopt;
+}
+
+bool EngineReader::MayTellBesides(const Page& page) const {
+  return named_ == nullptr && target_.at.path.empty() &&
+         absl::StripAsciiWhitespace(page.body).empty();
+}
+
+absl::Status EngineReader::TakeInfo(const absl::StatusOr<Page>& info) {
+  engine_ = info.ok() ? EngineOfInfo(info->body) : nullptr;
+  if (engine_ == nullptr) return fault_;
+  path_ = *empty_;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<EngineReading> EngineReader::Read(const absl::StatusOr<Page>& page) {

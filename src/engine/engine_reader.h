@@ -26,7 +26,8 @@ struct EngineTarget {
 // Once it is recognised it is asked on its path alone, until a page is no longer of that engine or
 // no longer there: another process may have the address by now. While it is not, each poll tries
 // the paths of all engines in turn, those first whose usual port it is; a server that refuses or
-// hangs is asked once a poll.
+// hangs is asked once a poll. Where it is none of theirs and one of the pages is empty, as an
+// engine's may be before its first request, it is asked what it is besides.
 class EngineReader : public PolledTarget {
  public:
   // `engine` of the news is empty until it is recognised. A fault of the page names its place.
@@ -46,6 +47,10 @@ class EngineReader : public PolledTarget {
   absl::StatusOr<EngineReading> Read(const absl::StatusOr<Page>& page);
   absl::StatusOr<EngineReading> ReadBody(const Page& page);
   bool MayBeElsewhere(bool is_of_a_page, const absl::Status& fault) const;
+  // Nothing is on the page, and its server may say elsewhere what it is.
+  bool MayTellBesides(const Page& page) const;
+  // The engine whose empty page that was; OK: it is one.
+  absl::Status TakeInfo(const absl::StatusOr<Page>& info);
   PageRequest Request() const;
   void Tell(absl::Time at, absl::StatusOr<EngineReading> reading);
 
@@ -58,6 +63,8 @@ class EngineReader : public PolledTarget {
   const Engine* engine_ = nullptr;  // recognised; null: not yet
   size_t path_ = 0;                 // of paths_: the one that is asked, or was good last
   size_t tried_ = 0;                // of paths_, in this poll
+  std::optional<size_t> empty_;     // of paths_, in this poll: its page is
+  bool asks_info_ = false;          // what it is
   absl::Status fault_;              // of this poll: of a page rather than of none
   bool is_fault_of_a_page_ = false;
 };

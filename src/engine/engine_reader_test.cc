@@ -189,6 +189,49 @@ TEST_F(EngineReaderTest, FaultIsThePagesRatherThanThatOfAPathWithoutOne) {
   EXPECT_EQ(engine_, "");
 }
 
+TEST_F(EngineReaderTest, EmptyPageOfAnEngineThatIsKnownHasNoRequestsYet) {
+  pages_["/metrics"] = "";
+  Open(80, "", "tgi");
+  Poll();
+  EXPECT_EQ(Running(), 0) << "it was named";
+
+  Open(80);
+  Poll();
+  EXPECT_THAT(reading_.status().message(), HasSubstr("its page is empty"));
+  EXPECT_EQ(engine_, "") << "it may be anybody's";
+  pages_["/metrics"] = kTgi;
+  Poll();
+  EXPECT_EQ(Running(), 1);
+  pages_["/metrics"] = "";
+  Poll();
+  EXPECT_EQ(Running(), 0) << "it was started again";
+  EXPECT_EQ(engine_, "tgi");
+}
+
+TEST_F(EngineReaderTest, WhoseEmptyPageItIsItSaysItself) {
+  pages_["/metrics"] = "";
+  pages_["/info"] =
+      R"({"model_id":"BAAI/bge-small","max_client_batch_size":32,"tokenization_workers":8})";
+  Open(80);
+  EXPECT_THAT(Poll(), testing::Contains("/info"));
+  EXPECT_EQ(engine_, "tei");
+  ASSERT_TRUE(reading_.ok()) << reading_.status();
+  EXPECT_EQ(ReadingOf(*reading_, "")->waiting, 0);
+  EXPECT_THAT(Poll(), ElementsAre("/metrics")) << "it is known from then on";
+  pages_["/metrics"] = "te_queue_size 3\n";
+  EXPECT_THAT(Poll(), ElementsAre("/metrics"));
+  EXPECT_EQ(ReadingOf(*reading_, "")->waiting, 3);
+
+  pages_["/metrics"] = "";
+  pages_["/info"] = R"({"version":"1.2.3"})";
+  Open(80);
+  Poll();
+  EXPECT_EQ(engine_, "") << "another's";
+  EXPECT_THAT(reading_.status().message(), HasSubstr("its page is empty"));
+  pages_["/metrics"] = "go_goroutines 5\n";
+  EXPECT_THAT(Poll(), testing::Not(testing::Contains("/info"))) << "only where a page is empty";
+}
+
 TEST_F(EngineReaderTest, HistogramsAreReadWhileTheyAreWanted) {
   const std::string page =
       std::string(kVllm) +

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace gpuscaler {
 namespace {
@@ -20,8 +21,8 @@ void KeepHighest(std::optional<double>& highest, std::optional<double> other) {
 
 // Counts of other bounds cannot be added: the sum is none, and stays so.
 void AddHistogram(std::optional<Histogram>& sum, const std::optional<Histogram>& more) {
-  if (!more.has_value()) return;
-  if (!sum.has_value()) {
+  if (!more.has_value() || (sum.has_value() && IsToCome(*more))) return;
+  if (!sum.has_value() || IsToCome(*sum)) {
     sum = more;
     return;
   }
@@ -56,6 +57,14 @@ void ForgetWhatCannotBe(ModelReading& reading) {
 }
 
 }  // namespace
+
+Histogram HistogramToCome() {
+  return {.buckets = {{.not_above = std::numeric_limits<double>::infinity(), .count = 0}}};
+}
+
+bool IsToCome(const Histogram& histogram) {
+  return histogram.buckets.size() == 1 && histogram.Count() == 0;
+}
 
 bool HaveSameBounds(const Histogram& a, const Histogram& b) {
   return std::ranges::equal(a.buckets, b.buckets, {}, &Histogram::Bucket::not_above,

@@ -27,6 +27,10 @@ struct Histogram {
   friend bool operator==(const Histogram&, const Histogram&) = default;
 };
 
+// One that has counted nothing, and gets its bounds with what it counts first.
+Histogram HistogramToCome();
+bool IsToCome(const Histogram& histogram);
+
 // Only then can their counts be added or compared.
 bool HaveSameBounds(const Histogram& a, const Histogram& b);
 

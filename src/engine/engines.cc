@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
+#include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -13,11 +16,25 @@
 namespace gpuscaler {
 namespace {
 
-bool IsMarked(const Engine& engine, absl::string_view name) {
-  return std::ranges::any_of(engine.marks, [name](absl::string_view mark) {
-    const bool is_beginning = mark.back() == ':' || mark.back() == '_';
-    return is_beginning ? absl::StartsWith(name, mark) : name == mark;
-  });
+std::string NamesOf(absl::FunctionRef<bool(const Engine&)> are_meant) {
+  std::vector<absl::string_view> names;
+  for (const Engine* const engine : Engines()) {
+    if (are_meant(*engine)) names.push_back(engine->name);
+  }
+  return absl::StrJoin(names, ", ");
+}
+
+absl::Status NobodysPage() {
+  return absl::NotFoundError(absl::StrCat("the page of no engine that is known: ",
+                                          NamesOf([](const Engine&) { return true; })));
+}
+
+absl::Status NobodysEmptyPage() {
+  const auto may_be_empty = [](const Engine& engine) {
+    return engine.page != nullptr && engine.page->may_be_empty;
+  };
+  return absl::NotFoundError(absl::StrCat("its page is empty, as those of ", NamesOf(may_be_empty),
+                                          " may be before their first request"));
 }
 
 bool IsJson(absl::string_view page) {
@@ -39,6 +56,13 @@ const Engine* EngineNamed(absl::string_view name) {
   return found == Engines().end() ? nullptr : *found;
 }
 
+const Engine* EngineOfInfo(absl::string_view info) {
+  const auto found = std::ranges::find_if(Engines(), [info](const Engine* e) {
+    return !e->info_mark.empty() && absl::StrContains(info, e->info_mark);
+  });
+  return found == Engines().end() ? nullptr : *found;
+}
+
 absl::StatusOr<const Engine*> Recognise(absl::string_view page, PageFormat format) {
   if (IsJson(page)) {
     RETURN_IF_ERROR(Ollama().read(page, {}).status());
@@ -46,17 +70,18 @@ absl::StatusOr<const Engine*> Recognise(absl::string_view page, PageFormat forma
   }
   const std::span<const Engine* const> engines = Engines();
   size_t recognised = engines.size();
+  bool is_empty = true;
   const auto look = [&](absl::string_view name) {
-    const auto marked = std::ranges::find_if(engines.first(recognised),
-                                             [&](const Engine* e) { return IsMarked(*e, name); });
+    is_empty = false;
+    const auto marked = std::ranges::find_if(engines.first(recognised), [&](const Engine* e) {
+      return e->page != nullptr && IsMarked(*e->page, name);
+    });
     recognised = static_cast<size_t>(marked - engines.begin());
     return false;
   };
   RETURN_IF_ERROR(ReadPage(page, format, look, [](const PageSample&) {}));
   if (recognised < engines.size()) return engines[recognised];
-  const auto name = [](std::string* out, const Engine* e) { absl::StrAppend(out, e->name); };
-  return absl::NotFoundError(
-      absl::StrCat("the page of no engine that is known: ", absl::StrJoin(engines, ", ", name)));
+  return is_empty ? NobodysEmptyPage() : NobodysPage();
 }
 
 }  // namespace gpuscaler

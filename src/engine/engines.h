@@ -16,9 +16,10 @@ struct Engine {
   absl::string_view name;  // what `engine` in a trigger's metadata says
   int port = 0;            // where its image listens unless told otherwise
   absl::string_view path;  // of the page that is read
-  // The page is its when it has a metric of this name, or where the mark ends with ':' or '_', one
-  // whose name begins so. None: the page is no list of metrics.
-  std::span<const absl::string_view> marks;
+  const EnginePage* page;  // null: it is no list of metrics
+  // Of one whose page may be empty: what is in its answer to kInfoPath, and in no other's. Empty:
+  // it has none.
+  absl::string_view info_mark;
   absl::StatusOr<EngineReading> (*read)(absl::string_view page, const PageWish& wish);
 };
 
@@ -38,6 +39,11 @@ std::span<const Engine* const> Engines();
 
 // Null: no engine of that name.
 const Engine* EngineNamed(absl::string_view name);
+
+inline constexpr absl::string_view kInfoPath = "/info";
+
+// Null: none that is known.
+const Engine* EngineOfInfo(absl::string_view info);
 
 // The engine whose page this is. NOT_FOUND: none that is known. INVALID_ARGUMENT: no whole page.
 absl::StatusOr<const Engine*> Recognise(absl::string_view page, PageFormat format);

@@ -29,7 +29,8 @@ TEST(Recognise, TellsAnotherServersPageFromAnEngines) {
   } rows[] = {
       {"another's metrics", "go_goroutines 5\nhttp_requests_total 7\n", absl::StatusCode::kNotFound,
        "no engine that is known: nim, triton, vllm, sglang, tgi, llama_cpp, ollama, tei"},
-      {"nothing", "", absl::StatusCode::kNotFound, "no engine that is known"},
+      {"nothing", "", absl::StatusCode::kNotFound,
+       "its page is empty, as those of sglang, tgi, tei may be before their first request"},
       {"a name that only begins alike", "num_requests_running_total 5\n",
        absl::StatusCode::kNotFound, "no engine that is known"},
       {"HTML", "<!doctype html>\n<html></html>\n", absl::StatusCode::kInvalidArgument, "line 1: "},

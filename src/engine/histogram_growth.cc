@@ -10,9 +10,9 @@ std::vector<CounterInstant> InstantsOf(const std::vector<HistogramPoint>& points
   instants.reserve(points.size());
   for (const HistogramPoint& point : points) instants.push_back(point.instant);
   for (size_t i = 1; i < points.size(); ++i) {
-    if (!HaveSameBounds(*points[i - 1].histogram, *points[i].histogram)) {
-      instants[i].goes_on = false;
-    }
+    const Histogram& older = *points[i - 1].histogram;
+    const bool goes_on = IsToCome(older) || HaveSameBounds(older, *points[i].histogram);
+    if (!goes_on) instants[i].goes_on = false;
   }
   return instants;
 }
@@ -42,10 +42,11 @@ const Histogram* HistogramGrowth::EndingAt(size_t last, absl::Time earliest) {
 
 void HistogramGrowth::AddNext() {
   ++last_;
-  if (!windows_.Counts(last_)) return;
-  if (!HaveSameBounds(sum_, *points_[last_].histogram)) {
-    sum_ = WithoutCounts(*points_[last_].histogram);
-    same_bounds_ = last_ - 1;
+  const Histogram& newest = *points_[last_].histogram;
+  if (!windows_.Counts(last_) || IsToCome(newest)) return;
+  if (!HaveSameBounds(sum_, newest)) {
+    if (!IsToCome(sum_)) same_bounds_ = last_ - 1;
+    sum_ = WithoutCounts(newest);
   }
   Add(last_, 1);
 }
@@ -56,10 +57,12 @@ void HistogramGrowth::DropFirst() {
 }
 
 void HistogramGrowth::Add(size_t place, double times) {
-  const auto& older = points_[place - 1].histogram->buckets;
-  const auto& newer = points_[place].histogram->buckets;
-  for (size_t i = 0; i < newer.size(); ++i) {
-    sum_.buckets[i].count += times * (newer[i].count - older[i].count);
+  const Histogram& older = *points_[place - 1].histogram;
+  const Histogram& newer = *points_[place].histogram;
+  if (IsToCome(newer)) return;
+  for (size_t i = 0; i < newer.buckets.size(); ++i) {
+    const double before = IsToCome(older) ? 0 : older.buckets[i].count;
+    sum_.buckets[i].count += times * (newer.buckets[i].count - before);
   }
 }
 

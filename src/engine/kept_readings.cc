@@ -14,6 +14,7 @@ bool HasFallen(std::optional<double> older, std::optional<double> newer) {
 
 bool HasFallen(const std::optional<Histogram>& older, const std::optional<Histogram>& newer) {
   if (!older.has_value() || !newer.has_value()) return false;
+  if (IsToCome(*older)) return false;
   if (!HaveSameBounds(*older, *newer)) return true;  // another process
   for (size_t i = 0; i < newer->buckets.size(); ++i) {
     if (newer->buckets[i].count < older->buckets[i].count) return true;

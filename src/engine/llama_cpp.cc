@@ -17,9 +17,10 @@ constexpr NumberRow kNumbersOfLlamaCpp[] = {
 
 constexpr absl::string_view kMarksOfLlamaCpp[] = {"llamacpp:"};
 
+constexpr EnginePage kPageOfLlamaCpp = {.marks = kMarksOfLlamaCpp, .numbers = kNumbersOfLlamaCpp};
+
 absl::StatusOr<EngineReading> ReadLlamaCpp(absl::string_view page, const PageWish& wish) {
-  static constexpr EnginePage kPage = {.numbers = kNumbersOfLlamaCpp};
-  return ReadEnginePage(kPage, page, wish);
+  return ReadEnginePage(kPageOfLlamaCpp, page, wish);
 }
 
 }  // namespace
@@ -28,7 +29,7 @@ const Engine& LlamaCpp() {
   static constexpr Engine kEngine = {.name = "llama_cpp",
                                      .port = 8080,
                                      .path = "/metrics",
-                                     .marks = kMarksOfLlamaCpp,
+                                     .page = &kPageOfLlamaCpp,
                                      .read = ReadLlamaCpp};
   return kEngine;
 }

@@ -24,11 +24,13 @@ constexpr HistogramRow kHistogramsOfLmDeploy[] = {
 
 constexpr absl::string_view kMarksOfLmDeploy[] = {"lmdeploy:"};
 
+constexpr EnginePage kPageOfLmDeploy = {.marks = kMarksOfLmDeploy,
+                                        .model_label = "model_name",
+                                        .numbers = kNumbersOfLmDeploy,
+                                        .histograms = kHistogramsOfLmDeploy};
+
 absl::StatusOr<EngineReading> ReadLmDeploy(absl::string_view page, const PageWish& wish) {
-  static constexpr EnginePage kPage = {.model_label = "model_name",
-                                       .numbers = kNumbersOfLmDeploy,
-                                       .histograms = kHistogramsOfLmDeploy};
-  return ReadEnginePage(kPage, page, wish);
+  return ReadEnginePage(kPageOfLmDeploy, page, wish);
 }
 
 }  // namespace
@@ -37,7 +39,7 @@ const Engine& LmDeploy() {
   static constexpr Engine kEngine = {.name = "lmdeploy",
                                      .port = 23333,
                                      .path = "/metrics",
-                                     .marks = kMarksOfLmDeploy,
+                                     .page = &kPageOfLmDeploy,
                                      .read = ReadLmDeploy};
   return kEngine;
 }

@@ -50,17 +50,20 @@ constexpr HistogramRow kHistogramsOfNim[] = {
 constexpr absl::string_view kMarksOfNim[] = {"num_request_max", "num_requests_running",
                                              "num_requests_waiting"};
 
+constexpr EnginePage kPageOfNim = {.marks = kMarksOfNim,
+                                   .model_label = "model_name",
+                                   .numbers = kNumbersOfNim,
+                                   .histograms = kHistogramsOfNim};
+
 absl::StatusOr<EngineReading> ReadNim(absl::string_view page, const PageWish& wish) {
-  static constexpr EnginePage kPage = {
-      .model_label = "model_name", .numbers = kNumbersOfNim, .histograms = kHistogramsOfNim};
-  return ReadEnginePage(kPage, page, wish);
+  return ReadEnginePage(kPageOfNim, page, wish);
 }
 
 }  // namespace
 
 const Engine& Nim() {
   static constexpr Engine kEngine = {
-      .name = "nim", .port = 8000, .path = "/v1/metrics", .marks = kMarksOfNim, .read = ReadNim};
+      .name = "nim", .port = 8000, .path = "/v1/metrics", .page = &kPageOfNim, .read = ReadNim};
   return kEngine;
 }
 

@@ -123,7 +123,7 @@ absl::StatusOr<EngineReading> ReadOllama(absl::string_view page, const PageWish&
 
 const Engine& Ollama() {
   static constexpr Engine kEngine = {
-      .name = "ollama", .port = 11434, .path = "/api/ps", .marks = {}, .read = ReadOllama};
+      .name = "ollama", .port = 11434, .path = "/api/ps", .page = nullptr, .read = ReadOllama};
   return kEngine;
 }
 

@@ -4,6 +4,11 @@
 // parts. With metrics of all ranks each rank of tensor and pipeline parallelism repeats its group:
 // of each data-parallel rank the lowest one counts (0, or with data-parallel attention the first of
 // that rank's share).
+//
+// Each metric comes to the page with its first value (prometheus_client, several processes). 0.5.x
+// has constants such as max_total_num_tokens from its start, requests and cache from the first
+// batch on, or once 30 s have passed, and counters and latencies from the first request that is
+// done: mostly that of the server's own warm-up, which --skip-server-warmup leaves out.
 #include <map>
 #include <string>
 #include <utility>
@@ -15,22 +20,40 @@
 namespace gpuscaler {
 namespace {
 
+constexpr absl::string_view kSglangDone = "sglang:num_requests";
+
 constexpr NumberRow kNumbersOfSglang[] = {
-    {.name = "sglang:num_queue_reqs", .into = &ModelReading::waiting},  // grammar queue not counted
-    {.name = "sglang:num_running_reqs", .into = &ModelReading::running},
+    // Without those whose grammar is compiled (num_grammar_queue_reqs).
+    {.name = "sglang:num_queue_reqs", .into = &ModelReading::waiting, .zero_before = kSglangDone},
+    {.name = "sglang:num_running_reqs", .into = &ModelReading::running, .zero_before = kSglangDone},
     {.name = "sglang:token_usage",
      .into = &ModelReading::kv_cache_usage_ratio,
-     .adding = Adding::kFullest},
-    {.name = "sglang:num_requests", .into = &ModelReading::requests_done},
-    {.name = "sglang:queue_time_seconds_sum", .into = &ModelReading::queue_seconds},
-    {.name = "sglang:queue_time_seconds_count", .into = &ModelReading::queued_requests},
-    {.name = "sglang:prompt_tokens", .into = &ModelReading::prompt_tokens},
-    {.name = "sglang:generation_tokens", .into = &ModelReading::generation_tokens},
+     .adding = Adding::kFullest,
+     .zero_before = kSglangDone},
+    {.name = "sglang:num_requests",
+     .into = &ModelReading::requests_done,
+     .zero_before = kSglangDone},
+    {.name = "sglang:queue_time_seconds_sum",
+     .into = &ModelReading::queue_seconds,
+     .zero_before = kSglangDone},
+    {.name = "sglang:queue_time_seconds_count",
+     .into = &ModelReading::queued_requests,
+     .zero_before = kSglangDone},
+    {.name = "sglang:prompt_tokens",
+     .into = &ModelReading::prompt_tokens,
+     .zero_before = kSglangDone},
+    {.name = "sglang:generation_tokens",
+     .into = &ModelReading::generation_tokens,
+     .zero_before = kSglangDone},
 };
 
 constexpr HistogramRow kHistogramsOfSglang[] = {
-    {.name = "sglang:time_to_first_token_seconds", .into = &ModelReading::first_token_seconds},
-    {.name = "sglang:inter_token_latency_seconds", .into = &ModelReading::output_token_seconds},
+    {.name = "sglang:time_to_first_token_seconds",
+     .into = &ModelReading::first_token_seconds,
+     .zero_before = kSglangDone},
+    {.name = "sglang:inter_token_latency_seconds",
+     .into = &ModelReading::output_token_seconds,
+     .zero_before = kSglangDone},
     {.name = "sglang:time_per_output_token_seconds",  // its name before
      .into = &ModelReading::output_token_seconds,
      .choice = 1},
@@ -69,11 +92,15 @@ absl::StatusOr<LowestRanks> FindLowestRanks(absl::string_view page, PageFormat f
   return lowest;
 }
 
+constexpr EnginePage kPageOfSglang = {.marks = kMarksOfSglang,
+                                      .may_be_empty = true,
+                                      .model_label = "model_name",
+                                      .numbers = kNumbersOfSglang,
+                                      .histograms = kHistogramsOfSglang};
+
 absl::StatusOr<EngineReading> ReadSglang(absl::string_view page, const PageWish& wish) {
-  static constexpr EnginePage kPage = {
-      .model_label = "model_name", .numbers = kNumbersOfSglang, .histograms = kHistogramsOfSglang};
   ASSIGN_OR_RETURN(const LowestRanks lowest, FindLowestRanks(page, wish.format));
-  return ReadEnginePage(kPage, page, wish, [&](const PageSample& sample) {
+  return ReadEnginePage(kPageOfSglang, page, wish, [&](const PageSample& sample) {
     if (!sample.EscapedLabel("priority").empty()) return false;
     if (sample.EscapedLabel("tp_rank").empty()) return true;  // the tokenizer's: of no rank
     const auto found = lowest.find(GroupOf(sample));
@@ -87,7 +114,7 @@ const Engine& Sglang() {
   static constexpr Engine kEngine = {.name = "sglang",
                                      .port = 30000,
                                      .path = "/metrics",
-                                     .marks = kMarksOfSglang,
+                                     .page = &kPageOfSglang,
                                      .read = ReadSglang};
   return kEngine;
 }

@@ -79,5 +79,48 @@ sglang:num_running_reqs{dp_rank="1",model_name="m",tp_rank="4"} 3
     EXPECT_THAT(ReadOwnPage(Sglang(), row.page).running, testing::Optional(row.want)) << row.name;
 }
 
+// As 0.5 writes it with --skip-server-warmup: prometheus_client of several processes leaves out
+// what has no value, and its own help too.
+constexpr absl::string_view kSglangFreshlyStarted =
+    R"(# HELP sglang:max_total_num_tokens Multiprocess metric
+# TYPE sglang:max_total_num_tokens gauge
+sglang:max_total_num_tokens{engine_type="unified",model_name="m",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 570979.0
+# HELP sglang:context_len Multiprocess metric
+# TYPE sglang:context_len gauge
+sglang:context_len{engine_type="unified",model_name="m",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 131072.0
+)";
+
+// Once it has been idle for 30 s.
+constexpr absl::string_view kSglangIdle = R"(# HELP sglang:num_running_reqs Multiprocess metric
+# TYPE sglang:num_running_reqs gauge
+sglang:num_running_reqs{engine_type="unified",model_name="m",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 0.0
+# HELP sglang:num_queue_reqs Multiprocess metric
+# TYPE sglang:num_queue_reqs gauge
+sglang:num_queue_reqs{engine_type="unified",model_name="m",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 0.0
+# HELP sglang:token_usage Multiprocess metric
+# TYPE sglang:token_usage gauge
+sglang:token_usage{engine_type="unified",model_name="m",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 0.0
+)";
+
+TEST(Sglang, BeforeItsFirstRequestHasNone) {
+  for (const absl::string_view page : {kSglangFreshlyStarted, kSglangIdle}) {
+    const ModelReading reading = ReadOwnPage(Sglang(), page, "m");
+    EXPECT_THAT(reading.waiting, testing::Optional(0)) << page;
+    EXPECT_THAT(reading.running, testing::Optional(0)) << page;
+    EXPECT_THAT(reading.kv_cache_usage_ratio, testing::Optional(0)) << page;
+    EXPECT_THAT(reading.requests_done, testing::Optional(0)) << page;
+    EXPECT_EQ(CountOf(reading.first_token_seconds), 0) << page;
+    EXPECT_EQ(CountOf(reading.output_token_seconds), 0) << page;
+  }
+}
+
+TEST(Sglang, WhatItHasNotOnceRequestsAreDoneIsUnknown) {
+  const ModelReading reading =
+      ReadOwnPage(Sglang(), R"(sglang:num_requests_total{is_streaming="true",model_name="m"} 3.0
+)");
+  EXPECT_EQ(reading.running, std::nullopt);
+  EXPECT_EQ(CountOf(reading.first_token_seconds), -1);
+}
+
 }  // namespace
 }  // namespace gpuscaler

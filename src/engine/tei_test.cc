@@ -15,5 +15,26 @@ te_request_queue_duration_count 12
   EXPECT_THAT(reading.queue_seconds, testing::Optional(0.5));
 }
 
+TEST(Tei, BeforeItsFirstRequestItsPageIsEmpty) {
+  const auto page = Tei().read("", {});
+  ASSERT_TRUE(page.ok()) << page.status();
+  const ModelReading reading = *ReadingOf(*page, "");
+  EXPECT_THAT(reading.waiting, testing::Optional(0));
+  EXPECT_THAT(reading.requests_done, testing::Optional(0));
+  EXPECT_EQ(reading.running, std::nullopt) << "that it never tells";
+}
+
+TEST(Tei, ARequestThatIsRefusedTellsNothingOfTheQueue) {
+  const ModelReading reading = ReadOwnPage(Tei(), R"(# TYPE te_request_count counter
+te_request_count{method="single"} 1
+
+# TYPE te_request_failure counter
+te_request_failure{err="validation"} 1
+
+)");
+  EXPECT_EQ(reading.waiting, std::nullopt);
+  EXPECT_THAT(reading.requests_done, testing::Optional(0));
+}
+
 }  // namespace
 }  // namespace gpuscaler

@@ -41,5 +41,63 @@ tgi_request_mean_time_per_token_duration_bucket{le="+Inf"} 94
   EXPECT_EQ(reading.kv_cache_usage_ratio, std::nullopt) << "it has none to tell";
 }
 
+// As 3.3 writes it once its model is loaded.
+constexpr absl::string_view kTgiFreshlyStarted = R"(# TYPE tgi_batch_max_total_tokens gauge
+tgi_batch_max_total_tokens 105024
+
+)";
+
+TEST(Tgi, BeforeItsFirstRequestHasNone) {
+  const ModelReading reading = ReadOwnPage(Tgi(), kTgiFreshlyStarted);
+  EXPECT_THAT(reading.waiting, testing::Optional(0));
+  EXPECT_THAT(reading.running, testing::Optional(0));
+  EXPECT_THAT(reading.requests_done, testing::Optional(0));
+  EXPECT_THAT(reading.queue_seconds, testing::Optional(0));
+  EXPECT_EQ(CountOf(reading.output_token_seconds), 0);
+  EXPECT_EQ(reading.kv_cache_usage_ratio, std::nullopt) << "that it never tells";
+}
+
+TEST(Tgi, OfAnOlderVersionThePageIsEmptyUntilThen) {
+  const auto page = Tgi().read("", {});
+  ASSERT_TRUE(page.ok()) << page.status();
+  EXPECT_THAT(ReadingOf(*page, "")->waiting, testing::Optional(0));
+}
+
+TEST(Tgi, TheFirstBatchRunsBeforeItIsTold) {
+  const ModelReading reading = ReadOwnPage(Tgi(), R"(# TYPE tgi_request_count counter
+tgi_request_count 1
+
+# TYPE tgi_batch_max_total_tokens gauge
+tgi_batch_max_total_tokens 105024
+
+# TYPE tgi_queue_size gauge
+tgi_queue_size 1
+
+# TYPE tgi_request_input_length histogram
+tgi_request_input_length_bucket{le="+Inf"} 1
+tgi_request_input_length_sum 17
+tgi_request_input_length_count 1
+
+)");
+  EXPECT_THAT(reading.waiting, testing::Optional(1));
+  EXPECT_THAT(reading.running, testing::Optional(0));
+  EXPECT_THAT(reading.requests_done, testing::Optional(0));
+  EXPECT_THAT(reading.prompt_tokens, testing::Optional(17));
+}
+
+// Its backends for TensorRT-LLM and llama.cpp have the router's numbers alone.
+TEST(Tgi, ABackendWithoutAQueueIsNotTakenForIdle) {
+  const ModelReading reading = ReadOwnPage(Tgi(), R"(# TYPE tgi_request_count counter
+tgi_request_count 5
+
+# TYPE tgi_request_success counter
+tgi_request_success 3
+
+)");
+  EXPECT_EQ(reading.waiting, std::nullopt);
+  EXPECT_EQ(reading.running, std::nullopt);
+  EXPECT_THAT(reading.requests_done, testing::Optional(3));
+}
+
 }  // namespace
 }  // namespace gpuscaler

@@ -59,10 +59,13 @@ bool IsVllms(const ModelReading& model) {
   return model.prompt_tokens.has_value() || model.generation_tokens.has_value();
 }
 
+constexpr EnginePage kPageOfTriton = {.marks = kMarksOfTriton,
+                                      .model_label = "model",
+                                      .numbers = kNumbersOfTriton,
+                                      .histograms = kHistogramsOfTriton};
+
 absl::StatusOr<EngineReading> ReadTriton(absl::string_view page, const PageWish& wish) {
-  static constexpr EnginePage kPage = {
-      .model_label = "model", .numbers = kNumbersOfTriton, .histograms = kHistogramsOfTriton};
-  ASSIGN_OR_RETURN(EngineReading reading, ReadEnginePage(kPage, page, wish));
+  ASSIGN_OR_RETURN(EngineReading reading, ReadEnginePage(kPageOfTriton, page, wish));
   for (ModelReading& model : reading.models) {
     if (IsVllms(model)) model.waiting = kNotTold;
   }
@@ -75,7 +78,7 @@ const Engine& Triton() {
   static constexpr Engine kEngine = {.name = "triton",
                                      .port = 8002,
                                      .path = "/metrics",
-                                     .marks = kMarksOfTriton,
+                                     .page = &kPageOfTriton,
                                      .read = ReadTriton};
   return kEngine;
 }

@@ -18,5 +18,15 @@ trtllm_request_success_total{engine_type="trtllm",model_name="m"} 9.0
   EXPECT_THAT(reading.requests_done, testing::Optional(9));
 }
 
+TEST(TrtllmServe, BeforeItsFirstRequestNoneIsDoneButWhoWaitsIsUnknown) {
+  const ModelReading reading = ReadOwnPage(
+      TrtllmServe(),
+      "trtllm_model_config_info{engine_type=\"trtllm\",model_name=\"m\",dtype=\"auto\"} 1.0\n",
+      "m");
+  EXPECT_THAT(reading.requests_done, testing::Optional(0));
+  EXPECT_EQ(CountOf(reading.first_token_seconds), 0);
+  EXPECT_EQ(reading.waiting, std::nullopt) << "without enable_iter_perf_stats it never is";
+}
+
 }  // namespace
 }  // namespace gpuscaler

@@ -5,10 +5,16 @@
 // still_requests.h. num_requests_waiting counts deferred requests too
 // (num_requests_waiting_by_reason tells them apart): they are no congestion, but the replica has
 // them.
+//
+// V1 has every series from its start, at 0; V0's histograms come with the first request. How many
+// requests run at most (max_num_seqs) neither tells: vllm:cache_config_info is of the cache alone,
+// and its kv_cache_max_concurrency is of requests as long as the model's context.
 #include "engine/engines.h"
 
 namespace gpuscaler {
 namespace {
+
+constexpr absl::string_view kVllmDone = "vllm:request_success";
 
 constexpr NumberRow kNumbersOfVllm[] = {
     {.name = "vllm:num_requests_waiting", .into = &ModelReading::waiting},
@@ -22,16 +28,24 @@ constexpr NumberRow kNumbersOfVllm[] = {
      .choice = 1},
     // One series for each finished_reason; of requests that were aborted none may come (#31503).
     {.name = "vllm:request_success", .into = &ModelReading::requests_done},
-    {.name = "vllm:request_queue_time_seconds_sum", .into = &ModelReading::queue_seconds},
-    {.name = "vllm:request_queue_time_seconds_count", .into = &ModelReading::queued_requests},
+    {.name = "vllm:request_queue_time_seconds_sum",
+     .into = &ModelReading::queue_seconds,
+     .zero_before = kVllmDone},
+    {.name = "vllm:request_queue_time_seconds_count",
+     .into = &ModelReading::queued_requests,
+     .zero_before = kVllmDone},
     {.name = "vllm:prompt_tokens", .into = &ModelReading::prompt_tokens},
     {.name = "vllm:generation_tokens", .into = &ModelReading::generation_tokens},
     {.name = "vllm:num_preemptions", .into = &ModelReading::preemptions},
 };
 
 constexpr HistogramRow kHistogramsOfVllm[] = {
-    {.name = "vllm:time_to_first_token_seconds", .into = &ModelReading::first_token_seconds},
-    {.name = "vllm:inter_token_latency_seconds", .into = &ModelReading::output_token_seconds},
+    {.name = "vllm:time_to_first_token_seconds",
+     .into = &ModelReading::first_token_seconds,
+     .zero_before = kVllmDone},
+    {.name = "vllm:inter_token_latency_seconds",
+     .into = &ModelReading::output_token_seconds,
+     .zero_before = kVllmDone},
     {.name = "vllm:time_per_output_token_seconds",  // its name before
      .into = &ModelReading::output_token_seconds,
      .choice = 1},
@@ -39,17 +53,20 @@ constexpr HistogramRow kHistogramsOfVllm[] = {
 
 constexpr absl::string_view kMarksOfVllm[] = {"vllm:"};
 
+constexpr EnginePage kPageOfVllm = {.marks = kMarksOfVllm,
+                                    .model_label = "model_name",
+                                    .numbers = kNumbersOfVllm,
+                                    .histograms = kHistogramsOfVllm};
+
 absl::StatusOr<EngineReading> ReadVllm(absl::string_view page, const PageWish& wish) {
-  static constexpr EnginePage kPage = {
-      .model_label = "model_name", .numbers = kNumbersOfVllm, .histograms = kHistogramsOfVllm};
-  return ReadEnginePage(kPage, page, wish);
+  return ReadEnginePage(kPageOfVllm, page, wish);
 }
 
 }  // namespace
 
 const Engine& Vllm() {
   static constexpr Engine kEngine = {
-      .name = "vllm", .port = 8000, .path = "/metrics", .marks = kMarksOfVllm, .read = ReadVllm};
+      .name = "vllm", .port = 8000, .path = "/metrics", .page = &kPageOfVllm, .read = ReadVllm};
   return kEngine;
 }
 

@@ -103,5 +103,17 @@ TEST(Vllm, AnEngineThatHasNotSaidAnythingYetIsUnknownNotIdle) {
   EXPECT_EQ(reading.status().code(), absl::StatusCode::kNotFound) << reading.status();
 }
 
+TEST(Vllm, V0HasNoLatenciesBeforeItsFirstRequest) {
+  const ModelReading reading = ReadOwnPage(Vllm(), R"(# TYPE vllm:num_requests_running gauge
+vllm:num_requests_running{model_name="m"} 0.0
+# TYPE vllm:num_requests_waiting gauge
+vllm:num_requests_waiting{model_name="m"} 0.0
+# TYPE vllm:time_to_first_token_seconds histogram
+# TYPE vllm:request_success_total counter
+)");
+  EXPECT_EQ(CountOf(reading.first_token_seconds), 0);
+  EXPECT_EQ(reading.requests_done, std::nullopt) << "a page without it is not always fresh";
+}
+
 }  // namespace
 }  // namespace gpuscaler

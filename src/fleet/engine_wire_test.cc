@@ -39,7 +39,8 @@ EngineNews AcrossTheWire(const EngineNews& news, wire::EngineReading& message) {
 }
 
 TEST(EngineWire, AReadingComesBackAsItWas) {
-  const EngineReading reading{{Everything(), {.model = "other", .waiting = 3}}};
+  const EngineReading reading{
+      {Everything(), {.model = "other", .waiting = 3, .first_token_seconds = HistogramToCome()}}};
   wire::EngineReading message;
   const EngineNews back =
       AcrossTheWire({.at = kReadAt, .engine = "vllm", .reading = reading}, message);
