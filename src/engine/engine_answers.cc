@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+#include "base/number_text.h"
+
 namespace gpuscaler {
 namespace {
 
@@ -50,7 +53,7 @@ Number AnswerOf(const EngineQuestion& question, const TimedReading& reading,
     case EngineMetric::kKvCacheUsagePercent:
       return Times(100, reading.kv_cache_usage_ratio);
     case EngineMetric::kPressurePercent:
-      return PressurePercent(reading, question.max_concurrency, facts.most_running);
+      return PressurePercent(reading, question.max_concurrency, facts.full_batch);
     case EngineMetric::kQueueWaitMs:
     case EngineMetric::kRequestRate:
     case EngineMetric::kTimeToFirstTokenMs:
@@ -64,15 +67,30 @@ Number AnswerOf(const EngineQuestion& question, const TimedReading& reading,
 
 std::optional<double> PressurePercent(const TimedReading& reading,
                                       std::optional<double> max_concurrency,
-                                      std::optional<double> most_running) {
+                                      std::optional<double> full_batch) {
   const Number cache = Times(100, reading.kv_cache_usage_ratio);
   const Number requests = Sum(reading.running, reading.waiting);
   if (!requests.has_value()) return cache;
-  if (const Number limit = FirstLimit(reading.limit, max_concurrency, most_running)) {
+  if (const Number limit = FirstLimit(reading.limit, max_concurrency, full_batch)) {
     return std::max(cache.value_or(0), 100 * *requests / *limit);
   }
   // Where none runs yet, each that waits is one too many.
   return cache.value_or(0) + 100 * *reading.waiting / std::max(*reading.running, 1.0);
+}
+
+std::string AgainstText(const TimedReading& reading, std::optional<double> max_concurrency,
+                        std::optional<double> full_batch) {
+  if (!Sum(reading.running, reading.waiting).has_value()) return "by its KV cache alone";
+  if (reading.limit > 0.0) {
+    return absl::StrCat("of the ", NumberText(*reading.limit), " requests that it runs at most");
+  }
+  if (max_concurrency > 0.0)
+    return absl::StrCat("of maxConcurrency ", NumberText(*max_concurrency));
+  if (full_batch > 0.0) {
+    return absl::StrCat("of the ", NumberText(*full_batch),
+                        " that ran at most while others waited (maxConcurrency is not given)");
+  }
+  return "without a limit: none is known yet, and maxConcurrency is not given";
 }
 
 NumberAtEach Answers(const EngineQuestion& question, std::span<const TimedReading> readings,

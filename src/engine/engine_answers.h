@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -13,8 +14,8 @@ namespace gpuscaler {
 
 // What is known of an engine besides one reading.
 struct EngineFacts {
-  // The most that it was ever seen to run while others waited; empty: none ever waited.
-  std::optional<double> most_running;
+  // The most that it was seen to run while others waited (full_batch.h); empty: it was never full.
+  std::optional<double> full_batch;
   absl::Duration longest_gap;  // readings farther apart say nothing of the time between them
 };
 
@@ -25,11 +26,15 @@ NumberAtEach Answers(const EngineQuestion& question, std::span<const TimedReadin
 
 // How full the engine is, 0-100 and more (DESIGN 2): its cache, or its requests against its limit,
 // whichever is fuller. The limit is its own where it tells, else `max_concurrency`, else
-// `most_running`. Without any its cache, and those who wait for each that runs. Empty: it tells
+// `full_batch`. Without any its cache, and those who wait for each that runs. Empty: it tells
 // neither of its cache nor of its requests.
 std::optional<double> PressurePercent(const TimedReading& reading,
                                       std::optional<double> max_concurrency,
-                                      std::optional<double> most_running);
+                                      std::optional<double> full_batch);
+
+// What that is measured against, for people.
+std::string AgainstText(const TimedReading& reading, std::optional<double> max_concurrency,
+                        std::optional<double> full_batch);
 
 // What the engine would have to tell for an answer: "how many requests run".
 absl::string_view WhatIsAsked(EngineMetric metric);

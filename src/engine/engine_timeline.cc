@@ -96,6 +96,9 @@ SignalSeries EngineTimeline::Answer(const EngineQuestion& question, absl::Time n
   if (const ModelTimeline* const timeline = question.model.empty() ? &together_ : own) {
     series.points = timeline->Points(question, now, longest_gap);
     series.unmoved_since = timeline->StillSince();
+    if (question.metric == EngineMetric::kPressurePercent) {
+      series.against = timeline->PressureAgainst(question);
+    }
   }
   series.gap = GapOf(question, series);
   return series;

@@ -79,6 +79,27 @@ TEST(EngineTimeline, SaysWhyItHasNoNumber) {
   EXPECT_EQ(WaitingOf(engine, "").gap, "");
 }
 
+TEST(EngineTimeline, SaysWhatAPressureIsMeasuredAgainst) {
+  const auto against = [](const ModelReading& reading, std::optional<double> given) {
+    EngineTimeline engine;
+    for (int second = 0; second <= 10; ++second) {
+      engine.Take(Second(second), "vllm", {.models = {reading}});
+    }
+    return engine
+        .Answer({.metric = EngineMetric::kPressurePercent, .max_concurrency = given}, Second(10),
+                kBridged)
+        .against;
+  };
+  EXPECT_EQ(against({.waiting = 1, .running = 8, .limit = 64}, 32),
+            "of the 64 requests that it runs at most");
+  EXPECT_EQ(against({.waiting = 1, .running = 8}, 32), "of maxConcurrency 32");
+  EXPECT_EQ(against({.waiting = 1, .running = 8}, {}),
+            "of the 8 that ran at most while others waited (maxConcurrency is not given)");
+  EXPECT_EQ(against({.waiting = 0, .running = 8}, {}),
+            "without a limit: none is known yet, and maxConcurrency is not given");
+  EXPECT_EQ(against({.kv_cache_usage_ratio = 0.5}, 32), "by its KV cache alone");
+}
+
 TEST(EngineTimeline, WhatItSaidBeforeItFailedStays) {
   EngineTimeline engine;
   engine.Take(Second(0), "vllm", PageWith(3, 4));

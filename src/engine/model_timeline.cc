@@ -1,6 +1,5 @@
 #include "engine/model_timeline.h"
 
-#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -12,16 +11,12 @@ namespace gpuscaler {
 void ModelTimeline::Take(absl::Time at, ModelReading reading) {
   still_.Take(at, reading);
   readings_.Take(at, std::move(reading));
-  const TimedReading& newest = readings_.all().back();
-  if (!newest.goes_on) most_running_.reset();  // it may have been started with another limit
-  if (newest.waiting > 0.0 && newest.running.has_value()) {
-    most_running_ = std::max(most_running_.value_or(0), *newest.running);
-  }
+  full_batch_.Take(readings_.all().back());
 }
 
 std::vector<SignalPoint> ModelTimeline::Points(const EngineQuestion& question, absl::Time now,
                                                absl::Duration longest_gap) const {
-  const EngineFacts facts{.most_running = most_running_, .longest_gap = longest_gap};
+  const EngineFacts facts{.full_batch = full_batch_.Limit(), .longest_gap = longest_gap};
   const std::span<const TimedReading> all = readings_.all();
   if (all.empty()) return {};
   const size_t first = FirstOfWindow(all, now - question.look_back, &TimedReading::at);
@@ -36,6 +31,11 @@ std::vector<SignalPoint> ModelTimeline::Points(const EngineQuestion& question, a
     points.push_back({.at = all[i].at, .value = answers[i - first_of_window]});
   }
   return points;
+}
+
+std::string ModelTimeline::PressureAgainst(const EngineQuestion& question) const {
+  if (readings_.all().empty()) return "";
+  return AgainstText(readings_.all().back(), question.max_concurrency, full_batch_.Limit());
 }
 
 }  // namespace gpuscaler

@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "engine/full_batch.h"
 #include "engine/kept_readings.h"
 #include "engine/still_requests.h"
 #include "model/engine_metric.h"
@@ -30,13 +32,15 @@ class ModelTimeline {
   std::vector<SignalPoint> Points(const EngineQuestion& question, absl::Time now,
                                   absl::Duration longest_gap) const;
 
+  // What the newest pressure is measured against, for people; empty: there is none.
+  std::string PressureAgainst(const EngineQuestion& question) const;
+
   std::optional<absl::Time> StillSince() const { return still_.Since(); }
 
  private:
   KeptReadings readings_;
   StillRequests still_;
-  // The most that ran while others waited, since the process began: what the engine lets run.
-  std::optional<double> most_running_;
+  FullBatch full_batch_;
 };
 
 }  // namespace gpuscaler

@@ -58,17 +58,24 @@ TEST(ModelTimeline, ARateIsNotKnownBeforeHalfOfItsWindow) {
 TEST(ModelTimeline, TheLimitIsTheMostThatRanWhileOthersWaited) {
   const EngineQuestion pressure{.metric = EngineMetric::kPressurePercent};
   ModelTimeline timeline;
+  const auto now = [&](int second) {
+    return timeline.Points(pressure, Second(second), kBridged).back().value;
+  };
   timeline.Take(Second(0), {.waiting = 0, .running = 90, .generation_tokens = 1000});
-  EXPECT_THAT(timeline.Points(pressure, Second(0), kBridged).back().value, Optional(0))
-      << "nobody waited: it may run more";
-  timeline.Take(Second(1), {.waiting = 5, .running = 64, .generation_tokens = 2000});
-  timeline.Take(Second(2), {.waiting = 1, .running = 32, .generation_tokens = 3000});
-  timeline.Take(Second(3), {.waiting = 0, .running = 16, .generation_tokens = 4000});
-  EXPECT_THAT(timeline.Points(pressure, Second(3), kBridged).back().value, Optional(25));
+  EXPECT_THAT(now(0), Optional(0)) << "nobody waited: it may run more";
+  timeline.Take(Second(1), {.waiting = 1, .running = 1, .generation_tokens = 1100});
+  timeline.Take(Second(2), {.waiting = 0, .running = 2, .generation_tokens = 1200});
+  EXPECT_THAT(now(2), Optional(0)) << "one that has just come is no limit of 1";
+  for (int second = 3; second <= 13; ++second) {
+    timeline.Take(Second(second), {.waiting = 5, .running = 64, .generation_tokens = 2000});
+  }
+  EXPECT_THAT(now(13), Optional(100.0 * 69 / 64));
+  timeline.Take(Second(14), {.waiting = 1, .running = 32, .generation_tokens = 3000});
+  timeline.Take(Second(15), {.waiting = 0, .running = 16, .generation_tokens = 4000});
+  EXPECT_THAT(now(15), Optional(25));
 
-  timeline.Take(Second(4), {.waiting = 0, .running = 16, .generation_tokens = 0});
-  EXPECT_THAT(timeline.Points(pressure, Second(4), kBridged).back().value, Optional(0))
-      << "another process may have another limit";
+  timeline.Take(Second(16), {.waiting = 0, .running = 16, .generation_tokens = 0});
+  EXPECT_THAT(now(16), Optional(0)) << "another process may have another limit";
 }
 
 TEST(ModelTimeline, ForgetsWhatNoQuestionLooksBackOn) {

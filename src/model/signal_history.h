@@ -36,6 +36,9 @@ struct SignalSeries {
   std::string pod;
   std::string address;  // of its pod, without a port: what ties it to one
 
+  // What a pressure is measured against, for people: "of maxConcurrency 64". Else empty.
+  std::string against;
+
   std::vector<SignalPoint> points;  // oldest first; as far as was asked for
   std::string gap;  // why its newest reading failed or lacks the number; empty: none
 

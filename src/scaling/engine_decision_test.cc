@@ -299,5 +299,12 @@ TEST(EngineDecision, TheFallbackAppliesOnceNoEngineWasReadForForgetAfter) {
   EXPECT_EQ(llm.DecideWithoutSignals(VllmInference()).value, 60);
 }
 
+TEST(EngineDecision, APressureSaysWhatItIsMeasuredAgainst) {
+  EngineWorkloadBuilder llm({{"llm-a", 50}});
+  llm.EngineIn("llm-a", 50).against = "of maxConcurrency 64";
+  EXPECT_EQ(llm.Decide(VllmInference()).shares[0].because,
+            "its engine's pressure, of maxConcurrency 64");
+}
+
 }  // namespace
 }  // namespace gpuscaler

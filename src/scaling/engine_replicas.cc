@@ -195,6 +195,7 @@ class EngineReplicas {
     replica.covered_since = std::min(signals_.read_since, now_);
     replica.forgotten_until = absl::InfinitePast();
     if (!engines.empty()) replica.mute.clear();
+    if (engines.size() == 1) replica.against = engines.front()->against;
     if (answers_since == absl::InfiniteFuture()) JudgeSilent(engines, replica);
   }
 

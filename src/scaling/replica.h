@@ -43,6 +43,7 @@ struct Replica {
   std::vector<const Pod*> pods;  // of a pod or a group of pods; point into the fleet
   // Its samples are what its engines said (engine_replicas.h).
   bool by_engine = false;
+  std::string against;                            // of their pressure: SignalSeries::against
   bool frozen = false;                            // one of them has stopped counting (DESIGN 2)
   absl::Time frozen_at = absl::InfiniteFuture();  // when one of them will have, if nothing is heard
 };

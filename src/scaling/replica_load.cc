@@ -237,7 +237,8 @@ std::string EngineText(const Trigger& trigger, const Replica& replica) {
     return absl::StrCat("its requests have not moved for ", DurationText(trigger.frozen_window),
                         " on idle GPUs: count as none");
   }
-  return ReadsPressure(trigger) ? "its engine's pressure" : "";
+  if (replica.against.empty()) return ReadsPressure(trigger) ? "its engine's pressure" : "";
+  return absl::StrCat("its engine's pressure, ", replica.against);
 }
 
 }  // namespace

@@ -1,0 +1,93 @@
+#include "engine/full_batch.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "series/test_seconds.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::Optional;
+
+TimedReading AtSecond(int second, double running, double waiting) {
+  return {.at = Second(second), .waiting = waiting, .running = running};
+}
+
+// One reading a second.
+void Hold(FullBatch& batch, int from, int to, double running, double waiting) {
+  for (int second = from; second <= to; ++second) {
+    batch.Take(AtSecond(second, running, waiting));
+  }
+}
+
+TEST(FullBatch, RequestsThatHaveJustComeAreNoEvidence) {
+  FullBatch batch;
+  Hold(batch, 0, 3, 1, 0);
+  batch.Take(AtSecond(4, 1, 1));
+  batch.Take(AtSecond(5, 2, 0));
+  EXPECT_EQ(batch.Limit(), std::nullopt);
+  Hold(batch, 6, 14, 2, 1);
+  EXPECT_EQ(batch.Limit(), std::nullopt) << "not long enough";
+  batch.Take(AtSecond(15, 2, 0));
+  Hold(batch, 16, 24, 2, 1);
+  EXPECT_EQ(batch.Limit(), std::nullopt) << "for a while nobody waited";
+}
+
+TEST(FullBatch, IsFullWhereOthersWaitAndNoMoreRun) {
+  FullBatch batch;
+  Hold(batch, 0, 9, 64, 5);
+  EXPECT_EQ(batch.Limit(), std::nullopt);
+  batch.Take(AtSecond(10, 63, 5));
+  EXPECT_THAT(batch.Limit(), Optional(64)) << "whose place is free for a moment has not the limit";
+}
+
+TEST(FullBatch, WhereMoreAndMoreRunItIsNotFullThoughOthersWait) {
+  FullBatch batch;
+  for (int second = 0; second < 60; ++second) batch.Take(AtSecond(second, second, 5));
+  EXPECT_EQ(batch.Limit(), std::nullopt);
+  Hold(batch, 60, 70, 60, 5);
+  EXPECT_THAT(batch.Limit(), Optional(60));
+}
+
+TEST(FullBatch, ALimitOnlyRises) {
+  FullBatch batch;
+  Hold(batch, 0, 10, 8, 5);
+  Hold(batch, 11, 30, 4, 5);
+  EXPECT_THAT(batch.Limit(), Optional(8));
+  batch.Take(AtSecond(31, 20, 0));
+  EXPECT_THAT(batch.Limit(), Optional(20)) << "it runs more than what seemed full";
+}
+
+TEST(FullBatch, TwoReadingsAreTooFewHoweverFarApart) {
+  FullBatch batch;
+  batch.Take(AtSecond(0, 8, 1));
+  batch.Take(AtSecond(60, 8, 1));
+  EXPECT_EQ(batch.Limit(), std::nullopt);
+  batch.Take(AtSecond(120, 8, 1));
+  EXPECT_THAT(batch.Limit(), Optional(8));
+}
+
+TEST(FullBatch, AnotherProcessMayHaveAnotherLimit) {
+  FullBatch batch;
+  Hold(batch, 0, 10, 8, 5);
+  TimedReading first = AtSecond(11, 8, 5);
+  first.goes_on = false;
+  batch.Take(first);
+  EXPECT_EQ(batch.Limit(), std::nullopt);
+  Hold(batch, 12, 20, 8, 5);
+  EXPECT_EQ(batch.Limit(), std::nullopt) << "what the other one did is no evidence";
+  batch.Take(AtSecond(21, 8, 5));
+  EXPECT_THAT(batch.Limit(), Optional(8));
+}
+
+TEST(FullBatch, WithoutNumbersNothingIsKnown) {
+  FullBatch batch;
+  for (int second = 0; second < 20; ++second) {
+    batch.Take({.at = Second(second), .waiting = 5});
+    batch.Take({.at = Second(second) + absl::Milliseconds(500), .running = 5});
+  }
+  EXPECT_EQ(batch.Limit(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace gpuscaler
