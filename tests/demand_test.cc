@@ -243,6 +243,17 @@ class EnginePageTest : public testing::Test {
   const Server server_ = NewServer();
 };
 
+TEST_F(EnginePageTest, MetricThatItsFamilyNeverTellsIsAFailedPrecondition) {
+  const TestHttpServer ollama =
+      At("/api/ps", R"({"models":[{"name":"llama3:8b","size_vram":5137025024}]})");
+  EXPECT_TRUE(Says(server_, Of("kv_cache_usage_percent", ollama),
+                   "FAILED_PRECONDITION: no engine in scope tells kv_cache_usage_percent: ollama "
+                   "never does; those that do are "));
+  const TestHttpServer tei = At("/metrics", "te_queue_size 3\nte_request_count 9\n");
+  EXPECT_TRUE(Says(server_, Of("requests_in_flight", tei), "tei never does; those that do are "));
+  EXPECT_TRUE(Says(server_, Of("requests_waiting", tei), "value   3\n"));
+}
+
 TEST_F(EnginePageTest, OneThatHasServedNothingHasNoRequests) {
   const TestHttpServer sglang =
       At("/metrics",

@@ -15,6 +15,7 @@
 #include "app/settings.h"
 #include "base/duration_text.h"
 #include "base/number_text.h"
+#include "engine/told_metrics.h"
 #include "scaling/lint.h"
 #include "scaling/metric_type.h"
 #include "scaling/profile.h"
@@ -62,6 +63,29 @@ std::string MetricTypesSection() {
   for (const MetricTypeInfo& info : MetricTypes()) {
     absl::StrAppend(&text, Row({Code(info.name), Cell(info.unit),
                                 info.extensive ? "extensive" : "intensive", Cell(info.help)}));
+  }
+  return absl::StrCat(text, "\n");
+}
+
+// Those of engines by their first name: others are of one engine alone.
+std::string MetricTypesOf(const Engine& engine, bool told) {
+  std::vector<std::string> names;
+  for (const MetricTypeInfo& info : MetricTypes()) {
+    const bool is_of_any = info.origin == MetricOrigin::kEngine && info.engine.empty();
+    if (is_of_any && CanTell(engine, info.engine_metric) == told) names.push_back(Code(info.name));
+  }
+  return absl::StrJoin(names, ", ");
+}
+
+std::string EnginesSection() {
+  std::string text = absl::StrCat(
+      "## Engines\n\nWhat each can tell, be it in some versions only, or with a flag of its own or "
+      "a backend. Of what it never tells a trigger is FAILED_PRECONDITION, where none of its "
+      "workload's engines does.\n\n",
+      Head({"engine", "usual port", "page", "tells", "never tells"}));
+  for (const Engine* const engine : Engines()) {
+    absl::StrAppend(&text, Row({Code(engine->name), absl::StrCat(engine->port), Code(engine->path),
+                                MetricTypesOf(*engine, true), MetricTypesOf(*engine, false)}));
   }
   return absl::StrCat(text, "\n");
 }
@@ -253,9 +277,9 @@ std::string ReferencePage(const std::vector<Command>& commands) {
   return absl::StrCat(
       "# Reference\n\nMade from the program's own tables by `keda-gpu-scaler reference`; a test "
       "compares the two.\n\n",
-      KeysSection(), MetricTypesSection(), ProfilesSection(), ProfileFileSection(),
-      OptionsSection(), JobVariablesSection(), CommandsSection(commands), MetricsSection(),
-      ExitCodesSection(), LintSection());
+      KeysSection(), MetricTypesSection(), EnginesSection(), ProfilesSection(),
+      ProfileFileSection(), OptionsSection(), JobVariablesSection(), CommandsSection(commands),
+      MetricsSection(), ExitCodesSection(), LintSection());
 }
 
 }  // namespace gpuscaler

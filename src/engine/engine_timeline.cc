@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/plain_words.h"
 #include "engine/engine_answers.h"
+#include "engine/told_metrics.h"
 
 namespace gpuscaler {
 namespace {
@@ -89,8 +90,12 @@ const EngineTimeline::KeptModel* EngineTimeline::Find(const std::string& model) 
 
 SignalSeries EngineTimeline::Answer(const EngineQuestion& question, absl::Time now,
                                     absl::Duration longest_gap) const {
-  SignalSeries series;
+  SignalSeries series{.engine = engine_};
   series.answers_since = answers_since_;
+  const Engine* const family = EngineNamed(engine_);
+  if (family != nullptr && !CanTell(*family, question.metric)) {
+    series.told_by = EnginesThatTell(question.metric);
+  }
   const KeptModel* const model = Find(question.model);
   const ModelTimeline* const own = model == nullptr ? nullptr : &model->timeline;
   if (const ModelTimeline* const timeline = question.model.empty() ? &together_ : own) {
@@ -111,6 +116,9 @@ std::string EngineTimeline::GapOf(const EngineQuestion& question,
   const KeptModel* const model = Find(question.model);
   if (model != nullptr && model->absent) {
     return absl::StrCat("no model \"", question.model, "\": ", OtherModels(names_, unnamed_));
+  }
+  if (!series.told_by.empty()) {
+    return absl::StrCat(engine_, " never tells ", WhatIsAsked(question.metric));
   }
   if (series.points.empty()) return "not read yet";
   if (series.points.back().value.has_value()) return "";

@@ -79,6 +79,22 @@ TEST(EngineTimeline, SaysWhyItHasNoNumber) {
   EXPECT_EQ(WaitingOf(engine, "").gap, "");
 }
 
+TEST(EngineTimeline, SaysWhoTellsWhatItsFamilyNeverDoes) {
+  EngineTimeline engine;
+  EXPECT_THAT(WaitingOf(engine, "").told_by, IsEmpty()) << "not recognised: it may tell";
+  engine.Take(Second(0), "tei", PageWith(3, 4));
+  const EngineQuestion cache{.metric = EngineMetric::kKvCacheUsagePercent};
+  const SignalSeries never = engine.Answer(cache, Second(0), kBridged);
+  EXPECT_EQ(never.engine, "tei");
+  EXPECT_THAT(never.told_by, testing::Contains("vllm"));
+  EXPECT_THAT(never.told_by, testing::Not(testing::Contains("tei")));
+  EXPECT_EQ(never.gap, "tei never tells how full its KV cache is");
+  EXPECT_THAT(WaitingOf(engine, "").told_by, IsEmpty());
+  engine.Take(Second(1), "vllm", {.models = {{.running = 1}}});
+  EXPECT_THAT(engine.Answer(cache, Second(1), kBridged).told_by, IsEmpty())
+      << "this page has none, another's has";
+}
+
 TEST(EngineTimeline, SaysWhatAPressureIsMeasuredAgainst) {
   const auto against = [](const ModelReading& reading, std::optional<double> given) {
     EngineTimeline engine;

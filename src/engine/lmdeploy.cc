@@ -13,6 +13,8 @@ constexpr NumberRow kNumbersOfLmDeploy[] = {
      .into = &ModelReading::kv_cache_usage_ratio,
      .adding = Adding::kFullest},
     {.name = "lmdeploy:request_success", .into = &ModelReading::requests_done},
+    {.name = "lmdeploy:request_queue_time_seconds_sum", .into = &ModelReading::queue_seconds},
+    {.name = "lmdeploy:request_queue_time_seconds_count", .into = &ModelReading::queued_requests},
     {.name = "lmdeploy:prompt_tokens", .into = &ModelReading::prompt_tokens},
     {.name = "lmdeploy:generation_tokens", .into = &ModelReading::generation_tokens},
 };

@@ -36,6 +36,10 @@ struct SignalSeries {
   std::string pod;
   std::string address;  // of its pod, without a port: what ties it to one
 
+  // Of an engine alone: its family, "vllm"; empty while it is not recognised.
+  std::string engine;
+  // Where that family never tells the number, those that do; empty: it may.
+  std::vector<std::string> told_by;
   // What a pressure is measured against, for people: "of maxConcurrency 64". Else empty.
   std::string against;
 

@@ -299,6 +299,55 @@ TEST(EngineDecision, TheFallbackAppliesOnceNoEngineWasReadForForgetAfter) {
   EXPECT_EQ(llm.DecideWithoutSignals(VllmInference()).value, 60);
 }
 
+// Of a family that never tells the number.
+SignalSeries& NeverTells(SignalSeries& series, const std::string& family) {
+  series.engine = family;
+  series.told_by = {"sglang", "vllm"};
+  series.gap = family + " never tells how many requests wait, and how many run";
+  return series;
+}
+
+TEST(EngineDecision, WhatNoEngineInScopeEverTellsIsAFailedPrecondition) {
+  EngineWorkloadBuilder llm({{"llm-a"}, {"llm-b"}});
+  NeverTells(llm.EngineIn("llm-a", std::nullopt), "ollama");
+  NeverTells(llm.EngineIn("llm-b", std::nullopt), "tei");
+  const Decision decision = llm.Decide(InFlight());
+  EXPECT_EQ(decision.status.code(), absl::StatusCode::kFailedPrecondition) << decision.status;
+  EXPECT_EQ(decision.status.message(),
+            "no engine in scope tells requests_in_flight: ollama and tei never do; those that do "
+            "are sglang, vllm");
+
+  llm.EngineIn("other-a", 4);
+  EXPECT_EQ(llm.Decide(InFlight()).status.code(), absl::StatusCode::kFailedPrecondition)
+      << "another workload's engine does not help";
+}
+
+TEST(EngineDecision, WhereOnlySomeEnginesNeverTellThoseAreUnreadable) {
+  EngineWorkloadBuilder llm({{"llm-a", 40}, {"llm-b"}});
+  llm.EngineIn("llm-a", 40).engine = "vllm";
+  NeverTells(llm.EngineIn("llm-b", std::nullopt), "ollama");
+  const Decision decision = llm.Decide(InFlight());
+  EXPECT_EQ(decision.value, 40 + 10) << decision.status;
+  EXPECT_THAT(StatesOf(decision), testing::ElementsAre(State::kCounted, State::kUnreadable));
+  EXPECT_THAT(decision.shares[1].because, HasSubstr("ollama never tells how many requests wait"));
+
+  llm.EngineIn("llm-a", std::nullopt).engine = "vllm";
+  EXPECT_EQ(llm.Decide(InFlight()).status.code(), absl::StatusCode::kUnavailable)
+      << "this one may tell again";
+}
+
+TEST(EngineDecision, GpusSpeakAtOnceForEnginesThatNeverTellTheirPressure) {
+  EngineWorkloadBuilder llm({{"llm-a"}});
+  NeverTells(llm.EngineIn("llm-a", std::nullopt), "ollama");
+  const Decision decision = llm.Decide(VllmInference());
+  ASSERT_TRUE(decision.status.ok()) << decision.status;
+  EXPECT_EQ(decision.value, 60);
+  EXPECT_TRUE(decision.saturation_unknown);
+  EXPECT_THAT(decision.notes,
+              Contains("no engine in scope tells engine_pressure: ollama never does; those that do "
+                       "are sglang, vllm"));
+}
+
 TEST(EngineDecision, APressureSaysWhatItIsMeasuredAgainst) {
   EngineWorkloadBuilder llm({{"llm-a", 50}});
   llm.EngineIn("llm-a", 50).against = "of maxConcurrency 64";

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "scaling/frozen_engine.h"
 #include "scaling/replica_load.h"
@@ -52,6 +54,7 @@ class EngineReplicas {
     absl::Time last_read = absl::InfinitePast();
     bool any = !signals_.status.ok();
     for (const SignalSeries* engine : All()) {
+      if (!engine->told_by.empty()) continue;
       last_read = std::max(last_read, LastReadAt(*engine));
       any = true;
     }
@@ -84,8 +87,31 @@ class EngineReplicas {
     return absl::OkStatus();
   }
 
+  // That none of the workload's engines will ever have the number, as far as they are recognised.
+  absl::Status CheckMetric() const {
+    std::set<absl::string_view> families;
+    const std::vector<std::string>* told_by = nullptr;
+    for (const SignalSeries* engine : OfThosePresent()) {
+      if (engine->engine.empty()) continue;
+      if (engine->told_by.empty()) return absl::OkStatus();
+      families.insert(engine->engine);
+      told_by = &engine->told_by;
+    }
+    if (families.empty()) return absl::OkStatus();
+    const MetricType metric =
+        ReadsEngines(trigger_) ? trigger_.metric : MetricType::kEnginePressure;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "no engine in scope tells ", InfoOf(metric).name, ": ", absl::StrJoin(families, " and "),
+        " never ", families.size() == 1 ? "does" : "do", "; those that do are ",
+        absl::StrJoin(*told_by, ", ")));
+  }
+
   // Where its GPUs speak for the workload: why its engines do not.
   void NoteWhyNone() {
+    if (const absl::Status told = CheckMetric(); !told.ok()) {
+      population_.notes.emplace_back(told.message());
+      return;
+    }
     if (endpoint_is_named_) return;
     for (const Replica& replica : population_.replicas) {
       const std::string why = replica.present ? WhyNotFoundIn(replica) : "";
@@ -155,13 +181,22 @@ class EngineReplicas {
 
   // Those that are the workload's.
   Engines All() const {
-    Engines all;
+    Engines all = StraysThatCount();
     for (const Engines& engines : engines_of_)
       all.insert(all.end(), engines.begin(), engines.end());
-    const bool strays_count = !by_owner_ || endpoint_is_named_;
-    if (strays_count) all.insert(all.end(), strays_.begin(), strays_.end());
     return all;
   }
+
+  Engines OfThosePresent() const {
+    Engines engines = StraysThatCount();
+    for (size_t i = 0; i < engines_of_.size(); ++i) {
+      if (!population_.replicas[i].present) continue;
+      engines.insert(engines.end(), engines_of_[i].begin(), engines_of_[i].end());
+    }
+    return engines;
+  }
+
+  Engines StraysThatCount() const { return !by_owner_ || endpoint_is_named_ ? strays_ : Engines(); }
 
   // And that of none of them, as far as theirs are known.
   bool IsOneAddressOfSeveral() const {
@@ -303,6 +338,7 @@ absl::Status ReadEnginesOf(const Trigger& trigger, const FleetHistory& fleet, bo
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(engines.CheckAddresses());
+  RETURN_IF_ERROR(engines.CheckMetric());
   engines.Replace();
   return absl::OkStatus();
 }

@@ -16,7 +16,8 @@ namespace gpuscaler {
 // what their GPUs show (engineFallback).
 //
 // What the history's status says is handed on where it matters. FAILED_PRECONDITION: the endpoint
-// is one address in front of several pods. `signals` null: nobody reads them.
+// is one address in front of several pods, or none of the engines in scope ever tells the metric.
+// `signals` null: nobody reads them.
 absl::Status ReadEnginesOf(const Trigger& trigger, const FleetHistory& fleet, bool by_owner,
                            const SignalHistory* signals, const Patience& patience,
                            Population& population);
