@@ -1,4 +1,6 @@
 // What DNS says of the agents, and when it says nothing.
+#include <algorithm>
+
 #include "fault_test.h"
 #include "name_server.h"
 #include "own_network.h"
@@ -36,6 +38,13 @@ class AddressFaultTest : public FaultTest {
   // A lost agent has DNS asked at once.
   bool DnsIsAskedAgain() const {
     return Eventually([this] { return dns_.asked() >= 2; }, absl::Seconds(30));
+  }
+
+  bool IsPushedAwake() const {
+    return Eventually([this] {
+      const std::vector<bool> pushed = keda_->pushed();
+      return !pushed.empty() && pushed.back();
+    });
   }
 
   const std::vector<std::string> all_ = {PodAddress(1), PodAddress(2), PodAddress(3)};
@@ -155,6 +164,8 @@ TEST_F(AddressFaultTest, FleetWhoseAgentsAreAllGoneIsUnknownUntilDnsHasForgotten
   ASSERT_TRUE(Eventually([this] { return !keda_->Next().value.ok(); }));
   ASSERT_TRUE(DnsIsAskedAgain()) << "and says that all are there";
   ASSERT_FALSE(keda_->Next().value.ok());
+  for (const bool active : keda_->pushed()) EXPECT_TRUE(active);
+  falls_asleep_ = true;
   const absl::Time unlisted = absl::Now();
   dns_.Say({});
   constexpr double kTwoMute = kLoad + 2 * kTarget;  // their graces end one after the other
@@ -164,17 +175,25 @@ TEST_F(AddressFaultTest, FleetWhoseAgentsAreAllGoneIsUnknownUntilDnsHasForgotten
   const KedaAnswer empty = keda_->Next();
   EXPECT_EQ(empty.value.value_or(-1), 0);
   EXPECT_FALSE(empty.active.value_or(true));
-  EXPECT_GE(absl::Now() - unlisted, absl::Seconds(2)) << "--forget-after";
+  for (const KedaAnswer& answer : keda_->Since(unlisted)) {
+    EXPECT_EQ(answer.value.value_or(0), 0);
+    EXPECT_FALSE(answer.active.value_or(false));
+    if (answer.at - unlisted >= absl::Seconds(2)) continue;
+    EXPECT_FALSE(answer.value.ok() || answer.active.ok()) << "--forget-after";
+  }
 
   const absl::Time back = absl::Now();
   for (int i = 0; i < 3; ++i) agents_[i] = StartAgentAt(i + 1, i);
   dns_.Say(all_);
   const absl::Duration recovery = TimeTo(kWhole, back);
+  ExpectOnlyRises(keda_->Since(back), kWhole);
+  EXPECT_TRUE(IsPushedAwake());
   TellFault("all agents gone, then unlisted, then back", keda_->Since(killed), recovery, kLookedUp);
 }
 
 TEST_F(AddressFaultTest, FleetWithoutGpuNodesFromTheStartIsIdleOnceDnsHasSaidSoForLong) {
   dns_.Say({});
+  falls_asleep_ = true;
   const absl::Time began = absl::Now();
   aggregator_ = StartAggregator(kAgentsName, {"--empty-after=5s"});
   keda_ = AskAsKeda(*aggregator_);
@@ -194,6 +213,10 @@ TEST_F(AddressFaultTest, FleetWithoutGpuNodesFromTheStartIsIdleOnceDnsHasSaidSoF
   const absl::Time came = absl::Now();
   dns_.Say(all_);
   const absl::Duration recovery = TimeTo(kWhole, came);
+  ExpectOnlyRises(keda_->Since(came), kWhole);
+  EXPECT_TRUE(IsPushedAwake());
+  const std::vector<bool> pushed = keda_->pushed();
+  EXPECT_TRUE(std::ranges::is_sorted(pushed)) << "awake, and asleep again";
   TellFault("the first GPU nodes come", keda_->Since(came), recovery, kLookedUp);
 }
 

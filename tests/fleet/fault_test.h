@@ -26,6 +26,12 @@ class FaultTest : public testing::Test {
   // Longer than three heartbeats, so that a busy machine is not taken for a fault.
   static constexpr absl::Duration kGrace = absl::Seconds(6);
 
+  // No push may send to sleep what works.
+  void TearDown() override {
+    if (keda_ == nullptr || falls_asleep_) return;
+    for (const bool active : keda_->pushed()) EXPECT_TRUE(active);
+  }
+
   void StartNodes(int count = 3) {
     for (int i = 0; i < count; ++i) {
       nodes_.push_back(std::make_unique<FleetNode>(absl::StrCat("gpu-", i), Percents{kLoad}));
@@ -96,6 +102,7 @@ class FaultTest : public testing::Test {
   std::vector<std::unique_ptr<Server>> agents_;
   std::unique_ptr<Server> aggregator_;
   std::unique_ptr<KedaLog> keda_;
+  bool falls_asleep_ = false;  // rightly, at some time
 };
 
 // What an answer may be during a fault besides a value within bounds.
@@ -108,5 +115,9 @@ enum class Unknown {
 // active.
 void ExpectNoWrongScaling(const std::vector<KedaAnswer>& answers, double least, double most,
                           Unknown unknown = Unknown::kNever);
+
+// From nothing to `most`: no answer says less than the one before, each is active where it is above
+// 0, and errors pass.
+void ExpectOnlyRises(const std::vector<KedaAnswer>& answers, double most);
 
 }  // namespace gpuscaler

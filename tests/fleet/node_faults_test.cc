@@ -19,6 +19,8 @@ TEST_F(NodeFaultTest, NodeWithTwoAgentsCountsOnce) {
   keda_ = AskAsKeda(*aggregator_);
   ASSERT_TRUE(Settles(kWhole)) << aggregator_->process().Err();
   ASSERT_TRUE(aggregator_->process().WaitForErr("event=node_twice"));
+  TimeTo(kWhole, absl::Now());
+  ExpectNoWrongScaling(keda_->Since(absl::InfinitePast()), kWhole, kWhole, Unknown::kAllowed);
   const std::string first = agents_[2]->Address();
   const bool first_speaks = absl::StrContains(aggregator_->process().Err(),
                                               absl::StrCat("address=", first, " instead_of="));
