@@ -171,3 +171,70 @@ func TestReplicasStandWhileTheAgentOfOneOfThreeNodesIsGone(t *testing.T) {
 	w.line.reaches(0, patience)
 	w.line.fallsOnly(down)
 }
+
+// newLoadedWorkload is one replica on each of three nodes, at its target, which a scaler that says less
+// would take away.
+func newLoadedWorkload(t *testing.T, nodes *gpuNodes, aggregators []*scaler) *workload {
+	t.Helper()
+	w := nodes.newWorkload(t, nodes.name, nodes.object("Deployment", "llm", nodeCount, 1), aggregators...)
+	w.line.reaches(nodeCount, patience)
+	w.load(nodeCount * 80)
+	w.scale(scaledObject{min: 1, max: 6, behavior: calm, triggers: []any{w.gpus()}})
+	w.holds(3 * time.Second)
+	return w
+}
+
+// goesOn to the most and back; since the mark no replica was taken away that was there.
+func (w *workload) goesOn(mark int) {
+	w.t.Helper()
+	w.load(6 * 80)
+	w.line.reaches(6, patience)
+	w.line.risesOnly(mark)
+	down := w.load(0)
+	w.line.reaches(1, patience)
+	w.line.fallsOnly(down)
+}
+
+// The only one: meanwhile nobody answers KEDA.
+func TestReplicasStandWhileTheAggregatorOfThreeNodesRestarts(t *testing.T) {
+	t.Parallel()
+	nodes := newNodes(t, "restarted")
+	aggregators := nodes.startAggregators(t, "restarted", 1)
+	w := newLoadedWorkload(t, nodes, aggregators)
+
+	killed := w.line.mark("aggregator killed")
+	aggregators[0].kill()
+	eventually(t, patience, "the HPA gets no value", func() bool { return !w.is("HPAActive") })
+	w.line.stays(3 * time.Second)
+	w.line.mark("aggregator back")
+	aggregators[0].start()
+	w.waitForValue(w.values())
+	w.holds(15 * time.Second) // longer than its scale-down is stabilized
+	w.goesOn(killed)
+}
+
+// As when the Service's endpoints are lost for a while: who is heard is there.
+func TestReplicasStandWhileDNSKnowsNoAgent(t *testing.T) {
+	t.Parallel()
+	nodes := newNodes(t, "unlisted")
+	aggregators := nodes.startAggregators(t, "unlisted", 1, "--forget-after=1s", "--empty-after=1s")
+	w := newLoadedWorkload(t, nodes, aggregators)
+
+	emptied := w.line.mark("DNS knows no agent")
+	nodes.areListed()
+	waitForListedAgents(aggregators[0], 0)
+	w.holds(15 * time.Second) // DNS is asked every 10 s
+	w.line.mark("DNS knows the agents")
+	nodes.areListed(nodes.agents()...)
+	waitForListedAgents(aggregators[0], nodeCount)
+	w.holds(3 * time.Second)
+	w.goesOn(emptied)
+}
+
+func waitForListedAgents(aggregator *scaler, want int) {
+	aggregator.t.Helper()
+	eventually(aggregator.t, patience, fmt.Sprintf("DNS lists %d agents", want), func() bool {
+		listed, err := aggregator.metric("keda_gpu_scaler_agents_listed ")
+		return err == nil && listed == float64(want)
+	})
+}
