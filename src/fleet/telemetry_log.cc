@@ -34,7 +34,10 @@ void TelemetryLog::Add(const NodeSnapshot& snapshot) {
   const bool renamed = node_.name() != snapshot.node || node_.source() != snapshot.source ||
                        node_.driver_version() != snapshot.driver_version;
   if (renamed) {
-    node_.MergeFrom(NodeOf(snapshot));
+    // One by one: what has become empty is not merged.
+    node_.set_name(snapshot.node);
+    node_.set_source(snapshot.source);
+    node_.set_driver_version(snapshot.driver_version);
     ++node_changes_;
   }
   if (const auto reading = encoder_.Encode(snapshot)) {

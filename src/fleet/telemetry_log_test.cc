@@ -159,6 +159,28 @@ TEST_F(TelemetryLogTest, NodeIsNamedOnceAndWhenItsDriverChanges) {
   EXPECT_EQ(third.node().driver_version(), "580.65.06");
 }
 
+TEST_F(TelemetryLogTest, NodeWhoseDriverIsNotKnownAnyMoreIsNamedOnce) {
+  NodeSnapshot snapshot = SnapshotOf(2, now_);
+  snapshot.driver_version = "580.65.06";
+  log_.Add(snapshot);
+  TelemetryLog::Place place;
+  Telemetry before;
+  log_.Take(place, before);
+  snapshot.driver_version.clear();
+  snapshot.taken_at += kLogTick;
+  log_.Add(snapshot);
+  Telemetry changed;
+  log_.Take(place, changed);
+  ASSERT_TRUE(changed.has_node());
+  EXPECT_EQ(changed.node().driver_version(), "");
+  EXPECT_EQ(changed.node().name(), snapshot.node);
+  snapshot.taken_at += kLogTick;
+  log_.Add(snapshot);
+  Telemetry after;
+  log_.Take(place, after);
+  EXPECT_FALSE(after.has_node());
+}
+
 TEST_F(TelemetryLogTest, BeforeTheFirstReadingThereIsNothing) {
   TelemetryLog::Place place;
   Telemetry message;
