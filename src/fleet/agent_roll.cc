@@ -141,10 +141,10 @@ const std::string& AgentRoll::WhyUnheard(const std::string& address) const {
   return agent.connected ? agent.trouble : agent.lost;
 }
 
-std::vector<std::string> AgentRoll::UnheardTexts() const {
+std::vector<std::string> AgentRoll::UnheardTexts(size_t most) const {
   std::vector<std::string> texts;
-  texts.reserve(unheard_.size());
   for (const std::string& address : unheard_) {
+    if (texts.size() == most) break;
     const std::string& why = WhyUnheard(address);
     texts.push_back(why.empty() ? address : absl::StrCat(address, " (", why, ")"));
   }

@@ -48,8 +48,8 @@ class AgentRoll {
 
   // Listed and never heard, as of the last change; by address.
   const std::vector<std::string>& unheard() const { return unheard_; }
-  // The same with reasons, as far as they are known: "10.0.0.7:6001 (connection refused)".
-  std::vector<std::string> UnheardTexts() const;
+  // The first of them with reasons, as far as they are known: "10.0.0.7:6001 (connection refused)".
+  std::vector<std::string> UnheardTexts(size_t most) const;
   bool none_listed() const { return none_listed_; }  // by the newest answer
   // Of the last change of those that decisions wait for, or say that they miss.
   int64_t generation() const { return generation_; }

@@ -83,7 +83,8 @@ std::shared_ptr<FleetHistory> FleetStore::NewHistory(int64_t generation, absl::T
   auto fleet = std::make_shared<FleetHistory>();
   fleet->generation = generation;
   fleet->now = now;
-  fleet->unheard = roll_.UnheardTexts();
+  fleet->unheard = roll_.UnheardTexts(kUnheardNamed);
+  fleet->unheard_count = roll_.unheard().size();
   fleet->none_listed = roll_.none_listed();
   fleet->asks_kubelets = tracks_.index().AnyAsksKubelet();
   return fleet;

@@ -90,6 +90,7 @@ TEST_F(FleetStoreTest, NodeThatJoinsHoldsNobodyUp) {
   Says("a:1", "gpu-a", 0);
   store_.Listed(Addresses{"a:1", "new:1"});
   EXPECT_THAT(Fleet()->unheard, ElementsAre("new:1"));
+  EXPECT_EQ(Fleet()->unheard_count, 1u);
   EXPECT_TRUE(Fleet("team-asleep")->nodes.empty());
   EXPECT_TRUE(Decided().status.ok()) << Decided().status;
   EXPECT_THAT(Decided().notes, Contains(HasSubstr("1 agent not heard yet: new:1")));

@@ -22,6 +22,9 @@ struct NodeTrack {
   std::string twice;
 };
 
+// So many agents that were never heard are named.
+constexpr size_t kUnheardNamed = 3;
+
 // Immutable once shared.
 struct FleetHistory {
   // Counts up with each change; what was computed from an equal number is still right.
@@ -34,7 +37,8 @@ struct FleetHistory {
   // Agents that are listed and were never heard, by their addresses, with the reason where one is
   // known: what runs on their nodes nobody here knows. They joined later than the others, or were
   // waited for in vain, and hold nobody up: a node that joins is new, and dead ones stay listed.
-  std::vector<std::string> unheard;
+  std::vector<std::string> unheard;  // the first few: kUnheardNamed
+  size_t unheard_count = 0;
   // No agent is listed at all.
   bool none_listed = false;
   // Of some nodes that are not among `nodes`, where the pods that were asked for are on none: whose

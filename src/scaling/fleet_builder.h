@@ -102,14 +102,16 @@ class FleetBuilder {
   }
 
   FleetBuilder& Unheard(const std::string& address) {
-    unheard_.push_back(address);
+    ++unheard_count_;
+    if (unheard_.size() < kUnheardNamed) unheard_.push_back(address);
     return *this;
   }
 
   absl::Time now() const { return now_; }
 
   FleetHistory fleet() const {
-    FleetHistory fleet{.generation = 1, .now = now_, .unheard = unheard_};
+    FleetHistory fleet{
+        .generation = 1, .now = now_, .unheard = unheard_, .unheard_count = unheard_count_};
     for (const auto& [name, watched] : nodes_) {
       fleet.nodes.push_back({.node = name,
                              .history = std::make_shared<const NodeHistory>(watched.history),
@@ -130,6 +132,7 @@ class FleetBuilder {
   absl::Time now_ = absl::FromUnixSeconds(1'767'225'600);
   std::map<std::string, Watched> nodes_;
   std::vector<std::string> unheard_;
+  size_t unheard_count_ = 0;
 };
 
 }  // namespace gpuscaler

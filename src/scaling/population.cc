@@ -14,8 +14,6 @@
 namespace gpuscaler {
 namespace {
 
-constexpr size_t kNamed = 3;
-
 // On no node is the kubelet asked who holds what. (Without any node nobody is asked for it.)
 bool NobodyKnowsOwners(const FleetHistory& fleet) {
   return !fleet.nodes.empty() && !fleet.asks_kubelets;
@@ -28,11 +26,9 @@ absl::Status NoOwners() {
 }
 
 std::string UnheardText(const FleetHistory& fleet) {
-  const size_t named = std::min(fleet.unheard.size(), kNamed);
-  const auto end = fleet.unheard.begin() + static_cast<std::ptrdiff_t>(named);
-  const size_t more = fleet.unheard.size() - named;
-  return absl::StrCat(CountText(static_cast<int64_t>(fleet.unheard.size()), "agent"),
-                      " not heard yet: ", absl::StrJoin(fleet.unheard.begin(), end, ", "),
+  const size_t more = fleet.unheard_count - fleet.unheard.size();
+  return absl::StrCat(CountText(static_cast<int64_t>(fleet.unheard_count), "agent"),
+                      " not heard yet: ", absl::StrJoin(fleet.unheard, ", "),
                       more > 0 ? absl::StrCat(" and ", more, " more") : "");
 }
 
@@ -58,7 +54,7 @@ std::vector<std::string> MissingParts(const Trigger& trigger, const FleetHistory
     if (track.twice.empty()) continue;
     missing.push_back(absl::StrCat("two agents are of node ", track.node, ": ", track.twice));
   }
-  if (!fleet.unheard.empty()) missing.push_back(UnheardText(fleet));
+  if (fleet.unheard_count > 0) missing.push_back(UnheardText(fleet));
   return missing;
 }
 
