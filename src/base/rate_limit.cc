@@ -4,12 +4,7 @@
 
 namespace gpuscaler {
 
-RateLimit::RateLimit(const Clock& clock, int per_period, absl::Duration period)
-    : clock_(clock), per_period_(per_period), period_(period) {}
-
-std::optional<int64_t> RateLimit::Pass() {
-  MutexLock lock(mutex_);
-  const absl::Time now = clock_.Now();
+std::optional<int64_t> PassesLately::Pass(absl::Time now) {
   if (now - period_began_ >= period_) {
     period_began_ = now;
     passed_ = 0;
@@ -20,6 +15,14 @@ std::optional<int64_t> RateLimit::Pass() {
   }
   ++passed_;
   return std::exchange(dropped_, 0);
+}
+
+RateLimit::RateLimit(const Clock& clock, int per_period, absl::Duration period)
+    : clock_(clock), passes_(per_period, period) {}
+
+std::optional<int64_t> RateLimit::Pass() {
+  MutexLock lock(mutex_);
+  return passes_.Pass(clock_.Now());
 }
 
 }  // namespace gpuscaler

@@ -10,23 +10,35 @@
 
 namespace gpuscaler {
 
+// Not thread-safe, and without a clock.
+class PassesLately {
+ public:
+  // At most `per_period` pass in each `period`.
+  PassesLately(int per_period, absl::Duration period) : per_period_(per_period), period_(period) {}
+
+  // Empty: drop this one. Else how many were dropped since the last one that passed.
+  std::optional<int64_t> Pass(absl::Time now);
+
+ private:
+  int per_period_;
+  absl::Duration period_;
+  absl::Time period_began_ = absl::InfinitePast();
+  int passed_ = 0;
+  int64_t dropped_ = 0;
+};
+
 // Thread-safe.
 class RateLimit {
  public:
-  // At most `per_period` pass in each `period` of `clock`, which outlives it.
+  // `clock` outlives it.
   RateLimit(const Clock& clock, int per_period, absl::Duration period);
 
-  // Empty: drop this one. Else how many were dropped since the last one that passed.
   std::optional<int64_t> Pass();
 
  private:
   const Clock& clock_;
-  const int per_period_;
-  const absl::Duration period_;
   Mutex mutex_;
-  absl::Time period_began_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  int passed_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
+  PassesLately passes_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace gpuscaler

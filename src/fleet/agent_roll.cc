@@ -44,10 +44,7 @@ bool AgentRoll::Heard(const std::string& address, const AgentNews& news, int64_t
   if (!std::exchange(agent.connected, true)) {
     LogInfo("agent_heard", {{"address", address}, {"node", news.node}, {"version", news.version}});
   }
-  if (news.trouble.empty() != agent.trouble.empty()) {
-    Log(news.trouble.empty() ? LogLevel::kInfo : LogLevel::kWarn, "agent_reading",
-        {{"address", address}, {"node", news.node}, {"trouble", news.trouble}});
-  }
+  NoteTrouble(address, news, agent);
   agent.heard_at = news.heard_at;
   agent.trouble = news.trouble;
   agent.lost.clear();
@@ -62,6 +59,17 @@ bool AgentRoll::Heard(const std::string& address, const AgentNews& news, int64_t
   return true;
 }
 
+void AgentRoll::NoteTrouble(const std::string& address, const AgentNews& news, Agent& agent) {
+  if (news.trouble.empty() == agent.trouble.empty()) return;
+  const auto dropped = agent.lines.Pass(news.heard_at);
+  if (!dropped) return;
+  Log(news.trouble.empty() ? LogLevel::kInfo : LogLevel::kWarn, "agent_reading",
+      {{"address", address},
+       {"node", news.node},
+       {"trouble", news.trouble},
+       {"dropped", *dropped}});
+}
+
 // Once for each interval: its node is unreadable before each reading, and readable after it.
 void AgentRoll::NoteInterval(const std::string& address, const AgentNews& news,
                              Agent& agent) const {
@@ -69,12 +77,15 @@ void AgentRoll::NoteInterval(const std::string& address, const AgentNews& news,
   const absl::Duration read_every = news.readings.back().snapshot.read_every;
   if (std::exchange(agent.read_every, read_every) == read_every) return;
   if (!IsReadTooSeldom(read_every, patience_.stale_after)) return;
+  const auto dropped = agent.lines.Pass(news.heard_at);
+  if (!dropped) return;
   LogWarn("agent_reads_too_seldom",
           {{"address", address},
            {"node", news.node},
            {"read_every_seconds", absl::ToDoubleSeconds(read_every)},
            {"stale_after_seconds", absl::ToDoubleSeconds(patience_.stale_after)},
-           {"what_to_do", "give the aggregators its --poll-interval, or a longer --stale-after"}});
+           {"what_to_do", "give the aggregators its --poll-interval, or a longer --stale-after"},
+           {"dropped", *dropped}});
 }
 
 void AgentRoll::FirstHeard(const std::string& address, int64_t generation) {

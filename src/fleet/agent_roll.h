@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/rate_limit.h"
 #include "fleet/agent_news.h"
 #include "fleet/membership.h"
 
@@ -28,6 +29,8 @@ class AgentRoll {
     std::string trouble;        // why it does not read
     std::string lost;           // why the last stream ended
     absl::Duration read_every;  // its node; zero: not told
+    // What is logged of its readings, which it can cause as fast as it talks.
+    PassesLately lines{10, absl::Minutes(1)};
   };
 
   explicit AgentRoll(const FleetPatience& patience) : patience_(patience), membership_(patience) {}
@@ -63,6 +66,7 @@ class AgentRoll {
 
  private:
   void LogAnswer(const absl::StatusOr<std::vector<std::string>>& answer) const;
+  static void NoteTrouble(const std::string& address, const AgentNews& news, Agent& agent);
   void NoteInterval(const std::string& address, const AgentNews& news, Agent& agent) const;
   void Changed(int64_t generation);
   void FirstHeard(const std::string& address, int64_t generation);

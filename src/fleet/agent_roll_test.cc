@@ -238,6 +238,18 @@ TEST_F(AgentRollTest, AgentThatReadsTooSeldomIsToldOfOnceForEachInterval) {
   EXPECT_THAT(log_of(absl::Milliseconds(5001)), SizeIs(2));
 }
 
+TEST_F(AgentRollTest, AgentThatIsInTroubleWithEverySecondMessageDoesNotFillTheLog) {
+  IsListed(Listing{"a:1"});
+  StartLogging(LogLevel::kInfo, LogFormat::kText);
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 1000; ++i) {
+    const std::string trouble = i % 2 == 0 ? "driver hangs" : "";
+    roll_.Heard("a:1", {.node = "gpu-7", .heard_at = now_, .trouble = trouble}, ++generation_);
+  }
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(std::vector<std::string>(absl::StrSplit(log, "event=agent_reading")), SizeIs(11));
+}
+
 TEST_F(AgentRollTest, VersionCountsUpWithWhomItHas) {
   IsListed(Listing{"a:1"});
   const int64_t with_a = roll_.version();

@@ -35,11 +35,13 @@ void NodeTracks::Heard(const std::string& address, AgentNews news, absl::Time no
   }
   voice.node = news.node;
   voice.instance = news.instance;
-  if (!MaySpeak(address, voice, news)) {
+  const Word word = WordOf(address, voice, news);
+  if (word == Word::kPassedOver) {
     voice.passed_over = true;
     Meet(address, news.node, now, generation);
     return;
   }
+  if (word == Word::kTakesOver) SayTwice(address, voice, news);
   if (voice.passed_over) {
     voice.owes_all = true;
     return;
@@ -78,19 +80,27 @@ void NodeTracks::Part(const std::string& address, int64_t generation) {
   Changed(node->first, generation);
 }
 
-bool NodeTracks::MaySpeak(const std::string& address, const Voice& voice,
-                          const AgentNews& news) const {
+NodeTracks::Word NodeTracks::WordOf(const std::string& address, const Voice& voice,
+                                    const AgentNews& news) const {
   const auto node = nodes_.find(news.node);
   // A node without a reading is none: its agent says why it has not read anything yet.
-  if (node == nodes_.end()) return !news.readings.empty();
+  if (node == nodes_.end()) return news.readings.empty() ? Word::kPassedOver : Word::kCounts;
   const std::string& speaker = node->second.speaker;
-  if (speaker == address || node->second.left_at != absl::InfiniteFuture()) return true;
+  if (speaker == address || node->second.left_at != absl::InfiniteFuture()) return Word::kCounts;
   const auto other = voices_.find(speaker);
-  if (other == voices_.end() || other->second.stream == 0) return true;
-  if (other->second.instance == voice.instance) return false;  // two addresses of one agent
-  if (other->second.stream > voice.stream) return false;
-  LogWarn("node_twice", {{"node", news.node}, {"address", address}, {"instead_of", speaker}});
-  return true;
+  if (other == voices_.end() || other->second.stream == 0) return Word::kCounts;
+  const bool is_same_agent = other->second.instance == voice.instance;  // at two addresses
+  if (is_same_agent || other->second.stream > voice.stream) return Word::kPassedOver;
+  return Word::kTakesOver;
+}
+
+void NodeTracks::SayTwice(const std::string& address, Voice& voice, const AgentNews& news) const {
+  const auto dropped = voice.lines.Pass(news.heard_at);
+  if (!dropped) return;
+  LogWarn("node_twice", {{"node", news.node},
+                         {"address", address},
+                         {"instead_of", nodes_.at(news.node).speaker},
+                         {"dropped", *dropped}});
 }
 
 bool NodeTracks::IsHeartbeat(const std::string& address, const Voice& voice, const Node& node,
@@ -148,11 +158,14 @@ void NodeTracks::Lost(const std::string& address, const absl::Status& why, int64
 
 void NodeTracks::Leave(const std::string& address, const AgentNews& news, int64_t generation) {
   if (!Speaks(address)) return;
-  const std::string& name = voices_.at(address).node;
+  Voice& voice = voices_.at(address);
+  const std::string& name = voice.node;
+  // An agent may go from name to name with each message.
+  const auto dropped = voice.lines.Pass(news.heard_at);
   std::erase_if(nodes_, [&](const auto& each) {
     const auto& [other, left] = each;
     if (left.speaker != address || left.left_at == absl::InfiniteFuture()) return false;
-    LogInfo("node_forgotten", {{"node", other}, {"why", left.silence}});
+    if (dropped) LogInfo("node_forgotten", {{"node", other}, {"why", left.silence}});
     index_.Removed(other, generation);
     return true;
   });
@@ -160,7 +173,10 @@ void NodeTracks::Leave(const std::string& address, const AgentNews& news, int64_
   node.silence = absl::StrCat("its agent is of node ", news.node, " now");
   node.left_at = news.heard_at;
   node.retold = nullptr;
-  LogWarn("node_left", {{"node", name}, {"address", address}, {"why", node.silence}});
+  if (dropped) {
+    LogWarn("node_left",
+            {{"node", name}, {"address", address}, {"why", node.silence}, {"dropped", *dropped}});
+  }
   Changed(name, generation);
 }
 

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/rate_limit.h"
 #include "fleet/agent_news.h"
 #include "fleet/pod_index.h"
 #include "model/fleet_history.h"
@@ -71,6 +72,8 @@ class NodeTracks {
     // since, which is nothing without that.
     bool passed_over = false;
     bool owes_all = false;  // it may speak now: a new stream is due
+    // What is logged of it, which it can cause as fast as it talks.
+    PassesLately lines{10, absl::Minutes(1)};
   };
   struct Node {
     std::string speaker;  // the address of the agent whose word counts
@@ -86,7 +89,9 @@ class NodeTracks {
   };
 
   // Whether its word counts for the node: of two agents the one that connected last.
-  bool MaySpeak(const std::string& address, const Voice& voice, const AgentNews& news) const;
+  enum class Word { kCounts, kTakesOver, kPassedOver };
+  Word WordOf(const std::string& address, const Voice& voice, const AgentNews& news) const;
+  void SayTwice(const std::string& address, Voice& voice, const AgentNews& news) const;
   // Nothing new is said, and the node was neither silent nor stale until now: all that was decided
   // still stands, for as long as it was to (Decision::valid_until).
   bool IsHeartbeat(const std::string& address, const Voice& voice, const Node& node,

@@ -4,6 +4,8 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/log.h"
 #include "fleet/test_readings.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -383,6 +385,26 @@ TEST_F(LookedBackOnTest, AgentThatHasJustBegunTakesNothingOfThePastAway) {
   EXPECT_EQ(Track("gpu-a").history->stretches.front().first, kept_since);
   EXPECT_EQ(tracks_.NewestAt(), start_ + absl::Minutes(11));
   EXPECT_THAT(tracks_.LackingPast(now_), IsEmpty()) << "there is no more to be told";
+}
+
+size_t LinesOf(absl::string_view event, const std::string& log) {
+  return std::vector<absl::string_view>(absl::StrSplit(log, event)).size() - 1;
+}
+
+TEST_F(NodeTracksTest, AgentThatGoesFromNodeToNodeWithEachMessageDoesNotFillTheLog) {
+  StartLogging(LogLevel::kInfo, LogFormat::kText);
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 1000; ++i) {
+    Says("a:1", absl::StrCat("gpu-", i));
+    now_ += absl::Milliseconds(1);
+  }
+  now_ += absl::Minutes(1);
+  Says("a:1", "gpu-again");
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(LinesOf("event=node_left", log), 11u);
+  EXPECT_LE(LinesOf("event=node_forgotten", log), 11u);
+  EXPECT_EQ(LinesOf("dropped=989", log), 1u);
+  EXPECT_THAT(tracks_.Names(), ElementsAre("gpu-999", "gpu-again"));
 }
 
 }  // namespace
