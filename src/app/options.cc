@@ -20,6 +20,7 @@
 #include "base/nearest.h"
 #include "endpoint/endpoint_rules.h"
 #include "fleet/agent_addresses.h"
+#include "fleet/membership.h"
 #include "gpu/gpu_source.h"
 
 namespace gpuscaler {
@@ -269,7 +270,7 @@ const std::vector<Option>& Table() {
        .help = "For so long the last readings of an agent that is lost count as they are; its "
                "replicas are unreadable then.",
        .roles = BitOf(Role::kAggregator),
-       .least = 3,  // two heartbeats
+       .least = absl::ToDoubleSeconds(kQuiet),
        .most = kHour},
       {.name = "forget-after",
        .member = &Config::forget_after,

@@ -9,6 +9,11 @@
 
 namespace gpuscaler {
 
+// An agent that says nothing for so long has fallen silent: two heartbeats (telemetry_service.h)
+// and a little, less than the shortest --stale-after, so that it is given grace before its readings
+// are stale. No --grace is shorter.
+constexpr absl::Duration kQuiet = absl::Seconds(4);
+
 struct FleetPatience {
   absl::Duration grace = absl::Seconds(15);        // --grace
   absl::Duration forget_after = absl::Minutes(5);  // --forget-after

@@ -6,14 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "fleet/membership.h"
 #include "fleet/track.h"
 
 namespace gpuscaler {
 namespace {
-
-// Two heartbeats (telemetry_service.h) and a little: less than the shortest --stale-after, so that
-// an agent that has just fallen silent is given grace before its readings are stale.
-constexpr absl::Duration kQuiet = absl::Seconds(4);
 
 // For so long a DaemonSet may have two pods on a node while it is upgraded: minReadySeconds is 30
 // s.

@@ -145,7 +145,7 @@ func (w *workload) isOnSeveralNodes() {
 // the others decide.
 func TestReplicasStandWhileTheAgentOfOneOfThreeNodesIsGone(t *testing.T) {
 	t.Parallel()
-	const grace = 3 * time.Second
+	const grace = 4 * time.Second
 	nodes := newNodes(t, "lost")
 	aggregators := nodes.startAggregators(t, "lost", 2, fmt.Sprintf("--grace=%v", grace))
 	w := nodes.newWorkload(t, "lost", nodes.object("Deployment", "llm", nodeCount, 1), aggregators...)

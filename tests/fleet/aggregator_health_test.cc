@@ -90,7 +90,7 @@ TEST_F(AggregatorHealthTest, NewOneIsReadyWithin10SecondsToSayWhyItCannotAnswer)
 TEST_F(AggregatorHealthTest, OneThatWasReadyStaysReadyWithoutAnyAgent) {
   StartNodes();
   StartAgents();
-  aggregator_ = StartAggregator(StaticAgents(), {"--grace=3s"});
+  aggregator_ = StartAggregator(StaticAgents(), {"--grace=4s"});
   ASSERT_TRUE(Eventually([this] { return IsReady(*aggregator_); }));
   for (const auto& agent : agents_) agent->process().Signal(SIGKILL);
   keda_ = AskAsKeda(*aggregator_);
