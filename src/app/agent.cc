@@ -93,6 +93,7 @@ class Agent::Impl {
     waking_discovery_ = nullptr;
     std::vector<NamedThread> threads = reading_.Threads();
     threads.push_back({reloading_.get(), "reloader"});
+    if (discovery_ != nullptr) threads.push_back(discovery_->Thread());
     return StopAll(threads, std::max(deadline - real.Now(), absl::ZeroDuration()));
   }
 

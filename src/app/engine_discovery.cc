@@ -117,7 +117,7 @@ absl::Status EngineDiscovery::Look() {
 }
 
 void EngineDiscovery::TakeNews() {
-  std::vector<News> inbox;
+  std::map<EnginePlace, EngineNews> inbox;
   {
     MutexLock lock(mutex_);
     inbox.swap(inbox_);
@@ -168,7 +168,7 @@ void EngineDiscovery::Deliver(const EngineTarget& target, const EngineNews& news
     MutexLock lock(mutex_);
     const auto place = places_.find(target);
     if (place == places_.end()) return;
-    inbox_.emplace_back(place->second, news);
+    inbox_.insert_or_assign(place->second, news);
   }
   Wake();
 }

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/periodic_thread.h"
+#include "base/stop_all.h"
 #include "engine/engine_poller.h"
 #include "signal/engines_wanted.h"
 #include "signal/found_engines.h"
@@ -58,11 +59,12 @@ class EngineDiscovery {
   // Something new may be wanted.
   void Wake() { ticking_.Wake(); }
 
+  // To be stopped at the end: a look at /proc may hang.
+  NamedThread Thread() { return {&ticking_, "engine search"}; }
+
   Counts counts() const;
 
  private:
-  using News = std::pair<EnginePlace, EngineNews>;
-
   void Tick();
   void Rest();
   void TakeNews();
@@ -90,7 +92,8 @@ class EngineDiscovery {
 
   mutable Mutex mutex_;
   std::map<EngineTarget, EnginePlace> places_ ABSL_GUARDED_BY(mutex_);  // that are asked
-  std::vector<News> inbox_ ABSL_GUARDED_BY(mutex_);
+  // The newest of each place: the thread may hang while engines go on answering.
+  std::map<EnginePlace, EngineNews> inbox_ ABSL_GUARDED_BY(mutex_);
   Counts counts_ ABSL_GUARDED_BY(mutex_);
   PeriodicThread ticking_;
 };

@@ -37,7 +37,20 @@ class TestListener : public EnginesListener {
   }
   EnginesWanted Wanted(absl::Time /*now*/) override {
     MutexLock lock(mutex_);
+    is_hanging_ = hangs_;
+    while (hangs_) changed_.Wait(mutex_);
+    is_hanging_ = false;
     return wanted_;
+  }
+  // The thread that asks what is wanted does not come back meanwhile.
+  void Hang(bool hangs) {
+    MutexLock lock(mutex_);
+    hangs_ = hangs;
+    changed_.NotifyAll();
+  }
+  bool is_hanging() const {
+    MutexLock lock(mutex_);
+    return is_hanging_;
   }
   void List(const absl::StatusOr<NodeEngines>& found, absl::Time /*at*/) override {
     MutexLock lock(mutex_);
@@ -67,6 +80,9 @@ class TestListener : public EnginesListener {
 
  private:
   mutable Mutex mutex_;
+  CondVar changed_;
+  bool hangs_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_hanging_ ABSL_GUARDED_BY(mutex_) = false;
   EnginesWanted wanted_ ABSL_GUARDED_BY(mutex_);
   absl::StatusOr<NodeEngines> found_ ABSL_GUARDED_BY(mutex_) = absl::UnknownError("nothing told");
   std::optional<double> running_ ABSL_GUARDED_BY(mutex_);
@@ -217,6 +233,28 @@ TEST_F(EngineDiscoveryTest, SaysWhyNoneIsFound) {
   })) << why;
   EXPECT_EQ(listener_.found()->without[0].pod, "web-0");
   EXPECT_THAT(why, HasSubstr(":3000/metrics: "));
+}
+
+TEST_F(EngineDiscoveryTest, WhileItsThreadHangsTheNewestReadingOfEachEngineIsKeptAlone) {
+  const auto engine = ServeInThere(8000, VllmPage(3));
+  listener_.Want("shop");
+  ASSERT_TRUE(UntilEngineAt(8000));
+  listener_.Hang(true);
+  ASSERT_TRUE(Until([&] { return listener_.is_hanging(); }));
+  const int64_t read = discovery_->counts().read;
+  const int served = engine->served();
+  EXPECT_TRUE(Until([&] { return engine->served() > served + 40; }));
+  listener_.Hang(false);
+  EXPECT_TRUE(Until([&] { return discovery_->counts().read > read; }));
+  EXPECT_LT(discovery_->counts().read, read + 20);
+}
+
+TEST_F(EngineDiscoveryTest, ThreadThatHangsIsNamedAtTheEndAndNotWaitedFor) {
+  listener_.Hang(true);
+  ASSERT_TRUE(Until([&] { return listener_.is_hanging(); }));
+  EXPECT_THAT(StopAll({discovery_->Thread()}, absl::Milliseconds(50)),
+              ElementsAre("engine search"));
+  listener_.Hang(false);
 }
 
 TEST_F(EngineDiscoveryTest, WithoutAKubeletItSaysThatOwnersAreNotKnown) {

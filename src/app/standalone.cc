@@ -111,6 +111,7 @@ class Standalone::Impl {
     waking_discovery_ = nullptr;
     std::vector<NamedThread> threads = reading_.Threads();
     threads.push_back({reloading_.get(), "reloader"});
+    if (discovery_ != nullptr) threads.push_back(discovery_->Thread());
     threads.push_back({neighbours_.get(), "neighbours"});
     return StopAll(threads, left());
   }

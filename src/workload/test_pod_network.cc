@@ -159,12 +159,13 @@ TestServer::~TestServer() {
   close(socket_);
 }
 
-void TestServer::Run() const {
+void TestServer::Run() {
   const std::string reply = absl::StrCat("HTTP/1.1 200 OK\r\nContent-Length: ", body_.size(),
                                          "\r\nConnection: close\r\n\r\n", body_);
   for (int client = 0; (client = accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) {
     std::array<char, 4096> request;
     if (read(client, request.data(), request.size()) > 0) {
+      ++served_;
       send(client, reply.data(), reply.size(), MSG_NOSIGNAL);
     }
     close(client);

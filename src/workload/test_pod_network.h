@@ -3,6 +3,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <atomic>
 
 #include <functional>
 #include <string>
@@ -58,13 +59,15 @@ class TestServer {
   TestServer& operator=(const TestServer&) = delete;
 
   int port() const { return port_; }  // 0: it could not listen
+  int served() const { return served_; }
 
  private:
-  void Run() const;
+  void Run();
 
   const std::string body_;
   int socket_ = -1;
   int port_ = 0;
+  std::atomic<int> served_ = 0;
   std::thread thread_;
 };
 
