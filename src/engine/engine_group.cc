@@ -1,5 +1,6 @@
 #include "engine/engine_group.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -27,7 +28,8 @@ bool EngineGroup::List(const absl::StatusOr<std::vector<EnginePlace>>& places, a
         absl::StrCat(all.size(), " engines are more than ", kMostEngines));
     all.erase(std::next(all.begin(), kMostEngines), all.end());
   }
-  const absl::Time since = std::exchange(was_listed_, true) ? at : absl::InfinitePast();
+  const absl::Time since = was_whole_ ? at : absl::InfinitePast();
+  was_whole_ |= std::ranges::none_of(without, &WithoutEngine::is_awaited);
   const bool others_lack = *without_ != without;
   if (others_lack) without_ = std::make_shared<const std::vector<WithoutEngine>>(without);
   const bool changed = Replace(all, since) || others_lack;

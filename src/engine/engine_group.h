@@ -44,7 +44,8 @@ class EngineGroup {
   // All that there are: what is not among them is forgotten. An error: where they are cannot be
   // told now, or they may not be read; those that are known stay. Of more than kMostEngines the
   // first count, and its answers are an error that says so. `without`: where there are none, though
-  // there might be. False: nothing is new.
+  // there might be; while it awaits some, what is told later was there from the beginning. False:
+  // nothing is new.
   bool List(const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
             const std::vector<WithoutEngine>& without = {});
 
@@ -81,7 +82,7 @@ class EngineGroup {
   void Weigh();
 
   absl::Status listed_ = absl::UnavailableError("not looked for yet");
-  bool was_listed_ = false;
+  bool was_whole_ = false;  // a list that awaited none
   std::map<EnginePlace, Listed> engines_;
   std::shared_ptr<const std::vector<WithoutEngine>> without_ =
       std::make_shared<const std::vector<WithoutEngine>>();

@@ -116,7 +116,11 @@ class AgentEnginesTest : public testing::Test {
     agent->Tick();
     return agent;
   }
-  SignalHistory History() { return store_.Of(kFound, kRunning, clock_.Now()); }
+  SignalHistory History() {
+    SignalHistory history = store_.Of(kFound, kRunning, clock_.Now());
+    AwaitNodes([](const std::string& node) { return node == "gpu-7"; }, history);
+    return history;
+  }
   std::vector<double> Running() {
     std::vector<double> running;
     for (const SignalSeries& series : History().series) {

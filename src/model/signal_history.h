@@ -62,7 +62,8 @@ struct WithoutEngine {
   std::string node;  // all of its pods, where `pod` is empty
   std::string namespace_name;
   std::string pod;
-  std::string why;  // for people: "its agent does not look for engines"
+  std::string why;          // for people: "its agent does not look for engines"
+  bool is_awaited = false;  // of a node that is to tell any moment: it may have some
 
   friend bool operator==(const WithoutEngine&, const WithoutEngine&) = default;
 };
@@ -72,9 +73,9 @@ struct SignalHistory {
   // Counts up with all news of the source; what was computed from an equal number is still right.
   int64_t generation = 0;
   absl::Time now;  // the instant that decisions are made for
-  // OK: `series` are all that there are, be it none. UNAVAILABLE: not known yet, or where they are
-  // cannot be told. PERMISSION_DENIED, FAILED_PRECONDITION, INVALID_ARGUMENT: they never will be,
-  // and why.
+  // OK: `series` are all that there are, be it none, but for nodes that are awaited (`without`).
+  // UNAVAILABLE: not known yet, or where they are cannot be told. PERMISSION_DENIED,
+  // FAILED_PRECONDITION, INVALID_ARGUMENT: they never will be, and why.
   absl::Status status;
   std::vector<SignalSeries> series;  // by name
   // Null: none. Of a fleet it is long, the same for all who ask, and seldom another.

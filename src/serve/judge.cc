@@ -47,6 +47,16 @@ FleetReader::Fleet AsOf(absl::Time now, FleetReader::Fleet fleet) {
   return later;
 }
 
+// A workload is concerned by the nodes that it is on, who counts all engines by all nodes.
+void AwaitNodesOf(const ParsedTrigger& parsed, const FleetHistory& fleet, SignalHistory& signals) {
+  const bool of_workload = parsed.trigger->scope == Scope::kWorkload;
+  const auto concerns = [&](const std::string& node) {
+    return !of_workload ||
+           std::ranges::find(fleet.nodes, node, &NodeTrack::node) != fleet.nodes.end();
+  };
+  AwaitNodes(concerns, signals);
+}
+
 // The reason for an outcome other than a plain value.
 std::string WhyOf(const Decision& decision) {
   if (!decision.status.ok()) return std::string(decision.status.message());
@@ -179,7 +189,7 @@ std::optional<SignalHistory> Judge::SignalsOf(const ParsedTrigger& parsed) const
 
 Judge::Judged Judge::Try(Question question, CachedTrigger& trigger, const Parsed& parsed) const {
   // Before the nodes: what was said is then no later than the instant that is decided for.
-  const std::optional<SignalHistory> signals = SignalsOf(*parsed);
+  std::optional<SignalHistory> signals = SignalsOf(*parsed);
   const auto fleet = FleetOf(*parsed);
   if (!fleet.ok()) return fleet.status();
   const MetricTypeInfo& metric = InfoOf(parsed->trigger->metric);
@@ -187,6 +197,7 @@ Judge::Judged Judge::Try(Question question, CachedTrigger& trigger, const Parsed
     return absl::UnavailableError(
         absl::StrCat(metric.name, " is read only while it is asked for: not read yet"));
   }
+  if (signals.has_value()) AwaitNodesOf(*parsed, **fleet, *signals);
   if (signals.has_value() && signals->is_awaited) {
     return absl::UnavailableError(absl::StrCat(NameOf(*parsed->source), ": not read yet"));
   }

@@ -48,10 +48,7 @@ void FoundEngines::Expect(const EnginesWanted& wanted, const std::set<std::strin
       std::erase_if(nodes_, [&](const auto& node) { return !nodes.contains(node.first); });
   for (const std::string& node : nodes) nodes_[node].KeepOnly(wanted);
   for (auto& [source, listed] : sources_) {
-    const bool is_due = listed.is_listed
-                            ? gone > 0
-                            : IsComplete(listed) || now - listed.wanted_since >= kFoundWithin;
-    if (is_due) ListAll(source, listed, now);
+    if (gone > 0 || !listed.is_complete) ListAll(source, listed, now);
   }
 }
 
@@ -72,11 +69,9 @@ void FoundEngines::FollowSources(const EnginesWanted& wanted, absl::Time now) {
   }
 }
 
-bool FoundEngines::IsComplete(const Listed& source) const {
-  return std::ranges::all_of(nodes_, [&](const auto& node) {
-    return std::ranges::all_of(
-        source.namespaces, [&](const std::string& name) { return node.second.HasToldOf(name); });
-  });
+bool FoundEngines::HaveAllToldOf(const Listed& source) const {
+  return std::ranges::all_of(
+      nodes_, [&](const auto& node) { return node.second.HasToldOf(source.namespaces); });
 }
 
 void FoundEngines::List(const std::string& node, const absl::StatusOr<NodeEngines>& found,
@@ -91,8 +86,19 @@ void FoundEngines::List(const std::string& node, const absl::StatusOr<NodeEngine
   if (found.ok()) told.Replace(*found, wanted_);
   for (auto& [source, listed] : sources_) {
     const bool concerns = was_error || !found.ok() || HasAny(listed.namespaces, found->namespaces);
-    if (concerns && (listed.is_listed || IsComplete(listed))) ListAll(source, listed, at);
+    // That one of many has none, when all are new, the next Expect() is early enough for.
+    const bool is_due =
+        listed.is_complete || told.HasAnyIn(listed.namespaces) || HaveAllToldOf(listed);
+    if (concerns && is_due) ListAll(source, listed, at);
   }
+}
+
+bool FoundEngines::Told::HasToldOf(const std::set<std::string>& wanted) const {
+  return has_told && (!status.ok() || std::ranges::includes(namespaces, wanted));
+}
+
+bool FoundEngines::Told::HasAnyIn(const std::set<std::string>& wanted) const {
+  return std::ranges::any_of(places, [&](const auto& of) { return wanted.contains(of.first); });
 }
 
 void FoundEngines::Told::Replace(const NodeEngines& found, const std::set<std::string>& wanted) {
@@ -125,10 +131,18 @@ void FoundEngines::Told::KeepOnly(const EnginesWanted& wanted) {
 void FoundEngines::ListAll(const SignalSource& source, Listed& listed, absl::Time at) {
   std::vector<EnginePlace> places;
   std::vector<WithoutEngine> without;
+  const bool may_await = !listed.is_complete && at - listed.wanted_since < kFoundWithin;
+  listed.is_complete = true;
   for (const auto& [node, told] : nodes_) {
-    const absl::Status why =
-        told.has_told ? told.status : absl::UnavailableError("nobody has looked there yet");
-    if (!why.ok()) without.push_back({.node = node, .why = std::string(why.message())});
+    const bool is_awaited = may_await && !told.HasToldOf(listed.namespaces);
+    if (is_awaited) listed.is_complete = false;
+    const absl::Status why = told.has_told && !is_awaited
+                                 ? told.status
+                                 : absl::UnavailableError("nobody has looked there yet");
+    if (!why.ok()) {
+      without.push_back(
+          {.node = node, .why = std::string(why.message()), .is_awaited = is_awaited});
+    }
     for (const std::string& name : listed.namespaces) {
       const auto of_places = told.places.find(name);
       if (of_places != told.places.end()) {
@@ -140,7 +154,6 @@ void FoundEngines::ListAll(const SignalSource& source, Listed& listed, absl::Tim
       }
     }
   }
-  listed.is_listed = true;
   store_.ListEngines(source, places, at, without);
 }
 

@@ -47,10 +47,9 @@ class FoundEngines {
   // Empty: nothing is to be looked for, nor read.
   EnginesWanted Wanted(absl::Time now);
 
-  // All nodes that may have some of what is wanted; what others told is forgotten. The list of a
-  // source is complete once each of them has told of its namespaces, and taken for complete after
-  // kFoundWithin: one node that hangs holds up no workload of the others. Until then the source is
-  // "not looked for yet".
+  // All nodes that may have some of what is wanted; what others told is forgotten. Each is awaited
+  // until it has told of the source's namespaces, for kFoundWithin: workloads on other nodes need
+  // not wait for one that hangs.
   void Expect(const EnginesWanted& wanted, const std::set<std::string>& nodes, absl::Time now);
 
   // All that there are on the node in the namespaces that were looked in; what was told of others
@@ -72,18 +71,17 @@ class FoundEngines {
     // Of namespaces that nobody wants nothing is kept, whatever an agent says of them.
     void Replace(const NodeEngines& found, const std::set<std::string>& wanted);
     void KeepOnly(const EnginesWanted& wanted);
-    bool HasToldOf(const std::string& namespace_name) const {
-      return has_told && (!status.ok() || namespaces.contains(namespace_name));
-    }
+    bool HasToldOf(const std::set<std::string>& wanted) const;  // namespaces, each of them
+    bool HasAnyIn(const std::set<std::string>& wanted) const;   // an engine
   };
   struct Listed {
     absl::Time wanted_since;
     std::set<std::string> namespaces;
-    bool is_listed = false;
+    bool is_complete = false;  // no node is awaited, nor will one be that comes later
   };
 
   std::set<std::string> NamespacesOf(const SignalSource& source) const;
-  bool IsComplete(const Listed& source) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool HaveAllToldOf(const Listed& source) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FollowSources(const EnginesWanted& wanted, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ListAll(const SignalSource& source, Listed& listed, absl::Time at)

@@ -50,8 +50,13 @@ class FoundEnginesTest : public testing::Test {
     found_.List(node, NodeEngines{.namespaces = std::move(namespaces), .places = std::move(places)},
                 Second(0));
   }
-  SignalHistory Of(const std::string& namespace_name, int now = 1) {
-    return store_.Of(FoundIn(namespace_name), kInFlight, Second(now));
+  // For who is concerned by all nodes, or by one alone.
+  SignalHistory Of(const std::string& namespace_name, int now = 1,
+                   const std::string& of_node = "") {
+    SignalHistory history = store_.Of(FoundIn(namespace_name), kInFlight, Second(now));
+    AwaitNodes([&](const std::string& node) { return of_node.empty() || node == of_node; },
+               history);
+    return history;
   }
   std::vector<std::string> PodsOf(const std::string& namespace_name) {
     std::vector<std::string> pods;
@@ -146,7 +151,34 @@ TEST_F(FoundEnginesTest, AListIsNotKnownBeforeEachNodeHasTold) {
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0"));
 }
 
-TEST_F(FoundEnginesTest, ANodeThatDoesNotTellHoldsUpTheOthersForAMomentAlone) {
+TEST_F(FoundEnginesTest, WorkloadsOfOtherNodesNeedNotWaitForOneThatDoesNotTell) {
+  Want(FoundIn("team-a"));
+  Expect({"gpu-1", "gpu-2", "gpu-3"});
+  EXPECT_TRUE(Of("team-a", 1, "gpu-1").is_awaited);
+  List("gpu-1", {kLlm0});
+  EXPECT_TRUE(Of("team-a", 1, "gpu-1").status.ok());
+  EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0"));
+  EXPECT_TRUE(Of("team-a", 1, "gpu-2").is_awaited);
+  EXPECT_EQ(Of("team-a", 1, "gpu-2").status.code(), absl::StatusCode::kUnavailable);
+  List("gpu-2", {});
+  Expect({"gpu-1", "gpu-2", "gpu-3"}, 1);
+  EXPECT_TRUE(Of("team-a", 1, "gpu-2").status.ok()) << "that it has none is known, too";
+  EXPECT_EQ(Of("team-a", 1, "gpu-3").status.code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(FoundEnginesTest, WhatIsToldLateOfAnAwaitedNodeWasThereFromTheBeginning) {
+  Want(FoundIn("team-a"));
+  Expect({"gpu-1", "gpu-2"});
+  List("gpu-1", {kLlm0});
+  List("gpu-2", {kLlm1});
+  for (const SignalSeries& series : Of("team-a").series) {
+    EXPECT_EQ(series.listed_since, absl::InfinitePast()) << series.pod;
+  }
+  List("gpu-2", {kLlm1, PlaceOf("team-a", "llm-2", "10.0.1.3")});
+  EXPECT_EQ(Of("team-a").series.back().listed_since, Second(0)) << "it is new";
+}
+
+TEST_F(FoundEnginesTest, ANodeThatDoesNotTellHoldsUpItsOwnForAMomentAlone) {
   Want(FoundIn("team-a"));
   Expect({"gpu-1", "gpu-2"});
   List("gpu-1", {kLlm0});

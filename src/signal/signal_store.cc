@@ -257,4 +257,14 @@ std::vector<SignalSource> SignalStore::ChangedSince(int64_t generation) const {
   return changed;
 }
 
+void AwaitNodes(absl::FunctionRef<bool(const std::string& node)> concerns, SignalHistory& history) {
+  if (history.without == nullptr) return;
+  const bool is_awaited = std::ranges::any_of(*history.without, [&](const WithoutEngine& without) {
+    return without.is_awaited && concerns(without.node);
+  });
+  if (!is_awaited || !history.status.ok()) return;
+  history.status = absl::UnavailableError("not looked for yet");
+  history.is_awaited = history.now - history.read_since < kFirstReading;
+}
+
 }  // namespace gpuscaler

@@ -136,4 +136,8 @@ class SignalStore {
   int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
+// For who is concerned by these nodes alone: what they have not told yet is not known, and what
+// others have not told holds nobody up.
+void AwaitNodes(absl::FunctionRef<bool(const std::string& node)> concerns, SignalHistory& history);
+
 }  // namespace gpuscaler
