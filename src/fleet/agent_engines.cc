@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/random/random.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "fleet/agent_call.h"
@@ -15,7 +16,8 @@ namespace {
 
 namespace wire = telemetry::v1;
 
-// Of an agent that looks for none: it may be another one by then.
+// Of an agent that looks for none: it may be another one by then. At the least, and up to half as
+// much again: not those of a whole fleet at one instant.
 constexpr absl::Duration kAskAgain = absl::Minutes(1);
 
 // Empty: it has to be tried again.
@@ -114,7 +116,8 @@ void AgentEngines::Ended(const absl::Status& why) {
 
 void AgentEngines::Lost(const absl::Status& why) {
   if (const auto never = WhyNever(why)) {
-    calls_.Pause(kAskAgain);
+    absl::BitGen random;
+    calls_.Pause(kAskAgain * absl::Uniform(random, 1.0, 1.5));
     found_.List(node_, *never, clock_.Now());
   }
   Log(why);

@@ -29,7 +29,8 @@ struct NodePoints {
 class PointBlock {
  public:
   // What blocks take of an instant at the most, of each number that may move and of each GPU. Where
-  // what stands moves every time, each instant begins a block, and every other one has room for two.
+  // what stands moves every time, each instant begins a block, and every other one has room for
+  // two.
   static constexpr size_t kMostBytesOfNumber = sizeof(int32_t) + sizeof(float) * 3 / 2;
   static constexpr size_t kMostBytesOfGpu = sizeof(GpuPoint) + kGpuReadings * kMostBytesOfNumber;
   static constexpr size_t kMostBytesOfShare = sizeof(float) + kMostBytesOfNumber;

@@ -27,9 +27,9 @@ class QuietWorkload {
   static std::optional<QuietWorkload> Of(const Trigger& trigger, const FleetHistory& fleet,
                                          const Patience& patience, const Decision& decision);
 
-  // `fleet` is the one before, later, and no engine has said anything since. A time: what is decided
-  // on it is OK and inactive too, and will be until then if nothing more is heard; this is compared
-  // with the next. Nothing: that has to be decided, and this is of no more use.
+  // `fleet` is the one before, later, and no engine has said anything since. A time: what is
+  // decided on it is OK and inactive too, and will be until then if nothing more is heard; this is
+  // compared with the next. Nothing: that has to be decided, and this is of no more use.
   std::optional<absl::Time> StandsOn(const FleetHistory& fleet);
 
   size_t size_bytes() const;

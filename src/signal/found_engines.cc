@@ -80,12 +80,15 @@ void FoundEngines::List(const std::string& node, const absl::StatusOr<NodeEngine
   const auto known = nodes_.find(node);
   if (known == nodes_.end()) return;
   Told& told = known->second;
-  const bool was_error = !told.status.ok();
+  const Told before = told;
   told.has_told = true;
   told.status = found.status();
   if (found.ok()) told.Replace(*found, wanted_);
+  // A whole fleet that says once more that it looks for none would list all nodes for each of them.
+  if (told == before) return;
   for (auto& [source, listed] : sources_) {
-    const bool concerns = was_error || !found.ok() || HasAny(listed.namespaces, found->namespaces);
+    const bool concerns =
+        !before.status.ok() || !found.ok() || HasAny(listed.namespaces, found->namespaces);
     // That one of many has none, when all are new, the next Expect() is early enough for.
     const bool is_due =
         listed.is_complete || told.HasAnyIn(listed.namespaces) || HaveAllToldOf(listed);

@@ -73,6 +73,8 @@ class FoundEngines {
     void KeepOnly(const EnginesWanted& wanted);
     bool HasToldOf(const std::set<std::string>& wanted) const;  // namespaces, each of them
     bool HasAnyIn(const std::set<std::string>& wanted) const;   // an engine
+
+    friend bool operator==(const Told&, const Told&) = default;
   };
   struct Listed {
     absl::Time wanted_since;
