@@ -99,21 +99,21 @@ func TestReplicasStandWhileTheScalerIsGoneForLongerThanTheCooldown(t *testing.T)
 
 // A scaler that answers, and can say nothing of any GPU. Were it not for the fallback, the HPA would
 // know nothing of four replicas when the GPUs are back, idle for a moment, and go to one at once: its
-// stabilization is over what it computed in the last 15 s.
+// stabilization is over what it computed in the last 30 s.
 func TestFallbackCurrentReplicasIfHigherKeepsWhatIsThere(t *testing.T) {
 	t.Parallel()
 	w := newWorkload(t, "fallback", start{replicas: 4})
 	w.line.reaches(4, patience)
 	w.load(4 * 80)
 	slow := map[string]any{"scaleUp": without, "scaleDown": map[string]any{
-		"stabilizationWindowSeconds": 15, "policies": without["policies"]}}
+		"stabilizationWindowSeconds": 30, "policies": without["policies"]}}
 	w.scale(scaledObject{min: 1, max: 8, behavior: slow, triggers: []any{w.gpus()},
 		spec: map[string]any{"fallback": ifHigher}})
 	w.holds(3 * time.Second)
 	w.line.mark("GPUs cannot be read")
 	w.fleet.hide(true)
 	eventually(t, patience, "KEDA falls back", func() bool { return w.is("Fallback") })
-	w.line.stays(16 * time.Second)
+	w.line.stays(31 * time.Second)
 	w.line.mark("GPUs can be read, load 0")
 	w.fleet.setLoad(0)
 	w.fleet.hide(false)
