@@ -179,7 +179,7 @@ class GatewaysTest : public SignalWatchTest {
     watch_of_name_ = std::make_unique<SignalWatch>(options, clock_, sleeping_);
   }
   SignalSource Wanted(const std::string& selector, bool rate = false) {
-    const SignalSource source = SourceOf(MetricsPage{
+    SignalSource source = SourceOf(MetricsPage{
         .url = absl::StrCat("http://gateway:", first_.port()), .selector = selector, .rate = rate});
     const EngineQuestion question = QuestionOver(absl::Seconds(1));
     EXPECT_TRUE(sleeping_.Want(source, question, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
