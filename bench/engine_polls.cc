@@ -42,8 +42,11 @@ constexpr absl::Duration kLook = absl::Milliseconds(20);
 int ListenAnywhere(int* port) {
   const int listening = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in at = {.sin_family = AF_INET};
-  bind(listening, reinterpret_cast<sockaddr*>(&at), sizeof(at));
-  listen(listening, 4096);
+  if (bind(listening, reinterpret_cast<sockaddr*>(&at), sizeof(at)) != 0 ||
+      listen(listening, 4096) != 0) {
+    std::perror("listen");
+    std::exit(1);
+  }
   socklen_t size = sizeof(at);
   getsockname(listening, reinterpret_cast<sockaddr*>(&at), &size);
   *port = ntohs(at.sin_port);
