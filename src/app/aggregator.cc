@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "app/allowed_namespaces.h"
 #include "app/demand_reading.h"
-#include "app/freed_memory.h"
 #include "app/reloader.h"
 #include "app/side_ports.h"
 #include "base/log.h"
@@ -119,10 +118,7 @@ class Aggregator::Impl {
         std::make_unique<PeriodicThread>("health", absl::Seconds(1), [this] { LookAtFleet(); });
     reloading_ = std::make_unique<PeriodicThread>(
         "reloader", kReloadInterval,
-        [this, reloader = std::make_shared<Reloader>(Files(), metrics_)] {
-          reloader->Tick();
-          freed_memory_.Tick(static_cast<int>(service_.open_streams()));
-        });
+        [reloader = std::make_shared<Reloader>(Files(), metrics_)] { reloader->Tick(); });
     return absl::OkStatus();
   }
 
@@ -225,8 +221,7 @@ class Aggregator::Impl {
   FoundEngines engines_;
   ScalerService service_;
   FleetViewer viewer_;
-  FreedMemory freed_memory_;  // the reloader's, which may take its time
-  bool ready_ = false;        // the thread `health`'s
+  bool ready_ = false;  // the thread `health`'s
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<FleetWatch> watch_;
   std::unique_ptr<EngineWatch> engine_watch_;

@@ -10,7 +10,6 @@
 #include "app/allowed_namespaces.h"
 #include "app/engine_discovery.h"
 #include "app/engine_metrics.h"
-#include "app/freed_memory.h"
 #include "app/neighbours.h"
 #include "app/node_reading.h"
 #include "app/node_source.h"
@@ -76,10 +75,7 @@ class Standalone::Impl {
     });
     reloading_ = std::make_unique<PeriodicThread>(
         "reloader", kReloadInterval,
-        [this, reloader = std::make_shared<Reloader>(Files(), metrics_)] {
-          reloader->Tick();
-          freed_memory_.Tick(static_cast<int>(service_.open_streams()));
-        });
+        [reloader = std::make_shared<Reloader>(Files(), metrics_)] { reloader->Tick(); });
     if (config_.discover_engines) {
       discovery_ = std::make_unique<EngineDiscovery>(
           EngineDiscovery::Options{.interval = config_.engine_interval}, clock_, reading_.store(),
@@ -157,7 +153,6 @@ class Standalone::Impl {
   DemandReading demand_;
   OwnEngines engines_;
   ScalerService service_;
-  FreedMemory freed_memory_;  // the reloader's, which may take its time
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<HttpServer> metrics_page_;
   std::unique_ptr<HttpServer> probe_page_;

@@ -13,15 +13,14 @@ constexpr absl::Duration kLookAtFleet = absl::Seconds(1);
 constexpr absl::Duration kTellEvery = absl::Seconds(30);
 constexpr absl::Duration kEnginesLease = absl::Seconds(90);
 
-// With pods of these namespaces that hold GPUs.
-std::set<std::string> NodesOf(const FleetReader& fleet, const EnginesWanted& wanted) {
-  std::set<std::string> nodes;
+// By their names, the addresses of the agents of nodes with pods of these namespaces that hold
+// GPUs.
+absl::StatusOr<std::map<std::string, std::string>> AgentsOf(const FleetStore& fleet,
+                                                            const EnginesWanted& wanted) {
+  if (wanted.namespaces.empty()) return std::map<std::string, std::string>();
   PodsWanted pods;
   for (const auto& [name, wish] : wanted.namespaces) pods.namespaces.push_back(name);
-  const auto history = fleet.Of(pods);
-  if (!history.ok()) return nodes;
-  for (const NodeTrack& track : (*history)->nodes) nodes.insert(track.node);
-  return nodes;
+  return fleet.SpeakersOf(pods);
 }
 
 }  // namespace
@@ -45,51 +44,45 @@ EngineWatch::~EngineWatch() {
 
 void EngineWatch::Tick() {
   const absl::Time now = clock_.Now();
-  if (!fleet_.Check().ok()) return;  // which nodes there are is not known yet
   const EnginesWanted wanted = found_.Wanted(now);
+  const auto agents = AgentsOf(fleet_, wanted);
+  if (!agents.ok()) return;  // which nodes there are is not known yet
   std::set<std::string> nodes;
-  if (!wanted.namespaces.empty()) nodes = NodesOf(fleet_, wanted);
+  std::map<std::string, std::string> node_of;  // by address
+  for (const auto& [node, address] : *agents) {
+    nodes.insert(nodes.end(), node);
+    if (!address.empty()) node_of[address] = node;
+  }
   found_.Expect(wanted, nodes, now);
-  const std::map<std::string, std::string> agents = AgentsOf(nodes);
+  for (const auto& agent : Follow(node_of, wanted, now)) agent->Tick();
+}
+
+std::vector<std::shared_ptr<AgentEngines>> EngineWatch::Follow(
+    const std::map<std::string, std::string>& node_of, const EnginesWanted& wanted,
+    absl::Time now) {
   std::vector<std::shared_ptr<AgentEngines>> gone;  // destroyed without the lock
   std::vector<std::shared_ptr<AgentEngines>> all;
-  {
-    MutexLock lock(mutex_);
-    for (auto each = streams_.begin(); each != streams_.end();) {
-      const auto agent = agents.find(each->first);
-      if (agent != agents.end() && agent->second == each->second.node) {
-        ++each;
-        continue;
-      }
-      ended_ += each->second.agent->counts();
-      gone.push_back(std::move(each->second.agent));
-      each = streams_.erase(each);
+  MutexLock lock(mutex_);
+  for (auto each = streams_.begin(); each != streams_.end();) {
+    const auto agent = node_of.find(each->first);
+    if (agent != node_of.end() && agent->second == each->second.node) {
+      ++each;
+      continue;
     }
-    Follow(agents);
-    Tell(wanted, now);
-    for (const auto& [address, stream] : streams_) all.push_back(stream.agent);
+    ended_ += each->second.agent->counts();
+    each->second.agent->Stop();
+    gone.push_back(std::move(each->second.agent));
+    each = streams_.erase(each);
   }
-  for (const auto& agent : gone) agent->Stop();
-  gone.clear();
-  for (const auto& agent : all) agent->Tick();
-}
-
-std::map<std::string, std::string> EngineWatch::AgentsOf(const std::set<std::string>& nodes) const {
-  std::map<std::string, std::string> agents;
-  if (nodes.empty()) return agents;
-  for (const AgentStatus& agent : fleet_.Agents()) {
-    if (!agent.superseded && nodes.contains(agent.node)) agents[agent.address] = agent.node;
-  }
-  return agents;
-}
-
-void EngineWatch::Follow(const std::map<std::string, std::string>& agents) {
-  for (const auto& [address, node] : agents) {
+  for (const auto& [address, node] : node_of) {
     Stream& stream = streams_[address];
     if (stream.agent != nullptr) continue;
     stream.node = node;
     stream.agent = std::make_shared<AgentEngines>(options_, address, node, clock_, found_);
   }
+  Tell(wanted, now);
+  for (const auto& [address, stream] : streams_) all.push_back(stream.agent);
+  return all;
 }
 
 void EngineWatch::Tell(const EnginesWanted& wanted, absl::Time now) {

@@ -48,10 +48,10 @@ class EngineWatch {
   };
 
   void Tick();
-  // Of those nodes, the agents that speak for them, by their addresses.
-  std::map<std::string, std::string> AgentsOf(const std::set<std::string>& nodes) const;
-  void Follow(const std::map<std::string, std::string>& agents)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Streams to these agents and no others, each of which knows what is wanted.
+  std::vector<std::shared_ptr<AgentEngines>> Follow(
+      const std::map<std::string, std::string>& node_of, const EnginesWanted& wanted,
+      absl::Time now);
   void Tell(const EnginesWanted& wanted, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const AgentStreamOptions options_;

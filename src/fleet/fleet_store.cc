@@ -110,6 +110,18 @@ absl::StatusOr<FleetStore::Fleet> FleetStore::All() const {
   return fleet;
 }
 
+absl::StatusOr<std::map<std::string, std::string>> FleetStore::SpeakersOf(
+    const PodsWanted& wanted) const {
+  const absl::Time now = clock_.Now();
+  MutexLock lock(mutex_);
+  if (absl::Status status = CheckReady(now); !status.ok()) return status;
+  std::map<std::string, std::string> speakers;
+  for (const std::string& name : tracks_.index().Of(wanted).names) {
+    speakers.emplace_hint(speakers.end(), name, tracks_.SpeakerOf(name));
+  }
+  return speakers;
+}
+
 absl::Status FleetStore::Check() const {
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);

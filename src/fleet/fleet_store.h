@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -76,6 +77,9 @@ class FleetStore : public AgentListener, public FleetReader {
   // scale a busy workload in.
   absl::StatusOr<Fleet> Of(const PodsWanted& wanted) const override;
   absl::StatusOr<Fleet> All() const override;
+  // By the names of the nodes that Of() gives, at no more cost than that of their names: the
+  // addresses of the agents that speak for them; empty: an agent that did is another node's now.
+  absl::StatusOr<std::map<std::string, std::string>> SpeakersOf(const PodsWanted& wanted) const;
   absl::Status Check() const override;
   absl::Time NewestAt() const override;
   Changes ChangedSince(int64_t generation) const override;

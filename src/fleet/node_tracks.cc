@@ -287,6 +287,12 @@ absl::Time NodeTracks::NewestOf(const std::string& address) const {
   return nodes_.at(voices_.at(address).node).history->NewestAt();
 }
 
+std::string NodeTracks::SpeakerOf(const std::string& node) const {
+  const std::string& speaker = nodes_.at(node).speaker;
+  const auto voice = voices_.find(speaker);
+  return voice != voices_.end() && voice->second.node == node ? speaker : "";
+}
+
 bool NodeTracks::IsSuperseded(const std::string& address) const {
   const auto voice = voices_.find(address);
   return voice != voices_.end() && nodes_.contains(voice->second.node) && !Speaks(address);

@@ -58,6 +58,8 @@ class NodeTracks {
   absl::Time NewestAt() const;
   // Of the node that the agent speaks for; InfinitePast: it speaks for none.
   absl::Time NewestOf(const std::string& address) const;
+  // The address of the agent whose word counts for the node; empty: it is another node's now.
+  std::string SpeakerOf(const std::string& node) const;
   // Another agent, or another address of the same, speaks for its node.
   bool IsSuperseded(const std::string& address) const;
 

@@ -9,11 +9,12 @@ namespace {
 // How late it may be noticed what time alone brings.
 constexpr absl::Duration kLookAtTime = absl::Seconds(1);
 
-// A workload that is active is looked at so often; where its readings are evidence for a while, so
-// often at least, since other pods may change what they mean. One that is active again before it
-// was noticed that it was not is told so again when it has no replica.
+// A workload that is active is looked at so often; where its readings are evidence for a while,
+// each stream at its own pace and all within 15 s, since other pods may change what they mean. One
+// that is active again before it was noticed that it was not is told so again when it has no
+// replica.
 constexpr absl::Duration kLookWhileActive = absl::Seconds(1);
-constexpr absl::Duration kLookAtEvidence = absl::Seconds(15);
+constexpr absl::Duration kLookAtEvidence = absl::Milliseconds(12500);  // times 0.8 to 1.2
 
 // How often its leases are held though nothing changes: several times in the shortest one.
 constexpr absl::Duration kLeaseRenewal = absl::Seconds(20);
@@ -87,7 +88,8 @@ void ActivityStream::Show(const Judgement& judgement, absl::Time now) {
   generation_ = verdict.generation;
   taken_at_ = decision.taken_at;
   const absl::Time evident_until =
-      no_replica ? absl::InfinitePast() : std::min(decision.evidence_until, now + kLookAtEvidence);
+      no_replica ? absl::InfinitePast()
+                 : std::min(decision.evidence_until, now + kLookAtEvidence * life_.jitter);
   calm_until_ = std::max(evident_until, now + kLookWhileActive);
   // What is decided for the newest reading's time does not change as time passes.
   look_again_at_ = judgement.active_until > now

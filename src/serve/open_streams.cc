@@ -134,11 +134,6 @@ OpenStreams::Streams OpenStreams::All() const {
   return all;
 }
 
-size_t OpenStreams::size() const {
-  MutexLock lock(mutex_);
-  return streams_.size();
-}
-
 void OpenStreams::SetDue(const OpenStream* stream, absl::Time due) {
   const auto found = streams_.find(stream);
   if (found == streams_.end()) return;

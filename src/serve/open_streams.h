@@ -82,8 +82,6 @@ class OpenStreams {
   // When the first one is due; InfiniteFuture: none is.
   absl::Time NextDue() const;
 
-  size_t size() const;
-
   // Ends every stream with OK, now and from now on.
   void End();
 

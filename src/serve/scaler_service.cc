@@ -76,7 +76,6 @@ class ScalerService::Impl {
 
   std::vector<grpc::Service*> Services() { return {&scaler_, &explainer_}; }
   size_t waiting_calls() const { return waiting_.size(); }
-  size_t open_streams() const { return streams_.size(); }
 
   void StopStreams() {
     if (stopping_.exchange(true)) return;
@@ -362,7 +361,6 @@ ScalerService::ScalerService(const ScalerServiceOptions& options, const Clock& c
 ScalerService::~ScalerService() = default;
 std::vector<grpc::Service*> ScalerService::Services() { return impl_->Services(); }
 size_t ScalerService::waiting_calls() const { return impl_->waiting_calls(); }
-size_t ScalerService::open_streams() const { return impl_->open_streams(); }
 void ScalerService::StopStreams() { impl_->StopStreams(); }
 
 }  // namespace gpuscaler

@@ -52,8 +52,6 @@ class ScalerService {
   // How many calls wait for a snapshot.
   size_t waiting_calls() const;
 
-  size_t open_streams() const;
-
   // Ends every stream with OK, answers what waits, and refuses new streams with UNAVAILABLE.
   void StopStreams();
 
