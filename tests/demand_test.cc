@@ -115,6 +115,18 @@ TEST(Demand, EndpointThatNobodyAllowedIsNeverAsked) {
   EXPECT_EQ(page.connections(), 0);
 }
 
+TEST(Demand, EndpointsOfTheOwnNamespaceEndWithTheClustersDomain) {
+  const Server server({"--gpu-source=none", "--cluster-domain=corp.internal"});
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  const auto answer_of = [&](const std::string& host) {
+    return Query(server, {"metricType=prometheus", "prometheusMetric=queue", "targetValue=8",
+                          absl::StrCat("prometheusEndpoint=http://", host)});
+  };
+  // Nobody resolves it here, but it is tried.
+  EXPECT_THAT(answer_of("llm.shop.svc.corp.internal"), HasSubstr("UNAVAILABLE"));
+  EXPECT_THAT(answer_of("llm.shop.svc.cluster.local"), HasSubstr("PERMISSION_DENIED"));
+}
+
 class GatewayTest : public testing::Test {
  protected:
   static Words At(const TestHttpServer& page) {

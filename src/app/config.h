@@ -57,7 +57,8 @@ struct Config {
   bool discover_engines = false;  // in the node's pods (app/engine_discovery.h)
   absl::Duration engine_interval = absl::Seconds(1);
   absl::Duration queue_interval = absl::Milliseconds(200);
-  std::string allow_endpoints;       // besides a namespace's own (endpoint/endpoint_rules.h)
+  std::string allow_endpoints;  // besides a namespace's own (endpoint/endpoint_rules.h)
+  std::string cluster_domain = "cluster.local";
   std::string endpoint_credentials;  // a folder (endpoint/credential_folder.h); empty: none
 
   absl::Duration poll_interval = absl::Seconds(2);  // real time, whatever the clock's speed

@@ -12,16 +12,20 @@ absl::Duration LongestGap(const Config& config, double clock_speed) {
   return std::max(of_polls, absl::Seconds(5)) * clock_speed;
 }
 
+EndpointRules RulesOf(const Config& config) {
+  return EndpointRules(ParseAllowedEndpoints(config.allow_endpoints).value_or(AllowedEndpoints()),
+                       config.cluster_domain);
+}
+
 }  // namespace
 
 DemandReading::DemandReading(const Config& config, const Clock& clock, std::function<void()> wanted,
                              const DemandSurroundings& surroundings)
     : clock_(clock),
-      allowed_(ParseAllowedEndpoints(config.allow_endpoints).value_or(AllowedEndpoints())),
       options_{.interval = config.engine_interval,
                .queue_interval = config.queue_interval,
                .longest_gap = LongestGap(config, surroundings.clock_speed),
-               .places = {.allowed = allowed_,
+               .places = {.rules = RulesOf(config),
                           .credential_folder = config.endpoint_credentials,
                           .addresses = surroundings.addresses}},
       wanted_(std::move(wanted)),

@@ -32,7 +32,7 @@ class DemandReading {
 
   // `finds_engines`: somebody else tells the store of those that nobody named.
   SignalAccess access(bool finds_engines) {
-    return {.store = &store_, .rules = EndpointRules(allowed_), .finds_engines = finds_engines};
+    return {.store = &store_, .rules = options_.places.rules, .finds_engines = finds_engines};
   }
   SignalStore& store() { return store_; }
 
@@ -40,7 +40,6 @@ class DemandReading {
   void Wake();
 
   const Clock& clock_;
-  const AllowedEndpoints allowed_;
   const SignalWatchOptions options_;
   const std::function<void()> wanted_;
   SignalStore store_;

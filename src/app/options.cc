@@ -398,6 +398,13 @@ const std::vector<Option>& Table() {
                "services have to be named here too.",
        .roles = kAnsweringKeda,
        .check = CheckAllowedEndpoints},
+      {.name = "cluster-domain",
+       .member = &Config::cluster_domain,
+       .value = "DOMAIN",
+       .help = "What the names of all Services of this cluster end with, as its kubelets' "
+               "clusterDomain: a namespace's own endpoints are NAME.NAMESPACE.svc.DOMAIN.",
+       .roles = kAnsweringKeda,
+       .check = CheckClusterDomain},
       {.name = "endpoint-credentials",
        .member = &Config::endpoint_credentials,
        .value = "FOLDER",

@@ -66,6 +66,10 @@ TEST(Settings, ErrorsNameLayerValueAndWhatIsAllowed) {
        "(default)"},
       {{Flag("gpu-source-credentials", "/c")}, {}, "is for gpu-source=dcgm:URL"},
       {{Flag("bind-address", "[::1]")}, {}, "use an IPv4 or IPv6 address, without brackets"},
+      {{Flag("cluster-domain", "cluster.local.")},
+       {},
+       "flag --cluster-domain=cluster.local.: use a DNS name in lower case, without a dot at its "
+       "end, such as cluster.local"},
       {{Flag("allow-namespaces", "team-a:team-b,team-c")},
        {},
        "flag --allow-namespaces=team-a:team-b,team-c: use FROM:TO,... with the names of "

@@ -42,7 +42,7 @@ struct AliasFiles {
 class CredentialFolder {
  public:
   // `path` empty: there are none. `cluster_domain` as in EndpointRules.
-  explicit CredentialFolder(std::string path, std::string cluster_domain = "cluster.local")
+  CredentialFolder(std::string path, std::string cluster_domain)
       : path_(std::move(path)), cluster_domain_(std::move(cluster_domain)) {}
 
   // As the files are now. `host` in lower case, as NameToResolve() gives it. PERMISSION_DENIED: the

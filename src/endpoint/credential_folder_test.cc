@@ -40,7 +40,10 @@ class CredentialFolderTest : public testing::Test {
   }
   std::string FaultOf(absl::string_view alias, absl::string_view namespace_name = "team-a",
                       absl::string_view host = kHost) const {
-    return CredentialFolder(path_).For(alias, namespace_name, host).status().ToString();
+    return CredentialFolder(path_, "cluster.local")
+        .For(alias, namespace_name, host)
+        .status()
+        .ToString();
   }
 
   const std::string path_;
@@ -48,7 +51,7 @@ class CredentialFolderTest : public testing::Test {
 
 TEST_F(CredentialFolderTest, GivesWhatTheFilesSayWithoutTheEndOfTheLine) {
   WriteUsable();
-  const auto found = CredentialFolder(path_).For("redis-jobs", "team-b", kHost);
+  const auto found = CredentialFolder(path_, "cluster.local").For("redis-jobs", "team-b", kHost);
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(found->username, "app");
   EXPECT_EQ(found->password, "hunter2");
@@ -58,7 +61,7 @@ TEST_F(CredentialFolderTest, GivesWhatTheFilesSayWithoutTheEndOfTheLine) {
 
 TEST_F(CredentialFolderTest, GivesThemAsTheyAreNow) {
   WriteUsable();
-  const CredentialFolder folder(path_);
+  const CredentialFolder folder(path_, "cluster.local");
   Write("redis-jobs", {{"password", "another"}});
   EXPECT_EQ(folder.For("redis-jobs", "team-a", kHost)->password, "another");
 }
@@ -96,8 +99,9 @@ TEST_F(CredentialFolderTest, SayingNothingOfHostsOrNamespacesIsAllowingNone) {
 TEST_F(CredentialFolderTest, AnAliasThatThereIsNotIsSaid) {
   WriteUsable();
   EXPECT_THAT(FaultOf("redis-jbos"), HasSubstr("has none of that name"));
-  EXPECT_THAT(CredentialFolder("").For("redis-jobs", "team-a", kHost).status().ToString(),
-              HasSubstr("--endpoint-credentials"));
+  EXPECT_THAT(
+      CredentialFolder("", "cluster.local").For("redis-jobs", "team-a", kHost).status().ToString(),
+      HasSubstr("--endpoint-credentials"));
 }
 
 TEST_F(CredentialFolderTest, NoAliasLeadsOutOfTheFolder) {
@@ -151,7 +155,7 @@ class MountedSecret {
 
 TEST_F(CredentialFolderTest, CertificateAndKeyAreOfOneTime) {
   MountedSecret secret(std::filesystem::path(path_) / "mounted");
-  const CredentialFolder folder(path_);
+  const CredentialFolder folder(path_, "cluster.local");
   std::atomic<bool> stopping = false;
   std::thread replacing([&] {
     while (!stopping) secret.Replace();

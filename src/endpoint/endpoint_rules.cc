@@ -65,6 +65,13 @@ absl::StatusOr<AllowedEndpoints> ParseAllowedEndpoints(absl::string_view text) {
   return allowed;
 }
 
+absl::Status CheckClusterDomain(absl::string_view text) {
+  const bool is_lower = std::ranges::none_of(text, [](char c) { return absl::ascii_isupper(c); });
+  if (is_lower && !absl::EndsWith(text, ".") && IsHostName(text)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "use a DNS name in lower case, without a dot at its end, such as cluster.local");
+}
+
 bool EndpointRules::AllowsHost(absl::string_view host) const {
   return std::ranges::any_of(allowed_.hosts, [&](absl::string_view allowed) {
     return absl::ConsumePrefix(&allowed, "*") ? absl::EndsWith(host, allowed) : host == allowed;

@@ -28,12 +28,17 @@ struct AllowedEndpoints {
 // and what is allowed.
 absl::StatusOr<AllowedEndpoints> ParseAllowedEndpoints(absl::string_view text);
 
+// --cluster-domain: lower case, as kubelets have it; hosts are compared with it so.
+absl::Status CheckClusterDomain(absl::string_view text);
+
 // Pure; may be shared among threads.
 class EndpointRules {
  public:
   // `cluster_domain` as in the kubelet's clusterDomain, which the names of all Services end with.
   explicit EndpointRules(AllowedEndpoints allowed, std::string cluster_domain = "cluster.local")
       : allowed_(std::move(allowed)), cluster_domain_(std::move(cluster_domain)) {}
+
+  const std::string& cluster_domain() const { return cluster_domain_; }
 
   // The name to resolve for what a ScaledObject of this namespace calls its host: one of its own
   // Services or pods (llm, llm.team-a, pod-0.llm.team-a.svc.cluster.local), always whole and with
@@ -54,8 +59,8 @@ class EndpointRules {
   // Empty: not of the namespace.
   std::string InNamespace(absl::string_view host, absl::string_view namespace_name) const;
 
-  const AllowedEndpoints allowed_;
-  const std::string cluster_domain_;
+  AllowedEndpoints allowed_;
+  std::string cluster_domain_;
 };
 
 }  // namespace gpuscaler

@@ -28,6 +28,18 @@ TEST(EndpointRulesTest, NamesEndAsTheClustersOwnDo) {
   EXPECT_FALSE(rules.NameToResolve("llm.team-a.svc.cluster.local", "team-a").ok());
 }
 
+TEST(EndpointRulesTest, AClustersDomainIsALowerCaseNameWithoutADotAtItsEnd) {
+  for (const char* domain : {"cluster.local", "corp.internal", "local", "k8s-1.example.com"}) {
+    EXPECT_TRUE(CheckClusterDomain(domain).ok()) << domain;
+  }
+  for (const char* domain : {"", ".", "cluster.local.", ".cluster.local", "Cluster.local", "a..b",
+                             "-a.b", "corp internal", "10.0.0.1", "*.local", "a:6000"}) {
+    const absl::Status status = CheckClusterDomain(domain);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << domain;
+    EXPECT_THAT(status.message(), HasSubstr("use a DNS name in lower case")) << domain;
+  }
+}
+
 TEST(EndpointRulesTest, EverybodyElsesHostIsRefusedAndTheAllowedOnesAreNamed) {
   const EndpointRules rules = RulesThatAllow("");
   for (const char* host :

@@ -16,7 +16,7 @@ bool IsAtAddresses(const SignalSource& source) {
 SignalWatch::SignalWatch(const SignalWatchOptions& options, const Clock& clock, SignalStore& store)
     : clock_(clock),
       store_(store),
-      rules_(options.places.allowed),
+      rules_(options.places.rules),
       limits_{.large_bodies = std::make_shared<LargeBodies>()},
       engines_(
           clock, options.interval,

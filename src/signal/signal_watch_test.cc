@@ -72,7 +72,7 @@ class SignalWatchTest : public testing::Test {
 
   static SignalWatchOptions Options() {
     SignalWatchOptions options{.interval = absl::Milliseconds(100)};
-    options.places.allowed = *ParseAllowedEndpoints("127.0.0.1");
+    options.places.rules = EndpointRules(*ParseAllowedEndpoints("127.0.0.1"));
     return options;
   }
 
@@ -165,12 +165,41 @@ TEST_F(SignalWatchTest, ANameWithoutAddressesHasNoEngineAndNoPage) {
   EXPECT_THAT(gap(), HasSubstr("has no address"));
 }
 
+// The kubelets' clusterDomain is not cluster.local everywhere.
+TEST_F(SignalWatchTest, ServicesAreLookedUpInTheClustersOwnDomain) {
+  const TestHttpServer server(Serving([](absl::string_view) { return Answer("queue 3\n"); }));
+  SignalWatchOptions options = Options();
+  options.places.rules = EndpointRules(*ParseAllowedEndpoints("127.0.0.1"), "corp.internal");
+  options.places.addresses.resolver = [](const std::string& name) -> std::vector<std::string> {
+    if (name == "llm.team-a.svc.corp.internal.") return {"127.0.0.1"};
+    return {};
+  };
+  const SignalWatch watch(options, clock_, sleeping_);
+  const auto wanted_at = [&](const std::string& host) {
+    SignalSource source = SourceOf(
+        MetricsPage{.url = absl::StrCat("http://", host, ":", server.port()), .selector = "queue"});
+    EXPECT_TRUE(sleeping_.Want(source, {}, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
+    return source;
+  };
+  const SignalSource own = wanted_at("llm.team-a.svc.corp.internal");
+  const SignalSource elsewhere = wanted_at("llm.team-a.svc.cluster.local");
+  const auto said = [&](const SignalSource& source) {
+    const SignalHistory history = sleeping_.Of(source, {}, clock_.Now());
+    return history.series.empty() ? SignalSeries() : history.series.front();
+  };
+  Eventually([&] { return !said(own).points.empty() && !said(elsewhere).gap.empty(); });
+  ASSERT_FALSE(said(own).points.empty()) << said(own).gap;
+  EXPECT_EQ(said(own).points.back().value, 3);
+  Eventually([&] { return absl::StrContains(said(elsewhere).gap, "namespace team-a"); });
+  EXPECT_THAT(said(elsewhere).gap, HasSubstr("is not of namespace team-a"));
+}
+
 // Two replicas of a gateway, each with a part of the queue, behind one name.
 class GatewaysTest : public SignalWatchTest {
  protected:
   GatewaysTest() {
     SignalWatchOptions options = Options();
-    options.places.allowed = *ParseAllowedEndpoints("127.0.0.1,127.0.0.2");
+    options.places.rules = EndpointRules(*ParseAllowedEndpoints("127.0.0.1,127.0.0.2"));
     options.places.addresses.interval = absl::Milliseconds(50);
     options.places.addresses.resolver = [this](const std::string&) {
       MutexLock lock(mutex_);

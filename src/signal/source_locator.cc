@@ -24,8 +24,8 @@ PageRequest LocatedSource::RequestTo(const IpAddress& address) const {
 }
 
 SourceLocator::SourceLocator(const LocatorOptions& options, std::function<void()> changed)
-    : rules_(options.allowed),
-      credentials_(options.credential_folder),
+    : rules_(options.rules),
+      credentials_(options.credential_folder, options.rules.cluster_domain()),
       addresses_(rules_, std::move(changed), options.addresses) {}
 
 void SourceLocator::Want(const std::vector<SignalSource>& sources) {

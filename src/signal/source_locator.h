@@ -28,7 +28,7 @@ struct LocatedSource {
 };
 
 struct LocatorOptions {
-  AllowedEndpoints allowed;       // besides those of the ScaledObject's own namespace
+  EndpointRules rules{AllowedEndpoints()};
   std::string credential_folder;  // CredentialFolder
   EndpointAddresses::Options addresses;
 };

@@ -187,6 +187,7 @@ spec:
 {{- with .Values.demand.allowEndpoints }}
 - {{ printf "--allow-endpoints=%s" (join "," .) | quote }}
 {{- end }}
+- --cluster-domain={{ .Values.clusterDomain }}
 {{- if .Values.demand.credentials }}
 - --endpoint-credentials=/etc/endpoint-credentials
 {{- end }}
