@@ -1,7 +1,11 @@
 // SGLang, with --enable-metrics [sglang/srt/observability/metrics_collector.py].
 //
-// With priority scheduling the total is the series whose priority is empty, and others repeat it in
-// parts. With metrics of all ranks each rank of tensor and pipeline parallelism repeats its group:
+// With priority scheduling the scheduler's gauges of requests have their total in the series whose
+// priority is empty, and others repeat it in parts (_log_gauge_queue_count). What the tokenizer
+// counts of requests that are done has no such total: each is counted with its own priority, and
+// without one where it had none (TokenizerManager.collect_metrics), so all of them add up.
+//
+// With metrics of all ranks each rank of tensor and pipeline parallelism repeats its group:
 // of each data-parallel rank the lowest one counts (0, or with data-parallel attention the first of
 // that rank's share).
 //
@@ -9,6 +13,15 @@
 // has constants such as max_total_num_tokens from its start, requests and cache from the first
 // batch on, or once 30 s have passed, and counters and latencies from the first request that is
 // done: mostly that of the server's own warm-up, which --skip-server-warmup leaves out.
+//
+// A request is in one queue at a time. Those whose grammar is compiled come to the queue of the
+// batch later. With prefill and decode apart a request waits for the other side's handshake
+// (bootstrap) before its prefill, and for room in the decoder's cache (prealloc) and what the
+// prefill has computed (transfer) before its decode: SGLang's own num_waiting_reqs has these three
+// (get_loads). It has those retracted from the decoder's batch too, which are in no metric. In the
+// prefill's inflight queue are those whose prefill is done and that are being sent: none waits.
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -22,10 +35,26 @@ namespace {
 
 constexpr absl::string_view kSglangDone = "sglang:num_requests";
 
+constexpr absl::string_view kInBatch = "sglang:num_running_reqs";
+constexpr absl::string_view kInQueue = "sglang:num_queue_reqs";
+constexpr absl::string_view kInBootstrap = "sglang:num_prefill_bootstrap_queue_reqs";
+// Its name before.
+constexpr absl::string_view kInBootstrapBefore = "sglang:num_prefill_prealloc_queue_reqs";
+constexpr absl::string_view kInPrealloc = "sglang:num_decode_prealloc_queue_reqs";
+constexpr absl::string_view kInTransfer = "sglang:num_decode_transfer_queue_reqs";
+
+// Whose total is the series without a priority.
+constexpr absl::string_view kRepeatedByPriority[] = {kInBatch,           kInQueue,    kInBootstrap,
+                                                     kInBootstrapBefore, kInPrealloc, kInTransfer};
+
 constexpr NumberRow kNumbersOfSglang[] = {
-    // Without those whose grammar is compiled (num_grammar_queue_reqs).
-    {.name = "sglang:num_queue_reqs", .into = &ModelReading::waiting, .zero_before = kSglangDone},
-    {.name = "sglang:num_running_reqs", .into = &ModelReading::running, .zero_before = kSglangDone},
+    {.name = kInQueue, .into = &ModelReading::waiting, .zero_before = kSglangDone},
+    {.name = "sglang:num_grammar_queue_reqs", .into = &ModelReading::waiting},
+    {.name = kInBootstrap, .into = &ModelReading::waiting},
+    {.name = kInBootstrapBefore, .into = &ModelReading::waiting},
+    {.name = kInPrealloc, .into = &ModelReading::waiting},
+    {.name = kInTransfer, .into = &ModelReading::waiting},
+    {.name = kInBatch, .into = &ModelReading::running, .zero_before = kSglangDone},
     {.name = "sglang:token_usage",
      .into = &ModelReading::kv_cache_usage_ratio,
      .adding = Adding::kFullest,
@@ -60,7 +89,6 @@ constexpr HistogramRow kHistogramsOfSglang[] = {
 };
 
 constexpr absl::string_view kMarksOfSglang[] = {"sglang:"};
-constexpr absl::string_view kSeenOfEveryRank = "sglang:num_running_reqs";
 
 using Rank = std::pair<int, int>;  // of the pipeline, of the tensors
 
@@ -73,6 +101,11 @@ Rank RankOf(const PageSample& sample) {
   return {NumberIn(sample, "pp_rank"), NumberIn(sample, "tp_rank")};
 }
 
+bool RepeatsTotal(const PageSample& sample) {
+  return !sample.EscapedLabel("priority").empty() &&
+         std::ranges::find(kRepeatedByPriority, sample.name) != std::end(kRepeatedByPriority);
+}
+
 // Of each model and data-parallel rank.
 using LowestRanks = std::map<std::pair<std::string, std::string>, Rank>;
 
@@ -83,7 +116,7 @@ std::pair<std::string, std::string> GroupOf(const PageSample& sample) {
 absl::StatusOr<LowestRanks> FindLowestRanks(absl::string_view page, PageFormat format) {
   LowestRanks lowest;
   RETURN_IF_ERROR(ReadPage(
-      page, format, [](absl::string_view name) { return name == kSeenOfEveryRank; },
+      page, format, [](absl::string_view name) { return name == kInBatch; },
       [&](const PageSample& sample) {
         const Rank rank = RankOf(sample);
         const auto [found, is_new] = lowest.try_emplace(GroupOf(sample), rank);
@@ -101,7 +134,7 @@ constexpr EnginePage kPageOfSglang = {.marks = kMarksOfSglang,
 absl::StatusOr<EngineReading> ReadSglang(absl::string_view page, const PageWish& wish) {
   ASSIGN_OR_RETURN(const LowestRanks lowest, FindLowestRanks(page, wish.format));
   return ReadEnginePage(kPageOfSglang, page, wish, [&](const PageSample& sample) {
-    if (!sample.EscapedLabel("priority").empty()) return false;
+    if (RepeatsTotal(sample)) return false;
     if (sample.EscapedLabel("tp_rank").empty()) return true;  // the tokenizer's: of no rank
     const auto found = lowest.find(GroupOf(sample));
     return RankOf(sample) == (found == lowest.end() ? Rank() : found->second);

@@ -11,33 +11,90 @@ sglang:num_running_reqs{engine_type="unified",model_name="m",pp_rank="0",priorit
 sglang:num_queue_reqs{engine_type="unified",model_name="m",pp_rank="0",priority="",tp_rank="0"} 2.0
 sglang:num_queue_reqs{engine_type="unified",model_name="m",pp_rank="0",priority="10",tp_rank="0"} 2.0
 # TYPE sglang:num_grammar_queue_reqs gauge
-sglang:num_grammar_queue_reqs{engine_type="unified",model_name="m",pp_rank="0",tp_rank="0"} 4.0
+sglang:num_grammar_queue_reqs{engine_type="unified",model_name="m",pp_rank="0",priority="",tp_rank="0"} 4.0
 # TYPE sglang:token_usage gauge
-sglang:token_usage{engine_type="unified",model_name="m",pp_rank="0",tp_rank="0"} 0.375
+sglang:token_usage{engine_type="unified",model_name="m",pp_rank="0",priority="",tp_rank="0"} 0.375
 # TYPE sglang:gen_throughput gauge
 sglang:gen_throughput{engine_type="unified",model_name="m",pp_rank="0",tp_rank="0"} NaN
 # TYPE sglang:num_requests_total counter
-sglang:num_requests_total{is_streaming="false",model_name="m"} 100.0
-sglang:num_requests_total{is_streaming="true",model_name="m"} 11.0
+sglang:num_requests_total{is_streaming="false",model_name="m",priority=""} 1.0
+sglang:num_requests_total{is_streaming="false",model_name="m",priority="0"} 99.0
+sglang:num_requests_total{is_streaming="true",model_name="m",priority="10"} 11.0
+# TYPE sglang:prompt_tokens_total counter
+sglang:prompt_tokens_total{model_name="m",priority=""} 4.0
+sglang:prompt_tokens_total{model_name="m",priority="0"} 9900.0
+sglang:prompt_tokens_total{model_name="m",priority="10"} 1100.0
+# TYPE sglang:generation_tokens_total counter
+sglang:generation_tokens_total{model_name="m",priority="0"} 990.0
+sglang:generation_tokens_total{model_name="m",priority="10"} 110.0
 # TYPE sglang:time_to_first_token_seconds histogram
-sglang:time_to_first_token_seconds_bucket{is_streaming="false",le="0.1",model_name="m"} 90.0
-sglang:time_to_first_token_seconds_bucket{is_streaming="false",le="+Inf",model_name="m"} 100.0
-sglang:time_to_first_token_seconds_bucket{is_streaming="true",le="0.1",model_name="m"} 10.0
-sglang:time_to_first_token_seconds_bucket{is_streaming="true",le="+Inf",model_name="m"} 11.0
+sglang:time_to_first_token_seconds_bucket{is_streaming="false",le="0.1",model_name="m",priority="0"} 90.0
+sglang:time_to_first_token_seconds_bucket{is_streaming="false",le="+Inf",model_name="m",priority="0"} 100.0
+sglang:time_to_first_token_seconds_bucket{is_streaming="true",le="0.1",model_name="m",priority="10"} 10.0
+sglang:time_to_first_token_seconds_bucket{is_streaming="true",le="+Inf",model_name="m",priority="10"} 11.0
+# TYPE sglang:inter_token_latency_seconds histogram
+sglang:inter_token_latency_seconds_bucket{le="0.1",model_name="m",priority="0"} 900.0
+sglang:inter_token_latency_seconds_bucket{le="+Inf",model_name="m",priority="0"} 980.0
+sglang:inter_token_latency_seconds_bucket{le="0.1",model_name="m",priority="10"} 90.0
+sglang:inter_token_latency_seconds_bucket{le="+Inf",model_name="m",priority="10"} 100.0
 # TYPE sglang:queue_time_seconds histogram
-sglang:queue_time_seconds_sum{engine_type="unified",model_name="m",pp_rank="0",tp_rank="0"} 12.5
-sglang:queue_time_seconds_count{engine_type="unified",model_name="m",pp_rank="0",tp_rank="0"} 109.0
+sglang:queue_time_seconds_sum{engine_type="unified",model_name="m",pp_rank="0",priority="",tp_rank="0"} 12.5
+sglang:queue_time_seconds_count{engine_type="unified",model_name="m",pp_rank="0",priority="",tp_rank="0"} 109.0
 )";
 
-TEST(Sglang, TheTotalOfPrioritiesIsTheSeriesWithoutOne) {
+TEST(Sglang, RequestsOfAllPrioritiesCountOnce) {
   const ModelReading reading = ReadOwnPage(Sglang(), kSglangWithPriorities);
   EXPECT_THAT(reading.running, testing::Optional(8));
-  EXPECT_THAT(reading.waiting, testing::Optional(2));
+  EXPECT_THAT(reading.waiting, testing::Optional(6)) << "2 in the queue, 4 for their grammar";
   EXPECT_THAT(reading.kv_cache_usage_ratio, testing::Optional(0.375));
   EXPECT_THAT(reading.requests_done, testing::Optional(111));
   EXPECT_THAT(reading.queue_seconds, testing::Optional(12.5));
   EXPECT_THAT(reading.queued_requests, testing::Optional(109));
+  EXPECT_THAT(reading.prompt_tokens, testing::Optional(11004));
+  EXPECT_THAT(reading.generation_tokens, testing::Optional(1100));
   EXPECT_EQ(CountOf(reading.first_token_seconds), 111);
+  EXPECT_EQ(CountOf(reading.output_token_seconds), 1080);
+}
+
+// Prefill and decode apart, each with priorities.
+constexpr absl::string_view kSglangPrefill = R"(# TYPE sglang:num_running_reqs gauge
+sglang:num_running_reqs{engine_type="prefill",model_name="m",pp_rank="0",priority="",tp_rank="0"} 1.0
+sglang:num_queue_reqs{engine_type="prefill",model_name="m",pp_rank="0",priority="",tp_rank="0"} 2.0
+sglang:num_grammar_queue_reqs{engine_type="prefill",model_name="m",pp_rank="0",priority="",tp_rank="0"} 0.0
+sglang:num_prefill_bootstrap_queue_reqs{engine_type="prefill",model_name="m",pp_rank="0",priority="",tp_rank="0"} 5.0
+sglang:num_prefill_bootstrap_queue_reqs{engine_type="prefill",model_name="m",pp_rank="0",priority="1",tp_rank="0"} 5.0
+sglang:num_prefill_inflight_queue_reqs{engine_type="prefill",model_name="m",pp_rank="0",priority="",tp_rank="0"} 30.0
+sglang:num_decode_prealloc_queue_reqs{engine_type="prefill",model_name="m",pp_rank="0",priority="",tp_rank="0"} 0.0
+sglang:num_decode_transfer_queue_reqs{engine_type="prefill",model_name="m",pp_rank="0",priority="",tp_rank="0"} 0.0
+)";
+constexpr absl::string_view kSglangDecode = R"(# TYPE sglang:num_running_reqs gauge
+sglang:num_running_reqs{engine_type="decode",model_name="m",pp_rank="0",priority="",tp_rank="0"} 40.0
+sglang:num_queue_reqs{engine_type="decode",model_name="m",pp_rank="0",priority="",tp_rank="0"} 1.0
+sglang:num_grammar_queue_reqs{engine_type="decode",model_name="m",pp_rank="0",priority="",tp_rank="0"} 0.0
+sglang:num_prefill_bootstrap_queue_reqs{engine_type="decode",model_name="m",pp_rank="0",priority="",tp_rank="0"} 0.0
+sglang:num_prefill_inflight_queue_reqs{engine_type="decode",model_name="m",pp_rank="0",priority="",tp_rank="0"} 0.0
+sglang:num_decode_prealloc_queue_reqs{engine_type="decode",model_name="m",pp_rank="0",priority="",tp_rank="0"} 7.0
+sglang:num_decode_prealloc_queue_reqs{engine_type="decode",model_name="m",pp_rank="0",priority="1",tp_rank="0"} 7.0
+sglang:num_decode_transfer_queue_reqs{engine_type="decode",model_name="m",pp_rank="0",priority="",tp_rank="0"} 3.0
+sglang:num_decode_transfer_queue_reqs{engine_type="decode",model_name="m",pp_rank="0",priority="1",tp_rank="0"} 3.0
+)";
+constexpr absl::string_view kSglangPrefillBefore =
+    R"(sglang:num_running_reqs{engine_type="prefill",model_name="m",tp_rank="0"} 1.0
+sglang:num_queue_reqs{engine_type="prefill",model_name="m",tp_rank="0"} 2.0
+sglang:num_prefill_prealloc_queue_reqs{engine_type="prefill",model_name="m",tp_rank="0"} 5.0
+)";
+
+TEST(Sglang, RequestsWaitInEachQueueBeforeTheBatch) {
+  const struct {
+    const char* name;
+    absl::string_view page;
+    double want;
+  } rows[] = {{"prefill: queue and bootstrap, not what is sent", kSglangPrefill, 7},
+              {"decode: queue, prealloc and transfer", kSglangDecode, 11},
+              {"prefill, the name before", kSglangPrefillBefore, 7}};
+  for (const auto& row : rows) {
+    EXPECT_THAT(ReadOwnPage(Sglang(), row.page).waiting, testing::Optional(row.want)) << row.name;
+  }
 }
 
 TEST(Sglang, ANumberThatIsNoneIsUnknown) {
