@@ -1,6 +1,8 @@
 // Triggers on demand: the program beside a real Redis, a stand-in engine and pages as they must not
 // be, on real sockets.
+#include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <functional>
 
 #include "absl/strings/match.h"
@@ -10,6 +12,7 @@
 #include "page/test_http_server.h"
 #include "process.h"
 #include "redis/test_redis.h"
+#include "serve/test_http_client.h"
 #include "stand_in.h"
 
 namespace gpuscaler {
@@ -125,6 +128,38 @@ TEST(Demand, EndpointsOfTheOwnNamespaceEndWithTheClustersDomain) {
   // Nobody resolves it here, but it is tried.
   EXPECT_THAT(answer_of("llm.shop.svc.corp.internal"), HasSubstr("UNAVAILABLE"));
   EXPECT_THAT(answer_of("llm.shop.svc.cluster.local"), HasSubstr("PERMISSION_DENIED"));
+}
+
+// What the operator sees of what a trigger names, in the answers and on /metrics.
+TEST(Demand, ReadingsThatSucceedAndFailAreOnTheMetricsPage) {
+  std::atomic<bool> broken = false;
+  const TestHttpServer page(Serving([&](absl::string_view) {
+    return broken ? absl::StrCat("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")
+                  : Answer("queue 3\n");
+  }));
+  const Server server = NewServer();
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  const auto value_of = [&](const std::string& series) {
+    const std::string text =
+        Ask(server.Port("metrics"), "GET", "/metrics").value_or(TestReply()).body;
+    const size_t at = text.find(absl::StrCat("\nkeda_gpu_scaler_signal_", series, " "));
+    return at == std::string::npos ? -1 : std::atof(text.c_str() + text.find(' ', at));
+  };
+  EXPECT_EQ(value_of("readings_total{kind=\"page\",outcome=\"read\"}"), 0);
+  EXPECT_EQ(value_of("reading_age_seconds{kind=\"page\"}"), -1) << "nothing is wanted";
+  EXPECT_TRUE(Says(server,
+                   {"metricType=prometheus", "prometheusMetric=queue", "targetValue=8",
+                    absl::StrCat("prometheusEndpoint=http://127.0.0.1:", page.port())},
+                   "value   3\n"));
+  EXPECT_GT(value_of("readings_total{kind=\"page\",outcome=\"read\"}"), 0);
+  EXPECT_EQ(value_of("sources{kind=\"page\"}"), 1);
+  EXPECT_EQ(value_of("readings_total{kind=\"engine\",outcome=\"failed\"}"), 0);
+  const double failed = value_of("readings_total{kind=\"page\",outcome=\"failed\"}");
+  broken = true;
+  EXPECT_TRUE(Eventually([&] {
+    return value_of("readings_total{kind=\"page\",outcome=\"failed\"}") >= failed + 3;
+  })) << server.process().Story();
+  EXPECT_TRUE(Eventually([&] { return value_of("reading_age_seconds{kind=\"page\"}") > 1; }));
 }
 
 class GatewayTest : public testing::Test {

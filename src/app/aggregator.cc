@@ -13,6 +13,7 @@
 #include "app/demand_reading.h"
 #include "app/reloader.h"
 #include "app/side_ports.h"
+#include "app/signal_metrics.h"
 #include "base/log.h"
 #include "base/periodic_thread.h"
 #include "base/rate_limit.h"
@@ -170,6 +171,7 @@ class Aggregator::Impl {
                                        .counts = watch_->CountsOfAgents(),
                                        .listing = fleet_.listing()},
                                       now),
+                        SignalMetrics(demand_.counts(), now),
                         EngineStreamMetrics(engine_watch_->counts()), HandshakeMetrics());
   }
 

@@ -35,6 +35,7 @@ class DemandReading {
     return {.store = &store_, .rules = options_.places.rules, .finds_engines = finds_engines};
   }
   SignalStore& store() { return store_; }
+  SignalCountsByKind counts() const { return store_.Counts(); }
 
  private:
   void Wake();

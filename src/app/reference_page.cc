@@ -13,6 +13,7 @@
 #include "app/options.h"
 #include "app/role_options.h"
 #include "app/settings.h"
+#include "app/signal_metrics.h"
 #include "base/duration_text.h"
 #include "base/number_text.h"
 #include "engine/told_metrics.h"
@@ -229,7 +230,8 @@ std::string MetricsSection() {
       metrics.Page(&snapshot, snapshot.taken_at, absl::Seconds(6)), HandshakeMetrics(),
       AgentsMetrics(agents, absl::UnixEpoch()), TelemetryMetrics(TelemetryService::Counts()),
       EngineMetrics({.answering = {{"vllm", 1}}}), EngineReaderMetrics(EngineService::Counts()),
-      EngineStreamMetrics(EngineWatch::Counts()));
+      EngineStreamMetrics(EngineWatch::Counts()),
+      SignalMetrics({{{.sources = 1, .oldest = absl::UnixEpoch()}}}, absl::UnixEpoch()));
   std::string text = absl::StrCat(
       "## Prometheus metrics\n\nThe `agent_` and `agents_` ones are an aggregator's, by the "
       "address and the node of its agents; the `telemetry_` ones are an agent's, and the "

@@ -16,6 +16,7 @@
 #include "app/own_engines.h"
 #include "app/reloader.h"
 #include "app/side_ports.h"
+#include "app/signal_metrics.h"
 #include "base/log.h"
 #include "base/periodic_thread.h"
 #include "base/status_macros.h"
@@ -126,6 +127,7 @@ class Standalone::Impl {
     const SnapshotStore::History newest = reading_.store().Newest();
     return absl::StrCat(metrics_.Page(newest == nullptr ? nullptr : &newest->Newest(), clock_.Now(),
                                       config_.StaleAfter()),
+                        SignalMetrics(demand_.counts(), clock_.Now()),
                         discovery_ == nullptr ? "" : EngineMetrics(discovery_->counts()),
                         HandshakeMetrics());
   }

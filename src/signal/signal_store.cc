@@ -23,6 +23,10 @@ bool HasAnswered(const SignalHistory& history) {
   });
 }
 
+constexpr SignalAttempt kFailed{.failed = 1};
+
+SignalAttempt ReadAt(absl::Time at) { return {.read = 1, .read_at = at}; }
+
 SignalHistory NotKnown(int64_t generation, absl::Time now, absl::Status why) {
   return {.generation = generation, .now = now, .status = std::move(why)};
 }
@@ -75,6 +79,7 @@ absl::Status SignalStore::Want(const SignalSource& source, const EngineQuestion&
 SignalStore::Kept& SignalStore::Add(const SignalSource& source, absl::Time now) {
   Kept& kept = sources_[source];
   kept.source = std::make_shared<KeptSource>(source, now);
+  kept.read_at = now;
   kept.changed_at = ++generation_;
   ++shares_[source.namespace_name].sources;
   return kept;
@@ -149,6 +154,7 @@ void SignalStore::GiveUpLargest(const std::string& namespace_name) {
 void SignalStore::TakeBack(const SignalSource& source, Kept& kept, absl::Time now) {
   if (!HasRoomFor(source.namespace_name, 2 * kept.given_up_at)) return;
   kept.given_up_at = 0;
+  kept.read_at = now;
   kept.changed_at = ++generation_;
   kept.source = std::make_shared<KeptSource>(source, now);
   kept.source->KeepFor(kept.leases);
@@ -170,12 +176,36 @@ std::vector<WantedSignal> SignalStore::AllWanted(absl::Time now) {
   return wanted;
 }
 
-void SignalStore::Tell(const SignalSource& source, absl::FunctionRef<bool(KeptSource& kept)> tell) {
+void SignalStore::Count(const SignalSource& source, const SignalAttempt& attempt, Kept& kept) {
+  kept.read_at = std::max(kept.read_at, attempt.read_at);
+  const std::optional<SignalKind> kind = KindOf(source);
+  if (!kind.has_value()) return;
+  SignalCounts& counts = counts_[static_cast<size_t>(*kind)];
+  counts.read += attempt.read;
+  counts.failed += attempt.failed;
+}
+
+SignalCountsByKind SignalStore::Counts() const {
+  MutexLock lock(mutex_);
+  SignalCountsByKind counts = counts_;
+  for (const auto& [source, kept] : sources_) {
+    const std::optional<SignalKind> kind = KindOf(source);
+    if (!kind.has_value() || kept.given_up_at > 0) continue;
+    SignalCounts& of_kind = counts[static_cast<size_t>(*kind)];
+    ++of_kind.sources;
+    of_kind.oldest = std::min(of_kind.oldest, kept.read_at);
+  }
+  return counts;
+}
+
+void SignalStore::Tell(const SignalSource& source, const SignalAttempt& attempt,
+                       absl::FunctionRef<bool(KeptSource& kept)> tell) {
   std::shared_ptr<KeptSource> told;
   {
     MutexLock lock(mutex_);
     const auto found = sources_.find(source);
     if (found == sources_.end() || found->second.given_up_at > 0) return;
+    Count(source, attempt, found->second);
     told = found->second.source;
   }
   if (!tell(*told)) return;
@@ -192,27 +222,33 @@ void SignalStore::Tell(const SignalSource& source, absl::FunctionRef<bool(KeptSo
 void SignalStore::ListEngines(const SignalSource& source,
                               const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
                               const std::vector<WithoutEngine>& without) {
-  Tell(source, [&](KeptSource& kept) { return kept.ListEngines(places, at, without); });
+  SignalAttempt attempt{.failed = places.ok() ? 0 : 1};
+  if (places.ok() && places->empty()) attempt.read_at = at;  // they are asleep
+  Tell(source, attempt, [&](KeptSource& kept) { return kept.ListEngines(places, at, without); });
 }
 
 void SignalStore::TakeEngine(const SignalSource& source, const EnginePlace& place,
                              const EngineNews& news) {
-  Tell(source, [&](KeptSource& kept) { return kept.TakeEngine(place, news); });
+  Tell(source, news.reading.ok() ? ReadAt(news.at) : kFailed,
+       [&](KeptSource& kept) { return kept.TakeEngine(place, news); });
 }
 
 void SignalStore::ListPages(const SignalSource& source,
                             const absl::StatusOr<std::vector<std::string>>& addresses) {
-  Tell(source, [&](KeptSource& kept) { return kept.ListPages(addresses); });
+  Tell(source, {.failed = addresses.ok() ? 0 : 1},
+       [&](KeptSource& kept) { return kept.ListPages(addresses); });
 }
 
 void SignalStore::TakePage(const SignalSource& source, const std::string& address,
                            const absl::StatusOr<CounterPoint>& point) {
-  Tell(source, [&](KeptSource& kept) { return kept.TakePage(address, point); });
+  Tell(source, point.ok() ? ReadAt(point->instant.at) : kFailed,
+       [&](KeptSource& kept) { return kept.TakePage(address, point); });
 }
 
 void SignalStore::TakeNumber(const SignalSource& source,
                              const absl::StatusOr<CounterPoint>& point) {
-  Tell(source, [&](KeptSource& kept) { return kept.TakeNumber(point); });
+  Tell(source, point.ok() ? ReadAt(point->instant.at) : kFailed,
+       [&](KeptSource& kept) { return kept.TakeNumber(point); });
 }
 
 SignalHistory SignalStore::Of(const SignalSource& source, const EngineQuestion& question,

@@ -19,6 +19,7 @@
 #include "model/signal_history.h"
 #include "model/signal_source.h"
 #include "signal/kept_source.h"
+#include "signal/signal_counts.h"
 #include "signal/source_leases.h"
 
 namespace gpuscaler {
@@ -87,6 +88,9 @@ class SignalStore {
         return true;
       }) const;
 
+  // Of what was told of sources that were wanted, and could be kept.
+  SignalCountsByKind Counts() const;
+
   int64_t Generation() const;  // counts up with all news
   // Those that had news behind `generation`.
   std::vector<SignalSource> ChangedSince(int64_t generation) const;
@@ -95,6 +99,7 @@ class SignalStore {
   struct Kept {
     SourceLeases leases;
     std::shared_ptr<KeptSource> source;
+    absl::Time read_at;      // it was last, or else first wanted
     size_t bytes = 0;        // counted in its namespace's share
     size_t given_up_at = 0;  // bytes; 0: there was room for it
     int64_t changed_at = 0;  // its newest generation
@@ -125,7 +130,10 @@ class SignalStore {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // What `tell` has to say of the source, while it is wanted; true: it is news.
-  void Tell(const SignalSource& source, absl::FunctionRef<bool(KeptSource& kept)> tell);
+  void Tell(const SignalSource& source, const SignalAttempt& attempt,
+            absl::FunctionRef<bool(KeptSource& kept)> tell);
+  void Count(const SignalSource& source, const SignalAttempt& attempt, Kept& kept)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Limits limits_;
   const Listener listener_;
@@ -133,6 +141,7 @@ class SignalStore {
   Sources sources_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Share> shares_ ABSL_GUARDED_BY(mutex_);  // by namespace
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;                     // of all of them
+  SignalCountsByKind counts_ ABSL_GUARDED_BY(mutex_);            // read and failed alone
   int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -193,6 +193,56 @@ TEST_F(SignalStoreTest, WhatALeaseTookGoesWithIt) {
       << "30 s of the other lease, and a quarter more";
 }
 
+SignalCounts CountsOf(const SignalStore& store, SignalKind kind) {
+  return store.Counts()[static_cast<size_t>(kind)];
+}
+
+TEST_F(SignalStoreTest, ReadingsAreCountedByTheKindOfTheirSource) {
+  Want(kEngines);
+  Want(kQueue);
+  store_.ListEngines(kEngines, std::vector{kPlace}, Second(0));
+  store_.TakeEngine(kEngines, kPlace, News(1, 3));
+  store_.TakeEngine(kEngines, kPlace, News(4, 3));
+  store_.TakeEngine(kEngines, kPlace,
+                    {.at = Second(5), .reading = absl::UnavailableError("refused")});
+  store_.ListEngines(kEngines, absl::UnavailableError("no such name"), Second(6));
+  store_.TakeNumber(kQueue, absl::UnavailableError("refused"));
+  const SignalCounts engines = CountsOf(store_, SignalKind::kEngine);
+  EXPECT_EQ(engines.read, 2);
+  EXPECT_EQ(engines.failed, 2) << "a name that leads nowhere too";
+  EXPECT_EQ(engines.sources, 1u);
+  EXPECT_EQ(engines.oldest, Second(4));
+  const SignalCounts queues = CountsOf(store_, SignalKind::kRedis);
+  EXPECT_EQ(queues.read, 0);
+  EXPECT_EQ(queues.failed, 1);
+  EXPECT_EQ(queues.oldest, Second(0)) << "never, and so since it was first wanted";
+  EXPECT_EQ(CountsOf(store_, SignalKind::kPage).sources, 0u);
+  EXPECT_EQ(CountsOf(store_, SignalKind::kPage).oldest, absl::InfiniteFuture());
+}
+
+TEST_F(SignalStoreTest, TheSourceThatWasReadLongestAgoIsTheOldest) {
+  SignalSource other = kQueue;
+  std::get<RedisQueue>(other.place).key = "others";
+  Want(kQueue);
+  Want(other, 10);
+  store_.TakeNumber(other, Length(3, 1));
+  store_.TakeNumber(kQueue, Length(8, 47));
+  EXPECT_EQ(CountsOf(store_, SignalKind::kRedis).oldest, Second(3));
+  EXPECT_EQ(store_.AllWanted(Second(10)).size(), 1u);
+  EXPECT_EQ(CountsOf(store_, SignalKind::kRedis).oldest, Second(8)) << "nobody wants it any more";
+  EXPECT_EQ(CountsOf(store_, SignalKind::kRedis).sources, 1u);
+  EXPECT_EQ(CountsOf(store_, SignalKind::kRedis).read, 2) << "counters stand";
+}
+
+TEST_F(SignalStoreTest, EnginesThatAreAsleepGrowNoOlder) {
+  Want(kEngines);
+  store_.ListEngines(kEngines, std::vector<EnginePlace>(), Second(60));
+  EXPECT_EQ(CountsOf(store_, SignalKind::kEngine).oldest, Second(60));
+  EXPECT_EQ(CountsOf(store_, SignalKind::kEngine).read, 0);
+  store_.ListEngines(kEngines, std::vector{kPlace}, Second(70));
+  EXPECT_EQ(CountsOf(store_, SignalKind::kEngine).oldest, Second(60)) << "one is there by now";
+}
+
 // Of tenants each of whom may keep a MiB, and all together 3.
 class SharedStoreTest : public testing::Test {
  protected:
