@@ -1,0 +1,186 @@
+// Nothing piles up over 10,000 readings, in what is kept of sources nor in who reads them.
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+#include "page/test_footprint.h"
+#include "page/test_http_server.h"
+#include "redis/test_redis.h"
+#include "series/test_seconds.h"
+#include "signal/found_engines.h"
+#include "signal/signal_store.h"
+#include "signal/signal_watch.h"
+
+namespace gpuscaler {
+namespace {
+
+// A cluster in which everything comes and goes: each second an engine speaks; its pod is replaced
+// every minute, the model that triggers ask for every two, and a namespace of its own asks once.
+class PassingEngines {
+ public:
+  void Run(int seconds) {
+    for (const int until = second_ + seconds; second_ < until; ++second_) Tick();
+  }
+  size_t points() const {
+    const SignalHistory said = store_.Of(kSource, QuestionOf(), Second(second_));
+    return said.series.empty() ? 0 : said.series.front().points.size();
+  }
+  size_t sources() { return store_.AllWanted(Second(second_)).size(); }
+
+ private:
+  static inline const SignalSource kSource{.namespace_name = "team-a",
+                                           .place = DiscoveredEngines()};
+
+  EngineQuestion QuestionOf() const {
+    return {.metric = EngineMetric::kTimeToFirstTokenMs,
+            .model = absl::StrCat("llama-", second_ / 120),
+            .window = absl::Seconds(15),
+            .look_back = absl::Seconds(30)};
+  }
+  void Want(const SignalSource& source, absl::Duration lease) {
+    const absl::Time now = Second(second_);
+    ASSERT_TRUE(store_.Want(source, QuestionOf(), now, now + lease).ok());
+  }
+  EngineNews News() const {
+    const double count = second_ % 60;  // a new process counts from 0
+    ModelReading reading{.model = absl::StrCat("llama-", second_ / 120),
+                         .waiting = count,
+                         .running = 1,
+                         .generation_tokens = 10 * count};
+    reading.first_token_seconds =
+        Histogram{.buckets = {{0.1, count}, {std::numeric_limits<double>::infinity(), 2 * count}}};
+    return {.at = Second(second_), .engine = "vllm", .reading = EngineReading{{reading}}};
+  }
+  void Tick() {
+    const absl::Time now = Second(second_);
+    const int pod = second_ / 60;
+    Want(kSource, absl::Seconds(90));
+    const std::string passing = absl::StrCat("passing-", second_);
+    Want({.namespace_name = passing, .place = DiscoveredEngines()}, absl::Seconds(5));
+    Want({.namespace_name = passing, .place = RedisQueue{.address = "redis:6379", .key = "jobs"}},
+         absl::Seconds(5));
+    const EnginePlace place{.address = absl::StrCat("10.0.", pod % 256, ".1"),
+                            .port = 8000,
+                            .namespace_name = "team-a",
+                            .pod = absl::StrCat("llm-", pod)};
+    const std::string node = absl::StrCat("node-", pod);
+    found_.Expect(found_.Wanted(now), {node}, now);
+    found_.List(node, NodeEngines{.namespaces = {"team-a", passing}, .places = {place}}, now);
+    found_.Take(node, place, News());
+  }
+
+  int second_ = 0;
+  SignalStore store_{{.longest_gap = kBridged}, {.wanted = [] {}, .changed = [] {}}};
+  FoundEngines found_{store_};
+};
+
+TEST(SignalFootprint, EnginesAndTriggersThatComeAndGoLeaveNothingBehind) {
+  PassingEngines engines;
+  engines.Run(2070);
+  const size_t memory = MemoryHeld();
+  const size_t points = engines.points();
+  const size_t sources = engines.sources();
+  EXPECT_GT(points, 10u);
+  EXPECT_LT(sources, 15u);
+  engines.Run(7680);  // at the same place in each of their turns
+  EXPECT_EQ(engines.points(), points);
+  EXPECT_EQ(engines.sources(), sources);
+  EXPECT_LE(MemoryHeld(), memory + (size_t{32} << 10)) << "4 bytes a reading";
+}
+
+// A source of each kind, on real sockets, and of each kind one that cannot be read.
+class FootprintWatchTest : public testing::Test {
+ protected:
+  static SignalWatchOptions Options() {
+    SignalWatchOptions options{.interval = absl::Milliseconds(4),
+                               .queue_interval = absl::Milliseconds(4)};
+    options.places.rules = EndpointRules(*ParseAllowedEndpoints("127.0.0.1"));
+    return options;
+  }
+  std::string UrlOf(const TestHttpServer& server) const {
+    return absl::StrCat("http://127.0.0.1:", server.port());
+  }
+  void WantAll() {
+    const std::string jobs = absl::StrCat("127.0.0.1:", redis_.port());
+    const decltype(SignalSource::place) places[] = {
+        EngineEndpoint{.url = UrlOf(engine_)},
+        EngineEndpoint{.url = UrlOf(broken_)},
+        MetricsPage{.url = UrlOf(page_), .selector = "served", .rate = true},
+        MetricsPage{.url = UrlOf(page_), .selector = "nothing"},
+        MetricsPage{.url = "http://127.0.0.1:1", .selector = "queue"},
+        RedisQueue{.address = jobs, .length = RedisQueue::Length::kList, .key = "jobs"},
+        RedisQueue{.address = "127.0.0.1:1", .key = "jobs"}};
+    for (const auto& place : places) {
+      const EngineQuestion question{.metric = EngineMetric::kRequestsWaiting,
+                                    .window = absl::Milliseconds(100),
+                                    .look_back = absl::Milliseconds(200)};
+      const SignalSource source{.namespace_name = "team-a", .place = place};
+      const absl::Time now = clock_.Now();
+      ASSERT_TRUE(store_.Want(source, question, now, now + absl::Seconds(90)).ok());
+      const SignalHistory said = store_.Of(source, question, now);
+      EXPECT_LE(said.series.size(), 1u);
+    }
+  }
+  // Asks as KEDA does meanwhile.
+  void WaitForReadings(int64_t readings) {
+    const absl::Time deadline = clock_.Now() + absl::Minutes(2);
+    while (Readings() < readings && clock_.Now() < deadline) {
+      WantAll();
+      absl::SleepFor(absl::Milliseconds(5));
+    }
+    ASSERT_GE(Readings(), readings);
+  }
+  int64_t Readings() const {
+    int64_t readings = 0;
+    for (const SignalCounts& counts : store_.Counts()) readings += counts.read + counts.failed;
+    return readings;
+  }
+  // What is held between two readings: the least of many looks.
+  static size_t MemoryAtRest() {
+    size_t least = MemoryHeld();
+    for (int i = 0; i < 50; ++i) {
+      absl::SleepFor(absl::Milliseconds(3));
+      least = std::min(least, MemoryHeld());
+    }
+    return least;
+  }
+
+  const SteadyClock clock_;
+  std::atomic<int> asked_ = 0;
+  TestRedis redis_;
+  const TestHttpServer engine_{Serving([this](absl::string_view) {
+    // Now and then another process of another model.
+    return Answer(absl::StrCat("# TYPE vllm:num_requests_waiting gauge\n",
+                               "vllm:num_requests_waiting{model_name=\"llama-", ++asked_ / 100 % 7,
+                               "\"} 3\n"));
+  })};
+  const TestHttpServer page_{Serving([this](absl::string_view) {
+    return Answer(absl::StrCat("served{pod=\"", asked_ / 100 % 7, "\"} ", asked_.load(), "\n"));
+  })};
+  const TestHttpServer broken_{
+      Serving([](absl::string_view) { return Answer("vllm:num_requests_waiting{"); })};
+  SignalStore store_{{.longest_gap = absl::Seconds(5)}, {.wanted = [] {}, .changed = [] {}}};
+  SignalWatch watch_{Options(), clock_, store_};
+};
+
+TEST_F(FootprintWatchTest, TenThousandReadingsLeaveNeitherFilesNorMemoryBehind) {
+  WaitForReadings(2000);
+  const int files = FilesHeld();
+  const size_t memory = MemoryAtRest();
+  WaitForReadings(12'000);
+  EXPECT_LE(FilesHeld(), files + 10) << "a connection at each end for what is asked just now";
+  EXPECT_LE(MemoryAtRest(), memory + (size_t{160} << 10)) << "16 bytes a reading";
+  for (const SignalCounts& counts : store_.Counts()) {
+    EXPECT_GT(counts.read, 100);
+    EXPECT_GT(counts.failed, 100);
+  }
+}
+
+}  // namespace
+}  // namespace gpuscaler
