@@ -114,7 +114,8 @@ constexpr std::array<MetricTypeInfo, 29> kMetricTypes = {{
            "above 100 while requests wait"),
     Engine(MetricType::kQueueWaitMs, "queue_wait_ms", "ms", Kind::kIntensive,
            EngineMetric::kQueueWaitMs,
-           "How long requests waited that left the queue in the window"),
+           "How long requests had waited that were done in the window: most engines tell it only "
+           "then, late where answers are long"),
     Engine(MetricType::kRequestRate, "request_rate", "requests/s", Kind::kExtensive,
            EngineMetric::kRequestRate, "Requests done a second, over the window"),
     Engine(MetricType::kTtftMs, "ttft_ms", "ms", Kind::kIntensive,
