@@ -109,6 +109,16 @@ TEST_F(EngineReaderTest, PathThatIsWrittenIsTheOnlyOne) {
   EXPECT_EQ(engine_, "");
 }
 
+// llama.cpp's router answers HTTP 400 to who names no model, and to who does as that one's server.
+TEST_F(EngineReaderTest, PathIsAskedWithTheQueryThatIsWritten) {
+  pages_["/metrics?model=qwen&autoload=false"] =
+      "llamacpp:requests_processing 2\nllamacpp:requests_deferred 1\n";
+  Open(8080, "/metrics?model=qwen&autoload=false");
+  EXPECT_THAT(Poll(), ElementsAre("/metrics?model=qwen&autoload=false"));
+  EXPECT_EQ(engine_, "llama_cpp");
+  EXPECT_EQ(Running(), 2);
+}
+
 TEST_F(EngineReaderTest, EngineThatIsNamedIsReadAsThatOne) {
   pages_["/metrics"] = kTgi;
   Open(8000, "", "vllm");
