@@ -1,7 +1,9 @@
 #include "engine/engine_poller.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
+#include <vector>
 
 namespace gpuscaler {
 
@@ -9,15 +11,41 @@ EnginePoller::EnginePoller(const Clock& clock, absl::Duration interval, EngineRe
                            const FetchLimits& limits)
     : sink_(std::move(sink)), poller_("engines", clock, interval, limits) {}
 
+EnginePoller::Server EnginePoller::Following(const std::map<EngineTarget, EngineWish>& wanted,
+                                             Server known) const {
+  const bool is_same = std::ranges::equal(
+      known.readers, wanted, {}, [](const auto& reader) { return reader.first; },
+      [](const auto& wish) { return wish.first; });
+  if (!is_same) {
+    // All of them anew: a page of those that were may be on its way, and is still theirs. What is
+    // new does not wait for its turn then.
+    known = {};
+    std::vector<std::shared_ptr<EngineReader>> readers;
+    for (const auto& [target, wish] : wanted) {
+      readers.push_back(std::make_shared<EngineReader>(target, sink_, wish.tenant));
+      known.readers.emplace(target, readers.back());
+    }
+    known.polled = std::make_shared<SharedEngine>(std::move(readers));
+  }
+  for (const auto& [target, wish] : wanted) {
+    known.readers.at(target)->WantHistograms(wish.histograms);
+  }
+  return known;
+}
+
 void EnginePoller::Poll(const std::map<EngineTarget, EngineWish>& targets) {
-  MutexLock lock(mutex_);
-  std::erase_if(readers_, [&](const auto& known) { return !targets.contains(known.first); });
-  std::set<std::shared_ptr<PolledTarget>> polled;
+  std::map<PageRequest, std::map<EngineTarget, EngineWish>> wanted;
   for (const auto& [target, wish] : targets) {
-    std::shared_ptr<EngineReader>& reader = readers_[target];
-    if (reader == nullptr) reader = std::make_shared<EngineReader>(target, sink_, wish.tenant);
-    reader->WantHistograms(wish.histograms);
-    polled.insert(reader);
+    PageRequest server = target.at;
+    server.path.clear();
+    wanted[server].emplace(target, wish);
+  }
+  MutexLock lock(mutex_);
+  std::map<PageRequest, Server> before = std::exchange(servers_, {});
+  std::set<std::shared_ptr<PolledTarget>> polled;
+  for (const auto& [server, targets_there] : wanted) {
+    const Server& followed = servers_[server] = Following(targets_there, std::move(before[server]));
+    polled.insert(followed.polled);
   }
   poller_.Poll(polled);
 }

@@ -1,4 +1,4 @@
-// Polls inference engines: each once in an interval for all who want it.
+// Polls inference engines: each once in an interval for all who want it, by whatever name and path.
 //
 //   EnginePoller poller(clock, absl::Seconds(1), [&](const EngineTarget&, const EngineNews&) { ...
 //   }); poller.Poll({{target, {.histograms = true}}});
@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "engine/engine_reader.h"
+#include "engine/shared_engine.h"
 #include "page/page_poller.h"
 
 namespace gpuscaler {
@@ -34,9 +35,19 @@ class EnginePoller {
   void Poll(const std::map<EngineTarget, EngineWish>& targets);
 
  private:
+  using Readers = std::map<EngineTarget, std::shared_ptr<EngineReader>>;
+  struct Server {
+    Readers readers;  // by what is wanted there
+    std::shared_ptr<SharedEngine> polled;
+  };
+
+  // Those that are there, if they are the very ones that are wanted, or else new ones.
+  Server Following(const std::map<EngineTarget, EngineWish>& wanted, Server known) const;
+
   const EngineReader::Sink sink_;
   Mutex mutex_;
-  std::map<EngineTarget, std::shared_ptr<EngineReader>> readers_ ABSL_GUARDED_BY(mutex_);
+  // By how it is reached, without a path.
+  std::map<PageRequest, Server> servers_ ABSL_GUARDED_BY(mutex_);
   PagePoller poller_;  // last: it ends before what it tells
 };
 

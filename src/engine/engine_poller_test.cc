@@ -245,6 +245,66 @@ std::map<EngineTarget, EngineWish> TargetsOf(const TestHttpServer& good,
   return targets;
 }
 
+EngineTarget At(const TestHttpServer& server, const std::string& path, const std::string& engine) {
+  EngineTarget target = TargetAt(server.port());
+  target.at.path = path;
+  target.engine = engine;
+  return target;
+}
+
+TEST(EnginePoller, APageIsAskedForOnceHoweverItIsNamed) {
+  std::atomic<int> asked = 0;
+  const TestHttpServer server(Serving([&](absl::string_view) {
+    ++asked;
+    return Answer(VllmPage(1));
+  }));
+  const std::vector<EngineTarget> targets = {At(server, "", ""), At(server, "", "vllm"),
+                                             At(server, "/metrics", "vllm")};
+  const FakeClock clock;
+  News news;
+  EnginePoller poller(clock, kOften, news.Sink());
+  std::map<EngineTarget, EngineWish> wishes;
+  for (const EngineTarget& target : targets) wishes[target] = {};
+  poller.Poll(wishes);
+  ASSERT_TRUE(news.WaitForCount(60));
+  for (const EngineTarget& target : targets) {
+    const auto told = news.WaitFor([&](const Told& each) { return each.target == target; });
+    ASSERT_TRUE(told.has_value());
+    EXPECT_EQ(told->Running(), 1) << told->reading.status();
+  }
+  const int pages = asked;
+  EXPECT_GE(news.Count(), static_cast<size_t>(3 * (pages - 2))) << "a page for each would be one";
+  EXPECT_EQ(server.connections(), 1);
+}
+
+TEST(EnginePoller, EachJudgesThePageByWhatItWasToldOfIt) {
+  const TestHttpServer server(Serving([](absl::string_view) { return Answer(VllmPage(1)); }));
+  const EngineTarget any = At(server, "", "");
+  const EngineTarget other = At(server, "", "sglang");
+  const FakeClock clock;
+  News news;
+  EnginePoller poller(clock, kOften, news.Sink());
+  poller.Poll({{any, {}}, {other, {}}});
+  const auto good = news.WaitFor([&](const Told& told) { return told.target == any; });
+  const auto bad = news.WaitFor([&](const Told& told) { return told.target == other; });
+  ASSERT_TRUE(good.has_value() && bad.has_value());
+  EXPECT_EQ(good->Running(), 1);
+  EXPECT_FALSE(bad->reading.ok());
+}
+
+TEST(EnginePoller, WhatIsWantedBesidesIsReadAtOnce) {
+  const TestHttpServer server(Serving([](absl::string_view) { return Answer(VllmPage(1)); }));
+  const EngineTarget first = At(server, "", "");
+  const EngineTarget second = At(server, "/metrics", "vllm");
+  const FakeClock clock;
+  News news;
+  EnginePoller poller(clock, absl::Hours(1), news.Sink());
+  poller.Poll({{first, {}}});
+  ASSERT_TRUE(news.WaitFor([&](const Told& told) { return told.target == first; }));
+  poller.Poll({{first, {}}, {second, {}}});
+  ASSERT_TRUE(news.WaitFor([&](const Told& told) { return told.target == second; }));
+}
+
 TEST(EnginePoller, TenThousandPollsLeaveNeitherFilesNorMemoryBehind) {
   const TestHttpServer good(Serving([](absl::string_view) { return Answer(VllmPage(1)); }), nullptr,
                             "0.0.0.0");
