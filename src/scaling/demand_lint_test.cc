@@ -56,6 +56,11 @@ TEST(DemandLint, RulesFire) {
               IsEmpty());
   EXPECT_THAT(DemandFindings("metricType: ttft_ms\ntargetValue: '500'\nwindow: 0s"),
               ElementsAre("rate-without-window"));
+  EXPECT_THAT(DemandFindings("metricType: engine_pressure\ntargetValue: '80'"),
+              ElementsAre("pressure-without-limit"));
+  EXPECT_THAT(
+      DemandFindings("metricType: engine_pressure\ntargetValue: '80'\nmaxConcurrency: '256'"),
+      IsEmpty());
   for (const char* url : {"http://10.1.0.7:8000/metrics", "http://[fd00::1]:8000"}) {
     EXPECT_THAT(DemandFindings(absl::StrCat("profile: vllm-requests\nengineEndpoint: ", url)),
                 ElementsAre("one-address"))

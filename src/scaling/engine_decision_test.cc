@@ -347,6 +347,15 @@ TEST(EngineDecision, GpusSpeakAtOnceForEnginesThatNeverTellTheirPressure) {
               Contains("no engine in scope tells engine_pressure: ollama never does; those that do "
                        "are sglang, vllm"));
 }
+// 1 running and 60 waiting without a known limit.
+TEST(EngineDecision, ThePressureAsAMetricCountsTwiceTheTargetAtMostToo) {
+  Trigger trigger = InFlight(80);
+  trigger.metric = MetricType::kEnginePressure;
+  trigger.aggregation = Aggregation::kMax;
+  EXPECT_EQ(EngineWorkloadBuilder({{"llm-a", 6010}, {"llm-b", 100}}).Decide(trigger).value,
+            2 * 80 + 100);
+}
+
 
 TEST(EngineDecision, APressureSaysWhatItIsMeasuredAgainst) {
   EngineWorkloadBuilder llm({{"llm-a", 50}});

@@ -57,7 +57,17 @@ std::optional<Complaint> RateWithoutWindow(const OurTrigger& our) {
                    our.written->LineOf({"window"})};
 }
 
-constexpr std::array<TriggerRule, 4> kDemandRules = {{
+std::optional<Complaint> PressureWithoutLimit(const OurTrigger& our) {
+  const Trigger& trigger = *our.settings;
+  if (trigger.metric != MetricType::kEnginePressure || trigger.max_concurrency) return std::nullopt;
+  return Complaint{
+      "engine_pressure without maxConcurrency: vLLM, SGLang, TGI and llama.cpp do not tell how "
+      "many requests they run at most, and until that is seen whoever waits counts against those "
+      "that run: a few that wait are twice the target; say vLLM's --max-num-seqs",
+      our.written->LineOf({"metricType"})};
+}
+
+constexpr std::array<TriggerRule, 5> kDemandRules = {{
     {{"stream-length", kWarning, "A stream's length does not fall when a consumer group reads it."},
      StreamLength},
     {{"secret-in-metadata", kWarning, "A password or token that every reader of the manifest has."},
@@ -66,6 +76,8 @@ constexpr std::array<TriggerRule, 4> kDemandRules = {{
       "targetType Value of a queue or a gateway: it has no replicas to be an average over."},
      ValueOfATotal},
     {{"rate-without-window", kWarning, "A rate or a wait over no time at all."}, RateWithoutWindow},
+    {{"pressure-without-limit", kNote, "An engine's pressure whose limit has to be guessed."},
+     PressureWithoutLimit},
 }};
 
 }  // namespace

@@ -470,15 +470,15 @@ TEST(LintRules, HaveStableDistinctIdsAndHelp) {
     EXPECT_FALSE(rule.help.empty()) << rule.id;
   }
   EXPECT_THAT(
-      ids,
-      ElementsAre("bad-metadata", "metadata-not-a-string", "no-scaler-address", "not-checked",
-                  "metric-type-mismatch", "percent-target-high", "target-of-another-metric",
-                  "activation-above-target", "replica-aggregation-max", "window-peak",
-                  "window-zero", "sum-of-percentages", "saturation-unknown", "never-answers",
-                  "literal-memory", "pod-regex-of-all", "stream-length", "secret-in-metadata",
-                  "value-of-a-total", "rate-without-window", "one-address", "service-not-headless",
-                  "nothing-wakes", "woken-by-others", "load-of-another", "never-sleeps",
-                  "cooldown-short", "fallback-wakes", "fallback-shrinks", "service-not-seen"));
+      ids, ElementsAre("bad-metadata", "metadata-not-a-string", "no-scaler-address", "not-checked",
+                       "metric-type-mismatch", "percent-target-high", "target-of-another-metric",
+                       "activation-above-target", "replica-aggregation-max", "window-peak",
+                       "window-zero", "sum-of-percentages", "saturation-unknown", "never-answers",
+                       "literal-memory", "pod-regex-of-all", "stream-length", "secret-in-metadata",
+                       "value-of-a-total", "rate-without-window", "pressure-without-limit",
+                       "one-address", "service-not-headless", "nothing-wakes", "woken-by-others",
+                       "load-of-another", "never-sleeps", "cooldown-short", "fallback-wakes",
+                       "fallback-shrinks", "service-not-seen"));
 }
 
 }  // namespace

@@ -111,7 +111,7 @@ constexpr std::array<MetricTypeInfo, 29> kMetricTypes = {{
     Engine(MetricType::kEnginePressure, "engine_pressure", "%", Kind::kPercent,
            EngineMetric::kPressurePercent,
            "How full an engine is: the larger of its KV cache and its requests against its limit; "
-           "above 100 while requests wait"),
+           "above 100 while requests wait, and twice the target at most"),
     Engine(MetricType::kQueueWaitMs, "queue_wait_ms", "ms", Kind::kIntensive,
            EngineMetric::kQueueWaitMs,
            "How long requests had waited that were done in the window: most engines tell it only "

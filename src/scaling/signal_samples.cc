@@ -21,7 +21,8 @@ constexpr double kMostTargets = 2;
 double InUnitOf(const Trigger& trigger, double value) {
   if (trigger.metric == MetricType::kPendingRatio)
     return value / trigger.max_concurrency.value_or(1);
-  return ReadsPressure(trigger) ? std::min(value, kMostTargets * trigger.target) : value;
+  const bool is_pressure = trigger.metric == MetricType::kEnginePressure || ReadsPressure(trigger);
+  return is_pressure ? std::min(value, kMostTargets * trigger.target) : value;
 }
 
 // The newest number counts, however old, and the newest point too.
