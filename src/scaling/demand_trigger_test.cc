@@ -102,6 +102,7 @@ TEST(DemandTrigger, EnginesAreFoundUnlessTheirAddressIsNamed) {
   EXPECT_TRUE(std::holds_alternative<DiscoveredEngines>(SourceOf(found, kTeam)->place));
   EXPECT_EQ(found.window, absl::Seconds(15));
   EXPECT_EQ(found.activation_window, absl::Seconds(60));
+  EXPECT_EQ(found.warmup, absl::Seconds(300));
   EXPECT_EQ(found.aggregation, Aggregation::kSum);
   EXPECT_EQ(found.frozen_window, absl::Minutes(5));
 

@@ -134,6 +134,32 @@ TEST(EngineDecision, WithoutOwnersTheEnginesAreTheReplicas) {
   EXPECT_EQ(decide(VllmInference()).replicas, 1);
 }
 
+// A GPU in use may be the engine that the name was meant for.
+TEST(EngineDecision, WithoutOwnersANameWithoutAddressIsUnknownWhileGpusAreInUse) {
+  const auto decide = [](const GpuSample& gpu, const Trigger& trigger) {
+    HistoryBuilder gpus;
+    gpus.Hold(kLong, {gpu});
+    SignalBuilder engines(gpus.now());
+    engines.history().read_since = gpus.now() - kLong;
+    return Decide(trigger, {.namespace_name = "team-a", .name = "llm"}, gpus.fleet(),
+                  &engines.history(), kPatience);
+  };
+  const Decision in_use = decide(BusyGpu(0, 100, 90), Named(InFlight()));
+  EXPECT_EQ(in_use.status.code(), absl::StatusCode::kUnavailable) << in_use.status;
+  EXPECT_THAT(std::string(in_use.status.message()), HasSubstr("http://llm:8000 has no address"));
+  EXPECT_FALSE(decide(BusyGpu(0, 0, 90), Named(InFlight())).status.ok()) << "it may start";
+
+  const Decision idle = decide(FreeGpu(0), Named(InFlight()));
+  ASSERT_TRUE(idle.status.ok()) << idle.status;
+  EXPECT_EQ(idle.value, 0);
+  EXPECT_FALSE(idle.active) << idle.active_because;
+  EXPECT_THAT(idle.notes, Contains(HasSubstr("http://llm:8000 has no address")));
+
+  const Decision pressure = decide(BusyGpu(0, 60, 90), Named(VllmInference()));
+  EXPECT_EQ(pressure.value, 60) << "its GPUs speak: " << pressure.status;
+  EXPECT_THAT(pressure.notes, Contains(HasSubstr("http://llm:8000 has no address")));
+}
+
 // Their kubelets tell no addresses: Kubernetes before 1.37.
 TEST(EngineDecision, PodsThatMayBeBehindOneAddressCountTheTarget) {
   EngineWorkloadBuilder llm({{"llm-a"}, {"llm-b"}, {"llm-c"}});
@@ -159,15 +185,90 @@ TEST(EngineDecision, AYoungReplicaIsWarmingUntilItsEngineAnswers) {
   EngineWorkloadBuilder llm(grown);
   llm.EngineIn("llm-a", 40);
   llm.EngineIn("llm-b", std::nullopt, absl::Seconds(100));
-  const Decision decision = llm.Decide(InFlight());
+  Trigger trigger = InFlight();
+  trigger.warmup = absl::Seconds(300);
+  const Decision decision = llm.Decide(trigger);
   EXPECT_EQ(decision.value, 40);
   EXPECT_EQ(decision.replicas, 1);
   EXPECT_EQ(decision.warming, 1);
-  EXPECT_THAT(Explain(InFlight(), decision),
-              HasSubstr("its engine has not answered yet: connection refused"));
+  EXPECT_THAT(Explain(trigger, decision),
+              HasSubstr("more, and its engine has not answered: connection refused"));
+  trigger.warmup = absl::Seconds(90);
+  EXPECT_EQ(llm.Decide(trigger).value, 40 + 10) << "whether it is Ready is not known";
+  trigger.warmup = absl::Seconds(300);
 
   llm.EngineInThen("llm-b", absl::Seconds(3), 5);
-  EXPECT_EQ(llm.Decide(InFlight()).value, 45);
+  EXPECT_EQ(llm.Decide(trigger).value, 45);
+}
+
+// Two replicas: llm-a, and llm-b, which started two minutes ago and is Ready or not since a minute.
+EngineWorkloadBuilder WithYoung(std::optional<bool> ready) {
+  const auto nodes = [](std::optional<bool> b_ready) {
+    NodeSnapshot a = Node("n-llm-a", {LlmPod("llm-a")});
+    NodeSnapshot b = Node("n-llm-b", {LlmPod("llm-b", 100)});
+    a.pods[0].ready = true;
+    b.pods[0].ready = b_ready;
+    return std::vector<NodeSnapshot>{a, b};
+  };
+  FleetBuilder grown;
+  grown.Hold(kLong, {nodes(true)[0], Node("n-llm-b", {})});
+  grown.Hold(absl::Minutes(1), nodes(false));
+  grown.Hold(absl::Minutes(1), nodes(ready));
+  return EngineWorkloadBuilder(grown);
+}
+
+TEST(EngineDecision, APodThatIsNotReadyIsWarmingAndOneThatIsReadyAndSilentStandsForTheTarget) {
+  EngineWorkloadBuilder starting = WithYoung(false);
+  starting.EngineIn("llm-a", 40);
+  starting.EngineIn("llm-b", std::nullopt);
+  const Decision warming = starting.Decide(InFlight());
+  EXPECT_EQ(warming.value, 40);
+  EXPECT_EQ(warming.warming, 1);
+  EXPECT_THAT(starting.Explained(InFlight()),
+              HasSubstr("not Ready yet, and its engine has not answered: connection refused"));
+  starting.EngineInThen("llm-b", absl::Seconds(3), 5);
+  EXPECT_EQ(starting.Decide(InFlight()).value, 45) << "it answers";
+
+  EngineWorkloadBuilder llm = WithYoung(true);
+  llm.EngineIn("llm-a", 40);
+  llm.EngineIn("llm-b", std::nullopt);
+  const Decision silent = llm.Decide(InFlight());
+  EXPECT_EQ(silent.value, 40 + 10);
+  EXPECT_EQ(silent.unreadable, 1);
+  EXPECT_THAT(silent.notes,
+              Contains("no number from the engines of 1 replica: llm-b (connection refused)"));
+  llm.EngineIn("llm-a", 50);
+  EXPECT_EQ(llm.Decide(Named(VllmInference())).value, 50 + 80);
+}
+
+// A rollout whose new pods' pages cannot be read.
+TEST(EngineDecision, ReadyPodsOfWhichNoEngineEverAnsweredAreUnavailableNotZero) {
+  EngineWorkloadBuilder llm = WithYoung(true);
+  llm.EngineIn("llm-a", std::nullopt, absl::Minutes(1));
+  llm.EngineIn("llm-b", std::nullopt, absl::Minutes(1));
+  for (const Trigger& trigger : {InFlight(), Named(InFlight()), Named(VllmInference())}) {
+    const Decision decision = llm.Decide(trigger);
+    EXPECT_EQ(decision.status.code(), absl::StatusCode::kUnavailable) << decision.status;
+    EXPECT_THAT(decision.notes,
+                Contains("no number from the engines of 2 replicas: llm-a (connection refused), "
+                         "llm-b (connection refused)"));
+  }
+}
+
+TEST(EngineDecision, ANameWithoutAddressIsNoEnginesOfPodsThatAreReady) {
+  EngineWorkloadBuilder llm = WithYoung(false);
+  llm.signals().read_since = llm.now() - kLong;
+  const Decision decision = llm.Decide(Named(InFlight()));
+  EXPECT_EQ(decision.status.code(), absl::StatusCode::kUnavailable) << decision.status;
+  EXPECT_THAT(std::string(decision.status.message()), HasSubstr("llm:8000 has no address"));
+  EXPECT_EQ(decision.warming, 1) << "the other one is not Ready";
+
+  EngineWorkloadBuilder none(FleetBuilder().Hold(kLong, {Node("n", {})}));
+  none.signals().read_since = none.now() - kLong;
+  const Decision idle = none.Decide(Named(InFlight()));
+  ASSERT_TRUE(idle.status.ok()) << idle.status;
+  EXPECT_FALSE(idle.active) << idle.active_because;
+  EXPECT_THAT(idle.notes, Contains(HasSubstr("llm:8000 has no address")));
 }
 
 TEST(EngineDecision, IdleForTheWholeWindowIsInactive) {
@@ -244,6 +345,15 @@ TEST(EngineDecision, APressureProfileCountsItsEnginesPressureUpToTwiceTheTarget)
   const Decision idle = EngineWorkloadBuilder({{"llm-a", 0}, {"llm-b", 0}}).Decide(VllmInference());
   EXPECT_EQ(idle.value, 0);
   EXPECT_FALSE(idle.active) << idle.active_because;
+}
+
+// 1 running and 60 waiting without a known limit.
+TEST(EngineDecision, ThePressureAsAMetricCountsTwiceTheTargetAtMostToo) {
+  Trigger trigger = InFlight(80);
+  trigger.metric = MetricType::kEnginePressure;
+  trigger.aggregation = Aggregation::kMax;
+  EXPECT_EQ(EngineWorkloadBuilder({{"llm-a", 6010}, {"llm-b", 100}}).Decide(trigger).value,
+            2 * 80 + 100);
 }
 
 TEST(EngineDecision, AnEngineThatServesAFewIsNotTakenToZero) {
@@ -347,15 +457,6 @@ TEST(EngineDecision, GpusSpeakAtOnceForEnginesThatNeverTellTheirPressure) {
               Contains("no engine in scope tells engine_pressure: ollama never does; those that do "
                        "are sglang, vllm"));
 }
-// 1 running and 60 waiting without a known limit.
-TEST(EngineDecision, ThePressureAsAMetricCountsTwiceTheTargetAtMostToo) {
-  Trigger trigger = InFlight(80);
-  trigger.metric = MetricType::kEnginePressure;
-  trigger.aggregation = Aggregation::kMax;
-  EXPECT_EQ(EngineWorkloadBuilder({{"llm-a", 6010}, {"llm-b", 100}}).Decide(trigger).value,
-            2 * 80 + 100);
-}
-
 
 TEST(EngineDecision, APressureSaysWhatItIsMeasuredAgainst) {
   EngineWorkloadBuilder llm({{"llm-a", 50}});

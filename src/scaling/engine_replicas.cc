@@ -10,8 +10,8 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "scaling/frozen_engine.h"
-#include "scaling/replica_load.h"
 #include "scaling/signal_samples.h"
+#include "scaling/silent_engines.h"
 #include "scaling/trigger_source.h"
 
 namespace gpuscaler {
@@ -112,7 +112,10 @@ class EngineReplicas {
       population_.notes.emplace_back(told.message());
       return;
     }
-    if (endpoint_is_named_) return;
+    if (endpoint_is_named_) {
+      if (HasNoAddress()) population_.notes.push_back(NoAddress());
+      return;
+    }
     for (const Replica& replica : population_.replicas) {
       const std::string why = replica.present ? WhyNotFoundIn(replica) : "";
       if (why.empty()) continue;
@@ -131,14 +134,17 @@ class EngineReplicas {
       population_.unseen = absl::OkStatus();
     }
     absl::StrAppend(&population_.from, population_.from.empty() ? "" : ", ", "by their engines");
-    if (by_owner_ && !endpoint_is_named_) return;
-    DropUnplaced();
-    for (const SignalSeries* engine : strays_) AddStray(*engine);
-    if (strays_.empty() || !by_owner_) return;
-    absl::StrAppend(&population_.from, ", and addresses of no known pod");
+    if (!by_owner_ || endpoint_is_named_) AddStrays();
+    const std::string silent = SilentText(population_.replicas);
+    if (!silent.empty()) population_.notes.push_back(silent);
+    if (HasNoAddress() && Present() == 0) population_.notes.push_back(NoAddress());
   }
 
  private:
+  bool HasNoAddress() const { return endpoint_is_named_ && signals_.series.empty(); }
+
+  std::string NoAddress() const { return NoAddressText(trigger_.engine_endpoint); }
+
   // Every engine to its replica, by pod or by address.
   void Join() {
     engines_of_.resize(by_owner_ ? population_.replicas.size() : 0);
@@ -226,27 +232,24 @@ class EngineReplicas {
     if (replica.samples.empty()) replica.samples = {{.since = seen_at, .at = seen_at}};
     TakeBusyFrom(of_gpus, replica.samples);
     replica.last_gap = std::move(gap);
-    replica.warm_at = answers_since;
+    replica.warm_at =
+        IsUnlisted(engines) ? absl::InfiniteFuture() : std::min(replica.warm_at, answers_since);
     replica.covered_since = std::min(signals_.read_since, now_);
     replica.forgotten_until = absl::InfinitePast();
     if (!engines.empty()) replica.mute.clear();
     if (engines.size() == 1) replica.against = engines.front()->against;
-    if (answers_since == absl::InfiniteFuture()) JudgeSilent(engines, replica);
   }
 
-  // Of an engine that never answered.
-  void JudgeSilent(const Engines& engines, Replica& replica) const {
-    const bool young =
-        replica.held_since != absl::InfinitePast() && now_ - replica.held_since <= kLongestStart;
-    // A headless Service has those alone that are Ready: another one serves nobody. One address may
-    // be a ClusterIP, behind which all of them serve.
-    const bool not_listed = endpoint_is_named_ && engines.empty() && !signals_.series.empty() &&
-                            !IsOneAddressOfSeveral();
-    if (!young && !not_listed) replica.warm_at = absl::InfinitePast();
+  // A headless Service has those alone that are Ready, and not those that end: another one serves
+  // nobody. One address may be a ClusterIP, behind which all of them serve.
+  bool IsUnlisted(const Engines& engines) const {
+    return endpoint_is_named_ && engines.empty() && !signals_.series.empty() &&
+           !IsOneAddressOfSeveral();
   }
 
   std::string WhyNone(const Replica& replica) const {
     if (!signals_.status.ok()) return std::string(signals_.status.message());
+    if (HasNoAddress()) return NoAddress();
     if (endpoint_is_named_) return absl::StrCat("it is not at ", trigger_.engine_endpoint.url);
     const std::string why = WhyNotFoundIn(replica);
     return absl::StrCat("no engine is found in it", why.empty() ? "" : ": ", why);
@@ -280,6 +283,13 @@ class EngineReplicas {
     return {.series = &engine, .frozen_since = *engine.unmoved_since};
   }
 
+  void AddStrays() {
+    DropUnplaced();
+    for (const SignalSeries* engine : strays_) AddStray(*engine);
+    if (strays_.empty() || !by_owner_) return;
+    absl::StrAppend(&population_.from, ", and addresses of no known pod");
+  }
+
   // Pods whose addresses are not known are at the addresses of which no pod is known, but for those
   // that are too many: the youngest are not there yet.
   void DropUnplaced() {
@@ -298,7 +308,10 @@ class EngineReplicas {
   }
 
   void AddStray(const SignalSeries& engine) {
-    Replica replica{.name = engine.name, .present = true, .held_since = engine.listed_since};
+    Replica replica{.name = engine.name,
+                    .present = true,
+                    .held_since = engine.listed_since,
+                    .warm_at = engine.listed_since + trigger_.warmup};
     Become({&engine}, replica);
     population_.replicas.insert(population_.replicas.begin() + Present(), std::move(replica));
   }
@@ -314,6 +327,28 @@ class EngineReplicas {
   std::vector<Engines> engines_of_;  // of each replica
   Engines strays_;                   // of no replica
 };
+
+bool AnyGpuInUse(const FleetHistory& fleet) {
+  return std::ranges::any_of(fleet.nodes, [](const NodeTrack& track) {
+    const KeptPoints points = track.history->stretches.back().points();
+    for (size_t gpu = 0; gpu < points.size(); ++gpu) {
+      if (points[gpu].in_use()) return true;
+    }
+    return false;
+  });
+}
+
+// Without owners a GPU in use is all that tells of a replica: where there is one, a name that leads
+// nowhere is unknown, and not none.
+absl::Status CheckNoneIsHidden(const Trigger& trigger, const FleetHistory& fleet, bool by_owner,
+                               const SignalHistory& signals) {
+  const bool nowhere = !trigger.engine_endpoint.url.empty() && signals.series.empty();
+  if (by_owner || !nowhere || !ReadsEngines(trigger) || !AnyGpuInUse(fleet)) {
+    return absl::OkStatus();
+  }
+  return absl::UnavailableError(
+      absl::StrCat(NoAddressText(trigger.engine_endpoint), "; and GPUs are in use"));
+}
 
 }  // namespace
 
@@ -332,6 +367,7 @@ absl::Status ReadEnginesOf(const Trigger& trigger, const FleetHistory& fleet, bo
   const bool matters = ReadsEngines(trigger) ? may_have_some : is_named && !unknown_yet;
   if (!signals->status.ok() && matters) return signals->status;
   if (!signals->status.ok() && !unknown_yet) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckNoneIsHidden(trigger, fleet, by_owner, *signals));
   EngineReplicas engines(trigger, fleet, by_owner, *signals, patience, population);
   if (!engines.Speak()) {
     engines.NoteWhyNone();

@@ -11,12 +11,15 @@ namespace gpuscaler {
 // showed, replica by replica. An engine is a replica's by its pod, or by its pod's address; one
 // that is nobody's is a replica by itself where its endpoint is named or owners are not known.
 //
-// A replica whose engine has not answered yet is warming while it is young, and else unreadable.
+// A replica is warming until its pod is Ready or its engine answers; where nobody knows whether it
+// is Ready, for warmupSeconds at most. One that is silent then is unreadable. One that a headless
+// Service does not list while it lists others serves nobody, and is warming as well.
 // Pressure: while none of the workload's engines was read for --forget-after, the replicas stay
 // what their GPUs show (engineFallback).
 //
-// What the history's status says is handed on where it matters. FAILED_PRECONDITION: the endpoint
-// is one address in front of several pods, or none of the engines in scope ever tells the metric.
+// What the history's status says is handed on where it matters. UNAVAILABLE: the endpoint has no
+// address, owners are not known, and GPUs are in use. FAILED_PRECONDITION: the endpoint is one
+// address in front of several pods, or none of the engines in scope ever tells the metric.
 // `signals` null: nobody reads them.
 absl::Status ReadEnginesOf(const Trigger& trigger, const FleetHistory& fleet, bool by_owner,
                            const SignalHistory* signals, const Patience& patience,

@@ -90,6 +90,8 @@ inline bool IsOfReplicas(MetricOrigin origin) {
 struct DefaultWindows {
   absl::Duration window;
   absl::Duration activation_window;
+  // Of a replica of which nobody knows whether it is Ready.
+  absl::Duration warmup = absl::ZeroDuration();
 };
 DefaultWindows DefaultWindowsOf(MetricOrigin origin);
 

@@ -40,7 +40,8 @@ Profile RequestProfile(const char* name, const char* help, MetricType metric, do
           .target = target,
           .activation_threshold = activation_threshold,
           .window = windows.window,
-          .activation_window = windows.activation_window};
+          .activation_window = windows.activation_window,
+          .warmup = windows.warmup};
 }
 
 Profiles MakeBuiltInProfiles() {

@@ -129,6 +129,7 @@ Profile Finished(const Draft& draft) {
     const DefaultWindows windows = DefaultWindowsOf(InfoOf(profile.metric).origin);
     profile.window = windows.window;
     profile.activation_window = windows.activation_window;
+    profile.warmup = windows.warmup;
   }
   profile.window = settings.window.value_or(profile.window);
   profile.activation_window = settings.activation_window.value_or(profile.activation_window);

@@ -176,12 +176,13 @@ bool Covered(Valuation valuation, Samples samples, absl::Time begin, absl::Time 
 }
 
 std::string WarmingText(const Replica& replica, absl::Time now) {
-  if (replica.warm_at != absl::InfiniteFuture()) {
-    return absl::StrCat("warming for ", AgeText(replica.warm_at - now), " more");
-  }
-  if (!replica.by_engine) return "not Ready yet";
-  return absl::StrCat("its engine has not answered yet", replica.last_gap.empty() ? "" : ": ",
-                      replica.last_gap);
+  const std::string warming =
+      replica.warm_at == absl::InfiniteFuture()
+          ? "not Ready yet"
+          : absl::StrCat("warming for ", AgeText(replica.warm_at - now), " more");
+  if (!replica.by_engine) return warming;
+  return absl::StrCat(warming, ", and its engine has not answered",
+                      replica.last_gap.empty() ? "" : ": ", replica.last_gap);
 }
 
 // A start that takes longer than any does shall not hold a workload for ever. When one began that

@@ -208,8 +208,9 @@ std::vector<KeyRow> MakeRows() {
        ReadWindow<&Settings::activation_window>},
       {"warmupSeconds",
        "seconds, or a duration with its unit, 0 to 30m",
-       "0, or the profile's",
-       "How long a replica counts as starting where its readiness cannot be known",
+       "0, of engines 300, or the profile's",
+       "How long a replica counts as starting where its readiness cannot be known; of engines "
+       "until they answer, if that is sooner",
        {},
        ReadWarmup},
       {"preallocationWindow",

@@ -193,7 +193,9 @@ std::optional<double> TargetByHand(const Settings& settings) {
 DefaultWindows WindowsOf(const Settings& settings, const Profile& profile, MetricType metric) {
   const MetricOrigin origin = InfoOf(metric).origin;
   const bool is_rate = settings.prometheus_kind == PrometheusKind::kRate;
-  DefaultWindows windows{.window = profile.window, .activation_window = profile.activation_window};
+  DefaultWindows windows{.window = profile.window,
+                         .activation_window = profile.activation_window,
+                         .warmup = profile.warmup};
   if (origin != InfoOf(profile.metric).origin) windows = DefaultWindowsOf(origin);
   if (origin == MetricOrigin::kPage && is_rate) windows.window = kDefaultRateWindow;
   return windows;
@@ -288,7 +290,7 @@ Trigger TriggerOf(const Reading& reading) {
   trigger.window = settings.window.value_or(windows.window);
   trigger.window_aggregation = settings.window_aggregation.value_or(defaults.window_aggregation);
   trigger.activation_window = settings.activation_window.value_or(windows.activation_window);
-  trigger.warmup = settings.warmup.value_or(profile.warmup);
+  trigger.warmup = settings.warmup.value_or(windows.warmup);
   trigger.preallocation_window =
       settings.preallocation_window.value_or(defaults.preallocation_window);
 

@@ -1,0 +1,39 @@
+#include "scaling/silent_engines.h"
+
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/number_text.h"
+
+namespace gpuscaler {
+namespace {
+
+bool IsSilent(const Replica& replica) {
+  return replica.present && replica.by_engine && !replica.samples.back().metric.has_value();
+}
+
+}  // namespace
+
+std::string NoAddressText(const EngineEndpoint& endpoint) {
+  return absl::StrCat(endpoint.url,
+                      " has no address: no pod is Ready behind it, or the name is another");
+}
+
+std::string SilentText(const std::vector<Replica>& replicas) {
+  constexpr size_t kNamed = 3;
+  std::vector<std::string> named;
+  size_t silent = 0;
+  for (const Replica& replica : replicas) {
+    if (!IsSilent(replica) || ++silent > kNamed) continue;
+    named.push_back(absl::StrCat(replica.name, replica.last_gap.empty() ? "" : " (",
+                                 replica.last_gap, replica.last_gap.empty() ? "" : ")"));
+  }
+  if (silent == 0) return "";
+  return absl::StrCat("no number from the engines of ",
+                      CountText(static_cast<int64_t>(silent), "replica"), ": ",
+                      absl::StrJoin(named, ", "),
+                      silent > kNamed ? absl::StrCat(" and ", silent - kNamed, " more") : "");
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,19 @@
+// Engines that give no number, in words: unknown is never silent (DESIGN 6).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "scaling/replica.h"
+#include "scaling/trigger.h"
+
+namespace gpuscaler {
+
+// "http://llm:8000 has no address: ..."
+std::string NoAddressText(const EngineEndpoint& endpoint);
+
+// "no number from the engines of 2 replicas: llm-a (connection refused), llm-b (...)", of those
+// present that are read by their engines; empty: each gives one.
+std::string SilentText(const std::vector<Replica>& replicas);
+
+}  // namespace gpuscaler
