@@ -187,5 +187,37 @@ TEST_F(DemandAnswersTest, EnginesAtANameAreReplicasWithTheRequestsTheyTellOf) {
   EXPECT_EQ(answer.get(), "37");
 }
 
+// Owners are not asked for: whether the name is a wrong one, GPUs in use tell.
+TEST_F(DemandAnswersTest, ANameWithoutAddressIsZeroOnlyWhileNoGpuIsInUse) {
+  const SignalSource engines{.namespace_name = "default",
+                             .place = EngineEndpoint{.url = "http://llm:8000"}};
+  const ScaledObjectRef ref = RefOf({{"metricType", "requests_in_flight"},
+                                     {"engineEndpoint", "http://llm:8000"},
+                                     {"scope", "fleet"},
+                                     {"window", "0s"}});
+  scaler_.Sample({BusyGpu(0, 100)});
+  auto answer = std::async(std::launch::async, [&] { return ValueOf(ref); });
+  ASSERT_TRUE(Eventually([&] { return IsWanted(engines); }));
+  const auto list = [&](const std::vector<EnginePlace>& places) {
+    signals_.ListEngines(engines, places, scaler_.clock.Now());
+  };
+  list({});
+  EXPECT_THAT(answer.get(), HasSubstr("http://llm:8000 has no address"));
+
+  const EnginePlace place{.address = "10.0.0.1", .port = 8000};
+  list({place});
+  scaler_.clock.Advance(absl::Seconds(1));
+  signals_.TakeEngine(engines, place,
+                      {.at = scaler_.clock.Now(),
+                       .engine = "vllm",
+                       .reading = EngineReading{{{.model = "m", .waiting = 3, .running = 4}}}});
+  EXPECT_EQ(ValueOf(ref), "7");
+
+  list({});
+  EXPECT_THAT(ValueOf(ref), HasSubstr("http://llm:8000 has no address"));
+  scaler_.Sample({FreeGpu(0)});
+  EXPECT_EQ(ValueOf(ref), "0");
+}
+
 }  // namespace
 }  // namespace gpuscaler

@@ -57,6 +57,13 @@ void AwaitNodesOf(const ParsedTrigger& parsed, const FleetHistory& fleet, Signal
   AwaitNodes(concerns, signals);
 }
 
+// Its endpoint leads nowhere: GPUs in use tell whether that is to be believed.
+bool IsWithoutEngine(const ParsedTrigger& parsed, const SignalHistory* signals) {
+  const bool is_named = !parsed.trigger->engine_endpoint.url.empty();
+  return is_named && ReadsEngines(*parsed.trigger) && signals != nullptr && signals->status.ok() &&
+         signals->series.empty();
+}
+
 // The reason for an outcome other than a plain value.
 std::string WhyOf(const Decision& decision) {
   if (!decision.status.ok()) return std::string(decision.status.message());
@@ -163,7 +170,7 @@ void Judge::Want(CachedTrigger& trigger, const ParsedTrigger& parsed) const {
   if (has_enough && !parsed.source.has_value()) return;
   Renew(trigger, parsed, trigger.LeaseFrom(clock_.Now()));
   if (!IsCostly(metric)) return;
-  const auto fleet = FleetOf(parsed);
+  const auto fleet = FleetOf(parsed, nullptr);
   if (fleet.ok() && Lacks(**fleet, metric, patience_)) wake_sampler_();
 }
 
@@ -171,9 +178,10 @@ void Judge::Hold(const CachedTrigger& trigger, const ParsedTrigger& parsed) cons
   Renew(trigger, parsed, clock_.Now() + kShortestLease);
 }
 
-absl::StatusOr<FleetReader::Fleet> Judge::FleetOf(const ParsedTrigger& parsed) const {
+absl::StatusOr<FleetReader::Fleet> Judge::FleetOf(const ParsedTrigger& parsed,
+                                                  const SignalHistory* signals) const {
   const absl::Time now = clock_.Now();
-  if (!parsed.NeedsNodes()) {
+  if (!parsed.NeedsNodes() && !IsWithoutEngine(parsed, signals)) {
     return std::make_shared<const FleetHistory>(FleetHistory{.now = now});
   }
   auto fleet =
@@ -190,7 +198,8 @@ std::optional<SignalHistory> Judge::SignalsOf(const ParsedTrigger& parsed) const
 Judge::Judged Judge::Try(Question question, CachedTrigger& trigger, const Parsed& parsed) const {
   // Before the nodes: what was said is then no later than the instant that is decided for.
   std::optional<SignalHistory> signals = SignalsOf(*parsed);
-  const auto fleet = FleetOf(*parsed);
+  const SignalHistory* const said = signals.has_value() ? &*signals : nullptr;
+  const auto fleet = FleetOf(*parsed, said);
   if (!fleet.ok()) return fleet.status();
   const MetricTypeInfo& metric = InfoOf(parsed->trigger->metric);
   if (Lacks(**fleet, metric, patience_)) {
@@ -201,8 +210,7 @@ Judge::Judged Judge::Try(Question question, CachedTrigger& trigger, const Parsed
   if (signals.has_value() && signals->is_awaited) {
     return absl::UnavailableError(absl::StrCat(NameOf(*parsed->source), ": not read yet"));
   }
-  Judgement judgement = trigger.Judge(question, parsed, **fleet, patience_,
-                                      signals.has_value() ? &*signals : nullptr);
+  Judgement judgement = trigger.Judge(question, parsed, **fleet, patience_, said);
   if (judgement.is_new) {
     const Decision& decision = judgement.verdict->decision;
     Report(trigger, OutcomeOf(decision), WhyOf(decision));

@@ -57,7 +57,9 @@ class Judge {
                                                         const Asker& asker) const;
 
   // What the trigger is decided on.
-  absl::StatusOr<FleetReader::Fleet> FleetOf(const ParsedTrigger& parsed) const;
+  // `signals` null: not asked for.
+  absl::StatusOr<FleetReader::Fleet> FleetOf(const ParsedTrigger& parsed,
+                                             const SignalHistory* signals) const;
   std::optional<SignalHistory> SignalsOf(const ParsedTrigger& parsed) const;
 
   // Counts it and logs it.
