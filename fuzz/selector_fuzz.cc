@@ -24,6 +24,8 @@ void CheckSelector(absl::string_view text) {
   PROMISE(ParseMetricSelector(selector->text).ok());
   const auto sum = SumOf(*selector, kPage, PageFormat::kText);
   PROMISE(sum.ok() || sum.status().code() == absl::StatusCode::kNotFound);
+  const auto zero_if_absent = SumOf(*selector, kPage, PageFormat::kText, IfAbsent::kZero);
+  PROMISE(zero_if_absent.ok() && *zero_if_absent == sum.value_or(0));
 
   SeriesGrowth growth(*selector, absl::Seconds(10));
   PROMISE(growth.Take(absl::UnixEpoch(), kPage, PageFormat::kText).ok() == sum.ok());

@@ -179,6 +179,34 @@ TEST_F(GatewayTest, WhatItHoldsIsTheValue) {
   EXPECT_TRUE(Says(server_, At(page), "value   20\n"));
 }
 
+// As llama.cpp's router has it: which of its models is meant stands in the query.
+TEST_F(GatewayTest, ARouterIsAskedForTheModelThatTheEndpointNames) {
+  const TestHttpServer router(Serving([](absl::string_view path) {
+    return path == "/metrics?model=qwen" ? Answer("llamacpp:requests_processing 5\n")
+                                         : EmptyAnswer(400);
+  }));
+  const auto at = [&](absl::string_view path) {
+    return Words{"metricType=requests_running", "targetValue=4", "scope=fleet",
+                 absl::StrCat("engineEndpoint=http://127.0.0.1:", router.port(), path)};
+  };
+  EXPECT_TRUE(Says(server_, at("/metrics"), "it answers HTTP 400"));
+  EXPECT_TRUE(Says(server_, at("/metrics?model=qwen"), "value   5\n"));
+}
+
+// An endpoint picker has no series of its queue before its first request.
+TEST_F(GatewayTest, WhatAWholePageLacksIsAnErrorUnlessTheTriggerSaysZero) {
+  std::atomic<bool> was_asked = false;
+  const TestHttpServer page(Serving([&](absl::string_view) {
+    return Answer(was_asked ? "up 1\nqueue_size{pool=\"chat\"} 3\n" : "up 1\n");
+  }));
+  Words absent = At(page);
+  EXPECT_TRUE(Says(server_, absent, "no series of queue_size"));
+  absent.push_back("prometheusAbsent=0");
+  EXPECT_TRUE(Says(server_, absent, "value   0\n"));
+  was_asked = true;
+  EXPECT_TRUE(Says(server_, absent, "value   3\n"));
+}
+
 // What a page says that nobody may believe, and what KEDA is told of it.
 struct BadPage {
   const char* name;

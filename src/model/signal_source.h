@@ -24,6 +24,8 @@ struct MetricsPage {
   std::string url;
   std::string selector;  // page/prometheus_metric.h
   bool rate = false;     // its growth a second; else its value
+  // A page that has been read whole and has none of the series says 0; else it is unknown.
+  bool zero_if_absent = false;
 
   friend auto operator<=>(const MetricsPage&, const MetricsPage&) = default;
 };

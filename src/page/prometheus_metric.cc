@@ -172,6 +172,7 @@ absl::StatusOr<MetricSelector> ParseMetricSelector(absl::string_view text) {
 }
 
 absl::Status ReadSeries(const MetricSelector& selector, absl::string_view page, PageFormat format,
+                        IfAbsent if_absent,
                         absl::FunctionRef<void(const PageSample& sample)> take) {
   bool is_found = false, are_finite = true;
   RETURN_IF_ERROR(ReadPage(
@@ -182,17 +183,18 @@ absl::Status ReadSeries(const MetricSelector& selector, absl::string_view page, 
         are_finite = are_finite && std::isfinite(sample.value);
         take(sample);
       }));
-  if (!is_found) {
+  const bool is_blank = absl::StripAsciiWhitespace(page).empty();
+  if (!is_found && (is_blank || if_absent == IfAbsent::kError)) {
     return absl::NotFoundError(absl::StrCat("no series of ", selector.text, " on the page"));
   }
   return are_finite ? absl::OkStatus() : NotFinite(selector);
 }
 
 absl::StatusOr<double> SumOf(const MetricSelector& selector, absl::string_view page,
-                             PageFormat format) {
+                             PageFormat format, IfAbsent if_absent) {
   double sum = 0;
-  RETURN_IF_ERROR(
-      ReadSeries(selector, page, format, [&](const PageSample& sample) { sum += sample.value; }));
+  RETURN_IF_ERROR(ReadSeries(selector, page, format, if_absent,
+                             [&](const PageSample& sample) { sum += sample.value; }));
   return std::isfinite(sum) ? absl::StatusOr<double>(sum) : NotFinite(selector);
 }
 

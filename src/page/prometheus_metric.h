@@ -33,6 +33,10 @@ struct MetricSelector {
   bool Matches(const PageSample& sample) const;
 };
 
+// What a whole page without a series of the selector is. A page of nothing at all is an error
+// either way: it may be anybody's.
+enum class IfAbsent { kError, kZero };
+
 constexpr size_t kLongestSelector = 1000;  // characters
 constexpr size_t kMostMatchers = 16;
 
@@ -40,14 +44,15 @@ constexpr size_t kMostMatchers = 16;
 // quotes, with \\, \n and the quote escaped, as in PromQL.
 absl::StatusOr<MetricSelector> ParseMetricSelector(absl::string_view text);
 
-// Calls `take` for each series that matches. NOT_FOUND: there is none, which is not 0.
+// Calls `take` for each series that matches. NOT_FOUND: there is none, which is not 0 unless
+// `if_absent` says so.
 // FAILED_PRECONDITION: one of them is NaN or infinite, so there is no sum. INVALID_ARGUMENT: it is
 // no whole page. After an error what was taken counts for nothing.
 absl::Status ReadSeries(const MetricSelector& selector, absl::string_view page, PageFormat format,
-                        absl::FunctionRef<void(const PageSample& sample)> take);
+                        IfAbsent if_absent, absl::FunctionRef<void(const PageSample& sample)> take);
 
 // Of gauges; counters are followed one by one (series_growth.h). Errors are those of ReadSeries().
 absl::StatusOr<double> SumOf(const MetricSelector& selector, absl::string_view page,
-                             PageFormat format);
+                             PageFormat format, IfAbsent if_absent = IfAbsent::kError);
 
 }  // namespace gpuscaler

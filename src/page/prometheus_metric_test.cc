@@ -69,6 +69,26 @@ TEST(PrometheusMetric, NoSeriesIsNotZero) {
   }
 }
 
+TEST(PrometheusMetric, NoSeriesOfAWholePageIsZeroWhereThatIsSaid) {
+  const MetricSelector held = *ParseMetricSelector("held{pool=\"chat\"}");
+  const auto sum = [&](absl::string_view page, PageFormat format = PageFormat::kText) {
+    return SumOf(held, page, format, IfAbsent::kZero);
+  };
+  EXPECT_EQ(*sum(kGateway), 0);
+  EXPECT_EQ(*sum("held{pool=\"embed\"} 3\n"), 0);
+  EXPECT_EQ(*sum("held{pool=\"chat\"} 3\n"), 3);
+  EXPECT_EQ(*sum("# HELP held Requests.\n# TYPE held gauge\n"), 0) << "a family without series";
+  for (const char* blank : {"", "\n\n"}) {
+    EXPECT_EQ(sum(blank).status().code(), absl::StatusCode::kNotFound) << "anybody's page";
+  }
+  EXPECT_EQ(sum("total 9").status().code(), absl::StatusCode::kInvalidArgument) << "cut off";
+  EXPECT_EQ(sum("total 9\n", PageFormat::kOpenMetrics).status().code(),
+            absl::StatusCode::kInvalidArgument)
+      << "without its # EOF";
+  EXPECT_EQ(sum("held{pool=\"chat\"} NaN\n").status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
 TEST(PrometheusMetric, ASeriesThatIsNoNumberLeavesNoSum) {
   EXPECT_EQ(Sum("broken").status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(Sum("a", "a{x=\"1\"} +Inf\na{x=\"2\"} 1\n").status().code(),

@@ -142,6 +142,11 @@ std::vector<KeyRow> PageRows() {
           "gauge: the series' values; rate: of counters, how much they grow a second over window "
           "(15s unless given)",
           KeyUse::kPage),
+      WordRow<PrometheusAbsent, &Settings::prometheus_absent>(
+          "prometheusAbsent", "error",
+          "What a page says that was read whole and has no series of prometheusMetric: error, as a "
+          "slip in its name would be, or 0, where the series come with the first request",
+          KeyUse::kPage),
   };
 }
 

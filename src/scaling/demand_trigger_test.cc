@@ -95,6 +95,10 @@ TEST(DemandTrigger, APageIsReadByItsSelectorAndARateHasAWindow) {
   const Trigger rate = DemandOf(With(metadata, "prometheusKind", "rate"));
   EXPECT_TRUE(rate.page.rate);
   EXPECT_EQ(QuestionOf(rate, kPatience).window, absl::Seconds(15));
+
+  EXPECT_FALSE(DemandOf(With(metadata, "prometheusAbsent", "error")).page.zero_if_absent);
+  const Trigger absent = DemandOf(With(metadata, "prometheusAbsent", "0"));
+  EXPECT_TRUE(std::get<MetricsPage>(SourceOf(absent, kTeam)->place).zero_if_absent);
 }
 
 TEST(DemandTrigger, EnginesAreFoundUnlessTheirAddressIsNamed) {
@@ -229,6 +233,9 @@ TEST(DemandKeys, BoundsAreKept) {
       {"frozenWindow", "1s"},
       {"frozenWindow", "16m"},
       {"prometheusKind", "counter"},
+      {"prometheusAbsent", "zero"},
+      {"prometheusAbsent", "1"},
+      {"prometheusAbsent", ""},
       {"prometheusMetric", ""},
       {"redisDatabase", "-1"},
       {"redisTls", "yes"},
@@ -243,6 +250,7 @@ TEST(DemandKeys, BoundsAreKept) {
   }
   EXPECT_THAT(FaultOf({{"engine", "vlm"}}), HasSubstr("did you mean \"vllm\"?"));
   EXPECT_THAT(FaultOf({{"credentials", "jobs.prod"}}), HasSubstr("no dot"));
+  EXPECT_THAT(FaultOf({{"prometheusAbsent", "zero"}}), HasSubstr("use error or 0"));
 }
 
 TEST(DemandKeys, EnginesHaveNames) {

@@ -28,6 +28,7 @@ enum class ReplicaAggregation { kAvg, kMax, kMin, kP95 };       // over the repl
 enum class WindowAggregation { kAvg, kMax, kP95 };              // over time
 enum class EngineFallback { kUtilization, kActivity, kNone };   // standing VRAM, no engine to read
 enum class PrometheusKind { kGauge, kRate };                    // a value, or its growth a second
+enum class PrometheusAbsent { kError, kZero };                  // a whole page without the series
 
 // Metadata as KEDA sends it. `fooFromEnv` is accepted for every key `foo`; the plain key wins.
 using Metadata = std::map<std::string, std::string, std::less<>>;

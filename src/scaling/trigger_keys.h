@@ -53,6 +53,7 @@ struct Settings {
   std::optional<std::string> prometheus_endpoint;
   std::optional<std::string> prometheus_metric;
   std::optional<PrometheusKind> prometheus_kind;
+  std::optional<PrometheusAbsent> prometheus_absent;
   std::optional<std::string> redis_address;
   std::optional<std::string> redis_stream;
   std::optional<std::string> redis_consumer_group;

@@ -218,7 +218,8 @@ void SetDemand(const Settings& settings, Trigger& trigger) {
   trigger.frozen_window = settings.frozen_window.value_or(defaults.frozen_window);
   trigger.page = {.url = settings.prometheus_endpoint.value_or(""),
                   .selector = settings.prometheus_metric.value_or(""),
-                  .rate = settings.prometheus_kind == PrometheusKind::kRate};
+                  .rate = settings.prometheus_kind == PrometheusKind::kRate,
+                  .zero_if_absent = settings.prometheus_absent == PrometheusAbsent::kZero};
   trigger.queue = {.address = settings.redis_address.value_or(""),
                    .database = settings.redis_database.value_or(0),
                    .tls = settings.redis_tls.value_or(false),

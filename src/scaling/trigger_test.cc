@@ -464,7 +464,7 @@ TEST(ParseTriggerProperty, AnyMetadataIsEitherRefusedWithWordsOrAGoodTrigger) {
 }
 
 TEST(TriggerKeys, EachSaysWhatIsAllowedAndWhatItIsFor) {
-  EXPECT_EQ(TriggerKeys().size(), 45u);
+  EXPECT_EQ(TriggerKeys().size(), 46u);
   for (const TriggerKey& key : TriggerKeys()) {
     EXPECT_FALSE(key.allowed.empty()) << key.name;
     EXPECT_FALSE(key.help.empty()) << key.name;

@@ -60,6 +60,11 @@ constexpr std::array<Word<PrometheusKind>, 2> kPrometheusKinds = {{
     {PrometheusKind::kRate, "rate"},
 }};
 
+constexpr std::array<Word<PrometheusAbsent>, 2> kPrometheusAbsents = {{
+    {PrometheusAbsent::kError, "error"},
+    {PrometheusAbsent::kZero, "0"},
+}};
+
 template <typename Enum>
 absl::string_view WordOf(Enum value) {
   return Words<Enum>()[static_cast<size_t>(value)].word;
@@ -102,6 +107,10 @@ std::span<const Word<StandingMemory>> Words() {
 template <>
 std::span<const Word<PrometheusKind>> Words() {
   return kPrometheusKinds;
+}
+template <>
+std::span<const Word<PrometheusAbsent>> Words() {
+  return kPrometheusAbsents;
 }
 
 absl::string_view Name(TargetType type) { return WordOf(type); }

@@ -37,6 +37,8 @@ template <>
 std::span<const Word<StandingMemory>> Words();
 template <>
 std::span<const Word<PrometheusKind>> Words();
+template <>
+std::span<const Word<PrometheusAbsent>> Words();
 
 template <typename Enum>
 std::optional<Enum> FromWord(absl::string_view text) {

@@ -9,7 +9,9 @@
 namespace gpuscaler {
 namespace {
 
-bool IsRate(const SignalSource& source) { return std::get<MetricsPage>(source.place).rate; }
+const MetricsPage& PageOf(const SignalSource& source) {
+  return std::get<MetricsPage>(source.place);
+}
 
 }  // namespace
 
@@ -22,9 +24,11 @@ void PageNumbers::Want(const NumbersWish& wish) {
   for (const auto& [source, selector] : wish) {
     const auto [added, is_new] = picked_.try_emplace(source);
     if (!is_new) continue;
+    const IfAbsent if_absent = PageOf(source).zero_if_absent ? IfAbsent::kZero : IfAbsent::kError;
     added->second.selector = selector;
-    if (!IsRate(source)) continue;
-    added->second.growth = std::make_unique<SeriesGrowth>(selector, longest_gap_);
+    added->second.if_absent = if_absent;
+    if (!PageOf(source).rate) continue;
+    added->second.growth = std::make_unique<SeriesGrowth>(selector, longest_gap_, if_absent);
   }
 }
 
@@ -37,7 +41,8 @@ absl::StatusOr<CounterPoint> PageNumbers::NumberOf(Picked& picked, absl::Time at
                                                    const absl::StatusOr<Page>& page) const {
   if (!page.ok()) return page.status();
   if (picked.growth != nullptr) return picked.growth->Take(at, page->body, page->format);
-  ASSIGN_OR_RETURN(const double sum, SumOf(picked.selector, page->body, page->format));
+  ASSIGN_OR_RETURN(const double sum,
+                   SumOf(picked.selector, page->body, page->format, picked.if_absent));
   return CounterPoint{.instant = {.at = at}, .value = sum};
 }
 

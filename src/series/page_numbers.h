@@ -45,6 +45,7 @@ class PageNumbers : public PolledTarget {
  private:
   struct Picked {
     MetricSelector selector;
+    IfAbsent if_absent = IfAbsent::kError;
     std::unique_ptr<SeriesGrowth> growth;  // null: its value, not its rate
   };
 

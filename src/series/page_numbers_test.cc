@@ -66,6 +66,28 @@ TEST_F(PageNumbersTest, WhatOneLacksIsNoFaultOfTheOthers) {
   EXPECT_THAT(std::string(said_.at(kServed).status().message()), HasSubstr("gateway:80"));
 }
 
+TEST_F(PageNumbersTest, WhatAWholePageLacksIsZeroForWhoSaysSo) {
+  const auto saying_zero = [](SignalSource source) {
+    std::get<MetricsPage>(source.place).zero_if_absent = true;
+    return source;
+  };
+  const SignalSource size = saying_zero(kSize), served = saying_zero(kServed);
+  Want({kSize, size, served});
+  Take(1, PageOf("other 3\n"));
+  EXPECT_EQ(NumberOf(size), 0);
+  EXPECT_EQ(NumberOf(served), 0);
+  EXPECT_EQ(said_.at(kSize).status().code(), absl::StatusCode::kNotFound);
+  Take(2, PageOf("size 4\nserved 1\n"));
+  EXPECT_EQ(NumberOf(size), 4);
+  EXPECT_EQ(NumberOf(served), 1) << "the first request";
+  for (const absl::StatusOr<Page>& unread :
+       {absl::StatusOr<Page>(absl::UnavailableError("refused")),
+        absl::StatusOr<Page>(PageOf("other 3")), absl::StatusOr<Page>(PageOf(""))}) {
+    Take(3, unread);
+    for (const SignalSource& source : {size, served}) EXPECT_FALSE(said_.at(source).ok());
+  }
+}
+
 TEST_F(PageNumbersTest, APageThatIsNotThereIsToldToAll) {
   Want({kSize, kServed});
   Take(1, absl::UnavailableError("gateway:80: refused"));

@@ -30,7 +30,7 @@ std::string LabelsOf(const PageSample& sample) {
 absl::StatusOr<std::map<SeriesGrowth::Key, double>> SeriesGrowth::SeriesOn(
     absl::string_view page, PageFormat format) const {
   std::map<Key, double> series;
-  RETURN_IF_ERROR(ReadSeries(selector_, page, format, [&](const PageSample& sample) {
+  RETURN_IF_ERROR(ReadSeries(selector_, page, format, if_absent_, [&](const PageSample& sample) {
     if (series.size() > kMostSeries) return;  // an error by now
     series[std::hash<std::string>()(LabelsOf(sample))] += sample.value;
   }));
@@ -42,7 +42,9 @@ absl::StatusOr<std::map<SeriesGrowth::Key, double>> SeriesGrowth::SeriesOn(
 
 double SeriesGrowth::GrowthSinceSeen(Key key, absl::Time at, double value) const {
   const auto found = seen_.find(key);
-  if (found == seen_.end() || at - found->second.at > longest_gap_) return 0;
+  if (found == seen_.end() || at - found->second.at > longest_gap_) {
+    return at - none_at_ > longest_gap_ ? 0 : value;
+  }
   const double before = found->second.value;
   return value < before ? value : value - before;
 }
@@ -65,6 +67,7 @@ absl::StatusOr<CounterPoint> SeriesGrowth::Take(absl::Time at, absl::string_view
         absl::StrCat("the series of ", selector_.text, " do not count: they are negative or huge"));
   }
   total_ = total;
+  if (series.empty()) none_at_ = at;
   for (const auto& [key, value] : series) seen_[key] = {.at = at, .value = value};
   Forget(at);
   return CounterPoint{.instant = {.at = at}, .value = total_};

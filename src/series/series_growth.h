@@ -22,14 +22,16 @@ inline constexpr size_t kMostSeries = 1000;  // of a page, and kept: 64 bytes ea
 class SeriesGrowth {
  public:
   // A series that was not seen for longer than `longest_gap` is a new one.
-  SeriesGrowth(MetricSelector selector, absl::Duration longest_gap)
-      : selector_(std::move(selector)), longest_gap_(longest_gap) {}
+  SeriesGrowth(MetricSelector selector, absl::Duration longest_gap,
+               IfAbsent if_absent = IfAbsent::kError)
+      : selector_(std::move(selector)), longest_gap_(longest_gap), if_absent_(if_absent) {}
 
   // What all of them together have grown by since the first page: never falls, and its GrowthOf()
   // is what Prometheus' increase() has. So a new series counts from what it has when it is first
   // seen, as what it counted before may be of any time; one that is lower than before has counted
   // all that it has since then; and of one that was missing the growth meanwhile counts when it is
-  // back.
+  // back. Where a page without a series says 0, one that is new after such a page has counted all
+  // that it has since then: the first request is growth.
   //
   // Errors are those of ReadSeries(), and FAILED_PRECONDITION where more than kMostSeries match.
   // The page is then as one that was never read.
@@ -48,7 +50,9 @@ class SeriesGrowth {
 
   const MetricSelector selector_;
   const absl::Duration longest_gap_;
+  const IfAbsent if_absent_;
   std::map<Key, Seen> seen_;
+  absl::Time none_at_ = absl::InfinitePast();  // the last page without a series, where that is 0
   double total_ = 0;
 };
 

@@ -82,6 +82,40 @@ TEST(SeriesGrowth, FollowsEachSeriesByItself) {
   }
 }
 
+TEST(SeriesGrowth, WhereAbsentIsZeroTheFirstRequestsCount) {
+  const struct {
+    const char* name;
+    std::vector<const char*> pages;  // 10 s apart; empty: none was read
+    double want;
+  } rows[] = {
+      {"nothing yet", {"other 7\n", "other 8\n"}, 0},
+      {"its first requests", {"other 7\n", "done{p=\"a\"} 2\n", "done{p=\"a\"} 3\n"}, 3},
+      {"the first page is where they start, all the same", {"done{p=\"a\"} 1000\n"}, 0},
+      {"one page without it: what it has is no growth",
+       {"done{p=\"a\"} 1000\n", "other 7\n", "done{p=\"a\"} 1001\n"},
+       1},
+      {"it began anew, and had none meanwhile",
+       {"done{p=\"a\"} 1000\n", "other 7\n", "other 7\n", "other 7\n", "done{p=\"a\"} 4\n"},
+       4},
+      {"no page for longer: what it counted may be of any time",
+       {"other 7\n", "", "", "", "done{p=\"a\"} 50\n"},
+       0},
+      {"a new one beside another counts from what it has",
+       {"done{p=\"b\"} 5\n", "done{p=\"a\"} 1000\ndone{p=\"b\"} 6\n"},
+       1},
+  };
+  for (const auto& row : rows) {
+    SeriesGrowth growth(*ParseMetricSelector("done"), kLongestGap, IfAbsent::kZero);
+    absl::StatusOr<double> total = -1;
+    for (size_t i = 0; i < row.pages.size(); ++i) {
+      if (*row.pages[i] == '\0') continue;
+      total = TakeAt(growth, static_cast<int>(i) * 10, row.pages[i]);
+      ASSERT_TRUE(total.ok()) << row.name << ": " << total.status();
+    }
+    EXPECT_EQ(*total, row.want) << row.name;
+  }
+}
+
 TEST(SeriesGrowth, ItsGrowthOverAWindowIsTheRate) {
   SeriesGrowth growth = Follow("done{p=~\"a|b\"}");
   std::vector<CounterPoint> points;

@@ -32,7 +32,8 @@ struct Namer {
                         WithoutQuery(endpoint.url));
   }
   std::string operator()(const MetricsPage& page) const {
-    return absl::StrCat(page.selector, " at ", WithoutQuery(page.url));
+    return absl::StrCat(page.selector, page.zero_if_absent ? " (0 if absent)" : "", " at ",
+                        WithoutQuery(page.url));
   }
   std::string operator()(const RedisQueue& queue) const {
     return absl::StrCat(NameOf(queue), " at ", queue.address);

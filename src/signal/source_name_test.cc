@@ -22,6 +22,9 @@ TEST(SourceName, SaysWhatIsReadWhere) {
   EXPECT_EQ(
       NameOfPlace(MetricsPage{.url = "http://gateway:9090/metrics", .selector = "queue{a=\"b\"}"}),
       "queue{a=\"b\"} at http://gateway:9090/metrics");
+  EXPECT_EQ(NameOfPlace(MetricsPage{
+                .url = "http://gateway:9090/metrics", .selector = "queue", .zero_if_absent = true}),
+            "queue (0 if absent) at http://gateway:9090/metrics");
   RedisQueue queue{.address = "redis:6379", .key = "jobs", .group = "workers"};
   EXPECT_EQ(NameOfPlace(queue), "stream jobs at redis:6379");
   queue.length = RedisQueue::Length::kLag;

@@ -30,7 +30,11 @@ type gateway struct {
 // An engine may end between two requests, and with it a connection that was kept.
 var toEngines = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
-const waitingSeries = `inference_extension_flow_control_queue_size{inference_pool="llm"}`
+// As llm-d's endpoint picker has it, with the deprecated name beside it.
+const (
+	waitingSeries    = `llm_d_epp_flow_control_queue_size{inference_pool="llm"}`
+	deprecatedSeries = `inference_extension_flow_control_queue_size{inference_pool="llm"}`
+)
 
 func startGateway(t *testing.T) *gateway {
 	t.Helper()
@@ -51,7 +55,8 @@ func startGateway(t *testing.T) *gateway {
 
 func (g *gateway) tellWaiting(answer http.ResponseWriter, _ *http.Request) {
 	_, waiting := g.counts()
-	fmt.Fprintf(answer, "# TYPE inference_extension_flow_control_queue_size gauge\n%s %d\n", waitingSeries, waiting)
+	fmt.Fprintf(answer, "# TYPE inference_extension_flow_control_queue_size gauge\n%s %d\n", deprecatedSeries, waiting)
+	fmt.Fprintf(answer, "# TYPE llm_d_epp_flow_control_queue_size gauge\n%s %d\n", waitingSeries, waiting)
 }
 
 // counts are the requests that ever came, and those that wait here.

@@ -23,7 +23,7 @@ var (
 		"engineEndpoint": "http://llm:8000", "engine": "vllm", "model": "llama", "frozenWindow": "2m"}
 	aPage = map[string]string{"metricType": "prometheus", "targetValue": "8",
 		"prometheusEndpoint": "https://gateway:9090/metrics", "prometheusMetric": "queue_size{pool=\"chat\"}",
-		"prometheusKind": "rate", "bearerToken": "t", "endpointCa": newAuthority().pem, "window": "15s"}
+		"prometheusKind": "rate", "prometheusAbsent": "0", "bearerToken": "t", "endpointCa": newAuthority().pem, "window": "15s"}
 	aStream = map[string]string{"metricType": "redis_stream_lag", "jobsPerReplica": "5", "redisAddress": "redis:6379",
 		"redisStream": "jobs", "redisConsumerGroup": "workers", "redisDatabase": "1", "redisTls": "true",
 		"redisUsername": "u", "redisPassword": "p"}
