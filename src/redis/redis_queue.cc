@@ -40,52 +40,118 @@ const RedisReply* FindGroup(const RedisReply& groups, absl::string_view name) {
   return found == groups.list.end() ? nullptr : &*found;
 }
 
-// Of the entries behind the last one that the group has read.
-absl::StatusOr<RedisCommand> RangeQuestion(const RedisQueue& queue, const RedisReply& group) {
-  constexpr size_t kLongestId = 41;  // two numbers of 64 bits
-  const RedisReply* const last = FindValue(group, "last-delivered-id");
-  if (last == nullptr || last->text.empty() || last->text.size() > kLongestId) {
-    return Strange("it has a group that has read nowhere");
-  }
-  return RedisCommand{"XRANGE", queue.key, absl::StrCat("(", last->text),
-                      "+",      "COUNT",   absl::StrCat(kMostCounted)};
+// Empty: it is not told.
+std::optional<int64_t> NumberIn(const RedisReply& pairs, absl::string_view name) {
+  const RedisReply* const value = FindValue(pairs, name);
+  const bool is_told = value != nullptr && value->kind == Kind::kInteger && value->integer >= 0;
+  return is_told ? std::optional(value->integer) : std::nullopt;
 }
 
-absl::StatusOr<double> CountedLag(const RedisReply& range, double entries, double pending) {
-  if (range.kind == Kind::kError) return RedisFault(range.text);
-  if (range.kind != Kind::kList) return Strange("it lists no entries");
-  const auto counted = static_cast<double>(range.list.size());
-  return counted < kMostCounted ? counted : std::max(counted, entries - pending);
+std::optional<StreamId> IdIn(const RedisReply& pairs, absl::string_view name) {
+  const RedisReply* const value = FindValue(pairs, name);
+  return value == nullptr ? std::nullopt : ParseStreamId(value->text);
 }
 
-// The replies: XLEN, XINFO GROUPS and, where it was asked for, XRANGE.
-RedisStep LagStep(const RedisQueue& queue, std::vector<RedisReply>& replies) {
-  const absl::StatusOr<double> entries = CountOf(replies[0]);
-  if (!entries.ok() || *entries == 0) return {.length = entries};
-  if (replies.size() > 2) {
-    return {.length = CountedLag(replies[2], *entries, static_cast<double>(replies[1].integer))};
+// What an entry takes of a reply, about.
+size_t BytesOf(const RedisReply& entry) {
+  size_t bytes = entry.text.size() + 16;
+  for (const RedisReply& part : entry.list) bytes += BytesOf(part);
+  return bytes;
+}
+
+// How many entries like the stream's first and last one may be asked for at once.
+int CountThatFits(const RedisReply& stream) {
+  size_t largest = 1;
+  for (const absl::string_view name : {"first-entry", "last-entry"}) {
+    if (const RedisReply* const entry = FindValue(stream, name)) {
+      largest = std::max(largest, BytesOf(*entry));
+    }
   }
-  const RedisReply& groups = replies[1];
+  return static_cast<int>(std::clamp<size_t>(kCountedBytes / largest, 1, kMostCounted));
+}
+
+// Deleted entries do not count: the last one that the stream still has may have been read.
+bool HasReadAll(const RedisReply& stream, StreamId read) {
+  const RedisReply* const last = FindValue(stream, "last-entry");
+  if (last == nullptr) return false;
+  if (last->list.empty()) return last->kind == Kind::kNil;
+  const std::optional<StreamId> id = ParseStreamId(last->list.front().text);
+  return id.has_value() && *id <= read;
+}
+
+RedisStep CountBehind(const RedisQueue& queue, const RedisLag& lag) {
+  return {.ask = {RedisCommand{"XRANGE", queue.key, absl::StrCat("(", lag.last_text), "+", "COUNT",
+                               absl::StrCat(lag.counted)}}};
+}
+
+RedisStep AfterGroups(const RedisQueue& queue, const RedisReply& groups, RedisLag& lag,
+                      RedisReadMarks& marks) {
   if (groups.kind == Kind::kError) return {.length = RedisFault(groups.text)};
   if (groups.kind != Kind::kList) return {.length = Strange("it lists no groups")};
   const RedisReply* const group = FindGroup(groups, queue.group);
-  if (group == nullptr) return {.length = entries};
-  const RedisReply* const lag = FindValue(*group, "lag");
-  if (lag == nullptr) {
+  if (group == nullptr) return {.length = lag.entries};
+  const RedisReply* const told = FindValue(*group, "lag");
+  if (told == nullptr) {
     return {.length = absl::FailedPreconditionError(
                 "this Redis does not tell the lag of a group: it takes Redis 7")};
   }
+  const std::optional<StreamId> last = IdIn(*group, "last-delivered-id");
+  const std::optional<int64_t> entries_read = NumberIn(*group, "entries-read");
+  if (last.has_value() && entries_read.has_value()) marks.Note(*last, *entries_read);
   // Trimming entries that were not read leaves Redis' own number too large.
-  if (lag->kind == Kind::kInteger) {
-    return {.length = std::clamp(static_cast<double>(lag->integer), 0.0, *entries)};
+  if (told->kind == Kind::kInteger) {
+    lag.told = std::clamp(static_cast<double>(told->integer), 0.0, lag.entries);
+    // Made with `$`: Redis has no number for it any more as soon as there is an entry to read.
+    const bool will_be_lost = *lag.told == 0 && last.has_value() && !marks.Has(*last);
+    if (!will_be_lost) return {.length = *lag.told};
+  } else {
+    const std::optional<int64_t> pending = NumberIn(*group, "pending");
+    if (!pending.has_value()) return {.length = Strange("it has a group with nothing pending")};
+    if (!last.has_value()) return {.length = Strange("it has a group that has read nowhere")};
+    lag.pending = static_cast<double>(*pending);
+    lag.last_text = FindValue(*group, "last-delivered-id")->text;
   }
-  const RedisReply* const pending = FindValue(*group, "pending");
-  if (pending == nullptr) return {.length = Strange("it has a group with nothing pending")};
-  if (const auto count = CountOf(*pending); !count.ok()) return {.length = count};
-  absl::StatusOr<RedisCommand> question = RangeQuestion(queue, *group);
-  if (!question.ok()) return {.length = question.status()};
-  replies[1] = RedisReply(*pending);  // all that CountedLag() needs of it
-  return {.ask = {*std::move(question)}};
+  lag.last = *last;
+  return {.ask = {RedisCommand{"XINFO", "STREAM", queue.key}}};
+}
+
+RedisStep AfterStream(const RedisQueue& queue, const RedisReply& stream, RedisLag& lag,
+                      RedisReadMarks& marks) {
+  if (stream.kind == Kind::kError) return {.length = RedisFault(stream.text)};
+  if (stream.kind != Kind::kList) return {.length = Strange("it tells nothing of a stream")};
+  const std::optional<StreamId> end = IdIn(stream, "last-generated-id");
+  const std::optional<int64_t> added = NumberIn(stream, "entries-added");
+  if (end.has_value() && added.has_value()) marks.Note(*end, *added);
+  if (lag.told.has_value()) return {.length = *lag.told};
+  if (HasReadAll(stream, lag.last)) return {.length = 0.0};
+  const std::optional<int64_t> read = marks.AddedUpTo(lag.last);
+  if (added.has_value() && read.has_value()) {
+    lag.at_most = std::clamp(static_cast<double>(*added - *read), 1.0, lag.entries);
+  }
+  lag.counted = CountThatFits(stream);
+  const bool is_all_but_deleted = lag.at_most.has_value() && marks.Has(lag.last);
+  if (is_all_but_deleted && *lag.at_most > lag.counted) return {.length = *lag.at_most};
+  return CountBehind(queue, lag);
+}
+
+RedisStep AfterRange(const RedisReply& range, const RedisLag& lag) {
+  if (range.kind == Kind::kError) return {.length = RedisFault(range.text)};
+  if (range.kind != Kind::kList) return {.length = Strange("it lists no entries")};
+  const auto counted = static_cast<double>(range.list.size());
+  if (counted < lag.counted) return {.length = counted};
+  return {.length = std::max(counted, lag.at_most.value_or(lag.entries - lag.pending))};
+}
+
+// The replies: XLEN, XINFO GROUPS and, where it was asked for, XINFO STREAM and XRANGE.
+RedisStep LagStep(const RedisQueue& queue, std::vector<RedisReply>& replies, RedisLag& lag,
+                  RedisReadMarks& marks) {
+  const RedisReply newest = std::exchange(replies.back(), RedisReply());
+  if (replies.size() == 4) return AfterRange(newest, lag);
+  if (replies.size() == 3) return AfterStream(queue, newest, lag, marks);
+  const absl::StatusOr<double> entries = CountOf(replies[0]);
+  if (!entries.ok() || *entries == 0) return {.length = entries};
+  lag = {.entries = *entries};
+  return AfterGroups(queue, newest, lag, marks);
 }
 
 absl::StatusOr<double> PendingOf(const RedisReply& reply) {
@@ -111,10 +177,11 @@ std::vector<RedisCommand> FirstQuestions(const RedisQueue& queue) {
 
 }  // namespace
 
-RedisStep NextStep(const RedisQueue& queue, std::vector<RedisReply>& replies) {
+RedisStep NextStep(const RedisQueue& queue, std::vector<RedisReply>& replies, RedisLag& lag,
+                   RedisReadMarks& marks) {
   std::vector<RedisCommand> first = FirstQuestions(queue);
   if (replies.size() < first.size()) return {.ask = std::move(first)};
-  if (queue.length == Length::kLag) return LagStep(queue, replies);
+  if (queue.length == Length::kLag) return LagStep(queue, replies, lag, marks);
   if (queue.length == Length::kPending) return {.length = PendingOf(replies[0])};
   return {.length = CountOf(replies[0])};
 }

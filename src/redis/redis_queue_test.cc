@@ -21,23 +21,67 @@ RedisQueue Jobs(QueueLength length) {
 }
 
 // As Redis 7.0 lists a group.
-RedisReply GroupReply(const std::string& name, const RedisReply& lag, int64_t pending = 0) {
+RedisReply GroupReply(const std::string& name, const RedisReply& lag, int64_t pending = 0,
+                      const RedisReply& entries_read = NumberReply(2),
+                      const std::string& last = "17-3") {
   return ListOf({WordReply("name"), WordReply(name), WordReply("consumers"), NumberReply(2),
                  WordReply("pending"), NumberReply(pending), WordReply("last-delivered-id"),
-                 WordReply("17-3"), WordReply("entries-read"), NumberReply(2), WordReply("lag"),
-                 lag});
+                 WordReply(last), WordReply("entries-read"), entries_read, WordReply("lag"), lag});
+}
+
+// Of a group of which Redis has lost count.
+RedisReply LostGroup(int64_t pending = 0, const std::string& last = "17-3") {
+  return GroupReply("workers", {}, pending, {}, last);
+}
+
+RedisReply EntryReply(const std::string& id, size_t bytes = 5) {
+  return ListOf({WordReply(id), ListOf({WordReply("prompt"), WordReply(std::string(bytes, 'x'))})});
+}
+
+RedisReply EntriesReply(int entries) {
+  return ListOf(std::vector<RedisReply>(static_cast<size_t>(entries), EntryReply("18-0")));
+}
+
+RedisReply StreamReply(int64_t added, const std::string& end, const RedisReply& last) {
+  return ListOf({WordReply("length"), NumberReply(3), WordReply("last-generated-id"),
+                 WordReply(end), WordReply("entries-added"), NumberReply(added),
+                 WordReply("first-entry"), EntryReply("1-0"), WordReply("last-entry"), last});
+}
+RedisReply StreamReply(int64_t added, const std::string& end = "99-0") {
+  return StreamReply(added, end, EntryReply(end));
 }
 
 // Replies come as they do in life: the second round's after the step that asks for it.
-absl::StatusOr<double> LengthAfter(QueueLength length, const std::vector<RedisReply>& replies) {
+absl::StatusOr<double> LengthAfter(QueueLength length, const std::vector<RedisReply>& replies,
+                                   RedisReadMarks& marks) {
   std::vector<RedisReply> told;
-  RedisStep step = NextStep(Jobs(length), told);
+  RedisLag lag;
+  RedisStep step = NextStep(Jobs(length), told, lag, marks);
   size_t next = 0;
   while (!step.ask.empty()) {
     for (size_t i = 0; i < step.ask.size(); ++i) told.push_back(replies.at(next++));
-    step = NextStep(Jobs(length), told);
+    step = NextStep(Jobs(length), told, lag, marks);
   }
+  EXPECT_EQ(next, replies.size()) << "no more is asked than that";
   return step.length;
+}
+
+absl::StatusOr<double> LengthAfter(QueueLength length, const std::vector<RedisReply>& replies) {
+  RedisReadMarks marks;
+  return LengthAfter(length, replies, marks);
+}
+
+// What is asked behind these replies.
+std::vector<RedisCommand> AskedAfter(const std::vector<std::vector<RedisReply>>& rounds) {
+  std::vector<RedisReply> told;
+  RedisLag lag;
+  RedisReadMarks marks;
+  RedisStep step = NextStep(Jobs(QueueLength::kLag), told, lag, marks);
+  for (const std::vector<RedisReply>& round : rounds) {
+    told.insert(told.end(), round.begin(), round.end());
+    step = NextStep(Jobs(QueueLength::kLag), told, lag, marks);
+  }
+  return step.ask;
 }
 
 absl::StatusOr<double> LagAfter(const std::vector<RedisReply>& replies) {
@@ -57,7 +101,9 @@ TEST(RedisQueueStep, AsksWhatTheLengthTakes) {
   };
   for (const Case& each : cases) {
     std::vector<RedisReply> none;
-    EXPECT_EQ(NextStep(Jobs(each.length), none).ask, each.want) << each.want[0][0];
+    RedisLag lag;
+    RedisReadMarks marks;
+    EXPECT_EQ(NextStep(Jobs(each.length), none, lag, marks).ask, each.want) << each.want[0][0];
   }
 }
 
@@ -86,20 +132,76 @@ TEST(RedisQueueStep, LagIsNeverMoreThanTheStreamHolds) {
 }
 
 TEST(RedisQueueStep, EntriesBehindTheLastOneReadAreCountedWhereLagIsNil) {
-  const std::vector<RedisReply> replies = {NumberReply(40), ListOf({GroupReply("workers", {}, 6)})};
-  std::vector<RedisReply> told = replies;
-  const RedisStep step = NextStep(Jobs(QueueLength::kLag), told);
-  EXPECT_EQ(step.ask,
+  const std::vector<RedisReply> first = {NumberReply(40), ListOf({LostGroup(6)})};
+  EXPECT_EQ(AskedAfter({first}), (std::vector<RedisCommand>{{"XINFO", "STREAM", "jobs"}}));
+  EXPECT_EQ(AskedAfter({first, {StreamReply(50)}}),
             (std::vector<RedisCommand>{{"XRANGE", "jobs", "(17-3", "+", "COUNT", "100"}}));
-  const RedisReply entry = ListOf({WordReply("18-0"), ListOf({})});
-  EXPECT_EQ(*LagAfter({replies[0], replies[1], ListOf({entry, entry})}), 2);
-  EXPECT_EQ(*LagAfter({replies[0], replies[1], ListOf({})}), 0);
+  EXPECT_EQ(*LagAfter({first[0], first[1], StreamReply(50), EntriesReply(2)}), 2);
+  EXPECT_EQ(*LagAfter({first[0], first[1], StreamReply(50), EntriesReply(0)}), 0);
 }
 
-TEST(RedisQueueStep, LongQueueWithoutLagIsWhatNoWorkerHolds) {
-  const RedisReply full = ListOf(std::vector<RedisReply>(kMostCounted));
-  EXPECT_EQ(*LagAfter({NumberReply(5000), ListOf({GroupReply("workers", {}, 6)}), full}), 4994);
-  EXPECT_EQ(*LagAfter({NumberReply(110), ListOf({GroupReply("workers", {}, 60)}), full}), 100);
+TEST(RedisQueueStep, CancelledEntryLeavesALongLagAtMostWhatWasAddedSinceTheLastRead) {
+  // 10,000 done and kept, 150 new ones, one of those deleted.
+  const RedisReply group = GroupReply("workers", {}, 0, NumberReply(10'000));
+  EXPECT_EQ(*LagAfter({NumberReply(10'149), ListOf({group}), StreamReply(10'150)}), 150);
+}
+
+TEST(RedisQueueStep, ShortLagOfWhichEntriesWereCancelledIsCounted) {
+  const RedisReply group = GroupReply("workers", {}, 0, NumberReply(20));
+  EXPECT_EQ(*LagAfter({NumberReply(28), ListOf({group}), StreamReply(30), EntriesReply(8)}), 8);
+}
+
+TEST(RedisQueueStep, NothingWaitsWhereTheStreamsLastEntryWasRead) {
+  const RedisReply group = GroupReply("workers", {}, 0, NumberReply(20));
+  for (const RedisReply& last : {EntryReply("17-3"), RedisReply()}) {
+    EXPECT_EQ(*LagAfter({NumberReply(20), ListOf({group}), StreamReply(500, "99-0", last)}), 0);
+  }
+}
+
+TEST(RedisQueueStep, WhatTheGroupHadReadInReadingsBeforeBoundsALagThatRedisLostCountOf) {
+  RedisReadMarks marks;
+  const auto lag = [&](const std::vector<RedisReply>& replies) {
+    return *LengthAfter(QueueLength::kLag, replies, marks);
+  };
+  const RedisReply before = GroupReply("workers", NumberReply(150), 0, NumberReply(10'000));
+  EXPECT_EQ(lag({NumberReply(10'150), ListOf({before})}), 150);
+  EXPECT_EQ(lag({NumberReply(10'149), ListOf({LostGroup()}), StreamReply(10'150)}), 150);
+  EXPECT_EQ(lag({NumberReply(10'249), ListOf({LostGroup()}), StreamReply(10'250)}), 250);
+  const RedisReply read_on = ListOf({LostGroup(0, "18-0")});
+  const RedisReply full = EntriesReply(kMostCounted);
+  EXPECT_EQ(lag({NumberReply(10'249), read_on, StreamReply(10'250), full}), 250) << "at most";
+  EXPECT_EQ(lag({NumberReply(10'249), read_on, StreamReply(10'250), EntriesReply(88)}), 88);
+}
+
+TEST(RedisQueueStep, GroupThatWasMadeAtTheEndOfALongStreamHasReadAllOfIt) {
+  RedisReadMarks marks;
+  const auto lag = [&](const std::vector<RedisReply>& replies) {
+    return *LengthAfter(QueueLength::kLag, replies, marks);
+  };
+  const RedisReply made = GroupReply("workers", NumberReply(0), 0, {});
+  EXPECT_EQ(lag({NumberReply(10'000), ListOf({made}), StreamReply(10'000, "17-3")}), 0);
+  EXPECT_EQ(lag({NumberReply(10'000), ListOf({made})}), 0) << "once is enough";
+  EXPECT_EQ(lag({NumberReply(10'150), ListOf({LostGroup()}), StreamReply(10'150)}), 150);
+}
+
+TEST(RedisQueueStep, LongLagThatNothingBoundsIsWhatNoWorkerHolds) {
+  const RedisReply full = EntriesReply(kMostCounted);
+  EXPECT_EQ(*LagAfter({NumberReply(5000), ListOf({LostGroup(6)}), StreamReply(9000), full}), 4994);
+  EXPECT_EQ(*LagAfter({NumberReply(110), ListOf({LostGroup(60)}), StreamReply(9000), full}), 100);
+}
+
+TEST(RedisQueueStep, FewLargeEntriesAreListedAtOnce) {
+  const RedisReply large = StreamReply(50, "99-0", EntryReply("99-0", 100'000));
+  const std::vector<RedisReply> first = {NumberReply(40), ListOf({LostGroup(6)})};
+  EXPECT_EQ(AskedAfter({first, {large}}).at(0).back(), "10") << "1 MiB of them";
+  const RedisReply huge = StreamReply(50, "99-0", EntryReply("99-0", 3'000'000));
+  EXPECT_EQ(AskedAfter({first, {huge}}).at(0).back(), "1");
+  EXPECT_EQ(*LagAfter({first[0], first[1], huge, EntriesReply(1)}), 34);
+}
+
+TEST(RedisQueueStep, StreamThatDoesNotTellWhatWasAddedIsCounted) {
+  const RedisReply group = GroupReply("workers", {}, 6, NumberReply(20));
+  EXPECT_EQ(*LagAfter({NumberReply(40), ListOf({group}), ListOf({}), EntriesReply(3)}), 3);
 }
 
 TEST(RedisQueueStep, LagTakesRedis7) {
@@ -118,7 +220,10 @@ TEST(RedisQueueStep, ErrorsAreHandedOnAndNothingIsTakenForZero) {
       {NumberReply(3), NumberReply(3)},
       {RedisReply(), RedisReply()},
       {NumberReply(-1), ListOf({})},
-      {NumberReply(3), ListOf({GroupReply("workers", {})}), wrong}};
+      {NumberReply(3), ListOf({LostGroup()}), wrong},
+      {NumberReply(3), ListOf({LostGroup()}), NumberReply(3)},
+      {NumberReply(3), ListOf({LostGroup()}), StreamReply(9), wrong},
+      {NumberReply(3), ListOf({LostGroup()}), StreamReply(9), NumberReply(1)}};
   for (const auto& each : replies) {
     EXPECT_EQ(LagAfter(each).status().code(), absl::StatusCode::kFailedPrecondition)
         << &each - &replies[0] << LagAfter(each).status();

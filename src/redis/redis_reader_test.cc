@@ -104,6 +104,53 @@ TEST(RedisReader, LongQueueOfUnknownLagIsWhatNobodyHolds) {
   EXPECT_EQ(*LengthOf(redis, QueueLength::kLag), 498);
 }
 
+// The lag of a stream whose entries are kept when they are done, and of which one is cancelled.
+TEST(RedisReader, CancelledEntryDoesNotMakeAQueueOfWhatIsDone) {
+  const TestRedis redis;
+  FillStream(redis, 500);
+  redis.Do({"XGROUP", "CREATE", "jobs", "workers", "0"});
+  ReadAs(redis, "one", 500);
+  const std::vector<std::string> ids = FillStream(redis, 150);
+  TestReading reading;
+  const RedisTarget target = TargetOf(redis, QueueLength::kLag);
+  reading.reader().Replace({target});
+  EXPECT_EQ(*reading.Next(target.source), 150);
+  redis.Do({"XDEL", "jobs", ids[100]});
+  EXPECT_EQ(*reading.Next(target.source), 150) << "149, of which Redis has lost count";
+  ReadAs(redis, "one", 1);
+  const RedisReply group = redis.Do({"XINFO", "GROUPS", "jobs"}).list.at(0);
+  ASSERT_EQ(group.list.at(9).kind, RedisReply::Kind::kNil) << "entries-read is told now";
+  EXPECT_EQ(*reading.Next(target.source), 150);
+  ReadAs(redis, "one", 60);
+  EXPECT_EQ(*reading.AwaitLength(target.source, 88), 88);
+}
+
+TEST(RedisReader, GroupThatBeginsAtTheEndOfAStreamHasItsNewEntriesToRead) {
+  const TestRedis redis;
+  FillStream(redis, 500);
+  redis.Do({"XGROUP", "CREATE", "jobs", "workers", "$"});
+  TestReading reading;
+  const RedisTarget target = TargetOf(redis, QueueLength::kLag);
+  reading.reader().Replace({target});
+  EXPECT_EQ(*reading.Next(target.source), 0);
+  FillStream(redis, 150);
+  EXPECT_EQ(*reading.AwaitLength(target.source, 150), 150);
+}
+
+TEST(RedisReader, LagOfLargeEntriesIsCounted) {
+  const TestRedis redis;
+  FillStream(redis, 2);
+  redis.Do({"XGROUP", "CREATE", "jobs", "workers", "$"});
+  for (int i = 0; i < 120; ++i) {
+    redis.Do({"XADD", "jobs", "*", "image", std::string(50'000, 'x')});
+  }
+  const auto length = LengthOf(redis, QueueLength::kLag);
+  ASSERT_TRUE(length.ok()) << length.status();
+  EXPECT_EQ(*length, 122) << "more than may be listed: all that no worker holds";
+  for (int i = 0; i < 11; ++i) ReadAs(redis, "one", 10);
+  EXPECT_EQ(*LengthOf(redis, QueueLength::kLag), 10);
+}
+
 TEST(RedisReader, KeyOfAnotherTypeIsNoQueue) {
   const TestRedis redis;
   redis.Do({"SET", "jobs", "1"});

@@ -72,6 +72,7 @@ void RedisReadings::Leave(Queue& queue) {
   queue.asked.reset();
   queue.at = nullptr;
   queue.moved.reset();
+  queue.marks = std::make_shared<RedisReadMarks>();
   queue.due = absl::InfinitePast();
 }
 
@@ -94,6 +95,7 @@ void RedisReadings::Ask(Queue& queue, absl::Time deadline, bool hopped, absl::Ti
   queue.asked->queue = std::get<RedisQueue>(queue.target.source.place);
   queue.asked->deadline = deadline;
   queue.asked->patience = times_.patience;
+  queue.asked->marks = queue.marks;
   queue.asked->of = &queue;
   queue.asked->hopped = hopped;
   Server& server = queue.at->second;

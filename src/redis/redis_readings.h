@@ -77,6 +77,7 @@ class RedisReadings {
     std::optional<Node> moved;          // where its cluster led to
     Servers::value_type* at = nullptr;  // null: not asked for yet
     absl::Time due = absl::InfinitePast();
+    std::shared_ptr<RedisReadMarks> marks = std::make_shared<RedisReadMarks>();
     std::shared_ptr<Asked> asked;  // null: no reading is on its way
   };
   using Queues = std::map<SignalSource, Queue>;

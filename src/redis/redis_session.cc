@@ -6,7 +6,6 @@
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "redis/redis_fault.h"
-#include "redis/redis_queue.h"
 
 namespace gpuscaler {
 namespace {
@@ -34,7 +33,7 @@ void RedisSession::Connect() { connection_ = std::make_unique<RedisConnection>(s
 void RedisSession::Ask(const std::shared_ptr<RedisQuestion>& question, absl::Time now) {
   if (connection_ == nullptr && now < put_off_until_) return Finish(question, failure_);
   if (connection_ == nullptr) Connect();
-  Send(question, NextStep(question->queue, question->replies).ask);
+  Send(question, NextStep(question->queue, question->replies, question->lag, *question->marks).ask);
 }
 
 void RedisSession::Send(const std::shared_ptr<RedisQuestion>& question,
@@ -76,7 +75,8 @@ void RedisSession::Deal(RedisReply reply) {
   if (first.kind == RedisReply::Kind::kError && !MovedTo(first.text).empty()) {
     return Finish(question, RedisFault(first.text), std::string(MovedTo(first.text)));
   }
-  const RedisStep step = NextStep(question->queue, question->replies);
+  const RedisStep step =
+      NextStep(question->queue, question->replies, question->lag, *question->marks);
   if (step.ask.empty()) return Finish(question, step.length);
   Send(question, step.ask);
 }

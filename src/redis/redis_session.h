@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "model/signal_source.h"
 #include "redis/redis_connection.h"
+#include "redis/redis_queue.h"
 
 namespace gpuscaler {
 
@@ -21,9 +22,11 @@ struct RedisQuestion {
   RedisQueue queue;
   absl::Time deadline;
   absl::Duration patience;  // from the first question to the deadline
+  std::shared_ptr<RedisReadMarks> marks = std::make_shared<RedisReadMarks>();  // the queue's
 
   // The session's:
   std::vector<RedisReply> replies;
+  RedisLag lag;
   size_t owed = 0;           // replies to come
   bool asked_again = false;  // over another connection, because the first one broke
 };
