@@ -70,7 +70,10 @@ bool RedisConnection::Receive() {
 void RedisConnection::Decode() {
   while (status_.ok()) {
     absl::StatusOr<std::optional<RedisReply>> reply = decoder_.Next();
-    if (!reply.ok()) return Break(reply.status());
+    if (!reply.ok()) {
+      reply_broke_ = AwaitsReply();
+      return Break(reply.status());
+    }
     if (!reply->has_value()) return;
     Take(*std::move(*reply));
   }
@@ -94,6 +97,10 @@ void RedisConnection::Take(RedisReply reply) {
 // The first reason counts: what a server says before it closes the connection.
 void RedisConnection::Break(const absl::Status& status) {
   if (status_.ok()) status_ = status;
+}
+
+bool RedisConnection::AwaitsReply() const {
+  return stream_.Connected() && sign_in_replies_ == 0 && owed_replies_ > 0;
 }
 
 std::string RedisConnection::Missing() const {

@@ -14,7 +14,7 @@
 
 namespace gpuscaler {
 
-// Whoever has an equal one may share its connection.
+// Whoever has an equal one may share its connection, within a namespace.
 struct RedisServer {
   StreamTarget place;
   std::string username;  // empty: Redis' default user
@@ -51,6 +51,10 @@ class RedisConnection {
   const absl::Status& status() const { return status_; }
   // It replied to something: it may be broken now because it stood idle for long, or was restarted.
   bool HasReplied() const { return has_replied_; }
+  // Signed in, and a reply is still to come.
+  bool AwaitsReply() const;
+  // It broke because nothing that follows that reply could be understood.
+  bool ReplyBroke() const { return reply_broke_; }
   // What is missing, when somebody has waited too long: "no TLS handshake", "no answer".
   std::string Missing() const;
 
@@ -74,6 +78,7 @@ class RedisConnection {
   std::deque<RedisReply> replies_;
   absl::Status status_;
   bool has_replied_ = false;
+  bool reply_broke_ = false;
 };
 
 }  // namespace gpuscaler

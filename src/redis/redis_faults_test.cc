@@ -195,6 +195,76 @@ TEST(RedisFaults, ServerThatFailsIsLeftAloneForAWhile) {
   EXPECT_LE(server.connections(), 3);
 }
 
+// A group whose name is more than a reply may hold: XINFO GROUPS of this stream breaks connections.
+void Poison(const TestRedis& redis, const std::string& stream) {
+  redis.Do({"XGROUP", "CREATE", stream, std::string(4'500'000, 'g'), "$", "MKSTREAM"});
+  redis.Do({"XADD", stream, "*", "prompt", "hello"});
+}
+
+RedisTarget OfNamespace(RedisTarget target, const std::string& namespace_name) {
+  target.source.namespace_name = namespace_name;
+  return target;
+}
+
+TEST(RedisFaults, StreamThatBreaksConnectionsLeavesTheQueuesBesideItReadable) {
+  const TestRedis redis;
+  TestReading reading;
+  std::vector<RedisTarget> targets;
+  for (const char* const stream : {"a", "b", "c"}) {
+    Poison(redis, stream);
+    targets.push_back(TargetOf(redis, QueueLength::kLag, stream));
+  }
+  Push(redis, 3);
+  const RedisTarget beside = TargetOf(redis, QueueLength::kList);
+  targets.push_back(beside);
+  reading.reader().Replace(targets);
+  for (size_t i = 0; i < 3; ++i) {
+    const absl::Status poisoned = reading.Next(targets[i].source).status();
+    EXPECT_TRUE(absl::StrContains(poisoned.message(), "more than 4 MiB")) << poisoned;
+  }
+  EXPECT_EQ(*reading.AwaitLength(beside.source, 3), 3);
+  // Longer than the first pauses of those that break it.
+  const absl::Time end = absl::Now() + absl::Seconds(4);
+  while (absl::Now() < end) {
+    const auto length = reading.Next(beside.source);
+    ASSERT_TRUE(length.ok()) << length.status();
+  }
+}
+
+TEST(RedisFaults, NamespacesShareNoConnection) {
+  const TestRedis redis;
+  Push(redis, 3);
+  TestReading reading;
+  const RedisTarget one = OfNamespace(TargetOf(redis, QueueLength::kList), "team-a");
+  const RedisTarget other = OfNamespace(TargetOf(redis, QueueLength::kList), "team-b");
+  reading.reader().Replace({one, other});
+  EXPECT_EQ(*reading.AwaitLength(one.source, 3), 3);
+  EXPECT_EQ(*reading.AwaitLength(other.source, 3), 3);
+  const std::string clients = redis.Do({"CLIENT", "LIST", "TYPE", "normal"}).text;
+  EXPECT_EQ(std::ranges::count(clients, '\n'), 3) << "who asks is one\n" << clients;
+}
+
+TEST(RedisFaults, ReplyThatNeverComesLeavesTheQueuesBesideItReadable) {
+  // Each command ends as a request does: so do the keys.
+  const TestHttpServer server([](TestHttpConnection& connection) {
+    while (true) {
+      const std::string asked = connection.ReadRequest();
+      if (asked.empty()) return;
+      if (absl::StrContains(asked, "XLEN")) connection.Hang();
+      connection.Send(":3\r\n");
+    }
+  });
+  TestReading reading(kImpatient);
+  const RedisTarget silent = TargetAt(server.port(), QueueLength::kStream, "a\r\n");
+  const RedisTarget beside = TargetAt(server.port(), QueueLength::kList, "b\r\n");
+  reading.reader().Replace({silent, beside});
+  (void)reading.AwaitFailure(silent.source, absl::StatusCode::kDeadlineExceeded);
+  for (int i = 0; i < 50; ++i) {
+    const auto length = reading.AwaitLength(beside.source, 3);
+    ASSERT_TRUE(length.ok()) << length.status();
+  }
+}
+
 // Two nodes, each with half of the slots; "jobs" is at the second one.
 class RedisClusterTest : public testing::Test {
  protected:

@@ -27,6 +27,10 @@ std::optional<std::pair<IpAddress, int>> NodeOf(absl::string_view text, const Ip
   return std::pair(*address, port);
 }
 
+// A reply that cannot be read costs its connection, and 4 MiB: so seldom that it is no burden.
+constexpr absl::Duration kShortestPause = absl::Seconds(1);
+constexpr absl::Duration kLongestPause = absl::Seconds(30);
+
 // Another address of the name may do better.
 bool IsOfServer(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
@@ -72,17 +76,19 @@ void RedisReadings::Leave(Queue& queue) {
   queue.asked.reset();
   queue.at = nullptr;
   queue.moved.reset();
+  queue.is_suspect = false;
+  queue.pause = absl::ZeroDuration();
   queue.marks = std::make_shared<RedisReadMarks>();
   queue.due = absl::InfinitePast();
 }
 
 void RedisReadings::Settle(Queue& queue, absl::Time now) {
-  RedisServer place = queue.target.server;
-  place.place.address = queue.target.addresses[queue.choice];
-  if (queue.moved.has_value()) std::tie(place.place.address, place.place.port) = *queue.moved;
-  const RedisPayer payer{.tenant = queue.target.source.namespace_name,
-                         .large_bodies = large_bodies_};
-  const auto [found, is_new] = servers_.try_emplace(place, place, payer);
+  Place place{.namespace_name = queue.target.source.namespace_name, .server = queue.target.server};
+  StreamTarget& node = place.server.place;
+  node.address = queue.target.addresses[queue.choice];
+  if (queue.moved.has_value()) std::tie(node.address, node.port) = *queue.moved;
+  const RedisPayer payer{.tenant = place.namespace_name, .large_bodies = large_bodies_};
+  const auto [found, is_new] = servers_.try_emplace(place, place.server, payer);
   if (is_new) found->second.phase = now + times_.interval * absl::Uniform(random_, 0.0, 1.0);
   if (queue.at != nullptr) --queue.at->second.queues;
   queue.at = &*found;
@@ -103,12 +109,18 @@ void RedisReadings::Ask(Queue& queue, absl::Time deadline, bool hopped, absl::Ti
   server.ready = true;
 }
 
-std::vector<RedisResult> RedisReadings::Advance(absl::Time now) {
+void RedisReadings::AskThoseDue(bool suspects, absl::Time now) {
   for (auto& [source, queue] : queues_) {
     if (queue.target.addresses.empty() || queue.asked != nullptr || queue.due > now) continue;
+    if (queue.is_suspect != suspects) continue;
     Ask(queue, now + times_.patience, /*hopped=*/false, now);
     queue.due = NextDue(queue.at->second, now);
   }
+}
+
+std::vector<RedisResult> RedisReadings::Advance(absl::Time now) {
+  AskThoseDue(/*suspects=*/false, now);
+  AskThoseDue(/*suspects=*/true, now);
   for (auto& [place, server] : servers_) {
     if (!server.ready && server.session.WakeAt(now) > now) continue;
     server.ready = false;
@@ -127,7 +139,7 @@ void RedisReadings::Take(RedisAnswer answer, absl::Time now) {
   if (!answer.moved_to.empty() && !asked->hopped && Hop(queue, answer.moved_to)) {
     return Ask(queue, asked->deadline, /*hopped=*/true, now);
   }
-  const StreamTarget& place = queue.at->first.place;
+  const StreamTarget& place = queue.at->first.server.place;
   if (answer.length.ok()) {
     results_.push_back({.source = queue.target.source, .length = *answer.length});
   } else {
@@ -137,13 +149,26 @@ void RedisReadings::Take(RedisAnswer answer, absl::Time now) {
       queue.choice = (queue.choice + 1) % queue.target.addresses.size();
     }
   }
-  queue.due = std::max(queue.due, NextDue(queue.at->second, now));
+  queue.due = std::max(queue.due, NextDue(queue.at->second, now + PauseAfter(answer, queue)));
+}
+
+// For how long it is left alone.
+absl::Duration RedisReadings::PauseAfter(const RedisAnswer& answer, Queue& queue) {
+  if (answer.length.ok()) {
+    queue.is_suspect = false;
+    queue.pause = absl::ZeroDuration();
+  }
+  if (answer.blame == RedisBlame::kNone) return absl::ZeroDuration();
+  queue.is_suspect = true;
+  if (answer.blame == RedisBlame::kPossible) return absl::ZeroDuration();
+  queue.pause = std::clamp(queue.pause * 2, kShortestPause, kLongestPause);
+  return queue.pause;
 }
 
 // A node may be led to as it could be named: an address that the host has, or that the operator
 // allows. False: neither.
 bool RedisReadings::Hop(Queue& queue, absl::string_view to) const {
-  const auto node = NodeOf(to, queue.at->first.place.address);
+  const auto node = NodeOf(to, queue.at->first.server.place.address);
   if (!node.has_value()) return false;
   const bool is_of_host =
       std::ranges::find(queue.target.addresses, node->first) != queue.target.addresses.end();

@@ -59,7 +59,14 @@ class RedisReadings {
   absl::Time WakeAt(absl::Time now) const;
 
  private:
-  // An address, a port, a user and a database: what is asked for over one connection.
+  // What is asked for over one connection. Namespaces share none: what one of them asks for may
+  // break it.
+  struct Place {
+    std::string namespace_name;
+    RedisServer server;
+
+    friend auto operator<=>(const Place&, const Place&) = default;
+  };
   struct Server {
     Server(const RedisServer& server, const RedisPayer& payer) : session(server, payer) {}
 
@@ -68,8 +75,8 @@ class RedisReadings {
     bool ready = true;  // to be advanced
     size_t queues = 0;  // that are at it
   };
-  using Servers = std::map<RedisServer, Server>;
-  using Node = std::pair<IpAddress, int>;  // its port
+  using Servers = std::map<Place, Server>;  // those of a namespace side by side
+  using Node = std::pair<IpAddress, int>;   // its port
   struct Asked;
   struct Queue {
     RedisTarget target;
@@ -79,6 +86,8 @@ class RedisReadings {
     absl::Time due = absl::InfinitePast();
     std::shared_ptr<RedisReadMarks> marks = std::make_shared<RedisReadMarks>();
     std::shared_ptr<Asked> asked;  // null: no reading is on its way
+    bool is_suspect = false;       // it may have broken its connection: it is asked last
+    absl::Duration pause;          // before it is asked again, because it surely did
   };
   using Queues = std::map<SignalSource, Queue>;
   struct Asked : RedisQuestion {
@@ -89,8 +98,10 @@ class RedisReadings {
   static void Adopt(Queue& queue, RedisTarget target);
   static void Leave(Queue& queue);
   void Settle(Queue& queue, absl::Time now);
+  void AskThoseDue(bool suspects, absl::Time now);
   void Ask(Queue& queue, absl::Time deadline, bool hopped, absl::Time now);
   void Take(RedisAnswer answer, absl::Time now);
+  static absl::Duration PauseAfter(const RedisAnswer& answer, Queue& queue);
   bool Hop(Queue& queue, absl::string_view to) const;
   absl::Time NextDue(const Server& server, absl::Time now) const;
   void Forget(absl::Time now);

@@ -18,6 +18,9 @@ constexpr absl::Duration kLongestPause = absl::Seconds(5);
 // So that a server that never stops talking holds up no other.
 constexpr int kMostRepliesAtOnce = 64;
 
+// Connections made anew at once because a reply could not be read: what answers may be no Redis.
+constexpr int kMostBreaks = 4;
+
 absl::Status Late(const RedisConnection& connection, const RedisQuestion& question) {
   return absl::DeadlineExceededError(
       absl::StrCat(connection.Missing(), " within ", absl::FormatDuration(question.patience)));
@@ -69,6 +72,7 @@ void RedisSession::Deal(RedisReply reply) {
   owed_.pop_front();
   --question->owed;
   pause_ = absl::ZeroDuration();
+  breaks_ = 0;
   question->replies.push_back(std::move(reply));
   if (question->owed > 0) return;
   const RedisReply& first = question->replies.front();
@@ -82,27 +86,49 @@ void RedisSession::Deal(RedisReply reply) {
 }
 
 void RedisSession::Finish(const std::shared_ptr<RedisQuestion>& question,
-                          absl::StatusOr<double> length, std::string moved_to) {
-  answers_.push_back(
-      {.question = question, .length = std::move(length), .moved_to = std::move(moved_to)});
+                          absl::StatusOr<double> length, std::string moved_to, RedisBlame blame) {
+  answers_.push_back({.question = question,
+                      .length = std::move(length),
+                      .moved_to = std::move(moved_to),
+                      .blame = blame});
+}
+
+// Of the question whose reply is the next one to come.
+RedisBlame RedisSession::BlameFor(const absl::Status& why) const {
+  if (owed_.empty()) return RedisBlame::kNone;
+  if (connection_->ReplyBroke()) return RedisBlame::kCertain;
+  if (!connection_->AwaitsReply()) return RedisBlame::kNone;
+  const bool is_late = absl::IsDeadlineExceeded(why) && connection_->HasReplied();
+  return is_late ? RedisBlame::kCertain : RedisBlame::kPossible;
 }
 
 // What is asked of a connection that was good is asked once more: it may have stood idle for too
-// long, or its server was restarted. Whoever cannot be asked in time gets the reason.
+// long, or its server was restarted. So is what was asked beside a question that broke it. Whoever
+// cannot be asked in time gets the reason.
 void RedisSession::Broke(const absl::Status& why, absl::Time now) {
-  const bool was_good = connection_->HasReplied() && why.code() == absl::StatusCode::kUnavailable;
+  const RedisBlame blame = BlameFor(why);
+  const bool was_good = connection_->HasReplied() && absl::IsUnavailable(why);
   connection_.reset();
   std::deque<std::shared_ptr<RedisQuestion>> open = std::exchange(owed_, {});
   open.erase(std::unique(open.begin(), open.end()), open.end());
-  const bool again = was_good && std::ranges::none_of(open, [](const auto& question) {
-                       return question->asked_again;
-                     });
+  const bool once_more = was_good && std::ranges::none_of(open, [](const auto& question) {
+                           return question->asked_again;
+                         });
+  const bool again = blame == RedisBlame::kCertain ? ++breaks_ <= kMostBreaks : once_more;
   if (!again) PutOff(why, now);
+  if (blame == RedisBlame::kCertain || (blame == RedisBlame::kPossible && !again)) {
+    Finish(open.front(), why, "", blame);
+    open.pop_front();
+  }
   for (const std::shared_ptr<RedisQuestion>& question : open) {
     question->replies.clear();
     question->owed = 0;
     question->asked_again = true;
-    Ask(question, now);
+    if (question->deadline <= now) {
+      Finish(question, why);
+    } else {
+      Ask(question, now);
+    }
   }
   has_more_ = connection_ != nullptr;
 }

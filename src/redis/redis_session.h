@@ -31,11 +31,19 @@ struct RedisQuestion {
   bool asked_again = false;  // over another connection, because the first one broke
 };
 
+// Whether a question broke the connection.
+enum class RedisBlame {
+  kNone,
+  kPossible,  // its reply was the next one to come: any other's might have been
+  kCertain,   // its reply could not be read, or did not come while all before it did
+};
+
 struct RedisAnswer {
   std::shared_ptr<RedisQuestion> question;
   absl::StatusOr<double> length;
   std::string
       moved_to;  // "10.1.2.3:6379": it is that node's of the cluster; the length is no answer
+  RedisBlame blame = RedisBlame::kNone;
 };
 
 // Not thread-safe. The times are those of one clock.
@@ -62,7 +70,8 @@ class RedisSession {
             const std::vector<RedisCommand>& commands);
   void Deal(RedisReply reply);
   void Finish(const std::shared_ptr<RedisQuestion>& question, absl::StatusOr<double> length,
-              std::string moved_to = "");
+              std::string moved_to = "", RedisBlame blame = RedisBlame::kNone);
+  RedisBlame BlameFor(const absl::Status& why) const;
   void Broke(const absl::Status& why, absl::Time now);
   void PutOff(const absl::Status& why, absl::Time now);
   absl::Time EarliestDeadline() const;
@@ -73,6 +82,7 @@ class RedisSession {
   std::deque<std::shared_ptr<RedisQuestion>> owed_;  // one for each reply to come, in that order
   std::vector<RedisAnswer> answers_;
   bool has_more_ = false;
+  int breaks_ = 0;  // one behind the other, without a reply between
 
   absl::Duration pause_;  // before the next connection, if that fails too
   absl::Time put_off_until_ = absl::InfinitePast();
