@@ -12,8 +12,8 @@
 namespace gpuscaler {
 namespace {
 
-constexpr RedisTimes kImpatient = {.interval = absl::Milliseconds(20),
-                                   .patience = absl::Milliseconds(200)};
+constexpr RedisLimits kImpatient = {.interval = absl::Milliseconds(20),
+                                    .patience = absl::Milliseconds(200)};
 
 void Push(const TestRedis& redis, int items) {
   for (int i = 0; i < items; ++i) redis.Do({"LPUSH", "jobs", absl::StrCat(i)});
@@ -21,8 +21,8 @@ void Push(const TestRedis& redis, int items) {
 
 // What the first reading of a queue at this port says.
 absl::Status FaultOf(int port, QueueLength length = QueueLength::kList,
-                     const RedisTimes& times = {.interval = absl::Milliseconds(20)}) {
-  TestReading reading(times);
+                     const RedisLimits& limits = {.interval = absl::Milliseconds(20)}) {
+  TestReading reading(limits);
   const RedisTarget target = TargetAt(port, length, "jobs");
   reading.reader().Replace({target});
   return reading.Next(target.source).status();

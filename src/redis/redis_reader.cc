@@ -10,12 +10,12 @@
 #include "base/poll_timeout.h"
 
 namespace gpuscaler {
-RedisReader::RedisReader(const Clock& clock, const EndpointRules& rules, const RedisTimes& times,
+RedisReader::RedisReader(const Clock& clock, const EndpointRules& rules, const RedisLimits& limits,
                          Sink sink, std::shared_ptr<LargeBodies> large_bodies)
     : clock_(clock),
       sink_(std::move(sink)),
       wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      readings_(rules, times, std::move(large_bodies)),
+      readings_(rules, limits, std::move(large_bodies)),
       thread_([this] { Run(); }) {
   pthread_setname_np(thread_.native_handle(), "redis");
 }

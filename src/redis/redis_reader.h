@@ -30,7 +30,7 @@ class RedisReader {
 
   // `sink` is called on the reader's own thread. Clock, which gives readings their time, and rules
   // outlive the reader.
-  RedisReader(const Clock& clock, const EndpointRules& rules, const RedisTimes& times, Sink sink,
+  RedisReader(const Clock& clock, const EndpointRules& rules, const RedisLimits& limits, Sink sink,
               std::shared_ptr<LargeBodies> large_bodies = std::make_shared<LargeBodies>());
   ~RedisReader();  // at once, whatever is on its way
   RedisReader(const RedisReader&) = delete;

@@ -28,8 +28,17 @@ std::optional<std::pair<IpAddress, int>> NodeOf(absl::string_view text, const Ip
 }
 
 // A reply that cannot be read costs its connection, and 4 MiB: so seldom that it is no burden.
-constexpr absl::Duration kShortestPause = absl::Seconds(1);
-constexpr absl::Duration kLongestPause = absl::Seconds(30);
+constexpr absl::Duration kFirstLeftAlone = absl::Seconds(1);
+constexpr absl::Duration kLongestLeftAlone = absl::Seconds(30);
+
+// When it is tried again; others may have gone.
+constexpr absl::Duration kWithoutRoom = absl::Seconds(1);
+
+absl::Status NoRoom(absl::string_view whose, size_t connections) {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "not read: ", whose, " has ", connections,
+      " connections to Redis, and no more: one for each address, redisDatabase and user"));
+}
 
 // Another address of the name may do better.
 bool IsOfServer(const absl::Status& status) {
@@ -38,9 +47,9 @@ bool IsOfServer(const absl::Status& status) {
 
 }  // namespace
 
-RedisReadings::RedisReadings(const EndpointRules& rules, const RedisTimes& times,
+RedisReadings::RedisReadings(const EndpointRules& rules, const RedisLimits& limits,
                              std::shared_ptr<LargeBodies> large_bodies)
-    : rules_(rules), times_(times), large_bodies_(std::move(large_bodies)) {}
+    : rules_(rules), limits_(limits), large_bodies_(std::move(large_bodies)) {}
 
 void RedisReadings::Replace(std::vector<RedisTarget> targets) {
   Queues wanted;
@@ -72,9 +81,8 @@ void RedisReadings::Adopt(Queue& queue, RedisTarget target) {
 // What is on its way to where the queue was is of no interest any more.
 void RedisReadings::Leave(Queue& queue) {
   if (queue.asked != nullptr) queue.asked->of = nullptr;
-  if (queue.at != nullptr) --queue.at->second.queues;
+  Detach(queue);
   queue.asked.reset();
-  queue.at = nullptr;
   queue.moved.reset();
   queue.is_suspect = false;
   queue.pause = absl::ZeroDuration();
@@ -82,25 +90,59 @@ void RedisReadings::Leave(Queue& queue) {
   queue.due = absl::InfinitePast();
 }
 
-void RedisReadings::Settle(Queue& queue, absl::Time now) {
+void RedisReadings::Detach(Queue& queue) {
+  if (queue.at != nullptr) --queue.at->second.queues;
+  queue.at = nullptr;
+}
+
+RedisReadings::Place RedisReadings::PlaceOf(const Queue& queue) {
   Place place{.namespace_name = queue.target.source.namespace_name, .server = queue.target.server};
   StreamTarget& node = place.server.place;
   node.address = queue.target.addresses[queue.choice];
   if (queue.moved.has_value()) std::tie(node.address, node.port) = *queue.moved;
+  return place;
+}
+
+// A server without a queue is about to go, or has no connection.
+absl::Status RedisReadings::CheckRoomFor(const Place& place) const {
+  const auto known = servers_.find(place);
+  if (known != servers_.end() && known->second.queues > 0) return absl::OkStatus();
+  size_t all = 0;
+  size_t own = 0;
+  for (const auto& [at, server] : servers_) {
+    if (server.queues == 0) continue;
+    ++all;
+    if (at.namespace_name == place.namespace_name) ++own;
+  }
+  if (own >= limits_.most_of_namespace) {
+    return NoRoom(absl::StrCat("namespace ", place.namespace_name), own);
+  }
+  return all >= limits_.most_connections ? NoRoom("the scaler", all) : absl::OkStatus();
+}
+
+void RedisReadings::Settle(Queue& queue, const Place& place, absl::Time now) {
   const RedisPayer payer{.tenant = place.namespace_name, .large_bodies = large_bodies_};
   const auto [found, is_new] = servers_.try_emplace(place, place.server, payer);
-  if (is_new) found->second.phase = now + times_.interval * absl::Uniform(random_, 0.0, 1.0);
-  if (queue.at != nullptr) --queue.at->second.queues;
+  if (is_new) found->second.phase = now + limits_.interval * absl::Uniform(random_, 0.0, 1.0);
   queue.at = &*found;
   ++found->second.queues;
 }
 
 void RedisReadings::Ask(Queue& queue, absl::Time deadline, bool hopped, absl::Time now) {
-  Settle(queue, now);
+  Detach(queue);
+  const Place place = PlaceOf(queue);
+  if (const absl::Status room = CheckRoomFor(place); !room.ok()) {
+    queue.due = now + kWithoutRoom;
+    results_.push_back(
+        {.source = queue.target.source, .length = AtPlace(place.server.place, room)});
+    return;
+  }
+  Settle(queue, place, now);
+  queue.due = NextDue(queue.at->second, now);
   queue.asked = std::make_shared<Asked>();
   queue.asked->queue = std::get<RedisQueue>(queue.target.source.place);
   queue.asked->deadline = deadline;
-  queue.asked->patience = times_.patience;
+  queue.asked->patience = limits_.patience;
   queue.asked->marks = queue.marks;
   queue.asked->of = &queue;
   queue.asked->hopped = hopped;
@@ -113,8 +155,7 @@ void RedisReadings::AskThoseDue(bool suspects, absl::Time now) {
   for (auto& [source, queue] : queues_) {
     if (queue.target.addresses.empty() || queue.asked != nullptr || queue.due > now) continue;
     if (queue.is_suspect != suspects) continue;
-    Ask(queue, now + times_.patience, /*hopped=*/false, now);
-    queue.due = NextDue(queue.at->second, now);
+    Ask(queue, now + limits_.patience, /*hopped=*/false, now);
   }
 }
 
@@ -161,7 +202,7 @@ absl::Duration RedisReadings::PauseAfter(const RedisAnswer& answer, Queue& queue
   if (answer.blame == RedisBlame::kNone) return absl::ZeroDuration();
   queue.is_suspect = true;
   if (answer.blame == RedisBlame::kPossible) return absl::ZeroDuration();
-  queue.pause = std::clamp(queue.pause * 2, kShortestPause, kLongestPause);
+  queue.pause = std::clamp(queue.pause * 2, kFirstLeftAlone, kLongestLeftAlone);
   return queue.pause;
 }
 
@@ -184,7 +225,7 @@ bool RedisReadings::Hop(Queue& queue, absl::string_view to) const {
 absl::Time RedisReadings::NextDue(const Server& server, absl::Time now) const {
   if (server.phase > now) return server.phase;
   const absl::Duration since = now - server.phase;
-  return server.phase + absl::Floor(since, times_.interval) + times_.interval;
+  return server.phase + absl::Floor(since, limits_.interval) + limits_.interval;
 }
 
 // A server that is being left alone after a failure is remembered until that is over: else it would

@@ -18,6 +18,7 @@
 #include "absl/time/time.h"
 #include "endpoint/endpoint_rules.h"
 #include "model/signal_source.h"
+#include "redis/redis_limits.h"
 #include "redis/redis_session.h"
 
 namespace gpuscaler {
@@ -30,11 +31,6 @@ struct RedisTarget {
   std::vector<IpAddress> addresses;
 };
 
-struct RedisTimes {
-  absl::Duration interval = absl::Seconds(1);
-  absl::Duration patience = absl::Seconds(2);  // for all of a reading (DESIGN 6)
-};
-
 struct RedisResult {
   SignalSource source;
   // A failure begins with the place: "redis.team-a.svc:6379 (10.1.2.3): no answer within 2s".
@@ -45,7 +41,7 @@ struct RedisResult {
 class RedisReadings {
  public:
   // The rules say which nodes a Redis Cluster may lead to; they outlive this.
-  RedisReadings(const EndpointRules& rules, const RedisTimes& times,
+  RedisReadings(const EndpointRules& rules, const RedisLimits& limits,
                 std::shared_ptr<LargeBodies> large_bodies);
 
   // All that is wanted from now on; what is new is read at once.
@@ -97,7 +93,10 @@ class RedisReadings {
 
   static void Adopt(Queue& queue, RedisTarget target);
   static void Leave(Queue& queue);
-  void Settle(Queue& queue, absl::Time now);
+  static void Detach(Queue& queue);
+  static Place PlaceOf(const Queue& queue);
+  absl::Status CheckRoomFor(const Place& place) const;
+  void Settle(Queue& queue, const Place& place, absl::Time now);
   void AskThoseDue(bool suspects, absl::Time now);
   void Ask(Queue& queue, absl::Time deadline, bool hopped, absl::Time now);
   void Take(RedisAnswer answer, absl::Time now);
@@ -107,7 +106,7 @@ class RedisReadings {
   void Forget(absl::Time now);
 
   const EndpointRules& rules_;
-  const RedisTimes times_;
+  const RedisLimits limits_;
   const std::shared_ptr<LargeBodies> large_bodies_;
   absl::BitGen random_;
   Servers servers_;

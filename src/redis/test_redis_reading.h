@@ -40,8 +40,8 @@ class TestReading {
  public:
   using Length = absl::StatusOr<double>;
 
-  explicit TestReading(const RedisTimes& times = {.interval = absl::Milliseconds(20)})
-      : reader_(clock_, rules_, times, [this](const RedisReading& reading) { Take(reading); }) {}
+  explicit TestReading(const RedisLimits& limits = {.interval = absl::Milliseconds(20)})
+      : reader_(clock_, rules_, limits, [this](const RedisReading& reading) { Take(reading); }) {}
 
   RedisReader& reader() { return reader_; }
 

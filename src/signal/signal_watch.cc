@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/open_files.h"
 #include "signal/source_place.h"
 
 namespace gpuscaler {
@@ -30,7 +31,7 @@ SignalWatch::SignalWatch(const SignalWatchOptions& options, const Clock& clock, 
           },
           limits_),
       queues_(
-          clock, rules_, {.interval = options.queue_interval},
+          clock, rules_, WithinOpenFiles({.interval = options.queue_interval}, MostOpenFiles()),
           [this](const RedisReading& reading) { TakeQueue(reading); }, limits_.large_bodies),
       locator_(std::make_unique<SourceLocator>(options.places, [this] { Wake(); })),
       looking_("signals", options.interval, [this] { Look(); }) {}
