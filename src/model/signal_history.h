@@ -42,6 +42,8 @@ struct SignalSeries {
   std::vector<std::string> told_by;
   // What a pressure is measured against, for people: "of maxConcurrency 64". Else empty.
   std::string against;
+  // What people should know of a queue's number: that its group does not exist. Else empty.
+  std::string note;
 
   std::vector<SignalPoint> points;  // oldest first; as far as was asked for
   std::string gap;  // why its newest reading failed or lacks the number; empty: none

@@ -5,6 +5,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/plain_words.h"
 #include "redis/redis_fault.h"
 
 namespace gpuscaler {
@@ -84,12 +86,32 @@ RedisStep CountBehind(const RedisQueue& queue, const RedisLag& lag) {
                                absl::StrCat(lag.counted)}}};
 }
 
+// Names are a tenant's, of any bytes and length.
+std::string NameText(absl::string_view name) { return PlainWords(name, 60); }
+
+// A slip in the group's name looks like workers that have not started yet.
+std::string NoGroupText(const RedisQueue& queue, const RedisReply& groups) {
+  constexpr size_t kNamed = 5;
+  std::vector<std::string> others;
+  for (const RedisReply& group : groups.list) {
+    const RedisReply* const name = FindValue(group, "name");
+    if (name != nullptr && others.size() < kNamed) others.push_back(NameText(name->text));
+  }
+  const size_t more = groups.list.size() - others.size();
+  return absl::StrCat("stream ", NameText(queue.key), " has no group ", NameText(queue.group),
+                      others.empty()
+                          ? ", nor any other"
+                          : absl::StrCat(", but ", absl::StrJoin(others, ", "),
+                                         more > 0 ? absl::StrCat(" and ", more, " more") : ""),
+                      ": all its entries wait");
+}
+
 RedisStep AfterGroups(const RedisQueue& queue, const RedisReply& groups, RedisLag& lag,
                       RedisReadMarks& marks) {
   if (groups.kind == Kind::kError) return {.length = RedisFault(groups.text)};
   if (groups.kind != Kind::kList) return {.length = Strange("it lists no groups")};
   const RedisReply* const group = FindGroup(groups, queue.group);
-  if (group == nullptr) return {.length = lag.entries};
+  if (group == nullptr) return {.length = lag.entries, .note = NoGroupText(queue, groups)};
   const RedisReply* const told = FindValue(*group, "lag");
   if (told == nullptr) {
     return {.length = absl::FailedPreconditionError(
@@ -154,11 +176,17 @@ RedisStep LagStep(const RedisQueue& queue, std::vector<RedisReply>& replies, Red
   return AfterGroups(queue, newest, lag, marks);
 }
 
-absl::StatusOr<double> PendingOf(const RedisReply& reply) {
-  if (reply.kind == Kind::kError && absl::StartsWith(reply.text, "NOGROUP")) return 0.0;
-  if (reply.kind == Kind::kError) return RedisFault(reply.text);
-  if (reply.kind != Kind::kList || reply.list.empty()) return Strange("it tells nothing pending");
-  return CountOf(reply.list.front());
+RedisStep PendingStep(const RedisQueue& queue, const RedisReply& reply) {
+  if (reply.kind == Kind::kError && absl::StartsWith(reply.text, "NOGROUP")) {
+    return {.length = 0.0,
+            .note = absl::StrCat("stream ", NameText(queue.key), " has no group ",
+                                 NameText(queue.group), ": none of its entries is pending")};
+  }
+  if (reply.kind == Kind::kError) return {.length = RedisFault(reply.text)};
+  if (reply.kind != Kind::kList || reply.list.empty()) {
+    return {.length = Strange("it tells nothing pending")};
+  }
+  return {.length = CountOf(reply.list.front())};
 }
 
 std::vector<RedisCommand> FirstQuestions(const RedisQueue& queue) {
@@ -182,7 +210,7 @@ RedisStep NextStep(const RedisQueue& queue, std::vector<RedisReply>& replies, Re
   std::vector<RedisCommand> first = FirstQuestions(queue);
   if (replies.size() < first.size()) return {.ask = std::move(first)};
   if (queue.length == Length::kLag) return LagStep(queue, replies, lag, marks);
-  if (queue.length == Length::kPending) return {.length = PendingOf(replies[0])};
+  if (queue.length == Length::kPending) return PendingStep(queue, replies[0]);
   return {.length = CountOf(replies[0])};
 }
 

@@ -53,6 +53,7 @@ struct RedisLag {
 struct RedisStep {
   std::vector<RedisCommand> ask;  // empty: done
   absl::StatusOr<double> length = absl::UnavailableError("not asked yet");
+  std::string note;  // what people should know of it: "stream jobs has no group workers"
 };
 
 // What to do after `replies`, all those to what was asked for this queue in this reading, in that

@@ -127,6 +127,30 @@ TEST(RedisQueueStep, EveryEntryWaitsForAGroupThatIsNotMadeYet) {
   EXPECT_EQ(*LagAfter({NumberReply(47), ListOf({GroupReply("others", NumberReply(9))})}), 47);
 }
 
+std::string NoteAfter(QueueLength length, std::vector<RedisReply> replies) {
+  RedisLag lag;
+  RedisReadMarks marks;
+  return NextStep(Jobs(length), replies, lag, marks).note;
+}
+
+TEST(RedisQueueStep, GroupThatIsNotThereIsToldBesideThoseThatAre) {
+  const auto lag = [](const std::vector<std::string>& names) {
+    std::vector<RedisReply> groups;
+    for (const std::string& name : names) groups.push_back(GroupReply(name, NumberReply(9)));
+    return NoteAfter(QueueLength::kLag, {NumberReply(47), ListOf(groups)});
+  };
+  EXPECT_EQ(lag({"a", "workers"}), "");
+  EXPECT_EQ(lag({}), "stream jobs has no group workers, nor any other: all its entries wait");
+  EXPECT_EQ(lag({"wrokers", "b"}),
+            "stream jobs has no group workers, but wrokers, b: all its entries wait");
+  EXPECT_EQ(lag({"1", "2", "3", "4", "5", "6", "7"}),
+            "stream jobs has no group workers, but 1, 2, 3, 4, 5 and 2 more: all its entries wait");
+  EXPECT_EQ(lag({"\x1b[2J", std::string(100'000, 'x')}).find('\x1b'), std::string::npos);
+  EXPECT_LT(lag(std::vector<std::string>(20, std::string(100'000, 'x'))).size(), 500U);
+  EXPECT_EQ(NoteAfter(QueueLength::kPending, {ErrorReply("NOGROUP No such key 'jobs'")}),
+            "stream jobs has no group workers: none of its entries is pending");
+}
+
 TEST(RedisQueueStep, LagIsNeverMoreThanTheStreamHolds) {
   EXPECT_EQ(*LagAfter({NumberReply(4), ListOf({GroupReply("workers", NumberReply(9))})}), 4);
 }

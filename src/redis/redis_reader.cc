@@ -45,7 +45,8 @@ void RedisReader::Run() {
     for (RedisResult& result : readings_.Advance(real_.Now())) {
       sink_({.source = std::move(result.source),
              .at = clock_.Now(),
-             .length = std::move(result.length)});
+             .length = std::move(result.length),
+             .note = std::move(result.note)});
     }
     Wait();
   }

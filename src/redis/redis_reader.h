@@ -21,6 +21,7 @@ struct RedisReading {
   SignalSource source;
   absl::Time at;                  // when the answer was there
   absl::StatusOr<double> length;  // as RedisResult's
+  std::string note;               // RedisStep's
 };
 
 // Thread-safe.

@@ -65,6 +65,21 @@ TEST(RedisReader, AllEntriesWaitForAGroupThatStartsWithItsWorkers) {
   EXPECT_EQ(*LengthOf(redis, QueueLength::kPending), 0);
 }
 
+TEST(RedisReader, GroupThatDoesNotExistIsTold) {
+  const TestRedis redis;
+  FillStream(redis, 3);
+  redis.Do({"XGROUP", "CREATE", "jobs", "worker", "0"});
+  TestReading reading;
+  const RedisTarget lag = TargetOf(redis, QueueLength::kLag);
+  reading.reader().Replace({lag});
+  EXPECT_EQ(*reading.Next(lag.source), 3);
+  EXPECT_EQ(reading.NoteOf(lag.source),
+            "stream jobs has no group workers, but worker: all its entries wait");
+  redis.Do({"XGROUP", "CREATE", "jobs", "workers", "$"});
+  EXPECT_EQ(*reading.AwaitLength(lag.source, 0), 0);
+  EXPECT_EQ(reading.NoteOf(lag.source), "");
+}
+
 TEST(RedisReader, LagFallsWhenAGroupReadsAndPendingWhenItAcknowledges) {
   const TestRedis redis;
   const std::vector<std::string> ids = FillStream(redis, 10);

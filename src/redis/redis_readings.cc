@@ -182,7 +182,8 @@ void RedisReadings::Take(RedisAnswer answer, absl::Time now) {
   }
   const StreamTarget& place = queue.at->first.server.place;
   if (answer.length.ok()) {
-    results_.push_back({.source = queue.target.source, .length = *answer.length});
+    results_.push_back(
+        {.source = queue.target.source, .length = *answer.length, .note = std::move(answer.note)});
   } else {
     results_.push_back(
         {.source = queue.target.source, .length = AtPlace(place, answer.length.status())});

@@ -35,6 +35,7 @@ struct RedisResult {
   SignalSource source;
   // A failure begins with the place: "redis.team-a.svc:6379 (10.1.2.3): no answer within 2s".
   absl::StatusOr<double> length;
+  std::string note;  // RedisStep's
 };
 
 // Not thread-safe. The times are those of one clock.

@@ -79,9 +79,12 @@ void RedisSession::Deal(RedisReply reply) {
   if (first.kind == RedisReply::Kind::kError && !MovedTo(first.text).empty()) {
     return Finish(question, RedisFault(first.text), std::string(MovedTo(first.text)));
   }
-  const RedisStep step =
-      NextStep(question->queue, question->replies, question->lag, *question->marks);
-  if (step.ask.empty()) return Finish(question, step.length);
+  RedisStep step = NextStep(question->queue, question->replies, question->lag, *question->marks);
+  if (step.ask.empty()) {
+    answers_.push_back(
+        {.question = question, .length = std::move(step.length), .note = std::move(step.note)});
+    return;
+  }
   Send(question, step.ask);
 }
 

@@ -44,6 +44,7 @@ struct RedisAnswer {
   std::string
       moved_to;  // "10.1.2.3:6379": it is that node's of the cluster; the length is no answer
   RedisBlame blame = RedisBlame::kNone;
+  std::string note;  // RedisStep's
 };
 
 // Not thread-safe. The times are those of one clock.

@@ -69,6 +69,12 @@ class TestReading {
     return Await(source, [&](const Length& told) { return told.status().code() == code; }).status();
   }
 
+  // Of the newest reading.
+  std::string NoteOf(const SignalSource& source) {
+    MutexLock lock(mutex_);
+    return notes_[source];
+  }
+
   int64_t readings() {
     MutexLock lock(mutex_);
     return readings_;
@@ -84,6 +90,7 @@ class TestReading {
   void Take(const RedisReading& reading) {
     MutexLock lock(mutex_);
     told_.insert_or_assign(reading.source, Copy(reading.length));
+    notes_[reading.source] = reading.note;
     ++readings_;
     changed_.NotifyAll();
   }
@@ -93,6 +100,7 @@ class TestReading {
   Mutex mutex_;
   CondVar changed_;
   std::map<SignalSource, Length> told_ ABSL_GUARDED_BY(mutex_);
+  std::map<SignalSource, std::string> notes_ ABSL_GUARDED_BY(mutex_);
   int64_t readings_ ABSL_GUARDED_BY(mutex_) = 0;
   RedisReader reader_;
 };

@@ -70,7 +70,7 @@ struct Decision {
   bool literal_memory = false;
   int frozen = 0;                  // replicas whose engines have stopped counting (DESIGN 2)
   bool by_engines = false;         // what they say takes the place of what GPUs show
-  std::vector<std::string> notes;  // these in words, and whose pods are taken for the workload's
+  std::vector<std::string> notes;  // these in words, and what else people should know
   absl::Time taken_at;             // the instant it was made for
   // If nothing more is heard, it is right before `valid_until`, and its status and `active` are so
   // before `active_until` (next_change.h). What the words say of ages is that of `taken_at`.

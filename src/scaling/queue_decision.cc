@@ -86,6 +86,9 @@ Decision DecideOnQueue(const Trigger& trigger, absl::Time now, const SignalHisto
     return decision;
   }
   decision.shares.push_back(load.share);
+  for (const SignalSeries& series : signals->series) {
+    if (!series.note.empty()) decision.notes.push_back(series.note);
+  }
   if (load.share.because.empty()) decision.shares.back().because = PartsText(*signals);
   decision.value = RoundToThreeDecimals(*load.share.load);
   const Activity activity = ActivityOf(trigger, {load}, now);

@@ -39,6 +39,14 @@ TEST(QueueDecision, AQueueIsItsLengthAndNeedsNoNode) {
   EXPECT_THAT(Explain(Lag(), decision), HasSubstr("replicas: 0 (it is of no replica)"));
 }
 
+TEST(QueueDecision, WhatPeopleShouldKnowOfTheQueueIsANote) {
+  SignalBuilder signals(kNow);
+  signals.Hold("stream jobs", kLong, 47).note = "stream jobs has no group workers";
+  const Decision decision = DecideOn(Lag(), signals.history());
+  EXPECT_EQ(decision.value, 47);
+  EXPECT_THAT(Explain(Lag(), decision), HasSubstr("note: stream jobs has no group workers\n"));
+}
+
 TEST(QueueDecision, WithTargetTypeValueItIsThePlainTotal) {
   SignalBuilder signals(kNow);
   signals.Hold("stream jobs", kLong, 47);

@@ -12,11 +12,12 @@ absl::Time AtOf(const CounterPoint& point) { return point.instant.at; }
 
 }  // namespace
 
-void NumberTimeline::Take(const absl::StatusOr<CounterPoint>& point) {
+void NumberTimeline::Take(const absl::StatusOr<CounterPoint>& point, const std::string& note) {
   failure_ = point.status();
   if (!point.ok()) return;
   answers_since_ = std::min(answers_since_, point->instant.at);
   points_.push_back(*point);
+  note_ = note;
 }
 
 void NumberTimeline::Forget(absl::Time before) {
@@ -25,7 +26,8 @@ void NumberTimeline::Forget(absl::Time before) {
 }
 
 size_t NumberTimeline::Bytes() const {
-  return sizeof(*this) + points_.capacity() * sizeof(CounterPoint) + failure_.message().size();
+  return sizeof(*this) + points_.capacity() * sizeof(CounterPoint) + failure_.message().size() +
+         note_.capacity();
 }
 
 std::vector<SignalPoint> NumberTimeline::PointsFrom(size_t first,
@@ -54,6 +56,7 @@ SignalSeries NumberTimeline::Answer(const EngineQuestion& question, absl::Time n
   SignalSeries series;
   series.answers_since = answers_since_;
   series.gap = std::string(failure_.message());
+  series.note = note_;
   series.points = PointsFrom(FirstOfWindow(points_, now - question.look_back, AtOf),
                              {.window = question.window, .longest_gap = longest_gap});
   if (!failure_.ok()) return series;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -20,7 +21,8 @@ class NumberTimeline {
   explicit NumberTimeline(bool is_rate) : is_rate_(is_rate) {}
 
   // Later than all before. An error: it could not be read, and why; what was read before stays.
-  void Take(const absl::StatusOr<CounterPoint>& point);
+  // `note`: SignalSeries'.
+  void Take(const absl::StatusOr<CounterPoint>& point, const std::string& note = "");
 
   // Readings before then, which no question looks back on, may go.
   void Forget(absl::Time before);
@@ -39,6 +41,7 @@ class NumberTimeline {
   std::vector<CounterPoint> points_;
   absl::Time answers_since_ = absl::InfiniteFuture();
   absl::Status failure_;  // of the newest reading
+  std::string note_;      // of the newest one that did not fail
 };
 
 }  // namespace gpuscaler

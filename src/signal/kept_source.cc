@@ -104,10 +104,10 @@ bool KeptSource::TakePage(const std::string& address, const absl::StatusOr<Count
   return is_news;
 }
 
-bool KeptSource::TakeNumber(const absl::StatusOr<CounterPoint>& point) {
+bool KeptSource::TakeNumber(const absl::StatusOr<CounterPoint>& point, const std::string& note) {
   MutexLock lock(mutex_);
   auto& number = std::get<NumberTimeline>(said_);
-  number.Take(point);
+  number.Take(point, note);
   if (point.ok()) number.Forget(point->instant.at - look_back_);
   Weigh();
   return true;

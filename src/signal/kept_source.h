@@ -31,7 +31,7 @@ class KeptSource {
   bool TakeEngine(const EnginePlace& place, const EngineNews& news);
   bool ListPages(const absl::StatusOr<std::vector<std::string>>& addresses);
   bool TakePage(const std::string& address, const absl::StatusOr<CounterPoint>& point);
-  bool TakeNumber(const absl::StatusOr<CounterPoint>& point);
+  bool TakeNumber(const absl::StatusOr<CounterPoint>& point, const std::string& note);
 
   // From now on no more is kept than what these take.
   void KeepFor(const SourceLeases& leases);

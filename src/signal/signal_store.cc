@@ -245,10 +245,10 @@ void SignalStore::TakePage(const SignalSource& source, const std::string& addres
        [&](KeptSource& kept) { return kept.TakePage(address, point); });
 }
 
-void SignalStore::TakeNumber(const SignalSource& source,
-                             const absl::StatusOr<CounterPoint>& point) {
+void SignalStore::TakeNumber(const SignalSource& source, const absl::StatusOr<CounterPoint>& point,
+                             const std::string& note) {
   Tell(source, point.ok() ? ReadAt(point->instant.at) : kFailed,
-       [&](KeptSource& kept) { return kept.TakeNumber(point); });
+       [&](KeptSource& kept) { return kept.TakeNumber(point, note); });
 }
 
 SignalHistory SignalStore::Of(const SignalSource& source, const EngineQuestion& question,

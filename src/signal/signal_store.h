@@ -77,8 +77,9 @@ class SignalStore {
   void TakePage(const SignalSource& source, const std::string& address,
                 const absl::StatusOr<CounterPoint>& point);
 
-  // Of a queue.
-  void TakeNumber(const SignalSource& source, const absl::StatusOr<CounterPoint>& point);
+  // NumberTimeline::Take() of a queue.
+  void TakeNumber(const SignalSource& source, const absl::StatusOr<CounterPoint>& point,
+                  const std::string& note = "");
 
   // What the source said; of engines, those that `counts` is true for. UNAVAILABLE: it is not
   // wanted, or not read yet. RESOURCE_EXHAUSTED: there is no room for it, or for what it says.

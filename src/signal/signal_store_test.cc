@@ -69,6 +69,11 @@ TEST_F(SignalStoreTest, TellsWhatAQueueHas) {
   EXPECT_THAT(store_.Of(kQueue, kWaiting, Second(1)).series,
               ElementsAre(Field(&SignalSeries::name, "stream jobs at redis:6379")));
   EXPECT_THAT(PointsOf(kQueue, 1), ElementsAre(SignalPoint{Second(1), 47}));
+  store_.TakeNumber(kQueue, Length(2, 47), "stream jobs has no group workers");
+  EXPECT_EQ(store_.Of(kQueue, kWaiting, Second(2)).series.at(0).note,
+            "stream jobs has no group workers");
+  store_.TakeNumber(kQueue, Length(3, 47));
+  EXPECT_EQ(store_.Of(kQueue, kWaiting, Second(3)).series.at(0).note, "");
 }
 
 TEST_F(SignalStoreTest, ASourceIsReadWhileSomebodyWantsIt) {

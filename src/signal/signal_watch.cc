@@ -144,7 +144,8 @@ void SignalWatch::TakeEngine(const EngineTarget& target, const EngineNews& news)
 void SignalWatch::TakeQueue(const RedisReading& reading) {
   if (reading.length.ok()) {
     store_.TakeNumber(reading.source,
-                      CounterPoint{.instant = {.at = reading.at}, .value = *reading.length});
+                      CounterPoint{.instant = {.at = reading.at}, .value = *reading.length},
+                      reading.note);
   } else {
     store_.TakeNumber(reading.source, reading.length.status());
   }
