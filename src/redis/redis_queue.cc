@@ -124,7 +124,8 @@ RedisStep AfterGroups(const RedisQueue& queue, const RedisReply& groups, RedisLa
   if (told->kind == Kind::kInteger) {
     lag.told = std::clamp(static_cast<double>(told->integer), 0.0, lag.entries);
     // Made with `$`: Redis has no number for it any more as soon as there is an entry to read.
-    const bool will_be_lost = *lag.told == 0 && last.has_value() && !marks.Has(*last);
+    const bool will_be_lost =
+        *lag.told == 0 && last.has_value() && !marks.Has(*last) && !marks.given_up();
     if (!will_be_lost) return {.length = *lag.told};
   } else {
     const std::optional<int64_t> pending = NumberIn(*group, "pending");
@@ -134,6 +135,10 @@ RedisStep AfterGroups(const RedisQueue& queue, const RedisReply& groups, RedisLa
     lag.last_text = FindValue(*group, "last-delivered-id")->text;
   }
   lag.last = *last;
+  if (marks.given_up()) {
+    lag.counted = 1;
+    return CountBehind(queue, lag);
+  }
   return {.ask = {RedisCommand{"XINFO", "STREAM", queue.key}}};
 }
 
@@ -164,12 +169,14 @@ RedisStep AfterRange(const RedisReply& range, const RedisLag& lag) {
   return {.length = std::max(counted, lag.at_most.value_or(lag.entries - lag.pending))};
 }
 
+constexpr size_t kFirstReplies = 2;
+
 // The replies: XLEN, XINFO GROUPS and, where it was asked for, XINFO STREAM and XRANGE.
 RedisStep LagStep(const RedisQueue& queue, std::vector<RedisReply>& replies, RedisLag& lag,
                   RedisReadMarks& marks) {
   const RedisReply newest = std::exchange(replies.back(), RedisReply());
-  if (replies.size() == 4) return AfterRange(newest, lag);
-  if (replies.size() == 3) return AfterStream(queue, newest, lag, marks);
+  if (replies.size() > kFirstReplies && lag.counted > 0) return AfterRange(newest, lag);
+  if (replies.size() > kFirstReplies) return AfterStream(queue, newest, lag, marks);
   const absl::StatusOr<double> entries = CountOf(replies[0]);
   if (!entries.ok() || *entries == 0) return {.length = entries};
   lag = {.entries = *entries};
@@ -204,6 +211,10 @@ std::vector<RedisCommand> FirstQuestions(const RedisQueue& queue) {
 }
 
 }  // namespace
+
+void NoteUnreadable(size_t replies, RedisReadMarks& marks) {
+  if (replies == kFirstReplies) marks.GiveUp();
+}
 
 RedisStep NextStep(const RedisQueue& queue, std::vector<RedisReply>& replies, RedisLag& lag,
                    RedisReadMarks& marks) {

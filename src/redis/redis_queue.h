@@ -39,6 +39,10 @@ namespace gpuscaler {
 inline constexpr int kMostCounted = 100;
 inline constexpr size_t kCountedBytes = size_t{1} << 20;
 
+// A reply could not be read, the next one behind so many: XINFO STREAM holds its first and its last
+// entry. Without it one entry is counted.
+void NoteUnreadable(size_t replies, RedisReadMarks& marks);
+
 // What one reading has found out of a lag that Redis does not tell.
 struct RedisLag {
   double entries = 0;

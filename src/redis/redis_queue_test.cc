@@ -223,6 +223,19 @@ TEST(RedisQueueStep, FewLargeEntriesAreListedAtOnce) {
   EXPECT_EQ(*LagAfter({first[0], first[1], huge, EntriesReply(1)}), 34);
 }
 
+TEST(RedisQueueStep, EntriesOfWhichTwoAreTooLargeForAReplyAreCountedByOne) {
+  RedisReadMarks marks;
+  NoteUnreadable(1, marks);
+  EXPECT_FALSE(marks.given_up()) << "XINFO GROUPS was too large";
+  NoteUnreadable(2, marks);
+  const auto lag = [&](const std::vector<RedisReply>& replies) {
+    return *LengthAfter(QueueLength::kLag, replies, marks);
+  };
+  EXPECT_EQ(lag({NumberReply(40), ListOf({LostGroup(6)}), EntriesReply(0)}), 0);
+  EXPECT_EQ(lag({NumberReply(40), ListOf({LostGroup(6)}), EntriesReply(1)}), 34);
+  EXPECT_EQ(lag({NumberReply(40), ListOf({GroupReply("workers", NumberReply(0), 0, {})})}), 0);
+}
+
 TEST(RedisQueueStep, StreamThatDoesNotTellWhatWasAddedIsCounted) {
   const RedisReply group = GroupReply("workers", {}, 6, NumberReply(20));
   EXPECT_EQ(*LagAfter({NumberReply(40), ListOf({group}), ListOf({}), EntriesReply(3)}), 3);

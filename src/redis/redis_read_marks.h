@@ -32,6 +32,11 @@ class RedisReadMarks {
   std::optional<int64_t> AddedUpTo(StreamId id);
 
   bool Has(StreamId id) const;
+
+  // What tells marks is too large to be read: there will be none any more.
+  void GiveUp() { given_up_ = true; }
+  bool given_up() const { return given_up_; }
+
   size_t size() const { return marks_.size(); }
 
  private:
@@ -40,6 +45,7 @@ class RedisReadMarks {
     int64_t added;
   };
   std::vector<Mark> marks_;  // by id
+  bool given_up_ = false;
 };
 
 }  // namespace gpuscaler

@@ -166,6 +166,21 @@ TEST(RedisReader, LagOfLargeEntriesIsCounted) {
   EXPECT_EQ(*LengthOf(redis, QueueLength::kLag), 10);
 }
 
+TEST(RedisReader, EntriesOfWhichTwoAreMoreThanAReplyHoldsWakeTheirWorkers) {
+  const TestRedis redis;
+  const std::string image(2'500'000, 'x');
+  for (int i = 0; i < 2; ++i) redis.Do({"XADD", "jobs", "*", "image", image});
+  redis.Do({"XGROUP", "CREATE", "jobs", "workers", "$"});
+  redis.Do({"XADD", "jobs", "*", "image", image});
+  TestReading reading;
+  const RedisTarget target = TargetOf(redis, QueueLength::kLag);
+  reading.reader().Replace({target});
+  const auto length =
+      reading.Await(target.source, [](const TestReading::Length& told) { return told.ok(); });
+  ASSERT_TRUE(length.ok()) << length.status();
+  EXPECT_EQ(*length, 3) << "all that no worker holds";
+}
+
 TEST(RedisReader, KeyOfAnotherTypeIsNoQueue) {
   const TestRedis redis;
   redis.Do({"SET", "jobs", "1"});

@@ -119,6 +119,9 @@ void RedisSession::Broke(const absl::Status& why, absl::Time now) {
                          });
   const bool again = blame == RedisBlame::kCertain ? ++breaks_ <= kMostBreaks : once_more;
   if (!again) PutOff(why, now);
+  if (absl::IsFailedPrecondition(why) && blame == RedisBlame::kCertain) {
+    NoteUnreadable(open.front()->replies.size(), *open.front()->marks);
+  }
   if (blame == RedisBlame::kCertain || (blame == RedisBlame::kPossible && !again)) {
     Finish(open.front(), why, "", blame);
     open.pop_front();
