@@ -285,6 +285,25 @@ wire::EngineTelemetry Hello() {
   return words;
 }
 
+TEST_F(AgentEnginesTest, NothingIsDecidedOnThePartOfAPast) {
+  EngineNewsReader reader("gpu-7", found_);
+  const auto read = [&](wire::EngineTelemetry words, double running, bool more) {
+    words.set_more(more);
+    wire::EngineReading& reading = *words.add_readings();
+    reading.set_id(1);
+    reading.set_engine("vllm");
+    reading.add_models()->set_running(running);
+    return reader.Read(words, clock_.Now());
+  };
+  ASSERT_TRUE(read(Hello(), 1, true).ok());
+  EXPECT_TRUE(History().is_awaited);
+  ASSERT_TRUE(read({}, 2, true).ok());
+  EXPECT_TRUE(History().is_awaited);
+  ASSERT_TRUE(read({}, 3, false).ok());
+  EXPECT_TRUE(History().status.ok()) << History().status;
+  EXPECT_THAT(Running(), testing::Not(IsEmpty()));
+}
+
 TEST_F(AgentEnginesTest, ANewerAgentMaySayMoreThanWeKnow) {
   wire::EngineTelemetry words = Hello();
   words.GetReflection()->MutableUnknownFields(&words)->AddVarint(99, 7);

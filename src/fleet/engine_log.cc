@@ -33,6 +33,8 @@ void Keep(const Namespaces& names, bool these, NodeEngines& found) {
 
 }  // namespace
 
+size_t EngineLog::SizeOf(const Entry& entry) { return sizeof(Entry) + entry.bytes.size(); }
+
 EngineLog::EngineLog(const Limits& limits, const Clock& clock, std::function<void()> wanted)
     : limits_(limits), clock_(clock), wanted_(std::move(wanted)) {}
 
@@ -43,13 +45,13 @@ EnginesWanted EngineLog::Wanted() {
 
 EnginesWanted EngineLog::WantedNow() {
   EnginesWanted wanted = wants_.At(clock_.Now());
-  for (auto each = readings_.begin(); each != readings_.end();) {
+  for (auto each = pasts_.begin(); each != pasts_.end();) {
     if (wanted.namespaces.contains(each->first)) {
       ++each;
       continue;
     }
-    while (!each->second.empty()) DropFirst(each->second);
-    each = readings_.erase(each);
+    bytes_ -= each->second.bytes;
+    each = pasts_.erase(each);
   }
   Keep(NamesOf(wanted), true, found_);
   NumberEngines();
@@ -101,31 +103,33 @@ void EngineLog::Take(const EnginePlace& place, const EngineNews& news) {
   MutexLock lock(mutex_);
   const auto id = ids_.find(place);
   if (id == ids_.end()) return;
-  Readings& readings = readings_[place.namespace_name];
-  readings.push_back({.number = ++last_number_,
-                      .engine = id->second,
-                      .at = news.at,
-                      .bytes = EncodeEngine(id->second, news).SerializeAsString()});
-  bytes_ += sizeof(Entry) + readings.back().bytes.size();
+  Past& past = pasts_[place.namespace_name];
+  past.readings.push_back({.number = ++last_number_,
+                           .engine = id->second,
+                           .at = news.at,
+                           .bytes = EncodeEngine(id->second, news).SerializeAsString()});
+  past.bytes += SizeOf(past.readings.back());
+  bytes_ += SizeOf(past.readings.back());
   const EnginesWanted wanted = wants_.At(clock_.Now());
   const auto wish = wanted.namespaces.find(place.namespace_name);
   const absl::Duration look_back =
       wish == wanted.namespaces.end() ? absl::ZeroDuration() : wish->second.look_back;
-  while (readings.front().at < news.at - look_back) DropFirst(readings);
+  while (past.readings.front().at < news.at - look_back) DropFirst(past);
   MakeRoom();
   Changed();
 }
 
-void EngineLog::DropFirst(Readings& readings) {
-  bytes_ -= sizeof(Entry) + readings.front().bytes.size();
-  readings.pop_front();
+void EngineLog::DropFirst(Past& past) {
+  past.bytes -= SizeOf(past.readings.front());
+  bytes_ -= SizeOf(past.readings.front());
+  past.readings.pop_front();
 }
 
 void EngineLog::MakeRoom() {
   while (bytes_ > limits_.most_bytes) {
-    const auto largest = std::ranges::max_element(
-        readings_, {}, [](const auto& each) { return each.second.size(); });
-    DropFirst(largest->second);
+    DropFirst(std::ranges::max_element(pasts_, {}, [](const auto& each) {
+                return each.second.bytes;
+              })->second);
   }
 }
 
@@ -160,7 +164,7 @@ wire::EngineList EngineLog::ListOf(const EnginesWanted& wanted) const {
   return list;
 }
 
-void EngineLog::TellReadings(const Readings& readings, bool histograms, int64_t& next,
+void EngineLog::TellReadings(const std::deque<Entry>& readings, bool histograms, int64_t& next,
                              size_t& bytes, wire::EngineTelemetry& message) const {
   auto entry = std::ranges::lower_bound(readings, next, {}, &Entry::number);
   for (; entry != readings.end() && bytes < kMostTold; ++entry) {
@@ -186,16 +190,17 @@ bool EngineLog::Tell(const EnginesWanted& wanted, Place& place,
                 [&](const auto& next) { return !wanted.namespaces.contains(next.first); });
   size_t bytes = 0;
   for (const auto& [name, wish] : wanted.namespaces) {
-    const auto readings = readings_.find(name);
-    if (readings == readings_.end() || readings->second.empty()) continue;
+    const auto past = pasts_.find(name);
+    if (past == pasts_.end() || past->second.readings.empty()) continue;
+    const std::deque<Entry>& readings = past->second.readings;
     const auto [next, is_first] = place.next.try_emplace(name, 0);
     if (is_first) {
-      const absl::Time oldest = readings->second.back().at - wish.look_back;
-      next->second = std::ranges::find_if(readings->second, [&](const Entry& entry) {
+      const absl::Time oldest = readings.back().at - wish.look_back;
+      next->second = std::ranges::find_if(readings, [&](const Entry& entry) {
                        return entry.at >= oldest;
                      })->number;
     }
-    TellReadings(readings->second, wish.histograms, next->second, bytes, message);
+    TellReadings(readings, wish.histograms, next->second, bytes, message);
   }
   return list_is_new || message.readings_size() > 0;
 }

@@ -25,7 +25,8 @@ namespace gpuscaler {
 class EngineLog {
  public:
   struct Limits {
-    // Of readings: 110 engines of a profile that looks back 5 min take 7 MiB. The oldest go first.
+    // Of readings: 110 engines of a profile that looks back 5 min take 7 MiB. Where they take more,
+    // the oldest go of the namespace whose readings take most.
     size_t most_bytes = size_t{16} << 20;
   };
   // `wanted` is called, without a lock held, when more is wanted than before. `clock` outlives it.
@@ -63,20 +64,24 @@ class EngineLog {
     absl::Time at;
     std::string bytes;  // of an EngineReading
   };
-  using Readings = std::deque<Entry>;
+  struct Past {
+    std::deque<Entry> readings;
+    size_t bytes = 0;  // that they take
+  };
 
+  static size_t SizeOf(const Entry& entry);
   // What nobody wants any more is forgotten.
   EnginesWanted WantedNow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeOver(const NodeEngines& found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NumberEngines() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void DropFirst(Readings& readings) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DropFirst(Past& past) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MakeRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Changed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   telemetry::v1::EngineList ListOf(const EnginesWanted& wanted) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // From the reading `next` on, while the message has less than kMostTold, which are counted.
-  void TellReadings(const Readings& readings, bool histograms, int64_t& next, size_t& bytes,
-                    telemetry::v1::EngineTelemetry& message) const
+  void TellReadings(const std::deque<Entry>& readings, bool histograms, int64_t& next,
+                    size_t& bytes, telemetry::v1::EngineTelemetry& message) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Limits limits_;
@@ -91,7 +96,7 @@ class EngineLog {
   std::map<EnginePlace, uint32_t> ids_ ABSL_GUARDED_BY(mutex_);  // of those found
   std::set<uint32_t> listed_ ABSL_GUARDED_BY(mutex_);            // their numbers
   uint32_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::map<std::string, Readings> readings_ ABSL_GUARDED_BY(mutex_);  // by namespace
+  std::map<std::string, Past> pasts_ ABSL_GUARDED_BY(mutex_);  // by namespace
   int64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of all of them
   int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;

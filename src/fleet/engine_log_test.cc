@@ -214,11 +214,11 @@ TEST_F(EngineLogTest, WhatNobodyWantsAnyMoreIsForgotten) {
 }
 
 TEST_F(EngineLogTest, KeepsAsMuchAsReadersLookBackOnAndNoMoreThanItMay) {
-  Want(WantedIn("team-a", absl::Seconds(5)));
+  Want(a_);
   log_.List(TestEngines({TestPlace("llm-0")}));
-  for (int i = 1; i <= 20; ++i) Read(TestPlace("llm-0"), i);
+  for (int i = 1; i <= 70; ++i) Read(TestPlace("llm-0"), i);
   EngineLog::Place first;
-  EXPECT_EQ(Told(first, a_).size(), 6u);
+  EXPECT_EQ(Told(first, WantedIn("team-a", absl::Hours(1))).size(), 61u);
   Want(WantedIn("team-a", absl::Hours(1)), absl::Hours(1));
   for (int i = 1; i <= 1000; ++i) Read(TestPlace("llm-0"), i);
   EngineLog::Place second;
@@ -226,6 +226,35 @@ TEST_F(EngineLogTest, KeepsAsMuchAsReadersLookBackOnAndNoMoreThanItMay) {
   EXPECT_GT(told.size(), 50u);
   EXPECT_LT(told.size(), 400u) << "of 20 kB";
   EXPECT_EQ(told.back(), 1000);
+}
+
+TEST_F(EngineLogTest, KeepsLessWhenNobodyLooksBackAsFarAnyMore) {
+  Want(WantedIn("team-a", absl::Minutes(15)), absl::Seconds(30));
+  Want(a_);
+  EXPECT_EQ(log_.Wanted().namespaces.at("team-a").look_back, absl::Minutes(15));
+  clock_.Advance(absl::Seconds(30));
+  EXPECT_EQ(log_.Wanted(), a_);
+}
+
+TEST_F(EngineLogTest, WhereReadingsAreLargeTheirOwnNamespacesPastIsShort) {
+  const EnginePlace small = TestPlace("llm-0");
+  const EnginePlace large = TestPlace("chat-0", 8000, "team-b");
+  const EnginesWanted a = WantedIn("team-a", absl::Hours(1));
+  const EnginesWanted b = WantedIn("team-b", absl::Hours(1));
+  Want(a, absl::Hours(1));
+  Want(b, absl::Hours(1));
+  log_.List(TestEngines({small, large}, {"team-a", "team-b"}));
+  for (int i = 1; i <= 50; ++i) Read(small, i);
+  EngineNews news = TestNews(clock_.Now(), 1);
+  news.reading->models[0].model = std::string(1000, 'x');
+  for (int i = 1; i <= 30; ++i) {
+    news.at = clock_.Now();
+    log_.Take(large, news);
+  }
+  EngineLog::Place of_a;
+  EXPECT_EQ(Told(of_a, a).size(), 50u);
+  EngineLog::Place of_b;
+  EXPECT_LT(Told(of_b, b).size(), 20u) << "of 20 kB";
 }
 
 TEST_F(EngineLogTest, AMessageIsNoLargerThanItMayBe) {

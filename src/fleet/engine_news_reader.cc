@@ -26,6 +26,7 @@ EngineNewsReader::EngineNewsReader(std::string node, FoundEngines& found)
 void EngineNewsReader::Begin() {
   has_met_ = false;
   places_.clear();
+  list_ = {};
 }
 
 absl::Status EngineNewsReader::Meet(const wire::Node& node) {
@@ -40,25 +41,25 @@ absl::Status EngineNewsReader::Meet(const wire::Node& node) {
   return absl::OkStatus();
 }
 
-void EngineNewsReader::List(const wire::EngineList& list, absl::Time now) {
+void EngineNewsReader::List(const wire::EngineList& list, bool more, absl::Time now) {
   if (!list.why().empty()) {
     found_.List(node_, absl::UnavailableError(list.why()), now);
     return;
   }
-  NodeEngines engines;
-  engines.namespaces.assign(list.namespaces().begin(), list.namespaces().end());
+  list_ = {.past_follows = more};
+  list_.namespaces.assign(list.namespaces().begin(), list.namespaces().end());
   places_.clear();
   for (const wire::FoundEngine& engine : list.engines()) {
-    engines.places.push_back(PlaceOf(engine));
-    places_.insert_or_assign(engine.id(), engines.places.back());
+    list_.places.push_back(PlaceOf(engine));
+    places_.insert_or_assign(engine.id(), list_.places.back());
   }
   for (const wire::PodWithoutEngine& pod : list.without()) {
-    engines.without.push_back({.node = node_,
-                               .namespace_name = pod.namespace_name(),
-                               .pod = pod.pod(),
-                               .why = pod.why()});
+    list_.without.push_back({.node = node_,
+                             .namespace_name = pod.namespace_name(),
+                             .pod = pod.pod(),
+                             .why = pod.why()});
   }
-  found_.List(node_, engines, now);
+  found_.List(node_, list_, now);
 }
 
 absl::Status EngineNewsReader::Read(wire::EngineTelemetry& message, absl::Time now) {
@@ -69,12 +70,16 @@ absl::Status EngineNewsReader::Read(wire::EngineTelemetry& message, absl::Time n
   if (message.has_node()) RETURN_IF_ERROR(Meet(message.node()));
   if (!has_met_) return absl::InvalidArgumentError("it speaks of engines before it says who it is");
   peer_clock_.Heard(FromWire(message.sent_us()), now);
-  if (message.has_list()) List(message.list(), now);
+  if (message.has_list()) List(message.list(), message.more(), now);
   const WriterClock theirs{.offset = peer_clock_.offset(), .latest = now};
   for (const wire::EngineReading& reading : message.readings()) {
     const auto place = places_.find(reading.id());
     if (place == places_.end()) continue;
     found_.Take(node_, place->second, DecodeEngine(reading, theirs));
+  }
+  if (list_.past_follows && !message.more()) {
+    list_.past_follows = false;
+    found_.List(node_, list_, now);
   }
   return absl::OkStatus();
 }

@@ -30,7 +30,7 @@ class EngineNewsReader {
 
  private:
   absl::Status Meet(const telemetry::v1::Node& node);
-  void List(const telemetry::v1::EngineList& list, absl::Time now);
+  void List(const telemetry::v1::EngineList& list, bool more, absl::Time now);
 
   const std::string node_;
   FoundEngines& found_;
@@ -39,6 +39,7 @@ class EngineNewsReader {
   PeerClock peer_clock_;
   EngineAllowance allowance_;
   std::map<uint32_t, EnginePlace> places_;  // by the agent's numbers
+  NodeEngines list_;                        // the newest
 };
 
 }  // namespace gpuscaler

@@ -11,7 +11,8 @@ bool EngineWants::Renew(const EnginesWanted& wanted, absl::Time now, absl::Time 
     if (wants_.size() >= kMostNamespacesWanted && !wants_.contains(name)) continue;
     Want& want = wants_[name];
     want.until = std::max(want.until, until);
-    want.look_back = std::max(want.look_back, wish.look_back);
+    want.look_backs.Sweep(now);
+    want.look_backs.Renew(wish.look_back, until);
     if (wish.histograms) want.histograms_until = std::max(want.histograms_until, until);
   }
   return At(now) != before;
@@ -22,7 +23,7 @@ EnginesWanted EngineWants::At(absl::Time now) const {
   for (const auto& [name, want] : wants_) {
     if (want.until <= now) continue;
     wanted.namespaces[name] = {.histograms = want.histograms_until > now,
-                               .look_back = want.look_back};
+                               .look_back = want.look_backs.Longest(now)};
   }
   return wanted;
 }

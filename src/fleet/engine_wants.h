@@ -7,6 +7,7 @@
 
 #include "absl/time/time.h"
 #include "signal/engines_wanted.h"
+#include "store/look_backs.h"
 
 namespace gpuscaler {
 
@@ -26,7 +27,7 @@ class EngineWants {
   struct Want {
     absl::Time until = absl::InfinitePast();
     absl::Time histograms_until = absl::InfinitePast();
-    absl::Duration look_back;  // the longest, while the namespace is wanted
+    LookBacks look_backs;
   };
 
   std::map<std::string, Want> wants_;

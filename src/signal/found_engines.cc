@@ -48,7 +48,7 @@ void FoundEngines::Expect(const EnginesWanted& wanted, const std::set<std::strin
       std::erase_if(nodes_, [&](const auto& node) { return !nodes.contains(node.first); });
   for (const std::string& node : nodes) nodes_[node].KeepOnly(wanted);
   for (auto& [source, listed] : sources_) {
-    if (gone > 0 || !listed.is_complete) ListAll(source, listed, now);
+    if (gone > 0 || listed.is_due || !listed.is_complete) ListAll(source, listed, now);
   }
 }
 
@@ -69,9 +69,19 @@ void FoundEngines::FollowSources(const EnginesWanted& wanted, absl::Time now) {
   }
 }
 
-bool FoundEngines::HaveAllToldOf(const Listed& source) const {
-  return std::ranges::all_of(
-      nodes_, [&](const auto& node) { return node.second.HasToldOf(source.namespaces); });
+// From the node on that was missing the last time: all of a large fleet tell one after another.
+bool FoundEngines::HaveAllToldOf(Listed& source) const {
+  const auto is_missing = [&](const auto& node) {
+    return !node.second.HasToldOf(source.namespaces);
+  };
+  const auto from = nodes_.lower_bound(source.awaited);
+  auto missing = std::find_if(from, nodes_.end(), is_missing);
+  if (missing == nodes_.end()) {
+    missing = std::find_if(nodes_.begin(), from, is_missing);
+    if (missing == from) return true;
+  }
+  source.awaited = missing->first;
+  return false;
 }
 
 void FoundEngines::List(const std::string& node, const absl::StatusOr<NodeEngines>& found,
@@ -84,15 +94,19 @@ void FoundEngines::List(const std::string& node, const absl::StatusOr<NodeEngine
   told.has_told = true;
   told.status = found.status();
   if (found.ok()) told.Replace(*found, wanted_);
-  // A whole fleet that says once more that it looks for none would list all nodes for each of them.
   if (told == before) return;
   for (auto& [source, listed] : sources_) {
     const bool concerns =
         !before.status.ok() || !found.ok() || HasAny(listed.namespaces, found->namespaces);
-    // That one of many has none, when all are new, the next Expect() is early enough for.
-    const bool is_due =
-        listed.is_complete || told.HasAnyIn(listed.namespaces) || HaveAllToldOf(listed);
-    if (concerns && is_due) ListAll(source, listed, at);
+    if (!concerns) continue;
+    // Of a whole fleet each node that has none says so: for the last that is missing the list is
+    // made at once, for any other the next Expect() is early enough.
+    const bool has_engines = before.HasAnyIn(listed.namespaces) || told.HasAnyIn(listed.namespaces);
+    if (has_engines || (!listed.is_complete && HaveAllToldOf(listed))) {
+      ListAll(source, listed, at);
+    } else {
+      listed.is_due = true;
+    }
   }
 }
 
@@ -110,7 +124,7 @@ void FoundEngines::Told::Replace(const NodeEngines& found, const std::set<std::s
     if (wanted.contains(name)) looked_in.insert(name);
   }
   for (const std::string& name : looked_in) {
-    namespaces.insert(name);
+    if (!found.past_follows) namespaces.insert(name);
     places.erase(name);
     without.erase(name);
   }
@@ -136,6 +150,7 @@ void FoundEngines::ListAll(const SignalSource& source, Listed& listed, absl::Tim
   std::vector<WithoutEngine> without;
   const bool may_await = !listed.is_complete && at - listed.wanted_since < kFoundWithin;
   listed.is_complete = true;
+  listed.is_due = false;
   for (const auto& [node, told] : nodes_) {
     const bool is_awaited = may_await && !told.HasToldOf(listed.namespaces);
     if (is_awaited) listed.is_complete = false;

@@ -23,6 +23,9 @@ struct NodeEngines {
   std::vector<std::string> namespaces;
   std::vector<EnginePlace> places;     // with namespace and pod
   std::vector<WithoutEngine> without;  // of pods in which none is found
+  // What they said before is still to come: until a list without this the node has not told of
+  // those namespaces that are new.
+  bool past_follows = false;
 
   friend bool operator==(const NodeEngines&, const NodeEngines&) = default;
 };
@@ -80,10 +83,12 @@ class FoundEngines {
     absl::Time wanted_since;
     std::set<std::string> namespaces;
     bool is_complete = false;  // no node is awaited, nor will one be that comes later
+    bool is_due = false;       // what nodes without engines say is another by now
+    std::string awaited;       // a node that had not told of them when that was looked at last
   };
 
   std::set<std::string> NamespacesOf(const SignalSource& source) const;
-  bool HaveAllToldOf(const Listed& source) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool HaveAllToldOf(Listed& source) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FollowSources(const EnginesWanted& wanted, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ListAll(const SignalSource& source, Listed& listed, absl::Time at)

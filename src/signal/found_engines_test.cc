@@ -151,6 +151,19 @@ TEST_F(FoundEnginesTest, AListIsNotKnownBeforeEachNodeHasTold) {
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0"));
 }
 
+TEST_F(FoundEnginesTest, ANodeHasNotToldWhileItsPastFollows) {
+  Want(FoundIn("team-a"));
+  Expect({"gpu-1"});
+  NodeEngines found = {.namespaces = {"team-a"}, .places = {kLlm0}, .past_follows = true};
+  found_.List("gpu-1", found, Second(0));
+  found_.Take("gpu-1", kLlm0, InFlight(0, 3));
+  EXPECT_TRUE(Of("team-a").is_awaited);
+  found.past_follows = false;
+  found_.List("gpu-1", found, Second(0));
+  EXPECT_TRUE(Of("team-a").status.ok());
+  EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-0"));
+}
+
 TEST_F(FoundEnginesTest, WorkloadsOfOtherNodesNeedNotWaitForOneThatDoesNotTell) {
   Want(FoundIn("team-a"));
   Expect({"gpu-1", "gpu-2", "gpu-3"});
@@ -279,6 +292,20 @@ TEST_F(FoundEnginesTest, WhatANodeToldIsForgottenWhenItIsNotExpectedAnyMore) {
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-1"));
   List("gpu-1", {kLlm0});
   EXPECT_THAT(PodsOf("team-a"), ElementsAre("llm-1")) << "its stream may have a word left";
+}
+
+TEST_F(FoundEnginesTest, WhyANodeHasNoneIsListedWhenAllNodesAreLookedAtNext) {
+  Want(FoundIn("team-a"));
+  Expect({"gpu-1", "gpu-2"});
+  List("gpu-1", {kLlm0});
+  List("gpu-2", {});
+  const int64_t before = Of("team-a").generation;
+  found_.List("gpu-2", absl::UnavailableError("its agent does not look for engines"), Second(1));
+  EXPECT_EQ(Of("team-a").generation, before) << "a whole fleet says so, one after another";
+  Expect({"gpu-1", "gpu-2"}, 2);
+  EXPECT_THAT(
+      *Of("team-a", 2).without,
+      ElementsAre(WithoutEngine{.node = "gpu-2", .why = "its agent does not look for engines"}));
 }
 
 TEST_F(FoundEnginesTest, WithoutNodesThereAreNone) {

@@ -15,7 +15,7 @@ namespace gpuscaler {
 // Not thread-safe.
 class SourceLeases {
  public:
-  // Nobody asks for as much yet.
+  // Nobody asks just this yet.
   bool IsNew(const EngineQuestion& question) const;
 
   // Never shortens a longer one.

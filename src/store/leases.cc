@@ -10,14 +10,6 @@ constexpr size_t kMostNamespaces = 10'000;
 
 constexpr absl::Duration kSweepEvery = absl::Minutes(1);
 
-absl::Duration Longest(const std::map<absl::Duration, absl::Time>& look_backs, absl::Time now) {
-  absl::Duration longest = kShortestLookBack;
-  for (const auto& [look_back, until] : look_backs) {
-    if (now < until) longest = std::max(longest, look_back);
-  }
-  return longest;
-}
-
 }  // namespace
 
 void Leases::Renew(const CostlyReadings& wanted, absl::Time until) {
@@ -33,21 +25,17 @@ CostlyReadings Leases::Wanted(absl::Time now) const {
 void Leases::RenewLookBack(const std::vector<std::string>& namespaces, absl::Duration look_back,
                            absl::Time now, absl::Time until) {
   if (look_back <= kShortestLookBack) return;
-  const absl::Duration kept = absl::Ceil(look_back, absl::Minutes(1));
   MutexLock lock(mutex_);
   if (now - swept_at_ >= kSweepEvery) Sweep(now);
   for (const std::string& name : namespaces.empty() ? std::vector<std::string>{""} : namespaces) {
     const bool room = look_backs_.size() < kMostNamespaces || look_backs_.contains(name);
-    absl::Time& known = look_backs_[room ? name : ""].try_emplace(kept, until).first->second;
-    known = std::max(known, until);
+    look_backs_[room ? name : ""].Renew(look_back, until);
   }
 }
 
 void Leases::Sweep(absl::Time now) {
   swept_at_ = now;
-  for (auto& entry : look_backs_) {
-    std::erase_if(entry.second, [now](const auto& lease) { return lease.second <= now; });
-  }
+  for (auto& entry : look_backs_) entry.second.Sweep(now);
   std::erase_if(look_backs_, [](const auto& entry) { return entry.second.empty(); });
 }
 
@@ -55,10 +43,10 @@ absl::Duration Leases::LookBack(const std::set<std::string>& namespaces, absl::T
   MutexLock lock(mutex_);
   absl::Duration longest = kShortestLookBack;
   const auto of_all = look_backs_.find("");
-  if (of_all != look_backs_.end()) longest = Longest(of_all->second, now);
+  if (of_all != look_backs_.end()) longest = std::max(longest, of_all->second.Longest(now));
   for (const std::string& name : namespaces) {
     const auto found = look_backs_.find(name);
-    if (found != look_backs_.end()) longest = std::max(longest, Longest(found->second, now));
+    if (found != look_backs_.end()) longest = std::max(longest, found->second.Longest(now));
   }
   return longest;
 }
@@ -66,7 +54,7 @@ absl::Duration Leases::LookBack(const std::set<std::string>& namespaces, absl::T
 absl::Duration Leases::LongestLookBack(absl::Time now) const {
   MutexLock lock(mutex_);
   absl::Duration longest = kShortestLookBack;
-  for (const auto& entry : look_backs_) longest = std::max(longest, Longest(entry.second, now));
+  for (const auto& entry : look_backs_) longest = std::max(longest, entry.second.Longest(now));
   return longest;
 }
 

@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "base/mutex.h"
 #include "model/costly_readings.h"
+#include "store/look_backs.h"
 
 namespace gpuscaler {
 
@@ -36,9 +37,6 @@ class Leases {
   absl::Duration LongestLookBack(absl::Time now) const;
 
  private:
-  // Whole minutes, each until when: tenants choose their windows, and there are few of these.
-  using LookBacks = std::map<absl::Duration, absl::Time>;
-
   void Sweep(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;

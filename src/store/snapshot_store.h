@@ -15,7 +15,7 @@ namespace gpuscaler {
 //
 //   const auto history = store.Fresh();
 //   if (!history.ok()) return history.status();
-//   Decide(trigger, FleetOfOne(*history), patience);
+//   (*history)->Newest()  // a NodeSnapshot
 class SnapshotStore : public FleetReader {
  public:
   using History = std::shared_ptr<const NodeHistory>;
