@@ -55,6 +55,12 @@ class Agent::Impl {
   }
 
   absl::Status Start() {
+    if (config_.discover_engines) {
+      discovery_ = std::make_unique<EngineDiscovery>(
+          EngineDiscovery::Options{.interval = config_.engine_interval}, clock_, reading_.store(),
+          finding_);
+      waking_discovery_ = discovery_.get();
+    }
     ASSIGN_OR_RETURN(grpc_, GrpcServer::Start({.bind_address = config_.bind_address,
                                                .port = AskedPort(config_.telemetry_port),
                                                .tls = config_.Tls(),
@@ -68,12 +74,6 @@ class Agent::Impl {
         "reloader", kReloadInterval,
         [reloader = std::make_shared<Reloader>(Certificates(config_, *grpc_, metrics_page_.get()),
                                                metrics_)] { reloader->Tick(); });
-    if (config_.discover_engines) {
-      discovery_ = std::make_unique<EngineDiscovery>(
-          EngineDiscovery::Options{.interval = config_.engine_interval}, clock_, reading_.store(),
-          finding_);
-      waking_discovery_ = discovery_.get();
-    }
     probes_.SetServing();
     return absl::OkStatus();
   }
@@ -126,11 +126,12 @@ class Agent::Impl {
   EngineLog engines_;
   ToldEngines finding_;
   TelemetryService telemetry_;
+  // Outlives the page that shows it. Null: engines are not looked for.
+  std::unique_ptr<EngineDiscovery> discovery_;
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<HttpServer> metrics_page_;
   std::unique_ptr<HttpServer> probe_page_;
   std::unique_ptr<PeriodicThread> reloading_;
-  std::unique_ptr<EngineDiscovery> discovery_;  // null: engines are not looked for
 };
 
 absl::StatusOr<std::unique_ptr<Agent>> Agent::Start(const Config& config, const Clock& clock) {

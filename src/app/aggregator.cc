@@ -138,10 +138,11 @@ class Aggregator::Impl {
     if (grpc_ != nullptr) grpc_->Drain(left());
     waking_ = nullptr;
     waking_engines_ = nullptr;
-    std::vector<std::string> hanging = StopAll({{wanting_.get(), "wanting"},
-                                                {watching_health_.get(), "health"},
-                                                {reloading_.get(), "reloader"}},
-                                               left());
+    std::vector<NamedThread> threads = demand_.Threads();
+    threads.push_back({wanting_.get(), "wanting"});
+    threads.push_back({watching_health_.get(), "health"});
+    threads.push_back({reloading_.get(), "reloader"});
+    std::vector<std::string> hanging = StopAll(threads, left());
     if (watch_ == nullptr) return hanging;
     if (engine_watch_ != nullptr && !engine_watch_->Stop(left()))
       hanging.emplace_back("agents engines");

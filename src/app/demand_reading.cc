@@ -12,12 +12,12 @@ absl::Duration LongestGap(const Config& config, double clock_speed) {
   return std::max(of_polls, absl::Seconds(5)) * clock_speed;
 }
 
-EndpointRules RulesOf(const Config& config) {
+}  // namespace
+
+EndpointRules EndpointRulesOf(const Config& config) {
   return EndpointRules(ParseAllowedEndpoints(config.allow_endpoints).value_or(AllowedEndpoints()),
                        config.cluster_domain);
 }
-
-}  // namespace
 
 DemandReading::DemandReading(const Config& config, const Clock& clock, std::function<void()> wanted,
                              const DemandSurroundings& surroundings)
@@ -25,12 +25,18 @@ DemandReading::DemandReading(const Config& config, const Clock& clock, std::func
       options_{.interval = config.engine_interval,
                .queue_interval = config.queue_interval,
                .longest_gap = LongestGap(config, surroundings.clock_speed),
-               .places = {.rules = RulesOf(config),
+               .places = {.rules = EndpointRulesOf(config),
                           .credential_folder = config.endpoint_credentials,
                           .addresses = surroundings.addresses}},
       wanted_(std::move(wanted)),
       store_({.longest_gap = options_.longest_gap},
              {.wanted = [this] { Wake(); }, .changed = [] {}}) {}
+
+std::vector<NamedThread> DemandReading::Threads() {
+  MutexLock lock(mutex_);
+  if (watch_ == nullptr) return {};
+  return {watch_->Thread()};
+}
 
 void DemandReading::Wake() {
   wanted_();

@@ -4,10 +4,12 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "app/config.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/stop_all.h"
 #include "endpoint/endpoint_addresses.h"
 #include "serve/signal_access.h"
 #include "signal/signal_store.h"
@@ -20,6 +22,9 @@ struct DemandSurroundings {
   EndpointAddresses::Options addresses;  // what names lead to
   double clock_speed = 1;                // seconds of the clock a real one
 };
+
+// What triggers may name; the configuration's texts are checked.
+EndpointRules EndpointRulesOf(const Config& config);
 
 // Thread-safe.
 class DemandReading {
@@ -36,6 +41,8 @@ class DemandReading {
   }
   SignalStore& store() { return store_; }
   SignalCountsByKind counts() const { return store_.Counts(); }
+  // Those to be stopped at the end.
+  std::vector<NamedThread> Threads();
 
  private:
   void Wake();

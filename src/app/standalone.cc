@@ -67,6 +67,12 @@ class Standalone::Impl {
 
   absl::Status Start() {
     RETURN_IF_ERROR(profiles_.Reload());
+    if (config_.discover_engines) {
+      discovery_ = std::make_unique<EngineDiscovery>(
+          EngineDiscovery::Options{.interval = config_.engine_interval}, clock_, reading_.store(),
+          engines_);
+      waking_discovery_ = discovery_.get();
+    }
     RETURN_IF_ERROR(OpenGrpcPort());
     ASSIGN_OR_RETURN(metrics_page_, OpenMetricsPort(config_, [this] { return MetricsPage(); }));
     ASSIGN_OR_RETURN(probe_page_, OpenProbePort(config_, probes_));
@@ -77,12 +83,6 @@ class Standalone::Impl {
     reloading_ = std::make_unique<PeriodicThread>(
         "reloader", kReloadInterval,
         [reloader = std::make_shared<Reloader>(Files(), metrics_)] { reloader->Tick(); });
-    if (config_.discover_engines) {
-      discovery_ = std::make_unique<EngineDiscovery>(
-          EngineDiscovery::Options{.interval = config_.engine_interval}, clock_, reading_.store(),
-          engines_);
-      waking_discovery_ = discovery_.get();
-    }
     if (!config_.service.empty()) {
       neighbours_ = std::make_unique<PeriodicThread>(
           "neighbours", kNeighboursInterval,
@@ -110,6 +110,7 @@ class Standalone::Impl {
     threads.push_back({reloading_.get(), "reloader"});
     if (discovery_ != nullptr) threads.push_back(discovery_->Thread());
     threads.push_back({neighbours_.get(), "neighbours"});
+    for (const NamedThread& thread : demand_.Threads()) threads.push_back(thread);
     return StopAll(threads, left());
   }
 
@@ -155,12 +156,13 @@ class Standalone::Impl {
   DemandReading demand_;
   OwnEngines engines_;
   ScalerService service_;
+  // Outlives the page that shows it. Null: engines are not looked for.
+  std::unique_ptr<EngineDiscovery> discovery_;
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<HttpServer> metrics_page_;
   std::unique_ptr<HttpServer> probe_page_;
   std::unique_ptr<PeriodicThread> reloading_;
   std::unique_ptr<PeriodicThread> neighbours_;  // null: no service to watch
-  std::unique_ptr<EngineDiscovery> discovery_;  // null: engines are not looked for
 };
 
 absl::StatusOr<std::unique_ptr<Standalone>> Standalone::Start(

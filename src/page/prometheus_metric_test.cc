@@ -97,6 +97,27 @@ TEST(PrometheusMetric, ASeriesThatIsNoNumberLeavesNoSum) {
             absl::StatusCode::kFailedPrecondition);
 }
 
+TEST(PrometheusMetric, ANegativeSeriesIsUnknownAndNotLess) {
+  for (const char* page : {"a -1\n", "a{x=\"1\"} 100\na{x=\"2\"} -100\n"}) {
+    const auto sum = Sum("a", page);
+    EXPECT_EQ(sum.status().code(), absl::StatusCode::kFailedPrecondition) << page;
+    EXPECT_THAT(sum.status().message(), HasSubstr("negative"));
+  }
+  EXPECT_EQ(*Sum("a{x=\"1\"}", "a{x=\"1\"} 100\na{x=\"2\"} -100\n"), 100);
+}
+
+// What RE2 would do with it takes some 15 s of 4 MB.
+TEST(PrometheusMetric, ARegexThatWouldTakeTooLongOnThePageIsNotTried) {
+  const char kSlow[] = R"(a{x=~"(?:(?:[ab]*a[ab]{100})|(?:[ab]*b[ab]{101}))c"})";
+  std::string page;
+  for (int i = 0; i < 20; ++i)
+    absl::StrAppend(&page, "a{x=\"", std::string(31'000, 'b'), "\"} 1\n");
+  const auto sum = Sum(kSlow, page);
+  EXPECT_EQ(sum.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(sum.status().message(), HasSubstr("would take too long on this page"));
+  EXPECT_EQ(*Sum(R"(a{x=~"b+"})", page), 20) << "a short one does not";
+}
+
 TEST(PrometheusMetric, ABrokenPageHasNoSum) {
   EXPECT_EQ(Sum("total", "total 9").status().code(), absl::StatusCode::kInvalidArgument);
 }

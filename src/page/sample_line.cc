@@ -4,14 +4,11 @@
 #include <optional>
 #include <string>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
 namespace gpuscaler {
 namespace {
-
-constexpr size_t kQuotedAtMost = 40;  // characters of a page in an error
 
 bool IsBlank(char c) { return c == ' ' || c == '\t'; }
 
@@ -30,16 +27,13 @@ constexpr std::array<unsigned char, 256> Places() {
 }
 constexpr std::array<unsigned char, 256> kPlaces = Places();
 
-std::string Quoted(absl::string_view text) {
-  const bool whole = text.size() <= kQuotedAtMost;
-  return absl::StrCat("\"", absl::CHexEscape(text.substr(0, kQuotedAtMost)),
-                      whole ? "\"" : "...\"");
-}
-
-// One line, read from left to right. Each step says what is wrong where it cannot go on.
+// One line, read from left to right. Each step says what is wrong where it cannot go on, and never
+// what stands there: a name that a tenant chose may lead to somebody else's page, and whoever reads
+// KEDA's events reads the error.
 class SampleLine {
  public:
-  explicit SampleLine(absl::string_view line) : at_(line.data()), end_(line.data() + line.size()) {}
+  explicit SampleLine(absl::string_view line)
+      : begin_(line.data()), at_(line.data()), end_(line.data() + line.size()) {}
 
   absl::StatusOr<PageSample> Sample(SampleLabels& labels, SampleLabels& scratch) {
     PageSample sample;
@@ -55,11 +49,12 @@ class SampleLine {
  private:
   absl::Status Name(absl::string_view* name) {
     SkipBlanks();
-    const absl::string_view text = Rest();
+    const char* const from = at_;
     *name = Word(kNameStart, kNamePart);
     if (!name->empty() && (at_ == end_ || IsBlank(*at_) || *at_ == '{')) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        absl::StrCat("name of a metric expected, not ", Quoted(text)));
+        absl::StrCat("name of a metric expected ", Where(from),
+                     from != end_ && *from == '<' ? ", where HTML begins" : ""));
   }
 
   // A word whose characters may stand there. Empty: none begins here.
@@ -88,7 +83,7 @@ class SampleLine {
       SkipBlanks();
       if (!Skip(',') && (at_ == end_ || *at_ != '}')) {
         return absl::InvalidArgumentError(
-            absl::StrCat("labels without an end: \",\" or \"}\" expected before ", Here()));
+            absl::StrCat("labels without an end: \",\" or \"}\" expected ", Where(at_)));
       }
     }
   }
@@ -101,9 +96,7 @@ class SampleLine {
     const absl::string_view text(from, static_cast<size_t>(at_ - from));
     const std::optional<double> parsed = PageNumber(text);
     if (!parsed.has_value()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(what, text.empty() ? " expected at the end" : " expected, not ",
-                       text.empty() ? "" : Quoted(text)));
+      return absl::InvalidArgumentError(absl::StrCat(what, " expected ", Where(from)));
     }
     *number = *parsed;
     return absl::OkStatus();
@@ -124,14 +117,13 @@ class SampleLine {
       if (HasText()) RETURN_IF_ERROR(Number("timestamp of the exemplar", &ignored));
     }
     if (!HasText()) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat("end of the line expected before ", Here()));
+    return absl::InvalidArgumentError(absl::StrCat("end of the line expected ", Where(at_)));
   }
 
   bool HasText() {
     SkipBlanks();
     return at_ != end_;
   }
-  absl::string_view Rest() const { return {at_, static_cast<size_t>(end_ - at_)}; }
   bool CanBe(Place place) const { return (kPlaces[static_cast<unsigned char>(*at_)] & place) != 0; }
   void SkipBlanks() {
     while (at_ != end_ && IsBlank(*at_)) ++at_;
@@ -141,28 +133,31 @@ class SampleLine {
     ++at_;
     return true;
   }
-  std::string Here() const { return at_ == end_ ? "the end of the line" : Quoted(Rest()); }
+  std::string Where(const char* at) const {
+    return at == end_ ? "at the end" : absl::StrCat("at character ", at - begin_ + 1);
+  }
 
   absl::Status Label(PageLabel& label) {
     label.name = Word(kLabelStart, kLabelPart);
     if (label.name.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat("name of a label expected before ", Here()));
+      return absl::InvalidArgumentError(absl::StrCat("name of a label expected ", Where(at_)));
     }
     SkipBlanks();
     const bool assigned = Skip('=');
     SkipBlanks();
     if (!assigned || !Skip('"')) {
       return absl::InvalidArgumentError(
-          absl::StrCat("label ", Quoted(label.name), ": =\"value\" expected before ", Here()));
+          absl::StrCat("=\"value\" of a label expected ", Where(at_)));
     }
     const char* const from = at_;
     while (at_ != end_ && *at_ != '"') at_ += *at_ == '\\' && end_ - at_ > 1 ? 2 : 1;
     label.escaped_value = {from, static_cast<size_t>(at_ - from)};
     if (Skip('"')) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        absl::StrCat("label ", Quoted(label.name), ": value without closing quote"));
+        absl::StrCat("value of a label without closing quote ", Where(from - 1)));
   }
 
+  const char* const begin_;
   const char* at_;
   const char* const end_;
 };

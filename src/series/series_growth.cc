@@ -30,10 +30,16 @@ std::string LabelsOf(const PageSample& sample) {
 absl::StatusOr<std::map<SeriesGrowth::Key, double>> SeriesGrowth::SeriesOn(
     absl::string_view page, PageFormat format) const {
   std::map<Key, double> series;
+  bool is_repeated = false;
   RETURN_IF_ERROR(ReadSeries(selector_, page, format, if_absent_, [&](const PageSample& sample) {
     if (series.size() > kMostSeries) return;  // an error by now
-    series[std::hash<std::string>()(LabelsOf(sample))] += sample.value;
+    const Key key = std::hash<std::string>()(LabelsOf(sample));
+    is_repeated |= !series.try_emplace(key, sample.value).second;
   }));
+  if (is_repeated) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a series of ", selector_.text, " is on the page twice"));
+  }
   if (series.size() <= kMostSeries) return series;
   return absl::FailedPreconditionError(absl::StrCat("more than ", kMostSeries, " series of ",
                                                     selector_.text,

@@ -142,6 +142,7 @@ TEST(SeriesGrowth, APageWithAnErrorIsAsOneThatWasNeverRead) {
       {"done{p=\"a\"} 500\ndone{p=\"b\"} NaN\n", absl::StatusCode::kFailedPrecondition},
       {"done{p=\"a\"} 500\ndone{p=\"b\"} +Inf\n", absl::StatusCode::kFailedPrecondition},
       {"done{p=\"a\"} -3\n", absl::StatusCode::kFailedPrecondition},
+      {"done{p=\"a\"} 500\ndone{p=\"a\"} 500\n", absl::StatusCode::kInvalidArgument},
   };
   SeriesGrowth growth = Follow("done");
   ASSERT_TRUE(TakeAt(growth, 0, "done{p=\"a\"} 1\n").ok());

@@ -58,6 +58,13 @@ size_t TextBytes(const SignalSource& source) {
          own.password.size() + own.bearer_token.size() + own.ca_pem.size();
 }
 
+// Of each matcher that "=~" or "!~" may begin.
+size_t RegexBytes(const SignalSource& source) {
+  const auto* const page = std::get_if<MetricsPage>(&source.place);
+  if (page == nullptr) return 0;
+  return static_cast<size_t>(std::ranges::count(page->selector, '~')) * kRegexBytes;
+}
+
 }  // namespace
 
 KeptSource::KeptSource(SignalSource source, absl::Time read_since)
@@ -69,7 +76,8 @@ KeptSource::KeptSource(SignalSource source, absl::Time read_since)
 void KeptSource::Weigh() {
   const size_t places = std::visit(PlacesOf(), said_);
   const size_t followed = WantsRate(source_) ? kMostSeries * std::max(places, size_t{1}) : 0;
-  bytes_ = (kCopies + kCopiesOfEach * places) * TextBytes(source_) + followed * kSeriesBytes +
+  bytes_ = (kCopies + kCopiesOfEach * places) * TextBytes(source_) + RegexBytes(source_) +
+           followed * kSeriesBytes +
            std::visit([](const auto& said) { return said.Bytes(); }, said_);
 }
 

@@ -101,6 +101,7 @@ void SignalStore::EndLeases(absl::Time now) {
     auto& [source, kept] = *at;
     if (kept.leases.End(now)) {
       kept.source->KeepFor(kept.leases);
+      CountIn(source, kept);
       if (kept.given_up_at > 0) kept.given_up_at = 1;  // it may take less by now
     }
     if (!kept.leases.empty()) {
@@ -158,6 +159,7 @@ void SignalStore::TakeBack(const SignalSource& source, Kept& kept, absl::Time no
   kept.changed_at = ++generation_;
   kept.source = std::make_shared<KeptSource>(source, now);
   kept.source->KeepFor(kept.leases);
+  CountIn(source, kept);
 }
 
 std::vector<WantedSignal> SignalStore::AllWanted(absl::Time now) {

@@ -58,6 +58,7 @@ void SignalWatch::Look() {
   engines_.Poll(targets.engines);
   pages_.Poll(targets.pages);
   queues_.Replace(std::move(targets.queues));
+  selectors_ = std::move(targets.selectors);
 }
 
 void SignalWatch::Add(const WantedSignal& wanted, Targets& targets) {
@@ -89,11 +90,22 @@ void SignalWatch::AddEngines(const WantedSignal& wanted, const LocatedSource& lo
   store_.ListEngines(wanted.source, places, clock_.Now());
 }
 
+// Regular expressions are compiled once: that takes longer than all else of a look.
+const MetricSelector* SignalWatch::SelectorOf(const std::string& text, Targets& targets) {
+  const auto found = targets.selectors.find(text);
+  if (found != targets.selectors.end()) return &found->second;
+  auto known = selectors_.extract(text);
+  if (!known.empty()) return &targets.selectors.insert(std::move(known)).position->second;
+  auto parsed = ParseMetricSelector(text);
+  if (!parsed.ok()) return nullptr;
+  return &targets.selectors.emplace(text, *std::move(parsed)).first->second;
+}
+
 void SignalWatch::AddPages(const SignalSource& source, const LocatedSource& located,
                            Targets& targets) {
-  // Who wants it has checked it (CheckSource).
-  const auto selector = ParseMetricSelector(std::get<MetricsPage>(source.place).selector);
-  if (!selector.ok()) return;
+  const MetricSelector* const selector =
+      SelectorOf(std::get<MetricsPage>(source.place).selector, targets);
+  if (selector == nullptr) return;  // who wants it has checked it (CheckSource)
   std::vector<std::string> addresses;
   for (const IpAddress& address : located.addresses) addresses.push_back(IpAddressText(address));
   store_.ListPages(source, addresses);

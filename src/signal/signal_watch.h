@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/periodic_thread.h"
+#include "base/stop_all.h"
 #include "engine/engine_poller.h"
 #include "redis/redis_reader.h"
 #include "series/page_number_poller.h"
@@ -37,6 +38,9 @@ class SignalWatch {
   // The store wants something new: it is read at once.
   void Wake() { looking_.Wake(); }
 
+  // To be stopped at the end: credentials on a disk that hangs are waited for.
+  NamedThread Thread() { return {&looking_, "signals"}; }
+
  private:
   // Who wants an engine, and what it is called there.
   struct EngineRoute {
@@ -50,11 +54,14 @@ class SignalWatch {
     EngineRoutes engine_routes;
     std::map<PageRequest, NumbersWish> pages;
     std::vector<RedisTarget> queues;
+    std::map<std::string, MetricSelector> selectors;  // of the pages, by their texts
   };
 
   void Look();
   void Add(const WantedSignal& wanted, Targets& targets);
   void AddEngines(const WantedSignal& wanted, const LocatedSource& located, Targets& targets);
+  // Null: it is none.
+  const MetricSelector* SelectorOf(const std::string& text, Targets& targets);
   void AddPages(const SignalSource& source, const LocatedSource& located, Targets& targets);
   static void AddQueue(const SignalSource& source, const LocatedSource& located, Targets& targets);
   void Refuse(const SignalSource& source, const absl::Status& why);
@@ -71,6 +78,7 @@ class SignalWatch {
   EnginePoller engines_;
   PageNumberPoller pages_;
   RedisReader queues_;
+  std::map<std::string, MetricSelector> selectors_;  // the thread's, of its last look
   std::unique_ptr<SourceLocator> locator_;
   PeriodicThread looking_;
 };
