@@ -76,6 +76,59 @@ TEST(Lint, ExitCodesTellCleanFindingsAndUnreadable) {
   EXPECT_EQ(RunProgram({"lint"}).code, 2);
 }
 
+// Whose ScaledObject is of namespace ai, with this metadata from line 11 on.
+Finished LintOf(const std::string& metadata, const std::vector<std::string>& flags = {}) {
+  std::vector<std::string> arguments = {"lint", "-"};
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
+  return RunProgram(arguments, {},
+                    absl::StrCat(R"(kind: ScaledObject
+apiVersion: keda.sh/v1alpha1
+metadata: {name: llm, namespace: ai}
+spec:
+  scaleTargetRef: {name: llm}
+  minReplicaCount: 1
+  triggers:
+    - type: external-push
+      metadata:
+        scalerAddress: keda-gpu-scaler:6000
+)",
+                                 metadata));
+}
+
+TEST(Lint, WhatTheScalerRefusesOfAnEndpointIsFoundBefore) {
+  const std::string page =
+      "        metricType: prometheus\n        targetValue: \"5\"\n"
+      "        prometheusMetric: waiting\n        prometheusEndpoint: ";
+  EXPECT_EQ(LintOf(page + "http://gateway:9090/metrics\n").code, 0);
+  for (const char* bad :
+       {"http://gateway:99999/", "http://u:p@gateway:9090/", "gopher://gateway"}) {
+    const Finished found = LintOf(absl::StrCat(page, bad, "\n"));
+    EXPECT_EQ(found.code, 1) << bad;
+    EXPECT_THAT(found.out, HasSubstr(":14: error: ")) << bad;
+    EXPECT_THAT(found.out, HasSubstr("[bad-metadata]")) << bad;
+  }
+  const Finished selector = LintOf(
+      "        metricType: prometheus\n        targetValue: \"5\"\n"
+      "        prometheusMetric: 'waiting{'\n        prometheusEndpoint: http://gateway:9090/\n");
+  EXPECT_THAT(selector.out, HasSubstr(":13: error: "));
+  const Finished queue = LintOf(
+      "        metricType: redis_list_length\n        targetValue: \"5\"\n"
+      "        redisList: jobs\n        redisAddress: http://redis/x\n");
+  EXPECT_THAT(queue.out, HasSubstr(":14: error: "));
+}
+
+TEST(Lint, AnEndpointOfAnotherNamespaceIsOneToBeAllowed) {
+  const std::string metadata =
+      "        metricType: prometheus\n        targetValue: \"5\"\n"
+      "        prometheusMetric: waiting\n        prometheusEndpoint: http://gateway.infra:9090/\n";
+  const Finished found = LintOf(metadata);
+  EXPECT_EQ(found.code, 1);
+  EXPECT_THAT(found.out, HasSubstr(":14: warning: "));
+  EXPECT_THAT(found.out, HasSubstr("[endpoint-not-allowed]"));
+  EXPECT_EQ(LintOf(metadata, {"--allow-endpoints=gateway.infra"}).code, 0);
+  EXPECT_EQ(LintOf(metadata, {"--allow-endpoints=http://gateway"}).code, 2);
+}
+
 TEST(Lint, ATriggerOfSomebodyElseIsNotedAndFailsNothing) {
   std::string manifest = kTypo;
   manifest.replace(manifest.find("keda-gpu-scaler"), 15, "scaler");

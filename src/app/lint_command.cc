@@ -5,11 +5,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "app/commands.h"
+#include "app/demand_reading.h"
 #include "app/input_file.h"
 #include "app/lint_report.h"
 #include "app/options.h"
 #include "base/status_macros.h"
 #include "scaling/lint.h"
+#include "signal/source_place.h"
 
 namespace gpuscaler {
 namespace {
@@ -52,10 +54,9 @@ Surroundings SurroundingsIn(const std::vector<InputText>& texts) {
 }
 
 absl::StatusOr<FileFindings> FindingsIn(const InputText& text, const Profiles& profiles,
-                                        const std::vector<std::string>& our_hosts,
-                                        const Surroundings& beside) {
+                                        const LintContext& context) {
   RETURN_IF_ERROR(text.yaml.status());
-  auto findings = Lint(*text.yaml, profiles, our_hosts, beside);
+  auto findings = Lint(*text.yaml, profiles, context);
   if (findings.ok()) return FileFindings{.path = text.path, .findings = *std::move(findings)};
   return absl::InvalidArgumentError(absl::StrCat(text.path, ": ", findings.status().message()));
 }
@@ -83,9 +84,14 @@ int Run(const LintFlags& flags, const std::vector<std::string>& paths) {
   int code = kExitOk;
   std::vector<FileFindings> files;
   const std::vector<InputText> texts = TextsOf(paths);
-  const Surroundings beside = SurroundingsIn(texts);
+  const LintContext context = {
+      .our_hosts = flags.hosts,
+      .beside = SurroundingsIn(texts),
+      .check_source = [rules = EndpointRulesOf(resolved->config)](const SignalSource& source) {
+        return CheckSource(source, rules);
+      }};
   for (const InputText& text : texts) {
-    auto file = FindingsIn(text, *profiles, flags.hosts, beside);
+    auto file = FindingsIn(text, *profiles, context);
     if (!file.ok()) {
       code = Fail("lint", file.status(), kExitUsage);
       continue;

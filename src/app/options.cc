@@ -396,6 +396,7 @@ const std::vector<Option>& Table() {
                "host names (redis.infra.svc, *.infra.svc), IP addresses and blocks of them, "
                "separated by commas. Loopback, link-local addresses and those of clouds' metadata "
                "services have to be named here too.",
+       .used_by = kServeUses | kLintUses,
        .roles = kAnsweringKeda,
        .check = CheckAllowedEndpoints},
       {.name = "cluster-domain",
@@ -403,6 +404,7 @@ const std::vector<Option>& Table() {
        .value = "DOMAIN",
        .help = "What the names of all Services of this cluster end with, as its kubelets' "
                "clusterDomain: a namespace's own endpoints are NAME.NAMESPACE.svc.DOMAIN.",
+       .used_by = kServeUses | kLintUses,
        .roles = kAnsweringKeda,
        .check = CheckClusterDomain},
       {.name = "endpoint-credentials",

@@ -45,7 +45,7 @@ struct DecidedNode {
   std::string why;     // it is not read now; empty: it is
 };
 
-// Immutable once shared; what RPC, page, `query --explain` and dashboard say is all read from here.
+// Immutable once shared; what RPC, page and `query --explain` say is all read from here.
 struct Decision {
   // OK; UNAVAILABLE: nothing in scope can be read; FAILED_PRECONDITION: this scope never can be.
   absl::Status status;

@@ -209,8 +209,8 @@ std::vector<KeyRow> CredentialRows() {
       {.name = "credentials",
        .allowed = "up to 63 letters, digits, - or _ (no dot), and not digits alone",
        .default_value = "",
-       .help = "The entry of the scaler's own file of credentials that opens the endpoint; in "
-               "place of the keys below",
+       .help = "The entry in the scaler's own folder of credentials that opens the endpoint; "
+               "in place of the keys below",
        .words = {},
        .read = ReadAlias,
        .use = KeyUse::kEndpoint},

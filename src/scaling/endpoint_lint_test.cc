@@ -56,7 +56,7 @@ std::string DeploymentOf(const std::string& name, const std::string& replicas) {
 }
 
 std::vector<Finding> LintOf(const std::string& yaml, const Surroundings& beside = {}) {
-  const auto findings = Lint(yaml, BuiltInProfiles(), {}, beside);
+  const auto findings = Lint(yaml, BuiltInProfiles(), {.beside = beside});
   EXPECT_TRUE(findings.ok()) << yaml << findings.status();
   return findings.ok() ? *findings : std::vector<Finding>();
 }

@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "scaling/lint_rules.h"
 #include "scaling/manifest.h"
+#include "scaling/trigger_source.h"
 
 namespace gpuscaler {
 namespace {
@@ -22,6 +23,11 @@ constexpr LintRule kNoAddress = {"no-scaler-address", Finding::Severity::kError,
                                  "KEDA needs scalerAddress to find the scaler."};
 constexpr LintRule kNotChecked = {"not-checked", Finding::Severity::kNote,
                                   "An external trigger that is not known for this scaler's."};
+
+constexpr LintRule kNotAllowed = {"endpoint-not-allowed", Finding::Severity::kWarning,
+                                  "An endpoint of another namespace, that the scaler reads only "
+                                  "where its --allow-endpoints names "
+                                  "it."};
 
 constexpr absl::string_view kInOurHosts = "gpu-scaler";
 
@@ -106,14 +112,15 @@ OurTrigger ReadOurTrigger(const ManifestTrigger& written, const Manifest& manife
 
 class FindingsOf {
  public:
-  FindingsOf(const Manifest& manifest, const Profiles& profiles,
-             const std::vector<std::string>& our_hosts, const Surroundings& surroundings) {
+  FindingsOf(const Manifest& manifest, const Profiles& profiles, const LintContext& context,
+             const Surroundings& surroundings)
+      : manifest_(manifest), context_(context) {
     std::vector<OurTrigger> ours;
     for (size_t i = 0; i < manifest.triggers.size(); ++i) {
       const ManifestTrigger& trigger = manifest.triggers[i];
       if (!trigger.IsExternal()) continue;
       const std::string object = absl::StrCat(manifest.Title(), ", trigger ", i);
-      if (IsOurs(trigger, our_hosts)) {
+      if (IsOurs(trigger, context.our_hosts)) {
         ours.push_back(ReadOurTrigger(trigger, manifest, profiles, surroundings));
         CheckTrigger(ours.back(), object);
       } else {
@@ -151,7 +158,23 @@ class FindingsOf {
       Add(kBadMetadata, Complaint{fault.message, our.written->LineOf({fault.key})}, object);
     }
     if (!our.settings) return;
+    CheckSource(our, object);
     for (const TriggerRule& row : TriggerRules()) Add(row.rule, row.check(our), object);
+  }
+
+  // Without a namespace in the file nobody knows whose hosts are its own.
+  void CheckSource(const OurTrigger& our, const std::string& object) {
+    if (context_.check_source == nullptr) return;
+    const auto source = SourceOf(
+        *our.settings,
+        {.namespace_name = manifest_.namespace_name, .name = manifest_.name, .opened = {}});
+    if (!source.has_value()) return;
+    const absl::Status status = context_.check_source(*source);
+    const bool is_denied = absl::IsPermissionDenied(status);
+    if (status.ok() || (is_denied && manifest_.namespace_name.empty())) return;
+    const std::string message(status.message());  // "redisAddress: ..."
+    const int line = our.written->LineOf({message.substr(0, message.find(':'))});
+    Add(is_denied ? kNotAllowed : kBadMetadata, Complaint{message, line}, object);
   }
 
   void Add(const LintRule& rule, const std::optional<Complaint>& complaint,
@@ -164,6 +187,8 @@ class FindingsOf {
                          .line = complaint->line});
   }
 
+  const Manifest& manifest_;
+  const LintContext& context_;
   std::vector<Finding> findings_;
 };
 
@@ -182,14 +207,13 @@ absl::string_view Name(Finding::Severity severity) {
 }
 
 absl::StatusOr<std::vector<Finding>> Lint(absl::string_view yaml, const Profiles& profiles,
-                                          const std::vector<std::string>& our_hosts,
-                                          const Surroundings& beside) {
+                                          const LintContext& context) {
   ASSIGN_OR_RETURN(const std::vector<Manifest> manifests, ReadManifests(yaml));
   ASSIGN_OR_RETURN(Surroundings surroundings, ReadSurroundings(yaml));
-  surroundings.Add(beside);
+  surroundings.Add(context.beside);
   std::vector<Finding> findings;
   for (const Manifest& manifest : manifests) {
-    for (Finding& finding : FindingsOf(manifest, profiles, our_hosts, surroundings).Take()) {
+    for (Finding& finding : FindingsOf(manifest, profiles, context, surroundings).Take()) {
       findings.push_back(std::move(finding));
     }
   }
@@ -198,7 +222,7 @@ absl::StatusOr<std::vector<Finding>> Lint(absl::string_view yaml, const Profiles
 }
 
 std::vector<LintRule> LintRules() {
-  std::vector<LintRule> rules = {kBadMetadata, kNotAString, kNoAddress, kNotChecked};
+  std::vector<LintRule> rules = {kBadMetadata, kNotAString, kNoAddress, kNotAllowed, kNotChecked};
   for (const TriggerRule& row : TriggerRules()) rules.push_back(row.rule);
   for (const ObjectRule& row : ObjectRules()) rules.push_back(row.rule);
   for (const ObjectRule& row : SurroundingRules()) rules.push_back(row.rule);

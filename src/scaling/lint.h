@@ -1,11 +1,14 @@
 // What will not work, said before it is applied.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "model/signal_source.h"
 #include "scaling/profile.h"
 #include "scaling/surroundings.h"
 
@@ -21,13 +24,20 @@ struct Finding {
 };
 absl::string_view Name(Finding::Severity severity);  // "warning", as compilers and SARIF call it
 
+// What a file is checked against, besides itself.
+struct LintContext {
+  std::vector<std::string> our_hosts;  // of our scaler, besides those with "gpu-scaler" in them
+  Surroundings beside;                 // what is applied with it; its own may be among that
+  // Whether the scaler would read what a trigger names, as CheckSource (signal/source_place.h)
+  // says. Null: not asked.
+  std::function<absl::Status(const SignalSource&)> check_source;
+};
+
 // Every trigger of ours in a YAML file of one or more ScaledObjects and ScaledJobs; an external one
-// that is not known for ours gets a note, and other kinds are passed over. `our_hosts` are ours
-// besides those with "gpu-scaler" in them; "scaler" stands for scaler.keda.svc as well. `beside`
-// is what other files have that are applied with it. INVALID_ARGUMENT when it is not YAML.
+// that is not known for ours gets a note, and other kinds are passed over. The host "scaler" stands
+// for scaler.keda.svc as well. INVALID_ARGUMENT when it is not YAML.
 absl::StatusOr<std::vector<Finding>> Lint(absl::string_view yaml, const Profiles& profiles,
-                                          const std::vector<std::string>& our_hosts = {},
-                                          const Surroundings& beside = {});
+                                          const LintContext& context = {});
 
 // Every rule, for docs and SARIF.
 struct LintRule {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "scaling/lint_rules.h"
@@ -67,7 +68,24 @@ std::optional<Complaint> PressureWithoutLimit(const OurTrigger& our) {
       our.written->LineOf({"metricType"})};
 }
 
-constexpr std::array<TriggerRule, 5> kDemandRules = {{
+// By what Prometheus' naming conventions have counters end with.
+std::optional<Complaint> CounterAsGauge(const OurTrigger& our) {
+  const Trigger& trigger = *our.settings;
+  if (trigger.metric != MetricType::kPrometheus || trigger.page.rate) return std::nullopt;
+  const absl::string_view selector = trigger.page.selector;
+  const absl::string_view name = selector.substr(0, selector.find_first_of("{ "));
+  constexpr std::array<absl::string_view, 4> kOfCounters = {"_total", "_count", "_sum", "_bucket"};
+  const bool counts = std::ranges::any_of(
+      kOfCounters, [&](absl::string_view end) { return absl::EndsWith(name, end); });
+  if (!counts) return std::nullopt;
+  return Complaint{absl::StrCat(name,
+                                " is a counter by its name, which only grows, and is read as it "
+                                "stands: replicas would rise to maxReplicaCount and stay there; "
+                                "say prometheusKind: rate"),
+                   our.written->LineOf({"prometheusMetric"})};
+}
+
+constexpr std::array<TriggerRule, 6> kDemandRules = {{
     {{"stream-length", kWarning, "A stream's length does not fall when a consumer group reads it."},
      StreamLength},
     {{"secret-in-metadata", kWarning, "A password or token that every reader of the manifest has."},
@@ -78,6 +96,8 @@ constexpr std::array<TriggerRule, 5> kDemandRules = {{
     {{"rate-without-window", kWarning, "A rate or a wait over no time at all."}, RateWithoutWindow},
     {{"pressure-without-limit", kNote, "An engine's pressure whose limit has to be guessed."},
      PressureWithoutLimit},
+    {{"counter-as-gauge", kWarning, "A counter of a page, read as if it could fall."},
+     CounterAsGauge},
 }};
 
 }  // namespace

@@ -308,8 +308,8 @@ TEST(Lint, ANoteSaysHowOursAreKnownAndHowToSaySo) {
 
 TEST(Lint, HostsThatAreNamedAreOurs) {
   const auto rule = [](const std::string& address) {
-    const auto findings =
-        Lint(WithAddress(address), BuiltInProfiles(), {"scaler", "gpus.example.com"});
+    const auto findings = Lint(WithAddress(address), BuiltInProfiles(),
+                               {.our_hosts = {"scaler", "gpus.example.com"}});
     return findings.ok() && !findings->empty() ? findings->back().rule : "";
   };
   for (const char* address :
@@ -470,15 +470,16 @@ TEST(LintRules, HaveStableDistinctIdsAndHelp) {
     EXPECT_FALSE(rule.help.empty()) << rule.id;
   }
   EXPECT_THAT(
-      ids, ElementsAre("bad-metadata", "metadata-not-a-string", "no-scaler-address", "not-checked",
-                       "metric-type-mismatch", "percent-target-high", "target-of-another-metric",
-                       "activation-above-target", "replica-aggregation-max", "window-peak",
-                       "window-zero", "sum-of-percentages", "saturation-unknown", "never-answers",
+      ids, ElementsAre("bad-metadata", "metadata-not-a-string", "no-scaler-address",
+                       "endpoint-not-allowed", "not-checked", "metric-type-mismatch",
+                       "percent-target-high", "target-of-another-metric", "activation-above-target",
+                       "replica-aggregation-max", "window-peak", "window-zero",
+                       "sum-of-percentages", "saturation-unknown", "never-answers",
                        "literal-memory", "pod-regex-of-all", "stream-length", "secret-in-metadata",
                        "value-of-a-total", "rate-without-window", "pressure-without-limit",
-                       "one-address", "service-not-headless", "nothing-wakes", "woken-by-others",
-                       "load-of-another", "never-sleeps", "cooldown-short", "fallback-wakes",
-                       "fallback-shrinks", "service-not-seen"));
+                       "counter-as-gauge", "one-address", "service-not-headless", "nothing-wakes",
+                       "woken-by-others", "load-of-another", "never-sleeps", "cooldown-short",
+                       "fallback-wakes", "fallback-shrinks", "service-not-seen"));
 }
 
 }  // namespace
