@@ -13,6 +13,7 @@ namespace gpuscaler {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 // A token takes 2 ms, of any batch.
 const std::vector<std::string>& Quick() {
@@ -48,6 +49,16 @@ TEST(LoadCommand, SendsWhatWasAskedForAndSaysWhatBecameOfIt) {
   const auto page = engine.Get("/metrics");
   ASSERT_TRUE(page.ok()) << page.status();
   EXPECT_THAT(*page, HasSubstr("finished_reason=\"length\"} 200\n"));
+}
+
+TEST(LoadCommand, ReportsHaveNoPassword) {
+  for (const char* output : {"json", "text"}) {
+    const Finished load =
+        RunProgram({"load", "--target=http://ci:hunter2@127.0.0.1:1/v1/completions", "--rate=2",
+                    "--duration=1s", absl::StrCat("--output=", output)});
+    EXPECT_THAT(load.out, HasSubstr("http://127.0.0.1:1/v1/completions")) << load.err;
+    EXPECT_THAT(absl::StrCat(load.out, load.err), Not(HasSubstr("hunter2")));
+  }
 }
 
 // A generator that waits for answers would send one request in that second, and show one that was

@@ -10,13 +10,15 @@
 namespace gpuscaler {
 namespace {
 
+constexpr int kMostGpus = 1024;  // that one node could have
+
 // "0-3" as SLURM abbreviates indices; any other entry is itself.
 void AppendEntry(absl::string_view entry, std::vector<std::string>& entries) {
   const std::vector<absl::string_view> ends = absl::StrSplit(entry, absl::MaxSplits('-', 1));
   int first = 0;
   int last = 0;
   if (ends.size() == 2 && absl::SimpleAtoi(ends[0], &first) && absl::SimpleAtoi(ends[1], &last) &&
-      last - first < 1024) {
+      first >= 0 && last < kMostGpus) {
     for (int index = first; index <= last; ++index) entries.push_back(absl::StrCat(index));
     return;
   }

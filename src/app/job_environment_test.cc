@@ -84,6 +84,16 @@ TEST(JobEnvironment, CudaListEndsAtTheFirstEntryThatIsNoDevice) {
   EXPECT_THAT(gpus("MIG-GPU-aa/3/0"), ElementsAre("MIG-GPU-aa/3/0"));
 }
 
+TEST(JobEnvironment, RangeThatNoNodeHasIsAnEntryOfItself) {
+  const auto gpus = [](const char* list) {
+    return *ReadJobEnvironment(EnvironmentKind::kSlurm, {{"SLURM_JOB_GPUS", list}}).gpus;
+  };
+  EXPECT_THAT(gpus("2147483640-2147483647"), ElementsAre("2147483640-2147483647"));
+  EXPECT_THAT(gpus("0-1024"), ElementsAre("0-1024"));
+  EXPECT_THAT(gpus("1023-1023"), ElementsAre("1023"));
+  EXPECT_THAT(gpus("3-1"), IsEmpty());
+}
+
 TEST(JobEnvironment, FluxNamesJobAndRank) {
   const JobEnvironment job = ReadJobEnvironment(
       EnvironmentKind::kFlux,

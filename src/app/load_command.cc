@@ -87,6 +87,16 @@ absl::StatusOr<LoadPlan> PlanOf(const LoadFlags& flags) {
   return PlanOfFile(flags);
 }
 
+// For people and reports: without a user and a password.
+std::string Shown(const std::string& url) {
+  const size_t scheme = url.find("://");
+  const size_t host = scheme == std::string::npos ? 0 : scheme + 3;
+  const size_t at = url.substr(0, url.find('/', host)).rfind('@');
+  return at == std::string::npos || at < host
+             ? url
+             : absl::StrCat(url.substr(0, host), url.substr(at + 1));
+}
+
 int RunLoad(const LoadFlags& flags) {
   const TerminationSignals signals;  // before any thread
   auto plan = PlanOf(flags);
@@ -111,7 +121,7 @@ int RunLoad(const LoadFlags& flags) {
     return !stopped;
   });
   progress.End();
-  std::cout << (flags.output == "json" ? LoadJson : LoadText)(plan->url, tally, stopped)
+  std::cout << (flags.output == "json" ? LoadJson : LoadText)(Shown(plan->url), tally, stopped)
             << std::flush;
   return ErrorsOf(tally) == 0 ? kExitOk : kExitFindings;
 }

@@ -71,7 +71,12 @@ class Folder {
   absl::StatusOr<std::string> Read(const std::string& place, absl::string_view file) const {
     const std::string path = absl::StrCat(place, "/", file);
     struct stat found;
-    if (stat(path.c_str(), &found) != 0 && errno == ENOENT) return std::string();
+    const bool is_there = stat(path.c_str(), &found) == 0;
+    if (!is_there && errno == ENOENT) return std::string();
+    // A pipe would be waited for, by the thread that looks after all sources.
+    if (is_there && !S_ISREG(found.st_mode)) {
+      return NotUsable(alias_, absl::StrCat("its file ", file, " is no regular file"));
+    }
     auto text = ReadFileText(path, kLargestFile);
     if (!text.ok()) return NotUsable(alias_, absl::StrCat("its file ", file, " cannot be read"));
     return std::string(absl::StripTrailingAsciiWhitespace(*text));
@@ -108,7 +113,7 @@ absl::StatusOr<AliasFiles> CredentialFolder::Read(absl::string_view alias) const
     return NotUsable(alias, "the scaler has none; --endpoint-credentials names their folder");
   }
   // A label, as the names of Secrets' mounts: no way out of the folder.
-  if (!IsHostLabel(alias)) return NotUsable(alias, "use letters, digits and hyphens");
+  if (!IsHostLabel(alias)) return NotUsable(alias, "use letters, digits, hyphens and underscores");
   const Folder folder(path_, alias);
   if (!folder.Exists()) return NotUsable(alias, "the scaler has none of that name");
   for (int i = 0; i < kMostTries; ++i) {

@@ -1,5 +1,7 @@
 #include "endpoint/credential_folder.h"
 
+#include <sys/stat.h>
+
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -108,7 +110,7 @@ TEST_F(CredentialFolderTest, NoAliasLeadsOutOfTheFolder) {
   WriteUsable();
   for (const char* alias :
        {"..", ".", "../redis-jobs", "redis-jobs/../redis-jobs", "/etc", "", "..data"}) {
-    EXPECT_THAT(FaultOf(alias), HasSubstr("use letters, digits and hyphens")) << alias;
+    EXPECT_THAT(FaultOf(alias), HasSubstr("use letters, digits, hyphens and underscores")) << alias;
   }
 }
 
@@ -123,6 +125,12 @@ TEST_F(CredentialFolderTest, AFileThatIsNoSecretsIsAFaultWithoutItsContent) {
   Write("redis-jobs", {{"password", std::string(100'000, 'x')}});
   EXPECT_THAT(FaultOf("redis-jobs"),
               AllOf(HasSubstr("FAILED_PRECONDITION"), Not(HasSubstr("xxxx"))));
+}
+
+TEST_F(CredentialFolderTest, APipeInTheirPlaceIsNotWaitedFor) {
+  WriteUsable();
+  ASSERT_EQ(mkfifo((path_ + "/redis-jobs/token").c_str(), 0600), 0);
+  EXPECT_THAT(FaultOf("redis-jobs"), HasSubstr("token is no regular file"));
 }
 
 // Mounts them as Kubernetes does: a folder of each time, and a link that is moved to the newest.

@@ -16,6 +16,11 @@ constexpr int64_t kDefaultMaxTokens = 16;    // OpenAI's
 constexpr int64_t kMostMaxTokens = 131'072;  // the longest context of today's models, about
 constexpr char kToken[] = " token";
 
+// What is no UTF-8, of a model's name, is no reason to end.
+std::string TextOf(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 int64_t TokensOfText(const std::string& text) {
   return static_cast<int64_t>(text.size()) / kLettersOfAToken + 1;
 }
@@ -123,8 +128,8 @@ std::string CompletionReply(const CompletionRequest& request, const std::string&
                        {{"prompt_tokens", work.prompt_tokens},
                         {"completion_tokens", work.max_tokens},
                         {"total_tokens", work.prompt_tokens + work.max_tokens}}}};
-  if (!request.stream) return reply.dump();
-  return absl::StrCat("data: ", reply.dump(), "\n\ndata: [DONE]\n\n");
+  if (!request.stream) return TextOf(reply);
+  return absl::StrCat("data: ", TextOf(reply), "\n\ndata: [DONE]\n\n");
 }
 
 std::string ModelsReply(const std::string& model, absl::Time created) {
@@ -132,15 +137,15 @@ std::string ModelsReply(const std::string& model, absl::Time created) {
                     {"object", "model"},
                     {"created", absl::ToUnixSeconds(created)},
                     {"owned_by", "keda-gpu-scaler"}};
-  return Json{{"object", "list"}, {"data", Json::array({one})}}.dump();
+  return TextOf({{"object", "list"}, {"data", Json::array({one})}});
 }
 
 std::string ErrorReply(int http_status, absl::string_view message) {
   const char* const type = http_status == 404  ? "NotFoundError"
                            : http_status < 500 ? "BadRequestError"
                                                : "InternalServerError";
-  return Json{{"error", {{"message", std::string(message)}, {"type", type}, {"code", http_status}}}}
-      .dump(-1, ' ', false, Json::error_handler_t::replace);
+  return TextOf(
+      {{"error", {{"message", std::string(message)}, {"type", type}, {"code", http_status}}}});
 }
 
 }  // namespace gpuscaler

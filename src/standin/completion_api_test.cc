@@ -81,6 +81,12 @@ TEST(CompletionApi, AnswersWithTokensAndTheirUsage) {
   EXPECT_EQ(reply["usage"]["total_tokens"], 8);
 }
 
+TEST(CompletionApi, ANameThatIsNoUtf8IsStillAnswered) {
+  const std::string reply = CompletionReply({}, "bad\xff", 9, absl::FromUnixSeconds(77));
+  EXPECT_TRUE(nlohmann::json::accept(reply)) << reply;
+  EXPECT_TRUE(nlohmann::json::accept(ModelsReply("bad\xff", absl::FromUnixSeconds(77))));
+}
+
 TEST(CompletionApi, AnswersAChatWithAMessageAndAStreamWithAnEvent) {
   CompletionRequest request = {.chat = true, .work = {.prompt_tokens = 5, .max_tokens = 1}};
   const auto reply = nlohmann::json::parse(CompletionReply(request, "m", 1, absl::UnixEpoch()));

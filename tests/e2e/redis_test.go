@@ -117,7 +117,7 @@ func TestFirstJobWakesByPush(t *testing.T) {
 	queue := startRedis(t, "job")
 	queue.makeStream()
 	w := newWorkload(t, "job", start{flags: []string{allowLoopback}})
-	w.scale(scaledObject{min: 0, max: 4, polling: 30, triggers: []any{w.lag(5)}})
+	w.scale(scaledObject{min: 0, max: 4, polling: 3600, triggers: []any{w.lag(5)}}) // no poll wakes it
 	w.scaler.waitForStreams(1)
 	mark := w.line.mark("1 job")
 	queue.addJobs(1)
@@ -138,6 +138,10 @@ func TestQueueAndGPUsMustAgree(t *testing.T) {
 		advanced: map[string]any{"scalingModifiers": map[string]any{
 			"formula": "min(queue / 5, gpu / 20)", "target": "1", "activationTarget": "0.1"}},
 		triggers: []any{w.lag(5), gpu}})
+	w.signals(60)
+	w.line.mark("busy GPUs, and no job")
+	w.line.stays(4 * time.Second)
+	w.signals(0)
 	queue.addJobs(40)
 	w.line.mark("40 jobs, and idle GPUs")
 	w.line.stays(4 * time.Second)

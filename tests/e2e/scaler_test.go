@@ -186,6 +186,9 @@ func sumOf(page, begin string, labels ...string) float64 {
 	sum := 0.0
 	for line := range strings.Lines(page) {
 		fields := strings.Fields(line)
+		if len(fields) == 0 {
+			continue
+		}
 		value, err := strconv.ParseFloat(fields[len(fields)-1], 64)
 		if err == nil && strings.HasPrefix(line, begin) && hasAll(line, labels) {
 			sum += value
