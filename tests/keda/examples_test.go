@@ -100,7 +100,7 @@ func kind(document string) string {
 	return object.Kind
 }
 
-// isAsItMustBe is whether a scaler that knows no pod, no queue and no gateway answers so.
+// isAsItMustBe is whether a scaler that knows no pod, no queue, no gateway and no engine answers so.
 func isAsItMustBe(metadata map[string]string, err error) bool {
 	said := fmt.Sprint(err)
 	if namesOwner(metadata) {
@@ -108,6 +108,9 @@ func isAsItMustBe(metadata map[string]string, err error) bool {
 	}
 	if metadata["redisAddress"] != "" || metadata["prometheusEndpoint"] != "" {
 		return strings.Contains(said, "code = Unavailable")
+	}
+	if metadata["engineEndpoint"] != "" && err != nil {
+		return strings.Contains(said, "has no address") // of engines alone; a pressure falls back on the GPUs
 	}
 	return err == nil
 }

@@ -51,11 +51,11 @@ var sourcesOnDemand = map[string]map[string]string{
 	"pending_ratio":        {"engineEndpoint": "http://llm:8000", "scope": "fleet", "maxConcurrency": "8"},
 }
 
-// What is not there has no engine: nothing runs, and nothing waits. A queue or a page that is not
-// there is unknown.
+// What is not there has no engine: nothing runs, and nothing waits, where no GPU is in use that one
+// could have. A queue or a page that is not there is unknown.
 func TestEveryMetricTypeOnDemandIsAskedWhereItsTriggerSays(t *testing.T) {
 	t.Parallel()
-	s := startScaler(t, newGpuFile(t, everyReading))
+	s := startScaler(t, newGpuFile(t, unused()))
 	for _, row := range referenceTable(t, "metricType") {
 		metricType := row["metricType"]
 		if _, ofGPUs := metricTypeValues[metricType]; ofGPUs {

@@ -59,6 +59,7 @@ func TestEveryProfileScalesFromBusyToIdle(t *testing.T) {
 	t.Parallel()
 	gpus := newGpuFile(t, times(2, preallocated(60, 60000))...)
 	s := startScaler(t, gpus)
+	withoutEngines := startScaler(t, newGpuFile(t, unused()))
 	clients := map[string]*client{}
 	for _, row := range referenceTable(t, "profile") {
 		profile := row["profile"]
@@ -66,11 +67,12 @@ func TestEveryProfileScalesFromBusyToIdle(t *testing.T) {
 		if !known {
 			t.Fatalf("the reference has a profile %s that this test has no values of", profile)
 		}
-		metadata := withProfile(profile)
+		config := trigger(s, withProfile(profile))
 		if want.busy == want.idle {
-			metadata = map[string]string{"profile": profile, "scope": "fleet", "engineEndpoint": "http://llm:8000"}
+			config = trigger(withoutEngines, map[string]string{"profile": profile, "scope": "fleet",
+				"engineEndpoint": "http://llm:8000"})
 		}
-		c := external(t, trigger(s, metadata))
+		c := external(t, config)
 		clients[profile] = c
 		spec := c.spec()
 		if got := spec.Metric.Name; got != "s0-"+row["metric name"] {
