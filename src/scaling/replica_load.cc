@@ -176,12 +176,11 @@ bool Covered(Valuation valuation, Samples samples, absl::Time begin, absl::Time 
 }
 
 std::string WarmingText(const Replica& replica, absl::Time now) {
-  const std::string warming =
-      replica.warm_at == absl::InfiniteFuture()
-          ? "not Ready yet"
-          : absl::StrCat("warming for ", AgeText(replica.warm_at - now), " more");
-  if (!replica.by_engine) return warming;
-  return absl::StrCat(warming, ", and its engine has not answered",
+  std::string text = replica.warm_at == absl::InfiniteFuture()
+                         ? "not Ready yet"
+                         : absl::StrCat("warming for ", AgeText(replica.warm_at - now), " more");
+  if (!replica.by_engine) return text;
+  return absl::StrCat(text, ", and its engine has not answered",
                       replica.last_gap.empty() ? "" : ": ", replica.last_gap);
 }
 
