@@ -11,7 +11,7 @@ import (
 // calm waits with an HPA's decisions for longer than it takes an agent to hear of a new pod: until
 // then its node shows the load that it takes from the others, and not whose it is.
 var calm = map[string]any{
-	"scaleUp":   map[string]any{"stabilizationWindowSeconds": 2, "policies": without["policies"]},
+	"scaleUp":   map[string]any{"stabilizationWindowSeconds": 4, "policies": without["policies"]},
 	"scaleDown": map[string]any{"stabilizationWindowSeconds": 12, "policies": without["policies"]},
 }
 
