@@ -65,9 +65,9 @@ TEST(DemandLint, RulesFire) {
       "metricType: prometheus\ntargetValue: '5'\nprometheusEndpoint: http://gateway:9090/\n";
   EXPECT_THAT(DemandFindings(absl::StrCat(page, "prometheusMetric: 'done_total{pool=\"a\"}'")),
               ElementsAre("counter-as-gauge"));
-  EXPECT_THAT(DemandFindings(absl::StrCat(page, "prometheusMetric: done_total\n",
-                                          "prometheusKind: rate")),
-              IsEmpty());
+  EXPECT_THAT(
+      DemandFindings(absl::StrCat(page, "prometheusMetric: done_total\n", "prometheusKind: rate")),
+      IsEmpty());
   EXPECT_THAT(DemandFindings(absl::StrCat(page, "prometheusMetric: waiting")), IsEmpty());
   for (const char* url : {"http://10.1.0.7:8000/metrics", "http://[fd00::1]:8000"}) {
     EXPECT_THAT(DemandFindings(absl::StrCat("profile: vllm-requests\nengineEndpoint: ", url)),
