@@ -3,7 +3,9 @@
 
 // By this name jemalloc looks for them (its manual, "TUNING").
 extern "C" const char* const malloc_conf =
-    // One for each thread but two would be memory that the agent's twenty threads hardly share.
+    // Arenas that threads share: with one for each of an agent's twenty threads, what one has freed
+    // no other could use.
     "narenas:2,"
-    // Pages that nobody uses go back within seconds, also where nobody allocates any more.
+    // Pages that nobody uses go back within seconds, also where nobody allocates any more. The
+    // threads that see to it cost an agent more than its budget of CPU (docs/performance.md).
     "background_thread:true,dirty_decay_ms:2000,muzzy_decay_ms:0";

@@ -14,8 +14,8 @@
 namespace gpuscaler {
 namespace {
 
-// Of all regular expressions on one page, which tenants write: some tenths of a second on the
-// thread that reads everybody's pages.
+// Of one selector's regular expressions on one page, which a tenant writes: some tenths of a second
+// on the thread that reads everybody's pages. Several selectors on a page have as much each.
 constexpr size_t kMostRegexSteps = 50'000'000;
 
 struct Operator {
