@@ -19,7 +19,7 @@ struct ScalerClientOptions {
   std::string cert;  // PEM files of the client's own certificate, where the scaler wants one
   std::string key;
   std::string server_name;  // the name the scaler's certificate bears; empty: the address's
-  absl::Duration deadline = absl::Seconds(2);
+  absl::Duration deadline = absl::Seconds(5);  // more than a scaler waits for a first reading
 };
 
 // One trigger of a ScaledObject, as KEDA names it to a scaler.
