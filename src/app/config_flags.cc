@@ -2,6 +2,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "app/commands.h"
+#include "app/option_help.h"
+#include "app/option_words.h"
 #include "app/options.h"
 #include "app/role_options.h"
 

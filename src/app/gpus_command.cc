@@ -23,6 +23,7 @@
 #include "app/job_environment.h"
 #include "app/node_source.h"
 #include "app/open_attribution.h"
+#include "app/option_value.h"
 #include "app/options.h"
 #include "base/clock.h"
 #include "base/duration_text.h"

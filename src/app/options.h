@@ -52,19 +52,4 @@ std::vector<absl::string_view> OptionNames();
 
 std::string EnvironmentName(const Option& option);  // KEDA_GPU_SCALER_STALE_AFTER
 
-// INVALID_ARGUMENT says what is allowed, without naming option or layer.
-absl::Status Set(const Option& option, absl::string_view text, Config& config);
-
-// What Set() reads back as the same value; "" where nothing is set.
-std::string TextOf(const Option& option, const Config& config);
-
-// The default as help and reference show it; "" where there is none.
-std::string DefaultText(const Option& option);
-
-// The help, and the range of a number or duration.
-std::string HelpText(const Option& option);
-
-// The only words that are allowed; empty where it is not a choice.
-std::vector<absl::string_view> Words(const Option& option);
-
 }  // namespace gpuscaler

@@ -10,6 +10,7 @@
 #include "app/engine_metrics.h"
 #include "app/exit_codes.h"
 #include "app/job_environment.h"
+#include "app/option_help.h"
 #include "app/options.h"
 #include "app/role_options.h"
 #include "app/settings.h"

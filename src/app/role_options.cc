@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "app/option_words.h"
 
 namespace gpuscaler {
 namespace {
@@ -13,7 +14,7 @@ constexpr absl::string_view kFlagOrigin = "flag ";
 
 }  // namespace
 
-std::string Name(Role role) { return TextOf(*FindOption("role"), {.role = role}); }
+std::string Name(Role role) { return std::string(WordOf(role)); }
 
 bool IsRead(const Option& option, Role role) { return (option.roles & BitOf(role)) != 0; }
 

@@ -12,6 +12,8 @@
 #include "app/commands.h"
 #include "app/open_attribution.h"
 #include "app/open_files_limit.h"
+#include "app/option_value.h"
+#include "app/option_words.h"
 #include "app/options.h"
 #include "app/role_options.h"
 #include "app/standalone.h"
@@ -61,7 +63,7 @@ void LogServing(const Config& config, const Served& served) {
                       probe_port,
                       {"node", config.node_name},
                       {"gpu_source", config.gpu_source},
-                      {"attribution", TextOf(*FindOption("attribution"), config)}});
+                      {"attribution", WordOf(config.attribution)}});
 }
 
 // `Served`: what serves in the role that was asked for.

@@ -10,6 +10,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "app/option_value.h"
+#include "app/option_words.h"
 #include "app/options.h"
 #include "base/duration_text.h"
 #include "base/file_text.h"
@@ -107,10 +109,9 @@ absl::Status CheckMutualTls(const Resolved& resolved) {
   if (config.role == Role::kStandalone || !files.Enabled() || !files.client_ca.empty()) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(Told(resolved, "tls-cert", files.cert), " of ",
-                   Told(resolved, "role", TextOf(*FindOption("role"), config)),
-                   " needs tls-client-ca too: agents and aggregators both show a certificate"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      Told(resolved, "tls-cert", files.cert), " of ", Told(resolved, "role", WordOf(config.role)),
+      " needs tls-client-ca too: agents and aggregators both show a certificate"));
 }
 
 // What dcgm-exporter alone needs or has.

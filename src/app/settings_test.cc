@@ -2,6 +2,7 @@
 
 #include <fstream>
 
+#include "app/option_value.h"
 #include "app/options.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
