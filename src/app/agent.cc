@@ -5,8 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "app/engine_discovery.h"
-#include "app/engine_metrics.h"
 #include "app/node_reading.h"
 #include "app/node_source.h"
 #include "app/reloader.h"
@@ -15,6 +13,8 @@
 #include "base/periodic_thread.h"
 #include "base/status_macros.h"
 #include "base/stop_all.h"
+#include "discovery/engine_discovery.h"
+#include "discovery/engine_metrics.h"
 #include "fleet/engine_log.h"
 #include "fleet/telemetry_service.h"
 #include "scaling/trigger.h"

@@ -54,7 +54,7 @@ struct Config {
 
   std::string allow_namespaces;  // from:to,... (app/allowed_namespaces.h)
 
-  bool discover_engines = false;  // in the node's pods (app/engine_discovery.h)
+  bool discover_engines = false;  // in the node's pods (discovery/engine_discovery.h)
   absl::Duration engine_interval = absl::Seconds(1);
   absl::Duration queue_interval = absl::Milliseconds(200);
   std::string allow_endpoints;  // besides a namespace's own (endpoint/endpoint_rules.h)

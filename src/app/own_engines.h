@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "app/engine_discovery.h"
+#include "discovery/engine_discovery.h"
 #include "signal/found_engines.h"
 #include "signal/signal_store.h"
 

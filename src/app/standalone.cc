@@ -8,8 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "app/allowed_namespaces.h"
-#include "app/engine_discovery.h"
-#include "app/engine_metrics.h"
 #include "app/neighbours.h"
 #include "app/node_reading.h"
 #include "app/node_source.h"
@@ -21,6 +19,8 @@
 #include "base/periodic_thread.h"
 #include "base/status_macros.h"
 #include "base/stop_all.h"
+#include "discovery/engine_discovery.h"
+#include "discovery/engine_metrics.h"
 #include "scaling/trigger.h"
 #include "serve/fleet_metrics.h"
 #include "serve/grpc_server.h"

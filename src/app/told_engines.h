@@ -3,7 +3,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "app/engine_discovery.h"
+#include "discovery/engine_discovery.h"
 #include "fleet/engine_log.h"
 #include "signal/found_engines.h"
 

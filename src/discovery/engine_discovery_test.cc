@@ -1,5 +1,5 @@
 // Engines in real networks, found from a /proc of the test's own.
-#include "app/engine_discovery.h"
+#include "discovery/engine_discovery.h"
 
 #include <algorithm>
 #include <functional>

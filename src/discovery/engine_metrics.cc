@@ -1,4 +1,4 @@
-#include "app/engine_metrics.h"
+#include "discovery/engine_metrics.h"
 
 #include <sstream>
 #include <utility>

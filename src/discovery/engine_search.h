@@ -9,9 +9,9 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "app/pod_engine.h"
 #include "base/clock.h"
 #include "base/rate_limit.h"
+#include "discovery/pod_engine.h"
 #include "endpoint/endpoint_rules.h"
 #include "model/node_snapshot.h"
 #include "signal/found_engines.h"

@@ -1,4 +1,4 @@
-#include "app/engine_discovery.h"
+#include "discovery/engine_discovery.h"
 
 #include <algorithm>
 #include <set>

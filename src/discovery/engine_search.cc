@@ -1,4 +1,4 @@
-#include "app/engine_search.h"
+#include "discovery/engine_search.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "app/pod_engine.h"
+#include "discovery/pod_engine.h"
 
 #include <algorithm>
 #include <utility>

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "app/engine_discovery.h"
+#include "discovery/engine_discovery.h"
 
 namespace gpuscaler {
 
