@@ -160,6 +160,49 @@ TEST(EngineDecision, WithoutOwnersANameWithoutAddressIsUnknownWhileGpusAreInUse)
   EXPECT_THAT(pressure.notes, Contains(HasSubstr("http://llm:8000 has no address")));
 }
 
+// Which engine works on it nobody found, and it may be the workload's.
+TEST(EngineDecision, WithoutOwnersEnginesOfWhichNoneIsFoundAreUnknownWhileGpusAreInUse) {
+  const auto decide = [](const GpuSample& gpu, const Trigger& trigger) {
+    HistoryBuilder gpus;
+    gpus.Hold(kLong, {gpu});
+    SignalBuilder engines(gpus.now());
+    engines.history().read_since = gpus.now() - kLong;
+    engines.history().without = std::make_shared<const std::vector<WithoutEngine>>(
+        std::vector<WithoutEngine>{{.node = "n", .why = "its agent does not look for engines"}});
+    return Decide(trigger, {.namespace_name = "team-a", .name = "llm"}, gpus.fleet(),
+                  &engines.history(), kPatience);
+  };
+  const Decision in_use = decide(BusyGpu(0, 100, 90), InFlight());
+  EXPECT_EQ(in_use.status.code(), absl::StatusCode::kUnavailable) << in_use.value;
+  EXPECT_EQ(in_use.status.message(),
+            "no engine is found (node n: its agent does not look for engines); and GPUs are in "
+            "use");
+  EXPECT_FALSE(decide(BusyGpu(0, 0, 90), InFlight()).status.ok()) << "it may start";
+
+  const Decision idle = decide(FreeGpu(0), InFlight());
+  ASSERT_TRUE(idle.status.ok()) << idle.status;
+  EXPECT_EQ(idle.value, 0);
+  EXPECT_FALSE(idle.active) << idle.active_because;
+
+  EXPECT_EQ(decide(BusyGpu(0, 60, 90), VllmInference()).value, 60) << "its GPUs speak";
+}
+
+TEST(EngineDecision, GpusOfPodsThatMayNotBeSeenHideNoEngineThatIsLookedFor) {
+  Trigger trigger = InFlight();
+  trigger.scope = Scope::kFleet;
+  HeldPod pod = LlmPod("llm-a");
+  const auto status = [&] {
+    EngineWorkloadBuilder llm(FleetBuilder().Hold(kLong, {Node("n", {pod})}));
+    llm.signals().read_since = llm.now() - kLong;
+    return llm.Decide(trigger).status;
+  };
+  EXPECT_EQ(status().message(), "no engine is found; and GPUs are in use");
+  pod.owner.clear();
+  EXPECT_EQ(status().code(), absl::StatusCode::kUnavailable) << "of nobody's pod too";
+  pod.namespace_name = "team-b";
+  EXPECT_TRUE(status().ok()) << status();
+}
+
 // Their kubelets tell no addresses: Kubernetes before 1.37.
 TEST(EngineDecision, PodsThatMayBeBehindOneAddressCountTheTarget) {
   EngineWorkloadBuilder llm({{"llm-a"}, {"llm-b"}, {"llm-c"}});

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "scaling/frozen_engine.h"
+#include "scaling/hidden_engines.h"
 #include "scaling/signal_samples.h"
 #include "scaling/silent_engines.h"
 #include "scaling/trigger_source.h"
@@ -328,32 +329,10 @@ class EngineReplicas {
   Engines strays_;                   // of no replica
 };
 
-bool AnyGpuInUse(const FleetHistory& fleet) {
-  return std::ranges::any_of(fleet.nodes, [](const NodeTrack& track) {
-    const KeptPoints points = track.history->stretches.back().points();
-    for (size_t gpu = 0; gpu < points.size(); ++gpu) {
-      if (points[gpu].in_use()) return true;
-    }
-    return false;
-  });
-}
-
-// Without owners a GPU in use is all that tells of a replica: where there is one, a name that leads
-// nowhere is unknown, and not none.
-absl::Status CheckNoneIsHidden(const Trigger& trigger, const FleetHistory& fleet, bool by_owner,
-                               const SignalHistory& signals) {
-  const bool nowhere = !trigger.engine_endpoint.url.empty() && signals.series.empty();
-  if (by_owner || !nowhere || !ReadsEngines(trigger) || !AnyGpuInUse(fleet)) {
-    return absl::OkStatus();
-  }
-  return absl::UnavailableError(
-      absl::StrCat(NoAddressText(trigger.engine_endpoint), "; and GPUs are in use"));
-}
-
 }  // namespace
 
-absl::Status ReadEnginesOf(const Trigger& trigger, const FleetHistory& fleet, bool by_owner,
-                           const SignalHistory* signals, const Patience& patience,
+absl::Status ReadEnginesOf(const Trigger& trigger, const Asker& asker, const FleetHistory& fleet,
+                           bool by_owner, const SignalHistory* signals, const Patience& patience,
                            Population& population) {
   const bool is_named = !trigger.engine_endpoint.url.empty();
   // Without owners nothing but its engine tells of a replica.
@@ -367,7 +346,7 @@ absl::Status ReadEnginesOf(const Trigger& trigger, const FleetHistory& fleet, bo
   const bool matters = ReadsEngines(trigger) ? may_have_some : is_named && !unknown_yet;
   if (!signals->status.ok() && matters) return signals->status;
   if (!signals->status.ok() && !unknown_yet) return absl::OkStatus();
-  RETURN_IF_ERROR(CheckNoneIsHidden(trigger, fleet, by_owner, *signals));
+  if (!by_owner) RETURN_IF_ERROR(CheckNoneIsHidden(trigger, asker, fleet, *signals));
   EngineReplicas engines(trigger, fleet, by_owner, *signals, patience, population);
   if (!engines.Speak()) {
     engines.NoteWhyNone();

@@ -4,6 +4,7 @@
 #include "absl/status/status.h"
 #include "model/signal_history.h"
 #include "scaling/population.h"
+#include "scaling/workload_pods.h"
 
 namespace gpuscaler {
 
@@ -17,12 +18,12 @@ namespace gpuscaler {
 // Pressure: while none of the workload's engines was read for --forget-after, the replicas stay
 // what their GPUs show (engineFallback).
 //
-// What the history's status says is handed on where it matters. UNAVAILABLE: the endpoint has no
-// address, owners are not known, and GPUs are in use. FAILED_PRECONDITION: the endpoint is one
-// address in front of several pods, or none of the engines in scope ever tells the metric.
+// What the history's status says is handed on where it matters. UNAVAILABLE: no engine is known,
+// owners are not either, and GPUs are in use (hidden_engines.h). FAILED_PRECONDITION: the endpoint
+// is one address in front of several pods, or none of the engines in scope ever tells the metric.
 // `signals` null: nobody reads them.
-absl::Status ReadEnginesOf(const Trigger& trigger, const FleetHistory& fleet, bool by_owner,
-                           const SignalHistory* signals, const Patience& patience,
+absl::Status ReadEnginesOf(const Trigger& trigger, const Asker& asker, const FleetHistory& fleet,
+                           bool by_owner, const SignalHistory* signals, const Patience& patience,
                            Population& population);
 
 }  // namespace gpuscaler

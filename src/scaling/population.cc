@@ -72,7 +72,7 @@ absl::StatusOr<Population> PopulationOf(const Trigger& trigger, const Asker& ask
     ASSIGN_OR_RETURN(population, ReplicasInUse(trigger, fleet, patience));
   }
   if (ReadsEngines(trigger) || ReadsPressure(trigger)) {
-    RETURN_IF_ERROR(ReadEnginesOf(trigger, fleet, by_owner, signals, patience, population));
+    RETURN_IF_ERROR(ReadEnginesOf(trigger, asker, fleet, by_owner, signals, patience, population));
   }
   const bool none_seen = std::ranges::none_of(population.replicas, &Replica::present);
   if (none_seen && population.unseen.ok()) population.unseen = Unseen(fleet, by_owner);

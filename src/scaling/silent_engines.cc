@@ -20,6 +20,15 @@ std::string NoAddressText(const EngineEndpoint& endpoint) {
                       " has no address: no pod is Ready behind it, or the name is another");
 }
 
+std::string NoneFoundText(const SignalHistory& signals) {
+  constexpr char kNone[] = "no engine is found";
+  if (signals.without == nullptr || signals.without->empty()) return kNone;
+  const WithoutEngine& one = signals.without->front();
+  const std::string where =
+      one.pod.empty() ? absl::StrCat("node ", one.node) : absl::StrCat("pod ", one.pod);
+  return absl::StrCat(kNone, " (", where, ": ", one.why, ")");
+}
+
 std::string SilentText(const std::vector<Replica>& replicas) {
   constexpr size_t kNamed = 3;
   std::vector<std::string> named;

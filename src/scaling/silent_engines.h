@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "model/signal_history.h"
 #include "scaling/replica.h"
 #include "scaling/trigger.h"
 
@@ -11,6 +12,10 @@ namespace gpuscaler {
 
 // "http://llm:8000 has no address: ..."
 std::string NoAddressText(const EngineEndpoint& endpoint);
+
+// "no engine is found (node gpu-7: its agent does not look for engines)", of those without a name;
+// one reason of those that there may be.
+std::string NoneFoundText(const SignalHistory& signals);
 
 // "no number from the engines of 2 replicas: llm-a (connection refused), llm-b (...)", of those
 // present that are read by their engines; empty: each gives one.

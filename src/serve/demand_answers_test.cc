@@ -43,6 +43,10 @@ ScaledObjectRef JobsRef() {
 
 class DemandAnswersTest : public testing::Test {
  protected:
+  explicit DemandAnswersTest(bool finds_engines = false)
+      : scaler_({}, "", {.bind_address = "127.0.0.1"},
+                {.store = &signals_, .finds_engines = finds_engines}) {}
+
   grpc::Status GetMetrics(const ScaledObjectRef& ref, GetMetricsResponse* reply) {
     grpc::ClientContext context;
     GetMetricsRequest request;
@@ -82,7 +86,13 @@ class DemandAnswersTest : public testing::Test {
   }
 
   SignalStore signals_{{.longest_gap = absl::Seconds(5)}, {.wanted = [] {}, .changed = [] {}}};
-  ServedScaler scaler_{{}, "", {.bind_address = "127.0.0.1"}, {.store = &signals_}};
+  ServedScaler scaler_;
+};
+
+// Of a scaler whose agents look for engines.
+class FoundEngineAnswersTest : public DemandAnswersTest {
+ protected:
+  FoundEngineAnswersTest() : DemandAnswersTest(true) {}
 };
 
 TEST_F(DemandAnswersTest, FirstQuestionWaitsForTheFirstReading) {
@@ -215,6 +225,20 @@ TEST_F(DemandAnswersTest, ANameWithoutAddressIsZeroOnlyWhileNoGpuIsInUse) {
 
   list({});
   EXPECT_THAT(ValueOf(ref), HasSubstr("http://llm:8000 has no address"));
+  scaler_.Sample({FreeGpu(0)});
+  EXPECT_EQ(ValueOf(ref), "0");
+}
+
+TEST_F(FoundEngineAnswersTest, NoneFoundIsZeroOnlyWhileNoGpuIsInUse) {
+  const SignalSource engines{.namespace_name = "default", .place = DiscoveredEngines()};
+  const ScaledObjectRef ref =
+      RefOf({{"metricType", "requests_in_flight"}, {"scope", "fleet"}, {"window", "0s"}});
+  scaler_.Sample({BusyGpu(0, 100)});
+  auto answer = std::async(std::launch::async, [&] { return ValueOf(ref); });
+  ASSERT_TRUE(Eventually([&] { return IsWanted(engines); }));
+  signals_.ListEngines(engines, std::vector<EnginePlace>(), scaler_.clock.Now());
+  EXPECT_EQ(answer.get(), "no engine is found; and GPUs are in use");
+  scaler_.clock.Advance(absl::Seconds(1));
   scaler_.Sample({FreeGpu(0)});
   EXPECT_EQ(ValueOf(ref), "0");
 }

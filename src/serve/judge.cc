@@ -57,10 +57,9 @@ void AwaitNodesOf(const ParsedTrigger& parsed, const FleetHistory& fleet, Signal
   AwaitNodes(concerns, signals);
 }
 
-// Its endpoint leads nowhere: GPUs in use tell whether that is to be believed.
+// Its endpoint leads nowhere, or none is found: GPUs in use tell whether that is to be believed.
 bool IsWithoutEngine(const ParsedTrigger& parsed, const SignalHistory* signals) {
-  const bool is_named = !parsed.trigger->engine_endpoint.url.empty();
-  return is_named && ReadsEngines(*parsed.trigger) && signals != nullptr && signals->status.ok() &&
+  return ReadsEngines(*parsed.trigger) && signals != nullptr && signals->status.ok() &&
          signals->series.empty();
 }
 

@@ -1,0 +1,46 @@
+#include "scaling/hidden_engines.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "scaling/silent_engines.h"
+#include "scaling/trigger_source.h"
+
+namespace gpuscaler {
+namespace {
+
+bool IsNamed(const Trigger& trigger) { return !trigger.engine_endpoint.url.empty(); }
+
+// As far as is known who holds it.
+bool IsOfOthersAlone(const Asker& asker, const NodeLayout& layout, const NodeLayout::Gpu& gpu) {
+  return !gpu.holders.empty() && std::ranges::none_of(gpu.holders, [&](const GpuHolder& holder) {
+    return asker.MaySee(layout.pods[static_cast<size_t>(holder.pod)].namespace_name);
+  });
+}
+
+bool AnyGpuInUse(const Trigger& trigger, const Asker& asker, const NodeStretch& newest) {
+  const NodeLayout& layout = *newest.layout();
+  const KeptPoints points = newest.points();
+  for (size_t i = 0; i < points.size(); ++i) {
+    // A name may lead anywhere.
+    const bool counts = IsNamed(trigger) || !IsOfOthersAlone(asker, layout, layout.gpus[i]);
+    if (counts && points[i].in_use()) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::Status CheckNoneIsHidden(const Trigger& trigger, const Asker& asker,
+                               const FleetHistory& fleet, const SignalHistory& signals) {
+  const bool any_in_use = std::ranges::any_of(fleet.nodes, [&](const NodeTrack& track) {
+    return AnyGpuInUse(trigger, asker, track.history->stretches.back());
+  });
+  if (!ReadsEngines(trigger) || !signals.series.empty() || !any_in_use) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(
+      IsNamed(trigger) ? NoAddressText(trigger.engine_endpoint) : NoneFoundText(signals),
+      "; and GPUs are in use"));
+}
+
+}  // namespace gpuscaler
