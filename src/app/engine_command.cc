@@ -8,12 +8,12 @@
 #include <utility>
 
 #include "app/commands.h"
-#include "app/engine_gpu.h"
 #include "app/open_files_limit.h"
 #include "app/termination.h"
 #include "app/value_flags.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "standin/engine_gpu.h"
 #include "standin/engine_server.h"
 
 namespace gpuscaler {

@@ -1,4 +1,4 @@
-#include "app/demo_chart.h"
+#include "demo/demo_chart.h"
 
 #include "absl/strings/str_join.h"
 #include "gmock/gmock.h"

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "app/demo_chart.h"
-#include "app/demo_frame.h"
 #include "base/clock.h"
+#include "demo/demo_chart.h"
+#include "demo/demo_frame.h"
 
 namespace gpuscaler {
 

@@ -1,4 +1,4 @@
-#include "app/demo_verdict.h"
+#include "demo/demo_verdict.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,4 +1,4 @@
-#include "app/demo_load.h"
+#include "demo/demo_load.h"
 
 #include <pthread.h>
 

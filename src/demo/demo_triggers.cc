@@ -1,9 +1,9 @@
-#include "app/demo_triggers.h"
+#include "demo/demo_triggers.h"
 
 #include "absl/strings/str_cat.h"
-#include "app/demo_gateway.h"
 #include "base/number_text.h"
 #include "base/status_macros.h"
+#include "demo/demo_gateway.h"
 #include "scaling/profile.h"
 #include "scaling/trigger_source.h"
 

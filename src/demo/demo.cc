@@ -1,32 +1,19 @@
-#include "app/demo.h"
+#include "demo/demo.h"
 
 #include <algorithm>
 #include <iostream>
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "app/commands.h"
-#include "app/demo_chart.h"
-#include "app/demo_load.h"
-#include "app/demo_scaler.h"
-#include "app/demo_screen.h"
-#include "app/demo_service.h"
-#include "app/demo_triggers.h"
-#include "app/demo_verdict.h"
-#include "app/open_files_limit.h"
-#include "app/standalone.h"
-#include "app/termination.h"
-#include "base/clock.h"
 #include "base/duration_text.h"
 #include "base/status_macros.h"
+#include "demo/demo_chart.h"
+#include "demo/demo_load.h"
+#include "demo/demo_screen.h"
+#include "demo/demo_triggers.h"
 #include "scaling/profile.h"
-#include "serve/http_server.h"
-#include "serve/scaler_client.h"
-#include "simulate/fleet.h"
-#include "simulate/report.h"
 
 namespace gpuscaler {
 namespace {
@@ -47,75 +34,32 @@ constexpr absl::Duration kRealPatience = absl::Minutes(1);
 
 absl::Duration TickOf(int speed) { return std::max(kSimulatedTick / speed, kShortestTick); }
 
-Config ServerConfig(const DemoOptions& options, const std::string& gpu_file) {
-  Config config;
-  config.bind_address = "127.0.0.1";
-  config.port = options.port == 0 ? kAnyPort : options.port;
-  config.metrics_port = 0;
-  config.probe_port = 0;
-  config.attribution = AttributionMode::kNone;
-  config.gpu_source = absl::StrCat("file:", gpu_file);
-  config.node_name = "demo";
-  config.poll_interval = TickOf(options.speed);
-  config.engine_interval = TickOf(options.speed);
-  config.queue_interval = TickOf(options.speed);
-  config.allow_endpoints = "127.0.0.0/8";
-  config.stale_after = std::max(6 * kSimulatedTick, kHiccup * options.speed);
-  return config;
+}  // namespace
+
+Demo::Demo(const DemoOptions& options, StartDemoServer start_server, Stopped stopped)
+    : options_(options),
+      start_server_(std::move(start_server)),
+      stopped_(std::move(stopped)),
+      clock_(options.speed) {
+  scenario_.service.gpus = options.max_replicas;
+  scenario_.scaled_object.max_replica_count = options.max_replicas;
 }
 
-class Demo {
- public:
-  explicit Demo(const DemoOptions& options) : options_(options), clock_(options.speed) {
-    scenario_.service.gpus = options.max_replicas;
-    scenario_.scaled_object.max_replica_count = options.max_replicas;
-  }
+// Or nobody can see it any more.
+bool Demo::Stopping() const { return stopped_(TickOf(options_.speed)) || !std::cout; }
 
-  absl::StatusOr<int> Run();
-
- private:
-  absl::Status Serve();
-  DemandSurroundings Surroundings() const;
-  absl::Status Tick(Keda& keda);
-  // By a signal, or because nobody can see it any more.
-  bool Stopped() const { return signals_.WaitFor(TickOf(options_.speed)) != 0 || !std::cout; }
-  absl::StatusOr<bool> RunLoad();  // false: told to stop
-  absl::Status KeepServing();
-  absl::Duration passed() const { return clock_.Now() - began_at_; }
-  DemoFrame FrameOf(const Keda& keda) const;
-  DemoSetting Setting() const;
-  void Introduce() const;
-  ScenarioResult Ours() const;
-  int Conclude() const;
-
-  const TerminationSignals signals_;  // before any thread
-  const DemoOptions options_;
-  const SteadyClock clock_;
-  Scenario scenario_;
-  TriggerRef by_profile_;
-  TriggerRef by_demand_;
-  Trigger trigger_;  // of by_profile_
-  std::unique_ptr<DemoService> service_;
-  std::unique_ptr<HttpServer> gateway_page_;
-  std::unique_ptr<Standalone> server_;
-  std::string address_;
-  std::unique_ptr<ScalerClient> client_;
-  RemoteTriggers triggers_;
-  absl::Time began_at_;
-  int desired_ = 0;  // spec.replicas
-  LoadTally tally_;  // in real time
-  absl::Duration took_;
-  DemoCourse course_;
-};
-
-// The Services of the demo's cluster.
-DemandSurroundings Demo::Surroundings() const {
+// Names lead to the Services of the demo's cluster.
+DemoServerOptions Demo::ServerOptions() const {
   const auto resolver = [engines = service_->addresses()](const std::string& name) {
     return absl::StartsWith(name, "gateway.") ? std::vector<std::string>{"127.0.0.1"}
                                               : engines->Get();
   };
   const absl::Duration tick = TickOf(options_.speed);
-  return {.addresses = {.interval = tick, .retry = tick, .resolver = resolver},
+  return {.gpu_file = service_->gpu_file(),
+          .port = options_.port,
+          .interval = tick,
+          .stale_after = std::max(6 * kSimulatedTick, kHiccup * options_.speed),
+          .addresses = {.interval = tick, .retry = tick, .resolver = resolver},
           .clock_speed = static_cast<double>(options_.speed)};
 }
 
@@ -131,8 +75,7 @@ absl::Status Demo::Serve() {
                    DemoTrigger(options_.profile, service_->port(), scenario_.service.batch_limit));
   ASSIGN_OR_RETURN(trigger_, ParseTrigger(by_profile_.metadata, BuiltInProfiles()));
   by_demand_ = DemandTrigger(gateway_page_->port());
-  ASSIGN_OR_RETURN(server_, Standalone::Start(ServerConfig(options_, service_->gpu_file()), clock_,
-                                              Surroundings()));
+  ASSIGN_OR_RETURN(server_, start_server_(ServerOptions(), clock_));
   address_ = absl::StrCat("127.0.0.1:", server_->grpc_port());
   ASSIGN_OR_RETURN(client_, ScalerClient::Open({.address = address_}));
   RETURN_IF_ERROR(triggers_.Add(*client_, by_profile_));
@@ -155,7 +98,7 @@ absl::StatusOr<bool> Demo::RunLoad() {
   course_.began_at_zero = true;
   DemoLoad load(scenario_.load, options_.speed, service_->gateway());
   while (passed() < end && !(load.done() && service_->empty())) {
-    if (Stopped()) return false;
+    if (Stopping()) return false;
     RETURN_IF_ERROR(Tick(keda));
     screen.Show(FrameOf(keda));
     if (passed() < scenario_.load.quiet) course_.began_at_zero &= desired_ == 0;
@@ -233,7 +176,7 @@ ScenarioResult Demo::Ours() const {
   return ours;
 }
 
-int Demo::Conclude() const {
+absl::Status Demo::Conclude() const {
   const ScenarioResult ours = Ours();
   std::cout << "\nThe same load, " << DurationText(absl::Trunc(took_, absl::Seconds(1)))
             << ", one GPU a replica. The first line is measured, the others\n"
@@ -243,11 +186,11 @@ int Demo::Conclude() const {
             << "\n";
   const DemoExpectation expectation = ExpectationOf(trigger_);
   const absl::Status verdict = CheckCourse(expectation, course_);
-  if (!verdict.ok()) return Fail("demo", verdict, kExitFindings);
+  if (!verdict.ok()) return verdict;
   std::cout << "Replicas went " << (course_.began_at_zero ? 0 : 1) << " -> " << course_.most_ready
             << " -> " << course_.last << (expectation.because.empty() ? "" : ": ")
             << expectation.because << "." << std::endl;
-  return kExitOk;
+  return absl::OkStatus();
 }
 
 absl::Status Demo::KeepServing() {
@@ -259,32 +202,17 @@ absl::Status Demo::KeepServing() {
                             .peak = scenario_.load.peak / 4};
   Keda keda(scenario_.scaled_object, triggers_.keda());
   const DemoLoad load(steady, options_.speed, service_->gateway(), tally_.sent);
-  while (!Stopped()) RETURN_IF_ERROR(Tick(keda));
+  while (!Stopping()) RETURN_IF_ERROR(Tick(keda));
   return absl::OkStatus();
 }
 
-absl::StatusOr<int> Demo::Run() {
+absl::StatusOr<DemoEnd> Demo::Run() {
   RETURN_IF_ERROR(Serve());
   Introduce();
   ASSIGN_OR_RETURN(const bool finished, RunLoad());
-  if (!finished) {
-    std::cout << "\nStopped before the load had ended." << std::endl;
-    return std::cout ? kExitFindings : kExitOk;  // main tells of output that failed
-  }
-  const int code = Conclude();
-  if (options_.serve) RETURN_IF_ERROR(KeepServing());
-  return code;
-}
-
-}  // namespace
-
-int RunDemo(const DemoOptions& options) {
-  StartLogging(LogLevel::kError, LogFormat::kText);  // the chart is what is to be seen
-  RaiseOpenFilesLimit();
-  Demo demo(options);
-  const absl::StatusOr<int> code = demo.Run();
-  return code.ok() ? *code
-                   : Fail("demo", code.status(), ExitCodeOf(code.status(), kExitCannotServe));
+  if (finished) return DemoEnd{.verdict = Conclude()};
+  std::cout << "\nStopped before the load had ended." << std::endl;
+  return DemoEnd{.stopped = true};
 }
 
 }  // namespace gpuscaler

@@ -1,4 +1,4 @@
-#include "app/demo_chart.h"
+#include "demo/demo_chart.h"
 
 #include <algorithm>
 #include <cmath>

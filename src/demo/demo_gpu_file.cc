@@ -1,4 +1,4 @@
-#include "app/demo_gpu_file.h"
+#include "demo/demo_gpu_file.h"
 
 #include <cstdlib>
 #include <filesystem>

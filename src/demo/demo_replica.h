@@ -6,8 +6,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "app/engine_busy.h"
 #include "base/clock.h"
+#include "standin/engine_busy.h"
 #include "standin/engine_server.h"
 #include "standin/gpu_slot.h"
 

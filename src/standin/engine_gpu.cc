@@ -1,4 +1,4 @@
-#include "app/engine_gpu.h"
+#include "standin/engine_gpu.h"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "app/demo_verdict.h"
+#include "demo/demo_verdict.h"
 
 #include "absl/strings/str_cat.h"
 #include "base/number_text.h"

@@ -1,4 +1,4 @@
-#include "app/demo_replica.h"
+#include "demo/demo_replica.h"
 
 #include <unistd.h>
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "app/demo_frame.h"
+#include "demo/demo_frame.h"
 
 namespace gpuscaler {
 

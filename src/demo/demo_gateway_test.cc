@@ -1,4 +1,4 @@
-#include "app/demo_gateway.h"
+#include "demo/demo_gateway.h"
 
 #include <memory>
 #include <string>

@@ -1,12 +1,12 @@
-#include "app/demo_service.h"
+#include "demo/demo_service.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
-#include "app/load_work.h"
 #include "base/status_macros.h"
+#include "load/completion_work.h"
 
 namespace gpuscaler {
 namespace {

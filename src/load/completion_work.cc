@@ -1,4 +1,4 @@
-#include "app/load_work.h"
+#include "load/completion_work.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "app/demo_gateway.h"
-#include "app/demo_gpu_file.h"
-#include "app/demo_replica.h"
 #include "base/bound_port.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "demo/demo_gateway.h"
+#include "demo/demo_gpu_file.h"
+#include "demo/demo_replica.h"
 #include "simulate/inference_service.h"
 
 namespace gpuscaler {

@@ -4,10 +4,10 @@
 #include <memory>
 #include <string>
 
-#include "app/engine_busy.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/periodic_thread.h"
+#include "standin/engine_busy.h"
 #include "standin/engine_server.h"
 #include "standin/gpu_slot.h"
 

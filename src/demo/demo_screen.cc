@@ -1,4 +1,4 @@
-#include "app/demo_screen.h"
+#include "demo/demo_screen.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>

@@ -1,0 +1,63 @@
+#include "app/command_line.h"
+#include "app/commands.h"
+#include "base/log.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::internal::CaptureStdout;
+using ::testing::internal::GetCapturedStdout;
+
+// The demo silences the log of the whole process.
+class DemoCommandTest : public testing::Test {
+ protected:
+  ~DemoCommandTest() override { StartLogging(LogLevel::kInfo, LogFormat::kText); }
+
+  // The exit code; `shown_` is what it wrote.
+  int Run(const std::vector<std::string>& flags) {
+    const std::vector<Command> commands = {DemoCommand()};
+    const auto line = ParseCommandLine(commands, flags);
+    EXPECT_TRUE(line.ok()) << line.status();
+    if (!line.ok()) return -1;
+    CaptureStdout();
+    const int code = line->command->run(line->arguments);
+    shown_ = GetCapturedStdout();
+    return code;
+  }
+
+  std::string shown_;
+};
+
+// Server, gRPC, engines, load, gateway: all real but the GPUs, KEDA and time.
+TEST_F(DemoCommandTest, GoesFromZeroToSeveralReplicasAndBack) {
+  EXPECT_EQ(Run({"--speed=600", "--max-replicas=5"}), kExitOk) << shown_;
+  EXPECT_THAT(shown_, HasSubstr("Replicas went 0 -> 5 -> 0."));
+  EXPECT_THAT(shown_, ContainsRegex("this scaler +[0-9]+ +1650 +0 ")) << "all are served";
+  EXPECT_THAT(shown_, HasSubstr("the reference's formula"));
+}
+
+// Where nothing but GPUs is read.
+TEST_F(DemoCommandTest, ScalesOnUtilisationToo) {
+  const int code = Run({"--speed=1000", "--profile=triton-inference", "--max-replicas=3"});
+  EXPECT_EQ(code, kExitOk) << shown_;
+  EXPECT_THAT(shown_, Not(HasSubstr("engineEndpoint")));
+}
+
+TEST_F(DemoCommandTest, RefusesWhatCannotWork) {
+  const auto error = [](const char* flag) {
+    return std::string(ParseCommandLine({DemoCommand()}, {flag}).status().message());
+  };
+  EXPECT_THAT(error("--speed=1001"), HasSubstr("from 1 to 1000"));
+  EXPECT_THAT(error("--speed=0"), HasSubstr("from 1 to 1000"));
+  EXPECT_THAT(error("--max-replicas=2"), HasSubstr("from 3 to 64"));
+  EXPECT_THAT(error("--port=65536"), HasSubstr("from 0 to 65535"));
+  EXPECT_THAT(error("--profile=vlm"), HasSubstr("vllm-inference"));
+}
+
+}  // namespace
+}  // namespace gpuscaler
