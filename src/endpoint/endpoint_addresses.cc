@@ -12,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/not_yet.h"
 #include "base/status_macros.h"
 
 namespace gpuscaler {
@@ -87,7 +88,7 @@ class EndpointAddresses::Asking {
   };
   struct Known {
     std::string name;  // to resolve; empty: the rules forbid it
-    Answer answer = absl::UnavailableError("its name is not resolved yet");
+    Answer answer = NotYet("its name is not resolved yet");
     bool has_answered = false;
     int failures = 0;  // since it was answered for last
     absl::Time asked_at = absl::InfinitePast();

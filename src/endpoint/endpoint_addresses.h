@@ -65,7 +65,8 @@ class EndpointAddresses {
   void Want(const std::set<EndpointHost>& hosts);
 
   // What DNS said last: where it gives no answer, what it said before. UNAVAILABLE: it never gave
-  // one, or the host is not wanted. PERMISSION_DENIED and INVALID_ARGUMENT are the rules'.
+  // one (NotYet() while it is asked for the first time), or the host is not wanted.
+  // PERMISSION_DENIED and INVALID_ARGUMENT are the rules'.
   Answer Of(const EndpointHost& host) const;
 
  private:

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/not_yet.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -174,6 +175,7 @@ TEST_F(EndpointAddressesTest, NoAnswerEverIsUnavailableAndSaysWhy) {
     return absl::StrContains(now.status().message(), "Temporary");
   });
   EXPECT_EQ(answer.status().code(), absl::StatusCode::kUnavailable) << answer.status();
+  EXPECT_FALSE(IsNotYet(answer.status()));
 }
 
 TEST_F(EndpointAddressesTest, NamesThatGetNoAnswerAreAskedForLessAndLessOften) {
@@ -244,6 +246,7 @@ TEST_F(EndpointAddressesTest, OneNameThatDnsNeverAnswersForHoldsUpNobody) {
     EndpointAddresses addresses(Rules(), Changed(), Options(absl::Milliseconds(1)));
     addresses.Want({slow});
     ASSERT_EQ(dns_->WaitForQuestions("slow.team-a.svc.cluster.local.", 1), 1);
+    EXPECT_TRUE(IsNotYet(addresses.Of(slow).status()));
     addresses.Want({slow, kLlm});
     EXPECT_THAT(WaitForAddresses(addresses, 1), ElementsAre("10.0.0.7"));
     before = real.Now();

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "base/not_yet.h"
 #include "engine/engine_reading.h"
 #include "engine/engine_timeline.h"
 #include "model/engine_metric.h"
@@ -81,7 +82,7 @@ class EngineGroup {
   // All of them may have changed.
   void Weigh();
 
-  absl::Status listed_ = absl::UnavailableError("not looked for yet");
+  absl::Status listed_ = NotYet("not looked for yet");
   bool was_whole_ = false;  // a list that awaited none
   std::map<EnginePlace, Listed> engines_;
   std::shared_ptr<const std::vector<WithoutEngine>> without_ =

@@ -92,6 +92,7 @@ SignalSeries EngineTimeline::Answer(const EngineQuestion& question, absl::Time n
                                     absl::Duration longest_gap) const {
   SignalSeries series{.engine = engine_};
   series.answers_since = answers_since_;
+  series.was_tried = newest_at_ != absl::InfinitePast();
   const Engine* const family = EngineNamed(engine_);
   if (family != nullptr && !CanTell(*family, question.metric)) {
     series.told_by = EnginesThatTell(question.metric);

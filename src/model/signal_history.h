@@ -52,6 +52,8 @@ struct SignalSeries {
 
   // When it was first read; InfiniteFuture: never, so a process that runs is still loading.
   absl::Time answers_since = absl::InfiniteFuture();
+  // A reading of it has come to its end, be it that it failed.
+  bool was_tried = false;
   // When it was first among the series; InfinitePast: it was when they were first read.
   absl::Time listed_since = absl::InfinitePast();
   // Since when an engine's requests and counters have not moved, though it has requests: suspect

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/not_yet.h"
 #include "series/look_back.h"
 
 namespace gpuscaler {
@@ -55,6 +56,8 @@ SignalSeries NumberTimeline::Answer(const EngineQuestion& question, absl::Time n
                                     absl::Duration longest_gap) const {
   SignalSeries series;
   series.answers_since = answers_since_;
+  series.was_tried =
+      answers_since_ != absl::InfiniteFuture() || (!failure_.ok() && !IsNotYet(failure_));
   series.gap = std::string(failure_.message());
   series.note = note_;
   series.points = PointsFrom(FirstOfWindow(points_, now - question.look_back, AtOf),

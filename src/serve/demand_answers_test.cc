@@ -125,6 +125,15 @@ TEST_F(DemandAnswersTest, QuestionThatNothingIsReadForIsUnavailable) {
   EXPECT_EQ(status.error_message(), "list jobs at redis:6379: not read yet");
 }
 
+// Here the clock stands still, so nothing else ends the wait for the first reading.
+TEST_F(DemandAnswersTest, QuestionAboutWhatHasFailedWaitsForNothingElse) {
+  auto answer = std::async(std::launch::async, [this] { return ValueOf(JobsRef()); });
+  ASSERT_TRUE(Eventually([this] { return IsWanted(kJobs); }));
+  signals_.TakeNumber(kJobs, absl::UnavailableError("redis:6379: connection refused"));
+  EXPECT_THAT(answer.get(), HasSubstr("connection refused"));
+  EXPECT_THAT(ValueOf(JobsRef()), HasSubstr("connection refused"));
+}
+
 TEST_F(DemandAnswersTest, PushedStreamFollowsTheQueueWithoutAnyGpu) {
   const auto stream = Open(JobsRef());
   ASSERT_TRUE(Eventually([this] { return IsWanted(kJobs); }));

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/not_yet.h"
 #include "base/status_macros.h"
 
 namespace gpuscaler {
@@ -17,10 +18,14 @@ absl::Status TooMany(absl::string_view who, size_t most) {
 // A name is resolved and a page fetched, or both have failed.
 constexpr absl::Duration kFirstReading = absl::Seconds(2);
 
-bool HasAnswered(const SignalHistory& history) {
-  return std::ranges::any_of(history.series, [](const SignalSeries& series) {
+// Nobody has answered, and somebody is still to: that it failed would be known.
+bool IsOnItsWay(const SignalHistory& history) {
+  if (!history.status.ok()) return IsNotYet(history.status);
+  const auto has_answered = [](const SignalSeries& series) {
     return series.answers_since != absl::InfiniteFuture();
-  });
+  };
+  return std::ranges::none_of(history.series, has_answered) &&
+         !std::ranges::all_of(history.series, &SignalSeries::was_tried);
 }
 
 constexpr SignalAttempt kFailed{.failed = 1};
@@ -275,9 +280,7 @@ SignalHistory SignalStore::Of(const SignalSource& source, const EngineQuestion& 
   // As new as that at least.
   SignalHistory history = kept->Answer(question, now, limits_.longest_gap, counts);
   history.generation = generation;
-  const bool is_none = history.status.ok() && history.series.empty();
-  history.is_awaited =
-      now - history.read_since < kFirstReading && !is_none && !HasAnswered(history);
+  history.is_awaited = now - history.read_since < kFirstReading && IsOnItsWay(history);
   return history;
 }
 

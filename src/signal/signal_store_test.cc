@@ -4,6 +4,7 @@
 #include <string>
 #include <thread>
 
+#include "base/not_yet.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "series/test_seconds.h"
@@ -23,6 +24,8 @@ const SignalSource kEngines{.namespace_name = "team-a",
                             .place = EngineEndpoint{.url = "http://llm:8000"}};
 const SignalSource kQueue{.namespace_name = "team-a",
                           .place = RedisQueue{.address = "redis:6379", .key = "jobs"}};
+const SignalSource kPage{.namespace_name = "team-a",
+                         .place = MetricsPage{.url = "http://gateway", .selector = "size"}};
 const EnginePlace kPlace{.address = "10.0.0.1", .port = 8000};
 
 EngineNews News(int second, double waiting) {
@@ -173,6 +176,51 @@ TEST_F(SignalStoreTest, TheFirstReadingIsAwaitedAWhile) {
   EXPECT_FALSE(store_.Of(kQueue, kWaiting, Second(2)).is_awaited) << "nobody answers";
   store_.TakeNumber(kQueue, Length(1, 47));
   EXPECT_FALSE(store_.Of(kQueue, kWaiting, Second(1)).is_awaited);
+}
+
+TEST_F(SignalStoreTest, WhatHasFailedIsNotAwaited) {
+  const absl::Status refused = absl::UnavailableError("refused");
+  Want(kQueue);
+  store_.TakeNumber(kQueue, refused);
+  EXPECT_FALSE(store_.Of(kQueue, kWaiting, Second(1)).is_awaited);
+
+  Want(kPage);
+  store_.ListPages(kPage, std::vector<std::string>{"10.0.0.1", "10.0.0.2"});
+  EXPECT_TRUE(store_.Of(kPage, kWaiting, Second(1)).is_awaited);
+  store_.TakePage(kPage, "10.0.0.1", refused);
+  EXPECT_FALSE(store_.Of(kPage, kWaiting, Second(1)).is_awaited) << "there is no sum";
+}
+
+TEST_F(SignalStoreTest, OfEnginesThatFailTheRestIsAwaited) {
+  const EnginePlace other{.address = "10.0.0.2", .port = 8000};
+  const auto fail = [&](const EnginePlace& place) {
+    store_.TakeEngine(kEngines, place,
+                      {.at = Second(1), .reading = absl::UnavailableError("refused")});
+  };
+  Want(kEngines);
+  store_.ListEngines(kEngines, std::vector{kPlace, other}, Second(0));
+  fail(kPlace);
+  EXPECT_TRUE(store_.Of(kEngines, kWaiting, Second(1)).is_awaited) << "the other may answer";
+  fail(other);
+  EXPECT_FALSE(store_.Of(kEngines, kWaiting, Second(1)).is_awaited);
+}
+
+TEST_F(SignalStoreTest, WhereItIsIsAwaitedUntilThatIsKnownOrHasFailed) {
+  const struct {
+    absl::Status status;
+    bool want;
+  } rows[] = {{NotYet("not resolved yet"), true},
+              {absl::UnavailableError("no DNS"), false},
+              {absl::PermissionDeniedError("not yours"), false}};
+  for (const SignalSource& source : {kEngines, kPage, kQueue}) Want(source);
+  for (const auto& row : rows) {
+    store_.ListEngines(kEngines, row.status, Second(0));
+    store_.ListPages(kPage, row.status);
+    store_.TakeNumber(kQueue, row.status);
+    for (const SignalSource& source : {kEngines, kPage, kQueue}) {
+      EXPECT_EQ(store_.Of(source, kWaiting, Second(1)).is_awaited, row.want) << row.status;
+    }
+  }
 }
 
 TEST_F(SignalStoreTest, WhatALeaseTookGoesWithIt) {

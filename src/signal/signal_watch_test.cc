@@ -137,6 +137,7 @@ TEST_F(SignalWatchTest, WhatCannotBeReadSaysWhy) {
   const SignalSource refused = SourceOf(MetricsPage{.url = "http://127.0.0.1:1", .selector = "a"});
   Want(refused);
   EXPECT_THAT(WaitForFault(refused), HasSubstr("refused"));
+  EXPECT_FALSE(HistoryOf(refused).is_awaited) << "who asks is told at once";
   const SignalSource forbidden = SourceOf(EngineEndpoint{.url = "http://llm.team-b.svc:8000"});
   Want(forbidden);
   EXPECT_THAT(WaitForFault(forbidden), HasSubstr("not of namespace team-a"));
