@@ -3,10 +3,14 @@
 
 #include <cstring>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "engine/engines.h"
 #include "engine_page.h"
+#include "page/gauge_sum.h"
 #include "page/prometheus_text.h"
+#include "page/series_picks.h"
 
 namespace gpuscaler {
 namespace {
@@ -57,6 +61,50 @@ void BM_ReadVllm(benchmark::State& state, bool histograms) {
   }
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(page.size()));
 }
+// A gateway's, of pools that have as many metrics each.
+std::string GatewayPageOf(size_t metrics) {
+  std::string page;
+  for (size_t metric = 0; metric < metrics; ++metric) {
+    for (int pool = 0; page.size() < kPageBytes * (metric + 1) / metrics; ++pool) {
+      absl::StrAppend(&page, "gateway_metric_", metric, "{namespace=\"team-a\",pool=\"pool-", pool,
+                      "\",priority=\"1\"} ", pool, ".0\n");
+    }
+  }
+  return page;
+}
+
+// Of so many triggers on one page, each on another pool.
+void BM_PickSeries(benchmark::State& state, size_t metrics) {
+  const std::string page = GatewayPageOf(metrics);
+  const auto count = static_cast<size_t>(state.range(0));
+  std::vector<MetricSelector> selectors;
+  for (size_t i = 0; i < count; ++i) {
+    selectors.push_back(*ParseMetricSelector(
+        absl::StrCat("gateway_metric_", i % metrics, "{pool=\"pool-", i, "\"}")));
+  }
+  std::vector<GaugeSum> sums(count);
+  std::vector<SeriesPick> picks;
+  for (size_t i = 0; i < count; ++i) {
+    picks.push_back({.selector = &selectors[i], .taker = &sums[i], .tenant = "team-a"});
+  }
+  for (auto _ : state) {
+    for (const absl::Status& status : ReadSeries(page, PageFormat::kText, picks)) {
+      if (!status.ok()) return state.SkipWithError(status.ToString().c_str());
+    }
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(page.size()));
+}
+BENCHMARK_CAPTURE(BM_PickSeries, of_100_metrics, 100)
+    ->Arg(1)
+    ->Arg(10)
+    ->Arg(50)
+    ->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(BM_PickSeries, of_one_metric, 1)
+    ->Arg(1)
+    ->Arg(10)
+    ->Arg(50)
+    ->Unit(benchmark::kMicrosecond);
+
 BENCHMARK_CAPTURE(BM_ReadVllm, gauges_and_counters, false)->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(BM_ReadVllm, histograms_too, true)->Unit(benchmark::kMicrosecond);
 

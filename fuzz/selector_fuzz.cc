@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "page/prometheus_metric.h"
+#include "page/test_pick.h"
 #include "promise.h"
 #include "series/series_growth.h"
 
@@ -22,15 +23,18 @@ void CheckSelector(absl::string_view text) {
   }
   PROMISE(!selector->name.empty() && selector->matchers.size() <= kMostMatchers);
   PROMISE(ParseMetricSelector(selector->text).ok());
-  const auto sum = SumOf(*selector, kPage, PageFormat::kText);
+  const auto sum = SumOf(*selector, kPage);
   PROMISE(sum.ok() || sum.status().code() == absl::StatusCode::kNotFound);
   const auto zero_if_absent = SumOf(*selector, kPage, PageFormat::kText, IfAbsent::kZero);
   PROMISE(zero_if_absent.ok() && *zero_if_absent == sum.value_or(0));
 
-  SeriesGrowth growth(*selector, absl::Seconds(10));
-  PROMISE(growth.Take(absl::UnixEpoch(), kPage, PageFormat::kText).ok() == sum.ok());
-  const auto still = growth.Take(absl::UnixEpoch() + absl::Seconds(1), kPage, PageFormat::kText);
-  PROMISE(still.ok() == sum.ok() && (!still.ok() || still->value == 0));
+  SeriesGrowth growth(selector->text, absl::Seconds(10));
+  for (int second = 0; second < 2; ++second) {
+    PROMISE(ReadOne(*selector, growth, kPage).ok() == sum.ok());
+    if (!sum.ok()) continue;
+    const auto grown = growth.GrownBy(absl::UnixEpoch() + absl::Seconds(second));
+    PROMISE(grown.ok() && grown->value == 0);
+  }
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -13,10 +12,6 @@
 
 namespace gpuscaler {
 namespace {
-
-// Of one selector's regular expressions on one page, which a tenant writes: some tenths of a second
-// on the thread that reads everybody's pages. Several selectors on a page have as much each.
-constexpr size_t kMostRegexSteps = 50'000'000;
 
 struct Operator {
   absl::string_view text;
@@ -51,6 +46,8 @@ class SelectorParser {
     if (absl::ConsumePrefix(&rest_, "{")) RETURN_IF_ERROR(Matchers(selector.matchers));
     SkipBlanks();
     if (!rest_.empty()) return Expected(selector.matchers.empty() ? "{ or the end" : "the end");
+    std::stable_partition(selector.matchers.begin(), selector.matchers.end(),
+                          [](const LabelMatcher& matcher) { return !matcher.regex; });
     return selector;
   }
 
@@ -137,17 +134,6 @@ class SelectorParser {
   absl::string_view rest_;
 };
 
-absl::Status TakesTooLong(const MetricSelector& selector) {
-  return absl::FailedPreconditionError(
-      absl::StrCat("the regular expressions of ", selector.text,
-                   " would take too long on this page: use =, or shorter ones"));
-}
-
-absl::Status NotFinite(const MetricSelector& selector) {
-  return absl::FailedPreconditionError(
-      absl::StrCat("a series of ", selector.text, ", or their sum, is NaN or infinite"));
-}
-
 }  // namespace
 
 bool LabelMatcher::Matches(absl::string_view label_value) const {
@@ -164,22 +150,24 @@ bool LabelMatcher::Matches(absl::string_view label_value) const {
   return re2::RE2::FullMatch(piece, *regex) == (kind == Kind::kMatches);
 }
 
-bool MetricSelector::Matches(const PageSample& sample) const {
-  return sample.name == name && std::ranges::all_of(matchers, [&](const LabelMatcher& matcher) {
-           const absl::string_view escaped = sample.EscapedLabel(matcher.label);
-           return absl::StrContains(escaped, '\\') ? matcher.Matches(Unescaped(escaped))
-                                                   : matcher.Matches(escaped);
-         });
+bool MetricSelector::HasRegex() const {
+  return !matchers.empty() && matchers.back().regex != nullptr;
 }
 
-size_t MetricSelector::MostSteps(const PageSample& sample) const {
-  size_t steps = 0;
+std::optional<bool> MetricSelector::Matches(const PageSample& sample, size_t& steps_left) const {
+  if (sample.name != name) return false;
   for (const LabelMatcher& matcher : matchers) {
-    if (matcher.regex == nullptr) continue;
-    steps += (sample.EscapedLabel(matcher.label).size() + 1) *
-             static_cast<size_t>(matcher.regex->ProgramSize());
+    const absl::string_view escaped = sample.EscapedLabel(matcher.label);
+    if (matcher.regex != nullptr) {
+      const size_t steps = (escaped.size() + 1) * static_cast<size_t>(matcher.regex->ProgramSize());
+      if (steps > steps_left) return std::nullopt;
+      steps_left -= steps;
+    }
+    const bool matches = absl::StrContains(escaped, '\\') ? matcher.Matches(Unescaped(escaped))
+                                                          : matcher.Matches(escaped);
+    if (!matches) return false;
   }
-  return steps;
+  return true;
 }
 
 absl::StatusOr<MetricSelector> ParseMetricSelector(absl::string_view text) {
@@ -189,41 +177,9 @@ absl::StatusOr<MetricSelector> ParseMetricSelector(absl::string_view text) {
   return SelectorParser(text).Parse();
 }
 
-absl::Status ReadSeries(const MetricSelector& selector, absl::string_view page, PageFormat format,
-                        IfAbsent if_absent,
-                        absl::FunctionRef<void(const PageSample& sample)> take) {
-  bool is_found = false, are_finite = true;
-  size_t steps = 0;
-  RETURN_IF_ERROR(ReadPage(
-      page, format, [&](absl::string_view name) { return name == selector.name; },
-      [&](const PageSample& sample) {
-        steps += selector.MostSteps(sample);
-        if (steps > kMostRegexSteps || !selector.Matches(sample)) return;
-        is_found = true;
-        are_finite = are_finite && std::isfinite(sample.value);
-        take(sample);
-      }));
-  if (steps > kMostRegexSteps) return TakesTooLong(selector);
-  const bool is_blank = absl::StripAsciiWhitespace(page).empty();
-  if (!is_found && (is_blank || if_absent == IfAbsent::kError)) {
-    return absl::NotFoundError(absl::StrCat("no series of ", selector.text, " on the page"));
-  }
-  return are_finite ? absl::OkStatus() : NotFinite(selector);
-}
-
-absl::StatusOr<double> SumOf(const MetricSelector& selector, absl::string_view page,
-                             PageFormat format, IfAbsent if_absent) {
-  double sum = 0;
-  bool is_negative = false;
-  RETURN_IF_ERROR(ReadSeries(selector, page, format, if_absent, [&](const PageSample& sample) {
-    sum += sample.value;
-    is_negative |= sample.value < 0;
-  }));
-  if (is_negative) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("a series of ", selector.text, " is negative: it counts nothing"));
-  }
-  return std::isfinite(sum) ? absl::StatusOr<double>(sum) : NotFinite(selector);
+absl::Status NotFinite(const MetricSelector& selector) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("a series of ", selector.text, ", or their sum, is NaN or infinite"));
 }
 
 }  // namespace gpuscaler

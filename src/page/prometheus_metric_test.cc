@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "page/test_pick.h"
 
 namespace gpuscaler {
 namespace {
@@ -23,8 +24,7 @@ constexpr absl::string_view kGateway =
 
 absl::StatusOr<double> Sum(absl::string_view text, absl::string_view page = kGateway) {
   const auto selector = ParseMetricSelector(text);
-  return selector.ok() ? SumOf(*selector, page, PageFormat::kText)
-                       : absl::StatusOr<double>(selector.status());
+  return selector.ok() ? SumOf(*selector, page) : absl::StatusOr<double>(selector.status());
 }
 
 TEST(PrometheusMetric, AddsUpTheSeriesThatMatch) {

@@ -20,8 +20,8 @@ class PageNumberPoller {
     absl::Duration interval;
     absl::Duration longest_gap;  // PageNumbers'
   };
-  // `sink` gets what came of each poll, on a thread of this, and must not block. `clock` outlives
-  // it.
+  // `sink` gets what came of each poll, on a thread of this or of Poll(), and must not block.
+  // `clock` outlives it.
   PageNumberPoller(const Clock& clock, const Times& times, PageNumbers::Sink sink,
                    const FetchLimits& limits = {});
 

@@ -22,13 +22,16 @@ void PageNumbers::Want(const NumbersWish& wish) {
   MutexLock lock(mutex_);
   std::erase_if(picked_, [&](const auto& known) { return !wish.contains(known.first); });
   for (const auto& [source, selector] : wish) {
-    const auto [added, is_new] = picked_.try_emplace(source);
-    if (!is_new) continue;
-    const IfAbsent if_absent = PageOf(source).zero_if_absent ? IfAbsent::kZero : IfAbsent::kError;
-    added->second.selector = selector;
-    added->second.if_absent = if_absent;
-    if (!PageOf(source).rate) continue;
-    added->second.growth = std::make_unique<SeriesGrowth>(selector, longest_gap_, if_absent);
+    std::shared_ptr<Picked>& picked = picked_[source];
+    if (picked != nullptr) continue;
+    picked = std::make_shared<Picked>();
+    picked->selector = selector;
+    picked->if_absent = PageOf(source).zero_if_absent ? IfAbsent::kZero : IfAbsent::kError;
+    picked->tenant = source.namespace_name;
+    if (PageOf(source).rate) {
+      picked->growth = std::make_unique<SeriesGrowth>(selector.text, longest_gap_);
+    }
+    if (!newest_.ok()) sink_(source, request_.address, newest_);
   }
 }
 
@@ -37,27 +40,61 @@ std::string PageNumbers::Tenant() {
   return picked_.empty() ? "" : picked_.begin()->first.namespace_name;
 }
 
-absl::StatusOr<CounterPoint> PageNumbers::NumberOf(Picked& picked, absl::Time at,
-                                                   const absl::StatusOr<Page>& page) const {
-  if (!page.ok()) return page.status();
-  if (picked.growth != nullptr) return picked.growth->Take(at, page->body, page->format);
-  ASSIGN_OR_RETURN(const double sum,
-                   SumOf(picked.selector, page->body, page->format, picked.if_absent));
-  return CounterPoint{.instant = {.at = at}, .value = sum};
+SeriesTaker& PageNumbers::Picked::taker() {
+  if (growth != nullptr) return *growth;
+  return sum;
+}
+
+absl::StatusOr<CounterPoint> PageNumbers::Picked::NumberAt(absl::Time at) {
+  if (growth != nullptr) return growth->GrownBy(at);
+  ASSIGN_OR_RETURN(const double value, sum.Sum(selector));
+  return CounterPoint{.instant = {.at = at}, .value = value};
+}
+
+std::vector<std::shared_ptr<PageNumbers::Picked>> PageNumbers::AllPicked() {
+  MutexLock lock(mutex_);
+  std::vector<std::shared_ptr<Picked>> all;
+  all.reserve(picked_.size());
+  for (const auto& [source, picked] : picked_) all.push_back(picked);
+  return all;
+}
+
+// Without a lock: a large page takes a while, and who wants something else does not wait for it.
+void PageNumbers::Read(absl::Time at, const Page& page) {
+  const std::vector<std::shared_ptr<Picked>> all = AllPicked();
+  std::vector<SeriesPick> picks;
+  picks.reserve(all.size());
+  for (const std::shared_ptr<Picked>& picked : all) {
+    picks.push_back({.selector = &picked->selector,
+                     .taker = &picked->taker(),
+                     .if_absent = picked->if_absent,
+                     .tenant = picked->tenant});
+  }
+  const std::vector<absl::Status> read = ReadSeries(page.body, page.format, picks);
+  for (size_t i = 0; i < all.size(); ++i) {
+    all[i]->number = read[i].ok() ? all[i]->NumberAt(at) : read[i];
+    all[i]->taker().Begin();  // nothing of the page is kept
+  }
 }
 
 std::optional<PageRequest> PageNumbers::Take(absl::Time at, const absl::StatusOr<Page>& page) {
-  MutexLock lock(mutex_);  // while it is told too: what is no longer wanted is not
+  if (page.ok()) Read(at, *page);
+  MutexLock lock(mutex_);  // while it is told: what is no longer wanted is not
+  newest_ = page.status();
   for (auto& [source, picked] : picked_) {
-    absl::StatusOr<CounterPoint> number = NumberOf(picked, at, page);
-    if (!number.ok() && page.ok()) {
-      number =
-          absl::Status(number.status().code(),
-                       absl::StrCat(request_.Place(), ": ", PlainWords(number.status().message())));
+    if (!page.ok()) {
+      sink_(source, request_.address, page.status());
+    } else if (picked->number.has_value()) {  // it was wanted when the page was read
+      sink_(source, request_.address, WithPlace(*std::exchange(picked->number, std::nullopt)));
     }
-    sink_(source, request_.address, number);
   }
   return std::nullopt;
+}
+
+absl::StatusOr<CounterPoint> PageNumbers::WithPlace(absl::StatusOr<CounterPoint> number) const {
+  if (number.ok()) return number;
+  return absl::Status(number.status().code(),
+                      absl::StrCat(request_.Place(), ": ", PlainWords(number.status().message())));
 }
 
 }  // namespace gpuscaler

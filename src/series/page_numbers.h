@@ -7,14 +7,17 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/mutex.h"
 #include "model/signal_source.h"
+#include "page/gauge_sum.h"
 #include "page/page_poller.h"
 #include "page/page_request.h"
 #include "page/prometheus_metric.h"
+#include "page/series_picks.h"
 #include "series/counter_window.h"
 #include "series/series_growth.h"
 
@@ -23,7 +26,7 @@ namespace gpuscaler {
 // What is wanted of a page; each one's place is a MetricsPage.
 using NumbersWish = std::map<SignalSource, MetricSelector>;
 
-// Read once for all sources that are on it. Thread-safe.
+// Read once for all sources that are on it, in one pass. Thread-safe.
 class PageNumbers : public PolledTarget {
  public:
   // Of each source what it is at that address: its number, or what its counters have grown by so
@@ -35,7 +38,9 @@ class PageNumbers : public PolledTarget {
   // this.
   PageNumbers(PageRequest request, absl::Duration longest_gap, Sink sink);
 
-  // What is picked from now on, and told of, when it returns.
+  // What is picked and told of from now on: nothing else is told when it returns. Whoever is new is
+  // told at once where the page could not be read the last time. Waits for no page that is being
+  // read.
   void Want(const NumbersWish& wish);
 
   std::string Tenant() override;  // the first of those who want it
@@ -43,20 +48,29 @@ class PageNumbers : public PolledTarget {
   std::optional<PageRequest> Take(absl::Time at, const absl::StatusOr<Page>& page) override;
 
  private:
+  // Want() makes it; then it is the poller's alone, which has one page taken at a time.
   struct Picked {
+    SeriesTaker& taker();
+    absl::StatusOr<CounterPoint> NumberAt(absl::Time at);  // of what was taken
+
     MetricSelector selector;
     IfAbsent if_absent = IfAbsent::kError;
+    GaugeSum sum;
     std::unique_ptr<SeriesGrowth> growth;  // null: its value, not its rate
+    std::string tenant;
+    std::optional<absl::StatusOr<CounterPoint>> number;  // on the page that is read
   };
 
-  absl::StatusOr<CounterPoint> NumberOf(Picked& picked, absl::Time at,
-                                        const absl::StatusOr<Page>& page) const;
+  std::vector<std::shared_ptr<Picked>> AllPicked();
+  void Read(absl::Time at, const Page& page);
+  absl::StatusOr<CounterPoint> WithPlace(absl::StatusOr<CounterPoint> number) const;
 
   const PageRequest request_;
   const absl::Duration longest_gap_;
   const Sink sink_;
   Mutex mutex_;
-  std::map<SignalSource, Picked> picked_ ABSL_GUARDED_BY(mutex_);
+  std::map<SignalSource, std::shared_ptr<Picked>> picked_ ABSL_GUARDED_BY(mutex_);
+  absl::Status newest_ ABSL_GUARDED_BY(mutex_);  // that the page was there at the last poll
 };
 
 }  // namespace gpuscaler

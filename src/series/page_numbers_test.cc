@@ -1,8 +1,12 @@
 #include "series/page_numbers.h"
 
+#include <algorithm>
+#include <atomic>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -94,6 +98,51 @@ TEST_F(PageNumbersTest, APageThatIsNotThereIsToldToAll) {
   for (const SignalSource& source : {kSize, kServed}) {
     EXPECT_EQ(said_.at(source).status(), absl::UnavailableError("gateway:80: refused"));
   }
+}
+
+TEST_F(PageNumbersTest, WhoComesToAPageThatCouldNotBeReadIsToldAtOnce) {
+  const absl::Status refused = absl::UnavailableError("gateway:80: refused");
+  Want({kSize});
+  Take(1, refused);
+  said_.clear();
+  Want({kSize, kServed});
+  ASSERT_EQ(said_.size(), 1u);
+  EXPECT_EQ(said_.at(kServed).status(), refused);
+  Take(2, PageOf("size 3\nserved 1\n"));
+  Want({kSize});
+  said_.clear();
+  Want({kSize, kServed});
+  EXPECT_THAT(said_, IsEmpty()) << "it can be read by now";
+}
+
+// Of ten times one at least, as anything may hold up a machine.
+TEST_F(PageNumbersTest, AWishWaitsForNoPageThatIsBeingRead) {
+  const SteadyClock real;
+  const SignalSource slow{
+      .namespace_name = "team-a",
+      .place = MetricsPage{.url = "http://gateway",
+                           .selector = "a{x=~\"(?:(?:[ab]*a[ab]{100})|(?:[ab]*b[ab]{101}))c\"}"}};
+  Want({slow});
+  std::string page;
+  for (int i = 0; i < 30; ++i) absl::StrAppend(&page, "a{x=\"", std::string(3000, 'b'), "\"} 1\n");
+  absl::Duration reading, waiting;
+  for (int tried = 0; tried < 10 && (tried == 0 || waiting > reading / 2); ++tried) {
+    std::atomic<bool> done = false;
+    waiting = absl::ZeroDuration();
+    std::thread taking([&] {
+      const absl::Time before = real.Now();
+      numbers_.Take(before, PageOf(page));
+      reading = real.Now() - before;
+      done = true;
+    });
+    while (!done) {
+      const absl::Time before = real.Now();
+      Want({slow});
+      waiting = std::max(waiting, real.Now() - before);
+    }
+    taking.join();
+  }
+  EXPECT_LE(waiting, reading / 2);
 }
 
 TEST_F(PageNumbersTest, WhoIsNotWantedAnyMoreIsToldNothingAndBeginsAnew) {

@@ -27,22 +27,23 @@ std::string LabelsOf(const PageSample& sample) {
 
 }  // namespace
 
-absl::StatusOr<std::map<SeriesGrowth::Key, double>> SeriesGrowth::SeriesOn(
-    absl::string_view page, PageFormat format) const {
-  std::map<Key, double> series;
-  bool is_repeated = false;
-  RETURN_IF_ERROR(ReadSeries(selector_, page, format, if_absent_, [&](const PageSample& sample) {
-    if (series.size() > kMostSeries) return;  // an error by now
-    const Key key = std::hash<std::string>()(LabelsOf(sample));
-    is_repeated |= !series.try_emplace(key, sample.value).second;
-  }));
-  if (is_repeated) {
+void SeriesGrowth::Begin() { on_page_ = std::vector<std::pair<Key, double>>(); }
+
+void SeriesGrowth::Take(const PageSample& sample) {
+  if (on_page_.size() > kMostSeries) return;  // an error by now
+  on_page_.emplace_back(std::hash<std::string>()(LabelsOf(sample)), sample.value);
+}
+
+absl::Status SeriesGrowth::CheckPage() {
+  const auto key = [](const auto& series) { return series.first; };
+  std::ranges::sort(on_page_, {}, key);
+  if (std::ranges::adjacent_find(on_page_, {}, key) != on_page_.end()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a series of ", selector_.text, " is on the page twice"));
+        absl::StrCat("a series of ", selector_, " is on the page twice"));
   }
-  if (series.size() <= kMostSeries) return series;
+  if (on_page_.size() <= kMostSeries) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat("more than ", kMostSeries, " series of ",
-                                                    selector_.text,
+                                                    selector_,
                                                     " on the page: pick fewer by their labels"));
 }
 
@@ -63,18 +64,17 @@ void SeriesGrowth::Forget(absl::Time now) {
   });
 }
 
-absl::StatusOr<CounterPoint> SeriesGrowth::Take(absl::Time at, absl::string_view page,
-                                                PageFormat format) {
-  ASSIGN_OR_RETURN(const auto series, SeriesOn(page, format));
+absl::StatusOr<CounterPoint> SeriesGrowth::GrownBy(absl::Time at) {
+  RETURN_IF_ERROR(CheckPage());
   double total = total_;
-  for (const auto& [key, value] : series) total += GrowthSinceSeen(key, at, value);
+  for (const auto& [key, value] : on_page_) total += GrowthSinceSeen(key, at, value);
   if (!std::isfinite(total) || total < total_) {
     return absl::FailedPreconditionError(
-        absl::StrCat("the series of ", selector_.text, " do not count: they are negative or huge"));
+        absl::StrCat("the series of ", selector_, " do not count: they are negative or huge"));
   }
   total_ = total;
-  if (series.empty()) none_at_ = at;
-  for (const auto& [key, value] : series) seen_[key] = {.at = at, .value = value};
+  if (on_page_.empty()) none_at_ = at;
+  for (const auto& [key, value] : on_page_) seen_[key] = {.at = at, .value = value};
   Forget(at);
   return CounterPoint{.instant = {.at = at}, .value = total_};
 }

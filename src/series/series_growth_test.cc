@@ -4,8 +4,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "page/test_pick.h"
 
 namespace gpuscaler {
 namespace {
@@ -15,14 +17,25 @@ using testing::HasSubstr;
 const absl::Time kFirstPage = absl::FromUnixSeconds(1'767'225'600);
 constexpr absl::Duration kLongestGap = absl::Seconds(30);
 
-SeriesGrowth Follow(absl::string_view selector) {
-  return SeriesGrowth(*ParseMetricSelector(selector), kLongestGap);
+// The growth of what one selector picks.
+struct Followed {
+  absl::StatusOr<CounterPoint> Take(absl::Time at, absl::string_view page) {
+    RETURN_IF_ERROR(ReadOne(selector, growth, page, PageFormat::kText, if_absent));
+    return growth.GrownBy(at);
+  }
+
+  MetricSelector selector;
+  IfAbsent if_absent = IfAbsent::kError;
+  SeriesGrowth growth{selector.text, kLongestGap};
+};
+
+Followed Follow(absl::string_view selector, IfAbsent if_absent = IfAbsent::kError) {
+  return {.selector = *ParseMetricSelector(selector), .if_absent = if_absent};
 }
 
-absl::StatusOr<double> TakeAt(SeriesGrowth& growth, int second, absl::string_view page) {
-  const auto point = growth.Take(kFirstPage + absl::Seconds(second), page, PageFormat::kText);
-  if (!point.ok()) return point.status();
-  return point->value;
+absl::StatusOr<double> TakeAt(Followed& growth, int second, absl::string_view page) {
+  ASSIGN_OR_RETURN(const CounterPoint point, growth.Take(kFirstPage + absl::Seconds(second), page));
+  return point.value;
 }
 
 TEST(SeriesGrowth, FollowsEachSeriesByItself) {
@@ -71,7 +84,7 @@ TEST(SeriesGrowth, FollowsEachSeriesByItself) {
        1},
   };
   for (const auto& row : rows) {
-    SeriesGrowth growth = Follow("done");
+    Followed growth = Follow("done");
     absl::StatusOr<double> total = -1;
     for (size_t i = 0; i < row.pages.size(); ++i) {
       if (*row.pages[i] == '\0') continue;
@@ -105,7 +118,7 @@ TEST(SeriesGrowth, WhereAbsentIsZeroTheFirstRequestsCount) {
        1},
   };
   for (const auto& row : rows) {
-    SeriesGrowth growth(*ParseMetricSelector("done"), kLongestGap, IfAbsent::kZero);
+    Followed growth = Follow("done", IfAbsent::kZero);
     absl::StatusOr<double> total = -1;
     for (size_t i = 0; i < row.pages.size(); ++i) {
       if (*row.pages[i] == '\0') continue;
@@ -117,12 +130,12 @@ TEST(SeriesGrowth, WhereAbsentIsZeroTheFirstRequestsCount) {
 }
 
 TEST(SeriesGrowth, ItsGrowthOverAWindowIsTheRate) {
-  SeriesGrowth growth = Follow("done{p=~\"a|b\"}");
+  Followed growth = Follow("done{p=~\"a|b\"}");
   std::vector<CounterPoint> points;
   for (const char* page : {"done{p=\"a\"} 5000\ndone{p=\"b\"} 10\n", "done{p=\"b\"} 40\n",
                            "done{p=\"a\"} 5030\ndone{p=\"b\"} 40\n"}) {
     const absl::Time at = kFirstPage + static_cast<int>(points.size()) * absl::Seconds(10);
-    const auto point = growth.Take(at, page, PageFormat::kText);
+    const auto point = growth.Take(at, page);
     ASSERT_TRUE(point.ok()) << point.status();
     points.push_back(*point);
   }
@@ -144,7 +157,7 @@ TEST(SeriesGrowth, APageWithAnErrorIsAsOneThatWasNeverRead) {
       {"done{p=\"a\"} -3\n", absl::StatusCode::kFailedPrecondition},
       {"done{p=\"a\"} 500\ndone{p=\"a\"} 500\n", absl::StatusCode::kInvalidArgument},
   };
-  SeriesGrowth growth = Follow("done");
+  Followed growth = Follow("done");
   ASSERT_TRUE(TakeAt(growth, 0, "done{p=\"a\"} 1\n").ok());
   for (const auto& row : rows) {
     EXPECT_EQ(TakeAt(growth, 5, row.page).status().code(), row.want) << row.page;
@@ -161,7 +174,7 @@ std::string PageOf(size_t series, absl::string_view pod, int value) {
 }
 
 TEST(SeriesGrowth, MoreSeriesThanAreKeptAreRefused) {
-  SeriesGrowth growth = Follow("done");
+  Followed growth = Follow("done");
   ASSERT_TRUE(TakeAt(growth, 0, PageOf(kMostSeries, "a", 1)).ok());
   const auto refused = TakeAt(growth, 1, PageOf(kMostSeries + 1, "a", 2));
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
@@ -171,7 +184,7 @@ TEST(SeriesGrowth, MoreSeriesThanAreKeptAreRefused) {
 }
 
 TEST(SeriesGrowth, OfMoreThanAreKeptThoseThatAreGoneAreForgotten) {
-  SeriesGrowth growth = Follow("done");
+  Followed growth = Follow("done");
   ASSERT_TRUE(TakeAt(growth, 0, PageOf(kMostSeries, "a", 1)).ok());
   ASSERT_TRUE(TakeAt(growth, 1, PageOf(1, "b", 1)).ok());
   EXPECT_EQ(*TakeAt(growth, 2, PageOf(kMostSeries, "a", 5)), 0) << "all new again";

@@ -1,0 +1,129 @@
+#include "page/series_picks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace gpuscaler {
+namespace {
+
+absl::Status TakesTooLong(const SeriesPick& pick, size_t of_tenant) {
+  const std::string shared =
+      of_tenant > 1 ? absl::StrCat(", which ", of_tenant, " selectors with some share") : "";
+  return absl::FailedPreconditionError(
+      absl::StrCat("the regular expressions of ", pick.selector->text,
+                   " would take too long on this page", shared, ": use =, or shorter ones"));
+}
+
+// One pick, while the page is read.
+class Picking {
+ public:
+  Picking(const SeriesPick& pick, size_t of_tenant)
+      : pick_(pick), of_tenant_(of_tenant), steps_left_(kMostRegexSteps / of_tenant) {
+    pick_.taker->Begin();
+  }
+
+  void Offer(const PageSample& sample) {
+    if (takes_too_long_) return;
+    const std::optional<bool> matches = pick_.selector->Matches(sample, steps_left_);
+    takes_too_long_ = !matches.has_value();
+    if (!matches.value_or(false)) return;
+    is_found_ = true;
+    are_finite_ = are_finite_ && std::isfinite(sample.value);
+    pick_.taker->Take(sample);
+  }
+
+  // Of a whole page.
+  absl::Status Result(bool is_blank) const {
+    if (takes_too_long_) return TakesTooLong(pick_, of_tenant_);
+    if (!is_found_ && (is_blank || pick_.if_absent == IfAbsent::kError)) {
+      return absl::NotFoundError(
+          absl::StrCat("no series of ", pick_.selector->text, " on the page"));
+    }
+    return are_finite_ ? absl::OkStatus() : NotFinite(*pick_.selector);
+  }
+
+ private:
+  const SeriesPick& pick_;
+  const size_t of_tenant_;  // that have regular expressions
+  size_t steps_left_;
+  bool takes_too_long_ = false;
+  bool is_found_ = false;
+  bool are_finite_ = true;
+};
+
+std::vector<Picking> Begin(std::span<const SeriesPick> picks) {
+  std::map<absl::string_view, size_t> with_regex;  // by tenant
+  for (const SeriesPick& pick : picks) with_regex[pick.tenant] += pick.selector->HasRegex() ? 1 : 0;
+  std::vector<Picking> pickings;
+  pickings.reserve(picks.size());
+  for (const SeriesPick& pick : picks) {
+    pickings.emplace_back(pick, std::max<size_t>(with_regex[pick.tenant], 1));
+  }
+  return pickings;
+}
+
+// Those of one metric. Of a hundred that differ in the value of a label a sample is shown to one.
+class PickingsOfMetric {
+ public:
+  void Add(Picking& picking, const MetricSelector& selector) {
+    const auto by = std::ranges::find_if(selector.matchers, [](const LabelMatcher& matcher) {
+      return matcher.kind == LabelMatcher::Kind::kEqual && !matcher.value.empty();
+    });
+    if (by == selector.matchers.end()) {
+      any_.push_back(&picking);
+    } else {
+      by_label_[by->label][by->value].push_back(&picking);
+    }
+  }
+
+  void Offer(const PageSample& sample) const {
+    for (Picking* picking : any_) picking->Offer(sample);
+    for (const auto& [label, by_value] : by_label_) {
+      const absl::string_view escaped = sample.EscapedLabel(label);
+      const auto found = absl::StrContains(escaped, '\\') ? by_value.find(Unescaped(escaped))
+                                                          : by_value.find(escaped);
+      if (found == by_value.end()) continue;
+      for (Picking* picking : found->second) picking->Offer(sample);
+    }
+  }
+
+ private:
+  using ByValue = std::map<absl::string_view, std::vector<Picking*>>;
+  std::vector<Picking*> any_;
+  std::map<absl::string_view, ByValue> by_label_;
+};
+
+}  // namespace
+
+std::vector<absl::Status> ReadSeries(absl::string_view page, PageFormat format,
+                                     std::span<const SeriesPick> picks) {
+  std::vector<Picking> pickings = Begin(picks);
+  std::map<absl::string_view, PickingsOfMetric> by_name;
+  for (size_t i = 0; i < picks.size(); ++i) {
+    by_name[picks[i].selector->name].Add(pickings[i], *picks[i].selector);
+  }
+  const PickingsOfMetric* concerned = nullptr;
+  const absl::Status read = ReadPage(
+      page, format,
+      [&](absl::string_view name) {
+        const auto found = by_name.find(name);
+        concerned = found == by_name.end() ? nullptr : &found->second;
+        return concerned != nullptr;
+      },
+      [&](const PageSample& sample) { concerned->Offer(sample); });
+  const bool is_blank = absl::StripAsciiWhitespace(page).empty();
+  std::vector<absl::Status> results;
+  results.reserve(picks.size());
+  for (const Picking& picking : pickings) {
+    results.push_back(read.ok() ? picking.Result(is_blank) : read);
+  }
+  return results;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,139 @@
+#include "page/series_picks.h"
+
+#include <deque>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "page/gauge_sum.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::HasSubstr;
+
+// Takes each character of a label for as long as RE2 may at all.
+constexpr char kSlowRegex[] = "(?:(?:[ab]*a[ab]{100})|(?:[ab]*b[ab]{101}))c";
+
+class SeriesPicksTest : public testing::Test {
+ protected:
+  void Pick(absl::string_view selector, const std::string& tenant = "team-a",
+            IfAbsent if_absent = IfAbsent::kError) {
+    selectors_.push_back(*ParseMetricSelector(selector));
+    picks_.push_back({.selector = &selectors_.back(),
+                      .taker = &sums_.emplace_back(),
+                      .if_absent = if_absent,
+                      .tenant = tenant});
+  }
+  // Of each pick its sum, or why there is none.
+  std::vector<absl::StatusOr<double>> Read(absl::string_view page) {
+    const std::vector<absl::Status> read = ReadSeries(page, PageFormat::kText, picks_);
+    std::vector<absl::StatusOr<double>> sums;
+    for (size_t i = 0; i < read.size(); ++i) {
+      sums.push_back(read[i].ok() ? sums_[i].Sum(selectors_[i]) : read[i]);
+    }
+    return sums;
+  }
+  // One on which a selector with that regular expression takes more than half of the steps that a
+  // tenant has, and less than all.
+  static std::string PageForMoreThanHalf() {
+    constexpr size_t kLength = 3000;
+    const MetricSelector slow = *ParseMetricSelector(absl::StrCat("a{x=~\"", kSlowRegex, "\"}"));
+    const auto program = static_cast<size_t>(slow.matchers.front().regex->ProgramSize());
+    std::string page = "plain 3\n";
+    for (size_t steps = 0; steps < kMostRegexSteps / 3 * 2; steps += kLength * program) {
+      absl::StrAppend(&page, "a{x=\"", std::string(kLength, 'b'), "\"} 1\n");
+    }
+    return page;
+  }
+  void PickSlow(const std::string& tenant) {
+    Pick(absl::StrCat("a{x=~\"", kSlowRegex, "\"}"), tenant, IfAbsent::kZero);
+  }
+
+  std::deque<MetricSelector> selectors_;
+  std::deque<GaugeSum> sums_;
+  std::vector<SeriesPick> picks_;
+};
+
+TEST_F(SeriesPicksTest, EachHasItsOwnSumAndItsOwnFault) {
+  Pick("size{pool=\"chat\"}");
+  Pick("size");
+  Pick("missing");
+  Pick("missing", "team-a", IfAbsent::kZero);
+  Pick("broken");
+  Pick("size{pool=~\"e.*\"}", "team-b");
+  for (int page = 0; page < 2; ++page) {  // what the first one had does not count on the second
+    const auto sums = Read("size{pool=\"chat\"} 3\nbroken NaN\nsize{pool=\"embed\"} 10\nother 7\n");
+    EXPECT_EQ(sums[0].value_or(-1), 3);
+    EXPECT_EQ(sums[1].value_or(-1), 13);
+    EXPECT_EQ(sums[2].status().code(), absl::StatusCode::kNotFound);
+    EXPECT_EQ(sums[3].value_or(-1), 0);
+    EXPECT_EQ(sums[4].status().code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_EQ(sums[5].value_or(-1), 10);
+  }
+}
+
+TEST_F(SeriesPicksTest, LabelsAreToldApartAsEachSelectorSays) {
+  Pick("a{pool=\"chat\"}");
+  Pick("a{pool=\"chat\",route!=\"v1\"}");
+  Pick("a{route=\"v1\",pool=\"embed\"}");
+  Pick("a{pool=\"\"}");
+  Pick("a{pool=\"say \\\"hi\\\"\"}");
+  Pick("a{pool!=\"chat\"}");
+  const auto sums = Read(
+      "a{pool=\"chat\",route=\"v1\"} 1\n"
+      "a{pool=\"chat\",route=\"v2\"} 2\n"
+      "a{pool=\"embed\",route=\"v1\"} 4\n"
+      "a{route=\"v1\"} 8\n"
+      "a{pool=\"say \\\"hi\\\"\"} 16\n");
+  const double want[] = {3, 2, 4, 8, 16, 28};
+  for (size_t i = 0; i < std::size(want); ++i) {
+    EXPECT_EQ(sums[i].value_or(-1), want[i]) << selectors_[i].text << ": " << sums[i].status();
+  }
+}
+
+TEST_F(SeriesPicksTest, APageThatIsCutOffIsAFaultOfAll) {
+  Pick("size");
+  Pick("other", "team-b");
+  for (const auto& sum : Read("size 3\nother 7")) {
+    EXPECT_EQ(sum.status().code(), absl::StatusCode::kInvalidArgument) << sum.status();
+  }
+}
+
+TEST_F(SeriesPicksTest, ATenantsRegularExpressionsShareTheirSteps) {
+  const std::string page = PageForMoreThanHalf();
+  PickSlow("team-a");
+  EXPECT_TRUE(Read(page)[0].ok()) << "alone it has them all: " << Read(page)[0].status();
+  PickSlow("team-a");
+  for (const auto& sum : Read(page)) {
+    EXPECT_EQ(sum.status().code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(sum.status().message()),
+                HasSubstr("too long on this page, which 2 selectors with some share"));
+  }
+}
+
+TEST_F(SeriesPicksTest, SlowOnesHarmNeitherAnotherTenantNorWhatIsQuick) {
+  const std::string page = PageForMoreThanHalf();
+  PickSlow("team-a");
+  PickSlow("team-a");
+  PickSlow("team-b");
+  Pick("a{x=~\"b+\"}");
+  Pick("plain");
+  const auto sums = Read(page);
+  EXPECT_FALSE(sums[0].ok());
+  EXPECT_FALSE(sums[1].ok());
+  EXPECT_EQ(sums[2].value_or(-1), 0) << sums[2].status();
+  EXPECT_GT(sums[3].value_or(-1), 0) << sums[3].status();
+  EXPECT_EQ(sums[4].value_or(-1), 3) << sums[4].status();
+}
+
+TEST_F(SeriesPicksTest, ARegularExpressionIsTriedWhereAllElseMatches) {
+  const std::string page = PageForMoreThanHalf();
+  for (int i = 0; i < 3; ++i) {
+    Pick(absl::StrCat("a{x=~\"", kSlowRegex, "\",pool=\"", i, "\"}"), "team-a", IfAbsent::kZero);
+  }
+  for (const auto& sum : Read(page)) EXPECT_EQ(sum.value_or(-1), 0) << sum.status();
+}
+
+}  // namespace
+}  // namespace gpuscaler
