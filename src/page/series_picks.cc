@@ -13,8 +13,10 @@ namespace gpuscaler {
 namespace {
 
 absl::Status TakesTooLong(const SeriesPick& pick, size_t of_tenant) {
-  const std::string shared =
-      of_tenant > 1 ? absl::StrCat(", which ", of_tenant, " selectors with some share") : "";
+  std::string shared;
+  if (of_tenant > 1) {
+    shared = absl::StrCat(", whose time ", of_tenant, " selectors of ", pick.tenant, " share");
+  }
   return absl::FailedPreconditionError(
       absl::StrCat("the regular expressions of ", pick.selector->text,
                    " would take too long on this page", shared, ": use =, or shorter ones"));

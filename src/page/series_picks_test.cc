@@ -108,7 +108,7 @@ TEST_F(SeriesPicksTest, ATenantsRegularExpressionsShareTheirSteps) {
   for (const auto& sum : Read(page)) {
     EXPECT_EQ(sum.status().code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_THAT(std::string(sum.status().message()),
-                HasSubstr("too long on this page, which 2 selectors with some share"));
+                HasSubstr("too long on this page, whose time 2 selectors of team-a share"));
   }
 }
 
