@@ -195,11 +195,15 @@ std::string WhyOwnersUnknown(const NodeTrack& track) {
                                                                    : "it asks no kubelet");
 }
 
+absl::StatusOr<PodSelection> SelectionOf(const Trigger& trigger, const Asker& asker,
+                                         const FleetHistory& fleet) {
+  return SelectPods(trigger, asker, PodsSeen(trigger, fleet, asker));
+}
+
 absl::StatusOr<Population> ReplicasOfPods(const Trigger& trigger, const Asker& asker,
                                           const FleetHistory& fleet, const Patience& patience) {
   RETURN_IF_ERROR(CheckIndex(trigger, fleet));
-  ASSIGN_OR_RETURN(const PodSelection selection,
-                   SelectPods(trigger, asker, PodsSeen(trigger, fleet, asker)));
+  ASSIGN_OR_RETURN(const PodSelection selection, SelectionOf(trigger, asker, fleet));
   Population population{.from = selection.what(), .doubt = selection.doubt()};
   WorkloadPods pods(trigger, asker, selection, fleet, patience);
   ASSIGN_OR_RETURN(population.replicas, pods.Replicas());

@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "scaling/population.h"
+#include "scaling/workload_pods.h"
 
 namespace gpuscaler {
 
@@ -13,6 +14,10 @@ namespace gpuscaler {
 // pods that the asker may see are looked at.
 absl::StatusOr<Population> ReplicasOfPods(const Trigger& trigger, const Asker& asker,
                                           const FleetHistory& fleet, const Patience& patience);
+
+// Which pods these are. FAILED_PRECONDITION: SelectPods()'s.
+absl::StatusOr<PodSelection> SelectionOf(const Trigger& trigger, const Asker& asker,
+                                         const FleetHistory& fleet);
 
 // Why it is not known who holds the node's GPUs; empty: it is.
 std::string WhyOwnersUnknown(const NodeTrack& track);

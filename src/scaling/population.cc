@@ -43,10 +43,14 @@ absl::Status Unseen(const FleetHistory& fleet, bool by_owner) {
 
 }  // namespace
 
+bool IsByOwner(const Trigger& trigger, const FleetHistory& fleet) {
+  return trigger.scope == Scope::kWorkload && !NobodyKnowsOwners(fleet);
+}
+
 std::vector<std::string> MissingParts(const Trigger& trigger, const FleetHistory& fleet,
                                       const Patience& patience) {
   std::vector<std::string> missing;
-  const bool by_owner = trigger.scope == Scope::kWorkload && !NobodyKnowsOwners(fleet);
+  const bool by_owner = IsByOwner(trigger, fleet);
   for (const NodeTrack& track : fleet.nodes) {
     std::string why = WhyMute(track, fleet.now, patience);
     if (why.empty() && by_owner) why = WhyOwnersUnknown(track);
@@ -63,7 +67,7 @@ absl::StatusOr<Population> PopulationOf(const Trigger& trigger, const Asker& ask
                                         const Patience& patience) {
   const bool of_workload = trigger.scope == Scope::kWorkload;
   const bool names_owner = !trigger.workload.empty() || trigger.pod_regex != nullptr;
-  const bool by_owner = of_workload && !NobodyKnowsOwners(fleet);
+  const bool by_owner = IsByOwner(trigger, fleet);
   if (of_workload && names_owner && !by_owner) return NoOwners();
   Population population;
   if (by_owner) {

@@ -35,6 +35,9 @@ struct Population {
   absl::Status unseen;
 };
 
+// Whether its replicas are told apart by who holds GPUs.
+bool IsByOwner(const Trigger& trigger, const FleetHistory& fleet);
+
 // What of the fleet is not known, each in words, where that may hide replicas of the trigger's.
 std::vector<std::string> MissingParts(const Trigger& trigger, const FleetHistory& fleet,
                                       const Patience& patience);

@@ -1,0 +1,57 @@
+#include "scaling/own_pods.h"
+
+#include "scaling/pod_replicas.h"
+#include "scaling/population.h"
+
+namespace gpuscaler {
+namespace {
+
+void AddSelected(const PodSelection& selection, const NodeLayout& layout, OwnPods& own) {
+  for (const Pod& pod : layout.pods) {
+    if (selection.Has(pod)) own.Add(pod.name, pod.address);
+  }
+}
+
+// Whoever was there in all that is kept: what a trigger looks back on is a part of that.
+void AddAll(const PodSelection& selection, const NodeHistory& history, OwnPods& own) {
+  const NodeLayout* seen = history.attributed.get();
+  if (seen != nullptr) AddSelected(selection, *seen, own);
+  for (const NodeStretch& stretch : history.stretches) {
+    const NodeLayout* const layout = stretch.layout().get();
+    if (layout != seen) AddSelected(selection, *layout, own);
+    seen = layout;
+  }
+}
+
+// A pod is known by its name, on whichever node its address is told (AddressOf() of who decides).
+void AddAddresses(const NodeHistory& history, OwnPods& own) {
+  if (history.attributed == nullptr) return;
+  for (const Pod& pod : history.attributed->pods) {
+    if (own.MayHave(pod.name, "")) own.Add(pod.name, pod.address);
+  }
+}
+
+}  // namespace
+
+void OwnPods::Add(absl::string_view pod, absl::string_view address) {
+  if (!pod.empty()) pods_.emplace(pod);
+  if (!address.empty()) addresses_.emplace(address);
+}
+
+size_t OwnPods::size_bytes() const {
+  constexpr size_t kOfEntry = 64;  // a node of a set, and its text on the heap
+  return sizeof(*this) + (pods_.size() + addresses_.size()) * (sizeof(std::string) + kOfEntry);
+}
+
+std::shared_ptr<const OwnPods> OwnPodsOf(const Trigger& trigger, const Asker& asker,
+                                         const FleetHistory& fleet) {
+  if (!trigger.engine_endpoint.url.empty() || !IsByOwner(trigger, fleet)) return nullptr;
+  auto own = std::make_shared<OwnPods>();
+  const auto selection = SelectionOf(trigger, asker, fleet);
+  if (!selection.ok()) return own;  // that is what is decided, whatever engines say
+  for (const NodeTrack& track : fleet.nodes) AddAll(*selection, *track.history, *own);
+  for (const NodeTrack& track : fleet.nodes) AddAddresses(*track.history, *own);
+  return own;
+}
+
+}  // namespace gpuscaler
