@@ -21,7 +21,7 @@ std::string NameOf(const EnginePlace& place, const EngineTimeline& engine) {
 bool EngineGroup::List(const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
                        const std::vector<WithoutEngine>& without) {
   const absl::Status before = std::exchange(listed_, places.status());
-  if (!places.ok()) return listed_ != before;
+  if (!places.ok()) return CountList(listed_ != before);
   std::set<EnginePlace> all(places->begin(), places->end());
   if (all.size() > kMostEngines) {
     listed_ = absl::ResourceExhaustedError(
@@ -34,7 +34,12 @@ bool EngineGroup::List(const absl::StatusOr<std::vector<EnginePlace>>& places, a
   if (others_lack) without_ = std::make_shared<const std::vector<WithoutEngine>>(without);
   const bool changed = Replace(all, since) || others_lack;
   if (changed) Weigh();
-  return changed || listed_ != before;
+  return CountList(changed || listed_ != before);
+}
+
+bool EngineGroup::CountList(bool is_news) {
+  if (is_news) news_of_all_ = ++news_;
+  return is_news;
 }
 
 bool EngineGroup::Replace(const std::set<EnginePlace>& places, absl::Time since) {
@@ -62,6 +67,7 @@ bool EngineGroup::Take(const EnginePlace& place, const EngineNews& news, absl::T
   const bool is_news = news.reading.ok() ? engine.Take(news.at, news.engine, *news.reading)
                                          : engine.Fail(news.at, news.reading.status());
   engine.Forget(kept_since);
+  if (is_news) found->second.news = ++news_;
   bytes_ += engine.Bytes() - before;
   return is_news;
 }
@@ -88,6 +94,14 @@ void EngineGroup::Weigh() {
     bytes_ +=
         sizeof(pod) + pod.node.size() + pod.namespace_name.size() + pod.pod.size() + pod.why.size();
   }
+}
+
+int64_t EngineGroup::News(absl::FunctionRef<bool(const EnginePlace&)> counts) const {
+  int64_t newest = news_of_all_;
+  for (const auto& [place, listed] : engines_) {
+    if (listed.news > newest && counts(place)) newest = listed.news;
+  }
+  return newest;
 }
 
 SignalHistory EngineGroup::Answer(const EngineQuestion& question, absl::Time now,

@@ -1,6 +1,8 @@
 // The engines of one source: at each address of a name, or in the pods of a namespace.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <set>
@@ -62,7 +64,11 @@ class EngineGroup {
   void ForgetHistograms();
 
   size_t size() const { return engines_.size(); }
-  size_t Bytes() const { return bytes_; }  // of memory, about
+  bool HasNone() const { return listed_.ok() && engines_.empty(); }  // as far as is known
+  size_t Bytes() const { return bytes_; }                            // of memory, about
+
+  // Counts up with each news of those that `counts` is true for, and of which there are.
+  int64_t News(absl::FunctionRef<bool(const EnginePlace&)> counts) const;
 
   // What those say that `counts` is true for, with the status of the newest List(): UNAVAILABLE
   // before the first.
@@ -73,8 +79,10 @@ class EngineGroup {
   struct Listed {
     absl::Time since;  // SignalSeries::listed_since
     EngineTimeline engine;
+    int64_t news = 0;  // the number of its newest
   };
 
+  bool CountList(bool is_news);
   // True: they are others than before.
   bool Replace(const std::set<EnginePlace>& places, absl::Time since);
   // True: one of them is new.
@@ -89,6 +97,8 @@ class EngineGroup {
       std::make_shared<const std::vector<WithoutEngine>>();
   std::set<std::string> models_;
   size_t bytes_ = 0;
+  int64_t news_ = 0;         // all so far
+  int64_t news_of_all_ = 0;  // the number of the newest list
 };
 
 }  // namespace gpuscaler

@@ -74,7 +74,8 @@ struct WithoutEngine {
 
 // Immutable once shared.
 struct SignalHistory {
-  // Counts up with all news of the source; what was computed from an equal number is still right.
+  // Counts up with all news of `series` and of which there are; what was computed from an equal
+  // number is still right.
   int64_t generation = 0;
   absl::Time now;  // the instant that decisions are made for
   // OK: `series` are all that there are, be it none, but for nodes that are awaited (`without`).

@@ -67,8 +67,11 @@ size_t RegexBytes(const SignalSource& source) {
 
 }  // namespace
 
-KeptSource::KeptSource(SignalSource source, absl::Time read_since)
-    : source_(std::move(source)), read_since_(read_since), said_(NothingSaid(source_)) {
+KeptSource::KeptSource(SignalSource source, absl::Time read_since, int64_t generation)
+    : source_(std::move(source)),
+      read_since_(read_since),
+      first_generation_(generation),
+      said_(NothingSaid(source_)) {
   MutexLock lock(mutex_);
   Weigh();
 }
@@ -99,6 +102,7 @@ bool KeptSource::TakeEngine(const EnginePlace& place, const EngineNews& news) {
 bool KeptSource::ListPages(const absl::StatusOr<std::vector<std::string>>& addresses) {
   MutexLock lock(mutex_);
   const bool is_news = std::get<PageGroup>(said_).List(addresses);
+  if (is_news) ++news_;
   Weigh();
   return is_news;
 }
@@ -107,6 +111,7 @@ bool KeptSource::TakePage(const std::string& address, const absl::StatusOr<Count
   MutexLock lock(mutex_);
   auto& pages = std::get<PageGroup>(said_);
   const bool is_news = pages.Take(address, point);
+  if (is_news) ++news_;
   if (point.ok()) pages.Forget(point->instant.at - look_back_);
   Weigh();
   return is_news;
@@ -116,6 +121,7 @@ bool KeptSource::TakeNumber(const absl::StatusOr<CounterPoint>& point, const std
   MutexLock lock(mutex_);
   auto& number = std::get<NumberTimeline>(said_);
   number.Take(point, note);
+  ++news_;
   if (point.ok()) number.Forget(point->instant.at - look_back_);
   Weigh();
   return true;
@@ -129,6 +135,17 @@ void KeptSource::KeepFor(const SourceLeases& leases) {
   }
   look_back_ = leases.look_back();
   Weigh();
+}
+
+int64_t KeptSource::GenerationOf(absl::FunctionRef<bool(const EnginePlace&)> counts) const {
+  const auto* const engines = std::get_if<EngineGroup>(&said_);
+  return first_generation_ + (engines != nullptr ? engines->News(counts) : news_);
+}
+
+SignalNews KeptSource::News(absl::FunctionRef<bool(const EnginePlace&)> counts) const {
+  MutexLock lock(mutex_);
+  const auto* const engines = std::get_if<EngineGroup>(&said_);
+  return {.generation = GenerationOf(counts), .is_none = engines != nullptr && engines->HasNone()};
 }
 
 SignalHistory KeptSource::Answer(const EngineQuestion& question, absl::Time now,
@@ -146,6 +163,7 @@ SignalHistory KeptSource::Answer(const EngineQuestion& question, absl::Time now,
                            : std::get<NumberTimeline>(said_).Answer(question, now, longest_gap));
       history.series.back().name = NameOf(source_);
     }
+    history.generation = GenerationOf(counts);
   }
   history.read_since = read_since_;
   return history;

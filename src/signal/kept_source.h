@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <variant>
 #include <vector>
@@ -20,10 +21,17 @@
 
 namespace gpuscaler {
 
+// What has changed of a source, without what it said.
+struct SignalNews {
+  int64_t generation = 0;  // SignalHistory's
+  bool is_none = false;    // it is of engines, and there are none
+};
+
 // Thread-safe: a long answer of one source holds up no other.
 class KeptSource {
  public:
-  KeptSource(SignalSource source, absl::Time read_since);
+  // What it counts as news begins behind `generation`.
+  KeptSource(SignalSource source, absl::Time read_since, int64_t generation);
 
   // As EngineGroup's, PageGroup's and NumberTimeline's; true: it is news.
   bool ListEngines(const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
@@ -36,9 +44,11 @@ class KeptSource {
   // From now on no more is kept than what these take.
   void KeepFor(const SourceLeases& leases);
 
-  // Without the generation.
   SignalHistory Answer(const EngineQuestion& question, absl::Time now, absl::Duration longest_gap,
                        absl::FunctionRef<bool(const EnginePlace&)> counts) const;
+
+  // Answer()'s generation, without what was said.
+  SignalNews News(absl::FunctionRef<bool(const EnginePlace&)> counts) const;
 
   absl::Time read_since() const { return read_since_; }
 
@@ -47,13 +57,17 @@ class KeptSource {
 
  private:
   void Weigh() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int64_t GenerationOf(absl::FunctionRef<bool(const EnginePlace&)> counts) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const SignalSource source_;
   const absl::Time read_since_;
+  const int64_t first_generation_;
   std::atomic<size_t> bytes_ = 0;
   mutable Mutex mutex_;
   absl::Duration look_back_ ABSL_GUARDED_BY(mutex_);
   std::variant<EngineGroup, PageGroup, NumberTimeline> said_ ABSL_GUARDED_BY(mutex_);
+  int64_t news_ ABSL_GUARDED_BY(mutex_) = 0;  // of a page or a queue; engines count their own
 };
 
 }  // namespace gpuscaler

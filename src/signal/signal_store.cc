@@ -32,6 +32,12 @@ constexpr SignalAttempt kFailed{.failed = 1};
 
 SignalAttempt ReadAt(absl::Time at) { return {.read = 1, .read_at = at}; }
 
+// The histories of a source that begins are newer than all before it, those too that somebody is
+// about to tell of: each that was told of has counted as news of the store, but for one by each
+// thread.
+constexpr int64_t kMostAtOnce = int64_t{1} << 16;
+int64_t FirstOf(int64_t news_of_store) { return news_of_store * kMostAtOnce; }
+
 SignalHistory NotKnown(int64_t generation, absl::Time now, absl::Status why) {
   return {.generation = generation, .now = now, .status = std::move(why)};
 }
@@ -81,11 +87,15 @@ absl::Status SignalStore::Want(const SignalSource& source, const EngineQuestion&
   return absl::OkStatus();
 }
 
+void SignalStore::Begin(const SignalSource& source, Kept& kept, absl::Time read_since) {
+  kept.changed_at = ++generation_;
+  kept.source = std::make_shared<KeptSource>(source, read_since, FirstOf(generation_));
+}
+
 SignalStore::Kept& SignalStore::Add(const SignalSource& source, absl::Time now) {
   Kept& kept = sources_[source];
-  kept.source = std::make_shared<KeptSource>(source, now);
+  Begin(source, kept, now);
   kept.read_at = now;
-  kept.changed_at = ++generation_;
   ++shares_[source.namespace_name].sources;
   return kept;
 }
@@ -151,8 +161,7 @@ void SignalStore::GiveUpLargest(const std::string& namespace_name) {
   if (largest == nullptr) return;
   auto& [source, kept] = *largest;
   kept.given_up_at = kept.bytes;
-  kept.changed_at = ++generation_;
-  kept.source = std::make_shared<KeptSource>(source, absl::InfiniteFuture());
+  Begin(source, kept, absl::InfiniteFuture());
   CountIn(source, kept);
 }
 
@@ -161,8 +170,7 @@ void SignalStore::TakeBack(const SignalSource& source, Kept& kept, absl::Time no
   if (!HasRoomFor(source.namespace_name, 2 * kept.given_up_at)) return;
   kept.given_up_at = 0;
   kept.read_at = now;
-  kept.changed_at = ++generation_;
-  kept.source = std::make_shared<KeptSource>(source, now);
+  Begin(source, kept, now);
   kept.source->KeepFor(kept.leases);
   CountIn(source, kept);
 }
@@ -259,29 +267,35 @@ void SignalStore::TakeNumber(const SignalSource& source, const absl::StatusOr<Co
 }
 
 SignalHistory SignalStore::Of(const SignalSource& source, const EngineQuestion& question,
-                              absl::Time now,
-                              absl::FunctionRef<bool(const EnginePlace&)> counts) const {
+                              absl::Time now, EngineFilter counts) const {
   std::shared_ptr<const KeptSource> kept;
-  int64_t generation = 0;
   {
     MutexLock lock(mutex_);
     const auto found = sources_.find(source);
     if (found == sources_.end()) {
       const absl::Status refusal = RefusalOf(source.namespace_name);
-      return NotKnown(generation_, now,
+      return NotKnown(FirstOf(generation_), now,
                       refusal.ok() ? absl::UnavailableError("not read yet") : refusal);
     }
-    generation = found->second.changed_at;
-    if (found->second.given_up_at > 0) {
-      return NotKnown(generation, now, NoMemoryFor(source.namespace_name));
-    }
     kept = found->second.source;
+    if (found->second.given_up_at > 0) {
+      return NotKnown(kept->News(counts).generation, now, NoMemoryFor(source.namespace_name));
+    }
   }
-  // As new as that at least.
   SignalHistory history = kept->Answer(question, now, limits_.longest_gap, counts);
-  history.generation = generation;
   history.is_awaited = now - history.read_since < kFirstReading && IsOnItsWay(history);
   return history;
+}
+
+SignalNews SignalStore::NewsOf(const SignalSource& source, EngineFilter counts) const {
+  std::shared_ptr<const KeptSource> kept;
+  {
+    MutexLock lock(mutex_);
+    const auto found = sources_.find(source);
+    if (found == sources_.end()) return {.generation = FirstOf(generation_)};
+    kept = found->second.source;
+  }
+  return kept->News(counts);
 }
 
 int64_t SignalStore::Generation() const {

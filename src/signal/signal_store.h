@@ -81,19 +81,23 @@ class SignalStore {
   void TakeNumber(const SignalSource& source, const absl::StatusOr<CounterPoint>& point,
                   const std::string& note = "");
 
-  // What the source said; of engines, those that `counts` is true for. UNAVAILABLE: it is not
-  // wanted, or not read yet. RESOURCE_EXHAUSTED: there is no room for it, or for what it says.
-  SignalHistory Of(
-      const SignalSource& source, const EngineQuestion& question, absl::Time now,
-      absl::FunctionRef<bool(const EnginePlace&)> counts = [](const EnginePlace&) {
-        return true;
-      }) const;
+  // Of engines, those that are asked about.
+  using EngineFilter = absl::FunctionRef<bool(const EnginePlace&)>;
+  static bool AllCount(const EnginePlace&) { return true; }
+
+  // What the source said. UNAVAILABLE: it is not wanted, or not read yet. RESOURCE_EXHAUSTED: there
+  // is no room for it, or for what it says.
+  SignalHistory Of(const SignalSource& source, const EngineQuestion& question, absl::Time now,
+                   EngineFilter counts = AllCount) const;
+
+  // Of that the generation, for less: what was said is not copied.
+  SignalNews NewsOf(const SignalSource& source, EngineFilter counts = AllCount) const;
 
   // Of what was told of sources that were wanted, and could be kept.
   SignalCountsByKind Counts() const;
 
-  int64_t Generation() const;  // counts up with all news
-  // Those that had news behind `generation`.
+  int64_t Generation() const;  // counts up with all news; no history's
+  // Those that had news behind such a one.
   std::vector<SignalSource> ChangedSince(int64_t generation) const;
 
  private:
@@ -103,7 +107,7 @@ class SignalStore {
     absl::Time read_at;      // it was last, or else first wanted
     size_t bytes = 0;        // counted in its namespace's share
     size_t given_up_at = 0;  // bytes; 0: there was room for it
-    int64_t changed_at = 0;  // its newest generation
+    int64_t changed_at = 0;  // by Generation()
   };
   using Sources = std::map<SignalSource, Kept>;  // those of a namespace side by side
   struct Share {
@@ -118,6 +122,9 @@ class SignalStore {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status NoMemoryFor(const std::string& namespace_name) const;
 
+  // Nothing that it said before counts.
+  void Begin(const SignalSource& source, Kept& kept, absl::Time read_since)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Kept& Add(const SignalSource& source, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Renew(const SignalSource& source, Kept& kept, const EngineQuestion& question,
                      absl::Time until) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -148,13 +148,50 @@ TEST_F(SignalStoreTest, WhatIsToldAgainIsNoNews) {
   store_.ListEngines(kEngines, std::vector{kPlace}, Second(0));
   store_.TakeEngine(kEngines, kPlace, News(1, 3));
   const int64_t generation = store_.Generation();
+  const int64_t of_engines = store_.Of(kEngines, kWaiting, Second(1)).generation;
   store_.ListEngines(kEngines, std::vector{kPlace}, Second(0));
   store_.TakeEngine(kEngines, kPlace, News(1, 3));
   store_.TakeEngine(kEngines, {.address = "10.0.0.2"}, News(2, 3));
   EXPECT_EQ(store_.Generation(), generation);
-  EXPECT_EQ(store_.Of(kEngines, kWaiting, Second(1)).generation, generation);
+  EXPECT_EQ(store_.Of(kEngines, kWaiting, Second(1)).generation, of_engines);
   store_.ListEngines(kEngines, absl::UnavailableError("DNS does not answer"), Second(0));
   EXPECT_EQ(store_.Generation(), generation + 1);
+}
+
+TEST_F(SignalStoreTest, NewsOfEnginesThatAreNotAskedAboutCountNothing) {
+  const EnginePlace other{.address = "10.0.0.2", .port = 8000};
+  const auto is_first = [](const EnginePlace& place) { return place == kPlace; };
+  const auto generation = [&] {
+    const int64_t told = store_.Of(kEngines, kWaiting, Second(1), is_first).generation;
+    EXPECT_EQ(store_.NewsOf(kEngines, is_first).generation, told);
+    return told;
+  };
+  Want(kEngines);
+  const int64_t unlisted = generation();
+  store_.ListEngines(kEngines, std::vector{kPlace, other}, Second(0));
+  const int64_t listed = generation();
+  EXPECT_GT(listed, unlisted);
+  store_.TakeEngine(kEngines, other, News(1, 3));
+  EXPECT_EQ(generation(), listed);
+  EXPECT_GT(store_.NewsOf(kEngines).generation, listed);
+  EXPECT_THAT(store_.Of(kEngines, kWaiting, Second(1), is_first).series,
+              ElementsAre(Field(&SignalSeries::address, kPlace.address)));
+  store_.TakeEngine(kEngines, kPlace, News(1, 3));
+  EXPECT_GT(generation(), listed);
+  EXPECT_EQ(generation(), store_.NewsOf(kEngines).generation) << "the newest of all";
+  EXPECT_FALSE(store_.NewsOf(kEngines).is_none);
+  store_.ListEngines(kEngines, std::vector<EnginePlace>{}, Second(2));
+  EXPECT_TRUE(store_.NewsOf(kEngines).is_none);
+}
+
+TEST_F(SignalStoreTest, ASourceThatIsWantedAgainIsNewerThanAllItSaid) {
+  Want(kQueue, 90);
+  for (int second = 1; second < 5; ++second) store_.TakeNumber(kQueue, Length(second, 47));
+  const int64_t before = store_.NewsOf(kQueue).generation;
+  store_.AllWanted(Second(90));
+  EXPECT_GE(store_.NewsOf(kQueue).generation, before);
+  Want(kQueue, 180);
+  EXPECT_GT(store_.NewsOf(kQueue).generation, before);
 }
 
 TEST_F(SignalStoreTest, OthersAreRefusedWhenThereAreTooMany) {
