@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "scaling/node_view.h"
+#include "scaling/own_pods.h"
 #include "scaling/trigger_source.h"
 #include "signal/source_name.h"
 #include "signal/source_place.h"
@@ -58,9 +59,18 @@ void AwaitNodesOf(const ParsedTrigger& parsed, const FleetHistory& fleet, Signal
 }
 
 // Its endpoint leads nowhere, or none is found: GPUs in use tell whether that is to be believed.
-bool IsWithoutEngine(const ParsedTrigger& parsed, const SignalHistory* signals) {
-  return ReadsEngines(*parsed.trigger) && signals != nullptr && signals->status.ok() &&
-         signals->series.empty();
+bool IsWithoutEngine(const ParsedTrigger& parsed, bool none_listed) {
+  return none_listed && ReadsEngines(*parsed.trigger);
+}
+
+bool IsNone(const SignalHistory& signals) { return signals.status.ok() && signals.series.empty(); }
+
+// Calls `look` with which engines count.
+template <typename Look>
+auto WithEnginesOf(const OwnPods* own, const Look& look) {
+  return look([own](const EnginePlace& place) {
+    return own == nullptr || own->MayHave(place.pod, place.address);
+  });
 }
 
 // The reason for an outcome other than a plain value.
@@ -169,7 +179,7 @@ void Judge::Want(CachedTrigger& trigger, const ParsedTrigger& parsed) const {
   if (has_enough && !parsed.source.has_value()) return;
   Renew(trigger, parsed, trigger.LeaseFrom(clock_.Now()));
   if (!IsCostly(metric)) return;
-  const auto fleet = FleetOf(parsed, nullptr);
+  const auto fleet = FleetOf(parsed, /*none_listed=*/false);
   if (fleet.ok() && Lacks(**fleet, metric, patience_)) wake_sampler_();
 }
 
@@ -177,10 +187,14 @@ void Judge::Hold(const CachedTrigger& trigger, const ParsedTrigger& parsed) cons
   Renew(trigger, parsed, clock_.Now() + kShortestLease);
 }
 
+bool Judge::ReadsSignals(const ParsedTrigger& parsed) const {
+  return signals_.store != nullptr && parsed.source.has_value();
+}
+
 absl::StatusOr<FleetReader::Fleet> Judge::FleetOf(const ParsedTrigger& parsed,
-                                                  const SignalHistory* signals) const {
+                                                  bool none_listed) const {
   const absl::Time now = clock_.Now();
-  if (!parsed.NeedsNodes() && !IsWithoutEngine(parsed, signals)) {
+  if (!parsed.NeedsNodes() && !IsWithoutEngine(parsed, none_listed)) {
     return std::make_shared<const FleetHistory>(FleetHistory{.now = now});
   }
   auto fleet =
@@ -189,27 +203,67 @@ absl::StatusOr<FleetReader::Fleet> Judge::FleetOf(const ParsedTrigger& parsed,
   return AsOf(now, *std::move(fleet));
 }
 
-std::optional<SignalHistory> Judge::SignalsOf(const ParsedTrigger& parsed) const {
-  if (signals_.store == nullptr || !parsed.source.has_value()) return std::nullopt;
-  return signals_.store->Of(*parsed.source, QuestionOf(*parsed.trigger, patience_), clock_.Now());
+absl::StatusOr<FleetReader::Fleet> Judge::ReadableFleetOf(const ParsedTrigger& parsed,
+                                                          bool none_listed) const {
+  auto fleet = FleetOf(parsed, none_listed);
+  if (!fleet.ok()) return fleet;
+  const MetricTypeInfo& metric = InfoOf(parsed.trigger->metric);
+  if (!Lacks(**fleet, metric, patience_)) return fleet;
+  return absl::UnavailableError(
+      absl::StrCat(metric.name, " is read only while it is asked for: not read yet"));
+}
+
+SignalHistory Judge::SignalsOf(const ParsedTrigger& parsed, const OwnPods* own) const {
+  const EngineQuestion question = QuestionOf(*parsed.trigger, patience_);
+  return WithEnginesOf(own, [&](SignalStore::EngineFilter counts) {
+    return signals_.store->Of(*parsed.source, question, clock_.Now(), counts);
+  });
+}
+
+absl::StatusOr<Judge::Grounds> Judge::GroundsOf(const CachedTrigger& trigger,
+                                                const ParsedTrigger& parsed,
+                                                const FleetReader::Fleet& fleet) const {
+  auto own = OwnPodsOf(*parsed.trigger, trigger.asker(), *fleet);
+  Grounds grounds{.heard = {.history = SignalsOf(parsed, own.get()), .own = own}, .fleet = fleet};
+  ASSIGN_OR_RETURN(grounds.fleet, ReadableFleetOf(parsed, IsNone(grounds.heard.history)));
+  if (own == nullptr || grounds.fleet->generation == fleet->generation) return grounds;
+  // Others may be its own by now, and how often that goes on nobody can tell.
+  grounds.heard = {.history = SignalsOf(parsed, nullptr), .own = nullptr};
+  ASSIGN_OR_RETURN(grounds.fleet, ReadableFleetOf(parsed, IsNone(grounds.heard.history)));
+  return grounds;
 }
 
 Judge::Judged Judge::Try(Question question, CachedTrigger& trigger, const Parsed& parsed) const {
-  // Before the nodes: what was said is then no later than the instant that is decided for.
-  std::optional<SignalHistory> signals = SignalsOf(*parsed);
-  const SignalHistory* const said = signals.has_value() ? &*signals : nullptr;
-  const auto fleet = FleetOf(*parsed, said);
-  if (!fleet.ok()) return fleet.status();
-  const MetricTypeInfo& metric = InfoOf(parsed->trigger->metric);
-  if (Lacks(**fleet, metric, patience_)) {
-    return absl::UnavailableError(
-        absl::StrCat(metric.name, " is read only while it is asked for: not read yet"));
-  }
-  if (signals.has_value()) AwaitNodesOf(*parsed, **fleet, *signals);
-  if (signals.has_value() && signals->is_awaited) {
+  if (ReadsSignals(*parsed)) return TryOnSignals(question, trigger, parsed);
+  ASSIGN_OR_RETURN(const auto fleet, ReadableFleetOf(*parsed, /*none_listed=*/false));
+  return Reported(trigger, trigger.Judge(question, parsed, *fleet, patience_));
+}
+
+// Whether its source has news costs no look at what was said. By time alone a verdict is right for
+// as long as it says (an average over readings that differ for no time at all), and what it has
+// waited for is not awaited again.
+Judge::Judged Judge::TryOnSignals(Question question, CachedTrigger& trigger,
+                                  const Parsed& parsed) const {
+  const std::shared_ptr<const Verdict> verdict = trigger.verdict();
+  const OwnPods* const own = verdict == nullptr ? nullptr : verdict->own.get();
+  const SignalNews news = WithEnginesOf(own, [&](SignalStore::EngineFilter counts) {
+    return signals_.store->NewsOf(*parsed->source, counts);
+  });
+  ASSIGN_OR_RETURN(const auto fleet, ReadableFleetOf(*parsed, news.is_none));
+  const auto standing = trigger.Standing(question, *parsed, *fleet, verdict, news.generation);
+  if (standing) return *standing;
+
+  ASSIGN_OR_RETURN(Grounds grounds, GroundsOf(trigger, *parsed, fleet));
+  SignalHistory& history = grounds.heard.history;
+  AwaitNodesOf(*parsed, *grounds.fleet, history);
+  if (history.is_awaited) {
     return absl::UnavailableError(absl::StrCat(NameOf(*parsed->source), ": not read yet"));
   }
-  Judgement judgement = trigger.Judge(question, parsed, **fleet, patience_, said);
+  return Reported(trigger,
+                  trigger.Judge(question, parsed, *grounds.fleet, patience_, &grounds.heard));
+}
+
+Judgement Judge::Reported(CachedTrigger& trigger, Judgement judgement) const {
   if (judgement.is_new) {
     const Decision& decision = judgement.verdict->decision;
     Report(trigger, OutcomeOf(decision), WhyOf(decision));

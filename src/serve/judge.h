@@ -56,11 +56,28 @@ class Judge {
   absl::StatusOr<std::optional<SignalSource>> SourceFor(const Trigger& trigger,
                                                         const Asker& asker) const;
 
-  // What the trigger is decided on.
-  // `signals` null: not asked for.
-  absl::StatusOr<FleetReader::Fleet> FleetOf(const ParsedTrigger& parsed,
-                                             const SignalHistory* signals) const;
-  std::optional<SignalHistory> SignalsOf(const ParsedTrigger& parsed) const;
+  bool ReadsSignals(const ParsedTrigger& parsed) const;
+
+  // What the trigger is decided on. `none_listed`: its source is of engines, and there are none.
+  absl::StatusOr<FleetReader::Fleet> FleetOf(const ParsedTrigger& parsed, bool none_listed) const;
+  // The nodes, with what a decision needs of them.
+  absl::StatusOr<FleetReader::Fleet> ReadableFleetOf(const ParsedTrigger& parsed,
+                                                     bool none_listed) const;
+  SignalHistory SignalsOf(const ParsedTrigger& parsed, const OwnPods* own) const;
+
+  // What its source said, and nodes that have been looked at since: what was said is then no later
+  // than the instant that is decided for.
+  struct Grounds {
+    Heard heard;
+    FleetReader::Fleet fleet;
+  };
+  // `fleet` is as of a moment ago.
+  absl::StatusOr<Grounds> GroundsOf(const CachedTrigger& trigger, const ParsedTrigger& parsed,
+                                    const FleetReader::Fleet& fleet) const;
+
+  // Of a trigger with a source that somebody reads.
+  Judged TryOnSignals(Question question, CachedTrigger& trigger, const Parsed& parsed) const;
+  Judgement Reported(CachedTrigger& trigger, Judgement judgement) const;
 
   // Counts it and logs it.
   void Report(CachedTrigger& trigger, Outcome outcome, absl::string_view why) const;

@@ -48,10 +48,6 @@ std::vector<std::string> NamespacesOf(const Asker& asker) {
   return namespaces;
 }
 
-int64_t GenerationOf(const SignalHistory* signals) {
-  return signals == nullptr ? 0 : signals->generation;
-}
-
 // As the metadata spells them, each once.
 std::string BadKeys(const Metadata& metadata, const Profiles& profiles) {
   std::set<std::string> keys;
@@ -133,33 +129,58 @@ CachedTrigger::Parsing CachedTrigger::Parse(const ProfileStore::Current& profile
 Judgement CachedTrigger::Judge(Question question,
                                const std::shared_ptr<const ParsedTrigger>& parsed,
                                const FleetHistory& fleet, const Patience& patience,
-                               const SignalHistory* signals) {
+                               const Heard* heard) {
+  const SignalHistory* const signals = heard == nullptr ? nullptr : &heard->history;
+  const int64_t of_signals = signals == nullptr ? 0 : signals->generation;
+  const auto own = heard == nullptr ? nullptr : heard->own;
   MutexLock lock(mutex_);
-  if (verdict_ != nullptr && verdict_->IsRight(question, *parsed, fleet, signals)) {
-    return {.verdict = verdict_, .active_until = verdict_->decision.active_until};
-  }
-  if (question == Question::kActivity) {
-    const auto quiet_until = QuietUntil(*parsed, fleet, signals);
-    if (quiet_until) return {.verdict = verdict_, .active_until = *quiet_until};
-  }
+  // Of all engines and of some, generations do not compare.
+  const bool compares = verdict_ != nullptr && (verdict_->own == nullptr) == (own == nullptr);
+  const auto known = compares ? Known(question, *parsed, fleet, of_signals) : std::nullopt;
+  if (known) return *known;
   verdict_ = std::make_shared<const Verdict>(
       Verdict{.generation = fleet.generation,
-              .signal_generation = GenerationOf(signals),
+              .signal_generation = of_signals,
+              .own = own,
               .parsed = parsed,
               .decision = Decide(*parsed->trigger, asker_, fleet, signals, patience)});
   const Decision& decision = verdict_->decision;
   auto quiet = QuietWorkload::Of(*parsed->trigger, fleet, patience, decision);
-  Count(BytesOf(decision) + (quiet ? quiet->size_bytes() : 0));
+  Count(BytesOf(decision) + (quiet ? quiet->size_bytes() : 0) + (own ? own->size_bytes() : 0));
   quiet_.reset();
   if (quiet) quiet_ = {*std::move(quiet), fleet.generation, fleet.now, decision.active_until};
   return {.verdict = verdict_, .is_new = true, .active_until = decision.active_until};
 }
 
+std::shared_ptr<const Verdict> CachedTrigger::verdict() const {
+  MutexLock lock(mutex_);
+  return verdict_;
+}
+
+std::optional<Judgement> CachedTrigger::Standing(Question question, const ParsedTrigger& parsed,
+                                                 const FleetHistory& fleet,
+                                                 const std::shared_ptr<const Verdict>& verdict,
+                                                 int64_t signal_generation) {
+  MutexLock lock(mutex_);
+  if (verdict_ == nullptr || verdict_ != verdict) return std::nullopt;
+  return Known(question, parsed, fleet, signal_generation);
+}
+
+std::optional<Judgement> CachedTrigger::Known(Question question, const ParsedTrigger& parsed,
+                                              const FleetHistory& fleet, int64_t of_signals) {
+  if (verdict_->IsRight(question, parsed, fleet, of_signals)) {
+    return Judgement{.verdict = verdict_, .active_until = verdict_->decision.active_until};
+  }
+  if (question != Question::kActivity) return std::nullopt;
+  const auto quiet_until = QuietUntil(parsed, fleet, of_signals);
+  if (!quiet_until) return std::nullopt;
+  return Judgement{.verdict = verdict_, .active_until = *quiet_until};
+}
+
 std::optional<absl::Time> CachedTrigger::QuietUntil(const ParsedTrigger& parsed,
-                                                    const FleetHistory& fleet,
-                                                    const SignalHistory* signals) {
+                                                    const FleetHistory& fleet, int64_t of_signals) {
   if (!quiet_ || verdict_->parsed->profiles_version < parsed.profiles_version) return std::nullopt;
-  if (verdict_->signal_generation < GenerationOf(signals)) return std::nullopt;
+  if (verdict_->signal_generation < of_signals) return std::nullopt;
   const bool older = fleet.generation < quiet_->generation || fleet.now < quiet_->at;
   if (older) return quiet_->until;
   const std::optional<absl::Time> until = quiet_->workload.StandsOn(fleet);
@@ -192,9 +213,8 @@ void CachedTrigger::Uncount() {
 }
 
 bool Verdict::IsRight(Question question, const ParsedTrigger& now, const FleetHistory& fleet,
-                      const SignalHistory* signals) const {
+                      int64_t of_signals) const {
   if (parsed->profiles_version < now.profiles_version) return false;
-  const int64_t of_signals = GenerationOf(signals);
   if (generation < fleet.generation || signal_generation < of_signals) return false;
   if (generation > fleet.generation || signal_generation > of_signals) return true;
   const bool of_activity = question == Question::kActivity;

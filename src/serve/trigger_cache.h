@@ -22,6 +22,7 @@
 #include "model/signal_source.h"
 #include "scaling/decision.h"
 #include "scaling/metric_type.h"
+#include "scaling/own_pods.h"
 #include "scaling/quiet_workload.h"
 #include "scaling/trigger.h"
 #include "serve/outcome.h"
@@ -55,14 +56,21 @@ enum class Question {
 // A trigger judged on one history of each kind. Immutable once shared.
 struct Verdict {
   int64_t generation = 0;                       // of the fleet
-  int64_t signal_generation = 0;                // of its source
+  int64_t signal_generation = 0;                // of what `own` said, or all of its source
+  std::shared_ptr<const OwnPods> own;           // whose engines were looked at; null: all
   std::shared_ptr<const ParsedTrigger> parsed;  // its trigger is OK
   Decision decision;
 
   // Whether the trigger as it is read `now` would be judged alike on `fleet`, or that is older, and
-  // on these signals.
+  // on signals of that generation.
   bool IsRight(Question question, const ParsedTrigger& now, const FleetHistory& fleet,
-               const SignalHistory* signals) const;
+               int64_t of_signals) const;
+};
+
+// What a source said, and which of its engines that is of.
+struct Heard {
+  SignalHistory history;
+  std::shared_ptr<const OwnPods> own;  // null: all
 };
 
 // What a question gets.
@@ -106,15 +114,26 @@ class CachedTrigger {
   // Decides once a generation, and again when time alone may have changed the answer
   // (Decision::valid_until, active_until); a history older than the last one gets the last one's
   // verdict. Of the activity of a workload that stays quiet (QuietWorkload) it is not decided anew.
-  // `signals` is what its source said; null: it has none, or nobody reads it.
+  // `heard` is what its source said; null: it has none, or nobody reads it.
   Judgement Judge(Question question, const std::shared_ptr<const ParsedTrigger>& parsed,
                   const FleetHistory& fleet, const Patience& patience,
-                  const SignalHistory* signals = nullptr);
+                  const Heard* heard = nullptr);
+
+  // Null: none was made yet.
+  std::shared_ptr<const Verdict> verdict() const;
+
+  // What Judge() would find to be right without deciding, where `verdict` still is its verdict and
+  // what that looked at of its source is of this generation now. Nothing: it has to be asked.
+  std::optional<Judgement> Standing(Question question, const ParsedTrigger& parsed,
+                                    const FleetHistory& fleet,
+                                    const std::shared_ptr<const Verdict>& verdict,
+                                    int64_t signal_generation);
 
   // What the log last said it is answered with. Say() is false when that was the same.
   Outcome said() const { return said_; }
   bool Say(Outcome outcome) { return said_.exchange(outcome) != outcome; }
 
+  const Asker& asker() const { return asker_; }
   const std::string& name() const { return asker_.name; }
   const std::string& namespace_name() const { return asker_.namespace_name; }
   // Whose pods it may see: its own, and those that were opened for it.
@@ -125,10 +144,13 @@ class CachedTrigger {
   absl::Time LeaseFrom(absl::Time now);
 
  private:
+  // The verdict that there is, where it is right.
+  std::optional<Judgement> Known(Question question, const ParsedTrigger& parsed,
+                                 const FleetHistory& fleet, int64_t of_signals)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Until when, if it is told by what is new alone.
   std::optional<absl::Time> QuietUntil(const ParsedTrigger& parsed, const FleetHistory& fleet,
-                                       const SignalHistory* signals)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+                                       int64_t of_signals) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Count(size_t verdict_bytes);
 
   const Asker asker_;
@@ -136,7 +158,7 @@ class CachedTrigger {
   const Metadata metadata_;
   const size_t size_bytes_;
   std::atomic<Outcome> said_ = Outcome::kValue;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::shared_ptr<const ParsedTrigger> parsed_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const Verdict> verdict_ ABSL_GUARDED_BY(mutex_);
   struct Quiet {

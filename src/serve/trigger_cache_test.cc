@@ -161,11 +161,11 @@ class QuietTriggerTest : public testing::Test {
     FleetHistory fleet = builder_.fleet();
     fleet.generation = (fleet.now - absl::UnixEpoch()) / kTick;
     return trigger_.Judge(question, trigger_.Parse(Version(profiles)).parsed, fleet, kPatience,
-                          signals_);
+                          heard_);
   }
 
   FleetBuilder builder_;
-  const SignalHistory* signals_ = nullptr;
+  const Heard* heard_ = nullptr;
   CachedTrigger trigger_{Ref("a", {})};
 };
 
@@ -184,13 +184,26 @@ TEST_F(QuietTriggerTest, ActivityIsNotJudgedAnewForNewsOfOthers) {
 }
 
 TEST_F(QuietTriggerTest, NewsOfEnginesAreJudgedAnew) {
-  SignalHistory signals{.generation = 1};
-  signals_ = &signals;
+  Heard heard{.history = {.generation = 1}, .own = nullptr};
+  heard_ = &heard;
   const auto first = Judged(Question::kActivity).verdict;
   builder_.Tick({Reading(0, 70)});
   EXPECT_EQ(Judged(Question::kActivity).verdict, first);
-  signals.generation = 2;
+  heard.history.generation = 2;
   EXPECT_NE(Judged(Question::kActivity).verdict, first);
+}
+
+// Who looked at all engines has counted news of others: time counts all the same.
+TEST_F(QuietTriggerTest, GenerationsOfAllEnginesAndOfSomeDoNotCompare) {
+  Heard all{.history = {.generation = 9}, .own = nullptr};
+  heard_ = &all;
+  const auto first = Judged(Question::kAll).verdict;
+  EXPECT_EQ(Judged(Question::kAll).verdict, first);
+  Heard some{.history = {.generation = 5}, .own = std::make_shared<const OwnPods>()};
+  heard_ = &some;
+  const auto second = Judged(Question::kAll).verdict;
+  EXPECT_NE(second, first);
+  EXPECT_EQ(Judged(Question::kAll).verdict, second);
 }
 
 TEST_F(QuietTriggerTest, AllElseIsJudgedAnew) {

@@ -1,0 +1,267 @@
+// A verdict that stands is the one that would be made anew, whatever was heard and however late.
+#include "serve/judge.h"
+
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/fake_clock.h"
+#include "fleet/fleet_store.h"
+#include "fleet/test_readings.h"
+#include "gtest/gtest.h"
+#include "scaling/dice.h"
+#include "scaling/trigger_source.h"
+#include "serve/served_scaler.h"
+#include "serve/trigger_cache.h"
+#include "signal/found_engines.h"
+
+namespace gpuscaler {
+namespace {
+
+using externalscaler::ScaledObjectRef;
+
+const Patience kOfEngines{
+    .stale_after = absl::Seconds(6), .grace = absl::Seconds(15), .forget_after = absl::Seconds(40)};
+
+// One pod with a GPU and an engine each, in one namespace.
+struct EnginePod {
+  std::string node;
+  std::string workload;
+  EnginePlace place;
+};
+
+std::vector<EnginePod> PodsOfTwoWorkloads() {
+  std::vector<EnginePod> pods;
+  for (int i = 0; i < 4; ++i) {
+    const std::string workload = i % 2 == 0 ? "chat" : "llm";
+    pods.push_back({.node = absl::StrCat("gpu-", i / 2),
+                    .workload = workload,
+                    .place = {.address = absl::StrCat("10.0.0.", i),
+                              .port = 8000,
+                              .namespace_name = "crowd",
+                              .pod = absl::StrCat(workload, "-", i / 2)}});
+  }
+  return pods;
+}
+
+ScaledObjectRef RefOfCrowd(const std::map<std::string, std::string>& metadata) {
+  ScaledObjectRef ref = RefOf(metadata);
+  ref.set_namespace_("crowd");
+  return ref;
+}
+
+// Agents, engines and a queue that tell what the test says, and who is asked.
+class Crowd {
+ public:
+  Crowd() { store_.Listed(std::vector<std::string>{"gpu-0:1", "gpu-1:1"}); }
+
+  void SayNode(const std::string& node, double utilization_percent) {
+    NodeSnapshot snapshot = SnapshotOf(2, clock_.Now(), node);
+    AddPods(snapshot);
+    size_t next = 0;
+    for (const EnginePod& pod : pods_) {
+      if (pod.node != node) continue;
+      snapshot.gpus[next].utilization_percent = utilization_percent;
+      snapshot.gpus[next].uuid = absl::StrCat("GPU-", pod.place.address);
+      Pod& held = snapshot.pods[next++];
+      held.namespace_name = "crowd";
+      held.name = pod.place.pod;
+      held.address = pod.place.address;
+      held.owners[0].name = pod.workload;
+    }
+    AgentNews news{
+        .node = node, .instance = std::hash<std::string>()(node), .heard_at = clock_.Now()};
+    news.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    store_.Heard(absl::StrCat(node, ":1"), std::move(news));
+  }
+
+  // Its engines in these pods, by their numbers.
+  void ListEngines(const std::string& node, const std::vector<bool>& found) {
+    NodeEngines engines{.namespaces = {"crowd"}};
+    for (size_t i = 0; i < pods_.size(); ++i) {
+      if (pods_[i].node == node && found[i]) engines.places.push_back(pods_[i].place);
+    }
+    found_.List(node, engines, clock_.Now());
+  }
+
+  void SayEngine(size_t pod, absl::StatusOr<EngineReading> reading) {
+    found_.Take(pods_[pod].node, pods_[pod].place,
+                {.at = clock_.Now(), .engine = "vllm", .reading = std::move(reading)});
+  }
+  static EngineReading Requests(double waiting, double running) {
+    return {{{.model = "llama", .waiting = waiting, .running = running}}};
+  }
+
+  void Expect() {
+    store_.Tick();
+    found_.Expect(found_.Wanted(clock_.Now()), {"gpu-0", "gpu-1"}, clock_.Now());
+  }
+
+  Judge::Judged Ask(Question question, CachedTrigger& trigger) {
+    const Judge::Parsed parsed = judge_.Parse(trigger);
+    judge_.Want(trigger, *parsed);
+    return judge_.Try(question, trigger, parsed);
+  }
+
+  // What is decided on all that is known, and nothing of before; nothing: it is awaited.
+  std::optional<Decision> DecideAnew(CachedTrigger& trigger) {
+    const Judge::Parsed parsed = judge_.Parse(trigger);
+    SignalHistory signals =
+        signals_.Of(*parsed->source, QuestionOf(*parsed->trigger, kOfEngines), clock_.Now());
+    const auto fleet = store_.Of(parsed->wanted);
+    if (!fleet.ok()) return std::nullopt;
+    FleetHistory nodes = parsed->NeedsNodes() ? **fleet : FleetHistory();
+    nodes.now = clock_.Now();
+    AwaitNodes([](const std::string&) { return true; }, signals);
+    if (signals.is_awaited) return std::nullopt;
+    return Decide(*parsed->trigger, trigger.asker(), nodes, &signals, kOfEngines);
+  }
+
+  FakeClock& clock() { return clock_; }
+  SignalStore& signals() { return signals_; }
+  int decided() { return counted_.decided(Outcome::kValue); }
+  size_t pods() const { return pods_.size(); }
+
+ private:
+  const std::vector<EnginePod> pods_ = PodsOfTwoWorkloads();
+  FakeClock clock_;
+  FleetStore store_{
+      clock_,
+      {.patience = {.grace = kOfEngines.grace},
+       .limits = {.horizon = absl::Minutes(15), .join_within = kOfEngines.stale_after}}};
+  CountedRequests counted_;
+  Leases leases_;
+  ProfileStore profiles_{testing::TempDir() + "judge_test_none.yaml"};
+  SignalStore signals_{{.longest_gap = absl::Seconds(10)}, {.wanted = [] {}, .changed = [] {}}};
+  FoundEngines found_{signals_};
+  Judge judge_{kOfEngines, clock_,   store_, leases_,
+               profiles_,  counted_, [] {},  {.store = &signals_, .finds_engines = true}};
+};
+
+ScaledObjectRef InFlightRef(const std::string& workload, const std::string& window) {
+  return RefOfCrowd({{"metricType", "requests_in_flight"},
+                     {"workload", workload},
+                     {"window", window},
+                     {"activationWindow", "20s"}});
+}
+
+ScaledObjectRef QueueRef() {
+  return RefOfCrowd({{"metricType", "redis_list_length"},
+                     {"redisAddress", "redis:6379"},
+                     {"redisList", "jobs"},
+                     {"window", "8s"},
+                     {"jobsPerReplica", "5"}});
+}
+
+TEST(Judge, NewsOfEnginesOfOthersAndOfSourcesOfOthersCostNoDecision) {
+  Crowd crowd;
+  CachedTrigger llm(InFlightRef("llm", "0s"));
+  crowd.SayNode("gpu-0", 60);
+  crowd.SayNode("gpu-1", 60);
+  EXPECT_FALSE(crowd.Ask(Question::kAll, llm).ok()) << "nobody has looked yet";
+  crowd.Expect();
+  crowd.ListEngines("gpu-0", {true, true, true, true});
+  crowd.ListEngines("gpu-1", {true, true, true, true});
+  for (size_t pod = 0; pod < crowd.pods(); ++pod) crowd.SayEngine(pod, Crowd::Requests(0, 5));
+  const Judge::Judged first = crowd.Ask(Question::kAll, llm);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(first->verdict->decision.value, 10);
+  const int decided = crowd.decided();
+
+  crowd.clock().Advance(absl::Seconds(1));
+  crowd.SayEngine(0, Crowd::Requests(7, 5));
+  crowd.SayEngine(2, absl::UnavailableError("connection refused"));
+  const Judge::Judged second = crowd.Ask(Question::kAll, llm);
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(second->verdict, first->verdict);
+  EXPECT_EQ(crowd.decided(), decided);
+
+  crowd.SayEngine(1, Crowd::Requests(7, 5));
+  const Judge::Judged third = crowd.Ask(Question::kAll, llm);
+  ASSERT_TRUE(third.ok()) << third.status();
+  EXPECT_EQ(third->verdict->decision.value, 17);
+  EXPECT_EQ(crowd.decided(), decided + 1);
+}
+
+// One step of the clock, and what somebody tells or does not.
+void Pass(Dice& dice, Crowd& crowd) {
+  constexpr std::array<int, 6> kSteps = {5, 200, 800, 1000, 3000, 7000};
+  crowd.clock().Advance(
+      absl::Milliseconds(kSteps[static_cast<size_t>(dice.Whole(0, kSteps.size() - 1))]));
+  for (const std::string node : {"gpu-0", "gpu-1"}) {
+    if (dice.Whole(0, 3) == 0) crowd.SayNode(node, dice.Often() ? 0 : dice.Whole(0, 100));
+    if (dice.Whole(0, 19) > 0) continue;
+    crowd.ListEngines(node, {dice.Often(), dice.Often(), dice.Often(), dice.Often()});
+  }
+  for (size_t pod = 0; pod < crowd.pods(); ++pod) {
+    if (dice.Whole(0, 3) > 0) continue;
+    if (dice.Often()) {
+      crowd.SayEngine(pod, Crowd::Requests(dice.Whole(0, 1), dice.Often() ? 0 : dice.Whole(0, 9)));
+    } else {
+      crowd.SayEngine(pod, absl::UnavailableError("connection refused"));
+    }
+  }
+  if (dice.Whole(0, 3) == 0) {
+    const SignalSource queue{
+        .namespace_name = "crowd",
+        .place = RedisQueue{
+            .address = "redis:6379", .length = RedisQueue::Length::kList, .key = "jobs"}};
+    const CounterPoint length{.instant = {.at = crowd.clock().Now()},
+                              .value = static_cast<double>(dice.Whole(0, 3))};
+    if (dice.Often()) {
+      crowd.signals().TakeNumber(queue, length);
+    } else {
+      crowd.signals().TakeNumber(queue, absl::UnavailableError("connection refused"));
+    }
+  }
+  crowd.Expect();
+}
+
+TEST(Judge, VerdictThatStandsIsTheOneMadeAnew) {
+  int stood = 0;
+  int anew = 0;
+  ForManySeeds([&](Dice& dice) {
+    Crowd crowd;
+    crowd.SayNode("gpu-0", 50);
+    crowd.SayNode("gpu-1", 50);
+    std::vector<std::unique_ptr<CachedTrigger>> triggers;
+    for (const ScaledObjectRef& ref :
+         {InFlightRef("llm", "0s"), InFlightRef("chat", "10s"), QueueRef(),
+          RefOfCrowd({{"profile", "vllm-inference"}, {"workload", "chat"}})}) {
+      triggers.push_back(std::make_unique<CachedTrigger>(ref));
+      EXPECT_FALSE(crowd.Ask(Question::kAll, *triggers.back()).ok()) << "nothing is read yet";
+    }
+    crowd.Expect();
+    crowd.ListEngines("gpu-0", {true, true, true, true});
+    crowd.ListEngines("gpu-1", {true, true, true, true});
+    for (int step = 0; step < 40 && !testing::Test::HasFailure(); ++step) {
+      SCOPED_TRACE(step);
+      Pass(dice, crowd);
+      for (size_t i = 0; i < triggers.size(); ++i) {
+        SCOPED_TRACE(i);
+        const Question question = dice.Often() ? Question::kAll : Question::kActivity;
+        const Judge::Judged judged = crowd.Ask(question, *triggers[i]);
+        const std::optional<Decision> want = crowd.DecideAnew(*triggers[i]);
+        if (!judged.ok() || !want.has_value()) continue;
+        (judged->is_new ? anew : stood) += 1;
+        const Decision& got = judged->verdict->decision;
+        EXPECT_EQ(got.status.code(), want->status.code()) << got.status << want->status;
+        EXPECT_EQ(got.active, want->active) << got.active_because << "; " << want->active_because;
+        if (question == Question::kActivity) continue;
+        EXPECT_EQ(got.value, want->value);
+        EXPECT_EQ(got.replicas, want->replicas);
+        EXPECT_EQ(got.unreadable, want->unreadable);
+        EXPECT_EQ(got.warming, want->warming);
+        EXPECT_EQ(got.frozen, want->frozen);
+      }
+    }
+  });
+  EXPECT_GT(stood, 3000);
+  EXPECT_GT(anew, 3000);
+}
+
+}  // namespace
+}  // namespace gpuscaler
