@@ -10,13 +10,12 @@
 #include "fleet/gpu_wire.h"
 #include "fleet/wire_text.h"
 #include "model/pod.h"
+#include "store/lease_bounds.h"
 
 namespace gpuscaler {
 namespace {
 
 namespace wire = telemetry::v1;
-
-constexpr absl::Duration kLongestEngineLease = absl::Hours(3);  // DESIGN 3
 
 absl::Status BoundWanted(const wire::EnginesWanted& wanted) {
   RETURN_IF_ERROR(
@@ -42,7 +41,7 @@ absl::Status EngineStream::Take(const wire::EnginesWanted& wanted) {
   if (!wanted_) LogInfo("engine_reader", {{"peer", peer_}, {"reader", wanted.reader()}});
   wanted_ = DecodeWanted(wanted);
   const absl::Duration lease =
-      std::min<absl::Duration>(absl::Seconds(wanted.lease_seconds()), kLongestEngineLease);
+      std::min<absl::Duration>(absl::Seconds(wanted.lease_seconds()), kLongestLease);
   room_.log.Want(*wanted_, room_.clock.Now() + lease);
   return absl::OkStatus();
 }

@@ -10,6 +10,7 @@
 
 #include "fleet/open_readers.h"
 #include "fleet/watch_stream.h"
+#include "store/lease_bounds.h"
 #include "telemetry.grpc.pb.h"
 
 namespace gpuscaler {
@@ -19,9 +20,6 @@ namespace wire = telemetry::v1;
 
 // How late a heartbeat, or StopStreams(), may be noticed.
 constexpr absl::Duration kLookForNews = absl::Milliseconds(200);
-
-// DESIGN 3: the longest that a lease lasts.
-constexpr absl::Duration kLongestLease = absl::Hours(3);
 
 wire::Node Self(const TelemetryOptions& options) {
   std::random_device random;

@@ -155,6 +155,29 @@ TEST_F(DemandAnswersTest, SourceIsWantedWhileItIsAskedFor) {
   EXPECT_FALSE(IsWanted(kJobs));
 }
 
+TEST_F(DemandAnswersTest, SourceIsReadAgainAfterAnOutageOfKedaAndThenAsLongAsItsIntervalSays) {
+  const auto first_answer = [this] {
+    auto answer = std::async(std::launch::async, [this] { return ValueOf(JobsRef()); });
+    EXPECT_TRUE(Eventually([this] { return IsWanted(kJobs); }));
+    Tell(3);
+    return answer.get();
+  };
+  EXPECT_EQ(first_answer(), "3");
+  scaler_.clock.Advance(absl::Minutes(10));
+  ASSERT_FALSE(IsWanted(kJobs));
+  EXPECT_EQ(first_answer(), "3") << "it is read again";
+  const absl::Duration of_the_outage = absl::Minutes(31);
+  for (absl::Duration passed; passed < of_the_outage; passed += absl::Seconds(30)) {
+    scaler_.clock.Advance(absl::Seconds(29));
+    Tell(3);
+    EXPECT_EQ(ValueOf(JobsRef()), "3");
+  }
+  scaler_.clock.Advance(absl::Seconds(89));
+  EXPECT_TRUE(IsWanted(kJobs));
+  scaler_.clock.Advance(absl::Seconds(1));
+  EXPECT_FALSE(IsWanted(kJobs)) << "three intervals after the last question";
+}
+
 TEST_F(DemandAnswersTest, EndpointOfAnotherNamespaceIsRefusedByItsKey) {
   ScaledObjectRef ref = JobsRef();
   (*ref.mutable_scalermetadata())["redisAddress"] = "redis.other.svc:6379";

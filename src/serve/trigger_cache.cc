@@ -16,7 +16,6 @@ using externalscaler::ScaledObjectRef;
 
 constexpr size_t kMostKeys = 256;
 constexpr size_t kMostBytes = size_t{64} << 10;
-constexpr absl::Duration kLongestLease = absl::Hours(3);
 
 size_t SizeOf(const ScaledObjectRef& ref) {
   size_t bytes = ref.name().size() + ref.namespace_().size();
@@ -223,9 +222,10 @@ bool Verdict::IsRight(Question question, const ParsedTrigger& now, const FleetHi
 
 absl::Time CachedTrigger::LeaseFrom(absl::Time now) {
   MutexLock lock(mutex_);
-  longest_gap_ = std::max(longest_gap_, now - last_asked_);
+  const absl::Duration gap = now - last_asked_;
   last_asked_ = now;
-  return now + std::clamp(3 * longest_gap_, kShortestLease, kLongestLease);
+  lease_until_ = std::max(lease_until_, now + std::clamp(3 * gap, kShortestLease, kLongestLease));
+  return lease_until_;
 }
 
 std::shared_ptr<CachedTrigger> TriggerCache::Get(const ScaledObjectRef& ref) {

@@ -27,11 +27,9 @@
 #include "scaling/trigger.h"
 #include "serve/outcome.h"
 #include "serve/profile_store.h"
+#include "store/lease_bounds.h"
 
 namespace gpuscaler {
-
-// How long a costly reading stays wanted after it was asked for, at the least (DESIGN 3).
-constexpr absl::Duration kShortestLease = absl::Seconds(90);
 
 // A trigger's metadata under one version of the profiles. Immutable once shared.
 struct ParsedTrigger {
@@ -139,8 +137,9 @@ class CachedTrigger {
   // Whose pods it may see: its own, and those that were opened for it.
   const std::vector<std::string>& namespaces() const { return namespaces_; }
 
-  // Until when the costly readings of who asks now are wanted: 3 x the longest gap between two
-  // questions so far, kShortestLease at least and 3 h at most.
+  // Until when the costly readings of who asks now are wanted: for 3 x the gap since the question
+  // before, kShortestLease at least and kLongestLease at most. A lease that lasts longer stands,
+  // and is not renewed: an outage of KEDA gives one long lease, and then its interval counts again.
   absl::Time LeaseFrom(absl::Time now);
 
  private:
@@ -173,7 +172,7 @@ class CachedTrigger {
   size_t verdict_bytes_ ABSL_GUARDED_BY(count_mutex_) = 0;
   std::shared_ptr<std::atomic<size_t>> total_ ABSL_GUARDED_BY(count_mutex_);  // null: not counted
   absl::Time last_asked_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
-  absl::Duration longest_gap_ ABSL_GUARDED_BY(mutex_) = absl::ZeroDuration();
+  absl::Time lease_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 
 // Keyed by namespace, name and metadata; the least recently asked go first, when the next question

@@ -249,9 +249,21 @@ TEST(CachedTrigger, LeaseGrowsWithTheGapsBetweenQuestions) {
   now += absl::Minutes(5);
   EXPECT_EQ(trigger.LeaseFrom(now) - now, absl::Minutes(15));
   now += absl::Seconds(15);
-  EXPECT_EQ(trigger.LeaseFrom(now) - now, absl::Minutes(15)) << "the longest gap counts";
+  EXPECT_EQ(trigger.LeaseFrom(now) - now, absl::Minutes(15) - absl::Seconds(15))
+      << "the one that a longer gap gave stands";
+}
+
+TEST(CachedTrigger, LeaseThatAnOutageGaveIsNotRenewedByTheIntervalAfterIt) {
+  CachedTrigger trigger(Ref("a", {}));
+  absl::Time now = absl::FromUnixSeconds(1'767'225'600);
+  trigger.LeaseFrom(now);
   now += absl::Hours(7);
-  EXPECT_EQ(trigger.LeaseFrom(now) - now, absl::Hours(3));
+  const absl::Time until = trigger.LeaseFrom(now);
+  EXPECT_EQ(until - now, absl::Hours(3));
+  for (; now + absl::Seconds(90) < until; now += absl::Seconds(30)) {
+    EXPECT_EQ(trigger.LeaseFrom(now), until);
+  }
+  EXPECT_EQ(trigger.LeaseFrom(now) - now, absl::Seconds(90)) << "three of KEDA's intervals";
 }
 
 }  // namespace
