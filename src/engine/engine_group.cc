@@ -16,10 +16,25 @@ std::string NameOf(const EnginePlace& place, const EngineTimeline& engine) {
                       HostAndPort(place.address, place.port));
 }
 
+size_t BytesOf(const EnginePlace& place, const EngineTimeline& engine) {
+  return sizeof(place) + place.namespace_name.size() + place.pod.size() + engine.Bytes();
+}
+
+SignalSeries SeriesOf(const EnginePlace& place, const EngineTimeline& engine,
+                      const EngineQuestion& question, absl::Time now, absl::Duration longest_gap) {
+  SignalSeries series = engine.Answer(question, now, longest_gap);
+  series.name = NameOf(place, engine);
+  series.namespace_name = place.namespace_name;
+  series.pod = place.pod;
+  series.address = place.address;
+  return series;
+}
+
 }  // namespace
 
 bool EngineGroup::List(const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
-                       const std::vector<WithoutEngine>& without) {
+                       const std::vector<WithoutEngine>& without, absl::Time kept_since) {
+  ForgetLeft(kept_since);
   const absl::Status before = std::exchange(listed_, places.status());
   if (!places.ok()) return CountList(listed_ != before);
   std::set<EnginePlace> all(places->begin(), places->end());
@@ -32,7 +47,7 @@ bool EngineGroup::List(const absl::StatusOr<std::vector<EnginePlace>>& places, a
   was_whole_ |= std::ranges::none_of(without, &WithoutEngine::is_awaited);
   const bool others_lack = *without_ != without;
   if (others_lack) without_ = std::make_shared<const std::vector<WithoutEngine>>(without);
-  const bool changed = Replace(all, since) || others_lack;
+  const bool changed = Replace(all, since, at) || others_lack;
   if (changed) Weigh();
   return CountList(changed || listed_ != before);
 }
@@ -42,10 +57,21 @@ bool EngineGroup::CountList(bool is_news) {
   return is_news;
 }
 
-bool EngineGroup::Replace(const std::set<EnginePlace>& places, absl::Time since) {
-  const size_t gone =
-      std::erase_if(engines_, [&](const auto& engine) { return !places.contains(engine.first); });
+bool EngineGroup::Replace(const std::set<EnginePlace>& places, absl::Time since, absl::Time at) {
+  const size_t gone = std::erase_if(engines_, [&](auto& engine) {
+    auto& [place, listed] = engine;
+    if (places.contains(place)) return false;
+    if (!listed.engine.engine().empty()) left_.push_back({place, at, std::move(listed)});
+    return true;
+  });
+  if (left_.size() > kMostEngines) {
+    left_.erase(left_.begin(), left_.end() - static_cast<std::ptrdiff_t>(kMostEngines));
+  }
   return AddNew(places, since) || gone > 0;
+}
+
+void EngineGroup::ForgetLeft(absl::Time kept_since) {
+  if (std::erase_if(left_, [=](const Left& left) { return left.at <= kept_since; }) > 0) Weigh();
 }
 
 bool EngineGroup::AddNew(const std::set<EnginePlace>& places, absl::Time since) {
@@ -60,6 +86,7 @@ bool EngineGroup::AddNew(const std::set<EnginePlace>& places, absl::Time since) 
 }
 
 bool EngineGroup::Take(const EnginePlace& place, const EngineNews& news, absl::Time kept_since) {
+  ForgetLeft(kept_since);
   const auto found = engines_.find(place);
   if (found == engines_.end()) return false;
   EngineTimeline& engine = found->second.engine;
@@ -76,20 +103,20 @@ void EngineGroup::KeepOnly(const std::set<std::string>& models) {
   if (models_ == models) return;
   models_ = models;
   for (auto& [place, listed] : engines_) listed.engine.KeepOnly(models_);
+  for (Left& left : left_) left.listed.engine.KeepOnly(models_);
   Weigh();
 }
 
 void EngineGroup::ForgetHistograms() {
   for (auto& [place, listed] : engines_) listed.engine.ForgetHistograms();
+  for (Left& left : left_) left.listed.engine.ForgetHistograms();
   Weigh();
 }
 
 void EngineGroup::Weigh() {
   bytes_ = sizeof(*this);
-  for (const auto& [place, listed] : engines_) {
-    bytes_ +=
-        sizeof(place) + place.namespace_name.size() + place.pod.size() + listed.engine.Bytes();
-  }
+  for (const auto& [place, listed] : engines_) bytes_ += BytesOf(place, listed.engine);
+  for (const Left& left : left_) bytes_ += BytesOf(left.place, left.listed.engine);
   for (const WithoutEngine& pod : *without_) {
     bytes_ +=
         sizeof(pod) + pod.node.size() + pod.namespace_name.size() + pod.pod.size() + pod.why.size();
@@ -110,13 +137,13 @@ SignalHistory EngineGroup::Answer(const EngineQuestion& question, absl::Time now
   SignalHistory history{.now = now, .status = listed_, .without = without_};
   for (const auto& [place, listed] : engines_) {
     if (!counts(place)) continue;
-    SignalSeries series = listed.engine.Answer(question, now, longest_gap);
-    series.name = NameOf(place, listed.engine);
-    series.listed_since = listed.since;
-    series.namespace_name = place.namespace_name;
-    series.pod = place.pod;
-    series.address = place.address;
-    history.series.push_back(std::move(series));
+    history.series.push_back(SeriesOf(place, listed.engine, question, now, longest_gap));
+    history.series.back().listed_since = listed.since;
+  }
+  for (const Left& left : left_) {
+    if (!counts(left.place) || left.at < now - question.look_back) continue;
+    history.left.push_back(SeriesOf(left.place, left.listed.engine, question, now, longest_gap));
+    history.left.back().listed_since = left.listed.since;
   }
   return history;
 }

@@ -44,13 +44,15 @@ inline constexpr size_t kMostEngines = 10000;  // of a source
 // Not thread-safe.
 class EngineGroup {
  public:
-  // All that there are: what is not among them is forgotten. An error: where they are cannot be
-  // told now, or they may not be read; those that are known stay. Of more than kMostEngines the
-  // first count, and its answers are an error that says so. `without`: where there are none, though
-  // there might be; while it awaits some, what is told later was there from the beginning. False:
+  // All that there are: what is not among them has left, and what it said is kept until no question
+  // looks back on it. An error: where they are cannot be told now, or they may not be read; those
+  // that are known stay. Of more than kMostEngines the first count, and its answers are an error
+  // that says so. `without`: where there are none, though there might be; while it awaits some,
+  // what is told later was there from the beginning. What left by `kept_since` may go. False:
   // nothing is new.
   bool List(const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
-            const std::vector<WithoutEngine>& without = {});
+            const std::vector<WithoutEngine>& without = {},
+            absl::Time kept_since = absl::InfinitePast());
 
   // Of one that is not listed it is dropped, and so is what was read no later than its newest
   // reading. False: it was.
@@ -81,10 +83,16 @@ class EngineGroup {
     EngineTimeline engine;
     int64_t news = 0;  // the number of its newest
   };
+  struct Left {
+    EnginePlace place;
+    absl::Time at;
+    Listed listed;
+  };
 
   bool CountList(bool is_news);
   // True: they are others than before.
-  bool Replace(const std::set<EnginePlace>& places, absl::Time since);
+  bool Replace(const std::set<EnginePlace>& places, absl::Time since, absl::Time at);
+  void ForgetLeft(absl::Time kept_since);
   // True: one of them is new.
   bool AddNew(const std::set<EnginePlace>& places, absl::Time since);
   // All of them may have changed.
@@ -93,6 +101,7 @@ class EngineGroup {
   absl::Status listed_ = NotYet("not looked for yet");
   bool was_whole_ = false;  // a list that awaited none
   std::map<EnginePlace, Listed> engines_;
+  std::vector<Left> left_;  // that ever answered; the first that left first
   std::shared_ptr<const std::vector<WithoutEngine>> without_ =
       std::make_shared<const std::vector<WithoutEngine>>();
   std::set<std::string> models_;

@@ -65,6 +65,28 @@ TEST(EngineGroup, WhatIsNoLongerListedIsForgotten) {
   EXPECT_THAT(HistoryOf(group).series, ElementsAre(Field(&SignalSeries::gap, "not read yet")));
 }
 
+TEST(EngineGroup, WhatLeftIsToldOfUntilNoQuestionLooksBackOnIt) {
+  EngineGroup group;
+  group.List(std::vector{kOnePod, kOtherPod}, Second(0));
+  group.Take(kOnePod, Said(3, Second(1)));
+  const size_t bytes = group.Bytes();
+  group.List(std::vector<EnginePlace>(), Second(5));
+  const auto left_at = [&group](absl::Time now) {
+    return group
+        .Answer(kHowManyWait, now, absl::Seconds(10), [](const EnginePlace&) { return true; })
+        .left;
+  };
+  EXPECT_THAT(left_at(Second(65)),
+              ElementsAre(AllOf(Field(&SignalSeries::name, "vllm at 10.0.0.1:8000"),
+                                Field(&SignalSeries::pod, "llm-0"))))
+      << "the other one never answered";
+  EXPECT_THAT(left_at(Second(6)).front().points, ElementsAre(SignalPoint{Second(1), 3}));
+  EXPECT_THAT(left_at(Second(66)), SizeIs(0));
+  EXPECT_GT(group.Bytes(), bytes / 4) << "it is kept, and weighed";
+  group.List(std::vector<EnginePlace>(), Second(70), {}, Second(5));
+  EXPECT_THAT(left_at(Second(6)), SizeIs(0)) << "it is kept no longer";
+}
+
 TEST(EngineGroup, KnowsSinceWhenAnEngineIsThereUnlessItWasFromTheBeginning) {
   EngineGroup group;
   group.List(absl::UnavailableError("llm.team-a.svc: no answer"), Second(0));

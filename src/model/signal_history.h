@@ -83,6 +83,9 @@ struct SignalHistory {
   // FAILED_PRECONDITION, INVALID_ARGUMENT: they never will be, and why.
   absl::Status status;
   std::vector<SignalSeries> series;  // by name
+  // Engines that are listed no more, as far as is looked back on: what they said until then. One
+  // that is listed again is among `series` as well, anew.
+  std::vector<SignalSeries> left;
   // Null: none. Of a fleet it is long, the same for all who ask, and seldom another.
   std::shared_ptr<const std::vector<WithoutEngine>> without;
   // Since when they are read without a break: nothing is known of the time before.

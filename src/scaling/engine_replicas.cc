@@ -126,8 +126,14 @@ class EngineReplicas {
   }
 
   void Replace() {
+    const std::vector<Replica> left = Left();
     for (size_t i = 0; i < engines_of_.size(); ++i) {
-      Become(engines_of_[i], population_.replicas[i]);
+      Replica& replica = population_.replicas[i];
+      if (engines_of_[i].empty() && HasLeft(replica)) {
+        replica.samples.clear();
+      } else {
+        Become(engines_of_[i], replica);
+      }
     }
     if (!by_owner_) {
       population_.replicas.clear();
@@ -136,6 +142,8 @@ class EngineReplicas {
     }
     absl::StrAppend(&population_.from, population_.from.empty() ? "" : ", ", "by their engines");
     if (!by_owner_ || endpoint_is_named_) AddStrays();
+    std::erase_if(population_.replicas, HasNoSample);
+    std::ranges::copy(left, std::back_inserter(population_.replicas));
     const std::string silent = SilentText(population_.replicas);
     if (!silent.empty()) population_.notes.push_back(silent);
     if (HasNoAddress() && Present() == 0) population_.notes.push_back(NoAddress());
@@ -150,9 +158,7 @@ class EngineReplicas {
   void Join() {
     engines_of_.resize(by_owner_ ? population_.replicas.size() : 0);
     for (const SignalSeries& engine : signals_.series) {
-      const auto owner = std::ranges::find_if(population_.replicas, [&](const Replica& replica) {
-        return by_owner_ && IsOf(engine, replica);
-      });
+      const auto owner = OwnerOf(engine);
       if (owner == population_.replicas.end()) {
         strays_.push_back(&engine);
       } else {
@@ -227,8 +233,7 @@ class EngineReplicas {
     replica.samples = SamplesOf(trigger_, said, now_, patience_);
     const absl::Time seen_at = of_gpus.empty() ? now_ : of_gpus.back().at;
     if (!replica.present) {
-      std::erase_if(replica.samples,
-                    [=](const ReplicaSample& sample) { return sample.at > seen_at; });
+      CutAt(seen_at, replica.samples);
     }
     if (replica.samples.empty()) replica.samples = {{.since = seen_at, .at = seen_at}};
     TakeBusyFrom(of_gpus, replica.samples);
@@ -239,6 +244,47 @@ class EngineReplicas {
     replica.forgotten_until = absl::InfinitePast();
     if (!engines.empty()) replica.mute.clear();
     if (engines.size() == 1) replica.against = engines.front()->against;
+  }
+
+  static void CutAt(absl::Time at, std::vector<ReplicaSample>& samples) {
+    std::erase_if(samples, [=](const ReplicaSample& sample) { return sample.at > at; });
+  }
+
+  static bool HasNoSample(const Replica& replica) { return replica.samples.empty(); }
+
+  // Its pods are gone, and its engines with them, of which one was read.
+  bool HasLeft(const Replica& replica) const {
+    return !replica.present && std::ranges::any_of(signals_.left, [&](const SignalSeries& engine) {
+      return IsOf(engine, replica) && LastReadAt(engine) != absl::InfinitePast();
+    });
+  }
+
+  // Engines that are listed no more: what they said until then tells whether the workload was
+  // active, as that of pods that are gone does, and adds nothing. Their pods may be there yet. Each
+  // is gone since it was last read: one that ends is listed for a while after it stopped answering.
+  std::vector<Replica> Left() const {
+    std::vector<Replica> all;
+    for (const SignalSeries& engine : signals_.left) {
+      const auto owner = OwnerOf(engine);
+      const bool has_owner = owner != population_.replicas.end();
+      if (!has_owner && by_owner_ && !endpoint_is_named_) continue;
+      Replica replica{.name = engine.name, .warm_at = engine.answers_since};
+      if (has_owner) replica.name = owner->name;
+      replica.by_engine = true;
+      replica.covered_since = std::min(signals_.read_since, now_);
+      const SeriesSaid said{.series = &engine};
+      replica.samples = SamplesOf(trigger_, {&said, 1}, now_, patience_);
+      CutAt(LastReadAt(engine), replica.samples);
+      if (has_owner) TakeBusyFrom(owner->samples, replica.samples);
+      if (!HasNoSample(replica)) all.push_back(std::move(replica));
+    }
+    return all;
+  }
+
+  std::vector<Replica>::iterator OwnerOf(const SignalSeries& engine) const {
+    return std::ranges::find_if(population_.replicas, [&](const Replica& replica) {
+      return by_owner_ && IsOf(engine, replica);
+    });
   }
 
   // A headless Service has those alone that are Ready, and not those that end: another one serves
@@ -304,8 +350,7 @@ class EngineReplicas {
     std::ranges::stable_sort(unplaced, {}, &Replica::held_since);
     unplaced.resize(std::min(unplaced.size(), strays_.size()));
     for (Replica* const replica : unplaced) replica->samples.clear();
-    std::erase_if(population_.replicas,
-                  [](const Replica& replica) { return replica.samples.empty(); });
+    std::erase_if(population_.replicas, HasNoSample);
   }
 
   void AddStray(const SignalSeries& engine) {

@@ -65,6 +65,9 @@ class EngineWorkloadBuilder {
     return engine;
   }
 
+  // It is listed no more since then.
+  void Leave(const std::string& engine, absl::Duration ago) { signals_.Leave(engine, ago); }
+
   // Where none is found, though there might be.
   void Without(std::vector<WithoutEngine> pods) {
     signals().without = std::make_shared<const std::vector<WithoutEngine>>(std::move(pods));

@@ -34,6 +34,15 @@ class SignalBuilder {
     return Extend(series, since, value);
   }
 
+  // It is listed no more since then.
+  void Leave(const std::string& name, absl::Duration ago) {
+    SignalSeries& series = SeriesOf(name);
+    const absl::Time since = history_.now - ago;
+    std::erase_if(series.points, [since](const SignalPoint& point) { return point.at >= since; });
+    history_.left.push_back(series);
+    std::erase_if(history_.series, [&name](const SignalSeries& each) { return each.name == name; });
+  }
+
   SignalSeries& SeriesOf(const std::string& name) {
     const auto found = std::ranges::find(history_.series, name, &SignalSeries::name);
     if (found != history_.series.end()) return *found;

@@ -87,7 +87,7 @@ void KeptSource::Weigh() {
 bool KeptSource::ListEngines(const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
                              const std::vector<WithoutEngine>& without) {
   MutexLock lock(mutex_);
-  const bool is_news = std::get<EngineGroup>(said_).List(places, at, without);
+  const bool is_news = std::get<EngineGroup>(said_).List(places, at, without, at - look_back_);
   Weigh();
   return is_news;
 }
