@@ -77,6 +77,7 @@ void EncodePods(const std::vector<Pod>& pods, wire::Pods& message) {
     added.set_owners_from(pod.owners_from == Pod::OwnersFrom::kReferences ? wire::Pod::REFERENCES
                                                                           : wire::Pod::NAME);
     if (pod.ready) added.set_ready(*pod.ready);
+    if (pod.is_ending) added.set_is_ending(*pod.is_ending);
     added.set_address(pod.address);
     for (const PodOwner& owner : pod.owners) {
       wire::Owner& added_owner = *added.add_owners();
@@ -98,6 +99,7 @@ std::vector<Pod> DecodePods(const wire::Pods& message) {
       added.owners_from = Pod::OwnersFrom::kReferences;
     }
     if (pod.has_ready()) added.ready = pod.ready();
+    if (pod.has_is_ending()) added.is_ending = pod.is_ending();
     added.address = pod.address();
     for (const wire::Owner& owner : pod.owners()) {
       added.owners.push_back({.kind = owner.kind(), .name = owner.name(), .group = owner.group()});

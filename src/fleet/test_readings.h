@@ -47,6 +47,7 @@ inline void AddPods(NodeSnapshot& snapshot) {
                              .owners = {{.kind = "Deployment", .name = "llama"}},
                              .owners_from = Pod::OwnersFrom::kReferences,
                              .ready = true,
+                             .is_ending = true,
                              .address = absl::StrCat("10.1.7.", gpu.index + 10)});
   }
 }

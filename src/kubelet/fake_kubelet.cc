@@ -43,6 +43,7 @@ std::string Bytes(const FakeKubelet::Pod& pod) {
   metadata.set_name(pod.devices.name);
   metadata.set_namespace_(pod.devices.namespace_name);
   metadata.set_uid(pod.of_api.uid);
+  if (pod.of_api.is_ending) metadata.mutable_deletion_timestamp();
   metadata.mutable_labels()->insert(pod.of_api.labels.begin(), pod.of_api.labels.end());
   for (const OwnerReference& reference : pod.of_api.owner_references) {
     kubernetes::OwnerReference& owner = *metadata.add_owner_references();

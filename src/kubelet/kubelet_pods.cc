@@ -34,6 +34,7 @@ KubeletPod PodOf(const kubernetes::Pod& message) {
       .labels = {metadata.labels().begin(), metadata.labels().end()},
       .has_ended = status.phase() == "Succeeded" || status.phase() == "Failed",
       .ready = ReadyOf(status),
+      .is_ending = metadata.has_deletion_timestamp(),
       .address = status.pod_ip(),
       .is_in_node_network = status.host_ip() == status.pod_ip() && !status.pod_ip().empty()};
   for (const kubernetes::OwnerReference& owner : metadata.owner_references()) {

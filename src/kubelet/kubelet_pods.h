@@ -28,6 +28,7 @@ struct KubeletPod {
   std::vector<OwnerReference> owner_references;
   bool has_ended = false;     // succeeded or failed: holds nothing any more
   std::optional<bool> ready;  // empty: the kubelet has not judged yet
+  bool is_ending = false;     // it was deleted, and its containers may still run
   std::string address;        // empty: none yet
   bool is_in_node_network = false;
 };

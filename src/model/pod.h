@@ -35,8 +35,9 @@ struct Pod {
   std::string uid;  // empty: not known
   std::vector<PodOwner> owners;
   OwnersFrom owners_from = OwnersFrom::kName;
-  std::optional<bool> ready;  // empty: not known
-  std::string address;        // empty: not known
+  std::optional<bool> ready;      // empty: not known
+  std::optional<bool> is_ending;  // was deleted, and its containers may still run; empty: not known
+  std::string address;            // empty: not known
   // hostNetwork: its address is its node's, and known for it. Not told to the fleet.
   bool is_in_node_network = false;
 

@@ -258,6 +258,35 @@ TEST(EngineDecision, PodsThatAreGoneWithTheirIdleEnginesLeaveTheirWorkloadInacti
   EXPECT_EQ(decide(7).value, 0);
 }
 
+// A Service that lists the other one: what ends serves nobody, and what is to serve may be busy.
+TEST(EngineDecision, AReadyPodThatIsNotListedStandsForTheTargetOnceItIsKnownNotToEnd) {
+  const auto decide = [](std::optional<bool> ready, std::optional<bool> is_ending) {
+    NodeSnapshot node = Node("n", {LlmPod("llm-a"), LlmPod("llm-b")});
+    node.pods[0].address = "10.1.0.7";
+    node.pods[1].address = "10.1.0.8";
+    node.pods[1].ready = true;
+    node.pods[1].is_ending = false;
+    FleetBuilder nodes = FleetBuilder().Hold(kLong, {node});
+    node.pods[1].ready = ready;
+    node.pods[1].is_ending = is_ending;
+    EngineWorkloadBuilder llm(nodes.Hold(absl::Seconds(20), {node}));
+    llm.EngineAt("10.1.0.7", 4);
+    return llm.Decide(Named(InFlight()));
+  };
+  const Decision silent = decide(true, false);
+  EXPECT_EQ(silent.value, 4 + 10);
+  EXPECT_EQ(silent.unreadable, 1);
+  EXPECT_THAT(silent.notes, Contains(HasSubstr("llm-b (it is not at http://llm:8000)")));
+
+  const std::vector<std::pair<std::optional<bool>, std::optional<bool>>> unknown_or_not_to_serve = {
+      {true, true}, {true, std::nullopt}, {false, false}};
+  for (const auto& [ready, is_ending] : unknown_or_not_to_serve) {
+    const Decision decision = decide(ready, is_ending);
+    EXPECT_EQ(decision.value, 4);
+    EXPECT_EQ(decision.warming, 1);
+  }
+}
+
 // Their kubelets tell no addresses: Kubernetes before 1.37.
 TEST(EngineDecision, PodsThatMayBeBehindOneAddressCountTheTarget) {
   EngineWorkloadBuilder llm({{"llm-a"}, {"llm-b"}, {"llm-c"}});

@@ -21,16 +21,16 @@ namespace {
 using Engines = std::vector<const SignalSeries*>;
 using PodName = std::pair<absl::string_view, absl::string_view>;  // namespace, name
 
-// As far as nodes know them.
-std::map<PodName, absl::string_view> AddressesOf(const FleetHistory& fleet) {
-  std::map<PodName, absl::string_view> addresses;
+// As nodes know them now.
+std::map<PodName, const Pod*> PodsOf(const FleetHistory& fleet) {
+  std::map<PodName, const Pod*> pods;
   for (const NodeTrack& track : fleet.nodes) {
     if (track.history->attributed == nullptr) continue;
     for (const Pod& pod : track.history->attributed->pods) {
-      if (!pod.address.empty()) addresses[{pod.namespace_name, pod.name}] = pod.address;
+      pods[{pod.namespace_name, pod.name}] = &pod;
     }
   }
-  return addresses;
+  return pods;
 }
 
 class EngineReplicas {
@@ -42,7 +42,7 @@ class EngineReplicas {
         signals_(signals),
         patience_(patience),
         population_(population),
-        addresses_(AddressesOf(fleet)),
+        pods_(PodsOf(fleet)),
         endpoint_is_named_(!trigger.engine_endpoint.url.empty()),
         by_owner_(by_owner) {
     Join();
@@ -183,8 +183,13 @@ class EngineReplicas {
   }
 
   absl::string_view AddressOf(const Pod& pod) const {
-    const auto found = addresses_.find({pod.namespace_name, pod.name});
-    return found == addresses_.end() ? absl::string_view(pod.address) : found->second;
+    const std::string& known = AsKnownNow(pod).address;
+    return known.empty() ? pod.address : known;
+  }
+
+  const Pod& AsKnownNow(const Pod& pod) const {
+    const auto found = pods_.find({pod.namespace_name, pod.name});
+    return found == pods_.end() ? pod : *found->second;
   }
 
   bool HasAddress(const Replica& replica) const {
@@ -238,8 +243,8 @@ class EngineReplicas {
     if (replica.samples.empty()) replica.samples = {{.since = seen_at, .at = seen_at}};
     TakeBusyFrom(of_gpus, replica.samples);
     replica.last_gap = std::move(gap);
-    replica.warm_at =
-        IsUnlisted(engines) ? absl::InfiniteFuture() : std::min(replica.warm_at, answers_since);
+    replica.warm_at = IsUnlisted(engines, replica) ? absl::InfiniteFuture()
+                                                   : std::min(replica.warm_at, answers_since);
     replica.covered_since = std::min(signals_.read_since, now_);
     replica.forgotten_until = absl::InfinitePast();
     if (!engines.empty()) replica.mute.clear();
@@ -289,9 +294,18 @@ class EngineReplicas {
 
   // A headless Service has those alone that are Ready, and not those that end: another one serves
   // nobody. One address may be a ClusterIP, behind which all of them serve.
-  bool IsUnlisted(const Engines& engines) const {
+  bool IsUnlisted(const Engines& engines, const Replica& replica) const {
     return endpoint_is_named_ && engines.empty() && !signals_.series.empty() &&
-           !IsOneAddressOfSeveral();
+           !IsOneAddressOfSeveral() && !IsToServe(replica);
+  }
+
+  // Ready, and it does not end: that it is not listed is no reason to believe that it serves
+  // nobody.
+  bool IsToServe(const Replica& replica) const {
+    return !replica.pods.empty() && std::ranges::all_of(replica.pods, [this](const Pod* pod) {
+      const Pod& now = AsKnownNow(*pod);
+      return now.ready == true && now.is_ending == false;
+    });
   }
 
   std::string WhyNone(const Replica& replica) const {
@@ -367,7 +381,7 @@ class EngineReplicas {
   const SignalHistory& signals_;
   const Patience& patience_;
   Population& population_;
-  const std::map<PodName, absl::string_view> addresses_;
+  const std::map<PodName, const Pod*> pods_;
   const bool endpoint_is_named_;
   const bool by_owner_;
   std::vector<Engines> engines_of_;  // of each replica

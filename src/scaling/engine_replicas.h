@@ -14,7 +14,8 @@ namespace gpuscaler {
 //
 // A replica is warming until its pod is Ready or its engine answers; where nobody knows whether it
 // is Ready, for warmupSeconds at most. One that is silent then is unreadable. One that a headless
-// Service does not list while it lists others serves nobody, and is warming as well.
+// Service does not list while it lists others serves nobody, and is warming as well, unless it is
+// known to be Ready and not to end.
 // An engine that is listed no more counts for activity alone within activationWindow, as a replica
 // that is gone does: a name of DNS may lack it for a moment. Pressure: while none of the workload's
 // engines was read for --forget-after, the replicas stay what their GPUs show (engineFallback).

@@ -210,6 +210,7 @@ NodePod KubeletAttribution::NodePodOf(const PodDevices& devices, absl::Time sinc
   pod.owners = OwnersByReference(told->second);
   pod.owners_from = Pod::OwnersFrom::kReferences;
   pod.ready = told->second.ready;
+  pod.is_ending = told->second.is_ending;
   pod.address = told->second.address;
   pod.is_in_node_network = told->second.is_in_node_network;
   return node_pod;
