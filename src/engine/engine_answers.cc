@@ -138,14 +138,4 @@ absl::string_view WhatIsAsked(EngineMetric metric) {
   return "how long a token takes";
 }
 
-bool IsOverWindow(EngineMetric metric) {
-  return metric == EngineMetric::kQueueWaitMs || metric == EngineMetric::kRequestRate ||
-         NeedsHistograms(metric);
-}
-
-bool NeedsHistograms(EngineMetric metric) {
-  return metric == EngineMetric::kTimeToFirstTokenMs ||
-         metric == EngineMetric::kTimePerOutputTokenMs;
-}
-
 }  // namespace gpuscaler

@@ -39,9 +39,4 @@ std::string AgainstText(const TimedReading& reading, std::optional<double> max_c
 // What the engine would have to tell for an answer: "how many requests run".
 absl::string_view WhatIsAsked(EngineMetric metric);
 
-// Whether the answer comes from counters, over the question's window.
-bool IsOverWindow(EngineMetric metric);
-// Whether it takes histograms, of which a page has the most.
-bool NeedsHistograms(EngineMetric metric);
-
 }  // namespace gpuscaler

@@ -20,6 +20,18 @@ enum class EngineMetric {
   kTimePerOutputTokenMs,  // p95 in the window
 };
 
+// Whether it takes histograms, of which a page has the most.
+constexpr bool NeedsHistograms(EngineMetric metric) {
+  return metric == EngineMetric::kTimeToFirstTokenMs ||
+         metric == EngineMetric::kTimePerOutputTokenMs;
+}
+
+// Whether it comes from counters, over the question's window.
+constexpr bool IsOverWindow(EngineMetric metric) {
+  return metric == EngineMetric::kQueueWaitMs || metric == EngineMetric::kRequestRate ||
+         NeedsHistograms(metric);
+}
+
 struct EngineQuestion {
   EngineMetric metric = EngineMetric::kRequestsInFlight;
   std::string model;                      // empty: all models of the engine together

@@ -31,12 +31,6 @@ constexpr MetricTypeInfo Gpu(MetricType type, absl::string_view name, absl::stri
           .help = help};
 }
 
-constexpr bool IsFromCounters(EngineMetric metric) {
-  return metric == EngineMetric::kQueueWaitMs || metric == EngineMetric::kRequestRate ||
-         metric == EngineMetric::kTimeToFirstTokenMs ||
-         metric == EngineMetric::kTimePerOutputTokenMs;
-}
-
 constexpr MetricTypeInfo Engine(MetricType type, absl::string_view name, absl::string_view unit,
                                 Kind kind, EngineMetric metric, absl::string_view help,
                                 absl::string_view engine = "") {
@@ -52,7 +46,7 @@ constexpr MetricTypeInfo Engine(MetricType type, absl::string_view name, absl::s
           .engine_metric = metric,
           .engine = engine,
           .length = {},
-          .over_window = IsFromCounters(metric),
+          .over_window = IsOverWindow(metric),
           .help = help};
 }
 

@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
-#include <sstream>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "prometheus/metric_family.h"
-#include "prometheus/text_serializer.h"
+#include "page/metric_family.h"
 #include "rpc/refused_handshakes.h"
 
 namespace gpuscaler {
@@ -16,31 +13,6 @@ namespace {
 
 using prometheus::ClientMetric;
 using prometheus::MetricFamily;
-
-MetricFamily FleetFamily(absl::string_view name, const char* help, prometheus::MetricType type) {
-  return {.name = absl::StrCat("keda_gpu_scaler_", name), .help = help, .type = type};
-}
-
-// The serializer looks at the member that the family's type names.
-void AddValue(MetricFamily& family, double value, std::vector<ClientMetric::Label> labels = {}) {
-  ClientMetric& series = family.metric.emplace_back();
-  series.label = std::move(labels);
-  series.gauge.value = value;
-  series.counter.value = value;
-}
-
-MetricFamily OneValue(absl::string_view name, const char* help, prometheus::MetricType type,
-                      double value) {
-  MetricFamily family = FleetFamily(name, help, type);
-  AddValue(family, value);
-  return family;
-}
-
-std::string PageOf(const std::vector<MetricFamily>& families) {
-  std::ostringstream text;
-  prometheus::TextSerializer().Serialize(text, families);
-  return text.str();
-}
 
 // Each agent's own series.
 class AgentFamilies {
@@ -63,19 +35,19 @@ class AgentFamilies {
 
  private:
   const absl::Time now_;
-  MetricFamily up_ = FleetFamily("agent_up", "1 while the agent is connected and tells.",
-                                 prometheus::MetricType::Gauge);
-  MetricFamily age_ = FleetFamily(
+  MetricFamily up_ = NewFamily("agent_up", "1 while the agent is connected and tells.",
+                               prometheus::MetricType::Gauge);
+  MetricFamily age_ = NewFamily(
       "agent_reading_age_seconds",
       "Age of the newest reading of the agent's GPUs, by the aggregator's clock; none before the "
       "first, nor of an agent whose node another one speaks for.",
       prometheus::MetricType::Gauge);
-  MetricFamily reconnects_ = FleetFamily("agent_reconnects_total",
-                                         "Connections begun after the first one, failed ones too.",
-                                         prometheus::MetricType::Counter);
-  MetricFamily bytes_ = FleetFamily("agent_received_bytes_total",
-                                    "Bytes of the agent's messages, without what gRPC and TCP add.",
-                                    prometheus::MetricType::Counter);
+  MetricFamily reconnects_ =
+      NewFamily("agent_reconnects_total", "Connections begun after the first one, failed ones too.",
+                prometheus::MetricType::Counter);
+  MetricFamily bytes_ = NewFamily("agent_received_bytes_total",
+                                  "Bytes of the agent's messages, without what gRPC and TCP add.",
+                                  prometheus::MetricType::Counter);
 };
 
 }  // namespace
@@ -102,18 +74,18 @@ std::string AgentsMetrics(const AgentsPage& page, absl::Time now) {
     of_agents.Add(agent, counts == page.counts.end() ? AgentStream::Counts() : counts->second);
   }
   std::ranges::move(of_agents.Take(), std::back_inserter(families));
-  return PageOf(families);
+  return MetricsText(families);
 }
 
 std::string TelemetryMetrics(const TelemetryService::Counts& counts) {
-  MetricFamily refused = FleetFamily("telemetry_refused_total",
-                                     "Aggregators that were refused a stream, by reason; those "
-                                     "without a valid certificate fail in the handshake.",
-                                     prometheus::MetricType::Counter);
+  MetricFamily refused = NewFamily("telemetry_refused_total",
+                                   "Aggregators that were refused a stream, by reason; those "
+                                   "without a valid certificate fail in the handshake.",
+                                   prometheus::MetricType::Counter);
   AddValue(refused, static_cast<double>(counts.refused_as_too_many), {{"reason", "too_many"}});
   AddValue(refused, static_cast<double>(counts.refused_as_stopping), {{"reason", "stopping"}});
   const int64_t snapshots = counts.messages - counts.heartbeats;
-  return PageOf(
+  return MetricsText(
       {OneValue("telemetry_readers", "Aggregators that are connected.",
                 prometheus::MetricType::Gauge, counts.readers),
        OneValue("telemetry_sent_bytes_total",
@@ -128,7 +100,7 @@ std::string TelemetryMetrics(const TelemetryService::Counts& counts) {
 }
 
 std::string EngineReaderMetrics(const EngineService::Counts& counts) {
-  return PageOf(
+  return MetricsText(
       {OneValue("telemetry_engine_readers",
                 "Aggregators that want to know of the engines on this node.",
                 prometheus::MetricType::Gauge, counts.readers),
@@ -140,7 +112,7 @@ std::string EngineReaderMetrics(const EngineService::Counts& counts) {
 }
 
 std::string EngineStreamMetrics(const EngineWatch::Counts& counts) {
-  return PageOf(
+  return MetricsText(
       {OneValue("engine_streams", "Agents that tell of the engines on their nodes.",
                 prometheus::MetricType::Gauge, counts.streams),
        OneValue("engine_streams_begun_total",
@@ -155,7 +127,7 @@ std::string EngineStreamMetrics(const EngineWatch::Counts& counts) {
 }
 
 std::string HandshakeMetrics() {
-  MetricFamily failed = FleetFamily(
+  MetricFamily failed = NewFamily(
       "tls_handshakes_failed_total",
       "TLS handshakes of gRPC that failed, by reason: no_certificate, untrusted_certificate and "
       "wrong_name are the other side's, turned_away says that it refused ours, no_tls that it "
@@ -166,7 +138,7 @@ std::string HandshakeMetrics() {
     AddValue(failed, static_cast<double>(CountedHandshakes(fault)),
              {{"reason", std::string(Name(fault))}});
   }
-  return PageOf({failed});
+  return MetricsText({failed});
 }
 
 }  // namespace gpuscaler

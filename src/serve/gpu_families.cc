@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "page/metric_family.h"
 
 namespace gpuscaler {
 namespace {
@@ -73,21 +74,14 @@ constexpr std::pair<uint64_t, const char*> kThrottleReasons[] = {
     {0x100, "display_clock_setting"},
 };
 
-MetricFamily NewFamily(absl::string_view name, const char* help, MetricType type) {
-  return {.name = absl::StrCat("keda_gpu_scaler_", name), .help = help, .type = type};
-}
-
 // With the reference's labels, and the GPU of a MIG instance: empty, which Prometheus takes for no
-// label, of a whole GPU. The serializer looks at the member that the family's type names.
+// label, of a whole GPU.
 ClientMetric& AddUnheld(MetricFamily& family, const GpuSample& gpu, double value) {
-  ClientMetric& series = family.metric.emplace_back();
-  series.label = {{.name = "gpu_index", .value = absl::StrCat(gpu.index)},
-                  {.name = "gpu_uuid", .value = gpu.uuid},
-                  {.name = "gpu_name", .value = gpu.name},
-                  {.name = "gpu_parent_uuid", .value = gpu.parent_uuid}};
-  series.gauge.value = value;
-  series.counter.value = value;
-  return series;
+  return AddValue(family, value,
+                  {{.name = "gpu_index", .value = absl::StrCat(gpu.index)},
+                   {.name = "gpu_uuid", .value = gpu.uuid},
+                   {.name = "gpu_name", .value = gpu.name},
+                   {.name = "gpu_parent_uuid", .value = gpu.parent_uuid}});
 }
 
 void AddHolder(const Pod& pod, const std::string& container, ClientMetric& series) {

@@ -4,16 +4,14 @@
 #include <array>
 #include <iterator>
 #include <map>
-#include <sstream>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
+#include "page/metric_family.h"
 #include "prometheus/counter.h"
 #include "prometheus/gauge.h"
 #include "prometheus/histogram.h"
 #include "prometheus/registry.h"
-#include "prometheus/text_serializer.h"
 #include "serve/gpu_families.h"
 
 namespace gpuscaler {
@@ -25,7 +23,6 @@ using prometheus::Family;
 using prometheus::Gauge;
 using prometheus::Histogram;
 using prometheus::MetricFamily;
-using prometheus::MetricType;
 
 constexpr std::array kRpcs = {Rpc::kIsActive,   Rpc::kStreamIsActive,   Rpc::kGetMetricSpec,
                               Rpc::kGetMetrics, Rpc::kStreamMetricSpec, Rpc::kExplain};
@@ -49,18 +46,10 @@ const Histogram::BucketBoundaries kCollectionSeconds = {
 
 bool IsStream(Rpc rpc) { return rpc == Rpc::kStreamIsActive || rpc == Rpc::kStreamMetricSpec; }
 
-std::string FullName(absl::string_view name) { return absl::StrCat("keda_gpu_scaler_", name); }
-
 template <typename Builder>
 auto& Register(Builder builder, absl::string_view name, const char* help,
                prometheus::Registry& registry) {
-  return builder.Name(FullName(name)).Help(help).Register(registry);
-}
-
-MetricFamily OneGauge(absl::string_view name, const char* help, double value) {
-  MetricFamily family{.name = FullName(name), .help = help, .type = MetricType::Gauge};
-  family.metric.emplace_back().gauge.value = value;
-  return family;
+  return builder.Name(FullMetricName(name)).Help(help).Register(registry);
 }
 
 }  // namespace
@@ -202,17 +191,17 @@ std::string Metrics::Page(const NodeSnapshot* newest, absl::Time now,
                           absl::Duration stale_after) const {
   std::vector<MetricFamily> families = impl_->Collect();
   if (newest != nullptr) {
-    families.push_back(OneGauge("snapshot_age_seconds", "Grows when NVML hangs.",
+    families.push_back(OneValue("snapshot_age_seconds", "Grows when NVML hangs.",
+                                prometheus::MetricType::Gauge,
                                 absl::ToDoubleSeconds(now - newest->taken_at)));
-    families.push_back(OneGauge("snapshot_gpus", "GPUs and MIG instances in the newest snapshot.",
+    families.push_back(OneValue("snapshot_gpus", "GPUs and MIG instances in the newest snapshot.",
+                                prometheus::MetricType::Gauge,
                                 static_cast<double>(newest->gpus.size())));
     if (now - newest->taken_at <= stale_after) {
       std::ranges::move(GpuFamilies(*newest), std::back_inserter(families));
     }
   }
-  std::ostringstream page;
-  prometheus::TextSerializer().Serialize(page, families);
-  return page.str();
+  return MetricsText(families);
 }
 
 }  // namespace gpuscaler

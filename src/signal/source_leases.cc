@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/engine_answers.h"
+#include "model/engine_metric.h"
 
 namespace gpuscaler {
 
