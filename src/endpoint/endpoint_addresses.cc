@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <thread>
 #include <utility>
@@ -19,25 +20,21 @@ namespace gpuscaler {
 
 absl::StatusOr<std::vector<IpAddress>> JudgedAddresses(const EndpointRules& rules,
                                                        const std::vector<std::string>& addresses) {
-  std::vector<IpAddress> allowed;
-  absl::Status refused;
+  std::vector<IpAddress> judged;
+  std::string of_one_link;  // with a zone: no tenant's
   for (const std::string& text : addresses) {
-    // With a zone it is of one link, and no tenant's.
     const std::optional<IpAddress> address = ParseIpAddress(text);
-    const absl::Status judged =
-        address.has_value()
-            ? rules.CheckAddress(*address)
-            : absl::PermissionDeniedError(absl::StrCat("address ", text, " is of one link alone"));
-    if (judged.ok()) allowed.push_back(*address);
-    refused.Update(judged);
+    if (address.has_value()) judged.push_back(*address);
+    if (!address.has_value()) of_one_link = text;
   }
-  if (allowed.empty() && !refused.ok()) return refused;
-  std::ranges::sort(allowed);
-  allowed.erase(std::unique(allowed.begin(), allowed.end()), allowed.end());
-  if (std::ranges::any_of(allowed, IsIpv4)) {
-    std::erase_if(allowed, [](const IpAddress& address) { return !IsIpv4(address); });
-  }
-  return allowed;
+  std::ranges::sort(judged);
+  judged.erase(std::unique(judged.begin(), judged.end()), judged.end());
+  const bool has_ipv4 = std::ranges::any_of(judged, IsIpv4);
+  if (has_ipv4) std::erase_if(judged, std::not_fn(IsIpv4));
+  for (const IpAddress& address : judged) RETURN_IF_ERROR(rules.CheckAddress(address));
+  if (has_ipv4 || of_one_link.empty()) return judged;
+  return absl::PermissionDeniedError(
+      absl::StrCat("address ", of_one_link, " is of one link alone"));
 }
 
 class EndpointAddresses::Asking {

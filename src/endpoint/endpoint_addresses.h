@@ -24,9 +24,9 @@ struct EndpointHost {
   friend auto operator<=>(const EndpointHost&, const EndpointHost&) = default;
 };
 
-// Those that the rules allow, each once. Of one family, IPv4 where there is any: a pod of a
-// dual-stack cluster has an address of each, and would count twice. A host without any has none.
-// PERMISSION_DENIED: there are some, and the rules allow none of them.
+// Each once. Of one family, IPv4 where there is any: a pod of a dual-stack cluster has an address
+// of each, and would count twice. A host without any has none. PERMISSION_DENIED: the rules forbid
+// one of them; the others are not the whole.
 absl::StatusOr<std::vector<IpAddress>> JudgedAddresses(const EndpointRules& rules,
                                                        const std::vector<std::string>& addresses);
 

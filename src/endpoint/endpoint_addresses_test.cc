@@ -37,9 +37,12 @@ TEST(JudgedAddresses, AreSortedOnceEachAndOfOneFamily) {
   EXPECT_THAT(judged({"10.0.0.7", "fd00::7"}), ElementsAre("10.0.0.7"));
 }
 
-TEST(JudgedAddresses, ForbiddenOnesAreLeftOutAndAreAFaultWhenThereIsNoOther) {
+TEST(JudgedAddresses, OneThatIsForbiddenIsAFaultAlsoBesideOthers) {
   const auto some = JudgedAddresses(Rules(), {"10.0.0.7", "169.254.169.254"});
-  EXPECT_THAT(Texts(some.value()), ElementsAre("10.0.0.7"));
+  EXPECT_EQ(some.status().code(), absl::StatusCode::kPermissionDenied) << some.status();
+  EXPECT_THAT(std::string(some.status().message()), HasSubstr("169.254.169.254"));
+  const auto linked = JudgedAddresses(Rules(), {"10.0.0.7", "fe80::1%eth0"});
+  EXPECT_THAT(Texts(linked.value()), ElementsAre("10.0.0.7")) << "of the family that is not read";
   for (const char* address : {"127.0.0.1", "169.254.169.254", "::1", "fe80::1%eth0"}) {
     const auto none = JudgedAddresses(Rules(), {address});
     EXPECT_EQ(none.status().code(), absl::StatusCode::kPermissionDenied) << address;

@@ -18,6 +18,7 @@ constexpr absl::string_view kVllmDone = "vllm:request_success";
 
 constexpr NumberRow kNumbersOfVllm[] = {
     {.name = "vllm:num_requests_waiting", .into = &ModelReading::waiting},
+    {.name = "vllm:num_requests_swapped", .into = &ModelReading::waiting},  // V0: out of the cache
     {.name = "vllm:num_requests_running", .into = &ModelReading::running},
     {.name = "vllm:kv_cache_usage_perc",  // 0-1 for all its name; since 0.9
      .into = &ModelReading::kv_cache_usage_ratio,

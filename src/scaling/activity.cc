@@ -24,7 +24,7 @@ std::string ActiveText(const Trigger& trigger, const ReplicaLoad& load) {
       newest_alone ? "" : absl::StrCat(" within ", DurationText(trigger.activation_window));
   if (!load.above_threshold) {
     return absl::StrCat(share.name, newest_alone ? " serves" : " served", " requests", when,
-                        ", and its GPUs worked");
+                        share.busy ? ", and its GPUs worked" : "; its GPUs are not known");
   }
   return absl::StrCat(share.name, newest_alone ? " is at " : " was at ", NumberText(share.peak),
                       when, ", above activationThreshold ",
