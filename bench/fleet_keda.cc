@@ -25,6 +25,7 @@ namespace gpuscaler {
 namespace {
 
 using externalscaler::ExternalScaler;
+using externalscaler::GetMetricSpecResponse;
 using externalscaler::GetMetricsRequest;
 using externalscaler::GetMetricsResponse;
 using externalscaler::IsActiveResponse;
@@ -110,12 +111,23 @@ class Agenda {
   std::priority_queue<Task> tasks_;
 };
 
-// One GetMetricsAndActivity of KEDA: GetMetrics, then IsActive.
+// What KEDA asks at each of its looks: GetMetricSpec, then GetMetrics and IsActive.
 class Poll : public std::enable_shared_from_this<Poll> {
  public:
   Poll(ExternalScaler::Stub& stub, int workload) : stub_(stub), ref_(RefOf(workload)) {}
 
   void Begin() {
+    spec_context_.set_deadline(std::chrono::system_clock::now() + kLongestAnswer);
+    asked_ = Clock::now();
+    stub_.async()->GetMetricSpec(&spec_context_, &ref_, &spec_,
+                                 [self = shared_from_this()](const grpc::Status& status) {
+                                   self->Answered("GetMetricSpec", status);
+                                   if (status.ok()) self->AskGetMetrics();
+                                 });
+  }
+
+ private:
+  void AskGetMetrics() {
     *request_.mutable_scaledobjectref() = ref_;
     request_.set_metricname("keda_gpu_metric");
     metrics_context_.set_deadline(std::chrono::system_clock::now() + kLongestAnswer);
@@ -127,7 +139,6 @@ class Poll : public std::enable_shared_from_this<Poll> {
                               });
   }
 
- private:
   void AskIsActive() {
     active_context_.set_deadline(std::chrono::system_clock::now() + kLongestAnswer);
     asked_ = Clock::now();
@@ -145,9 +156,11 @@ class Poll : public std::enable_shared_from_this<Poll> {
 
   ExternalScaler::Stub& stub_;
   const ScaledObjectRef ref_;
+  GetMetricSpecResponse spec_;
   GetMetricsRequest request_;
   GetMetricsResponse metrics_;
   IsActiveResponse active_;
+  grpc::ClientContext spec_context_;
   grpc::ClientContext metrics_context_;
   grpc::ClientContext active_context_;
   Clock::time_point asked_;

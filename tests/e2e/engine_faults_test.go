@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -59,6 +60,15 @@ type engineFault struct {
 	leads  string // its name, to this address
 	onPage bool   // the trigger is on any page instead, which is the engine's
 	says   string // what users are told
+	denied bool   // KEDA gets PermissionDenied; else Unavailable
+}
+
+// code is what KEDA got.
+func (f engineFault) code() string {
+	if f.denied {
+		return "PermissionDenied"
+	}
+	return "Unavailable"
 }
 
 // A replica for every 10 requests. The fault may come with two more than the first 28.
@@ -87,6 +97,9 @@ func (f engineFault) trigger(namespace string) map[string]any {
 	return map[string]any{"type": "external", "metadata": metadata}
 }
 
+// endless makes an engine that takes requests and ends none.
+var endless = []string{"--max-num-seqs=1000", "--tokens-per-second=0.1", "--full-batch-tokens-per-second=0.1"}
+
 func TestReplicasStandWhileTheEngineOfTheirTriggerIsAtFault(t *testing.T) {
 	t.Parallel()
 	if said, err := exec.Command("ip", "address", "replace", metadataService+"/32", "dev", "lo").CombinedOutput(); err != nil {
@@ -103,10 +116,10 @@ func TestReplicasStandWhileTheEngineOfTheirTriggerIsAtFault(t *testing.T) {
 		{name: "garbage", fault: "garbage", says: "name of a metric expected"},
 		{name: "endless page", fault: "endless", says: "its page is larger than 4 MiB"},
 		{name: "redirect", fault: "redirect", says: "redirects are not followed"},
-		{name: "name to loopback", leads: loopback, says: "only --allow-endpoints can open it"},
-		{name: "name to the metadata service", leads: metadataService, says: "only --allow-endpoints can open it"},
+		{name: "name to loopback", leads: loopback, says: "only --allow-endpoints can open it", denied: true},
+		{name: "name to the metadata service", leads: metadataService, says: "only --allow-endpoints can open it", denied: true},
 		{name: "any page, garbage", onPage: true, fault: "garbage", says: "name of a metric expected"},
-		{name: "any page, name to loopback", onPage: true, leads: loopback, says: "only --allow-endpoints can open it"},
+		{name: "any page, name to loopback", onPage: true, leads: loopback, says: "only --allow-endpoints can open it", denied: true},
 	} {
 		t.Run(one.name, func(t *testing.T) {
 			t.Parallel()
@@ -117,13 +130,12 @@ func TestReplicasStandWhileTheEngineOfTheirTriggerIsAtFault(t *testing.T) {
 
 func (f engineFault) test(t *testing.T) {
 	namespace := "fault-" + strings.NewReplacer(" ", "-", ",", "").Replace(strings.ToLower(f.name))
-	slow := []string{"--max-num-seqs=1000", "--tokens-per-second=0.1", "--full-batch-tokens-per-second=0.1"}
-	faulty := append([]string{"--fault-after=" + fmt.Sprint(beforeFault+1)}, slow...)
+	faulty := append([]string{"--fault-after=" + fmt.Sprint(beforeFault+1)}, endless...)
 	if f.fault != "" {
 		faulty = append(faulty, "--fault="+f.fault)
 	}
 	first := startEngine(t, namespace+"-1", faulty...)
-	second := startEngine(t, namespace+"-2", slow...)
+	second := startEngine(t, namespace+"-2", endless...)
 	giveNameTo(t, "engine."+namespace, first.address)
 	w := newWorkload(t, namespace, start{replicas: 3, flags: []string{"--engine-interval=200ms", "--stale-after=3s",
 		"--allow-endpoints=" + first.address + "," + second.address}})
@@ -144,8 +156,8 @@ func (f engineFault) test(t *testing.T) {
 		return strings.Contains(w.scalingActive(), "False FailedGetExternalMetric")
 	})
 	told := w.line.mark("the HPA knows nothing")
-	eventually(t, patience, "an event of the ScaledObject that says why, and a condition", func() bool {
-		return strings.Contains(describe(t, namespace, "llm"), f.says) && !w.is("HPAActive")
+	eventually(t, patience, "an event of the ScaledObject with code and reason, and a condition", func() bool {
+		return hasLineWith(describe(t, namespace, "llm"), "code = "+f.code(), f.says) && !w.is("HPAActive")
 	})
 	w.line.stays(6 * time.Second)
 	if w.failures() <= given {
@@ -167,9 +179,47 @@ func (f engineFault) test(t *testing.T) {
 	})
 	moments := w.line.since(0)
 	fmt.Fprintf(os.Stderr, "e2e: engine at fault: %-26s known after %4.1f s, 3 replicas stood for %4.1f s, "+
-		"5 were asked for %4.1f s after its end; users read %q\n", f.name,
+		"5 were asked for %4.1f s after its end; KEDA got %s, users read %q\n", f.name,
 		(moments[told].at - moments[began].at).Seconds(), (moments[back].at - moments[began].at).Seconds(),
-		w.line.firstChange(back).Seconds(), f.says)
+		w.line.firstChange(back).Seconds(), f.code(), f.says)
+}
+
+// Three engines of 8 requests each ask for 3 replicas, two of them for 2.
+func TestOneOfThreeEnginesAtFaultCountsTheTarget(t *testing.T) {
+	t.Parallel()
+	const each = 8
+	const namespace = "fault-one-of-three"
+	faulty := startEngine(t, namespace+"-1", append([]string{"--fault=hang", "--fault-after=" + fmt.Sprint(each+1)}, endless...)...)
+	engines := []*engineProcess{faulty, startEngine(t, namespace+"-2", endless...), startEngine(t, namespace+"-3", endless...)}
+	var addresses []string
+	for _, engine := range engines {
+		addresses = append(addresses, engine.address)
+		engine.hold(each)
+		engine.waitForRunning(each)
+	}
+	giveNameTo(t, "engine."+namespace, addresses...)
+	w := newWorkload(t, namespace, start{replicas: 3, flags: []string{"--engine-interval=200ms", "--stale-after=3s",
+		"--allow-endpoints=" + strings.Join(addresses, ",")}})
+	w.line.reaches(3, patience)
+	trigger := engineFault{}.trigger(namespace)
+	w.scale(scaledObject{min: 1, max: 8, triggers: []any{trigger}})
+	hasValue := func(want float64) func() bool {
+		return func() bool {
+			value, ok := w.valueOf(trigger)
+			return ok && value == want
+		}
+	}
+	eventually(t, patience, "all three count", hasValue(3*each))
+	w.holds(2 * time.Second)
+
+	began := w.line.mark("fault")
+	faulty.hold(2)
+	eventually(t, patience, "the one at fault counts the target", hasValue(2*each+perReplica))
+	known := w.line.mark("it counts the target")
+	w.line.stays(8 * time.Second)
+	moments := w.line.since(0)
+	fmt.Fprintf(os.Stderr, "e2e: one engine of three hangs: its share is the target after %.1f s, 3 replicas stood\n",
+		(moments[known].at - moments[began].at).Seconds())
 }
 
 // scalingActive is that condition of the only HPA of its namespace: status, reason and message.
@@ -186,4 +236,14 @@ func (w *workload) scalingActive() string {
 		}
 	}
 	return ""
+}
+
+// hasLineWith tells whether one line of a text has all of these in it.
+func hasLineWith(text string, all ...string) bool {
+	for line := range strings.Lines(text) {
+		if !slices.ContainsFunc(all, func(one string) bool { return !strings.Contains(line, one) }) {
+			return true
+		}
+	}
+	return false
 }

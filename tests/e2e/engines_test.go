@@ -167,6 +167,7 @@ func (w *workload) held() map[string]any {
 		"metricType":         "prometheus",
 		"prometheusEndpoint": "http://gateway:8000/metrics",
 		"prometheusMetric":   waitingSeries,
+		"prometheusAbsent":   "0", // before its first request
 		"targetValue":        "16",
 	}}
 }

@@ -53,8 +53,12 @@ func startGateway(t *testing.T) *gateway {
 	return g
 }
 
+// tellWaiting shows a series for what has happened once, as endpoint pickers do.
 func (g *gateway) tellWaiting(answer http.ResponseWriter, _ *http.Request) {
-	_, waiting := g.counts()
+	came, waiting := g.counts()
+	if came == 0 {
+		return
+	}
 	fmt.Fprintf(answer, "# TYPE inference_extension_flow_control_queue_size gauge\n%s %d\n", deprecatedSeries, waiting)
 	fmt.Fprintf(answer, "# TYPE llm_d_epp_flow_control_queue_size gauge\n%s %d\n", waitingSeries, waiting)
 }

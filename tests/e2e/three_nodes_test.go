@@ -213,6 +213,49 @@ func TestReplicasStandWhileTheAggregatorOfThreeNodesRestarts(t *testing.T) {
 	w.goesOn(killed)
 }
 
+// Their nodes are there for all that is known, and nobody says what the pods do.
+func TestReplicasStandWhileAllAgentsOfThreeNodesAreGone(t *testing.T) {
+	t.Parallel()
+	nodes := newNodes(t, "silent")
+	aggregators := nodes.startAggregators(t, "silent", 1, "--grace=4s")
+	w := newLoadedWorkload(t, nodes, aggregators)
+
+	killed := w.line.mark("all agents killed")
+	for _, agent := range nodes.agents() {
+		agent.kill()
+	}
+	eventually(t, patience, "the HPA gets no value", func() bool { return !w.is("HPAActive") })
+	w.line.stays(6 * time.Second)
+	w.line.mark("agents back")
+	for _, agent := range nodes.agents() {
+		agent.start()
+	}
+	w.waitForValue(w.values())
+	w.holds(15 * time.Second) // longer than its scale-down is stabilized
+	w.goesOn(killed)
+}
+
+// Until a fleet without agents is known to be empty its workloads stay; then they have no GPU.
+func TestFleetThatIsEmptyFromTheStartIsUnknownAndThenZero(t *testing.T) {
+	t.Parallel()
+	nodes := newNodes(t, "empty")
+	nodes.areListed()
+	aggregators := nodes.startAggregators(t, "empty", 1, "--empty-after=15s")
+	w := nodes.newWorkload(t, "empty", nodes.object("Deployment", "llm", 1, 1), aggregators...)
+	w.line.reaches(1, patience)
+	w.scale(scaledObject{min: 0, max: 6, cooldown: 1, triggers: []any{w.gpus()}})
+	given := w.failures()
+	eventually(t, patience, "KEDA is told that nothing is known", func() bool { return w.failures() > given })
+	w.line.reaches(0, 2*patience)
+
+	grown := w.line.mark("the nodes come")
+	nodes.areListed(nodes.agents()...)
+	waitForListedAgents(aggregators[0], nodeCount)
+	w.line.stays(3 * time.Second)
+	w.line.neverAbove(1)
+	w.line.risesOnly(grown)
+}
+
 // As when the Service's endpoints are lost for a while: who is heard is there.
 func TestReplicasStandWhileDNSKnowsNoAgent(t *testing.T) {
 	t.Parallel()
