@@ -463,6 +463,24 @@ TEST(EngineDecision, FrozenRequestsOnIdleGpusCountAsNone) {
   EXPECT_EQ(stood_for(absl::Minutes(6), 3).Decide(InFlight()).value, 40) << "its GPU works";
 }
 
+// Which of two pods is at which address nobody knows.
+TEST(EngineDecision, FrozenRequestsAtAddressesOfNoKnownPodCountAsNoneOnceAllTheirGpusAreIdle) {
+  const auto decide = [](double load_of_a, double load_of_b) {
+    EngineWorkloadBuilder llm(FleetBuilder().Hold(
+        absl::Minutes(12),
+        {Node("n-a", {LlmPod("llm-a", load_of_a)}), Node("n-b", {LlmPod("llm-b", load_of_b)})}));
+    for (const char* address : {"10.0.0.7", "10.0.0.8"}) {
+      llm.EngineAt(address, 40).unmoved_since = llm.now() - absl::Minutes(6);
+    }
+    return llm.Decide(Named(InFlight()));
+  };
+  const Decision idle = decide(0, 0);
+  EXPECT_EQ(idle.value, 0);
+  EXPECT_FALSE(idle.active) << idle.active_because;
+  EXPECT_EQ(idle.frozen, 2);
+  EXPECT_EQ(decide(0, 3).value, 80) << "either may be the one that works";
+}
+
 TEST(EngineDecision, APressureProfileCountsItsEnginesPressureUpToTwiceTheTarget) {
   const EngineWorkloadBuilder busy({{"llm-a", 100}, {"llm-b", 900}});
   const Decision decision = busy.Decide(VllmInference());

@@ -19,6 +19,7 @@ namespace gpuscaler {
 namespace {
 
 using Engines = std::vector<const SignalSeries*>;
+using GpuSamples = std::vector<ReplicaSample>;                    // of a replica's
 using PodName = std::pair<absl::string_view, absl::string_view>;  // namespace, name
 
 // As nodes know them now.
@@ -127,6 +128,7 @@ class EngineReplicas {
 
   void Replace() {
     const std::vector<Replica> left = Left();
+    gpus_of_strays_ = GpusOfStrays();
     for (size_t i = 0; i < engines_of_.size(); ++i) {
       Replica& replica = population_.replicas[i];
       if (engines_of_[i].empty() && HasLeft(replica)) {
@@ -226,7 +228,7 @@ class EngineReplicas {
 
   void Become(const Engines& engines, Replica& replica) {
     replica.by_engine = true;
-    const std::vector<ReplicaSample> of_gpus = std::exchange(replica.samples, {});
+    const GpuSamples of_gpus = std::exchange(replica.samples, {});
     std::vector<SeriesSaid> said;
     absl::Time answers_since = absl::InfiniteFuture();
     std::string gap = engines.empty() ? WhyNone(replica) : "";
@@ -333,15 +335,41 @@ class EngineReplicas {
     });
   }
 
-  SeriesSaid SaidBy(const SignalSeries& engine, const std::vector<ReplicaSample>& of_gpus,
-                    Replica& replica) {
-    const absl::Time frozen_at = FrozenAt(trigger_, engine, of_gpus);
+  SeriesSaid SaidBy(const SignalSeries& engine, const GpuSamples& of_gpus, Replica& replica) {
+    const bool is_stray = replica.pods.empty();
+    const absl::Time frozen_at =
+        is_stray ? StrayFrozenAt(engine) : FrozenAt(trigger_, engine, of_gpus);
     if (frozen_at > now_ || !replica.mute.empty()) {
       replica.frozen_at = std::min(replica.frozen_at, frozen_at);
       return {.series = &engine};
     }
     replica.frozen = true;
     return {.series = &engine, .frozen_since = *engine.unmoved_since};
+  }
+
+  // Once all GPUs are idle that may be its: where those are not known, never.
+  absl::Time StrayFrozenAt(const SignalSeries& engine) const {
+    if (gpus_of_strays_.empty()) return absl::InfiniteFuture();
+    absl::Time at = absl::InfinitePast();
+    for (const GpuSamples& of_gpus : gpus_of_strays_) {
+      at = std::max(at, FrozenAt(trigger_, engine, of_gpus));
+    }
+    return at;
+  }
+
+  std::vector<GpuSamples> GpusOfStrays() const {
+    std::vector<GpuSamples> gpus;
+    for (size_t i = 0; i < population_.replicas.size() && !strays_.empty(); ++i) {
+      const bool is_placed = by_owner_ && !IsUnplaced(i);
+      if (!is_placed) gpus.push_back(population_.replicas[i].samples);
+    }
+    return gpus;
+  }
+
+  // Its pods are there, and nobody knows at which address.
+  bool IsUnplaced(size_t index) const {
+    const Replica& replica = population_.replicas[index];
+    return replica.present && engines_of_[index].empty() && !HasAddress(replica);
   }
 
   void AddStrays() {
@@ -356,10 +384,7 @@ class EngineReplicas {
   void DropUnplaced() {
     std::vector<Replica*> unplaced;
     for (size_t i = 0; i < engines_of_.size(); ++i) {
-      Replica& replica = population_.replicas[i];
-      if (replica.present && engines_of_[i].empty() && !HasAddress(replica)) {
-        unplaced.push_back(&replica);
-      }
+      if (IsUnplaced(i)) unplaced.push_back(&population_.replicas[i]);
     }
     std::ranges::stable_sort(unplaced, {}, &Replica::held_since);
     unplaced.resize(std::min(unplaced.size(), strays_.size()));
@@ -386,6 +411,7 @@ class EngineReplicas {
   const bool by_owner_;
   std::vector<Engines> engines_of_;  // of each replica
   Engines strays_;                   // of no replica
+  std::vector<GpuSamples> gpus_of_strays_;
 };
 
 }  // namespace
