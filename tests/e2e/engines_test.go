@@ -137,15 +137,38 @@ spec:
 // newEngineWorkload is a Deployment whose pods are on a node of engines, and a scaler that finds them.
 func newEngineWorkload(t *testing.T, name string) (*workload, *gateway) {
 	t.Helper()
+	return makeEngineWorkload(t, name, func(node *engineNode) *scaler {
+		return startServing(t, name, append(node.read(), "--allow-endpoints="+node.gateway.address)...)
+	})
+}
+
+// newEngineWorkloadOnFleet has an agent that finds them, and an aggregator that answers KEDA.
+func newEngineWorkloadOnFleet(t *testing.T, name string) (w *workload, gateway *gateway, agent *scaler) {
+	t.Helper()
+	w, gateway = makeEngineWorkload(t, name, func(node *engineNode) *scaler {
+		agent = startServing(t, name+"-agent", append(node.read(), "--role=agent")...)
+		giveName(t, "keda-gpu-scaler-agents."+name, agent)
+		return startServing(t, name, "--role=aggregator", "--agents=dns:///keda-gpu-scaler-agents."+name+".svc:6001",
+			"--allow-endpoints="+node.gateway.address)
+	})
+	return w, gateway, agent
+}
+
+// read has a scaler find the node's engines.
+func (n *engineNode) read() []string {
+	return []string{"--gpu-source=file:" + n.gpus, "--attribution=kubelet",
+		"--pod-resources-socket=" + n.kubelet.podResourcesSocket(),
+		"--pods-api-socket=" + n.kubelet.podsAPISocket(), "--discover-engines"}
+}
+
+func makeEngineWorkload(t *testing.T, name string, answers func(*engineNode) *scaler) (*workload, *gateway) {
+	t.Helper()
 	gateway := startGateway(t)
 	giveNameTo(t, "gateway."+name, gateway.address)
 	node := newEngineNode(t, name, gateway, enginePace...)
 	w := &workload{t: t, namespace: name, target: map[string]any{"name": "llm"}}
 	makeNamespace(t, name)
-	w.scaler = startServing(t, name, "--gpu-source=file:"+node.gpus, "--attribution=kubelet",
-		"--pod-resources-socket="+node.kubelet.podResourcesSocket(),
-		"--pods-api-socket="+node.kubelet.podsAPISocket(),
-		"--discover-engines", "--allow-endpoints="+gateway.address)
+	w.scaler = answers(node)
 	w.isAskedOf(w.scaler)
 	w.watchObjects(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
 	create(t, name, fmt.Sprintf(engineDeployment, modelLoadTime, name))
@@ -257,17 +280,41 @@ func TestThreeLinesScaleEnginesFromZeroToTheMaximumAndBackUnderLoad(t *testing.T
 		t.Errorf("the highest value is %g, which one replica may have", got)
 	}
 	recorded.tell(end)
-	w.foundEngines(most)
+	w.scaler.foundEngines(most)
+}
+
+// The same by an agent's engines, which the aggregator hears of; the last replica stays for less long.
+func TestAgentsEnginesScaleAWorkloadFromZeroAndBack(t *testing.T) {
+	t.Parallel()
+	const most = 2
+	w, gateway, agent := newEngineWorkloadOnFleet(t, "fleet-engines")
+	pressure := w.pressure()
+	pressure["metadata"].(map[string]string)["activationWindow"] = "15s"
+	w.scale(scaledObject{min: 0, max: most, triggers: []any{pressure, w.held()}})
+	w.scaler.waitForStreams(2)
+	w.holds(2 * time.Second)
+
+	ended := startLoad(t, "0 2\n10 8\n40 0\n", gateway)
+	w.line.reaches(most, 2*patience)
+	end := <-ended
+	w.line.mark("load is over")
+	if end.Asked == 0 || end.Answered != end.Asked {
+		t.Errorf("%d of %d requests were answered: %v", end.Answered, end.Asked, end.Errors)
+	}
+	w.line.reaches(0, 3*patience)
+	w.line.stays(3 * time.Second)
+	w.line.neverAbove(most)
+	agent.foundEngines(most)
 }
 
 // A replica counts twice its target at most.
 const beyondOneReplica = 2 * 80
 
-// foundEngines fails unless so many at least were found by the scaler itself.
-func (w *workload) foundEngines(least int) {
-	w.t.Helper()
-	said := string(must(os.ReadFile(w.scaler.log)))
+// foundEngines fails unless it has found so many at least by itself.
+func (s *scaler) foundEngines(least int) {
+	s.t.Helper()
+	said := string(must(os.ReadFile(s.log)))
 	if got := strings.Count(said, "event=engine_found"); got < least {
-		w.t.Errorf("%d engines were found, of %d at least", got, least)
+		s.t.Errorf("%d engines were found, of %d at least", got, least)
 	}
 }
