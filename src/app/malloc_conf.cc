@@ -6,6 +6,6 @@ extern "C" const char* const malloc_conf =
     // Arenas that threads share: with one for each of an agent's twenty threads, what one has freed
     // no other could use.
     "narenas:2,"
-    // Pages that nobody uses go back within seconds, also where nobody allocates any more. The
-    // threads that see to it cost an agent more than its budget of CPU (docs/performance.md).
+    // Pages that nobody uses go back within seconds, also where nobody allocates any more: threads
+    // of its own see to that.
     "background_thread:true,dirty_decay_ms:2000,muzzy_decay_ms:0";
