@@ -80,6 +80,7 @@ TEST(PrometheusMetric, NoSeriesOfAWholePageIsZeroWhereThatIsSaid) {
   EXPECT_EQ(*sum("# HELP held Requests.\n# TYPE held gauge\n"), 0) << "a family without series";
   for (const char* blank : {"", "\n\n"}) {
     EXPECT_EQ(sum(blank).status().code(), absl::StatusCode::kNotFound) << "anybody's page";
+    EXPECT_THAT(std::string(sum(blank).status().message()), HasSubstr("empty"));
   }
   EXPECT_EQ(sum("total 9").status().code(), absl::StatusCode::kInvalidArgument) << "cut off";
   EXPECT_EQ(sum("total 9\n", PageFormat::kOpenMetrics).status().code(),

@@ -44,8 +44,8 @@ class Picking {
   absl::Status Result(bool is_blank) const {
     if (takes_too_long_) return TakesTooLong(pick_, of_tenant_);
     if (!is_found_ && (is_blank || pick_.if_absent == IfAbsent::kError)) {
-      return absl::NotFoundError(
-          absl::StrCat("no series of ", pick_.selector->text, " on the page"));
+      return absl::NotFoundError(absl::StrCat("no series of ", pick_.selector->text, " on the page",
+                                              is_blank ? ", which is empty" : ""));
     }
     return are_finite_ ? absl::OkStatus() : NotFinite(*pick_.selector);
   }

@@ -53,9 +53,11 @@ func startGateway(t *testing.T) *gateway {
 	return g
 }
 
-// tellWaiting shows a series for what has happened once, as endpoint pickers do.
+// tellWaiting shows a series for what has happened once, as endpoint pickers do, and the number of engines
+// from the first.
 func (g *gateway) tellWaiting(answer http.ResponseWriter, _ *http.Request) {
 	came, waiting := g.counts()
+	fmt.Fprintf(answer, "# TYPE inference_pool_ready_pods gauge\ninference_pool_ready_pods{name=\"llm\"} %d\n", g.ready())
 	if came == 0 {
 		return
 	}
@@ -68,6 +70,12 @@ func (g *gateway) counts() (came, waiting int) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	return g.came, g.waiting
+}
+
+func (g *gateway) ready() int {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	return len(g.underWay)
 }
 
 func (g *gateway) add(engine *engineProcess) {
