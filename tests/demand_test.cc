@@ -1,14 +1,12 @@
 // Triggers on demand: the program beside a real Redis, a stand-in engine and pages as they must not
 // be, on real sockets.
-#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <functional>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "demand_query.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "page/test_http_server.h"
@@ -22,36 +20,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-
-using Words = std::vector<std::string>;
-
-// Reads so often that no test waits for its turn.
-Server NewServer(const Words& more = {}) {
-  Words flags = {"--gpu-source=none", "--engine-interval=100ms", "--queue-interval=100ms",
-                 "--allow-endpoints=127.0.0.1"};
-  flags.insert(flags.end(), more.begin(), more.end());
-  return Server(flags);
-}
-
-std::string Query(const Server& server, const Words& metadata) {
-  Words words = {"query", server.Address(), "--namespace=shop", "--explain"};
-  words.insert(words.end(), metadata.begin(), metadata.end());
-  const Finished query = RunProgram(words);
-  return query.out + query.err;
-}
-
-// True once one answer has all of these texts.
-testing::AssertionResult Says(const Server& server, const Words& metadata, const Words& texts) {
-  std::string last;
-  const bool says = Eventually([&] {
-    last = Query(server, metadata);
-    return std::ranges::all_of(texts,
-                               [&](const auto& text) { return absl::StrContains(last, text); });
-  });
-  if (says) return testing::AssertionSuccess();
-  return testing::AssertionFailure() << "never: " << absl::StrJoin(texts, " and ")
-                                     << "\nat last: " << last << server.process().Story();
-}
 
 class QueueTest : public testing::Test {
  protected:

@@ -1,0 +1,84 @@
+// Credentials of the scaler's own files, and TLS that they are for: the program beside a Redis and
+// a page that let nobody else in.
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "base/test_ca.h"
+#include "demand_query.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "page/test_http_server.h"
+#include "redis/test_redis.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr char kPassword[] = "correct-horse";
+constexpr char kToken[] = "battery-staple";
+
+class CredentialsTest : public testing::Test {
+ protected:
+  // Under the alias "ours", for ScaledObjects of the namespace shop.
+  void Keep(std::map<std::string, std::string> files) const {
+    files.insert({{"hosts", "127.0.0.1"}, {"namespaces", "shop"}, {"ca.crt", ca_.pem()}});
+    const std::filesystem::path alias = std::filesystem::path(folder_) / "ours";
+    std::filesystem::create_directory(alias);
+    for (const auto& [name, text] : files) std::ofstream(alias / name) << text;
+  }
+
+  Server Scaler() const { return NewServer({absl::StrCat("--endpoint-credentials=", folder_)}); }
+
+  const std::string folder_ = NewTestFolder();
+  const TestCa ca_{"our CA"};
+};
+
+TEST_F(CredentialsTest, OpenARedisThatWantsACertificateAndAPassword) {
+  std::vector<std::string> options =
+      TlsOptions(NewTestFolder(), ca_.Issue("redis"), /*client_ca=*/ca_.pem());
+  options.insert(options.end(), {"--requirepass", kPassword});
+  const TestRedis redis(options);
+  redis.Do({"LPUSH", "jobs", "1", "2", "3"});
+  const TestPair own = ca_.Issue("scaler");
+  Keep({{"password", kPassword}, {"tls.crt", own.cert}, {"tls.key", own.key}});
+  const Server server = Scaler();
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  const Words open = {"metricType=redis_list_length", "redisList=jobs", "redisTls=true",
+                      "jobsPerReplica=5", absl::StrCat("redisAddress=127.0.0.1:", redis.port())};
+  Words with_ours = open;
+  with_ours.emplace_back("credentials=ours");
+  EXPECT_TRUE(Says(server, with_ours, {"value   3\n"}));
+  EXPECT_TRUE(Says(server, open, {"UNAVAILABLE"})) << "its authority is none of the system's";
+  EXPECT_THAT(Query(server, with_ours) + server.process().Err(), Not(HasSubstr(kPassword)));
+}
+
+TEST_F(CredentialsTest, OpenAPageThatWantsAToken) {
+  const TestPair pair = ca_.Issue("gateway");
+  const TestHttpServer page(
+      [](TestHttpConnection& client) {
+        for (std::string head = client.ReadRequest(); !head.empty(); head = client.ReadRequest()) {
+          const bool is_ours = absl::StrContains(head, absl::StrCat("Bearer ", kToken, "\r\n"));
+          if (!client.Send(is_ours ? Answer("queue 3\n") : EmptyAnswer(401))) return;
+        }
+      },
+      &pair);
+  Keep({{"token", kToken}});
+  const Server server = Scaler();
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  const Words at = {"metricType=prometheus", "prometheusMetric=queue", "targetValue=8",
+                    absl::StrCat("prometheusEndpoint=https://127.0.0.1:", page.port())};
+  Words with_ours = at;
+  with_ours.emplace_back("credentials=ours");
+  EXPECT_TRUE(Says(server, with_ours, {"value   3\n"}));
+  Words with_the_authority_alone = at;
+  with_the_authority_alone.emplace_back(absl::StrCat("endpointCa=", ca_.pem()));
+  EXPECT_TRUE(Says(server, with_the_authority_alone, {"it answers HTTP 401"}));
+  EXPECT_THAT(Query(server, with_ours) + server.process().Err(), Not(HasSubstr(kToken)));
+}
+
+}  // namespace
+}  // namespace gpuscaler
