@@ -185,8 +185,7 @@ absl::Status Demo::Conclude() const {
                           RunReference(scenario_, took_)})
             << "\n";
   const DemoExpectation expectation = ExpectationOf(trigger_);
-  const absl::Status verdict = CheckCourse(expectation, course_);
-  if (!verdict.ok()) return verdict;
+  RETURN_IF_ERROR(CheckCourse(expectation, course_));
   std::cout << "Replicas went " << (course_.began_at_zero ? 0 : 1) << " -> " << course_.most_ready
             << " -> " << course_.last << (expectation.because.empty() ? "" : ": ")
             << expectation.because << "." << std::endl;
