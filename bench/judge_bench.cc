@@ -149,7 +149,7 @@ class Namespace {
   CountsNothing counted_;
   Leases leases_;
   ProfileStore profiles_{"/nonexistent/judge_bench.yaml"};
-  SignalStore signals_{{.longest_gap = absl::Seconds(10)}, {.wanted = [] {}, .changed = [] {}}};
+  SignalStore signals_{{.longest_gap = absl::Seconds(10)}, [] {}};
   FoundEngines found_{signals_};
   Judge judge_{kPatience, clock_,   store_, leases_,
                profiles_, counted_, [] {},  {.store = &signals_, .finds_engines = true}};

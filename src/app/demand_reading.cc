@@ -29,8 +29,7 @@ DemandReading::DemandReading(const Config& config, const Clock& clock, std::func
                           .credential_folder = config.endpoint_credentials,
                           .addresses = surroundings.addresses}},
       wanted_(std::move(wanted)),
-      store_({.longest_gap = options_.longest_gap},
-             {.wanted = [this] { Wake(); }, .changed = [] {}}) {}
+      store_({.longest_gap = options_.longest_gap}, [this] { Wake(); }) {}
 
 std::vector<NamedThread> DemandReading::Threads() {
   MutexLock lock(mutex_);

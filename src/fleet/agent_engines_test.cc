@@ -151,7 +151,7 @@ class AgentEnginesTest : public testing::Test {
   }
 
   FakeClock clock_;
-  SignalStore store_{{.longest_gap = absl::Seconds(10)}, {.wanted = [] {}, .changed = [] {}}};
+  SignalStore store_{{.longest_gap = absl::Seconds(10)}, [] {}};
   FoundEngines found_{store_};
 };
 
@@ -410,8 +410,7 @@ TEST(EngineAllowance, TheWholePastOfAnAgentIsNeverTooMuch) {
 // Of an engine that it has, in a namespace that is wanted: more than is kept of any.
 TEST_F(AgentEnginesTest, ReadingsWithoutEndTakeTheirNamespacesShareAndNoMore) {
   constexpr size_t kShare = size_t{256} << 10;
-  SignalStore store({.longest_gap = absl::Seconds(10), .most_bytes_of_namespace = kShare},
-                    {.wanted = [] {}, .changed = [] {}});
+  SignalStore store({.longest_gap = absl::Seconds(10), .most_bytes_of_namespace = kShare}, [] {});
   ASSERT_TRUE(store.Want(kFound, kRunning, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
   FoundEngines found(store);
   found.Expect(found.Wanted(clock_.Now()), {"gpu-7"}, clock_.Now());

@@ -85,7 +85,7 @@ class DemandAnswersTest : public testing::Test {
     return false;
   }
 
-  SignalStore signals_{{.longest_gap = absl::Seconds(5)}, {.wanted = [] {}, .changed = [] {}}};
+  SignalStore signals_{{.longest_gap = absl::Seconds(5)}, [] {}};
   ServedScaler scaler_;
 };
 

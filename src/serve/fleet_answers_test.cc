@@ -498,7 +498,7 @@ class JudgeOfFoundEnginesTest : public FleetAnswersTest {
     return decision.value;
   }
 
-  SignalStore signals_{{.longest_gap = absl::Seconds(10)}, {.wanted = [] {}, .changed = [] {}}};
+  SignalStore signals_{{.longest_gap = absl::Seconds(10)}, [] {}};
   FoundEngines found_{signals_};
   TriggerCache cache_{{}};
   Judge judge_{{.stale_after = kSixSeconds, .grace = absl::Seconds(15)},

@@ -135,7 +135,7 @@ class Crowd {
   CountedRequests counted_;
   Leases leases_;
   ProfileStore profiles_{testing::TempDir() + "judge_test_none.yaml"};
-  SignalStore signals_{{.longest_gap = absl::Seconds(10)}, {.wanted = [] {}, .changed = [] {}}};
+  SignalStore signals_{{.longest_gap = absl::Seconds(10)}, [] {}};
   FoundEngines found_{signals_};
   Judge judge_{kOfEngines, clock_,   store_, leases_,
                profiles_,  counted_, [] {},  {.store = &signals_, .finds_engines = true}};

@@ -76,7 +76,7 @@ class PassingEngines {
   }
 
   int second_ = 0;
-  SignalStore store_{{.longest_gap = kBridged}, {.wanted = [] {}, .changed = [] {}}};
+  SignalStore store_{{.longest_gap = kBridged}, [] {}};
   FoundEngines found_{store_};
 };
 
@@ -165,7 +165,7 @@ class FootprintWatchTest : public testing::Test {
   })};
   const TestHttpServer broken_{
       Serving([](absl::string_view) { return Answer("vllm:num_requests_waiting{"); })};
-  SignalStore store_{{.longest_gap = absl::Seconds(5)}, {.wanted = [] {}, .changed = [] {}}};
+  SignalStore store_{{.longest_gap = absl::Seconds(5)}, [] {}};
   SignalWatch watch_{Options(), clock_, store_};
 };
 

@@ -64,7 +64,7 @@ class FoundEnginesTest : public testing::Test {
     return pods;
   }
 
-  SignalStore store_{kFoundLimits, {.wanted = [] {}, .changed = [] {}}};
+  SignalStore store_{kFoundLimits, [] {}};
   FoundEngines found_{store_, {{"team-b", "team-a"}}};
 };
 

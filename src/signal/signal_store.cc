@@ -44,8 +44,8 @@ SignalHistory NotKnown(int64_t generation, absl::Time now, absl::Status why) {
 
 }  // namespace
 
-SignalStore::SignalStore(const Limits& limits, Listener listener)
-    : limits_(limits), listener_(std::move(listener)) {}
+SignalStore::SignalStore(const Limits& limits, std::function<void()> wanted)
+    : limits_(limits), wanted_(std::move(wanted)) {}
 
 absl::Status SignalStore::NoMemoryFor(const std::string& namespace_name) const {
   return absl::ResourceExhaustedError(
@@ -83,7 +83,7 @@ absl::Status SignalStore::Want(const SignalSource& source, const EngineQuestion&
     }
     RETURN_IF_ERROR(Renew(source, is_new ? Add(source, now) : found->second, question, until));
   }
-  if (is_new) listener_.wanted();
+  if (is_new) wanted_();
   return absl::OkStatus();
 }
 
@@ -224,14 +224,11 @@ void SignalStore::Tell(const SignalSource& source, const SignalAttempt& attempt,
     told = found->second.source;
   }
   if (!tell(*told)) return;
-  {
-    MutexLock lock(mutex_);
-    const auto found = sources_.find(source);
-    if (found == sources_.end() || found->second.source != told) return;
-    found->second.changed_at = ++generation_;
-    Weigh(source, found->second);
-  }
-  listener_.changed();
+  MutexLock lock(mutex_);
+  const auto found = sources_.find(source);
+  if (found == sources_.end() || found->second.source != told) return;
+  found->second.changed_at = ++generation_;
+  Weigh(source, found->second);
 }
 
 void SignalStore::ListEngines(const SignalSource& source,

@@ -48,12 +48,8 @@ class SignalStore {
     size_t most_bytes = size_t{256} << 20;
     size_t most_bytes_of_namespace = size_t{64} << 20;
   };
-  // Called without a lock held.
-  struct Listener {
-    std::function<void()> wanted;   // there is a source more to read
-    std::function<void()> changed;  // there is news
-  };
-  SignalStore(const Limits& limits, Listener listener);
+  // `wanted` is called without a lock held when there is a source more to read.
+  SignalStore(const Limits& limits, std::function<void()> wanted);
 
   // A lease: the source is read until then, and what it says kept as far as the question looks
   // back. Never shortens a longer one. Of pages and queues the question's times alone count.
@@ -144,7 +140,7 @@ class SignalStore {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Limits limits_;
-  const Listener listener_;
+  const std::function<void()> wanted_;
   mutable Mutex mutex_;
   Sources sources_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Share> shares_ ABSL_GUARDED_BY(mutex_);  // by namespace

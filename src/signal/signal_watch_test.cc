@@ -77,10 +77,10 @@ class SignalWatchTest : public testing::Test {
   }
 
   const SteadyClock clock_;
-  SignalStore store_{{.longest_gap = absl::Seconds(5)}, {.wanted = [] {}, .changed = [] {}}};
+  SignalStore store_{{.longest_gap = absl::Seconds(5)}, [] {}};
   SignalWatch watch_{Options(), clock_, store_};
   // Of a watch that a test makes itself.
-  SignalStore sleeping_{{.longest_gap = absl::Seconds(5)}, {.wanted = [] {}, .changed = [] {}}};
+  SignalStore sleeping_{{.longest_gap = absl::Seconds(5)}, [] {}};
 };
 
 TEST_F(SignalWatchTest, EnginesAtANameAreReadWhileTheyAreWanted) {
@@ -316,8 +316,7 @@ TEST_F(SignalWatchTest, ANewWishIsReadAtOnce) {
   const SignalSource source = SourceOf(
       MetricsPage{.url = absl::StrCat("http://127.0.0.1:", server.port()), .selector = "a"});
   SignalWatch* woken = nullptr;
-  SignalStore store({.longest_gap = absl::Minutes(30)},
-                    {.wanted = [&] { woken->Wake(); }, .changed = [] {}});
+  SignalStore store({.longest_gap = absl::Minutes(30)}, [&] { woken->Wake(); });
   SignalWatchOptions options = Options();
   options.interval = absl::Minutes(10);
   SignalWatch watch(options, clock_, store);
