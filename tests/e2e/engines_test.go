@@ -266,15 +266,7 @@ func TestThreeLinesScaleEnginesFromZeroToTheMaximumAndBackUnderLoad(t *testing.T
 		firstAsked.Sub(gateway.firstAt).Seconds())
 	w.line.reaches(most, 2*patience)
 
-	end := <-ended
-	w.line.mark("load is over")
-	if end.Asked == 0 || end.Answered != end.Asked {
-		t.Errorf("%d of %d requests were answered: %v", end.Answered, end.Asked, end.Errors)
-	}
-	// The profile's activationWindow is 2 minutes.
-	w.line.reaches(0, 3*patience)
-	w.line.stays(3 * time.Second)
-	w.line.neverAbove(most)
+	end := w.returnsToZero(ended, most) // the profile's activationWindow is 2 minutes
 	recorded := run.end()
 	if got := recorded.highest(); got <= beyondOneReplica {
 		t.Errorf("the highest value is %g, which one replica may have", got)
@@ -296,15 +288,22 @@ func TestAgentsEnginesScaleAWorkloadFromZeroAndBack(t *testing.T) {
 
 	ended := startLoad(t, "0 2\n10 8\n40 0\n", gateway)
 	w.line.reaches(most, 2*patience)
+	w.returnsToZero(ended, most)
+	agent.foundEngines(most)
+}
+
+// returnsToZero waits until the load is over, and then until nothing is asked for.
+func (w *workload) returnsToZero(ended <-chan loadResult, most int) loadResult {
+	w.t.Helper()
 	end := <-ended
 	w.line.mark("load is over")
 	if end.Asked == 0 || end.Answered != end.Asked {
-		t.Errorf("%d of %d requests were answered: %v", end.Answered, end.Asked, end.Errors)
+		w.t.Errorf("%d of %d requests were answered: %v", end.Answered, end.Asked, end.Errors)
 	}
 	w.line.reaches(0, 3*patience)
 	w.line.stays(3 * time.Second)
 	w.line.neverAbove(most)
-	agent.foundEngines(most)
+	return end
 }
 
 // A replica counts twice its target at most.
