@@ -19,7 +19,6 @@ namespace gpuscaler {
 namespace {
 
 using Engines = std::vector<const SignalSeries*>;
-using GpuSamples = std::vector<ReplicaSample>;                    // of a replica's
 using PodName = std::pair<absl::string_view, absl::string_view>;  // namespace, name
 
 // As nodes know them now.
@@ -128,7 +127,7 @@ class EngineReplicas {
 
   void Replace() {
     const std::vector<Replica> left = Left();
-    gpus_of_strays_ = GpusOfStrays();
+    for (const SignalSeries* engine : strays_) strays_frozen_at_[engine] = StrayFrozenAt(*engine);
     for (size_t i = 0; i < engines_of_.size(); ++i) {
       Replica& replica = population_.replicas[i];
       if (engines_of_[i].empty() && HasLeft(replica)) {
@@ -228,7 +227,7 @@ class EngineReplicas {
 
   void Become(const Engines& engines, Replica& replica) {
     replica.by_engine = true;
-    const GpuSamples of_gpus = std::exchange(replica.samples, {});
+    const std::vector<ReplicaSample> of_gpus = std::exchange(replica.samples, {});
     std::vector<SeriesSaid> said;
     absl::Time answers_since = absl::InfiniteFuture();
     std::string gap = engines.empty() ? WhyNone(replica) : "";
@@ -335,10 +334,11 @@ class EngineReplicas {
     });
   }
 
-  SeriesSaid SaidBy(const SignalSeries& engine, const GpuSamples& of_gpus, Replica& replica) {
-    const bool is_stray = replica.pods.empty();
+  SeriesSaid SaidBy(const SignalSeries& engine, const std::vector<ReplicaSample>& of_gpus,
+                    Replica& replica) {
+    const auto stray = strays_frozen_at_.find(&engine);
     const absl::Time frozen_at =
-        is_stray ? StrayFrozenAt(engine) : FrozenAt(trigger_, engine, of_gpus);
+        stray == strays_frozen_at_.end() ? FrozenAt(trigger_, engine, of_gpus) : stray->second;
     if (frozen_at > now_ || !replica.mute.empty()) {
       replica.frozen_at = std::min(replica.frozen_at, frozen_at);
       return {.series = &engine};
@@ -349,21 +349,13 @@ class EngineReplicas {
 
   // Once all GPUs are idle that may be its: where those are not known, never.
   absl::Time StrayFrozenAt(const SignalSeries& engine) const {
-    if (gpus_of_strays_.empty()) return absl::InfiniteFuture();
     absl::Time at = absl::InfinitePast();
-    for (const GpuSamples& of_gpus : gpus_of_strays_) {
-      at = std::max(at, FrozenAt(trigger_, engine, of_gpus));
+    for (size_t i = 0; i < population_.replicas.size(); ++i) {
+      const bool may_be_its = !by_owner_ || IsUnplaced(i);
+      if (!may_be_its) continue;
+      at = std::max(at, FrozenAt(trigger_, engine, population_.replicas[i].samples));
     }
-    return at;
-  }
-
-  std::vector<GpuSamples> GpusOfStrays() const {
-    std::vector<GpuSamples> gpus;
-    for (size_t i = 0; i < population_.replicas.size() && !strays_.empty(); ++i) {
-      const bool is_placed = by_owner_ && !IsUnplaced(i);
-      if (!is_placed) gpus.push_back(population_.replicas[i].samples);
-    }
-    return gpus;
+    return at == absl::InfinitePast() ? absl::InfiniteFuture() : at;
   }
 
   // Its pods are there, and nobody knows at which address.
@@ -411,7 +403,7 @@ class EngineReplicas {
   const bool by_owner_;
   std::vector<Engines> engines_of_;  // of each replica
   Engines strays_;                   // of no replica
-  std::vector<GpuSamples> gpus_of_strays_;
+  std::map<const SignalSeries*, absl::Time> strays_frozen_at_;
 };
 
 }  // namespace
