@@ -10,10 +10,10 @@
 #include "fleet/fleet_store.h"
 #include "model/fleet_history.h"
 #include "scaling/decision.h"
-#include "scaling/profile.h"
-#include "scaling/trigger.h"
 #include "serve/metrics.h"
 #include "serve/request_metrics.h"
+#include "trigger/profile.h"
+#include "trigger/trigger.h"
 
 namespace gpuscaler {
 namespace {

@@ -25,9 +25,9 @@
 #include "fleet/open_readers.h"
 #include "fleet/telemetry_log.h"
 #include "fleet/watch_stream.h"
-#include "scaling/trigger.h"
 #include "simulated_fleet.h"
 #include "telemetry.grpc.pb.h"
+#include "trigger/trigger.h"
 
 namespace gpuscaler {
 namespace {
@@ -39,7 +39,7 @@ constexpr absl::Duration kInterval = absl::Seconds(1);
 constexpr int kLooksPerReading = 5;
 constexpr absl::Duration kHeartbeat = absl::Milliseconds(1500);
 constexpr int kMostReaders = 16;  // of an agent
-// As an agent's --poll-interval 1s makes it (app/agent.cc).
+// As an agent's --poll-interval 1s makes it (role/agent.cc).
 constexpr absl::Duration kStaleAfter = absl::Seconds(5);
 
 int64_t MonotonicNanoseconds() {

@@ -33,7 +33,8 @@ class ServerProcess(Measured):
             match = re.search(r"event=serving.*\bgrpc_port=(\d+)", line)
             if match:
                 self.port = int(match.group(1))
-                self.metrics_port = int(re.search(r"\bmetrics_port=(\d+)", line).group(1))
+                metrics = re.search(r"\bmetrics_port=(\d+)", line)
+                self.metrics_port = int(metrics.group(1)) if metrics else None  # the empty one's
                 break
         else:
             raise RuntimeError(f"{command[0]} did not start:\n{''.join(said)}")

@@ -3,12 +3,12 @@
 #include <set>
 
 #include "absl/strings/str_split.h"
+#include "discovery/engine_candidates.h"
+#include "discovery/kernel_address.h"
+#include "discovery/listener_tables.h"
+#include "discovery/network_addresses.h"
 #include "promise.h"
 #include "workload/cgroup_pod.h"
-#include "workload/engine_candidates.h"
-#include "workload/kernel_address.h"
-#include "workload/listener_tables.h"
-#include "workload/network_addresses.h"
 
 namespace gpuscaler {
 namespace {

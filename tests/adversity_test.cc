@@ -20,6 +20,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/bound_port.h"
 #include "gtest/gtest.h"
 #include "process.h"
 #include "serve/test_http_client.h"
@@ -79,17 +80,16 @@ TEST(Adversity, GrpcPortOutlivesAShortageOfDescriptors) {
 }
 
 TEST(Adversity, StandardStreamsThatAreClosedAreNobodyElses) {
-  Server server({IdleSource()});
-  ASSERT_TRUE(server.Ready()) << server.process().Story();
-  const int port = server.Port("probe");
-  server.process().Signal(SIGTERM);
-  ASSERT_EQ(server.process().Wait(), 0);
-  Process process({"serve", "--port=any", "--metrics-port=0", absl::StrCat("--probe-port=", port),
-                   "--bind-address=127.0.0.1", IdleSource()},
-                  {}, "", {}, [] {
-                    for (const int stream : {0, 1, 2}) close(stream);
-                  });
-  ASSERT_TRUE(Eventually([&] { return Ask(port, "GET", "/readyz").ok(); }));
+  // It cannot say which port it has.
+  const auto port = BoundPort::Open("127.0.0.1", 0);
+  ASSERT_TRUE(port.ok()) << port.status();
+  Process process(
+      {"serve", "--port=any", "--metrics-port=0", absl::StrCat("--probe-port=", port->port()),
+       "--bind-address=127.0.0.1", IdleSource()},
+      {}, "", {}, [] {
+        for (const int stream : {0, 1, 2}) close(stream);
+      });
+  ASSERT_TRUE(Eventually([&] { return Ask(port->port(), "GET", "/readyz").ok(); }));
   for (const int stream : {0, 1, 2}) {
     const auto link = absl::StrCat("/proc/", process.pid(), "/fd/", stream);
     EXPECT_EQ(std::filesystem::read_symlink(link), "/dev/null") << stream;

@@ -1,11 +1,10 @@
 // Credentials of the scaler's own files, and TLS that they are for: the program beside a Redis and
 // a page that let nobody else in.
-#include <filesystem>
-#include <fstream>
 #include <map>
 
 #include "absl/strings/str_cat.h"
 #include "base/test_ca.h"
+#include "base/test_folder.h"
 #include "demand_query.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -26,20 +25,21 @@ class CredentialsTest : public testing::Test {
   // Under the alias "ours", for ScaledObjects of the namespace shop.
   void Keep(std::map<std::string, std::string> files) const {
     files.insert({{"hosts", "127.0.0.1"}, {"namespaces", "shop"}, {"ca.crt", ca_.pem()}});
-    const std::filesystem::path alias = std::filesystem::path(folder_) / "ours";
-    std::filesystem::create_directory(alias);
-    for (const auto& [name, text] : files) std::ofstream(alias / name) << text;
+    for (const auto& [name, text] : files) folder_.Write("ours/" + name, text);
   }
 
-  Server Scaler() const { return NewServer({absl::StrCat("--endpoint-credentials=", folder_)}); }
+  Server Scaler() const {
+    return NewServer({absl::StrCat("--endpoint-credentials=", folder_.path())});
+  }
 
-  const std::string folder_ = NewTestFolder();
+  const TestFolder folder_;
   const TestCa ca_{"our CA"};
 };
 
 TEST_F(CredentialsTest, OpenARedisThatWantsACertificateAndAPassword) {
+  const TestFolder of_redis;
   std::vector<std::string> options =
-      TlsOptions(NewTestFolder(), ca_.Issue("redis"), /*client_ca=*/ca_.pem());
+      TlsOptions(of_redis, ca_.Issue("redis"), /*client_ca=*/ca_.pem());
   options.insert(options.end(), {"--requirepass", kPassword});
   const TestRedis redis(options);
   redis.Do({"LPUSH", "jobs", "1", "2", "3"});

@@ -14,11 +14,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/test_folder.h"
+#include "discovery/test_pod_network.h"
 #include "gtest/gtest.h"
 #include "kubelet/fake_kubelet.h"
 #include "process.h"
 #include "serve/test_http_client.h"
-#include "workload/test_pod_network.h"
 
 namespace gpuscaler {
 
@@ -127,8 +128,9 @@ class EnginePodsTest : public testing::Test {
     return absl::StrCat(answer, "\n", server_->process().Err());
   }
 
-  const std::string gpu_file_ = WriteTestFile("gpus.json", R"({"gpus": []})");
-  FakeKubelet kubelet_{NewTestFolder()};
+  const TestFolder folder_;
+  const std::string gpu_file_ = folder_.Write("gpus.json", R"({"gpus": []})");
+  FakeKubelet kubelet_{folder_.path()};
   std::vector<FakeKubelet::Pod> pods_;
   std::vector<std::string> gpus_;
   std::vector<std::unique_ptr<TestPodNetwork>> networks_;

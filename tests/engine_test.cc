@@ -73,7 +73,7 @@ TEST(EngineCommand, SeveralShareAFileOfGpus) {
 }
 
 TEST(EngineCommand, SigtermWaitsForWhatItHasTaken) {
-  StandIn engine({"--tokens-per-second=100", "--full-batch-tokens-per-second=100"});
+  StandIn engine({"--tokens-per-second=10", "--full-batch-tokens-per-second=10"});
   ASSERT_TRUE(engine.Serving()) << engine.process().Story();
   const auto client = engine.Complete(50);
   ASSERT_TRUE(engine.HasRunning(1));

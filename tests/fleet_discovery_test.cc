@@ -89,7 +89,13 @@ TEST_F(FleetDiscoveryTest, AnAggregatorThatIsRestartedHasThePastAtOnce) {
   server_->process().Signal(SIGKILL);
   server_->process().Wait();
   StartAggregator();
-  const std::string first = QueryUntil("value ", over_a_window);
+  std::string first;
+  EXPECT_TRUE(Eventually(
+      [&] {
+        first = Query(over_a_window);
+        return testing::Value(first, ContainsRegex("value   [0-9]"));
+      },
+      absl::Seconds(30)));
   EXPECT_THAT(first, HasSubstr("value   5\n"));
   EXPECT_GE(MetricOf(*server_, "engine_readings_received_total"), 20)
       << "of five a second, those of 5 s";

@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <fstream>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kubelet/fake_kubelet.h"
@@ -28,8 +28,7 @@ using testing::HasSubstr;
 class HoldersTest : public testing::Test {
  protected:
   HoldersTest()
-      : kubelet_(absl::StrCat(testing::TempDir(), "holders_test.", getpid())),
-        source_(absl::StrCat("file:", WriteTestFile("held.json", R"({"gpus": [
+      : source_(absl::StrCat("file:", WriteTestFile("held.json", R"({"gpus": [
             {"uuid": "GPU-a", "utilization_percent": 80},
             {"uuid": "GPU-b", "utilization_percent": 50}]})"))) {
     kubelet_.AddPod("shop", "web-6d4cf56db6-x7k2p",
@@ -50,7 +49,8 @@ class HoldersTest : public testing::Test {
     return json::parse(gpus.out);
   }
 
-  FakeKubelet kubelet_;
+  const TestFolder folder_;
+  FakeKubelet kubelet_{folder_.path()};
   const std::string source_;
 };
 
@@ -78,12 +78,13 @@ class Sleeper {
 class PodsProc {
  public:
   void Add(pid_t pid, const std::string& pod_uid) {
-    const std::string folder = NewTestFolder();
-    std::ofstream(folder + "/stat") << pid << " (x) S 1 1 1 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 77 0\n";
-    std::ofstream(folder + "/cgroup")
-        << "0::/kubepods.slice/kubepods-pod" << absl::StrReplaceAll(pod_uid, {{"-", "_"}})
-        << ".slice/cri-containerd-" << std::string(64, 'a') << ".scope\n";
-    folders_.emplace_back(folder, absl::StrCat("/proc/", pid));
+    const std::string number = absl::StrCat(pid);
+    proc_.Write(number + "/stat", number + " (x) S 1 1 1 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 77 0\n");
+    proc_.Write(
+        number + "/cgroup",
+        absl::StrCat("0::/kubepods.slice/kubepods-pod", absl::StrReplaceAll(pod_uid, {{"-", "_"}}),
+                     ".slice/cri-containerd-", std::string(64, 'a'), ".scope\n"));
+    folders_.emplace_back(proc_.PathOf(number), absl::StrCat("/proc/", pid));
   }
 
   // For Process's `in_child`.
@@ -105,6 +106,7 @@ class PodsProc {
     close(file);
   }
 
+  const TestFolder proc_;
   const std::string root_ = absl::StrCat("0 ", geteuid(), " 1");
   std::vector<std::pair<std::string, std::string>> folders_;  // and where each is to be seen
 };
@@ -232,7 +234,8 @@ TEST_F(HoldersTest, DirectoryInPlaceOfTheSocketIsTold) {
                                      " is=\"a directory\"")));
   Server sure({absl::StrCat("--gpu-source=", source_), "--attribution=kubelet", socket});
   EXPECT_TRUE(sure.process().WaitForErr(
-      absl::StrCat("event=kubelet_lost why=\"", folder, ": is a directory, and no socket\"")))
+      absl::StrCat("event=kubelet_lost why=\"the kubelet does not answer: ", folder,
+                   ": is a directory, and no socket\"")))
       << sure.process().Err();
 }
 

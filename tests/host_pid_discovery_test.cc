@@ -4,12 +4,11 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
 #include <utility>
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "base/test_folder.h"
 #include "engine_pods.h"
 #include "gmock/gmock.h"
 
@@ -26,17 +25,15 @@ class NodeView {
  public:
   explicit NodeView(pid_t in_node_network) {
     Bind(absl::StrCat("/proc/", in_node_network), "/proc/1");
-    std::filesystem::create_directory(logs_ + "/pods");
-    Bind(logs_, "/var/log");
+    Bind(folder_.AddFolder("log"), "/var/log");
   }
 
   void AddPod(const std::string& name, const std::string& uid, pid_t process) {
-    std::filesystem::create_directory(absl::StrCat(logs_, "/pods/shop_", name, "_", uid));
-    const std::string cgroup = NewTestFolder() + "/cgroup";
-    std::ofstream(cgroup) << "0::/kubepods.slice/kubepods-pod"
-                          << absl::StrReplaceAll(uid, {{"-", "_"}}) << ".slice/cri-containerd-"
-                          << std::string(64, 'a') << ".scope\n";
-    Bind(cgroup, absl::StrCat("/proc/", process, "/cgroup"));
+    folder_.AddFolder(absl::StrCat("log/pods/shop_", name, "_", uid));
+    const std::string cgroup =
+        absl::StrCat("0::/kubepods.slice/kubepods-pod", absl::StrReplaceAll(uid, {{"-", "_"}}),
+                     ".slice/cri-containerd-", std::string(64, 'a'), ".scope\n");
+    Bind(folder_.Write(name + "/cgroup", cgroup), absl::StrCat("/proc/", process, "/cgroup"));
   }
 
   // For Process's `in_child`.
@@ -53,7 +50,7 @@ class NodeView {
     binds_.emplace_back(std::move(what), std::move(where));
   }
 
-  const std::string logs_ = NewTestFolder();
+  const TestFolder folder_;
   std::vector<std::pair<std::string, std::string>> binds_;
 };
 

@@ -165,6 +165,24 @@ TEST(Lint, TheServiceThatATriggerNamesMayBeInAnotherFile) {
   EXPECT_EQ(headless.out, "");
 }
 
+TEST(Lint, AFileWithoutAScaledObjectIsNotedUnlessAnotherHasOne) {
+  const std::string service =
+      WriteTestFile("only-service.yaml", "kind: Service\nmetadata: {name: llm}\n");
+  const Finished alone = RunProgram({"lint", service});
+  EXPECT_EQ(alone.code, 0) << alone.out;
+  EXPECT_THAT(alone.out, HasSubstr("only-service.yaml:1: note: the file: no ScaledObject"));
+  EXPECT_EQ(RunProgram({"lint", service, WriteTestFile("good.yaml", kGood)}).out, "");
+}
+
+TEST(Lint, EnginesThatAgentsFindNeedNoName) {
+  const std::string metadata = "        profile: vllm-requests\n";
+  const Finished unnamed = LintOf(metadata);
+  EXPECT_EQ(unnamed.code, 1);
+  EXPECT_THAT(unnamed.out, HasSubstr("[engine-not-named]"));
+  const Finished found = LintOf(metadata, {"--discover-engines"});
+  EXPECT_EQ(found.code, 0) << found.out;
+}
+
 TEST(Lint, NamesTheLayerOfProfilesThatCannotBeRead) {
   const Finished lint = RunProgram({"lint", "-"}, {{"KEDA_GPU_SCALER_PROFILES", "/no/p"}}, kGood);
   EXPECT_EQ(lint.code, 2);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -14,7 +15,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "gtest/gtest.h"
 
 namespace gpuscaler {
 namespace {
@@ -58,19 +58,30 @@ std::string ThreadsOf(pid_t pid) {
   return lines;
 }
 
+const TestFolder& OfAllTests() {
+  static const TestFolder folder;
+  return folder;
+}
+
+// Not yet used in it.
+std::string NewName() {
+  static std::atomic<int> made = 0;
+  return absl::StrCat(++made);
+}
+
 }  // namespace
 
-std::string NewTestFolder() {
-  std::string folder = absl::StrCat(testing::TempDir(), "/program_XXXXXX");
-  if (mkdtemp(folder.data()) == nullptr) std::abort();
-  return folder;
+std::string NewTestFolder() { return OfAllTests().AddFolder(NewName()); }
+
+std::string WriteTestFile(const std::string& name, const std::string& content) {
+  return OfAllTests().Write(absl::StrCat(NewName(), "/", name), content);
 }
 
 Process::Process(const std::vector<std::string>& args, const Variables& variables,
                  const std::string& input, std::optional<int> output,
-                 const std::function<void()>& in_child)
-    : folder_(NewTestFolder()) {
-  std::ofstream(folder_ + "/in") << input;
+                 const std::function<void()>& in_child) {
+  const std::string in = folder_.Write("in", input), out = folder_.PathOf("out"),
+                    err = folder_.PathOf("err");
   std::vector<std::string> words = {GPUSCALER_BINARY};
   words.insert(words.end(), args.begin(), args.end());
   std::vector<std::string> settings;
@@ -83,7 +94,6 @@ Process::Process(const std::vector<std::string>& args, const Variables& variable
   for (std::string& setting : settings) envp.push_back(setting.data());
   argv.push_back(nullptr);
   envp.push_back(nullptr);
-  const std::string in = folder_ + "/in", out = folder_ + "/out", err = folder_ + "/err";
   pid_ = fork();
   if (pid_ != 0) return;
   // A thread of ours may have held any lock: no memory is asked for from here on.
@@ -104,11 +114,10 @@ Process::~Process() {
     kill(pid_, SIGKILL);
     Wait();
   }
-  std::filesystem::remove_all(folder_);
 }
 
-std::string Process::Out() const { return ReadAll(folder_ + "/out"); }
-std::string Process::Err() const { return ReadAll(folder_ + "/err"); }
+std::string Process::Out() const { return ReadAll(folder_.PathOf("out")); }
+std::string Process::Err() const { return ReadAll(folder_.PathOf("err")); }
 
 std::string Process::Story() const {
   const std::string state = Ended() ? "It has ended.\n" : ThreadsOf(pid_);
@@ -179,12 +188,6 @@ int Server::Port(const std::string& which) const {
 }
 
 std::string Server::Address() const { return absl::StrCat("127.0.0.1:", Port("grpc")); }
-
-std::string WriteTestFile(const std::string& name, const std::string& content) {
-  std::string path = absl::StrCat(NewTestFolder(), "/", name);
-  std::ofstream(path) << content;
-  return path;
-}
 
 void ReplaceFile(const std::string& path, const std::string& content) {
   const std::string next = path + ".next";

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/test_folder.h"
 
 namespace gpuscaler {
 
@@ -49,7 +50,7 @@ class Process {
  private:
   bool Ended() const;
 
-  std::string folder_;
+  const TestFolder folder_;
   pid_t pid_ = -1;
   std::optional<int> code_;
 };
@@ -83,8 +84,16 @@ class Server {
 template <typename Condition>
 bool Eventually(const Condition& condition, absl::Duration patience = absl::Seconds(20));
 
+// True as soon as one of three attempts is: for what has to be quick, on a machine that is slow at
+// times.
+template <typename Attempt>
+bool OnceInThree(const Attempt& attempt) {
+  return attempt() || attempt() || attempt();
+}
+
+// A new folder, which lasts until the tests' process ends.
 std::string NewTestFolder();
-// A new file in a folder of its own.
+// A new file in such a folder of its own.
 std::string WriteTestFile(const std::string& name, const std::string& content);
 void ReplaceFile(const std::string& path, const std::string& content);  // by rename
 

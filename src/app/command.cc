@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "base/nearest.h"
-#include "scaling/trigger_keys.h"
+#include "trigger/trigger_keys.h"
 
 namespace gpuscaler {
 

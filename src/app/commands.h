@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "app/command.h"
 #include "app/exit_codes.h"
-#include "app/settings.h"
+#include "config/settings.h"
 
 namespace gpuscaler {
 

@@ -2,10 +2,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "app/commands.h"
-#include "app/option_help.h"
-#include "app/option_words.h"
-#include "app/options.h"
-#include "app/role_options.h"
+#include "config/option_help.h"
+#include "config/option_words.h"
+#include "config/options.h"
+#include "config/role_options.h"
 
 namespace gpuscaler {
 namespace {

@@ -6,11 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "app/commands.h"
 #include "app/open_files_limit.h"
-#include "app/standalone.h"
 #include "app/termination.h"
 #include "base/status_macros.h"
 #include "demo/demo.h"
 #include "demo/demo_triggers.h"
+#include "role/standalone.h"
 
 namespace gpuscaler {
 namespace {

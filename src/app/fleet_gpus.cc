@@ -19,8 +19,8 @@ absl::Status WithAddress(const std::string& address, const absl::Status& error) 
   const bool is_other = error.code() == absl::StatusCode::kUnimplemented;
   return {error.code(),
           absl::StrCat(address, ": ",
-                       is_other ? "answers, and is no aggregator (an agent's port?), or one of an "
-                                  "older version"
+                       is_other ? "answers, and is no aggregator (an agent's port, or a "
+                                  "standalone scaler's?), or one of an older version"
                                 : error.message())};
 }
 

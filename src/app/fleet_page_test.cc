@@ -2,10 +2,10 @@
 
 #include "app/exit_codes.h"
 #include "app/fleet_gpus.h"
-#include "app/test_fleet.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "role/test_fleet.h"
 
 namespace gpuscaler {
 namespace {
@@ -118,7 +118,9 @@ TEST_F(FleetPageTest, CommandPrintsItOrSaysWhyItCannot) {
   EXPECT_THAT(shown.out, HasSubstr("team-b/llm-6d4cf56db6-q2w4r/main"));
   const Shown of_agent = ShowFleetOf(addresses_["gpu-a"]);
   EXPECT_EQ(of_agent.code, kExitUnavailable);
-  EXPECT_THAT(of_agent.err, HasSubstr("answers, and is no aggregator (an agent's port?)"));
+  EXPECT_THAT(
+      of_agent.err,
+      HasSubstr("answers, and is no aggregator (an agent's port, or a standalone scaler's?)"));
   const Shown nobody = ShowFleetOf("127.0.0.1:1");
   EXPECT_EQ(nobody.code, kExitUnavailable);
   EXPECT_THAT(nobody.err, HasSubstr("keda-gpu-scaler gpus: 127.0.0.1:1: "));

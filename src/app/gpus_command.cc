@@ -21,15 +21,15 @@
 #include "app/gpu_selection.h"
 #include "app/gpus_page.h"
 #include "app/job_environment.h"
-#include "app/node_source.h"
-#include "app/open_attribution.h"
-#include "app/option_value.h"
-#include "app/options.h"
 #include "base/clock.h"
 #include "base/duration_text.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "config/option_value.h"
+#include "config/options.h"
 #include "gpu/gpu_source.h"
+#include "role/node_source.h"
+#include "role/open_attribution.h"
 
 namespace gpuscaler {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "app/settings.h"
+#include "config/settings.h"
 
 namespace gpuscaler {
 

@@ -5,12 +5,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "app/commands.h"
-#include "app/demand_reading.h"
 #include "app/input_file.h"
 #include "app/lint_report.h"
-#include "app/options.h"
 #include "base/status_macros.h"
-#include "scaling/lint.h"
+#include "config/options.h"
+#include "lint/lint.h"
+#include "role/demand_reading.h"
 #include "signal/source_place.h"
 
 namespace gpuscaler {
@@ -30,35 +30,32 @@ absl::StatusOr<Profiles> ProfilesOf(const std::string& path) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", profiles.status().message()));
 }
 
-struct InputText {
+struct InputManifests {
   std::string path;
-  absl::StatusOr<std::string> yaml;
+  absl::StatusOr<ManifestFile> file;
 };
 
+absl::StatusOr<ManifestFile> ManifestsIn(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string yaml, ReadInput(path));
+  auto file = ReadManifestFile(yaml);
+  if (file.ok()) return file;
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", file.status().message()));
+}
+
 // Each is read once: one may be standard input.
-std::vector<InputText> TextsOf(const std::vector<std::string>& paths) {
-  std::vector<InputText> texts;
-  for (const std::string& path : paths) texts.push_back({path, ReadInput(path)});
-  return texts;
+std::vector<InputManifests> InputsOf(const std::vector<std::string>& paths) {
+  std::vector<InputManifests> inputs;
+  for (const std::string& path : paths) inputs.push_back({path, ManifestsIn(path)});
+  return inputs;
 }
 
 // Of all files: a ScaledObject may be in one, and the Service that it names in another.
-Surroundings SurroundingsIn(const std::vector<InputText>& texts) {
-  Surroundings all;
-  for (const InputText& text : texts) {
-    if (!text.yaml.ok()) continue;
-    const auto found = ReadSurroundings(*text.yaml);
-    if (found.ok()) all.Add(*found);  // who lints it says what is wrong
+void SetBeside(const std::vector<InputManifests>& inputs, LintContext& context) {
+  for (const InputManifests& input : inputs) {
+    if (!input.file.ok()) continue;
+    context.beside.Add(input.file->surroundings);
+    context.objects_beside |= !input.file->manifests.empty();
   }
-  return all;
-}
-
-absl::StatusOr<FileFindings> FindingsIn(const InputText& text, const Profiles& profiles,
-                                        const LintContext& context) {
-  RETURN_IF_ERROR(text.yaml.status());
-  auto findings = Lint(*text.yaml, profiles, context);
-  if (findings.ok()) return FileFindings{.path = text.path, .findings = *std::move(findings)};
-  return absl::InvalidArgumentError(absl::StrCat(text.path, ": ", findings.status().message()));
 }
 
 bool HasSomethingToMend(const std::vector<Finding>& findings) {
@@ -83,21 +80,21 @@ int Run(const LintFlags& flags, const std::vector<std::string>& paths) {
   if (!profiles.ok()) return Fail("lint", NameLayer(*resolved, profiles.status()), kExitUsage);
   int code = kExitOk;
   std::vector<FileFindings> files;
-  const std::vector<InputText> texts = TextsOf(paths);
-  const LintContext context = {
+  const std::vector<InputManifests> inputs = InputsOf(paths);
+  LintContext context = {
       .our_hosts = flags.hosts,
-      .beside = SurroundingsIn(texts),
+      .finds_engines = resolved->config.discover_engines,
       .check_source = [rules = EndpointRulesOf(resolved->config)](const SignalSource& source) {
         return CheckSource(source, rules);
       }};
-  for (const InputText& text : texts) {
-    auto file = FindingsIn(text, *profiles, context);
-    if (!file.ok()) {
-      code = Fail("lint", file.status(), kExitUsage);
+  SetBeside(inputs, context);
+  for (const InputManifests& input : inputs) {
+    if (!input.file.ok()) {
+      code = Fail("lint", input.file.status(), kExitUsage);
       continue;
     }
-    if (HasSomethingToMend(file->findings)) code = std::max<int>(code, kExitFindings);
-    files.push_back(*std::move(file));
+    files.push_back({.path = input.path, .findings = Lint(*input.file, *profiles, context)});
+    if (HasSomethingToMend(files.back().findings)) code = std::max<int>(code, kExitFindings);
   }
   std::cout << Render(flags.format, files) << std::flush;
   return code;

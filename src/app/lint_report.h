@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "scaling/lint.h"
+#include "lint/lint.h"
 
 namespace gpuscaler {
 

@@ -6,12 +6,12 @@
 #include "app/commands.h"
 #include "app/completion.h"
 #include "app/man_page.h"
-#include "app/options.h"
 #include "app/reference_page.h"
+#include "config/options.h"
 #include "gmock/gmock.h"
 #include "gpu/gpu_file.h"
 #include "gtest/gtest.h"
-#include "scaling/profile.h"
+#include "trigger/profile.h"
 
 namespace gpuscaler {
 namespace {

@@ -90,9 +90,24 @@ absl::StatusOr<gpuscaler::v1::Explanation> AskWhy(const ScalerClient& client,
   return absl::UnimplementedError("another scaler than this one, or too old: it explains nothing");
 }
 
-// All at once but the spec, which has the name: each may wait 1.5 s for a snapshot.
+// All at once: each may wait 1.5 s for a snapshot.
+void AskForAnswers(const ScalerClient& client, bool explain, QueryReport& report) {
+  const TriggerRef& trigger = report.trigger.ref;
+  auto active = std::async(std::launch::async, [&] { return client.IsActive(trigger); });
+  std::future<absl::StatusOr<gpuscaler::v1::Explanation>> explanation;
+  if (explain) {
+    explanation = std::async(std::launch::async, [&] { return AskWhy(client, trigger); });
+  }
+  report.value = client.GetMetrics(trigger, report.spec.ok() ? report.spec->metric_name : "");
+  report.active = active.get();
+  if (explanation.valid()) report.explanation = explanation.get();
+}
+
+// Each answer is a decision of its own: what changes between them is asked for anew, so that what
+// explains is of what is told.
 QueryReport Ask(const ScalerClient& client, const std::string& address, const QueryFlags& flags,
                 const TriggerToAsk& trigger) {
+  constexpr int kTries = 3;
   QueryReport report;
   report.trigger = trigger;
   if (flags.replicas >= 0) report.replicas = flags.replicas;
@@ -102,14 +117,10 @@ QueryReport Ask(const ScalerClient& client, const std::string& address, const Qu
     report.active = report.spec.status();
     return report;
   }
-  auto active = std::async(std::launch::async, [&] { return client.IsActive(trigger.ref); });
-  std::future<absl::StatusOr<gpuscaler::v1::Explanation>> explanation;
-  if (flags.explain) {
-    explanation = std::async(std::launch::async, [&] { return AskWhy(client, trigger.ref); });
+  for (int tried = 0; tried < kTries; ++tried) {
+    AskForAnswers(client, flags.explain, report);
+    if (IsOfOneMoment(report)) break;
   }
-  report.value = client.GetMetrics(trigger.ref, report.spec.ok() ? report.spec->metric_name : "");
-  report.active = active.get();
-  if (explanation.valid()) report.explanation = explanation.get();
   return report;
 }
 

@@ -64,6 +64,14 @@ Json ReportJson(const QueryReport& report) {
 
 }  // namespace
 
+bool IsOfOneMoment(const QueryReport& report) {
+  if (!report.explanation || !report.explanation->ok()) return true;
+  const gpuscaler::v1::Explanation& why = **report.explanation;
+  const int code = report.value.status().raw_code();
+  if (why.code() != code || report.active.status().raw_code() != code) return false;
+  return code != 0 || (why.value() == *report.value && why.active() == *report.active);
+}
+
 std::optional<int> DesiredReplicas(const QueryReport& report) {
   if (!report.replicas || report.trigger.is_job) return std::nullopt;
   const int most = report.trigger.max_replicas.value_or(std::numeric_limits<int>::max());

@@ -21,6 +21,9 @@ struct QueryReport {
   std::optional<int> replicas;                                            // of --replicas
 };
 
+// Whether the explanation, if there is one, is of the value and the activity in the report.
+bool IsOfOneMoment(const QueryReport& report);
+
 // What spec.replicas would become from `report.replicas`, all of them ready: KEDA's doing at 0, the
 // HPA's above, within the limits of the manifest. Empty when it would stay because an answer is
 // missing, when --replicas is, and of a ScaledJob, which has no replicas.

@@ -83,6 +83,29 @@ TEST(QueryReport, NamesWhatWasLeftOut) {
   EXPECT_EQ(nlohmann::json::parse(QueryJson({report}))[0]["left_out"][1], "scopeFromEnv");
 }
 
+TEST(IsOfOneMoment, TellsAnExplanationOfAnotherAnswer) {
+  QueryReport report = Report(80, true);
+  EXPECT_TRUE(IsOfOneMoment(report)) << "none was asked for";
+  gpuscaler::v1::Explanation explanation;
+  explanation.set_value(80);
+  explanation.set_active(true);
+  report.explanation = explanation;
+  EXPECT_TRUE(IsOfOneMoment(report));
+  report.value = 0.0;
+  EXPECT_FALSE(IsOfOneMoment(report));
+  report.value = 80.0;
+  report.active = false;
+  EXPECT_FALSE(IsOfOneMoment(report));
+  report.value = absl::UnavailableError("no GPU snapshot yet");
+  report.active = report.value.status();
+  EXPECT_FALSE(IsOfOneMoment(report)) << "the answers came too early";
+  explanation.set_code(static_cast<int>(absl::StatusCode::kUnavailable));
+  report.explanation = explanation;
+  EXPECT_TRUE(IsOfOneMoment(report));
+  report.explanation = absl::UnimplementedError("another scaler than this one");
+  EXPECT_TRUE(IsOfOneMoment(report)) << "nothing to compare with";
+}
+
 TEST(QueryJson, CarriesTheExplanation) {
   QueryReport report = Report(80, true);
   report.replicas = 1;

@@ -9,21 +9,21 @@
 #include "absl/strings/str_split.h"
 #include "app/exit_codes.h"
 #include "app/job_environment.h"
-#include "app/option_help.h"
-#include "app/options.h"
-#include "app/role_options.h"
-#include "app/settings.h"
-#include "app/signal_metrics.h"
 #include "base/duration_text.h"
 #include "base/number_text.h"
+#include "config/option_help.h"
+#include "config/options.h"
+#include "config/role_options.h"
+#include "config/settings.h"
 #include "discovery/engine_metrics.h"
 #include "engine/told_metrics.h"
-#include "scaling/lint.h"
-#include "scaling/metric_type.h"
-#include "scaling/profile.h"
-#include "scaling/trigger.h"
+#include "lint/lint.h"
 #include "serve/fleet_metrics.h"
 #include "serve/metrics.h"
+#include "serve/signal_metrics.h"
+#include "trigger/metric_type.h"
+#include "trigger/profile.h"
+#include "trigger/trigger.h"
 
 namespace gpuscaler {
 namespace {
@@ -149,7 +149,8 @@ std::string OptionsSection() {
 std::string JobVariablesSection() {
   std::string text = absl::StrCat(
       "## Environment of a job or pod\n\nBesides its own variables the program reads these: `gpus` "
-      "all of them, `serve` only `NODE_NAME`. `--env` says which environment it is; `auto` finds "
+      "all of them, `serve` only `NODE_NAME`, `POD_NAME` and `POD_NAMESPACE`. `--env` says which "
+      "environment it is; `auto` finds "
       "out.\n\n",
       Head({"variable", "environment", "meaning"}));
   for (const JobVariable& variable : JobVariables()) {

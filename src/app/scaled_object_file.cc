@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "scaling/manifest.h"
-#include "scaling/trigger_keys.h"
+#include "lint/manifest_file.h"
+#include "trigger/trigger_keys.h"
 
 namespace gpuscaler {
 namespace {
@@ -40,9 +40,9 @@ TriggerToAsk AskFor(const Manifest& manifest, size_t index) {
 }  // namespace
 
 absl::StatusOr<std::vector<TriggerToAsk>> TriggersOfYaml(absl::string_view yaml) {
-  ASSIGN_OR_RETURN(std::vector<Manifest> manifests, ReadManifests(yaml));
+  ASSIGN_OR_RETURN(ManifestFile file, ReadManifestFile(yaml));
   std::vector<TriggerToAsk> triggers;
-  for (Manifest& manifest : manifests) {
+  for (Manifest& manifest : file.manifests) {
     if (manifest.name.empty()) manifest.name = "unnamed";
     if (manifest.namespace_name.empty()) manifest.namespace_name = "default";
     for (size_t i = 0; i < manifest.triggers.size(); ++i) {

@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "scaling/trigger.h"
 #include "serve/scaler_client.h"
+#include "trigger/trigger.h"
 
 namespace gpuscaler {
 

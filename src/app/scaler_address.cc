@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "app/config.h"
+#include "config/config.h"
 
 namespace gpuscaler {
 namespace {

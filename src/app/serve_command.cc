@@ -7,19 +7,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "app/agent.h"
-#include "app/aggregator.h"
 #include "app/commands.h"
-#include "app/open_attribution.h"
 #include "app/open_files_limit.h"
-#include "app/option_value.h"
-#include "app/option_words.h"
-#include "app/options.h"
-#include "app/role_options.h"
-#include "app/standalone.h"
 #include "app/termination.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "config/option_value.h"
+#include "config/option_words.h"
+#include "config/options.h"
+#include "config/role_options.h"
+#include "role/agent.h"
+#include "role/aggregator.h"
+#include "role/open_attribution.h"
+#include "role/standalone.h"
 
 namespace gpuscaler {
 namespace {

@@ -1,8 +1,8 @@
 #include "base/file_text.h"
 
-#include <filesystem>
-#include <fstream>
+#include <memory>
 
+#include "base/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -15,9 +15,7 @@ using ::testing::StartsWith;
 
 class FileTextTest : public testing::Test {
  protected:
-  ~FileTextTest() override { std::filesystem::remove(path_); }
-
-  void Write(const std::string& text) { std::ofstream(path_, std::ios::binary) << text; }
+  void Write(const std::string& text) { folder_.Write("text", text); }
 
   static void ExpectUnreadable(const absl::StatusOr<std::string>& text, const std::string& path,
                                const std::string& why) {
@@ -26,8 +24,8 @@ class FileTextTest : public testing::Test {
                 AllOf(StartsWith(path + ": cannot be read: "), HasSubstr(why)));
   }
 
-  const std::string path_ = testing::TempDir() + "file_text_" +
-                            testing::UnitTest::GetInstance()->current_test_info()->name();
+  const TestFolder folder_;
+  const std::string path_ = folder_.PathOf("text");
 };
 
 TEST_F(FileTextTest, TextIsTheFileByteForByte) {

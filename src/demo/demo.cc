@@ -13,7 +13,7 @@
 #include "demo/demo_load.h"
 #include "demo/demo_screen.h"
 #include "demo/demo_triggers.h"
-#include "scaling/profile.h"
+#include "trigger/profile.h"
 
 namespace gpuscaler {
 namespace {

@@ -16,11 +16,11 @@
 #include "demo/demo_service.h"
 #include "demo/demo_verdict.h"
 #include "load/load_run.h"
-#include "scaling/trigger.h"
 #include "serve/http_server.h"
 #include "serve/scaler_client.h"
 #include "simulate/fleet.h"
 #include "simulate/report.h"
+#include "trigger/trigger.h"
 
 namespace gpuscaler {
 

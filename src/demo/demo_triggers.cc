@@ -4,8 +4,8 @@
 #include "base/number_text.h"
 #include "base/status_macros.h"
 #include "demo/demo_gateway.h"
-#include "scaling/profile.h"
-#include "scaling/trigger_source.h"
+#include "trigger/profile.h"
+#include "trigger/trigger_source.h"
 
 namespace gpuscaler {
 namespace {

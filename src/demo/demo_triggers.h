@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "scaling/trigger.h"
 #include "serve/scaler_client.h"
+#include "trigger/trigger.h"
 
 namespace gpuscaler {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "scaling/trigger.h"
+#include "trigger/trigger.h"
 
 namespace gpuscaler {
 

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "discovery/proc_file.h"
 #include "page/ip_block.h"
-#include "workload/proc_file.h"
 
 namespace gpuscaler {
 namespace {

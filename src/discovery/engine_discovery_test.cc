@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/fake_clock.h"
+#include "discovery/test_pod_network.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "workload/test_pod_network.h"
 #include "workload/test_proc.h"
 
 namespace gpuscaler {

@@ -11,11 +11,11 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/rate_limit.h"
+#include "discovery/engine_finder.h"
 #include "discovery/pod_engine.h"
 #include "endpoint/endpoint_rules.h"
 #include "model/node_snapshot.h"
 #include "signal/found_engines.h"
-#include "workload/engine_finder.h"
 
 namespace gpuscaler {
 

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "base/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -23,15 +24,8 @@ constexpr char kHost[] = "redis.infra.svc.cluster.local.";
 
 class CredentialFolderTest : public testing::Test {
  protected:
-  CredentialFolderTest() : path_(testing::TempDir() + "credentials." + std::to_string(getpid())) {
-    std::filesystem::remove_all(path_);
-  }
-  ~CredentialFolderTest() override { std::filesystem::remove_all(path_); }
-
   void Write(const std::string& alias, const std::map<std::string, std::string>& files) {
-    std::filesystem::create_directories(path_ + "/" + alias);
-    for (const auto& [name, text] : files)
-      std::ofstream(absl::StrCat(path_, "/", alias, "/", name)) << text;
+    for (const auto& [name, text] : files) folder_.Write(absl::StrCat(alias, "/", name), text);
   }
   void WriteUsable() {
     Write("redis-jobs", {{"hosts", "redis.infra.svc\n"},
@@ -42,18 +36,19 @@ class CredentialFolderTest : public testing::Test {
   }
   std::string FaultOf(absl::string_view alias, absl::string_view namespace_name = "team-a",
                       absl::string_view host = kHost) const {
-    return CredentialFolder(path_, "cluster.local")
+    return CredentialFolder(folder_.path(), "cluster.local")
         .For(alias, namespace_name, host)
         .status()
         .ToString();
   }
 
-  const std::string path_;
+  const TestFolder folder_;
 };
 
 TEST_F(CredentialFolderTest, GivesWhatTheFilesSayWithoutTheEndOfTheLine) {
   WriteUsable();
-  const auto found = CredentialFolder(path_, "cluster.local").For("redis-jobs", "team-b", kHost);
+  const auto found =
+      CredentialFolder(folder_.path(), "cluster.local").For("redis-jobs", "team-b", kHost);
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(found->username, "app");
   EXPECT_EQ(found->password, "hunter2");
@@ -63,7 +58,7 @@ TEST_F(CredentialFolderTest, GivesWhatTheFilesSayWithoutTheEndOfTheLine) {
 
 TEST_F(CredentialFolderTest, GivesThemAsTheyAreNow) {
   WriteUsable();
-  const CredentialFolder folder(path_, "cluster.local");
+  const CredentialFolder folder(folder_.path(), "cluster.local");
   Write("redis-jobs", {{"password", "another"}});
   EXPECT_EQ(folder.For("redis-jobs", "team-a", kHost)->password, "another");
 }
@@ -93,7 +88,7 @@ TEST_F(CredentialFolderTest, SayingNothingOfHostsOrNamespacesIsAllowingNone) {
     EXPECT_THAT(FaultOf("redis-jobs"),
                 AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr(absl::string_view(missing)),
                       HasSubstr("missing or empty")));
-    std::filesystem::remove(path_ + "/redis-jobs/" + missing);
+    std::filesystem::remove(folder_.PathOf(absl::StrCat("redis-jobs/", missing)));
     EXPECT_THAT(FaultOf("redis-jobs"), HasSubstr("missing or empty"));
   }
 }
@@ -129,7 +124,7 @@ TEST_F(CredentialFolderTest, AFileThatIsNoSecretsIsAFaultWithoutItsContent) {
 
 TEST_F(CredentialFolderTest, APipeInTheirPlaceIsNotWaitedFor) {
   WriteUsable();
-  ASSERT_EQ(mkfifo((path_ + "/redis-jobs/token").c_str(), 0600), 0);
+  ASSERT_EQ(mkfifo(folder_.PathOf("redis-jobs/token").c_str(), 0600), 0);
   EXPECT_THAT(FaultOf("redis-jobs"), HasSubstr("token is no regular file"));
 }
 
@@ -137,7 +132,6 @@ TEST_F(CredentialFolderTest, APipeInTheirPlaceIsNotWaitedFor) {
 class MountedSecret {
  public:
   explicit MountedSecret(std::filesystem::path path) : path_(std::move(path)) {
-    std::filesystem::create_directories(path_);
     Replace();
     for (const char* name : {"hosts", "namespaces", "tls.crt", "tls.key"}) {
       std::filesystem::create_symlink(std::filesystem::path("..data") / name, path_ / name);
@@ -162,8 +156,8 @@ class MountedSecret {
 };
 
 TEST_F(CredentialFolderTest, CertificateAndKeyAreOfOneTime) {
-  MountedSecret secret(std::filesystem::path(path_) / "mounted");
-  const CredentialFolder folder(path_, "cluster.local");
+  MountedSecret secret(folder_.AddFolder("mounted"));
+  const CredentialFolder folder(folder_.path(), "cluster.local");
   std::atomic<bool> stopping = false;
   std::thread replacing([&] {
     while (!stopping) secret.Replace();

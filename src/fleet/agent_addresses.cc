@@ -7,10 +7,12 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/cluster_domain.h"
 #include "base/host_name.h"
 #include "base/resolve.h"
 #include "base/status_macros.h"
@@ -105,7 +107,20 @@ absl::StatusOr<std::vector<std::string>> ParseList(absl::string_view text) {
   return addresses;
 }
 
+absl::Status CheckIsOfThisCluster(const std::string& host) {
+  const std::string domain = ClusterDomainHere();
+  const absl::string_view name = absl::StripSuffix(host, ".");
+  if (domain.empty() || !absl::StrContains(name, ".svc.") ||
+      absl::EndsWith(name, absl::StrCat(".svc.", domain))) {
+    return absl::OkStatus();
+  }
+  return absl::UnavailableError(absl::StrCat(
+      host, ": no such name, and by this pod's search list the cluster's domain is ", domain));
+}
+
 }  // namespace
+
+std::string AgentsOption::ServerName() const { return std::string(absl::StripSuffix(host, ".")); }
 
 absl::StatusOr<AgentsOption> ParseAgents(absl::string_view text) {
   absl::string_view rest = text;
@@ -121,6 +136,7 @@ absl::StatusOr<AgentsOption> ParseAgents(absl::string_view text) {
 
 absl::StatusOr<std::vector<std::string>> ResolveAll(const std::string& host, int port) {
   ASSIGN_OR_RETURN(std::vector<std::string> addresses, AddressesOf(host));
+  if (addresses.empty()) RETURN_IF_ERROR(CheckIsOfThisCluster(host));
   for (std::string& address : addresses) address = HostAndPort{address, port}.Text();
   return addresses;
 }

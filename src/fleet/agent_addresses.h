@@ -22,13 +22,18 @@ struct AgentsOption {
   std::vector<std::string> addresses;
 
   bool IsFixed() const { return host.empty(); }
+  // What the agents' certificates bear, where they are found by name: the host without the dot that
+  // ends a whole name in DNS. Empty: each its own address.
+  std::string ServerName() const;
 };
 
-// "dns:///keda-gpu-scaler-agents.gpu.svc:6001", "static:10.0.0.7:6001,[fd00::7]:6001".
-// INVALID_ARGUMENT names what is wrong in it, and says what is allowed.
+// "dns:///keda-gpu-scaler-agents.gpu.svc.cluster.local.:6001",
+// "static:10.0.0.7:6001,[fd00::7]:6001". INVALID_ARGUMENT names what is wrong in it, and says what
+// is allowed.
 absl::StatusOr<AgentsOption> ParseAgents(absl::string_view text);
 
-// AddressesOf(), each as host:port.
+// AddressesOf(), each as host:port. UNAVAILABLE too: there are none, and the host is a Service's of
+// another cluster domain than this pod's, where an empty list would mean that there is no GPU node.
 absl::StatusOr<std::vector<std::string>> ResolveAll(const std::string& host, int port);
 
 // Asks at once, every `interval` and, when told of a failure, soon. Thread-safe.

@@ -19,6 +19,16 @@ TEST(ParseAgents, HeadlessServiceByName) {
   EXPECT_EQ(option->port, 6001);
 }
 
+TEST(ParseAgents, DotThatEndsAWholeNameIsForDnsAndNotInCertificates) {
+  const auto option = ParseAgents("dns:///keda-gpu-scaler-agents.gpu.svc.cluster.local.:6001");
+  ASSERT_TRUE(option.ok()) << option.status();
+  EXPECT_EQ(option->host, "keda-gpu-scaler-agents.gpu.svc.cluster.local.");
+  EXPECT_EQ(option->port, 6001);
+  EXPECT_EQ(option->ServerName(), "keda-gpu-scaler-agents.gpu.svc.cluster.local");
+  EXPECT_EQ(ParseAgents("dns:///agents.gpu.svc:6001")->ServerName(), "agents.gpu.svc");
+  EXPECT_EQ(ParseAgents("static:gpu-7:6001")->ServerName(), "") << "that of each";
+}
+
 TEST(ParseAgents, ServiceMayBeGivenInFigures) {
   EXPECT_EQ(ParseAgents("dns:///10.0.0.7:6001")->host, "10.0.0.7");
   EXPECT_EQ(ParseAgents("dns:///[fd00::7]:6001")->host, "fd00::7") << "as resolvers want it";

@@ -22,7 +22,7 @@ void AgentRoll::Listed(const absl::StatusOr<std::vector<std::string>>& answer, a
     if (agents_.try_emplace(address).second) ++version_;
   }
   // What time brings to an empty list is a change too.
-  if (membership_.Listed() != before || answer->empty()) Changed(generation);
+  if (membership_.Listed() != before || answer->empty()) Changed(now, generation);
 }
 
 void AgentRoll::LogAnswer(const absl::StatusOr<std::vector<std::string>>& answer) const {
@@ -115,19 +115,26 @@ std::vector<std::string> AgentRoll::Forget(absl::Time now, int64_t generation) {
     gone.push_back(address);
   }
   for (const std::string& address : gone) agents_.erase(address);
-  if (gone.empty()) return gone;
-  forgotten_ += static_cast<int64_t>(gone.size());
-  ++version_;
-  Changed(generation);
+  if (!gone.empty()) {
+    forgotten_ += static_cast<int64_t>(gone.size());
+    ++version_;
+  }
+  const bool all_missed = std::ranges::all_of(
+      unheard_, [&](const std::string& address) { return IsMissed(address, now); });
+  if (!gone.empty() || !all_missed) Changed(now, generation);
   return gone;
 }
 
-void AgentRoll::Changed(int64_t generation) {
+void AgentRoll::Changed(absl::Time now, int64_t generation) {
   unheard_.clear();
   for (const auto& [address, agent] : agents_) {
-    if (!agent.ever_heard && membership_.IsListed(address)) unheard_.push_back(address);
+    if (!agent.ever_heard && IsMissed(address, now)) unheard_.push_back(address);
   }
   generation_ = generation;
+}
+
+bool AgentRoll::IsMissed(const std::string& address, absl::Time now) const {
+  return membership_.IsListed(address) || now < membership_.AwaitedUntil(address);
 }
 
 absl::Status AgentRoll::CheckReady(bool any_node, absl::Time now) const {
@@ -136,7 +143,8 @@ absl::Status AgentRoll::CheckReady(bool any_node, absl::Time now) const {
     return absl::UnavailableError(absl::StrCat("the agents are not known yet", dns));
   }
   for (const std::string& address : unheard_) {
-    const bool is_awaited = !any_node || now < membership_.AwaitedUntil(address);
+    const bool is_awaited =
+        now < membership_.AwaitedUntil(address) || (!any_node && membership_.IsListed(address));
     if (is_awaited) return UnheardStatus(address);
   }
   // While DNS fails, an empty answer says nothing of the time behind it.

@@ -49,7 +49,7 @@ class AgentRoll {
   // UNAVAILABLE while too little is known to decide on, where some node or none has told of itself.
   absl::Status CheckReady(bool any_node, absl::Time now) const;
 
-  // Listed and never heard, as of the last change; by address.
+  // Never heard, and listed or still awaited, as of the last change; by address.
   const std::vector<std::string>& unheard() const { return unheard_; }
   // The first of them with reasons, as far as they are known: "10.0.0.7:6001 (connection refused)".
   std::vector<std::string> UnheardTexts(size_t most) const;
@@ -59,6 +59,10 @@ class AgentRoll {
 
   const std::map<std::string, Agent>& agents() const { return agents_; }  // by address
   bool IsListed(const std::string& address) const { return membership_.IsListed(address); }
+  // Until when decisions wait for what it has not told yet.
+  absl::Time AwaitedUntil(const std::string& address) const {
+    return membership_.AwaitedUntil(address);
+  }
   int64_t version() const { return version_; }  // counts up with whom agents() has
   // Why the newest question after them was not answered; empty: it was.
   const std::string& error() const { return error_; }
@@ -68,7 +72,9 @@ class AgentRoll {
   void LogAnswer(const absl::StatusOr<std::vector<std::string>>& answer) const;
   static void NoteTrouble(const std::string& address, const AgentNews& news, Agent& agent);
   void NoteInterval(const std::string& address, const AgentNews& news, Agent& agent) const;
-  void Changed(int64_t generation);
+  void Changed(absl::Time now, int64_t generation);
+  // While it was never heard.
+  bool IsMissed(const std::string& address, absl::Time now) const;
   void FirstHeard(const std::string& address, int64_t generation);
   const std::string& WhyUnheard(const std::string& address) const;
   absl::Status UnheardStatus(const std::string& address) const;

@@ -87,6 +87,84 @@ TEST_F(AgentRollTest, AgentThatIsUnheardAtTheStartIsWaitedForUntilItsAbsenceIsBe
   EXPECT_THAT(roll_.unheard(), ElementsAre("b:1"));
 }
 
+TEST_F(AgentRollTest, OneAnswerOfDnsThatLacksAnUnheardAgentDoesNotEndTheWaitForIt) {
+  IsListed(Listing{"a:1", "b:1"});
+  Says("a:1");
+  IsLost("b:1");
+  now_ += absl::Seconds(10);
+  IsListed(Listing{"a:1"});
+  EXPECT_THAT(Refusal(), HasSubstr("not heard of 1 agent yet, b:1: connection refused"));
+  now_ += absl::Seconds(49);
+  IsListed(Listing{"a:1"});
+  EXPECT_THAT(Refusal(), HasSubstr("b:1")) << "half a fleet scales in";
+  now_ += absl::Seconds(1);
+  EXPECT_TRUE(Check().ok()) << Check() << ": a node that was drained holds nobody up for longer";
+}
+
+TEST_F(AgentRollTest, UnheardAgentThatDnsLacksIsMissedNoMoreOnceTheWaitForItIsOver) {
+  IsListed(Listing{"a:1", "b:1"});
+  Says("a:1");
+  IsListed(Listing{"a:1"});
+  now_ += absl::Seconds(59);
+  roll_.Forget(now_, ++generation_);
+  EXPECT_THAT(roll_.UnheardTexts(9), ElementsAre("b:1"));
+  now_ += absl::Seconds(1);
+  roll_.Forget(now_, ++generation_);
+  EXPECT_THAT(roll_.UnheardTexts(9), IsEmpty());
+  EXPECT_EQ(roll_.generation(), generation_) << "who said that it is missed says so no more";
+  EXPECT_THAT(Agents(), ElementsAre("a:1", "b:1")) << "it may still speak";
+}
+
+TEST_F(AgentRollTest, UnheardAgentThatDnsLacksAndThatSpeaksEndsTheWait) {
+  IsListed(Listing{"a:1", "b:1"});
+  Says("a:1");
+  IsListed(Listing{"a:1"});
+  Refusal();
+  Says("b:1");
+  EXPECT_TRUE(Check().ok()) << Check();
+}
+
+// Which node it was nobody knows: the wait for the old address is that for the new one.
+TEST_F(AgentRollTest, AgentThatIsReplacedWhileAnAggregatorStartsIsWaitedForUnderItsOldAddress) {
+  IsListed(Listing{"a:1", "old:1"});
+  Says("a:1");
+  IsLost("old:1");
+  now_ += absl::Seconds(20);
+  IsListed(Listing{"a:1", "new:1"});
+  EXPECT_THAT(Refusal(), HasSubstr("old:1: connection refused"));
+  now_ += absl::Seconds(30);
+  Says("new:1");
+  now_ += absl::Seconds(9);
+  EXPECT_THAT(Refusal(), HasSubstr("old:1"));
+  now_ += absl::Seconds(1);
+  EXPECT_TRUE(Check().ok()) << Check();
+}
+
+TEST_F(AgentRollTest, AgentThatJoinsLaterIsNotWaitedForAndNotMissedOnceItIsGone) {
+  IsListed(Listing{"a:1"});
+  Says("a:1");
+  now_ += absl::Seconds(20);
+  IsListed(Listing{"a:1", "new:1"});
+  EXPECT_TRUE(Check().ok()) << Check();
+  EXPECT_THAT(roll_.unheard(), ElementsAre("new:1"));
+  IsListed(Listing{"a:1"});
+  EXPECT_TRUE(Check().ok()) << Check();
+  EXPECT_THAT(roll_.unheard(), IsEmpty());
+}
+
+TEST_F(AgentRollTest, AgentsThatNobodyHeardAndDnsLacksAreNoGpuNodeAfterEmptyAfter) {
+  IsListed(Listing{"a:1"});
+  for (int i = 0; i < 6; ++i) {
+    now_ += absl::Seconds(9);
+    IsListed(Listing{});
+    EXPECT_THAT(Refusal(), HasSubstr("a:1"));
+  }
+  now_ += absl::Seconds(14);
+  EXPECT_THAT(Refusal(), HasSubstr("--empty-after=1m"));
+  now_ += absl::Seconds(1);
+  EXPECT_TRUE(Check().ok()) << Check();
+}
+
 TEST_F(AgentRollTest, NoneOfTheListedAnswersIsNoAnswer) {
   IsListed(Listing{"a:1"});
   IsLost("a:1");

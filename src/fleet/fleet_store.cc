@@ -76,7 +76,12 @@ std::vector<std::string> FleetStore::Watched() const {
 }
 
 absl::Status FleetStore::CheckReady(absl::Time now) const {
-  return roll_.CheckReady(!tracks_.empty(), now);
+  if (absl::Status status = roll_.CheckReady(!tracks_.empty(), now); !status.ok()) return status;
+  for (const std::string& node : tracks_.ownerless()) {
+    const bool is_awaited = now < roll_.AwaitedUntil(tracks_.SpeakerOf(node));
+    if (is_awaited) return absl::UnavailableError(tracks_.WhyOwnerless(node));
+  }
+  return absl::OkStatus();
 }
 
 std::shared_ptr<FleetHistory> FleetStore::NewHistory(int64_t generation, absl::Time now) const {
@@ -135,10 +140,9 @@ absl::Time FleetStore::NewestAt() const {
 
 FleetReader::Changes FleetStore::ChangedSince(int64_t generation) const {
   MutexLock lock(mutex_);
-  const PodIndex& index = tracks_.index();
   return {.generation = generation_,
-          .of_all = roll_.generation() > generation || index.AllChangedSince(generation),
-          .pods = index.ChangedSince(generation)};
+          .of_all = roll_.generation() > generation || tracks_.AllChangedSince(generation),
+          .pods = tracks_.index().ChangedSince(generation)};
 }
 
 bool FleetStore::Knows(const PodsWanted& wanted) const {

@@ -72,7 +72,8 @@ class FleetStore : public AgentListener, public FleetReader {
 
   // The nodes where these pods hold GPUs, or did within the horizon, and those whose pods nobody
   // can name. UNAVAILABLE while too little is known to decide on: before the first
-  // answer of DNS, then until each agent that it listed was heard, or for --empty-after was not,
+  // answer of DNS, then until each agent that it listed was heard, and has once told who holds its
+  // GPUs where they are in use, or for --empty-after was not and has not,
   // and while no agent is listed, up to --empty-after too: half a fleet, or a made-up 0, would
   // scale a busy workload in.
   absl::StatusOr<Fleet> Of(const PodsWanted& wanted) const override;

@@ -43,6 +43,16 @@ class FleetStoreTest : public testing::Test {
                            .heard_at = clock_.Now(),
                            .unchanged_until = clock_.Now()});
   }
+  // Of one GPU that is in use, or not; its agent has not heard from its kubelet yet.
+  void SaysNotWhoHolds(const std::string& address, const std::string& node, bool in_use = true) {
+    NodeSnapshot snapshot = SnapshotOf(1, clock_.Now(), node);
+    snapshot.gpus[0].in_use = in_use;
+    snapshot.attribution = {.state = Attribution::State::kUnknown,
+                            .why = "the kubelet does not answer"};
+    AgentNews news{.node = node, .instance = InstanceOf(address), .heard_at = clock_.Now()};
+    news.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    store_.Heard(address, std::move(news));
+  }
   void IsLost(const std::string& address) {
     store_.Lost(address, absl::UnavailableError("connection refused"));
   }
@@ -94,6 +104,72 @@ TEST_F(FleetStoreTest, NodeThatJoinsHoldsNobodyUp) {
   EXPECT_TRUE(Fleet("team-asleep")->nodes.empty());
   EXPECT_TRUE(Decided().status.ok()) << Decided().status;
   EXPECT_THAT(Decided().notes, Contains(HasSubstr("1 agent not heard yet: new:1")));
+}
+
+TEST_F(FleetStoreTest, OneAnswerOfDnsThatLacksAnUnheardAgentMakesNoHalfFleet) {
+  store_.Listed(Addresses{"a:1", "b:1"});
+  Says("a:1", "gpu-a", 50);
+  store_.Listed(Addresses{"a:1"});
+  EXPECT_THAT(Refusal(), HasSubstr("not heard of 1 agent yet, b:1"));
+  Says("b:1", "gpu-b", 90);
+  EXPECT_EQ(Decided().value, 140);
+}
+
+TEST_F(FleetStoreTest, UnheardAgentThatDnsLacksIsANoteNoMoreOnceTheWaitIsOver) {
+  store_.Listed(Addresses{"a:1", "b:1"});
+  Says("a:1", "gpu-a", 50);
+  store_.Listed(Addresses{"a:1"});
+  const int64_t before = store_.ChangedSince(0).generation;
+  clock_.Advance(absl::Minutes(1));
+  store_.Tick();
+  EXPECT_TRUE(store_.ChangedSince(before).of_all);
+  Says("a:1", "gpu-a", 50);
+  EXPECT_TRUE(Decided().status.ok()) << Decided().status;
+  EXPECT_THAT(Decided().notes, Not(Contains(HasSubstr("not heard yet"))));
+}
+
+// An agent and an aggregator that restart while a kubelet does not answer: who was there before
+// counts its replicas.
+TEST_F(FleetStoreTest, NodeThatNeverToldWhoHoldsItsGpusIsWaitedForLikeAnAgent) {
+  store_.Listed(Addresses{"a:1", "b:1"});
+  Says("a:1", "gpu-a", 50);
+  SaysNotWhoHolds("b:1", "gpu-b");
+  EXPECT_EQ(Refusal(),
+            "who holds the GPUs of node gpu-b is not known yet: the kubelet does not answer");
+  const int64_t refused = store_.WaitForGeneration(-1, absl::ZeroDuration());
+  clock_.Advance(absl::Seconds(1));
+  Says("b:1", "gpu-b", 50);
+  EXPECT_EQ(Decided().value, 100);
+  EXPECT_TRUE(store_.ChangedSince(refused).of_all);
+  clock_.Advance(absl::Seconds(1));
+  SaysNotWhoHolds("b:1", "gpu-b");
+  EXPECT_EQ(Decided().value, 130) << "the last known holder, which cannot be read";
+}
+
+TEST_F(FleetStoreTest, NodeThatNeverTellsWhoHoldsItsGpusHoldsNobodyUpForEver) {
+  store_.Listed(Addresses{"a:1", "b:1"});
+  clock_.Advance(absl::Minutes(1) - absl::Seconds(1));
+  Says("a:1", "gpu-a", 50);
+  SaysNotWhoHolds("b:1", "gpu-b");
+  Refusal();
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_EQ(Decided().value, 50);
+  EXPECT_THAT(Decided().notes, Contains(HasSubstr("who holds the GPUs of node gpu-b is unknown")));
+  store_.Listed(Addresses{"a:1", "b:1", "c:1"});
+  SaysNotWhoHolds("c:1", "gpu-c");
+  EXPECT_EQ(Decided().value, 50) << "one that joins";
+}
+
+TEST_F(FleetStoreTest, NodeWhoseGpusNobodyUsesIsNotWaitedFor) {
+  store_.Listed(Addresses{"a:1", "b:1"});
+  Says("a:1", "gpu-a", 50);
+  SaysNotWhoHolds("b:1", "gpu-b");
+  Refusal();
+  const int64_t refused = store_.WaitForGeneration(-1, absl::ZeroDuration());
+  clock_.Advance(absl::Seconds(1));
+  SaysNotWhoHolds("b:1", "gpu-b", false);
+  EXPECT_EQ(Decided().value, 50);
+  EXPECT_TRUE(store_.ChangedSince(refused).of_all);
 }
 
 TEST_F(FleetStoreTest, WorkloadThatNobodySeesIsToldWhoHoldsTheGpus) {

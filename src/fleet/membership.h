@@ -38,10 +38,12 @@ class Membership {
   std::vector<std::string> Listed() const;
   bool IsListed(const std::string& address) const;
 
-  // Until when decisions wait for one that is listed and was never heard: empty_after. Its node was
+  // Until when decisions wait for one that was listed and never heard: empty_after. Its node was
   // there before we were, or before all were forgotten, and may have replicas that nobody here has
-  // seen; but dead nodes stay listed, and the others have to be scaled. Of one that joins later the
-  // node is new: InfinitePast.
+  // seen; but dead nodes stay listed, and the others have to be scaled. That answers lack it since
+  // changes nothing, until it is forgotten: DNS may be wrong for a moment, and where its agent was
+  // replaced that is the time for the successor to be heard. Of one that joins later the node is
+  // new: InfinitePast.
   absl::Time AwaitedUntil(const std::string& address) const;
 
   // Answers have not listed it for forget_after.

@@ -1,7 +1,6 @@
 #include "fleet/node_tracks.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +17,14 @@ constexpr absl::Duration kUpgrade = absl::Minutes(1);
 
 // Of the past that is kept: a question comes later than its reading.
 constexpr absl::Duration kMargin = absl::Seconds(10);
+
+// Known, or never to be known where no kubelet is asked, is not unheard of; nor is it missed where
+// nothing runs.
+bool IsOwnerless(const NodeHistory& history) {
+  const bool waits = history.Newest().attribution.state == Attribution::State::kUnknown &&
+                     history.attributed == nullptr;
+  return waits && std::ranges::any_of(history.Newest().gpus, &GpuSample::in_use);
+}
 
 }  // namespace
 
@@ -163,7 +170,7 @@ void NodeTracks::Leave(const std::string& address, const AgentNews& news, int64_
     const auto& [other, left] = each;
     if (left.speaker != address || left.left_at == absl::InfiniteFuture()) return false;
     if (dropped) LogInfo("node_forgotten", {{"node", other}, {"why", left.silence}});
-    index_.Removed(other, generation);
+    Removed(other, generation);
     return true;
   });
   Node& node = nodes_.at(name);
@@ -181,7 +188,7 @@ void NodeTracks::Forget(const std::string& address, int64_t generation) {
   Part(address, generation);
   if (Speaks(address)) {
     const std::string& name = voices_.at(address).node;
-    index_.Removed(name, generation);
+    Removed(name, generation);
     nodes_.erase(name);
     generation_ = generation;
   }
@@ -196,15 +203,32 @@ void NodeTracks::ForgetNodesLeft(absl::Time now, int64_t generation) {
       continue;
     }
     LogInfo("node_forgotten", {{"node", name}, {"why", node.silence}});
-    index_.Removed(name, generation);
+    Removed(name, generation);
     each = nodes_.erase(each);
     generation_ = generation;
   }
 }
 
 void NodeTracks::Changed(const std::string& name, int64_t generation) {
-  index_.Changed(name, *nodes_.at(name).history, generation);
+  const NodeHistory& history = *nodes_.at(name).history;
+  index_.Changed(name, history, generation);
+  SetOwnerless(name, IsOwnerless(history), generation);
   generation_ = generation;
+}
+
+void NodeTracks::Removed(const std::string& name, int64_t generation) {
+  index_.Removed(name, generation);
+  SetOwnerless(name, false, generation);
+}
+
+void NodeTracks::SetOwnerless(const std::string& name, bool is, int64_t generation) {
+  const bool changed = is ? ownerless_.insert(name).second : ownerless_.erase(name) > 0;
+  if (changed) ownerless_generation_ = generation;
+}
+
+std::string NodeTracks::WhyOwnerless(const std::string& name) const {
+  return absl::StrCat("who holds the GPUs of node ", name,
+                      " is not known yet: ", nodes_.at(name).history->Newest().attribution.why);
 }
 
 std::vector<std::string> NodeTracks::LackingPast(absl::Time now) const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,14 @@ class NodeTracks {
   std::vector<std::string> Names() const;
   bool empty() const { return nodes_.empty(); }
   const PodIndex& index() const { return index_; }
+  // Nodes whose GPUs are in use, and who holds them has not been known since this began to hear of
+  // them: replicas may be there that nobody here has seen.
+  const std::set<std::string>& ownerless() const { return ownerless_; }
+  std::string WhyOwnerless(const std::string& name) const;
+  // Whether something was that concerns all, whoever's pods a decision is on.
+  bool AllChangedSince(int64_t generation) const {
+    return ownerless_generation_ > generation || index_.AllChangedSince(generation);
+  }
   int64_t generation() const { return generation_; }  // of the last change of any
 
   absl::Time NewestAt() const;
@@ -109,6 +118,8 @@ class NodeTracks {
   void Leave(const std::string& address, const AgentNews& news, int64_t generation);
   NodeHistory::Limits LimitsOf(const std::string& node, absl::Time now) const;
   void Changed(const std::string& name, int64_t generation);
+  void Removed(const std::string& name, int64_t generation);
+  void SetOwnerless(const std::string& name, bool is, int64_t generation);
   // Its word counts for the node that it tells of.
   bool Speaks(const std::string& address) const;
 
@@ -116,6 +127,8 @@ class NodeTracks {
   std::map<std::string, Voice> voices_;  // by address
   std::map<std::string, Node> nodes_;    // those with a history, by name
   PodIndex index_;
+  std::set<std::string> ownerless_;
+  int64_t ownerless_generation_ = 0;  // of its last change
   int64_t streams_ = 0;
   int64_t generation_ = 0;
 };

@@ -19,6 +19,10 @@ wire::Reading Parsed(const std::string& bytes) {
   return reading;
 }
 
+bool IsAttributed(const NodeSnapshot& snapshot) {
+  return snapshot.attribution.state == Attribution::State::kKnown;
+}
+
 }  // namespace
 
 TelemetryLog::TelemetryLog(absl::Duration horizon, wire::Node self)
@@ -40,6 +44,8 @@ void TelemetryLog::Add(const NodeSnapshot& snapshot) {
     node_.set_driver_version(snapshot.driver_version);
     ++node_changes_;
   }
+  const bool was_known = encoder_.last() && IsAttributed(*encoder_.last());
+  if (was_known && !IsAttributed(snapshot)) attributed_ = WholeReading(*encoder_.last());
   if (const auto reading = encoder_.Encode(snapshot)) {
     entries_.push_back({.taken_at = snapshot.taken_at, .bytes = reading->SerializeAsString()});
   }
@@ -54,7 +60,7 @@ void TelemetryLog::Add(const NodeSnapshot& snapshot) {
 
 int64_t TelemetryLog::End() const { return first_ + static_cast<int64_t>(entries_.size()); }
 
-wire::Reading TelemetryLog::Begin(Place& place) const {
+void TelemetryLog::Begin(Place& place, wire::Telemetry& message) const {
   ReadingDecoder decoder = before_;
   const bool is_new = place.next < 0;
   const absl::Time from = is_new ? newest_at_ - place.history : absl::InfinitePast();
@@ -65,7 +71,12 @@ wire::Reading TelemetryLog::Begin(Place& place) const {
     ++next;
   } while (next < entries_.size() && entries_[next].taken_at <= from);
   place.next = first_ + static_cast<int64_t>(next);
-  return WholeReading(*snapshot);
+  const wire::Reading reading = WholeReading(*snapshot);
+  const bool is_missed = is_new && attributed_ && !IsAttributed(*snapshot);
+  if (is_missed && attributed_->taken_us() < reading.taken_us()) {
+    *message.add_readings() = *attributed_;
+  }
+  *message.add_readings() = reading;
 }
 
 bool TelemetryLog::Take(Place& place, wire::Telemetry& message) const {
@@ -77,7 +88,7 @@ bool TelemetryLog::Take(Place& place, wire::Telemetry& message) const {
     place.node = node_changes_;
   }
   if (place.next < first_) {
-    *message.add_readings() = Begin(place);
+    Begin(place, message);
     bytes = message.ByteSizeLong();
   }
   for (; place.next < End() && bytes < kMostBytes; ++place.next) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 
 #include "absl/time/time.h"
@@ -45,7 +46,10 @@ class TelemetryLog {
   };
 
   // The first reading of a reader that is new, or fell behind: whole, it stands for all before it.
-  telemetry::v1::Reading Begin(Place& place) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Before it, where it does not say who holds the GPUs, comes the last one that did: it is what
+  // readers go by that were there then.
+  void Begin(Place& place, telemetry::v1::Telemetry& message) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int64_t End() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const absl::Duration horizon_;
@@ -55,6 +59,8 @@ class TelemetryLog {
   ReadingEncoder encoder_ ABSL_GUARDED_BY(mutex_);
   // What the readings before the first entry add up to.
   ReadingDecoder before_ ABSL_GUARDED_BY(mutex_);
+  // The last reading after which it was not known any more who holds the GPUs: whole.
+  std::optional<telemetry::v1::Reading> attributed_ ABSL_GUARDED_BY(mutex_);
   int64_t first_ ABSL_GUARDED_BY(mutex_) = 0;  // the number of the first entry
   std::deque<Entry> entries_ ABSL_GUARDED_BY(mutex_);
   absl::Time newest_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();

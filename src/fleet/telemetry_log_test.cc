@@ -4,6 +4,7 @@
 #include "fleet/test_readings.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "model/node_history.h"
 
 namespace gpuscaler {
 namespace {
@@ -19,9 +20,14 @@ class TelemetryLogTest : public testing::Test {
     now_ += kLogTick;
     NodeSnapshot snapshot = SnapshotOf(gpus, now_);
     for (GpuSample& gpu : snapshot.gpus) gpu.utilization_percent = utilization_percent;
+    snapshot.attribution.state = attribution_;
+    if (attribution_ == Attribution::State::kKnown) AddPods(snapshot);
     memory_.Annotate(snapshot);
     log_.Add(snapshot);
   }
+
+  void AddPodsFromNowOn() { attribution_ = Attribution::State::kKnown; }
+  void LoseOwners() { attribution_ = Attribution::State::kUnknown; }
 
   // A reader that takes all there is for it: the utilization of GPU 0 at each reading.
   struct Reader {
@@ -29,6 +35,7 @@ class TelemetryLogTest : public testing::Test {
     ReadingDecoder decoder;
     std::vector<double> seen;
     std::vector<absl::Time> at;
+    NodeHistory history;
     int messages = 0;
     bool more = false;
   };
@@ -43,6 +50,7 @@ class TelemetryLogTest : public testing::Test {
       ASSERT_TRUE(snapshot.ok()) << snapshot.status();
       reader.seen.push_back(snapshot->gpus[0].utilization_percent.value());
       reader.at.push_back(snapshot->taken_at);
+      reader.history.Append(*snapshot, {.horizon = kHorizon, .join_within = 5 * kLogTick});
     }
   }
   void TakeAll(Reader& reader) {
@@ -53,6 +61,7 @@ class TelemetryLogTest : public testing::Test {
 
   absl::Time now_ = absl::FromUnixSeconds(1'767'225'600);
   MemoryWatch memory_;
+  Attribution::State attribution_ = Attribution::State::kNone;
   TelemetryLog log_{kHorizon, {}};
 };
 
@@ -114,6 +123,45 @@ TEST_F(TelemetryLogTest, ReaderThatFellBehindIsToldAllThatIsKeptHoweverLittleItB
   TakeAll(reader);
   EXPECT_EQ(reader.seen.size(), 122u);
   EXPECT_EQ(reader.at[1], now_ - kHorizon);
+}
+
+// Two aggregators of which one was there when the owners were known say the same.
+TEST_F(TelemetryLogTest, NewReaderLearnsTheLastKnownOwnersHoweverLongAgoThatWas) {
+  Reader old{.place = {.history = kHorizon}};
+  AddPodsFromNowOn();
+  for (int i = 0; i < 10; ++i) Read(i);
+  TakeAll(old);
+  LoseOwners();
+  for (int i = 0; i < 1000; ++i) Read(i % 100);
+  TakeAll(old);
+  Reader reader{.place = {.history = kHorizon}};
+  TakeAll(reader);
+  ASSERT_NE(reader.history.attributed, nullptr);
+  EXPECT_EQ(reader.history.attributed->pods, old.history.attributed->pods);
+  EXPECT_EQ(reader.history.attributed->gpus, old.history.attributed->gpus);
+  EXPECT_EQ(reader.history.Newest().attribution.state, Attribution::State::kUnknown);
+  EXPECT_EQ(reader.history.stretches.front().first, old.history.stretches.front().first);
+  EXPECT_EQ(reader.seen.size(), 122u) << "one reading more than the horizon has";
+}
+
+TEST_F(TelemetryLogTest, OwnersThatThePastTellsAreNotToldBeforeIt) {
+  AddPodsFromNowOn();
+  Read(1);
+  LoseOwners();
+  Read(2);
+  AddPodsFromNowOn();
+  Read(3);
+  Reader known{.place = {.history = absl::ZeroDuration()}};
+  TakeAll(known);
+  EXPECT_THAT(known.seen, testing::ElementsAre(3));
+  LoseOwners();
+  Read(4);
+  Reader whole{.place = {.history = kHorizon}};
+  TakeAll(whole);
+  EXPECT_THAT(whole.seen, testing::ElementsAre(1, 2, 3, 4));
+  Reader newest{.place = {.history = absl::ZeroDuration()}};
+  TakeAll(newest);
+  EXPECT_THAT(newest.seen, testing::ElementsAre(3, 4));
 }
 
 TEST_F(TelemetryLogTest, NothingNewIsSaidInOneNumber) {

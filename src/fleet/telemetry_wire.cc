@@ -79,6 +79,7 @@ void EncodePods(const std::vector<Pod>& pods, wire::Pods& message) {
     if (pod.ready) added.set_ready(*pod.ready);
     if (pod.is_ending) added.set_is_ending(*pod.is_ending);
     added.set_address(pod.address);
+    if (pod.listed_since) added.set_listed_since_us(ToWire(*pod.listed_since));
     for (const PodOwner& owner : pod.owners) {
       wire::Owner& added_owner = *added.add_owners();
       added_owner.set_kind(owner.kind);
@@ -88,7 +89,7 @@ void EncodePods(const std::vector<Pod>& pods, wire::Pods& message) {
   }
 }
 
-std::vector<Pod> DecodePods(const wire::Pods& message) {
+std::vector<Pod> DecodePods(const wire::Pods& message, const WriterClock& clock) {
   std::vector<Pod> pods;
   pods.reserve(static_cast<size_t>(message.pods_size()));
   for (const wire::Pod& pod : message.pods()) {
@@ -101,6 +102,7 @@ std::vector<Pod> DecodePods(const wire::Pods& message) {
     if (pod.has_ready()) added.ready = pod.ready();
     if (pod.has_is_ending()) added.is_ending = pod.is_ending();
     added.address = pod.address();
+    if (pod.has_listed_since_us()) added.listed_since = clock.Ours(pod.listed_since_us());
     for (const wire::Owner& owner : pod.owners()) {
       added.owners.push_back({.kind = owner.kind(), .name = owner.name(), .group = owner.group()});
     }
@@ -190,7 +192,7 @@ absl::StatusOr<NodeSnapshot> ReadingDecoder::Decode(const wire::Reading& reading
     RETURN_IF_ERROR(Change(reading, clock, snapshot));
   }
   if (reading.has_attribution()) snapshot.attribution = DecodeAttribution(reading.attribution());
-  if (reading.has_pods()) snapshot.pods = DecodePods(reading.pods());
+  if (reading.has_pods()) snapshot.pods = DecodePods(reading.pods(), clock);
   RETURN_IF_ERROR(CheckHolders(snapshot));
   snapshot.node = node_.name();
   snapshot.source = node_.source();

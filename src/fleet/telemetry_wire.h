@@ -22,9 +22,12 @@ class ReadingEncoder {
   // what was told last are not told again.
   std::optional<telemetry::v1::Reading> Encode(const NodeSnapshot& read);
 
+  // The last reading, as it was told; empty: there was none.
+  const std::optional<NodeSnapshot>& last() const { return last_; }
+
  private:
-  std::optional<NodeSnapshot> last_;  // as it was told
-  absl::Time encoded_at_;             // when the last reading that was encoded was taken
+  std::optional<NodeSnapshot> last_;
+  absl::Time encoded_at_;  // when the last reading that was encoded was taken
 };
 
 // All of a snapshot, for who has seen none before.

@@ -154,6 +154,19 @@ TEST_F(TelemetryWireTest, WrongClockOfTheWriterDoesNoHarm) {
   EXPECT_EQ(got->taken_at - got->gpus[0].held_since, absl::Minutes(5));
 }
 
+TEST_F(TelemetryWireTest, PodsAreListedSinceATimeOfTheReadersClock) {
+  offset_ = -absl::Hours(1);
+  NodeSnapshot snapshot = SnapshotOf(2, now_);
+  AddPods(snapshot);
+  snapshot.pods[0].listed_since = now_ - absl::Minutes(5);
+  snapshot.pods[1].listed_since.reset();
+  const auto got = Send(snapshot);
+  ASSERT_TRUE(got);
+  ASSERT_EQ(got->pods.size(), 2u);
+  EXPECT_EQ(got->taken_at - got->pods[0].listed_since.value(), absl::Minutes(5));
+  EXPECT_EQ(got->pods[1].listed_since, std::nullopt);
+}
+
 TEST_F(TelemetryWireTest, HeldSinceStaysWhenTheOffsetIsFoundMorePrecisely) {
   NodeSnapshot snapshot = SnapshotOf(1, now_);
   snapshot.gpus[0].held_since = now_ - absl::Minutes(5);
@@ -194,6 +207,8 @@ TEST_F(TelemetryWireTest, ReadingsThatAreToldTwiceAreNotLater) {
 TEST_F(TelemetryWireTest, NothingIsReadAfterItWasReceived) {
   const absl::Time wrong = now_ + absl::Hours(24 * 365 * 200);
   NodeSnapshot snapshot = SnapshotOf(1, wrong);
+  AddPods(snapshot);
+  snapshot.pods[0].listed_since = wrong;
   snapshot.gpus[0].held_since = wrong;
   snapshot.gpus[0].still_memory = StillMemory({.high_since = wrong,
                                                .current = {.from = wrong, .until = wrong},
@@ -205,6 +220,7 @@ TEST_F(TelemetryWireTest, NothingIsReadAfterItWasReceived) {
   ASSERT_TRUE(got.ok()) << got.status();
   EXPECT_EQ(got->taken_at, now_);
   EXPECT_EQ(got->gpus[0].held_since, now_);
+  EXPECT_EQ(got->pods[0].listed_since, now_);
   const StillMemory::Parts memory = got->gpus[0].still_memory.parts();
   EXPECT_EQ(memory.high_since, now_);
   EXPECT_EQ(memory.current, (StillRun{.from = now_, .until = now_}));
@@ -259,6 +275,18 @@ TEST(TelemetryWire, OlderAgentThatKnowsNoPodsIsUnderstood) {
   EXPECT_EQ(got->gpus[0].utilization_percent, 50);
   EXPECT_EQ(got->gpus[0].memory_used_bytes, std::nullopt);
   EXPECT_EQ(got->gpus[0].held_since, absl::InfinitePast());
+}
+
+TEST(TelemetryWire, OlderAgentThatKnowsNoBeginningOfItsPodsIsUnderstood) {
+  NodeSnapshot snapshot = SnapshotOf(1, absl::UnixEpoch());
+  AddPods(snapshot);
+  telemetry::v1::Reading reading = WholeReading(snapshot);
+  reading.mutable_pods()->mutable_pods(0)->clear_listed_since_us();
+  ReadingDecoder decoder;
+  const auto got = decoder.Decode(reading, {});
+  ASSERT_TRUE(got.ok()) << got.status();
+  snapshot.pods[0].listed_since.reset();
+  EXPECT_EQ(got->pods, snapshot.pods);
 }
 
 TEST(TelemetryWire, NewerAgentsAttributionIsNotTakenForOneWeKnow) {

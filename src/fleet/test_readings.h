@@ -48,7 +48,8 @@ inline void AddPods(NodeSnapshot& snapshot) {
                              .owners_from = Pod::OwnersFrom::kReferences,
                              .ready = true,
                              .is_ending = true,
-                             .address = absl::StrCat("10.1.7.", gpu.index + 10)});
+                             .address = absl::StrCat("10.1.7.", gpu.index + 10),
+                             .listed_since = absl::FromUnixSeconds(1'767'200'000 + gpu.index)});
   }
 }
 

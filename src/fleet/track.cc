@@ -1,8 +1,12 @@
 #include "fleet/track.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/string_view.h"
 #include "fleet/peer_clock.h"
 
 namespace gpuscaler {
@@ -20,6 +24,11 @@ void ExtendTo(absl::Time until, NodeHistory::Limits limits, NodeHistory& history
   if (until > history.NewestAt()) history.Extend(until, limits);
 }
 
+// Of one that began so long ago.
+bool IsSameInstant(absl::Time before, absl::Time now, absl::Duration ago) {
+  return absl::AbsDuration(now - before) < kSameInstant + PeerClock::kMostDrift * ago;
+}
+
 // The next holder comes when this one has left, so that its time is later by as long as this one
 // had the GPU.
 bool IsSameHolder(const GpuSample& before, const GpuSample& now, absl::Time newest_at) {
@@ -27,9 +36,7 @@ bool IsSameHolder(const GpuSample& before, const GpuSample& now, absl::Time newe
   if (before.held_since == absl::InfinitePast() || now.held_since == absl::InfinitePast()) {
     return before.held_since == now.held_since;
   }
-  const absl::Duration held_for = newest_at - before.held_since;
-  const absl::Duration apart = absl::AbsDuration(now.held_since - before.held_since);
-  return apart < kSameInstant + PeerClock::kMostDrift * held_for;
+  return IsSameInstant(before.held_since, now.held_since, newest_at - before.held_since);
 }
 
 // What another stream tells anew is dated by what is known of the clocks by then, and another time
@@ -44,6 +51,45 @@ void KeepHeldSince(const NodeHistory& history, NodeSnapshot& next) {
                                   : std::ranges::find(before, gpu.uuid, &GpuSample::uuid);
     if (found == before.end() || !IsSameHolder(*found, gpu, history.NewestAt())) continue;
     gpu.held_since = found->held_since;
+  }
+}
+
+// Finds the pods of an earlier list, of which most are where they were.
+class EarlierPods {
+ public:
+  explicit EarlierPods(const std::vector<Pod>& pods) : pods_(pods) {}
+
+  // Null: it is not among them.
+  const Pod* Find(const Pod& pod, size_t place) {
+    if (place < pods_.size() && KeyOf(pods_[place]) == KeyOf(pod)) return &pods_[place];
+    if (by_key_.empty()) {
+      for (const Pod& earlier : pods_) by_key_.emplace(KeyOf(earlier), &earlier);
+    }
+    const auto found = by_key_.find(KeyOf(pod));
+    return found == by_key_.end() ? nullptr : found->second;
+  }
+
+ private:
+  using Key = std::tuple<absl::string_view, absl::string_view, absl::string_view>;
+  static Key KeyOf(const Pod& pod) { return {pod.namespace_name, pod.name, pod.uid}; }
+
+  const std::vector<Pod>& pods_;
+  std::map<Key, const Pod*> by_key_;
+};
+
+// As KeepHeldSince(): another time would be another layout.
+void KeepListedSince(const NodeHistory& history, NodeSnapshot& next) {
+  if (history.newest == nullptr) return;
+  EarlierPods before(history.newest->pods);
+  for (size_t place = 0; place < next.pods.size(); ++place) {
+    Pod& pod = next.pods[place];
+    if (!pod.listed_since) continue;
+    const Pod* const same = before.Find(pod, place);
+    if (same == nullptr || !same->listed_since) continue;
+    const absl::Duration ago = history.NewestAt() - *same->listed_since;
+    if (IsSameInstant(*same->listed_since, *pod.listed_since, ago)) {
+      pod.listed_since = same->listed_since;
+    }
   }
 }
 
@@ -80,6 +126,7 @@ std::shared_ptr<NodeHistory> Continued(std::shared_ptr<NodeHistory> before, Agen
     if (!first && reading.before_until) ExtendTo(*reading.before_until, limits, *next);
     if (!first && reading.snapshot.taken_at <= next->NewestAt()) continue;
     KeepHeldSince(*next, reading.snapshot);
+    KeepListedSince(*next, reading.snapshot);
     next->Append(std::move(reading.snapshot), limits);
   }
   if (next->newest != nullptr && news.unchanged_until) {

@@ -116,6 +116,43 @@ TEST(Continued, HolderOfBeforeTheAgentBeganIsAnotherThanOneThatWasSeenToCome) {
   EXPECT_EQ(history->Newest().gpus[0].held_since, absl::InfinitePast());
 }
 
+// A reading of as many GPUs, each held by a pod of its own that is listed since then.
+AgentNews Lists(int pods, absl::Time listed_since, absl::Time at) {
+  AgentNews news{.node = "gpu-7"};
+  NodeSnapshot& snapshot = news.readings.emplace_back().snapshot;
+  snapshot = SnapshotOf(pods, at);
+  AddPods(snapshot);
+  for (Pod& pod : snapshot.pods) pod.listed_since = listed_since;
+  return news;
+}
+
+TEST(Continued, PodsThatAreToldAnewAreNoNewLayout) {
+  auto history = Continued(nullptr, Lists(2, At(0), At(10)), kLimits);
+  history = Continued(history, Lists(2, At(0) - absl::Milliseconds(3), At(11)), kLimits);
+  EXPECT_EQ(history->Newest().pods[1].listed_since, At(0));
+  EXPECT_EQ(history->stretches.back().layout(), history->stretches.front().layout());
+}
+
+TEST(Continued, PodKeepsSinceWhenItIsListedWhereOthersCome) {
+  auto history = Continued(nullptr, Lists(1, At(0), At(10)), kLimits);
+  AgentNews news = Lists(3, At(0) - absl::Milliseconds(3), At(11));
+  std::vector<Pod>& pods = news.readings[0].snapshot.pods;
+  std::swap(pods[0], pods[2]);
+  history = Continued(history, news, kLimits);
+  EXPECT_EQ(history->Newest().pods[2].listed_since, At(0)) << "it is elsewhere in the list";
+}
+
+TEST(Continued, PodThatIsListedAnewStartsAnew) {
+  auto history = Continued(nullptr, Lists(1, At(0), At(10)), kLimits);
+  history = Continued(history, Lists(1, At(12), At(12)), kLimits);
+  EXPECT_EQ(history->Newest().pods[0].listed_since, At(12)) << "its agent began anew";
+  AgentNews news = Lists(1, At(12), At(13));
+  news.readings[0].snapshot.pods[0].uid = "another's";
+  news.readings[0].snapshot.pods[0].listed_since = At(12) + absl::Milliseconds(3);
+  history = Continued(history, news, kLimits);
+  EXPECT_EQ(history->Newest().pods[0].listed_since, At(12) + absl::Milliseconds(3));
+}
+
 TEST(Continued, AgentThatWasAwayHadAnOutage) {
   auto history = Continued(nullptr, Says({1, 2}), kLimits);
   history = Continued(history, Says({60}), kLimits);

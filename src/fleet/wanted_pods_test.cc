@@ -17,8 +17,8 @@
 #include "scaling/decision.h"
 #include "scaling/dice.h"
 #include "scaling/fleet_builder.h"
-#include "scaling/test_triggers.h"
 #include "scaling/workload_pods.h"
+#include "trigger/test_triggers.h"
 
 namespace gpuscaler {
 namespace {

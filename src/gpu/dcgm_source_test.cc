@@ -1,8 +1,7 @@
 #include "gpu/dcgm_source.h"
 
-#include <fstream>
-
 #include "base/fake_clock.h"
+#include "base/test_folder.h"
 #include "gmock/gmock.h"
 #include "gpu/test_dcgm_exporter.h"
 #include "gpu/test_dcgm_page.h"
@@ -245,21 +244,16 @@ TEST(DcgmSource, PodsAreLeftOutWhereSomebodyElseNamesThem) {
 
 class DcgmAccessTest : public testing::Test {
  protected:
-  std::string File(const std::string& name, const std::string& text) {
-    std::string path = absl::StrCat(
-        testing::TempDir(), testing::UnitTest::GetInstance()->current_test_info()->name(), name);
-    std::ofstream(path, std::ios::trunc) << text;
-    return path;
-  }
+  const TestFolder folder_;
 };
 
 TEST_F(DcgmAccessTest, CredentialsAreSentAsTheirFormAsksAndReadAnewEachTime) {
   const TestDcgmExporter exporter;
-  const std::string path = File("credentials", "me:secret\n");
+  const std::string path = folder_.Write("credentials", "me:secret\n");
   DcgmEndpoint endpoint(ParseDcgmUrl(exporter.Url()).value(), {.credentials_file = path});
   EXPECT_TRUE(endpoint.Get().ok());
   EXPECT_THAT(exporter.head(), HasSubstr("Authorization: Basic bWU6c2VjcmV0\r\n"));
-  File("credentials", "token-2\n");
+  folder_.Write("credentials", "token-2\n");
   EXPECT_TRUE(endpoint.Get().ok());
   EXPECT_THAT(exporter.head(), HasSubstr("Authorization: Bearer token-2\r\n"));
 }
@@ -279,8 +273,8 @@ TEST_F(DcgmAccessTest, CertificateIsCheckedWithTheNamedAuthorityAlone) {
   const TestPair pair = ca.Issue("exporter");
   const TestHttpServer server(Serving([](absl::string_view) { return Answer("a 1\n"); }), &pair);
   const HttpEndpoint url = ParseDcgmUrl(UrlAt(server.port(), "https")).value();
-  EXPECT_TRUE(DcgmEndpoint(url, {.ca_file = File("ca", ca.pem())}).Get().ok());
-  for (const std::string& ca_file : {std::string(), File("other", other.pem())}) {
+  EXPECT_TRUE(DcgmEndpoint(url, {.ca_file = folder_.Write("ca", ca.pem())}).Get().ok());
+  for (const std::string& ca_file : {std::string(), folder_.Write("other", other.pem())}) {
     EXPECT_THAT(std::string(DcgmEndpoint(url, {.ca_file = ca_file}).Get().status().message()),
                 HasSubstr("its certificate: "));
   }

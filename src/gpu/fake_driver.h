@@ -3,11 +3,10 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <string>
 #include <vector>
 
-#include "gtest/gtest.h"
+#include "base/test_folder.h"
 #include "nlohmann/json.hpp"
 
 namespace gpuscaler {
@@ -16,11 +15,10 @@ class FakeDriver {
  public:
   using Json = nlohmann::json;
 
-  FakeDriver() : path_(testing::TempDir() + "fake_nvml." + TestName() + ".json") {
+  FakeDriver() {
     setenv("FAKE_NVML_STATE", path_.c_str(), 1);
     Save();
   }
-  ~FakeDriver() { std::remove(path_.c_str()); }
 
   // Where NvmlSource is to look: a driver with every call, and one from before 510.
   static std::vector<std::string> New() { return {FAKE_NVML_DIR "/new/libnvidia-ml.so.1"}; }
@@ -30,8 +28,7 @@ class FakeDriver {
   Json state = {{"driver_version", "550.54.15"}, {"gpus", {BusyGpu("GPU-a"), BusyGpu("GPU-b")}}};
   Json& Gpu(int index) { return state["gpus"][static_cast<size_t>(index)]; }
   void Save() const {
-    std::ofstream(path_ + ".new") << state;
-    std::rename((path_ + ".new").c_str(), path_.c_str());
+    std::rename(folder_.Write("state.json.new", state.dump()).c_str(), path_.c_str());
   }
 
   // Everything an H200 has, but NVLink and MIG.
@@ -51,11 +48,8 @@ class FakeDriver {
   }
 
  private:
-  static std::string TestName() {
-    return testing::UnitTest::GetInstance()->current_test_info()->name();
-  }
-
-  const std::string path_;
+  const TestFolder folder_;
+  const std::string path_ = folder_.PathOf("state.json");
 };
 
 }  // namespace gpuscaler

@@ -1,9 +1,9 @@
 #include "gpu/file_source.h"
 
 #include <filesystem>
-#include <fstream>
 
 #include "base/fake_clock.h"
+#include "base/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -14,21 +14,15 @@ constexpr CostlyReadings kNothing;
 
 class FileSourceTest : public testing::Test {
  protected:
-  FileSourceTest() {
-    std::filesystem::remove_all(path_);
-    std::filesystem::remove_all(path_ + ".new");
-  }
-  ~FileSourceTest() override { std::filesystem::remove_all(path_); }
-
-  void Write(const std::string& text) { std::ofstream(path_, std::ios::trunc) << text; }
+  void Write(const std::string& text) { folder_.Write("gpus.json", text); }
   std::optional<double> Utilization() {
     const auto snapshot = source_.Read(kNothing);
     EXPECT_TRUE(snapshot.ok()) << snapshot.status();
     return snapshot.ok() ? snapshot->gpus.at(0).utilization_percent : std::nullopt;
   }
 
-  const std::string path_ =
-      testing::TempDir() + testing::UnitTest::GetInstance()->current_test_info()->name() + ".json";
+  const TestFolder folder_;
+  const std::string path_ = folder_.PathOf("gpus.json");
   FakeClock clock_;
   FileSource source_{path_, "gpu-7", clock_};
 };
@@ -50,8 +44,8 @@ TEST_F(FileSourceTest, ChangesInPlaceAndByRenameAreSeen) {
   EXPECT_EQ(Utilization(), 1);
   Write(R"({"gpus": [{"utilization_percent": 2}]})");
   EXPECT_EQ(Utilization(), 2);
-  std::ofstream(path_ + ".new") << R"({"gpus": [{"utilization_percent": 3}]})";
-  std::filesystem::rename(path_ + ".new", path_);
+  std::filesystem::rename(
+      folder_.Write("gpus.json.new", R"({"gpus": [{"utilization_percent": 3}]})"), path_);
   EXPECT_EQ(Utilization(), 3);
 }
 

@@ -3,6 +3,7 @@
 #include <future>
 
 #include "base/fake_clock.h"
+#include "base/test_folder.h"
 #include "gmock/gmock.h"
 #include "gpu/fake_driver.h"
 #include "gpu/nvml_source.h"
@@ -219,8 +220,8 @@ TEST_F(NvmlRecoveryTest, BackOffDoublesToTenSecondsAndNoFurther) {
 }
 
 TEST_F(NvmlRecoveryTest, AbsentLibraryIsNamedAndFoundOnceItIsThere) {
-  const std::string place = testing::TempDir() + "late-libnvidia-ml.so.1";
-  std::filesystem::remove(place);
+  const TestFolder folder;
+  const std::string place = folder.PathOf("libnvidia-ml.so.1");
   NvmlSource source({place}, "gpu-7", clock_);
   const absl::Status status = source.Read(kNothing).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
@@ -229,7 +230,6 @@ TEST_F(NvmlRecoveryTest, AbsentLibraryIsNamedAndFoundOnceItIsThere) {
   std::filesystem::create_symlink(FakeDriver::New()[0], place);
   clock_.Advance(absl::Seconds(1));
   EXPECT_TRUE(source.Read(kNothing).ok());
-  std::filesystem::remove(place);
 }
 
 TEST_F(NvmlRecoveryTest, LibraryThatIsNotNvmlIsRefused) {

@@ -152,11 +152,7 @@ class FakeKubelet::Impl : public v1::PodResourcesLister::CallbackService {
 FakeKubelet::FakeKubelet(const std::string& folder) : impl_(std::make_unique<Impl>(folder)) {
   Start();
 }
-FakeKubelet::~FakeKubelet() {
-  Stop();
-  std::error_code not_empty;
-  std::filesystem::remove(impl_->folder, not_empty);
-}
+FakeKubelet::~FakeKubelet() { Stop(); }
 
 std::string FakeKubelet::pod_resources_socket() const {
   return absl::StrCat(impl_->folder, "/kubelet.sock");

@@ -1,8 +1,6 @@
 #include "kubelet/kubelet_pods.h"
 
-#include <unistd.h>
-
-#include "absl/strings/str_cat.h"
+#include "base/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kubelet/fake_kubelet.h"
@@ -12,14 +10,11 @@ namespace {
 
 class KubeletPodsTest : public testing::Test {
  protected:
-  KubeletPodsTest()
-      : kubelet_(absl::StrCat(testing::TempDir(), "kubelet_pods_test.", getpid())),
-        client_(kubelet_.pods_api_socket()) {}
-
   absl::StatusOr<std::vector<KubeletPod>> List() { return client_.List(absl::Seconds(10)); }
 
-  FakeKubelet kubelet_;
-  KubeletPods client_;
+  const TestFolder folder_;
+  FakeKubelet kubelet_{folder_.path()};
+  KubeletPods client_{kubelet_.pods_api_socket()};
 };
 
 TEST_F(KubeletPodsTest, ReadsWhatAPodTellsOfItself) {

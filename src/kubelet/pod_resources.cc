@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<PodDevices>> PodResources::List(absl::Duration timeou
     for (const v1::ContainerResources& container : resources.containers()) {
       AddDevices(container, pod);
     }
-    if (!pod.devices.empty()) pods.push_back(std::move(pod));
+    pods.push_back(std::move(pod));
   }
   return pods;
 }

@@ -33,7 +33,7 @@ class PodResources {
  public:
   explicit PodResources(std::string socket) : socket_(std::move(socket)) {}
 
-  // The pods that have devices. An error names the socket and what to do about it:
+  // All active pods, those without devices too. An error names the socket and what to do about it:
   // PERMISSION_DENIED, NOT_FOUND (no socket), DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED (the kubelet
   // answers 100 calls a second, of all its clients together).
   absl::StatusOr<std::vector<PodDevices>> List(absl::Duration timeout) const;

@@ -5,13 +5,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/test_folder.h"
+#include "base/without_root.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kubelet/fake_kubelet.h"
@@ -25,15 +23,11 @@ using testing::IsEmpty;
 
 class PodResourcesTest : public testing::Test {
  protected:
-  PodResourcesTest() : kubelet_(Folder()), client_(kubelet_.pod_resources_socket()) {}
-
-  static std::string Folder() {
-    return absl::StrCat(testing::TempDir(), "pod_resources_test.", getpid());
-  }
   absl::StatusOr<std::vector<PodDevices>> List() { return client_.List(absl::Seconds(10)); }
 
-  FakeKubelet kubelet_;
-  PodResources client_;
+  const TestFolder folder_;
+  FakeKubelet kubelet_{folder_.path()};
+  PodResources client_{kubelet_.pod_resources_socket()};
 };
 
 TEST_F(PodResourcesTest, ListsTheDevicesOfEachPod) {
@@ -52,11 +46,11 @@ TEST_F(PodResourcesTest, ListsTheDevicesOfEachPod) {
   EXPECT_EQ(pods->at(1), (PodDevices{"train", "job-x7k2p", {claimed}}));
 }
 
-TEST_F(PodResourcesTest, PodWithoutDevicesIsLeftOut) {
+TEST_F(PodResourcesTest, PodWithoutDevicesIsListedToo) {
   kubelet_.AddPod("kube-system", "coredns-6d4cf56db6-x7k2p", {});
   const auto pods = List();
   ASSERT_TRUE(pods.ok()) << pods.status();
-  EXPECT_THAT(*pods, IsEmpty());
+  EXPECT_THAT(*pods, ElementsAre(PodDevices{"kube-system", "coredns-6d4cf56db6-x7k2p", {}}));
 }
 
 TEST_F(PodResourcesTest, DeviceOfSeveralNumaNodesIsOne) {
@@ -93,10 +87,9 @@ TEST_F(PodResourcesTest, RestartedKubeletIsAskedAtOnce) {
   EXPECT_TRUE(back.ok()) << back.status();
 }
 
-TEST_F(PodResourcesTest, KubeletThatLeftItsSocketBehindIsNotRunning) {
-  const std::string folder = absl::StrCat(testing::TempDir(), "pod_resources_test.left.", getpid());
-  std::filesystem::create_directories(folder);
-  const std::string path = folder + "/kubelet.sock";
+TEST(PodResources, KubeletThatLeftItsSocketBehindIsNotRunning) {
+  const TestFolder folder;
+  const std::string path = folder.PathOf("kubelet.sock");
   sockaddr_un address = {.sun_family = AF_UNIX};
   path.copy(address.sun_path, sizeof(address.sun_path) - 1);
   const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -105,7 +98,6 @@ TEST_F(PodResourcesTest, KubeletThatLeftItsSocketBehindIsNotRunning) {
   const absl::Status status = PodResources(path).List(absl::Seconds(10)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("connection refused"));
-  std::filesystem::remove_all(folder);
 }
 
 TEST_F(PodResourcesTest, SlowKubeletIsGivenUpAtTheDeadline) {
@@ -131,15 +123,13 @@ TEST(PodResources, SocketOfNoKubeletIsTold) {
 }
 
 TEST(PodResources, WhatIsNoSocketIsToldByWhatItIs) {
-  const std::string folder = absl::StrCat(testing::TempDir(), "pod_resources_test.no.", getpid());
-  std::filesystem::create_directories(folder);
-  std::ofstream(folder + "/file") << "text";
-  for (const auto& [path, is] : {std::pair(folder, "a directory"), {folder + "/file", "a file"}}) {
+  const TestFolder folder;
+  const std::string file = folder.Write("file", "text");
+  for (const auto& [path, is] : {std::pair(folder.path(), "a directory"), {file, "a file"}}) {
     const absl::Status status = PodResources(path).List(absl::Seconds(10)).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
     EXPECT_EQ(std::string(status.message()), absl::StrCat(path, ": is ", is, ", and no socket"));
   }
-  std::filesystem::remove_all(folder);
 }
 
 TEST(PodResources, NameTooLongForASocketIsTold) {
@@ -149,21 +139,13 @@ TEST(PodResources, NameTooLongForASocketIsTold) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("too long"));
 }
 
-// In a process of its own, which root's powers leave.
-TEST(PodResourcesDeathTest, SocketOfAnotherUserIsPermissionDenied) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  const std::string folder = absl::StrCat(testing::TempDir(), "pod_resources_test.", getpid());
-  FakeKubelet kubelet(folder);
-  ASSERT_EQ(chmod(kubelet.pod_resources_socket().c_str(), 0), 0);
-  EXPECT_EXIT(
-      {
-        if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0) std::_Exit(1);
-        PodResources client(kubelet.pod_resources_socket());
-        const absl::Status status = client.List(absl::Seconds(10)).status();
-        std::fprintf(stderr, "%s\n", status.ToString().c_str());
-        std::_Exit(absl::IsPermissionDenied(status) ? 0 : 2);
-      },
-      testing::ExitedWithCode(0), "permission denied");
+TEST_F(PodResourcesTest, SocketOfAnotherUserIsPermissionDenied) {
+  ASSERT_EQ(chmod(folder_.path().c_str(), 0755), 0);
+  ASSERT_EQ(chmod(kubelet_.pod_resources_socket().c_str(), 0), 0);
+  const WithoutRoot nobody;
+  const absl::Status status = List().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("permission denied"));
 }
 
 }  // namespace

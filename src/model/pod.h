@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
+
 namespace gpuscaler {
 
 // Kubernetes' limits (apimachinery, util/validation): of an object's name, and of a namespace's, a
@@ -40,6 +42,9 @@ struct Pod {
   std::string address;            // empty: not known
   // hostNetwork: its address is its node's, and known for it. Not told to the fleet.
   bool is_in_node_network = false;
+  // When its node's kubelet was first heard to list it, and never another time while it does;
+  // empty: not known.
+  std::optional<absl::Time> listed_since;
 
   friend bool operator==(const Pod&, const Pod&) = default;
 };

@@ -88,7 +88,7 @@ TEST(RedisFaults, ServerThatHangsHoldsUpNoOtherAndIsReadWhenItGoesOn) {
   const TestRedis hung;
   const TestRedis redis;
   Push(redis, 3);
-  TestReading reading(kImpatient);
+  TestReading reading;
   const RedisTarget hanging = TargetOf(hung, QueueLength::kList);
   const RedisTarget other = TargetOf(redis, QueueLength::kList);
   reading.reader().Replace({hanging, other});
@@ -96,22 +96,28 @@ TEST(RedisFaults, ServerThatHangsHoldsUpNoOtherAndIsReadWhenItGoesOn) {
   hung.Freeze();
   const absl::Status late =
       reading.AwaitFailure(hanging.source, absl::StatusCode::kDeadlineExceeded);
-  EXPECT_TRUE(absl::StrContains(late.message(), "no answer within 200ms")) << late;
-  for (int i = 0; i < 20; ++i) EXPECT_EQ(*reading.Next(other.source), 3);
+  EXPECT_TRUE(absl::StrContains(late.message(), "no answer within 2s")) << late;
+  for (int i = 0; i < 20; ++i) {
+    const auto length = reading.Next(other.source);
+    ASSERT_TRUE(length.ok()) << length.status();
+    EXPECT_EQ(*length, 3);
+  }
   hung.Thaw();
-  EXPECT_EQ(*reading.AwaitLength(hanging.source, 0), 0);
+  const auto thawed = reading.AwaitLength(hanging.source, 0);
+  EXPECT_TRUE(thawed.ok()) << thawed.status();
 }
 
 TEST(RedisFaults, EndsAtOnceWhileAServerHangs) {
   const TestRedis redis;
-  auto reading = std::make_unique<TestReading>();
+  auto reading = std::make_unique<TestReading>(
+      RedisLimits{.interval = absl::Milliseconds(20), .patience = absl::Hours(1)});
   const RedisTarget target = TargetOf(redis, QueueLength::kList);
   reading->reader().Replace({target});
   ASSERT_TRUE(reading->Next(target.source).ok());
   redis.Freeze();
   const absl::Time asked = absl::Now();
   reading.reset();
-  EXPECT_LT(absl::Now() - asked, absl::Milliseconds(1900)) << "and not after its patience of 2 s";
+  EXPECT_LT(absl::Now() - asked, absl::Seconds(10)) << "and not after its patience";
 }
 
 TEST(RedisFaults, LoadingPasses) {
@@ -185,14 +191,25 @@ TEST(RedisFaults, AnswerThatIsCutOffIsUnavailable) {
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
 }
 
+// With pauses of 0.5, 1, 2, 4 and then 5 s between them, or four fifths of each.
+int MostConnectionsWithin(absl::Duration time) {
+  int connections = 1;
+  for (absl::Duration pause = absl::Seconds(0.5); time >= 0.8 * pause; ++connections) {
+    time -= 0.8 * pause;
+    pause = std::min(2 * pause, absl::Seconds(5));
+  }
+  return connections;
+}
+
 TEST(RedisFaults, ServerThatFailsIsLeftAloneForAWhile) {
   const TestHttpServer server([](TestHttpConnection&) {});
   TestReading reading({.interval = absl::Milliseconds(5), .patience = absl::Seconds(2)});
   const RedisTarget target = TargetAt(server.port(), QueueLength::kList, "jobs");
+  const absl::Time asked = absl::Now();
   reading.reader().Replace({target});
   for (int i = 0; i < 50; ++i) EXPECT_FALSE(reading.Next(target.source).ok());
-  // A quarter of a second at least, in which one connection is made and one put off by 400 ms.
-  EXPECT_LE(server.connections(), 3);
+  const int connections = server.connections();
+  EXPECT_LE(connections, MostConnectionsWithin(absl::Now() - asked));
 }
 
 // A group whose name is more than a reply may hold: XINFO GROUPS of this stream breaks connections.
@@ -271,7 +288,8 @@ class RedisClusterTest : public testing::Test {
   void SetUp() override {
     one_.Do({"CLUSTER", "ADDSLOTSRANGE", "0", "8191"});
     two_.Do({"CLUSTER", "ADDSLOTSRANGE", "8192", "16383"});
-    one_.Do({"CLUSTER", "MEET", "127.0.0.2", absl::StrCat(two_.port())});
+    one_.Do({"CLUSTER", "MEET", "127.0.0.2", absl::StrCat(two_.port()),
+             absl::StrCat(bus_of_two_.number())});
     const absl::Time deadline = absl::Now() + absl::Seconds(20);
     while (!(IsWhole(one_) && IsWhole(two_)) && absl::Now() < deadline) {
       absl::SleepFor(absl::Milliseconds(10));
@@ -283,8 +301,13 @@ class RedisClusterTest : public testing::Test {
     return absl::StrContains(redis.Do({"CLUSTER", "INFO"}).text, "cluster_state:ok");
   }
 
-  const TestRedis one_{{"--cluster-enabled", "yes"}};
-  const TestRedis two_{{"--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.2"},
+  // Else the bus is at port + 10000, which may be another test's.
+  const KeptPort bus_of_one_{"127.0.0.1"};
+  const KeptPort bus_of_two_{"127.0.0.2"};
+  const TestRedis one_{
+      {"--cluster-enabled", "yes", "--cluster-port", absl::StrCat(bus_of_one_.number())}};
+  const TestRedis two_{{"--cluster-enabled", "yes", "--cluster-port",
+                        absl::StrCat(bus_of_two_.number()), "--cluster-announce-ip", "127.0.0.2"},
                        "127.0.0.2"};
 };
 

@@ -1,4 +1,5 @@
 #include "absl/strings/match.h"
+#include "base/test_folder.h"
 #include "gtest/gtest.h"
 #include "redis/test_redis_reading.h"
 
@@ -7,8 +8,6 @@ namespace {
 
 class RedisTlsTest : public testing::Test {
  protected:
-  ~RedisTlsTest() override { std::filesystem::remove_all(folder_); }
-
   std::vector<std::string> Serving(const TestPair& pair, const std::string& client_ca = "") const {
     return TlsOptions(folder_, pair, client_ca);
   }
@@ -33,7 +32,7 @@ class RedisTlsTest : public testing::Test {
     EXPECT_TRUE(absl::StrContains(got.status().message(), says)) << got.status();
   }
 
-  const std::filesystem::path folder_ = NewFolder();
+  const TestFolder folder_;
   const TestCa ca_{"our CA"};
   const TestCa other_ca_{"another CA"};
 };

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
 #include <memory>
 
@@ -22,22 +21,6 @@ namespace gpuscaler {
 namespace {
 
 using Context = std::unique_ptr<redisContext, decltype(&redisFree)>;
-
-// Bound and never listening: nobody else is given the port, while Redis, which shares it
-// (SO_REUSEADDR), may come and go; meanwhile it refuses connections.
-int KeepPort(const std::string& address, int* port) {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const int on = 1;
-  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  sockaddr_in place{};
-  place.sin_family = AF_INET;
-  inet_pton(AF_INET, address.c_str(), &place.sin_addr);
-  socklen_t size = sizeof(place);
-  if (bind(fd, reinterpret_cast<sockaddr*>(&place), size) != 0) std::abort();
-  getsockname(fd, reinterpret_cast<sockaddr*>(&place), &size);
-  *port = ntohs(place.sin_port);
-  return fd;
-}
 
 RedisReply Copy(const redisReply& reply) {
   RedisReply copy;
@@ -67,42 +50,38 @@ RedisReply Copy(const redisReply& reply) {
   std::abort();
 }
 
-void Write(const std::filesystem::path& path, const std::string& text) {
-  std::ofstream(path) << text;
-}
-
 }  // namespace
 
-std::filesystem::path NewFolder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "redis_XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) Give("no folder");
-  return pattern;
+// Bound and never listening, while Redis shares it (SO_REUSEADDR).
+KeptPort::KeptPort(const std::string& address)
+    : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  const int on = 1;
+  setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  sockaddr_in place{};
+  place.sin_family = AF_INET;
+  inet_pton(AF_INET, address.c_str(), &place.sin_addr);
+  socklen_t size = sizeof(place);
+  if (bind(socket_, reinterpret_cast<sockaddr*>(&place), size) != 0) Give("no port");
+  getsockname(socket_, reinterpret_cast<sockaddr*>(&place), &size);
+  number_ = ntohs(place.sin_port);
 }
 
-std::vector<std::string> TlsOptions(const std::filesystem::path& folder, const TestPair& pair,
+KeptPort::~KeptPort() { close(socket_); }
+
+std::vector<std::string> TlsOptions(const TestFolder& folder, const TestPair& pair,
                                     const std::string& client_ca) {
-  Write(folder / "cert.pem", pair.cert);
-  Write(folder / "key.pem", pair.key);
-  Write(folder / "ca.pem", client_ca.empty() ? pair.cert : client_ca);
-  return {"--tls-cert-file",    folder / "cert.pem",
-          "--tls-key-file",     folder / "key.pem",
-          "--tls-ca-cert-file", folder / "ca.pem",
+  return {"--tls-cert-file",    folder.Write("cert.pem", pair.cert),
+          "--tls-key-file",     folder.Write("key.pem", pair.key),
+          "--tls-ca-cert-file", folder.Write("ca.pem", client_ca.empty() ? pair.cert : client_ca),
           "--tls-auth-clients", client_ca.empty() ? "no" : "yes"};
 }
 
 TestRedis::TestRedis(std::vector<std::string> options, const std::string& address)
-    : options_(std::move(options)),
-      address_(address),
-      folder_(NewFolder()),
-      port_holder_(KeepPort(address, &port_)) {
+    : options_(std::move(options)), address_(address), port_(address) {
   if (!TryStart({})) Give("does not serve; is it installed? tools/setup");
 }
 
-TestRedis::~TestRedis() {
-  Stop();
-  close(port_holder_);
-  std::filesystem::remove_all(folder_);
-}
+TestRedis::~TestRedis() { Stop(); }
 
 void TestRedis::Start(const std::vector<std::string>& more_options) {
   if (!TryStart(more_options)) Give("does not serve again");
@@ -114,15 +93,15 @@ bool TestRedis::TryStart(const std::vector<std::string>& more_options) {
                                     "--bind",
                                     address_,
                                     "--dir",
-                                    folder_,
+                                    folder_.path(),
                                     "--unixsocket",
-                                    folder_ / "socket",
+                                    folder_.PathOf("socket"),
                                     "--save",
                                     "",
                                     "--logfile",
-                                    folder_ / "log",
+                                    folder_.PathOf("log"),
                                     tls ? "--tls-port" : "--port",
-                                    absl::StrCat(port_)};
+                                    absl::StrCat(port())};
   if (tls) words.insert(words.end(), {"--port", "0"});
   words.insert(words.end(), options_.begin(), options_.end());
   words.insert(words.end(), more_options.begin(), more_options.end());
@@ -147,7 +126,7 @@ bool TestRedis::TryStart(const std::vector<std::string>& more_options) {
 
 // Loading counts: that is what some tests are about.
 bool TestRedis::Serves() const {
-  const Context context(redisConnectUnix((folder_ / "socket").c_str()), redisFree);
+  const Context context(redisConnectUnix(folder_.PathOf("socket").c_str()), redisFree);
   if (context == nullptr || context->err != 0) return false;
   const std::unique_ptr<void, decltype(&freeReplyObject)> reply(redisCommand(context.get(), "PING"),
                                                                 freeReplyObject);
@@ -165,7 +144,7 @@ void TestRedis::Freeze() const { kill(process_, SIGSTOP); }
 void TestRedis::Thaw() const { kill(process_, SIGCONT); }
 
 RedisReply TestRedis::Do(const RedisCommand& command) const {
-  const Context context(redisConnectUnix((folder_ / "socket").c_str()), redisFree);
+  const Context context(redisConnectUnix(folder_.PathOf("socket").c_str()), redisFree);
   if (context == nullptr || context->err != 0) Give("no socket");
   for (size_t i = 0; i + 1 < options_.size(); ++i) {
     if (options_[i] != "--requirepass") continue;

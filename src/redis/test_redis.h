@@ -6,14 +6,30 @@
 
 #include <sys/types.h>
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "base/test_ca.h"
+#include "base/test_folder.h"
 #include "redis/redis_codec.h"
 
 namespace gpuscaler {
+
+// A free port of `address` that nobody else is given, for a server that is told it and may come and
+// go; meanwhile it refuses connections.
+class KeptPort {
+ public:
+  explicit KeptPort(const std::string& address);
+  ~KeptPort();
+  KeptPort(const KeptPort&) = delete;
+  KeptPort& operator=(const KeptPort&) = delete;
+
+  int number() const { return number_; }
+
+ private:
+  const int socket_;
+  int number_ = 0;
+};
 
 class TestRedis {
  public:
@@ -25,7 +41,7 @@ class TestRedis {
   TestRedis(const TestRedis&) = delete;
   TestRedis& operator=(const TestRedis&) = delete;
 
-  int port() const { return port_; }
+  int port() const { return port_.number(); }
 
   // What it replies on its socket file: as the default user, past TLS.
   RedisReply Do(const RedisCommand& command) const;
@@ -41,18 +57,14 @@ class TestRedis {
 
   const std::vector<std::string> options_;
   const std::string address_;
-  const std::filesystem::path folder_;
-  int port_ = 0;
-  const int port_holder_;
+  const TestFolder folder_;
+  const KeptPort port_;
   pid_t process_ = -1;
 };
 
 // Options that serve TLS, and nothing else, with this certificate. `clients` must show one that
 // `client_ca` signs, unless it is empty. Leaves its files in `folder`.
-std::vector<std::string> TlsOptions(const std::filesystem::path& folder, const TestPair& pair,
+std::vector<std::string> TlsOptions(const TestFolder& folder, const TestPair& pair,
                                     const std::string& client_ca);
-
-// A folder of its own under the tests' temporary one.
-std::filesystem::path NewFolder();
 
 }  // namespace gpuscaler

@@ -1,23 +1,30 @@
 #include "rpc/test_certificates.h"
 
+#include <filesystem>
 #include <fstream>
+#include <map>
 
 namespace gpuscaler {
 namespace {
 
-void Write(const std::string& path, const std::string& content) {
-  std::ofstream(path, std::ios::binary) << content;
+// Each whole at its place at once, and next to the others at the same time: who reloads them
+// meanwhile finds no half of one, and hardly a certificate beside another one's key.
+void Replace(const std::map<std::string, std::string>& contents) {
+  const auto unfinished = [](const std::string& path) { return path + ".new"; };
+  for (const auto& [path, content] : contents) {
+    std::ofstream(unfinished(path), std::ios::binary) << content;
+  }
+  for (const auto& [path, content] : contents) std::filesystem::rename(unfinished(path), path);
 }
 
 }  // namespace
 
 TlsFiles WriteTls(const std::string& folder, const TestPair& pair, const std::string& client_ca) {
   TlsFiles files{.cert = folder + "/cert.pem", .key = folder + "/key.pem"};
-  Write(files.cert, pair.cert);
-  Write(files.key, pair.key);
-  if (client_ca.empty()) return files;
-  files.client_ca = folder + "/ca.pem";
-  Write(files.client_ca, client_ca);
+  if (!client_ca.empty()) files.client_ca = folder + "/ca.pem";
+  std::map<std::string, std::string> contents = {{files.cert, pair.cert}, {files.key, pair.key}};
+  if (!client_ca.empty()) contents[files.client_ca] = client_ca;
+  Replace(contents);
   return files;
 }
 

@@ -1,6 +1,6 @@
 // The certificates of base/test_ca.h as files.
 //
-//   const TlsFiles files = WriteTls(testing::TempDir(), server, other_ca.pem());
+//   const TlsFiles files = WriteTls(folder.path(), server, other_ca.pem());
 #pragma once
 
 #include <string>

@@ -1,8 +1,8 @@
 #include "rpc/tls_files.h"
 
 #include <filesystem>
-#include <fstream>
 
+#include "base/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "rpc/test_certificates.h"
@@ -16,27 +16,16 @@ using ::testing::Not;
 
 class TlsFilesTest : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = testing::TempDir() + "tls_files_" +
-              testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::create_directories(folder_);
-    files_ = WriteTls(folder_, pair_, ca_.pem());
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   void ExpectFault(const std::string& path, const std::string& fault) {
     const auto pems = ReadTls(files_);
     ASSERT_EQ(pems.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(pems.status().message()), AllOf(HasSubstr(path), HasSubstr(fault)));
   }
-  void Write(const std::string& path, const std::string& content) {
-    std::ofstream(path, std::ios::binary) << content;
-  }
 
   const TestCa ca_{"ours"};
   const TestPair pair_ = ca_.Issue("server");
-  std::string folder_;
-  TlsFiles files_;
+  const TestFolder folder_;
+  TlsFiles files_ = WriteTls(folder_.path(), pair_, ca_.pem());
 };
 
 TEST_F(TlsFilesTest, GoodFilesAreHandedOnAsTheyAre) {
@@ -48,7 +37,7 @@ TEST_F(TlsFilesTest, GoodFilesAreHandedOnAsTheyAre) {
 }
 
 TEST_F(TlsFilesTest, ChainMayFollowTheLeaf) {
-  Write(files_.cert, pair_.cert + ca_.pem());
+  folder_.Write("cert.pem", pair_.cert + ca_.pem());
   EXPECT_TRUE(ReadTls(files_).ok()) << ReadTls(files_).status();
 }
 
@@ -65,42 +54,42 @@ TEST_F(TlsFilesTest, HalfAPairIsRefused) {
 }
 
 TEST_F(TlsFilesTest, KeyOfAnotherCertificateIsRefused) {
-  Write(files_.key, ca_.Issue("other").key);
+  folder_.Write("key.pem", ca_.Issue("other").key);
   ExpectFault(files_.key, "is not the key of the certificate");
 }
 
 TEST_F(TlsFilesTest, ExpiredCertificateIsRefused) {
-  files_ = WriteTls(folder_, ca_.Issue("server", -absl::Hours(1)), "");
+  files_ = WriteTls(folder_.path(), ca_.Issue("server", -absl::Hours(1)), "");
   ExpectFault(files_.cert, "expired");
 }
 
 TEST_F(TlsFilesTest, CertificateOfTomorrowIsRefused) {
-  files_ = WriteTls(folder_, ca_.Issue("server", absl::Hours(2), absl::Hours(1)), "");
+  files_ = WriteTls(folder_.path(), ca_.Issue("server", absl::Hours(2), absl::Hours(1)), "");
   ExpectFault(files_.cert, "not valid yet");
 }
 
 TEST_F(TlsFilesTest, KeyThatIsTooWeakIsRefused) {
   const TestPair weak = ca_.IssueWeak("server");
-  files_ = WriteTls(folder_, weak, "");
+  files_ = WriteTls(folder_.path(), weak, "");
   ExpectFault(files_.cert, "ee key too small");
-  files_ = WriteTls(folder_, {.cert = pair_.cert + weak.cert, .key = pair_.key}, "");
+  files_ = WriteTls(folder_.path(), {.cert = pair_.cert + weak.cert, .key = pair_.key}, "");
   ExpectFault(files_.cert, "ca key too small");
 }
 
 TEST_F(TlsFilesTest, WhatIsNoPemIsRefused) {
-  Write(files_.client_ca, "");
+  folder_.Write("ca.pem", "");
   ExpectFault(files_.client_ca, "no PEM certificate");
-  Write(files_.key, "secret words");
+  folder_.Write("key.pem", "secret words");
   ExpectFault(files_.key, "no PEM private key");
   EXPECT_THAT(std::string(ReadTls(files_).status().message()), Not(HasSubstr("secret words")));
-  Write(files_.cert, "hello");
+  folder_.Write("cert.pem", "hello");
   ExpectFault(files_.cert, "no PEM certificate");
 }
 
 TEST_F(TlsFilesTest, OneBrokenCertificateOfAChainIsAFault) {
   std::string broken = ca_.pem();
   broken.replace(60, 4, "####");
-  Write(files_.cert, pair_.cert + broken);
+  folder_.Write("cert.pem", pair_.cert + broken);
   ExpectFault(files_.cert, "not valid PEM");
 }
 

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/duration_text.h"
 #include "base/number_text.h"
-#include "scaling/trigger_source.h"
+#include "trigger/trigger_source.h"
 
 namespace gpuscaler {
 

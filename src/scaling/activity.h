@@ -6,7 +6,7 @@
 
 #include "absl/time/time.h"
 #include "scaling/replica_load.h"
-#include "scaling/trigger.h"
+#include "trigger/trigger.h"
 
 namespace gpuscaler {
 

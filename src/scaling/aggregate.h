@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "scaling/trigger.h"
+#include "trigger/trigger.h"
 
 namespace gpuscaler {
 

@@ -259,7 +259,8 @@ Decision Decide(const Trigger& trigger, const Asker& asker, const FleetHistory& 
   AddNotes(trigger, loads, decision);
   AddFrozen(trigger, population->replicas, decision);
   decision.by_engines = std::ranges::any_of(population->replicas, &Replica::by_engine);
-  if (!population->doubt.empty()) decision.notes.push_back(population->doubt);
+  decision.doubt = population->doubt;
+  if (!decision.doubt.text.empty()) decision.notes.push_back(decision.doubt.text);
   std::ranges::copy(population->notes, std::back_inserter(decision.notes));
   SetValidity(trigger, fleet, *population, patience, decision);
 

@@ -10,9 +10,10 @@
 #include "absl/time/time.h"
 #include "model/fleet_history.h"
 #include "model/signal_history.h"
+#include "scaling/doubt.h"
 #include "scaling/node_view.h"
-#include "scaling/trigger.h"
 #include "scaling/workload_pods.h"
+#include "trigger/trigger.h"
 
 namespace gpuscaler {
 
@@ -70,6 +71,7 @@ struct Decision {
   bool literal_memory = false;
   int frozen = 0;                  // replicas whose engines have stopped counting (DESIGN 2)
   bool by_engines = false;         // what they say takes the place of what GPUs show
+  Doubt doubt;                     // whether its pods are those that are meant
   std::vector<std::string> notes;  // these in words, and what else people should know
   absl::Time taken_at;             // the instant it was made for
   // If nothing more is heard, it is right before `valid_until`, and its status and `active` are so

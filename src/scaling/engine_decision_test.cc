@@ -11,36 +11,6 @@ using ::testing::HasSubstr;
 
 using State = ReplicaShare::State;
 
-Trigger InFlight(double target = 10) {
-  Trigger trigger;
-  trigger.metric = MetricType::kRequestsInFlight;
-  trigger.target = target;
-  trigger.aggregation = Aggregation::kSum;
-  trigger.window = absl::Seconds(15);
-  return trigger;
-}
-
-Trigger VllmInference() {
-  Trigger trigger;
-  trigger.metric = MetricType::kMemoryUsedPercent;
-  trigger.standing_memory = StandingMemory::kPressure;
-  trigger.target = 80;
-  trigger.activation_threshold = 5;
-  trigger.activation_window = absl::Seconds(120);
-  return trigger;
-}
-
-Trigger Named(Trigger trigger) {
-  trigger.engine_endpoint.url = "http://llm:8000";
-  return trigger;
-}
-
-std::vector<State> StatesOf(const Decision& decision) {
-  std::vector<State> states;
-  for (const ReplicaShare& share : decision.shares) states.push_back(share.state);
-  return states;
-}
-
 TEST(EngineDecision, RequestsOfAllReplicasAddUpAndValueIsTheirAverage) {
   const EngineWorkloadBuilder llm({{"llm-a", 4}, {"llm-b", 8}, {"llm-c", 12}, {"llm-d", 16}});
   const Decision decision = llm.Decide(InFlight());
@@ -201,61 +171,6 @@ TEST(EngineDecision, GpusOfPodsThatMayNotBeSeenHideNoEngineThatIsLookedFor) {
   EXPECT_EQ(status().code(), absl::StatusCode::kUnavailable) << "of nobody's pod too";
   pod.namespace_name = "team-b";
   EXPECT_TRUE(status().ok()) << status();
-}
-
-// A list of DNS may lack an address for a moment, and a pod that ends is not on it.
-TEST(EngineDecision, AnEngineThatIsListedNoMoreKeepsItsWorkloadActiveAndAddsNothing) {
-  EngineWorkloadBuilder llm(FleetBuilder().Hold(kLong, {Node("n", {})}));
-  llm.EngineAt("10.1.0.7", 12);
-  llm.EngineAt("10.1.0.8", 0);
-  llm.Leave("vllm at 10.1.0.7", absl::Seconds(10));
-  const Trigger trigger = Named(InFlight());
-  const Decision decision = llm.Decide(trigger);
-  EXPECT_EQ(decision.value, 0);
-  EXPECT_EQ(decision.replicas, 1);
-  EXPECT_TRUE(decision.active);
-  EXPECT_THAT(decision.active_because, HasSubstr("vllm at 10.1.0.7 was at 12 within 1m"));
-  EXPECT_THAT(StatesOf(decision), testing::ElementsAre(State::kCounted, State::kGone));
-  EXPECT_LE(decision.active_until, llm.now() + absl::Seconds(50));
-
-  Trigger short_window = trigger;
-  short_window.activation_window = absl::Seconds(9);
-  EXPECT_FALSE(llm.Decide(short_window).active) << "it left before";
-
-  EngineWorkloadBuilder idle(FleetBuilder().Hold(kLong, {Node("n", {})}));
-  idle.EngineAt("10.1.0.7", 0);
-  idle.EngineInThen("10.1.0.7", absl::Seconds(20), std::nullopt);
-  idle.Leave("vllm at 10.1.0.7", absl::Seconds(10));
-  EXPECT_FALSE(idle.Decide(trigger).active) << "that it did not answer in its end is no doubt";
-}
-
-TEST(EngineDecision, ABusyPodWhoseAddressIsListedNoMoreKeepsItsWorkloadActive) {
-  NodeSnapshot node = Node("n", {LlmPod("llm-a"), LlmPod("llm-b")});
-  node.pods[0].address = "10.1.0.7";
-  node.pods[1].address = "10.1.0.8";
-  EngineWorkloadBuilder llm(FleetBuilder().Hold(kLong, {node}));
-  llm.EngineAt("10.1.0.7", 12);
-  llm.EngineAt("10.1.0.8", 0);
-  llm.Leave("vllm at 10.1.0.7", absl::Seconds(10));
-  const Decision decision = llm.Decide(Named(InFlight()));
-  EXPECT_EQ(decision.value, 0);
-  EXPECT_TRUE(decision.active) << decision.active_because;
-}
-
-TEST(EngineDecision, PodsThatAreGoneWithTheirIdleEnginesLeaveTheirWorkloadInactive) {
-  const auto decide = [](double said) {
-    FleetBuilder nodes;
-    nodes.Hold(kLong, {Node("n", {LlmPod("llm-a")})});
-    nodes.Hold(absl::Seconds(20), {Node("n", {})});
-    EngineWorkloadBuilder llm(nodes);
-    llm.EngineIn("llm-a", said);
-    llm.Leave("vllm at llm-a", absl::Seconds(20));
-    return llm.Decide(InFlight());
-  };
-  EXPECT_FALSE(decide(0).active) << decide(0).active_because;
-  EXPECT_EQ(decide(0).shares.size(), 1);
-  EXPECT_TRUE(decide(7).active) << decide(7).active_because;
-  EXPECT_EQ(decide(7).value, 0);
 }
 
 // A Service that lists the other one: what ends serves nobody, and what is to serve may be busy.
@@ -445,115 +360,6 @@ TEST(EngineDecision, AnAddressIsItsPods) {
   EXPECT_THAT(std::string(refused.status.message()), HasSubstr("clusterIP: None"));
 }
 
-TEST(EngineDecision, FrozenRequestsOnIdleGpusCountAsNone) {
-  const auto stood_for = [](absl::Duration duration, double gpu_load) {
-    EngineWorkloadBuilder llm({{"llm-a"}}, gpu_load);
-    llm.EngineIn("llm-a", 40).unmoved_since = llm.now() - duration;
-    return llm;
-  };
-  const Decision decision = stood_for(absl::Minutes(6), 0).Decide(InFlight());
-  EXPECT_EQ(decision.value, 0);
-  EXPECT_FALSE(decision.active) << decision.active_because;
-  EXPECT_EQ(decision.frozen, 1);
-  EXPECT_THAT(decision.notes, Contains(HasSubstr("frozen")));
-
-  const EngineWorkloadBuilder early = stood_for(absl::Minutes(4), 0);
-  EXPECT_EQ(early.Decide(InFlight()).value, 40) << "not for long enough";
-  EXPECT_LE(early.Decide(InFlight()).active_until, early.now() + absl::Minutes(1));
-  EXPECT_EQ(stood_for(absl::Minutes(6), 3).Decide(InFlight()).value, 40) << "its GPU works";
-}
-
-// Which of two pods is at which address nobody knows.
-TEST(EngineDecision, FrozenRequestsAtAddressesOfNoKnownPodCountAsNoneOnceAllTheirGpusAreIdle) {
-  const auto decide = [](double load_of_a, double load_of_b) {
-    EngineWorkloadBuilder llm(FleetBuilder().Hold(
-        absl::Minutes(12),
-        {Node("n-a", {LlmPod("llm-a", load_of_a)}), Node("n-b", {LlmPod("llm-b", load_of_b)})}));
-    for (const char* address : {"10.0.0.7", "10.0.0.8"}) {
-      llm.EngineAt(address, 40).unmoved_since = llm.now() - absl::Minutes(6);
-    }
-    return llm.Decide(Named(InFlight()));
-  };
-  const Decision idle = decide(0, 0);
-  EXPECT_EQ(idle.value, 0);
-  EXPECT_FALSE(idle.active) << idle.active_because;
-  EXPECT_EQ(idle.frozen, 2);
-  EXPECT_EQ(decide(0, 3).value, 80) << "either may be the one that works";
-}
-
-TEST(EngineDecision, APressureProfileCountsItsEnginesPressureUpToTwiceTheTarget) {
-  const EngineWorkloadBuilder busy({{"llm-a", 100}, {"llm-b", 900}});
-  const Decision decision = busy.Decide(VllmInference());
-  EXPECT_EQ(decision.value, 100 + 2 * 80);
-  EXPECT_FALSE(decision.saturation_unknown);
-
-  const Decision idle = EngineWorkloadBuilder({{"llm-a", 0}, {"llm-b", 0}}).Decide(VllmInference());
-  EXPECT_EQ(idle.value, 0);
-  EXPECT_FALSE(idle.active) << idle.active_because;
-}
-
-// 1 running and 60 waiting without a known limit.
-TEST(EngineDecision, ThePressureAsAMetricCountsTwiceTheTargetAtMostToo) {
-  Trigger trigger = InFlight(80);
-  trigger.metric = MetricType::kEnginePressure;
-  trigger.aggregation = Aggregation::kMax;
-  EXPECT_EQ(EngineWorkloadBuilder({{"llm-a", 6010}, {"llm-b", 100}}).Decide(trigger).value,
-            2 * 80 + 100);
-}
-
-TEST(EngineDecision, AnEngineThatServesAFewIsNotTakenToZero) {
-  const auto decide = [](const Trigger& trigger, double pressure, double gpu_load) {
-    return EngineWorkloadBuilder({{"llm-a", pressure}}, gpu_load).Decide(trigger);
-  };
-  const Decision few = decide(VllmInference(), 3, 60);  // two requests of 64
-  EXPECT_TRUE(few.active) << few.active_because;
-  EXPECT_THAT(few.active_because, HasSubstr("llm-a served requests within 2m"));
-  EXPECT_EQ(few.value, 3);
-  EXPECT_FALSE(decide(VllmInference(), 0, 60).active);
-  EXPECT_FALSE(decide(VllmInference(), 3, 0).active) << "a cache that is kept is no request";
-  Trigger by_hand = VllmInference();
-  by_hand.activation_threshold_given = true;
-  EXPECT_FALSE(decide(by_hand, 3, 60).active);
-
-  EngineWorkloadBuilder llm({{"llm-a"}, {"llm-b"}});
-  llm.EngineAt("10.1.0.7", 3);
-  llm.EngineAt("10.1.0.8", 0);
-  EXPECT_TRUE(llm.Decide(Named(VllmInference())).active) << "whose GPUs are not known";
-}
-
-TEST(EngineDecision, WhereGpusSpeakForThePressureItSaysWhyEnginesDoNot) {
-  EngineWorkloadBuilder llm({{"llm-a"}});
-  llm.Without(
-      {{.namespace_name = "team-a", .pod = "llm-a", .why = "it listens at 127.0.0.1:8000 alone"}});
-  const Decision decision = llm.Decide(VllmInference());
-  EXPECT_TRUE(decision.status.ok()) << decision.status;
-  EXPECT_THAT(decision.notes,
-              Contains("no engine is found in llm-a: it listens at 127.0.0.1:8000 alone"));
-}
-
-TEST(EngineDecision, OneUnitASilentEngineBesidesOnesThatAreReadIsUnreadable) {
-  const EngineWorkloadBuilder llm({{"llm-a", 50}, {"llm-b"}});
-  EXPECT_EQ(llm.Decide(VllmInference()).value, 50 + 80);
-}
-
-TEST(EngineDecision, TheFallbackAppliesOnceNoEngineWasReadForForgetAfter) {
-  EngineWorkloadBuilder llm({{"llm-a", 50}}, 60);
-  llm.EngineInThen("llm-a", absl::Minutes(4), std::nullopt);
-  const Decision silent = llm.Decide(VllmInference());
-  EXPECT_EQ(silent.status.code(), absl::StatusCode::kUnavailable);
-  EXPECT_LE(silent.active_until, llm.now() + absl::Minutes(1));
-
-  llm.EngineInThen("llm-a", absl::Minutes(6), std::nullopt);
-  const Decision fallback = llm.Decide(VllmInference());
-  EXPECT_TRUE(fallback.status.ok()) << fallback.status;
-  EXPECT_EQ(fallback.value, 60);
-  EXPECT_TRUE(fallback.saturation_unknown);
-
-  llm.signals().series.clear();
-  EXPECT_EQ(llm.Decide(VllmInference()).value, 60) << "it is known to have none";
-  EXPECT_EQ(llm.DecideWithoutSignals(VllmInference()).value, 60);
-}
-
 // Of a family that never tells the number.
 SignalSeries& NeverTells(SignalSeries& series, const std::string& family) {
   series.engine = family;
@@ -603,11 +409,14 @@ TEST(EngineDecision, GpusSpeakAtOnceForEnginesThatNeverTellTheirPressure) {
                        "are sglang, vllm"));
 }
 
-TEST(EngineDecision, APressureSaysWhatItIsMeasuredAgainst) {
+// It was a vLLM until a minute ago.
+TEST(EngineDecision, GpusSpeakForAnEngineThatNeverTellsThoughTheOneBeforeItDid) {
   EngineWorkloadBuilder llm({{"llm-a", 50}});
-  llm.EngineIn("llm-a", 50).against = "of maxConcurrency 64";
-  EXPECT_EQ(llm.Decide(VllmInference()).shares[0].because,
-            "its engine's pressure, of maxConcurrency 64");
+  llm.Leave("vllm at llm-a", absl::Minutes(1));
+  NeverTells(llm.EngineIn("llm-a", std::nullopt), "ollama");
+  const Decision decision = llm.Decide(VllmInference());
+  ASSERT_TRUE(decision.status.ok()) << decision.status;
+  EXPECT_EQ(decision.value, 60);
 }
 
 }  // namespace

@@ -2,59 +2,51 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "scaling/engine_owners.h"
 #include "scaling/frozen_engine.h"
 #include "scaling/hidden_engines.h"
 #include "scaling/signal_samples.h"
 #include "scaling/silent_engines.h"
-#include "scaling/trigger_source.h"
+#include "trigger/trigger_source.h"
 
 namespace gpuscaler {
 namespace {
 
-using Engines = std::vector<const SignalSeries*>;
-using PodName = std::pair<absl::string_view, absl::string_view>;  // namespace, name
-
-// As nodes know them now.
-std::map<PodName, const Pod*> PodsOf(const FleetHistory& fleet) {
-  std::map<PodName, const Pod*> pods;
-  for (const NodeTrack& track : fleet.nodes) {
-    if (track.history->attributed == nullptr) continue;
-    for (const Pod& pod : track.history->attributed->pods) {
-      pods[{pod.namespace_name, pod.name}] = &pod;
-    }
-  }
-  return pods;
-}
+using Engines = EngineOwners::Engines;
 
 class EngineReplicas {
  public:
-  EngineReplicas(const Trigger& trigger, const FleetHistory& fleet, bool by_owner,
-                 const SignalHistory& signals, const Patience& patience, Population& population)
+  EngineReplicas(const Trigger& trigger, const Asker& asker, const FleetHistory& fleet,
+                 bool by_owner, const SignalHistory& signals, const Patience& patience,
+                 Population& population)
       : trigger_(trigger),
+        asker_(asker),
+        fleet_(fleet),
         now_(fleet.now),
         signals_(signals),
         patience_(patience),
         population_(population),
-        pods_(PodsOf(fleet)),
         endpoint_is_named_(!trigger.engine_endpoint.url.empty()),
-        by_owner_(by_owner) {
-    Join();
-  }
+        by_owner_(by_owner),
+        owners_(trigger, fleet, by_owner, signals, population.replicas),
+        told_(CheckMetric()) {}
 
   // Its engines' numbers, or the want of them, are what the workload counts.
   bool Speak() {
     if (ReadsEngines(trigger_)) return true;
-    if (!by_owner_ && strays_.empty()) return false;
-    absl::Time last_read = absl::InfinitePast();
-    bool any = !signals_.status.ok();
-    for (const SignalSeries* engine : All()) {
+    if (!told_.ok()) return false;
+    absl::Time last_read = LastReadOfThoseLeft();
+    bool any = last_read != absl::InfinitePast() || (by_owner_ && !signals_.status.ok());
+    for (const SignalSeries* engine : owners_.All()) {
       if (!engine->told_by.empty()) continue;
       last_read = std::max(last_read, LastReadAt(*engine));
       any = true;
@@ -69,12 +61,12 @@ class EngineReplicas {
   }
 
   absl::Status CheckAddresses() {
-    if (!IsOneAddressOfSeveral()) return absl::OkStatus();
+    if (!owners_.IsOneAddressOfSeveral()) return absl::OkStatus();
     const std::string what = absl::StrCat(
         trigger_.engine_endpoint.url, " leads to the one address ", signals_.series.front().address,
         ", which is not one of the ", Present(), " pods'");
     if (std::ranges::all_of(population_.replicas, [this](const Replica& replica) {
-          return !replica.present || HasAddress(replica);
+          return !replica.present || owners_.HasAddress(replica);
         })) {
       return absl::FailedPreconditionError(
           absl::StrCat(what,
@@ -89,10 +81,52 @@ class EngineReplicas {
   }
 
   // That none of the workload's engines will ever have the number, as far as they are recognised.
+  const absl::Status& told() const { return told_; }
+
+  // Where its GPUs speak for the workload: why its engines do not.
+  void NoteWhyNone() {
+    if (!told_.ok()) {
+      population_.notes.emplace_back(told_.message());
+      return;
+    }
+    if (endpoint_is_named_) {
+      if (HasNoAddress()) population_.notes.push_back(NoAddress());
+      return;
+    }
+    for (const Replica& replica : population_.replicas) {
+      const std::string why = replica.present ? WhyNotFoundIn(replica, signals_) : "";
+      if (why.empty()) continue;
+      population_.notes.push_back(absl::StrCat("no engine is found in ", replica.name, ": ", why));
+      return;
+    }
+  }
+
+  void Replace() {
+    const std::vector<Replica> left = Left();
+    for (const SignalSeries* engine : owners_.strays()) {
+      strays_frozen_at_[engine] = StrayFrozenAt(*engine);
+    }
+    if (by_owner_) {
+      ReplaceByOwner();
+    } else {
+      population_.replicas.clear();
+      population_.idle.clear();
+      population_.unseen = CheckNoneIsHidden(trigger_, asker_, fleet_, signals_);
+    }
+    absl::StrAppend(&population_.from, population_.from.empty() ? "" : ", ", "by their engines");
+    if (owners_.StraysCount()) AddStrays();
+    std::erase_if(population_.replicas, HasNoSample);
+    std::ranges::copy(left, std::back_inserter(population_.replicas));
+    const std::string silent = SilentText(population_.replicas);
+    if (!silent.empty()) population_.notes.push_back(silent);
+    if (HasNoAddress() && Present() == 0) population_.notes.push_back(NoAddress());
+  }
+
+ private:
   absl::Status CheckMetric() const {
     std::set<absl::string_view> families;
     const std::vector<std::string>* told_by = nullptr;
-    for (const SignalSeries* engine : OfThosePresent()) {
+    for (const SignalSeries* engine : owners_.OfThosePresent()) {
       if (engine->engine.empty()) continue;
       if (engine->told_by.empty()) return absl::OkStatus();
       families.insert(engine->engine);
@@ -107,120 +141,29 @@ class EngineReplicas {
         absl::StrJoin(*told_by, ", ")));
   }
 
-  // Where its GPUs speak for the workload: why its engines do not.
-  void NoteWhyNone() {
-    if (const absl::Status told = CheckMetric(); !told.ok()) {
-      population_.notes.emplace_back(told.message());
-      return;
+  // One that is listed no more was the workload's until then.
+  absl::Time LastReadOfThoseLeft() const {
+    absl::Time last_read = absl::InfinitePast();
+    for (const SignalSeries& engine : signals_.left) {
+      const absl::Time read_at = LastReadAt(engine);
+      if (read_at > last_read && owners_.IsOfWorkload(engine)) last_read = read_at;
     }
-    if (endpoint_is_named_) {
-      if (HasNoAddress()) population_.notes.push_back(NoAddress());
-      return;
-    }
-    for (const Replica& replica : population_.replicas) {
-      const std::string why = replica.present ? WhyNotFoundIn(replica) : "";
-      if (why.empty()) continue;
-      population_.notes.push_back(absl::StrCat("no engine is found in ", replica.name, ": ", why));
-      return;
-    }
+    return last_read;
   }
 
-  void Replace() {
-    const std::vector<Replica> left = Left();
-    for (const SignalSeries* engine : strays_) strays_frozen_at_[engine] = StrayFrozenAt(*engine);
-    for (size_t i = 0; i < engines_of_.size(); ++i) {
-      Replica& replica = population_.replicas[i];
-      if (engines_of_[i].empty() && HasLeft(replica)) {
-        replica.samples.clear();
-      } else {
-        Become(engines_of_[i], replica);
-      }
-    }
-    if (!by_owner_) {
-      population_.replicas.clear();
-      population_.idle.clear();
-      population_.unseen = absl::OkStatus();
-    }
-    absl::StrAppend(&population_.from, population_.from.empty() ? "" : ", ", "by their engines");
-    if (!by_owner_ || endpoint_is_named_) AddStrays();
-    std::erase_if(population_.replicas, HasNoSample);
-    std::ranges::copy(left, std::back_inserter(population_.replicas));
-    const std::string silent = SilentText(population_.replicas);
-    if (!silent.empty()) population_.notes.push_back(silent);
-    if (HasNoAddress() && Present() == 0) population_.notes.push_back(NoAddress());
-  }
-
- private:
   bool HasNoAddress() const { return endpoint_is_named_ && signals_.series.empty(); }
 
   std::string NoAddress() const { return NoAddressText(trigger_.engine_endpoint); }
 
-  // Every engine to its replica, by pod or by address.
-  void Join() {
-    engines_of_.resize(by_owner_ ? population_.replicas.size() : 0);
-    for (const SignalSeries& engine : signals_.series) {
-      const auto owner = OwnerOf(engine);
-      if (owner == population_.replicas.end()) {
-        strays_.push_back(&engine);
+  void ReplaceByOwner() {
+    for (size_t i = 0; i < population_.replicas.size(); ++i) {
+      Replica& replica = population_.replicas[i];
+      if (owners_.Of(i).empty() && (HasLeft(replica) || TakeStrayThatLeft(replica))) {
+        replica.samples.clear();
       } else {
-        engines_of_[static_cast<size_t>(owner - population_.replicas.begin())].push_back(&engine);
+        Become(owners_.Of(i), replica);
       }
     }
-    // The only address of the only pod is its own, or leads to it.
-    const bool one_each = endpoint_is_named_ && by_owner_ && signals_.series.size() == 1 &&
-                          strays_.size() == 1 && Present() == 1;
-    if (!one_each) return;
-    const auto present = std::ranges::find_if(population_.replicas, &Replica::present);
-    engines_of_[static_cast<size_t>(present - population_.replicas.begin())] = std::move(strays_);
-    strays_.clear();
-  }
-
-  bool IsOf(const SignalSeries& engine, const Replica& replica) const {
-    return std::ranges::any_of(replica.pods, [&](const Pod* pod) {
-      const bool by_name = !engine.pod.empty() && engine.pod == pod->name &&
-                           engine.namespace_name == pod->namespace_name;
-      return by_name || (!engine.address.empty() && engine.address == AddressOf(*pod));
-    });
-  }
-
-  absl::string_view AddressOf(const Pod& pod) const {
-    const std::string& known = AsKnownNow(pod).address;
-    return known.empty() ? pod.address : known;
-  }
-
-  const Pod& AsKnownNow(const Pod& pod) const {
-    const auto found = pods_.find({pod.namespace_name, pod.name});
-    return found == pods_.end() ? pod : *found->second;
-  }
-
-  bool HasAddress(const Replica& replica) const {
-    return std::ranges::any_of(replica.pods,
-                               [this](const Pod* pod) { return !AddressOf(*pod).empty(); });
-  }
-
-  // Those that are the workload's.
-  Engines All() const {
-    Engines all = StraysThatCount();
-    for (const Engines& engines : engines_of_)
-      all.insert(all.end(), engines.begin(), engines.end());
-    return all;
-  }
-
-  Engines OfThosePresent() const {
-    Engines engines = StraysThatCount();
-    for (size_t i = 0; i < engines_of_.size(); ++i) {
-      if (!population_.replicas[i].present) continue;
-      engines.insert(engines.end(), engines_of_[i].begin(), engines_of_[i].end());
-    }
-    return engines;
-  }
-
-  Engines StraysThatCount() const { return !by_owner_ || endpoint_is_named_ ? strays_ : Engines(); }
-
-  // And that of none of them, as far as theirs are known.
-  bool IsOneAddressOfSeveral() const {
-    return endpoint_is_named_ && by_owner_ && signals_.series.size() == 1 && !strays_.empty() &&
-           Present() >= 2;
   }
 
   int64_t Present() const { return std::ranges::count_if(population_.replicas, &Replica::present); }
@@ -261,77 +204,64 @@ class EngineReplicas {
   // Its pods are gone, and its engines with them, of which one was read.
   bool HasLeft(const Replica& replica) const {
     return !replica.present && std::ranges::any_of(signals_.left, [&](const SignalSeries& engine) {
-      return IsOf(engine, replica) && LastReadAt(engine) != absl::InfinitePast();
+      return owners_.IsOf(engine, replica) && LastReadAt(engine) != absl::InfinitePast();
     });
+  }
+
+  // Its pods are gone, nobody knows from which address, and so is a stray that was read in its
+  // time: each is one replica's.
+  bool TakeStrayThatLeft(const Replica& replica) {
+    if (replica.present || owners_.HasAddress(replica)) return false;
+    const auto its = std::ranges::find_if(strays_left_at_, [&replica](absl::Time read_at) {
+      return read_at >= replica.samples.front().at;
+    });
+    if (its == strays_left_at_.end()) return false;
+    strays_left_at_.erase(its);
+    return true;
   }
 
   // Engines that are listed no more: what they said until then tells whether the workload was
   // active, as that of pods that are gone does, and adds nothing. Their pods may be there yet. Each
   // is gone since it was last read: one that ends is listed for a while after it stopped answering.
-  std::vector<Replica> Left() const {
+  std::vector<Replica> Left() {
     std::vector<Replica> all;
     for (const SignalSeries& engine : signals_.left) {
-      const auto owner = OwnerOf(engine);
-      const bool has_owner = owner != population_.replicas.end();
-      if (!has_owner && by_owner_ && !endpoint_is_named_) continue;
+      const std::optional<size_t> owner = owners_.OwnerOf(engine);
+      if (!owner && !owners_.StraysCount()) continue;
       Replica replica{.name = engine.name, .warm_at = engine.answers_since};
-      if (has_owner) replica.name = owner->name;
+      if (owner) replica.name = population_.replicas[*owner].name;
       replica.by_engine = true;
       replica.covered_since = std::min(signals_.read_since, now_);
-      const SeriesSaid said{.series = &engine};
+      SeriesSaid said{.series = &engine};
+      const absl::Time frozen_at = LeftFrozenAt(engine, owner.has_value());
+      if (frozen_at <= now_) {
+        said.frozen_since = *engine.unmoved_since;
+      } else {
+        replica.frozen_at = frozen_at;
+      }
       replica.samples = SamplesOf(trigger_, {&said, 1}, now_, patience_);
       CutAt(LastReadAt(engine), replica.samples);
-      if (has_owner) TakeBusyFrom(owner->samples, replica.samples);
+      if (owner) TakeBusyFrom(population_.replicas[*owner].samples, replica.samples);
+      if (!owner) strays_left_at_.push_back(LastReadAt(engine));
       if (!HasNoSample(replica)) all.push_back(std::move(replica));
     }
     return all;
   }
 
-  std::vector<Replica>::iterator OwnerOf(const SignalSeries& engine) const {
-    return std::ranges::find_if(population_.replicas, [&](const Replica& replica) {
-      return by_owner_ && IsOf(engine, replica);
-    });
-  }
-
   // A headless Service has those alone that are Ready, and not those that end: another one serves
-  // nobody. One address may be a ClusterIP, behind which all of them serve.
+  // nobody, but for one that is known to be Ready and not to end. One address may be a ClusterIP,
+  // behind which all of them serve.
   bool IsUnlisted(const Engines& engines, const Replica& replica) const {
     return endpoint_is_named_ && engines.empty() && !signals_.series.empty() &&
-           !IsOneAddressOfSeveral() && !IsToServe(replica);
-  }
-
-  // Ready, and it does not end: that it is not listed is no reason to believe that it serves
-  // nobody.
-  bool IsToServe(const Replica& replica) const {
-    return !replica.pods.empty() && std::ranges::all_of(replica.pods, [this](const Pod* pod) {
-      const Pod& now = AsKnownNow(*pod);
-      return now.ready == true && now.is_ending == false;
-    });
+           !owners_.IsOneAddressOfSeveral() && !owners_.IsToServe(replica);
   }
 
   std::string WhyNone(const Replica& replica) const {
     if (!signals_.status.ok()) return std::string(signals_.status.message());
     if (HasNoAddress()) return NoAddress();
     if (endpoint_is_named_) return absl::StrCat("it is not at ", trigger_.engine_endpoint.url);
-    const std::string why = WhyNotFoundIn(replica);
+    const std::string why = WhyNotFoundIn(replica, signals_);
     return absl::StrCat("no engine is found in it", why.empty() ? "" : ": ", why);
-  }
-
-  // Empty: not told.
-  std::string WhyNotFoundIn(const Replica& replica) const {
-    if (signals_.without == nullptr) return "";
-    const auto found = std::ranges::find_if(
-        *signals_.without, [&](const WithoutEngine& each) { return Concerns(each, replica); });
-    return found == signals_.without->end() ? "" : found->why;
-  }
-
-  static bool Concerns(const WithoutEngine& without, const Replica& replica) {
-    if (without.pod.empty()) {
-      return std::ranges::find(replica.nodes, without.node) != replica.nodes.end();
-    }
-    return std::ranges::any_of(replica.pods, [&without](const Pod* pod) {
-      return pod->name == without.pod && pod->namespace_name == without.namespace_name;
-    });
   }
 
   SeriesSaid SaidBy(const SignalSeries& engine, const std::vector<ReplicaSample>& of_gpus,
@@ -349,25 +279,45 @@ class EngineReplicas {
 
   // Once all GPUs are idle that may be its: where those are not known, never.
   absl::Time StrayFrozenAt(const SignalSeries& engine) const {
+    // Without owners GPUs may not be looked at before (population.cc).
+    const absl::Time stands_at = StandsAt(trigger_, engine);
+    if (stands_at > now_) return stands_at;
     absl::Time at = absl::InfinitePast();
     for (size_t i = 0; i < population_.replicas.size(); ++i) {
-      const bool may_be_its = !by_owner_ || IsUnplaced(i);
+      const bool may_be_its = !by_owner_ || owners_.IsUnplaced(i);
       if (!may_be_its) continue;
-      at = std::max(at, FrozenAt(trigger_, engine, population_.replicas[i].samples));
+      at = std::max(at, FrozenOn(population_.replicas[i], engine, absl::InfiniteFuture()));
     }
     return at == absl::InfinitePast() ? absl::InfiniteFuture() : at;
   }
 
-  // Its pods are there, and nobody knows at which address.
-  bool IsUnplaced(size_t index) const {
-    const Replica& replica = population_.replicas[index];
-    return replica.present && engines_of_[index].empty() && !HasAddress(replica);
+  // Of one that is listed no more: its requests stood for long enough while it was, and GPUs that
+  // may have been its were idle. By now they may be another's.
+  absl::Time LeftFrozenAt(const SignalSeries& engine, bool has_owner) const {
+    const absl::Time read_at = LastReadAt(engine);
+    if (StandsAt(trigger_, engine) > read_at) return absl::InfiniteFuture();
+    absl::Time at = absl::InfinitePast();
+    for (const Replica& replica : population_.replicas) {
+      const bool may_be_its =
+          has_owner ? owners_.IsOf(engine, replica) : !by_owner_ || !owners_.HasAddress(replica);
+      const bool was_there = replica.samples.front().at <= read_at;
+      if (may_be_its && was_there) at = std::max(at, FrozenOn(replica, engine, read_at));
+    }
+    return at == absl::InfinitePast() ? absl::InfiniteFuture() : at;
+  }
+
+  // By what the replica's GPUs showed until then. Those of a node that is mute nobody knows.
+  absl::Time FrozenOn(const Replica& replica, const SignalSeries& engine, absl::Time until) const {
+    if (!replica.mute.empty()) return absl::InfiniteFuture();
+    const std::span<const ReplicaSample> all = replica.samples;
+    const auto end = std::ranges::upper_bound(all, until, {}, &ReplicaSample::at);
+    return FrozenAt(trigger_, engine, all.first(static_cast<size_t>(end - all.begin())));
   }
 
   void AddStrays() {
     DropUnplaced();
-    for (const SignalSeries* engine : strays_) AddStray(*engine);
-    if (strays_.empty() || !by_owner_) return;
+    for (const SignalSeries* engine : owners_.strays()) AddStray(*engine);
+    if (owners_.strays().empty() || !by_owner_) return;
     absl::StrAppend(&population_.from, ", and addresses of no known pod");
   }
 
@@ -375,11 +325,11 @@ class EngineReplicas {
   // that are too many: the youngest are not there yet.
   void DropUnplaced() {
     std::vector<Replica*> unplaced;
-    for (size_t i = 0; i < engines_of_.size(); ++i) {
-      if (IsUnplaced(i)) unplaced.push_back(&population_.replicas[i]);
+    for (size_t i = 0; i < population_.replicas.size(); ++i) {
+      if (owners_.IsUnplaced(i)) unplaced.push_back(&population_.replicas[i]);
     }
     std::ranges::stable_sort(unplaced, {}, &Replica::held_since);
-    unplaced.resize(std::min(unplaced.size(), strays_.size()));
+    unplaced.resize(std::min(unplaced.size(), owners_.strays().size()));
     for (Replica* const replica : unplaced) replica->samples.clear();
     std::erase_if(population_.replicas, HasNoSample);
   }
@@ -388,22 +338,25 @@ class EngineReplicas {
     Replica replica{.name = engine.name,
                     .present = true,
                     .held_since = engine.listed_since,
+                    .starting_since = engine.listed_since,
                     .warm_at = engine.listed_since + trigger_.warmup};
     Become({&engine}, replica);
     population_.replicas.insert(population_.replicas.begin() + Present(), std::move(replica));
   }
 
   const Trigger& trigger_;
+  const Asker& asker_;
+  const FleetHistory& fleet_;
   const absl::Time now_;
   const SignalHistory& signals_;
   const Patience& patience_;
   Population& population_;
-  const std::map<PodName, const Pod*> pods_;
   const bool endpoint_is_named_;
   const bool by_owner_;
-  std::vector<Engines> engines_of_;  // of each replica
-  Engines strays_;                   // of no replica
+  const EngineOwners owners_;
+  const absl::Status told_;
   std::map<const SignalSeries*, absl::Time> strays_frozen_at_;
+  std::vector<absl::Time> strays_left_at_;  // when those of no replica were last read
 };
 
 }  // namespace
@@ -423,14 +376,13 @@ absl::Status ReadEnginesOf(const Trigger& trigger, const Asker& asker, const Fle
   const bool matters = ReadsEngines(trigger) ? may_have_some : is_named && !unknown_yet;
   if (!signals->status.ok() && matters) return signals->status;
   if (!signals->status.ok() && !unknown_yet) return absl::OkStatus();
-  if (!by_owner) RETURN_IF_ERROR(CheckNoneIsHidden(trigger, asker, fleet, *signals));
-  EngineReplicas engines(trigger, fleet, by_owner, *signals, patience, population);
+  EngineReplicas engines(trigger, asker, fleet, by_owner, *signals, patience, population);
   if (!engines.Speak()) {
     engines.NoteWhyNone();
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(engines.CheckAddresses());
-  RETURN_IF_ERROR(engines.CheckMetric());
+  RETURN_IF_ERROR(engines.told());
   engines.Replace();
   return absl::OkStatus();
 }

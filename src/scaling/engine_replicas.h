@@ -17,12 +17,14 @@ namespace gpuscaler {
 // Service does not list while it lists others serves nobody, and is warming as well, unless it is
 // known to be Ready and not to end.
 // An engine that is listed no more counts for activity alone within activationWindow, as a replica
-// that is gone does: a name of DNS may lack it for a moment. Pressure: while none of the workload's
-// engines was read for --forget-after, the replicas stay what their GPUs show (engineFallback).
+// that is gone does: a name of DNS may lack it for a moment. What was frozen then stays so.
+// Pressure: once none of the workload's engines, be they listed or not, was read for
+// --forget-after, the replicas stay what their GPUs show (engineFallback).
 //
-// What the history's status says is handed on where it matters. UNAVAILABLE: no engine is known,
-// owners are not either, and GPUs are in use (hidden_engines.h). FAILED_PRECONDITION: the endpoint
-// is one address in front of several pods, or none of the engines in scope ever tells the metric.
+// Where no engine is known, owners are not either, and GPUs are in use, `population` says so
+// (hidden_engines.h). What the history's status says is handed on where it matters.
+// FAILED_PRECONDITION: the endpoint is one address in front of several pods, or none of the engines
+// in scope ever tells the metric.
 // `signals` null: nobody reads them.
 absl::Status ReadEnginesOf(const Trigger& trigger, const Asker& asker, const FleetHistory& fleet,
                            bool by_owner, const SignalHistory* signals, const Patience& patience,

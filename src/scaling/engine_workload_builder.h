@@ -15,9 +15,33 @@
 #include "scaling/decision.h"
 #include "scaling/fleet_builder.h"
 #include "scaling/signal_builder.h"
-#include "scaling/test_triggers.h"
+#include "trigger/test_triggers.h"
 
 namespace gpuscaler {
+
+inline Trigger InFlight(double target = 10) {
+  Trigger trigger;
+  trigger.metric = MetricType::kRequestsInFlight;
+  trigger.target = target;
+  trigger.aggregation = Aggregation::kSum;
+  trigger.window = absl::Seconds(15);
+  return trigger;
+}
+
+inline Trigger VllmInference() {
+  Trigger trigger;
+  trigger.metric = MetricType::kMemoryUsedPercent;
+  trigger.standing_memory = StandingMemory::kPressure;
+  trigger.target = 80;
+  trigger.activation_threshold = 5;
+  trigger.activation_window = absl::Seconds(120);
+  return trigger;
+}
+
+inline Trigger Named(Trigger trigger) {
+  trigger.engine_endpoint.url = "http://llm:8000";
+  return trigger;
+}
 
 struct PodWithEngine {
   std::string name;
@@ -102,5 +126,11 @@ class EngineWorkloadBuilder {
   FleetBuilder nodes_;
   SignalBuilder signals_;
 };
+
+inline std::vector<ReplicaShare::State> StatesOf(const Decision& decision) {
+  std::vector<ReplicaShare::State> states;
+  for (const ReplicaShare& share : decision.shares) states.push_back(share.state);
+  return states;
+}
 
 }  // namespace gpuscaler

@@ -29,6 +29,7 @@ struct HeldPod {
   std::string group;
   std::vector<PodOwner> may_be;  // in place of `owner`: known by its name alone
   double memory_used_percent = 10;
+  std::optional<absl::Time> listed_since = std::nullopt;
 };
 
 inline Pod PodOf(const HeldPod& held) {
@@ -37,7 +38,8 @@ inline Pod PodOf(const HeldPod& held) {
       .name = held.name,
       .owners = held.may_be,
       .owners_from = held.may_be.empty() ? Pod::OwnersFrom::kReferences : Pod::OwnersFrom::kName,
-      .ready = held.ready};
+      .ready = held.ready,
+      .listed_since = held.listed_since};
   const size_t slash = held.owner.find('/');
   const bool has_kind = slash != std::string::npos;
   if (!held.owner.empty()) {
@@ -75,6 +77,12 @@ inline NodeSnapshot UnownedNode(NodeSnapshot node, std::string why) {
 
 class FleetBuilder {
  public:
+  // What ended longer ago is forgotten from now on.
+  FleetBuilder& Remember(absl::Duration horizon) {
+    horizon_ = horizon;
+    return *this;
+  }
+
   // One reading of each of `nodes`; the others are not heard.
   FleetBuilder& Tick(std::vector<NodeSnapshot> nodes) {
     now_ += kTick;
@@ -84,8 +92,7 @@ class FleetBuilder {
       watched.memory.Annotate(snapshot);
       watched.silence.clear();
       watched.heard_at = now_;
-      watched.history.Append(std::move(snapshot),
-                             {.horizon = absl::InfiniteDuration(), .join_within = 3 * kTick});
+      watched.history.Append(std::move(snapshot), {.horizon = horizon_, .join_within = 3 * kTick});
     }
     return *this;
   }
@@ -129,6 +136,7 @@ class FleetBuilder {
     absl::Time heard_at;
     std::string silence;
   };
+  absl::Duration horizon_ = absl::InfiniteDuration();
   absl::Time now_ = absl::FromUnixSeconds(1'767'225'600);
   std::map<std::string, Watched> nodes_;
   std::vector<std::string> unheard_;

@@ -5,12 +5,12 @@
 #include "scaling/decision.h"
 #include "scaling/dice.h"
 #include "scaling/fleet_builder.h"
-#include "scaling/test_triggers.h"
+#include "trigger/test_triggers.h"
 
 namespace gpuscaler {
 namespace {
 
-const Asker kAsker{.namespace_name = "team-a", .name = "scaler"};
+const Asker kScaler{.namespace_name = "team-a", .name = "scaler"};
 
 Trigger AnyTriggerOnPods(Dice& dice) {
   Trigger trigger;
@@ -95,8 +95,8 @@ TEST(FleetProperty, PodsOfOthersNeverChangeTheAnswer) {
       alone.Hold(duration, own);
       among_others.Hold(duration, all);
     }
-    ExpectSameAnswer(Decide(trigger, kAsker, alone.fleet(), kPatience),
-                     Decide(trigger, kAsker, among_others.fleet(), kPatience));
+    ExpectSameAnswer(Decide(trigger, kScaler, alone.fleet(), kPatience),
+                     Decide(trigger, kScaler, among_others.fleet(), kPatience));
   });
 }
 
@@ -112,9 +112,9 @@ TEST(FleetProperty, OrderOfNodesDoesNotMatter) {
       builder.Hold(dice.Whole(1, 20) * kTick, heard);
     }
     FleetHistory fleet = builder.fleet();
-    const Decision forwards = Decide(trigger, kAsker, fleet, kPatience);
+    const Decision forwards = Decide(trigger, kScaler, fleet, kPatience);
     std::ranges::reverse(fleet.nodes);
-    ExpectSameAnswer(forwards, Decide(trigger, kAsker, fleet, kPatience));
+    ExpectSameAnswer(forwards, Decide(trigger, kScaler, fleet, kPatience));
   });
 }
 
@@ -134,8 +134,8 @@ TEST(FleetProperty, SplittingANodeOverSeveralChangesNothing) {
       together.Hold(duration, {Node("gpu", all)});
       split.Hold(duration, each);
     }
-    ExpectSameAnswer(Decide(trigger, kAsker, together.fleet(), kPatience),
-                     Decide(trigger, kAsker, split.fleet(), kPatience));
+    ExpectSameAnswer(Decide(trigger, kScaler, together.fleet(), kPatience),
+                     Decide(trigger, kScaler, split.fleet(), kPatience));
   });
 }
 

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "scaling/silent_engines.h"
-#include "scaling/trigger_source.h"
 
 namespace gpuscaler {
 namespace {
@@ -34,10 +33,11 @@ bool AnyGpuInUse(const Trigger& trigger, const Asker& asker, const NodeStretch& 
 
 absl::Status CheckNoneIsHidden(const Trigger& trigger, const Asker& asker,
                                const FleetHistory& fleet, const SignalHistory& signals) {
-  const bool any_in_use = std::ranges::any_of(fleet.nodes, [&](const NodeTrack& track) {
-    return AnyGpuInUse(trigger, asker, track.history->stretches.back());
-  });
-  if (!ReadsEngines(trigger) || !signals.series.empty() || !any_in_use) return absl::OkStatus();
+  const bool any_in_use =
+      signals.series.empty() && std::ranges::any_of(fleet.nodes, [&](const NodeTrack& track) {
+        return AnyGpuInUse(trigger, asker, track.history->stretches.back());
+      });
+  if (!any_in_use) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(
       IsNamed(trigger) ? NoAddressText(trigger.engine_endpoint) : NoneFoundText(signals),
       "; and GPUs are in use"));

@@ -8,7 +8,7 @@
 #include "scaling/decision.h"
 #include "scaling/dice.h"
 #include "scaling/fleet_builder.h"
-#include "scaling/test_triggers.h"
+#include "trigger/test_triggers.h"
 
 namespace gpuscaler {
 namespace {

@@ -83,7 +83,7 @@ void AddReplica(const Trigger& trigger, const Replica& replica, absl::Time now,
   next.Crosses(replica.warm_at);
   next.Crosses(replica.frozen_at);
   next.Crosses(replica.warm_at + trigger.activation_window);
-  next.Crosses(replica.held_since + kLongestStart);
+  next.Crosses(replica.starting_since + kLongestStart);
   next.Crosses(replica.covered_since + trigger.activation_window);
   const Samples warm = SamplesFrom(samples, replica.warm_at);
   if (!warm.empty() && ValuesStandingMemory(trigger)) {

@@ -3,24 +3,17 @@
 #include <utility>
 
 #include "gtest/gtest.h"
-#include "scaling/decision.h"
+#include "scaling/decided_fleet.h"
 #include "scaling/dice.h"
-#include "scaling/fleet_builder.h"
-#include "scaling/test_triggers.h"
 
 namespace gpuscaler {
 namespace {
 
 constexpr absl::Duration kShortest = absl::Nanoseconds(1);
-const Asker kTeamA{.namespace_name = "team-a", .name = "llm"};
 
 Decision DecidedAt(const Trigger& trigger, FleetHistory fleet, absl::Time now) {
   fleet.now = now;
-  return Decide(trigger, kTeamA, fleet, kPatience);
-}
-
-Decision DecidedOn(const Trigger& trigger, const FleetBuilder& builder) {
-  return DecidedAt(trigger, builder.fleet(), builder.now());
+  return Decide(trigger, kOfTeamA, fleet, kPatience);
 }
 
 TEST(NextChange, NamespaceWithoutPodsIsAnsweredForEver) {

@@ -7,17 +7,10 @@
 
 #include "absl/time/time.h"
 #include "model/fleet_history.h"
-#include "scaling/trigger.h"
+#include "model/patience.h"
+#include "trigger/trigger.h"
 
 namespace gpuscaler {
-
-// For how long what was read stands for what is.
-struct Patience {
-  absl::Duration stale_after;  // a reading for its GPU
-  absl::Duration grace;        // the last snapshot of an agent that is silent, from its last word
-  // No engine of a workload was read for so long: it has none to read (--forget-after).
-  absl::Duration forget_after = absl::Minutes(5);
-};
 
 // When something was read, and the time before it that this speaks for: back to the reading before
 // it, stale_after at most.

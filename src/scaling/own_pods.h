@@ -8,8 +8,8 @@
 
 #include "absl/strings/string_view.h"
 #include "model/fleet_history.h"
-#include "scaling/trigger.h"
 #include "scaling/workload_pods.h"
+#include "trigger/trigger.h"
 
 namespace gpuscaler {
 

@@ -5,7 +5,7 @@
 #include "scaling/dice.h"
 #include "scaling/fleet_builder.h"
 #include "scaling/signal_builder.h"
-#include "scaling/test_triggers.h"
+#include "trigger/test_triggers.h"
 
 namespace gpuscaler {
 namespace {

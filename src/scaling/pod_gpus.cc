@@ -79,6 +79,24 @@ std::optional<absl::Time> ReadyAt(const NodeHistory& history, const Pod& pod) {
   return known ? std::optional(at) : std::nullopt;
 }
 
+// InfinitePast: nothing that is remembered has it.
+absl::Time FirstFound(const NodeHistory& history, const Pod& pod) {
+  const NodeLayout* asked = nullptr;
+  const auto has_it = [&](const NodeLayout& layout) {
+    if (&layout == asked) return false;
+    asked = &layout;
+    return IsKnown(layout) &&
+           std::ranges::any_of(layout.pods, [&](const Pod& other) { return IsSame(other, pod); });
+  };
+  for (const PastLayout& past : history.past_layouts) {
+    if (has_it(*past.layout)) return past.first;
+  }
+  for (const NodeStretch& stretch : history.stretches) {
+    if (has_it(*stretch.layout())) return stretch.first;
+  }
+  return absl::InfinitePast();
+}
+
 bool IsHeldBy(const NodeLayout::Gpu& gpu, const NodeLayout& layout, const Pod& pod) {
   return std::ranges::any_of(gpu.holders, [&](const GpuHolder& holder) {
     return IsSame(layout.pods[static_cast<size_t>(holder.pod)], pod);
@@ -140,8 +158,12 @@ class NodePods {
       resolved = layouts[i];
       for (const Holding& holding : holdings_) Put(i, *resolved, holding);
     }
+    const NodeHistory& history = *view_.track->history;
     for (PodGpus& pod : pods_) {
-      pod.ready_at = ReadyAt(*view_.track->history, *pod.pod);
+      pod.ready_at = ReadyAt(history, *pod.pod);
+      if (pod.listed_since == absl::InfinitePast()) {
+        pod.listed_since = FirstFound(history, *pod.pod);
+      }
       for (GpuSeries& series : pod.gpus) series.pod_since = HeldSince(series);
     }
     return std::move(pods_);
@@ -165,6 +187,7 @@ class NodePods {
   void Hold(const NodeLayout& layout, size_t position, const Pod& pod, size_t share_index) {
     const NodeLayout::Gpu& gpu = layout.gpus[position];
     const size_t of_pod = PlaceOf(pod);
+    pods_[of_pod].listed_since = pod.listed_since.value_or(absl::InfinitePast());
     const size_t series = SeriesOf(gpu, pod, of_pod);
     const float equal_share = 1 / static_cast<float>(gpu.holders.size());
     const auto other_container = std::ranges::find_if(holdings_, [&](const Holding& holding) {

@@ -18,6 +18,9 @@ struct PodGpus {
   std::vector<GpuSeries> gpus;
   // When it was first seen Ready, InfiniteFuture: never yet; empty: its node does not know.
   std::optional<absl::Time> ready_at;
+  // As its node said last; of an agent that does not tell, when it was found first, as far as is
+  // remembered.
+  absl::Time listed_since = absl::InfinitePast();
 };
 
 // Of the pods that held one of the node's GPUs within the view. While owners are not known the last

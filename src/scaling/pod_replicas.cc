@@ -9,7 +9,7 @@
 #include "base/status_macros.h"
 #include "scaling/pod_gpus.h"
 #include "scaling/replica_reader.h"
-#include "scaling/trigger_source.h"
+#include "trigger/trigger_source.h"
 
 namespace gpuscaler {
 namespace {
@@ -105,20 +105,24 @@ class WorkloadPods {
       place.forgotten_until = std::max(place.forgotten_until, track.history->forgotten_until);
       place.covered_since =
           first ? view.covered_since : std::max(place.covered_since, view.covered_since);
-      AddReadiness(pod, first, found);
+      AddStart(pod, first, found);
       std::ranges::move(pod.gpus, std::back_inserter(found.gpus));
     }
   }
 
-  // A group is Ready when all its pods are; those that have left it do not matter.
-  static void AddReadiness(const PodGpus& pod, bool first, FoundReplica& found) {
+  // A group begins with its newest pod, and is Ready when all are; those that have left it do not
+  // matter.
+  static void AddStart(const PodGpus& pod, bool first, FoundReplica& found) {
     std::optional<absl::Time>& ready_at = found.place.ready_at;
+    absl::Time& listed_since = found.place.listed_since;
     const bool there = HoldsOneNow(pod);
     if (first || (there && !found.any_there)) {
       ready_at = pod.ready_at;
+      listed_since = pod.listed_since;
     } else if (there || !found.any_there) {
       const bool known = ready_at.has_value() && pod.ready_at.has_value();
       ready_at = known ? std::optional(std::max(*ready_at, *pod.ready_at)) : std::nullopt;
+      listed_since = std::max(listed_since, pod.listed_since);
     }
     found.any_there |= there;
   }

@@ -1,15 +1,17 @@
 #include "scaling/population.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/number_text.h"
 #include "base/status_macros.h"
 #include "scaling/engine_replicas.h"
+#include "scaling/frozen_engine.h"
 #include "scaling/gpu_blocks.h"
 #include "scaling/pod_replicas.h"
-#include "scaling/trigger_source.h"
+#include "trigger/trigger_source.h"
 
 namespace gpuscaler {
 namespace {
@@ -74,6 +76,10 @@ absl::StatusOr<Population> PopulationOf(const Trigger& trigger, const Asker& ask
     ASSIGN_OR_RETURN(population, ReplicasOfPods(trigger, asker, fleet, patience));
   } else if (!ReadsEngines(trigger)) {
     ASSIGN_OR_RETURN(population, ReplicasInUse(trigger, fleet, patience));
+  } else if (of_workload && signals != nullptr && AnyStands(trigger, *signals, fleet.now)) {
+    // Its replicas are its engines: GPUs tell which are frozen, and where they cannot, none is.
+    absl::StatusOr<Population> in_use = ReplicasInUse(trigger, fleet, patience);
+    if (in_use.ok()) population.replicas = std::move(in_use->replicas);
   }
   if (ReadsEngines(trigger) || ReadsPressure(trigger)) {
     RETURN_IF_ERROR(ReadEnginesOf(trigger, asker, fleet, by_owner, signals, patience, population));

@@ -8,10 +8,11 @@
 #include "absl/status/statusor.h"
 #include "model/fleet_history.h"
 #include "model/signal_history.h"
+#include "scaling/doubt.h"
 #include "scaling/node_view.h"
 #include "scaling/replica.h"
-#include "scaling/trigger.h"
 #include "scaling/workload_pods.h"
+#include "trigger/trigger.h"
 
 namespace gpuscaler {
 
@@ -27,7 +28,7 @@ struct Population {
   std::vector<Replica> replicas;  // those present, then those gone
   std::vector<IdleBlock> idle;
   std::string from;                // where R comes from: "GPUs in use", "pods of Deployment/llm"
-  std::string doubt;               // why that may be somebody else's than meant; empty: it is not
+  Doubt doubt;                     // whether they are those that are meant
   std::vector<std::string> notes;  // what else people should know of it
   // As time passes, its replicas count by something else from then on; InfiniteFuture: they do not.
   absl::Time changes_at = absl::InfiniteFuture();

@@ -2,7 +2,7 @@
 #include "gtest/gtest.h"
 #include "scaling/decision.h"
 #include "scaling/signal_builder.h"
-#include "scaling/test_triggers.h"
+#include "trigger/test_triggers.h"
 
 namespace gpuscaler {
 namespace {

@@ -12,7 +12,7 @@
 #include "model/fleet_history.h"
 #include "scaling/decision.h"
 #include "scaling/node_view.h"
-#include "scaling/trigger.h"
+#include "trigger/trigger.h"
 
 namespace gpuscaler {
 

@@ -10,7 +10,7 @@
 #include "scaling/dice.h"
 #include "scaling/fleet_builder.h"
 #include "scaling/signal_builder.h"
-#include "scaling/test_triggers.h"
+#include "trigger/test_triggers.h"
 
 namespace gpuscaler {
 namespace {
@@ -28,16 +28,16 @@ std::optional<QuietWorkload> QuietOn(const Trigger& trigger, const FleetHistory&
   return QuietWorkload::Of(trigger, fleet, kPatience, Decide(trigger, kOwnAsker, fleet, kPatience));
 }
 
-HeldPod Llm(double load) { return {.name = "llm-a", .owner = "llm", .loads = {load}}; }
+HeldPod LlmAt(double load) { return {.name = "llm-a", .owner = "llm", .loads = {load}}; }
 HeldPod Other(double load) { return {.name = "x", .owner = "other", .loads = {load}}; }
 
 TEST(QuietWorkload, LoadOfOthersDoesNotWakeIt) {
   FleetBuilder builder;
-  builder.Hold(kLong, {Node("gpu-1", {Llm(0), Other(70)})});
+  builder.Hold(kLong, {Node("gpu-1", {LlmAt(0), Other(70)})});
   auto quiet = QuietOn(OnLlm(), builder.fleet());
   ASSERT_TRUE(quiet.has_value());
   for (const double load : {90, 10, 100}) {
-    builder.Tick({Node("gpu-1", {Llm(0), Other(load)})});
+    builder.Tick({Node("gpu-1", {LlmAt(0), Other(load)})});
     EXPECT_EQ(quiet->StandsOn(builder.fleet()), builder.now() + kPatience.stale_after);
   }
 }
@@ -46,33 +46,33 @@ TEST(QuietWorkload, ItsOwnLoadDoes) {
   Trigger trigger = OnLlm();
   trigger.activation_threshold = 5;
   FleetBuilder builder;
-  builder.Hold(kLong, {Node("gpu-1", {Llm(0)})});
+  builder.Hold(kLong, {Node("gpu-1", {LlmAt(0)})});
   auto quiet = QuietOn(trigger, builder.fleet());
   ASSERT_TRUE(quiet.has_value());
-  EXPECT_TRUE(quiet->StandsOn(builder.Tick({Node("gpu-1", {Llm(5)})}).fleet()));
-  EXPECT_FALSE(quiet->StandsOn(builder.Tick({Node("gpu-1", {Llm(5.1)})}).fleet()));
+  EXPECT_TRUE(quiet->StandsOn(builder.Tick({Node("gpu-1", {LlmAt(5)})}).fleet()));
+  EXPECT_FALSE(quiet->StandsOn(builder.Tick({Node("gpu-1", {LlmAt(5.1)})}).fleet()));
 }
 
 TEST(QuietWorkload, ReadingBetweenTwoLooksIsSeen) {
   FleetBuilder builder;
-  builder.Hold(kLong, {Node("gpu-1", {Llm(0)})});
+  builder.Hold(kLong, {Node("gpu-1", {LlmAt(0)})});
   auto quiet = QuietOn(OnLlm(), builder.fleet());
   ASSERT_TRUE(quiet.has_value());
-  builder.Tick({Node("gpu-1", {Llm(30)})}).Tick({Node("gpu-1", {Llm(0)})});
+  builder.Tick({Node("gpu-1", {LlmAt(30)})}).Tick({Node("gpu-1", {LlmAt(0)})});
   EXPECT_FALSE(quiet->StandsOn(builder.fleet()));
 }
 
 TEST(QuietWorkload, AnotherPodWakesIt) {
   FleetBuilder builder;
-  builder.Hold(kLong, {Node("gpu-1", {Llm(0)})});
+  builder.Hold(kLong, {Node("gpu-1", {LlmAt(0)})});
   auto quiet = QuietOn(OnLlm(), builder.fleet());
   ASSERT_TRUE(quiet.has_value());
-  EXPECT_FALSE(quiet->StandsOn(builder.Tick({Node("gpu-1", {Llm(0), Other(0)})}).fleet()));
+  EXPECT_FALSE(quiet->StandsOn(builder.Tick({Node("gpu-1", {LlmAt(0), Other(0)})}).fleet()));
 }
 
 TEST(QuietWorkload, SilenceWakesIt) {
   FleetBuilder builder;
-  builder.Hold(kLong, {Node("gpu-1", {Llm(0)})});
+  builder.Hold(kLong, {Node("gpu-1", {LlmAt(0)})});
   auto quiet = QuietOn(OnLlm(), builder.fleet());
   ASSERT_TRUE(quiet.has_value());
   FleetHistory late = builder.fleet();
@@ -90,7 +90,7 @@ Trigger OnEngine() {
 }
 
 HeldPod Engine(double memory_used_percent) {
-  HeldPod pod = Llm(0);
+  HeldPod pod = LlmAt(0);
   pod.memory_used_percent = memory_used_percent;
   return pod;
 }
@@ -108,7 +108,7 @@ TEST(QuietWorkload, EngineWithStandingMemorySleepsWhileItsOwnGpusShowTheSame) {
 
 TEST(QuietWorkload, OneWithoutPodsSleepsWhateverTheNodesShowThatItWasOn) {
   FleetBuilder builder;
-  builder.Hold(kLong, {Node("gpu-1", {Llm(50), Other(70)})});
+  builder.Hold(kLong, {Node("gpu-1", {LlmAt(50), Other(70)})});
   builder.Hold(kLong, {Node("gpu-1", {Other(70)})});
   auto quiet = QuietOn(OnLlm(), builder.fleet());
   ASSERT_TRUE(quiet.has_value());
@@ -134,7 +134,7 @@ TEST(QuietWorkload, OneWhoseEnginesSpeakIsNone) {
 
 TEST(QuietWorkload, ActiveOneIsNone) {
   FleetBuilder builder;
-  builder.Hold(kLong, {Node("gpu-1", {Llm(50)})});
+  builder.Hold(kLong, {Node("gpu-1", {LlmAt(50)})});
   EXPECT_FALSE(QuietOn(OnLlm(), builder.fleet()));
 }
 

@@ -31,6 +31,9 @@ struct Replica {
   std::vector<std::string> nodes;  // of a pod or a group of pods
   bool present = false;            // holds its GPUs by its nodes' newest readings
   absl::Time held_since = absl::InfinitePast();
+  // Since then it is starting, if it is: of pods that tell when they are Ready, since the newest
+  // was listed.
+  absl::Time starting_since = absl::InfiniteFuture();
   absl::Time warm_at = absl::InfinitePast();  // InfiniteFuture: its pod was not Ready yet
   std::vector<ReplicaSample> samples;         // of its time only, oldest first; never empty
   std::vector<StillMemory> still_memory;      // of each of its GPUs, at its newest sample

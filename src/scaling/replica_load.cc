@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/duration_text.h"
 #include "scaling/aggregate.h"
-#include "scaling/trigger_source.h"
+#include "trigger/trigger_source.h"
 
 namespace gpuscaler {
 namespace {
@@ -184,10 +184,9 @@ std::string WarmingText(const Replica& replica, absl::Time now) {
                       replica.last_gap.empty() ? "" : ": ", replica.last_gap);
 }
 
-// A start that takes longer than any does shall not hold a workload for ever. When one began that
-// is older than its node's agent, nobody knows.
+// A start that takes longer than any does shall not hold a workload for ever.
 bool StartsYet(const Replica& replica, absl::Time now) {
-  return replica.held_since == absl::InfinitePast() || now - replica.held_since <= kLongestStart;
+  return now - replica.starting_since <= kLongestStart;
 }
 
 std::string UnreadableText(const Replica& replica, const State& state, absl::Time last,
@@ -199,8 +198,10 @@ std::string UnreadableText(const Replica& replica, const State& state, absl::Tim
   const std::string why =
       replica.last_gap.empty() ? "no utilization to tell whether it works" : replica.last_gap;
   if (last == absl::InfinitePast()) {
-    return absl::StrCat("unreadable for at least ", AgeText(now - replica.samples.front().at), ": ",
-                        why);
+    const absl::Duration watched = now - replica.samples.front().at;
+    const bool is_new = watched < absl::Milliseconds(1);
+    return absl::StrCat("unreadable", is_new ? "" : " for at least ",
+                        is_new ? "" : AgeText(watched), ": ", why);
   }
   return absl::StrCat("unreadable for ", AgeText(now - last), ": ", why);
 }

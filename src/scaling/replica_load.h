@@ -4,7 +4,7 @@
 #include "absl/time/time.h"
 #include "scaling/decision.h"
 #include "scaling/replica.h"
-#include "scaling/trigger.h"
+#include "trigger/trigger.h"
 
 namespace gpuscaler {
 

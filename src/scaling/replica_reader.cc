@@ -112,12 +112,19 @@ ReplicaSample ReplicaReader::ReadMoment(size_t moment) {
           .utilization_read_at = utilization_.Oldest()};
 }
 
+// While a pod is not Ready others may have had its GPUs, and its own processes come and go.
+absl::Time ReplicaReader::StartingSince(absl::Time held_since) const {
+  const bool by_clock = !place_.ready_at && held_since != absl::InfinitePast();
+  return by_clock ? held_since : place_.listed_since;
+}
+
 void ReplicaReader::Begin(absl::Time since) {
   held_ = true;
   replicas_.push_back({.name = place_.name,
                        .gpu_uuids = UuidsOf(gpus_),
                        .nodes = place_.node_names,
                        .held_since = since,
+                       .starting_since = StartingSince(since),
                        .warm_at = place_.ready_at.value_or(since + trigger_.warmup),
                        .last_gap = GapText(),
                        .mute = place_.mute,

@@ -24,6 +24,7 @@ struct ReplicaPlace {
   bool by_owner = false;
   // When its pods were first Ready, InfiniteFuture: never; empty: not known.
   std::optional<absl::Time> ready_at;
+  absl::Time listed_since = absl::InfiniteFuture();  // PodGpus::listed_since of its newest pod
   std::string mute;
   absl::Time covered_since;
   absl::Time forgotten_until = absl::InfinitePast();
@@ -52,6 +53,7 @@ class ReplicaReader {
   ReplicaSample ReadMoment(size_t moment);
   std::optional<absl::Time> HeldSince(size_t moment) const;
   void Begin(absl::Time since);
+  absl::Time StartingSince(absl::Time held_since) const;
   void ReadGpu(size_t gpu, size_t moment);
   void AddStillMemory(size_t moment, Replica& replica) const;
   StillMemory StillMemoryOf(size_t gpu, absl::Time held_since, bool present) const;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "scaling/bridge.h"
-#include "scaling/trigger_source.h"
+#include "trigger/trigger_source.h"
 
 namespace gpuscaler {
 namespace {

@@ -9,7 +9,7 @@
 #include "model/signal_history.h"
 #include "scaling/node_view.h"
 #include "scaling/replica.h"
-#include "scaling/trigger.h"
+#include "trigger/trigger.h"
 
 namespace gpuscaler {
 

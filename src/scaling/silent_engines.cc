@@ -1,5 +1,6 @@
 #include "scaling/silent_engines.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,15 @@ namespace {
 
 bool IsSilent(const Replica& replica) {
   return replica.present && replica.by_engine && !replica.samples.back().metric.has_value();
+}
+
+bool Concerns(const WithoutEngine& without, const Replica& replica) {
+  if (without.pod.empty()) {
+    return std::ranges::find(replica.nodes, without.node) != replica.nodes.end();
+  }
+  return std::ranges::any_of(replica.pods, [&without](const Pod* pod) {
+    return pod->name == without.pod && pod->namespace_name == without.namespace_name;
+  });
 }
 
 }  // namespace
@@ -27,6 +37,13 @@ std::string NoneFoundText(const SignalHistory& signals) {
   const std::string where =
       one.pod.empty() ? absl::StrCat("node ", one.node) : absl::StrCat("pod ", one.pod);
   return absl::StrCat(kNone, " (", where, ": ", one.why, ")");
+}
+
+std::string WhyNotFoundIn(const Replica& replica, const SignalHistory& signals) {
+  if (signals.without == nullptr) return "";
+  const auto found = std::ranges::find_if(
+      *signals.without, [&](const WithoutEngine& each) { return Concerns(each, replica); });
+  return found == signals.without->end() ? "" : found->why;
 }
 
 std::string SilentText(const std::vector<Replica>& replicas) {

@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "scaling/trigger_keys.h"
+#include "trigger/trigger_keys.h"
 
 namespace gpuscaler {
 namespace {
@@ -87,14 +87,16 @@ const PodOwner* OtherOfKind(const Pod& pod, absl::string_view kind, absl::string
 // Of pods that all are, or may be, of the owner that was asked for, some can be no other's of its
 // kind, so that it is there, and one can: a part of it with a longer name, or of another workload,
 // whose name begins alike. No name tells, and what is asked for stands.
-std::string SameKindDoubt(absl::string_view kind, absl::string_view name, const Pods& named) {
+Doubt SameKindDoubt(absl::string_view kind, absl::string_view name, const Pods& named) {
   const auto others = [&](const Pod* pod) { return OtherOfKind(*pod, kind, name); };
   const auto may_be_other =
       std::ranges::find_if(named, [&](const Pod* pod) { return others(pod) != nullptr; });
-  if (may_be_other == named.end()) return "";
-  if (std::ranges::all_of(named, [&](const Pod* pod) { return others(pod) != nullptr; })) return "";
-  return absl::StrCat("counts pod ", (*may_be_other)->name, ", which may as well be of ",
-                      NameOf(*others(*may_be_other)), " by its name: say podRegex to be sure");
+  if (may_be_other == named.end()) return {};
+  if (std::ranges::all_of(named, [&](const Pod* pod) { return others(pod) != nullptr; })) return {};
+  return {.about = Doubt::About::kSameKind,
+          .text = absl::StrCat("counts pod ", (*may_be_other)->name, ", which may as well be of ",
+                               NameOf(*others(*may_be_other)),
+                               " by its name: say podRegex to be sure")};
 }
 
 constexpr char kSayMore[] = ": say workload: Kind/NAME, or podRegex";
@@ -123,14 +125,16 @@ absl::StatusOr<PodSelection> SelectNamed(const Asker& asker, const std::string& 
   }
   if (common.size() > 1) return PodSelection(asker, "", name, absl::StrCat("pods of ", name));
   PodSelection selection(asker, common[0].kind, name, absl::StrCat("pods of ", NameOf(common[0])));
-  if (!kind.empty()) selection.Doubt(SameKindDoubt(kind, name, named));
+  if (!kind.empty()) selection.Put(SameKindDoubt(kind, name, named));
   return selection;
 }
 
-std::string DoubtText(const Asker& asker, const PodSelection& selection) {
-  return absl::StrCat("counts ", selection.what(), ", the only owner of GPU pods in namespace ",
-                      asker.namespace_name, ", which is not named like the ScaledObject ",
-                      Quoted(asker.name), ": say workload to be sure");
+Doubt GuessDoubt(const Asker& asker, const PodSelection& selection) {
+  return {.about = Doubt::About::kGuess,
+          .text = absl::StrCat("counts ", selection.what(),
+                               ", the only owner of GPU pods in namespace ", asker.namespace_name,
+                               ", which is not named like the ScaledObject ", Quoted(asker.name),
+                               ": say workload to be sure")};
 }
 
 // `owner` is one of those that all the pods have or may have.
@@ -164,7 +168,7 @@ absl::StatusOr<PodSelection> SelectTheOnlyOne(const Asker& asker, const Pods& po
                      Quoted(asker.name), kSayMore));
   }
   PodSelection selection = OfOwner(asker, common.front(), pods);
-  selection.Doubt(DoubtText(asker, selection));
+  selection.Put(GuessDoubt(asker, selection));
   return selection;
 }
 
@@ -187,14 +191,27 @@ bool AnyIn(const PodSelection& selection, const Pods& pods) {
   return std::ranges::any_of(pods, [&](const Pod* pod) { return selection.Has(*pod); });
 }
 
+// `; is Deployment/llm meant?`, where pods of that name hold GPUs; or nothing.
+std::string KindMeantText(const Asker& asker, const Trigger& trigger, const Pods& holding) {
+  if (trigger.workload_kind.empty()) return "";
+  Pods named;
+  std::ranges::copy_if(holding, std::back_inserter(named),
+                       [&](const Pod* pod) { return HasOwner(*pod, "", trigger.workload); });
+  if (named.empty()) return "";
+  return absl::StrCat("; is ", AllOwnersText(asker, named, kOthersNamed), " meant?");
+}
+
 // A name with a slip in it looks like a workload that sleeps.
-absl::StatusOr<PodSelection> DoubtIfNobodys(const Asker& asker, const SeenPods& seen,
+absl::StatusOr<PodSelection> DoubtIfNobodys(const Trigger& trigger, const Asker& asker,
+                                            const SeenPods& seen,
                                             absl::StatusOr<PodSelection> selection) {
   if (!selection.ok() || seen.holding.empty()) return selection;
   if (AnyIn(*selection, seen.holding) || AnyIn(*selection, seen.past)) return selection;
-  selection->Doubt(absl::StrCat("no ", selection->what(), " hold GPUs; those of namespace ",
-                                asker.namespace_name, " are held by ",
-                                AllOwnersText(asker, seen.holding, kOthersNamed)));
+  selection->Put({.about = Doubt::About::kNobodys,
+                  .text = absl::StrCat("no ", selection->what(), " hold GPUs; those of namespace ",
+                                       asker.namespace_name, " are held by ",
+                                       AllOwnersText(asker, seen.holding, kOthersNamed),
+                                       KindMeantText(asker, trigger, seen.holding))});
   return selection;
 }
 
@@ -252,11 +269,11 @@ absl::StatusOr<PodSelection> SelectPods(const Trigger& trigger, const Asker& ask
   const SeenPods visible{.holding = Visible(asker, seen.holding),
                          .past = Visible(asker, seen.past)};
   if (trigger.pod_regex != nullptr) {
-    return DoubtIfNobodys(asker, visible, PodSelection(asker, trigger.pod_regex));
+    return DoubtIfNobodys(trigger, asker, visible, PodSelection(asker, trigger.pod_regex));
   }
   if (trigger.workload.empty()) return SelectUnnamed(asker, visible);
   const bool holds = AnyOf(trigger.workload_kind, trigger.workload, visible.holding);
-  return DoubtIfNobodys(asker, visible,
+  return DoubtIfNobodys(trigger, asker, visible,
                         SelectNamed(asker, trigger.workload_kind, trigger.workload,
                                     holds ? visible.holding : visible.past));
 }

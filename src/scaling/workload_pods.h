@@ -1,7 +1,6 @@
 // Which pods are a workload's (DESIGN 2, scope).
 #pragma once
 
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,19 +11,16 @@
 #include "absl/strings/string_view.h"
 #include "model/pod.h"
 #include "model/pods_wanted.h"
-#include "scaling/trigger.h"
+#include "scaling/doubt.h"
+#include "trigger/trigger.h"
 
 namespace gpuscaler {
-
-// Who asks, and whose pods it may see besides its own namespace's: one pair each.
-using AllowedNamespaces = std::multimap<std::string, std::string>;
 
 // Whose question it is.
 struct Asker {
   std::string namespace_name;  // the ScaledObject's
   std::string name;            // the ScaledObject's
-  // Other namespaces whose pods it may see: namespaces are walls, and only the operator of the
-  // scaler opens one.
+  // Other namespaces whose pods it may see (model/allowed_namespaces.h).
   std::vector<std::string> opened;
 
   bool MaySee(absl::string_view namespace_of_pod) const;
@@ -46,9 +42,9 @@ class PodSelection {
 
   const std::string& what() const { return what_; }  // "pods of Deployment/llm"
 
-  // Why it may be somebody else's than meant, or nobody's; empty: its name says whose.
-  const std::string& doubt() const { return doubt_; }
-  void Doubt(std::string why) { doubt_ = std::move(why); }
+  // Nothing: its name says whose they are.
+  const Doubt& doubt() const { return doubt_; }
+  void Put(Doubt doubt) { doubt_ = std::move(doubt); }
 
  private:
   const PodOwner* OwnerOf(const Pod& pod) const;
@@ -58,7 +54,7 @@ class PodSelection {
   std::string kind_;
   std::string name_;
   std::string what_;
-  std::string doubt_;
+  Doubt doubt_;
 };
 
 // Of all namespaces.

@@ -58,7 +58,7 @@ Selected Select(const Trigger& trigger, const std::vector<Pod>& pods, const Aske
   const auto selection =
       SelectPods(trigger, asker, {.holding = Pointers(pods), .past = Pointers(past)});
   if (!selection.ok()) return {.what = selection.status().ToString()};
-  Selected selected{.what = selection->what(), .doubt = selection->doubt()};
+  Selected selected{.what = selection->what(), .doubt = selection->doubt().text};
   for (const Pod& pod : pods) {
     if (selection->Has(pod)) selected.names.push_back(pod.name);
   }

@@ -82,9 +82,7 @@ void ActivityStream::Show(const Judgement& judgement, absl::Time now) {
   const bool no_replica = decision.replicas == 0 && decision.warming == 0;
   MutexLock lock(show_mutex_);
   // Two threads refresh when the stream opens: the slower one may come with the older verdict.
-  const bool older = verdict.generation < generation_ ||
-                     (verdict.generation == generation_ && decision.taken_at < taken_at_);
-  if (older) return;
+  if (IsOlder(verdict)) return;
   generation_ = verdict.generation;
   taken_at_ = decision.taken_at;
   const absl::Time evident_until =
@@ -106,6 +104,15 @@ void ActivityStream::Show(const Judgement& judgement, absl::Time now) {
   externalscaler::IsActiveResponse response;
   response.set_result(decision.active);
   Push(response);
+}
+
+// What is decided on nodes has their generation, what is decided without them has none: an endpoint
+// that gets its first address, and a profile that names another metric, change from one to the
+// other.
+bool ActivityStream::IsOlder(const Verdict& verdict) const {
+  const bool both_of_nodes = verdict.generation != 0 && generation_ != 0;
+  if (both_of_nodes && verdict.generation != generation_) return verdict.generation < generation_;
+  return verdict.decision.taken_at < taken_at_;
 }
 
 // A repeat that is due is not made up for: it would be due again at once.

@@ -40,6 +40,8 @@ class ActivityStream : public StreamReactor<externalscaler::IsActiveResponse> {
   absl::Time Due() const override;
   void Hold(const ParsedTrigger& parsed, absl::Time now);
   void Show(const Judgement& judgement, absl::Time now);
+  // Than the one that was shown last.
+  bool IsOlder(const Verdict& verdict) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(show_mutex_);
   // Nothing is known to say.
   void Skip(absl::Time now);
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/number_text.h"
-#include "scaling/key_readers.h"
+#include "trigger/key_readers.h"
 
 namespace gpuscaler {
 namespace {
@@ -16,6 +16,11 @@ using gpuscaler::v1::Explanation;
 int64_t RoundedUp(double value) {
   constexpr double kLargest = 9.2e18;  // the last double below 2^63 has more digits
   return static_cast<int64_t>(std::ceil(std::clamp(value, -kLargest, kLargest)));
+}
+
+// What KEDA can make a Quantity of, in thousandths.
+double AsQuantity(double value) {
+  return RoundToThreeDecimals(std::clamp(value, -kLargestNumber, kLargestNumber));
 }
 
 Explanation WithTrigger(const ParsedTrigger& parsed) {
@@ -71,8 +76,7 @@ GetMetricSpecResponse SpecAnswer(const MetricSpec& spec) {
 
 GetMetricsResponse MetricsAnswer(const Verdict& verdict) {
   GetMetricsResponse answer;
-  const double value =
-      RoundToThreeDecimals(std::clamp(verdict.decision.value, -kLargestNumber, kLargestNumber));
+  const double value = AsQuantity(verdict.decision.value);
   auto& only = *answer.add_metricvalues();
   only.set_metricname(verdict.parsed->spec.metric_name);
   only.set_metricvalue(RoundedUp(value));
@@ -84,7 +88,7 @@ Explanation ExplainAnswer(const Verdict& verdict, absl::Time now) {
   const Decision& decision = verdict.decision;
   Explanation explanation = WithTrigger(*verdict.parsed);
   SetStatus(decision.status, explanation);
-  explanation.set_value(decision.value);
+  explanation.set_value(AsQuantity(decision.value));
   explanation.set_active(decision.active);
   explanation.set_active_because(decision.active_because);
   explanation.set_replicas(decision.replicas);

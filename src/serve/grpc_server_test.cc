@@ -3,13 +3,12 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "base/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "rpc/test_certificates.h"
@@ -183,17 +182,11 @@ TEST(GrpcServer, MessageThatIsNotOursIsRefusedAndTheNextOneAnswered) {
 
 class GrpcServerTls : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = testing::TempDir() + "grpc_server_" +
-              testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   void Serve(const TestPair& pair, const std::string& client_ca = "") {
     scaler_ = std::make_unique<ServedScaler>(
         ScalerServiceOptions(), "",
-        GrpcServerOptions{.bind_address = "127.0.0.1", .tls = WriteTls(folder_, pair, client_ca)});
+        GrpcServerOptions{.bind_address = "127.0.0.1",
+                          .tls = WriteTls(folder_.path(), pair, client_ca)});
   }
 
   // On a connection of its own.
@@ -207,7 +200,7 @@ class GrpcServerTls : public testing::Test {
 
   const TestCa ca_{"ours"};
   const TestCa other_ca_{"theirs"};
-  std::string folder_;
+  const TestFolder folder_;
   std::unique_ptr<ServedScaler> scaler_;
 };
 
@@ -230,7 +223,7 @@ TEST_F(GrpcServerTls, WithAClientCaOnlyItsClientsAreServed) {
 TEST_F(GrpcServerTls, NewPairIsShownToNewConnections) {
   Serve(ca_.Issue("server"));
   ASSERT_TRUE(AskWith(ca_.pem()).ok());
-  WriteTls(folder_, other_ca_.Issue("server"), "");
+  WriteTls(folder_.path(), other_ca_.Issue("server"), "");
   EXPECT_FALSE(AskWith(other_ca_.pem()).ok()) << "not reloaded yet";
   const absl::Status reloaded = scaler_->server->ReloadTls();
   ASSERT_TRUE(reloaded.ok()) << reloaded;
@@ -243,7 +236,7 @@ TEST_F(GrpcServerTls, BadPairKeepsTheLastGoodOne) {
   Serve(ca_.Issue("server"));
   TestPair torn = ca_.Issue("server");
   torn.key = ca_.Issue("server").key;
-  WriteTls(folder_, torn, "");
+  WriteTls(folder_.path(), torn, "");
   const absl::Status reloaded = scaler_->server->ReloadTls();
   EXPECT_EQ(reloaded.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(reloaded.message()), AllOf(HasSubstr("key.pem"), HasSubstr("cert.pem")));
@@ -252,11 +245,11 @@ TEST_F(GrpcServerTls, BadPairKeepsTheLastGoodOne) {
 }
 
 TEST_F(GrpcServerTls, BadPairAtStartIsInvalid) {
-  const auto server =
-      GrpcServer::Start({.bind_address = "127.0.0.1",
-                         .port = 0,
-                         .tls = {.cert = folder_ + "/none.pem", .key = folder_ + "/none.key"}},
-                        {});
+  const auto server = GrpcServer::Start(
+      {.bind_address = "127.0.0.1",
+       .port = 0,
+       .tls = {.cert = folder_.PathOf("none.pem"), .key = folder_.PathOf("none.key")}},
+      {});
   EXPECT_EQ(server.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(server.status().message()), HasSubstr("none.pem"));
 }

@@ -1,8 +1,7 @@
 #include "serve/http_tls.h"
 
-#include <filesystem>
-
 #include "base/clock.h"
+#include "base/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "serve/http_server.h"
@@ -15,13 +14,11 @@ using testing::HasSubstr;
 
 class HttpTlsTest : public testing::Test {
  protected:
-  HttpTlsTest() { std::filesystem::create_directories(folder_); }
-
   std::unique_ptr<HttpServer> Start(const TestPair& pair, const std::string& client_ca = "") {
     auto server =
         // Who never shakes hands is not cut off while a test waits.
         HttpServer::Start({.bind_address = "127.0.0.1",
-                           .tls = WriteTls(folder_, pair, client_ca),
+                           .tls = WriteTls(folder_.path(), pair, client_ca),
                            .idle_timeout = absl::Hours(1)},
                           {{"/metrics", [] { return HttpReply{.body = "ups 1\n"}; }}});
     EXPECT_TRUE(server.ok()) << server.status();
@@ -36,8 +33,7 @@ class HttpTlsTest : public testing::Test {
     return reply.ok() ? reply->body : std::string(reply.status().message());
   }
 
-  const std::string folder_ = testing::TempDir() + "/http_tls_" +
-                              testing::UnitTest::GetInstance()->current_test_info()->name();
+  const TestFolder folder_;
   const TestCa ca_{"the server's CA"};
   const TestCa clients_{"the clients' CA"};
 };
@@ -65,7 +61,7 @@ TEST_F(HttpTlsTest, OnlyClientsOfTheClientCaGetAnAnswer) {
 TEST_F(HttpTlsTest, ReplacedCertificateIsServedWithoutARestart) {
   const auto server = Start(ca_.Issue("server"));
   const TestCa next("the next CA");
-  WriteTls(folder_, next.Issue("server"), "");
+  WriteTls(folder_.path(), next.Issue("server"), "");
   EXPECT_EQ(Get(*server, ca_.pem()), "ups 1\n");
   ASSERT_TRUE(server->ReloadTls().ok()) << server->ReloadTls();
   EXPECT_EQ(Get(*server, next.pem()), "ups 1\n");
@@ -76,7 +72,7 @@ TEST_F(HttpTlsTest, ReplacedClientCaShutsTheOldClientsOut) {
   const TestPair pair = ca_.Issue("server");
   const auto server = Start(pair, clients_.pem());
   const TestCa next("the next clients' CA");
-  WriteTls(folder_, pair, next.pem());
+  WriteTls(folder_.path(), pair, next.pem());
   ASSERT_TRUE(server->ReloadTls().ok()) << server->ReloadTls();
   EXPECT_EQ(Get(*server, ca_.pem(), next.Issue("prometheus")), "ups 1\n");
   EXPECT_NE(Get(*server, ca_.pem(), clients_.Issue("prometheus")), "ups 1\n");
@@ -87,7 +83,7 @@ TEST_F(HttpTlsTest, ConnectionOutlivesTheCertificateItBeganWith) {
   const TestTls tls{.ca = ca_.pem()};
   const auto connection = TestHttpClient::Open(server->port(), &tls);
   ASSERT_TRUE(connection.ok()) << connection.status();
-  WriteTls(folder_, TestCa("the next CA").Issue("server"), "");
+  WriteTls(folder_.path(), TestCa("the next CA").Issue("server"), "");
   ASSERT_TRUE(server->ReloadTls().ok()) << server->ReloadTls();
   (*connection)->Send("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
   const auto reply = (*connection)->ReadAll();
@@ -99,19 +95,20 @@ TEST_F(HttpTlsTest, BadPairAtReloadKeepsTheLastGoodOne) {
   const TestPair other{.cert = ca_.Issue("server").cert, .key = ca_.Issue("server").key};
   for (const TestPair& bad :
        {other, TestPair{"no certificate", "no key"}, ca_.Issue("expired", -absl::Hours(1))}) {
-    WriteTls(folder_, bad, "");
+    WriteTls(folder_.path(), bad, "");
     EXPECT_EQ(server->ReloadTls().code(), absl::StatusCode::kInvalidArgument) << bad.cert;
     EXPECT_EQ(Get(*server, ca_.pem()), "ups 1\n");
   }
-  WriteTls(folder_, ca_.Issue("server"), "");
+  WriteTls(folder_.path(), ca_.Issue("server"), "");
   EXPECT_TRUE(server->ReloadTls().ok()) << server->ReloadTls();
 }
 
 TEST_F(HttpTlsTest, UnusableFilesStopTheStart) {
   const TestPair mismatched{.cert = ca_.Issue("server").cert, .key = ca_.Issue("server").key};
   for (const TlsFiles& files :
-       {TlsFiles{.cert = folder_ + "/none.pem", .key = folder_ + "/none.pem"},
-        TlsFiles{.client_ca = folder_ + "/none.pem"}, WriteTls(folder_, mismatched, "")}) {
+       {TlsFiles{.cert = folder_.PathOf("none.pem"), .key = folder_.PathOf("none.pem")},
+        TlsFiles{.client_ca = folder_.PathOf("none.pem")},
+        WriteTls(folder_.path(), mismatched, "")}) {
     const auto server = HttpServer::Start({.bind_address = "127.0.0.1", .tls = files}, {});
     EXPECT_EQ(server.status().code(), absl::StatusCode::kInvalidArgument) << files.cert;
   }

@@ -9,9 +9,9 @@
 #include "base/status_macros.h"
 #include "scaling/node_view.h"
 #include "scaling/own_pods.h"
-#include "scaling/trigger_source.h"
 #include "signal/source_name.h"
 #include "signal/source_place.h"
+#include "trigger/trigger_source.h"
 
 namespace gpuscaler {
 namespace {
@@ -112,14 +112,15 @@ Judge::Parsed Judge::Parse(CachedTrigger& trigger) const {
 
 absl::StatusOr<std::optional<SignalSource>> Judge::SourceFor(const Trigger& trigger,
                                                              const Asker& asker) const {
-  std::optional<SignalSource> source = SourceOf(trigger, asker);
+  std::optional<SignalSource> source = SourceOf(trigger, asker.namespace_name);
   if (!source.has_value()) return source;
   const bool is_found = std::holds_alternative<DiscoveredEngines>(source->place);
   if (is_found && !signals_.finds_engines) {
     if (!ReadsEngines(trigger)) return std::nullopt;
     return absl::InvalidArgumentError(
-        absl::StrCat("engineEndpoint is missing, and this scaler finds no engines by itself: name "
-                     "the workload's headless Service, as http://NAME:PORT"));
+        "engineEndpoint is missing, and this scaler finds no engines by itself: name the "
+        "workload's headless Service, as http://NAME:PORT, or let it find them "
+        "(--discover-engines, agent.discoverEngines in the chart)");
   }
   RETURN_IF_ERROR(CheckSource(*source, signals_.rules));
   return source;
@@ -153,6 +154,16 @@ void Judge::LogBadMetadata(CachedTrigger& trigger, absl::string_view keys) const
                               {"key", Cut(keys)},
                               {"why", "kubectl describe scaledobject says what is wrong"},
                               {"dropped", *dropped}});
+}
+
+void Judge::LogDoubt(CachedTrigger& trigger, const Doubt& doubt) const {
+  if (doubt.about == Doubt::About::kNothing || trigger.HasSaid(doubt.about)) return;
+  const std::optional<int64_t> dropped = log_limit_.Pass();
+  if (!dropped || !trigger.Say(doubt.about)) return;
+  LogWarn("trigger_doubt", {{"namespace", Cut(trigger.namespace_name())},
+                            {"scaledobject", Cut(trigger.name())},
+                            {"why", doubt.text},
+                            {"dropped", *dropped}});
 }
 
 void Judge::Unanswered(CachedTrigger& trigger, const absl::Status& why) const {
@@ -267,6 +278,7 @@ Judgement Judge::Reported(CachedTrigger& trigger, Judgement judgement) const {
   if (judgement.is_new) {
     const Decision& decision = judgement.verdict->decision;
     Report(trigger, OutcomeOf(decision), WhyOf(decision));
+    LogDoubt(trigger, decision.doubt);
   }
   return judgement;
 }

@@ -82,6 +82,9 @@ class Judge {
   // Counts it and logs it.
   void Report(CachedTrigger& trigger, Outcome outcome, absl::string_view why) const;
   void LogBadMetadata(CachedTrigger& trigger, absl::string_view keys) const;
+  // Once for each thing that is doubted: the text names others, who may come and go with each Job.
+  // The value may be right all the same, of what sleeps: it is no outcome.
+  void LogDoubt(CachedTrigger& trigger, const Doubt& doubt) const;
 
   // How many lines were dropped before this one, when it is another outcome than was last said and
   // the log has room; what finds none is said the next time.

@@ -2,21 +2,26 @@
 #include "serve/judge.h"
 
 #include <array>
+#include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/fake_clock.h"
 #include "fleet/fleet_store.h"
 #include "fleet/test_readings.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scaling/dice.h"
-#include "scaling/trigger_source.h"
 #include "serve/served_scaler.h"
 #include "serve/trigger_cache.h"
 #include "signal/found_engines.h"
+#include "trigger/trigger_source.h"
 
 namespace gpuscaler {
 namespace {
@@ -57,6 +62,9 @@ ScaledObjectRef RefOfCrowd(const std::map<std::string, std::string>& metadata) {
 class Crowd {
  public:
   Crowd() { store_.Listed(std::vector<std::string>{"gpu-0:1", "gpu-1:1"}); }
+
+  // From its node's next word on.
+  void Give(size_t pod, const std::string& workload) { pods_[pod].workload = workload; }
 
   void SayNode(const std::string& node, double utilization_percent) {
     NodeSnapshot snapshot = SnapshotOf(2, clock_.Now(), node);
@@ -126,7 +134,7 @@ class Crowd {
   size_t pods() const { return pods_.size(); }
 
  private:
-  const std::vector<EnginePod> pods_ = PodsOfTwoWorkloads();
+  std::vector<EnginePod> pods_ = PodsOfTwoWorkloads();
   FakeClock clock_;
   FleetStore store_{
       clock_,
@@ -134,7 +142,7 @@ class Crowd {
        .limits = {.horizon = absl::Minutes(15), .join_within = kOfEngines.stale_after}}};
   CountedRequests counted_;
   Leases leases_;
-  ProfileStore profiles_{testing::TempDir() + "judge_test_none.yaml"};
+  ProfileStore profiles_{"/nonexistent/profiles.yaml"};
   SignalStore signals_{{.longest_gap = absl::Seconds(10)}, [] {}};
   FoundEngines found_{signals_};
   Judge judge_{kOfEngines, clock_,   store_, leases_,
@@ -261,6 +269,75 @@ TEST(Judge, VerdictThatStandsIsTheOneMadeAnew) {
   });
   EXPECT_GT(stood, 3000);
   EXPECT_GT(anew, 3000);
+}
+
+// What is logged while it is asked `times`, a second apart; `before` each time, who holds GPUs may
+// change.
+std::string LogOfAsking(
+    Crowd& crowd, CachedTrigger& trigger, int times = 3,
+    const std::function<void(int)>& before = [](int) {}) {
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < times; ++i) {
+    before(i);
+    crowd.SayNode("gpu-0", 60);
+    crowd.SayNode("gpu-1", 60);
+    const Judge::Judged judged = crowd.Ask(Question::kAll, trigger);
+    EXPECT_TRUE(judged.ok()) << judged.status();
+    crowd.clock().Advance(absl::Seconds(1));
+  }
+  return testing::internal::GetCapturedStderr();
+}
+
+int DoubtsIn(const std::string& log) {
+  int lines = 0;
+  for (const absl::string_view line : absl::StrSplit(log, '\n')) {
+    if (absl::StrContains(line, "event=trigger_doubt")) ++lines;
+  }
+  return lines;
+}
+
+TEST(Judge, AWorkloadThatNoPodIsOfIsLoggedOnce) {
+  Crowd crowd;
+  CachedTrigger slip(RefOfCrowd({{"workload", "StatefulSet/llm"}}));
+  const std::string log = LogOfAsking(crowd, slip);
+  EXPECT_THAT(log, testing::HasSubstr("level=warn event=trigger_doubt namespace=crowd "));
+  EXPECT_THAT(log, testing::HasSubstr("no pods of StatefulSet/llm hold GPUs"));
+  EXPECT_THAT(log, testing::HasSubstr("is Deployment/llm meant?"));
+  EXPECT_EQ(DoubtsIn(log), 1) << log;
+  EXPECT_EQ(LogOfAsking(crowd, slip), "");
+  CachedTrigger right(RefOfCrowd({{"workload", "Deployment/llm"}}));
+  EXPECT_EQ(LogOfAsking(crowd, right), "");
+}
+
+// The owners of pods 0 and, where `all`, of the others too take turns while it is asked; what the
+// explanations say of that.
+std::string LogOfTurns(CachedTrigger& trigger, bool all, std::set<std::string>& notes) {
+  Crowd crowd;
+  return LogOfAsking(crowd, trigger, 10, [&](int i) {
+    if (i > 0) notes.insert(trigger.verdict()->decision.notes.front());
+    for (size_t pod = 0; pod < (all ? crowd.pods() : 1); ++pod) {
+      crowd.Give(pod, absl::StrCat("job-", i % 2));
+    }
+  });
+}
+
+TEST(Judge, JobsThatTakeTurnsBesideAWorkloadThatNoPodIsOfAreNoNewDoubt) {
+  CachedTrigger asleep(RefOfCrowd({{"podRegex", "asleep-.*"}}));
+  std::set<std::string> notes;
+  const std::string log = LogOfTurns(asleep, /*all=*/false, notes);
+  EXPECT_EQ(notes.size(), 2u) << "the explanation names who holds them now";
+  EXPECT_EQ(DoubtsIn(log), 1) << log;
+}
+
+TEST(Judge, OwnersThatTakeTurnsToBeTheOnlyOneAreOneGuess) {
+  ScaledObjectRef ref = RefOfCrowd({});
+  ref.set_name("gateway");
+  CachedTrigger guess(ref);
+  std::set<std::string> notes;
+  const std::string log = LogOfTurns(guess, /*all=*/true, notes);
+  EXPECT_GE(notes.size(), 2u);
+  EXPECT_EQ(DoubtsIn(log), 1) << log;
+  EXPECT_THAT(log, testing::HasSubstr("the only owner of GPU pods in namespace crowd"));
 }
 
 }  // namespace

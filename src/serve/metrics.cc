@@ -194,6 +194,9 @@ std::string Metrics::Page(const NodeSnapshot* newest, absl::Time now,
     families.push_back(OneValue("snapshot_age_seconds", "Grows when NVML hangs.",
                                 prometheus::MetricType::Gauge,
                                 absl::ToDoubleSeconds(now - newest->taken_at)));
+    families.push_back(OneValue("snapshot_stale_after_seconds",
+                                "From this age on KEDA gets errors: --stale-after.",
+                                prometheus::MetricType::Gauge, absl::ToDoubleSeconds(stale_after)));
     families.push_back(OneValue("snapshot_gpus", "GPUs and MIG instances in the newest snapshot.",
                                 prometheus::MetricType::Gauge,
                                 static_cast<double>(newest->gpus.size())));

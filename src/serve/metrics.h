@@ -30,10 +30,10 @@ class Metrics : public RequestMetrics {
   // The gauge is 1 while the last good state is kept because the file cannot be used.
   void ReloadFailed(Reload reload, bool failed);
 
-  // The page at `now`: the counters, and the gauges and the age of the newest snapshot (null: none
-  // yet, and then the page has neither). A GPU that the snapshot lacks, a field that could not be
-  // read, and every GPU once the snapshot is older than stale_after has no series. Prometheus text
-  // format 0.0.4.
+  // The page at `now`: the counters, and the gauges and the age of the newest snapshot, beside what
+  // it may be (null: none yet, and then the page has none of them). A GPU that the snapshot lacks,
+  // a field that could not be read, and every GPU once the snapshot is older than stale_after has
+  // no series. Prometheus text format 0.0.4.
   std::string Page(const NodeSnapshot* newest, absl::Time now, absl::Duration stale_after) const;
 
  private:

@@ -158,6 +158,10 @@ TEST_F(MetricsTest, StaleSnapshotHasAnAgeAndNoGpus) {
   EXPECT_THAT(Page(snapshot), Contains("snapshot_age_seconds 6.001"));
 }
 
+TEST_F(MetricsTest, AgeStandsBesideWhatItMayBe) {
+  EXPECT_THAT(Page(Snapshot({})), Contains("snapshot_stale_after_seconds 6"));
+}
+
 TEST_F(MetricsTest, EveryMethodStandsAtZeroFromTheStart) {
   const std::vector<std::string> page = Page();
   for (const char* method : {"IsActive", "StreamIsActive", "GetMetricSpec", "GetMetrics",

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
-#include "scaling/profile.h"
+#include "trigger/profile.h"
 
 namespace gpuscaler {
 

@@ -1,8 +1,8 @@
 #include "serve/profile_store.h"
 
 #include <filesystem>
-#include <fstream>
 
+#include "base/test_folder.h"
 #include "gtest/gtest.h"
 
 namespace gpuscaler {
@@ -10,12 +10,10 @@ namespace {
 
 class ProfileStoreTest : public testing::Test {
  protected:
-  ~ProfileStoreTest() override { std::filesystem::remove(path_); }
+  void Write(const std::string& yaml) { folder_.Write("profiles.yaml", yaml); }
 
-  void Write(const std::string& yaml) { std::ofstream(path_) << yaml; }
-
-  const std::string path_ = testing::TempDir() + "profile_store_" +
-                            testing::UnitTest::GetInstance()->current_test_info()->name() + ".yaml";
+  const TestFolder folder_;
+  const std::string path_ = folder_.PathOf("profiles.yaml");
 };
 
 TEST_F(ProfileStoreTest, WithoutAFileServesTheBuiltInProfiles) {
@@ -63,7 +61,7 @@ TEST_F(ProfileStoreTest, FileThatIsBeingWrittenKeepsTheLastGoodProfiles) {
 }
 
 TEST_F(ProfileStoreTest, DirectoryIsAnErrorAndNoProfiles) {
-  ProfileStore store(testing::TempDir());
+  ProfileStore store(folder_.path());
   EXPECT_EQ(store.Reload().code(), absl::StatusCode::kInvalidArgument);
 }
 

@@ -8,7 +8,7 @@
 #include "absl/time/time.h"
 #include "explain.pb.h"
 #include "fleetview.pb.h"
-#include "scaling/trigger.h"
+#include "trigger/trigger.h"
 
 namespace gpuscaler {
 

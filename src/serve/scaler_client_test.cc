@@ -2,12 +2,12 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <filesystem>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
+#include "base/test_folder.h"
 #include "externalscaler.grpc.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -184,9 +184,8 @@ TEST_F(ScalerClientTest, ProvesItsIdentityAndChecksTheServers) {
   EXPECT_EQ(Open()->IsActive(trigger_).status().code(), absl::StatusCode::kUnavailable)
       << "plain text";
 
-  const std::string folder = testing::TempDir() + "/scaler_client_test";
-  std::filesystem::create_directories(folder);
-  const TlsFiles files = WriteTls(folder, ca.Issue("client"), ca.pem());
+  const TestFolder folder;
+  const TlsFiles files = WriteTls(folder.path(), ca.Issue("client"), ca.pem());
   options_.tls = true;
   options_.ca = files.client_ca;
   EXPECT_EQ(Open()->IsActive(trigger_).status().code(), absl::StatusCode::kUnavailable)

@@ -8,7 +8,7 @@
 
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "scaling/workload_pods.h"
+#include "model/allowed_namespaces.h"
 #include "serve/profile_store.h"
 #include "serve/request_metrics.h"
 #include "serve/signal_access.h"

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "scaling/trigger.h"
+#include "trigger/trigger.h"
 
 namespace gpuscaler {
 namespace {

@@ -2,10 +2,9 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <filesystem>
-#include <fstream>
 #include <string>
 
+#include "base/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "serve/served_scaler.h"
@@ -22,12 +21,11 @@ using Stream = WatchedStream<GetMetricSpecResponse>;
 class SpecStreamTest : public testing::Test {
  protected:
   SpecStreamTest() { WriteTarget(70); }
-  ~SpecStreamTest() override { std::filesystem::remove(path_); }
 
   void WriteTarget(int target, const std::string& more = "") {
-    std::ofstream(path_) << "profiles:\n  ours:\n    metricType: gpu_utilization\n    targetValue: "
-                         << target << "\n"
-                         << more;
+    folder_.Write("profiles.yaml",
+                  absl::StrCat("profiles:\n  ours:\n    metricType: ",
+                               "gpu_utilization\n    targetValue: ", target, "\n", more));
   }
 
   static std::unique_ptr<Stream> Open(ServedScaler& scaler,
@@ -38,8 +36,8 @@ class SpecStreamTest : public testing::Test {
         });
   }
 
-  const std::string path_ = testing::TempDir() + "spec_stream_" +
-                            testing::UnitTest::GetInstance()->current_test_info()->name() + ".yaml";
+  const TestFolder folder_;
+  const std::string path_ = folder_.PathOf("profiles.yaml");
   const externalscaler::ScaledObjectRef ref_ = RefOf({{"profile", "ours"}});
 };
 

@@ -7,7 +7,7 @@
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "scaling/trigger_reading.h"
+#include "trigger/trigger_reading.h"
 
 namespace gpuscaler {
 namespace {
@@ -66,7 +66,7 @@ size_t BytesOf(const Decision& decision) {
   size_t bytes = sizeof(decision) + decision.shares.capacity() * sizeof(ReplicaShare) +
                  decision.nodes.capacity() * sizeof(DecidedNode) + BytesOf(decision.notes) +
                  decision.status.message().size() + decision.active_because.capacity() +
-                 decision.replicas_from.capacity();
+                 decision.replicas_from.capacity() + decision.doubt.text.capacity();
   for (const ReplicaShare& share : decision.shares) {
     bytes += share.name.capacity() + share.because.capacity() + BytesOf(share.gpus) +
              BytesOf(share.nodes);
@@ -222,9 +222,8 @@ bool Verdict::IsRight(Question question, const ParsedTrigger& now, const FleetHi
 
 absl::Time CachedTrigger::LeaseFrom(absl::Time now) {
   MutexLock lock(mutex_);
-  const absl::Duration gap = now - last_asked_;
-  last_asked_ = now;
-  lease_until_ = std::max(lease_until_, now + std::clamp(3 * gap, kShortestLease, kLongestLease));
+  const absl::Duration lease = 3 * longest_gap_.Ask(now);
+  lease_until_ = std::max(lease_until_, now + std::clamp(lease, kShortestLease, kLongestLease));
   return lease_until_;
 }
 

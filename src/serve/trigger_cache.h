@@ -17,17 +17,20 @@
 #include "absl/time/time.h"
 #include "base/mutex.h"
 #include "externalscaler.pb.h"
+#include "model/allowed_namespaces.h"
 #include "model/fleet_history.h"
 #include "model/signal_history.h"
 #include "model/signal_source.h"
 #include "scaling/decision.h"
-#include "scaling/metric_type.h"
+#include "scaling/doubt.h"
 #include "scaling/own_pods.h"
 #include "scaling/quiet_workload.h"
-#include "scaling/trigger.h"
+#include "serve/longest_gap.h"
 #include "serve/outcome.h"
 #include "serve/profile_store.h"
 #include "store/lease_bounds.h"
+#include "trigger/metric_type.h"
+#include "trigger/trigger.h"
 
 namespace gpuscaler {
 
@@ -131,18 +134,23 @@ class CachedTrigger {
   Outcome said() const { return said_; }
   bool Say(Outcome outcome) { return said_.exchange(outcome) != outcome; }
 
+  // The same of what is doubted, once each: false when it was said before.
+  bool HasSaid(Doubt::About doubt) const { return (said_doubts_ & BitOf(doubt)) != 0; }
+  bool Say(Doubt::About doubt) { return (said_doubts_.fetch_or(BitOf(doubt)) & BitOf(doubt)) == 0; }
+
   const Asker& asker() const { return asker_; }
   const std::string& name() const { return asker_.name; }
   const std::string& namespace_name() const { return asker_.namespace_name; }
   // Whose pods it may see: its own, and those that were opened for it.
   const std::vector<std::string>& namespaces() const { return namespaces_; }
 
-  // Until when the costly readings of who asks now are wanted: for 3 x the gap since the question
-  // before, kShortestLease at least and kLongestLease at most. A lease that lasts longer stands,
-  // and is not renewed: an outage of KEDA gives one long lease, and then its interval counts again.
+  // Until when the costly readings of who asks now are wanted: for 3 x the longest gap between
+  // questions (DESIGN 3, serve/longest_gap.h), kShortestLease at least and kLongestLease at most.
   absl::Time LeaseFrom(absl::Time now);
 
  private:
+  static unsigned BitOf(Doubt::About doubt) { return 1u << static_cast<unsigned>(doubt); }
+
   // The verdict that there is, where it is right.
   std::optional<Judgement> Known(Question question, const ParsedTrigger& parsed,
                                  const FleetHistory& fleet, int64_t of_signals)
@@ -157,6 +165,7 @@ class CachedTrigger {
   const Metadata metadata_;
   const size_t size_bytes_;
   std::atomic<Outcome> said_ = Outcome::kValue;
+  std::atomic<unsigned> said_doubts_ = 0;
   mutable Mutex mutex_;
   std::shared_ptr<const ParsedTrigger> parsed_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const Verdict> verdict_ ABSL_GUARDED_BY(mutex_);
@@ -171,7 +180,7 @@ class CachedTrigger {
   Mutex count_mutex_;  // behind mutex_
   size_t verdict_bytes_ ABSL_GUARDED_BY(count_mutex_) = 0;
   std::shared_ptr<std::atomic<size_t>> total_ ABSL_GUARDED_BY(count_mutex_);  // null: not counted
-  absl::Time last_asked_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
+  LongestGap longest_gap_ ABSL_GUARDED_BY(mutex_);
   absl::Time lease_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 

@@ -17,12 +17,12 @@ bool HasAny(const std::set<std::string>& all, const std::vector<std::string>& so
 
 }  // namespace
 
-FoundEngines::FoundEngines(SignalStore& store, OpenedNamespaces opened)
-    : store_(store), opened_(std::move(opened)) {}
+FoundEngines::FoundEngines(SignalStore& store, AllowedNamespaces allowed)
+    : store_(store), allowed_(std::move(allowed)) {}
 
 std::set<std::string> FoundEngines::NamespacesOf(const SignalSource& source) const {
   std::set<std::string> namespaces = {source.namespace_name};
-  const auto [first, last] = opened_.equal_range(source.namespace_name);
+  const auto [first, last] = allowed_.equal_range(source.namespace_name);
   for (auto pair = first; pair != last; ++pair) namespaces.insert(pair->second);
   return namespaces;
 }

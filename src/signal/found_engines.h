@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "base/mutex.h"
 #include "engine/engine_group.h"
+#include "model/allowed_namespaces.h"
 #include "model/signal_history.h"
 #include "signal/engines_wanted.h"
 #include "signal/signal_store.h"
@@ -41,11 +42,8 @@ inline constexpr absl::Duration kFoundWithin = absl::Seconds(3);
 //   if (!wanted.namespaces.empty()) found.List(node, Look(wanted), now);
 class FoundEngines {
  public:
-  // Who asks, and whose pods it may see besides its own namespace's: one pair each.
-  using OpenedNamespaces = std::multimap<std::string, std::string>;
-
-  // The store outlives it; its listener must not call this.
-  explicit FoundEngines(SignalStore& store, OpenedNamespaces opened = {});
+  // The store outlives it.
+  explicit FoundEngines(SignalStore& store, AllowedNamespaces allowed = {});
 
   // Empty: nothing is to be looked for, nor read.
   EnginesWanted Wanted(absl::Time now);
@@ -95,7 +93,7 @@ class FoundEngines {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   SignalStore& store_;
-  const OpenedNamespaces opened_;
+  const AllowedNamespaces allowed_;
   Mutex mutex_;
   std::map<std::string, Told> nodes_ ABSL_GUARDED_BY(mutex_);  // that are expected
   // Namespaces that Expect() was last told of: of others nothing is kept.

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "scaling/trigger.h"
+#include "trigger/trigger.h"
 
 namespace gpuscaler {
 

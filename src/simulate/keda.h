@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "scaling/trigger.h"
 #include "simulate/hpa.h"
+#include "trigger/trigger.h"
 
 namespace gpuscaler {
 

@@ -6,9 +6,9 @@
 #include "model/memory_watch.h"
 #include "model/node_history.h"
 #include "scaling/decision.h"
-#include "scaling/trigger.h"
 #include "simulate/inference_service.h"
 #include "simulate/keda.h"
+#include "trigger/trigger.h"
 
 namespace gpuscaler {
 

@@ -1,12 +1,11 @@
 #include "standin/gpu_slot.h"
 
-#include <cstdlib>
-#include <filesystem>
 #include <thread>
 #include <vector>
 
 #include "base/fake_clock.h"
 #include "base/file_text.h"
+#include "base/test_folder.h"
 #include "gmock/gmock.h"
 #include "gpu/file_source.h"
 #include "gtest/gtest.h"
@@ -17,12 +16,7 @@ namespace {
 
 class GpuSlotTest : public testing::Test {
  protected:
-  GpuSlotTest() : folder_(testing::TempDir() + "/gpu_slot_XXXXXX") {
-    if (mkdtemp(folder_.data()) == nullptr) std::abort();
-  }
-  ~GpuSlotTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string path() const { return folder_ + "/gpus.json"; }
+  std::string path() const { return folder_.PathOf("gpus.json"); }
   std::vector<GpuSample> Gpus() {
     const auto snapshot = FileSource(path(), "node", clock_).Read({});
     EXPECT_TRUE(snapshot.ok()) << snapshot.status();
@@ -30,7 +24,7 @@ class GpuSlotTest : public testing::Test {
   }
 
   FakeClock clock_;
-  std::string folder_;
+  const TestFolder folder_;
 };
 
 TEST_F(GpuSlotTest, FileThatWasNotThereIsReadAsAGpuByTheScaler) {

@@ -53,29 +53,53 @@ bool SamePods(const std::vector<NodePod>& one, const std::vector<NodePod>& other
 }  // namespace
 
 KubeletAttribution::KubeletAttribution(const Clock& clock, KubeletSockets sockets,
-                                       absl::Duration timeout, NodeFolders folders)
+                                       absl::Duration timeout, NodeFolders folders,
+                                       std::string own_pod)
     : clock_(clock),
       timeout_(timeout),
       pod_resources_(std::move(sockets.pod_resources)),
       pods_apis_(Clients(sockets.pods_api)),
+      own_pod_(std::move(own_pod)),
       cgroup_pods_(std::move(folders.proc)),
       pod_logs_(std::move(folders.pod_logs)) {}
 
 bool KubeletAttribution::Ask() {
   const absl::Time asked_at = clock_.Now();
-  const auto listed = pod_resources_.List(timeout_);
+  auto listed = pod_resources_.List(timeout_);
   bool changed = false;
   if (listed.ok()) {
-    const bool none = listed->empty();
-    const bool api_answered = (!none || !told_ || HoldsAny()) && AskPodsApi(asked_at);
-    DoubtStart(none, api_answered, asked_at);
-    const bool doubted = none && DoubtsNoneListed(asked_at, api_answered);
-    if (!doubted) changed = Answered(*listed, asked_at);
+    changed = Listed(*std::move(listed), asked_at);
   } else {
-    NotAnswered(listed.status());
+    NotAnswered(absl::StrCat("the kubelet does not answer: ", listed.status().message()));
   }
   asked_ = true;
   return changed;
+}
+
+bool KubeletAttribution::Listed(std::vector<PodDevices> listed, absl::Time asked_at) {
+  const bool lists_own_pod = std::ranges::any_of(listed, [this](const PodDevices& pod) {
+    return absl::StrCat(pod.namespace_name, "/", pod.name) == own_pod_;
+  });
+  std::erase_if(listed, [](const PodDevices& pod) { return pod.devices.empty(); });
+  const bool none = listed.empty();
+  const bool asks_api = !none || !told_ || HoldsAny();
+  const absl::Status api = asks_api ? AskPodsApi(asked_at) : absl::UnknownError("not asked");
+  if (const std::string why = WhyNotKnowing(lists_own_pod, api); !why.empty()) {
+    NotAnswered(why);
+    return false;
+  }
+  DoubtStart(none, api.ok(), asked_at);
+  if (none && DoubtsNoneListed(asked_at, api.ok())) return false;
+  return Answered(listed, asked_at);
+}
+
+std::string KubeletAttribution::WhyNotKnowing(bool lists_own_pod, const absl::Status& api) const {
+  if (absl::IsFailedPrecondition(api)) {
+    return absl::StrCat("the kubelet does not know its pods yet: ", api.message());
+  }
+  if (own_pod_.empty() || lists_own_pod) return "";
+  return absl::StrCat("the kubelet does not know its pods yet: it does not list ", own_pod_,
+                      ", which asks it");
 }
 
 void KubeletAttribution::DoubtStart(bool none, bool api_answered, absl::Time asked_at) {
@@ -83,13 +107,12 @@ void KubeletAttribution::DoubtStart(bool none, bool api_answered, absl::Time ask
   if (none_from_start_ == absl::InfiniteFuture()) none_from_start_ = asked_at;
   told_ |= !none || api_answered || asked_at - none_from_start_ >= kNoneListedDoubt;
   if (told_) none_from_start_ = absl::InfinitePast();
-  syncing_ = api_syncing_;
 }
 
 // On a node where nothing runs there is nothing to miss.
 bool KubeletAttribution::IsDoubtedFor(const NodeSnapshot& snapshot) const {
   return snapshot.taken_at - none_from_start_ < kNoneListedDoubt &&
-         (syncing_ || std::ranges::any_of(snapshot.gpus, IsBusy));
+         std::ranges::any_of(snapshot.gpus, IsBusy);
 }
 
 bool KubeletAttribution::HoldsAny() const {
@@ -124,18 +147,18 @@ void KubeletAttribution::LogFound(size_t pods) {
 }
 
 bool KubeletAttribution::Answered(const std::vector<PodDevices>& listed, absl::Time asked_at) {
-  std::map<PodName, absl::Time> listed_since;
+  std::map<PodName, Listing> listings;
   auto pods = std::make_shared<std::vector<NodePod>>();
   for (const PodDevices& devices : listed) {
     const PodName name = {devices.namespace_name, devices.name};
-    const auto before = listed_since_.find(name);
-    const absl::Time since = before == listed_since_.end() ? asked_at : before->second;
-    listed_since.emplace(name, since);
+    NodePod node_pod = NodePodOf(devices);
+    const auto listing = listings.emplace(name, ListingOf(name, node_pod.pod, asked_at)).first;
     const auto told = api_pods_.find(name);
     if (told != api_pods_.end() && told->second.has_ended) continue;
-    pods->push_back(NodePodOf(devices, since));
+    node_pod.pod.listed_since = listing->second.since;
+    pods->push_back(std::move(node_pod));
   }
-  listed_since_ = std::move(listed_since);
+  listings_ = std::move(listings);
   MutexLock lock(mutex_);
   if (!asked_ || !error_.empty()) LogFound(pods->size());
   error_.clear();
@@ -146,27 +169,35 @@ bool KubeletAttribution::Answered(const std::vector<PodDevices>& listed, absl::T
   return changed;
 }
 
-void KubeletAttribution::NotAnswered(const absl::Status& status) {
+// What knows UIDs, the Pods API, may be away for a while: the one that was known stands for it.
+KubeletAttribution::Listing KubeletAttribution::ListingOf(const PodName& name, const Pod& pod,
+                                                          absl::Time asked_at) const {
+  const auto found = listings_.find(name);
+  if (found == listings_.end()) return {.uid = pod.uid, .since = asked_at};
+  const Listing& before = found->second;
+  if (pod.uid.empty()) return before;
+  const bool is_other = !before.uid.empty() && before.uid != pod.uid;
+  return {.uid = pod.uid, .since = is_other ? asked_at : before.since};
+}
+
+void KubeletAttribution::NotAnswered(const std::string& why) {
   MutexLock lock(mutex_);
-  const std::string error(status.message());
   const absl::Duration stand = pods_ == nullptr ? absl::ZeroDuration() : kAttributionGrace;
-  if (error != error_) {
-    LogWarn("kubelet_lost",
-            {{"why", error}, {"owners_stand_seconds", absl::ToDoubleSeconds(stand)}});
+  if (why != error_) {
+    LogWarn("kubelet_lost", {{"why", why}, {"owners_stand_seconds", absl::ToDoubleSeconds(stand)}});
   }
-  error_ = error;
+  error_ = why;
   // The next answer may be that of a new kubelet.
   none_listed_since_ = absl::InfiniteFuture();
   if (!told_) none_from_start_ = absl::InfiniteFuture();
 }
 
 // Without it owners are known by name, readiness is not; what it said last stands for a while.
-bool KubeletAttribution::AskPodsApi(absl::Time asked_at) {
+absl::Status KubeletAttribution::AskPodsApi(absl::Time asked_at) {
   absl::Status status = absl::NotFoundError("no socket is named");
   for (const KubeletPods& api : pods_apis_) {
     auto pods = api.List(timeout_);
     status = pods.status();
-    api_syncing_ = absl::IsFailedPrecondition(status);
     if (absl::IsNotFound(status)) continue;
     LogPodsApi(status, api.socket());
     if (!pods.ok()) break;
@@ -176,11 +207,11 @@ bool KubeletAttribution::AskPodsApi(absl::Time asked_at) {
       PodName name = {pod.namespace_name, pod.name};
       api_pods_.insert_or_assign(std::move(name), std::move(pod));
     }
-    return true;
+    return status;
   }
   if (absl::IsNotFound(status)) LogPodsApi(status, "");
   if (asked_at - api_answered_at_ > kAttributionGrace) api_pods_.clear();
-  return false;
+  return status;
 }
 
 void KubeletAttribution::LogPodsApi(const absl::Status& status, const std::string& socket) {
@@ -196,8 +227,8 @@ void KubeletAttribution::LogPodsApi(const absl::Status& status, const std::strin
   api_error_ = error;
 }
 
-NodePod KubeletAttribution::NodePodOf(const PodDevices& devices, absl::Time since) const {
-  NodePod node_pod = {.devices = devices.devices, .listed_since = since};
+NodePod KubeletAttribution::NodePodOf(const PodDevices& devices) const {
+  NodePod node_pod = {.devices = devices.devices};
   Pod& pod = node_pod.pod;
   pod.namespace_name = devices.namespace_name;
   pod.name = devices.name;
@@ -251,8 +282,7 @@ Attribution KubeletAttribution::State(const NodeSnapshot& snapshot, Pods& pods) 
   }
   if (pods_ == nullptr || !in_time) {
     return {.state = Attribution::State::kUnknown,
-            .why = absl::StrCat("the kubelet does not answer", error_.empty() ? " in time" : ": ",
-                                error_)};
+            .why = error_.empty() ? "the kubelet does not answer in time" : error_};
   }
   if (IsDoubtedFor(snapshot)) return {.state = Attribution::State::kUnknown, .why = kNotToldYet};
   pods = pods_;

@@ -30,18 +30,25 @@ inline constexpr absl::Duration kKubeletInterval = absl::Seconds(5);
 // A kubelet that takes longer is taken for silent.
 inline constexpr absl::Duration kKubeletTimeout = absl::Seconds(2);
 
-// The last owners stand so long for a silent kubelet: longer than one takes to restart.
+// The last owners stand so long for a kubelet that is silent, or does not know its pods yet: longer
+// than one takes to restart.
 inline constexpr absl::Duration kAttributionGrace = absl::Seconds(60);
 
-// A kubelet that has just started may list no pod for seconds, though some run: that nobody holds
-// anything (any more) is believed once it has said so for this long, or its Pods API does too.
+// That nobody holds anything (any more) is believed once the kubelet has said so for this long, or
+// its Pods API does too: one that has just started may say so where nothing shows that it does not
+// know its pods.
 inline constexpr absl::Duration kNoneListedDoubt = absl::Seconds(15);
 
-// Ask() belongs to a thread of its own, Annotate() to the sampler's.
+// A kubelet that has not heard of its pods from the API server since its start knows static ones
+// alone, however long that takes. It is as one that does not answer: while its Pods API says so, or
+// its list lacks the pod that asks. Ask() belongs to a thread of its own, Annotate() to the
+// sampler's.
 class KubeletAttribution {
  public:
+  // `own_pod` is the one that this runs in, "namespace/name"; empty: none, or it is not known.
   KubeletAttribution(const Clock& clock, KubeletSockets sockets,
-                     absl::Duration timeout = kKubeletTimeout, NodeFolders folders = {});
+                     absl::Duration timeout = kKubeletTimeout, NodeFolders folders = {},
+                     std::string own_pod = "");
 
   // One question; blocks for two timeouts at most. Logs changes. True where the owners are others
   // than before: the next snapshot should be taken now.
@@ -53,10 +60,20 @@ class KubeletAttribution {
 
  private:
   using PodName = std::pair<std::string, std::string>;  // namespace, name
+  // Since when a pod is listed. Its UID, once it is known, tells it from others of its name.
+  struct Listing {
+    std::string uid;
+    absl::Time since;
+  };
   using Pods = std::shared_ptr<const std::vector<NodePod>>;
 
+  // True: the owners are others than before.
+  bool Listed(std::vector<PodDevices> listed, absl::Time asked_at);
   bool Answered(const std::vector<PodDevices>& listed, absl::Time asked_at);
-  void NotAnswered(const absl::Status& status);
+  Listing ListingOf(const PodName& name, const Pod& pod, absl::Time asked_at) const;
+  void NotAnswered(const std::string& why);
+  // Why the kubelet does not know its pods yet; empty: nothing says so.
+  std::string WhyNotKnowing(bool lists_own_pod, const absl::Status& api) const;
   // True: the last owners stand for it. `api_answered`: the Pods API has, to this question.
   bool DoubtsNoneListed(absl::Time asked_at, bool api_answered);
   // Whether an answer without a pod may be that of a kubelet which knows none of its pods yet:
@@ -66,9 +83,9 @@ class KubeletAttribution {
   bool HoldsAny() const;
   bool HasLeft(const Pod& pod) const;  // by the Pods API's newest answer
   void LogFound(size_t pods) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool AskPodsApi(absl::Time asked_at);  // true: it has answered
+  absl::Status AskPodsApi(absl::Time asked_at);
   void LogPodsApi(const absl::Status& status, const std::string& socket);
-  NodePod NodePodOf(const PodDevices& devices, absl::Time since) const;
+  NodePod NodePodOf(const PodDevices& devices) const;
 
   Attribution State(const NodeSnapshot& snapshot, Pods& pods) const;
   std::string PodOf(int64_t pid, const std::vector<NodePod>& pods, absl::Time now);
@@ -80,27 +97,27 @@ class KubeletAttribution {
   const absl::Duration timeout_;
   const PodResources pod_resources_;
   const std::vector<KubeletPods> pods_apis_;
+  const std::string own_pod_;
 
   // Ask()'s.
   std::map<PodName, KubeletPod> api_pods_;
   absl::Time api_answered_at_ = absl::InfinitePast();
   std::string api_error_;
   bool api_asked_ = false;
-  bool api_syncing_ = false;  // it does not know its pods yet
-  bool told_ = false;         // of pods, or by who knows that there is none
-  std::map<PodName, absl::Time> listed_since_;
+  bool told_ = false;                    // of pods, or by who knows that there is none
+  std::map<PodName, Listing> listings_;  // by the newest list that is believed
   bool asked_ = false;
 
   mutable Mutex mutex_;
   Pods pods_ ABSL_GUARDED_BY(mutex_);  // null before the first answer
   absl::Time answered_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  std::string error_ ABSL_GUARDED_BY(mutex_);  // empty: the last question was answered
+  // Why the last question was not answered by a kubelet that knows its pods; empty: it was.
+  std::string error_ ABSL_GUARDED_BY(mutex_);
   // The first of the answers without a pod that are doubted; InfiniteFuture: the newest is not.
   absl::Time none_listed_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   // The first of the answers without a pod since the start, which nobody has confirmed.
   // InfinitePast: it is not doubted, nor will be; InfiniteFuture: there is none yet.
   absl::Time none_from_start_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
-  bool syncing_ ABSL_GUARDED_BY(mutex_) = false;  // api_syncing_, by then
 
   // Annotate()'s.
   CgroupPods cgroup_pods_;

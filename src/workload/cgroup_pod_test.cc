@@ -1,11 +1,9 @@
 #include "workload/cgroup_pod.h"
 
-#include <unistd.h>
-
 #include <filesystem>
-#include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "base/test_folder.h"
 #include "gtest/gtest.h"
 
 namespace gpuscaler {
@@ -90,24 +88,19 @@ TEST(ParseCgroup, TakesNothingElseForAPod) {
 
 class CgroupPodsTest : public testing::Test {
  protected:
-  CgroupPodsTest() : proc_(absl::StrCat(testing::TempDir(), "cgroup_pods_test.", getpid())) {
-    std::filesystem::remove_all(proc_);
-  }
-  ~CgroupPodsTest() override { std::filesystem::remove_all(proc_); }
-
   void Start(int pid, const std::string& started, const std::string& uid) {
-    const std::filesystem::path folder = proc_ / std::to_string(pid);
-    std::filesystem::create_directories(folder);
-    std::ofstream(folder / "stat")
-        << pid << " (vllm) x) S 1 1 1 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 " << started << " 1000 0\n";
-    std::ofstream(folder / "cgroup") << "0::/kubepods/pod" << uid << "/" << kId << "\n";
+    proc_.Write(absl::StrCat(pid, "/stat"),
+                absl::StrCat(pid, " (vllm) x) S 1 1 1 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 ", started,
+                             " 1000 0\n"));
+    proc_.Write(absl::StrCat(pid, "/cgroup"),
+                absl::StrCat("0::/kubepods/pod", uid, "/", kId, "\n"));
   }
 
-  const std::filesystem::path proc_;
+  const TestFolder proc_;
 };
 
 TEST_F(CgroupPodsTest, FindsThePodOfAProcess) {
-  CgroupPods pods(proc_);
+  CgroupPods pods(proc_.path());
   Start(42, "1234", kUid);
   ASSERT_TRUE(pods.Find(42));
   EXPECT_EQ(pods.Find(42)->uid, kUid);
@@ -115,21 +108,21 @@ TEST_F(CgroupPodsTest, FindsThePodOfAProcess) {
 }
 
 TEST_F(CgroupPodsTest, NumberThatAnotherProcessTookIsAskedAnew) {
-  CgroupPods pods(proc_);
+  CgroupPods pods(proc_.path());
   Start(42, "1234", kUid);
   ASSERT_TRUE(pods.Find(42));
   Start(42, "1234", kStaticUid);
   EXPECT_EQ(pods.Find(42)->uid, kUid);  // the same process: not read again
   Start(42, "99999", kStaticUid);
   EXPECT_EQ(pods.Find(42)->uid, kStaticUid);
-  std::filesystem::remove_all(proc_ / "42");
+  std::filesystem::remove_all(proc_.PathOf("42"));
   EXPECT_FALSE(pods.Find(42));
 }
 
 TEST_F(CgroupPodsTest, ProcessWithoutReadableStatIsOfNoPod) {
-  CgroupPods pods(proc_);
+  CgroupPods pods(proc_.path());
   Start(42, "1234", kUid);
-  std::ofstream(proc_ / "42" / "stat") << "42 (vllm";
+  proc_.Write("42/stat", "42 (vllm");
   EXPECT_FALSE(pods.Find(42));
 }
 

@@ -106,6 +106,8 @@ class HolderFinder {
     }
   }
 
+  std::optional<absl::Time> ListedSince(int pod) const { return pods_[pod].pod.listed_since; }
+
   // Whether the GPU is already taken for another device of the pod.
   bool HasOther(const Unplaced& unplaced, size_t gpu) const {
     return std::ranges::any_of(claims_[gpu], [&unplaced](const Claim& claim) {
@@ -136,10 +138,9 @@ class HolderFinder {
       std::erase_if(claims, [&](const Claim& claim) { return !has_process(claim); });
       return;
     }
-    absl::Time newest = absl::InfinitePast();
-    for (const Claim& claim : claims) newest = std::max(newest, pods_[claim.pod].listed_since);
-    std::erase_if(claims,
-                  [&](const Claim& claim) { return pods_[claim.pod].listed_since < newest; });
+    std::optional<absl::Time> newest;
+    for (const Claim& claim : claims) newest = std::max(newest, ListedSince(claim.pod));
+    std::erase_if(claims, [&](const Claim& claim) { return ListedSince(claim.pod) < newest; });
   }
 
   void SetHolders() {
@@ -212,10 +213,10 @@ class HolderFinder {
 
   // Of a dead pod: the device is listed with a later one too.
   bool HasSuccessor(const Unplaced& unplaced) const {
-    const absl::Time listed_since = pods_[unplaced.pod].listed_since;
+    const std::optional<absl::Time> listed_since = ListedSince(unplaced.pod);
     return !MayShare(*unplaced.device, unplaced.id) &&
            std::ranges::any_of(unplaced_, [&](const Unplaced& other) {
-             return other.id == unplaced.id && pods_[other.pod].listed_since > listed_since;
+             return other.id == unplaced.id && ListedSince(other.pod) > listed_since;
            });
   }
 

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "kubelet/pod_resources.h"
 #include "model/node_snapshot.h"
@@ -16,7 +15,6 @@ namespace gpuscaler {
 struct NodePod {
   Pod pod;
   std::vector<PodDevice> devices;
-  absl::Time listed_since;  // when the kubelet first named it
 };
 
 std::string NameOf(const Pod& pod);  // "shop/web-0"

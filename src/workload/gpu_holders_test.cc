@@ -41,7 +41,8 @@ class FillHoldersTest : public testing::Test {
   }
 
   void Add(const std::string& name, std::vector<PodDevice> devices) {
-    NodePod pod = {.devices = std::move(devices), .listed_since = now_};
+    NodePod pod = {.devices = std::move(devices)};
+    pod.pod.listed_since = now_;
     pod.pod.namespace_name = "shop";
     pod.pod.name = name;
     pods_.push_back(std::move(pod));

@@ -1,10 +1,7 @@
 #include "workload/pod_logs.h"
 
-#include <unistd.h>
-
-#include <filesystem>
-
 #include "absl/strings/str_cat.h"
+#include "base/test_folder.h"
 #include "gtest/gtest.h"
 
 namespace gpuscaler {
@@ -14,30 +11,23 @@ constexpr char kLogsUid[] = "0f3c1d2e-5a6b-4c7d-8e9f-a0b1c2d3e4f5";
 
 class PodLogsTest : public testing::Test {
  protected:
-  PodLogsTest() : folder_(absl::StrCat(testing::TempDir(), "pod_logs_test.", getpid())) {}
-  ~PodLogsTest() override { std::filesystem::remove_all(folder_); }
-
-  void AddFolder(const std::string& name) const {
-    std::filesystem::create_directories(absl::StrCat(folder_, "/", name));
-  }
-
-  const std::string folder_;
+  const TestFolder folder_;
   const absl::Time start_ = absl::UnixEpoch();
 };
 
 TEST_F(PodLogsTest, NamesThePodOfAUid) {
-  AddFolder(absl::StrCat("shop_web-6d4cf56db6-x7k2p_", kLogsUid));
-  AddFolder("lost+found");
-  AddFolder("a_b");
-  PodLogs logs(folder_);
+  folder_.AddFolder(absl::StrCat("shop_web-6d4cf56db6-x7k2p_", kLogsUid));
+  folder_.AddFolder("lost+found");
+  folder_.AddFolder("a_b");
+  PodLogs logs(folder_.path());
   EXPECT_EQ(logs.NameOf(kLogsUid, start_), "shop/web-6d4cf56db6-x7k2p");
   EXPECT_EQ(logs.NameOf("b", start_), "");
 }
 
 TEST_F(PodLogsTest, NewPodIsFoundAndAnUnknownOneIsNotLookedForAllTheTime) {
-  PodLogs logs(folder_);
+  PodLogs logs(folder_.path());
   EXPECT_EQ(logs.NameOf(kLogsUid, start_), "");
-  AddFolder(absl::StrCat("shop_web-0_", kLogsUid));
+  folder_.AddFolder(absl::StrCat("shop_web-0_", kLogsUid));
   EXPECT_EQ(logs.NameOf(kLogsUid, start_ + absl::Seconds(4)), "");
   EXPECT_EQ(logs.NameOf(kLogsUid, start_ + absl::Seconds(5)), "shop/web-0");
 }

@@ -1,7 +1,7 @@
 // A /proc of a test's own making, with a node's pods and networks, made up or real ones.
 #pragma once
 
-#include <unistd.h>
+#include <sys/types.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "gtest/gtest.h"
+#include "base/test_folder.h"
 #include "workload/node_folders.h"
 
 namespace gpuscaler {
@@ -18,15 +18,13 @@ namespace gpuscaler {
 class TestProc {
  public:
   TestProc() {
-    std::filesystem::remove_all(root_);
-    std::filesystem::create_directories(folders().proc);
-    std::filesystem::create_directories(folders().pod_logs);
+    folder_.AddFolder("proc");
+    folder_.AddFolder("pods");
   }
-  ~TestProc() { std::filesystem::remove_all(root_); }
-  TestProc(const TestProc&) = delete;
-  TestProc& operator=(const TestProc&) = delete;
 
-  NodeFolders folders() const { return {.proc = root_ + "/proc", .pod_logs = root_ + "/pods"}; }
+  NodeFolders folders() const {
+    return {.proc = folder_.PathOf("proc"), .pod_logs = folder_.PathOf("pods")};
+  }
 
   static std::string Uid(int number) {
     return absl::StrFormat("0f3c1d2e-5a6b-4c7d-8e9f-%012d", number);
@@ -34,14 +32,13 @@ class TestProc {
 
   // Of the pod with that number; 0: of none.
   void AddProcess(int64_t pid, int pod, const std::string& net) {
-    const std::string folder = Folder(pid);
-    std::filesystem::create_directories(folder);
     const std::string of_pod =
         absl::StrCat("/kubepods/burstable/pod", Uid(pod), "/", std::string(64, 'a'));
-    Write(folder + "/cgroup", absl::StrCat("0::", pod == 0 ? "/init.scope" : of_pod, "\n"));
-    Write(folder + "/stat", absl::StrCat(pid, " (python3) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 ",
-                                         ++started_, " 0 0\n"));
-    std::filesystem::create_directory_symlink(net, folder + "/net");
+    Write(pid, "cgroup", absl::StrCat("0::", pod == 0 ? "/init.scope" : of_pod, "\n"));
+    Write(pid, "stat",
+          absl::StrCat(pid, " (python3) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 ", ++started_,
+                       " 0 0\n"));
+    std::filesystem::create_directory_symlink(net, Folder(pid) + "/net");
   }
 
   // A process of this machine in the place of another's number, network and sockets and all.
@@ -55,29 +52,27 @@ class TestProc {
 
   // A network with one address and one listener, as AddProcess() takes it.
   std::string AddNetwork(const std::string& name, int port) {
-    std::string folder = absl::StrCat(root_, "/", name);
-    std::filesystem::create_directories(folder);
-    Write(folder + "/fib_trie", "|-- 10.1.2.3\n   /32 host LOCAL\n");
-    Listen(folder, port);
-    return folder;
+    folder_.Write(name + "/fib_trie", "|-- 10.1.2.3\n   /32 host LOCAL\n");
+    std::string net = folder_.PathOf(name);
+    Listen(net, port);
+    return net;
   }
   void Listen(const std::string& net, int port) {
-    Write(net + "/tcp",
-          absl::StrFormat("0: 00000000:%04X 00000000:0000 0A 0 0 0 0 0 %d\n", port, port));
+    std::ofstream(net + "/tcp") << absl::StrFormat(
+        "0: 00000000:%04X 00000000:0000 0A 0 0 0 0 0 %d\n", port, port);
   }
 
   void AddLogs(const std::string& pod, int uid) {
-    std::filesystem::create_directories(
-        absl::StrCat(folders().pod_logs, "/shop_", pod, "_", Uid(uid)));
+    folder_.AddFolder(absl::StrCat("pods/shop_", pod, "_", Uid(uid)));
   }
 
  private:
   std::string Folder(int64_t pid) const { return absl::StrCat(folders().proc, "/", pid); }
-  static void Write(const std::string& path, const std::string& text) {
-    std::ofstream(path) << text;
+  void Write(int64_t pid, const std::string& name, const std::string& text) const {
+    folder_.Write(absl::StrCat("proc/", pid, "/", name), text);
   }
 
-  const std::string root_ = absl::StrCat(testing::TempDir(), "test_proc.", getpid());
+  const TestFolder folder_;
   int started_ = 0;
 };
 

@@ -19,7 +19,8 @@ from control_plane import cluster, objects
 CASES = yaml.safe_load((chart.ROOT / "tests/chart/cases.yaml").read_text())
 EXAMPLES = sorted((chart.ROOT / "deploy/examples").rglob("*.yaml"))
 # Of the chart, of the examples.
-NAMESPACES = ["gpu-scaler", "gpu-scaler-agents", "gpu-agents", "monitoring", "team-a", "team-b"]
+NAMESPACES = ["gpu-scaler", "gpu-scaler-agents", "gpu-agents", "monitoring", "cert-manager", "team-a",
+              "team-b"]
 AGENTS = "agents-of-a-release"  # a namespace that the chart makes
 GPU_NODES = "nvidia.com/gpu.present=true"
 

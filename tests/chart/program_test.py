@@ -120,14 +120,17 @@ class Program(unittest.TestCase):
         hosts.write_text("127.0.0.1 keda-gpu-scaler-agents.gpu-scaler.svc.cluster.local\n")
         self.addCleanup(hosts.unlink)
         aggregator = self.start(chart.scaler_container(objects), mounts, agent["grpc"])
-        asked = [processes.BINARY, "query", f"127.0.0.1:{aggregator['grpc']}",
-                 *question(objects, mounts)]
+        self.comes_to("value   66", aggregator, question(objects, mounts))
+
+    def comes_to(self, text, ports, arguments):
+        """Asks until the answer has `text`: who has just started may have read nothing yet."""
+        asked = [processes.BINARY, "query", f"127.0.0.1:{ports['grpc']}", *arguments]
 
         def answer():
             return subprocess.run(asked, text=True, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT).stdout
 
-        self.assertTrue(processes.eventually(lambda: "value   66" in answer(), seconds=20), answer())
+        self.assertTrue(processes.eventually(lambda: text in answer(), seconds=20), answer())
 
     def test_it_reads_the_simulated_gpus(self):
         objects = chart.render({"simulate": {"enabled": True}})
@@ -135,8 +138,7 @@ class Program(unittest.TestCase):
         (self.folder / "gpus.json").write_text(text)
         mounts = {"file:/etc/simulated-gpus": f"file:{self.folder}"}
         ports = self.start(chart.scaler_container(objects), mounts)
-        said = processes.query(ports["grpc"], *question(objects, mounts))
-        self.assertIn("value   0", said)
+        self.comes_to("value   0", ports, question(objects, mounts))
 
     def test_it_reads_the_profiles(self):
         objects = chart.render({"mode": "standalone", "scaler": {"gpuSource": "none"},

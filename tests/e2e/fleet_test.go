@@ -22,6 +22,18 @@ type device struct {
 	MemoryTotal int64     `json:"memory_total_bytes"`
 	NvlinkTx    float64   `json:"nvlink_tx_mbps"`
 	Processes   []process `json:"processes"`
+
+	lost bool // no reading of it succeeds
+}
+
+// MarshalJSON says null of what cannot be read.
+func (gpu device) MarshalJSON() ([]byte, error) {
+	if gpu.lost {
+		return json.Marshal(map[string]any{"index": gpu.Index, "uuid": gpu.UUID, "name": gpu.Name,
+			"utilization_percent": nil, "memory_used_bytes": nil, "processes": nil})
+	}
+	type readable device // without this method
+	return json.Marshal(readable(gpu))
 }
 
 type process struct {

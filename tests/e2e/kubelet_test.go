@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 	"k8s.io/kubelet/pkg/apis/pods/v1alpha1"
@@ -24,13 +27,17 @@ type kubelet struct {
 	podresources.UnimplementedPodResourcesListerServer
 	v1alpha1.UnimplementedPodsServer
 
-	t      *testing.T
-	mutex  *sync.Mutex
-	folder string
-	ids    []string // of its GPUs, as the device plugin names them
+	t          *testing.T
+	mutex      *sync.Mutex
+	folder     string
+	ids        []string // of its GPUs, as the device plugin names them
+	hasPodsAPI bool
+	servers    []*grpc.Server
 
-	pods   map[string]*corev1.Pod // by UID
-	holder []string               // of each GPU, a UID; empty: nobody
+	pods    map[string]*corev1.Pod // by UID
+	holder  []string               // of each GPU, a UID; empty: nobody
+	unaware bool                   // it has not heard of its pods from the API server since its start
+	lists   int                    // how often it was asked for them
 }
 
 // startKubelet listens on return. One of before Kubernetes 1.37 has no Pods API.
@@ -41,15 +48,50 @@ func startKubelet(t *testing.T, mutex *sync.Mutex, ids []string, hasPodsAPI bool
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(folder) })
-	k := &kubelet{t: t, mutex: mutex, folder: folder, ids: ids, pods: map[string]*corev1.Pod{},
-		holder: make([]string, len(ids))}
+	k := &kubelet{t: t, mutex: mutex, folder: folder, ids: ids, hasPodsAPI: hasPodsAPI,
+		pods: map[string]*corev1.Pod{}, holder: make([]string, len(ids))}
+	t.Cleanup(k.stop)
+	k.start()
+	return k
+}
+
+func (k *kubelet) start() {
+	k.t.Helper()
 	k.serve(k.podResourcesSocket(), func(server *grpc.Server) {
 		podresources.RegisterPodResourcesListerServer(server, k)
 	})
-	if hasPodsAPI {
+	if k.hasPodsAPI {
 		k.serve(k.podsAPISocket(), func(server *grpc.Server) { v1alpha1.RegisterPodsServer(server, k) })
 	}
-	return k
+}
+
+// stop takes its sockets away. Pods and their GPUs stay.
+func (k *kubelet) stop() {
+	for _, server := range k.servers {
+		server.Stop()
+	}
+	k.servers = nil
+}
+
+// knowsPods says whether it has heard of its pods from the API server since its start.
+func (k *kubelet) knowsPods(known bool) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.unaware = !known
+}
+
+// isAsked waits until it was, so many times more.
+func (k *kubelet) isAsked(times int) {
+	k.t.Helper()
+	asked := func() int {
+		k.mutex.Lock()
+		defer k.mutex.Unlock()
+		return k.lists
+	}
+	enough := asked() + times
+	eventually(k.t, patience, fmt.Sprintf("the kubelet is asked %d times", times), func() bool {
+		return asked() >= enough
+	})
 }
 
 func (k *kubelet) podResourcesSocket() string { return filepath.Join(k.folder, "kubelet.sock") }
@@ -64,7 +106,7 @@ func (k *kubelet) serve(socket string, register func(*grpc.Server)) {
 	server := grpc.NewServer()
 	register(server)
 	go server.Serve(listener)
-	k.t.Cleanup(server.Stop)
+	k.servers = append(k.servers, server)
 }
 
 // podChanged takes note of a pod of its node. GPUs that a new one asks for are taken for good, until
@@ -107,7 +149,11 @@ func (k *kubelet) List(context.Context, *podresources.ListPodResourcesRequest) (
 	*podresources.ListPodResourcesResponse, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
+	k.lists++
 	answer := &podresources.ListPodResourcesResponse{}
+	if k.unaware {
+		return answer, nil
+	}
 	for uid, pod := range k.pods {
 		container := &podresources.ContainerResources{Name: pod.Spec.Containers[0].Name}
 		for gpu, holder := range k.holder {
@@ -126,6 +172,9 @@ func (k *kubelet) List(context.Context, *podresources.ListPodResourcesRequest) (
 func (k *kubelet) ListPods(context.Context, *v1alpha1.ListPodsRequest) (*v1alpha1.ListPodsResponse, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
+	if k.unaware {
+		return nil, status.Error(codes.FailedPrecondition, "pods are not synced")
+	}
 	answer := &v1alpha1.ListPodsResponse{}
 	for _, pod := range k.pods {
 		bytes, err := pod.Marshal()

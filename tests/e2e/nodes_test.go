@@ -39,6 +39,7 @@ type gpuNode struct {
 	gpus    string // the file that its agent reads
 	kubelet *kubelet
 	agent   *scaler
+	lost    bool // its GPUs are there, and cannot be read
 }
 
 // newNodes has kubelets of two versions, as a cluster has while it is upgraded.
@@ -157,7 +158,7 @@ func (n *gpuNodes) devicesOf(node *gpuNode) []device {
 	for index, holder := range node.kubelet.holder {
 		gpu := &gpus[index]
 		*gpu = newDevice(index)
-		gpu.UUID = node.kubelet.ids[index]
+		gpu.UUID, gpu.lost = node.kubelet.ids[index], node.lost
 		pod := node.kubelet.pods[holder]
 		if pod == nil {
 			continue
@@ -168,6 +169,14 @@ func (n *gpuNodes) devicesOf(node *gpuNode) []device {
 		}
 	}
 	return gpus
+}
+
+// loseGPUs has all readings of a node's GPUs fail, or no longer.
+func (n *gpuNodes) loseGPUs(node *gpuNode, lost bool) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	node.lost = lost
+	n.write()
 }
 
 func (n *gpuNodes) demandOn(pod *corev1.Pod) *demand {

@@ -26,8 +26,8 @@ func newAddress() string {
 // scaler is the real binary, on an address of loopback that is its own, at the default ports.
 type scaler struct {
 	t       *testing.T
-	address string // without the port
-	command []string
+	address string   // without the port
+	flags   []string // but for the address
 	log     string
 	process *os.Process
 	ended   chan struct{}
@@ -48,7 +48,7 @@ func startServing(t *testing.T, name string, flags ...string) *scaler {
 		address: newAddress(),
 		log:     filepath.Join(logFolder, "scaler-"+name+".log"),
 	}
-	s.command = append([]string{"serve", "--bind-address=" + s.address, "--node-name=" + name}, flags...)
+	s.flags = append([]string{"--node-name=" + name}, flags...)
 	os.Remove(s.log)
 	t.Cleanup(func() {
 		s.kill()
@@ -69,7 +69,7 @@ func (s *scaler) start() {
 	}
 	defer log.Close()
 	before := s.timesServing()
-	command := exec.Command(binary, s.command...)
+	command := exec.Command(binary, append([]string{"serve", "--bind-address=" + s.address}, s.flags...)...)
 	command.Stderr = log
 	if err := command.Start(); err != nil {
 		s.t.Fatal(err)
@@ -102,6 +102,23 @@ func (s *scaler) kill() {
 	}
 	s.process.Kill()
 	<-s.ended
+}
+
+// move is a crash, and a start at another address.
+func (s *scaler) move() {
+	s.t.Helper()
+	s.kill()
+	s.address = newAddress()
+	s.start()
+}
+
+// says waits until its log has the text.
+func (s *scaler) says(text string) {
+	s.t.Helper()
+	eventually(s.t, patience, "it logs "+text, func() bool {
+		said, _ := os.ReadFile(s.log)
+		return bytes.Contains(said, []byte(text))
+	})
 }
 
 // giveName makes a Service's name lead to scalers; a headless Service's leads to several.

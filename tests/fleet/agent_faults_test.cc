@@ -53,11 +53,11 @@ TEST_F(AgentFaultTest, AgentThatIsStoppedForLessThanItsGraceIsNotNoticed) {
   StartAll();
   const absl::Time stopped = absl::Now();
   agents_[2]->process().Signal(SIGSTOP);
-  absl::SleepFor(kGrace / 2);
+  absl::SleepFor(kGrace / 3);
   agents_[2]->process().Signal(SIGCONT);
   const absl::Duration recovery = TimeTo(kWhole, absl::Now());
   ExpectNoWrongScaling(keda_->Since(stopped), kWhole, kWhole);
-  TellFault("agent stopped for 3 s", keda_->Since(stopped), recovery, kUndisturbed);
+  TellFault("agent stopped for 2 s", keda_->Since(stopped), recovery, kUndisturbed);
 }
 
 TEST_F(AgentFaultTest, AgentThatHangsStandsUntilItGoesOn) {

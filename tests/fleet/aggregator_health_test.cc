@@ -58,33 +58,32 @@ TEST_F(AggregatorHealthTest, NewOneIsReadyOnceItHasHeardAllAgentsAndAnswersFromT
   ExpectNoWrongScaling(keda->Since(absl::InfinitePast()), kWhole, kOneMute);
 }
 
+// Longer than one that hears nobody, whom an upgrade has no use for.
 TEST_F(AggregatorHealthTest, NewOneBesideADeadAgentIsReadyOnceItAnswersWithoutIt) {
   StartNodes();
   StartAgents();
   const absl::Time began = absl::Now();
-  aggregator_ = StartAggregator(StaticAgents() + ",127.0.0.1:1", {"--empty-after=3s"});
+  aggregator_ = StartAggregator(StaticAgents() + ",127.0.0.1:1", {"--empty-after=12s"});
   EXPECT_EQ(Probe(*aggregator_, "/readyz"), 503);
   ASSERT_TRUE(Eventually([this] { return IsReady(*aggregator_); }));
-  EXPECT_GE(absl::Now() - began, absl::Seconds(2)) << "--empty-after";
+  EXPECT_GE(absl::Now() - began, absl::Seconds(11)) << "--empty-after";
   keda_ = AskAsKeda(*aggregator_);
   ASSERT_TRUE(Eventually([this] { return keda_->Since(absl::InfinitePast()).size() > 20; }));
   ExpectNoWrongScaling(keda_->Since(absl::InfinitePast()), kWhole, kWhole);
 }
 
 // Where all aggregators are new an empty Service would break every trigger, and nobody be told why.
-TEST_F(AggregatorHealthTest, NewOneIsReadyWithin10SecondsToSayWhyItCannotAnswer) {
-  StartNodes();
-  StartAgents();
+TEST_F(AggregatorHealthTest, NewOneThatHearsNobodyIsReadyAfter10SecondsToSayWhyItCannotAnswer) {
   const absl::Time began = absl::Now();
-  aggregator_ = StartAggregator(StaticAgents() + ",127.0.0.1:1", {"--empty-after=18s"});
+  aggregator_ = StartAggregator("static:127.0.0.1:1", {"--empty-after=1h"});
   ASSERT_TRUE(Eventually([this] { return IsReady(*aggregator_); }));
-  EXPECT_GE(absl::Now() - began, absl::Seconds(9)) << "older ones answer meanwhile";
-  EXPECT_LT(absl::Now() - began, absl::Seconds(13)) << "it does not wait for --empty-after";
+  EXPECT_GE(absl::Now() - began, absl::Seconds(9)) << "older ones may answer meanwhile";
   EXPECT_TRUE(aggregator_->process().WaitForErr("event=ready_without_fleet why=\"not heard of 1"));
   keda_ = AskAsKeda(*aggregator_);
-  EXPECT_EQ(keda_->Next().value.status().code(), absl::StatusCode::kUnavailable);
-  ASSERT_TRUE(Eventually([this] { return keda_->Next().value.ok(); }));
-  EXPECT_GE(absl::Now() - began, absl::Seconds(17)) << "--empty-after";
+  falls_asleep_ = true;
+  ASSERT_TRUE(Eventually([this] { return !keda_->Since(absl::InfinitePast()).empty(); }));
+  EXPECT_EQ(keda_->Since(absl::InfinitePast()).front().value.status().code(),
+            absl::StatusCode::kUnavailable);
 }
 
 TEST_F(AggregatorHealthTest, OneThatWasReadyStaysReadyWithoutAnyAgent) {

@@ -1,7 +1,5 @@
 #include "fleet_node.h"
 
-#include <unistd.h>
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -19,6 +17,8 @@ std::string PodSuffix() {
   return absl::StrCat("x7k", kLetters.substr(n / kLetters.size() % kLetters.size(), 1),
                       kLetters.substr(n % kLetters.size(), 1));
 }
+
+std::string AgentPod(const std::string& node) { return absl::StrCat("agent-", node); }
 
 std::string UuidOf(const std::string& node, size_t gpu) {
   return absl::StrCat("GPU-", node, "-", gpu);
@@ -38,8 +38,8 @@ std::string FileText(const std::string& node, const Percents& percents) {
 
 FleetNode::FleetNode(std::string name, const Percents& percents)
     : name_(std::move(name)),
-      file_(WriteTestFile("gpus.json", FileText(name_, percents))),
-      kubelet_(absl::StrCat(testing::TempDir(), "fleet.", getpid(), ".", name_)) {
+      file_(folder_.Write("gpus.json", FileText(name_, percents))),
+      kubelet_(folder_.path()) {
   for (size_t i = 0; i < percents.size(); ++i) {
     pods_.push_back(
         {.devices = {
@@ -50,8 +50,14 @@ FleetNode::FleetNode(std::string name, const Percents& percents)
   ListPods(true);
 }
 
-void FleetNode::ListPods(bool lists) {
-  kubelet_.SetPods(lists ? pods_ : std::vector<FakeKubelet::Pod>());
+void FleetNode::ListPods(bool all) {
+  std::vector<FakeKubelet::Pod> pods;
+  pods.push_back({.devices = {"kube-system", absl::StrCat("kube-proxy-", name_), {}}});
+  if (all) {
+    pods.push_back({.devices = {"gpu-scaler", AgentPod(name_), {}}});
+    pods.insert(pods.end(), pods_.begin(), pods_.end());
+  }
+  kubelet_.SetPods(std::move(pods));
 }
 
 void FleetNode::Show(const Percents& percents) const {
@@ -70,7 +76,9 @@ std::unique_ptr<Server> FleetNode::StartAgent(const std::vector<std::string>& fl
       absl::StrCat("--pod-resources-socket=", kubelet_.pod_resources_socket()),
       absl::StrCat("--pods-api-socket=", kubelet_.pods_api_socket())};
   all.insert(all.end(), flags.begin(), flags.end());
-  auto agent = std::make_unique<Server>(all, variables, in_child);
+  Variables of_pod = variables;
+  of_pod.insert({{"POD_NAMESPACE", "gpu-scaler"}, {"POD_NAME", AgentPod(name_)}});
+  auto agent = std::make_unique<Server>(all, of_pod, in_child);
   EXPECT_TRUE(agent->Ready()) << agent->process().Story();
   return agent;
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/test_folder.h"
 #include "kubelet/fake_kubelet.h"
 #include "process.h"
 
@@ -23,8 +24,9 @@ class FleetNode {
   const std::string& name() const { return name_; }
   FakeKubelet& kubelet() { return kubelet_; }
 
-  // From now on the kubelet lists the pods, or none, as it does for seconds after its start.
-  void ListPods(bool lists);
+  // From now on the kubelet lists all pods, the agent's among them, or a static one alone, as it
+  // does after its start until it hears from the API server.
+  void ListPods(bool all);
 
   // From now on the driver counts and says this.
   void Show(const Percents& percents) const;
@@ -36,6 +38,7 @@ class FleetNode {
 
  private:
   const std::string name_;
+  const TestFolder folder_;
   const std::string file_;
   std::vector<FakeKubelet::Pod> pods_;
   FakeKubelet kubelet_;

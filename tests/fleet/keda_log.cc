@@ -115,7 +115,8 @@ KedaLog::~KedaLog() {
 
 void KedaLog::Ask() {
   while (true) {
-    KedaAnswer answer{.at = absl::InfinitePast(),
+    KedaAnswer answer{.asked = absl::Now(),
+                      .at = absl::InfinitePast(),
                       .value = client_->GetMetrics(trigger_, "keda_gpu_metric"),
                       .active = client_->IsActive(trigger_)};
     answer.at = absl::Now();

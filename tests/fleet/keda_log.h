@@ -14,6 +14,7 @@
 namespace gpuscaler {
 
 struct KedaAnswer {
+  absl::Time asked;
   absl::Time at;                 // when it came
   absl::StatusOr<double> value;  // GetMetrics
   absl::StatusOr<bool> active;   // IsActive

@@ -2,11 +2,16 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
 
 namespace gpuscaler {
@@ -15,12 +20,47 @@ namespace {
 // RFC 1035, 4.1: a header of 12 bytes, then the question: labels, type, class.
 constexpr size_t kHeader = 12;
 constexpr char kTypeA = 1;
-constexpr char kServerFailure = 2;
-constexpr char kNoSuchName = 3;
+
+// RFC 1035, 4.1.1: the response codes.
+char CodeOf(DnsReply reply) {
+  switch (reply) {
+    case DnsReply::kServerFailure:
+      return 2;
+    case DnsReply::kNoSuchName:
+      return 3;
+    case DnsReply::kRefused:
+      return 5;
+    default:
+      return 0;
+  }
+}
 
 size_t EndOfQuestion(const std::string& question) {
   const size_t name_end = question.find('\0', kHeader);
   return name_end == std::string::npos ? std::string::npos : name_end + 5;
+}
+
+// "agents.gpu.svc", of a whole question.
+std::string NameIn(const std::string& question) {
+  std::string name;
+  for (size_t at = kHeader; question[at] != '\0';) {
+    const size_t length = static_cast<unsigned char>(question[at]);
+    absl::StrAppend(&name, name.empty() ? "" : ".", question.substr(at + 1, length));
+    at += 1 + length;
+  }
+  return name;
+}
+
+// The name of the question, CNAME, Internet, to be kept for 0 s.
+std::string AliasRecord() {
+  std::string target;
+  for (const absl::string_view label : absl::StrSplit(kAliasTarget, '.')) {
+    absl::StrAppend(&target, std::string(1, static_cast<char>(label.size())), label);
+  }
+  target.push_back('\0');
+  std::string record("\xc0\x0c\0\5\0\1\0\0\0\0\0", 11);
+  record.push_back(static_cast<char>(target.size()));
+  return record + target;
 }
 
 // The name of the question, IPv4, Internet, to be kept for 0 s.
@@ -32,36 +72,57 @@ std::string Record(const std::string& address) {
   return record;
 }
 
-}  // namespace
-
-NameServer::NameServer(std::vector<std::string> addresses) : addresses_(std::move(addresses)) {
-  socket_ = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+int BoundSocket(int type) {
+  const int bound = socket(AF_INET, type | SOCK_CLOEXEC, 0);
+  const int reuse = 1;  // connections that were closed linger
+  setsockopt(bound, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof(reuse));
   sockaddr_in address = {};
   address.sin_family = AF_INET;
   address.sin_port = htons(53);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  EXPECT_EQ(bind(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
-  const timeval patience = {.tv_usec = 100'000};  // until the end is noticed
-  setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+  EXPECT_EQ(bind(bound, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  return bound;
+}
+
+}  // namespace
+
+NameServer::NameServer(std::vector<std::string> addresses)
+    : socket_(BoundSocket(SOCK_DGRAM)), tcp_socket_(BoundSocket(SOCK_STREAM)) {
+  Say(std::move(addresses));
+  EXPECT_EQ(listen(tcp_socket_, SOMAXCONN), 0);
   thread_ = std::thread([this] { Serve(); });
 }
 
 NameServer::~NameServer() {
   stopping_ = true;
   thread_.join();
+  close(tcp_socket_);
   close(socket_);
 }
 
 void NameServer::Say(std::vector<std::string> addresses) {
   MutexLock lock(mutex_);
   addresses_ = std::move(addresses);
-  fails_ = false;
-  asked_ = 0;
+  Know(addresses_.empty() ? Known{.ipv4 = DnsReply::kNoSuchName, .ipv6 = DnsReply::kNoSuchName}
+                          : Known{});
 }
 
 void NameServer::Fail() {
   MutexLock lock(mutex_);
-  fails_ = true;
+  Know({.ipv4 = DnsReply::kServerFailure, .ipv6 = DnsReply::kServerFailure});
+}
+
+void NameServer::ReplyAs(const Known& known) {
+  MutexLock lock(mutex_);
+  Know(known);
+}
+
+void NameServer::ReplyTo(const std::string& name, DnsReply ipv4, DnsReply ipv6) {
+  ReplyAs({.name = name, .ipv4 = ipv4, .ipv6 = ipv6});
+}
+
+void NameServer::Know(const Known& known) {
+  known_ = known;
   asked_ = 0;
 }
 
@@ -71,16 +132,31 @@ int NameServer::asked() const {
 }
 
 void NameServer::Serve() {
-  std::string packet(512, '\0');
+  constexpr int kUntilTheEndIsNoticed = 100;  // milliseconds
   while (!stopping_) {
-    sockaddr_in from = {};
-    socklen_t size = sizeof(from);
-    auto* const whose = reinterpret_cast<sockaddr*>(&from);
-    const ssize_t got = recvfrom(socket_, packet.data(), packet.size(), 0, whose, &size);
-    if (got <= 0) continue;
-    const std::string reply = Reply(packet.substr(0, static_cast<size_t>(got)));
-    sendto(socket_, reply.data(), reply.size(), 0, whose, size);
+    std::array<pollfd, 2> both = {pollfd{.fd = socket_, .events = POLLIN},
+                                  pollfd{.fd = tcp_socket_, .events = POLLIN}};
+    if (poll(both.data(), both.size(), kUntilTheEndIsNoticed) <= 0) continue;
+    if (both[0].revents != 0) TakeQuestion();
+    if (both[1].revents != 0) close(accept4(tcp_socket_, nullptr, nullptr, SOCK_CLOEXEC));
   }
+}
+
+void NameServer::TakeQuestion() {
+  std::string packet(512, '\0');
+  sockaddr_in from = {};
+  socklen_t size = sizeof(from);
+  auto* const whose = reinterpret_cast<sockaddr*>(&from);
+  const ssize_t got = recvfrom(socket_, packet.data(), packet.size(), 0, whose, &size);
+  if (got <= 0) return;
+  const std::string reply = Reply(packet.substr(0, static_cast<size_t>(got)));
+  if (!reply.empty()) sendto(socket_, reply.data(), reply.size(), 0, whose, size);
+}
+
+DnsReply NameServer::ReplyFor(const std::string& name, bool ipv4) const {
+  if (name == kAliasTarget) return known_.target;
+  if (!known_.name.empty() && known_.name != name) return known_.others;
+  return ipv4 ? known_.ipv4 : known_.ipv6;
 }
 
 std::string NameServer::Reply(const std::string& question) {
@@ -88,16 +164,22 @@ std::string NameServer::Reply(const std::string& question) {
   if (end > question.size()) return "";
   MutexLock lock(mutex_);
   const bool ipv4 = question[end - 3] == kTypeA;
-  const size_t answers = ipv4 && !fails_ ? addresses_.size() : 0;
-  const char code = fails_ ? kServerFailure : addresses_.empty() ? kNoSuchName : '\0';
+  asked_ += ipv4 ? 1 : 0;
+  const DnsReply what = ReplyFor(NameIn(question), ipv4);
+  if (what == DnsReply::kSilence) return "";
+  std::vector<std::string> records;
+  if (what == DnsReply::kAlias) records = {AliasRecord()};
+  if (what == DnsReply::kAddresses) {
+    for (const std::string& address : addresses_) records.push_back(Record(address));
+  }
   std::string reply = question.substr(0, end);
   reply[2] = '\x85';  // a reply, authoritative, recursion desired
-  reply[3] = static_cast<char>(0x80 | code);
+  if (what == DnsReply::kTooLong) reply[2] = '\x87';
+  reply[3] = static_cast<char>(0x80 | CodeOf(what));
   reply[6] = '\0';
-  reply[7] = static_cast<char>(answers);
+  reply[7] = static_cast<char>(records.size());
   reply.replace(8, 4, 4, '\0');
-  for (size_t i = 0; i < answers; ++i) reply += Record(addresses_[i]);
-  asked_ += ipv4 ? 1 : 0;
+  for (const std::string& record : records) reply += record;
   return reply;
 }
 

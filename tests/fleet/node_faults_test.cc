@@ -4,9 +4,12 @@
 
 #include "absl/strings/match.h"
 #include "fault_test.h"
+#include "gmock/gmock.h"
 
 namespace gpuscaler {
 namespace {
+
+using testing::HasSubstr;
 
 class NodeFaultTest : public FaultTest {};
 
@@ -109,6 +112,46 @@ TEST_F(NodeFaultTest, RestartOfTheKubeletChangesNothing) {
   const absl::Duration recovery = TimeTo(kWhole, back);
   ExpectNoWrongScaling(keda_->Since(stopped), kWhole, kWhole);
   TellFault("kubelet restarted", keda_->Since(stopped), recovery, kUndisturbed);
+}
+
+// The API server is away all the while: that the node's pods are not listed says nothing of them.
+// An agent that starts meanwhile knows nobody, and the last known holders are unreadable.
+TEST_F(NodeFaultTest, KubeletThatDoesNotHearOfItsPodsForLongTakesNobodysGpus) {
+  StartAll();
+  const absl::Time stopped = absl::Now();
+  nodes_[2]->kubelet().Stop();
+  nodes_[2]->ListPods(false);
+  nodes_[2]->kubelet().Start();
+  ASSERT_TRUE(agents_[2]->process().WaitForErr("the kubelet does not know its pods yet: "));
+  // Beyond the 15 s after which a list without pods was believed.
+  const int asked = nodes_[2]->kubelet().lists();
+  ASSERT_TRUE(
+      Eventually([&] { return nodes_[2]->kubelet().lists() >= asked + 4; }, absl::Minutes(2)));
+  absl::SleepFor(absl::Seconds(1));
+  ExpectNoWrongScaling(keda_->Since(stopped), kWhole, kOneMute);
+
+  const absl::Time restarted = absl::Now();
+  const std::string port = absl::StrCat("--telemetry-port=", agents_[2]->Port("grpc"));
+  agents_[2]->process().Signal(SIGKILL);
+  agents_[2]->process().Wait();
+  agents_[2] = nodes_[2]->StartAgent({port});
+  TimeTo(kOneMute, restarted);
+  ExpectNoWrongScaling(keda_->Since(restarted), kWhole, kOneMute);
+  const auto page = Ask(agents_[2]->Port("metrics"), "GET", "/metrics");
+  ASSERT_TRUE(page.ok()) << page.status();
+  EXPECT_THAT(page->body, HasSubstr("keda_gpu_scaler_attribution_known 0"));
+  const Finished explained =
+      RunProgram({"query", aggregator_->Address(), "--namespace=shop", "--name=web", "--explain",
+                  "metricType=gpu_utilization", "targetValue=80", "workload=Deployment/web"});
+  EXPECT_THAT(explained.out, HasSubstr("who holds the GPUs of node gpu-2 is unknown: the kubelet "
+                                       "does not know its pods yet"));
+
+  const absl::Time back = absl::Now();
+  nodes_[2]->ListPods(true);
+  const absl::Duration recovery = TimeTo(kWhole, back);
+  ExpectNoWrongScaling(keda_->Since(back), kWhole, kOneMute);
+  TellFault("kubelet restarted without the API server", keda_->Since(stopped), recovery,
+            kUndisturbed);
 }
 
 // Readings of it fail at first: it stands. Then the driver no longer counts it: it is gone, and the

@@ -74,11 +74,12 @@ absl::Status EnterOwnNetwork() {
   return up;
 }
 
-absl::Status AskOwnNameServer() {
+absl::Status AskOwnNameServer(const std::string& search, int timeout_seconds) {
   constexpr char kFile[] = "/etc/resolv.conf";
   if (!std::filesystem::exists(kFile)) return absl::OkStatus();  // 127.0.0.1 is asked then
   const std::string ours = WriteTestFile(
-      "resolv.conf", "nameserver 127.0.0.1\nsearch .\noptions timeout:1 attempts:1\n");
+      "resolv.conf", absl::StrCat("nameserver 127.0.0.1\nsearch ", search,
+                                  "\noptions ndots:5 attempts:1 timeout:", timeout_seconds, "\n"));
   if (mount(ours.c_str(), kFile, nullptr, MS_BIND, nullptr) != 0) return Failed(kFile);
   return absl::OkStatus();
 }

@@ -11,8 +11,9 @@ namespace gpuscaler {
 // own, with loopback up. Needs root, or the right to be root in a user namespace of its own.
 absl::Status EnterOwnNetwork();
 
-// From here on this process and its children ask 127.0.0.1:53 for names.
-absl::Status AskOwnNameServer();
+// From here on this process and its children ask 127.0.0.1:53 for names, once, in each of these
+// domains first, as a pod does. One that is not answered is waited for so many seconds.
+absl::Status AskOwnNameServer(const std::string& search = ".", int timeout_seconds = 1);
 
 // A network namespace at the far end of a cable.
 class Cable {

@@ -2,7 +2,10 @@
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
+#include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "fault_test.h"
@@ -65,6 +68,7 @@ wire::Telemetry LaterForm(const std::string& node) {
   gap.set_reason(static_cast<wire::Gap::Reason>(99));
   wire::Pod& pod = *message.mutable_readings(0)->mutable_pods()->mutable_pods(0);
   pod.set_owners_from(static_cast<wire::Pod::OwnersFrom>(99));
+  pod.set_listed_since_us(500'000);
   AddUnknownFields(message);
   return message;
 }
@@ -139,6 +143,44 @@ TEST_F(WireVersionsTest, AgentsOfOlderAndLaterVersionsAreUnderstoodAlike) {
   absl::SleepFor(kGrace);  // heartbeats are understood too
   ExpectNoWrongScaling(keda_->Since(began), kWhole, kWhole, Unknown::kAllowed);
   TellFault("agents of three versions", keda_->Since(began), known, kReconnected);
+}
+
+// Its pod is not Ready; without `listed_for` it does not say since when there is one.
+wire::Telemetry StartingForm(const std::string& node, std::optional<absl::Duration> listed_for) {
+  wire::Telemetry message = SparseForm(node);
+  wire::Pod& pod = *message.mutable_readings(0)->mutable_pods()->mutable_pods(0);
+  pod.set_ready(false);
+  if (!listed_for) return message;
+  pod.set_listed_since_us(message.sent_us() - absl::ToInt64Microseconds(*listed_for));
+  return message;
+}
+
+// Within half a minute an answer is that nothing is counted, and the workload active or not.
+bool CountsNothing(KedaLog& keda, bool active) {
+  for (const absl::Time end = absl::Now() + absl::Seconds(30); absl::Now() < end;) {
+    const KedaAnswer answer = keda.Next();
+    if (answer.value.ok() && *answer.value == 0 && answer.active.ok() && *answer.active == active) {
+      return true;
+    }
+  }
+  return false;
+}
+
+TEST_F(WireVersionsTest, StartLastsAsLongAsItsAgentSaysAndOfAnOlderOneSinceThePodWasFound) {
+  StandInAgent older(StartingForm("b4c5d", std::nullopt));
+  StandInAgent young(StartingForm("f6g7h", absl::Minutes(28)));
+  StandInAgent stuck(StartingForm("j8k9l", absl::Minutes(31)));
+  std::vector<std::unique_ptr<Server>> aggregators;
+  std::vector<std::unique_ptr<KedaLog>> kedas;
+  for (const StandInAgent* agent : {&older, &young, &stuck}) {
+    aggregators.push_back(StartAggregator(absl::StrCat("static:", agent->address())));
+    kedas.push_back(AskAsKeda(*aggregators.back()));
+  }
+  EXPECT_TRUE(CountsNothing(*kedas[0], true));
+  EXPECT_TRUE(CountsNothing(*kedas[1], true));
+  EXPECT_TRUE(CountsNothing(*kedas[2], false)) << StoryOf(kedas[2]->Since(absl::InfinitePast()));
+  EXPECT_TRUE(CountsNothing(*kedas[0], true)) << "though it was as long on its GPU";
+  EXPECT_TRUE(CountsNothing(*kedas[1], true));
 }
 
 // The first message with a reading that an agent sends to a reader who wants that.

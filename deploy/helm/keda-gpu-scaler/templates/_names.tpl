@@ -101,12 +101,8 @@ keda-gpu-scaler.{{ .Release.Namespace }}.svc.{{ .Values.clusterDomain }}
 {{ include "scaler.host" . }}:{{ .Values.service.port }}
 {{- end }}
 
-{{/*
-Without the cluster's domain, which pods know: a wrong one would look like a cluster without GPU nodes,
-whose workloads are idle.
-*/}}
 {{- define "scaler.agentsHost" -}}
-keda-gpu-scaler-agents.{{ include "scaler.agentNamespace" . }}.svc
+keda-gpu-scaler-agents.{{ include "scaler.agentNamespace" . }}.svc.{{ .Values.clusterDomain }}
 {{- end }}
 
 {{/* Secrets of certificates; empty: plain text. */}}

@@ -133,7 +133,8 @@ spec:
 - --metrics-port={{ ternary .Values.metrics.port 0 .Values.metrics.enabled }}
 - --probe-port={{ .Values.probes.port }}
 {{- if eq $role "aggregator" }}
-- --agents=dns:///{{ include "scaler.agentsHost" . }}:{{ .Values.agent.port }}
+{{- /* The dot makes the name whole: a domain of the node's resolv.conf is not asked for it, whose failure would be one of the agents' name. */}}
+- --agents=dns:///{{ include "scaler.agentsHost" . }}.:{{ .Values.agent.port }}
 - --node-name=$(POD_NAME)
 {{- with .Values.aggregator.grace }}
 - --grace={{ . }}
@@ -241,6 +242,13 @@ spec:
 {{- else -}}
 - name: NODE_NAME
   valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
+{{- if include "scaler.asksKubelet" $of }}
+# A kubelet that does not list this pod has just started, and does not know its pods yet.
+- name: POD_NAME
+  valueFrom: {fieldRef: {fieldPath: metadata.name}}
+- name: POD_NAMESPACE
+  valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
+{{- end }}
 {{- if include "scaler.readsDcgm" . }}
 - name: HOST_IP
   valueFrom: {fieldRef: {fieldPath: status.hostIP}}

@@ -1,0 +1,64 @@
+// A folder that is a test's alone, and gone at its end with all that is in it: declared before what
+// uses it.
+//
+//   const TestFolder folder;
+//   FileSource source(folder.Write("gpus.json", R"({"gpus": []})"), "gpu-7", clock);
+#pragma once
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <system_error>
+
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+
+class TestFolder {
+ public:
+  TestFolder() {
+    // Short: the path of a socket in it has 107 bytes at most.
+    std::string path = (std::filesystem::path(testing::TempDir()) / "test_XXXXXX").string();
+    if (mkdtemp(path.data()) == nullptr) {
+      std::perror(path.c_str());
+      std::abort();
+    }
+    path_ = path;
+  }
+  // A child process that has it too leaves it to its parent.
+  ~TestFolder() {
+    std::error_code ignored;
+    if (getpid() == owner_) std::filesystem::remove_all(path_, ignored);
+  }
+  TestFolder(const TestFolder&) = delete;
+  TestFolder& operator=(const TestFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::string PathOf(const std::string& name) const { return path_ + "/" + name; }
+
+  // The path of a file there, which says `text` alone from now on; "a/b": in folders of it.
+  std::string Write(const std::string& name, const std::string& text) const {
+    const std::filesystem::path path = PathOf(name);
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary) << text;
+    return path.string();
+  }
+
+  std::string AddFolder(const std::string& name) const {
+    std::string path = PathOf(name);
+    std::filesystem::create_directories(path);
+    return path;
+  }
+
+ private:
+  const pid_t owner_ = getpid();
+  std::string path_;
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,107 @@
+// What the program was told: defaults < file < environment < flags, resolved (settings.h).
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "base/log.h"
+#include "gpu/gpu_source.h"
+#include "kubelet/kubelet_sockets.h"
+#include "rpc/tls_files.h"
+
+namespace gpuscaler {
+
+constexpr int kAnyPort = -1;  // whichever is free; the log says which
+
+enum class AttributionMode {
+  // As kKubelet where a kubelet's socket is there at start, else as kPage where dcgm-exporter's
+  // page
+  // is read, else as kNone.
+  kAuto,
+  kKubelet,  // a GPU's holders are the pods that the kubelet names
+  kPage,     // those that dcgm-exporter's page names
+  kNone,     // a GPU in use is a replica
+};
+
+enum class Role {
+  kStandalone,  // agent and aggregator in one process, of this node alone
+  kAgent,       // reads the GPUs of its node, and tells aggregators
+  kAggregator,  // answers KEDA for all nodes, and needs no GPU
+};
+
+struct Config {
+  Role role = Role::kStandalone;
+  std::string agents;         // of the aggregator: where they are (fleet/agent_addresses.h)
+  int telemetry_port = 6001;  // the agent's; 0 is any free one too
+  absl::Duration grace = absl::Seconds(15);
+  absl::Duration forget_after = absl::Minutes(5);
+  absl::Duration empty_after = absl::Minutes(1);
+
+  int port = 6000;                  // gRPC; 0 is any free one too
+  std::string bind_address = "::";  // of all three ports (base/bound_port.h)
+  int metrics_port = 9090;          // 0: off
+  int probe_port = 8081;            // 0: off
+  std::string gpu_source = "auto";
+  std::string gpu_source_ca;           // a file, of dcgm:https://...; empty: the system's
+  std::string gpu_source_credentials;  // a file; empty: none
+  std::string node_name;               // empty: $NODE_NAME, else the host's name
+
+  AttributionMode attribution = AttributionMode::kAuto;
+  std::string pod_resources_socket = KubeletSockets().pod_resources;
+  std::string pods_api_socket;  // empty: where kubelets have it
+  std::string own_pod;          // "namespace/name"; empty: $POD_NAMESPACE/$POD_NAME, else not told
+
+  std::string allow_namespaces;  // from:to,... (app/allowed_namespaces.h)
+
+  bool discover_engines = false;  // in the node's pods (discovery/engine_discovery.h)
+  absl::Duration engine_interval = absl::Seconds(1);
+  absl::Duration queue_interval = absl::Milliseconds(200);
+  std::string allow_endpoints;  // besides a namespace's own (endpoint/endpoint_rules.h)
+  std::string cluster_domain = "cluster.local";
+  std::string endpoint_credentials;  // a folder (endpoint/credential_folder.h); empty: none
+
+  absl::Duration poll_interval = absl::Seconds(2);  // real time, whatever the clock's speed
+  std::optional<absl::Duration> stale_after;        // see StaleAfter()
+  absl::Duration hang_after = absl::Seconds(30);
+
+  std::string tls_cert;  // of the gRPC port; empty: plain text
+  std::string tls_key;
+  std::string tls_client_ca;
+  std::string metrics_tls_cert;  // of the metrics port
+  std::string metrics_tls_key;
+  std::string metrics_client_ca;
+
+  std::string service;   // host of scalerAddress; empty: not watched
+  std::string profiles;  // a YAML file; empty: the built-in ones alone
+  int max_streams_per_peer = 20'000;
+  absl::Duration max_connection_age = absl::Minutes(10);
+
+  LogLevel log_level = LogLevel::kInfo;
+  LogFormat log_format = LogFormat::kText;
+
+  // Three intervals, at least 5 s: one missed reading is no outage. Of dcgm-exporter, whose
+  // interval is not known, at least two and a half of its usual ones.
+  absl::Duration StaleAfter() const {
+    const absl::Duration least = absl::Seconds(IsDcgm(gpu_source) ? 75 : 5);
+    return stale_after.value_or(std::max(3 * poll_interval, least));
+  }
+  // How often readings are new, as aggregators are told. Who sets stale-after knows the exporter's
+  // interval; its usual one is 30 s.
+  absl::Duration ReadEvery() const {
+    const bool is_usual = IsDcgm(gpu_source) && !stale_after.has_value();
+    return is_usual ? std::max(poll_interval, absl::Seconds(30)) : poll_interval;
+  }
+  KubeletSockets Sockets() const {
+    KubeletSockets sockets = {.pod_resources = pod_resources_socket};
+    if (!pods_api_socket.empty()) sockets.pods_api = {pods_api_socket};
+    return sockets;
+  }
+  TlsFiles Tls() const { return {.cert = tls_cert, .key = tls_key, .client_ca = tls_client_ca}; }
+  TlsFiles MetricsTls() const {
+    return {.cert = metrics_tls_cert, .key = metrics_tls_key, .client_ca = metrics_client_ca};
+  }
+};
+
+}  // namespace gpuscaler

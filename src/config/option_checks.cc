@@ -1,0 +1,69 @@
+#include "config/option_checks.h"
+
+#include <arpa/inet.h>
+#include <sys/un.h>
+
+#include <array>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/host_name.h"
+#include "config/allowed_namespaces.h"
+#include "endpoint/endpoint_rules.h"
+#include "fleet/agent_addresses.h"
+
+namespace gpuscaler {
+namespace {
+
+bool IsAddress(absl::string_view text) {
+  std::array<unsigned char, sizeof(in6_addr)> parsed;
+  const std::string address(text);
+  return inet_pton(AF_INET, address.c_str(), parsed.data()) == 1 ||
+         inet_pton(AF_INET6, address.c_str(), parsed.data()) == 1;
+}
+
+}  // namespace
+
+absl::Status CheckAddress(absl::string_view text) {
+  if (IsAddress(text)) return absl::OkStatus();
+  return absl::InvalidArgumentError("use an IPv4 or IPv6 address, without brackets or port");
+}
+
+absl::Status CheckAgents(absl::string_view text) {
+  return text.empty() ? absl::OkStatus() : ParseAgents(text).status();
+}
+
+absl::Status CheckHost(absl::string_view text) {
+  if (text.empty() || IsHostName(text) || IsAddress(text)) return absl::OkStatus();
+  return absl::InvalidArgumentError("use the name of a host (RFC 1123), without a port");
+}
+
+absl::Status CheckSocketPath(absl::string_view text) {
+  constexpr size_t kLongest = sizeof(sockaddr_un::sun_path) - 1;
+  if (absl::StartsWith(text, "/") && text.size() <= kLongest) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("use an absolute path of at most ", kLongest,
+                                                 " bytes, as the kernel takes for a socket"));
+}
+
+absl::Status CheckAnySocketPath(absl::string_view text) {
+  return text.empty() ? absl::OkStatus() : CheckSocketPath(text);
+}
+
+absl::Status CheckOwnPod(absl::string_view text) {
+  const size_t slash = text.find('/');
+  const bool has_both = slash != absl::string_view::npos && slash > 0 && slash + 1 < text.size() &&
+                        text.find('/', slash + 1) == absl::string_view::npos;
+  if (text.empty() || has_both) return absl::OkStatus();
+  return absl::InvalidArgumentError("use NAMESPACE/NAME, or leave it empty");
+}
+
+absl::Status CheckAllowedEndpoints(absl::string_view text) {
+  return ParseAllowedEndpoints(text).status();
+}
+
+absl::Status CheckAllowedNamespaces(absl::string_view text) {
+  return ParseAllowedNamespaces(text).status();
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,55 @@
+// The table of options: one row makes the flag, the environment name, the file key, the help, the
+// reference page and the completion.
+#pragma once
+
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "config/config.h"
+
+namespace gpuscaler {
+
+struct PortMember {
+  int Config::*port;
+};
+
+// Commands that read an option; its other sources (file, environment) are the same for all.
+enum OptionUse : unsigned { kServeUses = 1, kGpusUses = 2, kLintUses = 4 };
+
+constexpr unsigned BitOf(Role role) { return 1U << static_cast<unsigned>(role); }
+constexpr unsigned kAllRoles =
+    BitOf(Role::kStandalone) | BitOf(Role::kAgent) | BitOf(Role::kAggregator);
+
+struct Option {
+  using Member = std::variant<std::string Config::*, PortMember, int Config::*, bool Config::*,
+                              absl::Duration Config::*, std::optional<absl::Duration> Config::*,
+                              Role Config::*, LogLevel Config::*, LogFormat Config::*,
+                              AttributionMode Config::*>;
+
+  absl::string_view name;   // stale-after
+  Member member;            // &Config::stale_after
+  absl::string_view value;  // what help shows for the value: DURATION; empty: a switch
+  absl::string_view help;
+  unsigned used_by = kServeUses;
+  unsigned roles = kAllRoles;  // of `serve` that read it: BitOf()
+  // Of numbers and, in seconds, of durations.
+  double least = 0;
+  double most = std::numeric_limits<double>::max();
+  absl::Status (*check)(absl::string_view text) = nullptr;  // of texts
+  absl::string_view default_text = "";                      // where it is more than a value
+};
+
+std::span<const Option> Options();
+const Option* FindOption(absl::string_view name);  // null: unknown
+std::vector<absl::string_view> OptionNames();
+
+std::string EnvironmentName(const Option& option);  // KEDA_GPU_SCALER_STALE_AFTER
+
+}  // namespace gpuscaler

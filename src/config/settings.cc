@@ -1,0 +1,294 @@
+#include "config/settings.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/duration_text.h"
+#include "base/file_text.h"
+#include "base/nearest.h"
+#include "base/status_macros.h"
+#include "config/option_value.h"
+#include "config/option_words.h"
+#include "config/options.h"
+#include "trigger/yaml_documents.h"
+#include "yaml-cpp/yaml.h"
+
+extern char** environ;  // POSIX
+
+namespace gpuscaler {
+namespace {
+
+constexpr absl::string_view kPrefix = "KEDA_GPU_SCALER_";
+
+// Kubernetes' service links (kubelet/envvars): <SERVICE>_SERVICE_HOST, _SERVICE_PORT[_NAME],
+// _PORT and _PORT_<n>_<PROTOCOL>[_PROTO|_PORT|_ADDR]; the _PORT ones look like our own options.
+bool IsServiceLink(absl::string_view name, absl::string_view value) {
+  const bool url = absl::StartsWith(value, "tcp://") || absl::StartsWith(value, "udp://") ||
+                   absl::StartsWith(value, "sctp://");
+  return url || absl::StrContains(name, "_SERVICE_HOST") ||
+         absl::StrContains(name, "_SERVICE_PORT") || absl::StrContains(name, "_TCP_") ||
+         absl::StrContains(name, "_UDP_") || absl::StrContains(name, "_SCTP_");
+}
+
+absl::Status FileError(const std::string& path, int line, const std::string& what) {
+  return absl::InvalidArgumentError(absl::StrCat("file ", path, ":", line, ": ", what));
+}
+
+absl::StatusOr<std::vector<Setting>> SettingsOfMap(const std::string& path,
+                                                   const YAML::Node& root) {
+  std::vector<Setting> settings;
+  std::set<std::string> seen;
+  for (const auto& entry : root) {
+    const int line = entry.first.Mark().line + 1;
+    if (!entry.first.IsScalar()) return FileError(path, line, "a key is the name of an option");
+    const std::string& key = entry.first.Scalar();
+    if (FindOption(key) == nullptr) {
+      return FileError(path, line,
+                       absl::StrCat("unknown option ", key, DidYouMean(key, OptionNames())));
+    }
+    if (!seen.insert(key).second) {
+      return FileError(path, line, absl::StrCat(key, " is given twice"));
+    }
+    if (!entry.second.IsScalar()) {
+      return FileError(path, line, absl::StrCat(key, ": use a single value"));
+    }
+    settings.push_back(
+        {key, entry.second.Scalar(), absl::StrCat("file ", path, ":", line, ": ", key)});
+  }
+  return settings;
+}
+
+// Readings come up to an interval late: a limit below two intervals is passed by a healthy node.
+absl::Status CheckTwoIntervals(const Resolved& resolved, absl::string_view name,
+                               absl::Duration limit, absl::string_view consequence) {
+  const absl::Duration interval = resolved.config.poll_interval;
+  if (limit >= 2 * interval) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(Told(resolved, name, DurationText(limit)), " is shorter than twice ",
+                   Told(resolved, "poll-interval", DurationText(interval)), ": ", consequence));
+}
+
+// As NodeTracks judges silence (fleet/node_tracks.cc): agents without news speak every 1.5 s.
+absl::Status CheckHeartbeats(const Resolved& resolved) {
+  constexpr absl::Duration kShortest = absl::Seconds(5);
+  const Config& config = resolved.config;
+  if (config.role != Role::kAggregator || config.StaleAfter() >= kShortest) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(Told(resolved, "stale-after", DurationText(config.StaleAfter())),
+                   " is too short for an aggregator: use 5s or more, for an agent without news is "
+                   "silent for seconds"));
+}
+
+struct TlsNames {
+  absl::string_view cert;
+  absl::string_view key;
+  absl::string_view client_ca;
+};
+
+absl::Status CheckTlsPair(const Resolved& resolved, const TlsNames& names, const TlsFiles& files) {
+  if (!files.Enabled() || (!files.cert.empty() && !files.key.empty())) return absl::OkStatus();
+  const std::string given = !files.cert.empty()  ? Told(resolved, names.cert, files.cert)
+                            : !files.key.empty() ? Told(resolved, names.key, files.key)
+                                                 : Told(resolved, names.client_ca, files.client_ca);
+  return absl::InvalidArgumentError(
+      absl::StrCat(given, " needs ", files.cert.empty() ? names.cert : names.key, " too"));
+}
+
+// Agents and aggregators each ask the other for a certificate: without a CA an agent would tell
+// anybody, and an aggregator believe any agent with a certificate of the system's authorities.
+absl::Status CheckMutualTls(const Resolved& resolved) {
+  const Config& config = resolved.config;
+  const TlsFiles files = config.Tls();
+  if (config.role == Role::kStandalone || !files.Enabled() || !files.client_ca.empty()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      Told(resolved, "tls-cert", files.cert), " of ", Told(resolved, "role", WordOf(config.role)),
+      " needs tls-client-ca too: agents and aggregators both show a certificate"));
+}
+
+// What dcgm-exporter alone needs or has.
+absl::Status CheckDcgm(const Resolved& resolved) {
+  const Config& config = resolved.config;
+  if (IsDcgm(config.gpu_source)) return absl::OkStatus();
+  const std::string given =
+      config.attribution == AttributionMode::kPage ? Told(resolved, "attribution", "page")
+      : !config.gpu_source_ca.empty() ? Told(resolved, "gpu-source-ca", config.gpu_source_ca)
+      : !config.gpu_source_credentials.empty()
+          ? Told(resolved, "gpu-source-credentials", config.gpu_source_credentials)
+          : "";
+  if (given.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(given, " is for gpu-source=dcgm:URL; here is ",
+                                                 Told(resolved, "gpu-source", config.gpu_source)));
+}
+
+// Of options that cannot hold together.
+absl::Status CheckTogether(const Resolved& resolved) {
+  const Config& config = resolved.config;
+  if (config.role == Role::kAggregator && config.agents.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(Told(resolved, "role", "aggregator"), " needs agents too"));
+  }
+  RETURN_IF_ERROR(CheckTwoIntervals(resolved, "stale-after", config.StaleAfter(),
+                                    "snapshots would be stale before the next one"));
+  RETURN_IF_ERROR(CheckHeartbeats(resolved));
+  RETURN_IF_ERROR(CheckDcgm(resolved));
+  RETURN_IF_ERROR(CheckTwoIntervals(resolved, "hang-after", config.hang_after,
+                                    "/healthz would fail between two readings"));
+  RETURN_IF_ERROR(CheckTlsPair(resolved,
+                               {.cert = "tls-cert", .key = "tls-key", .client_ca = "tls-client-ca"},
+                               config.Tls()));
+  RETURN_IF_ERROR(CheckMutualTls(resolved));
+  return CheckTlsPair(
+      resolved,
+      {.cert = "metrics-tls-cert", .key = "metrics-tls-key", .client_ca = "metrics-client-ca"},
+      config.MetricsTls());
+}
+
+std::string ConfigPath(const std::vector<Setting>& flags, const Environment& environment) {
+  const auto flag = std::find_if(flags.rbegin(), flags.rend(), [](const Setting& setting) {
+    return setting.name == kConfigFlag;
+  });
+  if (flag != flags.rend()) return flag->value;
+  const auto variable = environment.find(kConfigVariable);
+  return variable == environment.end() ? "" : variable->second;
+}
+
+void NameTheNode(const Environment& environment, Resolved& resolved) {
+  if (!resolved.config.node_name.empty()) return;
+  const auto variable = environment.find("NODE_NAME");
+  if (variable != environment.end() && !variable->second.empty()) {
+    resolved.config.node_name = variable->second;
+    resolved.origins["node-name"] = "environment NODE_NAME";
+    return;
+  }
+  std::array<char, 256> host{};
+  if (gethostname(host.data(), host.size() - 1) == 0) resolved.config.node_name = host.data();
+  resolved.origins["node-name"] = "the host's name";
+}
+
+// As Kubernetes' downward API tells it, or not at all: no host name says a namespace.
+void NameTheOwnPod(const Environment& environment, Resolved& resolved) {
+  if (!resolved.config.own_pod.empty()) return;
+  const auto space = environment.find("POD_NAMESPACE");
+  const auto name = environment.find("POD_NAME");
+  if (space == environment.end() || name == environment.end()) return;
+  if (space->second.empty() || name->second.empty()) return;
+  resolved.config.own_pod = absl::StrCat(space->second, "/", name->second);
+  resolved.origins["own-pod"] = "environment POD_NAMESPACE and POD_NAME";
+}
+
+}  // namespace
+
+Environment CurrentEnvironment() {
+  Environment environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const absl::string_view text = *entry;
+    const size_t equals = text.find('=');
+    if (equals == absl::string_view::npos) continue;
+    environment.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return environment;
+}
+
+absl::StatusOr<std::vector<Setting>> SettingsOfYaml(const std::string& path,
+                                                    const std::string& yaml) try {
+  const OnlyDocument only = OnlyYamlDocument(yaml);
+  if (only.second_line > 0) {
+    return FileError(path, only.second_line, "a second document: use one alone");
+  }
+  if (only.root.IsNull()) return std::vector<Setting>();
+  if (!only.root.IsMap()) return FileError(path, 1, "use a map of options, such as \"port: 6000\"");
+  return SettingsOfMap(path, only.root);
+} catch (const YAML::Exception& exception) {
+  return FileError(path, exception.mark.line + 1, exception.msg);
+}
+
+absl::StatusOr<std::vector<Setting>> SettingsOfFile(const std::string& path) {
+  const auto yaml = ReadFileText(path);
+  if (yaml.ok()) return SettingsOfYaml(path, *yaml);
+  return absl::InvalidArgumentError(absl::StrCat("file ", yaml.status().message()));
+}
+
+std::vector<Setting> SettingsOfEnvironment(const Environment& environment) {
+  std::vector<Setting> settings;
+  for (const Option& option : Options()) {
+    const std::string name = EnvironmentName(option);
+    const auto found = environment.find(name);
+    if (found == environment.end() || found->second.empty()) continue;
+    if (IsServiceLink(name, found->second)) continue;
+    settings.push_back(
+        {std::string(option.name), found->second, absl::StrCat("environment ", name)});
+  }
+  return settings;
+}
+
+std::vector<std::string> UnknownVariables(const Environment& environment) {
+  std::vector<std::string> known{std::string(kConfigVariable)};
+  for (const Option& option : Options()) known.push_back(EnvironmentName(option));
+  const std::vector<absl::string_view> views(known.begin(), known.end());
+  std::vector<std::string> unknown;
+  for (const auto& [name, value] : environment) {
+    if (!absl::StartsWith(name, kPrefix) || IsServiceLink(name, value)) continue;
+    if (std::ranges::find(known, name) != known.end()) continue;
+    unknown.push_back(absl::StrCat(name, DidYouMean(name, views)));
+  }
+  return unknown;
+}
+
+std::string Told(const Resolved& resolved, absl::string_view name, absl::string_view value) {
+  const auto origin = resolved.origins.find(name);
+  return absl::StrCat(name, "=", value, " (",
+                      origin == resolved.origins.end() ? "default" : origin->second, ")");
+}
+
+absl::StatusOr<Resolved> Resolve(const std::vector<Setting>& settings) {
+  Resolved resolved;
+  for (const Setting& setting : settings) {
+    const Option* const option = FindOption(setting.name);
+    if (option == nullptr) continue;  // --config itself
+    if (absl::Status set = Set(*option, setting.value, resolved.config); !set.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(setting.origin, "=", setting.value, ": ", set.message()));
+    }
+    resolved.origins[setting.name] = setting.origin;
+  }
+  RETURN_IF_ERROR(CheckTogether(resolved));
+  return resolved;
+}
+
+absl::StatusOr<Resolved> ResolveSettings(const std::vector<Setting>& flags,
+                                         const Environment& environment) {
+  std::vector<Setting> settings;
+  if (const std::string path = ConfigPath(flags, environment); !path.empty()) {
+    ASSIGN_OR_RETURN(settings, SettingsOfFile(path));
+  }
+  for (Setting& setting : SettingsOfEnvironment(environment)) {
+    settings.push_back(std::move(setting));
+  }
+  settings.insert(settings.end(), flags.begin(), flags.end());
+  ASSIGN_OR_RETURN(Resolved resolved, Resolve(settings));
+  NameTheNode(environment, resolved);
+  NameTheOwnPod(environment, resolved);
+  return resolved;
+}
+
+absl::Status NameLayer(const Resolved& resolved, const absl::Status& error) {
+  for (const Option& option : Options()) {
+    const auto origin = resolved.origins.find(option.name);
+    if (option.value != "FILE" || origin == resolved.origins.end()) continue;
+    const std::string path = TextOf(option, resolved.config);
+    if (path.empty() || !absl::StartsWith(error.message(), absl::StrCat(path, ":"))) continue;
+    return {error.code(), absl::StrCat(origin->second, "=", error.message())};
+  }
+  return error;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,231 @@
+#include "config/settings.h"
+
+#include "base/test_folder.h"
+#include "config/option_value.h"
+#include "config/options.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+Setting Flag(const std::string& name, const std::string& value) {
+  return {name, value, "flag --" + name};
+}
+
+TEST(Settings, EachLayerOverridesTheOneBelowIt) {
+  const TestFolder folder;
+  const std::string path =
+      folder.Write("config.yaml", "port: 7001\nprobe-port: 7002\nmetrics-port: 7003\n");
+  const Environment environment = {{"KEDA_GPU_SCALER_CONFIG", path},
+                                   {"KEDA_GPU_SCALER_PORT", "8001"},
+                                   {"KEDA_GPU_SCALER_PROBE_PORT", "8002"}};
+  const auto resolved = ResolveSettings({Flag("port", "9001"), Flag("port", "9002")}, environment);
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  EXPECT_EQ(resolved->config.port, 9002) << "the last of two flags";
+  EXPECT_EQ(resolved->config.probe_port, 8002);
+  EXPECT_EQ(resolved->config.metrics_port, 7003);
+  EXPECT_EQ(resolved->config.poll_interval, absl::Seconds(2)) << "the default";
+  EXPECT_EQ(resolved->origins.at("metrics-port"), "file " + path + ":3: metrics-port");
+  EXPECT_EQ(resolved->origins.at("probe-port"), "environment KEDA_GPU_SCALER_PROBE_PORT");
+  EXPECT_FALSE(resolved->origins.contains("poll-interval"));
+}
+
+TEST(Settings, ErrorsNameLayerValueAndWhatIsAllowed) {
+  struct Case {
+    std::vector<Setting> flags;
+    Environment environment;
+    std::string want;
+  };
+  const std::vector<Case> cases = {
+      {{Flag("port", "abc")}, {}, "flag --port=abc: use a port from 0 to 65535, or any"},
+      {{Flag("port", "65536")}, {}, "flag --port=65536: use a port"},
+      {{}, {{"KEDA_GPU_SCALER_PORT", "abc"}}, "environment KEDA_GPU_SCALER_PORT=abc: use a port"},
+      {{Flag("poll-interval", "2")}, {}, "flag --poll-interval=2: use a duration with its unit"},
+      {{Flag("poll-interval", "1ms")}, {}, "from 50ms to 5m"},
+      {{Flag("log-level", "warm")}, {}, "use debug, info, warn, error; did you mean \"warn\"?"},
+      {{Flag("gpu-source", "file:")}, {}, "use auto, nvml, file:PATH, dcgm:URL or none"},
+      {{Flag("gpu-source", "dcgm:10.0.0.7:9400")},
+       {},
+       "flag --gpu-source=dcgm:10.0.0.7:9400: neither http:// nor https://: use "
+       "http://HOST:PORT/PATH or https://HOST:PORT/PATH"},
+      {{Flag("attribution", "page")},
+       {},
+       "attribution=page (flag --attribution) is for gpu-source=dcgm:URL; here is gpu-source=auto "
+       "(default)"},
+      {{Flag("gpu-source-credentials", "/c")}, {}, "is for gpu-source=dcgm:URL"},
+      {{Flag("bind-address", "[::1]")}, {}, "use an IPv4 or IPv6 address, without brackets"},
+      {{Flag("cluster-domain", "cluster.local.")},
+       {},
+       "flag --cluster-domain=cluster.local.: use a DNS name in lower case, without a dot at its "
+       "end, such as cluster.local"},
+      {{Flag("allow-namespaces", "team-a:team-b,team-c")},
+       {},
+       "flag --allow-namespaces=team-a:team-b,team-c: use FROM:TO,... with the names of "
+       "namespaces; \"team-c\" is not two names"},
+      {{Flag("agents", "dns:///no such host!:6001")},
+       {},
+       "flag --agents=dns:///no such host!:6001: \"no such host!\" is no host: a name has letters, "
+       "digits, hyphens, underscores and dots, or it is an IP address; use dns:///HOST:PORT or "
+       "static:HOST:PORT,HOST:PORT"},
+      {{},
+       {{"KEDA_GPU_SCALER_AGENTS", "static:a:6001,"}},
+       "environment KEDA_GPU_SCALER_AGENTS=static:a:6001,: an entry of the list is empty"},
+      {{Flag("pod-resources-socket", "kubelet.sock")},
+       {},
+       "flag --pod-resources-socket=kubelet.sock: use an absolute path of at most 107 bytes"},
+      {{Flag("pod-resources-socket", "")}, {}, "use an absolute path"},
+      {{Flag("pods-api-socket", "/" + std::string(107, 'x'))}, {}, "of at most 107 bytes"},
+      {{Flag("own-pod", "agent-x7k2p")}, {}, "use NAMESPACE/NAME"},
+      {{Flag("own-pod", "a/b/c")}, {}, "use NAMESPACE/NAME"},
+      {{Flag("service", "keda-gpu-scaler:6000")}, {}, "use the name of a host (RFC 1123)"},
+      {{Flag("max-streams-per-peer", "0")}, {}, "use a whole number from 1 to 1000000"},
+      {{Flag("stale-after", "3999ms")},
+       {},
+       "stale-after=3.999s (flag --stale-after) is shorter than twice poll-interval=2s (default)"},
+      {{Flag("role", "aggregator"), Flag("agents", "dns:///agents:6001"),
+        Flag("stale-after", "4999ms")},
+       {},
+       "stale-after=4.999s (flag --stale-after) is too short for an aggregator: use 5s or more"},
+      {{Flag("poll-interval", "15001ms")},
+       {},
+       "hang-after=30s (default) is shorter than twice poll-interval=15.001s (flag "
+       "--poll-interval)"},
+      {{Flag("tls-cert", "a.pem")}, {}, "tls-cert=a.pem (flag --tls-cert) needs tls-key too"},
+      {{Flag("tls-client-ca", "a.pem")}, {}, "(flag --tls-client-ca) needs tls-cert too"},
+      {{Flag("role", "agent"), Flag("tls-cert", "a.pem"), Flag("tls-key", "k.pem")},
+       {},
+       "tls-cert=a.pem (flag --tls-cert) of role=agent (flag --role) needs tls-client-ca too"},
+      {{Flag("role", "aggregator"), Flag("agents", "dns:///agents:6001"), Flag("tls-key", "k.pem"),
+        Flag("tls-cert", "a.pem")},
+       {},
+       "tls-cert=a.pem (flag --tls-cert) of role=aggregator (flag --role) needs tls-client-ca too"},
+      {{},
+       {{"KEDA_GPU_SCALER_METRICS_TLS_CERT", "m.pem"}},
+       "metrics-tls-cert=m.pem (environment KEDA_GPU_SCALER_METRICS_TLS_CERT) needs "
+       "metrics-tls-key too"},
+      {{Flag("metrics-tls-key", "k.pem"), Flag("tls-cert", "a.pem"), Flag("tls-key", "b.pem")},
+       {},
+       "metrics-tls-key=k.pem (flag --metrics-tls-key) needs metrics-tls-cert too"},
+      {{Flag("config", "/no/such")}, {}, "file /no/such: cannot be read"},
+      {{Flag("port", "1")}, {{"KEDA_GPU_SCALER_PORT", "abc"}}, "environment KEDA_GPU_SCALER_PORT"},
+  };
+  for (const Case& test : cases) {
+    const auto resolved = ResolveSettings(test.flags, test.environment);
+    EXPECT_EQ(resolved.status().code(), absl::StatusCode::kInvalidArgument) << test.want;
+    EXPECT_THAT(std::string(resolved.status().message()), HasSubstr(test.want));
+  }
+}
+
+TEST(Settings, SocketsPathsMayBeAsLongAsTheKernelTakes) {
+  const std::string longest = "/" + std::string(106, 'x');
+  EXPECT_TRUE(ResolveSettings({Flag("pod-resources-socket", longest)}, {}).ok());
+  EXPECT_TRUE(ResolveSettings({Flag("pods-api-socket", longest)}, {}).ok());
+  EXPECT_TRUE(ResolveSettings({Flag("pods-api-socket", "")}, {}).ok()) << "where kubelets have it";
+}
+
+TEST(Settings, TlsOfOneDirectionIsForAStandaloneScaler) {
+  const Setting cert = Flag("tls-cert", "a.pem");
+  const Setting key = Flag("tls-key", "k.pem");
+  EXPECT_TRUE(ResolveSettings({cert, key}, {}).ok());
+  EXPECT_TRUE(
+      ResolveSettings({Flag("role", "agent"), cert, key, Flag("tls-client-ca", "c.pem")}, {}).ok());
+  EXPECT_TRUE(ResolveSettings({Flag("role", "agent")}, {}).ok()) << "no TLS at all";
+}
+
+TEST(Settings, TwoIntervalsAreEnoughForStalenessAndForAHang) {
+  EXPECT_TRUE(ResolveSettings({Flag("stale-after", "4s")}, {}).ok());
+  EXPECT_TRUE(ResolveSettings({Flag("poll-interval", "15s")}, {}).ok());
+  EXPECT_TRUE(ResolveSettings({Flag("poll-interval", "5m"), Flag("hang-after", "10m")}, {}).ok());
+}
+
+TEST(Settings, ReadingsOfDcgmExporterMayBeAsOldAsItsUsualIntervalAllows) {
+  const Setting dcgm = Flag("gpu-source", "dcgm:http://10.0.0.7:9400/metrics");
+  const auto usual = ResolveSettings({dcgm}, {});
+  ASSERT_TRUE(usual.ok()) << usual.status();
+  EXPECT_EQ(usual->config.StaleAfter(), absl::Seconds(75));
+  EXPECT_EQ(usual->config.ReadEvery(), absl::Seconds(30));
+  const auto told = ResolveSettings({dcgm, Flag("stale-after", "5s")}, {});
+  ASSERT_TRUE(told.ok()) << told.status();
+  EXPECT_EQ(told->config.StaleAfter(), absl::Seconds(5));
+  EXPECT_EQ(told->config.ReadEvery(), absl::Seconds(2));
+}
+
+TEST(Settings, FileIsStrict) {
+  struct Case {
+    std::string yaml;
+    std::string want;
+  };
+  const std::vector<Case> cases = {
+      {"port: 1\nprobe-prot: 2\n", "file a.yaml:2: unknown option probe-prot; did you mean"},
+      {"port: 1\nport: 2\n", "file a.yaml:2: port is given twice"},
+      {"port: [1, 2]\n", "file a.yaml:1: port: use a single value"},
+      {"- port\n", "file a.yaml:1: use a map of options"},
+      {"port: 1\n  x: [\n", "file a.yaml:"},
+      {"port: 1\n---\nprobe-port: 2\n", "file a.yaml:3: a second document: use one alone"},
+      {"port: 1\n...\nprobe-port: 2\n", "file a.yaml:3: a second document: use one alone"},
+  };
+  for (const Case& test : cases) {
+    const auto settings = SettingsOfYaml("a.yaml", test.yaml);
+    EXPECT_EQ(settings.status().code(), absl::StatusCode::kInvalidArgument) << test.yaml;
+    EXPECT_THAT(std::string(settings.status().message()), HasSubstr(test.want)) << test.yaml;
+  }
+  EXPECT_THAT(SettingsOfYaml("a.yaml", "# nothing\n").value(), IsEmpty());
+  const TestFolder folder;
+  EXPECT_THAT(SettingsOfFile(folder.Write("empty.yaml", "")).value(), IsEmpty());
+  EXPECT_THAT(SettingsOfYaml("a.yaml", "# ours\n---\nport: 1\n---\n").value(), SizeIs(1));
+}
+
+TEST(Settings, ServiceLinksOfKubernetesAreNoSettings) {
+  const Environment environment = {
+      {"KEDA_GPU_SCALER_PORT", "tcp://10.0.0.1:6000"},
+      {"KEDA_GPU_SCALER_METRICS_PORT", "tcp://10.0.0.2:9090"},
+      {"KEDA_GPU_SCALER_SERVICE_HOST", "10.0.0.1"},
+      {"KEDA_GPU_SCALER_SERVICE_PORT_GRPC", "6000"},
+      {"KEDA_GPU_SCALER_PORT_6000_TCP_ADDR", "10.0.0.1"},
+  };
+  EXPECT_THAT(SettingsOfEnvironment(environment), IsEmpty());
+  EXPECT_THAT(UnknownVariables(environment), IsEmpty());
+}
+
+TEST(Settings, UnknownVariableOfOurPrefixIsNamedWithItsNearest) {
+  EXPECT_THAT(UnknownVariables({{"KEDA_GPU_SCALER_PROT", "1"}, {"PATH", "/bin"}}),
+              ElementsAre("KEDA_GPU_SCALER_PROT; did you mean \"KEDA_GPU_SCALER_PORT\"?"));
+}
+
+TEST(Settings, EmptyVariableIsNone) {
+  EXPECT_THAT(SettingsOfEnvironment({{"KEDA_GPU_SCALER_PORT", ""}}), IsEmpty());
+}
+
+TEST(Settings, NodeIsNamedByFlagElseNodeNameElseTheHost) {
+  const Environment environment = {{"NODE_NAME", "gpu-7"}};
+  EXPECT_EQ(ResolveSettings({}, environment)->config.node_name, "gpu-7");
+  EXPECT_EQ(ResolveSettings({Flag("node-name", "mine")}, environment)->config.node_name, "mine");
+  EXPECT_NE(ResolveSettings({}, {})->config.node_name, "");
+}
+
+TEST(Settings, OwnPodIsNamedByFlagElseByBothVariablesElseByNobody) {
+  const Environment environment = {{"POD_NAMESPACE", "gpu-scaler"}, {"POD_NAME", "agent-x7k2p"}};
+  EXPECT_EQ(ResolveSettings({}, environment)->config.own_pod, "gpu-scaler/agent-x7k2p");
+  EXPECT_EQ(ResolveSettings({Flag("own-pod", "a/b")}, environment)->config.own_pod, "a/b");
+  EXPECT_EQ(ResolveSettings({}, {{"POD_NAME", "agent-x7k2p"}})->config.own_pod, "");
+  EXPECT_EQ(ResolveSettings({}, {})->config.own_pod, "");
+}
+
+TEST(Options, EveryDefaultReadsBackAsItself) {
+  for (const Option& option : Options()) {
+    const std::string text = TextOf(option, Config());
+    if (text.empty()) continue;
+    Config config;
+    EXPECT_TRUE(Set(option, text, config).ok()) << option.name << "=" << text;
+    EXPECT_EQ(TextOf(option, config), text);
+  }
+}
+
+}  // namespace
+}  // namespace gpuscaler

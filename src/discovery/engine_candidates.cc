@@ -1,0 +1,115 @@
+#include "discovery/engine_candidates.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "discovery/kernel_address.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr char kAnyIpv4[] = "0.0.0.0";
+constexpr char kAnyIpv6[] = "::";
+
+// Of a server that takes whatever address of its network is asked. One socket for "::" serves both
+// families, unless it says otherwise, which nobody outside is told.
+std::vector<std::string> FirstOfEachFamily(absl::Span<const std::string> addresses,
+                                           bool with_ipv6) {
+  std::vector<std::string> first;
+  for (const std::string& address : addresses) {
+    const bool is_another = first.empty() || IsIpv6(first.front()) != IsIpv6(address);
+    if (first.size() < 2 && is_another && (with_ipv6 || !IsIpv6(address))) first.push_back(address);
+  }
+  return first;
+}
+
+std::vector<std::string> AddressesOf(const Listener& listener,
+                                     absl::Span<const std::string> addresses) {
+  if (listener.address == kAnyIpv4) return FirstOfEachFamily(addresses, false);
+  if (listener.address == kAnyIpv6) return FirstOfEachFamily(addresses, true);
+  if (IsLoopback(listener.address) || IsLinkLocal(listener.address)) return {};
+  return {listener.address};
+}
+
+// "127.0.0.1:8000, [::1]:8000": the first few of them.
+std::string PlacesText(const std::set<std::string>& places) {
+  constexpr size_t kShown = 3;
+  std::vector<std::string> shown;
+  for (const std::string& place : places) {
+    if (shown.size() < kShown) shown.push_back(place);
+  }
+  return absl::StrCat(absl::StrJoin(shown, ", "), places.size() > kShown ? " ..." : "");
+}
+
+std::string PlaceText(const Listener& listener) {
+  const bool ipv6 = IsIpv6(listener.address);
+  return absl::StrCat(ipv6 ? "[" : "", listener.address, ipv6 ? "]:" : ":", listener.port);
+}
+
+absl::Status WhyNone(absl::Span<const Listener> listeners,
+                     absl::Span<const std::string> addresses) {
+  if (listeners.empty()) return absl::UnavailableError("nothing listens in its network yet");
+  std::set<std::string> within, unreached, workers;
+  for (const Listener& listener : listeners) {
+    const bool is_within = IsLoopback(listener.address) || IsLinkLocal(listener.address);
+    const bool is_reached = !AddressesOf(listener, addresses).empty();
+    (is_within ? within : is_reached ? workers : unreached).insert(PlaceText(listener));
+  }
+  if (!within.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("it listens for its own pod alone, at ", PlacesText(within),
+                     ": an engine has to listen on 0.0.0.0 to be read"));
+  }
+  if (!unreached.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "it listens at ", PlacesText(unreached), ", and its network has no address of that kind"));
+  }
+  return absl::FailedPreconditionError(absl::StrCat("it listens at ", PlacesText(workers),
+                                                    " alone: ports from ", kFirstEphemeralPort,
+                                                    " on are those of workers, and not asked"));
+}
+
+size_t PlaceIn(absl::Span<const int> ports, int port) {
+  return std::ranges::find(ports, port) - ports.begin();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<EngineCandidate>> EngineCandidatesOf(
+    absl::Span<const Listener> listeners, absl::Span<const std::string> addresses,
+    absl::Span<const int> usual_ports) {
+  std::map<std::pair<size_t, int>, EngineCandidate> ordered;
+  for (const Listener& listener : listeners) {
+    const size_t usual = PlaceIn(usual_ports, listener.port);
+    if (usual == usual_ports.size() && listener.port >= kFirstEphemeralPort) continue;
+    for (std::string& address : AddressesOf(listener, addresses)) {
+      EngineCandidate& candidate = ordered[{usual, listener.port}];
+      candidate.port = listener.port;
+      const bool is_new =
+          std::ranges::find(candidate.addresses, address) == candidate.addresses.end();
+      if (is_new) candidate.addresses.push_back(std::move(address));
+    }
+  }
+  if (ordered.empty()) return WhyNone(listeners, addresses);
+  std::vector<EngineCandidate> candidates;
+  for (auto& [place, candidate] : ordered) {
+    if (candidates.size() < kMostEngineCandidates) candidates.push_back(std::move(candidate));
+  }
+  return candidates;
+}
+
+std::vector<EngineCandidate> EngineCandidatesAt(const std::string& address,
+                                                absl::Span<const int> usual_ports) {
+  std::vector<EngineCandidate> candidates;
+  for (const int port : usual_ports.subspan(0, kMostEngineCandidates)) {
+    candidates.push_back({.port = port, .addresses = {address}});
+  }
+  return candidates;
+}
+
+}  // namespace gpuscaler

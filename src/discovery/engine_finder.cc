@@ -1,0 +1,187 @@
+#include "discovery/engine_finder.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "discovery/process_sockets.h"
+
+namespace gpuscaler {
+namespace {
+
+// The init process of the node, where we see the node's processes at all.
+constexpr int64_t kNodesInit = 1;
+
+std::string OnlyContainer(const NodeSnapshot& snapshot, int pod) {
+  std::set<std::string> containers;
+  for (const GpuSample& gpu : snapshot.gpus) {
+    for (const GpuHolder& holder : gpu.holders) {
+      if (holder.pod == pod) containers.insert(holder.container);
+    }
+  }
+  return containers.size() == 1 ? *containers.begin() : "";
+}
+
+// On the GPUs that the pod holds, others' too; empty: a list failed, which is no change.
+std::optional<std::set<int64_t>> PidsOnGpusOf(const NodeSnapshot& snapshot, int pod) {
+  std::set<int64_t> pids;
+  for (const GpuSample& gpu : snapshot.gpus) {
+    if (std::ranges::find(gpu.holders, pod, &GpuHolder::pod) == gpu.holders.end()) continue;
+    if (!gpu.processes) return std::nullopt;
+    for (const GpuProcess& process : *gpu.processes) pids.insert(process.pid);
+  }
+  return pids;
+}
+
+}  // namespace
+
+EngineFinder::EngineFinder(const Clock& clock, std::vector<int> usual_ports, NodeFolders folders)
+    : clock_(clock),
+      usual_ports_(std::move(usual_ports)),
+      folders_(std::move(folders)),
+      gpu_processes_(folders_),
+      scan_(folders_.proc) {}
+
+const std::vector<PodEngines>& EngineFinder::Find(const NodeSnapshot& snapshot) {
+  const absl::Time now = clock_.Now();
+  std::map<PodName, Known> known;
+  std::vector<int> due;
+  for (size_t i = 0; i < snapshot.pods.size(); ++i) {
+    const PodName name = {snapshot.pods[i].namespace_name, snapshot.pods[i].name};
+    const auto before = known_.find(name);
+    Known& pod = known[name];
+    if (before != known_.end()) pod = std::move(before->second);
+    if (Update(snapshot, static_cast<int>(i), now, pod)) due.push_back(static_cast<int>(i));
+  }
+  known_ = std::move(known);
+  if (!due.empty()) ReadAll(snapshot, due, now);
+  found_.clear();
+  for (const Pod& pod : snapshot.pods) {
+    found_.push_back(known_[{pod.namespace_name, pod.name}].engines);
+  }
+  return found_;
+}
+
+void EngineFinder::LookAgain(const std::string& namespace_name, const std::string& pod) {
+  const auto known = known_.find({namespace_name, pod});
+  if (known != known_.end()) known->second.is_asked_for = true;
+}
+
+bool EngineFinder::Update(const NodeSnapshot& snapshot, int pod, absl::Time now, Known& known) {
+  const bool says_new = known.pod != snapshot.pods[pod];
+  known.pod = snapshot.pods[pod];
+  auto pids = PidsOnGpusOf(snapshot, pod);
+  if (pids && *pids != known.pids) {
+    known.pids = *std::move(pids);
+    known.is_asked_for = true;
+  }
+  known.engines.container = OnlyContainer(snapshot, pod);
+  const bool wants = known.is_asked_for || !known.engines.status.ok();
+  return says_new || now - known.read_at >= (wants ? kEnginesReadAgainAfter : kEnginesReadEvery);
+}
+
+void EngineFinder::ReadAll(const NodeSnapshot& snapshot, const std::vector<int>& due,
+                           absl::Time now) {
+  std::vector<GpuProcessesOfPod> processes = gpu_processes_.Find(snapshot);
+  // An engine that still loads, or has put its model away, has none on a GPU.
+  std::set<std::string> uids;
+  for (const int pod : due) {
+    if (processes[pod].processes.empty()) uids.insert(processes[pod].uid);
+  }
+  uids.erase("");
+  auto off_gpus = uids.empty() ? ProcessScan::ByPod() : scan_.Find(uids, now);
+  for (const int pod : due) {
+    GpuProcessesOfPod& of_pod = processes[pod];
+    if (of_pod.processes.empty()) of_pod.processes = std::move(off_gpus[of_pod.uid]);
+    Known& known = known_[{snapshot.pods[pod].namespace_name, snapshot.pods[pod].name}];
+    known.read_at = now;
+    known.is_asked_for = false;
+    known.engines = {.namespace_name = known.pod.namespace_name,
+                     .pod = known.pod.name,
+                     .container = known.engines.container,
+                     .address = known.pod.address};
+    known.engines.status = Read(known.pod, of_pod, now, known.engines);
+  }
+}
+
+absl::Status EngineFinder::Read(const Pod& pod, const GpuProcessesOfPod& processes, absl::Time now,
+                                PodEngines& engines) {
+  auto network = ReadNetworkOf(processes.processes);
+  if (absl::IsNotFound(network.status())) return WithoutProcesses(pod, processes, engines);
+  RETURN_IF_ERROR(network.status());
+  RETURN_IF_ERROR(KeepItsOwn(processes.uid, now, *network));
+  // The kubelet's word comes before what we make of the network.
+  std::erase(network->addresses, pod.address);
+  if (!pod.address.empty()) network->addresses.insert(network->addresses.begin(), pod.address);
+  if (!network->addresses.empty()) engines.address = network->addresses.front();
+  ASSIGN_OR_RETURN(engines.candidates,
+                   EngineCandidatesOf(network->listeners, network->addresses, usual_ports_));
+  return absl::OkStatus();
+}
+
+// All of a pod's processes share it: the first that is still there tells. NOT_FOUND: none is.
+absl::StatusOr<NetworkNamespace> EngineFinder::ReadNetworkOf(
+    const std::vector<int64_t>& processes) const {
+  absl::StatusOr<NetworkNamespace> network = absl::NotFoundError("no process is seen");
+  for (const int64_t pid : processes) {
+    network = ReadNetwork(folders_.proc, pid);
+    if (!absl::IsNotFound(network.status())) break;
+  }
+  return network;
+}
+
+// In the node's own network others listen too.
+absl::Status EngineFinder::KeepItsOwn(const std::string& uid, absl::Time now,
+                                      NetworkNamespace& network) {
+  ASSIGN_OR_RETURN(const uint64_t of_node, NetworkIdOf(folders_.proc, kNodesInit));
+  if (network.id != of_node) return absl::OkStatus();
+  std::set<uint64_t> own;
+  absl::Status refused;
+  auto processes = scan_.Find({uid}, now);
+  for (const int64_t pid : processes[uid]) {
+    const auto sockets = SocketsOf(folders_.proc, pid);
+    if (sockets.ok()) {
+      own.insert(sockets->begin(), sockets->end());
+    } else if (!absl::IsNotFound(sockets.status())) {
+      refused = sockets.status();
+    }
+  }
+  std::erase_if(network.listeners,
+                [&own](const Listener& listener) { return !own.contains(listener.socket); });
+  if (refused.ok() || !network.listeners.empty()) return absl::OkStatus();
+  return absl::Status(
+      refused.code(),
+      absl::StrCat("it is in its node's network, and which of the ports there are its own only "
+                   "its open sockets tell: agents need the capabilities SYS_PTRACE and "
+                   "DAC_READ_SEARCH (",
+                   refused.message(), ")"));
+}
+
+absl::Status EngineFinder::WithoutProcesses(const Pod& pod, const GpuProcessesOfPod& processes,
+                                            PodEngines& engines) const {
+  if (pod.is_in_node_network) {
+    return absl::FailedPreconditionError(
+        "it is in its node's network, and its processes are not seen, which would tell its ports "
+        "from others': agents need hostPID");
+  }
+  if (!pod.address.empty()) {
+    engines.candidates = EngineCandidatesAt(pod.address, usual_ports_);
+    return absl::OkStatus();
+  }
+  if (processes.has_hidden) {
+    return absl::FailedPreconditionError(
+        "its processes are not seen: agents need hostPID, or the kubelet's Pods API (Kubernetes "
+        "1.37) for its address");
+  }
+  if (processes.has_nameless) {
+    return absl::FailedPreconditionError(
+        "its processes cannot be told from those of other pods on its GPU: agents need the names "
+        "in /var/log/pods");
+  }
+  return absl::UnavailableError(
+      "no process of it is seen on its GPUs yet, and its address is not known");
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,170 @@
+// Engines in real networks: what the finder tells is what answers.
+#include <linux/capability.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <memory>
+#include <thread>
+
+#include "base/fake_clock.h"
+#include "discovery/engine_finder.h"
+#include "discovery/test_pod_network.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "workload/test_proc.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr char kEnginePage[] = "vllm:num_requests_waiting 3\n";
+constexpr char kDashboard[] = "<html>a dashboard</html>\n";
+constexpr int kFindersPid = 41;  // on the GPU
+
+class EngineNetworkTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(EnterOwnNetwork(), absl::OkStatus());
+    pod_ = std::make_unique<TestPodNetwork>(1);
+    ASSERT_TRUE(pod_->laid().ok()) << pod_->laid();
+    init_ = std::make_unique<TestProcess>([] {});  // in the node's network
+    proc_.AddLogs("web-0", 1);
+    proc_.AddRealProcess(1, 0, init_->pid());
+  }
+
+  // With the only GPU, and a process there.
+  void AddPod(pid_t real) {
+    proc_.AddRealProcess(kFindersPid, 1, real);
+    snapshot_.pods = {{.namespace_name = "shop", .name = "web-0"}};
+    snapshot_.gpus = {{.uuid = "GPU-a", .processes = {{{.pid = kFindersPid}}}, .holders = {{}}}};
+  }
+
+  std::unique_ptr<TestServer> ServeInThere(const std::string& address, int port,
+                                           const std::string& page) const {
+    std::unique_ptr<TestServer> server;
+    pod_->InThere([&] { server = std::make_unique<TestServer>(address, page, port); });
+    return server;
+  }
+
+  PodEngines Find() {
+    finder_.LookAgain("shop", "web-0");
+    clock_.Advance(kEnginesReadAgainAfter);
+    return finder_.Find(snapshot_).front();
+  }
+
+  // What the servers say, in the order to ask them, under each of their addresses.
+  std::vector<std::string> Pages() {
+    const PodEngines found = Find();
+    EXPECT_TRUE(found.status.ok()) << found.status;
+    std::vector<std::string> pages;
+    for (const EngineCandidate& candidate : found.candidates) {
+      for (const std::string& address : candidate.addresses) {
+        pages.push_back(GetPage(address, candidate.port));
+      }
+    }
+    return pages;
+  }
+
+  FakeClock clock_;
+  TestProc proc_;
+  NodeSnapshot snapshot_{.taken_at = absl::FromUnixSeconds(1000)};
+  std::unique_ptr<TestPodNetwork> pod_;
+  std::unique_ptr<TestProcess> init_;
+  EngineFinder finder_{clock_, {8000, 30000}, proc_.folders()};
+};
+
+TEST_F(EngineNetworkTest, FindsTheEngineBesideOtherServersOfItsPod) {
+  const auto other = ServeInThere("0.0.0.0", 3000, kDashboard);
+  const auto engine = ServeInThere("0.0.0.0", 8000, kEnginePage);
+  const auto admin = ServeInThere("127.0.0.1", 15000, kDashboard);
+  const auto worker = ServeInThere("0.0.0.0", 0, kDashboard);
+  const TestServer neighbour("0.0.0.0", kDashboard, 8000);
+  AddPod(pod_->pid());
+  EXPECT_THAT(Pages(), ElementsAre(kEnginePage, kDashboard));
+}
+
+TEST_F(EngineNetworkTest, FindsAnEngineByIpv6) {
+  const auto engine = ServeInThere(pod_->address_v6(), 8000, kEnginePage);
+  AddPod(pod_->pid());
+  EXPECT_THAT(Pages(), ElementsAre(kEnginePage));
+}
+
+TEST_F(EngineNetworkTest, ServerOfBothFamiliesAnswersUnderEither) {
+  const auto engine = ServeInThere("::", 8000, kEnginePage);
+  AddPod(pod_->pid());
+  EXPECT_THAT(Find().candidates,
+              ElementsAre(EngineCandidate{8000, {pod_->address(), pod_->address_v6()}}));
+  EXPECT_THAT(Pages(), ElementsAre(kEnginePage, kEnginePage));
+}
+
+TEST_F(EngineNetworkTest, ServerOnLoopbackAloneIsSaidNotToBeReached) {
+  const auto engine = ServeInThere("127.0.0.1", 8000, kEnginePage);
+  AddPod(pod_->pid());
+  EXPECT_EQ(GetPage(pod_->address(), 8000), "");
+  const PodEngines found = Find();
+  EXPECT_EQ(found.status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(found.status.message(), HasSubstr("127.0.0.1:8000"));
+}
+
+TEST_F(EngineNetworkTest, FollowsAServerThatMoves) {
+  auto engine = ServeInThere("0.0.0.0", 8000, kEnginePage);
+  AddPod(pod_->pid());
+  EXPECT_THAT(Pages(), ElementsAre(kEnginePage));
+  engine.reset();
+  EXPECT_EQ(Find().status, absl::UnavailableError("nothing listens in its network yet"));
+  engine = ServeInThere("0.0.0.0", 9000, kEnginePage);
+  EXPECT_THAT(Pages(), ElementsAre(kEnginePage));
+  EXPECT_EQ(Find().candidates[0].port, 9000);
+}
+
+TEST_F(EngineNetworkTest, ProcessThatEndsTakesItsServersWithIt) {
+  const auto engine = ServeInThere("0.0.0.0", 8000, kEnginePage);
+  AddPod(pod_->pid());
+  EXPECT_TRUE(Find().status.ok());
+  proc_.End(kFindersPid);
+  snapshot_.gpus[0].processes->clear();
+  EXPECT_EQ(Find().status.code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(EngineNetworkTest, InTheNodesNetworkAPodHasItsOwnPortsAlone) {
+  std::unique_ptr<TestServer> engine;
+  const TestProcess process(
+      [&] { engine = std::make_unique<TestServer>("0.0.0.0", kEnginePage, 8000); });
+  const TestServer neighbour("0.0.0.0", kDashboard, 30000);
+  AddPod(process.pid());
+  snapshot_.pods[0].address = "10.78.1.1";  // the near end of the cable
+  snapshot_.pods[0].is_in_node_network = true;
+  EXPECT_THAT(Find().candidates, ElementsAre(EngineCandidate{8000, {"10.78.1.1"}}));
+}
+
+// The API server is on no GPU.
+TEST_F(EngineNetworkTest, InTheNodesNetworkAllProcessesOfThePodCount) {
+  std::unique_ptr<TestServer> engine;
+  const TestProcess worker([] {});
+  const TestProcess api_server(
+      [&] { engine = std::make_unique<TestServer>("0.0.0.0", kEnginePage, 8000); });
+  AddPod(worker.pid());
+  proc_.AddRealProcess(40, 1, api_server.pid());
+  const PodEngines found = Find();
+  ASSERT_TRUE(found.status.ok()) << found.status;
+  EXPECT_EQ(found.candidates[0].port, 8000);
+}
+
+TEST_F(EngineNetworkTest, WithoutTheRightToTraceANodesPortsAreNobodys) {
+  const TestServer engine("0.0.0.0", kEnginePage, 8000);
+  AddPod(init_->pid());
+  std::thread([&] {
+    __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+    __user_cap_data_struct none[2] = {};
+    ASSERT_EQ(syscall(SYS_capset, &header, none), 0);
+    const PodEngines found = Find();
+    EXPECT_EQ(found.status.code(), absl::StatusCode::kPermissionDenied) << found.status;
+    EXPECT_THAT(found.status.message(), HasSubstr("SYS_PTRACE"));
+    EXPECT_THAT(found.candidates, testing::IsEmpty());
+  }).join();
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,126 @@
+#include "discovery/listening_ports.h"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "base/file_text.h"
+#include "discovery/kernel_address.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr char kHead[] =
+    "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout "
+    "inode                                                     \n";
+
+// As a little-endian kernel prints it.
+std::string Row(absl::string_view local, absl::string_view state, int inode = 1508) {
+  return absl::StrCat("   0: ", local, " 00000000:0000 ", state,
+                      " 00000000:00000000 00:00000000 00000000     0        0 ", inode,
+                      " 1 00000000c2cf07e8 100 0 0 10 0                      \n");
+}
+
+TEST(ParseListeners, KnowsAddressesOfBothFamilies) {
+  struct RowCase {
+    const char* name;
+    const char* local;
+    Listener want;
+  };
+  const RowCase cases[] = {
+      {"any", "00000000:1F40", {"0.0.0.0", 8000, 1508}},
+      {"loopback", "0100007F:1F40", {"127.0.0.1", 8000, 1508}},
+      {"one address", "020200C0:0050", {"192.0.2.2", 80, 1508}},
+      {"any, IPv6", "00000000000000000000000000000000:7530", {"::", 30000, 1508}},
+      {"loopback, IPv6", "00000000000000000000000001000000:1F40", {"::1", 8000, 1508}},
+      {"one address, IPv6", "B80D01200000000000000000FF000000:FFFF", {"2001:db8::ff", 65535, 1508}},
+      {"IPv4 by an IPv6 socket",
+       "0000000000000000FFFF0000020200C0:1F40",
+       {"192.0.2.2", 8000, 1508}},
+  };
+  for (const RowCase& row : cases) {
+    const auto listeners = ParseListeners(absl::StrCat(kHead, Row(row.local, "0A")));
+    ASSERT_TRUE(listeners.ok()) << row.name << ": " << listeners.status();
+    EXPECT_THAT(*listeners, ElementsAre(row.want)) << row.name;
+  }
+}
+
+TEST(ParseListeners, ConnectionsAreNoListeners) {
+  const auto listeners = ParseListeners(
+      absl::StrCat(kHead, Row("00000000:1F40", "0A", 7), Row("020200C0:1F40", "01", 8),
+                   Row("020200C0:1F41", "06", 0), Row("00000000:1F42", "0A", 9)));
+  ASSERT_TRUE(listeners.ok()) << listeners.status();
+  EXPECT_THAT(*listeners, ElementsAre(Listener{"0.0.0.0", 8000, 7}, Listener{"0.0.0.0", 8002, 9}));
+}
+
+TEST(ParseListeners, TableMayEndAnywhere) {
+  const std::string row = Row("00000000:1F40", "0A");
+  const std::string table = absl::StrCat(kHead, row, row);
+  for (size_t size = 0; size <= table.size(); ++size) {
+    const auto listeners = ParseListeners(absl::string_view(table).substr(0, size));
+    ASSERT_TRUE(listeners.ok()) << size << ": " << listeners.status();
+    const size_t whole_rows = (size >= table.size() - row.size()) + (size == table.size());
+    EXPECT_EQ(listeners->size(), whole_rows) << size;
+  }
+}
+
+TEST(ParseListeners, NamesARowThatIsNone) {
+  for (const std::string& row :
+       {std::string("what is this\n"), Row("00000000", "0A"), Row("0000000:1F40", "0A"),
+        Row("00000000:1F400", "0A"), Row("0000000g:1F40", "0A"), Row("00000000:-001", "0A"),
+        std::string("\x01\xff\n")}) {
+    const auto listeners = ParseListeners(absl::StrCat(kHead, Row("00000000:1F40", "0A"), row));
+    EXPECT_EQ(listeners.status().code(), absl::StatusCode::kInvalidArgument)
+        << row << listeners.status();
+  }
+}
+
+TEST(ParseListeners, NobodyListensInAnEmptyTable) {
+  EXPECT_THAT(*ParseListeners(kHead), IsEmpty());
+  EXPECT_THAT(*ParseListeners(""), IsEmpty());
+}
+
+TEST(ParseListeners, ReadsThisMachinesOwnTable) {
+  const int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const absl::Cleanup closed = [server] { close(server); };
+  sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(bind(server, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(server, 1), 0);
+  ASSERT_EQ(getsockname(server, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const auto text = ReadFileText("/proc/self/net/tcp");
+  ASSERT_TRUE(text.ok()) << text.status();
+  const auto listeners = ParseListeners(*text);
+  ASSERT_TRUE(listeners.ok()) << listeners.status();
+  EXPECT_THAT(*listeners, testing::Contains(testing::AllOf(
+                              testing::Field(&Listener::address, "127.0.0.1"),
+                              testing::Field(&Listener::port, int{ntohs(address.sin_port)}),
+                              testing::Field(&Listener::socket, testing::Gt(0u)))));
+}
+
+TEST(KernelAddress, TellsWhatOnlyItsOwnNetworkReaches) {
+  for (const char* address : {"127.0.0.1", "127.8.0.1", "::1"}) {
+    EXPECT_TRUE(IsLoopback(address)) << address;
+  }
+  for (const char* address : {"169.254.1.1", "fe80::1"})
+    EXPECT_TRUE(IsLinkLocal(address)) << address;
+  for (const char* address : {"10.1.2.3", "12.7.0.1", "fd00::1", "::", "0.0.0.0"}) {
+    EXPECT_FALSE(IsLoopback(address) || IsLinkLocal(address)) << address;
+  }
+}
+
+TEST(KernelAddress, ReadsIpv6ByteByByte) {
+  EXPECT_EQ(AddressOfBytes("fd000000000000000000000000000002"), "fd00::2");
+  EXPECT_EQ(AddressOfBytes("fd00000000000000000000000000000"), std::nullopt);
+  EXPECT_EQ(AddressOfBytes("fd00000000000000000000000000000g"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace gpuscaler

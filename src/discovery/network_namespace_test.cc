@@ -1,0 +1,151 @@
+#include "discovery/network_namespace.h"
+
+#include <linux/capability.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "base/file_text.h"
+#include "discovery/process_sockets.h"
+#include "discovery/test_pod_network.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr char kProc[] = "/proc";
+constexpr char kPage[] = "vllm:num_requests_waiting 3\n";
+
+TEST(NetworkNamespace, IsOneForProcessesThatShareItAndAnotherForEachOther) {
+  ASSERT_EQ(EnterOwnNetwork(), absl::OkStatus());
+  const TestPodNetwork pod(1);
+  const TestPodNetwork other(2);
+  ASSERT_TRUE(pod.laid().ok()) << pod.laid();
+  std::unique_ptr<TestProcess> sidecar;
+  pod.InThere([&] { sidecar = std::make_unique<TestProcess>([] {}); });
+  const TestProcess neighbour([] {});
+  const auto of_pod = NetworkIdOf(kProc, pod.pid());
+  const auto of_other = NetworkIdOf(kProc, other.pid());
+  const auto of_neighbour = NetworkIdOf(kProc, neighbour.pid());
+  ASSERT_TRUE(of_pod.ok() && of_other.ok() && of_neighbour.ok()) << of_pod.status();
+  EXPECT_EQ(NetworkIdOf(kProc, sidecar->pid()), of_pod);
+  EXPECT_NE(*of_pod, *of_other);
+  EXPECT_NE(*of_pod, *of_neighbour);
+  EXPECT_NE(*of_other, *of_neighbour);
+}
+
+// What the kernel's documents do not promise, held against what they do.
+TEST(NetworkNamespace, AgreesWithTheLinkThatOnlyTracersRead) {
+  ASSERT_EQ(EnterOwnNetwork(), absl::OkStatus());
+  const TestPodNetwork pod(1);
+  const TestProcess neighbour([] {});
+  const auto link = [](pid_t pid) {
+    return std::filesystem::read_symlink(absl::StrCat("/proc/", pid, "/ns/net"));
+  };
+  for (const pid_t one : {getpid(), pod.pid(), neighbour.pid()}) {
+    for (const pid_t two : {getpid(), pod.pid(), neighbour.pid()}) {
+      EXPECT_EQ(NetworkIdOf(kProc, one) == NetworkIdOf(kProc, two), link(one) == link(two));
+    }
+  }
+}
+
+TEST(NetworkNamespace, TellsWhereItsServersAreReached) {
+  ASSERT_EQ(EnterOwnNetwork(), absl::OkStatus());
+  const TestPodNetwork pod(1);
+  ASSERT_TRUE(pod.laid().ok()) << pod.laid();
+  std::unique_ptr<TestServer> server, server_v6;
+  pod.InThere([&] {
+    server = std::make_unique<TestServer>("0.0.0.0", kPage);
+    server_v6 = std::make_unique<TestServer>(pod.address_v6(), "other");
+  });
+  const auto network = ReadNetwork(kProc, pod.pid());
+  ASSERT_TRUE(network.ok()) << network.status();
+  EXPECT_THAT(network->addresses, ElementsAre(pod.address(), pod.address_v6()));
+  ASSERT_EQ(network->listeners.size(), 2u);
+  EXPECT_EQ(network->listeners[0].address, "0.0.0.0");
+  EXPECT_EQ(network->listeners[1].address, pod.address_v6());
+  EXPECT_EQ(GetPage(pod.address(), network->listeners[0].port), kPage);
+  EXPECT_EQ(GetPage(pod.address_v6(), network->listeners[1].port), "other");
+}
+
+// The listeners come first in the kernel's table, so that a busy server's connections do not push
+// them out of what is read of it.
+TEST(NetworkNamespace, ListsWhoListensBeforeConnections) {
+  ASSERT_EQ(EnterOwnNetwork(), absl::OkStatus());
+  const TestPodNetwork pod(1);
+  ASSERT_TRUE(pod.laid().ok()) << pod.laid();
+  std::unique_ptr<TestServer> server, late;
+  pod.InThere([&] { server = std::make_unique<TestServer>("0.0.0.0", kPage); });
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(GetPage(pod.address(), server->port()), kPage);
+  pod.InThere([&] { late = std::make_unique<TestServer>("0.0.0.0", kPage); });
+  std::string text;
+  pod.InThere([&] { text = ReadFileText("/proc/thread-self/net/tcp").value(); });
+  const size_t first_connection = text.find(" 06 ");  // TIME_WAIT
+  ASSERT_NE(first_connection, std::string::npos) << text;
+  EXPECT_LT(text.rfind(" 0A "), first_connection) << text;
+}
+
+// As the chart runs the agent: root, and all capabilities dropped. Of this thread alone.
+void DropCapabilities() {
+  __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  __user_cap_data_struct none[2] = {};
+  ASSERT_EQ(syscall(SYS_capset, &header, none), 0);
+}
+
+TEST(NetworkNamespace, NeedsNoRightsButOpenSocketsDo) {
+  ASSERT_EQ(EnterOwnNetwork(), absl::OkStatus());
+  const TestPodNetwork pod(1);
+  ASSERT_TRUE(pod.laid().ok()) << pod.laid();
+  std::unique_ptr<TestServer> server;
+  pod.InThere([&] { server = std::make_unique<TestServer>("0.0.0.0", kPage); });
+  std::thread([&] {
+    DropCapabilities();
+    const auto network = ReadNetwork(kProc, pod.pid());
+    ASSERT_TRUE(network.ok()) << network.status();
+    ASSERT_EQ(network->listeners.size(), 1u);
+    EXPECT_EQ(network->listeners[0].port, server->port());
+    EXPECT_EQ(network->addresses[0], pod.address());
+    // Root's process, whose capabilities we lack.
+    EXPECT_EQ(SocketsOf(kProc, pod.pid()).status().code(), absl::StatusCode::kPermissionDenied)
+        << SocketsOf(kProc, pod.pid()).status();
+  }).join();
+}
+
+TEST(SocketsOf, AreThoseThatTheProcessHasOpen) {
+  ASSERT_EQ(EnterOwnNetwork(), absl::OkStatus());
+  std::unique_ptr<TestServer> theirs;
+  const TestProcess process(
+      [&] { theirs = std::make_unique<TestServer>("127.0.0.1", kPage, 8000); });
+  const TestServer ours("127.0.0.1", kPage, 9000);
+  const auto network = ReadNetwork(kProc, process.pid());
+  const auto sockets = SocketsOf(kProc, process.pid());
+  ASSERT_TRUE(network.ok() && sockets.ok()) << network.status() << sockets.status();
+  ASSERT_EQ(network->listeners.size(), 2u);
+  for (const Listener& listener : network->listeners) {
+    EXPECT_EQ(sockets->contains(listener.socket), listener.port == 8000) << listener.port;
+  }
+}
+
+TEST(NetworkNamespace, ProcessThatHasEndedIsToldFromOneThatIsNotOursToSee) {
+  ASSERT_EQ(EnterOwnNetwork(), absl::OkStatus());
+  pid_t ended = 0;
+  {
+    const TestProcess process([] {});
+    ended = process.pid();
+    EXPECT_TRUE(ReadNetwork(kProc, ended).ok());
+    EXPECT_TRUE(SocketsOf(kProc, ended).ok());
+  }
+  EXPECT_EQ(NetworkIdOf(kProc, ended).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ReadNetwork(kProc, ended).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(SocketsOf(kProc, ended).status().code(), absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,50 @@
+#include "discovery/proc_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+
+namespace gpuscaler {
+
+// ESRCH: it ended after the file was opened; ENOTDIR, EINVAL: while its folder was walked.
+absl::Status ProcError(int error, const std::string& path) {
+  const std::string text = absl::StrCat(path, ": ", std::strerror(error));
+  switch (error) {
+    case ENOENT:
+    case ESRCH:
+    case ENOTDIR:
+    case EINVAL:
+      return absl::NotFoundError(text);
+    case EACCES:
+    case EPERM:
+      return absl::PermissionDeniedError(text);
+    default:
+      return absl::InternalError(text);
+  }
+}
+
+absl::StatusOr<std::string> ReadProcFile(const std::string& path, size_t most_bytes) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return ProcError(errno, path);
+  const absl::Cleanup closed = [file] { close(file); };
+  std::string text;
+  std::array<char, 16384> block;
+  while (text.size() < most_bytes) {
+    const ssize_t count =
+        read(file, block.data(), std::min(block.size(), most_bytes - text.size()));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return ProcError(errno, path);
+    if (count == 0) break;
+    text.append(block.data(), count);
+  }
+  return text;
+}
+
+}  // namespace gpuscaler

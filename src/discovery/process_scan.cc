@@ -1,0 +1,58 @@
+#include "discovery/process_scan.h"
+
+#include <dirent.h>
+
+#include <memory>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "discovery/proc_file.h"
+#include "workload/cgroup_pod.h"
+
+namespace gpuscaler {
+namespace {
+
+// A pod's process whose number was another's at the last look is found after this long.
+constexpr absl::Duration kReadAllEvery = absl::Minutes(5);
+
+constexpr size_t kLongestCgroup = 16384;
+
+// Empty: of no pod, or ended.
+std::string PodUidOf(const std::string& proc, int64_t pid) {
+  const auto text = ReadProcFile(absl::StrCat(proc, "/", pid, "/cgroup"), kLongestCgroup);
+  if (!text.ok()) return "";
+  const auto pod = ParseCgroup(*text);
+  return pod ? pod->uid : "";
+}
+
+}  // namespace
+
+ProcessScan::ByPod ProcessScan::Find(const std::set<std::string>& uids, absl::Time now) {
+  if (now - all_read_at_ >= kReadAllEvery) {
+    uids_.clear();
+    all_read_at_ = now;
+  }
+  LookForNew();
+  ByPod found;
+  for (auto& [pid, uid] : uids_) {
+    if (!uids.contains(uid)) continue;
+    uid = PodUidOf(proc_, pid);
+    if (uids.contains(uid)) found[uid].push_back(pid);
+  }
+  return found;
+}
+
+void ProcessScan::LookForNew() {
+  const std::unique_ptr<DIR, int (*)(DIR*)> opened(opendir(proc_.c_str()), &closedir);
+  if (opened == nullptr) return;
+  std::map<int64_t, std::string> uids;
+  while (const dirent* entry = readdir(opened.get())) {
+    int64_t pid = 0;
+    if (!absl::SimpleAtoi(entry->d_name, &pid)) continue;
+    const auto known = uids_.find(pid);
+    uids.emplace(pid, known == uids_.end() ? PodUidOf(proc_, pid) : known->second);
+  }
+  uids_ = std::move(uids);
+}
+
+}  // namespace gpuscaler

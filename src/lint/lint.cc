@@ -1,0 +1,250 @@
+#include "lint/lint.h"
+
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "lint/grpc_target.h"
+#include "lint/lint_rules.h"
+#include "lint/manifest.h"
+#include "lint/placeholder.h"
+#include "trigger/trigger_source.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr LintRule kBadMetadata = {
+    "bad-metadata", Finding::Severity::kError,
+    "The scaler answers this metadata with INVALID_ARGUMENT, and KEDA scales nothing."};
+constexpr LintRule kNotAString = {
+    "metadata-not-a-string", Finding::Severity::kError,
+    "Kubernetes takes only strings as metadata: numbers and true or false want quotes."};
+constexpr LintRule kNotChecked = {"not-checked", Finding::Severity::kNote,
+                                  "An external trigger that is not known for this scaler's."};
+
+constexpr LintRule kNothingToCheck = {"nothing-to-check", Finding::Severity::kNote,
+                                      "A file without a ScaledObject or ScaledJob."};
+
+constexpr LintRule kNotAllowed = {"endpoint-not-allowed", Finding::Severity::kWarning,
+                                  "An endpoint of another namespace, that the scaler reads only "
+                                  "where its --allow-endpoints names "
+                                  "it."};
+
+constexpr absl::string_view kInOurHosts = "gpu-scaler";
+
+// Keys that scalers of other people have as well: they do not tell whose a trigger is.
+constexpr std::array<absl::string_view, 5> kCommonKeys = {"activationThreshold", "metricName",
+                                                          "scope", "targetValue", "window"};
+// Nor do these beside an address that is not known for ours.
+constexpr std::array<absl::string_view, 3> kPlainKeys = {"aggregation", "metricType", "profile"};
+
+template <size_t kSize>
+bool Contains(const std::array<absl::string_view, kSize>& keys, absl::string_view key) {
+  return std::ranges::find(keys, key) != keys.end();
+}
+
+bool IsOurHost(absl::string_view host, const std::vector<std::string>& our_hosts) {
+  return absl::StrContains(host, kInOurHosts) ||
+         std::ranges::any_of(our_hosts, [host](const std::string& our) {
+           return host == our || absl::StartsWith(host, absl::StrCat(our, "."));
+         });
+}
+
+// By its address; one that says nothing may still have two keys that only ours has. Without any
+// address one key is enough: nobody else's works like that.
+bool IsOurs(const ManifestTrigger& trigger, const std::vector<std::string>& our_hosts) {
+  const TextAt* address = trigger.ScalerAddress();
+  if (address != nullptr && IsOurHost(GrpcTargetIn(address->text).host, our_hosts)) return true;
+  const auto telling = std::ranges::count_if(trigger.metadata, [&](const auto& entry) {
+    const absl::string_view key = NameIn(entry.first).name;
+    return FindKey(key) != nullptr && !Contains(kCommonKeys, key) &&
+           !(address != nullptr && Contains(kPlainKeys, key));
+  });
+  return telling >= (address != nullptr ? 2 : 1);
+}
+
+Complaint NotChecked(const ManifestTrigger& trigger) {
+  const TextAt* address = trigger.ScalerAddress();
+  if (address == nullptr) {
+    return {"not checked: it has no scalerAddress, and no key of this scaler", trigger.line};
+  }
+  const absl::string_view host = GrpcTargetIn(address->text).host;
+  const bool is_host = !host.empty() && !HasPlaceholder(address->text);
+  return {absl::StrCat("not checked: ", Quoted(is_host ? host : address->text),
+                       " is not known to be this scaler (known by \"", kInOurHosts,
+                       "\" in the host's name, or by two keys that only it has); if it is, name it "
+                       "with --scaler-address"),
+          address->line};
+}
+
+bool IsOurFromEnv(absl::string_view key) {
+  const KeyName spelled = NameIn(key);
+  return spelled.from_env && FindKey(spelled.name) != nullptr;
+}
+
+// A key of ours whose value is not in the file, but will be filled in.
+bool IsFilledIn(const ManifestTrigger& written, absl::string_view key) {
+  const auto found = written.metadata.find(key);
+  return FindKey(key) != nullptr && found != written.metadata.end() &&
+         HasPlaceholder(found->second.text);
+}
+
+// A FromEnv key names a variable of the workload here, not the value: only its name can be judged,
+// and a secret's does not matter. Nor is a placeholder the value.
+OurTrigger ReadOurTrigger(const ManifestTrigger& written, const Manifest& manifest,
+                          const Profiles& profiles, const Surroundings& surroundings) {
+  Metadata metadata;
+  bool settings_are_known = true;
+  for (const auto& [key, value] : written.metadata) {
+    metadata[key] = value.text;
+    const bool only_from_env = IsOurFromEnv(key) && !written.metadata.contains(NameIn(key).name);
+    if (only_from_env && !FindKey(NameIn(key).name)->secret) {
+      settings_are_known = false;
+    }
+    if (IsFilledIn(written, key)) settings_are_known = false;
+  }
+  OurTrigger our{.written = &written,
+                 .reading = ReadMetadata(metadata, profiles),
+                 .settings = {},
+                 .endpoint = {}};
+  std::erase_if(our.reading.faults, [&written](const Fault& fault) {
+    return IsOurFromEnv(fault.key) || IsFilledIn(written, fault.key);
+  });
+  if (settings_are_known && our.reading.faults.empty()) our.settings = TriggerOf(our.reading);
+  if (our.settings) our.endpoint = EndpointNamedBy(*our.settings, manifest, surroundings);
+  return our;
+}
+
+class FindingsOf {
+ public:
+  FindingsOf(const Manifest& manifest, const Profiles& profiles, const LintContext& context,
+             const Surroundings& surroundings)
+      : manifest_(manifest), context_(context) {
+    std::vector<OurTrigger> ours;
+    for (size_t i = 0; i < manifest.triggers.size(); ++i) {
+      const ManifestTrigger& trigger = manifest.triggers[i];
+      if (!trigger.IsExternal()) continue;
+      const std::string object = absl::StrCat(manifest.Title(), ", trigger ", i);
+      if (IsOurs(trigger, context.our_hosts)) {
+        ours.push_back(ReadOurTrigger(trigger, manifest, profiles, surroundings));
+        ours.back().finds_engines = context.finds_engines;
+        CheckTrigger(ours.back(), object);
+      } else {
+        Add(kNotChecked, NotChecked(trigger), object);
+      }
+    }
+    if (ours.empty()) return;
+    for (const std::span<const ObjectRule> rows : {ObjectRules(), SurroundingRules()}) {
+      for (const ObjectRule& row : rows) {
+        Add(row.rule, row.check(manifest, ours), manifest.Title());
+      }
+    }
+  }
+
+  std::vector<Finding> Take() && { return std::move(findings_); }
+
+ private:
+  void CheckTrigger(const OurTrigger& our, const std::string& object) {
+    for (const TriggerRule& row : AddressRules()) Add(row.rule, row.check(our), object);
+    for (const auto& [key, value] : our.written->metadata) {
+      if (value.is_string) continue;
+      Add(kNotAString,
+          Complaint{absl::StrCat(Quoted(key),
+                                 " is not a string: Kubernetes refuses the manifest; "
+                                 "write it in quotes"),
+                    value.line},
+          object);
+    }
+    for (const Fault& fault : our.reading.faults) {
+      Add(kBadMetadata, Complaint{fault.message, our.written->LineOf({fault.key})}, object);
+    }
+    if (!our.settings) return;
+    CheckSource(our, object);
+    for (const TriggerRule& row : TriggerRules()) Add(row.rule, row.check(our), object);
+  }
+
+  // Without a namespace in the file nobody knows whose hosts are its own.
+  void CheckSource(const OurTrigger& our, const std::string& object) {
+    if (context_.check_source == nullptr) return;
+    const auto source = SourceOf(*our.settings, manifest_.namespace_name);
+    if (!source.has_value()) return;
+    const absl::Status status = context_.check_source(*source);
+    const bool is_denied = absl::IsPermissionDenied(status);
+    if (status.ok() || (is_denied && manifest_.namespace_name.empty())) return;
+    const std::string message(status.message());  // "redisAddress: ..."
+    const int line = our.written->LineOf({message.substr(0, message.find(':'))});
+    Add(is_denied ? kNotAllowed : kBadMetadata, Complaint{message, line}, object);
+  }
+
+  void Add(const LintRule& rule, const std::optional<Complaint>& complaint,
+           const std::string& object) {
+    if (!complaint) return;
+    findings_.push_back({.severity = rule.severity,
+                         .rule = std::string(rule.id),
+                         .message = complaint->message,
+                         .object = object,
+                         .line = complaint->line});
+  }
+
+  const Manifest& manifest_;
+  const LintContext& context_;
+  std::vector<Finding> findings_;
+};
+
+// A Service's file that is given beside a ScaledObject's is not meant to have one.
+std::optional<Finding> NothingToCheck(const ManifestFile& file, const LintContext& context) {
+  const std::optional<TextAt>& slip = file.mistyped_kind;
+  const bool has_some = !file.manifests.empty() || context.objects_beside;
+  if (!slip && has_some) return std::nullopt;
+  const std::string why =
+      slip ? absl::StrCat("kind ", Quoted(slip->text), " is passed over; did you mean ",
+                          Quoted(KindAlmost(slip->text)), "?")
+           : "no ScaledObject or ScaledJob in it";
+  return Finding{.severity = kNothingToCheck.severity,
+                 .rule = std::string(kNothingToCheck.id),
+                 .message = why,
+                 .object = "the file",
+                 .line = slip ? slip->line : 1};
+}
+
+}  // namespace
+
+absl::string_view Name(Finding::Severity severity) {
+  switch (severity) {
+    case Finding::Severity::kError:
+      return "error";
+    case Finding::Severity::kWarning:
+      return "warning";
+    case Finding::Severity::kNote:
+      return "note";
+  }
+  return "";
+}
+
+std::vector<Finding> Lint(const ManifestFile& file, const Profiles& profiles,
+                          const LintContext& context) {
+  Surroundings surroundings = file.surroundings;
+  surroundings.Add(context.beside);
+  std::vector<Finding> findings;
+  if (auto nothing = NothingToCheck(file, context)) findings.push_back(*std::move(nothing));
+  for (const Manifest& manifest : file.manifests) {
+    for (Finding& finding : FindingsOf(manifest, profiles, context, surroundings).Take()) {
+      findings.push_back(std::move(finding));
+    }
+  }
+  std::ranges::stable_sort(findings, {}, &Finding::line);
+  return findings;
+}
+
+std::vector<LintRule> LintRules() {
+  std::vector<LintRule> rules = {kBadMetadata, kNotAString};
+  for (const TriggerRule& row : AddressRules()) rules.push_back(row.rule);
+  rules.insert(rules.end(), {kNotAllowed, kNotChecked, kNothingToCheck});
+  for (const TriggerRule& row : TriggerRules()) rules.push_back(row.rule);
+  for (const ObjectRule& row : ObjectRules()) rules.push_back(row.rule);
+  for (const ObjectRule& row : SurroundingRules()) rules.push_back(row.rule);
+  return rules;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,123 @@
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "lint/lint_rules.h"
+#include "trigger/trigger_source.h"
+
+namespace gpuscaler {
+namespace {
+
+using enum Finding::Severity;
+
+std::optional<Complaint> StreamLength(const OurTrigger& our) {
+  if (our.settings->metric != MetricType::kRedisStreamLength) return std::nullopt;
+  return Complaint{
+      "redis_stream_length counts entries that were read and acknowledged too, until the stream is "
+      "trimmed: with a consumer group it does not fall as work is done; use redis_stream_lag, and "
+      "redis_stream_pending in a second trigger for what is being worked on",
+      our.written->LineOf({"metricType"})};
+}
+
+std::optional<Complaint> EngineNotNamed(const OurTrigger& our) {
+  const Trigger& trigger = *our.settings;
+  if (!ReadsEngines(trigger) || !trigger.engine_endpoint.url.empty()) return std::nullopt;
+  if (our.finds_engines) return std::nullopt;
+  return Complaint{
+      absl::StrCat(InfoOf(trigger.metric).name,
+                   " is an engine's, and none is named: it is read only where agents look for "
+                   "engines, which the chart's do not by default; name the workload's headless "
+                   "Service (engineEndpoint: http://NAME:PORT), or turn that on "
+                   "(agent.discoverEngines, --discover-engines) and tell lint --discover-engines"),
+      our.written->LineOf({"metricType", "profile"})};
+}
+
+std::optional<Complaint> SecretInMetadata(const OurTrigger& our) {
+  for (const auto& [key, value] : our.written->metadata) {
+    const KeyRow* const row = FindKey(key);
+    if (row == nullptr || !row->secret || key == "endpointCa") continue;
+    return Complaint{absl::StrCat(key,
+                                  " is readable for all who may read the ScaledObject; put it "
+                                  "into a Secret, from there into the environment of the "
+                                  "workload's container, and say ",
+                                  key, "FromEnv"),
+                     value.line};
+  }
+  return std::nullopt;
+}
+
+std::optional<Complaint> ValueOfATotal(const OurTrigger& our) {
+  const Trigger& trigger = *our.settings;
+  if (IsOfReplicas(InfoOf(trigger.metric).origin)) return std::nullopt;
+  if (trigger.target_type != TargetType::kValue) return std::nullopt;
+  return Complaint{
+      absl::StrCat("targetType Value of ", InfoOf(trigger.metric).name,
+                   ": the HPA multiplies it by the replicas there are, and a queue "
+                   "that stays as it is doubles them again and again; use AverageValue"),
+      our.written->LineOf({"targetType"})};
+}
+
+std::optional<Complaint> RateWithoutWindow(const OurTrigger& our) {
+  const Trigger& trigger = *our.settings;
+  const bool from_counters = InfoOf(trigger.metric).origin != MetricOrigin::kGpu &&
+                             SmoothingOf(trigger) == absl::ZeroDuration() &&
+                             (InfoOf(trigger.metric).over_window || trigger.page.rate);
+  if (!from_counters || trigger.window > absl::ZeroDuration()) return std::nullopt;
+  return Complaint{absl::StrCat("window 0s of ", InfoOf(trigger.metric).name,
+                                ", which comes from counters: it is taken between the newest two "
+                                "readings alone, and swings; use 15s"),
+                   our.written->LineOf({"window"})};
+}
+
+std::optional<Complaint> PressureWithoutLimit(const OurTrigger& our) {
+  const Trigger& trigger = *our.settings;
+  if (trigger.metric != MetricType::kEnginePressure || trigger.max_concurrency) return std::nullopt;
+  return Complaint{
+      "engine_pressure without maxConcurrency: vLLM, SGLang, TGI and llama.cpp do not tell how "
+      "many requests they run at most, and until that is seen whoever waits counts against those "
+      "that run: a few that wait are twice the target; say vLLM's --max-num-seqs",
+      our.written->LineOf({"metricType"})};
+}
+
+// By what Prometheus' naming conventions have counters end with.
+std::optional<Complaint> CounterAsGauge(const OurTrigger& our) {
+  const Trigger& trigger = *our.settings;
+  if (trigger.metric != MetricType::kPrometheus || trigger.page.rate) return std::nullopt;
+  const absl::string_view selector = trigger.page.selector;
+  const absl::string_view name = selector.substr(0, selector.find_first_of("{ "));
+  constexpr std::array<absl::string_view, 4> kOfCounters = {"_total", "_count", "_sum", "_bucket"};
+  const bool counts = std::ranges::any_of(
+      kOfCounters, [&](absl::string_view end) { return absl::EndsWith(name, end); });
+  if (!counts) return std::nullopt;
+  return Complaint{absl::StrCat(name,
+                                " is a counter by its name, which only grows, and is read as it "
+                                "stands: replicas would rise to maxReplicaCount and stay there; "
+                                "say prometheusKind: rate"),
+                   our.written->LineOf({"prometheusMetric"})};
+}
+
+constexpr std::array<TriggerRule, 7> kDemandRules = {{
+    {{"stream-length", kWarning, "A stream's length does not fall when a consumer group reads it."},
+     StreamLength},
+    {{"engine-not-named", kWarning,
+      "An engine's metric without engineEndpoint, where agents do not look for engines."},
+     EngineNotNamed},
+    {{"secret-in-metadata", kWarning, "A password or token that every reader of the manifest has."},
+     SecretInMetadata},
+    {{"value-of-a-total", kWarning,
+      "targetType Value of a queue or a gateway: it has no replicas to be an average over."},
+     ValueOfATotal},
+    {{"rate-without-window", kWarning, "A rate or a wait over no time at all."}, RateWithoutWindow},
+    {{"pressure-without-limit", kNote, "An engine's pressure whose limit has to be guessed."},
+     PressureWithoutLimit},
+    {{"counter-as-gauge", kWarning, "A counter of a page, read as if it could fall."},
+     CounterAsGauge},
+}};
+
+}  // namespace
+
+std::span<const TriggerRule> DemandRules() { return kDemandRules; }
+
+}  // namespace gpuscaler

@@ -1,0 +1,189 @@
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "lint/lint_rules.h"
+#include "trigger/trigger_source.h"
+
+namespace gpuscaler {
+namespace {
+
+using enum Finding::Severity;
+
+// Of "http://host:port/path" "host:port".
+absl::string_view PlaceIn(absl::string_view url) {
+  const size_t scheme = url.find("://");
+  if (scheme != absl::string_view::npos) url.remove_prefix(scheme + 3);
+  return url.substr(0, url.find_first_of("/?"));
+}
+
+// Without brackets.
+absl::string_view HostIn(absl::string_view url) {
+  absl::string_view place = PlaceIn(url);
+  if (absl::ConsumePrefix(&place, "[")) return place.substr(0, place.find(']'));
+  return place.substr(0, place.find(':'));
+}
+
+absl::string_view PortIn(absl::string_view url) {
+  const absl::string_view place = PlaceIn(url);
+  const size_t bracket = place.find(']');
+  const size_t colon = place.find(':', bracket == absl::string_view::npos ? 0 : bracket);
+  if (colon != absl::string_view::npos) return place.substr(colon + 1);
+  return absl::StartsWith(url, "https:") ? "443" : "80";
+}
+
+bool IsAddress(absl::string_view host) {
+  return !host.empty() &&
+         host.find_first_not_of("0123456789abcdefABCDEF.:") == absl::string_view::npos &&
+         (host.find(':') != absl::string_view::npos ||
+          host.find_first_not_of("0123456789.") == absl::string_view::npos);
+}
+
+int LineOfEndpoint(const OurTrigger& our) {
+  return our.written->LineOf(
+      {"engineEndpoint", "vllmEndpoint", "tritonEndpoint", "prometheusEndpoint"});
+}
+
+bool IsOfEngines(const OurTrigger& our) { return !our.settings->engine_endpoint.url.empty(); }
+
+// What a name leads to no file shows: the running scaler says when it is one address for several
+// pods.
+std::optional<Complaint> OneAddress(const OurTrigger& our) {
+  if (!our.endpoint || !IsOfEngines(our) || our.endpoint->service != nullptr) return std::nullopt;
+  if (!IsAddress(HostIn(our.endpoint->url))) return std::nullopt;
+  return Complaint{absl::StrCat("the endpoint ", Quoted(our.endpoint->url),
+                                " is one address: a pod's is another after its next start, and a "
+                                "Service's ClusterIP answers for one of its replicas at random; "
+                                "name a headless Service (clusterIP: None)"),
+                   LineOfEndpoint(our)};
+}
+
+std::string LeadsTo(const NamedEndpoint& endpoint) {
+  return absl::StrCat("the endpoint ", Quoted(endpoint.url), " is ", endpoint.service->Title(),
+                      " of type ", endpoint.service->type);
+}
+
+std::optional<Complaint> EnginesBehindOneAddress(const OurTrigger& our) {
+  if (!our.endpoint || !IsOfEngines(our)) return std::nullopt;
+  const ManifestService* const service = our.endpoint->service;
+  if (service == nullptr || !service->HasOneAddress()) return std::nullopt;
+  return Complaint{
+      absl::StrCat(LeadsTo(*our.endpoint),
+                   ", one address that answers for one replica at random, and each replica's "
+                   "engine has to be read; name a headless Service (type ClusterIP, clusterIP: "
+                   "None) with the same selector, at the container's port"),
+      LineOfEndpoint(our)};
+}
+
+// "3 replicas of Deployment/gateway"; empty: one process at most, as far as the file tells.
+std::string SeveralBehind(const NamedEndpoint& endpoint) {
+  for (const ManifestWorkload* workload : endpoint.behind) {
+    if (workload->replicas < 2) continue;
+    return absl::StrCat(workload->replicas, " replicas of ", workload->kind, "/", workload->name);
+  }
+  return "";
+}
+
+std::optional<Complaint> PagesBehindOneAddress(const OurTrigger& our) {
+  if (!our.endpoint || IsOfEngines(our)) return std::nullopt;
+  const ManifestService* const service = our.endpoint->service;
+  if (service == nullptr || !service->HasOneAddress()) return std::nullopt;
+  const std::string several =
+      our.endpoint->is_of_target ? "the replicas that are scaled" : SeveralBehind(*our.endpoint);
+  if (several.empty()) return std::nullopt;
+  return Complaint{
+      absl::StrCat(LeadsTo(*our.endpoint), ", in front of ", several,
+                   ": one address that answers for one of them at random; name a headless Service "
+                   "(type ClusterIP, clusterIP: None), whose every address is read and added up"),
+      LineOfEndpoint(our)};
+}
+
+std::optional<Complaint> ServiceBehindOneAddress(const OurTrigger& our) {
+  const auto engines = EnginesBehindOneAddress(our);
+  return engines ? engines : PagesBehindOneAddress(our);
+}
+
+bool IsNumber(absl::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == absl::string_view::npos;
+}
+
+// Clients of a headless Service connect to the pods themselves.
+std::optional<Complaint> PortOfHeadless(const OurTrigger& our) {
+  if (!our.endpoint) return std::nullopt;
+  const ManifestService* const service = our.endpoint->service;
+  if (service == nullptr || !service->IsHeadless()) return std::nullopt;
+  const absl::string_view named = PortIn(our.endpoint->url);
+  const auto port = std::ranges::find_if(service->ports, [&](const auto& listed) {
+    return listed.port == named && IsNumber(listed.target_port) && listed.target_port != named;
+  });
+  if (port == service->ports.end()) return std::nullopt;
+  return Complaint{
+      absl::StrCat("the endpoint ", Quoted(our.endpoint->url), " has port ", named, " of ",
+                   service->Title(), ", which is headless and maps no ports: its targetPort ",
+                   port->target_port, " is what the pods listen on; use that"),
+      LineOfEndpoint(our)};
+}
+
+std::optional<Complaint> ServiceNotSeen(const Manifest&, const std::vector<OurTrigger>& ours) {
+  std::set<std::string> names;
+  const OurTrigger* first = nullptr;
+  for (const OurTrigger& our : ours) {
+    const bool is_unseen = our.endpoint && IsOfEngines(our) && our.endpoint->service == nullptr &&
+                           !our.endpoint->name.name.empty();
+    if (!is_unseen) continue;
+    if (first == nullptr) first = &our;
+    names.insert(our.endpoint->name.Title());
+  }
+  if (first == nullptr) return std::nullopt;
+  return Complaint{absl::StrCat("not checked: whether Service ", absl::StrJoin(names, ", "),
+                                " is headless, as engines want it; none of the files has it, give "
+                                "lint its file as well"),
+                   LineOfEndpoint(*first)};
+}
+
+constexpr std::array<TriggerRule, 3> kEndpointRules = {{
+    {{"one-address", kWarning, "An engine's endpoint that is one address, not a name."},
+     OneAddress},
+    {{"service-not-headless", kError,
+      "An endpoint of several replicas whose Service, in the same files, has one address for all."},
+     ServiceBehindOneAddress},
+    {{"headless-port", kWarning,
+      "An endpoint with the port of a headless Service, which does not map it to its targetPort."},
+     PortOfHeadless},
+}};
+
+constexpr std::array<ObjectRule, 1> kSurroundingRules = {{
+    {{"service-not-seen", kNote, "An engine's endpoint whose Service is in none of the files."},
+     ServiceNotSeen},
+}};
+
+}  // namespace
+
+std::span<const TriggerRule> EndpointRules() { return kEndpointRules; }
+
+std::span<const ObjectRule> SurroundingRules() { return kSurroundingRules; }
+
+std::optional<NamedEndpoint> EndpointNamedBy(const Trigger& trigger, const Manifest& manifest,
+                                             const Surroundings& surroundings) {
+  const bool is_page = InfoOf(trigger.metric).origin == MetricOrigin::kPage;
+  const std::string& url = is_page ? trigger.page.url : trigger.engine_endpoint.url;
+  if (url.empty()) return std::nullopt;
+  const absl::string_view host = HostIn(url);
+  NamedEndpoint endpoint{.url = url,
+                         .name = ServiceNameOf(host, manifest.namespace_name),
+                         .service = surroundings.ServiceAt(host, manifest.namespace_name)};
+  if (endpoint.service == nullptr) return endpoint;
+  endpoint.behind = surroundings.Behind(*endpoint.service);
+  endpoint.is_of_target =
+      std::ranges::any_of(endpoint.behind, [&](const ManifestWorkload* workload) {
+        return !manifest.is_job && workload->kind == manifest.target_kind &&
+               workload->name == manifest.target_name;
+      });
+  return endpoint;
+}
+
+}  // namespace gpuscaler

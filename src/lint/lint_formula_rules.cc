@@ -1,0 +1,77 @@
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/str_cat.h"
+#include "base/nearest.h"
+#include "lint/formula.h"
+#include "lint/lint_rules.h"
+
+namespace gpuscaler {
+namespace {
+
+using enum Finding::Severity;
+
+// KEDA leaves those of cpu and memory out.
+std::vector<absl::string_view> TriggerNames(const Manifest& manifest) {
+  std::vector<absl::string_view> names;
+  for (const ManifestTrigger& trigger : manifest.triggers) {
+    const bool is_of_pods = trigger.type == "cpu" || trigger.type == "memory";
+    if (!trigger.name.empty() && !is_of_pods) names.push_back(trigger.name);
+  }
+  return names;
+}
+
+std::optional<Complaint> FormulaOfNobody(const Manifest& manifest, const std::vector<OurTrigger>&) {
+  if (!manifest.formula) return std::nullopt;
+  const std::vector<absl::string_view> names = TriggerNames(manifest);
+  const std::vector<std::string> used = TriggersIn(manifest.formula->text);
+  const auto unknown = std::ranges::find_if(
+      used, [&](const std::string& name) { return std::ranges::find(names, name) == names.end(); });
+  if (unknown == used.end()) return std::nullopt;
+  const std::string known = names.empty() ? "no trigger has a name"
+                                          : absl::StrCat("they are called ", JoinedWithOr(names));
+  return Complaint{absl::StrCat("the formula names ", Quoted(*unknown),
+                                ", and no trigger has that as its name (", known,
+                                "): KEDA refuses the ScaledObject", DidYouMean(*unknown, names)),
+                   manifest.formula->line};
+}
+
+// Of ours, and nothing at zero replicas.
+const OurTrigger* AsleepAtZero(const Manifest& manifest, const std::vector<OurTrigger>& ours,
+                               const std::string& name) {
+  const auto our = std::ranges::find_if(ours, [&](const OurTrigger& trigger) {
+    return trigger.settings && trigger.written->name == name &&
+           !CanWake(manifest, *trigger.written, ours);
+  });
+  return our == ours.end() ? nullptr : &*our;
+}
+
+std::optional<Complaint> FormulaNeverWakes(const Manifest& manifest,
+                                           const std::vector<OurTrigger>& ours) {
+  if (!manifest.formula || !GoesToZero(manifest)) return std::nullopt;
+  for (const std::string& name : TriggersInMin(manifest.formula->text)) {
+    const OurTrigger* const asleep = AsleepAtZero(manifest, ours, name);
+    if (asleep == nullptr) continue;
+    return Complaint{
+        absl::StrCat("it goes to zero (minReplicaCount is 0 unless given) and never wakes: there ",
+                     Quoted(name), " (", InfoOf(asleep->settings->metric).name,
+                     ") has no replica to read and is 0, and so is the formula's min(), whatever "
+                     "waits; set minReplicaCount to 1"),
+        manifest.formula->line};
+  }
+  return std::nullopt;
+}
+
+constexpr std::array<ObjectRule, 2> kFormulaRules = {{
+    {{"formula-of-nobody", kError, "A formula names a trigger that no trigger is called."},
+     FormulaOfNobody},
+    {{"formula-never-wakes", kWarning,
+      "A formula that is a min() over replicas' metrics is 0 at zero replicas, for ever."},
+     FormulaNeverWakes},
+}};
+
+}  // namespace
+
+std::span<const ObjectRule> FormulaRules() { return kFormulaRules; }
+
+}  // namespace gpuscaler

@@ -1,0 +1,167 @@
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/str_cat.h"
+#include "base/number_text.h"
+#include "lint/lint_rules.h"
+
+namespace gpuscaler {
+namespace {
+
+using enum Finding::Severity;
+
+// What KEDA takes where the manifest says nothing.
+constexpr int kDefaultCooldownSeconds = 300;
+constexpr int kDefaultPollingSeconds = 30;
+constexpr int kDefaultMaxReplicas = 100;
+
+int ValueOr(const std::optional<NumberAt>& number, int otherwise) {
+  return number ? number->value : otherwise;
+}
+
+int LineOfMinimum(const Manifest& manifest) {
+  if (manifest.idle_replicas) return manifest.idle_replicas->line;
+  return manifest.min_replicas ? manifest.min_replicas->line : manifest.line;
+}
+
+std::optional<Complaint> NothingWakes(const Manifest& manifest,
+                                      const std::vector<OurTrigger>& ours) {
+  const bool woken = std::ranges::any_of(manifest.triggers, [&](const ManifestTrigger& trigger) {
+    return CanWake(manifest, trigger, ours);
+  });
+  if (!GoesToZero(manifest) || woken) return std::nullopt;
+  return Complaint{
+      "it goes to zero (minReplicaCount is 0 unless given), and no trigger can wake it: at zero "
+      "replicas there is no GPU or engine to read; add a trigger on demand (a queue, a gateway, "
+      "cron), or set minReplicaCount to 1",
+      LineOfMinimum(manifest)};
+}
+
+bool IsNeverZero(MetricType metric) {
+  return metric == MetricType::kPowerDraw || metric == MetricType::kTemperature ||
+         metric == MetricType::kMemoryUsedMib;
+}
+
+// Of an idle GPU; with a threshold above 0 only who knows the GPU can tell.
+std::optional<Complaint> NeverSleeps(const Manifest& manifest,
+                                     const std::vector<OurTrigger>& ours) {
+  if (manifest.is_job || !GoesToZero(manifest)) return std::nullopt;
+  const auto our = std::ranges::find_if(ours, [](const OurTrigger& trigger) {
+    return trigger.settings && !trigger.settings->always_active &&
+           trigger.settings->activation_threshold == 0 && IsNeverZero(trigger.settings->metric);
+  });
+  if (our == ours.end()) return std::nullopt;
+  return Complaint{
+      absl::StrCat(InfoOf(our->settings->metric).name,
+                   " is above 0 on an idle GPU too: with activationThreshold 0 the trigger stays "
+                   "active as long as a replica holds one, and it never goes to zero; give an "
+                   "activationThreshold above what an idle replica shows"),
+      our->written->LineOf({"activationThreshold", "metricType", "profile"})};
+}
+
+int LineOfCooldown(const Manifest& manifest) {
+  if (manifest.cooldown_seconds) return manifest.cooldown_seconds->line;
+  return manifest.polling_seconds ? manifest.polling_seconds->line : manifest.line;
+}
+
+double LongestWarmupSeconds(const std::vector<OurTrigger>& ours) {
+  double longest = 0;
+  for (const OurTrigger& our : ours) {
+    if (our.settings) longest = std::max(longest, absl::ToDoubleSeconds(our.settings->warmup));
+  }
+  return longest;
+}
+
+// A workload at zero is woken by another trigger; what keeps it until its replica holds a GPU, and
+// so is seen here, is that trigger and the cooldown. And KEDA looks only once a pollingInterval:
+// with a shorter cooldown there is none.
+std::optional<Complaint> CooldownShort(const Manifest& manifest,
+                                       const std::vector<OurTrigger>& ours) {
+  if (manifest.is_job || !GoesToZero(manifest)) return std::nullopt;  // ScaledJobs have none
+  const int cooldown = ValueOr(manifest.cooldown_seconds, kDefaultCooldownSeconds);
+  const int polling = ValueOr(manifest.polling_seconds, kDefaultPollingSeconds);
+  const double warmup = LongestWarmupSeconds(ours);
+  if (cooldown < warmup) {
+    return Complaint{
+        absl::StrCat("cooldownPeriod ", cooldown, " is shorter than a start (", NumberText(warmup),
+                     " s of warm-up): until a replica holds its GPU nothing here sees it, "
+                     "and KEDA may take it away again; use ",
+                     NumberText(warmup), " or more"),
+        LineOfCooldown(manifest)};
+  }
+  if (cooldown >= polling) return std::nullopt;
+  return Complaint{
+      absl::StrCat("cooldownPeriod ", cooldown, " is shorter than pollingInterval ", polling,
+                   ": the first inactive answer takes the workload to zero; use several polls, or "
+                   "leave it out (300)"),
+      LineOfCooldown(manifest)};
+}
+
+std::optional<Complaint> FallbackWakes(const Manifest& manifest, const std::vector<OurTrigger>&) {
+  if (!manifest.fallback || !GoesToZero(manifest)) return std::nullopt;
+  return Complaint{
+      "a fallback counts as active, so an outage wakes what sleeps at zero; without one KEDA holds "
+      "what there is: remove fallback, or set minReplicaCount to 1",
+      manifest.fallback->line};
+}
+
+std::optional<Complaint> FallbackShrinks(const Manifest& manifest, const std::vector<OurTrigger>&) {
+  if (!manifest.fallback || GoesToZero(manifest)) return std::nullopt;
+  const ManifestFallback& fallback = *manifest.fallback;
+  const bool may_lower =
+      fallback.behavior.text == "static" || fallback.behavior.text == "currentReplicasIfLower";
+  const bool is_the_maximum =
+      ValueOr(fallback.replicas, 0) >= ValueOr(manifest.max_replicas, kDefaultMaxReplicas);
+  if (!may_lower || is_the_maximum) return std::nullopt;
+  return Complaint{absl::StrCat("fallback behavior ", fallback.behavior.text,
+                                " shrinks a busy workload when its metrics fail; use behavior: "
+                                "currentReplicasIfHigher"),
+                   fallback.behavior.line};
+}
+
+constexpr std::array<ObjectRule, 5> kOwnObjectRules = {{
+    {{"nothing-wakes", kWarning,
+      "It goes to zero, and none of its triggers can see demand from there."},
+     NothingWakes},
+    {{"never-sleeps", kWarning,
+      "It goes to zero, and a trigger on watts, degrees or MiB would keep it from there."},
+     NeverSleeps},
+    {{"cooldown-short", kWarning,
+      "cooldownPeriod is shorter than a start or than the gap between two polls."},
+     CooldownShort},
+    {{"fallback-wakes", kWarning, "A fallback wakes what sleeps at zero replicas."}, FallbackWakes},
+    {{"fallback-shrinks", kWarning, "A fallback may take replicas from a busy workload."},
+     FallbackShrinks},
+}};
+
+}  // namespace
+
+std::span<const ObjectRule> ObjectRules() {
+  static const auto& rules = *new std::vector<ObjectRule>([] {
+    std::vector<ObjectRule> all(kOwnObjectRules.begin(), kOwnObjectRules.end());
+    all.insert(all.end(), WorkloadRules().begin(), WorkloadRules().end());
+    all.insert(all.end(), FormulaRules().begin(), FormulaRules().end());
+    return all;
+  }());
+  return rules;
+}
+
+bool GoesToZero(const Manifest& manifest) {
+  if (manifest.fills_in_replicas) return false;  // nobody can tell
+  if (manifest.idle_replicas) return manifest.idle_replicas->value == 0;
+  return ValueOr(manifest.min_replicas, 0) == 0;
+}
+
+bool CanWake(const Manifest& manifest, const ManifestTrigger& trigger,
+             const std::vector<OurTrigger>& ours) {
+  const auto our = std::ranges::find(ours, &trigger, &OurTrigger::written);
+  if (our == ours.end()) return trigger.type != "cpu" && trigger.type != "memory";  // read pods
+  // A trigger whose settings a file cannot show gets the benefit of the doubt; a wrong one not.
+  if (!our->settings) return our->reading.faults.empty();
+  if (!IsOfReplicas(InfoOf(our->settings->metric).origin)) return true;
+  // On a node or in a fleet other workloads' GPUs count too: there may be some at zero replicas.
+  return our->settings->always_active || our->settings->scope != Scope::kWorkload ||
+         CountsAnother(manifest, *our);
+}
+
+}  // namespace gpuscaler

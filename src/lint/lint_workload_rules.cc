@@ -1,0 +1,215 @@
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/nearest.h"
+#include "lint/lint_rules.h"
+#include "lint/placeholder.h"
+#include "trigger/workload_kinds.h"
+
+namespace gpuscaler {
+namespace {
+
+using enum Finding::Severity;
+
+// What is scaled is in the file: none that a template fills in.
+bool TellsTarget(const Manifest& manifest) {
+  return !manifest.target_name.empty() && !HasPlaceholder(manifest.target_name) &&
+         !HasPlaceholder(manifest.target_kind);
+}
+
+// It says whose GPUs count, by name.
+bool NamesWorkload(const OurTrigger& our) {
+  return our.settings && !our.settings->workload.empty();
+}
+
+bool IsOfKind(const OurTrigger& our, absl::string_view kind) {
+  return absl::EqualsIgnoreCase(our.settings->workload_kind, kind);
+}
+
+// Its pods are a part of what is named: KServe calls the Deployment that it makes like that.
+bool IsPredictorOf(const Manifest& manifest, const OurTrigger& our) {
+  return IsOfKind(our, "InferenceService") &&
+         absl::EqualsIgnoreCase(manifest.target_kind, "Deployment") &&
+         manifest.target_name == absl::StrCat(our.settings->workload, "-predictor");
+}
+
+bool NamesAnother(const Manifest& manifest, const OurTrigger& our) {
+  return NamesWorkload(our) && TellsTarget(manifest) &&
+         our.settings->workload != manifest.target_name && !IsPredictorOf(manifest, our);
+}
+
+// Of what an operator scales nobody knows which kinds own its pods: it may make a Deployment of the
+// same name.
+bool NamesAnotherKind(const Manifest& manifest, const OurTrigger& our) {
+  return NamesWorkload(our) && our.settings->workload == manifest.target_name &&
+         !our.settings->workload_kind.empty() && IsWorkloadKind(manifest.target_kind) &&
+         !IsOfKind(our, manifest.target_kind);
+}
+
+bool NamesAlikeKind(const Manifest& manifest, const OurTrigger& our) {
+  return NamesAnotherKind(manifest, our) &&
+         HaveAlikePods(our.settings->workload_kind, manifest.target_kind);
+}
+
+// Its pods are never those of what is scaled.
+bool NamesUnlikeKind(const Manifest& manifest, const OurTrigger& our) {
+  return NamesAnotherKind(manifest, our) && !NamesAlikeKind(manifest, our);
+}
+
+std::string WorkloadText(const Trigger& trigger) {
+  return absl::StrCat(trigger.workload_kind, trigger.workload_kind.empty() ? "" : "/",
+                      trigger.workload);
+}
+
+// Whose GPUs count is left to a guess, which the name of the ScaledObject does not help.
+bool IsGuessed(const Manifest& manifest, const OurTrigger& our) {
+  return our.settings && our.settings->scope == Scope::kWorkload &&
+         our.settings->workload.empty() && our.settings->pod_regex == nullptr &&
+         TellsTarget(manifest) && !HasPlaceholder(manifest.name) &&
+         manifest.target_name != manifest.name;
+}
+
+std::optional<Complaint> WokenByOthers(const Manifest& manifest,
+                                       const std::vector<OurTrigger>& ours) {
+  const auto our = std::ranges::find_if(
+      ours, [&](const OurTrigger& trigger) { return IsGuessed(manifest, trigger); });
+  if (our == ours.end() || !GoesToZero(manifest)) return std::nullopt;
+  return Complaint{
+      absl::StrCat("whose GPUs count is a guess: while ", manifest.target_name,
+                   " is at zero, any other workload that is alone in the namespace to hold GPUs is "
+                   "taken for it, and wakes it; add workload: ",
+                   manifest.target_name, " to the metadata, or name the ScaledObject like it"),
+      our->written->line};
+}
+
+std::optional<Complaint> LoadOfAnother(const Manifest& manifest,
+                                       const std::vector<OurTrigger>& ours) {
+  const auto our = std::ranges::find_if(
+      ours, [&](const OurTrigger& trigger) { return NamesAnother(manifest, trigger); });
+  if (our == ours.end()) return std::nullopt;
+  return Complaint{absl::StrCat("scales ", manifest.target_kind, "/", manifest.target_name,
+                                " on the load of ", WorkloadText(*our->settings),
+                                ": its replicas are counted, and the target is for each of them"),
+                   our->written->LineOf({"workload"})};
+}
+
+std::string TargetText(const Manifest& manifest) {
+  return absl::StrCat(manifest.target_kind, "/", manifest.target_name);
+}
+
+// Where `workload` names the kind of something else than is scaled, and why that matters.
+Complaint OfAnotherKind(const Manifest& manifest, const OurTrigger& our, absl::string_view why) {
+  return {absl::StrCat("workload ", WorkloadText(*our.settings),
+                       " has the name of what is scaled, ", TargetText(manifest),
+                       ", and is of another kind: ", why, "; use workload: ", TargetText(manifest)),
+          our.written->LineOf({"workload"})};
+}
+
+std::optional<Complaint> KindOfAnother(const Manifest& manifest,
+                                       const std::vector<OurTrigger>& ours) {
+  const auto our = std::ranges::find_if(
+      ours, [&](const OurTrigger& trigger) { return NamesUnlikeKind(manifest, trigger); });
+  if (our == ours.end()) return std::nullopt;
+  return OfAnotherKind(manifest, *our, "what is scaled does not count");
+}
+
+std::optional<Complaint> KindAlike(const Manifest& manifest, const std::vector<OurTrigger>& ours) {
+  const auto our = std::ranges::find_if(
+      ours, [&](const OurTrigger& trigger) { return NamesAlikeKind(manifest, trigger); });
+  if (our == ours.end()) return std::nullopt;
+  // Leaders are the pods of a StatefulSet that is called like their owner.
+  const bool is_of_leaders = absl::EqualsIgnoreCase(manifest.target_kind, "LeaderWorkerSet") &&
+                             IsOfKind(*our, "StatefulSet");
+  return OfAnotherKind(manifest, *our,
+                       is_of_leaders ? "of what is scaled the leader of each group counts alone"
+                                     : "what is scaled counts where the pods' names alone tell "
+                                       "whose they are, and not where their owners are known");
+}
+
+// Nothing: it is known, or is what is scaled, so that there is one.
+const OurTrigger* OfUnknownKind(const Manifest& manifest, const std::vector<OurTrigger>& ours) {
+  const auto our = std::ranges::find_if(ours, [&](const OurTrigger& trigger) {
+    return NamesWorkload(trigger) && !trigger.settings->workload_kind.empty() &&
+           !IsWorkloadKind(trigger.settings->workload_kind) &&
+           !IsOfKind(trigger, manifest.target_kind) && !NamesAnotherKind(manifest, trigger);
+  });
+  return our == ours.end() ? nullptr : &*our;
+}
+
+// The kind that was meant; empty: it may be one of a controller of one's own. A slip leaves the
+// ends of a word as they are, which TFJob and NIMService do not share with Job and RayService.
+absl::string_view KindMeant(const Manifest& manifest, absl::string_view kind) {
+  constexpr size_t kSlipSize = 2;
+  std::vector<absl::string_view> known = WorkloadKinds();
+  if (!manifest.target_kind.empty()) known.push_back(manifest.target_kind);
+  const absl::string_view nearest = Nearest(kind, known);
+  if (nearest.empty() || absl::StartsWithIgnoreCase(nearest, kind)) return nearest;
+  const auto is_alike = [](char a, char b) {
+    return absl::ascii_tolower(a) == absl::ascii_tolower(b);
+  };
+  const size_t longer = std::max(kind.size(), nearest.size());
+  const bool is_slip = is_alike(kind.front(), nearest.front()) &&
+                       is_alike(kind.back(), nearest.back()) &&
+                       longer - std::min(kind.size(), nearest.size()) <= kSlipSize;
+  return is_slip ? nearest : "";
+}
+
+Complaint OfUnknownKind(const OurTrigger& our, absl::string_view meant) {
+  const std::string& kind = our.settings->workload_kind;
+  return {absl::StrCat("workload ", WorkloadText(*our.settings), ": ", Quoted(kind),
+                       " is no kind that pods are known to be of (", JoinedWithOr(WorkloadKinds()),
+                       "), and of a controller of your own it is only where the kubelet's Pods API "
+                       "tells owners",
+                       meant.empty() ? "" : absl::StrCat("; did you mean ", Quoted(meant), "?")),
+          our.written->LineOf({"workload"})};
+}
+
+std::optional<Complaint> MistypedKind(const Manifest& manifest,
+                                      const std::vector<OurTrigger>& ours) {
+  const OurTrigger* const our = OfUnknownKind(manifest, ours);
+  if (our == nullptr) return std::nullopt;
+  const absl::string_view meant = KindMeant(manifest, our->settings->workload_kind);
+  if (meant.empty()) return std::nullopt;
+  return OfUnknownKind(*our, meant);
+}
+
+std::optional<Complaint> UnknownKind(const Manifest& manifest,
+                                     const std::vector<OurTrigger>& ours) {
+  const OurTrigger* const our = OfUnknownKind(manifest, ours);
+  if (our == nullptr) return std::nullopt;
+  if (!KindMeant(manifest, our->settings->workload_kind).empty()) return std::nullopt;
+  return OfUnknownKind(*our, "");
+}
+
+constexpr std::array<ObjectRule, 6> kWorkloadRules = {{
+    {{"woken-by-others", kWarning,
+      "It goes to zero, is named otherwise than what it scales, and does not say whose GPUs "
+      "count."},
+     WokenByOthers},
+    {{"load-of-another", kNote, "It scales one workload on the load of another."}, LoadOfAnother},
+    {{"workload-of-another-kind", kWarning,
+      "workload has the name of what is scaled, and a kind that its pods are never of."},
+     KindOfAnother},
+    {{"workload-kind-alike", kNote,
+      "workload has the name of what is scaled, and another kind whose pods are named alike."},
+     KindAlike},
+    {{"workload-kind-mistyped", kWarning,
+      "workload's kind is almost one that pods are known to be of."},
+     MistypedKind},
+    {{"workload-kind-unknown", kNote,
+      "workload's kind is of a controller of one's own: the kubelet's Pods API tells its pods."},
+     UnknownKind},
+}};
+
+}  // namespace
+
+std::span<const ObjectRule> WorkloadRules() { return kWorkloadRules; }
+
+bool CountsAnother(const Manifest& manifest, const OurTrigger& our) {
+  return NamesAnother(manifest, our) || NamesUnlikeKind(manifest, our);
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,152 @@
+#include "role/agent.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/periodic_thread.h"
+#include "base/status_macros.h"
+#include "base/stop_all.h"
+#include "discovery/engine_discovery.h"
+#include "discovery/engine_metrics.h"
+#include "fleet/engine_log.h"
+#include "fleet/telemetry_service.h"
+#include "role/node_reading.h"
+#include "role/node_source.h"
+#include "role/reloader.h"
+#include "role/side_ports.h"
+#include "role/told_engines.h"
+#include "serve/fleet_metrics.h"
+#include "serve/grpc_server.h"
+#include "serve/http_server.h"
+#include "serve/metrics.h"
+#include "serve/probes.h"
+#include "store/snapshot_store.h"
+#include "trigger/trigger.h"
+
+namespace gpuscaler {
+namespace {
+
+// A Watch lasts for as long as both are there; a connection is never made again for its age.
+constexpr absl::Duration kConnectionAge = absl::Hours(24 * 14);
+
+}  // namespace
+
+// In dependency order: destroyed backwards.
+class Agent::Impl {
+ public:
+  Impl(const Config& config, const Clock& clock, std::unique_ptr<GpuSource> source)
+      : config_(config),
+        clock_(clock),
+        reading_(config, clock, std::move(source), metrics_),
+        probes_(clock, config.hang_after, {"sampler"}),
+        engines_({}, clock, [this] { WakeDiscovery(); }),
+        finding_(engines_),
+        telemetry_({.horizon = kLongestWindow + config.StaleAfter(),
+                    .version = GPUSCALER_VERSION,
+                    .read_every = config.ReadEvery(),
+                    .engines = config.discover_engines ? &engines_ : nullptr},
+                   clock, reading_.store(), reading_.leases(), [this] { reading_.Wake(); }) {}
+
+  ~Impl() {
+    Drain(absl::ZeroDuration());
+    reading_.Join();
+  }
+
+  absl::Status Start() {
+    if (config_.discover_engines) {
+      discovery_ = std::make_unique<EngineDiscovery>(
+          EngineDiscovery::Options{.interval = config_.engine_interval}, clock_, reading_.store(),
+          finding_);
+      waking_discovery_ = discovery_.get();
+    }
+    ASSIGN_OR_RETURN(grpc_, GrpcServer::Start({.bind_address = config_.bind_address,
+                                               .port = AskedPort(config_.telemetry_port),
+                                               .tls = config_.Tls(),
+                                               .max_connection_age = kConnectionAge},
+                                              {telemetry_.Service()}));
+    ASSIGN_OR_RETURN(metrics_page_, OpenMetricsPort(config_, [this] { return MetricsPage(); }));
+    ASSIGN_OR_RETURN(probe_page_, OpenProbePort(config_, probes_));
+    // How a reading went is logged, and told to the readers by the store.
+    reading_.Start([this](const absl::Status& /*read*/) { probes_.Ticked("sampler"); });
+    reloading_ = std::make_unique<PeriodicThread>(
+        "reloader", kReloadInterval,
+        [reloader = std::make_shared<Reloader>(Certificates(config_, *grpc_, metrics_page_.get()),
+                                               metrics_)] { reloader->Tick(); });
+    probes_.SetServing();
+    return absl::OkStatus();
+  }
+
+  int grpc_port() const { return grpc_->port(); }
+  int metrics_port() const { return metrics_page_ == nullptr ? 0 : metrics_page_->port(); }
+  int probe_port() const { return probe_page_ == nullptr ? 0 : probe_page_->port(); }
+
+  std::vector<std::string> Drain(absl::Duration patience) {
+    if (drained_.exchange(true)) return {};
+    const SteadyClock real;
+    const absl::Time deadline = real.Now() + patience;
+    probes_.SetStopping();
+    telemetry_.StopStreams();
+    reading_.store().Close();
+    if (grpc_ != nullptr) grpc_->Drain(patience);
+    waking_discovery_ = nullptr;
+    std::vector<NamedThread> threads = reading_.Threads();
+    threads.push_back({reloading_.get(), "reloader"});
+    if (discovery_ != nullptr) threads.push_back(discovery_->Thread());
+    return StopAll(threads, std::max(deadline - real.Now(), absl::ZeroDuration()));
+  }
+
+ private:
+  std::string MetricsPage() const {
+    const SnapshotStore::History newest = reading_.store().Newest();
+    return absl::StrCat(metrics_.Page(newest == nullptr ? nullptr : &newest->Newest(), clock_.Now(),
+                                      config_.StaleAfter()),
+                        TelemetryMetrics(telemetry_.counts()), EngineMetricsOfNode(),
+                        HandshakeMetrics());
+  }
+
+  std::string EngineMetricsOfNode() const {
+    if (discovery_ == nullptr) return "";
+    return absl::StrCat(EngineMetrics(discovery_->counts()),
+                        EngineReaderMetrics(telemetry_.engine_counts()));
+  }
+
+  void WakeDiscovery() {
+    if (EngineDiscovery* const discovery = waking_discovery_) discovery->Wake();
+  }
+
+  const Config config_;
+  const Clock& clock_;
+  Metrics metrics_;
+  NodeReading reading_;
+  Probes probes_;
+  std::atomic<bool> drained_ = false;
+  std::atomic<EngineDiscovery*> waking_discovery_ = nullptr;  // null: nobody finds engines
+  EngineLog engines_;
+  ToldEngines finding_;
+  TelemetryService telemetry_;
+  // Outlives the page that shows it. Null: engines are not looked for.
+  std::unique_ptr<EngineDiscovery> discovery_;
+  std::unique_ptr<GrpcServer> grpc_;
+  std::unique_ptr<HttpServer> metrics_page_;
+  std::unique_ptr<HttpServer> probe_page_;
+  std::unique_ptr<PeriodicThread> reloading_;
+};
+
+absl::StatusOr<std::unique_ptr<Agent>> Agent::Start(const Config& config, const Clock& clock) {
+  ASSIGN_OR_RETURN(std::unique_ptr<GpuSource> source,
+                   OpenNodeSource(config, config.node_name, clock));
+  auto impl = std::make_unique<Impl>(config, clock, std::move(source));
+  RETURN_IF_ERROR(impl->Start());
+  return std::unique_ptr<Agent>(new Agent(std::move(impl)));
+}
+
+Agent::Agent(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Agent::~Agent() = default;
+int Agent::grpc_port() const { return impl_->grpc_port(); }
+int Agent::metrics_port() const { return impl_->metrics_port(); }
+int Agent::probe_port() const { return impl_->probe_port(); }
+std::vector<std::string> Agent::Drain(absl::Duration patience) { return impl_->Drain(patience); }
+
+}  // namespace gpuscaler

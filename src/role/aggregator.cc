@@ -1,0 +1,265 @@
+#include "role/aggregator.h"
+
+#include <grpcpp/security/credentials.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/periodic_thread.h"
+#include "base/rate_limit.h"
+#include "base/status_macros.h"
+#include "base/stop_all.h"
+#include "config/allowed_namespaces.h"
+#include "fleet/agent_addresses.h"
+#include "fleet/engine_watch.h"
+#include "fleet/fleet_store.h"
+#include "fleet/fleet_watch.h"
+#include "role/demand_reading.h"
+#include "role/reloader.h"
+#include "role/side_ports.h"
+#include "rpc/tls_files.h"
+#include "serve/fleet_metrics.h"
+#include "serve/fleet_viewer.h"
+#include "serve/grpc_server.h"
+#include "serve/http_server.h"
+#include "serve/metrics.h"
+#include "serve/probes.h"
+#include "serve/profile_store.h"
+#include "serve/scaler_service.h"
+#include "serve/signal_metrics.h"
+#include "signal/found_engines.h"
+#include "store/leases.h"
+#include "trigger/trigger.h"
+
+namespace gpuscaler {
+namespace {
+
+// What is wanted is told to the agents so often, for twice as long.
+constexpr absl::Duration kWantInterval = absl::Seconds(30);
+
+// So long a new aggregator that hears nobody stays out of the Service for the sake of the older
+// ones there, which may answer. Longer, where all are new, an empty Service would hold KEDA up: its
+// channels back off, and nobody tells it why.
+constexpr absl::Duration kReadyWithin = absl::Seconds(10);
+
+// A connection without a word for so long is dead, however much grace its node has.
+constexpr absl::Duration kLongestSilence = absl::Seconds(15);
+
+// The pair of the files as they are now; null where they cannot be read: no connection then.
+std::shared_ptr<grpc::ChannelCredentials> CredentialsOf(const TlsFiles& files, RateLimit& log) {
+  const auto pems = ReadTls(files);
+  if (!pems.ok()) {
+    if (const std::optional<int64_t> dropped = log.Pass()) {
+      LogWarn("agent_tls_unusable", {{"why", pems.status().message()}, {"dropped", *dropped}});
+    }
+    return nullptr;
+  }
+  return grpc::SslCredentials({pems->client_ca, pems->key, pems->cert});
+}
+
+}  // namespace
+
+// In dependency order: destroyed backwards.
+class Aggregator::Impl {
+ public:
+  Impl(const Config& config, const Clock& clock, AgentsOption agents, AllowedNamespaces allowed)
+      : config_(config),
+        clock_(clock),
+        agents_(std::move(agents)),
+        fleet_(clock, {.patience = {.grace = config.grace,
+                                    .forget_after = config.forget_after,
+                                    .empty_after = config.empty_after,
+                                    .stale_after = config.StaleAfter()},
+                       .limits = {.horizon = kLongestWindow + config.StaleAfter(),
+                                  .join_within = config.StaleAfter()},
+                       .leases = &leases_}),
+        profiles_(config.profiles),
+        probes_(clock, config.hang_after, {"answers"}),
+        demand_(config, clock, [this] { WakeEngines(); }),
+        engines_(demand_.store(), allowed),
+        service_(
+            {.stale_after = config.StaleAfter(),
+             .grace = config.grace,
+             .forget_after = config.forget_after,
+             .allowed_namespaces = std::move(allowed),
+             .max_streams_per_peer = config.max_streams_per_peer,
+             .came_round = [this] { probes_.Ticked("answers"); }},
+            clock, fleet_, leases_, profiles_, metrics_, [this] { WakeWanting(); },
+            demand_.access(true)),
+        viewer_({.patience = {.stale_after = config.StaleAfter(), .grace = config.grace},
+                 .version = GPUSCALER_VERSION,
+                 .agents = [this] { return fleet_.Agents(); }},
+                clock, fleet_) {}
+
+  ~Impl() { Drain(absl::ZeroDuration()); }
+
+  absl::Status Start() {
+    if (config_.Tls().Enabled()) RETURN_IF_ERROR(ReadTls(config_.Tls()).status());
+    RETURN_IF_ERROR(profiles_.Reload());
+    std::vector<grpc::Service*> services = service_.Services();
+    services.push_back(viewer_.Service());
+    ASSIGN_OR_RETURN(grpc_, GrpcServer::Start({.bind_address = config_.bind_address,
+                                               .port = AskedPort(config_.port),
+                                               .tls = config_.Tls(),
+                                               .max_connection_age = config_.max_connection_age},
+                                              services));
+    watch_ = std::make_unique<FleetWatch>(WatchOptions(), clock_, fleet_);
+    engine_watch_ = std::make_unique<EngineWatch>(WatchOptions().stream, clock_, fleet_, engines_);
+    waking_engines_ = engine_watch_.get();
+    ASSIGN_OR_RETURN(metrics_page_, OpenMetricsPort(config_, [this] { return MetricsPage(); }));
+    ASSIGN_OR_RETURN(probe_page_, OpenProbePort(config_, probes_));
+    wanting_ = std::make_unique<PeriodicThread>("wanting", kWantInterval, [this] { Want(); });
+    waking_ = wanting_.get();
+    watching_health_ =
+        std::make_unique<PeriodicThread>("health", absl::Seconds(1), [this] { LookAtFleet(); });
+    reloading_ = std::make_unique<PeriodicThread>(
+        "reloader", kReloadInterval,
+        [reloader = std::make_shared<Reloader>(Files(), metrics_)] { reloader->Tick(); });
+    return absl::OkStatus();
+  }
+
+  int grpc_port() const { return grpc_->port(); }
+  int metrics_port() const { return metrics_page_ == nullptr ? 0 : metrics_page_->port(); }
+  int probe_port() const { return probe_page_ == nullptr ? 0 : probe_page_->port(); }
+
+  std::vector<std::string> Drain(absl::Duration patience) {
+    if (drained_.exchange(true)) return {};
+    const SteadyClock real;
+    const absl::Time deadline = real.Now() + patience;
+    const auto left = [&] { return std::max(deadline - real.Now(), absl::ZeroDuration()); };
+    probes_.SetStopping();
+    service_.StopStreams();
+    fleet_.Close();
+    if (grpc_ != nullptr) grpc_->Drain(left());
+    waking_ = nullptr;
+    waking_engines_ = nullptr;
+    std::vector<NamedThread> threads = demand_.Threads();
+    threads.push_back({wanting_.get(), "wanting"});
+    threads.push_back({watching_health_.get(), "health"});
+    threads.push_back({reloading_.get(), "reloader"});
+    std::vector<std::string> hanging = StopAll(threads, left());
+    if (watch_ == nullptr) return hanging;
+    if (engine_watch_ != nullptr && !engine_watch_->Stop(left()))
+      hanging.emplace_back("agents engines");
+    for (std::string& name : watch_->Stop(left())) hanging.push_back(std::move(name));
+    return hanging;
+  }
+
+ private:
+  FleetWatchOptions WatchOptions() const {
+    FleetWatchOptions options{.agents = agents_,
+                              .stream = {.history = kLongestWindow + config_.StaleAfter(),
+                                         .silence = std::min(config_.grace, kLongestSilence),
+                                         .reader = config_.node_name}};
+    if (!config_.Tls().Enabled()) return options;
+    options.stream.connection.credentials =
+        [files = config_.Tls(), log = std::make_shared<RateLimit>(clock_, 1, absl::Seconds(10))] {
+          return CredentialsOf(files, *log);
+        };
+    options.stream.connection.server_name = agents_.ServerName();
+    return options;
+  }
+
+  std::string MetricsPage() const {
+    const absl::Time now = clock_.Now();
+    return absl::StrCat(metrics_.Page(nullptr, now, config_.StaleAfter()),
+                        AgentsMetrics({.agents = fleet_.Agents(),
+                                       .counts = watch_->CountsOfAgents(),
+                                       .listing = fleet_.listing()},
+                                      now),
+                        SignalMetrics(demand_.counts(), now),
+                        EngineStreamMetrics(engine_watch_->counts()), HandshakeMetrics());
+  }
+
+  // One that hears some agents answers without the others once it has waited for them, which begins
+  // when they are listed.
+  absl::Duration ReadyWithin() const {
+    const bool hears_some = std::ranges::any_of(fleet_.Agents(), [](const AgentStatus& agent) {
+      return agent.heard_at != absl::InfinitePast();
+    });
+    return hears_some ? config_.empty_after + kReadyWithin : kReadyWithin;
+  }
+
+  // Ready once it can answer, and in any case within a time: to say why it cannot.
+  void LookAtFleet() {
+    const absl::Status known = fleet_.Check();
+    grpc_->SetScalerServing(known.ok());
+    if (ready_) return;
+    if (!known.ok() && clock_.Now() - started_at_ < ReadyWithin()) return;
+    ready_ = true;
+    if (!known.ok()) LogWarn("ready_without_fleet", {{"why", known.message()}});
+    probes_.SetServing();
+  }
+
+  void Want() {
+    const CostlyReadings wanted = leases_.Wanted(clock_.Now());
+    if (wanted != CostlyReadings()) watch_->Want(wanted, 2 * kWantInterval);
+  }
+
+  void WakeWanting() {
+    if (PeriodicThread* const wanting = waking_) wanting->Wake();
+  }
+
+  void WakeEngines() {
+    if (EngineWatch* const engines = waking_engines_) engines->Wake();
+  }
+
+  std::vector<Reloadable> Files() {
+    std::vector<Reloadable> files = Certificates(config_, *grpc_, metrics_page_.get());
+    if (profiles_.HasFile()) {
+      files.push_back({Reload::kProfiles, [this] { return profiles_.Reload(); }});
+    }
+    return files;
+  }
+
+  const Config config_;
+  const Clock& clock_;
+  const absl::Time started_at_ = clock_.Now();
+  const AgentsOption agents_;
+  Metrics metrics_;
+  Leases leases_;
+  FleetStore fleet_;
+  ProfileStore profiles_;
+  Probes probes_;
+  std::atomic<bool> drained_ = false;
+  std::atomic<PeriodicThread*> waking_ = nullptr;       // null: nobody to tell the agents
+  std::atomic<EngineWatch*> waking_engines_ = nullptr;  // null: nobody asks agents for engines
+  DemandReading demand_;
+  FoundEngines engines_;
+  ScalerService service_;
+  FleetViewer viewer_;
+  bool ready_ = false;  // the thread `health`'s
+  std::unique_ptr<GrpcServer> grpc_;
+  std::unique_ptr<FleetWatch> watch_;
+  std::unique_ptr<EngineWatch> engine_watch_;
+  std::unique_ptr<HttpServer> metrics_page_;
+  std::unique_ptr<HttpServer> probe_page_;
+  std::unique_ptr<PeriodicThread> wanting_;
+  std::unique_ptr<PeriodicThread> watching_health_;
+  std::unique_ptr<PeriodicThread> reloading_;
+};
+
+absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const Config& config,
+                                                              const Clock& clock) {
+  ASSIGN_OR_RETURN(AgentsOption agents, ParseAgents(config.agents));
+  ASSIGN_OR_RETURN(AllowedNamespaces allowed, ParseAllowedNamespaces(config.allow_namespaces));
+  auto impl = std::make_unique<Impl>(config, clock, std::move(agents), std::move(allowed));
+  RETURN_IF_ERROR(impl->Start());
+  return std::unique_ptr<Aggregator>(new Aggregator(std::move(impl)));
+}
+
+Aggregator::Aggregator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Aggregator::~Aggregator() = default;
+int Aggregator::grpc_port() const { return impl_->grpc_port(); }
+int Aggregator::metrics_port() const { return impl_->metrics_port(); }
+int Aggregator::probe_port() const { return impl_->probe_port(); }
+std::vector<std::string> Aggregator::Drain(absl::Duration patience) {
+  return impl_->Drain(patience);
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,34 @@
+// The aggregator: hears all agents, and answers KEDA for the whole fleet.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "config/config.h"
+
+namespace gpuscaler {
+
+// Listening and serving from Start() to Drain(); otherwise as Standalone. Thread-safe.
+class Aggregator {
+ public:
+  static absl::StatusOr<std::unique_ptr<Aggregator>> Start(const Config& config,
+                                                           const Clock& clock);
+  ~Aggregator();
+
+  int grpc_port() const;
+  int metrics_port() const;  // 0: off
+  int probe_port() const;    // 0: off
+
+  std::vector<std::string> Drain(absl::Duration patience);
+
+ private:
+  class Impl;
+  explicit Aggregator(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,50 @@
+#include "role/demand_reading.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace gpuscaler {
+namespace {
+
+// One reading that is missed is no gap. On the clock.
+absl::Duration LongestGap(const Config& config, double clock_speed) {
+  const absl::Duration of_polls = 3 * std::max(config.engine_interval, config.queue_interval);
+  return std::max(of_polls, absl::Seconds(5)) * clock_speed;
+}
+
+}  // namespace
+
+EndpointRules EndpointRulesOf(const Config& config) {
+  return EndpointRules(ParseAllowedEndpoints(config.allow_endpoints).value_or(AllowedEndpoints()),
+                       config.cluster_domain);
+}
+
+DemandReading::DemandReading(const Config& config, const Clock& clock, std::function<void()> wanted,
+                             const DemandSurroundings& surroundings)
+    : clock_(clock),
+      options_{.interval = config.engine_interval,
+               .queue_interval = config.queue_interval,
+               .longest_gap = LongestGap(config, surroundings.clock_speed),
+               .places = {.rules = EndpointRulesOf(config),
+                          .credential_folder = config.endpoint_credentials,
+                          .addresses = surroundings.addresses}},
+      wanted_(std::move(wanted)),
+      store_({.longest_gap = options_.longest_gap}, [this] { Wake(); }) {}
+
+std::vector<NamedThread> DemandReading::Threads() {
+  MutexLock lock(mutex_);
+  if (watch_ == nullptr) return {};
+  return {watch_->Thread()};
+}
+
+void DemandReading::Wake() {
+  wanted_();
+  MutexLock lock(mutex_);
+  if (watch_ == nullptr) {
+    watch_ = std::make_unique<SignalWatch>(options_, clock_, store_);
+  } else {
+    watch_->Wake();
+  }
+}
+
+}  // namespace gpuscaler

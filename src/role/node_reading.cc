@@ -1,0 +1,51 @@
+#include "role/node_reading.h"
+
+#include <utility>
+
+#include "role/open_attribution.h"
+#include "trigger/trigger.h"
+
+namespace gpuscaler {
+
+NodeReading::NodeReading(const Config& config, const Clock& clock,
+                         std::unique_ptr<GpuSource> source, Metrics& metrics)
+    : interval_(config.poll_interval),
+      source_(std::move(source)),
+      store_(clock, config.StaleAfter(), kLongestWindow + config.StaleAfter()),
+      attribution_(OpenAttribution(config, clock)),
+      sampler_(clock, *source_, leases_, store_, metrics, attribution_.get(),
+               [this] { WakeKubelet(); }) {}
+
+void NodeReading::Start(std::function<void(const absl::Status&)> read) {
+  if (attribution_ != nullptr) {
+    asking_ = std::make_unique<PeriodicThread>("kubelet", kKubeletInterval, [this] {
+      if (attribution_->Ask()) Wake();
+    });
+    waking_kubelet_ = asking_.get();
+  }
+  sampling_ = std::make_unique<PeriodicThread>(
+      "sampler", interval_, [this, read = std::move(read)] { read(sampler_.Tick()); });
+  waking_ = sampling_.get();
+}
+
+void NodeReading::Wake() {
+  if (PeriodicThread* const sampling = waking_) sampling->Wake();
+}
+
+void NodeReading::WakeKubelet() {
+  if (PeriodicThread* const asking = waking_kubelet_) asking->Wake();
+}
+
+std::vector<NamedThread> NodeReading::Threads() {
+  waking_ = nullptr;
+  waking_kubelet_ = nullptr;
+  return {{sampling_.get(), "sampler"}, {asking_.get(), "kubelet"}};
+}
+
+void NodeReading::Join() {
+  for (const NamedThread& each : Threads()) {
+    if (each.thread != nullptr) each.thread->Stop(absl::InfiniteDuration());
+  }
+}
+
+}  // namespace gpuscaler

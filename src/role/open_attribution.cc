@@ -1,0 +1,39 @@
+#include "role/open_attribution.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "base/log.h"
+#include "kubelet/kubelet_socket.h"
+
+namespace gpuscaler {
+
+namespace {
+
+AttributionMode WithoutKubelet(const Config& config) {
+  return IsDcgm(config.gpu_source) ? AttributionMode::kPage : AttributionMode::kNone;
+}
+
+}  // namespace
+
+AttributionMode AttributionHere(const Config& config) {
+  if (config.attribution != AttributionMode::kAuto) return config.attribution;
+  const std::string& path = config.pod_resources_socket;
+  if (const std::string is = InPlaceOfSocket(path); !is.empty()) {
+    LogWarn("no_kubelet_socket",
+            {{"path", path}, {"is", is}, {"consequence", "no kubelet is asked who holds a GPU"}});
+    return WithoutKubelet(config);
+  }
+  std::error_code error;  // of a folder that may not be searched, its type is `none`
+  const bool is_absent =
+      std::filesystem::status(path, error).type() == std::filesystem::file_type::not_found;
+  return is_absent ? WithoutKubelet(config) : AttributionMode::kKubelet;
+}
+
+std::unique_ptr<KubeletAttribution> OpenAttribution(const Config& config, const Clock& clock) {
+  if (AttributionHere(config) != AttributionMode::kKubelet) return nullptr;
+  return std::make_unique<KubeletAttribution>(clock, config.Sockets(), kKubeletTimeout,
+                                              NodeFolders(), config.own_pod);
+}
+
+}  // namespace gpuscaler

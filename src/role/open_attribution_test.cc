@@ -1,0 +1,69 @@
+#include "role/open_attribution.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/test_folder.h"
+#include "base/without_root.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kubelet/fake_kubelet.h"
+#include "model/node_snapshot.h"
+
+namespace gpuscaler {
+namespace {
+
+Config ByItself(const std::string& socket) {
+  return {.attribution = AttributionMode::kAuto, .pod_resources_socket = socket};
+}
+
+TEST(OpenAttribution, AutoAsksTheKubeletThatIsThere) {
+  const TestFolder folder;
+  const FakeKubelet kubelet(folder.path());
+  EXPECT_EQ(AttributionHere(ByItself(kubelet.pod_resources_socket())), AttributionMode::kKubelet);
+}
+
+TEST(OpenAttribution, AutoAsksNobodyWhereThereIsNoSocket) {
+  const TestFolder folder;
+  for (const std::string& socket :
+       {folder.PathOf("none/kubelet.sock"), folder.PathOf("kubelet.sock"), folder.path()}) {
+    EXPECT_EQ(AttributionHere(ByItself(socket)), AttributionMode::kNone) << socket;
+  }
+  EXPECT_EQ(OpenAttribution(ByItself(folder.path()), SteadyClock()), nullptr);
+}
+
+TEST(OpenAttribution, AutoTakesThePodsOfDcgmExportersPageWhereThereIsNoSocket) {
+  const TestFolder folder;
+  Config config = ByItself(folder.PathOf("none/kubelet.sock"));
+  config.gpu_source = "dcgm:http://127.0.0.1:9400";
+  EXPECT_EQ(AttributionHere(config), AttributionMode::kPage);
+  EXPECT_EQ(OpenAttribution(config, SteadyClock()), nullptr);
+  const FakeKubelet kubelet(folder.path());
+  config.pod_resources_socket = kubelet.pod_resources_socket();
+  EXPECT_EQ(AttributionHere(config), AttributionMode::kKubelet);
+}
+
+// As on a node whose kubelet's folder is root's alone: every GPU in use would count for everybody
+// otherwise.
+TEST(OpenAttribution, FolderThatMayNotBeSearchedMakesOwnersUnknown) {
+  const TestFolder folder;
+  const FakeKubelet kubelet(folder.AddFolder("kubelet"));
+  const SteadyClock clock;
+  NodeSnapshot snapshot;
+  snapshot.taken_at = clock.Now();
+  ASSERT_EQ(chmod(folder.PathOf("kubelet").c_str(), getuid() == 0 ? 0700 : 0), 0);
+  {
+    const WithoutRoot nobody;
+    const auto attribution = OpenAttribution(ByItself(kubelet.pod_resources_socket()), clock);
+    ASSERT_NE(attribution, nullptr);
+    attribution->Ask();
+    attribution->Annotate(snapshot);
+  }
+  ASSERT_EQ(chmod(folder.PathOf("kubelet").c_str(), 0700), 0);
+  EXPECT_EQ(snapshot.attribution.state, Attribution::State::kUnknown);
+  EXPECT_THAT(snapshot.attribution.why, testing::HasSubstr("permission denied"));
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,39 @@
+// The engines of this node, told to the store of this process.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "discovery/engine_discovery.h"
+#include "model/allowed_namespaces.h"
+#include "signal/found_engines.h"
+#include "signal/signal_store.h"
+
+namespace gpuscaler {
+
+class OwnEngines : public EnginesListener {
+ public:
+  // The store outlives it.
+  OwnEngines(SignalStore& store, std::string node, AllowedNamespaces allowed)
+      : node_(std::move(node)), found_(store, std::move(allowed)) {}
+
+  EnginesWanted Wanted(absl::Time now) override {
+    EnginesWanted wanted = found_.Wanted(now);
+    found_.Expect(wanted, {node_}, now);
+    return wanted;
+  }
+  void List(const absl::StatusOr<NodeEngines>& found, absl::Time at) override {
+    found_.List(node_, found, at);
+  }
+  void Take(const EnginePlace& place, const EngineNews& news) override {
+    found_.Take(node_, place, news);
+  }
+
+ private:
+  const std::string node_;
+  FoundEngines found_;
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,223 @@
+// What agents and aggregators show of each other on their pages.
+#include <grpcpp/grpcpp.h>
+
+#include <cstdlib>
+
+#include "base/log.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "role/test_fleet.h"
+#include "rpc/test_certificates.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+class RoleMetricsTest : public TestFleet {
+ protected:
+  std::string AggregatorsPage() const { return MetricsPage(aggregator_->metrics_port()); }
+  std::string AgentsPageOf(const std::string& node) const {
+    return MetricsPage(agents_.at(node)->metrics_port());
+  }
+
+  // The page once it has `line`; what it is after 10 s.
+  template <typename Page>
+  static std::string PageWith(const std::string& line, Page page) {
+    return WaitFor(page, [&](const std::string& text) {
+      return text.find(absl::StrCat("\n", line, "\n")) != std::string::npos;
+    });
+  }
+  static std::string Line(const std::string& line) { return absl::StrCat("\n", line, "\n"); }
+
+  // -1: the page has no such series.
+  static double ValueOf(const std::string& series, const std::string& page) {
+    const size_t at = page.find(absl::StrCat("\n", series, " "));
+    return at == std::string::npos ? -1 : std::atof(page.c_str() + at + series.size() + 2);
+  }
+
+  std::string OfAgent(const std::string& metric, const std::string& node) const {
+    return absl::StrCat("keda_gpu_scaler_", metric, R"({agent=")", addresses_.at(node),
+                        R"(",node=")", node, R"("})");
+  }
+};
+
+TEST_F(RoleMetricsTest, AggregatorShowsItsAgents) {
+  StartNode("gpu-a", {{"team-a", "llm-6d4cf56db6-x7k2p", 60}});
+  StartNode("gpu-b", {{"team-a", "llm-6d4cf56db6-q2w4r", 35}});
+  StartAggregator(RoleConfig(), {"127.0.0.1:1"});
+  const auto page = [this] { return AggregatorsPage(); };
+  std::string text = PageWith("keda_gpu_scaler_agents_heard 2", page);
+  EXPECT_THAT(text, HasSubstr(Line("keda_gpu_scaler_agents_heard 2")));
+  EXPECT_THAT(text, HasSubstr(Line("keda_gpu_scaler_agents_listed 3")));
+  EXPECT_THAT(text, HasSubstr(Line("keda_gpu_scaler_agents_silent 1")));
+  EXPECT_THAT(text, HasSubstr(Line("keda_gpu_scaler_agents_lookup_failing 0")));
+  EXPECT_THAT(text, HasSubstr(Line(OfAgent("agent_up", "gpu-a") + " 1")));
+  EXPECT_THAT(text, HasSubstr(Line(R"(keda_gpu_scaler_agent_up{agent="127.0.0.1:1",node=""} 0)")));
+  EXPECT_GE(ValueOf(OfAgent("agent_reading_age_seconds", "gpu-b"), text), 0);
+  EXPECT_GT(ValueOf(OfAgent("agent_received_bytes_total", "gpu-a"), text), 0);
+  EXPECT_THAT(text, HasSubstr(Line(OfAgent("agent_reconnects_total", "gpu-a") + " 0")));
+
+  agents_.erase("gpu-b");
+  text = PageWith(OfAgent("agent_up", "gpu-b") + " 0", page);
+  EXPECT_THAT(text, HasSubstr(Line(OfAgent("agent_up", "gpu-b") + " 0")));
+  EXPECT_THAT(text, HasSubstr(Line("keda_gpu_scaler_agents_silent 2")));
+  text = PageWith(OfAgent("agent_reconnects_total", "gpu-b") + " 1", page);
+  EXPECT_THAT(text, HasSubstr(Line(OfAgent("agent_reconnects_total", "gpu-b") + " 1")));
+  EXPECT_GE(ValueOf(OfAgent("agent_reading_age_seconds", "gpu-b"), text), 0)
+      << "what it said last grows old";
+}
+
+TEST_F(RoleMetricsTest, AggregatorCountsDecisionsByOutcome) {
+  StartNode("gpu-a", {{"team-a", "llm-6d4cf56db6-x7k2p", 60}});
+  StartAggregator();
+  const TriggerRef trigger{
+      .name = "llm", .namespace_name = "team-a", .metadata = {{"metricType", "gpu_utilization"}}};
+  const auto value = WaitFor([&] { return client_->GetMetrics(trigger, "keda_gpu_metric"); },
+                             [](const auto& got) { return got.ok(); });
+  EXPECT_TRUE(value.ok()) << value.status();
+  TriggerRef bad = trigger;
+  bad.metadata = {{"metricTyp", "gpu_utilization"}};
+  EXPECT_EQ(client_->IsActive(bad).status().code(), absl::StatusCode::kInvalidArgument);
+  const std::string text = AggregatorsPage();
+  EXPECT_THAT(text, ContainsRegex(R"(decisions_total\{outcome="value"\} [1-9])"));
+  EXPECT_THAT(text, HasSubstr(R"(decisions_total{outcome="bad_metadata"} 1)"));
+  EXPECT_THAT(text, HasSubstr(R"(decisions_total{outcome="unavailable"} )"));
+}
+
+TEST_F(RoleMetricsTest, AgentShowsWhomItTellsAndHowMuch) {
+  StartNode("gpu-a", {{"team-a", "llm-6d4cf56db6-x7k2p", 60}});
+  StartAggregator();
+  const std::string text =
+      WaitFor([this] { return AgentsPageOf("gpu-a"); },
+              [](const std::string& page) {
+                return page.find("telemetry_heartbeats_total 0\n") == std::string::npos &&
+                       page.find("telemetry_snapshots_total 0\n") == std::string::npos;
+              });
+  EXPECT_THAT(text, HasSubstr(Line("keda_gpu_scaler_telemetry_readers 1")));
+  EXPECT_THAT(text, ContainsRegex("keda_gpu_scaler_telemetry_sent_bytes_total [1-9]"));
+  EXPECT_THAT(text, ContainsRegex("keda_gpu_scaler_telemetry_snapshots_total [1-9]"));
+  EXPECT_THAT(text, ContainsRegex("keda_gpu_scaler_telemetry_heartbeats_total [1-9]"));
+  EXPECT_THAT(text, HasSubstr(R"(telemetry_refused_total{reason="too_many"} 0)"));
+  EXPECT_THAT(text, HasSubstr(R"(namespace="team-a",pod="llm-6d4cf56db6-x7k2p")"));
+}
+
+// An agent and who connects to it, with certificates of "our CA" or of none that is good.
+class RefusedCertificatesTest : public RoleMetricsTest {
+ protected:
+  void StartAgent(const TestCa& issuer) {
+    Config config = WithTls(RoleConfig(), issuer.Issue("agent"));
+    config.role = Role::kAgent;
+    config.bind_address = "0.0.0.0";  // and so 127.0.0.2, which no certificate is for
+    config.node_name = "gpu-a";
+    config.gpu_source = "none";
+    config.attribution = AttributionMode::kNone;
+    auto agent = Agent::Start(config, clock_);
+    ASSERT_TRUE(agent.ok()) << agent.status();
+    agents_["gpu-a"] = *std::move(agent);
+  }
+
+  Config WithTls(Config config, const TestPair& pair) {
+    const std::string folder = folder_.AddFolder(absl::StrCat("tls", ++folders_));
+    const TlsFiles files = WriteTls(folder, pair, ca_.pem());
+    config.tls_cert = files.cert;
+    config.tls_key = files.key;
+    config.tls_client_ca = files.client_ca;
+    return config;
+  }
+
+  // A client with that certificate, or none, tries to connect.
+  void Knock(const TestPair& pair) const {
+    const auto channel =
+        grpc::CreateChannel(absl::StrCat("127.0.0.1:", agents_.at("gpu-a")->grpc_port()),
+                            grpc::SslCredentials({.pem_root_certs = ca_.pem(),
+                                                  .pem_private_key = pair.key,
+                                                  .pem_cert_chain = pair.cert}));
+    channel->GetState(true);
+    knocking_.push_back(channel);
+  }
+
+  // An aggregator of ours that knows the agent by that address.
+  void Watch(const std::string& address) {
+    Config config = WithTls(RoleConfig(), ca_.Issue("aggregator"));
+    config.role = Role::kAggregator;
+    config.agents = absl::StrCat("static:", address, ":", agents_.at("gpu-a")->grpc_port());
+    auto aggregator = Aggregator::Start(config, clock_);
+    ASSERT_TRUE(aggregator.ok()) << aggregator.status();
+    aggregator_ = *std::move(aggregator);
+  }
+
+  // By a page; in tests both sides are one process, which counts for both.
+  static int Refused(const std::string& reason, const std::string& page) {
+    const std::string series =
+        absl::StrCat("keda_gpu_scaler_tls_handshakes_failed_total{reason=\"", reason, "\"} ");
+    const size_t at = page.find(series);
+    return at == std::string::npos ? -1 : std::atoi(page.c_str() + at + series.size());
+  }
+  int RefusedByAgent(const std::string& reason) const {
+    return Refused(reason, AgentsPageOf("gpu-a"));
+  }
+  int RefusedByAggregator(const std::string& reason) const {
+    return Refused(reason, AggregatorsPage());
+  }
+
+  const TestCa ca_{"our CA"};
+  int folders_ = 0;
+  mutable std::vector<std::shared_ptr<grpc::Channel>> knocking_;
+};
+
+TEST_F(RefusedCertificatesTest, ClientWithoutAValidCertificateIsCountedAndLoggedByItsFault) {
+  StartLogging(LogLevel::kInfo, LogFormat::kText);
+  testing::internal::CaptureStderr();
+  StartAgent(ca_);
+  const int none = RefusedByAgent("no_certificate");
+  const int untrusted = RefusedByAgent("untrusted_certificate");
+  ASSERT_GE(none, 0);
+  Knock({});
+  EXPECT_GT(
+      WaitFor([&] { return RefusedByAgent("no_certificate"); }, [&](int n) { return n > none; }),
+      none);
+  EXPECT_EQ(RefusedByAgent("untrusted_certificate"), untrusted);
+  Knock(TestCa("their CA").Issue("aggregator"));
+  EXPECT_GT(WaitFor([&] { return RefusedByAgent("untrusted_certificate"); },
+                    [&](int n) { return n > untrusted; }),
+            untrusted);
+  EXPECT_THAT(AgentsPageOf("gpu-a"), HasSubstr(Line("keda_gpu_scaler_telemetry_readers 0")));
+  knocking_.clear();
+  agents_.clear();
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("event=tls_handshake_failed reason=no_certificate"));
+  EXPECT_THAT(log, HasSubstr("event=tls_handshake_failed reason=untrusted_certificate"));
+}
+
+TEST_F(RefusedCertificatesTest, AgentOfAnotherCaIsRefusedAndCountedByTheAggregator) {
+  StartAgent(TestCa("their CA"));
+  const int untrusted = RefusedByAgent("untrusted_certificate");
+  const int wrong_name = RefusedByAgent("wrong_name");
+  Watch("127.0.0.1");
+  EXPECT_GT(WaitFor([&] { return RefusedByAggregator("untrusted_certificate"); },
+                    [&](int n) { return n > untrusted; }),
+            untrusted);
+  EXPECT_EQ(RefusedByAggregator("wrong_name"), wrong_name);
+  EXPECT_THAT(AggregatorsPage(), HasSubstr(Line("keda_gpu_scaler_agents_heard 0")));
+}
+
+TEST_F(RefusedCertificatesTest, AgentWithACertificateForAnotherNameIsRefusedCountedAndLogged) {
+  StartLogging(LogLevel::kInfo, LogFormat::kText);
+  testing::internal::CaptureStderr();
+  StartAgent(ca_);
+  const int wrong_name = RefusedByAgent("wrong_name");
+  Watch("127.0.0.2");
+  EXPECT_GT(WaitFor([&] { return RefusedByAggregator("wrong_name"); },
+                    [&](int n) { return n > wrong_name; }),
+            wrong_name);
+  EXPECT_THAT(AggregatorsPage(), HasSubstr(Line("keda_gpu_scaler_agents_heard 0")));
+  aggregator_.reset();
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              ContainsRegex("event=agent_lost .*127.0.0.2 is not in peer certificate: its "
+                            "certificate has to be for the host in --agents"));
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,146 @@
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/test_folder.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "role/agent.h"
+#include "role/aggregator.h"
+#include "rpc/test_certificates.h"
+#include "serve/scaler_client.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::HasSubstr;
+
+// Nodes with simulated GPUs, their agents, and an aggregator that KEDA's questions go to; real
+// ports, real time.
+class RolesTest : public testing::Test {
+ protected:
+  Config Base() const {
+    Config config;
+    config.bind_address = "127.0.0.1";
+    config.port = config.telemetry_port = kAnyPort;
+    config.metrics_port = config.probe_port = 0;
+    config.attribution = AttributionMode::kNone;
+    config.poll_interval = absl::Milliseconds(100);
+    config.stale_after = absl::Seconds(5);
+    return config;
+  }
+
+  // The address of an agent whose node has a GPU of that utilization.
+  std::string StartAgent(const std::string& node, int utilization_percent) {
+    const std::string gpus = WriteGpus(node, utilization_percent);
+    Config config = WithTls(Base());
+    config.role = Role::kAgent;
+    config.node_name = node;
+    config.gpu_source = absl::StrCat("file:", gpus);
+    auto agent = Agent::Start(config, clock_);
+    EXPECT_TRUE(agent.ok()) << agent.status();
+    if (!agent.ok()) return "";
+    agents_.push_back(*std::move(agent));
+    return absl::StrCat("127.0.0.1:", agents_.back()->grpc_port());
+  }
+  std::string WriteGpus(const std::string& node, int utilization_percent) const {
+    return folder_.Write(
+        node + ".json",
+        absl::StrCat(R"({"gpus": [{"uuid": "GPU-)", node,
+                     R"(", "name": "Sim", "utilization_percent": )", utilization_percent, "}]}\n"));
+  }
+
+  void StartAggregator(const std::string& agents) {
+    Config config = WithTls(Base());
+    config.role = Role::kAggregator;
+    config.agents = agents;
+    auto aggregator = Aggregator::Start(config, clock_);
+    ASSERT_TRUE(aggregator.ok()) << aggregator.status();
+    aggregator_ = *std::move(aggregator);
+    ScalerClientOptions options{.address = absl::StrCat("127.0.0.1:", aggregator_->grpc_port()),
+                                .tls = tls_.Enabled(),
+                                .ca = tls_.client_ca,
+                                .cert = tls_.cert,
+                                .key = tls_.key};
+    auto client = ScalerClient::Open(options);
+    ASSERT_TRUE(client.ok()) << client.status();
+    client_ = *std::move(client);
+  }
+
+  absl::StatusOr<double> Value() const {
+    const TriggerRef trigger{.name = "llama",
+                             .namespace_name = "team-a",
+                             .metadata = {{"metricType", "gpu_utilization"},
+                                          {"targetGpuUtilization", "80"},
+                                          {"scope", "fleet"},
+                                          {"window", "0s"}}};
+    return client_->GetMetrics(trigger, "keda_gpu_metric");
+  }
+  // The value once it is `want`; what there is after 10 s.
+  absl::StatusOr<double> WaitForValue(double want) const {
+    const SteadyClock real;
+    const absl::Time deadline = real.Now() + absl::Seconds(10);
+    absl::StatusOr<double> value = Value();
+    while ((!value.ok() || *value != want) && real.Now() < deadline) value = Value();
+    return value;
+  }
+
+  Config WithTls(Config config) const {
+    config.tls_cert = tls_.cert;
+    config.tls_key = tls_.key;
+    config.tls_client_ca = tls_.client_ca;
+    return config;
+  }
+
+  const TestFolder folder_;
+  const SteadyClock clock_;
+  TlsFiles tls_;
+  std::vector<std::unique_ptr<Agent>> agents_;
+  std::unique_ptr<Aggregator> aggregator_;
+  std::unique_ptr<ScalerClient> client_;
+};
+
+TEST_F(RolesTest, AggregatorAnswersForAllNodes) {
+  const std::string a = StartAgent("gpu-a", 60), b = StartAgent("gpu-b", 35);
+  StartAggregator(absl::StrCat("static:", a, ",", b));
+  const auto value = WaitForValue(95);
+  ASSERT_TRUE(value.ok()) << value.status();
+  EXPECT_EQ(*value, 95);
+  WriteGpus("gpu-b", 40);
+  EXPECT_EQ(WaitForValue(100).value_or(-1), 100);
+}
+
+TEST_F(RolesTest, AgentThatIsLostLeavesItsLastWordForItsGrace) {
+  const std::string a = StartAgent("gpu-a", 60), b = StartAgent("gpu-b", 35);
+  StartAggregator(absl::StrCat("static:", a, ",", b));
+  ASSERT_EQ(WaitForValue(95).value_or(-1), 95);
+  agents_.pop_back();
+  const SteadyClock real;
+  for (const absl::Time end = real.Now() + absl::Seconds(1); real.Now() < end;) {
+    const auto value = Value();
+    ASSERT_TRUE(value.ok()) << value.status();
+    EXPECT_EQ(*value, 95);
+  }
+}
+
+TEST_F(RolesTest, AggregatorWithoutAnyAgentSaysSo) {
+  StartAggregator("static:127.0.0.1:1");
+  const auto value = Value();
+  EXPECT_EQ(value.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(value.status().message()), HasSubstr("127.0.0.1:1"));
+}
+
+TEST_F(RolesTest, AgentsAndAggregatorKnowEachOtherByTheirCertificates) {
+  const TestCa ca("our CA");
+  tls_ = WriteTls(folder_.path(), ca.Issue("fleet"), ca.pem());
+  StartAggregator(absl::StrCat("static:", StartAgent("gpu-a", 60)));
+  EXPECT_EQ(WaitForValue(60).value_or(-1), 60);
+}
+
+TEST_F(RolesTest, AllThreadsEndWhenTold) {
+  StartAggregator(absl::StrCat("static:", StartAgent("gpu-a", 60)));
+  ASSERT_EQ(WaitForValue(60).value_or(-1), 60);
+  EXPECT_THAT(aggregator_->Drain(absl::Seconds(3)), testing::IsEmpty());
+  EXPECT_THAT(agents_[0]->Drain(absl::Seconds(3)), testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace gpuscaler

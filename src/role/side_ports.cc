@@ -1,0 +1,41 @@
+#include "role/side_ports.h"
+
+#include <utility>
+
+namespace gpuscaler {
+
+absl::StatusOr<std::unique_ptr<HttpServer>> OpenMetricsPort(const Config& config,
+                                                            std::function<std::string()> page) {
+  if (config.metrics_port == 0) return nullptr;
+  return HttpServer::Start({.bind_address = config.bind_address,
+                            .port = AskedPort(config.metrics_port),
+                            .tls = config.MetricsTls()},
+                           {{"/metrics", [page = std::move(page)] {
+                               return HttpReply{
+                                   .content_type = "text/plain; version=0.0.4; charset=utf-8",
+                                   .body = page()};
+                             }}});
+}
+
+absl::StatusOr<std::unique_ptr<HttpServer>> OpenProbePort(const Config& config,
+                                                          const Probes& probes) {
+  if (config.probe_port == 0) return nullptr;
+  return HttpServer::Start(
+      {.bind_address = config.bind_address, .port = AskedPort(config.probe_port)},
+      {{"/healthz", [&probes] { return probes.Healthz(); }},
+       {"/readyz", [&probes] { return probes.Readyz(); }}});
+}
+
+std::vector<Reloadable> Certificates(const Config& config, GrpcServer& grpc,
+                                     HttpServer* metrics_page) {
+  std::vector<Reloadable> files;
+  if (config.Tls().Enabled()) {
+    files.push_back({Reload::kGrpcTls, [&grpc] { return grpc.ReloadTls(); }});
+  }
+  if (metrics_page != nullptr && config.MetricsTls().Enabled()) {
+    files.push_back({Reload::kMetricsTls, [metrics_page] { return metrics_page->ReloadTls(); }});
+  }
+  return files;
+}
+
+}  // namespace gpuscaler

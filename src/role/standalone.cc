@@ -1,0 +1,188 @@
+#include "role/standalone.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/periodic_thread.h"
+#include "base/status_macros.h"
+#include "base/stop_all.h"
+#include "config/allowed_namespaces.h"
+#include "discovery/engine_discovery.h"
+#include "discovery/engine_metrics.h"
+#include "role/neighbours.h"
+#include "role/node_reading.h"
+#include "role/node_source.h"
+#include "role/own_engines.h"
+#include "role/reloader.h"
+#include "role/side_ports.h"
+#include "serve/fleet_metrics.h"
+#include "serve/grpc_server.h"
+#include "serve/http_server.h"
+#include "serve/metrics.h"
+#include "serve/probes.h"
+#include "serve/profile_store.h"
+#include "serve/scaler_service.h"
+#include "serve/signal_metrics.h"
+#include "store/snapshot_store.h"
+#include "trigger/trigger.h"
+
+namespace gpuscaler {
+namespace {
+
+// Slow to act on, and each asks the cluster's DNS.
+constexpr absl::Duration kNeighboursInterval = absl::Minutes(1);
+
+}  // namespace
+
+// In dependency order: destroyed backwards.
+class Standalone::Impl {
+ public:
+  Impl(const Config& config, const Clock& clock, const DemandSurroundings& surroundings,
+       std::unique_ptr<GpuSource> source, AllowedNamespaces allowed)
+      : config_(config),
+        clock_(clock),
+        reading_(config, clock, std::move(source), metrics_),
+        profiles_(config.profiles),
+        probes_(clock, config.hang_after, {"sampler", "answers"}),
+        demand_(
+            config, clock, [this] { WakeDiscovery(); }, surroundings),
+        engines_(demand_.store(), config.node_name, allowed),
+        service_(
+            {.stale_after = config.StaleAfter(),
+             .allowed_namespaces = std::move(allowed),
+             .max_streams_per_peer = config.max_streams_per_peer,
+             .came_round = [this] { probes_.Ticked("answers"); }},
+            clock, reading_.store(), reading_.leases(), profiles_, metrics_,
+            [this] { reading_.Wake(); }, demand_.access(config.discover_engines)) {}
+
+  ~Impl() {
+    Drain(absl::ZeroDuration());
+    reading_.Join();
+  }
+
+  absl::Status Start() {
+    RETURN_IF_ERROR(profiles_.Reload());
+    if (config_.discover_engines) {
+      discovery_ = std::make_unique<EngineDiscovery>(
+          EngineDiscovery::Options{.interval = config_.engine_interval}, clock_, reading_.store(),
+          engines_);
+      waking_discovery_ = discovery_.get();
+    }
+    RETURN_IF_ERROR(OpenGrpcPort());
+    ASSIGN_OR_RETURN(metrics_page_, OpenMetricsPort(config_, [this] { return MetricsPage(); }));
+    ASSIGN_OR_RETURN(probe_page_, OpenProbePort(config_, probes_));
+    reading_.Start([this](const absl::Status& read) {
+      probes_.Ticked("sampler");
+      grpc_->SetScalerServing(read.ok());
+    });
+    reloading_ = std::make_unique<PeriodicThread>(
+        "reloader", kReloadInterval,
+        [reloader = std::make_shared<Reloader>(Files(), metrics_)] { reloader->Tick(); });
+    if (!config_.service.empty()) {
+      neighbours_ = std::make_unique<PeriodicThread>(
+          "neighbours", kNeighboursInterval,
+          [neighbours = std::make_shared<Neighbours>(config_.service)] { neighbours->Tick(); });
+    }
+    probes_.SetServing();
+    return absl::OkStatus();
+  }
+
+  int grpc_port() const { return grpc_->port(); }
+  int metrics_port() const { return metrics_page_ == nullptr ? 0 : metrics_page_->port(); }
+  int probe_port() const { return probe_page_ == nullptr ? 0 : probe_page_->port(); }
+
+  std::vector<std::string> Drain(absl::Duration patience) {
+    if (drained_.exchange(true)) return {};
+    const SteadyClock real;
+    const absl::Time deadline = real.Now() + patience;
+    const auto left = [&] { return std::max(deadline - real.Now(), absl::ZeroDuration()); };
+    probes_.SetStopping();
+    service_.StopStreams();
+    reading_.store().Close();
+    if (grpc_ != nullptr) grpc_->Drain(left());
+    waking_discovery_ = nullptr;
+    std::vector<NamedThread> threads = reading_.Threads();
+    threads.push_back({reloading_.get(), "reloader"});
+    if (discovery_ != nullptr) threads.push_back(discovery_->Thread());
+    threads.push_back({neighbours_.get(), "neighbours"});
+    for (const NamedThread& thread : demand_.Threads()) threads.push_back(thread);
+    return StopAll(threads, left());
+  }
+
+ private:
+  absl::Status OpenGrpcPort() {
+    ASSIGN_OR_RETURN(grpc_, GrpcServer::Start({.bind_address = config_.bind_address,
+                                               .port = AskedPort(config_.port),
+                                               .tls = config_.Tls(),
+                                               .max_connection_age = config_.max_connection_age},
+                                              service_.Services()));
+    return absl::OkStatus();
+  }
+
+  std::string MetricsPage() const {
+    const SnapshotStore::History newest = reading_.store().Newest();
+    return absl::StrCat(metrics_.Page(newest == nullptr ? nullptr : &newest->Newest(), clock_.Now(),
+                                      config_.StaleAfter()),
+                        SignalMetrics(demand_.counts(), clock_.Now()),
+                        discovery_ == nullptr ? "" : EngineMetrics(discovery_->counts()),
+                        HandshakeMetrics());
+  }
+
+  void WakeDiscovery() {
+    if (EngineDiscovery* const discovery = waking_discovery_) discovery->Wake();
+  }
+
+  std::vector<Reloadable> Files() {
+    std::vector<Reloadable> files = Certificates(config_, *grpc_, metrics_page_.get());
+    if (profiles_.HasFile()) {
+      files.push_back({Reload::kProfiles, [this] { return profiles_.Reload(); }});
+    }
+    return files;
+  }
+
+  const Config config_;
+  const Clock& clock_;
+  Metrics metrics_;
+  NodeReading reading_;
+  ProfileStore profiles_;
+  Probes probes_;
+  std::atomic<bool> drained_ = false;
+  std::atomic<EngineDiscovery*> waking_discovery_ = nullptr;  // null: nobody finds engines
+  DemandReading demand_;
+  OwnEngines engines_;
+  ScalerService service_;
+  // Outlives the page that shows it. Null: engines are not looked for.
+  std::unique_ptr<EngineDiscovery> discovery_;
+  std::unique_ptr<GrpcServer> grpc_;
+  std::unique_ptr<HttpServer> metrics_page_;
+  std::unique_ptr<HttpServer> probe_page_;
+  std::unique_ptr<PeriodicThread> reloading_;
+  std::unique_ptr<PeriodicThread> neighbours_;  // null: no service to watch
+};
+
+absl::StatusOr<std::unique_ptr<Standalone>> Standalone::Start(
+    const Config& config, const Clock& clock, const DemandSurroundings& surroundings) {
+  ASSIGN_OR_RETURN(AllowedNamespaces allowed, ParseAllowedNamespaces(config.allow_namespaces));
+  ASSIGN_OR_RETURN(std::unique_ptr<GpuSource> source,
+                   OpenNodeSource(config, config.node_name, clock));
+  auto impl =
+      std::make_unique<Impl>(config, clock, surroundings, std::move(source), std::move(allowed));
+  RETURN_IF_ERROR(impl->Start());
+  return std::unique_ptr<Standalone>(new Standalone(std::move(impl)));
+}
+
+Standalone::Standalone(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Standalone::~Standalone() = default;
+int Standalone::grpc_port() const { return impl_->grpc_port(); }
+int Standalone::metrics_port() const { return impl_->metrics_port(); }
+int Standalone::probe_port() const { return impl_->probe_port(); }
+std::vector<std::string> Standalone::Drain(absl::Duration patience) {
+  return impl_->Drain(patience);
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,149 @@
+// Whose pods count, and what is said where that is in doubt.
+#include <re2/re2.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "scaling/decided_fleet.h"
+
+namespace gpuscaler {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(CountedPods, NamespacesAreWalls) {
+  const std::vector<NodeSnapshot> nodes = {Node(
+      "gpu-1", {Llm("llm-a", 90),
+                {.name = "llm-b", .owner = "llm", .loads = {30}, .namespace_name = "team-b"}})};
+  EXPECT_EQ(DecidedOn(Utilization(), nodes).value, 90);
+  EXPECT_EQ(DecidedOn(Utilization(), nodes, {.namespace_name = "team-b", .name = "llm"}).value, 30);
+  EXPECT_EQ(DecidedOn(Utilization(), nodes, {.namespace_name = "team-c", .name = "llm"}).value, 0);
+  const Asker opened{.namespace_name = "team-c", .name = "llm", .opened = {"team-b"}};
+  const Decision decision = DecidedOn(Utilization(), nodes, opened);
+  EXPECT_EQ(decision.value, 30);
+  EXPECT_THAT(NamesOf(decision), ElementsAre("team-b/llm-b"));
+}
+
+TEST(CountedPods, SeveralOwnersAreAnErrorUntilOneIsNamed) {
+  const std::vector<NodeSnapshot> nodes = {
+      Node("gpu-1", {Llm("llm-a", 90), {.name = "embed-a", .owner = "embed", .loads = {30}}})};
+  const Asker asker{.namespace_name = "team-a", .name = "scaler"};
+  const Decision decision = DecidedOn(Utilization(), nodes, asker);
+  EXPECT_EQ(decision.status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(MessageOf(decision), HasSubstr("Deployment/embed, Deployment/llm"));
+  EXPECT_EQ(DecidedOn(UtilizationOf("embed"), nodes, asker).value, 30);
+  EXPECT_EQ(DecidedOn(Utilization(), nodes).value, 90) << "named like the ScaledObject";
+  Trigger regex = Utilization();
+  regex.pod_regex = std::make_shared<const re2::RE2>("embed-.");
+  EXPECT_EQ(DecidedOn(regex, nodes, asker).value, 30);
+}
+
+TEST(CountedPods, StrangerDoesNotWakeAWorkloadThatWasSeen) {
+  const HeldPod stranger{.name = "x-a", .owner = "x", .loads = {100}};
+  FleetBuilder fleet;
+  fleet.Hold(kLong, {Node("gpu-1", {Llm("llm-a", 0)}), Node("gpu-2", {})});
+  fleet.Hold(kLong, {Node("gpu-1", {}), Node("gpu-2", {stranger})});
+  const Decision decision = DecidedOn(Utilization(), fleet);
+  EXPECT_FALSE(decision.active) << decision.active_because;
+  EXPECT_EQ(decision.value, 0);
+  EXPECT_EQ(decision.replicas_from, "pods of Deployment/llm");
+  EXPECT_THAT(decision.notes, IsEmpty());
+}
+
+TEST(CountedPods, StrangerThatIsTakenForTheWorkloadIsNamed) {
+  const Decision decision =
+      DecidedOn(Utilization(), {Node("gpu-1", {{.name = "x-a", .owner = "x", .loads = {100}}})});
+  EXPECT_TRUE(decision.active);
+  EXPECT_THAT(decision.notes,
+              ElementsAre(HasSubstr("counts pods of Deployment/x, the only owner")));
+}
+
+TEST(CountedPods, NoPodsAreNoReplicasAndNoError) {
+  const Decision decision = DecidedOn(
+      UtilizationOf("llm"), {Node("gpu-1", {{.name = "x", .owner = "x", .loads = {100}}})});
+  EXPECT_TRUE(decision.status.ok()) << decision.status;
+  EXPECT_EQ(decision.value, 0);
+  EXPECT_EQ(decision.replicas, 0);
+  EXPECT_FALSE(decision.active);
+  EXPECT_EQ(decision.replicas_from, "pods of llm");
+  EXPECT_THAT(decision.shares, IsEmpty());
+}
+
+TEST(CountedPods, ScopeFleetCountsAllGpusInUse) {
+  Trigger trigger = Utilization();
+  trigger.scope = Scope::kFleet;
+  const Decision decision =
+      DecidedOn(trigger, {Node("gpu-1", {Llm("llm-a", 60)}),
+                          Node("gpu-2", {{.name = "x", .owner = "x", .loads = {50}}})});
+  EXPECT_EQ(decision.value, 110);
+  EXPECT_EQ(decision.replicas_from, "GPUs in use");
+  EXPECT_THAT(NamesOf(decision), ElementsAre("gpu-1/0", "gpu-2/0"));
+}
+
+TEST(CountedPods, WithoutAttributionANamedWorkloadIsAnError) {
+  NodeSnapshot node = UnownedNode(Node("gpu-1", {Llm("llm-a", 60)}), "");
+  node.attribution = {};
+  EXPECT_EQ(DecidedOn(Utilization(), {node}).value, 60) << "GPUs in use";
+  EXPECT_EQ(DecidedOn(UtilizationOf("llm"), {node}).status.code(),
+            absl::StatusCode::kFailedPrecondition);
+  const Decision mixed = DecidedOn(Utilization(), {node, Node("gpu-2", {Llm("llm-b", 50)})});
+  EXPECT_EQ(mixed.value, 50);
+  EXPECT_TRUE(mixed.partial) << "never the GPUs in use beside pods";
+}
+
+// A slip in a name looks like a workload that sleeps.
+TEST(CountedPods, WorkloadThatNobodySeesIsToldWhoHoldsTheGpus) {
+  const std::vector<NodeSnapshot> nodes = {
+      Node("gpu-1", {Llm("llm-a", 90), {.name = "x", .owner = "Job/x", .loads = {100}}}),
+      Node("gpu-2", {{.name = "s", .owner = "s", .loads = {1}, .namespace_name = "team-b"}})};
+  const std::string held = "; those of namespace team-a are held by Deployment/llm, Job/x";
+  Decision decision = DecidedOn(UtilizationOf("lm", "Deployment"), nodes);
+  EXPECT_TRUE(decision.status.ok()) << decision.status;
+  EXPECT_EQ(decision.value, 0);
+  EXPECT_FALSE(decision.active);
+  EXPECT_FALSE(decision.partial);
+  EXPECT_THAT(Explain(UtilizationOf("lm"), decision),
+              HasSubstr("note: no pods of Deployment/lm hold GPUs" + held));
+  decision = DecidedOn(UtilizationOf("llm", "StatefulSet"), nodes);
+  EXPECT_THAT(decision.notes, ElementsAre("no pods of StatefulSet/llm hold GPUs" + held +
+                                          "; is Deployment/llm meant?"));
+  EXPECT_EQ(decision.doubt.text, decision.notes.front()) << "the log says it too";
+  Trigger by_regex = Utilization();
+  by_regex.pod_regex = std::make_shared<const re2::RE2>("lm-.*");
+  EXPECT_THAT(DecidedOn(by_regex, nodes).notes,
+              ElementsAre("no pods matching \"lm-.*\" hold GPUs" + held));
+  EXPECT_THAT(DecidedOn(UtilizationOf("llm"), nodes).notes, IsEmpty());
+  EXPECT_EQ(DecidedOn(UtilizationOf("llm"), nodes).doubt.text, "");
+  EXPECT_THAT(
+      DecidedOn(UtilizationOf("llm"), nodes, {.namespace_name = "team-c", .name = "llm"}).notes,
+      IsEmpty())
+      << "nobody holds any there";
+}
+
+TEST(CountedPods, WorkloadThatSleepsIsNoSlip) {
+  FleetBuilder fleet;
+  fleet.Hold(kLong, {Node("gpu-1", {Llm("llm-a", 0), {.name = "x", .owner = "x", .loads = {9}}})});
+  fleet.Hold(kLong, {Node("gpu-1", {{.name = "x", .owner = "x", .loads = {9}}})});
+  EXPECT_THAT(DecidedOn(UtilizationOf("llm"), fleet).notes, IsEmpty());
+  Trigger by_regex = Utilization();
+  by_regex.pod_regex = std::make_shared<const re2::RE2>("llm-.*");
+  EXPECT_THAT(DecidedOn(by_regex, fleet).notes, IsEmpty());
+}
+
+TEST(CountedPods, OfManyOthersFiveAreNamed) {
+  std::vector<HeldPod> pods;
+  for (int i = 0; i < 7; ++i) {
+    pods.push_back({.name = absl::StrCat("x", i), .owner = absl::StrCat("x", i), .loads = {1}});
+  }
+  EXPECT_THAT(DecidedOn(UtilizationOf("llm"), {Node("gpu-1", pods)}).notes,
+              ElementsAre(HasSubstr("Deployment/x3, Deployment/x4 and 2 more")));
+}
+
+}  // namespace
+}  // namespace gpuscaler

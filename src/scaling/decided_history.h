@@ -1,0 +1,23 @@
+// What is decided on one node that nobody asks whose GPUs they are, for tests.
+//
+//   Steady(Utilization(), {BusyGpu(0, 90), BusyGpu(1, 50)}).value  // 140
+#pragma once
+
+#include <vector>
+
+#include "scaling/decision.h"
+#include "scaling/history_builder.h"
+#include "trigger/test_triggers.h"
+
+namespace gpuscaler {
+
+inline Decision After(const Trigger& trigger, const HistoryBuilder& builder) {
+  return Decide(trigger, {}, builder.fleet(), kPatience);
+}
+
+// These have shown that for longer than any window.
+inline Decision Steady(const Trigger& trigger, const std::vector<GpuSample>& gpus) {
+  return After(trigger, HistoryBuilder().Hold(kLong, gpus));
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,102 @@
+#include "scaling/engine_owners.h"
+
+#include <algorithm>
+
+namespace gpuscaler {
+
+EngineOwners::EngineOwners(const Trigger& trigger, const FleetHistory& fleet, bool by_owner,
+                           const SignalHistory& signals, const std::vector<Replica>& replicas)
+    : endpoint_is_named_(!trigger.engine_endpoint.url.empty()),
+      by_owner_(by_owner),
+      signals_(signals),
+      replicas_(replicas),
+      of_(by_owner ? replicas.size() : 0) {
+  for (const NodeTrack& track : fleet.nodes) {
+    if (track.history->attributed == nullptr) continue;
+    for (const Pod& pod : track.history->attributed->pods) {
+      pods_[{pod.namespace_name, pod.name}] = &pod;
+    }
+  }
+  Join();
+}
+
+void EngineOwners::Join() {
+  for (const SignalSeries& engine : signals_.series) {
+    const std::optional<size_t> owner = OwnerOf(engine);
+    (owner ? of_[*owner] : strays_).push_back(&engine);
+  }
+  // The only address of the only pod is its own, or leads to it.
+  const bool one_each = endpoint_is_named_ && by_owner_ && signals_.series.size() == 1 &&
+                        strays_.size() == 1 && Present() == 1;
+  if (!one_each) return;
+  const auto present = std::ranges::find_if(replicas_, &Replica::present);
+  of_[static_cast<size_t>(present - replicas_.begin())] = std::move(strays_);
+  strays_.clear();
+}
+
+EngineOwners::Engines EngineOwners::All() const {
+  Engines all = StraysCount() ? strays_ : Engines();
+  for (const Engines& engines : of_) all.insert(all.end(), engines.begin(), engines.end());
+  return all;
+}
+
+EngineOwners::Engines EngineOwners::OfThosePresent() const {
+  Engines engines = StraysCount() ? strays_ : Engines();
+  for (size_t i = 0; i < of_.size(); ++i) {
+    if (replicas_[i].present) engines.insert(engines.end(), of_[i].begin(), of_[i].end());
+  }
+  return engines;
+}
+
+std::optional<size_t> EngineOwners::OwnerOf(const SignalSeries& engine) const {
+  if (!by_owner_) return std::nullopt;
+  const auto owner = std::ranges::find_if(
+      replicas_, [&](const Replica& replica) { return IsOf(engine, replica); });
+  if (owner == replicas_.end()) return std::nullopt;
+  return static_cast<size_t>(owner - replicas_.begin());
+}
+
+bool EngineOwners::IsOf(const SignalSeries& engine, const Replica& replica) const {
+  return std::ranges::any_of(replica.pods, [&](const Pod* pod) {
+    const bool by_name = !engine.pod.empty() && engine.pod == pod->name &&
+                         engine.namespace_name == pod->namespace_name;
+    return by_name || (!engine.address.empty() && engine.address == AddressOf(*pod));
+  });
+}
+
+bool EngineOwners::IsOneAddressOfSeveral() const {
+  return endpoint_is_named_ && by_owner_ && signals_.series.size() == 1 && !strays_.empty() &&
+         Present() >= 2;
+}
+
+bool EngineOwners::HasAddress(const Replica& replica) const {
+  return std::ranges::any_of(replica.pods,
+                             [this](const Pod* pod) { return !AddressOf(*pod).empty(); });
+}
+
+bool EngineOwners::IsUnplaced(size_t replica) const {
+  return replicas_[replica].present && of_[replica].empty() && !HasAddress(replicas_[replica]);
+}
+
+bool EngineOwners::IsToServe(const Replica& replica) const {
+  return !replica.pods.empty() && std::ranges::all_of(replica.pods, [this](const Pod* pod) {
+    const Pod& now = AsKnownNow(*pod);
+    return now.ready == true && now.is_ending == false;
+  });
+}
+
+int64_t EngineOwners::Present() const {
+  return std::ranges::count_if(replicas_, &Replica::present);
+}
+
+const Pod& EngineOwners::AsKnownNow(const Pod& pod) const {
+  const auto found = pods_.find({pod.namespace_name, pod.name});
+  return found == pods_.end() ? pod : *found->second;
+}
+
+const std::string& EngineOwners::AddressOf(const Pod& pod) const {
+  const std::string& known = AsKnownNow(pod).address;
+  return known.empty() ? pod.address : known;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,48 @@
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "scaling/decided_fleet.h"
+#include "scaling/decided_history.h"
+
+namespace gpuscaler {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Explain, SaysValueActivityEveryReplicaAndWhy) {
+  HistoryBuilder builder;
+  builder.Hold(kLong, {LostGpu(0), BusyGpu(1, 60), FreeGpu(2)});
+  const std::string text = Explain(Utilization(), After(Utilization(), builder));
+  EXPECT_THAT(text, HasSubstr("value: 140 % of gpu_utilization, target 80 (AverageValue)"));
+  EXPECT_THAT(text, HasSubstr("active: yes, n/1 was at 60 within 1m"));
+  EXPECT_THAT(text, HasSubstr("replicas: 2 (GPUs in use; 1 unreadable)"));
+  EXPECT_THAT(text, HasSubstr("GPU_IS_LOST"));
+  EXPECT_THAT(text, HasSubstr("not in use: no replica"));
+}
+
+TEST(Explain, AReplicaThatWasFirstSeenNowHasNoAge) {
+  GpuSample without = BusyGpu(1, 0);
+  without.utilization_percent.reset();
+  HistoryBuilder builder;
+  builder.Tick({BusyGpu(0, 60), without});
+  EXPECT_THAT(Explain(Utilization(), After(Utilization(), builder)), HasSubstr(" unreadable: "));
+  builder.Hold(absl::Seconds(20), {BusyGpu(0, 60), without});
+  EXPECT_THAT(Explain(Utilization(), After(Utilization(), builder)),
+              HasSubstr("unreadable for at least 20s: "));
+}
+
+TEST(Explain, TellsNodesAgesPodsAndWhatIsMissing) {
+  const NodeSnapshot first = Node("gpu-1", {Llm("llm-a", 60)});
+  FleetBuilder fleet;
+  fleet.Hold(kLong, {first, Node("gpu-7", {Llm("llm-b", 40)})});
+  fleet.Silence("gpu-7", "connection refused").Hold(absl::Seconds(42), {first});
+  const std::string text = Explain(UtilizationOf("llm"), DecidedOn(UtilizationOf("llm"), fleet));
+  EXPECT_THAT(text, HasSubstr("replicas: 2 (pods of Deployment/llm; 1 unreadable)"));
+  EXPECT_THAT(text, HasSubstr("nodes: gpu-1 (1 replica, read now), gpu-7 (1 replica, read 42s"));
+  EXPECT_THAT(text, HasSubstr("on gpu-7  agent of node gpu-7 silent for 42s: connection refused"));
+  EXPECT_THAT(text, HasSubstr("note: partial: agent of node gpu-7"));
+}
+
+}  // namespace
+}  // namespace gpuscaler

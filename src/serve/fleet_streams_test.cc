@@ -1,0 +1,188 @@
+// Streams on a fleet: which changes one looks at, and what time alone has it say.
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "serve/asked_fleet.h"
+#include "serve/watched_stream.h"
+
+namespace gpuscaler {
+namespace {
+
+using externalscaler::IsActiveResponse;
+using externalscaler::ScaledObjectRef;
+
+class StreamsOnFleetTest : public AskedFleet {
+ protected:
+  using Stream = WatchedStream<IsActiveResponse>;
+
+  StreamsOnFleetTest() {
+    auto started = GrpcServer::Start({.bind_address = "127.0.0.1", .port = 0}, service_.Services());
+    EXPECT_TRUE(started.ok()) << started.status();
+    server_ = *std::move(started);
+    stub_ = externalscaler::ExternalScaler::NewStub(grpc::CreateChannel(
+        absl::StrCat("127.0.0.1:", server_->port()), grpc::InsecureChannelCredentials()));
+  }
+  ~StreamsOnFleetTest() override {
+    service_.StopStreams();
+    server_->Drain(absl::Seconds(5));
+  }
+
+  std::unique_ptr<Stream> Open(const ScaledObjectRef& ref) {
+    return std::make_unique<Stream>(
+        [&](grpc::ClientContext* context, grpc::ClientReadReactor<IsActiveResponse>* reactor) {
+          stub_->async()->StreamIsActive(context, &ref, reactor);
+        });
+  }
+
+  ScalerService service_{{.stale_after = kSixSeconds, .stream_lifetime = absl::Hours(10)},
+                         clock_,
+                         questions_,
+                         leases_,
+                         profiles_,
+                         counted_,
+                         [] {}};
+  std::unique_ptr<GrpcServer> server_;
+  std::unique_ptr<externalscaler::ExternalScaler::Stub> stub_;
+};
+
+TEST_F(StreamsOnFleetTest, ChangeOfOneNamespaceAsksNothingForStreamsOfAnother) {
+  const std::map<std::string, std::string> edges = {{"activationThreshold", "50"},
+                                                    {"activationWindow", "0s"}};
+  const auto of_a = Open(RefIn("team-a", edges));
+  const auto of_b = Open(RefIn("team-b", edges));
+  ASSERT_EQ(of_a->WaitForMessages(1).size(), 1u);
+  ASSERT_EQ(of_b->WaitForMessages(1).size(), 1u);
+  // Each is asked for when it opens, and by the thread.
+  ASSERT_TRUE(Eventually([&] { return questions_.asked("team-a") >= 2; }));
+  const int asked = questions_.asked("team-a");
+  for (int change = 1; change <= 20; ++change) {
+    const int before = questions_.asked("team-b");
+    clock_.Advance(absl::Milliseconds(10));
+    Says("b", change);
+    ASSERT_TRUE(Eventually([&] { return questions_.asked("team-b") > before; }));
+  }
+  EXPECT_LT(questions_.asked("team-a"), asked + 5) << "its own deadlines alone";
+}
+
+TEST_F(StreamsOnFleetTest, ChangeOfOneWorkloadAsksNothingForStreamsOfOthersInItsNamespace) {
+  constexpr int kObjects = 500;
+  std::vector<std::string> nodes;
+  for (int i = 0; i < kObjects; ++i) nodes.push_back(absl::StrCat("n", i, ":1"));
+  store_.Listed(nodes);
+  for (int i = 0; i < kObjects; ++i) SaysOfWorkload(i, 0);
+  std::vector<std::unique_ptr<Stream>> streams;
+  for (int i = 0; i < kObjects; ++i) {
+    ScaledObjectRef ref =
+        RefIn("crowd", {{"activationThreshold", "200"}, {"activationWindow", "0s"}});
+    ref.set_name(absl::StrCat("workload-", i));
+    streams.push_back(Open(ref));
+  }
+  const auto asked = [&](int i) { return questions_.asked(absl::StrCat("owner workload-", i)); };
+  for (int i = 0; i < kObjects; ++i) {
+    ASSERT_TRUE(Eventually([&] { return asked(i) >= 2; })) << "when it opens, and by the thread";
+  }
+  const int before = questions_.asked("crowd");
+  for (int change = 1; change <= 20; ++change) {
+    const int of_seven = asked(7);
+    clock_.Advance(absl::Milliseconds(1));
+    SaysOfWorkload(7, change);
+    ASSERT_TRUE(Eventually([&] { return asked(7) > of_seven; }));
+  }
+  EXPECT_LT(questions_.asked("crowd"), before + kObjects) << "not for each change all";
+}
+
+TEST_F(StreamsOnFleetTest, StreamThatIsActiveLooksAtChangesOnceASecond) {
+  const std::map<std::string, std::string> edges = {{"activationThreshold", "50"},
+                                                    {"activationWindow", "0s"}};
+  const auto of_a = Open(RefIn("team-a", edges));
+  const auto of_b = Open(RefIn("team-b", edges));
+  ASSERT_EQ(of_a->WaitForMessages(1).size(), 1u);
+  clock_.Advance(absl::Seconds(1));
+  Says("a", 90);
+  ASSERT_EQ(of_a->WaitForMessages(2).size(), 2u);
+  const int asked = questions_.asked("team-a");
+  for (int change = 1; change <= 20; ++change) {
+    const int before = questions_.asked("team-b");
+    clock_.Advance(absl::Milliseconds(10));
+    Says("a", 90 - change);
+    Says("b", change);
+    ASSERT_TRUE(Eventually([&] { return questions_.asked("team-b") > before; }));
+  }
+  EXPECT_LT(questions_.asked("team-a"), asked + 5);
+  clock_.Advance(absl::Milliseconds(10));
+  Says("a", 10);
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_EQ(of_a->WaitForMessages(3).size(), 3u) << "that it is idle";
+  clock_.Advance(absl::Milliseconds(10));
+  Says("a", 90);
+  EXPECT_EQ(of_a->WaitForMessages(4).size(), 4u) << "an edge, at once";
+}
+
+TEST_F(StreamsOnFleetTest, StreamOfAWorkloadThatStaysInactiveCostsNoDecisionForAReading) {
+  Hold(absl::Minutes(3), 0, 0);
+  const auto of_a = Open(RefIn("team-a", {{"activationThreshold", "50"}}));
+  ASSERT_EQ(of_a->WaitForMessages(1).size(), 1u);
+  ASSERT_TRUE(Eventually([&] { return questions_.asked("team-a") >= 2; }));
+  const int decided = counted_.decided(Outcome::kValue);
+  for (int change = 1; change <= 50; ++change) {
+    const int before = questions_.asked("team-a");
+    clock_.Advance(absl::Seconds(1));
+    Says("a", change);
+    ASSERT_TRUE(Eventually([&] { return questions_.asked("team-a") > before; }));
+  }
+  EXPECT_EQ(counted_.decided(Outcome::kValue), decided);
+  clock_.Advance(absl::Milliseconds(1));
+  Says("a", 51);
+  EXPECT_EQ(of_a->WaitForMessages(2).size(), 2u);
+}
+
+// What a stream watches changes with who holds GPUs, which new profiles must not hide.
+TEST_F(StreamsOnFleetTest, ChangeBesideNewProfilesIsSeen) {
+  using From = Pod::OwnersFrom;
+  const Pod of_llm{.owners = {{"Deployment", "llm"}}, .owners_from = From::kReferences};
+  const Pod of_another{.owners = {{"Deployment", "another"}}, .owners_from = From::kReferences};
+  const Pod of_llm_or_another{.owners = {{"Deployment", "llm"}, {"StatefulSet", "another"}},
+                              .owners_from = From::kName};
+  store_.Listed(std::vector<std::string>{"a:1", "b:1", "c:1", "d:1"});
+  SaysOfPod("c", of_llm);
+  SaysOfPod("d", {.owners = {{"Deployment", "third"}}, .owners_from = From::kReferences});
+  const auto stream =
+      Open(RefIn("team-a", {{"activationThreshold", "200"}, {"activationWindow", "0s"}}));
+  ASSERT_EQ(stream->WaitForMessages(1).size(), 1u);
+  ASSERT_TRUE(Eventually([&] { return questions_.asked("team-a") >= 2; }));
+
+  ASSERT_TRUE(questions_.KeepWaiting());
+  clock_.Advance(absl::Milliseconds(1));
+  SaysOfPod("c", of_llm_or_another);
+  folder_.Write("profiles.yaml", "profiles: {ours: {targetValue: 70}}\n");
+  ASSERT_TRUE(profiles_.Reload().ok());
+  const int asked = questions_.asked("team-a");
+  questions_.LetGo();
+  ASSERT_TRUE(Eventually([&] { return questions_.asked("team-a") >= asked + 2; }))
+      << "for the change, and for the profiles";
+  // Who holds d's GPU is no concern of a stream that knows its own pods.
+  const int then = questions_.asked("team-a");
+  clock_.Advance(absl::Milliseconds(1));
+  SaysOfPod("d", of_another);
+  EXPECT_TRUE(Eventually([&] { return questions_.asked("team-a") > then; }));
+}
+
+TEST_F(StreamsOnFleetTest, StreamSaysWhatTimeAloneBrings) {
+  Hold(absl::Minutes(3), 90, 0);
+  // No reading after that: within its agent's grace it leaves activationWindow.
+  const auto stream = Open(RefIn("team-a", {{"activationWindow", "10s"}}));
+  ASSERT_EQ(stream->WaitForMessages(1).size(), 1u);
+  clock_.Advance(absl::Seconds(1));
+  Says("a", 0);
+  clock_.Advance(absl::Seconds(12));
+  const auto said = stream->WaitForMessages(2);
+  ASSERT_EQ(said.size(), 2u);
+  EXPECT_FALSE(said[1].result());
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,134 @@
+#include "trigger/demand_checks.h"
+
+#include <array>
+
+#include "absl/strings/str_cat.h"
+#include "trigger/trigger_reading.h"
+
+namespace gpuscaler {
+namespace {
+
+class Checks {
+ public:
+  Checks(const Metadata& metadata, const Settings& settings, const Trigger& trigger)
+      : metadata_(metadata),
+        settings_(settings),
+        trigger_(trigger),
+        metric_(InfoOf(trigger.metric)) {}
+
+  std::vector<Fault> Faults() && {
+    CheckUse();
+    CheckNeeds();
+    CheckEndpoints();
+    CheckTargets();
+    CheckCredentials();
+    return std::move(faults_);
+  }
+
+ private:
+  void Add(absl::string_view name, const std::string& rule) {
+    const std::string key = SpelledIn(metadata_, name);
+    faults_.push_back({key, absl::StrCat(key, ": ", rule)});
+  }
+
+  // In either form, be its value right or wrong.
+  bool Given(absl::string_view name) const {
+    return metadata_.contains(SpelledIn(metadata_, name));
+  }
+
+  void CheckUse() {
+    for (const auto& [key, value] : metadata_) {
+      const KeyRow* const row = FindKey(NameIn(key).name);
+      if (row == nullptr || IsUsedBy(trigger_, row->use)) continue;
+      faults_.push_back({key, absl::StrCat(key, ": metricType ", metric_.name, " cannot use it; ",
+                                           UsersOf(row->use), " can")});
+    }
+  }
+
+  // What says the metric type.
+  absl::string_view Sayer() const {
+    return Given("metricType") || trigger_.profile.empty() ? "metricType" : "profile";
+  }
+
+  void CheckNeeds() {
+    struct Need {
+      KeyUse by;
+      absl::string_view key;
+    };
+    constexpr std::array<Need, 6> kNeeds = {{{KeyUse::kPage, "prometheusEndpoint"},
+                                             {KeyUse::kPage, "prometheusMetric"},
+                                             {KeyUse::kRedis, "redisAddress"},
+                                             {KeyUse::kRedisStream, "redisStream"},
+                                             {KeyUse::kRedisGroup, "redisConsumerGroup"},
+                                             {KeyUse::kRedisList, "redisList"}}};
+    for (const Need& need : kNeeds) {
+      if (!IsUsedBy(trigger_, need.by) || Given(need.key)) continue;
+      Add(Sayer(), absl::StrCat(metric_.name, " needs ", need.key));
+    }
+    if (trigger_.metric != MetricType::kPendingRatio || Given("maxConcurrency")) return;
+    Add(Sayer(), absl::StrCat(metric_.name, " needs maxConcurrency, which it divides by"));
+  }
+
+  // One names the endpoint, and only one engine is meant.
+  void CheckEndpoints() {
+    struct Named {
+      absl::string_view key;
+      absl::string_view engine;  // empty: whichever
+    };
+    const std::array<Named, 3> endpoints = {{{"engineEndpoint", metric_.engine},
+                                             {"vllmEndpoint", "vllm"},
+                                             {"tritonEndpoint", "triton"}}};
+    const Named* first = nullptr;
+    for (const Named& endpoint : endpoints) {
+      if (!Given(endpoint.key)) continue;
+      if (first != nullptr) {
+        Add(endpoint.key, absl::StrCat(SpelledIn(metadata_, first->key),
+                                       " names the endpoint already; use one of them"));
+        continue;
+      }
+      first = &endpoint;
+      const std::string engine = settings_.engine.value_or("");
+      if (!engine.empty() && !endpoint.engine.empty() && engine != endpoint.engine) {
+        Add("engine", absl::StrCat(endpoint.key == "engineEndpoint" ? metric_.name : endpoint.key,
+                                   " is of ", endpoint.engine, "; leave engine out"));
+      }
+    }
+    if (first != nullptr || !Given("engine")) return;
+    Add("engine",
+        "it says what is at engineEndpoint, which is not given; engines that are found "
+        "are known by their pages");
+  }
+
+  void CheckTargets() {
+    if (!settings_.jobs_per_replica || !settings_.target) return;
+    if (*settings_.jobs_per_replica == *settings_.target) return;
+    Add("jobsPerReplica",
+        absl::StrCat("it is another name of ", SpelledIn(metadata_, "targetValue"),
+                     ", which says otherwise; use one of them"));
+  }
+
+  void CheckCredentials() {
+    if (!Given("credentials")) return;
+    for (const absl::string_view key :
+         {"redisUsername", "redisPassword", "bearerToken", "endpointCa"}) {
+      if (!Given(key)) continue;
+      Add(key, absl::StrCat(SpelledIn(metadata_, "credentials"),
+                            " names what opens the endpoint already; use one of them"));
+    }
+  }
+
+  const Metadata& metadata_;
+  const Settings& settings_;
+  const Trigger& trigger_;
+  const MetricTypeInfo& metric_;
+  std::vector<Fault> faults_;
+};
+
+}  // namespace
+
+std::vector<Fault> DemandFaults(const Metadata& metadata, const Settings& settings,
+                                const Trigger& trigger) {
+  return Checks(metadata, settings, trigger).Faults();
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,253 @@
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "trigger/demand_keys.h"
+#include "trigger/parsed_trigger.h"
+#include "trigger/test_triggers.h"
+#include "trigger/trigger.h"
+#include "trigger/trigger_source.h"
+
+namespace gpuscaler {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr absl::string_view kTeam = "team-a";
+
+Metadata Stream(const std::string& metric_type) {
+  return {{"metricType", metric_type},
+          {"redisAddress", "redis:6379"},
+          {"redisStream", "jobs"},
+          {"jobsPerReplica", "5"}};
+}
+
+Metadata With(Metadata metadata, const std::string& key, const std::string& value) {
+  metadata[key] = value;
+  return metadata;
+}
+
+TEST(DemandTrigger, AQueueHasNoWindowAndItsTargetIsJobsPerReplica) {
+  const Trigger trigger = Parsed(With(Stream("redis_stream_lag"), "redisConsumerGroup", "work"));
+  EXPECT_EQ(trigger.target, 5);
+  EXPECT_EQ(trigger.window, absl::ZeroDuration());
+  EXPECT_EQ(trigger.activation_window, absl::ZeroDuration());
+  const auto source = SourceOf(trigger, kTeam);
+  ASSERT_TRUE(source.has_value());
+  EXPECT_EQ(source->namespace_name, "team-a");
+  const RedisQueue want{
+      .address = "redis:6379", .length = RedisQueue::Length::kLag, .key = "jobs", .group = "work"};
+  EXPECT_EQ(std::get<RedisQueue>(source->place), want);
+}
+
+TEST(DemandTrigger, EveryKeyOfAQueueReachesItsSource) {
+  const Trigger trigger = Parsed({{"metricType", "redis_list_length"},
+                                  {"redisAddress", "redis.infra.svc:6380"},
+                                  {"redisList", "todo"},
+                                  {"redisDatabase", "3"},
+                                  {"redisTls", "true"},
+                                  {"redisUsername", "scaler"},
+                                  {"redisPasswordFromEnv", "s3cret"},
+                                  {"endpointCa", "-----BEGIN CERTIFICATE-----\nx\n"},
+                                  {"targetValue", "5"},
+                                  {"jobsPerReplica", "5.0"}});
+  const SignalSource source = *SourceOf(trigger, kTeam);
+  const RedisQueue want{.address = "redis.infra.svc:6380",
+                        .database = 3,
+                        .tls = true,
+                        .length = RedisQueue::Length::kList,
+                        .key = "todo",
+                        .group = ""};
+  EXPECT_EQ(std::get<RedisQueue>(source.place), want);
+  EXPECT_EQ(source.credentials.username, "scaler");
+  EXPECT_EQ(source.credentials.password, "s3cret");
+  EXPECT_THAT(source.credentials.ca_pem, HasSubstr("BEGIN"));
+}
+
+TEST(DemandTrigger, APageIsReadByItsSelectorAndARateHasAWindow) {
+  Metadata metadata = {{"metricType", "prometheus"},
+                       {"prometheusEndpoint", "http://gateway:9090/metrics"},
+                       {"prometheusMetric", "queue_size{pool=\"chat\"}"},
+                       {"targetValue", "8"},
+                       {"bearerTokenFromEnv", "t0ken"}};
+  const Trigger gauge = Parsed(metadata);
+  EXPECT_EQ(gauge.window, absl::ZeroDuration());
+  const SignalSource source = *SourceOf(gauge, kTeam);
+  const MetricsPage want{
+      .url = "http://gateway:9090/metrics", .selector = "queue_size{pool=\"chat\"}", .rate = false};
+  EXPECT_EQ(std::get<MetricsPage>(source.place), want);
+  EXPECT_EQ(source.credentials.bearer_token, "t0ken");
+
+  const Trigger rate = Parsed(With(metadata, "prometheusKind", "rate"));
+  EXPECT_TRUE(rate.page.rate);
+  EXPECT_EQ(QuestionOf(rate, kPatience).window, absl::Seconds(15));
+
+  EXPECT_FALSE(Parsed(With(metadata, "prometheusAbsent", "error")).page.zero_if_absent);
+  const Trigger absent = Parsed(With(metadata, "prometheusAbsent", "0"));
+  EXPECT_TRUE(std::get<MetricsPage>(SourceOf(absent, kTeam)->place).zero_if_absent);
+}
+
+TEST(DemandTrigger, EnginesAreFoundUnlessTheirAddressIsNamed) {
+  const Trigger found = Parsed({{"metricType", "requests_in_flight"}, {"targetValue", "10"}});
+  EXPECT_TRUE(std::holds_alternative<DiscoveredEngines>(SourceOf(found, kTeam)->place));
+  EXPECT_EQ(found.window, absl::Seconds(15));
+  EXPECT_EQ(found.activation_window, absl::Seconds(60));
+  EXPECT_EQ(found.warmup, absl::Seconds(300));
+  EXPECT_EQ(found.aggregation, Aggregation::kSum);
+  EXPECT_EQ(found.frozen_window, absl::Minutes(5));
+
+  const EngineEndpoint vllm{.url = "http://llm:8000/metrics", .engine = "vllm"};
+  const std::string url = "http://llm:8000/metrics";
+  EXPECT_EQ(Parsed({{"profile", "vllm-inference"}, {"vllmEndpoint", url}}).engine_endpoint, vllm);
+  EXPECT_EQ(Parsed({{"metricType", "vllm_queue_depth"}, {"vllmEndpoint", url}}).engine_endpoint,
+            vllm);
+  EXPECT_EQ(Parsed({{"metricType", "vllm_queue_depth"}, {"engineEndpoint", url}}).engine_endpoint,
+            vllm);
+  EXPECT_EQ(
+      Parsed({{"metricType", "requests_waiting"}, {"engineEndpoint", url}}).engine_endpoint.engine,
+      "");
+  EXPECT_EQ(Parsed({{"metricType", "triton_queue_wait_ms"}, {"tritonEndpoint", url}})
+                .engine_endpoint.engine,
+            "triton");
+}
+
+TEST(DemandTrigger, GpusAloneHaveNoSource) {
+  EXPECT_FALSE(SourceOf(Parsed({}), kTeam).has_value());
+  EXPECT_FALSE(SourceOf(Parsed({{"profile", "batch"}}), kTeam).has_value());
+  EXPECT_FALSE(
+      SourceOf(Parsed({{"profile", "vllm-inference"}, {"metricType", "memory_used_percent"}}),
+               kTeam)
+          .has_value());
+}
+
+TEST(DemandTrigger, AProfileOnPressureAsksForItAsFarBackAsItsFallbackDepends) {
+  const Trigger trigger = Parsed({{"profile", "tgi-inference"}, {"maxConcurrency", "32"}});
+  EXPECT_TRUE(std::holds_alternative<DiscoveredEngines>(SourceOf(trigger, kTeam)->place));
+  const EngineQuestion question = QuestionOf(trigger, kPatience);
+  EXPECT_EQ(question.metric, EngineMetric::kPressurePercent);
+  EXPECT_EQ(question.max_concurrency, 32);
+  EXPECT_EQ(question.look_back, kPatience.forget_after);
+}
+
+TEST(DemandTrigger, EngineMetricsAskForTheirNumberModelAndWindow) {
+  const Trigger trigger = Parsed({{"metricType", "ttft_ms"},
+                                  {"targetValue", "500"},
+                                  {"model", "llama-3"},
+                                  {"window", "20s"},
+                                  {"activationWindow", "2m"}});
+  const EngineQuestion want{.metric = EngineMetric::kTimeToFirstTokenMs,
+                            .model = "llama-3",
+                            .window = absl::Seconds(20),
+                            .look_back = absl::Minutes(2) + kPatience.stale_after,
+                            .max_concurrency = std::nullopt};
+  EXPECT_EQ(QuestionOf(trigger, kPatience), want);
+}
+
+TEST(DemandTrigger, AKeyThatTheMetricTypeCannotUseNamesThoseThatCan) {
+  EXPECT_EQ(Refused({{"redisConsumerGroup", "work"}}),
+            "redisConsumerGroup: metricType gpu_utilization cannot use it; redis_stream_lag or "
+            "redis_stream_pending can");
+  EXPECT_THAT(Refused({{"model", "llama"}}),
+              HasSubstr("a profile that counts an engine's pressure can"));
+  EXPECT_THAT(Refused(With(Stream("redis_stream_length"), "vllmEndpoint", "http://a")),
+              HasSubstr("vllmEndpoint: metricType redis_stream_length cannot use it"));
+  EXPECT_THAT(Refused({{"metricType", "triton_request_rate"}, {"vllmEndpoint", "http://a"}}),
+              HasSubstr("cannot use it"));
+  EXPECT_THAT(Refused({{"jobsPerReplica", "5"}}), HasSubstr("prometheus, redis_stream_length"));
+}
+
+TEST(DemandTrigger, WhatAMetricTypeNeedsIsAskedFor) {
+  EXPECT_EQ(Refused({{"metricType", "redis_stream_lag"}, {"redisAddress", "redis:6379"}}),
+            "metricType: redis_stream_lag needs redisStream; metricType: redis_stream_lag needs "
+            "redisConsumerGroup");
+  EXPECT_THAT(Refused({{"metricTypeFromEnv", "redis_list_length"}}),
+              HasSubstr("metricTypeFromEnv: redis_list_length needs redisAddress"));
+  EXPECT_THAT(Refused({{"metricType", "prometheus"}}), HasSubstr("needs prometheusMetric"));
+  EXPECT_EQ(Refused({{"metricType", "pending_ratio"}}),
+            "metricType: pending_ratio needs maxConcurrency, which it divides by");
+}
+
+TEST(DemandTrigger, KeysThatContradictEachOtherAreRefused) {
+  EXPECT_THAT(Refused(With(Stream("redis_stream_length"), "targetValue", "6")),
+              HasSubstr("jobsPerReplica: it is another name of targetValue"));
+  EXPECT_THAT(Refused({{"metricType", "requests_waiting"},
+                       {"vllmEndpoint", "http://a"},
+                       {"engineEndpoint", "http://b"}}),
+              HasSubstr("vllmEndpoint: engineEndpoint names the endpoint already"));
+  EXPECT_THAT(
+      Refused(
+          {{"metricType", "requests_waiting"}, {"vllmEndpoint", "http://a"}, {"engine", "sglang"}}),
+      HasSubstr("engine: vllmEndpoint is of vllm"));
+  EXPECT_THAT(Refused({{"metricType", "vllm_queue_depth"},
+                       {"engineEndpoint", "http://a"},
+                       {"engine", "sglang"}}),
+              HasSubstr("engine: vllm_queue_depth is of vllm"));
+  EXPECT_THAT(Refused({{"metricType", "requests_waiting"}, {"engine", "sglang"}}),
+              HasSubstr("engineEndpoint, which is not given"));
+  EXPECT_THAT(Refused({{"metricType", "requests_waiting"},
+                       {"credentials", "ours"},
+                       {"bearerTokenFromEnv", "abc"}}),
+              HasSubstr("bearerTokenFromEnv: credentials names what opens the endpoint already"));
+}
+
+TEST(DemandTrigger, NoFaultShowsASecret) {
+  const std::string secret = "hunter2";
+  const std::string broken = absl::StrCat(secret, "\n");
+  for (const char* key : {"redisPassword", "bearerToken", "endpointCa", "redisPasword",
+                          "redis_password", "apiKey", "bearer_token"}) {
+    EXPECT_THAT(Refused({{key, broken}}), Not(HasSubstr(secret))) << key;
+    EXPECT_THAT(Refused(With(Stream("redis_stream_length"), key, broken)), Not(HasSubstr(secret)))
+        << key;
+  }
+}
+
+TEST(DemandTrigger, TheSpecOfABadNumberOfJobsIsTheProfilesOrOne) {
+  EXPECT_EQ(SpecOf(Stream("redis_stream_length"), BuiltInProfiles()).target, 5);
+  EXPECT_EQ(SpecOf({{"jobsPerReplica", "many"}}, BuiltInProfiles()).target, 1);
+}
+
+TEST(DemandKeys, BoundsAreKept) {
+  struct Row {
+    const char* key;
+    std::string value;
+  };
+  const std::vector<Row> rows = {
+      {"engine", "vlm"},
+      {"engineEndpoint", "llm:8000"},
+      {"engineEndpoint", absl::StrCat("http://", std::string(2000, 'a'))},
+      {"engineEndpoint", "http://a\r\nx"},
+      {"frozenWindow", "1s"},
+      {"frozenWindow", "16m"},
+      {"prometheusKind", "counter"},
+      {"prometheusAbsent", "zero"},
+      {"prometheusAbsent", "1"},
+      {"prometheusAbsent", ""},
+      {"prometheusMetric", ""},
+      {"redisDatabase", "-1"},
+      {"redisTls", "yes"},
+      {"credentials", "../etc"},
+      {"credentials", "jobs.prod"},
+      {"credentials", "4711"},
+      {"endpointCa", "x"},
+  };
+  for (const Row& row : rows) {
+    EXPECT_THAT(Refused({{row.key, row.value}}), HasSubstr(absl::StrCat(row.key))) << row.value;
+    EXPECT_THAT(Refused({{row.key, row.value}}), HasSubstr("use ")) << row.value;
+  }
+  EXPECT_THAT(Refused({{"engine", "vlm"}}), HasSubstr("did you mean \"vllm\"?"));
+  EXPECT_THAT(Refused({{"credentials", "jobs.prod"}}), HasSubstr("no dot"));
+  EXPECT_THAT(Refused({{"prometheusAbsent", "zero"}}), HasSubstr("use error or 0"));
+}
+
+TEST(DemandKeys, EnginesHaveNames) {
+  EXPECT_EQ(EngineNames().size(), 10u);
+  for (const MetricTypeInfo& metric : MetricTypes()) {
+    if (metric.engine.empty()) continue;
+    EXPECT_TRUE(std::ranges::find(EngineNames(), metric.engine) != EngineNames().end());
+  }
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,74 @@
+// What values of metadata are made of: numbers, durations, words and texts, each within bounds.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "trigger/trigger_keys.h"
+#include "trigger/trigger_words.h"
+
+namespace gpuscaler {
+
+// KEDA carries targets in thousandths, as an int64: less rounds to 0, more overflows.
+constexpr double kSmallestTarget = 0.001;
+constexpr double kLargestNumber = 1e12;
+
+constexpr char kTargetAllowed[] = "a number above 0 (0.001 to 1e12)";
+
+// Empty when the text is none, or not within bounds.
+std::optional<double> NumberIn(absl::string_view text, double least, double most);
+std::optional<int> WholeIn(absl::string_view text, int least, int most);
+std::optional<absl::Duration> DurationUpTo(absl::string_view text, absl::Duration most);
+
+// Not empty, at most so many bytes, and nothing that does not print (but for line breaks, where
+// they are part of such a text).
+enum class LineBreaks { kNone, kAllowed };
+bool IsText(absl::string_view text, size_t most, LineBreaks breaks = LineBreaks::kNone);
+
+template <typename T>
+bool Keep(const std::optional<T>& value, std::optional<T>& field) {
+  if (value) field = value;
+  return value.has_value();
+}
+
+// As KeyRow::read has it.
+template <auto kField>
+bool ReadTarget(absl::string_view text, Settings& settings) {
+  return Keep(NumberIn(text, kSmallestTarget, kLargestNumber), settings.*kField);
+}
+
+template <auto kField, int kLeast, int kMost>
+bool ReadWhole(absl::string_view text, Settings& settings) {
+  return Keep(WholeIn(text, kLeast, kMost), settings.*kField);
+}
+
+template <auto kField, size_t kMost>
+bool ReadText(absl::string_view text, Settings& settings) {
+  if (!IsText(text, kMost)) return false;
+  settings.*kField = std::string(text);
+  return true;
+}
+
+template <typename Enum, std::optional<Enum> Settings::*kField>
+bool ReadWord(absl::string_view text, Settings& settings) {
+  return Keep(FromWord<Enum>(text), settings.*kField);
+}
+
+template <typename Enum, std::optional<Enum> Settings::*kField>
+KeyRow WordRow(const char* name, const char* default_value, const char* help,
+               KeyUse use = KeyUse::kAny) {
+  const std::vector<absl::string_view> words = AllWords<Enum>();
+  return {.name = name,
+          .allowed = JoinedWithOr(words),
+          .default_value = default_value,
+          .help = help,
+          .words = words,
+          .read = ReadWord<Enum, kField>,
+          .use = use};
+}
+
+}  // namespace gpuscaler

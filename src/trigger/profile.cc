@@ -1,0 +1,97 @@
+#include "trigger/profile.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+
+namespace gpuscaler {
+namespace {
+
+// An engine that takes its VRAM at start: loading and graph capture take minutes.
+Profile EngineProfile(const char* name, const char* help, double target) {
+  return {.name = name,
+          .help = help,
+          .metric = MetricType::kMemoryUsedPercent,
+          .target = target,
+          .activation_threshold = 5,
+          .activation_window = absl::Seconds(120),
+          .warmup = absl::Seconds(300),
+          .standing_memory = StandingMemory::kPressure};
+}
+
+// Work that comes in bursts, on VRAM that stays taken between them.
+Profile BurstProfile(const char* name, const char* help, double activation_threshold) {
+  return {.name = name,
+          .help = help,
+          .metric = MetricType::kMemoryUsedPercent,
+          .target = 70,
+          .activation_threshold = activation_threshold,
+          .window = absl::Seconds(60),
+          .activation_window = absl::Seconds(300),
+          .standing_memory = StandingMemory::kActivity};
+}
+
+// On what an engine says of its requests: with what windows such metrics have.
+Profile RequestProfile(const char* name, const char* help, MetricType metric, double target,
+                       double activation_threshold) {
+  const DefaultWindows windows = DefaultWindowsOf(InfoOf(metric).origin);
+  return {.name = name,
+          .help = help,
+          .metric = metric,
+          .target = target,
+          .activation_threshold = activation_threshold,
+          .window = windows.window,
+          .activation_window = windows.activation_window,
+          .warmup = windows.warmup};
+}
+
+Profiles MakeBuiltInProfiles() {
+  Profiles profiles;
+  for (const Profile& profile : {
+           EngineProfile("vllm-inference", "vLLM, SGLang: LLM serving, to zero and back", 80),
+           EngineProfile("tgi-inference", "Text Generation Inference, to zero and back", 75),
+           BurstProfile("batch", "Batch inference, to zero between batches", 1),
+           BurstProfile("ollama", "Ollama, which keeps a model in VRAM between requests", 3),
+           RequestProfile("vllm-queue-depth", "vLLM, by the requests that wait",
+                          MetricType::kVllmQueueDepth, 5, 1),
+           // A quarter of vLLM's default batch (max_num_seqs 256): docs/demand.md says why.
+           RequestProfile("vllm-requests", "vLLM and other engines, by requests in flight",
+                          MetricType::kRequestsInFlight, 64, 0),
+           RequestProfile("triton-queue-wait", "Triton, by how long requests wait",
+                          MetricType::kTritonQueueWaitMs, 50, 5),
+           RequestProfile("triton-request-rate", "Triton, by requests a second",
+                          MetricType::kTritonRequestRate, 50, 1),
+           Profile{.name = "triton-inference",
+           .help = "Triton Inference Server, by utilisation",
+           .metric = MetricType::kGpuUtilization,
+           .target = 75,
+           .activation_threshold = 10},
+           Profile{.name = "training",
+           .help = "Training: a busy job is never shrunk, and never goes to zero",
+           .metric = MetricType::kGpuUtilization,
+           .target = 90,
+           .window = absl::Seconds(60),
+           .activation_window = absl::Seconds(600),
+           .scale_in = ScaleIn::kHold},
+           Profile{.name = "distributed-training",
+           .help = "Data-parallel training on NVLink, by what a replica's GPUs send together",
+           .metric = MetricType::kNvlinkTx,
+           .target = 50000,
+           .activation_threshold = 5000},
+       }) {
+    profiles.emplace(profile.name, profile);
+  }
+  return profiles;
+}
+
+}  // namespace
+
+const Profiles& BuiltInProfiles() {
+  static const auto& profiles = *new Profiles(MakeBuiltInProfiles());
+  return profiles;
+}
+
+std::string MetricNameOf(const Profile& profile) {
+  return absl::StrCat("keda_gpu_", absl::StrReplaceAll(profile.name, {{"-", "_"}}));
+}
+
+}  // namespace gpuscaler

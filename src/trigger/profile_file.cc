@@ -1,0 +1,234 @@
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/nearest.h"
+#include "base/status_macros.h"
+#include "trigger/profile.h"
+#include "trigger/trigger_keys.h"
+#include "trigger/trigger_words.h"
+#include "trigger/yaml_documents.h"
+
+namespace gpuscaler {
+namespace {
+
+// A ConfigMap holds no more.
+constexpr size_t kLargestFileBytes = 1 << 20;
+constexpr size_t kMostProfiles = 1000;
+
+// Keys of the trigger's metadata that a profile may set.
+constexpr absl::string_view kMetadataKeys[] = {
+    "metricType",       "targetValue", "activationThreshold", "window",
+    "activationWindow", "scaleIn",     "warmupSeconds",
+};
+// Keys that only a profile has.
+constexpr absl::string_view kOwnKeys[] = {"extends", "description", "standingMemory"};
+
+std::vector<ProfileKey> OwnKeys() {
+  return {
+      {std::string(kOwnKeys[0]), "a built-in profile, or one above it in the file",
+       "The profile to start from; the other keys go on top of it"},
+      {std::string(kOwnKeys[1]), "any text", "What the profile is for"},
+      {std::string(kOwnKeys[2]), JoinedWithOr(AllWords<StandingMemory>()),
+       "What a replica whose VRAM is preallocated counts: literal, its VRAM as read; pressure, how "
+       "full its engine is, or what engineFallback says while none is read; activity, the target "
+       "while it was busy within activationWindow, else 0. Of metricType memory_used_percent only; "
+       "that of the profile it extends, else activity"},
+  };
+}
+
+constexpr char kExample[] = R"(profiles:
+  our-llm:
+    extends: vllm-inference
+    description: Llama on the nodes with 80 GB
+    targetValue: 70
+)";
+
+struct Draft {
+  Profile profile;
+  Settings settings;
+  std::optional<StandingMemory> standing_memory;
+};
+
+absl::Status ErrorAt(const YAML::Node& node, absl::string_view message) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("line ", std::max(node.Mark().line + 1, 1), ": ", message));
+}
+
+std::vector<absl::string_view> AllKeys() {
+  std::vector<absl::string_view> keys(std::begin(kMetadataKeys), std::end(kMetadataKeys));
+  keys.insert(keys.end(), std::begin(kOwnKeys), std::end(kOwnKeys));
+  return keys;
+}
+
+std::vector<absl::string_view> NamesOf(const Profiles& profiles) {
+  std::vector<absl::string_view> names;
+  for (const auto& [name, profile] : profiles) names.push_back(name);
+  return names;
+}
+
+std::string Assignment(const Draft& draft, absl::string_view key, absl::string_view value) {
+  return absl::StrCat("profile ", Quoted(draft.profile.name), ": ", key, "=", Quoted(value), ": ");
+}
+
+absl::Status ReadExtends(const YAML::Node& value, const Profiles& profiles, Draft& draft) {
+  const auto found = profiles.find(value.Scalar());
+  if (found == profiles.end()) {
+    return ErrorAt(value, absl::StrCat(Assignment(draft, "extends", value.Scalar()),
+                                       "no such profile above it or built in",
+                                       DidYouMean(value.Scalar(), NamesOf(profiles))));
+  }
+  const std::string name = draft.profile.name;
+  draft.profile = found->second;
+  draft.profile.name = name;
+  return absl::OkStatus();
+}
+
+absl::Status ReadOwnKey(absl::string_view key, const YAML::Node& value, Draft& draft) {
+  if (key == "description") draft.profile.help = value.Scalar();
+  if (key != "standingMemory") return absl::OkStatus();
+  draft.standing_memory = FromWord<StandingMemory>(value.Scalar());
+  if (draft.standing_memory) return absl::OkStatus();
+  const std::vector<absl::string_view> words = AllWords<StandingMemory>();
+  return ErrorAt(value, absl::StrCat(Assignment(draft, key, value.Scalar()), "use ",
+                                     JoinedWithOr(words), DidYouMean(value.Scalar(), words)));
+}
+
+absl::Status ReadKey(const YAML::Node& key, const YAML::Node& value, Draft& draft) {
+  const std::string& name = key.Scalar();
+  if (std::ranges::find(kOwnKeys, name) != std::end(kOwnKeys)) {
+    return ReadOwnKey(name, value, draft);
+  }
+  if (std::ranges::find(kMetadataKeys, name) == std::end(kMetadataKeys)) {
+    const std::vector<absl::string_view> known = AllKeys();
+    return ErrorAt(key, absl::StrCat(Assignment(draft, Quoted(name), value.Scalar()), "use ",
+                                     JoinedWithOr(known), DidYouMean(name, known)));
+  }
+  const KeyRow& row = *FindKey(name);
+  if (row.read(value.Scalar(), draft.settings)) return absl::OkStatus();
+  return ErrorAt(value,
+                 absl::StrCat(Assignment(draft, name, value.Scalar()), row.Advice(value.Scalar())));
+}
+
+// VRAM that stands says nothing about load, whoever wrote the profile (DESIGN 2).
+StandingMemory DefaultStandingMemory(const Profile& base, MetricType metric) {
+  if (metric != MetricType::kMemoryUsedPercent) return StandingMemory::kLiteral;
+  return base.metric == metric ? base.standing_memory : StandingMemory::kActivity;
+}
+
+Profile Finished(const Draft& draft) {
+  const Settings& settings = draft.settings;
+  Profile profile = draft.profile;
+  profile.metric = settings.metric.value_or(profile.metric);
+  profile.target = settings.target.value_or(profile.target);
+  profile.activation_threshold =
+      settings.activation_threshold.value_or(profile.activation_threshold);
+  profile.threshold_given = profile.threshold_given || settings.activation_threshold.has_value();
+  if (InfoOf(profile.metric).origin != InfoOf(draft.profile.metric).origin) {
+    const DefaultWindows windows = DefaultWindowsOf(InfoOf(profile.metric).origin);
+    profile.window = windows.window;
+    profile.activation_window = windows.activation_window;
+    profile.warmup = windows.warmup;
+  }
+  profile.window = settings.window.value_or(profile.window);
+  profile.activation_window = settings.activation_window.value_or(profile.activation_window);
+  profile.warmup = settings.warmup.value_or(profile.warmup);
+  profile.scale_in = settings.scale_in.value_or(profile.scale_in);
+  profile.standing_memory =
+      draft.standing_memory.value_or(DefaultStandingMemory(draft.profile, profile.metric));
+  return profile;
+}
+
+absl::StatusOr<Profile> ReadProfile(const YAML::Node& name, const YAML::Node& body,
+                                    const Profiles& profiles) {
+  Draft draft;
+  draft.profile.name = name.IsScalar() ? name.Scalar() : "";
+  if (!IsPathSafe(draft.profile.name)) {
+    return ErrorAt(name, absl::StrCat("profile ", Quoted(draft.profile.name),
+                                      ": use letters, digits, - _ or . (it names the metric)"));
+  }
+  if (!body.IsMap()) {
+    return ErrorAt(name, absl::StrCat("profile ", Quoted(draft.profile.name), ": use keys, one of ",
+                                      JoinedWithOr(AllKeys())));
+  }
+  if (const YAML::Node extends = body["extends"]; extends.IsDefined() && extends.IsScalar()) {
+    RETURN_IF_ERROR(ReadExtends(extends, profiles, draft));  // first: other keys go on top
+  }
+  std::set<std::string> seen;
+  for (const auto& entry : body) {
+    if (!entry.first.IsScalar() || !entry.second.IsScalar()) {
+      return ErrorAt(entry.first, absl::StrCat("profile ", Quoted(draft.profile.name),
+                                               ": a key has one plain value"));
+    }
+    if (!seen.insert(entry.first.Scalar()).second) {
+      return ErrorAt(entry.first, absl::StrCat("profile ", Quoted(draft.profile.name), ": ",
+                                               Quoted(entry.first.Scalar()), " is there twice"));
+    }
+    RETURN_IF_ERROR(ReadKey(entry.first, entry.second, draft));
+  }
+  if (draft.standing_memory &&
+      draft.settings.metric.value_or(draft.profile.metric) != MetricType::kMemoryUsedPercent) {
+    return ErrorAt(name, absl::StrCat("profile ", Quoted(draft.profile.name),
+                                      ": standingMemory needs metricType memory_used_percent"));
+  }
+  return Finished(draft);
+}
+
+absl::StatusOr<Profiles> ReadDocument(const YAML::Node& document) {
+  Profiles profiles = BuiltInProfiles();
+  if (!document.IsDefined() || document.IsNull()) return profiles;
+  if (!document.IsMap()) return ErrorAt(document, "use a map with the one key \"profiles\"");
+  for (const auto& entry : document) {
+    if (!entry.first.IsScalar() || entry.first.Scalar() != "profiles") {
+      return ErrorAt(entry.first, "use the one key \"profiles\"");
+    }
+    if (entry.second.IsNull()) continue;
+    if (!entry.second.IsMap()) return ErrorAt(entry.second, "profiles: use a map of profiles");
+    if (entry.second.size() > kMostProfiles) {
+      return ErrorAt(entry.second, absl::StrCat("use at most ", kMostProfiles, " profiles"));
+    }
+    std::set<std::string> seen;
+    for (const auto& named : entry.second) {
+      ASSIGN_OR_RETURN(Profile profile, ReadProfile(named.first, named.second, profiles));
+      if (!seen.insert(profile.name).second) {
+        return ErrorAt(named.first,
+                       absl::StrCat("profile ", Quoted(profile.name), " is there twice"));
+      }
+      profiles[profile.name] = std::move(profile);
+    }
+  }
+  return profiles;
+}
+
+}  // namespace
+
+std::vector<ProfileKey> ProfileKeys() {
+  std::vector<ProfileKey> keys = OwnKeys();
+  for (const absl::string_view name : kMetadataKeys) {
+    const KeyRow& row = *FindKey(name);
+    keys.push_back({row.name, row.allowed, row.help});
+  }
+  return keys;
+}
+
+absl::string_view ExampleProfiles() { return kExample; }
+
+absl::StatusOr<Profiles> ParseProfiles(absl::string_view yaml) {
+  if (yaml.size() > kLargestFileBytes) {
+    return absl::InvalidArgumentError("profiles: use at most 1 MiB");
+  }
+  try {
+    const OnlyDocument only = OnlyYamlDocument(yaml);
+    if (only.second_line > 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("line ", only.second_line, ": a second document: use one alone"));
+    }
+    return ReadDocument(only.root);
+  } catch (const YAML::Exception& error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("line ", std::max(error.mark.line + 1, 1), ": ", error.msg));
+  }
+}
+
+}  // namespace gpuscaler

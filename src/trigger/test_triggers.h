@@ -1,0 +1,19 @@
+// What the tests of decisions ask with.
+#pragma once
+
+#include "absl/time/time.h"
+#include "model/patience.h"
+#include "trigger/trigger.h"
+
+namespace gpuscaler {
+
+constexpr Patience kPatience{.stale_after = absl::Seconds(6), .grace = absl::Seconds(15)};
+constexpr absl::Duration kLong = absl::Minutes(5);  // than every window
+
+inline Trigger Utilization(double target = 80) {
+  Trigger trigger;
+  trigger.target = target;
+  return trigger;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,117 @@
+// One trigger of a ScaledObject: its metadata, checked and with every default filled in.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "model/signal_source.h"
+#include "trigger/metric_type.h"
+#include "trigger/profile.h"
+
+namespace re2 {
+class RE2;
+}
+
+namespace gpuscaler {
+
+enum class TargetType { kAverageValue, kValue };                // named after autoscaling/v2
+enum class Scope { kWorkload, kNode, kFleet };                  // whose GPUs count
+enum class Aggregation { kMax, kMin, kAvg, kSum, kP95, kP99 };  // over the GPUs of one replica
+enum class ReplicaAggregation { kAvg, kMax, kMin, kP95 };       // over the replicas
+enum class WindowAggregation { kAvg, kMax, kP95 };              // over time
+enum class EngineFallback { kUtilization, kActivity, kNone };   // standing VRAM, no engine to read
+enum class PrometheusKind { kGauge, kRate };                    // a value, or its growth a second
+enum class PrometheusAbsent { kError, kZero };                  // a whole page without the series
+
+// Metadata as KEDA sends it. `fooFromEnv` is accepted for every key `foo`; the plain key wins.
+using Metadata = std::map<std::string, std::string, std::less<>>;
+
+struct Trigger {
+  std::string profile;  // empty: none
+  std::string metric_name = "keda_gpu_metric";
+  MetricType metric = MetricType::kGpuUtilization;
+  double target = 80;  // above 0, in the metric's unit
+  TargetType target_type = TargetType::kAverageValue;
+  double activation_threshold = 0;
+  bool activation_threshold_given = false;  // by the metadata, or by a profiles file
+  // scaleIn: hold without an activationThreshold of its own: never at zero.
+  bool always_active = false;
+
+  Scope scope = Scope::kWorkload;
+  // Whose pods count. Neither workload nor pod_regex: the only owner's (workload_pods.h).
+  std::string workload;                       // the owner's name
+  std::string workload_kind;                  // empty: of whatever kind
+  std::shared_ptr<const re2::RE2> pod_regex;  // of the pods' full names
+  int gpu_index = -1;                         // -1: all
+  int gpus_per_replica = 1;
+  Aggregation aggregation = Aggregation::kMax;  // kSum for extensive metrics unless given
+  ReplicaAggregation replica_aggregation = ReplicaAggregation::kAvg;
+
+  absl::Duration window = absl::Seconds(30);  // 0: the newest sample
+  WindowAggregation window_aggregation = WindowAggregation::kAvg;
+  absl::Duration activation_window = absl::Seconds(60);
+  absl::Duration warmup = absl::ZeroDuration();
+  absl::Duration preallocation_window = absl::Seconds(120);
+
+  StandingMemory standing_memory = StandingMemory::kLiteral;
+  EngineFallback engine_fallback = EngineFallback::kUtilization;
+  std::optional<double> max_concurrency;
+  ScaleIn scale_in = ScaleIn::kFollow;
+
+  // Where demand is read (trigger_source.h): the one that its metric is of.
+  EngineEndpoint engine_endpoint;  // no URL: engines are found
+  std::string model;               // of engines; empty: all models together
+  // Requests that have stood still for so long on idle GPUs are none.
+  absl::Duration frozen_window = absl::Minutes(5);
+  MetricsPage page;
+  RedisQueue queue;
+  EndpointCredentials credentials;
+};
+
+// The longest window a trigger may ask for: what the stores keep.
+constexpr absl::Duration kLongestWindow = absl::Minutes(15);
+
+// Strict: an unknown key, a bad number or a word that is not allowed is INVALID_ARGUMENT naming the
+// key, the value, what is allowed and the nearest known key. More than one fault: all of them.
+absl::StatusOr<Trigger> ParseTrigger(const Metadata& metadata, const Profiles& profiles);
+
+// The keys that may name the target.
+std::span<const absl::string_view> TargetKeys();
+
+// What GetMetricSpec answers, and always can: a bad target becomes the profile's, else 1; a bad
+// profile or metricName becomes keda_gpu_metric (DESIGN 3: a failing spec kills every trigger of
+// the ScaledObject).
+struct MetricSpec {
+  std::string metric_name;
+  double target;
+};
+MetricSpec SpecOf(const Metadata& metadata, const Profiles& profiles);
+
+// The table behind both, for docs, completion and lint.
+struct TriggerKey {
+  absl::string_view name;
+  absl::string_view allowed;        // "a number above 0", "max, min, avg, sum, p95 or p99"
+  absl::string_view default_value;  // as text; "" where there is none
+  absl::string_view help;
+};
+std::span<const TriggerKey> TriggerKeys();
+
+// KEDA's own keys in a trigger's metadata: accepted and ignored.
+std::span<const absl::string_view> KedaKeys();
+
+absl::string_view Name(TargetType type);
+absl::string_view Name(Scope scope);
+absl::string_view Name(Aggregation aggregation);
+absl::string_view Name(ReplicaAggregation aggregation);
+absl::string_view Name(WindowAggregation aggregation);
+absl::string_view Name(EngineFallback fallback);
+absl::string_view Name(ScaleIn scale_in);
+
+}  // namespace gpuscaler

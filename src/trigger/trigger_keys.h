@@ -1,0 +1,112 @@
+// The one table of metadata keys: parsing, docs, completion and "did you mean" all read it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "trigger/key_use.h"
+#include "trigger/trigger.h"
+
+namespace gpuscaler {
+
+// What metadata or a profiles file says, key by key; empty where it says nothing.
+struct Settings {
+  std::optional<std::string> profile;
+  std::optional<std::string> metric_name;
+  std::optional<MetricType> metric;
+  std::optional<double> target;
+  std::optional<double> target_gpu_utilization;
+  std::optional<double> target_memory_utilization;
+  std::optional<TargetType> target_type;
+  std::optional<double> activation_threshold;
+
+  std::optional<Scope> scope;
+  std::optional<std::string> workload;
+  std::optional<std::string> workload_kind;
+  std::shared_ptr<const re2::RE2> pod_regex;
+  std::optional<int> gpu_index;
+  std::optional<int> gpus_per_replica;
+  std::optional<Aggregation> aggregation;
+  std::optional<ReplicaAggregation> replica_aggregation;
+
+  std::optional<absl::Duration> window;
+  std::optional<WindowAggregation> window_aggregation;
+  std::optional<absl::Duration> activation_window;
+  std::optional<absl::Duration> warmup;
+  std::optional<absl::Duration> preallocation_window;
+  std::optional<int> poll_interval_seconds;
+
+  std::optional<EngineFallback> engine_fallback;
+  std::optional<double> max_concurrency;
+  std::optional<ScaleIn> scale_in;
+
+  // Where demand is read (demand_keys.h).
+  std::optional<std::string> engine;  // empty: whichever it is
+  std::optional<std::string> model;
+  std::optional<std::string> engine_endpoint;
+  std::optional<std::string> vllm_endpoint;
+  std::optional<std::string> triton_endpoint;
+  std::optional<absl::Duration> frozen_window;
+  std::optional<std::string> prometheus_endpoint;
+  std::optional<std::string> prometheus_metric;
+  std::optional<PrometheusKind> prometheus_kind;
+  std::optional<PrometheusAbsent> prometheus_absent;
+  std::optional<std::string> redis_address;
+  std::optional<std::string> redis_stream;
+  std::optional<std::string> redis_consumer_group;
+  std::optional<std::string> redis_list;
+  std::optional<int> redis_database;
+  std::optional<bool> redis_tls;
+  std::optional<double> jobs_per_replica;
+  std::optional<std::string> credentials;
+  std::optional<std::string> redis_username;
+  std::optional<std::string> redis_password;
+  std::optional<std::string> bearer_token;
+  std::optional<std::string> endpoint_ca;
+};
+
+struct KeyRow {
+  std::string name;
+  std::string allowed;
+  std::string default_value;
+  std::string help;
+  std::vector<absl::string_view> words;  // what "did you mean" chooses from; empty for numbers
+  // False when `text` is not allowed; `settings` is then unchanged.
+  bool (*read)(absl::string_view text, Settings& settings);
+  // What is wrong with a text that is not allowed, besides; null: nothing to say.
+  std::string (*fault)(absl::string_view text) = nullptr;
+  KeyUse use = KeyUse::kAny;
+  bool secret = false;  // its value is never shown
+
+  // `use max or min; did you mean "max"?`
+  std::string Advice(absl::string_view text) const;
+};
+
+const std::vector<KeyRow>& KeyRows();
+
+// A key as metadata spells it: windowFromEnv is window, its value that of a variable.
+struct KeyName {
+  absl::string_view name;
+  bool from_env;
+};
+KeyName NameIn(absl::string_view key);
+
+// As the metadata spells a key that it has: windowFromEnv where it has no window.
+std::string SpelledIn(const Metadata& metadata, absl::string_view name);
+
+// nullptr when there is no such key.
+const KeyRow* FindKey(absl::string_view name);
+
+// "max, min or avg".
+std::string JoinedWithOr(const std::vector<absl::string_view>& words);
+
+// What becomes part of a metric's name: letters, digits, - _ . and at most 200 of them.
+bool IsPathSafe(absl::string_view name);
+
+// A foreign text as an error message may show it: quoted, printable, at most 60 characters.
+std::string Quoted(absl::string_view text);
+
+}  // namespace gpuscaler

@@ -1,0 +1,343 @@
+#include "trigger/trigger_reading.h"
+
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "base/nearest.h"
+#include "base/number_text.h"
+#include "trigger/demand_checks.h"
+
+namespace gpuscaler {
+namespace {
+
+// A status travels in an HTTP/2 header, which gRPC limits to 8 KiB.
+constexpr size_t kLongestMessageBytes = 4096;
+
+constexpr size_t kProfilesNamed = 30;
+constexpr size_t kNearestNamed = 5;
+
+constexpr std::array<absl::string_view, 7> kKedaKeys = {
+    "scalerAddress", "tlsCertFile", "caCert",   "tlsClientCert",
+    "tlsClientKey",  "unsafeSsl",   "enableTLS"};
+
+// Of counters: a rate has no meaning without one. As long as an engine's.
+constexpr absl::Duration kDefaultRateWindow = absl::Seconds(15);
+
+struct Entry {
+  absl::string_view key;   // as the metadata spells it
+  absl::string_view name;  // without FromEnv
+  absl::string_view value;
+  bool from_env;
+};
+
+Entry EntryOf(absl::string_view key, absl::string_view value) {
+  const KeyName spelled = NameIn(key);
+  return {key, spelled.name, value, spelled.from_env};
+}
+
+// The value of a FromEnv key may be a secret, as that of some keys is: neither it nor what it
+// resembles is shown.
+Fault FaultIn(const Entry& entry, const std::string& rule, const std::string& did_you_mean) {
+  const KeyRow* const row = FindKey(entry.name);
+  const bool secret = entry.from_env || (row != nullptr && row->secret);
+  if (secret) return {std::string(entry.key), absl::StrCat(entry.key, ": ", rule)};
+  return {std::string(entry.key),
+          absl::StrCat(entry.key, "=", Quoted(entry.value), ": ", rule, did_you_mean)};
+}
+
+// A key with a slip in it may have a secret too.
+bool MayBeSecret(const Entry& entry, absl::string_view nearest) {
+  const KeyRow* const row = FindKey(nearest);
+  const std::string lower = absl::AsciiStrToLower(entry.name);
+  const auto has = [&lower](absl::string_view word) { return absl::StrContains(lower, word); };
+  return entry.from_env || (row != nullptr && row->secret) || has("pass") || has("token") ||
+         has("secret") || has("key") || has("cred");
+}
+
+Fault UnknownKey(const Entry& entry) {
+  std::vector<absl::string_view> known;
+  for (const KeyRow& row : KeyRows()) known.push_back(row.name);
+  const std::string all = absl::StrJoin(known, ", ");
+  known.insert(known.end(), kKedaKeys.begin(), kKedaKeys.end());
+  const absl::string_view nearest = Nearest(entry.name, known);
+  const std::string advice = nearest.empty() ? absl::StrCat("; use ", all)
+                                             : absl::StrCat("; did you mean \"", nearest,
+                                                            entry.from_env ? "FromEnv" : "", "\"?");
+  const std::string value =
+      MayBeSecret(entry, nearest) ? "" : absl::StrCat("=", Quoted(entry.value));
+  const std::string shown_key(absl::StripSuffix(absl::StripPrefix(Quoted(entry.key), "\""), "\""));
+  return {std::string(entry.key), absl::StrCat(shown_key, value, ": no such key", advice)};
+}
+
+// All of them, or of many the nearest.
+std::string ProfilesText(absl::string_view asked, const std::vector<absl::string_view>& names) {
+  if (names.size() <= kProfilesNamed) return JoinedWithOr(names);
+  const std::string others = CountText(static_cast<int64_t>(names.size() - kNearestNamed), "other");
+  std::vector<absl::string_view> named = NearestFew(asked, names, kNearestNamed);
+  const std::string others_text = absl::StrCat("one of ", others);
+  named.push_back(others_text);
+  return JoinedWithOr(named);
+}
+
+void FindProfile(const Entry& entry, const Profiles& profiles, Reading& reading) {
+  const auto found = profiles.find(entry.value);
+  if (found != profiles.end()) {
+    reading.profile = &found->second;
+    return;
+  }
+  std::vector<absl::string_view> names;
+  for (const auto& [name, profile] : profiles) names.push_back(name);
+  reading.faults.push_back(FaultIn(entry, absl::StrCat("use ", ProfilesText(entry.value, names)),
+                                   DidYouMean(entry.value, names)));
+}
+
+void ReadEntry(const Entry& entry, const Profiles& profiles, Reading& reading) {
+  if (std::ranges::find(kKedaKeys, entry.name) != kKedaKeys.end()) return;
+  const KeyRow* const row = FindKey(entry.name);
+  if (row == nullptr) {
+    reading.faults.push_back(UnknownKey(entry));
+  } else if (!row->read(entry.value, reading.settings)) {
+    const std::string fault = row->fault == nullptr ? "" : row->fault(entry.value);
+    const std::string details = absl::StrCat(fault.empty() ? "" : ": ", fault);
+    reading.faults.push_back(FaultIn(entry, absl::StrCat("use ", row->allowed),
+                                     absl::StrCat(details, DidYouMean(entry.value, row->words))));
+  } else if (entry.name == "profile") {
+    FindProfile(entry, profiles, reading);
+  }
+}
+
+// targetGpuUtilization and targetMemoryUtilization each name a metric besides a target.
+struct Shorthand {
+  absl::string_view key;
+  MetricType metric;
+  std::optional<double> Settings::*target;
+};
+constexpr std::array<Shorthand, 2> kShorthands = {{
+    {"targetGpuUtilization", MetricType::kGpuUtilization, &Settings::target_gpu_utilization},
+    {"targetMemoryUtilization", MetricType::kMemoryUsedPercent,
+     &Settings::target_memory_utilization},
+}};
+
+// A profile on engines or a queue is not made one on GPUs by the way; one on GPUs may be.
+bool IsOfOtherThanGpus(const Profile* profile) {
+  return profile != nullptr && InfoOf(profile->metric).origin != MetricOrigin::kGpu;
+}
+
+void AddShorthandOfProfile(const Metadata& metadata, const Shorthand& shorthand, Reading& reading) {
+  const std::string key = SpelledIn(metadata, shorthand.key);
+  reading.faults.push_back(
+      {key,
+       absl::StrCat(key, ": it is the target of ", InfoOf(shorthand.metric).name, ", but ",
+                    SpelledIn(metadata, "profile"), " is on ", InfoOf(reading.profile->metric).name,
+                    "; use targetValue for that, or leave the profile out")});
+}
+
+void CheckShorthands(const Metadata& metadata, Reading& reading) {
+  const Settings& settings = reading.settings;
+  const bool both = settings.target_gpu_utilization && settings.target_memory_utilization;
+  const bool wrong_metric_type = !settings.metric && reading.HasFaultIn("metricType");
+  if (wrong_metric_type) return;
+  if (both && !settings.metric) {
+    const std::string key = SpelledIn(metadata, kShorthands[0].key);
+    reading.faults.push_back(
+        {key, absl::StrCat(key, " and ", SpelledIn(metadata, kShorthands[1].key),
+                           ": each names a metric of its own; set metricType "
+                           "to gpu_utilization or memory_used_percent")});
+    return;
+  }
+  for (const Shorthand& shorthand : kShorthands) {
+    if (!(settings.*shorthand.target)) continue;
+    if (!settings.metric && IsOfOtherThanGpus(reading.profile)) {
+      AddShorthandOfProfile(metadata, shorthand, reading);
+    }
+    if (!settings.metric) continue;
+    const bool is_percentage_of_the_other =
+        both && (*settings.metric == MetricType::kGpuUtilization ||
+                 *settings.metric == MetricType::kMemoryUsedPercent);
+    if (*settings.metric == shorthand.metric || is_percentage_of_the_other) continue;
+    const std::string key = SpelledIn(metadata, shorthand.key);
+    reading.faults.push_back(
+        {key, absl::StrCat(key, ": it is the target of ", InfoOf(shorthand.metric).name, ", but ",
+                           SpelledIn(metadata, "metricType"),
+                           " names another metric; use targetValue")});
+  }
+}
+
+// One says whose pods count, and only where owners do.
+void CheckOwners(const Metadata& metadata, Reading& reading) {
+  const Settings& settings = reading.settings;
+  const bool any_owner = settings.scope.value_or(Scope::kWorkload) != Scope::kWorkload;
+  if (settings.workload && settings.pod_regex != nullptr) {
+    const std::string key = SpelledIn(metadata, "podRegex");
+    reading.faults.push_back({key, absl::StrCat(key, " and ", SpelledIn(metadata, "workload"),
+                                                ": each says whose pods count; use one of them")});
+  }
+  for (const absl::string_view name : {"workload", "podRegex"}) {
+    const bool given =
+        name == "workload" ? settings.workload.has_value() : settings.pod_regex != nullptr;
+    if (!given || !any_owner) continue;
+    const std::string key = SpelledIn(metadata, name);
+    reading.faults.push_back(
+        {key, absl::StrCat(key, ": ", SpelledIn(metadata, "scope"), " ", Name(*settings.scope),
+                           " counts all GPUs, whoever holds them; use scope workload")});
+  }
+}
+
+// The metric that the keys name, in full or by a shorthand; the profile's otherwise.
+std::optional<MetricType> MetricByHand(const Settings& settings) {
+  if (settings.metric) return settings.metric;
+  for (const Shorthand& shorthand : kShorthands) {
+    if (settings.*shorthand.target) return shorthand.metric;
+  }
+  return std::nullopt;
+}
+
+std::optional<double> TargetByHand(const Settings& settings) {
+  if (settings.target) return settings.target;
+  if (settings.jobs_per_replica) return settings.jobs_per_replica;
+  const std::optional<MetricType> metric = MetricByHand(settings);
+  for (const Shorthand& shorthand : kShorthands) {
+    if (metric == shorthand.metric && settings.*shorthand.target) return settings.*shorthand.target;
+  }
+  return std::nullopt;
+}
+
+// A profile's are meant for its own metric, or one of the same kind.
+DefaultWindows WindowsOf(const Settings& settings, const Profile& profile, MetricType metric) {
+  const MetricOrigin origin = InfoOf(metric).origin;
+  const bool is_rate = settings.prometheus_kind == PrometheusKind::kRate;
+  DefaultWindows windows{.window = profile.window,
+                         .activation_window = profile.activation_window,
+                         .warmup = profile.warmup};
+  if (origin != InfoOf(profile.metric).origin) windows = DefaultWindowsOf(origin);
+  if (origin == MetricOrigin::kPage && is_rate) windows.window = kDefaultRateWindow;
+  return windows;
+}
+
+EngineEndpoint EndpointIn(const Settings& settings, const MetricTypeInfo& metric) {
+  if (settings.vllm_endpoint) return {.url = *settings.vllm_endpoint, .engine = "vllm"};
+  if (settings.triton_endpoint) return {.url = *settings.triton_endpoint, .engine = "triton"};
+  if (!settings.engine_endpoint) return {};
+  const std::string engine = settings.engine.value_or("");
+  return {.url = *settings.engine_endpoint,
+          .engine = engine.empty() ? std::string(metric.engine) : engine};
+}
+
+void SetDemand(const Settings& settings, Trigger& trigger) {
+  const MetricTypeInfo& metric = InfoOf(trigger.metric);
+  const Trigger defaults;
+  trigger.engine_endpoint = EndpointIn(settings, metric);
+  trigger.model = settings.model.value_or("");
+  trigger.frozen_window = settings.frozen_window.value_or(defaults.frozen_window);
+  trigger.page = {.url = settings.prometheus_endpoint.value_or(""),
+                  .selector = settings.prometheus_metric.value_or(""),
+                  .rate = settings.prometheus_kind == PrometheusKind::kRate,
+                  .zero_if_absent = settings.prometheus_absent == PrometheusAbsent::kZero};
+  trigger.queue = {.address = settings.redis_address.value_or(""),
+                   .database = settings.redis_database.value_or(0),
+                   .tls = settings.redis_tls.value_or(false),
+                   .length = metric.length,
+                   .key = settings.redis_stream.value_or(settings.redis_list.value_or("")),
+                   .group = settings.redis_consumer_group.value_or("")};
+  trigger.credentials = {.alias = settings.credentials.value_or(""),
+                         .username = settings.redis_username.value_or(""),
+                         .password = settings.redis_password.value_or(""),
+                         .bearer_token = settings.bearer_token.value_or(""),
+                         .ca_pem = settings.endpoint_ca.value_or("")};
+}
+
+}  // namespace
+
+std::span<const absl::string_view> KedaKeys() { return kKedaKeys; }
+
+bool Reading::HasFaultIn(absl::string_view key) const {
+  return std::ranges::any_of(faults,
+                             [&](const Fault& fault) { return NameIn(fault.key).name == key; });
+}
+
+Reading ReadMetadata(const Metadata& metadata, const Profiles& profiles) {
+  Reading reading;
+  for (const auto& [key, value] : metadata) {
+    const Entry entry = EntryOf(key, value);
+    if (entry.from_env && metadata.contains(entry.name)) continue;  // the plain key wins
+    ReadEntry(entry, profiles, reading);
+  }
+  CheckShorthands(metadata, reading);
+  CheckOwners(metadata, reading);
+  const bool metric_is_known = !reading.HasFaultIn("profile") && !reading.HasFaultIn("metricType");
+  if (metric_is_known) {
+    std::ranges::move(DemandFaults(metadata, reading.settings, TriggerOf(reading)),
+                      std::back_inserter(reading.faults));
+  }
+  return reading;
+}
+
+Trigger TriggerOf(const Reading& reading) {
+  static const Profile& no_profile = *new Profile;
+  const Settings& settings = reading.settings;
+  const Profile& profile = reading.profile == nullptr ? no_profile : *reading.profile;
+  const std::optional<MetricType> metric_by_hand = MetricByHand(settings);
+  const Trigger defaults;
+
+  Trigger trigger;
+  trigger.profile = profile.name;
+  trigger.metric_name = settings.metric_name.value_or(
+      reading.profile == nullptr ? defaults.metric_name : MetricNameOf(profile));
+  trigger.metric = metric_by_hand.value_or(profile.metric);
+  trigger.target = TargetByHand(settings).value_or(profile.target);
+  trigger.target_type = settings.target_type.value_or(defaults.target_type);
+  trigger.activation_threshold =
+      settings.activation_threshold.value_or(profile.activation_threshold);
+  trigger.activation_threshold_given = settings.activation_threshold || profile.threshold_given;
+
+  trigger.scope = settings.scope.value_or(defaults.scope);
+  trigger.workload = settings.workload.value_or("");
+  trigger.workload_kind = settings.workload_kind.value_or("");
+  trigger.pod_regex = settings.pod_regex;
+  trigger.gpu_index = settings.gpu_index.value_or(defaults.gpu_index);
+  trigger.gpus_per_replica = settings.gpus_per_replica.value_or(defaults.gpus_per_replica);
+  trigger.aggregation = settings.aggregation.value_or(
+      InfoOf(trigger.metric).extensive ? Aggregation::kSum : Aggregation::kMax);
+  trigger.replica_aggregation = settings.replica_aggregation.value_or(defaults.replica_aggregation);
+
+  const DefaultWindows windows = WindowsOf(settings, profile, trigger.metric);
+  trigger.window = settings.window.value_or(windows.window);
+  trigger.window_aggregation = settings.window_aggregation.value_or(defaults.window_aggregation);
+  trigger.activation_window = settings.activation_window.value_or(windows.activation_window);
+  trigger.warmup = settings.warmup.value_or(windows.warmup);
+  trigger.preallocation_window =
+      settings.preallocation_window.value_or(defaults.preallocation_window);
+
+  // A shorthand for the metric that the profile has anyway overrides its target alone.
+  const bool literal = settings.metric || (metric_by_hand && metric_by_hand != profile.metric) ||
+                       reading.profile == nullptr;
+  trigger.standing_memory = literal ? StandingMemory::kLiteral : profile.standing_memory;
+  trigger.engine_fallback = settings.engine_fallback.value_or(defaults.engine_fallback);
+  trigger.max_concurrency = settings.max_concurrency;
+  trigger.scale_in = settings.scale_in.value_or(profile.scale_in);
+  trigger.always_active = trigger.scale_in == ScaleIn::kHold && !trigger.activation_threshold_given;
+  SetDemand(settings, trigger);
+  return trigger;
+}
+
+absl::Status StatusOf(const std::vector<Fault>& faults) {
+  if (faults.empty()) return absl::OkStatus();
+  const std::string& first = faults.front().message;
+  const bool is_cut = first.size() > kLongestMessageBytes;
+  std::string message = absl::StrCat(first.substr(0, kLongestMessageBytes), is_cut ? "..." : "");
+  for (size_t i = 1; i < faults.size(); ++i) {
+    if (message.size() + faults[i].message.size() > kLongestMessageBytes) {
+      absl::StrAppend(&message, "; and ", faults.size() - i, " more");
+      break;
+    }
+    absl::StrAppend(&message, "; ", faults[i].message);
+  }
+  return absl::InvalidArgumentError(message);
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,57 @@
+#include "trigger/trigger_source.h"
+
+#include <algorithm>
+#include <string>
+
+namespace gpuscaler {
+
+bool ReadsEngines(const Trigger& trigger) {
+  return InfoOf(trigger.metric).origin == MetricOrigin::kEngine;
+}
+
+bool ReadsPressure(const Trigger& trigger) {
+  return trigger.metric == MetricType::kMemoryUsedPercent &&
+         trigger.standing_memory == StandingMemory::kPressure;
+}
+
+std::optional<SignalSource> SourceOf(const Trigger& trigger, absl::string_view namespace_name) {
+  SignalSource source{.namespace_name = std::string(namespace_name),
+                      .place = DiscoveredEngines(),
+                      .credentials = trigger.credentials};
+  switch (InfoOf(trigger.metric).origin) {
+    case MetricOrigin::kGpu:
+      if (!ReadsPressure(trigger)) return std::nullopt;
+      [[fallthrough]];
+    case MetricOrigin::kEngine:
+      if (!trigger.engine_endpoint.url.empty()) source.place = trigger.engine_endpoint;
+      break;
+    case MetricOrigin::kPage:
+      source.place = trigger.page;
+      break;
+    case MetricOrigin::kRedis:
+      source.place = trigger.queue;
+      break;
+  }
+  return source;
+}
+
+EngineQuestion QuestionOf(const Trigger& trigger, const Patience& patience) {
+  const bool pressure = ReadsPressure(trigger);
+  EngineQuestion question{
+      .metric = pressure ? EngineMetric::kPressurePercent : InfoOf(trigger.metric).engine_metric,
+      .model = trigger.model,
+      .window = trigger.window,
+      .look_back = patience.stale_after + std::max(trigger.window, trigger.activation_window),
+      .max_concurrency = trigger.max_concurrency};
+  // Whether an engine was read within forget_after decides what its workload counts.
+  if (pressure) question.look_back = std::max(question.look_back, patience.forget_after);
+  return question;
+}
+
+absl::Duration SmoothingOf(const Trigger& trigger) {
+  const MetricTypeInfo& metric = InfoOf(trigger.metric);
+  const bool is_rate = metric.origin == MetricOrigin::kPage && trigger.page.rate;
+  return metric.over_window || is_rate ? absl::ZeroDuration() : trigger.window;
+}
+
+}  // namespace gpuscaler

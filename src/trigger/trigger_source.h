@@ -1,0 +1,30 @@
+// What a trigger wants read besides GPUs.
+#pragma once
+
+#include <optional>
+
+#include "absl/strings/string_view.h"
+#include "model/engine_metric.h"
+#include "model/patience.h"
+#include "model/signal_source.h"
+#include "trigger/trigger.h"
+
+namespace gpuscaler {
+
+// Its replicas are what their engines tell.
+bool ReadsEngines(const Trigger& trigger);
+// Preallocated VRAM counts its engine's pressure (DESIGN 2).
+bool ReadsPressure(const Trigger& trigger);
+
+// Empty: GPUs alone. Of a profile that counts an engine's pressure the engines, beside the GPUs.
+// The namespace is the ScaledObject's.
+std::optional<SignalSource> SourceOf(const Trigger& trigger, absl::string_view namespace_name);
+
+// Which number of it, and how far back. Of a page or a queue its window and look_back alone count.
+EngineQuestion QuestionOf(const Trigger& trigger, const Patience& patience);
+
+// How far back a replica's samples are smoothed: not at all where each speaks for the window
+// already.
+absl::Duration SmoothingOf(const Trigger& trigger);
+
+}  // namespace gpuscaler
