@@ -92,7 +92,7 @@ TEST(EngineCommand, SecondSignalEndsItAtOnce) {
   engine.process().Signal(SIGTERM);
   ASSERT_TRUE(engine.process().WaitForErr("event=stopping"));
   engine.process().Signal(SIGTERM);
-  EXPECT_EQ(engine.process().Wait(absl::Seconds(10)), 0) << engine.process().Story();
+  EXPECT_EQ(engine.process().Wait(), 0) << engine.process().Story();
   EXPECT_THAT(engine.process().Err(), HasSubstr("event=ended_unserved requests=1"));
 }
 
@@ -111,7 +111,7 @@ TEST(EngineCommand, LogIsJsonWhenAskedForAndTellsThePortFirst) {
   const auto line = nlohmann::json::parse(process.Err().substr(0, process.Err().find('\n')));
   EXPECT_GT(line["port"], 0);
   process.Signal(SIGINT);
-  EXPECT_EQ(process.Wait(absl::Seconds(5)), 0);
+  EXPECT_EQ(process.Wait(), 0);
 }
 
 TEST(EngineCommand, TakenPortExits3) {

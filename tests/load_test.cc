@@ -125,7 +125,7 @@ TEST(LoadCommand, SigintStopsItAndItReports) {
   Process load(Load(engine.Url(), {"--rate=50", "--duration=1h", "--poisson"}));
   ASSERT_TRUE(load.WaitForErr("asked 50/s")) << load.Story();
   load.Signal(SIGINT);
-  EXPECT_EQ(load.Wait(absl::Seconds(10)), 0) << load.Story();
+  EXPECT_EQ(load.Wait(), 0) << load.Story();
   EXPECT_EQ(ReportOf(load.Out())["stopped"], true);
   EXPECT_GT(ReportOf(load.Out())["answered"], 10);
 }

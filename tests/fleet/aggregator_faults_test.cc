@@ -71,7 +71,7 @@ TEST_F(AggregatorFaultTest, AggregatorStoppedInOrderUnderLoadNeverSaysLess) {
   const std::string port = PortFlag(*aggregator_);
   const absl::Time stopped = absl::Now();
   aggregator_->process().Signal(SIGTERM);
-  EXPECT_EQ(aggregator_->process().Wait(absl::Seconds(5)), 0);
+  EXPECT_EQ(aggregator_->process().Wait(), 0);
   aggregator_ = StartAggregator(StaticAgents(), {port});
   const absl::Duration recovery = TimeTo(kWhole, stopped);
   ExpectNoWrongScaling(keda_->Since(stopped), kWhole, kWhole, Unknown::kAllowed);

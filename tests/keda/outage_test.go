@@ -161,7 +161,7 @@ func TestWaitingPollIsAnsweredByAScalerThatStops(t *testing.T) {
 // outage, and a scaler that has just started has seen nothing yet.
 func TestScalerThatComesBackIdleIsActiveUntilItKnowsBetter(t *testing.T) {
 	t.Parallel()
-	const activationWindow = 5 * time.Second // longer than the channel takes to connect again
+	const activationWindow = 15 * time.Second // far longer than the channel takes to connect again
 	gpus := newGpuFile(t, busyAt(90))
 	s := startScaler(t, gpus)
 	c := external(t, trigger(s, map[string]string{"activationWindow": activationWindow.String()}))

@@ -7,10 +7,12 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -143,7 +145,7 @@ func (s *scaler) kill() {
 	}
 }
 
-// stop is what a rolling update does: SIGTERM, after which it ends in order and within 5 s.
+// stop is what a rolling update does: SIGTERM, after which it ends in order.
 func (s *scaler) stop() {
 	s.t.Helper()
 	s.process.Signal(syscall.SIGTERM)
@@ -152,10 +154,27 @@ func (s *scaler) stop() {
 		if err != nil {
 			s.t.Errorf("after SIGTERM: %v", err)
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(patience):
+		s.t.Errorf("still there %v after SIGTERM:\n%s", patience, s.threads())
 		s.kill()
-		s.t.Error("still there 5 s after SIGTERM")
 	}
+}
+
+// threads is where in the kernel each of its threads is.
+func (s *scaler) threads() string {
+	var all strings.Builder
+	folders, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", s.process.Pid))
+	for _, folder := range folders {
+		for _, file := range []string{"comm", "wchan", "syscall"} {
+			text, err := os.ReadFile(filepath.Join(folder, file))
+			if err != nil {
+				text = []byte(err.Error())
+			}
+			fmt.Fprintf(&all, "%s ", bytes.TrimSpace(text))
+		}
+		all.WriteByte('\n')
+	}
+	return all.String()
 }
 
 // asked is how often KEDA has asked for an RPC, by the scaler's own count; of streams, how many have
