@@ -73,7 +73,7 @@ class Server:
     def stop(self):
         """SIGTERM, as the kubelet sends it; returns the exit code."""
         self.process.terminate()
-        code = self.process.wait(5)
+        code = self.process.wait(30)
         self.reader.join()
         return code
 

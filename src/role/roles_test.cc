@@ -59,7 +59,8 @@ class RolesTest : public testing::Test {
                                 .tls = tls_.Enabled(),
                                 .ca = tls_.client_ca,
                                 .cert = tls_.cert,
-                                .key = tls_.key};
+                                .key = tls_.key,
+                                .deadline = absl::Seconds(30)};
     auto client = ScalerClient::Open(options);
     ASSERT_TRUE(client.ok()) << client.status();
     client_ = *std::move(client);
@@ -74,10 +75,10 @@ class RolesTest : public testing::Test {
                                           {"window", "0s"}}};
     return client_->GetMetrics(trigger, "keda_gpu_metric");
   }
-  // The value once it is `want`; what there is after 10 s.
+  // The value once it is `want`; what there is after 30 s.
   absl::StatusOr<double> WaitForValue(double want) const {
     const SteadyClock real;
-    const absl::Time deadline = real.Now() + absl::Seconds(10);
+    const absl::Time deadline = real.Now() + absl::Seconds(30);
     absl::StatusOr<double> value = Value();
     while ((!value.ok() || *value != want) && real.Now() < deadline) value = Value();
     return value;

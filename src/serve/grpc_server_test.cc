@@ -32,11 +32,11 @@ std::shared_ptr<grpc::Channel> OwnConnection(
   return grpc::CreateCustomChannel(address, credentials, arguments);
 }
 
-// One call, within 5 s.
+// One call, within 30 s.
 grpc::Status AskForSpec(externalscaler::ExternalScaler::Stub& stub,
                         const externalscaler::ScaledObjectRef& ref = RefOf({})) {
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
   GetMetricSpecResponse reply;
   return stub.GetMetricSpec(&context, ref, &reply);
 }

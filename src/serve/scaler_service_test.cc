@@ -351,7 +351,7 @@ TEST(ScalerService, StoppingAnswersWhatWaits) {
   auto call = std::async(std::launch::async, [&] { return GetMetrics(scaler, RefOf({}), &reply); });
   ASSERT_TRUE(Eventually([&] { return scaler.service->waiting_calls() == 1; }));
   scaler.service->StopStreams();
-  ASSERT_EQ(call.wait_for(std::chrono::seconds(5)), std::future_status::ready);
+  ASSERT_EQ(call.wait_for(std::chrono::seconds(30)), std::future_status::ready);
   EXPECT_EQ(call.get().error_code(), StatusCode::UNAVAILABLE);
 }
 

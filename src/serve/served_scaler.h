@@ -30,11 +30,11 @@
 
 namespace gpuscaler {
 
-// True as soon as `condition` is; false when it is not within 5 s.
+// True as soon as `condition` is; false when it is not within 30 s.
 template <typename Condition>
 bool Eventually(Condition condition) {
   const SteadyClock real;
-  const absl::Time deadline = real.Now() + absl::Seconds(5);
+  const absl::Time deadline = real.Now() + absl::Seconds(30);
   while (!condition()) {
     if (real.Now() >= deadline) return false;
     std::this_thread::yield();
@@ -78,10 +78,10 @@ class CountedRequests : public RequestMetrics {
     MutexLock lock(mutex_);
     return decided_[outcome];
   }
-  // False when it does not come to that within 5 s.
+  // False when it does not come to that within 30 s.
   bool WaitForOpen(Rpc rpc, int count) {
     const SteadyClock real;
-    const absl::Time deadline = real.Now() + absl::Seconds(5);
+    const absl::Time deadline = real.Now() + absl::Seconds(30);
     MutexLock lock(mutex_);
     while (open_[rpc] != count && real.Now() < deadline) {
       changed_.WaitFor(mutex_, deadline - real.Now());

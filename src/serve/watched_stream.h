@@ -42,14 +42,14 @@ class WatchedStream : public grpc::ClientReadReactor<Response> {
   // Once, of a stream with kNever.
   void StartReading() { this->StartRead(&incoming_); }
 
-  // What was said, as soon as it is `count` messages; what there is after 5 s.
+  // What was said, as soon as it is `count` messages; what there is after 30 s.
   std::vector<Response> WaitForMessages(size_t count) {
     WaitUntil([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return said_.size() >= count; });
     MutexLock lock(mutex_);
     return said_;
   }
 
-  // How it ended; nothing when it has not after 5 s.
+  // How it ended; nothing when it has not after 30 s.
   std::optional<grpc::Status> WaitForEnd() {
     Release();
     WaitUntil([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return end_.has_value(); });
@@ -93,7 +93,7 @@ class WatchedStream : public grpc::ClientReadReactor<Response> {
   template <typename Condition>
   void WaitUntil(Condition condition) ABSL_NO_THREAD_SAFETY_ANALYSIS {
     const SteadyClock real;
-    const absl::Time deadline = real.Now() + absl::Seconds(5);
+    const absl::Time deadline = real.Now() + absl::Seconds(30);
     MutexLock lock(mutex_);
     while (!condition() && real.Now() < deadline) changed_.WaitFor(mutex_, deadline - real.Now());
   }

@@ -69,7 +69,7 @@ func (w *workload) goesOn(mark int) {
 func TestReplicasStandWhileTheAgentOfOneOfThreeNodesIsGone(t *testing.T) {
 	t.Parallel()
 	nodes := newNodes(t, "lost")
-	w := newUnscaledWorkload(t, nodes, nodes.startAggregators(t, "lost", 2, "--grace=4s"))
+	w := newUnscaledWorkload(t, nodes, nodes.startAggregators(t, "lost", 2, "--grace=10s"))
 	w.scaleOnNodes(6)
 	heard := w.settles()
 
@@ -98,7 +98,7 @@ func TestReplicasStandWhileTheAgentOfOneOfThreeNodesIsGone(t *testing.T) {
 func TestReplicasStandWhileTheAgentOfOneOfThreeNodesHangs(t *testing.T) {
 	t.Parallel()
 	nodes := newNodes(t, "hanging")
-	w, heard := newLoadedWorkload(t, nodes, nodes.startAggregators(t, "hanging", 1, "--grace=4s"))
+	w, heard := newLoadedWorkload(t, nodes, nodes.startAggregators(t, "hanging", 1, "--grace=10s"))
 
 	stopped := w.line.mark("agent of one node stopped")
 	nodes.all[1].agent.process.Signal(syscall.SIGSTOP)
@@ -135,7 +135,7 @@ func TestReplicasStandWhileTheAggregatorOfThreeNodesRestarts(t *testing.T) {
 func TestReplicasStandWhileAllAgentsOfThreeNodesAreGone(t *testing.T) {
 	t.Parallel()
 	nodes := newNodes(t, "silent")
-	w, heard := newLoadedWorkload(t, nodes, nodes.startAggregators(t, "silent", 1, "--grace=4s"))
+	w, heard := newLoadedWorkload(t, nodes, nodes.startAggregators(t, "silent", 1, "--grace=10s"))
 
 	killed := w.line.mark("all agents killed")
 	for _, agent := range nodes.agents() {
@@ -201,7 +201,7 @@ func TestReplicasStandWhileDNSKnowsNoAgentOfThreeNodes(t *testing.T) {
 func TestReplicasStandWhileAnAgentOfThreeNodesMoves(t *testing.T) {
 	t.Parallel()
 	nodes := newNodes(t, "moving")
-	w, heard := newLoadedWorkload(t, nodes, nodes.startAggregators(t, "moving", 1, "--grace=4s"))
+	w, heard := newLoadedWorkload(t, nodes, nodes.startAggregators(t, "moving", 1, "--grace=10s"))
 
 	moved := w.line.mark("agent of one node has another address")
 	nodes.all[1].agent.move()
@@ -227,7 +227,7 @@ func waitForListedAgents(aggregator *scaler, want int) {
 func TestReplicasStandWhileTheKubeletOfOneOfThreeNodesRestarts(t *testing.T) {
 	t.Parallel()
 	nodes := newNodes(t, "forgetful")
-	w, heard := newLoadedWorkload(t, nodes, nodes.startAggregators(t, "forgetful", 1, "--grace=4s"))
+	w, heard := newLoadedWorkload(t, nodes, nodes.startAggregators(t, "forgetful", 1, "--grace=10s"))
 	node := nodes.all[1] // whose kubelet has a Pods API, which says that it does not know yet
 
 	stopped := w.line.mark("kubelet of one node restarts")

@@ -181,7 +181,8 @@ TEST_F(AggregatorFaultTest, AgentWithoutAValidCertificateIsRefusedUntilItHasOne)
                                                         .tls = true,
                                                         .ca = good.client_ca,
                                                         .cert = good.cert,
-                                                        .key = good.key},
+                                                        .key = good.key,
+                                                        .deadline = kCallThatHangs},
                                     WebTrigger());
   const absl::Time began = absl::Now();
   const absl::Duration known = TimeTo(kWhole, began);
@@ -189,7 +190,7 @@ TEST_F(AggregatorFaultTest, AgentWithoutAValidCertificateIsRefusedUntilItHasOne)
       absl::StrCat("event=agent_lost address=", agents_[3]->Address())));
   ExpectNoWrongScaling(keda_->Since(began), kWhole, kWhole, Unknown::kAllowed);
   TellFault("agent with another CA's certificate", keda_->Since(began), known,
-            absl::Seconds(8) + kUndisturbed);
+            absl::Seconds(8) + kReconnected);
 
   const absl::Time valid = absl::Now();
   WriteTls(folder, ours.Issue("fleet"), ours.pem());

@@ -23,8 +23,8 @@ class FaultTest : public testing::Test {
   static constexpr double kTarget = 80;
   static constexpr double kWhole = 3 * kLoad;              // all that is there
   static constexpr double kOneMute = 2 * kLoad + kTarget;  // one of three cannot be read
-  // Longer than three heartbeats, so that a busy machine is not taken for a fault.
-  static constexpr absl::Duration kGrace = absl::Seconds(6);
+  // Longer than three heartbeats for the same reason as kStaleAfter.
+  static constexpr absl::Duration kGrace = absl::Seconds(12);
 
   // No push may send to sleep what works.
   void TearDown() override {
@@ -50,9 +50,10 @@ class FaultTest : public testing::Test {
   }
   static std::unique_ptr<Server> StartAggregator(const std::string& agents,
                                                  const std::vector<std::string>& flags = {}) {
-    std::vector<std::string> all = {"--role=aggregator", absl::StrCat("--agents=", agents),
-                                    absl::StrCat("--grace=", absl::FormatDuration(kGrace)),
-                                    "--poll-interval=100ms"};
+    std::vector<std::string> all = {
+        "--role=aggregator", absl::StrCat("--agents=", agents),
+        absl::StrCat("--grace=", absl::FormatDuration(kGrace)),
+        absl::StrCat("--stale-after=", absl::FormatDuration(kStaleAfter)), "--poll-interval=100ms"};
     all.insert(all.end(), flags.begin(), flags.end());
     auto aggregator = std::make_unique<Server>(all);
     EXPECT_TRUE(aggregator->Ready()) << aggregator->process().Story();
@@ -75,8 +76,9 @@ class FaultTest : public testing::Test {
   }
   static std::unique_ptr<KedaLog> AskAsKeda(const Server& aggregator,
                                             const std::string& window = "0s") {
-    return std::make_unique<KedaLog>(ScalerClientOptions{.address = aggregator.Address()},
-                                     WebTrigger(window));
+    return std::make_unique<KedaLog>(
+        ScalerClientOptions{.address = aggregator.Address(), .deadline = kCallThatHangs},
+        WebTrigger(window));
   }
   // Nodes, agents, aggregator and KEDA, and the answer is right.
   void StartAll() {

@@ -71,6 +71,7 @@ std::unique_ptr<Server> FleetNode::StartAgent(const std::vector<std::string>& fl
       "--role=agent",
       "--poll-interval=100ms",
       "--attribution=kubelet",
+      absl::StrCat("--stale-after=", absl::FormatDuration(kStaleAfter)),
       absl::StrCat("--node-name=", name_),
       absl::StrCat("--gpu-source=file:", file_),
       absl::StrCat("--pod-resources-socket=", kubelet_.pod_resources_socket()),

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "base/test_folder.h"
 #include "kubelet/fake_kubelet.h"
 #include "process.h"
@@ -16,6 +17,10 @@ namespace gpuscaler {
 
 // Of a GPU: its utilization; empty: it is there, and reading it fails.
 using Percents = std::vector<std::optional<double>>;
+
+// For so long a reading is as good as new. Far longer than any takes: a machine that stands still
+// for 6 s is no fault of an agent.
+constexpr absl::Duration kStaleAfter = absl::Seconds(12);
 
 class FleetNode {
  public:

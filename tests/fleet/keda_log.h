@@ -31,7 +31,7 @@ class KedaLog {
 
   // When the answers, from `from` on, began to be `value` (and active) and nothing else for a
   // second; infinite when that did not come about within `patience`.
-  absl::Time Settled(double value, absl::Time from, absl::Duration patience = absl::Seconds(30));
+  absl::Time Settled(double value, absl::Time from, absl::Duration patience = absl::Minutes(1));
 
   // The next question that begins now is answered.
   KedaAnswer Next();
@@ -56,6 +56,9 @@ class KedaLog {
 
 // "180 for 6.0 s, 200 for 3.1 s, UNAVAILABLE for 0.2 s": stretches of the same answer.
 std::string StoryOf(const std::vector<KedaAnswer>& answers);
+
+// Longer than any answer takes, also on a machine that stands still for some seconds.
+constexpr absl::Duration kCallThatHangs = absl::Seconds(30);
 
 // What a recovery waits for at most, and as much again as a busy machine may take for it.
 constexpr absl::Duration kUndisturbed = absl::Seconds(5);   // nothing

@@ -150,8 +150,9 @@ TEST_F(NodeFaultTest, KubeletThatDoesNotHearOfItsPodsForLongTakesNobodysGpus) {
   nodes_[2]->ListPods(true);
   const absl::Duration recovery = TimeTo(kWhole, back);
   ExpectNoWrongScaling(keda_->Since(back), kWhole, kOneMute);
+  constexpr absl::Duration kAskedAgain = absl::Seconds(5);  // between two questions to the kubelet
   TellFault("kubelet restarted without the API server", keda_->Since(stopped), recovery,
-            kUndisturbed);
+            kAskedAgain + kReconnected);
 }
 
 // Readings of it fail at first: it stands. Then the driver no longer counts it: it is gone, and the
