@@ -104,7 +104,7 @@ class Metrics(unittest.TestCase):
     def families(self):
         found = set()
         for page in self.pages:
-            with urllib.request.urlopen(f"http://{page}/metrics", timeout=30) as reply:
+            with urllib.request.urlopen(f"http://{page}/metrics", timeout=5) as reply:
                 found |= set(re.findall(r"^# TYPE (\S+)", reply.read().decode(), re.MULTILINE))
         return found
 

@@ -75,7 +75,7 @@ class Prometheus:
 
     def get(self, path, **parameters):
         url = self.url + path + "?" + urllib.parse.urlencode(parameters)
-        with urllib.request.urlopen(url, timeout=30) as reply:
+        with urllib.request.urlopen(url, timeout=5) as reply:
             return json.load(reply)["data"]
 
     def values(self, expression):
