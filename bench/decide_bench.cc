@@ -19,7 +19,7 @@ namespace gpuscaler {
 namespace {
 
 constexpr absl::Duration kPollInterval = absl::Seconds(2);
-const Patience kPatience{.stale_after = 3 * kPollInterval, .grace = absl::Seconds(15)};
+const StalenessLimits kStaleness{.stale_after = 3 * kPollInterval, .grace = absl::Seconds(15)};
 const absl::Time kStart = absl::FromUnixSeconds(1'767'225'600);
 
 GpuSample BusyGpu(int index, int tick) {
@@ -83,11 +83,11 @@ void BM_Decide(benchmark::State& state) {
   const auto trigger = ParseTrigger(ThreeLines(), BuiltInProfiles());
   if (!trigger.ok()) return state.SkipWithError(trigger.status().ToString().c_str());
   for (auto _ : state) {
-    Decision decision = Decide(*trigger, {}, history, kPatience);
+    Decision decision = Decide(*trigger, {}, history, kStaleness);
     if (!decision.status.ok()) return state.SkipWithError(decision.status.ToString().c_str());
     benchmark::DoNotOptimize(decision.value);
   }
-  state.counters["stretches"] = static_cast<double>(history.nodes[0].history->stretches.size());
+  state.counters["stretches"] = static_cast<double>(history.nodes[0].history->runs.size());
 }
 BENCHMARK(BM_Decide)->Arg(1)->Arg(8)->Arg(64)->Arg(8000)->Unit(benchmark::kMicrosecond);
 
@@ -116,8 +116,9 @@ FleetHistory FleetOf(int nodes) {
       history->Append(NodeOfTheFleet(node, tick),
                       {.horizon = kLongestWindow, .join_within = 3 * kPollInterval});
     }
-    fleet.nodes.push_back(
-        {.node = absl::StrCat("gpu-", node), .history = std::move(history), .heard_at = fleet.now});
+    fleet.nodes.push_back({.node = absl::StrCat("gpu-", node),
+                           .history = std::move(history),
+                           .received_at = fleet.now});
     fleet.asks_kubelets |= AsksKubelet(fleet.nodes.back());
   }
   return fleet;
@@ -139,9 +140,9 @@ void BM_DecideInFleet(benchmark::State& state) {
   const FleetHistory fleet = FleetOf(nodes);
   const auto trigger = ParseTrigger(ThreeLines(), BuiltInProfiles());
   if (!trigger.ok()) return state.SkipWithError(trigger.status().ToString().c_str());
-  const Asker asker{.namespace_name = "llm", .name = "llm"};
+  const ScaledObjectRef scaled_object{.namespace_name = "llm", .name = "llm"};
   for (auto _ : state) {
-    const Decision decision = Decide(*trigger, asker, fleet, kPatience);
+    const Decision decision = Decide(*trigger, scaled_object, fleet, kStaleness);
     if (!IsOn(std::min(nodes / 8, 8), decision, state)) return;
     state.counters["replicas"] = decision.replicas;
   }
@@ -174,17 +175,17 @@ class CrowdedNamespace {
     snapshot.taken_at = clock_.Now();
     for (Pod& pod : snapshot.pods) pod.namespace_name = "crowd";
     snapshot.pods[0].owners[0].name = node < kOurs ? "llm" : absl::StrCat("workload-", node);
-    AgentNews news{.node = snapshot.node,
-                   .instance = static_cast<uint64_t>(node + 1),
-                   .heard_at = clock_.Now()};
-    news.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
-    store_.Heard(absl::StrCat("gpu-", node, ":1"), std::move(news));
+    AgentUpdate update{.node = snapshot.node,
+                       .instance = static_cast<uint64_t>(node + 1),
+                       .received_at = clock_.Now()};
+    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    store_.Received(absl::StrCat("gpu-", node, ":1"), std::move(update));
   }
 
   FakeClock clock_;
   FleetStore store_{clock_,
-                    {.patience = {.grace = kPatience.grace},
-                     .limits = {.horizon = kLongestWindow, .join_within = kPatience.stale_after}}};
+                    {.timeouts = {.grace = kStaleness.grace},
+                     .limits = {.horizon = kLongestWindow, .join_within = kStaleness.stale_after}}};
 };
 
 // What is looked up for it included.
@@ -192,12 +193,12 @@ void BM_DecideInNamespace(benchmark::State& state, bool own_nodes) {
   static const CrowdedNamespace* const kCrowd = new CrowdedNamespace();
   const auto trigger = ParseTrigger(ThreeLines(), BuiltInProfiles());
   if (!trigger.ok()) return state.SkipWithError(trigger.status().ToString().c_str());
-  const Asker asker{.namespace_name = "crowd", .name = "llm"};
-  const PodsWanted wanted =
-      own_nodes ? WantedPods(*trigger, asker) : PodsWanted{.namespaces = {"crowd"}};
+  const ScaledObjectRef scaled_object{.namespace_name = "crowd", .name = "llm"};
+  const PodInterest wanted =
+      own_nodes ? PodsOfInterest(*trigger, scaled_object) : PodInterest{.namespaces = {"crowd"}};
   for (auto _ : state) {
     const auto fleet = kCrowd->store().Of(wanted);
-    const Decision decision = Decide(*trigger, asker, **fleet, kPatience);
+    const Decision decision = Decide(*trigger, scaled_object, **fleet, kStaleness);
     if (!IsOn(CrowdedNamespace::kOurs, decision, state)) return;
     state.counters["nodes"] = static_cast<double>((*fleet)->nodes.size());
     state.counters["replicas"] = decision.replicas;
@@ -210,7 +211,7 @@ void BM_Explain(benchmark::State& state) {
   const FleetHistory history = History(static_cast<int>(state.range(0)));
   const auto trigger = ParseTrigger(ThreeLines(), BuiltInProfiles());
   if (!trigger.ok()) return state.SkipWithError(trigger.status().ToString().c_str());
-  const Decision decision = Decide(*trigger, {}, history, kPatience);
+  const Decision decision = Decide(*trigger, {}, history, kStaleness);
   for (auto _ : state) benchmark::DoNotOptimize(Explain(*trigger, decision));
 }
 BENCHMARK(BM_Explain)->Arg(1)->Arg(8)->Arg(64)->Arg(8000)->Unit(benchmark::kMicrosecond);

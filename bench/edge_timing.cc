@@ -23,8 +23,8 @@ using std::chrono::nanoseconds;
 class ActivityWatch {
  public:
   ActivityWatch(const std::string& address, const std::map<std::string, std::string>& trigger,
-                EdgeClock::duration patience)
-      : patience_(patience),
+                EdgeClock::duration staleness)
+      : staleness_(staleness),
         stub_(externalscaler::ExternalScaler::NewStub(
             grpc::CreateChannel(address, grpc::InsecureChannelCredentials()))) {
     ref_.set_name("edge");
@@ -54,11 +54,11 @@ class ActivityWatch {
 
   void Open() {
     call_ = std::make_unique<Call>();
-    call_->context.set_deadline(std::chrono::system_clock::now() + patience_);
+    call_->context.set_deadline(std::chrono::system_clock::now() + staleness_);
     call_->stream = stub_->StreamIsActive(&call_->context, ref_);
   }
 
-  const EdgeClock::duration patience_;
+  const EdgeClock::duration staleness_;
   const std::unique_ptr<externalscaler::ExternalScaler::Stub> stub_;
   externalscaler::ScaledObjectRef ref_;
   std::unique_ptr<Call> call_;
@@ -79,14 +79,14 @@ std::vector<nanoseconds> Phases(const EdgeRun& run) {
 
 // Twice what it takes: an edge up needs two intervals, and that down another and a second, as a
 // scaler looks at what is active once a second.
-nanoseconds Patience(const EdgeRun& run) {
+nanoseconds StalenessLimits(const EdgeRun& run) {
   return std::chrono::seconds(10) + 2 * run.edges * (3 * run.interval + std::chrono::seconds(1));
 }
 
 }  // namespace
 
 void TimeEdges(const EdgeRun& run, EdgeSource& source) {
-  ActivityWatch watch(run.address, source.Trigger(), Patience(run));
+  ActivityWatch watch(run.address, source.Trigger(), StalenessLimits(run));
   source.Fall();
   watch.WaitFor(false);
   for (const nanoseconds phase : Phases(run)) {

@@ -30,7 +30,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "engine/engine_poller.h"
-#include "engine_page.h"
+#include "engine_exposition.h"
 
 namespace gpuscaler {
 namespace {
@@ -63,7 +63,7 @@ pid_t ServeEngines(int listening) {
   const pid_t child = fork();
   if (child != 0) return child;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  std::string page = EnginePageOf(kPageBytes);
+  std::string page = EngineExpositionOf(kPageBytes);
   MHD_Response* const response =
       MHD_create_response_from_buffer(page.size(), page.data(), MHD_RESPMEM_PERSISTENT);
   MHD_add_response_header(response, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
@@ -100,11 +100,11 @@ EngineTarget TargetAt(int engine, int port) {
 // When each engine that answers was read last. Thread-safe.
 class LastRead {
  public:
-  void Take(const EngineTarget& target, const EngineNews& news) {
-    if (!news.reading.ok()) return;
+  void Take(const EngineTarget& target, const EngineUpdate& update) {
+    if (!update.reading.ok()) return;
     MutexLock lock(mutex_);
     ++readings_;
-    at_[target] = news.at;
+    at_[target] = update.at;
   }
   void AddAges(absl::Time now, std::vector<double>& milliseconds) const {
     MutexLock lock(mutex_);
@@ -141,16 +141,17 @@ int Measure(int engines, int hanging, absl::Duration how_long) {
   const int64_t resident_before = ResidentKib();
   const SteadyClock clock;
   LastRead last;
-  std::map<EngineTarget, EngineWish> targets;
+  std::map<EngineTarget, EngineInterest> targets;
   for (int engine = 0; engine < engines; ++engine) {
     targets.insert({TargetAt(engine, engine < hanging ? hanging_port : port), {}});
   }
   const auto answering = static_cast<size_t>(engines - hanging);
   int result = EXIT_FAILURE;
   {
-    EnginePoller poller(
-        clock, kInterval,
-        [&last](const EngineTarget& target, const EngineNews& news) { last.Take(target, news); });
+    EnginePoller poller(clock, kInterval,
+                        [&last](const EngineTarget& target, const EngineUpdate& update) {
+                          last.Take(target, update);
+                        });
     poller.Poll(targets);
     const absl::Time deadline = clock.Now() + absl::Seconds(20);
     while (last.Known() < answering && clock.Now() < deadline) absl::SleepFor(kLook);
@@ -170,7 +171,7 @@ int Measure(int engines, int hanging, absl::Duration how_long) {
           "{\"engines\": %d, \"hanging\": %d, \"page_bytes\": %zu, \"readings_per_second\": %.1f, "
           "\"cpu_percent_of_a_core\": %.2f, \"rss_kib\": %ld, \"rss_kib_before\": %ld, "
           "\"age_p50_ms\": %.0f, \"age_p99_ms\": %.0f, \"age_max_ms\": %.0f}\n",
-          engines, hanging, EnginePageOf(kPageBytes).size(),
+          engines, hanging, EngineExpositionOf(kPageBytes).size(),
           static_cast<double>(last.readings() - readings) / seconds,
           100 * (CpuSeconds() - cpu) / seconds, static_cast<long>(ResidentKib()),
           static_cast<long>(resident_before), NearestRank(ages, 50), NearestRank(ages, 99),

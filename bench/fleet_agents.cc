@@ -77,7 +77,7 @@ class Agent {
         room_{.clock = clock,
               .log = log_,
               .heartbeat = kHeartbeat,
-              .wanted = [](const wire::Wanted&) {}} {}
+              .wanted = [](const wire::Subscription&) {}} {}
 
   // The readings before the first one, one for each interval of `past`.
   void Remember(absl::Duration past) {
@@ -151,7 +151,7 @@ class AllAgents : public wire::NodeTelemetry::CallbackService {
     });
   }
 
-  grpc::ServerBidiReactor<wire::Wanted, wire::Telemetry>* Watch(
+  grpc::ServerBidiReactor<wire::Subscription, wire::Telemetry>* Watch(
       grpc::CallbackServerContext* context) override {
     const std::string authority(context->ExperimentalGetAuthority().data(),
                                 context->ExperimentalGetAuthority().size());

@@ -20,7 +20,7 @@ namespace {
 
 namespace wire = telemetry::v1;
 
-std::atomic<int64_t> heard = 0;
+std::atomic<int64_t> received = 0;
 std::atomic<int> agents_heard = 0;
 
 // With the arguments of fleet/agent_channel.cc that matter to what a connection costs.
@@ -38,7 +38,7 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
 }
 
-class Reader : public grpc::ClientBidiReactor<wire::Wanted, wire::Telemetry> {
+class Reader : public grpc::ClientBidiReactor<wire::Subscription, wire::Telemetry> {
  public:
   explicit Reader(const std::string& address)
       : stub_(wire::NodeTelemetry::NewStub(Connect(address))) {
@@ -49,8 +49,8 @@ class Reader : public grpc::ClientBidiReactor<wire::Wanted, wire::Telemetry> {
   }
   void OnReadDone(bool ok) override {
     if (!ok) return;
-    ++heard;
-    if (!std::exchange(was_heard_, true)) ++agents_heard;
+    ++received;
+    if (!std::exchange(was_received_, true)) ++agents_heard;
     StartRead(&message_);
   }
   void OnDone(const grpc::Status& status) override {
@@ -60,9 +60,9 @@ class Reader : public grpc::ClientBidiReactor<wire::Wanted, wire::Telemetry> {
  private:
   const std::unique_ptr<wire::NodeTelemetry::Stub> stub_;
   grpc::ClientContext context_;
-  wire::Wanted wanted_;
+  wire::Subscription wanted_;
   wire::Telemetry message_;
-  bool was_heard_ = false;
+  bool was_received_ = false;
 };
 
 }  // namespace
@@ -79,7 +79,7 @@ int main() {
     readers.push_back(std::make_unique<gpuscaler::Reader>(std::string(address)));
   }
   while (std::getline(std::cin, line)) {
-    std::cout << "heard " << gpuscaler::heard << " " << gpuscaler::agents_heard << std::endl;
+    std::cout << "heard " << gpuscaler::received << " " << gpuscaler::agents_heard << std::endl;
   }
   std::_Exit(0);
 }

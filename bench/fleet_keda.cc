@@ -29,7 +29,6 @@ using externalscaler::GetMetricSpecResponse;
 using externalscaler::GetMetricsRequest;
 using externalscaler::GetMetricsResponse;
 using externalscaler::IsActiveResponse;
-using externalscaler::ScaledObjectRef;
 using Clock = std::chrono::steady_clock;
 
 // The HPA's sync and KEDA's pollingInterval, each by default.
@@ -58,8 +57,8 @@ void Say(const std::string& line) {
 // owner: theirs is the workload that is called like them.
 bool NamesItsWorkload(int workload) { return (workload + workload / 10) % 2 == 0; }
 
-ScaledObjectRef RefOf(int workload) {
-  ScaledObjectRef ref;
+externalscaler::ScaledObjectRef RefOf(int workload) {
+  externalscaler::ScaledObjectRef ref;
   ref.set_name(WorkloadName(workload));
   ref.set_namespace_(NamespaceOf(workload));
   auto& metadata = *ref.mutable_scalermetadata();
@@ -155,7 +154,7 @@ class Poll : public std::enable_shared_from_this<Poll> {
   }
 
   ExternalScaler::Stub& stub_;
-  const ScaledObjectRef ref_;
+  const externalscaler::ScaledObjectRef ref_;
   GetMetricSpecResponse spec_;
   GetMetricsRequest request_;
   GetMetricsResponse metrics_;
@@ -205,7 +204,7 @@ class Push {
 
   ExternalScaler::Stub& stub_;
   const std::string name_;
-  const ScaledObjectRef ref_;
+  const externalscaler::ScaledObjectRef ref_;
   Agenda& agenda_;
   Clock::duration pause_ = kReopen;
   std::unique_ptr<Call> call_;

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/engines.h"
-#include "engine_page.h"
+#include "engine_exposition.h"
 #include "page/gauge_sum.h"
 #include "page/prometheus_text.h"
 #include "page/series_picks.h"
@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kPageBytes = size_t{1} << 20;
 
-std::string Page() { return EnginePageOf(kPageBytes); }
+std::string Page() { return EngineExpositionOf(kPageBytes); }
 
 void FindLineFeeds(const std::string& page) {
   const char* at = page.data();
@@ -42,9 +42,9 @@ void BM_ReadPage(benchmark::State& state) {
   for (auto _ : state) {
     double sum = 0;
     const absl::Status status = ReadPage(
-        page, PageFormat::kText,
+        page, ExpositionFormat::kText,
         [](absl::string_view name) { return name == "vllm:num_requests_waiting"; },
-        [&](const PageSample& sample) { sum += sample.value; });
+        [&](const ExpositionSample& sample) { sum += sample.value; });
     if (!status.ok()) return state.SkipWithError(status.ToString().c_str());
     benchmark::DoNotOptimize(sum);
   }
@@ -88,7 +88,7 @@ void BM_PickSeries(benchmark::State& state, size_t metrics) {
     picks.push_back({.selector = &selectors[i], .taker = &sums[i], .tenant = "team-a"});
   }
   for (auto _ : state) {
-    for (const absl::Status& status : ReadSeries(page, PageFormat::kText, picks)) {
+    for (const absl::Status& status : ReadSeries(page, ExpositionFormat::kText, picks)) {
       if (!status.ok()) return state.SkipWithError(status.ToString().c_str());
     }
   }

@@ -7,7 +7,7 @@
 
 namespace gpuscaler {
 
-// At a stand-in engine on loopback whose batch is one request: that one is there from the start,
+// At a simulated engine on loopback whose batch is one request: that one is there from the start,
 // and the next one waits. It waits from the moment in which it is sent.
 std::unique_ptr<EdgeSource> RequestAtEngine(int port);
 

@@ -24,7 +24,7 @@ function(scaler_layer name)
     target_link_libraries(${name}_test PRIVATE ${name} warnings ${LAYER_TEST_LIBRARIES}
                                                GTest::gmock GTest::gtest GTest::gtest_main)
     target_compile_options(${name}_test PRIVATE $<$<CONFIG:Dev>:${TEST_OPTIMIZATION}>)
-    gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
+    gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 600
                          PROPERTIES ENVIRONMENT "${environment}")
   endif()
 endfunction()

@@ -25,7 +25,7 @@ void CheckSelector(absl::string_view text) {
   PROMISE(ParseMetricSelector(selector->text).ok());
   const auto sum = SumOf(*selector, kPage);
   PROMISE(sum.ok() || sum.status().code() == absl::StatusCode::kNotFound);
-  const auto zero_if_absent = SumOf(*selector, kPage, PageFormat::kText, IfAbsent::kZero);
+  const auto zero_if_absent = SumOf(*selector, kPage, ExpositionFormat::kText, IfAbsent::kZero);
   PROMISE(zero_if_absent.ok() && *zero_if_absent == sum.value_or(0));
 
   SeriesGrowth growth(selector->text, absl::Seconds(10));

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gpu/test_dcgm_exporter.h"
-#include "gpu/test_dcgm_page.h"
+#include "gpu/test_dcgm_exposition.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "process.h"
@@ -23,8 +23,9 @@ constexpr char kWeb[] = "web-6d4cf56db6-x7k2p";
 
 // A GPU of web's and a free one, measured anew at each request.
 std::string PageOf(int utilization, int energy) {
-  return DcgmPageOf({{DcgmLabels(0, kTestUuid0) + PodLabels(kWeb), utilization, 50'000, energy},
-                     {DcgmLabels(1, kTestUuid1), 0, 0, energy}});
+  return DcgmExpositionOf(
+      {{DcgmLabels(0, kTestUuid0) + PodLabels(kWeb), utilization, 50'000, energy},
+       {DcgmLabels(1, kTestUuid1), 0, 0, energy}});
 }
 
 class DcgmTest : public testing::Test {
@@ -135,7 +136,7 @@ TEST_F(DcgmTest, PageThatStandsStillBecomesStale) {
 
 TEST_F(DcgmTest, BusyGpusWithoutPodsAreNobodysGuess) {
   exporter_.ShowEach([](int request) {
-    return DcgmPageOf({{DcgmLabels(0, kTestUuid0), 90, 50'000, request}});
+    return DcgmExpositionOf({{DcgmLabels(0, kTestUuid0), 90, 50'000, request}});
   });
   const Server server(Flags());
   ASSERT_TRUE(server.Ready());

@@ -1,5 +1,5 @@
-// Triggers on demand: the program beside a real Redis, a stand-in engine and pages as they must not
-// be, on real sockets.
+// Triggers on demand: the program beside a real Redis, a simulated engine and pages as they must
+// not be, on real sockets.
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
@@ -13,7 +13,7 @@
 #include "process.h"
 #include "redis/test_redis.h"
 #include "serve/test_http_client.h"
-#include "stand_in.h"
+#include "simulated_engine.h"
 
 namespace gpuscaler {
 namespace {
@@ -244,7 +244,7 @@ class EngineTriggerTest : public testing::Test {
   }
 
   // One request at a time, each of them long.
-  StandIn engine_{
+  SimulatedEngine engine_{
       {"--max-num-seqs=1", "--tokens-per-second=1", "--full-batch-tokens-per-second=1"}};
   const Server server_ = NewServer({"--poll-interval=500ms", "--stale-after=1s"});
 };
@@ -271,9 +271,9 @@ TEST_F(EngineTriggerTest, HangIsUnknownUntilItMoves) {
 }
 
 // Pages as engines write them, at "/metrics" unless the path is another.
-class EnginePageTest : public testing::Test {
+class EngineExpositionTest : public testing::Test {
  protected:
-  EnginePageTest() { EXPECT_TRUE(server_.Ready()) << server_.process().Story(); }
+  EngineExpositionTest() { EXPECT_TRUE(server_.Ready()) << server_.process().Story(); }
 
   static TestHttpServer At(const std::string& path, const std::string& page) {
     return TestHttpServer(Serving([path, page](absl::string_view asked) {
@@ -290,18 +290,30 @@ class EnginePageTest : public testing::Test {
   const Server server_ = NewServer();
 };
 
-TEST_F(EnginePageTest, MetricThatItsFamilyNeverTellsIsAFailedPrecondition) {
+TEST_F(EngineExpositionTest, MetricThatItsFamilyNeverTellsIsAFailedPrecondition) {
   const TestHttpServer ollama =
       At("/api/ps", R"({"models":[{"name":"llama3:8b","size_vram":5137025024}]})");
   EXPECT_TRUE(Says(server_, Of("kv_cache_usage_percent", ollama),
                    {"FAILED_PRECONDITION: no engine in scope tells kv_cache_usage_percent: ollama "
-                    "never does; those that do are "}));
+                    "does not; those that do are "}));
   const TestHttpServer tei = At("/metrics", "te_queue_size 3\nte_request_count 9\n");
-  EXPECT_TRUE(Says(server_, Of("requests_in_flight", tei), {"tei never does; those that do are "}));
+  EXPECT_TRUE(Says(server_, Of("requests_in_flight", tei), {"tei does not; those that do are "}));
   EXPECT_TRUE(Says(server_, Of("requests_waiting", tei), {"value   3\n"}));
 }
 
-TEST_F(EnginePageTest, OneThatHasServedNothingHasNoRequests) {
+TEST_F(EngineExpositionTest, TritonWithoutTensorRtLlmHasNoPressure) {
+  const TestHttpServer triton =
+      At("/metrics",
+         "nv_inference_request_success{model=\"resnet\",version=\"1\"} 7\n"
+         "nv_inference_pending_request_count{model=\"resnet\",version=\"1\"} 3\n");
+  EXPECT_TRUE(Says(server_, Of("requests_waiting", triton), {"value   3\n"}));
+  EXPECT_TRUE(Says(server_, Of("engine_pressure", triton),
+                   {"FAILED_PRECONDITION: no engine in scope tells engine_pressure: triton does "
+                    "not; those that do are ",
+                    ", triton with TensorRT-LLM, "}));
+}
+
+TEST_F(EngineExpositionTest, OneThatHasServedNothingHasNoRequests) {
   const TestHttpServer sglang =
       At("/metrics",
          "# TYPE sglang:max_total_num_tokens gauge\n"
@@ -313,7 +325,7 @@ TEST_F(EnginePageTest, OneThatHasServedNothingHasNoRequests) {
   EXPECT_TRUE(Says(server_, Of("requests_in_flight", tgi), {"value   0\n"}));
 }
 
-TEST_F(EnginePageTest, EmptyOneIsOfTheEngineThatItsServerSaysOrTheTriggerNames) {
+TEST_F(EngineExpositionTest, EmptyOneIsOfTheEngineThatItsServerSaysOrTheTriggerNames) {
   const TestHttpServer silent = At("/metrics", "");
   EXPECT_TRUE(Says(server_, Of("requests_waiting", silent), {"its page is empty, as those of "}));
   EXPECT_TRUE(Says(server_, Of("requests_waiting", silent, {"engine=tei"}), {"value   0\n"}));

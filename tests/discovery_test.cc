@@ -38,9 +38,27 @@ TEST_F(DiscoveryTest, ThreeLineTriggerCountsThePressureOfEnginesThatNobodyNamed)
   EXPECT_THAT(page->body, HasSubstr("keda_gpu_scaler_engines_found{engine=\"vllm\"} 2\n"));
 }
 
-TEST_F(DiscoveryTest, WithoutTheOptionItSaysHowToNameThem) {
+TEST_F(DiscoveryTest, ByDefaultEnginesAreFoundWhereThePodsApiAnswers) {
   AddPod("llm-6d4cf56db6-x7k2p");
+  const auto engine = StartEngine(0, 8000);
   Serve({});
+  EXPECT_THAT(QueryUntil("by their engines"), HasSubstr("by their engines"));
+  EXPECT_THAT(server_->process().Err(), HasSubstr("event=engine_discovery by=\"addresses"));
+}
+
+TEST_F(DiscoveryTest, TheProfileOfAnEngineIsNamedToATriggerWithoutOne) {
+  AddPod("llm-6d4cf56db6-x7k2p");
+  const auto engine = StartEngine(0, 8000);
+  Serve({});
+  EXPECT_THAT(QueryUntil("note: engines of vLLM", {"targetValue=70"}),
+              HasSubstr("engines of vLLM found in this workload's pods: profile vllm-inference "
+                        "reads their requests and KV cache"));
+  EXPECT_THAT(server_->process().Err(), HasSubstr("event=profile_suggested"));
+}
+
+TEST_F(DiscoveryTest, WithoutDiscoveryItSaysHowToNameThem) {
+  AddPod("llm-6d4cf56db6-x7k2p");
+  Serve({"--discover-engines=false"});
   EXPECT_THAT(Query({"metricType=requests_waiting"}), HasSubstr("engineEndpoint is missing"));
 }
 

@@ -9,7 +9,7 @@
 #include "nlohmann/json.hpp"
 #include "process.h"
 #include "serve/test_http_client.h"
-#include "stand_in.h"
+#include "simulated_engine.h"
 
 namespace gpuscaler {
 namespace {
@@ -26,10 +26,10 @@ std::vector<GpuSample> GpusOf(const std::string& path) {
 }
 
 TEST(EngineCommand, RefusesWhileItsModelLoadsAndThenServes) {
-  const StandIn loading({"--load-time=1h"});
+  const SimulatedEngine loading({"--load-time=1h"});
   ASSERT_TRUE(loading.process().WaitForErr("event=loading"));
   EXPECT_FALSE(loading.Get("/health").ok());
-  const StandIn engine({"--load-time=100ms"});
+  const SimulatedEngine engine({"--load-time=100ms"});
   ASSERT_TRUE(engine.Serving()) << engine.process().Story();
   const auto health = engine.Get("/health");
   ASSERT_TRUE(health.ok()) << health.status();
@@ -38,8 +38,8 @@ TEST(EngineCommand, RefusesWhileItsModelLoadsAndThenServes) {
 
 TEST(EngineCommand, ShowsItsGpuFromTheFirstByteToTheEnd) {
   const std::string path = NewTestFolder() + "/gpus.json";
-  StandIn engine({"--gpu-file", path, "--gpu-index=2", "--gpu-memory-percent=80",
-                  "--tokens-per-second=10", "--full-batch-tokens-per-second=10"});
+  SimulatedEngine engine({"--gpu-file", path, "--gpu-index=2", "--gpu-memory-percent=80",
+                          "--tokens-per-second=10", "--full-batch-tokens-per-second=10"});
   ASSERT_TRUE(engine.Serving()) << engine.process().Story();
   const auto shows = [&](double busy) {
     return Eventually([&] {
@@ -63,8 +63,8 @@ TEST(EngineCommand, ShowsItsGpuFromTheFirstByteToTheEnd) {
 
 TEST(EngineCommand, SeveralShareAFileOfGpus) {
   const std::string path = NewTestFolder() + "/gpus.json";
-  const StandIn first({"--gpu-file", path, "--gpu-index=0"});
-  const StandIn second({"--gpu-file", path, "--gpu-index=1"});
+  const SimulatedEngine first({"--gpu-file", path, "--gpu-index=0"});
+  const SimulatedEngine second({"--gpu-file", path, "--gpu-index=1"});
   ASSERT_TRUE(first.Serving() && second.Serving());
   EXPECT_TRUE(Eventually([&] {
     const std::vector<GpuSample> gpus = GpusOf(path);
@@ -73,7 +73,7 @@ TEST(EngineCommand, SeveralShareAFileOfGpus) {
 }
 
 TEST(EngineCommand, SigtermWaitsForWhatItHasTaken) {
-  StandIn engine({"--tokens-per-second=10", "--full-batch-tokens-per-second=10"});
+  SimulatedEngine engine({"--tokens-per-second=10", "--full-batch-tokens-per-second=10"});
   ASSERT_TRUE(engine.Serving()) << engine.process().Story();
   const auto client = engine.Complete(50);
   ASSERT_TRUE(engine.HasRunning(1));
@@ -85,7 +85,7 @@ TEST(EngineCommand, SigtermWaitsForWhatItHasTaken) {
 }
 
 TEST(EngineCommand, SecondSignalEndsItAtOnce) {
-  StandIn engine({"--tokens-per-second=1", "--full-batch-tokens-per-second=1"});
+  SimulatedEngine engine({"--tokens-per-second=1", "--full-batch-tokens-per-second=1"});
   ASSERT_TRUE(engine.Serving()) << engine.process().Story();
   const auto client = engine.Complete(1000);
   ASSERT_TRUE(engine.HasRunning(1));
@@ -98,7 +98,7 @@ TEST(EngineCommand, SecondSignalEndsItAtOnce) {
 
 TEST(EngineCommand, CrashEndsTheProcessAndFreesItsGpu) {
   const std::string path = NewTestFolder() + "/gpus.json";
-  StandIn engine({"--gpu-file", path, "--fault=crash"});
+  SimulatedEngine engine({"--gpu-file", path, "--fault=crash"});
   ASSERT_TRUE(engine.Serving()) << engine.process().Story();
   const auto client = engine.Complete(1);
   EXPECT_EQ(engine.process().Wait(), 1);
@@ -115,7 +115,7 @@ TEST(EngineCommand, LogIsJsonWhenAskedForAndTellsThePortFirst) {
 }
 
 TEST(EngineCommand, TakenPortExits3) {
-  const StandIn engine({});
+  const SimulatedEngine engine({});
   ASSERT_TRUE(engine.Serving()) << engine.process().Story();
   const Finished second = RunProgram({"engine", absl::StrCat("--port=", engine.Port())});
   EXPECT_EQ(second.code, 3) << second.err;

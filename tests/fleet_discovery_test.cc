@@ -73,10 +73,19 @@ TEST_F(FleetDiscoveryTest, ThreeLineTriggerCountsThePressureOfEnginesThatAgentsF
 
 TEST_F(FleetDiscoveryTest, AnAgentThatLooksForNoneIsTheReason) {
   AddPod("llm-6d4cf56db6-x7k2p");
-  StartAgent({});
+  StartAgent({"--discover-engines=false"});
   StartAggregator();
   EXPECT_THAT(QueryUntil("looks for no engines", kRunningRequests),
-              HasSubstr("its agent looks for no engines (--discover-engines)"));
+              HasSubstr("its agent looks for no engines (--discover-engines=false)"));
+}
+
+TEST_F(FleetDiscoveryTest, AnAgentWithoutThePodsApiNamesTheCure) {
+  kubelet_.ServePodsApi(false);
+  AddPod("llm-6d4cf56db6-x7k2p");
+  StartAgent({});
+  StartAggregator();
+  EXPECT_THAT(QueryUntil("has no Pods API", kRunningRequests),
+              HasSubstr("set --discover-engines=true (agent.discoverEngines=true)"));
 }
 
 TEST_F(FleetDiscoveryTest, AnAggregatorThatIsRestartedHasThePastAtOnce) {

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "process.h"
-#include "stand_in.h"
+#include "simulated_engine.h"
 
 namespace gpuscaler {
 namespace {
@@ -37,7 +37,7 @@ nlohmann::json ReportOf(const std::string& text) {
 }
 
 TEST(LoadCommand, SendsWhatWasAskedForAndSaysWhatBecameOfIt) {
-  const StandIn engine(Quick());
+  const SimulatedEngine engine(Quick());
   ASSERT_TRUE(engine.Serving()) << engine.process().Story();
   const Finished load = RunProgram(Load(engine.Url(), {"--rate=50", "--duration=4s"}));
   EXPECT_EQ(load.code, 0) << load.out << load.err;
@@ -65,7 +65,7 @@ TEST(LoadCommand, ReportsHaveNoPassword) {
 // A generator that waits for answers would send one request in that second, and show one that was
 // slow of all.
 TEST(LoadCommand, StallOfASecondShowsInThePercentiles) {
-  const StandIn engine(Quick());
+  const SimulatedEngine engine(Quick());
   ASSERT_TRUE(engine.Serving()) << engine.process().Story();
   for (const std::string concurrency : {"1000", "1"}) {
     Process load(Load(engine.Url(), {"--rate=100", "--duration=4s", "--concurrency", concurrency}));
@@ -84,7 +84,7 @@ TEST(LoadCommand, StallOfASecondShowsInThePercentiles) {
 }
 
 TEST(LoadCommand, FileSaysTheRatesAndWhenItEnds) {
-  const StandIn engine(Quick());
+  const SimulatedEngine engine(Quick());
   ASSERT_TRUE(engine.Serving()) << engine.process().Story();
   const std::string path = WriteTestFile("shape", "0 100\n0.5 0\n1 50 # again\n1.5 0\n");
   const Finished load = RunProgram(Load(engine.Url(), {"--shape", path}));
@@ -93,7 +93,7 @@ TEST(LoadCommand, FileSaysTheRatesAndWhenItEnds) {
 }
 
 TEST(LoadCommand, ErrorsAreToldByKindAndByTheExitCode) {
-  const StandIn engine({"--fault=error", "--fault-after=5"});
+  const SimulatedEngine engine({"--fault=error", "--fault-after=5"});
   ASSERT_TRUE(engine.Serving()) << engine.process().Story();
   const Finished failing = RunProgram(Load(engine.Url(), {"--rate=20", "--duration=1s"}));
   EXPECT_EQ(failing.code, 1);
@@ -108,7 +108,7 @@ TEST(LoadCommand, ErrorsAreToldByKindAndByTheExitCode) {
 }
 
 TEST(LoadCommand, HungServerIsATimeoutAndTheRestIsNotSent) {
-  const StandIn engine({"--fault=hang"});
+  const SimulatedEngine engine({"--fault=hang"});
   ASSERT_TRUE(engine.Serving()) << engine.process().Story();
   const Finished load = RunProgram(
       Load(engine.Url(), {"--rate=20", "--duration=1s", "--timeout=200ms", "--concurrency=1"}));
@@ -120,7 +120,7 @@ TEST(LoadCommand, HungServerIsATimeoutAndTheRestIsNotSent) {
 }
 
 TEST(LoadCommand, SigintStopsItAndItReports) {
-  const StandIn engine(Quick());
+  const SimulatedEngine engine(Quick());
   ASSERT_TRUE(engine.Serving()) << engine.process().Story();
   Process load(Load(engine.Url(), {"--rate=50", "--duration=1h", "--poisson"}));
   ASSERT_TRUE(load.WaitForErr("asked 50/s")) << load.Story();

@@ -145,9 +145,10 @@ TEST(Lint, ATriggerOfSomebodyElseIsNotedAndFailsNothing) {
 TEST(Lint, TheServiceThatATriggerNamesMayBeInAnotherFile) {
   const std::string object = WriteTestFile(
       "scaledobject.yaml",
-      absl::StrReplaceAll(
-          kGood, {{"metricType: gpu_utilization, targetValue: \"80\"",
-                   "profile: vllm-inference, engineEndpoint: \"http://llm-engines:8000\""}}));
+      absl::StrReplaceAll(kGood,
+                          {{"metricType: gpu_utilization, targetValue: \"80\"",
+                            "profile: vllm-inference, engineEndpoint: \"http://llm-engines:8000\", "
+                            "maxConcurrency: \"64\""}}));
   const auto service = [](const std::string& spec) {
     return WriteTestFile(
         "service.yaml",

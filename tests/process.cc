@@ -131,24 +131,24 @@ bool Process::Ended() const {
           info.si_pid == pid_);
 }
 
-bool Process::WaitForErr(const std::string& text, absl::Duration patience) const {
+bool Process::WaitForErr(const std::string& text, absl::Duration timeout) const {
   const auto there = [&] { return Err().find(text) != std::string::npos; };
-  Eventually([&] { return there() || Ended(); }, patience);
+  Eventually([&] { return there() || Ended(); }, timeout);
   return there();
 }
 
-bool Process::WaitForOut(const std::string& text, absl::Duration patience) const {
+bool Process::WaitForOut(const std::string& text, absl::Duration timeout) const {
   const auto there = [&] { return Out().find(text) != std::string::npos; };
-  Eventually([&] { return there() || Ended(); }, patience);
+  Eventually([&] { return there() || Ended(); }, timeout);
   return there();
 }
 
 void Process::Signal(int signal) const { kill(pid_, signal); }
 
-std::optional<int> Process::Wait(absl::Duration patience) {
+std::optional<int> Process::Wait(absl::Duration timeout) {
   if (code_) return code_;
   int status = 0;
-  if (!Eventually([&] { return waitpid(pid_, &status, WNOHANG) == pid_; }, patience)) {
+  if (!Eventually([&] { return waitpid(pid_, &status, WNOHANG) == pid_; }, timeout)) {
     return std::nullopt;
   }
   code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

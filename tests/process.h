@@ -38,14 +38,14 @@ class Process {
 
   // False when `text` was not on standard error (output) within `patience`, or the child ended
   // without it.
-  bool WaitForErr(const std::string& text, absl::Duration patience = absl::Seconds(20)) const;
-  bool WaitForOut(const std::string& text, absl::Duration patience = absl::Seconds(20)) const;
+  bool WaitForErr(const std::string& text, absl::Duration timeout = absl::Seconds(20)) const;
+  bool WaitForOut(const std::string& text, absl::Duration timeout = absl::Seconds(20)) const;
 
   void Signal(int signal) const;
   pid_t pid() const { return pid_; }
 
   // Its exit code, 128 + n for signal n; empty when it still ran after `patience`.
-  std::optional<int> Wait(absl::Duration patience = absl::Seconds(20));
+  std::optional<int> Wait(absl::Duration timeout = absl::Seconds(20));
 
  private:
   bool Ended() const;
@@ -82,7 +82,7 @@ class Server {
 
 // True as soon as `condition` is; false when it never was within `patience`.
 template <typename Condition>
-bool Eventually(const Condition& condition, absl::Duration patience = absl::Seconds(20));
+bool Eventually(const Condition& condition, absl::Duration timeout = absl::Seconds(20));
 
 // True as soon as one of three attempts is: for what has to be quick, on a machine that is slow at
 // times.
@@ -104,8 +104,8 @@ void ReplaceFile(const std::string& path, const std::string& content);  // by re
 namespace gpuscaler {
 
 template <typename Condition>
-bool Eventually(const Condition& condition, absl::Duration patience) {
-  const absl::Time deadline = absl::Now() + patience;
+bool Eventually(const Condition& condition, absl::Duration timeout) {
+  const absl::Time deadline = absl::Now() + timeout;
   while (!condition()) {
     if (absl::Now() > deadline) return false;
     absl::SleepFor(absl::Milliseconds(5));

@@ -20,7 +20,7 @@ class CommandLineTest : public testing::Test {
 
   std::string port_ = "6000";
   std::string format_ = "text";
-  bool quiet_ = false;
+  bool idle_ = false;
   int device_ = -1;
   int speed_ = 150;
   std::vector<std::string> hosts_;
@@ -30,7 +30,7 @@ class CommandLineTest : public testing::Test {
        .help = "Asks.",
        .arguments = "ADDRESS [KEY=VALUE...]",
        .flags = {WordFlag("format", "FORMAT", "Format.", {"text", "json"}, &format_),
-                 SwitchFlag("quiet", "Say less.", &quiet_),
+                 SwitchFlag("quiet", "Say less.", &idle_),
                  IntFlag("device", "One GPU.", {-1}, &device_),
                  IntFlag("speed", "Speed.", {1, 1000}, &speed_),
                  ListFlag("host", "HOST", "Hosts.", &hosts_)}},
@@ -63,7 +63,7 @@ TEST_F(CommandLineTest, ArgumentsAndFlagsMix) {
   ASSERT_TRUE(line.ok()) << line.status();
   EXPECT_THAT(line->arguments, ElementsAre("host:6000", "profile=batch"));
   EXPECT_EQ(format_, "json");
-  EXPECT_TRUE(quiet_);
+  EXPECT_TRUE(idle_);
 }
 
 TEST_F(CommandLineTest, NegativeNumberIsAValueAndNoFlag) {

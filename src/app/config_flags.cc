@@ -22,7 +22,10 @@ Flag FlagOf(unsigned use, const Option& option, std::vector<Setting>* given) {
                .value = std::string(option.value),
                .help = HelpFor(use, option),
                .default_text = DefaultText(option)};
-  for (const absl::string_view word : Words(option)) flag.words.emplace_back(word);
+  // A switch may be given a word too (--discover-engines=auto): completion offers the bare flag.
+  if (!option.value.empty()) {
+    for (const absl::string_view word : Words(option)) flag.words.emplace_back(word);
+  }
   flag.set = [name = flag.name, given](const std::string& value) {
     given->push_back({name, value, absl::StrCat("flag --", name)});
     return absl::OkStatus();

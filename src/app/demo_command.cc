@@ -58,7 +58,7 @@ struct DemoFlags {
 absl::StatusOr<int> Show(Demo& demo, bool serve) {
   ASSIGN_OR_RETURN(const DemoEnd end, demo.Run());
   if (end.stopped) return std::cout ? kExitFindings : kExitOk;  // main tells of output that failed
-  const int code = end.verdict.ok() ? kExitOk : Fail("demo", end.verdict, kExitFindings);
+  const int code = end.outcome.ok() ? kExitOk : Fail("demo", end.outcome, kExitFindings);
   if (serve) RETURN_IF_ERROR(demo.KeepServing());
   return code;
 }

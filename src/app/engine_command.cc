@@ -13,18 +13,25 @@
 #include "app/value_flags.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "standin/engine_gpu.h"
-#include "standin/engine_server.h"
+#include "batching/engine_preset.h"
+#include "simulated_engine/engine_gpu.h"
+#include "simulated_engine/engine_server.h"
 
 namespace gpuscaler {
 namespace {
+
+constexpr char kNoPreset[] = "none";
 
 struct EngineFlags {
   std::string bind_address = "127.0.0.1";
   int port = 8000;
   std::string model = EngineServerOptions().model;
-  BatchEngineOptions batch;
+  std::string preset = kNoPreset;
+  int max_num_seqs = BatchEngineOptions().max_num_seqs;
   int kv_cache_tokens = 400'000;
+  double tokens_per_second = 60;
+  double full_batch_tokens_per_second = 20;
+  bool freeze_gauges = false;
   absl::Duration load_time;
   absl::Duration drain = absl::Seconds(30);
   EngineGpuOptions gpu;
@@ -33,9 +40,26 @@ struct EngineFlags {
   std::string log_format = "text";
 };
 
-class StandIn {
+BatchEngineOptions BatchOf(const EngineFlags& flags) {
+  BatchEngineOptions batch = {
+      .max_num_seqs = flags.max_num_seqs,
+      .kv_cache_tokens = flags.kv_cache_tokens,
+      .step = StepCost::Between(flags.tokens_per_second, flags.full_batch_tokens_per_second,
+                                flags.max_num_seqs)};
+  if (const EnginePreset* preset = EnginePresetNamed(flags.preset)) batch = preset->batch;
+  batch.freeze_gauges = flags.freeze_gauges;
+  return batch;
+}
+
+std::vector<std::string> PresetNames() {
+  std::vector<std::string> names = {kNoPreset};
+  for (const EnginePreset& preset : EnginePresets()) names.emplace_back(preset.name);
+  return names;
+}
+
+class SimulatedEngine {
  public:
-  explicit StandIn(const EngineFlags& flags)
+  explicit SimulatedEngine(const EngineFlags& flags)
       : flags_(flags), clock_(), gpu_(flags.gpu, flags.load_time, clock_) {}
 
   int Run() {
@@ -64,10 +88,9 @@ class StandIn {
  private:
   EngineServerOptions ServerOptions() {
     EngineServerOptions options = {.model = flags_.model,
-                                   .batch = flags_.batch,
+                                   .batch = BatchOf(flags_),
                                    .fault = EngineFaultNamed(flags_.fault),
                                    .fault_after = flags_.fault_after};
-    options.batch.kv_cache_tokens = flags_.kv_cache_tokens;
     options.crash = [this] {
       LogError("crashed", {{"why", "as asked for: --fault=crash"}});
       gpu_.Leave();  // as the driver frees what a process held
@@ -106,7 +129,7 @@ class StandIn {
 };
 
 int RunEngine(const EngineFlags& flags) {
-  if (flags.batch.full_batch_tokens_per_second > flags.batch.tokens_per_second) {
+  if (flags.full_batch_tokens_per_second > flags.tokens_per_second) {
     return Fail(
         "engine",
         absl::InvalidArgumentError("--full-batch-tokens-per-second is more than "
@@ -115,21 +138,25 @@ int RunEngine(const EngineFlags& flags) {
   }
   StartLogging(LogLevel::kInfo, flags.log_format == "json" ? LogFormat::kJson : LogFormat::kText);
   RaiseOpenFilesLimit();
-  return StandIn(flags).Run();
+  return SimulatedEngine(flags).Run();
 }
 
 std::vector<Flag> BatchFlags(EngineFlags* flags) {
   constexpr int kMostRequests = 65536, kMostTokens = 1'000'000'000;
   return {IntFlag("max-num-seqs", "Requests in the batch at once, as vLLM's flag; the others wait.",
-                  {1, kMostRequests}, &flags->batch.max_num_seqs),
+                  {1, kMostRequests}, &flags->max_num_seqs),
           IntFlag("kv-cache-tokens", "Tokens of prompts and answers that the KV cache holds.",
                   {16, kMostTokens}, &flags->kv_cache_tokens),
           NumberFlag("tokens-per-second", "Of a request that is alone in the batch.", 0.1, 10000,
-                     &flags->batch.tokens_per_second),
+                     &flags->tokens_per_second),
           NumberFlag("full-batch-tokens-per-second",
                      "Of each request in a full batch; between the two, the time of a token is a "
                      "straight line over the size of the batch.",
-                     0.1, 10000, &flags->batch.full_batch_tokens_per_second)};
+                     0.1, 10000, &flags->full_batch_tokens_per_second),
+          WordFlag("preset", "NAME",
+                   "An engine with a known step time, batch and KV cache; replaces the four "
+                   "flags above.",
+                   PresetNames(), &flags->preset)};
 }
 
 std::vector<Flag> GpuFileFlags(EngineGpuOptions* gpu) {
@@ -145,9 +172,9 @@ std::vector<Flag> GpuFileFlags(EngineGpuOptions* gpu) {
 
 std::vector<Flag> FaultFlags(EngineFlags* flags) {
   return {SwitchFlag("freeze-gauges",
-                     "Show requests and cache as of the last step, as vLLM does: after all were "
-                     "aborted they stay (vLLM #22545).",
-                     &flags->batch.freeze_gauges),
+                     "Show requests and cache as of the last step, as vLLM 0.9.1 to 0.10.1 does: "
+                     "after all were aborted they stay (vLLM #22545).",
+                     &flags->freeze_gauges),
           WordFlag("fault", "FAULT",
                    "What goes wrong: no answer at all, the end of the process, /metrics of 10 MiB, "
                    "of no text, without an end, elsewhere, or 500 on every path.",

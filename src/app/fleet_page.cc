@@ -21,7 +21,7 @@ absl::StatusOr<FleetPage::Node> FleetNodeOf(const ViewedNode& viewed, absl::Dura
   ReadingDecoder decoder;
   decoder.SetNode(viewed.node());
   FleetPage::Node node{.age = absl::Seconds(viewed.age_seconds()),
-                       .heard_ago = absl::Seconds(viewed.heard_seconds_ago()),
+                       .received_ago = absl::Seconds(viewed.heard_seconds_ago()),
                        .silence = viewed.silence(),
                        .left_out = viewed.left_out()};
   ASSIGN_OR_RETURN(node.snapshot, decoder.Decode(viewed.newest(), {.offset = offset}));
@@ -79,7 +79,7 @@ OrderedJson NodeJson(const FleetPage::Node& node) {
   const NodeSnapshot& snapshot = node.snapshot;
   OrderedJson json = {{"node", snapshot.node},
                       {"age_seconds", NumberJson(absl::ToDoubleSeconds(node.age))},
-                      {"heard_seconds_ago", NumberJson(absl::ToDoubleSeconds(node.heard_ago))},
+                      {"heard_seconds_ago", NumberJson(absl::ToDoubleSeconds(node.received_ago))},
                       {"silence", TextJson(node.silence)},
                       {"left_out", TextJson(node.left_out)},
                       {"source", TextJson(snapshot.source)},

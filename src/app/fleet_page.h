@@ -16,7 +16,7 @@ struct FleetPage {
   struct Node {
     NodeSnapshot snapshot;  // times by the clock of who asked
     absl::Duration age;     // of that reading, or since it was last found unchanged
-    absl::Duration heard_ago;
+    absl::Duration received_ago;
     std::string silence;   // why its agent is not heard; empty: it is
     std::string left_out;  // why its GPUs do not count now; empty: they do
   };

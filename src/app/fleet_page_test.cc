@@ -28,8 +28,8 @@ class FleetPageTest : public TestFleet {
   }
 
   // The page once `wanted` finds what it looks for; what it is after 10 s.
-  template <typename Wanted>
-  FleetPage PageOnce(Wanted wanted) const {
+  template <typename Subscription>
+  FleetPage PageOnce(Subscription wanted) const {
     const auto view = WaitFor([this] { return client_->View(); },
                               [&](const auto& got) { return got.ok() && wanted(*got); });
     EXPECT_TRUE(view.ok()) << view.status();

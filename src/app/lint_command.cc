@@ -83,7 +83,7 @@ int Run(const LintFlags& flags, const std::vector<std::string>& paths) {
   const std::vector<InputManifests> inputs = InputsOf(paths);
   LintContext context = {
       .our_hosts = flags.hosts,
-      .finds_engines = resolved->config.discover_engines,
+      .finds_engines = resolved->config.discover_engines == DiscoverEngines::kTrue,
       .check_source = [rules = EndpointRulesOf(resolved->config)](const SignalSource& source) {
         return CheckSource(source, rules);
       }};

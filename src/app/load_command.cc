@@ -109,7 +109,7 @@ int RunLoad(const LoadFlags& flags) {
   if (!sender.ok()) return Fail("load", sender.status(), kExitUnavailable);
   const SteadyClock clock;
   LoadLimits limits = flags.limits;
-  limits.patience = flags.timeout;
+  limits.timeout = flags.timeout;
   Arrivals arrivals(plan->curve, plan->duration, flags.poisson ? Spacing::kPoisson : Spacing::kEven,
                     static_cast<uint64_t>(flags.seed));
   LoadRun run(limits, std::move(arrivals), **sender, clock);

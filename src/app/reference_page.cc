@@ -16,7 +16,7 @@
 #include "config/role_options.h"
 #include "config/settings.h"
 #include "discovery/engine_metrics.h"
-#include "engine/told_metrics.h"
+#include "engine/reported_metrics.h"
 #include "lint/lint.h"
 #include "serve/fleet_metrics.h"
 #include "serve/metrics.h"
@@ -69,14 +69,23 @@ std::string MetricTypesSection() {
   return absl::StrCat(text, "\n");
 }
 
-// Those of engines by their first name: others are of one engine alone.
+// Those of engines by their first name: others are of one engine alone. With the backend that each
+// needs.
 std::string MetricTypesOf(const Engine& engine, bool told) {
   std::vector<std::string> names;
   for (const MetricTypeInfo& info : MetricTypes()) {
     const bool is_of_any = info.origin == MetricOrigin::kEngine && info.engine.empty();
-    if (is_of_any && CanTell(engine, info.engine_metric) == told) names.push_back(Code(info.name));
+    if (!is_of_any || CanTell(engine, info.engine_metric) != told) continue;
+    const absl::string_view backend = BackendFor(engine, info.engine_metric);
+    names.push_back(absl::StrCat(Code(info.name), backend.empty() ? "" : " (with ", backend,
+                                 backend.empty() ? "" : ")"));
   }
   return absl::StrJoin(names, ", ");
+}
+
+std::string UsualPortsOf(const Engine& engine) {
+  if (engine.later_port == 0) return absl::StrCat(engine.port);
+  return absl::StrCat(engine.port, ", later ", engine.later_port);
 }
 
 std::string EnginesSection() {
@@ -86,7 +95,7 @@ std::string EnginesSection() {
       "workload's engines does.\n\n",
       Head({"engine", "usual port", "page", "tells", "never tells"}));
   for (const Engine* const engine : Engines()) {
-    absl::StrAppend(&text, Row({Code(engine->name), absl::StrCat(engine->port), Code(engine->path),
+    absl::StrAppend(&text, Row({Code(engine->name), UsualPortsOf(*engine), Code(engine->path),
                                 MetricTypesOf(*engine, true), MetricTypesOf(*engine, false)}));
   }
   return absl::StrCat(text, "\n");

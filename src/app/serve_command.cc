@@ -25,7 +25,7 @@ namespace gpuscaler {
 namespace {
 
 // We promise to be gone within 5 s; an RPC takes 2 s at most.
-constexpr absl::Duration kPatience = absl::Seconds(3);
+constexpr absl::Duration kTimeout = absl::Seconds(3);
 
 std::string SettingsText(const Resolved& resolved) {
   std::string text;
@@ -33,7 +33,7 @@ std::string SettingsText(const Resolved& resolved) {
     const Option& option = *FindOption(name);
     if (!IsRead(option, resolved.config.role)) continue;
     absl::StrAppend(&text, text.empty() ? "" : ", ",
-                    Told(resolved, name, TextOf(option, resolved.config)));
+                    Reported(resolved, name, TextOf(option, resolved.config)));
   }
   return text;
 }
@@ -80,14 +80,13 @@ int Run(const Resolved& resolved, const TerminationSignals& signals) {
   LogServing(config, **served);
   const int signal = signals.Wait();
   LogInfo("stopping", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
-  const std::vector<std::string> hanging = (*served)->Drain(kPatience);
+  const std::vector<std::string> hanging = (*served)->Drain(kTimeout);
   if (hanging.empty()) {
     LogInfo("stopped");
     return kExitOk;
   }
-  LogWarn("stopped_with_a_hanging_thread",
-          {{"thread", absl::StrJoin(hanging, ",")},
-           {"patience_seconds", absl::ToDoubleSeconds(kPatience)}});
+  LogWarn("stopped_with_a_hanging_thread", {{"thread", absl::StrJoin(hanging, ",")},
+                                            {"patience_seconds", absl::ToDoubleSeconds(kTimeout)}});
   std::_Exit(kExitOk);  // what hangs cannot be joined
 }
 

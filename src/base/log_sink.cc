@@ -21,10 +21,10 @@ bool TakesMore(int descriptor) {
 }  // namespace
 
 LogSink::LogSink(int descriptor, std::function<std::string(int64_t)> told)
-    : descriptor_(descriptor), told_(std::move(told)) {}
+    : descriptor_(descriptor), reported_(std::move(told)) {}
 
 void LogSink::sink_it_(const spdlog::details::log_msg& message) {
-  if (dropped_ > 0 && Write(told_(dropped_))) dropped_ = 0;
+  if (dropped_ > 0 && Write(reported_(dropped_))) dropped_ = 0;
   if (dropped_ > 0 || !Write({message.payload.data(), message.payload.size()})) ++dropped_;
 }
 

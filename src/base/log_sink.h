@@ -27,7 +27,7 @@ class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
   bool Write(absl::string_view line);
 
   const int descriptor_;
-  const std::function<std::string(int64_t)> told_;
+  const std::function<std::string(int64_t)> reported_;
   int64_t dropped_ = 0;
   bool cut_ = false;  // the last line has no end
 };

@@ -24,8 +24,8 @@ void PeriodicThread::WakeIn(absl::Duration delay) {
   changed_.NotifyAll();
 }
 
-bool PeriodicThread::Stop(absl::Duration patience) {
-  const absl::Time deadline = clock_.Now() + patience;
+bool PeriodicThread::Stop(absl::Duration timeout) {
+  const absl::Time deadline = clock_.Now() + timeout;
   MutexLock lock(mutex_);
   stopping_ = true;
   changed_.NotifyAll();

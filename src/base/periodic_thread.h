@@ -29,7 +29,7 @@ class PeriodicThread {
 
   // No further tick. False when one is still running after `patience` (a hung driver call): the
   // destructor would then wait for ever, and only the end of the process helps.
-  bool Stop(absl::Duration patience);
+  bool Stop(absl::Duration timeout);
 
  private:
   void Run();

@@ -1,16 +1,92 @@
 #include "base/plain_words.h"
 
 #include <algorithm>
-
-#include "absl/strings/ascii.h"
+#include <cstdint>
+#include <iterator>
 
 namespace gpuscaler {
+namespace {
+
+struct Range {
+  uint32_t first;
+  uint32_t last;
+};
+
+// Unicode 15: categories Cc, Cf, Zl, Zp, Co, Cn (noncharacters), and what else has no shape of its
+// own (fillers, variation selectors). In order.
+constexpr Range kNotPrintable[] = {
+    {0x0000, 0x001f},     // controls
+    {0x007f, 0x009f},     // controls
+    {0x00ad, 0x00ad},     // soft hyphen
+    {0x034f, 0x034f},     // grapheme joiner
+    {0x0600, 0x0605},     // Arabic number signs
+    {0x061c, 0x061c},     // mark of direction
+    {0x06dd, 0x06dd},     // end of ayah
+    {0x070f, 0x070f},     // Syriac abbreviation
+    {0x0890, 0x0891},     // Arabic pound signs
+    {0x08e2, 0x08e2},     // disputed end of ayah
+    {0x115f, 0x1160},     // fillers
+    {0x17b4, 0x17b5},     // inherent vowels
+    {0x180b, 0x180f},     // variation selectors
+    {0x200b, 0x200f},     // zero width, marks of direction
+    {0x2028, 0x202e},     // separators of lines, embedding and override of direction
+    {0x2060, 0x206f},     // joiners, isolates of direction
+    {0x3164, 0x3164},     // filler
+    {0xe000, 0xf8ff},     // private use
+    {0xfdd0, 0xfdef},     // noncharacters
+    {0xfe00, 0xfe0f},     // variation selectors
+    {0xfeff, 0xfeff},     // byte order mark
+    {0xffa0, 0xffa0},     // filler
+    {0xfff0, 0xfffb},     // annotations
+    {0xfffe, 0xffff},     // noncharacters
+    {0x110bd, 0x110bd},   // Kaithi number sign
+    {0x110cd, 0x110cd},   // Kaithi number sign
+    {0x13430, 0x1343f},   // controls of hieroglyphs
+    {0x1bca0, 0x1bca3},   // controls of shorthand
+    {0x1d173, 0x1d17a},   // controls of music
+    {0xe0000, 0x10ffff},  // tags, variation selectors, private use
+};
+
+bool IsPrintable(uint32_t character) {
+  const auto* const range = std::ranges::lower_bound(kNotPrintable, character, {}, &Range::last);
+  return range == std::end(kNotPrintable) || character < range->first;
+}
+
+struct Decoded {
+  uint32_t character = 0;
+  size_t bytes = 0;  // 0: the text does not begin with a character in UTF-8
+};
+
+// RFC 3629: the shortest form only, up to U+10FFFF, no surrogates.
+Decoded FirstOf(absl::string_view text) {
+  const auto byte = [text](size_t i) { return static_cast<uint8_t>(text[i]); };
+  constexpr uint32_t kSmallestOf[] = {0, 0, 0x80, 0x800, 0x10000};  // index: the number of bytes
+  const uint8_t lead = byte(0);
+  if (lead < 0x80) return {.character = lead, .bytes = 1};
+  const size_t bytes = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 0;
+  if (bytes == 0 || lead > 0xf4 || bytes > text.size()) return {};
+  uint32_t character = lead & (0xffu >> (bytes + 1));
+  for (size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return {};
+    character = character << 6 | (byte(i) & 0x3fu);
+  }
+  const bool is_surrogate = character >= 0xd800 && character <= 0xdfff;
+  if (character < kSmallestOf[bytes] || character > 0x10ffff || is_surrogate) return {};
+  return {.character = character, .bytes = bytes};
+}
+
+}  // namespace
 
 std::string PlainWords(absl::string_view words, size_t longest) {
-  std::string plain(words.substr(0, longest));
-  std::ranges::replace_if(
-      plain, [](char c) { return !absl::ascii_isprint(c); }, '?');
-  if (words.size() > longest) plain += "...";
+  std::string plain;
+  while (!words.empty()) {
+    const Decoded first = FirstOf(words);
+    const bool is_shown = first.bytes > 0 && IsPrintable(first.character);
+    const absl::string_view shown = is_shown ? words.substr(0, first.bytes) : "?";
+    if (plain.size() + shown.size() > longest) return plain + "...";
+    plain.append(shown.data(), shown.size());
+    words.remove_prefix(std::max<size_t>(first.bytes, 1));
+  }
   return plain;
 }
 

@@ -10,13 +10,57 @@ TEST(PlainWords, WhatIsPlainStaysAsItIs) {
   EXPECT_EQ(PlainWords(""), "");
 }
 
+TEST(PlainWords, PrintableUtf8StaysAsItIs) {
+  for (const char* words :
+       {"caf\xc3\xa9", "\xe9\x80\x9a\xe4\xb9\x89\xe5\x8d\x83\xe9\x97\xae-7b",
+        "\xd0\xbc\xd0\xbe\xd0\xb4\xd0\xb5\xd0\xbb\xd1\x8c", "\xf0\x9f\xa6\x99", "\xef\xbf\xbd"}) {
+    EXPECT_EQ(PlainWords(words), words);
+  }
+}
+
 TEST(PlainWords, NothingMovesATerminalOrEndsALine) {
-  EXPECT_EQ(PlainWords("\x1b[2Ja\r\nb\t\xc3\xa9"), "?[2Ja??b???");
+  const struct {
+    const char* name;
+    const char* words;
+    const char* want;
+  } rows[] = {
+      {"escape, line breaks, tab", "\x1b[2Ja\r\nb\t", "?[2Ja??b?"},
+      {"delete", "a\x7f", "a?"},
+      {"CSI and next line in C1", "a\xc2\x9b\x32J\xc2\x85", "a?2J?"},
+      {"separators of lines and paragraphs", "a\xe2\x80\xa8\xe2\x80\xa9", "a??"},
+      {"zero width", "a\xe2\x80\x8b\xef\xbb\xbf", "a??"},
+      {"override and isolate of direction", "a\xe2\x80\xae\xe2\x81\xa6", "a??"},
+      {"private use", "a\xee\x80\x80\xf4\x80\x80\x80", "a??"},
+      {"tags", "a\xf3\xa0\x81\x81", "a?"},
+  };
+  for (const auto& row : rows) EXPECT_EQ(PlainWords(row.words), row.want) << row.name;
+}
+
+TEST(PlainWords, EachByteThatIsNotUtf8IsReplaced) {
+  const struct {
+    const char* name;
+    const char* words;
+    const char* want;
+  } rows[] = {
+      {"Latin-1", "caf\xe9!", "caf?!"},
+      {"a continuation alone", "a\xa9", "a?"},
+      {"cut off", "a\xe9\x80", "a??"},
+      {"more than the shortest form", "a\xc1\x81\xe0\x81\x81\xf0\x80\x81\x81", "a?????????"},
+      {"a surrogate", "a\xed\xa0\x80", "a???"},
+      {"above U+10FFFF", "a\xf4\x90\x80\x80\xf5\x80\x80\x80", "a????????"},
+      {"lead bytes that there are not", "a\xf8\x90\x80\x80\xff", "a?????"},
+  };
+  for (const auto& row : rows) EXPECT_EQ(PlainWords(row.words), row.want) << row.name;
 }
 
 TEST(PlainWords, LongOnesAreCut) {
   EXPECT_EQ(PlainWords("abcdef", 6), "abcdef");
   EXPECT_EQ(PlainWords("abcdefg", 6), "abcdef...");
+}
+
+TEST(PlainWords, NoCharacterIsCutInTwo) {
+  EXPECT_EQ(PlainWords("ab\xe9\x80\x9a", 5), "ab\xe9\x80\x9a");
+  EXPECT_EQ(PlainWords("abc\xe9\x80\x9a", 5), "abc...");
 }
 
 }  // namespace

@@ -6,9 +6,9 @@
 
 namespace gpuscaler {
 
-std::vector<std::string> StopAll(const std::vector<NamedThread>& threads, absl::Duration patience) {
+std::vector<std::string> StopAll(const std::vector<NamedThread>& threads, absl::Duration timeout) {
   const SteadyClock real;
-  const absl::Time deadline = real.Now() + patience;
+  const absl::Time deadline = real.Now() + timeout;
   for (const NamedThread& each : threads) {
     if (each.thread != nullptr) each.thread->Stop(absl::ZeroDuration());
   }

@@ -15,6 +15,6 @@ struct NamedThread {
 };
 
 // Stops the threads within `patience`, all told first and then waited for; names those that hang.
-std::vector<std::string> StopAll(const std::vector<NamedThread>& threads, absl::Duration patience);
+std::vector<std::string> StopAll(const std::vector<NamedThread>& threads, absl::Duration timeout);
 
 }  // namespace gpuscaler

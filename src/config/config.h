@@ -25,6 +25,13 @@ enum class AttributionMode {
   kNone,     // a GPU in use is a replica
 };
 
+// Whether inference engines are looked for in the node's pods (discovery/engine_discovery.h).
+enum class DiscoverEngines {
+  kAuto,  // if the kubelet's Pods API answers
+  kTrue,  // also by the node's processes, which needs hostPID
+  kFalse,
+};
+
 enum class Role {
   kStandalone,  // agent and aggregator in one process, of this node alone
   kAgent,       // reads the GPUs of its node, and tells aggregators
@@ -55,7 +62,7 @@ struct Config {
 
   std::string allow_namespaces;  // from:to,... (app/allowed_namespaces.h)
 
-  bool discover_engines = false;  // in the node's pods (discovery/engine_discovery.h)
+  DiscoverEngines discover_engines = DiscoverEngines::kAuto;
   absl::Duration engine_interval = absl::Seconds(1);
   absl::Duration queue_interval = absl::Milliseconds(200);
   std::string allow_endpoints;  // besides a namespace's own (endpoint/endpoint_rules.h)

@@ -31,11 +31,16 @@ constexpr WordRow<AttributionMode> kAttributionWords[] = {{"auto", AttributionMo
                                                           {"page", AttributionMode::kPage},
                                                           {"none", AttributionMode::kNone}};
 
+constexpr WordRow<DiscoverEngines> kDiscoverEnginesWords[] = {{"auto", DiscoverEngines::kAuto},
+                                                              {"true", DiscoverEngines::kTrue},
+                                                              {"false", DiscoverEngines::kFalse}};
+
 // By type: the argument is not looked at.
 std::span<const WordRow<Role>> RowsOf(Role) { return kRoleWords; }
 std::span<const WordRow<LogLevel>> RowsOf(LogLevel) { return kLogLevelWords; }
 std::span<const WordRow<LogFormat>> RowsOf(LogFormat) { return kLogFormatWords; }
 std::span<const WordRow<AttributionMode>> RowsOf(AttributionMode) { return kAttributionWords; }
+std::span<const WordRow<DiscoverEngines>> RowsOf(DiscoverEngines) { return kDiscoverEnginesWords; }
 
 template <typename Choice>
 std::vector<absl::string_view> AllWords() {
@@ -76,10 +81,12 @@ template absl::Status SetWord(absl::string_view, Role&);
 template absl::Status SetWord(absl::string_view, LogLevel&);
 template absl::Status SetWord(absl::string_view, LogFormat&);
 template absl::Status SetWord(absl::string_view, AttributionMode&);
+template absl::Status SetWord(absl::string_view, DiscoverEngines&);
 template absl::string_view WordOf(Role);
 template absl::string_view WordOf(LogLevel);
 template absl::string_view WordOf(LogFormat);
 template absl::string_view WordOf(AttributionMode);
+template absl::string_view WordOf(DiscoverEngines);
 
 std::vector<absl::string_view> Words(const Option& option) {
   return std::visit(WordLister(), option.member);

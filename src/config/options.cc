@@ -155,8 +155,9 @@ const std::vector<Option>& Table() {
       {.name = "discover-engines",
        .member = &Config::discover_engines,
        .help = "Finds the inference engines in this node's pods, and reads them while triggers ask "
-               "about them: needs hostPID, or the kubelet's Pods API and engines at their usual "
-               "ports. Lint then takes engines that no trigger names for found.",
+               "about them. auto: where the kubelet's Pods API answers (Kubernetes 1.37), at the "
+               "usual ports of engines. true, or the flag alone: also by the node's processes, "
+               "which needs hostPID. false: never. With true lint expects engines to be found.",
        .used_by = kServeUses | kLintUses,
        .roles = kReadingGpus},
       {.name = "engine-interval",

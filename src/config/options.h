@@ -31,7 +31,7 @@ struct Option {
   using Member = std::variant<std::string Config::*, PortMember, int Config::*, bool Config::*,
                               absl::Duration Config::*, std::optional<absl::Duration> Config::*,
                               Role Config::*, LogLevel Config::*, LogFormat Config::*,
-                              AttributionMode Config::*>;
+                              AttributionMode Config::*, DiscoverEngines Config::*>;
 
   absl::string_view name;   // stale-after
   Member member;            // &Config::stale_after

@@ -37,7 +37,7 @@ absl::Status CheckFlagsOfRole(const std::vector<Setting>& flags, const Resolved&
   if (faults.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(absl::StrJoin(faults, ", "), "; here is ",
-                   Told(resolved, "role", Name(resolved.config.role))));
+                   Reported(resolved, "role", Name(resolved.config.role))));
 }
 
 std::vector<std::string> SettingsOfOtherRoles(const Resolved& resolved) {

@@ -71,17 +71,17 @@ absl::Status CheckTwoIntervals(const Resolved& resolved, absl::string_view name,
   const absl::Duration interval = resolved.config.poll_interval;
   if (limit >= 2 * interval) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(Told(resolved, name, DurationText(limit)), " is shorter than twice ",
-                   Told(resolved, "poll-interval", DurationText(interval)), ": ", consequence));
+      absl::StrCat(Reported(resolved, name, DurationText(limit)), " is shorter than twice ",
+                   Reported(resolved, "poll-interval", DurationText(interval)), ": ", consequence));
 }
 
-// As NodeTracks judges silence (fleet/node_tracks.cc): agents without news speak every 1.5 s.
+// As NodeStore judges silence (fleet/node_tracks.cc): agents without news speak every 1.5 s.
 absl::Status CheckHeartbeats(const Resolved& resolved) {
   constexpr absl::Duration kShortest = absl::Seconds(5);
   const Config& config = resolved.config;
   if (config.role != Role::kAggregator || config.StaleAfter() >= kShortest) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(Told(resolved, "stale-after", DurationText(config.StaleAfter())),
+      absl::StrCat(Reported(resolved, "stale-after", DurationText(config.StaleAfter())),
                    " is too short for an aggregator: use 5s or more, for an agent without news is "
                    "silent for seconds"));
 }
@@ -94,9 +94,10 @@ struct TlsNames {
 
 absl::Status CheckTlsPair(const Resolved& resolved, const TlsNames& names, const TlsFiles& files) {
   if (!files.Enabled() || (!files.cert.empty() && !files.key.empty())) return absl::OkStatus();
-  const std::string given = !files.cert.empty()  ? Told(resolved, names.cert, files.cert)
-                            : !files.key.empty() ? Told(resolved, names.key, files.key)
-                                                 : Told(resolved, names.client_ca, files.client_ca);
+  const std::string given = !files.cert.empty() ? Reported(resolved, names.cert, files.cert)
+                            : !files.key.empty()
+                                ? Reported(resolved, names.key, files.key)
+                                : Reported(resolved, names.client_ca, files.client_ca);
   return absl::InvalidArgumentError(
       absl::StrCat(given, " needs ", files.cert.empty() ? names.cert : names.key, " too"));
 }
@@ -109,9 +110,10 @@ absl::Status CheckMutualTls(const Resolved& resolved) {
   if (config.role == Role::kStandalone || !files.Enabled() || !files.client_ca.empty()) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      Told(resolved, "tls-cert", files.cert), " of ", Told(resolved, "role", WordOf(config.role)),
-      " needs tls-client-ca too: agents and aggregators both show a certificate"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(Reported(resolved, "tls-cert", files.cert), " of ",
+                   Reported(resolved, "role", WordOf(config.role)),
+                   " needs tls-client-ca too: agents and aggregators both show a certificate"));
 }
 
 // What dcgm-exporter alone needs or has.
@@ -119,14 +121,15 @@ absl::Status CheckDcgm(const Resolved& resolved) {
   const Config& config = resolved.config;
   if (IsDcgm(config.gpu_source)) return absl::OkStatus();
   const std::string given =
-      config.attribution == AttributionMode::kPage ? Told(resolved, "attribution", "page")
-      : !config.gpu_source_ca.empty() ? Told(resolved, "gpu-source-ca", config.gpu_source_ca)
+      config.attribution == AttributionMode::kPage ? Reported(resolved, "attribution", "page")
+      : !config.gpu_source_ca.empty() ? Reported(resolved, "gpu-source-ca", config.gpu_source_ca)
       : !config.gpu_source_credentials.empty()
-          ? Told(resolved, "gpu-source-credentials", config.gpu_source_credentials)
+          ? Reported(resolved, "gpu-source-credentials", config.gpu_source_credentials)
           : "";
   if (given.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(given, " is for gpu-source=dcgm:URL; here is ",
-                                                 Told(resolved, "gpu-source", config.gpu_source)));
+  return absl::InvalidArgumentError(
+      absl::StrCat(given, " is for gpu-source=dcgm:URL; here is ",
+                   Reported(resolved, "gpu-source", config.gpu_source)));
 }
 
 // Of options that cannot hold together.
@@ -134,7 +137,7 @@ absl::Status CheckTogether(const Resolved& resolved) {
   const Config& config = resolved.config;
   if (config.role == Role::kAggregator && config.agents.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(Told(resolved, "role", "aggregator"), " needs agents too"));
+        absl::StrCat(Reported(resolved, "role", "aggregator"), " needs agents too"));
   }
   RETURN_IF_ERROR(CheckTwoIntervals(resolved, "stale-after", config.StaleAfter(),
                                     "snapshots would be stale before the next one"));
@@ -243,7 +246,7 @@ std::vector<std::string> UnknownVariables(const Environment& environment) {
   return unknown;
 }
 
-std::string Told(const Resolved& resolved, absl::string_view name, absl::string_view value) {
+std::string Reported(const Resolved& resolved, absl::string_view name, absl::string_view value) {
   const auto origin = resolved.origins.find(name);
   return absl::StrCat(name, "=", value, " (",
                       origin == resolved.origins.end() ? "default" : origin->second, ")");

@@ -41,7 +41,7 @@ struct Resolved {
 };
 
 // "stale-after=1s (flag --stale-after)", "poll-interval=2s (default)".
-std::string Told(const Resolved& resolved, absl::string_view name, absl::string_view value);
+std::string Reported(const Resolved& resolved, absl::string_view name, absl::string_view value);
 
 // The last setting of an option counts; a bad value is INVALID_ARGUMENT naming its layer, even
 // where a later one overrides it.

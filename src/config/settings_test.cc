@@ -36,6 +36,18 @@ TEST(Settings, EachLayerOverridesTheOneBelowIt) {
   EXPECT_FALSE(resolved->origins.contains("poll-interval"));
 }
 
+TEST(Settings, EnginesAreLookedForWhereThePodsApiAnswersUnlessToldOtherwise) {
+  const auto mode = [](const std::vector<Setting>& flags) {
+    const auto resolved = ResolveSettings(flags, {});
+    EXPECT_TRUE(resolved.ok()) << resolved.status();
+    return resolved->config.discover_engines;
+  };
+  EXPECT_EQ(mode({}), DiscoverEngines::kAuto);
+  EXPECT_EQ(mode({Flag("discover-engines", "auto")}), DiscoverEngines::kAuto);
+  EXPECT_EQ(mode({Flag("discover-engines", "true")}), DiscoverEngines::kTrue);
+  EXPECT_EQ(mode({Flag("discover-engines", "false")}), DiscoverEngines::kFalse);
+}
+
 TEST(Settings, ErrorsNameLayerValueAndWhatIsAllowed) {
   struct Case {
     std::vector<Setting> flags;
@@ -49,6 +61,7 @@ TEST(Settings, ErrorsNameLayerValueAndWhatIsAllowed) {
       {{Flag("poll-interval", "2")}, {}, "flag --poll-interval=2: use a duration with its unit"},
       {{Flag("poll-interval", "1ms")}, {}, "from 50ms to 5m"},
       {{Flag("log-level", "warm")}, {}, "use debug, info, warn, error; did you mean \"warn\"?"},
+      {{Flag("discover-engines", "yes")}, {}, "--discover-engines=yes: use auto, true, false"},
       {{Flag("gpu-source", "file:")}, {}, "use auto, nvml, file:PATH, dcgm:URL or none"},
       {{Flag("gpu-source", "dcgm:10.0.0.7:9400")},
        {},

@@ -29,8 +29,8 @@ constexpr absl::Duration kHiccup = absl::Milliseconds(500);
 // After the load: the rest of the queue, activation window, cooldown.
 constexpr absl::Duration kWindDown = absl::Minutes(9);
 // Until it has failed: on the clock, and in real time.
-constexpr absl::Duration kSimulatedPatience = absl::Minutes(60);
-constexpr absl::Duration kRealPatience = absl::Minutes(1);
+constexpr absl::Duration kSimulatedStaleness = absl::Minutes(60);
+constexpr absl::Duration kRealStaleness = absl::Minutes(1);
 
 absl::Duration TickOf(int speed) { return std::max(kSimulatedTick / speed, kShortestTick); }
 
@@ -90,8 +90,8 @@ absl::Status Demo::Tick(Keda& keda) {
 
 absl::StatusOr<bool> Demo::RunLoad() {
   const bool back_to_zero = ExpectationOf(trigger_).back_to_zero;
-  const absl::Duration patience = std::max(kSimulatedPatience, kRealPatience * options_.speed);
-  const absl::Duration end = scenario_.load.End() + (back_to_zero ? patience : kWindDown);
+  const absl::Duration timeout = std::max(kSimulatedStaleness, kRealStaleness * options_.speed);
+  const absl::Duration end = scenario_.load.End() + (back_to_zero ? timeout : kWindDown);
   Keda keda(scenario_.scaled_object, triggers_.keda());
   DemoScreen screen(Setting());
   began_at_ = clock_.Now();
@@ -158,31 +158,26 @@ void Demo::Introduce() const {
       << std::endl;
 }
 
-// As its simulation would be told.
-ScenarioResult Demo::Ours() const {
+// Measured in real time.
+ScalingCost Demo::Ours() const {
   const absl::Duration request = scenario_.service.request_time;
-  const absl::Duration waited = tally_.latency.mean() * options_.speed - request;
-  const absl::Duration longest = tally_.latency.max() * options_.speed - request;
-  ScenarioResult ours{.name = "this scaler",
-                      .replicas = desired_,
-                      .waiting = static_cast<int>(tally_.due - tally_.answered)};
-  ours.totals.gpu_seconds = absl::ToDoubleSeconds(service_->gpu_time());
-  ours.totals.arrived = tally_.due;
-  ours.totals.begun = tally_.answered;
-  ours.totals.served = tally_.answered;
-  ours.totals.waited = waited * tally_.answered;
-  ours.totals.longest_wait = longest;
-  ours.totals.most_replicas = service_->most_replicas();
-  return ours;
+  return {.name = "this scaler",
+          .gpu_seconds = absl::ToDoubleSeconds(service_->gpu_time()),
+          .served = tally_.answered,
+          .unserved = tally_.due - tally_.answered,
+          .mean_wait = tally_.latency.mean() * options_.speed - request,
+          .longest_wait = tally_.latency.max() * options_.speed - request,
+          .most_replicas = service_->most_replicas(),
+          .replicas = desired_};
 }
 
 absl::Status Demo::Conclude() const {
-  const ScenarioResult ours = Ours();
+  const ScalingCost ours = Ours();
   std::cout << "\nThe same load, " << DurationText(absl::Trunc(took_, absl::Seconds(1)))
             << ", one GPU a replica. The first line is measured, the others\n"
                "are simulations of such engines:\n\n"
-            << CostTable({ours, RunStatic(scenario_, ours.totals.most_replicas, took_),
-                          RunReference(scenario_, took_)})
+            << CostTable({ours, CostOfStatic(scenario_, ours.most_replicas, took_),
+                          CostOfGoScaler(scenario_, took_)})
             << "\n";
   const DemoExpectation expectation = ExpectationOf(trigger_);
   RETURN_IF_ERROR(CheckCourse(expectation, course_));
@@ -209,7 +204,7 @@ absl::StatusOr<DemoEnd> Demo::Run() {
   RETURN_IF_ERROR(Serve());
   Introduce();
   ASSIGN_OR_RETURN(const bool finished, RunLoad());
-  if (finished) return DemoEnd{.verdict = Conclude()};
+  if (finished) return DemoEnd{.outcome = Conclude()};
   std::cout << "\nStopped before the load had ended." << std::endl;
   return DemoEnd{.stopped = true};
 }

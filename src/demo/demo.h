@@ -11,15 +11,15 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "demo/demo_frame.h"
+#include "demo/demo_outcome.h"
 #include "demo/demo_scaler.h"
+#include "demo/demo_scenario.h"
 #include "demo/demo_server.h"
 #include "demo/demo_service.h"
-#include "demo/demo_verdict.h"
 #include "load/load_run.h"
 #include "serve/http_server.h"
 #include "serve/scaler_client.h"
-#include "simulate/fleet.h"
-#include "simulate/report.h"
+#include "simulate/keda.h"
 #include "trigger/trigger.h"
 
 namespace gpuscaler {
@@ -39,7 +39,7 @@ struct DemoOptions {
 struct DemoEnd {
   bool stopped = false;  // before the load had ended
   absl::Status
-      verdict;  // FAILED_PRECONDITION: how replicas did not go as the profile means them to
+      outcome;  // FAILED_PRECONDITION: how replicas did not go as the profile means them to
 };
 
 // On standard output. Not thread-safe.
@@ -67,14 +67,14 @@ class Demo {
   DemoFrame FrameOf(const Keda& keda) const;
   DemoSetting Setting() const;
   void Introduce() const;
-  ScenarioResult Ours() const;
+  ScalingCost Ours() const;
   absl::Status Conclude() const;
 
   const DemoOptions options_;
   const StartDemoServer start_server_;
   const Stopped stopped_;
   const SteadyClock clock_;
-  Scenario scenario_;
+  DemoScenario scenario_;
   TriggerRef by_profile_;
   TriggerRef by_demand_;
   Trigger trigger_;  // of by_profile_

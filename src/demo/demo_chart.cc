@@ -69,7 +69,7 @@ absl::string_view Level(double part) {
   return kLevels[level];
 }
 
-// The frames, one a column: the last one of each stretch of time. Null: not reached yet.
+// The frames, one a column: the last one of each run of time. Null: not reached yet.
 std::vector<const DemoFrame*> Columns(const DemoSetting& setting,
                                       const std::vector<DemoFrame>& frames, int columns) {
   std::vector<const DemoFrame*> shown(static_cast<size_t>(columns), nullptr);
@@ -79,7 +79,7 @@ std::vector<const DemoFrame*> Columns(const DemoSetting& setting,
     const auto column = static_cast<size_t>(part * columns);
     shown[std::min(column, shown.size() - 1)] = &frame;
   }
-  for (size_t i = 1; i < shown.size(); ++i) {  // a stretch without a frame of its own
+  for (size_t i = 1; i < shown.size(); ++i) {  // a run without a frame of its own
     if (shown[i] == nullptr && i + 1 < shown.size() && shown[i + 1] != nullptr) {
       shown[i] = shown[i - 1];
     }

@@ -5,9 +5,9 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "demo/load_shape.h"
 #include "load/load_run.h"
 #include "load/sender.h"
-#include "simulate/load_shape.h"
 
 namespace gpuscaler {
 

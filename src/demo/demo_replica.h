@@ -1,4 +1,4 @@
-// A replica of the demo's service: a stand-in engine with a GPU of its own.
+// A replica of the demo's service: a simulated engine with a GPU of its own.
 #pragma once
 
 #include <memory>
@@ -7,9 +7,9 @@
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
-#include "standin/engine_busy.h"
-#include "standin/engine_server.h"
-#include "standin/gpu_slot.h"
+#include "simulated_engine/engine_busy.h"
+#include "simulated_engine/engine_server.h"
+#include "simulated_engine/gpu_slot.h"
 
 namespace gpuscaler {
 

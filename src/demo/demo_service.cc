@@ -11,31 +11,27 @@
 namespace gpuscaler {
 namespace {
 
-// Of an answer. Few, so that each takes seconds: all engines share this machine.
-constexpr int kTokens = 10;
-
 // Longer, and a request is taken for lost.
 constexpr absl::Duration kLostAfter = absl::Minutes(10);
 
 std::string AddressOf(int gpu) { return absl::StrCat("127.0.0.", 2 + gpu); }
 
-EngineServerOptions EngineOf(const InferenceServiceOptions& options, int speed) {
+EngineServerOptions EngineOf(const DemoServiceOptions& options, int speed) {
   EngineServerOptions engine;
-  engine.batch.max_num_seqs = options.batch_limit;
-  engine.batch.kv_cache_tokens = int64_t{4} * kTokens * options.batch_limit;  // never the bound
-  engine.batch.tokens_per_second = speed * kTokens / absl::ToDoubleSeconds(options.request_time);
-  engine.batch.full_batch_tokens_per_second = engine.batch.tokens_per_second;
+  engine.batch = DemoBatch(options);
+  engine.batch.step.base /= speed;
   return engine;
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<DemoService>> DemoService::Open(
-    const InferenceServiceOptions& options, int speed) {
+absl::StatusOr<std::unique_ptr<DemoService>> DemoService::Open(const DemoServiceOptions& options,
+                                                               int speed) {
   ASSIGN_OR_RETURN(DemoGpuFile file, DemoGpuFile::Open());
   ASSIGN_OR_RETURN(BoundPort reserved, BoundPort::Open("127.0.0.1", 0));
   const std::string url = absl::StrCat("http://127.0.0.1:", reserved.port(), "/v1/completions");
-  const std::string body = CompletionBody(url, {.prompt_tokens = 1, .max_tokens = kTokens});
+  const std::string body = CompletionBody(
+      url, {.prompt_tokens = kDemoRequest.prompt_tokens, .max_tokens = kDemoRequest.max_tokens});
   ASSIGN_OR_RETURN(std::unique_ptr<HttpSender> http,
                    OpenCurlSender({.url = url, .body = body, .timeout = kLostAfter}));
   auto service = absl::WrapUnique(
@@ -44,7 +40,7 @@ absl::StatusOr<std::unique_ptr<DemoService>> DemoService::Open(
   return service;
 }
 
-DemoService::DemoService(const InferenceServiceOptions& options, int speed, DemoGpuFile file,
+DemoService::DemoService(const DemoServiceOptions& options, int speed, DemoGpuFile file,
                          std::unique_ptr<HttpSender> http, BoundPort reserved)
     : options_(options),
       speed_(speed),

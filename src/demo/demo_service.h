@@ -14,7 +14,7 @@
 #include "demo/demo_gateway.h"
 #include "demo/demo_gpu_file.h"
 #include "demo/demo_replica.h"
-#include "simulate/inference_service.h"
+#include "demo/demo_scenario.h"
 
 namespace gpuscaler {
 
@@ -36,11 +36,11 @@ class ReadyAddresses {
   std::vector<std::string> addresses_ ABSL_GUARDED_BY(mutex_);
 };
 
-// As InferenceServiceOptions say, `speed` times as fast. Not thread-safe.
+// As DemoServiceOptions say, `speed` times as fast. Not thread-safe.
 class DemoService {
  public:
   // Without replicas. UNAVAILABLE: no place for the file, no libcurl.
-  static absl::StatusOr<std::unique_ptr<DemoService>> Open(const InferenceServiceOptions& options,
+  static absl::StatusOr<std::unique_ptr<DemoService>> Open(const DemoServiceOptions& options,
                                                            int speed);
 
   // New replicas load on the free GPUs of lowest index; the newest ones end first, once they have
@@ -71,7 +71,7 @@ class DemoService {
     std::unique_ptr<DemoReplica> engine;
   };
 
-  DemoService(const InferenceServiceOptions& options, int speed, DemoGpuFile file,
+  DemoService(const DemoServiceOptions& options, int speed, DemoGpuFile file,
               std::unique_ptr<HttpSender> http, BoundPort reserved);
 
   bool Free(int gpu) const;
@@ -79,7 +79,7 @@ class DemoService {
   void TellWhoIsReady();
   absl::Status ShowGpus();
 
-  const InferenceServiceOptions options_;
+  const DemoServiceOptions options_;
   const int speed_;
   const SteadyClock clock_;  // real
   const DemoGpuFile gpu_file_;

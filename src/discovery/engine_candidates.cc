@@ -51,14 +51,20 @@ std::string PlaceText(const Listener& listener) {
   return absl::StrCat(ipv6 ? "[" : "", listener.address, ipv6 ? "]:" : ":", listener.port);
 }
 
-absl::Status WhyNone(absl::Span<const Listener> listeners,
-                     absl::Span<const std::string> addresses) {
+size_t PlaceIn(absl::Span<const int> ports, int port) {
+  return std::ranges::find(ports, port) - ports.begin();
+}
+
+// An engine listens once it has loaded its model, while its workers talk to each other from the
+// start: on loopback, or at ports that the kernel gave them.
+absl::Status WhyNone(absl::Span<const Listener> listeners, absl::Span<const int> usual_ports) {
   if (listeners.empty()) return absl::UnavailableError("nothing listens in its network yet");
-  std::set<std::string> within, unreached, workers;
+  std::set<std::string> within, unreached, others;
   for (const Listener& listener : listeners) {
+    const bool is_usual = PlaceIn(usual_ports, listener.port) < usual_ports.size();
     const bool is_within = IsLoopback(listener.address) || IsLinkLocal(listener.address);
-    const bool is_reached = !AddressesOf(listener, addresses).empty();
-    (is_within ? within : is_reached ? workers : unreached).insert(PlaceText(listener));
+    const bool is_workers = !is_usual && (is_within || listener.port >= kFirstEphemeralPort);
+    (is_workers ? others : is_within ? within : unreached).insert(PlaceText(listener));
   }
   if (!within.empty()) {
     return absl::FailedPreconditionError(
@@ -69,13 +75,10 @@ absl::Status WhyNone(absl::Span<const Listener> listeners,
     return absl::FailedPreconditionError(absl::StrCat(
         "it listens at ", PlacesText(unreached), ", and its network has no address of that kind"));
   }
-  return absl::FailedPreconditionError(absl::StrCat("it listens at ", PlacesText(workers),
-                                                    " alone: ports from ", kFirstEphemeralPort,
-                                                    " on are those of workers, and not asked"));
-}
-
-size_t PlaceIn(absl::Span<const int> ports, int port) {
-  return std::ranges::find(ports, port) - ports.begin();
+  return absl::UnavailableError(
+      absl::StrCat("no engine listens yet, only workers at ", PlacesText(others),
+                   ": it is loading its model, or has to listen on 0.0.0.0 at a port below ",
+                   kFirstEphemeralPort));
 }
 
 }  // namespace
@@ -95,7 +98,7 @@ absl::StatusOr<std::vector<EngineCandidate>> EngineCandidatesOf(
       if (is_new) candidate.addresses.push_back(std::move(address));
     }
   }
-  if (ordered.empty()) return WhyNone(listeners, addresses);
+  if (ordered.empty()) return WhyNone(listeners, usual_ports);
   std::vector<EngineCandidate> candidates;
   for (auto& [place, candidate] : ordered) {
     if (candidates.size() < kMostEngineCandidates) candidates.push_back(std::move(candidate));

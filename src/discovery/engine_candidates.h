@@ -30,8 +30,8 @@ struct EngineCandidate {
 // In the order to ask them: the usual ports of engines as they are given, then upwards. `addresses`
 // are the network's, the likeliest first.
 //
-// UNAVAILABLE: nobody listens yet. FAILED_PRECONDITION: nobody listens where others could ask, and
-// what would change that.
+// UNAVAILABLE: nothing listens yet, or only workers do, as while an engine loads its model.
+// FAILED_PRECONDITION: nothing listens where others could ask, and what would change that.
 absl::StatusOr<std::vector<EngineCandidate>> EngineCandidatesOf(
     absl::Span<const Listener> listeners, absl::Span<const std::string> addresses,
     absl::Span<const int> usual_ports);

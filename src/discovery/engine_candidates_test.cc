@@ -67,8 +67,33 @@ TEST(EngineCandidates, WorkersPortsAreNotAskedUnlessAnEngineIsUsedToThem) {
   ASSERT_TRUE(candidates.ok()) << candidates.status();
   EXPECT_THAT(Ports(*candidates), ElementsAre(40000, 32767));
   const auto none = Candidates({{"0.0.0.0", 45123}});
-  EXPECT_EQ(none.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(none.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(none.status().message(), HasSubstr("0.0.0.0:45123"));
+}
+
+// vLLM's workers, while their model is loaded.
+TEST(EngineCandidates, WorkersAloneMeanThatAnEngineIsLoading) {
+  const struct {
+    const char* name;
+    std::vector<Listener> listeners;
+    const char* want;
+  } rows[] = {
+      {"on every address", {{"0.0.0.0", 45123}}, "only workers at 0.0.0.0:45123: it is loading"},
+      {"on loopback", {{"127.0.0.1", 45123}}, "only workers at 127.0.0.1:45123: it is loading"},
+      {"at a port of their own", {{"127.0.0.1", 29550}}, "127.0.0.1:29550: it is loading"},
+      {"of another family", {{"::", 45123}}, "[::]:45123: it is loading"},
+  };
+  for (const auto& row : rows) {
+    const auto candidates = Candidates(row.listeners, {"10.1.2.3"});
+    if (candidates.ok()) {
+      ADD_FAILURE() << row.name;
+      continue;
+    }
+    EXPECT_EQ(candidates.status().code(), absl::StatusCode::kUnavailable) << row.name;
+    EXPECT_THAT(candidates.status().message(), HasSubstr(row.want)) << row.name;
+  }
+  EXPECT_THAT(Candidates({{"127.0.0.1", 29550}}).status().message(),
+              HasSubstr("or has to listen on 0.0.0.0 at a port below 32768"));
 }
 
 TEST(EngineCandidates, SayWhyThereAreNone) {

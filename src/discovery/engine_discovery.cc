@@ -22,8 +22,12 @@ bool SeesProcessesOfNode(const NodeFolders& folders) {
   return name.ok() && *name == "kthreadd\n";
 }
 
-void LogRights(const NodeFolders& folders) {
-  if (SeesProcessesOfNode(folders)) {
+void LogRights(const EngineDiscovery::Options& options) {
+  if (options.needs_pods_api) {
+    LogInfo("engine_discovery", {{"by", "addresses of the kubelet's Pods API"}});
+    return;
+  }
+  if (SeesProcessesOfNode(options.folders)) {
     LogInfo("engine_discovery", {{"by", "processes and addresses"}});
     return;
   }
@@ -35,9 +39,16 @@ void LogRights(const NodeFolders& folders) {
         "engines"}});
 }
 
-std::set<std::string> NamesOf(const EnginesWanted& wanted) {
+// Without its Pods API a kubelet names no owner: owners are read from the pods' names.
+bool LacksPodsApi(const NodeSnapshot& snapshot) {
+  return !snapshot.pods.empty() && std::ranges::none_of(snapshot.pods, [](const Pod& pod) {
+    return pod.owners_from == Pod::OwnersFrom::kReferences;
+  });
+}
+
+std::set<std::string> NamesOf(const EngineSubscription& wanted) {
   std::set<std::string> names;
-  for (const auto& [name, wish] : wanted.namespaces) names.insert(name);
+  for (const auto& [name, interest] : wanted.namespaces) names.insert(name);
   return names;
 }
 
@@ -58,7 +69,7 @@ EngineDiscovery::EngineDiscovery(Options options, const Clock& clock,
       listener_(listener),
       search_(clock, options_.folders),
       ticking_("engine search", kLookEvery, [this] { Tick(); }) {
-  LogRights(options_.folders);
+  LogRights(options_);
 }
 
 // The poller wakes who has it.
@@ -68,20 +79,22 @@ EngineDiscovery::~EngineDiscovery() {
 }
 
 void EngineDiscovery::Tick() {
-  EnginesWanted wanted = listener_.Wanted(clock_.Now());
+  EngineSubscription wanted = listener_.Subscription(clock_.Now());
   if (wanted.namespaces.empty()) {
     if (!wanted_.namespaces.empty()) Rest();
     return;
   }
-  if (wanted_.namespaces.empty()) wanted_since_ = clock_.Now();
+  if (wanted_.namespaces.empty()) subscribed_since_ = clock_.Now();
   if (wanted != wanted_) looked_at_ = absl::InfinitePast();
   wanted_ = std::move(wanted);
   const absl::Status looked = Look();
-  TakeNews();
+  TakeUpdate();
   Ask();
   if (looked.ok()) {
     ListAndTell();
-  } else if (!listed_.has_value() && clock_.Now() - wanted_since_ >= kFoundWithin) {
+  } else if (!listed_.has_value() && absl::IsFailedPrecondition(looked)) {
+    List(looked);
+  } else if (!listed_.has_value() && clock_.Now() - subscribed_since_ >= kFoundWithin) {
     List(looked);
   }
 }
@@ -90,7 +103,7 @@ void EngineDiscovery::Rest() {
   wanted_ = {};
   search_.Stop();
   listed_.reset();
-  untold_.clear();
+  unreported_.clear();
   if (poller_ != nullptr) poller_->Poll({});
   MutexLock lock(mutex_);
   inbox_.clear();
@@ -108,6 +121,11 @@ absl::Status EngineDiscovery::Look() {
   if (snapshot.attribution.state == Attribution::State::kUnknown) {
     return absl::UnavailableError(snapshot.attribution.why);
   }
+  if (options_.needs_pods_api && LacksPodsApi(snapshot)) {
+    return absl::FailedPreconditionError(
+        "its kubelet has no Pods API (Kubernetes 1.37), so engines are not looked for: set "
+        "--discover-engines=true (agent.discoverEngines=true), or name them with engineEndpoint");
+  }
   const absl::Time now = clock_.Now();
   if (history->generation == generation_ && now - looked_at_ < kLookEvery) return absl::OkStatus();
   generation_ = history->generation;
@@ -116,8 +134,8 @@ absl::Status EngineDiscovery::Look() {
   return absl::OkStatus();
 }
 
-void EngineDiscovery::TakeNews() {
-  std::map<EnginePlace, EngineNews> inbox;
+void EngineDiscovery::TakeUpdate() {
+  std::map<EnginePlace, EngineUpdate> inbox;
   {
     MutexLock lock(mutex_);
     inbox.swap(inbox_);
@@ -125,14 +143,14 @@ void EngineDiscovery::TakeNews() {
   int64_t read = 0;
   int64_t failed = 0;
   int64_t of_others = 0;
-  for (auto& [place, news] : inbox) {
-    const bool is_read = news.reading.ok();
-    if (!search_.Take(place, news)) {
+  for (auto& [place, update] : inbox) {
+    const bool is_read = update.reading.ok();
+    if (!search_.Take(place, update)) {
       ++of_others;
       continue;
     }
     ++(is_read ? read : failed);
-    untold_.insert_or_assign(place, std::move(news));
+    unreported_.insert_or_assign(place, std::move(update));
   }
   MutexLock lock(mutex_);
   counts_.read += read;
@@ -142,12 +160,13 @@ void EngineDiscovery::TakeNews() {
 }
 
 void EngineDiscovery::Ask() {
-  std::map<EngineTarget, EngineWish> targets;
+  std::map<EngineTarget, EngineInterest> targets;
   std::map<EngineTarget, EnginePlace> places;
   for (const EnginePlace& place : search_.ToAsk()) {
-    const auto wish = wanted_.namespaces.find(place.namespace_name);
+    const auto interest = wanted_.namespaces.find(place.namespace_name);
     const EngineTarget target = TargetAt(place);
-    targets[target].histograms = wish != wanted_.namespaces.end() && wish->second.histograms;
+    targets[target].histograms =
+        interest != wanted_.namespaces.end() && interest->second.histograms;
     places[target] = place;
   }
   {
@@ -157,18 +176,19 @@ void EngineDiscovery::Ask() {
   if (poller_ == nullptr && targets.empty()) return;
   if (poller_ == nullptr) {
     poller_ = std::make_unique<EnginePoller>(
-        clock_, options_.interval,
-        [this](const EngineTarget& target, const EngineNews& news) { Deliver(target, news); });
+        clock_, options_.interval, [this](const EngineTarget& target, const EngineUpdate& update) {
+          Deliver(target, update);
+        });
   }
   poller_->Poll(targets);
 }
 
-void EngineDiscovery::Deliver(const EngineTarget& target, const EngineNews& news) {
+void EngineDiscovery::Deliver(const EngineTarget& target, const EngineUpdate& update) {
   {
     MutexLock lock(mutex_);
     const auto place = places_.find(target);
     if (place == places_.end()) return;
-    inbox_.insert_or_assign(place->second, news);
+    inbox_.insert_or_assign(place->second, update);
   }
   Wake();
 }
@@ -177,9 +197,9 @@ void EngineDiscovery::ListAndTell() {
   NodeEngines found = search_.Found();
   const std::set<EnginePlace> places(found.places.begin(), found.places.end());
   if (!listed_.has_value() || !listed_->ok() || **listed_ != found) List(std::move(found));
-  std::erase_if(untold_, [&](const auto& news) {
-    if (!places.contains(news.first)) return false;
-    listener_.Take(news.first, news.second);
+  std::erase_if(unreported_, [&](const auto& update) {
+    if (!places.contains(update.first)) return false;
+    listener_.Take(update.first, update.second);
     return true;
   });
 }

@@ -18,7 +18,7 @@
 #include "base/stop_all.h"
 #include "discovery/engine_search.h"
 #include "engine/engine_poller.h"
-#include "signal/engines_wanted.h"
+#include "signal/engine_subscription.h"
 #include "signal/found_engines.h"
 #include "store/snapshot_store.h"
 #include "workload/node_folders.h"
@@ -29,11 +29,11 @@ namespace gpuscaler {
 class EnginesListener {
  public:
   virtual ~EnginesListener() = default;
-  virtual EnginesWanted Wanted(absl::Time now) = 0;
+  virtual EngineSubscription Subscription(absl::Time now) = 0;
   // When it changes, or what is wanted does. An error: why none can be found on this node.
   virtual void List(const absl::StatusOr<NodeEngines>& found, absl::Time at) = 0;
   // Of an engine that was listed.
-  virtual void Take(const EnginePlace& place, const EngineNews& news) = 0;
+  virtual void Take(const EnginePlace& place, const EngineUpdate& update) = 0;
 };
 
 // Without anybody who wants engines its thread asks for that once a second, and has never loaded
@@ -43,6 +43,8 @@ class EngineDiscovery {
   struct Options {
     absl::Duration interval = absl::Seconds(1);  // how often each engine is read
     NodeFolders folders;
+    // Returns no engine, with the reason, if the kubelet has no Pods API.
+    bool needs_pods_api = false;
   };
   struct Counts {
     std::map<std::string, int> answering;  // engines now, by name
@@ -67,13 +69,13 @@ class EngineDiscovery {
  private:
   void Tick();
   void Rest();
-  void TakeNews();
+  void TakeUpdate();
   // OK: the engines are as of now.
   absl::Status Look();
   void Ask();
   void ListAndTell();
   void List(absl::StatusOr<NodeEngines> found);
-  void Deliver(const EngineTarget& target, const EngineNews& news);
+  void Deliver(const EngineTarget& target, const EngineUpdate& update);
 
   const Options options_;
   const Clock& clock_;
@@ -82,18 +84,18 @@ class EngineDiscovery {
 
   // The thread's own.
   EngineSearch search_;
-  EnginesWanted wanted_;
-  absl::Time wanted_since_;
+  EngineSubscription wanted_;
+  absl::Time subscribed_since_;
   int64_t generation_ = 0;  // of the snapshot that was looked at
   absl::Time looked_at_ = absl::InfinitePast();
   std::optional<absl::StatusOr<NodeEngines>> listed_;  // empty: nothing was
-  std::map<EnginePlace, EngineNews> untold_;           // the newest of engines
+  std::map<EnginePlace, EngineUpdate> unreported_;     // the newest of engines
   std::unique_ptr<EnginePoller> poller_;               // null: nobody was asked yet
 
   mutable Mutex mutex_;
   std::map<EngineTarget, EnginePlace> places_ ABSL_GUARDED_BY(mutex_);  // that are asked
   // The newest of each place: the thread may hang while engines go on answering.
-  std::map<EnginePlace, EngineNews> inbox_ ABSL_GUARDED_BY(mutex_);
+  std::map<EnginePlace, EngineUpdate> inbox_ ABSL_GUARDED_BY(mutex_);
   Counts counts_ ABSL_GUARDED_BY(mutex_);
   PeriodicThread ticking_;
 };

@@ -24,7 +24,7 @@ using testing::SizeIs;
 constexpr char kOtherPage[] = "go_goroutines 7\n";
 constexpr int kPid = 41;  // of the first pod, on its GPU
 
-std::string VllmPage(int running) {
+std::string VllmExposition(int running) {
   return absl::StrCat("vllm:num_requests_running ", running, "\nvllm:num_requests_waiting 0\n");
 }
 
@@ -35,7 +35,7 @@ class TestListener : public EnginesListener {
     wanted_ = {};
     if (!namespace_name.empty()) wanted_.namespaces[namespace_name];
   }
-  EnginesWanted Wanted(absl::Time /*now*/) override {
+  EngineSubscription Subscription(absl::Time /*now*/) override {
     MutexLock lock(mutex_);
     is_hanging_ = hangs_;
     while (hangs_) changed_.Wait(mutex_);
@@ -57,10 +57,10 @@ class TestListener : public EnginesListener {
     found_ = found;
     ++lists_;
   }
-  void Take(const EnginePlace& place, const EngineNews& news) override {
+  void Take(const EnginePlace& place, const EngineUpdate& update) override {
     MutexLock lock(mutex_);
     EXPECT_THAT(found_->places, testing::Contains(place)) << "of one that is not listed";
-    running_ = news.reading.ok() ? ReadingOf(*news.reading, "")->running : std::nullopt;
+    running_ = update.reading.ok() ? ReadingOf(*update.reading, "")->running : std::nullopt;
     ++takes_;
   }
 
@@ -83,7 +83,7 @@ class TestListener : public EnginesListener {
   CondVar changed_;
   bool hangs_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_hanging_ ABSL_GUARDED_BY(mutex_) = false;
-  EnginesWanted wanted_ ABSL_GUARDED_BY(mutex_);
+  EngineSubscription wanted_ ABSL_GUARDED_BY(mutex_);
   absl::StatusOr<NodeEngines> found_ ABSL_GUARDED_BY(mutex_) = absl::UnknownError("nothing told");
   std::optional<double> running_ ABSL_GUARDED_BY(mutex_);
   int lists_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -104,8 +104,14 @@ class EngineDiscoveryTest : public testing::Test {
     snapshot_.pods = {{.namespace_name = "shop", .name = "web-0"}};
     snapshot_.gpus = {{.uuid = "GPU-a", .processes = {{{.pid = kPid}}}, .holders = {{}}}};
     Put();
+    Discover(/*needs_pods_api=*/false);
+  }
+  void Discover(bool needs_pods_api) {
+    discovery_ = nullptr;
     discovery_ = std::make_unique<EngineDiscovery>(
-        EngineDiscovery::Options{.interval = absl::Milliseconds(50), .folders = proc_.folders()},
+        EngineDiscovery::Options{.interval = absl::Milliseconds(50),
+                                 .folders = proc_.folders(),
+                                 .needs_pods_api = needs_pods_api},
         clock_, store_, listener_);
   }
   void TearDown() override { discovery_.reset(); }
@@ -155,7 +161,7 @@ class EngineDiscoveryTest : public testing::Test {
 
 TEST_F(EngineDiscoveryTest, FindsTheEngineBesideASidecarAndReadsIt) {
   const auto sidecar = ServeInThere(3000, kOtherPage);
-  const auto engine = ServeInThere(8000, VllmPage(3));
+  const auto engine = ServeInThere(8000, VllmExposition(3));
   listener_.Want("shop");
   ASSERT_TRUE(UntilEngineAt(8000)) << listener_.found().status();
   const auto found = *listener_.found();
@@ -172,7 +178,7 @@ TEST_F(EngineDiscoveryTest, FindsTheEngineBesideASidecarAndReadsIt) {
 }
 
 TEST_F(EngineDiscoveryTest, NothingIsAskedWhileNobodyWantsIt) {
-  const auto engine = ServeInThere(8000, VllmPage(3));
+  const auto engine = ServeInThere(8000, VllmExposition(3));
   listener_.Want("another");
   ASSERT_TRUE(Until([&] { return listener_.lists() > 0; }));
   EXPECT_THAT(listener_.found()->places, IsEmpty());
@@ -188,19 +194,19 @@ TEST_F(EngineDiscoveryTest, NothingIsAskedWhileNobodyWantsIt) {
 }
 
 TEST_F(EngineDiscoveryTest, FollowsAnEngineThatStartsAgainOnAnotherPort) {
-  auto engine = ServeInThere(8000, VllmPage(3));
+  auto engine = ServeInThere(8000, VllmExposition(3));
   const auto sidecar = ServeInThere(3000, kOtherPage);
   listener_.Want("shop");
   ASSERT_TRUE(UntilEngineAt(8000));
   engine.reset();
   EXPECT_TRUE(Until([&] { return listener_.running() == -1; })) << "a gap, and never 0";
-  engine = ServeInThere(9000, VllmPage(5));
+  engine = ServeInThere(9000, VllmExposition(5));
   EXPECT_TRUE(UntilEngineAt(9000));
   EXPECT_TRUE(Until([&] { return listener_.running() == 5; }));
 }
 
 TEST_F(EngineDiscoveryTest, EngineThatDiesStaysListedUntilItsPodIsGone) {
-  auto engine = ServeInThere(8000, VllmPage(3));
+  auto engine = ServeInThere(8000, VllmExposition(3));
   listener_.Want("shop");
   ASSERT_TRUE(UntilEngineAt(8000));
   engine.reset();
@@ -217,7 +223,7 @@ TEST_F(EngineDiscoveryTest, PodThatStartsLaterIsListedOnceItsEngineAnswers) {
   ASSERT_TRUE(Until([&] { return listener_.lists() > 0; }));
   ASSERT_THAT(listener_.found()->without, SizeIs(1));
   EXPECT_EQ(listener_.found()->without[0].why, "nothing listens in its network yet");
-  const auto engine = ServeInThere(8000, VllmPage(1));
+  const auto engine = ServeInThere(8000, VllmExposition(1));
   EXPECT_TRUE(UntilEngineAt(8000));
   EXPECT_THAT(listener_.found()->without, IsEmpty());
 }
@@ -236,7 +242,7 @@ TEST_F(EngineDiscoveryTest, SaysWhyNoneIsFound) {
 }
 
 TEST_F(EngineDiscoveryTest, WhileItsThreadHangsTheNewestReadingOfEachEngineIsKeptAlone) {
-  const auto engine = ServeInThere(8000, VllmPage(3));
+  const auto engine = ServeInThere(8000, VllmExposition(3));
   listener_.Want("shop");
   ASSERT_TRUE(UntilEngineAt(8000));
   listener_.Hang(true);
@@ -267,8 +273,27 @@ TEST_F(EngineDiscoveryTest, WithoutAKubeletItSaysThatOwnersAreNotKnown) {
   EXPECT_EQ(listener_.found().status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
+TEST_F(EngineDiscoveryTest, WhereItNeedsThePodsApiAKubeletWithoutOneIsTheReasonAtOnce) {
+  const auto engine = ServeInThere(8000, VllmExposition(3));
+  Discover(/*needs_pods_api=*/true);
+  const absl::Time start = clock_.Now();
+  listener_.Want("shop");
+  discovery_->Wake();
+  const SteadyClock real;
+  const absl::Time deadline = real.Now() + absl::Seconds(20);
+  while (listener_.lists() == 0 && real.Now() < deadline) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_EQ(clock_.Now(), start);
+  EXPECT_EQ(listener_.found().status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(listener_.found().status().message(), HasSubstr("--discover-engines=true"));
+
+  snapshot_.pods[0].owners_from = Pod::OwnersFrom::kReferences;
+  snapshot_.pods[0].address = pod_->address();
+  Put();
+  EXPECT_TRUE(UntilEngineAt(8000)) << "the kubelet was upgraded";
+}
+
 TEST_F(EngineDiscoveryTest, PodsOfBeforeStandWhileTheKubeletIsSilent) {
-  const auto engine = ServeInThere(8000, VllmPage(3));
+  const auto engine = ServeInThere(8000, VllmExposition(3));
   listener_.Want("shop");
   ASSERT_TRUE(UntilEngineAt(8000));
   snapshot_.attribution = {.state = Attribution::State::kUnknown, .why = "it hangs"};

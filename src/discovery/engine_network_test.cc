@@ -19,7 +19,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr char kEnginePage[] = "vllm:num_requests_waiting 3\n";
+constexpr char kEngineExposition[] = "vllm:num_requests_waiting 3\n";
 constexpr char kDashboard[] = "<html>a dashboard</html>\n";
 constexpr int kFindersPid = 41;  // on the GPU
 
@@ -77,30 +77,30 @@ class EngineNetworkTest : public testing::Test {
 
 TEST_F(EngineNetworkTest, FindsTheEngineBesideOtherServersOfItsPod) {
   const auto other = ServeInThere("0.0.0.0", 3000, kDashboard);
-  const auto engine = ServeInThere("0.0.0.0", 8000, kEnginePage);
+  const auto engine = ServeInThere("0.0.0.0", 8000, kEngineExposition);
   const auto admin = ServeInThere("127.0.0.1", 15000, kDashboard);
   const auto worker = ServeInThere("0.0.0.0", 0, kDashboard);
   const TestServer neighbour("0.0.0.0", kDashboard, 8000);
   AddPod(pod_->pid());
-  EXPECT_THAT(Pages(), ElementsAre(kEnginePage, kDashboard));
+  EXPECT_THAT(Pages(), ElementsAre(kEngineExposition, kDashboard));
 }
 
 TEST_F(EngineNetworkTest, FindsAnEngineByIpv6) {
-  const auto engine = ServeInThere(pod_->address_v6(), 8000, kEnginePage);
+  const auto engine = ServeInThere(pod_->address_v6(), 8000, kEngineExposition);
   AddPod(pod_->pid());
-  EXPECT_THAT(Pages(), ElementsAre(kEnginePage));
+  EXPECT_THAT(Pages(), ElementsAre(kEngineExposition));
 }
 
 TEST_F(EngineNetworkTest, ServerOfBothFamiliesAnswersUnderEither) {
-  const auto engine = ServeInThere("::", 8000, kEnginePage);
+  const auto engine = ServeInThere("::", 8000, kEngineExposition);
   AddPod(pod_->pid());
   EXPECT_THAT(Find().candidates,
               ElementsAre(EngineCandidate{8000, {pod_->address(), pod_->address_v6()}}));
-  EXPECT_THAT(Pages(), ElementsAre(kEnginePage, kEnginePage));
+  EXPECT_THAT(Pages(), ElementsAre(kEngineExposition, kEngineExposition));
 }
 
 TEST_F(EngineNetworkTest, ServerOnLoopbackAloneIsSaidNotToBeReached) {
-  const auto engine = ServeInThere("127.0.0.1", 8000, kEnginePage);
+  const auto engine = ServeInThere("127.0.0.1", 8000, kEngineExposition);
   AddPod(pod_->pid());
   EXPECT_EQ(GetPage(pod_->address(), 8000), "");
   const PodEngines found = Find();
@@ -109,18 +109,18 @@ TEST_F(EngineNetworkTest, ServerOnLoopbackAloneIsSaidNotToBeReached) {
 }
 
 TEST_F(EngineNetworkTest, FollowsAServerThatMoves) {
-  auto engine = ServeInThere("0.0.0.0", 8000, kEnginePage);
+  auto engine = ServeInThere("0.0.0.0", 8000, kEngineExposition);
   AddPod(pod_->pid());
-  EXPECT_THAT(Pages(), ElementsAre(kEnginePage));
+  EXPECT_THAT(Pages(), ElementsAre(kEngineExposition));
   engine.reset();
   EXPECT_EQ(Find().status, absl::UnavailableError("nothing listens in its network yet"));
-  engine = ServeInThere("0.0.0.0", 9000, kEnginePage);
-  EXPECT_THAT(Pages(), ElementsAre(kEnginePage));
+  engine = ServeInThere("0.0.0.0", 9000, kEngineExposition);
+  EXPECT_THAT(Pages(), ElementsAre(kEngineExposition));
   EXPECT_EQ(Find().candidates[0].port, 9000);
 }
 
 TEST_F(EngineNetworkTest, ProcessThatEndsTakesItsServersWithIt) {
-  const auto engine = ServeInThere("0.0.0.0", 8000, kEnginePage);
+  const auto engine = ServeInThere("0.0.0.0", 8000, kEngineExposition);
   AddPod(pod_->pid());
   EXPECT_TRUE(Find().status.ok());
   proc_.End(kFindersPid);
@@ -131,7 +131,7 @@ TEST_F(EngineNetworkTest, ProcessThatEndsTakesItsServersWithIt) {
 TEST_F(EngineNetworkTest, InTheNodesNetworkAPodHasItsOwnPortsAlone) {
   std::unique_ptr<TestServer> engine;
   const TestProcess process(
-      [&] { engine = std::make_unique<TestServer>("0.0.0.0", kEnginePage, 8000); });
+      [&] { engine = std::make_unique<TestServer>("0.0.0.0", kEngineExposition, 8000); });
   const TestServer neighbour("0.0.0.0", kDashboard, 30000);
   AddPod(process.pid());
   snapshot_.pods[0].address = "10.78.1.1";  // the near end of the cable
@@ -144,7 +144,7 @@ TEST_F(EngineNetworkTest, InTheNodesNetworkAllProcessesOfThePodCount) {
   std::unique_ptr<TestServer> engine;
   const TestProcess worker([] {});
   const TestProcess api_server(
-      [&] { engine = std::make_unique<TestServer>("0.0.0.0", kEnginePage, 8000); });
+      [&] { engine = std::make_unique<TestServer>("0.0.0.0", kEngineExposition, 8000); });
   AddPod(worker.pid());
   proc_.AddRealProcess(40, 1, api_server.pid());
   const PodEngines found = Find();
@@ -153,7 +153,7 @@ TEST_F(EngineNetworkTest, InTheNodesNetworkAllProcessesOfThePodCount) {
 }
 
 TEST_F(EngineNetworkTest, WithoutTheRightToTraceANodesPortsAreNobodys) {
-  const TestServer engine("0.0.0.0", kEnginePage, 8000);
+  const TestServer engine("0.0.0.0", kEngineExposition, 8000);
   AddPod(init_->pid());
   std::thread([&] {
     __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};

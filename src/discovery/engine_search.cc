@@ -14,7 +14,10 @@ namespace {
 std::vector<int> UsualPorts() {
   std::vector<int> ports;
   for (const Engine* const engine : Engines()) {
-    if (std::ranges::find(ports, engine->port) == ports.end()) ports.push_back(engine->port);
+    for (const int port : {engine->port, engine->later_port}) {
+      const bool is_new = std::ranges::find(ports, port) == ports.end();
+      if (port != 0 && is_new) ports.push_back(port);
+    }
   }
   return ports;
 }
@@ -101,14 +104,14 @@ std::vector<EnginePlace> EngineSearch::ToAsk() {
   return all;
 }
 
-bool EngineSearch::Take(const EnginePlace& place, const EngineNews& news) {
+bool EngineSearch::Take(const EnginePlace& place, const EngineUpdate& update) {
   const PodName name = {place.namespace_name, place.pod};
   const auto found = pods_.find(name);
   if (found == pods_.end()) return false;
   Searched& searched = found->second;
-  const PodEngine::Change change = searched.engine.Take(place, news);
+  const PodEngine::Change change = searched.engine.Take(place, update);
   if (change == PodEngine::Change::kLost) {
-    LogLost(name, place, searched.engine.name(), news.reading.status().message());
+    LogLost(name, place, searched.engine.name(), update.reading.status().message());
   } else if (change == PodEngine::Change::kFound) {
     searched.is_explained = false;
     if (const auto dropped = log_limit_.Pass()) {

@@ -33,7 +33,7 @@ class EngineSearch {
   std::vector<EnginePlace> ToAsk();
 
   // True: of its pod's engine; false: of a server that is none.
-  bool Take(const EnginePlace& place, const EngineNews& news);
+  bool Take(const EnginePlace& place, const EngineUpdate& update);
 
   // In the namespaces of which each pod's servers were asked, or could be for kFoundWithin.
   NodeEngines Found() const;

@@ -51,23 +51,23 @@ std::vector<EnginePlace> PodEngine::ToAsk(absl::Time now) {
   return to_ask;
 }
 
-PodEngine::Change PodEngine::Take(const EnginePlace& place, const EngineNews& news) {
-  if (place == engine_ && !is_another_) return TakeOfEngine(news);
-  if (place == asked_) return TakeOfCandidate(news);
+PodEngine::Change PodEngine::Take(const EnginePlace& place, const EngineUpdate& update) {
+  if (place == engine_ && !is_another_) return TakeOfEngine(update);
+  if (place == asked_) return TakeOfCandidate(update);
   return Change::kNone;
 }
 
-PodEngine::Change PodEngine::TakeOfEngine(const EngineNews& news) {
-  if (news.reading.ok()) {
-    name_ = std::string(news.engine);
+PodEngine::Change PodEngine::TakeOfEngine(const EngineUpdate& update) {
+  if (update.reading.ok()) {
+    name_ = std::string(update.engine);
     failing_since_ = absl::InfiniteFuture();
     return std::exchange(is_lost_, false) ? Change::kFound : Change::kNone;
   }
-  is_another_ = news.engine.empty();
-  failing_since_ = std::min(failing_since_, news.at);
+  is_another_ = update.engine.empty();
+  failing_since_ = std::min(failing_since_, update.at);
   const bool is_gone = FindCandidate(*engine_) == nullptr;
-  const bool is_long = news.at - failing_since_ >= kEngineLostAfter;
-  return !is_lost_ && (is_another_ || is_gone || is_long) ? Lose(news.at) : Change::kNone;
+  const bool is_long = update.at - failing_since_ >= kEngineLostAfter;
+  return !is_lost_ && (is_another_ || is_gone || is_long) ? Lose(update.at) : Change::kNone;
 }
 
 // Its pod's other servers are asked from the beginning.
@@ -78,17 +78,17 @@ PodEngine::Change PodEngine::Lose(absl::Time at) {
   return Change::kLost;
 }
 
-PodEngine::Change PodEngine::TakeOfCandidate(const EngineNews& news) {
+PodEngine::Change PodEngine::TakeOfCandidate(const EngineUpdate& update) {
   const EnginePlace place = *std::exchange(asked_, std::nullopt);
   Candidate* const candidate = FindCandidate(place);
-  if (!news.reading.ok()) {
-    candidate->fault = news.reading.status();
+  if (!update.reading.ok()) {
+    candidate->fault = update.reading.status();
     candidate->answers = MayBeLoading(candidate->fault) ? 0 : candidate->answers + 1;
-    candidate->ask_at = news.at + AskAgainAfter(*candidate, news.at);
+    candidate->ask_at = update.at + AskAgainAfter(*candidate, update.at);
     return Change::kNone;
   }
   engine_ = place;
-  name_ = std::string(news.engine);
+  name_ = std::string(update.engine);
   is_lost_ = is_another_ = false;
   failing_since_ = absl::InfiniteFuture();
   candidate->fault = absl::OkStatus();
@@ -127,8 +127,12 @@ std::string PodEngine::WhyNone() const {
     }
   }
   if (said.empty()) return "none of its servers was asked yet";
-  return absl::StrCat("none of its servers is a known engine: ", absl::StrJoin(said, "; "),
-                      candidates_.size() > said.size() ? " ..." : "");
+  const bool may_load = std::ranges::all_of(candidates_, [](const Candidate& candidate) {
+    return candidate.fault.ok() || MayBeLoading(candidate.fault);
+  });
+  return absl::StrCat(may_load ? "no engine answers yet, as while a model loads: "
+                               : "none of its servers is a known engine: ",
+                      absl::StrJoin(said, "; "), candidates_.size() > said.size() ? " ..." : "");
 }
 
 }  // namespace gpuscaler

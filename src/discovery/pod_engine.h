@@ -37,7 +37,7 @@ class PodEngine {
 
   enum class Change { kNone, kFound, kLost };
   // What one of those answered; of others it is dropped.
-  Change Take(const EnginePlace& place, const EngineNews& news);
+  Change Take(const EnginePlace& place, const EngineUpdate& update);
 
   // Answering or not; empty: none is found.
   const std::optional<EnginePlace>& engine() const { return engine_; }
@@ -61,8 +61,8 @@ class PodEngine {
     absl::Status fault;
   };
 
-  Change TakeOfEngine(const EngineNews& news);
-  Change TakeOfCandidate(const EngineNews& news);
+  Change TakeOfEngine(const EngineUpdate& update);
+  Change TakeOfCandidate(const EngineUpdate& update);
   Change Lose(absl::Time at);
   absl::Duration AskAgainAfter(const Candidate& candidate, absl::Time now) const;
   Candidate* FindCandidate(const EnginePlace& place);

@@ -30,8 +30,8 @@ class PodEngineTest : public testing::Test {
     const bool is_one = says.ok() || (pod_.engine() == place && absl::IsUnavailable(says));
     absl::StatusOr<EngineReading> reading = EngineReading();
     if (!says.ok()) reading = says;
-    const EngineNews news{.at = now_, .engine = is_one ? "vllm" : "", .reading = reading};
-    return pod_.Take(place, news);
+    const EngineUpdate update{.at = now_, .engine = is_one ? "vllm" : "", .reading = reading};
+    return pod_.Take(place, update);
   }
 
   // Asks and answers until nobody is left to ask for the first time; the ports in that order.
@@ -205,7 +205,19 @@ TEST_F(PodEngineTest, SaysWhatItsServersSaid) {
   Refuses(8000);
   pod_.SetCandidates({At(8000), At(3000)});
   Ask();
+  EXPECT_THAT(pod_.WhyNone(), HasSubstr("none of its servers is a known engine: "));
   EXPECT_THAT(pod_.WhyNone(), HasSubstr("Connection refused; it answers HTTP 404"));
+}
+
+// llama-server returns HTTP 503 until its model is loaded; vLLM does not listen.
+TEST_F(PodEngineTest, ServersThatRefuseOrAreBusyMayBeLoading) {
+  Refuses(8000);
+  says_[8080] = absl::UnavailableError("it answers HTTP 503");
+  pod_.SetCandidates({At(8000), At(8080)});
+  Ask();
+  EXPECT_EQ(pod_.WhyNone(),
+            "no engine answers yet, as while a model loads: Connection refused; it answers HTTP "
+            "503");
 }
 
 }  // namespace

@@ -177,9 +177,9 @@ std::string GetPage(const std::string& address, int port) {
   if (resolved.first == nullptr) return "";
   const int client = resolved.Socket();
   const absl::Cleanup closed = [client] { close(client); };
-  const timeval patience = {.tv_sec = 5};
-  setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-  setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+  const timeval timeout = {.tv_sec = 5};
+  setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+  setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
   if (connect(client, resolved.first->ai_addr, resolved.first->ai_addrlen) != 0) return "";
   const std::string request = "GET /metrics HTTP/1.1\r\nHost: pod\r\n\r\n";
   send(client, request.data(), request.size(), MSG_NOSIGNAL);

@@ -124,10 +124,9 @@ absl::StatusOr<AliasFiles> CredentialFolder::Read(absl::string_view alias) const
   return NotUsable(alias, "its files are being replaced");
 }
 
-absl::StatusOr<AliasCredentials> CredentialFolder::Judged(absl::string_view alias,
-                                                          const absl::StatusOr<AliasFiles>& files,
-                                                          absl::string_view namespace_name,
-                                                          absl::string_view host) const {
+absl::StatusOr<AliasCredentials> CredentialFolder::Evaluated(
+    absl::string_view alias, const absl::StatusOr<AliasFiles>& files,
+    absl::string_view namespace_name, absl::string_view host) const {
   RETURN_IF_ERROR(files.status());
   RETURN_IF_ERROR(CheckNamespace(*files, alias, namespace_name));
   RETURN_IF_ERROR(CheckHost(*files, alias, host, cluster_domain_));

@@ -50,15 +50,15 @@ class CredentialFolder {
   // its files say nothing that can be used. Neither tells what is in another's.
   absl::StatusOr<AliasCredentials> For(absl::string_view alias, absl::string_view namespace_name,
                                        absl::string_view host) const {
-    return Judged(alias, Read(alias), namespace_name, host);
+    return Evaluated(alias, Read(alias), namespace_name, host);
   }
 
   // The same in two steps, for who asks for many: as the files are now, and for whom they are.
   absl::StatusOr<AliasFiles> Read(absl::string_view alias) const;
-  absl::StatusOr<AliasCredentials> Judged(absl::string_view alias,
-                                          const absl::StatusOr<AliasFiles>& files,
-                                          absl::string_view namespace_name,
-                                          absl::string_view host) const;
+  absl::StatusOr<AliasCredentials> Evaluated(absl::string_view alias,
+                                             const absl::StatusOr<AliasFiles>& files,
+                                             absl::string_view namespace_name,
+                                             absl::string_view host) const;
 
  private:
   const std::string path_;

@@ -18,21 +18,21 @@
 
 namespace gpuscaler {
 
-absl::StatusOr<std::vector<IpAddress>> JudgedAddresses(const EndpointRules& rules,
-                                                       const std::vector<std::string>& addresses) {
-  std::vector<IpAddress> judged;
+absl::StatusOr<std::vector<IpAddress>> CheckedAddresses(const EndpointRules& rules,
+                                                        const std::vector<std::string>& addresses) {
+  std::vector<IpAddress> evaluated;
   std::string of_one_link;  // with a zone: no tenant's
   for (const std::string& text : addresses) {
     const std::optional<IpAddress> address = ParseIpAddress(text);
-    if (address.has_value()) judged.push_back(*address);
+    if (address.has_value()) evaluated.push_back(*address);
     if (!address.has_value()) of_one_link = text;
   }
-  std::ranges::sort(judged);
-  judged.erase(std::unique(judged.begin(), judged.end()), judged.end());
-  const bool has_ipv4 = std::ranges::any_of(judged, IsIpv4);
-  if (has_ipv4) std::erase_if(judged, std::not_fn(IsIpv4));
-  for (const IpAddress& address : judged) RETURN_IF_ERROR(rules.CheckAddress(address));
-  if (has_ipv4 || of_one_link.empty()) return judged;
+  std::ranges::sort(evaluated);
+  evaluated.erase(std::unique(evaluated.begin(), evaluated.end()), evaluated.end());
+  const bool has_ipv4 = std::ranges::any_of(evaluated, IsIpv4);
+  if (has_ipv4) std::erase_if(evaluated, std::not_fn(IsIpv4));
+  for (const IpAddress& address : evaluated) RETURN_IF_ERROR(rules.CheckAddress(address));
+  if (has_ipv4 || of_one_link.empty()) return evaluated;
   return absl::PermissionDeniedError(
       absl::StrCat("address ", of_one_link, " is of one link alone"));
 }
@@ -73,7 +73,7 @@ class EndpointAddresses::Asking {
   void Run() {
     while (std::optional<Question> question = Next()) {
       const auto addresses = options_.resolver(question->name);
-      Answer answer = addresses.ok() ? JudgedAddresses(rules_, *addresses) : addresses.status();
+      Answer answer = addresses.ok() ? CheckedAddresses(rules_, *addresses) : addresses.status();
       if (Take(question->host, addresses.ok(), std::move(answer))) Tell();
     }
   }

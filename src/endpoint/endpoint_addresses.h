@@ -1,5 +1,5 @@
-// Where the hosts are that ScaledObjects name: asked for again and again, and judged before anybody
-// connects there.
+// Where the hosts are that ScaledObjects name: asked for again and again, and evaluated before
+// anybody connects there.
 #pragma once
 
 #include <functional>
@@ -27,8 +27,8 @@ struct EndpointHost {
 // Each once. Of one family, IPv4 where there is any: a pod of a dual-stack cluster has an address
 // of each, and would count twice. A host without any has none. PERMISSION_DENIED: the rules forbid
 // one of them; the others are not the whole.
-absl::StatusOr<std::vector<IpAddress>> JudgedAddresses(const EndpointRules& rules,
-                                                       const std::vector<std::string>& addresses);
+absl::StatusOr<std::vector<IpAddress>> CheckedAddresses(const EndpointRules& rules,
+                                                        const std::vector<std::string>& addresses);
 
 // Asks DNS on threads of its own: who wants an address never waits for one, and names that DNS does
 // not answer for hold up no other, unless there are kAsking of that kind, of several namespaces.

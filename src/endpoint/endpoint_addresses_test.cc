@@ -27,24 +27,24 @@ std::vector<std::string> Texts(const std::vector<IpAddress>& addresses) {
   return texts;
 }
 
-TEST(JudgedAddresses, AreSortedOnceEachAndOfOneFamily) {
-  const auto judged = [](const std::vector<std::string>& addresses) {
-    return Texts(JudgedAddresses(Rules(), addresses).value());
+TEST(CheckedAddresses, AreSortedOnceEachAndOfOneFamily) {
+  const auto evaluated = [](const std::vector<std::string>& addresses) {
+    return Texts(CheckedAddresses(Rules(), addresses).value());
   };
-  EXPECT_THAT(judged({}), IsEmpty());
-  EXPECT_THAT(judged({"10.0.0.8", "10.0.0.7", "10.0.0.8"}), ElementsAre("10.0.0.7", "10.0.0.8"));
-  EXPECT_THAT(judged({"fd00::7", "fd00::8"}), ElementsAre("fd00::7", "fd00::8"));
-  EXPECT_THAT(judged({"10.0.0.7", "fd00::7"}), ElementsAre("10.0.0.7"));
+  EXPECT_THAT(evaluated({}), IsEmpty());
+  EXPECT_THAT(evaluated({"10.0.0.8", "10.0.0.7", "10.0.0.8"}), ElementsAre("10.0.0.7", "10.0.0.8"));
+  EXPECT_THAT(evaluated({"fd00::7", "fd00::8"}), ElementsAre("fd00::7", "fd00::8"));
+  EXPECT_THAT(evaluated({"10.0.0.7", "fd00::7"}), ElementsAre("10.0.0.7"));
 }
 
-TEST(JudgedAddresses, OneThatIsForbiddenIsAFaultAlsoBesideOthers) {
-  const auto some = JudgedAddresses(Rules(), {"10.0.0.7", "169.254.169.254"});
+TEST(CheckedAddresses, OneThatIsForbiddenIsAFaultAlsoBesideOthers) {
+  const auto some = CheckedAddresses(Rules(), {"10.0.0.7", "169.254.169.254"});
   EXPECT_EQ(some.status().code(), absl::StatusCode::kPermissionDenied) << some.status();
   EXPECT_THAT(std::string(some.status().message()), HasSubstr("169.254.169.254"));
-  const auto linked = JudgedAddresses(Rules(), {"10.0.0.7", "fe80::1%eth0"});
+  const auto linked = CheckedAddresses(Rules(), {"10.0.0.7", "fe80::1%eth0"});
   EXPECT_THAT(Texts(linked.value()), ElementsAre("10.0.0.7")) << "of the family that is not read";
   for (const char* address : {"127.0.0.1", "169.254.169.254", "::1", "fe80::1%eth0"}) {
-    const auto none = JudgedAddresses(Rules(), {address});
+    const auto none = CheckedAddresses(Rules(), {address});
     EXPECT_EQ(none.status().code(), absl::StatusCode::kPermissionDenied) << address;
     EXPECT_THAT(std::string(none.status().message()), HasSubstr(address));
   }

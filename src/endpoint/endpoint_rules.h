@@ -1,9 +1,9 @@
 // Which addresses a tenant's metadata may make the scaler talk to (DESIGN 6).
 //
 // Whoever may write a ScaledObject would otherwise have a client inside the cluster: for the
-// cloud's metadata service, the scaler's own loopback, or another tenant's engine. A name is judged
-// before it is resolved, and each address that it resolves to before it is connected to: a name's
-// owner can make it resolve to anything, and to something else the next time.
+// cloud's metadata service, the scaler's own loopback, or another tenant's engine. A name is
+// evaluated before it is resolved, and each address that it resolves to before it is connected to:
+// a name's owner can make it resolve to anything, and to something else the next time.
 #pragma once
 
 #include <string>

@@ -17,8 +17,8 @@ using testing::Optional;
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
 // 10 s later: 50 requests more, that waited 100 s together, and got their first token within 0.2 s.
-KeptReadings TwoReadings() {
-  KeptReadings readings;
+StoredReadings TwoReadings() {
+  StoredReadings readings;
   readings.Take(Second(0), {.requests_done = 100,
                             .queued_requests = 200,
                             .queue_seconds = 40,
@@ -56,7 +56,7 @@ TEST(EngineAnswers, EachMetricIsWhatItsNameSays) {
 }
 
 TEST(EngineAnswers, WhatTheEngineDoesNotTellIsUnknownAndNotZero) {
-  KeptReadings readings;
+  StoredReadings readings;
   readings.Take(Second(0), {.waiting = 3});
   for (const EngineMetric metric :
        {EngineMetric::kRequestsRunning, EngineMetric::kRequestsInFlight,

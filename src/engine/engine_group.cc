@@ -52,9 +52,9 @@ bool EngineGroup::List(const absl::StatusOr<std::vector<EnginePlace>>& places, a
   return CountList(changed || listed_ != before);
 }
 
-bool EngineGroup::CountList(bool is_news) {
-  if (is_news) news_of_all_ = ++news_;
-  return is_news;
+bool EngineGroup::CountList(bool is_new) {
+  if (is_new) version_of_all_ = ++update_;
+  return is_new;
 }
 
 bool EngineGroup::Replace(const std::set<EnginePlace>& places, absl::Time since, absl::Time at) {
@@ -85,18 +85,19 @@ bool EngineGroup::AddNew(const std::set<EnginePlace>& places, absl::Time since) 
   return any;
 }
 
-bool EngineGroup::Take(const EnginePlace& place, const EngineNews& news, absl::Time kept_since) {
+bool EngineGroup::Take(const EnginePlace& place, const EngineUpdate& update,
+                       absl::Time kept_since) {
   ForgetLeft(kept_since);
   const auto found = engines_.find(place);
   if (found == engines_.end()) return false;
   EngineTimeline& engine = found->second.engine;
   const size_t before = engine.Bytes();
-  const bool is_news = news.reading.ok() ? engine.Take(news.at, news.engine, *news.reading)
-                                         : engine.Fail(news.at, news.reading.status());
+  const bool is_new = update.reading.ok() ? engine.Take(update.at, update.engine, *update.reading)
+                                          : engine.Fail(update.at, update.reading.status());
   engine.Forget(kept_since);
-  if (is_news) found->second.news = ++news_;
+  if (is_new) found->second.update = ++update_;
   bytes_ += engine.Bytes() - before;
-  return is_news;
+  return is_new;
 }
 
 void EngineGroup::KeepOnly(const std::set<std::string>& models) {
@@ -123,10 +124,10 @@ void EngineGroup::Weigh() {
   }
 }
 
-int64_t EngineGroup::News(absl::FunctionRef<bool(const EnginePlace&)> counts) const {
-  int64_t newest = news_of_all_;
+int64_t EngineGroup::Updates(absl::FunctionRef<bool(const EnginePlace&)> counts) const {
+  int64_t newest = version_of_all_;
   for (const auto& [place, listed] : engines_) {
-    if (listed.news > newest && counts(place)) newest = listed.news;
+    if (listed.update > newest && counts(place)) newest = listed.update;
   }
   return newest;
 }

@@ -33,7 +33,7 @@ struct EnginePlace {
 };
 
 // What a reading of an engine gave.
-struct EngineNews {
+struct EngineUpdate {
   absl::Time at;             // the answer's
   absl::string_view engine;  // "vllm"
   absl::StatusOr<EngineReading> reading;
@@ -57,7 +57,7 @@ class EngineGroup {
   // Of one that is not listed it is dropped, and so is what was read no later than its newest
   // reading. False: it was.
   // Its readings before `kept_since`, which no question looks back on, may go.
-  bool Take(const EnginePlace& place, const EngineNews& news,
+  bool Take(const EnginePlace& place, const EngineUpdate& update,
             absl::Time kept_since = absl::InfinitePast());
 
   // From now on readings of these models by themselves are kept, and of no others.
@@ -70,7 +70,7 @@ class EngineGroup {
   size_t Bytes() const { return bytes_; }                            // of memory, about
 
   // Counts up with each news of those that `counts` is true for, and of which there are.
-  int64_t News(absl::FunctionRef<bool(const EnginePlace&)> counts) const;
+  int64_t Updates(absl::FunctionRef<bool(const EnginePlace&)> counts) const;
 
   // What those say that `counts` is true for, with the status of the newest List(): UNAVAILABLE
   // before the first.
@@ -81,7 +81,7 @@ class EngineGroup {
   struct Listed {
     absl::Time since;  // SignalSeries::listed_since
     EngineTimeline engine;
-    int64_t news = 0;  // the number of its newest
+    int64_t update = 0;  // the number of its newest
   };
   struct Left {
     EnginePlace place;
@@ -89,7 +89,7 @@ class EngineGroup {
     Listed listed;
   };
 
-  bool CountList(bool is_news);
+  bool CountList(bool is_new);
   // True: they are others than before.
   bool Replace(const std::set<EnginePlace>& places, absl::Time since, absl::Time at);
   void ForgetLeft(absl::Time kept_since);
@@ -106,8 +106,8 @@ class EngineGroup {
       std::make_shared<const std::vector<WithoutEngine>>();
   std::set<std::string> models_;
   size_t bytes_ = 0;
-  int64_t news_ = 0;         // all so far
-  int64_t news_of_all_ = 0;  // the number of the newest list
+  int64_t update_ = 0;          // all so far
+  int64_t version_of_all_ = 0;  // the number of the newest list
 };
 
 }  // namespace gpuscaler

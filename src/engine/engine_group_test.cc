@@ -19,7 +19,7 @@ const EnginePlace kOnePod{
     .address = "10.0.0.1", .port = 8000, .namespace_name = "team-a", .pod = "llm-0"};
 const EnginePlace kOtherPod{.address = "fd00::2", .port = 8000};
 
-EngineNews Said(double waiting, absl::Time at = Second(0)) {
+EngineUpdate Observed(double waiting, absl::Time at = Second(0)) {
   return {.at = at, .engine = "vllm", .reading = EngineReading{{{.waiting = waiting}}}};
 }
 
@@ -31,7 +31,7 @@ SignalHistory HistoryOf(const EngineGroup& group) {
 TEST(EngineGroup, HasASeriesForEachEngineAndSaysWhoseItIs) {
   EngineGroup group;
   group.List(std::vector{kOnePod, kOtherPod}, Second(0));
-  group.Take(kOnePod, Said(3));
+  group.Take(kOnePod, Observed(3));
   const SignalHistory history = HistoryOf(group);
   EXPECT_TRUE(history.status.ok());
   EXPECT_THAT(
@@ -57,9 +57,9 @@ TEST(EngineGroup, OnlyThoseThatCountAreTold) {
 TEST(EngineGroup, WhatIsNoLongerListedIsForgotten) {
   EngineGroup group;
   group.List(std::vector{kOnePod}, Second(0));
-  group.Take(kOnePod, Said(3));
+  group.Take(kOnePod, Observed(3));
   group.List(std::vector{kOtherPod}, Second(0));
-  group.Take(kOnePod, Said(4, Second(1)));
+  group.Take(kOnePod, Observed(4, Second(1)));
   EXPECT_THAT(HistoryOf(group).series, ElementsAre(Field(&SignalSeries::address, "fd00::2")));
   group.List(std::vector{kOnePod}, Second(0));
   EXPECT_THAT(HistoryOf(group).series, ElementsAre(Field(&SignalSeries::gap, "not read yet")));
@@ -68,7 +68,7 @@ TEST(EngineGroup, WhatIsNoLongerListedIsForgotten) {
 TEST(EngineGroup, WhatLeftIsToldOfUntilNoQuestionLooksBackOnIt) {
   EngineGroup group;
   group.List(std::vector{kOnePod, kOtherPod}, Second(0));
-  group.Take(kOnePod, Said(3, Second(1)));
+  group.Take(kOnePod, Observed(3, Second(1)));
   const size_t bytes = group.Bytes();
   group.List(std::vector<EnginePlace>(), Second(5));
   const auto left_at = [&group](absl::Time now) {
@@ -107,7 +107,7 @@ TEST(EngineGroup, AnErrorKeepsThoseThatAreKnownAndIsTold) {
   EngineGroup group;
   EXPECT_EQ(HistoryOf(group).status.code(), absl::StatusCode::kUnavailable);
   group.List(std::vector{kOnePod}, Second(0));
-  group.Take(kOnePod, Said(3));
+  group.Take(kOnePod, Observed(3));
   group.List(absl::UnavailableError("llm.team-a.svc: no answer"), Second(1));
   const SignalHistory history = HistoryOf(group);
   EXPECT_THAT(std::string(history.status.message()), HasSubstr("no answer"));

@@ -1,6 +1,7 @@
 // Polls inference engines: each once in an interval for all who want it, by whatever name and path.
 //
-//   EnginePoller poller(clock, absl::Seconds(1), [&](const EngineTarget&, const EngineNews&) { ...
+//   EnginePoller poller(clock, absl::Seconds(1), [&](const EngineTarget&, const EngineUpdate&) {
+//   ...
 //   }); poller.Poll({{target, {.histograms = true}}});
 #pragma once
 
@@ -13,11 +14,11 @@
 #include "base/mutex.h"
 #include "engine/engine_reader.h"
 #include "engine/shared_engine.h"
-#include "page/page_poller.h"
+#include "page/scrape_poller.h"
 
 namespace gpuscaler {
 
-struct EngineWish {
+struct EngineInterest {
   bool histograms = false;  // by far the most of what there is to read
   std::string tenant;       // PolledTarget::Tenant(): whoever was the first to want it
 };
@@ -32,7 +33,7 @@ class EnginePoller {
 
   // These are polled from now on, and no others; of those that are not among them one more answer
   // may come.
-  void Poll(const std::map<EngineTarget, EngineWish>& targets);
+  void Poll(const std::map<EngineTarget, EngineInterest>& targets);
 
  private:
   using Readers = std::map<EngineTarget, std::shared_ptr<EngineReader>>;
@@ -42,13 +43,13 @@ class EnginePoller {
   };
 
   // Those that are there, if they are the very ones that are wanted, or else new ones.
-  Server Following(const std::map<EngineTarget, EngineWish>& wanted, Server known) const;
+  Server Following(const std::map<EngineTarget, EngineInterest>& wanted, Server known) const;
 
   const EngineReader::Sink sink_;
   Mutex mutex_;
   // By how it is reached, without a path.
-  std::map<PageRequest, Server> servers_ ABSL_GUARDED_BY(mutex_);
-  PagePoller poller_;  // last: it ends before what it tells
+  std::map<ScrapeRequest, Server> servers_ ABSL_GUARDED_BY(mutex_);
+  ScrapePoller poller_;  // last: it ends before what it tells
 };
 
 }  // namespace gpuscaler

@@ -28,7 +28,7 @@ std::string TooLarge() {
   return page;
 }
 
-std::string VllmPage(int running) {
+std::string VllmExposition(int running) {
   return absl::StrCat("vllm:num_requests_running{model_name=\"m\"} ", running,
                       "\nvllm:num_requests_waiting{model_name=\"m\"} 0\n");
 }
@@ -37,7 +37,7 @@ EngineTarget TargetAt(int port, const std::string& address = "127.0.0.1") {
   return {.at = {.host = address, .port = port, .path = "", .address = *ParseIpAddress(address)}};
 }
 
-struct Told {
+struct Reported {
   EngineTarget target;
   absl::Time at;
   std::string engine;
@@ -49,45 +49,45 @@ struct Told {
 };
 
 // All that pollers told, in the order in which they did.
-class News {
+class Updates {
  public:
   EngineReader::Sink Sink() {
-    return [this](const EngineTarget& target, const EngineNews& news) {
+    return [this](const EngineTarget& target, const EngineUpdate& update) {
       MutexLock lock(mutex_);
-      told_.push_back({target, news.at, std::string(news.engine), news.reading});
+      reported_.push_back({target, update.at, std::string(update.engine), update.reading});
       changed_.NotifyAll();
     };
   }
   // The newest one that is so, as soon as there is one; nothing after 30 s.
-  std::optional<Told> WaitFor(const std::function<bool(const Told&)>& is_it) {
+  std::optional<Reported> WaitFor(const std::function<bool(const Reported&)>& is_it) {
     const SteadyClock real;
     const absl::Time deadline = real.Now() + absl::Seconds(30);
     MutexLock lock(mutex_);
     while (true) {
-      const auto found = std::find_if(told_.rbegin(), told_.rend(), is_it);
-      if (found != told_.rend()) return *found;
+      const auto found = std::find_if(reported_.rbegin(), reported_.rend(), is_it);
+      if (found != reported_.rend()) return *found;
       if (real.Now() >= deadline) return std::nullopt;
       changed_.WaitFor(mutex_, deadline - real.Now());
     }
   }
   size_t Count() {
     MutexLock lock(mutex_);
-    return told_.size();
+    return reported_.size();
   }
   bool WaitForCount(size_t count) {
     const SteadyClock real;
     const absl::Time deadline = real.Now() + absl::Seconds(30);
     MutexLock lock(mutex_);
-    while (told_.size() < count && real.Now() < deadline) {
+    while (reported_.size() < count && real.Now() < deadline) {
       changed_.WaitFor(mutex_, deadline - real.Now());
     }
-    return told_.size() >= count;
+    return reported_.size() >= count;
   }
 
  private:
   Mutex mutex_;
   CondVar changed_;
-  std::vector<Told> told_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Reported> reported_ ABSL_GUARDED_BY(mutex_);
 };
 
 constexpr absl::Duration kOften = absl::Milliseconds(20);
@@ -95,60 +95,63 @@ constexpr absl::Duration kOften = absl::Milliseconds(20);
 TEST(EnginePoller, TellsOfEachReadingWithItsTimeAgainAndAgain) {
   std::atomic<int> running = 1;
   const TestHttpServer server(
-      Serving([&](absl::string_view) { return Answer(VllmPage(running)); }));
+      Serving([&](absl::string_view) { return Answer(VllmExposition(running)); }));
   FakeClock clock;
-  News news;
-  EnginePoller poller(clock, kOften, news.Sink());
+  Updates update;
+  EnginePoller poller(clock, kOften, update.Sink());
   poller.Poll({{TargetAt(server.port()), {}}});
-  const auto first = news.WaitFor([](const Told& told) { return told.Running() == 1; });
+  const auto first =
+      update.WaitFor([](const Reported& reported) { return reported.Running() == 1; });
   ASSERT_TRUE(first.has_value());
   EXPECT_EQ(first->engine, "vllm");
   EXPECT_EQ(first->at, clock.Now());
   running = 2;
   clock.Advance(absl::Seconds(1));
-  const auto second = news.WaitFor([](const Told& told) { return told.Running() == 2; });
+  const auto second =
+      update.WaitFor([](const Reported& reported) { return reported.Running() == 2; });
   ASSERT_TRUE(second.has_value());
   EXPECT_EQ(second->at, clock.Now());
   EXPECT_EQ(server.connections(), 1) << "kept for the next poll";
 }
 
 TEST(EnginePoller, FirstReadingOfANewTargetComesAtOnce) {
-  const TestHttpServer server(Serving([](absl::string_view) { return Answer(VllmPage(1)); }));
+  const TestHttpServer server(Serving([](absl::string_view) { return Answer(VllmExposition(1)); }));
   const SteadyClock clock;
-  News news;
-  EnginePoller poller(clock, absl::Hours(1), news.Sink());
+  Updates update;
+  EnginePoller poller(clock, absl::Hours(1), update.Sink());
   poller.Poll({{TargetAt(server.port()), {}}});
-  EXPECT_TRUE(news.WaitForCount(1));
+  EXPECT_TRUE(update.WaitForCount(1));
 }
 
 TEST(EnginePoller, WhatNobodyWantsAnyMoreIsLeftAlone) {
   std::atomic<int> asked = 0;
   const TestHttpServer left(Serving([&](absl::string_view) {
     ++asked;
-    return Answer(VllmPage(1));
+    return Answer(VllmExposition(1));
   }));
-  const TestHttpServer kept(Serving([](absl::string_view) { return Answer(VllmPage(2)); }));
+  const TestHttpServer kept(Serving([](absl::string_view) { return Answer(VllmExposition(2)); }));
   const SteadyClock clock;
-  News news;
-  EnginePoller poller(clock, kOften, news.Sink());
+  Updates update;
+  EnginePoller poller(clock, kOften, update.Sink());
   poller.Poll({{TargetAt(left.port()), {}}, {TargetAt(kept.port()), {}}});
-  ASSERT_TRUE(news.WaitFor([](const Told& told) { return told.Running() == 1; }).has_value());
+  ASSERT_TRUE(
+      update.WaitFor([](const Reported& reported) { return reported.Running() == 1; }).has_value());
   poller.Poll({{TargetAt(kept.port()), {}}});
-  const size_t had = news.Count();
-  ASSERT_TRUE(news.WaitForCount(had + 5));  // one more may have been on its way
+  const size_t had = update.Count();
+  ASSERT_TRUE(update.WaitForCount(had + 5));  // one more may have been on its way
   const int asked_by_then = asked;
-  ASSERT_TRUE(news.WaitForCount(had + 15));
+  ASSERT_TRUE(update.WaitForCount(had + 15));
   EXPECT_EQ(asked, asked_by_then);
 }
 
 TEST(EnginePoller, OneThatHangsIsNotAskedTwiceAtATimeAndDelaysNoOther) {
   const TestHttpServer hanging(SayingAndHanging(""));
-  const TestHttpServer good(Serving([](absl::string_view) { return Answer(VllmPage(1)); }));
+  const TestHttpServer good(Serving([](absl::string_view) { return Answer(VllmExposition(1)); }));
   const SteadyClock clock;
-  News news;
-  EnginePoller poller(clock, kOften, news.Sink(), {.patience = absl::Hours(1)});
+  Updates update;
+  EnginePoller poller(clock, kOften, update.Sink(), {.timeout = absl::Hours(1)});
   poller.Poll({{TargetAt(hanging.port()), {}}, {TargetAt(good.port()), {}}});
-  EXPECT_TRUE(news.WaitForCount(20));
+  EXPECT_TRUE(update.WaitForCount(20));
   EXPECT_EQ(hanging.connections(), 1);
 }
 
@@ -157,7 +160,7 @@ TEST(EnginePoller, FaultsAreToldOfAsReadingsAre) {
   const TestHttpServer server(Serving([&](absl::string_view) {
     switch (mode) {
       case 0:
-        return Answer(VllmPage(1));
+        return Answer(VllmExposition(1));
       case 1:
         return Answer(std::string("\xff\x00\x01garbage", 10));
       case 2:
@@ -169,17 +172,18 @@ TEST(EnginePoller, FaultsAreToldOfAsReadingsAre) {
     }
   }));
   const SteadyClock clock;
-  News news;
-  EnginePoller poller(clock, kOften, news.Sink());
+  Updates update;
+  EnginePoller poller(clock, kOften, update.Sink());
   poller.Poll({{TargetAt(server.port()), {}}});
   const auto says = [&](absl::string_view text) {
-    return news
-        .WaitFor([text](const Told& told) {
-          return absl::StrContains(told.reading.status().message(), text);
+    return update
+        .WaitFor([text](const Reported& reported) {
+          return absl::StrContains(reported.reading.status().message(), text);
         })
         .has_value();
   };
-  ASSERT_TRUE(news.WaitFor([](const Told& told) { return told.Running() == 1; }).has_value());
+  ASSERT_TRUE(
+      update.WaitFor([](const Reported& reported) { return reported.Running() == 1; }).has_value());
   mode = 1;
   EXPECT_TRUE(says("/metrics: line 1: "));
   mode = 2;
@@ -189,38 +193,41 @@ TEST(EnginePoller, FaultsAreToldOfAsReadingsAre) {
   mode = 4;
   EXPECT_TRUE(says("it answers HTTP 503"));
   mode = 0;
-  const size_t had = news.Count();
-  ASSERT_TRUE(news.WaitForCount(had + 2));
-  EXPECT_TRUE(news.WaitFor([](const Told& told) { return told.Running() == 1; }).has_value())
+  const size_t had = update.Count();
+  ASSERT_TRUE(update.WaitForCount(had + 2));
+  EXPECT_TRUE(
+      update.WaitFor([](const Reported& reported) { return reported.Running() == 1; }).has_value())
       << "and it is read again";
 }
 
 TEST(EnginePoller, TwoHundredEnginesAreAllRead) {
-  const TestHttpServer server(Serving([](absl::string_view) { return Answer(VllmPage(1)); }),
+  const TestHttpServer server(Serving([](absl::string_view) { return Answer(VllmExposition(1)); }),
                               nullptr, "0.0.0.0");
   const SteadyClock clock;
-  News news;
-  EnginePoller poller(clock, absl::Milliseconds(500), news.Sink(), {.patience = absl::Seconds(20)});
-  std::map<EngineTarget, EngineWish> targets;
+  Updates update;
+  EnginePoller poller(clock, absl::Milliseconds(500), update.Sink(),
+                      {.timeout = absl::Seconds(20)});
+  std::map<EngineTarget, EngineInterest> targets;
   for (int i = 1; i <= 200; ++i) {
     targets.insert({TargetAt(server.port(), absl::StrCat("127.0.0.", i)), {}});
   }
   poller.Poll(targets);
   for (const auto& each_target : targets) {
     const EngineTarget& target = each_target.first;
-    const auto told = news.WaitFor([&](const Told& each) { return each.target == target; });
-    ASSERT_TRUE(told.has_value()) << target.at.Place();
-    EXPECT_EQ(told->Running(), 1) << told->reading.status();
+    const auto reported =
+        update.WaitFor([&](const Reported& each) { return each.target == target; });
+    ASSERT_TRUE(reported.has_value()) << target.at.Place();
+    EXPECT_EQ(reported->Running(), 1) << reported->reading.status();
   }
 }
 
 TEST(EnginePoller, EndsAtOnceWithPollsOnTheirWay) {
   const TestHttpServer hanging(SayingAndHanging(""), nullptr, "0.0.0.0");
   const SteadyClock clock;
-  News news;
+  Updates update;
   std::optional<EnginePoller> poller;
-  poller.emplace(clock, kOften, news.Sink(), FetchLimits{.patience = absl::Hours(1)});
-  std::map<EngineTarget, EngineWish> targets;
+  poller.emplace(clock, kOften, update.Sink(), FetchLimits{.timeout = absl::Hours(1)});
+  std::map<EngineTarget, EngineInterest> targets;
   for (int i = 1; i <= 50; ++i) {
     targets.insert({TargetAt(hanging.port(), absl::StrCat("127.0.0.", i)), {}});
   }
@@ -229,16 +236,16 @@ TEST(EnginePoller, EndsAtOnceWithPollsOnTheirWay) {
   while (hanging.open() < 50 && clock.Now() < deadline) absl::SleepFor(absl::Milliseconds(1));
   ASSERT_EQ(hanging.open(), 50);
   poller.reset();
-  EXPECT_EQ(news.Count(), 0);
+  EXPECT_EQ(update.Count(), 0);
 }
 
 // Ten engines: eight that answer, one that ends each connection amid its page, and one whose page
 // is no text.
-std::map<EngineTarget, EngineWish> TargetsOf(const TestHttpServer& good,
-                                             const TestHttpServer& breaking,
-                                             const TestHttpServer& garbage) {
-  std::map<EngineTarget, EngineWish> targets = {{TargetAt(breaking.port()), {}},
-                                                {TargetAt(garbage.port()), {}}};
+std::map<EngineTarget, EngineInterest> TargetsOf(const TestHttpServer& good,
+                                                 const TestHttpServer& breaking,
+                                                 const TestHttpServer& garbage) {
+  std::map<EngineTarget, EngineInterest> targets = {{TargetAt(breaking.port()), {}},
+                                                    {TargetAt(garbage.port()), {}}};
   for (int i = 1; i <= 8; ++i) {
     targets.insert({TargetAt(good.port(), absl::StrCat("127.0.0.", i)), {.histograms = true}});
   }
@@ -256,58 +263,61 @@ TEST(EnginePoller, APageIsAskedForOnceHoweverItIsNamed) {
   std::atomic<int> asked = 0;
   const TestHttpServer server(Serving([&](absl::string_view) {
     ++asked;
-    return Answer(VllmPage(1));
+    return Answer(VllmExposition(1));
   }));
   const std::vector<EngineTarget> targets = {At(server, "", ""), At(server, "", "vllm"),
                                              At(server, "/metrics", "vllm")};
   const FakeClock clock;
-  News news;
-  EnginePoller poller(clock, kOften, news.Sink());
-  std::map<EngineTarget, EngineWish> wishes;
-  for (const EngineTarget& target : targets) wishes[target] = {};
-  poller.Poll(wishes);
-  ASSERT_TRUE(news.WaitForCount(60));
+  Updates update;
+  EnginePoller poller(clock, kOften, update.Sink());
+  std::map<EngineTarget, EngineInterest> interests;
+  for (const EngineTarget& target : targets) interests[target] = {};
+  poller.Poll(interests);
+  ASSERT_TRUE(update.WaitForCount(60));
   for (const EngineTarget& target : targets) {
-    const auto told = news.WaitFor([&](const Told& each) { return each.target == target; });
-    ASSERT_TRUE(told.has_value());
-    EXPECT_EQ(told->Running(), 1) << told->reading.status();
+    const auto reported =
+        update.WaitFor([&](const Reported& each) { return each.target == target; });
+    ASSERT_TRUE(reported.has_value());
+    EXPECT_EQ(reported->Running(), 1) << reported->reading.status();
   }
   const int pages = asked;
-  EXPECT_GE(news.Count(), static_cast<size_t>(3 * (pages - 2))) << "a page for each would be one";
+  EXPECT_GE(update.Count(), static_cast<size_t>(3 * (pages - 2))) << "a page for each would be one";
   EXPECT_EQ(server.connections(), 1);
 }
 
 TEST(EnginePoller, EachJudgesThePageByWhatItWasToldOfIt) {
-  const TestHttpServer server(Serving([](absl::string_view) { return Answer(VllmPage(1)); }));
+  const TestHttpServer server(Serving([](absl::string_view) { return Answer(VllmExposition(1)); }));
   const EngineTarget any = At(server, "", "");
   const EngineTarget other = At(server, "", "sglang");
   const FakeClock clock;
-  News news;
-  EnginePoller poller(clock, kOften, news.Sink());
+  Updates update;
+  EnginePoller poller(clock, kOften, update.Sink());
   poller.Poll({{any, {}}, {other, {}}});
-  const auto good = news.WaitFor([&](const Told& told) { return told.target == any; });
-  const auto bad = news.WaitFor([&](const Told& told) { return told.target == other; });
+  const auto good =
+      update.WaitFor([&](const Reported& reported) { return reported.target == any; });
+  const auto bad =
+      update.WaitFor([&](const Reported& reported) { return reported.target == other; });
   ASSERT_TRUE(good.has_value() && bad.has_value());
   EXPECT_EQ(good->Running(), 1);
   EXPECT_FALSE(bad->reading.ok());
 }
 
 TEST(EnginePoller, WhatIsWantedBesidesIsReadAtOnce) {
-  const TestHttpServer server(Serving([](absl::string_view) { return Answer(VllmPage(1)); }));
+  const TestHttpServer server(Serving([](absl::string_view) { return Answer(VllmExposition(1)); }));
   const EngineTarget first = At(server, "", "");
   const EngineTarget second = At(server, "/metrics", "vllm");
   const FakeClock clock;
-  News news;
-  EnginePoller poller(clock, absl::Hours(1), news.Sink());
+  Updates update;
+  EnginePoller poller(clock, absl::Hours(1), update.Sink());
   poller.Poll({{first, {}}});
-  ASSERT_TRUE(news.WaitFor([&](const Told& told) { return told.target == first; }));
+  ASSERT_TRUE(update.WaitFor([&](const Reported& reported) { return reported.target == first; }));
   poller.Poll({{first, {}}, {second, {}}});
-  ASSERT_TRUE(news.WaitFor([&](const Told& told) { return told.target == second; }));
+  ASSERT_TRUE(update.WaitFor([&](const Reported& reported) { return reported.target == second; }));
 }
 
 TEST(EnginePoller, TenThousandPollsLeaveNeitherFilesNorMemoryBehind) {
-  const TestHttpServer good(Serving([](absl::string_view) { return Answer(VllmPage(1)); }), nullptr,
-                            "0.0.0.0");
+  const TestHttpServer good(Serving([](absl::string_view) { return Answer(VllmExposition(1)); }),
+                            nullptr, "0.0.0.0");
   const TestHttpServer breaking(
       SayingAndClosing("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nvllm:num_requests"));
   const TestHttpServer garbage(
@@ -315,8 +325,8 @@ TEST(EnginePoller, TenThousandPollsLeaveNeitherFilesNorMemoryBehind) {
   const SteadyClock clock;
   std::atomic<int> polls = 0;
   EnginePoller poller(clock, absl::Milliseconds(2),
-                      [&](const EngineTarget&, const EngineNews&) { ++polls; },
-                      {.patience = absl::Seconds(20)});
+                      [&](const EngineTarget&, const EngineUpdate&) { ++polls; },
+                      {.timeout = absl::Seconds(20)});
   poller.Poll(TargetsOf(good, breaking, garbage));
   const auto wait_for = [&](int more) {
     const int wanted = polls + more;

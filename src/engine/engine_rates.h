@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/kept_readings.h"
+#include "engine/stored_readings.h"
 #include "series/counter_window.h"
 
 namespace gpuscaler {

@@ -24,8 +24,8 @@ Histogram CountsOf(double a, double b, double c, double all) {
 }
 
 // Readings 5 s apart.
-KeptReadings Every5Seconds(const std::vector<ModelReading>& readings) {
-  KeptReadings kept;
+StoredReadings Every5Seconds(const std::vector<ModelReading>& readings) {
+  StoredReadings kept;
   for (const ModelReading& reading : readings) {
     kept.Take(kFirst + static_cast<int>(kept.all().size()) * absl::Seconds(5), reading);
   }
@@ -33,15 +33,15 @@ KeptReadings Every5Seconds(const std::vector<ModelReading>& readings) {
 }
 
 // As of the newest reading, all of them.
-double RateOf(const KeptReadings& readings) {
+double RateOf(const StoredReadings& readings) {
   const auto growth =
       GrowthAtEach(readings.all(), &TimedReading::requests_done, kQuarterMinute).back();
   return growth.has_value() ? growth->PerSecond() : std::nan("");
 }
-std::optional<double> MeanQueueSecondsOf(const KeptReadings& readings) {
+std::optional<double> MeanQueueSecondsOf(const StoredReadings& readings) {
   return MeanQueueSeconds(readings.all(), kQuarterMinute).back();
 }
-std::optional<double> P95SecondsOf(const KeptReadings& readings) {
+std::optional<double> P95SecondsOf(const StoredReadings& readings) {
   return P95Seconds(readings.all(), &TimedReading::first_token_seconds, kQuarterMinute).back();
 }
 

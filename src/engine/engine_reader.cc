@@ -18,9 +18,10 @@ void AddOnce(std::vector<std::string>& paths, absl::string_view path) {
   if (std::ranges::find(paths, path) == paths.end()) paths.emplace_back(path);
 }
 
-bool IsUsualPort(int port) {
-  return std::ranges::any_of(
-      Engines(), [port](const Engine* e) { return e->port == port && e->path == kUsualPath; });
+bool IsUsualPortOfUsualPath(int port) {
+  return std::ranges::any_of(Engines(), [port](const Engine* engine) {
+    return IsUsualPort(*engine, port) && engine->path == kUsualPath;
+  });
 }
 
 // NIM's is elsewhere, or was in early images; trtllm-serve's and Ollama's are too.
@@ -32,9 +33,9 @@ std::vector<std::string> PathsToTry(const EngineTarget& target, const Engine* na
     AddOnce(paths, kUsualPath);
     return paths;
   }
-  if (IsUsualPort(target.at.port)) AddOnce(paths, kUsualPath);
+  if (IsUsualPortOfUsualPath(target.at.port)) AddOnce(paths, kUsualPath);
   for (const Engine* engine : Engines()) {
-    if (engine->port == target.at.port) AddOnce(paths, engine->path);
+    if (IsUsualPort(*engine, target.at.port)) AddOnce(paths, engine->path);
   }
   AddOnce(paths, kUsualPath);
   for (const Engine* engine : Engines()) AddOnce(paths, engine->path);
@@ -50,7 +51,7 @@ EngineReader::EngineReader(EngineTarget target, Sink sink, std::string tenant)
       named_(EngineNamed(target_.engine)),
       paths_(PathsToTry(target_, named_)) {}
 
-PageRequest EngineReader::First() {
+ScrapeRequest EngineReader::First() {
   tried_ = 1;
   empty_.reset();
   asks_info_ = false;
@@ -58,7 +59,7 @@ PageRequest EngineReader::First() {
   return Request();
 }
 
-std::optional<PageRequest> EngineReader::Take(absl::Time at, const absl::StatusOr<Page>& page) {
+std::optional<ScrapeRequest> EngineReader::Take(absl::Time at, const absl::StatusOr<Page>& page) {
   if (asks_info_) {
     const absl::Status known = TakeInfo(page);
     Tell(at, known.ok() ? engine_->read("", {.histograms = histograms_}) : known);
@@ -86,7 +87,7 @@ std::optional<PageRequest> EngineReader::Take(absl::Time at, const absl::StatusO
   }
   if (empty_.has_value()) {
     asks_info_ = true;
-    PageRequest request = target_.at;
+    ScrapeRequest request = target_.at;
     request.path = std::string(kInfoPath);
     return request;
   }
@@ -116,16 +117,16 @@ absl::StatusOr<EngineReading> EngineReader::Read(const absl::StatusOr<Page>& pag
 }
 
 absl::StatusOr<EngineReading> EngineReader::ReadBody(const Page& page) {
-  const PageWish wish = {.format = page.format, .histograms = histograms_};
+  const ScrapeInterest interest = {.format = page.format, .histograms = histograms_};
   const Engine* const known = named_ == nullptr ? engine_ : named_;
   if (known != nullptr) {
-    absl::StatusOr<EngineReading> reading = known->read(page.body, wish);
+    absl::StatusOr<EngineReading> reading = known->read(page.body, interest);
     if (reading.ok()) engine_ = known;
     if (named_ != nullptr || !absl::IsNotFound(reading.status())) return reading;
     engine_ = nullptr;
   }
   ASSIGN_OR_RETURN(const Engine* const recognised, Recognise(page.body, page.format));
-  absl::StatusOr<EngineReading> reading = recognised->read(page.body, wish);
+  absl::StatusOr<EngineReading> reading = recognised->read(page.body, interest);
   if (reading.ok()) engine_ = recognised;
   return reading;
 }
@@ -137,8 +138,8 @@ bool EngineReader::MayBeElsewhere(bool is_of_a_page, const absl::Status& fault) 
          (is_of_a_page && engine_ == nullptr && absl::IsInvalidArgument(fault));
 }
 
-PageRequest EngineReader::Request() const {
-  PageRequest request = target_.at;
+ScrapeRequest EngineReader::Request() const {
+  ScrapeRequest request = target_.at;
   request.path = paths_[path_];
   return request;
 }

@@ -11,13 +11,13 @@
 #include "absl/time/time.h"
 #include "engine/engine_group.h"
 #include "engine/engines.h"
-#include "page/page_poller.h"
-#include "page/page_request.h"
+#include "page/scrape_poller.h"
+#include "page/scrape_request.h"
 
 namespace gpuscaler {
 
 struct EngineTarget {
-  PageRequest at;      // its path empty: where engines have their pages
+  ScrapeRequest at;    // its path empty: where engines have their pages
   std::string engine;  // of EngineNamed(); empty: whichever the page is of
 
   friend auto operator<=>(const EngineTarget&, const EngineTarget&) = default;
@@ -31,7 +31,7 @@ struct EngineTarget {
 class EngineReader : public PolledTarget {
  public:
   // `engine` of the news is empty until it is recognised. A fault of the page names its place.
-  using Sink = std::function<void(const EngineTarget& target, const EngineNews& news)>;
+  using Sink = std::function<void(const EngineTarget& target, const EngineUpdate& update)>;
 
   // `tenant`: PolledTarget::Tenant().
   EngineReader(EngineTarget target, Sink sink, std::string tenant = "");
@@ -40,8 +40,8 @@ class EngineReader : public PolledTarget {
   void WantHistograms(bool wanted) { histograms_ = wanted; }
 
   std::string Tenant() override { return tenant_; }
-  PageRequest First() override;
-  std::optional<PageRequest> Take(absl::Time at, const absl::StatusOr<Page>& page) override;
+  ScrapeRequest First() override;
+  std::optional<ScrapeRequest> Take(absl::Time at, const absl::StatusOr<Page>& page) override;
 
  private:
   absl::StatusOr<EngineReading> Read(const absl::StatusOr<Page>& page);
@@ -51,7 +51,7 @@ class EngineReader : public PolledTarget {
   bool MayTellBesides(const Page& page) const;
   // The engine whose empty page that was; OK: it is one.
   absl::Status TakeInfo(const absl::StatusOr<Page>& info);
-  PageRequest Request() const;
+  ScrapeRequest Request() const;
   void Tell(absl::Time at, absl::StatusOr<EngineReading> reading);
 
   const EngineTarget target_;

@@ -27,23 +27,23 @@ class EngineReaderTest : public testing::Test {
                                         .path = path,
                                         .address = *ParseIpAddress("10.0.0.7")},
                                  .engine = engine},
-                    [this](const EngineTarget&, const EngineNews& news) {
-                      engine_ = std::string(news.engine);
-                      reading_ = news.reading;
-                      ++told_;
+                    [this](const EngineTarget&, const EngineUpdate& update) {
+                      engine_ = std::string(update.engine);
+                      reading_ = update.reading;
+                      ++reported_;
                     });
   }
 
   // One turn; the paths that were asked for.
   std::vector<std::string> Poll() {
-    const int told = told_;
+    const int reported = reported_;
     std::vector<std::string> asked;
-    std::optional<PageRequest> request = reader_->First();
+    std::optional<ScrapeRequest> request = reader_->First();
     while (request.has_value()) {
       asked.push_back(request->path);
       request = reader_->Take(absl::UnixEpoch(), Serve(request->path));
     }
-    EXPECT_EQ(told_, told + 1) << "each poll is told of once";
+    EXPECT_EQ(reported_, reported + 1) << "each poll is told of once";
     return asked;
   }
 
@@ -64,7 +64,7 @@ class EngineReaderTest : public testing::Test {
   std::optional<EngineReader> reader_;
   std::string engine_;
   absl::StatusOr<EngineReading> reading_;
-  int told_ = 0;
+  int reported_ = 0;
 };
 
 TEST_F(EngineReaderTest, IsRecognisedOnceAndThenAskedOnItsPathAlone) {

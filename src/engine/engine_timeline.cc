@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/plain_words.h"
 #include "engine/engine_answers.h"
-#include "engine/told_metrics.h"
+#include "engine/reported_metrics.h"
 
 namespace gpuscaler {
 namespace {
@@ -25,14 +25,20 @@ std::string OtherModels(const std::vector<std::string>& names, size_t unnamed) {
 }  // namespace
 
 bool EngineTimeline::Take(absl::Time at, absl::string_view engine, const EngineReading& reading) {
-  if (!IsNews(at)) return false;
+  if (!IsNew(at)) return false;
   engine_ = std::string(engine);
   answers_since_ = std::min(answers_since_, at);
   failure_ = absl::OkStatus();
+  const Engine* const family = EngineNamed(engine);
+  const auto lacks_backend = [&](absl::string_view model) {
+    return family != nullptr && !HasBackend(*family, reading, model);
+  };
   together_.Take(at, *ReadingOf(reading, ""));
+  lacks_backend_ = lacks_backend("");
   for (auto& [name, model] : models_) {
     std::optional<ModelReading> own = ReadingOf(reading, name);
     model.absent = !own.has_value();
+    model.lacks_backend = own.has_value() && lacks_backend(name);
     if (own.has_value()) model.timeline.Take(at, *std::move(own));
   }
   Name(reading);
@@ -48,12 +54,12 @@ void EngineTimeline::Name(const EngineReading& reading) {
 }
 
 bool EngineTimeline::Fail(absl::Time at, const absl::Status& why) {
-  if (!IsNews(at)) return false;
+  if (!IsNew(at)) return false;
   failure_ = why;
   return true;
 }
 
-bool EngineTimeline::IsNews(absl::Time at) {
+bool EngineTimeline::IsNew(absl::Time at) {
   if (at <= newest_at_) return false;
   newest_at_ = at;
   return true;
@@ -83,7 +89,7 @@ size_t EngineTimeline::Bytes() const {
   return bytes;
 }
 
-const EngineTimeline::KeptModel* EngineTimeline::Find(const std::string& model) const {
+const EngineTimeline::StoredModel* EngineTimeline::Find(const std::string& model) const {
   const auto found = models_.find(model);
   return found == models_.end() ? nullptr : &found->second;
 }
@@ -93,15 +99,12 @@ SignalSeries EngineTimeline::Answer(const EngineQuestion& question, absl::Time n
   SignalSeries series{.engine = engine_};
   series.answers_since = answers_since_;
   series.was_tried = newest_at_ != absl::InfinitePast();
-  const Engine* const family = EngineNamed(engine_);
-  if (family != nullptr && !CanTell(*family, question.metric)) {
-    series.told_by = EnginesThatTell(question.metric);
-  }
-  const KeptModel* const model = Find(question.model);
+  if (NeverTells(question)) series.reported_by = EnginesThatTell(question.metric);
+  const StoredModel* const model = Find(question.model);
   const ModelTimeline* const own = model == nullptr ? nullptr : &model->timeline;
   if (const ModelTimeline* const timeline = question.model.empty() ? &together_ : own) {
     series.points = timeline->Points(question, now, longest_gap);
-    series.unmoved_since = timeline->StillSince();
+    series.unmoved_since = timeline->SteadySince();
     if (question.metric == EngineMetric::kPressurePercent) {
       series.against = timeline->PressureAgainst(question);
     }
@@ -110,16 +113,29 @@ SignalSeries EngineTimeline::Answer(const EngineQuestion& question, absl::Time n
   return series;
 }
 
+bool EngineTimeline::NeverTells(const EngineQuestion& question) const {
+  const Engine* const family = EngineNamed(engine_);
+  if (family == nullptr) return false;
+  if (!CanTell(*family, question.metric)) return true;
+  const StoredModel* const model = Find(question.model);
+  const bool lacks_backend =
+      question.model.empty() ? lacks_backend_ : model != nullptr && model->lacks_backend;
+  return lacks_backend && !BackendFor(*family, question.metric).empty();
+}
+
 std::string EngineTimeline::GapOf(const EngineQuestion& question,
                                   const SignalSeries& series) const {
   if (!failure_.ok()) return std::string(failure_.message());
   if (engine_.empty()) return "not read yet";
-  const KeptModel* const model = Find(question.model);
+  const StoredModel* const model = Find(question.model);
   if (model != nullptr && model->absent) {
     return absl::StrCat("no model \"", question.model, "\": ", OtherModels(names_, unnamed_));
   }
-  if (!series.told_by.empty()) {
-    return absl::StrCat(engine_, " never tells ", WhatIsAsked(question.metric));
+  if (!series.reported_by.empty()) {
+    const absl::string_view backend = BackendFor(*EngineNamed(engine_), question.metric);
+    return backend.empty() ? absl::StrCat(engine_, " never tells ", WhatIsAsked(question.metric))
+                           : absl::StrCat(engine_, " does not export ",
+                                          WhatIsAsked(question.metric), " without ", backend);
   }
   if (series.points.empty()) return "not read yet";
   if (series.points.back().value.has_value()) return "";

@@ -43,13 +43,16 @@ class EngineTimeline {
   const std::string& engine() const { return engine_; }  // empty: it never answered
 
  private:
-  bool IsNews(absl::Time at);
-  struct KeptModel {
+  bool IsNew(absl::Time at);
+  struct StoredModel {
     ModelTimeline timeline;
-    bool absent = false;  // from the newest page
+    bool absent = false;         // from the newest page
+    bool lacks_backend = false;  // as below
   };
 
-  const KeptModel* Find(const std::string& model) const;
+  const StoredModel* Find(const std::string& model) const;
+  // That it will not report what the question takes, as far as is known.
+  bool NeverTells(const EngineQuestion& question) const;
   void Name(const EngineReading& reading);  // the models that it has
   std::string GapOf(const EngineQuestion& question, const SignalSeries& series) const;
 
@@ -58,7 +61,8 @@ class EngineTimeline {
   absl::Time answers_since_ = absl::InfiniteFuture();
   absl::Status failure_;  // of the newest reading
   ModelTimeline together_;
-  std::map<std::string, KeptModel> models_;
+  bool lacks_backend_ = false;  // its newest page has nothing that only a backend exports
+  std::map<std::string, StoredModel> models_;
   std::vector<std::string> names_;  // of some models on its newest page, for an explanation
   size_t unnamed_ = 0;              // how many others are there
 };

@@ -17,7 +17,7 @@ EngineReading PageWith(double llama, double qwen) {
 SignalSeries WaitingOf(const EngineTimeline& engine, const std::string& model) {
   return engine.Answer(
       {.metric = EngineMetric::kRequestsWaiting, .model = model, .look_back = absl::Minutes(1)},
-      Second(60), kBridged);
+      Second(60), kLongestGap);
 }
 
 TEST(EngineTimeline, AddsItsModelsUpUnlessOneIsMeant) {
@@ -62,7 +62,10 @@ TEST(EngineTimeline, SaysWhichModelsThereAreWhereTheOneMeantIsNot) {
   engine.Take(Second(2), "vllm", {.models = {{.model = "\x1b[2J" + std::string(100, 'x')}}});
   EXPECT_EQ(WaitingOf(engine, "mixtral").gap,
             "no model \"mixtral\": it has ?[2J" + std::string(56, 'x') + "...");
-  engine.Take(Second(3), "ollama", {});
+  engine.Take(Second(3), "vllm", {.models = {{.model = "\xe9\x80\x9a\xe4\xb9\x89-7b"}}});
+  EXPECT_EQ(WaitingOf(engine, "mixtral").gap,
+            "no model \"mixtral\": it has \xe9\x80\x9a\xe4\xb9\x89-7b");
+  engine.Take(Second(4), "ollama", {});
   EXPECT_EQ(WaitingOf(engine, "mixtral").gap, "no model \"mixtral\": it has no model loaded");
 }
 
@@ -73,7 +76,7 @@ TEST(EngineTimeline, SaysWhyItHasNoNumber) {
   EXPECT_EQ(WaitingOf(engine, "").gap, "connection refused");
   engine.Take(Second(1), "vllm", {.models = {{.running = 1}}});
   EXPECT_EQ(WaitingOf(engine, "").gap, "vllm does not tell how many requests wait");
-  EXPECT_EQ(engine.Answer({.metric = EngineMetric::kRequestRate}, Second(1), kBridged).gap,
+  EXPECT_EQ(engine.Answer({.metric = EngineMetric::kRequestRate}, Second(1), kLongestGap).gap,
             "vllm has not told yet how many requests it served");
   engine.Take(Second(2), "vllm", PageWith(3, 4));
   EXPECT_EQ(WaitingOf(engine, "").gap, "");
@@ -81,18 +84,42 @@ TEST(EngineTimeline, SaysWhyItHasNoNumber) {
 
 TEST(EngineTimeline, SaysWhoTellsWhatItsFamilyNeverDoes) {
   EngineTimeline engine;
-  EXPECT_THAT(WaitingOf(engine, "").told_by, IsEmpty()) << "not recognised: it may tell";
+  EXPECT_THAT(WaitingOf(engine, "").reported_by, IsEmpty()) << "not recognised: it may tell";
   engine.Take(Second(0), "tei", PageWith(3, 4));
   const EngineQuestion cache{.metric = EngineMetric::kKvCacheUsagePercent};
-  const SignalSeries never = engine.Answer(cache, Second(0), kBridged);
+  const SignalSeries never = engine.Answer(cache, Second(0), kLongestGap);
   EXPECT_EQ(never.engine, "tei");
-  EXPECT_THAT(never.told_by, testing::Contains("vllm"));
-  EXPECT_THAT(never.told_by, testing::Not(testing::Contains("tei")));
+  EXPECT_THAT(never.reported_by, testing::Contains("vllm"));
+  EXPECT_THAT(never.reported_by, testing::Not(testing::Contains("tei")));
   EXPECT_EQ(never.gap, "tei never tells how full its KV cache is");
-  EXPECT_THAT(WaitingOf(engine, "").told_by, IsEmpty());
+  EXPECT_THAT(WaitingOf(engine, "").reported_by, IsEmpty());
   engine.Take(Second(1), "vllm", {.models = {{.running = 1}}});
-  EXPECT_THAT(engine.Answer(cache, Second(1), kBridged).told_by, IsEmpty())
+  EXPECT_THAT(engine.Answer(cache, Second(1), kLongestGap).reported_by, IsEmpty())
       << "this page has none, another's has";
+}
+
+TEST(EngineTimeline, TritonNeverReportsAPressureWithoutTensorRtLlm) {
+  EngineTimeline engine;
+  engine.KeepOnly({"llama", "resnet"});
+  const auto pressure_of = [&](const std::string& model) {
+    return engine.Answer({.metric = EngineMetric::kPressurePercent, .model = model}, Second(9),
+                         kLongestGap);
+  };
+  const ModelReading resnet{.model = "resnet", .waiting = 3, .requests_done = 8};
+  engine.Take(Second(0), "triton", {.models = {resnet}});
+  EXPECT_THAT(pressure_of("").reported_by, testing::Contains("triton with TensorRT-LLM"));
+  EXPECT_EQ(pressure_of("").gap,
+            "triton does not export how full its KV cache is, nor how many requests wait and run "
+            "without TensorRT-LLM");
+  EXPECT_THAT(pressure_of("llama").reported_by, IsEmpty()) << "it may be loaded later";
+  EXPECT_EQ(pressure_of("llama").gap, "no model \"llama\": it has resnet");
+  EXPECT_THAT(WaitingOf(engine, "").reported_by, IsEmpty());
+
+  engine.Take(Second(1), "triton",
+              {.models = {{.model = "llama", .waiting = 0, .running = 2, .limit = 4}, resnet}});
+  EXPECT_THAT(pressure_of("").reported_by, IsEmpty());
+  EXPECT_THAT(pressure_of("llama").reported_by, IsEmpty());
+  EXPECT_THAT(pressure_of("resnet").reported_by, testing::Contains("triton with TensorRT-LLM"));
 }
 
 TEST(EngineTimeline, SaysWhatAPressureIsMeasuredAgainst) {
@@ -103,7 +130,7 @@ TEST(EngineTimeline, SaysWhatAPressureIsMeasuredAgainst) {
     }
     return engine
         .Answer({.metric = EngineMetric::kPressurePercent, .max_concurrency = given}, Second(10),
-                kBridged)
+                kLongestGap)
         .against;
   };
   EXPECT_EQ(against({.waiting = 1, .running = 8, .limit = 64}, 32),

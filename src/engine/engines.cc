@@ -51,6 +51,10 @@ std::span<const Engine* const> Engines() {
   return engines;
 }
 
+bool IsUsualPort(const Engine& engine, int port) {
+  return port == engine.port || (engine.later_port != 0 && port == engine.later_port);
+}
+
 const Engine* EngineNamed(absl::string_view name) {
   const auto found = std::ranges::find(Engines(), name, [](const Engine* e) { return e->name; });
   return found == Engines().end() ? nullptr : *found;
@@ -63,7 +67,7 @@ const Engine* EngineOfInfo(absl::string_view info) {
   return found == Engines().end() ? nullptr : *found;
 }
 
-absl::StatusOr<const Engine*> Recognise(absl::string_view page, PageFormat format) {
+absl::StatusOr<const Engine*> Recognise(absl::string_view page, ExpositionFormat format) {
   if (IsJson(page)) {
     RETURN_IF_ERROR(Ollama().read(page, {}).status());
     return &Ollama();
@@ -79,7 +83,7 @@ absl::StatusOr<const Engine*> Recognise(absl::string_view page, PageFormat forma
     recognised = static_cast<size_t>(marked - engines.begin());
     return false;
   };
-  RETURN_IF_ERROR(ReadPage(page, format, look, [](const PageSample&) {}));
+  RETURN_IF_ERROR(ReadPage(page, format, look, [](const ExpositionSample&) {}));
   if (recognised < engines.size()) return engines[recognised];
   return is_empty ? NobodysEmptyPage() : NobodysPage();
 }

@@ -39,14 +39,22 @@ TEST(Recognise, TellsAnotherServersPageFromAnEngines) {
       {"another's JSON", "{\"status\":\"ok\"}", absl::StatusCode::kNotFound, "\"models\""},
   };
   for (const auto& row : rows) {
-    const auto engine = Recognise(row.page, PageFormat::kText);
+    const auto engine = Recognise(row.page, ExpositionFormat::kText);
     EXPECT_EQ(engine.status().code(), row.want) << row.name << ": " << engine.status();
     EXPECT_THAT(engine.status().message(), testing::HasSubstr(row.message)) << row.name;
   }
 }
 
+TEST(Engines, MayListenElsewhereInLaterVersions) {
+  EXPECT_TRUE(IsUsualPort(LlamaCpp(), 8080));
+  EXPECT_TRUE(IsUsualPort(LlamaCpp(), 9931));
+  EXPECT_FALSE(IsUsualPort(Vllm(), 9931));
+  EXPECT_FALSE(IsUsualPort(Vllm(), 0));
+}
+
 TEST(Recognise, ReadsOpenMetricsToo) {
-  const auto engine = Recognise("vllm:num_requests_running 5\n# EOF\n", PageFormat::kOpenMetrics);
+  const auto engine =
+      Recognise("vllm:num_requests_running 5\n# EOF\n", ExpositionFormat::kOpenMetrics);
   ASSERT_TRUE(engine.ok()) << engine.status();
   EXPECT_EQ(*engine, &Vllm());
 }

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "absl/time/time.h"
-#include "engine/kept_readings.h"
+#include "engine/stored_readings.h"
 
 namespace gpuscaler {
 

@@ -12,7 +12,8 @@ namespace gpuscaler {
 namespace {
 
 constexpr double kAbove = std::numeric_limits<double>::infinity();
-constexpr CounterLookBack kFifteenSeconds = {.window = absl::Seconds(15), .longest_gap = kBridged};
+constexpr CounterLookBack kFifteenSeconds = {.window = absl::Seconds(15),
+                                             .longest_gap = kLongestGap};
 
 Histogram Counts(double a, double b, double all) { return {{{0.1, a}, {0.5, b}, {kAbove, all}}}; }
 
@@ -100,7 +101,7 @@ TEST(HistogramGrowth, MovingFromWindowToWindowGivesWhatEachGivesByItself) {
         histograms[i].Count() >= histograms[i - 1].Count() &&
         histograms[i].buckets[0].count >= histograms[i - 1].buckets[0].count;
   }
-  const CounterLookBack look_back{.window = absl::Seconds(60), .longest_gap = kBridged};
+  const CounterLookBack look_back{.window = absl::Seconds(60), .longest_gap = kLongestGap};
   HistogramGrowth moving(points, look_back);
   int known = 0;
   for (size_t last = 0; last < points.size(); ++last) {

@@ -1,5 +1,6 @@
 // llama.cpp's server, with --metrics [tools/server/README.md]. One model, which it does not name;
-// newer builds tell no KV-cache use, none tells when requests are done.
+// newer builds tell no KV-cache use, none tells when requests are done. The default port will move
+// from 8080 to 9931 (llama.cpp #26508).
 #include "engine/engines.h"
 
 namespace gpuscaler {
@@ -17,10 +18,11 @@ constexpr NumberRow kNumbersOfLlamaCpp[] = {
 
 constexpr absl::string_view kMarksOfLlamaCpp[] = {"llamacpp:"};
 
-constexpr EnginePage kPageOfLlamaCpp = {.marks = kMarksOfLlamaCpp, .numbers = kNumbersOfLlamaCpp};
+constexpr EngineExposition kPageOfLlamaCpp = {.marks = kMarksOfLlamaCpp,
+                                              .numbers = kNumbersOfLlamaCpp};
 
-absl::StatusOr<EngineReading> ReadLlamaCpp(absl::string_view page, const PageWish& wish) {
-  return ReadEnginePage(kPageOfLlamaCpp, page, wish);
+absl::StatusOr<EngineReading> ReadLlamaCpp(absl::string_view page, const ScrapeInterest& interest) {
+  return ReadEngineExposition(kPageOfLlamaCpp, page, interest);
 }
 
 }  // namespace
@@ -28,6 +30,7 @@ absl::StatusOr<EngineReading> ReadLlamaCpp(absl::string_view page, const PageWis
 const Engine& LlamaCpp() {
   static constexpr Engine kEngine = {.name = "llama_cpp",
                                      .port = 8080,
+                                     .later_port = 9931,
                                      .path = "/metrics",
                                      .page = &kPageOfLlamaCpp,
                                      .read = ReadLlamaCpp};

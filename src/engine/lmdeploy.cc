@@ -26,13 +26,13 @@ constexpr HistogramRow kHistogramsOfLmDeploy[] = {
 
 constexpr absl::string_view kMarksOfLmDeploy[] = {"lmdeploy:"};
 
-constexpr EnginePage kPageOfLmDeploy = {.marks = kMarksOfLmDeploy,
-                                        .model_label = "model_name",
-                                        .numbers = kNumbersOfLmDeploy,
-                                        .histograms = kHistogramsOfLmDeploy};
+constexpr EngineExposition kPageOfLmDeploy = {.marks = kMarksOfLmDeploy,
+                                              .model_label = "model_name",
+                                              .numbers = kNumbersOfLmDeploy,
+                                              .histograms = kHistogramsOfLmDeploy};
 
-absl::StatusOr<EngineReading> ReadLmDeploy(absl::string_view page, const PageWish& wish) {
-  return ReadEnginePage(kPageOfLmDeploy, page, wish);
+absl::StatusOr<EngineReading> ReadLmDeploy(absl::string_view page, const ScrapeInterest& interest) {
+  return ReadEngineExposition(kPageOfLmDeploy, page, interest);
 }
 
 }  // namespace

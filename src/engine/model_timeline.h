@@ -8,8 +8,8 @@
 
 #include "absl/time/time.h"
 #include "engine/full_batch.h"
-#include "engine/kept_readings.h"
-#include "engine/still_requests.h"
+#include "engine/steady_requests.h"
+#include "engine/stored_readings.h"
 #include "model/engine_metric.h"
 #include "model/signal_history.h"
 
@@ -35,11 +35,11 @@ class ModelTimeline {
   // What the newest pressure is measured against, for people; empty: there is none.
   std::string PressureAgainst(const EngineQuestion& question) const;
 
-  std::optional<absl::Time> StillSince() const { return still_.Since(); }
+  std::optional<absl::Time> SteadySince() const { return still_.Since(); }
 
  private:
-  KeptReadings readings_;
-  StillRequests still_;
+  StoredReadings readings_;
+  SteadyRequests still_;
   FullBatch full_batch_;
 };
 

@@ -20,11 +20,11 @@ TEST(ModelTimeline, HasAPointForEachReadingInTheTimeThatIsLookedBackOn) {
   }
   const EngineQuestion question{.metric = EngineMetric::kRequestsWaiting,
                                 .look_back = absl::Milliseconds(2500)};
-  EXPECT_THAT(timeline.Points(question, Second(9), kBridged),
+  EXPECT_THAT(timeline.Points(question, Second(9), kLongestGap),
               ElementsAre(SignalPoint{Second(6), 6}, SignalPoint{Second(7), 7},
                           SignalPoint{Second(8), 8}, SignalPoint{Second(9), 9}))
       << "with the one that stood when it began";
-  EXPECT_THAT(timeline.Points({.metric = EngineMetric::kRequestsWaiting}, Second(60), kBridged),
+  EXPECT_THAT(timeline.Points({.metric = EngineMetric::kRequestsWaiting}, Second(60), kLongestGap),
               ElementsAre(SignalPoint{Second(9), 9}))
       << "no time at all: the newest";
 }
@@ -38,7 +38,7 @@ TEST(ModelTimeline, ARateIsOverTheWindowBeforeEachPoint) {
   const EngineQuestion question{.metric = EngineMetric::kRequestRate,
                                 .window = absl::Seconds(2),
                                 .look_back = absl::Seconds(1)};
-  EXPECT_THAT(timeline.Points(question, Second(6), kBridged),
+  EXPECT_THAT(timeline.Points(question, Second(6), kLongestGap),
               ElementsAre(SignalPoint{Second(4), 10}, SignalPoint{Second(5), 5},
                           SignalPoint{Second(6), 0}));
 }
@@ -51,7 +51,7 @@ TEST(ModelTimeline, ARateIsNotKnownBeforeHalfOfItsWindow) {
                                 .window = absl::Seconds(4),
                                 .look_back = absl::Seconds(4)};
   EXPECT_THAT(
-      timeline.Points(question, Second(1), kBridged),
+      timeline.Points(question, Second(1), kLongestGap),
       ElementsAre(SignalPoint{Second(0), std::nullopt}, SignalPoint{Second(1), std::nullopt}));
 }
 
@@ -59,7 +59,7 @@ TEST(ModelTimeline, TheLimitIsTheMostThatRanWhileOthersWaited) {
   const EngineQuestion pressure{.metric = EngineMetric::kPressurePercent};
   ModelTimeline timeline;
   const auto now = [&](int second) {
-    return timeline.Points(pressure, Second(second), kBridged).back().value;
+    return timeline.Points(pressure, Second(second), kLongestGap).back().value;
   };
   timeline.Take(Second(0), {.waiting = 0, .running = 90, .generation_tokens = 1000});
   EXPECT_THAT(now(0), Optional(0)) << "nobody waited: it may run more";
@@ -85,7 +85,7 @@ TEST(ModelTimeline, ForgetsWhatNoQuestionLooksBackOn) {
     timeline.Forget(Second(second - 10));
   }
   const EngineQuestion all{.metric = EngineMetric::kRequestsWaiting, .look_back = absl::Hours(1)};
-  const std::vector<SignalPoint> points = timeline.Points(all, Second(100), kBridged);
+  const std::vector<SignalPoint> points = timeline.Points(all, Second(100), kLongestGap);
   EXPECT_LE(points.front().at, Second(89)) << "what a question of 10 s needs is there";
   EXPECT_LE(points.size(), 24u) << "twice that at most";
 }
@@ -95,11 +95,11 @@ TEST(ModelTimeline, KnowsSinceWhenItsRequestsStandStill) {
   for (int second = 0; second < 5; ++second) {
     timeline.Take(Second(second), {.running = 3, .generation_tokens = 1000.0 * (second > 1)});
   }
-  EXPECT_THAT(timeline.StillSince(), Optional(Second(2)));
+  EXPECT_THAT(timeline.SteadySince(), Optional(Second(2)));
 }
 
 TEST(ModelTimeline, WithoutReadingsHasNoPoints) {
-  EXPECT_THAT(ModelTimeline().Points({}, Second(0), kBridged), IsEmpty());
+  EXPECT_THAT(ModelTimeline().Points({}, Second(0), kLongestGap), IsEmpty());
 }
 
 }  // namespace

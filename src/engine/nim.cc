@@ -50,13 +50,13 @@ constexpr HistogramRow kHistogramsOfNim[] = {
 constexpr absl::string_view kMarksOfNim[] = {"num_request_max", "num_requests_running",
                                              "num_requests_waiting"};
 
-constexpr EnginePage kPageOfNim = {.marks = kMarksOfNim,
-                                   .model_label = "model_name",
-                                   .numbers = kNumbersOfNim,
-                                   .histograms = kHistogramsOfNim};
+constexpr EngineExposition kPageOfNim = {.marks = kMarksOfNim,
+                                         .model_label = "model_name",
+                                         .numbers = kNumbersOfNim,
+                                         .histograms = kHistogramsOfNim};
 
-absl::StatusOr<EngineReading> ReadNim(absl::string_view page, const PageWish& wish) {
-  return ReadEnginePage(kPageOfNim, page, wish);
+absl::StatusOr<EngineReading> ReadNim(absl::string_view page, const ScrapeInterest& interest) {
+  return ReadEngineExposition(kPageOfNim, page, interest);
 }
 
 }  // namespace

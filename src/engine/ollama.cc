@@ -109,7 +109,7 @@ class LoadedModels : public nlohmann::json_sax<Json> {
   bool name_is_next_ = false;
 };
 
-absl::StatusOr<EngineReading> ReadOllama(absl::string_view page, const PageWish&) {
+absl::StatusOr<EngineReading> ReadOllama(absl::string_view page, const ScrapeInterest&) {
   if (page.size() > kLargestList) {
     return absl::InvalidArgumentError(
         absl::StrCat("JSON of more than ", kLargestList, " bytes is not Ollama's"));

@@ -1,7 +1,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "engine/test_engine_page.h"
+#include "engine/test_engine_exposition.h"
 
 namespace gpuscaler {
 namespace {
@@ -83,8 +83,8 @@ TEST(Ollama, JsonThatCannotBeItsListIsRefusedBeforeItTakesMemory) {
       {"many models", many + ",7]}", "more than 1000 models"},
   };
   for (const auto& row : rows) {
-    for (const absl::Status& status :
-         {Ollama().read(row.page, {}).status(), Recognise(row.page, PageFormat::kText).status()}) {
+    for (const absl::Status& status : {Ollama().read(row.page, {}).status(),
+                                       Recognise(row.page, ExpositionFormat::kText).status()}) {
       EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << row.name;
       EXPECT_THAT(status.message(), testing::HasSubstr(row.want)) << row.name;
     }

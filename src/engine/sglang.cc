@@ -92,16 +92,16 @@ constexpr absl::string_view kMarksOfSglang[] = {"sglang:"};
 
 using Rank = std::pair<int, int>;  // of the pipeline, of the tensors
 
-int NumberIn(const PageSample& sample, absl::string_view label) {
+int NumberIn(const ExpositionSample& sample, absl::string_view label) {
   int number = 0;
   return absl::SimpleAtoi(sample.EscapedLabel(label), &number) ? number : 0;
 }
 
-Rank RankOf(const PageSample& sample) {
+Rank RankOf(const ExpositionSample& sample) {
   return {NumberIn(sample, "pp_rank"), NumberIn(sample, "tp_rank")};
 }
 
-bool RepeatsTotal(const PageSample& sample) {
+bool RepeatsTotal(const ExpositionSample& sample) {
   return !sample.EscapedLabel("priority").empty() &&
          std::ranges::find(kRepeatedByPriority, sample.name) != std::end(kRepeatedByPriority);
 }
@@ -109,15 +109,15 @@ bool RepeatsTotal(const PageSample& sample) {
 // Of each model and data-parallel rank.
 using LowestRanks = std::map<std::pair<std::string, std::string>, Rank>;
 
-std::pair<std::string, std::string> GroupOf(const PageSample& sample) {
+std::pair<std::string, std::string> GroupOf(const ExpositionSample& sample) {
   return {sample.Label("model_name"), sample.Label("dp_rank")};
 }
 
-absl::StatusOr<LowestRanks> FindLowestRanks(absl::string_view page, PageFormat format) {
+absl::StatusOr<LowestRanks> FindLowestRanks(absl::string_view page, ExpositionFormat format) {
   LowestRanks lowest;
   RETURN_IF_ERROR(ReadPage(
       page, format, [](absl::string_view name) { return name == kInBatch; },
-      [&](const PageSample& sample) {
+      [&](const ExpositionSample& sample) {
         const Rank rank = RankOf(sample);
         const auto [found, is_new] = lowest.try_emplace(GroupOf(sample), rank);
         if (!is_new && rank < found->second) found->second = rank;
@@ -125,15 +125,15 @@ absl::StatusOr<LowestRanks> FindLowestRanks(absl::string_view page, PageFormat f
   return lowest;
 }
 
-constexpr EnginePage kPageOfSglang = {.marks = kMarksOfSglang,
-                                      .may_be_empty = true,
-                                      .model_label = "model_name",
-                                      .numbers = kNumbersOfSglang,
-                                      .histograms = kHistogramsOfSglang};
+constexpr EngineExposition kPageOfSglang = {.marks = kMarksOfSglang,
+                                            .may_be_empty = true,
+                                            .model_label = "model_name",
+                                            .numbers = kNumbersOfSglang,
+                                            .histograms = kHistogramsOfSglang};
 
-absl::StatusOr<EngineReading> ReadSglang(absl::string_view page, const PageWish& wish) {
-  ASSIGN_OR_RETURN(const LowestRanks lowest, FindLowestRanks(page, wish.format));
-  return ReadEnginePage(kPageOfSglang, page, wish, [&](const PageSample& sample) {
+absl::StatusOr<EngineReading> ReadSglang(absl::string_view page, const ScrapeInterest& interest) {
+  ASSIGN_OR_RETURN(const LowestRanks lowest, FindLowestRanks(page, interest.format));
+  return ReadEngineExposition(kPageOfSglang, page, interest, [&](const ExpositionSample& sample) {
     if (RepeatsTotal(sample)) return false;
     if (sample.EscapedLabel("tp_rank").empty()) return true;  // the tokenizer's: of no rank
     const auto found = lowest.find(GroupOf(sample));

@@ -4,12 +4,12 @@
 
 namespace gpuscaler {
 
-PageRequest SharedEngine::First() {
+ScrapeRequest SharedEngine::First() {
   for (size_t i = 0; i < readers_.size(); ++i) asks_[i] = readers_[i]->First();
   return *Next();
 }
 
-std::optional<PageRequest> SharedEngine::Take(absl::Time at, const absl::StatusOr<Page>& page) {
+std::optional<ScrapeRequest> SharedEngine::Take(absl::Time at, const absl::StatusOr<Page>& page) {
   const bool hangs = absl::IsDeadlineExceeded(page.status());
   for (size_t i = 0; i < readers_.size(); ++i) {
     if (!asks_[i].has_value() || (!hangs && *asks_[i] != asked_)) continue;
@@ -18,9 +18,9 @@ std::optional<PageRequest> SharedEngine::Take(absl::Time at, const absl::StatusO
   return Next();
 }
 
-std::optional<PageRequest> SharedEngine::Next() {
+std::optional<ScrapeRequest> SharedEngine::Next() {
   const auto next = std::ranges::find_if(
-      asks_, [](const std::optional<PageRequest>& ask) { return ask.has_value(); });
+      asks_, [](const std::optional<ScrapeRequest>& ask) { return ask.has_value(); });
   if (next == asks_.end()) return std::nullopt;
   asked_ = **next;
   return asked_;

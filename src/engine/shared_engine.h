@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/engine_reader.h"
-#include "page/page_poller.h"
+#include "page/scrape_poller.h"
 
 namespace gpuscaler {
 
@@ -22,15 +22,15 @@ class SharedEngine : public PolledTarget {
       : readers_(std::move(readers)), asks_(readers_.size()) {}
 
   std::string Tenant() override { return readers_.front()->Tenant(); }
-  PageRequest First() override;
-  std::optional<PageRequest> Take(absl::Time at, const absl::StatusOr<Page>& page) override;
+  ScrapeRequest First() override;
+  std::optional<ScrapeRequest> Take(absl::Time at, const absl::StatusOr<Page>& page) override;
 
  private:
-  std::optional<PageRequest> Next();
+  std::optional<ScrapeRequest> Next();
 
   const std::vector<std::shared_ptr<EngineReader>> readers_;
-  std::vector<std::optional<PageRequest>> asks_;  // of each reader; empty: done for this poll
-  PageRequest asked_;                             // that is on its way
+  std::vector<std::optional<ScrapeRequest>> asks_;  // of each reader; empty: done for this poll
+  ScrapeRequest asked_;                             // that is on its way
 };
 
 }  // namespace gpuscaler

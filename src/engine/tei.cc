@@ -23,11 +23,11 @@ constexpr NumberRow kNumbersOfTei[] = {
 constexpr absl::string_view kMarksOfTei[] = {"te_queue_size", "te_request_count",
                                              "te_request_success"};
 
-constexpr EnginePage kPageOfTei = {
+constexpr EngineExposition kPageOfTei = {
     .marks = kMarksOfTei, .may_be_empty = true, .numbers = kNumbersOfTei};
 
-absl::StatusOr<EngineReading> ReadTei(absl::string_view page, const PageWish& wish) {
-  return ReadEnginePage(kPageOfTei, page, wish);
+absl::StatusOr<EngineReading> ReadTei(absl::string_view page, const ScrapeInterest& interest) {
+  return ReadEngineExposition(kPageOfTei, page, interest);
 }
 
 }  // namespace

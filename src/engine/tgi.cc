@@ -40,13 +40,13 @@ constexpr HistogramRow kHistogramsOfTgi[] = {
 
 constexpr absl::string_view kMarksOfTgi[] = {"tgi_"};
 
-constexpr EnginePage kPageOfTgi = {.marks = kMarksOfTgi,
-                                   .may_be_empty = true,
-                                   .numbers = kNumbersOfTgi,
-                                   .histograms = kHistogramsOfTgi};
+constexpr EngineExposition kPageOfTgi = {.marks = kMarksOfTgi,
+                                         .may_be_empty = true,
+                                         .numbers = kNumbersOfTgi,
+                                         .histograms = kHistogramsOfTgi};
 
-absl::StatusOr<EngineReading> ReadTgi(absl::string_view page, const PageWish& wish) {
-  ASSIGN_OR_RETURN(EngineReading reading, ReadEnginePage(kPageOfTgi, page, wish));
+absl::StatusOr<EngineReading> ReadTgi(absl::string_view page, const ScrapeInterest& interest) {
+  ASSIGN_OR_RETURN(EngineReading reading, ReadEngineExposition(kPageOfTgi, page, interest));
   for (ModelReading& model : reading.models) {
     if (model.waiting.has_value() && !model.running.has_value()) model.running = 0;
   }

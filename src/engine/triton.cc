@@ -16,25 +16,31 @@
 namespace gpuscaler {
 namespace {
 
+constexpr absl::string_view kTensorRtLlm = "TensorRT-LLM";
+
 constexpr NumberRow kNumbersOfTriton[] = {
     {.name = "nv_trt_llm_request_metrics",
      .into = &ModelReading::waiting,
      .label = "request_type",
-     .value = "waiting"},
+     .value = "waiting",
+     .backend = kTensorRtLlm},
     {.name = "nv_inference_pending_request_count", .into = &ModelReading::waiting, .choice = 1},
     {.name = "nv_trt_llm_request_metrics",
      .into = &ModelReading::running,
      .label = "request_type",
-     .value = "scheduled"},
+     .value = "scheduled",
+     .backend = kTensorRtLlm},
     {.name = "nv_trt_llm_request_metrics",
      .into = &ModelReading::limit,
      .label = "request_type",
-     .value = "max"},
+     .value = "max",
+     .backend = kTensorRtLlm},
     {.name = "nv_trt_llm_kv_cache_block_metrics",
      .into = &ModelReading::kv_cache_usage_ratio,
      .adding = Adding::kFullest,
      .label = "kv_cache_block_type",
-     .value = "fraction"},
+     .value = "fraction",
+     .backend = kTensorRtLlm},
     {.name = "nv_inference_request_success", .into = &ModelReading::requests_done},
     {.name = "nv_inference_request_success", .into = &ModelReading::queued_requests},
     {.name = "nv_inference_queue_duration_us", .into = &ModelReading::queue_seconds, .unit = 1e-6},
@@ -53,21 +59,21 @@ constexpr HistogramRow kHistogramsOfTriton[] = {
 
 constexpr absl::string_view kMarksOfTriton[] = {"nv_inference_", "nv_trt_llm_"};
 
-constexpr double kNotTold = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNotReported = std::numeric_limits<double>::quiet_NaN();
 
 bool IsVllms(const ModelReading& model) {
   return model.prompt_tokens.has_value() || model.generation_tokens.has_value();
 }
 
-constexpr EnginePage kPageOfTriton = {.marks = kMarksOfTriton,
-                                      .model_label = "model",
-                                      .numbers = kNumbersOfTriton,
-                                      .histograms = kHistogramsOfTriton};
+constexpr EngineExposition kPageOfTriton = {.marks = kMarksOfTriton,
+                                            .model_label = "model",
+                                            .numbers = kNumbersOfTriton,
+                                            .histograms = kHistogramsOfTriton};
 
-absl::StatusOr<EngineReading> ReadTriton(absl::string_view page, const PageWish& wish) {
-  ASSIGN_OR_RETURN(EngineReading reading, ReadEnginePage(kPageOfTriton, page, wish));
+absl::StatusOr<EngineReading> ReadTriton(absl::string_view page, const ScrapeInterest& interest) {
+  ASSIGN_OR_RETURN(EngineReading reading, ReadEngineExposition(kPageOfTriton, page, interest));
   for (ModelReading& model : reading.models) {
-    if (IsVllms(model)) model.waiting = kNotTold;
+    if (IsVllms(model)) model.waiting = kNotReported;
   }
   return reading;
 }

@@ -1,4 +1,4 @@
-#include "engine/test_engine_page.h"
+#include "engine/test_engine_exposition.h"
 
 namespace gpuscaler {
 namespace {

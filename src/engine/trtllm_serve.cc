@@ -46,13 +46,13 @@ constexpr HistogramRow kHistogramsOfTrtllm[] = {
 
 constexpr absl::string_view kMarksOfTrtllm[] = {"trtllm_"};
 
-constexpr EnginePage kPageOfTrtllm = {.marks = kMarksOfTrtllm,
-                                      .model_label = "model_name",
-                                      .numbers = kNumbersOfTrtllm,
-                                      .histograms = kHistogramsOfTrtllm};
+constexpr EngineExposition kPageOfTrtllm = {.marks = kMarksOfTrtllm,
+                                            .model_label = "model_name",
+                                            .numbers = kNumbersOfTrtllm,
+                                            .histograms = kHistogramsOfTrtllm};
 
-absl::StatusOr<EngineReading> ReadTrtllm(absl::string_view page, const PageWish& wish) {
-  return ReadEnginePage(kPageOfTrtllm, page, wish);
+absl::StatusOr<EngineReading> ReadTrtllm(absl::string_view page, const ScrapeInterest& interest) {
+  return ReadEngineExposition(kPageOfTrtllm, page, interest);
 }
 
 }  // namespace

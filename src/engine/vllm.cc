@@ -1,14 +1,23 @@
 // vLLM, V0 and V1 [vllm/v1/metrics/loggers.py, vllm/engine/metrics.py].
 //
-// V1 has a series for each data-parallel rank (label engine), V0 one. After a mass abort waiting,
-// running and KV-cache use keep their last value until the next step (vLLM #22545): see
-// still_requests.h. num_requests_waiting counts deferred requests too
-// (num_requests_waiting_by_reason tells them apart): they are no congestion, but the replica has
+// V1 has a series for each data-parallel rank (label engine), V0 one. In 0.9.1 to 0.10.1 waiting,
+// running and KV-cache use keep their last value after a mass abort, until the next step (vLLM
+// #22545): see steady_requests.h. num_requests_waiting counts deferred requests too
+// (num_requests_waiting_by_reason separates them): they are no congestion, but the replica has
 // them.
 //
-// V1 has every series from its start, at 0; V0's histograms come with the first request. How many
-// requests run at most (max_num_seqs) neither tells: vllm:cache_config_info is of the cache alone,
-// and its kv_cache_max_concurrency is of requests as long as the model's context.
+// Before the first request V1 exports every series, at 0. With several API servers
+// (--api-server-count; --data-parallel-size above 1 implies them) it exports no gauges then,
+// because prometheus_client leaves out gauges of several processes that were never set (seen in
+// 0.32). V0 and simulators export the gauges, and counters and histograms with the first request.
+//
+// Neither version exports how many requests run at most (max_num_seqs): vllm:cache_config_info is
+// of the cache alone, and its kv_cache_max_concurrency counts requests as long as the model's
+// context.
+#include <algorithm>
+#include <array>
+
+#include "base/status_macros.h"
 #include "engine/engines.h"
 
 namespace gpuscaler {
@@ -54,13 +63,38 @@ constexpr HistogramRow kHistogramsOfVllm[] = {
 
 constexpr absl::string_view kMarksOfVllm[] = {"vllm:"};
 
-constexpr EnginePage kPageOfVllm = {.marks = kMarksOfVllm,
-                                    .model_label = "model_name",
-                                    .numbers = kNumbersOfVllm,
-                                    .histograms = kHistogramsOfVllm};
+constexpr EngineExposition kPageOfVllm = {.marks = kMarksOfVllm,
+                                          .model_label = "model_name",
+                                          .numbers = kNumbersOfVllm,
+                                          .histograms = kHistogramsOfVllm};
 
-absl::StatusOr<EngineReading> ReadVllm(absl::string_view page, const PageWish& wish) {
-  return ReadEnginePage(kPageOfVllm, page, wish);
+constexpr std::array<ModelNumber, 3> kGauges = {&ModelReading::waiting, &ModelReading::running,
+                                                &ModelReading::kv_cache_usage_ratio};
+constexpr std::array<ModelNumber, 3> kCountersOfAnyRequest = {
+    &ModelReading::requests_done, &ModelReading::prompt_tokens, &ModelReading::generation_tokens};
+
+// Gauges that are missing are 0 if every counter is exported and 0: no request was ever there.
+// Counters that are missing are 0 if no request is there and none of the others has counted.
+void AddZerosBeforeFirstRequest(ModelReading& model) {
+  const auto is_zero = [&model](ModelNumber number) { return model.*number == 0.0; };
+  const auto is_not_above_zero = [&](ModelNumber number) {
+    return !(model.*number).has_value() || is_zero(number);
+  };
+  const auto add_zero = [&model](ModelNumber number) {
+    if (!(model.*number).has_value()) model.*number = 0;
+  };
+  if (std::ranges::all_of(kCountersOfAnyRequest, is_zero)) {
+    std::ranges::for_each(kGauges, add_zero);
+  } else if (is_zero(&ModelReading::waiting) && is_zero(&ModelReading::running) &&
+             std::ranges::all_of(kModelCounters, is_not_above_zero)) {
+    std::ranges::for_each(kModelCounters, add_zero);
+  }
+}
+
+absl::StatusOr<EngineReading> ReadVllm(absl::string_view page, const ScrapeInterest& interest) {
+  ASSIGN_OR_RETURN(EngineReading reading, ReadEngineExposition(kPageOfVllm, page, interest));
+  std::ranges::for_each(reading.models, AddZerosBeforeFirstRequest);
+  return reading;
 }
 
 }  // namespace

@@ -1,4 +1,8 @@
-#include "engine/test_engine_page.h"
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "engine/test_engine_exposition.h"
 
 namespace gpuscaler {
 namespace {
@@ -103,16 +107,93 @@ TEST(Vllm, AnEngineThatHasNotSaidAnythingYetIsUnknownNotIdle) {
   EXPECT_EQ(reading.status().code(), absl::StatusCode::kNotFound) << reading.status();
 }
 
-TEST(Vllm, V0HasNoLatenciesBeforeItsFirstRequest) {
-  const ModelReading reading = ReadOwnPage(Vllm(), R"(# TYPE vllm:num_requests_running gauge
+// vLLM 0.32 with --data-parallel-size 2 has an API server for each rank.
+constexpr absl::string_view kBeforeGauges = R"(# TYPE vllm:num_preemptions_total counter
+vllm:num_preemptions_total{engine="0",model_name="m"} 0.0
+vllm:num_preemptions_total{engine="1",model_name="m"} 0.0
+# TYPE vllm:prompt_tokens_total counter
+vllm:prompt_tokens_total{engine="0",model_name="m"} 0.0
+vllm:prompt_tokens_total{engine="1",model_name="m"} 0.0
+# TYPE vllm:generation_tokens_total counter
+vllm:generation_tokens_total{engine="0",model_name="m"} 0.0
+vllm:generation_tokens_total{engine="1",model_name="m"} 0.0
+# TYPE vllm:request_success_total counter
+vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} 0.0
+vllm:request_success_total{engine="1",finished_reason="stop",model_name="m"} 0.0
+# TYPE vllm:request_queue_time_seconds histogram
+vllm:request_queue_time_seconds_sum{engine="0",model_name="m"} 0.0
+vllm:request_queue_time_seconds_count{engine="0",model_name="m"} 0.0
+# TYPE vllm:engine_sleep_state gauge
+vllm:engine_sleep_state{engine="0",model_name="m",sleep_state="awake"} 1.0
+vllm:engine_sleep_state{engine="1",model_name="m",sleep_state="awake"} 1.0
+# TYPE vllm:cache_config_info gauge
+vllm:cache_config_info{block_size="16",engine="0",num_gpu_blocks="1024"} 1.0
+)";
+
+TEST(Vllm, SeveralApiServersExportNoGaugesBeforeTheFirstRequestAndAreIdle) {
+  const ModelReading reading = ReadOwnPage(Vllm(), kBeforeGauges);
+  EXPECT_THAT(reading.waiting, testing::Optional(0));
+  EXPECT_THAT(reading.running, testing::Optional(0));
+  EXPECT_THAT(reading.kv_cache_usage_ratio, testing::Optional(0));
+  EXPECT_EQ(reading.limit, std::nullopt) << "that is no gauge of vLLM's";
+}
+
+TEST(Vllm, GaugesThatAreMissingAreUnknownUnlessEveryCounterIsZero) {
+  const std::string page(kBeforeGauges);
+  const struct {
+    const char* name;
+    std::string page;
+  } rows[] = {
+      {"a prompt was read",
+       absl::StrReplaceAll(page, {{"prompt_tokens_total{engine=\"1\",model_name=\"m\"} 0.0",
+                                   "prompt_tokens_total{engine=\"1\",model_name=\"m\"} 7.0"}})},
+      {"a request was done",
+       absl::StrReplaceAll(page, {{"finished_reason=\"stop\",model_name=\"m\"} 0.0",
+                                   "finished_reason=\"stop\",model_name=\"m\"} 1.0"}})},
+      {"a counter is missing",
+       absl::StrReplaceAll(page, {{"vllm:generation_tokens", "vllm:other_tokens"}})},
+      {"a counter is no number",
+       absl::StrReplaceAll(page, {{"generation_tokens_total{engine=\"1\",model_name=\"m\"} 0.0",
+                                   "generation_tokens_total{engine=\"1\",model_name=\"m\"} NaN"}})},
+  };
+  for (const auto& row : rows) {
+    const ModelReading reading = ReadOwnPage(Vllm(), row.page);
+    EXPECT_EQ(reading.waiting, std::nullopt) << row.name;
+    EXPECT_EQ(reading.running, std::nullopt) << row.name;
+    EXPECT_EQ(reading.kv_cache_usage_ratio, std::nullopt) << row.name;
+  }
+}
+
+TEST(Vllm, GaugesThatAreExportedAreNotReplaced) {
+  const ModelReading reading = ReadOwnPage(
+      Vllm(), absl::StrCat(kBeforeGauges,
+                           "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 1.0\n"));
+  EXPECT_THAT(reading.running, testing::Optional(1)) << "the first request runs";
+}
+
+// V0, and simulators such as llm-d-inference-sim.
+TEST(Vllm, CountersThatComeWithTheFirstRequestAreZeroBeforeIt) {
+  constexpr absl::string_view kIdle = R"(# TYPE vllm:num_requests_running gauge
 vllm:num_requests_running{model_name="m"} 0.0
 # TYPE vllm:num_requests_waiting gauge
 vllm:num_requests_waiting{model_name="m"} 0.0
 # TYPE vllm:time_to_first_token_seconds histogram
 # TYPE vllm:request_success_total counter
-)");
+)";
+  const ModelReading reading = ReadOwnPage(Vllm(), kIdle);
   EXPECT_EQ(CountOf(reading.first_token_seconds), 0);
-  EXPECT_EQ(reading.requests_done, std::nullopt) << "a page without it is not always fresh";
+  EXPECT_THAT(reading.requests_done, testing::Optional(0));
+  EXPECT_THAT(reading.prompt_tokens, testing::Optional(0));
+  EXPECT_THAT(reading.generation_tokens, testing::Optional(0));
+  EXPECT_EQ(reading.kv_cache_usage_ratio, std::nullopt) << "a gauge";
+
+  const ModelReading serves = ReadOwnPage(
+      Vllm(), absl::StrReplaceAll(
+                  kIdle, {{"running{model_name=\"m\"} 0.0", "running{model_name=\"m\"} 1.0"}}));
+  EXPECT_EQ(serves.requests_done, std::nullopt) << "it may not export any";
+  const ModelReading served =
+      ReadOwnPage(Vllm(), absl::StrCat(kIdle, "vllm:prompt_tokens_total{model_name=\"m\"} 9.0\n"));
+  EXPECT_EQ(served.requests_done, std::nullopt) << "its first request may have been aborted";
 }
 
 }  // namespace

@@ -166,8 +166,8 @@ void AgentAddresses::AskSoon() {
   asking_->WakeIn(asked_at_ + kSoonest - real_.Now());
 }
 
-bool AgentAddresses::Stop(absl::Duration patience) {
-  return asking_ == nullptr || asking_->Stop(patience);
+bool AgentAddresses::Stop(absl::Duration timeout) {
+  return asking_ == nullptr || asking_->Stop(timeout);
 }
 
 }  // namespace gpuscaler

@@ -50,7 +50,7 @@ class AgentAddresses {
   void AskSoon();
 
   // No further answer. False: the resolver hangs; the destructor would wait for it.
-  bool Stop(absl::Duration patience);
+  bool Stop(absl::Duration timeout);
 
  private:
   void Ask();

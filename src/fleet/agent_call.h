@@ -19,10 +19,10 @@ namespace gpuscaler {
 inline constexpr size_t kKeptBytes = 4096;
 
 // One call. Thread-safe. gRPC calls the On... functions; OnDone() is the last one, and its end.
-template <typename Wanted, typename Told>
-class AgentCall : public grpc::ClientBidiReactor<Wanted, Told> {
+template <typename Subscription, typename Reported>
+class AgentCall : public grpc::ClientBidiReactor<Subscription, Reported> {
  public:
-  void Begin(Wanted first) {
+  void Begin(Subscription first) {
     MutexLock lock(mutex_);
     Open(*stub_, context_);
     this->AddHold();  // Want() comes from outside
@@ -34,7 +34,7 @@ class AgentCall : public grpc::ClientBidiReactor<Wanted, Told> {
   }
 
   // Of what waits behind a write the newest alone is sent.
-  void Want(Wanted wanted) {
+  void Want(Subscription wanted) {
     MutexLock lock(mutex_);
     next_ = std::move(wanted);
     WriteNext();
@@ -49,7 +49,7 @@ class AgentCall : public grpc::ClientBidiReactor<Wanted, Told> {
       // Protobuf keeps what a message was made of for the next one: of the past 1,000 agents' are
       // 200 MiB, of long lists as much.
       if (incoming_.readings_size() > 1 || incoming_.ByteSizeLong() > kKeptBytes) {
-        incoming_ = Told();
+        incoming_ = Reported();
       }
       return this->StartRead(&incoming_);
     }
@@ -78,7 +78,7 @@ class AgentCall : public grpc::ClientBidiReactor<Wanted, Told> {
   virtual void Open(Stub& stub, grpc::ClientContext& context) = 0;
 
   // What came up; an error ends the call.
-  virtual absl::Status Take(Told& told) = 0;
+  virtual absl::Status Take(Reported& reported) = 0;
 
   // Last of all: `fault` is the error of Take(), if it was one that ended the call.
   virtual void Ended(const grpc::Status& status, const absl::Status& fault) = 0;
@@ -93,11 +93,11 @@ class AgentCall : public grpc::ClientBidiReactor<Wanted, Told> {
 
   const std::unique_ptr<Stub> stub_;
   grpc::ClientContext context_;
-  Told incoming_;       // gRPC's while a read is under way
+  Reported incoming_;   // gRPC's while a read is under way
   absl::Status fault_;  // of what was read
   Mutex mutex_;
-  Wanted in_flight_;  // gRPC's while writing_
-  std::optional<Wanted> next_ ABSL_GUARDED_BY(mutex_);
+  Subscription in_flight_;  // gRPC's while writing_
+  std::optional<Subscription> next_ ABSL_GUARDED_BY(mutex_);
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool over_ ABSL_GUARDED_BY(mutex_) = false;
 };

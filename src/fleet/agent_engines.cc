@@ -32,7 +32,7 @@ std::optional<absl::Status> WhyNever(const absl::Status& end) {
 }  // namespace
 
 // One WatchEngines.
-class AgentEngines::Call : public AgentCall<wire::EnginesWanted, wire::EngineTelemetry> {
+class AgentEngines::Call : public AgentCall<wire::EngineSubscription, wire::EngineTelemetry> {
  public:
   Call(AgentEngines& agent, const std::shared_ptr<grpc::Channel>& channel)
       : AgentCall(channel), agent_(agent) {}
@@ -41,7 +41,7 @@ class AgentEngines::Call : public AgentCall<wire::EnginesWanted, wire::EngineTel
   void Open(Stub& stub, grpc::ClientContext& context) override {
     stub.async()->WatchEngines(&context, this);
   }
-  absl::Status Take(wire::EngineTelemetry& told) override { return agent_.Take(told); }
+  absl::Status Take(wire::EngineTelemetry& reported) override { return agent_.Take(reported); }
   void Ended(const grpc::Status& status, const absl::Status& fault) override {
     agent_.Ended(fault.ok() ? FromGrpc(status) : fault);
   }
@@ -63,20 +63,20 @@ AgentEngines::~AgentEngines() = default;
 
 void AgentEngines::Stop() { calls_.Stop(); }
 
-void AgentEngines::Want(const EnginesWanted& wanted, absl::Duration lease) {
-  wire::EnginesWanted message;
+void AgentEngines::Want(const EngineSubscription& wanted, absl::Duration lease) {
+  wire::EngineSubscription message;
   {
     MutexLock lock(mutex_);
     wanted_ = wanted;
-    wanted_until_ = clock_.Now() + lease;
-    message = Wanted();
+    subscribed_until_ = clock_.Now() + lease;
+    message = Subscription();
   }
   calls_.Want(message);
 }
 
-wire::EnginesWanted AgentEngines::Wanted() const {
-  const absl::Duration lease = std::max(wanted_until_ - clock_.Now(), absl::ZeroDuration());
-  wire::EnginesWanted message = EncodeWanted(wanted_, lease);
+wire::EngineSubscription AgentEngines::Subscription() const {
+  const absl::Duration lease = std::max(subscribed_until_ - clock_.Now(), absl::ZeroDuration());
+  wire::EngineSubscription message = EncodeSubscription(wanted_, lease);
   message.set_reader(options_.reader);
   return message;
 }
@@ -87,11 +87,11 @@ void AgentEngines::Tick() {
 
 std::unique_ptr<AgentEngines::Call> AgentEngines::NextCall() {
   MutexLock lock(mutex_);
-  if (wanted_until_ <= clock_.Now()) return nullptr;
+  if (subscribed_until_ <= clock_.Now()) return nullptr;
   reader_.Begin();
   ++counts_.attempts;
   auto call = std::make_unique<Call>(*this, ConnectToAgent(options_.connection, address_));
-  call->Begin(Wanted());
+  call->Begin(Subscription());
   return call;
 }
 
@@ -104,7 +104,7 @@ absl::Status AgentEngines::Take(wire::EngineTelemetry& message) {
     counts_.bytes += static_cast<int64_t>(message.ByteSizeLong());
   }
   RETURN_IF_ERROR(reader_.Read(message, now));
-  calls_.Heard(now);
+  calls_.Received(now);
   MutexLock lock(mutex_);
   logged_.clear();
   return absl::OkStatus();
@@ -140,7 +140,7 @@ AgentEngines::Counts AgentEngines::counts() const {
 
 bool AgentEngines::is_open() const {
   const auto call = calls_.under_way();
-  return call && call->told;
+  return call && call->reported;
 }
 
 }  // namespace gpuscaler

@@ -13,8 +13,8 @@
 #include "base/mutex.h"
 #include "fleet/agent_stream.h"
 #include "fleet/call_succession.h"
-#include "fleet/engine_news_reader.h"
-#include "signal/engines_wanted.h"
+#include "fleet/engine_update_reader.h"
+#include "signal/engine_subscription.h"
 #include "signal/found_engines.h"
 #include "telemetry.pb.h"
 
@@ -33,7 +33,7 @@ class AgentEngines {
 
   // What is wanted of it from now on, for `lease`; told to the agent at once, and after a
   // reconnect.
-  void Want(const EnginesWanted& wanted, absl::Duration lease);
+  void Want(const EngineSubscription& wanted, absl::Duration lease);
 
   // Does what is due: connects if something is wanted, or ends a stream that has fallen silent. By
   // one thread, about once a second.
@@ -62,7 +62,7 @@ class AgentEngines {
   class Call;
 
   std::unique_ptr<Call> NextCall();  // null: nothing is wanted
-  telemetry::v1::EnginesWanted Wanted() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  telemetry::v1::EngineSubscription Subscription() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // By the call, from gRPC's threads.
   absl::Status Take(telemetry::v1::EngineTelemetry& message);
   void Ended(const absl::Status& why);
@@ -74,12 +74,12 @@ class AgentEngines {
   const std::string node_;
   const Clock& clock_;
   FoundEngines& found_;
-  EngineNewsReader reader_;  // the call's, of which there is one at a time
+  EngineUpdateReader reader_;  // the call's, of which there is one at a time
 
   mutable Mutex mutex_;                         // behind that of calls_
   std::string logged_ ABSL_GUARDED_BY(mutex_);  // why it was lost, when that was logged last
-  EnginesWanted wanted_ ABSL_GUARDED_BY(mutex_);
-  absl::Time wanted_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  EngineSubscription wanted_ ABSL_GUARDED_BY(mutex_);
+  absl::Time subscribed_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   Counts counts_ ABSL_GUARDED_BY(mutex_);
   CallSuccession<Call> calls_;  // last: it ends before what its calls tell
 };

@@ -63,7 +63,7 @@ class EngineAgent {
 
   void Read(double running) {
     clock_.Advance(absl::Seconds(1));
-    log_.Take(TestPlace("llm-0"), TestNews(clock_.Now(), running));
+    log_.Take(TestPlace("llm-0"), TestUpdates(clock_.Now(), running));
   }
   EngineLog& log() { return log_; }
   FakeClock& clock() { return clock_; }
@@ -86,8 +86,8 @@ class LyingAgent : public wire::NodeTelemetry::Service {
 
   grpc::Status WatchEngines(
       grpc::ServerContext* context,
-      grpc::ServerReaderWriter<wire::EngineTelemetry, wire::EnginesWanted>* stream) override {
-    wire::EnginesWanted wanted;
+      grpc::ServerReaderWriter<wire::EngineTelemetry, wire::EngineSubscription>* stream) override {
+    wire::EngineSubscription wanted;
     stream->Read(&wanted);
     stream->Write(words_);
     while (!context->IsCancelled() && stream->Read(&wanted)) {
@@ -106,13 +106,13 @@ class AgentEnginesTest : public testing::Test {
  protected:
   AgentEnginesTest() {
     EXPECT_TRUE(store_.Want(kFound, kRunning, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
-    found_.Expect(found_.Wanted(clock_.Now()), {"gpu-7"}, clock_.Now());
+    found_.Expect(found_.Subscription(clock_.Now()), {"gpu-7"}, clock_.Now());
   }
 
   std::unique_ptr<AgentEngines> Watch(const std::string& address) {
     auto agent = std::make_unique<AgentEngines>(AgentStreamOptions{.reader = "aggregator-0"},
                                                 address, "gpu-7", clock_, found_);
-    agent->Want(WantedIn("team-a"), absl::Seconds(90));
+    agent->Want(SubscribedIn("team-a"), absl::Seconds(90));
     agent->Tick();
     return agent;
   }
@@ -157,7 +157,7 @@ class AgentEnginesTest : public testing::Test {
 
 TEST_F(AgentEnginesTest, HearsWhatIsFoundItsPastAndWhatIsNew) {
   EngineAgent agent;
-  agent.log().Want(WantedIn("team-a"), agent.clock().Now() + absl::Minutes(1));
+  agent.log().Want(SubscribedIn("team-a"), agent.clock().Now() + absl::Minutes(1));
   agent.log().List(TestEngines({TestPlace("llm-0")}));
   agent.Read(1);
   agent.Read(2);
@@ -178,7 +178,7 @@ TEST_F(AgentEnginesTest, HearsWhatIsFoundItsPastAndWhatIsNew) {
 TEST_F(AgentEnginesTest, TheAgentsClockMayBeWrongByHours) {
   EngineAgent agent;
   agent.clock().Advance(absl::Hours(5));
-  agent.log().Want(WantedIn("team-a"), agent.clock().Now() + absl::Minutes(1));
+  agent.log().Want(SubscribedIn("team-a"), agent.clock().Now() + absl::Minutes(1));
   agent.log().List(TestEngines({TestPlace("llm-0")}));
   agent.Read(1);
   agent.Read(2);
@@ -193,13 +193,13 @@ TEST_F(AgentEnginesTest, TheAgentsClockMayBeWrongByHours) {
 TEST_F(AgentEnginesTest, TheAgentIsToldWhatIsWanted) {
   EngineAgent agent;
   const auto watch = Watch(agent.server().address());
-  EXPECT_TRUE(Becomes([&] { return agent.log().Wanted() == WantedIn("team-a"); }));
-  EnginesWanted both = WantedIn("team-a", absl::Minutes(5), true);
+  EXPECT_TRUE(Becomes([&] { return agent.log().Subscription() == SubscribedIn("team-a"); }));
+  EngineSubscription both = SubscribedIn("team-a", absl::Minutes(5), true);
   both.namespaces["team-b"] = {};
   watch->Want(both, absl::Seconds(90));
-  EXPECT_TRUE(Becomes([&] { return agent.log().Wanted() == both; }));
+  EXPECT_TRUE(Becomes([&] { return agent.log().Subscription() == both; }));
   agent.clock().Advance(absl::Seconds(90));
-  EXPECT_THAT(agent.log().Wanted().namespaces, IsEmpty()) << "the lease has ended";
+  EXPECT_THAT(agent.log().Subscription().namespaces, IsEmpty()) << "the lease has ended";
 }
 
 TEST_F(AgentEnginesTest, AnAgentThatLooksForNoneSaysSo) {
@@ -225,7 +225,7 @@ TEST_F(AgentEnginesTest, AnOlderAgentFindsNone) {
 
 TEST_F(AgentEnginesTest, WhatIsKnownStaysWhileTheAgentIsAwayAndGoesOnAfterwards) {
   auto agent = std::make_unique<EngineAgent>();
-  agent->log().Want(WantedIn("team-a"), agent->clock().Now() + absl::Minutes(1));
+  agent->log().Want(SubscribedIn("team-a"), agent->clock().Now() + absl::Minutes(1));
   agent->log().List(TestEngines({TestPlace("llm-0")}));
   agent->Read(1);
   const int port = agent->server().port();
@@ -238,7 +238,7 @@ TEST_F(AgentEnginesTest, WhatIsKnownStaysWhileTheAgentIsAwayAndGoesOnAfterwards)
   clock_.Advance(absl::Seconds(20));
   EXPECT_TRUE(Becomes([&] {
     watch->Tick();
-    return !next.log().Wanted().namespaces.empty();
+    return !next.log().Subscription().namespaces.empty();
   }));
   next.log().List(TestEngines({TestPlace("other"), TestPlace("llm-0")}));
   next.Read(2);
@@ -266,7 +266,7 @@ TEST_F(AgentEnginesTest, NothingIsAskedWhenTheLeaseHasEnded) {
   AgentEngines watch({}, "127.0.0.1:1", "gpu-7", clock_, found_);
   watch.Tick();
   EXPECT_EQ(watch.counts().attempts, 0);
-  watch.Want(WantedIn("team-a"), absl::Seconds(90));
+  watch.Want(SubscribedIn("team-a"), absl::Seconds(90));
   clock_.Advance(absl::Seconds(90));
   watch.Tick();
   EXPECT_EQ(watch.counts().attempts, 0);
@@ -286,7 +286,7 @@ wire::EngineTelemetry Hello() {
 }
 
 TEST_F(AgentEnginesTest, NothingIsDecidedOnThePartOfAPast) {
-  EngineNewsReader reader("gpu-7", found_);
+  EngineUpdateReader reader("gpu-7", found_);
   const auto read = [&](wire::EngineTelemetry words, double running, bool more) {
     words.set_more(more);
     wire::EngineReading& reading = *words.add_readings();
@@ -373,37 +373,37 @@ TEST_F(AgentEnginesTest, WhatIsForPeopleIsMadeReadable) {
   EXPECT_EQ(History().without->front().why[0], ' ');
 }
 
-TEST(EngineAllowance, AnAgentMaySayItsPastAtOnceAndThenSoMuchASecond) {
-  EngineAllowance allowance;
+TEST(EngineQuota, AnAgentMaySayItsPastAtOnceAndThenSoMuchASecond) {
+  EngineQuota quota;
   const absl::Time now = absl::FromUnixSeconds(1'767'225'600);
-  EXPECT_TRUE(allowance.Take(size_t{50} << 20, now));
-  EXPECT_FALSE(allowance.Take(size_t{20} << 20, now));
-  EXPECT_TRUE(allowance.Take(size_t{200} << 10, now + absl::Minutes(1)));
+  EXPECT_TRUE(quota.Take(size_t{50} << 20, now));
+  EXPECT_FALSE(quota.Take(size_t{20} << 20, now));
+  EXPECT_TRUE(quota.Take(size_t{200} << 10, now + absl::Minutes(1)));
 }
 
 // 4 bytes each, and yet as much work as any.
-TEST(EngineAllowance, WordsThatSayNothingCostToo) {
+TEST(EngineQuota, WordsThatSayNothingCostToo) {
   wire::EngineTelemetry list, readings;
   list.mutable_list();
   for (int i = 0; i < 1000; ++i) readings.add_readings();
   for (const wire::EngineTelemetry& words : {list, readings}) {
-    EngineAllowance allowance;
+    EngineQuota quota;
     const absl::Time now = absl::FromUnixSeconds(1'767'225'600);
     int taken = 0;
-    while (taken < 10'000 && allowance.Take(CostOf(words), now)) ++taken;
+    while (taken < 10'000 && quota.Take(CostOf(words), now)) ++taken;
     EXPECT_LT(taken, 2000);
     EXPECT_GT(taken, 100) << "of an agent whose engines come and go";
   }
 }
 
-TEST(EngineAllowance, TheWholePastOfAnAgentIsNeverTooMuch) {
+TEST(EngineQuota, TheWholePastOfAnAgentIsNeverTooMuch) {
   wire::EngineTelemetry past;
   wire::EngineReading reading =
-      EncodeEngine(1, TestNews(absl::FromUnixSeconds(1'767'225'600), 100));
+      EncodeEngine(1, TestUpdates(absl::FromUnixSeconds(1'767'225'600), 100));
   while (past.ByteSizeLong() < 256 << 10) *past.add_readings() = reading;
-  EngineAllowance allowance;
-  for (size_t told = 0; told < 16 << 20; told += past.ByteSizeLong()) {
-    ASSERT_TRUE(allowance.Take(CostOf(past), absl::FromUnixSeconds(1'767'225'600))) << told;
+  EngineQuota quota;
+  for (size_t reported = 0; reported < 16 << 20; reported += past.ByteSizeLong()) {
+    ASSERT_TRUE(quota.Take(CostOf(past), absl::FromUnixSeconds(1'767'225'600))) << reported;
   }
 }
 
@@ -413,13 +413,13 @@ TEST_F(AgentEnginesTest, ReadingsWithoutEndTakeTheirNamespacesShareAndNoMore) {
   SignalStore store({.longest_gap = absl::Seconds(10), .most_bytes_of_namespace = kShare}, [] {});
   ASSERT_TRUE(store.Want(kFound, kRunning, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
   FoundEngines found(store);
-  found.Expect(found.Wanted(clock_.Now()), {"gpu-7"}, clock_.Now());
-  EngineNewsReader reader("gpu-7", found);
+  found.Expect(found.Subscription(clock_.Now()), {"gpu-7"}, clock_.Now());
+  EngineUpdateReader reader("gpu-7", found);
   constexpr int64_t kSentUs = 60'000'000;
   wire::EngineTelemetry words = Hello();
   words.set_sent_us(kSentUs);
   ASSERT_TRUE(reader.Read(words, clock_.Now()).ok());
-  const auto told = [&](int64_t at_us) {
+  const auto reported = [&](int64_t at_us) {
     wire::EngineTelemetry next;
     next.set_sent_us(kSentUs);
     for (int64_t i = 0; i < 1000; ++i) {
@@ -432,7 +432,7 @@ TEST_F(AgentEnginesTest, ReadingsWithoutEndTakeTheirNamespacesShareAndNoMore) {
     return reader.Read(next, clock_.Now());
   };
   absl::Status refused;
-  for (int i = 0; i < 1000 && refused.ok(); ++i) refused = told(int64_t{1000} * i);
+  for (int i = 0; i < 1000 && refused.ok(); ++i) refused = reported(int64_t{1000} * i);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("more of engines than any agent"));
   EXPECT_EQ(store.Of(kFound, kRunning, clock_.Now()).status.code(),
             absl::StatusCode::kResourceExhausted);

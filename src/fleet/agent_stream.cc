@@ -25,7 +25,7 @@ constexpr absl::Duration kFirstWord = absl::Seconds(2);
 }  // namespace
 
 // One Watch.
-class AgentStream::Call : public AgentCall<wire::Wanted, wire::Telemetry> {
+class AgentStream::Call : public AgentCall<wire::Subscription, wire::Telemetry> {
  public:
   Call(AgentStream& stream, const std::shared_ptr<grpc::Channel>& channel)
       : AgentCall(channel), stream_(stream) {}
@@ -34,7 +34,7 @@ class AgentStream::Call : public AgentCall<wire::Wanted, wire::Telemetry> {
   void Open(Stub& stub, grpc::ClientContext& context) override {
     stub.async()->Watch(&context, this);
   }
-  absl::Status Take(wire::Telemetry& told) override { return stream_.Take(told); }
+  absl::Status Take(wire::Telemetry& reported) override { return stream_.Take(reported); }
   void Ended(const grpc::Status& status, const absl::Status& fault) override {
     const auto handshake = HandshakeFaultOfCall(status.error_message());
     if (handshake) CountHandshakeFault(*handshake);
@@ -64,7 +64,7 @@ bool AgentStream::IsCatchingUp() const {
   const auto call = calls_.under_way();
   if (!call) return false;
   MutexLock lock(mutex_);
-  return !caught_up_ && (call->told || clock_.Now() - call->began_at <= kFirstWord);
+  return !caught_up_ && (call->reported || clock_.Now() - call->began_at <= kFirstWord);
 }
 
 bool AgentStream::Tick(bool may_begin) {
@@ -77,33 +77,33 @@ std::unique_ptr<AgentStream::Call> AgentStream::NextCall() {
   MutexLock lock(mutex_);
   caught_up_ = false;
   ++counts_.attempts;
-  call->Begin(FirstWanted());
+  call->Begin(FirstSubscription());
   return call;
 }
 
-wire::Wanted AgentStream::FirstWanted() {
+wire::Subscription AgentStream::FirstSubscription() {
   const absl::Time now = clock_.Now();
   // A little more than was missed: a reading that comes twice is passed over.
   const absl::Duration missed = now - newest_ + absl::Seconds(1);
-  wire::Wanted wanted;
+  wire::Subscription wanted;
   wanted.set_history_seconds(static_cast<uint32_t>(
       absl::ToInt64Seconds(absl::Ceil(std::min(missed, options_.history), absl::Seconds(1)))));
   wanted.set_reader(options_.reader);
-  if (wanted_until_ > now) {
+  if (subscribed_until_ > now) {
     wanted.set_pcie(wanted_.pcie);
-    wanted.set_lease_seconds(static_cast<uint32_t>(absl::ToInt64Seconds(wanted_until_ - now)));
+    wanted.set_lease_seconds(static_cast<uint32_t>(absl::ToInt64Seconds(subscribed_until_ - now)));
   }
   return wanted;
 }
 
 void AgentStream::Want(const CostlyReadings& wanted, absl::Duration lease) {
-  wire::Wanted message;
+  wire::Subscription message;
   message.set_pcie(wanted.pcie);
   message.set_lease_seconds(static_cast<uint32_t>(absl::ToInt64Seconds(lease)));
   {
     MutexLock lock(mutex_);
     wanted_ = wanted;
-    wanted_until_ = clock_.Now() + lease;
+    subscribed_until_ = clock_.Now() + lease;
   }
   calls_.Want(message);
 }
@@ -119,27 +119,28 @@ absl::Status AgentStream::Take(wire::Telemetry& message) {
     ++counts_.messages;
     counts_.bytes += static_cast<int64_t>(message.ByteSizeLong());
   }
-  return reader_.Read(message, clock_.Now(), [this](AgentNews news) { Tell(std::move(news)); });
+  return reader_.Read(message, clock_.Now(),
+                      [this](AgentUpdate update) { Tell(std::move(update)); });
 }
 
-void AgentStream::Tell(AgentNews news) {
-  if (!news.unbelieved.empty()) LogUnbelieved(news);
-  calls_.Heard(news.heard_at);
+void AgentStream::Tell(AgentUpdate update) {
+  if (!update.unbelieved.empty()) LogUnbelieved(update);
+  calls_.Received(update.received_at);
   {
     MutexLock lock(mutex_);
-    caught_up_ = !news.more;
-    if (!news.readings.empty()) newest_ = news.readings.back().snapshot.taken_at;
-    if (news.unchanged_until) newest_ = *news.unchanged_until;
+    caught_up_ = !update.more;
+    if (!update.readings.empty()) newest_ = update.readings.back().snapshot.taken_at;
+    if (update.unchanged_until) newest_ = *update.unchanged_until;
   }
-  listener_.Heard(address_, std::move(news));
+  listener_.Received(address_, std::move(update));
 }
 
-void AgentStream::LogUnbelieved(const AgentNews& news) {
+void AgentStream::LogUnbelieved(const AgentUpdate& update) {
   const auto dropped = unbelieved_.Pass();
   if (!dropped) return;
   LogWarn("reading_unbelieved", {{"address", address_},
-                                 {"node", news.node},
-                                 {"what", news.unbelieved},
+                                 {"node", update.node},
+                                 {"what", update.unbelieved},
                                  {"dropped", *dropped}});
 }
 

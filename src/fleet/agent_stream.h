@@ -13,7 +13,7 @@
 #include "base/mutex.h"
 #include "base/rate_limit.h"
 #include "fleet/agent_channel.h"
-#include "fleet/agent_news.h"
+#include "fleet/agent_update.h"
 #include "fleet/call_succession.h"
 #include "fleet/telemetry_reader.h"
 #include "model/costly_readings.h"
@@ -69,11 +69,11 @@ class AgentStream {
   class Call;
 
   std::unique_ptr<Call> NextCall();
-  telemetry::v1::Wanted FirstWanted() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  telemetry::v1::Subscription FirstSubscription() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // By the call, from gRPC's threads.
   absl::Status Take(telemetry::v1::Telemetry& message);
-  void Tell(AgentNews news);
-  void LogUnbelieved(const AgentNews& news);
+  void Tell(AgentUpdate update);
+  void LogUnbelieved(const AgentUpdate& update);
   void Ended(const absl::Status& why);
 
   const AgentStreamOptions options_;
@@ -89,7 +89,7 @@ class AgentStream {
   bool caught_up_ ABSL_GUARDED_BY(mutex_) = false;  // the call has brought the newest reading
   absl::Time newest_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // reading
   CostlyReadings wanted_ ABSL_GUARDED_BY(mutex_);
-  absl::Time wanted_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time subscribed_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   Counts counts_ ABSL_GUARDED_BY(mutex_);
   CallSuccession<Call> calls_;  // last: it ends before what its calls tell
 };

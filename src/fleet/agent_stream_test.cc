@@ -26,15 +26,15 @@ using testing::AnyOf;
 using testing::HasSubstr;
 
 // Keeps what was heard.
-class News : public AgentListener {
+class Updates : public AgentListener {
  public:
-  void Heard(const std::string&, AgentNews news) override {
+  void Received(const std::string&, AgentUpdate update) override {
     MutexLock lock(mutex_);
-    for (AgentNews::Reading& reading : news.readings) {
+    for (AgentUpdate::Reading& reading : update.readings) {
       utilization_.push_back(reading.snapshot.gpus[0].utilization_percent.value_or(-1));
       snapshots_.push_back(std::move(reading.snapshot));
     }
-    last_ = std::move(news);
+    last_ = std::move(update);
     ++messages_;
     changed_.NotifyAll();
   }
@@ -58,11 +58,11 @@ class News : public AgentListener {
     return lost_.size() < count ? absl::OkStatus() : lost_[count - 1];
   }
   // The newest message, as soon as one has trouble; after 10 s as it is.
-  AgentNews WaitForTrouble() {
+  AgentUpdate WaitForTrouble() {
     Wait([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !last_.trouble.empty(); });
     return last();
   }
-  AgentNews last() {
+  AgentUpdate last() {
     MutexLock lock(mutex_);
     return last_;
   }
@@ -84,7 +84,7 @@ class News : public AgentListener {
   CondVar changed_;
   std::vector<double> utilization_ ABSL_GUARDED_BY(mutex_);
   std::vector<NodeSnapshot> snapshots_ ABSL_GUARDED_BY(mutex_);
-  AgentNews last_ ABSL_GUARDED_BY(mutex_);
+  AgentUpdate last_ ABSL_GUARDED_BY(mutex_);
   int messages_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<absl::Status> lost_ ABSL_GUARDED_BY(mutex_);
 };
@@ -95,25 +95,25 @@ class AgentStreamTest : public testing::Test {
   std::unique_ptr<AgentStream> Watch(const std::string& address, AgentStreamOptions options = {}) {
     options.history = absl::Minutes(2);
     options.reader = "aggregator-0";
-    auto stream = std::make_unique<AgentStream>(options, address, clock_, heard_);
+    auto stream = std::make_unique<AgentStream>(options, address, clock_, received_);
     stream->Tick();
     return stream;
   }
 
   FakeClock clock_;
-  News heard_;
+  Updates received_;
 };
 
 TEST_F(AgentStreamTest, HearsThePastAndWhatIsNew) {
   TestAgent agent;
   agent.Read(1);
   const auto stream = Watch(agent.address());
-  heard_.WaitForReading(1);
+  received_.WaitForReading(1);
   agent.Read(2);
-  EXPECT_THAT(heard_.WaitForReading(2), testing::ElementsAre(1, 2));
-  EXPECT_EQ(heard_.last().node, "gpu-7");
-  EXPECT_NE(heard_.last().instance, 0u);
-  EXPECT_EQ(heard_.last().trouble, "");
+  EXPECT_THAT(received_.WaitForReading(2), testing::ElementsAre(1, 2));
+  EXPECT_EQ(received_.last().node, "gpu-7");
+  EXPECT_NE(received_.last().instance, 0u);
+  EXPECT_EQ(received_.last().trouble, "");
   EXPECT_EQ(stream->counts().attempts, 1);
   EXPECT_GT(stream->counts().bytes, 100);
 }
@@ -124,9 +124,9 @@ TEST_F(AgentStreamTest, AgentWhoseClockIsAnHourWrongIsAsYoungAsItIs) {
   agent.Read(1);
   agent.clock().Advance(absl::Milliseconds(300));
   const auto stream = Watch(agent.address());
-  heard_.WaitForReading(1);
-  ASSERT_EQ(heard_.snapshots().size(), 1u);
-  EXPECT_EQ(clock_.Now() - heard_.snapshots()[0].taken_at, absl::Milliseconds(300));
+  received_.WaitForReading(1);
+  ASSERT_EQ(received_.snapshots().size(), 1u);
+  EXPECT_EQ(clock_.Now() - received_.snapshots()[0].taken_at, absl::Milliseconds(300));
 }
 
 TEST_F(AgentStreamTest, ReadingsThatCannotBeAreLoggedOnceInTenMinutes) {
@@ -136,9 +136,9 @@ TEST_F(AgentStreamTest, ReadingsThatCannotBeAreLoggedOnceInTenMinutes) {
     const auto stream = Watch(agent.address());
     for (int i = 1; i <= 3; ++i) {
       agent.Read(-i);
-      heard_.WaitForReading(-1);
+      received_.WaitForReading(-1);
       agent.Read(i);
-      heard_.WaitForReading(i);
+      received_.WaitForReading(i);
     }
   }
   const std::string log = testing::internal::GetCapturedStderr();
@@ -153,21 +153,21 @@ TEST_F(AgentStreamTest, ComesBackAndTakesUpWhereItWas) {
   const int port = agent->port();
   agent->Read(1);
   const auto stream = Watch(agent->address());
-  heard_.WaitForReading(1);
+  received_.WaitForReading(1);
   agent = nullptr;
-  EXPECT_EQ(heard_.WaitForLoss().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(received_.WaitForLoss().code(), absl::StatusCode::kUnavailable);
   agent = std::make_unique<TestAgent>(port);
   agent->Read(2);
   stream->Tick();
   EXPECT_EQ(stream->counts().attempts, 1) << "not at once";
   clock_.Advance(absl::Seconds(2));
   stream->Tick();
-  EXPECT_THAT(heard_.WaitForReading(2), testing::ElementsAre(1, 2));
+  EXPECT_THAT(received_.WaitForReading(2), testing::ElementsAre(1, 2));
 }
 
 TEST_F(AgentStreamTest, RefusedConnectionIsALossWithItsReason) {
   const auto stream = Watch("127.0.0.1:1");
-  const absl::Status why = heard_.WaitForLoss();
+  const absl::Status why = received_.WaitForLoss();
   EXPECT_EQ(why.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(why.message()), HasSubstr("refused"));
 }
@@ -188,7 +188,7 @@ TEST_F(AgentStreamTest, SilentAgentIsCutOff) {
   stream->Tick();
   clock_.Advance(absl::Milliseconds(1));
   stream->Tick();
-  const absl::Status why = heard_.WaitForLoss();
+  const absl::Status why = received_.WaitForLoss();
   EXPECT_EQ(why.message(), "no word from it for 15s");
   close(listening);
 }
@@ -196,13 +196,13 @@ TEST_F(AgentStreamTest, SilentAgentIsCutOff) {
 TEST_F(AgentStreamTest, BeginsWhenItMayAndHasCaughtUpWithTheNewestReading) {
   TestAgent agent;
   agent.Read(1);
-  AgentStream stream({.history = absl::Minutes(2)}, agent.address(), clock_, heard_);
+  AgentStream stream({.history = absl::Minutes(2)}, agent.address(), clock_, received_);
   EXPECT_FALSE(stream.Tick(false));
   EXPECT_FALSE(stream.IsCatchingUp());
   EXPECT_EQ(stream.counts().attempts, 0);
   EXPECT_TRUE(stream.Tick(true));
   EXPECT_FALSE(stream.Tick(true)) << "it has begun";
-  heard_.WaitForReading(1);
+  received_.WaitForReading(1);
   EXPECT_FALSE(stream.IsCatchingUp());
 }
 
@@ -210,12 +210,12 @@ TEST_F(AgentStreamTest, StreamThatIsHeardIsNotCutOff) {
   TestAgent agent;
   agent.Read(1);
   const auto stream = Watch(agent.address());
-  heard_.WaitForReading(1);
+  received_.WaitForReading(1);
   for (int i = 2; i < 10; ++i) {
     clock_.Advance(absl::Seconds(10));
     stream->Tick();
     agent.Read(i);
-    heard_.WaitForReading(i);
+    received_.WaitForReading(i);
   }
   EXPECT_EQ(stream->counts().attempts, 1);
 }
@@ -226,7 +226,7 @@ TEST_F(AgentStreamTest, ProxyOfTheEnvironmentIsPassedBy) {
   TestAgent agent;
   agent.Read(1);
   const auto stream = Watch(agent.address());
-  EXPECT_THAT(heard_.WaitForReading(1), testing::ElementsAre(1));
+  EXPECT_THAT(received_.WaitForReading(1), testing::ElementsAre(1));
   unsetenv("http_proxy");
   unsetenv("grpc_proxy");
 }
@@ -236,22 +236,22 @@ TEST_F(AgentStreamTest, WantsGoDownNowAndAfterAReconnect) {
   const int port = agent->port();
   agent->Read(1);
   const auto stream = Watch(agent->address());
-  heard_.WaitForReading(1);
+  received_.WaitForReading(1);
   stream->Want({.pcie = true}, absl::Seconds(90));
   double value = 2;
-  for (; !agent->leases().Wanted(agent->clock().Now()).pcie && value < 1000; ++value) {
+  for (; !agent->leases().Subscription(agent->clock().Now()).pcie && value < 1000; ++value) {
     agent->Read(value);
-    heard_.WaitForReading(value);
+    received_.WaitForReading(value);
   }
   EXPECT_LT(value, 1000);
   agent = nullptr;
-  EXPECT_FALSE(heard_.WaitForLoss().ok());
+  EXPECT_FALSE(received_.WaitForLoss().ok());
   agent = std::make_unique<TestAgent>(port);
   agent->Read(5000);
   clock_.Advance(absl::Seconds(2));
   stream->Tick();
-  heard_.WaitForReading(5000);
-  EXPECT_TRUE(agent->leases().Wanted(agent->clock().Now() + absl::Seconds(80)).pcie);
+  received_.WaitForReading(5000);
+  EXPECT_TRUE(agent->leases().Subscription(agent->clock().Now() + absl::Seconds(80)).pcie);
 }
 
 TEST_F(AgentStreamTest, ProcessThatHasNotReadYetIsNoNodes) {
@@ -259,16 +259,16 @@ TEST_F(AgentStreamTest, ProcessThatHasNotReadYetIsNoNodes) {
   const int port = agent->port();
   agent->Read(1);
   const auto stream = Watch(agent->address());
-  heard_.WaitForReading(1);
+  received_.WaitForReading(1);
   agent = nullptr;
-  EXPECT_FALSE(heard_.WaitForLoss().ok());
+  EXPECT_FALSE(received_.WaitForLoss().ok());
   agent = std::make_unique<TestAgent>(port);
   clock_.Advance(absl::Seconds(2));
   stream->Tick();
-  EXPECT_EQ(heard_.WaitForTrouble().node, "") << "it need not be the same agent";
+  EXPECT_EQ(received_.WaitForTrouble().node, "") << "it need not be the same agent";
   agent->Read(2);
-  heard_.WaitForReading(2);
-  EXPECT_EQ(heard_.last().node, "gpu-7");
+  received_.WaitForReading(2);
+  EXPECT_EQ(received_.last().node, "gpu-7");
 }
 
 // Says one thing, and ends the stream.
@@ -283,9 +283,9 @@ class OneWord : public telemetry::v1::NodeTelemetry::Service {
   }
   ~OneWord() override { server_->Shutdown(); }
 
-  grpc::Status Watch(
-      grpc::ServerContext*,
-      grpc::ServerReaderWriter<telemetry::v1::Telemetry, telemetry::v1::Wanted>* stream) override {
+  grpc::Status Watch(grpc::ServerContext*,
+                     grpc::ServerReaderWriter<telemetry::v1::Telemetry,
+                                              telemetry::v1::Subscription>* stream) override {
     stream->Write(word_);
     return end_;
   }
@@ -310,29 +310,29 @@ TEST_F(AgentStreamTest, NothingIsReadAfterItWasHeard) {
   word.set_unchanged_until_us(absl::ToUnixMicros(wrong) + 1);
   OneWord agent(word, grpc::Status::OK);
   const auto stream = Watch(agent.address());
-  heard_.WaitForReading(7);
-  EXPECT_EQ(heard_.snapshots()[0].taken_at, clock_.Now());
-  EXPECT_EQ(heard_.last().readings[0].before_until, clock_.Now());
-  EXPECT_EQ(heard_.last().unchanged_until, std::nullopt);
+  received_.WaitForReading(7);
+  EXPECT_EQ(received_.snapshots()[0].taken_at, clock_.Now());
+  EXPECT_EQ(received_.last().readings[0].before_until, clock_.Now());
+  EXPECT_EQ(received_.last().unchanged_until, std::nullopt);
 }
 
 TEST_F(AgentStreamTest, LossWithoutAReasonSaysSo) {
   OneWord agent({}, grpc::Status(grpc::StatusCode::UNAVAILABLE, ""));
   const auto stream = Watch(agent.address());
-  EXPECT_EQ(heard_.WaitForLoss(), absl::UnavailableError("no reason was given"));
+  EXPECT_EQ(received_.WaitForLoss(), absl::UnavailableError("no reason was given"));
 }
 
 TEST_F(AgentStreamTest, ServerThatIsNoAgentIsSaidToBeNone) {
   OneWord other({}, grpc::Status(grpc::StatusCode::UNIMPLEMENTED, ""));
   const auto stream = Watch(other.address());
-  EXPECT_EQ(heard_.WaitForLoss(),
+  EXPECT_EQ(received_.WaitForLoss(),
             absl::UnimplementedError("it answers, and is no agent (a scaler's port?)"));
 }
 
 TEST_F(AgentStreamTest, EndOfTheStreamIsALoss) {
   OneWord agent({}, grpc::Status::OK);
   const auto stream = Watch(agent.address());
-  EXPECT_EQ(heard_.WaitForLoss(), absl::UnavailableError("the agent has ended the stream"));
+  EXPECT_EQ(received_.WaitForLoss(), absl::UnavailableError("the agent has ended the stream"));
 }
 
 // Implements nothing of it.
@@ -346,7 +346,7 @@ TEST_F(AgentStreamTest, WhatIsNoAgentIsALoss) {
   builder.RegisterService(&unimplemented);
   const auto server = builder.BuildAndStart();
   const auto stream = Watch(absl::StrCat("127.0.0.1:", port));
-  EXPECT_EQ(heard_.WaitForLoss().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(received_.WaitForLoss().code(), absl::StatusCode::kUnimplemented);
 }
 
 class AgentStreamTlsTest : public AgentStreamTest {
@@ -375,37 +375,37 @@ TEST_F(AgentStreamTlsTest, BothShowTheirCertificates) {
   TestAgent agent(0, "gpu-7", Server(ours_, ours_));
   agent.Read(1);
   const auto stream = Watch(agent.address(), Client(ours_, ours_));
-  EXPECT_THAT(heard_.WaitForReading(1), testing::ElementsAre(1));
+  EXPECT_THAT(received_.WaitForReading(1), testing::ElementsAre(1));
 }
 
 TEST_F(AgentStreamTlsTest, AgentOfAnotherCaIsRefused) {
   TestAgent agent(0, "gpu-7", Server(theirs_, ours_));
   agent.Read(1);
   const auto stream = Watch(agent.address(), Client(ours_, ours_));
-  const absl::Status why = heard_.WaitForLoss();
+  const absl::Status why = received_.WaitForLoss();
   EXPECT_EQ(why.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(why.message()), HasSubstr("handshake failed"));
-  EXPECT_TRUE(heard_.snapshots().empty());
+  EXPECT_TRUE(received_.snapshots().empty());
 }
 
 TEST_F(AgentStreamTlsTest, AggregatorOfAnotherCaIsTurnedAway) {
   TestAgent agent(0, "gpu-7", Server(ours_, ours_));
   agent.Read(1);
   const auto stream = Watch(agent.address(), Client(theirs_, ours_));
-  EXPECT_EQ(heard_.WaitForLoss().code(), absl::StatusCode::kUnavailable);
-  EXPECT_TRUE(heard_.snapshots().empty());
+  EXPECT_EQ(received_.WaitForLoss().code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(received_.snapshots().empty());
 }
 
 TEST_F(AgentStreamTlsTest, AgentWithoutTlsIsSaidToHaveNone) {
   TestAgent agent(0, "gpu-7", grpc::InsecureServerCredentials());
   const auto stream = Watch(agent.address(), Client(ours_, ours_));
-  EXPECT_THAT(std::string(heard_.WaitForLoss().message()), HasSubstr("the agent speaks no TLS"));
+  EXPECT_THAT(std::string(received_.WaitForLoss().message()), HasSubstr("the agent speaks no TLS"));
 }
 
 TEST_F(AgentStreamTlsTest, AggregatorWithoutTlsIsAskedWhetherTheAgentWantsIt) {
   TestAgent agent(0, "gpu-7", Server(ours_, ours_));
   const auto stream = Watch(agent.address());
-  EXPECT_THAT(std::string(heard_.WaitForLoss().message()), HasSubstr("does the agent want TLS"));
+  EXPECT_THAT(std::string(received_.WaitForLoss().message()), HasSubstr("does the agent want TLS"));
 }
 
 }  // namespace

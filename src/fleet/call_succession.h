@@ -44,7 +44,7 @@ class CallSuccession {
     if (call_ended_) ended = std::move(call_);
     call_ended_ = false;
     if (call_ == nullptr) return Begin(now, begin);
-    if (cut_.empty() && now - heard_at_ > silence_) {
+    if (cut_.empty() && now - received_at_ > silence_) {
       cut_ = absl::StrCat("no word from it for ", DurationText(silence_));
       call_->Cancel();
     }
@@ -58,9 +58,9 @@ class CallSuccession {
     if (call_ != nullptr) call_->Cancel();
   }
 
-  // Told to the call that is under way. Without one it is for the next one's beginning to tell.
-  template <typename Wanted>
-  void Want(const Wanted& wanted) {
+  // Reported to the call that is under way. Without one it is for the next one's beginning to tell.
+  template <typename Subscription>
+  void Want(const Subscription& wanted) {
     MutexLock lock(mutex_);
     if (call_ != nullptr && !call_ended_) call_->Want(wanted);
   }
@@ -72,10 +72,10 @@ class CallSuccession {
   }
 
   // By the call: it has brought something.
-  void Heard(absl::Time at) {
+  void Received(absl::Time at) {
     MutexLock lock(mutex_);
-    heard_at_ = at;
-    told_ = true;
+    received_at_ = at;
+    reported_ = true;
     failures_ = 0;
   }
 
@@ -85,7 +85,7 @@ class CallSuccession {
     {
       MutexLock lock(mutex_);
       stopping = stopping_;
-      told_ = false;
+      reported_ = false;
       if (!cut_.empty()) why = absl::DeadlineExceededError(cut_);
       if (absl::IsInvalidArgument(why)) failures_ = kFailuresOfNonsense;
       next_attempt_ = clock_.Now() + ReconnectDelay(++failures_);
@@ -98,12 +98,12 @@ class CallSuccession {
 
   struct UnderWay {
     absl::Time began_at;
-    bool told = false;  // it has brought something
+    bool reported = false;  // it has brought something
   };
   std::optional<UnderWay> under_way() const {
     MutexLock lock(mutex_);
     if (call_ == nullptr || call_ended_) return std::nullopt;
-    return UnderWay{.began_at = began_at_, .told = told_};
+    return UnderWay{.began_at = began_at_, .reported = reported_};
   }
 
  private:
@@ -113,8 +113,8 @@ class CallSuccession {
   bool Begin(absl::Time now, absl::FunctionRef<std::unique_ptr<Call>()> begin)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (stopping_ || now < next_attempt_) return false;
-    began_at_ = heard_at_ = now;
-    told_ = false;
+    began_at_ = received_at_ = now;
+    reported_ = false;
     cut_.clear();
     call_ = begin();
     return call_ != nullptr;
@@ -132,8 +132,8 @@ class CallSuccession {
   absl::Time next_attempt_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   int failures_ ABSL_GUARDED_BY(mutex_) = 0;  // in a row
   absl::Time began_at_ ABSL_GUARDED_BY(mutex_);
-  absl::Time heard_at_ ABSL_GUARDED_BY(mutex_);  // or when the call began
-  bool told_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Time received_at_ ABSL_GUARDED_BY(mutex_);  // or when the call began
+  bool reported_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace gpuscaler

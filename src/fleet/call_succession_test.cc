@@ -61,9 +61,9 @@ TEST_F(CallSuccessionTest, OneCallIsUnderWayAtATime) {
   EXPECT_FALSE(Tick());
   ASSERT_TRUE(calls_->under_way().has_value());
   EXPECT_EQ(calls_->under_way()->began_at, clock_.Now());
-  EXPECT_FALSE(calls_->under_way()->told);
-  calls_->Heard(clock_.Now());
-  EXPECT_TRUE(calls_->under_way()->told);
+  EXPECT_FALSE(calls_->under_way()->reported);
+  calls_->Received(clock_.Now());
+  EXPECT_TRUE(calls_->under_way()->reported);
   End(absl::UnavailableError("refused"));
   EXPECT_FALSE(calls_->under_way().has_value());
   EXPECT_THAT(losses_, ElementsAre(absl::UnavailableError("refused")));
@@ -85,7 +85,7 @@ TEST_F(CallSuccessionTest, TheNextOneComesLaterTheOftenerItFailed) {
     EXPECT_GE(waited, absl::Seconds(seconds));
     EXPECT_LE(waited, absl::Seconds(1.5 * seconds) + absl::Milliseconds(100));
   }
-  calls_->Heard(clock_.Now());
+  calls_->Received(clock_.Now());
   End(why);
   EXPECT_LT(UntilItBegins(), absl::Seconds(2)) << "it was heard in between";
   End(absl::OkStatus());
@@ -93,7 +93,7 @@ TEST_F(CallSuccessionTest, TheNextOneComesLaterTheOftenerItFailed) {
 
 TEST_F(CallSuccessionTest, WhoseWordsWereRefusedIsNotHeardAgainAtOnce) {
   Tick();
-  calls_->Heard(clock_.Now());
+  calls_->Received(clock_.Now());
   End(absl::InvalidArgumentError("a pod's name that is none"));
   EXPECT_GT(UntilItBegins(), absl::Seconds(6));
   End(absl::OkStatus());
@@ -110,7 +110,7 @@ TEST_F(CallSuccessionTest, APausePutsTheNextOneOff) {
 TEST_F(CallSuccessionTest, ASilentOneIsGivenUpAndThatIsWhyItEnded) {
   Tick();
   clock_.Advance(absl::Seconds(10));
-  calls_->Heard(clock_.Now());
+  calls_->Received(clock_.Now());
   clock_.Advance(absl::Seconds(15));
   Tick();
   EXPECT_FALSE(fate_.cancelled) << "for 15 s from its last word";

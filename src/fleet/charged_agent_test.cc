@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "fleet/heard_agent.h"
 #include "fleet/reading_weight.h"
+#include "fleet/telemetry_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/node_history.h"
@@ -17,7 +17,7 @@ namespace wire = telemetry::v1;
 
 using testing::ContainsRegex;
 
-class ChargedAgentTest : public HeardAgent {
+class ChargedAgentTest : public TelemetryFixture {
  protected:
   // GPUs by the pod that holds them, or all pods by the first GPU.
   static NodeSnapshot WithManyPods(int gpus, int pods, int owners,
@@ -39,13 +39,13 @@ class ChargedAgentTest : public HeardAgent {
   }
 
   // Bytes that a history has kept of what was told: its layouts.
-  class LayoutsKept {
+  class StoredLayouts {
    public:
-    void Hear(const AgentNews& news) {
-      for (const AgentNews::Reading& reading : news.readings) {
+    void Hear(const AgentUpdate& update) {
+      for (const AgentUpdate::Reading& reading : update.readings) {
         history_.Append(reading.snapshot, {.horizon = absl::Minutes(15), .join_within = kStale});
-        if (history_.stretches.back().layout() == last_) continue;
-        last_ = history_.stretches.back().layout();
+        if (history_.runs.back().layout() == last_) continue;
+        last_ = history_.runs.back().layout();
         bytes_ += WeightOf(reading.snapshot);
       }
     }
@@ -70,7 +70,7 @@ TEST_F(ChargedAgentTest, AgentThatReadsFasterThanAgentsCanIsRefused) {
 TEST_F(ChargedAgentTest, SmallReadingsThatStandForManyPodsAreCharged) {
   NodeSnapshot snapshot = WithManyPods(1, 4096, 2);
   ASSERT_TRUE(Read(MessageOf(snapshot)).ok());
-  LayoutsKept kept;
+  StoredLayouts kept;
   absl::Status status;
   int readings = 0;
   for (; status.ok() && readings < 10'000; ++readings) {
@@ -81,9 +81,9 @@ TEST_F(ChargedAgentTest, SmallReadingsThatStandForManyPodsAreCharged) {
     reading.set_taken_us(ToWire(now_));
     reading.mutable_attribution()->set_state(wire::Attribution::UNKNOWN);
     reading.mutable_attribution()->set_why(readings % 2 == 0 ? "a" : "b");
-    told_.clear();
+    reported_.clear();
     status = Read(message);
-    for (const AgentNews& news : told_) kept.Hear(news);
+    for (const AgentUpdate& update : reported_) kept.Hear(update);
   }
   EXPECT_EQ(status.message(), "readings say more than any agent has to say") << readings;
   EXPECT_LT(readings, 10);
@@ -158,7 +158,7 @@ TEST_F(ChargedAgentTest, NodeOfManyPodsIsHeardForAsLongAsItChanges) {
     *message.add_readings() = next(i);
     now_ = snapshot.taken_at;
     message.set_sent_us(ToWire(now_));
-    told_.clear();
+    reported_.clear();
     const absl::Status status = Read(message);
     ASSERT_TRUE(status.ok()) << i << ": " << status;
   }

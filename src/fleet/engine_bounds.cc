@@ -15,7 +15,7 @@ namespace wire = telemetry::v1;
 constexpr int kMostEnginesOfNode = 4096;
 constexpr int kMostPort = 65535;
 
-// As of a page (engine/engine_page.h).
+// As of a page (engine/engine_exposition.h).
 constexpr int kMostModelsOfEngine = 1000;
 constexpr int kMostBucketsOfHistogram = 500;
 
@@ -86,7 +86,7 @@ size_t CostOf(const wire::EngineTelemetry& message) {
 
 // 110 engines, read each second, cost 30 KiB; with two histograms each 120 KiB. Of all its past an
 // agent keeps 16 MiB (EngineLog), which may be as many readings again in cost.
-bool EngineAllowance::Take(size_t cost, absl::Time now) {
+bool EngineQuota::Take(size_t cost, absl::Time now) {
   constexpr double kASecond = 512 << 10;
   constexpr double kAtOnce = 128 * kASecond;
   left_ = std::min(left_ + kASecond * absl::ToDoubleSeconds(now - at_), kAtOnce);

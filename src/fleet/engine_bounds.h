@@ -17,7 +17,7 @@ absl::Status BoundEngines(telemetry::v1::EngineTelemetry& message);
 size_t CostOf(const telemetry::v1::EngineTelemetry& message);
 
 // How much an agent may say. Not thread-safe.
-class EngineAllowance {
+class EngineQuota {
  public:
   // False: more than an agent has to say, for longer than it takes to tell the past.
   bool Take(size_t cost, absl::Time now);

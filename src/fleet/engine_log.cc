@@ -12,13 +12,13 @@ namespace {
 namespace wire = telemetry::v1;
 
 // Of a message: far below the 4 MiB that a reader takes, with room for one reading of any page.
-constexpr size_t kMostTold = size_t{256} << 10;
+constexpr size_t kMostReported = size_t{256} << 10;
 
 using Namespaces = std::set<std::string>;
 
-Namespaces NamesOf(const EnginesWanted& wanted) {
+Namespaces NamesOf(const EngineSubscription& wanted) {
   Namespaces names;
-  for (const auto& [name, wish] : wanted.namespaces) names.insert(name);
+  for (const auto& [name, interest] : wanted.namespaces) names.insert(name);
   return names;
 }
 
@@ -38,13 +38,13 @@ size_t EngineLog::SizeOf(const Entry& entry) { return sizeof(Entry) + entry.byte
 EngineLog::EngineLog(const Limits& limits, const Clock& clock, std::function<void()> wanted)
     : limits_(limits), clock_(clock), wanted_(std::move(wanted)) {}
 
-EnginesWanted EngineLog::Wanted() {
+EngineSubscription EngineLog::Subscription() {
   MutexLock lock(mutex_);
-  return WantedNow();
+  return SubscribedNow();
 }
 
-EnginesWanted EngineLog::WantedNow() {
-  EnginesWanted wanted = wants_.At(clock_.Now());
+EngineSubscription EngineLog::SubscribedNow() {
+  EngineSubscription wanted = subscriptions_.At(clock_.Now());
   for (auto each = pasts_.begin(); each != pasts_.end();) {
     if (wanted.namespaces.contains(each->first)) {
       ++each;
@@ -58,11 +58,11 @@ EnginesWanted EngineLog::WantedNow() {
   return wanted;
 }
 
-void EngineLog::Want(const EnginesWanted& wanted, absl::Time until) {
+void EngineLog::Want(const EngineSubscription& wanted, absl::Time until) {
   bool is_more = false;
   {
     MutexLock lock(mutex_);
-    is_more = wants_.Renew(wanted, clock_.Now(), until);
+    is_more = subscriptions_.Renew(wanted, clock_.Now(), until);
   }
   if (is_more && wanted_ != nullptr) wanted_();
 }
@@ -72,7 +72,7 @@ void EngineLog::List(const absl::StatusOr<NodeEngines>& found) {
   why_none_ = found.status();
   if (found.ok()) {
     TakeOver(*found);
-    WantedNow();
+    SubscribedNow();
   }
   ++list_;
   Changed();
@@ -81,11 +81,11 @@ void EngineLog::List(const absl::StatusOr<NodeEngines>& found) {
 void EngineLog::TakeOver(const NodeEngines& found) {
   const Namespaces looked_in(found.namespaces.begin(), found.namespaces.end());
   Keep(looked_in, false, found_);
-  NodeEngines news = found;
-  Keep(looked_in, true, news);
-  std::ranges::move(news.namespaces, std::back_inserter(found_.namespaces));
-  std::ranges::move(news.places, std::back_inserter(found_.places));
-  std::ranges::move(news.without, std::back_inserter(found_.without));
+  NodeEngines update = found;
+  Keep(looked_in, true, update);
+  std::ranges::move(update.namespaces, std::back_inserter(found_.namespaces));
+  std::ranges::move(update.places, std::back_inserter(found_.places));
+  std::ranges::move(update.without, std::back_inserter(found_.without));
 }
 
 // An engine that is found again gets another one: its past is another's, too.
@@ -99,22 +99,22 @@ void EngineLog::NumberEngines() {
   for (const auto& [place, id] : ids_) listed_.insert(id);
 }
 
-void EngineLog::Take(const EnginePlace& place, const EngineNews& news) {
+void EngineLog::Take(const EnginePlace& place, const EngineUpdate& update) {
   MutexLock lock(mutex_);
   const auto id = ids_.find(place);
   if (id == ids_.end()) return;
   Past& past = pasts_[place.namespace_name];
   past.readings.push_back({.number = ++last_number_,
                            .engine = id->second,
-                           .at = news.at,
-                           .bytes = EncodeEngine(id->second, news).SerializeAsString()});
+                           .at = update.at,
+                           .bytes = EncodeEngine(id->second, update).SerializeAsString()});
   past.bytes += SizeOf(past.readings.back());
   bytes_ += SizeOf(past.readings.back());
-  const EnginesWanted wanted = wants_.At(clock_.Now());
-  const auto wish = wanted.namespaces.find(place.namespace_name);
+  const EngineSubscription wanted = subscriptions_.At(clock_.Now());
+  const auto interest = wanted.namespaces.find(place.namespace_name);
   const absl::Duration look_back =
-      wish == wanted.namespaces.end() ? absl::ZeroDuration() : wish->second.look_back;
-  while (past.readings.front().at < news.at - look_back) DropFirst(past);
+      interest == wanted.namespaces.end() ? absl::ZeroDuration() : interest->second.look_back;
+  while (past.readings.front().at < update.at - look_back) DropFirst(past);
   MakeRoom();
   Changed();
 }
@@ -135,10 +135,10 @@ void EngineLog::MakeRoom() {
 
 void EngineLog::Changed() {
   ++generation_;
-  news_.NotifyAll();
+  update_.NotifyAll();
 }
 
-wire::EngineList EngineLog::ListOf(const EnginesWanted& wanted) const {
+wire::EngineList EngineLog::ListOf(const EngineSubscription& wanted) const {
   wire::EngineList list;
   if (!why_none_.ok()) {
     list.set_why(std::string(why_none_.message()));
@@ -167,7 +167,7 @@ wire::EngineList EngineLog::ListOf(const EnginesWanted& wanted) const {
 void EngineLog::TellReadings(const std::deque<Entry>& readings, bool histograms, int64_t& next,
                              size_t& bytes, wire::EngineTelemetry& message) const {
   auto entry = std::ranges::lower_bound(readings, next, {}, &Entry::number);
-  for (; entry != readings.end() && bytes < kMostTold; ++entry) {
+  for (; entry != readings.end() && bytes < kMostReported; ++entry) {
     next = entry->number + 1;
     if (!listed_.contains(entry->engine)) continue;
     wire::EngineReading& reading = *message.add_readings();
@@ -178,7 +178,7 @@ void EngineLog::TellReadings(const std::deque<Entry>& readings, bool histograms,
   if (entry != readings.end()) message.set_more(true);
 }
 
-bool EngineLog::Tell(const EnginesWanted& wanted, Place& place,
+bool EngineLog::Tell(const EngineSubscription& wanted, Place& place,
                      wire::EngineTelemetry& message) const {
   MutexLock lock(mutex_);
   if (list_ == 0) return false;
@@ -189,25 +189,25 @@ bool EngineLog::Tell(const EnginesWanted& wanted, Place& place,
   std::erase_if(place.next,
                 [&](const auto& next) { return !wanted.namespaces.contains(next.first); });
   size_t bytes = 0;
-  for (const auto& [name, wish] : wanted.namespaces) {
+  for (const auto& [name, interest] : wanted.namespaces) {
     const auto past = pasts_.find(name);
     if (past == pasts_.end() || past->second.readings.empty()) continue;
     const std::deque<Entry>& readings = past->second.readings;
     const auto [next, is_first] = place.next.try_emplace(name, 0);
     if (is_first) {
-      const absl::Time oldest = readings.back().at - wish.look_back;
+      const absl::Time oldest = readings.back().at - interest.look_back;
       next->second = std::ranges::find_if(readings, [&](const Entry& entry) {
                        return entry.at >= oldest;
                      })->number;
     }
-    TellReadings(readings, wish.histograms, next->second, bytes, message);
+    TellReadings(readings, interest.histograms, next->second, bytes, message);
   }
   return list_is_new || message.readings_size() > 0;
 }
 
-int64_t EngineLog::WaitForNews(int64_t generation, absl::Duration timeout) const {
+int64_t EngineLog::WaitForUpdate(int64_t generation, absl::Duration timeout) const {
   MutexLock lock(mutex_);
-  if (generation_ <= generation) news_.WaitFor(mutex_, timeout);
+  if (generation_ <= generation) update_.WaitFor(mutex_, timeout);
   return generation_;
 }
 

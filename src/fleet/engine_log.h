@@ -14,7 +14,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "fleet/engine_wants.h"
+#include "fleet/engine_subscriptions.h"
 #include "signal/found_engines.h"
 #include "telemetry.pb.h"
 
@@ -33,27 +33,27 @@ class EngineLog {
   EngineLog(const Limits& limits, const Clock& clock, std::function<void()> wanted);
 
   // For who looks. Empty: nobody wants any; what was told is then forgotten.
-  EnginesWanted Wanted();
+  EngineSubscription Subscription();
   // As FoundEngines'; to be told anew when what is wanted has changed.
   void List(const absl::StatusOr<NodeEngines>& found);
-  void Take(const EnginePlace& place, const EngineNews& news);
+  void Take(const EnginePlace& place, const EngineUpdate& update);
 
   // For who reads.
-  void Want(const EnginesWanted& wanted, absl::Time until);
+  void Want(const EngineSubscription& wanted, absl::Time until);
 
   // Where a reader is; a new one is before all of the past that it wants.
   struct Place {
-    EnginesWanted wanted;                 // when it was told the last list
+    EngineSubscription wanted;            // when it was told the last list
     int64_t list = 0;                     // which it was; 0: none
     std::map<std::string, int64_t> next;  // of each namespace: the reading that it lacks
   };
   // Adds to `message` what the reader lacks of what it wants, up to 256 KiB of it, and moves its
   // place. False: nothing is new.
-  bool Tell(const EnginesWanted& wanted, Place& place,
+  bool Tell(const EngineSubscription& wanted, Place& place,
             telemetry::v1::EngineTelemetry& message) const;
 
   // When there is more news than `generation`, or after `timeout`, how much there is.
-  int64_t WaitForNews(int64_t generation, absl::Duration timeout) const;
+  int64_t WaitForUpdate(int64_t generation, absl::Duration timeout) const;
   // Lets who waits go.
   void Nudge();
 
@@ -71,15 +71,15 @@ class EngineLog {
 
   static size_t SizeOf(const Entry& entry);
   // What nobody wants any more is forgotten.
-  EnginesWanted WantedNow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  EngineSubscription SubscribedNow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeOver(const NodeEngines& found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NumberEngines() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropFirst(Past& past) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MakeRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Changed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  telemetry::v1::EngineList ListOf(const EnginesWanted& wanted) const
+  telemetry::v1::EngineList ListOf(const EngineSubscription& wanted) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // From the reading `next` on, while the message has less than kMostTold, which are counted.
+  // From the reading `next` on, while the message has less than kMostReported, which are counted.
   void TellReadings(const std::deque<Entry>& readings, bool histograms, int64_t& next,
                     size_t& bytes, telemetry::v1::EngineTelemetry& message) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -88,8 +88,8 @@ class EngineLog {
   const Clock& clock_;
   const std::function<void()> wanted_;
   mutable Mutex mutex_;
-  mutable CondVar news_;
-  EngineWants wants_ ABSL_GUARDED_BY(mutex_);
+  mutable CondVar update_;
+  EngineSubscriptions subscriptions_ ABSL_GUARDED_BY(mutex_);
   int64_t list_ ABSL_GUARDED_BY(mutex_) = 0;  // how many lists there were
   absl::Status why_none_ ABSL_GUARDED_BY(mutex_);
   NodeEngines found_ ABSL_GUARDED_BY(mutex_);

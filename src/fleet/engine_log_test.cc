@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/fake_clock.h"
-#include "fleet/engine_wants.h"
+#include "fleet/engine_subscriptions.h"
 #include "fleet/engine_wire.h"
 #include "fleet/test_engines.h"
 #include "gmock/gmock.h"
@@ -20,15 +20,15 @@ using testing::IsEmpty;
 
 class EngineLogTest : public testing::Test {
  protected:
-  void Want(const EnginesWanted& wanted, absl::Duration lease = absl::Minutes(10)) {
+  void Want(const EngineSubscription& wanted, absl::Duration lease = absl::Minutes(10)) {
     log_.Want(wanted, clock_.Now() + lease);
   }
   void Read(const EnginePlace& place, double running) {
     clock_.Advance(absl::Seconds(1));
-    log_.Take(place, TestNews(clock_.Now(), running));
+    log_.Take(place, TestUpdates(clock_.Now(), running));
   }
   // How many run by the readings that this reader lacks.
-  std::vector<double> Told(EngineLog::Place& place, const EnginesWanted& wanted) {
+  std::vector<double> Reported(EngineLog::Place& place, const EngineSubscription& wanted) {
     std::vector<double> running;
     do {
       last_ = wire::EngineTelemetry();
@@ -46,14 +46,14 @@ class EngineLogTest : public testing::Test {
   EngineLog log_{{.most_bytes = 20'000}, clock_, [this] { ++wakes_; }};
   wire::EngineTelemetry last_;
   wire::EngineList list_;
-  const EnginesWanted a_ = WantedIn("team-a");
-  const EnginesWanted b_ = WantedIn("team-b");
+  const EngineSubscription a_ = SubscribedIn("team-a");
+  const EngineSubscription b_ = SubscribedIn("team-b");
 };
 
 TEST_F(EngineLogTest, WantsNothingBeforeAReaderDoes) {
-  EXPECT_THAT(log_.Wanted().namespaces, IsEmpty());
+  EXPECT_THAT(log_.Subscription().namespaces, IsEmpty());
   Want(a_);
-  EXPECT_EQ(log_.Wanted(), a_);
+  EXPECT_EQ(log_.Subscription(), a_);
   EXPECT_EQ(wakes_, 1);
   Want(a_);
   EXPECT_EQ(wakes_, 1) << "no more than before";
@@ -61,30 +61,30 @@ TEST_F(EngineLogTest, WantsNothingBeforeAReaderDoes) {
 
 TEST_F(EngineLogTest, WantsWhatAllReadersWantUntilTheirLeasesEnd) {
   Want(a_, absl::Seconds(30));
-  Want(WantedIn("team-a", absl::Minutes(5), true), absl::Seconds(10));
+  Want(SubscribedIn("team-a", absl::Minutes(5), true), absl::Seconds(10));
   Want(b_, absl::Seconds(20));
-  EXPECT_EQ(log_.Wanted().namespaces.at("team-a"),
-            (EnginesWanted::Wish{.histograms = true, .look_back = absl::Minutes(5)}));
+  EXPECT_EQ(log_.Subscription().namespaces.at("team-a"),
+            (EngineSubscription::Interest{.histograms = true, .look_back = absl::Minutes(5)}));
   clock_.Advance(absl::Seconds(10));
-  EXPECT_FALSE(log_.Wanted().namespaces.at("team-a").histograms);
+  EXPECT_FALSE(log_.Subscription().namespaces.at("team-a").histograms);
   clock_.Advance(absl::Seconds(10));
-  EXPECT_FALSE(log_.Wanted().namespaces.contains("team-b"));
+  EXPECT_FALSE(log_.Subscription().namespaces.contains("team-b"));
   clock_.Advance(absl::Seconds(10));
-  EXPECT_THAT(log_.Wanted().namespaces, IsEmpty());
+  EXPECT_THAT(log_.Subscription().namespaces, IsEmpty());
 }
 
 TEST_F(EngineLogTest, ReadersThatWantEverMoreGetSoMuchAndNoMore) {
   Want(a_);
   for (int reader = 0; reader < 3; ++reader) {
-    EnginesWanted wanted;
+    EngineSubscription wanted;
     for (int i = 0; i < 4000; ++i) wanted.namespaces[absl::StrCat("r", reader, "-", i)] = {};
     Want(wanted);
   }
-  EXPECT_EQ(log_.Wanted().namespaces.size(), kMostNamespacesWanted);
+  EXPECT_EQ(log_.Subscription().namespaces.size(), kMostNamespacesSubscribed);
   clock_.Advance(absl::Minutes(5));
   Want(a_, absl::Minutes(10));
   clock_.Advance(absl::Minutes(5));
-  EXPECT_EQ(log_.Wanted(), a_) << "what was known goes on, and the others' leases have ended";
+  EXPECT_EQ(log_.Subscription(), a_) << "what was known goes on, and the others' leases have ended";
 }
 
 TEST_F(EngineLogTest, AReaderThatComesLaterHearsThePast) {
@@ -92,16 +92,16 @@ TEST_F(EngineLogTest, AReaderThatComesLaterHearsThePast) {
   log_.List(TestEngines({TestPlace("llm-0")}));
   for (int i = 1; i <= 10; ++i) Read(TestPlace("llm-0"), i);
   EngineLog::Place place;
-  EXPECT_THAT(Told(place, WantedIn("team-a", absl::Seconds(3))), ElementsAre(7, 8, 9, 10));
+  EXPECT_THAT(Reported(place, SubscribedIn("team-a", absl::Seconds(3))), ElementsAre(7, 8, 9, 10));
   ASSERT_EQ(list_.engines_size(), 1);
   EXPECT_EQ(list_.engines(0).pod(), "llm-0");
   EXPECT_EQ(list_.engines(0).port(), 8000u);
   EXPECT_THAT(list_.namespaces(), ElementsAre("team-a"));
   Read(TestPlace("llm-0"), 11);
-  EXPECT_THAT(Told(place, WantedIn("team-a", absl::Seconds(3))), ElementsAre(11));
+  EXPECT_THAT(Reported(place, SubscribedIn("team-a", absl::Seconds(3))), ElementsAre(11));
   EXPECT_FALSE(last_.has_list()) << "it has not changed";
   wire::EngineTelemetry nothing;
-  EXPECT_FALSE(log_.Tell(WantedIn("team-a", absl::Seconds(3)), place, nothing));
+  EXPECT_FALSE(log_.Tell(SubscribedIn("team-a", absl::Seconds(3)), place, nothing));
 }
 
 TEST_F(EngineLogTest, EachReaderHearsOfWhatItWantsAlone) {
@@ -112,7 +112,7 @@ TEST_F(EngineLogTest, EachReaderHearsOfWhatItWantsAlone) {
   Read(TestPlace("llm-0"), 1);
   Read(TestPlace("chat-0", 9000, "team-b"), 2);
   EngineLog::Place place;
-  EXPECT_THAT(Told(place, b_), ElementsAre(2));
+  EXPECT_THAT(Reported(place, b_), ElementsAre(2));
   EXPECT_THAT(list_.namespaces(), ElementsAre("team-b"));
   EXPECT_EQ(list_.engines_size(), 1);
 }
@@ -125,24 +125,24 @@ TEST_F(EngineLogTest, ANamespaceThatIsWantedLaterComesWithItsPast) {
   Read(TestPlace("chat-0", 9000, "team-b"), 1);
   Read(TestPlace("llm-0"), 2);
   EngineLog::Place place;
-  EXPECT_THAT(Told(place, a_), ElementsAre(2));
-  EnginesWanted both = a_;
+  EXPECT_THAT(Reported(place, a_), ElementsAre(2));
+  EngineSubscription both = a_;
   both.namespaces.insert(b_.namespaces.begin(), b_.namespaces.end());
-  EXPECT_THAT(Told(place, both), ElementsAre(1));
+  EXPECT_THAT(Reported(place, both), ElementsAre(1));
   EXPECT_TRUE(last_.has_list());
 }
 
 TEST_F(EngineLogTest, HistogramsGoToThoseWhoWantThem) {
-  Want(WantedIn("team-a", absl::Minutes(1), true));
+  Want(SubscribedIn("team-a", absl::Minutes(1), true));
   log_.List(TestEngines({TestPlace("llm-0")}));
-  EngineNews news = TestNews(clock_.Now(), 1);
-  news.reading->models[0].first_token_seconds = Histogram();
-  log_.Take(TestPlace("llm-0"), news);
+  EngineUpdate update = TestUpdates(clock_.Now(), 1);
+  update.reading->models[0].first_token_seconds = Histogram();
+  log_.Take(TestPlace("llm-0"), update);
   EngineLog::Place with;
-  Told(with, WantedIn("team-a", absl::Minutes(1), true));
+  Reported(with, SubscribedIn("team-a", absl::Minutes(1), true));
   EXPECT_TRUE(last_.readings(0).models(0).has_first_token_seconds());
   EngineLog::Place without;
-  Told(without, a_);
+  Reported(without, a_);
   EXPECT_FALSE(last_.readings(0).models(0).has_first_token_seconds());
 }
 
@@ -154,18 +154,18 @@ TEST_F(EngineLogTest, AnEngineThatIsGoneIsNotToldOf) {
   log_.List(TestEngines({TestPlace("llm-1")}));
   Read(TestPlace("llm-0"), 3);
   EngineLog::Place place;
-  EXPECT_THAT(Told(place, a_), ElementsAre(2));
+  EXPECT_THAT(Reported(place, a_), ElementsAre(2));
 }
 
 TEST_F(EngineLogTest, AnEngineThatComesBackIsAnotherOne) {
   Want(a_);
   EngineLog::Place place;
   log_.List(TestEngines({TestPlace("llm-0")}));
-  Told(place, a_);
+  Reported(place, a_);
   const uint32_t first = list_.engines(0).id();
   log_.List(TestEngines({}));
   log_.List(TestEngines({TestPlace("llm-0")}));
-  Told(place, a_);
+  Reported(place, a_);
   EXPECT_NE(list_.engines(0).id(), first);
 }
 
@@ -178,10 +178,10 @@ TEST_F(EngineLogTest, WhatWasToldOfANamespaceStandsUntilItWasLookedInAgain) {
   log_.List(TestEngines({}, {"team-b"}));
   Read(TestPlace("llm-0"), 2);
   EngineLog::Place place;
-  EXPECT_THAT(Told(place, a_), ElementsAre(1, 2));
+  EXPECT_THAT(Reported(place, a_), ElementsAre(1, 2));
   EXPECT_EQ(list_.engines_size(), 1);
   EngineLog::Place other;
-  Told(other, b_);
+  Reported(other, b_);
   EXPECT_EQ(list_.engines_size(), 0);
   EXPECT_THAT(list_.namespaces(), ElementsAre("team-b"));
 }
@@ -192,11 +192,11 @@ TEST_F(EngineLogTest, TellsWhyNoneCanBeFound) {
   found.without.push_back({.namespace_name = "team-a", .pod = "llm-0", .why = "nobody listens"});
   log_.List(found);
   EngineLog::Place place;
-  Told(place, a_);
+  Reported(place, a_);
   ASSERT_EQ(list_.without_size(), 1);
   EXPECT_EQ(list_.without(0).why(), "nobody listens");
   log_.List(absl::PermissionDeniedError("/proc is hidden"));
-  Told(place, a_);
+  Reported(place, a_);
   EXPECT_EQ(list_.why(), "/proc is hidden");
 }
 
@@ -205,10 +205,10 @@ TEST_F(EngineLogTest, WhatNobodyWantsAnyMoreIsForgotten) {
   log_.List(TestEngines({TestPlace("llm-0")}));
   Read(TestPlace("llm-0"), 1);
   clock_.Advance(absl::Seconds(10));
-  EXPECT_THAT(log_.Wanted().namespaces, IsEmpty());
+  EXPECT_THAT(log_.Subscription().namespaces, IsEmpty());
   Want(a_);
   EngineLog::Place place;
-  EXPECT_THAT(Told(place, a_), IsEmpty());
+  EXPECT_THAT(Reported(place, a_), IsEmpty());
   EXPECT_EQ(list_.engines_size(), 0) << "it may be gone by now";
   EXPECT_EQ(list_.namespaces_size(), 0);
 }
@@ -218,68 +218,68 @@ TEST_F(EngineLogTest, KeepsAsMuchAsReadersLookBackOnAndNoMoreThanItMay) {
   log_.List(TestEngines({TestPlace("llm-0")}));
   for (int i = 1; i <= 70; ++i) Read(TestPlace("llm-0"), i);
   EngineLog::Place first;
-  EXPECT_EQ(Told(first, WantedIn("team-a", absl::Hours(1))).size(), 61u);
-  Want(WantedIn("team-a", absl::Hours(1)), absl::Hours(1));
+  EXPECT_EQ(Reported(first, SubscribedIn("team-a", absl::Hours(1))).size(), 61u);
+  Want(SubscribedIn("team-a", absl::Hours(1)), absl::Hours(1));
   for (int i = 1; i <= 1000; ++i) Read(TestPlace("llm-0"), i);
   EngineLog::Place second;
-  const std::vector<double> told = Told(second, WantedIn("team-a", absl::Hours(1)));
-  EXPECT_GT(told.size(), 50u);
-  EXPECT_LT(told.size(), 400u) << "of 20 kB";
-  EXPECT_EQ(told.back(), 1000);
+  const std::vector<double> reported = Reported(second, SubscribedIn("team-a", absl::Hours(1)));
+  EXPECT_GT(reported.size(), 50u);
+  EXPECT_LT(reported.size(), 400u) << "of 20 kB";
+  EXPECT_EQ(reported.back(), 1000);
 }
 
 TEST_F(EngineLogTest, KeepsLessWhenNobodyLooksBackAsFarAnyMore) {
-  Want(WantedIn("team-a", absl::Minutes(15)), absl::Seconds(30));
+  Want(SubscribedIn("team-a", absl::Minutes(15)), absl::Seconds(30));
   Want(a_);
-  EXPECT_EQ(log_.Wanted().namespaces.at("team-a").look_back, absl::Minutes(15));
+  EXPECT_EQ(log_.Subscription().namespaces.at("team-a").look_back, absl::Minutes(15));
   clock_.Advance(absl::Seconds(30));
-  EXPECT_EQ(log_.Wanted(), a_);
+  EXPECT_EQ(log_.Subscription(), a_);
 }
 
 TEST_F(EngineLogTest, WhereReadingsAreLargeTheirOwnNamespacesPastIsShort) {
   const EnginePlace small = TestPlace("llm-0");
   const EnginePlace large = TestPlace("chat-0", 8000, "team-b");
-  const EnginesWanted a = WantedIn("team-a", absl::Hours(1));
-  const EnginesWanted b = WantedIn("team-b", absl::Hours(1));
+  const EngineSubscription a = SubscribedIn("team-a", absl::Hours(1));
+  const EngineSubscription b = SubscribedIn("team-b", absl::Hours(1));
   Want(a, absl::Hours(1));
   Want(b, absl::Hours(1));
   log_.List(TestEngines({small, large}, {"team-a", "team-b"}));
   for (int i = 1; i <= 50; ++i) Read(small, i);
-  EngineNews news = TestNews(clock_.Now(), 1);
-  news.reading->models[0].model = std::string(1000, 'x');
+  EngineUpdate update = TestUpdates(clock_.Now(), 1);
+  update.reading->models[0].model = std::string(1000, 'x');
   for (int i = 1; i <= 30; ++i) {
-    news.at = clock_.Now();
-    log_.Take(large, news);
+    update.at = clock_.Now();
+    log_.Take(large, update);
   }
   EngineLog::Place of_a;
-  EXPECT_EQ(Told(of_a, a).size(), 50u);
+  EXPECT_EQ(Reported(of_a, a).size(), 50u);
   EngineLog::Place of_b;
-  EXPECT_LT(Told(of_b, b).size(), 20u) << "of 20 kB";
+  EXPECT_LT(Reported(of_b, b).size(), 20u) << "of 20 kB";
 }
 
 TEST_F(EngineLogTest, AMessageIsNoLargerThanItMayBe) {
   EngineLog log({}, clock_, nullptr);
-  log.Want(WantedIn("team-a", absl::Hours(1)), clock_.Now() + absl::Hours(2));
+  log.Want(SubscribedIn("team-a", absl::Hours(1)), clock_.Now() + absl::Hours(2));
   log.List(TestEngines({TestPlace("llm-0")}));
-  EngineNews news = TestNews(clock_.Now(), 1);
-  news.reading->models[0].model = std::string(1000, 'x');
+  EngineUpdate update = TestUpdates(clock_.Now(), 1);
+  update.reading->models[0].model = std::string(1000, 'x');
   for (int i = 0; i < 1000; ++i) {
     clock_.Advance(absl::Seconds(1));
-    news.at = clock_.Now();
-    log.Take(TestPlace("llm-0"), news);
+    update.at = clock_.Now();
+    log.Take(TestPlace("llm-0"), update);
   }
   EngineLog::Place place;
   wire::EngineTelemetry message;
-  int told = 0;
+  int reported = 0;
   int messages = 0;
   do {
     message = wire::EngineTelemetry();
-    ASSERT_TRUE(log.Tell(WantedIn("team-a", absl::Hours(1)), place, message));
+    ASSERT_TRUE(log.Tell(SubscribedIn("team-a", absl::Hours(1)), place, message));
     EXPECT_LT(message.ByteSizeLong(), size_t{260} << 10);
-    told += message.readings_size();
+    reported += message.readings_size();
     ++messages;
   } while (message.more());
-  EXPECT_EQ(told, 1000);
+  EXPECT_EQ(reported, 1000);
   EXPECT_GT(messages, 3);
 }
 

@@ -37,7 +37,7 @@ EngineService::~EngineService() {
 }
 
 void EngineService::Tick() {
-  told_ = room_.log.WaitForNews(told_, kLookForHeartbeats);
+  reported_ = room_.log.WaitForUpdate(reported_, kLookForHeartbeats);
   for (const auto& stream : streams_.All()) stream->Refresh();
 }
 
@@ -48,7 +48,7 @@ EngineStream* EngineService::Watch(grpc::CallbackServerContext* context) {
   const absl::Status status = streams_.Open(
       std::move(stream), looks_ ? absl::OkStatus()
                                 : absl::FailedPreconditionError(
-                                      "its agent looks for no engines (--discover-engines)"));
+                                      "its agent looks for no engines (--discover-engines=false)"));
   if (status.ok()) {
     raw->Begin();
   } else {

@@ -49,7 +49,7 @@ class EngineService {
   EngineLog nothing_;  // of an agent that looks for none
   const bool looks_;
   EngineRoom room_;
-  int64_t told_ = 0;  // the thread's: the log's generation
+  int64_t reported_ = 0;  // the thread's: the log's generation
   OpenReaders<EngineStream, EngineStream::OneWriteStream> streams_;
   std::unique_ptr<PeriodicThread> thread_;
 };

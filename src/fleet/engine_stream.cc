@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "fleet/engine_wants.h"
+#include "fleet/engine_subscriptions.h"
 #include "fleet/engine_wire.h"
 #include "fleet/gpu_wire.h"
 #include "fleet/wire_text.h"
@@ -17,9 +17,9 @@ namespace {
 
 namespace wire = telemetry::v1;
 
-absl::Status BoundWanted(const wire::EnginesWanted& wanted) {
+absl::Status BoundWanted(const wire::EngineSubscription& wanted) {
   RETURN_IF_ERROR(
-      Counted("namespaces wanted", wanted.namespaces_size(), int{kMostNamespacesWanted}));
+      Counted("namespaces wanted", wanted.namespaces_size(), int{kMostNamespacesSubscribed}));
   for (const wire::EnginesOfNamespace& of : wanted.namespaces()) {
     RETURN_IF_ERROR(Named("a namespace's name", of.name(), kLongestLabel));
   }
@@ -36,10 +36,10 @@ void EngineStream::Refresh() {
   WriteNext();
 }
 
-absl::Status EngineStream::Take(const wire::EnginesWanted& wanted) {
+absl::Status EngineStream::Take(const wire::EngineSubscription& wanted) {
   RETURN_IF_ERROR(BoundWanted(wanted));
   if (!wanted_) LogInfo("engine_reader", {{"peer", peer_}, {"reader", wanted.reader()}});
-  wanted_ = DecodeWanted(wanted);
+  wanted_ = DecodeSubscription(wanted);
   const absl::Duration lease =
       std::min<absl::Duration>(absl::Seconds(wanted.lease_seconds()), kLongestLease);
   room_.log.Want(*wanted_, room_.clock.Now() + lease);
@@ -54,9 +54,9 @@ bool EngineStream::Compose(wire::EngineTelemetry& message) {
     *message.mutable_node() = room_.self();
     if (message.node().name().empty()) return false;  // its GPUs were not read yet
   }
-  const bool news = room_.log.Tell(*wanted_, place_, message);
+  const bool update = room_.log.Tell(*wanted_, place_, message);
   const absl::Time now = room_.clock.Now();  // behind every reading that is told
-  if (!news && now - spoke_at_ < room_.heartbeat) return false;
+  if (!update && now - spoke_at_ < room_.heartbeat) return false;
   message.set_sent_us(ToWire(now));
   spoke_at_ = now;
   ++room_.messages;

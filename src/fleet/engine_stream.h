@@ -27,7 +27,7 @@ struct EngineRoom {
 };
 
 class EngineStream
-    : public OneWriteStream<telemetry::v1::EnginesWanted, telemetry::v1::EngineTelemetry> {
+    : public OneWriteStream<telemetry::v1::EngineSubscription, telemetry::v1::EngineTelemetry> {
  public:
   // `room` outlives it.
   EngineStream(EngineRoom& room, std::string peer, Closed closed);
@@ -36,14 +36,14 @@ class EngineStream
   void Refresh();
 
  private:
-  absl::Status Take(const telemetry::v1::EnginesWanted& wanted) override
+  absl::Status Take(const telemetry::v1::EngineSubscription& wanted) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Compose(telemetry::v1::EngineTelemetry& message) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   EngineRoom& room_;
   const std::string peer_;
-  std::optional<EnginesWanted> wanted_ ABSL_GUARDED_BY(mutex_);  // empty: has not asked yet
+  std::optional<EngineSubscription> wanted_ ABSL_GUARDED_BY(mutex_);  // empty: has not asked yet
   EngineLog::Place place_ ABSL_GUARDED_BY(mutex_);
   absl::Time spoke_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };

@@ -16,10 +16,10 @@ constexpr absl::Duration kEnginesLease = absl::Seconds(90);
 // By their names, the addresses of the agents of nodes with pods of these namespaces that hold
 // GPUs.
 absl::StatusOr<std::map<std::string, std::string>> AgentsOf(const FleetStore& fleet,
-                                                            const EnginesWanted& wanted) {
+                                                            const EngineSubscription& wanted) {
   if (wanted.namespaces.empty()) return std::map<std::string, std::string>();
-  PodsWanted pods;
-  for (const auto& [name, wish] : wanted.namespaces) pods.namespaces.push_back(name);
+  PodInterest pods;
+  for (const auto& [name, interest] : wanted.namespaces) pods.namespaces.push_back(name);
   return fleet.SpeakersOf(pods);
 }
 
@@ -44,7 +44,7 @@ EngineWatch::~EngineWatch() {
 
 void EngineWatch::Tick() {
   const absl::Time now = clock_.Now();
-  const EnginesWanted wanted = found_.Wanted(now);
+  const EngineSubscription wanted = found_.Subscription(now);
   const auto agents = AgentsOf(fleet_, wanted);
   if (!agents.ok()) return;  // which nodes there are is not known yet
   std::set<std::string> nodes;
@@ -58,7 +58,7 @@ void EngineWatch::Tick() {
 }
 
 std::vector<std::shared_ptr<AgentEngines>> EngineWatch::Follow(
-    const std::map<std::string, std::string>& node_of, const EnginesWanted& wanted,
+    const std::map<std::string, std::string>& node_of, const EngineSubscription& wanted,
     absl::Time now) {
   std::vector<std::shared_ptr<AgentEngines>> gone;  // destroyed without the lock
   std::vector<std::shared_ptr<AgentEngines>> all;
@@ -85,12 +85,12 @@ std::vector<std::shared_ptr<AgentEngines>> EngineWatch::Follow(
   return all;
 }
 
-void EngineWatch::Tell(const EnginesWanted& wanted, absl::Time now) {
+void EngineWatch::Tell(const EngineSubscription& wanted, absl::Time now) {
   for (auto& [address, stream] : streams_) {
-    if (stream.wanted == wanted && now - stream.told_at < kTellEvery) continue;
+    if (stream.wanted == wanted && now - stream.reported_at < kTellEvery) continue;
     stream.agent->Want(wanted, kEnginesLease);
     stream.wanted = wanted;
-    stream.told_at = now;
+    stream.reported_at = now;
   }
 }
 

@@ -31,7 +31,7 @@ class EngineWatch {
   void Wake() { ticking_->Wake(); }
 
   // False: the thread hangs. The destructor would wait for it.
-  bool Stop(absl::Duration patience) { return ticking_->Stop(patience); }
+  bool Stop(absl::Duration timeout) { return ticking_->Stop(timeout); }
 
   struct Counts {
     int streams = 0;  // now, that have told something
@@ -43,16 +43,16 @@ class EngineWatch {
   struct Stream {
     std::string node;
     std::shared_ptr<AgentEngines> agent;
-    EnginesWanted wanted;
-    absl::Time told_at = absl::InfinitePast();  // what is wanted
+    EngineSubscription wanted;
+    absl::Time reported_at = absl::InfinitePast();  // what is wanted
   };
 
   void Tick();
   // Streams to these agents and no others, each of which knows what is wanted.
   std::vector<std::shared_ptr<AgentEngines>> Follow(
-      const std::map<std::string, std::string>& node_of, const EnginesWanted& wanted,
+      const std::map<std::string, std::string>& node_of, const EngineSubscription& wanted,
       absl::Time now);
-  void Tell(const EnginesWanted& wanted, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Tell(const EngineSubscription& wanted, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const AgentStreamOptions options_;
   const Clock& clock_;

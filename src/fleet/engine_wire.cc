@@ -12,7 +12,7 @@ namespace {
 
 namespace wire = telemetry::v1;
 
-constexpr double kCannotBeSaid = std::numeric_limits<double>::quiet_NaN();
+constexpr double kCannotBeReported = std::numeric_limits<double>::quiet_NaN();
 
 // Tokens of a thousand years, and exact in a double.
 constexpr double kMostCounted = 1e15;
@@ -96,7 +96,7 @@ ModelReading DecodeModel(const wire::EngineModel& model) {
   for (const WireNumber& each : kWireNumbers) {
     if (!(model.*each.has)()) continue;
     const double value = (model.*each.get)();
-    reading.*each.number = value >= 0 && value <= each.most ? value : kCannotBeSaid;
+    reading.*each.number = value >= 0 && value <= each.most ? value : kCannotBeReported;
   }
   if (model.has_first_token_seconds()) {
     reading.first_token_seconds = DecodeHistogram(model.first_token_seconds());
@@ -113,17 +113,17 @@ uint32_t WholeSeconds(absl::Duration duration) {
 
 }  // namespace
 
-wire::EngineReading EncodeEngine(uint32_t id, const EngineNews& news) {
+wire::EngineReading EncodeEngine(uint32_t id, const EngineUpdate& update) {
   wire::EngineReading reading;
   reading.set_id(id);
-  reading.set_taken_us(ToWire(news.at));
-  reading.set_engine(std::string(news.engine));
-  if (!news.reading.ok()) {
-    const absl::string_view why = news.reading.status().message();
+  reading.set_taken_us(ToWire(update.at));
+  reading.set_engine(std::string(update.engine));
+  if (!update.reading.ok()) {
+    const absl::string_view why = update.reading.status().message();
     reading.set_failed(std::string(why.empty() ? "it cannot be read" : why));
     return reading;
   }
-  for (const ModelReading& model : news.reading->models) {
+  for (const ModelReading& model : update.reading->models) {
     *reading.add_models() = EncodeModel(model);
   }
   return reading;
@@ -136,33 +136,34 @@ void DropHistograms(wire::EngineReading& reading) {
   }
 }
 
-EngineNews DecodeEngine(const wire::EngineReading& reading, const WriterClock& clock) {
-  EngineNews news{
+EngineUpdate DecodeEngine(const wire::EngineReading& reading, const WriterClock& clock) {
+  EngineUpdate update{
       .at = clock.Ours(reading.taken_us()), .engine = reading.engine(), .reading = EngineReading()};
   if (!reading.failed().empty()) {
-    news.reading = absl::UnavailableError(reading.failed());
-    return news;
+    update.reading = absl::UnavailableError(reading.failed());
+    return update;
   }
   for (const wire::EngineModel& model : reading.models()) {
-    news.reading->models.push_back(DecodeModel(model));
+    update.reading->models.push_back(DecodeModel(model));
   }
-  return news;
+  return update;
 }
 
-wire::EnginesWanted EncodeWanted(const EnginesWanted& wanted, absl::Duration lease) {
-  wire::EnginesWanted message;
-  for (const auto& [name, wish] : wanted.namespaces) {
+wire::EngineSubscription EncodeSubscription(const EngineSubscription& wanted,
+                                            absl::Duration lease) {
+  wire::EngineSubscription message;
+  for (const auto& [name, interest] : wanted.namespaces) {
     wire::EnginesOfNamespace& of = *message.add_namespaces();
     of.set_name(name);
-    of.set_histograms(wish.histograms);
-    of.set_history_seconds(WholeSeconds(wish.look_back));
+    of.set_histograms(interest.histograms);
+    of.set_history_seconds(WholeSeconds(interest.look_back));
   }
   message.set_lease_seconds(WholeSeconds(lease));
   return message;
 }
 
-EnginesWanted DecodeWanted(const wire::EnginesWanted& wanted) {
-  EnginesWanted decoded;
+EngineSubscription DecodeSubscription(const wire::EngineSubscription& wanted) {
+  EngineSubscription decoded;
   for (const wire::EnginesOfNamespace& of : wanted.namespaces()) {
     decoded.namespaces[of.name()].Add(
         {.histograms = of.histograms(), .look_back = absl::Seconds(of.history_seconds())});

@@ -7,21 +7,22 @@
 
 #include "engine/engine_group.h"
 #include "fleet/gpu_wire.h"
-#include "signal/engines_wanted.h"
+#include "signal/engine_subscription.h"
 #include "telemetry.pb.h"
 
 namespace gpuscaler {
 
 // Of the engine that bears this number.
-telemetry::v1::EngineReading EncodeEngine(uint32_t id, const EngineNews& news);
+telemetry::v1::EngineReading EncodeEngine(uint32_t id, const EngineUpdate& update);
 
 void DropHistograms(telemetry::v1::EngineReading& reading);
 
 // What no engine can say becomes NaN, and a histogram that is none empty (EngineReading). The news
 // point into the message.
-EngineNews DecodeEngine(const telemetry::v1::EngineReading& reading, const WriterClock& clock);
+EngineUpdate DecodeEngine(const telemetry::v1::EngineReading& reading, const WriterClock& clock);
 
-telemetry::v1::EnginesWanted EncodeWanted(const EnginesWanted& wanted, absl::Duration lease);
-EnginesWanted DecodeWanted(const telemetry::v1::EnginesWanted& wanted);
+telemetry::v1::EngineSubscription EncodeSubscription(const EngineSubscription& wanted,
+                                                     absl::Duration lease);
+EngineSubscription DecodeSubscription(const telemetry::v1::EngineSubscription& wanted);
 
 }  // namespace gpuscaler

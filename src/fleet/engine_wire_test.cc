@@ -33,8 +33,8 @@ ModelReading Everything() {
           .counters_began = 1.7e9};
 }
 
-EngineNews AcrossTheWire(const EngineNews& news, wire::EngineReading& message) {
-  message.ParseFromString(EncodeEngine(7, news).SerializeAsString());
+EngineUpdate AcrossTheWire(const EngineUpdate& update, wire::EngineReading& message) {
+  message.ParseFromString(EncodeEngine(7, update).SerializeAsString());
   return DecodeEngine(message, {});
 }
 
@@ -42,7 +42,7 @@ TEST(EngineWire, AReadingComesBackAsItWas) {
   const EngineReading reading{
       {Everything(), {.model = "other", .waiting = 3, .first_token_seconds = HistogramToCome()}}};
   wire::EngineReading message;
-  const EngineNews back =
+  const EngineUpdate back =
       AcrossTheWire({.at = kReadAt, .engine = "vllm", .reading = reading}, message);
   EXPECT_EQ(message.id(), 7u);
   EXPECT_EQ(back.at, kReadAt);
@@ -53,7 +53,7 @@ TEST(EngineWire, AReadingComesBackAsItWas) {
 
 TEST(EngineWire, AFailureComesBackWithItsReason) {
   wire::EngineReading message;
-  const EngineNews back = AcrossTheWire(
+  const EngineUpdate back = AcrossTheWire(
       {.at = kReadAt, .engine = "", .reading = absl::UnavailableError("refused")}, message);
   EXPECT_EQ(back.reading.status(), absl::UnavailableError("refused"));
   EXPECT_FALSE(
@@ -65,7 +65,7 @@ TEST(EngineWire, AFailureComesBackWithItsReason) {
 
 TEST(EngineWire, AnEngineWithoutModelsIsNoFailure) {
   wire::EngineReading message;
-  const EngineNews back =
+  const EngineUpdate back =
       AcrossTheWire({.at = kReadAt, .engine = "ollama", .reading = EngineReading()}, message);
   ASSERT_TRUE(back.reading.ok());
   EXPECT_TRUE(back.reading->models.empty());
@@ -76,7 +76,8 @@ TEST(EngineWire, WhatCannotBeStaysKnownToBeSo) {
   odd.running = std::nan("");
   odd.first_token_seconds = Histogram();
   wire::EngineReading message;
-  const EngineNews back = AcrossTheWire({.at = kReadAt, .reading = EngineReading{{odd}}}, message);
+  const EngineUpdate back =
+      AcrossTheWire({.at = kReadAt, .reading = EngineReading{{odd}}}, message);
   ASSERT_EQ(back.reading->models.size(), 1u);
   const ModelReading& model = back.reading->models.front();
   EXPECT_TRUE(model.running.has_value() && std::isnan(*model.running));
@@ -91,9 +92,9 @@ TEST(EngineWire, NumbersThatNoEngineSaysAreNotBelieved) {
     wire::EngineReading message;
     message.add_models()->set_running(lie);
     message.mutable_models(0)->set_kv_cache_usage_ratio(lie);
-    const EngineNews news = DecodeEngine(message, {});
-    EXPECT_TRUE(std::isnan(*news.reading->models.front().running)) << lie;
-    EXPECT_TRUE(std::isnan(*news.reading->models.front().kv_cache_usage_ratio)) << lie;
+    const EngineUpdate update = DecodeEngine(message, {});
+    EXPECT_TRUE(std::isnan(*update.reading->models.front().running)) << lie;
+    EXPECT_TRUE(std::isnan(*update.reading->models.front().kv_cache_usage_ratio)) << lie;
   }
   wire::EngineReading message;
   message.add_models()->set_kv_cache_usage_ratio(1.01);
@@ -121,8 +122,8 @@ TEST(EngineWire, AHistogramThatIsNoneIsNotBelieved) {
     wire::HistogramCounts& counts = *message.add_models()->mutable_first_token_seconds();
     counts.mutable_not_above()->Add(each.bounds.begin(), each.bounds.end());
     counts.mutable_count()->Add(each.counts.begin(), each.counts.end());
-    const EngineNews news = DecodeEngine(message, {});
-    EXPECT_TRUE(news.reading->models.front().first_token_seconds->buckets.empty()) << each.what;
+    const EngineUpdate update = DecodeEngine(message, {});
+    EXPECT_TRUE(update.reading->models.front().first_token_seconds->buckets.empty()) << each.what;
   }
 }
 
@@ -133,9 +134,9 @@ TEST(EngineWire, NothingIsLaterThanItsMessage) {
 }
 
 TEST(EngineWire, WhatIsWantedComesBackAsItWas) {
-  EnginesWanted wanted = WantedIn("team-a", absl::Seconds(330), true);
+  EngineSubscription wanted = SubscribedIn("team-a", absl::Seconds(330), true);
   wanted.namespaces["team-b"] = {.look_back = absl::Seconds(45)};
-  EXPECT_EQ(DecodeWanted(EncodeWanted(wanted, absl::Seconds(90))), wanted);
+  EXPECT_EQ(DecodeSubscription(EncodeSubscription(wanted, absl::Seconds(90))), wanted);
 }
 
 TEST(EngineWire, AReadingOfOneModelTakesLittle) {

@@ -7,30 +7,30 @@ namespace gpuscaler {
 
 FleetStore::FleetStore(const Clock& clock, const FleetStoreOptions& options)
     : clock_(clock),
-      roll_(options.patience),
-      tracks_({.limits = options.limits,
-               .leases = options.leases,
-               .forget_after = options.patience.forget_after}) {}
+      registry_(options.timeouts),
+      node_store_({.limits = options.limits,
+                   .leases = options.leases,
+                   .forget_after = options.timeouts.forget_after}) {}
 
 void FleetStore::Listed(const absl::StatusOr<std::vector<std::string>>& answer) {
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
-  roll_.Listed(answer, now, Next());
+  registry_.Listed(answer, now, Next());
   Forget(now);
   Settle();
 }
 
-void FleetStore::Heard(const std::string& address, AgentNews news) {
+void FleetStore::Received(const std::string& address, AgentUpdate update) {
   MutexLock lock(mutex_);
-  if (!roll_.Heard(address, news, Next())) return;
-  tracks_.Heard(address, std::move(news), clock_.Now(), Next());
+  if (!registry_.Received(address, update, Next())) return;
+  node_store_.Received(address, std::move(update), clock_.Now(), Next());
   Settle();
 }
 
 void FleetStore::Lost(const std::string& address, const absl::Status& why) {
   MutexLock lock(mutex_);
-  if (!roll_.Lost(address, why)) return;
-  tracks_.Lost(address, why, Next());
+  if (!registry_.Lost(address, why)) return;
+  node_store_.Lost(address, why, Next());
   Settle();
 }
 
@@ -42,12 +42,13 @@ void FleetStore::Tick() {
 }
 
 void FleetStore::Forget(absl::Time now) {
-  for (const std::string& address : roll_.Forget(now, Next())) tracks_.Forget(address, Next());
-  tracks_.ForgetNodesLeft(now, Next());
+  for (const std::string& address : registry_.Forget(now, Next()))
+    node_store_.Forget(address, Next());
+  node_store_.ForgetNodesLeft(now, Next());
 }
 
 void FleetStore::Settle() {
-  const int64_t newest = std::max(roll_.generation(), tracks_.generation());
+  const int64_t newest = std::max(registry_.generation(), node_store_.generation());
   if (newest == generation_) return;
   generation_ = newest;
   changed_.NotifyAll();
@@ -55,31 +56,32 @@ void FleetStore::Settle() {
 
 std::vector<std::string> FleetStore::LackingPast() const {
   MutexLock lock(mutex_);
-  return tracks_.LackingPast(clock_.Now());
+  return node_store_.LackingPast(clock_.Now());
 }
 
 void FleetStore::TellsAgain(const std::string& address) {
   MutexLock lock(mutex_);
-  tracks_.TellsAgain(address, clock_.Now());
+  node_store_.TellsAgain(address, clock_.Now());
 }
 
 int64_t FleetStore::watched_version() const {
   MutexLock lock(mutex_);
-  return roll_.version();
+  return registry_.version();
 }
 
 std::vector<std::string> FleetStore::Watched() const {
   MutexLock lock(mutex_);
   std::vector<std::string> watched;
-  for (const auto& agent : roll_.agents()) watched.push_back(agent.first);
+  for (const auto& agent : registry_.agents()) watched.push_back(agent.first);
   return watched;
 }
 
 absl::Status FleetStore::CheckReady(absl::Time now) const {
-  if (absl::Status status = roll_.CheckReady(!tracks_.empty(), now); !status.ok()) return status;
-  for (const std::string& node : tracks_.ownerless()) {
-    const bool is_awaited = now < roll_.AwaitedUntil(tracks_.SpeakerOf(node));
-    if (is_awaited) return absl::UnavailableError(tracks_.WhyOwnerless(node));
+  if (absl::Status status = registry_.CheckReady(!node_store_.empty(), now); !status.ok())
+    return status;
+  for (const std::string& node : node_store_.ownerless()) {
+    const bool is_awaited = now < registry_.AwaitedUntil(node_store_.SpeakerOf(node));
+    if (is_awaited) return absl::UnavailableError(node_store_.WhyOwnerless(node));
   }
   return absl::OkStatus();
 }
@@ -88,21 +90,21 @@ std::shared_ptr<FleetHistory> FleetStore::NewHistory(int64_t generation, absl::T
   auto fleet = std::make_shared<FleetHistory>();
   fleet->generation = generation;
   fleet->now = now;
-  fleet->unheard = roll_.UnheardTexts(kUnheardNamed);
-  fleet->unheard_count = roll_.unheard().size();
-  fleet->none_listed = roll_.none_listed();
-  fleet->asks_kubelets = tracks_.index().AnyAsksKubelet();
+  fleet->unreached = registry_.UnreachedTexts(kUnreachedNamed);
+  fleet->unreached_count = registry_.unreached().size();
+  fleet->none_listed = registry_.none_listed();
+  fleet->asks_kubelets = node_store_.index().AnyAsksKubelet();
   return fleet;
 }
 
-absl::StatusOr<FleetStore::Fleet> FleetStore::Of(const PodsWanted& wanted) const {
+absl::StatusOr<FleetStore::Fleet> FleetStore::Of(const PodInterest& wanted) const {
   MutexLock lock(mutex_);
   const absl::Time now = clock_.Now();
   if (absl::Status status = CheckReady(now); !status.ok()) return status;
-  const PodIndex::Nodes found = tracks_.index().Of(wanted);
-  auto fleet = NewHistory(std::max(found.generation, roll_.generation()), now);
-  for (const std::string& name : found.names) tracks_.Add(name, *fleet);
-  for (const std::string& name : found.others) tracks_.AddOther(name, *fleet);
+  const PodIndex::Nodes found = node_store_.index().Of(wanted);
+  auto fleet = NewHistory(std::max(found.generation, registry_.generation()), now);
+  for (const std::string& name : found.names) node_store_.Add(name, *fleet);
+  for (const std::string& name : found.others) node_store_.AddOther(name, *fleet);
   return fleet;
 }
 
@@ -111,18 +113,18 @@ absl::StatusOr<FleetStore::Fleet> FleetStore::All() const {
   const absl::Time now = clock_.Now();
   if (absl::Status status = CheckReady(now); !status.ok()) return status;
   auto fleet = NewHistory(generation_, now);
-  for (const std::string& name : tracks_.Names()) tracks_.Add(name, *fleet);
+  for (const std::string& name : node_store_.Names()) node_store_.Add(name, *fleet);
   return fleet;
 }
 
 absl::StatusOr<std::map<std::string, std::string>> FleetStore::SpeakersOf(
-    const PodsWanted& wanted) const {
+    const PodInterest& wanted) const {
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
   if (absl::Status status = CheckReady(now); !status.ok()) return status;
   std::map<std::string, std::string> speakers;
-  for (const std::string& name : tracks_.index().Of(wanted).names) {
-    speakers.emplace_hint(speakers.end(), name, tracks_.SpeakerOf(name));
+  for (const std::string& name : node_store_.index().Of(wanted).names) {
+    speakers.emplace_hint(speakers.end(), name, node_store_.SpeakerOf(name));
   }
   return speakers;
 }
@@ -135,19 +137,19 @@ absl::Status FleetStore::Check() const {
 
 absl::Time FleetStore::NewestAt() const {
   MutexLock lock(mutex_);
-  return tracks_.NewestAt();
+  return node_store_.NewestAt();
 }
 
 FleetReader::Changes FleetStore::ChangedSince(int64_t generation) const {
   MutexLock lock(mutex_);
   return {.generation = generation_,
-          .of_all = roll_.generation() > generation || tracks_.AllChangedSince(generation),
-          .pods = tracks_.index().ChangedSince(generation)};
+          .of_all = registry_.generation() > generation || node_store_.AllChangedSince(generation),
+          .pods = node_store_.index().ChangedSince(generation)};
 }
 
-bool FleetStore::Knows(const PodsWanted& wanted) const {
+bool FleetStore::Knows(const PodInterest& wanted) const {
   MutexLock lock(mutex_);
-  return tracks_.index().Knows(wanted);
+  return node_store_.index().Knows(wanted);
 }
 
 int64_t FleetStore::WaitForGeneration(int64_t generation, absl::Duration timeout) const {
@@ -169,15 +171,15 @@ void FleetStore::Close() {
 std::vector<AgentStatus> FleetStore::Agents() const {
   MutexLock lock(mutex_);
   std::vector<AgentStatus> all;
-  for (const auto& [address, agent] : roll_.agents()) {
+  for (const auto& [address, agent] : registry_.agents()) {
     all.push_back({.address = address,
                    .node = agent.node,
                    .version = agent.version,
-                   .listed = roll_.IsListed(address),
+                   .listed = registry_.IsListed(address),
                    .connected = agent.connected,
-                   .superseded = tracks_.IsSuperseded(address),
-                   .heard_at = agent.heard_at,
-                   .read_at = tracks_.NewestOf(address),
+                   .superseded = node_store_.IsSuperseded(address),
+                   .received_at = agent.received_at,
+                   .read_at = node_store_.NewestOf(address),
                    .why = agent.connected ? agent.trouble : agent.lost});
   }
   return all;
@@ -185,7 +187,7 @@ std::vector<AgentStatus> FleetStore::Agents() const {
 
 FleetStore::Listing FleetStore::listing() const {
   MutexLock lock(mutex_);
-  return {.error = roll_.error(), .forgotten = roll_.forgotten()};
+  return {.error = registry_.error(), .forgotten = registry_.forgotten()};
 }
 
 }  // namespace gpuscaler

@@ -1,5 +1,5 @@
-// What all agents have told, put together for whoever decides: which agents there are (AgentRoll),
-// and what their nodes are like (NodeTracks).
+// What all agents have told, put together for whoever decides: which agents there are
+// (AgentRegistry), and what their nodes are like (NodeStore).
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "fleet/agent_news.h"
-#include "fleet/agent_roll.h"
-#include "fleet/node_tracks.h"
+#include "fleet/agent_registry.h"
+#include "fleet/agent_update.h"
+#include "fleet/node_store.h"
 #include "model/fleet_history.h"
 #include "store/fleet_reader.h"
 #include "store/leases.h"
@@ -22,7 +22,7 @@
 namespace gpuscaler {
 
 struct FleetStoreOptions {
-  FleetPatience patience;
+  FleetTimeouts timeouts;
   NodeHistory::Limits limits;
   // Of how far decisions look back: older readings are not kept. It outlives the store. Null: all
   // within the limits are.
@@ -38,7 +38,7 @@ struct AgentStatus {
   bool connected = false;
   // Another agent, or another address of the same, speaks for its node.
   bool superseded = false;
-  absl::Time heard_at = absl::InfinitePast();
+  absl::Time received_at = absl::InfinitePast();
   absl::Time read_at = absl::InfinitePast();  // when its newest reading was taken
   std::string why;  // it is not connected, or does not read; empty: it does
 };
@@ -51,7 +51,7 @@ class FleetStore : public AgentListener, public FleetReader {
   // An answer of DNS: the agents that there are, or why that is not known.
   void Listed(const absl::StatusOr<std::vector<std::string>>& answer);
 
-  void Heard(const std::string& address, AgentNews news) override;
+  void Received(const std::string& address, AgentUpdate update) override;
   void Lost(const std::string& address, const absl::Status& why) override;
 
   // What time alone brings: agents are forgotten. Once a second. (That readings age is said by
@@ -76,15 +76,15 @@ class FleetStore : public AgentListener, public FleetReader {
   // GPUs where they are in use, or for --empty-after was not and has not,
   // and while no agent is listed, up to --empty-after too: half a fleet, or a made-up 0, would
   // scale a busy workload in.
-  absl::StatusOr<Fleet> Of(const PodsWanted& wanted) const override;
+  absl::StatusOr<Fleet> Of(const PodInterest& wanted) const override;
   absl::StatusOr<Fleet> All() const override;
   // By the names of the nodes that Of() gives, at no more cost than that of their names: the
   // addresses of the agents that speak for them; empty: an agent that did is another node's now.
-  absl::StatusOr<std::map<std::string, std::string>> SpeakersOf(const PodsWanted& wanted) const;
+  absl::StatusOr<std::map<std::string, std::string>> SpeakersOf(const PodInterest& wanted) const;
   absl::Status Check() const override;
   absl::Time NewestAt() const override;
   Changes ChangedSince(int64_t generation) const override;
-  bool Knows(const PodsWanted& wanted) const override;
+  bool Knows(const PodInterest& wanted) const override;
   int64_t WaitForGeneration(int64_t generation, absl::Duration timeout) const override;
 
   // Lets every waiter go, now and from now on.
@@ -112,8 +112,8 @@ class FleetStore : public AgentListener, public FleetReader {
   const Clock& clock_;
   mutable Mutex mutex_;
   mutable CondVar changed_;
-  AgentRoll roll_ ABSL_GUARDED_BY(mutex_);
-  NodeTracks tracks_ ABSL_GUARDED_BY(mutex_);
+  AgentRegistry registry_ ABSL_GUARDED_BY(mutex_);
+  NodeStore node_store_ ABSL_GUARDED_BY(mutex_);
   int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -33,15 +33,15 @@ class FleetStoreTest : public testing::Test {
     AddPods(snapshot);
     snapshot.pods[0].namespace_name = namespace_name;
     snapshot.pods[0].name = absl::StrCat("llama-", node);
-    AgentNews news{.node = node, .instance = InstanceOf(address), .heard_at = clock_.Now()};
-    news.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
-    store_.Heard(address, std::move(news));
+    AgentUpdate update{.node = node, .instance = InstanceOf(address), .received_at = clock_.Now()};
+    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    store_.Received(address, std::move(update));
   }
   void SaysNothingNew(const std::string& address, const std::string& node) {
-    store_.Heard(address, {.node = node,
-                           .instance = InstanceOf(address),
-                           .heard_at = clock_.Now(),
-                           .unchanged_until = clock_.Now()});
+    store_.Received(address, {.node = node,
+                              .instance = InstanceOf(address),
+                              .received_at = clock_.Now(),
+                              .unchanged_until = clock_.Now()});
   }
   // Of one GPU that is in use, or not; its agent has not heard from its kubelet yet.
   void SaysNotWhoHolds(const std::string& address, const std::string& node, bool in_use = true) {
@@ -49,9 +49,9 @@ class FleetStoreTest : public testing::Test {
     snapshot.gpus[0].in_use = in_use;
     snapshot.attribution = {.state = Attribution::State::kUnknown,
                             .why = "the kubelet does not answer"};
-    AgentNews news{.node = node, .instance = InstanceOf(address), .heard_at = clock_.Now()};
-    news.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
-    store_.Heard(address, std::move(news));
+    AgentUpdate update{.node = node, .instance = InstanceOf(address), .received_at = clock_.Now()};
+    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    store_.Received(address, std::move(update));
   }
   void IsLost(const std::string& address) {
     store_.Lost(address, absl::UnavailableError("connection refused"));
@@ -67,7 +67,7 @@ class FleetStoreTest : public testing::Test {
   }
   static Addresses Nodes(const FleetHistory& fleet) {
     Addresses names;
-    for (const NodeTrack& track : fleet.nodes) names.push_back(track.node);
+    for (const NodeState& state : fleet.nodes) names.push_back(state.node);
     return names;
   }
   Decision Decided() {
@@ -87,7 +87,7 @@ class FleetStoreTest : public testing::Test {
 
   FakeClock clock_;
   FleetStore store_{clock_,
-                    {.patience = {.grace = absl::Seconds(15),
+                    {.timeouts = {.grace = absl::Seconds(15),
                                   .forget_after = absl::Minutes(5),
                                   .empty_after = absl::Minutes(1)},
                      .limits = {.horizon = absl::Minutes(15), .join_within = kStaleAfter}}};
@@ -99,8 +99,8 @@ TEST_F(FleetStoreTest, NodeThatJoinsHoldsNobodyUp) {
   clock_.Advance(absl::Minutes(2));
   Says("a:1", "gpu-a", 0);
   store_.Listed(Addresses{"a:1", "new:1"});
-  EXPECT_THAT(Fleet()->unheard, ElementsAre("new:1"));
-  EXPECT_EQ(Fleet()->unheard_count, 1u);
+  EXPECT_THAT(Fleet()->unreached, ElementsAre("new:1"));
+  EXPECT_EQ(Fleet()->unreached_count, 1u);
   EXPECT_TRUE(Fleet("team-asleep")->nodes.empty());
   EXPECT_TRUE(Decided().status.ok()) << Decided().status;
   EXPECT_THAT(Decided().notes, Contains(HasSubstr("1 agent not heard yet: new:1")));
@@ -177,18 +177,18 @@ TEST_F(FleetStoreTest, WorkloadThatNobodySeesIsToldWhoHoldsTheGpus) {
   Says("a:1", "gpu-a", 50);
   Trigger trigger;
   trigger.workload = "lama";
-  const Asker asker{.namespace_name = "team-a", .name = "scaler"};
-  const auto fleet = store_.Of(WantedPods(trigger, asker));
+  const ScaledObjectRef scaled_object{.namespace_name = "team-a", .name = "scaler"};
+  const auto fleet = store_.Of(PodsOfInterest(trigger, scaled_object));
   ASSERT_TRUE(fleet.ok()) << fleet.status();
   EXPECT_THAT(Nodes(**fleet), IsEmpty()) << "a decision costs no node of others";
-  const Decision decision =
-      Decide(trigger, asker, **fleet, {.stale_after = kStaleAfter, .grace = absl::Seconds(15)});
+  const Decision decision = Decide(trigger, scaled_object, **fleet,
+                                   {.stale_after = kStaleAfter, .grace = absl::Seconds(15)});
   EXPECT_EQ(decision.value, 0);
   EXPECT_THAT(decision.notes, ElementsAre("no pods of lama hold GPUs; those of namespace team-a "
                                           "are held by Deployment/llama"));
   EXPECT_LE(decision.valid_until, clock_.Now() + absl::Seconds(15)) << "others come and go";
   trigger.workload = "llama";
-  EXPECT_THAT(store_.Of(WantedPods(trigger, asker)).value()->others, IsEmpty());
+  EXPECT_THAT(store_.Of(PodsOfInterest(trigger, scaled_object)).value()->others, IsEmpty());
 }
 
 TEST_F(FleetStoreTest, AgentThatReadsNothingIsMissedWithItsReason) {
@@ -197,7 +197,8 @@ TEST_F(FleetStoreTest, AgentThatReadsNothingIsMissedWithItsReason) {
   clock_.Advance(absl::Minutes(2));
   Says("a:1", "gpu-a", 50);
   store_.Listed(Addresses{"a:1", "b:1", "c:1"});
-  store_.Heard("b:1", {.heard_at = clock_.Now(), .trouble = "NVML error 9 (DRIVER_NOT_LOADED)"});
+  store_.Received("b:1",
+                  {.received_at = clock_.Now(), .trouble = "NVML error 9 (DRIVER_NOT_LOADED)"});
   IsLost("c:1");
   EXPECT_THAT(Decided().notes,
               Contains(HasSubstr("2 agents not heard yet: b:1 (NVML error 9 (DRIVER_NOT_LOADED)), "
@@ -285,10 +286,10 @@ TEST_F(FleetStoreTest, HungDriverIsStaleWithoutGrace) {
   store_.Listed(Addresses{"a:1"});
   Says("a:1", "gpu-a", 90);
   clock_.Advance(absl::Seconds(6));
-  store_.Heard("a:1", {.node = "gpu-a",
-                       .instance = InstanceOf("a:1"),
-                       .heard_at = clock_.Now(),
-                       .trouble = "NVML hangs"});
+  store_.Received("a:1", {.node = "gpu-a",
+                          .instance = InstanceOf("a:1"),
+                          .received_at = clock_.Now(),
+                          .trouble = "NVML hangs"});
   EXPECT_EQ(Decided().status.code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(store_.Agents()[0].why, "NVML hangs");
 }
@@ -319,7 +320,7 @@ TEST_F(FleetStoreTest, NoGpuNodeAtAllIsAnEmptyFleetAfterEmptyAfter) {
   Refusal();
   clock_.Advance(absl::Seconds(1));
   EXPECT_THAT(Fleet()->nodes, IsEmpty());
-  EXPECT_THAT(Fleet()->unheard, IsEmpty());
+  EXPECT_THAT(Fleet()->unreached, IsEmpty());
 }
 
 TEST_F(FleetStoreTest, AllNodesGoneIsAnEmptyFleetOnlyOnceTheyAreForgotten) {
@@ -352,11 +353,11 @@ TEST_F(FleetStoreTest, NamespaceSeesItsOwnNodesAndItsOwnChanges) {
 // Its GPUs may be anybody's: they are not those of a namespace that has none.
 TEST_F(FleetStoreTest, NodeThatAsksNoKubeletIsNobodysAmongThoseThatDo) {
   const auto says_without_owners = [this](const std::string& address, const std::string& node) {
-    AgentNews news{.node = node, .instance = InstanceOf(address), .heard_at = clock_.Now()};
-    news.readings.push_back(
+    AgentUpdate update{.node = node, .instance = InstanceOf(address), .received_at = clock_.Now()};
+    update.readings.push_back(
         {.before_until = std::nullopt, .snapshot = SnapshotOf(1, clock_.Now(), node)});
-    news.readings[0].snapshot.gpus[0].utilization_percent = 90;
-    store_.Heard(address, std::move(news));
+    update.readings[0].snapshot.gpus[0].utilization_percent = 90;
+    store_.Received(address, std::move(update));
   };
   store_.Listed(Addresses{"a:1", "b:1"});
   Says("a:1", "gpu-a", 50, "team-b");
@@ -428,10 +429,10 @@ TEST_F(FleetStoreTest, HeartbeatOfAnAgentThatHadTroubleReadingIsAChange) {
   Says("a:1", "gpu-a");
   for (int i = 0; i < 4; ++i) {
     clock_.Advance(absl::Milliseconds(1500));
-    store_.Heard("a:1", {.node = "gpu-a",
-                         .instance = InstanceOf("a:1"),
-                         .heard_at = clock_.Now(),
-                         .trouble = "NVML does not answer"});
+    store_.Received("a:1", {.node = "gpu-a",
+                            .instance = InstanceOf("a:1"),
+                            .received_at = clock_.Now(),
+                            .trouble = "NVML does not answer"});
   }
   EXPECT_FALSE(Decided().status.ok()) << "6 s old";
   const int64_t before = store_.ChangedSince(0).generation;

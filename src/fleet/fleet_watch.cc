@@ -22,8 +22,8 @@ class FleetWatch::Listener : public AgentListener {
  public:
   Listener(FleetStore& store, AgentAddresses& addresses) : store_(store), addresses_(addresses) {}
 
-  void Heard(const std::string& address, AgentNews news) override {
-    store_.Heard(address, std::move(news));
+  void Received(const std::string& address, AgentUpdate update) override {
+    store_.Received(address, std::move(update));
   }
   void Lost(const std::string& address, const absl::Status& why) override {
     store_.Lost(address, why);
@@ -96,7 +96,7 @@ void FleetWatch::FollowStore(absl::Time now) {
     auto& stream = streams_[address];
     if (stream != nullptr) continue;
     stream = std::make_shared<AgentStream>(options_.stream, address, clock_, *listener_);
-    if (wanted_until_ > now) stream->Want(wanted_, wanted_until_ - now);
+    if (subscribed_until_ > now) stream->Want(wanted_, subscribed_until_ - now);
   }
 }
 
@@ -121,15 +121,15 @@ void FleetWatch::AskForPast() {
 void FleetWatch::Want(const CostlyReadings& wanted, absl::Duration lease) {
   MutexLock lock(mutex_);
   wanted_ = wanted;
-  wanted_until_ = clock_.Now() + lease;
+  subscribed_until_ = clock_.Now() + lease;
   for (const auto& stream : streams_) stream.second->Want(wanted, lease);
 }
 
-std::vector<std::string> FleetWatch::Stop(absl::Duration patience) {
+std::vector<std::string> FleetWatch::Stop(absl::Duration timeout) {
   const SteadyClock real;
-  const absl::Time deadline = real.Now() + patience;
+  const absl::Time deadline = real.Now() + timeout;
   std::vector<std::string> hanging;
-  if (!ticking_->Stop(patience)) hanging.emplace_back("agents");
+  if (!ticking_->Stop(timeout)) hanging.emplace_back("agents");
   const absl::Duration left = std::max(deadline - real.Now(), absl::ZeroDuration());
   if (!addresses_.Stop(left)) hanging.emplace_back("agents dns");
   return hanging;

@@ -36,7 +36,7 @@ class FleetWatch {
 
   // Names the threads that still hang after `patience` ("agents dns": in the resolver). The
   // destructor would wait for them.
-  std::vector<std::string> Stop(absl::Duration patience);
+  std::vector<std::string> Stop(absl::Duration timeout);
 
   // Of the agents that are watched now, by their addresses: since they are.
   std::map<std::string, AgentStream::Counts> CountsOfAgents() const;
@@ -60,7 +60,7 @@ class FleetWatch {
   // Of streams that were ended so that the agent tells its past again.
   std::map<std::string, AgentStream::Counts> ended_ ABSL_GUARDED_BY(mutex_);
   CostlyReadings wanted_ ABSL_GUARDED_BY(mutex_);
-  absl::Time wanted_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time subscribed_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   // The thread's.
   absl::Time ticked_at_ = absl::InfinitePast();  // the store
   int64_t followed_ = -1;                        // of the store's list, the version

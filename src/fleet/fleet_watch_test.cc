@@ -41,8 +41,8 @@ class FleetWatchTest : public testing::Test {
     }
     return std::nullopt;
   }
-  static double Utilization(const NodeTrack& track) {
-    return track.history->Newest().gpus[0].utilization_percent.value_or(-1);
+  static double Utilization(const NodeState& state) {
+    return state.history->Newest().gpus[0].utilization_percent.value_or(-1);
   }
 
   const SteadyClock clock_;
@@ -131,7 +131,8 @@ TEST_F(FleetWatchTest, WantedReadingsReachEveryAgent) {
   watch.Want({.pcie = true}, absl::Seconds(90));
   const absl::Time deadline = clock_.Now() + absl::Seconds(10);
   const auto both = [&] {
-    return a.leases().Wanted(a.clock().Now()).pcie && b.leases().Wanted(b.clock().Now()).pcie;
+    return a.leases().Subscription(a.clock().Now()).pcie &&
+           b.leases().Subscription(b.clock().Now()).pcie;
   };
   while (!both() && clock_.Now() < deadline)
     store_.WaitForGeneration(1 << 30, absl::Milliseconds(10));
@@ -155,8 +156,8 @@ TEST_F(FleetWatchTest, TwoAggregatorsSeeTheSame) {
   ASSERT_TRUE(both);
   const auto theirs = *other.All();
   for (size_t node = 0; node < 2; ++node) {
-    const auto& ours = both->nodes[node].history->stretches;
-    const auto& others = theirs->nodes[node].history->stretches;
+    const auto& ours = both->nodes[node].history->runs;
+    const auto& others = theirs->nodes[node].history->runs;
     ASSERT_EQ(ours.size(), others.size());
     for (size_t i = 0; i < ours.size(); ++i) {
       ASSERT_EQ(ours[i].points().size(), others[i].points().size());

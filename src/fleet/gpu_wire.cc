@@ -132,8 +132,8 @@ void EncodeGaps(const std::vector<GpuGap>& gaps, wire::Gaps& message) {
     const auto row = std::ranges::find_if(
         kGapFields, [&gap](const auto& field) { return field.first == gap.field; });
     if (row != kGapFields.end()) added.set_field(row->second);
-    added.set_reason(gap.reason == GpuGap::Reason::kNotWanted ? wire::Gap::NOT_WANTED
-                                                              : wire::Gap::FAILED);
+    added.set_reason(gap.reason == GpuGap::Reason::kNotRequested ? wire::Gap::NOT_WANTED
+                                                                 : wire::Gap::FAILED);
     added.set_detail(gap.detail);
   }
 }
@@ -146,44 +146,44 @@ std::vector<GpuGap> DecodeGaps(const wire::Gaps& message) {
         kGapFields, [&gap](const auto& field) { return field.second == gap.field(); });
     if (row == kGapFields.end()) continue;
     gaps.push_back({.field = row->first,
-                    .reason = gap.reason() == wire::Gap::NOT_WANTED ? GpuGap::Reason::kNotWanted
+                    .reason = gap.reason() == wire::Gap::NOT_WANTED ? GpuGap::Reason::kNotRequested
                                                                     : GpuGap::Reason::kFailed,
                     .detail = gap.detail()});
   }
   return gaps;
 }
 
-void EncodeRun(const StillRun& run, wire::StillRun& message) {
+void EncodeRun(const SteadyRun& run, wire::SteadyRun& message) {
   message.set_from_us(ToWire(run.from));
   message.set_until_us(ToWire(run.until));
 }
 
-StillRun DecodeRun(const wire::StillRun& message, const WriterClock& clock) {
+SteadyRun DecodeRun(const wire::SteadyRun& message, const WriterClock& clock) {
   return {.from = clock.Ours(message.from_us()), .until = clock.Ours(message.until_us())};
 }
 
-void EncodeMemory(const StillMemory::Parts& parts, wire::StillMemory& message) {
+void EncodeMemory(const SteadyMemory::Parts& parts, wire::SteadyMemory& message) {
   if (parts.high_since != absl::InfinitePast()) message.set_high_since_us(ToWire(parts.high_since));
-  if (parts.current != StillRun()) EncodeRun(parts.current, *message.mutable_current());
-  for (const StillRun& run : parts.past) EncodeRun(run, *message.add_past());
+  if (parts.current != SteadyRun()) EncodeRun(parts.current, *message.mutable_current());
+  for (const SteadyRun& run : parts.past) EncodeRun(run, *message.add_past());
   message.set_lowest_percent(parts.lowest_percent);
   message.set_highest_percent(parts.highest_percent);
 }
 
 bool IsPercent(double value) { return value >= 0 && value <= 100; }  // NaN is none
-bool IsRun(const StillRun& run) { return run.from <= run.until; }
+bool IsRun(const SteadyRun& run) { return run.from <= run.until; }
 
 // Of memory that cannot be, nothing is known.
-StillMemory DecodeMemory(const wire::StillMemory& message, const WriterClock& clock) {
-  StillMemory::Parts parts;
+SteadyMemory DecodeMemory(const wire::SteadyMemory& message, const WriterClock& clock) {
+  SteadyMemory::Parts parts;
   if (message.has_high_since_us()) parts.high_since = clock.Ours(message.high_since_us());
   if (message.has_current()) parts.current = DecodeRun(message.current(), clock);
-  for (const wire::StillRun& run : message.past()) parts.past.push_back(DecodeRun(run, clock));
+  for (const wire::SteadyRun& run : message.past()) parts.past.push_back(DecodeRun(run, clock));
   parts.lowest_percent = message.lowest_percent();
   parts.highest_percent = message.highest_percent();
   if (!IsPercent(parts.lowest_percent) || !IsPercent(parts.highest_percent)) return {};
   if (!IsRun(parts.current) || !std::ranges::all_of(parts.past, IsRun)) return {};
-  return StillMemory(std::move(parts));
+  return SteadyMemory(std::move(parts));
 }
 
 void EncodeHolders(const std::vector<GpuHolder>& holders, wire::Holders& message) {
@@ -257,16 +257,16 @@ void EncodeGpu(const GpuSample& gpu, wire::Gpu& message) {
   message.set_name(gpu.name);
   message.set_index(static_cast<uint32_t>(gpu.index));
   EncodeState(GpuSample{}, gpu, message);
-  const StillMemory::Parts memory = gpu.still_memory.parts();
-  if (memory != StillMemory::Parts()) EncodeMemory(memory, *message.mutable_still_memory());
+  const SteadyMemory::Parts memory = gpu.steady_memory.parts();
+  if (memory != SteadyMemory::Parts()) EncodeMemory(memory, *message.mutable_steady_memory());
 }
 
 bool EncodeGpuChange(const GpuSample& before, const GpuSample& gpu, absl::Time taken_at,
                      wire::Gpu& message) {
   EncodeState(before, gpu, message);
-  const StillMemory::Parts memory = gpu.still_memory.parts();
+  const SteadyMemory::Parts memory = gpu.steady_memory.parts();
   if (memory != ExpectedMemory(before, gpu, taken_at).parts()) {
-    EncodeMemory(memory, *message.mutable_still_memory());
+    EncodeMemory(memory, *message.mutable_steady_memory());
   }
   return message.ByteSizeLong() > 0;
 }
@@ -296,13 +296,13 @@ void DecodeGpuChange(const wire::Gpu& message, const WriterClock& clock, GpuSamp
   if (message.has_holders()) gpu.holders = DecodeHolders(message.holders());
   if (message.has_in_use()) gpu.in_use = message.in_use();
   if (message.has_held_since_us()) gpu.held_since = clock.Ours(message.held_since_us());
-  if (message.has_still_memory()) gpu.still_memory = DecodeMemory(message.still_memory(), clock);
+  if (message.has_steady_memory()) gpu.steady_memory = DecodeMemory(message.steady_memory(), clock);
 }
 
-StillMemory ExpectedMemory(const GpuSample& before, const GpuSample& gpu, absl::Time at) {
+SteadyMemory ExpectedMemory(const GpuSample& before, const GpuSample& gpu, absl::Time at) {
   if (!gpu.in_use) return {};
   const bool same_holder = before.in_use && before.held_since == gpu.held_since;
-  StillMemory memory = same_holder ? before.still_memory : StillMemory();
+  SteadyMemory memory = same_holder ? before.steady_memory : SteadyMemory();
   const std::optional<double> percent = MemoryUsedPercent(gpu);
   if (percent && IsPercent(*percent)) memory.Add(at, *percent);
   return memory;

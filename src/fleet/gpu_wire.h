@@ -42,6 +42,6 @@ void DecodeGpuChange(const telemetry::v1::Gpu& message, const WriterClock& clock
 
 // The memory of `gpu`, read at `at`, after that of `before`: what both sides expect when none is
 // sent (model/memory_watch.h).
-StillMemory ExpectedMemory(const GpuSample& before, const GpuSample& gpu, absl::Time at);
+SteadyMemory ExpectedMemory(const GpuSample& before, const GpuSample& gpu, absl::Time at);
 
 }  // namespace gpuscaler

@@ -38,7 +38,7 @@ void ExpectSame(const GpuSample& got, const GpuSample& want) {
   EXPECT_EQ(got.gaps, want.gaps);
   EXPECT_EQ(got.in_use, want.in_use);
   EXPECT_EQ(got.held_since, want.held_since);
-  EXPECT_EQ(got.still_memory.parts(), want.still_memory.parts());
+  EXPECT_EQ(got.steady_memory.parts(), want.steady_memory.parts());
   EXPECT_EQ(got.holders, want.holders);
 }
 
@@ -51,17 +51,17 @@ GpuSample FullGpu() {
       {{.pid = 1, .memory_bytes = 2, .utilization_percent = 3.25}, {.pid = 4'194'303}}};
   gpu.ecc_uncorrected_errors = 2;
   gpu.throttle_reasons = ~uint64_t{0};
-  gpu.gaps = {{.field = GpuField::kThrottle, .reason = GpuGap::Reason::kNotWanted, .detail = ""},
+  gpu.gaps = {{.field = GpuField::kThrottle, .reason = GpuGap::Reason::kNotRequested, .detail = ""},
               {.field = GpuField::kUtilization,
                .reason = GpuGap::Reason::kFailed,
                .detail = "NVML error 15 (GPU_IS_LOST)"}};
   gpu.held_since = kAt - absl::Hours(2);
-  gpu.still_memory =
-      StillMemory({.high_since = kAt - absl::Hours(1),
-                   .current = {.from = kAt - absl::Minutes(3), .until = kAt},
-                   .past = {{.from = kAt - absl::Minutes(9), .until = kAt - absl::Minutes(4)}},
-                   .lowest_percent = 91.25,
-                   .highest_percent = 91.5});
+  gpu.steady_memory =
+      SteadyMemory({.high_since = kAt - absl::Hours(1),
+                    .current = {.from = kAt - absl::Minutes(3), .until = kAt},
+                    .past = {{.from = kAt - absl::Minutes(9), .until = kAt - absl::Minutes(4)}},
+                    .lowest_percent = 91.25,
+                    .highest_percent = 91.5});
   gpu.holders = {{.pod = 0, .container = "vllm", .share = 0.25},
                  {.pod = 2, .container = "triton", .share = 0.75}};
   return gpu;
@@ -111,7 +111,7 @@ const Change kChanges[] = {
     {"free", [](GpuSample& gpu) { gpu.in_use = false; }},
     {"held by another", [](GpuSample& gpu) { gpu.held_since = kAt; }},
     {"held since ever", [](GpuSample& gpu) { gpu.held_since = absl::InfinitePast(); }},
-    {"memory forgotten", [](GpuSample& gpu) { gpu.still_memory = StillMemory(); }},
+    {"memory forgotten", [](GpuSample& gpu) { gpu.steady_memory = SteadyMemory(); }},
     {"no holder", [](GpuSample& gpu) { gpu.holders.clear(); }},
     {"another share", [](GpuSample& gpu) { gpu.holders[0].share = 0.125; }},
 };
@@ -126,7 +126,7 @@ TEST(GpuWire, EveryChangeArrivesBothWays) {
       telemetry::v1::Gpu message;
       EncodeGpuChange(before, after, kAt, message);
       GpuSample got = before;
-      got.still_memory = ExpectedMemory(before, after, kAt);
+      got.steady_memory = ExpectedMemory(before, after, kAt);
       DecodeGpuChange(message, {}, got);
       ExpectSame(got, after);
     }
@@ -135,10 +135,10 @@ TEST(GpuWire, EveryChangeArrivesBothWays) {
 
 TEST(GpuWire, SaysNothingWhenMemoryStandsAsExpected) {
   GpuSample before = WorkingGpu(0);
-  before.still_memory = ExpectedMemory(before, before, kAt);
+  before.steady_memory = ExpectedMemory(before, before, kAt);
   GpuSample after = before;
-  after.still_memory = ExpectedMemory(before, after, kAt + absl::Seconds(1));
-  EXPECT_NE(after.still_memory.parts(), before.still_memory.parts());
+  after.steady_memory = ExpectedMemory(before, after, kAt + absl::Seconds(1));
+  EXPECT_NE(after.steady_memory.parts(), before.steady_memory.parts());
   telemetry::v1::Gpu message;
   EXPECT_FALSE(EncodeGpuChange(before, after, kAt + absl::Seconds(1), message));
 }
@@ -148,8 +148,8 @@ TEST(GpuWire, TimesBecomeTheReadersOwn) {
   EncodeGpu(FullGpu(), message);
   const GpuSample got = DecodeGpu(message, {.offset = -absl::Hours(1)});
   EXPECT_EQ(got.held_since, FullGpu().held_since - absl::Hours(1));
-  EXPECT_EQ(got.still_memory.parts().current.until, kAt - absl::Hours(1));
-  EXPECT_EQ(got.still_memory.parts().past[0].from, kAt - absl::Minutes(69));
+  EXPECT_EQ(got.steady_memory.parts().current.until, kAt - absl::Hours(1));
+  EXPECT_EQ(got.steady_memory.parts().past[0].from, kAt - absl::Minutes(69));
 }
 
 TEST(GpuWire, PassesOverWhatANewerAgentSays) {
@@ -187,9 +187,9 @@ TEST(GpuWire, MemoryThatCannotBeIsUnknown) {
     for (const bool lowest : {true, false}) {
       telemetry::v1::Gpu message;
       EncodeGpu(FullGpu(), message);
-      auto& memory = *message.mutable_still_memory();
+      auto& memory = *message.mutable_steady_memory();
       lowest ? memory.set_lowest_percent(wrong) : memory.set_highest_percent(wrong);
-      EXPECT_EQ(DecodeGpu(message, {}).still_memory.parts(), StillMemory::Parts()) << wrong;
+      EXPECT_EQ(DecodeGpu(message, {}).steady_memory.parts(), SteadyMemory::Parts()) << wrong;
     }
   }
 }
@@ -198,18 +198,18 @@ TEST(GpuWire, MemoryThatStoodUntilBeforeItDidIsUnknown) {
   for (const bool past : {true, false}) {
     telemetry::v1::Gpu message;
     EncodeGpu(FullGpu(), message);
-    auto& memory = *message.mutable_still_memory();
+    auto& memory = *message.mutable_steady_memory();
     auto& run = past ? *memory.mutable_past(0) : *memory.mutable_current();
     run.set_until_us(run.from_us() - 1);
-    EXPECT_EQ(DecodeGpu(message, {}).still_memory.parts(), StillMemory::Parts());
+    EXPECT_EQ(DecodeGpu(message, {}).steady_memory.parts(), SteadyMemory::Parts());
   }
 }
 
 TEST(GpuWire, UsedMemoryThatCannotBeDoesNotStand) {
   GpuSample gpu = WorkingGpu(0);
   gpu.memory_used_bytes = *gpu.memory_total_bytes * 2;
-  const StillMemory memory = ExpectedMemory(gpu, gpu, kAt);
-  EXPECT_EQ(memory.parts(), StillMemory::Parts());
+  const SteadyMemory memory = ExpectedMemory(gpu, gpu, kAt);
+  EXPECT_EQ(memory.parts(), SteadyMemory::Parts());
 }
 
 }  // namespace

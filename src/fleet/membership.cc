@@ -21,7 +21,7 @@ void Membership::Answered(const std::vector<std::string>& addresses, absl::Time 
     member.missing_since = absl::InfiniteFuture();
   }
   std::erase_if(members_, [&](const auto& entry) {
-    return now - entry.second.missing_since >= patience_.forget_after;
+    return now - entry.second.missing_since >= timeouts_.forget_after;
   });
   if (members_.empty()) peopled_at_ = absl::InfiniteFuture();
 }
@@ -43,7 +43,7 @@ absl::Time Membership::AwaitedUntil(const std::string& address) const {
   const auto found = members_.find(address);
   if (found == members_.end()) return absl::InfinitePast();
   const absl::Time since = found->second.listed_since;
-  return since - peopled_at_ <= patience_.grace ? since + patience_.empty_after
+  return since - peopled_at_ <= timeouts_.grace ? since + timeouts_.empty_after
                                                 : absl::InfinitePast();
 }
 
@@ -52,7 +52,7 @@ bool Membership::IsForgotten(const std::string& address) const {
 }
 
 bool Membership::IsEmpty(absl::Time now) const {
-  return std::min(now, newest_answer_ + kAnswerStands) - empty_since_ >= patience_.empty_after;
+  return std::min(now, newest_answer_ + kAnswerStands) - empty_since_ >= timeouts_.empty_after;
 }
 
 }  // namespace gpuscaler

@@ -14,7 +14,7 @@ namespace gpuscaler {
 // are stale. No --grace is shorter.
 constexpr absl::Duration kQuiet = absl::Seconds(4);
 
-struct FleetPatience {
+struct FleetTimeouts {
   absl::Duration grace = absl::Seconds(15);        // --grace
   absl::Duration forget_after = absl::Minutes(5);  // --forget-after
   absl::Duration empty_after = absl::Minutes(1);   // --empty-after: until absence is believed
@@ -25,7 +25,7 @@ struct FleetPatience {
 // forgotten. Not thread-safe.
 class Membership {
  public:
-  explicit Membership(const FleetPatience& patience) : patience_(patience) {}
+  explicit Membership(const FleetTimeouts& timeouts) : timeouts_(timeouts) {}
 
   // The addresses that there are, by an answer at `now`; times never go back.
   void Answered(const std::vector<std::string>& addresses, absl::Time now);
@@ -59,7 +59,7 @@ class Membership {
     absl::Time missing_since = absl::InfiniteFuture();  // InfiniteFuture: listed
   };
 
-  const FleetPatience patience_;
+  const FleetTimeouts timeouts_;
   std::map<std::string, Member> members_;  // that are not forgotten
   absl::Time newest_answer_ = absl::InfinitePast();
   // The first answer that listed anybody, of all or since all were forgotten.

@@ -12,15 +12,15 @@ namespace gpuscaler {
 class PeerClock {
  public:
   // It was sent at `sent` of its clock, and came at `received` of ours.
-  void Heard(absl::Time sent, absl::Time received) {
+  void Received(absl::Time sent, absl::Time received) {
     const absl::Duration seen = received - sent;
-    if (heard_at_ == absl::InfinitePast()) {
+    if (received_at_ == absl::InfinitePast()) {
       offset_ = seen;
     } else {
-      offset_ = std::min(seen, offset_ + kMostDrift * (received - heard_at_));
+      offset_ = std::min(seen, offset_ + kMostDrift * (received - received_at_));
     }
     offset_ = absl::Floor(offset_, absl::Microseconds(1));
-    heard_at_ = received;
+    received_at_ = received;
   }
 
   // What its clock lacks to ours, in whole microseconds as times are sent: what adds it to the same
@@ -31,7 +31,7 @@ class PeerClock {
   static constexpr double kMostDrift = 1e-3;
 
  private:
-  absl::Time heard_at_ = absl::InfinitePast();
+  absl::Time received_at_ = absl::InfinitePast();
   absl::Duration offset_;
 };
 

@@ -10,16 +10,16 @@ const absl::Time kOurs = absl::FromUnixSeconds(1'767'225'600);
 TEST(PeerClock, QuickestMessageTells) {
   PeerClock clock;
   const absl::Time theirs = kOurs - absl::Hours(1);
-  clock.Heard(theirs, kOurs + absl::Milliseconds(50));
+  clock.Received(theirs, kOurs + absl::Milliseconds(50));
   EXPECT_EQ(clock.offset(), absl::Hours(1) + absl::Milliseconds(50));
-  clock.Heard(theirs + absl::Seconds(1), kOurs + absl::Seconds(1) + absl::Milliseconds(2));
+  clock.Received(theirs + absl::Seconds(1), kOurs + absl::Seconds(1) + absl::Milliseconds(2));
   EXPECT_EQ(clock.offset(), absl::Hours(1) + absl::Milliseconds(2));
 }
 
 TEST(PeerClock, LateMessageIsOldNotOfAnotherClock) {
   PeerClock clock;
-  clock.Heard(kOurs, kOurs);
-  clock.Heard(kOurs + absl::Seconds(1), kOurs + absl::Seconds(11));
+  clock.Received(kOurs, kOurs);
+  clock.Received(kOurs + absl::Seconds(1), kOurs + absl::Seconds(11));
   EXPECT_LT(clock.offset(), absl::Milliseconds(20)) << "it was 10 s on its way";
 }
 
@@ -27,7 +27,7 @@ TEST(PeerClock, ClocksMayDrift) {
   PeerClock clock;
   absl::Time theirs = kOurs;
   for (int second = 0; second <= 86400; ++second) {
-    clock.Heard(theirs, kOurs + absl::Seconds(second));
+    clock.Received(theirs, kOurs + absl::Seconds(second));
     theirs += absl::Microseconds(999'900);  // 100 millionths slow
   }
   EXPECT_GT(clock.offset(), absl::Seconds(8.5)) << "after a day";
@@ -35,9 +35,9 @@ TEST(PeerClock, ClocksMayDrift) {
 
 TEST(PeerClock, OffsetIsOfWholeMicroseconds) {
   PeerClock clock;
-  clock.Heard(kOurs, kOurs + absl::Nanoseconds(2'000'123));
+  clock.Received(kOurs, kOurs + absl::Nanoseconds(2'000'123));
   EXPECT_EQ(clock.offset(), absl::Milliseconds(2));
-  clock.Heard(kOurs + absl::Seconds(1), kOurs + absl::Seconds(9) + absl::Nanoseconds(7));
+  clock.Received(kOurs + absl::Seconds(1), kOurs + absl::Seconds(9) + absl::Nanoseconds(7));
   EXPECT_EQ(clock.offset() % absl::Microseconds(1), absl::ZeroDuration()) << clock.offset();
 }
 

@@ -16,18 +16,18 @@ constexpr size_t kMostOthers = 8;
 // Who was there, and until a reading had others: from the newest back to those of `known`, who may
 // have stayed on. Whether these were found: all that was read before is told by this history too.
 template <typename Visit>
-bool WalkBack(const NodeHistory& history, const NodeLayout* known, Visit visit) {
+bool VisitBackwards(const NodeHistory& history, const NodeLayout* known, Visit visit) {
   const NodeLayout* visited = nullptr;
   absl::Time until = history.NewestAt();
   absl::Time first = until;
-  for (auto stretch = history.stretches.rbegin(); stretch != history.stretches.rend(); ++stretch) {
-    if (stretch->layout().get() != visited) {
+  for (auto run = history.runs.rbegin(); run != history.runs.rend(); ++run) {
+    if (run->layout().get() != visited) {
       until = visited == nullptr ? until : first;
-      visited = stretch->layout().get();
+      visited = run->layout().get();
       visit(*visited, until);
       if (visited == known) return true;
     }
-    first = stretch->first;
+    first = run->first;
   }
   for (auto past = history.past_layouts.rbegin(); past != history.past_layouts.rend(); ++past) {
     visit(*past->layout, first);
@@ -41,7 +41,7 @@ bool WalkBack(const NodeHistory& history, const NodeLayout* known, Visit visit) 
 
 void PodIndex::Changed(const std::string& node, const NodeHistory& history, int64_t generation) {
   OnNode& on = on_node_[node];
-  const NodeLayout& newest = *history.stretches.back().layout();
+  const NodeLayout& newest = *history.runs.back().layout();
   const bool same = on.newest.get() == &newest && on.attributed == history.attributed;
   if (!same) Read(node, history, on);
   EndStays(node, history.NewestAt(), on);
@@ -56,20 +56,20 @@ void PodIndex::Read(const std::string& node, const NodeHistory& history, OnNode&
   Visit visit{.node = node, .on = on, .places = {}};
   for (Stay& stay : on.stays) {
     visit.places.emplace(&*stay.entry, visit.places.size());
-    stay.here = stay.told = false;
+    stay.here = stay.reported = false;
   }
   const auto see = [&](const NodeLayout& layout, absl::Time until) {
     Seen(layout, until, false, visit);
   };
-  const bool continued = WalkBack(history, on.newest.get(), see);
-  on.newest = history.stretches.back().layout();
+  const bool continued = VisitBackwards(history, on.newest.get(), see);
+  on.newest = history.runs.back().layout();
   on.attributed = history.attributed;
   Seen(*on.newest, history.NewestAt(), true, visit);
   // While owners are not known the last known ones stand.
   if (on.attributed != nullptr) Seen(*on.attributed, absl::InfinitePast(), true, visit);
   if (continued) return;
   for (Stay& stay : on.stays) {
-    if (!stay.told) stay.until = absl::InfinitePast();
+    if (!stay.reported) stay.until = absl::InfinitePast();
   }
 }
 
@@ -78,7 +78,7 @@ void PodIndex::Seen(const NodeLayout& layout, absl::Time until, bool here, Visit
     Stay& stay = StayOf(key, visit);
     stay.until = std::max(stay.until, until);
     stay.here |= here;
-    stay.told = true;
+    stay.reported = true;
   };
   for (const Pod& pod : layout.pods) {
     see({.pods = {pod.namespace_name, ""}});
@@ -201,7 +201,7 @@ std::vector<PodsOf> PodIndex::ChangedSince(int64_t generation) const {
   return changed;
 }
 
-bool PodIndex::Knows(const PodsWanted& wanted) const {
+bool PodIndex::Knows(const PodInterest& wanted) const {
   if (wanted.owner.empty()) return false;
   if (!wanted.or_whoevers) return true;
   bool any = false;
@@ -212,7 +212,7 @@ bool PodIndex::Knows(const PodsWanted& wanted) const {
   return any;
 }
 
-void PodIndex::AddOthers(const PodsWanted& wanted, Nodes& found) const {
+void PodIndex::AddOthers(const PodInterest& wanted, Nodes& found) const {
   for (const std::string& name : wanted.namespaces) {
     const Entry* const entry = Find({name, ""});
     if (entry == nullptr) continue;
@@ -223,7 +223,7 @@ void PodIndex::AddOthers(const PodsWanted& wanted, Nodes& found) const {
   }
 }
 
-PodIndex::Nodes PodIndex::Of(const PodsWanted& wanted) const {
+PodIndex::Nodes PodIndex::Of(const PodInterest& wanted) const {
   Nodes found{.names = unattributed_.nodes, .generation = unattributed_.generation};
   const std::string owner = Knows(wanted) ? wanted.owner : "";
   for (const std::string& name : wanted.namespaces) {

@@ -13,7 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "model/node_history.h"
-#include "model/pods_wanted.h"
+#include "model/pod_interest.h"
 
 namespace gpuscaler {
 
@@ -40,10 +40,10 @@ class PodIndex {
     int64_t generation = 0;
   };
   // Of these pods, and those whose pods nobody can name.
-  Nodes Of(const PodsWanted& wanted) const;
+  Nodes Of(const PodInterest& wanted) const;
 
-  // Whether those of the owner that is wanted are enough (PodsWanted::or_whoevers).
-  bool Knows(const PodsWanted& wanted) const;
+  // Whether those of the owner that is wanted are enough (PodInterest::or_whoevers).
+  bool Knows(const PodInterest& wanted) const;
 
   // Of the pods that are, or were, on the node; null: nobody can name them.
   const std::set<std::string>* NamespacesOn(const std::string& node) const;
@@ -82,9 +82,9 @@ class PodIndex {
   // What a node has of an entry.
   struct Stay {
     Entries::iterator entry;
-    absl::Time until;   // a reading had none of its pods any more
-    bool here = false;  // one is there, as far as is known
-    bool told = false;  // by the history that the node has now
+    absl::Time until;       // a reading had none of its pods any more
+    bool here = false;      // one is there, as far as is known
+    bool reported = false;  // by the history that the node has now
   };
   struct OnNode {
     // When it changed last.
@@ -123,7 +123,7 @@ class PodIndex {
   void ForgetNames();
   const Entry* Find(const PodsOf& pods, bool ambiguous = false) const;
   bool HasNodes(const PodsOf& pods, bool ambiguous) const;
-  void AddOthers(const PodsWanted& wanted, Nodes& found) const;
+  void AddOthers(const PodInterest& wanted, Nodes& found) const;
 
   const absl::Duration horizon_;
   absl::flat_hash_map<Key, Entries::iterator> entries_;

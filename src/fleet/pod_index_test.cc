@@ -15,11 +15,11 @@ using testing::UnorderedElementsAre;
 
 const absl::Time kIndexStart = absl::FromUnixSeconds(1'767'225'600);
 
-PodsWanted Whoevers(const std::vector<std::string>& namespaces) {
+PodInterest Whoevers(const std::vector<std::string>& namespaces) {
   return {.namespaces = namespaces};
 }
-PodsWanted OfOwner(const std::string& owner) { return {.namespaces = {"a"}, .owner = owner}; }
-PodsWanted LikeScaledObject(const std::string& name) {
+PodInterest OfOwner(const std::string& owner) { return {.namespaces = {"a"}, .owner = owner}; }
+PodInterest LikeScaledObject(const std::string& name) {
   return {.namespaces = {"a"}, .owner = name, .or_whoevers = true};
 }
 

@@ -88,8 +88,8 @@ class Bounding {
     }
   }
 
-  void AddGap(GpuField field, const std::string& said) {
-    const std::string detail = absl::StrCat("its agent says ", said);
+  void AddGap(GpuField field, const std::string& observed) {
+    const std::string detail = absl::StrCat("its agent says ", observed);
     if (first_.empty()) first_ = absl::StrCat(Name(field), ": ", detail);
     if (FindGap(gpu_, field) != nullptr) return;
     gpu_.gaps.push_back({.field = field, .reason = GpuGap::Reason::kFailed, .detail = detail});
@@ -104,8 +104,8 @@ class Bounding {
 std::string BoundReadings(NodeSnapshot& snapshot) {
   std::string first;
   for (GpuSample& gpu : snapshot.gpus) {
-    const std::string said = Bounding(gpu).Bound();
-    if (first.empty() && !said.empty()) first = absl::StrCat(gpu.uuid, " ", said);
+    const std::string observed = Bounding(gpu).Bound();
+    if (first.empty() && !observed.empty()) first = absl::StrCat(gpu.uuid, " ", observed);
   }
   return first;
 }

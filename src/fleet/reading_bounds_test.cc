@@ -78,14 +78,14 @@ TEST(ReadingBounds, WhatCannotBeIsAGapThatSaysWhatWasSaid) {
   for (const Wild& wild : kWild) {
     SCOPED_TRACE(absl::StrCat(Name(wild.field), " ", wild.want));
     NodeSnapshot snapshot = NodeWith(wild.make);
-    const std::string said = BoundReadings(snapshot);
+    const std::string observed = BoundReadings(snapshot);
     const GpuGap* const gap = FindGap(snapshot.gpus[1], wild.field);
     ASSERT_NE(gap, nullptr);
     EXPECT_EQ(gap->reason, GpuGap::Reason::kFailed);
     EXPECT_THAT(gap->detail, HasSubstr("its agent says "));
     EXPECT_THAT(gap->detail, HasSubstr(wild.want));
-    EXPECT_THAT(said, HasSubstr(snapshot.gpus[1].uuid));
-    EXPECT_THAT(said, HasSubstr(gap->detail));
+    EXPECT_THAT(observed, HasSubstr(snapshot.gpus[1].uuid));
+    EXPECT_THAT(observed, HasSubstr(gap->detail));
     EXPECT_THAT(snapshot.gpus[0].gaps, IsEmpty()) << "of another GPU";
     EXPECT_EQ(BoundReadings(snapshot), "") << "nothing is left of it";
   }

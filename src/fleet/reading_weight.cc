@@ -22,7 +22,7 @@ size_t WeightOf(const Pod& pod) {
 
 size_t WeightOf(const GpuSample& gpu) {
   size_t bytes = sizeof(GpuSample) + gpu.uuid.size() + gpu.parent_uuid.size() + gpu.name.size() +
-                 gpu.still_memory.past_runs() * sizeof(StillRun);
+                 gpu.steady_memory.past_runs() * sizeof(SteadyRun);
   if (gpu.processes) bytes += gpu.processes->size() * sizeof(GpuProcess);
   for (const GpuGap& gap : gpu.gaps) bytes += sizeof(GpuGap) + gap.detail.size();
   for (const GpuHolder& holder : gpu.holders) bytes += sizeof(GpuHolder) + holder.container.size();
@@ -73,7 +73,7 @@ size_t WeightOf(const NodeSnapshot& snapshot) {
   return bytes;
 }
 
-ReadingWeight KeptOf(const NodeSnapshot* before, const NodeSnapshot& snapshot) {
+ReadingWeight StoredWeightOf(const NodeSnapshot* before, const NodeSnapshot& snapshot) {
   const size_t whole = WeightOf(snapshot);
   const size_t points = PointsOf(snapshot);
   ReadingWeight weight{.whole = whole, .alone = points + whole, .behind = points + whole};

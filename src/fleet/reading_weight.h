@@ -18,6 +18,6 @@ struct ReadingWeight {
 };
 
 // `before` null: there is none.
-ReadingWeight KeptOf(const NodeSnapshot* before, const NodeSnapshot& snapshot);
+ReadingWeight StoredWeightOf(const NodeSnapshot* before, const NodeSnapshot& snapshot);
 
 }  // namespace gpuscaler

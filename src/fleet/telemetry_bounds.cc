@@ -51,7 +51,7 @@ absl::Status BoundGpu(wire::Gpu& gpu) {
   RETURN_IF_ERROR(Named("a GPU's UUID", gpu.parent_uuid(), kLongestUuid));
   RETURN_IF_ERROR(Counted("as a GPU's index", gpu.index(), kMostIndex));
   RETURN_IF_ERROR(Counted("holders of a GPU", gpu.holders().holders_size(), kMostPods));
-  RETURN_IF_ERROR(Counted("times of memory", gpu.still_memory().past_size(), kMostRuns));
+  RETURN_IF_ERROR(Counted("times of memory", gpu.steady_memory().past_size(), kMostRuns));
   for (const wire::Holder& holder : gpu.holders().holders()) {
     RETURN_IF_ERROR(Named("a container's name", holder.container(), kLongestLabel));
   }

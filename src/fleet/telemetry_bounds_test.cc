@@ -73,7 +73,7 @@ const Refused kRefused[] = {
      }},
     {"2000 times of memory, at most 1024",
      [](auto& message) {
-       auto& memory = *GpuOf(message).mutable_still_memory();
+       auto& memory = *GpuOf(message).mutable_steady_memory();
        while (memory.past_size() < 2000) memory.add_past();
      }},
     {"5000 pods of a node, at most 4096",

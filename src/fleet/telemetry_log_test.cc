@@ -140,7 +140,7 @@ TEST_F(TelemetryLogTest, NewReaderLearnsTheLastKnownOwnersHoweverLongAgoThatWas)
   EXPECT_EQ(reader.history.attributed->pods, old.history.attributed->pods);
   EXPECT_EQ(reader.history.attributed->gpus, old.history.attributed->gpus);
   EXPECT_EQ(reader.history.Newest().attribution.state, Attribution::State::kUnknown);
-  EXPECT_EQ(reader.history.stretches.front().first, old.history.stretches.front().first);
+  EXPECT_EQ(reader.history.runs.front().first, old.history.runs.front().first);
   EXPECT_EQ(reader.seen.size(), 122u) << "one reading more than the horizon has";
 }
 

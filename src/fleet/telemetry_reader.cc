@@ -33,7 +33,7 @@ constexpr absl::Duration kShortestStay = absl::Minutes(1);
 
 void TelemetryReader::Begin() {
   node_.Clear();
-  of_stream_ = ReadingAllowance();
+  of_stream_ = ReadingQuota();
 }
 
 absl::Status TelemetryReader::Meet(const wire::Node& node, absl::Time now) {
@@ -62,7 +62,7 @@ absl::Status TelemetryReader::Count(const std::string& name, absl::Time now) {
   }
   if (!counted_.empty()) counted_since_ = now;
   counted_ = name;
-  of_node_ = ReadingAllowance();
+  of_node_ = ReadingQuota();
   return absl::OkStatus();
 }
 
@@ -79,46 +79,46 @@ absl::Status TelemetryReader::Weigh(absl::Time taken_at) {
 }
 
 absl::Status TelemetryReader::AddReading(const wire::Reading& reading, const WriterClock& clock,
-                                         AgentNews& news) {
-  AgentNews::Reading& added = news.readings.emplace_back();
+                                         AgentUpdate& update) {
+  AgentUpdate::Reading& added = update.readings.emplace_back();
   if (reading.has_before_until_us()) added.before_until = clock.Ours(reading.before_until_us());
   ASSIGN_OR_RETURN(added.snapshot, decoder_.Decode(reading, clock));
   RETURN_IF_ERROR(Weigh(added.snapshot.taken_at));
-  std::string said = BoundReadings(added.snapshot);
-  if (news.unbelieved.empty()) news.unbelieved = std::move(said);
+  std::string observed = BoundReadings(added.snapshot);
+  if (update.unbelieved.empty()) update.unbelieved = std::move(observed);
   return absl::OkStatus();
 }
 
 absl::Status TelemetryReader::Read(wire::Telemetry& message, absl::Time now,
-                                   const std::function<void(AgentNews)>& tell) {
+                                   const std::function<void(AgentUpdate)>& tell) {
   RETURN_IF_ERROR(BoundMessage(message));
   if (message.has_node()) RETURN_IF_ERROR(Meet(message.node(), now));
-  peer_clock_.Heard(FromWire(message.sent_us()), now);
+  peer_clock_.Received(FromWire(message.sent_us()), now);
   const WriterClock theirs{.offset = peer_clock_.offset(), .latest = now};
 
-  const AgentNews nothing{.node = node_.name(),
-                          .instance = node_.instance(),
-                          .version = node_.agent_version(),
-                          .heard_at = now,
-                          .trouble = message.trouble(),
-                          .more = true};
-  AgentNews news = nothing;
+  const AgentUpdate nothing{.node = node_.name(),
+                            .instance = node_.instance(),
+                            .version = node_.agent_version(),
+                            .received_at = now,
+                            .trouble = message.trouble(),
+                            .more = true};
+  AgentUpdate update = nothing;
   size_t bytes = 0;
-  size_t told = 0;
+  size_t reported = 0;
   for (const wire::Reading& reading : message.readings()) {
-    RETURN_IF_ERROR(AddReading(reading, theirs, news));
+    RETURN_IF_ERROR(AddReading(reading, theirs, update));
     bytes += decoder_.weight().whole;
     if (bytes > kMostInMessage) return absl::InvalidArgumentError("a message of too many readings");
-    if (bytes - told < kMostAtOnce) continue;
-    tell(std::exchange(news, nothing));
-    told = bytes;
+    if (bytes - reported < kMostAtOnce) continue;
+    tell(std::exchange(update, nothing));
+    reported = bytes;
   }
   if (message.has_unchanged_until_us()) {
     const NodeSnapshot* const again = decoder_.Unchanged(message.unchanged_until_us(), theirs);
-    if (again != nullptr) news.unchanged_until = again->taken_at;
+    if (again != nullptr) update.unchanged_until = again->taken_at;
   }
-  news.more = message.more();
-  tell(std::move(news));
+  update.more = message.more();
+  tell(std::move(update));
   return absl::OkStatus();
 }
 

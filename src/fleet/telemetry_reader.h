@@ -7,9 +7,9 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "fleet/agent_news.h"
+#include "fleet/agent_update.h"
 #include "fleet/peer_clock.h"
-#include "fleet/reading_allowance.h"
+#include "fleet/reading_quota.h"
 #include "fleet/telemetry_wire.h"
 #include "telemetry.pb.h"
 
@@ -25,7 +25,7 @@ class TelemetryReader {
   // Changes the message. INVALID_ARGUMENT: no agent of any version says this; the stream is of no
   // use any more.
   absl::Status Read(telemetry::v1::Telemetry& message, absl::Time now,
-                    const std::function<void(AgentNews)>& tell);
+                    const std::function<void(AgentUpdate)>& tell);
 
  private:
   absl::Status Meet(const telemetry::v1::Node& node, absl::Time now);
@@ -34,7 +34,7 @@ class TelemetryReader {
   // It would take too much memory.
   absl::Status Weigh(absl::Time taken_at);
   absl::Status AddReading(const telemetry::v1::Reading& reading, const WriterClock& clock,
-                          AgentNews& news);
+                          AgentUpdate& update);
 
   ReadingDecoder decoder_;
   PeerClock peer_clock_;
@@ -42,8 +42,8 @@ class TelemetryReader {
   uint64_t instance_ = 0;     // that the three above are of
 
   // A stream may tell all of the past again, in the place of what is kept, or go on from there.
-  ReadingAllowance of_stream_;
-  ReadingAllowance of_node_;
+  ReadingQuota of_stream_;
+  ReadingQuota of_node_;
   std::string counted_;  // the node that it is of
   absl::Time counted_since_ = absl::InfinitePast();
 };

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "fleet/heard_agent.h"
+#include "fleet/telemetry_fixture.h"
 #include "gtest/gtest.h"
-#include "scaling/dice.h"
+#include "scaling/random.h"
 
 namespace gpuscaler {
 namespace {
@@ -18,26 +18,26 @@ namespace wire = telemetry::v1;
 // Puts something wild into one field of the message, or of one within it.
 class Saboteur {
  public:
-  explicit Saboteur(Dice& dice) : dice_(dice) {}
+  explicit Saboteur(Random& random) : random_(random) {}
 
   void Spoil(google::protobuf::Message& message) {
     const auto& descriptor = *message.GetDescriptor();
     const auto& reflection = *message.GetReflection();
-    const auto* const field = descriptor.field(dice_.Whole(0, descriptor.field_count() - 1));
+    const auto* const field = descriptor.field(random_.Whole(0, descriptor.field_count() - 1));
     if (field->is_repeated()) return SpoilList(message, reflection, *field);
     if (field->cpp_type() == Field::CPPTYPE_MESSAGE) {
       return Spoil(*reflection.MutableMessage(&message, field));
     }
-    if (dice_.Whole(0, 5) == 0) return reflection.ClearField(&message, field);
+    if (random_.Whole(0, 5) == 0) return reflection.ClearField(&message, field);
     SpoilValue(message, reflection, *field);
   }
 
   // Any of its bytes.
   void Spoil(std::string& bytes) {
-    for (int i = dice_.Whole(1, 8); i > 0 && !bytes.empty(); --i) {
-      const auto at = static_cast<size_t>(dice_.Whole(0, static_cast<int>(bytes.size()) - 1));
-      const char byte = static_cast<char>(dice_.Whole(0, 255));
-      const int how = dice_.Whole(0, 4);
+    for (int i = random_.Whole(1, 8); i > 0 && !bytes.empty(); --i) {
+      const auto at = static_cast<size_t>(random_.Whole(0, static_cast<int>(bytes.size()) - 1));
+      const char byte = static_cast<char>(random_.Whole(0, 255));
+      const int how = random_.Whole(0, 4);
       if (how == 0) bytes.erase(at, 1);
       if (how == 1) bytes.insert(at, 1, byte);
       if (how > 1) bytes[at] = byte;
@@ -52,14 +52,14 @@ class Saboteur {
                  const Field& field) {
     const int size = reflection.FieldSize(message, &field);
     if (field.cpp_type() != Field::CPPTYPE_MESSAGE) {
-      return reflection.AddUInt32(&message, &field, static_cast<uint32_t>(dice_.Whole(0, 40)));
+      return reflection.AddUInt32(&message, &field, static_cast<uint32_t>(random_.Whole(0, 40)));
     }
-    if (dice_.Whole(0, 9) == 0) {
-      for (int i = dice_.Whole(1, 3000); i > 0; --i) reflection.AddMessage(&message, &field);
-    } else if (size > 0 && dice_.Whole(0, 9) == 0) {
+    if (random_.Whole(0, 9) == 0) {
+      for (int i = random_.Whole(1, 3000); i > 0; --i) reflection.AddMessage(&message, &field);
+    } else if (size > 0 && random_.Whole(0, 9) == 0) {
       reflection.RemoveLast(&message, &field);
     } else if (size > 0) {
-      Spoil(*reflection.MutableRepeatedMessage(&message, &field, dice_.Whole(0, size - 1)));
+      Spoil(*reflection.MutableRepeatedMessage(&message, &field, random_.Whole(0, size - 1)));
     }
   }
 
@@ -76,17 +76,17 @@ class Saboteur {
         return reflection.SetUInt32(&message, &field, static_cast<uint32_t>(Of(kIntegers)));
       case Field::CPPTYPE_STRING:
         return reflection.SetString(&message, &field,
-                                    std::string(static_cast<size_t>(dice_.Whole(0, 3000)), '\n'));
+                                    std::string(static_cast<size_t>(random_.Whole(0, 3000)), '\n'));
       case Field::CPPTYPE_BOOL:
-        return reflection.SetBool(&message, &field, dice_.Often());
+        return reflection.SetBool(&message, &field, random_.Often());
       default:
-        return reflection.SetEnumValue(&message, &field, dice_.Whole(-1, 99));
+        return reflection.SetEnumValue(&message, &field, random_.Whole(-1, 99));
     }
   }
 
   template <typename Value, size_t kCount>
   Value Of(const Value (&values)[kCount]) {
-    return values[dice_.Whole(0, static_cast<int>(kCount) - 1)];
+    return values[random_.Whole(0, static_cast<int>(kCount) - 1)];
   }
   static constexpr double kDoubles[] = {-1e6,
                                         -0.001,
@@ -100,7 +100,7 @@ class Saboteur {
       std::numeric_limits<int64_t>::min(), -1, 0, 1, 4096, 1'767'225'600'000'000,
       std::numeric_limits<int64_t>::max()};
 
-  Dice& dice_;
+  Random& random_;
 };
 
 void ExpectWithin(const std::optional<double>& value, double least, double most) {
@@ -119,7 +119,7 @@ void ExpectBounded(const GpuSample& gpu, const NodeSnapshot& snapshot) {
   ExpectWithin(gpu.power_watts, 0, 20e3);
   ExpectWithin(gpu.pcie_tx_kbps, 0, 1e9);
   ExpectWithin(gpu.nvlink_rx_mbps, 0, 1e7);
-  ExpectWithin(gpu.still_memory.parts().highest_percent, 0, 100);
+  ExpectWithin(gpu.steady_memory.parts().highest_percent, 0, 100);
   EXPECT_LE(gpu.held_since, snapshot.taken_at + absl::Hours(24 * 365 * 600));
   EXPECT_LE(gpu.gaps.size(), 80u);
   for (const GpuGap& gap : gpu.gaps) EXPECT_LE(gap.detail.size(), 1024u);
@@ -138,11 +138,11 @@ void ExpectBounded(const GpuSample& gpu, const NodeSnapshot& snapshot) {
   }
 }
 
-void ExpectBounded(const AgentNews& news, absl::Time now) {
-  EXPECT_LE(news.node.size(), 253u);
-  EXPECT_LE(news.version.size(), 1024u);
-  EXPECT_LE(news.trouble.size(), 1024u);
-  for (const AgentNews::Reading& reading : news.readings) {
+void ExpectBounded(const AgentUpdate& update, absl::Time now) {
+  EXPECT_LE(update.node.size(), 253u);
+  EXPECT_LE(update.version.size(), 1024u);
+  EXPECT_LE(update.trouble.size(), 1024u);
+  for (const AgentUpdate::Reading& reading : update.readings) {
     const NodeSnapshot& snapshot = reading.snapshot;
     // A microsecond for each reading that says it is of later.
     EXPECT_LE(snapshot.taken_at, now + absl::Milliseconds(10));
@@ -158,15 +158,15 @@ void ExpectBounded(const AgentNews& news, absl::Time now) {
   }
 }
 
-class TelemetryReaderPropertyTest : public HeardAgent {};
+class TelemetryReaderPropertyTest : public TelemetryFixture {};
 
 // Whatever comes, it is an error, or readings within bounds: messages of an agent in a row, each
 // spoiled in some field or in its bytes.
 TEST_F(TelemetryReaderPropertyTest, AnyMessageIsRefusedOrBounded) {
   int taken = 0;
   int refused = 0;
-  ForManySeeds([&](Dice& dice) {
-    Saboteur saboteur(dice);
+  ForManySeeds([&](Random& random) {
+    Saboteur saboteur(random);
     TelemetryReader reader;
     ReadingEncoder encoder;
     for (int i = 0; i < 20; ++i) {
@@ -178,12 +178,12 @@ TEST_F(TelemetryReaderPropertyTest, AnyMessageIsRefusedOrBounded) {
       const auto reading = encoder.Encode(snapshot);
       if (i > 0) *message.add_readings() = *reading;
       message.set_sent_us(ToWire(now));
-      for (int fields = dice.Whole(0, 3); fields > 0; --fields) saboteur.Spoil(message);
+      for (int fields = random.Whole(0, 3); fields > 0; --fields) saboteur.Spoil(message);
       std::string bytes = message.SerializeAsString();
-      if (dice.Whole(0, 3) == 0) saboteur.Spoil(bytes);
+      if (random.Whole(0, 3) == 0) saboteur.Spoil(bytes);
       if (!message.ParseFromString(bytes)) continue;
       const absl::Status status =
-          reader.Read(message, now, [&](const AgentNews& news) { ExpectBounded(news, now); });
+          reader.Read(message, now, [&](const AgentUpdate& update) { ExpectBounded(update, now); });
       EXPECT_TRUE(status.ok() || absl::IsInvalidArgument(status)) << status;
       ++(status.ok() ? taken : refused);
     }

@@ -6,7 +6,7 @@
 
 #include "base/fake_clock.h"
 #include "fleet/fleet_store.h"
-#include "fleet/heard_agent.h"
+#include "fleet/telemetry_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scaling/decision.h"
@@ -20,20 +20,20 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-class TelemetryReaderTest : public HeardAgent {};
+class TelemetryReaderTest : public TelemetryFixture {};
 
 TEST_F(TelemetryReaderTest, ReadingThatCannotBeIsAGapUntilOneThatCanBe) {
   NodeSnapshot snapshot = SnapshotOf(2, kNow);
   Send(snapshot);
-  EXPECT_EQ(told_.back().unbelieved, "");
+  EXPECT_EQ(reported_.back().unbelieved, "");
   snapshot.gpus[1].utilization_percent = 1e300;
   GpuSample got = Send(snapshot).gpus[1];
   EXPECT_EQ(got.utilization_percent, std::nullopt);
   ASSERT_NE(FindGap(got, GpuField::kUtilization), nullptr);
   EXPECT_EQ(Why(*FindGap(got, GpuField::kUtilization)), "its agent says 1e+300 %");
-  EXPECT_THAT(told_.back().unbelieved, HasSubstr("utilization: its agent says 1e+300 %"));
+  EXPECT_THAT(reported_.back().unbelieved, HasSubstr("utilization: its agent says 1e+300 %"));
 
-  snapshot.gpus[1].gaps = {{.field = GpuField::kPcie, .reason = GpuGap::Reason::kNotWanted}};
+  snapshot.gpus[1].gaps = {{.field = GpuField::kPcie, .reason = GpuGap::Reason::kNotRequested}};
   got = Send(snapshot).gpus[1];
   EXPECT_NE(FindGap(got, GpuField::kPcie), nullptr);
   EXPECT_NE(FindGap(got, GpuField::kUtilization), nullptr) << "though the agent has said no more";
@@ -42,7 +42,7 @@ TEST_F(TelemetryReaderTest, ReadingThatCannotBeIsAGapUntilOneThatCanBe) {
   got = Send(snapshot).gpus[1];
   EXPECT_EQ(got.utilization_percent, 40);
   EXPECT_EQ(FindGap(got, GpuField::kUtilization), nullptr);
-  EXPECT_EQ(told_.back().unbelieved, "");
+  EXPECT_EQ(reported_.back().unbelieved, "");
 }
 
 TEST_F(TelemetryReaderTest, ExplanationSaysWhatTheAgentSaidOfAReplicaThatIsNotBelieved) {
@@ -57,7 +57,7 @@ TEST_F(TelemetryReaderTest, ExplanationSaysWhatTheAgentSaidOfAReplicaThatIsNotBe
     snapshot.gpus[0].utilization_percent = 60;
     snapshot.gpus[1].utilization_percent = -1e6 - i;
     Send(snapshot);
-    store.Heard("node:6001", std::move(told_.back()));
+    store.Received("node:6001", std::move(reported_.back()));
   }
   Trigger trigger;
   trigger.target = 80;
@@ -83,13 +83,13 @@ TEST_F(TelemetryReaderTest, LongPastIsToldInParts) {
   now_ = snapshot.taken_at;
   message.set_sent_us(ToWire(now_));
   EXPECT_TRUE(Read(message).ok());
-  ASSERT_THAT(told_, SizeIs(3));
+  ASSERT_THAT(reported_, SizeIs(3));
   size_t readings = 0;
-  for (const AgentNews& news : told_) {
-    EXPECT_EQ(news.node, "gpu-7");
-    EXPECT_EQ(news.more, &news != &told_.back());
-    EXPECT_LE(news.readings.size() * 128, 17'000u);
-    readings += news.readings.size();
+  for (const AgentUpdate& update : reported_) {
+    EXPECT_EQ(update.node, "gpu-7");
+    EXPECT_EQ(update.more, &update != &reported_.back());
+    EXPECT_LE(update.readings.size() * 128, 17'000u);
+    readings += update.readings.size();
   }
   EXPECT_EQ(readings, 300u);
 }

@@ -19,7 +19,7 @@ namespace {
 namespace wire = telemetry::v1;
 
 // How late a heartbeat, or StopStreams(), may be noticed.
-constexpr absl::Duration kLookForNews = absl::Milliseconds(200);
+constexpr absl::Duration kLookForUpdates = absl::Milliseconds(200);
 
 wire::Node Self(const TelemetryOptions& options) {
   std::random_device random;
@@ -44,7 +44,7 @@ class TelemetryService::Impl : public wire::NodeTelemetry::CallbackService {
         room_{.clock = clock,
               .log = log_,
               .heartbeat = options.heartbeat,
-              .wanted = [this](const wire::Wanted& wanted) { Want(wanted); }},
+              .wanted = [this](const wire::Subscription& wanted) { Want(wanted); }},
         streams_(options.max_readers),
         engines_({.heartbeat = options.heartbeat,
                   .max_readers = options.max_readers,
@@ -60,7 +60,7 @@ class TelemetryService::Impl : public wire::NodeTelemetry::CallbackService {
     streams_.Wait();
   }
 
-  grpc::ServerBidiReactor<wire::Wanted, wire::Telemetry>* Watch(
+  grpc::ServerBidiReactor<wire::Subscription, wire::Telemetry>* Watch(
       grpc::CallbackServerContext* context) override {
     auto stream = std::make_shared<WatchStream>(
         room_, context->peer(), Trouble(), [this](const auto* ended) { streams_.Closed(ended); });
@@ -74,7 +74,7 @@ class TelemetryService::Impl : public wire::NodeTelemetry::CallbackService {
     return raw;
   }
 
-  grpc::ServerBidiReactor<wire::EnginesWanted, wire::EngineTelemetry>* WatchEngines(
+  grpc::ServerBidiReactor<wire::EngineSubscription, wire::EngineTelemetry>* WatchEngines(
       grpc::CallbackServerContext* context) override {
     return engines_.Watch(context);
   }
@@ -100,7 +100,7 @@ class TelemetryService::Impl : public wire::NodeTelemetry::CallbackService {
   void Run() {
     int64_t generation = 0;
     while (!stopping_) {
-      const SnapshotStore::History history = store_.WaitForNewer(generation, kLookForNews);
+      const SnapshotStore::History history = store_.WaitForNewer(generation, kLookForUpdates);
       if (history != nullptr && history->generation > generation) {
         generation = history->generation;
         log_.Add(history->Newest());
@@ -112,12 +112,12 @@ class TelemetryService::Impl : public wire::NodeTelemetry::CallbackService {
 
   std::string Trouble() const { return std::string(store_.Fresh().status().message()); }
 
-  void Want(const wire::Wanted& wanted) {
+  void Want(const wire::Subscription& wanted) {
     const CostlyReadings readings{.pcie = wanted.pcie()};
     const absl::Duration lease =
         std::min<absl::Duration>(absl::Seconds(wanted.lease_seconds()), kLongestLease);
     const absl::Time now = clock_.Now();
-    const bool at_once = !leases_.Wanted(now).Covers(readings);
+    const bool at_once = !leases_.Subscription(now).Covers(readings);
     leases_.Renew(readings, now + lease);
     if (at_once && wake_sampler_ != nullptr) wake_sampler_();
   }

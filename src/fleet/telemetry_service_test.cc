@@ -18,14 +18,14 @@ namespace gpuscaler {
 namespace {
 
 using telemetry::v1::NodeTelemetry;
+using telemetry::v1::Subscription;
 using telemetry::v1::Telemetry;
-using telemetry::v1::Wanted;
 using testing::HasSubstr;
 
 // An aggregator's end, read when the test says so. Each call takes 10 s at most, all together.
 class Reader {
  public:
-  Reader(int port, const Wanted& wanted)
+  Reader(int port, const Subscription& wanted)
       : stub_(NodeTelemetry::NewStub(grpc::CreateChannel(absl::StrCat("127.0.0.1:", port),
                                                          grpc::InsecureChannelCredentials()))) {
     context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
@@ -50,7 +50,7 @@ class Reader {
     }
     return message;
   }
-  void Want(const Wanted& wanted) { stream_->Write(wanted); }
+  void Want(const Subscription& wanted) { stream_->Write(wanted); }
   grpc::Status End() {
     Telemetry rest;
     while (!end_ && stream_->Read(&rest)) {
@@ -62,7 +62,7 @@ class Reader {
  private:
   const std::unique_ptr<NodeTelemetry::Stub> stub_;
   grpc::ClientContext context_;
-  std::unique_ptr<grpc::ClientReaderWriter<Wanted, Telemetry>> stream_;
+  std::unique_ptr<grpc::ClientReaderWriter<Subscription, Telemetry>> stream_;
   std::optional<grpc::Status> end_;
 };
 
@@ -86,8 +86,8 @@ class TelemetryServiceTest : public testing::Test {
     memory_.Annotate(snapshot);
     store_.Put(snapshot);
   }
-  static Wanted Past(int seconds) {
-    Wanted wanted;
+  static Subscription Past(int seconds) {
+    Subscription wanted;
     wanted.set_history_seconds(static_cast<uint32_t>(seconds));
     return wanted;
   }
@@ -182,17 +182,17 @@ TEST_F(TelemetryServiceTest, AgentWithoutAnyReadingSaysWhy) {
 
 TEST_F(TelemetryServiceTest, WantedReadingsAreLeasedAndTakenAtOnce) {
   Read(10);
-  Wanted wanted = Past(0);
+  Subscription wanted = Past(0);
   wanted.set_pcie(true);
   wanted.set_lease_seconds(90);
   Reader reader(port_, wanted);
   reader.Next();
-  EXPECT_TRUE(leases_.Wanted(clock_.Now() + absl::Seconds(89)).pcie);
-  EXPECT_FALSE(leases_.Wanted(clock_.Now() + absl::Seconds(90)).pcie);
+  EXPECT_TRUE(leases_.Subscription(clock_.Now() + absl::Seconds(89)).pcie);
+  EXPECT_FALSE(leases_.Subscription(clock_.Now() + absl::Seconds(90)).pcie);
   EXPECT_EQ(woken_, 1);
   clock_.Advance(absl::Seconds(60));
   reader.Want(wanted);
-  while (!leases_.Wanted(clock_.Now() + absl::Seconds(89)).pcie) reader.Next();
+  while (!leases_.Subscription(clock_.Now() + absl::Seconds(89)).pcie) reader.Next();
   EXPECT_EQ(woken_, 1) << "a renewal is in no hurry";
 }
 

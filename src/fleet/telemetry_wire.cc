@@ -20,18 +20,18 @@ constexpr int kMostGpus = 1024;
 constexpr double kSettledWatts = 2;
 constexpr double kSettledCelsius = 1;
 
-void Settle(const std::optional<double>& told, double within, std::optional<double>& value) {
-  if (told && value && std::abs(*value - *told) <= within) value = told;
+void Settle(const std::optional<double>& reported, double within, std::optional<double>& value) {
+  if (reported && value && std::abs(*value - *reported) <= within) value = reported;
 }
 
 bool HasSameGpus(const NodeSnapshot& a, const NodeSnapshot& b) {
   return std::ranges::equal(a.gpus, b.gpus, &IsSameGpu);
 }
 
-void Settle(const NodeSnapshot& told, NodeSnapshot& snapshot) {
-  if (!HasSameGpus(told, snapshot)) return;
+void Settle(const NodeSnapshot& reported, NodeSnapshot& snapshot) {
+  if (!HasSameGpus(reported, snapshot)) return;
   for (size_t i = 0; i < snapshot.gpus.size(); ++i) {
-    const GpuSample& before = told.gpus[i];
+    const GpuSample& before = reported.gpus[i];
     GpuSample& gpu = snapshot.gpus[i];
     Settle(before.power_watts, kSettledWatts, gpu.power_watts);
     Settle(before.temperature_celsius, kSettledCelsius, gpu.temperature_celsius);
@@ -78,6 +78,7 @@ void EncodePods(const std::vector<Pod>& pods, wire::Pods& message) {
                                                                           : wire::Pod::NAME);
     if (pod.ready) added.set_ready(*pod.ready);
     if (pod.is_ending) added.set_is_ending(*pod.is_ending);
+    added.set_was_ready(pod.was_ready);
     added.set_address(pod.address);
     if (pod.listed_since) added.set_listed_since_us(ToWire(*pod.listed_since));
     for (const PodOwner& owner : pod.owners) {
@@ -101,6 +102,7 @@ std::vector<Pod> DecodePods(const wire::Pods& message, const WriterClock& clock)
     }
     if (pod.has_ready()) added.ready = pod.ready();
     if (pod.has_is_ending()) added.is_ending = pod.is_ending();
+    added.was_ready = pod.was_ready();
     added.address = pod.address();
     if (pod.has_listed_since_us()) added.listed_since = clock.Ours(pod.listed_since_us());
     for (const wire::Owner& owner : pod.owners()) {
@@ -144,8 +146,8 @@ std::optional<wire::Reading> ReadingEncoder::Encode(const NodeSnapshot& read) {
     }
     if (snapshot.pods != last_->pods) EncodePods(snapshot.pods, *reading.mutable_pods());
   }
-  const bool news = reading.ByteSizeLong() > 0;
-  if (news) {
+  const bool update = reading.ByteSizeLong() > 0;
+  if (update) {
     reading.set_taken_us(ToWire(snapshot.taken_at));
     if (last_ && last_->taken_at != encoded_at_) {
       reading.set_before_until_us(ToWire(last_->taken_at));
@@ -153,7 +155,7 @@ std::optional<wire::Reading> ReadingEncoder::Encode(const NodeSnapshot& read) {
     encoded_at_ = snapshot.taken_at;
   }
   last_ = std::move(snapshot);
-  if (!news) return std::nullopt;
+  if (!update) return std::nullopt;
   return reading;
 }
 
@@ -198,7 +200,7 @@ absl::StatusOr<NodeSnapshot> ReadingDecoder::Decode(const wire::Reading& reading
   snapshot.source = node_.source();
   snapshot.driver_version = node_.driver_version();
   snapshot.read_every = absl::Milliseconds(node_.read_every_ms());
-  weight_ = KeptOf(last_ ? &*last_ : nullptr, snapshot);
+  weight_ = StoredWeightOf(last_ ? &*last_ : nullptr, snapshot);
   last_ = snapshot;
   last_us_ = std::max(last_us_, reading.taken_us());
   return snapshot;
@@ -221,12 +223,12 @@ absl::Status ReadingDecoder::Change(const wire::Reading& reading, const WriterCl
                                                      snapshot.gpus.size(), ", counted from 0"));
     }
     DecodeGpuChange(gpu, clock, snapshot.gpus[gpu.place()]);
-    memory_sent[gpu.place()] = gpu.has_still_memory();
+    memory_sent[gpu.place()] = gpu.has_steady_memory();
   }
   for (size_t place = 0; place < snapshot.gpus.size(); ++place) {
     if (memory_sent[place]) continue;
     GpuSample& gpu = snapshot.gpus[place];
-    gpu.still_memory = ExpectedMemory(last_->gpus[place], gpu, snapshot.taken_at);
+    gpu.steady_memory = ExpectedMemory(last_->gpus[place], gpu, snapshot.taken_at);
   }
   return absl::OkStatus();
 }
@@ -236,7 +238,7 @@ const NodeSnapshot* ReadingDecoder::Unchanged(int64_t until_us, const WriterCloc
   last_us_ = std::max(last_us_, until_us);
   const absl::Time until = clock.Ours(until_us);
   if (until <= last_->taken_at) return nullptr;
-  for (GpuSample& gpu : last_->gpus) gpu.still_memory = ExpectedMemory(gpu, gpu, until);
+  for (GpuSample& gpu : last_->gpus) gpu.steady_memory = ExpectedMemory(gpu, gpu, until);
   last_->taken_at = until;
   return &*last_;
 }

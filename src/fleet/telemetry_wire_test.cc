@@ -85,12 +85,12 @@ TEST_F(TelemetryWireTest, IdleGpuThatFlickersIsNoNews) {
 }
 
 TEST_F(TelemetryWireTest, PowerThatClimbsSlowlyIsNeverOffByMoreThanTwoWatts) {
-  double told = 0;
+  double reported = 0;
   for (int i = 0; i < 100; ++i) {
     NodeSnapshot snapshot = SnapshotOf(1, now_ + i * kReadEvery);
     snapshot.gpus[0].power_watts = 70 + 0.3 * i;
-    if (const auto got = Send(snapshot)) told = got->gpus[0].power_watts.value_or(0);
-    EXPECT_NEAR(told, *snapshot.gpus[0].power_watts, 2) << i;
+    if (const auto got = Send(snapshot)) reported = got->gpus[0].power_watts.value_or(0);
+    EXPECT_NEAR(reported, *snapshot.gpus[0].power_watts, 2) << i;
   }
 }
 
@@ -117,7 +117,7 @@ TEST_F(TelemetryWireTest, ChangesAddUpToWhatWasRead) {
       EXPECT_EQ(got->gpus[g].memory_used_bytes, sent_.gpus[g].memory_used_bytes);
       EXPECT_EQ(got->gpus[g].gaps, sent_.gpus[g].gaps);
       EXPECT_EQ(got->gpus[g].holders, sent_.gpus[g].holders);
-      EXPECT_EQ(got->gpus[g].still_memory.parts(), sent_.gpus[g].still_memory.parts())
+      EXPECT_EQ(got->gpus[g].steady_memory.parts(), sent_.gpus[g].steady_memory.parts())
           << "reading " << i << " GPU " << g;
     }
   }
@@ -130,8 +130,8 @@ TEST_F(TelemetryWireTest, MemoryKeepsStandingWhileNothingIsSaid) {
   busier.gpus[0].utilization_percent = 99;
   const auto got = Send(busier);
   ASSERT_TRUE(got);
-  EXPECT_EQ(got->gpus[0].still_memory.parts(), sent_.gpus[0].still_memory.parts());
-  EXPECT_TRUE(got->gpus[0].still_memory.Stood(absl::Seconds(120), absl::InfinitePast()));
+  EXPECT_EQ(got->gpus[0].steady_memory.parts(), sent_.gpus[0].steady_memory.parts());
+  EXPECT_TRUE(got->gpus[0].steady_memory.Stood(absl::Seconds(120), absl::InfinitePast()));
 }
 
 TEST_F(TelemetryWireTest, UnchangedUntilIsTheSameSnapshotLater) {
@@ -140,7 +140,7 @@ TEST_F(TelemetryWireTest, UnchangedUntilIsTheSameSnapshotLater) {
   ASSERT_TRUE(later);
   EXPECT_EQ(later->taken_at, now_ + absl::Minutes(3));
   EXPECT_EQ(later->gpus[1].utilization_percent, 87);
-  EXPECT_TRUE(later->gpus[1].still_memory.Stood(absl::Minutes(2), absl::InfinitePast()));
+  EXPECT_TRUE(later->gpus[1].steady_memory.Stood(absl::Minutes(2), absl::InfinitePast()));
   EXPECT_FALSE(decoder_.Unchanged(ToWire(now_ + absl::Minutes(3)), {})) << "nothing new in that";
 }
 
@@ -191,15 +191,15 @@ TEST_F(TelemetryWireTest, LaterReadingIsLaterThoughTheOffsetIsFoundSmaller) {
 }
 
 TEST_F(TelemetryWireTest, ReadingsThatAreToldTwiceAreNotLater) {
-  std::vector<telemetry::v1::Reading> told;
+  std::vector<telemetry::v1::Reading> reported;
   for (int i = 0; i < 3; ++i) {
     NodeSnapshot snapshot = SnapshotOf(1, now_ + i * kReadEvery);
     snapshot.gpus[0].utilization_percent = i;
     Send(snapshot);
-    told.push_back(WholeReading(snapshot));
+    reported.push_back(WholeReading(snapshot));
   }
   decoder_.Unchanged(ToWire(now_ + 3 * kReadEvery), {});
-  for (const telemetry::v1::Reading& reading : told) {
+  for (const telemetry::v1::Reading& reading : reported) {
     EXPECT_EQ(decoder_.Decode(reading, {})->taken_at, now_ + 3 * kReadEvery);
   }
 }
@@ -210,20 +210,20 @@ TEST_F(TelemetryWireTest, NothingIsReadAfterItWasReceived) {
   AddPods(snapshot);
   snapshot.pods[0].listed_since = wrong;
   snapshot.gpus[0].held_since = wrong;
-  snapshot.gpus[0].still_memory = StillMemory({.high_since = wrong,
-                                               .current = {.from = wrong, .until = wrong},
-                                               .past = {{.from = wrong, .until = wrong}},
-                                               .lowest_percent = 91,
-                                               .highest_percent = 91});
+  snapshot.gpus[0].steady_memory = SteadyMemory({.high_since = wrong,
+                                                 .current = {.from = wrong, .until = wrong},
+                                                 .past = {{.from = wrong, .until = wrong}},
+                                                 .lowest_percent = 91,
+                                                 .highest_percent = 91});
   const WriterClock clock{.latest = now_};
   const auto got = decoder_.Decode(WholeReading(snapshot), clock);
   ASSERT_TRUE(got.ok()) << got.status();
   EXPECT_EQ(got->taken_at, now_);
   EXPECT_EQ(got->gpus[0].held_since, now_);
   EXPECT_EQ(got->pods[0].listed_since, now_);
-  const StillMemory::Parts memory = got->gpus[0].still_memory.parts();
+  const SteadyMemory::Parts memory = got->gpus[0].steady_memory.parts();
   EXPECT_EQ(memory.high_since, now_);
-  EXPECT_EQ(memory.current, (StillRun{.from = now_, .until = now_}));
+  EXPECT_EQ(memory.current, (SteadyRun{.from = now_, .until = now_}));
   EXPECT_EQ(memory.past[0], memory.current);
   EXPECT_FALSE(decoder_.Unchanged(std::numeric_limits<int64_t>::max(), clock));
   snapshot.taken_at = now_ + kReadEvery;

@@ -13,7 +13,7 @@ inline EnginePlace TestPlace(const std::string& pod, int port = 8000,
   return {.address = "10.0.0.1", .port = port, .namespace_name = namespace_name, .pod = pod};
 }
 
-inline EngineNews TestNews(absl::Time at, double running) {
+inline EngineUpdate TestUpdates(absl::Time at, double running) {
   return {.at = at,
           .engine = "vllm",
           .reading = EngineReading{{{.model = "llama", .waiting = 0, .running = running}}}};
@@ -24,10 +24,10 @@ inline NodeEngines TestEngines(std::vector<EnginePlace> places,
   return {.namespaces = std::move(namespaces), .places = std::move(places)};
 }
 
-inline EnginesWanted WantedIn(const std::string& namespace_name,
-                              absl::Duration look_back = absl::Minutes(1),
-                              bool histograms = false) {
-  EnginesWanted wanted;
+inline EngineSubscription SubscribedIn(const std::string& namespace_name,
+                                       absl::Duration look_back = absl::Minutes(1),
+                                       bool histograms = false) {
+  EngineSubscription wanted;
   wanted.namespaces[namespace_name] = {.histograms = histograms, .look_back = look_back};
   return wanted;
 }

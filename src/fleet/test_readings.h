@@ -47,6 +47,7 @@ inline void AddPods(NodeSnapshot& snapshot) {
                              .owners = {{.kind = "Deployment", .name = "llama"}},
                              .owners_from = Pod::OwnersFrom::kReferences,
                              .ready = true,
+                             .was_ready = true,
                              .is_ending = true,
                              .address = absl::StrCat("10.1.7.", gpu.index + 10),
                              .listed_since = absl::FromUnixSeconds(1'767'200'000 + gpu.index)});

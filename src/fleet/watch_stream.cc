@@ -21,7 +21,7 @@ void WatchStream::Refresh(const std::string& trouble) {
   WriteNext();
 }
 
-absl::Status WatchStream::Take(const wire::Wanted& wanted) {
+absl::Status WatchStream::Take(const wire::Subscription& wanted) {
   if (!place_) {
     place_ = {.history = absl::Seconds(wanted.history_seconds())};
     LogInfo("telemetry_reader", {{"peer", peer_},
@@ -37,13 +37,13 @@ bool WatchStream::Compose(wire::Telemetry& message) {
   // Protobuf keeps what a message was made of for the next one: that of the past is large.
   if (message.readings_size() > 1) message = wire::Telemetry();
   message.Clear();
-  const bool news = room_.log.Take(*place_, message);
+  const bool update = room_.log.Take(*place_, message);
   const absl::Time now = room_.clock.Now();  // behind every reading that is told
-  const bool due = now - spoke_at_ >= room_.heartbeat || trouble_ != said_trouble_;
-  if (!news && !due) return false;
+  const bool due = now - spoke_at_ >= room_.heartbeat || trouble_ != logged_trouble_;
+  if (!update && !due) return false;
   message.set_sent_us(ToWire(now));
   message.set_trouble(trouble_);
-  said_trouble_ = trouble_;
+  logged_trouble_ = trouble_;
   spoke_at_ = now;
   ++room_.messages;
   if (message.readings_size() == 0) ++room_.heartbeats;

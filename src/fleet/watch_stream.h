@@ -19,13 +19,13 @@ struct WatchRoom {
   const Clock& clock;
   const TelemetryLog& log;
   const absl::Duration heartbeat;
-  const std::function<void(const telemetry::v1::Wanted&)> wanted;
+  const std::function<void(const telemetry::v1::Subscription&)> wanted;
   std::atomic<int64_t> messages = 0;
   std::atomic<int64_t> heartbeats = 0;  // of them, those without a reading
   std::atomic<int64_t> bytes = 0;
 };
 
-class WatchStream : public OneWriteStream<telemetry::v1::Wanted, telemetry::v1::Telemetry> {
+class WatchStream : public OneWriteStream<telemetry::v1::Subscription, telemetry::v1::Telemetry> {
  public:
   // `room` outlives it. `trouble`: as of Refresh().
   WatchStream(WatchRoom& room, std::string peer, std::string trouble, Closed closed);
@@ -35,7 +35,7 @@ class WatchStream : public OneWriteStream<telemetry::v1::Wanted, telemetry::v1::
   void Refresh(const std::string& trouble);
 
  private:
-  absl::Status Take(const telemetry::v1::Wanted& wanted) override
+  absl::Status Take(const telemetry::v1::Subscription& wanted) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Compose(telemetry::v1::Telemetry& message) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -43,7 +43,7 @@ class WatchStream : public OneWriteStream<telemetry::v1::Wanted, telemetry::v1::
   const std::string peer_;
   std::optional<TelemetryLog::Place> place_ ABSL_GUARDED_BY(mutex_);  // empty: has not asked yet
   std::string trouble_ ABSL_GUARDED_BY(mutex_);
-  std::string said_trouble_ ABSL_GUARDED_BY(mutex_);
+  std::string logged_trouble_ ABSL_GUARDED_BY(mutex_);
   absl::Time spoke_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 

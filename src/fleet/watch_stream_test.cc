@@ -15,8 +15,8 @@ namespace gpuscaler {
 namespace {
 
 using telemetry::v1::NodeTelemetry;
+using telemetry::v1::Subscription;
 using telemetry::v1::Telemetry;
-using telemetry::v1::Wanted;
 
 // Whoever looks at it is a moment too early: a reading is made at once.
 class ClockBeforeAReading : public Clock {
@@ -46,7 +46,7 @@ class Streams : public NodeTelemetry::CallbackService {
  public:
   explicit Streams(WatchRoom& room) : room_(room) {}
 
-  grpc::ServerBidiReactor<Wanted, Telemetry>* Watch(grpc::CallbackServerContext*) override {
+  grpc::ServerBidiReactor<Subscription, Telemetry>* Watch(grpc::CallbackServerContext*) override {
     auto* const stream = new WatchStream(room_, "reader", "", [](const auto* ended) {
       delete ended;  // NOLINT(cppcoreguidelines-owning-memory)
     });
@@ -62,7 +62,8 @@ TEST(WatchStream, NoReadingIsNewerThanItsMessage) {
   TelemetryLog log(absl::Minutes(2), {});
   const ClockBeforeAReading clock(log);
   WatchRoom room{
-      .clock = clock, .log = log, .heartbeat = absl::Seconds(2), .wanted = [](const Wanted&) {}};
+      .clock = clock, .log = log, .heartbeat = absl::Seconds(2), .wanted = [](const Subscription&) {
+      }};
   Streams service(room);
   grpc::ServerBuilder builder;
   int port = 0;

@@ -49,20 +49,20 @@ DcgmEndpoint::DcgmEndpoint(HttpEndpoint endpoint, DcgmAccess access)
     : endpoint_(std::move(endpoint)), access_(std::move(access)), fetcher_("dcgm") {}
 
 absl::StatusOr<Page> DcgmEndpoint::Get() {
-  ASSIGN_OR_RETURN(const std::vector<PageRequest> requests, Requests());
+  ASSIGN_OR_RETURN(const std::vector<ScrapeRequest> requests, Requests());
   absl::StatusOr<Page> page = absl::UnavailableError("its name has no address");
-  for (const PageRequest& request : requests) {
+  for (const ScrapeRequest& request : requests) {
     page = Fetch(request);
     if (page.ok()) break;
   }
   return page;
 }
 
-absl::StatusOr<std::vector<PageRequest>> DcgmEndpoint::Requests() const {
-  PageRequest request = {.tls = endpoint_.tls,
-                         .host = endpoint_.host,
-                         .port = endpoint_.PortOr(kUsualPort),
-                         .path = endpoint_.path};
+absl::StatusOr<std::vector<ScrapeRequest>> DcgmEndpoint::Requests() const {
+  ScrapeRequest request = {.tls = endpoint_.tls,
+                           .host = endpoint_.host,
+                           .port = endpoint_.PortOr(kUsualPort),
+                           .path = endpoint_.path};
   if (!access_.ca_file.empty()) {
     ASSIGN_OR_RETURN(request.ca_pem, ReadFileText(access_.ca_file));
   }
@@ -71,7 +71,7 @@ absl::StatusOr<std::vector<PageRequest>> DcgmEndpoint::Requests() const {
     (absl::StrContains(secret, ':') ? request.login : request.bearer_token) = std::move(secret);
   }
   ASSIGN_OR_RETURN(const std::vector<std::string> addresses, AddressesOf(endpoint_.host));
-  std::vector<PageRequest> requests;
+  std::vector<ScrapeRequest> requests;
   int of_ipv4 = 0;
   for (const std::string& text : addresses) {
     const std::optional<IpAddress> address = ParseIpAddress(text);
@@ -88,7 +88,7 @@ absl::StatusOr<std::vector<PageRequest>> DcgmEndpoint::Requests() const {
                    "or by a Service with internalTrafficPolicy Local"));
 }
 
-absl::StatusOr<Page> DcgmEndpoint::Fetch(const PageRequest& request) {
+absl::StatusOr<Page> DcgmEndpoint::Fetch(const ScrapeRequest& request) {
   const auto arrival = std::make_shared<Arrival>();
   fetcher_.Fetch(request, [arrival](absl::StatusOr<Page> page) {
     MutexLock lock(arrival->mutex);

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "page/http_endpoint.h"
-#include "page/page_fetcher.h"
+#include "page/metrics_fetcher.h"
 
 namespace gpuscaler {
 
@@ -33,12 +33,12 @@ class DcgmEndpoint {
   absl::StatusOr<Page> Get();
 
  private:
-  absl::StatusOr<std::vector<PageRequest>> Requests() const;
-  absl::StatusOr<Page> Fetch(const PageRequest& request);
+  absl::StatusOr<std::vector<ScrapeRequest>> Requests() const;
+  absl::StatusOr<Page> Fetch(const ScrapeRequest& request);
 
   const HttpEndpoint endpoint_;
   const DcgmAccess access_;
-  PageFetcher fetcher_;
+  MetricsFetcher fetcher_;
 };
 
 }  // namespace gpuscaler

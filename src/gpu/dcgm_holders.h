@@ -1,7 +1,7 @@
 // The pods that dcgm-exporter's page names become the holders of a snapshot's GPUs.
 #pragma once
 
-#include "gpu/dcgm_page.h"
+#include "gpu/dcgm_exposition.h"
 #include "model/node_snapshot.h"
 
 namespace gpuscaler {

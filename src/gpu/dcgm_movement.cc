@@ -10,7 +10,7 @@ constexpr int kMostMissed = 2;
 
 }  // namespace
 
-bool DcgmMovement::Look(const DcgmPage& page) {
+bool DcgmMovement::Look(const DcgmExposition& page) {
   std::map<Key, Counter> counters;
   std::vector<Counter*> still;
   for (const DcgmDevice& device : page.devices) {
@@ -31,7 +31,7 @@ bool DcgmMovement::Look(const DcgmPage& page) {
   return moved;
 }
 
-bool DcgmMovement::StandsStill(const DcgmDevice& device) const {
+bool DcgmMovement::IsSteady(const DcgmDevice& device) const {
   const auto found = counters_.find({device.uuid, device.gpu_instance});
   return found != counters_.end() && found->second.missed > kMostMissed;
 }

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "gpu/dcgm_page.h"
+#include "gpu/dcgm_exposition.h"
 
 namespace gpuscaler {
 
@@ -16,13 +16,13 @@ namespace gpuscaler {
 class DcgmMovement {
  public:
   // True: measured since the page before, as far as can be told.
-  bool Look(const DcgmPage& page);
+  bool Look(const DcgmExposition& page);
 
   // The last page had a counter to tell it by.
   bool can_tell() const { return can_tell_; }
 
   // Others' counters have moved several times since this one did: DCGM repeats what it last knew.
-  bool StandsStill(const DcgmDevice& device) const;
+  bool IsSteady(const DcgmDevice& device) const;
 
  private:
   struct Counter {

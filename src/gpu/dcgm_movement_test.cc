@@ -1,21 +1,22 @@
 #include "gpu/dcgm_movement.h"
 
-#include "gpu/test_dcgm_page.h"
+#include "gpu/test_dcgm_exposition.h"
 #include "gtest/gtest.h"
 
 namespace gpuscaler {
 namespace {
 
-DcgmPage PageWith(int energy0, int energy1) {
-  return ReadDcgmPage(DcgmPageOf({{.labels = DcgmLabels(0, kTestUuid0), .energy_mj = energy0},
-                                  {.labels = DcgmLabels(1, kTestUuid1), .energy_mj = energy1}}),
-                      PageFormat::kText)
+DcgmExposition PageWith(int energy0, int energy1) {
+  return ReadDcgmExposition(
+             DcgmExpositionOf({{.labels = DcgmLabels(0, kTestUuid0), .energy_mj = energy0},
+                               {.labels = DcgmLabels(1, kTestUuid1), .energy_mj = energy1}}),
+             ExpositionFormat::kText)
       .value();
 }
 
-DcgmPage PageWithoutEnergy() {
-  return ReadDcgmPage(DcgmLine("DCGM_FI_DEV_GPU_UTIL", DcgmLabels(0, kTestUuid0), "5"),
-                      PageFormat::kText)
+DcgmExposition PageWithoutEnergy() {
+  return ReadDcgmExposition(DcgmLine("DCGM_FI_DEV_GPU_UTIL", DcgmLabels(0, kTestUuid0), "5"),
+                            ExpositionFormat::kText)
       .value();
 }
 
@@ -34,7 +35,7 @@ TEST(DcgmMovement, PageWithoutCountersIsNewEveryTimeAndSaysThatItCannotTell) {
   EXPECT_TRUE(movement.Look(PageWithoutEnergy()));
   EXPECT_TRUE(movement.Look(PageWithoutEnergy()));
   EXPECT_FALSE(movement.can_tell());
-  EXPECT_FALSE(movement.StandsStill(PageWithoutEnergy().devices[0]));
+  EXPECT_FALSE(movement.IsSteady(PageWithoutEnergy().devices[0]));
 }
 
 TEST(DcgmMovement, GpuThatOthersMovePastStandsStillUntilItMoves) {
@@ -42,15 +43,15 @@ TEST(DcgmMovement, GpuThatOthersMovePastStandsStillUntilItMoves) {
   movement.Look(PageWith(10, 20));
   for (int i = 1; i <= 2; ++i) {
     movement.Look(PageWith(10 + i, 20));
-    EXPECT_FALSE(movement.StandsStill(PageWith(0, 0).devices[1])) << i;
+    EXPECT_FALSE(movement.IsSteady(PageWith(0, 0).devices[1])) << i;
   }
   movement.Look(PageWith(13, 20));
-  EXPECT_TRUE(movement.StandsStill(PageWith(0, 0).devices[1]));
-  EXPECT_FALSE(movement.StandsStill(PageWith(0, 0).devices[0]));
+  EXPECT_TRUE(movement.IsSteady(PageWith(0, 0).devices[1]));
+  EXPECT_FALSE(movement.IsSteady(PageWith(0, 0).devices[0]));
   movement.Look(PageWith(13, 20));  // nothing was collected
-  EXPECT_FALSE(movement.StandsStill(PageWith(0, 0).devices[0]));
+  EXPECT_FALSE(movement.IsSteady(PageWith(0, 0).devices[0]));
   movement.Look(PageWith(14, 21));
-  EXPECT_FALSE(movement.StandsStill(PageWith(0, 0).devices[1]));
+  EXPECT_FALSE(movement.IsSteady(PageWith(0, 0).devices[1]));
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "gpu/dcgm_page.h"
+#include "gpu/dcgm_exposition.h"
 #include "model/gpu_sample.h"
 
 namespace gpuscaler {

@@ -1,6 +1,6 @@
 #include "gpu/dcgm_sample.h"
 
-#include "gpu/test_dcgm_page.h"
+#include "gpu/test_dcgm_exposition.h"
 #include "gtest/gtest.h"
 
 namespace gpuscaler {
@@ -10,7 +10,7 @@ DcgmDevice DeviceOf(const std::vector<std::pair<const char*, const char*>>& line
                     const std::string& labels) {
   std::string text;
   for (const auto& [name, value] : lines) text += DcgmLine(name, labels, value);
-  return ReadDcgmPage(text, PageFormat::kText).value().devices.at(0);
+  return ReadDcgmExposition(text, ExpositionFormat::kText).value().devices.at(0);
 }
 
 TEST(DcgmSample, UnitsAreOurs) {

@@ -50,12 +50,12 @@ absl::StatusOr<NodeSnapshot> DcgmSource::Read(const CostlyReadings&) {
 absl::StatusOr<NodeSnapshot> DcgmSource::ReadNow() {
   ASSIGN_OR_RETURN(const Page fetched, endpoint_.Get());
   const absl::Time now = clock_.Now();
-  auto page = ReadDcgmPage(fetched.body, fetched.format);
+  auto page = ReadDcgmExposition(fetched.body, fetched.format);
   if (!page.ok()) return AtUrl(page.status().message());
   if (page->devices.empty()) {
     return AtUrl("its page shows no GPU: it may be starting, or cannot reach DCGM");
   }
-  if (!movement_.Look(*page)) return StandingStill(now);
+  if (!movement_.Look(*page)) return Steady(now);
   NoteAge(now);
   newest_ = Take(*std::move(page), now);
   return newest_;
@@ -65,7 +65,7 @@ absl::Status DcgmSource::AtUrl(absl::string_view what) const {
   return absl::UnavailableError(absl::StrCat(url_, ": ", what));
 }
 
-absl::StatusOr<NodeSnapshot> DcgmSource::StandingStill(absl::Time now) const {
+absl::StatusOr<NodeSnapshot> DcgmSource::Steady(absl::Time now) const {
   const absl::Duration still = now - newest_.taken_at;
   if (still <= kMayStandStill) return newest_;
   return AtUrl(absl::StrCat("the energy counters on its page stand still for more than ",
@@ -85,7 +85,7 @@ void DcgmSource::NoteAge(absl::Time now) {
   }
 }
 
-NodeSnapshot DcgmSource::Take(DcgmPage page, absl::Time now) {
+NodeSnapshot DcgmSource::Take(DcgmExposition page, absl::Time now) {
   NodeSnapshot snapshot = {.taken_at = now,
                            .node = node_,
                            .source = absl::StrCat("dcgm:", url_),
@@ -132,7 +132,7 @@ GpuSample DcgmSource::Sample(const DcgmDevice& device, absl::Time now) {
   GpuSample gpu = SampleOf(device);
   if (is_new && !has_values) {
     gpu.gaps = UnknownGpu(device.index, kNotOnPage).gaps;
-  } else if (!is_new && (!has_values || movement_.StandsStill(device))) {
+  } else if (!is_new && (!has_values || movement_.IsSteady(device))) {
     gpu = UnreadableGpu(known.sample, has_values ? kRepeated : kNotOnPage, {});
     gpu.gpu_instance = device.gpu_instance;
   } else if (!is_new) {

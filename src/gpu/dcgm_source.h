@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "gpu/dcgm_endpoint.h"
+#include "gpu/dcgm_exposition.h"
 #include "gpu/dcgm_movement.h"
-#include "gpu/dcgm_page.h"
 #include "gpu/gpu_source.h"
 
 namespace gpuscaler {
@@ -36,8 +36,8 @@ class DcgmSource : public GpuSource {
 
   absl::StatusOr<NodeSnapshot> ReadNow();
   absl::Status AtUrl(absl::string_view what) const;
-  absl::StatusOr<NodeSnapshot> StandingStill(absl::Time now) const;
-  NodeSnapshot Take(DcgmPage page, absl::Time now);
+  absl::StatusOr<NodeSnapshot> Steady(absl::Time now) const;
+  NodeSnapshot Take(DcgmExposition page, absl::Time now);
   std::vector<DcgmDevice> WithLost(std::vector<DcgmDevice> devices, absl::Time now);
   GpuSample Sample(const DcgmDevice& device, absl::Time now);
   void NoteAge(absl::Time now);  // of a page that is new

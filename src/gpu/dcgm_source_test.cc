@@ -4,7 +4,7 @@
 #include "base/test_folder.h"
 #include "gmock/gmock.h"
 #include "gpu/test_dcgm_exporter.h"
-#include "gpu/test_dcgm_page.h"
+#include "gpu/test_dcgm_exposition.h"
 #include "gtest/gtest.h"
 #include "page/test_http_server.h"
 
@@ -37,7 +37,7 @@ class DcgmSourceTest : public testing::Test {
 
   // Two GPUs; the second one is a pod's.
   static std::string Two(int energy, int utilization = 50) {
-    return DcgmPageOf(
+    return DcgmExpositionOf(
         {{DcgmLabels(0, kTestUuid0), 0, 100, energy},
          {DcgmLabels(1, kTestUuid1) + PodLabels("web-0"), utilization, 90'000, energy}});
   }
@@ -103,7 +103,7 @@ TEST_F(DcgmSourceTest, EmptyPageOfAnExporterThatStartsIsNoNodeWithoutGpus) {
 TEST_F(DcgmSourceTest, GpuThatFallsOffThePageIsUnreadableAndStillItsPods) {
   exporter_.Show(Two(1));
   Good();
-  exporter_.Show(DcgmPageOf({{.labels = DcgmLabels(0, kTestUuid0), .energy_mj = 2}}));
+  exporter_.Show(DcgmExpositionOf({{.labels = DcgmLabels(0, kTestUuid0), .energy_mj = 2}}));
   const NodeSnapshot snapshot = Good();
   ASSERT_EQ(snapshot.gpus.size(), 2);
   const GpuSample& lost = snapshot.gpus[1];
@@ -115,7 +115,7 @@ TEST_F(DcgmSourceTest, GpuThatFallsOffThePageIsUnreadableAndStillItsPods) {
   ASSERT_EQ(lost.holders.size(), 1);
   EXPECT_EQ(snapshot.pods[lost.holders[0].pod].name, "web-0");
 
-  exporter_.Show(DcgmPageOf({{.labels = DcgmLabels(0, kTestUuid0), .energy_mj = 3}}));
+  exporter_.Show(DcgmExpositionOf({{.labels = DcgmLabels(0, kTestUuid0), .energy_mj = 3}}));
   EXPECT_EQ(Good(absl::Minutes(5)).gpus.size(), 1);
 }
 
@@ -139,8 +139,9 @@ TEST_F(DcgmSourceTest, ValueThatIsMissingOnceIsAGapAndNoZero) {
 
 TEST_F(DcgmSourceTest, GpuWhoseOldValuesAreRepeatedIsUnreadable) {
   for (int i = 1; i <= 4; ++i) {
-    exporter_.Show(DcgmPageOf({{DcgmLabels(0, kTestUuid0), 0, 100, i},
-                               {DcgmLabels(1, kTestUuid1) + PodLabels("web-0"), 99, 100, 7}}));
+    exporter_.Show(
+        DcgmExpositionOf({{DcgmLabels(0, kTestUuid0), 0, 100, i},
+                          {DcgmLabels(1, kTestUuid1) + PodLabels("web-0"), 99, 100, 7}}));
     const NodeSnapshot snapshot = Good();
     ASSERT_EQ(snapshot.gpus.size(), 2);
     EXPECT_EQ(snapshot.gpus[1].utilization_percent.has_value(), i < 4) << i;
@@ -154,7 +155,7 @@ TEST_F(DcgmSourceTest, InstancesStandBehindTheirGpuAndChangeWithIt) {
     for (const int number : numbers) {
       gpus.push_back({.labels = InstanceLabels(0, kTestUuid0, number), .energy_mj = energy});
     }
-    return DcgmPageOf(gpus);
+    return DcgmExpositionOf(gpus);
   };
   exporter_.Show(instances({7, 8}, 1));
   const NodeSnapshot divided = Good();
@@ -165,7 +166,7 @@ TEST_F(DcgmSourceTest, InstancesStandBehindTheirGpuAndChangeWithIt) {
 
   exporter_.Show(instances({7}, 2));
   EXPECT_EQ(Good().gpus.size(), 3);  // one is missing, and unreadable
-  exporter_.Show(DcgmPageOf({{.labels = DcgmLabels(0, kTestUuid0), .energy_mj = 3}}));
+  exporter_.Show(DcgmExpositionOf({{.labels = DcgmLabels(0, kTestUuid0), .energy_mj = 3}}));
   const NodeSnapshot whole = Good();
   ASSERT_EQ(whole.gpus.size(), 1);
   EXPECT_FALSE(IsMig(whole.gpus[0]));
@@ -234,7 +235,7 @@ TEST(DcgmSource, ExporterThatHangsCostsTwoSeconds) {
 TEST(DcgmSource, PodsAreLeftOutWhereSomebodyElseNamesThem) {
   FakeClock clock;
   TestDcgmExporter exporter;
-  exporter.Show(DcgmPageOf({{DcgmLabels(0, kTestUuid0) + PodLabels("web-0"), 5, 5, 5}}));
+  exporter.Show(DcgmExpositionOf({{DcgmLabels(0, kTestUuid0) + PodLabels("web-0"), 5, 5, 5}}));
   DcgmSource source(ParseDcgmUrl(exporter.Url()).value(), {}, false, "gpu-7", clock);
   const auto snapshot = source.Read({});
   ASSERT_TRUE(snapshot.ok()) << snapshot.status();

@@ -27,7 +27,7 @@ void LeaveOutPcie(GpuSample& gpu) {
   gpu.pcie_tx_kbps.reset();
   gpu.pcie_rx_kbps.reset();
   if (gap != nullptr) gpu.gaps.erase(gpu.gaps.begin() + (gap - gpu.gaps.data()));
-  gpu.gaps.push_back({GpuField::kPcie, GpuGap::Reason::kNotWanted, ""});
+  gpu.gaps.push_back({GpuField::kPcie, GpuGap::Reason::kNotRequested, ""});
 }
 
 }  // namespace

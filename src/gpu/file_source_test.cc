@@ -95,7 +95,7 @@ TEST_F(FileSourceTest, PcieIsReadOnlyWhenWantedAndOnlyWhereTheDeviceHasIt) {
   EXPECT_EQ(unasked->gpus[0].pcie_tx_kbps, std::nullopt);
   for (int i : {0, 2}) {
     ASSERT_NE(FindGap(unasked->gpus[i], GpuField::kPcie), nullptr);
-    EXPECT_EQ(FindGap(unasked->gpus[i], GpuField::kPcie)->reason, GpuGap::Reason::kNotWanted);
+    EXPECT_EQ(FindGap(unasked->gpus[i], GpuField::kPcie)->reason, GpuGap::Reason::kNotRequested);
     EXPECT_EQ(unasked->gpus[i].gaps.size(), 1);
   }
   EXPECT_EQ(FindGap(unasked->gpus[1], GpuField::kPcie), nullptr);

@@ -35,7 +35,7 @@ struct Reading {
     sample.gaps.push_back({field, GpuGap::Reason::kFailed, std::move(detail)});
   }
   void AddNotWanted(GpuField field) {
-    sample.gaps.push_back({field, GpuGap::Reason::kNotWanted, ""});
+    sample.gaps.push_back({field, GpuGap::Reason::kNotRequested, ""});
   }
 };
 

@@ -15,17 +15,15 @@ namespace {
 using Json = FakeDriver::Json;
 using testing::HasSubstr;
 
-constexpr CostlyReadings kNothing;
-
 class NvmlRecoveryTest : public testing::Test {
  protected:
   std::vector<GpuSample> Read() {
-    const auto snapshot = source_.Read(kNothing);
+    const auto snapshot = source_.Read({});
     EXPECT_TRUE(snapshot.ok()) << snapshot.status();
     return snapshot.ok() ? snapshot->gpus : std::vector<GpuSample>(2);
   }
   std::string ReadError() {
-    const absl::Status status = source_.Read(kNothing).status();
+    const absl::Status status = source_.Read({}).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
     return std::string(status.message());
   }
@@ -56,7 +54,7 @@ TEST_F(NvmlRecoveryTest, LostGpuIsGapsBesideTheOthersAndComesBack) {
     ASSERT_NE(FindGap(gpus[1], GpuField::kUtilization), nullptr);
     EXPECT_EQ(FindGap(gpus[1], GpuField::kUtilization)->detail, "NVML error 15 (GPU_IS_LOST)");
     EXPECT_EQ(FindGap(gpus[1], GpuField::kNvlink), nullptr) << "it has no NVLink";
-    EXPECT_EQ(FindGap(gpus[1], GpuField::kPcie)->reason, GpuGap::Reason::kNotWanted);
+    EXPECT_EQ(FindGap(gpus[1], GpuField::kPcie)->reason, GpuGap::Reason::kNotRequested);
   }
   driver_.Gpu(1).erase("error");
   driver_.Save();
@@ -130,7 +128,7 @@ TEST_F(NvmlRecoveryTest, ReadingBesideALostGpuWaitsForNoInit) {
   ReplaceGpu(1);
   driver_.state["hang"] = "nvmlInit_v2";
   driver_.Save();
-  auto reading = std::async(std::launch::async, [&] { return source_.Read(kNothing).ok(); });
+  auto reading = std::async(std::launch::async, [&] { return source_.Read({}).ok(); });
   EXPECT_EQ(reading.wait_for(std::chrono::seconds(10)), std::future_status::ready);
   driver_.state.erase("hang");
   driver_.Save();
@@ -223,18 +221,18 @@ TEST_F(NvmlRecoveryTest, AbsentLibraryIsNamedAndFoundOnceItIsThere) {
   const TestFolder folder;
   const std::string place = folder.PathOf("libnvidia-ml.so.1");
   NvmlSource source({place}, "gpu-7", clock_);
-  const absl::Status status = source.Read(kNothing).status();
+  const absl::Status status = source.Read({}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(status.message()), HasSubstr("libnvidia-ml.so.1"));
   EXPECT_THAT(std::string(status.message()), HasSubstr(place));
   std::filesystem::create_symlink(FakeDriver::New()[0], place);
   clock_.Advance(absl::Seconds(1));
-  EXPECT_TRUE(source.Read(kNothing).ok());
+  EXPECT_TRUE(source.Read({}).ok());
 }
 
 TEST_F(NvmlRecoveryTest, LibraryThatIsNotNvmlIsRefused) {
   NvmlSource source({"libm.so.6"}, "gpu-7", clock_);
-  EXPECT_THAT(std::string(source.Read(kNothing).status().message()),
+  EXPECT_THAT(std::string(source.Read({}).status().message()),
               HasSubstr("libm.so.6: has not the calls of NVML"));
 }
 
@@ -242,7 +240,7 @@ TEST_F(NvmlRecoveryTest, HungCallHoldsItsReaderOnlyUntilTheDriverAnswers) {
   Read();
   driver_.state["hang"] = "nvmlDeviceGetPowerUsage";
   driver_.Save();
-  auto reading = std::async(std::launch::async, [&] { return source_.Read(kNothing).ok(); });
+  auto reading = std::async(std::launch::async, [&] { return source_.Read({}).ok(); });
   EXPECT_EQ(reading.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
   driver_.state.erase("hang");
   driver_.Save();

@@ -234,7 +234,7 @@ TEST_F(NvmlSourceTest, PcieIsMeasuredOnlyWhenWanted) {
   const GpuSample unasked = Read()[0];
   EXPECT_EQ(unasked.pcie_tx_kbps, std::nullopt);
   ASSERT_NE(FindGap(unasked, GpuField::kPcie), nullptr);
-  EXPECT_EQ(FindGap(unasked, GpuField::kPcie)->reason, GpuGap::Reason::kNotWanted);
+  EXPECT_EQ(FindGap(unasked, GpuField::kPcie)->reason, GpuGap::Reason::kNotRequested);
   const GpuSample asked = Read({.pcie = true})[0];
   EXPECT_EQ(asked.pcie_tx_kbps, 11);
   EXPECT_EQ(asked.pcie_rx_kbps, 12);

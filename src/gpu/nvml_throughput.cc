@@ -42,7 +42,7 @@ void Fill(const std::optional<double>& tx, const std::optional<double>& rx, GpuF
 
 }  // namespace
 
-void Throughput::Read(const Calls& calls, Device device, bool pcie_wanted, int64_t now_usec,
+void Throughput::Read(const Calls& calls, Device device, bool pcie_requested, int64_t now_usec,
                       Reading& reading) {
   std::vector<Field> fields{{.id = kFieldPcieTxBytes},
                             {.id = kFieldPcieRxBytes},
@@ -50,7 +50,7 @@ void Throughput::Read(const Calls& calls, Device device, bool pcie_wanted, int64
                             {.id = kFieldNvlinkDataRx, .scope = kAllLinks},
                             {.id = kFieldNvlinkLinkCount}};
   ReadFields(calls, device, now_usec, fields);
-  ReadPcie(calls, device, pcie_wanted, fields[0], fields[1], reading);
+  ReadPcie(calls, device, pcie_requested, fields[0], fields[1], reading);
   ReadNvlink(calls, device, now_usec, fields[2], fields[3], fields[4], reading);
 }
 

@@ -14,8 +14,9 @@ namespace gpuscaler::nvml {
 class Throughput {
  public:
   // Fills pcie_* and nvlink_*. Without byte counters for PCIe the driver measures, for 20 ms in
-  // each direction, and only when `pcie_wanted`. `now_usec` stands in for readings without a time.
-  void Read(const Calls& calls, Device device, bool pcie_wanted, int64_t now_usec,
+  // each direction, and only when `pcie_requested`. `now_usec` stands in for readings without a
+  // time.
+  void Read(const Calls& calls, Device device, bool pcie_requested, int64_t now_usec,
             Reading& reading);
 
  private:

@@ -59,7 +59,7 @@ GpuSample UnreadableGpu(const GpuSample& before, const std::string& detail,
   gpu.name = before.name;
   for (const GpuField field : kFields) {
     const GpuGap* gap = FindGap(before, field);
-    if (gap != nullptr && gap->reason == GpuGap::Reason::kNotWanted && !wanted.pcie) {
+    if (gap != nullptr && gap->reason == GpuGap::Reason::kNotRequested && !wanted.pcie) {
       gpu.gaps.push_back(*gap);
     } else if (gap != nullptr || HasValue(before, field)) {
       gpu.gaps.push_back({field, GpuGap::Reason::kFailed, detail});

@@ -55,6 +55,10 @@ std::string Bytes(const FakeKubelet::Pod& pod) {
   message.mutable_status()->set_host_ip(pod.of_api.is_in_node_network ? pod.of_api.address
                                                                       : "192.0.2.1");
   message.mutable_status()->set_pod_ip(pod.of_api.address);
+  if (pod.of_api.known_since) {
+    message.mutable_status()->mutable_start_time()->set_seconds(
+        absl::ToUnixSeconds(*pod.of_api.known_since));
+  }
   if (pod.of_api.ready) {
     kubernetes::PodCondition& condition = *message.mutable_status()->add_conditions();
     condition.set_type("Ready");

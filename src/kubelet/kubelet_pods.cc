@@ -37,6 +37,9 @@ KubeletPod PodOf(const kubernetes::Pod& message) {
       .is_ending = metadata.has_deletion_timestamp(),
       .address = status.pod_ip(),
       .is_in_node_network = status.host_ip() == status.pod_ip() && !status.pod_ip().empty()};
+  if (status.has_start_time()) {
+    pod.known_since = absl::FromUnixSeconds(status.start_time().seconds());
+  }
   for (const kubernetes::OwnerReference& owner : metadata.owner_references()) {
     if (owner.kind().size() > kLongestLabel || owner.name().size() > kLongestObjectName) continue;
     pod.owner_references.push_back(

@@ -44,15 +44,16 @@ constexpr char kLag[] =
     "redisConsumerGroup: work\njobsPerReplica: '5'\n";
 
 // Of nobody's Service, so that none is missed.
-constexpr char kEngine[] = "engineEndpoint: http://llm.example.com:8000\n";
+constexpr char kDemandEngine[] = "engineEndpoint: http://llm.example.com:8000\n";
 
 TEST(DemandLint, ASoundTriggerOnDemandHasNoFindingsAndWakes) {
   EXPECT_THAT(DemandFindings(kLag, 0), IsEmpty());
-  EXPECT_THAT(DemandFindings(absl::StrCat(kEngine, "profile: vllm-requests")), IsEmpty());
-  EXPECT_THAT(DemandFindings("profile: vllm-inference\nengineEndpoint: http://llm:8000"),
+  EXPECT_THAT(DemandFindings(absl::StrCat(kDemandEngine, "profile: vllm-requests")), IsEmpty());
+  EXPECT_THAT(DemandFindings("profile: vllm-inference\nmaxConcurrency: '64'\n"
+                             "engineEndpoint: http://llm:8000"),
               ElementsAre("service-not-seen"))
       << "a note: what the name leads to is in no file";
-  EXPECT_THAT(DemandFindings(absl::StrCat(kEngine, "profile: vllm-requests"), 0),
+  EXPECT_THAT(DemandFindings(absl::StrCat(kDemandEngine, "profile: vllm-requests"), 0),
               ElementsAre("nothing-wakes"))
       << "at zero replicas there is no engine";
 }
@@ -65,10 +66,11 @@ TEST(DemandLint, AnEngineThatIsNotNamedIsReadOnlyWhereAgentsLookForIt) {
   EXPECT_EQ(findings[0].line, 10);
   EXPECT_THAT(findings[0].message, HasSubstr("requests_in_flight is an engine's"));
   EXPECT_THAT(findings[0].message, HasSubstr("engineEndpoint: http://NAME:PORT"));
-  EXPECT_THAT(findings[0].message, HasSubstr("agent.discoverEngines, --discover-engines"));
+  EXPECT_THAT(findings[0].message, HasSubstr("agent.discoverEngines=true"));
   for (const char* metadata : {"profile: vllm-requests", "profile: vllm-inference",
                                "profile: vllm-inference\nengineFallback: none"}) {
-    EXPECT_THAT(DemandFindingsOf(metadata, {.finds_engines = true}), IsEmpty()) << metadata;
+    const std::string limited = absl::StrCat(metadata, "\nmaxConcurrency: '256'");
+    EXPECT_THAT(DemandFindingsOf(limited, {.finds_engines = true}), IsEmpty()) << metadata;
   }
 }
 
@@ -80,16 +82,24 @@ TEST(DemandLint, RulesFire) {
               ElementsAre("secret-in-metadata"));
   EXPECT_THAT(DemandFindings(absl::StrCat(kLag, "redisPasswordFromEnv: REDIS_PASSWORD")),
               IsEmpty());
+  EXPECT_THAT(DemandFindings(absl::StrCat(kDemandEngine,
+                                          "metricType: ttft_ms\ntargetValue: '500'\nwindow: 0s")),
+              ElementsAre("rate-without-window"));
   EXPECT_THAT(
-      DemandFindings(absl::StrCat(kEngine, "metricType: ttft_ms\ntargetValue: '500'\nwindow: 0s")),
-      ElementsAre("rate-without-window"));
-  EXPECT_THAT(
-      DemandFindings(absl::StrCat(kEngine, "metricType: engine_pressure\ntargetValue: '80'")),
+      DemandFindings(absl::StrCat(kDemandEngine, "metricType: engine_pressure\ntargetValue: '50'")),
       ElementsAre("pressure-without-limit"));
   EXPECT_THAT(
       DemandFindings(absl::StrCat(
-          kEngine, "metricType: engine_pressure\ntargetValue: '80'\nmaxConcurrency: '256'")),
+          kDemandEngine, "metricType: engine_pressure\ntargetValue: '50'\nmaxConcurrency: '256'")),
       IsEmpty());
+  const std::string triton = absl::StrCat(kDemandEngine, "engine: triton\ntargetValue: '8'\n");
+  EXPECT_THAT(DemandFindings(absl::StrCat(triton, "metricType: requests_running")),
+              ElementsAre("tensorrt-llm-needed"));
+  EXPECT_THAT(DemandFindings(absl::StrCat(triton, "metricType: requests_waiting")), IsEmpty());
+  EXPECT_THAT(
+      DemandFindings(absl::StrCat(kDemandEngine, "engine: triton\nprofile: vllm-inference")),
+      ElementsAre("tensorrt-llm-needed"))
+      << "its pressure";
   const std::string page =
       "metricType: prometheus\ntargetValue: '5'\nprometheusEndpoint: http://gateway:9090/\n";
   EXPECT_THAT(DemandFindings(absl::StrCat(page, "prometheusMetric: 'done_total{pool=\"a\"}'")),

@@ -33,7 +33,8 @@ spec:
 }
 
 std::string Engines(const std::string& host, const std::string& key = "engineEndpoint") {
-  return ScaledOn(absl::StrCat("profile: vllm-inference\n", key, ": http://", host, ":8000"));
+  return ScaledOn(absl::StrCat("profile: vllm-inference\n", key, ": http://", host,
+                               ":8000\nmaxConcurrency: '64'"));
 }
 
 std::string Page(const std::string& host) {
@@ -102,7 +103,7 @@ TEST(EndpointLint, EachKeyThatNamesEnginesIsHeldToIt) {
   for (const char* key : {"engineEndpoint", "vllmEndpoint"}) {
     EXPECT_THAT(RulesOf(Engines("llm", key) + ServiceWith("")), kRefused) << key;
   }
-  EXPECT_THAT(RulesOf(ScaledOn("profile: triton-queue-wait\ntritonEndpoint: http://llm:8002") +
+  EXPECT_THAT(RulesOf(ScaledOn("profile: triton-request-rate\ntritonEndpoint: http://llm:8002") +
                       ServiceWith("")),
               kRefused);
 }
@@ -191,8 +192,8 @@ TEST(EndpointLint, AHeadlessServiceMapsNoPorts) {
                             "{port: 8000, targetPort: http}", "{port: 80, targetPort: 8000}", ""}) {
     EXPECT_THAT(RulesOf(Engines("llm") + service(ports)), IsEmpty()) << ports;
   }
-  const std::string by_default =
-      ScaledOn("profile: vllm-inference\nengineEndpoint: http://llm/metrics\n");
+  const std::string by_default = ScaledOn(
+      "profile: vllm-inference\nengineEndpoint: http://llm/metrics\nmaxConcurrency: '64'\n");
   EXPECT_THAT(RulesOf(by_default + service("{port: 80, targetPort: 8000}")),
               ElementsAre("headless-port"));
   EXPECT_THAT(RulesOf(Page("llm") + service("{port: 9090, targetPort: 8000}", "type: ClusterIP")),

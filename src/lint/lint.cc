@@ -90,8 +90,8 @@ bool IsFilledIn(const ManifestTrigger& written, absl::string_view key) {
          HasPlaceholder(found->second.text);
 }
 
-// A FromEnv key names a variable of the workload here, not the value: only its name can be judged,
-// and a secret's does not matter. Nor is a placeholder the value.
+// A FromEnv key names a variable of the workload here, not the value: only its name can be
+// evaluated, and a secret's does not matter. Nor is a placeholder the value.
 OurTrigger ReadOurTrigger(const ManifestTrigger& written, const Manifest& manifest,
                           const Profiles& profiles, const Surroundings& surroundings) {
   Metadata metadata;
@@ -116,6 +116,17 @@ OurTrigger ReadOurTrigger(const ManifestTrigger& written, const Manifest& manife
   return our;
 }
 
+// Returns nullptr if no file has what is scaled, or it runs no engine that a profile suits.
+const SuitedProfile* SuitedTo(const Manifest& manifest, const Surroundings& surroundings) {
+  const ManifestWorkload* const target = surroundings.WorkloadNamed(
+      manifest.target_kind, manifest.target_name, manifest.namespace_name);
+  if (target == nullptr) return nullptr;
+  for (const std::string& image : target->images) {
+    if (const SuitedProfile* const suited = ProfileForImage(image)) return suited;
+  }
+  return nullptr;
+}
+
 class FindingsOf {
  public:
   FindingsOf(const Manifest& manifest, const Profiles& profiles, const LintContext& context,
@@ -129,6 +140,7 @@ class FindingsOf {
       if (IsOurs(trigger, context.our_hosts)) {
         ours.push_back(ReadOurTrigger(trigger, manifest, profiles, surroundings));
         ours.back().finds_engines = context.finds_engines;
+        ours.back().suited = SuitedTo(manifest, surroundings);
         CheckTrigger(ours.back(), object);
       } else {
         Add(kNotChecked, NotChecked(trigger), object);

@@ -27,10 +27,10 @@ std::optional<Complaint> EngineNotNamed(const OurTrigger& our) {
   if (our.finds_engines) return std::nullopt;
   return Complaint{
       absl::StrCat(InfoOf(trigger.metric).name,
-                   " is an engine's, and none is named: it is read only where agents look for "
-                   "engines, which the chart's do not by default; name the workload's headless "
-                   "Service (engineEndpoint: http://NAME:PORT), or turn that on "
-                   "(agent.discoverEngines, --discover-engines) and tell lint --discover-engines"),
+                   " is an engine's, and none is named: agents find engines on Kubernetes 1.37 or "
+                   "newer, and with agent.discoverEngines=true; name the workload's headless "
+                   "Service (engineEndpoint: http://NAME:PORT), or run lint --discover-engines if "
+                   "they are found"),
       our.written->LineOf({"metricType", "profile"})};
 }
 
@@ -71,14 +71,47 @@ std::optional<Complaint> RateWithoutWindow(const OurTrigger& our) {
                    our.written->LineOf({"window"})};
 }
 
+bool ReportsLimit(const Trigger& trigger) {
+  const std::string& engine = trigger.engine_endpoint.engine;
+  return engine == "triton" || engine == "trtllm_serve" || engine == "nim";
+}
+
 std::optional<Complaint> PressureWithoutLimit(const OurTrigger& our) {
   const Trigger& trigger = *our.settings;
-  if (trigger.metric != MetricType::kEnginePressure || trigger.max_concurrency) return std::nullopt;
+  const bool counts_pressure =
+      trigger.metric == MetricType::kEnginePressure || ReadsPressure(trigger);
+  if (!counts_pressure || trigger.max_concurrency || ReportsLimit(trigger)) return std::nullopt;
   return Complaint{
-      "engine_pressure without maxConcurrency: vLLM, SGLang, TGI and llama.cpp do not tell how "
-      "many requests they run at most, and until that is seen whoever waits counts against those "
-      "that run: a few that wait are twice the target; say vLLM's --max-num-seqs",
-      our.written->LineOf({"metricType"})};
+      "capacity unknown: maxConcurrency is missing, and vLLM, SGLang, TGI, LMDeploy and llama.cpp "
+      "do "
+      "not report how many requests they run at once; until requests have waited at a full batch, "
+      "a "
+      "few that wait count as twice the target; use the engine's own limit (vLLM's --max-num-seqs, "
+      "SGLang's --max-running-requests, TGI's and LMDeploy's --max-batch-size, llama.cpp's "
+      "--parallel)",
+      our.written->LineOf({"profile", "metricType"})};
+}
+
+// As the engines' table has it (engine/triton.cc), with which a test of app compares it.
+bool NeedsTensorRtLlm(EngineMetric metric) {
+  return metric == EngineMetric::kRequestsRunning || metric == EngineMetric::kRequestsInFlight ||
+         metric == EngineMetric::kKvCacheUsagePercent || metric == EngineMetric::kPressurePercent;
+}
+
+std::optional<Complaint> TensorRtLlmNeeded(const OurTrigger& our) {
+  const Trigger& trigger = *our.settings;
+  const bool is_pressure = ReadsPressure(trigger);
+  if (trigger.engine_endpoint.engine != "triton" || !(is_pressure || ReadsEngines(trigger))) {
+    return std::nullopt;
+  }
+  const MetricTypeInfo& metric = InfoOf(is_pressure ? MetricType::kEnginePressure : trigger.metric);
+  if (!NeedsTensorRtLlm(metric.engine_metric)) return std::nullopt;
+  return Complaint{
+      absl::StrCat("Triton exports ", metric.name,
+                   " with the TensorRT-LLM backend only: with others ",
+                   is_pressure ? "the GPUs count" : "the answer is FAILED_PRECONDITION",
+                   "; requests_waiting, queue_wait_ms and request_rate need no backend"),
+      our.written->LineOf({"metricType", "profile"})};
 }
 
 // By what Prometheus' naming conventions have counters end with.
@@ -98,7 +131,7 @@ std::optional<Complaint> CounterAsGauge(const OurTrigger& our) {
                    our.written->LineOf({"prometheusMetric"})};
 }
 
-constexpr std::array<TriggerRule, 7> kDemandRules = {{
+constexpr std::array<TriggerRule, 8> kDemandRules = {{
     {{"stream-length", kWarning, "A stream's length does not fall when a consumer group reads it."},
      StreamLength},
     {{"engine-not-named", kWarning,
@@ -110,8 +143,11 @@ constexpr std::array<TriggerRule, 7> kDemandRules = {{
       "targetType Value of a queue or a gateway: it has no replicas to be an average over."},
      ValueOfATotal},
     {{"rate-without-window", kWarning, "A rate or a wait over no time at all."}, RateWithoutWindow},
-    {{"pressure-without-limit", kNote, "An engine's pressure whose limit has to be guessed."},
+    {{"pressure-without-limit", kWarning,
+      "An engine's pressure without maxConcurrency: the engine's capacity is unknown."},
      PressureWithoutLimit},
+    {{"tensorrt-llm-needed", kNote, "A metric that Triton exports with TensorRT-LLM only."},
+     TensorRtLlmNeeded},
     {{"counter-as-gauge", kWarning, "A counter of a page, read as if it could fall."},
      CounterAsGauge},
 }};

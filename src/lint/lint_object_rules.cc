@@ -140,6 +140,7 @@ std::span<const ObjectRule> ObjectRules() {
   static const auto& rules = *new std::vector<ObjectRule>([] {
     std::vector<ObjectRule> all(kOwnObjectRules.begin(), kOwnObjectRules.end());
     all.insert(all.end(), WorkloadRules().begin(), WorkloadRules().end());
+    all.insert(all.end(), CapacityRules().begin(), CapacityRules().end());
     all.insert(all.end(), FormulaRules().begin(), FormulaRules().end());
     return all;
   }());
@@ -156,7 +157,7 @@ bool CanWake(const Manifest& manifest, const ManifestTrigger& trigger,
              const std::vector<OurTrigger>& ours) {
   const auto our = std::ranges::find(ours, &trigger, &OurTrigger::written);
   if (our == ours.end()) return trigger.type != "cpu" && trigger.type != "memory";  // read pods
-  // A trigger whose settings a file cannot show gets the benefit of the doubt; a wrong one not.
+  // A trigger whose settings a file cannot show gets the benefit of the ambiguity; a wrong one not.
   if (!our->settings) return our->reading.faults.empty();
   if (!IsOfReplicas(InfoOf(our->settings->metric).origin)) return true;
   // On a node or in a fleet other workloads' GPUs count too: there may be some at zero replicas.

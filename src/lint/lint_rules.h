@@ -9,6 +9,7 @@
 #include "lint/lint.h"
 #include "lint/manifest.h"
 #include "lint/surroundings.h"
+#include "trigger/suited_profile.h"
 #include "trigger/trigger_reading.h"
 
 namespace gpuscaler {
@@ -37,7 +38,8 @@ struct OurTrigger {
   // What it means; empty when it is wrong, or when a FromEnv key says what no file can show.
   std::optional<Trigger> settings;
   std::optional<NamedEndpoint> endpoint;
-  bool finds_engines = false;  // LintContext's
+  bool finds_engines = false;             // LintContext's
+  const SuitedProfile* suited = nullptr;  // suits the images of the target; null: none is known
 };
 
 struct TriggerRule {
@@ -55,6 +57,7 @@ struct ObjectRule {
 };
 std::span<const ObjectRule> ObjectRules();
 std::span<const ObjectRule> WorkloadRules();     // those of them that are on whose GPUs count
+std::span<const ObjectRule> CapacityRules();     // and on the load that a target asks of an engine
 std::span<const ObjectRule> FormulaRules();      // and on KEDA's scalingModifiers
 std::span<const ObjectRule> SurroundingRules();  // on what else the files have, or have not
 

@@ -129,10 +129,12 @@ std::optional<Complaint> SaturationUnknown(const OurTrigger& our) {
   const bool named = !our.settings->engine_endpoint.url.empty();
   if (decided || named || our.finds_engines || !ReadsPressure(*our.settings)) return std::nullopt;
   return Complaint{
-      "saturation unknown: no engine is named, and a replica's VRAM stands whether it is busy or "
-      "idle; unless agents find its engine, its utilisation counts, which says busy and not full, "
-      "and asks for far more replicas than needed: name engineEndpoint, or set engineFallback to "
-      "activity, or to utilization if that is meant",
+      "saturation unknown: no engine is named, and unless agents find it (Kubernetes 1.37 or "
+      "newer, "
+      "or agent.discoverEngines=true) utilisation counts, which says busy and not full, and asks "
+      "for far more replicas than needed: name engineEndpoint, or set engineFallback to activity, "
+      "or "
+      "to utilization if that is meant",
       our.written->LineOf({"profile"})};
 }
 
@@ -151,7 +153,7 @@ std::optional<Complaint> NeverAnswers(const OurTrigger& our) {
 std::optional<Complaint> LiteralMemory(const OurTrigger& our) {
   const Trigger& trigger = *our.settings;
   if (trigger.metric != MetricType::kMemoryUsedPercent) return std::nullopt;
-  if (trigger.standing_memory != StandingMemory::kLiteral) return std::nullopt;
+  if (trigger.preallocated_memory != PreallocatedMemory::kLiteral) return std::nullopt;
   return Complaint{
       "memory_used_percent by hand is taken literally: an engine that preallocates its VRAM reads "
       "the same busy or idle, climbs to the maximum above the target and never goes to zero; use "
@@ -216,8 +218,10 @@ constexpr std::array<TriggerRule, 13> kGpuRules = {{
      WindowZero},
     {{"sum-of-percentages", kWarning, "Percentages of a replica's GPUs do not add up."},
      SumOfPercentages},
-    {{"saturation-unknown", kWarning,
-      "An engine profile without an engine to read: how full a replica is cannot be known."},
+    {{"saturation-unknown", kNote,
+      "An engine profile without engineEndpoint: a replica's load is unknown unless agents find "
+      "its "
+      "engine."},
      SaturationUnknown},
     {{"never-answers", kWarning,
       "engineFallback none without an engine to read: UNAVAILABLE for as long as VRAM stands."},

@@ -72,17 +72,21 @@ bool IsGuessed(const Manifest& manifest, const OurTrigger& our) {
          manifest.target_name != manifest.name;
 }
 
-std::optional<Complaint> WokenByOthers(const Manifest& manifest,
-                                       const std::vector<OurTrigger>& ours) {
+std::optional<Complaint> GuessedWorkload(const Manifest& manifest,
+                                         const std::vector<OurTrigger>& ours) {
   const auto our = std::ranges::find_if(
       ours, [&](const OurTrigger& trigger) { return IsGuessed(manifest, trigger); });
-  if (our == ours.end() || !GoesToZero(manifest)) return std::nullopt;
-  return Complaint{
-      absl::StrCat("whose GPUs count is a guess: while ", manifest.target_name,
-                   " is at zero, any other workload that is alone in the namespace to hold GPUs is "
-                   "taken for it, and wakes it; add workload: ",
-                   manifest.target_name, " to the metadata, or name the ScaledObject like it"),
-      our->written->line};
+  if (our == ours.end()) return std::nullopt;
+  const absl::string_view why =
+      GoesToZero(manifest)
+          ? " is at zero, any other workload that is alone in the namespace to hold GPUs is taken "
+            "for it, and wakes it"
+          : " has no pod on a GPU, any other workload that is alone in the namespace to hold GPUs "
+            "is taken for it";
+  return Complaint{absl::StrCat("the workload is a guess: while ", manifest.target_name, why,
+                                "; add workload: ", manifest.target_name,
+                                " to the metadata, or name the ScaledObject like it"),
+                   our->written->line};
 }
 
 std::optional<Complaint> LoadOfAnother(const Manifest& manifest,
@@ -185,10 +189,8 @@ std::optional<Complaint> UnknownKind(const Manifest& manifest,
 }
 
 constexpr std::array<ObjectRule, 6> kWorkloadRules = {{
-    {{"woken-by-others", kWarning,
-      "It goes to zero, is named otherwise than what it scales, and does not say whose GPUs "
-      "count."},
-     WokenByOthers},
+    {{"workload-guessed", kWarning, "It is not named like what it scales, and names no workload."},
+     GuessedWorkload},
     {{"load-of-another", kNote, "It scales one workload on the load of another."}, LoadOfAnother},
     {{"workload-of-another-kind", kWarning,
       "workload has the name of what is scaled, and a kind that its pods are never of."},

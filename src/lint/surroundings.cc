@@ -47,14 +47,22 @@ ManifestService ServiceIn(const YAML::Node& object) {
   return service;
 }
 
+std::vector<std::string> ImagesIn(const YAML::Node& list) {
+  std::vector<std::string> images;
+  if (!list.IsDefined() || !list.IsSequence()) return images;
+  for (const YAML::Node& container : list) images.push_back(ScalarOf(Child(container, "image")));
+  return images;
+}
+
 ManifestWorkload WorkloadIn(const YAML::Node& object) {
   const YAML::Node metadata = Child(object, "metadata");
   const YAML::Node spec = Child(object, "spec");
-  ManifestWorkload workload{
-      .kind = ScalarOf(Child(object, "kind")),
-      .name = ScalarOf(Child(metadata, "name")),
-      .namespace_name = ScalarOf(Child(metadata, "namespace")),
-      .labels = LabelsIn(Child(Child(Child(spec, "template"), "metadata"), "labels"))};
+  const YAML::Node pods = Child(spec, "template");
+  ManifestWorkload workload{.kind = ScalarOf(Child(object, "kind")),
+                            .name = ScalarOf(Child(metadata, "name")),
+                            .namespace_name = ScalarOf(Child(metadata, "namespace")),
+                            .labels = LabelsIn(Child(Child(pods, "metadata"), "labels")),
+                            .images = ImagesIn(Child(Child(pods, "spec"), "containers"))};
   int replicas = 0;
   if (absl::SimpleAtoi(ScalarOf(Child(spec, "replicas")), &replicas)) workload.replicas = replicas;
   return workload;
@@ -116,6 +124,15 @@ const ManifestService* Surroundings::ServiceAt(absl::string_view host,
     if (MayBeSame(service.namespace_name, named.namespace_name)) likely = &service;
   }
   return likely;
+}
+
+const ManifestWorkload* Surroundings::WorkloadNamed(absl::string_view kind, absl::string_view name,
+                                                    absl::string_view namespace_name) const {
+  const auto found = std::ranges::find_if(workloads, [&](const ManifestWorkload& workload) {
+    return workload.kind == kind && workload.name == name &&
+           MayBeSame(workload.namespace_name, namespace_name);
+  });
+  return found == workloads.end() ? nullptr : &*found;
 }
 
 std::vector<const ManifestWorkload*> Surroundings::Behind(const ManifestService& service) const {

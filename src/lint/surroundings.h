@@ -39,7 +39,8 @@ struct ManifestWorkload {
   std::string name;
   std::string namespace_name;
   int replicas = 1;
-  Labels labels;  // of its pods
+  Labels labels;                    // of its pods
+  std::vector<std::string> images;  // one for each container
 };
 
 struct Surroundings {
@@ -51,6 +52,10 @@ struct Surroundings {
   // The Service that a host's name means for a ScaledObject of that namespace: "llm", "llm.team-a",
   // "llm.team-a.svc.cluster.local", or the address of one. Null: none of these.
   const ManifestService* ServiceAt(absl::string_view host, absl::string_view namespace_name) const;
+
+  // Returns nullptr if no file has the workload.
+  const ManifestWorkload* WorkloadNamed(absl::string_view kind, absl::string_view name,
+                                        absl::string_view namespace_name) const;
 
   // Those whose pods are behind the Service.
   std::vector<const ManifestWorkload*> Behind(const ManifestService& service) const;

@@ -119,14 +119,15 @@ TEST(WorkloadLint, AnotherWorkloadThatIsNamedWakes) {
   EXPECT_THAT(note.message, HasSubstr("scales Deployment/llm on the load of gateway"));
 }
 
-TEST(WorkloadLint, WhoGoesToZeroUnderAnotherNameSaysWhoseGpusCount) {
-  EXPECT_THAT(RulesIn(Scaling("vllm", 0) + kCron), ElementsAre("8 woken-by-others"));
+TEST(WorkloadLint, AScaledObjectThatIsNotNamedLikeItsTargetNeedsAWorkload) {
+  EXPECT_THAT(RulesIn(Scaling("vllm", 0) + kCron), ElementsAre("8 workload-guessed"));
   EXPECT_THAT(FindingsIn(Scaling("vllm", 0) + kCron).at(0).message,
               HasSubstr("add workload: vllm to the metadata"));
   EXPECT_THAT(RulesIn(Scaling("vllm", 0, "workload: vllm") + kCron), IsEmpty());
   EXPECT_THAT(RulesIn(Scaling("vllm", 0, "podRegex: vllm-.*") + kCron), IsEmpty());
   EXPECT_THAT(RulesIn(Scaling("vllm", 0, "scope: node") + kCron), IsEmpty());
-  EXPECT_THAT(RulesIn(Scaling("vllm", 1) + kCron), IsEmpty());
+  EXPECT_THAT(RulesIn(Scaling("vllm", 1) + kCron), ElementsAre("8 workload-guessed"));
+  EXPECT_THAT(RulesIn(Scaling("vllm", 1, "workload: vllm") + kCron), IsEmpty());
   EXPECT_THAT(RulesIn(Scaling("llm", 0) + kCron), IsEmpty()) << "named alike";
 }
 

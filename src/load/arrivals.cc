@@ -16,14 +16,14 @@ Arrivals::Arrivals(RateCurve curve, absl::Duration duration, Spacing spacing, ui
     : curve_(std::move(curve)),
       ticks_(duration / kTick),
       spacing_(spacing),
-      dice_(seed),
+      random_(seed),
       gap_(spacing == Spacing::kEven ? 0.5 : NextGap()) {}
 
 // Of a Poisson process the gaps, in mean gaps, are distributed exponentially. By hand: what
 // std::exponential_distribution makes of a seed differs between libraries.
 double Arrivals::NextGap() {
   if (spacing_ == Spacing::kEven) return 1;
-  const double uniform = static_cast<double>(dice_() >> 11) * 0x1p-53;  // [0, 1)
+  const double uniform = static_cast<double>(random_() >> 11) * 0x1p-53;  // [0, 1)
   return -std::log1p(-uniform);
 }
 

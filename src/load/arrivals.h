@@ -27,7 +27,7 @@ class Arrivals {
   const RateCurve curve_;
   const int64_t ticks_;  // of the duration
   const Spacing spacing_;
-  std::mt19937_64 dice_;
+  std::mt19937_64 random_;
   int64_t tick_ = 0;
   double used_ = 0;  // requests, of this tick's
   double gap_;       // requests until the next one

@@ -11,12 +11,12 @@ namespace gpuscaler {
 namespace {
 
 TEST(LatencyCounts, PercentilesAreOffByLessThanTheyPromise) {
-  std::mt19937_64 dice(3);
+  std::mt19937_64 random(3);
   std::lognormal_distribution<double> seconds(-3, 2);
   LatencyCounts counts;
   std::vector<absl::Duration> all;
   for (int i = 0; i < 20'000; ++i) {
-    all.push_back(absl::Microseconds(std::ceil(1e6 * seconds(dice))));
+    all.push_back(absl::Microseconds(std::ceil(1e6 * seconds(random))));
     counts.Add(all.back());
   }
   std::sort(all.begin(), all.end());

@@ -55,7 +55,7 @@ void LoadRun::TakeDue(absl::Duration now) {
 void LoadRun::SendWaiting(absl::Duration now) {
   while (!waiting_.empty()) {
     const absl::Duration waited = now - waiting_.front();
-    if (waited > limits_.patience) {
+    if (waited > limits_.timeout) {
       ++tally_.not_sent;
     } else if (static_cast<int>(under_way_.size()) < limits_.concurrency) {
       ++tally_.sent;

@@ -17,7 +17,7 @@ namespace gpuscaler {
 
 struct LoadLimits {
   int concurrency = 1000;  // requests under way at once, at most; others wait for their end
-  absl::Duration patience = absl::Seconds(60);  // what waits longer for that is not sent at all
+  absl::Duration timeout = absl::Seconds(60);  // what waits longer for that is not sent at all
 };
 
 // Sent so much after its time, a request is late.

@@ -100,7 +100,7 @@ TEST_F(LoadRunTest, StallShowsAsMuchWhereOnlyOneMayBeUnderWay) {
 TEST_F(LoadRunTest, WhatCannotBeSentInTimeIsGivenUpAndCounted) {
   server_.Stall(absl::Seconds(0), absl::Seconds(10));
   const LoadTally tally =
-      Run({.concurrency = 5, .patience = absl::Seconds(1)}, 10, absl::Seconds(5));
+      Run({.concurrency = 5, .timeout = absl::Seconds(1)}, 10, absl::Seconds(5));
   EXPECT_EQ(tally.due, 50);
   EXPECT_EQ(tally.sent, 5);
   EXPECT_EQ(tally.not_sent, 45);

@@ -55,6 +55,21 @@ RateCurve RateCurve::Sine(double low, double high, absl::Duration period) {
   return curve;
 }
 
+RateCurve RateCurve::Ramp(double low, double high, absl::Duration from, absl::Duration until) {
+  RateCurve curve = Burst(low, high, until - from);
+  curve.kind_ = Kind::kRamp;
+  curve.from_ = from;
+  return curve;
+}
+
+RateCurve RateCurve::Times(double factor) const {
+  RateCurve curve = *this;
+  curve.low_ *= factor;
+  curve.high_ *= factor;
+  for (Change& change : curve.changes_) change.rate *= factor;
+  return curve;
+}
+
 absl::StatusOr<RateCurve> RateCurve::Parse(absl::string_view text) {
   RateCurve curve(Kind::kChanges);
   int line = 0;
@@ -85,6 +100,10 @@ absl::StatusOr<RateCurve> RateCurve::Parse(absl::string_view text) {
 
 double RateCurve::RateAt(absl::Duration passed) const {
   if (kind_ == Kind::kChanges) return RateOfChanges(passed);
+  if (kind_ == Kind::kRamp) {
+    const double risen = absl::FDivDuration(passed - from_, period_);
+    return low_ + (high_ - low_) * std::clamp(risen, 0.0, 1.0);
+  }
   const double turn = absl::FDivDuration(passed % period_, period_);
   if (kind_ == Kind::kBurst) return turn < kBurstShare ? high_ : low_;
   return low_ + (high_ - low_) * (1 - std::cos(2 * std::numbers::pi * turn)) / 2;

@@ -12,10 +12,10 @@
 namespace gpuscaler {
 
 // One node as its agent told of it, all times on the reader's own clock.
-struct NodeTrack {
+struct NodeState {
   std::string node;
   std::shared_ptr<const NodeHistory> history;  // never null
-  absl::Time heard_at;                         // its agent's last word, news or not
+  absl::Time received_at;                      // its agent's last word, news or not
   // Why its agent is not heard now: "connection refused". Empty: it is.
   std::string silence;
   // Two agents say that they are of this node: which. Empty: one does.
@@ -23,7 +23,7 @@ struct NodeTrack {
 };
 
 // So many agents that were never heard are named.
-constexpr size_t kUnheardNamed = 3;
+constexpr size_t kUnreachedNamed = 3;
 
 // Immutable once shared.
 struct FleetHistory {
@@ -33,12 +33,12 @@ struct FleetHistory {
   // Until then its tracks stand as they are, if nothing is heard: an agent falls silent by time
   // alone.
   absl::Time stands_until = absl::InfiniteFuture();
-  std::vector<NodeTrack> nodes;  // each node once
+  std::vector<NodeState> nodes;  // each node once
   // Agents that are listed and were never heard, by their addresses, with the reason where one is
   // known: what runs on their nodes nobody here knows. They joined later than the others, or were
   // waited for in vain, and hold nobody up: a node that joins is new, and dead ones stay listed.
-  std::vector<std::string> unheard;  // the first few: kUnheardNamed
-  size_t unheard_count = 0;
+  std::vector<std::string> unreached;  // the first few: kUnreachedNamed
+  size_t unreached_count = 0;
   // No agent is listed at all.
   bool none_listed = false;
   // Of some nodes that are not among `nodes`, where the pods that were asked for are on none: whose
@@ -49,7 +49,7 @@ struct FleetHistory {
   bool asks_kubelets = false;
 };
 
-bool AsksKubelet(const NodeTrack& track);
+bool AsksKubelet(const NodeState& state);
 
 // What one node alone knows of itself: its newest reading is now.
 FleetHistory FleetOfOne(std::shared_ptr<const NodeHistory> history);

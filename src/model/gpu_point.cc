@@ -47,7 +47,7 @@ GpuPoint::State GpuPoint::StateIn(const GpuSample& gpu, GpuReading reading, bool
   if (read) return State::kRead;
   const GpuGap* const gap = FindGap(gpu, FieldOf(reading));
   if (gap == nullptr) return State::kLacking;
-  return gap->reason == GpuGap::Reason::kFailed ? State::kFailed : State::kNotWanted;
+  return gap->reason == GpuGap::Reason::kFailed ? State::kFailed : State::kNotRequested;
 }
 
 GpuPoint::GpuPoint(const GpuSample& gpu)

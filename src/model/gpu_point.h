@@ -60,7 +60,7 @@ class GpuPoint {
   friend bool operator==(const GpuPoint&, const GpuPoint&) = default;
 
  private:
-  enum class State : uint32_t { kLacking, kRead, kFailed, kNotWanted };
+  enum class State : uint32_t { kLacking, kRead, kFailed, kNotRequested };
   static constexpr int64_t kInfinitePast = std::numeric_limits<int64_t>::min();
   static constexpr uint32_t kInUse = 1u << (2 * kGpuReadings);  // above two bits a reading
 

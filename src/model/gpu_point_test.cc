@@ -28,7 +28,7 @@ TEST(GpuPoint, KeepsEveryReadingInItsPlace) {
 TEST(GpuPoint, GapIsNeitherZeroNorAReadingThatTheDeviceLacks) {
   GpuSample gpu;
   gpu.gaps = {{GpuField::kPower, GpuGap::Reason::kFailed, "NVML error 15 (GPU_IS_LOST)"},
-              {GpuField::kPcie, GpuGap::Reason::kNotWanted, ""}};
+              {GpuField::kPcie, GpuGap::Reason::kNotRequested, ""}};
   const GpuPoint point(gpu);
   EXPECT_EQ(point.Value(GpuReading::kPower), std::nullopt);
   EXPECT_TRUE(point.Has(GpuReading::kPower));
@@ -40,10 +40,10 @@ TEST(GpuPoint, GapIsNeitherZeroNorAReadingThatTheDeviceLacks) {
 TEST(GpuPoint, GapThatChangesItsReasonIsAChange) {
   GpuSample failed;
   failed.gaps = {{GpuField::kPcie, GpuGap::Reason::kFailed, "NVML error 999"}};
-  GpuSample not_wanted;
-  not_wanted.gaps = {{GpuField::kPcie, GpuGap::Reason::kNotWanted, ""}};
+  GpuSample not_requested;
+  not_requested.gaps = {{GpuField::kPcie, GpuGap::Reason::kNotRequested, ""}};
   EXPECT_EQ(GpuPoint(failed), GpuPoint(failed));
-  EXPECT_NE(GpuPoint(failed), GpuPoint(not_wanted));
+  EXPECT_NE(GpuPoint(failed), GpuPoint(not_requested));
 }
 
 TEST(GpuPoint, KeepsItsHolderSince) {

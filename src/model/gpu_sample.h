@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "model/pod.h"
-#include "model/still_memory.h"
+#include "model/steady_memory.h"
 
 namespace gpuscaler {
 
@@ -32,8 +32,8 @@ absl::string_view Name(GpuField field);  // "utilization"
 // Why a field of a device that has it is empty this time.
 struct GpuGap {
   enum class Reason {
-    kFailed,     // the call failed: unknown, and never 0
-    kNotWanted,  // costly, and nobody asked for it
+    kFailed,        // the call failed: unknown, and never 0
+    kNotRequested,  // costly, and nobody asked for it
   };
   GpuField field;
   Reason reason;
@@ -82,7 +82,7 @@ struct GpuSample {
   bool in_use = false;  // by the newest reading that could tell
   // When its present holder was first seen; InfinitePast when it was there before we were.
   absl::Time held_since = absl::InfinitePast();
-  StillMemory still_memory;  // of that holder
+  SteadyMemory steady_memory;  // of that holder
 
   std::vector<GpuHolder> holders;  // containers; empty: free, or not known (Attribution)
 };

@@ -14,7 +14,7 @@ void MemoryWatch::Annotate(NodeSnapshot& snapshot) {
     Watched now =
         same_holder ? before->second : Watched{.held_since = gpu.held_since, .memory = {}};
     if (const auto percent = MemoryUsedPercent(gpu)) now.memory.Add(snapshot.taken_at, *percent);
-    gpu.still_memory = now.memory;
+    gpu.steady_memory = now.memory;
     watched.emplace(gpu.uuid, now);
   }
   watched_ = std::move(watched);

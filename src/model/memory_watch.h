@@ -8,7 +8,7 @@
 
 namespace gpuscaler {
 
-// Fills `still_memory`, after `in_use` and `held_since`. Not thread-safe: the sampler's own.
+// Fills `steady_memory`, after `in_use` and `held_since`. Not thread-safe: the sampler's own.
 class MemoryWatch {
  public:
   void Annotate(NodeSnapshot& snapshot);
@@ -16,7 +16,7 @@ class MemoryWatch {
  private:
   struct Watched {
     absl::Time held_since = absl::InfinitePast();
-    StillMemory memory;
+    SteadyMemory memory;
   };
   std::map<std::string, Watched> watched_;  // by uuid; GPUs in use only
 };

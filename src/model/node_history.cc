@@ -44,9 +44,9 @@ std::shared_ptr<const NodeLayout> LayoutOf(const NodeSnapshot& snapshot) {
 }
 
 // Of two histories that continue the same one only the first may go on in its block.
-bool GoesOnIn(const PointBlock* block, const std::vector<NodeStretch>& stretches) {
-  return !stretches.empty() && stretches.back().block.get() == block &&
-         stretches.back().instant + 1 == block->size();
+bool GoesOnIn(const PointBlock* block, const std::vector<NodeRun>& runs) {
+  return !runs.empty() && runs.back().block.get() == block &&
+         runs.back().instant + 1 == block->size();
 }
 
 NodePoints PointsOf(const NodeSnapshot& snapshot) {
@@ -75,13 +75,13 @@ void NodeHistory::Append(NodeSnapshot snapshot, const Limits& limits) {
   const absl::Time at = snapshot.taken_at;
   KeepPastHolders(snapshot);
   Forget(at, limits);
-  const bool same_layout = !stretches.empty() && IsThat(*stretches.back().layout(), snapshot);
+  const bool same_layout = !runs.empty() && IsThat(*runs.back().layout(), snapshot);
   NodePoints points = PointsOf(snapshot);
-  if (same_layout && Joins(at, limits) && GoesOnIn(open_block_.get(), stretches) &&
+  if (same_layout && Joins(at, limits) && GoesOnIn(open_block_.get(), runs) &&
       open_block_->NewestIs(points)) {
-    stretches.back().last = at;
+    runs.back().last = at;
   } else {
-    Push(at, same_layout ? stretches.back().layout() : LayoutOf(snapshot), std::move(points));
+    Push(at, same_layout ? runs.back().layout() : LayoutOf(snapshot), std::move(points));
   }
   newest = std::make_shared<const NodeSnapshot>(std::move(snapshot));
   ++generation;
@@ -89,33 +89,33 @@ void NodeHistory::Append(NodeSnapshot snapshot, const Limits& limits) {
 
 void NodeHistory::Push(absl::Time at, std::shared_ptr<const NodeLayout> layout, NodePoints points) {
   if (layout->attribution.state == Attribution::State::kKnown) attributed = layout;
-  const bool goes_on = GoesOnIn(open_block_.get(), stretches) && open_block_->layout() == layout;
+  const bool goes_on = GoesOnIn(open_block_.get(), runs) && open_block_->layout() == layout;
   if (!goes_on || !open_block_->Append(points)) {
     open_block_ = std::make_shared<PointBlock>(std::move(layout), std::move(points),
                                                goes_on ? open_block_.get() : nullptr);
   }
-  stretches.push_back(
+  runs.push_back(
       {.first = at, .last = at, .block = open_block_, .instant = open_block_->size() - 1});
 }
 
 void NodeHistory::Extend(absl::Time at, const Limits& limits) {
   Forget(at, limits);
   if (Joins(at, limits)) {
-    stretches.back().last = at;
+    runs.back().last = at;
   } else {
-    NodeStretch again = stretches.back();
+    NodeRun again = runs.back();
     again.first = again.last = at;
-    stretches.push_back(std::move(again));
+    runs.push_back(std::move(again));
   }
   ++generation;
 }
 
 // The very first reading stays alone: the time to the second tells for how long it spoke.
 bool NodeHistory::Joins(absl::Time at, const Limits& limits) const {
-  const NodeStretch& newest_stretch = stretches.back();
-  const bool is_first = stretches.size() == 1 && newest_stretch.first == newest_stretch.last &&
+  const NodeRun& newest_run = runs.back();
+  const bool is_first = runs.size() == 1 && newest_run.first == newest_run.last &&
                         forgotten_until == absl::InfinitePast();
-  return !is_first && at - newest_stretch.last <= limits.join_within;
+  return !is_first && at - newest_run.last <= limits.join_within;
 }
 
 void NodeHistory::KeepPastHolders(const NodeSnapshot& next) {
@@ -132,26 +132,25 @@ void NodeHistory::KeepPastHolders(const NodeSnapshot& next) {
     past_holders.push_back({.gpu_uuid = before.uuid,
                             .held_since = before.held_since,
                             .until = NewestAt(),
-                            .still_memory = before.still_memory});
+                            .steady_memory = before.steady_memory});
   }
 }
 
 void NodeHistory::Forget(absl::Time at, const Limits& limits) {
   const absl::Time before = at - std::min(limits.horizon, limits.readings);
-  const auto first_kept = std::ranges::find_if(stretches, [&](const NodeStretch& stretch) {
-    return stretch.last >= before || &stretch == &stretches.back();
-  });
-  for (auto stretch = stretches.begin(); stretch != first_kept; ++stretch) {
-    forgotten_until = stretch->last;
-    if (!past_layouts.empty() && past_layouts.back().layout == stretch->layout()) continue;
-    past_layouts.push_back({.first = stretch->first, .layout = stretch->layout()});
+  const auto first_kept = std::ranges::find_if(
+      runs, [&](const NodeRun& run) { return run.last >= before || &run == &runs.back(); });
+  for (auto run = runs.begin(); run != first_kept; ++run) {
+    forgotten_until = run->last;
+    if (!past_layouts.empty() && past_layouts.back().layout == run->layout()) continue;
+    past_layouts.push_back({.first = run->first, .layout = run->layout()});
   }
-  stretches.erase(stretches.begin(), first_kept);
+  runs.erase(runs.begin(), first_kept);
 
   const absl::Time horizon = at - limits.horizon;
   while (!past_layouts.empty()) {
     const bool only = past_layouts.size() == 1;
-    const absl::Time end = only ? stretches.front().first : past_layouts[1].first;
+    const absl::Time end = only ? runs.front().first : past_layouts[1].first;
     if (end >= horizon) break;
     past_layouts.erase(past_layouts.begin());
   }

@@ -20,7 +20,7 @@ struct NodeLayout {
     std::string parent_uuid;
     std::string name;
     int index = 0;
-    std::vector<GpuHolder> holders;  // `share` is that of the first instant: see KeptPoints
+    std::vector<GpuHolder> holders;  // `share` is that of the first instant: see StoredPoints
 
     friend bool operator==(const Gpu&, const Gpu&) = default;
   };
@@ -31,14 +31,14 @@ struct NodeLayout {
 };
 
 // Readings that were equal from the first to the last.
-struct NodeStretch {
+struct NodeRun {
   absl::Time first;
   absl::Time last;
   std::shared_ptr<const PointBlock> block;  // never null
   uint32_t instant = 0;                     // of it
 
   const std::shared_ptr<const NodeLayout>& layout() const { return block->layout(); }
-  KeptPoints points() const { return {*block, instant}; }
+  StoredPoints points() const { return {*block, instant}; }
 };
 
 // A holder that has left its GPU.
@@ -46,7 +46,7 @@ struct PastHolder {
   std::string gpu_uuid;
   absl::Time held_since;
   absl::Time until;  // the last reading that had it
-  StillMemory still_memory;
+  SteadyMemory steady_memory;
 };
 
 // Who was there before the readings that are kept.
@@ -60,7 +60,7 @@ struct NodeHistory {
   // Counts up with each reading; what was computed from an equal number is still right.
   int64_t generation = 0;
   std::shared_ptr<const NodeSnapshot> newest;  // never null once there was a reading
-  std::vector<NodeStretch> stretches;          // oldest first; the last one is that of `newest`
+  std::vector<NodeRun> runs;                   // oldest first; the last one is that of `newest`
   std::vector<PastHolder> past_holders;        // oldest first
   std::vector<PastLayout> past_layouts;        // oldest first
   // No reading until then is kept, though there were some; InfinitePast: none is forgotten.
@@ -70,7 +70,7 @@ struct NodeHistory {
 
   struct Limits {
     absl::Duration horizon;      // what ended longer before the newest reading is forgotten
-    absl::Duration join_within;  // equal readings farther apart are not one stretch
+    absl::Duration join_within;  // equal readings farther apart are not one run
     // Readings alone, which take nearly all of the memory, may be forgotten earlier.
     absl::Duration readings = absl::InfiniteDuration();
   };
@@ -81,7 +81,7 @@ struct NodeHistory {
   void Extend(absl::Time at, const Limits& limits);
 
   // When the newest reading was made; `newest` may have its first.
-  absl::Time NewestAt() const { return stretches.back().last; }
+  absl::Time NewestAt() const { return runs.back().last; }
   const NodeSnapshot& Newest() const { return *newest; }
 
  private:
@@ -90,7 +90,7 @@ struct NodeHistory {
   void KeepPastHolders(const NodeSnapshot& next);
   void Forget(absl::Time at, const Limits& limits);
 
-  std::shared_ptr<PointBlock> open_block_;  // of the newest stretch; the writer's
+  std::shared_ptr<PointBlock> open_block_;  // of the newest run; the writer's
 };
 
 }  // namespace gpuscaler

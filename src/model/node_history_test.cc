@@ -11,9 +11,9 @@ using ::testing::IsEmpty;
 
 constexpr absl::Duration kTick = absl::Seconds(2);
 
-std::vector<float> SharesOf(const NodeStretch& stretch) {
+std::vector<float> SharesOf(const NodeRun& run) {
   std::vector<float> shares;
-  for (size_t i = 0; i < 2; ++i) shares.push_back(stretch.points().share(i));
+  for (size_t i = 0; i < 2; ++i) shares.push_back(run.points().share(i));
   return shares;
 }
 
@@ -36,13 +36,13 @@ class NodeHistoryTest : public testing::Test {
     Tick();
   }
   // Seconds since the test's beginning.
-  std::vector<std::pair<int64_t, int64_t>> Stretches() const {
-    std::vector<std::pair<int64_t, int64_t>> stretches;
-    for (const NodeStretch& stretch : history_.stretches) {
-      stretches.emplace_back(absl::ToInt64Seconds(stretch.first - kStart),
-                             absl::ToInt64Seconds(stretch.last - kStart));
+  std::vector<std::pair<int64_t, int64_t>> Runs() const {
+    std::vector<std::pair<int64_t, int64_t>> runs;
+    for (const NodeRun& run : history_.runs) {
+      runs.emplace_back(absl::ToInt64Seconds(run.first - kStart),
+                        absl::ToInt64Seconds(run.last - kStart));
     }
-    return stretches;
+    return runs;
   }
 
   static constexpr absl::Time kStart = absl::UnixEpoch();
@@ -55,7 +55,7 @@ TEST_F(NodeHistoryTest, ReadingsThatStayAreOneStretch) {
   TickBusy(50);
   for (int i = 0; i < 10; ++i) TickBusy(60);
   TickBusy(70);
-  EXPECT_THAT(Stretches(), ElementsAre(std::pair(2, 2), std::pair(4, 22), std::pair(24, 24)));
+  EXPECT_THAT(Runs(), ElementsAre(std::pair(2, 2), std::pair(4, 22), std::pair(24, 24)));
   EXPECT_EQ(history_.generation, 12);
 }
 
@@ -63,25 +63,25 @@ TEST_F(NodeHistoryTest, FirstReadingStaysAlone) {
   TickBusy(50);
   Tick();
   Tick();
-  EXPECT_THAT(Stretches(), ElementsAre(std::pair(2, 2), std::pair(4, 6)));
+  EXPECT_THAT(Runs(), ElementsAre(std::pair(2, 2), std::pair(4, 6)));
 }
 
 TEST_F(NodeHistoryTest, OutageEndsAStretch) {
   Tick();
   Tick();
   Tick(absl::Seconds(7));
-  EXPECT_THAT(Stretches(), ElementsAre(std::pair(2, 2), std::pair(4, 4), std::pair(11, 11)));
+  EXPECT_THAT(Runs(), ElementsAre(std::pair(2, 2), std::pair(4, 4), std::pair(11, 11)));
 }
 
 TEST_F(NodeHistoryTest, NodeThatFindsNothingNewExtendsItsNewestReading) {
   TickBusy(50);
   TickBusy(60);
   history_.Extend(kStart + absl::Seconds(8), limits_);
-  EXPECT_THAT(Stretches(), ElementsAre(std::pair(2, 2), std::pair(4, 8)));
+  EXPECT_THAT(Runs(), ElementsAre(std::pair(2, 2), std::pair(4, 8)));
   EXPECT_EQ(history_.generation, 3);
   EXPECT_EQ(history_.NewestAt(), kStart + absl::Seconds(8));
   history_.Extend(kStart + absl::Seconds(15), limits_);
-  EXPECT_THAT(Stretches(), ElementsAre(std::pair(2, 2), std::pair(4, 8), std::pair(15, 15)))
+  EXPECT_THAT(Runs(), ElementsAre(std::pair(2, 2), std::pair(4, 8), std::pair(15, 15)))
       << "it was not heard in between";
 }
 
@@ -89,24 +89,24 @@ TEST_F(NodeHistoryTest, ForgetsWhatEndedBeforeTheHorizon) {
   TickBusy(1);
   TickBusy(2);
   for (int i = 0; i < 30; ++i) Tick();
-  EXPECT_THAT(Stretches(), ElementsAre(std::pair(4, 64)));
+  EXPECT_THAT(Runs(), ElementsAre(std::pair(4, 64)));
   TickBusy(3);
-  EXPECT_THAT(Stretches(), ElementsAre(std::pair(4, 64), std::pair(66, 66)));
+  EXPECT_THAT(Runs(), ElementsAre(std::pair(4, 64), std::pair(66, 66)));
 }
 
 TEST_F(NodeHistoryTest, LayoutIsSharedUntilAGpuOrAnOwnerChanges) {
   TickBusy(1);
   TickBusy(2);
-  EXPECT_EQ(history_.stretches[0].layout(), history_.stretches[1].layout());
+  EXPECT_EQ(history_.runs[0].layout(), history_.runs[1].layout());
   snapshot_.pods = {{.namespace_name = "team-a", .name = "llm-0"}};
   snapshot_.gpus[0].holders = {{.pod = 0, .container = "main"}};
   snapshot_.attribution.state = Attribution::State::kKnown;
   Tick();
-  EXPECT_NE(history_.stretches[1].layout(), history_.stretches[2].layout());
-  EXPECT_EQ(history_.stretches[2].layout()->pods[0].name, "llm-0");
+  EXPECT_NE(history_.runs[1].layout(), history_.runs[2].layout());
+  EXPECT_EQ(history_.runs[2].layout()->pods[0].name, "llm-0");
   snapshot_.pods[0].ready = true;
   Tick();
-  EXPECT_EQ(history_.stretches.size(), 4u);
+  EXPECT_EQ(history_.runs.size(), 4u);
 }
 
 TEST_F(NodeHistoryTest, SharesOfAGpuAreReadings) {
@@ -118,9 +118,9 @@ TEST_F(NodeHistoryTest, SharesOfAGpuAreReadings) {
   snapshot_.gpus[0].holders[0].share = 0.5;
   snapshot_.gpus[0].holders[1].share = 0.5;
   Tick();
-  EXPECT_EQ(history_.stretches[1].layout(), history_.stretches[2].layout());
-  EXPECT_THAT(SharesOf(history_.stretches[1]), ElementsAre(0.25, 0.75));
-  EXPECT_THAT(SharesOf(history_.stretches[2]), ElementsAre(0.5, 0.5));
+  EXPECT_EQ(history_.runs[1].layout(), history_.runs[2].layout());
+  EXPECT_THAT(SharesOf(history_.runs[1]), ElementsAre(0.25, 0.75));
+  EXPECT_THAT(SharesOf(history_.runs[2]), ElementsAre(0.5, 0.5));
 }
 
 TEST_F(NodeHistoryTest, TwoMayContinueTheSameOne) {
@@ -135,13 +135,13 @@ TEST_F(NodeHistoryTest, TwoMayContinueTheSameOne) {
     next.gpus[0].utilization_percent = same ? 50 : 60;
     other.Append(next, limits_);
     const auto newest = [](const NodeHistory& history) {
-      return history.stretches.back().points()[0].Value(GpuReading::kUtilization);
+      return history.runs.back().points()[0].Value(GpuReading::kUtilization);
     };
     EXPECT_EQ(newest(one), 50);
     EXPECT_EQ(newest(other), same ? 50 : 60);
     EXPECT_EQ(newest(history_), 4);
-    EXPECT_EQ(one.stretches.size(), 5u);
-    EXPECT_EQ(other.stretches.size(), 5u);
+    EXPECT_EQ(one.runs.size(), 5u);
+    EXPECT_EQ(other.runs.size(), 5u);
   }
 }
 
@@ -158,16 +158,16 @@ TEST_F(NodeHistoryTest, LastKnownOwnersOutliveTheHorizon) {
 
 TEST_F(NodeHistoryTest, RemembersTheMemoryOfAHolderThatHasLeft) {
   snapshot_.gpus[0].in_use = true;
-  snapshot_.gpus[0].still_memory.Add(kStart, 90);
-  snapshot_.gpus[0].still_memory.Add(kStart + absl::Minutes(3), 90);
+  snapshot_.gpus[0].steady_memory.Add(kStart, 90);
+  snapshot_.gpus[0].steady_memory.Add(kStart + absl::Minutes(3), 90);
   Tick();
   EXPECT_THAT(history_.past_holders, IsEmpty());
   snapshot_.gpus[0].in_use = false;
-  snapshot_.gpus[0].still_memory = {};
+  snapshot_.gpus[0].steady_memory = {};
   Tick();
   ASSERT_EQ(history_.past_holders.size(), 1u);
   EXPECT_EQ(history_.past_holders[0].gpu_uuid, "GPU-a");
-  EXPECT_TRUE(history_.past_holders[0].still_memory.Stood(absl::Minutes(2), absl::InfinitePast()));
+  EXPECT_TRUE(history_.past_holders[0].steady_memory.Stood(absl::Minutes(2), absl::InfinitePast()));
   for (int i = 0; i < 31; ++i) Tick();
   EXPECT_THAT(history_.past_holders, IsEmpty()) << "beyond the horizon";
 }
@@ -175,14 +175,14 @@ TEST_F(NodeHistoryTest, RemembersTheMemoryOfAHolderThatHasLeft) {
 TEST_F(NodeHistoryTest, ReadingsAreForgottenBeforeWhoWasThere) {
   limits_.readings = absl::Seconds(10);
   for (int i = 1; i <= 5; ++i) TickBusy(i);  // at 2 to 10
-  const auto alone = history_.stretches.back().layout();
+  const auto alone = history_.runs.back().layout();
   snapshot_.pods.push_back({.namespace_name = "team-a", .name = "llm-0"});
   for (int i = 1; i <= 10; ++i) TickBusy(i);  // at 12 to 30
-  EXPECT_THAT(Stretches().front(), std::pair(20, 20));
+  EXPECT_THAT(Runs().front(), std::pair(20, 20));
   EXPECT_EQ(history_.forgotten_until - kStart, absl::Seconds(18));
   ASSERT_EQ(history_.past_layouts.size(), 2u);
   EXPECT_EQ(history_.past_layouts[0].layout, alone);
-  EXPECT_EQ(history_.past_layouts[1].layout, history_.stretches.back().layout());
+  EXPECT_EQ(history_.past_layouts[1].layout, history_.runs.back().layout());
   EXPECT_EQ(history_.past_layouts[1].first - kStart, absl::Seconds(12));
   for (int i = 1; i <= 22; ++i) TickBusy(i);  // until 74: the horizon is behind 12
   ASSERT_EQ(history_.past_layouts.size(), 1u);
@@ -194,7 +194,7 @@ TEST_F(NodeHistoryTest, OnlyReadingThatIsKeptIsNotTheFirstOfAll) {
   TickBusy(50);
   Tick(absl::Seconds(20));
   TickBusy(50);
-  EXPECT_THAT(Stretches(), ElementsAre(std::pair(22, 24)));
+  EXPECT_THAT(Runs(), ElementsAre(std::pair(22, 24)));
 }
 
 }  // namespace

@@ -37,7 +37,9 @@ struct Pod {
   std::string uid;  // empty: not known
   std::vector<PodOwner> owners;
   OwnersFrom owners_from = OwnersFrom::kName;
-  std::optional<bool> ready;      // empty: not known
+  std::optional<bool> ready;  // empty: not known
+  // It was Ready once, as far as its node knows: it never starts again.
+  bool was_ready = false;
   std::optional<bool> is_ending;  // was deleted, and its containers may still run; empty: not known
   std::string address;            // empty: not known
   // hostNetwork: its address is its node's, and known for it. Not told to the fleet.

@@ -43,10 +43,10 @@ bool PointBlock::HasMoved(size_t number) const {
 void PointBlock::LetMove(const NodePoints& first, const PointBlock& before) {
   const bool full = before.size_ == before.room_;
   room_ = std::min(full ? 2 * before.room_ : before.size_, kMostRoom);
-  const bool told = before.size_ == kMostRoom;
+  const bool reported = before.size_ == kMostRoom;
   int32_t rows = 0;
   for (size_t number = 0; number < numbers(); ++number) {
-    const bool moved = told ? before.HasMoved(number) : before.row_of_[number] != kStands;
+    const bool moved = reported ? before.HasMoved(number) : before.row_of_[number] != kStands;
     if (moved || NumberOf(first, number) != before.At(number, before.size_ - 1)) {
       row_of_[number] = rows++;
     }
@@ -85,7 +85,7 @@ bool PointBlock::NewestIs(const NodePoints& points) const {
   return true;
 }
 
-bool operator==(const KeptPoint& a, const KeptPoint& b) {
+bool operator==(const StoredPoint& a, const StoredPoint& b) {
   if (a.block_ == nullptr || b.block_ == nullptr) return a.block_ == b.block_;
   if (!a.block_->Standing(a.gpu_).IsLike(b.block_->Standing(b.gpu_))) return false;
   for (size_t i = 0; i < kGpuReadings; ++i) {

@@ -87,10 +87,10 @@ class PointBlock {
 };
 
 // A GPU at one instant of a block, which outlives it; without a block: it was not there.
-class KeptPoint {
+class StoredPoint {
  public:
-  KeptPoint() = default;
-  KeptPoint(const PointBlock& block, size_t gpu, uint32_t instant)
+  StoredPoint() = default;
+  StoredPoint(const PointBlock& block, size_t gpu, uint32_t instant)
       : block_(&block), gpu_(static_cast<uint32_t>(gpu)), instant_(instant) {}
 
   bool is_there() const { return block_ != nullptr; }
@@ -104,7 +104,7 @@ class KeptPoint {
   absl::Time held_since() const { return block_->Standing(gpu_).held_since(); }
 
   // Whether both show the same.
-  friend bool operator==(const KeptPoint& a, const KeptPoint& b);
+  friend bool operator==(const StoredPoint& a, const StoredPoint& b);
 
  private:
   const PointBlock* block_ = nullptr;
@@ -113,12 +113,12 @@ class KeptPoint {
 };
 
 // All of a node's GPUs at one instant of a block, which outlives it.
-class KeptPoints {
+class StoredPoints {
  public:
-  KeptPoints(const PointBlock& block, uint32_t instant) : block_(&block), instant_(instant) {}
+  StoredPoints(const PointBlock& block, uint32_t instant) : block_(&block), instant_(instant) {}
 
   size_t size() const { return block_->gpus(); }
-  KeptPoint operator[](size_t gpu) const { return {*block_, gpu, instant_}; }
+  StoredPoint operator[](size_t gpu) const { return {*block_, gpu, instant_}; }
 
   bool has_shares() const { return block_->has_shares(); }
   float share(size_t holder) const { return block_->Share(holder, instant_); }

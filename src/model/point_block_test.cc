@@ -27,7 +27,7 @@ class Blocks {
   const PointBlock& newest() const { return *blocks_.back(); }
 
  private:
-  static void Expect(const NodePoints& points, const KeptPoints& kept, size_t instant) {
+  static void Expect(const NodePoints& points, const StoredPoints& kept, size_t instant) {
     ASSERT_EQ(kept.size(), points.gpus.size());
     for (size_t gpu = 0; gpu < points.gpus.size(); ++gpu) {
       Expect(points.gpus[gpu], kept[gpu], instant);
@@ -35,7 +35,7 @@ class Blocks {
     ASSERT_EQ(kept.has_shares(), !points.shares.empty());
     for (size_t i = 0; i < points.shares.size(); ++i) EXPECT_EQ(kept.share(i), points.shares[i]);
   }
-  static void Expect(const GpuPoint& point, const KeptPoint& kept, size_t instant) {
+  static void Expect(const GpuPoint& point, const StoredPoint& kept, size_t instant) {
     for (size_t i = 0; i < kGpuReadings; ++i) {
       const GpuReading reading = static_cast<GpuReading>(i);
       ASSERT_EQ(kept.Value(reading), point.Value(reading)) << "reading " << i << " at " << instant;
@@ -47,7 +47,7 @@ class Blocks {
 
   const std::shared_ptr<const NodeLayout> layout_ = std::make_shared<const NodeLayout>();
   std::vector<std::shared_ptr<PointBlock>> blocks_;
-  std::vector<KeptPoints> places_;
+  std::vector<StoredPoints> places_;
   std::vector<NodePoints> all_;
 };
 
@@ -82,7 +82,7 @@ TEST(PointBlock, AllInstantsReadAsTheyWere) {
       if (one_in(200)) gpu.held_since = absl::FromUnixSeconds(instant);
       if (one_in(100)) gpu.power_watts.reset();
       if (one_in(100)) gpu.power_watts = 100 + random() % 600;
-      if (one_in(200)) gpu.gaps = {{GpuField::kPcie, GpuGap::Reason::kNotWanted, ""}};
+      if (one_in(200)) gpu.gaps = {{GpuField::kPcie, GpuGap::Reason::kNotRequested, ""}};
       if (one_in(200)) gpu.gaps.clear();
     }
     if (one_in(3)) shares = {0.25f, 0.75f};
@@ -124,10 +124,10 @@ TEST(PointBlock, PointsOfDifferentBlocksAreComparedByWhatTheyShow) {
   const auto layout = std::make_shared<const NodeLayout>();
   const PointBlock block(layout, PointsOf({BusyGpu(1), BusyGpu(2)}), nullptr);
   const PointBlock other(layout, PointsOf({BusyGpu(2)}), &block);
-  EXPECT_TRUE(KeptPoint(block, 1, 0) == KeptPoint(other, 0, 0));
-  EXPECT_FALSE(KeptPoint(block, 0, 0) == KeptPoint(other, 0, 0));
-  EXPECT_FALSE(KeptPoint() == KeptPoint(other, 0, 0));
-  EXPECT_TRUE(KeptPoint() == KeptPoint());
+  EXPECT_TRUE(StoredPoint(block, 1, 0) == StoredPoint(other, 0, 0));
+  EXPECT_FALSE(StoredPoint(block, 0, 0) == StoredPoint(other, 0, 0));
+  EXPECT_FALSE(StoredPoint() == StoredPoint(other, 0, 0));
+  EXPECT_TRUE(StoredPoint() == StoredPoint());
 }
 
 }  // namespace

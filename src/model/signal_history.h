@@ -38,8 +38,8 @@ struct SignalSeries {
 
   // Of an engine alone: its family, "vllm"; empty while it is not recognised.
   std::string engine;
-  // Where that family never tells the number, those that do; empty: it may.
-  std::vector<std::string> told_by;
+  // If that family never exports it, or not without a backend that it lacks: those that do.
+  std::vector<std::string> reported_by;
   // What a pressure is measured against, for people: "of maxConcurrency 64". Else empty.
   std::string against;
   // What people should know of a queue's number: that its group does not exist. Else empty.

@@ -34,13 +34,13 @@ class CurlEasy {
   CURL* get() const { return handle_.get(); }
 
   // Options are those of curl_easy_setopt(3), and their values as it has them.
-  void Set(CURLoption option, long value) { Told(option, value); }  // curl_off_t too
-  void Set(CURLoption option, const char* text) { Told(option, text); }
-  void Set(CURLoption option, const std::string& text) { Told(option, text.c_str()); }
-  void Set(CURLoption option, const CurlList& list) { Told(option, list.get()); }
+  void Set(CURLoption option, long value) { Reported(option, value); }  // curl_off_t too
+  void Set(CURLoption option, const char* text) { Reported(option, text); }
+  void Set(CURLoption option, const std::string& text) { Reported(option, text.c_str()); }
+  void Set(CURLoption option, const CurlList& list) { Reported(option, list.get()); }
   template <typename Value>
   void Set(CURLoption option, Value* pointer_or_function) {
-    Told(option, pointer_or_function);
+    Reported(option, pointer_or_function);
   }
   // The text outlives the handle. Empty: the option is left alone.
   void SetBlob(CURLoption option, const std::string& text);
@@ -62,7 +62,7 @@ class CurlEasy {
   };
 
   template <typename Value>
-  void Told(CURLoption option, Value value) {
+  void Reported(CURLoption option, Value value) {
     if (handle_ != nullptr) Note(option, Curl().easy_setopt(handle_.get(), option, value));
   }
   void Note(CURLoption option, CURLcode code);

@@ -6,7 +6,7 @@
 
 namespace gpuscaler {
 
-void GaugeSum::Take(const PageSample& sample) {
+void GaugeSum::Take(const ExpositionSample& sample) {
   sum_ += sample.value;
   is_negative_ |= sample.value < 0;
 }

@@ -10,7 +10,7 @@ namespace gpuscaler {
 class GaugeSum : public SeriesTaker {
  public:
   void Begin() override { *this = {}; }
-  void Take(const PageSample& sample) override;
+  void Take(const ExpositionSample& sample) override;
 
   // Of what was taken since Begin(). FAILED_PRECONDITION: it is infinite, or one of them is
   // negative: some say -1 for what they do not know.

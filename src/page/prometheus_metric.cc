@@ -154,7 +154,8 @@ bool MetricSelector::HasRegex() const {
   return !matchers.empty() && matchers.back().regex != nullptr;
 }
 
-std::optional<bool> MetricSelector::Matches(const PageSample& sample, size_t& steps_left) const {
+std::optional<bool> MetricSelector::Matches(const ExpositionSample& sample,
+                                            size_t& steps_left) const {
   if (sample.name != name) return false;
   for (const LabelMatcher& matcher : matchers) {
     const absl::string_view escaped = sample.EscapedLabel(matcher.label);

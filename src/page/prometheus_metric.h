@@ -36,7 +36,7 @@ struct MetricSelector {
   // Whether it picks the sample. Regular expressions are tried when all else matches, each only
   // while `steps_left` lasts: an instruction for each character is what RE2 does in the worst case.
   // Empty: it did not last.
-  std::optional<bool> Matches(const PageSample& sample, size_t& steps_left) const;
+  std::optional<bool> Matches(const ExpositionSample& sample, size_t& steps_left) const;
 };
 
 constexpr size_t kLongestSelector = 1000;  // characters

@@ -71,7 +71,7 @@ TEST(PrometheusMetric, NoSeriesIsNotZero) {
 
 TEST(PrometheusMetric, NoSeriesOfAWholePageIsZeroWhereThatIsSaid) {
   const MetricSelector held = *ParseMetricSelector("held{pool=\"chat\"}");
-  const auto sum = [&](absl::string_view page, PageFormat format = PageFormat::kText) {
+  const auto sum = [&](absl::string_view page, ExpositionFormat format = ExpositionFormat::kText) {
     return SumOf(held, page, format, IfAbsent::kZero);
   };
   EXPECT_EQ(*sum(kGateway), 0);
@@ -83,7 +83,7 @@ TEST(PrometheusMetric, NoSeriesOfAWholePageIsZeroWhereThatIsSaid) {
     EXPECT_THAT(std::string(sum(blank).status().message()), HasSubstr("empty"));
   }
   EXPECT_EQ(sum("total 9").status().code(), absl::StatusCode::kInvalidArgument) << "cut off";
-  EXPECT_EQ(sum("total 9\n", PageFormat::kOpenMetrics).status().code(),
+  EXPECT_EQ(sum("total 9\n", ExpositionFormat::kOpenMetrics).status().code(),
             absl::StatusCode::kInvalidArgument)
       << "without its # EOF";
   EXPECT_EQ(sum("held{pool=\"chat\"} NaN\n").status().code(),

@@ -17,8 +17,8 @@ namespace {
 // What ReadPage was asked for, and where it is.
 class PageReader {
  public:
-  PageReader(PageFormat format, absl::FunctionRef<bool(absl::string_view)> is_wanted,
-             absl::FunctionRef<void(const PageSample&)> take)
+  PageReader(ExpositionFormat format, absl::FunctionRef<bool(absl::string_view)> is_wanted,
+             absl::FunctionRef<void(const ExpositionSample&)> take)
       : format_(format), is_wanted_(is_wanted), take_(take) {}
 
   absl::Status Line(absl::string_view text) {
@@ -30,7 +30,7 @@ class PageReader {
         text.substr(std::min(text.find_first_not_of(" \t"), text.size()));
     if (line.empty()) return absl::OkStatus();
     if (line[0] != '#') return Sample(line);
-    ended_ = format_ == PageFormat::kOpenMetrics && line == "# EOF";
+    ended_ = format_ == ExpositionFormat::kOpenMetrics && line == "# EOF";
     return absl::OkStatus();
   }
 
@@ -38,7 +38,7 @@ class PageReader {
 
  private:
   absl::Status Sample(absl::string_view line) {
-    ASSIGN_OR_RETURN(const PageSample sample, ReadSampleLine(line, labels_, scratch_));
+    ASSIGN_OR_RETURN(const ExpositionSample sample, ReadSampleLine(line, labels_, scratch_));
     if (sample.name != name_) {
       name_ = sample.name;
       wanted_ = is_wanted_(name_);
@@ -47,9 +47,9 @@ class PageReader {
     return absl::OkStatus();
   }
 
-  const PageFormat format_;
+  const ExpositionFormat format_;
   const absl::FunctionRef<bool(absl::string_view)> is_wanted_;
-  const absl::FunctionRef<void(const PageSample&)> take_;
+  const absl::FunctionRef<void(const ExpositionSample&)> take_;
   bool ended_ = false;
   absl::string_view name_;  // of the sample before, and whether it is wanted
   bool wanted_ = false;
@@ -64,18 +64,18 @@ absl::Status CutOff(absl::string_view expected) {
 
 }  // namespace
 
-PageFormat PageFormatOf(absl::string_view content_type) {
+ExpositionFormat ExpositionFormatOf(absl::string_view content_type) {
   const bool open = absl::StartsWithIgnoreCase(absl::StripLeadingAsciiWhitespace(content_type),
                                                "application/openmetrics-text");
-  return open ? PageFormat::kOpenMetrics : PageFormat::kText;
+  return open ? ExpositionFormat::kOpenMetrics : ExpositionFormat::kText;
 }
 
-absl::string_view PageSample::EscapedLabel(absl::string_view label) const {
-  const auto found = std::ranges::find(labels, label, &PageLabel::name);
+absl::string_view ExpositionSample::EscapedLabel(absl::string_view label) const {
+  const auto found = std::ranges::find(labels, label, &ExpositionLabel::name);
   return found == labels.end() ? absl::string_view() : found->escaped_value;
 }
 
-std::string PageSample::Label(absl::string_view label) const {
+std::string ExpositionSample::Label(absl::string_view label) const {
   return Unescaped(EscapedLabel(label));
 }
 
@@ -113,11 +113,12 @@ std::optional<double> PageNumber(absl::string_view text) {
   return sign * number;
 }
 
-absl::Status ReadPage(absl::string_view page, PageFormat format,
+absl::Status ReadPage(absl::string_view page, ExpositionFormat format,
                       absl::FunctionRef<bool(absl::string_view name)> is_wanted,
-                      absl::FunctionRef<void(const PageSample& sample)> take) {
-  if (page.size() > kLargestPage) {
-    return absl::InvalidArgumentError(absl::StrCat("a page of more than ", kLargestPage, " bytes"));
+                      absl::FunctionRef<void(const ExpositionSample& sample)> take) {
+  if (page.size() > kLargestExposition) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a page of more than ", kLargestExposition, " bytes"));
   }
   PageReader reader(format, is_wanted, take);
   const bool whole_lines = page.empty() || page.back() == '\n';
@@ -130,8 +131,8 @@ absl::Status ReadPage(absl::string_view page, PageFormat format,
       return absl::InvalidArgumentError(absl::StrCat("line ", number, ": ", status.message()));
     }
   }
-  if (format == PageFormat::kOpenMetrics && !reader.ended()) return CutOff("\"# EOF\"");
-  if (format == PageFormat::kText && !whole_lines) return CutOff("a line feed");
+  if (format == ExpositionFormat::kOpenMetrics && !reader.ended()) return CutOff("\"# EOF\"");
+  if (format == ExpositionFormat::kText && !whole_lines) return CutOff("a line feed");
   return absl::OkStatus();
 }
 

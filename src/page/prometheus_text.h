@@ -12,25 +12,26 @@
 
 namespace gpuscaler {
 
-constexpr size_t kLargestPage = size_t{4} << 20;   // bytes; what an endpoint may send (DESIGN 6)
+constexpr size_t kLargestExposition = size_t{4}
+                                      << 20;       // bytes; what an endpoint may send (DESIGN 6)
 constexpr size_t kMostLabels = 64;                 // of a sample: several times what engines have
 constexpr size_t kLongestLine = size_t{32} << 10;  // bytes: as many labels of 512 bytes each
 
-enum class PageFormat { kText, kOpenMetrics };
+enum class ExpositionFormat { kText, kOpenMetrics };
 
 // From the Content-Type header. Whatever is not OpenMetrics is taken for text: many servers say
 // text/plain only, some nothing.
-PageFormat PageFormatOf(absl::string_view content_type);
+ExpositionFormat ExpositionFormatOf(absl::string_view content_type);
 
-struct PageLabel {
+struct ExpositionLabel {
   absl::string_view name;
   absl::string_view escaped_value;  // as between the quotes on the page
 };
 
 // One line of a page. The texts lie in the page, the span is gone when the call ends.
-struct PageSample {
+struct ExpositionSample {
   absl::string_view name;
-  std::span<const PageLabel> labels;
+  std::span<const ExpositionLabel> labels;
   double value = 0;  // NaN and infinities too
 
   // Empty where the sample lacks the label: to Prometheus that is the same as an empty one.
@@ -51,8 +52,8 @@ std::optional<double> PageNumber(absl::string_view text);
 // nothing: INVALID_ARGUMENT "line 12: what is wrong". A page that was cut off is one: text ends
 // with a line feed, OpenMetrics with "# EOF". Without that check a 12 that was a 123 would pass.
 // Comments are passed over, and so are timestamps and exemplars once they are seen to be whole.
-absl::Status ReadPage(absl::string_view page, PageFormat format,
+absl::Status ReadPage(absl::string_view page, ExpositionFormat format,
                       absl::FunctionRef<bool(absl::string_view name)> is_wanted,
-                      absl::FunctionRef<void(const PageSample& sample)> take);
+                      absl::FunctionRef<void(const ExpositionSample& sample)> take);
 
 }  // namespace gpuscaler

@@ -96,7 +96,7 @@ SlowPage ReadSlowly(const std::string& page) {
   return read;
 }
 
-void ExpectSame(const SlowSample& want, const PageSample& got) {
+void ExpectSame(const SlowSample& want, const ExpositionSample& got) {
   EXPECT_EQ(want.name, got.name);
   EXPECT_TRUE(want.value == got.value || (std::isnan(want.value) && std::isnan(got.value)))
       << want.value << " and " << got.value;
@@ -112,8 +112,8 @@ bool ExpectBothReadAlike(const std::string& page) {
   const SlowPage want = ReadSlowly(page);
   size_t taken = 0;
   const absl::Status status = ReadPage(
-      page, PageFormat::kText, [](absl::string_view) { return true; },
-      [&](const PageSample& got) {
+      page, ExpositionFormat::kText, [](absl::string_view) { return true; },
+      [&](const ExpositionSample& got) {
         if (want.whole && taken < want.samples.size()) ExpectSame(want.samples[taken], got);
         ++taken;
       });

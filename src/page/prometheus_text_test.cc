@@ -22,19 +22,19 @@ struct Taken {
   std::vector<std::string> samples;  // name{label=value,...} value
 };
 
-std::string AsText(const PageSample& sample) {
+std::string AsText(const ExpositionSample& sample) {
   std::vector<std::string> labels;
-  for (const PageLabel& label : sample.labels) {
+  for (const ExpositionLabel& label : sample.labels) {
     labels.push_back(absl::StrCat(label.name, "=", Unescaped(label.escaped_value)));
   }
   return absl::StrCat(sample.name, "{", absl::StrJoin(labels, ","), "} ", NumberText(sample.value));
 }
 
-Taken TakeAll(absl::string_view page, PageFormat format = PageFormat::kText) {
+Taken TakeAll(absl::string_view page, ExpositionFormat format = ExpositionFormat::kText) {
   Taken taken;
   taken.status = ReadPage(
       page, format, [](absl::string_view) { return true; },
-      [&](const PageSample& sample) { taken.samples.push_back(AsText(sample)); });
+      [&](const ExpositionSample& sample) { taken.samples.push_back(AsText(sample)); });
   return taken;
 }
 
@@ -68,7 +68,7 @@ TEST(PrometheusText, PassesOverTimestampsAndExemplars) {
       "c_bucket{le=\"0.5\"} 3 # {trace_id=\"abc\"} 0.2 1767225600.5\n"
       "d_total 4 1767225600.123 # {} 1\n"
       "# EOF\n",
-      PageFormat::kOpenMetrics);
+      ExpositionFormat::kOpenMetrics);
   EXPECT_TRUE(taken.status.ok()) << taken.status;
   EXPECT_THAT(taken.samples, ElementsAre("a{} 1", "b{x=y} 2", "c_bucket{le=0.5} 3", "d_total{} 4"));
 }
@@ -84,8 +84,8 @@ TEST(PrometheusText, UnescapesALabelsValueWhenAsked) {
 }
 
 TEST(PrometheusText, ALabelThatIsNotThereIsEmpty) {
-  const PageLabel labels[] = {{"model", "m\\\\1"}, {"empty", ""}};
-  const PageSample sample{.name = "a", .labels = labels};
+  const ExpositionLabel labels[] = {{"model", "m\\\\1"}, {"empty", ""}};
+  const ExpositionSample sample{.name = "a", .labels = labels};
   EXPECT_EQ(sample.EscapedLabel("model"), "m\\\\1");
   EXPECT_EQ(sample.Label("model"), "m\\1");
   EXPECT_EQ(sample.Label("empty"), "");
@@ -96,7 +96,7 @@ TEST(PrometheusText, CarriageReturnsBeforeLineFeedsAreNoText) {
   const Taken text = TakeAll("# TYPE a gauge\r\n\r\na 1\r\nb{x=\"y\"} 2\r\n");
   EXPECT_TRUE(text.status.ok()) << text.status;
   EXPECT_THAT(text.samples, ElementsAre("a{} 1", "b{x=y} 2"));
-  const Taken open = TakeAll("a 1\r\n# EOF\r\n", PageFormat::kOpenMetrics);
+  const Taken open = TakeAll("a 1\r\n# EOF\r\n", ExpositionFormat::kOpenMetrics);
   EXPECT_TRUE(open.status.ok()) << open.status;
 }
 
@@ -104,12 +104,12 @@ TEST(PrometheusText, AsksOnceForNeighboursOfOneNameAndTakesOnlyWhatIsWanted) {
   std::vector<std::string> asked;
   std::vector<std::string> taken;
   const absl::Status status = ReadPage(
-      "w{reason=\"capacity\"} 1\nw_by_reason 2\nw_by_reason 3\nw 4\n", PageFormat::kText,
+      "w{reason=\"capacity\"} 1\nw_by_reason 2\nw_by_reason 3\nw 4\n", ExpositionFormat::kText,
       [&](absl::string_view name) {
         asked.emplace_back(name);
         return name == "w";
       },
-      [&](const PageSample& sample) { taken.push_back(AsText(sample)); });
+      [&](const ExpositionSample& sample) { taken.push_back(AsText(sample)); });
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_THAT(asked, ElementsAre("w", "w_by_reason", "w"));
   EXPECT_THAT(taken, ElementsAre("w{reason=capacity} 1", "w{} 4"));
@@ -118,7 +118,7 @@ TEST(PrometheusText, AsksOnceForNeighboursOfOneNameAndTakesOnlyWhatIsWanted) {
 TEST(PrometheusText, AnEmptyPageHasNoSamples) {
   EXPECT_TRUE(TakeAll("").status.ok());
   EXPECT_THAT(TakeAll("").samples, IsEmpty());
-  EXPECT_TRUE(TakeAll("# EOF\n", PageFormat::kOpenMetrics).status.ok());
+  EXPECT_TRUE(TakeAll("# EOF\n", ExpositionFormat::kOpenMetrics).status.ok());
 }
 
 TEST(PrometheusText, APageThatIsCutOffIsAnError) {
@@ -129,10 +129,11 @@ TEST(PrometheusText, APageThatIsCutOffIsAnError) {
   }
   constexpr absl::string_view kOpen = "a 1\nb{x=\"y\"} 123\n# EOF\n";
   for (size_t length = 0; length < kOpen.size() - 1; ++length) {
-    EXPECT_FALSE(TakeAll(kOpen.substr(0, length), PageFormat::kOpenMetrics).status.ok())
+    EXPECT_FALSE(TakeAll(kOpen.substr(0, length), ExpositionFormat::kOpenMetrics).status.ok())
         << kOpen.substr(0, length);
   }
-  EXPECT_TRUE(TakeAll(kOpen.substr(0, kOpen.size() - 1), PageFormat::kOpenMetrics).status.ok());
+  EXPECT_TRUE(
+      TakeAll(kOpen.substr(0, kOpen.size() - 1), ExpositionFormat::kOpenMetrics).status.ok());
 }
 
 TEST(PrometheusText, ErrorsNameTheLineAndWhatIsWrong) {
@@ -180,19 +181,19 @@ TEST(PrometheusText, ErrorsNameTheLineAndWhatIsWrong) {
 
 TEST(PrometheusText, ABrokenLineOfAMetricThatNobodyWantsIsAnErrorToo) {
   const absl::Status status = ReadPage(
-      "a 1\nb{ 2\n", PageFormat::kText, [](absl::string_view name) { return name == "a"; },
-      [](const PageSample&) {});
+      "a 1\nb{ 2\n", ExpositionFormat::kText, [](absl::string_view name) { return name == "a"; },
+      [](const ExpositionSample&) {});
   EXPECT_THAT(status.message(), HasSubstr("line 2: "));
 }
 
 TEST(PrometheusText, NothingFollowsTheEndOfOpenMetrics) {
-  const Taken open = TakeAll("a 1\n# EOF\nb 2\n", PageFormat::kOpenMetrics);
+  const Taken open = TakeAll("a 1\n# EOF\nb 2\n", ExpositionFormat::kOpenMetrics);
   EXPECT_THAT(open.status.message(), HasSubstr("line 3: text after \"# EOF\""));
   EXPECT_TRUE(TakeAll("a 1\n# EOF\nb 2\n").status.ok()) << "a comment of the text format";
 }
 
 TEST(PrometheusText, PagesLinesAndLabelsHaveBounds) {
-  EXPECT_THAT(TakeAll(std::string(kLargestPage + 1, '\n')).status.message(),
+  EXPECT_THAT(TakeAll(std::string(kLargestExposition + 1, '\n')).status.message(),
               HasSubstr("a page of more than 4194304 bytes"));
   const std::string long_line = absl::StrCat("a 1\n#", std::string(kLongestLine, 'x'), "\n");
   EXPECT_THAT(TakeAll(long_line).status.message(), HasSubstr("line 2: more than 32768 bytes"));
@@ -204,11 +205,11 @@ TEST(PrometheusText, PagesLinesAndLabelsHaveBounds) {
 }
 
 TEST(PrometheusText, TheContentTypeTellsTheFormat) {
-  EXPECT_EQ(PageFormatOf("application/openmetrics-text; version=1.0.0; charset=utf-8"),
-            PageFormat::kOpenMetrics);
-  EXPECT_EQ(PageFormatOf(" Application/OpenMetrics-Text"), PageFormat::kOpenMetrics);
-  EXPECT_EQ(PageFormatOf("text/plain; version=0.0.4"), PageFormat::kText);
-  EXPECT_EQ(PageFormatOf(""), PageFormat::kText);
+  EXPECT_EQ(ExpositionFormatOf("application/openmetrics-text; version=1.0.0; charset=utf-8"),
+            ExpositionFormat::kOpenMetrics);
+  EXPECT_EQ(ExpositionFormatOf(" Application/OpenMetrics-Text"), ExpositionFormat::kOpenMetrics);
+  EXPECT_EQ(ExpositionFormatOf("text/plain; version=0.0.4"), ExpositionFormat::kText);
+  EXPECT_EQ(ExpositionFormatOf(""), ExpositionFormat::kText);
 }
 
 }  // namespace

@@ -35,8 +35,8 @@ class SampleLine {
   explicit SampleLine(absl::string_view line)
       : begin_(line.data()), at_(line.data()), end_(line.data() + line.size()) {}
 
-  absl::StatusOr<PageSample> Sample(SampleLabels& labels, SampleLabels& scratch) {
-    PageSample sample;
+  absl::StatusOr<ExpositionSample> Sample(SampleLabels& labels, SampleLabels& scratch) {
+    ExpositionSample sample;
     RETURN_IF_ERROR(Name(&sample.name));
     size_t count = 0;
     RETURN_IF_ERROR(Labels(labels, &count));
@@ -137,7 +137,7 @@ class SampleLine {
     return at == end_ ? "at the end" : absl::StrCat("at character ", at - begin_ + 1);
   }
 
-  absl::Status Label(PageLabel& label) {
+  absl::Status Label(ExpositionLabel& label) {
     label.name = Word(kLabelStart, kLabelPart);
     if (label.name.empty()) {
       return absl::InvalidArgumentError(absl::StrCat("name of a label expected ", Where(at_)));
@@ -164,8 +164,8 @@ class SampleLine {
 
 }  // namespace
 
-absl::StatusOr<PageSample> ReadSampleLine(absl::string_view line, SampleLabels& labels,
-                                          SampleLabels& scratch) {
+absl::StatusOr<ExpositionSample> ReadSampleLine(absl::string_view line, SampleLabels& labels,
+                                                SampleLabels& scratch) {
   return SampleLine(line).Sample(labels, scratch);
 }
 

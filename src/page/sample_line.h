@@ -10,11 +10,11 @@
 
 namespace gpuscaler {
 
-using SampleLabels = std::array<PageLabel, kMostLabels>;
+using SampleLabels = std::array<ExpositionLabel, kMostLabels>;
 
 // The sample's labels are in `labels`; `scratch` is for what is only looked at. INVALID_ARGUMENT
 // says what is wrong.
-absl::StatusOr<PageSample> ReadSampleLine(absl::string_view line, SampleLabels& labels,
-                                          SampleLabels& scratch);
+absl::StatusOr<ExpositionSample> ReadSampleLine(absl::string_view line, SampleLabels& labels,
+                                                SampleLabels& scratch);
 
 }  // namespace gpuscaler

@@ -30,7 +30,7 @@ class Picking {
     pick_.taker->Begin();
   }
 
-  void Offer(const PageSample& sample) {
+  void Offer(const ExpositionSample& sample) {
     if (takes_too_long_) return;
     const std::optional<bool> matches = pick_.selector->Matches(sample, steps_left_);
     takes_too_long_ = !matches.has_value();
@@ -84,7 +84,7 @@ class PickingsOfMetric {
     }
   }
 
-  void Offer(const PageSample& sample) const {
+  void Offer(const ExpositionSample& sample) const {
     for (Picking* picking : any_) picking->Offer(sample);
     for (const auto& [label, by_value] : by_label_) {
       const absl::string_view escaped = sample.EscapedLabel(label);
@@ -103,7 +103,7 @@ class PickingsOfMetric {
 
 }  // namespace
 
-std::vector<absl::Status> ReadSeries(absl::string_view page, PageFormat format,
+std::vector<absl::Status> ReadSeries(absl::string_view page, ExpositionFormat format,
                                      std::span<const SeriesPick> picks) {
   std::vector<Picking> pickings = Begin(picks);
   std::map<absl::string_view, PickingsOfMetric> by_name;
@@ -118,7 +118,7 @@ std::vector<absl::Status> ReadSeries(absl::string_view page, PageFormat format,
         concerned = found == by_name.end() ? nullptr : &found->second;
         return concerned != nullptr;
       },
-      [&](const PageSample& sample) { concerned->Offer(sample); });
+      [&](const ExpositionSample& sample) { concerned->Offer(sample); });
   const bool is_blank = absl::StripAsciiWhitespace(page).empty();
   std::vector<absl::Status> results;
   results.reserve(picks.size());

@@ -18,7 +18,7 @@ class SeriesTaker {
   virtual ~SeriesTaker() = default;
 
   virtual void Begin() = 0;  // a page: what was taken before counts for nothing
-  virtual void Take(const PageSample& sample) = 0;
+  virtual void Take(const ExpositionSample& sample) = 0;
 };
 
 // What a whole page without a series of the selector is. A page of nothing at all is an error
@@ -43,7 +43,7 @@ constexpr size_t kMostRegexSteps = 20'000'000;
 // `if_absent` says so. FAILED_PRECONDITION: one of them is NaN or infinite, or the regular
 // expressions would take too long on this page. INVALID_ARGUMENT, then of all picks: it is no whole
 // page.
-std::vector<absl::Status> ReadSeries(absl::string_view page, PageFormat format,
+std::vector<absl::Status> ReadSeries(absl::string_view page, ExpositionFormat format,
                                      std::span<const SeriesPick> picks);
 
 }  // namespace gpuscaler

@@ -27,7 +27,7 @@ class SeriesPicksTest : public testing::Test {
   }
   // Of each pick its sum, or why there is none.
   std::vector<absl::StatusOr<double>> Read(absl::string_view page) {
-    const std::vector<absl::Status> read = ReadSeries(page, PageFormat::kText, picks_);
+    const std::vector<absl::Status> read = ReadSeries(page, ExpositionFormat::kText, picks_);
     std::vector<absl::StatusOr<double>> sums;
     for (size_t i = 0; i < read.size(); ++i) {
       sums.push_back(read[i].ok() ? sums_[i].Sum(selectors_[i]) : read[i]);

@@ -10,7 +10,8 @@
 namespace gpuscaler {
 
 inline absl::Status ReadOne(const MetricSelector& selector, SeriesTaker& taker,
-                            absl::string_view page, PageFormat format = PageFormat::kText,
+                            absl::string_view page,
+                            ExpositionFormat format = ExpositionFormat::kText,
                             IfAbsent if_absent = IfAbsent::kError) {
   const std::array picks = {
       SeriesPick{.selector = &selector, .taker = &taker, .if_absent = if_absent}};
@@ -18,7 +19,7 @@ inline absl::Status ReadOne(const MetricSelector& selector, SeriesTaker& taker,
 }
 
 inline absl::StatusOr<double> SumOf(const MetricSelector& selector, absl::string_view page,
-                                    PageFormat format = PageFormat::kText,
+                                    ExpositionFormat format = ExpositionFormat::kText,
                                     IfAbsent if_absent = IfAbsent::kError) {
   GaugeSum sum;
   RETURN_IF_ERROR(ReadOne(selector, sum, page, format, if_absent));

@@ -8,8 +8,8 @@
 
 namespace gpuscaler {
 
-RedisConnection::RedisConnection(const RedisServer& server, const RedisPayer& payer)
-    : tls_(server.place.tls), stream_(server.place), decoder_(payer.large_bodies, payer.tenant) {
+RedisConnection::RedisConnection(const RedisServer& server, const RedisMemoryBudget& budget)
+    : tls_(server.place.tls), stream_(server.place), decoder_(budget.large_bodies, budget.tenant) {
   SignIn(server);
 }
 

@@ -25,7 +25,7 @@ struct RedisServer {
 };
 
 // For whom it is, and what large replies take their memory of.
-struct RedisPayer {
+struct RedisMemoryBudget {
   std::string tenant;
   std::shared_ptr<LargeBodies> large_bodies;
 };
@@ -34,7 +34,7 @@ struct RedisPayer {
 class RedisConnection {
  public:
   // Begins to connect. For RedisDecoder.
-  RedisConnection(const RedisServer& server, const RedisPayer& payer);
+  RedisConnection(const RedisServer& server, const RedisMemoryBudget& budget);
 
   // Any number at any time; sent as soon as it can be.
   void Ask(const RedisCommand& command);

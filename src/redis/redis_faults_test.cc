@@ -13,7 +13,7 @@ namespace gpuscaler {
 namespace {
 
 constexpr RedisLimits kImpatient = {.interval = absl::Milliseconds(20),
-                                    .patience = absl::Milliseconds(200)};
+                                    .timeout = absl::Milliseconds(200)};
 
 void Push(const TestRedis& redis, int items) {
   for (int i = 0; i < items; ++i) redis.Do({"LPUSH", "jobs", absl::StrCat(i)});
@@ -110,7 +110,7 @@ TEST(RedisFaults, ServerThatHangsHoldsUpNoOtherAndIsReadWhenItGoesOn) {
 TEST(RedisFaults, EndsAtOnceWhileAServerHangs) {
   const TestRedis redis;
   auto reading = std::make_unique<TestReading>(
-      RedisLimits{.interval = absl::Milliseconds(20), .patience = absl::Hours(1)});
+      RedisLimits{.interval = absl::Milliseconds(20), .timeout = absl::Hours(1)});
   const RedisTarget target = TargetOf(redis, QueueLength::kList);
   reading->reader().Replace({target});
   ASSERT_TRUE(reading->Next(target.source).ok());
@@ -203,7 +203,7 @@ int MostConnectionsWithin(absl::Duration time) {
 
 TEST(RedisFaults, ServerThatFailsIsLeftAloneForAWhile) {
   const TestHttpServer server([](TestHttpConnection&) {});
-  TestReading reading({.interval = absl::Milliseconds(5), .patience = absl::Seconds(2)});
+  TestReading reading({.interval = absl::Milliseconds(5), .timeout = absl::Seconds(2)});
   const RedisTarget target = TargetAt(server.port(), QueueLength::kList, "jobs");
   const absl::Time asked = absl::Now();
   reading.reader().Replace({target});
@@ -333,7 +333,7 @@ TEST_F(RedisClusterTest, NodeThatTheNameDoesNotLeadToIsNamedAndNotAsked) {
 
 TEST(RedisFaults, NothingPilesUpOverTenThousandReadings) {
   const TestRedis redis;
-  TestReading reading({.interval = absl::Milliseconds(1), .patience = absl::Seconds(2)});
+  TestReading reading({.interval = absl::Milliseconds(1), .timeout = absl::Seconds(2)});
   std::vector<RedisTarget> targets;
   for (int i = 0; i < 10; ++i) {
     targets.push_back(TargetOf(redis, QueueLength::kLag, absl::StrCat("jobs", i)));

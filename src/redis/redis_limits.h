@@ -9,7 +9,7 @@ namespace gpuscaler {
 
 struct RedisLimits {
   absl::Duration interval = absl::Seconds(1);
-  absl::Duration patience = absl::Seconds(2);  // for all of a reading (DESIGN 6)
+  absl::Duration timeout = absl::Seconds(2);  // for all of a reading (DESIGN 6)
   // One is kept for each address, user and database that a namespace's triggers name. A queue that
   // would take another one is not read; those that are go on.
   size_t most_connections = 512;

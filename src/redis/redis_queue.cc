@@ -45,8 +45,8 @@ const RedisReply* FindGroup(const RedisReply& groups, absl::string_view name) {
 // Empty: it is not told.
 std::optional<int64_t> NumberIn(const RedisReply& pairs, absl::string_view name) {
   const RedisReply* const value = FindValue(pairs, name);
-  const bool is_told = value != nullptr && value->kind == Kind::kInteger && value->integer >= 0;
-  return is_told ? std::optional(value->integer) : std::nullopt;
+  const bool is_reported = value != nullptr && value->kind == Kind::kInteger && value->integer >= 0;
+  return is_reported ? std::optional(value->integer) : std::nullopt;
 }
 
 std::optional<StreamId> IdIn(const RedisReply& pairs, absl::string_view name) {

@@ -41,7 +41,7 @@ void RedisReader::Replace(std::vector<RedisTarget> targets) {
 void RedisReader::Wake() const { eventfd_write(wake_fd_, 1); }
 
 void RedisReader::Run() {
-  while (TakeWanted()) {
+  while (TakeSubscription()) {
     for (RedisResult& result : readings_.Advance(real_.Now())) {
       sink_({.source = std::move(result.source),
              .at = clock_.Now(),
@@ -52,7 +52,7 @@ void RedisReader::Run() {
   }
 }
 
-bool RedisReader::TakeWanted() {
+bool RedisReader::TakeSubscription() {
   MutexLock lock(mutex_);
   if (wanted_.has_value()) readings_.Replace(*std::exchange(wanted_, std::nullopt));
   return !stopping_;

@@ -42,7 +42,7 @@ class RedisReader {
 
  private:
   void Run();
-  bool TakeWanted();  // false: to end
+  bool TakeSubscription();  // false: to end
   void Wait();
   void Wake() const;
 

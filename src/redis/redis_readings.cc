@@ -121,8 +121,8 @@ absl::Status RedisReadings::CheckRoomFor(const Place& place) const {
 }
 
 void RedisReadings::Settle(Queue& queue, const Place& place, absl::Time now) {
-  const RedisPayer payer{.tenant = place.namespace_name, .large_bodies = large_bodies_};
-  const auto [found, is_new] = servers_.try_emplace(place, place.server, payer);
+  const RedisMemoryBudget budget{.tenant = place.namespace_name, .large_bodies = large_bodies_};
+  const auto [found, is_new] = servers_.try_emplace(place, place.server, budget);
   if (is_new) found->second.phase = now + limits_.interval * absl::Uniform(random_, 0.0, 1.0);
   queue.at = &*found;
   ++found->second.queues;
@@ -142,7 +142,7 @@ void RedisReadings::Ask(Queue& queue, absl::Time deadline, bool hopped, absl::Ti
   queue.asked = std::make_shared<Asked>();
   queue.asked->queue = std::get<RedisQueue>(queue.target.source.place);
   queue.asked->deadline = deadline;
-  queue.asked->patience = limits_.patience;
+  queue.asked->timeout = limits_.timeout;
   queue.asked->marks = queue.marks;
   queue.asked->of = &queue;
   queue.asked->hopped = hopped;
@@ -155,7 +155,7 @@ void RedisReadings::AskThoseDue(bool suspects, absl::Time now) {
   for (auto& [source, queue] : queues_) {
     if (queue.target.addresses.empty() || queue.asked != nullptr || queue.due > now) continue;
     if (queue.is_suspect != suspects) continue;
-    Ask(queue, now + limits_.patience, /*hopped=*/false, now);
+    Ask(queue, now + limits_.timeout, /*hopped=*/false, now);
   }
 }
 
@@ -200,9 +200,9 @@ absl::Duration RedisReadings::PauseAfter(const RedisAnswer& answer, Queue& queue
     queue.is_suspect = false;
     queue.pause = absl::ZeroDuration();
   }
-  if (answer.blame == RedisBlame::kNone) return absl::ZeroDuration();
+  if (answer.error_source == RedisErrorSource::kNone) return absl::ZeroDuration();
   queue.is_suspect = true;
-  if (answer.blame == RedisBlame::kPossible) return absl::ZeroDuration();
+  if (answer.error_source == RedisErrorSource::kPossible) return absl::ZeroDuration();
   queue.pause = std::clamp(queue.pause * 2, kFirstLeftAlone, kLongestLeftAlone);
   return queue.pause;
 }

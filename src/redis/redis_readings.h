@@ -65,7 +65,7 @@ class RedisReadings {
     friend auto operator<=>(const Place&, const Place&) = default;
   };
   struct Server {
-    Server(const RedisServer& server, const RedisPayer& payer) : session(server, payer) {}
+    Server(const RedisServer& server, const RedisMemoryBudget& budget) : session(server, budget) {}
 
     RedisSession session;
     absl::Time phase;   // all of its queues are read together, whole intervals from then

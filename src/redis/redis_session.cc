@@ -23,15 +23,15 @@ constexpr int kMostBreaks = 4;
 
 absl::Status Late(const RedisConnection& connection, const RedisQuestion& question) {
   return absl::DeadlineExceededError(
-      absl::StrCat(connection.Missing(), " within ", absl::FormatDuration(question.patience)));
+      absl::StrCat(connection.Missing(), " within ", absl::FormatDuration(question.timeout)));
 }
 
 }  // namespace
 
-RedisSession::RedisSession(RedisServer server, RedisPayer payer)
-    : server_(std::move(server)), payer_(std::move(payer)) {}
+RedisSession::RedisSession(RedisServer server, RedisMemoryBudget budget)
+    : server_(std::move(server)), budget_(std::move(budget)) {}
 
-void RedisSession::Connect() { connection_ = std::make_unique<RedisConnection>(server_, payer_); }
+void RedisSession::Connect() { connection_ = std::make_unique<RedisConnection>(server_, budget_); }
 
 void RedisSession::Ask(const std::shared_ptr<RedisQuestion>& question, absl::Time now) {
   if (connection_ == nullptr && now < put_off_until_) return Finish(question, failure_);
@@ -89,27 +89,28 @@ void RedisSession::Deal(RedisReply reply) {
 }
 
 void RedisSession::Finish(const std::shared_ptr<RedisQuestion>& question,
-                          absl::StatusOr<double> length, std::string moved_to, RedisBlame blame) {
+                          absl::StatusOr<double> length, std::string moved_to,
+                          RedisErrorSource error_source) {
   answers_.push_back({.question = question,
                       .length = std::move(length),
                       .moved_to = std::move(moved_to),
-                      .blame = blame});
+                      .error_source = error_source});
 }
 
 // Of the question whose reply is the next one to come.
-RedisBlame RedisSession::BlameFor(const absl::Status& why) const {
-  if (owed_.empty()) return RedisBlame::kNone;
-  if (connection_->ReplyBroke()) return RedisBlame::kCertain;
-  if (!connection_->AwaitsReply()) return RedisBlame::kNone;
+RedisErrorSource RedisSession::ErrorSourceOf(const absl::Status& why) const {
+  if (owed_.empty()) return RedisErrorSource::kNone;
+  if (connection_->ReplyBroke()) return RedisErrorSource::kCertain;
+  if (!connection_->AwaitsReply()) return RedisErrorSource::kNone;
   const bool is_late = absl::IsDeadlineExceeded(why) && connection_->HasReplied();
-  return is_late ? RedisBlame::kCertain : RedisBlame::kPossible;
+  return is_late ? RedisErrorSource::kCertain : RedisErrorSource::kPossible;
 }
 
 // What is asked of a connection that was good is asked once more: it may have stood idle for too
 // long, or its server was restarted. So is what was asked beside a question that broke it. Whoever
 // cannot be asked in time gets the reason.
 void RedisSession::Broke(const absl::Status& why, absl::Time now) {
-  const RedisBlame blame = BlameFor(why);
+  const RedisErrorSource error_source = ErrorSourceOf(why);
   const bool was_good = connection_->HasReplied() && absl::IsUnavailable(why);
   connection_.reset();
   std::deque<std::shared_ptr<RedisQuestion>> open = std::exchange(owed_, {});
@@ -117,13 +118,15 @@ void RedisSession::Broke(const absl::Status& why, absl::Time now) {
   const bool once_more = was_good && std::ranges::none_of(open, [](const auto& question) {
                            return question->asked_again;
                          });
-  const bool again = blame == RedisBlame::kCertain ? ++breaks_ <= kMostBreaks : once_more;
+  const bool again =
+      error_source == RedisErrorSource::kCertain ? ++breaks_ <= kMostBreaks : once_more;
   if (!again) PutOff(why, now);
-  if (absl::IsFailedPrecondition(why) && blame == RedisBlame::kCertain) {
+  if (absl::IsFailedPrecondition(why) && error_source == RedisErrorSource::kCertain) {
     NoteUnreadable(open.front()->replies.size(), *open.front()->marks);
   }
-  if (blame == RedisBlame::kCertain || (blame == RedisBlame::kPossible && !again)) {
-    Finish(open.front(), why, "", blame);
+  if (error_source == RedisErrorSource::kCertain ||
+      (error_source == RedisErrorSource::kPossible && !again)) {
+    Finish(open.front(), why, "", error_source);
     open.pop_front();
   }
   for (const std::shared_ptr<RedisQuestion>& question : open) {

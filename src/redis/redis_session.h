@@ -21,7 +21,7 @@ namespace gpuscaler {
 struct RedisQuestion {
   RedisQueue queue;
   absl::Time deadline;
-  absl::Duration patience;  // from the first question to the deadline
+  absl::Duration timeout;  // from the first question to the deadline
   std::shared_ptr<RedisReadMarks> marks = std::make_shared<RedisReadMarks>();  // the queue's
 
   // The session's:
@@ -32,7 +32,7 @@ struct RedisQuestion {
 };
 
 // Whether a question broke the connection.
-enum class RedisBlame {
+enum class RedisErrorSource {
   kNone,
   kPossible,  // its reply was the next one to come: any other's might have been
   kCertain,   // its reply could not be read, or did not come while all before it did
@@ -43,14 +43,14 @@ struct RedisAnswer {
   absl::StatusOr<double> length;
   std::string
       moved_to;  // "10.1.2.3:6379": it is that node's of the cluster; the length is no answer
-  RedisBlame blame = RedisBlame::kNone;
+  RedisErrorSource error_source = RedisErrorSource::kNone;
   std::string note;  // RedisStep's
 };
 
 // Not thread-safe. The times are those of one clock.
 class RedisSession {
  public:
-  RedisSession(RedisServer server, RedisPayer payer);
+  RedisSession(RedisServer server, RedisMemoryBudget budget);
 
   // Over the connection there is, or a new one. While connecting is put off, the answer is why.
   void Ask(const std::shared_ptr<RedisQuestion>& question, absl::Time now);
@@ -71,14 +71,14 @@ class RedisSession {
             const std::vector<RedisCommand>& commands);
   void Deal(RedisReply reply);
   void Finish(const std::shared_ptr<RedisQuestion>& question, absl::StatusOr<double> length,
-              std::string moved_to = "", RedisBlame blame = RedisBlame::kNone);
-  RedisBlame BlameFor(const absl::Status& why) const;
+              std::string moved_to = "", RedisErrorSource error_source = RedisErrorSource::kNone);
+  RedisErrorSource ErrorSourceOf(const absl::Status& why) const;
   void Broke(const absl::Status& why, absl::Time now);
   void PutOff(const absl::Status& why, absl::Time now);
   absl::Time EarliestDeadline() const;
 
   const RedisServer server_;
-  const RedisPayer payer_;
+  const RedisMemoryBudget budget_;
   std::unique_ptr<RedisConnection> connection_;      // null: none
   std::deque<std::shared_ptr<RedisQuestion>> owed_;  // one for each reply to come, in that order
   std::vector<RedisAnswer> answers_;

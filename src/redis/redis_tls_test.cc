@@ -17,7 +17,7 @@ class RedisTlsTest : public testing::Test {
                                   const std::string& host = "localhost", bool tls = true) {
     redis.Do({"DEL", "jobs"});
     redis.Do({"LPUSH", "jobs", "a"});
-    TestReading reading({.interval = absl::Milliseconds(20), .patience = absl::Seconds(1)});
+    TestReading reading({.interval = absl::Milliseconds(20), .timeout = absl::Seconds(1)});
     RedisTarget target = TargetOf(redis, QueueLength::kList);
     target.server.place.host = host;
     target.server.place.tls = tls;

@@ -49,14 +49,14 @@ class TestReading {
   Length Await(const SignalSource& source, const std::function<bool(const Length&)>& should) {
     const absl::Time deadline = clock_.Now() + absl::Seconds(10);
     MutexLock lock(mutex_);
-    told_.erase(source);
+    reported_.erase(source);
     while (clock_.Now() < deadline) {
-      const auto found = told_.find(source);
-      if (found != told_.end() && should(found->second)) break;
+      const auto found = reported_.find(source);
+      if (found != reported_.end() && should(found->second)) break;
       changed_.WaitFor(mutex_, deadline - clock_.Now());
     }
-    const auto found = told_.find(source);
-    return found == told_.end() ? absl::InternalError("nothing was told") : found->second;
+    const auto found = reported_.find(source);
+    return found == reported_.end() ? absl::InternalError("nothing was told") : found->second;
   }
 
   Length Next(const SignalSource& source) {
@@ -89,7 +89,7 @@ class TestReading {
 
   void Take(const RedisReading& reading) {
     MutexLock lock(mutex_);
-    told_.insert_or_assign(reading.source, Copy(reading.length));
+    reported_.insert_or_assign(reading.source, Copy(reading.length));
     notes_[reading.source] = reading.note;
     ++readings_;
     changed_.NotifyAll();
@@ -99,7 +99,7 @@ class TestReading {
   const EndpointRules rules_{AllowedEndpoints()};
   Mutex mutex_;
   CondVar changed_;
-  std::map<SignalSource, Length> told_ ABSL_GUARDED_BY(mutex_);
+  std::map<SignalSource, Length> reported_ ABSL_GUARDED_BY(mutex_);
   std::map<SignalSource, std::string> notes_ ABSL_GUARDED_BY(mutex_);
   int64_t readings_ ABSL_GUARDED_BY(mutex_) = 0;
   RedisReader reader_;

@@ -12,11 +12,12 @@
 #include "discovery/engine_metrics.h"
 #include "fleet/engine_log.h"
 #include "fleet/telemetry_service.h"
+#include "role/engine_reports.h"
+#include "role/node_engines.h"
 #include "role/node_reading.h"
 #include "role/node_source.h"
 #include "role/reloader.h"
 #include "role/side_ports.h"
-#include "role/told_engines.h"
 #include "serve/fleet_metrics.h"
 #include "serve/grpc_server.h"
 #include "serve/http_server.h"
@@ -46,7 +47,7 @@ class Agent::Impl {
         telemetry_({.horizon = kLongestWindow + config.StaleAfter(),
                     .version = GPUSCALER_VERSION,
                     .read_every = config.ReadEvery(),
-                    .engines = config.discover_engines ? &engines_ : nullptr},
+                    .engines = LooksForEngines(config) ? &engines_ : nullptr},
                    clock, reading_.store(), reading_.leases(), [this] { reading_.Wake(); }) {}
 
   ~Impl() {
@@ -55,10 +56,9 @@ class Agent::Impl {
   }
 
   absl::Status Start() {
-    if (config_.discover_engines) {
-      discovery_ = std::make_unique<EngineDiscovery>(
-          EngineDiscovery::Options{.interval = config_.engine_interval}, clock_, reading_.store(),
-          finding_);
+    if (LooksForEngines(config_)) {
+      discovery_ = std::make_unique<EngineDiscovery>(DiscoveryOptionsOf(config_), clock_,
+                                                     reading_.store(), finding_);
       waking_discovery_ = discovery_.get();
     }
     ASSIGN_OR_RETURN(grpc_, GrpcServer::Start({.bind_address = config_.bind_address,
@@ -82,14 +82,14 @@ class Agent::Impl {
   int metrics_port() const { return metrics_page_ == nullptr ? 0 : metrics_page_->port(); }
   int probe_port() const { return probe_page_ == nullptr ? 0 : probe_page_->port(); }
 
-  std::vector<std::string> Drain(absl::Duration patience) {
+  std::vector<std::string> Drain(absl::Duration timeout) {
     if (drained_.exchange(true)) return {};
     const SteadyClock real;
-    const absl::Time deadline = real.Now() + patience;
+    const absl::Time deadline = real.Now() + timeout;
     probes_.SetStopping();
     telemetry_.StopStreams();
     reading_.store().Close();
-    if (grpc_ != nullptr) grpc_->Drain(patience);
+    if (grpc_ != nullptr) grpc_->Drain(timeout);
     waking_discovery_ = nullptr;
     std::vector<NamedThread> threads = reading_.Threads();
     threads.push_back({reloading_.get(), "reloader"});
@@ -124,7 +124,7 @@ class Agent::Impl {
   std::atomic<bool> drained_ = false;
   std::atomic<EngineDiscovery*> waking_discovery_ = nullptr;  // null: nobody finds engines
   EngineLog engines_;
-  ToldEngines finding_;
+  EngineReports finding_;
   TelemetryService telemetry_;
   // Outlives the page that shows it. Null: engines are not looked for.
   std::unique_ptr<EngineDiscovery> discovery_;
@@ -147,6 +147,6 @@ Agent::~Agent() = default;
 int Agent::grpc_port() const { return impl_->grpc_port(); }
 int Agent::metrics_port() const { return impl_->metrics_port(); }
 int Agent::probe_port() const { return impl_->probe_port(); }
-std::vector<std::string> Agent::Drain(absl::Duration patience) { return impl_->Drain(patience); }
+std::vector<std::string> Agent::Drain(absl::Duration timeout) { return impl_->Drain(timeout); }
 
 }  // namespace gpuscaler

@@ -22,7 +22,7 @@ class Agent {
   int metrics_port() const;  // 0: off
   int probe_port() const;    // 0: off
 
-  std::vector<std::string> Drain(absl::Duration patience);
+  std::vector<std::string> Drain(absl::Duration timeout);
 
  private:
   class Impl;

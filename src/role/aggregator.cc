@@ -40,7 +40,7 @@ namespace gpuscaler {
 namespace {
 
 // What is wanted is told to the agents so often, for twice as long.
-constexpr absl::Duration kWantInterval = absl::Seconds(30);
+constexpr absl::Duration kRenewInterval = absl::Seconds(30);
 
 // So long a new aggregator that hears nobody stays out of the Service for the sake of the older
 // ones there, which may answer. Longer, where all are new, an empty Service would hold KEDA up: its
@@ -71,7 +71,7 @@ class Aggregator::Impl {
       : config_(config),
         clock_(clock),
         agents_(std::move(agents)),
-        fleet_(clock, {.patience = {.grace = config.grace,
+        fleet_(clock, {.timeouts = {.grace = config.grace,
                                     .forget_after = config.forget_after,
                                     .empty_after = config.empty_after,
                                     .stale_after = config.StaleAfter()},
@@ -91,7 +91,7 @@ class Aggregator::Impl {
              .came_round = [this] { probes_.Ticked("answers"); }},
             clock, fleet_, leases_, profiles_, metrics_, [this] { WakeWanting(); },
             demand_.access(true)),
-        viewer_({.patience = {.stale_after = config.StaleAfter(), .grace = config.grace},
+        viewer_({.staleness = {.stale_after = config.StaleAfter(), .grace = config.grace},
                  .version = GPUSCALER_VERSION,
                  .agents = [this] { return fleet_.Agents(); }},
                 clock, fleet_) {}
@@ -113,7 +113,7 @@ class Aggregator::Impl {
     waking_engines_ = engine_watch_.get();
     ASSIGN_OR_RETURN(metrics_page_, OpenMetricsPort(config_, [this] { return MetricsPage(); }));
     ASSIGN_OR_RETURN(probe_page_, OpenProbePort(config_, probes_));
-    wanting_ = std::make_unique<PeriodicThread>("wanting", kWantInterval, [this] { Want(); });
+    wanting_ = std::make_unique<PeriodicThread>("wanting", kRenewInterval, [this] { Want(); });
     waking_ = wanting_.get();
     watching_health_ =
         std::make_unique<PeriodicThread>("health", absl::Seconds(1), [this] { LookAtFleet(); });
@@ -127,10 +127,10 @@ class Aggregator::Impl {
   int metrics_port() const { return metrics_page_ == nullptr ? 0 : metrics_page_->port(); }
   int probe_port() const { return probe_page_ == nullptr ? 0 : probe_page_->port(); }
 
-  std::vector<std::string> Drain(absl::Duration patience) {
+  std::vector<std::string> Drain(absl::Duration timeout) {
     if (drained_.exchange(true)) return {};
     const SteadyClock real;
-    const absl::Time deadline = real.Now() + patience;
+    const absl::Time deadline = real.Now() + timeout;
     const auto left = [&] { return std::max(deadline - real.Now(), absl::ZeroDuration()); };
     probes_.SetStopping();
     service_.StopStreams();
@@ -180,7 +180,7 @@ class Aggregator::Impl {
   // when they are listed.
   absl::Duration ReadyWithin() const {
     const bool hears_some = std::ranges::any_of(fleet_.Agents(), [](const AgentStatus& agent) {
-      return agent.heard_at != absl::InfinitePast();
+      return agent.received_at != absl::InfinitePast();
     });
     return hears_some ? config_.empty_after + kReadyWithin : kReadyWithin;
   }
@@ -197,8 +197,8 @@ class Aggregator::Impl {
   }
 
   void Want() {
-    const CostlyReadings wanted = leases_.Wanted(clock_.Now());
-    if (wanted != CostlyReadings()) watch_->Want(wanted, 2 * kWantInterval);
+    const CostlyReadings wanted = leases_.Subscription(clock_.Now());
+    if (wanted != CostlyReadings()) watch_->Want(wanted, 2 * kRenewInterval);
   }
 
   void WakeWanting() {
@@ -258,8 +258,6 @@ Aggregator::~Aggregator() = default;
 int Aggregator::grpc_port() const { return impl_->grpc_port(); }
 int Aggregator::metrics_port() const { return impl_->metrics_port(); }
 int Aggregator::probe_port() const { return impl_->probe_port(); }
-std::vector<std::string> Aggregator::Drain(absl::Duration patience) {
-  return impl_->Drain(patience);
-}
+std::vector<std::string> Aggregator::Drain(absl::Duration timeout) { return impl_->Drain(timeout); }
 
 }  // namespace gpuscaler

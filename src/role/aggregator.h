@@ -23,7 +23,7 @@ class Aggregator {
   int metrics_port() const;  // 0: off
   int probe_port() const;    // 0: off
 
-  std::vector<std::string> Drain(absl::Duration patience);
+  std::vector<std::string> Drain(absl::Duration timeout);
 
  private:
   class Impl;

@@ -40,6 +40,9 @@ class NodeReading {
   // Waits for them, however long a driver or a kubelet takes: what `read` uses may go after that.
   void Join();
 
+  // Whether the kubelet is asked for the pods that hold the GPUs.
+  bool asks_kubelet() const { return attribution_ != nullptr; }
+
   SnapshotStore& store() { return store_; }
   const SnapshotStore& store() const { return store_; }
   Leases& leases() { return leases_; }

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "workload/page_owners.h"
+#include "workload/exporter_owners.h"
 
 namespace gpuscaler {
 namespace {
@@ -20,7 +20,7 @@ class SourceWithOwners : public GpuSource {
 
  private:
   const std::unique_ptr<GpuSource> source_;
-  PageOwners owners_;
+  ExporterOwners owners_;
 };
 
 }  // namespace

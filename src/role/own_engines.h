@@ -19,16 +19,16 @@ class OwnEngines : public EnginesListener {
   OwnEngines(SignalStore& store, std::string node, AllowedNamespaces allowed)
       : node_(std::move(node)), found_(store, std::move(allowed)) {}
 
-  EnginesWanted Wanted(absl::Time now) override {
-    EnginesWanted wanted = found_.Wanted(now);
+  EngineSubscription Subscription(absl::Time now) override {
+    EngineSubscription wanted = found_.Subscription(now);
     found_.Expect(wanted, {node_}, now);
     return wanted;
   }
   void List(const absl::StatusOr<NodeEngines>& found, absl::Time at) override {
     found_.List(node_, found, at);
   }
-  void Take(const EnginePlace& place, const EngineNews& news) override {
-    found_.Take(node_, place, news);
+  void Take(const EnginePlace& place, const EngineUpdate& update) override {
+    found_.Take(node_, place, update);
   }
 
  private:

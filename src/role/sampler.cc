@@ -33,7 +33,7 @@ Sampler::Sampler(const Clock& clock, GpuSource& source, const Leases& leases, Sn
 
 absl::Status Sampler::Tick() {
   const absl::Time began_at = clock_.Now();
-  absl::StatusOr<NodeSnapshot> snapshot = source_.Read(leases_.Wanted(began_at));
+  absl::StatusOr<NodeSnapshot> snapshot = source_.Read(leases_.Subscription(began_at));
   absl::Status status = snapshot.status();
   metrics_.Collected(status, clock_.Now() - began_at);
   LogChanges(status);

@@ -14,7 +14,8 @@
 #include "config/allowed_namespaces.h"
 #include "discovery/engine_discovery.h"
 #include "discovery/engine_metrics.h"
-#include "role/neighbours.h"
+#include "role/duplicate_scaler_check.h"
+#include "role/node_engines.h"
 #include "role/node_reading.h"
 #include "role/node_source.h"
 #include "role/own_engines.h"
@@ -35,7 +36,7 @@ namespace gpuscaler {
 namespace {
 
 // Slow to act on, and each asks the cluster's DNS.
-constexpr absl::Duration kNeighboursInterval = absl::Minutes(1);
+constexpr absl::Duration kDuplicateScalerInterval = absl::Minutes(1);
 
 }  // namespace
 
@@ -58,7 +59,7 @@ class Standalone::Impl {
              .max_streams_per_peer = config.max_streams_per_peer,
              .came_round = [this] { probes_.Ticked("answers"); }},
             clock, reading_.store(), reading_.leases(), profiles_, metrics_,
-            [this] { reading_.Wake(); }, demand_.access(config.discover_engines)) {}
+            [this] { reading_.Wake(); }, demand_.access(FindsEngines())) {}
 
   ~Impl() {
     Drain(absl::ZeroDuration());
@@ -67,10 +68,9 @@ class Standalone::Impl {
 
   absl::Status Start() {
     RETURN_IF_ERROR(profiles_.Reload());
-    if (config_.discover_engines) {
-      discovery_ = std::make_unique<EngineDiscovery>(
-          EngineDiscovery::Options{.interval = config_.engine_interval}, clock_, reading_.store(),
-          engines_);
+    if (FindsEngines()) {
+      discovery_ = std::make_unique<EngineDiscovery>(DiscoveryOptionsOf(config_), clock_,
+                                                     reading_.store(), engines_);
       waking_discovery_ = discovery_.get();
     }
     RETURN_IF_ERROR(OpenGrpcPort());
@@ -84,9 +84,11 @@ class Standalone::Impl {
         "reloader", kReloadInterval,
         [reloader = std::make_shared<Reloader>(Files(), metrics_)] { reloader->Tick(); });
     if (!config_.service.empty()) {
-      neighbours_ = std::make_unique<PeriodicThread>(
-          "neighbours", kNeighboursInterval,
-          [neighbours = std::make_shared<Neighbours>(config_.service)] { neighbours->Tick(); });
+      duplicates_ = std::make_unique<PeriodicThread>(
+          "neighbours", kDuplicateScalerInterval,
+          [duplicates = std::make_shared<DuplicateScalerCheck>(config_.service)] {
+            duplicates->Tick();
+          });
     }
     probes_.SetServing();
     return absl::OkStatus();
@@ -96,10 +98,10 @@ class Standalone::Impl {
   int metrics_port() const { return metrics_page_ == nullptr ? 0 : metrics_page_->port(); }
   int probe_port() const { return probe_page_ == nullptr ? 0 : probe_page_->port(); }
 
-  std::vector<std::string> Drain(absl::Duration patience) {
+  std::vector<std::string> Drain(absl::Duration timeout) {
     if (drained_.exchange(true)) return {};
     const SteadyClock real;
-    const absl::Time deadline = real.Now() + patience;
+    const absl::Time deadline = real.Now() + timeout;
     const auto left = [&] { return std::max(deadline - real.Now(), absl::ZeroDuration()); };
     probes_.SetStopping();
     service_.StopStreams();
@@ -109,7 +111,7 @@ class Standalone::Impl {
     std::vector<NamedThread> threads = reading_.Threads();
     threads.push_back({reloading_.get(), "reloader"});
     if (discovery_ != nullptr) threads.push_back(discovery_->Thread());
-    threads.push_back({neighbours_.get(), "neighbours"});
+    threads.push_back({duplicates_.get(), "neighbours"});
     for (const NamedThread& thread : demand_.Threads()) threads.push_back(thread);
     return StopAll(threads, left());
   }
@@ -131,6 +133,12 @@ class Standalone::Impl {
                         SignalMetrics(demand_.counts(), clock_.Now()),
                         discovery_ == nullptr ? "" : EngineMetrics(discovery_->counts()),
                         HandshakeMetrics());
+  }
+
+  // Without a kubelet no pod is known, and the Pods API never answers.
+  bool FindsEngines() const {
+    const bool is_auto = config_.discover_engines == DiscoverEngines::kAuto;
+    return LooksForEngines(config_) && (!is_auto || reading_.asks_kubelet());
   }
 
   void WakeDiscovery() {
@@ -162,7 +170,7 @@ class Standalone::Impl {
   std::unique_ptr<HttpServer> metrics_page_;
   std::unique_ptr<HttpServer> probe_page_;
   std::unique_ptr<PeriodicThread> reloading_;
-  std::unique_ptr<PeriodicThread> neighbours_;  // null: no service to watch
+  std::unique_ptr<PeriodicThread> duplicates_;  // null: no service to watch
 };
 
 absl::StatusOr<std::unique_ptr<Standalone>> Standalone::Start(
@@ -181,8 +189,6 @@ Standalone::~Standalone() = default;
 int Standalone::grpc_port() const { return impl_->grpc_port(); }
 int Standalone::metrics_port() const { return impl_->metrics_port(); }
 int Standalone::probe_port() const { return impl_->probe_port(); }
-std::vector<std::string> Standalone::Drain(absl::Duration patience) {
-  return impl_->Drain(patience);
-}
+std::vector<std::string> Standalone::Drain(absl::Duration timeout) { return impl_->Drain(timeout); }
 
 }  // namespace gpuscaler

@@ -36,7 +36,7 @@ class Standalone {
   // still hang after `patience` ("sampler": in the driver, "reloader": in a file system,
   // "kubelet"): the destructor would then wait for them for ever, and only the end of the process
   // helps.
-  std::vector<std::string> Drain(absl::Duration patience);
+  std::vector<std::string> Drain(absl::Duration timeout);
 
  private:
   class Impl;

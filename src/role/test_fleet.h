@@ -83,8 +83,8 @@ class TestFleet : public testing::Test {
   }
 
   // `ask` until what it returns is `wanted`, for 10 s at most; the last that it returned.
-  template <typename Ask, typename Wanted>
-  static auto WaitFor(Ask ask, Wanted wanted) {
+  template <typename Ask, typename Subscription>
+  static auto WaitFor(Ask ask, Subscription wanted) {
     const SteadyClock real;
     const absl::Time deadline = real.Now() + absl::Seconds(10);
     auto got = ask();

@@ -46,8 +46,8 @@ class StandIns {
   // The function to call in place of `callback`; `callback` itself when it is one of ours, or when
   // there are too many.
   static Callback For(Callback callback) {
-    for (const Callback stand_in : kStandIns) {
-      if (callback == stand_in) return callback;
+    for (const Callback simulated_engine : kStandIns) {
+      if (callback == simulated_engine) return callback;
     }
     for (size_t i = 0; i < kMost; ++i) {
       Callback before = nullptr;

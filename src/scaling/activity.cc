@@ -9,7 +9,7 @@
 
 namespace gpuscaler {
 
-using State = ReplicaShare::State;
+using State = Contribution::State;
 
 namespace {
 
@@ -18,16 +18,16 @@ absl::Duration CoveredTime(const std::vector<ReplicaLoad>& loads, absl::Time now
 }
 
 std::string ActiveText(const Trigger& trigger, const ReplicaLoad& load) {
-  const ReplicaShare& share = load.share;
+  const Contribution& contribution = load.contribution;
   const bool newest_alone = trigger.activation_window == absl::ZeroDuration();
   const std::string when =
       newest_alone ? "" : absl::StrCat(" within ", DurationText(trigger.activation_window));
   if (!load.above_threshold) {
-    return absl::StrCat(share.name, newest_alone ? " serves" : " served", " requests", when,
-                        share.busy ? ", and its GPUs worked" : "; its GPUs are not known");
+    return absl::StrCat(contribution.name, newest_alone ? " serves" : " served", " requests", when,
+                        contribution.busy ? ", and its GPUs worked" : "; its GPUs are not known");
   }
-  return absl::StrCat(share.name, newest_alone ? " is at " : " was at ", NumberText(share.peak),
-                      when, ", above activationThreshold ",
+  return absl::StrCat(contribution.name, newest_alone ? " is at " : " was at ",
+                      NumberText(contribution.peak), when, ", above activationThreshold ",
                       NumberText(trigger.activation_threshold));
 }
 
@@ -50,11 +50,11 @@ Activity ActivityOf(const Trigger& trigger, const std::vector<ReplicaLoad>& load
     return {true, ActiveText(trigger, load)};
   }
   for (const ReplicaLoad& load : loads) {
-    if (load.share.state == State::kUnreadable) {
-      return {true, absl::StrCat(load.share.name, " is there but cannot be read")};
+    if (load.contribution.state == State::kUnreadable) {
+      return {true, absl::StrCat(load.contribution.name, " is there but cannot be read")};
     }
-    if (load.share.state == State::kWarming && load.starts) {
-      return {true, absl::StrCat(load.share.name, " is warming up")};
+    if (load.contribution.state == State::kWarming && load.starts) {
+      return {true, absl::StrCat(load.contribution.name, " is warming up")};
     }
   }
   if (loads.empty()) return {false, "no replica within activationWindow"};
@@ -64,14 +64,14 @@ Activity ActivityOf(const Trigger& trigger, const std::vector<ReplicaLoad>& load
             absl::StrCat("samples cover only ", AgeText(covered), " of activationWindow ", window)};
   }
   for (const ReplicaLoad& load : loads) {
-    if (!load.covered && load.share.state != State::kWarming)
-      return {true, absl::StrCat(load.share.name, " has gaps within ", window)};
+    if (!load.covered && load.contribution.state != State::kWarming)
+      return {true, absl::StrCat(load.contribution.name, " has gaps within ", window)};
   }
   return {false, NoneAboveText(trigger)};
 }
 
 absl::Time EvidenceUntil(const Trigger& trigger, const std::vector<ReplicaLoad>& loads,
-                         const Patience& patience) {
+                         const StalenessLimits& staleness) {
   if (trigger.always_active) return absl::InfiniteFuture();
   absl::Time newest = absl::InfinitePast();
   for (const ReplicaLoad& load : loads) newest = std::max(newest, load.active_at);
@@ -79,7 +79,7 @@ absl::Time EvidenceUntil(const Trigger& trigger, const std::vector<ReplicaLoad>&
   const absl::Duration window = may_freeze
                                     ? std::min(trigger.activation_window, trigger.frozen_window)
                                     : trigger.activation_window;
-  absl::Time until = newest - patience.stale_after + window;
+  absl::Time until = newest - staleness.stale_after + window;
   for (const ReplicaLoad& load : loads) until = std::min(until, load.frozen_at);
   return until;
 }

@@ -24,6 +24,6 @@ Activity ActivityOf(const Trigger& trigger, const std::vector<ReplicaLoad>& load
 // Decision::evidence_until. A reading stands for stale_after at most: the newest may be as old as
 // that.
 absl::Time EvidenceUntil(const Trigger& trigger, const std::vector<ReplicaLoad>& loads,
-                         const Patience& patience);
+                         const StalenessLimits& staleness);
 
 }  // namespace gpuscaler

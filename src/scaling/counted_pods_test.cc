@@ -1,4 +1,4 @@
-// Whose pods count, and what is said where that is in doubt.
+// Whose pods count, and what is said where that is in ambiguity.
 #include <re2/re2.h>
 
 #include <memory>
@@ -24,7 +24,7 @@ TEST(CountedPods, NamespacesAreWalls) {
   EXPECT_EQ(DecidedOn(Utilization(), nodes).value, 90);
   EXPECT_EQ(DecidedOn(Utilization(), nodes, {.namespace_name = "team-b", .name = "llm"}).value, 30);
   EXPECT_EQ(DecidedOn(Utilization(), nodes, {.namespace_name = "team-c", .name = "llm"}).value, 0);
-  const Asker opened{.namespace_name = "team-c", .name = "llm", .opened = {"team-b"}};
+  const ScaledObjectRef opened{.namespace_name = "team-c", .name = "llm", .opened = {"team-b"}};
   const Decision decision = DecidedOn(Utilization(), nodes, opened);
   EXPECT_EQ(decision.value, 30);
   EXPECT_THAT(NamesOf(decision), ElementsAre("team-b/llm-b"));
@@ -33,15 +33,15 @@ TEST(CountedPods, NamespacesAreWalls) {
 TEST(CountedPods, SeveralOwnersAreAnErrorUntilOneIsNamed) {
   const std::vector<NodeSnapshot> nodes = {
       Node("gpu-1", {Llm("llm-a", 90), {.name = "embed-a", .owner = "embed", .loads = {30}}})};
-  const Asker asker{.namespace_name = "team-a", .name = "scaler"};
-  const Decision decision = DecidedOn(Utilization(), nodes, asker);
+  const ScaledObjectRef scaled_object{.namespace_name = "team-a", .name = "scaler"};
+  const Decision decision = DecidedOn(Utilization(), nodes, scaled_object);
   EXPECT_EQ(decision.status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(MessageOf(decision), HasSubstr("Deployment/embed, Deployment/llm"));
-  EXPECT_EQ(DecidedOn(UtilizationOf("embed"), nodes, asker).value, 30);
+  EXPECT_EQ(DecidedOn(UtilizationOf("embed"), nodes, scaled_object).value, 30);
   EXPECT_EQ(DecidedOn(Utilization(), nodes).value, 90) << "named like the ScaledObject";
   Trigger regex = Utilization();
   regex.pod_regex = std::make_shared<const re2::RE2>("embed-.");
-  EXPECT_EQ(DecidedOn(regex, nodes, asker).value, 30);
+  EXPECT_EQ(DecidedOn(regex, nodes, scaled_object).value, 30);
 }
 
 TEST(CountedPods, StrangerDoesNotWakeAWorkloadThatWasSeen) {
@@ -72,7 +72,7 @@ TEST(CountedPods, NoPodsAreNoReplicasAndNoError) {
   EXPECT_EQ(decision.replicas, 0);
   EXPECT_FALSE(decision.active);
   EXPECT_EQ(decision.replicas_from, "pods of llm");
-  EXPECT_THAT(decision.shares, IsEmpty());
+  EXPECT_THAT(decision.contributions, IsEmpty());
 }
 
 TEST(CountedPods, ScopeFleetCountsAllGpusInUse) {
@@ -113,13 +113,13 @@ TEST(CountedPods, WorkloadThatNobodySeesIsToldWhoHoldsTheGpus) {
   decision = DecidedOn(UtilizationOf("llm", "StatefulSet"), nodes);
   EXPECT_THAT(decision.notes, ElementsAre("no pods of StatefulSet/llm hold GPUs" + held +
                                           "; is Deployment/llm meant?"));
-  EXPECT_EQ(decision.doubt.text, decision.notes.front()) << "the log says it too";
+  EXPECT_EQ(decision.ambiguity.text, decision.notes.front()) << "the log says it too";
   Trigger by_regex = Utilization();
   by_regex.pod_regex = std::make_shared<const re2::RE2>("lm-.*");
   EXPECT_THAT(DecidedOn(by_regex, nodes).notes,
               ElementsAre("no pods matching \"lm-.*\" hold GPUs" + held));
   EXPECT_THAT(DecidedOn(UtilizationOf("llm"), nodes).notes, IsEmpty());
-  EXPECT_EQ(DecidedOn(UtilizationOf("llm"), nodes).doubt.text, "");
+  EXPECT_EQ(DecidedOn(UtilizationOf("llm"), nodes).ambiguity.text, "");
   EXPECT_THAT(
       DecidedOn(UtilizationOf("llm"), nodes, {.namespace_name = "team-c", .name = "llm"}).notes,
       IsEmpty())

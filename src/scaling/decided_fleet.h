@@ -12,7 +12,7 @@
 
 namespace gpuscaler {
 
-inline const Asker kOfTeamA{.namespace_name = "team-a", .name = "llm", .opened = {}};
+inline const ScaledObjectRef kOfTeamA{.namespace_name = "team-a", .name = "llm", .opened = {}};
 
 inline Trigger UtilizationOf(const char* workload, const char* kind = "") {
   Trigger trigger = Utilization();
@@ -26,14 +26,14 @@ inline HeldPod Llm(const char* name, double load) {
 }
 
 inline Decision DecidedOn(const Trigger& trigger, const FleetBuilder& fleet,
-                          const Asker& asker = kOfTeamA) {
-  return Decide(trigger, asker, fleet.fleet(), kPatience);
+                          const ScaledObjectRef& scaled_object = kOfTeamA) {
+  return Decide(trigger, scaled_object, fleet.fleet(), kStaleness);
 }
 
 // The nodes have shown that for longer than any window.
 inline Decision DecidedOn(const Trigger& trigger, const std::vector<NodeSnapshot>& nodes,
-                          const Asker& asker = kOfTeamA) {
-  return DecidedOn(trigger, FleetBuilder().Hold(kLong, nodes), asker);
+                          const ScaledObjectRef& scaled_object = kOfTeamA) {
+  return DecidedOn(trigger, FleetBuilder().Hold(kLong, nodes), scaled_object);
 }
 
 inline std::string MessageOf(const Decision& decision) {
@@ -42,7 +42,8 @@ inline std::string MessageOf(const Decision& decision) {
 
 inline std::vector<std::string> NamesOf(const Decision& decision) {
   std::vector<std::string> names;
-  for (const ReplicaShare& share : decision.shares) names.push_back(share.name);
+  for (const Contribution& contribution : decision.contributions)
+    names.push_back(contribution.name);
   return names;
 }
 

@@ -12,7 +12,7 @@
 namespace gpuscaler {
 
 inline Decision After(const Trigger& trigger, const HistoryBuilder& builder) {
-  return Decide(trigger, {}, builder.fleet(), kPatience);
+  return Decide(trigger, {}, builder.fleet(), kStaleness);
 }
 
 // These have shown that for longer than any window.

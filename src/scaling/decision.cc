@@ -11,14 +11,14 @@
 #include "scaling/activity.h"
 #include "scaling/aggregate.h"
 #include "scaling/next_change.h"
-#include "scaling/population.h"
 #include "scaling/queue_decision.h"
 #include "scaling/replica_load.h"
+#include "scaling/replicas.h"
 
 namespace gpuscaler {
 namespace {
 
-using State = ReplicaShare::State;
+using State = Contribution::State;
 
 // What the replicas add up to, before it becomes a value.
 struct Totals {
@@ -46,18 +46,19 @@ double ValueFor(const Trigger& trigger, const Totals& totals) {
 // engineFallback: activity leaves the number to another trigger: one replica's worth while any
 // works.
 double ActivityValue(const Trigger& trigger, const Decision& decision) {
-  const bool working = decision.unreadable > 0 ||
-                       std::ranges::any_of(decision.shares, [](const ReplicaShare& share) {
-                         return share.busy && share.state == State::kCounted;
-                       });
+  const bool working =
+      decision.unreadable > 0 ||
+      std::ranges::any_of(decision.contributions, [](const Contribution& contribution) {
+        return contribution.busy && contribution.state == State::kCounted;
+      });
   return working ? trigger.target : 0;
 }
 
 bool OnlyActivityIsKnown(const Trigger& trigger, const Decision& decision) {
-  return trigger.standing_memory == StandingMemory::kPressure &&
+  return trigger.preallocated_memory == PreallocatedMemory::kPressure &&
          trigger.engine_fallback == EngineFallback::kActivity &&
-         std::ranges::any_of(decision.shares, [](const ReplicaShare& share) {
-           return share.standing && share.state != State::kGone;
+         std::ranges::any_of(decision.contributions, [](const Contribution& contribution) {
+           return contribution.standing && contribution.state != State::kGone;
          });
 }
 
@@ -71,19 +72,19 @@ std::string PartialText(const std::vector<std::string>& missing) {
                       more > 0 ? absl::StrCat("; and ", more, " more") : "");
 }
 
-void AddNodes(const FleetHistory& fleet, const Patience& patience, Decision& decision) {
+void AddNodes(const FleetHistory& fleet, const StalenessLimits& staleness, Decision& decision) {
   std::map<std::string, int> replicas;
-  for (const ReplicaShare& share : decision.shares) {
-    const bool there = share.state != State::kGone && share.state != State::kIdle;
-    for (const std::string& node : share.nodes) replicas[node] += there ? 1 : 0;
+  for (const Contribution& contribution : decision.contributions) {
+    const bool there = contribution.state != State::kGone && contribution.state != State::kIdle;
+    for (const std::string& node : contribution.nodes) replicas[node] += there ? 1 : 0;
   }
-  for (const NodeTrack& track : fleet.nodes) {
-    const auto found = replicas.find(track.node);
+  for (const NodeState& state : fleet.nodes) {
+    const auto found = replicas.find(state.node);
     if (found == replicas.end()) continue;
-    decision.nodes.push_back({.name = track.node,
+    decision.nodes.push_back({.name = state.node,
                               .replicas = found->second,
-                              .age = fleet.now - track.history->NewestAt(),
-                              .why = WhyMute(track, fleet.now, patience)});
+                              .age = fleet.now - state.history->NewestAt(),
+                              .why = WhyStale(state, fleet.now, staleness)});
   }
 }
 
@@ -100,7 +101,7 @@ void AddPartial(const FleetHistory& fleet, const std::vector<std::string>& missi
 
 void AddNotes(const Trigger& trigger, const std::vector<ReplicaLoad>& loads, Decision& decision) {
   const auto unknown = std::ranges::count_if(loads, [](const ReplicaLoad& load) {
-    return load.saturation_unknown && load.share.state != State::kGone;
+    return load.saturation_unknown && load.contribution.state != State::kGone;
   });
   decision.saturation_unknown = unknown > 0;
   if (decision.saturation_unknown) {
@@ -110,8 +111,8 @@ void AddNotes(const Trigger& trigger, const std::vector<ReplicaLoad>& loads, Dec
                      Name(trigger.engine_fallback)));
   }
   decision.literal_memory = trigger.metric == MetricType::kMemoryUsedPercent &&
-                            trigger.standing_memory == StandingMemory::kLiteral &&
-                            std::ranges::any_of(decision.shares, &ReplicaShare::standing);
+                            trigger.preallocated_memory == PreallocatedMemory::kLiteral &&
+                            std::ranges::any_of(decision.contributions, &Contribution::standing);
   if (decision.literal_memory) {
     decision.notes.push_back(
         "memory_used_percent is taken literally: preallocated VRAM counts as load, busy or idle; a "
@@ -130,16 +131,17 @@ void AddFrozen(const Trigger& trigger, const std::vector<Replica>& replicas, Dec
 }
 
 absl::Status UnreadableStatus(const Trigger& trigger, const Decision& decision) {
-  const auto share = std::ranges::find(decision.shares, State::kUnreadable, &ReplicaShare::state);
+  const auto contribution =
+      std::ranges::find(decision.contributions, State::kUnreadable, &Contribution::state);
   return absl::UnavailableError(absl::StrCat("none of ", CountText(decision.unreadable, "replica"),
                                              " can be read for ", InfoOf(trigger.metric).name, ": ",
-                                             share->name, " ", share->because));
+                                             contribution->name, " ", contribution->because));
 }
 
 void AddShare(ReplicaLoad& load, Totals& totals, Decision& decision) {
-  switch (load.share.state) {
+  switch (load.contribution.state) {
     case State::kCounted:
-      totals.loads.push_back(*load.share.load);
+      totals.loads.push_back(*load.contribution.load);
       break;
     case State::kUnreadable:
       ++totals.unreadable;
@@ -151,54 +153,56 @@ void AddShare(ReplicaLoad& load, Totals& totals, Decision& decision) {
     case State::kGone:
       break;
   }
-  decision.shares.push_back(load.share);
+  decision.contributions.push_back(load.contribution);
 }
 
 // Of a node that is mute, `missing` tells already.
 void AddMissing(const IdleBlock& block, std::vector<std::string>& missing) {
-  if (std::ranges::find(missing, block.why_unread) != missing.end()) return;
-  missing.push_back(absl::StrCat(block.why_unread, ": not in use, adds nothing"));
+  if (std::ranges::find(missing, block.why_unreadable) != missing.end()) return;
+  missing.push_back(absl::StrCat(block.why_unreadable, ": not in use, adds nothing"));
 }
 
 void AddIdle(const Trigger& trigger, const std::vector<IdleBlock>& idle, Totals& totals,
              std::vector<std::string>& missing, Decision& decision) {
   const bool extensive = InfoOf(trigger.metric).extensive;
   for (const IdleBlock& block : idle) {
-    ReplicaShare share{.name = block.name, .gpus = block.gpu_uuids, .state = State::kIdle};
-    share.because = "not in use: no replica";
+    Contribution contribution{.name = block.name, .gpus = block.gpu_uuids, .state = State::kIdle};
+    contribution.because = "not in use: no replica";
     if (extensive && block.metric) {
       totals.idle += *block.metric;
-      share.load = block.metric;
+      contribution.load = block.metric;
     } else if (extensive) {
-      share.because = "not in use, and cannot be read: adds nothing";
-      ++decision.unread_idle;
+      contribution.because = "not in use, and cannot be read: adds nothing";
+      ++decision.unreadable_idle;
       AddMissing(block, missing);
     }
-    decision.shares.push_back(std::move(share));
+    decision.contributions.push_back(std::move(contribution));
   }
 }
 
 // Of what is not there, or cannot be read, the words tell for how long: they are not to lag behind
 // by more than a second.
 bool TellsOfAge(const Decision& decision) {
-  return decision.partial || std::ranges::any_of(decision.shares, [](const ReplicaShare& share) {
-           return share.state != State::kCounted && share.state != State::kIdle;
+  return decision.partial ||
+         std::ranges::any_of(decision.contributions, [](const Contribution& contribution) {
+           return contribution.state != State::kCounted && contribution.state != State::kIdle;
          });
 }
 
 constexpr absl::Duration kOthersInterval = absl::Seconds(15);
 
-void SetValidity(const Trigger& trigger, const FleetHistory& fleet, const Population& population,
-                 const Patience& patience, Decision& decision) {
-  const std::vector<Replica>& replicas = population.replicas;
-  const Validity validity = ValidityOf(trigger, fleet, replicas, patience);
-  decision.active_until = std::min(validity.activity, population.changes_at);
-  decision.valid_until = std::min(validity.value, population.changes_at);
-  decision.active_while_read = std::min(validity.while_read, population.changes_at);
+void SetValidity(const Trigger& trigger, const FleetHistory& fleet,
+                 const Replicas& workload_replicas, const StalenessLimits& staleness,
+                 Decision& decision) {
+  const std::vector<Replica>& replicas = workload_replicas.replicas;
+  const Validity validity = ValidityOf(trigger, fleet, replicas, staleness);
+  decision.active_until = std::min(validity.activity, workload_replicas.changes_at);
+  decision.valid_until = std::min(validity.value, workload_replicas.changes_at);
+  decision.active_while_read = std::min(validity.while_read, workload_replicas.changes_at);
   // Who holds GPUs in its stead is not its own change, and told anew all the same.
-  const bool told_of_others =
+  const bool reported_of_others =
       trigger.scope == Scope::kWorkload && !trigger.workload.empty() && replicas.empty();
-  if (told_of_others) {
+  if (reported_of_others) {
     decision.valid_until = std::min(decision.valid_until, fleet.now + kOthersInterval);
   }
   if (!TellsOfAge(decision)) return;
@@ -223,53 +227,55 @@ absl::string_view Name(State state) {
   return "gone";
 }
 
-Decision Decide(const Trigger& trigger, const Asker& asker, const FleetHistory& fleet,
-                const SignalHistory* signals, const Patience& patience) {
+Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
+                const FleetHistory& fleet, const SignalHistory* signals,
+                const StalenessLimits& staleness) {
   if (!IsOfReplicas(InfoOf(trigger.metric).origin)) {
-    return DecideOnQueue(trigger, fleet.now, signals, patience);
+    return DecideOnQueue(trigger, fleet.now, signals, staleness);
   }
   Decision decision;
   decision.taken_at = fleet.now;
-  std::vector<std::string> missing = MissingParts(trigger, fleet, patience);
-  const absl::StatusOr<Population> population =
-      PopulationOf(trigger, asker, fleet, signals, patience);
-  if (!population.ok()) {
+  std::vector<std::string> missing = MissingParts(trigger, fleet, staleness);
+  const absl::StatusOr<Replicas> workload_replicas =
+      ReplicasOf(trigger, scaled_object, fleet, signals, staleness);
+  if (!workload_replicas.ok()) {
     AddPartial(fleet, missing, decision);
-    decision.status = population.status();
-    SetValidity(trigger, fleet, Population(), patience, decision);
+    decision.status = workload_replicas.status();
+    SetValidity(trigger, fleet, Replicas(), staleness, decision);
     return decision;
   }
-  decision.replicas_from = population->from;
+  decision.replicas_from = workload_replicas->from;
 
   Totals totals;
   std::vector<ReplicaLoad> loads;
-  loads.reserve(population->replicas.size());
-  decision.shares.reserve(population->replicas.size() + population->idle.size());
-  for (const Replica& replica : population->replicas) {
+  loads.reserve(workload_replicas->replicas.size());
+  decision.contributions.reserve(workload_replicas->replicas.size() +
+                                 workload_replicas->idle.size());
+  for (const Replica& replica : workload_replicas->replicas) {
     const absl::Duration unseen = fleet.now - replica.samples.back().at;
     if (!replica.present && unseen > trigger.activation_window) continue;
-    loads.push_back(LoadOf(trigger, replica, fleet.now, patience));
+    loads.push_back(LoadOf(trigger, replica, fleet.now, staleness));
     AddShare(loads.back(), totals, decision);
   }
-  AddIdle(trigger, population->idle, totals, missing, decision);
+  AddIdle(trigger, workload_replicas->idle, totals, missing, decision);
   AddPartial(fleet, missing, decision);
-  AddNodes(fleet, patience, decision);
+  AddNodes(fleet, staleness, decision);
   decision.replicas = totals.Replicas();
   decision.unreadable = totals.unreadable;
   AddNotes(trigger, loads, decision);
-  AddFrozen(trigger, population->replicas, decision);
-  decision.by_engines = std::ranges::any_of(population->replicas, &Replica::by_engine);
-  decision.doubt = population->doubt;
-  if (!decision.doubt.text.empty()) decision.notes.push_back(decision.doubt.text);
-  std::ranges::copy(population->notes, std::back_inserter(decision.notes));
-  SetValidity(trigger, fleet, *population, patience, decision);
+  AddFrozen(trigger, workload_replicas->replicas, decision);
+  decision.by_engines = std::ranges::any_of(workload_replicas->replicas, &Replica::by_engine);
+  decision.ambiguity = workload_replicas->ambiguity;
+  if (!decision.ambiguity.text.empty()) decision.notes.push_back(decision.ambiguity.text);
+  std::ranges::copy(workload_replicas->notes, std::back_inserter(decision.notes));
+  SetValidity(trigger, fleet, *workload_replicas, staleness, decision);
 
   if (totals.loads.empty() && totals.unreadable > 0) {
     decision.status = UnreadableStatus(trigger, decision);
     return decision;
   }
-  if (decision.warming == 0 && totals.loads.empty() && !population->unseen.ok()) {
-    decision.status = population->unseen;
+  if (decision.warming == 0 && totals.loads.empty() && !workload_replicas->unseen.ok()) {
+    decision.status = workload_replicas->unseen;
     return decision;
   }
   decision.value =
@@ -278,7 +284,7 @@ Decision Decide(const Trigger& trigger, const Asker& asker, const FleetHistory& 
   const Activity activity = ActivityOf(trigger, loads, fleet.now);
   decision.active = activity.active;
   decision.active_because = activity.because;
-  decision.evidence_until = EvidenceUntil(trigger, loads, patience);
+  decision.evidence_until = EvidenceUntil(trigger, loads, staleness);
   return decision;
 }
 

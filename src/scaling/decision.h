@@ -10,7 +10,7 @@
 #include "absl/time/time.h"
 #include "model/fleet_history.h"
 #include "model/signal_history.h"
-#include "scaling/doubt.h"
+#include "scaling/ambiguity_warning.h"
 #include "scaling/node_view.h"
 #include "scaling/workload_pods.h"
 #include "trigger/trigger.h"
@@ -18,7 +18,7 @@
 namespace gpuscaler {
 
 // What one replica, or one GPU that no replica holds, added to the value.
-struct ReplicaShare {
+struct Contribution {
   enum class State {
     kCounted,     // adds `load`
     kUnreadable,  // there, but unknown: stands for the target
@@ -36,7 +36,7 @@ struct ReplicaShare {
   bool standing = false;       // its VRAM is preallocated (DESIGN 2)
   std::string because;         // "unreadable for 12s: NVML error 15 (GPU_IS_LOST)"
 };
-absl::string_view Name(ReplicaShare::State state);
+absl::string_view Name(Contribution::State state);
 
 // A node that replicas were on within activationWindow.
 struct DecidedNode {
@@ -58,9 +58,9 @@ struct Decision {
   int unreadable = 0;
   int warming = 0;
   // Idle GPUs that are missing from an extensive total, for they cannot be read.
-  int unread_idle = 0;
+  int unreadable_idle = 0;
   std::string replicas_from;  // "GPUs in use", "pods of Deployment/llm"
-  std::vector<ReplicaShare> shares;
+  std::vector<Contribution> contributions;
   std::vector<DecidedNode> nodes;
   // Something of the fleet is not known: it may have replicas that are not counted, or GPUs that an
   // extensive total lacks.
@@ -71,7 +71,7 @@ struct Decision {
   bool literal_memory = false;
   int frozen = 0;                  // replicas whose engines have stopped counting (DESIGN 2)
   bool by_engines = false;         // what they say takes the place of what GPUs show
-  Doubt doubt;                     // whether its pods are those that are meant
+  AmbiguityWarning ambiguity;      // whether its pods are those that are meant
   std::vector<std::string> notes;  // these in words, and what else people should know
   absl::Time taken_at;             // the instant it was made for
   // If nothing more is heard, it is right before `valid_until`, and its status and `active` are so
@@ -86,14 +86,15 @@ struct Decision {
   absl::Time evidence_until = absl::InfinitePast();
 };
 
-// Pure: the same question and histories give the same decision. Times are judged against the
+// Pure: the same question and histories give the same decision. Times are evaluated against the
 // fleet's `now`. `signals` is what SourceOf(trigger) said; null: nobody reads it, or there is none.
-Decision Decide(const Trigger& trigger, const Asker& asker, const FleetHistory& fleet,
-                const SignalHistory* signals, const Patience& patience);
+Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
+                const FleetHistory& fleet, const SignalHistory* signals,
+                const StalenessLimits& staleness);
 
-inline Decision Decide(const Trigger& trigger, const Asker& asker, const FleetHistory& fleet,
-                       const Patience& patience) {
-  return Decide(trigger, asker, fleet, nullptr, patience);
+inline Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
+                       const FleetHistory& fleet, const StalenessLimits& staleness) {
+  return Decide(trigger, scaled_object, fleet, nullptr, staleness);
 }
 
 // The explanation, a line each, for people.

@@ -73,7 +73,7 @@ TEST(Decide, BlocksOfGpusAreOneReplica) {
   EXPECT_EQ(Steady(trigger, gpus).value, 90);
   trigger.aggregation = Aggregation::kAvg;
   EXPECT_EQ(Steady(trigger, gpus).value, 45);
-  EXPECT_EQ(Steady(trigger, gpus).shares[0].name, "n/0-1");
+  EXPECT_EQ(Steady(trigger, gpus).contributions[0].name, "n/0-1");
 }
 
 TEST(Decide, GpuIndexPicksOneGpuAndSaysWhenThereIsNone) {

@@ -9,7 +9,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-using State = ReplicaShare::State;
+using State = Contribution::State;
 
 TEST(EngineDecision, RequestsOfAllReplicasAddUpAndValueIsTheirAverage) {
   const EngineWorkloadBuilder llm({{"llm-a", 4}, {"llm-b", 8}, {"llm-c", 12}, {"llm-d", 16}});
@@ -92,7 +92,7 @@ TEST(EngineDecision, WithoutOwnersTheEnginesAreTheReplicas) {
   SignalBuilder engines(gpus.now());
   const auto decide = [&](const Trigger& trigger) {
     return Decide(trigger, {.namespace_name = "team-a", .name = "llm"}, gpus.fleet(),
-                  &engines.history(), kPatience);
+                  &engines.history(), kStaleness);
   };
   engines.history().status = absl::UnavailableError("not known yet");
   EXPECT_EQ(decide(InFlight()).status, engines.history().status);
@@ -112,7 +112,7 @@ TEST(EngineDecision, WithoutOwnersANameWithoutAddressIsUnknownWhileGpusAreInUse)
     SignalBuilder engines(gpus.now());
     engines.history().read_since = gpus.now() - kLong;
     return Decide(trigger, {.namespace_name = "team-a", .name = "llm"}, gpus.fleet(),
-                  &engines.history(), kPatience);
+                  &engines.history(), kStaleness);
   };
   const Decision in_use = decide(BusyGpu(0, 100, 90), Named(InFlight()));
   EXPECT_EQ(in_use.status.code(), absl::StatusCode::kUnavailable) << in_use.status;
@@ -140,7 +140,7 @@ TEST(EngineDecision, WithoutOwnersEnginesOfWhichNoneIsFoundAreUnknownWhileGpusAr
     engines.history().without = std::make_shared<const std::vector<WithoutEngine>>(
         std::vector<WithoutEngine>{{.node = "n", .why = "its agent does not look for engines"}});
     return Decide(trigger, {.namespace_name = "team-a", .name = "llm"}, gpus.fleet(),
-                  &engines.history(), kPatience);
+                  &engines.history(), kStaleness);
   };
   const Decision in_use = decide(BusyGpu(0, 100, 90), InFlight());
   EXPECT_EQ(in_use.status.code(), absl::StatusCode::kUnavailable) << in_use.value;
@@ -351,7 +351,7 @@ TEST(EngineDecision, AnAddressIsItsPods) {
   const Decision decision = llm.Decide(Named(InFlight()));
   EXPECT_EQ(decision.value, 42);
   EXPECT_EQ(decision.replicas, 2);
-  EXPECT_EQ(decision.shares[0].name, "llm-a");
+  EXPECT_EQ(decision.contributions[0].name, "llm-a");
 
   EngineWorkloadBuilder behind_one(nodes);
   behind_one.EngineAt("10.96.0.1", 12);
@@ -363,7 +363,7 @@ TEST(EngineDecision, AnAddressIsItsPods) {
 // Of a family that never tells the number.
 SignalSeries& NeverTells(SignalSeries& series, const std::string& family) {
   series.engine = family;
-  series.told_by = {"sglang", "vllm"};
+  series.reported_by = {"sglang", "vllm"};
   series.gap = family + " never tells how many requests wait, and how many run";
   return series;
 }
@@ -375,7 +375,7 @@ TEST(EngineDecision, WhatNoEngineInScopeEverTellsIsAFailedPrecondition) {
   const Decision decision = llm.Decide(InFlight());
   EXPECT_EQ(decision.status.code(), absl::StatusCode::kFailedPrecondition) << decision.status;
   EXPECT_EQ(decision.status.message(),
-            "no engine in scope tells requests_in_flight: ollama and tei never do; those that do "
+            "no engine in scope tells requests_in_flight: ollama and tei do not; those that do "
             "are sglang, vllm");
 
   llm.EngineIn("other-a", 4);
@@ -390,7 +390,8 @@ TEST(EngineDecision, WhereOnlySomeEnginesNeverTellThoseAreUnreadable) {
   const Decision decision = llm.Decide(InFlight());
   EXPECT_EQ(decision.value, 40 + 10) << decision.status;
   EXPECT_THAT(StatesOf(decision), testing::ElementsAre(State::kCounted, State::kUnreadable));
-  EXPECT_THAT(decision.shares[1].because, HasSubstr("ollama never tells how many requests wait"));
+  EXPECT_THAT(decision.contributions[1].because,
+              HasSubstr("ollama never tells how many requests wait"));
 
   llm.EngineIn("llm-a", std::nullopt).engine = "vllm";
   EXPECT_EQ(llm.Decide(InFlight()).status.code(), absl::StatusCode::kUnavailable)
@@ -405,7 +406,7 @@ TEST(EngineDecision, GpusSpeakAtOnceForEnginesThatNeverTellTheirPressure) {
   EXPECT_EQ(decision.value, 60);
   EXPECT_TRUE(decision.saturation_unknown);
   EXPECT_THAT(decision.notes,
-              Contains("no engine in scope tells engine_pressure: ollama never does; those that do "
+              Contains("no engine in scope tells engine_pressure: ollama does not; those that do "
                        "are sglang, vllm"));
 }
 

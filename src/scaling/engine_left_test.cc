@@ -10,7 +10,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-using State = ReplicaShare::State;
+using State = Contribution::State;
 
 // A list of DNS may lack an address for a moment, and a pod that ends is not on it.
 TEST(EngineLeft, AnEngineThatIsListedNoMoreKeepsItsWorkloadActiveAndAddsNothing) {
@@ -52,17 +52,17 @@ TEST(EngineLeft, ABusyPodWhoseAddressIsListedNoMoreKeepsItsWorkloadActive) {
 }
 
 TEST(EngineLeft, PodsThatAreGoneWithTheirIdleEnginesLeaveTheirWorkloadInactive) {
-  const auto decide = [](double said) {
+  const auto decide = [](double observed) {
     FleetBuilder nodes;
     nodes.Hold(kLong, {Node("n", {LlmPod("llm-a")})});
     nodes.Hold(absl::Seconds(20), {Node("n", {})});
     EngineWorkloadBuilder llm(nodes);
-    llm.EngineIn("llm-a", said);
+    llm.EngineIn("llm-a", observed);
     llm.Leave("vllm at llm-a", absl::Seconds(20));
     return llm.Decide(InFlight());
   };
   EXPECT_FALSE(decide(0).active) << decide(0).active_because;
-  EXPECT_EQ(decide(0).shares.size(), 1);
+  EXPECT_EQ(decide(0).contributions.size(), 1);
   EXPECT_TRUE(decide(7).active) << decide(7).active_because;
   EXPECT_EQ(decide(7).value, 0);
 }

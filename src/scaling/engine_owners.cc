@@ -11,9 +11,9 @@ EngineOwners::EngineOwners(const Trigger& trigger, const FleetHistory& fleet, bo
       signals_(signals),
       replicas_(replicas),
       of_(by_owner ? replicas.size() : 0) {
-  for (const NodeTrack& track : fleet.nodes) {
-    if (track.history->attributed == nullptr) continue;
-    for (const Pod& pod : track.history->attributed->pods) {
+  for (const NodeState& state : fleet.nodes) {
+    if (state.history->attributed == nullptr) continue;
+    for (const Pod& pod : state.history->attributed->pods) {
       pods_[{pod.namespace_name, pod.name}] = &pod;
     }
   }
@@ -23,25 +23,25 @@ EngineOwners::EngineOwners(const Trigger& trigger, const FleetHistory& fleet, bo
 void EngineOwners::Join() {
   for (const SignalSeries& engine : signals_.series) {
     const std::optional<size_t> owner = OwnerOf(engine);
-    (owner ? of_[*owner] : strays_).push_back(&engine);
+    (owner ? of_[*owner] : unmatched_).push_back(&engine);
   }
   // The only address of the only pod is its own, or leads to it.
   const bool one_each = endpoint_is_named_ && by_owner_ && signals_.series.size() == 1 &&
-                        strays_.size() == 1 && Present() == 1;
+                        unmatched_.size() == 1 && Present() == 1;
   if (!one_each) return;
   const auto present = std::ranges::find_if(replicas_, &Replica::present);
-  of_[static_cast<size_t>(present - replicas_.begin())] = std::move(strays_);
-  strays_.clear();
+  of_[static_cast<size_t>(present - replicas_.begin())] = std::move(unmatched_);
+  unmatched_.clear();
 }
 
 EngineOwners::Engines EngineOwners::All() const {
-  Engines all = StraysCount() ? strays_ : Engines();
+  Engines all = UnmatchedCount() ? unmatched_ : Engines();
   for (const Engines& engines : of_) all.insert(all.end(), engines.begin(), engines.end());
   return all;
 }
 
 EngineOwners::Engines EngineOwners::OfThosePresent() const {
-  Engines engines = StraysCount() ? strays_ : Engines();
+  Engines engines = UnmatchedCount() ? unmatched_ : Engines();
   for (size_t i = 0; i < of_.size(); ++i) {
     if (replicas_[i].present) engines.insert(engines.end(), of_[i].begin(), of_[i].end());
   }
@@ -65,7 +65,7 @@ bool EngineOwners::IsOf(const SignalSeries& engine, const Replica& replica) cons
 }
 
 bool EngineOwners::IsOneAddressOfSeveral() const {
-  return endpoint_is_named_ && by_owner_ && signals_.series.size() == 1 && !strays_.empty() &&
+  return endpoint_is_named_ && by_owner_ && signals_.series.size() == 1 && !unmatched_.empty() &&
          Present() >= 2;
 }
 

@@ -26,19 +26,19 @@ class EngineOwners {
                const SignalHistory& signals, const std::vector<Replica>& replicas);
 
   const Engines& Of(size_t replica) const { return of_[replica]; }
-  const Engines& strays() const { return strays_; }  // of no replica
+  const Engines& unmatched() const { return unmatched_; }  // of no replica
 
-  // Strays are the workload's: its endpoint is named, or nobody knows owners.
-  bool StraysCount() const { return !by_owner_ || endpoint_is_named_; }
+  // Unmatched are the workload's: its endpoint is named, or nobody knows owners.
+  bool UnmatchedCount() const { return !by_owner_ || endpoint_is_named_; }
   Engines All() const;             // that are the workload's
-  Engines OfThosePresent() const;  // of those the ones whose replicas are, and strays
+  Engines OfThosePresent() const;  // of those the ones whose replicas are, and unmatched engines
 
   // Index of the replica whose it is; empty: nobody's.
   std::optional<size_t> OwnerOf(const SignalSeries& engine) const;
   bool IsOf(const SignalSeries& engine, const Replica& replica) const;
-  // It is the workload's: a replica's, or a stray that counts.
+  // It is the workload's: a replica's, or a unmatched engine that counts.
   bool IsOfWorkload(const SignalSeries& engine) const {
-    return StraysCount() || OwnerOf(engine).has_value();
+    return UnmatchedCount() || OwnerOf(engine).has_value();
   }
 
   // The endpoint is one address for several pods, and that of none of them, as far as theirs are
@@ -65,7 +65,7 @@ class EngineOwners {
   const std::vector<Replica>& replicas_;
   std::map<PodName, const Pod*> pods_;  // as nodes know them now
   std::vector<Engines> of_;             // each replica
-  Engines strays_;
+  Engines unmatched_;
 };
 
 }  // namespace gpuscaler

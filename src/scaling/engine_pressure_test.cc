@@ -125,7 +125,7 @@ TEST(EnginePressure, WithoutOwnersPressureReadWithinForgetAfterIsUnknownWhileGpu
     engines.Hold("vllm at 10.1.0.7", absl::Minutes(12), 50).address = "10.1.0.7";
     engines.Leave("vllm at 10.1.0.7", left_ago);
     return Decide(Named(VllmInference()), {.namespace_name = "team-a", .name = "llm"}, gpus.fleet(),
-                  &engines.history(), kPatience);
+                  &engines.history(), kStaleness);
   };
   const Decision in_use = decide(BusyGpu(0, 100, 90), absl::Minutes(4));
   EXPECT_EQ(in_use.status.code(), absl::StatusCode::kUnavailable) << in_use.value;
@@ -144,7 +144,7 @@ TEST(EnginePressure, WithoutOwnersPressureReadWithinForgetAfterIsUnknownWhileGpu
 TEST(EnginePressure, APressureSaysWhatItIsMeasuredAgainst) {
   EngineWorkloadBuilder llm({{"llm-a", 50}});
   llm.EngineIn("llm-a", 50).against = "of maxConcurrency 64";
-  EXPECT_EQ(llm.Decide(VllmInference()).shares[0].because,
+  EXPECT_EQ(llm.Decide(VllmInference()).contributions[0].because,
             "its engine's pressure, of maxConcurrency 64");
 }
 

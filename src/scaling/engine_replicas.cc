@@ -15,7 +15,7 @@
 #include "scaling/frozen_engine.h"
 #include "scaling/hidden_engines.h"
 #include "scaling/signal_samples.h"
-#include "scaling/silent_engines.h"
+#include "scaling/unreadable_engines.h"
 #include "trigger/trigger_source.h"
 
 namespace gpuscaler {
@@ -25,38 +25,38 @@ using Engines = EngineOwners::Engines;
 
 class EngineReplicas {
  public:
-  EngineReplicas(const Trigger& trigger, const Asker& asker, const FleetHistory& fleet,
-                 bool by_owner, const SignalHistory& signals, const Patience& patience,
-                 Population& population)
+  EngineReplicas(const Trigger& trigger, const ScaledObjectRef& scaled_object,
+                 const FleetHistory& fleet, bool by_owner, const SignalHistory& signals,
+                 const StalenessLimits& staleness, Replicas& workload_replicas)
       : trigger_(trigger),
-        asker_(asker),
+        scaled_object_(scaled_object),
         fleet_(fleet),
         now_(fleet.now),
         signals_(signals),
-        patience_(patience),
-        population_(population),
+        staleness_(staleness),
+        workload_replicas_(workload_replicas),
         endpoint_is_named_(!trigger.engine_endpoint.url.empty()),
         by_owner_(by_owner),
-        owners_(trigger, fleet, by_owner, signals, population.replicas),
-        told_(CheckMetric()) {}
+        owners_(trigger, fleet, by_owner, signals, workload_replicas.replicas),
+        reported_(CheckMetric()) {}
 
   // Its engines' numbers, or the want of them, are what the workload counts.
   bool Speak() {
     if (ReadsEngines(trigger_)) return true;
-    if (!told_.ok()) return false;
+    if (!reported_.ok()) return false;
     absl::Time last_read = LastReadOfThoseLeft();
     bool any = last_read != absl::InfinitePast() || (by_owner_ && !signals_.status.ok());
     for (const SignalSeries* engine : owners_.All()) {
-      if (!engine->told_by.empty()) continue;
+      if (!engine->reported_by.empty()) continue;
       last_read = std::max(last_read, LastReadAt(*engine));
       any = true;
     }
     // That none can be read is known once they were asked for so long.
     const absl::Time known_at =
         (last_read == absl::InfinitePast() ? signals_.read_since : last_read) +
-        patience_.forget_after;
+        staleness_.forget_after;
     if (!any || now_ > known_at) return false;
-    population_.changes_at = known_at;
+    workload_replicas_.changes_at = known_at;
     return true;
   }
 
@@ -65,7 +65,7 @@ class EngineReplicas {
     const std::string what = absl::StrCat(
         trigger_.engine_endpoint.url, " leads to the one address ", signals_.series.front().address,
         ", which is not one of the ", Present(), " pods'");
-    if (std::ranges::all_of(population_.replicas, [this](const Replica& replica) {
+    if (std::ranges::all_of(workload_replicas_.replicas, [this](const Replica& replica) {
           return !replica.present || owners_.HasAddress(replica);
         })) {
       return absl::FailedPreconditionError(
@@ -73,7 +73,7 @@ class EngineReplicas {
                        ": a Service with a ClusterIP answers for one of them at random; name "
                        "a headless one (clusterIP: None)"));
     }
-    population_.notes.push_back(
+    workload_replicas_.notes.push_back(
         absl::StrCat(what,
                      " as far as is known: behind a Service with a ClusterIP only one of "
                      "them would be read; name a headless one (clusterIP: None)"));
@@ -81,64 +81,66 @@ class EngineReplicas {
   }
 
   // That none of the workload's engines will ever have the number, as far as they are recognised.
-  const absl::Status& told() const { return told_; }
+  const absl::Status& reported() const { return reported_; }
 
   // Where its GPUs speak for the workload: why its engines do not.
   void NoteWhyNone() {
-    if (!told_.ok()) {
-      population_.notes.emplace_back(told_.message());
+    if (!reported_.ok()) {
+      workload_replicas_.notes.emplace_back(reported_.message());
       return;
     }
     if (endpoint_is_named_) {
-      if (HasNoAddress()) population_.notes.push_back(NoAddress());
+      if (HasNoAddress()) workload_replicas_.notes.push_back(NoAddress());
       return;
     }
-    for (const Replica& replica : population_.replicas) {
+    for (const Replica& replica : workload_replicas_.replicas) {
       const std::string why = replica.present ? WhyNotFoundIn(replica, signals_) : "";
       if (why.empty()) continue;
-      population_.notes.push_back(absl::StrCat("no engine is found in ", replica.name, ": ", why));
+      workload_replicas_.notes.push_back(
+          absl::StrCat("no engine is found in ", replica.name, ": ", why));
       return;
     }
   }
 
   void Replace() {
     const std::vector<Replica> left = Left();
-    for (const SignalSeries* engine : owners_.strays()) {
-      strays_frozen_at_[engine] = StrayFrozenAt(*engine);
+    for (const SignalSeries* engine : owners_.unmatched()) {
+      unmatched_frozen_at_[engine] = UnmatchedFrozenAt(*engine);
     }
     if (by_owner_) {
       ReplaceByOwner();
     } else {
-      population_.replicas.clear();
-      population_.idle.clear();
-      population_.unseen = CheckNoneIsHidden(trigger_, asker_, fleet_, signals_);
+      workload_replicas_.replicas.clear();
+      workload_replicas_.idle.clear();
+      workload_replicas_.unseen = CheckNoneIsHidden(trigger_, scaled_object_, fleet_, signals_);
     }
-    absl::StrAppend(&population_.from, population_.from.empty() ? "" : ", ", "by their engines");
-    if (owners_.StraysCount()) AddStrays();
-    std::erase_if(population_.replicas, HasNoSample);
-    std::ranges::copy(left, std::back_inserter(population_.replicas));
-    const std::string silent = SilentText(population_.replicas);
-    if (!silent.empty()) population_.notes.push_back(silent);
-    if (HasNoAddress() && Present() == 0) population_.notes.push_back(NoAddress());
+    absl::StrAppend(&workload_replicas_.from, workload_replicas_.from.empty() ? "" : ", ",
+                    "by their engines");
+    if (owners_.UnmatchedCount()) AddAllUnmatched();
+    std::erase_if(workload_replicas_.replicas, HasNoSample);
+    std::ranges::copy(left, std::back_inserter(workload_replicas_.replicas));
+    const std::string silent = UnreadableEnginesText(workload_replicas_.replicas);
+    if (!silent.empty()) workload_replicas_.notes.push_back(silent);
+    if (HasNoAddress() && Present() == 0) workload_replicas_.notes.push_back(NoAddress());
   }
 
  private:
   absl::Status CheckMetric() const {
     std::set<absl::string_view> families;
-    const std::vector<std::string>* told_by = nullptr;
+    const std::vector<std::string>* reported_by = nullptr;
     for (const SignalSeries* engine : owners_.OfThosePresent()) {
       if (engine->engine.empty()) continue;
-      if (engine->told_by.empty()) return absl::OkStatus();
+      if (engine->reported_by.empty()) return absl::OkStatus();
       families.insert(engine->engine);
-      told_by = &engine->told_by;
+      reported_by = &engine->reported_by;
     }
     if (families.empty()) return absl::OkStatus();
     const MetricType metric =
         ReadsEngines(trigger_) ? trigger_.metric : MetricType::kEnginePressure;
-    return absl::FailedPreconditionError(absl::StrCat(
-        "no engine in scope tells ", InfoOf(metric).name, ": ", absl::StrJoin(families, " and "),
-        " never ", families.size() == 1 ? "does" : "do", "; those that do are ",
-        absl::StrJoin(*told_by, ", ")));
+    return absl::FailedPreconditionError(
+        absl::StrCat("no engine in scope tells ", InfoOf(metric).name, ": ",
+                     absl::StrJoin(families, " and "), families.size() == 1 ? " does" : " do",
+                     " not; those that do are ", absl::StrJoin(*reported_by, ", ")));
   }
 
   // One that is listed no more was the workload's until then.
@@ -156,9 +158,9 @@ class EngineReplicas {
   std::string NoAddress() const { return NoAddressText(trigger_.engine_endpoint); }
 
   void ReplaceByOwner() {
-    for (size_t i = 0; i < population_.replicas.size(); ++i) {
-      Replica& replica = population_.replicas[i];
-      if (owners_.Of(i).empty() && (HasLeft(replica) || TakeStrayThatLeft(replica))) {
+    for (size_t i = 0; i < workload_replicas_.replicas.size(); ++i) {
+      Replica& replica = workload_replicas_.replicas[i];
+      if (owners_.Of(i).empty() && (HasLeft(replica) || TakeUnmatchedThatLeft(replica))) {
         replica.samples.clear();
       } else {
         Become(owners_.Of(i), replica);
@@ -166,20 +168,22 @@ class EngineReplicas {
     }
   }
 
-  int64_t Present() const { return std::ranges::count_if(population_.replicas, &Replica::present); }
+  int64_t Present() const {
+    return std::ranges::count_if(workload_replicas_.replicas, &Replica::present);
+  }
 
   void Become(const Engines& engines, Replica& replica) {
     replica.by_engine = true;
     const std::vector<ReplicaSample> of_gpus = std::exchange(replica.samples, {});
-    std::vector<SeriesSaid> said;
+    std::vector<ObservedSeries> observed;
     absl::Time answers_since = absl::InfiniteFuture();
     std::string gap = engines.empty() ? WhyNone(replica) : "";
     for (const SignalSeries* engine : engines) {
-      said.push_back(SaidBy(*engine, of_gpus, replica));
+      observed.push_back(ObservedBy(*engine, of_gpus, replica));
       answers_since = std::min(answers_since, engine->answers_since);
       if (gap.empty()) gap = engine->gap;
     }
-    replica.samples = SamplesOf(trigger_, said, now_, patience_);
+    replica.samples = SamplesOf(trigger_, observed, now_, staleness_);
     const absl::Time seen_at = of_gpus.empty() ? now_ : of_gpus.back().at;
     if (!replica.present) {
       CutAt(seen_at, replica.samples);
@@ -191,7 +195,7 @@ class EngineReplicas {
                                                    : std::min(replica.warm_at, answers_since);
     replica.covered_since = std::min(signals_.read_since, now_);
     replica.forgotten_until = absl::InfinitePast();
-    if (!engines.empty()) replica.mute.clear();
+    if (!engines.empty()) replica.why_stale.clear();
     if (engines.size() == 1) replica.against = engines.front()->against;
   }
 
@@ -208,15 +212,15 @@ class EngineReplicas {
     });
   }
 
-  // Its pods are gone, nobody knows from which address, and so is a stray that was read in its
-  // time: each is one replica's.
-  bool TakeStrayThatLeft(const Replica& replica) {
+  // Its pods are gone, nobody knows from which address, and so is a unmatched engine that was read
+  // in its time: each is one replica's.
+  bool TakeUnmatchedThatLeft(const Replica& replica) {
     if (replica.present || owners_.HasAddress(replica)) return false;
-    const auto its = std::ranges::find_if(strays_left_at_, [&replica](absl::Time read_at) {
+    const auto its = std::ranges::find_if(unmatched_left_at_, [&replica](absl::Time read_at) {
       return read_at >= replica.samples.front().at;
     });
-    if (its == strays_left_at_.end()) return false;
-    strays_left_at_.erase(its);
+    if (its == unmatched_left_at_.end()) return false;
+    unmatched_left_at_.erase(its);
     return true;
   }
 
@@ -227,22 +231,22 @@ class EngineReplicas {
     std::vector<Replica> all;
     for (const SignalSeries& engine : signals_.left) {
       const std::optional<size_t> owner = owners_.OwnerOf(engine);
-      if (!owner && !owners_.StraysCount()) continue;
+      if (!owner && !owners_.UnmatchedCount()) continue;
       Replica replica{.name = engine.name, .warm_at = engine.answers_since};
-      if (owner) replica.name = population_.replicas[*owner].name;
+      if (owner) replica.name = workload_replicas_.replicas[*owner].name;
       replica.by_engine = true;
       replica.covered_since = std::min(signals_.read_since, now_);
-      SeriesSaid said{.series = &engine};
+      ObservedSeries observed{.series = &engine};
       const absl::Time frozen_at = LeftFrozenAt(engine, owner.has_value());
       if (frozen_at <= now_) {
-        said.frozen_since = *engine.unmoved_since;
+        observed.frozen_since = *engine.unmoved_since;
       } else {
         replica.frozen_at = frozen_at;
       }
-      replica.samples = SamplesOf(trigger_, {&said, 1}, now_, patience_);
+      replica.samples = SamplesOf(trigger_, {&observed, 1}, now_, staleness_);
       CutAt(LastReadAt(engine), replica.samples);
-      if (owner) TakeBusyFrom(population_.replicas[*owner].samples, replica.samples);
-      if (!owner) strays_left_at_.push_back(LastReadAt(engine));
+      if (owner) TakeBusyFrom(workload_replicas_.replicas[*owner].samples, replica.samples);
+      if (!owner) unmatched_left_at_.push_back(LastReadAt(engine));
       if (!HasNoSample(replica)) all.push_back(std::move(replica));
     }
     return all;
@@ -264,12 +268,13 @@ class EngineReplicas {
     return absl::StrCat("no engine is found in it", why.empty() ? "" : ": ", why);
   }
 
-  SeriesSaid SaidBy(const SignalSeries& engine, const std::vector<ReplicaSample>& of_gpus,
-                    Replica& replica) {
-    const auto stray = strays_frozen_at_.find(&engine);
-    const absl::Time frozen_at =
-        stray == strays_frozen_at_.end() ? FrozenAt(trigger_, engine, of_gpus) : stray->second;
-    if (frozen_at > now_ || !replica.mute.empty()) {
+  ObservedSeries ObservedBy(const SignalSeries& engine, const std::vector<ReplicaSample>& of_gpus,
+                            Replica& replica) {
+    const auto unmatched = unmatched_frozen_at_.find(&engine);
+    const absl::Time frozen_at = unmatched == unmatched_frozen_at_.end()
+                                     ? FrozenAt(trigger_, engine, of_gpus)
+                                     : unmatched->second;
+    if (frozen_at > now_ || !replica.why_stale.empty()) {
       replica.frozen_at = std::min(replica.frozen_at, frozen_at);
       return {.series = &engine};
     }
@@ -278,15 +283,15 @@ class EngineReplicas {
   }
 
   // Once all GPUs are idle that may be its: where those are not known, never.
-  absl::Time StrayFrozenAt(const SignalSeries& engine) const {
+  absl::Time UnmatchedFrozenAt(const SignalSeries& engine) const {
     // Without owners GPUs may not be looked at before (population.cc).
-    const absl::Time stands_at = StandsAt(trigger_, engine);
-    if (stands_at > now_) return stands_at;
+    const absl::Time preallocated_at = PreallocatedAt(trigger_, engine);
+    if (preallocated_at > now_) return preallocated_at;
     absl::Time at = absl::InfinitePast();
-    for (size_t i = 0; i < population_.replicas.size(); ++i) {
+    for (size_t i = 0; i < workload_replicas_.replicas.size(); ++i) {
       const bool may_be_its = !by_owner_ || owners_.IsUnplaced(i);
       if (!may_be_its) continue;
-      at = std::max(at, FrozenOn(population_.replicas[i], engine, absl::InfiniteFuture()));
+      at = std::max(at, FrozenOn(workload_replicas_.replicas[i], engine, absl::InfiniteFuture()));
     }
     return at == absl::InfinitePast() ? absl::InfiniteFuture() : at;
   }
@@ -295,9 +300,9 @@ class EngineReplicas {
   // may have been its were idle. By now they may be another's.
   absl::Time LeftFrozenAt(const SignalSeries& engine, bool has_owner) const {
     const absl::Time read_at = LastReadAt(engine);
-    if (StandsAt(trigger_, engine) > read_at) return absl::InfiniteFuture();
+    if (PreallocatedAt(trigger_, engine) > read_at) return absl::InfiniteFuture();
     absl::Time at = absl::InfinitePast();
-    for (const Replica& replica : population_.replicas) {
+    for (const Replica& replica : workload_replicas_.replicas) {
       const bool may_be_its =
           has_owner ? owners_.IsOf(engine, replica) : !by_owner_ || !owners_.HasAddress(replica);
       const bool was_there = replica.samples.front().at <= read_at;
@@ -308,66 +313,67 @@ class EngineReplicas {
 
   // By what the replica's GPUs showed until then. Those of a node that is mute nobody knows.
   absl::Time FrozenOn(const Replica& replica, const SignalSeries& engine, absl::Time until) const {
-    if (!replica.mute.empty()) return absl::InfiniteFuture();
+    if (!replica.why_stale.empty()) return absl::InfiniteFuture();
     const std::span<const ReplicaSample> all = replica.samples;
     const auto end = std::ranges::upper_bound(all, until, {}, &ReplicaSample::at);
     return FrozenAt(trigger_, engine, all.first(static_cast<size_t>(end - all.begin())));
   }
 
-  void AddStrays() {
+  void AddAllUnmatched() {
     DropUnplaced();
-    for (const SignalSeries* engine : owners_.strays()) AddStray(*engine);
-    if (owners_.strays().empty() || !by_owner_) return;
-    absl::StrAppend(&population_.from, ", and addresses of no known pod");
+    for (const SignalSeries* engine : owners_.unmatched()) AddUnmatched(*engine);
+    if (owners_.unmatched().empty() || !by_owner_) return;
+    absl::StrAppend(&workload_replicas_.from, ", and addresses of no known pod");
   }
 
   // Pods whose addresses are not known are at the addresses of which no pod is known, but for those
   // that are too many: the youngest are not there yet.
   void DropUnplaced() {
     std::vector<Replica*> unplaced;
-    for (size_t i = 0; i < population_.replicas.size(); ++i) {
-      if (owners_.IsUnplaced(i)) unplaced.push_back(&population_.replicas[i]);
+    for (size_t i = 0; i < workload_replicas_.replicas.size(); ++i) {
+      if (owners_.IsUnplaced(i)) unplaced.push_back(&workload_replicas_.replicas[i]);
     }
     std::ranges::stable_sort(unplaced, {}, &Replica::held_since);
-    unplaced.resize(std::min(unplaced.size(), owners_.strays().size()));
+    unplaced.resize(std::min(unplaced.size(), owners_.unmatched().size()));
     for (Replica* const replica : unplaced) replica->samples.clear();
-    std::erase_if(population_.replicas, HasNoSample);
+    std::erase_if(workload_replicas_.replicas, HasNoSample);
   }
 
-  void AddStray(const SignalSeries& engine) {
+  void AddUnmatched(const SignalSeries& engine) {
     Replica replica{.name = engine.name,
                     .present = true,
                     .held_since = engine.listed_since,
                     .starting_since = engine.listed_since,
                     .warm_at = engine.listed_since + trigger_.warmup};
     Become({&engine}, replica);
-    population_.replicas.insert(population_.replicas.begin() + Present(), std::move(replica));
+    workload_replicas_.replicas.insert(workload_replicas_.replicas.begin() + Present(),
+                                       std::move(replica));
   }
 
   const Trigger& trigger_;
-  const Asker& asker_;
+  const ScaledObjectRef& scaled_object_;
   const FleetHistory& fleet_;
   const absl::Time now_;
   const SignalHistory& signals_;
-  const Patience& patience_;
-  Population& population_;
+  const StalenessLimits& staleness_;
+  Replicas& workload_replicas_;
   const bool endpoint_is_named_;
   const bool by_owner_;
   const EngineOwners owners_;
-  const absl::Status told_;
-  std::map<const SignalSeries*, absl::Time> strays_frozen_at_;
-  std::vector<absl::Time> strays_left_at_;  // when those of no replica were last read
+  const absl::Status reported_;
+  std::map<const SignalSeries*, absl::Time> unmatched_frozen_at_;
+  std::vector<absl::Time> unmatched_left_at_;  // when those of no replica were last read
 };
 
 }  // namespace
 
-absl::Status ReadEnginesOf(const Trigger& trigger, const Asker& asker, const FleetHistory& fleet,
-                           bool by_owner, const SignalHistory* signals, const Patience& patience,
-                           Population& population) {
+absl::Status ReadEnginesOf(const Trigger& trigger, const ScaledObjectRef& scaled_object,
+                           const FleetHistory& fleet, bool by_owner, const SignalHistory* signals,
+                           const StalenessLimits& staleness, Replicas& workload_replicas) {
   const bool is_named = !trigger.engine_endpoint.url.empty();
   // Without owners nothing but its engine tells of a replica.
   const bool may_have_some =
-      is_named || !by_owner || std::ranges::any_of(population.replicas, &Replica::present);
+      is_named || !by_owner || std::ranges::any_of(workload_replicas.replicas, &Replica::present);
   if (signals == nullptr) {
     if (!ReadsEngines(trigger)) return absl::OkStatus();
     return may_have_some ? absl::UnavailableError("no engine is read yet") : absl::OkStatus();
@@ -376,13 +382,14 @@ absl::Status ReadEnginesOf(const Trigger& trigger, const Asker& asker, const Fle
   const bool matters = ReadsEngines(trigger) ? may_have_some : is_named && !unknown_yet;
   if (!signals->status.ok() && matters) return signals->status;
   if (!signals->status.ok() && !unknown_yet) return absl::OkStatus();
-  EngineReplicas engines(trigger, asker, fleet, by_owner, *signals, patience, population);
+  EngineReplicas engines(trigger, scaled_object, fleet, by_owner, *signals, staleness,
+                         workload_replicas);
   if (!engines.Speak()) {
     engines.NoteWhyNone();
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(engines.CheckAddresses());
-  RETURN_IF_ERROR(engines.told());
+  RETURN_IF_ERROR(engines.reported());
   engines.Replace();
   return absl::OkStatus();
 }

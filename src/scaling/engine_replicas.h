@@ -3,7 +3,7 @@
 
 #include "absl/status/status.h"
 #include "model/signal_history.h"
-#include "scaling/population.h"
+#include "scaling/replicas.h"
 #include "scaling/workload_pods.h"
 
 namespace gpuscaler {
@@ -26,8 +26,8 @@ namespace gpuscaler {
 // FAILED_PRECONDITION: the endpoint is one address in front of several pods, or none of the engines
 // in scope ever tells the metric.
 // `signals` null: nobody reads them.
-absl::Status ReadEnginesOf(const Trigger& trigger, const Asker& asker, const FleetHistory& fleet,
-                           bool by_owner, const SignalHistory* signals, const Patience& patience,
-                           Population& population);
+absl::Status ReadEnginesOf(const Trigger& trigger, const ScaledObjectRef& scaled_object,
+                           const FleetHistory& fleet, bool by_owner, const SignalHistory* signals,
+                           const StalenessLimits& staleness, Replicas& workload_replicas);
 
 }  // namespace gpuscaler

@@ -31,7 +31,7 @@ inline Trigger InFlight(double target = 10) {
 inline Trigger VllmInference() {
   Trigger trigger;
   trigger.metric = MetricType::kMemoryUsedPercent;
-  trigger.standing_memory = StandingMemory::kPressure;
+  trigger.preallocated_memory = PreallocatedMemory::kPressure;
   trigger.target = 80;
   trigger.activation_threshold = 5;
   trigger.activation_window = absl::Seconds(120);
@@ -45,7 +45,7 @@ inline Trigger Named(Trigger trigger) {
 
 struct PodWithEngine {
   std::string name;
-  std::optional<double> said = std::nullopt;  // by its engine; empty: none is found in it
+  std::optional<double> observed = std::nullopt;  // by its engine; empty: none is found in it
 };
 
 inline HeldPod LlmPod(const std::string& name, double gpu_load = 60) {
@@ -59,7 +59,7 @@ class EngineWorkloadBuilder {
   explicit EngineWorkloadBuilder(std::initializer_list<PodWithEngine> pods, double gpu_load = 60)
       : EngineWorkloadBuilder(NodesOf(pods, gpu_load)) {
     for (const PodWithEngine& pod : pods) {
-      if (pod.said) EngineIn(pod.name, pod.said);
+      if (pod.observed) EngineIn(pod.name, pod.observed);
     }
   }
 
@@ -68,9 +68,9 @@ class EngineWorkloadBuilder {
       : nodes_(std::move(nodes)), signals_(nodes_.now()) {}
 
   // What the pod's engine says, and has said for so long; empty: it does not answer.
-  SignalSeries& EngineIn(const std::string& pod, std::optional<double> said,
+  SignalSeries& EngineIn(const std::string& pod, std::optional<double> observed,
                          absl::Duration duration = kBeforeAll) {
-    SignalSeries& engine = signals_.Hold(NameOf(pod), duration, said);
+    SignalSeries& engine = signals_.Hold(NameOf(pod), duration, observed);
     engine.namespace_name = "team-a";
     engine.pod = pod;
     return engine;
@@ -78,13 +78,13 @@ class EngineWorkloadBuilder {
 
   // Since then it has said something else.
   SignalSeries& EngineInThen(const std::string& pod, absl::Duration ago,
-                             std::optional<double> said) {
-    return signals_.Then(NameOf(pod), ago, said);
+                             std::optional<double> observed) {
+    return signals_.Then(NameOf(pod), ago, observed);
   }
 
   // One of which nobody knows in which pod it is.
-  SignalSeries& EngineAt(const std::string& address, std::optional<double> said) {
-    SignalSeries& engine = signals_.Hold(NameOf(address), kBeforeAll, said);
+  SignalSeries& EngineAt(const std::string& address, std::optional<double> observed) {
+    SignalSeries& engine = signals_.Hold(NameOf(address), kBeforeAll, observed);
     engine.address = address;
     return engine;
   }
@@ -101,18 +101,20 @@ class EngineWorkloadBuilder {
   SignalHistory& signals() { return signals_.history(); }
 
   Decision Decide(const Trigger& trigger) const {
-    return gpuscaler::Decide(trigger, kAsker, nodes_.fleet(), &signals_.history(), kPatience);
+    return gpuscaler::Decide(trigger, kScaledObject, nodes_.fleet(), &signals_.history(),
+                             kStaleness);
   }
   std::string Explained(const Trigger& trigger) const { return Explain(trigger, Decide(trigger)); }
 
   // Where nobody reads any engine.
   Decision DecideWithoutSignals(const Trigger& trigger) const {
-    return gpuscaler::Decide(trigger, kAsker, nodes_.fleet(), kPatience);
+    return gpuscaler::Decide(trigger, kScaledObject, nodes_.fleet(), kStaleness);
   }
 
  private:
   static constexpr absl::Duration kBeforeAll = absl::Minutes(12);
-  static inline const Asker kAsker{.namespace_name = "team-a", .name = "llm", .opened = {}};
+  static inline const ScaledObjectRef kScaledObject{
+      .namespace_name = "team-a", .name = "llm", .opened = {}};
 
   static FleetBuilder NodesOf(std::initializer_list<PodWithEngine> pods, double gpu_load) {
     std::vector<NodeSnapshot> nodes;
@@ -127,9 +129,10 @@ class EngineWorkloadBuilder {
   SignalBuilder signals_;
 };
 
-inline std::vector<ReplicaShare::State> StatesOf(const Decision& decision) {
-  std::vector<ReplicaShare::State> states;
-  for (const ReplicaShare& share : decision.shares) states.push_back(share.state);
+inline std::vector<Contribution::State> StatesOf(const Decision& decision) {
+  std::vector<Contribution::State> states;
+  for (const Contribution& contribution : decision.contributions)
+    states.push_back(contribution.state);
   return states;
 }
 

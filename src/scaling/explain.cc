@@ -13,17 +13,21 @@ namespace gpuscaler {
 namespace {
 
 // Where a pod is; the name of a GPU begins with its node's.
-std::string PlaceText(const ReplicaShare& share) {
-  if (share.nodes.empty() || absl::StartsWith(share.name, share.nodes.front() + "/")) return "";
-  return absl::StrCat("  on ", absl::StrJoin(share.nodes, ", "));
+std::string PlaceText(const Contribution& contribution) {
+  if (contribution.nodes.empty() ||
+      absl::StartsWith(contribution.name, contribution.nodes.front() + "/"))
+    return "";
+  return absl::StrCat("  on ", absl::StrJoin(contribution.nodes, ", "));
 }
 
-std::string ShareLine(const ReplicaShare& share, absl::string_view unit) {
-  const std::string load =
-      share.load ? absl::StrCat(NumberText(*share.load), " ", unit) : std::string("-");
-  return absl::StrFormat("  %-24s %-10s %12s%s%s%s%s\n", share.name, std::string(Name(share.state)),
-                         load, share.busy ? "  busy" : "", PlaceText(share),
-                         share.because.empty() ? "" : "  ", share.because);
+std::string ContributionLine(const Contribution& contribution, absl::string_view unit) {
+  const std::string load = contribution.load
+                               ? absl::StrCat(NumberText(*contribution.load), " ", unit)
+                               : std::string("-");
+  return absl::StrFormat("  %-24s %-10s %12s%s%s%s%s\n", contribution.name,
+                         std::string(Name(contribution.state)), load,
+                         contribution.busy ? "  busy" : "", PlaceText(contribution),
+                         contribution.because.empty() ? "" : "  ", contribution.because);
 }
 
 std::string CountsLine(const Decision& decision) {
@@ -65,7 +69,8 @@ std::string Explain(const Trigger& trigger, const Decision& decision) {
   }
   if (!decision.replicas_from.empty()) text += CountsLine(decision);
   text += NodesLine(decision);
-  for (const ReplicaShare& share : decision.shares) text += ShareLine(share, metric.unit);
+  for (const Contribution& contribution : decision.contributions)
+    text += ContributionLine(contribution, metric.unit);
   for (const std::string& note : decision.notes) absl::StrAppend(&text, "note: ", note, "\n");
   return text;
 }

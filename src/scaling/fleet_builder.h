@@ -2,7 +2,7 @@
 //
 //   FleetBuilder fleet;
 //   fleet.Hold(kLong, {Node("gpu-1", {{.name = "llm-a", .owner = "llm", .loads = {60}}})});
-//   Decide(trigger, {.namespace_name = "team-a", .name = "llm"}, fleet.fleet(), kPatience);
+//   Decide(trigger, {.namespace_name = "team-a", .name = "llm"}, fleet.fleet(), kStaleness);
 #pragma once
 
 #include <map>
@@ -91,7 +91,7 @@ class FleetBuilder {
       Watched& watched = nodes_[snapshot.node];
       watched.memory.Annotate(snapshot);
       watched.silence.clear();
-      watched.heard_at = now_;
+      watched.received_at = now_;
       watched.history.Append(std::move(snapshot), {.horizon = horizon_, .join_within = 3 * kTick});
     }
     return *this;
@@ -108,9 +108,9 @@ class FleetBuilder {
     return *this;
   }
 
-  FleetBuilder& Unheard(const std::string& address) {
-    ++unheard_count_;
-    if (unheard_.size() < kUnheardNamed) unheard_.push_back(address);
+  FleetBuilder& Unreached(const std::string& address) {
+    ++unreached_count_;
+    if (unreached_.size() < kUnreachedNamed) unreached_.push_back(address);
     return *this;
   }
 
@@ -118,11 +118,11 @@ class FleetBuilder {
 
   FleetHistory fleet() const {
     FleetHistory fleet{
-        .generation = 1, .now = now_, .unheard = unheard_, .unheard_count = unheard_count_};
+        .generation = 1, .now = now_, .unreached = unreached_, .unreached_count = unreached_count_};
     for (const auto& [name, watched] : nodes_) {
       fleet.nodes.push_back({.node = name,
                              .history = std::make_shared<const NodeHistory>(watched.history),
-                             .heard_at = watched.heard_at,
+                             .received_at = watched.received_at,
                              .silence = watched.silence});
       fleet.asks_kubelets |= AsksKubelet(fleet.nodes.back());
     }
@@ -133,14 +133,14 @@ class FleetBuilder {
   struct Watched {
     MemoryWatch memory;
     NodeHistory history;
-    absl::Time heard_at;
+    absl::Time received_at;
     std::string silence;
   };
   absl::Duration horizon_ = absl::InfiniteDuration();
   absl::Time now_ = absl::FromUnixSeconds(1'767'225'600);
   std::map<std::string, Watched> nodes_;
-  std::vector<std::string> unheard_;
-  size_t unheard_count_ = 0;
+  std::vector<std::string> unreached_;
+  size_t unreached_count_ = 0;
 };
 
 }  // namespace gpuscaler

@@ -51,7 +51,7 @@ TEST(FleetDecision, GroupIsOneReplicaOverAllItsNodes) {
   const Decision decision = DecidedOn(trigger, nodes);
   EXPECT_EQ(decision.value, 130) << Explain(trigger, decision);
   EXPECT_THAT(NamesOf(decision), ElementsAre("llm-0", "llm-1"));
-  EXPECT_THAT(decision.shares[0].nodes, ElementsAre("gpu-1", "gpu-2"));
+  EXPECT_THAT(decision.contributions[0].nodes, ElementsAre("gpu-1", "gpu-2"));
   trigger.aggregation = Aggregation::kSum;
   EXPECT_EQ(DecidedOn(trigger, nodes).value, 200);
 }
@@ -107,7 +107,7 @@ TEST(FleetDecision, ProcessesOfAPodComeAndGo) {
   trigger.warmup = absl::Minutes(5);
   const Decision decision = DecidedOn(trigger, fleet);
   EXPECT_EQ(decision.value, 40) << Explain(trigger, decision);
-  EXPECT_EQ(decision.shares.size(), 1u);
+  EXPECT_EQ(decision.contributions.size(), 1u);
 }
 
 TEST(FleetDecision, GpuOfANewPodIsANewReplica) {

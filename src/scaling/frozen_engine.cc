@@ -22,23 +22,25 @@ absl::Time IdleSince(std::span<const ReplicaSample> of_gpus) {
 
 }  // namespace
 
-absl::Time StandsAt(const Trigger& trigger, const SignalSeries& engine) {
+absl::Time PreallocatedAt(const Trigger& trigger, const SignalSeries& engine) {
   return engine.unmoved_since ? *engine.unmoved_since + trigger.frozen_window
                               : absl::InfiniteFuture();
 }
 
 absl::Time FrozenAt(const Trigger& trigger, const SignalSeries& engine,
                     std::span<const ReplicaSample> of_gpus) {
-  const absl::Time stands_at = StandsAt(trigger, engine);
-  if (stands_at == absl::InfiniteFuture()) return stands_at;
+  const absl::Time preallocated_at = PreallocatedAt(trigger, engine);
+  if (preallocated_at == absl::InfiniteFuture()) return preallocated_at;
   const absl::Time idle_since = IdleSince(of_gpus);
   if (idle_since == absl::InfiniteFuture()) return absl::InfiniteFuture();
   const absl::Duration idle_for = std::min(trigger.frozen_window, LookBack(trigger));
-  return std::max(stands_at, idle_since + idle_for);
+  return std::max(preallocated_at, idle_since + idle_for);
 }
 
-bool AnyStands(const Trigger& trigger, const SignalHistory& signals, absl::Time now) {
-  const auto stands = [&](const SignalSeries& engine) { return StandsAt(trigger, engine) <= now; };
+bool AnyPreallocated(const Trigger& trigger, const SignalHistory& signals, absl::Time now) {
+  const auto stands = [&](const SignalSeries& engine) {
+    return PreallocatedAt(trigger, engine) <= now;
+  };
   return std::ranges::any_of(signals.series, stands) || std::ranges::any_of(signals.left, stands);
 }
 

@@ -12,7 +12,7 @@
 namespace gpuscaler {
 
 // When its requests have stood still for frozenWindow, whatever GPUs do; InfiniteFuture: they move.
-absl::Time StandsAt(const Trigger& trigger, const SignalSeries& engine);
+absl::Time PreallocatedAt(const Trigger& trigger, const SignalSeries& engine);
 
 // When its requests count as none if nothing is heard: by then they have stood still for
 // frozenWindow, and the replica's GPUs been idle for as long, or for as long as the trigger looks
@@ -22,7 +22,7 @@ absl::Time FrozenAt(const Trigger& trigger, const SignalSeries& engine,
 
 // Whether one of the engines, be it listed or not, has stood still for frozenWindow by then:
 // whether any is frozen is its GPUs' to say.
-bool AnyStands(const Trigger& trigger, const SignalHistory& signals, absl::Time now);
+bool AnyPreallocated(const Trigger& trigger, const SignalHistory& signals, absl::Time now);
 
 // Gives each of a replica's `samples` what its GPUs showed last by then.
 void TakeBusyFrom(std::span<const ReplicaSample> of_gpus, std::vector<ReplicaSample>& samples);

@@ -49,7 +49,7 @@ TEST(FrozenEngine, FrozenRequestsAtAddressesOfNoKnownPodCountAsNoneOnceAllTheirG
   EXPECT_EQ(decide(0, 3).value, 80) << "either may be the one that works";
 }
 
-// Its readings differ, so that each is a stretch of its own.
+// Its readings differ, so that each is a run of its own.
 void HoldPod(FleetBuilder& nodes, absl::Duration duration, double gpu_load) {
   const int ticks = static_cast<int>(duration / kTick);
   for (int i = 0; i < ticks; ++i) {
@@ -86,8 +86,8 @@ TEST(FrozenEngine, OneThatLeavesDoesNotWakeItsWorkload) {
       ASSERT_TRUE(decision.status.ok()) << decision.status;
       EXPECT_FALSE(decision.active) << ago << ": " << decision.active_because;
     }
-    const Decision stray = DecideSlept(Named(InFlight()), {.ago = ago, .address = "10.1.0.7"});
-    EXPECT_FALSE(stray.active) << ago << ": " << stray.active_because;
+    const Decision unmatched = DecideSlept(Named(InFlight()), {.ago = ago, .address = "10.1.0.7"});
+    EXPECT_FALSE(unmatched.active) << ago << ": " << unmatched.active_because;
   }
 }
 
@@ -132,9 +132,9 @@ class FrozenWithoutOwners : public testing::Test {
   Decision DecideOn(const Trigger& trigger, const SignalBuilder& engines) const {
     FleetHistory fleet = gpus_.fleet();
     fleet.nodes[0].silence = silence_;
-    fleet.nodes[0].heard_at = gpus_.now() - absl::Minutes(1);
+    fleet.nodes[0].received_at = gpus_.now() - absl::Minutes(1);
     return Decide(trigger, {.namespace_name = "team-a", .name = "llm"}, fleet, &engines.history(),
-                  kPatience);
+                  kStaleness);
   }
 
   HistoryBuilder gpus_;

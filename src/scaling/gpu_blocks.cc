@@ -42,10 +42,10 @@ std::string NameOf(Block block) {
 bool IsReadable(const GpuSeries& gpu, GpuReading reading, const ScopedFleet& scoped,
                 absl::Duration stale_after) {
   const NodeView& view = scoped.nodes[gpu.node];
-  if (!view.mute.empty()) return false;
+  if (!view.why_stale.empty()) return false;
   for (size_t i = view.steps.size(); i-- > 0;) {
     if (scoped.now - view.steps[i].read_at > stale_after) break;
-    const KeptPoint point = gpu.points[static_cast<size_t>(view.steps[i].stretch)];
+    const StoredPoint point = gpu.points[static_cast<size_t>(view.steps[i].run)];
     if (point.is_there() && point.Value(reading)) return true;
   }
   return false;
@@ -53,14 +53,14 @@ bool IsReadable(const GpuSeries& gpu, GpuReading reading, const ScopedFleet& sco
 
 std::string WhyUnreadable(const GpuSeries& gpu, GpuField field, const ScopedFleet& scoped) {
   const NodeView& view = scoped.nodes[gpu.node];
-  if (!view.mute.empty()) return view.mute;
+  if (!view.why_stale.empty()) return view.why_stale;
   const GpuGap* const gap = FindGap(view.Gpus()[static_cast<size_t>(gpu.position)], field);
   return gap == nullptr ? "" : absl::StrCat(gpu.name, " ", Why(*gap));
 }
 
 // Why a block as a whole is not read.
-std::string WhyUnread(Block block, const MetricTypeInfo& metric, const ScopedFleet& scoped,
-                      absl::Duration stale_after) {
+std::string WhyIdleUnreadable(Block block, const MetricTypeInfo& metric, const ScopedFleet& scoped,
+                              absl::Duration stale_after) {
   const auto unread = std::ranges::find_if(block, [&](const GpuSeries& gpu) {
     return !IsReadable(gpu, metric.reading, scoped, stale_after);
   });
@@ -88,37 +88,39 @@ absl::Status NothingReadable(const Trigger& trigger, const ScopedFleet& scoped,
 
 }  // namespace
 
-absl::StatusOr<Population> ReplicasInUse(const Trigger& trigger, const FleetHistory& fleet,
-                                         const Patience& patience) {
-  ASSIGN_OR_RETURN(const ScopedFleet scoped, ScopeOf(trigger, fleet, patience));
-  Population population{.from = "GPUs in use"};
+absl::StatusOr<Replicas> ReplicasInUse(const Trigger& trigger, const FleetHistory& fleet,
+                                       const StalenessLimits& staleness) {
+  ASSIGN_OR_RETURN(const ScopedFleet scoped, ScopeOf(trigger, fleet, staleness));
+  Replicas workload_replicas{.from = "GPUs in use"};
   std::vector<Replica> gone;
   bool any_present = false;
   for (const Block block : BlocksOf(trigger, scoped)) {
     const NodeView& view = scoped.nodes[block.front().node];
     const ReplicaPlace place{.name = NameOf(block),
                              .node_names = {view.name()},
-                             .mute = view.mute,
+                             .why_stale = view.why_stale,
                              .covered_since = view.covered_since,
-                             .forgotten_until = view.track->history->forgotten_until};
-    ReplicaReader reader(trigger, scoped.nodes, patience, block, place);
+                             .forgotten_until = view.state->history->forgotten_until};
+    ReplicaReader reader(trigger, scoped.nodes, staleness, block, place);
     bool held = false;
     for (Replica& replica : reader.Read()) {
       held |= replica.present;
-      (replica.present ? population.replicas : gone).push_back(std::move(replica));
+      (replica.present ? workload_replicas.replicas : gone).push_back(std::move(replica));
     }
     any_present |= held;
     if (held || !block.front().present()) continue;
-    IdleBlock& idle = population.idle.emplace_back();
+    IdleBlock& idle = workload_replicas.idle.emplace_back();
     idle.name = place.name;
     idle.gpu_uuids = UuidsOf(block);
     idle.metric = reader.MetricAt(scoped.now);
     if (idle.metric) continue;
-    idle.why_unread = WhyUnread(block, InfoOf(trigger.metric), scoped, patience.stale_after);
+    idle.why_unreadable =
+        WhyIdleUnreadable(block, InfoOf(trigger.metric), scoped, staleness.stale_after);
   }
-  std::ranges::move(gone, std::back_inserter(population.replicas));
-  if (!any_present) population.unseen = NothingReadable(trigger, scoped, patience.stale_after);
-  return population;
+  std::ranges::move(gone, std::back_inserter(workload_replicas.replicas));
+  if (!any_present)
+    workload_replicas.unseen = NothingReadable(trigger, scoped, staleness.stale_after);
+  return workload_replicas;
 }
 
 }  // namespace gpuscaler

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "scaling/silent_engines.h"
+#include "scaling/unreadable_engines.h"
 
 namespace gpuscaler {
 namespace {
@@ -12,18 +12,20 @@ namespace {
 bool IsNamed(const Trigger& trigger) { return !trigger.engine_endpoint.url.empty(); }
 
 // As far as is known who holds it.
-bool IsOfOthersAlone(const Asker& asker, const NodeLayout& layout, const NodeLayout::Gpu& gpu) {
+bool IsOfOthersAlone(const ScaledObjectRef& scaled_object, const NodeLayout& layout,
+                     const NodeLayout::Gpu& gpu) {
   return !gpu.holders.empty() && std::ranges::none_of(gpu.holders, [&](const GpuHolder& holder) {
-    return asker.MaySee(layout.pods[static_cast<size_t>(holder.pod)].namespace_name);
+    return scaled_object.MaySee(layout.pods[static_cast<size_t>(holder.pod)].namespace_name);
   });
 }
 
-bool AnyGpuInUse(const Trigger& trigger, const Asker& asker, const NodeStretch& newest) {
+bool AnyGpuInUse(const Trigger& trigger, const ScaledObjectRef& scaled_object,
+                 const NodeRun& newest) {
   const NodeLayout& layout = *newest.layout();
-  const KeptPoints points = newest.points();
+  const StoredPoints points = newest.points();
   for (size_t i = 0; i < points.size(); ++i) {
     // A name may lead anywhere.
-    const bool counts = IsNamed(trigger) || !IsOfOthersAlone(asker, layout, layout.gpus[i]);
+    const bool counts = IsNamed(trigger) || !IsOfOthersAlone(scaled_object, layout, layout.gpus[i]);
     if (counts && points[i].in_use()) return true;
   }
   return false;
@@ -31,11 +33,11 @@ bool AnyGpuInUse(const Trigger& trigger, const Asker& asker, const NodeStretch& 
 
 }  // namespace
 
-absl::Status CheckNoneIsHidden(const Trigger& trigger, const Asker& asker,
+absl::Status CheckNoneIsHidden(const Trigger& trigger, const ScaledObjectRef& scaled_object,
                                const FleetHistory& fleet, const SignalHistory& signals) {
   const bool any_in_use =
-      signals.series.empty() && std::ranges::any_of(fleet.nodes, [&](const NodeTrack& track) {
-        return AnyGpuInUse(trigger, asker, track.history->stretches.back());
+      signals.series.empty() && std::ranges::any_of(fleet.nodes, [&](const NodeState& state) {
+        return AnyGpuInUse(trigger, scaled_object, state.history->runs.back());
       });
   if (!any_in_use) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(

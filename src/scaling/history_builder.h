@@ -49,7 +49,7 @@ inline GpuSample LostGpu(int index) {
 class HistoryBuilder {
  public:
   HistoryBuilder() = default;
-  // Readings that stay within that of each other are one stretch.
+  // Readings that stay within that of each other are one run.
   explicit HistoryBuilder(absl::Duration join_within) { limits_.join_within = join_within; }
 
   // One snapshot, kTick after the one before.

@@ -21,9 +21,9 @@ NodeSnapshot WithUnusedGpus(NodeSnapshot node) {
 bool IsActive(const FleetBuilder& fleet) { return DecidedOn(UtilizationOf("llm"), fleet).active; }
 
 TEST(LongStart, PodThatBeganWhileTheKubeletWasSilentIsJustStarting) {
-  for (const bool told : {true, false}) {
+  for (const bool reported : {true, false}) {
     for (const int silent_minutes : {2, 10, 40}) {
-      SCOPED_TRACE(testing::Message() << "told " << told << ", silent for " << silent_minutes);
+      SCOPED_TRACE(testing::Message() << "told " << reported << ", silent for " << silent_minutes);
       FleetBuilder fleet;
       const NodeSnapshot empty = WithUnusedGpus(Node("gpu-1", {{.name = "x", .loads = {0}}}));
       NodeSnapshot before = empty;
@@ -32,7 +32,7 @@ TEST(LongStart, PodThatBeganWhileTheKubeletWasSilentIsJustStarting) {
       fleet.Remember(kRemembered).Hold(absl::Minutes(70 - silent_minutes), {before});
       fleet.Hold(absl::Minutes(silent_minutes),
                  {UnownedNode(empty, "the kubelet does not answer")});
-      const auto listed = told ? std::optional(fleet.now() + kTick) : std::nullopt;
+      const auto listed = reported ? std::optional(fleet.now() + kTick) : std::nullopt;
       NodeSnapshot started = WithUnusedGpus(Node("gpu-1", {NotReady("llm-a", listed)}));
       started.gpus[0].uuid = empty.gpus[0].uuid;
       fleet.Hold(absl::Minutes(1), {started});

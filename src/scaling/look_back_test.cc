@@ -6,32 +6,32 @@
 
 #include "gtest/gtest.h"
 #include "scaling/decision.h"
-#include "scaling/dice.h"
 #include "scaling/fleet_builder.h"
+#include "scaling/random.h"
 #include "trigger/test_triggers.h"
 
 namespace gpuscaler {
 namespace {
 
-const Asker kAskerOfA{.namespace_name = "team-a", .name = "llm"};
+const ScaledObjectRef kScaledObjectOfA{.namespace_name = "team-a", .name = "llm"};
 
 // Each node finds everything unchanged once more, and keeps readings for so long only.
 FleetHistory Keeping(absl::Duration readings, FleetHistory fleet) {
-  for (NodeTrack& track : fleet.nodes) {
-    NodeHistory history = *track.history;
+  for (NodeState& state : fleet.nodes) {
+    NodeHistory history = *state.history;
     history.Extend(
         history.NewestAt() + kTick,
         {.horizon = absl::InfiniteDuration(), .join_within = 3 * kTick, .readings = readings});
-    track.history = std::make_shared<const NodeHistory>(std::move(history));
-    track.heard_at = track.history->NewestAt();
-    fleet.now = std::max(fleet.now, track.heard_at);
+    state.history = std::make_shared<const NodeHistory>(std::move(history));
+    state.received_at = state.history->NewestAt();
+    fleet.now = std::max(fleet.now, state.received_at);
   }
   return fleet;
 }
 
 Decision DecidedKeeping(absl::Duration readings, const Trigger& trigger,
                         const FleetBuilder& builder) {
-  return Decide(trigger, kAskerOfA, Keeping(readings, builder.fleet()), kPatience);
+  return Decide(trigger, kScaledObjectOfA, Keeping(readings, builder.fleet()), kStaleness);
 }
 
 HeldPod PodAt(double load, std::optional<bool> ready = std::nullopt) {
@@ -48,7 +48,8 @@ TEST(LookBack, WindowThatReachesBehindWhatIsKeptNeverScalesIn) {
   EXPECT_NEAR(all.value, 82, 1);
   const Decision cut = DecidedKeeping(absl::Seconds(100), trigger, fleet);
   EXPECT_EQ(cut.value, 80) << "the target: the HPA holds";
-  EXPECT_EQ(cut.shares[0].because, "counts the target until readings fill the window of 10m");
+  EXPECT_EQ(cut.contributions[0].because,
+            "counts the target until readings fill the window of 10m");
   trigger.window = absl::Seconds(60);
   EXPECT_NEAR(DecidedKeeping(absl::Seconds(100), trigger, fleet).value, 10, 0.001);
 }
@@ -86,32 +87,32 @@ TEST(LookBack, PodIsWarmSinceAReadingThatIsForgotten) {
 }
 
 TEST(LookBackProperty, WhatIsNotLookedBackOnIsNotMissed) {
-  ForManySeeds([](Dice& dice) {
-    Trigger trigger = Utilization(dice.Whole(1, 100));
-    if (!dice.Often()) trigger.scope = Scope::kFleet;
-    if (!dice.Often()) trigger.metric = MetricType::kMemoryUsedPercent;
-    trigger.standing_memory = static_cast<StandingMemory>(dice.Whole(0, 2));
-    trigger.window = absl::Seconds(dice.Whole(0, 40));
-    trigger.activation_window = absl::Seconds(dice.Whole(0, 40));
-    trigger.preallocation_window = absl::Seconds(dice.Whole(10, 40));
-    trigger.warmup = absl::Seconds(dice.Whole(0, 60));
+  ForManySeeds([](Random& random) {
+    Trigger trigger = Utilization(random.Whole(1, 100));
+    if (!random.Often()) trigger.scope = Scope::kFleet;
+    if (!random.Often()) trigger.metric = MetricType::kMemoryUsedPercent;
+    trigger.preallocated_memory = static_cast<PreallocatedMemory>(random.Whole(0, 2));
+    trigger.window = absl::Seconds(random.Whole(0, 40));
+    trigger.activation_window = absl::Seconds(random.Whole(0, 40));
+    trigger.preallocation_window = absl::Seconds(random.Whole(10, 40));
+    trigger.warmup = absl::Seconds(random.Whole(0, 60));
     FleetBuilder fleet;
-    for (int part = dice.Whole(1, 8); part > 0; --part) {
-      std::vector<NodeSnapshot> heard;
+    for (int part = random.Whole(1, 8); part > 0; --part) {
+      std::vector<NodeSnapshot> received;
       for (int node = 0; node < 2; ++node) {
-        HeldPod pod = PodAt(dice.Whole(0, 100));
+        HeldPod pod = PodAt(random.Whole(0, 100));
         pod.name = absl::StrCat("llm-", node);
-        pod.memory_used_percent = dice.Often() ? 80 : dice.Whole(0, 99);
-        if (node == 0) pod.ready = dice.Often();
+        pod.memory_used_percent = random.Often() ? 80 : random.Whole(0, 99);
+        if (node == 0) pod.ready = random.Often();
         NodeSnapshot snapshot =
             Node(absl::StrCat("gpu-", node),
-                 dice.Often() ? std::vector<HeldPod>{pod} : std::vector<HeldPod>());
-        if (dice.Whole(0, 9) == 0) snapshot = UnownedNode(std::move(snapshot), "no answer");
-        if (dice.Often()) heard.push_back(std::move(snapshot));
+                 random.Often() ? std::vector<HeldPod>{pod} : std::vector<HeldPod>());
+        if (random.Whole(0, 9) == 0) snapshot = UnownedNode(std::move(snapshot), "no answer");
+        if (random.Often()) received.push_back(std::move(snapshot));
       }
-      fleet.Hold(dice.Whole(1, 20) * kTick, heard);
+      fleet.Hold(random.Whole(1, 20) * kTick, received);
     }
-    const absl::Duration looked_back = LookBack(trigger) + kPatience.stale_after;
+    const absl::Duration looked_back = LookBack(trigger) + kStaleness.stale_after;
     const Decision all = DecidedKeeping(absl::InfiniteDuration(), trigger, fleet);
     const Decision kept = DecidedKeeping(looked_back + absl::Seconds(10), trigger, fleet);
     EXPECT_EQ(kept.status.code(), all.status.code()) << kept.status << " for " << all.status;

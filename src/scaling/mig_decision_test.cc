@@ -15,7 +15,7 @@ TEST(MigDecision, MigInstancesCountAndTheirParentOnlyForWhatTheyLack) {
   instance.power_watts.reset();
   const Decision by_instance = Steady(Utilization(), {parent, instance});
   EXPECT_EQ(by_instance.value, 70);
-  EXPECT_EQ(by_instance.shares[0].name, "n/0/MIG-1");
+  EXPECT_EQ(by_instance.contributions[0].name, "n/0/MIG-1");
   Trigger power;
   power.metric = MetricType::kPowerDraw;
   power.aggregation = Aggregation::kSum;

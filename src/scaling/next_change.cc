@@ -24,25 +24,25 @@ struct Changes {
 };
 
 // What all decisions compare: who is mute, what is stale, and how far back is looked.
-void AddTrack(const Trigger& trigger, const NodeTrack& track, absl::Time now,
-              const Patience& patience, Changes& changes) {
-  const std::vector<NodeStretch>& stretches = track.history->stretches;
+void AddNodeState(const Trigger& trigger, const NodeState& state, absl::Time now,
+                  const StalenessLimits& staleness, Changes& changes) {
+  const std::vector<NodeRun>& runs = state.history->runs;
   NextChange& next = changes.while_read;
-  if (!track.silence.empty()) next.Crosses(track.heard_at + patience.grace);
+  if (!state.silence.empty()) next.Crosses(state.received_at + staleness.grace);
   // A reading before the newest is compared with now through a replica alone (AddReplica).
-  for (size_t i = stretches.size(); i-- > 0 && stretches[i].last >= now - patience.stale_after;) {
-    changes.unless_read.Crosses(stretches[i].last + patience.stale_after);
-    changes.unless_read.Crosses(stretches[i].first + patience.stale_after);
+  for (size_t i = runs.size(); i-- > 0 && runs[i].last >= now - staleness.stale_after;) {
+    changes.unless_read.Crosses(runs[i].last + staleness.stale_after);
+    changes.unless_read.Crosses(runs[i].first + staleness.stale_after);
   }
-  const absl::Time oldest = OldestLookedAt(trigger, now, patience);
-  const auto first = std::ranges::lower_bound(stretches, oldest, {}, &NodeStretch::last);
-  if (first != stretches.end()) next.Crosses(first->last + (now - oldest));
+  const absl::Time oldest = OldestLookedAt(trigger, now, staleness);
+  const auto first = std::ranges::lower_bound(runs, oldest, {}, &NodeRun::last);
+  if (first != runs.end()) next.Crosses(first->last + (now - oldest));
 }
 
 // Whether samples cover activationWindow: its beginning passes each instant that a reading was
 // made, or speaks since.
-void AddCover(const Trigger& trigger, Samples samples, absl::Time now, const Patience& patience,
-              NextChange& next) {
+void AddCover(const Trigger& trigger, Samples samples, absl::Time now,
+              const StalenessLimits& staleness, NextChange& next) {
   const absl::Duration window = trigger.activation_window;
   if (window == absl::ZeroDuration()) return;  // the newest sample alone, which goes with time
   const absl::Time begin = now - window;
@@ -54,17 +54,17 @@ void AddCover(const Trigger& trigger, Samples samples, absl::Time now, const Pat
     passes(sample.since);
     for (const absl::Time read_at : {sample.metric_read_at, sample.utilization_read_at}) {
       passes(read_at);
-      passes(read_at - patience.stale_after);
+      passes(read_at - staleness.stale_after);
     }
   }
-  passes(samples.back().at - patience.stale_after);
+  passes(samples.back().at - staleness.stale_after);
 }
 
 // Memory that is as it was stands for longer with every instant.
-void AddStillMemory(const Trigger& trigger, const Replica& replica, NextChange& next) {
+void AddSteadyMemory(const Trigger& trigger, const Replica& replica, NextChange& next) {
   if (trigger.metric != MetricType::kMemoryUsedPercent) return;
-  for (const StillMemory& memory : replica.still_memory) {
-    const StillMemory::Parts parts = memory.parts();
+  for (const SteadyMemory& memory : replica.steady_memory) {
+    const SteadyMemory::Parts parts = memory.parts();
     for (const absl::Time since : {parts.current.from, parts.high_since}) {
       next.Crosses(std::max(since, replica.warm_at) + trigger.preallocation_window);
     }
@@ -72,13 +72,13 @@ void AddStillMemory(const Trigger& trigger, const Replica& replica, NextChange& 
 }
 
 void AddReplica(const Trigger& trigger, const Replica& replica, absl::Time now,
-                const Patience& patience, Changes& changes) {
+                const StalenessLimits& staleness, Changes& changes) {
   const Samples samples = replica.samples;
   const ReplicaSample& newest = samples.back();
   NextChange& next = changes.while_read;
   if (!replica.present) next.Crosses(newest.at + trigger.activation_window);
   for (const absl::Time read_at : {newest.metric_read_at, newest.utilization_read_at}) {
-    (read_at == now ? changes.unless_read : next).Crosses(read_at + patience.stale_after);
+    (read_at == now ? changes.unless_read : next).Crosses(read_at + staleness.stale_after);
   }
   next.Crosses(replica.warm_at);
   next.Crosses(replica.frozen_at);
@@ -86,11 +86,11 @@ void AddReplica(const Trigger& trigger, const Replica& replica, absl::Time now,
   next.Crosses(replica.starting_since + kLongestStart);
   next.Crosses(replica.covered_since + trigger.activation_window);
   const Samples warm = SamplesFrom(samples, replica.warm_at);
-  if (!warm.empty() && ValuesStandingMemory(trigger)) {
+  if (!warm.empty() && EvaluatesPreallocatedMemory(trigger)) {
     next.Crosses(warm.front().at + trigger.preallocation_window);
   }
-  AddStillMemory(trigger, replica, next);
-  AddCover(trigger, samples, now, patience, next);
+  AddSteadyMemory(trigger, replica, next);
+  AddCover(trigger, samples, now, staleness, next);
 }
 
 bool AllEqual(Samples samples, std::optional<double> ReplicaSample::*reading) {
@@ -112,7 +112,7 @@ void AddWindow(const Trigger& trigger, const Replica& replica, absl::Time now, N
   const Samples in_window = SamplesFrom(replica.samples, now - trigger.window);
   const bool steady =
       AllEqual(in_window, &ReplicaSample::metric) &&
-      (!ValuesStandingMemory(trigger) || AllEqual(in_window, &ReplicaSample::utilization));
+      (!EvaluatesPreallocatedMemory(trigger) || AllEqual(in_window, &ReplicaSample::utilization));
   if (steady) return;
   if (trigger.window_aggregation != WindowAggregation::kMax) return next.Moves();
   next.Crosses(in_window.front().at + trigger.window);
@@ -121,14 +121,14 @@ void AddWindow(const Trigger& trigger, const Replica& replica, absl::Time now, N
 }  // namespace
 
 Validity ValidityOf(const Trigger& trigger, const FleetHistory& fleet,
-                    const std::vector<Replica>& replicas, const Patience& patience) {
+                    const std::vector<Replica>& replicas, const StalenessLimits& staleness) {
   Changes changes(fleet.now);
   changes.unless_read.Crosses(fleet.stands_until);
-  for (const NodeTrack& track : fleet.nodes) {
-    AddTrack(trigger, track, fleet.now, patience, changes);
+  for (const NodeState& state : fleet.nodes) {
+    AddNodeState(trigger, state, fleet.now, staleness, changes);
   }
   for (const Replica& replica : replicas) {
-    AddReplica(trigger, replica, fleet.now, patience, changes);
+    AddReplica(trigger, replica, fleet.now, staleness, changes);
   }
   NextChange value(fleet.now);
   for (const Replica& replica : replicas) AddWindow(trigger, replica, fleet.now, value);

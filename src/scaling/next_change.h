@@ -46,6 +46,6 @@ struct Validity {
 // answer lasts until its readings are stale, one that is not known to be any lasts for ever, and an
 // average over readings that differ is another at every instant.
 Validity ValidityOf(const Trigger& trigger, const FleetHistory& fleet,
-                    const std::vector<Replica>& replicas, const Patience& patience);
+                    const std::vector<Replica>& replicas, const StalenessLimits& staleness);
 
 }  // namespace gpuscaler

@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 #include "scaling/decided_fleet.h"
-#include "scaling/dice.h"
+#include "scaling/random.h"
 
 namespace gpuscaler {
 namespace {
@@ -13,7 +13,7 @@ constexpr absl::Duration kShortest = absl::Nanoseconds(1);
 
 Decision DecidedAt(const Trigger& trigger, FleetHistory fleet, absl::Time now) {
   fleet.now = now;
-  return Decide(trigger, kOfTeamA, fleet, kPatience);
+  return Decide(trigger, kOfTeamA, fleet, kStaleness);
 }
 
 TEST(NextChange, NamespaceWithoutPodsIsAnsweredForEver) {
@@ -90,29 +90,29 @@ TEST(NextChange, ReadingAboveTheThresholdIsEvidenceWhateverIsHeard) {
   EXPECT_EQ(DecidedOn(trigger, fleet).evidence_until, absl::InfiniteFuture());
 }
 
-bool OneIn(int n, Dice& dice) { return dice.Whole(1, n) == 1; }
+bool OneIn(int n, Random& random) { return random.Whole(1, n) == 1; }
 
-Trigger TriggerByChance(Dice& dice) {
+Trigger TriggerByChance(Random& random) {
   Trigger trigger;
-  trigger.scope = OneIn(4, dice) ? Scope::kFleet : Scope::kWorkload;
+  trigger.scope = OneIn(4, random) ? Scope::kFleet : Scope::kWorkload;
   if (trigger.scope == Scope::kWorkload) trigger.workload = "llm";
   trigger.metric = std::vector{MetricType::kGpuUtilization, MetricType::kMemoryUsedPercent,
-                               MetricType::kPowerDraw}[static_cast<size_t>(dice.Whole(0, 2))];
-  trigger.target_type = OneIn(3, dice) ? TargetType::kValue : TargetType::kAverageValue;
-  trigger.window = absl::Seconds(OneIn(3, dice) ? 0 : dice.Whole(1, 60));
-  trigger.window_aggregation = static_cast<WindowAggregation>(dice.Whole(0, 2));
-  trigger.activation_window = absl::Seconds(OneIn(5, dice) ? 0 : dice.Whole(1, 60));
-  trigger.activation_threshold = dice.Whole(0, 60);
-  trigger.preallocation_window = absl::Seconds(dice.Whole(10, 60));
-  trigger.warmup = absl::Seconds(OneIn(2, dice) ? 0 : dice.Whole(1, 40));
-  trigger.standing_memory = static_cast<StandingMemory>(dice.Whole(0, 2));
-  trigger.engine_fallback = static_cast<EngineFallback>(dice.Whole(0, 2));
-  trigger.scale_in = OneIn(4, dice) ? ScaleIn::kHold : ScaleIn::kFollow;
+                               MetricType::kPowerDraw}[static_cast<size_t>(random.Whole(0, 2))];
+  trigger.target_type = OneIn(3, random) ? TargetType::kValue : TargetType::kAverageValue;
+  trigger.window = absl::Seconds(OneIn(3, random) ? 0 : random.Whole(1, 60));
+  trigger.window_aggregation = static_cast<WindowAggregation>(random.Whole(0, 2));
+  trigger.activation_window = absl::Seconds(OneIn(5, random) ? 0 : random.Whole(1, 60));
+  trigger.activation_threshold = random.Whole(0, 60);
+  trigger.preallocation_window = absl::Seconds(random.Whole(10, 60));
+  trigger.warmup = absl::Seconds(OneIn(2, random) ? 0 : random.Whole(1, 40));
+  trigger.preallocated_memory = static_cast<PreallocatedMemory>(random.Whole(0, 2));
+  trigger.engine_fallback = static_cast<EngineFallback>(random.Whole(0, 2));
+  trigger.scale_in = OneIn(4, random) ? ScaleIn::kHold : ScaleIn::kFollow;
   return trigger;
 }
 
 // Of a GPU that is first or last of the node, and alone tells the watts.
-void MakeInstances(Dice& dice, NodeSnapshot& node) {
+void MakeInstances(Random& random, NodeSnapshot& node) {
   GpuSample parent = FreeGpu(0);
   parent.uuid = absl::StrCat(node.node, ":parent");
   for (GpuSample& gpu : node.gpus) {
@@ -120,50 +120,50 @@ void MakeInstances(Dice& dice, NodeSnapshot& node) {
     gpu.parent_uuid = parent.uuid;
     gpu.power_watts.reset();
   }
-  node.gpus.insert(OneIn(2, dice) ? node.gpus.begin() : node.gpus.end(), parent);
+  node.gpus.insert(OneIn(2, random) ? node.gpus.begin() : node.gpus.end(), parent);
 }
 
-NodeSnapshot NodeByChance(Dice& dice, int node) {
+NodeSnapshot NodeByChance(Random& random, int node) {
   std::vector<HeldPod> pods;
-  for (int i = dice.Whole(0, 2); i > 0; --i) {
+  for (int i = random.Whole(0, 2); i > 0; --i) {
     HeldPod pod{.name = absl::StrCat("llm-", node, "-", i), .owner = "llm"};
-    for (int gpu = dice.Whole(1, 2); gpu > 0; --gpu) {
-      pod.loads.push_back(OneIn(2, dice) ? 0 : dice.Whole(0, 100));
+    for (int gpu = random.Whole(1, 2); gpu > 0; --gpu) {
+      pod.loads.push_back(OneIn(2, random) ? 0 : random.Whole(0, 100));
     }
-    if (OneIn(3, dice)) pod.group = "llm-0";
-    if (OneIn(3, dice)) pod.ready = !OneIn(3, dice);
-    pod.memory_used_percent = OneIn(2, dice) ? 80 : dice.Whole(0, 99);
+    if (OneIn(3, random)) pod.group = "llm-0";
+    if (OneIn(3, random)) pod.ready = !OneIn(3, random);
+    pod.memory_used_percent = OneIn(2, random) ? 80 : random.Whole(0, 99);
     pods.push_back(std::move(pod));
   }
   NodeSnapshot snapshot = Node(absl::StrCat("gpu-", node), pods);
   for (GpuSample& gpu : snapshot.gpus) {
-    if (!OneIn(6, dice)) continue;
+    if (!OneIn(6, random)) continue;
     const GpuSample lost = LostGpu(gpu.index);
     gpu.utilization_percent = lost.utilization_percent;
     gpu.memory_used_bytes = lost.memory_used_bytes;
     gpu.power_watts = lost.power_watts;
     gpu.gaps = lost.gaps;
   }
-  if (OneIn(4, dice)) MakeInstances(dice, snapshot);
-  return OneIn(8, dice) ? UnownedNode(std::move(snapshot), "no answer") : snapshot;
+  if (OneIn(4, random)) MakeInstances(random, snapshot);
+  return OneIn(8, random) ? UnownedNode(std::move(snapshot), "no answer") : snapshot;
 }
 
 // Nodes that hold what they show for a while; some of them are not heard at times.
-FleetHistory FleetByChance(Dice& dice) {
+FleetHistory FleetByChance(Random& random) {
   FleetBuilder builder;
-  const int nodes = dice.Whole(0, 3);
-  for (int part = dice.Whole(1, 6); part > 0; --part) {
-    std::vector<NodeSnapshot> heard;
+  const int nodes = random.Whole(0, 3);
+  for (int part = random.Whole(1, 6); part > 0; --part) {
+    std::vector<NodeSnapshot> received;
     for (int node = 0; node < nodes; ++node) {
-      if (!OneIn(5, dice)) heard.push_back(NodeByChance(dice, node));
+      if (!OneIn(5, random)) received.push_back(NodeByChance(random, node));
     }
-    builder.Hold(dice.Whole(1, 20) * kTick, heard);
+    builder.Hold(random.Whole(1, 20) * kTick, received);
   }
   FleetHistory fleet = builder.fleet();
-  for (NodeTrack& track : fleet.nodes) {
-    if (OneIn(3, dice)) track.silence = "connection refused";
+  for (NodeState& state : fleet.nodes) {
+    if (OneIn(3, random)) state.silence = "connection refused";
   }
-  fleet.now += absl::Milliseconds(dice.Whole(0, 5000));
+  fleet.now += absl::Milliseconds(random.Whole(0, 5000));
   return fleet;
 }
 
@@ -179,33 +179,34 @@ void ExpectSameInAll(const Decision& was, const Decision& is) {
   EXPECT_EQ(was.unreadable, is.unreadable);
   EXPECT_EQ(was.warming, is.warming);
   EXPECT_EQ(was.partial, is.partial);
-  ASSERT_EQ(was.shares.size(), is.shares.size());
-  for (size_t i = 0; i < is.shares.size(); ++i) {
-    const ReplicaShare& share = was.shares[i];
-    EXPECT_EQ(share.name, is.shares[i].name);
-    EXPECT_EQ(share.state, is.shares[i].state) << share.name;
-    EXPECT_EQ(share.busy, is.shares[i].busy) << share.name;
-    EXPECT_EQ(share.standing, is.shares[i].standing) << share.name;
-    EXPECT_NEAR(share.load.value_or(-1), is.shares[i].load.value_or(-1), 1e-6) << share.name;
+  ASSERT_EQ(was.contributions.size(), is.contributions.size());
+  for (size_t i = 0; i < is.contributions.size(); ++i) {
+    const Contribution& contribution = was.contributions[i];
+    EXPECT_EQ(contribution.name, is.contributions[i].name);
+    EXPECT_EQ(contribution.state, is.contributions[i].state) << contribution.name;
+    EXPECT_EQ(contribution.busy, is.contributions[i].busy) << contribution.name;
+    EXPECT_EQ(contribution.standing, is.contributions[i].standing) << contribution.name;
+    EXPECT_NEAR(contribution.load.value_or(-1), is.contributions[i].load.value_or(-1), 1e-6)
+        << contribution.name;
   }
 }
 
 // Instants of [from, until), its very last one among them.
-std::vector<absl::Time> InstantsIn(Dice& dice, absl::Time from, absl::Time until) {
+std::vector<absl::Time> InstantsIn(Random& random, absl::Time from, absl::Time until) {
   const absl::Time last = std::min(until - kShortest, from + absl::Hours(1));
-  return {last, from + dice.Real(0, 1) * (last - from), from + dice.Real(0, 1) * (last - from)};
+  return {last, from + random.Real(0, 1) * (last - from), from + random.Real(0, 1) * (last - from)};
 }
 
 // As of `at`, those that are neither silent nor stale have said that nothing is new.
-FleetHistory WithHeartbeats(Dice& dice, FleetHistory fleet, absl::Time at) {
-  for (NodeTrack& track : fleet.nodes) {
-    const absl::Duration age = at - track.history->NewestAt();
-    if (!track.silence.empty() || age > kPatience.stale_after || OneIn(4, dice)) continue;
-    NodeHistory history = *track.history;
-    history.Extend(history.NewestAt() + dice.Real(0, 1) * age,
-                   {.horizon = absl::InfiniteDuration(), .join_within = kPatience.stale_after});
-    track.history = std::make_shared<const NodeHistory>(std::move(history));
-    track.heard_at = at;
+FleetHistory WithHeartbeats(Random& random, FleetHistory fleet, absl::Time at) {
+  for (NodeState& state : fleet.nodes) {
+    const absl::Duration age = at - state.history->NewestAt();
+    if (!state.silence.empty() || age > kStaleness.stale_after || OneIn(4, random)) continue;
+    NodeHistory history = *state.history;
+    history.Extend(history.NewestAt() + random.Real(0, 1) * age,
+                   {.horizon = absl::InfiniteDuration(), .join_within = kStaleness.stale_after});
+    state.history = std::make_shared<const NodeHistory>(std::move(history));
+    state.received_at = at;
   }
   return fleet;
 }
@@ -214,25 +215,25 @@ TEST(NextChangeProperty, NothingChangesBeforeItWasSaidTo) {
   int lasting = 0;
   for (int seed = 0; seed < 1500 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
-    Dice dice(seed);
-    const Trigger trigger = TriggerByChance(dice);
-    const FleetHistory fleet = FleetByChance(dice);
+    Random random(seed);
+    const Trigger trigger = TriggerByChance(random);
+    const FleetHistory fleet = FleetByChance(random);
     absl::Time now = fleet.now;
     for (int hop = 0; hop < 8 && now < fleet.now + absl::Hours(2); ++hop) {
       const Decision decision = DecidedAt(trigger, fleet, now);
       ASSERT_LT(now, decision.valid_until);
       ASSERT_LE(decision.valid_until, decision.active_until);
       if (decision.valid_until > now + absl::Milliseconds(100)) ++lasting;
-      for (const absl::Time at : InstantsIn(dice, now, decision.valid_until)) {
+      for (const absl::Time at : InstantsIn(random, now, decision.valid_until)) {
         SCOPED_TRACE(absl::StrCat("hop ", hop, ", after ", absl::FormatDuration(at - now)));
         ExpectSameInAll(decision, DecidedAt(trigger, fleet, at));
-        ExpectSameInAll(decision, DecidedAt(trigger, WithHeartbeats(dice, fleet, at), at));
+        ExpectSameInAll(decision, DecidedAt(trigger, WithHeartbeats(random, fleet, at), at));
       }
-      for (const absl::Time at : InstantsIn(dice, now, decision.active_until)) {
+      for (const absl::Time at : InstantsIn(random, now, decision.active_until)) {
         SCOPED_TRACE(absl::StrCat("hop ", hop, ", after ", absl::FormatDuration(at - now)));
         ExpectSameStatusAndActivity(decision, DecidedAt(trigger, fleet, at));
         ExpectSameStatusAndActivity(decision,
-                                    DecidedAt(trigger, WithHeartbeats(dice, fleet, at), at));
+                                    DecidedAt(trigger, WithHeartbeats(random, fleet, at), at));
       }
       now = decision.active_until;
     }

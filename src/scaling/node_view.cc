@@ -8,31 +8,31 @@
 namespace gpuscaler {
 namespace {
 
-using Stretches = std::vector<NodeStretch>;
+using Runs = std::vector<NodeRun>;
 
 // What ended before is not looked back on; the newest always is.
-size_t FirstLookedAt(const Stretches& stretches, absl::Time oldest) {
-  const auto first = std::ranges::lower_bound(stretches, oldest, {}, &NodeStretch::last);
-  return std::min(static_cast<size_t>(first - stretches.begin()), stretches.size() - 1);
+size_t FirstLookedAt(const Runs& runs, absl::Time oldest) {
+  const auto first = std::ranges::lower_bound(runs, oldest, {}, &NodeRun::last);
+  return std::min(static_cast<size_t>(first - runs.begin()), runs.size() - 1);
 }
 
 // The first reading of all speaks for as long as it stood alone.
 absl::Time SpeaksSince(const NodeHistory& history, size_t i, absl::Duration stale_after) {
-  const Stretches& stretches = history.stretches;
-  const NodeStretch& stretch = stretches[i];
-  const absl::Time before = i > 0 ? stretches[i - 1].last : history.forgotten_until;
-  if (before != absl::InfinitePast()) return std::max(before, stretch.first - stale_after);
-  if (stretches.size() == 1) return stretch.first - stale_after;
-  return stretch.first - std::min(stretches[1].first - stretch.last, stale_after);
+  const Runs& runs = history.runs;
+  const NodeRun& run = runs[i];
+  const absl::Time before = i > 0 ? runs[i - 1].last : history.forgotten_until;
+  if (before != absl::InfinitePast()) return std::max(before, run.first - stale_after);
+  if (runs.size() == 1) return run.first - stale_after;
+  return run.first - std::min(runs[1].first - run.last, stale_after);
 }
 
-absl::Time CoveredSince(const Stretches& stretches, absl::Time last, absl::Time now,
+absl::Time CoveredSince(const Runs& runs, absl::Time last, absl::Time now,
                         absl::Duration stale_after) {
   if (now - last > stale_after) return now;
-  absl::Time reached = stretches.back().first;
-  for (size_t i = stretches.size() - 1; i-- > 0;) {
-    if (reached - stretches[i].last > stale_after) break;
-    reached = stretches[i].first;
+  absl::Time reached = runs.back().first;
+  for (size_t i = runs.size() - 1; i-- > 0;) {
+    if (reached - runs[i].last > stale_after) break;
+    reached = runs[i].first;
   }
   return reached;
 }
@@ -43,66 +43,67 @@ std::string ReadTooSeldom(const NodeSnapshot& newest, absl::Duration stale_after
                       "--stale-after=", DurationText(stale_after), " is too short");
 }
 
-void AddMoments(size_t stretch, absl::Time since, absl::Time first, absl::Time last,
-                NodeView& view) {
-  view.moments.push_back({.since = since, .at = first});
-  view.steps.push_back({.stretch = static_cast<int>(stretch), .read_at = first});
+void AddTicks(size_t run, absl::Time since, absl::Time first, absl::Time last, NodeView& view) {
+  view.ticks.push_back({.since = since, .at = first});
+  view.steps.push_back({.run = static_cast<int>(run), .read_at = first});
   if (last == first) return;
-  view.moments.push_back({.since = first, .at = last});
-  view.steps.push_back({.stretch = static_cast<int>(stretch), .read_at = last});
+  view.ticks.push_back({.since = first, .at = last});
+  view.steps.push_back({.run = static_cast<int>(run), .read_at = last});
 }
 
 }  // namespace
 
-std::string WhyMute(const NodeTrack& track, absl::Time now, const Patience& patience) {
-  const absl::Duration silent = now - track.heard_at;
-  if (!track.silence.empty() && silent > patience.grace) {
-    return absl::StrCat("agent of node ", track.node, " silent for ", AgeText(silent), ": ",
-                        track.silence);
+std::string WhyStale(const NodeState& state, absl::Time now, const StalenessLimits& staleness) {
+  const absl::Duration silent = now - state.received_at;
+  if (!state.silence.empty() && silent > staleness.grace) {
+    return absl::StrCat("agent of node ", state.node, " silent for ", AgeText(silent), ": ",
+                        state.silence);
   }
-  const absl::Time judged_at = track.silence.empty() ? now : track.heard_at;
-  if (judged_at - track.history->NewestAt() <= patience.stale_after) return "";
-  return absl::StrCat("node ", track.node, " was last read ",
-                      AgeText(now - track.history->NewestAt()), " ago",
-                      ReadTooSeldom(track.history->Newest(), patience.stale_after));
+  const absl::Time evaluated_at = state.silence.empty() ? now : state.received_at;
+  if (evaluated_at - state.history->NewestAt() <= staleness.stale_after) return "";
+  return absl::StrCat("node ", state.node, " was last read ",
+                      AgeText(now - state.history->NewestAt()), " ago",
+                      ReadTooSeldom(state.history->Newest(), staleness.stale_after));
 }
 
-bool ValuesStandingMemory(const Trigger& trigger) {
+bool EvaluatesPreallocatedMemory(const Trigger& trigger) {
   return trigger.metric == MetricType::kMemoryUsedPercent &&
-         trigger.standing_memory != StandingMemory::kLiteral;
+         trigger.preallocated_memory != PreallocatedMemory::kLiteral;
 }
 
 absl::Duration LookBack(const Trigger& trigger) {
   const absl::Duration longest = std::max(trigger.window, trigger.activation_window);
-  return ValuesStandingMemory(trigger) ? std::max(longest, trigger.preallocation_window) : longest;
+  return EvaluatesPreallocatedMemory(trigger) ? std::max(longest, trigger.preallocation_window)
+                                              : longest;
 }
 
-absl::Time OldestLookedAt(const Trigger& trigger, absl::Time now, const Patience& patience) {
-  return now - patience.stale_after - LookBack(trigger);
+absl::Time OldestLookedAt(const Trigger& trigger, absl::Time now,
+                          const StalenessLimits& staleness) {
+  return now - staleness.stale_after - LookBack(trigger);
 }
 
-StillMemory NodeView::StillMemoryOf(size_t gpu) const {
-  StillMemory memory = Gpus()[gpu].still_memory;
-  if (last > track->history->Newest().taken_at) memory.Hold(last);
+SteadyMemory NodeView::SteadyMemoryOf(size_t gpu) const {
+  SteadyMemory memory = Gpus()[gpu].steady_memory;
+  if (last > state->history->Newest().taken_at) memory.Hold(last);
   return memory;
 }
 
-NodeView ViewOf(const NodeTrack& track, const Trigger& trigger, absl::Time now,
-                const Patience& patience) {
-  const Stretches& stretches = track.history->stretches;
-  const size_t first = FirstLookedAt(stretches, OldestLookedAt(trigger, now, patience));
-  NodeView view{.track = &track, .stretches = std::span(stretches).subspan(first)};
-  view.mute = WhyMute(track, now, patience);
-  const absl::Time newest_at = track.history->NewestAt();
-  view.last = view.mute.empty() ? std::max(now, newest_at) : newest_at;
-  view.covered_since = CoveredSince(stretches, view.last, now, patience.stale_after);
-  view.moments.reserve(view.stretches.size());
-  view.steps.reserve(view.stretches.size());
-  for (size_t i = 0; i < view.stretches.size(); ++i) {
-    const NodeStretch& stretch = view.stretches[i];
-    const bool newest = i + 1 == view.stretches.size();
-    AddMoments(i, SpeaksSince(*track.history, first + i, patience.stale_after), stretch.first,
-               newest ? view.last : stretch.last, view);
+NodeView ViewOf(const NodeState& state, const Trigger& trigger, absl::Time now,
+                const StalenessLimits& staleness) {
+  const Runs& runs = state.history->runs;
+  const size_t first = FirstLookedAt(runs, OldestLookedAt(trigger, now, staleness));
+  NodeView view{.state = &state, .runs = std::span(runs).subspan(first)};
+  view.why_stale = WhyStale(state, now, staleness);
+  const absl::Time newest_at = state.history->NewestAt();
+  view.last = view.why_stale.empty() ? std::max(now, newest_at) : newest_at;
+  view.covered_since = CoveredSince(runs, view.last, now, staleness.stale_after);
+  view.ticks.reserve(view.runs.size());
+  view.steps.reserve(view.runs.size());
+  for (size_t i = 0; i < view.runs.size(); ++i) {
+    const NodeRun& run = view.runs[i];
+    const bool newest = i + 1 == view.runs.size();
+    AddTicks(i, SpeaksSince(*state.history, first + i, staleness.stale_after), run.first,
+             newest ? view.last : run.last, view);
   }
   return view;
 }

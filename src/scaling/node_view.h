@@ -7,59 +7,59 @@
 
 #include "absl/time/time.h"
 #include "model/fleet_history.h"
-#include "model/patience.h"
+#include "model/staleness_limits.h"
 #include "trigger/trigger.h"
 
 namespace gpuscaler {
 
 // When something was read, and the time before it that this speaks for: back to the reading before
 // it, stale_after at most.
-struct Moment {
+struct SampleTime {
   absl::Time since;
   absl::Time at;
 };
 
-// What a node shows at a moment: its newest stretch that has begun by then.
+// What a node shows at a moment: its newest run that has begun by then.
 struct Step {
-  int stretch = -1;                           // of NodeView::stretches; -1: none
+  int run = -1;                               // of NodeView::runs; -1: none
   absl::Time read_at = absl::InfinitePast();  // no later than the moment
 };
 
 // Points into the track it was made from.
 struct NodeView {
-  const NodeTrack* track = nullptr;
-  std::span<const NodeStretch> stretches;  // oldest first; never empty
-  std::vector<Moment> moments;
+  const NodeState* state = nullptr;
+  std::span<const NodeRun> runs;  // oldest first; never empty
+  std::vector<SampleTime> ticks;
   std::vector<Step> steps;  // of each moment
   // Until when the newest reading speaks: now. An agent that found nothing new says so only every
-  // 1.5 s, each aggregator hears it at another time, and all give one answer. Of a mute node when
+  // 1.5 s, each aggregator hears it at another time, and all give one answer. Of a stale node when
   // it was made.
   absl::Time last;
   // From there on its readings follow each other to now without a gap longer than stale_after.
   absl::Time covered_since;
-  std::string mute;  // WhyMute()
+  std::string why_stale;  // WhyStale()
 
-  const std::string& name() const { return track->node; }
-  const NodeLayout& Layout() const { return *stretches.back().layout(); }
-  KeptPoints Points() const { return stretches.back().points(); }
-  const std::vector<GpuSample>& Gpus() const { return track->history->Newest().gpus; }
+  const std::string& name() const { return state->node; }
+  const NodeLayout& Layout() const { return *runs.back().layout(); }
+  StoredPoints Points() const { return runs.back().points(); }
+  const std::vector<GpuSample>& Gpus() const { return state->history->Newest().gpus; }
 
   // Memory of a GPU's present holder, as of `last`.
-  StillMemory StillMemoryOf(size_t gpu) const;
+  SteadyMemory SteadyMemoryOf(size_t gpu) const;
 };
 
 // Why the node's newest reading no longer speaks for its GPUs; empty: it does.
-std::string WhyMute(const NodeTrack& track, absl::Time now, const Patience& patience);
+std::string WhyStale(const NodeState& state, absl::Time now, const StalenessLimits& staleness);
 
 // Whether preallocated VRAM counts something else than itself (DESIGN 2).
-bool ValuesStandingMemory(const Trigger& trigger);
+bool EvaluatesPreallocatedMemory(const Trigger& trigger);
 
 // How far a trigger looks back on readings: its longest window,
 absl::Duration LookBack(const Trigger& trigger);
 // and stale_after before it.
-absl::Time OldestLookedAt(const Trigger& trigger, absl::Time now, const Patience& patience);
+absl::Time OldestLookedAt(const Trigger& trigger, absl::Time now, const StalenessLimits& staleness);
 
-NodeView ViewOf(const NodeTrack& track, const Trigger& trigger, absl::Time now,
-                const Patience& patience);
+NodeView ViewOf(const NodeState& state, const Trigger& trigger, absl::Time now,
+                const StalenessLimits& staleness);
 
 }  // namespace gpuscaler

@@ -1,7 +1,7 @@
 #include "scaling/own_pods.h"
 
 #include "scaling/pod_replicas.h"
-#include "scaling/population.h"
+#include "scaling/replicas.h"
 
 namespace gpuscaler {
 namespace {
@@ -16,8 +16,8 @@ void AddSelected(const PodSelection& selection, const NodeLayout& layout, OwnPod
 void AddAll(const PodSelection& selection, const NodeHistory& history, OwnPods& own) {
   const NodeLayout* seen = history.attributed.get();
   if (seen != nullptr) AddSelected(selection, *seen, own);
-  for (const NodeStretch& stretch : history.stretches) {
-    const NodeLayout* const layout = stretch.layout().get();
+  for (const NodeRun& run : history.runs) {
+    const NodeLayout* const layout = run.layout().get();
     if (layout != seen) AddSelected(selection, *layout, own);
     seen = layout;
   }
@@ -43,14 +43,15 @@ size_t OwnPods::size_bytes() const {
   return sizeof(*this) + (pods_.size() + addresses_.size()) * (sizeof(std::string) + kOfEntry);
 }
 
-std::shared_ptr<const OwnPods> OwnPodsOf(const Trigger& trigger, const Asker& asker,
+std::shared_ptr<const OwnPods> OwnPodsOf(const Trigger& trigger,
+                                         const ScaledObjectRef& scaled_object,
                                          const FleetHistory& fleet) {
   if (!trigger.engine_endpoint.url.empty() || !IsByOwner(trigger, fleet)) return nullptr;
   auto own = std::make_shared<OwnPods>();
-  const auto selection = SelectionOf(trigger, asker, fleet);
+  const auto selection = SelectionOf(trigger, scaled_object, fleet);
   if (!selection.ok()) return own;  // that is what is decided, whatever engines say
-  for (const NodeTrack& track : fleet.nodes) AddAll(*selection, *track.history, *own);
-  for (const NodeTrack& track : fleet.nodes) AddAddresses(*track.history, *own);
+  for (const NodeState& state : fleet.nodes) AddAll(*selection, *state.history, *own);
+  for (const NodeState& state : fleet.nodes) AddAddresses(*state.history, *own);
   return own;
 }
 

@@ -34,7 +34,8 @@ class OwnPods {
 
 // Those of the fleet, holding GPUs or gone: Decide() is the same with their engines alone. Null:
 // every engine counts, for they are named by their endpoint, or owners are not known.
-std::shared_ptr<const OwnPods> OwnPodsOf(const Trigger& trigger, const Asker& asker,
+std::shared_ptr<const OwnPods> OwnPodsOf(const Trigger& trigger,
+                                         const ScaledObjectRef& scaled_object,
                                          const FleetHistory& fleet);
 
 }  // namespace gpuscaler

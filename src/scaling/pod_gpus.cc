@@ -15,25 +15,25 @@ bool IsSame(const Pod& a, const Pod& b) {
          (a.uid == b.uid || a.uid.empty() || b.uid.empty());
 }
 
-// For each stretch of the view the layout that says who holds what: its own, or the last one before
+// For each run of the view the layout that says who holds what: its own, or the last one before
 // it that knows; null: none does.
 std::vector<const NodeLayout*> KnownLayouts(const NodeView& view) {
-  const NodeHistory& history = *view.track->history;
+  const NodeHistory& history = *view.state->history;
   const NodeLayout* known = nullptr;
   for (const PastLayout& past : history.past_layouts) {
     if (IsKnown(*past.layout)) known = past.layout.get();
   }
   const bool any_past = known != nullptr;
-  for (const NodeStretch& stretch : history.stretches) {
-    if (&stretch == view.stretches.data()) break;
-    if (IsKnown(*stretch.layout())) known = stretch.layout().get();
+  for (const NodeRun& run : history.runs) {
+    if (&run == view.runs.data()) break;
+    if (IsKnown(*run.layout())) known = run.layout().get();
   }
-  const bool any_known = std::ranges::any_of(
-      history.stretches, [](const NodeStretch& stretch) { return IsKnown(*stretch.layout()); });
+  const bool any_known =
+      std::ranges::any_of(history.runs, [](const NodeRun& run) { return IsKnown(*run.layout()); });
   if (!any_known && !any_past) known = history.attributed.get();
   std::vector<const NodeLayout*> layouts;
-  for (const NodeStretch& stretch : view.stretches) {
-    if (IsKnown(*stretch.layout())) known = stretch.layout().get();
+  for (const NodeRun& run : view.runs) {
+    if (IsKnown(*run.layout())) known = run.layout().get();
     layouts.push_back(known);
   }
   return layouts;
@@ -45,11 +45,11 @@ std::vector<const NodeLayout*> KnownLayouts(const NodeView& view) {
 template <typename Tell>
 absl::Time FirstTime(const NodeHistory& history, Tell tell) {
   enum { kNothing, kNot } before = kNothing;
-  const NodeLayout* told = nullptr;
+  const NodeLayout* reported = nullptr;
   absl::Time first_time = absl::InfiniteFuture();
   const auto found = [&](const NodeLayout& layout, absl::Time first) {
-    if (&layout == told) return false;
-    told = &layout;
+    if (&layout == reported) return false;
+    reported = &layout;
     const std::optional<bool> is_so = IsKnown(layout) ? tell(layout) : std::nullopt;
     if (is_so.value_or(false)) {
       first_time = before == kNot ? first : absl::InfinitePast();
@@ -61,8 +61,8 @@ absl::Time FirstTime(const NodeHistory& history, Tell tell) {
   for (const PastLayout& past : history.past_layouts) {
     if (found(*past.layout, past.first)) return first_time;
   }
-  for (const NodeStretch& stretch : history.stretches) {
-    if (found(*stretch.layout(), stretch.first)) return first_time;
+  for (const NodeRun& run : history.runs) {
+    if (found(*run.layout(), run.first)) return first_time;
   }
   return first_time;
 }
@@ -91,8 +91,8 @@ absl::Time FirstFound(const NodeHistory& history, const Pod& pod) {
   for (const PastLayout& past : history.past_layouts) {
     if (has_it(*past.layout)) return past.first;
   }
-  for (const NodeStretch& stretch : history.stretches) {
-    if (has_it(*stretch.layout())) return stretch.first;
+  for (const NodeRun& run : history.runs) {
+    if (has_it(*run.layout())) return run.first;
   }
   return absl::InfinitePast();
 }
@@ -118,7 +118,7 @@ absl::Time FirstHeld(const NodeHistory& history, const Pod& pod, absl::string_vi
 // What is older than the history its node may know.
 absl::Time HeldSince(const GpuSeries& series) {
   if (series.pod_since != absl::InfinitePast()) return series.pod_since;
-  const auto first = std::ranges::find_if(series.points, &KeptPoint::is_there);
+  const auto first = std::ranges::find_if(series.points, &StoredPoint::is_there);
   return first == series.points.end() ? absl::InfinitePast() : first->held_since();
 }
 
@@ -129,15 +129,15 @@ struct Holding {
   size_t position;                    // of the GPU, in the layout
   int parent;                         // as `position`, of the GPU it is an instance of; -1: none
   float instances;                    // of the parent
-  std::vector<size_t> share_indices;  // of KeptPoints' shares; of its containers
+  std::vector<size_t> share_indices;  // of StoredPoints' shares; of its containers
   float equal_share;                  // where the points have no shares
 };
 
-// A GPU of `known` as a stretch has it, whose own layout may be another.
-KeptPoint PointAt(const NodeStretch& at, const NodeLayout& known, size_t position) {
+// A GPU of `known` as a run has it, whose own layout may be another.
+StoredPoint PointAt(const NodeRun& at, const NodeLayout& known, size_t position) {
   if (at.layout().get() == &known) return at.points()[position];
   const int own = PositionOf(at.layout()->gpus, known.gpus[position].uuid, position);
-  return own < 0 ? KeptPoint() : at.points()[static_cast<size_t>(own)];
+  return own < 0 ? StoredPoint() : at.points()[static_cast<size_t>(own)];
 }
 
 class NodePods {
@@ -158,7 +158,7 @@ class NodePods {
       resolved = layouts[i];
       for (const Holding& holding : holdings_) Put(i, *resolved, holding);
     }
-    const NodeHistory& history = *view_.track->history;
+    const NodeHistory& history = *view_.state->history;
     for (PodGpus& pod : pods_) {
       pod.ready_at = ReadyAt(history, *pod.pod);
       if (pod.listed_since == absl::InfinitePast()) {
@@ -223,37 +223,37 @@ class NodePods {
     std::vector<GpuSeries>& gpus = pods_[of_pod].gpus;
     const auto found = std::ranges::find(gpus, gpu.uuid, &GpuSeries::uuid);
     if (found != gpus.end()) return static_cast<size_t>(found - gpus.begin());
-    const size_t stretches = view_.stretches.size();
+    const size_t runs = view_.runs.size();
     gpus.push_back({.name = NameOf(view_.name(), gpu),
                     .uuid = gpu.uuid,
                     .node = node_,
                     .position = PositionOf(view_.Layout().gpus, gpu.uuid, 0),
-                    .points = std::vector<KeptPoint>(stretches),
-                    .shares = std::vector<float>(stretches)});
-    gpus.back().pod_since = FirstHeld(*view_.track->history, pod, gpu.uuid);
+                    .points = std::vector<StoredPoint>(runs),
+                    .shares = std::vector<float>(runs)});
+    gpus.back().pod_since = FirstHeld(*view_.state->history, pod, gpu.uuid);
     return gpus.size() - 1;
   }
 
-  void Put(size_t stretch, const NodeLayout& known, const Holding& holding) {
-    const NodeStretch& at = view_.stretches[stretch];
-    KeptPoint point = PointAt(at, known, holding.position);
+  void Put(size_t run, const NodeLayout& known, const Holding& holding) {
+    const NodeRun& at = view_.runs[run];
+    StoredPoint point = PointAt(at, known, holding.position);
     if (!point.is_there()) return;
-    const KeptPoints points = at.points();
+    const StoredPoints points = at.points();
     float share = holding.equal_share;
     if (at.layout().get() == &known && points.has_shares()) {
       share = 0;
       for (const size_t index : holding.share_indices) share += points.share(index);
     }
     if (holding.parent >= 0 && !point.Has(reading_)) {
-      const KeptPoint parent = PointAt(at, known, static_cast<size_t>(holding.parent));
+      const StoredPoint parent = PointAt(at, known, static_cast<size_t>(holding.parent));
       if (parent.is_there() && parent.Has(reading_)) {
         point = parent;
         share /= holding.instances;
       }
     }
     GpuSeries& series = pods_[holding.pod].gpus[holding.series];
-    series.points[stretch] = point;
-    series.shares[stretch] = share;
+    series.points[run] = point;
+    series.shares[run] = share;
   }
 
   const Trigger& trigger_;

@@ -38,18 +38,19 @@ bool HoldsOneNow(const PodGpus& pod) {
 // The workload's own pods of all nodes, and nothing of anybody else's.
 class WorkloadPods {
  public:
-  WorkloadPods(const Trigger& trigger, const Asker& asker, const PodSelection& selection,
-               const FleetHistory& fleet, const Patience& patience)
+  WorkloadPods(const Trigger& trigger, const ScaledObjectRef& scaled_object,
+               const PodSelection& selection, const FleetHistory& fleet,
+               const StalenessLimits& staleness)
       : trigger_(trigger),
-        asker_(asker),
+        scaled_object_(scaled_object),
         selection_(selection),
         fleet_(fleet),
-        patience_(patience) {}
+        staleness_(staleness) {}
 
   absl::StatusOr<std::vector<Replica>> Replicas() {
     views_.reserve(fleet_.nodes.size());
-    for (const NodeTrack& track : fleet_.nodes) {
-      if (HasPods(track)) AddNode(track);
+    for (const NodeState& state : fleet_.nodes) {
+      if (HasPods(state)) AddNode(state);
     }
     std::vector<GpuSeries> all;
     for (const auto& [key, found] : found_) {
@@ -58,7 +59,7 @@ class WorkloadPods {
     if (!ReadsEngines(trigger_)) RETURN_IF_ERROR(CheckMetric(trigger_, views_, all));
     std::vector<Replica> replicas;
     for (const auto& [key, found] : found_) {
-      ReplicaReader reader(trigger_, views_, patience_, found.gpus, found.place);
+      ReplicaReader reader(trigger_, views_, staleness_, found.gpus, found.place);
       std::ranges::move(reader.Read(), std::back_inserter(replicas));
     }
     std::stable_partition(replicas.begin(), replicas.end(),
@@ -72,13 +73,13 @@ class WorkloadPods {
   }
 
   // Now, or within what is looked back on.
-  bool HasPods(const NodeTrack& track) const {
-    const NodeHistory& history = *track.history;
+  bool HasPods(const NodeState& state) const {
+    const NodeHistory& history = *state.history;
     const NodeLayout* asked = history.attributed.get();
     if (asked != nullptr && HasPods(*asked)) return true;
-    const absl::Time oldest = OldestLookedAt(trigger_, fleet_.now, patience_);
-    for (size_t i = history.stretches.size(); i-- > 0 && history.stretches[i].last >= oldest;) {
-      const NodeLayout* const layout = history.stretches[i].layout().get();
+    const absl::Time oldest = OldestLookedAt(trigger_, fleet_.now, staleness_);
+    for (size_t i = history.runs.size(); i-- > 0 && history.runs[i].last >= oldest;) {
+      const NodeLayout* const layout = history.runs[i].layout().get();
       if (layout == asked) continue;
       asked = layout;
       if (HasPods(*layout)) return true;
@@ -86,23 +87,23 @@ class WorkloadPods {
     return false;
   }
 
-  void AddNode(const NodeTrack& track) {
-    const NodeView& view = views_.emplace_back(ViewOf(track, trigger_, fleet_.now, patience_));
-    const std::string unknown = WhyOwnersUnknown(track);
+  void AddNode(const NodeState& state) {
+    const NodeView& view = views_.emplace_back(ViewOf(state, trigger_, fleet_.now, staleness_));
+    const std::string unknown = WhyOwnersUnknown(state);
     for (PodGpus& pod : GpusOfPods(trigger_, selection_, view, views_.size() - 1)) {
-      FoundReplica& found = found_[KeyOf(*pod.pod, track.node)];
+      FoundReplica& found = found_[KeyOf(*pod.pod, state.node)];
       ReplicaPlace& place = found.place;
       const bool first = found.gpus.empty();
       place.by_owner = true;
       place.name = NameOf(*pod.pod);
       place.pods.push_back(pod.pod);
-      if (std::ranges::find(place.node_names, track.node) == place.node_names.end()) {
-        place.node_names.push_back(track.node);
+      if (std::ranges::find(place.node_names, state.node) == place.node_names.end()) {
+        place.node_names.push_back(state.node);
       }
-      if (place.mute.empty() && HoldsOneNow(pod)) {
-        place.mute = view.mute.empty() ? unknown : view.mute;
+      if (place.why_stale.empty() && HoldsOneNow(pod)) {
+        place.why_stale = view.why_stale.empty() ? unknown : view.why_stale;
       }
-      place.forgotten_until = std::max(place.forgotten_until, track.history->forgotten_until);
+      place.forgotten_until = std::max(place.forgotten_until, state.history->forgotten_until);
       place.covered_since =
           first ? view.covered_since : std::max(place.covered_since, view.covered_since);
       AddStart(pod, first, found);
@@ -136,82 +137,89 @@ class WorkloadPods {
   std::string NameOf(const Pod& pod) const {
     const std::string group = selection_.GroupOf(pod);
     const std::string& name = group.empty() ? pod.name : group;
-    const bool own = pod.namespace_name == asker_.namespace_name;
+    const bool own = pod.namespace_name == scaled_object_.namespace_name;
     return own ? name : absl::StrCat(pod.namespace_name, "/", name);
   }
 
   const Trigger& trigger_;
-  const Asker& asker_;
+  const ScaledObjectRef& scaled_object_;
   const PodSelection& selection_;
   const FleetHistory& fleet_;
-  const Patience& patience_;
+  const StalenessLimits& staleness_;
   std::vector<NodeView> views_;
   std::map<ReplicaKey, FoundReplica> found_;
 };
 
-void AddVisible(const NodeLayout& layout, const Asker& asker, std::vector<const Pod*>& pods) {
+void AddVisible(const NodeLayout& layout, const ScaledObjectRef& scaled_object,
+                std::vector<const Pod*>& pods) {
   for (const Pod& pod : layout.pods) {
-    if (asker.MaySee(pod.namespace_name)) pods.push_back(&pod);
+    if (scaled_object.MaySee(pod.namespace_name)) pods.push_back(&pod);
   }
 }
 
 // As far as is known.
-std::vector<const Pod*> HoldingPods(const FleetHistory& fleet, const Asker& asker) {
+std::vector<const Pod*> HoldingPods(const FleetHistory& fleet,
+                                    const ScaledObjectRef& scaled_object) {
   std::vector<const Pod*> pods;
-  for (const NodeTrack& track : fleet.nodes) {
-    const NodeLayout* const known = track.history->attributed.get();
-    if (known != nullptr) AddVisible(*known, asker, pods);
+  for (const NodeState& state : fleet.nodes) {
+    const NodeLayout* const known = state.history->attributed.get();
+    if (known != nullptr) AddVisible(*known, scaled_object, pods);
   }
-  for (const auto& other : fleet.others) AddVisible(*other, asker, pods);
+  for (const auto& other : fleet.others) AddVisible(*other, scaled_object, pods);
   return pods;
 }
 
-std::vector<const Pod*> PastPods(const FleetHistory& fleet, const Asker& asker) {
+std::vector<const Pod*> PastPods(const FleetHistory& fleet, const ScaledObjectRef& scaled_object) {
   std::vector<const Pod*> pods;
-  for (const NodeTrack& track : fleet.nodes) {
+  for (const NodeState& state : fleet.nodes) {
     const NodeLayout* seen = nullptr;
-    for (const PastLayout& past : track.history->past_layouts) {
-      AddVisible(*past.layout, asker, pods);
+    for (const PastLayout& past : state.history->past_layouts) {
+      AddVisible(*past.layout, scaled_object, pods);
       seen = past.layout.get();
     }
-    for (const NodeStretch& stretch : track.history->stretches) {
-      if (stretch.layout().get() != seen) AddVisible(*stretch.layout(), asker, pods);
-      seen = stretch.layout().get();
+    for (const NodeRun& run : state.history->runs) {
+      if (run.layout().get() != seen) AddVisible(*run.layout(), scaled_object, pods);
+      seen = run.layout().get();
     }
   }
   return pods;
 }
 
 // The past where it may matter.
-SeenPods PodsSeen(const Trigger& trigger, const FleetHistory& fleet, const Asker& asker) {
-  SeenPods seen{.holding = HoldingPods(fleet, asker), .past = {}};
-  if (AsksForThePast(trigger, asker, seen.holding)) seen.past = PastPods(fleet, asker);
+SeenPods PodsSeen(const Trigger& trigger, const FleetHistory& fleet,
+                  const ScaledObjectRef& scaled_object) {
+  SeenPods seen{.holding = HoldingPods(fleet, scaled_object), .past = {}};
+  if (AsksForThePast(trigger, scaled_object, seen.holding))
+    seen.past = PastPods(fleet, scaled_object);
   return seen;
 }
 
 }  // namespace
 
-std::string WhyOwnersUnknown(const NodeTrack& track) {
-  const Attribution& attribution = track.history->stretches.back().layout()->attribution;
+std::string WhyOwnersUnknown(const NodeState& state) {
+  const Attribution& attribution = state.history->runs.back().layout()->attribution;
   if (attribution.state == Attribution::State::kKnown) return "";
-  const std::string what = absl::StrCat("who holds the GPUs of node ", track.node, " is unknown: ");
+  const std::string what = absl::StrCat("who holds the GPUs of node ", state.node, " is unknown: ");
   return what + (attribution.state == Attribution::State::kUnknown ? attribution.why
                                                                    : "it asks no kubelet");
 }
 
-absl::StatusOr<PodSelection> SelectionOf(const Trigger& trigger, const Asker& asker,
+absl::StatusOr<PodSelection> SelectionOf(const Trigger& trigger,
+                                         const ScaledObjectRef& scaled_object,
                                          const FleetHistory& fleet) {
-  return SelectPods(trigger, asker, PodsSeen(trigger, fleet, asker));
+  return SelectPods(trigger, scaled_object, PodsSeen(trigger, fleet, scaled_object));
 }
 
-absl::StatusOr<Population> ReplicasOfPods(const Trigger& trigger, const Asker& asker,
-                                          const FleetHistory& fleet, const Patience& patience) {
+absl::StatusOr<Replicas> ReplicasOfPods(const Trigger& trigger,
+                                        const ScaledObjectRef& scaled_object,
+                                        const FleetHistory& fleet,
+                                        const StalenessLimits& staleness) {
   RETURN_IF_ERROR(CheckIndex(trigger, fleet));
-  ASSIGN_OR_RETURN(const PodSelection selection, SelectionOf(trigger, asker, fleet));
-  Population population{.from = selection.what(), .doubt = selection.doubt()};
-  WorkloadPods pods(trigger, asker, selection, fleet, patience);
-  ASSIGN_OR_RETURN(population.replicas, pods.Replicas());
-  return population;
+  ASSIGN_OR_RETURN(const PodSelection selection, SelectionOf(trigger, scaled_object, fleet));
+  Replicas workload_replicas{.from = selection.what(), .ambiguity = selection.ambiguity()};
+  WorkloadPods pods(trigger, scaled_object, selection, fleet, staleness);
+  ASSIGN_OR_RETURN(workload_replicas.replicas, pods.Replicas());
+  return workload_replicas;
 }
 
 }  // namespace gpuscaler

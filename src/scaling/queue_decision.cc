@@ -54,11 +54,11 @@ std::string PartsText(const SignalHistory& signals) {
 
 // As one replica that was always there.
 Replica AsReplica(const Trigger& trigger, absl::Time now, const SignalHistory& signals,
-                  const Patience& patience) {
-  std::vector<SeriesSaid> said;
-  for (const SignalSeries& series : signals.series) said.push_back({.series = &series});
+                  const StalenessLimits& staleness) {
+  std::vector<ObservedSeries> observed;
+  for (const SignalSeries& series : signals.series) observed.push_back({.series = &series});
   Replica queue{.name = NameOf(signals.series), .present = true};
-  queue.samples = SamplesOf(trigger, said, now, patience);
+  queue.samples = SamplesOf(trigger, observed, now, staleness);
   queue.covered_since = std::min(signals.read_since, now);
   for (const SignalSeries& series : signals.series) {
     if (queue.last_gap.empty()) queue.last_gap = series.gap;
@@ -69,7 +69,7 @@ Replica AsReplica(const Trigger& trigger, absl::Time now, const SignalHistory& s
 }  // namespace
 
 Decision DecideOnQueue(const Trigger& trigger, absl::Time now, const SignalHistory* signals,
-                       const Patience& patience) {
+                       const StalenessLimits& staleness) {
   Decision decision;
   decision.taken_at = now;
   decision.replicas_from = kFrom;
@@ -78,24 +78,26 @@ Decision DecideOnQueue(const Trigger& trigger, absl::Time now, const SignalHisto
   decision.status = CheckRead(trigger, signals);
   if (!decision.status.ok()) return decision;
 
-  const Replica queue = AsReplica(trigger, now, *signals, patience);
-  const ReplicaLoad load = LoadOf(trigger, queue, now, patience);
-  if (!load.share.load) {
-    decision.status = absl::UnavailableError(absl::StrCat(queue.name, " ", load.share.because));
+  const Replica queue = AsReplica(trigger, now, *signals, staleness);
+  const ReplicaLoad load = LoadOf(trigger, queue, now, staleness);
+  if (!load.contribution.load) {
+    decision.status =
+        absl::UnavailableError(absl::StrCat(queue.name, " ", load.contribution.because));
     decision.valid_until = now + absl::Seconds(1);  // it says for how long
     return decision;
   }
-  decision.shares.push_back(load.share);
+  decision.contributions.push_back(load.contribution);
   for (const SignalSeries& series : signals->series) {
     if (!series.note.empty()) decision.notes.push_back(series.note);
   }
-  if (load.share.because.empty()) decision.shares.back().because = PartsText(*signals);
-  decision.value = RoundToThreeDecimals(*load.share.load);
+  if (load.contribution.because.empty())
+    decision.contributions.back().because = PartsText(*signals);
+  decision.value = RoundToThreeDecimals(*load.contribution.load);
   const Activity activity = ActivityOf(trigger, {load}, now);
   decision.active = activity.active;
   decision.active_because = activity.because;
-  decision.evidence_until = EvidenceUntil(trigger, {load}, patience);
-  const Validity validity = ValidityOf(trigger, {.now = now}, {queue}, patience);
+  decision.evidence_until = EvidenceUntil(trigger, {load}, staleness);
+  const Validity validity = ValidityOf(trigger, {.now = now}, {queue}, staleness);
   decision.active_until = validity.activity;
   decision.valid_until = validity.value;
   return decision;

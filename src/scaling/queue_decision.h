@@ -10,6 +10,6 @@ namespace gpuscaler {
 // to be there. UNAVAILABLE once it was not read for stale_after; what the history's status says is
 // handed on. `signals` null: nobody reads it.
 Decision DecideOnQueue(const Trigger& trigger, absl::Time now, const SignalHistory* signals,
-                       const Patience& patience);
+                       const StalenessLimits& staleness);
 
 }  // namespace gpuscaler

@@ -23,7 +23,7 @@ Trigger Lag(double jobs_per_replica = 5) {
 
 Decision DecideOn(const Trigger& trigger, const SignalHistory& signals, absl::Time now = kNow) {
   return Decide(trigger, {.namespace_name = "team-a", .name = "work"}, {.now = now}, &signals,
-                kPatience);
+                kStaleness);
 }
 
 TEST(QueueDecision, AQueueIsItsLengthAndNeedsNoNode) {
@@ -135,7 +135,7 @@ TEST(QueueDecision, WhatEachAddressAddsIsInTheExplanation) {
               HasSubstr("10.0.0.1 12, 10.0.0.2 connection refused\n"))
       << "bridged, and said";
   page.parts.pop_back();
-  EXPECT_EQ(DecideOn(trigger, signals.history()).shares.front().because, "");
+  EXPECT_EQ(DecideOn(trigger, signals.history()).contributions.front().because, "");
 }
 
 TEST(QueueDecision, WhyNothingIsKnownIsHandedOn) {
@@ -143,7 +143,7 @@ TEST(QueueDecision, WhyNothingIsKnownIsHandedOn) {
   signals.history().status = absl::PermissionDeniedError("redis.other.svc is not of team-a");
   EXPECT_EQ(DecideOn(Lag(), signals.history()).status, signals.history().status);
 
-  const Decision nobody = Decide(Lag(), {}, {.now = kNow}, kPatience);
+  const Decision nobody = Decide(Lag(), {}, {.now = kNow}, kStaleness);
   EXPECT_EQ(nobody.status, absl::UnavailableError("redis_stream_lag: not read yet"));
   signals.history().status = absl::OkStatus();
   EXPECT_EQ(DecideOn(Lag(), signals.history()).status, nobody.status);

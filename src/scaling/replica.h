@@ -8,7 +8,7 @@
 
 #include "absl/time/time.h"
 #include "model/pod.h"
-#include "model/still_memory.h"
+#include "model/steady_memory.h"
 
 namespace gpuscaler {
 
@@ -36,9 +36,9 @@ struct Replica {
   absl::Time starting_since = absl::InfiniteFuture();
   absl::Time warm_at = absl::InfinitePast();  // InfiniteFuture: its pod was not Ready yet
   std::vector<ReplicaSample> samples;         // of its time only, oldest first; never empty
-  std::vector<StillMemory> still_memory;      // of each of its GPUs, at its newest sample
+  std::vector<SteadyMemory> steady_memory;    // of each of its GPUs, at its newest sample
   std::string last_gap;                       // why a reading of it fails now
-  std::string mute;          // why its nodes no longer speak for it; empty: they do
+  std::string why_stale;     // why its nodes no longer speak for it; empty: they do
   absl::Time covered_since;  // of its nodes, the latest (NodeView)
   // What its nodes read until then is not kept.
   absl::Time forgotten_until = absl::InfinitePast();

@@ -38,7 +38,7 @@ Samples After(Samples samples, absl::Time at) {
 Samples From(Samples samples, absl::Time at) { return After(samples, at - absl::Nanoseconds(1)); }
 
 State StandingState(const Trigger& trigger) {
-  if (trigger.standing_memory == StandingMemory::kActivity) {
+  if (trigger.preallocated_memory == PreallocatedMemory::kActivity) {
     return {.valuation = Valuation::kTargetWhileBusy, .standing = true};
   }
   State state{.standing = true, .saturation_unknown = true};
@@ -65,7 +65,7 @@ State GoneState(const Trigger& trigger) {
 
 // An engine that preallocates does so on any GPU that it has.
 bool MemoryStands(const Trigger& trigger, const Replica& replica) {
-  return std::ranges::any_of(replica.still_memory, [&](const StillMemory& memory) {
+  return std::ranges::any_of(replica.steady_memory, [&](const SteadyMemory& memory) {
     return memory.Stood(trigger.preallocation_window, replica.warm_at);
   });
 }
@@ -73,15 +73,16 @@ bool MemoryStands(const Trigger& trigger, const Replica& replica) {
 State StateOf(const Trigger& trigger, const Replica& replica, Samples warm) {
   if (trigger.metric != MetricType::kMemoryUsedPercent || replica.by_engine) return {};
   const bool stands = MemoryStands(trigger, replica);
-  if (trigger.standing_memory == StandingMemory::kLiteral) return {.standing = stands};
+  if (trigger.preallocated_memory == PreallocatedMemory::kLiteral) return {.standing = stands};
   if (!replica.present) return GoneState(trigger);
   if (stands) return StandingState(trigger);
   const bool is_new =
       warm.empty() || warm.back().at - warm.front().at < trigger.preallocation_window;
-  const bool unjudged = std::ranges::any_of(replica.still_memory, [&](const StillMemory& memory) {
-    return memory.IsUnjudged(trigger.preallocation_window, replica.warm_at);
-  });
-  return {.valuation = is_new || unjudged ? Valuation::kAtMostTarget : Valuation::kMetric};
+  const bool not_evaluated =
+      std::ranges::any_of(replica.steady_memory, [&](const SteadyMemory& memory) {
+        return memory.IsNotEvaluated(trigger.preallocation_window, replica.warm_at);
+      });
+  return {.valuation = is_new || not_evaluated ? Valuation::kAtMostTarget : Valuation::kMetric};
 }
 
 std::optional<double> ValueOf(const Trigger& trigger, Valuation valuation,
@@ -194,7 +195,7 @@ std::string UnreadableText(const Replica& replica, const State& state, absl::Tim
   if (state.valuation == Valuation::kUnknown) {
     return "VRAM is preallocated and engineFallback is none: its load is unknown";
   }
-  if (!replica.mute.empty()) return replica.mute;
+  if (!replica.why_stale.empty()) return replica.why_stale;
   const std::string why =
       replica.last_gap.empty() ? "no utilization to tell whether it works" : replica.last_gap;
   if (last == absl::InfinitePast()) {
@@ -214,7 +215,7 @@ bool WindowIsCut(const Trigger& trigger, const Replica& replica, absl::Time now)
 }
 
 // That it was not is known only where its samples cover activationWindow.
-bool MayBeBusy(const ReplicaLoad& load) { return load.share.busy || !load.covered; }
+bool MayBeBusy(const ReplicaLoad& load) { return load.contribution.busy || !load.covered; }
 
 std::string CountedText(const Trigger& trigger, const State& state) {
   switch (state.valuation) {
@@ -245,18 +246,18 @@ std::string EngineText(const Trigger& trigger, const Replica& replica) {
 }  // namespace
 
 ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time now,
-                   const Patience& patience) {
+                   const StalenessLimits& staleness) {
   ReplicaLoad load{.frozen_at = replica.frozen_at, .covered_since = replica.covered_since};
-  ReplicaShare& share = load.share;
-  share.name = replica.name;
-  share.gpus = replica.gpu_uuids;
-  share.nodes = replica.nodes;
+  Contribution& contribution = load.contribution;
+  contribution.name = replica.name;
+  contribution.gpus = replica.gpu_uuids;
+  contribution.nodes = replica.nodes;
 
   const absl::Time warm_at = replica.warm_at;
   const Samples warm = From(replica.samples, warm_at);
   if (replica.present && now < warm_at) {
-    share.state = ReplicaShare::State::kWarming;
-    share.because = WarmingText(replica, now);
+    contribution.state = Contribution::State::kWarming;
+    contribution.because = WarmingText(replica, now);
     load.starts = StartsYet(replica, now);
     return load;
   }
@@ -268,44 +269,47 @@ ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time no
   for (const ReplicaSample& sample : recent) {
     const std::optional<double> value = ValueOf(trigger, state.valuation, sample);
     if (!value) continue;
-    share.peak = std::max(share.peak, *value);
+    contribution.peak = std::max(contribution.peak, *value);
     const bool above = IsAbove(*value, trigger.activation_threshold);
     load.above_threshold |= above;
     if (above || IsServing(trigger, replica, sample)) load.active_at = sample.at;
   }
   load.active = load.active_at != absl::InfinitePast();
-  share.busy = std::ranges::any_of(recent, &ReplicaSample::busy);
-  share.standing = state.standing;
+  contribution.busy = std::ranges::any_of(recent, &ReplicaSample::busy);
+  contribution.standing = state.standing;
   load.saturation_unknown = state.saturation_unknown;
   load.covered = replica.covered_since <= active_since &&
-                 Covered(state.valuation, warm, active_since, seen_at, patience.stale_after);
+                 Covered(state.valuation, warm, active_since, seen_at, staleness.stale_after);
   if (!replica.present) {
-    share.state = ReplicaShare::State::kGone;
-    share.because = absl::StrCat("gone for ", AgeText(now - seen_at));
+    contribution.state = Contribution::State::kGone;
+    contribution.because = absl::StrCat("gone for ", AgeText(now - seen_at));
     return load;
   }
 
   const absl::Time read_at = ReadAt(state.valuation, replica.samples.back());
-  const bool unread = now - read_at > patience.stale_after || warm.empty();
-  if (unread || !replica.mute.empty()) {
-    share.state = ReplicaShare::State::kUnreadable;
-    share.because = UnreadableText(replica, state, read_at, now);
+  const bool unread = now - read_at > staleness.stale_after || warm.empty();
+  if (unread || !replica.why_stale.empty()) {
+    contribution.state = Contribution::State::kUnreadable;
+    contribution.because = UnreadableText(replica, state, read_at, now);
     return load;
   }
-  share.because = replica.by_engine ? EngineText(trigger, replica) : CountedText(trigger, state);
-  share.load = state.valuation == Valuation::kTargetWhileBusy
-                   ? (MayBeBusy(load) ? trigger.target : 0)
-                   : Smoothed(trigger, state.valuation, warm, now);
-  if (trigger.scale_in == ScaleIn::kHold && MayBeBusy(load) && *share.load < trigger.target) {
-    share.load = trigger.target;
-    share.because = share.busy ? "busy: counts the target, so that it is not shrunk"
+  contribution.because =
+      replica.by_engine ? EngineText(trigger, replica) : CountedText(trigger, state);
+  contribution.load = state.valuation == Valuation::kTargetWhileBusy
+                          ? (MayBeBusy(load) ? trigger.target : 0)
+                          : Smoothed(trigger, state.valuation, warm, now);
+  if (trigger.scale_in == ScaleIn::kHold && MayBeBusy(load) &&
+      *contribution.load < trigger.target) {
+    contribution.load = trigger.target;
+    contribution.because = contribution.busy
+                               ? "busy: counts the target, so that it is not shrunk"
                                : "whether it was busy is not known for the whole activationWindow: "
                                  "counts the target";
   }
-  if (WindowIsCut(trigger, replica, now) && *share.load < trigger.target) {
-    share.load = trigger.target;
-    share.because = absl::StrCat("counts the target until readings fill the window of ",
-                                 DurationText(trigger.window));
+  if (WindowIsCut(trigger, replica, now) && *contribution.load < trigger.target) {
+    contribution.load = trigger.target;
+    contribution.because = absl::StrCat("counts the target until readings fill the window of ",
+                                        DurationText(trigger.window));
   }
   return load;
 }

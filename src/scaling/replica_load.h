@@ -12,7 +12,7 @@ namespace gpuscaler {
 constexpr absl::Duration kLongestStart = absl::Minutes(30);
 
 struct ReplicaLoad {
-  ReplicaShare share;
+  Contribution contribution;
   bool above_threshold = false;  // one of its samples within activationWindow
   bool active = false;           // that, or its engine served somebody then, however few
   absl::Time active_at = absl::InfinitePast();  // the newest of those
@@ -28,6 +28,6 @@ struct ReplicaLoad {
 // A replica that has gone is valued by the state in which it was last seen, and counts for activity
 // only.
 ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time now,
-                   const Patience& patience);
+                   const StalenessLimits& staleness);
 
 }  // namespace gpuscaler

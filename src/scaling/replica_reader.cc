@@ -25,7 +25,7 @@ std::vector<std::string> UuidsOf(std::span<const GpuSeries> gpus) {
 }
 
 ReplicaReader::ReplicaReader(const Trigger& trigger, std::span<const NodeView> views,
-                             const Patience& patience, std::span<const GpuSeries> gpus,
+                             const StalenessLimits& staleness, std::span<const GpuSeries> gpus,
                              const ReplicaPlace& place)
     : trigger_(trigger),
       metric_(InfoOf(trigger.metric)),
@@ -33,49 +33,49 @@ ReplicaReader::ReplicaReader(const Trigger& trigger, std::span<const NodeView> v
       gpus_(gpus),
       place_(place),
       nodes_(NodesOf(gpus)),
-      walk_(views, nodes_),
-      values_(gpus.size(), patience.stale_after),
-      utilization_(gpus.size(), patience.stale_after) {
+      timeline_(views, nodes_),
+      values_(gpus.size(), staleness.stale_after),
+      utilization_(gpus.size(), staleness.stale_after) {
   for (const GpuSeries& gpu : gpus) {
     slots_.push_back(static_cast<size_t>(std::ranges::find(nodes_, gpu.node) - nodes_.begin()));
   }
 }
 
 std::vector<Replica> ReplicaReader::Read() {
-  const size_t moments = walk_.moments().size();
-  for (size_t moment = 0; moment < moments; ++moment) {
-    const ReplicaSample sample = ReadMoment(moment);
-    const std::optional<absl::Time> since = HeldSince(moment);
+  const size_t ticks = timeline_.ticks().size();
+  for (size_t tick = 0; tick < ticks; ++tick) {
+    const ReplicaSample sample = ReadTick(tick);
+    const std::optional<absl::Time> since = HeldSince(tick);
     if (!since) {
       held_ = false;
       continue;
     }
     if (!held_ || replicas_.back().held_since != *since) {
       Begin(*since);
-      replicas_.back().samples.reserve(moments - moment);
+      replicas_.back().samples.reserve(ticks - tick);
     }
     replicas_.back().samples.push_back(sample);
-    last_held_.back() = moment;
+    last_held_.back() = tick;
   }
   if (held_) replicas_.back().present = true;
-  for (size_t i = 0; i < replicas_.size(); ++i) AddStillMemory(last_held_[i], replicas_[i]);
+  for (size_t i = 0; i < replicas_.size(); ++i) AddSteadyMemory(last_held_[i], replicas_[i]);
   return std::move(replicas_);
 }
 
 std::optional<double> ReplicaReader::MetricAt(absl::Time now) const {
-  return place_.mute.empty() ? values_.Together(trigger_.aggregation, now) : std::nullopt;
+  return place_.why_stale.empty() ? values_.Together(trigger_.aggregation, now) : std::nullopt;
 }
 
-double ReplicaReader::ShareAt(size_t gpu, size_t moment) const {
+double ReplicaReader::ShareAt(size_t gpu, size_t tick) const {
   const std::vector<float>& shares = gpus_[gpu].shares;
-  return shares.empty() ? 1 : shares[static_cast<size_t>(StepAt(gpu, moment).stretch)];
+  return shares.empty() ? 1 : shares[static_cast<size_t>(StepAt(gpu, tick).run)];
 }
 
 // None while nobody holds them.
-std::optional<absl::Time> ReplicaReader::HeldSince(size_t moment) const {
+std::optional<absl::Time> ReplicaReader::HeldSince(size_t tick) const {
   std::optional<absl::Time> since;
   for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
-    const KeptPoint point = PointAt(gpu, moment);
+    const StoredPoint point = PointAt(gpu, tick);
     if (!point.is_there() || !(place_.by_owner || point.in_use())) continue;
     const absl::Time of_gpu = place_.by_owner ? gpus_[gpu].pod_since : point.held_since();
     since = std::min(since.value_or(absl::InfiniteFuture()), of_gpu);
@@ -83,26 +83,26 @@ std::optional<absl::Time> ReplicaReader::HeldSince(size_t moment) const {
   return since;
 }
 
-void ReplicaReader::ReadGpu(size_t gpu, size_t moment) {
-  const KeptPoint point = PointAt(gpu, moment);
+void ReplicaReader::ReadGpu(size_t gpu, size_t tick) {
+  const StoredPoint point = PointAt(gpu, tick);
   if (!point.is_there() && place_.by_owner) {
     values_.Leave(gpu);
     utilization_.Leave(gpu);
   }
   if (!point.is_there()) return;
-  const absl::Time read_at = StepAt(gpu, moment).read_at;
+  const absl::Time read_at = StepAt(gpu, tick).read_at;
   std::optional<double> value = point.Value(metric_.reading);
   std::optional<double> utilization = point.Value(GpuReading::kUtilization);
-  const double share = ShareAt(gpu, moment);
+  const double share = ShareAt(gpu, tick);
   if (value && metric_.divisible) *value *= share;
   if (utilization) *utilization *= share;
   values_.Read(gpu, read_at, value);
   utilization_.Read(gpu, read_at, utilization);
 }
 
-ReplicaSample ReplicaReader::ReadMoment(size_t moment) {
-  const Moment& now = walk_.moments()[moment];
-  for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) ReadGpu(gpu, moment);
+ReplicaSample ReplicaReader::ReadTick(size_t tick) {
+  const SampleTime& now = timeline_.ticks()[tick];
+  for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) ReadGpu(gpu, tick);
   return {.since = now.since,
           .at = now.at,
           .metric = values_.Together(trigger_.aggregation, now.at),
@@ -127,38 +127,38 @@ void ReplicaReader::Begin(absl::Time since) {
                        .starting_since = StartingSince(since),
                        .warm_at = place_.ready_at.value_or(since + trigger_.warmup),
                        .last_gap = GapText(),
-                       .mute = place_.mute,
+                       .why_stale = place_.why_stale,
                        .covered_since = place_.covered_since,
                        .forgotten_until = place_.forgotten_until,
                        .pods = place_.pods});
   last_held_.push_back(0);
 }
 
-void ReplicaReader::AddStillMemory(size_t moment, Replica& replica) const {
+void ReplicaReader::AddSteadyMemory(size_t tick, Replica& replica) const {
   for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
-    const KeptPoint point = PointAt(gpu, moment);
+    const StoredPoint point = PointAt(gpu, tick);
     if (!point.is_there()) continue;
-    replica.still_memory.push_back(StillMemoryOf(gpu, point.held_since(), replica.present));
+    replica.steady_memory.push_back(SteadyMemoryOf(gpu, point.held_since(), replica.present));
   }
 }
 
 // Of the holder since then: one that has left has taken it along.
-StillMemory ReplicaReader::StillMemoryOf(size_t gpu, absl::Time held_since, bool present) const {
+SteadyMemory ReplicaReader::SteadyMemoryOf(size_t gpu, absl::Time held_since, bool present) const {
   const GpuSeries& series = gpus_[gpu];
   const NodeView& view = views_[series.node];
   if (!present) {
-    for (const PastHolder& past : view.track->history->past_holders) {
-      if (past.held_since == held_since && past.gpu_uuid == series.uuid) return past.still_memory;
+    for (const PastHolder& past : view.state->history->past_holders) {
+      if (past.held_since == held_since && past.gpu_uuid == series.uuid) return past.steady_memory;
     }
   }
   if (!series.present()) return {};
-  return view.StillMemoryOf(static_cast<size_t>(series.position));
+  return view.SteadyMemoryOf(static_cast<size_t>(series.position));
 }
 
 std::string ReplicaReader::GapText() const {
   for (const GpuSeries& gpu : gpus_) {
     if (!gpu.present()) return absl::StrCat(gpu.name, " is gone");
-    const KeptPoint newest = gpu.points.back();
+    const StoredPoint newest = gpu.points.back();
     if (!newest.is_there() || newest.Value(metric_.reading)) continue;
     const GpuSample& sample = views_[gpu.node].Gpus()[static_cast<size_t>(gpu.position)];
     const GpuGap* const gap = FindGap(sample, FieldOf(metric_.reading));

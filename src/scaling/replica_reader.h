@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "scaling/bridge.h"
+#include "scaling/last_known_values.h"
+#include "scaling/merged_timeline.h"
 #include "scaling/node_view.h"
 #include "scaling/replica.h"
 #include "scaling/scope.h"
-#include "scaling/walk.h"
 
 namespace gpuscaler {
 
@@ -25,7 +25,7 @@ struct ReplicaPlace {
   // When its pods were first Ready, InfiniteFuture: never; empty: not known.
   std::optional<absl::Time> ready_at;
   absl::Time listed_since = absl::InfiniteFuture();  // PodGpus::listed_since of its newest pod
-  std::string mute;
+  std::string why_stale;
   absl::Time covered_since;
   absl::Time forgotten_until = absl::InfinitePast();
 };
@@ -34,8 +34,9 @@ struct ReplicaPlace {
 class ReplicaReader {
  public:
   // All references outlive it. `gpus` has one at least.
-  ReplicaReader(const Trigger& trigger, std::span<const NodeView> views, const Patience& patience,
-                std::span<const GpuSeries> gpus, const ReplicaPlace& place);
+  ReplicaReader(const Trigger& trigger, std::span<const NodeView> views,
+                const StalenessLimits& staleness, std::span<const GpuSeries> gpus,
+                const ReplicaPlace& place);
 
   // Oldest first.
   std::vector<Replica> Read();
@@ -44,19 +45,19 @@ class ReplicaReader {
   std::optional<double> MetricAt(absl::Time now) const;
 
  private:
-  const Step& StepAt(size_t gpu, size_t moment) const { return walk_.steps(slots_[gpu])[moment]; }
-  KeptPoint PointAt(size_t gpu, size_t moment) const {
-    const int stretch = StepAt(gpu, moment).stretch;
-    return stretch < 0 ? KeptPoint() : gpus_[gpu].points[static_cast<size_t>(stretch)];
+  const Step& StepAt(size_t gpu, size_t tick) const { return timeline_.steps(slots_[gpu])[tick]; }
+  StoredPoint PointAt(size_t gpu, size_t tick) const {
+    const int run = StepAt(gpu, tick).run;
+    return run < 0 ? StoredPoint() : gpus_[gpu].points[static_cast<size_t>(run)];
   }
-  double ShareAt(size_t gpu, size_t moment) const;
-  ReplicaSample ReadMoment(size_t moment);
-  std::optional<absl::Time> HeldSince(size_t moment) const;
+  double ShareAt(size_t gpu, size_t tick) const;
+  ReplicaSample ReadTick(size_t tick);
+  std::optional<absl::Time> HeldSince(size_t tick) const;
   void Begin(absl::Time since);
   absl::Time StartingSince(absl::Time held_since) const;
-  void ReadGpu(size_t gpu, size_t moment);
-  void AddStillMemory(size_t moment, Replica& replica) const;
-  StillMemory StillMemoryOf(size_t gpu, absl::Time held_since, bool present) const;
+  void ReadGpu(size_t gpu, size_t tick);
+  void AddSteadyMemory(size_t tick, Replica& replica) const;
+  SteadyMemory SteadyMemoryOf(size_t gpu, absl::Time held_since, bool present) const;
   std::string GapText() const;
 
   const Trigger& trigger_;
@@ -65,10 +66,10 @@ class ReplicaReader {
   const std::span<const GpuSeries> gpus_;
   const ReplicaPlace& place_;
   const std::vector<size_t> nodes_;
-  const Walk walk_;
+  const MergedTimeline timeline_;
   std::vector<size_t> slots_;  // each GPU's node in `nodes_`
-  Bridge values_;
-  Bridge utilization_;
+  LastKnownValues values_;
+  LastKnownValues utilization_;
   bool held_ = false;
   std::vector<Replica> replicas_;
   std::vector<size_t> last_held_;  // the last moment of each

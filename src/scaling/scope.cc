@@ -56,14 +56,14 @@ std::vector<size_t> InScope(const Trigger& trigger, const NodeView& view) {
   return in_scope;
 }
 
-// Which of a node's stretches have the GPUs of the newest one, each in its place: nearly always
+// Which of a node's runs have the GPUs of the newest one, each in its place: nearly always
 // all, and then no UUID is compared twice.
 std::vector<bool> LikeNewest(const NodeView& view) {
-  std::vector<bool> like_newest(view.stretches.size());
+  std::vector<bool> like_newest(view.runs.size());
   const NodeLayout* compared = nullptr;
   bool like = true;
-  for (size_t i = view.stretches.size(); i-- > 0;) {
-    const NodeLayout* const layout = view.stretches[i].layout().get();
+  for (size_t i = view.runs.size(); i-- > 0;) {
+    const NodeLayout* const layout = view.runs[i].layout().get();
     if (layout != compared) {
       compared = layout;
       like = std::ranges::equal(layout->gpus, view.Layout().gpus, {}, &NodeLayout::Gpu::uuid,
@@ -82,7 +82,7 @@ class NodeScope {
 
   void AddPresent(const std::vector<size_t>& in_scope, std::vector<GpuSeries>& series) const {
     for (const size_t position : in_scope) {
-      series.push_back(SeriesOf(view_.stretches.size() - 1, position));
+      series.push_back(SeriesOf(view_.runs.size() - 1, position));
       series.back().position = static_cast<int>(position);
     }
   }
@@ -91,13 +91,13 @@ class NodeScope {
   void AddGone(std::vector<GpuSeries>& series) const {
     const GpuReading reading = InfoOf(trigger_.metric).reading;
     std::set<absl::string_view> gone;
-    for (size_t i = view_.stretches.size(); i-- > 0;) {
+    for (size_t i = view_.runs.size(); i-- > 0;) {
       if (like_newest_[i]) continue;
-      const Gpus& gpus = view_.stretches[i].layout()->gpus;
+      const Gpus& gpus = view_.runs[i].layout()->gpus;
       for (size_t position = 0; position < gpus.size(); ++position) {
         const NodeLayout::Gpu& gpu = gpus[position];
         if (trigger_.gpu_index >= 0 && gpu.index != trigger_.gpu_index) continue;
-        if (!view_.stretches[i].points()[position].Has(reading)) continue;
+        if (!view_.runs[i].points()[position].Has(reading)) continue;
         if (PositionOf(view_.Layout().gpus, gpu.uuid, position) >= 0) continue;
         if (gone.insert(gpu.uuid).second) series.push_back(SeriesOf(i, position));
       }
@@ -105,18 +105,17 @@ class NodeScope {
   }
 
  private:
-  // Of a GPU as the stretch `named_by` has it.
+  // Of a GPU as the run `named_by` has it.
   GpuSeries SeriesOf(size_t named_by, size_t position) const {
-    const NodeLayout::Gpu& gpu = view_.stretches[named_by].layout()->gpus[position];
+    const NodeLayout::Gpu& gpu = view_.runs[named_by].layout()->gpus[position];
     GpuSeries series{.name = NameOf(view_.name(), gpu), .uuid = gpu.uuid, .node = node_};
-    series.points.reserve(view_.stretches.size());
-    for (size_t i = 0; i < view_.stretches.size(); ++i) {
-      const NodeStretch& stretch = view_.stretches[i];
+    series.points.reserve(view_.runs.size());
+    for (size_t i = 0; i < view_.runs.size(); ++i) {
+      const NodeRun& run = view_.runs[i];
       const bool same_place = like_newest_[named_by] && like_newest_[i];
       const int found = same_place ? static_cast<int>(position)
-                                   : PositionOf(stretch.layout()->gpus, gpu.uuid, position);
-      series.points.push_back(found < 0 ? KeptPoint()
-                                        : stretch.points()[static_cast<size_t>(found)]);
+                                   : PositionOf(run.layout()->gpus, gpu.uuid, position);
+      series.points.push_back(found < 0 ? StoredPoint() : run.points()[static_cast<size_t>(found)]);
     }
     return series;
   }
@@ -142,9 +141,9 @@ int PositionOf(const std::vector<NodeLayout::Gpu>& gpus, absl::string_view uuid,
 
 absl::Status CheckIndex(const Trigger& trigger, const FleetHistory& fleet) {
   std::set<int> indices;
-  for (const NodeTrack& track : fleet.nodes) {
+  for (const NodeState& state : fleet.nodes) {
     if (trigger.gpu_index < 0) break;
-    for (const NodeLayout::Gpu& gpu : track.history->stretches.back().layout()->gpus) {
+    for (const NodeLayout::Gpu& gpu : state.history->runs.back().layout()->gpus) {
       indices.insert(gpu.index);
     }
   }
@@ -174,12 +173,12 @@ absl::Status CheckMetric(const Trigger& trigger, std::span<const NodeView> views
 }
 
 absl::StatusOr<ScopedFleet> ScopeOf(const Trigger& trigger, const FleetHistory& fleet,
-                                    const Patience& patience) {
+                                    const StalenessLimits& staleness) {
   RETURN_IF_ERROR(CheckIndex(trigger, fleet));
   ScopedFleet scoped{.now = fleet.now};
   scoped.nodes.reserve(fleet.nodes.size());
-  for (const NodeTrack& track : fleet.nodes) {
-    const NodeView& view = scoped.nodes.emplace_back(ViewOf(track, trigger, fleet.now, patience));
+  for (const NodeState& state : fleet.nodes) {
+    const NodeView& view = scoped.nodes.emplace_back(ViewOf(state, trigger, fleet.now, staleness));
     const NodeScope node(trigger, view, scoped.nodes.size() - 1);
     node.AddPresent(InScope(trigger, view), scoped.gpus);
     node.AddGone(scoped.gpus);

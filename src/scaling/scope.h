@@ -16,9 +16,9 @@ namespace gpuscaler {
 struct GpuSeries {
   std::string name;  // node/index, of a MIG instance node/index/uuid
   std::string uuid;
-  size_t node = 0;                // its place in ScopedFleet::nodes
-  int position = -1;              // in its node's newest reading; -1: gone
-  std::vector<KeptPoint> points;  // one for each of its node's stretches
+  size_t node = 0;                  // its place in ScopedFleet::nodes
+  int position = -1;                // in its node's newest reading; -1: gone
+  std::vector<StoredPoint> points;  // one for each of its node's runs
   // What of each point is the replica's, 0 to 1; empty: all of it.
   std::vector<float> shares;
   absl::Time pod_since = absl::InfinitePast();  // of a pod's GPU: when the pod got it
@@ -50,6 +50,6 @@ absl::Status CheckMetric(const Trigger& trigger, std::span<const NodeView> views
 // instances counts only for a metric that its instances lack, such as power. No GPU at all is no
 // error. Each history is cut to what the trigger looks back on.
 absl::StatusOr<ScopedFleet> ScopeOf(const Trigger& trigger, const FleetHistory& fleet,
-                                    const Patience& patience);
+                                    const StalenessLimits& staleness);
 
 }  // namespace gpuscaler

@@ -2,7 +2,7 @@
 //
 //   SignalBuilder signals(now);
 //   signals.Hold("redis", kLong, 47);
-//   Decide(trigger, asker, fleet, &signals.history(), kPatience);
+//   Decide(trigger, ScaledObject, fleet, &signals.history(), kStaleness);
 #pragma once
 
 #include <algorithm>

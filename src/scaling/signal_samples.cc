@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "scaling/bridge.h"
+#include "scaling/last_known_values.h"
 #include "trigger/trigger_source.h"
 
 namespace gpuscaler {
 namespace {
 
-struct Told {
+struct Reported {
   absl::Time at;
   size_t series;
   std::optional<double> value;
@@ -37,42 +37,45 @@ size_t FirstLookedAt(const std::vector<SignalPoint>& points, absl::Time oldest) 
 }
 
 // Oldest first.
-std::vector<Told> AllTold(const Trigger& trigger, std::span<const SeriesSaid> said,
-                          absl::Time oldest) {
-  std::vector<Told> told;
-  for (size_t i = 0; i < said.size(); ++i) {
-    const std::vector<SignalPoint>& points = said[i].series->points;
+std::vector<Reported> AllReported(const Trigger& trigger, std::span<const ObservedSeries> observed,
+                                  absl::Time oldest) {
+  std::vector<Reported> reported;
+  for (size_t i = 0; i < observed.size(); ++i) {
+    const std::vector<SignalPoint>& points = observed[i].series->points;
     for (size_t point = FirstLookedAt(points, oldest); point < points.size(); ++point) {
       const auto& [at, value] = points[point];
-      Told& added = told.emplace_back(Told{.at = at, .series = i, .value = value});
+      Reported& added = reported.emplace_back(Reported{.at = at, .series = i, .value = value});
       if (added.value) added.value = InUnitOf(trigger, *added.value);
-      if (at >= said[i].frozen_since) added.value = 0;
+      if (at >= observed[i].frozen_since) added.value = 0;
     }
   }
-  std::ranges::stable_sort(told, {}, &Told::at);
-  return told;
+  std::ranges::stable_sort(reported, {}, &Reported::at);
+  return reported;
 }
 
 }  // namespace
 
-std::vector<ReplicaSample> SamplesOf(const Trigger& trigger, std::span<const SeriesSaid> said,
-                                     absl::Time now, const Patience& patience) {
-  const std::vector<Told> told = AllTold(trigger, said, OldestLookedAt(trigger, now, patience));
+std::vector<ReplicaSample> SamplesOf(const Trigger& trigger,
+                                     std::span<const ObservedSeries> observed, absl::Time now,
+                                     const StalenessLimits& staleness) {
+  const std::vector<Reported> reported =
+      AllReported(trigger, observed, OldestLookedAt(trigger, now, staleness));
   std::vector<ReplicaSample> samples;
-  if (told.empty()) return samples;
-  samples.reserve(told.size() + 1);
-  Bridge values(said.size(), patience.stale_after);
+  if (reported.empty()) return samples;
+  samples.reserve(reported.size() + 1);
+  LastKnownValues values(observed.size(), staleness.stale_after);
   const auto add = [&](absl::Time at) {
     const absl::Time before = samples.empty() ? at : samples.back().at;
-    samples.push_back({.since = std::max(before, at - patience.stale_after),
+    samples.push_back({.since = std::max(before, at - staleness.stale_after),
                        .at = at,
                        .metric = values.Together(trigger.aggregation, at),
                        .metric_read_at = values.Oldest()});
   };
-  for (size_t i = 0; i < told.size(); ++i) {
-    values.Read(told[i].series, told[i].at, told[i].value);
-    const bool is_last_of_instant = i + 1 == told.size() || told[i + 1].at != told[i].at;
-    if (is_last_of_instant) add(told[i].at);
+  for (size_t i = 0; i < reported.size(); ++i) {
+    values.Read(reported[i].series, reported[i].at, reported[i].value);
+    const bool is_last_of_instant =
+        i + 1 == reported.size() || reported[i + 1].at != reported[i].at;
+    if (is_last_of_instant) add(reported[i].at);
   }
   if (samples.back().at < now) add(now);
   return samples;

@@ -13,7 +13,7 @@
 
 namespace gpuscaler {
 
-struct SeriesSaid {
+struct ObservedSeries {
   const SignalSeries* series;
   // From there on its requests are frozen, and count as none (DESIGN 2); InfiniteFuture: they move.
   absl::Time frozen_since = absl::InfiniteFuture();
@@ -22,8 +22,9 @@ struct SeriesSaid {
 // Of all of them together by `aggregation`, as far back as the trigger looks, up to now: until then
 // the newest reading speaks. A sample is empty where one of them gave nothing for stale_after. In
 // the trigger's unit.
-std::vector<ReplicaSample> SamplesOf(const Trigger& trigger, std::span<const SeriesSaid> said,
-                                     absl::Time now, const Patience& patience);
+std::vector<ReplicaSample> SamplesOf(const Trigger& trigger,
+                                     std::span<const ObservedSeries> observed, absl::Time now,
+                                     const StalenessLimits& staleness);
 
 // When it last gave a number; InfinitePast: never, as far as is known.
 absl::Time LastReadAt(const SignalSeries& series);

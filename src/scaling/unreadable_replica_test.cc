@@ -85,7 +85,7 @@ TEST(UnreadableReplica, CostlyMetricThatNobodyHadAskedForIsUnavailableAndSaysSo)
   Trigger trigger;
   trigger.metric = MetricType::kPcieTx;
   GpuSample gpu = BusyGpu(0, 50);
-  gpu.gaps.push_back({GpuField::kPcie, GpuGap::Reason::kNotWanted, ""});
+  gpu.gaps.push_back({GpuField::kPcie, GpuGap::Reason::kNotRequested, ""});
   const Decision decision = Steady(trigger, {gpu});
   EXPECT_EQ(decision.status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(decision.status.message()), HasSubstr("nobody had asked"));
@@ -107,9 +107,9 @@ TEST(UnreadableReplica, IdleGpuThatCannotBeReadMakesAnExtensiveTotalPartial) {
   lost.in_use = false;
   const Decision decision = Steady(trigger, {BusyGpu(0, 90), lost});
   EXPECT_EQ(decision.value, 100);
-  EXPECT_THAT(decision.shares[1].because, HasSubstr("cannot be read"));
+  EXPECT_THAT(decision.contributions[1].because, HasSubstr("cannot be read"));
   EXPECT_TRUE(decision.partial);
-  EXPECT_EQ(decision.unread_idle, 1);
+  EXPECT_EQ(decision.unreadable_idle, 1);
   EXPECT_THAT(decision.notes,
               ElementsAre("partial: n/1 NVML error 15 (GPU_IS_LOST): not in use, adds nothing"));
   EXPECT_FALSE(Steady(Utilization(), {BusyGpu(0, 90), lost}).partial) << "no part of a sum";

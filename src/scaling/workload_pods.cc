@@ -38,10 +38,11 @@ bool HasOwner(const Pod& pod, absl::string_view kind, absl::string_view name) {
 }
 
 // "Deployment/llm"; of a pod that is known by its name alone all that it may be.
-std::string OwnersText(const Asker& asker, const Pod& pod) {
+std::string OwnersText(const ScaledObjectRef& scaled_object, const Pod& pod) {
   const std::vector<PodOwner> owners = OwnersOf(pod);
-  const std::string outside =
-      pod.namespace_name == asker.namespace_name ? "" : absl::StrCat(pod.namespace_name, "/");
+  const std::string outside = pod.namespace_name == scaled_object.namespace_name
+                                  ? ""
+                                  : absl::StrCat(pod.namespace_name, "/");
   if (pod.owners_from == Pod::OwnersFrom::kReferences) {
     return absl::StrCat(outside, NameOf(owners.front()));
   }
@@ -50,9 +51,10 @@ std::string OwnersText(const Asker& asker, const Pod& pod) {
   return absl::StrJoin(names, " or ");
 }
 
-std::string AllOwnersText(const Asker& asker, const Pods& pods, size_t most = kOwnersNamed) {
+std::string AllOwnersText(const ScaledObjectRef& scaled_object, const Pods& pods,
+                          size_t most = kOwnersNamed) {
   std::set<std::string> texts;
-  for (const Pod* pod : pods) texts.insert(OwnersText(asker, *pod));
+  for (const Pod* pod : pods) texts.insert(OwnersText(scaled_object, *pod));
   const size_t more = texts.size() - std::min(texts.size(), most);
   while (texts.size() > most) texts.erase(std::prev(texts.end()));
   return absl::StrCat(absl::StrJoin(texts, ", "),
@@ -87,13 +89,14 @@ const PodOwner* OtherOfKind(const Pod& pod, absl::string_view kind, absl::string
 // Of pods that all are, or may be, of the owner that was asked for, some can be no other's of its
 // kind, so that it is there, and one can: a part of it with a longer name, or of another workload,
 // whose name begins alike. No name tells, and what is asked for stands.
-Doubt SameKindDoubt(absl::string_view kind, absl::string_view name, const Pods& named) {
+AmbiguityWarning SameKindAmbiguity(absl::string_view kind, absl::string_view name,
+                                   const Pods& named) {
   const auto others = [&](const Pod* pod) { return OtherOfKind(*pod, kind, name); };
   const auto may_be_other =
       std::ranges::find_if(named, [&](const Pod* pod) { return others(pod) != nullptr; });
   if (may_be_other == named.end()) return {};
   if (std::ranges::all_of(named, [&](const Pod* pod) { return others(pod) != nullptr; })) return {};
-  return {.about = Doubt::About::kSameKind,
+  return {.about = AmbiguityWarning::About::kSameKind,
           .text = absl::StrCat("counts pod ", (*may_be_other)->name, ", which may as well be of ",
                                NameOf(*others(*may_be_other)),
                                " by its name: say podRegex to be sure")};
@@ -102,73 +105,130 @@ Doubt SameKindDoubt(absl::string_view kind, absl::string_view name, const Pods& 
 constexpr char kSayMore[] = ": say workload: Kind/NAME, or podRegex";
 
 // The workload of that name; an empty kind: of whatever kind. Pods of others do not matter.
-absl::StatusOr<PodSelection> SelectNamed(const Asker& asker, const std::string& kind,
-                                         const std::string& name, const Pods& pods) {
+absl::StatusOr<PodSelection> SelectNamed(const ScaledObjectRef& scaled_object,
+                                         const std::string& kind, const std::string& name,
+                                         const Pods& pods) {
   Pods named;
   std::ranges::copy_if(pods, std::back_inserter(named),
                        [&](const Pod* pod) { return HasOwner(*pod, kind, name); });
   const std::string called = kind.empty() ? name : absl::StrCat(kind, "/", name);
-  if (named.empty()) return PodSelection(asker, kind, name, absl::StrCat("pods of ", called));
+  if (named.empty())
+    return PodSelection(scaled_object, kind, name, absl::StrCat("pods of ", called));
   const auto ambiguous = std::ranges::find_if(
       named, [&](const Pod* pod) { return kind.empty() && IsAmbiguous(*pod); });
   if (ambiguous != named.end()) {
     return absl::FailedPreconditionError(
         absl::StrCat("workload ", Quoted(name), ": pod ", (*ambiguous)->name, " may be of ",
-                     OwnersText(asker, **ambiguous), " by its name", kSayMore));
+                     OwnersText(scaled_object, **ambiguous), " by its name", kSayMore));
   }
   std::vector<PodOwner> common = CommonOwners(named);
   std::erase_if(common, [&](const PodOwner& owner) { return !IsOne(owner, kind, name); });
   if (common.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat("several workloads are called ",
-                                                      Quoted(called), ": ",
-                                                      AllOwnersText(asker, named), kSayMore));
+    return absl::FailedPreconditionError(
+        absl::StrCat("several workloads are called ", Quoted(called), ": ",
+                     AllOwnersText(scaled_object, named), kSayMore));
   }
-  if (common.size() > 1) return PodSelection(asker, "", name, absl::StrCat("pods of ", name));
-  PodSelection selection(asker, common[0].kind, name, absl::StrCat("pods of ", NameOf(common[0])));
-  if (!kind.empty()) selection.Put(SameKindDoubt(kind, name, named));
+  if (common.size() > 1)
+    return PodSelection(scaled_object, "", name, absl::StrCat("pods of ", name));
+  PodSelection selection(scaled_object, common[0].kind, name,
+                         absl::StrCat("pods of ", NameOf(common[0])));
+  if (!kind.empty()) selection.Put(SameKindAmbiguity(kind, name, named));
   return selection;
 }
 
-Doubt GuessDoubt(const Asker& asker, const PodSelection& selection) {
-  return {.about = Doubt::About::kGuess,
-          .text = absl::StrCat("counts ", selection.what(),
-                               ", the only owner of GPU pods in namespace ", asker.namespace_name,
-                               ", which is not named like the ScaledObject ", Quoted(asker.name),
-                               ": say workload to be sure")};
+AmbiguityWarning GuessAmbiguity(const ScaledObjectRef& scaled_object,
+                                const PodSelection& selection) {
+  return {.about = AmbiguityWarning::About::kGuess,
+          .text = absl::StrCat(
+              "counts ", selection.what(), ", the only owner of GPU pods in namespace ",
+              scaled_object.namespace_name, ", which is not named like the ScaledObject ",
+              Quoted(scaled_object.name), ": say workload to be sure")};
 }
 
 // `owner` is one of those that all the pods have or may have.
-PodSelection OfOwner(const Asker& asker, const PodOwner& owner, const Pods& pods) {
+PodSelection OfOwner(const ScaledObjectRef& scaled_object, const PodOwner& owner,
+                     const Pods& pods) {
   const bool sure =
       pods.front()->owners_from == Pod::OwnersFrom::kReferences || CommonOwners(pods).size() == 1;
   return PodSelection(
-      asker, owner.kind, owner.name,
+      scaled_object, owner.kind, owner.name,
       sure ? absl::StrCat("pods of ", NameOf(owner)) : absl::StrCat("pods of ", owner.name));
 }
 
 // The one named like the ScaledObject, of pods that it has some of. Only where one of these may as
 // well be another's does it matter who else is there: all of them may be its own, or not.
-absl::StatusOr<PodSelection> SelectLike(const Asker& asker, const Pods& pods) {
-  const bool ambiguous = std::ranges::any_of(
-      pods, [&](const Pod* pod) { return HasOwner(*pod, "", asker.name) && IsAmbiguous(*pod); });
-  if (!ambiguous) return SelectNamed(asker, "", asker.name, pods);
+absl::StatusOr<PodSelection> SelectLike(const ScaledObjectRef& scaled_object, const Pods& pods) {
+  const bool ambiguous = std::ranges::any_of(pods, [&](const Pod* pod) {
+    return HasOwner(*pod, "", scaled_object.name) && IsAmbiguous(*pod);
+  });
+  if (!ambiguous) return SelectNamed(scaled_object, "", scaled_object.name, pods);
   const std::vector<PodOwner> common = CommonOwners(pods);
-  const auto like_asker = std::ranges::find(common, asker.name, &PodOwner::name);
-  if (like_asker != common.end()) return OfOwner(asker, *like_asker, pods);
-  return SelectNamed(asker, "", asker.name, pods);
+  const auto like_scaled_object = std::ranges::find(common, scaled_object.name, &PodOwner::name);
+  if (like_scaled_object != common.end()) return OfOwner(scaled_object, *like_scaled_object, pods);
+  return SelectNamed(scaled_object, "", scaled_object.name, pods);
+}
+
+// The pods of each owner.
+std::vector<Pods> ByOwner(const Pods& pods) {
+  std::vector<Pods> groups;
+  for (const Pod* pod : pods) {
+    const auto own = std::ranges::find_if(groups, [pod](Pods group) {
+      group.push_back(pod);
+      return !CommonOwners(group).empty();
+    });
+    (own == groups.end() ? groups.emplace_back() : *own).push_back(pod);
+  }
+  return groups;
+}
+
+// A ScaledObject never scales these: they are not what it means while there is anything else.
+bool IsNeverScaled(const Pods& group) {
+  if (group.front()->owners_from != Pod::OwnersFrom::kReferences) return false;
+  const std::string kind = CommonOwners(group).front().kind;
+  return kind == "Job" || kind == "DaemonSet";
+}
+
+// Since when its owner has pods, those that are gone included; InfinitePast: not known.
+absl::Time ListedSince(const Pods& group, const Pods& past) {
+  const PodOwner owner = CommonOwners(group).front();
+  absl::Time since = absl::InfiniteFuture();
+  for (const Pods* pods : {&group, &past}) {
+    for (const Pod* pod : *pods) {
+      if (!HasOwner(*pod, owner.kind, owner.name)) continue;
+      since = std::min(since, pod->listed_since.value_or(absl::InfinitePast()));
+    }
+  }
+  return since;
+}
+
+// Returns the pods of the owner with the longest listed pods, so that an owner that was alone still
+// counts after another gets pods. Returns all pods if no owner is surely the first.
+Pods OfTheFirstOwner(const SeenPods& seen) {
+  constexpr absl::Duration kSurelyBefore = absl::Seconds(15);  // kubelets are asked every 5 s
+  std::vector<Pods> groups = ByOwner(seen.holding);
+  if (!std::ranges::all_of(groups, IsNeverScaled)) std::erase_if(groups, IsNeverScaled);
+  if (groups.size() == 1) return groups.front();
+  std::vector<absl::Time> since;
+  for (const Pods& group : groups) since.push_back(ListedSince(group, seen.past));
+  const auto first = std::ranges::min_element(since);
+  const bool is_sure = std::ranges::all_of(since, [&](const absl::Time& other) {
+    return &other == &*first || (*first != absl::InfinitePast() && other - *first > kSurelyBefore);
+  });
+  return is_sure ? groups[static_cast<size_t>(first - since.begin())] : seen.holding;
 }
 
 // Of pods that are somebody's, and none is named like the ScaledObject.
-absl::StatusOr<PodSelection> SelectTheOnlyOne(const Asker& asker, const Pods& pods) {
+absl::StatusOr<PodSelection> SelectTheOnlyOne(const ScaledObjectRef& scaled_object,
+                                              const Pods& pods) {
   const std::vector<PodOwner> common = CommonOwners(pods);
   if (common.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("GPU pods of several owners are in namespace ", asker.namespace_name, ": ",
-                     AllOwnersText(asker, pods), "; none is named like the ScaledObject ",
-                     Quoted(asker.name), kSayMore));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "GPU pods of several owners are in namespace ", scaled_object.namespace_name, ": ",
+        AllOwnersText(scaled_object, pods), "; none is named like the ScaledObject ",
+        Quoted(scaled_object.name), kSayMore));
   }
-  PodSelection selection = OfOwner(asker, common.front(), pods);
-  selection.Put(GuessDoubt(asker, selection));
+  PodSelection selection = OfOwner(scaled_object, common.front(), pods);
+  selection.Put(GuessAmbiguity(scaled_object, selection));
   return selection;
 }
 
@@ -178,13 +238,15 @@ bool AnyOf(absl::string_view kind, absl::string_view name, const Pods& pods) {
 
 // Without workload and podRegex. While the workload of that name sleeps at zero, the pods of
 // another are not taken for its own.
-absl::StatusOr<PodSelection> SelectUnnamed(const Asker& asker, const SeenPods& seen) {
+absl::StatusOr<PodSelection> SelectUnnamed(const ScaledObjectRef& scaled_object,
+                                           const SeenPods& seen) {
   for (const Pods* pods : {&seen.holding, &seen.past}) {
-    if (AnyOf("", asker.name, *pods)) return SelectLike(asker, *pods);
+    if (AnyOf("", scaled_object.name, *pods)) return SelectLike(scaled_object, *pods);
   }
-  if (!seen.holding.empty()) return SelectTheOnlyOne(asker, seen.holding);
-  if (!seen.past.empty()) return SelectTheOnlyOne(asker, seen.past);
-  return PodSelection(asker, "", "", absl::StrCat("pods of namespace ", asker.namespace_name));
+  if (!seen.holding.empty()) return SelectTheOnlyOne(scaled_object, OfTheFirstOwner(seen));
+  if (!seen.past.empty()) return SelectTheOnlyOne(scaled_object, seen.past);
+  return PodSelection(scaled_object, "", "",
+                      absl::StrCat("pods of namespace ", scaled_object.namespace_name));
 }
 
 bool AnyIn(const PodSelection& selection, const Pods& pods) {
@@ -192,50 +254,57 @@ bool AnyIn(const PodSelection& selection, const Pods& pods) {
 }
 
 // `; is Deployment/llm meant?`, where pods of that name hold GPUs; or nothing.
-std::string KindMeantText(const Asker& asker, const Trigger& trigger, const Pods& holding) {
+std::string KindMeantText(const ScaledObjectRef& scaled_object, const Trigger& trigger,
+                          const Pods& holding) {
   if (trigger.workload_kind.empty()) return "";
   Pods named;
   std::ranges::copy_if(holding, std::back_inserter(named),
                        [&](const Pod* pod) { return HasOwner(*pod, "", trigger.workload); });
   if (named.empty()) return "";
-  return absl::StrCat("; is ", AllOwnersText(asker, named, kOthersNamed), " meant?");
+  return absl::StrCat("; is ", AllOwnersText(scaled_object, named, kOthersNamed), " meant?");
 }
 
 // A name with a slip in it looks like a workload that sleeps.
-absl::StatusOr<PodSelection> DoubtIfNobodys(const Trigger& trigger, const Asker& asker,
-                                            const SeenPods& seen,
-                                            absl::StatusOr<PodSelection> selection) {
+absl::StatusOr<PodSelection> WarnIfNoPods(const Trigger& trigger,
+                                          const ScaledObjectRef& scaled_object,
+                                          const SeenPods& seen,
+                                          absl::StatusOr<PodSelection> selection) {
   if (!selection.ok() || seen.holding.empty()) return selection;
   if (AnyIn(*selection, seen.holding) || AnyIn(*selection, seen.past)) return selection;
-  selection->Put({.about = Doubt::About::kNobodys,
+  selection->Put({.about = AmbiguityWarning::About::kNoPods,
                   .text = absl::StrCat("no ", selection->what(), " hold GPUs; those of namespace ",
-                                       asker.namespace_name, " are held by ",
-                                       AllOwnersText(asker, seen.holding, kOthersNamed),
-                                       KindMeantText(asker, trigger, seen.holding))});
+                                       scaled_object.namespace_name, " are held by ",
+                                       AllOwnersText(scaled_object, seen.holding, kOthersNamed),
+                                       KindMeantText(scaled_object, trigger, seen.holding))});
   return selection;
 }
 
-Pods Visible(const Asker& asker, const Pods& pods) {
+Pods Visible(const ScaledObjectRef& scaled_object, const Pods& pods) {
   Pods visible;
   std::ranges::copy_if(pods, std::back_inserter(visible),
-                       [&](const Pod* pod) { return asker.MaySee(pod->namespace_name); });
+                       [&](const Pod* pod) { return scaled_object.MaySee(pod->namespace_name); });
   return visible;
 }
 
 }  // namespace
 
-bool Asker::MaySee(absl::string_view namespace_of_pod) const {
+bool ScaledObjectRef::MaySee(absl::string_view namespace_of_pod) const {
   return namespace_of_pod == namespace_name ||
          std::ranges::find(opened, namespace_of_pod) != opened.end();
 }
 
-PodSelection::PodSelection(const Asker& asker, std::shared_ptr<const re2::RE2> regex)
-    : asker_(asker),
+PodSelection::PodSelection(const ScaledObjectRef& scaled_object,
+                           std::shared_ptr<const re2::RE2> regex)
+    : scaled_object_(scaled_object),
       regex_(std::move(regex)),
       what_(absl::StrCat("pods matching ", Quoted(regex_->pattern()))) {}
 
-PodSelection::PodSelection(const Asker& asker, std::string kind, std::string name, std::string what)
-    : asker_(asker), kind_(std::move(kind)), name_(std::move(name)), what_(std::move(what)) {}
+PodSelection::PodSelection(const ScaledObjectRef& scaled_object, std::string kind, std::string name,
+                           std::string what)
+    : scaled_object_(scaled_object),
+      kind_(std::move(kind)),
+      name_(std::move(name)),
+      what_(std::move(what)) {}
 
 const PodOwner* PodSelection::OwnerOf(const Pod& pod) const {
   const auto owner = std::ranges::find_if(
@@ -244,7 +313,7 @@ const PodOwner* PodSelection::OwnerOf(const Pod& pod) const {
 }
 
 bool PodSelection::Has(const Pod& pod) const {
-  if (!asker_.MaySee(pod.namespace_name)) return false;
+  if (!scaled_object_.MaySee(pod.namespace_name)) return false;
   return regex_ == nullptr ? HasOwner(pod, kind_, name_) : RE2::FullMatch(pod.name, *regex_);
 }
 
@@ -264,34 +333,37 @@ std::string PodSelection::GroupOf(const Pod& pod) const {
   return agreed ? group : "";
 }
 
-absl::StatusOr<PodSelection> SelectPods(const Trigger& trigger, const Asker& asker,
+absl::StatusOr<PodSelection> SelectPods(const Trigger& trigger,
+                                        const ScaledObjectRef& scaled_object,
                                         const SeenPods& seen) {
-  const SeenPods visible{.holding = Visible(asker, seen.holding),
-                         .past = Visible(asker, seen.past)};
+  const SeenPods visible{.holding = Visible(scaled_object, seen.holding),
+                         .past = Visible(scaled_object, seen.past)};
   if (trigger.pod_regex != nullptr) {
-    return DoubtIfNobodys(trigger, asker, visible, PodSelection(asker, trigger.pod_regex));
+    return WarnIfNoPods(trigger, scaled_object, visible,
+                        PodSelection(scaled_object, trigger.pod_regex));
   }
-  if (trigger.workload.empty()) return SelectUnnamed(asker, visible);
+  if (trigger.workload.empty()) return SelectUnnamed(scaled_object, visible);
   const bool holds = AnyOf(trigger.workload_kind, trigger.workload, visible.holding);
-  return DoubtIfNobodys(trigger, asker, visible,
-                        SelectNamed(asker, trigger.workload_kind, trigger.workload,
-                                    holds ? visible.holding : visible.past));
+  return WarnIfNoPods(trigger, scaled_object, visible,
+                      SelectNamed(scaled_object, trigger.workload_kind, trigger.workload,
+                                  holds ? visible.holding : visible.past));
 }
 
-bool AsksForThePast(const Trigger& trigger, const Asker& asker, const Pods& holding) {
+bool AsksForThePast(const Trigger& trigger, const ScaledObjectRef& scaled_object,
+                    const Pods& holding) {
   if (trigger.pod_regex != nullptr) {
-    return !AnyIn(PodSelection(asker, trigger.pod_regex), Visible(asker, holding));
+    return !AnyIn(PodSelection(scaled_object, trigger.pod_regex), Visible(scaled_object, holding));
   }
-  const std::string& name = trigger.workload.empty() ? asker.name : trigger.workload;
-  return !AnyOf(trigger.workload_kind, name, Visible(asker, holding));
+  const std::string& name = trigger.workload.empty() ? scaled_object.name : trigger.workload;
+  return !AnyOf(trigger.workload_kind, name, Visible(scaled_object, holding));
 }
 
-PodsWanted WantedPods(const Trigger& trigger, const Asker& asker) {
-  PodsWanted wanted{.namespaces = asker.opened};
-  wanted.namespaces.push_back(asker.namespace_name);
+PodInterest PodsOfInterest(const Trigger& trigger, const ScaledObjectRef& scaled_object) {
+  PodInterest wanted{.namespaces = scaled_object.opened};
+  wanted.namespaces.push_back(scaled_object.namespace_name);
   const bool of_whoever = trigger.pod_regex != nullptr || trigger.gpu_index >= 0;
   if (of_whoever) return wanted;
-  wanted.owner = trigger.workload.empty() ? asker.name : trigger.workload;
+  wanted.owner = trigger.workload.empty() ? scaled_object.name : trigger.workload;
   wanted.or_whoevers = trigger.workload.empty();
   return wanted;
 }

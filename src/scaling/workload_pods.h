@@ -10,14 +10,14 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "model/pod.h"
-#include "model/pods_wanted.h"
-#include "scaling/doubt.h"
+#include "model/pod_interest.h"
+#include "scaling/ambiguity_warning.h"
 #include "trigger/trigger.h"
 
 namespace gpuscaler {
 
 // Whose question it is.
-struct Asker {
+struct ScaledObjectRef {
   std::string namespace_name;  // the ScaledObject's
   std::string name;            // the ScaledObject's
   // Other namespaces whose pods it may see (model/allowed_namespaces.h).
@@ -30,9 +30,10 @@ struct Asker {
 class PodSelection {
  public:
   // Pods of `what` whose full names match.
-  PodSelection(const Asker& asker, std::shared_ptr<const re2::RE2> regex);
+  PodSelection(const ScaledObjectRef& scaled_object, std::shared_ptr<const re2::RE2> regex);
   // Those of an owner; an empty kind: of whatever kind. Empty names: nobody's.
-  PodSelection(const Asker& asker, std::string kind, std::string name, std::string what);
+  PodSelection(const ScaledObjectRef& scaled_object, std::string kind, std::string name,
+               std::string what);
 
   bool Has(const Pod& pod) const;
 
@@ -43,18 +44,18 @@ class PodSelection {
   const std::string& what() const { return what_; }  // "pods of Deployment/llm"
 
   // Nothing: its name says whose they are.
-  const Doubt& doubt() const { return doubt_; }
-  void Put(Doubt doubt) { doubt_ = std::move(doubt); }
+  const AmbiguityWarning& ambiguity() const { return ambiguity_; }
+  void Put(AmbiguityWarning ambiguity) { ambiguity_ = std::move(ambiguity); }
 
  private:
   const PodOwner* OwnerOf(const Pod& pod) const;
 
-  Asker asker_;
+  ScaledObjectRef scaled_object_;
   std::shared_ptr<const re2::RE2> regex_;
   std::string kind_;
   std::string name_;
   std::string what_;
-  Doubt doubt_;
+  AmbiguityWarning ambiguity_;
 };
 
 // Of all namespaces.
@@ -67,11 +68,11 @@ struct SeenPods {
 // if it ever held a GPU, else those of the only owner that holds some, or that did where nobody
 // holds any. FAILED_PRECONDITION where that does not tell one workload: adding two up would scale
 // each on the other's load.
-absl::StatusOr<PodSelection> SelectPods(const Trigger& trigger, const Asker& asker,
-                                        const SeenPods& seen);
+absl::StatusOr<PodSelection> SelectPods(const Trigger& trigger,
+                                        const ScaledObjectRef& scaled_object, const SeenPods& seen);
 
 // Whether it looks at SeenPods::past, where these pods hold GPUs now.
-bool AsksForThePast(const Trigger& trigger, const Asker& asker,
+bool AsksForThePast(const Trigger& trigger, const ScaledObjectRef& scaled_object,
                     const std::vector<const Pod*>& holding);
 
 // The pods that a decision on the trigger depends on, whoever else holds GPUs: it is the same made
@@ -79,6 +80,6 @@ bool AsksForThePast(const Trigger& trigger, const Asker& asker,
 // for what it says of nodes that are silent). Of podRegex these are whoever's, and of gpuIndex too,
 // which is an error where no node of the namespace has it. The rule of the only owner needs but
 // those named like the ScaledObject where there are any, and no name that may tell another's owner.
-PodsWanted WantedPods(const Trigger& trigger, const Asker& asker);
+PodInterest PodsOfInterest(const Trigger& trigger, const ScaledObjectRef& scaled_object);
 
 }  // namespace gpuscaler

@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const Asker kAsker{.namespace_name = "team-a", .name = "scaler"};
+const ScaledObjectRef kScaledObject{.namespace_name = "team-a", .name = "scaler"};
 
 Pod Owned(const char* name, std::vector<PodOwner> owners, const char* in = "team-a") {
   return {.namespace_name = in,
@@ -44,7 +44,7 @@ Trigger Matching(const char* regex) {
 struct Selected {
   std::vector<std::string> names;
   std::string what;  // or the error
-  std::string doubt;
+  std::string ambiguity;
 };
 
 std::vector<const Pod*> Pointers(const std::vector<Pod>& pods) {
@@ -53,12 +53,13 @@ std::vector<const Pod*> Pointers(const std::vector<Pod>& pods) {
   return pointers;
 }
 
-Selected Select(const Trigger& trigger, const std::vector<Pod>& pods, const Asker& asker = kAsker,
+Selected Select(const Trigger& trigger, const std::vector<Pod>& pods,
+                const ScaledObjectRef& scaled_object = kScaledObject,
                 const std::vector<Pod>& past = {}) {
   const auto selection =
-      SelectPods(trigger, asker, {.holding = Pointers(pods), .past = Pointers(past)});
+      SelectPods(trigger, scaled_object, {.holding = Pointers(pods), .past = Pointers(past)});
   if (!selection.ok()) return {.what = selection.status().ToString()};
-  Selected selected{.what = selection->what(), .doubt = selection->doubt().text};
+  Selected selected{.what = selection->what(), .ambiguity = selection->ambiguity().text};
   for (const Pod& pod : pods) {
     if (selection->Has(pod)) selected.names.push_back(pod.name);
   }
@@ -84,14 +85,14 @@ TEST(SelectPods, PodThatMayAsWellBeOfALongerNameOfTheSameKindIsDoubted) {
       ByName("ray-dev-gpus-worker-x7k2p", {{"RayCluster", "ray-dev"}, {"RayCluster", "ray"}});
   const Selected both = Select(Workload("RayCluster", "ray"), {own, either});
   EXPECT_THAT(both.names, ElementsAre(own.name, either.name));
-  EXPECT_EQ(both.doubt,
+  EXPECT_EQ(both.ambiguity,
             "counts pod ray-dev-gpus-worker-x7k2p, which may as well be of RayCluster/ray-dev by "
             "its name: say podRegex to be sure");
-  EXPECT_EQ(Select(Workload("RayCluster", "ray-dev"), {own, either}).doubt, "");
-  EXPECT_EQ(Select(Workload("RayCluster", "ray"), {either}).doubt, "") << "all may be one's";
+  EXPECT_EQ(Select(Workload("RayCluster", "ray-dev"), {own, either}).ambiguity, "");
+  EXPECT_EQ(Select(Workload("RayCluster", "ray"), {either}).ambiguity, "") << "all may be one's";
   EXPECT_EQ(
       Select(Workload("RayCluster", "ray"), {own, Owned("ray-dev-1", {{"RayCluster", "ray"}})})
-          .doubt,
+          .ambiguity,
       "")
       << "its references tell";
 }
@@ -103,7 +104,7 @@ TEST(SelectPods, GroupsOfALeaderWorkerSetAreNotDoubted) {
                                         {"LeaderWorkerSet", "llm", "llm-0"}});
   const Selected selected = Select(Workload("LeaderWorkerSet", "llm"), {leader, worker});
   EXPECT_THAT(selected.names, ElementsAre("llm-0", "llm-0-1"));
-  EXPECT_EQ(selected.doubt, "");
+  EXPECT_EQ(selected.ambiguity, "");
 }
 
 TEST(SelectPods, AnyOwnerOfAPodNamesIt) {
@@ -143,25 +144,25 @@ TEST(SelectPods, OfSeveralOwnersTheOneNamedLikeTheScaledObject) {
 }
 
 TEST(SelectPods, WorkloadNamedLikeTheScaledObjectIsMeantEvenWhileItSleeps) {
-  const Asker embed{.namespace_name = "team-a", .name = "embed"};
+  const ScaledObjectRef embed{.namespace_name = "team-a", .name = "embed"};
   const std::vector<Pod> stranger = {Owned("llm-1", {kLlm})};
   const Selected asleep = Select({}, stranger, embed, {Owned("embed-1", {kEmbed}), stranger[0]});
   EXPECT_THAT(asleep.names, IsEmpty());
   EXPECT_EQ(asleep.what, "pods of Deployment/embed");
-  EXPECT_EQ(asleep.doubt, "");
-  EXPECT_THAT(Select({}, stranger, kAsker, {Owned("embed-1", {kEmbed})}).names,
+  EXPECT_EQ(asleep.ambiguity, "");
+  EXPECT_THAT(Select({}, stranger, kScaledObject, {Owned("embed-1", {kEmbed})}).names,
               ElementsAre("llm-1"))
       << "what is named otherwise was never told to be meant";
 }
 
 TEST(SelectPods, OnlyOwnerOfAnotherNameIsDoubted) {
   const std::vector<Pod> pods = {Owned("llm-1", {kLlm})};
-  EXPECT_EQ(Select({}, pods).doubt,
+  EXPECT_EQ(Select({}, pods).ambiguity,
             "counts pods of Deployment/llm, the only owner of GPU pods in namespace team-a, which "
             "is not named like the ScaledObject \"scaler\": say workload to be sure");
-  EXPECT_EQ(Select({}, pods, {.namespace_name = "team-a", .name = "llm"}).doubt, "");
-  EXPECT_EQ(Select(Workload("", "llm"), pods).doubt, "");
-  EXPECT_EQ(Select(Matching("llm-.*"), pods).doubt, "");
+  EXPECT_EQ(Select({}, pods, {.namespace_name = "team-a", .name = "llm"}).ambiguity, "");
+  EXPECT_EQ(Select(Workload("", "llm"), pods).ambiguity, "");
+  EXPECT_EQ(Select(Matching("llm-.*"), pods).ambiguity, "");
 }
 
 TEST(SelectPods, SeveralOwnersAreAnErrorThatNamesThem) {
@@ -170,6 +171,31 @@ TEST(SelectPods, SeveralOwnersAreAnErrorThatNamesThem) {
   EXPECT_THAT(selected.what, HasSubstr("FAILED_PRECONDITION"));
   EXPECT_THAT(selected.what, HasSubstr("Deployment/embed, Deployment/llm, Pod/note; none is named "
                                        "like the ScaledObject \"scaler\": say workload"));
+}
+
+TEST(SelectPods, OfSeveralOwnersTheOneWhosePodsAreListedLongestStays) {
+  const auto listed = [](Pod pod, int second) {
+    pod.listed_since = absl::FromUnixSeconds(1'767'225'600 + second);
+    return pod;
+  };
+  const std::vector<Pod> pods = {listed(Owned("embed-1", {kEmbed}), 100),
+                                 listed(Owned("llm-1", {kLlm}), 0),
+                                 listed(Owned("llm-2", {kLlm}), 500)};
+  EXPECT_THAT(Select({}, pods).names, ElementsAre("llm-1", "llm-2"));
+  EXPECT_NE(Select({}, pods).ambiguity, "");
+  const std::vector<Pod> rolled = {pods[0], pods[2]};
+  EXPECT_THAT(Select({}, rolled, kScaledObject, {pods[1]}).names, ElementsAre("llm-2"))
+      << "its pods of before are remembered";
+  EXPECT_THAT(Select({}, {pods[0], listed(Owned("llm-3", {kLlm}), 103)}).what,
+              HasSubstr("FAILED_PRECONDITION"))
+      << "both came at the same time";
+}
+
+TEST(SelectPods, AJobOrDaemonSetThatStartsInTheNamespaceFreezesNothing) {
+  const std::vector<Pod> pods = {Owned("llm-1", {kLlm}), Owned("batch-1", {{"Job", "batch"}}),
+                                 Owned("probe-1", {{"DaemonSet", "probe"}})};
+  EXPECT_THAT(Select({}, pods).names, ElementsAre("llm-1"));
+  EXPECT_THAT(Select({}, {pods[1]}).names, ElementsAre("batch-1")) << "it is the only one";
 }
 
 TEST(SelectPods, SameNameOfTwoKindsIsAnError) {
@@ -196,7 +222,7 @@ TEST(SelectPods, PodsOfAnotherNamespaceCountOnlyWhereItIsOpened) {
   const std::vector<Pod> pods = {Owned("llm-1", {kLlm}, "team-b")};
   EXPECT_THAT(Select({}, pods).names, IsEmpty());
   EXPECT_EQ(Select({}, pods).what, "pods of namespace team-a");
-  const Asker opened{.namespace_name = "team-a", .name = "scaler", .opened = {"team-b"}};
+  const ScaledObjectRef opened{.namespace_name = "team-a", .name = "scaler", .opened = {"team-b"}};
   EXPECT_THAT(Select({}, pods, opened).names, ElementsAre("llm-1"));
   const std::vector<Pod> both = {Owned("llm-1", {kLlm}, "team-b"), Owned("llm-2", {kLlm})};
   EXPECT_THAT(Select(Workload("", "llm"), both, opened).what,
@@ -205,14 +231,14 @@ TEST(SelectPods, PodsOfAnotherNamespaceCountOnlyWhereItIsOpened) {
 
 TEST(SelectPods, WorkloadThatSleepsIsWhatItWasWhoeverElseHoldsGpus) {
   const std::vector<Pod> past = {Owned("llm-1", {kLlm})};
-  EXPECT_EQ(Select(Workload("", "llm"), {}, kAsker, past).what, "pods of Deployment/llm");
-  EXPECT_EQ(Select(Workload("", "llm"), {Owned("embed-1", {kEmbed})}, kAsker, past).what,
+  EXPECT_EQ(Select(Workload("", "llm"), {}, kScaledObject, past).what, "pods of Deployment/llm");
+  EXPECT_EQ(Select(Workload("", "llm"), {Owned("embed-1", {kEmbed})}, kScaledObject, past).what,
             "pods of Deployment/llm");
 }
 
 // Alone, they may all be the workload's; a pod that cannot be says that they may not.
 TEST(SelectPods, WhoElseIsThereMattersForPodsThatMayBeAnothers) {
-  const Asker llm{.namespace_name = "team-a", .name = "llm"};
+  const ScaledObjectRef llm{.namespace_name = "team-a", .name = "llm"};
   const Pod worker =
       ByName("llm-0-1", {{"StatefulSet", "llm-0"}, {"LeaderWorkerSet", "llm", "llm-0"}});
   const Pod first =
@@ -221,28 +247,28 @@ TEST(SelectPods, WhoElseIsThereMattersForPodsThatMayBeAnothers) {
   EXPECT_THAT(Select({}, {worker, first}, llm).what, HasSubstr("pod llm-0-1 may be of"));
 }
 
-TEST(WantedPods, AreThoseThatTheDecisionDependsOn) {
-  const Asker opened{.namespace_name = "team-a", .name = "scaler", .opened = {"team-b"}};
-  const PodsWanted named = WantedPods(Workload("Deployment", "llm"), opened);
+TEST(PodsOfInterest, AreThoseThatTheDecisionDependsOn) {
+  const ScaledObjectRef opened{.namespace_name = "team-a", .name = "scaler", .opened = {"team-b"}};
+  const PodInterest named = PodsOfInterest(Workload("Deployment", "llm"), opened);
   EXPECT_THAT(named.namespaces, ElementsAre("team-b", "team-a"));
   EXPECT_EQ(named.owner, "llm");
   EXPECT_FALSE(named.or_whoevers);
-  const PodsWanted unnamed = WantedPods({}, kAsker);
+  const PodInterest unnamed = PodsOfInterest({}, kScaledObject);
   EXPECT_EQ(unnamed.owner, "scaler");
   EXPECT_TRUE(unnamed.or_whoevers) << "the rule of the only owner";
-  EXPECT_EQ(WantedPods(Matching("llm-.*"), kAsker).owner, "");
+  EXPECT_EQ(PodsOfInterest(Matching("llm-.*"), kScaledObject).owner, "");
   Trigger one_gpu = Workload("", "llm");
   one_gpu.gpu_index = 0;
-  EXPECT_EQ(WantedPods(one_gpu, kAsker).owner, "") << "another's node may have that GPU";
+  EXPECT_EQ(PodsOfInterest(one_gpu, kScaledObject).owner, "") << "another's node may have that GPU";
 }
 
 TEST(PodSelection, GroupIsThatOfTheOwner) {
-  const auto lws = SelectPods(Workload("LeaderWorkerSet", "llm"), kAsker, SeenPods());
+  const auto lws = SelectPods(Workload("LeaderWorkerSet", "llm"), kScaledObject, SeenPods());
   ASSERT_TRUE(lws.ok()) << lws.status();
   EXPECT_EQ(lws->GroupOf(
                 ByName("llm-0-1", {{"StatefulSet", "llm-0"}, {"LeaderWorkerSet", "llm", "llm-0"}})),
             "llm-0");
-  const auto regex = SelectPods(Matching(".*"), kAsker, SeenPods());
+  const auto regex = SelectPods(Matching(".*"), kScaledObject, SeenPods());
   ASSERT_TRUE(regex.ok()) << regex.status();
   EXPECT_EQ(regex->GroupOf(
                 Owned("llm-0-1", {{"StatefulSet", "llm-0"}, {"LeaderWorkerSet", "llm", "llm-0"}})),

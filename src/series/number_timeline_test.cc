@@ -18,7 +18,8 @@ TEST(NumberTimeline, TellsTheNumbersAsTheyWereRead) {
   NumberTimeline length(/*is_rate=*/false);
   length.Take(Counted(0, 47));
   length.Take(Counted(1, 42));
-  const SignalSeries series = length.Answer({.look_back = absl::Seconds(5)}, Second(1), kBridged);
+  const SignalSeries series =
+      length.Answer({.look_back = absl::Seconds(5)}, Second(1), kLongestGap);
   EXPECT_THAT(series.points, ElementsAre(SignalPoint{Second(0), 47}, SignalPoint{Second(1), 42}));
   EXPECT_EQ(series.gap, "");
   EXPECT_EQ(series.answers_since, Second(0));
@@ -28,7 +29,7 @@ TEST(NumberTimeline, WithoutALookBackTellsTheNewest) {
   NumberTimeline length(/*is_rate=*/false);
   length.Take(Counted(0, 47));
   length.Take(Counted(1, 42));
-  EXPECT_THAT(length.Answer({}, Second(9), kBridged).points,
+  EXPECT_THAT(length.Answer({}, Second(9), kLongestGap).points,
               ElementsAre(SignalPoint{Second(1), 42}));
 }
 
@@ -36,20 +37,21 @@ TEST(NumberTimeline, ARateIsWhatItGrewByASecondOverTheWindow) {
   NumberTimeline rate(/*is_rate=*/true);
   rate.Take(Counted(0, 100));
   const EngineQuestion question{.window = absl::Seconds(4), .look_back = absl::Seconds(1)};
-  EXPECT_EQ(rate.Answer(question, Second(0), kBridged).gap, "how fast it grows is not known yet");
+  EXPECT_EQ(rate.Answer(question, Second(0), kLongestGap).gap,
+            "how fast it grows is not known yet");
   for (int second = 1; second <= 4; ++second) rate.Take(Counted(second, 100 + 10.0 * second));
-  EXPECT_THAT(rate.Answer(question, Second(4), kBridged).points,
+  EXPECT_THAT(rate.Answer(question, Second(4), kLongestGap).points,
               ElementsAre(SignalPoint{Second(2), 10}, SignalPoint{Second(3), 10},
                           SignalPoint{Second(4), 10}));
 }
 
 TEST(NumberTimeline, SaysWhyItCannotBeReadAndKeepsWhatWas) {
   NumberTimeline length(/*is_rate=*/false);
-  EXPECT_EQ(length.Answer({}, Second(0), kBridged).gap, "not read yet");
-  EXPECT_EQ(length.Answer({}, Second(0), kBridged).answers_since, absl::InfiniteFuture());
+  EXPECT_EQ(length.Answer({}, Second(0), kLongestGap).gap, "not read yet");
+  EXPECT_EQ(length.Answer({}, Second(0), kLongestGap).answers_since, absl::InfiniteFuture());
   length.Take(Counted(0, 47));
   length.Take(absl::UnavailableError("connection refused"));
-  const SignalSeries series = length.Answer({}, Second(1), kBridged);
+  const SignalSeries series = length.Answer({}, Second(1), kLongestGap);
   EXPECT_EQ(series.gap, "connection refused");
   EXPECT_THAT(series.points, ElementsAre(SignalPoint{Second(0), 47}));
 }
@@ -60,7 +62,7 @@ TEST(NumberTimeline, ForgetsWhatNoQuestionLooksBackOn) {
     length.Take(Counted(second, second));
     length.Forget(Second(second - 10));
   }
-  const SignalSeries series = length.Answer({.look_back = absl::Hours(1)}, Second(99), kBridged);
+  const SignalSeries series = length.Answer({.look_back = absl::Hours(1)}, Second(99), kLongestGap);
   EXPECT_LE(series.points.front().at, Second(89));
   EXPECT_LE(series.points.size(), 24u);
 }

@@ -13,9 +13,9 @@ namespace gpuscaler {
 namespace {
 
 // Alike for one series whatever the order of its labels. An empty label is none.
-std::string LabelsOf(const PageSample& sample) {
+std::string LabelsOf(const ExpositionSample& sample) {
   std::vector<std::string> labels;
-  for (const PageLabel& label : sample.labels) {
+  for (const ExpositionLabel& label : sample.labels) {
     if (label.escaped_value.empty()) continue;
     labels.push_back(absl::StrCat(label.name, "=\"", label.escaped_value, "\","));
   }
@@ -29,7 +29,7 @@ std::string LabelsOf(const PageSample& sample) {
 
 void SeriesGrowth::Begin() { on_page_ = std::vector<std::pair<Key, double>>(); }
 
-void SeriesGrowth::Take(const PageSample& sample) {
+void SeriesGrowth::Take(const ExpositionSample& sample) {
   if (on_page_.size() > kMostSeries) return;  // an error by now
   on_page_.emplace_back(std::hash<std::string>()(LabelsOf(sample)), sample.value);
 }

@@ -29,7 +29,7 @@ class SeriesGrowth : public SeriesTaker {
       : selector_(std::move(selector)), longest_gap_(longest_gap) {}
 
   void Begin() override;
-  void Take(const PageSample& sample) override;
+  void Take(const ExpositionSample& sample) override;
 
   // What all of them together have grown by since the first page, with the series that were taken
   // since Begin(): never falls, and its GrowthOf()

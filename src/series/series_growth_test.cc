@@ -20,7 +20,7 @@ constexpr absl::Duration kLongestGap = absl::Seconds(30);
 // The growth of what one selector picks.
 struct Followed {
   absl::StatusOr<CounterPoint> Take(absl::Time at, absl::string_view page) {
-    RETURN_IF_ERROR(ReadOne(selector, growth, page, PageFormat::kText, if_absent));
+    RETURN_IF_ERROR(ReadOne(selector, growth, page, ExpositionFormat::kText, if_absent));
     return growth.GrownBy(at);
   }
 

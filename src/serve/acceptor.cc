@@ -66,7 +66,7 @@ class Acceptor::Impl {
     if (connection >= 0) return take_(connection);
     const int error = errno;
     if (IsPassing(error)) return;
-    if (const auto dropped = said_.Pass()) {
+    if (const auto dropped = observed_.Pass()) {
       LogWarn("accept_failed", {{"why", std::strerror(error)},
                                 {"consequence", "new connections wait"},
                                 {"dropped", *dropped}});
@@ -79,7 +79,7 @@ class Acceptor::Impl {
   const int stopping_event_;  // -1: there was no descriptor left
   const std::function<void(int)> take_;
   const SteadyClock clock_;
-  RateLimit said_{clock_, 1, absl::Minutes(1)};
+  RateLimit observed_{clock_, 1, absl::Minutes(1)};
   std::atomic<bool> stopping_ = false;
   std::thread thread_;  // last: it uses the others
 };

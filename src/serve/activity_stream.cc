@@ -21,23 +21,25 @@ constexpr absl::Duration kLeaseRenewal = absl::Seconds(20);
 
 }  // namespace
 
-ActivityStream::ActivityStream(OpenStreams& streams, const StreamLife& life, const Judge& judge,
-                               RepeatBudget& budget, std::shared_ptr<CachedTrigger> trigger)
+ActivityStream::ActivityStream(OpenStreams& streams, const StreamLife& life,
+                               const TriggerEvaluator& evaluator, RepeatBudget& budget,
+                               std::shared_ptr<CachedTrigger> trigger)
     : StreamReactor(streams),
       life_(life),
-      judge_(judge),
+      evaluator_(evaluator),
       budget_(budget),
       trigger_(std::move(trigger)),
       repeats_(life.jitter) {}
 
 void ActivityStream::Refresh(absl::Time now) {
   if (now >= life_.ends_at) return End(absl::OkStatus());
-  const Judge::Parsed parsed = judge_.Parse(*trigger_);
+  const TriggerEvaluator::Parsed parsed = evaluator_.Parse(*trigger_);
   if (!parsed->trigger.ok()) return End(parsed->trigger.status());
   Hold(*parsed, now);
-  const Judge::Judged judged = judge_.Try(Question::kActivity, *trigger_, parsed);
-  if (!judged.ok() || !judged->verdict->decision.status.ok()) return Skip(now);
-  Show(*judged, now);
+  const TriggerEvaluator::Evaluated evaluated =
+      evaluator_.Try(Question::kActivity, *trigger_, parsed);
+  if (!evaluated.ok() || !evaluated->cached->decision.status.ok()) return Skip(now);
+  Show(*evaluated, now);
 }
 
 void ActivityStream::Changed(absl::Time now) {
@@ -57,14 +59,14 @@ absl::Time ActivityStream::Due() const {
 }
 
 void ActivityStream::Hold(const ParsedTrigger& parsed, absl::Time now) {
-  judge_.Hold(*trigger_, parsed);
+  evaluator_.Hold(*trigger_, parsed);
   MutexLock lock(show_mutex_);
   hold_again_at_ = now + kLeaseRenewal * life_.jitter;
 }
 
 // A profile may name another metric, which is decided on something else.
 StreamInterest ActivityStream::interest() const {
-  const Judge::Parsed parsed = judge_.Parse(*trigger_);
+  const TriggerEvaluator::Parsed parsed = evaluator_.Parse(*trigger_);
   if (!parsed->trigger.ok()) {
     return {.version = parsed->profiles_version, .pods = parsed->wanted};
   }
@@ -76,22 +78,23 @@ StreamInterest ActivityStream::interest() const {
   return interest;
 }
 
-void ActivityStream::Show(const Judgement& judgement, absl::Time now) {
-  const Verdict& verdict = *judgement.verdict;
-  const Decision& decision = verdict.decision;
+void ActivityStream::Show(const Evaluation& evaluation, absl::Time now) {
+  const CachedDecision& cached = *evaluation.cached;
+  const Decision& decision = cached.decision;
   const bool no_replica = decision.replicas == 0 && decision.warming == 0;
   MutexLock lock(show_mutex_);
-  // Two threads refresh when the stream opens: the slower one may come with the older verdict.
-  if (IsOlder(verdict)) return;
-  generation_ = verdict.generation;
+  // Two threads refresh when the stream opens: the slower one may come with the older cached
+  // decision.
+  if (IsOlder(cached)) return;
+  generation_ = cached.generation;
   taken_at_ = decision.taken_at;
   const absl::Time evident_until =
       no_replica ? absl::InfinitePast()
                  : std::min(decision.evidence_until, now + kLookAtEvidence * life_.jitter);
   calm_until_ = std::max(evident_until, now + kLookWhileActive);
   // What is decided for the newest reading's time does not change as time passes.
-  look_again_at_ = judgement.active_until > now
-                       ? std::max({judgement.active_until, evident_until, now + kLookAtTime})
+  look_again_at_ = evaluation.active_until > now
+                       ? std::max({evaluation.active_until, evident_until, now + kLookAtTime})
                        : absl::InfiniteFuture();
   if (decision.active && no_replica) {
     repeats_.Start(now);
@@ -109,10 +112,10 @@ void ActivityStream::Show(const Judgement& judgement, absl::Time now) {
 // What is decided on nodes has their generation, what is decided without them has none: an endpoint
 // that gets its first address, and a profile that names another metric, change from one to the
 // other.
-bool ActivityStream::IsOlder(const Verdict& verdict) const {
-  const bool both_of_nodes = verdict.generation != 0 && generation_ != 0;
-  if (both_of_nodes && verdict.generation != generation_) return verdict.generation < generation_;
-  return verdict.decision.taken_at < taken_at_;
+bool ActivityStream::IsOlder(const CachedDecision& cached) const {
+  const bool both_of_nodes = cached.generation != 0 && generation_ != 0;
+  if (both_of_nodes && cached.generation != generation_) return cached.generation < generation_;
+  return cached.decision.taken_at < taken_at_;
 }
 
 // A repeat that is due is not made up for: it would be due again at once.

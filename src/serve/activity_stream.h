@@ -7,10 +7,10 @@
 #include "absl/time/time.h"
 #include "base/mutex.h"
 #include "externalscaler.pb.h"
-#include "serve/judge.h"
 #include "serve/repeat_schedule.h"
 #include "serve/stream_reactor.h"
 #include "serve/trigger_cache.h"
+#include "serve/trigger_evaluator.h"
 
 namespace gpuscaler {
 
@@ -24,7 +24,7 @@ struct StreamLife {
 class ActivityStream : public StreamReactor<externalscaler::IsActiveResponse> {
  public:
   // `judge` and `budget` outlive it.
-  ActivityStream(OpenStreams& streams, const StreamLife& life, const Judge& judge,
+  ActivityStream(OpenStreams& streams, const StreamLife& life, const TriggerEvaluator& evaluator,
                  RepeatBudget& budget, std::shared_ptr<CachedTrigger> trigger);
 
   size_t size_bytes() const { return trigger_->size_bytes(); }
@@ -39,26 +39,26 @@ class ActivityStream : public StreamReactor<externalscaler::IsActiveResponse> {
  private:
   absl::Time Due() const override;
   void Hold(const ParsedTrigger& parsed, absl::Time now);
-  void Show(const Judgement& judgement, absl::Time now);
+  void Show(const Evaluation& evaluation, absl::Time now);
   // Than the one that was shown last.
-  bool IsOlder(const Verdict& verdict) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(show_mutex_);
+  bool IsOlder(const CachedDecision& cached) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(show_mutex_);
   // Nothing is known to say.
   void Skip(absl::Time now);
 
   const StreamLife life_;
-  const Judge& judge_;
+  const TriggerEvaluator& evaluator_;
   RepeatBudget& budget_;
   const std::shared_ptr<CachedTrigger> trigger_;
   mutable Mutex show_mutex_;
   std::optional<bool> shown_ ABSL_GUARDED_BY(show_mutex_);
-  // Of the newest verdict seen.
+  // Of the newest cached decision seen.
   int64_t generation_ ABSL_GUARDED_BY(show_mutex_) = 0;
   absl::Time taken_at_ ABSL_GUARDED_BY(show_mutex_) = absl::InfinitePast();
   // When a change is worth a look.
   absl::Time calm_until_ ABSL_GUARDED_BY(show_mutex_) = absl::InfinitePast();
   absl::Time hold_again_at_ ABSL_GUARDED_BY(show_mutex_) = absl::InfiniteFuture();
   RepeatSchedule repeats_ ABSL_GUARDED_BY(show_mutex_);
-  // When there may be another verdict though nothing changes until then.
+  // When there may be another cached decision though nothing changes until then.
   absl::Time look_again_at_ ABSL_GUARDED_BY(show_mutex_) = absl::InfiniteFuture();
 };
 

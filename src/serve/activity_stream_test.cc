@@ -15,7 +15,6 @@ namespace gpuscaler {
 namespace {
 
 using externalscaler::IsActiveResponse;
-using externalscaler::ScaledObjectRef;
 using grpc::StatusCode;
 using ::testing::Each;
 using ::testing::ElementsAre;
@@ -26,7 +25,7 @@ using ::testing::SizeIs;
 using Stream = WatchedStream<IsActiveResponse>;
 
 std::unique_ptr<Stream> OpenOn(externalscaler::ExternalScaler::Stub& stub,
-                               const ScaledObjectRef& ref,
+                               const externalscaler::ScaledObjectRef& ref,
                                Stream::Reads reads = Stream::Reads::kAll) {
   return std::make_unique<Stream>(
       [&](grpc::ClientContext* context, grpc::ClientReadReactor<IsActiveResponse>* reactor) {
@@ -34,18 +33,19 @@ std::unique_ptr<Stream> OpenOn(externalscaler::ExternalScaler::Stub& stub,
       },
       reads);
 }
-std::unique_ptr<Stream> Open(ServedScaler& scaler, const ScaledObjectRef& ref = RefOf({})) {
+std::unique_ptr<Stream> Open(ServedScaler& scaler,
+                             const externalscaler::ScaledObjectRef& ref = RefOf({})) {
   return OpenOn(*scaler.stub, ref);
 }
 
-std::vector<bool> Results(const std::vector<IsActiveResponse>& said) {
+std::vector<bool> Results(const std::vector<IsActiveResponse>& observed) {
   std::vector<bool> results;
-  for (const IsActiveResponse& response : said) results.push_back(response.result());
+  for (const IsActiveResponse& response : observed) results.push_back(response.result());
   return results;
 }
 
 // Never at zero, so it is active without a replica: what repeats are for.
-ScaledObjectRef WantsItsFirstReplica() { return RefOf({{"profile", "training"}}); }
+externalscaler::ScaledObjectRef WantsItsFirstReplica() { return RefOf({{"profile", "training"}}); }
 // One snapshot serves for the whole test.
 const ScalerServiceOptions kNeverStale = {.stale_after = absl::Hours(1)};
 
@@ -61,7 +61,7 @@ TEST(ActivityStream, UnknownStateIsNotSaidUntilItIsKnown) {
   ServedScaler scaler;
   const auto stream = Open(scaler);
   ASSERT_TRUE(scaler.counted.WaitForOpen(Rpc::kStreamIsActive, 1));
-  EXPECT_THAT(stream->Said(), SizeIs(0));
+  EXPECT_THAT(stream->Observed(), SizeIs(0));
   scaler.Sample({BusyGpu(0, 60)});
   EXPECT_THAT(Results(stream->WaitForMessages(1)), ElementsAre(true));
 }
@@ -92,7 +92,7 @@ TEST(ActivityStream, RunningWorkloadIsNotRepeated) {
     scaler.Sample({BusyGpu(0, i % 2 == 0 ? 60 : 70)});
     scaler.clock.Advance(absl::Seconds(1));  // an active stream looks so often
   }
-  EXPECT_THAT(Results(stream->Said()), ElementsAre(true));
+  EXPECT_THAT(Results(stream->Observed()), ElementsAre(true));
 }
 
 TEST(ActivityStream, TrueIsRepeatedUntilThereIsAReplica) {
@@ -101,20 +101,20 @@ TEST(ActivityStream, TrueIsRepeatedUntilThereIsAReplica) {
   const auto stream = Open(scaler, WantsItsFirstReplica());
   ASSERT_THAT(stream->WaitForMessages(1), SizeIs(1));
   scaler.clock.Advance(absl::Milliseconds(799));
-  size_t said = 1;
+  size_t observed = 1;
   // Up to 1, 4 and 15 s and each minute later, with the most jitter that there is.
   for (const double seconds : {0.401, 3.6, 13.2, 72.0, 72.0}) {
     scaler.clock.Advance(absl::Seconds(seconds));
-    ++said;
-    ASSERT_THAT(stream->WaitForMessages(said), SizeIs(said)) << seconds;
+    ++observed;
+    ASSERT_THAT(stream->WaitForMessages(observed), SizeIs(observed)) << seconds;
   }
-  // Of two snapshots that were judged, what is said of the first one has been said. One that is
+  // Of two snapshots that were evaluated, what is said of the first one has been said. One that is
   // active looks every 15 s.
   const auto sample_and_wait = [&] {
-    const int judged = scaler.counted.decided(Outcome::kValue);
+    const int evaluated = scaler.counted.decided(Outcome::kValue);
     scaler.Sample({BusyGpu(0, 60)});
     scaler.clock.Advance(absl::Seconds(15));
-    return Eventually([&] { return scaler.counted.decided(Outcome::kValue) > judged; });
+    return Eventually([&] { return scaler.counted.decided(Outcome::kValue) > evaluated; });
   };
   ASSERT_TRUE(sample_and_wait());
   ASSERT_TRUE(sample_and_wait());
@@ -123,8 +123,8 @@ TEST(ActivityStream, TrueIsRepeatedUntilThereIsAReplica) {
   ASSERT_TRUE(sample_and_wait());
   scaler.service->StopStreams();
   ASSERT_TRUE(stream->WaitForEnd());
-  EXPECT_THAT(Results(stream->Said()), Each(true));
-  EXPECT_THAT(stream->Said(), SizeIs(said));
+  EXPECT_THAT(Results(stream->Observed()), Each(true));
+  EXPECT_THAT(stream->Observed(), SizeIs(observed));
 }
 
 TEST(ActivityStream, FiveRepeatsASecondAreAllForTheWholeServer) {
@@ -135,9 +135,9 @@ TEST(ActivityStream, FiveRepeatsASecondAreAllForTheWholeServer) {
   for (const auto& stream : streams) ASSERT_THAT(stream->WaitForMessages(1), SizeIs(1));
   scaler.clock.Advance(absl::Milliseconds(1200));
   const auto count = [&] {
-    size_t said = 0;
-    for (const auto& stream : streams) said += stream->Said().size();
-    return said;
+    size_t observed = 0;
+    for (const auto& stream : streams) observed += stream->Observed().size();
+    return observed;
   };
   EXPECT_TRUE(Eventually([&] { return count() >= 17; }));
   scaler.service->StopStreams();
@@ -168,9 +168,9 @@ TEST(ActivityStream, EndsWithOkAfterItsLifetime) {
 
 TEST(ActivityStream, BadMetadataEndsItInWords) {
   ServedScaler scaler;
-  ScaledObjectRef nameless = RefOf({});
+  externalscaler::ScaledObjectRef nameless = RefOf({});
   nameless.clear_name();
-  for (const ScaledObjectRef& ref :
+  for (const externalscaler::ScaledObjectRef& ref :
        {RefOf({{"targetVaule", "70"}}), RefOf({{"x", std::string(70'000, 'x')}}), nameless}) {
     const auto stream = Open(scaler, ref);
     const auto end = stream->WaitForEnd();
@@ -190,7 +190,7 @@ TEST(ActivityStream, CancelledOneIsDroppedAtOnce) {
 
 TEST(ActivityStream, OneThatIsRefusedIsLoggedWithItsPeer) {
   ServedScaler scaler({.max_streams_per_peer = 1});
-  ScaledObjectRef nameless = RefOf({});
+  externalscaler::ScaledObjectRef nameless = RefOf({});
   nameless.clear_name();
   testing::internal::CaptureStderr();
   const auto first = Open(scaler);
@@ -275,7 +275,7 @@ TEST_F(SlowClient, DelaysNobodyElse) {
   slow_->StartReading();
   scaler_.service->StopStreams();
   ASSERT_TRUE(slow_->WaitForEnd());
-  EXPECT_THAT(slow_->Said(), SizeIs(Lt(10)));
+  EXPECT_THAT(slow_->Observed(), SizeIs(Lt(10)));
 }
 
 TEST_F(SlowClient, HoldsUpTheEndForNoLongerThanThePatience) {
@@ -286,10 +286,10 @@ TEST_F(SlowClient, HoldsUpTheEndForNoLongerThanThePatience) {
   EXPECT_TRUE(end->ok());
   const SteadyClock real;
   const absl::Time before = real.Now();
-  const absl::Duration patience = absl::Milliseconds(200);
-  scaler_.server->Drain(patience);
+  const absl::Duration staleness = absl::Milliseconds(200);
+  scaler_.server->Drain(staleness);
   const absl::Duration took = real.Now() - before;
-  EXPECT_GE(took, patience) << "the slow one had ended already";
+  EXPECT_GE(took, staleness) << "the slow one had ended already";
   EXPECT_LT(took, absl::Seconds(10));
 }
 
@@ -312,7 +312,7 @@ TEST(ActivityStream, OpenOneHoldsTheLeaseOfItsCostlyReading) {
   ASSERT_TRUE(scaler.counted.WaitForOpen(Rpc::kStreamIsActive, 1));
   scaler.clock.Advance(absl::Minutes(3));
   scaler.Sample({BusyGpu(0, 60)});
-  EXPECT_TRUE(Eventually([&] { return scaler.leases.Wanted(scaler.clock.Now()).pcie; }));
+  EXPECT_TRUE(Eventually([&] { return scaler.leases.Subscription(scaler.clock.Now()).pcie; }));
 }
 
 }  // namespace

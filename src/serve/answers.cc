@@ -43,16 +43,16 @@ void SetStatus(const absl::Status& status, Explanation& explanation) {
   explanation.set_message(std::string(status.message()));
 }
 
-void AddShare(const ReplicaShare& share, Explanation& explanation) {
+void AddShare(const Contribution& contribution, Explanation& explanation) {
   auto& to = *explanation.add_shares();
-  to.set_name(share.name);
-  for (const std::string& uuid : share.gpus) to.add_gpu_uuids(uuid);
-  to.set_state(std::string(Name(share.state)));
-  if (share.load) to.set_load(*share.load);
-  to.set_busy(share.busy);
-  to.set_standing(share.standing);
-  to.set_because(share.because);
-  for (const std::string& node : share.nodes) to.add_nodes(node);
+  to.set_name(contribution.name);
+  for (const std::string& uuid : contribution.gpus) to.add_gpu_uuids(uuid);
+  to.set_state(std::string(Name(contribution.state)));
+  if (contribution.load) to.set_load(*contribution.load);
+  to.set_busy(contribution.busy);
+  to.set_standing(contribution.standing);
+  to.set_because(contribution.because);
+  for (const std::string& node : contribution.nodes) to.add_nodes(node);
 }
 
 void AddDecidedNode(const DecidedNode& node, Explanation& explanation) {
@@ -74,19 +74,19 @@ GetMetricSpecResponse SpecAnswer(const MetricSpec& spec) {
   return answer;
 }
 
-GetMetricsResponse MetricsAnswer(const Verdict& verdict) {
+GetMetricsResponse MetricsAnswer(const CachedDecision& cached) {
   GetMetricsResponse answer;
-  const double value = AsQuantity(verdict.decision.value);
+  const double value = AsQuantity(cached.decision.value);
   auto& only = *answer.add_metricvalues();
-  only.set_metricname(verdict.parsed->spec.metric_name);
+  only.set_metricname(cached.parsed->spec.metric_name);
   only.set_metricvalue(RoundedUp(value));
   only.set_metricvaluefloat(value);
   return answer;
 }
 
-Explanation ExplainAnswer(const Verdict& verdict, absl::Time now) {
-  const Decision& decision = verdict.decision;
-  Explanation explanation = WithTrigger(*verdict.parsed);
+Explanation ExplainAnswer(const CachedDecision& cached, absl::Time now) {
+  const Decision& decision = cached.decision;
+  Explanation explanation = WithTrigger(*cached.parsed);
   SetStatus(decision.status, explanation);
   explanation.set_value(AsQuantity(decision.value));
   explanation.set_active(decision.active);
@@ -95,12 +95,13 @@ Explanation ExplainAnswer(const Verdict& verdict, absl::Time now) {
   explanation.set_unreadable(decision.unreadable);
   explanation.set_warming(decision.warming);
   explanation.set_replicas_from(decision.replicas_from);
-  for (const ReplicaShare& share : decision.shares) AddShare(share, explanation);
+  for (const Contribution& contribution : decision.contributions)
+    AddShare(contribution, explanation);
   for (const DecidedNode& node : decision.nodes) AddDecidedNode(node, explanation);
   for (const std::string& note : decision.notes) explanation.add_notes(note);
   explanation.set_partial(decision.partial);
   explanation.set_snapshot_age_seconds(absl::ToDoubleSeconds(AgeAt(now, decision)));
-  explanation.set_text(Explain(*verdict.parsed->trigger, decision));
+  explanation.set_text(Explain(*cached.parsed->trigger, decision));
   return explanation;
 }
 

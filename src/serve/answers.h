@@ -16,10 +16,10 @@ externalscaler::GetMetricSpecResponse SpecAnswer(const MetricSpec& spec);
 // KEDA makes thousandths of it, as an int64. Under the name of our own spec whatever name was asked
 // for: KEDA looks at the value alone, and asks by the name its HPA has, which may be one that a
 // changed profile gave up.
-externalscaler::GetMetricsResponse MetricsAnswer(const Verdict& verdict);
+externalscaler::GetMetricsResponse MetricsAnswer(const CachedDecision& cached);
 
 // Why KEDA gets what it gets: an error too is an explanation.
-gpuscaler::v1::Explanation ExplainAnswer(const Verdict& verdict, absl::Time now);
+gpuscaler::v1::Explanation ExplainAnswer(const CachedDecision& cached, absl::Time now);
 gpuscaler::v1::Explanation ExplainAnswer(const ParsedTrigger& parsed, const absl::Status& error);
 
 }  // namespace gpuscaler

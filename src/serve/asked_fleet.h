@@ -1,6 +1,6 @@
 // A fleet of two teams, and of a crowd where a test wants one, for tests of what answers cost.
 //
-//   class FleetJudgeTest : public AskedFleet {};
+//   class FleetEvaluatorTest : public AskedFleet {};
 //   Says("a", 50);
 //   questions_.asked("team-a")
 #pragma once
@@ -45,11 +45,11 @@ class AskedFleet : public testing::Test {
     snapshot.gpus[0].utilization_percent = utilization_percent;
     AddPods(snapshot);
     snapshot.pods[0].namespace_name = absl::StrCat("team-", team);
-    AgentNews news{.node = snapshot.node,
-                   .instance = std::hash<std::string>()(team),
-                   .heard_at = clock_.Now()};
-    news.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
-    store_.Heard(absl::StrCat(team, ":1"), std::move(news));
+    AgentUpdate update{.node = snapshot.node,
+                       .instance = std::hash<std::string>()(team),
+                       .received_at = clock_.Now()};
+    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    store_.Received(absl::StrCat(team, ":1"), std::move(update));
   }
 
   // That workload of the namespace "crowd" has the only GPU of a node of its own.
@@ -59,11 +59,11 @@ class AskedFleet : public testing::Test {
     AddPods(snapshot);
     snapshot.pods[0].namespace_name = "crowd";
     snapshot.pods[0].owners[0].name = absl::StrCat("workload-", workload);
-    AgentNews news{.node = snapshot.node,
-                   .instance = static_cast<uint64_t>(1000 + workload),
-                   .heard_at = clock_.Now()};
-    news.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
-    store_.Heard(absl::StrCat("n", workload, ":1"), std::move(news));
+    AgentUpdate update{.node = snapshot.node,
+                       .instance = static_cast<uint64_t>(1000 + workload),
+                       .received_at = clock_.Now()};
+    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    store_.Received(absl::StrCat("n", workload, ":1"), std::move(update));
   }
 
   // The node's only GPU is held by that pod, which works.
@@ -72,11 +72,11 @@ class AskedFleet : public testing::Test {
     AddPods(snapshot);
     snapshot.pods[0].owners = pod.owners;
     snapshot.pods[0].owners_from = pod.owners_from;
-    AgentNews news{.node = snapshot.node,
-                   .instance = std::hash<std::string>()(address),
-                   .heard_at = clock_.Now()};
-    news.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
-    store_.Heard(absl::StrCat(address, ":1"), std::move(news));
+    AgentUpdate update{.node = snapshot.node,
+                       .instance = std::hash<std::string>()(address),
+                       .received_at = clock_.Now()};
+    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    store_.Received(absl::StrCat(address, ":1"), std::move(update));
   }
 
   // Both, every second.
@@ -90,7 +90,7 @@ class AskedFleet : public testing::Test {
 
   FakeClock clock_;
   FleetStore store_{clock_,
-                    {.patience = {.grace = absl::Seconds(15)},
+                    {.timeouts = {.grace = absl::Seconds(15)},
                      .limits = {.horizon = absl::Minutes(15), .join_within = kSixSeconds}}};
   CountedQuestions questions_{store_};
   CountedRequests counted_;

@@ -41,7 +41,7 @@ class CountedQuestions : public FleetReader {
     return found == asked_.end() ? 0 : found->second;
   }
 
-  absl::StatusOr<Fleet> Of(const PodsWanted& wanted) const override {
+  absl::StatusOr<Fleet> Of(const PodInterest& wanted) const override {
     {
       MutexLock lock(mutex_);
       for (const std::string& name : wanted.namespaces) ++asked_[name];
@@ -55,7 +55,7 @@ class CountedQuestions : public FleetReader {
   Changes ChangedSince(int64_t generation) const override {
     return store_.ChangedSince(generation);
   }
-  bool Knows(const PodsWanted& wanted) const override { return store_.Knows(wanted); }
+  bool Knows(const PodInterest& wanted) const override { return store_.Knows(wanted); }
   int64_t WaitForGeneration(int64_t generation, absl::Duration timeout) const override {
     const int64_t newest = store_.WaitForGeneration(generation, timeout);
     MutexLock lock(mutex_);

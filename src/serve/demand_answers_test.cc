@@ -20,7 +20,6 @@ namespace {
 using externalscaler::GetMetricsRequest;
 using externalscaler::GetMetricsResponse;
 using externalscaler::IsActiveResponse;
-using externalscaler::ScaledObjectRef;
 using grpc::StatusCode;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -34,7 +33,7 @@ const SignalSource kJobs{
     .place =
         RedisQueue{.address = "redis:6379", .length = RedisQueue::Length::kList, .key = "jobs"}};
 
-ScaledObjectRef JobsRef() {
+externalscaler::ScaledObjectRef JobsRef() {
   return RefOf({{"metricType", "redis_list_length"},
                 {"redisAddress", "redis:6379"},
                 {"redisList", "jobs"},
@@ -47,7 +46,7 @@ class DemandAnswersTest : public testing::Test {
       : scaler_({}, "", {.bind_address = "127.0.0.1"},
                 {.store = &signals_, .finds_engines = finds_engines}) {}
 
-  grpc::Status GetMetrics(const ScaledObjectRef& ref, GetMetricsResponse* reply) {
+  grpc::Status GetMetrics(const externalscaler::ScaledObjectRef& ref, GetMetricsResponse* reply) {
     grpc::ClientContext context;
     GetMetricsRequest request;
     *request.mutable_scaledobjectref() = ref;
@@ -56,14 +55,14 @@ class DemandAnswersTest : public testing::Test {
   }
 
   // What V is; what was said instead, where there is none.
-  std::string ValueOf(const ScaledObjectRef& ref) {
+  std::string ValueOf(const externalscaler::ScaledObjectRef& ref) {
     GetMetricsResponse reply;
     const grpc::Status status = GetMetrics(ref, &reply);
     if (!status.ok()) return status.error_message();
     return absl::StrCat(reply.metricvalues(0).metricvaluefloat());
   }
 
-  std::unique_ptr<IsActiveStream> Open(const ScaledObjectRef& ref) {
+  std::unique_ptr<IsActiveStream> Open(const externalscaler::ScaledObjectRef& ref) {
     return std::make_unique<IsActiveStream>(
         [&](grpc::ClientContext* context, grpc::ClientReadReactor<IsActiveResponse>* reactor) {
           scaler_.stub->async()->StreamIsActive(context, &ref, reactor);
@@ -78,8 +77,8 @@ class DemandAnswersTest : public testing::Test {
                         CounterPoint{.instant = {.at = scaler_.clock.Now()}, .value = length});
   }
 
-  bool IsWanted(const SignalSource& source) {
-    for (const WantedSignal& wanted : signals_.AllWanted(scaler_.clock.Now())) {
+  bool IsSubscribed(const SignalSource& source) {
+    for (const SubscribedSignal& wanted : signals_.AllSubscribed(scaler_.clock.Now())) {
       if (wanted.source == source) return true;
     }
     return false;
@@ -97,20 +96,20 @@ class FoundEngineAnswersTest : public DemandAnswersTest {
 
 TEST_F(DemandAnswersTest, FirstQuestionWaitsForTheFirstReading) {
   auto answer = std::async(std::launch::async, [this] { return ValueOf(JobsRef()); });
-  ASSERT_TRUE(Eventually([this] { return IsWanted(kJobs); }));
+  ASSERT_TRUE(Eventually([this] { return IsSubscribed(kJobs); }));
   Tell(47);
   EXPECT_EQ(answer.get(), "47") << "no GPU was read, and none has to be";
 }
 
 TEST_F(DemandAnswersTest, ValueIsWithinTheBoundsOfTargetsWhateverAPageSays) {
   auto answer = std::async(std::launch::async, [this] { return ValueOf(JobsRef()); });
-  ASSERT_TRUE(Eventually([this] { return IsWanted(kJobs); }));
+  ASSERT_TRUE(Eventually([this] { return IsSubscribed(kJobs); }));
   Tell(1.7e308);
   EXPECT_EQ(answer.get(), "1e+12") << "KEDA makes thousandths of it, as an int64";
 }
 
 TEST_F(DemandAnswersTest, SpecOfATriggerThatIsTooLargeHasItsJobsPerReplica) {
-  ScaledObjectRef large = JobsRef();
+  externalscaler::ScaledObjectRef large = JobsRef();
   (*large.mutable_scalermetadata())["x"] = std::string(70'000, 'x');
   grpc::ClientContext context;
   externalscaler::GetMetricSpecResponse spec;
@@ -128,7 +127,7 @@ TEST_F(DemandAnswersTest, QuestionThatNothingIsReadForIsUnavailable) {
 // Here the clock stands still, so nothing else ends the wait for the first reading.
 TEST_F(DemandAnswersTest, QuestionAboutWhatHasFailedWaitsForNothingElse) {
   auto answer = std::async(std::launch::async, [this] { return ValueOf(JobsRef()); });
-  ASSERT_TRUE(Eventually([this] { return IsWanted(kJobs); }));
+  ASSERT_TRUE(Eventually([this] { return IsSubscribed(kJobs); }));
   signals_.TakeNumber(kJobs, absl::UnavailableError("redis:6379: connection refused"));
   EXPECT_THAT(answer.get(), HasSubstr("connection refused"));
   EXPECT_THAT(ValueOf(JobsRef()), HasSubstr("connection refused"));
@@ -136,49 +135,49 @@ TEST_F(DemandAnswersTest, QuestionAboutWhatHasFailedWaitsForNothingElse) {
 
 TEST_F(DemandAnswersTest, PushedStreamFollowsTheQueueWithoutAnyGpu) {
   const auto stream = Open(JobsRef());
-  ASSERT_TRUE(Eventually([this] { return IsWanted(kJobs); }));
+  ASSERT_TRUE(Eventually([this] { return IsSubscribed(kJobs); }));
   Tell(0);
   ASSERT_THAT(stream->WaitForMessages(1), SizeIs(1));
   Tell(1);
-  const auto said = stream->WaitForMessages(2);
-  ASSERT_THAT(said, SizeIs(2));
-  EXPECT_FALSE(said[0].result());
-  EXPECT_TRUE(said[1].result());
+  const auto observed = stream->WaitForMessages(2);
+  ASSERT_THAT(observed, SizeIs(2));
+  EXPECT_FALSE(observed[0].result());
+  EXPECT_TRUE(observed[1].result());
 }
 
 TEST_F(DemandAnswersTest, SourceIsWantedWhileItIsAskedFor) {
   auto answer = std::async(std::launch::async, [this] { return ValueOf(JobsRef()); });
-  ASSERT_TRUE(Eventually([this] { return IsWanted(kJobs); }));
+  ASSERT_TRUE(Eventually([this] { return IsSubscribed(kJobs); }));
   Tell(3);
   EXPECT_EQ(answer.get(), "3");
   scaler_.clock.Advance(kShortestLease);
-  EXPECT_FALSE(IsWanted(kJobs));
+  EXPECT_FALSE(IsSubscribed(kJobs));
 }
 
 TEST_F(DemandAnswersTest, SourceIsReadAgainAfterAnOutageOfKeda) {
   const auto first_answer = [this] {
     auto answer = std::async(std::launch::async, [this] { return ValueOf(JobsRef()); });
-    EXPECT_TRUE(Eventually([this] { return IsWanted(kJobs); }));
+    EXPECT_TRUE(Eventually([this] { return IsSubscribed(kJobs); }));
     Tell(3);
     return answer.get();
   };
   EXPECT_EQ(first_answer(), "3");
   scaler_.clock.Advance(absl::Minutes(10));
-  ASSERT_FALSE(IsWanted(kJobs));
+  ASSERT_FALSE(IsSubscribed(kJobs));
   EXPECT_EQ(first_answer(), "3") << "it is read again";
   scaler_.clock.Advance(absl::Minutes(29));
-  EXPECT_TRUE(IsWanted(kJobs)) << "as if KEDA asked every 10 minutes";
+  EXPECT_TRUE(IsSubscribed(kJobs)) << "as if KEDA asked every 10 minutes";
 }
 
 TEST_F(DemandAnswersTest, EndpointOfAnotherNamespaceIsRefusedByItsKey) {
-  ScaledObjectRef ref = JobsRef();
+  externalscaler::ScaledObjectRef ref = JobsRef();
   (*ref.mutable_scalermetadata())["redisAddress"] = "redis.other.svc:6379";
   GetMetricsResponse reply;
   const grpc::Status status = GetMetrics(ref, &reply);
   EXPECT_EQ(status.error_code(), StatusCode::PERMISSION_DENIED) << status.error_message();
   EXPECT_THAT(status.error_message(), HasSubstr("redisAddress"));
   EXPECT_THAT(status.error_message(), HasSubstr("--allow-endpoints"));
-  EXPECT_THAT(signals_.AllWanted(scaler_.clock.Now()), IsEmpty());
+  EXPECT_THAT(signals_.AllSubscribed(scaler_.clock.Now()), IsEmpty());
 }
 
 TEST_F(DemandAnswersTest, EnginesThatNobodyFindsHaveToBeNamed) {
@@ -199,25 +198,25 @@ TEST_F(DemandAnswersTest, EngineProfileWithoutAReadableEngineIsDecidedOnGpus) {
 TEST_F(DemandAnswersTest, EnginesAtANameAreReplicasWithTheRequestsTheyTellOf) {
   const SignalSource engines{.namespace_name = "default",
                              .place = EngineEndpoint{.url = "http://llm:8000"}};
-  const ScaledObjectRef ref = RefOf({{"metricType", "requests_in_flight"},
-                                     {"engineEndpoint", "http://llm:8000"},
-                                     {"scope", "fleet"},
-                                     {"window", "0s"}});
+  const externalscaler::ScaledObjectRef ref = RefOf({{"metricType", "requests_in_flight"},
+                                                     {"engineEndpoint", "http://llm:8000"},
+                                                     {"scope", "fleet"},
+                                                     {"window", "0s"}});
   scaler_.Sample({FreeGpu(0)});
   auto answer = std::async(std::launch::async, [&] { return ValueOf(ref); });
-  ASSERT_TRUE(Eventually([&] { return IsWanted(engines); }));
+  ASSERT_TRUE(Eventually([&] { return IsSubscribed(engines); }));
   const EnginePlace first{.address = "10.0.0.1", .port = 8000};
   const EnginePlace second{.address = "10.0.0.2", .port = 8000};
   scaler_.clock.Advance(absl::Seconds(1));
-  const auto news = [this](double waiting, double running) {
-    return EngineNews{
+  const auto update = [this](double waiting, double running) {
+    return EngineUpdate{
         .at = scaler_.clock.Now(),
         .engine = "vllm",
         .reading = EngineReading{{{.model = "m", .waiting = waiting, .running = running}}}};
   };
   signals_.ListEngines(engines, std::vector{first, second}, scaler_.clock.Now());
-  signals_.TakeEngine(engines, first, news(10, 20));
-  signals_.TakeEngine(engines, second, news(0, 7));
+  signals_.TakeEngine(engines, first, update(10, 20));
+  signals_.TakeEngine(engines, second, update(0, 7));
   EXPECT_EQ(answer.get(), "37");
 }
 
@@ -231,7 +230,7 @@ TEST_F(DemandAnswersTest, FirstEngineAtANameIsPushed) {
                                   {"scope", "fleet"},
                                   {"window", "0s"},
                                   {"activationWindow", "0s"}}));
-  ASSERT_TRUE(Eventually([&] { return IsWanted(engines); }));
+  ASSERT_TRUE(Eventually([&] { return IsSubscribed(engines); }));
   signals_.ListEngines(engines, std::vector<EnginePlace>(), scaler_.clock.Now());
   ASSERT_THAT(stream->WaitForMessages(1), SizeIs(1));
   const EnginePlace place{.address = "10.0.0.1", .port = 8000};
@@ -241,23 +240,23 @@ TEST_F(DemandAnswersTest, FirstEngineAtANameIsPushed) {
                       {.at = scaler_.clock.Now(),
                        .engine = "vllm",
                        .reading = EngineReading{{{.model = "m", .waiting = 0, .running = 3}}}});
-  const auto said = stream->WaitForMessages(2);
-  ASSERT_THAT(said, SizeIs(2));
-  EXPECT_FALSE(said[0].result());
-  EXPECT_TRUE(said[1].result());
+  const auto observed = stream->WaitForMessages(2);
+  ASSERT_THAT(observed, SizeIs(2));
+  EXPECT_FALSE(observed[0].result());
+  EXPECT_TRUE(observed[1].result());
 }
 
 // Owners are not asked for: whether the name is a wrong one, GPUs in use tell.
 TEST_F(DemandAnswersTest, ANameWithoutAddressIsZeroOnlyWhileNoGpuIsInUse) {
   const SignalSource engines{.namespace_name = "default",
                              .place = EngineEndpoint{.url = "http://llm:8000"}};
-  const ScaledObjectRef ref = RefOf({{"metricType", "requests_in_flight"},
-                                     {"engineEndpoint", "http://llm:8000"},
-                                     {"scope", "fleet"},
-                                     {"window", "0s"}});
+  const externalscaler::ScaledObjectRef ref = RefOf({{"metricType", "requests_in_flight"},
+                                                     {"engineEndpoint", "http://llm:8000"},
+                                                     {"scope", "fleet"},
+                                                     {"window", "0s"}});
   scaler_.Sample({BusyGpu(0, 100)});
   auto answer = std::async(std::launch::async, [&] { return ValueOf(ref); });
-  ASSERT_TRUE(Eventually([&] { return IsWanted(engines); }));
+  ASSERT_TRUE(Eventually([&] { return IsSubscribed(engines); }));
   const auto list = [&](const std::vector<EnginePlace>& places) {
     signals_.ListEngines(engines, places, scaler_.clock.Now());
   };
@@ -281,11 +280,11 @@ TEST_F(DemandAnswersTest, ANameWithoutAddressIsZeroOnlyWhileNoGpuIsInUse) {
 
 TEST_F(FoundEngineAnswersTest, NoneFoundIsZeroOnlyWhileNoGpuIsInUse) {
   const SignalSource engines{.namespace_name = "default", .place = DiscoveredEngines()};
-  const ScaledObjectRef ref =
+  const externalscaler::ScaledObjectRef ref =
       RefOf({{"metricType", "requests_in_flight"}, {"scope", "fleet"}, {"window", "0s"}});
   scaler_.Sample({BusyGpu(0, 100)});
   auto answer = std::async(std::launch::async, [&] { return ValueOf(ref); });
-  ASSERT_TRUE(Eventually([&] { return IsWanted(engines); }));
+  ASSERT_TRUE(Eventually([&] { return IsSubscribed(engines); }));
   signals_.ListEngines(engines, std::vector<EnginePlace>(), scaler_.clock.Now());
   EXPECT_EQ(answer.get(), "no engine is found; and GPUs are in use");
   scaler_.clock.Advance(absl::Seconds(1));

@@ -54,15 +54,15 @@ class AgentFamilies {
 
 std::string AgentsMetrics(const AgentsPage& page, absl::Time now) {
   const auto listed = std::ranges::count_if(page.agents, &AgentStatus::listed);
-  const auto heard = std::ranges::count_if(page.agents, &AgentStatus::connected);
+  const auto received = std::ranges::count_if(page.agents, &AgentStatus::connected);
   const auto all = static_cast<double>(page.agents.size());
   std::vector<MetricFamily> families = {
       OneValue("agents_listed", "Agents that the newest answer to --agents has.",
                prometheus::MetricType::Gauge, static_cast<double>(listed)),
       OneValue("agents_heard", "Agents that are connected.", prometheus::MetricType::Gauge,
-               static_cast<double>(heard)),
+               static_cast<double>(received)),
       OneValue("agents_silent", "Agents that are not connected, and not forgotten yet.",
-               prometheus::MetricType::Gauge, all - static_cast<double>(heard)),
+               prometheus::MetricType::Gauge, all - static_cast<double>(received)),
       OneValue("agents_forgotten_total", "Agents that were lost and not listed for --forget-after.",
                prometheus::MetricType::Counter, static_cast<double>(page.listing.forgotten)),
       OneValue("agents_lookup_failing",

@@ -63,16 +63,16 @@ TEST(FleetMetrics, MessagesWithReadingsAndWithoutAreTwoCounters) {
 }
 
 TEST(FleetMetrics, ReadingsOfEnginesAreCountedOnBothSides) {
-  const std::string told = EngineReaderMetrics({.readers = 2, .readings = 7, .bytes = 512});
-  EXPECT_THAT(told, HasSubstr("\nkeda_gpu_scaler_telemetry_engine_readers 2\n"));
-  EXPECT_THAT(told, HasSubstr("\nkeda_gpu_scaler_telemetry_engine_readings_total 7\n"));
-  EXPECT_THAT(told, HasSubstr("\nkeda_gpu_scaler_telemetry_engine_sent_bytes_total 512\n"));
-  const std::string heard = EngineStreamMetrics(
+  const std::string reported = EngineReaderMetrics({.readers = 2, .readings = 7, .bytes = 512});
+  EXPECT_THAT(reported, HasSubstr("\nkeda_gpu_scaler_telemetry_engine_readers 2\n"));
+  EXPECT_THAT(reported, HasSubstr("\nkeda_gpu_scaler_telemetry_engine_readings_total 7\n"));
+  EXPECT_THAT(reported, HasSubstr("\nkeda_gpu_scaler_telemetry_engine_sent_bytes_total 512\n"));
+  const std::string received = EngineStreamMetrics(
       {.streams = 3, .total = {.attempts = 4, .messages = 5, .readings = 6, .bytes = 7}});
-  EXPECT_THAT(heard, HasSubstr("\nkeda_gpu_scaler_engine_streams 3\n"));
-  EXPECT_THAT(heard, HasSubstr("\nkeda_gpu_scaler_engine_streams_begun_total 4\n"));
-  EXPECT_THAT(heard, HasSubstr("\nkeda_gpu_scaler_engine_readings_received_total 6\n"));
-  EXPECT_THAT(heard, HasSubstr("\nkeda_gpu_scaler_engine_received_bytes_total 7\n"));
+  EXPECT_THAT(received, HasSubstr("\nkeda_gpu_scaler_engine_streams 3\n"));
+  EXPECT_THAT(received, HasSubstr("\nkeda_gpu_scaler_engine_streams_begun_total 4\n"));
+  EXPECT_THAT(received, HasSubstr("\nkeda_gpu_scaler_engine_readings_received_total 6\n"));
+  EXPECT_THAT(received, HasSubstr("\nkeda_gpu_scaler_engine_received_bytes_total 7\n"));
 }
 
 }  // namespace

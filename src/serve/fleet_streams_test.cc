@@ -13,7 +13,6 @@ namespace gpuscaler {
 namespace {
 
 using externalscaler::IsActiveResponse;
-using externalscaler::ScaledObjectRef;
 
 class StreamsOnFleetTest : public AskedFleet {
  protected:
@@ -31,7 +30,7 @@ class StreamsOnFleetTest : public AskedFleet {
     server_->Drain(absl::Seconds(5));
   }
 
-  std::unique_ptr<Stream> Open(const ScaledObjectRef& ref) {
+  std::unique_ptr<Stream> Open(const externalscaler::ScaledObjectRef& ref) {
     return std::make_unique<Stream>(
         [&](grpc::ClientContext* context, grpc::ClientReadReactor<IsActiveResponse>* reactor) {
           stub_->async()->StreamIsActive(context, &ref, reactor);
@@ -76,7 +75,7 @@ TEST_F(StreamsOnFleetTest, ChangeOfOneWorkloadAsksNothingForStreamsOfOthersInIts
   for (int i = 0; i < kObjects; ++i) SaysOfWorkload(i, 0);
   std::vector<std::unique_ptr<Stream>> streams;
   for (int i = 0; i < kObjects; ++i) {
-    ScaledObjectRef ref =
+    externalscaler::ScaledObjectRef ref =
         RefIn("crowd", {{"activationThreshold", "200"}, {"activationWindow", "0s"}});
     ref.set_name(absl::StrCat("workload-", i));
     streams.push_back(Open(ref));
@@ -179,9 +178,9 @@ TEST_F(StreamsOnFleetTest, StreamSaysWhatTimeAloneBrings) {
   clock_.Advance(absl::Seconds(1));
   Says("a", 0);
   clock_.Advance(absl::Seconds(12));
-  const auto said = stream->WaitForMessages(2);
-  ASSERT_EQ(said.size(), 2u);
-  EXPECT_FALSE(said[1].result());
+  const auto observed = stream->WaitForMessages(2);
+  ASSERT_EQ(observed.size(), 2u);
+  EXPECT_FALSE(observed[1].result());
 }
 
 }  // namespace

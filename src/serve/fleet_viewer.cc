@@ -21,20 +21,20 @@ using gpuscaler::v1::ViewedNode;
 using gpuscaler::v1::ViewRequest;
 
 // Where one node's kubelet is asked, the others' GPUs count for nobody without theirs.
-std::string WhyLeftOut(const NodeTrack& track, bool by_owner, const Patience& patience,
+std::string WhyLeftOut(const NodeState& state, bool by_owner, const StalenessLimits& staleness,
                        absl::Time now) {
-  std::string why = WhyMute(track, now, patience);
-  return why.empty() && by_owner ? WhyOwnersUnknown(track) : why;
+  std::string why = WhyStale(state, now, staleness);
+  return why.empty() && by_owner ? WhyOwnersUnknown(state) : why;
 }
 
-void AddNode(const NodeTrack& track, std::string left_out, absl::Time now, FleetView& view) {
-  const NodeHistory& history = *track.history;
+void AddNode(const NodeState& state, std::string left_out, absl::Time now, FleetView& view) {
+  const NodeHistory& history = *state.history;
   ViewedNode& node = *view.add_nodes();
   *node.mutable_node() = NodeOf(history.Newest());
   *node.mutable_newest() = WholeReading(history.Newest());
   node.set_age_seconds(absl::ToDoubleSeconds(now - history.NewestAt()));
-  node.set_heard_seconds_ago(absl::ToDoubleSeconds(now - track.heard_at));
-  node.set_silence(track.silence);
+  node.set_heard_seconds_ago(absl::ToDoubleSeconds(now - state.received_at));
+  node.set_silence(state.silence);
   node.set_left_out(std::move(left_out));
 }
 
@@ -46,8 +46,8 @@ void AddAgent(const AgentStatus& agent, absl::Time now, FleetView& view) {
   viewed.set_listed(agent.listed);
   viewed.set_connected(agent.connected);
   viewed.set_superseded(agent.superseded);
-  if (agent.heard_at > absl::InfinitePast()) {
-    viewed.set_heard_seconds_ago(absl::ToDoubleSeconds(now - agent.heard_at));
+  if (agent.received_at > absl::InfinitePast()) {
+    viewed.set_heard_seconds_ago(absl::ToDoubleSeconds(now - agent.received_at));
   }
   viewed.set_why(agent.why);
 }
@@ -55,13 +55,13 @@ void AddAgent(const AgentStatus& agent, absl::Time now, FleetView& view) {
 }  // namespace
 
 FleetView FleetViewOf(const absl::StatusOr<FleetReader::Fleet>& fleet,
-                      const std::vector<AgentStatus>& agents, const Patience& patience,
+                      const std::vector<AgentStatus>& agents, const StalenessLimits& staleness,
                       absl::Time now) {
   FleetView view;
   view.set_now_us(ToWire(now));
   if (fleet.ok()) {
-    for (const NodeTrack& track : (*fleet)->nodes) {
-      AddNode(track, WhyLeftOut(track, (*fleet)->asks_kubelets, patience, now), now, view);
+    for (const NodeState& state : (*fleet)->nodes) {
+      AddNode(state, WhyLeftOut(state, (*fleet)->asks_kubelets, staleness, now), now, view);
     }
   } else {
     view.set_trouble(std::string(fleet.status().message()));
@@ -89,7 +89,7 @@ class FleetViewer::Impl : public gpuscaler::v1::FleetViewer::CallbackService {
     if (IsOnThisHost(context->peer())) {
       const bool has_agents = options_.agents != nullptr;
       const auto agents = has_agents ? options_.agents() : std::vector<AgentStatus>();
-      *view = FleetViewOf(fleets_.All(), agents, options_.patience, clock_.Now());
+      *view = FleetViewOf(fleets_.All(), agents, options_.staleness, clock_.Now());
       view->set_version(options_.version);
       reactor->Finish(grpc::Status::OK);
     } else {

@@ -24,14 +24,14 @@ namespace gpuscaler {
 // Pure. `fleet` and `agents` as they are at `now`.
 gpuscaler::v1::FleetView FleetViewOf(const absl::StatusOr<FleetReader::Fleet>& fleet,
                                      const std::vector<AgentStatus>& agents,
-                                     const Patience& patience, absl::Time now);
+                                     const StalenessLimits& staleness, absl::Time now);
 
 // Of gRPC's words for a client's address: it is 127.0.0.1, ::1 or a unix socket. Not the rest of
 // 127.0.0.0/8: the proxies of service meshes hand on what comes from elsewhere as 127.0.0.6.
 bool IsOnThisHost(absl::string_view peer);
 
 struct FleetViewerOptions {
-  Patience patience;
+  StalenessLimits staleness;
   std::string version;                               // of this program
   std::function<std::vector<AgentStatus>()> agents;  // null: there are none
 };

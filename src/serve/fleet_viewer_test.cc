@@ -11,26 +11,27 @@ using gpuscaler::v1::FleetView;
 using testing::HasSubstr;
 
 const absl::Time kViewedAt = absl::UnixEpoch() + absl::Hours(1);
-constexpr Patience kViewPatience{.stale_after = absl::Seconds(6), .grace = absl::Seconds(15)};
+constexpr StalenessLimits kViewStaleness{.stale_after = absl::Seconds(6),
+                                         .grace = absl::Seconds(15)};
 
-NodeTrack TrackedNode(const std::string& node, absl::Duration heard_ago, bool with_pods) {
-  NodeSnapshot snapshot = SnapshotOf(1, kViewedAt - heard_ago, node);
+NodeState StoredNode(const std::string& node, absl::Duration received_ago, bool with_pods) {
+  NodeSnapshot snapshot = SnapshotOf(1, kViewedAt - received_ago, node);
   if (with_pods) AddPods(snapshot);
   auto history = std::make_shared<NodeHistory>();
   history->Append(snapshot, {.horizon = absl::Hours(1), .join_within = absl::Seconds(6)});
-  return {.node = node, .history = history, .heard_at = kViewedAt - heard_ago};
+  return {.node = node, .history = history, .received_at = kViewedAt - received_ago};
 }
 
-FleetView ViewedFleet(std::vector<NodeTrack> nodes) {
+FleetView ViewedFleet(std::vector<NodeState> nodes) {
   auto fleet = std::make_shared<FleetHistory>();
   fleet->now = kViewedAt;
   fleet->nodes = std::move(nodes);
   fleet->asks_kubelets = std::ranges::any_of(fleet->nodes, AsksKubelet);
-  return FleetViewOf(FleetReader::Fleet(fleet), {}, kViewPatience, kViewedAt);
+  return FleetViewOf(FleetReader::Fleet(fleet), {}, kViewStaleness, kViewedAt);
 }
 
 TEST(FleetView, NodesComeWithTheirAgesAndPods) {
-  const FleetView view = ViewedFleet({TrackedNode("gpu-a", absl::Milliseconds(500), true)});
+  const FleetView view = ViewedFleet({StoredNode("gpu-a", absl::Milliseconds(500), true)});
   ASSERT_EQ(view.nodes_size(), 1);
   EXPECT_EQ(view.nodes(0).node().name(), "gpu-a");
   EXPECT_EQ(view.nodes(0).age_seconds(), 0.5);
@@ -41,8 +42,8 @@ TEST(FleetView, NodesComeWithTheirAgesAndPods) {
 }
 
 TEST(FleetView, SilentNodeIsLeftOutOnceItsGraceIsOver) {
-  NodeTrack in_grace = TrackedNode("gpu-a", absl::Seconds(5), true);
-  NodeTrack lost = TrackedNode("gpu-b", absl::Seconds(20), true);
+  NodeState in_grace = StoredNode("gpu-a", absl::Seconds(5), true);
+  NodeState lost = StoredNode("gpu-b", absl::Seconds(20), true);
   in_grace.silence = lost.silence = "connection refused";
   const FleetView view = ViewedFleet({in_grace, lost});
   EXPECT_EQ(view.nodes(0).silence(), "connection refused");
@@ -51,19 +52,21 @@ TEST(FleetView, SilentNodeIsLeftOutOnceItsGraceIsOver) {
 }
 
 TEST(FleetView, NodeWithoutOwnersIsLeftOutWhereOthersHaveThem) {
-  const NodeTrack without = TrackedNode("gpu-b", absl::ZeroDuration(), false);
-  const FleetView mixed = ViewedFleet({TrackedNode("gpu-a", absl::ZeroDuration(), true), without});
+  const NodeState without = StoredNode("gpu-b", absl::ZeroDuration(), false);
+  const FleetView mixed = ViewedFleet({StoredNode("gpu-a", absl::ZeroDuration(), true), without});
   EXPECT_THAT(mixed.nodes(1).left_out(),
               HasSubstr("who holds the GPUs of node gpu-b is unknown: it asks no kubelet"));
   EXPECT_EQ(ViewedFleet({without}).nodes(0).left_out(), "") << "there a GPU in use is a replica";
 }
 
 TEST(FleetView, AgentsAreShownWhenNothingIsDecidedOn) {
-  const FleetView view = FleetViewOf(
-      absl::UnavailableError("not heard of 1 agent yet, 10.0.0.8:6001"),
-      {{.address = "10.0.0.8:6001", .listed = true, .why = "connection refused"},
-       {.address = "10.0.0.9:6001", .connected = true, .heard_at = kViewedAt - absl::Seconds(1)}},
-      kViewPatience, kViewedAt);
+  const FleetView view =
+      FleetViewOf(absl::UnavailableError("not heard of 1 agent yet, 10.0.0.8:6001"),
+                  {{.address = "10.0.0.8:6001", .listed = true, .why = "connection refused"},
+                   {.address = "10.0.0.9:6001",
+                    .connected = true,
+                    .received_at = kViewedAt - absl::Seconds(1)}},
+                  kViewStaleness, kViewedAt);
   EXPECT_EQ(view.trouble(), "not heard of 1 agent yet, 10.0.0.8:6001");
   ASSERT_EQ(view.agents_size(), 2);
   EXPECT_EQ(view.agents(0).why(), "connection refused");

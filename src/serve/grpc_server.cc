@@ -116,11 +116,11 @@ class GrpcServer::Impl {
     return absl::OkStatus();
   }
 
-  void Drain(absl::Duration patience) {
+  void Drain(absl::Duration staleness) {
     if (server_ == nullptr) return;
     acceptor_ = nullptr;
     server_->GetHealthCheckService()->Shutdown();
-    server_->Shutdown(absl::ToChronoTime(absl::Now() + std::min(patience, kLongestAnswer)));
+    server_->Shutdown(absl::ToChronoTime(absl::Now() + std::min(staleness, kLongestAnswer)));
     server_->Wait();
   }
 
@@ -166,6 +166,6 @@ GrpcServer::~GrpcServer() = default;
 int GrpcServer::port() const { return impl_->port(); }
 void GrpcServer::SetScalerServing(bool serving) { impl_->SetScalerServing(serving); }
 absl::Status GrpcServer::ReloadTls() { return impl_->ReloadTls(); }
-void GrpcServer::Drain(absl::Duration patience) { impl_->Drain(patience); }
+void GrpcServer::Drain(absl::Duration staleness) { impl_->Drain(staleness); }
 
 }  // namespace gpuscaler

@@ -44,7 +44,7 @@ class GrpcServer {
 
   // Not ready from now on; RPCs in flight finish, what is left after `patience`, or 2 s, is
   // cancelled.
-  void Drain(absl::Duration patience);
+  void Drain(absl::Duration staleness);
 
  private:
   class Impl;

@@ -108,7 +108,7 @@ TEST_F(MetricsTest, UnreadFieldHasNoSeriesButAReadFailure) {
   gpu.pcie_rx_kbps.reset();
   gpu.gaps = {{GpuField::kUtilization, GpuGap::Reason::kFailed, "NVML error 15"},
               {GpuField::kUtilization, GpuGap::Reason::kFailed, "NVML error 999"},
-              {GpuField::kPcie, GpuGap::Reason::kNotWanted, ""}};
+              {GpuField::kPcie, GpuGap::Reason::kNotRequested, ""}};
   const std::vector<std::string> page = Page(Snapshot({gpu}));
   EXPECT_THAT(page, Not(Contains(StartsWith("gpu_utilization_percent"))));
   EXPECT_THAT(page, Not(Contains(StartsWith("gpu_pcie"))));

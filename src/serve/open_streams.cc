@@ -58,7 +58,7 @@ void OpenStreams::Watch(const OpenStream* stream, const StreamInterest& interest
   SetDue(stream, absl::InfinitePast());
 }
 
-void OpenStreams::SetWatching(const OpenStream* stream, const PodsWanted& wanted) {
+void OpenStreams::SetWatching(const OpenStream* stream, const PodInterest& wanted) {
   const bool knows = fleets_.Knows(wanted);
   for (const std::string& name : wanted.namespaces) {
     watching_[{name, wanted.owner}].insert(stream);

@@ -24,7 +24,7 @@ namespace gpuscaler {
 // Whose changes are news to a stream.
 struct StreamInterest {
   int64_t version = 0;  // of the profiles that say so
-  PodsWanted pods;
+  PodInterest pods;
   std::optional<SignalSource> source;  // of a trigger on demand
   bool all_nodes = false;              // everybody's
 };
@@ -104,7 +104,7 @@ class OpenStreams {
   void Call(void (OpenStream::*what)(absl::Time), const Streams& streams, absl::Time now);
   void SetDue(const OpenStream* stream, absl::Time due) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whoever's pods concern it, as long as those of its owner are not known.
-  void SetWatching(const OpenStream* stream, const PodsWanted& wanted)
+  void SetWatching(const OpenStream* stream, const PodInterest& wanted)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Unwatch(const OpenStream* stream, const StreamInterest& interest)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -23,12 +23,12 @@ class StreamOfNothing : public OpenStream {
 // Knows those that a test says.
 class KnownOwners : public FleetReader {
  public:
-  absl::StatusOr<Fleet> Of(const PodsWanted&) const override { return All(); }
+  absl::StatusOr<Fleet> Of(const PodInterest&) const override { return All(); }
   absl::StatusOr<Fleet> All() const override { return absl::UnavailableError("no readings"); }
   absl::Status Check() const override { return All().status(); }
   absl::Time NewestAt() const override { return absl::InfinitePast(); }
   Changes ChangedSince(int64_t) const override { return {}; }
-  bool Knows(const PodsWanted& wanted) const override {
+  bool Knows(const PodInterest& wanted) const override {
     return !wanted.or_whoevers ? !wanted.owner.empty() : known.contains(wanted.owner);
   }
   int64_t WaitForGeneration(int64_t, absl::Duration) const override { return 0; }
@@ -120,26 +120,26 @@ TEST_F(OpenStreamsTest, NewProfilesMayHaveAStreamWatchSomethingElse) {
   const StreamInterest before = {.version = 1, .pods = {.namespaces = {"a"}, .owner = "llm"}};
   streams_.Watch(stream.get(), before);
   const absl::Time now = absl::UnixEpoch();
-  const auto is_told = [&](auto changes) {
+  const auto is_reported = [&](auto changes) {
     const int count = stream->count;
     streams_.RefreshChanged(changes, now);
     return stream->count > count;
   };
   const FleetReader::Changes of_pods = {.generation = 1, .of_all = false, .pods = {{"a", "llm"}}};
   const std::vector<SignalSource> of_page = {page};
-  ASSERT_TRUE(is_told(of_pods));
-  ASSERT_FALSE(is_told(of_page));
+  ASSERT_TRUE(is_reported(of_pods));
+  ASSERT_FALSE(is_reported(of_page));
   stream->watches = {.version = 2, .source = page};
   streams_.RefreshAll(now);
-  EXPECT_TRUE(is_told(of_page));
-  EXPECT_FALSE(is_told(of_pods));
+  EXPECT_TRUE(is_reported(of_page));
+  EXPECT_FALSE(is_reported(of_pods));
   EXPECT_TRUE(streams_.WatchSources());
   streams_.Watch(stream.get(), before);
-  EXPECT_TRUE(is_told(of_page)) << "what older profiles said comes late";
+  EXPECT_TRUE(is_reported(of_page)) << "what older profiles said comes late";
   stream->watches = {.version = 3, .all_nodes = true};
   streams_.RefreshAll(now);
   EXPECT_FALSE(streams_.WatchSources());
-  EXPECT_TRUE(is_told(of_pods));
+  EXPECT_TRUE(is_reported(of_pods));
   Close(stream);
 }
 

@@ -17,7 +17,7 @@ TEST(OutcomeOf, SaysTheGravestThatHolds) {
   decision.unreadable = 1;
   EXPECT_EQ(OutcomeOf(decision), Outcome::kPartial);
   decision.unreadable = 0;
-  decision.unread_idle = 1;
+  decision.unreadable_idle = 1;
   EXPECT_EQ(OutcomeOf(decision), Outcome::kPartial);
   decision.status = absl::UnavailableError("no GPU can be read");
   EXPECT_EQ(OutcomeOf(decision), Outcome::kUnavailable);

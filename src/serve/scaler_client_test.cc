@@ -20,7 +20,6 @@ using externalscaler::GetMetricSpecResponse;
 using externalscaler::GetMetricsRequest;
 using externalscaler::GetMetricsResponse;
 using externalscaler::IsActiveResponse;
-using externalscaler::ScaledObjectRef;
 using ::testing::HasSubstr;
 
 // What the fake answers, and the last question it got.
@@ -29,13 +28,13 @@ struct Talk {
   GetMetricSpecResponse specs;
   GetMetricsResponse metrics;
   grpc::Status status;
-  ScaledObjectRef last_ref;
+  externalscaler::ScaledObjectRef last_ref;
   std::string last_metric;
 };
 
 class FakeScaler : public externalscaler::ExternalScaler::Service {
  public:
-  grpc::Status IsActive(grpc::ServerContext* context, const ScaledObjectRef* ref,
+  grpc::Status IsActive(grpc::ServerContext* context, const externalscaler::ScaledObjectRef* ref,
                         IsActiveResponse* reply) override {
     MutexLock lock(mutex_);
     while (ref->name() == "hangs" && !context->IsCancelled()) {
@@ -45,7 +44,7 @@ class FakeScaler : public externalscaler::ExternalScaler::Service {
     reply->set_result(talk_.active);
     return grpc::Status::OK;
   }
-  grpc::Status GetMetricSpec(grpc::ServerContext*, const ScaledObjectRef*,
+  grpc::Status GetMetricSpec(grpc::ServerContext*, const externalscaler::ScaledObjectRef*,
                              GetMetricSpecResponse* reply) override {
     *reply = talk().specs;
     return grpc::Status::OK;
@@ -106,7 +105,7 @@ TEST_F(ScalerClientTest, NamesTheTriggerAsKedaDoes) {
   const auto active = Open()->IsActive(trigger_);
   ASSERT_TRUE(active.ok()) << active.status();
   EXPECT_TRUE(*active);
-  const ScaledObjectRef ref = scaler_.talk().last_ref;
+  const externalscaler::ScaledObjectRef ref = scaler_.talk().last_ref;
   EXPECT_EQ(ref.name(), "llm");
   EXPECT_EQ(ref.namespace_(), "default");
   EXPECT_EQ(ref.scalermetadata().at("profile"), "vllm-inference");

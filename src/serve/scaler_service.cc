@@ -19,13 +19,13 @@
 #include "rpc/grpc_status.h"
 #include "serve/activity_stream.h"
 #include "serve/answers.h"
-#include "serve/judge.h"
 #include "serve/open_streams.h"
 #include "serve/repeat_schedule.h"
 #include "serve/snapshot_log.h"
 #include "serve/spec_keys.h"
 #include "serve/spec_stream.h"
 #include "serve/trigger_cache.h"
+#include "serve/trigger_evaluator.h"
 #include "serve/waiting_calls.h"
 
 namespace gpuscaler {
@@ -35,7 +35,6 @@ using externalscaler::GetMetricSpecResponse;
 using externalscaler::GetMetricsRequest;
 using externalscaler::GetMetricsResponse;
 using externalscaler::IsActiveResponse;
-using externalscaler::ScaledObjectRef;
 using gpuscaler::v1::Explanation;
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
@@ -60,10 +59,10 @@ class ScalerService::Impl {
         fleets_(fleets),
         profiles_(profiles),
         metrics_(metrics),
-        judge_({.stale_after = options.stale_after,
-                .grace = options.grace,
-                .forget_after = options.forget_after},
-               clock, fleets, leases, profiles, metrics, std::move(wake_sampler), signals),
+        evaluator_({.stale_after = options.stale_after,
+                    .grace = options.grace,
+                    .forget_after = options.forget_after},
+                   clock, fleets, leases, profiles, metrics, std::move(wake_sampler), signals),
         signals_(signals.store),
         cache_({}, options.allowed_namespaces),
         snapshot_log_(options.stale_after, clock, fleets),
@@ -88,16 +87,18 @@ class ScalerService::Impl {
   class ExternalScaler : public externalscaler::ExternalScaler::CallbackService {
    public:
     explicit ExternalScaler(Impl& impl) : impl_(impl) {}
-    ServerUnaryReactor* IsActive(CallbackServerContext* context, const ScaledObjectRef* ref,
+    ServerUnaryReactor* IsActive(CallbackServerContext* context,
+                                 const externalscaler::ScaledObjectRef* ref,
                                  IsActiveResponse* response) override;
-    grpc::ServerWriteReactor<IsActiveResponse>* StreamIsActive(CallbackServerContext* context,
-                                                               const ScaledObjectRef* ref) override;
-    ServerUnaryReactor* GetMetricSpec(CallbackServerContext* context, const ScaledObjectRef* ref,
+    grpc::ServerWriteReactor<IsActiveResponse>* StreamIsActive(
+        CallbackServerContext* context, const externalscaler::ScaledObjectRef* ref) override;
+    ServerUnaryReactor* GetMetricSpec(CallbackServerContext* context,
+                                      const externalscaler::ScaledObjectRef* ref,
                                       GetMetricSpecResponse* response) override;
     ServerUnaryReactor* GetMetrics(CallbackServerContext* context, const GetMetricsRequest* request,
                                    GetMetricsResponse* response) override;
     grpc::ServerWriteReactor<GetMetricSpecResponse>* StreamMetricSpec(
-        CallbackServerContext* context, const ScaledObjectRef* ref) override;
+        CallbackServerContext* context, const externalscaler::ScaledObjectRef* ref) override;
 
    private:
     Impl& impl_;
@@ -106,7 +107,8 @@ class ScalerService::Impl {
   class Explainer : public gpuscaler::v1::Explainer::CallbackService {
    public:
     explicit Explainer(Impl& impl) : impl_(impl) {}
-    ServerUnaryReactor* Explain(CallbackServerContext* context, const ScaledObjectRef* ref,
+    ServerUnaryReactor* Explain(CallbackServerContext* context,
+                                const externalscaler::ScaledObjectRef* ref,
                                 Explanation* response) override;
 
    private:
@@ -130,7 +132,7 @@ class ScalerService::Impl {
     call.reactor->Finish(ToGrpc(status));
   }
 
-  // What KEDA never sends; a trigger's bad metadata is the Judge's to tell.
+  // What KEDA never sends; a trigger's bad metadata is the TriggerEvaluator's to tell.
   void Refuse(const Call& call, const absl::Status& why) {
     LogRefusal(call.rpc, *call.context, why);
     Finish(call, why);
@@ -145,10 +147,11 @@ class ScalerService::Impl {
                                 {"dropped", *dropped}});
   }
 
-  // Finishes the call with what `reply` returns for the verdict, or for the error that there is
-  // instead when snapshot_patience has passed.
+  // Finishes the call with what `reply` returns for the cached decision, or for the error that
+  // there is instead when snapshot_timeout has passed.
   template <typename Reply>
-  void Answer(const Call& call, Question question, const ScaledObjectRef& ref, Reply reply);
+  void Answer(const Call& call, Question question, const externalscaler::ScaledObjectRef& ref,
+              Reply reply);
 
   // The stream begins, or ends with `refusal`.
   template <typename Stream>
@@ -156,7 +159,7 @@ class ScalerService::Impl {
                 absl::Status refusal);
 
   // Of any size: what is too large is cut to what the spec depends on.
-  std::shared_ptr<CachedTrigger> ForSpec(const ScaledObjectRef& ref) {
+  std::shared_ptr<CachedTrigger> ForSpec(const externalscaler::ScaledObjectRef& ref) {
     return cache_.Get(CheckSize(ref).ok() ? ref : OnlySpecKeys(ref));
   }
 
@@ -179,7 +182,7 @@ class ScalerService::Impl {
   const FleetReader& fleets_;
   const ProfileStore& profiles_;
   RequestMetrics& metrics_;
-  const Judge judge_;
+  const TriggerEvaluator evaluator_;
   const SignalStore* const signals_;
   int64_t seen_signals_ = 0;  // the thread's
   TriggerCache cache_;
@@ -196,23 +199,23 @@ class ScalerService::Impl {
 };
 
 template <typename Reply>
-void ScalerService::Impl::Answer(const Call& call, Question question, const ScaledObjectRef& ref,
-                                 Reply reply) {
+void ScalerService::Impl::Answer(const Call& call, Question question,
+                                 const externalscaler::ScaledObjectRef& ref, Reply reply) {
   if (const absl::Status checked = CheckRef(ref); !checked.ok()) return Refuse(call, checked);
   const std::shared_ptr<CachedTrigger> trigger = cache_.Get(ref);
-  const Judge::Parsed parsed = judge_.Parse(*trigger);
+  const TriggerEvaluator::Parsed parsed = evaluator_.Parse(*trigger);
   if (!parsed->trigger.ok()) return Finish(call, parsed->trigger.status());
-  judge_.Want(*trigger, *parsed);
+  evaluator_.Want(*trigger, *parsed);
   const auto attempt = [this, call, question, trigger, parsed, reply](bool last) {
-    const Judge::Judged judged = judge_.Try(question, *trigger, parsed);
-    const bool answers = judged.ok() || last;
+    const TriggerEvaluator::Evaluated evaluated = evaluator_.Try(question, *trigger, parsed);
+    const bool answers = evaluated.ok() || last;
     if (!answers) return false;
-    if (!judged.ok()) judge_.Unanswered(*trigger, judged.status());
-    Finish(call, reply(*parsed, judged));
+    if (!evaluated.ok()) evaluator_.Unanswered(*trigger, evaluated.status());
+    Finish(call, reply(*parsed, evaluated));
     return true;
   };
   if (attempt(false)) return;
-  waiting_.Add(call.arrived + options_.snapshot_patience, trigger->size_bytes(), attempt);
+  waiting_.Add(call.arrived + options_.snapshot_timeout, trigger->size_bytes(), attempt);
 }
 
 template <typename Stream>
@@ -277,15 +280,15 @@ void ScalerService::Impl::RefreshOnSignals(absl::Time now) {
   seen_signals_ = generation;
 }
 
-ServerUnaryReactor* ScalerService::Impl::ExternalScaler::IsActive(CallbackServerContext* context,
-                                                                  const ScaledObjectRef* ref,
-                                                                  IsActiveResponse* response) {
+ServerUnaryReactor* ScalerService::Impl::ExternalScaler::IsActive(
+    CallbackServerContext* context, const externalscaler::ScaledObjectRef* ref,
+    IsActiveResponse* response) {
   const Call call = impl_.Arrived(Rpc::kIsActive, context);
   impl_.Answer(call, Question::kActivity, *ref,
-               [response](const ParsedTrigger&, const Judge::Judged& judged) {
-                 if (!judged.ok()) return judged.status();
-                 response->set_result(judged->verdict->decision.active);
-                 return judged->verdict->decision.status;
+               [response](const ParsedTrigger&, const TriggerEvaluator::Evaluated& evaluated) {
+                 if (!evaluated.ok()) return evaluated.status();
+                 response->set_result(evaluated->cached->decision.active);
+                 return evaluated->cached->decision.status;
                });
   return call.reactor;
 }
@@ -299,53 +302,55 @@ ServerUnaryReactor* ScalerService::Impl::ExternalScaler::GetMetrics(
     return call.reactor;
   }
   impl_.Answer(call, Question::kAll, request->scaledobjectref(),
-               [response](const ParsedTrigger&, const Judge::Judged& judged) {
-                 if (!judged.ok()) return judged.status();
-                 const Verdict& verdict = *judged->verdict;
-                 if (verdict.decision.status.ok()) *response = MetricsAnswer(verdict);
-                 return verdict.decision.status;
+               [response](const ParsedTrigger&, const TriggerEvaluator::Evaluated& evaluated) {
+                 if (!evaluated.ok()) return evaluated.status();
+                 const CachedDecision& cached = *evaluated->cached;
+                 if (cached.decision.status.ok()) *response = MetricsAnswer(cached);
+                 return cached.decision.status;
                });
   return call.reactor;
 }
 
-ServerUnaryReactor* ScalerService::Impl::Explainer::Explain(CallbackServerContext* context,
-                                                            const ScaledObjectRef* ref,
-                                                            Explanation* response) {
+ServerUnaryReactor* ScalerService::Impl::Explainer::Explain(
+    CallbackServerContext* context, const externalscaler::ScaledObjectRef* ref,
+    Explanation* response) {
   const Call call = impl_.Arrived(Rpc::kExplain, context);
   const Clock& clock = impl_.clock_;
   impl_.Answer(call, Question::kAll, *ref,
-               [response, &clock](const ParsedTrigger& parsed, const Judge::Judged& judged) {
-                 *response = judged.ok() ? ExplainAnswer(*judged->verdict, clock.Now())
-                                         : ExplainAnswer(parsed, judged.status());
+               [response, &clock](const ParsedTrigger& parsed,
+                                  const TriggerEvaluator::Evaluated& evaluated) {
+                 *response = evaluated.ok() ? ExplainAnswer(*evaluated->cached, clock.Now())
+                                            : ExplainAnswer(parsed, evaluated.status());
                  return absl::OkStatus();
                });
   return call.reactor;
 }
 
 ServerUnaryReactor* ScalerService::Impl::ExternalScaler::GetMetricSpec(
-    CallbackServerContext* context, const ScaledObjectRef* ref, GetMetricSpecResponse* response) {
+    CallbackServerContext* context, const externalscaler::ScaledObjectRef* ref,
+    GetMetricSpecResponse* response) {
   const Call call = impl_.Arrived(Rpc::kGetMetricSpec, context);
-  *response = SpecAnswer(impl_.judge_.Parse(*impl_.ForSpec(*ref))->spec);
+  *response = SpecAnswer(impl_.evaluator_.Parse(*impl_.ForSpec(*ref))->spec);
   impl_.Finish(call, absl::OkStatus());
   return call.reactor;
 }
 
 grpc::ServerWriteReactor<IsActiveResponse>* ScalerService::Impl::ExternalScaler::StreamIsActive(
-    CallbackServerContext* context, const ScaledObjectRef* ref) {
+    CallbackServerContext* context, const externalscaler::ScaledObjectRef* ref) {
   const absl::Status checked = CheckRef(*ref);
   return impl_.Begin(Rpc::kStreamIsActive, context,
                      std::make_shared<ActivityStream>(
-                         impl_.streams_, impl_.NewLife(), impl_.judge_, impl_.repeats_,
+                         impl_.streams_, impl_.NewLife(), impl_.evaluator_, impl_.repeats_,
                          checked.ok() ? impl_.cache_.Get(*ref) : impl_.ForSpec(*ref)),
                      checked);
 }
 
 grpc::ServerWriteReactor<GetMetricSpecResponse>*
 ScalerService::Impl::ExternalScaler::StreamMetricSpec(CallbackServerContext* context,
-                                                      const ScaledObjectRef* ref) {
+                                                      const externalscaler::ScaledObjectRef* ref) {
   // Without a file the spec never changes, and KEDA takes UNIMPLEMENTED as "ask instead".
   return impl_.Begin(Rpc::kStreamMetricSpec, context,
-                     std::make_shared<SpecStream>(impl_.streams_, impl_.NewLife(), impl_.judge_,
+                     std::make_shared<SpecStream>(impl_.streams_, impl_.NewLife(), impl_.evaluator_,
                                                   impl_.ForSpec(*ref)),
                      impl_.profiles_.HasFile()
                          ? absl::OkStatus()

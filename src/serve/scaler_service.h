@@ -23,12 +23,12 @@ namespace gpuscaler {
 
 struct ScalerServiceOptions {
   absl::Duration stale_after = absl::Seconds(6);
-  absl::Duration grace = absl::Seconds(15);        // Patience
-  absl::Duration forget_after = absl::Minutes(5);  // Patience
+  absl::Duration grace = absl::Seconds(15);        // StalenessLimits
+  absl::Duration forget_after = absl::Minutes(5);  // StalenessLimits
   AllowedNamespaces allowed_namespaces;
   int max_streams_per_peer = 20'000;
   // Without a fresh snapshot a call waits this long for one, in real time, then UNAVAILABLE.
-  absl::Duration snapshot_patience = absl::Milliseconds(1500);
+  absl::Duration snapshot_timeout = absl::Milliseconds(1500);
   // A stream ends with OK after this, +-20 %, so that clients spread over the servers again.
   absl::Duration stream_lifetime = absl::Minutes(5);
   // Called by the thread that answers what waits and looks after the streams, each time that it

@@ -19,22 +19,22 @@ using externalscaler::GetMetricSpecResponse;
 using externalscaler::GetMetricsRequest;
 using externalscaler::GetMetricsResponse;
 using externalscaler::IsActiveResponse;
-using externalscaler::ScaledObjectRef;
 using gpuscaler::v1::Explanation;
 using grpc::StatusCode;
 using ::testing::HasSubstr;
 
 // One unary call each; the reply holds when the status is OK.
-grpc::Status IsActive(ServedScaler& scaler, const ScaledObjectRef& ref, IsActiveResponse* reply) {
+grpc::Status IsActive(ServedScaler& scaler, const externalscaler::ScaledObjectRef& ref,
+                      IsActiveResponse* reply) {
   grpc::ClientContext context;
   return scaler.stub->IsActive(&context, ref, reply);
 }
-grpc::Status GetMetricSpec(ServedScaler& scaler, const ScaledObjectRef& ref,
+grpc::Status GetMetricSpec(ServedScaler& scaler, const externalscaler::ScaledObjectRef& ref,
                            GetMetricSpecResponse* reply) {
   grpc::ClientContext context;
   return scaler.stub->GetMetricSpec(&context, ref, reply);
 }
-grpc::Status GetMetrics(ServedScaler& scaler, const ScaledObjectRef& ref,
+grpc::Status GetMetrics(ServedScaler& scaler, const externalscaler::ScaledObjectRef& ref,
                         GetMetricsResponse* reply) {
   grpc::ClientContext context;
   GetMetricsRequest request;
@@ -42,7 +42,8 @@ grpc::Status GetMetrics(ServedScaler& scaler, const ScaledObjectRef& ref,
   request.set_metricname("keda_gpu_metric");
   return scaler.stub->GetMetrics(&context, request, reply);
 }
-grpc::Status Explain(ServedScaler& scaler, const ScaledObjectRef& ref, Explanation* reply) {
+grpc::Status Explain(ServedScaler& scaler, const externalscaler::ScaledObjectRef& ref,
+                     Explanation* reply) {
   grpc::ClientContext context;
   return scaler.explainer->Explain(&context, ref, reply);
 }
@@ -50,7 +51,7 @@ grpc::Status Explain(ServedScaler& scaler, const ScaledObjectRef& ref, Explanati
 // A reading that costs, of a device that has it but was not asked.
 GpuSample GpuWithoutPcie() {
   GpuSample gpu = BusyGpu(0, 50);
-  gpu.gaps.push_back({GpuField::kPcie, GpuGap::Reason::kNotWanted, ""});
+  gpu.gaps.push_back({GpuField::kPcie, GpuGap::Reason::kNotRequested, ""});
   return gpu;
 }
 
@@ -68,7 +69,7 @@ TEST(ScalerService, ValueIsTheLoadOfAllReplicas) {
 
 TEST(ScalerService, EachSnapshotIsJudgedAnew) {
   ServedScaler scaler;
-  const ScaledObjectRef ref = RefOf({{"window", "0s"}});
+  const externalscaler::ScaledObjectRef ref = RefOf({{"window", "0s"}});
   GetMetricsResponse reply;
   scaler.Sample({BusyGpu(0, 60)});
   ASSERT_TRUE(GetMetrics(scaler, ref, &reply).ok());
@@ -140,7 +141,7 @@ TEST(ScalerService, ExplanationCarriesTheDecision) {
 }
 
 TEST(ScalerService, ExplanationOfAnErrorIsAnAnswer) {
-  ServedScaler scaler({.snapshot_patience = absl::Milliseconds(20)});
+  ServedScaler scaler({.snapshot_timeout = absl::Milliseconds(20)});
   Explanation reply;
   ASSERT_TRUE(Explain(scaler, RefOf({}), &reply).ok());
   EXPECT_EQ(reply.code(), StatusCode::UNAVAILABLE);
@@ -188,7 +189,7 @@ TEST(ScalerService, MalformedMetadataIsAnErrorInWordsWhereKedaShowsThem) {
     IsActiveResponse active;
     GetMetricsResponse metrics;
     Explanation explanation;
-    const ScaledObjectRef ref = RefOf(kind.metadata);
+    const externalscaler::ScaledObjectRef ref = RefOf(kind.metadata);
     for (const grpc::Status& status :
          {IsActive(scaler, ref, &active), GetMetrics(scaler, ref, &metrics),
           Explain(scaler, ref, &explanation)}) {
@@ -226,7 +227,7 @@ TEST(ScalerService, MetricsOfNoScaledObjectAreRefused) {
 TEST(ScalerService, WithoutANameOnlyTheSpecIsAnswered) {
   ServedScaler scaler;
   scaler.Sample({BusyGpu(0, 60)});
-  ScaledObjectRef nameless = RefOf({{"profile", "vllm-inference"}});
+  externalscaler::ScaledObjectRef nameless = RefOf({{"profile", "vllm-inference"}});
   nameless.clear_name();
   IsActiveResponse active;
   GetMetricsResponse metrics;
@@ -243,7 +244,7 @@ TEST(ScalerService, WithoutANameOnlyTheSpecIsAnswered) {
 TEST(ScalerService, WhatKedaNeverSendsIsLoggedWithItsPeerButFillsNoDisk) {
   ServedScaler scaler;
   scaler.Sample({BusyGpu(0, 60)});
-  ScaledObjectRef nameless = RefOf({});
+  externalscaler::ScaledObjectRef nameless = RefOf({});
   nameless.clear_name();
   GetMetricsResponse metrics;
   IsActiveResponse active;
@@ -280,8 +281,8 @@ TEST(ScalerService, ScopeThatCanNeverBeReadIsAFailedPrecondition) {
 }
 
 TEST(ScalerService, WithoutASnapshotACallIsUnavailableAfterItsPatience) {
-  const absl::Duration patience = absl::Milliseconds(300);
-  ServedScaler scaler({.snapshot_patience = patience});
+  const absl::Duration staleness = absl::Milliseconds(300);
+  ServedScaler scaler({.snapshot_timeout = staleness});
   const SteadyClock real;
   const absl::Time before = real.Now();
   GetMetricsResponse reply;
@@ -289,12 +290,12 @@ TEST(ScalerService, WithoutASnapshotACallIsUnavailableAfterItsPatience) {
   const absl::Duration took = real.Now() - before;
   EXPECT_EQ(status.error_code(), StatusCode::UNAVAILABLE);
   EXPECT_EQ(status.error_message(), "no GPU snapshot yet");
-  EXPECT_GE(took, patience);
+  EXPECT_GE(took, staleness);
   EXPECT_LT(took, absl::Seconds(10));
 }
 
 TEST(ScalerService, StaleSnapshotIsUnavailableNotZero) {
-  ServedScaler scaler({.snapshot_patience = absl::Milliseconds(20)});
+  ServedScaler scaler({.snapshot_timeout = absl::Milliseconds(20)});
   scaler.Sample({BusyGpu(0, 60)});
   scaler.clock.Advance(absl::Minutes(1));
   IsActiveResponse active;
@@ -305,7 +306,7 @@ TEST(ScalerService, StaleSnapshotIsUnavailableNotZero) {
 }
 
 TEST(ScalerService, WaitingCallGetsTheSnapshotThatComes) {
-  ServedScaler scaler({.snapshot_patience = absl::Seconds(60)});
+  ServedScaler scaler({.snapshot_timeout = absl::Seconds(60)});
   GetMetricsResponse reply;
   auto call = std::async(std::launch::async, [&] { return GetMetrics(scaler, RefOf({}), &reply); });
   ASSERT_TRUE(Eventually([&] { return scaler.service->waiting_calls() == 1; }));
@@ -316,17 +317,17 @@ TEST(ScalerService, WaitingCallGetsTheSnapshotThatComes) {
 }
 
 TEST(ScalerService, CostlyReadingIsWantedWokenForAndWaitedFor) {
-  ServedScaler scaler({.snapshot_patience = absl::Seconds(60)});
+  ServedScaler scaler({.snapshot_timeout = absl::Seconds(60)});
   scaler.Sample({GpuWithoutPcie()});
-  EXPECT_FALSE(scaler.leases.Wanted(scaler.clock.Now()).pcie);
+  EXPECT_FALSE(scaler.leases.Subscription(scaler.clock.Now()).pcie);
   GetMetricsResponse reply;
   auto call = std::async(std::launch::async, [&] {
     return GetMetrics(scaler, RefOf({{"metricType", "pcie_tx_kbps"}}), &reply);
   });
   ASSERT_TRUE(Eventually([&] { return scaler.service->waiting_calls() == 1; }));
   EXPECT_EQ(scaler.sampler_wakes, 1);
-  EXPECT_TRUE(scaler.leases.Wanted(scaler.clock.Now() + absl::Seconds(89)).pcie);
-  EXPECT_FALSE(scaler.leases.Wanted(scaler.clock.Now() + absl::Seconds(91)).pcie);
+  EXPECT_TRUE(scaler.leases.Subscription(scaler.clock.Now() + absl::Seconds(89)).pcie);
+  EXPECT_FALSE(scaler.leases.Subscription(scaler.clock.Now() + absl::Seconds(91)).pcie);
   GpuSample read = BusyGpu(0, 50);
   read.pcie_tx_kbps = 1000;
   scaler.clock.Advance(absl::Seconds(1));
@@ -342,11 +343,11 @@ TEST(ScalerService, CheapReadingsWakeNobody) {
   IsActiveResponse reply;
   ASSERT_TRUE(IsActive(scaler, RefOf({}), &reply).ok());
   EXPECT_EQ(scaler.sampler_wakes, 0);
-  EXPECT_FALSE(scaler.leases.Wanted(scaler.clock.Now()).pcie);
+  EXPECT_FALSE(scaler.leases.Subscription(scaler.clock.Now()).pcie);
 }
 
 TEST(ScalerService, StoppingAnswersWhatWaits) {
-  ServedScaler scaler({.snapshot_patience = absl::Seconds(60)});
+  ServedScaler scaler({.snapshot_timeout = absl::Seconds(60)});
   GetMetricsResponse reply;
   auto call = std::async(std::launch::async, [&] { return GetMetrics(scaler, RefOf({}), &reply); });
   ASSERT_TRUE(Eventually([&] { return scaler.service->waiting_calls() == 1; }));
@@ -368,7 +369,7 @@ TEST(ScalerService, RequestsAreCountedByCode) {
 TEST(ScalerService, OutcomeIsLoggedOnceAndInFewWords) {
   ServedScaler scaler;
   scaler.Sample({BusyGpu(0, 60)});
-  ScaledObjectRef ref = RefOf({{"targetVaule", "secret"}});
+  externalscaler::ScaledObjectRef ref = RefOf({{"targetVaule", "secret"}});
   ref.set_name(std::string(10'000, 'n'));
   IsActiveResponse reply;
   testing::internal::CaptureStderr();
@@ -399,7 +400,7 @@ TEST(ScalerService, EveryBadKeyIsLoggedAndNoValue) {
 TEST(ScalerService, OutcomeThatFoundNoPlaceInTheLogIsSaidLater) {
   ServedScaler scaler;
   const auto ask = [&](int number) {
-    ScaledObjectRef ref = RefOf({{"targetVaule", "70"}});
+    externalscaler::ScaledObjectRef ref = RefOf({{"targetVaule", "70"}});
     ref.set_name(absl::StrCat("llm-", number, "-"));
     IsActiveResponse reply;
     testing::internal::CaptureStderr();
@@ -416,7 +417,8 @@ TEST(ScalerService, OutcomeThatFoundNoPlaceInTheLogIsSaidLater) {
 
 TEST(ScalerService, DecisionsAreCountedOnceForEachSnapshotByTheirOutcome) {
   ServedScaler scaler;
-  const ScaledObjectRef ref = RefOf({{"profile", "vllm-inference"}, {"warmupSeconds", "0"}});
+  const externalscaler::ScaledObjectRef ref =
+      RefOf({{"profile", "vllm-inference"}, {"warmupSeconds", "0"}});
   GetMetricsResponse reply;
   scaler.Hold(absl::Minutes(3), {BusyGpu(0, 30, 91)});
   ASSERT_TRUE(GetMetrics(scaler, ref, &reply).ok());

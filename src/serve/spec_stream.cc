@@ -13,13 +13,13 @@ bool Same(const MetricSpec& a, const MetricSpec& b) {
 
 }  // namespace
 
-SpecStream::SpecStream(OpenStreams& streams, const StreamLife& life, const Judge& judge,
-                       std::shared_ptr<CachedTrigger> trigger)
-    : StreamReactor(streams), life_(life), judge_(judge), trigger_(std::move(trigger)) {}
+SpecStream::SpecStream(OpenStreams& streams, const StreamLife& life,
+                       const TriggerEvaluator& evaluator, std::shared_ptr<CachedTrigger> trigger)
+    : StreamReactor(streams), life_(life), evaluator_(evaluator), trigger_(std::move(trigger)) {}
 
 void SpecStream::Refresh(absl::Time now) {
   if (now >= life_.ends_at) return End(absl::OkStatus());
-  const Judge::Parsed parsed = judge_.Parse(*trigger_);
+  const TriggerEvaluator::Parsed parsed = evaluator_.Parse(*trigger_);
   MutexLock lock(show_mutex_);
   // Two threads refresh when the stream opens: the slower one may come with the older profiles.
   if (parsed->profiles_version < version_) return;

@@ -8,9 +8,9 @@
 #include "base/mutex.h"
 #include "externalscaler.pb.h"
 #include "serve/activity_stream.h"
-#include "serve/judge.h"
 #include "serve/stream_reactor.h"
 #include "serve/trigger_cache.h"
+#include "serve/trigger_evaluator.h"
 
 namespace gpuscaler {
 
@@ -18,7 +18,7 @@ namespace gpuscaler {
 class SpecStream : public StreamReactor<externalscaler::GetMetricSpecResponse> {
  public:
   // `judge` outlives it.
-  SpecStream(OpenStreams& streams, const StreamLife& life, const Judge& judge,
+  SpecStream(OpenStreams& streams, const StreamLife& life, const TriggerEvaluator& evaluator,
              std::shared_ptr<CachedTrigger> trigger);
 
   size_t size_bytes() const { return trigger_->size_bytes(); }
@@ -30,7 +30,7 @@ class SpecStream : public StreamReactor<externalscaler::GetMetricSpecResponse> {
   absl::Time Due() const override { return life_.ends_at; }
 
   const StreamLife life_;
-  const Judge& judge_;
+  const TriggerEvaluator& evaluator_;
   const std::shared_ptr<CachedTrigger> trigger_;
   Mutex show_mutex_;
   std::optional<MetricSpec> shown_ ABSL_GUARDED_BY(show_mutex_);

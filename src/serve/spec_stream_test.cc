@@ -53,16 +53,16 @@ TEST_F(SpecStreamTest, SaysTheSpecOnOpenAndWhenTheFileChangesIt) {
   ASSERT_TRUE(scaler.profiles.Reload().ok());
   const auto stream = Open(scaler, ref_);
   ASSERT_THAT(stream->WaitForMessages(1), SizeIs(1));
-  EXPECT_EQ(stream->Said()[0].metricspecs(0).targetsizefloat(), 70);
+  EXPECT_EQ(stream->Observed()[0].metricspecs(0).targetsizefloat(), 70);
 
   WriteTarget(50);
   ASSERT_TRUE(scaler.profiles.Reload().ok());
   ASSERT_THAT(stream->WaitForMessages(2), SizeIs(2));
-  EXPECT_EQ(stream->Said()[1].metricspecs(0).targetsizefloat(), 50);
+  EXPECT_EQ(stream->Observed()[1].metricspecs(0).targetsizefloat(), 50);
   grpc::ClientContext context;
   GetMetricSpecResponse asked;
   ASSERT_TRUE(scaler.stub->GetMetricSpec(&context, ref_, &asked).ok());
-  EXPECT_EQ(stream->Said()[1].SerializeAsString(), asked.SerializeAsString());
+  EXPECT_EQ(stream->Observed()[1].SerializeAsString(), asked.SerializeAsString());
 }
 
 TEST_F(SpecStreamTest, ChangeThatLeavesTheSpecIsNotSaid) {
@@ -79,11 +79,11 @@ TEST_F(SpecStreamTest, ChangeThatLeavesTheSpecIsNotSaid) {
     ASSERT_TRUE(scaler.profiles.Reload().ok());
     ASSERT_THAT(marker->WaitForMessages(target), SizeIs(target));
   }
-  EXPECT_THAT(stream->Said(), SizeIs(1));
+  EXPECT_THAT(stream->Observed(), SizeIs(1));
   WriteTarget(60);
   ASSERT_TRUE(scaler.profiles.Reload().ok());
   ASSERT_THAT(stream->WaitForMessages(2), SizeIs(2));
-  EXPECT_EQ(stream->Said()[1].metricspecs(0).targetsizefloat(), 60);
+  EXPECT_EQ(stream->Observed()[1].metricspecs(0).targetsizefloat(), 60);
 }
 
 TEST_F(SpecStreamTest, OneThatOpensWhileTheFileChangesDoesNotSayTheOldSpecLast) {
@@ -107,7 +107,7 @@ TEST_F(SpecStreamTest, OneThatOpensWhileTheFileChangesDoesNotSayTheOldSpecLast) 
   ASSERT_THAT(stream->WaitForMessages(1), SizeIs(1));
   scaler.clock.Advance(absl::Minutes(6));
   ASSERT_TRUE(stream->WaitForEnd());
-  EXPECT_EQ(stream->Said().back().metricspecs(0).targetsizefloat(), 50);
+  EXPECT_EQ(stream->Observed().back().metricspecs(0).targetsizefloat(), 50);
 }
 
 TEST_F(SpecStreamTest, EndsWithOkAfterItsLifetime) {

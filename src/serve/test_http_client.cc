@@ -104,9 +104,9 @@ bool TestHttpClient::Send(absl::string_view bytes) {
   return send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL) == size;
 }
 
-absl::StatusOr<std::string> TestHttpClient::ReadAll(absl::Duration patience) {
+absl::StatusOr<std::string> TestHttpClient::ReadAll(absl::Duration staleness) {
   const NoBrokenPipe quiet;
-  const timeval timeout = absl::ToTimeval(patience);
+  const timeval timeout = absl::ToTimeval(staleness);
   setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
   std::string all;
   char piece[4096];

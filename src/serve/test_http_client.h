@@ -36,7 +36,7 @@ class TestHttpClient {
 
   // What comes until the server closes the connection; DEADLINE_EXCEEDED after `patience` between
   // two pieces.
-  absl::StatusOr<std::string> ReadAll(absl::Duration patience = absl::Seconds(10));
+  absl::StatusOr<std::string> ReadAll(absl::Duration staleness = absl::Seconds(10));
 
  private:
   explicit TestHttpClient(int socket) : socket_(socket) {}

@@ -12,38 +12,37 @@
 namespace gpuscaler {
 namespace {
 
-using externalscaler::ScaledObjectRef;
-
 constexpr size_t kMostKeys = 256;
 constexpr size_t kMostBytes = size_t{64} << 10;
 
-size_t SizeOf(const ScaledObjectRef& ref) {
+size_t SizeOf(const externalscaler::ScaledObjectRef& ref) {
   size_t bytes = ref.name().size() + ref.namespace_().size();
   for (const auto& [key, value] : ref.scalermetadata()) bytes += key.size() + value.size();
   return bytes;
 }
 
 // Protobuf's map has no order of its own: the sum does not depend on it.
-size_t FingerprintOf(const ScaledObjectRef& ref) {
+size_t FingerprintOf(const externalscaler::ScaledObjectRef& ref) {
   size_t sum = absl::HashOf(ref.namespace_(), ref.name());
   for (const auto& [key, value] : ref.scalermetadata()) sum += absl::HashOf(key, value);
   return sum;
 }
 
-Metadata MetadataOf(const ScaledObjectRef& ref) {
+Metadata MetadataOf(const externalscaler::ScaledObjectRef& ref) {
   return Metadata(ref.scalermetadata().begin(), ref.scalermetadata().end());
 }
 
-Asker AskerOf(const ScaledObjectRef& ref, const AllowedNamespaces& allowed) {
-  Asker asker{.namespace_name = ref.namespace_(), .name = ref.name()};
+ScaledObjectRef ScaledObjectOf(const externalscaler::ScaledObjectRef& ref,
+                               const AllowedNamespaces& allowed) {
+  ScaledObjectRef scaled_object{.namespace_name = ref.namespace_(), .name = ref.name()};
   const auto [first, last] = allowed.equal_range(ref.namespace_());
-  for (auto pair = first; pair != last; ++pair) asker.opened.push_back(pair->second);
-  return asker;
+  for (auto pair = first; pair != last; ++pair) scaled_object.opened.push_back(pair->second);
+  return scaled_object;
 }
 
-std::vector<std::string> NamespacesOf(const Asker& asker) {
-  std::vector<std::string> namespaces = asker.opened;
-  namespaces.push_back(asker.namespace_name);
+std::vector<std::string> NamespacesOf(const ScaledObjectRef& scaled_object) {
+  std::vector<std::string> namespaces = scaled_object.opened;
+  namespaces.push_back(scaled_object.namespace_name);
   return namespaces;
 }
 
@@ -63,13 +62,13 @@ size_t BytesOf(const std::vector<std::string>& texts) {
 }  // namespace
 
 size_t BytesOf(const Decision& decision) {
-  size_t bytes = sizeof(decision) + decision.shares.capacity() * sizeof(ReplicaShare) +
+  size_t bytes = sizeof(decision) + decision.contributions.capacity() * sizeof(Contribution) +
                  decision.nodes.capacity() * sizeof(DecidedNode) + BytesOf(decision.notes) +
                  decision.status.message().size() + decision.active_because.capacity() +
-                 decision.replicas_from.capacity() + decision.doubt.text.capacity();
-  for (const ReplicaShare& share : decision.shares) {
-    bytes += share.name.capacity() + share.because.capacity() + BytesOf(share.gpus) +
-             BytesOf(share.nodes);
+                 decision.replicas_from.capacity() + decision.ambiguity.text.capacity();
+  for (const Contribution& contribution : decision.contributions) {
+    bytes += contribution.name.capacity() + contribution.because.capacity() +
+             BytesOf(contribution.gpus) + BytesOf(contribution.nodes);
   }
   for (const DecidedNode& node : decision.nodes) bytes += node.name.capacity();
   return bytes;
@@ -82,13 +81,14 @@ bool ParsedTrigger::NeedsNodes() const {
   return origin == MetricOrigin::kGpu || (origin == MetricOrigin::kEngine && of_workload);
 }
 
-CachedTrigger::CachedTrigger(const ScaledObjectRef& ref, const AllowedNamespaces& allowed)
-    : asker_(AskerOf(ref, allowed)),
-      namespaces_(NamespacesOf(asker_)),
+CachedTrigger::CachedTrigger(const externalscaler::ScaledObjectRef& ref,
+                             const AllowedNamespaces& allowed)
+    : scaled_object_(ScaledObjectOf(ref, allowed)),
+      namespaces_(NamespacesOf(scaled_object_)),
       metadata_(MetadataOf(ref)),
       size_bytes_(SizeOf(ref)) {}
 
-bool CachedTrigger::IsFor(const ScaledObjectRef& ref) const {
+bool CachedTrigger::IsFor(const externalscaler::ScaledObjectRef& ref) const {
   const auto& metadata = ref.scalermetadata();
   if (ref.name() != name() || ref.namespace_() != namespace_name()) return false;
   if (metadata.size() != metadata_.size()) return false;
@@ -111,8 +111,8 @@ CachedTrigger::Parsing CachedTrigger::Parse(const ProfileStore::Current& profile
                     .spec = SpecOf(metadata_, *profiles.profiles),
                     .wanted = {.namespaces = namespaces_}});
   if (parsed->trigger.ok()) {
-    parsed->wanted = WantedPods(*parsed->trigger, asker_);
-    auto source = source_for(*parsed->trigger, asker_);
+    parsed->wanted = PodsOfInterest(*parsed->trigger, scaled_object_);
+    auto source = source_for(*parsed->trigger, scaled_object_);
     if (source.ok()) {
       parsed->source = *std::move(source);
     } else {
@@ -125,94 +125,102 @@ CachedTrigger::Parsing CachedTrigger::Parse(const ProfileStore::Current& profile
   return {.parsed = parsed_, .is_new = true};
 }
 
-Judgement CachedTrigger::Judge(Question question,
-                               const std::shared_ptr<const ParsedTrigger>& parsed,
-                               const FleetHistory& fleet, const Patience& patience,
-                               const Heard* heard) {
-  const SignalHistory* const signals = heard == nullptr ? nullptr : &heard->history;
+Evaluation CachedTrigger::TriggerEvaluator(Question question,
+                                           const std::shared_ptr<const ParsedTrigger>& parsed,
+                                           const FleetHistory& fleet,
+                                           const StalenessLimits& staleness,
+                                           const Observations* received) {
+  const SignalHistory* const signals = received == nullptr ? nullptr : &received->history;
   const int64_t of_signals = signals == nullptr ? 0 : signals->generation;
-  const auto own = heard == nullptr ? nullptr : heard->own;
+  const auto own = received == nullptr ? nullptr : received->own;
   MutexLock lock(mutex_);
   // Of all engines and of some, generations do not compare.
-  const bool compares = verdict_ != nullptr && (verdict_->own == nullptr) == (own == nullptr);
+  const bool compares = cached_ != nullptr && (cached_->own == nullptr) == (own == nullptr);
   const auto known = compares ? Known(question, *parsed, fleet, of_signals) : std::nullopt;
   if (known) return *known;
-  verdict_ = std::make_shared<const Verdict>(
-      Verdict{.generation = fleet.generation,
-              .signal_generation = of_signals,
-              .own = own,
-              .parsed = parsed,
-              .decision = Decide(*parsed->trigger, asker_, fleet, signals, patience)});
-  const Decision& decision = verdict_->decision;
-  auto quiet = QuietWorkload::Of(*parsed->trigger, fleet, patience, decision);
+  Decision decided = Decide(*parsed->trigger, scaled_object_, fleet, signals, staleness);
+  if (std::string note = suggestion_.Note(); !note.empty())
+    decided.notes.push_back(std::move(note));
+  cached_ = std::make_shared<const CachedDecision>(CachedDecision{.generation = fleet.generation,
+                                                                  .signal_generation = of_signals,
+                                                                  .own = own,
+                                                                  .parsed = parsed,
+                                                                  .decision = std::move(decided)});
+  const Decision& decision = cached_->decision;
+  auto quiet = IdleFastPath::Of(*parsed->trigger, fleet, staleness, decision);
   Count(BytesOf(decision) + (quiet ? quiet->size_bytes() : 0) + (own ? own->size_bytes() : 0));
-  quiet_.reset();
-  if (quiet) quiet_ = {*std::move(quiet), fleet.generation, fleet.now, decision.active_until};
-  return {.verdict = verdict_, .is_new = true, .active_until = decision.active_until};
+  idle_.reset();
+  if (quiet) idle_ = {*std::move(quiet), fleet.generation, fleet.now, decision.active_until};
+  return {.cached = cached_, .is_new = true, .active_until = decision.active_until};
 }
 
-std::shared_ptr<const Verdict> CachedTrigger::verdict() const {
+std::shared_ptr<const CachedDecision> CachedTrigger::cached() const {
   MutexLock lock(mutex_);
-  return verdict_;
+  return cached_;
 }
 
-std::optional<Judgement> CachedTrigger::Standing(Question question, const ParsedTrigger& parsed,
-                                                 const FleetHistory& fleet,
-                                                 const std::shared_ptr<const Verdict>& verdict,
-                                                 int64_t signal_generation) {
+void CachedTrigger::DropCached() {
   MutexLock lock(mutex_);
-  if (verdict_ == nullptr || verdict_ != verdict) return std::nullopt;
+  cached_ = nullptr;
+  idle_.reset();
+}
+
+std::optional<Evaluation> CachedTrigger::Standing(
+    Question question, const ParsedTrigger& parsed, const FleetHistory& fleet,
+    const std::shared_ptr<const CachedDecision>& cached, int64_t signal_generation) {
+  MutexLock lock(mutex_);
+  if (cached_ == nullptr || cached_ != cached) return std::nullopt;
   return Known(question, parsed, fleet, signal_generation);
 }
 
-std::optional<Judgement> CachedTrigger::Known(Question question, const ParsedTrigger& parsed,
-                                              const FleetHistory& fleet, int64_t of_signals) {
-  if (verdict_->IsRight(question, parsed, fleet, of_signals)) {
-    return Judgement{.verdict = verdict_, .active_until = verdict_->decision.active_until};
+std::optional<Evaluation> CachedTrigger::Known(Question question, const ParsedTrigger& parsed,
+                                               const FleetHistory& fleet, int64_t of_signals) {
+  if (cached_->IsRight(question, parsed, fleet, of_signals)) {
+    return Evaluation{.cached = cached_, .active_until = cached_->decision.active_until};
   }
   if (question != Question::kActivity) return std::nullopt;
-  const auto quiet_until = QuietUntil(parsed, fleet, of_signals);
-  if (!quiet_until) return std::nullopt;
-  return Judgement{.verdict = verdict_, .active_until = *quiet_until};
+  const auto idle_until = IdleUntil(parsed, fleet, of_signals);
+  if (!idle_until) return std::nullopt;
+  return Evaluation{.cached = cached_, .active_until = *idle_until};
 }
 
-std::optional<absl::Time> CachedTrigger::QuietUntil(const ParsedTrigger& parsed,
-                                                    const FleetHistory& fleet, int64_t of_signals) {
-  if (!quiet_ || verdict_->parsed->profiles_version < parsed.profiles_version) return std::nullopt;
-  if (verdict_->signal_generation < of_signals) return std::nullopt;
-  const bool older = fleet.generation < quiet_->generation || fleet.now < quiet_->at;
-  if (older) return quiet_->until;
-  const std::optional<absl::Time> until = quiet_->workload.StandsOn(fleet);
+std::optional<absl::Time> CachedTrigger::IdleUntil(const ParsedTrigger& parsed,
+                                                   const FleetHistory& fleet, int64_t of_signals) {
+  if (!idle_ || cached_->parsed->profiles_version < parsed.profiles_version) return std::nullopt;
+  if (cached_->signal_generation < of_signals) return std::nullopt;
+  const bool older = fleet.generation < idle_->generation || fleet.now < idle_->at;
+  if (older) return idle_->until;
+  const std::optional<absl::Time> until = idle_->workload.StandsOn(fleet);
   if (!until) {
-    quiet_.reset();
+    idle_.reset();
     return until;
   }
-  quiet_->generation = fleet.generation;
-  quiet_->at = fleet.now;
-  quiet_->until = *until;
+  idle_->generation = fleet.generation;
+  idle_->at = fleet.now;
+  idle_->until = *until;
   return until;
 }
 
-void CachedTrigger::Count(size_t verdict_bytes) {
+void CachedTrigger::Count(size_t decision_bytes) {
   MutexLock lock(count_mutex_);
-  if (total_ != nullptr) *total_ += verdict_bytes - verdict_bytes_;  // wraps, to the right sum
-  verdict_bytes_ = verdict_bytes;
+  if (total_ != nullptr) *total_ += decision_bytes - decision_bytes_;  // wraps, to the right sum
+  decision_bytes_ = decision_bytes;
 }
 
 void CachedTrigger::CountIn(std::shared_ptr<std::atomic<size_t>> total) {
   MutexLock lock(count_mutex_);
   total_ = std::move(total);
-  *total_ += verdict_bytes_;
+  *total_ += decision_bytes_;
 }
 
 void CachedTrigger::Uncount() {
   MutexLock lock(count_mutex_);
-  if (total_ != nullptr) *total_ -= verdict_bytes_;
+  if (total_ != nullptr) *total_ -= decision_bytes_;
   total_ = nullptr;
 }
 
-bool Verdict::IsRight(Question question, const ParsedTrigger& now, const FleetHistory& fleet,
-                      int64_t of_signals) const {
+bool CachedDecision::IsRight(Question question, const ParsedTrigger& now, const FleetHistory& fleet,
+                             int64_t of_signals) const {
   if (parsed->profiles_version < now.profiles_version) return false;
   if (generation < fleet.generation || signal_generation < of_signals) return false;
   if (generation > fleet.generation || signal_generation > of_signals) return true;
@@ -227,7 +235,7 @@ absl::Time CachedTrigger::LeaseFrom(absl::Time now) {
   return lease_until_;
 }
 
-std::shared_ptr<CachedTrigger> TriggerCache::Get(const ScaledObjectRef& ref) {
+std::shared_ptr<CachedTrigger> TriggerCache::Get(const externalscaler::ScaledObjectRef& ref) {
   const size_t fingerprint = FingerprintOf(ref);
   MutexLock lock(mutex_);
   const auto found = by_fingerprint_.find(fingerprint);
@@ -243,7 +251,7 @@ std::shared_ptr<CachedTrigger> TriggerCache::Get(const ScaledObjectRef& ref) {
   entries_.push_front({fingerprint, std::make_shared<CachedTrigger>(ref, allowed_)});
   by_fingerprint_[fingerprint] = entries_.begin();
   bytes_ += entries_.front().trigger->size_bytes();
-  entries_.front().trigger->CountIn(verdict_bytes_);
+  entries_.front().trigger->CountIn(decision_bytes_);
   DropOldest();
   return entries_.front().trigger;
 }
@@ -251,7 +259,7 @@ std::shared_ptr<CachedTrigger> TriggerCache::Get(const ScaledObjectRef& ref) {
 // The one that was asked last stays.
 void TriggerCache::DropOldest() {
   while (entries_.size() > 1 &&
-         (entries_.size() > limits_.triggers || bytes_ + *verdict_bytes_ > limits_.bytes)) {
+         (entries_.size() > limits_.triggers || bytes_ + *decision_bytes_ > limits_.bytes)) {
     Drop(std::prev(entries_.end()));
   }
 }
@@ -263,7 +271,7 @@ void TriggerCache::Drop(Entries::iterator entry) {
   entries_.erase(entry);
 }
 
-absl::Status CheckSize(const ScaledObjectRef& ref) {
+absl::Status CheckSize(const externalscaler::ScaledObjectRef& ref) {
   if (static_cast<size_t>(ref.scalermetadata_size()) > kMostKeys) {
     return absl::InvalidArgumentError(
         absl::StrCat("metadata has ", ref.scalermetadata_size(), " keys, at most ", kMostKeys));
@@ -274,7 +282,7 @@ absl::Status CheckSize(const ScaledObjectRef& ref) {
       absl::StrCat("metadata has ", bytes, " bytes, at most ", kMostBytes));
 }
 
-absl::Status CheckRef(const ScaledObjectRef& ref) {
+absl::Status CheckRef(const externalscaler::ScaledObjectRef& ref) {
   if (absl::Status size = CheckSize(ref); !size.ok()) return size;
   if (!ref.name().empty()) return absl::OkStatus();
   return absl::InvalidArgumentError("the scaledObjectRef has no name: use the ScaledObject's");

@@ -21,13 +21,14 @@
 #include "model/fleet_history.h"
 #include "model/signal_history.h"
 #include "model/signal_source.h"
+#include "scaling/ambiguity_warning.h"
 #include "scaling/decision.h"
-#include "scaling/doubt.h"
+#include "scaling/idle_fast_path.h"
 #include "scaling/own_pods.h"
-#include "scaling/quiet_workload.h"
 #include "serve/longest_gap.h"
 #include "serve/outcome.h"
 #include "serve/profile_store.h"
+#include "serve/profile_suggestion.h"
 #include "store/lease_bounds.h"
 #include "trigger/metric_type.h"
 #include "trigger/trigger.h"
@@ -41,42 +42,42 @@ struct ParsedTrigger {
   std::string bad_keys;  // "aggregation,window"; of a trigger that is an error
   MetricSpec spec;       // also where the trigger is an error
   // What it is decided on, of its own scope only; whoever's where the trigger is an error.
-  PodsWanted wanted;
+  PodInterest wanted;
   std::optional<SignalSource> source;  // what is read for it besides GPUs
 
   // Whether GPUs, or the pods that hold them, are part of its decision. Of a trigger that is OK.
   bool NeedsNodes() const;
 };
 
-// What of a verdict is asked for.
+// What of a cached decision is asked for.
 enum class Question {
   kActivity,  // its status, and whether the workload is active
   kAll,
 };
 
-// A trigger judged on one history of each kind. Immutable once shared.
-struct Verdict {
+// A trigger evaluated on one history of each kind. Immutable once shared.
+struct CachedDecision {
   int64_t generation = 0;                       // of the fleet
   int64_t signal_generation = 0;                // of what `own` said, or all of its source
   std::shared_ptr<const OwnPods> own;           // whose engines were looked at; null: all
   std::shared_ptr<const ParsedTrigger> parsed;  // its trigger is OK
   Decision decision;
 
-  // Whether the trigger as it is read `now` would be judged alike on `fleet`, or that is older, and
-  // on signals of that generation.
+  // Whether the trigger as it is read `now` would be evaluated alike on `fleet`, or that is older,
+  // and on signals of that generation.
   bool IsRight(Question question, const ParsedTrigger& now, const FleetHistory& fleet,
                int64_t of_signals) const;
 };
 
 // What a source said, and which of its engines that is of.
-struct Heard {
+struct Observations {
   SignalHistory history;
   std::shared_ptr<const OwnPods> own;  // null: all
 };
 
 // What a question gets.
-struct Judgement {
-  std::shared_ptr<const Verdict> verdict;
+struct Evaluation {
+  std::shared_ptr<const CachedDecision> cached;
   bool is_new = false;  // decided just now
   // Its status and activity are right until then if nothing more is heard.
   absl::Time active_until;
@@ -94,14 +95,14 @@ class CachedTrigger {
   bool IsFor(const externalscaler::ScaledObjectRef& ref) const;
   size_t size_bytes() const { return size_bytes_; }  // of its names and metadata
 
-  // What its verdict takes is counted in `total` from now on, until Uncount().
+  // What its cached decision takes is counted in `total` from now on, until Uncount().
   void CountIn(std::shared_ptr<std::atomic<size_t>> total);
   void Uncount();
 
   // What is to be read for a trigger besides GPUs; an error: what it names may not be, or nobody
   // here reads it.
   using SourceFor = absl::FunctionRef<absl::StatusOr<std::optional<SignalSource>>(
-      const Trigger& trigger, const Asker& asker)>;
+      const Trigger& trigger, const ScaledObjectRef& scaled_object)>;
 
   // Reads the metadata once for each version of the profiles.
   struct Parsing {
@@ -110,37 +111,47 @@ class CachedTrigger {
   };
   Parsing Parse(
       const ProfileStore::Current& profiles,
-      SourceFor source_for = [](const Trigger&, const Asker&) { return std::nullopt; });
+      SourceFor source_for = [](const Trigger&, const ScaledObjectRef&) { return std::nullopt; });
 
   // Decides once a generation, and again when time alone may have changed the answer
   // (Decision::valid_until, active_until); a history older than the last one gets the last one's
-  // verdict. Of the activity of a workload that stays quiet (QuietWorkload) it is not decided anew.
-  // `heard` is what its source said; null: it has none, or nobody reads it.
-  Judgement Judge(Question question, const std::shared_ptr<const ParsedTrigger>& parsed,
-                  const FleetHistory& fleet, const Patience& patience,
-                  const Heard* heard = nullptr);
+  // cached decision. Of the activity of a workload that stays quiet (IdleFastPath) it is not
+  // decided anew. `heard` is what its source said; null: it has none, or nobody reads it.
+  Evaluation TriggerEvaluator(Question question, const std::shared_ptr<const ParsedTrigger>& parsed,
+                              const FleetHistory& fleet, const StalenessLimits& staleness,
+                              const Observations* received = nullptr);
 
   // Null: none was made yet.
-  std::shared_ptr<const Verdict> verdict() const;
+  std::shared_ptr<const CachedDecision> cached() const;
 
-  // What Judge() would find to be right without deciding, where `verdict` still is its verdict and
-  // what that looked at of its source is of this generation now. Nothing: it has to be asked.
-  std::optional<Judgement> Standing(Question question, const ParsedTrigger& parsed,
-                                    const FleetHistory& fleet,
-                                    const std::shared_ptr<const Verdict>& verdict,
-                                    int64_t signal_generation);
+  // What TriggerEvaluator() would find to be right without deciding, where `cached decision` still
+  // is its cached decision and what that looked at of its source is of this generation now.
+  // Nothing: it has to be asked.
+  std::optional<Evaluation> Standing(Question question, const ParsedTrigger& parsed,
+                                     const FleetHistory& fleet,
+                                     const std::shared_ptr<const CachedDecision>& cached,
+                                     int64_t signal_generation);
 
   // What the log last said it is answered with. Say() is false when that was the same.
-  Outcome said() const { return said_; }
-  bool Say(Outcome outcome) { return said_.exchange(outcome) != outcome; }
+  Outcome observed() const { return observed_; }
+  bool Say(Outcome outcome) { return observed_.exchange(outcome) != outcome; }
 
-  // The same of what is doubted, once each: false when it was said before.
-  bool HasSaid(Doubt::About doubt) const { return (said_doubts_ & BitOf(doubt)) != 0; }
-  bool Say(Doubt::About doubt) { return (said_doubts_.fetch_or(BitOf(doubt)) & BitOf(doubt)) == 0; }
+  // The same of what is ambiguous, once each: false when it was said before.
+  bool HasLogged(AmbiguityWarning::About ambiguity) const {
+    return (logged_ambiguities_ & BitOf(ambiguity)) != 0;
+  }
+  bool Say(AmbiguityWarning::About ambiguity) {
+    return (logged_ambiguities_.fetch_or(BitOf(ambiguity)) & BitOf(ambiguity)) == 0;
+  }
 
-  const Asker& asker() const { return asker_; }
-  const std::string& name() const { return asker_.name; }
-  const std::string& namespace_name() const { return asker_.namespace_name; }
+  // Used by triggers without a profile alone.
+  ProfileSuggestion& suggestion() { return suggestion_; }
+  // The next question is decided anew, whatever is cached.
+  void DropCached();
+
+  const ScaledObjectRef& scaled_object() const { return scaled_object_; }
+  const std::string& name() const { return scaled_object_.name; }
+  const std::string& namespace_name() const { return scaled_object_.namespace_name; }
   // Whose pods it may see: its own, and those that were opened for it.
   const std::vector<std::string>& namespaces() const { return namespaces_; }
 
@@ -149,36 +160,39 @@ class CachedTrigger {
   absl::Time LeaseFrom(absl::Time now);
 
  private:
-  static unsigned BitOf(Doubt::About doubt) { return 1u << static_cast<unsigned>(doubt); }
+  static unsigned BitOf(AmbiguityWarning::About ambiguity) {
+    return 1u << static_cast<unsigned>(ambiguity);
+  }
 
-  // The verdict that there is, where it is right.
-  std::optional<Judgement> Known(Question question, const ParsedTrigger& parsed,
-                                 const FleetHistory& fleet, int64_t of_signals)
+  // The cached decision that there is, where it is right.
+  std::optional<Evaluation> Known(Question question, const ParsedTrigger& parsed,
+                                  const FleetHistory& fleet, int64_t of_signals)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Until when, if it is told by what is new alone.
-  std::optional<absl::Time> QuietUntil(const ParsedTrigger& parsed, const FleetHistory& fleet,
-                                       int64_t of_signals) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Count(size_t verdict_bytes);
+  std::optional<absl::Time> IdleUntil(const ParsedTrigger& parsed, const FleetHistory& fleet,
+                                      int64_t of_signals) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Count(size_t decision_bytes);
 
-  const Asker asker_;
+  const ScaledObjectRef scaled_object_;
   const std::vector<std::string> namespaces_;
   const Metadata metadata_;
   const size_t size_bytes_;
-  std::atomic<Outcome> said_ = Outcome::kValue;
-  std::atomic<unsigned> said_doubts_ = 0;
+  std::atomic<Outcome> observed_ = Outcome::kValue;
+  std::atomic<unsigned> logged_ambiguities_ = 0;
+  ProfileSuggestion suggestion_;
   mutable Mutex mutex_;
   std::shared_ptr<const ParsedTrigger> parsed_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<const Verdict> verdict_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const CachedDecision> cached_ ABSL_GUARDED_BY(mutex_);
   struct Quiet {
-    QuietWorkload workload;  // since the verdict
-    int64_t generation;      // of the last history that it stood on
+    IdleFastPath workload;  // since the cached decision
+    int64_t generation;     // of the last history that it stood on
     absl::Time at;
     absl::Time until;
   };
-  std::optional<Quiet> quiet_ ABSL_GUARDED_BY(mutex_);
+  std::optional<Quiet> idle_ ABSL_GUARDED_BY(mutex_);
   // One of its own: nobody waits for a decision to be made.
   Mutex count_mutex_;  // behind mutex_
-  size_t verdict_bytes_ ABSL_GUARDED_BY(count_mutex_) = 0;
+  size_t decision_bytes_ ABSL_GUARDED_BY(count_mutex_) = 0;
   std::shared_ptr<std::atomic<size_t>> total_ ABSL_GUARDED_BY(count_mutex_);  // null: not counted
   LongestGap longest_gap_ ABSL_GUARDED_BY(mutex_);
   absl::Time lease_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
@@ -190,7 +204,7 @@ class TriggerCache {
  public:
   struct Limits {
     size_t triggers = 10'000;
-    size_t bytes = size_t{64} << 20;  // of names, metadata and verdicts
+    size_t bytes = size_t{64} << 20;  // of names, metadata and cached decisions
   };
   explicit TriggerCache(const Limits& limits, AllowedNamespaces allowed = {})
       : limits_(limits), allowed_(std::move(allowed)) {}
@@ -214,8 +228,8 @@ class TriggerCache {
   // Of two triggers with one fingerprint, the later one has the place.
   absl::flat_hash_map<size_t, Entries::iterator> by_fingerprint_ ABSL_GUARDED_BY(mutex_);
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of names and metadata
-  // Of the verdicts, which come and go while no question is looked up.
-  const std::shared_ptr<std::atomic<size_t>> verdict_bytes_ =
+  // Of the cached decisions, which come and go while no question is looked up.
+  const std::shared_ptr<std::atomic<size_t>> decision_bytes_ =
       std::make_shared<std::atomic<size_t>>(0);
 };
 

@@ -12,12 +12,11 @@
 namespace gpuscaler {
 namespace {
 
-using externalscaler::ScaledObjectRef;
+constexpr StalenessLimits kStaleness{.stale_after = absl::Seconds(6), .grace = absl::Seconds(15)};
 
-constexpr Patience kPatience{.stale_after = absl::Seconds(6), .grace = absl::Seconds(15)};
-
-ScaledObjectRef Ref(const std::string& name, const std::map<std::string, std::string>& metadata) {
-  ScaledObjectRef ref;
+externalscaler::ScaledObjectRef Ref(const std::string& name,
+                                    const std::map<std::string, std::string>& metadata) {
+  externalscaler::ScaledObjectRef ref;
   ref.set_name(name);
   ref.set_namespace_("default");
   for (const auto& [key, value] : metadata) (*ref.mutable_scalermetadata())[key] = value;
@@ -30,8 +29,8 @@ ProfileStore::Current Version(int64_t version) {
 
 TEST(TriggerCache, SameQuestionHasTheSameEntryInWhateverOrder) {
   TriggerCache cache({});
-  ScaledObjectRef forwards = Ref("a", {});
-  ScaledObjectRef backwards = Ref("a", {});
+  externalscaler::ScaledObjectRef forwards = Ref("a", {});
+  externalscaler::ScaledObjectRef backwards = Ref("a", {});
   for (int i = 0; i < 50; ++i) {
     (*forwards.mutable_scalermetadata())[absl::StrCat("k", i)] = absl::StrCat(i);
     (*backwards.mutable_scalermetadata())[absl::StrCat("k", 49 - i)] = absl::StrCat(49 - i);
@@ -46,7 +45,7 @@ TEST(TriggerCache, EveryPartOfTheQuestionCounts) {
   EXPECT_NE(cache.Get(Ref("a", {{"k", "w"}})), entry);
   EXPECT_NE(cache.Get(Ref("a", {{"l", "v"}})), entry);
   EXPECT_NE(cache.Get(Ref("a", {})), entry);
-  ScaledObjectRef elsewhere = Ref("a", {{"k", "v"}});
+  externalscaler::ScaledObjectRef elsewhere = Ref("a", {{"k", "v"}});
   elsewhere.set_namespace_("other");
   EXPECT_NE(cache.Get(elsewhere), entry);
   EXPECT_EQ(cache.Get(Ref("a", {{"k", "v"}})), entry);
@@ -79,22 +78,24 @@ TEST(TriggerCache, VerdictsCountInWhatIsKept) {
   builder.Tick(gpus);
   const auto large = cache.Get(Ref("large", {{"scope", "fleet"}}));
   const auto small = cache.Get(Ref("small", {{"scope", "fleet"}, {"gpuIndex", "0"}}));
-  const auto judged = [&](CachedTrigger& trigger) {
+  const auto evaluated = [&](CachedTrigger& trigger) {
     const auto parsed = trigger.Parse(Version(1)).parsed;
-    return trigger.Judge(Question::kAll, parsed, FleetOfOne(builder.history()), kPatience).verdict;
+    return trigger
+        .TriggerEvaluator(Question::kAll, parsed, FleetOfOne(builder.history()), kStaleness)
+        .cached;
   };
-  ASSERT_LT(BytesOf(judged(*small)->decision), 2000u);
+  ASSERT_LT(BytesOf(evaluated(*small)->decision), 2000u);
   EXPECT_EQ(cache.Get(Ref("large", {{"scope", "fleet"}})), large);
   EXPECT_EQ(cache.Get(Ref("small", {{"scope", "fleet"}, {"gpuIndex", "0"}})), small);
-  const size_t bytes = BytesOf(judged(*large)->decision);
-  EXPECT_GT(bytes, 200 * sizeof(ReplicaShare));
+  const size_t bytes = BytesOf(evaluated(*large)->decision);
+  EXPECT_GT(bytes, 200 * sizeof(Contribution));
   TriggerCache narrow({.bytes = bytes});
   const auto first = narrow.Get(Ref("first", {{"scope", "fleet"}}));
-  judged(*first);
+  evaluated(*first);
   EXPECT_EQ(narrow.Get(Ref("first", {{"scope", "fleet"}})), first) << "the one asked last stays";
   const auto second = narrow.Get(Ref("second", {{"scope", "fleet"}}));
   EXPECT_NE(narrow.Get(Ref("first", {{"scope", "fleet"}})), first) << "names alone are few bytes";
-  judged(*first);  // a stream may still hold it: it counts no more
+  evaluated(*first);  // a stream may still hold it: it counts no more
   EXPECT_EQ(narrow.Get(Ref("second", {{"scope", "fleet"}})), second);
 }
 
@@ -105,15 +106,20 @@ TEST(CachedTrigger, DecidesOnceAGeneration) {
   HistoryBuilder builder;
   builder.Tick({BusyGpu(0, 60)});
   const auto first =
-      trigger.Judge(Question::kAll, parsed, FleetOfOne(builder.history()), kPatience).verdict;
-  EXPECT_EQ(trigger.Judge(Question::kAll, parsed, FleetOfOne(builder.history()), kPatience).verdict,
-            first);
+      trigger.TriggerEvaluator(Question::kAll, parsed, FleetOfOne(builder.history()), kStaleness)
+          .cached;
+  EXPECT_EQ(
+      trigger.TriggerEvaluator(Question::kAll, parsed, FleetOfOne(builder.history()), kStaleness)
+          .cached,
+      first);
   const auto older = builder.history();
   builder.Tick({BusyGpu(0, 80)});
   const auto second =
-      trigger.Judge(Question::kAll, parsed, FleetOfOne(builder.history()), kPatience).verdict;
+      trigger.TriggerEvaluator(Question::kAll, parsed, FleetOfOne(builder.history()), kStaleness)
+          .cached;
   EXPECT_NE(second, first);
-  EXPECT_EQ(trigger.Judge(Question::kAll, parsed, FleetOfOne(older), kPatience).verdict, second)
+  EXPECT_EQ(trigger.TriggerEvaluator(Question::kAll, parsed, FleetOfOne(older), kStaleness).cached,
+            second)
       << "never back in time";
 }
 
@@ -124,12 +130,12 @@ TEST(CachedTrigger, VerdictIsRightUntilTimeMayHaveChangedIt) {
   HistoryBuilder builder;
   builder.Hold(absl::Minutes(10), {BusyGpu(0, 60)});
   FleetHistory fleet = FleetOfOne(builder.history());
-  const auto first = trigger.Judge(Question::kAll, parsed, fleet, kPatience).verdict;
+  const auto first = trigger.TriggerEvaluator(Question::kAll, parsed, fleet, kStaleness).cached;
   fleet.now += absl::Seconds(5);
-  EXPECT_EQ(trigger.Judge(Question::kAll, parsed, fleet, kPatience).verdict, first)
+  EXPECT_EQ(trigger.TriggerEvaluator(Question::kAll, parsed, fleet, kStaleness).cached, first)
       << "all that was read is equal";
   fleet.now += absl::Seconds(2);
-  const auto stale = trigger.Judge(Question::kAll, parsed, fleet, kPatience).verdict;
+  const auto stale = trigger.TriggerEvaluator(Question::kAll, parsed, fleet, kStaleness).cached;
   EXPECT_EQ(stale->decision.status.code(), absl::StatusCode::kUnavailable);
 }
 
@@ -140,16 +146,16 @@ TEST(CachedTrigger, ActivityIsRightForLongerThanAnAverageThatMoves) {
   builder.Hold(absl::Minutes(10), {BusyGpu(0, 60)});
   builder.Hold(kTick, {BusyGpu(0, 90)});
   FleetHistory fleet = FleetOfOne(builder.history());
-  const auto first = trigger.Judge(Question::kAll, parsed, fleet, kPatience).verdict;
+  const auto first = trigger.TriggerEvaluator(Question::kAll, parsed, fleet, kStaleness).cached;
   fleet.now += absl::Milliseconds(500);
-  EXPECT_EQ(trigger.Judge(Question::kActivity, parsed, fleet, kPatience).verdict, first);
-  EXPECT_NE(trigger.Judge(Question::kAll, parsed, fleet, kPatience).verdict, first);
+  EXPECT_EQ(trigger.TriggerEvaluator(Question::kActivity, parsed, fleet, kStaleness).cached, first);
+  EXPECT_NE(trigger.TriggerEvaluator(Question::kAll, parsed, fleet, kStaleness).cached, first);
 }
 
 // An inactive workload beside a busy neighbour.
-class QuietTriggerTest : public testing::Test {
+class IdleTriggerTest : public testing::Test {
  protected:
-  QuietTriggerTest() { builder_.Hold(absl::Minutes(3), {Reading(0, 60)}); }
+  IdleTriggerTest() { builder_.Hold(absl::Minutes(3), {Reading(0, 60)}); }
 
   static NodeSnapshot Reading(double load, double of_neighbour) {
     return Node("gpu-1",
@@ -157,68 +163,68 @@ class QuietTriggerTest : public testing::Test {
                  {.name = "x", .owner = "x", .loads = {of_neighbour}}});
   }
 
-  Judgement Judged(Question question, int64_t profiles = 1) {
+  Evaluation Evaluated(Question question, int64_t profiles = 1) {
     FleetHistory fleet = builder_.fleet();
     fleet.generation = (fleet.now - absl::UnixEpoch()) / kTick;
-    return trigger_.Judge(question, trigger_.Parse(Version(profiles)).parsed, fleet, kPatience,
-                          heard_);
+    return trigger_.TriggerEvaluator(question, trigger_.Parse(Version(profiles)).parsed, fleet,
+                                     kStaleness, received_);
   }
 
   FleetBuilder builder_;
-  const Heard* heard_ = nullptr;
+  const Observations* received_ = nullptr;
   CachedTrigger trigger_{Ref("a", {})};
 };
 
-TEST_F(QuietTriggerTest, ActivityIsNotJudgedAnewForNewsOfOthers) {
-  const auto first = Judged(Question::kActivity).verdict;
+TEST_F(IdleTriggerTest, ActivityIsNotJudgedAnewForNewsOfOthers) {
+  const auto first = Evaluated(Question::kActivity).cached;
   ASSERT_FALSE(first->decision.active);
   for (const double load : {70, 80, 90}) {
     builder_.Tick({Reading(0, load)});
-    const Judgement judgement = Judged(Question::kActivity);
-    EXPECT_EQ(judgement.verdict, first);
-    EXPECT_FALSE(judgement.is_new);
-    EXPECT_EQ(judgement.active_until, builder_.now() + kPatience.stale_after);
+    const Evaluation evaluation = Evaluated(Question::kActivity);
+    EXPECT_EQ(evaluation.cached, first);
+    EXPECT_FALSE(evaluation.is_new);
+    EXPECT_EQ(evaluation.active_until, builder_.now() + kStaleness.stale_after);
   }
   builder_.Tick({Reading(50, 90)});
-  EXPECT_TRUE(Judged(Question::kActivity).verdict->decision.active);
+  EXPECT_TRUE(Evaluated(Question::kActivity).cached->decision.active);
 }
 
-TEST_F(QuietTriggerTest, NewsOfEnginesAreJudgedAnew) {
-  Heard heard{.history = {.generation = 1}, .own = nullptr};
-  heard_ = &heard;
-  const auto first = Judged(Question::kActivity).verdict;
+TEST_F(IdleTriggerTest, NewsOfEnginesAreJudgedAnew) {
+  Observations received{.history = {.generation = 1}, .own = nullptr};
+  received_ = &received;
+  const auto first = Evaluated(Question::kActivity).cached;
   builder_.Tick({Reading(0, 70)});
-  EXPECT_EQ(Judged(Question::kActivity).verdict, first);
-  heard.history.generation = 2;
-  EXPECT_NE(Judged(Question::kActivity).verdict, first);
+  EXPECT_EQ(Evaluated(Question::kActivity).cached, first);
+  received.history.generation = 2;
+  EXPECT_NE(Evaluated(Question::kActivity).cached, first);
 }
 
 // Who looked at all engines has counted news of others: time counts all the same.
-TEST_F(QuietTriggerTest, GenerationsOfAllEnginesAndOfSomeDoNotCompare) {
-  Heard all{.history = {.generation = 9}, .own = nullptr};
-  heard_ = &all;
-  const auto first = Judged(Question::kAll).verdict;
-  EXPECT_EQ(Judged(Question::kAll).verdict, first);
-  Heard some{.history = {.generation = 5}, .own = std::make_shared<const OwnPods>()};
-  heard_ = &some;
-  const auto second = Judged(Question::kAll).verdict;
+TEST_F(IdleTriggerTest, GenerationsOfAllEnginesAndOfSomeDoNotCompare) {
+  Observations all{.history = {.generation = 9}, .own = nullptr};
+  received_ = &all;
+  const auto first = Evaluated(Question::kAll).cached;
+  EXPECT_EQ(Evaluated(Question::kAll).cached, first);
+  Observations some{.history = {.generation = 5}, .own = std::make_shared<const OwnPods>()};
+  received_ = &some;
+  const auto second = Evaluated(Question::kAll).cached;
   EXPECT_NE(second, first);
-  EXPECT_EQ(Judged(Question::kAll).verdict, second);
+  EXPECT_EQ(Evaluated(Question::kAll).cached, second);
 }
 
-TEST_F(QuietTriggerTest, AllElseIsJudgedAnew) {
-  const auto first = Judged(Question::kActivity).verdict;
+TEST_F(IdleTriggerTest, AllElseIsJudgedAnew) {
+  const auto first = Evaluated(Question::kActivity).cached;
   builder_.Tick({Reading(0, 70)});
-  ASSERT_EQ(Judged(Question::kActivity).verdict, first);
-  const auto second = Judged(Question::kAll).verdict;
+  ASSERT_EQ(Evaluated(Question::kActivity).cached, first);
+  const auto second = Evaluated(Question::kAll).cached;
   EXPECT_EQ(second->decision.taken_at, builder_.now());
-  EXPECT_EQ(Judged(Question::kActivity).verdict, second);
+  EXPECT_EQ(Evaluated(Question::kActivity).cached, second);
 }
 
-TEST_F(QuietTriggerTest, NewProfilesAreJudgedAnew) {
-  const auto first = Judged(Question::kActivity).verdict;
+TEST_F(IdleTriggerTest, NewProfilesAreJudgedAnew) {
+  const auto first = Evaluated(Question::kActivity).cached;
   builder_.Tick({Reading(0, 70)});
-  EXPECT_NE(Judged(Question::kActivity, 2).verdict, first);
+  EXPECT_NE(Evaluated(Question::kActivity, 2).cached, first);
 }
 
 TEST(CachedTrigger, NewProfilesAreReadAndJudgedAnew) {
@@ -234,10 +240,13 @@ TEST(CachedTrigger, NewProfilesAreReadAndJudgedAnew) {
   HistoryBuilder builder;
   builder.Tick({BusyGpu(0, 60)});
   const auto first =
-      trigger.Judge(Question::kAll, parsed, FleetOfOne(builder.history()), kPatience).verdict;
+      trigger.TriggerEvaluator(Question::kAll, parsed, FleetOfOne(builder.history()), kStaleness)
+          .cached;
   const auto next = trigger.Parse({3, profiles}).parsed;
-  EXPECT_NE(trigger.Judge(Question::kAll, next, FleetOfOne(builder.history()), kPatience).verdict,
-            first);
+  EXPECT_NE(
+      trigger.TriggerEvaluator(Question::kAll, next, FleetOfOne(builder.history()), kStaleness)
+          .cached,
+      first);
 }
 
 TEST(CachedTrigger, LeaseGrowsWithTheGapsBetweenQuestions) {

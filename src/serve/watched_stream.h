@@ -44,9 +44,9 @@ class WatchedStream : public grpc::ClientReadReactor<Response> {
 
   // What was said, as soon as it is `count` messages; what there is after 30 s.
   std::vector<Response> WaitForMessages(size_t count) {
-    WaitUntil([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return said_.size() >= count; });
+    WaitUntil([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return observed_.size() >= count; });
     MutexLock lock(mutex_);
-    return said_;
+    return observed_;
   }
 
   // How it ended; nothing when it has not after 30 s.
@@ -57,7 +57,7 @@ class WatchedStream : public grpc::ClientReadReactor<Response> {
     return end_;
   }
 
-  std::vector<Response> Said() { return WaitForMessages(0); }
+  std::vector<Response> Observed() { return WaitForMessages(0); }
 
   bool HasEnded() {
     MutexLock lock(mutex_);
@@ -69,7 +69,7 @@ class WatchedStream : public grpc::ClientReadReactor<Response> {
     if (!ok) return;
     {
       MutexLock lock(mutex_);
-      said_.push_back(incoming_);
+      observed_.push_back(incoming_);
       changed_.NotifyAll();
     }
     this->StartRead(&incoming_);
@@ -104,7 +104,7 @@ class WatchedStream : public grpc::ClientReadReactor<Response> {
   Mutex mutex_;
   CondVar changed_;
   bool released_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<Response> said_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Response> observed_ ABSL_GUARDED_BY(mutex_);
   std::optional<grpc::Status> end_ ABSL_GUARDED_BY(mutex_);
 };
 

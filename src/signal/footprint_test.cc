@@ -28,10 +28,10 @@ class PassingEngines {
     for (const int until = second_ + seconds; second_ < until; ++second_) Tick();
   }
   size_t points() const {
-    const SignalHistory said = store_.Of(kSource, QuestionOf(), Second(second_));
-    return said.series.empty() ? 0 : said.series.front().points.size();
+    const SignalHistory observed = store_.Of(kSource, QuestionOf(), Second(second_));
+    return observed.series.empty() ? 0 : observed.series.front().points.size();
   }
-  size_t sources() { return store_.AllWanted(Second(second_)).size(); }
+  size_t sources() { return store_.AllSubscribed(Second(second_)).size(); }
 
  private:
   static inline const SignalSource kSource{.namespace_name = "team-a",
@@ -47,7 +47,7 @@ class PassingEngines {
     const absl::Time now = Second(second_);
     ASSERT_TRUE(store_.Want(source, QuestionOf(), now, now + lease).ok());
   }
-  EngineNews News() const {
+  EngineUpdate Updates() const {
     const double count = second_ % 60;  // a new process counts from 0
     ModelReading reading{.model = absl::StrCat("llama-", second_ / 120),
                          .waiting = count,
@@ -70,13 +70,13 @@ class PassingEngines {
                             .namespace_name = "team-a",
                             .pod = absl::StrCat("llm-", pod)};
     const std::string node = absl::StrCat("node-", pod);
-    found_.Expect(found_.Wanted(now), {node}, now);
+    found_.Expect(found_.Subscription(now), {node}, now);
     found_.List(node, NodeEngines{.namespaces = {"team-a", passing}, .places = {place}}, now);
-    found_.Take(node, place, News());
+    found_.Take(node, place, Updates());
   }
 
   int second_ = 0;
-  SignalStore store_{{.longest_gap = kBridged}, [] {}};
+  SignalStore store_{{.longest_gap = kLongestGap}, [] {}};
   FoundEngines found_{store_};
 };
 
@@ -123,8 +123,8 @@ class FootprintWatchTest : public testing::Test {
       const SignalSource source{.namespace_name = "team-a", .place = place};
       const absl::Time now = clock_.Now();
       ASSERT_TRUE(store_.Want(source, question, now, now + absl::Seconds(90)).ok());
-      const SignalHistory said = store_.Of(source, question, now);
-      EXPECT_LE(said.series.size(), 1u);
+      const SignalHistory observed = store_.Of(source, question, now);
+      EXPECT_LE(observed.series.size(), 1u);
     }
   }
   // Asks as KEDA does meanwhile.

@@ -7,7 +7,7 @@
 namespace gpuscaler {
 namespace {
 
-bool IsFound(const WantedSignal& wanted) {
+bool IsFound(const SubscribedSignal& wanted) {
   return std::holds_alternative<DiscoveredEngines>(wanted.source.place);
 }
 
@@ -27,9 +27,9 @@ std::set<std::string> FoundEngines::NamespacesOf(const SignalSource& source) con
   return namespaces;
 }
 
-EnginesWanted FoundEngines::Wanted(absl::Time now) {
-  EnginesWanted all;
-  for (const WantedSignal& wanted : store_.AllWanted(now)) {
+EngineSubscription FoundEngines::Subscription(absl::Time now) {
+  EngineSubscription all;
+  for (const SubscribedSignal& wanted : store_.AllSubscribed(now)) {
     if (!IsFound(wanted)) continue;
     for (const std::string& name : NamespacesOf(wanted.source)) {
       all.namespaces[name].Add({.histograms = wanted.histograms, .look_back = wanted.look_back});
@@ -38,12 +38,12 @@ EnginesWanted FoundEngines::Wanted(absl::Time now) {
   return all;
 }
 
-void FoundEngines::Expect(const EnginesWanted& wanted, const std::set<std::string>& nodes,
+void FoundEngines::Expect(const EngineSubscription& wanted, const std::set<std::string>& nodes,
                           absl::Time now) {
   MutexLock lock(mutex_);
   FollowSources(wanted, now);
   wanted_.clear();
-  for (const auto& [name, wish] : wanted.namespaces) wanted_.insert(name);
+  for (const auto& [name, interest] : wanted.namespaces) wanted_.insert(name);
   const size_t gone =
       std::erase_if(nodes_, [&](const auto& node) { return !nodes.contains(node.first); });
   for (const std::string& node : nodes) nodes_[node].KeepOnly(wanted);
@@ -53,26 +53,26 @@ void FoundEngines::Expect(const EnginesWanted& wanted, const std::set<std::strin
 }
 
 // Those of namespaces that were not wanted yet when the nodes were chosen have to wait.
-void FoundEngines::FollowSources(const EnginesWanted& wanted, absl::Time now) {
+void FoundEngines::FollowSources(const EngineSubscription& wanted, absl::Time now) {
   std::map<SignalSource, Listed> before = std::exchange(sources_, {});
-  for (const WantedSignal& each : store_.AllWanted(now)) {
+  for (const SubscribedSignal& each : store_.AllSubscribed(now)) {
     if (!IsFound(each)) continue;
-    Listed listed{.wanted_since = each.since, .namespaces = NamespacesOf(each.source)};
+    Listed listed{.subscribed_since = each.since, .namespaces = NamespacesOf(each.source)};
     if (!std::ranges::all_of(listed.namespaces, [&](const std::string& name) {
           return wanted.namespaces.contains(name);
         })) {
       continue;
     }
     const auto known = before.find(each.source);
-    const bool is_same = known != before.end() && known->second.wanted_since == each.since;
+    const bool is_same = known != before.end() && known->second.subscribed_since == each.since;
     sources_.emplace(each.source, is_same ? std::move(known->second) : std::move(listed));
   }
 }
 
 // From the node on that was missing the last time: all of a large fleet tell one after another.
-bool FoundEngines::HaveAllToldOf(Listed& source) const {
+bool FoundEngines::HaveAllReported(Listed& source) const {
   const auto is_missing = [&](const auto& node) {
-    return !node.second.HasToldOf(source.namespaces);
+    return !node.second.HasReported(source.namespaces);
   };
   const auto from = nodes_.lower_bound(source.awaited);
   auto missing = std::find_if(from, nodes_.end(), is_missing);
@@ -89,20 +89,21 @@ void FoundEngines::List(const std::string& node, const absl::StatusOr<NodeEngine
   MutexLock lock(mutex_);
   const auto known = nodes_.find(node);
   if (known == nodes_.end()) return;
-  Told& told = known->second;
-  const Told before = told;
-  told.has_told = true;
-  told.status = found.status();
-  if (found.ok()) told.Replace(*found, wanted_);
-  if (told == before) return;
+  Reported& reported = known->second;
+  const Reported before = reported;
+  reported.has_reported = true;
+  reported.status = found.status();
+  if (found.ok()) reported.Replace(*found, wanted_);
+  if (reported == before) return;
   for (auto& [source, listed] : sources_) {
     const bool concerns =
         !before.status.ok() || !found.ok() || HasAny(listed.namespaces, found->namespaces);
     if (!concerns) continue;
     // Of a whole fleet each node that has none says so: for the last that is missing the list is
     // made at once, for any other the next Expect() is early enough.
-    const bool has_engines = before.HasAnyIn(listed.namespaces) || told.HasAnyIn(listed.namespaces);
-    if (has_engines || (!listed.is_complete && HaveAllToldOf(listed))) {
+    const bool has_engines =
+        before.HasAnyIn(listed.namespaces) || reported.HasAnyIn(listed.namespaces);
+    if (has_engines || (!listed.is_complete && HaveAllReported(listed))) {
       ListAll(source, listed, at);
     } else {
       listed.is_due = true;
@@ -110,15 +111,16 @@ void FoundEngines::List(const std::string& node, const absl::StatusOr<NodeEngine
   }
 }
 
-bool FoundEngines::Told::HasToldOf(const std::set<std::string>& wanted) const {
-  return has_told && (!status.ok() || std::ranges::includes(namespaces, wanted));
+bool FoundEngines::Reported::HasReported(const std::set<std::string>& wanted) const {
+  return has_reported && (!status.ok() || std::ranges::includes(namespaces, wanted));
 }
 
-bool FoundEngines::Told::HasAnyIn(const std::set<std::string>& wanted) const {
+bool FoundEngines::Reported::HasAnyIn(const std::set<std::string>& wanted) const {
   return std::ranges::any_of(places, [&](const auto& of) { return wanted.contains(of.first); });
 }
 
-void FoundEngines::Told::Replace(const NodeEngines& found, const std::set<std::string>& wanted) {
+void FoundEngines::Reported::Replace(const NodeEngines& found,
+                                     const std::set<std::string>& wanted) {
   std::set<std::string> looked_in;
   for (const std::string& name : found.namespaces) {
     if (wanted.contains(name)) looked_in.insert(name);
@@ -136,38 +138,38 @@ void FoundEngines::Told::Replace(const NodeEngines& found, const std::set<std::s
   }
 }
 
-void FoundEngines::Told::KeepOnly(const EnginesWanted& wanted) {
-  const auto is_unwanted = [&](const std::string& name) {
+void FoundEngines::Reported::KeepOnly(const EngineSubscription& wanted) {
+  const auto is_unsubscribed = [&](const std::string& name) {
     return !wanted.namespaces.contains(name);
   };
-  std::erase_if(namespaces, is_unwanted);
-  std::erase_if(places, [&](const auto& each) { return is_unwanted(each.first); });
-  std::erase_if(without, [&](const auto& each) { return is_unwanted(each.first); });
+  std::erase_if(namespaces, is_unsubscribed);
+  std::erase_if(places, [&](const auto& each) { return is_unsubscribed(each.first); });
+  std::erase_if(without, [&](const auto& each) { return is_unsubscribed(each.first); });
 }
 
 void FoundEngines::ListAll(const SignalSource& source, Listed& listed, absl::Time at) {
   std::vector<EnginePlace> places;
   std::vector<WithoutEngine> without;
-  const bool may_await = !listed.is_complete && at - listed.wanted_since < kFoundWithin;
+  const bool may_await = !listed.is_complete && at - listed.subscribed_since < kFoundWithin;
   listed.is_complete = true;
   listed.is_due = false;
-  for (const auto& [node, told] : nodes_) {
-    const bool is_awaited = may_await && !told.HasToldOf(listed.namespaces);
+  for (const auto& [node, reported] : nodes_) {
+    const bool is_awaited = may_await && !reported.HasReported(listed.namespaces);
     if (is_awaited) listed.is_complete = false;
-    const absl::Status why = told.has_told && !is_awaited
-                                 ? told.status
+    const absl::Status why = reported.has_reported && !is_awaited
+                                 ? reported.status
                                  : absl::UnavailableError("nobody has looked there yet");
     if (!why.ok()) {
       without.push_back(
           {.node = node, .why = std::string(why.message()), .is_awaited = is_awaited});
     }
     for (const std::string& name : listed.namespaces) {
-      const auto of_places = told.places.find(name);
-      if (of_places != told.places.end()) {
+      const auto of_places = reported.places.find(name);
+      if (of_places != reported.places.end()) {
         places.insert(places.end(), of_places->second.begin(), of_places->second.end());
       }
-      const auto of_pods = told.without.find(name);
-      if (of_pods != told.without.end()) {
+      const auto of_pods = reported.without.find(name);
+      if (of_pods != reported.without.end()) {
         without.insert(without.end(), of_pods->second.begin(), of_pods->second.end());
       }
     }
@@ -175,14 +177,15 @@ void FoundEngines::ListAll(const SignalSource& source, Listed& listed, absl::Tim
   store_.ListEngines(source, places, at, without);
 }
 
-void FoundEngines::Take(const std::string& node, const EnginePlace& place, const EngineNews& news) {
+void FoundEngines::Take(const std::string& node, const EnginePlace& place,
+                        const EngineUpdate& update) {
   MutexLock lock(mutex_);
   const auto known = nodes_.find(node);
   if (known == nodes_.end()) return;
   const auto places = known->second.places.find(place.namespace_name);
   if (places == known->second.places.end() || !places->second.contains(place)) return;
   for (const auto& [source, listed] : sources_) {
-    if (listed.namespaces.contains(place.namespace_name)) store_.TakeEngine(source, place, news);
+    if (listed.namespaces.contains(place.namespace_name)) store_.TakeEngine(source, place, update);
   }
 }
 

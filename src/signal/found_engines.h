@@ -13,7 +13,7 @@
 #include "engine/engine_group.h"
 #include "model/allowed_namespaces.h"
 #include "model/signal_history.h"
-#include "signal/engines_wanted.h"
+#include "signal/engine_subscription.h"
 #include "signal/signal_store.h"
 
 namespace gpuscaler {
@@ -37,7 +37,7 @@ inline constexpr absl::Duration kFoundWithin = absl::Seconds(3);
 // Who decides which nodes there are calls Expect(), who looks for engines List() and Take().
 // Thread-safe. All times are of one clock.
 //
-//   const EnginesWanted wanted = found.Wanted(now);
+//   const EngineSubscription wanted = found.Subscription(now);
 //   found.Expect(wanted, {node}, now);                 // each second, and when the store wakes
 //   if (!wanted.namespaces.empty()) found.List(node, Look(wanted), now);
 class FoundEngines {
@@ -46,12 +46,12 @@ class FoundEngines {
   explicit FoundEngines(SignalStore& store, AllowedNamespaces allowed = {});
 
   // Empty: nothing is to be looked for, nor read.
-  EnginesWanted Wanted(absl::Time now);
+  EngineSubscription Subscription(absl::Time now);
 
   // All nodes that may have some of what is wanted; what others told is forgotten. Each is awaited
   // until it has told of the source's namespaces, for kFoundWithin: workloads on other nodes need
   // not wait for one that hangs.
-  void Expect(const EnginesWanted& wanted, const std::set<std::string>& nodes, absl::Time now);
+  void Expect(const EngineSubscription& wanted, const std::set<std::string>& nodes, absl::Time now);
 
   // All that there are on the node in the namespaces that were looked in; what was told of others
   // stands. An error: why none can be found there, for people; those that
@@ -59,11 +59,11 @@ class FoundEngines {
   void List(const std::string& node, const absl::StatusOr<NodeEngines>& found, absl::Time at);
 
   // Of an engine that the node does not list it is dropped.
-  void Take(const std::string& node, const EnginePlace& place, const EngineNews& news);
+  void Take(const std::string& node, const EnginePlace& place, const EngineUpdate& update);
 
  private:
-  struct Told {
-    bool has_told = false;
+  struct Reported {
+    bool has_reported = false;
     absl::Status status;
     std::set<std::string> namespaces;
     std::map<std::string, std::set<EnginePlace>> places;        // by namespace
@@ -71,14 +71,14 @@ class FoundEngines {
 
     // Of namespaces that nobody wants nothing is kept, whatever an agent says of them.
     void Replace(const NodeEngines& found, const std::set<std::string>& wanted);
-    void KeepOnly(const EnginesWanted& wanted);
-    bool HasToldOf(const std::set<std::string>& wanted) const;  // namespaces, each of them
-    bool HasAnyIn(const std::set<std::string>& wanted) const;   // an engine
+    void KeepOnly(const EngineSubscription& wanted);
+    bool HasReported(const std::set<std::string>& wanted) const;  // namespaces, each of them
+    bool HasAnyIn(const std::set<std::string>& wanted) const;     // an engine
 
-    friend bool operator==(const Told&, const Told&) = default;
+    friend bool operator==(const Reported&, const Reported&) = default;
   };
   struct Listed {
-    absl::Time wanted_since;
+    absl::Time subscribed_since;
     std::set<std::string> namespaces;
     bool is_complete = false;  // no node is awaited, nor will one be that comes later
     bool is_due = false;       // what nodes without engines say is another by now
@@ -86,8 +86,8 @@ class FoundEngines {
   };
 
   std::set<std::string> NamespacesOf(const SignalSource& source) const;
-  bool HaveAllToldOf(Listed& source) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void FollowSources(const EnginesWanted& wanted, absl::Time now)
+  bool HaveAllReported(Listed& source) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FollowSources(const EngineSubscription& wanted, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ListAll(const SignalSource& source, Listed& listed, absl::Time at)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -95,7 +95,7 @@ class FoundEngines {
   SignalStore& store_;
   const AllowedNamespaces allowed_;
   Mutex mutex_;
-  std::map<std::string, Told> nodes_ ABSL_GUARDED_BY(mutex_);  // that are expected
+  std::map<std::string, Reported> nodes_ ABSL_GUARDED_BY(mutex_);  // that are expected
   // Namespaces that Expect() was last told of: of others nothing is kept.
   std::set<std::string> wanted_ ABSL_GUARDED_BY(mutex_);
   std::map<SignalSource, Listed> sources_ ABSL_GUARDED_BY(mutex_);

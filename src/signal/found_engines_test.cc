@@ -31,7 +31,7 @@ const EnginePlace kLlm0 = PlaceOf("team-a", "llm-0", "10.0.0.1");
 const EnginePlace kLlm1 = PlaceOf("team-a", "llm-1", "10.0.1.1");
 const EnginePlace kOther = PlaceOf("team-b", "chat-0", "10.0.1.2");
 
-EngineNews InFlight(int second, double running) {
+EngineUpdate InFlight(int second, double running) {
   return {.at = Second(second),
           .engine = "vllm",
           .reading = EngineReading{{{.model = "llama", .waiting = 0, .running = running}}}};
@@ -43,7 +43,7 @@ class FoundEnginesTest : public testing::Test {
     ASSERT_TRUE(store_.Want(source, kInFlight, Second(from), Second(until)).ok());
   }
   void Expect(const std::set<std::string>& nodes, int second = 0) {
-    found_.Expect(found_.Wanted(Second(second)), nodes, Second(second));
+    found_.Expect(found_.Subscription(Second(second)), nodes, Second(second));
   }
   void List(const std::string& node, std::vector<EnginePlace> places,
             std::vector<std::string> namespaces = {"team-a", "team-b"}) {
@@ -69,12 +69,12 @@ class FoundEnginesTest : public testing::Test {
 };
 
 TEST_F(FoundEnginesTest, NobodyWantsAnyBeforeATriggerDoes) {
-  EXPECT_THAT(found_.Wanted(Second(0)).namespaces, IsEmpty());
+  EXPECT_THAT(found_.Subscription(Second(0)).namespaces, IsEmpty());
   ASSERT_TRUE(store_
                   .Want({.namespace_name = "team-a", .place = EngineEndpoint{.url = "http://llm"}},
                         kInFlight, Second(0), Second(90))
                   .ok());
-  EXPECT_THAT(found_.Wanted(Second(0)).namespaces, IsEmpty()) << "that one is named";
+  EXPECT_THAT(found_.Subscription(Second(0)).namespaces, IsEmpty()) << "that one is named";
 }
 
 TEST_F(FoundEnginesTest, OfNamespacesThatNobodyWantsNothingIsKept) {
@@ -94,12 +94,14 @@ TEST_F(FoundEnginesTest, WantsThoseOfTheNamespacesThatTriggersSee) {
   const EngineQuestion latency{.metric = EngineMetric::kTimeToFirstTokenMs,
                                .look_back = absl::Seconds(60)};
   ASSERT_TRUE(store_.Want(FoundIn("team-b"), latency, Second(0), Second(90)).ok());
-  const EnginesWanted::Wish wish{.histograms = true, .look_back = absl::Seconds(60)};
-  EXPECT_THAT(found_.Wanted(Second(0)).namespaces,
-              UnorderedElementsAre(testing::Pair("team-a", wish), testing::Pair("team-b", wish)))
+  const EngineSubscription::Interest interest{.histograms = true, .look_back = absl::Seconds(60)};
+  EXPECT_THAT(
+      found_.Subscription(Second(0)).namespaces,
+      UnorderedElementsAre(testing::Pair("team-a", interest), testing::Pair("team-b", interest)))
       << "team-b sees the pods of team-a";
-  const EnginesWanted::Wish shorter{.look_back = absl::Seconds(45)};
-  EXPECT_THAT(found_.Wanted(Second(90)).namespaces, ElementsAre(testing::Pair("team-a", shorter)))
+  const EngineSubscription::Interest shorter{.look_back = absl::Seconds(45)};
+  EXPECT_THAT(found_.Subscription(Second(90)).namespaces,
+              ElementsAre(testing::Pair("team-a", shorter)))
       << "the other lease has ended";
 }
 
@@ -339,7 +341,7 @@ TEST_F(FoundEnginesTest, ASourceThatWasForgottenAndComesAgainLearnsItToo) {
 }
 
 TEST_F(FoundEnginesTest, ASourceThatComesWhileNodesAreChosenWaits) {
-  const EnginesWanted before = found_.Wanted(Second(0));
+  const EngineSubscription before = found_.Subscription(Second(0));
   Want(FoundIn("team-a"));
   found_.Expect(before, {}, Second(0));
   EXPECT_EQ(Of("team-a").status.code(), absl::StatusCode::kUnavailable)

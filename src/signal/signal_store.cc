@@ -36,7 +36,7 @@ SignalAttempt ReadAt(absl::Time at) { return {.read = 1, .read_at = at}; }
 // about to tell of: each that was told of has counted as news of the store, but for one by each
 // thread.
 constexpr int64_t kMostAtOnce = int64_t{1} << 16;
-int64_t FirstOf(int64_t news_of_store) { return news_of_store * kMostAtOnce; }
+int64_t FirstOf(int64_t version_of_store) { return version_of_store * kMostAtOnce; }
 
 SignalHistory NotKnown(int64_t generation, absl::Time now, absl::Status why) {
   return {.generation = generation, .now = now, .status = std::move(why)};
@@ -89,7 +89,7 @@ absl::Status SignalStore::Want(const SignalSource& source, const EngineQuestion&
 
 void SignalStore::Begin(const SignalSource& source, Kept& kept, absl::Time read_since) {
   kept.changed_at = ++generation_;
-  kept.source = std::make_shared<KeptSource>(source, read_since, FirstOf(generation_));
+  kept.source = std::make_shared<StoredSource>(source, read_since, FirstOf(generation_));
 }
 
 SignalStore::Kept& SignalStore::Add(const SignalSource& source, absl::Time now) {
@@ -175,8 +175,8 @@ void SignalStore::TakeBack(const SignalSource& source, Kept& kept, absl::Time no
   CountIn(source, kept);
 }
 
-std::vector<WantedSignal> SignalStore::AllWanted(absl::Time now) {
-  std::vector<WantedSignal> wanted;
+std::vector<SubscribedSignal> SignalStore::AllSubscribed(absl::Time now) {
+  std::vector<SubscribedSignal> wanted;
   MutexLock lock(mutex_);
   EndLeases(now);
   wanted.reserve(sources_.size());
@@ -214,19 +214,19 @@ SignalCountsByKind SignalStore::Counts() const {
 }
 
 void SignalStore::Tell(const SignalSource& source, const SignalAttempt& attempt,
-                       absl::FunctionRef<bool(KeptSource& kept)> tell) {
-  std::shared_ptr<KeptSource> told;
+                       absl::FunctionRef<bool(StoredSource& kept)> tell) {
+  std::shared_ptr<StoredSource> reported;
   {
     MutexLock lock(mutex_);
     const auto found = sources_.find(source);
     if (found == sources_.end() || found->second.given_up_at > 0) return;
     Count(source, attempt, found->second);
-    told = found->second.source;
+    reported = found->second.source;
   }
-  if (!tell(*told)) return;
+  if (!tell(*reported)) return;
   MutexLock lock(mutex_);
   const auto found = sources_.find(source);
-  if (found == sources_.end() || found->second.source != told) return;
+  if (found == sources_.end() || found->second.source != reported) return;
   found->second.changed_at = ++generation_;
   Weigh(source, found->second);
 }
@@ -236,36 +236,36 @@ void SignalStore::ListEngines(const SignalSource& source,
                               const std::vector<WithoutEngine>& without) {
   SignalAttempt attempt{.failed = places.ok() ? 0 : 1};
   if (places.ok() && places->empty()) attempt.read_at = at;  // they are asleep
-  Tell(source, attempt, [&](KeptSource& kept) { return kept.ListEngines(places, at, without); });
+  Tell(source, attempt, [&](StoredSource& kept) { return kept.ListEngines(places, at, without); });
 }
 
 void SignalStore::TakeEngine(const SignalSource& source, const EnginePlace& place,
-                             const EngineNews& news) {
-  Tell(source, news.reading.ok() ? ReadAt(news.at) : kFailed,
-       [&](KeptSource& kept) { return kept.TakeEngine(place, news); });
+                             const EngineUpdate& update) {
+  Tell(source, update.reading.ok() ? ReadAt(update.at) : kFailed,
+       [&](StoredSource& kept) { return kept.TakeEngine(place, update); });
 }
 
 void SignalStore::ListPages(const SignalSource& source,
                             const absl::StatusOr<std::vector<std::string>>& addresses) {
   Tell(source, {.failed = addresses.ok() ? 0 : 1},
-       [&](KeptSource& kept) { return kept.ListPages(addresses); });
+       [&](StoredSource& kept) { return kept.ListPages(addresses); });
 }
 
 void SignalStore::TakePage(const SignalSource& source, const std::string& address,
                            const absl::StatusOr<CounterPoint>& point) {
   Tell(source, point.ok() ? ReadAt(point->instant.at) : kFailed,
-       [&](KeptSource& kept) { return kept.TakePage(address, point); });
+       [&](StoredSource& kept) { return kept.TakePage(address, point); });
 }
 
 void SignalStore::TakeNumber(const SignalSource& source, const absl::StatusOr<CounterPoint>& point,
                              const std::string& note) {
   Tell(source, point.ok() ? ReadAt(point->instant.at) : kFailed,
-       [&](KeptSource& kept) { return kept.TakeNumber(point, note); });
+       [&](StoredSource& kept) { return kept.TakeNumber(point, note); });
 }
 
 SignalHistory SignalStore::Of(const SignalSource& source, const EngineQuestion& question,
                               absl::Time now, EngineFilter counts) const {
-  std::shared_ptr<const KeptSource> kept;
+  std::shared_ptr<const StoredSource> kept;
   {
     MutexLock lock(mutex_);
     const auto found = sources_.find(source);
@@ -276,7 +276,7 @@ SignalHistory SignalStore::Of(const SignalSource& source, const EngineQuestion& 
     }
     kept = found->second.source;
     if (found->second.given_up_at > 0) {
-      return NotKnown(kept->News(counts).generation, now, NoMemoryFor(source.namespace_name));
+      return NotKnown(kept->Updates(counts).generation, now, NoMemoryFor(source.namespace_name));
     }
   }
   SignalHistory history = kept->Answer(question, now, limits_.longest_gap, counts);
@@ -284,15 +284,15 @@ SignalHistory SignalStore::Of(const SignalSource& source, const EngineQuestion& 
   return history;
 }
 
-SignalNews SignalStore::NewsOf(const SignalSource& source, EngineFilter counts) const {
-  std::shared_ptr<const KeptSource> kept;
+SignalVersion SignalStore::VersionOf(const SignalSource& source, EngineFilter counts) const {
+  std::shared_ptr<const StoredSource> kept;
   {
     MutexLock lock(mutex_);
     const auto found = sources_.find(source);
     if (found == sources_.end()) return {.generation = FirstOf(generation_)};
     kept = found->second.source;
   }
-  return kept->News(counts);
+  return kept->Updates(counts);
 }
 
 int64_t SignalStore::Generation() const {

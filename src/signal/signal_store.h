@@ -18,14 +18,14 @@
 #include "model/engine_metric.h"
 #include "model/signal_history.h"
 #include "model/signal_source.h"
-#include "signal/kept_source.h"
 #include "signal/signal_counts.h"
 #include "signal/source_leases.h"
+#include "signal/stored_source.h"
 
 namespace gpuscaler {
 
 // A source that is to be read.
-struct WantedSignal {
+struct SubscribedSignal {
   SignalSource source;
   bool histograms = false;   // of its engines' pages
   absl::Duration look_back;  // how much of the past is asked for
@@ -58,15 +58,15 @@ class SignalStore {
                     absl::Time until);
 
   // All that is to be read now. What only leases took that have ended is forgotten.
-  std::vector<WantedSignal> AllWanted(absl::Time now);
+  std::vector<SubscribedSignal> AllSubscribed(absl::Time now);
 
   // EngineGroup::List() and Take().
   void ListEngines(const SignalSource& source,
                    const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
                    const std::vector<WithoutEngine>& without = {});
-  void TakeEngine(const SignalSource& source, const EnginePlace& place, const EngineNews& news);
+  void TakeEngine(const SignalSource& source, const EnginePlace& place, const EngineUpdate& update);
 
-  // PageGroup::List() and Take(): a page's number at one address, or of a rate what its counters
+  // ScrapedGroup::List() and Take(): a page's number at one address, or of a rate what its counters
   // have grown by there (SeriesGrowth).
   void ListPages(const SignalSource& source,
                  const absl::StatusOr<std::vector<std::string>>& addresses);
@@ -87,7 +87,7 @@ class SignalStore {
                    EngineFilter counts = AllCount) const;
 
   // Of that the generation, for less: what was said is not copied.
-  SignalNews NewsOf(const SignalSource& source, EngineFilter counts = AllCount) const;
+  SignalVersion VersionOf(const SignalSource& source, EngineFilter counts = AllCount) const;
 
   // Of what was told of sources that were wanted, and could be kept.
   SignalCountsByKind Counts() const;
@@ -99,7 +99,7 @@ class SignalStore {
  private:
   struct Kept {
     SourceLeases leases;
-    std::shared_ptr<KeptSource> source;
+    std::shared_ptr<StoredSource> source;
     absl::Time read_at;      // it was last, or else first wanted
     size_t bytes = 0;        // counted in its namespace's share
     size_t given_up_at = 0;  // bytes; 0: there was room for it
@@ -135,7 +135,7 @@ class SignalStore {
 
   // What `tell` has to say of the source, while it is wanted; true: it is news.
   void Tell(const SignalSource& source, const SignalAttempt& attempt,
-            absl::FunctionRef<bool(KeptSource& kept)> tell);
+            absl::FunctionRef<bool(StoredSource& kept)> tell);
   void Count(const SignalSource& source, const SignalAttempt& attempt, Kept& kept)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -28,7 +28,7 @@ const SignalSource kPage{.namespace_name = "team-a",
                          .place = MetricsPage{.url = "http://gateway", .selector = "size"}};
 const EnginePlace kPlace{.address = "10.0.0.1", .port = 8000};
 
-EngineNews News(int second, double waiting) {
+EngineUpdate Updates(int second, double waiting) {
   return {.at = Second(second),
           .engine = "vllm",
           .reading = EngineReading{{{.model = "llama", .waiting = waiting}}}};
@@ -48,15 +48,15 @@ class SignalStoreTest : public testing::Test {
     return history.series.empty() ? std::vector<SignalPoint>() : history.series.front().points;
   }
 
-  int wishes_ = 0;
-  SignalStore store_{kLimits, [this] { ++wishes_; }};
+  int interests_ = 0;
+  SignalStore store_{kLimits, [this] { ++interests_; }};
 };
 
 TEST_F(SignalStoreTest, TellsWhatTheEnginesOfASourceSaid) {
   Want(kEngines);
   store_.ListEngines(kEngines, std::vector{kPlace}, Second(0));
-  store_.TakeEngine(kEngines, kPlace, News(1, 3));
-  store_.TakeEngine(kEngines, kPlace, News(2, 4));
+  store_.TakeEngine(kEngines, kPlace, Updates(1, 3));
+  store_.TakeEngine(kEngines, kPlace, Updates(2, 4));
   const SignalHistory history = store_.Of(kEngines, kWaiting, Second(2));
   EXPECT_EQ(history.now, Second(2));
   EXPECT_EQ(history.read_since, Second(0));
@@ -79,12 +79,13 @@ TEST_F(SignalStoreTest, TellsWhatAQueueHas) {
 }
 
 TEST_F(SignalStoreTest, ASourceIsReadWhileSomebodyWantsIt) {
-  EXPECT_THAT(store_.AllWanted(Second(0)), IsEmpty());
+  EXPECT_THAT(store_.AllSubscribed(Second(0)), IsEmpty());
   Want(kEngines, 90);
   Want(kEngines, 30);
-  EXPECT_THAT(store_.AllWanted(Second(89)), ElementsAre(Field(&WantedSignal::source, kEngines)))
+  EXPECT_THAT(store_.AllSubscribed(Second(89)),
+              ElementsAre(Field(&SubscribedSignal::source, kEngines)))
       << "a shorter lease shortens none";
-  EXPECT_THAT(store_.AllWanted(Second(90)), IsEmpty());
+  EXPECT_THAT(store_.AllSubscribed(Second(90)), IsEmpty());
 }
 
 TEST_F(SignalStoreTest, WhatNobodyWantsIsForgottenAndNotTaken) {
@@ -92,7 +93,7 @@ TEST_F(SignalStoreTest, WhatNobodyWantsIsForgottenAndNotTaken) {
   EXPECT_EQ(store_.Of(kQueue, kWaiting, Second(0)).status.code(), absl::StatusCode::kUnavailable);
   Want(kQueue, 90);
   store_.TakeNumber(kQueue, Length(1, 47));
-  store_.AllWanted(Second(90));
+  store_.AllSubscribed(Second(90));
   EXPECT_EQ(store_.Of(kQueue, kWaiting, Second(90)).status.code(), absl::StatusCode::kUnavailable);
   Want(kQueue, 180);
   EXPECT_THAT(PointsOf(kQueue, 91), IsEmpty()) << "nothing of the last lease";
@@ -105,7 +106,7 @@ TEST_F(SignalStoreTest, KeepsAsMuchAsTheQuestionsLookBackOn) {
   ASSERT_TRUE(store_.Want(kQueue, longer, Second(0), Second(1000)).ok());
   for (int second = 0; second < 300; ++second) {
     store_.TakeNumber(kQueue, Length(second, second));
-    store_.AllWanted(Second(second));
+    store_.AllSubscribed(Second(second));
   }
   EXPECT_EQ(store_.Of(kQueue, longer, Second(299)).series.front().points.size(), 62u);
   longer.look_back = absl::Hours(1);
@@ -114,10 +115,10 @@ TEST_F(SignalStoreTest, KeepsAsMuchAsTheQuestionsLookBackOn) {
 
 TEST_F(SignalStoreTest, HistogramsAreWantedByThoseWhoNeedThem) {
   Want(kEngines);
-  EXPECT_FALSE(store_.AllWanted(Second(0)).front().histograms);
+  EXPECT_FALSE(store_.AllSubscribed(Second(0)).front().histograms);
   const EngineQuestion latency{.metric = EngineMetric::kTimeToFirstTokenMs};
   ASSERT_TRUE(store_.Want(kEngines, latency, Second(0), Second(10)).ok());
-  EXPECT_TRUE(store_.AllWanted(Second(1)).front().histograms);
+  EXPECT_TRUE(store_.AllSubscribed(Second(1)).front().histograms);
 }
 
 TEST_F(SignalStoreTest, NewsIsFoundByItsGeneration) {
@@ -133,22 +134,22 @@ TEST_F(SignalStoreTest, NewsIsFoundByItsGeneration) {
 
 TEST_F(SignalStoreTest, ASourceMoreIsTold) {
   Want(kEngines);
-  EXPECT_EQ(wishes_, 1);
+  EXPECT_EQ(interests_, 1);
   Want(kEngines);
-  EXPECT_EQ(wishes_, 1) << "it is read already";
+  EXPECT_EQ(interests_, 1) << "it is read already";
   Want(kQueue);
-  EXPECT_EQ(wishes_, 2);
+  EXPECT_EQ(interests_, 2);
 }
 
 TEST_F(SignalStoreTest, WhatIsToldAgainIsNoNews) {
   Want(kEngines);
   store_.ListEngines(kEngines, std::vector{kPlace}, Second(0));
-  store_.TakeEngine(kEngines, kPlace, News(1, 3));
+  store_.TakeEngine(kEngines, kPlace, Updates(1, 3));
   const int64_t generation = store_.Generation();
   const int64_t of_engines = store_.Of(kEngines, kWaiting, Second(1)).generation;
   store_.ListEngines(kEngines, std::vector{kPlace}, Second(0));
-  store_.TakeEngine(kEngines, kPlace, News(1, 3));
-  store_.TakeEngine(kEngines, {.address = "10.0.0.2"}, News(2, 3));
+  store_.TakeEngine(kEngines, kPlace, Updates(1, 3));
+  store_.TakeEngine(kEngines, {.address = "10.0.0.2"}, Updates(2, 3));
   EXPECT_EQ(store_.Generation(), generation);
   EXPECT_EQ(store_.Of(kEngines, kWaiting, Second(1)).generation, of_engines);
   store_.ListEngines(kEngines, absl::UnavailableError("DNS does not answer"), Second(0));
@@ -159,36 +160,36 @@ TEST_F(SignalStoreTest, NewsOfEnginesThatAreNotAskedAboutCountNothing) {
   const EnginePlace other{.address = "10.0.0.2", .port = 8000};
   const auto is_first = [](const EnginePlace& place) { return place == kPlace; };
   const auto generation = [&] {
-    const int64_t told = store_.Of(kEngines, kWaiting, Second(1), is_first).generation;
-    EXPECT_EQ(store_.NewsOf(kEngines, is_first).generation, told);
-    return told;
+    const int64_t reported = store_.Of(kEngines, kWaiting, Second(1), is_first).generation;
+    EXPECT_EQ(store_.VersionOf(kEngines, is_first).generation, reported);
+    return reported;
   };
   Want(kEngines);
   const int64_t unlisted = generation();
   store_.ListEngines(kEngines, std::vector{kPlace, other}, Second(0));
   const int64_t listed = generation();
   EXPECT_GT(listed, unlisted);
-  store_.TakeEngine(kEngines, other, News(1, 3));
+  store_.TakeEngine(kEngines, other, Updates(1, 3));
   EXPECT_EQ(generation(), listed);
-  EXPECT_GT(store_.NewsOf(kEngines).generation, listed);
+  EXPECT_GT(store_.VersionOf(kEngines).generation, listed);
   EXPECT_THAT(store_.Of(kEngines, kWaiting, Second(1), is_first).series,
               ElementsAre(Field(&SignalSeries::address, kPlace.address)));
-  store_.TakeEngine(kEngines, kPlace, News(1, 3));
+  store_.TakeEngine(kEngines, kPlace, Updates(1, 3));
   EXPECT_GT(generation(), listed);
-  EXPECT_EQ(generation(), store_.NewsOf(kEngines).generation) << "the newest of all";
-  EXPECT_FALSE(store_.NewsOf(kEngines).is_none);
+  EXPECT_EQ(generation(), store_.VersionOf(kEngines).generation) << "the newest of all";
+  EXPECT_FALSE(store_.VersionOf(kEngines).is_none);
   store_.ListEngines(kEngines, std::vector<EnginePlace>{}, Second(2));
-  EXPECT_TRUE(store_.NewsOf(kEngines).is_none);
+  EXPECT_TRUE(store_.VersionOf(kEngines).is_none);
 }
 
 TEST_F(SignalStoreTest, ASourceThatIsWantedAgainIsNewerThanAllItSaid) {
   Want(kQueue, 90);
   for (int second = 1; second < 5; ++second) store_.TakeNumber(kQueue, Length(second, 47));
-  const int64_t before = store_.NewsOf(kQueue).generation;
-  store_.AllWanted(Second(90));
-  EXPECT_GE(store_.NewsOf(kQueue).generation, before);
+  const int64_t before = store_.VersionOf(kQueue).generation;
+  store_.AllSubscribed(Second(90));
+  EXPECT_GE(store_.VersionOf(kQueue).generation, before);
   Want(kQueue, 180);
-  EXPECT_GT(store_.NewsOf(kQueue).generation, before);
+  EXPECT_GT(store_.VersionOf(kQueue).generation, before);
 }
 
 TEST_F(SignalStoreTest, OthersAreRefusedWhenThereAreTooMany) {
@@ -266,15 +267,15 @@ TEST_F(SignalStoreTest, WhatALeaseTookGoesWithIt) {
   ASSERT_TRUE(store_.Want(kEngines, more, Second(0), Second(100)).ok());
   store_.ListEngines(kEngines, std::vector{kPlace}, Second(0));
   for (int second = 0; second < 100; ++second) {
-    store_.TakeEngine(kEngines, kPlace, News(second, 1));
+    store_.TakeEngine(kEngines, kPlace, Updates(second, 1));
   }
   more.metric = EngineMetric::kRequestsWaiting;
   EXPECT_EQ(store_.Of(kEngines, more, Second(99)).series.front().points.size(), 100u);
-  EXPECT_TRUE(store_.AllWanted(Second(99)).front().histograms);
-  EXPECT_FALSE(store_.AllWanted(Second(100)).front().histograms);
+  EXPECT_TRUE(store_.AllSubscribed(Second(99)).front().histograms);
+  EXPECT_FALSE(store_.AllSubscribed(Second(100)).front().histograms);
   EXPECT_THAT(store_.Of(kEngines, more, Second(100)).series.front().points, IsEmpty())
       << "its model";
-  store_.TakeEngine(kEngines, kPlace, News(100, 1));
+  store_.TakeEngine(kEngines, kPlace, Updates(100, 1));
   more.model = "";
   EXPECT_LE(store_.Of(kEngines, more, Second(100)).series.front().points.size(), 42u)
       << "30 s of the other lease, and a quarter more";
@@ -288,8 +289,8 @@ TEST_F(SignalStoreTest, ReadingsAreCountedByTheKindOfTheirSource) {
   Want(kEngines);
   Want(kQueue);
   store_.ListEngines(kEngines, std::vector{kPlace}, Second(0));
-  store_.TakeEngine(kEngines, kPlace, News(1, 3));
-  store_.TakeEngine(kEngines, kPlace, News(4, 3));
+  store_.TakeEngine(kEngines, kPlace, Updates(1, 3));
+  store_.TakeEngine(kEngines, kPlace, Updates(4, 3));
   store_.TakeEngine(kEngines, kPlace,
                     {.at = Second(5), .reading = absl::UnavailableError("refused")});
   store_.ListEngines(kEngines, absl::UnavailableError("no such name"), Second(6));
@@ -315,7 +316,7 @@ TEST_F(SignalStoreTest, TheSourceThatWasReadLongestAgoIsTheOldest) {
   store_.TakeNumber(other, Length(3, 1));
   store_.TakeNumber(kQueue, Length(8, 47));
   EXPECT_EQ(CountsOf(store_, SignalKind::kRedis).oldest, Second(3));
-  EXPECT_EQ(store_.AllWanted(Second(10)).size(), 1u);
+  EXPECT_EQ(store_.AllSubscribed(Second(10)).size(), 1u);
   EXPECT_EQ(CountsOf(store_, SignalKind::kRedis).oldest, Second(8)) << "nobody wants it any more";
   EXPECT_EQ(CountsOf(store_, SignalKind::kRedis).sources, 1u);
   EXPECT_EQ(CountsOf(store_, SignalKind::kRedis).read, 2) << "counters stand";
@@ -351,8 +352,8 @@ class SharedStoreTest : public testing::Test {
     return store_.Of(source, {}, Second(1)).status;
   }
   bool IsRead(const SignalSource& source, int now) {
-    const std::vector<WantedSignal> wanted = store_.AllWanted(Second(now));
-    return std::ranges::find(wanted, source, &WantedSignal::source) != wanted.end();
+    const std::vector<SubscribedSignal> wanted = store_.AllSubscribed(Second(now));
+    return std::ranges::find(wanted, source, &SubscribedSignal::source) != wanted.end();
   }
 
   SignalStore store_{{.longest_gap = absl::Seconds(10),
@@ -435,12 +436,12 @@ TEST_F(SignalStoreTest, ManyThreadsMayTellAndAsk) {
   Want(kQueue);
   store_.ListEngines(kEngines, std::vector{kPlace}, Second(0));
   std::thread engines([&] {
-    for (int i = 1; i <= 1000; ++i) store_.TakeEngine(kEngines, kPlace, News(i, i));
+    for (int i = 1; i <= 1000; ++i) store_.TakeEngine(kEngines, kPlace, Updates(i, i));
   });
   std::thread asking([&] {
     for (int i = 0; i < 1000; ++i) store_.Of(kEngines, kWaiting, Second(i));
   });
-  for (int i = 1; i <= 1000; ++i) store_.AllWanted(Second(1));
+  for (int i = 1; i <= 1000; ++i) store_.AllSubscribed(Second(1));
   engines.join();
   asking.join();
   EXPECT_EQ(PointsOf(kEngines, 1000).back(), (SignalPoint{Second(1000), 1000}));

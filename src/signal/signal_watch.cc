@@ -21,7 +21,9 @@ SignalWatch::SignalWatch(const SignalWatchOptions& options, const Clock& clock, 
       limits_{.large_bodies = std::make_shared<LargeBodies>()},
       engines_(
           clock, options.interval,
-          [this](const EngineTarget& target, const EngineNews& news) { TakeEngine(target, news); },
+          [this](const EngineTarget& target, const EngineUpdate& update) {
+            TakeEngine(target, update);
+          },
           limits_),
       pages_(
           clock, {.interval = options.queue_interval, .longest_gap = options.longest_gap},
@@ -43,14 +45,14 @@ SignalWatch::~SignalWatch() {
 }
 
 void SignalWatch::Look() {
-  std::vector<WantedSignal> wanted = store_.AllWanted(clock_.Now());
-  std::erase_if(wanted, [](const WantedSignal& each) { return !IsAtAddresses(each.source); });
+  std::vector<SubscribedSignal> wanted = store_.AllSubscribed(clock_.Now());
+  std::erase_if(wanted, [](const SubscribedSignal& each) { return !IsAtAddresses(each.source); });
   std::vector<SignalSource> sources;
-  for (const WantedSignal& each : wanted) sources.push_back(each.source);
+  for (const SubscribedSignal& each : wanted) sources.push_back(each.source);
   locator_->Want(sources);
 
   Targets targets;
-  for (const WantedSignal& each : wanted) Add(each, targets);
+  for (const SubscribedSignal& each : wanted) Add(each, targets);
   {
     MutexLock lock(mutex_);
     engine_routes_ = std::move(targets.engine_routes);
@@ -61,7 +63,7 @@ void SignalWatch::Look() {
   selectors_ = std::move(targets.selectors);
 }
 
-void SignalWatch::Add(const WantedSignal& wanted, Targets& targets) {
+void SignalWatch::Add(const SubscribedSignal& wanted, Targets& targets) {
   const SignalSource& source = wanted.source;
   const absl::StatusOr<LocatedSource> located = locator_->Locate(source);
   if (!located.ok()) {
@@ -75,16 +77,16 @@ void SignalWatch::Add(const WantedSignal& wanted, Targets& targets) {
   }
 }
 
-void SignalWatch::AddEngines(const WantedSignal& wanted, const LocatedSource& located,
+void SignalWatch::AddEngines(const SubscribedSignal& wanted, const LocatedSource& located,
                              Targets& targets) {
   std::vector<EnginePlace> places;
   for (const IpAddress& address : located.addresses) {
     places.push_back({.address = IpAddressText(address), .port = located.port});
     const EngineTarget target{.at = located.RequestTo(address),
                               .engine = std::get<EngineEndpoint>(wanted.source.place).engine};
-    EngineWish& wish = targets.engines[target];
-    wish.histograms = wish.histograms || wanted.histograms;
-    if (wish.tenant.empty()) wish.tenant = wanted.source.namespace_name;
+    EngineInterest& interest = targets.engines[target];
+    interest.histograms = interest.histograms || wanted.histograms;
+    if (interest.tenant.empty()) interest.tenant = wanted.source.namespace_name;
     targets.engine_routes[target].push_back({.source = wanted.source, .place = places.back()});
   }
   store_.ListEngines(wanted.source, places, clock_.Now());
@@ -111,7 +113,7 @@ void SignalWatch::AddPages(const SignalSource& source, const LocatedSource& loca
   store_.ListPages(source, addresses);
   if (addresses.size() > kMostPages) return;
   for (const IpAddress& address : located.addresses) {
-    PageRequest request = located.RequestTo(address);
+    ScrapeRequest request = located.RequestTo(address);
     if (request.path.empty()) request.path = "/metrics";
     targets.pages[request].emplace(source, *selector);
   }
@@ -142,7 +144,7 @@ void SignalWatch::Refuse(const SignalSource& source, const absl::Status& why) {
   }
 }
 
-void SignalWatch::TakeEngine(const EngineTarget& target, const EngineNews& news) {
+void SignalWatch::TakeEngine(const EngineTarget& target, const EngineUpdate& update) {
   std::vector<EngineRoute> routes;
   {
     MutexLock lock(mutex_);
@@ -150,7 +152,7 @@ void SignalWatch::TakeEngine(const EngineTarget& target, const EngineNews& news)
       routes = found->second;
     }
   }
-  for (const EngineRoute& route : routes) store_.TakeEngine(route.source, route.place, news);
+  for (const EngineRoute& route : routes) store_.TakeEngine(route.source, route.place, update);
 }
 
 void SignalWatch::TakeQueue(const RedisReading& reading) {

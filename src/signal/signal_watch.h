@@ -14,7 +14,7 @@
 #include "base/stop_all.h"
 #include "engine/engine_poller.h"
 #include "redis/redis_reader.h"
-#include "series/page_number_poller.h"
+#include "series/scraped_number_poller.h"
 #include "signal/signal_store.h"
 #include "signal/source_locator.h"
 
@@ -50,23 +50,23 @@ class SignalWatch {
   using EngineRoutes = std::map<EngineTarget, std::vector<EngineRoute>>;
   // All that is to be read now.
   struct Targets {
-    std::map<EngineTarget, EngineWish> engines;
+    std::map<EngineTarget, EngineInterest> engines;
     EngineRoutes engine_routes;
-    std::map<PageRequest, NumbersWish> pages;
+    std::map<ScrapeRequest, NumbersInterest> pages;
     std::vector<RedisTarget> queues;
     std::map<std::string, MetricSelector> selectors;  // of the pages, by their texts
   };
 
   void Look();
-  void Add(const WantedSignal& wanted, Targets& targets);
-  void AddEngines(const WantedSignal& wanted, const LocatedSource& located, Targets& targets);
+  void Add(const SubscribedSignal& wanted, Targets& targets);
+  void AddEngines(const SubscribedSignal& wanted, const LocatedSource& located, Targets& targets);
   // Null: it is none.
   const MetricSelector* SelectorOf(const std::string& text, Targets& targets);
   void AddPages(const SignalSource& source, const LocatedSource& located, Targets& targets);
   static void AddQueue(const SignalSource& source, const LocatedSource& located, Targets& targets);
   void Refuse(const SignalSource& source, const absl::Status& why);
 
-  void TakeEngine(const EngineTarget& target, const EngineNews& news);
+  void TakeEngine(const EngineTarget& target, const EngineUpdate& update);
   void TakeQueue(const RedisReading& reading);
 
   const Clock& clock_;
@@ -76,7 +76,7 @@ class SignalWatch {
   Mutex mutex_;
   EngineRoutes engine_routes_ ABSL_GUARDED_BY(mutex_);
   EnginePoller engines_;
-  PageNumberPoller pages_;
+  ScrapedNumberPoller pages_;
   RedisReader queues_;
   std::map<std::string, MetricSelector> selectors_;  // the thread's, of its last look
   std::unique_ptr<SourceLocator> locator_;

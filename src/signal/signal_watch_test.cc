@@ -176,23 +176,23 @@ TEST_F(SignalWatchTest, ServicesAreLookedUpInTheClustersOwnDomain) {
     return {};
   };
   const SignalWatch watch(options, clock_, sleeping_);
-  const auto wanted_at = [&](const std::string& host) {
+  const auto subscribed_at = [&](const std::string& host) {
     SignalSource source = SourceOf(
         MetricsPage{.url = absl::StrCat("http://", host, ":", server.port()), .selector = "queue"});
     EXPECT_TRUE(sleeping_.Want(source, {}, clock_.Now(), clock_.Now() + absl::Hours(1)).ok());
     return source;
   };
-  const SignalSource own = wanted_at("llm.team-a.svc.corp.internal");
-  const SignalSource elsewhere = wanted_at("llm.team-a.svc.cluster.local");
-  const auto said = [&](const SignalSource& source) {
+  const SignalSource own = subscribed_at("llm.team-a.svc.corp.internal");
+  const SignalSource elsewhere = subscribed_at("llm.team-a.svc.cluster.local");
+  const auto observed = [&](const SignalSource& source) {
     const SignalHistory history = sleeping_.Of(source, {}, clock_.Now());
     return history.series.empty() ? SignalSeries() : history.series.front();
   };
-  Eventually([&] { return !said(own).points.empty() && !said(elsewhere).gap.empty(); });
-  ASSERT_FALSE(said(own).points.empty()) << said(own).gap;
-  EXPECT_EQ(said(own).points.back().value, 3);
-  Eventually([&] { return absl::StrContains(said(elsewhere).gap, "namespace team-a"); });
-  EXPECT_THAT(said(elsewhere).gap, HasSubstr("is not of namespace team-a"));
+  Eventually([&] { return !observed(own).points.empty() && !observed(elsewhere).gap.empty(); });
+  ASSERT_FALSE(observed(own).points.empty()) << observed(own).gap;
+  EXPECT_EQ(observed(own).points.back().value, 3);
+  Eventually([&] { return absl::StrContains(observed(elsewhere).gap, "namespace team-a"); });
+  EXPECT_THAT(observed(elsewhere).gap, HasSubstr("is not of namespace team-a"));
 }
 
 // Two replicas of a gateway, each with a part of the queue, behind one name.
@@ -208,7 +208,7 @@ class GatewaysTest : public SignalWatchTest {
     };
     watch_of_name_ = std::make_unique<SignalWatch>(options, clock_, sleeping_);
   }
-  SignalSource Wanted(const std::string& selector, bool rate = false) {
+  SignalSource Subscription(const std::string& selector, bool rate = false) {
     SignalSource source = SourceOf(MetricsPage{
         .url = absl::StrCat("http://gateway:", first_.port()), .selector = selector, .rate = rate});
     const EngineQuestion question = QuestionOver(absl::Seconds(1));
@@ -218,15 +218,15 @@ class GatewaysTest : public SignalWatchTest {
   static EngineQuestion QuestionOver(absl::Duration window) {
     return {.window = window, .look_back = absl::Seconds(30)};
   }
-  SignalSeries Said(const SignalSource& source) const {
+  SignalSeries Observed(const SignalSource& source) const {
     const SignalHistory history =
         sleeping_.Of(source, QuestionOver(absl::Seconds(1)), clock_.Now());
     return history.series.empty() ? SignalSeries() : history.series.front();
   }
   // The newest sum; empty: there is none.
   std::optional<double> Newest(const SignalSource& source) const {
-    const SignalSeries said = Said(source);
-    return said.points.empty() ? std::nullopt : said.points.back().value;
+    const SignalSeries observed = Observed(source);
+    return observed.points.empty() ? std::nullopt : observed.points.back().value;
   }
   void Resolve(std::vector<std::string> addresses) {
     MutexLock lock(mutex_);
@@ -254,47 +254,48 @@ class GatewaysTest : public SignalWatchTest {
 };
 
 TEST_F(GatewaysTest, EachReplicaOfAGatewayAddsWhatItHolds) {
-  const SignalSource queue = Wanted("queue_size");
+  const SignalSource queue = Subscription("queue_size");
   Eventually([&] { return Newest(queue) == 12; });
   EXPECT_EQ(Newest(queue), 12);
   held_ = 100;
   Eventually([&] { return Newest(queue) == 107; });
-  const SignalSeries said = Said(queue);
-  EXPECT_EQ(said.points.back().value, 107);
-  ASSERT_THAT(said.parts, SizeIs(2));
-  EXPECT_EQ(said.parts[0].address, "127.0.0.1");
-  EXPECT_EQ(said.parts[0].value, 7);
-  EXPECT_EQ(said.parts[1].address, "127.0.0.2");
-  EXPECT_EQ(said.parts[1].value, 100);
-  for (const SignalPoint& point : said.points) EXPECT_GE(point.value, 12) << "never a part alone";
+  const SignalSeries observed = Observed(queue);
+  EXPECT_EQ(observed.points.back().value, 107);
+  ASSERT_THAT(observed.parts, SizeIs(2));
+  EXPECT_EQ(observed.parts[0].address, "127.0.0.1");
+  EXPECT_EQ(observed.parts[0].value, 7);
+  EXPECT_EQ(observed.parts[1].address, "127.0.0.2");
+  EXPECT_EQ(observed.parts[1].value, 100);
+  for (const SignalPoint& point : observed.points)
+    EXPECT_GE(point.value, 12) << "never a part alone";
 }
 
 TEST_F(GatewaysTest, OneThatIsSilentMakesTheSumUnknownUntilItIsGoneFromTheName) {
-  const SignalSource queue = Wanted("queue_size");
+  const SignalSource queue = Subscription("queue_size");
   Eventually([&] { return Newest(queue) == 12; });
   second_.reset();
-  Eventually([&] { return !Said(queue).gap.empty(); });
-  EXPECT_THAT(Said(queue).gap, HasSubstr("127.0.0.2"));
-  const absl::Time silent = Said(queue).points.back().at;
+  Eventually([&] { return !Observed(queue).gap.empty(); });
+  EXPECT_THAT(Observed(queue).gap, HasSubstr("127.0.0.2"));
+  const absl::Time silent = Observed(queue).points.back().at;
   EXPECT_EQ(Newest(queue), 12) << "what was read before stands, and grows old";
   Resolve({"127.0.0.1"});
   Eventually([&] { return Newest(queue) == 7; });
   EXPECT_EQ(Newest(queue), 7);
-  EXPECT_GT(Said(queue).points.back().at, silent);
-  EXPECT_EQ(Said(queue).gap, "");
+  EXPECT_GT(Observed(queue).points.back().at, silent);
+  EXPECT_EQ(Observed(queue).gap, "");
 }
 
 TEST_F(GatewaysTest, RatesAddUpToo) {
-  const SignalSource served = Wanted("served", true);
+  const SignalSource served = Subscription("served", true);
   Eventually([&] { return Newest(served).value_or(0) > 0; });
-  const SignalSeries said = Said(served);
+  const SignalSeries observed = Observed(served);
   EXPECT_GT(Newest(served).value_or(0), 0);
-  ASSERT_THAT(said.parts, SizeIs(2));
+  ASSERT_THAT(observed.parts, SizeIs(2));
 }
 
 TEST_F(GatewaysTest, OneAddressIsReadByItself) {
   Resolve({"127.0.0.1"});
-  const SignalSource queue = Wanted("queue_size");
+  const SignalSource queue = Subscription("queue_size");
   Eventually([&] { return Newest(queue) == 7; });
   EXPECT_EQ(Newest(queue), 7);
   EXPECT_EQ(second_->connections(), 0);
@@ -304,7 +305,7 @@ TEST(LocatedSource, ShowsItsOwnCertificateWithTheRest) {
   const LocatedSource located{
       .credentials = {
           .bearer_token = "token", .ca_pem = "ca", .cert_pem = "cert", .key_pem = "key"}};
-  const PageRequest request = located.RequestTo({});
+  const ScrapeRequest request = located.RequestTo({});
   EXPECT_EQ(request.bearer_token, "token");
   EXPECT_EQ(request.ca_pem, "ca");
   EXPECT_EQ(request.cert_pem, "cert");

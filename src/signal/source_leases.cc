@@ -6,24 +6,25 @@
 
 namespace gpuscaler {
 
-SourceLeases::Wish SourceLeases::WishOf(const EngineQuestion& question) {
+SourceLeases::Interest SourceLeases::InterestOf(const EngineQuestion& question) {
   return {.look_back = question.look_back + question.window,
           .histograms = NeedsHistograms(question.metric),
           .model = question.model};
 }
 
 bool SourceLeases::IsNew(const EngineQuestion& question) const {
-  return !until_.contains(WishOf(question));
+  return !until_.contains(InterestOf(question));
 }
 
 void SourceLeases::Renew(const EngineQuestion& question, absl::Time until) {
-  const auto [known, is_new] = until_.try_emplace(WishOf(question), until);
+  const auto [known, is_new] = until_.try_emplace(InterestOf(question), until);
   known->second = std::max(known->second, until);
   if (is_new) AddUp();
 }
 
 bool SourceLeases::End(absl::Time now) {
-  const size_t ended = std::erase_if(until_, [&](const auto& wish) { return wish.second <= now; });
+  const size_t ended =
+      std::erase_if(until_, [&](const auto& interest) { return interest.second <= now; });
   if (ended > 0) AddUp();
   return ended > 0;
 }
@@ -32,18 +33,18 @@ void SourceLeases::AddUp() {
   look_back_ = absl::ZeroDuration();
   histograms_ = false;
   models_.clear();
-  for (const auto& [wish, until] : until_) {
-    look_back_ = std::max(look_back_, wish.look_back);
-    histograms_ = histograms_ || wish.histograms;
-    if (!wish.model.empty()) models_.insert(wish.model);
+  for (const auto& [interest, until] : until_) {
+    look_back_ = std::max(look_back_, interest.look_back);
+    histograms_ = histograms_ || interest.histograms;
+    if (!interest.model.empty()) models_.insert(interest.model);
   }
 }
 
 size_t SourceLeases::Bytes() const {
   constexpr size_t kNode = 64;  // of a tree, and what malloc adds
   size_t bytes = 0;
-  for (const auto& [wish, until] : until_) {
-    bytes += sizeof(wish) + kNode + 2 * wish.model.capacity();
+  for (const auto& [interest, until] : until_) {
+    bytes += sizeof(interest) + kNode + 2 * interest.model.capacity();
   }
   return bytes;
 }

@@ -34,21 +34,21 @@ class SourceLeases {
   size_t Bytes() const;  // of memory, about
 
  private:
-  struct Wish {
+  struct Interest {
     absl::Duration look_back;
     bool histograms = false;
     std::string model;
 
-    friend bool operator<(const Wish& a, const Wish& b) {
+    friend bool operator<(const Interest& a, const Interest& b) {
       return std::tie(a.look_back, a.histograms, a.model) <
              std::tie(b.look_back, b.histograms, b.model);
     }
   };
 
-  static Wish WishOf(const EngineQuestion& question);
+  static Interest InterestOf(const EngineQuestion& question);
   void AddUp();
 
-  std::map<Wish, absl::Time> until_;
+  std::map<Interest, absl::Time> until_;
   absl::Duration look_back_;
   bool histograms_ = false;
   std::set<std::string> models_;

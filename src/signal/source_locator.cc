@@ -9,8 +9,8 @@
 
 namespace gpuscaler {
 
-PageRequest LocatedSource::RequestTo(const IpAddress& address) const {
-  PageRequest request;
+ScrapeRequest LocatedSource::RequestTo(const IpAddress& address) const {
+  ScrapeRequest request;
   request.tls = endpoint.tls;
   request.host = endpoint.host;
   request.port = port;
@@ -72,7 +72,7 @@ absl::StatusOr<AliasCredentials> SourceLocator::CredentialsOf(const SignalSource
   if (read == files_.end()) {
     read = files_.emplace(own.alias, credentials_.Read(own.alias)).first;
   }
-  return credentials_.Judged(own.alias, read->second, source.namespace_name, name);
+  return credentials_.Evaluated(own.alias, read->second, source.namespace_name, name);
 }
 
 }  // namespace gpuscaler

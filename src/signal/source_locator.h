@@ -1,4 +1,4 @@
-// Where sources are now, and what opens them: names resolved and judged, secrets looked up.
+// Where sources are now, and what opens them: names resolved and evaluated, secrets looked up.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 #include "model/signal_source.h"
 #include "page/http_endpoint.h"
 #include "page/ip_block.h"
-#include "page/page_request.h"
+#include "page/scrape_request.h"
 
 namespace gpuscaler {
 
@@ -24,7 +24,7 @@ struct LocatedSource {
   std::vector<IpAddress> addresses;  // that the rules allow; none: no engine runs
   AliasCredentials credentials;
 
-  PageRequest RequestTo(const IpAddress& address) const;
+  ScrapeRequest RequestTo(const IpAddress& address) const;
 };
 
 struct LocatorOptions {

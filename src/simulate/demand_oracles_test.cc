@@ -15,7 +15,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr Patience kDemandPatience{.stale_after = absl::Seconds(6), .grace = absl::Seconds(15)};
+constexpr StalenessLimits kDemandStaleness{.stale_after = absl::Seconds(6),
+                                           .grace = absl::Seconds(15)};
 const absl::Time kAskedAt = absl::FromUnixSeconds(1'767'225'600);
 
 Trigger DemandTrigger(const Metadata& metadata) {
@@ -26,7 +27,7 @@ Trigger DemandTrigger(const Metadata& metadata) {
 
 Decision DecideDemand(const Trigger& trigger, const SignalHistory& signals) {
   return Decide(trigger, {.namespace_name = "team-a", .name = "llm"}, {.now = kAskedAt}, &signals,
-                kDemandPatience);
+                kDemandStaleness);
 }
 
 int NextReplicas(const Trigger& trigger, int replicas, double value) {

@@ -34,10 +34,10 @@ Keda::Keda(const ScaledObjectSpec& spec, const std::vector<KedaTrigger>& trigger
   for (const KedaTrigger& trigger : triggers) watched_.push_back({.trigger = trigger});
 }
 
-int Keda::Step(absl::Time now, int replicas, int ready) {
+int Keda::Step(absl::Time now, int replicas, int ready, int status_replicas) {
   if (now >= next_sync_) {
     next_sync_ = now + spec_.hpa_sync_period;
-    replicas = Sync(now, replicas, ready);
+    replicas = Sync(now, replicas, ready, status_replicas);
   }
   if (now >= next_poll_) {
     next_poll_ = now + spec_.polling_interval;
@@ -103,7 +103,7 @@ int Keda::CoolDown(absl::Time now, int replicas) const {
   return over ? 0 : replicas;
 }
 
-int Keda::Sync(absl::Time now, int replicas, int ready) {
+int Keda::Sync(absl::Time now, int replicas, int ready, int status_replicas) {
   if (replicas == 0) return hpa_.Apply(now, replicas, std::nullopt);
   std::vector<std::optional<int>> proposals;
   for (Watched& watched : watched_) {
@@ -112,7 +112,12 @@ int Keda::Sync(absl::Time now, int replicas, int ready) {
     options.target = watched.trigger.target;
     options.target_type = watched.trigger.target_type;
     proposals.push_back(answer.value.ok() ? std::make_optional(ProposeReplicas(
-                                                options, replicas, ready, *answer.value))
+                                                options,
+                                                options.target_type == TargetType::kAverageValue &&
+                                                        status_replicas >= 0
+                                                    ? status_replicas
+                                                    : replicas,
+                                                ready, *answer.value))
                                           : std::nullopt);
   }
   return hpa_.Apply(now, replicas, HighestProposal(replicas, proposals));

@@ -57,13 +57,13 @@ class Keda {
   Keda(const ScaledObjectSpec& spec, const std::vector<KedaTrigger>& triggers);
 
   // Polls and syncs, if either is due at `now` (the first time: both): what spec.replicas becomes.
-  int Step(absl::Time now, int replicas, int ready);
+  int Step(absl::Time now, int replicas, int ready, int status_replicas = -1);
 
   // One round of the poll loop: 0 <-> 1 only.
   int Poll(absl::Time now, int replicas, int ready);
 
   // One sync of the HPA: 1 <-> N only.
-  int Sync(absl::Time now, int replicas, int ready);
+  int Sync(absl::Time now, int replicas, int ready, int status_replicas = -1);
 
   // What a trigger last answered, for reports.
   struct Answer {

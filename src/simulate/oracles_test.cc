@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 
 constexpr absl::Duration kStaleAfter = absl::Seconds(6);
-constexpr Patience kPatience{.stale_after = kStaleAfter, .grace = absl::Seconds(15)};
+constexpr StalenessLimits kStaleness{.stale_after = kStaleAfter, .grace = absl::Seconds(15)};
 constexpr absl::Duration kLongerThanAnyWindow = absl::Minutes(6);
 
 Trigger UtilizationTrigger(double target) {
@@ -31,7 +31,7 @@ Trigger ProfileTrigger(const char* profile) {
 Decision DecideOn(const Trigger& trigger, const std::vector<GpuSample>& gpus) {
   HistoryBuilder builder;
   builder.Hold(kLongerThanAnyWindow, gpus);
-  return Decide(trigger, {}, builder.fleet(), kPatience);
+  return Decide(trigger, {}, builder.fleet(), kStaleness);
 }
 
 using GpuOf = std::function<GpuSample(int index)>;

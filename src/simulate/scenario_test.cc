@@ -1,169 +1,146 @@
-// The whole loop: a load, GPUs, Decide, KEDA, the HPA, replicas.
+// The whole loop on a workload whose engines cannot be read: GPUs, Decide, KEDA, the HPA, replicas.
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "simulate/fleet.h"
-#include "simulate/report.h"
-#include "simulate/scalers.h"
+#include "simulate/closed_loop.h"
+#include "simulate/recipe_scalers.h"
+#include "simulate/trigger_scaler.h"
 
 namespace gpuscaler {
 namespace {
 
-constexpr absl::Duration kPollInterval = absl::Seconds(2);
-const absl::Time kStart = absl::FromUnixSeconds(1'767'225'600);
+// Four requests at once, 20 s each.
+constexpr EngineRequest kTwentySeconds = {.prompt_tokens = 1, .max_tokens = 200};
 
-Trigger TriggerFrom(const Metadata& metadata) {
-  const auto trigger = ParseTrigger(metadata, BuiltInProfiles());
-  EXPECT_TRUE(trigger.ok()) << trigger.status();
-  return trigger.value_or(Trigger());
+LoopScenario Scenario(const RateCurve& requests_per_second, absl::Duration duration,
+                      int initial_replicas = 0) {
+  return {.workload = {.engine = {.max_num_seqs = 4, .step = {.base = 0.1}},
+                       .shortest_start = absl::Seconds(60),
+                       .longest_start = absl::Seconds(60)},
+          .goals = {absl::InfiniteDuration(), absl::InfiniteDuration()},
+          .requests = EvenTrace(requests_per_second, duration, kTwentySeconds),
+          .duration = duration,
+          .initial_replicas = initial_replicas};
 }
 
-// A fleet under our own Decide, beside a trigger that sees demand: `wake`, or who waits.
-class Loop {
- public:
-  Loop(const Scenario& scenario, const Metadata& metadata, int replicas = 0, Scaler* wake = nullptr)
-      : trigger_(TriggerFrom(metadata)),
-        fleet_(scenario, kStart, replicas, [&](const InferenceService& service) {
-          gpus_ = std::make_unique<DecideScaler>(trigger_, service, absl::Seconds(6));
-          demand_ = std::make_unique<DemandScaler>(service);
-          return std::vector<KedaTrigger>{{gpus_.get(), trigger_.target, trigger_.target_type},
-                                          {wake != nullptr ? wake : demand_.get()}};
-        }) {
-    gpus_->Observe();
-    fleet_.Scale();
+// From 0 up to a peak within half an hour; over after 43 min.
+RateCurve RiseAndFall() {
+  return *RateCurve::Parse("60 0.1\n360 0.3\n660 0.5\n960 0.7\n1260 0.9\n1560 1\n2580 0");
+}
+
+// Our own scaler beside a trigger that wakes the first replica.
+LoopResult RunOurs(const LoopScenario& scenario, const Metadata& metadata, int max_replicas = 100,
+                   ScaledTrigger wake = HeldRequestsRecipe()) {
+  const auto trigger = ParseTrigger(metadata, BuiltInProfiles());
+  EXPECT_TRUE(trigger.ok()) << trigger.status();
+  std::vector<ScaledTrigger> triggers;
+  triggers.push_back(
+      OwnTrigger(trigger.value_or(Trigger()), {.pods_api = false, .engines = false}));
+  triggers.push_back(std::move(wake));
+  KedaPolicy policy({.max_replica_count = max_replicas}, std::move(triggers));
+  return RunLoop(scenario, policy);
+}
+
+// When spec.replicas first was `replicas` behind `from`; infinite: never.
+absl::Duration FirstAt(const LoopResult& result, int replicas,
+                       absl::Duration from = absl::ZeroDuration()) {
+  for (const LoopSample& sample : result.samples) {
+    if (sample.at >= from && sample.desired == replicas) return sample.at;
   }
+  return absl::InfiniteDuration();
+}
 
-  void RunFor(absl::Duration duration) { RunUntil(fleet_.passed() + duration); }
-  void RunUntil(absl::Duration passed) {
-    while (fleet_.passed() < passed) {
-      fleet_.Advance(fleet_.service().now() + kPollInterval);
-      gpus_->Observe();
-      fleet_.Scale();
-    }
+int MostWithin(const LoopResult& result, absl::Duration from, absl::Duration until) {
+  int most = 0;
+  for (const LoopSample& sample : result.samples) {
+    if (from <= sample.at && sample.at <= until) most = std::max(most, sample.desired);
   }
-
-  // When the count became `replicas`, at the latest `patience` from now.
-  absl::Duration Reaches(int replicas, absl::Duration patience) {
-    const absl::Duration end = fleet_.passed() + patience;
-    while (fleet_.desired() != replicas && fleet_.passed() < end) RunFor(kPollInterval);
-    EXPECT_EQ(fleet_.desired(), replicas) << Explained();
-    return fleet_.passed();
-  }
-
-  std::string Explained() const { return Explain(trigger_, gpus_->decision()); }
-  const Fleet& fleet() const { return fleet_; }
-
- private:
-  const Trigger trigger_;
-  std::unique_ptr<DecideScaler> gpus_;
-  std::unique_ptr<DemandScaler> demand_;
-  Fleet fleet_;
-};
-
-Scenario SteadyLoad(double requests_per_second, absl::Duration duration) {
-  return {.load = {.quiet = absl::ZeroDuration(),
-                   .rise = absl::Seconds(1),
-                   .hold = duration,
-                   .fall = absl::Seconds(1),
-                   .peak = requests_per_second}};
+  return most;
 }
 
 TEST(Scenario, TheThreeLineScaledObjectGoesFromZeroToTheMaximumAndBack) {
-  Scenario scenario;
-  scenario.load.hold = absl::Minutes(30);
-  scenario.scaled_object.max_replica_count = 6;
-  Loop loop(scenario, {{"profile", "vllm-inference"}});
-  loop.RunUntil(absl::Seconds(60));
-  EXPECT_EQ(loop.fleet().desired(), 0);
-  loop.Reaches(6, scenario.load.End());
-  loop.Reaches(0, absl::Hours(1));
-  EXPECT_TRUE(loop.fleet().AtRest());
-  EXPECT_EQ(loop.fleet().service().totals().served, loop.fleet().service().totals().arrived);
+  const LoopResult result = RunOurs(Scenario(RiseAndFall(), absl::Minutes(90)),
+                                    {{"profile", "vllm-inference"}}, /*max_replicas=*/6);
+  EXPECT_EQ(MostWithin(result, absl::ZeroDuration(), absl::Seconds(60)), 0);
+  const absl::Duration maximum = FirstAt(result, 6);
+  EXPECT_LT(maximum, absl::Minutes(43));
+  EXPECT_LT(FirstAt(result, 0, maximum), absl::Minutes(90));
+  EXPECT_EQ(result.totals.unserved, 0);
+  EXPECT_GT(result.totals.served, 1000);
 }
 
 TEST(Scenario, AnIdleFleetOfPreallocatedVramGoesToZero) {
-  Loop loop(SteadyLoad(0, absl::Hours(1)), {{"profile", "vllm-inference"}}, 4);
-  const absl::Duration zero = loop.Reaches(0, absl::Minutes(30));
-  EXPECT_LE(loop.fleet().service().totals().most_replicas, 4);
-  EXPECT_GT(zero, absl::Minutes(10)) << "warm-up 300 s, activation window, cooldown 300 s";
+  const LoopResult result =
+      RunOurs(Scenario(RateCurve::Constant(0), absl::Minutes(40), /*initial_replicas=*/4),
+              {{"profile", "vllm-inference"}});
+  EXPECT_LE(result.totals.most_replicas, 4);
+  EXPECT_LT(FirstAt(result, 0), absl::Minutes(30));
+  EXPECT_GT(FirstAt(result, 0), absl::Minutes(5)) << "activation window, cooldown 300 s";
 }
 
 TEST(Scenario, LiteralPreallocatedVramRunsAwayWhileIdle) {
-  Scenario scenario = SteadyLoad(0, absl::Hours(1));
-  scenario.scaled_object.max_replica_count = 8;
-  Loop loop(scenario, {{"metricType", "memory_used_percent"}, {"targetValue", "70"}}, 1);
-  loop.Reaches(8, absl::Hours(1));
+  const LoopResult result =
+      RunOurs(Scenario(RateCurve::Constant(0), absl::Hours(1), /*initial_replicas=*/1),
+              {{"metricType", "memory_used_percent"}, {"targetValue", "70"}}, /*max_replicas=*/8);
+  EXPECT_LT(FirstAt(result, 8), absl::Hours(1));
 }
 
 TEST(Scenario, ASlowStartDoesNotRunAway) {
-  Scenario scenario = SteadyLoad(0.2, absl::Hours(1));
-  scenario.service.start_time = absl::Minutes(10);
-  scenario.scaled_object.max_replica_count = 8;
-  Loop loop(scenario, {{"profile", "vllm-inference"}, {"warmupSeconds", "600"}});
-  loop.Reaches(1, absl::Minutes(2));
-  loop.RunFor(absl::Minutes(10));
-  EXPECT_EQ(loop.fleet().desired(), 1) << "no replica adds anything while the first one starts";
-  loop.Reaches(2, absl::Minutes(10));
-  loop.RunFor(absl::Minutes(9));
-  EXPECT_LE(loop.fleet().desired(), 3) << loop.Explained();
+  LoopScenario scenario = Scenario(RateCurve::Constant(0.2), absl::Minutes(40));
+  scenario.workload.shortest_start = scenario.workload.longest_start = absl::Minutes(10);
+  const LoopResult result = RunOurs(
+      scenario, {{"profile", "vllm-inference"}, {"warmupSeconds", "600"}}, /*max_replicas=*/8);
+  const absl::Duration first = FirstAt(result, 1);
+  EXPECT_LE(first, absl::Minutes(2));
+  EXPECT_EQ(MostWithin(result, first, first + absl::Minutes(10)), 1)
+      << "no replica adds anything while the first one starts";
+  const absl::Duration second = FirstAt(result, 2);
+  EXPECT_LT(second, first + absl::Minutes(20));
+  EXPECT_LE(MostWithin(result, second, second + absl::Minutes(9)), 3);
 }
 
 TEST(Scenario, ALoadAtTheTargetSettles) {
-  Scenario scenario = SteadyLoad(0.2, absl::Hours(4));
-  Loop loop(scenario, {{"profile", "triton-inference"}, {"warmupSeconds", "60"}});
-  loop.RunFor(absl::Hours(2));
-  const int settled = loop.fleet().desired();
+  const LoopResult result =
+      RunOurs(Scenario(RateCurve::Constant(0.2), absl::Hours(3), /*initial_replicas=*/1),
+              {{"profile", "triton-inference"}, {"warmupSeconds", "60"}});
+  const int settled = result.samples.back().desired;
   EXPECT_GT(settled, 1);
-  for (int i = 0; i < 100; ++i) {
-    loop.RunFor(absl::Seconds(30));
-    ASSERT_EQ(loop.fleet().desired(), settled) << loop.Explained();
+  for (const LoopSample& sample : result.samples) {
+    if (sample.at <= absl::Hours(2)) continue;
+    ASSERT_EQ(sample.desired, settled) << sample.at;
   }
 }
 
-// Active until somebody has been woken.
-class WakeOnce : public Scaler {
- public:
-  absl::StatusOr<double> GetMetrics() override { return 0; }
-  absl::StatusOr<bool> IsActive() override { return active; }
-  bool active = false;
-};
-
 TEST(Scenario, AStartLongerThanTheCooldownIsNotKilled) {
-  Scenario scenario = SteadyLoad(0, absl::Hours(1));
-  scenario.service.start_time = absl::Seconds(360);
-  WakeOnce wake;
-  Loop loop(scenario,
-            {{"profile", "triton-inference"}, {"warmupSeconds", "360"}, {"activationWindow", "0s"}},
-            0, &wake);
-  loop.RunUntil(absl::Seconds(58));
-  wake.active = true;
-  EXPECT_EQ(loop.Reaches(1, absl::Minutes(1)), absl::Seconds(60));
-  wake.active = false;
-  loop.RunUntil(absl::Seconds(418));
-  EXPECT_EQ(loop.fleet().service().ready(), 0);
-  EXPECT_EQ(loop.fleet().desired(), 1) << loop.Explained();
-  loop.RunFor(kPollInterval);
-  EXPECT_EQ(loop.fleet().service().ready(), 1);
-  EXPECT_EQ(loop.Reaches(0, absl::Minutes(10)), absl::Seconds(720)) << loop.Explained();
+  LoopScenario scenario = Scenario(RateCurve::Constant(0), absl::Minutes(15));
+  scenario.workload.shortest_start = scenario.workload.longest_start = absl::Seconds(360);
+  const absl::Time start = SimulatedStart();
+  auto wake = std::make_unique<RecipeScaler>([start](const SimulatedWorkload& workload) {
+    const absl::Duration passed = workload.now() - start;
+    return absl::Seconds(58) <= passed && passed <= absl::Seconds(60) ? 1.0 : 0.0;
+  });
+  // The pod is first seen a second after it was created.
+  const LoopResult result = RunOurs(
+      scenario,
+      {{"profile", "triton-inference"}, {"warmupSeconds", "359"}, {"activationWindow", "0s"}}, 100,
+      {.scaler = std::move(wake)});
+  EXPECT_EQ(FirstAt(result, 1), absl::Seconds(60));
+  EXPECT_EQ(result.TimeUntilReady(1, absl::ZeroDuration()), absl::Seconds(420));
+  EXPECT_EQ(FirstAt(result, 0, absl::Seconds(60)), absl::Seconds(720));
 }
 
 TEST(Scenario, TheReferenceStopsAtTwoAndNeverGoesToZero) {
-  const ScenarioResult result = RunReference({}, absl::Hours(2));
+  std::vector<ScaledTrigger> triggers;
+  triggers.push_back(GoReference());
+  triggers.push_back(HeldRequestsRecipe());
+  KedaPolicy policy({}, std::move(triggers));
+  const LoopResult result = RunLoop(Scenario(RiseAndFall(), absl::Hours(2)), policy);
   EXPECT_EQ(result.totals.most_replicas, 2);
-  EXPECT_EQ(result.replicas, 2);
-}
-
-TEST(Scenario, TheTableComparesWithItsFirstRow) {
-  ScenarioResult ours{
-      .name = "this scaler",
-      .totals = {.gpu_seconds = 100, .begun = 4, .served = 4, .waited = absl::Seconds(8)}};
-  ScenarioResult fixed{.name = "static", .totals = {.gpu_seconds = 250, .served = 4}};
-  const std::string table = CostTable({ours, fixed});
-  EXPECT_THAT(table, ::testing::HasSubstr("this scaler"));
-  EXPECT_THAT(table, ::testing::HasSubstr("2s"));
-  EXPECT_THAT(table, ::testing::HasSubstr("+150 % GPU-seconds"));
+  EXPECT_EQ(result.samples.back().desired, 2);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "model/fleet_history.h"
-#include "model/pods_wanted.h"
+#include "model/pod_interest.h"
 
 namespace gpuscaler {
 
@@ -22,7 +22,7 @@ class FleetReader {
 
   // What these pods may be on. UNAVAILABLE while too little is known to decide on:
   // the HPA then holds, where a made-up 0 would scale a busy workload in.
-  virtual absl::StatusOr<Fleet> Of(const PodsWanted& wanted) const = 0;
+  virtual absl::StatusOr<Fleet> Of(const PodInterest& wanted) const = 0;
 
   // Every node; otherwise the same.
   virtual absl::StatusOr<Fleet> All() const = 0;
@@ -44,7 +44,7 @@ class FleetReader {
 
   // Whether Of() gives what the pods of the owner that is wanted are on, and not whoever's: until
   // these have changed.
-  virtual bool Knows(const PodsWanted& wanted) const = 0;
+  virtual bool Knows(const PodInterest& wanted) const = 0;
 
   // Blocks until there is something newer than `generation`, `timeout` of real time has passed or
   // no more is to come; the newest generation then, 0 before the first.

@@ -17,7 +17,7 @@ void Leases::Renew(const CostlyReadings& wanted, absl::Time until) {
   if (wanted.pcie) pcie_until_ = std::max(pcie_until_, until);
 }
 
-CostlyReadings Leases::Wanted(absl::Time now) const {
+CostlyReadings Leases::Subscription(absl::Time now) const {
   MutexLock lock(mutex_);
   return {.pcie = now < pcie_until_};
 }

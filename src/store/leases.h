@@ -23,7 +23,7 @@ class Leases {
   // Never shortens a longer lease.
   void Renew(const CostlyReadings& wanted, absl::Time until);
 
-  CostlyReadings Wanted(absl::Time now) const;
+  CostlyReadings Subscription(absl::Time now) const;
 
   // Decisions on pods of these namespaces look back so far; of none: on whatever there is. What is
   // no longer than kShortestLookBack needs no lease.

@@ -10,11 +10,11 @@ namespace {
 TEST(Leases, CostlyReadingIsWantedUntilItsLeaseEnds) {
   FakeClock clock;
   Leases leases;
-  EXPECT_FALSE(leases.Wanted(clock.Now()).pcie);
+  EXPECT_FALSE(leases.Subscription(clock.Now()).pcie);
   leases.Renew({.pcie = true}, clock.Now() + absl::Seconds(90));
-  EXPECT_TRUE(leases.Wanted(clock.Now()).pcie);
+  EXPECT_TRUE(leases.Subscription(clock.Now()).pcie);
   clock.Advance(absl::Seconds(90));
-  EXPECT_FALSE(leases.Wanted(clock.Now()).pcie);
+  EXPECT_FALSE(leases.Subscription(clock.Now()).pcie);
 }
 
 TEST(Leases, ShorterRenewalKeepsTheLongerLease) {
@@ -23,7 +23,7 @@ TEST(Leases, ShorterRenewalKeepsTheLongerLease) {
   leases.Renew({.pcie = true}, clock.Now() + absl::Hours(1));
   leases.Renew({.pcie = true}, clock.Now() + absl::Seconds(1));
   clock.Advance(absl::Minutes(30));
-  EXPECT_TRUE(leases.Wanted(clock.Now()).pcie);
+  EXPECT_TRUE(leases.Subscription(clock.Now()).pcie);
 }
 
 TEST(Leases, PastIsKeptAsLongAsSomebodyLooksBackOnIt) {

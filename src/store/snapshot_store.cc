@@ -49,7 +49,7 @@ absl::StatusOr<SnapshotStore::History> SnapshotStore::Fresh() const {
   return history_;
 }
 
-absl::StatusOr<FleetReader::Fleet> SnapshotStore::Of(const PodsWanted&) const { return All(); }
+absl::StatusOr<FleetReader::Fleet> SnapshotStore::Of(const PodInterest&) const { return All(); }
 
 absl::StatusOr<FleetReader::Fleet> SnapshotStore::All() const {
   MutexLock lock(mutex_);
@@ -74,7 +74,7 @@ FleetReader::Changes SnapshotStore::ChangedSince(int64_t generation) const {
           .pods = {}};
 }
 
-bool SnapshotStore::Knows(const PodsWanted&) const { return false; }
+bool SnapshotStore::Knows(const PodInterest&) const { return false; }
 
 int64_t SnapshotStore::WaitForGeneration(int64_t generation, absl::Duration timeout) const {
   const History newest = WaitForNewer(generation, timeout);

@@ -40,12 +40,12 @@ class SnapshotStore : public FleetReader {
   History WaitForNewer(int64_t generation, absl::Duration timeout) const;
 
   // This node alone, as Fresh().
-  absl::StatusOr<Fleet> Of(const PodsWanted& wanted) const override;
+  absl::StatusOr<Fleet> Of(const PodInterest& wanted) const override;
   absl::StatusOr<Fleet> All() const override;
   absl::Status Check() const override;
   absl::Time NewestAt() const override;
   Changes ChangedSince(int64_t generation) const override;
-  bool Knows(const PodsWanted& wanted) const override;
+  bool Knows(const PodInterest& wanted) const override;
   int64_t WaitForGeneration(int64_t generation, absl::Duration timeout) const override;
 
   // Lets every waiter go, now and from now on.

@@ -49,8 +49,8 @@ TEST_F(SnapshotStoreTest, KeepsTheHorizonOldestFirst) {
   }
   const auto history = store_.Newest();
   EXPECT_EQ(history->generation, 10);
-  EXPECT_EQ(history->stretches.size(), 7);
-  EXPECT_EQ(history->NewestAt() - history->stretches.front().first, kHorizon);
+  EXPECT_EQ(history->runs.size(), 7);
+  EXPECT_EQ(history->NewestAt() - history->runs.front().first, kHorizon);
 }
 
 TEST_F(SnapshotStoreTest, NodeWithoutNewsKeepsOneStretchAndStaysFresh) {
@@ -59,7 +59,7 @@ TEST_F(SnapshotStoreTest, NodeWithoutNewsKeepsOneStretchAndStaysFresh) {
     PutNow();
   }
   EXPECT_EQ(store_.Newest()->generation, 100);
-  EXPECT_LE(store_.Newest()->stretches.size(), 2);
+  EXPECT_LE(store_.Newest()->runs.size(), 2);
   EXPECT_TRUE(store_.Fresh().ok());
 }
 
@@ -69,7 +69,7 @@ TEST_F(SnapshotStoreTest, ReaderKeepsItsHistoryWhileTheWriterGoesOn) {
   clock_.Advance(absl::Minutes(10));
   PutNow();
   EXPECT_EQ(mine->generation, 1);
-  EXPECT_EQ(mine->stretches.size(), 1);
+  EXPECT_EQ(mine->runs.size(), 1);
 }
 
 TEST_F(SnapshotStoreTest, WaiterGetsTheNextSnapshot) {

@@ -82,7 +82,7 @@ TEST(DemandTrigger, APageIsReadByItsSelectorAndARateHasAWindow) {
 
   const Trigger rate = Parsed(With(metadata, "prometheusKind", "rate"));
   EXPECT_TRUE(rate.page.rate);
-  EXPECT_EQ(QuestionOf(rate, kPatience).window, absl::Seconds(15));
+  EXPECT_EQ(QuestionOf(rate, kStaleness).window, absl::Seconds(15));
 
   EXPECT_FALSE(Parsed(With(metadata, "prometheusAbsent", "error")).page.zero_if_absent);
   const Trigger absent = Parsed(With(metadata, "prometheusAbsent", "0"));
@@ -125,10 +125,10 @@ TEST(DemandTrigger, GpusAloneHaveNoSource) {
 TEST(DemandTrigger, AProfileOnPressureAsksForItAsFarBackAsItsFallbackDepends) {
   const Trigger trigger = Parsed({{"profile", "tgi-inference"}, {"maxConcurrency", "32"}});
   EXPECT_TRUE(std::holds_alternative<DiscoveredEngines>(SourceOf(trigger, kTeam)->place));
-  const EngineQuestion question = QuestionOf(trigger, kPatience);
+  const EngineQuestion question = QuestionOf(trigger, kStaleness);
   EXPECT_EQ(question.metric, EngineMetric::kPressurePercent);
   EXPECT_EQ(question.max_concurrency, 32);
-  EXPECT_EQ(question.look_back, kPatience.forget_after);
+  EXPECT_EQ(question.look_back, kStaleness.forget_after);
 }
 
 TEST(DemandTrigger, EngineMetricsAskForTheirNumberModelAndWindow) {
@@ -140,9 +140,9 @@ TEST(DemandTrigger, EngineMetricsAskForTheirNumberModelAndWindow) {
   const EngineQuestion want{.metric = EngineMetric::kTimeToFirstTokenMs,
                             .model = "llama-3",
                             .window = absl::Seconds(20),
-                            .look_back = absl::Minutes(2) + kPatience.stale_after,
+                            .look_back = absl::Minutes(2) + kStaleness.stale_after,
                             .max_concurrency = std::nullopt};
-  EXPECT_EQ(QuestionOf(trigger, kPatience), want);
+  EXPECT_EQ(QuestionOf(trigger, kStaleness), want);
 }
 
 TEST(DemandTrigger, AKeyThatTheMetricTypeCannotUseNamesThoseThatCan) {

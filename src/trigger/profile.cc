@@ -15,7 +15,7 @@ Profile EngineProfile(const char* name, const char* help, double target) {
           .activation_threshold = 5,
           .activation_window = absl::Seconds(120),
           .warmup = absl::Seconds(300),
-          .standing_memory = StandingMemory::kPressure};
+          .preallocated_memory = PreallocatedMemory::kPressure};
 }
 
 // Work that comes in bursts, on VRAM that stays taken between them.
@@ -27,7 +27,7 @@ Profile BurstProfile(const char* name, const char* help, double activation_thres
           .activation_threshold = activation_threshold,
           .window = absl::Seconds(60),
           .activation_window = absl::Seconds(300),
-          .standing_memory = StandingMemory::kActivity};
+          .preallocated_memory = PreallocatedMemory::kActivity};
 }
 
 // On what an engine says of its requests: with what windows such metrics have.

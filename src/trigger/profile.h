@@ -15,7 +15,7 @@ namespace gpuscaler {
 
 // What a standing replica (one whose VRAM is preallocated, DESIGN 2) is worth when the profile is
 // on memory_used_percent.
-enum class StandingMemory {
+enum class PreallocatedMemory {
   kLiteral,   // its memory, as read: the trigger names memory_used_percent by hand
   kPressure,  // its engine's pressure, or engineFallback (vllm-inference, tgi-inference)
   kActivity,  // the target while it was busy within activationWindow, else 0 (batch, ollama)
@@ -36,7 +36,7 @@ struct Profile {
   absl::Duration window = absl::Seconds(30);
   absl::Duration activation_window = absl::Seconds(60);
   absl::Duration warmup = absl::ZeroDuration();
-  StandingMemory standing_memory = StandingMemory::kLiteral;
+  PreallocatedMemory preallocated_memory = PreallocatedMemory::kLiteral;
   ScaleIn scale_in = ScaleIn::kFollow;
 };
 

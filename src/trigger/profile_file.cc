@@ -30,7 +30,7 @@ std::vector<ProfileKey> OwnKeys() {
       {std::string(kOwnKeys[0]), "a built-in profile, or one above it in the file",
        "The profile to start from; the other keys go on top of it"},
       {std::string(kOwnKeys[1]), "any text", "What the profile is for"},
-      {std::string(kOwnKeys[2]), JoinedWithOr(AllWords<StandingMemory>()),
+      {std::string(kOwnKeys[2]), JoinedWithOr(AllWords<PreallocatedMemory>()),
        "What a replica whose VRAM is preallocated counts: literal, its VRAM as read; pressure, how "
        "full its engine is, or what engineFallback says while none is read; activity, the target "
        "while it was busy within activationWindow, else 0. Of metricType memory_used_percent only; "
@@ -48,7 +48,7 @@ constexpr char kExample[] = R"(profiles:
 struct Draft {
   Profile profile;
   Settings settings;
-  std::optional<StandingMemory> standing_memory;
+  std::optional<PreallocatedMemory> preallocated_memory;
 };
 
 absl::Status ErrorAt(const YAML::Node& node, absl::string_view message) {
@@ -88,9 +88,9 @@ absl::Status ReadExtends(const YAML::Node& value, const Profiles& profiles, Draf
 absl::Status ReadOwnKey(absl::string_view key, const YAML::Node& value, Draft& draft) {
   if (key == "description") draft.profile.help = value.Scalar();
   if (key != "standingMemory") return absl::OkStatus();
-  draft.standing_memory = FromWord<StandingMemory>(value.Scalar());
-  if (draft.standing_memory) return absl::OkStatus();
-  const std::vector<absl::string_view> words = AllWords<StandingMemory>();
+  draft.preallocated_memory = FromWord<PreallocatedMemory>(value.Scalar());
+  if (draft.preallocated_memory) return absl::OkStatus();
+  const std::vector<absl::string_view> words = AllWords<PreallocatedMemory>();
   return ErrorAt(value, absl::StrCat(Assignment(draft, key, value.Scalar()), "use ",
                                      JoinedWithOr(words), DidYouMean(value.Scalar(), words)));
 }
@@ -112,9 +112,9 @@ absl::Status ReadKey(const YAML::Node& key, const YAML::Node& value, Draft& draf
 }
 
 // VRAM that stands says nothing about load, whoever wrote the profile (DESIGN 2).
-StandingMemory DefaultStandingMemory(const Profile& base, MetricType metric) {
-  if (metric != MetricType::kMemoryUsedPercent) return StandingMemory::kLiteral;
-  return base.metric == metric ? base.standing_memory : StandingMemory::kActivity;
+PreallocatedMemory DefaultPreallocatedMemory(const Profile& base, MetricType metric) {
+  if (metric != MetricType::kMemoryUsedPercent) return PreallocatedMemory::kLiteral;
+  return base.metric == metric ? base.preallocated_memory : PreallocatedMemory::kActivity;
 }
 
 Profile Finished(const Draft& draft) {
@@ -135,8 +135,8 @@ Profile Finished(const Draft& draft) {
   profile.activation_window = settings.activation_window.value_or(profile.activation_window);
   profile.warmup = settings.warmup.value_or(profile.warmup);
   profile.scale_in = settings.scale_in.value_or(profile.scale_in);
-  profile.standing_memory =
-      draft.standing_memory.value_or(DefaultStandingMemory(draft.profile, profile.metric));
+  profile.preallocated_memory =
+      draft.preallocated_memory.value_or(DefaultPreallocatedMemory(draft.profile, profile.metric));
   return profile;
 }
 
@@ -167,7 +167,7 @@ absl::StatusOr<Profile> ReadProfile(const YAML::Node& name, const YAML::Node& bo
     }
     RETURN_IF_ERROR(ReadKey(entry.first, entry.second, draft));
   }
-  if (draft.standing_memory &&
+  if (draft.preallocated_memory &&
       draft.settings.metric.value_or(draft.profile.metric) != MetricType::kMemoryUsedPercent) {
     return ErrorAt(name, absl::StrCat("profile ", Quoted(draft.profile.name),
                                       ": standingMemory needs metricType memory_used_percent"));

@@ -32,13 +32,13 @@ profiles:
   EXPECT_EQ(profile.activation_threshold, 5);
   EXPECT_EQ(profile.activation_window, absl::Minutes(3));
   EXPECT_EQ(profile.warmup, absl::Seconds(300));
-  EXPECT_EQ(profile.standing_memory, StandingMemory::kPressure);
+  EXPECT_EQ(profile.preallocated_memory, PreallocatedMemory::kPressure);
 }
 
 TEST(ParseProfiles, ExampleOfTheDocsIsOne) {
   const Profile profile = Only(std::string(ExampleProfiles()), "our-llm");
   EXPECT_EQ(profile.target, 70);
-  EXPECT_EQ(profile.standing_memory, StandingMemory::kPressure);
+  EXPECT_EQ(profile.preallocated_memory, PreallocatedMemory::kPressure);
 }
 
 TEST(ParseProfiles, EveryKeyOfTheDocsIsKnown) {
@@ -72,7 +72,7 @@ profiles:
   EXPECT_EQ(profile.activation_window, absl::Seconds(20));
   EXPECT_EQ(profile.warmup, absl::Seconds(40));
   EXPECT_EQ(profile.scale_in, ScaleIn::kHold);
-  EXPECT_EQ(profile.standing_memory, StandingMemory::kLiteral);
+  EXPECT_EQ(profile.preallocated_memory, PreallocatedMemory::kLiteral);
 }
 
 TEST(ParseProfiles, ThresholdOfAHoldingProfileLetsItGoToZero) {
@@ -82,14 +82,14 @@ TEST(ParseProfiles, ThresholdOfAHoldingProfileLetsItGoToZero) {
 
 TEST(ParseProfiles, StandingMemoryOfAnOwnProfileIsActivityUnlessItsBaseKnowsMore) {
   const std::string vram = "metricType: memory_used_percent";
-  EXPECT_EQ(Only(absl::StrCat("profiles: {a: {", vram, "}}"), "a").standing_memory,
-            StandingMemory::kActivity);
+  EXPECT_EQ(Only(absl::StrCat("profiles: {a: {", vram, "}}"), "a").preallocated_memory,
+            PreallocatedMemory::kActivity);
   EXPECT_EQ(
-      Only(absl::StrCat("profiles: {a: {extends: training, ", vram, "}}"), "a").standing_memory,
-      StandingMemory::kActivity);
-  EXPECT_EQ(
-      Only("profiles: {a: {extends: ollama, metricType: gpu_utilization}}", "a").standing_memory,
-      StandingMemory::kLiteral);
+      Only(absl::StrCat("profiles: {a: {extends: training, ", vram, "}}"), "a").preallocated_memory,
+      PreallocatedMemory::kActivity);
+  EXPECT_EQ(Only("profiles: {a: {extends: ollama, metricType: gpu_utilization}}", "a")
+                .preallocated_memory,
+            PreallocatedMemory::kLiteral);
 }
 
 TEST(ParseProfiles, ABuiltInProfileCanBeReplaced) {

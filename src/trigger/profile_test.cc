@@ -14,28 +14,31 @@ TEST(BuiltInProfiles, AreTheReferencesWithOurWindows) {
     int window_seconds;
     int activation_window_seconds;
     int warmup_seconds;
-    StandingMemory standing;
+    PreallocatedMemory standing;
     ScaleIn scale_in;
   };
   constexpr auto kVram = MetricType::kMemoryUsedPercent;
   constexpr auto kBusy = MetricType::kGpuUtilization;
   const std::vector<Row> rows = {
-      {"vllm-inference", kVram, 80, 5, 30, 120, 300, StandingMemory::kPressure, ScaleIn::kFollow},
-      {"tgi-inference", kVram, 75, 5, 30, 120, 300, StandingMemory::kPressure, ScaleIn::kFollow},
-      {"batch", kVram, 70, 1, 60, 300, 0, StandingMemory::kActivity, ScaleIn::kFollow},
-      {"ollama", kVram, 70, 3, 60, 300, 0, StandingMemory::kActivity, ScaleIn::kFollow},
-      {"triton-inference", kBusy, 75, 10, 30, 60, 0, StandingMemory::kLiteral, ScaleIn::kFollow},
-      {"training", kBusy, 90, 0, 60, 600, 0, StandingMemory::kLiteral, ScaleIn::kHold},
-      {"vllm-queue-depth", MetricType::kVllmQueueDepth, 5, 1, 15, 60, 300, StandingMemory::kLiteral,
+      {"vllm-inference", kVram, 80, 5, 30, 120, 300, PreallocatedMemory::kPressure,
        ScaleIn::kFollow},
-      {"vllm-requests", MetricType::kRequestsInFlight, 64, 0, 15, 60, 300, StandingMemory::kLiteral,
+      {"tgi-inference", kVram, 75, 5, 30, 120, 300, PreallocatedMemory::kPressure,
        ScaleIn::kFollow},
+      {"batch", kVram, 70, 1, 60, 300, 0, PreallocatedMemory::kActivity, ScaleIn::kFollow},
+      {"ollama", kVram, 70, 3, 60, 300, 0, PreallocatedMemory::kActivity, ScaleIn::kFollow},
+      {"triton-inference", kBusy, 75, 10, 30, 60, 0, PreallocatedMemory::kLiteral,
+       ScaleIn::kFollow},
+      {"training", kBusy, 90, 0, 60, 600, 0, PreallocatedMemory::kLiteral, ScaleIn::kHold},
+      {"vllm-queue-depth", MetricType::kVllmQueueDepth, 5, 1, 15, 60, 300,
+       PreallocatedMemory::kLiteral, ScaleIn::kFollow},
+      {"vllm-requests", MetricType::kRequestsInFlight, 64, 0, 15, 60, 300,
+       PreallocatedMemory::kLiteral, ScaleIn::kFollow},
       {"triton-queue-wait", MetricType::kTritonQueueWaitMs, 50, 5, 15, 60, 300,
-       StandingMemory::kLiteral, ScaleIn::kFollow},
+       PreallocatedMemory::kLiteral, ScaleIn::kFollow},
       {"triton-request-rate", MetricType::kTritonRequestRate, 50, 1, 15, 60, 300,
-       StandingMemory::kLiteral, ScaleIn::kFollow},
+       PreallocatedMemory::kLiteral, ScaleIn::kFollow},
       {"distributed-training", MetricType::kNvlinkTx, 50000, 5000, 30, 60, 0,
-       StandingMemory::kLiteral, ScaleIn::kFollow},
+       PreallocatedMemory::kLiteral, ScaleIn::kFollow},
   };
   EXPECT_EQ(BuiltInProfiles().size(), rows.size());
   for (const Row& row : rows) {
@@ -49,7 +52,7 @@ TEST(BuiltInProfiles, AreTheReferencesWithOurWindows) {
     EXPECT_EQ(profile.window, absl::Seconds(row.window_seconds)) << row.name;
     EXPECT_EQ(profile.activation_window, absl::Seconds(row.activation_window_seconds)) << row.name;
     EXPECT_EQ(profile.warmup, absl::Seconds(row.warmup_seconds)) << row.name;
-    EXPECT_EQ(profile.standing_memory, row.standing) << row.name;
+    EXPECT_EQ(profile.preallocated_memory, row.standing) << row.name;
     EXPECT_EQ(profile.scale_in, row.scale_in) << row.name;
   }
 }

@@ -2,12 +2,12 @@
 #pragma once
 
 #include "absl/time/time.h"
-#include "model/patience.h"
+#include "model/staleness_limits.h"
 #include "trigger/trigger.h"
 
 namespace gpuscaler {
 
-constexpr Patience kPatience{.stale_after = absl::Seconds(6), .grace = absl::Seconds(15)};
+constexpr StalenessLimits kStaleness{.stale_after = absl::Seconds(6), .grace = absl::Seconds(15)};
 constexpr absl::Duration kLong = absl::Minutes(5);  // than every window
 
 inline Trigger Utilization(double target = 80) {

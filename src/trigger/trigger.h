@@ -60,7 +60,7 @@ struct Trigger {
   absl::Duration warmup = absl::ZeroDuration();
   absl::Duration preallocation_window = absl::Seconds(120);
 
-  StandingMemory standing_memory = StandingMemory::kLiteral;
+  PreallocatedMemory preallocated_memory = PreallocatedMemory::kLiteral;
   EngineFallback engine_fallback = EngineFallback::kUtilization;
   std::optional<double> max_concurrency;
   ScaleIn scale_in = ScaleIn::kFollow;

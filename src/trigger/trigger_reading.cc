@@ -316,7 +316,8 @@ Trigger TriggerOf(const Reading& reading) {
   // A shorthand for the metric that the profile has anyway overrides its target alone.
   const bool literal = settings.metric || (metric_by_hand && metric_by_hand != profile.metric) ||
                        reading.profile == nullptr;
-  trigger.standing_memory = literal ? StandingMemory::kLiteral : profile.standing_memory;
+  trigger.preallocated_memory =
+      literal ? PreallocatedMemory::kLiteral : profile.preallocated_memory;
   trigger.engine_fallback = settings.engine_fallback.value_or(defaults.engine_fallback);
   trigger.max_concurrency = settings.max_concurrency;
   trigger.scale_in = settings.scale_in.value_or(profile.scale_in);

@@ -11,7 +11,7 @@ bool ReadsEngines(const Trigger& trigger) {
 
 bool ReadsPressure(const Trigger& trigger) {
   return trigger.metric == MetricType::kMemoryUsedPercent &&
-         trigger.standing_memory == StandingMemory::kPressure;
+         trigger.preallocated_memory == PreallocatedMemory::kPressure;
 }
 
 std::optional<SignalSource> SourceOf(const Trigger& trigger, absl::string_view namespace_name) {
@@ -35,16 +35,16 @@ std::optional<SignalSource> SourceOf(const Trigger& trigger, absl::string_view n
   return source;
 }
 
-EngineQuestion QuestionOf(const Trigger& trigger, const Patience& patience) {
+EngineQuestion QuestionOf(const Trigger& trigger, const StalenessLimits& staleness) {
   const bool pressure = ReadsPressure(trigger);
   EngineQuestion question{
       .metric = pressure ? EngineMetric::kPressurePercent : InfoOf(trigger.metric).engine_metric,
       .model = trigger.model,
       .window = trigger.window,
-      .look_back = patience.stale_after + std::max(trigger.window, trigger.activation_window),
+      .look_back = staleness.stale_after + std::max(trigger.window, trigger.activation_window),
       .max_concurrency = trigger.max_concurrency};
   // Whether an engine was read within forget_after decides what its workload counts.
-  if (pressure) question.look_back = std::max(question.look_back, patience.forget_after);
+  if (pressure) question.look_back = std::max(question.look_back, staleness.forget_after);
   return question;
 }
 

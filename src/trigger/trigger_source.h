@@ -5,8 +5,8 @@
 
 #include "absl/strings/string_view.h"
 #include "model/engine_metric.h"
-#include "model/patience.h"
 #include "model/signal_source.h"
+#include "model/staleness_limits.h"
 #include "trigger/trigger.h"
 
 namespace gpuscaler {
@@ -21,7 +21,7 @@ bool ReadsPressure(const Trigger& trigger);
 std::optional<SignalSource> SourceOf(const Trigger& trigger, absl::string_view namespace_name);
 
 // Which number of it, and how far back. Of a page or a queue its window and look_back alone count.
-EngineQuestion QuestionOf(const Trigger& trigger, const Patience& patience);
+EngineQuestion QuestionOf(const Trigger& trigger, const StalenessLimits& staleness);
 
 // How far back a replica's samples are smoothed: not at all where each speaks for the window
 // already.

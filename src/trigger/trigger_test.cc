@@ -107,23 +107,25 @@ TEST(ParseTrigger, AmountsThatAddUpAreSummedUnlessToldOtherwise) {
 TEST(ParseTrigger, StandingMemoryIsLiteralOnlyWhereTheMetricIsNamedByHand) {
   struct Row {
     Metadata metadata;
-    StandingMemory want;
+    PreallocatedMemory want;
   };
   for (const Row& row : std::vector<Row>{
-           {{{"profile", "vllm-inference"}}, StandingMemory::kPressure},
-           {{{"profile", "tgi-inference"}, {"targetValue", "60"}}, StandingMemory::kPressure},
-           {{{"profile", "ollama"}}, StandingMemory::kActivity},
-           {{{"profile", "batch"}}, StandingMemory::kActivity},
+           {{{"profile", "vllm-inference"}}, PreallocatedMemory::kPressure},
+           {{{"profile", "tgi-inference"}, {"targetValue", "60"}}, PreallocatedMemory::kPressure},
+           {{{"profile", "ollama"}}, PreallocatedMemory::kActivity},
+           {{{"profile", "batch"}}, PreallocatedMemory::kActivity},
            {{{"profile", "vllm-inference"}, {"metricType", "memory_used_percent"}},
-            StandingMemory::kLiteral},
-           {{{"profile", "ollama"}, {"targetMemoryUtilization", "60"}}, StandingMemory::kActivity},
-           {{{"profile", "training"}, {"targetMemoryUtilization", "60"}}, StandingMemory::kLiteral},
-           {{{"targetMemoryUtilization", "60"}}, StandingMemory::kLiteral},
+            PreallocatedMemory::kLiteral},
+           {{{"profile", "ollama"}, {"targetMemoryUtilization", "60"}},
+            PreallocatedMemory::kActivity},
+           {{{"profile", "training"}, {"targetMemoryUtilization", "60"}},
+            PreallocatedMemory::kLiteral},
+           {{{"targetMemoryUtilization", "60"}}, PreallocatedMemory::kLiteral},
            {{{"profile", "vllm-inference"}, {"metricType", "gpu_utilization"}},
-            StandingMemory::kLiteral},
-           {{{"metricType", "memory_used_percent"}}, StandingMemory::kLiteral},
+            PreallocatedMemory::kLiteral},
+           {{{"metricType", "memory_used_percent"}}, PreallocatedMemory::kLiteral},
        }) {
-    EXPECT_EQ(Parsed(row.metadata).standing_memory, row.want) << Text(row.metadata);
+    EXPECT_EQ(Parsed(row.metadata).preallocated_memory, row.want) << Text(row.metadata);
   }
 }
 

@@ -49,10 +49,10 @@ constexpr std::array<Word<ScaleIn>, 2> kScaleIns = {{
     {ScaleIn::kHold, "hold"},
 }};
 
-constexpr std::array<Word<StandingMemory>, 3> kStandingMemories = {{
-    {StandingMemory::kLiteral, "literal"},
-    {StandingMemory::kPressure, "pressure"},
-    {StandingMemory::kActivity, "activity"},
+constexpr std::array<Word<PreallocatedMemory>, 3> kPreallocatedMemories = {{
+    {PreallocatedMemory::kLiteral, "literal"},
+    {PreallocatedMemory::kPressure, "pressure"},
+    {PreallocatedMemory::kActivity, "activity"},
 }};
 
 constexpr std::array<Word<PrometheusKind>, 2> kPrometheusKinds = {{
@@ -101,8 +101,8 @@ std::span<const Word<ScaleIn>> Words() {
   return kScaleIns;
 }
 template <>
-std::span<const Word<StandingMemory>> Words() {
-  return kStandingMemories;
+std::span<const Word<PreallocatedMemory>> Words() {
+  return kPreallocatedMemories;
 }
 template <>
 std::span<const Word<PrometheusKind>> Words() {

@@ -34,7 +34,7 @@ std::span<const Word<EngineFallback>> Words();
 template <>
 std::span<const Word<ScaleIn>> Words();
 template <>
-std::span<const Word<StandingMemory>> Words();
+std::span<const Word<PreallocatedMemory>> Words();
 template <>
 std::span<const Word<PrometheusKind>> Words();
 template <>

@@ -17,7 +17,7 @@ constexpr absl::Duration kShortestInterval = absl::Seconds(1);
 constexpr char kNotAskedYet[] = "the kubelet was not asked yet";
 
 // Of an agent that has just started, as its kubelet may have.
-constexpr char kNotToldYet[] = "the kubelet lists no pods, which it may not know yet";
+constexpr char kNotReportedYet[] = "the kubelet lists no pods, which it may not know yet";
 
 bool IsBusy(const GpuSample& gpu) {
   return (gpu.processes && !gpu.processes->empty()) || gpu.utilization_percent.value_or(0) > 0;
@@ -32,7 +32,7 @@ std::vector<KubeletPods> Clients(const std::vector<std::string>& sockets) {
 // Where it may be one of those that are read, so may what any other pod holds.
 void SayUnplaced(const std::vector<UnplacedDevice>& unplaced, NodeSnapshot& snapshot) {
   if (unplaced.empty()) return;
-  const auto may_be_any = std::ranges::find(unplaced, false, &UnplacedDevice::is_silent);
+  const auto may_be_any = std::ranges::find(unplaced, false, &UnplacedDevice::is_disconnected);
   const bool any = may_be_any != unplaced.end();
   const UnplacedDevice& device = any ? *may_be_any : unplaced.front();
   snapshot.attribution.why =
@@ -82,14 +82,14 @@ bool KubeletAttribution::Listed(std::vector<PodDevices> listed, absl::Time asked
   });
   std::erase_if(listed, [](const PodDevices& pod) { return pod.devices.empty(); });
   const bool none = listed.empty();
-  const bool asks_api = !none || !told_ || HoldsAny();
+  const bool asks_api = !none || !reported_ || HoldsAny();
   const absl::Status api = asks_api ? AskPodsApi(asked_at) : absl::UnknownError("not asked");
   if (const std::string why = WhyNotKnowing(lists_own_pod, api); !why.empty()) {
     NotAnswered(why);
     return false;
   }
-  DoubtStart(none, api.ok(), asked_at);
-  if (none && DoubtsNoneListed(asked_at, api.ok())) return false;
+  ConfirmStart(none, api.ok(), asked_at);
+  if (none && AwaitsConfirmation(asked_at, api.ok())) return false;
   return Answered(listed, asked_at);
 }
 
@@ -102,16 +102,16 @@ std::string KubeletAttribution::WhyNotKnowing(bool lists_own_pod, const absl::St
                       ", which asks it");
 }
 
-void KubeletAttribution::DoubtStart(bool none, bool api_answered, absl::Time asked_at) {
+void KubeletAttribution::ConfirmStart(bool none, bool api_answered, absl::Time asked_at) {
   MutexLock lock(mutex_);
   if (none_from_start_ == absl::InfiniteFuture()) none_from_start_ = asked_at;
-  told_ |= !none || api_answered || asked_at - none_from_start_ >= kNoneListedDoubt;
-  if (told_) none_from_start_ = absl::InfinitePast();
+  reported_ |= !none || api_answered || asked_at - none_from_start_ >= kEmptyListConfirmation;
+  if (reported_) none_from_start_ = absl::InfinitePast();
 }
 
 // On a node where nothing runs there is nothing to miss.
-bool KubeletAttribution::IsDoubtedFor(const NodeSnapshot& snapshot) const {
-  return snapshot.taken_at - none_from_start_ < kNoneListedDoubt &&
+bool KubeletAttribution::IsUnconfirmedFor(const NodeSnapshot& snapshot) const {
+  return snapshot.taken_at - none_from_start_ < kEmptyListConfirmation &&
          std::ranges::any_of(snapshot.gpus, IsBusy);
 }
 
@@ -120,26 +120,26 @@ bool KubeletAttribution::HoldsAny() const {
   return pods_ != nullptr && !pods_->empty();
 }
 
-bool KubeletAttribution::DoubtsNoneListed(absl::Time asked_at, bool api_answered) {
+bool KubeletAttribution::AwaitsConfirmation(absl::Time asked_at, bool api_answered) {
   MutexLock lock(mutex_);
   if (pods_ == nullptr) return false;
   const bool all_left = std::ranges::all_of(
       *pods_, [&](const NodePod& held) { return api_answered && HasLeft(held.pod); });
   const bool first = none_listed_since_ == absl::InfiniteFuture();
-  if (all_left || (!first && asked_at - none_listed_since_ >= kNoneListedDoubt)) return false;
+  if (all_left || (!first && asked_at - none_listed_since_ >= kEmptyListConfirmation)) return false;
   if (!error_.empty()) LogFound(0);
   error_.clear();
   if (!first) return true;
   none_listed_since_ = asked_at;
   LogInfo("kubelet_lists_none",
-          {{"owners_stand_seconds", absl::ToDoubleSeconds(kNoneListedDoubt)}});
+          {{"owners_stand_seconds", absl::ToDoubleSeconds(kEmptyListConfirmation)}});
   return true;
 }
 
 bool KubeletAttribution::HasLeft(const Pod& pod) const {
-  const auto told = api_pods_.find({pod.namespace_name, pod.name});
-  if (told == api_pods_.end() || told->second.has_ended) return true;
-  return !pod.uid.empty() && told->second.uid != pod.uid;  // another one of that name
+  const auto reported = api_pods_.find({pod.namespace_name, pod.name});
+  if (reported == api_pods_.end() || reported->second.has_ended) return true;
+  return !pod.uid.empty() && reported->second.uid != pod.uid;  // another one of that name
 }
 
 void KubeletAttribution::LogFound(size_t pods) {
@@ -153,9 +153,10 @@ bool KubeletAttribution::Answered(const std::vector<PodDevices>& listed, absl::T
     const PodName name = {devices.namespace_name, devices.name};
     NodePod node_pod = NodePodOf(devices);
     const auto listing = listings.emplace(name, ListingOf(name, node_pod.pod, asked_at)).first;
-    const auto told = api_pods_.find(name);
-    if (told != api_pods_.end() && told->second.has_ended) continue;
+    const auto reported = api_pods_.find(name);
+    if (reported != api_pods_.end() && reported->second.has_ended) continue;
     node_pod.pod.listed_since = listing->second.since;
+    node_pod.pod.was_ready = listing->second.was_ready;
     pods->push_back(std::move(node_pod));
   }
   listings_ = std::move(listings);
@@ -173,11 +174,22 @@ bool KubeletAttribution::Answered(const std::vector<PodDevices>& listed, absl::T
 KubeletAttribution::Listing KubeletAttribution::ListingOf(const PodName& name, const Pod& pod,
                                                           absl::Time asked_at) const {
   const auto found = listings_.find(name);
-  if (found == listings_.end()) return {.uid = pod.uid, .since = asked_at};
-  const Listing& before = found->second;
-  if (pod.uid.empty()) return before;
-  const bool is_other = !before.uid.empty() && before.uid != pod.uid;
-  return {.uid = pod.uid, .since = is_other ? asked_at : before.since};
+  const bool is_ready = pod.ready.value_or(false);
+  const bool is_other = found != listings_.end() && !found->second.uid.empty() &&
+                        !pod.uid.empty() && found->second.uid != pod.uid;
+  if (found == listings_.end() || is_other) {
+    return {.uid = pod.uid, .since = KnownSince(name, asked_at), .was_ready = is_ready};
+  }
+  Listing listing = found->second;
+  if (!pod.uid.empty()) listing.uid = pod.uid;
+  listing.was_ready |= is_ready;
+  return listing;
+}
+
+absl::Time KubeletAttribution::KnownSince(const PodName& name, absl::Time asked_at) const {
+  const auto reported = api_pods_.find(name);
+  if (reported == api_pods_.end()) return asked_at;
+  return std::min(asked_at, reported->second.known_since.value_or(asked_at));
 }
 
 void KubeletAttribution::NotAnswered(const std::string& why) {
@@ -189,7 +201,7 @@ void KubeletAttribution::NotAnswered(const std::string& why) {
   error_ = why;
   // The next answer may be that of a new kubelet.
   none_listed_since_ = absl::InfiniteFuture();
-  if (!told_) none_from_start_ = absl::InfiniteFuture();
+  if (!reported_) none_from_start_ = absl::InfiniteFuture();
 }
 
 // Without it owners are known by name, readiness is not; what it said last stands for a while.
@@ -232,18 +244,18 @@ NodePod KubeletAttribution::NodePodOf(const PodDevices& devices) const {
   Pod& pod = node_pod.pod;
   pod.namespace_name = devices.namespace_name;
   pod.name = devices.name;
-  const auto told = api_pods_.find({pod.namespace_name, pod.name});
-  if (told == api_pods_.end()) {
+  const auto reported = api_pods_.find({pod.namespace_name, pod.name});
+  if (reported == api_pods_.end()) {
     pod.owners = OwnersByName(pod.name);
     return node_pod;
   }
-  pod.uid = told->second.uid;
-  pod.owners = OwnersByReference(told->second);
+  pod.uid = reported->second.uid;
+  pod.owners = OwnersByReference(reported->second);
   pod.owners_from = Pod::OwnersFrom::kReferences;
-  pod.ready = told->second.ready;
-  pod.is_ending = told->second.is_ending;
-  pod.address = told->second.address;
-  pod.is_in_node_network = told->second.is_in_node_network;
+  pod.ready = reported->second.ready;
+  pod.is_ending = reported->second.is_ending;
+  pod.address = reported->second.address;
+  pod.is_in_node_network = reported->second.is_in_node_network;
   return node_pod;
 }
 
@@ -251,6 +263,7 @@ bool KubeletAttribution::Annotate(NodeSnapshot& snapshot) {
   Pods pods;
   snapshot.attribution = State(snapshot, pods);
   if (snapshot.attribution.state == Attribution::State::kKnown) {
+    uncounted_.AddTo(snapshot, *pods);
     const auto unplaced = FillHolders(
         *pods, [&](int64_t pid) { return PodOf(pid, *pods, snapshot.taken_at); }, snapshot);
     LogUnplaced(unplaced);
@@ -284,7 +297,8 @@ Attribution KubeletAttribution::State(const NodeSnapshot& snapshot, Pods& pods) 
     return {.state = Attribution::State::kUnknown,
             .why = error_.empty() ? "the kubelet does not answer in time" : error_};
   }
-  if (IsDoubtedFor(snapshot)) return {.state = Attribution::State::kUnknown, .why = kNotToldYet};
+  if (IsUnconfirmedFor(snapshot))
+    return {.state = Attribution::State::kUnknown, .why = kNotReportedYet};
   pods = pods_;
   return {.state = Attribution::State::kKnown};
 }
@@ -292,7 +306,7 @@ Attribution KubeletAttribution::State(const NodeSnapshot& snapshot, Pods& pods) 
 void KubeletAttribution::LogState(const Attribution& attribution) {
   const bool is_known = attribution.state == Attribution::State::kKnown;
   if (!is_known && attribution != last_state_ && attribution.why != kNotAskedYet &&
-      attribution.why != kNotToldYet) {
+      attribution.why != kNotReportedYet) {
     LogWarn("attribution_unknown", {{"why", attribution.why}});
   }
   if (is_known && last_state_.state != Attribution::State::kKnown) LogInfo("attribution_known");

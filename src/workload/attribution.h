@@ -20,6 +20,7 @@
 #include "workload/gpu_holders.h"
 #include "workload/node_folders.h"
 #include "workload/pod_logs.h"
+#include "workload/uncounted_gpus.h"
 
 namespace gpuscaler {
 
@@ -37,7 +38,7 @@ inline constexpr absl::Duration kAttributionGrace = absl::Seconds(60);
 // That nobody holds anything (any more) is believed once the kubelet has said so for this long, or
 // its Pods API does too: one that has just started may say so where nothing shows that it does not
 // know its pods.
-inline constexpr absl::Duration kNoneListedDoubt = absl::Seconds(15);
+inline constexpr absl::Duration kEmptyListConfirmation = absl::Seconds(15);
 
 // A kubelet that has not heard of its pods from the API server since its start knows static ones
 // alone, however long that takes. It is as one that does not answer: while its Pods API says so, or
@@ -60,10 +61,12 @@ class KubeletAttribution {
 
  private:
   using PodName = std::pair<std::string, std::string>;  // namespace, name
-  // Since when a pod is listed. Its UID, once it is known, tells it from others of its name.
+  // Since when a pod is listed: when its kubelet first knew it, so that an agent that begins anew
+  // knows it too. Its UID, once it is known, distinguishes it from others of its name.
   struct Listing {
     std::string uid;
     absl::Time since;
+    bool was_ready = false;
   };
   using Pods = std::shared_ptr<const std::vector<NodePod>>;
 
@@ -71,15 +74,16 @@ class KubeletAttribution {
   bool Listed(std::vector<PodDevices> listed, absl::Time asked_at);
   bool Answered(const std::vector<PodDevices>& listed, absl::Time asked_at);
   Listing ListingOf(const PodName& name, const Pod& pod, absl::Time asked_at) const;
+  absl::Time KnownSince(const PodName& name, absl::Time asked_at) const;
   void NotAnswered(const std::string& why);
   // Why the kubelet does not know its pods yet; empty: nothing says so.
   std::string WhyNotKnowing(bool lists_own_pod, const absl::Status& api) const;
   // True: the last owners stand for it. `api_answered`: the Pods API has, to this question.
-  bool DoubtsNoneListed(absl::Time asked_at, bool api_answered);
+  bool AwaitsConfirmation(absl::Time asked_at, bool api_answered);
   // Whether an answer without a pod may be that of a kubelet which knows none of its pods yet:
   // none was ever listed, and none was said to be there by who knows.
-  void DoubtStart(bool none, bool api_answered, absl::Time asked_at);
-  bool IsDoubtedFor(const NodeSnapshot& snapshot) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ConfirmStart(bool none, bool api_answered, absl::Time asked_at);
+  bool IsUnconfirmedFor(const NodeSnapshot& snapshot) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HoldsAny() const;
   bool HasLeft(const Pod& pod) const;  // by the Pods API's newest answer
   void LogFound(size_t pods) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -104,7 +108,7 @@ class KubeletAttribution {
   absl::Time api_answered_at_ = absl::InfinitePast();
   std::string api_error_;
   bool api_asked_ = false;
-  bool told_ = false;                    // of pods, or by who knows that there is none
+  bool reported_ = false;                // of pods, or by who knows that there is none
   std::map<PodName, Listing> listings_;  // by the newest list that is believed
   bool asked_ = false;
 
@@ -113,13 +117,14 @@ class KubeletAttribution {
   absl::Time answered_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   // Why the last question was not answered by a kubelet that knows its pods; empty: it was.
   std::string error_ ABSL_GUARDED_BY(mutex_);
-  // The first of the answers without a pod that are doubted; InfiniteFuture: the newest is not.
+  // The first of the answers without a pod that are ambiguous; InfiniteFuture: the newest is not.
   absl::Time none_listed_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   // The first of the answers without a pod since the start, which nobody has confirmed.
-  // InfinitePast: it is not doubted, nor will be; InfiniteFuture: there is none yet.
+  // InfinitePast: it is not ambiguous, nor will be; InfiniteFuture: there is none yet.
   absl::Time none_from_start_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
 
   // Annotate()'s.
+  UncountedGpus uncounted_;
   CgroupPods cgroup_pods_;
   PodLogs pod_logs_;
   Attribution last_state_;

@@ -52,14 +52,14 @@ TEST_F(AttributionTest, TellsWhetherTheOwnersChanged) {
 
 TEST_F(AttributionTest, PodsApiTellsOwnersReadinessAndAddress) {
   kubelet_.ServePodsApi(true);
-  const KubeletPod told = {.uid = kUid0,
-                           .labels = {{"pod-template-hash", "6d4cf56db6"}},
-                           .owner_references = {{"ReplicaSet", "web-6d4cf56db6", true}},
-                           .ready = false,
-                           .is_ending = true,
-                           .address = "10.0.0.7"};
+  const KubeletPod reported = {.uid = kUid0,
+                               .labels = {{"pod-template-hash", "6d4cf56db6"}},
+                               .owner_references = {{"ReplicaSet", "web-6d4cf56db6", true}},
+                               .ready = false,
+                               .is_ending = true,
+                               .address = "10.0.0.7"};
   kubelet_.SetPods(
-      {{.devices = {"shop", "web-6d4cf56db6-x7k2p", {Gpu("GPU-sim-0")}}, .of_api = told}});
+      {{.devices = {"shop", "web-6d4cf56db6-x7k2p", {Gpu("GPU-sim-0")}}, .of_api = reported}});
   EXPECT_THAT(Ask(), HasSubstr("event=pods_api_found"));
   const NodeSnapshot snapshot = Read();
   ASSERT_EQ(snapshot.pods.size(), 1);

@@ -90,7 +90,7 @@ class HolderFinder {
   }
 
   // One that has not answered since the start.
-  bool IsSilent(size_t i) { return Gpu(i).uuid == UnknownGpuUuid(Gpu(i).index); }
+  bool IsDisconnected(size_t i) { return Gpu(i).uuid == UnknownGpuUuid(Gpu(i).index); }
 
   void PlaceByProcesses() {
     for (size_t i = 0; i < snapshot_.gpus.size(); ++i) {
@@ -184,19 +184,19 @@ class HolderFinder {
     bool any_other = false;
     for (size_t i = 0; i < snapshot_.gpus.size(); ++i) {
       if (!IsFree(i)) continue;
-      if (IsSilent(i)) silent.push_back(i);
-      any_other = any_other || !IsSilent(i);
+      if (IsDisconnected(i)) silent.push_back(i);
+      any_other = any_other || !IsDisconnected(i);
     }
     std::vector<UnplacedDevice> left;
     for (const Unplaced& unplaced : unplaced_) {
       const bool any = MayBeAny(unplaced.id);
-      const bool is_silent = !silent.empty() && (IsUuid(unplaced) || (any && !any_other));
+      const bool is_disconnected = !silent.empty() && (IsUuid(unplaced) || (any && !any_other));
       const bool may_be_read = (any && any_other) || MayBeInstance(unplaced);
-      if (is_silent ? HasSuccessor(unplaced) : !may_be_read) continue;
+      if (is_disconnected ? HasSuccessor(unplaced) : !may_be_read) continue;
       left.push_back({.pod = NameOf(pods_[unplaced.pod].pod),
                       .id = absl::StrCat(unplaced.device->id, " of ", unplaced.device->resource),
-                      .is_silent = is_silent});
-      if (!is_silent) continue;
+                      .is_disconnected = is_disconnected});
+      if (!is_disconnected) continue;
       for (const size_t gpu : silent) AddClaim(unplaced.pod, *unplaced.device, unplaced.id, gpu);
     }
     return left;

@@ -24,7 +24,7 @@ struct UnplacedDevice {
   std::string pod;  // as NameOf() has it
   std::string id;   // with its resource, "gpu-0 of gpu.nvidia.com"
   // It is none of those that can be read: the holders of these are known all the same.
-  bool is_silent = false;
+  bool is_disconnected = false;
   friend bool operator==(const UnplacedDevice&, const UnplacedDevice&) = default;
 };
 

@@ -24,7 +24,7 @@ PodDevice Claimed(const std::string& id, const std::string& cdi = "k8s.gpu.nvidi
 UnplacedDevice OfSilentGpu(const std::string& pod, const std::string& id) {
   return {.pod = absl::StrCat("shop/", pod),
           .id = absl::StrCat(id, " of nvidia.com/gpu"),
-          .is_silent = true};
+          .is_disconnected = true};
 }
 
 // A node of GPUs "GPU-sim-0" and so on.

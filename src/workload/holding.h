@@ -16,7 +16,7 @@ namespace gpuscaler {
 // invisible in some containers); empty when nothing of these could be read.
 std::optional<bool> InUse(const GpuSample& gpu);
 
-// Fills `in_use`, `held_since` and `still_memory` of every GPU, reading by reading. A reading that
+// Fills `in_use`, `held_since` and `steady_memory` of every GPU, reading by reading. A reading that
 // cannot tell keeps what the one before it said: also one in which that fails which last showed the
 // GPU in use. The holder has changed when the GPU was free in between, or when none of its
 // processes, or of its pods (attribution.h), is one of before. Holders that the first reading finds

@@ -67,6 +67,34 @@ TEST_F(ListedSinceTest, OfAPodThatBeganInASilenceIsItsEnd) {
   EXPECT_EQ(ListedSince(), since);
 }
 
+TEST_F(ListedSinceTest, IsWhenTheKubeletFirstKnewThePodAlsoForAnAgentThatBeginsAnew) {
+  FakeKubelet::Pod web = Web(kUid0);
+  web.of_api.known_since =
+      absl::FromUnixSeconds(absl::ToUnixSeconds(clock_.Now())) - absl::Hours(1);
+  kubelet_.SetPods({web});
+  Ask();
+  EXPECT_EQ(ListedSince(), web.of_api.known_since);
+}
+
+TEST_F(ListedSinceTest, APodThatWasReadyOnceStaysKnownForThat) {
+  const auto was_ready = [this] { return Read().pods.at(0).was_ready; };
+  FakeKubelet::Pod web = Web(kUid0);
+  kubelet_.SetPods({web});
+  Ask();
+  EXPECT_FALSE(was_ready());
+  web.of_api.ready = true;
+  kubelet_.SetPods({web});
+  Ask();
+  EXPECT_TRUE(was_ready());
+  web.of_api.ready = false;
+  kubelet_.SetPods({web});
+  Ask();
+  EXPECT_TRUE(was_ready());
+  kubelet_.SetPods({Web(kUid1)});
+  Ask();
+  EXPECT_FALSE(was_ready()) << "another one of that name";
+}
+
 TEST_F(ListedSinceTest, IsAnotherOfTheNextPodOfThatName) {
   kubelet_.SetPods({Web(kUid0)});
   Ask();

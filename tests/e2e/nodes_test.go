@@ -62,7 +62,9 @@ func newNodes(t *testing.T, name string) *gpuNodes {
 		node.agent = startServing(t, node.name, "--role=agent", "--gpu-source=file:"+node.gpus,
 			"--poll-interval=200ms", "--attribution=kubelet",
 			"--pod-resources-socket="+node.kubelet.podResourcesSocket(),
-			"--pods-api-socket="+node.kubelet.podsAPISocket())
+			"--pods-api-socket="+node.kubelet.podsAPISocket(),
+			// Nothing listens at the addresses of simulated pods.
+			"--discover-engines=false")
 	}
 	n.areListed(n.agents()...)
 	return n

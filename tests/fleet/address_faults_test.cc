@@ -86,7 +86,7 @@ TEST_F(AddressFaultTest, DnsThatIsEmptyForAWhileLosesNobodyWhoIsHeard) {
   const absl::Duration recovery = TimeTo(kWhole, emptied);
   dns_.Say(all_);
   ASSERT_TRUE(Eventually([this] { return dns_.asked() > 0; }));
-  ExpectNoWrongScaling(keda_->Since(emptied), kWhole, kOneMute);
+  ExpectNoWrongScaling(keda_->Since(emptied), kWhole, kOneStale);
   TellFault("DNS empty for a while, an agent restarts", keda_->Since(emptied), recovery,
             kReconnected);
 }
@@ -101,7 +101,7 @@ TEST_F(AddressFaultTest, DnsThatFailsKeepsWhatItSaidBefore) {
   const absl::Duration recovery = TimeTo(kWhole, failed);
   dns_.Say(all_);
   ASSERT_TRUE(aggregator_->process().WaitForErr("event=agents_known"));
-  ExpectNoWrongScaling(keda_->Since(failed), kWhole, kOneMute);
+  ExpectNoWrongScaling(keda_->Since(failed), kWhole, kOneStale);
   TellFault("DNS fails, an agent restarts", keda_->Since(failed), recovery, kReconnected);
 }
 
@@ -147,7 +147,7 @@ TEST_F(AddressFaultTest, AggregatorThatStartsWaitsForAnAgentThatDnsLacksForAWhil
   const absl::Time back = absl::Now();
   agents_[2] = StartAgentAt(3, 2);
   const absl::Duration recovery = TimeTo(kWhole, back);
-  ExpectNoWrongScaling(keda_->Since(restarted), kWhole, kOneMute, Unknown::kAllowed);
+  ExpectNoWrongScaling(keda_->Since(restarted), kWhole, kOneStale, Unknown::kAllowed);
   TellFault("an aggregator restarts, and DNS lacks an agent", keda_->Since(restarted), recovery,
             kReconnected);
 }
@@ -241,8 +241,8 @@ TEST_F(AddressFaultTest, FleetWhoseAgentsAreAllGoneIsUnknownUntilDnsHasForgotten
   falls_asleep_ = true;
   const absl::Time unlisted = absl::Now();
   dns_.Say({});
-  constexpr double kTwoMute = kLoad + 2 * kTarget;  // their graces end one after the other
-  ExpectNoWrongScaling(keda_->Since(killed), kWhole, kTwoMute, Unknown::kAllowed);
+  constexpr double kTwoStale = kLoad + 2 * kTarget;  // their graces end one after the other
+  ExpectNoWrongScaling(keda_->Since(killed), kWhole, kTwoStale, Unknown::kAllowed);
   // Two answers of DNS, 10 s apart; and it takes 6 s to be told twice that nothing is known.
   ASSERT_TRUE(Eventually([this] { return keda_->Next().value.ok(); }, absl::Seconds(50)));
   const KedaAnswer empty = keda_->Next();

@@ -13,12 +13,12 @@ TEST_F(AgentFaultTest, KilledAgentCountsAsItWasForItsGraceAndThenStands) {
   const absl::Time killed = absl::Now();
   const std::string port = absl::StrCat("--telemetry-port=", agents_[2]->Port("grpc"));
   agents_[2]->process().Signal(SIGKILL);
-  const absl::Duration stood = TimeTo(kOneMute, killed);
+  const absl::Duration stood = TimeTo(kOneStale, killed);
   EXPECT_GE(stood, kGrace - absl::Seconds(2)) << "a heartbeat came a moment before the end";
   const absl::Time back = absl::Now();
   agents_[2] = nodes_[2]->StartAgent({port});
   const absl::Duration recovery = TimeTo(kWhole, back);
-  ExpectNoWrongScaling(keda_->Since(killed), kWhole, kOneMute);
+  ExpectNoWrongScaling(keda_->Since(killed), kWhole, kOneStale);
   TellFault("agent killed, back after " +
                 absl::FormatDuration(absl::Floor(back - killed, absl::Seconds(1))),
             keda_->Since(killed), recovery, kReconnected);
@@ -40,13 +40,13 @@ TEST_F(AgentFaultTest, AgentBehindACutCableCountsAsItWasForItsGraceAndThenStands
 
   const absl::Time cut = absl::Now();
   cable.Cut();
-  EXPECT_GE(TimeTo(kOneMute, cut), kGrace - absl::Seconds(2));
+  EXPECT_GE(TimeTo(kOneStale, cut), kGrace - absl::Seconds(2));
   ASSERT_TRUE(aggregator_->process().WaitForErr(
       absl::StrCat("no word from it for ", absl::FormatDuration(kGrace))));
   const absl::Time mended = absl::Now();
   cable.Mend();
   const absl::Duration recovery = TimeTo(kWhole, mended);
-  ExpectNoWrongScaling(keda_->Since(cut), kWhole, kOneMute);
+  ExpectNoWrongScaling(keda_->Since(cut), kWhole, kOneStale);
   TellFault("agent behind a cut cable", keda_->Since(cut), recovery, kReconnected);
 }
 
@@ -65,11 +65,11 @@ TEST_F(AgentFaultTest, AgentThatHangsStandsUntilItGoesOn) {
   StartAll();
   const absl::Time stopped = absl::Now();
   agents_[2]->process().Signal(SIGSTOP);
-  TimeTo(kOneMute, stopped);
+  TimeTo(kOneStale, stopped);
   const absl::Time goes_on = absl::Now();
   agents_[2]->process().Signal(SIGCONT);
   const absl::Duration recovery = TimeTo(kWhole, goes_on);
-  ExpectNoWrongScaling(keda_->Since(stopped), kWhole, kOneMute);
+  ExpectNoWrongScaling(keda_->Since(stopped), kWhole, kOneStale);
   TellFault("agent stopped for longer than its grace", keda_->Since(stopped), recovery,
             kReconnected);
 }

@@ -94,7 +94,7 @@ TEST_F(AggregatorFaultTest, AggregatorRestartedBesideAHungAgentWaitsForIt) {
   agents_[2]->process().Signal(SIGCONT);
   const absl::Duration recovery = TimeTo(kWhole, goes_on);
   // The first reading of one that hung may be old: its replica stands.
-  ExpectNoWrongScaling(keda_->Since(killed), kWhole, kOneMute, Unknown::kAllowed);
+  ExpectNoWrongScaling(keda_->Since(killed), kWhole, kOneStale, Unknown::kAllowed);
   TellFault("aggregator restarted beside a hung agent", keda_->Since(killed), recovery,
             kReconnected);
 }

@@ -55,7 +55,7 @@ TEST_F(AggregatorHealthTest, NewOneIsReadyOnceItHasHeardAllAgentsAndAnswersFromT
   const auto keda = AskAsKeda(*upgraded);
   ASSERT_TRUE(Eventually([&] { return keda->Since(absl::InfinitePast()).size() > 20; }));
   // The first reading of one that hung may be old: its replica stands.
-  ExpectNoWrongScaling(keda->Since(absl::InfinitePast()), kWhole, kOneMute);
+  ExpectNoWrongScaling(keda->Since(absl::InfinitePast()), kWhole, kOneStale);
 }
 
 // Longer than one that hears nobody, whom an upgrade has no use for.

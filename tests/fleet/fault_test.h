@@ -21,8 +21,8 @@ class FaultTest : public testing::Test {
  protected:
   static constexpr double kLoad = 60;
   static constexpr double kTarget = 80;
-  static constexpr double kWhole = 3 * kLoad;              // all that is there
-  static constexpr double kOneMute = 2 * kLoad + kTarget;  // one of three cannot be read
+  static constexpr double kWhole = 3 * kLoad;               // all that is there
+  static constexpr double kOneStale = 2 * kLoad + kTarget;  // one of three cannot be read
   // Longer than three heartbeats for the same reason as kStaleAfter.
   static constexpr absl::Duration kGrace = absl::Seconds(12);
 

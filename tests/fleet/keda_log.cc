@@ -135,8 +135,8 @@ std::vector<KedaAnswer> KedaLog::Since(absl::Time from) const {
   return {first, answers_.end()};
 }
 
-absl::Time KedaLog::Settled(double value, absl::Time from, absl::Duration patience) {
-  const absl::Time deadline = absl::Now() + patience;
+absl::Time KedaLog::Settled(double value, absl::Time from, absl::Duration timeout) {
+  const absl::Time deadline = absl::Now() + timeout;
   while (absl::Now() < deadline) {
     const std::vector<KedaAnswer> answers = Since(from);
     auto first = answers.end();
@@ -160,17 +160,17 @@ std::vector<bool> KedaLog::pushed() const {
 }
 
 std::string StoryOf(const std::vector<KedaAnswer>& answers) {
-  std::vector<std::string> stretches;
+  std::vector<std::string> runs;
   for (size_t first = 0; first < answers.size();) {
     size_t end = first;
     const std::string text = TextOf(answers[first]);
     while (end < answers.size() && TextOf(answers[end]) == text) ++end;
     const absl::Time until = end < answers.size() ? answers[end].at : answers.back().at;
-    stretches.push_back(
+    runs.push_back(
         absl::StrFormat("%s for %.1f s", text, absl::ToDoubleSeconds(until - answers[first].at)));
     first = end;
   }
-  return absl::StrJoin(stretches, ", ");
+  return absl::StrJoin(runs, ", ");
 }
 
 void TellFault(const std::string& fault, const std::vector<KedaAnswer>& answers,

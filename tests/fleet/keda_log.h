@@ -1,4 +1,4 @@
-// What KEDA is told of one trigger, all the time: the answers that faults are judged by.
+// What KEDA is told of one trigger, all the time: the answers that faults are evaluated by.
 #pragma once
 
 #include <memory>
@@ -31,7 +31,7 @@ class KedaLog {
 
   // When the answers, from `from` on, began to be `value` (and active) and nothing else for a
   // second; infinite when that did not come about within `patience`.
-  absl::Time Settled(double value, absl::Time from, absl::Duration patience = absl::Minutes(1));
+  absl::Time Settled(double value, absl::Time from, absl::Duration timeout = absl::Minutes(1));
 
   // The next question that begins now is answered.
   KedaAnswer Next();
@@ -54,7 +54,7 @@ class KedaLog {
   std::thread thread_;
 };
 
-// "180 for 6.0 s, 200 for 3.1 s, UNAVAILABLE for 0.2 s": stretches of the same answer.
+// "180 for 6.0 s, 200 for 3.1 s, UNAVAILABLE for 0.2 s": runs of the same answer.
 std::string StoryOf(const std::vector<KedaAnswer>& answers);
 
 // Longer than any answer takes, also on a machine that stands still for some seconds.

@@ -105,10 +105,11 @@ class StandInAgent : public wire::NodeTelemetry::Service {
 
   std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
 
-  grpc::Status Watch(grpc::ServerContext* context,
-                     grpc::ServerReaderWriter<wire::Telemetry, wire::Wanted>* stream) override {
+  grpc::Status Watch(
+      grpc::ServerContext* context,
+      grpc::ServerReaderWriter<wire::Telemetry, wire::Subscription>* stream) override {
     const absl::Time began = absl::Now();
-    wire::Wanted wanted;
+    wire::Subscription wanted;
     stream->Read(&wanted);
     bool heard = stream->Write(first_);
     for (absl::Time next = began; heard && !stopping_ && !context->IsCancelled();) {
@@ -184,7 +185,7 @@ TEST_F(WireVersionsTest, StartLastsAsLongAsItsAgentSaysAndOfAnOlderOneSinceThePo
 }
 
 // The first message with a reading that an agent sends to a reader who wants that.
-wire::Telemetry FirstWordTo(const wire::Wanted& wanted, const std::string& agent) {
+wire::Telemetry FirstWordTo(const wire::Subscription& wanted, const std::string& agent) {
   const auto stub =
       wire::NodeTelemetry::NewStub(grpc::CreateChannel(agent, grpc::InsecureChannelCredentials()));
   grpc::ClientContext context;
@@ -200,10 +201,10 @@ wire::Telemetry FirstWordTo(const wire::Wanted& wanted, const std::string& agent
 TEST_F(WireVersionsTest, ReadersOfOlderAndLaterVersionsAreToldTheWholeReading) {
   StartNodes(1);
   StartAgents();
-  wire::Wanted later;
+  wire::Subscription later;
   later.set_history_seconds(10);
   AddUnknownFields(later);
-  for (const wire::Wanted& wanted : {wire::Wanted(), later}) {
+  for (const wire::Subscription& wanted : {wire::Subscription(), later}) {
     const wire::Telemetry first = FirstWordTo(wanted, agents_[0]->Address());
     SCOPED_TRACE(first.DebugString());
     ASSERT_GT(first.readings_size(), 0);

@@ -15,8 +15,8 @@
 {{- if and .Values.attribution.sharedGpus (ne .Values.attribution.mode "kubelet") }}
 {{- fail "\n\nattribution.sharedGpus needs attribution.mode=kubelet: who shares a GPU is what the kubelet tells.\n" }}
 {{- end }}
-{{- if and .Values.agent.discoverEngines (ne .Values.attribution.mode "kubelet") }}
-{{- fail "\n\nagent.discoverEngines needs attribution.mode=kubelet: whose engine it is is what the kubelet tells.\n" }}
+{{- if and (eq (toString .Values.agent.discoverEngines) "true") (ne .Values.attribution.mode "kubelet") }}
+{{- fail "\n\nagent.discoverEngines=true needs attribution.mode=kubelet: the kubelet lists the pods that engines run in.\n" }}
 {{- end }}
 {{- if and (eq .Values.attribution.mode "page") (not (hasPrefix "dcgm:" .Values.scaler.gpuSource)) }}
 {{- fail "\n\nattribution.mode=page needs scaler.gpuSource=dcgm:URL: it is dcgm-exporter's page that names pods.\n" }}

@@ -143,12 +143,13 @@ keda-gpu-scaler-agents.{{ include "scaler.agentNamespace" . }}.svc.{{ .Values.cl
 
 {{/* Whether the pods see the processes of their node; call with (list . "role"). */}}
 {{- define "scaler.seesProcesses" -}}
-{{- if or (and (include "scaler.asksKubelet" .) (index . 0).Values.attribution.sharedGpus) (include "scaler.findsEngines" .) }}true{{ end }}
+{{- $values := (index . 0).Values }}
+{{- if and (include "scaler.asksKubelet" .) (or $values.attribution.sharedGpus (eq (toString $values.agent.discoverEngines) "true")) }}true{{ end }}
 {{- end }}
 
 {{/* Whether they look for engines in the pods of their node; call with (list . "role"). */}}
 {{- define "scaler.findsEngines" -}}
-{{- if and (include "scaler.asksKubelet" .) (index . 0).Values.agent.discoverEngines }}true{{ end }}
+{{- if and (include "scaler.asksKubelet" .) (ne (toString (index . 0).Values.agent.discoverEngines) "false") }}true{{ end }}
 {{- end }}
 
 {{/* Whether the pods have library and devices from the node; call with (list . "role"). */}}

@@ -148,8 +148,8 @@ spec:
 {{- else }}
 - --gpu-source={{ ternary "file:/etc/simulated-gpus/gpus.json" .Values.scaler.gpuSource .Values.simulate.enabled }}
 - --attribution={{ ternary "none" .Values.attribution.mode .Values.simulate.enabled }}
-{{- if include "scaler.findsEngines" $of }}
-- --discover-engines
+{{- if include "scaler.asksKubelet" $of }}
+- --discover-engines={{ .Values.agent.discoverEngines }}
 {{- end }}
 {{- end }}
 - --poll-interval={{ .Values.scaler.pollInterval }}

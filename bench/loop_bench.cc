@@ -1,0 +1,448 @@
+// Scaling policies in a closed loop: simulated engines, KEDA and the HPA, on constant and changing
+// loads. One line for each engine, load and policy.
+//
+//   loop_bench                          all of it, in minutes
+//   loop_bench --quick                  two engines, four loads, one seed, in seconds
+//   loop_bench --engine 8b --load step  those that contain it; --policy likewise
+//   loop_bench --trace FILE             a trace of Azure's or Mooncake's in place of the loads
+//   loop_bench --episode                llm-d's published episode
+//   loop_bench --variants               other routings and start times, at 1.5 and 4.2 engines
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <exception>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "simulate/closed_loop.h"
+#include "simulate/loop_load.h"
+#include "simulate/recipe_scalers.h"
+#include "simulate/trigger_scaler.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr int kFewest = 1, kMost = 20;
+
+struct Flags {
+  bool quick = false, episode = false, variants = false, markdown = false;
+  std::string engine, load, policy, trace;
+  double trace_engines = 4;
+  int seeds = 3;
+};
+
+// The inputs of a policy: its engine, and the load if it is a clairvoyant.
+struct Setting {
+  const EnginePreset& preset;
+  const LoopLoad* load = nullptr;  // null: not known
+  const LoopScenario& scenario;
+  ScaledObjectSpec object = {.min_replica_count = kFewest, .max_replica_count = kMost};
+};
+
+using MakePolicy = std::function<std::unique_ptr<ReplicaPolicy>(const Setting&)>;
+
+struct NamedPolicy {
+  std::string name;
+  MakePolicy make;
+};
+
+std::unique_ptr<ReplicaPolicy> Keda(const Setting& setting, ScaledTrigger trigger) {
+  return std::make_unique<KedaPolicy>(setting.object, std::move(trigger));
+}
+
+bool HasKey(absl::string_view name) {
+  return std::ranges::any_of(TriggerKeys(),
+                             [=](const TriggerKey& key) { return key.name == name; });
+}
+
+std::string Milliseconds(absl::Duration duration) {
+  return absl::StrCat(absl::ToInt64Milliseconds(duration));
+}
+
+// Our profile with more keys, which may depend on the engine.
+NamedPolicy Ours(std::string name, const Metadata& metadata, bool max_concurrency, bool goals) {
+  return {std::move(name), [=](const Setting& setting) {
+            Metadata all = metadata;
+            if (max_concurrency) {
+              all["maxConcurrency"] = absl::StrCat(setting.preset.batch.max_num_seqs);
+            }
+            if (goals) {
+              all["ttftSloMs"] = Milliseconds(setting.preset.goals.first_token);
+              all["tpotSloMs"] = Milliseconds(setting.preset.goals.per_output_token);
+            }
+            const auto trigger = ParseTrigger(all, BuiltInProfiles());
+            if (!trigger.ok()) {
+              std::fprintf(stderr, "%s\n", trigger.status().ToString().c_str());
+              std::exit(1);
+            }
+            return Keda(setting, OwnTrigger(*trigger));
+          }};
+}
+
+std::vector<NamedPolicy> Policies() {
+  const Metadata inference = {{"profile", "vllm-inference"}};
+  std::vector<NamedPolicy> policies = {
+      {"clairvoyant",
+       [](const Setting& setting) -> std::unique_ptr<ReplicaPolicy> {
+         if (setting.load == nullptr) return nullptr;
+         return std::make_unique<ScheduledPolicy>(
+             Clairvoyant(*setting.load, setting.scenario.workload.longest_start));
+       }},
+      {"static at the peak",
+       [](const Setting& setting) -> std::unique_ptr<ReplicaPolicy> {
+         if (setting.load == nullptr) return nullptr;
+         return std::make_unique<StaticPolicy>(setting.load->MostNeeded());
+       }},
+      Ours("vllm-inference", inference, false, false),
+      Ours("vllm-inference, maxConcurrency", inference, true, false),
+      Ours("vllm-inference, maxConcurrency, target 50",
+           {{"profile", "vllm-inference"}, {"targetValue", "50"}}, true, false),
+      Ours("vllm-requests", {{"profile", "vllm-requests"}}, false, false),
+  };
+  if (HasKey("ttftSloMs")) {
+    policies.push_back(Ours("vllm-inference, latency goals", inference, false, true));
+    policies.push_back(Ours("vllm-inference, both", inference, true, true));
+  }
+  const std::vector<NamedPolicy> others = {
+      {"waiting / 5", [](const Setting& setting) { return Keda(setting, WaitingRecipe(5)); }},
+      {"in flight / 64", [](const Setting& setting) { return Keda(setting, InFlightRecipe(64)); }},
+      {"utilisation 80, AverageValue",
+       [](const Setting& setting) {
+         return Keda(setting, UtilizationRecipe(TargetType::kAverageValue));
+       }},
+      {"utilisation 80, Value",
+       [](const Setting& setting) { return Keda(setting, UtilizationRecipe(TargetType::kValue)); }},
+      {"Go scaler, memory 80", [](const Setting& setting) { return Keda(setting, GoReference()); }},
+      {"llm-d's latency law",
+       [](const Setting& setting) {
+         return std::make_unique<KedaPolicy>(
+             LatencyLawObject(setting.object.min_replica_count, setting.object.max_replica_count),
+             LatencyLaw(setting.preset.goals));
+       }},
+  };
+  policies.insert(policies.end(), others.begin(), others.end());
+  return policies;
+}
+
+// One engine and load: the policies run one after the other on the same requests.
+struct Cell {
+  std::string engine, load;
+  const EnginePreset* preset;
+  const LoopLoad* known_load = nullptr;
+  std::function<LoopScenario(uint64_t seed)> scenario;
+  ScaledObjectSpec object = {.min_replica_count = kFewest, .max_replica_count = kMost};
+};
+
+struct Outcome {
+  LoopTotals totals;
+  std::optional<absl::Duration> until_enough;
+  bool ran = false;
+};
+
+Outcome RunOne(const Cell& cell, const NamedPolicy& policy, const LoopScenario& scenario) {
+  const std::unique_ptr<ReplicaPolicy> replicas =
+      policy.make({*cell.preset, cell.known_load, scenario, cell.object});
+  if (replicas == nullptr) return {};
+  const LoopResult result = RunLoop(scenario, *replicas);
+  Outcome outcome{.totals = result.totals, .ran = true};
+  if (cell.known_load != nullptr && cell.known_load->rises_at.has_value()) {
+    outcome.until_enough =
+        result.TimeUntilReady(cell.known_load->MostNeeded(), *cell.known_load->rises_at);
+  }
+  return outcome;
+}
+
+class Table {
+ public:
+  Table(std::vector<Cell> cells, std::vector<NamedPolicy> policies, int seeds)
+      : cells_(std::move(cells)),
+        policies_(std::move(policies)),
+        seeds_(seeds),
+        outcomes_(cells_.size() * static_cast<size_t>(seeds),
+                  std::vector<Outcome>(policies_.size())) {}
+
+  void Run() {
+    std::atomic<size_t> next = 0;
+    std::vector<std::jthread> threads;
+    for (unsigned i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i) {
+      threads.emplace_back([&] {
+        for (size_t job = next++; job < outcomes_.size(); job = next++) RunJob(job);
+      });
+    }
+  }
+
+  std::string Text(bool markdown) const {
+    std::vector<std::vector<std::string>> rows = {{"engine", "load", "policy", "GPU-hours", "SLO %",
+                                                   "worst", "replicas", "mean", "changes/h",
+                                                   "reversals/h", "s until enough"}};
+    for (size_t cell = 0; cell < cells_.size(); ++cell) {
+      for (size_t policy = 0; policy < policies_.size(); ++policy) {
+        if (Of(cell, 0, policy).ran) rows.push_back(Row(cell, policy));
+      }
+    }
+    return markdown ? Markdown(rows) : Aligned(rows);
+  }
+
+ private:
+  void RunJob(size_t job) {
+    const Cell& cell = cells_[job / static_cast<size_t>(seeds_)];
+    const LoopScenario scenario = cell.scenario(1 + job % static_cast<size_t>(seeds_));
+    for (size_t policy = 0; policy < policies_.size(); ++policy) {
+      outcomes_[job][policy] = RunOne(cell, policies_[policy], scenario);
+    }
+    std::fprintf(stderr, "loop: %s, %s, seed %zu\n", cell.engine.c_str(), cell.load.c_str(),
+                 1 + job % static_cast<size_t>(seeds_));
+  }
+
+  const Outcome& Of(size_t cell, int seed, size_t policy) const {
+    return outcomes_[cell * static_cast<size_t>(seeds_) + static_cast<size_t>(seed)][policy];
+  }
+
+  // Means of all seeds, but for the worst SLO and the range of replicas.
+  std::vector<std::string> Row(size_t cell, size_t policy) const {
+    double gpu_hours = 0, replicas = 0, slo = 0, worst = 100, changes = 0, reversals = 0,
+           enough = 0;
+    int fewest = kMost, most = 0;
+    bool is_enough = true;
+    for (int seed = 0; seed < seeds_; ++seed) {
+      const Outcome& outcome = Of(cell, seed, policy);
+      const LoopTotals& totals = outcome.totals;
+      gpu_hours += totals.gpu_hours / seeds_;
+      replicas += totals.mean_replicas / seeds_;
+      slo += totals.slo_percent() / seeds_;
+      worst = std::min(worst, totals.slo_percent());
+      changes += totals.changes / totals.hours / seeds_;
+      reversals += totals.direction_changes / totals.hours / seeds_;
+      fewest = std::min(fewest, totals.fewest_replicas);
+      most = std::max(most, totals.most_replicas);
+      is_enough = is_enough && outcome.until_enough.has_value();
+      enough += absl::ToDoubleSeconds(outcome.until_enough.value_or(absl::ZeroDuration())) / seeds_;
+    }
+    const LoopLoad* const load = cells_[cell].known_load;
+    const bool rises = load != nullptr && load->rises_at.has_value();
+    return {cells_[cell].engine,
+            cells_[cell].load,
+            policies_[policy].name,
+            absl::StrFormat("%.2f", gpu_hours),
+            absl::StrFormat("%.1f", slo),
+            absl::StrFormat("%.1f", worst),
+            absl::StrFormat("%d..%d", fewest, most),
+            absl::StrFormat("%.2f", replicas),
+            absl::StrFormat("%.1f", changes),
+            absl::StrFormat("%.1f", reversals),
+            !rises       ? ""
+            : !is_enough ? "never"
+                         : absl::StrFormat("%.0f", enough)};
+  }
+
+  static std::string Markdown(const std::vector<std::vector<std::string>>& rows) {
+    std::string text;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      absl::StrAppend(&text, "| ", absl::StrJoin(rows[i], " | "), " |\n");
+      if (i > 0) continue;
+      for (size_t column = 0; column < rows[0].size(); ++column) absl::StrAppend(&text, "|---");
+      absl::StrAppend(&text, "|\n");
+    }
+    return text;
+  }
+
+  static std::string Aligned(const std::vector<std::vector<std::string>>& rows) {
+    std::vector<size_t> widths(rows[0].size());
+    for (const auto& row : rows) {
+      for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    }
+    std::string text;
+    for (const auto& row : rows) {
+      for (size_t i = 0; i < row.size(); ++i) {
+        constexpr size_t kNames = 3;  // columns of text; numbers are aligned to the right
+        const int width = static_cast<int>(widths[i]) * (i < kNames ? -1 : 1);
+        absl::StrAppendFormat(&text, "%*s  ", width, row[i]);
+      }
+      text += '\n';
+    }
+    return text;
+  }
+
+  const std::vector<Cell> cells_;
+  const std::vector<NamedPolicy> policies_;
+  const int seeds_;
+  std::vector<std::vector<Outcome>> outcomes_;  // index: cell and seed, then policy
+};
+
+bool IsAsked(const std::string& filter, absl::string_view name) {
+  return filter.empty() || absl::StrContains(name, filter);
+}
+
+Cell CellOf(const EnginePreset& preset, const LoopLoad& load) {
+  return {.engine = std::string(preset.name),
+          .load = load.name,
+          .preset = &preset,
+          .known_load = &load,
+          .scenario = [&](uint64_t seed) { return ScenarioOf(preset, load, seed); }};
+}
+
+// Loads outlive the cells.
+std::vector<Cell> LoadCells(const Flags& flags, const std::vector<LoopLoad>& loads) {
+  std::vector<Cell> cells;
+  for (const EnginePreset& preset : EnginePresets()) {
+    const bool is_quick = preset.name == "small-batch" || preset.name == "8b";
+    if (!IsAsked(flags.engine, preset.name) || (flags.quick && !is_quick)) continue;
+    for (const LoopLoad& load : loads) {
+      const bool is_short = load.name == "constant 1.5" || load.name == "constant 3.3" ||
+                            absl::StartsWith(load.name, "step");
+      if (!IsAsked(flags.load, load.name) || (flags.quick && !is_short)) continue;
+      cells.push_back(CellOf(preset, load));
+    }
+  }
+  return cells;
+}
+
+std::vector<Cell> VariantCells(const Flags& flags, const std::vector<LoopLoad>& loads) {
+  struct Variant {
+    const char* name;
+    Routing routing = Routing::kLeastLoaded;
+    absl::Duration shortest_start = absl::Seconds(60), longest_start = absl::Seconds(180);
+    bool restarts = false;
+    LengthSpread answers = {};
+  };
+  const Variant variants[] = {
+      {.name = "round robin", .routing = Routing::kRoundRobin},
+      {.name = "random", .routing = Routing::kRandom},
+      {.name = "start 30 s",
+       .shortest_start = absl::Seconds(30),
+       .longest_start = absl::Seconds(30)},
+      {.name = "start 300-600 s",
+       .shortest_start = absl::Seconds(300),
+       .longest_start = absl::Seconds(600)},
+      {.name = "rolling update each 30 min", .restarts = true},
+      {.name = "answers of 10 to 190 %", .answers = {.deviation = 0.6, .spread = 0.9}},
+  };
+  std::vector<Cell> cells;
+  for (Cell& cell : LoadCells(flags, loads)) {
+    if (cell.load != "constant 1.5" && cell.load != "constant 4.2") continue;
+    for (const Variant& variant : variants) {
+      Cell varied = cell;
+      varied.load = absl::StrCat(cell.load, ", ", variant.name);
+      varied.scenario = [make = cell.scenario, variant](uint64_t seed) {
+        LoopScenario scenario = make(seed);
+        std::mt19937_64 random(seed);
+        for (TracedRequest& each : scenario.requests) {
+          each.request.max_tokens = RandomLength(each.request.max_tokens, variant.answers, random);
+        }
+        for (absl::Duration at = absl::Minutes(40); variant.restarts && at < scenario.duration;
+             at += absl::Minutes(30)) {
+          scenario.restarts_at.push_back(at);
+        }
+        scenario.workload.routing = variant.routing;
+        scenario.workload.shortest_start = variant.shortest_start;
+        scenario.workload.longest_start = variant.longest_start;
+        return scenario;
+      };
+      cells.push_back(std::move(varied));
+    }
+  }
+  return cells;
+}
+
+std::vector<Cell> EpisodeCells() {
+  ScaledObjectSpec object = LatencyLawObject(kLlmdFewestReplicas, kLlmdMostReplicas);
+  return {{.engine = "llm-d",
+           .load = "llm-d's episode",
+           .preset = EnginePresetNamed("llm-d"),
+           .scenario = LlmdEpisode,
+           .object = object}};
+}
+
+// Every seed leaves out or repeats other requests; the clairvoyant knows those of the first one.
+absl::StatusOr<std::vector<Cell>> TraceCells(const Flags& flags, std::deque<LoopLoad>& loads) {
+  std::ifstream file(flags.trace);
+  if (!file) return absl::NotFoundError(absl::StrCat(flags.trace, ": cannot be read"));
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const absl::StatusOr<RequestTrace> trace = ParseTrace(text);
+  if (!trace.ok()) return trace.status();
+  const std::string name = flags.trace.substr(flags.trace.rfind('/') + 1);
+  std::vector<Cell> cells;
+  for (const EnginePreset& preset : EnginePresets()) {
+    if (!IsAsked(flags.engine, preset.name)) continue;
+    const auto requests = [&preset, all = *trace, engines = flags.trace_engines](uint64_t seed) {
+      return TraceFor(preset, all, engines, seed);
+    };
+    LoopLoad& load = loads.emplace_back(LoadOf(name, requests(1), flags.trace_engines));
+    cells.push_back(CellOf(preset, load));
+    cells.back().scenario = [&preset, &load, requests](uint64_t seed) {
+      LoopScenario scenario = ScenarioOf(preset, load, seed);
+      scenario.requests = requests(seed);
+      return scenario;
+    };
+  }
+  return cells;
+}
+
+int Main(int argc, char** argv) {
+  Flags flags;
+  CLI::App app("Scaling policies in a closed loop of simulated engines.");
+  app.add_flag("--quick", flags.quick, "Two engines, three loads, one seed.");
+  app.add_flag("--episode", flags.episode, "llm-d's published episode alone.");
+  app.add_flag("--variants", flags.variants, "Other routings and start times.");
+  app.add_flag("--markdown", flags.markdown, "A Markdown table.");
+  app.add_option("--engine", flags.engine, "Presets whose name contains this.");
+  app.add_option("--load", flags.load, "Loads whose name contains this.");
+  app.add_option("--policy", flags.policy, "Policies whose name contains this.");
+  app.add_option("--trace", flags.trace, "A trace of Azure's (CSV) or Mooncake's (JSON lines).");
+  app.add_option("--trace-engines", flags.trace_engines, "The trace's mean load, in engines.");
+  app.add_option("--seeds", flags.seeds, "How many seeds.")->check(CLI::Range(1, 100));
+  CLI11_PARSE(app, argc, argv);
+  if (flags.quick) flags.seeds = 1;
+
+  const std::vector<LoopLoad> loads = LoopLoads();
+  std::deque<LoopLoad> trace_loads;
+  std::vector<Cell> cells;
+  if (!flags.trace.empty()) {
+    absl::StatusOr<std::vector<Cell>> read = TraceCells(flags, trace_loads);
+    if (!read.ok()) {
+      std::fprintf(stderr, "%s\n", read.status().ToString().c_str());
+      return 1;
+    }
+    cells = *std::move(read);
+  } else if (flags.episode) {
+    cells = EpisodeCells();
+  } else {
+    cells = flags.variants ? VariantCells(flags, loads) : LoadCells(flags, loads);
+  }
+  std::vector<NamedPolicy> policies = Policies();
+  std::erase_if(policies,
+                [&](const NamedPolicy& policy) { return !IsAsked(flags.policy, policy.name); });
+  if (cells.empty() || policies.empty()) {
+    std::fprintf(stderr, "nothing has that name\n");
+    return 1;
+  }
+  Table table(std::move(cells), std::move(policies), flags.seeds);
+  table.Run();
+  std::fputs(table.Text(flags.markdown).c_str(), stdout);
+  return 0;
+}
+
+}  // namespace
+}  // namespace gpuscaler
+
+int main(int argc, char** argv) {
+  try {
+    return gpuscaler::Main(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "loop_bench: %s\n", error.what());
+    return EXIT_FAILURE;
+  }
+}

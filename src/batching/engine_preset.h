@@ -1,0 +1,33 @@
+// Engines with known step times, and the requests and latency goals to try them with.
+#pragma once
+
+#include <span>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "batching/batch_engine.h"
+
+namespace gpuscaler {
+
+// Service level objective of a request.
+struct LatencyGoals {
+  absl::Duration first_token;       // TTFT
+  absl::Duration per_output_token;  // TPOT, mean of the request
+};
+
+struct EnginePreset {
+  absl::string_view name;
+  absl::string_view help;
+  BatchEngineOptions batch;
+  EngineRequest request;  // mean lengths
+  LatencyGoals goals;
+  // The rate that one engine sustains with 99 % of the requests within the goals: a load of one.
+  double requests_per_second = 0;
+};
+
+std::span<const EnginePreset> EnginePresets();
+
+// Null: no preset of that name.
+const EnginePreset* EnginePresetNamed(absl::string_view name);
+
+}  // namespace gpuscaler

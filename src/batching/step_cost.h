@@ -1,0 +1,36 @@
+// How long one step of continuous batching takes. A step gives every request of the batch one
+// token.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/time/time.h"
+
+namespace gpuscaler {
+
+// Seconds. The weights are read once a step (`base`), however many requests share it; each request
+// adds its sampling, each token of its KV cache is read, and prompts are computed in the same step.
+struct StepCost {
+  double base = 0;
+  double per_request = 0;
+  double per_kv_token = 0;
+  double per_prefill_token = 0;
+
+  absl::Duration Of(int64_t requests, int64_t kv_tokens, int64_t prefill_tokens) const {
+    return absl::Seconds(base + per_request * static_cast<double>(requests) +
+                         per_kv_token * static_cast<double>(kv_tokens) +
+                         per_prefill_token * static_cast<double>(prefill_tokens));
+  }
+
+  // The straight line through the token rate of a request alone in the batch and of each request in
+  // a full one.
+  static constexpr StepCost Between(double tokens_per_second, double full_batch_tokens_per_second,
+                                    int max_num_seqs) {
+    const double alone = 1 / tokens_per_second;
+    const double others = max_num_seqs > 1 ? max_num_seqs - 1 : 1;
+    const double slope = (1 / full_batch_tokens_per_second - alone) / others;
+    return {.base = alone - slope, .per_request = slope};
+  }
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,261 @@
+#include "demand/demand.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace gpuscaler {
+namespace {
+
+// Arrivals are counted over the shortest of these windows that has enough of them: with 200 a
+// constant load changes the answer less than the HPA's tolerance of 10 %.
+constexpr absl::Duration kShortestWindow = absl::Seconds(30);
+constexpr absl::Duration kLongestWindowOfArrivals = absl::Seconds(300);
+constexpr double kEnoughArrivals = 200;
+
+// Tokens per answer: over this time, or longer until there are enough answers.
+constexpr absl::Duration kAnswersWindow = absl::Seconds(300);
+constexpr double kEnoughAnswers = 200;
+constexpr double kFewestAnswers = 10;
+
+// All engines together: a fit over less follows single answers.
+constexpr double kShortestService = 60;
+
+constexpr double kBacklogSeconds = 120;
+constexpr double kMostBacklog = 0.5;  // a share of the replicas that arrivals fill
+
+constexpr char kCapacityUnknown[] = "capacity unknown: set maxConcurrency or tpotSloMs";
+
+size_t WindowsUpTo(absl::Duration window) { return static_cast<size_t>(window / kDemandBin); }
+
+// Arrivals in each `kDemandBin` back from `end`, the newest first.
+std::vector<double> ArrivalsBackFrom(absl::Time end, const EngineDemand& demand) {
+  const size_t count = WindowsUpTo(kLongestWindowOfArrivals);
+  std::vector<double> arrivals(count, 0.0);
+  for (const RequestBin& bin : demand.bins) {
+    // The newest bin is not over: what it has arrived until the newest reading.
+    const absl::Time until = std::min(bin.begin + kDemandBin, demand.newest_at);
+    const absl::Duration length = std::max(until - bin.begin, absl::Milliseconds(1));
+    const absl::Duration age = end - bin.begin;  // since its oldest instant
+    if (age <= absl::ZeroDuration()) continue;
+    // A bin overlaps with two windows at most.
+    const int64_t oldest = (age - absl::Nanoseconds(1)) / kDemandBin;
+    for (const int64_t place : {oldest, oldest - 1}) {
+      if (place < 0 || place >= static_cast<int64_t>(count)) continue;
+      const absl::Time newer = end - place * kDemandBin;
+      const absl::Duration overlap =
+          std::min(until, newer) - std::max(bin.begin, newer - kDemandBin);
+      if (overlap <= absl::ZeroDuration()) continue;
+      arrivals[static_cast<size_t>(place)] += bin.arrived * absl::FDivDuration(overlap, length);
+    }
+  }
+  return arrivals;
+}
+
+// One engine's arrivals, as far back as they are known.
+struct Arrivals {
+  const DemandEngine* engine;
+  std::vector<double> up_to;  // in so many bins back from its newest reading
+  absl::Duration known;       // how far back; infinite: nothing arrived before
+
+  double Rate(absl::Duration window) const {
+    const absl::Duration covered = std::min(window, known);
+    const double arrived = up_to[WindowsUpTo(window) - 1];
+    return arrived / absl::ToDoubleSeconds(covered);
+  }
+};
+
+std::optional<Arrivals> ArrivalsOf(const DemandEngine& engine, absl::Time now) {
+  if (engine.sums == nullptr) return std::nullopt;
+  const EngineDemand& sums = *engine.sums;
+  // An engine that cannot be read now goes on as before. One that has left does not.
+  const absl::Time end = engine.is_present ? sums.newest_at : now;
+  Arrivals arrivals{.engine = &engine, .up_to = ArrivalsBackFrom(end, sums), .known = {}};
+  for (size_t i = 1; i < arrivals.up_to.size(); ++i) arrivals.up_to[i] += arrivals.up_to[i - 1];
+  const bool is_whole = sums.began_here || !engine.is_present;
+  arrivals.known = is_whole ? absl::InfiniteDuration() : end - sums.first_at;
+  if (arrivals.known < kDemandBin) return std::nullopt;
+  return arrivals;
+}
+
+double RateOf(const std::vector<Arrivals>& all, absl::Duration window) {
+  double rate = 0;
+  for (const Arrivals& arrivals : all) rate += arrivals.Rate(window);
+  return rate;
+}
+
+absl::Duration WindowOf(const std::vector<Arrivals>& all) {
+  absl::Duration window = kShortestWindow;
+  while (window < kLongestWindowOfArrivals) {
+    const double arrived = RateOf(all, window) * absl::ToDoubleSeconds(window);
+    if (arrived >= kEnoughArrivals) break;
+    window += kDemandBin;
+  }
+  return window;
+}
+
+// Grouped by GPU model; the newest template alone where that showed enough.
+std::map<std::string, ServiceSums> ServiceOf(std::span<const DemandEngine> engines) {
+  std::map<std::string, ServiceSums> newest;
+  std::map<std::string, ServiceSums> all;
+  for (const DemandEngine& engine : engines) {
+    if (engine.sums == nullptr) continue;
+    all[engine.gpu_model] += engine.sums->service;
+    if (engine.is_of_newest_template) newest[engine.gpu_model] += engine.sums->service;
+  }
+  for (const auto& [gpu_model, sums] : newest) {
+    if (sums.seconds >= kShortestService) all[gpu_model] = sums;
+  }
+  std::erase_if(all, [](const auto& group) { return group.second.seconds < kShortestService; });
+  return all;
+}
+
+std::optional<double> TokensPerAnswer(std::span<const DemandEngine> engines, absl::Time now) {
+  std::map<absl::Time, RequestBin, std::greater<>> bins;  // newest first
+  for (const DemandEngine& engine : engines) {
+    if (engine.sums == nullptr) continue;
+    for (const RequestBin& bin : engine.sums->bins) {
+      RequestBin& sum = bins[bin.begin];
+      sum.answers += bin.answers;
+      sum.answer_tokens += bin.answer_tokens;
+    }
+  }
+  double answers = 0;
+  double tokens = 0;
+  for (const auto& [begin, bin] : bins) {
+    if (now - begin > kAnswersWindow && answers >= kEnoughAnswers) break;
+    answers += bin.answers;
+    tokens += bin.answer_tokens;
+  }
+  if (answers < kFewestAnswers || tokens <= 0) return std::nullopt;
+  return tokens / answers;
+}
+
+std::optional<double> SmallestLimit(std::span<const DemandEngine> engines,
+                                    const std::string& gpu_model) {
+  std::optional<double> smallest;
+  for (const DemandEngine& engine : engines) {
+    if (engine.gpu_model != gpu_model || !engine.limit.has_value()) continue;
+    smallest = std::min(smallest.value_or(*engine.limit), *engine.limit);
+  }
+  return smallest;
+}
+
+std::optional<double> AnyLimit(std::span<const DemandEngine> engines) {
+  for (const DemandEngine& engine : engines) {
+    if (engine.limit.has_value()) return engine.limit;
+  }
+  return std::nullopt;
+}
+
+// A GPU model without a known capacity has that of another one.
+const ReplicaCapacity& CapacityFor(const std::string& gpu_model,
+                                   const std::vector<ReplicaCapacity>& capacities) {
+  const auto own = std::ranges::find(capacities, gpu_model, &ReplicaCapacity::gpu_model);
+  return own == capacities.end() ? capacities.front() : *own;
+}
+
+}  // namespace
+
+Demand DemandOf(std::span<const DemandEngine> engines, std::optional<absl::Duration> tpot_slo,
+                const LearntCapacity* learnt, absl::Time now) {
+  Demand demand;
+  std::vector<Arrivals> known;
+  size_t unknown = 0;
+  for (const DemandEngine& engine : engines) {
+    std::optional<Arrivals> arrivals = ArrivalsOf(engine, now);
+    if (arrivals.has_value())
+      known.push_back(*std::move(arrivals));
+    else if (engine.is_present)
+      ++unknown;
+  }
+  const auto present = std::ranges::count_if(
+      known, [](const Arrivals& arrivals) { return arrivals.engine->is_present; });
+  if (present == 0) {
+    demand.unknown_because = "arrivals are not known yet";
+    return demand;
+  }
+  demand.window = WindowOf(known);
+  // An engine that was never read has as many as the others on average.
+  const double with_unknown =
+      static_cast<double>(present + static_cast<int64_t>(unknown)) / static_cast<double>(present);
+  demand.arrivals_per_second = std::max(0.0, RateOf(known, demand.window) * with_unknown);
+
+  const bool is_kept = IsKept(learnt, now);
+  std::optional<double> tokens = TokensPerAnswer(engines, now);
+  if (!tokens.has_value() && is_kept && learnt->tokens_per_answer > 0) {
+    tokens = learnt->tokens_per_answer;
+  }
+  std::map<std::string, ServiceSums> service = ServiceOf(engines);
+  if (is_kept) service.insert(learnt->service.begin(), learnt->service.end());
+  if (!tokens.has_value() || service.empty()) {
+    demand.unknown_because = "capacity is not known yet: too few answers";
+    return demand;
+  }
+  demand.tokens_per_answer = *tokens;
+  for (const auto& [gpu_model, sums] : service) {
+    std::optional<double> limit = SmallestLimit(engines, gpu_model);
+    if (!limit.has_value()) limit = AnyLimit(engines);
+    auto capacity = CapacityOf(gpu_model, sums, *tokens, limit, tpot_slo);
+    if (capacity.has_value()) demand.capacities.push_back(*std::move(capacity));
+  }
+  if (demand.capacities.empty()) {
+    const bool is_given = AnyLimit(engines).has_value() || tpot_slo.has_value();
+    demand.unknown_because =
+        is_given ? "capacity is not known yet: no batch came near the one that binds"
+                 : kCapacityUnknown;
+    return demand;
+  }
+
+  double replicas = 0;
+  for (const Arrivals& arrivals : known) {
+    const ReplicaCapacity& capacity = CapacityFor(arrivals.engine->gpu_model, demand.capacities);
+    replicas += arrivals.Rate(demand.window) / capacity.requests_per_second;
+    if (!arrivals.engine->is_present) continue;
+    demand.backlog +=
+        arrivals.engine->sums->waiting / (capacity.requests_per_second * kBacklogSeconds);
+  }
+  replicas = std::max(0.0, replicas * with_unknown);
+  demand.backlog = std::min(demand.backlog, kMostBacklog * replicas);
+  demand.replicas = replicas + demand.backlog;
+  return demand;
+}
+
+LearntCapacity CapacityLearntFrom(std::span<const DemandEngine> engines, const std::string& models,
+                                  std::optional<double> batch_limit, const LearntCapacity* before,
+                                  absl::Time now) {
+  LearntCapacity learnt;
+  const bool goes_on = IsKept(before, now) && (models.empty() || before->models == models);
+  if (goes_on) learnt = *before;
+  if (!models.empty()) learnt.models = models;
+  if (batch_limit.has_value()) {
+    learnt.batch_limit = batch_limit;
+    learnt.at = now;
+  }
+  const std::optional<double> tokens = TokensPerAnswer(engines, now);
+  if (tokens.has_value()) learnt.tokens_per_answer = *tokens;
+  for (const auto& [gpu_model, sums] : ServiceOf(engines)) {
+    learnt.service[gpu_model] = sums;
+    learnt.at = now;
+  }
+  return learnt;
+}
+
+std::string DemandText(const Demand& demand) {
+  if (!demand.replicas.has_value()) return absl::StrCat("demand: ", demand.unknown_because);
+  std::string text = absl::StrFormat(
+      "demand: %.2f replicas: %.3g requests/s over %g s, %.0f tokens per answer", *demand.replicas,
+      demand.arrivals_per_second, absl::ToDoubleSeconds(demand.window), demand.tokens_per_answer);
+  for (const ReplicaCapacity& capacity : demand.capacities) {
+    absl::StrAppendFormat(&text, "; one replica%s%s serves %.3g requests/s at a batch of %.0f (%s)",
+                          capacity.gpu_model.empty() ? "" : " on ", capacity.gpu_model,
+                          capacity.requests_per_second, capacity.PlannedBatch(), capacity.bound_by);
+  }
+  if (demand.backlog > 0)
+    absl::StrAppendFormat(&text, "; %.2f of them for requests that wait", demand.backlog);
+  return text;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,52 @@
+// How many replicas the requests that arrive would fill: arrivals per second over what one replica
+// serves per second at its capacity. Linear in the load, where requests in flight and KV cache are
+// convex and let the HPA scale in too far.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "demand/replica_capacity.h"
+#include "model/engine_demand.h"
+
+namespace gpuscaler {
+
+struct DemandEngine {
+  const EngineDemand* sums = nullptr;  // null: it was never read
+  std::string gpu_model;               // empty: not known
+  bool is_present = true;              // false: it left; what it took before still counts
+  bool is_of_newest_template = true;
+  std::optional<double> limit;  // requests that it runs at once, as far as is known
+};
+
+struct Demand {
+  std::optional<double> replicas;  // rho with the backlog; empty: not known
+  std::string unknown_because;     // "capacity unknown: set maxConcurrency or tpotSloMs"
+  double arrivals_per_second = 0;  // lambda
+  absl::Duration window;           // in which they arrived
+  double tokens_per_answer = 0;
+  double backlog = 0;                       // in replicas, part of `replicas`
+  std::vector<ReplicaCapacity> capacities;  // one of each GPU model
+
+  friend bool operator==(const Demand&, const Demand&) = default;
+};
+
+// `learnt`: of the same model; null: nothing is kept. `now`: no reading is later.
+Demand DemandOf(std::span<const DemandEngine> engines, std::optional<absl::Duration> tpot_slo,
+                const LearntCapacity* learnt, absl::Time now);
+
+// The capacity that these engines show, over `before` where they show nothing. `models` are the
+// newest engines'; empty: there is no engine now.
+LearntCapacity CapacityLearntFrom(std::span<const DemandEngine> engines, const std::string& models,
+                                  std::optional<double> batch_limit, const LearntCapacity* before,
+                                  absl::Time now);
+
+// One line for people, without its end: "demand: 3.31 replicas: 28.1 requests/s of ...".
+std::string DemandText(const Demand& demand);
+
+}  // namespace gpuscaler

@@ -1,0 +1,265 @@
+#include "demand/demand.h"
+
+#include <algorithm>
+
+#include "demand/simulated_service.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::AllOf;
+using testing::Ge;
+using testing::HasSubstr;
+using testing::Le;
+using testing::Optional;
+
+// Requests per second that one replica serves at the planned share of its batch limit.
+double Capacity(const ServiceModel& model) {
+  return model.RequestsPerSecond(0.75 * 0.95 * static_cast<double>(model.limit));
+}
+
+auto About(double value, double share = 0.1) {
+  return Optional(AllOf(Ge(value * (1 - share)), Le(value * (1 + share))));
+}
+
+TEST(Demand, IsArrivalsOverWhatOneReplicaServes) {
+  const ServiceModel model;
+  for (const double load : {0.8, 2.5, 8.3}) {
+    SimulatedService service(model, static_cast<int>(load) + 1);
+    service.Run(absl::Minutes(10), load * Capacity(model));
+    const Demand demand = service.DemandNow(64);
+    EXPECT_THAT(demand.replicas, About(load, 0.15)) << DemandText(demand);
+    ASSERT_EQ(demand.capacities.size(), 1u);
+    EXPECT_NEAR(demand.capacities[0].requests_per_second, Capacity(model), 0.02 * Capacity(model));
+    EXPECT_NEAR(demand.tokens_per_answer, 250, 1e-6);
+  }
+}
+
+TEST(Demand, HoldsStillUnderAConstantLoad) {
+  const ServiceModel model;
+  SimulatedService service(model, 4);
+  service.Run(absl::Minutes(10), 3.3 * Capacity(model));
+  for (int i = 0; i < 120; ++i) {
+    service.Run(absl::Seconds(15), 3.3 * Capacity(model));
+    const Demand demand = service.DemandNow(64);
+    ASSERT_THAT(demand.replicas, About(3.3, 0.15)) << DemandText(demand);
+  }
+}
+
+TEST(Demand, CountsArrivalsOfSlowAnswersOverALongerWindow) {
+  ServiceModel model;
+  model.tokens = 4000;
+  SimulatedService service(model, 4);
+  service.Run(absl::Minutes(30), 3 * Capacity(model));
+  const Demand demand = service.DemandNow(64);
+  EXPECT_GE(demand.window, absl::Seconds(120));
+  EXPECT_THAT(demand.replicas, About(3, 0.2)) << DemandText(demand);
+}
+
+TEST(Demand, IsBoundByTimePerTokenWhereNoLimitIsKnown) {
+  ServiceModel model;
+  model.base_seconds = 0.0145;
+  model.slope_seconds = 0.00015;
+  model.limit = 256;
+  const double batch = (0.9 * 0.030 - model.base_seconds) / model.slope_seconds;
+  const double capacity = model.RequestsPerSecond(0.75 * batch);
+  SimulatedService service(model, 5);
+  service.Run(absl::Minutes(10), 4.2 * capacity);
+  const Demand demand = service.DemandNow(std::nullopt, absl::Milliseconds(30));
+  EXPECT_THAT(demand.replicas, About(4.2)) << DemandText(demand);
+  EXPECT_THAT(DemandText(demand), HasSubstr("90 % of tpotSloMs"));
+}
+
+TEST(Demand, IsBoundByTheKvCache) {
+  ServiceModel model;
+  model.kv_per_request = 1.0 / 30;
+  SimulatedService service(model, 2);
+  service.Run(absl::Minutes(10), 1.5 * model.RequestsPerSecond(0.75 * 0.85 * 30));
+  const Demand demand = service.DemandNow(64);
+  EXPECT_THAT(demand.replicas, About(1.5, 0.15)) << DemandText(demand);
+  EXPECT_THAT(DemandText(demand), HasSubstr("85 % of the KV cache"));
+}
+
+TEST(Demand, WithoutABoundNoNumberIsBetter) {
+  const ServiceModel model;
+  SimulatedService service(model, 2);
+  service.Run(absl::Minutes(10), 1.5 * Capacity(model));
+  const Demand demand = service.DemandNow(std::nullopt);
+  EXPECT_EQ(demand.replicas, std::nullopt);
+  EXPECT_EQ(demand.unknown_because, "capacity unknown: set maxConcurrency or tpotSloMs");
+}
+
+TEST(Demand, ALimitFarAboveAnyBatchSeenIsNoCapacity) {
+  const ServiceModel model;
+  SimulatedService service(model, 2);
+  service.Run(absl::Minutes(10), 0.3 * Capacity(model));
+  const Demand demand = service.DemandNow(64);
+  EXPECT_EQ(demand.replicas, std::nullopt);
+  EXPECT_THAT(demand.unknown_because, HasSubstr("no batch came near"));
+}
+
+TEST(Demand, AStepOfTheLoadIsSeenWithinAMinute) {
+  const ServiceModel model;
+  SimulatedService service(model, 1);
+  service.Run(absl::Minutes(10), 0.8 * Capacity(model));
+  service.Run(absl::Minutes(1), 6 * Capacity(model));
+  const Demand demand = service.DemandNow(64);
+  EXPECT_THAT(demand.replicas, Optional(Ge(6))) << DemandText(demand);
+  EXPECT_THAT(demand.replicas, Optional(Le(1.6 * 6))) << "backlog is half of it at most";
+  EXPECT_NEAR(demand.tokens_per_answer, 250, 1e-6) << "of finished answers alone";
+}
+
+TEST(Demand, AGapIsSpreadOverItsTime) {
+  const ServiceModel model;
+  SimulatedService service(model, 5);
+  service.Run(absl::Minutes(10), 4.6 * Capacity(model));
+  service.replica(0).is_readable = false;
+  for (int i = 0; i < 6; ++i) {
+    service.Run(absl::Seconds(10), 4.6 * Capacity(model));
+    EXPECT_THAT(service.DemandNow(64).replicas, About(4.6, 0.15)) << "its arrivals go on";
+  }
+  service.replica(0).is_readable = true;
+  for (int i = 0; i < 12; ++i) {
+    service.Run(absl::Seconds(5), 4.6 * Capacity(model));
+    EXPECT_THAT(service.DemandNow(64).replicas, About(4.6, 0.15)) << "nothing arrives at once";
+  }
+}
+
+TEST(Demand, AReplicaThatJoinsMovesNothing) {
+  const ServiceModel model;
+  SimulatedService service(model, 4);
+  service.Run(absl::Minutes(10), 3.3 * Capacity(model));
+  service.Start();
+  for (int i = 0; i < 24; ++i) {
+    service.Run(absl::Seconds(5), 3.3 * Capacity(model));
+    ASSERT_THAT(service.DemandNow(64).replicas, About(3.3, 0.15));
+  }
+}
+
+TEST(Demand, AReplicaThatLeavesMovesNothing) {
+  const ServiceModel model;
+  SimulatedService service(model, 5);
+  service.Run(absl::Minutes(10), 3.3 * Capacity(model));
+  service.replica(0).is_present = false;
+  for (int i = 0; i < 24; ++i) {
+    service.Run(absl::Seconds(5), 3.3 * Capacity(model));
+    ASSERT_THAT(service.DemandNow(64).replicas, About(3.3, 0.15));
+  }
+}
+
+TEST(Demand, AnEngineThatWasNeverReadHasTheOthersMean) {
+  const ServiceModel model;
+  SimulatedService service(model, 4);
+  service.Run(absl::Minutes(10), 3.2 * Capacity(model));
+  std::vector<DemandEngine> engines = service.Engines(64);
+  engines[0].sums = nullptr;
+  EXPECT_THAT(DemandOf(engines, std::nullopt, nullptr, service.now()).replicas, About(3.2, 0.15));
+}
+
+TEST(Demand, AnIdleEngineKeepsItsCapacity) {
+  const ServiceModel model;
+  SimulatedService service(model, 2);
+  service.Run(absl::Minutes(10), 1.5 * Capacity(model));
+  service.Run(absl::Minutes(60), 0);
+  EXPECT_THAT(service.DemandNow(64).replicas, Optional(0));
+  service.Run(absl::Minutes(1), 1.5 * Capacity(model));
+  EXPECT_THAT(service.DemandNow(64).replicas, About(1.5, 0.25));
+}
+
+TEST(Demand, WhatWasLearntOutlivesItsEnginesForADay) {
+  const ServiceModel model;
+  SimulatedService before(model, 2);
+  before.Run(absl::Minutes(10), 1.5 * Capacity(model));
+  const LearntCapacity learnt =
+      CapacityLearntFrom(before.Engines(64), "llama", 64, nullptr, before.now());
+
+  SimulatedService service(model, 1);
+  service.Run(absl::Seconds(40), 0.9 * Capacity(model));
+  EXPECT_EQ(service.DemandNow(64).replicas, std::nullopt);
+  LearntCapacity kept = learnt;
+  kept.at = service.now() - absl::Hours(23);
+  EXPECT_THAT(service.DemandNow(64, std::nullopt, &kept).replicas, About(0.9, 0.25));
+  kept.at = service.now() - absl::Hours(25);
+  EXPECT_EQ(service.DemandNow(64, std::nullopt, &kept).replicas, std::nullopt);
+}
+
+TEST(Demand, AnotherModelBeginsAnew) {
+  const ServiceModel model;
+  SimulatedService service(model, 2);
+  service.Run(absl::Minutes(10), 1.5 * Capacity(model));
+  const LearntCapacity learnt =
+      CapacityLearntFrom(service.Engines(64), "llama", 64, nullptr, service.now());
+  EXPECT_EQ(learnt.service.size(), 1u);
+  EXPECT_EQ(CapacityLearntFrom({}, "llama", std::nullopt, &learnt, service.now()), learnt);
+  EXPECT_EQ(CapacityLearntFrom({}, "", std::nullopt, &learnt, service.now()), learnt)
+      << "no engine runs";
+  const LearntCapacity other = CapacityLearntFrom({}, "qwen", std::nullopt, &learnt, service.now());
+  EXPECT_TRUE(other.service.empty());
+  EXPECT_EQ(other.batch_limit, std::nullopt);
+}
+
+TEST(Demand, GpuModelsAreFittedApart) {
+  const ServiceModel model;
+  SimulatedService service(model, 4);
+  for (int i = 0; i < 2; ++i) {
+    service.replica(i).gpu_model = "slow";
+    service.replica(i).engine.model().base_seconds *= 2;
+    service.replica(i).engine.model().slope_seconds *= 2;
+  }
+  for (int i = 2; i < 4; ++i) service.replica(i).gpu_model = "fast";
+  service.Run(absl::Minutes(10), 2.4 * Capacity(model));
+  const Demand demand = service.DemandNow(64);
+  ASSERT_EQ(demand.capacities.size(), 2u);
+  EXPECT_EQ(demand.capacities[0].gpu_model, "fast");
+  EXPECT_NEAR(demand.capacities[0].requests_per_second, Capacity(model), 0.03 * Capacity(model));
+  EXPECT_NEAR(demand.capacities[1].requests_per_second, Capacity(model) / 2,
+              0.03 * Capacity(model));
+}
+
+TEST(Demand, TheNewestTemplateIsFittedOnceItServedForAMinute) {
+  const ServiceModel model;
+  SimulatedService service(model, 4);
+  for (int i = 2; i < 4; ++i) {
+    service.replica(i).engine.model().base_seconds *= 2;
+    service.replica(i).engine.model().slope_seconds *= 2;
+  }
+  service.Run(absl::Minutes(10), 2.4 * Capacity(model));
+  std::vector<DemandEngine> engines = service.Engines(64);
+  engines[0].is_of_newest_template = false;
+  engines[1].is_of_newest_template = false;
+  const Demand demand = DemandOf(engines, std::nullopt, nullptr, service.now());
+  ASSERT_EQ(demand.capacities.size(), 1u);
+  EXPECT_NEAR(demand.capacities[0].requests_per_second, Capacity(model) / 2,
+              0.03 * Capacity(model));
+}
+
+TEST(Demand, ASmallerLimitOfANewTemplateIsASmallerCapacity) {
+  ServiceModel model;
+  model.limit = 16;
+  const double capacity = model.RequestsPerSecond(0.75 * 0.95 * 16);
+  SimulatedService service(model, 3);
+  service.Run(absl::Minutes(10), 2.4 * capacity);
+  EXPECT_THAT(service.DemandNow(16).replicas, About(2.4, 0.15));
+  EXPECT_EQ(service.DemandNow(64).replicas, std::nullopt) << "a limit that outlived its engines";
+}
+
+TEST(Demand, TokensOfUnfinishedAnswersAreNoAnswers) {
+  ServiceModel model;
+  model.tokens = 2000;
+  SimulatedService service(model, 2);
+  service.Run(absl::Minutes(20), 0.5 * Capacity(model));
+  service.Run(absl::Minutes(1), 4 * Capacity(model));
+  EXPECT_NEAR(service.DemandNow(64).tokens_per_answer, 2000, 1e-6);
+}
+
+TEST(Demand, NothingReadIsNotZero) {
+  EXPECT_EQ(DemandOf({}, std::nullopt, nullptr, absl::UnixEpoch()).replicas, std::nullopt);
+  const DemandEngine unread;
+  EXPECT_EQ(DemandOf({&unread, 1}, std::nullopt, nullptr, absl::UnixEpoch()).replicas,
+            std::nullopt);
+}
+
+}  // namespace
+}  // namespace gpuscaler

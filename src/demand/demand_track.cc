@@ -1,0 +1,149 @@
+#include "demand/demand_track.h"
+
+#include <algorithm>
+
+namespace gpuscaler {
+namespace {
+
+// The first answers of a process wait for compilation and cold caches (Dynamo #12430).
+constexpr absl::Duration kColdStart = absl::Seconds(60);
+// The batch between readings farther apart is not known.
+constexpr absl::Duration kLongestStep = absl::Seconds(30);
+// Below it a request has the engine for itself, and shows nothing about a batch.
+constexpr double kSmallestBatch = 2;
+
+constexpr absl::Duration kKept = absl::Minutes(15);
+// An engine that is idle keeps its last answers for a day.
+constexpr size_t kMostBins = 90;
+constexpr absl::Duration kKeptWhileIdle = absl::Hours(24);
+
+absl::Time BeginOfBin(absl::Time at) {
+  return absl::UnixEpoch() + absl::Floor(at - absl::UnixEpoch(), kDemandBin);
+}
+
+bool Counts(const ServiceReading& reading) {
+  return reading.waiting.has_value() && reading.running.has_value() &&
+         reading.requests_done.has_value();
+}
+
+double InFlight(const ServiceReading& reading) { return *reading.waiting + *reading.running; }
+
+ServiceReading WithAnswers(ServiceReading reading) {
+  if (reading.answers.has_value() && reading.answer_tokens.has_value()) return reading;
+  reading.answers = reading.requests_done;
+  reading.answer_tokens = reading.generation_tokens;
+  return reading;
+}
+
+// A process that began after a reading of another one.
+ServiceReading NothingYet(absl::Time at) {
+  return {
+      .at = at, .waiting = 0, .running = 0, .requests_done = 0, .answers = 0, .answer_tokens = 0};
+}
+
+}  // namespace
+
+void DemandTrack::Take(const ServiceReading& reading) {
+  began_anew_ |= !reading.goes_on;
+  if (!Counts(reading)) return;
+  const ServiceReading newer = WithAnswers(reading);
+  if (!newest_.has_value()) {
+    Begin(newer);
+  } else if (began_anew_) {
+    AddGrowth(NothingYet(newest_->at), newer);
+    cold_until_ = newer.at + kColdStart;
+    service_.Pause();
+  } else {
+    AddGrowth(*newest_, newer);
+    AddService(*newest_, newer);
+  }
+  began_anew_ = false;
+  newest_ = newer;
+  DropOldest(newer.at);
+}
+
+// The counts of a process from before its first reading are of another time, unless it has finished
+// nothing yet.
+void DemandTrack::Begin(const ServiceReading& first) {
+  const absl::Time began = first.counters_began.has_value()
+                               ? absl::UnixEpoch() + absl::Seconds(*first.counters_began)
+                               : absl::InfinitePast();
+  began_here_ = first.requests_done == 0.0 || first.at - began < kDemandBin;
+  first_at_ = first.at;
+  RequestBin& bin = BinAt(first.at);
+  if (!began_here_) return;
+  bin.arrived += *first.requests_done + InFlight(first);
+  cold_until_ = first.at + kColdStart;
+}
+
+void DemandTrack::AddGrowth(const ServiceReading& older, const ServiceReading& newer) {
+  const double arrived =
+      *newer.requests_done - *older.requests_done + InFlight(newer) - InFlight(older);
+  const bool tells_answers = newer.answer_tokens.has_value() && older.answer_tokens.has_value();
+  const double answers = tells_answers ? *newer.answers - *older.answers : 0;
+  const double tokens = tells_answers ? *newer.answer_tokens - *older.answer_tokens : 0;
+  const double seconds = absl::ToDoubleSeconds(newer.at - older.at);
+  // An idle engine has no bins, so that its last answers are not dropped for them.
+  if (arrived == 0 && answers == 0) return;
+  absl::Time from = std::max(older.at, newer.at - kKept);
+  while (from < newer.at) {
+    const absl::Time until = std::min(BeginOfBin(from) + kDemandBin, newer.at);
+    const double share = absl::ToDoubleSeconds(until - from) / seconds;
+    RequestBin& requests = BinAt(from);
+    requests.arrived += share * arrived;
+    requests.answers += share * answers;
+    requests.answer_tokens += share * tokens;
+    from = until;
+  }
+}
+
+void DemandTrack::AddService(const ServiceReading& older, const ServiceReading& newer) {
+  const double n = (*older.running + *newer.running) / 2;
+  const bool counts = newer.at - older.at <= kLongestStep && older.at >= cold_until_ &&
+                      n >= kSmallestBatch && older.generation_tokens.has_value() &&
+                      newer.generation_tokens.has_value();
+  if (!counts) return service_.Pause();
+  ServiceStep step{.at = newer.at,
+                   .took = newer.at - older.at,
+                   .running = n,
+                   .most_running = std::max(*older.running, *newer.running),
+                   .tokens = *newer.generation_tokens - *older.generation_tokens};
+  step.has_cache = older.kv_cache_usage_ratio.has_value() && newer.kv_cache_usage_ratio.has_value();
+  if (step.has_cache) {
+    step.cache_ratio = (*older.kv_cache_usage_ratio + *newer.kv_cache_usage_ratio) / 2;
+  }
+  service_.Add(step);
+}
+
+// `at` is never before the newest bin but by the time between two readings.
+RequestBin& DemandTrack::BinAt(absl::Time at) {
+  const absl::Time begin = BeginOfBin(at);
+  const auto after = std::ranges::upper_bound(bins_, begin, {}, &RequestBin::begin);
+  const bool is_there = after != bins_.begin() && std::prev(after)->begin == begin;
+  if (is_there) return *std::prev(after);
+  return *bins_.insert(after, RequestBin{.begin = begin});
+}
+
+void DemandTrack::DropOldest(absl::Time now) {
+  while (!bins_.empty()) {
+    const RequestBin& oldest = bins_.front();
+    const absl::Duration age = now - oldest.begin;
+    const bool is_kept = oldest.answers > 0 && age < kKeptWhileIdle && bins_.size() <= kMostBins;
+    if (age < kKept || is_kept) return;
+    bins_.pop_front();
+  }
+}
+
+std::optional<EngineDemand> DemandTrack::Sums() const {
+  if (!newest_.has_value()) return std::nullopt;
+  EngineDemand demand{.first_at = first_at_,
+                      .newest_at = newest_->at,
+                      .began_here = began_here_,
+                      .waiting = *newest_->waiting,
+                      .running = *newest_->running};
+  demand.bins.assign(bins_.begin(), bins_.end());
+  demand.service = service_.Sums(newest_->at);
+  return demand;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,149 @@
+#include "demand/demand_track.h"
+
+#include "demand/demand.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+absl::Time Second(int second) { return absl::FromUnixSeconds(1'000'000'000 + second); }
+
+// n requests run, tokens come at n / (0.02 + 0.001 n) a second.
+ServiceReading Running(int second, double running, double done, double tokens) {
+  return {.at = Second(second),
+          .goes_on = true,
+          .waiting = 0,
+          .running = running,
+          .kv_cache_usage_ratio = 0.01 * running,
+          .requests_done = done,
+          .generation_tokens = tokens,
+          .answers = {},
+          .answer_tokens = {},
+          .counters_began = {}};
+}
+
+double Arrived(const DemandTrack& track) {
+  double sum = 0;
+  const std::optional<EngineDemand> sums = track.Sums();
+  for (const RequestBin& bin : sums->bins) sum += bin.arrived;
+  return sum;
+}
+
+TEST(DemandTrack, ArrivalsAreWhatFinishedAndWhatCameIntoFlight) {
+  DemandTrack track;
+  track.Take(Running(0, 10, 1000, 0));
+  EXPECT_EQ(Arrived(track), 0) << "what came before the first reading is of another time";
+  track.Take(Running(1, 12, 1003, 0));
+  EXPECT_NEAR(Arrived(track), 5, 1e-9);
+  track.Take(Running(2, 8, 1007, 0));
+  EXPECT_NEAR(Arrived(track), 5, 1e-9);
+}
+
+TEST(DemandTrack, AProcessThatFinishedNothingYetBeganHere) {
+  DemandTrack track;
+  track.Take(Running(0, 7, 0, 0));
+  EXPECT_TRUE(track.Sums()->began_here);
+  EXPECT_NEAR(Arrived(track), 7, 1e-9);
+}
+
+TEST(DemandTrack, ARestartCountsWhatTheNewProcessHas) {
+  DemandTrack track;
+  track.Take(Running(0, 10, 1000, 0));
+  ServiceReading restarted = Running(5, 3, 4, 0);
+  restarted.goes_on = false;
+  track.Take(restarted);
+  EXPECT_NEAR(Arrived(track), 7, 1e-9);
+}
+
+TEST(DemandTrack, AReadingWithoutCountersIsPassedOver) {
+  DemandTrack track;
+  track.Take(Running(0, 10, 1000, 0));
+  track.Take({.at = Second(1), .waiting = 0, .running = 5});
+  EXPECT_EQ(track.Sums()->newest_at, Second(0));
+  track.Take(Running(20, 10, 1040, 0));
+  const EngineDemand sums = *track.Sums();
+  ASSERT_EQ(sums.bins.size(), 2u);
+  EXPECT_NEAR(sums.bins[0].arrived, 20, 1e-9) << "spread over the gap";
+  EXPECT_NEAR(sums.bins[1].arrived, 20, 1e-9);
+}
+
+TEST(DemandTrack, TimePerTokenIsFittedOverTheBatch) {
+  DemandTrack track;
+  double tokens = 0;
+  track.Take(Running(0, 4, 100, 0));
+  for (int second = 1; second < 300; ++second) {
+    const double n = second < 150 ? 4 : 24;
+    const double before = second - 1 < 150 ? 4 : 24;
+    const double batch = (n + before) / 2;
+    tokens += batch / (0.02 + 0.001 * batch);
+    track.Take(Running(second, n, 100, tokens));
+  }
+  const EngineDemand sums = *track.Sums();
+  const std::optional<TokenTime> time = TokenTimeOf(sums.service);
+  ASSERT_TRUE(time.has_value());
+  EXPECT_NEAR(time->base, 0.02, 3e-4);
+  EXPECT_NEAR(time->slope, 0.001, 1e-5);
+  EXPECT_EQ(sums.service.largest_batch, 24);
+  EXPECT_NEAR(sums.service.kv_seconds / sums.service.kv_running_seconds, 0.01, 1e-6);
+}
+
+TEST(DemandTrack, TheFirstMinuteOfAProcessIsNoPartOfTheFit) {
+  DemandTrack track;
+  for (int second = 0; second <= 60; ++second) track.Take(Running(second, 8, 0, 10 * second));
+  EXPECT_EQ(track.Sums()->service.tokens, 0);
+  for (int second = 61; second <= 70; ++second) {
+    track.Take(Running(second, 8, 0, 600 + 100 * (second - 60)));
+  }
+  EXPECT_EQ(track.Sums()->service.tokens, 1000);
+}
+
+TEST(DemandTrack, ARequestAloneIsNoBatch) {
+  DemandTrack track;
+  for (int second = 0; second < 100; ++second) track.Take(Running(second, 1, 100, second));
+  EXPECT_EQ(track.Sums()->service.seconds, 0);
+}
+
+TEST(DemandTrack, TheBatchWithinALongGapIsNotKnown) {
+  DemandTrack track;
+  track.Take(Running(0, 8, 100, 0));
+  track.Take(Running(31, 8, 100, 5000));
+  EXPECT_EQ(track.Sums()->service.seconds, 0);
+}
+
+TEST(DemandTrack, BusyTimeIsKeptWhileTheEngineIsIdle) {
+  DemandTrack track;
+  for (int second = 0; second <= 300; ++second) {
+    track.Take(Running(second, 8, 100, 100.0 * second));
+  }
+  for (int minute = 6; minute < 120; ++minute) {
+    track.Take(Running(60 * minute, 0, 108, 30000));
+  }
+  EXPECT_NEAR(track.Sums()->service.seconds, 300, 1e-9);
+  track.Take(Running(25 * 3600, 0, 108, 30000));
+  EXPECT_EQ(track.Sums()->service.seconds, 0) << "for a day";
+}
+
+TEST(DemandTrack, FullerBatchesAreRememberedUnderAConstantLoad) {
+  DemandTrack track;
+  for (int second = 0; second < 300; ++second) track.Take(Running(second, 60, 0, 900.0 * second));
+  for (int second = 300; second < 7200; ++second) {
+    track.Take(Running(second, 8, 0, 900.0 * 299 + 200.0 * (second - 299)));
+  }
+  const ServiceSums service = track.Sums()->service;
+  EXPECT_EQ(service.largest_batch, 60);
+  EXPECT_LT(service.seconds, 2 * 300 + 100) << "5 min of each class of batches";
+  EXPECT_GT(service.running_seconds / service.seconds, 20);
+}
+
+TEST(DemandTrack, KeepsNoMoreThanItNeeds) {
+  DemandTrack track;
+  for (int second = 0; second < 36000; ++second) {
+    track.Take(Running(second, 8, second, 100.0 * second));
+  }
+  EXPECT_LE(track.Sums()->bins.size(), 92u);
+  EXPECT_LE(track.Bytes(), size_t{16} << 10);
+}
+
+}  // namespace
+}  // namespace gpuscaler

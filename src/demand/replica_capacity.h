@@ -1,0 +1,41 @@
+// The requests that one replica serves, from the sums that its engines show.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "model/engine_demand.h"
+
+namespace gpuscaler {
+
+// One replica of a GPU model.
+struct ReplicaCapacity {
+  std::string gpu_model;
+  double batch = 0;                // N, at which it keeps its service level
+  std::string bound_by;            // N is bound by this, for people: "95 % of 64 requests"
+  double seconds_per_token = 0;    // at 0.75 N
+  double requests_per_second = 0;  // mu
+
+  double PlannedBatch() const;
+
+  friend bool operator==(const ReplicaCapacity&, const ReplicaCapacity&) = default;
+};
+
+// Seconds per token at a batch of n = base + slope * n.
+struct TokenTime {
+  double base = 0;
+  double slope = 0;
+
+  double At(double batch) const { return base + slope * batch; }
+};
+
+// Neither is below 0. Empty: no tokens.
+std::optional<TokenTime> TokenTimeOf(const ServiceSums& sums);
+
+// Empty: nothing bounds the batch, or no batch came near the one that binds.
+std::optional<ReplicaCapacity> CapacityOf(const std::string& gpu_model, const ServiceSums& sums,
+                                          double tokens_per_answer, std::optional<double> limit,
+                                          std::optional<absl::Duration> tpot_slo);
+
+}  // namespace gpuscaler

@@ -1,0 +1,54 @@
+// One engine's batches: the sums behind the time per token and the cache per request.
+//
+// Under a constant load all batches are alike, and a fit over the last minutes would lose its
+// slope. So the newest 5 min are kept of each class of batches, of half an octave: the busy ones
+// too while the load is low.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "absl/time/time.h"
+#include "model/engine_demand.h"
+
+namespace gpuscaler {
+
+// Between two readings, of a batch of two requests or more.
+struct ServiceStep {
+  absl::Time at;  // its end
+  absl::Duration took;
+  double running = 0;  // on average
+  double most_running = 0;
+  double tokens = 0;  // generated
+  bool has_cache = false;
+  double cache_ratio = 0;  // KV cache in use, on average
+};
+
+// Not thread-safe.
+class ServiceTrack {
+ public:
+  // Must be later than all before.
+  void Add(const ServiceStep& step);
+
+  // Completes the steps added before: the next step does not follow it at once.
+  void Pause() { Commit(); }
+
+  // Without classes that were last seen more than a day before.
+  ServiceSums Sums(absl::Time now) const;
+
+ private:
+  struct BatchClass {
+    ServiceSums sums;
+    absl::Time at = absl::InfinitePast();
+  };
+
+  void Commit();
+
+  // Averages over 10 s: prompts that are read delay the tokens of a single second.
+  ServiceSums open_;  // sums of n are not yet divided by the time
+  double open_running_seconds_ = 0;
+  absl::Time open_at_;
+  std::array<BatchClass, 24> classes_;  // from 2 to 8,192 requests
+};
+
+}  // namespace gpuscaler

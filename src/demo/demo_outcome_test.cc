@@ -1,0 +1,39 @@
+#include "demo/demo_outcome.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+DemoExpectation ExpectationOfProfile(const std::string& profile) {
+  const auto trigger = ParseTrigger({{"profile", profile}}, BuiltInProfiles());
+  EXPECT_TRUE(trigger.ok()) << trigger.status();
+  return trigger.ok() ? ExpectationOf(*trigger) : DemoExpectation();
+}
+
+TEST(DemoOutcome, WantsSeveralReplicasAndBackToZero) {
+  const DemoExpectation expectation = ExpectationOfProfile("vllm-inference");
+  EXPECT_TRUE(CheckCourse(expectation, {.began_at_zero = true, .most_ready = 3, .last = 0}).ok());
+  for (const DemoCourse& course : {DemoCourse{.began_at_zero = false, .most_ready = 5, .last = 0},
+                                   DemoCourse{.began_at_zero = true, .most_ready = 2, .last = 0},
+                                   DemoCourse{.began_at_zero = true, .most_ready = 5, .last = 1}}) {
+    EXPECT_EQ(CheckCourse(expectation, course).code(), absl::StatusCode::kFailedPrecondition);
+  }
+}
+
+TEST(DemoOutcome, KnowsThatTrainingNeverGoesToZero) {
+  const DemoExpectation expectation = ExpectationOfProfile("training");
+  EXPECT_FALSE(expectation.because.empty());
+  EXPECT_TRUE(CheckCourse(expectation, {.began_at_zero = false, .most_ready = 2, .last = 1}).ok());
+  EXPECT_FALSE(CheckCourse(expectation, {.began_at_zero = true, .most_ready = 2, .last = 0}).ok());
+}
+
+TEST(DemoOutcome, KnowsThatOllamaCountsReplicasAtTheirTarget) {
+  const DemoExpectation expectation = ExpectationOfProfile("ollama");
+  EXPECT_FALSE(expectation.because.empty());
+  EXPECT_TRUE(CheckCourse(expectation, {.began_at_zero = true, .most_ready = 1, .last = 0}).ok());
+}
+
+}  // namespace
+}  // namespace gpuscaler

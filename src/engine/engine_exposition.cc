@@ -1,0 +1,292 @@
+#include "engine/engine_exposition.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/status_macros.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr double kCannotBe = std::numeric_limits<double>::quiet_NaN();
+constexpr absl::string_view kProcessStart = "process_start_time_seconds";  // prometheus_client's
+
+bool IsNumberNamed(absl::string_view wanted, absl::string_view name) {
+  return absl::ConsumePrefix(&name, wanted) && (name.empty() || name == "_total");
+}
+
+bool IsNamed(const NumberRow& row, absl::string_view name) { return IsNumberNamed(row.name, name); }
+
+bool IsNamed(const HistogramRow& row, absl::string_view name) {
+  return absl::ConsumePrefix(&name, row.name) && name == "_bucket";
+}
+
+double Fuller(double a, double b) {
+  return std::isnan(a) || std::isnan(b) ? kCannotBe : std::max(a, b);
+}
+
+// The series of one histogram of one model, added up.
+class BucketSum {
+ public:
+  void Add(double not_above, double count) {
+    Bucket& bucket = BucketOf(not_above);
+    bucket.count += count;
+    ++bucket.series;
+  }
+
+  // Without buckets where the series do not have the same bounds, or no infinite one.
+  Histogram Sum() const {
+    Histogram histogram;
+    const bool alike = std::ranges::all_of(buckets_, [&](const Bucket& bucket) {
+      return bucket.series == buckets_[0].series && bucket.count >= 0;
+    });
+    const bool has_all = !buckets_.empty() && std::isinf(buckets_.back().not_above);
+    if (!alike || !has_all || buckets_.size() > kMostBuckets) return histogram;
+    for (const Bucket& bucket : buckets_) {
+      histogram.buckets.push_back({.not_above = bucket.not_above, .count = bucket.count});
+    }
+    return histogram;
+  }
+
+ private:
+  struct Bucket {
+    double not_above = 0;
+    double count = 0;
+    int series = 0;
+  };
+
+  // Series list their bounds in order: the next one is nearly always where the last one led to.
+  Bucket& BucketOf(double not_above) {
+    if (next_ >= buckets_.size() || buckets_[next_].not_above != not_above) {
+      const auto at = std::ranges::lower_bound(buckets_, not_above, {}, &Bucket::not_above);
+      next_ = static_cast<size_t>(at - buckets_.begin());
+      const bool is_new = at == buckets_.end() || at->not_above != not_above;
+      if (is_new && buckets_.size() <= kMostBuckets) buckets_.insert(at, {.not_above = not_above});
+      next_ = std::min(next_, buckets_.size() - 1);  // too many: it is none, whatever is added
+    }
+    return buckets_[next_++];
+  }
+
+  std::vector<Bucket> buckets_;  // by bound
+  size_t next_ = 0;
+};
+
+// What the page has of one model so far; as many as there are rows.
+struct ModelSums {
+  std::vector<std::optional<double>> numbers;
+  std::vector<std::optional<BucketSum>> histograms;
+};
+
+// The rows of one field: the first choice among those that the page has.
+template <typename Row, typename Found>
+bool Counts(const std::vector<Found>& found, std::span<const Row> rows, size_t index) {
+  if (!found[index].has_value()) return false;
+  for (size_t other = 0; other < rows.size(); ++other) {
+    if (found[other].has_value() && rows[other].into == rows[index].into &&
+        rows[other].choice < rows[index].choice) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// What the rows of an engine call zero_before, and which of it is on the page.
+class FirstValues {
+ public:
+  explicit FirstValues(const EngineExposition& engine) {
+    for (const NumberRow& row : engine.numbers) Add(row.zero_before);
+    for (const HistogramRow& row : engine.histograms) Add(row.zero_before);
+  }
+
+  void See(absl::string_view name) {
+    for (auto& [first, is_there] : first_) is_there = is_there || IsNumberNamed(first, name);
+  }
+
+  bool AreToCome() const {
+    return std::ranges::any_of(first_, [](const auto& first) { return !first.second; });
+  }
+
+  template <typename Row>
+  bool IsZero(const Row& row) const {
+    const auto found = first_.find(row.zero_before);
+    return found != first_.end() && !found->second;
+  }
+
+ private:
+  void Add(absl::string_view name) {
+    if (!name.empty()) first_.try_emplace(name, false);
+  }
+
+  std::map<absl::string_view, bool> first_;
+};
+
+class PageSums {
+ public:
+  PageSums(const EngineExposition& engine, bool histograms)
+      : engine_(engine),
+        histograms_(histograms ? engine.histograms : decltype(engine.histograms){}),
+        first_values_(engine) {}
+
+  // Asked before each run of samples of one name, and keeps for them which rows they count in.
+  bool Wants(absl::string_view name) {
+    number_rows_ = RowsNamed(engine_.numbers, name);
+    histogram_rows_ = RowsNamed(histograms_, name);
+    first_values_.See(name);
+    is_empty_ = false;
+    if (name == kProcessStart || HasRows()) return true;
+    return !named_.has_value() && IsMarked(engine_, name);
+  }
+
+  void Take(const ExpositionSample& sample) {
+    if (sample.name == kProcessStart) {
+      counters_began_ = sample.value;
+      return;
+    }
+    if (!named_.has_value()) named_ = sample.Label(engine_.model_label);
+    if (!HasRows()) return;
+    if (models_.size() > kMostModels) return;  // an error by now
+    ModelSums& model = ModelOf(sample);
+    for (const size_t i : number_rows_) {
+      const NumberRow& row = engine_.numbers[i];
+      if (sample.EscapedLabel(row.label) == row.value) AddTo(model.numbers[i], row, sample.value);
+    }
+    for (const size_t i : histogram_rows_) AddTo(model.histograms[i], histograms_[i], sample);
+  }
+
+  absl::StatusOr<EngineReading> Reading() {
+    const bool is_engines = named_.has_value() || (is_empty_ && engine_.may_be_empty);
+    if (models_.empty() && is_engines && first_values_.AreToCome()) Model(named_.value_or(""));
+    if (models_.size() > kMostModels) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a page with more than ", kMostModels, " models"));
+    }
+    if (models_.empty()) {
+      return absl::NotFoundError(absl::StrCat(
+          "none of the engine's metrics is on the page, such as ", engine_.numbers[0].name));
+    }
+    EngineReading reading;
+    for (const auto& [name, sums] : models_) {
+      ModelReading model = ReadingOfModel(sums);
+      model.model = name;
+      model.counters_began = counters_began_;
+      reading.models.push_back(std::move(model));
+    }
+    return reading;
+  }
+
+ private:
+  template <typename Row>
+  static std::vector<size_t> RowsNamed(std::span<const Row> rows, absl::string_view name) {
+    std::vector<size_t> named;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (IsNamed(rows[i], name)) named.push_back(i);
+    }
+    return named;
+  }
+
+  bool HasRows() const { return !number_rows_.empty() || !histogram_rows_.empty(); }
+
+  ModelSums& ModelOf(const ExpositionSample& sample) {
+    const absl::string_view escaped = sample.EscapedLabel(engine_.model_label);
+    if (model_ == nullptr || escaped != escaped_model_) {
+      escaped_model_ = escaped;
+      model_ = &Model(Unescaped(escaped));
+    }
+    return *model_;
+  }
+
+  ModelSums& Model(const std::string& name) {
+    ModelSums& model = models_[name];
+    model.numbers.resize(engine_.numbers.size());
+    model.histograms.resize(histograms_.size());
+    return model;
+  }
+
+  static void AddTo(std::optional<double>& number, const NumberRow& row, double value) {
+    const bool can_be =
+        std::isfinite(value) && value >= 0 && (row.adding == Adding::kSum || value <= 1);
+    value = can_be ? value * row.unit : kCannotBe;
+    const double before = number.value_or(0);
+    number = row.adding == Adding::kSum ? before + value : Fuller(before, value);
+  }
+
+  static void AddTo(std::optional<BucketSum>& histogram, const HistogramRow& row,
+                    const ExpositionSample& sample) {
+    if (!histogram.has_value()) histogram.emplace();
+    const std::optional<double> not_above = PageNumber(sample.EscapedLabel("le"));
+    const bool can_be =
+        not_above.has_value() && !std::isnan(*not_above) && std::isfinite(sample.value);
+    histogram->Add(can_be ? *not_above * row.unit : 0, can_be ? sample.value : kCannotBe);
+  }
+
+  ModelReading ReadingOfModel(const ModelSums& sums) const {
+    ModelReading model;
+    for (size_t i = 0; i < engine_.numbers.size(); ++i) {
+      if (!Counts(sums.numbers, engine_.numbers, i)) continue;
+      std::optional<double>& into = model.*engine_.numbers[i].into;
+      into = into.value_or(0) + *sums.numbers[i];
+    }
+    for (size_t i = 0; i < histograms_.size(); ++i) {
+      if (Counts(sums.histograms, histograms_, i)) {
+        model.*histograms_[i].into = sums.histograms[i]->Sum();
+      }
+    }
+    AddZeros(model);
+    return model;
+  }
+
+  // What it is to have on its page with the first value.
+  void AddZeros(ModelReading& model) const {
+    for (const NumberRow& row : engine_.numbers) {
+      if (!(model.*row.into).has_value() && first_values_.IsZero(row)) model.*row.into = 0;
+    }
+    for (const HistogramRow& row : histograms_) {
+      if (!(model.*row.into).has_value() && first_values_.IsZero(row)) {
+        model.*row.into = HistogramToCome();
+      }
+    }
+  }
+
+  const EngineExposition& engine_;
+  const std::span<const HistogramRow> histograms_;
+  FirstValues first_values_;
+  bool is_empty_ = true;
+  std::optional<std::string> named_;  // the model, by the first of the engine's metrics
+  std::map<std::string, ModelSums> models_;
+  ModelSums* model_ = nullptr;  // of the sample before
+  absl::string_view escaped_model_;
+  std::vector<size_t> number_rows_;
+  std::vector<size_t> histogram_rows_;
+  std::optional<double> counters_began_;
+};
+
+}  // namespace
+
+bool IsMarked(const EngineExposition& engine, absl::string_view name) {
+  return std::ranges::any_of(engine.marks, [name](absl::string_view mark) {
+    const bool is_beginning = mark.back() == ':' || mark.back() == '_';
+    return is_beginning ? absl::StartsWith(name, mark) : name == mark;
+  });
+}
+
+absl::StatusOr<EngineReading> ReadEngineExposition(
+    const EngineExposition& engine, absl::string_view page, const ScrapeInterest& interest,
+    absl::FunctionRef<bool(const ExpositionSample&)> counts) {
+  PageSums sums(engine, interest.histograms);
+  RETURN_IF_ERROR(ReadPage(
+      page, interest.format, [&](absl::string_view name) { return sums.Wants(name); },
+      [&](const ExpositionSample& sample) {
+        if (counts(sample)) sums.Take(sample);
+      }));
+  return sums.Reading();
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,46 @@
+#include "engine/steady_requests.h"
+
+#include <algorithm>
+
+namespace gpuscaler {
+namespace {
+
+bool SaysThatItHasRequests(const ModelReading& reading) {
+  return reading.waiting > 0.0 || reading.running > 0.0;  // an empty optional is below any number
+}
+
+// Of these, one at least moves with every request that is served.
+bool TellsProgress(const ModelReading& reading) {
+  return reading.prompt_tokens.has_value() || reading.generation_tokens.has_value() ||
+         reading.requests_done.has_value();
+}
+
+bool WasSteady(const ModelReading& older, const ModelReading& newer) {
+  return older.waiting == newer.waiting && older.running == newer.running &&
+         older.counters_began == newer.counters_began &&
+         std::ranges::all_of(kModelCounters,
+                             [&](ModelNumber counter) { return older.*counter == newer.*counter; });
+}
+
+// All that it is compared by: no histograms, which are large, and whose counts are among the
+// counters.
+ModelReading NumbersOf(const ModelReading& reading) {
+  ModelReading numbers{.waiting = reading.waiting,
+                       .running = reading.running,
+                       .counters_began = reading.counters_began};
+  for (const ModelNumber counter : kModelCounters) numbers.*counter = reading.*counter;
+  return numbers;
+}
+
+}  // namespace
+
+void SteadyRequests::Take(absl::Time at, const ModelReading& reading) {
+  if (!SaysThatItHasRequests(reading) || !TellsProgress(reading)) {
+    since_.reset();
+  } else if (!since_.has_value() || !WasSteady(last_, reading)) {
+    since_ = at;
+  }
+  last_ = NumbersOf(reading);
+}
+
+}  // namespace gpuscaler

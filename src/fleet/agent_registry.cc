@@ -1,0 +1,183 @@
+#include "fleet/agent_registry.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/duration_text.h"
+#include "base/log.h"
+#include "base/number_text.h"
+
+namespace gpuscaler {
+
+void AgentRegistry::Listed(const absl::StatusOr<std::vector<std::string>>& answer, absl::Time now,
+                           int64_t generation) {
+  LogAnswer(answer);
+  error_ = std::string(answer.status().message());
+  if (!answer.ok()) return;
+  const std::vector<std::string> before = membership_.Listed();
+  membership_.Answered(*answer, now);
+  none_listed_ = answer->empty();
+  for (const std::string& address : *answer) {
+    if (agents_.try_emplace(address).second) ++version_;
+  }
+  // What time brings to an empty list is a change too.
+  if (membership_.Listed() != before || answer->empty()) Changed(now, generation);
+}
+
+void AgentRegistry::LogAnswer(const absl::StatusOr<std::vector<std::string>>& answer) const {
+  if (!answer.ok()) {
+    if (error_.empty()) LogWarn("agents_unknown", {{"why", answer.status().message()}});
+    return;
+  }
+  const bool first = membership_.IsUnknown();
+  const bool none_before = membership_.Listed().empty();
+  const bool known_again = !error_.empty() || (!answer->empty() && !first && none_before);
+  if (known_again) LogInfo("agents_known", {{"count", answer->size()}});
+  if (answer->empty() && (first || !none_before)) LogWarn("agents_none_listed");
+}
+
+bool AgentRegistry::Received(const std::string& address, const AgentUpdate& update,
+                             int64_t generation) {
+  const auto found = agents_.find(address);
+  if (found == agents_.end()) return false;
+  Agent& agent = found->second;
+  if (!std::exchange(agent.connected, true)) {
+    LogInfo("agent_heard",
+            {{"address", address}, {"node", update.node}, {"version", update.version}});
+  }
+  NoteTrouble(address, update, agent);
+  agent.received_at = update.received_at;
+  agent.trouble = update.trouble;
+  agent.lost.clear();
+  if (update.node.empty()) return true;  // it does not know yet whose agent it is
+  agent.node = update.node;
+  agent.version = update.version;
+  NoteInterval(address, update, agent);
+  if (!agent.ever_received && !update.more) {
+    agent.ever_received = true;
+    FirstReceived(address, generation);
+  }
+  return true;
+}
+
+void AgentRegistry::NoteTrouble(const std::string& address, const AgentUpdate& update,
+                                Agent& agent) {
+  if (update.trouble.empty() == agent.trouble.empty()) return;
+  const auto dropped = agent.lines.Pass(update.received_at);
+  if (!dropped) return;
+  Log(update.trouble.empty() ? LogLevel::kInfo : LogLevel::kWarn, "agent_reading",
+      {{"address", address},
+       {"node", update.node},
+       {"trouble", update.trouble},
+       {"dropped", *dropped}});
+}
+
+// Once for each interval: its node is unreadable before each reading, and readable after it.
+void AgentRegistry::NoteInterval(const std::string& address, const AgentUpdate& update,
+                                 Agent& agent) const {
+  if (update.readings.empty()) return;
+  const absl::Duration read_every = update.readings.back().snapshot.read_every;
+  if (std::exchange(agent.read_every, read_every) == read_every) return;
+  if (!IsReadTooSeldom(read_every, timeouts_.stale_after)) return;
+  const auto dropped = agent.lines.Pass(update.received_at);
+  if (!dropped) return;
+  LogWarn("agent_reads_too_seldom",
+          {{"address", address},
+           {"node", update.node},
+           {"read_every_seconds", absl::ToDoubleSeconds(read_every)},
+           {"stale_after_seconds", absl::ToDoubleSeconds(timeouts_.stale_after)},
+           {"what_to_do", "give the aggregators its --poll-interval, or a longer --stale-after"},
+           {"dropped", *dropped}});
+}
+
+void AgentRegistry::FirstReceived(const std::string& address, int64_t generation) {
+  const auto found = std::ranges::lower_bound(unreached_, address);
+  if (found == unreached_.end() || *found != address) return;
+  unreached_.erase(found);
+  generation_ = generation;
+}
+
+bool AgentRegistry::Lost(const std::string& address, const absl::Status& why) {
+  const auto found = agents_.find(address);
+  if (found == agents_.end()) return false;
+  Agent& agent = found->second;
+  if (std::exchange(agent.connected, false) || agent.lost.empty()) {
+    LogWarn("agent_lost", {{"address", address}, {"node", agent.node}, {"why", why.message()}});
+  }
+  agent.lost = std::string(why.message());
+  return true;
+}
+
+std::vector<std::string> AgentRegistry::Forget(absl::Time now, int64_t generation) {
+  std::vector<std::string> gone;
+  for (const auto& [address, agent] : agents_) {
+    const bool received = agent.connected || now - agent.received_at < timeouts_.forget_after;
+    if (received || !membership_.IsForgotten(address)) continue;
+    LogInfo("agent_forgotten", {{"address", address}, {"node", agent.node}});
+    gone.push_back(address);
+  }
+  for (const std::string& address : gone) agents_.erase(address);
+  if (!gone.empty()) {
+    forgotten_ += static_cast<int64_t>(gone.size());
+    ++version_;
+  }
+  const bool all_missed = std::ranges::all_of(
+      unreached_, [&](const std::string& address) { return IsMissed(address, now); });
+  if (!gone.empty() || !all_missed) Changed(now, generation);
+  return gone;
+}
+
+void AgentRegistry::Changed(absl::Time now, int64_t generation) {
+  unreached_.clear();
+  for (const auto& [address, agent] : agents_) {
+    if (!agent.ever_received && IsMissed(address, now)) unreached_.push_back(address);
+  }
+  generation_ = generation;
+}
+
+bool AgentRegistry::IsMissed(const std::string& address, absl::Time now) const {
+  return membership_.IsListed(address) || now < membership_.AwaitedUntil(address);
+}
+
+absl::Status AgentRegistry::CheckReady(bool any_node, absl::Time now) const {
+  const std::string dns = error_.empty() ? "" : absl::StrCat(": ", error_);
+  if (membership_.IsUnknown()) {
+    return absl::UnavailableError(absl::StrCat("the agents are not known yet", dns));
+  }
+  for (const std::string& address : unreached_) {
+    const bool is_awaited =
+        now < membership_.AwaitedUntil(address) || (!any_node && membership_.IsListed(address));
+    if (is_awaited) return UnreachedStatus(address);
+  }
+  // While DNS fails, an empty answer says nothing of the time behind it.
+  const absl::Time known_at = error_.empty() ? now : membership_.newest_answer();
+  if (any_node || membership_.IsEmpty(known_at)) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("no agent is listed, which stands for no GPU node after --empty-after=",
+                   DurationText(timeouts_.empty_after), dns));
+}
+
+const std::string& AgentRegistry::WhyUnreached(const std::string& address) const {
+  const Agent& agent = agents_.at(address);
+  return agent.connected ? agent.trouble : agent.lost;
+}
+
+std::vector<std::string> AgentRegistry::UnreachedTexts(size_t most) const {
+  std::vector<std::string> texts;
+  for (const std::string& address : unreached_) {
+    if (texts.size() == most) break;
+    const std::string& why = WhyUnreached(address);
+    texts.push_back(why.empty() ? address : absl::StrCat(address, " (", why, ")"));
+  }
+  return texts;
+}
+
+absl::Status AgentRegistry::UnreachedStatus(const std::string& address) const {
+  const std::string& why = WhyUnreached(address);
+  return absl::UnavailableError(
+      absl::StrCat("not heard of ", CountText(static_cast<int64_t>(unreached_.size()), "agent"),
+                   " yet, ", address, why.empty() ? "" : ": ", why));
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,147 @@
+#include "fleet/continued_history.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "fleet/peer_clock.h"
+
+namespace gpuscaler {
+namespace {
+
+// By how much two streams may date the same instant differently: by the way of a message.
+constexpr absl::Duration kSameInstant = absl::Seconds(1);
+
+// The agent read all the time and found nothing new: no outage, however long that was.
+void ExtendTo(absl::Time until, NodeHistory::Limits limits, NodeHistory& history) {
+  if (until <= history.NewestAt()) return;
+  // The very first reading stays alone for so long.
+  history.Extend(std::min(until, history.NewestAt() + limits.join_within), limits);
+  limits.join_within = absl::InfiniteDuration();
+  if (until > history.NewestAt()) history.Extend(until, limits);
+}
+
+// Of one that began so long ago.
+bool IsSameInstant(absl::Time before, absl::Time now, absl::Duration ago) {
+  return absl::AbsDuration(now - before) < kSameInstant + PeerClock::kMostDrift * ago;
+}
+
+// The next holder comes when this one has left, so that its time is later by as long as this one
+// had the GPU.
+bool IsSameHolder(const GpuSample& before, const GpuSample& now, absl::Time newest_at) {
+  if (before.uuid != now.uuid || !before.in_use || !now.in_use) return false;
+  if (before.held_since == absl::InfinitePast() || now.held_since == absl::InfinitePast()) {
+    return before.held_since == now.held_since;
+  }
+  return IsSameInstant(before.held_since, now.held_since, newest_at - before.held_since);
+}
+
+// What another stream tells anew is dated by what is known of the clocks by then, and another time
+// would be another holder.
+void KeepHeldSince(const NodeHistory& history, NodeSnapshot& next) {
+  if (history.newest == nullptr) return;
+  const std::vector<GpuSample>& before = history.newest->gpus;
+  for (size_t i = 0; i < next.gpus.size(); ++i) {
+    GpuSample& gpu = next.gpus[i];
+    const bool same_place = i < before.size() && before[i].uuid == gpu.uuid;
+    const auto found = same_place ? before.begin() + static_cast<std::ptrdiff_t>(i)
+                                  : std::ranges::find(before, gpu.uuid, &GpuSample::uuid);
+    if (found == before.end() || !IsSameHolder(*found, gpu, history.NewestAt())) continue;
+    gpu.held_since = found->held_since;
+  }
+}
+
+// Finds the pods of an earlier list, of which most are where they were.
+class EarlierPods {
+ public:
+  explicit EarlierPods(const std::vector<Pod>& pods) : pods_(pods) {}
+
+  // Null: it is not among them.
+  const Pod* Find(const Pod& pod, size_t place) {
+    if (place < pods_.size() && KeyOf(pods_[place]) == KeyOf(pod)) return &pods_[place];
+    if (by_key_.empty()) {
+      for (const Pod& earlier : pods_) by_key_.emplace(KeyOf(earlier), &earlier);
+    }
+    const auto found = by_key_.find(KeyOf(pod));
+    return found == by_key_.end() ? nullptr : found->second;
+  }
+
+ private:
+  using Key = std::tuple<absl::string_view, absl::string_view, absl::string_view>;
+  static Key KeyOf(const Pod& pod) { return {pod.namespace_name, pod.name, pod.uid}; }
+
+  const std::vector<Pod>& pods_;
+  std::map<Key, const Pod*> by_key_;
+};
+
+// As KeepHeldSince(): another time would be another layout.
+void KeepListedSince(const NodeHistory& history, NodeSnapshot& next) {
+  if (history.newest == nullptr) return;
+  EarlierPods before(history.newest->pods);
+  for (size_t place = 0; place < next.pods.size(); ++place) {
+    Pod& pod = next.pods[place];
+    if (!pod.listed_since) continue;
+    const Pod* const same = before.Find(pod, place);
+    if (same == nullptr || !same->listed_since) continue;
+    const absl::Duration ago = history.NewestAt() - *same->listed_since;
+    if (IsSameInstant(*same->listed_since, *pod.listed_since, ago)) {
+      pod.listed_since = same->listed_since;
+    }
+  }
+}
+
+// A share that another thread has given up is ours with all that it did: to take one more is what
+// makes that sure, and to count them alone does not.
+bool IsOursAlone(const std::shared_ptr<NodeHistory>& history) {
+  return std::shared_ptr<NodeHistory>(history).use_count() == 2;
+}
+
+// It, or a copy where others have a share. With room for so many runs more, and little else:
+// of 1,000 nodes a vector that doubles is 6 MiB too large.
+std::shared_ptr<NodeHistory> Writable(std::shared_ptr<NodeHistory> history, size_t more) {
+  constexpr size_t kSpare = 8;
+  const size_t needed = history->runs.size() + more;
+  if (IsOursAlone(history)) {
+    if (history->runs.capacity() < needed) history->runs.reserve(needed + kSpare);
+    return history;
+  }
+  auto copy = std::make_shared<NodeHistory>();
+  copy->runs.reserve(needed);
+  *copy = *history;
+  return copy;
+}
+
+}  // namespace
+
+std::shared_ptr<NodeHistory> Continued(std::shared_ptr<NodeHistory> before, AgentUpdate update,
+                                       const NodeHistory::Limits& limits) {
+  if (update.readings.empty() && !update.unchanged_until) return before;
+  if (before == nullptr) before = std::make_shared<NodeHistory>();
+  const auto next = Writable(std::move(before), update.readings.size() + 1);
+  for (AgentUpdate::Reading& reading : update.readings) {
+    const bool first = next->newest == nullptr;
+    if (!first && reading.before_until) ExtendTo(*reading.before_until, limits, *next);
+    if (!first && reading.snapshot.taken_at <= next->NewestAt()) continue;
+    KeepHeldSince(*next, reading.snapshot);
+    KeepListedSince(*next, reading.snapshot);
+    next->Append(std::move(reading.snapshot), limits);
+  }
+  if (next->newest != nullptr && update.unchanged_until) {
+    ExtendTo(*update.unchanged_until, limits, *next);
+  }
+  return next->newest == nullptr ? nullptr : next;
+}
+
+AgentUpdate UpdateAfter(absl::Time at, const AgentUpdate& update) {
+  AgentUpdate after;
+  for (const AgentUpdate::Reading& reading : update.readings) {
+    if (reading.snapshot.taken_at > at) after.readings.push_back(reading);
+  }
+  after.unchanged_until = update.unchanged_until;
+  return after;
+}
+
+}  // namespace gpuscaler

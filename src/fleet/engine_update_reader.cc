@@ -1,0 +1,87 @@
+#include "fleet/engine_update_reader.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "fleet/engine_wire.h"
+
+namespace gpuscaler {
+namespace {
+
+namespace wire = telemetry::v1;
+
+EnginePlace PlaceOf(const wire::FoundEngine& engine) {
+  return {.address = engine.address(),
+          .port = static_cast<int>(engine.port()),
+          .namespace_name = engine.namespace_name(),
+          .pod = engine.pod()};
+}
+
+}  // namespace
+
+EngineUpdateReader::EngineUpdateReader(std::string node, FoundEngines& found)
+    : node_(std::move(node)), found_(found) {}
+
+void EngineUpdateReader::Begin() {
+  has_met_ = false;
+  places_.clear();
+  list_ = {};
+}
+
+absl::Status EngineUpdateReader::Meet(const wire::Node& node) {
+  if (node.name() != node_) {
+    return absl::InvalidArgumentError(absl::StrCat("it speaks of the engines of node ",
+                                                   node.name().substr(0, 253),
+                                                   ", and its GPUs are of node ", node_));
+  }
+  if (node.instance() != instance_) peer_clock_ = PeerClock();
+  instance_ = node.instance();
+  has_met_ = true;
+  return absl::OkStatus();
+}
+
+void EngineUpdateReader::List(const wire::EngineList& list, bool more, absl::Time now) {
+  if (!list.why().empty()) {
+    found_.List(node_, absl::UnavailableError(list.why()), now);
+    return;
+  }
+  list_ = {.past_follows = more};
+  list_.namespaces.assign(list.namespaces().begin(), list.namespaces().end());
+  places_.clear();
+  for (const wire::FoundEngine& engine : list.engines()) {
+    list_.places.push_back(PlaceOf(engine));
+    places_.insert_or_assign(engine.id(), list_.places.back());
+  }
+  for (const wire::PodWithoutEngine& pod : list.without()) {
+    list_.without.push_back({.node = node_,
+                             .namespace_name = pod.namespace_name(),
+                             .pod = pod.pod(),
+                             .why = pod.why()});
+  }
+  found_.List(node_, list_, now);
+}
+
+absl::Status EngineUpdateReader::Read(wire::EngineTelemetry& message, absl::Time now) {
+  if (!quota_.Take(CostOf(message), now)) {
+    return absl::InvalidArgumentError("it says more of engines than any agent has to say");
+  }
+  RETURN_IF_ERROR(BoundEngines(message));
+  if (message.has_node()) RETURN_IF_ERROR(Meet(message.node()));
+  if (!has_met_) return absl::InvalidArgumentError("it speaks of engines before it says who it is");
+  peer_clock_.Received(FromWire(message.sent_us()), now);
+  if (message.has_list()) List(message.list(), message.more(), now);
+  const WriterClock theirs{.offset = peer_clock_.offset(), .latest = now};
+  for (const wire::EngineReading& reading : message.readings()) {
+    const auto place = places_.find(reading.id());
+    if (place == places_.end()) continue;
+    found_.Take(node_, place->second, DecodeEngine(reading, theirs));
+  }
+  if (list_.past_follows && !message.more()) {
+    list_.past_follows = false;
+    found_.List(node_, list_, now);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,334 @@
+#include "fleet/node_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "fleet/continued_history.h"
+#include "fleet/membership.h"
+
+namespace gpuscaler {
+namespace {
+
+// For so long a DaemonSet may have two pods on a node while it is upgraded: minReadySeconds is 30
+// s.
+constexpr absl::Duration kUpgrade = absl::Minutes(1);
+
+// Of the past that is kept: a question comes later than its reading.
+constexpr absl::Duration kMargin = absl::Seconds(10);
+
+// Known, or never to be known where no kubelet is asked, is not unheard of; nor is it missed where
+// nothing runs.
+bool IsOwnerless(const NodeHistory& history) {
+  const bool waits = history.Newest().attribution.state == Attribution::State::kUnknown &&
+                     history.attributed == nullptr;
+  return waits && std::ranges::any_of(history.Newest().gpus, &GpuSample::in_use);
+}
+
+}  // namespace
+
+void NodeStore::Received(const std::string& address, AgentUpdate update, absl::Time now,
+                         int64_t generation) {
+  AgentSession& session = sessions_[address];
+  if (session.stream == 0) session.stream = ++streams_;
+  if (update.node.empty()) return;
+  if (session.node != update.node) {
+    Part(address, generation);
+    Leave(address, update, generation);
+  }
+  session.node = update.node;
+  session.instance = update.instance;
+  const Word word = WordOf(address, session, update);
+  if (word == Word::kPassedOver) {
+    session.passed_over = true;
+    Meet(address, update.node, now, generation);
+    return;
+  }
+  if (word == Word::kTakesOver) SayTwice(address, session, update);
+  if (session.passed_over) {
+    session.owes_all = true;
+    return;
+  }
+  Node& node = nodes_[session.node];
+  const bool is_new = !IsHeartbeat(address, session, node, update, now);
+  if (node.rival == address) node.rival = std::exchange(node.speaker, "");
+  node.speaker = address;
+  node.received_at = update.received_at;
+  node.silence.clear();
+  node.left_at = absl::InfiniteFuture();
+  Continue(std::move(update), now, session, node);
+  if (is_new || index_.IsDue(session.node, *node.history)) Changed(session.node, generation);
+}
+
+void NodeStore::Meet(const std::string& rival, const std::string& name, absl::Time now,
+                     int64_t generation) {
+  const auto found = nodes_.find(name);
+  if (found == nodes_.end()) return;
+  Node& node = found->second;
+  const auto speaker = sessions_.find(node.speaker);
+  const bool same_agent =
+      speaker == sessions_.end() || speaker->second.instance == sessions_.at(rival).instance;
+  if (same_agent || node.rival == rival) return;
+  if (node.rival.empty()) node.rival_since = now;
+  node.rival = rival;
+  Changed(name, generation);
+}
+
+void NodeStore::Part(const std::string& address, int64_t generation) {
+  const auto session = sessions_.find(address);
+  const auto node = session == sessions_.end() ? nodes_.end() : nodes_.find(session->second.node);
+  if (node == nodes_.end() || node->second.rival.empty()) return;
+  if (node->second.rival != address && node->second.speaker != address) return;
+  node->second.rival.clear();
+  Changed(node->first, generation);
+}
+
+NodeStore::Word NodeStore::WordOf(const std::string& address, const AgentSession& session,
+                                  const AgentUpdate& update) const {
+  const auto node = nodes_.find(update.node);
+  // A node without a reading is none: its agent says why it has not read anything yet.
+  if (node == nodes_.end()) return update.readings.empty() ? Word::kPassedOver : Word::kCounts;
+  const std::string& speaker = node->second.speaker;
+  if (speaker == address || node->second.left_at != absl::InfiniteFuture()) return Word::kCounts;
+  const auto other = sessions_.find(speaker);
+  if (other == sessions_.end() || other->second.stream == 0) return Word::kCounts;
+  const bool is_same_agent = other->second.instance == session.instance;  // at two addresses
+  if (is_same_agent || other->second.stream > session.stream) return Word::kPassedOver;
+  return Word::kTakesOver;
+}
+
+void NodeStore::SayTwice(const std::string& address, AgentSession& session,
+                         const AgentUpdate& update) const {
+  const auto dropped = session.lines.Pass(update.received_at);
+  if (!dropped) return;
+  LogWarn("node_twice", {{"node", update.node},
+                         {"address", address},
+                         {"instead_of", nodes_.at(update.node).speaker},
+                         {"dropped", *dropped}});
+}
+
+bool NodeStore::IsHeartbeat(const std::string& address, const AgentSession& session,
+                            const Node& node, const AgentUpdate& update, absl::Time now) const {
+  if (!update.readings.empty() || session.tells_again || node.speaker != address) return false;
+  return node.silence.empty() && now - node.received_at <= kQuiet &&
+         now - node.history->NewestAt() <= options_.limits.join_within;
+}
+
+void NodeStore::Continue(AgentUpdate update, absl::Time now, AgentSession& session,
+                         Node& node) const {
+  const NodeHistory::Limits limits = LimitsOf(update.node, now);
+  const bool more = update.more;
+  node.replayed_for = std::min(node.replayed_for, limits.readings);
+  if (!session.tells_again || node.history == nullptr) {
+    session.tells_again = false;
+    node.history = Continued(std::move(node.history), std::move(update), limits);
+    return;
+  }
+  // What is kept goes on meanwhile, and for good if an agent that has just begun has less to tell.
+  AgentUpdate after = UpdateAfter(node.history->NewestAt(), update);
+  node.history = Continued(std::move(node.history), std::move(after), limits);
+  node.replayed = Continued(std::move(node.replayed), std::move(update), limits);
+  if (more || node.replayed == nullptr) return;
+  const auto replayed = std::exchange(node.replayed, nullptr);
+  if (replayed->runs.front().first < node.history->runs.front().first) {
+    node.history = replayed;
+  }
+  session.tells_again = false;
+}
+
+NodeHistory::Limits NodeStore::LimitsOf(const std::string& node, absl::Time now) const {
+  NodeHistory::Limits limits = options_.limits;
+  if (options_.leases == nullptr) return limits;
+  const std::set<std::string>* const namespaces = index_.NamespacesOn(node);
+  const absl::Duration look_back = namespaces == nullptr
+                                       ? options_.leases->LongestLookBack(now)
+                                       : options_.leases->LookBack(*namespaces, now);
+  // As Decide does, which looks back on a reading before the window for as long as one speaks.
+  limits.readings = look_back + limits.join_within + kMargin;
+  return limits;
+}
+
+void NodeStore::Lost(const std::string& address, const absl::Status& why, int64_t generation) {
+  Part(address, generation);
+  AgentSession& session = sessions_[address];
+  session.stream = 0;
+  // The next stream begins with all, or goes on from the newest reading.
+  session.passed_over = session.owes_all = session.tells_again = false;
+  if (!Speaks(address)) return;
+  Node& node = nodes_.at(session.node);
+  node.silence = std::string(why.message());
+  node.replayed = nullptr;
+  Changed(session.node, generation);
+}
+
+void NodeStore::Leave(const std::string& address, const AgentUpdate& update, int64_t generation) {
+  if (!Speaks(address)) return;
+  AgentSession& session = sessions_.at(address);
+  const std::string& name = session.node;
+  // An agent may go from name to name with each message.
+  const auto dropped = session.lines.Pass(update.received_at);
+  std::erase_if(nodes_, [&](const auto& each) {
+    const auto& [other, left] = each;
+    if (left.speaker != address || left.left_at == absl::InfiniteFuture()) return false;
+    if (dropped) LogInfo("node_forgotten", {{"node", other}, {"why", left.silence}});
+    Removed(other, generation);
+    return true;
+  });
+  Node& node = nodes_.at(name);
+  node.silence = absl::StrCat("its agent is of node ", update.node, " now");
+  node.left_at = update.received_at;
+  node.replayed = nullptr;
+  if (dropped) {
+    LogWarn("node_left",
+            {{"node", name}, {"address", address}, {"why", node.silence}, {"dropped", *dropped}});
+  }
+  Changed(name, generation);
+}
+
+void NodeStore::Forget(const std::string& address, int64_t generation) {
+  Part(address, generation);
+  if (Speaks(address)) {
+    const std::string& name = sessions_.at(address).node;
+    Removed(name, generation);
+    nodes_.erase(name);
+    generation_ = generation;
+  }
+  sessions_.erase(address);
+}
+
+void NodeStore::ForgetNodesLeft(absl::Time now, int64_t generation) {
+  for (auto each = nodes_.begin(); each != nodes_.end();) {
+    const auto& [name, node] = *each;
+    if (now - node.left_at < options_.forget_after) {
+      ++each;
+      continue;
+    }
+    LogInfo("node_forgotten", {{"node", name}, {"why", node.silence}});
+    Removed(name, generation);
+    each = nodes_.erase(each);
+    generation_ = generation;
+  }
+}
+
+void NodeStore::Changed(const std::string& name, int64_t generation) {
+  const NodeHistory& history = *nodes_.at(name).history;
+  index_.Changed(name, history, generation);
+  SetOwnerless(name, IsOwnerless(history), generation);
+  generation_ = generation;
+}
+
+void NodeStore::Removed(const std::string& name, int64_t generation) {
+  index_.Removed(name, generation);
+  SetOwnerless(name, false, generation);
+}
+
+void NodeStore::SetOwnerless(const std::string& name, bool is, int64_t generation) {
+  const bool changed = is ? ownerless_.insert(name).second : ownerless_.erase(name) > 0;
+  if (changed) ownerless_generation_ = generation;
+}
+
+std::string NodeStore::WhyOwnerless(const std::string& name) const {
+  return absl::StrCat("who holds the GPUs of node ", name,
+                      " is not known yet: ", nodes_.at(name).history->Newest().attribution.why);
+}
+
+std::vector<std::string> NodeStore::LackingPast(absl::Time now) const {
+  constexpr size_t kAtOnce = 20;  // of 1,000 nodes, whose agents then reconnect within a minute
+  std::vector<std::string> lacking;
+  for (const auto& [address, session] : sessions_) {
+    if (session.owes_all) lacking.push_back(address);
+  }
+  if (options_.leases == nullptr) return lacking;
+  for (const auto& [name, node] : nodes_) {
+    const absl::Duration wanted = LimitsOf(name, now).readings;
+    if (node.history->forgotten_until <= now - wanted || node.replayed_for >= wanted) continue;
+    const auto session = sessions_.find(node.speaker);
+    if (session == sessions_.end() || session->second.node != name) continue;
+    if (session->second.stream == 0 || session->second.tells_again) continue;
+    if (lacking.size() >= kAtOnce) break;
+    lacking.push_back(node.speaker);
+  }
+  return lacking;
+}
+
+void NodeStore::TellsAgain(const std::string& address, absl::Time now) {
+  const auto session = sessions_.find(address);
+  if (session == sessions_.end()) return;
+  session->second.passed_over = session->second.owes_all = false;
+  if (!Speaks(address)) return;
+  session->second.tells_again = true;
+  Node& node = nodes_.at(session->second.node);
+  node.replayed = nullptr;
+  node.replayed_for = LimitsOf(session->second.node, now).readings;
+}
+
+void NodeStore::Add(const std::string& name, FleetHistory& fleet) const {
+  const Node& node = nodes_.at(name);
+  NodeState& state = fleet.nodes.emplace_back();
+  state.node = name;
+  state.history = node.history;
+  state.received_at = node.received_at;
+  state.silence = node.silence;
+  AddRival(node, fleet);
+  if (!node.silence.empty()) return;
+  const absl::Time quiet_at = node.received_at + kQuiet;
+  if (fleet.now > quiet_at) {
+    state.silence = "it has fallen silent";
+  } else {
+    fleet.stands_until = std::min(fleet.stands_until, quiet_at);
+  }
+}
+
+void NodeStore::AddRival(const Node& node, FleetHistory& fleet) const {
+  if (node.rival.empty()) return;
+  const absl::Time lasts_at = node.rival_since + kUpgrade;
+  if (fleet.now > lasts_at) {
+    fleet.nodes.back().twice =
+        absl::StrCat(node.speaker, ", whose readings count, and ", node.rival);
+  } else {
+    fleet.stands_until = std::min(fleet.stands_until, lasts_at);
+  }
+}
+
+void NodeStore::AddOther(const std::string& name, FleetHistory& fleet) const {
+  const auto& layout = nodes_.at(name).history->attributed;
+  if (layout != nullptr) fleet.others.push_back(layout);
+}
+
+std::vector<std::string> NodeStore::Names() const {
+  std::vector<std::string> names;
+  for (const auto& node : nodes_) names.push_back(node.first);
+  return names;
+}
+
+absl::Time NodeStore::NewestAt() const {
+  absl::Time newest = absl::InfinitePast();
+  for (const auto& node : nodes_) newest = std::max(newest, node.second.history->NewestAt());
+  return newest;
+}
+
+absl::Time NodeStore::NewestOf(const std::string& address) const {
+  if (!Speaks(address)) return absl::InfinitePast();
+  return nodes_.at(sessions_.at(address).node).history->NewestAt();
+}
+
+std::string NodeStore::SpeakerOf(const std::string& node) const {
+  const std::string& speaker = nodes_.at(node).speaker;
+  const auto session = sessions_.find(speaker);
+  return session != sessions_.end() && session->second.node == node ? speaker : "";
+}
+
+bool NodeStore::IsSuperseded(const std::string& address) const {
+  const auto session = sessions_.find(address);
+  return session != sessions_.end() && nodes_.contains(session->second.node) && !Speaks(address);
+}
+
+bool NodeStore::Speaks(const std::string& address) const {
+  const auto session = sessions_.find(address);
+  if (session == sessions_.end()) return false;
+  const auto node = nodes_.find(session->second.node);
+  return node != nodes_.end() && node->second.speaker == address;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,412 @@
+#include "fleet/node_store.h"
+
+#include <functional>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/log.h"
+#include "fleet/test_readings.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr absl::Duration kJoinWithin = absl::Seconds(5);
+
+class NodeStoreTest : public testing::Test {
+ protected:
+  explicit NodeStoreTest(const Leases* leases = nullptr)
+      : node_store_({.limits = {.horizon = absl::Minutes(15), .join_within = kJoinWithin},
+                     .leases = leases,
+                     .forget_after = absl::Minutes(5)}) {}
+
+  static uint64_t InstanceOf(const std::string& address) {
+    return std::hash<std::string>()(address);
+  }
+  AgentUpdate VersionOf(const std::string& address, const std::string& node) const {
+    return {.node = node, .instance = InstanceOf(address), .received_at = now_};
+  }
+  void Received(const std::string& address, AgentUpdate update) {
+    node_store_.Received(address, std::move(update), now_, ++generation_);
+  }
+
+  // A reading of a node of one GPU, which a pod of `namespace_name` holds.
+  void Says(const std::string& address, const std::string& node, double utilization_percent = 50,
+            const std::string& namespace_name = "team-a") {
+    NodeSnapshot snapshot = SnapshotOf(1, now_, node);
+    snapshot.gpus[0].utilization_percent = utilization_percent;
+    AddPods(snapshot);
+    snapshot.pods[0].namespace_name = namespace_name;
+    AgentUpdate update = VersionOf(address, node);
+    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    Received(address, std::move(update));
+  }
+  void SaysNothingNew(const std::string& address, const std::string& node) {
+    AgentUpdate update = VersionOf(address, node);
+    update.unchanged_until = now_;
+    Received(address, std::move(update));
+  }
+  void IsLost(const std::string& address) {
+    node_store_.Lost(address, absl::UnavailableError("connection refused"), ++generation_);
+  }
+
+  FleetHistory Fleet() const {
+    FleetHistory fleet{.now = now_};
+    for (const std::string& name : node_store_.Names()) node_store_.Add(name, fleet);
+    return fleet;
+  }
+  NodeState ContinuedHistory(const std::string& name) const {
+    FleetHistory fleet{.now = now_};
+    node_store_.Add(name, fleet);
+    return fleet.nodes[0];
+  }
+  std::optional<double> UtilizationOf(const std::string& node) const {
+    return ContinuedHistory(node).history->Newest().gpus[0].utilization_percent;
+  }
+  std::set<std::string> NodesOf(const std::string& namespace_name) const {
+    return node_store_.index().Of({.namespaces = {namespace_name}}).names;
+  }
+
+  absl::Time now_ = absl::FromUnixSeconds(1'767'225'600);
+  int64_t generation_ = 0;
+  NodeStore node_store_;
+};
+
+TEST_F(NodeStoreTest, SameNodeTwiceIsTheOneThatConnectedLast) {
+  Says("old:1", "gpu-a", 10);
+  now_ += absl::Seconds(1);
+  Says("new:1", "gpu-a", 90);
+  now_ += absl::Seconds(1);
+  Says("old:1", "gpu-a", 10);
+  EXPECT_THAT(node_store_.Names(), ElementsAre("gpu-a"));
+  EXPECT_EQ(UtilizationOf("gpu-a"), 90);
+  EXPECT_FALSE(node_store_.IsSuperseded("new:1"));
+  EXPECT_TRUE(node_store_.IsSuperseded("old:1"));
+  EXPECT_EQ(node_store_.NewestOf("old:1"), absl::InfinitePast());
+}
+
+TEST_F(NodeStoreTest, OlderAgentSpeaksAgainWhenTheNewerOneIsLost) {
+  Says("old:1", "gpu-a", 10);
+  now_ += absl::Seconds(1);
+  Says("new:1", "gpu-a", 90);
+  IsLost("new:1");
+  now_ += absl::Seconds(1);
+  Says("old:1", "gpu-a", 10);
+  EXPECT_EQ(UtilizationOf("gpu-a"), 10);
+  EXPECT_EQ(ContinuedHistory("gpu-a").silence, "");
+}
+
+TEST_F(NodeStoreTest, RestartedAgentOfANewAddressContinuesItsNode) {
+  Says("old:1", "gpu-a");
+  IsLost("old:1");
+  now_ += absl::Seconds(3);
+  Says("new:1", "gpu-a");
+  EXPECT_THAT(node_store_.Names(), ElementsAre("gpu-a"));
+  EXPECT_EQ(ContinuedHistory("gpu-a").history->runs.size(), 2u);
+  node_store_.Forget("old:1", ++generation_);
+  EXPECT_THAT(node_store_.Names(), ElementsAre("gpu-a"))
+      << "the old address is forgotten, not the node";
+}
+
+TEST_F(NodeStoreTest, NodeIsForgottenWithItsAgent) {
+  Says("a:1", "gpu-a");
+  IsLost("a:1");
+  node_store_.Forget("a:1", ++generation_);
+  EXPECT_TRUE(node_store_.empty());
+  EXPECT_THAT(NodesOf("team-a"), IsEmpty());
+  EXPECT_EQ(node_store_.generation(), generation_);
+}
+
+TEST_F(NodeStoreTest, TwoAddressesOfOneAgentAreOneVoice) {
+  for (const char* address : {"10.0.0.7:1", "[fd00::7]:1"}) {
+    AgentUpdate update{.node = "gpu-a", .instance = 42, .received_at = now_};
+    update.readings.push_back(
+        {.before_until = std::nullopt, .snapshot = SnapshotOf(1, now_, "gpu-a")});
+    Received(address, std::move(update));
+  }
+  EXPECT_THAT(node_store_.Names(), ElementsAre("gpu-a"));
+  EXPECT_TRUE(node_store_.IsSuperseded("[fd00::7]:1"));
+}
+
+// The second stream tells changes of readings that were passed over while the first one spoke.
+TEST_F(NodeStoreTest, OtherStreamOfAnAgentSpeaksOnceItHasToldAllAgain) {
+  const auto says = [this](const std::string& address, std::optional<double> utilization_percent) {
+    AgentUpdate update{.node = "gpu-a", .instance = 42, .received_at = now_};
+    if (utilization_percent) {
+      NodeSnapshot snapshot = SnapshotOf(1, now_, "gpu-a");
+      snapshot.gpus[0].utilization_percent = utilization_percent;
+      update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    } else {
+      update.unchanged_until = now_;
+    }
+    Received(address, std::move(update));
+  };
+  says("10.0.0.7:1", 10);
+  says("[fd00::7]:1", 10);
+  EXPECT_THAT(node_store_.LackingPast(now_), IsEmpty());
+  now_ += absl::Seconds(1);
+  const absl::Time read_at = node_store_.NewestAt();
+  says("[fd00::7]:1", 95);
+  IsLost("10.0.0.7:1");
+  now_ += absl::Seconds(1);
+  says("[fd00::7]:1", std::nullopt);
+  EXPECT_EQ(node_store_.NewestAt(), read_at) << "the 10 % were not found again";
+  ASSERT_THAT(node_store_.LackingPast(now_), ElementsAre("[fd00::7]:1"));
+  node_store_.TellsAgain("[fd00::7]:1", now_);
+  says("[fd00::7]:1", 95);
+  EXPECT_EQ(UtilizationOf("gpu-a"), 95);
+  EXPECT_EQ(ContinuedHistory("gpu-a").silence, "");
+  EXPECT_THAT(node_store_.LackingPast(now_), IsEmpty());
+}
+
+TEST_F(NodeStoreTest, AgentFallsSilentWhenItsTracksWereSaidToStandNoLonger) {
+  Says("a:1", "gpu-a");
+  Says("b:1", "gpu-b");
+  now_ += absl::Seconds(1);
+  Says("b:1", "gpu-b");
+  const int64_t before = node_store_.generation();
+  EXPECT_EQ(Fleet().stands_until, now_ + absl::Seconds(3)) << "of the one heard first";
+  now_ += absl::Seconds(3);
+  EXPECT_EQ(ContinuedHistory("gpu-a").silence, "");
+  now_ += absl::Nanoseconds(1);
+  EXPECT_EQ(ContinuedHistory("gpu-a").silence, "it has fallen silent");
+  EXPECT_EQ(ContinuedHistory("gpu-b").silence, "");
+  EXPECT_EQ(node_store_.generation(), before) << "nothing was heard";
+}
+
+TEST_F(NodeStoreTest, AgentThatDoesNotKnowItsNodeYetSpeaksForNone) {
+  Says("a:1", "gpu-a", 90);
+  IsLost("a:1");
+  now_ += absl::Seconds(16);
+  Received("a:1", {.received_at = now_, .trouble = "no GPU snapshot yet"});
+  EXPECT_EQ(ContinuedHistory("gpu-a").silence, "connection refused") << "its pods are still there";
+  Says("a:1", "gpu-a", 80);
+  EXPECT_EQ(ContinuedHistory("gpu-a").silence, "");
+}
+
+TEST_F(NodeStoreTest, AddressThatIsAnotherNodesNowLeavesItsNodeSilentUntilItIsForgotten) {
+  Says("a:1", "gpu-a", 90);
+  now_ += absl::Seconds(1);
+  Says("a:1", "gpu-b", 10);
+  EXPECT_THAT(node_store_.Names(), ElementsAre("gpu-a", "gpu-b"));
+  EXPECT_EQ(ContinuedHistory("gpu-a").silence, "its agent is of node gpu-b now");
+  now_ += absl::Minutes(5) - absl::Seconds(1);
+  node_store_.ForgetNodesLeft(now_, ++generation_);
+  EXPECT_THAT(node_store_.Names(), ElementsAre("gpu-a", "gpu-b"));
+  now_ += absl::Seconds(1);
+  node_store_.ForgetNodesLeft(now_, ++generation_);
+  EXPECT_THAT(node_store_.Names(), ElementsAre("gpu-b"));
+}
+
+TEST_F(NodeStoreTest, OfTheNodesThatAnAddressHasLeftTheLastOneIsKept) {
+  for (const char* node : {"gpu-a", "gpu-b", "gpu-c", "gpu-d"}) {
+    now_ += absl::Seconds(1);
+    Says("a:1", node);
+  }
+  EXPECT_THAT(node_store_.Names(), ElementsAre("gpu-c", "gpu-d"));
+  EXPECT_EQ(ContinuedHistory("gpu-c").silence, "its agent is of node gpu-d now");
+}
+
+TEST_F(NodeStoreTest, NodeThatLostItsAddressIsHeardFromAnother) {
+  Says("b:1", "gpu-b");
+  Says("a:1", "gpu-a");
+  now_ += absl::Seconds(1);
+  Says("a:1", "gpu-b");
+  EXPECT_EQ(ContinuedHistory("gpu-a").silence, "its agent is of node gpu-b now");
+  Says("b:1", "gpu-a");
+  ASSERT_THAT(node_store_.Names(), ElementsAre("gpu-a", "gpu-b"));
+  EXPECT_EQ(ContinuedHistory("gpu-a").silence, "");
+  EXPECT_EQ(ContinuedHistory("gpu-b").silence, "");
+  node_store_.ForgetNodesLeft(now_ + absl::Minutes(6), ++generation_);
+  EXPECT_THAT(node_store_.Names(), ElementsAre("gpu-a", "gpu-b"));
+}
+
+TEST_F(NodeStoreTest, HeartbeatIsNoChangeUntilTheNodeWasSilentOrStale) {
+  Says("a:1", "gpu-a");
+  const auto changes = [&](absl::Duration after) {
+    now_ += after;
+    SaysNothingNew("a:1", "gpu-a");
+    EXPECT_EQ(ContinuedHistory("gpu-a").received_at, now_);
+    EXPECT_EQ(ContinuedHistory("gpu-a").history->NewestAt(), now_);
+    return node_store_.generation() == generation_;
+  };
+  EXPECT_FALSE(changes(absl::Milliseconds(1500)));
+  EXPECT_FALSE(changes(absl::Milliseconds(3500)));
+  EXPECT_TRUE(changes(absl::Milliseconds(4500))) << "it had fallen silent";
+  EXPECT_FALSE(changes(absl::Milliseconds(1500)));
+  IsLost("a:1");
+  EXPECT_TRUE(changes(absl::Milliseconds(100))) << "it is back";
+}
+
+TEST_F(NodeStoreTest, PodsThatEndedBeforeAnAggregatorBeganAreLookedBackOn) {
+  AgentUpdate past = VersionOf("a:1", "gpu-a");
+  for (const int minutes_ago : {10, 5, 0}) {
+    NodeSnapshot snapshot = SnapshotOf(1, now_ - absl::Minutes(minutes_ago), "gpu-a");
+    AddPods(snapshot);
+    snapshot.gpus[0].utilization_percent = 10 + minutes_ago;
+    snapshot.pods[0].namespace_name = minutes_ago == 10 ? "team-a" : "team-b";
+    past.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+  }
+  Received("a:1", std::move(past));
+  EXPECT_THAT(NodesOf("team-a"), ElementsAre("gpu-a")) << "else inactive at once";
+}
+
+TEST_F(NodeStoreTest, NamespaceOfAReadingThatStoodForHoursIsLookedBackOn) {
+  Says("a:1", "gpu-a", 0, "team-a");
+  for (int minute = 0; minute < 60; ++minute) {
+    now_ += absl::Minutes(1);
+    SaysNothingNew("a:1", "gpu-a");
+  }
+  now_ += absl::Seconds(1);
+  Says("a:1", "gpu-a", 0, "team-b");
+  EXPECT_THAT(NodesOf("team-a"), ElementsAre("gpu-a")) << "its pod was there a second ago";
+}
+
+TEST_F(NodeStoreTest, HeartbeatsAloneForgetPodsThatEndedLongAgo) {
+  Says("a:1", "gpu-a", 0, "team-a");
+  now_ += absl::Seconds(1);
+  Says("a:1", "gpu-a", 0, "team-b");
+  for (int second = 0; second <= 15 * 60; ++second) {
+    now_ += absl::Seconds(1);
+    SaysNothingNew("a:1", "gpu-a");
+  }
+  EXPECT_THAT(NodesOf("team-a"), IsEmpty());
+  EXPECT_THAT(NodesOf("team-b"), ElementsAre("gpu-a"));
+}
+
+// How much of the past is kept follows how far decisions look back.
+class LookedBackOnTest : public NodeStoreTest {
+ protected:
+  LookedBackOnTest() : NodeStoreTest(&leases_) {}
+
+  // From now on, for an hour; without namespaces of all.
+  void LooksBack(const std::set<std::string>& namespaces, absl::Duration look_back) {
+    leases_.RenewLookBack({namespaces.begin(), namespaces.end()}, look_back, now_,
+                          now_ + absl::Hours(1));
+  }
+  // Readings of nobody's GPU, so many minutes after the start.
+  void Tells(uint64_t instance, const std::vector<int>& minutes, bool more = false) {
+    AgentUpdate update{.node = "gpu-a", .instance = instance, .received_at = now_, .more = more};
+    for (const int minute : minutes) {
+      update.readings.push_back(
+          {.before_until = std::nullopt,
+           .snapshot = SnapshotOf(1, start_ + absl::Minutes(minute), "gpu-a")});
+    }
+    Received("a:1", std::move(update));
+  }
+  absl::Duration Kept(const std::string& node) const {
+    const NodeState state = ContinuedHistory(node);
+    return state.history->NewestAt() - state.history->runs.front().first;
+  }
+
+  Leases leases_;
+  const absl::Time start_ = now_;
+};
+
+TEST_F(LookedBackOnTest, AsMuchOfThePastIsKeptAsIsLookedBackOn) {
+  const auto read_for = [&](absl::Duration duration) {
+    for (const absl::Time end = now_ + duration; now_ < end;) {
+      now_ += absl::Seconds(1);
+      const auto watts = static_cast<double>(absl::ToUnixSeconds(now_) % 100);
+      for (const std::string team : {"a", "b"}) {
+        Says(team, absl::StrCat("gpu-", team), watts, absl::StrCat("team-", team));
+      }
+    }
+  };
+  // Of the two minutes, a reading before them and a margin.
+  const absl::Duration always = kShortestLookBack + kJoinWithin + absl::Seconds(10);
+  read_for(absl::Minutes(20));
+  EXPECT_EQ(Kept("gpu-a"), always);
+  LooksBack({"team-a"}, absl::Minutes(5));
+  read_for(absl::Minutes(20));
+  EXPECT_EQ(Kept("gpu-a"), always + absl::Minutes(3));
+  EXPECT_EQ(Kept("gpu-b"), always) << "another namespace's node";
+  LooksBack({}, absl::Minutes(15));
+  read_for(absl::Minutes(20));
+  EXPECT_EQ(Kept("gpu-b"), absl::Minutes(15)) << "no more than the limits";
+}
+
+TEST_F(LookedBackOnTest, PastThatIsToldAgainTakesThePlaceOfWhatIsKeptOnceItIsComplete) {
+  now_ += absl::Minutes(10);
+  // Readings of each second from `from` to `until`.
+  const auto tell = [&](absl::Duration from, absl::Duration until, bool more) {
+    AgentUpdate update{.node = "gpu-a", .instance = 1, .received_at = now_, .more = more};
+    for (absl::Duration at = from; at < until; at += absl::Seconds(1)) {
+      NodeSnapshot snapshot = SnapshotOf(1, start_ + at, "gpu-a");
+      snapshot.gpus[0].power_watts = absl::ToDoubleSeconds(at);
+      AddPods(snapshot);
+      update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    }
+    Received("a:1", std::move(update));
+  };
+  const absl::Duration all = absl::Minutes(10);
+  tell(absl::ZeroDuration(), all, false);
+  EXPECT_LT(Kept("gpu-a"), absl::Minutes(3));
+  EXPECT_THAT(node_store_.LackingPast(now_), IsEmpty());
+  LooksBack({"team-a"}, absl::Minutes(5));
+  EXPECT_THAT(node_store_.LackingPast(now_), ElementsAre("a:1"));
+  node_store_.TellsAgain("a:1", now_);
+  EXPECT_THAT(node_store_.LackingPast(now_), IsEmpty()) << "it is at it";
+  tell(absl::ZeroDuration(), all / 2, true);
+  EXPECT_EQ(node_store_.NewestAt(), start_ + all - absl::Seconds(1))
+      << "half of it says nothing of now";
+  tell(all / 2, all, false);
+  EXPECT_GE(Kept("gpu-a"), absl::Minutes(5));
+  EXPECT_THAT(node_store_.LackingPast(now_), IsEmpty());
+  tell(all, all + absl::Seconds(1), false);
+  EXPECT_GE(Kept("gpu-a"), absl::Minutes(5)) << "and goes on";
+}
+
+TEST_F(LookedBackOnTest, PastThatCannotBeToldIsAskedForOnce) {
+  now_ += absl::Minutes(4);
+  Tells(1, {0, 1, 4});
+  LooksBack({}, absl::Minutes(5));
+  ASSERT_THAT(node_store_.LackingPast(now_), ElementsAre("a:1"));
+  node_store_.TellsAgain("a:1", now_);
+  IsLost("a:1");
+  Tells(1, {5});
+  EXPECT_THAT(node_store_.LackingPast(now_), IsEmpty());
+  EXPECT_EQ(ContinuedHistory("gpu-a").history->forgotten_until, start_) << "what is kept stays";
+}
+
+TEST_F(LookedBackOnTest, AgentThatHasJustBegunTakesNothingOfThePastAway) {
+  now_ += absl::Minutes(10);
+  Tells(1, {0, 1, 8, 9});
+  const absl::Time kept_since = ContinuedHistory("gpu-a").history->runs.front().first;
+  LooksBack({}, absl::Minutes(5));
+  node_store_.TellsAgain("a:1", now_);
+  Tells(2, {10}, true);
+  EXPECT_EQ(node_store_.NewestAt(), start_ + absl::Minutes(10)) << "what is new is not held up";
+  Tells(2, {11});
+  EXPECT_EQ(ContinuedHistory("gpu-a").history->runs.front().first, kept_since);
+  EXPECT_EQ(node_store_.NewestAt(), start_ + absl::Minutes(11));
+  EXPECT_THAT(node_store_.LackingPast(now_), IsEmpty()) << "there is no more to be told";
+}
+
+size_t LinesOf(absl::string_view event, const std::string& log) {
+  return std::vector<absl::string_view>(absl::StrSplit(log, event)).size() - 1;
+}
+
+TEST_F(NodeStoreTest, AgentThatGoesFromNodeToNodeWithEachMessageDoesNotFillTheLog) {
+  StartLogging(LogLevel::kInfo, LogFormat::kText);
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 1000; ++i) {
+    Says("a:1", absl::StrCat("gpu-", i));
+    now_ += absl::Milliseconds(1);
+  }
+  now_ += absl::Minutes(1);
+  Says("a:1", "gpu-again");
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(LinesOf("event=node_left", log), 11u);
+  EXPECT_LE(LinesOf("event=node_forgotten", log), 11u);
+  EXPECT_EQ(LinesOf("dropped=989", log), 1u);
+  EXPECT_THAT(node_store_.Names(), ElementsAre("gpu-999", "gpu-again"));
+}
+
+}  // namespace
+}  // namespace gpuscaler

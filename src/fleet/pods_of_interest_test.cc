@@ -1,0 +1,277 @@
+// What is decided on the nodes of the pods that are wanted is what would be on all of their
+// namespaces', tried on many random fleets.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/fake_clock.h"
+#include "fleet/fleet_store.h"
+#include "gtest/gtest.h"
+#include "model/memory_watch.h"
+#include "scaling/decision.h"
+#include "scaling/fleet_builder.h"
+#include "scaling/random.h"
+#include "scaling/workload_pods.h"
+#include "trigger/test_triggers.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr int kNodes = 5;
+
+// A pod of that name, as its owners' controllers would call it, or not.
+HeldPod AnyHeldPod(Random& random, int place) {
+  const std::vector<HeldPod> kinds = {
+      {.name = "llm", .owner = "llm"},
+      {.name = "llm-other-kind", .owner = "StatefulSet/llm"},
+      {.name = "llm-by-name", .may_be = {{"Deployment", "llm"}, {"Rollout", "llm"}}},
+      {.name = "llm-0-1",
+       .may_be = {{"StatefulSet", "llm-0"}, {"LeaderWorkerSet", "llm", "llm-0"}}},
+      {.name = "llm-0-0",
+       .may_be = {{"StatefulSet", "llm-0"}, {"LeaderWorkerSet", "llm-0", "llm-0-0"}}},
+      {.name = "chat", .owner = "chat"},
+      {.name = "scaler"},
+  };
+  // Mostly a few kinds together: with all of them nearly every name is an error.
+  const int most = random.Often() ? 0 : static_cast<int>(kinds.size()) - 1;
+  HeldPod pod =
+      kinds[static_cast<size_t>(random.Often() ? most * random.Whole(0, 1) : random.Whole(0, 6))];
+  if (random.Whole(0, 5) == 0) pod.namespace_name = "team-b";
+  if (!pod.owner.empty() || !pod.may_be.empty()) absl::StrAppend(&pod.name, "-", place);
+  for (int gpu = random.Whole(1, 2); gpu > 0; --gpu) pod.loads.push_back(random.Whole(0, 100));
+  if (!random.Often()) pod.ready = random.Often();
+  return pod;
+}
+
+struct Question {
+  Trigger trigger;
+  ScaledObjectRef scaled_object;
+  int64_t generation = 0;  // of what it was last decided on
+  bool knew = false;
+  Decision decision;
+  int repeated = 0;  // what nothing had changed for
+};
+
+Question AnyQuestion(Random& random) {
+  constexpr const char* kNames[] = {"llm", "llm", "llm-0", "chat", "scaler", "nobody"};
+  Question question;
+  question.scaled_object = {.namespace_name = "team-a", .name = kNames[random.Whole(0, 5)]};
+  if (!random.Often()) question.scaled_object.opened = {"team-b"};
+  Trigger& trigger = question.trigger;
+  if (random.Whole(0, 1) == 0) trigger.workload = kNames[random.Whole(0, 5)];
+  if (!trigger.workload.empty() && !random.Often()) trigger.workload_kind = "LeaderWorkerSet";
+  if (!random.Often()) trigger.gpu_index = random.Whole(0, 2);
+  trigger.target = random.Whole(1, 100);
+  trigger.target_type = random.Often() ? TargetType::kAverageValue : TargetType::kValue;
+  trigger.window = absl::Seconds(random.Whole(0, 60));
+  trigger.activation_window = absl::Seconds(random.Whole(0, 90));
+  return question;
+}
+
+std::string TextOf(const Contribution& share) {
+  return absl::StrCat(share.name, " ", absl::StrJoin(share.gpus, ","), " on ",
+                      absl::StrJoin(share.nodes, ","), ": ", Name(share.state), " ",
+                      share.load.value_or(-1), share.busy, share.standing, " ", share.because);
+}
+
+// All that is said but for what is missing, and for which others hold GPUs where it has no pod: of
+// these some are named.
+std::string TextOf(const Decision& decision) {
+  std::string text = absl::StrCat(decision.status.ToString(), "\nvalue ", decision.value,
+                                  " active ", decision.active, " ", decision.active_because, "\nR ",
+                                  decision.replicas, " ", decision.replicas_from, " unreadable ",
+                                  decision.unreadable, " warming ", decision.warming, "\n");
+  for (const Contribution& share : decision.contributions)
+    absl::StrAppend(&text, TextOf(share), "\n");
+  for (const std::string& note : decision.notes) {
+    const bool of_others = absl::StrContains(note, " hold GPUs; those of namespace ");
+    if (!of_others && !absl::StartsWith(note, "partial: ")) absl::StrAppend(&text, note, "\n");
+  }
+  return text;
+}
+
+class RandomFleet {
+ public:
+  explicit RandomFleet(Random& random) : random_(random) {
+    List();
+    for (int node = 0; node < kNodes; ++node) Says(node, AnyReading(node));
+  }
+
+  void Step() {
+    const bool long_gap = random_.Whole(0, 15) == 0;
+    clock_.Advance(long_gap ? absl::Seconds(random_.Whole(60, 150)) : kTick);
+    if (random_.Whole(0, 9) == 0) ComeOrGo(random_.Whole(0, kNodes - 1));
+    if (random_.Whole(0, 4) == 0) LookBack();
+    List();
+    for (int node = 0; node < kNodes; ++node) {
+      if (gone_.contains(node)) continue;
+      switch (random_.Whole(0, 10)) {
+        case 0:
+          Says(node, AnyReading(node));
+          break;
+        case 1:
+          store_.Lost(AddressOf(node), absl::UnavailableError("connection refused"));
+          break;
+        case 2:
+          break;  // not heard
+        case 3:
+          Says(node, random_.Often() ? observed_[node] : UnownedNode(observed_[node], "no answer"));
+          break;
+        case 4:
+          SaysAgain(node);
+          break;
+        default:
+          SaysNothingNew(node);
+      }
+    }
+    store_.Tick();
+  }
+
+  const FleetStore& store() const { return store_; }
+
+ private:
+  static std::string AddressOf(int node) { return absl::StrCat("agent-", node, ":6001"); }
+
+  void List() {
+    std::vector<std::string> addresses;
+    for (int node = 0; node < kNodes; ++node) {
+      if (!gone_.contains(node)) addresses.push_back(AddressOf(node));
+    }
+    store_.Listed(addresses);
+  }
+
+  void ComeOrGo(int node) {
+    if (gone_.erase(node) > 0) return;
+    gone_.insert(node);
+    reported_.erase(node);
+    store_.Lost(AddressOf(node), absl::UnavailableError("the node is gone"));
+  }
+
+  void LookBack() {
+    leases_.RenewLookBack({random_.Often() ? "team-a" : "team-b"},
+                          absl::Minutes(random_.Whole(3, 5)), clock_.Now(),
+                          clock_.Now() + absl::Seconds(random_.Whole(10, 200)));
+  }
+
+  NodeSnapshot AnyReading(int node) {
+    std::vector<HeldPod> pods;
+    for (int i = random_.Whole(0, 2); i > 0; --i)
+      pods.push_back(AnyHeldPod(random_, 10 * node + i));
+    return Node(absl::StrCat("gpu-", node), pods);
+  }
+
+  void Says(int node, NodeSnapshot snapshot) {
+    observed_[node] = snapshot;
+    snapshot.taken_at = clock_.Now();
+    memory_[node].Annotate(snapshot);
+    AgentUpdate update = VersionOf(node);
+    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    reported_[node].push_back(update.readings.front());
+    store_.Received(AddressOf(node), std::move(update));
+  }
+  // All that it said, on a new stream.
+  void SaysAgain(int node) {
+    store_.Lost(AddressOf(node), absl::UnavailableError("to be told again"));
+    store_.TellsAgain(AddressOf(node));
+    AgentUpdate update = VersionOf(node);
+    update.readings = reported_[node];
+    store_.Received(AddressOf(node), std::move(update));
+  }
+  void SaysNothingNew(int node) {
+    AgentUpdate update = VersionOf(node);
+    update.unchanged_until = clock_.Now();
+    store_.Received(AddressOf(node), std::move(update));
+  }
+  AgentUpdate VersionOf(int node) const {
+    return {.node = absl::StrCat("gpu-", node),
+            .instance = static_cast<uint64_t>(node),
+            .received_at = clock_.Now()};
+  }
+
+  Random& random_;
+  FakeClock clock_;
+  Leases leases_;
+  FleetStore store_{clock_,
+                    {.timeouts = {.grace = kStaleness.grace,
+                                  .forget_after = absl::Minutes(1),
+                                  .empty_after = absl::Minutes(1)},
+                     .limits = {.horizon = absl::Minutes(4), .join_within = kStaleness.stale_after},
+                     .leases = &leases_}};
+  std::set<int> gone_;
+  std::map<int, NodeSnapshot> observed_;
+  std::map<int, std::vector<AgentUpdate::Reading>> reported_;
+  std::map<int, MemoryWatch> memory_;
+};
+
+bool Tells(const FleetReader::Changes& changes, const PodInterest& wanted,
+           const std::string& owner) {
+  return changes.of_all || std::ranges::any_of(changes.pods, [&](const PodsOf& pods) {
+           return pods.owner == owner &&
+                  std::ranges::find(wanted.namespaces, pods.namespace_name) !=
+                      wanted.namespaces.end();
+         });
+}
+
+void ExpectSameAnswerOnFewerNodes(const FleetStore& store, Question& question) {
+  const PodInterest wanted = PodsOfInterest(question.trigger, question.scaled_object);
+  const auto changes = store.ChangedSince(question.generation);
+  const auto fleet = store.Of(wanted);
+  const auto whole = store.Of({.namespaces = wanted.namespaces});
+  ASSERT_TRUE(fleet.ok() && whole.ok()) << fleet.status() << whole.status();
+  ASSERT_LE((*fleet)->nodes.size(), (*whole)->nodes.size());
+  const Decision decision = Decide(question.trigger, question.scaled_object, **fleet, kStaleness);
+  const Decision on_all = Decide(question.trigger, question.scaled_object, **whole, kStaleness);
+  EXPECT_EQ(TextOf(decision), TextOf(on_all));
+  EXPECT_TRUE(on_all.partial || !decision.partial);
+
+  ASSERT_GE((*fleet)->generation, question.generation);
+  if ((*fleet)->generation > question.generation) {
+    EXPECT_TRUE(Tells(changes, wanted, wanted.owner) ||
+                (!question.knew && Tells(changes, wanted, "")))
+        << "who watches it would not be told";
+  }
+  const bool is_old = (*fleet)->generation == question.generation;
+  if (is_old && (*fleet)->now < question.decision.valid_until) {
+    EXPECT_EQ(TextOf(decision), TextOf(question.decision)) << "nothing has changed";
+    ++question.repeated;
+  }
+  question.generation = (*fleet)->generation;
+  question.knew = store.Knows(wanted);
+  question.decision = decision;
+}
+
+TEST(PodsOfInterest, DecideAsAllPodsOfTheNamespacesWould) {
+  int fewer = 0;
+  int repeated = 0;
+  ForManySeeds([&](Random& random) {
+    RandomFleet fleet(random);
+    std::vector<Question> questions;
+    for (int i = 0; i < 4; ++i) questions.push_back(AnyQuestion(random));
+    for (int step = 0; step < 25; ++step) {
+      fleet.Step();
+      for (Question& question : questions) {
+        ExpectSameAnswerOnFewerNodes(fleet.store(), question);
+        fewer +=
+            fleet.store().Knows(PodsOfInterest(question.trigger, question.scaled_object)) ? 1 : 0;
+        if (testing::Test::HasFailure()) {
+          ADD_FAILURE() << "step " << step << ", asker " << question.scaled_object.name
+                        << ", workload " << question.trigger.workload_kind << "/"
+                        << question.trigger.workload;
+          return;
+        }
+      }
+    }
+    for (const Question& question : questions) repeated += question.repeated;
+  });
+  EXPECT_GT(repeated, 1'000) << "the same";
+  EXPECT_GT(fewer, 3'000) << "of 30,000: the cases show something";
+}
+
+}  // namespace
+}  // namespace gpuscaler

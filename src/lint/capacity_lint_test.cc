@@ -1,0 +1,130 @@
+// On how much load a target asks one replica to carry.
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "lint/linted_manifest.h"
+
+namespace gpuscaler {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr char kEngine[] = "engineEndpoint: http://llm.example.com:8000\n";
+constexpr char kPressure[] = "profile: vllm-inference\nmaxConcurrency: '64'\n";
+constexpr char kRequests[] = "profile: vllm-requests\n";
+
+// One trigger with these lines of metadata, which begin on line 8.
+std::string Capacity(int max_replicas, const std::string& metadata) {
+  std::string yaml = absl::StrCat(
+      "kind: ScaledObject\nmetadata: {name: llm}\nspec:\n  scaleTargetRef: {name: llm}\n",
+      "  minReplicaCount: 1\n  maxReplicaCount: ", max_replicas,
+      "\n  triggers: [{type: external, metadata: {\n    scalerAddress: 'gpu-scaler:6000'");
+  for (absl::string_view line : absl::StrSplit(metadata, '\n', absl::SkipEmpty())) {
+    absl::StrAppend(&yaml, ",\n    ", line);
+  }
+  return absl::StrCat(yaml, "}}]\n");
+}
+
+TEST(CapacityLint, AnEngineProfileWithoutMaxConcurrencyHasUnknownCapacity) {
+  for (const char* profile : {"vllm-inference", "tgi-inference"}) {
+    const std::string metadata = absl::StrCat(kEngine, "profile: ", profile, "\n");
+    const std::vector<Finding> findings = FindingsIn(Capacity(8, metadata));
+    ASSERT_EQ(findings.size(), 1u) << profile;
+    EXPECT_EQ(findings[0].rule, "pressure-without-limit");
+    EXPECT_EQ(findings[0].severity, Finding::Severity::kWarning);
+    EXPECT_EQ(findings[0].line, 10);
+    EXPECT_THAT(findings[0].message, HasSubstr("vLLM's --max-num-seqs"));
+    EXPECT_THAT(RulesIn(Capacity(8, metadata + "maxConcurrency: '64'")), IsEmpty()) << profile;
+  }
+  EXPECT_THAT(RulesIn(Capacity(8, absl::StrCat(kEngine, kRequests))), IsEmpty());
+}
+
+TEST(CapacityLint, AnEngineThatReportsItsLimitNeedsNoMaxConcurrency) {
+  const std::string metadata = absl::StrCat(kEngine, "profile: vllm-inference\nengine: ");
+  EXPECT_THAT(RulesIn(Capacity(8, metadata + "nim")), IsEmpty());
+  EXPECT_THAT(RulesIn(Capacity(8, metadata + "trtllm_serve")), IsEmpty());
+  EXPECT_THAT(RulesIn(Capacity(8, metadata + "vllm")), ElementsAre("10 pressure-without-limit"));
+}
+
+TEST(CapacityLint, ARequestsTargetOfTwoThirdsOfTheLimitIsTooHigh) {
+  const auto with_limit = [](const char* limit) {
+    return Capacity(8, absl::StrCat(kEngine, kRequests, "maxConcurrency: '", limit, "'\n"));
+  };
+  EXPECT_THAT(RulesIn(with_limit("96")), ElementsAre("10 requests-target-high"));
+  EXPECT_THAT(RulesIn(with_limit("97")), IsEmpty());
+  EXPECT_THAT(FindingsIn(with_limit("64")).at(0).message,
+              HasSubstr("two thirds of maxConcurrency 64"));
+  EXPECT_THAT(FindingsIn(with_limit("64")).at(0).message, HasSubstr("use 32 or less"));
+}
+
+TEST(CapacityLint, ATargetThatCyclesWithEveryEngineOfTheBenchIsNamed) {
+  struct Row {
+    int max_replicas;
+    const char* cycles;
+    const char* holds;
+  };
+  for (const Row& row : {Row{2, "53", "52"}, Row{3, "63", "62"}, Row{8, "71", "70"},
+                         Row{20, "75", "74"}, Row{50, "75", "74"}}) {
+    const auto with_target = [&](const char* target) {
+      return RulesIn(Capacity(row.max_replicas,
+                              absl::StrCat(kEngine, kPressure, "targetValue: '", target, "'")));
+    };
+    EXPECT_THAT(with_target(row.cycles), ElementsAre("12 target-cycles")) << row.max_replicas;
+    EXPECT_THAT(with_target(row.holds), IsEmpty()) << row.max_replicas;
+  }
+  EXPECT_THAT(RulesIn(Capacity(2, absl::StrCat(kEngine, kRequests, "targetValue: '40'"))),
+              ElementsAre("11 target-cycles"));
+  EXPECT_THAT(RulesIn(Capacity(2, absl::StrCat(kEngine, kRequests, "targetValue: '39'"))),
+              IsEmpty());
+}
+
+TEST(CapacityLint, TheTargetOfAProfileIsNotTheUsersToChange) {
+  EXPECT_THAT(RulesIn(Capacity(2, absl::StrCat(kEngine, kPressure))), IsEmpty());
+}
+
+TEST(CapacityLint, QueueWaitNeedsATriggerThatFollowsTheLoad) {
+  const std::string alone = Capacity(8, absl::StrCat(kEngine, "profile: triton-queue-wait"));
+  EXPECT_THAT(RulesIn(alone), ElementsAre("10 queue-wait-alone"));
+  EXPECT_THAT(FindingsIn(alone).at(0).message, HasSubstr("triton-request-rate"));
+  const std::string second =
+      "  - {type: external, metadata: {scalerAddress: 'gpu-scaler:6000', profile: "
+      "triton-inference}}\n";
+  EXPECT_THAT(RulesIn(absl::StrCat(
+                  "kind: ScaledObject\nmetadata: {name: llm}\nspec:\n"
+                  "  scaleTargetRef: {name: llm}\n  minReplicaCount: 1\n  triggers:\n"
+                  "  - {type: external, metadata: {scalerAddress: 'gpu-scaler:6000', profile: "
+                  "triton-queue-wait, engineEndpoint: 'http://llm.example.com:8000'}}\n",
+                  second)),
+              IsEmpty());
+}
+
+constexpr char kRunsVllm[] = R"(---
+kind: Deployment
+metadata: {name: llm}
+spec:
+  template:
+    metadata: {labels: {app: llm}}
+    spec: {containers: [{name: proxy, image: envoy}, {name: vllm, image: 'vllm/vllm-openai:v0.11.0'}]}
+)";
+
+TEST(CapacityLint, AWorkloadThatRunsAnEngineSuggestsItsProfile) {
+  const std::string plain = Capacity(8, "window: 30s");
+  EXPECT_THAT(RulesIn(plain), IsEmpty()) << "the Deployment is in no file";
+  const std::vector<Finding> findings = FindingsIn(plain + kRunsVllm);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].rule, "engine-without-profile");
+  EXPECT_THAT(findings[0].message,
+              HasSubstr("profile vllm-inference reads their requests and KV cache"));
+  EXPECT_THAT(RulesIn(Capacity(8, "metricType: gpu_utilization") + kRunsVllm), IsEmpty())
+      << "the user has chosen";
+  EXPECT_THAT(RulesIn(Capacity(8, absl::StrCat(kEngine, kRequests)) + kRunsVllm), IsEmpty());
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,137 @@
+// How much load a target asks one replica of an engine to carry.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "base/number_text.h"
+#include "lint/lint_rules.h"
+#include "trigger/suited_profile.h"
+#include "trigger/trigger_source.h"
+
+namespace gpuscaler {
+namespace {
+
+using enum Finding::Severity;
+
+// The largest targets that hold a constant load of up to `replicas` engines, by `tools/bench loop`.
+// Each is the one of the engine model that allows most. Above it the HPA removes a replica, the
+// others queue, the count doubles, and the cycle repeats after 300 s.
+struct LargestSafeTargets {
+  int replicas;
+  double pressure_percent;
+  double requests_in_flight;
+};
+constexpr std::array<LargestSafeTargets, 4> kLargestSafeTargets = {
+    {{2, 52, 39}, {4, 62, 52}, {10, 70, 64}, {20, 74, 69}}};
+
+bool CountsPressure(const Trigger& trigger) {
+  return trigger.metric == MetricType::kEnginePressure || ReadsPressure(trigger);
+}
+
+bool CountsRequests(const Trigger& trigger) {
+  return trigger.metric == MetricType::kRequestsInFlight ||
+         trigger.metric == MetricType::kRequestsRunning;
+}
+
+int LineOfTarget(const OurTrigger& our) {
+  return our.written->LineOf({"targetValue", "targetMemoryUtilization", "profile", "metricType"});
+}
+
+bool TargetIsGiven(const OurTrigger& our) {
+  return std::ranges::any_of(
+      TargetKeys(), [&our](absl::string_view key) { return our.written->metadata.contains(key); });
+}
+
+const LargestSafeTargets& LargestSafeTargetsOf(const Manifest& manifest) {
+  if (!manifest.max_replicas) return kLargestSafeTargets.back();
+  const auto row = std::ranges::lower_bound(kLargestSafeTargets, manifest.max_replicas->value, {},
+                                            &LargestSafeTargets::replicas);
+  return row == kLargestSafeTargets.end() ? kLargestSafeTargets.back() : *row;
+}
+
+std::optional<Complaint> RequestsTargetHigh(const Manifest&, const std::vector<OurTrigger>& ours) {
+  constexpr double kLargestShare = 2.0 / 3;
+  const auto our = std::ranges::find_if(ours, [&](const OurTrigger& trigger) {
+    const auto& settings = trigger.settings;
+    return settings && CountsRequests(*settings) && settings->max_concurrency &&
+           settings->target >= kLargestShare * *settings->max_concurrency;
+  });
+  if (our == ours.end()) return std::nullopt;
+  const double limit = *our->settings->max_concurrency;
+  return Complaint{
+      absl::StrCat("the target of ", NumberText(our->settings->target),
+                   " requests is two thirds of maxConcurrency ", NumberText(limit),
+                   " or more: answers slow down as the batch fills, so replicas queue before the "
+                   "next one is asked for; use ",
+                   NumberText(std::max(1.0, std::floor(limit / 2))), " or less"),
+      LineOfTarget(*our)};
+}
+
+// The target of a profile is the scaler's choice.
+std::optional<Complaint> TargetCycles(const Manifest& manifest,
+                                      const std::vector<OurTrigger>& ours) {
+  const LargestSafeTargets& safe = LargestSafeTargetsOf(manifest);
+  for (const OurTrigger& our : ours) {
+    if (!our.settings || !TargetIsGiven(our)) continue;
+    const bool of_pressure = CountsPressure(*our.settings);
+    if (!of_pressure && !CountsRequests(*our.settings)) continue;
+    const double largest = of_pressure ? safe.pressure_percent : safe.requests_in_flight;
+    if (our.settings->target <= largest) continue;
+    return Complaint{
+        absl::StrCat("the target ", NumberText(our.settings->target), " ",
+                     of_pressure ? "% of an engine's pressure" : "requests in flight",
+                     " cycles under constant load with every engine of `tools/bench loop`: a "
+                     "replica is removed, the others queue, and the count doubles; for ",
+                     safe.replicas, " replicas use ", NumberText(largest), " or less"),
+        LineOfTarget(our)};
+  }
+  return std::nullopt;
+}
+
+std::optional<Complaint> QueueWaitAlone(const Manifest& manifest,
+                                        const std::vector<OurTrigger>& ours) {
+  if (manifest.triggers.size() != 1 || ours.size() != 1 || !ours.front().settings) {
+    return std::nullopt;
+  }
+  const Trigger& trigger = *ours.front().settings;
+  if (trigger.metric != MetricType::kTritonQueueWaitMs) return std::nullopt;
+  return Complaint{
+      "triton_queue_wait_ms is the only trigger: the wait is near 0 until replicas are full and "
+      "then grows without bound, so the count goes from too few to maxReplicaCount and back; add a "
+      "trigger that follows the load, such as profile triton-request-rate or triton-inference",
+      ours.front().written->LineOf({"profile", "metricType"})};
+}
+
+std::optional<Complaint> EngineWithoutProfile(const Manifest&,
+                                              const std::vector<OurTrigger>& ours) {
+  const auto our = std::ranges::find_if(ours, [](const OurTrigger& trigger) {
+    return trigger.settings && trigger.suited != nullptr && LacksProfile(*trigger.settings) &&
+           !trigger.written->metadata.contains("metricType");
+  });
+  if (our == ours.end()) return std::nullopt;
+  return Complaint{
+      absl::StrCat("the workload runs ", our->suited->title, ", and the trigger has no profile: ",
+                   "GPU utilisation is near 100 % whenever anything runs; ",
+                   AdviceText(*our->suited)),
+      our->written->line};
+}
+
+constexpr std::array<ObjectRule, 4> kCapacityRules = {{
+    {{"requests-target-high", kWarning,
+      "A target of requests that is two thirds of maxConcurrency or more."},
+     RequestsTargetHigh},
+    {{"target-cycles", kWarning,
+      "A target of an engine that makes the number of replicas cycle under constant load."},
+     TargetCycles},
+    {{"queue-wait-alone", kWarning, "Triton's queue wait as the only trigger."}, QueueWaitAlone},
+    {{"engine-without-profile", kWarning,
+      "A trigger without a profile for a workload, in the same files, that runs a known engine."},
+     EngineWithoutProfile},
+}};
+
+}  // namespace
+
+std::span<const ObjectRule> CapacityRules() { return kCapacityRules; }
+
+}  // namespace gpuscaler

@@ -1,0 +1,101 @@
+// The requests that one engine got and its work on them, in sums that add up over engines.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+
+namespace gpuscaler {
+
+// Bins begin at multiples of this, on every reader's clock.
+inline constexpr absl::Duration kDemandBin = absl::Seconds(10);
+
+// The sums behind two ratios, over the time with a batch of two requests or more:
+//   time per token at a batch of n = a + b n, least squares weighted by tokens;
+//   KV cache per running request.
+// Each step gives every running request one token, so that n requests make n / (a + b n) a second.
+struct ServiceSums {
+  double seconds = 0;
+  double tokens = 0;                  // g
+  double running_tokens = 0;          // sum of n g
+  double running_squared_tokens = 0;  // sum of n^2 g
+  double running_seconds = 0;         // sum of n dt, which is the sum of g (a + b n)
+  double running_squared_seconds = 0;
+  double kv_seconds = 0;          // sum of KV ratio dt
+  double kv_running_seconds = 0;  // sum of n dt where the ratio is known
+  double largest_batch = 0;
+
+  ServiceSums& operator+=(const ServiceSums& other) {
+    seconds += other.seconds;
+    tokens += other.tokens;
+    running_tokens += other.running_tokens;
+    running_squared_tokens += other.running_squared_tokens;
+    running_seconds += other.running_seconds;
+    running_squared_seconds += other.running_squared_seconds;
+    kv_seconds += other.kv_seconds;
+    kv_running_seconds += other.kv_running_seconds;
+    largest_batch = std::max(largest_batch, other.largest_batch);
+    return *this;
+  }
+
+  // The largest batch stays.
+  ServiceSums& operator*=(double factor) {
+    for (double* const sum :
+         {&seconds, &tokens, &running_tokens, &running_squared_tokens, &running_seconds,
+          &running_squared_seconds, &kv_seconds, &kv_running_seconds}) {
+      *sum *= factor;
+    }
+    return *this;
+  }
+
+  friend bool operator==(const ServiceSums&, const ServiceSums&) = default;
+};
+
+// The requests of `kDemandBin` from `begin` on. Growth between two readings is spread evenly over
+// the time between them.
+struct RequestBin {
+  absl::Time begin;
+  double arrived = 0;        // finished, and growth of those in flight; may be below 0
+  double answers = 0;        // finished, with known tokens
+  double answer_tokens = 0;  // that they had
+
+  friend bool operator==(const RequestBin&, const RequestBin&) = default;
+};
+
+struct EngineDemand {
+  absl::Time first_at;   // the first reading that counts
+  absl::Time newest_at;  // the last reading that counts
+  // Its process began after it was first looked at: no request arrived before `first_at`.
+  bool began_here = false;
+  double waiting = 0;            // at the newest reading
+  double running = 0;            // at the newest reading
+  std::vector<RequestBin> bins;  // oldest first, one after the other
+  ServiceSums service;
+
+  friend bool operator==(const EngineDemand&, const EngineDemand&) = default;
+};
+
+// Kept for the engines of a workload, so that after a time without load, or without any
+// engine, the first requests meet a known capacity. Other models begin anew.
+struct LearntCapacity {
+  std::string models;                          // EngineBatch::models
+  std::optional<double> batch_limit;           // shared by engines without one of their own
+  std::map<std::string, ServiceSums> service;  // keyed by GPU model
+  double tokens_per_answer = 0;                // 0: not known
+  absl::Time at = absl::InfinitePast();        // when an engine last showed any of it
+
+  friend bool operator==(const LearntCapacity&, const LearntCapacity&) = default;
+};
+
+inline constexpr absl::Duration kCapacityKept = absl::Hours(24);
+
+// `learnt` may be null.
+inline bool IsKept(const LearntCapacity* learnt, absl::Time now) {
+  return learnt != nullptr && now - learnt->at <= kCapacityKept;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,30 @@
+// Whose pods a decision is made on: what is asked of those who know on which nodes they are.
+#pragma once
+
+#include <compare>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gpuscaler {
+
+// Pods of one namespace that belong, or may belong, to an owner of that name.
+struct PodsOf {
+  std::string namespace_name;
+  std::string owner;  // of whatever kind; empty: whoever's
+
+  friend auto operator<=>(const PodsOf&, const PodsOf&) = default;
+  template <typename Hash>
+  friend Hash AbslHashValue(Hash hash, const PodsOf& pods) {
+    return Hash::combine(std::move(hash), pods.namespace_name, pods.owner);
+  }
+};
+
+struct PodInterest {
+  std::vector<std::string> namespaces;
+  std::string owner;  // in each of them; empty: whoever's
+  // Where no pod of that owner is known, or one may as well be another's: whoever's.
+  bool or_whoevers = false;
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,98 @@
+#include "model/steady_memory.h"
+
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr absl::Duration kWindow = absl::Seconds(120);
+constexpr absl::Time kAlways = absl::InfinitePast();
+
+class SteadyMemoryTest : public testing::Test {
+ protected:
+  // A reading every 2 s for `duration`.
+  void Hold(absl::Duration duration, double percent) {
+    for (const absl::Time end = now_ + duration; now_ < end; now_ += absl::Seconds(2)) {
+      memory_.Add(now_, percent);
+    }
+  }
+
+  absl::Time now_ = absl::FromUnixSeconds(1'767'225'600);
+  SteadyMemory memory_;
+};
+
+TEST_F(SteadyMemoryTest, StandsOnceItHasNotMovedForTheWindow) {
+  Hold(kWindow, 91);
+  EXPECT_FALSE(memory_.Stood(kWindow, kAlways)) << "one reading short";
+  Hold(absl::Seconds(2), 91.9);
+  EXPECT_TRUE(memory_.Stood(kWindow, kAlways));
+}
+
+TEST_F(SteadyMemoryTest, PointOfMovementBeginsAnew) {
+  Hold(kWindow, 91);
+  Hold(kWindow, 92);
+  EXPECT_FALSE(memory_.Stood(kWindow, kAlways));
+  Hold(absl::Seconds(2), 92);
+  EXPECT_TRUE(memory_.Stood(kWindow, kAlways));
+}
+
+TEST_F(SteadyMemoryTest, OnceItStoodItMayMoveForHours) {
+  Hold(absl::Seconds(130), 80);
+  for (int i = 0; i < 60; ++i) {
+    Hold(absl::Minutes(1), 84);
+    Hold(absl::Minutes(1), 80);
+  }
+  EXPECT_TRUE(memory_.Stood(kWindow, kAlways));
+  EXPECT_FALSE(memory_.Stood(absl::Minutes(3), kAlways));
+}
+
+TEST_F(SteadyMemoryTest, IsUnjudgedUntilItWasHighForTheWindow) {
+  Hold(absl::Minutes(10), 40);
+  EXPECT_FALSE(memory_.IsNotEvaluated(kWindow, kAlways)) << "low memory is no question";
+  Hold(kWindow, 91);
+  EXPECT_TRUE(memory_.IsNotEvaluated(kWindow, kAlways));
+  EXPECT_TRUE(memory_.IsNotEvaluated(kWindow, now_));
+  Hold(absl::Seconds(2), 80);
+  EXPECT_FALSE(memory_.IsNotEvaluated(kWindow, kAlways)) << "it moves";
+}
+
+TEST_F(SteadyMemoryTest, FiftyPercentForgetsIt) {
+  Hold(absl::Minutes(10), 80);
+  Hold(absl::Seconds(2), 50);
+  EXPECT_FALSE(memory_.Stood(kWindow, kAlways));
+  Hold(absl::Seconds(10), 80);
+  EXPECT_FALSE(memory_.Stood(kWindow, kAlways));
+}
+
+TEST_F(SteadyMemoryTest, MemoryThatIsLowNeverStands) {
+  Hold(absl::Minutes(10), 50);
+  EXPECT_FALSE(memory_.Stood(kWindow, kAlways));
+}
+
+TEST_F(SteadyMemoryTest, TimeOfWarmUpDoesNotCount) {
+  const absl::Time began = now_;
+  Hold(absl::Seconds(130), 91);
+  EXPECT_FALSE(memory_.Stood(kWindow, began + absl::Seconds(60)));
+  Hold(absl::Seconds(60), 91);
+  EXPECT_TRUE(memory_.Stood(kWindow, began + absl::Seconds(60)));
+}
+
+TEST_F(SteadyMemoryTest, LongStillTimeInTheWarmUpDoesNotHideTheOneBehindIt) {
+  const absl::Time began = now_;
+  Hold(absl::Seconds(300), 70);
+  Hold(absl::Seconds(130), 91);
+  EXPECT_TRUE(memory_.Stood(kWindow, began + absl::Seconds(300)));
+}
+
+// The longest run began in the warm-up, and less of it lies behind that than of a later one.
+TEST_F(SteadyMemoryTest, MovementAfterItStoodBehindTheWarmUpDoesNotUndoIt) {
+  const absl::Time warm_at = now_ + absl::Seconds(300);
+  Hold(absl::Seconds(310), 86);
+  Hold(absl::Seconds(190), 90);
+  ASSERT_TRUE(memory_.Stood(kWindow, warm_at));
+  Hold(absl::Seconds(10), 91.5);
+  EXPECT_TRUE(memory_.Stood(kWindow, warm_at));
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,162 @@
+// Many pages at once, and one after another: what they take and how long they wait.
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "page/fetched_metrics.h"
+#include "page/test_footprint.h"
+
+namespace gpuscaler {
+namespace {
+
+TEST(ManyPages, TwoHundredAtOnceAllCome) {
+  const TestHttpServer server(Serving([](absl::string_view path) { return Answer(path); }));
+  MetricsFetcher fetcher("pages", {.timeout = absl::Seconds(20)});
+  Pages pages;
+  for (int i = 0; i < 200; ++i) {
+    fetcher.Fetch(RequestTo(server.port(), absl::StrCat("/", i)), pages.Next());
+  }
+  for (const auto& page : pages.WaitFor(200)) EXPECT_TRUE(page.ok()) << page.status();
+}
+
+TEST(ManyPages, OnesThatHangKeepNobodyElseWaiting) {
+  const TestHttpServer hanging(SayingAndHanging(""));
+  const TestHttpServer good(Serving([](absl::string_view) { return Answer("a 1\n"); }));
+  MetricsFetcher fetcher("pages", {.timeout = absl::Hours(1)});
+  for (int i = 0; i < 50; ++i) fetcher.Fetch(RequestTo(hanging.port()), [](const auto&) {});
+  const auto page = FetchWith(fetcher, RequestTo(good.port()));
+  EXPECT_TRUE(page.ok()) << page.status();
+}
+
+TEST(ManyPages, MoreThanMayRunWaitForTheirTurn) {
+  std::atomic<int> running = 0;
+  std::atomic<int> most = 0;
+  const TestHttpServer server(Serving([&](absl::string_view) {
+    const int now = ++running;
+    for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) continue;
+    usleep(20'000);  // the time that others would take to come in
+    --running;
+    return Answer("a 1\n");
+  }));
+  MetricsFetcher fetcher("pages", {.timeout = absl::Seconds(20), .most_at_once = 2});
+  Pages pages;
+  for (int i = 0; i < 6; ++i) fetcher.Fetch(RequestTo(server.port()), pages.Next());
+  for (const auto& page : pages.WaitFor(6)) EXPECT_TRUE(page.ok()) << page.status();
+  EXPECT_LE(most, 2);
+}
+
+TEST(ManyPages, ATenantWhoseServersHangDoesNotHoldUpAnothers) {
+  const TestHttpServer hanging(SayingAndHanging("HTTP/1.1 200 OK\r\n"));
+  const TestHttpServer server(Serving([](absl::string_view path) { return Answer(path); }));
+  MetricsFetcher fetcher("pages",
+                         {.timeout = absl::Hours(1), .most_at_once = 4, .most_of_one_tenant = 2});
+  Pages stuck, pages;
+  for (int i = 0; i < 20; ++i) fetcher.Fetch(RequestTo(hanging.port()), stuck.Next(), "team-a");
+  for (int i = 0; i < 20; ++i) fetcher.Fetch(RequestTo(server.port()), pages.Next(), "team-b");
+  for (const auto& page : pages.WaitFor(20)) EXPECT_TRUE(page.ok()) << page.status();
+}
+
+TEST(ManyPages, ManyLargePagesAtOnceTakeABoundedAmountOfMemory) {
+  std::promise<void> enough;
+  const std::shared_future<void> end = enough.get_future().share();
+  const std::string page = Answer(std::string(kLargestExposition, 'x'));
+  const TestHttpServer server([&](TestHttpConnection& connection) {
+    connection.ReadRequest();
+    connection.Send(absl::string_view(page).substr(0, page.size() - 1));
+    end.wait();
+    connection.Send("x");
+  });
+  MetricsFetcher fetcher("pages", {.timeout = absl::Hours(1)});
+  Pages pages;
+  for (int i = 0; i < 20; ++i) fetcher.Fetch(RequestTo(server.port()), pages.Next());
+  for (const auto& refused : pages.WaitFor(4)) {  // 64 MiB hold 16 of them
+    EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted) << refused.status();
+  }
+  enough.set_value();
+  pages.WaitFor(20);
+  EXPECT_TRUE(FetchWith(fetcher, RequestTo(server.port())).ok()) << "it was all given back";
+}
+
+TEST(ManyPages, LargePagesShareMemoryTenantByTenant) {
+  const std::string large(size_t{1} << 20, ' ');
+  const TestHttpServer server(Serving([&](absl::string_view) { return Answer(large); }));
+  // A quarter of it is less than a page takes.
+  MetricsFetcher fetcher("pages", {.timeout = absl::Seconds(20),
+                                   .large_bodies = std::make_shared<LargeBodies>(size_t{3} << 20)});
+  const absl::Status fault = FetchWith(fetcher, RequestTo(server.port())).status();
+  EXPECT_EQ(fault.code(), absl::StatusCode::kResourceExhausted) << fault;
+  MetricsFetcher roomy("pages", {.timeout = absl::Seconds(20),
+                                 .large_bodies = std::make_shared<LargeBodies>(size_t{9} << 20)});
+  for (int i = 0; i < 5; ++i) {
+    const auto page = FetchWith(roomy, RequestTo(server.port()));
+    EXPECT_TRUE(page.ok()) << page.status();
+  }
+}
+
+TEST(ManyPages, ConnectionIsKeptForTheNextTime) {
+  const TestHttpServer server(Serving([](absl::string_view) { return Answer("a 1\n"); }));
+  MetricsFetcher fetcher("pages");
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(FetchWith(fetcher, RequestTo(server.port())).ok());
+  EXPECT_EQ(server.connections(), 1);
+}
+
+TEST(ManyPages, ServerThatClosesAfterEachAnswerIsAskedAgainWithoutAFault) {
+  const TestHttpServer server(SayingAndClosing(Answer("a 1\n")));
+  MetricsFetcher fetcher("pages");
+  for (int i = 0; i < 20; ++i) {
+    const auto page = FetchWith(fetcher, RequestTo(server.port()));
+    ASSERT_TRUE(page.ok()) << page.status();
+  }
+}
+
+TEST(ManyPages, KeptConnectionsAreBounded) {
+  const TestHttpServer server(Serving([](absl::string_view) { return Answer("a 1\n"); }), nullptr,
+                              "0.0.0.0");
+  MetricsFetcher fetcher("pages", {.timeout = absl::Seconds(20), .most_connections = 4});
+  for (int i = 1; i <= 20; ++i) {
+    ScrapeRequest request = RequestTo(server.port());
+    request.address = *ParseIpAddress(absl::StrCat("127.0.0.", i));
+    const auto page = FetchWith(fetcher, request);
+    ASSERT_TRUE(page.ok()) << page.status();
+  }
+  EXPECT_EQ(server.connections(), 20);
+  const SteadyClock real;
+  const absl::Time deadline = real.Now() + absl::Seconds(10);
+  while (server.open() > 4 && real.Now() < deadline) usleep(1000);
+  EXPECT_LE(server.open(), 4);
+}
+
+TEST(ManyPages, TenThousandPagesLeaveNeitherFilesNorMemoryBehind) {
+  const TestHttpServer server(Serving([](absl::string_view path) {
+    if (path == "/503") return EmptyAnswer(503);
+    if (path == "/large") return std::string("HTTP/1.1 200 OK\r\nContent-Length: 9999999\r\n\r\n");
+    return Answer("a 1\n");
+  }));
+  MetricsFetcher fetcher("pages", {.timeout = absl::Seconds(20)});
+  const auto fetch = [&](int count) {
+    const char* const paths[] = {"/metrics", "/metrics", "/metrics", "/metrics", "/metrics",
+                                 "/metrics", "/metrics", "/metrics", "/503",     "/large"};
+    for (int i = 0; i < count; i += 10) {
+      Pages pages;
+      for (const char* path : paths) fetcher.Fetch(RequestTo(server.port(), path), pages.Next());
+      const auto came = pages.WaitFor(10);
+      const auto is_page = [](const absl::StatusOr<Page>& page) { return page.ok(); };
+      ASSERT_EQ(std::ranges::count_if(came, is_page), 8);
+    }
+  };
+  fetch(1000);
+  const int files = FilesHeld();
+  const size_t memory = MemoryHeld();
+  fetch(10'000);
+  EXPECT_LE(FilesHeld(), files + 20) << "each of the ten has a connection at either end";
+  EXPECT_LE(MemoryHeld(), memory + (size_t{1} << 20));
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,88 @@
+#include <string>
+
+#include "absl/time/time.h"
+#include "base/test_ca.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "page/fetched_metrics.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(PageTls, TlsIsVerifiedByTheCaThatIsGiven) {
+  const TestCa ca("our CA");
+  const TestPair pair = ca.Issue("engine");
+  const TestHttpServer server(Serving([](absl::string_view) { return Answer("safe"); }), &pair);
+  ScrapeRequest request = RequestTo(server.port());
+  request.tls = true;
+  request.host = "localhost";
+  request.ca_pem = ca.pem();
+  const auto page = FetchOnce(request);
+  ASSERT_TRUE(page.ok()) << page.status();
+  EXPECT_EQ(page->body, "safe");
+}
+
+TEST(PageTls, OwnCertificateIsShownToAServerThatWantsOne) {
+  const TestCa ca("our CA");
+  const TestPair pair = ca.Issue("engine");
+  const TestPair own = ca.Issue("scaler");
+  const TestHttpServer server(Serving([](absl::string_view) { return Answer("safe"); }), &pair,
+                              "127.0.0.1", ca.pem());
+  ScrapeRequest request = RequestTo(server.port());
+  request.tls = true;
+  request.ca_pem = ca.pem();
+  EXPECT_FALSE(FetchOnce(request).ok()) << "none is shown";
+  request.cert_pem = own.cert;
+  request.key_pem = own.key;
+  const auto page = FetchOnce(request);
+  ASSERT_TRUE(page.ok()) << page.status();
+  EXPECT_EQ(page->body, "safe");
+  request.key_pem = pair.key;
+  EXPECT_EQ(FetchOnce(request).status().code(), absl::StatusCode::kInvalidArgument)
+      << "the key is another's";
+}
+
+TEST(PageTls, WrongCertificatesAreRefused) {
+  const TestCa ca("our CA");
+  const TestCa other("another CA");
+  const TestPair good = ca.Issue("engine");
+  const TestPair expired = ca.Issue("engine", -absl::Hours(1));
+  const auto fault = [&](const TestPair& pair, const std::string& host, const std::string& ca_pem) {
+    const TestHttpServer server(Serving([](absl::string_view) { return Answer("safe"); }), &pair);
+    ScrapeRequest request = RequestTo(server.port());
+    request.tls = true;
+    request.host = host;
+    request.ca_pem = ca_pem;
+    return FetchOnce(request).status();
+  };
+  EXPECT_THAT(MessageOf(fault(good, "localhost", other.pem())), HasSubstr("its certificate: "));
+  EXPECT_THAT(MessageOf(fault(good, "localhost", "")), HasSubstr("its certificate: "));
+  EXPECT_THAT(MessageOf(fault(expired, "localhost", ca.pem())),
+              HasSubstr("its certificate: certificate has expired"));
+  const absl::Status name = fault(good, "llm.team-a.svc", ca.pem());
+  EXPECT_THAT(MessageOf(name), HasSubstr("its certificate: no alternative certificate subject name "
+                                         "matches target host name 'llm.team-a.svc'"));
+  EXPECT_EQ(name.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(fault(good, "localhost", "no PEM").code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(PageTls, HttpAtAPortOfHttpsAndTheOtherWayRoundAreFaults) {
+  const TestCa ca("our CA");
+  const TestPair pair = ca.Issue("engine");
+  const TestHttpServer tls(Serving([](absl::string_view) { return Answer(""); }), &pair);
+  EXPECT_FALSE(FetchOnce(RequestTo(tls.port())).ok());
+  const TestHttpServer plain(SayingAndClosing("HTTP/1.1 400 Bad Request\r\n\r\n"));
+  ScrapeRequest request = RequestTo(plain.port());
+  request.tls = true;
+  EXPECT_EQ(FetchOnce(request, absl::Milliseconds(200)).status().code(),
+            absl::StatusCode::kDeadlineExceeded)
+      << "it waits for a head that never comes";
+  const TestHttpServer wrong(SayingAndHanging("HTTP/1.1 400 Bad Request\r\n\r\n"));
+  request.port = wrong.port();
+  EXPECT_THAT(MessageOf(FetchOnce(request).status()), HasSubstr("it may not speak https"));
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,63 @@
+#include "page/scrape_transfer.h"
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "page/test_http_server.h"
+
+namespace gpuscaler {
+namespace {
+
+// The second wall: what libcurl would do if the first, CURLOPT_CONNECT_TO, were not there.
+absl::Status FaultWithout(const ScrapeRequest& request, const std::string& connect_to) {
+  ScrapeTransfer transfer(request, {.large_bodies = std::make_shared<LargeBodies>()});
+  CurlList list;
+  if (!connect_to.empty()) list.Add(connect_to);
+  transfer.easy().Set(CURLOPT_CONNECT_TO, list);
+  return transfer.Result(Curl().easy_perform(transfer.handle())).status();
+}
+
+TEST(ScrapeTransfer, NameThatResolvesToAnotherAddressIsNotConnectedTo) {
+  const TestHttpServer server(Serving([](absl::string_view) { return Answer("stolen"); }));
+  const ScrapeRequest request = {
+      .host = "localhost", .port = server.port(), .address = *ParseIpAddress("127.0.0.2")};
+  const absl::Status fault = FaultWithout(request, "");
+  EXPECT_EQ(fault.code(), absl::StatusCode::kPermissionDenied) << fault;
+  EXPECT_EQ(server.connections(), 0);
+}
+
+TEST(ScrapeTransfer, NoOtherAddressOrPortIsConnectedTo) {
+  const TestHttpServer server(Serving([](absl::string_view) { return Answer("stolen"); }), nullptr,
+                              "0.0.0.0");
+  ScrapeRequest request = {.host = "llm", .port = 1, .address = *ParseIpAddress("127.0.0.1")};
+  const std::string other_port = absl::StrCat("::127.0.0.1:", server.port());
+  EXPECT_EQ(FaultWithout(request, other_port).code(), absl::StatusCode::kPermissionDenied);
+  request.port = server.port();
+  const std::string other_address = absl::StrCat("::127.0.0.2:", server.port());
+  EXPECT_EQ(FaultWithout(request, other_address).code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(server.connections(), 0);
+  EXPECT_TRUE(FaultWithout(request, other_port).ok());
+}
+
+TEST(ScrapeTransfer, Ipv4AddressIsNotTakenForTheIpv6OneThatEndsWithIt) {
+  const TestHttpServer server(Serving([](absl::string_view) { return Answer("stolen"); }));
+  const ScrapeRequest request = {
+      .host = "llm", .port = server.port(), .address = *ParseIpAddress("64:ff9b::127.0.0.1")};
+  const absl::Status fault = FaultWithout(request, absl::StrCat("::127.0.0.1:", server.port()));
+  EXPECT_EQ(fault.code(), absl::StatusCode::kPermissionDenied) << fault;
+}
+
+// A CA that libcurl does not take would leave the system's authorities.
+TEST(ScrapeTransfer, AnOptionThatLibcurlDoesNotTakeLetsNothingBeAskedFor) {
+  const ScrapeRequest request = {.host = "llm", .port = 1, .address = *ParseIpAddress("127.0.0.1")};
+  ScrapeTransfer transfer(request, {.large_bodies = std::make_shared<LargeBodies>()});
+  EXPECT_TRUE(transfer.Ready().ok()) << transfer.Ready();
+  transfer.easy().Set(static_cast<CURLoption>(9999), 1L);
+  EXPECT_EQ(transfer.Ready().code(), absl::StatusCode::kFailedPrecondition) << transfer.Ready();
+  EXPECT_EQ(transfer.Result(CURLE_OK).status(), transfer.Ready());
+}
+
+}  // namespace
+}  // namespace gpuscaler

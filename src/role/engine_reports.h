@@ -1,0 +1,28 @@
+// The engines of this node, kept for the aggregators that want to know of them.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "discovery/engine_discovery.h"
+#include "fleet/engine_log.h"
+#include "signal/found_engines.h"
+
+namespace gpuscaler {
+
+class EngineReports : public EnginesListener {
+ public:
+  explicit EngineReports(EngineLog& log) : log_(log) {}  // it outlives this
+
+  EngineSubscription Subscription(absl::Time /*now*/) override { return log_.Subscription(); }
+  void List(const absl::StatusOr<NodeEngines>& found, absl::Time /*at*/) override {
+    log_.List(found);
+  }
+  void Take(const EnginePlace& place, const EngineUpdate& update) override {
+    log_.Take(place, update);
+  }
+
+ private:
+  EngineLog& log_;
+};
+
+}  // namespace gpuscaler

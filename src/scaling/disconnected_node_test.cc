@@ -1,0 +1,171 @@
+// Nodes whose agents or kubelets fall silent, or were never heard.
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "scaling/decided_fleet.h"
+
+namespace gpuscaler {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(DisconnectedNode, LastSnapshotOfASilentAgentCountsForGraceThenIsUnreadable) {
+  const NodeSnapshot first = Node("gpu-1", {Llm("llm-a", 60)});
+  FleetBuilder fleet;
+  fleet.Hold(kLong, {first, Node("gpu-7", {Llm("llm-b", 40)})});
+  fleet.Silence("gpu-7", "connection refused").Hold(absl::Seconds(14), {first});
+  EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).value, 100);
+  EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).unreadable, 0);
+  EXPECT_FALSE(DecidedOn(UtilizationOf("llm"), fleet).partial);
+  fleet.Hold(absl::Seconds(28), {first});
+  const Decision decision = DecidedOn(UtilizationOf("llm"), fleet);
+  EXPECT_EQ(decision.value, 60 + 80);
+  EXPECT_EQ(decision.replicas, 2);
+  EXPECT_TRUE(decision.active);
+  EXPECT_TRUE(decision.partial);
+  EXPECT_THAT(decision.notes,
+              ElementsAre("partial: agent of node gpu-7 silent for 42s: connection refused"));
+  EXPECT_EQ(decision.contributions[1].because,
+            "agent of node gpu-7 silent for 42s: connection refused");
+}
+
+TEST(DisconnectedNode, AgentThatIsHeardWithoutReadingsIsUnreadableAfterStaleAfter) {
+  const NodeSnapshot first = Node("gpu-1", {Llm("llm-a", 60)});
+  FleetBuilder fleet;
+  fleet.Hold(kLong, {first, Node("gpu-7", {Llm("llm-b", 40)})}).Hold(absl::Seconds(8), {first});
+  const Decision decision = DecidedOn(UtilizationOf("llm"), fleet);
+  EXPECT_EQ(decision.value, 60 + 80);
+  EXPECT_EQ(decision.contributions[1].because, "node gpu-7 was last read 8s ago");
+}
+
+TEST(DisconnectedNode, NodeThatIsReadTooSeldomIsSaidToBe) {
+  const NodeSnapshot first = Node("gpu-1", {Llm("llm-a", 60)});
+  NodeSnapshot seldom = Node("gpu-7", {Llm("llm-b", 40)});
+  seldom.read_every = kStaleness.stale_after / 2 + absl::Milliseconds(1);
+  FleetBuilder fleet;
+  fleet.Hold(kLong, {first, seldom}).Hold(absl::Seconds(8), {first});
+  EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).contributions[1].because,
+            "node gpu-7 was last read 8s ago: it is read every 3.001s, for which --stale-after=6s "
+            "is too short");
+}
+
+TEST(DisconnectedNode, SilentNodeOfOthersLeavesTheWorkloadAlone) {
+  const NodeSnapshot first = Node("gpu-1", {Llm("llm-a", 60)});
+  FleetBuilder fleet;
+  fleet.Hold(kLong, {first, Node("gpu-7", {{.name = "x", .owner = "x", .loads = {100}}})});
+  fleet.Silence("gpu-7", "connection refused").Hold(kLong, {first});
+  EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).value, 60);
+  EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).unreadable, 0);
+  EXPECT_TRUE(DecidedOn(UtilizationOf("llm"), fleet).partial) << "a pod may have come to it since";
+}
+
+TEST(DisconnectedNode, AllAgentsSilentAreUnavailable) {
+  FleetBuilder fleet;
+  fleet.Hold(kLong, {Node("gpu-1", {Llm("llm-a", 60)}), Node("gpu-2", {Llm("llm-b", 60)})});
+  fleet.Silence("gpu-1", "connection refused").Silence("gpu-2", "no route to host");
+  fleet.Hold(absl::Seconds(20), {});
+  const Decision decision = DecidedOn(UtilizationOf("llm"), fleet);
+  EXPECT_EQ(decision.status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(MessageOf(decision), HasSubstr("agent of node gpu-1 silent for 20s"));
+}
+
+TEST(DisconnectedNode, AgentThatComesBackNeedsEvidenceAnewToBeIdle) {
+  const std::vector<NodeSnapshot> idle = {Node("gpu-1", {Llm("llm-a", 0)})};
+  FleetBuilder fleet;
+  fleet.Hold(kLong, idle);
+  EXPECT_FALSE(DecidedOn(UtilizationOf("llm"), fleet).active);
+  fleet.Silence("gpu-1", "connection refused").Hold(absl::Seconds(30), {}).Tick(idle);
+  EXPECT_TRUE(DecidedOn(UtilizationOf("llm"), fleet).active);
+  fleet.Hold(Utilization().activation_window, idle);
+  EXPECT_FALSE(DecidedOn(UtilizationOf("llm"), fleet).active);
+}
+
+TEST(DisconnectedNode, NewNodeOfOthersHoldsNobodyActive) {
+  const NodeSnapshot idle = Node("gpu-1", {Llm("llm-a", 0)});
+  FleetBuilder fleet;
+  fleet.Hold(kLong, {idle}).Tick({idle, Node("gpu-2", {})});
+  EXPECT_FALSE(DecidedOn(UtilizationOf("llm"), fleet).active);
+}
+
+TEST(DisconnectedNode, AgentThatWasNeverHeardMakesAnswersPartial) {
+  FleetBuilder fleet;
+  fleet.Hold(kLong, {Node("gpu-1", {Llm("llm-a", 60)})}).Unreached("10.0.0.7:6001");
+  EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).value, 60);
+  for (const char* name : {"llm", "asleep"}) {
+    EXPECT_TRUE(DecidedOn(UtilizationOf(name), fleet).status.ok())
+        << DecidedOn(UtilizationOf(name), fleet).status;
+    EXPECT_THAT(DecidedOn(UtilizationOf(name), fleet).notes,
+                Contains(HasSubstr("1 agent not heard yet: 10.0.0.7:6001")));
+  }
+}
+
+TEST(DisconnectedNode, FleetWithoutAnyAgentSaysSo) {
+  FleetHistory fleet = FleetBuilder().fleet();
+  fleet.none_listed = true;
+  const Decision decision = Decide(UtilizationOf("llm"), kOfTeamA, fleet, kStaleness);
+  EXPECT_TRUE(decision.status.ok());
+  EXPECT_FALSE(decision.partial) << "normal where nodes come with their pods";
+  EXPECT_THAT(Explain(UtilizationOf("llm"), decision), HasSubstr("note: no agent is listed: "));
+}
+
+TEST(DisconnectedNode, EmptyFleetIsIdle) {
+  const Decision empty = DecidedOn(UtilizationOf("llm"), FleetBuilder());
+  EXPECT_TRUE(empty.status.ok()) << empty.status;
+  EXPECT_EQ(empty.value, 0);
+  EXPECT_FALSE(empty.active);
+  EXPECT_EQ(empty.replicas_from, "pods of llm");
+}
+
+TEST(DisconnectedNode, OwnersThatAreLostMakeTheirPodsUnreadable) {
+  const NodeSnapshot first = Node("gpu-1", {Llm("llm-a", 60)});
+  const NodeSnapshot second = Node("gpu-2", {Llm("llm-b", 50)});
+  FleetBuilder fleet;
+  fleet.Hold(kLong, {first, second});
+  fleet.Hold(kLong, {first, UnownedNode(second, "kubelet: connection refused")});
+  const Decision decision = DecidedOn(UtilizationOf("llm"), fleet);
+  EXPECT_EQ(decision.value, 60 + 80);
+  EXPECT_EQ(decision.unreadable, 1);
+  EXPECT_TRUE(decision.partial);
+  EXPECT_THAT(
+      Explain(UtilizationOf("llm"), decision),
+      HasSubstr("who holds the GPUs of node gpu-2 is unknown: kubelet: connection refused"));
+  fleet.Hold(kLong, {UnownedNode(first, "no kubelet"), UnownedNode(second, "no kubelet")});
+  EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).status.code(), absl::StatusCode::kUnavailable);
+}
+
+TEST(DisconnectedNode, OwnersThatWereNeverKnownAreNoZero) {
+  const NodeSnapshot node = UnownedNode(Node("gpu-1", {Llm("llm-a", 60)}), "no kubelet");
+  const Decision decision = DecidedOn(UtilizationOf("llm"), {node});
+  EXPECT_EQ(decision.status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(MessageOf(decision), HasSubstr("node gpu-1 is unknown: no kubelet"));
+}
+
+// Which of them is whose is not known before they answer.
+TEST(DisconnectedNode, PodsThatMayHoldGpusThatNeverAnsweredStandAndAreNoStartOnceTheyDo) {
+  Trigger trigger = UtilizationOf("llm");
+  trigger.warmup = absl::Minutes(5);
+  const NodeSnapshot first = Node("gpu-1", {Llm("llm-a", 60)});
+  const NodeSnapshot second = Node("gpu-2", {Llm("llm-b", 50), Llm("llm-c", 40)});
+  NodeSnapshot silent = second;
+  for (const int i : {0, 1}) {
+    silent.gpus[i] = LostGpu(i);
+    silent.gpus[i].uuid = UnknownGpuUuid(i);
+    silent.gpus[i].in_use = false;
+    silent.gpus[i].holders = {{.pod = 0, .share = 0.5}, {.pod = 1, .share = 0.5}};
+  }
+  FleetBuilder fleet;
+  fleet.Hold(kLong, {first, silent});
+  EXPECT_EQ(DecidedOn(trigger, fleet).value, 60 + 2 * 80)
+      << Explain(trigger, DecidedOn(trigger, fleet));
+  EXPECT_EQ(DecidedOn(trigger, fleet).unreadable, 2);
+  fleet.Hold(absl::Minutes(1), {first, second});
+  EXPECT_EQ(DecidedOn(trigger, fleet).value, 60 + 50 + 40)
+      << Explain(trigger, DecidedOn(trigger, fleet));
+  EXPECT_EQ(DecidedOn(trigger, fleet).warming, 0);
+}
+
+}  // namespace
+}  // namespace gpuscaler

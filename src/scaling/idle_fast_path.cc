@@ -1,0 +1,192 @@
+#include "scaling/idle_fast_path.h"
+
+#include <algorithm>
+
+#include "scaling/scope.h"
+
+namespace gpuscaler {
+namespace {
+
+bool MayStayIdle(const Trigger& trigger, const FleetHistory& fleet, const Decision& decision) {
+  const bool by_owner = trigger.scope == Scope::kWorkload && fleet.asks_kubelets;
+  const bool of_gpus_alone =
+      InfoOf(trigger.metric).origin == MetricOrigin::kGpu && !decision.by_engines;
+  return of_gpus_alone && by_owner && decision.status.ok() && !decision.active &&
+         decision.warming == 0;
+}
+
+// A replica is not above the threshold if none of its GPUs is, but their sum may be.
+double ThresholdOfEach(const Trigger& trigger) {
+  return trigger.aggregation == Aggregation::kSum ? std::min(trigger.activation_threshold, 0.0)
+                                                  : trigger.activation_threshold;
+}
+
+const std::shared_ptr<const NodeLayout>& OldestLayout(const NodeHistory& history) {
+  return history.past_layouts.empty() ? history.runs.front().layout()
+                                      : history.past_layouts.front().layout;
+}
+
+// For as long as is looked back on: each replica there has always been, with these GPUs.
+bool HeldAllAlong(const NodeHistory& history, absl::Time oldest) {
+  const auto& runs = history.runs;
+  for (size_t i = runs.size(); i-- > 0 && runs[i].last >= oldest;) {
+    if (runs[i].layout() != runs.back().layout()) return false;
+  }
+  return true;
+}
+
+// By the kubelet, or at once: else it takes the time since when each process holds its GPU.
+bool IsWarmForGood(const Trigger& trigger, const NodeLayout& layout, const NodeLayout::Gpu& gpu) {
+  return trigger.warmup == absl::ZeroDuration() ||
+         std::ranges::all_of(gpu.holders, [&layout](const GpuHolder& holder) {
+           return layout.pods[static_cast<size_t>(holder.pod)].ready.has_value();
+         });
+}
+
+bool Shows(const StoredPoint& kept, const GpuPoint& point) {
+  if (kept.in_use() != point.in_use() || kept.held_since() != point.held_since()) return false;
+  for (size_t i = 0; i < kGpuReadings; ++i) {
+    const GpuReading reading = static_cast<GpuReading>(i);
+    if (kept.Has(reading) != point.Has(reading)) return false;
+    if (kept.Value(reading) != point.Value(reading)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+IdleFastPath::IdleFastPath(const Trigger& trigger, const StalenessLimits& staleness)
+    : reading_(InfoOf(trigger.metric).reading),
+      threshold_(static_cast<float>(ThresholdOfEach(trigger))),
+      activation_window_(trigger.activation_window),
+      stale_after_(staleness.stale_after),
+      evaluates_preallocated_memory_(EvaluatesPreallocatedMemory(trigger)),
+      stands_until_(absl::InfiniteFuture()) {}
+
+std::optional<IdleFastPath> IdleFastPath::Of(const Trigger& trigger, const FleetHistory& fleet,
+                                             const StalenessLimits& staleness,
+                                             const Decision& decision) {
+  if (!MayStayIdle(trigger, fleet, decision)) return std::nullopt;
+  IdleFastPath quiet(trigger, staleness);
+  // Memory begins to stand by time alone.
+  if (quiet.evaluates_preallocated_memory_) quiet.stands_until_ = decision.active_while_read;
+  quiet.marks_.reserve(fleet.nodes.size());
+  for (const NodeState& state : fleet.nodes) quiet.marks_.push_back(quiet.MarkOf(state));
+  for (const Contribution& contribution : decision.contributions) {
+    if (!quiet.AddReplica(trigger, fleet, contribution)) return std::nullopt;
+  }
+  const absl::Time oldest = OldestLookedAt(trigger, fleet.now, staleness);
+  for (size_t i = 0; i < fleet.nodes.size(); ++i) {
+    if (!quiet.marks_[i].has_replicas) continue;
+    if (!HeldAllAlong(*fleet.nodes[i].history, oldest)) return std::nullopt;
+  }
+  return quiet;
+}
+
+IdleFastPath::Mark IdleFastPath::MarkOf(const NodeState& state) const {
+  const NodeHistory& history = *state.history;
+  const NodeRun& newest = history.runs.back();
+  return {.first = newest.first, .layout = newest.layout(), .oldest_layout = OldestLayout(history)};
+}
+
+bool IdleFastPath::AddReplica(const Trigger& trigger, const FleetHistory& fleet,
+                              const Contribution& contribution) {
+  if (contribution.nodes.size() != 1) return false;
+  const auto state = std::ranges::find(fleet.nodes, contribution.nodes.front(), &NodeState::node);
+  Mark& mark = marks_[static_cast<size_t>(state - fleet.nodes.begin())];
+  mark.has_replicas = true;
+  return std::ranges::all_of(contribution.gpus, [&](const std::string& uuid) {
+    return AddGpu(trigger, uuid, *state->history, mark);
+  });
+}
+
+bool IdleFastPath::AddGpu(const Trigger& trigger, const std::string& uuid,
+                          const NodeHistory& history, Mark& mark) const {
+  const NodeRun& newest = history.runs.back();
+  const NodeLayout& layout = *newest.layout();
+  const int found = PositionOf(layout.gpus, uuid, 0);
+  if (found < 0) return false;
+  const size_t place = static_cast<size_t>(found);
+  mark.places.push_back(static_cast<uint32_t>(place));
+  if (evaluates_preallocated_memory_) {
+    mark.shown.emplace_back(history.Newest().gpus[place]);
+    mark.memory.push_back(history.Newest().gpus[place].steady_memory.parts());
+  }
+  const NodeLayout::Gpu& gpu = layout.gpus[place];
+  return gpu.parent_uuid.empty() && IsWarmForGood(trigger, layout, gpu) &&
+         newest.points()[place].Value(reading_).has_value();
+}
+
+std::optional<absl::Time> IdleFastPath::StandsOn(const FleetHistory& fleet) {
+  if (fleet.nodes.size() != marks_.size() || !fleet.asks_kubelets) return std::nullopt;
+  if (fleet.now >= stands_until_) return std::nullopt;
+  absl::Time until = std::min(fleet.stands_until, stands_until_);
+  for (size_t i = 0; i < marks_.size(); ++i) {
+    const NodeState& state = fleet.nodes[i];
+    if (!Continues(state, fleet.now, marks_[i])) return std::nullopt;
+    if (marks_[i].has_replicas) until = std::min(until, state.history->NewestAt() + stale_after_);
+  }
+  return until;
+}
+
+// Who holds what, and did, is as it was, and what is new is a reading of each GPU, soon after the
+// one before. Then no replica comes, goes or gets warm, and each is read and covered as before.
+bool IdleFastPath::Continues(const NodeState& state, absl::Time now, Mark& mark) const {
+  const NodeHistory& history = *state.history;
+  if (OldestLayout(history) != mark.oldest_layout) return false;
+  if (mark.has_replicas && !IsRead(state, now)) return false;
+  const std::vector<NodeRun>& runs = history.runs;
+  for (size_t i = runs.size(); i-- > 0;) {
+    const NodeRun& run = runs[i];
+    if (run.first == mark.first) {
+      mark.first = runs.back().first;
+      return IsSameMemory(history, mark);
+    }
+    if (i == 0 || run.layout() != mark.layout) return false;
+    if (!mark.has_replicas) continue;
+    const bool follows = run.first - runs[i - 1].last <= stale_after_;
+    if (!follows || !SaysNothingNew(run.points(), mark)) return false;
+  }
+  return false;
+}
+
+// Now, and as far back as matters.
+bool IdleFastPath::IsRead(const NodeState& state, absl::Time now) const {
+  const NodeHistory& history = *state.history;
+  return state.silence.empty() && now - history.NewestAt() <= stale_after_ &&
+         history.runs.front().first <= now - activation_window_;
+}
+
+bool IdleFastPath::SaysNothingNew(const StoredPoints& points, const Mark& mark) const {
+  if (points.has_shares()) return false;
+  for (size_t i = 0; i < mark.places.size(); ++i) {
+    const StoredPoint point = points[mark.places[i]];
+    if (evaluates_preallocated_memory_) {
+      if (!Shows(point, mark.shown[i])) return false;
+      continue;
+    }
+    const std::optional<double> value = point.Value(reading_);
+    if (!value || static_cast<float>(*value) > threshold_) return false;
+  }
+  return true;
+}
+
+bool IdleFastPath::IsSameMemory(const NodeHistory& history, const Mark& mark) {
+  for (size_t i = 0; i < mark.memory.size(); ++i) {
+    SteadyMemory::Parts now = history.Newest().gpus[mark.places[i]].steady_memory.parts();
+    now.current.until = mark.memory[i].current.until;
+    if (now != mark.memory[i]) return false;
+  }
+  return true;
+}
+
+size_t IdleFastPath::size_bytes() const {
+  size_t bytes = sizeof(*this) + marks_.capacity() * sizeof(Mark);
+  for (const Mark& mark : marks_) {
+    bytes += mark.places.capacity() * sizeof(uint32_t) + mark.shown.capacity() * sizeof(GpuPoint) +
+             mark.memory.capacity() * sizeof(SteadyMemory::Parts);
+  }
+  return bytes;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,389 @@
+#include "scaling/idle_fast_path.h"
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "scaling/fleet_builder.h"
+#include "scaling/random.h"
+#include "scaling/signal_builder.h"
+#include "trigger/test_triggers.h"
+
+namespace gpuscaler {
+namespace {
+
+const ScaledObjectRef kOwnScaledObject{.namespace_name = "team-a", .name = "scaler"};
+constexpr absl::Duration kInstant = absl::Nanoseconds(1);
+
+Trigger OnLlm() {
+  Trigger trigger;
+  trigger.workload = "llm";
+  return trigger;
+}
+
+std::optional<IdleFastPath> IdleOn(const Trigger& trigger, const FleetHistory& fleet) {
+  return IdleFastPath::Of(trigger, fleet, kStaleness,
+                          Decide(trigger, kOwnScaledObject, fleet, kStaleness));
+}
+
+HeldPod LlmAt(double load) { return {.name = "llm-a", .owner = "llm", .loads = {load}}; }
+HeldPod Other(double load) { return {.name = "x", .owner = "other", .loads = {load}}; }
+
+TEST(IdleFastPath, LoadOfOthersDoesNotWakeIt) {
+  FleetBuilder builder;
+  builder.Hold(kLong, {Node("gpu-1", {LlmAt(0), Other(70)})});
+  auto quiet = IdleOn(OnLlm(), builder.fleet());
+  ASSERT_TRUE(quiet.has_value());
+  for (const double load : {90, 10, 100}) {
+    builder.Tick({Node("gpu-1", {LlmAt(0), Other(load)})});
+    EXPECT_EQ(quiet->StandsOn(builder.fleet()), builder.now() + kStaleness.stale_after);
+  }
+}
+
+TEST(IdleFastPath, ItsOwnLoadDoes) {
+  Trigger trigger = OnLlm();
+  trigger.activation_threshold = 5;
+  FleetBuilder builder;
+  builder.Hold(kLong, {Node("gpu-1", {LlmAt(0)})});
+  auto quiet = IdleOn(trigger, builder.fleet());
+  ASSERT_TRUE(quiet.has_value());
+  EXPECT_TRUE(quiet->StandsOn(builder.Tick({Node("gpu-1", {LlmAt(5)})}).fleet()));
+  EXPECT_FALSE(quiet->StandsOn(builder.Tick({Node("gpu-1", {LlmAt(5.1)})}).fleet()));
+}
+
+TEST(IdleFastPath, ReadingBetweenTwoLooksIsSeen) {
+  FleetBuilder builder;
+  builder.Hold(kLong, {Node("gpu-1", {LlmAt(0)})});
+  auto quiet = IdleOn(OnLlm(), builder.fleet());
+  ASSERT_TRUE(quiet.has_value());
+  builder.Tick({Node("gpu-1", {LlmAt(30)})}).Tick({Node("gpu-1", {LlmAt(0)})});
+  EXPECT_FALSE(quiet->StandsOn(builder.fleet()));
+}
+
+TEST(IdleFastPath, AnotherPodWakesIt) {
+  FleetBuilder builder;
+  builder.Hold(kLong, {Node("gpu-1", {LlmAt(0)})});
+  auto quiet = IdleOn(OnLlm(), builder.fleet());
+  ASSERT_TRUE(quiet.has_value());
+  EXPECT_FALSE(quiet->StandsOn(builder.Tick({Node("gpu-1", {LlmAt(0), Other(0)})}).fleet()));
+}
+
+TEST(IdleFastPath, SilenceWakesIt) {
+  FleetBuilder builder;
+  builder.Hold(kLong, {Node("gpu-1", {LlmAt(0)})});
+  auto quiet = IdleOn(OnLlm(), builder.fleet());
+  ASSERT_TRUE(quiet.has_value());
+  FleetHistory late = builder.fleet();
+  late.now += kStaleness.stale_after;
+  EXPECT_TRUE(quiet->StandsOn(late));
+  late.now += kInstant;
+  EXPECT_FALSE(quiet->StandsOn(late));
+}
+
+Trigger OnEngine() {
+  Trigger trigger = OnLlm();
+  trigger.metric = MetricType::kMemoryUsedPercent;
+  trigger.preallocated_memory = PreallocatedMemory::kPressure;
+  return trigger;
+}
+
+HeldPod Engine(double memory_used_percent) {
+  HeldPod pod = LlmAt(0);
+  pod.memory_used_percent = memory_used_percent;
+  return pod;
+}
+
+TEST(IdleFastPath, EngineWithStandingMemorySleepsWhileItsOwnGpusShowTheSame) {
+  FleetBuilder builder;
+  builder.Hold(kLong, {Node("gpu-1", {Engine(91), Other(70)})});
+  auto quiet = IdleOn(OnEngine(), builder.fleet());
+  ASSERT_TRUE(quiet.has_value());
+  builder.Tick({Node("gpu-1", {Engine(91), Other(80)})});
+  EXPECT_EQ(quiet->StandsOn(builder.fleet()), builder.now() + kStaleness.stale_after);
+  builder.Tick({Node("gpu-1", {Engine(91.5), Other(80)})});
+  EXPECT_FALSE(quiet->StandsOn(builder.fleet())) << "it may be another engine's";
+}
+
+TEST(IdleFastPath, OneWithoutPodsSleepsWhateverTheNodesShowThatItWasOn) {
+  FleetBuilder builder;
+  builder.Hold(kLong, {Node("gpu-1", {LlmAt(50), Other(70)})});
+  builder.Hold(kLong, {Node("gpu-1", {Other(70)})});
+  auto quiet = IdleOn(OnLlm(), builder.fleet());
+  ASSERT_TRUE(quiet.has_value());
+  EXPECT_EQ(quiet->StandsOn(builder.Tick({Node("gpu-1", {Other(90)})}).fleet()),
+            absl::InfiniteFuture());
+}
+
+TEST(IdleFastPath, OneWhoseEnginesSpeakIsNone) {
+  FleetBuilder builder;
+  builder.Hold(kLong, {Node("gpu-1", {Engine(91)})});
+  SignalBuilder engines(builder.now());
+  SignalSeries& engine = engines.Hold("vllm", kLong, 0);
+  engine.namespace_name = "team-a";
+  engine.pod = "llm-a";
+  const auto quiet_with = [&](const SignalHistory& signals) {
+    return IdleFastPath::Of(
+        OnEngine(), builder.fleet(), kStaleness,
+        Decide(OnEngine(), kOwnScaledObject, builder.fleet(), &signals, kStaleness));
+  };
+  EXPECT_FALSE(quiet_with(engines.history())) << "what GPUs show says nothing of its load";
+  engine.pod = "another";
+  EXPECT_TRUE(quiet_with(engines.history()));
+}
+
+TEST(IdleFastPath, ActiveOneIsNone) {
+  FleetBuilder builder;
+  builder.Hold(kLong, {Node("gpu-1", {LlmAt(50)})});
+  EXPECT_FALSE(IdleOn(OnLlm(), builder.fleet()));
+}
+
+bool OnceIn(int n, Random& random) { return random.Whole(1, n) == 1; }
+
+void NamePodsByChance(Random& random, Trigger& trigger) {
+  constexpr const char* kRegexes[] = {"llm-.*", ".*-1-1", "llm-1-.|x-2-.", "none"};
+  trigger.workload.clear();
+  trigger.pod_regex = std::make_shared<const RE2>(kRegexes[random.Whole(0, 3)]);
+}
+
+Trigger IdleTriggerByChance(Random& random) {
+  Trigger trigger;
+  if (!OnceIn(4, random)) trigger.workload = "llm";
+  if (OnceIn(4, random)) NamePodsByChance(random, trigger);
+  if (OnceIn(4, random)) trigger.gpu_index = random.Whole(0, 3);
+  constexpr MetricType kMetrics[] = {MetricType::kGpuUtilization, MetricType::kMemoryUsedPercent,
+                                     MetricType::kPowerDraw};
+  trigger.metric = kMetrics[OnceIn(4, random) ? random.Whole(1, 2) : 0];
+  trigger.activation_threshold = OnceIn(2, random) ? 0 : random.Whole(1, 150);
+  trigger.aggregation = static_cast<Aggregation>(random.Whole(0, 5));
+  trigger.activation_window = absl::Seconds(random.Whole(0, 40));
+  trigger.window = absl::Seconds(random.Whole(0, 30));
+  trigger.warmup = absl::Seconds(OnceIn(2, random) ? 0 : random.Whole(0, 20));
+  trigger.preallocation_window = absl::Seconds(random.Whole(0, 40));
+  trigger.preallocated_memory = static_cast<PreallocatedMemory>(random.Whole(0, 2));
+  trigger.scale_in = static_cast<ScaleIn>(random.Whole(0, 1));
+  return trigger;
+}
+
+// A node with an agent that does what agents do, and a kubelet too.
+class NodeOfChance {
+ public:
+  NodeOfChance(Random& random, int number)
+      : number_(number),
+        has_groups_(OnceIn(3, random)),
+        has_shared_(OnceIn(4, random)),
+        change_(OnceIn(2, random) ? 40 : 400),
+        limits_{.horizon = absl::Seconds(random.Whole(60, 120)), .join_within = absl::Seconds(6)} {
+    NewPods(random);
+  }
+
+  void Step(Random& random, absl::Time now) {
+    Change(random, now);
+    if (now < disconnected_until_) return;
+    silence_ = OnceIn(30, random) ? "connection refused" : "";
+    const absl::Time at = std::max(now - random.Real(0, 1) * absl::Seconds(2), reported_until_);
+    received_at_ = now;
+    if (OnceIn(3, random)) return Repeat(at);
+    for (HeldPod& pod : pods_) NewLoad(random, pod);
+    Read(random, at + absl::Milliseconds(1));
+    if (OnceIn(60, random)) TellAgain();
+  }
+
+  void AddTo(FleetHistory& fleet) const {
+    if (history_.runs.empty()) return;
+    fleet.nodes.push_back({.node = absl::StrCat("gpu-", number_),
+                           .history = std::make_shared<const NodeHistory>(history_),
+                           .received_at = received_at_,
+                           .silence = silence_});
+    fleet.asks_kubelets |= AsksKubelet(fleet.nodes.back());
+  }
+
+ private:
+  void Change(Random& random, absl::Time now) {
+    if (OnceIn(change_, random)) NewPods(random);
+    if (OnceIn(change_, random)) unknown_ = !unknown_;
+    if (OnceIn(60, random)) disconnected_until_ = now + absl::Seconds(random.Whole(1, 12));
+    if (OnceIn(40, random)) held_since_ = now;
+    if (OnceIn(40, random)) limits_.readings = absl::Seconds(random.Whole(20, 90));
+    for (HeldPod& pod : pods_) {
+      if (OnceIn(3 * change_, random) && pod.ready) pod.ready = !*pod.ready;
+      if (OnceIn(3 * change_, random)) pod.loads.resize(3 - pod.loads.size());
+    }
+  }
+
+  void NewPods(Random& random) {
+    pods_.clear();
+    for (int i = random.Whole(0, 3); i > 0; --i) {
+      HeldPod pod = {.name = absl::StrCat("llm-", number_, "-", i), .owner = "llm"};
+      if (OnceIn(2, random)) pod = {.name = absl::StrCat("x-", number_, "-", i), .owner = "other"};
+      if (has_groups_) pod.group = absl::StrCat(pod.owner, "-0");
+      if (OnceIn(2, random)) pod.ready = !OnceIn(5, random);
+      pod.loads.resize(static_cast<size_t>(random.Whole(1, 2)));
+      pods_.push_back(std::move(pod));
+    }
+  }
+
+  static void NewLoad(Random& random, HeldPod& pod) {
+    const bool busy = pod.owner == "other" ? !OnceIn(3, random) : OnceIn(40, random);
+    for (double& load : pod.loads) load = busy ? random.Whole(0, 100) : 0;
+    if (OnceIn(20, random)) pod.memory_used_percent = random.Whole(0, 99);
+  }
+
+  void Read(Random& random, absl::Time at) {
+    NodeSnapshot snapshot = Node(absl::StrCat("gpu-", number_), pods_);
+    for (GpuSample& gpu : snapshot.gpus) {
+      gpu.held_since = held_since_;
+      if (OnceIn(100, random)) {
+        gpu.utilization_percent.reset();
+        gpu.gaps.push_back({GpuField::kUtilization, GpuGap::Reason::kFailed, "lost"});
+      }
+      if (has_shared_) gpu.holders.push_back({.pod = 0, .container = "too", .share = 0.5});
+    }
+    if (unknown_) snapshot = UnownedNode(std::move(snapshot), "no answer");
+    snapshot.taken_at = at;
+    memory_.Annotate(snapshot);
+    reported_.push_back(snapshot);
+    history_.Append(std::move(snapshot), limits_);
+    reported_until_ = at;
+  }
+
+  void Repeat(absl::Time at) {
+    if (history_.runs.empty() || at <= reported_until_) return;
+    history_.Extend(at, limits_);
+    reported_until_ = at;
+  }
+
+  // All of its past, which comes out otherwise.
+  void TellAgain() {
+    history_ = NodeHistory();
+    for (size_t i = reported_.size() / 2; i < reported_.size(); ++i)
+      history_.Append(reported_[i], limits_);
+  }
+
+  const int number_;
+  const bool has_groups_;
+  const bool has_shared_;
+  const int change_;  // in so many steps
+  NodeHistory::Limits limits_;
+  std::vector<HeldPod> pods_;
+  bool unknown_ = false;
+  absl::Time held_since_ = absl::InfinitePast();
+  absl::Time disconnected_until_ = absl::InfinitePast();
+  absl::Time reported_until_ = absl::InfinitePast();
+  absl::Time received_at_;
+  std::string silence_;
+  MemoryWatch memory_;
+  std::vector<NodeSnapshot> reported_;
+  NodeHistory history_;
+};
+
+// What engines of some pods, or of none, have said.
+class EnginesOfChance {
+ public:
+  EnginesOfChance(Random& random, absl::Time now) : are_read_(OnceIn(2, random)), read_since_(now) {
+    Say(random, now);
+  }
+
+  // True: something else.
+  bool Step(Random& random, absl::Time now) {
+    if (!are_read_ || !OnceIn(25, random)) return false;
+    Say(random, now);
+    return true;
+  }
+
+  const SignalHistory* history() const { return are_read_ ? &history_ : nullptr; }
+
+ private:
+  void Say(Random& random, absl::Time now) {
+    history_ = {.now = now, .read_since = read_since_};
+    if (OnceIn(4, random)) history_.status = absl::UnavailableError("not known");
+    for (int i = OnceIn(2, random) ? 0 : random.Whole(1, 3); i > 0; --i) {
+      SignalSeries engine{.name = absl::StrCat("vllm ", i), .namespace_name = "team-a"};
+      engine.pod = absl::StrCat(OnceIn(2, random) ? "llm-" : "x-", random.Whole(1, 3), "-", i);
+      if (OnceIn(3, random)) {
+        engine.gap = "connection refused";
+        engine.points.push_back({.at = now});
+      } else {
+        engine.points.push_back({.at = now, .value = OnceIn(2, random) ? 0 : random.Whole(1, 90)});
+        engine.answers_since = now;
+      }
+      history_.series.push_back(std::move(engine));
+    }
+  }
+
+  const bool are_read_;
+  const absl::Time read_since_;
+  SignalHistory history_;
+};
+
+void ExpectIdle(const Decision& decision) {
+  EXPECT_TRUE(decision.status.ok()) << decision.status;
+  EXPECT_FALSE(decision.active) << decision.active_because;
+}
+
+// How often it stood where there is a replica.
+int ExpectWhatStandsToBeDecidedSo(Trigger (*trigger_by_chance)(Random&)) {
+  int stood = 0;
+  for (int seed = 0; seed < 400 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const Trigger trigger = trigger_by_chance(random);
+    const StalenessLimits staleness{.stale_after = absl::Seconds(6),
+                                    .grace = absl::Seconds(random.Whole(1, 15)),
+                                    .forget_after = absl::Seconds(random.Whole(16, 90))};
+    std::vector<NodeOfChance> nodes;
+    for (int i = random.Whole(1, 3); i > 0; --i) nodes.emplace_back(random, i);
+    std::optional<IdleFastPath> quiet;
+    absl::Time now = absl::FromUnixSeconds(1'767'225'600);
+    EnginesOfChance engines(random, now);
+    for (int step = 0; step < 150 && !testing::Test::HasFailure(); ++step) {
+      SCOPED_TRACE(step);
+      now += random.Real(0, 1) * absl::Seconds(3);
+      FleetHistory fleet{.generation = step, .now = now};
+      for (NodeOfChance& node : nodes) {
+        node.Step(random, now);
+        node.AddTo(fleet);
+      }
+      if (OnceIn(3, random)) fleet.stands_until = now + absl::Seconds(random.Whole(0, 8));
+      if (engines.Step(random, now)) quiet.reset();
+      const SignalHistory* const observed = engines.history();
+      const auto until = quiet ? quiet->StandsOn(fleet) : std::nullopt;
+      const Decision decision = Decide(trigger, kOwnScaledObject, fleet, observed, staleness);
+      if (!until) {
+        quiet = IdleFastPath::Of(trigger, fleet, staleness, decision);
+        continue;
+      }
+      stood += decision.replicas > 0 ? 1 : 0;
+      EXPECT_LE(*until, fleet.stands_until);
+      ExpectIdle(decision);
+      for (FleetHistory later = fleet; const double part : {0.5, 1.0}) {
+        const absl::Time last = std::min(*until - kInstant, now + absl::Hours(1));
+        later.now = now + part * (last - now);
+        ExpectIdle(Decide(trigger, kOwnScaledObject, later, observed, staleness));
+      }
+    }
+  }
+  return stood;
+}
+
+TEST(IdleFastPathProperty, WhatStandsWouldBeDecidedSo) {
+  EXPECT_GT(ExpectWhatStandsToBeDecidedSo(IdleTriggerByChance), 1'000)
+      << "what is always decided anew is always right";
+}
+
+TEST(IdleFastPathProperty, OfStandingMemoryToo) {
+  const auto trigger_by_chance = [](Random& random) {
+    Trigger trigger = IdleTriggerByChance(random);
+    trigger.metric = MetricType::kMemoryUsedPercent;
+    trigger.preallocated_memory =
+        OnceIn(2, random) ? PreallocatedMemory::kPressure : PreallocatedMemory::kActivity;
+    return trigger;
+  };
+  EXPECT_GT(ExpectWhatStandsToBeDecidedSo(trigger_by_chance), 400)
+      << "what is always decided anew is always right";
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,35 @@
+// Random cases for the tests of what always holds.
+#pragma once
+
+#include <functional>
+#include <random>
+
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+
+class Random {
+ public:
+  explicit Random(int seed) : engine_(static_cast<unsigned>(seed)) {}
+  int Whole(int from, int to) { return std::uniform_int_distribution<int>(from, to)(engine_); }
+  double Real(double from, double to) {
+    return std::uniform_real_distribution<double>(from, to)(engine_);
+  }
+  bool Often() { return Whole(0, 3) > 0; }
+
+ private:
+  std::mt19937 engine_;
+};
+
+// Until one fails, whose seed is printed.
+inline void ForManySeeds(const std::function<void(Random&)>& check) {
+  constexpr int kSeeds = 300;
+  for (int seed = 0; seed < kSeeds; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    check(random);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,77 @@
+// An aggregator asks a moment after the newest reading, which stands until then.
+#include "gtest/gtest.h"
+#include "scaling/decision.h"
+#include "scaling/fleet_builder.h"
+#include "trigger/test_triggers.h"
+
+namespace gpuscaler {
+namespace {
+
+const ScaledObjectRef kStandingAsker{.namespace_name = "team-a", .name = "llm"};
+
+NodeSnapshot NodeAt(double load) {
+  return Node("gpu-1", {{.name = "llm-0", .owner = "llm", .loads = {load}}});
+}
+
+Decision DecidedAfter(absl::Duration pause, const Trigger& trigger, const FleetBuilder& builder) {
+  FleetHistory fleet = builder.fleet();
+  fleet.now += pause;
+  return Decide(trigger, kStandingAsker, fleet, kStaleness);
+}
+
+TEST(StandingReading, ActivationWindowOfZeroIsTheNewestSample) {
+  Trigger trigger = Utilization();
+  trigger.activation_window = absl::ZeroDuration();
+  FleetBuilder fleet;
+  fleet.Hold(kLong, {NodeAt(0)}).Tick({NodeAt(60)});
+  for (const absl::Duration pause : {absl::ZeroDuration(), absl::Seconds(1), absl::Seconds(5)}) {
+    EXPECT_TRUE(DecidedAfter(pause, trigger, fleet).active) << pause;
+  }
+  fleet.Tick({NodeAt(0)});
+  for (const absl::Duration pause : {absl::ZeroDuration(), absl::Seconds(1), absl::Seconds(5)}) {
+    EXPECT_FALSE(DecidedAfter(pause, trigger, fleet).active) << pause;
+  }
+}
+
+TEST(StandingReading, WindowShorterThanAHeartbeatHasTheNewestSample) {
+  Trigger trigger = Utilization();
+  trigger.activation_window = absl::Seconds(1);
+  FleetBuilder fleet;
+  fleet.Hold(kLong, {NodeAt(0)}).Tick({NodeAt(60)});
+  EXPECT_TRUE(DecidedAfter(absl::Milliseconds(1500), trigger, fleet).active);
+}
+
+// The one has just heard that nothing has changed, the other hears it a second later.
+TEST(StandingReading, TwoAggregatorsGiveTheSameAnswerBetweenHeartbeats) {
+  for (const MetricType metric : {MetricType::kGpuUtilization, MetricType::kMemoryUsedPercent}) {
+    Trigger trigger = Utilization();
+    trigger.metric = metric;
+    trigger.preallocated_memory = PreallocatedMemory::kPressure;
+    trigger.preallocation_window = absl::Seconds(11);
+    const auto node = [](double load, double memory) {
+      return Node(
+          "gpu-1",
+          {{.name = "llm-0", .owner = "llm", .loads = {load}, .memory_used_percent = memory}});
+    };
+    FleetBuilder one;
+    one.Hold(kLong, {node(20, 40)}).Hold(absl::Seconds(10), {node(90, 80)});
+    FleetBuilder other = one;
+    one.Tick({node(90, 80)});
+    const Decision received = DecidedAfter(absl::ZeroDuration(), trigger, one);
+    const Decision not_yet = DecidedAfter(kTick, trigger, other);
+    EXPECT_EQ(received.value, not_yet.value);
+    EXPECT_EQ(received.contributions[0].because, not_yet.contributions[0].because);
+    EXPECT_EQ(received.active, not_yet.active);
+  }
+}
+
+TEST(StandingReading, OfANodeThatIsNotReadAnyMoreNothingStands) {
+  FleetBuilder fleet;
+  fleet.Hold(kLong, {NodeAt(0)}).Tick({NodeAt(60)});
+  const Decision decision =
+      DecidedAfter(kStaleness.stale_after + absl::Milliseconds(1), Utilization(), fleet);
+  EXPECT_EQ(decision.status.code(), absl::StatusCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,65 @@
+#include "scaling/unreadable_engines.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/number_text.h"
+
+namespace gpuscaler {
+namespace {
+
+bool IsDisconnected(const Replica& replica) {
+  return replica.present && replica.by_engine && !replica.samples.back().metric.has_value();
+}
+
+bool Concerns(const WithoutEngine& without, const Replica& replica) {
+  if (without.pod.empty()) {
+    return std::ranges::find(replica.nodes, without.node) != replica.nodes.end();
+  }
+  return std::ranges::any_of(replica.pods, [&without](const Pod* pod) {
+    return pod->name == without.pod && pod->namespace_name == without.namespace_name;
+  });
+}
+
+}  // namespace
+
+std::string NoAddressText(const EngineEndpoint& endpoint) {
+  return absl::StrCat(endpoint.url,
+                      " has no address: no pod is Ready behind it, or the name is another");
+}
+
+std::string NoneFoundText(const SignalHistory& signals) {
+  constexpr char kNone[] = "no engine is found";
+  if (signals.without == nullptr || signals.without->empty()) return kNone;
+  const WithoutEngine& one = signals.without->front();
+  const std::string where =
+      one.pod.empty() ? absl::StrCat("node ", one.node) : absl::StrCat("pod ", one.pod);
+  return absl::StrCat(kNone, " (", where, ": ", one.why, ")");
+}
+
+std::string WhyNotFoundIn(const Replica& replica, const SignalHistory& signals) {
+  if (signals.without == nullptr) return "";
+  const auto found = std::ranges::find_if(
+      *signals.without, [&](const WithoutEngine& each) { return Concerns(each, replica); });
+  return found == signals.without->end() ? "" : found->why;
+}
+
+std::string UnreadableEnginesText(const std::vector<Replica>& replicas) {
+  constexpr size_t kNamed = 3;
+  std::vector<std::string> named;
+  size_t silent = 0;
+  for (const Replica& replica : replicas) {
+    if (!IsDisconnected(replica) || ++silent > kNamed) continue;
+    named.push_back(absl::StrCat(replica.name, replica.last_gap.empty() ? "" : " (",
+                                 replica.last_gap, replica.last_gap.empty() ? "" : ")"));
+  }
+  if (silent == 0) return "";
+  return absl::StrCat("no number from the engines of ",
+                      CountText(static_cast<int64_t>(silent), "replica"), ": ",
+                      absl::StrJoin(named, ", "),
+                      silent > kNamed ? absl::StrCat(" and ", silent - kNamed, " more") : "");
+}
+
+}  // namespace gpuscaler

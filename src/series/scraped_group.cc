@@ -1,0 +1,97 @@
+#include "series/scraped_group.h"
+
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace gpuscaler {
+namespace {
+
+// One that is lower than before is followed anew (SeriesGrowth).
+double GrowthTo(double now, double before) { return now < before ? now : now - before; }
+
+}  // namespace
+
+bool ScrapedGroup::List(const absl::StatusOr<std::vector<std::string>>& addresses) {
+  absl::Status listed = addresses.status();
+  if (listed.ok() && addresses->size() > kMostPages) {
+    listed = absl::ResourceExhaustedError(
+        absl::StrCat(addresses->size(), " addresses are more than ", kMostPages, ": name fewer"));
+  }
+  const bool changed = std::exchange(listed_, listed) != listed;
+  if (!listed.ok()) {
+    if (changed) sum_.Take(listed);
+    return changed;
+  }
+  const std::set<std::string> all(addresses->begin(), addresses->end());
+  const size_t gone =
+      std::erase_if(pages_, [&](const auto& page) { return !all.contains(page.first); });
+  bool any_new = false;
+  for (const std::string& address : all) any_new |= pages_.try_emplace(address, is_rate_).second;
+  return changed || any_new || gone > 0;
+}
+
+bool ScrapedGroup::Take(const std::string& address, const absl::StatusOr<CounterPoint>& point) {
+  const auto found = pages_.find(address);
+  if (found == pages_.end() || !listed_.ok()) return false;
+  ReadPage& page = found->second;
+  page.failure = point.status();
+  page.observed.Take(point);
+  if (point.ok()) {
+    if (page.newest.has_value()) grown_ += GrowthTo(point->value, *page.newest);
+    page.newest = point->value;
+    AddUp(point->instant.at);
+  }
+  if (const std::string why = Failures(); !why.empty()) sum_.Take(absl::UnavailableError(why));
+  return true;
+}
+
+void ScrapedGroup::AddUp(absl::Time at) {
+  double sum = 0;
+  for (const auto& [address, page] : pages_) {
+    if (!page.failure.ok() || !page.newest.has_value()) return;
+    sum += *page.newest;
+  }
+  sum_.Take(CounterPoint{.instant = {.at = at}, .value = is_rate_ ? grown_ : sum});
+}
+
+std::string ScrapedGroup::Failures() const {
+  constexpr size_t kNamed = 3;
+  std::string failures;
+  size_t count = 0;
+  for (const auto& [address, page] : pages_) {
+    if (page.failure.ok() || ++count > kNamed) continue;
+    absl::StrAppend(&failures, failures.empty() ? "" : "; ", page.failure.message());
+  }
+  if (count > kNamed) absl::StrAppend(&failures, "; and ", count - kNamed, " more");
+  return failures;
+}
+
+void ScrapedGroup::Forget(absl::Time before) {
+  sum_.Forget(before);
+  for (auto& [address, page] : pages_)
+    page.observed.Forget(is_rate_ ? before : absl::InfiniteFuture());
+}
+
+size_t ScrapedGroup::Bytes() const {
+  size_t bytes = sizeof(*this) + sum_.Bytes();
+  for (const auto& [address, page] : pages_) {
+    bytes += sizeof(page) + address.size() + page.observed.Bytes() + page.failure.message().size();
+  }
+  return bytes;
+}
+
+SignalSeries ScrapedGroup::Answer(const EngineQuestion& question, absl::Time now,
+                                  absl::Duration longest_gap) const {
+  SignalSeries series = sum_.Answer(question, now, longest_gap);
+  for (const auto& [address, page] : pages_) {
+    const SignalSeries part = page.observed.Answer(question, now, longest_gap);
+    SignalPart& reported =
+        series.parts.emplace_back(SignalPart{.address = address, .gap = part.gap});
+    if (part.gap.empty()) reported.value = part.points.back().value;
+  }
+  return series;
+}
+
+}  // namespace gpuscaler

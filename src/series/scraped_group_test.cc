@@ -1,0 +1,161 @@
+#include "series/scraped_group.h"
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "series/test_seconds.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+using Addresses = std::vector<std::string>;
+
+const EngineQuestion kOverFour{.window = absl::Seconds(4), .look_back = absl::Seconds(60)};
+
+CounterPoint Shown(double second, double value) {
+  return {.instant = {.at = Second(0) + absl::Seconds(second)}, .value = value};
+}
+
+std::vector<SignalPoint> PointsOf(const ScrapedGroup& pages, int now) {
+  return pages.Answer(kOverFour, Second(now), kLongestGap).points;
+}
+
+// The newest; empty: there is none.
+std::optional<double> NewestOf(const ScrapedGroup& pages, int now) {
+  const std::vector<SignalPoint> points = PointsOf(pages, now);
+  return points.empty() ? std::nullopt : points.back().value;
+}
+
+TEST(ScrapedGroup, AddsUpWhatEachAddressShows) {
+  ScrapedGroup queue(/*is_rate=*/false);
+  EXPECT_TRUE(queue.List(Addresses{"10.0.0.1", "10.0.0.2"}));
+  EXPECT_FALSE(queue.List(Addresses{"10.0.0.2", "10.0.0.1"}));
+  queue.Take("10.0.0.1", Shown(1, 12));
+  EXPECT_THAT(PointsOf(queue, 1), IsEmpty()) << "a part is not the whole";
+  queue.Take("10.0.0.2", Shown(1.5, 3));
+  queue.Take("10.0.0.1", Shown(2, 20));
+  EXPECT_THAT(PointsOf(queue, 2), ElementsAre(SignalPoint{Second(1) + absl::Seconds(0.5), 15},
+                                              SignalPoint{Second(2), 23}));
+  const SignalSeries series = queue.Answer(kOverFour, Second(2), kLongestGap);
+  ASSERT_EQ(series.parts.size(), 2u);
+  EXPECT_EQ(series.parts[0].address, "10.0.0.1");
+  EXPECT_EQ(series.parts[0].value, 20);
+  EXPECT_EQ(series.parts[1].value, 3);
+}
+
+TEST(ScrapedGroup, OneThatCannotBeReadMakesTheSumUnknownAndNotLess) {
+  ScrapedGroup queue(/*is_rate=*/false);
+  queue.List(Addresses{"10.0.0.1", "10.0.0.2"});
+  queue.Take("10.0.0.1", Shown(1, 12));
+  queue.Take("10.0.0.2", Shown(1, 3));
+  queue.Take("10.0.0.2", absl::UnavailableError("gateway:9090 (10.0.0.2): refused"));
+  queue.Take("10.0.0.1", Shown(2, 40));
+  EXPECT_THAT(PointsOf(queue, 2), ElementsAre(SignalPoint{Second(1), 15}));
+  const SignalSeries series = queue.Answer(kOverFour, Second(2), kLongestGap);
+  EXPECT_EQ(series.gap, "gateway:9090 (10.0.0.2): refused");
+  EXPECT_EQ(series.parts[0].value, 40);
+  EXPECT_EQ(series.parts[1].value, std::nullopt);
+  EXPECT_EQ(series.parts[1].gap, "gateway:9090 (10.0.0.2): refused");
+
+  queue.Take("10.0.0.2", Shown(3, 5));
+  EXPECT_EQ(NewestOf(queue, 3), 45);
+  EXPECT_EQ(queue.Answer(kOverFour, Second(3), kLongestGap).gap, "");
+}
+
+TEST(ScrapedGroup, OneThatIsGoneOrNewDoesNotTakeThePastAlong) {
+  ScrapedGroup queue(/*is_rate=*/false);
+  queue.List(Addresses{"10.0.0.1", "10.0.0.2"});
+  queue.Take("10.0.0.1", Shown(1, 12));
+  queue.Take("10.0.0.2", Shown(1, 3));
+  EXPECT_TRUE(queue.List(Addresses{"10.0.0.1", "10.0.0.3"}));
+  EXPECT_FALSE(queue.Take("10.0.0.2", Shown(2, 100))) << "nobody asks it any more";
+  queue.Take("10.0.0.1", Shown(2, 12));
+  queue.Take("10.0.0.3", Shown(3, 0));
+  EXPECT_THAT(PointsOf(queue, 3),
+              ElementsAre(SignalPoint{Second(1), 15}, SignalPoint{Second(3), 12}));
+}
+
+TEST(ScrapedGroup, OneThatFailedAndIsGoneHoldsNobodyUp) {
+  ScrapedGroup queue(/*is_rate=*/false);
+  queue.List(Addresses{"10.0.0.1", "10.0.0.2"});
+  queue.Take("10.0.0.2", absl::UnavailableError("refused"));
+  queue.Take("10.0.0.1", Shown(1, 12));
+  EXPECT_EQ(NewestOf(queue, 1), std::nullopt);
+  queue.List(Addresses{"10.0.0.1"});
+  queue.Take("10.0.0.1", Shown(2, 12));
+  EXPECT_EQ(NewestOf(queue, 2), 12);
+  EXPECT_EQ(queue.Answer(kOverFour, Second(2), kLongestGap).gap, "");
+}
+
+TEST(ScrapedGroup, ARateIsTheSumOfTheRatesAndGoesOnWhileAddressesComeAndGo) {
+  ScrapedGroup served(/*is_rate=*/true);
+  served.List(Addresses{"10.0.0.1", "10.0.0.2"});
+  for (int second = 0; second <= 8; ++second) {
+    served.Take("10.0.0.1", Shown(second, 10.0 * second));
+    served.Take("10.0.0.2", Shown(second + 0.5, 1000 + 20.0 * second));
+  }
+  EXPECT_NEAR(NewestOf(served, 9).value_or(0), 30, 3);
+  const SignalSeries series = served.Answer(kOverFour, Second(9), kLongestGap);
+  EXPECT_EQ(series.parts[0].value, 10);
+  EXPECT_EQ(series.parts[1].value, 20);
+
+  served.List(Addresses{"10.0.0.1", "10.0.0.3"});
+  for (int second = 9; second <= 16; ++second) {
+    served.Take("10.0.0.1", Shown(second, 10.0 * second));
+    served.Take("10.0.0.3", Shown(second + 0.5, 5000 + 20.0 * second));
+  }
+  EXPECT_NEAR(NewestOf(served, 17).value_or(0), 30, 3)
+      << "what the new one had counted before is no growth";
+  for (const SignalPoint& point : PointsOf(served, 17)) {
+    EXPECT_LT(point.value.value_or(0), 40) << point.at;
+  }
+}
+
+TEST(ScrapedGroup, ACounterThatIsFollowedAnewCountsFromThereOn) {
+  ScrapedGroup served(/*is_rate=*/true);
+  served.List(Addresses{"10.0.0.1"});
+  for (int second = 0; second <= 4; ++second) served.Take("10.0.0.1", Shown(second, 10.0 * second));
+  for (int second = 5; second <= 12; ++second) {
+    served.Take("10.0.0.1", Shown(second, 10.0 * (second - 5)));
+  }
+  EXPECT_EQ(NewestOf(served, 12), 10);
+}
+
+TEST(ScrapedGroup, WhereTheyAreThatCannotBeToldIsSaidAndWhatWasReadStays) {
+  ScrapedGroup queue(/*is_rate=*/false);
+  EXPECT_TRUE(queue.List(absl::UnavailableError("gateway has no address")));
+  EXPECT_FALSE(queue.List(absl::UnavailableError("gateway has no address")));
+  EXPECT_EQ(queue.Answer({}, Second(0), kLongestGap).gap, "gateway has no address");
+  EXPECT_TRUE(queue.List(Addresses{"10.0.0.1"}));
+  queue.Take("10.0.0.1", Shown(1, 12));
+  EXPECT_TRUE(queue.List(absl::UnavailableError("gateway has no address")));
+  EXPECT_FALSE(queue.Take("10.0.0.1", Shown(2, 13)));
+  EXPECT_EQ(queue.Answer(kOverFour, Second(2), kLongestGap).gap, "gateway has no address");
+  EXPECT_EQ(NewestOf(queue, 2), 12);
+}
+
+TEST(ScrapedGroup, MoreAddressesThanAnyGatewayHasAreRefused) {
+  ScrapedGroup queue(/*is_rate=*/false);
+  Addresses many;
+  for (size_t i = 0; i <= kMostPages; ++i) many.push_back(absl::StrCat("10.0.1.", i));
+  EXPECT_TRUE(queue.List(many));
+  EXPECT_THAT(queue.Answer({}, Second(0), kLongestGap).gap, HasSubstr("101 addresses"));
+}
+
+TEST(ScrapedGroup, ForgetsWhatNoQuestionLooksBackOn) {
+  ScrapedGroup queue(/*is_rate=*/false);
+  queue.List(Addresses{"10.0.0.1"});
+  for (int second = 0; second < 1000; ++second) {
+    queue.Take("10.0.0.1", Shown(second, second));
+    queue.Forget(Second(second - 10));
+  }
+  EXPECT_LT(queue.Bytes(), 10'000u);
+  EXPECT_EQ(NewestOf(queue, 999), 999);
+}
+
+}  // namespace
+}  // namespace gpuscaler

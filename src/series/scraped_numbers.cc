@@ -1,0 +1,100 @@
+#include "series/scraped_numbers.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/plain_words.h"
+#include "base/status_macros.h"
+
+namespace gpuscaler {
+namespace {
+
+const MetricsPage& PageOf(const SignalSource& source) {
+  return std::get<MetricsPage>(source.place);
+}
+
+}  // namespace
+
+ScrapedNumbers::ScrapedNumbers(ScrapeRequest request, absl::Duration longest_gap, Sink sink)
+    : request_(std::move(request)), longest_gap_(longest_gap), sink_(std::move(sink)) {}
+
+void ScrapedNumbers::Want(const NumbersInterest& interest) {
+  MutexLock lock(mutex_);
+  std::erase_if(picked_, [&](const auto& known) { return !interest.contains(known.first); });
+  for (const auto& [source, selector] : interest) {
+    std::shared_ptr<Picked>& picked = picked_[source];
+    if (picked != nullptr) continue;
+    picked = std::make_shared<Picked>();
+    picked->selector = selector;
+    picked->if_absent = PageOf(source).zero_if_absent ? IfAbsent::kZero : IfAbsent::kError;
+    picked->tenant = source.namespace_name;
+    if (PageOf(source).rate) {
+      picked->growth = std::make_unique<SeriesGrowth>(selector.text, longest_gap_);
+    }
+    if (!newest_.ok()) sink_(source, request_.address, newest_);
+  }
+}
+
+std::string ScrapedNumbers::Tenant() {
+  MutexLock lock(mutex_);
+  return picked_.empty() ? "" : picked_.begin()->first.namespace_name;
+}
+
+SeriesTaker& ScrapedNumbers::Picked::taker() {
+  if (growth != nullptr) return *growth;
+  return sum;
+}
+
+absl::StatusOr<CounterPoint> ScrapedNumbers::Picked::NumberAt(absl::Time at) {
+  if (growth != nullptr) return growth->GrownBy(at);
+  ASSIGN_OR_RETURN(const double value, sum.Sum(selector));
+  return CounterPoint{.instant = {.at = at}, .value = value};
+}
+
+std::vector<std::shared_ptr<ScrapedNumbers::Picked>> ScrapedNumbers::AllPicked() {
+  MutexLock lock(mutex_);
+  std::vector<std::shared_ptr<Picked>> all;
+  all.reserve(picked_.size());
+  for (const auto& [source, picked] : picked_) all.push_back(picked);
+  return all;
+}
+
+// Without a lock: a large page takes a while, and who wants something else does not wait for it.
+void ScrapedNumbers::Read(absl::Time at, const Page& page) {
+  const std::vector<std::shared_ptr<Picked>> all = AllPicked();
+  std::vector<SeriesPick> picks;
+  picks.reserve(all.size());
+  for (const std::shared_ptr<Picked>& picked : all) {
+    picks.push_back({.selector = &picked->selector,
+                     .taker = &picked->taker(),
+                     .if_absent = picked->if_absent,
+                     .tenant = picked->tenant});
+  }
+  const std::vector<absl::Status> read = ReadSeries(page.body, page.format, picks);
+  for (size_t i = 0; i < all.size(); ++i) {
+    all[i]->number = read[i].ok() ? all[i]->NumberAt(at) : read[i];
+    all[i]->taker().Begin();  // nothing of the page is kept
+  }
+}
+
+std::optional<ScrapeRequest> ScrapedNumbers::Take(absl::Time at, const absl::StatusOr<Page>& page) {
+  if (page.ok()) Read(at, *page);
+  MutexLock lock(mutex_);  // while it is told: what is no longer wanted is not
+  newest_ = page.status();
+  for (auto& [source, picked] : picked_) {
+    if (!page.ok()) {
+      sink_(source, request_.address, page.status());
+    } else if (picked->number.has_value()) {  // it was wanted when the page was read
+      sink_(source, request_.address, WithPlace(*std::exchange(picked->number, std::nullopt)));
+    }
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<CounterPoint> ScrapedNumbers::WithPlace(absl::StatusOr<CounterPoint> number) const {
+  if (number.ok()) return number;
+  return absl::Status(number.status().code(),
+                      absl::StrCat(request_.Place(), ": ", PlainWords(number.status().message())));
+}
+
+}  // namespace gpuscaler

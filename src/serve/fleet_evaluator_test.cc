@@ -1,0 +1,154 @@
+// Verdicts on a fleet: what one namespace costs another, and what time alone changes.
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "serve/asked_fleet.h"
+#include "serve/trigger_evaluator.h"
+
+namespace gpuscaler {
+namespace {
+
+class TriggerEvaluatorOnFleetTest : public AskedFleet {
+ protected:
+  TriggerEvaluator::Evaluated Evaluated(CachedTrigger& trigger) {
+    return evaluator_.Try(Question::kAll, trigger, evaluator_.Parse(trigger));
+  }
+
+  TriggerEvaluator evaluator_{{.stale_after = kSixSeconds, .grace = absl::Seconds(15)},
+                              clock_,
+                              questions_,
+                              leases_,
+                              profiles_,
+                              counted_,
+                              [] {}};
+};
+
+TEST_F(TriggerEvaluatorOnFleetTest, ChangesOfOtherNamespacesCostNoDecision) {
+  TriggerCache cache({});
+  constexpr int kObjects = 500;
+  const auto ask_all = [&] {
+    for (int i = 0; i < kObjects; ++i) {
+      const std::string name = i == 0 ? "team-a" : absl::StrCat("sleeper-", i);
+      ASSERT_TRUE(Evaluated(*cache.Get(RefIn(name))).ok());
+    }
+  };
+  ask_all();
+  EXPECT_EQ(counted_.decided(Outcome::kValue), kObjects);
+  for (int second = 0; second < 60; ++second) {
+    clock_.Advance(absl::Seconds(1));
+    Says("b", second);
+    Says("a", second);
+    store_.Tick();
+    ask_all();
+  }
+  EXPECT_EQ(counted_.decided(Outcome::kValue), kObjects + 60) << "team-a's alone";
+}
+
+// With 500 ScaledObjects in one namespace, each named like its workload or naming it.
+TEST_F(TriggerEvaluatorOnFleetTest, ChangesOfOtherWorkloadsOfTheNamespaceCostNoDecision) {
+  constexpr int kObjects = 500;
+  std::vector<std::string> nodes;
+  for (int i = 0; i < kObjects; ++i) nodes.push_back(absl::StrCat("n", i, ":1"));
+  store_.Listed(nodes);
+  for (int i = 0; i < kObjects; ++i) SaysOfWorkload(i, 0);
+  TriggerCache cache({});
+  const auto ask_all = [&] {
+    for (int i = 0; i < kObjects; ++i) {
+      externalscaler::ScaledObjectRef ref = RefIn("crowd");
+      if (i % 2 == 0) {
+        ref.set_name(absl::StrCat("workload-", i));
+      } else {
+        (*ref.mutable_scalermetadata())["workload"] = absl::StrCat("workload-", i);
+      }
+      ASSERT_TRUE(Evaluated(*cache.Get(ref)).ok());
+    }
+  };
+  ask_all();
+  EXPECT_EQ(counted_.decided(Outcome::kValue), kObjects);
+  for (int millisecond = 1; millisecond <= 100; ++millisecond) {
+    clock_.Advance(absl::Milliseconds(1));
+    SaysOfWorkload(7, millisecond);
+    ask_all();
+  }
+  EXPECT_EQ(counted_.decided(Outcome::kValue), kObjects + 100) << "workload-7's alone";
+}
+
+// A node that fell silent before anybody asked for it never will read it.
+TEST_F(TriggerEvaluatorOnFleetTest, CostlyReadingIsNotWaitedForOfANodeThatIsSilent) {
+  const auto says_pcie = [this](const std::string& team, std::optional<double> tx_kbps) {
+    NodeSnapshot snapshot = SnapshotOf(1, clock_.Now(), absl::StrCat("gpu-", team));
+    GpuSample& gpu = snapshot.gpus[0];
+    gpu.utilization_percent = 50;
+    gpu.pcie_tx_kbps = tx_kbps;
+    gpu.gaps.clear();
+    if (!tx_kbps) gpu.gaps = {{GpuField::kPcie, GpuGap::Reason::kNotRequested, ""}};
+    AddPods(snapshot);
+    AgentUpdate update{.node = snapshot.node,
+                       .instance = std::hash<std::string>()(team),
+                       .received_at = clock_.Now()};
+    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    store_.Received(absl::StrCat(team, ":1"), std::move(update));
+  };
+  CachedTrigger trigger(RefIn("team-a", {{"metricType", "pcie_tx_kbps"},
+                                         {"targetValue", "1000"},
+                                         {"scope", "fleet"},
+                                         {"window", "0s"}}));
+  clock_.Advance(absl::Seconds(1));
+  says_pcie("a", 700);
+  says_pcie("b", std::nullopt);
+  EXPECT_EQ(Evaluated(trigger).status().code(), absl::StatusCode::kUnavailable);
+  store_.Lost("b:1", absl::UnavailableError("connection refused"));
+  const auto evaluated = Evaluated(trigger);
+  ASSERT_TRUE(evaluated.ok()) << evaluated.status();
+  EXPECT_EQ(evaluated->cached->decision.value, 700 + 1000) << "it stands for the target";
+}
+
+TEST_F(TriggerEvaluatorOnFleetTest, AgentThatIsCutOffCostsOthersNothing) {
+  CachedTrigger sleeper(RefIn("sleeper"));
+  ASSERT_TRUE(Evaluated(sleeper).ok());
+  clock_.Advance(absl::Minutes(1));
+  store_.Tick();
+  ASSERT_TRUE(Evaluated(sleeper).ok());
+  EXPECT_EQ(counted_.decided(Outcome::kValue), 1);
+}
+
+TEST_F(TriggerEvaluatorOnFleetTest, VerdictEndsWithTimeAloneThoughNothingIsHeard) {
+  Hold(absl::Minutes(3), 50, 50);
+  CachedTrigger trigger(RefIn("team-a"));
+  const auto fresh = Evaluated(trigger);
+  ASSERT_TRUE(fresh.ok()) << fresh.status();
+  EXPECT_EQ(fresh->cached->decision.value, 50);
+  clock_.Advance(absl::Seconds(14));
+  const auto in_grace = Evaluated(trigger);
+  ASSERT_TRUE(in_grace.ok());
+  EXPECT_EQ(in_grace->cached->decision.value, 50) << in_grace->cached->decision.status;
+  clock_.Advance(absl::Seconds(2));
+  const auto silent = Evaluated(trigger);
+  ASSERT_TRUE(silent.ok());
+  EXPECT_EQ(silent->cached->decision.status.code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(TriggerEvaluatorOnFleetTest, WhoLooksBackFarHasThePastKept) {
+  const auto ask = [&](const std::string& namespace_name,
+                       const std::map<std::string, std::string>& metadata) {
+    CachedTrigger trigger(RefIn(namespace_name, metadata));
+    evaluator_.Want(trigger, *evaluator_.Parse(trigger));
+  };
+  ask("team-a", {{"profile", "vllm-inference"}});
+  EXPECT_EQ(leases_.LongestLookBack(clock_.Now()), kShortestLookBack);
+  ask("team-a", {{"profile", "batch"}});
+  EXPECT_EQ(leases_.LookBack({"team-a"}, clock_.Now()), absl::Minutes(5));
+  EXPECT_EQ(leases_.LookBack({"team-b"}, clock_.Now()), kShortestLookBack);
+  ask("team-a", {{"profile", "training"}, {"scope", "fleet"}});
+  EXPECT_EQ(leases_.LookBack({"team-b"}, clock_.Now()), absl::Minutes(10));
+  EXPECT_EQ(leases_.LookBack({"team-b"}, clock_.Now() + kShortestLease), kShortestLookBack);
+}
+
+}  // namespace
+}  // namespace gpuscaler

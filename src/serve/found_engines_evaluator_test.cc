@@ -1,0 +1,111 @@
+// Verdicts on engines that nobody named, while not every node tells of its own.
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "serve/asked_fleet.h"
+#include "serve/trigger_evaluator.h"
+#include "signal/found_engines.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class TriggerEvaluatorOfFoundEnginesTest : public AskedFleet {
+ protected:
+  // The pod of that workload of the namespace "crowd" has the only GPU of the node.
+  void SaysOfReplica(const std::string& node, const std::string& workload, const std::string& pod) {
+    NodeSnapshot snapshot = SnapshotOf(1, clock_.Now(), node);
+    AddPods(snapshot);
+    snapshot.pods[0].namespace_name = "crowd";
+    snapshot.pods[0].name = pod;
+    snapshot.pods[0].owners[0].name = workload;
+    AgentUpdate update{
+        .node = node, .instance = std::hash<std::string>()(node), .received_at = clock_.Now()};
+    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    store_.Received(absl::StrCat(node, ":1"), std::move(update));
+  }
+
+  absl::StatusOr<double> InFlightOf(const std::string& workload) {
+    const externalscaler::ScaledObjectRef ref =
+        RefIn("crowd", {{"metricType", "requests_in_flight"}, {"workload", workload}});
+    const auto trigger = cache_.Get(ref);
+    const TriggerEvaluator::Parsed parsed = evaluator_.Parse(*trigger);
+    evaluator_.Want(*trigger, *parsed);
+    const TriggerEvaluator::Evaluated evaluated = evaluator_.Try(Question::kAll, *trigger, parsed);
+    if (!evaluated.ok()) return evaluated.status();
+    const Decision& decision = evaluated->cached->decision;
+    if (!decision.status.ok()) return decision.status;
+    return decision.value;
+  }
+
+  // The trigger has no profile.
+  std::vector<std::string> NotesOf(const std::string& workload) {
+    const auto trigger = cache_.Get(RefIn("crowd", {{"workload", workload}}));
+    const TriggerEvaluator::Parsed parsed = evaluator_.Parse(*trigger);
+    evaluator_.Want(*trigger, *parsed);
+    const TriggerEvaluator::Evaluated evaluated = evaluator_.Try(Question::kAll, *trigger, parsed);
+    EXPECT_TRUE(evaluated.ok()) << evaluated.status();
+    return evaluated.ok() ? evaluated->cached->decision.notes : std::vector<std::string>();
+  }
+
+  SignalStore signals_{{.longest_gap = absl::Seconds(10)}, [] {}};
+  FoundEngines found_{signals_};
+  TriggerCache cache_{{}};
+  TriggerEvaluator evaluator_{{.stale_after = kSixSeconds, .grace = absl::Seconds(15)},
+                              clock_,
+                              questions_,
+                              leases_,
+                              profiles_,
+                              counted_,
+                              [] {},
+                              {.store = &signals_, .finds_engines = true}};
+};
+
+TEST_F(TriggerEvaluatorOfFoundEnginesTest, ANodeThatDoesNotTellHoldsUpTheWorkloadsThatItHasAlone) {
+  store_.Listed(std::vector<std::string>{"a:1", "b:1", "gpu-1:1", "gpu-2:1"});
+  SaysOfReplica("gpu-1", "chat", "chat-0");
+  SaysOfReplica("gpu-2", "llm", "llm-0");
+  EXPECT_EQ(InFlightOf("chat").status().code(), absl::StatusCode::kUnavailable);
+  found_.Expect(found_.Subscription(clock_.Now()), {"gpu-1", "gpu-2"}, clock_.Now());
+  const EnginePlace chat{
+      .address = "10.0.0.1", .port = 8000, .namespace_name = "crowd", .pod = "chat-0"};
+  found_.List("gpu-1", NodeEngines{.namespaces = {"crowd"}, .places = {chat}}, clock_.Now());
+  found_.Take("gpu-1", chat,
+              {.at = clock_.Now(),
+               .engine = "vllm",
+               .reading = EngineReading{{{.model = "llama", .waiting = 1, .running = 2}}}});
+  const absl::StatusOr<double> in_flight = InFlightOf("chat");
+  ASSERT_TRUE(in_flight.ok()) << in_flight.status();
+  EXPECT_EQ(*in_flight, 3);
+  EXPECT_EQ(InFlightOf("llm").status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(InFlightOf("idle").value_or(-1), 0) << "it has no pod";
+}
+
+TEST_F(TriggerEvaluatorOfFoundEnginesTest, AnEngineInItsPodsSuggestsAProfileToATriggerWithoutOne) {
+  store_.Listed(std::vector<std::string>{"a:1", "b:1", "gpu-1:1", "gpu-2:1"});
+  SaysOfReplica("gpu-1", "chat", "chat-0");
+  SaysOfReplica("gpu-2", "llm", "llm-0");
+  EXPECT_THAT(NotesOf("chat"), IsEmpty());
+  found_.Expect(found_.Subscription(clock_.Now()), {"gpu-1", "gpu-2"}, clock_.Now());
+  const EnginePlace chat{
+      .address = "10.0.0.1", .port = 8000, .namespace_name = "crowd", .pod = "chat-0"};
+  found_.List("gpu-1", NodeEngines{.namespaces = {"crowd"}, .places = {chat}}, clock_.Now());
+  found_.Take("gpu-1", chat,
+              {.at = clock_.Now(),
+               .engine = "vllm",
+               .reading = EngineReading{{{.model = "llama", .waiting = 1, .running = 2}}}});
+  EXPECT_THAT(NotesOf("chat"), ElementsAre("engines of vLLM found in this workload's pods: profile "
+                                           "vllm-inference reads their requests and KV cache"));
+  EXPECT_THAT(NotesOf("llm"), IsEmpty()) << "the engine is in another workload's pod";
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,47 @@
+#include "serve/profile_suggestion.h"
+
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+const absl::Time kStart = absl::UnixEpoch() + absl::Hours(1000);
+
+TEST(ProfileSuggestion, LooksForAMinuteFromTheFirstRequest) {
+  ProfileSuggestion suggestion;
+  EXPECT_EQ(suggestion.Look(kStart), kStart + absl::Minutes(1));
+  EXPECT_EQ(suggestion.Look(kStart + absl::Seconds(59)), kStart + absl::Minutes(1));
+  EXPECT_EQ(suggestion.Look(kStart + absl::Seconds(60)), std::nullopt);
+}
+
+TEST(ProfileSuggestion, PausesDoubleToAnHour) {
+  ProfileSuggestion suggestion;
+  std::vector<int64_t> pauses;
+  absl::Time last_look = absl::InfinitePast();
+  for (int minute = 0; minute < 600; ++minute) {
+    const absl::Time now = kStart + absl::Minutes(minute);
+    if (!suggestion.Look(now)) continue;
+    if (last_look != absl::InfinitePast()) {
+      pauses.push_back(absl::ToInt64Minutes(now - last_look) - 1);
+    }
+    last_look = now;
+  }
+  EXPECT_THAT(pauses, testing::ElementsAre(1, 2, 4, 8, 16, 32, 60, 60, 60, 60, 60, 60, 60, 60));
+}
+
+TEST(ProfileSuggestion, AnEngineThatWasFoundIsLookedForNoMore) {
+  ProfileSuggestion suggestion;
+  EXPECT_EQ(suggestion.Note(), "");
+  EXPECT_TRUE(suggestion.Found(*ProfileForEngine("vllm")));
+  EXPECT_FALSE(suggestion.Found(*ProfileForEngine("vllm")));
+  EXPECT_EQ(suggestion.Look(kStart), std::nullopt);
+  EXPECT_EQ(suggestion.Note(),
+            "engines of vLLM found in this workload's pods: profile vllm-inference reads their "
+            "requests and KV cache");
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,325 @@
+#include "serve/trigger_evaluator.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "scaling/node_view.h"
+#include "scaling/own_pods.h"
+#include "signal/source_name.h"
+#include "signal/source_place.h"
+#include "trigger/suited_profile.h"
+#include "trigger/trigger_source.h"
+
+namespace gpuscaler {
+namespace {
+
+// Kubernetes allows no longer one; a client that is not KEDA may send 64 KiB.
+constexpr size_t kLongestName = 253;
+
+absl::string_view Cut(absl::string_view text) { return text.substr(0, kLongestName); }
+
+bool IsCostly(const MetricTypeInfo& metric) { return metric.costly != CostlyReadings(); }
+
+// A costly reading that nobody wanted when the snapshot was taken.
+bool Lacks(const NodeSnapshot& snapshot, const MetricTypeInfo& metric) {
+  return std::ranges::any_of(snapshot.gpus, [&metric](const GpuSample& gpu) {
+    const GpuGap* const gap = FindGap(gpu, FieldOf(metric.reading));
+    return gap != nullptr && gap->reason == GpuGap::Reason::kNotRequested;
+  });
+}
+
+// One of its nodes does that reads: what a silent one last read stays as it is.
+bool Lacks(const FleetHistory& fleet, const MetricTypeInfo& metric,
+           const StalenessLimits& staleness) {
+  if (!IsCostly(metric)) return false;
+  return std::ranges::any_of(fleet.nodes, [&](const NodeState& state) {
+    return state.silence.empty() && WhyStale(state, fleet.now, staleness).empty() &&
+           Lacks(state.history->Newest(), metric);
+  });
+}
+
+// Signals come between two readings of GPUs: what was said by `now` is decided on.
+FleetReader::Fleet AsOf(absl::Time now, FleetReader::Fleet fleet) {
+  if (fleet->now >= now) return fleet;
+  auto later = std::make_shared<FleetHistory>(*fleet);
+  later->now = now;
+  return later;
+}
+
+// A workload is concerned by the nodes that it is on, who counts all engines by all nodes.
+void AwaitNodesOf(const ParsedTrigger& parsed, const FleetHistory& fleet, SignalHistory& signals) {
+  const bool of_workload = parsed.trigger->scope == Scope::kWorkload;
+  const auto concerns = [&](const std::string& node) {
+    return !of_workload ||
+           std::ranges::find(fleet.nodes, node, &NodeState::node) != fleet.nodes.end();
+  };
+  AwaitNodes(concerns, signals);
+}
+
+// Its endpoint leads nowhere, or none is found: GPUs in use tell whether that is to be believed.
+bool IsWithoutEngine(const ParsedTrigger& parsed, bool none_listed) {
+  return none_listed && ReadsEngines(*parsed.trigger);
+}
+
+bool IsNone(const SignalHistory& signals) { return signals.status.ok() && signals.series.empty(); }
+
+// Calls `look` with which engines count.
+template <typename Look>
+auto WithEnginesOf(const OwnPods* own, const Look& look) {
+  return look([own](const EnginePlace& place) {
+    return own == nullptr || own->MayHave(place.pod, place.address);
+  });
+}
+
+// The reason for an outcome other than a plain value.
+std::string WhyOf(const Decision& decision) {
+  if (!decision.status.ok()) return std::string(decision.status.message());
+  for (const Contribution& contribution : decision.contributions) {
+    if (contribution.state == Contribution::State::kUnreadable) {
+      return absl::StrCat(contribution.name, " ", contribution.because);
+    }
+  }
+  return decision.notes.empty() ? "" : decision.notes.front();
+}
+
+}  // namespace
+
+TriggerEvaluator::TriggerEvaluator(const StalenessLimits& staleness, const Clock& clock,
+                                   const FleetReader& fleets, Leases& leases,
+                                   const ProfileStore& profiles, RequestMetrics& metrics,
+                                   std::function<void()> wake_sampler, const SignalAccess& signals)
+    : staleness_(staleness),
+      clock_(clock),
+      fleets_(fleets),
+      leases_(leases),
+      profiles_(profiles),
+      metrics_(metrics),
+      log_limit_(clock, 20, absl::Seconds(10)),
+      wake_sampler_(std::move(wake_sampler)),
+      signals_(signals) {}
+
+TriggerEvaluator::Parsed TriggerEvaluator::Parse(CachedTrigger& trigger) const {
+  const CachedTrigger::Parsing parsing = trigger.Parse(
+      profiles_.Get(), [this](const Trigger& asked, const ScaledObjectRef& scaled_object) {
+        return SourceFor(asked, scaled_object);
+      });
+  if (!parsing.parsed->trigger.ok()) {
+    if (parsing.is_new) metrics_.Decided(Outcome::kBadMetadata);
+    LogBadMetadata(trigger, parsing.parsed->bad_keys);
+  }
+  return parsing.parsed;
+}
+
+absl::StatusOr<std::optional<SignalSource>> TriggerEvaluator::SourceFor(
+    const Trigger& trigger, const ScaledObjectRef& scaled_object) const {
+  std::optional<SignalSource> source = SourceOf(trigger, scaled_object.namespace_name);
+  if (!source.has_value()) return source;
+  const bool is_found = std::holds_alternative<DiscoveredEngines>(source->place);
+  if (is_found && !signals_.finds_engines) {
+    if (!ReadsEngines(trigger)) return std::nullopt;
+    return absl::InvalidArgumentError(
+        "engineEndpoint is missing, and this scaler finds no engines by itself: name the "
+        "workload's headless Service, as http://NAME:PORT, or let it find them "
+        "(--discover-engines, agent.discoverEngines=true in the chart)");
+  }
+  RETURN_IF_ERROR(CheckSource(*source, signals_.rules));
+  return source;
+}
+
+std::optional<int64_t> TriggerEvaluator::MaySay(CachedTrigger& trigger, Outcome outcome) const {
+  if (trigger.observed() == outcome) return std::nullopt;
+  const std::optional<int64_t> dropped = log_limit_.Pass();
+  return dropped && trigger.Say(outcome) ? dropped : std::nullopt;
+}
+
+void TriggerEvaluator::Report(CachedTrigger& trigger, Outcome outcome,
+                              absl::string_view why) const {
+  metrics_.Decided(outcome);
+  const std::optional<int64_t> dropped = MaySay(trigger, outcome);
+  if (!dropped) return;
+  Log(outcome == Outcome::kValue ? LogLevel::kInfo : LogLevel::kWarn, "trigger_outcome",
+      {{"namespace", Cut(trigger.namespace_name())},
+       {"scaledobject", Cut(trigger.name())},
+       {"outcome", Name(outcome)},
+       {"why", why},
+       {"dropped", *dropped}});
+}
+
+// Not the values: one under a mistyped key may be a secret. KEDA's events have them.
+void TriggerEvaluator::LogBadMetadata(CachedTrigger& trigger, absl::string_view keys) const {
+  const std::optional<int64_t> dropped = MaySay(trigger, Outcome::kBadMetadata);
+  if (!dropped) return;
+  LogWarn("trigger_outcome", {{"namespace", Cut(trigger.namespace_name())},
+                              {"scaledobject", Cut(trigger.name())},
+                              {"outcome", Name(Outcome::kBadMetadata)},
+                              {"key", Cut(keys)},
+                              {"why", "kubectl describe scaledobject says what is wrong"},
+                              {"dropped", *dropped}});
+}
+
+void TriggerEvaluator::LogAmbiguity(CachedTrigger& trigger,
+                                    const AmbiguityWarning& ambiguity) const {
+  if (ambiguity.about == AmbiguityWarning::About::kNothing || trigger.HasLogged(ambiguity.about))
+    return;
+  const std::optional<int64_t> dropped = log_limit_.Pass();
+  if (!dropped || !trigger.Say(ambiguity.about)) return;
+  LogWarn("trigger_doubt", {{"namespace", Cut(trigger.namespace_name())},
+                            {"scaledobject", Cut(trigger.name())},
+                            {"why", ambiguity.text},
+                            {"dropped", *dropped}});
+}
+
+void TriggerEvaluator::Unanswered(CachedTrigger& trigger, const absl::Status& why) const {
+  Report(trigger, Outcome::kUnavailable, why.message());
+}
+
+void TriggerEvaluator::Renew(const CachedTrigger& trigger, const ParsedTrigger& parsed,
+                             absl::Time until) const {
+  const Trigger& asked = *parsed.trigger;
+  const MetricTypeInfo& metric = InfoOf(asked.metric);
+  if (IsCostly(metric)) leases_.Renew(metric.costly, until);
+  const bool of_workload = asked.scope == Scope::kWorkload;
+  leases_.RenewLookBack(of_workload ? trigger.namespaces() : std::vector<std::string>(),
+                        LookBack(asked), clock_.Now(), until);
+  if (signals_.store == nullptr || !parsed.source.has_value()) return;
+  const absl::Status wanted =
+      signals_.store->Want(*parsed.source, QuestionOf(asked, staleness_), clock_.Now(), until);
+  wanted.IgnoreError();  // where there is no room its history says so
+}
+
+void TriggerEvaluator::Want(CachedTrigger& trigger, const ParsedTrigger& parsed) const {
+  const bool finds_engines = signals_.store != nullptr && signals_.finds_engines;
+  if (finds_engines && LacksProfile(*parsed.trigger)) LookForEngines(trigger, parsed);
+  const MetricTypeInfo& metric = InfoOf(parsed.trigger->metric);
+  const bool has_enough = !IsCostly(metric) && LookBack(*parsed.trigger) <= kShortestLookBack;
+  if (has_enough && !parsed.source.has_value()) return;
+  Renew(trigger, parsed, trigger.LeaseFrom(clock_.Now()));
+  if (!IsCostly(metric)) return;
+  const auto fleet = FleetOf(parsed, /*none_listed=*/false);
+  if (fleet.ok() && Lacks(**fleet, metric, staleness_)) wake_sampler_();
+}
+
+void TriggerEvaluator::Hold(const CachedTrigger& trigger, const ParsedTrigger& parsed) const {
+  Renew(trigger, parsed, clock_.Now() + kShortestLease);
+}
+
+void TriggerEvaluator::LookForEngines(CachedTrigger& trigger, const ParsedTrigger& parsed) const {
+  const absl::Time now = clock_.Now();
+  const std::optional<absl::Time> until = trigger.suggestion().Look(now);
+  if (!until) return;
+  const SignalSource source = {.namespace_name = trigger.namespace_name(),
+                               .place = DiscoveredEngines()};
+  const EngineQuestion question = {.look_back = staleness_.stale_after};
+  const auto fleet = FleetOf(parsed, /*none_listed=*/false);
+  if (!signals_.store->Want(source, question, now, *until).ok() || !fleet.ok()) return;
+  const auto own = OwnPodsOf(*parsed.trigger, trigger.scaled_object(), **fleet);
+  if (own == nullptr) return;  // owners are not known
+  const SignalHistory found = WithEnginesOf(own.get(), [&](SignalStore::EngineFilter counts) {
+    return signals_.store->Of(source, question, now, counts);
+  });
+  for (const SignalSeries& series : found.series) {
+    const SuitedProfile* const suited = ProfileForEngine(series.engine);
+    if (suited == nullptr || !trigger.suggestion().Found(*suited)) continue;
+    trigger.DropCached();
+    const std::optional<int64_t> dropped = log_limit_.Pass();
+    if (!dropped) return;
+    LogInfo("profile_suggested", {{"namespace", Cut(trigger.namespace_name())},
+                                  {"scaledobject", Cut(trigger.name())},
+                                  {"why", trigger.suggestion().Note()},
+                                  {"dropped", *dropped}});
+    return;
+  }
+}
+
+bool TriggerEvaluator::ReadsSignals(const ParsedTrigger& parsed) const {
+  return signals_.store != nullptr && parsed.source.has_value();
+}
+
+absl::StatusOr<FleetReader::Fleet> TriggerEvaluator::FleetOf(const ParsedTrigger& parsed,
+                                                             bool none_listed) const {
+  const absl::Time now = clock_.Now();
+  if (!parsed.NeedsNodes() && !IsWithoutEngine(parsed, none_listed)) {
+    return std::make_shared<const FleetHistory>(FleetHistory{.now = now});
+  }
+  auto fleet =
+      parsed.trigger->scope == Scope::kWorkload ? fleets_.Of(parsed.wanted) : fleets_.All();
+  if (!fleet.ok() || !parsed.source.has_value()) return fleet;
+  return AsOf(now, *std::move(fleet));
+}
+
+absl::StatusOr<FleetReader::Fleet> TriggerEvaluator::ReadableFleetOf(const ParsedTrigger& parsed,
+                                                                     bool none_listed) const {
+  auto fleet = FleetOf(parsed, none_listed);
+  if (!fleet.ok()) return fleet;
+  const MetricTypeInfo& metric = InfoOf(parsed.trigger->metric);
+  if (!Lacks(**fleet, metric, staleness_)) return fleet;
+  return absl::UnavailableError(
+      absl::StrCat(metric.name, " is read only while it is asked for: not read yet"));
+}
+
+SignalHistory TriggerEvaluator::SignalsOf(const ParsedTrigger& parsed, const OwnPods* own) const {
+  const EngineQuestion question = QuestionOf(*parsed.trigger, staleness_);
+  return WithEnginesOf(own, [&](SignalStore::EngineFilter counts) {
+    return signals_.store->Of(*parsed.source, question, clock_.Now(), counts);
+  });
+}
+
+absl::StatusOr<TriggerEvaluator::Inputs> TriggerEvaluator::InputsOf(
+    const CachedTrigger& trigger, const ParsedTrigger& parsed,
+    const FleetReader::Fleet& fleet) const {
+  auto own = OwnPodsOf(*parsed.trigger, trigger.scaled_object(), *fleet);
+  Inputs inputs{.received = {.history = SignalsOf(parsed, own.get()), .own = own}, .fleet = fleet};
+  ASSIGN_OR_RETURN(inputs.fleet, ReadableFleetOf(parsed, IsNone(inputs.received.history)));
+  if (own == nullptr || inputs.fleet->generation == fleet->generation) return inputs;
+  // Others may be its own by now, and how often that goes on nobody can tell.
+  inputs.received = {.history = SignalsOf(parsed, nullptr), .own = nullptr};
+  ASSIGN_OR_RETURN(inputs.fleet, ReadableFleetOf(parsed, IsNone(inputs.received.history)));
+  return inputs;
+}
+
+TriggerEvaluator::Evaluated TriggerEvaluator::Try(Question question, CachedTrigger& trigger,
+                                                  const Parsed& parsed) const {
+  if (ReadsSignals(*parsed)) return TryOnSignals(question, trigger, parsed);
+  ASSIGN_OR_RETURN(const auto fleet, ReadableFleetOf(*parsed, /*none_listed=*/false));
+  return Reported(trigger, trigger.TriggerEvaluator(question, parsed, *fleet, staleness_));
+}
+
+// Whether its source has news costs no look at what was said. By time alone a cached decision is
+// right for as long as it says (an average over readings that differ for no time at all), and what
+// it has waited for is not awaited again.
+TriggerEvaluator::Evaluated TriggerEvaluator::TryOnSignals(Question question,
+                                                           CachedTrigger& trigger,
+                                                           const Parsed& parsed) const {
+  const std::shared_ptr<const CachedDecision> cached = trigger.cached();
+  const OwnPods* const own = cached == nullptr ? nullptr : cached->own.get();
+  const SignalVersion update = WithEnginesOf(own, [&](SignalStore::EngineFilter counts) {
+    return signals_.store->VersionOf(*parsed->source, counts);
+  });
+  ASSIGN_OR_RETURN(const auto fleet, ReadableFleetOf(*parsed, update.is_none));
+  const auto standing = trigger.Standing(question, *parsed, *fleet, cached, update.generation);
+  if (standing) return *standing;
+
+  ASSIGN_OR_RETURN(Inputs inputs, InputsOf(trigger, *parsed, fleet));
+  SignalHistory& history = inputs.received.history;
+  AwaitNodesOf(*parsed, *inputs.fleet, history);
+  if (history.is_awaited) {
+    return absl::UnavailableError(absl::StrCat(NameOf(*parsed->source), ": not read yet"));
+  }
+  return Reported(trigger, trigger.TriggerEvaluator(question, parsed, *inputs.fleet, staleness_,
+                                                    &inputs.received));
+}
+
+Evaluation TriggerEvaluator::Reported(CachedTrigger& trigger, Evaluation evaluation) const {
+  if (evaluation.is_new) {
+    const Decision& decision = evaluation.cached->decision;
+    Report(trigger, OutcomeOf(decision), WhyOf(decision));
+    LogAmbiguity(trigger, decision.ambiguity);
+  }
+  return evaluation;
+}
+
+}  // namespace gpuscaler

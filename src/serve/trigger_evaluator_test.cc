@@ -1,0 +1,346 @@
+// A cached decision that stands is the one that would be made anew, whatever was heard and however
+// late.
+#include "serve/trigger_evaluator.h"
+
+#include <array>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/fake_clock.h"
+#include "fleet/fleet_store.h"
+#include "fleet/test_readings.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "scaling/random.h"
+#include "serve/served_scaler.h"
+#include "serve/trigger_cache.h"
+#include "signal/found_engines.h"
+#include "trigger/trigger_source.h"
+
+namespace gpuscaler {
+namespace {
+
+const StalenessLimits kOfEngines{
+    .stale_after = absl::Seconds(6), .grace = absl::Seconds(15), .forget_after = absl::Seconds(40)};
+
+// One pod with a GPU and an engine each, in one namespace.
+struct EnginePod {
+  std::string node;
+  std::string workload;
+  EnginePlace place;
+};
+
+std::vector<EnginePod> PodsOfTwoWorkloads() {
+  std::vector<EnginePod> pods;
+  for (int i = 0; i < 4; ++i) {
+    const std::string workload = i % 2 == 0 ? "chat" : "llm";
+    pods.push_back({.node = absl::StrCat("gpu-", i / 2),
+                    .workload = workload,
+                    .place = {.address = absl::StrCat("10.0.0.", i),
+                              .port = 8000,
+                              .namespace_name = "crowd",
+                              .pod = absl::StrCat(workload, "-", i / 2)}});
+  }
+  return pods;
+}
+
+externalscaler::ScaledObjectRef RefOfCrowd(const std::map<std::string, std::string>& metadata) {
+  externalscaler::ScaledObjectRef ref = RefOf(metadata);
+  ref.set_namespace_("crowd");
+  return ref;
+}
+
+// Agents, engines and a queue that tell what the test says, and who is asked.
+class Crowd {
+ public:
+  Crowd() { store_.Listed(std::vector<std::string>{"gpu-0:1", "gpu-1:1"}); }
+
+  // From its node's next word on.
+  void Give(size_t pod, const std::string& workload) { pods_[pod].workload = workload; }
+
+  void SayNode(const std::string& node, double utilization_percent) {
+    NodeSnapshot snapshot = SnapshotOf(2, clock_.Now(), node);
+    AddPods(snapshot);
+    size_t next = 0;
+    for (const EnginePod& pod : pods_) {
+      if (pod.node != node) continue;
+      snapshot.gpus[next].utilization_percent = utilization_percent;
+      snapshot.gpus[next].uuid = absl::StrCat("GPU-", pod.place.address);
+      Pod& held = snapshot.pods[next++];
+      held.namespace_name = "crowd";
+      held.name = pod.place.pod;
+      held.address = pod.place.address;
+      held.owners[0].name = pod.workload;
+    }
+    AgentUpdate update{
+        .node = node, .instance = std::hash<std::string>()(node), .received_at = clock_.Now()};
+    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    store_.Received(absl::StrCat(node, ":1"), std::move(update));
+  }
+
+  // Its engines in these pods, by their numbers.
+  void ListEngines(const std::string& node, const std::vector<bool>& found) {
+    NodeEngines engines{.namespaces = {"crowd"}};
+    for (size_t i = 0; i < pods_.size(); ++i) {
+      if (pods_[i].node == node && found[i]) engines.places.push_back(pods_[i].place);
+    }
+    found_.List(node, engines, clock_.Now());
+  }
+
+  void SayEngine(size_t pod, absl::StatusOr<EngineReading> reading) {
+    found_.Take(pods_[pod].node, pods_[pod].place,
+                {.at = clock_.Now(), .engine = "vllm", .reading = std::move(reading)});
+  }
+  static EngineReading Requests(double waiting, double running) {
+    return {{{.model = "llama", .waiting = waiting, .running = running}}};
+  }
+
+  void Expect() {
+    store_.Tick();
+    found_.Expect(found_.Subscription(clock_.Now()), {"gpu-0", "gpu-1"}, clock_.Now());
+  }
+
+  TriggerEvaluator::Evaluated Ask(Question question, CachedTrigger& trigger) {
+    const TriggerEvaluator::Parsed parsed = evaluator_.Parse(trigger);
+    evaluator_.Want(trigger, *parsed);
+    return evaluator_.Try(question, trigger, parsed);
+  }
+
+  // What is decided on all that is known, and nothing of before; nothing: it is awaited.
+  std::optional<Decision> DecideAnew(CachedTrigger& trigger) {
+    const TriggerEvaluator::Parsed parsed = evaluator_.Parse(trigger);
+    SignalHistory signals =
+        signals_.Of(*parsed->source, QuestionOf(*parsed->trigger, kOfEngines), clock_.Now());
+    const auto fleet = store_.Of(parsed->wanted);
+    if (!fleet.ok()) return std::nullopt;
+    FleetHistory nodes = parsed->NeedsNodes() ? **fleet : FleetHistory();
+    nodes.now = clock_.Now();
+    AwaitNodes([](const std::string&) { return true; }, signals);
+    if (signals.is_awaited) return std::nullopt;
+    return Decide(*parsed->trigger, trigger.scaled_object(), nodes, &signals, kOfEngines);
+  }
+
+  FakeClock& clock() { return clock_; }
+  SignalStore& signals() { return signals_; }
+  int decided() { return counted_.decided(Outcome::kValue); }
+  size_t pods() const { return pods_.size(); }
+
+ private:
+  std::vector<EnginePod> pods_ = PodsOfTwoWorkloads();
+  FakeClock clock_;
+  FleetStore store_{
+      clock_,
+      {.timeouts = {.grace = kOfEngines.grace},
+       .limits = {.horizon = absl::Minutes(15), .join_within = kOfEngines.stale_after}}};
+  CountedRequests counted_;
+  Leases leases_;
+  ProfileStore profiles_{"/nonexistent/profiles.yaml"};
+  SignalStore signals_{{.longest_gap = absl::Seconds(10)}, [] {}};
+  FoundEngines found_{signals_};
+  TriggerEvaluator evaluator_{
+      kOfEngines, clock_,   store_, leases_,
+      profiles_,  counted_, [] {},  {.store = &signals_, .finds_engines = true}};
+};
+
+externalscaler::ScaledObjectRef InFlightRef(const std::string& workload,
+                                            const std::string& window) {
+  return RefOfCrowd({{"metricType", "requests_in_flight"},
+                     {"workload", workload},
+                     {"window", window},
+                     {"activationWindow", "20s"}});
+}
+
+externalscaler::ScaledObjectRef QueueRef() {
+  return RefOfCrowd({{"metricType", "redis_list_length"},
+                     {"redisAddress", "redis:6379"},
+                     {"redisList", "jobs"},
+                     {"window", "8s"},
+                     {"jobsPerReplica", "5"}});
+}
+
+TEST(TriggerEvaluator, NewsOfEnginesOfOthersAndOfSourcesOfOthersCostNoDecision) {
+  Crowd crowd;
+  CachedTrigger llm(InFlightRef("llm", "0s"));
+  crowd.SayNode("gpu-0", 60);
+  crowd.SayNode("gpu-1", 60);
+  EXPECT_FALSE(crowd.Ask(Question::kAll, llm).ok()) << "nobody has looked yet";
+  crowd.Expect();
+  crowd.ListEngines("gpu-0", {true, true, true, true});
+  crowd.ListEngines("gpu-1", {true, true, true, true});
+  for (size_t pod = 0; pod < crowd.pods(); ++pod) crowd.SayEngine(pod, Crowd::Requests(0, 5));
+  const TriggerEvaluator::Evaluated first = crowd.Ask(Question::kAll, llm);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(first->cached->decision.value, 10);
+  const int decided = crowd.decided();
+
+  crowd.clock().Advance(absl::Seconds(1));
+  crowd.SayEngine(0, Crowd::Requests(7, 5));
+  crowd.SayEngine(2, absl::UnavailableError("connection refused"));
+  const TriggerEvaluator::Evaluated second = crowd.Ask(Question::kAll, llm);
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(second->cached, first->cached);
+  EXPECT_EQ(crowd.decided(), decided);
+
+  crowd.SayEngine(1, Crowd::Requests(7, 5));
+  const TriggerEvaluator::Evaluated third = crowd.Ask(Question::kAll, llm);
+  ASSERT_TRUE(third.ok()) << third.status();
+  EXPECT_EQ(third->cached->decision.value, 17);
+  EXPECT_EQ(crowd.decided(), decided + 1);
+}
+
+// One step of the clock, and what somebody tells or does not.
+void Pass(Random& random, Crowd& crowd) {
+  constexpr std::array<int, 6> kSteps = {5, 200, 800, 1000, 3000, 7000};
+  crowd.clock().Advance(
+      absl::Milliseconds(kSteps[static_cast<size_t>(random.Whole(0, kSteps.size() - 1))]));
+  for (const std::string node : {"gpu-0", "gpu-1"}) {
+    if (random.Whole(0, 3) == 0) crowd.SayNode(node, random.Often() ? 0 : random.Whole(0, 100));
+    if (random.Whole(0, 19) > 0) continue;
+    crowd.ListEngines(node, {random.Often(), random.Often(), random.Often(), random.Often()});
+  }
+  for (size_t pod = 0; pod < crowd.pods(); ++pod) {
+    if (random.Whole(0, 3) > 0) continue;
+    if (random.Often()) {
+      crowd.SayEngine(pod,
+                      Crowd::Requests(random.Whole(0, 1), random.Often() ? 0 : random.Whole(0, 9)));
+    } else {
+      crowd.SayEngine(pod, absl::UnavailableError("connection refused"));
+    }
+  }
+  if (random.Whole(0, 3) == 0) {
+    const SignalSource queue{
+        .namespace_name = "crowd",
+        .place = RedisQueue{
+            .address = "redis:6379", .length = RedisQueue::Length::kList, .key = "jobs"}};
+    const CounterPoint length{.instant = {.at = crowd.clock().Now()},
+                              .value = static_cast<double>(random.Whole(0, 3))};
+    if (random.Often()) {
+      crowd.signals().TakeNumber(queue, length);
+    } else {
+      crowd.signals().TakeNumber(queue, absl::UnavailableError("connection refused"));
+    }
+  }
+  crowd.Expect();
+}
+
+TEST(TriggerEvaluator, VerdictThatStandsIsTheOneMadeAnew) {
+  int stood = 0;
+  int anew = 0;
+  ForManySeeds([&](Random& random) {
+    Crowd crowd;
+    crowd.SayNode("gpu-0", 50);
+    crowd.SayNode("gpu-1", 50);
+    std::vector<std::unique_ptr<CachedTrigger>> triggers;
+    for (const externalscaler::ScaledObjectRef& ref :
+         {InFlightRef("llm", "0s"), InFlightRef("chat", "10s"), QueueRef(),
+          RefOfCrowd({{"profile", "vllm-inference"}, {"workload", "chat"}})}) {
+      triggers.push_back(std::make_unique<CachedTrigger>(ref));
+      EXPECT_FALSE(crowd.Ask(Question::kAll, *triggers.back()).ok()) << "nothing is read yet";
+    }
+    crowd.Expect();
+    crowd.ListEngines("gpu-0", {true, true, true, true});
+    crowd.ListEngines("gpu-1", {true, true, true, true});
+    for (int step = 0; step < 40 && !testing::Test::HasFailure(); ++step) {
+      SCOPED_TRACE(step);
+      Pass(random, crowd);
+      for (size_t i = 0; i < triggers.size(); ++i) {
+        SCOPED_TRACE(i);
+        const Question question = random.Often() ? Question::kAll : Question::kActivity;
+        const TriggerEvaluator::Evaluated evaluated = crowd.Ask(question, *triggers[i]);
+        const std::optional<Decision> want = crowd.DecideAnew(*triggers[i]);
+        if (!evaluated.ok() || !want.has_value()) continue;
+        (evaluated->is_new ? anew : stood) += 1;
+        const Decision& got = evaluated->cached->decision;
+        EXPECT_EQ(got.status.code(), want->status.code()) << got.status << want->status;
+        EXPECT_EQ(got.active, want->active) << got.active_because << "; " << want->active_because;
+        if (question == Question::kActivity) continue;
+        EXPECT_EQ(got.value, want->value);
+        EXPECT_EQ(got.replicas, want->replicas);
+        EXPECT_EQ(got.unreadable, want->unreadable);
+        EXPECT_EQ(got.warming, want->warming);
+        EXPECT_EQ(got.frozen, want->frozen);
+      }
+    }
+  });
+  EXPECT_GT(stood, 3000);
+  EXPECT_GT(anew, 3000);
+}
+
+// What is logged while it is asked `times`, a second apart; `before` each time, who holds GPUs may
+// change.
+std::string LogOfAsking(
+    Crowd& crowd, CachedTrigger& trigger, int times = 3,
+    const std::function<void(int)>& before = [](int) {}) {
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < times; ++i) {
+    before(i);
+    crowd.SayNode("gpu-0", 60);
+    crowd.SayNode("gpu-1", 60);
+    const TriggerEvaluator::Evaluated evaluated = crowd.Ask(Question::kAll, trigger);
+    EXPECT_TRUE(evaluated.ok()) << evaluated.status();
+    crowd.clock().Advance(absl::Seconds(1));
+  }
+  return testing::internal::GetCapturedStderr();
+}
+
+int AmbiguitiesIn(const std::string& log) {
+  int lines = 0;
+  for (const absl::string_view line : absl::StrSplit(log, '\n')) {
+    if (absl::StrContains(line, "event=trigger_doubt")) ++lines;
+  }
+  return lines;
+}
+
+TEST(TriggerEvaluator, AWorkloadThatNoPodIsOfIsLoggedOnce) {
+  Crowd crowd;
+  CachedTrigger slip(RefOfCrowd({{"workload", "StatefulSet/llm"}}));
+  const std::string log = LogOfAsking(crowd, slip);
+  EXPECT_THAT(log, testing::HasSubstr("level=warn event=trigger_doubt namespace=crowd "));
+  EXPECT_THAT(log, testing::HasSubstr("no pods of StatefulSet/llm hold GPUs"));
+  EXPECT_THAT(log, testing::HasSubstr("is Deployment/llm meant?"));
+  EXPECT_EQ(AmbiguitiesIn(log), 1) << log;
+  EXPECT_EQ(LogOfAsking(crowd, slip), "");
+  CachedTrigger right(RefOfCrowd({{"workload", "Deployment/llm"}}));
+  EXPECT_EQ(LogOfAsking(crowd, right), "");
+}
+
+// The owners of pods 0 and, where `all`, of the others too take turns while it is asked; what the
+// explanations say of that.
+std::string LogOfTurns(CachedTrigger& trigger, bool all, std::set<std::string>& notes) {
+  Crowd crowd;
+  return LogOfAsking(crowd, trigger, 10, [&](int i) {
+    if (i > 0) notes.insert(trigger.cached()->decision.notes.front());
+    for (size_t pod = 0; pod < (all ? crowd.pods() : 1); ++pod) {
+      crowd.Give(pod, absl::StrCat("job-", i % 2));
+    }
+  });
+}
+
+TEST(TriggerEvaluator, JobsThatTakeTurnsBesideAWorkloadThatNoPodIsOfAreNoNewDoubt) {
+  CachedTrigger asleep(RefOfCrowd({{"podRegex", "asleep-.*"}}));
+  std::set<std::string> notes;
+  const std::string log = LogOfTurns(asleep, /*all=*/false, notes);
+  EXPECT_EQ(notes.size(), 2u) << "the explanation names who holds them now";
+  EXPECT_EQ(AmbiguitiesIn(log), 1) << log;
+}
+
+TEST(TriggerEvaluator, OwnersThatTakeTurnsToBeTheOnlyOneAreOneGuess) {
+  externalscaler::ScaledObjectRef ref = RefOfCrowd({});
+  ref.set_name("gateway");
+  CachedTrigger guess(ref);
+  std::set<std::string> notes;
+  const std::string log = LogOfTurns(guess, /*all=*/true, notes);
+  EXPECT_GE(notes.size(), 2u);
+  EXPECT_EQ(AmbiguitiesIn(log), 1) << log;
+  EXPECT_THAT(log, testing::HasSubstr("the only owner of GPU pods in namespace crowd"));
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,173 @@
+#include "signal/stored_source.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "series/series_growth.h"
+#include "signal/source_name.h"
+
+namespace gpuscaler {
+namespace {
+
+// How often the texts of a source are held: by the store, by those who look and poll, and in the
+// requests on their way. Of engines, and of a page's addresses, each has some of its own.
+constexpr size_t kCopies = 8;
+constexpr size_t kCopiesOfEach = 4;
+
+constexpr size_t kSeriesBytes = 64;  // of each series whose growth is followed
+
+bool WantsRate(const SignalSource& source) {
+  const auto* page = std::get_if<MetricsPage>(&source.place);
+  return page != nullptr && page->rate;
+}
+
+bool IsOfEngines(const SignalSource& source) {
+  return std::holds_alternative<DiscoveredEngines>(source.place) ||
+         std::holds_alternative<EngineEndpoint>(source.place);
+}
+
+std::variant<EngineGroup, ScrapedGroup, NumberTimeline> NothingObserved(
+    const SignalSource& source) {
+  if (IsOfEngines(source)) return EngineGroup();
+  if (std::holds_alternative<MetricsPage>(source.place)) return ScrapedGroup(WantsRate(source));
+  return NumberTimeline(/*is_rate=*/false);
+}
+
+struct PlacesOf {  // each is asked by itself
+  size_t operator()(const EngineGroup& engines) const { return engines.size(); }
+  size_t operator()(const ScrapedGroup& pages) const { return pages.size(); }
+  size_t operator()(const NumberTimeline&) const { return 0; }
+};
+
+struct TextOfPlace {
+  size_t operator()(const DiscoveredEngines&) const { return 0; }
+  size_t operator()(const EngineEndpoint& engines) const {
+    return engines.url.size() + engines.engine.size();
+  }
+  size_t operator()(const MetricsPage& page) const {
+    return page.url.size() + page.selector.size();
+  }
+  size_t operator()(const RedisQueue& queue) const {
+    return queue.address.size() + queue.key.size() + queue.group.size();
+  }
+};
+
+size_t TextBytes(const SignalSource& source) {
+  const EndpointCredentials& own = source.credentials;
+  return sizeof(SignalSource) + source.namespace_name.size() +
+         std::visit(TextOfPlace(), source.place) + own.alias.size() + own.username.size() +
+         own.password.size() + own.bearer_token.size() + own.ca_pem.size();
+}
+
+// Of each matcher that "=~" or "!~" may begin.
+size_t RegexBytes(const SignalSource& source) {
+  const auto* const page = std::get_if<MetricsPage>(&source.place);
+  if (page == nullptr) return 0;
+  return static_cast<size_t>(std::ranges::count(page->selector, '~')) * kRegexBytes;
+}
+
+}  // namespace
+
+StoredSource::StoredSource(SignalSource source, absl::Time read_since, int64_t generation)
+    : source_(std::move(source)),
+      read_since_(read_since),
+      first_generation_(generation),
+      observed_(NothingObserved(source_)) {
+  MutexLock lock(mutex_);
+  Weigh();
+}
+
+void StoredSource::Weigh() {
+  const size_t places = std::visit(PlacesOf(), observed_);
+  const size_t followed = WantsRate(source_) ? kMostSeries * std::max(places, size_t{1}) : 0;
+  bytes_ = (kCopies + kCopiesOfEach * places) * TextBytes(source_) + RegexBytes(source_) +
+           followed * kSeriesBytes +
+           std::visit([](const auto& observed) { return observed.Bytes(); }, observed_);
+}
+
+bool StoredSource::ListEngines(const absl::StatusOr<std::vector<EnginePlace>>& places,
+                               absl::Time at, const std::vector<WithoutEngine>& without) {
+  MutexLock lock(mutex_);
+  const bool is_new = std::get<EngineGroup>(observed_).List(places, at, without, at - look_back_);
+  Weigh();
+  return is_new;
+}
+
+bool StoredSource::TakeEngine(const EnginePlace& place, const EngineUpdate& update) {
+  MutexLock lock(mutex_);
+  const bool is_new = std::get<EngineGroup>(observed_).Take(place, update, update.at - look_back_);
+  Weigh();
+  return is_new;
+}
+
+bool StoredSource::ListPages(const absl::StatusOr<std::vector<std::string>>& addresses) {
+  MutexLock lock(mutex_);
+  const bool is_new = std::get<ScrapedGroup>(observed_).List(addresses);
+  if (is_new) ++update_;
+  Weigh();
+  return is_new;
+}
+
+bool StoredSource::TakePage(const std::string& address, const absl::StatusOr<CounterPoint>& point) {
+  MutexLock lock(mutex_);
+  auto& pages = std::get<ScrapedGroup>(observed_);
+  const bool is_new = pages.Take(address, point);
+  if (is_new) ++update_;
+  if (point.ok()) pages.Forget(point->instant.at - look_back_);
+  Weigh();
+  return is_new;
+}
+
+bool StoredSource::TakeNumber(const absl::StatusOr<CounterPoint>& point, const std::string& note) {
+  MutexLock lock(mutex_);
+  auto& number = std::get<NumberTimeline>(observed_);
+  number.Take(point, note);
+  ++update_;
+  if (point.ok()) number.Forget(point->instant.at - look_back_);
+  Weigh();
+  return true;
+}
+
+void StoredSource::KeepFor(const SourceLeases& leases) {
+  MutexLock lock(mutex_);
+  if (auto* group = std::get_if<EngineGroup>(&observed_)) {
+    group->KeepOnly(leases.models());
+    if (!leases.histograms()) group->ForgetHistograms();
+  }
+  look_back_ = leases.look_back();
+  Weigh();
+}
+
+int64_t StoredSource::GenerationOf(absl::FunctionRef<bool(const EnginePlace&)> counts) const {
+  const auto* const engines = std::get_if<EngineGroup>(&observed_);
+  return first_generation_ + (engines != nullptr ? engines->Updates(counts) : update_);
+}
+
+SignalVersion StoredSource::Updates(absl::FunctionRef<bool(const EnginePlace&)> counts) const {
+  MutexLock lock(mutex_);
+  const auto* const engines = std::get_if<EngineGroup>(&observed_);
+  return {.generation = GenerationOf(counts), .is_none = engines != nullptr && engines->HasNone()};
+}
+
+SignalHistory StoredSource::Answer(const EngineQuestion& question, absl::Time now,
+                                   absl::Duration longest_gap,
+                                   absl::FunctionRef<bool(const EnginePlace&)> counts) const {
+  SignalHistory history{.now = now};
+  {
+    MutexLock lock(mutex_);
+    if (const auto* group = std::get_if<EngineGroup>(&observed_)) {
+      history = group->Answer(question, now, longest_gap, counts);
+    } else {
+      const auto* pages = std::get_if<ScrapedGroup>(&observed_);
+      history.series.push_back(pages != nullptr ? pages->Answer(question, now, longest_gap)
+                                                : std::get<NumberTimeline>(observed_).Answer(
+                                                      question, now, longest_gap));
+      history.series.back().name = NameOf(source_);
+    }
+    history.generation = GenerationOf(counts);
+  }
+  history.read_since = read_since_;
+  return history;
+}
+
+}  // namespace gpuscaler

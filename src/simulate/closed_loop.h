@@ -1,0 +1,89 @@
+// A workload, its requests and what scales it, second by second; and what it came to.
+//
+//   const EnginePreset& preset = *EnginePresetNamed("small-batch");
+//   LoopScenario scenario{.workload = {.engine = preset.batch}, .goals = preset.goals};
+//   scenario.duration = absl::Hours(2);
+//   scenario.requests = PoissonTrace(RateCurve::Constant(3.3 * preset.requests_per_second),
+//                                    scenario.duration, preset.request, /*seed=*/1);
+//   const auto trigger = ParseTrigger({{"profile", "vllm-inference"}}, BuiltInProfiles());
+//   KedaPolicy policy({.min_replica_count = 1, .max_replica_count = 20}, OwnTrigger(*trigger));
+//   const LoopResult result = RunLoop(scenario, policy);
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/time/time.h"
+#include "batching/engine_preset.h"
+#include "simulate/replica_policy.h"
+#include "simulate/request_trace.h"
+#include "simulate/simulated_workload.h"
+
+namespace gpuscaler {
+
+// When every run starts: any time serves, for nothing depends on the date.
+absl::Time SimulatedStart();
+
+struct LoopScenario {
+  WorkloadOptions workload;
+  LatencyGoals goals;
+  RequestTrace requests;
+  absl::Duration duration;
+  int initial_replicas = 1;                 // ready at the start
+  std::vector<absl::Duration> restarts_at;  // kubectl rollout restart
+  // Nothing before this time counts in LoopResult's totals.
+  absl::Duration measured_from;
+  // After the last request the run ends as soon as no more pods than these are left.
+  int ends_at_replicas = -1;
+};
+
+struct LoopSample {
+  absl::Duration at;
+  int desired = 0;   // spec.replicas
+  int replicas = 0;  // pods that are not terminating
+  int ready = 0;
+  int terminating = 0;
+  int64_t running = 0;
+  int64_t waiting = 0;
+  std::optional<double> value;  // ReplicaPolicy::value()
+};
+
+struct LoopTotals {
+  double gpu_hours = 0;      // all pods, also starting and terminating ones
+  double mean_replicas = 0;  // pods that are not terminating
+  int fewest_replicas = 0;   // spec.replicas
+  int most_replicas = 0;
+  int changes = 0;            // spec.replicas
+  int direction_changes = 0;  // a change up after one down, or down after one up
+  int scale_outs = 0;
+  double hours = 0;
+  // Requests that arrived in the measured time and were served, or are late already.
+  int64_t requests = 0;
+  int64_t within_goals = 0;
+  int64_t served = 0;
+  int64_t unserved = 0;
+  absl::Duration latency;  // sum over served requests, until the last token
+  absl::Duration longest_latency;
+
+  double slo_percent() const {
+    return requests == 0 ? 100
+                         : 100 * static_cast<double>(within_goals) / static_cast<double>(requests);
+  }
+};
+
+struct LoopResult {
+  std::vector<LoopSample> samples;  // one a second
+  LoopTotals totals;
+
+  // From `since` until so many replicas are ready. Empty: never.
+  std::optional<absl::Duration> TimeUntilReady(int replicas, absl::Duration since) const;
+};
+
+// `each_second` is called before the policy, for scenarios in which something else happens too.
+LoopResult RunLoop(
+    const LoopScenario& scenario, ReplicaPolicy& policy,
+    absl::FunctionRef<void(SimulatedWorkload&, absl::Duration)> each_second =
+        [](SimulatedWorkload&, absl::Duration) {});
+
+}  // namespace gpuscaler

@@ -1,0 +1,106 @@
+// Golden figures: what bench/loop_bench shows at length, on the shortest runs that show it.
+#include "simulate/closed_loop.h"
+
+#include <memory>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "simulate/loop_load.h"
+#include "simulate/recipe_scalers.h"
+#include "simulate/trigger_scaler.h"
+
+namespace gpuscaler {
+namespace {
+
+const ScaledObjectSpec kOneToTwenty{.min_replica_count = 1, .max_replica_count = 20};
+
+const EnginePreset& SmallBatch() { return *EnginePresetNamed("small-batch"); }
+
+// A constant load for an hour, of which the last half counts.
+LoopScenario HourOf(double engines, uint64_t seed = 1) {
+  LoopLoad load = ConstantLoad(engines);
+  load.duration = absl::Hours(1);
+  return ScenarioOf(SmallBatch(), load, seed);
+}
+
+KedaPolicy Profile(const Metadata& metadata) {
+  const auto trigger = ParseTrigger(metadata, BuiltInProfiles());
+  EXPECT_TRUE(trigger.ok()) << trigger.status();
+  return KedaPolicy(kOneToTwenty, OwnTrigger(trigger.value_or(Trigger())));
+}
+
+LoopTotals TotalsOf(const LoopScenario& scenario, ReplicaPolicy&& policy) {
+  return RunLoop(scenario, policy).totals;
+}
+
+TEST(ClosedLoop, StaticFleetKeepsTheGoalsIfItIsLargeEnough) {
+  const LoopTotals enough = TotalsOf(HourOf(3.3), StaticPolicy(4));
+  EXPECT_GT(enough.slo_percent(), 99);
+  EXPECT_NEAR(enough.gpu_hours, 2, 0.01) << "4 replicas for half an hour";
+  EXPECT_EQ(enough.changes, 0);
+  EXPECT_NEAR(static_cast<double>(enough.requests), 1800 * 3.3 * 8.5, 600);
+  EXPECT_LT(TotalsOf(HourOf(3.3), StaticPolicy(3)).slo_percent(), 5) << "a queue grows for ever";
+}
+
+TEST(ClosedLoop, ClairvoyantHasItsReplicasReadyWhenTheLoadRises) {
+  LoopLoad step{.name = "step",
+                .engines = RateCurve::Ramp(1, 6, absl::Minutes(10), absl::Minutes(11)),
+                .duration = absl::Minutes(30)};
+  ScheduledPolicy policy = Clairvoyant(step, absl::Seconds(180));
+  const LoopResult result = RunLoop(ScenarioOf(SmallBatch(), step, 1), policy);
+  EXPECT_GT(result.totals.slo_percent(), 98);
+  EXPECT_EQ(result.totals.most_replicas, 6);
+  EXPECT_EQ(result.TimeUntilReady(6, absl::Minutes(11)), absl::ZeroDuration());
+}
+
+TEST(ClosedLoop, SameSeedGivesTheSameRun) {
+  const LoopTotals once = TotalsOf(HourOf(2.5), Profile({{"profile", "vllm-requests"}}));
+  const LoopTotals twice = TotalsOf(HourOf(2.5), Profile({{"profile", "vllm-requests"}}));
+  EXPECT_EQ(once.within_goals, twice.within_goals);
+  EXPECT_EQ(once.changes, twice.changes);
+}
+
+// Replicas fall with the mean pressure until those that are left are over capacity, double, and
+// fall again 300 s later.
+TEST(ClosedLoop, PercentageOfTheBatchCyclesUnderAConstantLoad) {
+  const LoopTotals totals = TotalsOf(HourOf(3.3), Profile({{"profile", "vllm-inference"}}));
+  EXPECT_LE(totals.fewest_replicas, 3);
+  EXPECT_GE(totals.most_replicas, 8);
+  EXPECT_GE(totals.direction_changes, 3);
+  EXPECT_LT(totals.slo_percent(), 95);
+}
+
+TEST(ClosedLoop, SafeTargetHoldsStill) {
+  const LoopTotals totals = TotalsOf(
+      HourOf(4.2),
+      Profile({{"profile", "vllm-inference"}, {"targetValue", "50"}, {"maxConcurrency", "64"}}));
+  EXPECT_GT(totals.slo_percent(), 99);
+  EXPECT_LE(totals.most_replicas - totals.fewest_replicas, 1);
+}
+
+TEST(ClosedLoop, UtilizationRecipesStopAtTwoOrRunToTheMaximum) {
+  const auto run = [](TargetType type) {
+    return TotalsOf(HourOf(3.3), KedaPolicy(kOneToTwenty, UtilizationRecipe(type)));
+  };
+  EXPECT_EQ(run(TargetType::kAverageValue).most_replicas, 2);
+  EXPECT_EQ(run(TargetType::kValue).fewest_replicas, 20);
+}
+
+TEST(ClosedLoop, LlmdsLawComesOutAsPublished) {
+  double slo = 0, replicas = 0;
+  constexpr int kSeeds = 3;
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    const LoopScenario episode = LlmdEpisode(static_cast<uint64_t>(seed));
+    const LoopTotals totals =
+        TotalsOf(episode, KedaPolicy(LatencyLawObject(kLlmdFewestReplicas, kLlmdMostReplicas),
+                                     LatencyLaw(episode.goals)));
+    slo += totals.slo_percent() / kSeeds;
+    replicas += totals.mean_replicas / kSeeds;
+  }
+  EXPECT_NEAR(slo, 95.8, 3);
+  EXPECT_NEAR(replicas, 5.93, 0.2);
+}
+
+}  // namespace
+}  // namespace gpuscaler

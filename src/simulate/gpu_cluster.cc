@@ -1,0 +1,134 @@
+#include "simulate/gpu_cluster.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace gpuscaler {
+
+GpuCluster::GpuCluster(const Options& options, absl::Time start)
+    : options_(options), now_(start), cordoned_(static_cast<size_t>(options.nodes)) {}
+
+void GpuCluster::Create(const PodTemplate& made_from, int revision, int ordinal) {
+  pods_.push_back({.name = absl::StrCat("llm-", revision, "-", created_++),
+                   .revision = revision,
+                   .ordinal = ordinal,
+                   .made_from = made_from,
+                   .created_at = now_});
+}
+
+SimulatedPod* GpuCluster::Find(const std::string& name) {
+  const auto found = std::ranges::find(pods_, name, &SimulatedPod::name);
+  return found == pods_.end() ? nullptr : &*found;
+}
+
+void GpuCluster::Delete(const std::string& name) {
+  SimulatedPod* const pod = Find(name);
+  if (pod == nullptr || pod->IsTerminating()) return;
+  pod->deleted_at = now_;
+  if (pod->IsPending()) Lose(name);
+}
+
+void GpuCluster::Lose(const std::string& name) {
+  std::erase_if(pods_, [&](const SimulatedPod& pod) { return pod.name == name; });
+}
+
+void GpuCluster::Cordon(int node) { cordoned_[static_cast<size_t>(node)] = true; }
+
+void GpuCluster::Drain(int node) {
+  Cordon(node);
+  for (SimulatedPod& pod : pods_) {
+    if (pod.gpu >= 0 && pod.gpu / options_.gpus_per_node == node && !pod.IsTerminating()) {
+      pod.deleted_at = now_;
+    }
+  }
+}
+
+int GpuCluster::FreeGpu() const {
+  for (int gpu = 0; gpu < options_.nodes * options_.gpus_per_node; ++gpu) {
+    if (cordoned_[static_cast<size_t>(gpu / options_.gpus_per_node)]) continue;
+    if (std::ranges::find(pods_, gpu, &SimulatedPod::gpu) == pods_.end()) return gpu;
+  }
+  return -1;
+}
+
+void GpuCluster::Schedule(SimulatedPod& pod) {
+  if (now_ - pod.created_at < options_.scheduling) return;
+  pod.gpu = FreeGpu();
+  if (pod.IsPending()) return;
+  pod.scheduled_at = pod.container_started_at = now_;
+}
+
+void GpuCluster::Run(SimulatedPod& pod) {
+  if (now_ - pod.container_started_at >= pod.made_from.crash_after) {
+    pod.container_started_at = now_;
+  }
+  pod.ready = !pod.made_from.is_broken && now_ - pod.container_started_at >= pod.made_from.start;
+  pod.was_ready |= pod.ready;
+}
+
+void GpuCluster::Advance(absl::Time now) {
+  now_ = now;
+  std::erase_if(pods_, [this](const SimulatedPod& pod) {
+    return pod.IsTerminating() && now_ - pod.deleted_at >= pod.made_from.grace;
+  });
+  for (SimulatedPod& pod : pods_) {
+    if (pod.IsTerminating()) continue;
+    if (pod.IsPending()) Schedule(pod);
+    if (!pod.IsPending()) Run(pod);
+  }
+}
+
+int GpuCluster::Active() const {
+  return static_cast<int>(std::ranges::count(pods_, false, &SimulatedPod::IsTerminating));
+}
+
+int GpuCluster::Available() const {
+  return static_cast<int>(std::ranges::count(pods_, true, &SimulatedPod::IsAvailable));
+}
+
+Pod GpuCluster::PodOf(const SimulatedPod& simulated) const {
+  Pod pod{.namespace_name = "team-a",
+          .name = simulated.name,
+          .uid = simulated.name,
+          .owners = {{.kind = "Deployment", .name = "llm", .group = ""}},
+          .owners_from = Pod::OwnersFrom::kReferences,
+          .listed_since = simulated.scheduled_at};
+  if (!options_.pods_api) return pod;
+  pod.ready = simulated.ready;
+  pod.was_ready = simulated.was_ready;
+  pod.is_ending = simulated.IsTerminating();
+  return pod;
+}
+
+std::vector<NodeSnapshot> GpuCluster::Snapshots(double load_percent) const {
+  constexpr int64_t kMemoryBytes = 80LL << 30;
+  constexpr double kUsed = 0.3;
+  const double each = load_percent / std::max(1, Available());
+  std::vector<NodeSnapshot> snapshots(static_cast<size_t>(options_.nodes));
+  for (int gpu = 0; gpu < options_.nodes * options_.gpus_per_node; ++gpu) {
+    const int node = gpu / options_.gpus_per_node;
+    NodeSnapshot& snapshot = snapshots[static_cast<size_t>(node)];
+    snapshot.taken_at = now_;
+    snapshot.node = absl::StrCat("gpu-", node);
+    snapshot.attribution.state = Attribution::State::kKnown;
+    GpuSample& sample = snapshot.gpus.emplace_back();
+    sample.index = gpu % options_.gpus_per_node;
+    sample.uuid = absl::StrCat("GPU-", gpu);
+    sample.name = "Simulated 80 GB";
+    sample.utilization_percent = 0;
+    sample.memory_total_bytes = kMemoryBytes;
+    sample.memory_used_bytes = 0;
+    const auto pod = std::ranges::find(pods_, gpu, &SimulatedPod::gpu);
+    if (pod == pods_.end()) continue;
+    sample.in_use = true;
+    sample.held_since = pod->scheduled_at;
+    sample.memory_used_bytes = static_cast<int64_t>(kUsed * static_cast<double>(kMemoryBytes));
+    if (pod->IsAvailable()) sample.utilization_percent = std::min(100.0, each);
+    sample.holders = {{.pod = static_cast<int>(snapshot.pods.size()), .container = "main"}};
+    snapshot.pods.push_back(PodOf(*pod));
+  }
+  return snapshots;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,87 @@
+// Pods of one workload on GPU nodes, from their creation to the end of their grace period, as the
+// scheduler and the kubelets move them. A pure state machine over the caller's time.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "model/node_snapshot.h"
+
+namespace gpuscaler {
+
+// The behaviour of pods made from one pod template.
+struct PodTemplate {
+  absl::Duration start = absl::Seconds(60);  // from its container's start to Ready
+  bool is_broken = false;                    // its pods never become Ready
+  // A container that runs for this long ends and is started again. Infinite: it keeps running.
+  absl::Duration crash_after = absl::InfiniteDuration();
+  absl::Duration grace = absl::Seconds(30);  // from deletion to the end of its containers
+};
+
+struct SimulatedPod {
+  std::string name;
+  int revision = 0;  // its pod template's
+  int ordinal = 0;   // within a StatefulSet
+  PodTemplate made_from;
+  absl::Time created_at;
+  int gpu = -1;  // index over all nodes; -1: Pending
+  absl::Time scheduled_at = absl::InfiniteFuture();
+  absl::Time container_started_at = absl::InfiniteFuture();
+  bool ready = false;
+  bool was_ready = false;
+  absl::Time deleted_at = absl::InfiniteFuture();
+
+  bool IsPending() const { return gpu < 0; }
+  bool IsTerminating() const { return deleted_at != absl::InfiniteFuture(); }
+  bool IsAvailable() const { return ready && !IsTerminating(); }
+};
+
+// Each pod takes one GPU, and frees it when its grace period has ended. Not thread-safe.
+class GpuCluster {
+ public:
+  struct Options {
+    int nodes = 6;
+    int gpus_per_node = 4;
+    // From a pod's creation to its place in the kubelet's list.
+    absl::Duration scheduling = absl::Seconds(2);
+    // The kubelet serves the Pods API: readiness and deletion are known. Otherwise only which pod
+    // holds which GPU is.
+    bool pods_api = true;
+  };
+  GpuCluster(const Options& options, absl::Time start);
+
+  void Create(const PodTemplate& made_from, int revision, int ordinal = 0);
+  void Delete(const std::string& name);  // its grace period begins
+  void Lose(const std::string& name);    // gone at once, as with its machine
+  void Cordon(int node);                 // takes no more pods
+  void Drain(int node);                  // cordons it and deletes its pods
+
+  // Ends grace periods, schedules, starts and crashes containers.
+  void Advance(absl::Time now);
+
+  const std::vector<SimulatedPod>& pods() const { return pods_; }  // oldest first
+  absl::Time now() const { return now_; }
+  int Active() const;     // not terminating: status.replicas
+  int Available() const;  // Ready among them
+
+  // The snapshots of all agents now. The available pods share `load_percent` of utilization
+  // evenly; all others show none.
+  std::vector<NodeSnapshot> Snapshots(double load_percent) const;
+
+ private:
+  int FreeGpu() const;
+  void Schedule(SimulatedPod& pod);
+  void Run(SimulatedPod& pod);
+  SimulatedPod* Find(const std::string& name);
+  Pod PodOf(const SimulatedPod& pod) const;
+
+  const Options options_;
+  absl::Time now_;
+  int created_ = 0;
+  std::vector<SimulatedPod> pods_;
+  std::vector<bool> cordoned_;  // each node
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,99 @@
+// A policy decides how many replicas a simulated workload has.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "simulate/keda.h"
+#include "simulate/simulated_workload.h"
+
+namespace gpuscaler {
+
+class ReplicaPolicy {
+ public:
+  virtual ~ReplicaPolicy() = default;
+
+  // Called once a second, after the workload ran until its now(), `passed` after the start. Returns
+  // spec.replicas, which was `replicas` until now.
+  virtual int Step(absl::Duration passed, const SimulatedWorkload& workload, int replicas) = 0;
+
+  // The newest answer, for timelines. Empty: the policy has none.
+  virtual std::optional<double> value() const { return std::nullopt; }
+};
+
+// The same count at all times.
+class StaticPolicy : public ReplicaPolicy {
+ public:
+  explicit StaticPolicy(int replicas) : replicas_(replicas) {}
+  int Step(absl::Duration, const SimulatedWorkload&, int) override { return replicas_; }
+
+ private:
+  const int replicas_;
+};
+
+// A count for each time, known beforehand.
+class ScheduledPolicy : public ReplicaPolicy {
+ public:
+  using Schedule = std::function<int(absl::Duration passed)>;
+  explicit ScheduledPolicy(Schedule schedule) : schedule_(std::move(schedule)) {}
+  int Step(absl::Duration passed, const SimulatedWorkload&, int) override {
+    return schedule_(passed);
+  }
+
+ private:
+  const Schedule schedule_;
+};
+
+// A scaler that looks at the workload once a second.
+class WorkloadScaler : public Scaler {
+ public:
+  virtual void Observe(const SimulatedWorkload& workload) = 0;
+};
+
+struct ScaledTrigger {
+  std::unique_ptr<WorkloadScaler> scaler;
+  double target = 1;
+  TargetType target_type = TargetType::kAverageValue;
+};
+
+// One ScaledObject: KEDA, its HPA and what they ask.
+class KedaPolicy : public ReplicaPolicy {
+ public:
+  KedaPolicy(const ScaledObjectSpec& spec, std::vector<ScaledTrigger> triggers)
+      : triggers_(std::move(triggers)), keda_(spec, TriggersOf(triggers_)) {}
+  KedaPolicy(const ScaledObjectSpec& spec, ScaledTrigger trigger)
+      : KedaPolicy(spec, OneOf(std::move(trigger))) {}
+
+  int Step(absl::Duration, const SimulatedWorkload& workload, int replicas) override {
+    for (const ScaledTrigger& trigger : triggers_) trigger.scaler->Observe(workload);
+    return keda_.Step(workload.now(), replicas, workload.ready());
+  }
+  // The first trigger's.
+  std::optional<double> value() const override {
+    const auto& answer = keda_.answer(0).value;
+    return answer.ok() ? std::make_optional(*answer) : std::nullopt;
+  }
+
+ private:
+  static std::vector<ScaledTrigger> OneOf(ScaledTrigger trigger) {
+    std::vector<ScaledTrigger> triggers;
+    triggers.push_back(std::move(trigger));
+    return triggers;
+  }
+  static std::vector<KedaTrigger> TriggersOf(const std::vector<ScaledTrigger>& triggers) {
+    std::vector<KedaTrigger> keda;
+    for (const ScaledTrigger& trigger : triggers) {
+      keda.push_back({trigger.scaler.get(), trigger.target, trigger.target_type});
+    }
+    return keda;
+  }
+
+  const std::vector<ScaledTrigger> triggers_;
+  Keda keda_;
+};
+
+}  // namespace gpuscaler

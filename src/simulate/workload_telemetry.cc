@@ -1,0 +1,166 @@
+#include "simulate/workload_telemetry.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "trigger/trigger_source.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr char kNamespace[] = "team-a", kWorkload[] = "llm", kNode[] = "simulated";
+constexpr int64_t kMemoryBytes = 80LL << 30;
+constexpr int64_t kFreeMemoryBytes = 3 << 20;  // an idle GPU, as a driver reports it
+constexpr int kEnginePort = 8000;
+constexpr absl::Duration kLease = absl::Seconds(90);
+
+// Weights fill the memory for the first part of a start, graph capture works for the rest.
+constexpr double kLoadingPart = 0.7;
+constexpr double kLoadingUtilizationPercent = 15;
+constexpr double kCaptureUtilizationPercent = 95;
+
+std::string PodName(const SimulatedReplica& pod) {
+  return absl::StrCat(kWorkload, "-", pod.number);
+}
+
+std::string AddressOf(const SimulatedReplica& pod) {
+  return absl::StrCat("10.1.", pod.number / 250, ".", 1 + pod.number % 250);
+}
+
+EnginePlace PlaceOf(const SimulatedReplica& pod) {
+  return {.address = AddressOf(pod),
+          .port = kEnginePort,
+          .namespace_name = kNamespace,
+          .pod = PodName(pod)};
+}
+
+Histogram HistogramOf(const BucketCounts& counts) {
+  Histogram histogram;
+  double cumulative = 0;
+  for (size_t i = 0; i < counts.counts().size(); ++i) {
+    cumulative += static_cast<double>(counts.counts()[i]);
+    const bool is_last = i == counts.bounds().size();
+    histogram.buckets.push_back(
+        {.not_above = is_last ? std::numeric_limits<double>::infinity() : counts.bounds()[i],
+         .count = cumulative});
+  }
+  return histogram;
+}
+
+SignalStore::Limits StoreLimits(const TelemetryOptions& options) {
+  return {.longest_gap = options.staleness.stale_after};
+}
+
+}  // namespace
+
+EngineReading VllmReading(const BatchEngine& engine, bool histograms) {
+  const EngineGauges gauges = engine.Gauges();
+  const EngineTotals& totals = engine.totals();
+  ModelReading reading{.model = "simulated",
+                       .waiting = gauges.waiting,
+                       .running = gauges.running,
+                       .kv_cache_usage_ratio = gauges.kv_cache_usage_ratio,
+                       .requests_done = static_cast<double>(totals.served),
+                       .queued_requests = static_cast<double>(totals.queue_seconds.count()),
+                       .queue_seconds = totals.queue_seconds.sum(),
+                       .prompt_tokens = static_cast<double>(totals.prompt_tokens),
+                       .generation_tokens = static_cast<double>(totals.generation_tokens),
+                       .preemptions = static_cast<double>(totals.preemptions)};
+  if (histograms) {
+    reading.first_token_seconds = HistogramOf(totals.first_token_seconds);
+    reading.output_token_seconds = HistogramOf(totals.inter_token_seconds);
+  }
+  return {.models = {std::move(reading)}};
+}
+
+WorkloadTelemetry::WorkloadTelemetry(const Trigger& trigger, const TelemetryOptions& options)
+    : trigger_(trigger),
+      options_(options),
+      scaled_object_{.namespace_name = kNamespace, .name = kWorkload, .opened = {}},
+      source_(options.engines ? SourceOf(trigger, kNamespace) : std::nullopt),
+      question_(QuestionOf(trigger, options.staleness)),
+      signals_(StoreLimits(options), [] {}) {}
+
+void WorkloadTelemetry::Sample(const SimulatedWorkload& workload) {
+  now_ = workload.now();
+  SampleGpus(workload);
+  if (source_.has_value()) SampleEngines(workload);
+}
+
+NodeSnapshot WorkloadTelemetry::SnapshotOf(const SimulatedWorkload& workload) const {
+  NodeSnapshot snapshot{.taken_at = now_, .node = kNode, .source = "simulated"};
+  snapshot.attribution.state = Attribution::State::kKnown;
+  for (const SimulatedReplica& pod : workload.pods()) {
+    const double started = absl::FDivDuration(now_ - pod.created_at, pod.ready_at - pod.created_at);
+    const double loaded = std::min(1.0, started / kLoadingPart);
+    GpuSample gpu;
+    gpu.index = pod.gpu;
+    gpu.uuid = absl::StrCat("GPU-", pod.gpu);
+    gpu.memory_total_bytes = kMemoryBytes;
+    gpu.memory_used_bytes = std::max(
+        kFreeMemoryBytes,
+        static_cast<int64_t>(options_.preallocated_percent / 100 * loaded * double{kMemoryBytes}));
+    if (pod.IsLoaded(now_)) {
+      gpu.utilization_percent =
+          pod.engine->Gauges().running > 0 ? options_.busy_utilization_percent : 0;
+    } else {
+      gpu.utilization_percent =
+          loaded < 1 ? kLoadingUtilizationPercent : kCaptureUtilizationPercent;
+    }
+    gpu.in_use = true;
+    gpu.held_since = pod.created_at;
+    gpu.holders = {{.pod = static_cast<int>(snapshot.pods.size()), .container = "vllm"}};
+    snapshot.gpus.push_back(std::move(gpu));
+
+    Pod described{.namespace_name = kNamespace,
+                  .name = PodName(pod),
+                  .owners = {{.kind = "Deployment", .name = kWorkload}},
+                  .owners_from = Pod::OwnersFrom::kReferences,
+                  .address = AddressOf(pod),
+                  .listed_since = pod.created_at};
+    if (options_.pods_api) {
+      described.ready = pod.IsReady(now_);
+      described.is_ending = pod.IsTerminating();
+    }
+    snapshot.pods.push_back(std::move(described));
+  }
+  std::ranges::sort(snapshot.gpus, {}, &GpuSample::index);
+  return snapshot;
+}
+
+void WorkloadTelemetry::SampleGpus(const SimulatedWorkload& workload) {
+  NodeSnapshot snapshot = SnapshotOf(workload);
+  memory_.Annotate(snapshot);
+  history_.Append(std::move(snapshot),
+                  {.horizon = kLongestWindow, .join_within = options_.staleness.stale_after});
+}
+
+void WorkloadTelemetry::SampleEngines(const SimulatedWorkload& workload) {
+  signals_.Want(*source_, question_, now_, now_ + kLease).IgnoreError();
+  std::vector<EnginePlace> places;
+  for (const SimulatedReplica& pod : workload.pods()) {
+    if (pod.IsLoaded(now_)) places.push_back(PlaceOf(pod));
+  }
+  signals_.ListEngines(*source_, places, now_);
+  const bool histograms = NeedsHistograms(question_.metric);
+  for (const SimulatedReplica& pod : workload.pods()) {
+    if (!pod.IsLoaded(now_)) continue;
+    signals_.TakeEngine(
+        *source_, PlaceOf(pod),
+        {.at = now_, .engine = "vllm", .reading = VllmReading(*pod.engine, histograms)});
+  }
+}
+
+Decision WorkloadTelemetry::Decide() const {
+  const std::shared_ptr<const NodeHistory> history(std::shared_ptr<const void>(), &history_);
+  const FleetHistory fleet = FleetOfOne(history);
+  if (!source_.has_value()) {
+    return gpuscaler::Decide(trigger_, scaled_object_, fleet, options_.staleness);
+  }
+  const SignalHistory signals = signals_.Of(*source_, question_, now_);
+  return gpuscaler::Decide(trigger_, scaled_object_, fleet, &signals, options_.staleness);
+}
+
+}  // namespace gpuscaler

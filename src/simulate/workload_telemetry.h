@@ -1,0 +1,66 @@
+// Readings that agents and engine readers collect from a simulated workload, and decisions on them:
+// the seam between the simulation and the product.
+//
+// GPU samples go through MemoryWatch into NodeHistory, engine readings into SignalStore, both once
+// a second as in production; SourceOf(), QuestionOf() and Decide() do the rest.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "engine/engine_reading.h"
+#include "model/memory_watch.h"
+#include "model/node_history.h"
+#include "scaling/decision.h"
+#include "signal/signal_store.h"
+#include "simulate/simulated_workload.h"
+#include "trigger/trigger.h"
+
+namespace gpuscaler {
+
+struct TelemetryOptions {
+  bool pods_api = true;              // readiness and deletion of pods are known (kubelet Pods API)
+  bool engines = true;               // engines are found and read
+  double preallocated_percent = 90;  // vLLM's --gpu-memory-utilization
+  double busy_utilization_percent = 97;  // whenever anything runs
+  StalenessLimits staleness = {.stale_after = absl::Seconds(5), .grace = absl::Seconds(15)};
+};
+
+// The reading, as vLLM's exposition has it.
+EngineReading VllmReading(const BatchEngine& engine, bool histograms);
+
+// The Deployment llm of the namespace team-a, under a ScaledObject of the same name. Not
+// thread-safe.
+class WorkloadTelemetry {
+ public:
+  WorkloadTelemetry(const Trigger& trigger, const TelemetryOptions& options);
+
+  // One reading of every GPU and engine. Once a second.
+  void Sample(const SimulatedWorkload& workload);
+
+  // Refers to the newest sample.
+  Decision Decide() const;
+
+  const Trigger& trigger() const { return trigger_; }
+
+ private:
+  NodeSnapshot SnapshotOf(const SimulatedWorkload& workload) const;
+  void SampleGpus(const SimulatedWorkload& workload);
+  void SampleEngines(const SimulatedWorkload& workload);
+
+  const Trigger trigger_;
+  const TelemetryOptions options_;
+  const ScaledObjectRef scaled_object_;
+  const std::optional<SignalSource> source_;
+  const EngineQuestion question_;
+  absl::Time now_;
+  MemoryWatch memory_;
+  NodeHistory history_;
+  SignalStore signals_;
+  std::vector<EnginePlace> listed_;
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,71 @@
+#include "simulate/workload_telemetry.h"
+
+#include "engine/engines.h"
+#include "gtest/gtest.h"
+#include "simulated_engine/vllm_exposition.h"
+
+namespace gpuscaler {
+namespace {
+
+const absl::Time kTelemetryStart = absl::FromUnixSeconds(1'767'225'600);
+
+Trigger TriggerFrom(const Metadata& metadata) {
+  const auto trigger = ParseTrigger(metadata, BuiltInProfiles());
+  EXPECT_TRUE(trigger.ok()) << trigger.status();
+  return trigger.value_or(Trigger());
+}
+
+class WorkloadTelemetryTest : public testing::Test {
+ protected:
+  void RunFor(WorkloadTelemetry& telemetry, absl::Duration duration) {
+    for (const absl::Time end = workload_.now() + duration; workload_.now() < end;) {
+      workload_.Advance(workload_.now() + absl::Seconds(1));
+      telemetry.Sample(workload_);
+    }
+  }
+
+  SimulatedWorkload workload_{{.engine = {.max_num_seqs = 8, .step = {.base = 0.1}}},
+                              kTelemetryStart};
+};
+
+TEST_F(WorkloadTelemetryTest, ReadingIsWhatTheParserReadsFromAnExpositionOfTheSameEngine) {
+  BatchEngine engine({.max_num_seqs = 2, .step = {.base = 0.1}});
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(engine.Submit({.prompt_tokens = 100, .max_tokens = 10}, kTelemetryStart).ok());
+  }
+  engine.Advance(kTelemetryStart + absl::Seconds(1.5));
+  const std::string text = VllmExposition("simulated", engine.Gauges(), engine.totals());
+  const auto parsed = Vllm().read(text, {.histograms = true});
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(VllmReading(engine, /*histograms=*/true), *parsed);
+}
+
+TEST_F(WorkloadTelemetryTest, RequestsInFlightOfAllReplicasAreTheValue) {
+  WorkloadTelemetry telemetry(TriggerFrom({{"profile", "vllm-requests"}}), {});
+  for (int i = 0; i < 2; ++i) workload_.StartReadyAt(kTelemetryStart);
+  for (int i = 0; i < 10; ++i) workload_.Submit({.prompt_tokens = 10, .max_tokens = 10'000});
+  RunFor(telemetry, absl::Minutes(1));
+  const Decision decision = telemetry.Decide();
+  EXPECT_TRUE(decision.status.ok()) << decision.status;
+  EXPECT_EQ(decision.value, 10);
+  EXPECT_EQ(decision.replicas, 2);
+}
+
+TEST_F(WorkloadTelemetryTest, PodStartsUntilItIsReady) {
+  for (const bool pods_api : {true, false}) {
+    SimulatedWorkload workload({}, kTelemetryStart);
+    workload.StartReadyAt(kTelemetryStart);
+    workload.StartReadyAt(kTelemetryStart + absl::Seconds(100));
+    WorkloadTelemetry telemetry(TriggerFrom({{"profile", "vllm-inference"}}),
+                                {.pods_api = pods_api});
+    for (int second = 1; second <= 90; ++second) {
+      workload.Advance(kTelemetryStart + absl::Seconds(second));
+      telemetry.Sample(workload);
+    }
+    EXPECT_EQ(telemetry.Decide().replicas, 1) << pods_api;
+    EXPECT_EQ(telemetry.Decide().warming, 1) << pods_api;
+  }
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,67 @@
+#include "simulated_engine/engine_gpu.h"
+
+#include <unistd.h>
+
+#include "base/log.h"
+
+namespace gpuscaler {
+namespace {
+
+// A driver's utilisation is of the last 1/6 to 1 s.
+constexpr absl::Duration kShowInterval = absl::Milliseconds(500);
+
+}  // namespace
+
+EngineGpu::EngineGpu(const EngineGpuOptions& options, absl::Duration load_time, const Clock& clock)
+    : options_(options),
+      load_time_(load_time),
+      clock_(clock),
+      started_at_(clock.Now()),
+      slot_(options.file, options.index),
+      busy_(started_at_) {
+  if (options_.file.empty()) return;
+  Tick();
+  thread_ = std::make_unique<PeriodicThread>("gpu file", kShowInterval, [this] { Tick(); });
+}
+
+void EngineGpu::Serves(const EngineServer& server) {
+  {
+    MutexLock lock(mutex_);
+    server_ = &server;
+    busy_ = EngineBusy(clock_.Now());
+  }
+  if (thread_ != nullptr) thread_->Wake();
+}
+
+void EngineGpu::Leave() {
+  MutexLock lock(mutex_);
+  if (!left_) Show({});
+  left_ = true;
+  server_ = nullptr;
+}
+
+void EngineGpu::Tick() {
+  MutexLock lock(mutex_);
+  if (!left_) Show(Reading());
+}
+
+GpuShown EngineGpu::Reading() {
+  const absl::Time now = clock_.Now();
+  if (server_ == nullptr) {
+    const double loaded =
+        load_time_ > absl::ZeroDuration() ? absl::FDivDuration(now - started_at_, load_time_) : 1;
+    return LoadingGpu(loaded, options_.memory_percent, getpid());
+  }
+  return {.utilization_percent = busy_.Percent(server_->Totals().busy, now),
+          .memory_percent = options_.memory_percent,
+          .pid = getpid()};
+}
+
+void EngineGpu::Show(const GpuShown& shown) {
+  if (options_.file.empty()) return;
+  const std::string complaint(slot_.Show(shown).message());
+  if (!complaint.empty() && complaint != complaint_) LogWarn("gpu_not_shown", {{"why", complaint}});
+  complaint_ = complaint;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,277 @@
+// Lists of a kubelet that lack pods: how soon they are believed.
+#include <algorithm>
+#include <random>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "workload/attributed_node.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class EmptyListTest : public AttributedNode {};
+
+// An agent and its kubelet start together, on a node where pods run.
+TEST_F(EmptyListTest, FirstListWithoutAPodIsDoubtedForAWhileWhereGpusAreBusy) {
+  processes_["GPU-sim-1"] = {{.pid = 100}};
+  Ask();
+  const absl::Time first_observed_at = clock_.Now();
+  for (; clock_.Now() - first_observed_at < kEmptyListConfirmation; Ask()) {
+    const NodeSnapshot snapshot = Read();
+    EXPECT_EQ(snapshot.attribution.state, State::kUnknown);
+    EXPECT_THAT(snapshot.attribution.why, HasSubstr("which it may not know yet"));
+    EXPECT_EQ(log_, "") << "a start is no event";
+  }
+  EXPECT_EQ(clock_.Now() - first_observed_at, kEmptyListConfirmation);
+  EXPECT_EQ(Read().attribution.state, State::kKnown);
+  kubelet_.Stop();
+  Ask();
+  EXPECT_EQ(Read().attribution.state, State::kKnown) << "it was believed";
+}
+
+TEST_F(EmptyListTest, PodsThatAreListedEndTheDoubtAtOnce) {
+  processes_["GPU-sim-1"] = {{.pid = 100}};
+  Ask();
+  EXPECT_EQ(Read().attribution.state, State::kUnknown);
+  kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-1")});
+  Ask();
+  EXPECT_EQ(Read().gpus[1].holders.size(), 1);
+  EXPECT_EQ(Read().attribution.state, State::kKnown);
+}
+
+TEST_F(EmptyListTest, ErrorBeginsTheDoubtOfTheFirstListAnew) {
+  processes_["GPU-sim-1"] = {{.pid = 100}};
+  Ask();
+  Ask();
+  kubelet_.Stop();
+  Ask();
+  EXPECT_EQ(Read().attribution.state, State::kUnknown);
+  kubelet_.Start();
+  Ask();
+  Ask();
+  EXPECT_EQ(Read().attribution.state, State::kUnknown);
+  Ask();
+  Ask();
+  EXPECT_EQ(Read().attribution.state, State::kKnown);
+}
+
+TEST_F(EmptyListTest, PodsApiThatHasSyncedIsBelievedThatNobodyHoldsAnything) {
+  kubelet_.ServePodsApi(true);
+  processes_["GPU-sim-1"] = {{.pid = 100}};
+  Ask();
+  EXPECT_EQ(Read().attribution.state, State::kKnown);
+}
+
+TEST_F(EmptyListTest, PodsApiThatHasNotSyncedIsWaitedForThoughGpusAreIdle) {
+  kubelet_.ServePodsApi(true);
+  kubelet_.FailPodsApi(absl::FailedPreconditionError("not synced"));
+  Ask();
+  EXPECT_EQ(Read().attribution.state, State::kUnknown);
+  kubelet_.FailPodsApi(absl::OkStatus());
+  Ask();
+  EXPECT_EQ(Read().attribution.state, State::kKnown);
+}
+
+TEST_F(EmptyListTest, KubeletThatListsNoPodIsBelievedWhenItHasSaidSoForLong) {
+  kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
+  Ask();
+  kubelet_.SetPods({});
+  EXPECT_THAT(Ask(), HasSubstr("level=info event=kubelet_lists_none owners_stand_seconds=15"));
+  const absl::Time first_observed_at = clock_.Now();
+  while (clock_.Now() - first_observed_at < kEmptyListConfirmation) {
+    const NodeSnapshot snapshot = Read();
+    EXPECT_EQ(snapshot.attribution.state, State::kKnown);
+    EXPECT_EQ(snapshot.gpus[0].holders.size(), 1);
+    EXPECT_EQ(Ask(), "") << "said once, and no error";
+  }
+  const NodeSnapshot snapshot = Read();
+  EXPECT_EQ(clock_.Now() - first_observed_at, kEmptyListConfirmation);
+  EXPECT_EQ(snapshot.attribution.state, State::kKnown);
+  EXPECT_THAT(snapshot.gpus[0].holders, IsEmpty());
+  EXPECT_THAT(snapshot.pods, IsEmpty());
+}
+
+TEST_F(EmptyListTest, PodsThatANewKubeletKnowsLateAreNotMissedForAMoment) {
+  kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
+  Ask();
+  kubelet_.Stop();
+  Ask();
+  kubelet_.Start();
+  kubelet_.SetPods({});
+  EXPECT_THAT(Ask(), HasSubstr("event=kubelet_found"));
+  EXPECT_EQ(Read().gpus[0].holders.size(), 1);
+  Ask();
+  EXPECT_EQ(Read().gpus[0].holders.size(), 1);
+  kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
+  EXPECT_EQ(Ask(), "");
+  EXPECT_EQ(Read().gpus[0].holders.size(), 1);
+}
+
+TEST_F(EmptyListTest, ListThatLacksSomePodsIsBelievedAtOnce) {
+  kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
+  kubelet_.AddPod("shop", "web-1", {Gpu("GPU-sim-1")});
+  Ask();
+  kubelet_.SetPods({{.devices = {"shop", "web-1", {Gpu("GPU-sim-1")}}, .of_api = {}}});
+  Ask();
+  const NodeSnapshot snapshot = Read();
+  EXPECT_THAT(snapshot.gpus[0].holders, IsEmpty());
+  EXPECT_EQ(snapshot.gpus[1].holders.size(), 1);
+}
+
+TEST_F(EmptyListTest, PodsApiThatMissesThePodsTooIsBelievedAtOnce) {
+  kubelet_.ServePodsApi(true);
+  kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
+  Ask();
+  kubelet_.SetPods({});
+  EXPECT_EQ(Ask(), "");
+  const NodeSnapshot snapshot = Read();
+  EXPECT_EQ(snapshot.attribution.state, State::kKnown);
+  EXPECT_THAT(snapshot.gpus[0].holders, IsEmpty());
+}
+
+TEST_F(EmptyListTest, PodsApiThatKnowsThePodsStillKeepsThemTheirGpus) {
+  kubelet_.ServePodsApi(true);
+  const KubeletPod reported = {.uid = kUid0};
+  kubelet_.SetPods({{.devices = {"shop", "web-0", {Gpu("GPU-sim-0")}}, .of_api = reported}});
+  Ask();
+  kubelet_.SetPods({{.devices = {"shop", "web-0", {}}, .of_api = reported}});
+  Ask();
+  EXPECT_EQ(Read().gpus[0].holders.size(), 1);
+  kubelet_.SetPods(
+      {{.devices = {"shop", "web-0", {}}, .of_api = {.uid = kUid0, .has_ended = true}}});
+  Ask();
+  EXPECT_THAT(Read().gpus[0].holders, IsEmpty()) << "it has ended";
+}
+
+TEST_F(EmptyListTest, SuccessorOfThatNameIsNotThePodThatHeldTheGpu) {
+  kubelet_.ServePodsApi(true);
+  kubelet_.SetPods({{.devices = {"shop", "web-0", {Gpu("GPU-sim-0")}}, .of_api = {.uid = kUid0}}});
+  Ask();
+  kubelet_.SetPods({{.devices = {"shop", "web-0", {}}, .of_api = {.uid = kUid1}}});
+  Ask();
+  EXPECT_THAT(Read().gpus[0].holders, IsEmpty());
+}
+
+// A kubelet that lists pods, or none, or fails, asked at intervals that processes shorten: whoever
+// held a GPU holds it until none has been listed for 15 s without a break, and no longer than one
+// interval more.
+TEST_F(EmptyListTest, NoPodIsBelievedNeitherTooEarlyNorTooLate) {
+  std::minstd_rand random(20261122);  // NOLINT(cert-msc51-cpp): the same each time
+  absl::Time none_since = absl::InfiniteFuture();
+  absl::Time listed_at = absl::InfinitePast();
+  bool held = false;
+  int stood = 0;
+  for (int i = 0; i < 1000; ++i) {
+    clock_.Advance(absl::Seconds(1 + random() % 5));
+    const auto kind = random() % 10;
+    kubelet_.Fail(kind == 0 ? absl::UnavailableError("starting") : absl::OkStatus());
+    const bool fails = kind == 0;
+    const bool lists = kind == 1;
+    kubelet_.SetPods({});
+    if (lists) kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
+    testing::internal::CaptureStderr();
+    attribution_.Ask();
+    testing::internal::GetCapturedStderr();
+
+    if (fails || lists) none_since = absl::InfiniteFuture();
+    if (!fails && !lists) none_since = std::min(none_since, clock_.Now());
+    if (lists) listed_at = clock_.Now();
+    const absl::Duration none_for = clock_.Now() - none_since;
+    held = lists || (held && none_for < kEmptyListConfirmation);
+    const NodeSnapshot snapshot = Read();
+    if (held && clock_.Now() - listed_at > kAttributionGrace) {
+      EXPECT_EQ(snapshot.attribution.state, State::kUnknown) << i;
+    } else if (snapshot.attribution.state == State::kKnown) {
+      EXPECT_EQ(!snapshot.gpus[0].holders.empty(), held) << i;
+      stood += held && none_since != absl::InfiniteFuture() ? 1 : 0;
+    } else {
+      EXPECT_FALSE(held) << i << ": " << snapshot.attribution.why;
+    }
+    if (none_for > kEmptyListConfirmation + kKubeletInterval) {
+      EXPECT_EQ(snapshot.attribution.state, State::kKnown) << i;
+      EXPECT_THAT(snapshot.gpus[0].holders, IsEmpty()) << i;
+    }
+  }
+  EXPECT_GT(stood, 50) << "the dice have shown the case";
+}
+
+// In a pod that it is told of, as Kubernetes does.
+class OwnPodAttributionTest : public AttributedNode {
+ protected:
+  OwnPodAttributionTest() : AttributedNode("gpu-scaler/agent-x7k2p") {
+    processes_["GPU-sim-0"] = {{.pid = 100}};
+  }
+
+  // With the pods of the API server, or the static ones alone.
+  void ListPods(bool all) {
+    kubelet_.SetPods({});
+    kubelet_.AddPod("kube-system", "kube-proxy-gpu-7", {});
+    if (!all) return;
+    kubelet_.AddPod("gpu-scaler", "agent-x7k2p", {});
+    kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
+  }
+};
+
+TEST_F(OwnPodAttributionTest, ListWithoutOurPodIsOfAKubeletThatDoesNotKnowItsPods) {
+  ListPods(true);
+  Ask();
+  const absl::Time answered_at = clock_.Now();
+  ListPods(false);
+  Ask();
+  for (; clock_.Now() - answered_at <= kAttributionGrace; Ask()) {
+    const NodeSnapshot snapshot = Read();
+    EXPECT_EQ(snapshot.attribution.state, State::kKnown);
+    EXPECT_EQ(snapshot.gpus[0].holders.size(), 1) << clock_.Now() - answered_at;
+  }
+  for (int i = 0; i < 20; ++i, Ask()) {
+    const NodeSnapshot snapshot = Read();
+    EXPECT_EQ(snapshot.attribution.state, State::kUnknown);
+    EXPECT_THAT(snapshot.attribution.why, HasSubstr("does not list gpu-scaler/agent-x7k2p"));
+  }
+  ListPods(true);
+  Ask();
+  EXPECT_EQ(Read().gpus[0].holders.size(), 1);
+}
+
+TEST_F(OwnPodAttributionTest, StaticPodsThatHoldGpusMakeItNoOther) {
+  ListPods(true);
+  Ask();
+  kubelet_.SetPods({{.devices = {"kube-system", "etcd-gpu-7", {Gpu("GPU-sim-1")}}, .of_api = {}}});
+  Ask();
+  const NodeSnapshot snapshot = Read();
+  EXPECT_EQ(snapshot.gpus[0].holders.size(), 1);
+  EXPECT_THAT(snapshot.gpus[1].holders, IsEmpty());
+}
+
+TEST_F(OwnPodAttributionTest, AgentThatStartsMeanwhileKnowsNobodyUntilItIsListed) {
+  ListPods(false);
+  for (int i = 0; i < 20; ++i) {
+    Ask();
+    ASSERT_EQ(Read().attribution.state, State::kUnknown) << i;
+  }
+  ListPods(true);
+  Ask();
+  EXPECT_EQ(Read().gpus[0].holders.size(), 1);
+}
+
+TEST_F(OwnPodAttributionTest, LastPodThatLeavesIsGoneAfterTheDoubt) {
+  ListPods(true);
+  Ask();
+  kubelet_.SetPods({});
+  kubelet_.AddPod("gpu-scaler", "agent-x7k2p", {});
+  Ask();
+  const absl::Time first_observed_at = clock_.Now();
+  while (clock_.Now() - first_observed_at < kEmptyListConfirmation) {
+    EXPECT_EQ(Read().gpus[0].holders.size(), 1);
+    Ask();
+  }
+  const NodeSnapshot snapshot = Read();
+  EXPECT_EQ(snapshot.attribution.state, State::kKnown);
+  EXPECT_THAT(snapshot.gpus[0].holders, IsEmpty());
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,27 @@
+// GPUs that the driver no longer counts while the kubelet still lists a pod on them: their replicas
+// are unreadable, and not gone.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "absl/types/span.h"
+#include "model/node_snapshot.h"
+#include "workload/gpu_holders.h"
+
+namespace gpuscaler {
+
+// Not thread-safe: the sampler's own.
+class UncountedGpus {
+ public:
+  // Adds such GPUs to the snapshot, each as it was seen last with every reading failed. A GPU that
+  // this agent never saw is not added. None is added while it could be a GPU without a UUID.
+  void AddTo(NodeSnapshot& snapshot, absl::Span<const NodePod> pods);
+
+ private:
+  void Remember(const NodeSnapshot& snapshot, absl::Span<const NodePod> pods);
+
+  std::map<std::string, GpuSample> seen_;  // key: UUID
+};
+
+}  // namespace gpuscaler
