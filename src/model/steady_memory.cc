@@ -43,6 +43,15 @@ bool SteadyMemory::IsNotEvaluated(absl::Duration window, absl::Time warm_at) con
   return current_.until - std::max(high_since_, warm_at) < window;
 }
 
+absl::Time SteadyMemory::StoodAt(absl::Duration window, absl::Time warm_at) const {
+  if (current_.from == absl::InfinitePast()) return absl::InfiniteFuture();
+  for (const SteadyRun& run : past_) {
+    if (run.After(warm_at) >= window) return std::max(run.from, warm_at) + window;
+  }
+  return current_.After(warm_at) >= window ? std::max(current_.from, warm_at) + window
+                                           : absl::InfiniteFuture();
+}
+
 bool SteadyMemory::Stood(absl::Duration window, absl::Time warm_at) const {
   if (current_.from == absl::InfinitePast()) return false;
   return current_.After(warm_at) >= window || std::ranges::any_of(past_, [&](const SteadyRun& run) {

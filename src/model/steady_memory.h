@@ -55,6 +55,9 @@ class SteadyMemory {
   // since.
   bool Stood(absl::Duration window, absl::Time warm_at) const;
 
+  // When it first had stood for `window`, as far as is remembered; InfiniteFuture: it has not.
+  absl::Time StoodAt(absl::Duration window, absl::Time warm_at) const;
+
   // It has not been above 50 % for `window` yet, the time before `warm_at` not counted: too early
   // to tell whether it stands.
   bool IsNotEvaluated(absl::Duration window, absl::Time warm_at) const;

@@ -46,7 +46,7 @@ Activity ActivityOf(const Trigger& trigger, const std::vector<ReplicaLoad>& load
   const std::string window = DurationText(trigger.activation_window);
   if (trigger.always_active) return {true, "scaleIn is hold: never at zero"};
   for (const ReplicaLoad& load : loads) {
-    if (!load.active) continue;
+    if (!load.active || load.contribution.state == State::kTerminating) continue;
     return {true, ActiveText(trigger, load)};
   }
   for (const ReplicaLoad& load : loads) {
@@ -55,6 +55,10 @@ Activity ActivityOf(const Trigger& trigger, const std::vector<ReplicaLoad>& load
     }
     if (load.contribution.state == State::kWarming && load.starts) {
       return {true, absl::StrCat(load.contribution.name, " is warming up")};
+    }
+    if (load.contribution.state == State::kTerminating && load.active) {
+      return {true, absl::StrCat(load.contribution.name,
+                                 " terminates, and was active when its deletion began")};
     }
   }
   if (loads.empty()) return {false, "no replica within activationWindow"};

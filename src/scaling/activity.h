@@ -16,7 +16,8 @@ struct Activity {
 };
 
 // Active: a replica, present or gone, above activationThreshold within activationWindow, strictly;
-// one that cannot be read; one that warms up. Inactive needs evidence: with replicas, samples of
+// one that cannot be read; one that warms up; one that terminates, if it was
+// active when its deletion began. Inactive needs evidence: with replicas, samples of
 // their nodes that cover activationWindow; KEDA goes from N to 0 at once, without cooldown, on the
 // first inactive answer after an outage. `loads` are the replicas seen within activationWindow.
 Activity ActivityOf(const Trigger& trigger, const std::vector<ReplicaLoad>& loads, absl::Time now);

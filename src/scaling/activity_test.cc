@@ -47,7 +47,8 @@ TEST(Activity, ReplicaThatHasGoneCountsForActivityWithinTheWindow) {
   HistoryBuilder builder;
   builder.Hold(kLong, {BusyGpu(0, 90), BusyGpu(1, 0)}).Tick({FreeGpu(0), BusyGpu(1, 0)});
   EXPECT_TRUE(After(trigger, builder).active) << "its GPU is free";
-  EXPECT_EQ(After(trigger, builder).value, 0);
+  EXPECT_EQ(After(trigger, builder).value, 84) << "28 s of 30 at 90";
+  EXPECT_EQ(After(trigger, builder).replicas, 1);
   HistoryBuilder lost;
   lost.Hold(kLong, {BusyGpu(0, 90), BusyGpu(1, 0)}).Tick({BusyGpu(1, 0)});
   EXPECT_TRUE(After(trigger, lost).active) << "its GPU is gone";
@@ -59,7 +60,8 @@ TEST(Activity, PodThatHasGoneCountsForActivityWithinTheWindow) {
   FleetBuilder fleet;
   fleet.Hold(kLong, {Node("gpu-1", {Llm("llm-a", 90)})}).Tick({Node("gpu-1", {})});
   EXPECT_TRUE(DecidedOn(UtilizationOf("llm"), fleet).active);
-  EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).value, 0);
+  EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).value, 84) << "28 s of 30 at 90";
+  EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).replicas, 0);
   EXPECT_TRUE(DecidedOn(Utilization(), fleet).active) << "whose it was is known";
   fleet.Hold(Utilization().activation_window + kTick, {Node("gpu-1", {})});
   EXPECT_FALSE(DecidedOn(UtilizationOf("llm"), fleet).active);

@@ -1,47 +1,27 @@
 #include "scaling/decision.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
-#include <numeric>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/duration_text.h"
 #include "base/number_text.h"
 #include "scaling/activity.h"
-#include "scaling/aggregate.h"
+#include "scaling/hold.h"
 #include "scaling/next_change.h"
 #include "scaling/queue_decision.h"
 #include "scaling/replica_load.h"
 #include "scaling/replicas.h"
+#include "scaling/totals.h"
+#include "trigger/trigger_source.h"
 
 namespace gpuscaler {
 namespace {
 
 using State = Contribution::State;
-
-// What the replicas add up to, before it becomes a value.
-struct Totals {
-  std::vector<double> loads;  // of the readable
-  int unreadable = 0;
-  double idle = 0;  // of GPUs that nobody uses: part of an extensive total
-
-  int Replicas() const { return static_cast<int>(loads.size()) + unreadable; }
-};
-
-// DESIGN 2: V = S + m*T for AverageValue, that divided by R for Value; another replicaAggregation f
-// gives (R - m) * f + m * T.
-double ValueFor(const Trigger& trigger, const Totals& totals) {
-  const double readable = static_cast<double>(totals.loads.size());
-  double total = totals.unreadable * trigger.target;
-  if (!totals.loads.empty()) {
-    total += trigger.replica_aggregation == ReplicaAggregation::kAvg
-                 ? std::accumulate(totals.loads.begin(), totals.loads.end(), 0.0)
-                 : readable * Aggregate(trigger.replica_aggregation, totals.loads);
-  }
-  if (trigger.target_type == TargetType::kAverageValue) return total + totals.idle;
-  return totals.Replicas() == 0 ? 0 : total / totals.Replicas();
-}
 
 // engineFallback: activity leaves the number to another trigger: one replica's worth while any
 // works.
@@ -100,6 +80,14 @@ void AddPartial(const FleetHistory& fleet, const std::vector<std::string>& missi
 }
 
 void AddNotes(const Trigger& trigger, const std::vector<ReplicaLoad>& loads, Decision& decision) {
+  for (const ReplicaLoad& load : loads) {
+    if (load.start_is_over) decision.unstarted.push_back(load.contribution.name);
+  }
+  if (!decision.unstarted.empty()) {
+    decision.notes.push_back(absl::StrCat(absl::StrJoin(decision.unstarted, ", "),
+                                          " did not start within ", DurationText(kLongestStart),
+                                          ": no replica, and the value is not held for it"));
+  }
   const auto unknown = std::ranges::count_if(loads, [](const ReplicaLoad& load) {
     return load.saturation_unknown && load.contribution.state != State::kGone;
   });
@@ -138,7 +126,7 @@ absl::Status UnreadableStatus(const Trigger& trigger, const Decision& decision) 
                                              contribution->name, " ", contribution->because));
 }
 
-void AddShare(ReplicaLoad& load, Totals& totals, Decision& decision) {
+void AddShare(const ReplicaLoad& load, Totals& totals, Decision& decision) {
   switch (load.contribution.state) {
     case State::kCounted:
       totals.loads.push_back(*load.contribution.load);
@@ -149,10 +137,14 @@ void AddShare(ReplicaLoad& load, Totals& totals, Decision& decision) {
     case State::kWarming:
       ++decision.warming;
       break;
+    case State::kTerminating:
+      ++decision.terminating;
+      break;
     case State::kIdle:
     case State::kGone:
       break;
   }
+  totals.left += load.left;
   decision.contributions.push_back(load.contribution);
 }
 
@@ -189,6 +181,70 @@ bool TellsOfAge(const Decision& decision) {
          });
 }
 
+bool StartsOrEnds(const Replica& replica, absl::Time now) {
+  if (!replica.present) return false;
+  const bool starts = now < replica.warm_at && now - replica.starting_since <= kLongestStart;
+  return starts || replica.ending_since != absl::InfiniteFuture();
+}
+
+// While replicas start or end, all of the past that is kept matters to the hold (hold.h). Owners
+// have to be known: without them the replicas that start may be of another workload.
+absl::StatusOr<Replicas> ReplicasWithPast(const Trigger& trigger,
+                                          const ScaledObjectRef& scaled_object,
+                                          const FleetHistory& fleet, const SignalHistory* signals,
+                                          const StalenessLimits& staleness) {
+  absl::StatusOr<Replicas> replicas = ReplicasOf(trigger, scaled_object, fleet, signals, staleness,
+                                                 OldestLookedAt(trigger, fleet.now, staleness));
+  const auto matters = [&](const Replica& replica) { return StartsOrEnds(replica, fleet.now); };
+  if (!replicas.ok() || !IsByOwner(trigger, fleet)) return replicas;
+  if (std::ranges::none_of(replicas->replicas, matters)) return replicas;
+  return ReplicasOf(trigger, scaled_object, fleet, signals, staleness, absl::InfinitePast());
+}
+
+// A replica that went before activationWindow began adds what it left in a longer window.
+std::vector<ReplicaLoad> AddReplicas(const Trigger& trigger, absl::Time now,
+                                     const std::vector<Replica>& replicas,
+                                     const StalenessLimits& staleness, Totals& totals,
+                                     Decision& decision) {
+  std::vector<ReplicaLoad> loads;
+  loads.reserve(replicas.size());
+  decision.contributions.reserve(replicas.size());
+  for (const Replica& replica : replicas) {
+    const absl::Duration unseen = now - replica.samples.back().at;
+    if (!replica.present && unseen > trigger.activation_window) {
+      if (unseen < SmoothingOf(trigger)) {
+        totals.left += LeftOf(trigger, replica, StateOf(trigger, replica, {}).valuation, now);
+      }
+      continue;
+    }
+    loads.push_back(LoadOf(trigger, replica, now, staleness));
+  }
+  LimitNotEvaluated(trigger, now, loads);
+  for (const ReplicaLoad& load : loads) AddShare(load, totals, decision);
+  return loads;
+}
+
+// The replicas that a sum asks for. A sum is exact to the three decimals of a value.
+double ReplicasFor(const Trigger& trigger, double sum) {
+  return std::ceil(RoundToThreeDecimals(sum) / trigger.target - 1e-9);
+}
+
+void AddHold(const Trigger& trigger, const Hold& hold, const Totals& totals, bool only_activity,
+             Decision& decision) {
+  decision.look_back = hold.look_back;
+  if (hold.because.empty()) return;
+  const double least = only_activity ? std::min(hold.least, trigger.target) : hold.least;
+  const bool of_mean = trigger.target_type == TargetType::kValue;
+  const bool holds =
+      of_mean && !only_activity
+          ? SumOf(trigger, totals) <= trigger.target * std::max(ReplicasFor(trigger, least), 1e-9)
+          : decision.value < least;
+  if (!holds) return;
+  decision.value = of_mean ? trigger.target : least;
+  decision.held_because = hold.because;
+  decision.notes.push_back(absl::StrCat("holds: ", hold.because));
+}
+
 constexpr absl::Duration kOthersInterval = absl::Seconds(15);
 
 void SetValidity(const Trigger& trigger, const FleetHistory& fleet,
@@ -219,6 +275,8 @@ absl::string_view Name(State state) {
       return "unreadable";
     case State::kWarming:
       return "warming";
+    case State::kTerminating:
+      return "terminating";
     case State::kIdle:
       return "idle";
     case State::kGone:
@@ -237,7 +295,7 @@ Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
   decision.taken_at = fleet.now;
   std::vector<std::string> missing = MissingParts(trigger, fleet, staleness);
   const absl::StatusOr<Replicas> workload_replicas =
-      ReplicasOf(trigger, scaled_object, fleet, signals, staleness);
+      ReplicasWithPast(trigger, scaled_object, fleet, signals, staleness);
   if (!workload_replicas.ok()) {
     AddPartial(fleet, missing, decision);
     decision.status = workload_replicas.status();
@@ -247,16 +305,8 @@ Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
   decision.replicas_from = workload_replicas->from;
 
   Totals totals;
-  std::vector<ReplicaLoad> loads;
-  loads.reserve(workload_replicas->replicas.size());
-  decision.contributions.reserve(workload_replicas->replicas.size() +
-                                 workload_replicas->idle.size());
-  for (const Replica& replica : workload_replicas->replicas) {
-    const absl::Duration unseen = fleet.now - replica.samples.back().at;
-    if (!replica.present && unseen > trigger.activation_window) continue;
-    loads.push_back(LoadOf(trigger, replica, fleet.now, staleness));
-    AddShare(loads.back(), totals, decision);
-  }
+  const std::vector<ReplicaLoad> loads =
+      AddReplicas(trigger, fleet.now, workload_replicas->replicas, staleness, totals, decision);
   AddIdle(trigger, workload_replicas->idle, totals, missing, decision);
   AddPartial(fleet, missing, decision);
   AddNodes(fleet, staleness, decision);
@@ -278,9 +328,13 @@ Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
     decision.status = workload_replicas->unseen;
     return decision;
   }
-  decision.value =
-      RoundToThreeDecimals(OnlyActivityIsKnown(trigger, decision) ? ActivityValue(trigger, decision)
-                                                                  : ValueFor(trigger, totals));
+  const bool only_activity = OnlyActivityIsKnown(trigger, decision);
+  decision.value = only_activity ? ActivityValue(trigger, decision) : ValueFor(trigger, totals);
+  if (workload_replicas->oldest == absl::InfinitePast()) {
+    AddHold(trigger, HoldOf(trigger, workload_replicas->replicas, loads, fleet.now), totals,
+            only_activity, decision);
+  }
+  decision.value = RoundToThreeDecimals(decision.value);
   const Activity activity = ActivityOf(trigger, loads, fleet.now);
   decision.active = activity.active;
   decision.active_because = activity.because;

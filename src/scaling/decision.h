@@ -20,11 +20,12 @@ namespace gpuscaler {
 // What one replica, or one GPU that no replica holds, added to the value.
 struct Contribution {
   enum class State {
-    kCounted,     // adds `load`
-    kUnreadable,  // there, but unknown: stands for the target
-    kWarming,     // starting: adds nothing, keeps the trigger active
-    kIdle,        // a GPU in scope that nobody uses: no replica (extensive metrics still add it)
-    kGone,        // was there within activationWindow: counts for activity only
+    kCounted,      // adds `load`
+    kUnreadable,   // there, but unknown: stands for the target
+    kWarming,      // starting: adds nothing, keeps the trigger active
+    kTerminating,  // deleted, and not gone: adds nothing but its past within `window`
+    kIdle,         // a GPU in scope that nobody uses: no replica (extensive metrics still add it)
+    kGone,         // was there within activationWindow: counts for activity, and its past
   };
   std::string name;                // "gpu-7/0", "gpu-7/0-3"; of a pod or a group its own
   std::vector<std::string> gpus;   // uuids
@@ -57,6 +58,11 @@ struct Decision {
   int replicas = 0;  // R, with the unreadable, without the warming
   int unreadable = 0;
   int warming = 0;
+  int terminating = 0;
+  // Why the value is held while replicas start or end (hold.h); empty: it is not.
+  std::string held_because;
+  // Replicas that have not started for longer than any start may take: they count as none.
+  std::vector<std::string> unstarted;
   // Idle GPUs that are missing from an extensive total, for they cannot be read.
   int unreadable_idle = 0;
   std::string replicas_from;  // "GPUs in use", "pods of Deployment/llm"
@@ -84,6 +90,9 @@ struct Decision {
   // activationWindow. (Other pods, or memory that begins to stand, may give readings another
   // meaning; requests that freeze do so no earlier.) InfinitePast: nothing says so.
   absl::Time evidence_until = absl::InfinitePast();
+  // How much of the past it looks at while replicas start or end: more than LookBack(trigger).
+  // Zero: none do.
+  absl::Duration look_back;
 };
 
 // Pure: the same question and histories give the same decision. Times are evaluated against the

@@ -198,7 +198,8 @@ TEST(EngineDecision, AReadyPodThatIsNotListedStandsForTheTargetOnceItIsKnownNotT
   for (const auto& [ready, is_ending] : unknown_or_not_to_serve) {
     const Decision decision = decide(ready, is_ending);
     EXPECT_EQ(decision.value, 4);
-    EXPECT_EQ(decision.warming, 1);
+    EXPECT_EQ(decision.terminating, 1) << "it was Ready, and does not start again";
+    EXPECT_EQ(decision.warming, 0);
   }
 }
 
@@ -240,7 +241,8 @@ TEST(EngineDecision, AYoungReplicaIsWarmingUntilItsEngineAnswers) {
   trigger.warmup = absl::Seconds(300);
 
   llm.EngineInThen("llm-b", absl::Seconds(3), 5);
-  EXPECT_EQ(llm.Decide(trigger).value, 45);
+  EXPECT_EQ(llm.Decide(trigger).replicas, 2);
+  EXPECT_EQ(llm.Decide(trigger).value, 40 + 5 * 3 / 15.0) << "3 s of 15";
 }
 
 // Two replicas: llm-a, and llm-b, which started two minutes ago and is Ready or not since a minute.
@@ -269,7 +271,8 @@ TEST(EngineDecision, APodThatIsNotReadyIsWarmingAndOneThatIsReadyAndSilentStands
   EXPECT_THAT(starting.Explained(InFlight()),
               HasSubstr("not Ready yet, and its engine has not answered: connection refused"));
   starting.EngineInThen("llm-b", absl::Seconds(3), 5);
-  EXPECT_EQ(starting.Decide(InFlight()).value, 45) << "it answers";
+  EXPECT_EQ(starting.Decide(InFlight()).replicas, 2) << "it answers";
+  EXPECT_EQ(starting.Decide(InFlight()).value, 40 + 5 * 3 / 15.0) << "3 s of 15";
 
   EngineWorkloadBuilder llm = WithYoung(true);
   llm.EngineIn("llm-a", 40);

@@ -183,7 +183,8 @@ class EngineReplicas {
       answers_since = std::min(answers_since, engine->answers_since);
       if (gap.empty()) gap = engine->gap;
     }
-    replica.samples = SamplesOf(trigger_, observed, now_, staleness_);
+    replica.samples =
+        SamplesOf(trigger_, observed, workload_replicas_.oldest, now_, staleness_.stale_after);
     const absl::Time seen_at = of_gpus.empty() ? now_ : of_gpus.back().at;
     if (!replica.present) {
       CutAt(seen_at, replica.samples);
@@ -191,8 +192,8 @@ class EngineReplicas {
     if (replica.samples.empty()) replica.samples = {{.since = seen_at, .at = seen_at}};
     TakeBusyFrom(of_gpus, replica.samples);
     replica.last_gap = std::move(gap);
-    replica.warm_at = IsUnlisted(engines, replica) ? absl::InfiniteFuture()
-                                                   : std::min(replica.warm_at, answers_since);
+    SetStart(answers_since, replica);
+    if (IsUnlisted(engines, replica)) Unlist(replica);
     replica.covered_since = std::min(signals_.read_since, now_);
     replica.forgotten_until = absl::InfinitePast();
     if (!engines.empty()) replica.why_stale.clear();
@@ -233,6 +234,7 @@ class EngineReplicas {
       const std::optional<size_t> owner = owners_.OwnerOf(engine);
       if (!owner && !owners_.UnmatchedCount()) continue;
       Replica replica{.name = engine.name, .warm_at = engine.answers_since};
+      if (IsKnownBefore(engine.answers_since)) replica.counted_since = engine.answers_since;
       if (owner) replica.name = workload_replicas_.replicas[*owner].name;
       replica.by_engine = true;
       replica.covered_since = std::min(signals_.read_since, now_);
@@ -243,13 +245,43 @@ class EngineReplicas {
       } else {
         replica.frozen_at = frozen_at;
       }
-      replica.samples = SamplesOf(trigger_, {&observed, 1}, now_, staleness_);
+      replica.samples = SamplesOf(trigger_, {&observed, 1}, workload_replicas_.oldest, now_,
+                                  staleness_.stale_after);
       CutAt(LastReadAt(engine), replica.samples);
       if (owner) TakeBusyFrom(workload_replicas_.replicas[*owner].samples, replica.samples);
       if (!owner) unmatched_left_at_.push_back(LastReadAt(engine));
       if (!HasNoSample(replica)) all.push_back(std::move(replica));
     }
     return all;
+  }
+
+  // Whether the engines were read for a while before that.
+  bool IsKnownBefore(absl::Time at) const {
+    return at > signals_.read_since + staleness_.stale_after;
+  }
+
+  // Since when a pod has counted that was there before its engine was read is not known.
+  void SetStart(absl::Time answers_since, Replica& replica) const {
+    const bool is_known = IsKnownBefore(replica.warm_at);
+    replica.warm_at = std::min(replica.warm_at, answers_since);
+    replica.counted_since =
+        is_known ? std::max(replica.held_since, replica.warm_at) : absl::InfinitePast();
+  }
+
+  // A replica that served before is not listed because it ends, or is not Ready any more. Its
+  // engine counts until then (Left).
+  void Unlist(Replica& replica) const {
+    const bool has_served = std::ranges::any_of(signals_.left, [&](const SignalSeries& engine) {
+      return owners_.IsOf(engine, replica) && LastReadAt(engine) != absl::InfinitePast();
+    });
+    const bool was_ready =
+        replica.warm_at <= now_ &&
+        std::ranges::any_of(replica.pods, [](const Pod* pod) { return pod->ready.has_value(); });
+    if (!has_served && !was_ready) {
+      replica.warm_at = replica.counted_since = absl::InfiniteFuture();
+      return;
+    }
+    replica.ending_since = std::min(replica.ending_since, now_);
   }
 
   // A headless Service has those alone that are Ready, and not those that end: another one serves

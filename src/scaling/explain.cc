@@ -34,6 +34,9 @@ std::string CountsLine(const Decision& decision) {
   std::string line = absl::StrCat("replicas: ", decision.replicas, " (", decision.replicas_from);
   if (decision.unreadable > 0) absl::StrAppend(&line, "; ", decision.unreadable, " unreadable");
   if (decision.warming > 0) absl::StrAppend(&line, "; ", decision.warming, " warming beside them");
+  if (decision.terminating > 0) {
+    absl::StrAppend(&line, "; ", decision.terminating, " terminating beside them");
+  }
   return line + ")\n";
 }
 

@@ -114,7 +114,9 @@ TEST(FleetDecision, GpuOfANewPodIsANewReplica) {
   FleetBuilder fleet;
   fleet.Hold(kLong, {Node("gpu-1", {Llm("llm-a", 90)})});
   fleet.Hold(absl::Seconds(10), {Node("gpu-1", {Llm("llm-b", 10)})});
-  EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).value, 10) << "the other's load is not its own";
+  EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).contributions[0].load, 10 * 8 / 30.0)
+      << "the other's load is not its own";
+  EXPECT_NEAR(DecidedOn(UtilizationOf("llm"), fleet).value, (90 * 20 + 10 * 8) / 30.0, 0.001);
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).replicas, 1);
 }
 

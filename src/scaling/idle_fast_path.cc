@@ -12,7 +12,7 @@ bool MayStayIdle(const Trigger& trigger, const FleetHistory& fleet, const Decisi
   const bool of_gpus_alone =
       InfoOf(trigger.metric).origin == MetricOrigin::kGpu && !decision.by_engines;
   return of_gpus_alone && by_owner && decision.status.ok() && !decision.active &&
-         decision.warming == 0;
+         decision.warming == 0 && decision.terminating == 0;
 }
 
 // A replica is not above the threshold if none of its GPUs is, but their sum may be.

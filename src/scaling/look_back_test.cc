@@ -112,9 +112,12 @@ TEST(LookBackProperty, WhatIsNotLookedBackOnIsNotMissed) {
       }
       fleet.Hold(random.Whole(1, 20) * kTick, received);
     }
-    const absl::Duration looked_back = LookBack(trigger) + kStaleness.stale_after;
     const Decision all = DecidedKeeping(absl::InfiniteDuration(), trigger, fleet);
-    const Decision kept = DecidedKeeping(looked_back + absl::Seconds(10), trigger, fleet);
+    const auto kept_for = [&](absl::Duration looked_back) {
+      const absl::Duration readings = std::max(looked_back, LookBack(trigger));
+      return DecidedKeeping(readings + kStaleness.stale_after + absl::Seconds(10), trigger, fleet);
+    };
+    const Decision kept = kept_for(kept_for(absl::ZeroDuration()).look_back);
     EXPECT_EQ(kept.status.code(), all.status.code()) << kept.status << " for " << all.status;
     EXPECT_NEAR(kept.value, all.value, 0.0011);
     EXPECT_EQ(kept.active, all.active) << kept.active_because << " for " << all.active_because;

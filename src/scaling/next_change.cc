@@ -1,19 +1,12 @@
 #include "scaling/next_change.h"
 
 #include <optional>
-#include <span>
 
 #include "scaling/replica_load.h"
+#include "scaling/window_load.h"
 
 namespace gpuscaler {
 namespace {
-
-using Samples = std::span<const ReplicaSample>;
-
-Samples SamplesFrom(Samples samples, absl::Time at) {
-  const auto first = std::ranges::lower_bound(samples, at, {}, &ReplicaSample::at);
-  return samples.subspan(static_cast<size_t>(first - samples.begin()));
-}
 
 // What comes though every reading is repeated, and what does unless it is.
 struct Changes {
@@ -49,7 +42,7 @@ void AddCover(const Trigger& trigger, Samples samples, absl::Time now,
   const auto passes = [&](absl::Time at) {
     if (at >= begin) next.Crosses(at + window);
   };
-  for (const ReplicaSample& sample : SamplesFrom(samples, begin)) {
+  for (const ReplicaSample& sample : From(samples, begin)) {
     passes(sample.at);
     passes(sample.since);
     for (const absl::Time read_at : {sample.metric_read_at, sample.utilization_read_at}) {
@@ -67,6 +60,7 @@ void AddSteadyMemory(const Trigger& trigger, const Replica& replica, NextChange&
     const SteadyMemory::Parts parts = memory.parts();
     for (const absl::Time since : {parts.current.from, parts.high_since}) {
       next.Crosses(std::max(since, replica.warm_at) + trigger.preallocation_window);
+      next.Crosses(std::max(since, replica.held_since) + trigger.preallocation_window);
     }
   }
 }
@@ -85,7 +79,7 @@ void AddReplica(const Trigger& trigger, const Replica& replica, absl::Time now,
   next.Crosses(replica.warm_at + trigger.activation_window);
   next.Crosses(replica.starting_since + kLongestStart);
   next.Crosses(replica.covered_since + trigger.activation_window);
-  const Samples warm = SamplesFrom(samples, replica.warm_at);
+  const Samples warm = From(samples, replica.warm_at);
   if (!warm.empty() && EvaluatesPreallocatedMemory(trigger)) {
     next.Crosses(warm.front().at + trigger.preallocation_window);
   }
@@ -107,9 +101,14 @@ bool AllEqual(Samples samples, std::optional<double> ReplicaSample::*reading) {
 // A window moves over readings that differ. What a replica of memory_used_percent counts may be its
 // memory or its utilisation.
 void AddWindow(const Trigger& trigger, const Replica& replica, absl::Time now, NextChange& next) {
-  if (!replica.present || trigger.window == absl::ZeroDuration()) return;
+  if (trigger.window == absl::ZeroDuration()) return;
+  const absl::Time begin = now - trigger.window;
+  const absl::Time until = CountedUntil(replica, now);
+  const bool part = until < now || (begin < replica.counted_since && replica.counted_since <= now);
+  if (part && begin < until && AveragesTheSum(trigger)) return next.Moves();
+  if (!replica.present) return;
   next.Crosses(replica.forgotten_until + trigger.window);
-  const Samples in_window = SamplesFrom(replica.samples, now - trigger.window);
+  const Samples in_window = From(replica.samples, now - trigger.window);
   const bool steady =
       AllEqual(in_window, &ReplicaSample::metric) &&
       (!EvaluatesPreallocatedMemory(trigger) || AllEqual(in_window, &ReplicaSample::utilization));

@@ -88,10 +88,10 @@ SteadyMemory NodeView::SteadyMemoryOf(size_t gpu) const {
   return memory;
 }
 
-NodeView ViewOf(const NodeState& state, const Trigger& trigger, absl::Time now,
+NodeView ViewOf(const NodeState& state, absl::Time oldest, absl::Time now,
                 const StalenessLimits& staleness) {
   const Runs& runs = state.history->runs;
-  const size_t first = FirstLookedAt(runs, OldestLookedAt(trigger, now, staleness));
+  const size_t first = FirstLookedAt(runs, oldest);
   NodeView view{.state = &state, .runs = std::span(runs).subspan(first)};
   view.why_stale = WhyStale(state, now, staleness);
   const absl::Time newest_at = state.history->NewestAt();

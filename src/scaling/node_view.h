@@ -59,7 +59,8 @@ absl::Duration LookBack(const Trigger& trigger);
 // and stale_after before it.
 absl::Time OldestLookedAt(const Trigger& trigger, absl::Time now, const StalenessLimits& staleness);
 
-NodeView ViewOf(const NodeState& state, const Trigger& trigger, absl::Time now,
+// Runs that ended before `oldest` are left out, but for the newest.
+NodeView ViewOf(const NodeState& state, absl::Time oldest, absl::Time now,
                 const StalenessLimits& staleness);
 
 }  // namespace gpuscaler

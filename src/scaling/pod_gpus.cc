@@ -74,9 +74,18 @@ std::optional<absl::Time> ReadyAt(const NodeHistory& history, const Pod& pod) {
         std::ranges::find_if(layout.pods, [&](const Pod& other) { return IsSame(other, pod); });
     if (then == layout.pods.end()) return false;
     known |= then->ready.has_value();
-    return then->ready;
+    if (!then->ready) return std::nullopt;
+    return *then->ready || then->was_ready;
   });
   return known ? std::optional(at) : std::nullopt;
+}
+
+absl::Time EndingSince(const NodeHistory& history, const Pod& pod) {
+  return FirstTime(history, [&](const NodeLayout& layout) -> std::optional<bool> {
+    const auto then =
+        std::ranges::find_if(layout.pods, [&](const Pod& other) { return IsSame(other, pod); });
+    return then != layout.pods.end() && then->is_ending.value_or(false);
+  });
 }
 
 // InfinitePast: nothing that is remembered has it.
@@ -161,6 +170,7 @@ class NodePods {
     const NodeHistory& history = *view_.state->history;
     for (PodGpus& pod : pods_) {
       pod.ready_at = ReadyAt(history, *pod.pod);
+      if (pod.is_ending) pod.ending_since = EndingSince(history, *pod.pod);
       if (pod.listed_since == absl::InfinitePast()) {
         pod.listed_since = FirstFound(history, *pod.pod);
       }
@@ -188,6 +198,7 @@ class NodePods {
     const NodeLayout::Gpu& gpu = layout.gpus[position];
     const size_t of_pod = PlaceOf(pod);
     pods_[of_pod].listed_since = pod.listed_since.value_or(absl::InfinitePast());
+    pods_[of_pod].is_ending |= pod.is_ending.value_or(false);
     const size_t series = SeriesOf(gpu, pod, of_pod);
     const float equal_share = 1 / static_cast<float>(gpu.holders.size());
     const auto other_container = std::ranges::find_if(holdings_, [&](const Holding& holding) {

@@ -18,6 +18,9 @@ struct PodGpus {
   std::vector<GpuSeries> gpus;
   // When it was first seen Ready, InfiniteFuture: never yet; empty: its node does not know.
   std::optional<absl::Time> ready_at;
+  bool is_ending = false;  // it was deleted
+  // When its deletion was first seen, InfiniteFuture: it was not deleted.
+  absl::Time ending_since = absl::InfiniteFuture();
   // As its node said last; of an agent that does not tell, when it was found first, as far as is
   // remembered.
   absl::Time listed_since = absl::InfinitePast();

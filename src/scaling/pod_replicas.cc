@@ -40,12 +40,13 @@ class WorkloadPods {
  public:
   WorkloadPods(const Trigger& trigger, const ScaledObjectRef& scaled_object,
                const PodSelection& selection, const FleetHistory& fleet,
-               const StalenessLimits& staleness)
+               const StalenessLimits& staleness, absl::Time oldest)
       : trigger_(trigger),
         scaled_object_(scaled_object),
         selection_(selection),
         fleet_(fleet),
-        staleness_(staleness) {}
+        staleness_(staleness),
+        oldest_(oldest) {}
 
   absl::StatusOr<std::vector<Replica>> Replicas() {
     views_.reserve(fleet_.nodes.size());
@@ -77,8 +78,7 @@ class WorkloadPods {
     const NodeHistory& history = *state.history;
     const NodeLayout* asked = history.attributed.get();
     if (asked != nullptr && HasPods(*asked)) return true;
-    const absl::Time oldest = OldestLookedAt(trigger_, fleet_.now, staleness_);
-    for (size_t i = history.runs.size(); i-- > 0 && history.runs[i].last >= oldest;) {
+    for (size_t i = history.runs.size(); i-- > 0 && history.runs[i].last >= oldest_;) {
       const NodeLayout* const layout = history.runs[i].layout().get();
       if (layout == asked) continue;
       asked = layout;
@@ -88,7 +88,7 @@ class WorkloadPods {
   }
 
   void AddNode(const NodeState& state) {
-    const NodeView& view = views_.emplace_back(ViewOf(state, trigger_, fleet_.now, staleness_));
+    const NodeView& view = views_.emplace_back(ViewOf(state, oldest_, fleet_.now, staleness_));
     const std::string unknown = WhyOwnersUnknown(state);
     for (PodGpus& pod : GpusOfPods(trigger_, selection_, view, views_.size() - 1)) {
       FoundReplica& found = found_[KeyOf(*pod.pod, state.node)];
@@ -111,19 +111,22 @@ class WorkloadPods {
     }
   }
 
-  // A group begins with its newest pod, and is Ready when all are; those that have left it do not
-  // matter.
+  // A group begins with its newest pod, is Ready when all are, and ends when all end; those that
+  // have left it do not matter.
   static void AddStart(const PodGpus& pod, bool first, FoundReplica& found) {
     std::optional<absl::Time>& ready_at = found.place.ready_at;
     absl::Time& listed_since = found.place.listed_since;
+    absl::Time& ending_since = found.place.ending_since;
     const bool there = HoldsOneNow(pod);
     if (first || (there && !found.any_there)) {
       ready_at = pod.ready_at;
       listed_since = pod.listed_since;
+      ending_since = pod.ending_since;
     } else if (there || !found.any_there) {
       const bool known = ready_at.has_value() && pod.ready_at.has_value();
       ready_at = known ? std::optional(std::max(*ready_at, *pod.ready_at)) : std::nullopt;
       listed_since = std::max(listed_since, pod.listed_since);
+      ending_since = std::max(ending_since, pod.ending_since);
     }
     found.any_there |= there;
   }
@@ -146,6 +149,7 @@ class WorkloadPods {
   const PodSelection& selection_;
   const FleetHistory& fleet_;
   const StalenessLimits& staleness_;
+  const absl::Time oldest_;
   std::vector<NodeView> views_;
   std::map<ReplicaKey, FoundReplica> found_;
 };
@@ -212,12 +216,12 @@ absl::StatusOr<PodSelection> SelectionOf(const Trigger& trigger,
 
 absl::StatusOr<Replicas> ReplicasOfPods(const Trigger& trigger,
                                         const ScaledObjectRef& scaled_object,
-                                        const FleetHistory& fleet,
-                                        const StalenessLimits& staleness) {
+                                        const FleetHistory& fleet, const StalenessLimits& staleness,
+                                        absl::Time oldest) {
   RETURN_IF_ERROR(CheckIndex(trigger, fleet));
   ASSIGN_OR_RETURN(const PodSelection selection, SelectionOf(trigger, scaled_object, fleet));
   Replicas workload_replicas{.from = selection.what(), .ambiguity = selection.ambiguity()};
-  WorkloadPods pods(trigger, scaled_object, selection, fleet, staleness);
+  WorkloadPods pods(trigger, scaled_object, selection, fleet, staleness, oldest);
   ASSIGN_OR_RETURN(workload_replicas.replicas, pods.Replicas());
   return workload_replicas;
 }

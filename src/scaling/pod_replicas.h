@@ -11,11 +11,11 @@ namespace gpuscaler {
 
 // A pod with GPUs is a replica, or a group of pods where its owner makes one of them (a group of a
 // LeaderWorkerSet), be they on several nodes; each with its share of the GPUs that it holds. Only
-// pods that the ScaledObject may see are looked at.
+// pods that the ScaledObject may see are looked at. Samples reach back to `oldest`.
 absl::StatusOr<Replicas> ReplicasOfPods(const Trigger& trigger,
                                         const ScaledObjectRef& scaled_object,
-                                        const FleetHistory& fleet,
-                                        const StalenessLimits& staleness);
+                                        const FleetHistory& fleet, const StalenessLimits& staleness,
+                                        absl::Time oldest);
 
 // Which pods these are. FAILED_PRECONDITION: SelectPods()'s.
 absl::StatusOr<PodSelection> SelectionOf(const Trigger& trigger,

@@ -8,6 +8,7 @@
 #include "base/number_text.h"
 #include "scaling/activity.h"
 #include "scaling/next_change.h"
+#include "scaling/node_view.h"
 #include "scaling/replica_load.h"
 #include "scaling/signal_samples.h"
 
@@ -58,7 +59,8 @@ Replica AsReplica(const Trigger& trigger, absl::Time now, const SignalHistory& s
   std::vector<ObservedSeries> observed;
   for (const SignalSeries& series : signals.series) observed.push_back({.series = &series});
   Replica queue{.name = NameOf(signals.series), .present = true};
-  queue.samples = SamplesOf(trigger, observed, now, staleness);
+  queue.samples = SamplesOf(trigger, observed, OldestLookedAt(trigger, now, staleness), now,
+                            staleness.stale_after);
   queue.covered_since = std::min(signals.read_since, now);
   for (const SignalSeries& series : signals.series) {
     if (queue.last_gap.empty()) queue.last_gap = series.gap;

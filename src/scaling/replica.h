@@ -35,11 +35,17 @@ struct Replica {
   // was listed.
   absl::Time starting_since = absl::InfiniteFuture();
   absl::Time warm_at = absl::InfinitePast();  // InfiniteFuture: its pod was not Ready yet
-  std::vector<ReplicaSample> samples;         // of its time only, oldest first; never empty
-  std::vector<SteadyMemory> steady_memory;    // of each of its GPUs, at its newest sample
-  std::string last_gap;                       // why a reading of it fails now
-  std::string why_stale;     // why its nodes no longer speak for it; empty: they do
-  absl::Time covered_since;  // of its nodes, the latest (NodeView)
+  // Its start may end by the clock alone: since then its memory has been loaded (DESIGN 2).
+  absl::Time loaded_at = absl::InfiniteFuture();
+  // Its load counts from then on. InfinitePast: from before its first sample.
+  absl::Time counted_since = absl::InfinitePast();
+  // Its deletion began then, and its load counts no more. InfiniteFuture: it serves.
+  absl::Time ending_since = absl::InfiniteFuture();
+  std::vector<ReplicaSample> samples;       // of its time only, oldest first; never empty
+  std::vector<SteadyMemory> steady_memory;  // of each of its GPUs, at its newest sample
+  std::string last_gap;                     // why a reading of it fails now
+  std::string why_stale;                    // why its nodes no longer speak for it; empty: they do
+  absl::Time covered_since;                 // of its nodes, the latest (NodeView)
   // What its nodes read until then is not kept.
   absl::Time forgotten_until = absl::InfinitePast();
 

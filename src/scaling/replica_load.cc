@@ -1,108 +1,16 @@
 #include "scaling/replica_load.h"
 
 #include <algorithm>
-#include <span>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/duration_text.h"
 #include "scaling/aggregate.h"
+#include "scaling/window_load.h"
 #include "trigger/trigger_source.h"
 
 namespace gpuscaler {
 namespace {
-
-using Samples = std::span<const ReplicaSample>;
-
-// How the samples of a replica become its load: by its state now, for all of them (DESIGN 2).
-enum class Valuation {
-  kMetric,           // as read
-  kAtMostTarget,     // memory not watched for long enough to know whether it stands
-  kUtilization,      // standing, engineFallback: utilization
-  kTargetWhileBusy,  // standing: says only whether it works
-  kUnknown,          // standing, engineFallback: none
-};
-
-struct State {
-  Valuation valuation = Valuation::kMetric;
-  bool standing = false;
-  bool saturation_unknown = false;
-};
-
-Samples After(Samples samples, absl::Time at) {
-  const auto first =
-      std::ranges::find_if(samples, [at](const ReplicaSample& sample) { return sample.at > at; });
-  return samples.subspan(static_cast<size_t>(first - samples.begin()));
-}
-
-Samples From(Samples samples, absl::Time at) { return After(samples, at - absl::Nanoseconds(1)); }
-
-State StandingState(const Trigger& trigger) {
-  if (trigger.preallocated_memory == PreallocatedMemory::kActivity) {
-    return {.valuation = Valuation::kTargetWhileBusy, .standing = true};
-  }
-  State state{.standing = true, .saturation_unknown = true};
-  switch (trigger.engine_fallback) {
-    case EngineFallback::kUtilization:
-      state.valuation = Valuation::kUtilization;
-      break;
-    case EngineFallback::kActivity:
-      state.valuation = Valuation::kTargetWhileBusy;
-      break;
-    case EngineFallback::kNone:
-      state.valuation = Valuation::kUnknown;
-      break;
-  }
-  return state;
-}
-
-// Its utilisation tells what it did. Its memory it may have given back before its pod was gone, and
-// then nobody knows any more whether it stood.
-State GoneState(const Trigger& trigger) {
-  const Valuation standing = StandingState(trigger).valuation;
-  return {.valuation = standing == Valuation::kUnknown ? Valuation::kUtilization : standing};
-}
-
-// An engine that preallocates does so on any GPU that it has.
-bool MemoryStands(const Trigger& trigger, const Replica& replica) {
-  return std::ranges::any_of(replica.steady_memory, [&](const SteadyMemory& memory) {
-    return memory.Stood(trigger.preallocation_window, replica.warm_at);
-  });
-}
-
-State StateOf(const Trigger& trigger, const Replica& replica, Samples warm) {
-  if (trigger.metric != MetricType::kMemoryUsedPercent || replica.by_engine) return {};
-  const bool stands = MemoryStands(trigger, replica);
-  if (trigger.preallocated_memory == PreallocatedMemory::kLiteral) return {.standing = stands};
-  if (!replica.present) return GoneState(trigger);
-  if (stands) return StandingState(trigger);
-  const bool is_new =
-      warm.empty() || warm.back().at - warm.front().at < trigger.preallocation_window;
-  const bool not_evaluated =
-      std::ranges::any_of(replica.steady_memory, [&](const SteadyMemory& memory) {
-        return memory.IsNotEvaluated(trigger.preallocation_window, replica.warm_at);
-      });
-  return {.valuation = is_new || not_evaluated ? Valuation::kAtMostTarget : Valuation::kMetric};
-}
-
-std::optional<double> ValueOf(const Trigger& trigger, Valuation valuation,
-                              const ReplicaSample& sample) {
-  switch (valuation) {
-    case Valuation::kMetric:
-      return sample.metric;
-    case Valuation::kAtMostTarget:
-      if (!sample.metric) return std::nullopt;
-      return std::min(*sample.metric, trigger.target);
-    case Valuation::kUtilization:
-      return sample.utilization;
-    case Valuation::kTargetWhileBusy:
-      if (!sample.utilization) return std::nullopt;
-      return sample.busy ? trigger.target : 0;
-    case Valuation::kUnknown:
-      break;
-  }
-  return std::nullopt;
-}
 
 // Readings are kept as floats: 0.1 is not above a threshold of 0.1.
 bool IsAbove(double value, double threshold) {
@@ -116,21 +24,6 @@ bool IsServing(const Trigger& trigger, const Replica& replica, const ReplicaSamp
   const bool may_work = sample.busy || !sample.utilization;  // of an address no GPU is known
   return by_pressure && !trigger.activation_threshold_given && may_work &&
          sample.metric.value_or(0) > 0;
-}
-
-// When what the valuation needs was last read, as of this sample.
-absl::Time ReadAt(Valuation valuation, const ReplicaSample& sample) {
-  switch (valuation) {
-    case Valuation::kMetric:
-    case Valuation::kAtMostTarget:
-      return sample.metric_read_at;
-    case Valuation::kUtilization:
-    case Valuation::kTargetWhileBusy:
-      return sample.utilization_read_at;
-    case Valuation::kUnknown:
-      break;
-  }
-  return absl::InfinitePast();
 }
 
 // Those of the window, each for the part of it that it speaks for.
@@ -190,7 +83,16 @@ bool StartsYet(const Replica& replica, absl::Time now) {
   return now - replica.starting_since <= kLongestStart;
 }
 
-std::string UnreadableText(const Replica& replica, const State& state, absl::Time last,
+bool IsEnding(const Replica& replica) {
+  return replica.present && replica.ending_since != absl::InfiniteFuture();
+}
+
+std::string EndingText(const Replica& replica) {
+  if (replica.warm_at > replica.ending_since) return "deleted before it was Ready";
+  return replica.by_engine ? "deleted, or not among its Service's endpoints" : "deleted";
+}
+
+std::string UnreadableText(const Replica& replica, const ReplicaState& state, absl::Time last,
                            absl::Time now) {
   if (state.valuation == Valuation::kUnknown) {
     return "VRAM is preallocated and engineFallback is none: its load is unknown";
@@ -211,19 +113,19 @@ std::string UnreadableText(const Replica& replica, const State& state, absl::Tim
 // known.
 bool WindowIsCut(const Trigger& trigger, const Replica& replica, absl::Time now) {
   return now - trigger.window < replica.forgotten_until &&
-         replica.held_since < replica.forgotten_until;
+         replica.counted_since < replica.forgotten_until;
 }
 
 // That it was not is known only where its samples cover activationWindow.
 bool MayBeBusy(const ReplicaLoad& load) { return load.contribution.busy || !load.covered; }
 
-std::string CountedText(const Trigger& trigger, const State& state) {
+std::string CountedText(const Trigger& trigger, const ReplicaState& state) {
   switch (state.valuation) {
     case Valuation::kMetric:
       return state.standing ? "VRAM stands still: preallocated" : "";
-    case Valuation::kAtMostTarget:
-      return absl::StrCat("at most the target until its VRAM has been watched for ",
-                          DurationText(trigger.preallocation_window));
+    case Valuation::kNotEvaluated:
+      return absl::StrCat("at most the target and the mean of the others until its VRAM has been ",
+                          "watched for ", DurationText(trigger.preallocation_window));
     case Valuation::kUtilization:
       return "VRAM is preallocated: counts its utilization";
     case Valuation::kTargetWhileBusy:
@@ -243,31 +145,27 @@ std::string EngineText(const Trigger& trigger, const Replica& replica) {
   return absl::StrCat("its engine's pressure, ", replica.against);
 }
 
-}  // namespace
-
-ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time now,
-                   const StalenessLimits& staleness) {
-  ReplicaLoad load{.frozen_at = replica.frozen_at, .covered_since = replica.covered_since};
-  Contribution& contribution = load.contribution;
-  contribution.name = replica.name;
-  contribution.gpus = replica.gpu_uuids;
-  contribution.nodes = replica.nodes;
-
-  const absl::Time warm_at = replica.warm_at;
-  const Samples warm = From(replica.samples, warm_at);
-  if (replica.present && now < warm_at) {
-    contribution.state = Contribution::State::kWarming;
-    contribution.because = WarmingText(replica, now);
-    load.starts = StartsYet(replica, now);
-    return load;
+// The part that a replica that is counted has in the mean over `window`.
+double CountedLoad(const Trigger& trigger, const ReplicaLoad& load, Samples warm, absl::Time now) {
+  if (load.valuation == Valuation::kTargetWhileBusy) return MayBeBusy(load) ? trigger.target : 0;
+  const absl::Duration window = SmoothingOf(trigger);
+  if (!AveragesTheSum(trigger) || window == absl::ZeroDuration()) {
+    return Smoothed(trigger, load.valuation, warm, now).value_or(0);
   }
+  return MeanOf(StepsOf(trigger, *load.replica, load.valuation, now - window, now), window);
+}
 
-  const State state = StateOf(trigger, replica, warm);
-  const absl::Time seen_at = replica.samples.back().at;  // of its node's newest unless it has gone
-  const absl::Time active_since = std::max(now - trigger.activation_window, warm_at);
-  const Samples recent = From(warm, active_since);
+// From `since` to `until`, which ends its time.
+void AddActivity(const Trigger& trigger, absl::Time until, absl::Duration stale_after,
+                 ReplicaLoad& load) {
+  const Replica& replica = *load.replica;
+  const absl::Time since = std::max(until - trigger.activation_window, replica.warm_at);
+  const Samples warm = From(replica.samples, replica.warm_at);
+  const Samples all = From(warm, since);
+  const Samples recent = all.first(all.size() - After(all, until).size());
+  Contribution& contribution = load.contribution;
   for (const ReplicaSample& sample : recent) {
-    const std::optional<double> value = ValueOf(trigger, state.valuation, sample);
+    const std::optional<double> value = ValueOf(trigger, load.valuation, sample);
     if (!value) continue;
     contribution.peak = std::max(contribution.peak, *value);
     const bool above = IsAbove(*value, trigger.activation_threshold);
@@ -276,13 +174,61 @@ ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time no
   }
   load.active = load.active_at != absl::InfinitePast();
   contribution.busy = std::ranges::any_of(recent, &ReplicaSample::busy);
+  load.covered = replica.covered_since <= since &&
+                 Covered(load.valuation, warm, since,
+                         std::min(until, warm.empty() ? until : warm.back().at), stale_after);
+}
+
+// It is active until it is gone if it was when its deletion began, and if that is not known.
+void AddEnding(const Trigger& trigger, absl::Time now, absl::Duration stale_after,
+               ReplicaLoad& load) {
+  const Replica& replica = *load.replica;
+  load.contribution.state = Contribution::State::kTerminating;
+  load.contribution.because = EndingText(replica);
+  const bool was_counted = replica.warm_at <= replica.ending_since;
+  if (was_counted) {
+    AddActivity(trigger, std::min(replica.ending_since, now), stale_after, load);
+    load.active |= !load.covered;
+  }
+  load.active_at = absl::InfinitePast();  // no reading, but the pod, keeps it active
+  load.covered = true;
+  load.left = LeftOf(trigger, replica, load.valuation, now);
+}
+
+}  // namespace
+
+ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time now,
+                   const StalenessLimits& staleness) {
+  ReplicaLoad load{
+      .replica = &replica, .frozen_at = replica.frozen_at, .covered_since = replica.covered_since};
+  Contribution& contribution = load.contribution;
+  contribution.name = replica.name;
+  contribution.gpus = replica.gpu_uuids;
+  contribution.nodes = replica.nodes;
+
+  const Samples warm = From(replica.samples, replica.warm_at);
+  if (replica.present && now < replica.warm_at && !IsEnding(replica)) {
+    contribution.state = Contribution::State::kWarming;
+    contribution.because = WarmingText(replica, now);
+    load.starts = StartsYet(replica, now);
+    load.start_is_over = !load.starts;
+    return load;
+  }
+
+  const ReplicaState state = StateOf(trigger, replica, warm);
+  load.valuation = state.valuation;
   contribution.standing = state.standing;
+  if (IsEnding(replica)) {
+    AddEnding(trigger, now, staleness.stale_after, load);
+    return load;
+  }
   load.saturation_unknown = state.saturation_unknown;
-  load.covered = replica.covered_since <= active_since &&
-                 Covered(state.valuation, warm, active_since, seen_at, staleness.stale_after);
+  const absl::Time seen_at = replica.samples.back().at;  // of its node's newest unless it has gone
+  AddActivity(trigger, now, staleness.stale_after, load);
   if (!replica.present) {
     contribution.state = Contribution::State::kGone;
     contribution.because = absl::StrCat("gone for ", AgeText(now - seen_at));
+    load.left = LeftOf(trigger, replica, state.valuation, now);
     return load;
   }
 
@@ -295,9 +241,7 @@ ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time no
   }
   contribution.because =
       replica.by_engine ? EngineText(trigger, replica) : CountedText(trigger, state);
-  contribution.load = state.valuation == Valuation::kTargetWhileBusy
-                          ? (MayBeBusy(load) ? trigger.target : 0)
-                          : Smoothed(trigger, state.valuation, warm, now);
+  contribution.load = CountedLoad(trigger, load, warm, now);
   if (trigger.scale_in == ScaleIn::kHold && MayBeBusy(load) &&
       *contribution.load < trigger.target) {
     contribution.load = trigger.target;
@@ -312,6 +256,38 @@ ReplicaLoad LoadOf(const Trigger& trigger, const Replica& replica, absl::Time no
                                         DurationText(trigger.window));
   }
   return load;
+}
+
+double LeftOf(const Trigger& trigger, const Replica& replica, Valuation valuation, absl::Time now) {
+  const absl::Duration window = SmoothingOf(trigger);
+  const bool has_past = AveragesTheSum(trigger) && window > absl::ZeroDuration() &&
+                        valuation != Valuation::kTargetWhileBusy;
+  if (!has_past) return 0;
+  return MeanOf(StepsOf(trigger, replica, valuation, now - window, now), window);
+}
+
+void LimitNotEvaluated(const Trigger& trigger, absl::Time now, std::vector<ReplicaLoad>& loads) {
+  const absl::Duration window = SmoothingOf(trigger);
+  const auto is_new = [](const ReplicaLoad& load) {
+    return load.valuation == Valuation::kNotEvaluated &&
+           load.contribution.state == Contribution::State::kCounted;
+  };
+  const bool may_limit = AveragesTheSum(trigger) && trigger.scale_in == ScaleIn::kFollow;
+  if (!may_limit || std::ranges::none_of(loads, is_new)) return;
+  const absl::Duration looked_at = std::max(window, absl::Nanoseconds(1));
+  MeanLoad evaluated;
+  for (const ReplicaLoad& load : loads) {
+    if (load.valuation == Valuation::kNotEvaluated) continue;
+    if (load.contribution.state != Contribution::State::kCounted) continue;
+    evaluated.Add(StepsOf(trigger, *load.replica, load.valuation, now - looked_at, now));
+  }
+  evaluated.Sort();
+  for (ReplicaLoad& load : loads) {
+    if (!is_new(load)) continue;
+    const auto steps = StepsOf(trigger, *load.replica, load.valuation, now - looked_at, now);
+    const double limited = MeanOf(evaluated.Limited(steps), looked_at);
+    load.contribution.load = std::min(*load.contribution.load, limited);
+  }
 }
 
 }  // namespace gpuscaler

@@ -57,8 +57,14 @@ std::vector<Replica> ReplicaReader::Read() {
     replicas_.back().samples.push_back(sample);
     last_held_.back() = tick;
   }
-  if (held_) replicas_.back().present = true;
-  for (size_t i = 0; i < replicas_.size(); ++i) AddSteadyMemory(last_held_[i], replicas_[i]);
+  if (held_) {
+    replicas_.back().present = true;
+    replicas_.back().ending_since = place_.ending_since;
+  }
+  for (size_t i = 0; i < replicas_.size(); ++i) {
+    AddSteadyMemory(last_held_[i], replicas_[i]);
+    replicas_[i].loaded_at = LoadedAt(replicas_[i]);
+  }
   return std::move(replicas_);
 }
 
@@ -120,17 +126,19 @@ absl::Time ReplicaReader::StartingSince(absl::Time held_since) const {
 
 void ReplicaReader::Begin(absl::Time since) {
   held_ = true;
-  replicas_.push_back({.name = place_.name,
-                       .gpu_uuids = UuidsOf(gpus_),
-                       .nodes = place_.node_names,
-                       .held_since = since,
-                       .starting_since = StartingSince(since),
-                       .warm_at = place_.ready_at.value_or(since + trigger_.warmup),
-                       .last_gap = GapText(),
-                       .why_stale = place_.why_stale,
-                       .covered_since = place_.covered_since,
-                       .forgotten_until = place_.forgotten_until,
-                       .pods = place_.pods});
+  replicas_.push_back(
+      {.name = place_.name,
+       .gpu_uuids = UuidsOf(gpus_),
+       .nodes = place_.node_names,
+       .held_since = since,
+       .starting_since = StartingSince(since),
+       .warm_at = place_.ready_at.value_or(since + trigger_.warmup),
+       .counted_since = std::max(since, place_.ready_at.value_or(since + trigger_.warmup)),
+       .last_gap = GapText(),
+       .why_stale = place_.why_stale,
+       .covered_since = place_.covered_since,
+       .forgotten_until = place_.forgotten_until,
+       .pods = place_.pods});
   last_held_.push_back(0);
 }
 
@@ -153,6 +161,19 @@ SteadyMemory ReplicaReader::SteadyMemoryOf(size_t gpu, absl::Time held_since, bo
   }
   if (!series.present()) return {};
   return view.SteadyMemoryOf(static_cast<size_t>(series.position));
+}
+
+// When the memory of all its GPUs had been loaded, and only for a start that ends by the clock.
+absl::Time ReplicaReader::LoadedAt(const Replica& replica) const {
+  const bool by_clock = !place_.ready_at && trigger_.warmup > absl::ZeroDuration() &&
+                        EvaluatesPreallocatedMemory(trigger_);
+  if (!by_clock || !replica.present || replica.steady_memory.empty()) return absl::InfiniteFuture();
+  absl::Time loaded_at = replica.held_since;
+  for (const SteadyMemory& memory : replica.steady_memory) {
+    loaded_at =
+        std::max(loaded_at, memory.StoodAt(trigger_.preallocation_window, replica.held_since));
+  }
+  return loaded_at;
 }
 
 std::string ReplicaReader::GapText() const {

@@ -25,6 +25,7 @@ struct ReplicaPlace {
   // When its pods were first Ready, InfiniteFuture: never; empty: not known.
   std::optional<absl::Time> ready_at;
   absl::Time listed_since = absl::InfiniteFuture();  // PodGpus::listed_since of its newest pod
+  absl::Time ending_since = absl::InfiniteFuture();  // Replica::ending_since
   std::string why_stale;
   absl::Time covered_since;
   absl::Time forgotten_until = absl::InfinitePast();
@@ -57,6 +58,7 @@ class ReplicaReader {
   absl::Time StartingSince(absl::Time held_since) const;
   void ReadGpu(size_t gpu, size_t tick);
   void AddSteadyMemory(size_t tick, Replica& replica) const;
+  absl::Time LoadedAt(const Replica& replica) const;
   SteadyMemory SteadyMemoryOf(size_t gpu, absl::Time held_since, bool present) const;
   std::string GapText() const;
 

@@ -43,6 +43,15 @@ absl::Status Unseen(const FleetHistory& fleet, bool by_owner) {
   return absl::OkStatus();
 }
 
+// Memory that is loaded ends the start of a replica whose readiness is not known.
+void EndStartsByMemory(std::vector<Replica>& replicas) {
+  for (Replica& replica : replicas) {
+    if (replica.by_engine || replica.loaded_at >= replica.warm_at) continue;
+    replica.warm_at = replica.loaded_at;
+    replica.counted_since = std::max(replica.held_since, replica.warm_at);
+  }
+}
+
 }  // namespace
 
 bool IsByOwner(const Trigger& trigger, const FleetHistory& fleet) {
@@ -66,14 +75,15 @@ std::vector<std::string> MissingParts(const Trigger& trigger, const FleetHistory
 
 absl::StatusOr<Replicas> ReplicasOf(const Trigger& trigger, const ScaledObjectRef& scaled_object,
                                     const FleetHistory& fleet, const SignalHistory* signals,
-                                    const StalenessLimits& staleness) {
+                                    const StalenessLimits& staleness, absl::Time oldest) {
   const bool of_workload = trigger.scope == Scope::kWorkload;
   const bool names_owner = !trigger.workload.empty() || trigger.pod_regex != nullptr;
   const bool by_owner = IsByOwner(trigger, fleet);
   if (of_workload && names_owner && !by_owner) return NoOwners();
   Replicas workload_replicas;
   if (by_owner) {
-    ASSIGN_OR_RETURN(workload_replicas, ReplicasOfPods(trigger, scaled_object, fleet, staleness));
+    ASSIGN_OR_RETURN(workload_replicas,
+                     ReplicasOfPods(trigger, scaled_object, fleet, staleness, oldest));
   } else if (!ReadsEngines(trigger)) {
     ASSIGN_OR_RETURN(workload_replicas, ReplicasInUse(trigger, fleet, staleness));
   } else if (of_workload && signals != nullptr && AnyPreallocated(trigger, *signals, fleet.now)) {
@@ -81,10 +91,12 @@ absl::StatusOr<Replicas> ReplicasOf(const Trigger& trigger, const ScaledObjectRe
     absl::StatusOr<Replicas> in_use = ReplicasInUse(trigger, fleet, staleness);
     if (in_use.ok()) workload_replicas.replicas = std::move(in_use->replicas);
   }
+  workload_replicas.oldest = oldest;
   if (ReadsEngines(trigger) || ReadsPressure(trigger)) {
     RETURN_IF_ERROR(ReadEnginesOf(trigger, scaled_object, fleet, by_owner, signals, staleness,
                                   workload_replicas));
   }
+  EndStartsByMemory(workload_replicas.replicas);
   const bool none_seen = std::ranges::none_of(workload_replicas.replicas, &Replica::present);
   if (none_seen && workload_replicas.unseen.ok())
     workload_replicas.unseen = Unseen(fleet, by_owner);

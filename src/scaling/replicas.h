@@ -30,6 +30,8 @@ struct Replicas {
   std::string from;                // where R comes from: "GPUs in use", "pods of Deployment/llm"
   AmbiguityWarning ambiguity;      // whether they are those that are meant
   std::vector<std::string> notes;  // what else people should know of it
+  // Samples before were not looked at (ReplicasOf).
+  absl::Time oldest = absl::InfinitePast();
   // As time passes, its replicas count by something else from then on; InfiniteFuture: they do not.
   absl::Time changes_at = absl::InfiniteFuture();
   // Why it may be larger than it looks where it has no replica; OK: it is what it looks like.
@@ -44,9 +46,9 @@ std::vector<std::string> MissingParts(const Trigger& trigger, const FleetHistory
                                       const StalenessLimits& staleness);
 
 // FAILED_PRECONDITION: this scope never can be decided on; the text says what to change.
-// UNAVAILABLE: its engines are not known yet.
+// UNAVAILABLE: its engines are not known yet. Samples of pods and engines reach back to `oldest`.
 absl::StatusOr<Replicas> ReplicasOf(const Trigger& trigger, const ScaledObjectRef& scaled_object,
                                     const FleetHistory& fleet, const SignalHistory* signals,
-                                    const StalenessLimits& staleness);
+                                    const StalenessLimits& staleness, absl::Time oldest);
 
 }  // namespace gpuscaler

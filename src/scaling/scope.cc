@@ -177,8 +177,9 @@ absl::StatusOr<ScopedFleet> ScopeOf(const Trigger& trigger, const FleetHistory& 
   RETURN_IF_ERROR(CheckIndex(trigger, fleet));
   ScopedFleet scoped{.now = fleet.now};
   scoped.nodes.reserve(fleet.nodes.size());
+  const absl::Time oldest = OldestLookedAt(trigger, fleet.now, staleness);
   for (const NodeState& state : fleet.nodes) {
-    const NodeView& view = scoped.nodes.emplace_back(ViewOf(state, trigger, fleet.now, staleness));
+    const NodeView& view = scoped.nodes.emplace_back(ViewOf(state, oldest, fleet.now, staleness));
     const NodeScope node(trigger, view, scoped.nodes.size() - 1);
     node.AddPresent(InScope(trigger, view), scoped.gpus);
     node.AddGone(scoped.gpus);

@@ -56,17 +56,16 @@ std::vector<Reported> AllReported(const Trigger& trigger, std::span<const Observ
 }  // namespace
 
 std::vector<ReplicaSample> SamplesOf(const Trigger& trigger,
-                                     std::span<const ObservedSeries> observed, absl::Time now,
-                                     const StalenessLimits& staleness) {
-  const std::vector<Reported> reported =
-      AllReported(trigger, observed, OldestLookedAt(trigger, now, staleness));
+                                     std::span<const ObservedSeries> observed, absl::Time oldest,
+                                     absl::Time now, absl::Duration stale_after) {
+  const std::vector<Reported> reported = AllReported(trigger, observed, oldest);
   std::vector<ReplicaSample> samples;
   if (reported.empty()) return samples;
   samples.reserve(reported.size() + 1);
-  LastKnownValues values(observed.size(), staleness.stale_after);
+  LastKnownValues values(observed.size(), stale_after);
   const auto add = [&](absl::Time at) {
     const absl::Time before = samples.empty() ? at : samples.back().at;
-    samples.push_back({.since = std::max(before, at - staleness.stale_after),
+    samples.push_back({.since = std::max(before, at - stale_after),
                        .at = at,
                        .metric = values.Together(trigger.aggregation, at),
                        .metric_read_at = values.Oldest()});

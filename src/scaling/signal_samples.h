@@ -19,12 +19,11 @@ struct ObservedSeries {
   absl::Time frozen_since = absl::InfiniteFuture();
 };
 
-// Of all of them together by `aggregation`, as far back as the trigger looks, up to now: until then
-// the newest reading speaks. A sample is empty where one of them gave nothing for stale_after. In
-// the trigger's unit.
+// All of them together by `aggregation`, in the trigger's unit, from `oldest` up to now: until then
+// the newest reading speaks. A sample is empty where one of them gave nothing for stale_after.
 std::vector<ReplicaSample> SamplesOf(const Trigger& trigger,
-                                     std::span<const ObservedSeries> observed, absl::Time now,
-                                     const StalenessLimits& staleness);
+                                     std::span<const ObservedSeries> observed, absl::Time oldest,
+                                     absl::Time now, absl::Duration stale_after);
 
 // When it last gave a number; InfinitePast: never, as far as is known.
 absl::Time LastReadAt(const SignalSeries& series);

@@ -23,7 +23,11 @@ TEST(WarmingReplica, WarmingReplicaAddsNothingAndKeepsTheTriggerActive) {
   GpuSample serving = started;
   serving.utilization_percent = 20;
   builder.Tick({BusyGpu(0, 60), serving});
-  EXPECT_EQ(After(trigger, builder).value, 80) << "and its loading is not in the window";
+  EXPECT_EQ(After(trigger, builder).value, 60) << "it was not counted before";
+  builder.Hold(trigger.window / 2, {BusyGpu(0, 60), serving});
+  EXPECT_NEAR(After(trigger, builder).value, 70, 1) << "and its loading is not in the window";
+  builder.Hold(trigger.window, {BusyGpu(0, 60), serving});
+  EXPECT_EQ(After(trigger, builder).value, 80);
 }
 
 TEST(WarmingReplica, WarmingReplicaThatCannotBeReadIsStillWarming) {
@@ -63,6 +67,8 @@ TEST(WarmingReplica, PodIsWarmingUntilItWasReadyOnce) {
   EXPECT_THAT(Explain(UtilizationOf("llm"), DecidedOn(UtilizationOf("llm"), fleet)),
               HasSubstr("not Ready yet"));
   fleet.Tick(starting(20, true));
+  EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).value, 60) << "it was not counted before";
+  fleet.Hold(absl::Minutes(1), starting(20, true));
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).value, 80)
       << "and its loading is not in the window";
   fleet.Hold(absl::Minutes(1), starting(90, false));
@@ -101,7 +107,10 @@ TEST(WarmingReplica, ReadinessThatIsNotKnownIsTheClocks) {
   fleet.Hold(kLong, {Node("gpu-1", {})})
       .Hold(absl::Minutes(1), {Node("gpu-1", {Llm("llm-a", 60)})});
   EXPECT_EQ(DecidedOn(trigger, fleet).warming, 1);
+  EXPECT_EQ(DecidedOn(trigger, fleet).value, trigger.target) << "holds: no replica was counted";
   fleet.Tick({Node("gpu-1", {Llm("llm-a", 60)})});
+  EXPECT_EQ(DecidedOn(trigger, fleet).replicas, 1);
+  fleet.Hold(trigger.window, {Node("gpu-1", {Llm("llm-a", 60)})});
   EXPECT_EQ(DecidedOn(trigger, fleet).value, 60);
 }
 

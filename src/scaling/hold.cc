@@ -1,0 +1,313 @@
+#include "scaling/hold.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/number_text.h"
+#include "scaling/aggregate.h"
+#include "scaling/totals.h"
+#include "scaling/window_load.h"
+#include "trigger/trigger_source.h"
+
+namespace gpuscaler {
+namespace {
+
+using State = Contribution::State;
+using Steps = std::vector<LoadStep>;
+
+constexpr absl::Duration kHeldFrom = absl::Minutes(5);
+// Sums are compared at whole multiples, so that all aggregators compare the same ones.
+constexpr absl::Duration kEvery = absl::Seconds(2);
+// Readings that are asked for beyond those needed now, as the need grows with the start.
+constexpr absl::Duration kMargin = absl::Minutes(2);
+
+// A time whose highest sum holds.
+struct Period {
+  absl::Time begin;
+  absl::Time end;
+  absl::Time asked_from;  // earlier than `begin` if that is not kept
+
+  friend bool operator==(const Period&, const Period&) = default;
+};
+
+// A replica that was counted once, and its loads.
+struct CountedReplica {
+  const Replica* replica;
+  absl::Time since;  // as far as its samples show
+  absl::Time until;
+  Steps steps;
+};
+
+// The value of a busy replica lasts for activationWindow.
+void StayBusy(absl::Duration activation_window, Steps& steps) {
+  Steps busy;
+  for (const LoadStep& step : steps) {
+    if (step.load == 0) continue;
+    const absl::Time end = step.end + activation_window;
+    if (!busy.empty() && step.begin <= busy.back().end) {
+      busy.back().end = std::max(busy.back().end, end);
+    } else {
+      busy.push_back({.begin = step.begin, .end = end, .load = step.load});
+    }
+  }
+  steps = std::move(busy);
+}
+
+// The integral of a replica's load, at times that only grow.
+class Integral {
+ public:
+  explicit Integral(const Steps& steps) : steps_(steps) {}
+
+  // In load seconds, from the first step to `at`.
+  double Until(absl::Time at) {
+    while (next_ < steps_.size() && steps_[next_].end <= at) {
+      const LoadStep& step = steps_[next_++];
+      done_ += step.load * absl::ToDoubleSeconds(step.end - step.begin);
+    }
+    if (next_ == steps_.size() || at <= steps_[next_].begin) return done_;
+    return done_ + steps_[next_].load * absl::ToDoubleSeconds(at - steps_[next_].begin);
+  }
+
+ private:
+  const Steps& steps_;
+  size_t next_ = 0;
+  double done_ = 0;
+};
+
+class Past {
+ public:
+  Past(const Trigger& trigger, const std::vector<Replica>& replicas, absl::Time now)
+      : trigger_(trigger), now_(now), window_(SmoothingOf(trigger)) {
+    for (const Replica& replica : replicas) {
+      const absl::Time until = CountedUntil(replica, now);
+      const auto warm = From(replica.samples, replica.warm_at);
+      if (warm.empty() || warm.front().at > until) continue;
+      const absl::Time since = std::max(warm.front().at, replica.counted_since);
+      counted_.push_back({.replica = &replica, .since = since, .until = until, .steps = {}});
+      oldest_ = std::min(oldest_, since);
+    }
+  }
+
+  // The last 5 minutes before `at` in which a replica was counted. Empty: none was.
+  std::optional<Period> Before(absl::Time at) const {
+    absl::Time end = absl::InfinitePast();
+    bool was_counted = false;
+    for (const CountedReplica& counted : counted_) {
+      if (counted.since < at) end = std::max(end, std::min(counted.until, at));
+      was_counted |= counted.replica->counted_since < at;
+    }
+    if (end != absl::InfinitePast()) {
+      return Period{.begin = end - kHeldFrom, .end = end, .asked_from = end - kHeldFrom};
+    }
+    if (!was_counted) return std::nullopt;
+    return Period{.begin = oldest_,
+                  .end = std::min(oldest_ + kHeldFrom, now_),
+                  .asked_from = std::min(oldest_, at) - kHeldFrom};
+  }
+
+  // The highest sum of each period.
+  std::vector<double> Highest(const std::vector<Period>& periods) {
+    if (periods.empty()) return {};
+    const absl::Time first = std::max(std::ranges::min(periods, {}, &Period::begin).begin, oldest_);
+    const absl::Time last = std::ranges::max(periods, {}, &Period::end).end;
+    ReadSteps(first - window_, last);
+    const std::vector<absl::Time> times = TimesIn(first, last, periods);
+    const std::vector<double> sums = AveragesTheSum(trigger_) ? SumsAt(times) : ValuesAt(times);
+    std::vector<double> highest(periods.size());
+    for (size_t i = 0; i < times.size(); ++i) {
+      for (size_t period = 0; period < periods.size(); ++period) {
+        const bool within = periods[period].begin <= times[i] && times[i] <= periods[period].end;
+        if (within) highest[period] = std::max(highest[period], sums[i]);
+      }
+    }
+    return highest;
+  }
+
+ private:
+  static std::vector<absl::Time> TimesIn(absl::Time first, absl::Time last,
+                                         const std::vector<Period>& periods) {
+    std::vector<absl::Time> times;
+    const absl::Time epoch = absl::UnixEpoch();
+    for (absl::Time at = epoch + absl::Ceil(first - epoch, kEvery); at < last; at += kEvery) {
+      times.push_back(at);
+    }
+    for (const Period& period : periods) times.push_back(period.end);
+    std::ranges::sort(times);
+    times.erase(std::unique(times.begin(), times.end()), times.end());
+    return times;
+  }
+
+  void ReadSteps(absl::Time begin, absl::Time end) {
+    MeanLoad evaluated;
+    const bool averages = AveragesTheSum(trigger_);
+    std::vector<CountedReplica*> not_evaluated;
+    for (CountedReplica& counted : counted_) {
+      const Valuation valuation = ValuationOf(*counted.replica);
+      counted.steps = StepsOf(trigger_, *counted.replica, valuation, begin, end, trigger_.target);
+      if (valuation == Valuation::kTargetWhileBusy) {
+        StayBusy(trigger_.activation_window, counted.steps);
+      }
+      if (valuation == Valuation::kNotEvaluated) {
+        not_evaluated.push_back(&counted);
+      } else if (averages) {
+        evaluated.Add(counted.steps);
+      }
+    }
+    if (not_evaluated.empty()) return;
+    evaluated.Sort();
+    for (CountedReplica* const counted : not_evaluated) {
+      counted->steps = evaluated.Limited(counted->steps);
+    }
+  }
+
+  Valuation ValuationOf(const Replica& replica) const {
+    return StateOf(trigger_, replica, From(replica.samples, replica.warm_at)).valuation;
+  }
+
+  // `times` grow.
+  std::vector<double> SumsAt(const std::vector<absl::Time>& times) const {
+    const absl::Duration window = std::max(window_, kShortestWindow);
+    std::vector<double> sums(times.size());
+    for (const CountedReplica& counted : counted_) {
+      Integral until(counted.steps);
+      Integral before(counted.steps);
+      for (size_t i = 0; i < times.size(); ++i) {
+        sums[i] += (until.Until(times[i]) - before.Until(times[i] - window)) /
+                   absl::ToDoubleSeconds(window);
+      }
+    }
+    return sums;
+  }
+
+  // Each replica smoothed by itself: those counted then, over the part of the window in which they
+  // were.
+  std::vector<double> ValuesAt(const std::vector<absl::Time>& times) const {
+    std::vector<double> values;
+    values.reserve(times.size());
+    for (const absl::Time at : times) {
+      Totals totals;
+      for (const CountedReplica& counted : counted_) {
+        if (at < counted.since || counted.until < at) continue;
+        if (const auto load = SmoothedAt(counted.steps, at)) totals.loads.push_back(*load);
+      }
+      values.push_back(SumOf(trigger_, totals));
+    }
+    return values;
+  }
+
+  std::optional<double> SmoothedAt(const Steps& steps, absl::Time at) const {
+    const absl::Time begin = at - std::max(window_, kShortestWindow);
+    std::vector<Lasting> values;
+    for (auto step = std::ranges::upper_bound(steps, begin, {}, &LoadStep::end);
+         step != steps.end() && step->begin < at; ++step) {
+      const absl::Duration lasted = std::min(step->end, at) - std::max(step->begin, begin);
+      values.push_back({.value = step->load, .nanos = absl::ToInt64Nanoseconds(lasted)});
+    }
+    if (values.empty()) return std::nullopt;
+    return Aggregate(trigger_.window_aggregation, std::move(values));
+  }
+
+  static constexpr absl::Duration kShortestWindow = absl::Milliseconds(1);
+
+  const Trigger& trigger_;
+  const absl::Time now_;
+  const absl::Duration window_;
+  absl::Time oldest_ = absl::InfiniteFuture();
+  std::vector<CountedReplica> counted_;
+};
+
+// The replica that starts, and the time before that its hold looks at.
+struct HeldReplica {
+  const ReplicaLoad* load;
+  absl::Time first_seen;
+};
+
+bool IsCounted(const ReplicaLoad& load) {
+  return load.contribution.state == State::kCounted ||
+         load.contribution.state == State::kUnreadable;
+}
+
+std::vector<HeldReplica> HeldReplicas(const std::vector<ReplicaLoad>& loads, absl::Time now) {
+  std::vector<HeldReplica> held;
+  const bool any_counted = std::ranges::any_of(loads, IsCounted);
+  for (const ReplicaLoad& load : loads) {
+    if (load.starts) {
+      held.push_back({.load = &load, .first_seen = std::min(load.replica->starting_since, now)});
+    } else if (!any_counted && load.contribution.state == State::kTerminating) {
+      held.push_back({.load = &load, .first_seen = now});
+    }
+  }
+  return held;
+}
+
+std::string Because(const Trigger& trigger, const HeldReplica& held, double least) {
+  const std::string what =
+      absl::StrCat(held.load->contribution.name,
+                   held.load->starts ? " starts" : " terminates, and no replica is counted");
+  return absl::StrCat(what, "; before it was ", NumberText(RoundToThreeDecimals(least)), " ",
+                      InfoOf(trigger.metric).unit);
+}
+
+std::string BecauseNoneWas(const HeldReplica& held, int present) {
+  return absl::StrCat(held.load->contribution.name, held.load->starts ? " starts" : " terminates",
+                      ", and no replica was counted before: the target for ",
+                      CountText(present, "replica"));
+}
+
+// Counted or starting.
+int PresentIn(const std::vector<ReplicaLoad>& loads) {
+  return static_cast<int>(std::ranges::count_if(
+      loads, [](const ReplicaLoad& load) { return IsCounted(load) || load.starts; }));
+}
+
+// The activity of a replica that terminates is that of the time before its deletion.
+absl::Time OldestForActivity(const Trigger& trigger, const std::vector<ReplicaLoad>& loads,
+                             absl::Time now) {
+  absl::Time oldest = now;
+  for (const ReplicaLoad& load : loads) {
+    if (load.contribution.state != State::kTerminating) continue;
+    oldest = std::min(oldest, load.replica->ending_since - trigger.activation_window);
+  }
+  return oldest;
+}
+
+void Raise(double least, std::string because, Hold& hold) {
+  if (!hold.because.empty() && least <= hold.least) return;
+  hold.least = least;
+  hold.because = std::move(because);
+}
+
+}  // namespace
+
+Hold HoldOf(const Trigger& trigger, const std::vector<Replica>& replicas,
+            const std::vector<ReplicaLoad>& loads, absl::Time now) {
+  Past past(trigger, replicas, now);
+  Hold hold;
+  absl::Time oldest = OldestForActivity(trigger, loads, now);
+  const int present = PresentIn(loads);
+  std::vector<Period> periods;
+  std::vector<HeldReplica> of_periods;
+  for (const HeldReplica& held : HeldReplicas(loads, now)) {
+    const std::optional<Period> period = past.Before(held.first_seen);
+    if (!period) {
+      oldest = absl::InfinitePast();  // more of the past may show one
+      Raise(trigger.target * present, BecauseNoneWas(held, present), hold);
+      continue;
+    }
+    oldest = std::min(oldest, period->asked_from - SmoothingOf(trigger));
+    if (std::ranges::find(periods, *period) != periods.end()) continue;
+    periods.push_back(*period);
+    of_periods.push_back(held);
+  }
+  const std::vector<double> highest = past.Highest(periods);
+  for (size_t i = 0; i < highest.size(); ++i) {
+    Raise(highest[i], Because(trigger, of_periods[i], highest[i]), hold);
+  }
+  hold.look_back = std::min(now - oldest + kMargin, kLongestWindow);
+  return hold;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,106 @@
+#include "scaling/valuation.h"
+
+#include <algorithm>
+
+namespace gpuscaler {
+namespace {
+
+ReplicaState StandingState(const Trigger& trigger) {
+  if (trigger.preallocated_memory == PreallocatedMemory::kActivity) {
+    return {.valuation = Valuation::kTargetWhileBusy, .standing = true};
+  }
+  ReplicaState state{.standing = true, .saturation_unknown = true};
+  switch (trigger.engine_fallback) {
+    case EngineFallback::kUtilization:
+      state.valuation = Valuation::kUtilization;
+      break;
+    case EngineFallback::kActivity:
+      state.valuation = Valuation::kTargetWhileBusy;
+      break;
+    case EngineFallback::kNone:
+      state.valuation = Valuation::kUnknown;
+      break;
+  }
+  return state;
+}
+
+// The utilization of a replica that has gone shows its work. It may have freed its memory before,
+// so whether that was preallocated is not known.
+ReplicaState GoneState(const Trigger& trigger) {
+  const Valuation standing = StandingState(trigger).valuation;
+  return {.valuation = standing == Valuation::kUnknown ? Valuation::kUtilization : standing};
+}
+
+// Memory that ended the start was watched from its beginning.
+absl::Time WatchedSince(const Replica& replica) {
+  return replica.warm_at == replica.loaded_at ? replica.held_since : replica.warm_at;
+}
+
+// An engine that preallocates does so on any GPU that it has.
+bool MemoryStands(const Trigger& trigger, const Replica& replica) {
+  return std::ranges::any_of(replica.steady_memory, [&](const SteadyMemory& memory) {
+    return memory.Stood(trigger.preallocation_window, WatchedSince(replica));
+  });
+}
+
+}  // namespace
+
+ReplicaState StateOf(const Trigger& trigger, const Replica& replica, Samples warm) {
+  if (trigger.metric != MetricType::kMemoryUsedPercent || replica.by_engine) return {};
+  const bool stands = MemoryStands(trigger, replica);
+  if (trigger.preallocated_memory == PreallocatedMemory::kLiteral) return {.standing = stands};
+  if (!replica.present) return GoneState(trigger);
+  if (stands) return StandingState(trigger);
+  const bool is_new =
+      warm.empty() || warm.back().at - warm.front().at < trigger.preallocation_window;
+  const bool not_evaluated =
+      std::ranges::any_of(replica.steady_memory, [&](const SteadyMemory& memory) {
+        return memory.IsNotEvaluated(trigger.preallocation_window, replica.warm_at);
+      });
+  return {.valuation = is_new || not_evaluated ? Valuation::kNotEvaluated : Valuation::kMetric};
+}
+
+std::optional<double> ValueOf(const Trigger& trigger, Valuation valuation,
+                              const ReplicaSample& sample) {
+  switch (valuation) {
+    case Valuation::kMetric:
+      return sample.metric;
+    case Valuation::kNotEvaluated:
+      if (!sample.metric) return std::nullopt;
+      return std::min(*sample.metric, trigger.target);
+    case Valuation::kUtilization:
+      return sample.utilization;
+    case Valuation::kTargetWhileBusy:
+      if (!sample.utilization) return std::nullopt;
+      return sample.busy ? trigger.target : 0;
+    case Valuation::kUnknown:
+      break;
+  }
+  return std::nullopt;
+}
+
+absl::Time ReadAt(Valuation valuation, const ReplicaSample& sample) {
+  switch (valuation) {
+    case Valuation::kMetric:
+    case Valuation::kNotEvaluated:
+      return sample.metric_read_at;
+    case Valuation::kUtilization:
+    case Valuation::kTargetWhileBusy:
+      return sample.utilization_read_at;
+    case Valuation::kUnknown:
+      break;
+  }
+  return absl::InfinitePast();
+}
+
+Samples After(Samples samples, absl::Time at) {
+  const auto first = std::ranges::upper_bound(samples, at, {}, &ReplicaSample::at);
+  return samples.subspan(static_cast<size_t>(first - samples.begin()));
+}
+
+Samples From(Samples samples, absl::Time at) {
+  const auto first = std::ranges::lower_bound(samples, at, {}, &ReplicaSample::at);
+  return samples.subspan(static_cast<size_t>(first - samples.begin()));
+}
+
+}  // namespace gpuscaler
