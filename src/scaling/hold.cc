@@ -28,7 +28,7 @@ constexpr absl::Duration kMargin = absl::Minutes(2);
 struct Period {
   absl::Time begin;
   absl::Time end;
-  absl::Time asked_from;  // earlier than `begin` if that is not kept
+  absl::Time asked_from;  // earlier than `begin`: more of the past may change it
 
   friend bool operator==(const Period&, const Period&) = default;
 };
@@ -89,23 +89,39 @@ class Past {
       counted_.push_back({.replica = &replica, .since = since, .until = until, .steps = {}});
       oldest_ = std::min(oldest_, since);
     }
+    std::ranges::sort(counted_, {}, &CountedReplica::since);
+    for (const CountedReplica& counted : counted_) {
+      if (times_.empty() || times_.back().end < counted.since) {
+        times_.push_back({.begin = counted.since, .end = counted.until, .asked_from = {}});
+      } else {
+        times_.back().end = std::max(times_.back().end, counted.until);
+      }
+    }
   }
 
-  // The last 5 minutes before `at` in which a replica was counted. Empty: none was.
+  // The last 5 minutes before `at` in which a replica was counted: other times do not make up for
+  // them. Empty: none was.
   std::optional<Period> Before(absl::Time at) const {
-    absl::Time end = absl::InfinitePast();
-    bool was_counted = false;
-    for (const CountedReplica& counted : counted_) {
-      if (counted.since < at) end = std::max(end, std::min(counted.until, at));
-      was_counted |= counted.replica->counted_since < at;
+    Period period{.begin = at, .end = absl::InfinitePast(), .asked_from = absl::InfinitePast()};
+    absl::Duration left = kHeldFrom;
+    for (auto time = times_.rbegin(); time != times_.rend(); ++time) {
+      const absl::Time end = std::min(time->end, at);
+      if (time->begin >= end) continue;
+      period.end = std::max(period.end, end);
+      period.begin = std::max(time->begin, end - left);
+      left -= end - period.begin;
+      if (left > absl::ZeroDuration()) continue;
+      period.asked_from = period.begin;
+      break;
     }
-    if (end != absl::InfinitePast()) {
-      return Period{.begin = end - kHeldFrom, .end = end, .asked_from = end - kHeldFrom};
-    }
+    if (period.end != absl::InfinitePast()) return period;
+    const bool was_counted = std::ranges::any_of(counted_, [at](const CountedReplica& counted) {
+      return counted.replica->counted_since < at;
+    });
     if (!was_counted) return std::nullopt;
     return Period{.begin = oldest_,
                   .end = std::min(oldest_ + kHeldFrom, now_),
-                  .asked_from = std::min(oldest_, at) - kHeldFrom};
+                  .asked_from = absl::InfinitePast()};
   }
 
   // The highest sum of each period.
@@ -217,6 +233,7 @@ class Past {
   const absl::Duration window_;
   absl::Time oldest_ = absl::InfiniteFuture();
   std::vector<CountedReplica> counted_;
+  std::vector<Period> times_;  // in which a replica was counted, oldest first, apart
 };
 
 // The replica that starts, and the time before that its hold looks at.

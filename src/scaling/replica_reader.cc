@@ -57,8 +57,9 @@ std::vector<Replica> ReplicaReader::Read() {
     replicas_.back().samples.push_back(sample);
     last_held_.back() = tick;
   }
-  if (held_) {
-    replicas_.back().present = true;
+  if (held_) replicas_.back().present = true;
+  // Pods of that place that went before did not end then.
+  if (!replicas_.empty() && replicas_.back().samples.back().at >= place_.ending_since) {
     replicas_.back().ending_since = place_.ending_since;
   }
   for (size_t i = 0; i < replicas_.size(); ++i) {

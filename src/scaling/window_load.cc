@@ -23,8 +23,7 @@ bool AveragesTheSum(const Trigger& trigger) {
 }
 
 absl::Time CountedUntil(const Replica& replica, absl::Time now) {
-  if (!replica.present) return replica.samples.back().at;
-  return std::min(replica.ending_since, now);
+  return std::min(replica.ending_since, replica.present ? now : replica.samples.back().at);
 }
 
 std::vector<LoadStep> StepsOf(const Trigger& trigger, const Replica& replica, Valuation valuation,

@@ -72,7 +72,7 @@ class ClusterLoop {
   int replicas() const { return replicas_; }  // spec.replicas
   int least() const { return least_; }        // since the workload was settled
   int most() const { return most_; }
-  // "0s 4, 97s 20": what spec.replicas became, and when after the workload was settled.
+  // "0 4, 97s 20": what spec.replicas became, and when after the workload was settled.
   std::string Timeline() const;
   absl::Duration LastChangeAfter() const { return changes_.back().first - settled_at_; }
 
