@@ -149,6 +149,59 @@ void BM_DecideInFleet(benchmark::State& state) {
 }
 BENCHMARK(BM_DecideInFleet)->Arg(8)->Arg(64)->Arg(1000)->Unit(benchmark::kMicrosecond);
 
+// Each GPU of the nodes is held by a replica, and all readings of the last 10 minutes are kept. The
+// last replica starts, or none does.
+FleetHistory FleetOfReplicas(int replicas, bool starts) {
+  constexpr int kTicks = 300;
+  FleetHistory fleet{.generation = 1, .now = kStart + kTicks * kPollInterval};
+  for (int node = 0; node < replicas / 8; ++node) {
+    auto history = std::make_shared<NodeHistory>();
+    for (int tick = 0; tick <= kTicks; ++tick) {
+      NodeSnapshot snapshot = Snapshot(8, tick + node);
+      snapshot.taken_at = kStart + tick * kPollInterval;
+      snapshot.node = absl::StrCat("gpu-", node);
+      snapshot.attribution.state = Attribution::State::kKnown;
+      for (int i = 0; i < 8; ++i) {
+        snapshot.pods.push_back({.namespace_name = "llm",
+                                 .name = absl::StrCat("llm-", node, "-", i),
+                                 .owners = {{.kind = "Deployment", .name = "llm"}},
+                                 .ready = !(starts && node == 0 && i == 7),
+                                 .listed_since = kStart + (kTicks - 15) * kPollInterval});
+        snapshot.gpus[static_cast<size_t>(i)].holders = {{.pod = i, .container = "main"}};
+      }
+      history->Append(std::move(snapshot),
+                      {.horizon = kLongestWindow, .join_within = 3 * kPollInterval});
+    }
+    fleet.nodes.push_back({.node = absl::StrCat("gpu-", node),
+                           .history = std::move(history),
+                           .received_at = fleet.now});
+  }
+  fleet.asks_kubelets = true;
+  return fleet;
+}
+
+void BM_DecideOnReplicas(benchmark::State& state, bool starts) {
+  const auto replicas = static_cast<int>(state.range(0));
+  const FleetHistory fleet = FleetOfReplicas(replicas, starts);
+  const auto trigger = ParseTrigger(ThreeLines(), BuiltInProfiles());
+  if (!trigger.ok()) return state.SkipWithError(trigger.status().ToString().c_str());
+  const ScaledObjectRef scaled_object{.namespace_name = "llm", .name = "llm"};
+  for (auto _ : state) {
+    const Decision decision = Decide(*trigger, scaled_object, fleet, kStaleness);
+    if (!IsOn(starts ? replicas - 1 : replicas, decision, state)) return;
+  }
+}
+BENCHMARK_CAPTURE(BM_DecideOnReplicas, steady, false)
+    ->Arg(8)
+    ->Arg(64)
+    ->Arg(512)
+    ->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(BM_DecideOnReplicas, one_starts, true)
+    ->Arg(8)
+    ->Arg(64)
+    ->Arg(512)
+    ->Unit(benchmark::kMicrosecond);
+
 // All pods of 1,000 nodes are of one namespace; ours are on sixteen.
 class CrowdedNamespace {
  public:

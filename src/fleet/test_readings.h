@@ -48,7 +48,7 @@ inline void AddPods(NodeSnapshot& snapshot) {
                              .owners_from = Pod::OwnersFrom::kReferences,
                              .ready = true,
                              .was_ready = true,
-                             .is_ending = true,
+                             .is_ending = false,
                              .address = absl::StrCat("10.1.7.", gpu.index + 10),
                              .listed_since = absl::FromUnixSeconds(1'767'200'000 + gpu.index)});
   }

@@ -16,6 +16,7 @@
 #include "scaling/replica_load.h"
 #include "scaling/replicas.h"
 #include "scaling/totals.h"
+#include "scaling/window_load.h"
 #include "trigger/trigger_source.h"
 
 namespace gpuscaler {
@@ -181,24 +182,41 @@ bool TellsOfAge(const Decision& decision) {
          });
 }
 
-bool StartsOrEnds(const Replica& replica, absl::Time now) {
-  if (!replica.present) return false;
-  const bool starts = now < replica.warm_at && now - replica.starting_since <= kLongestStart;
-  return starts || replica.ending_since != absl::InfiniteFuture();
+// When the first of the replicas that start or end did so. InfiniteFuture: none does.
+absl::Time FirstChange(const std::vector<Replica>& replicas, absl::Time now) {
+  absl::Time first = absl::InfiniteFuture();
+  for (const Replica& replica : replicas) {
+    if (!replica.present) continue;
+    const bool starts = now < replica.warm_at && now - replica.starting_since <= kLongestStart;
+    first = std::min(first, starts ? replica.starting_since : replica.ending_since);
+  }
+  return first;
 }
 
-// While replicas start or end, all of the past that is kept matters to the hold (hold.h). Owners
-// have to be known: without them the replicas that start may be of another workload.
+// While replicas start or end, the past before that matters to the hold (hold.h): kHeldFrom of it
+// if a replica was counted all along, and otherwise all that is kept. Owners have to be known:
+// without them the replicas that start may be of another workload.
 absl::StatusOr<Replicas> ReplicasWithPast(const Trigger& trigger,
                                           const ScaledObjectRef& scaled_object,
                                           const FleetHistory& fleet, const SignalHistory* signals,
                                           const StalenessLimits& staleness) {
-  absl::StatusOr<Replicas> replicas = ReplicasOf(trigger, scaled_object, fleet, signals, staleness,
-                                                 OldestLookedAt(trigger, fleet.now, staleness));
-  const auto matters = [&](const Replica& replica) { return StartsOrEnds(replica, fleet.now); };
+  const absl::Time oldest = OldestLookedAt(trigger, fleet.now, staleness);
+  absl::StatusOr<Replicas> replicas =
+      ReplicasOf(trigger, scaled_object, fleet, signals, staleness, oldest);
   if (!replicas.ok() || !IsByOwner(trigger, fleet)) return replicas;
-  if (std::ranges::none_of(replicas->replicas, matters)) return replicas;
-  return ReplicasOf(trigger, scaled_object, fleet, signals, staleness, absl::InfinitePast());
+  const absl::Time first = FirstChange(replicas->replicas, fleet.now);
+  if (first == absl::InfiniteFuture()) return replicas;
+  const absl::Time held_from = first - kHeldFrom;
+  const bool was_counted = std::ranges::any_of(replicas->replicas, [&](const Replica& replica) {
+    return replica.counted_since <= held_from && CountedUntil(replica, fleet.now) >= first;
+  });
+  const absl::Duration before = fleet.now - oldest;
+  return ReplicasOf(trigger, scaled_object, fleet, signals, staleness,
+                    was_counted ? held_from - before : absl::InfinitePast());
+}
+
+bool StartsOrEnds(const ReplicaLoad& load) {
+  return load.starts || load.contribution.state == State::kTerminating;
 }
 
 // A replica that went before activationWindow began adds what it left in a longer window.
@@ -330,7 +348,7 @@ Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
   }
   const bool only_activity = OnlyActivityIsKnown(trigger, decision);
   decision.value = only_activity ? ActivityValue(trigger, decision) : ValueFor(trigger, totals);
-  if (workload_replicas->oldest == absl::InfinitePast()) {
+  if (IsByOwner(trigger, fleet) && std::ranges::any_of(loads, StartsOrEnds)) {
     AddHold(trigger, HoldOf(trigger, workload_replicas->replicas, loads, fleet.now), totals,
             only_activity, decision);
   }

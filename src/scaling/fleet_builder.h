@@ -30,6 +30,7 @@ struct HeldPod {
   std::vector<PodOwner> may_be;  // in place of `owner`: known by its name alone
   double memory_used_percent = 10;
   std::optional<absl::Time> listed_since = std::nullopt;
+  std::optional<bool> is_ending = std::nullopt;
 };
 
 inline Pod PodOf(const HeldPod& held) {
@@ -39,6 +40,7 @@ inline Pod PodOf(const HeldPod& held) {
       .owners = held.may_be,
       .owners_from = held.may_be.empty() ? Pod::OwnersFrom::kReferences : Pod::OwnersFrom::kName,
       .ready = held.ready,
+      .is_ending = held.is_ending,
       .listed_since = held.listed_since};
   const size_t slash = held.owner.find('/');
   const bool has_kind = slash != std::string::npos;

@@ -18,13 +18,14 @@ namespace {
 using State = Contribution::State;
 using Steps = std::vector<LoadStep>;
 
-constexpr absl::Duration kHeldFrom = absl::Minutes(5);
 // Sums are compared at whole multiples, so that all aggregators compare the same ones.
 constexpr absl::Duration kEvery = absl::Seconds(2);
-// Readings that are asked for beyond those needed now, as the need grows with the start.
-constexpr absl::Duration kMargin = absl::Minutes(2);
+// The past is asked for in two steps, as the need grows with the age of a start and agents send all
+// of it again for a longer one: what most starts need, or all that is kept.
+constexpr absl::Duration kMostNeed = absl::Minutes(10);
+constexpr absl::Duration kMargin = absl::Minutes(1);
 
-// A time whose highest sum holds.
+// A time, and its highest sum holds.
 struct Period {
   absl::Time begin;
   absl::Time end;
@@ -114,7 +115,14 @@ class Past {
       period.asked_from = period.begin;
       break;
     }
-    if (period.end != absl::InfinitePast()) return period;
+    if (period.end != absl::InfinitePast()) {
+      const absl::Time needed = period.begin - std::max(left, absl::ZeroDuration());
+      const bool was_counted_longer = std::ranges::any_of(counted_, [&](const auto& counted) {
+        return counted.since <= period.begin && counted.replica->counted_since <= needed;
+      });
+      if (was_counted_longer) period.asked_from = needed;
+      return period;
+    }
     const bool was_counted = std::ranges::any_of(counted_, [at](const CountedReplica& counted) {
       return counted.replica->counted_since < at;
     });
@@ -323,7 +331,7 @@ Hold HoldOf(const Trigger& trigger, const std::vector<Replica>& replicas,
   for (size_t i = 0; i < highest.size(); ++i) {
     Raise(highest[i], Because(trigger, of_periods[i], highest[i]), hold);
   }
-  hold.look_back = std::min(now - oldest + kMargin, kLongestWindow);
+  hold.look_back = now - oldest + kMargin <= kMostNeed ? kMostNeed : kLongestWindow;
   return hold;
 }
 

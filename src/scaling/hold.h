@@ -11,6 +11,9 @@
 
 namespace gpuscaler {
 
+// How much of the time before a start holds.
+constexpr absl::Duration kHeldFrom = absl::Minutes(5);
+
 struct Hold {
   // The least sum of all loads: V for AverageValue.
   double least = 0;

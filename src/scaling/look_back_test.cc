@@ -104,6 +104,7 @@ TEST(LookBackProperty, WhatIsNotLookedBackOnIsNotMissed) {
         pod.name = absl::StrCat("llm-", node);
         pod.memory_used_percent = random.Often() ? 80 : random.Whole(0, 99);
         if (node == 0) pod.ready = random.Often();
+        if (!random.Often()) pod.is_ending = true;
         NodeSnapshot snapshot =
             Node(absl::StrCat("gpu-", node),
                  random.Often() ? std::vector<HeldPod>{pod} : std::vector<HeldPod>());
@@ -118,7 +119,8 @@ TEST(LookBackProperty, WhatIsNotLookedBackOnIsNotMissed) {
       return DecidedKeeping(readings + kStaleness.stale_after + absl::Seconds(10), trigger, fleet);
     };
     const Decision kept = kept_for(kept_for(absl::ZeroDuration()).look_back);
-    EXPECT_EQ(kept.status.code(), all.status.code()) << kept.status << " for " << all.status;
+    EXPECT_EQ(kept.status.code(), all.status.code()) << Explain(trigger, kept) << " for\n"
+                                                     << Explain(trigger, all);
     EXPECT_NEAR(kept.value, all.value, 0.0011);
     EXPECT_EQ(kept.active, all.active) << kept.active_because << " for " << all.active_because;
     EXPECT_EQ(kept.replicas, all.replicas);

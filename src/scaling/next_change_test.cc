@@ -132,6 +132,7 @@ NodeSnapshot NodeByChance(Random& random, int node) {
     }
     if (OneIn(3, random)) pod.group = "llm-0";
     if (OneIn(3, random)) pod.ready = !OneIn(3, random);
+    if (OneIn(4, random)) pod.is_ending = OneIn(2, random);
     pod.memory_used_percent = OneIn(2, random) ? 80 : random.Whole(0, 99);
     pods.push_back(std::move(pod));
   }

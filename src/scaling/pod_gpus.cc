@@ -198,7 +198,7 @@ class NodePods {
     const NodeLayout::Gpu& gpu = layout.gpus[position];
     const size_t of_pod = PlaceOf(pod);
     pods_[of_pod].listed_since = pod.listed_since.value_or(absl::InfinitePast());
-    pods_[of_pod].is_ending |= pod.is_ending.value_or(false);
+    pods_[of_pod].is_ending = pod.is_ending.value_or(false);
     const size_t series = SeriesOf(gpu, pod, of_pod);
     const float equal_share = 1 / static_cast<float>(gpu.holders.size());
     const auto other_container = std::ranges::find_if(holdings_, [&](const Holding& holding) {

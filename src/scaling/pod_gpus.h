@@ -18,7 +18,7 @@ struct PodGpus {
   std::vector<GpuSeries> gpus;
   // When it was first seen Ready, InfiniteFuture: never yet; empty: its node does not know.
   std::optional<absl::Time> ready_at;
-  bool is_ending = false;  // it was deleted
+  bool is_ending = false;  // as of its newest layout
   // When its deletion was first seen, InfiniteFuture: it was not deleted.
   absl::Time ending_since = absl::InfiniteFuture();
   // As its node said last; of an agent that does not tell, when it was found first, as far as is

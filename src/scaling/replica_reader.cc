@@ -51,7 +51,10 @@ std::vector<Replica> ReplicaReader::Read() {
       continue;
     }
     if (!held_ || replicas_.back().held_since != *since) {
+      const absl::Time left_at =
+          replicas_.empty() ? absl::InfinitePast() : replicas_.back().samples.back().at;
       Begin(*since);
+      replicas_.back().counted_since = std::max(replicas_.back().counted_since, left_at);
       replicas_.back().samples.reserve(ticks - tick);
     }
     replicas_.back().samples.push_back(sample);

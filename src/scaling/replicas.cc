@@ -43,7 +43,7 @@ absl::Status Unseen(const FleetHistory& fleet, bool by_owner) {
   return absl::OkStatus();
 }
 
-// Memory that is loaded ends the start of a replica whose readiness is not known.
+// Memory that is loaded ends a start if the readiness of the replica is not known.
 void EndStartsByMemory(std::vector<Replica>& replicas) {
   for (Replica& replica : replicas) {
     if (replica.by_engine || replica.loaded_at >= replica.warm_at) continue;

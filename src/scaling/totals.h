@@ -1,4 +1,4 @@
-// What the replicas add up to, and the value that it makes (DESIGN 2).
+// The sum of the replicas' loads, and the value that it makes (DESIGN 2).
 #pragma once
 
 #include <vector>
@@ -8,10 +8,10 @@
 namespace gpuscaler {
 
 struct Totals {
-  std::vector<double> loads;  // of the readable replicas
+  std::vector<double> loads;  // the readable replicas'
   int unreadable = 0;
-  double left = 0;  // of replicas that were counted within the window, and are not now
-  double idle = 0;  // of GPUs that no pod uses: part of an extensive total
+  double left = 0;  // the past, within the window, of replicas that are not counted any more
+  double idle = 0;  // GPUs that no pod uses: part of an extensive total
 
   // R.
   int Replicas() const { return static_cast<int>(loads.size()) + unreadable; }

@@ -41,7 +41,8 @@ std::vector<LoadStep> StepsOf(const Trigger& trigger, const Replica& replica, Va
       if (value) last = value;
       continue;
     }
-    if (reached >= until) break;
+    // The reading that first showed its deletion is not of the time before.
+    if (reached >= until || sample.at >= replica.ending_since) break;
     const absl::Time end = std::min(sample.at, until);
     const bool is_known_since = last.has_value() && unread.has_value();
     if (is_known_since && sample.since > reached) {

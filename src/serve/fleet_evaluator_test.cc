@@ -150,5 +150,32 @@ TEST_F(TriggerEvaluatorOnFleetTest, WhoLooksBackFarHasThePastKept) {
   EXPECT_EQ(leases_.LookBack({"team-b"}, clock_.Now() + kShortestLease), kShortestLookBack);
 }
 
+TEST_F(TriggerEvaluatorOnFleetTest, AStartNeedsThePastBeforeIt) {
+  CachedTrigger trigger(RefIn("team-a"));
+  const auto ask = [&] {
+    evaluator_.Want(trigger, *evaluator_.Parse(trigger));
+    return Evaluated(trigger);
+  };
+  Hold(absl::Minutes(3), 50, 50);
+  ASSERT_TRUE(ask().ok());
+  EXPECT_EQ(leases_.LookBack({"team-a"}, clock_.Now()), kShortestLookBack);
+  NodeSnapshot snapshot = SnapshotOf(2, clock_.Now() + absl::Seconds(1), "gpu-a");
+  AddPods(snapshot);
+  snapshot.pods[1].ready = snapshot.pods[1].was_ready = false;
+  snapshot.pods[1].listed_since = snapshot.taken_at;
+  clock_.Advance(absl::Seconds(1));
+  AgentUpdate update{.node = snapshot.node,
+                     .instance = std::hash<std::string>()("a"),
+                     .received_at = clock_.Now()};
+  update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+  store_.Received("a:1", std::move(update));
+  const auto held = ask();
+  ASSERT_TRUE(held.ok()) << held.status();
+  EXPECT_EQ(held->cached->decision.warming, 1);
+  ASSERT_TRUE(ask().ok());
+  EXPECT_EQ(leases_.LookBack({"team-a"}, clock_.Now()), absl::Minutes(10));
+  EXPECT_EQ(leases_.LookBack({"team-b"}, clock_.Now()), kShortestLookBack);
+}
+
 }  // namespace
 }  // namespace gpuscaler

@@ -10,6 +10,10 @@ absl::string_view Name(Outcome outcome) {
       return "literal_memory";
     case Outcome::kSaturationUnknown:
       return "saturation_unknown";
+    case Outcome::kUnstarted:
+      return "unstarted";
+    case Outcome::kHeld:
+      return "held";
     case Outcome::kFrozen:
       return "frozen";
     case Outcome::kPartial:
@@ -29,6 +33,8 @@ Outcome OutcomeOf(const Decision& decision) {
   if (!decision.status.ok()) return Outcome::kUnavailable;
   if (decision.unreadable + decision.unreadable_idle > 0) return Outcome::kPartial;
   if (decision.frozen > 0) return Outcome::kFrozen;
+  if (!decision.unstarted.empty()) return Outcome::kUnstarted;
+  if (!decision.held_because.empty()) return Outcome::kHeld;
   if (decision.saturation_unknown) return Outcome::kSaturationUnknown;
   return decision.literal_memory ? Outcome::kLiteralMemory : Outcome::kValue;
 }

@@ -11,6 +11,8 @@ namespace gpuscaler {
 enum class Outcome {
   kValue,              // a value, and nothing to say against it
   kLiteralMemory,      // a value that counts preallocated VRAM as load
+  kUnstarted,          // a replica did not start for longer than any start may take
+  kHeld,               // a value that is held while replicas start or end
   kSaturationUnknown,  // a value that knows busy from idle, not how full
   kFrozen,             // a value in which requests of engines that stopped counting are none
   kPartial,            // a value in which unreadable replicas stand for the target
@@ -18,7 +20,7 @@ enum class Outcome {
   kUnsupported,        // none: this scope never can be
   kBadMetadata,        // none: the trigger itself is wrong
 };
-constexpr int kOutcomes = 8;
+constexpr int kOutcomes = 10;
 absl::string_view Name(Outcome outcome);  // "saturation_unknown"
 
 Outcome OutcomeOf(const Decision& decision);

@@ -12,6 +12,10 @@ TEST(OutcomeOf, SaysTheGravestThatHolds) {
   EXPECT_EQ(OutcomeOf(decision), Outcome::kLiteralMemory);
   decision.saturation_unknown = true;
   EXPECT_EQ(OutcomeOf(decision), Outcome::kSaturationUnknown);
+  decision.held_because = "llm-b starts";
+  EXPECT_EQ(OutcomeOf(decision), Outcome::kHeld);
+  decision.unstarted = {"llm-c"};
+  EXPECT_EQ(OutcomeOf(decision), Outcome::kUnstarted);
   decision.frozen = 1;
   EXPECT_EQ(OutcomeOf(decision), Outcome::kFrozen);
   decision.unreadable = 1;

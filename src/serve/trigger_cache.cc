@@ -7,6 +7,7 @@
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "scaling/node_view.h"
 #include "trigger/trigger_reading.h"
 
 namespace gpuscaler {
@@ -64,6 +65,7 @@ size_t BytesOf(const std::vector<std::string>& texts) {
 size_t BytesOf(const Decision& decision) {
   size_t bytes = sizeof(decision) + decision.contributions.capacity() * sizeof(Contribution) +
                  decision.nodes.capacity() * sizeof(DecidedNode) + BytesOf(decision.notes) +
+                 BytesOf(decision.unstarted) + decision.held_because.capacity() +
                  decision.status.message().size() + decision.active_because.capacity() +
                  decision.replicas_from.capacity() + decision.ambiguity.text.capacity();
   for (const Contribution& contribution : decision.contributions) {
@@ -157,6 +159,12 @@ Evaluation CachedTrigger::TriggerEvaluator(Question question,
 std::shared_ptr<const CachedDecision> CachedTrigger::cached() const {
   MutexLock lock(mutex_);
   return cached_;
+}
+
+absl::Duration CachedTrigger::LookBackOf(const Trigger& trigger) const {
+  MutexLock lock(mutex_);
+  const absl::Duration own = LookBack(trigger);
+  return cached_ == nullptr ? own : std::max(own, cached_->decision.look_back);
 }
 
 void CachedTrigger::DropCached() {

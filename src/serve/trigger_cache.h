@@ -123,6 +123,8 @@ class CachedTrigger {
 
   // Null: none was made yet.
   std::shared_ptr<const CachedDecision> cached() const;
+  // How far a decision on the trigger looks back, by the newest one.
+  absl::Duration LookBackOf(const Trigger& trigger) const;
 
   // What TriggerEvaluator() would find to be right without deciding, where `cached decision` still
   // is its cached decision and what that looked at of its source is of this generation now.

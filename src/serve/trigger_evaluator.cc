@@ -83,6 +83,7 @@ std::string WhyOf(const Decision& decision) {
       return absl::StrCat(contribution.name, " ", contribution.because);
     }
   }
+  if (decision.unstarted.empty() && !decision.held_because.empty()) return decision.held_because;
   return decision.notes.empty() ? "" : decision.notes.front();
 }
 
@@ -141,7 +142,8 @@ void TriggerEvaluator::Report(CachedTrigger& trigger, Outcome outcome,
   metrics_.Decided(outcome);
   const std::optional<int64_t> dropped = MaySay(trigger, outcome);
   if (!dropped) return;
-  Log(outcome == Outcome::kValue ? LogLevel::kInfo : LogLevel::kWarn, "trigger_outcome",
+  const bool is_normal = outcome == Outcome::kValue || outcome == Outcome::kHeld;
+  Log(is_normal ? LogLevel::kInfo : LogLevel::kWarn, "trigger_outcome",
       {{"namespace", Cut(trigger.namespace_name())},
        {"scaledobject", Cut(trigger.name())},
        {"outcome", Name(outcome)},
@@ -184,10 +186,10 @@ void TriggerEvaluator::Renew(const CachedTrigger& trigger, const ParsedTrigger& 
   if (IsCostly(metric)) leases_.Renew(metric.costly, until);
   const bool of_workload = asked.scope == Scope::kWorkload;
   leases_.RenewLookBack(of_workload ? trigger.namespaces() : std::vector<std::string>(),
-                        LookBack(asked), clock_.Now(), until);
+                        trigger.LookBackOf(asked), clock_.Now(), until);
   if (signals_.store == nullptr || !parsed.source.has_value()) return;
   const absl::Status wanted =
-      signals_.store->Want(*parsed.source, QuestionOf(asked, staleness_), clock_.Now(), until);
+      signals_.store->Want(*parsed.source, EngineQuestionOf(trigger, asked), clock_.Now(), until);
   wanted.IgnoreError();  // where there is no room its history says so
 }
 
@@ -195,7 +197,8 @@ void TriggerEvaluator::Want(CachedTrigger& trigger, const ParsedTrigger& parsed)
   const bool finds_engines = signals_.store != nullptr && signals_.finds_engines;
   if (finds_engines && LacksProfile(*parsed.trigger)) LookForEngines(trigger, parsed);
   const MetricTypeInfo& metric = InfoOf(parsed.trigger->metric);
-  const bool has_enough = !IsCostly(metric) && LookBack(*parsed.trigger) <= kShortestLookBack;
+  const bool has_enough =
+      !IsCostly(metric) && trigger.LookBackOf(*parsed.trigger) <= kShortestLookBack;
   if (has_enough && !parsed.source.has_value()) return;
   Renew(trigger, parsed, trigger.LeaseFrom(clock_.Now()));
   if (!IsCostly(metric)) return;
@@ -261,8 +264,18 @@ absl::StatusOr<FleetReader::Fleet> TriggerEvaluator::ReadableFleetOf(const Parse
       absl::StrCat(metric.name, " is read only while it is asked for: not read yet"));
 }
 
-SignalHistory TriggerEvaluator::SignalsOf(const ParsedTrigger& parsed, const OwnPods* own) const {
-  const EngineQuestion question = QuestionOf(*parsed.trigger, staleness_);
+EngineQuestion TriggerEvaluator::EngineQuestionOf(const CachedTrigger& trigger,
+                                                  const Trigger& asked) const {
+  EngineQuestion question = QuestionOf(asked, staleness_);
+  const absl::Duration look_back = trigger.LookBackOf(asked);
+  if (look_back <= LookBack(asked)) return question;
+  question.look_back = std::max(question.look_back, look_back + staleness_.stale_after);
+  return question;
+}
+
+SignalHistory TriggerEvaluator::SignalsOf(const CachedTrigger& trigger, const ParsedTrigger& parsed,
+                                          const OwnPods* own) const {
+  const EngineQuestion question = EngineQuestionOf(trigger, *parsed.trigger);
   return WithEnginesOf(own, [&](SignalStore::EngineFilter counts) {
     return signals_.store->Of(*parsed.source, question, clock_.Now(), counts);
   });
@@ -272,11 +285,12 @@ absl::StatusOr<TriggerEvaluator::Inputs> TriggerEvaluator::InputsOf(
     const CachedTrigger& trigger, const ParsedTrigger& parsed,
     const FleetReader::Fleet& fleet) const {
   auto own = OwnPodsOf(*parsed.trigger, trigger.scaled_object(), *fleet);
-  Inputs inputs{.received = {.history = SignalsOf(parsed, own.get()), .own = own}, .fleet = fleet};
+  Inputs inputs{.received = {.history = SignalsOf(trigger, parsed, own.get()), .own = own},
+                .fleet = fleet};
   ASSIGN_OR_RETURN(inputs.fleet, ReadableFleetOf(parsed, IsNone(inputs.received.history)));
   if (own == nullptr || inputs.fleet->generation == fleet->generation) return inputs;
   // Others may be its own by now, and how often that goes on nobody can tell.
-  inputs.received = {.history = SignalsOf(parsed, nullptr), .own = nullptr};
+  inputs.received = {.history = SignalsOf(trigger, parsed, nullptr), .own = nullptr};
   ASSIGN_OR_RETURN(inputs.fleet, ReadableFleetOf(parsed, IsNone(inputs.received.history)));
   return inputs;
 }

@@ -67,7 +67,10 @@ class TriggerEvaluator {
   // The nodes, with what a decision needs of them.
   absl::StatusOr<FleetReader::Fleet> ReadableFleetOf(const ParsedTrigger& parsed,
                                                      bool none_listed) const;
-  SignalHistory SignalsOf(const ParsedTrigger& parsed, const OwnPods* own) const;
+  // As far back as the newest decision looks.
+  EngineQuestion EngineQuestionOf(const CachedTrigger& trigger, const Trigger& asked) const;
+  SignalHistory SignalsOf(const CachedTrigger& trigger, const ParsedTrigger& parsed,
+                          const OwnPods* own) const;
 
   // What its source said, and nodes that have been looked at since: what was said is then no later
   // than the instant that is decided for.

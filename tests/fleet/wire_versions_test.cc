@@ -156,11 +156,12 @@ wire::Telemetry StartingForm(const std::string& node, std::optional<absl::Durati
   return message;
 }
 
-// Within half a minute an answer is that nothing is counted, and the workload active or not.
-bool CountsNothing(KedaLog& keda, bool active) {
+// Whether the value becomes that within half a minute, and the workload active or not.
+bool Becomes(double value, KedaLog& keda, bool active) {
   for (const absl::Time end = absl::Now() + absl::Seconds(30); absl::Now() < end;) {
     const KedaAnswer answer = keda.Next();
-    if (answer.value.ok() && *answer.value == 0 && answer.active.ok() && *answer.active == active) {
+    if (answer.value.ok() && *answer.value == value && answer.active.ok() &&
+        *answer.active == active) {
       return true;
     }
   }
@@ -177,11 +178,12 @@ TEST_F(WireVersionsTest, StartLastsAsLongAsItsAgentSaysAndOfAnOlderOneSinceThePo
     aggregators.push_back(StartAggregator(absl::StrCat("static:", agent->address())));
     kedas.push_back(AskAsKeda(*aggregators.back()));
   }
-  EXPECT_TRUE(CountsNothing(*kedas[0], true));
-  EXPECT_TRUE(CountsNothing(*kedas[1], true));
-  EXPECT_TRUE(CountsNothing(*kedas[2], false)) << StoryOf(kedas[2]->Since(absl::InfinitePast()));
-  EXPECT_TRUE(CountsNothing(*kedas[0], true)) << "though it was as long on its GPU";
-  EXPECT_TRUE(CountsNothing(*kedas[1], true));
+  // A start is held at the target, and one that is over adds nothing.
+  EXPECT_TRUE(Becomes(kTarget, *kedas[0], true));
+  EXPECT_TRUE(Becomes(kTarget, *kedas[1], true));
+  EXPECT_TRUE(Becomes(0, *kedas[2], false)) << StoryOf(kedas[2]->Since(absl::InfinitePast()));
+  EXPECT_TRUE(Becomes(kTarget, *kedas[0], true)) << "though it was as long on its GPU";
+  EXPECT_TRUE(Becomes(kTarget, *kedas[1], true));
 }
 
 // The first message with a reading that an agent sends to a reader who wants that.
