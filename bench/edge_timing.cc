@@ -18,47 +18,60 @@ namespace {
 using externalscaler::IsActiveResponse;
 using std::chrono::nanoseconds;
 
-// A stream as KEDA holds it: when the scaler ends it, which it does every few minutes, there is a
-// new one at once.
+// StreamIsActive of an idle trigger, opened anew for each edge: the end of activity is not sent.
 class ActivityWatch {
  public:
   ActivityWatch(const std::string& address, const std::map<std::string, std::string>& trigger,
-                EdgeClock::duration staleness)
-      : staleness_(staleness),
+                EdgeClock::duration timeout)
+      : deadline_(std::chrono::system_clock::now() + timeout),
         stub_(externalscaler::ExternalScaler::NewStub(
             grpc::CreateChannel(address, grpc::InsecureChannelCredentials()))) {
     ref_.set_name("edge");
     ref_.set_namespace_("bench");
     ref_.mutable_scalermetadata()->insert(trigger.begin(), trigger.end());
-    Open();
   }
 
-  // When `active` arrived; throws when it does not.
-  EdgeClock::time_point WaitFor(bool active) {
+  // Blocks until the trigger is inactive and a stream is open; throws after the timeout.
+  void OpenWhenIdle() {
+    call_.reset();
+    while (IsActive()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    call_ = std::make_unique<Call>();
+    call_->context.set_deadline(deadline_);
+    call_->stream = stub_->StreamIsActive(&call_->context, ref_);
+    call_->stream->WaitForInitialMetadata();
+  }
+
+  // Returns when `true` arrived; throws if the stream ends without.
+  EdgeClock::time_point WaitForTrue() {
     IsActiveResponse response;
-    while (true) {
-      while (call_->stream->Read(&response)) {
-        if (response.result() == active) return EdgeClock::now();
-      }
-      const grpc::Status ended = call_->stream->Finish();
-      if (!ended.ok()) throw std::runtime_error("the stream ended: " + ended.error_message());
-      Open();
-    }
+    if (call_->stream->Read(&response)) return EdgeClock::now();
+    const grpc::Status ended = call_->stream->Finish();
+    call_->stream.reset();
+    throw std::runtime_error("the stream ended: " + ended.error_message());
   }
 
  private:
   struct Call {
+    ~Call() {
+      if (stream == nullptr) return;
+      context.TryCancel();
+      stream->Finish().ok();
+    }
     grpc::ClientContext context;
     std::unique_ptr<grpc::ClientReader<IsActiveResponse>> stream;
   };
 
-  void Open() {
-    call_ = std::make_unique<Call>();
-    call_->context.set_deadline(std::chrono::system_clock::now() + staleness_);
-    call_->stream = stub_->StreamIsActive(&call_->context, ref_);
+  bool IsActive() {
+    grpc::ClientContext context;
+    context.set_deadline(deadline_);
+    IsActiveResponse response;
+    const grpc::Status status = stub_->IsActive(&context, ref_, &response);
+    if (status.error_code() == grpc::StatusCode::UNAVAILABLE) return true;  // nothing is read yet
+    if (!status.ok()) throw std::runtime_error("IsActive: " + status.error_message());
+    return response.result();
   }
 
-  const EdgeClock::duration staleness_;
+  const std::chrono::system_clock::time_point deadline_;
   const std::unique_ptr<externalscaler::ExternalScaler::Stub> stub_;
   externalscaler::ScaledObjectRef ref_;
   std::unique_ptr<Call> call_;
@@ -77,25 +90,22 @@ std::vector<nanoseconds> Phases(const EdgeRun& run) {
   return phases;
 }
 
-// Twice what it takes: an edge up needs two intervals, and that down another and a second, as a
-// scaler looks at what is active once a second.
-nanoseconds StalenessLimits(const EdgeRun& run) {
+// Twice what the edges take: one up needs two intervals, and one down another and a second.
+nanoseconds TimeoutOf(const EdgeRun& run) {
   return std::chrono::seconds(10) + 2 * run.edges * (3 * run.interval + std::chrono::seconds(1));
 }
 
 }  // namespace
 
 void TimeEdges(const EdgeRun& run, EdgeSource& source) {
-  ActivityWatch watch(run.address, source.Trigger(), StalenessLimits(run));
-  source.Fall();
-  watch.WaitFor(false);
+  ActivityWatch watch(run.address, source.Trigger(), TimeoutOf(run));
   for (const nanoseconds phase : Phases(run)) {
-    std::this_thread::sleep_for(phase);  // from a reading on: what was pushed had just been read
-    const EdgeClock::time_point rose = source.Rise();
-    const nanoseconds took = watch.WaitFor(true) - rose;
-    std::cout << took.count() << "\n";
     source.Fall();
-    watch.WaitFor(false);
+    watch.OpenWhenIdle();
+    std::this_thread::sleep_for(phase);  // from a reading on: the stream opened just after one
+    const EdgeClock::time_point rose = source.Rise();
+    const nanoseconds took = watch.WaitForTrue() - rose;
+    std::cout << took.count() << "\n";
   }
 }
 

@@ -1,5 +1,5 @@
-// How long after something became active KEDA is told: edges made one by one, while its stream is
-// held.
+// Times the `true` of StreamIsActive, from what became active to its arrival, one edge after
+// another.
 #pragma once
 
 #include <chrono>
@@ -32,7 +32,7 @@ struct EdgeRun {
 };
 
 // Prints a line for each edge: nanoseconds from the rise to the arrival of `true`. The edges lie at
-// even phases of the interval. Throws when the scaler ends the stream.
+// even phases of the interval. Throws when the scaler ends a stream.
 void TimeEdges(const EdgeRun& run, EdgeSource& source);
 
 }  // namespace gpuscaler

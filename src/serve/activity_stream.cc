@@ -29,7 +29,9 @@ ActivityStream::ActivityStream(OpenStreams& streams, const StreamLife& life,
       evaluator_(evaluator),
       budget_(budget),
       trigger_(std::move(trigger)),
-      repeats_(life.jitter) {}
+      repeats_(life.jitter) {
+  StartSendInitialMetadata();
+}
 
 void ActivityStream::Refresh(absl::Time now) {
   if (now >= life_.ends_at) return End(absl::OkStatus());
@@ -45,7 +47,7 @@ void ActivityStream::Refresh(absl::Time now) {
 void ActivityStream::Changed(absl::Time now) {
   {
     MutexLock lock(show_mutex_);
-    if (shown_ == true && now < calm_until_) {
+    if (was_active_ && now < calm_until_) {
       look_again_at_ = std::min(look_again_at_, calm_until_);
       return;
     }
@@ -102,10 +104,11 @@ void ActivityStream::Show(const Evaluation& evaluation, absl::Time now) {
     repeats_.Stop();
   }
   const bool repeat = repeats_.TakeDue(now) && budget_.Take(now);
-  if (shown_ == decision.active && !repeat) return;
-  shown_ = decision.active;
+  const bool became_active = decision.active && !was_active_;
+  was_active_ = decision.active;
+  if (!became_active && !repeat) return;
   externalscaler::IsActiveResponse response;
-  response.set_result(decision.active);
+  response.set_result(true);
   Push(response);
 }
 

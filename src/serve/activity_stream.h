@@ -1,8 +1,7 @@
-// StreamIsActive: whether a workload is to have any replica, said when it changes.
+// StreamIsActive: `true` when a workload becomes active.
 #pragma once
 
 #include <memory>
-#include <optional>
 
 #include "absl/time/time.h"
 #include "base/mutex.h"
@@ -19,8 +18,10 @@ struct StreamLife {
   double jitter;  // 0.8-1.2: the stream's own share of randomness
 };
 
-// The state as soon as it is known, every change of it, and `true` again while it has brought no
-// replica (RepeatSchedule). What is unknown is not said. Bad metadata ends it.
+// Sends headers when it opens, so that a client knows that it is open; `true` as soon as the
+// workload is active and whenever it becomes active again; and `true` again while there is no
+// replica (RepeatSchedule). Never sends `false`: KEDA up to 2.17 deactivates the workload on it
+// without its cooldown, later versions ignore it. Bad metadata ends the stream.
 class ActivityStream : public StreamReactor<externalscaler::IsActiveResponse> {
  public:
   // `judge` and `budget` outlive it.
@@ -32,8 +33,8 @@ class ActivityStream : public StreamReactor<externalscaler::IsActiveResponse> {
   StreamInterest interest() const override;
 
   void Refresh(absl::Time now) override;
-  // Where it has said `true` it looks once a second, or when the evidence for that leaves its
-  // window: KEDA ignores `false`, so no edge is late.
+  // An active stream evaluates once a second, or when the evidence leaves its window: the end of
+  // activity is not sent, so no message is late.
   void Changed(absl::Time now) override;
 
  private:
@@ -42,7 +43,7 @@ class ActivityStream : public StreamReactor<externalscaler::IsActiveResponse> {
   void Show(const Evaluation& evaluation, absl::Time now);
   // Than the one that was shown last.
   bool IsOlder(const CachedDecision& cached) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(show_mutex_);
-  // Nothing is known to say.
+  // The state is unknown.
   void Skip(absl::Time now);
 
   const StreamLife life_;
@@ -50,7 +51,7 @@ class ActivityStream : public StreamReactor<externalscaler::IsActiveResponse> {
   RepeatBudget& budget_;
   const std::shared_ptr<CachedTrigger> trigger_;
   mutable Mutex show_mutex_;
-  std::optional<bool> shown_ ABSL_GUARDED_BY(show_mutex_);
+  bool was_active_ ABSL_GUARDED_BY(show_mutex_) = false;  // by the newest cached decision seen
   // Of the newest cached decision seen.
   int64_t generation_ ABSL_GUARDED_BY(show_mutex_) = 0;
   absl::Time taken_at_ ABSL_GUARDED_BY(show_mutex_) = absl::InfinitePast();

@@ -42,6 +42,13 @@ class WatchedStream : public grpc::ClientReadReactor<Response> {
   // Once, of a stream with kNever.
   void StartReading() { this->StartRead(&incoming_); }
 
+  // True as soon as the server has sent headers; false after 30 s without.
+  bool WaitForHeaders() {
+    WaitUntil([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return has_headers_; });
+    MutexLock lock(mutex_);
+    return has_headers_;
+  }
+
   // What was said, as soon as it is `count` messages; what there is after 30 s.
   std::vector<Response> WaitForMessages(size_t count) {
     WaitUntil([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return observed_.size() >= count; });
@@ -65,6 +72,12 @@ class WatchedStream : public grpc::ClientReadReactor<Response> {
   }
 
  private:
+  void OnReadInitialMetadataDone(bool ok) override {
+    MutexLock lock(mutex_);
+    has_headers_ = ok;
+    changed_.NotifyAll();
+  }
+
   void OnReadDone(bool ok) override {
     if (!ok) return;
     {
@@ -104,6 +117,7 @@ class WatchedStream : public grpc::ClientReadReactor<Response> {
   Mutex mutex_;
   CondVar changed_;
   bool released_ ABSL_GUARDED_BY(mutex_) = false;
+  bool has_headers_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<Response> observed_ ABSL_GUARDED_BY(mutex_);
   std::optional<grpc::Status> end_ ABSL_GUARDED_BY(mutex_);
 };

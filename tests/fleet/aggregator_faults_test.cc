@@ -61,7 +61,7 @@ TEST_F(AggregatorFaultTest, AggregatorRestartedUnderLoadNeverSaysLess) {
   const absl::Duration recovery = TimeTo(kWhole, killed);
   ExpectNoWrongScaling(keda_->Since(killed), kWhole, kWhole, Unknown::kAllowed);
   TellFault("aggregator killed under load, and back", keda_->Since(killed), recovery, kReconnected);
-  EXPECT_FALSE(keda_->pushed().empty());
+  EXPECT_GT(keda_->pushed(), 0);
 }
 
 TEST_F(AggregatorFaultTest, AggregatorStoppedInOrderUnderLoadNeverSaysLess) {

@@ -36,8 +36,8 @@ class KedaLog {
   // The next question that begins now is answered.
   KedaAnswer Next();
 
-  // What StreamIsActive said so far.
-  std::vector<bool> pushed() const;
+  // How often StreamIsActive sent `true`.
+  int pushed() const;
 
  private:
   class Watcher;

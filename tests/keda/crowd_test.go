@@ -56,38 +56,27 @@ func TestHundredScaledObjectsAtOnceGetTheirOwnAnswers(t *testing.T) {
 func TestHundredPushScaledObjectsWakeAtOnce(t *testing.T) {
 	gpus := newGpuFile(t, times(crowdSize, unused())...)
 	s := startScaler(t, gpus)
-	all := make([]*pushing, crowdSize)
-	for i := range all {
-		all[i] = push(t, trigger(s, ofGpu(i)))
-	}
-	for _, p := range all {
-		p.says(false)
-	}
-	if open := s.streamsOpen("StreamIsActive"); open != crowdSize {
-		t.Errorf("%d streams open, want %d", open, crowdSize)
-	}
-	external(t, trigger(s, ofGpu(0))).comesTo(answer{0, false})
-
-	said := 1
-	within(t, time.Second, "the last of a hundred is told", func() time.Duration {
+	open := func() int { return s.streamsOpen("StreamIsActive") }
+	within(t, time.Second, "the last of a hundred wakes", func() time.Duration {
+		all := make([]*pushing, crowdSize)
+		for i := range all {
+			all[i] = push(t, trigger(s, ofGpu(i)))
+		}
+		eventually(t, "all are open", func() bool { return open() == crowdSize })
+		external(t, trigger(s, ofGpu(0))).comesTo(answer{0, false})
 		busy := time.Now()
 		gpus.show(crowd()...)
 		var last time.Duration
 		for _, p := range all {
-			last = max(last, p.saysAfter(said, true).at.Sub(busy))
+			last = max(last, p.wakes().Sub(busy))
 		}
 		gpus.show(times(crowdSize, unused())...)
 		for _, p := range all {
-			p.saysAfter(said+1, false)
+			p.close()
 		}
-		said += 2
+		eventually(t, "no stream is left", func() bool { return open() == 0 })
 		return last
 	})
-
-	for _, p := range all {
-		p.close()
-	}
-	eventually(t, "no stream is left", func() bool { return s.streamsOpen("StreamIsActive") == 0 })
 }
 
 // A restart: KEDA opens all streams again at the same moment, 2 s later.
@@ -99,14 +88,14 @@ func TestHundredPushScaledObjectsComeBackToAScalerThatStopped(t *testing.T) {
 		all[i] = push(t, trigger(s, ofGpu(i)))
 	}
 	for _, p := range all {
-		p.says(true)
+		p.wakes()
 	}
 	stopped := time.Now()
 	s.stop()
 	s.start()
 	var last time.Duration
 	for _, p := range all {
-		last = max(last, p.saysAfter(1, true).at.Sub(stopped))
+		last = max(last, p.wakesAfter(1).Sub(stopped))
 	}
 	t.Logf("the last of %d was told %v after the stop", crowdSize, last)
 }
@@ -143,7 +132,7 @@ func TestRepeatsForAHundredScaledObjectsAreFew(t *testing.T) {
 		all[i] = push(t, trigger(s, metadata))
 	}
 	for _, p := range all {
-		p.says(true)
+		p.wakes()
 	}
 	gpus.show(times(crowdSize, unused())...) // wanted still, and without a replica
 	began := time.Now()
@@ -164,14 +153,14 @@ func TestRepeatsForAHundredScaledObjectsAreFew(t *testing.T) {
 	metadata["activationWindow"] = "5m"
 	within(t, time.Second, "a new one is told", func() time.Duration {
 		opened := time.Now()
-		return push(t, trigger(s, metadata)).says(true).at.Sub(opened)
+		return push(t, trigger(s, metadata)).wakes().Sub(opened)
 	})
 }
 
 func TestStreamsBeyondTheLimitAreRefusedInWords(t *testing.T) {
 	t.Parallel()
 	s := startScaler(t, newGpuFile(t, busyAt(90)), "--max-streams-per-peer=1")
-	push(t, trigger(s, nil)).says(true)
+	push(t, trigger(s, nil)).wakes()
 	refused := push(t, trigger(s, nil))
 	eventually(t, "KEDA logs why", func() bool {
 		return len(refused.kedaSaid("code = ResourceExhausted desc = this address has 1 streams open")) > 0

@@ -19,14 +19,9 @@ type pushing struct {
 	close func() // as KEDA does when the ScaledObject is deleted
 
 	mutex sync.Mutex
-	said  []pushed
+	trues []time.Time     // when each `true` arrived
 	specs []v2.MetricSpec // the newest; nil before the first
 	ended bool            // the channel of specs is closed
-}
-
-type pushed struct {
-	at     time.Time
-	active bool
 }
 
 func push(t *testing.T, config *scalersconfig.ScalerConfig) *pushing {
@@ -42,7 +37,10 @@ func push(t *testing.T, config *scalersconfig.ScalerConfig) *pushing {
 	done.Go(func() { made.Run(ctx, active) })
 	done.Go(func() {
 		for one := range active {
-			p.add(one)
+			if !one { // KEDA up to 2.17 acts on it
+				t.Errorf("StreamIsActive sent false")
+			}
+			p.add()
 		}
 	})
 	done.Go(func() {
@@ -60,10 +58,10 @@ func push(t *testing.T, config *scalersconfig.ScalerConfig) *pushing {
 	return p
 }
 
-func (p *pushing) add(active bool) {
+func (p *pushing) add() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	p.said = append(p.said, pushed{time.Now(), active})
+	p.trues = append(p.trues, time.Now())
 }
 
 func (p *pushing) setSpecs(specs []v2.MetricSpec) {
@@ -78,31 +76,37 @@ func (p *pushing) setEnded() {
 	p.ended = true
 }
 
-func (p *pushing) all() []pushed {
+func (p *pushing) all() []time.Time {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	return append([]pushed(nil), p.said...)
+	return append([]time.Time(nil), p.trues...)
 }
 
-// says waits until the newest thing said is this.
-func (p *pushing) says(active bool) pushed {
+// wakes waits for the first `true`, and returns when it arrived.
+func (p *pushing) wakes() time.Time {
 	p.t.Helper()
-	return p.saysAfter(0, active)
+	return p.wakesAfter(0)
 }
 
-// saysAfter is the same for what is said after the first so many.
-func (p *pushing) saysAfter(count int, active bool) pushed {
+// wakesAfter is the same for the next `true` after the first so many.
+func (p *pushing) wakesAfter(count int) time.Time {
 	p.t.Helper()
-	var last pushed
-	eventually(p.t, "StreamIsActive says what it is to", func() bool {
-		said := p.all()
-		if len(said) <= count {
-			return false
-		}
-		last = said[len(said)-1]
-		return last.active == active
+	eventually(p.t, "StreamIsActive sends true", func() bool { return len(p.all()) > count })
+	return p.all()[count]
+}
+
+// wakesAgain makes the GPU idle and busy until the stream, which looks once a second while it is
+// active, has seen both.
+func (p *pushing) wakesAgain(gpus *gpuFile) {
+	p.t.Helper()
+	count := len(p.all())
+	eventually(p.t, "StreamIsActive sends true again", func() bool {
+		gpus.show(unused())
+		p.comesTo(answer{0, false})
+		gpus.show(busyAt(90))
+		p.comesTo(answer{90, true})
+		return len(p.all()) > count
 	})
-	return last
 }
 
 func (p *pushing) streamsSpec() v2.MetricSpec {

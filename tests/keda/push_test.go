@@ -9,44 +9,43 @@ import (
 	v2 "k8s.io/api/autoscaling/v2"
 )
 
-func TestPushSaysTheStateAtOnce(t *testing.T) {
-	for _, test := range []struct {
-		name string
-		gpu  gpu
-		want bool
-	}{{"busy", busyAt(90), true}, {"idle", unused(), false}} {
-		s := startScaler(t, newGpuFile(t, test.gpu))
-		external(t, trigger(s, nil)).ask() // waits for the first reading
-		within(t, time.Second, test.name+", after it was opened", func() time.Duration {
-			opened := time.Now()
-			return push(t, trigger(s, nil)).says(test.want).at.Sub(opened)
-		})
-	}
+func TestPushWakesWhatIsBusyWhenItOpens(t *testing.T) {
+	s := startScaler(t, newGpuFile(t, busyAt(90)))
+	external(t, trigger(s, nil)).ask() // waits for the first reading
+	within(t, time.Second, "after it was opened", func() time.Duration {
+		opened := time.Now()
+		return push(t, trigger(s, nil)).wakes().Sub(opened)
+	})
 }
 
-// KEDA acts on `true` alone, but `false` in between is what makes the next one an edge.
-func TestPushSaysWhatChangesAndNothingElse(t *testing.T) {
+func TestPushWakesWhatBecomesBusy(t *testing.T) {
 	gpus := newGpuFile(t, unused())
 	s := startScaler(t, gpus)
-	p := push(t, trigger(s, nil))
-	p.says(false)
-	edges := 0
-	edge := func() time.Duration {
+	within(t, time.Second, "true after the GPU was busy", func() time.Duration {
+		p := push(t, trigger(s, nil))
+		eventually(t, "it is open", func() bool { return s.streamsOpen("StreamIsActive") == 1 })
+		p.comesTo(answer{0, false})
 		changed := time.Now()
 		gpus.show(busyAt(90))
-		took := p.saysAfter(2*edges+1, true).at.Sub(changed)
+		took := p.wakes().Sub(changed)
+		p.close()
 		gpus.show(unused())
-		p.saysAfter(2*edges+2, false)
-		edges++
+		eventually(t, "it is closed", func() bool { return s.streamsOpen("StreamIsActive") == 0 })
 		return took
-	}
-	within(t, time.Second, "true after the GPU was busy", edge)
-	for edges < 5 {
-		edge()
-	}
+	})
+}
+
+func TestPushSendsTrueOnceForEachTimeThatItBecomesBusy(t *testing.T) {
+	t.Parallel()
+	gpus := newGpuFile(t, busyAt(90))
+	s := startScaler(t, gpus)
+	p := push(t, trigger(s, nil))
+	p.wakes()
+	p.wakesAgain(gpus)
+	p.wakesAgain(gpus)
 	time.Sleep(5 * pollInterval) // for what must not come: more of the same
-	if said := len(p.all()); said != 2*edges+1 {
-		t.Errorf("said %d times %v, want the first state and %d changes", said, p.all(), 2*edges)
+	if trues := p.all(); len(trues) != 3 {
+		t.Errorf("%d times true, want 3", len(trues))
 	}
 }
 
@@ -60,7 +59,7 @@ func TestPushRepeatsTrueWhileThereIsNoReplica(t *testing.T) {
 	left := time.Now()
 	p := push(t, trigger(s, map[string]string{"activationWindow": "5m"}))
 	for count, least := range []time.Duration{0, 500 * time.Millisecond, 3 * time.Second} {
-		if after := p.saysAfter(count, true).at.Sub(left); after < least {
+		if after := p.wakesAfter(count).Sub(left); after < least {
 			t.Errorf("true number %d came after %v, not before %v", count+1, after, least)
 		}
 	}
@@ -71,7 +70,7 @@ func TestPushStreamOfAScalerThatStopsIsOpenedAgain(t *testing.T) {
 	t.Parallel()
 	s := startScaler(t, newGpuFile(t, busyAt(90)))
 	p := push(t, trigger(s, nil))
-	p.says(true)
+	p.wakes()
 	s.stop()
 	if waits := p.reconnects(1); waits != "2s" {
 		t.Errorf("KEDA waits %s", waits)
@@ -80,7 +79,7 @@ func TestPushStreamOfAScalerThatStopsIsOpenedAgain(t *testing.T) {
 		t.Errorf("the stream's end was an error to KEDA: %v", errors)
 	}
 	s.start()
-	p.saysAfter(1, true)
+	p.wakesAfter(1)
 }
 
 // A crash: KEDA waits longer each time, up to a minute.
@@ -88,14 +87,14 @@ func TestPushStreamOfAScalerThatIsKilledIsOpenedAgain(t *testing.T) {
 	t.Parallel()
 	s := startScaler(t, newGpuFile(t, busyAt(90)))
 	p := push(t, trigger(s, nil))
-	p.says(true)
+	p.wakes()
 	s.kill()
 	first, second := p.reconnects(1), p.reconnects(2)
 	if first != "2s" || second != "4s" {
 		t.Errorf("KEDA waits %s, then %s", first, second)
 	}
 	s.start()
-	p.saysAfter(1, true)
+	p.wakesAfter(1)
 }
 
 func TestPushStreamOfBadMetadataEndsWithOurWords(t *testing.T) {
@@ -114,7 +113,7 @@ func TestPushStreamStaysWhileGpusCannotBeRead(t *testing.T) {
 	gpus := newGpuFile(t, busyAt(90))
 	s := startScaler(t, gpus, "--stale-after=200ms")
 	p := push(t, trigger(s, nil))
-	p.says(true)
+	p.wakes()
 	if err := os.Remove(gpus.path); err != nil {
 		t.Fatal(err)
 	}
@@ -122,10 +121,11 @@ func TestPushStreamStaysWhileGpusCannotBeRead(t *testing.T) {
 	if open := s.streamsOpen("StreamIsActive"); open != 1 {
 		t.Errorf("%d streams open", open)
 	}
-	gpus.show(unused())
-	p.saysAfter(1, false)
-	if said := p.all(); len(said) != 2 {
-		t.Errorf("said %v", said)
+	gpus.show(busyAt(90))
+	p.comesTo(answer{90, true})
+	p.wakesAgain(gpus)
+	if trues := p.all(); len(trues) != 2 {
+		t.Errorf("%d times true, want 2", len(trues))
 	}
 }
 
@@ -145,7 +145,7 @@ func TestWithoutProfilesKedaAsksForTheSpecAlone(t *testing.T) {
 		return p.ended
 	})
 	p.spec()
-	p.says(true)
+	p.wakes()
 }
 
 func TestChangedProfileReachesKedaThroughTheStream(t *testing.T) {

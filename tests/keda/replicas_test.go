@@ -74,7 +74,9 @@ func TestKedasPublishedShapes(t *testing.T) {
 					c = external(t, config)
 				} else {
 					p := push(t, config)
-					p.says(test.watts > 0)
+					if test.watts > 0 {
+						p.wakes()
+					}
 					c = p.client
 				}
 				c.comesTo(answer{test.watts, test.watts > 0})

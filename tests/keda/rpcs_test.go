@@ -14,7 +14,7 @@ func TestEveryRpcIsAskedByKedaAndAnswered(t *testing.T) {
 	c.spec()
 	c.comesTo(answer{90, true})
 	p := push(t, trigger(s, nil))
-	p.says(true)
+	p.wakes()
 	p.streamsSpec()
 	p.close()
 	for _, rpc := range []string{"IsActive", "StreamIsActive", "GetMetricSpec", "GetMetrics", "StreamMetricSpec"} {

@@ -92,7 +92,7 @@ func TestMutualTls(t *testing.T) {
 	t.Run("push", func(t *testing.T) {
 		config := trigger(s, nil)
 		config.AuthParams = auth(keda)
-		push(t, config).says(true)
+		push(t, config).wakes()
 	})
 }
 

@@ -88,15 +88,15 @@ func TestRollingUpdateOfTwoScalersIsNoErrorToKeda(t *testing.T) {
 	c := inCache(t, trigger(first, byName(name, first, nil)))
 	c.comesTo(answer{90, true})
 	pushed := push(t, trigger(first, byName(name, first, nil)))
-	pushed.says(true)
+	pushed.wakes()
 	p := poll(t, c.ask)
 	for _, s := range both {
-		hadStream, said := s.streamsOpen("StreamIsActive") > 0, len(pushed.all())
+		hadStream, trues := s.streamsOpen("StreamIsActive") > 0, len(pushed.all())
 		s.stop()
 		s.start()
 		eventually(t, "it is asked again", func() bool { return asksOf(s) > 0 })
 		if hadStream { // it ended with OK, and KEDA opens another
-			pushed.saysAfter(said, true)
+			pushed.wakesAfter(trues)
 		}
 	}
 	for _, one := range p.done() {
@@ -104,7 +104,7 @@ func TestRollingUpdateOfTwoScalersIsNoErrorToKeda(t *testing.T) {
 			t.Errorf("%+v, %v", one.answer, one.err)
 		}
 	}
-	pushed.saysAfter(1, true) // its stream was on one of them
+	pushed.wakesAfter(1) // its stream was on one of them
 	if errors := pushed.kedaSaid("error running StreamIsActive"); len(errors) > 0 {
 		t.Errorf("%v", errors)
 	}
@@ -138,7 +138,7 @@ func TestAddedScalerIsFoundWhenAConnectionIsOldEnough(t *testing.T) {
 	first, second := twoScalers(t, name, gpus, "--max-connection-age=2s")
 	nameServer.set(name, first.ip)
 	pushed := push(t, trigger(first, byName(name, first, nil)))
-	pushed.says(true)
+	pushed.wakes()
 	p := poll(t, inCache(t, trigger(first, byName(name, first, nil))).ask)
 	p.until(t, time.Now(), "polls are answered", isAnswer)
 	added := time.Now()
@@ -150,8 +150,7 @@ func TestAddedScalerIsFoundWhenAConnectionIsOldEnough(t *testing.T) {
 			t.Errorf("%+v, %v", one.answer, one.err)
 		}
 	}
-	gpus.show(unused())
-	pushed.saysAfter(1, false)
+	pushed.wakesAgain(gpus)
 	if again := pushed.kedaSaid("StreamIsActive"); len(again) > 0 {
 		t.Errorf("the stream did not outlive its connection's age: %v", again)
 	}
