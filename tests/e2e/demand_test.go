@@ -44,6 +44,12 @@ func (d *demand) setLoad(load float64) {
 	d.changed()
 }
 
+func (d *demand) setShows(shows replica) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	d.shows = shows
+}
+
 func (d *demand) tellLoad(answer http.ResponseWriter, _ *http.Request) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -65,11 +71,11 @@ func (d *demand) show(pod *corev1.Pod, gpu *device) {
 	d.shows(share, isReady(pod), gpu)
 }
 
-// readyReplicas has those of which every pod is ready.
+// readyReplicas has those of which every pod is ready and none is being deleted.
 func (d *demand) readyReplicas() map[string]bool {
 	pods, ready := map[string]int{}, map[string]bool{}
 	for _, pod := range d.pods {
-		if !isReady(pod) {
+		if !isReady(pod) || pod.DeletionTimestamp != nil {
 			continue
 		}
 		name := replicaOf(pod)

@@ -137,19 +137,23 @@ spec:
 // newEngineWorkload is a Deployment whose pods are on a node of engines, and a scaler that finds them.
 func newEngineWorkload(t *testing.T, name string) (*workload, *gateway) {
 	t.Helper()
-	return makeEngineWorkload(t, name, func(node *engineNode) *scaler {
-		return startServing(t, name, append(node.read(), "--allow-endpoints="+node.gateway.address)...)
+	return makeEngineWorkload(t, name, func(node *engineNode) []*scaler {
+		return []*scaler{startServing(t, name, append(node.read(), "--allow-endpoints="+node.gateway.address)...)}
 	})
 }
 
-// newEngineWorkloadOnFleet has an agent that finds them, and an aggregator that answers KEDA.
-func newEngineWorkloadOnFleet(t *testing.T, name string) (w *workload, gateway *gateway, agent *scaler) {
+// newEngineWorkloadOnFleet has an agent that finds them, and aggregators that answer KEDA.
+func newEngineWorkloadOnFleet(t *testing.T, name string, aggregators int) (w *workload, gateway *gateway, agent *scaler) {
 	t.Helper()
-	w, gateway = makeEngineWorkload(t, name, func(node *engineNode) *scaler {
+	w, gateway = makeEngineWorkload(t, name, func(node *engineNode) []*scaler {
 		agent = startServing(t, name+"-agent", append(node.read(), "--role=agent")...)
 		giveName(t, "keda-gpu-scaler-agents."+name, agent)
-		return startServing(t, name, "--role=aggregator", "--agents=dns:///keda-gpu-scaler-agents."+name+".svc:6001",
-			"--allow-endpoints="+node.gateway.address)
+		var all []*scaler
+		for number := range aggregators {
+			all = append(all, startServing(t, fmt.Sprintf("%s-aggregator-%d", name, number), "--role=aggregator",
+				"--agents=dns:///keda-gpu-scaler-agents."+name+".svc:6001", "--allow-endpoints="+node.gateway.address))
+		}
+		return all
 	})
 	return w, gateway, agent
 }
@@ -161,15 +165,16 @@ func (n *engineNode) read() []string {
 		"--pods-api-socket=" + n.kubelet.podsAPISocket(), "--discover-engines"}
 }
 
-func makeEngineWorkload(t *testing.T, name string, answers func(*engineNode) *scaler) (*workload, *gateway) {
+func makeEngineWorkload(t *testing.T, name string, answers func(*engineNode) []*scaler) (*workload, *gateway) {
 	t.Helper()
 	gateway := startGateway(t)
 	giveNameTo(t, "gateway."+name, gateway.address)
 	node := newEngineNode(t, name, gateway, enginePace...)
 	w := &workload{t: t, namespace: name, target: map[string]any{"name": "llm"}}
 	makeNamespace(t, name)
-	w.scaler = answers(node)
-	w.isAskedOf(w.scaler)
+	scalers := answers(node)
+	w.scaler = scalers[0]
+	w.isAskedOf(scalers...)
 	w.watchObjects(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
 	create(t, name, fmt.Sprintf(engineDeployment, modelLoadTime, name))
 	return w, gateway
@@ -198,7 +203,7 @@ func (w *workload) held() map[string]any {
 // valueOf is what its scaler answers for a trigger now; not ok: an error.
 func (w *workload) valueOf(trigger map[string]any) (value float64, ok bool) {
 	w.t.Helper()
-	words := []string{"query", w.scaler.address + ":6000", "--namespace=" + w.namespace, "--name=llm", "--format=json"}
+	words := []string{"query", w.scaler.address + ":6000", "--namespace=" + w.namespace, "--name=" + w.scaledObject(), "--format=json"}
 	for key, value := range trigger["metadata"].(map[string]string) {
 		if key != "scalerAddress" {
 			words = append(words, key+"="+value)
@@ -279,7 +284,7 @@ func TestThreeLinesScaleEnginesFromZeroToTheMaximumAndBackUnderLoad(t *testing.T
 func TestAgentsEnginesScaleAWorkloadFromZeroAndBack(t *testing.T) {
 	t.Parallel()
 	const most = 2
-	w, gateway, agent := newEngineWorkloadOnFleet(t, "fleet-engines")
+	w, gateway, agent := newEngineWorkloadOnFleet(t, "fleet-engines", 1)
 	pressure := w.pressure()
 	pressure["metadata"].(map[string]string)["activationWindow"] = "15s"
 	w.scale(scaledObject{min: 0, max: most, triggers: []any{pressure, w.held()}})

@@ -110,15 +110,17 @@ func (k *kubelet) serve(socket string, register func(*grpc.Server)) {
 }
 
 // podChanged takes note of a pod of its node. GPUs that a new one asks for are taken for good, until
-// the pod ends.
+// the pod ends: a pod that is being deleted keeps them until its deletion is over.
 func (k *kubelet) podChanged(pod *corev1.Pod) {
 	uid := string(pod.UID)
-	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded ||
-		pod.Status.Phase == corev1.PodFailed {
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		k.podGone(uid)
 		return
 	}
 	if k.pods[uid] == nil {
+		if pod.DeletionTimestamp != nil {
+			return
+		}
 		k.allocate(uid, int(pod.Spec.Containers[0].Resources.Limits.Name(gpuResource, "").Value()))
 	}
 	k.pods[uid] = pod

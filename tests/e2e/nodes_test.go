@@ -19,7 +19,7 @@ import (
 
 const (
 	nodeCount   = 3
-	gpusOfANode = 16
+	gpusOfANode = 24
 )
 
 // gpuNodes are nodes of the control plane on which only pods run that ask for them. Each has GPUs, a
@@ -45,12 +45,18 @@ type gpuNode struct {
 // newNodes has kubelets of two versions, as a cluster has while it is upgraded.
 func newNodes(t *testing.T, name string) *gpuNodes {
 	t.Helper()
+	return newNodesWhere(t, name, func(number int) bool { return number > 0 })
+}
+
+// newNodesWhere has kubelets with the Pods API, and others of before Kubernetes 1.37.
+func newNodesWhere(t *testing.T, name string, hasPodsAPI func(number int) bool) *gpuNodes {
+	t.Helper()
 	n := &gpuNodes{t: t, name: name, demands: map[string]*demand{}}
 	for number := range n.all {
 		n.all[number] = &gpuNode{
 			name:    fmt.Sprintf("%s-%d", name, number),
 			gpus:    filepath.Join(t.TempDir(), "gpus.json"),
-			kubelet: startKubelet(t, &n.mutex, gpuIDs(number), number > 0),
+			kubelet: startKubelet(t, &n.mutex, gpuIDs(number), hasPodsAPI(number)),
 		}
 	}
 	n.mutex.Lock()

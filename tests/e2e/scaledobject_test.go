@@ -62,7 +62,7 @@ func (w *workload) make(how scaledObject) {
 	maps.Copy(spec, how.spec)
 	text := must(json.Marshal(map[string]any{
 		"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject",
-		"metadata": map[string]any{"name": "llm"}, "spec": spec}))
+		"metadata": map[string]any{"name": w.scaledObject()}, "spec": spec}))
 	create(w.t, w.namespace, string(text))
 }
 
@@ -74,8 +74,10 @@ func (w *workload) waitUntilReady() {
 
 // is says whether a condition of the ScaledObject is true.
 func (w *workload) is(condition string) bool {
-	return conditionOf(w.t, w.namespace, "llm", condition) == "True"
+	return conditionOf(w.t, w.namespace, w.scaledObject(), condition) == "True"
 }
+
+func (w *workload) scaledObject() string { return orElse(w.object, "llm") }
 
 func orElse[T comparable](value, otherwise T) T {
 	var zero T

@@ -19,6 +19,7 @@ import (
 type workload struct {
 	t         *testing.T
 	namespace string
+	object    string         // the ScaledObject's name; llm if empty
 	target    map[string]any // what a ScaledObject's scaleTargetRef says
 	demand    *demand
 	fleet     *fleet    // nil on gpuNodes
@@ -68,7 +69,7 @@ func (w *workload) isAskedOf(scalers ...*scaler) {
 	w.line = newTimeline(w.t, w.namespace)
 	w.t.Cleanup(func() {
 		if w.t.Failed() {
-			w.t.Logf("ScaledObject llm of %s\n%s", w.namespace, describe(w.t, w.namespace, "llm"))
+			w.t.Logf("ScaledObject of %s\n%s", w.namespace, describe(w.t, w.namespace, w.scaledObject()))
 		}
 	})
 }

@@ -23,15 +23,15 @@ VERSION = "k8s.io/component-base/version"
 KUBE_FLAGS = f"-s -w -X {VERSION}.gitVersion=v1.36.4 -X {VERSION}.gitMajor=1 -X {VERSION}.gitMinor=36"
 KEDA_FLAGS = "-s -w -X github.com/kedacore/keda/v2/version.Version=2.21.0"
 
-# A pod may say when KWOK makes it ready, or its job's pod complete: Go durations. KWOK's own fast
-# stages have no delay, and its slow ones are random.
+# Annotations of a pod delay its readiness, the completion of a job's pod, and its end after a deletion:
+# Go durations. KWOK's own fast stages have no delay, and its slow ones are random.
 DELAY = """  delay:
     durationMilliseconds: {milliseconds}
     durationFrom:
       expressionFrom: '.metadata.annotations["{stage}.stage.kwok.x-k8s.io/delay"]'
 """
 STAGE_FILES = {"node/fast/node-initialize": None, "pod/fast/pod-ready": 0,
-               "pod/fast/pod-complete": 2000, "pod/fast/pod-delete": None}
+               "pod/fast/pod-complete": 2000, "pod/fast/pod-delete": 0}
 
 
 def build():

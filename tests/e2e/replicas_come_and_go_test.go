@@ -1,0 +1,291 @@
+package e2e
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// upheaval is what happens to the pods of a workload under a constant load. Zero values are what most
+// cases want.
+type upheaval struct {
+	name     string
+	kind     string            // Deployment if empty
+	spec     string            // of the object besides, a line of YAML
+	start    time.Duration     // from a pod's node to its readiness; 6 s if 0
+	drain    time.Duration     // from the deletion of a pod to its end
+	gpus     int               // of a replica; 1 if 0
+	replicas int               // 4 if 0
+	ready    int               // of them; all if 0
+	idle     bool              // minReplicaCount keeps it
+	load     float64           // in targets; 3.75 if 0
+	slack    int               // replicas above the need that are there from the start
+	metadata map[string]string // of the trigger besides
+	object   string            // the ScaledObject's name; llm if empty
+
+	// happens makes it happen, and returns the pods that are gone when it is over.
+	happens func(w *workload) []types.UID
+	lasts   time.Duration // it is never over; the time for which the replicas are watched
+}
+
+const loadTarget = 50 // percent of a GPU: two replicas can carry the load of four
+
+// withoutNoise smooths over what an agent needs to learn of a pod.
+var withoutNoise = map[string]string{"targetValue": fmt.Sprint(loadTarget), "window": "5s",
+	"activationWindow": "10s", "preallocationWindow": "10s", "warmupSeconds": "30"}
+
+func (u upheaval) goesOn(t *testing.T, nodes *gpuNodes, aggregators []*scaler) {
+	t.Parallel()
+	kind, replicas := orElse(u.kind, "Deployment"), orElse(u.replicas, 4)
+	load := orElse(u.load, 3.75)
+	need := int(math.Ceil(load))
+	w := nodes.newWorkload(t, namespaceOf(nodes.name+" "+u.name),
+		nodes.objectOf(kind, u.spec, replicas, orElse(u.gpus, 1), orElse(u.start, 6*time.Second), u.drain),
+		aggregators...)
+	w.object, w.scaler = u.object, aggregators[0]
+	if u.idle {
+		need, load = replicas, 0
+	}
+	ready := orElse(u.ready, replicas)
+	eventually(t, patience, fmt.Sprintf("%d replicas are ready", ready), func() bool { return w.line.ready() == ready })
+	trigger := w.gpus(withoutNoise, u.metadata)
+	if kind := u.metadata["targetType"]; kind != "" {
+		trigger["metricType"] = kind
+	}
+	w.load(load * loadTarget)
+	want := load * loadTarget
+	if u.metadata["targetType"] == "Value" {
+		want /= float64(ready)
+	}
+	eventually(t, patience, fmt.Sprintf("the value is %g", want), func() bool {
+		value, ok := w.valueOf(trigger)
+		return ok && math.Abs(value-want) < 1
+	})
+	least := 1
+	if u.idle {
+		least = need
+	}
+	w.scale(scaledObject{min: least, max: 20, behavior: calm, triggers: []any{trigger}})
+	began := w.line.mark("%s", u.name)
+	gone := u.happens(w)
+	if u.lasts > 0 {
+		time.Sleep(u.lasts) // for what must not come
+	} else {
+		eventually(t, 6*time.Minute, "it is over", func() bool { return w.isWholeWithout(gone) })
+	}
+	w.line.mark("over")
+	time.Sleep(20 * time.Second) // for what must not come: the HPA's stabilization is 12 s
+	w.line.isWithin(began, need, need+max(1, need/10)+u.slack)
+}
+
+// namespaceOf has what a name may consist of.
+func namespaceOf(name string) string {
+	letters := []rune(name)
+	for i, letter := range letters {
+		if letter == ' ' || letter == ',' || letter == '%' {
+			letters[i] = '-'
+		}
+	}
+	return string(letters)
+}
+
+// objectOf is one named llm whose pods take so long to start and to end.
+func (n *gpuNodes) objectOf(kind, spec string, replicas, gpus int, start, drain time.Duration) string {
+	return fmt.Sprintf(`
+apiVersion: apps/v1
+kind: %s
+metadata: {name: llm}
+spec:
+  replicas: %d
+  selector: {matchLabels: {app: llm}}
+  %s
+  template:
+    metadata:
+      labels: {app: llm}
+      annotations: {%s: %v, %s: %v}
+    spec: %s
+`, kind, replicas, spec, startDelay, start, drainDelay, drain, n.podSpec("llm", gpus, spread("{app: llm}")))
+}
+
+const (
+	startDelay = "pod-ready.stage.kwok.x-k8s.io/delay"
+	drainDelay = "pod-delete.stage.kwok.x-k8s.io/delay"
+)
+
+// pods are those of the workload, also those that are being deleted.
+func (w *workload) pods() []corev1.Pod {
+	w.t.Helper()
+	list, err := kube.CoreV1().Pods(w.namespace).List(w.t.Context(), metav1.ListOptions{LabelSelector: "app=llm"})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return list.Items
+}
+
+// isWholeWithout says whether these pods are gone, and all replicas that are wanted ready.
+func (w *workload) isWholeWithout(gone []types.UID) bool {
+	w.t.Helper()
+	pods := w.pods()
+	for _, pod := range pods {
+		if slices.Contains(gone, pod.UID) || !isReady(&pod) || pod.DeletionTimestamp != nil {
+			return false
+		}
+	}
+	return len(pods) == w.line.replicas()
+}
+
+// rollsOut gives its pods a new template, with these annotations.
+func (w *workload) rollsOut(annotations string) []types.UID {
+	w.t.Helper()
+	var old []types.UID
+	for _, pod := range w.pods() {
+		old = append(old, pod.UID)
+	}
+	patch(w.t, w.namespace, fmt.Sprintf(`
+apiVersion: %v
+kind: %v
+metadata: {name: llm}
+spec: {template: {metadata: {annotations: {%s}}}}
+`, w.target["apiVersion"], w.target["kind"], annotations))
+	return old
+}
+
+// restarts is `kubectl rollout restart`.
+func restarts(w *workload) []types.UID { return w.rollsOut("restarted: now") }
+
+// losesPods deletes so many.
+func losesPods(count int) func(*workload) []types.UID {
+	return func(w *workload) []types.UID {
+		w.t.Helper()
+		var deleted []types.UID
+		for _, pod := range w.pods()[:count] {
+			if err := kube.CoreV1().Pods(w.namespace).Delete(w.t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
+				w.t.Fatal(err)
+			}
+			deleted = append(deleted, pod.UID)
+		}
+		return deleted
+	}
+}
+
+// crashes has two pods be ready for 2 s of every 8, without load in between.
+func crashes(w *workload) []types.UID {
+	w.t.Helper()
+	crashing := w.pods()[:2]
+	for range 4 {
+		for _, status := range []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionTrue} {
+			for _, pod := range crashing {
+				w.setReady(pod.Name, status)
+			}
+			if status == corev1.ConditionFalse {
+				time.Sleep(6 * time.Second)
+			} else {
+				time.Sleep(2 * time.Second)
+			}
+		}
+	}
+	return nil
+}
+
+func (w *workload) setReady(pod string, status corev1.ConditionStatus) {
+	w.t.Helper()
+	change := fmt.Appendf(nil, `{"status": {"conditions": [{"type": "Ready", "status": %q}]}}`, status)
+	_, err := kube.CoreV1().Pods(w.namespace).Patch(w.t.Context(), pod, types.StrategicMergePatchType, change,
+		metav1.PatchOptions{}, "status")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// isScaledTo is `kubectl scale`.
+func isScaledTo(replicas int) func(*workload) []types.UID {
+	return func(w *workload) []types.UID {
+		w.t.Helper()
+		patch(w.t, w.namespace, fmt.Sprintf("{apiVersion: apps/v1, kind: Deployment, metadata: {name: llm}, "+
+			"spec: {replicas: %d}}", replicas))
+		eventually(w.t, patience, "it is scaled", func() bool { return w.line.replicas() == replicas })
+		w.line.reaches(int(math.Ceil(w.demand.load/loadTarget)), patience)
+		return nil
+	}
+}
+
+// isWithin fails where another number of replicas was wanted at any time since the mark.
+func (line *timeline) isWithin(mark, least, most int) {
+	line.t.Helper()
+	for _, one := range line.since(mark) {
+		if one.replicas < least || one.replicas > most {
+			line.t.Errorf("%d replicas at %.2f s, not %d to %d", one.replicas, one.at.Seconds(), least, most)
+		}
+	}
+}
+
+// The load is the same all the time: so are the replicas that it needs.
+func TestReplicasThatComeAndGo(t *testing.T) {
+	t.Parallel()
+	nodes := newNodesWhere(t, "pods-api", func(int) bool { return true })
+	aggregators := nodes.startAggregators(t, "pods-api", 1)
+	for _, one := range []upheaval{
+		// First what takes longest: until the HPA has forgotten all that it recommended before.
+		{name: "recreate", spec: "strategy: {type: Recreate}", drain: 20 * time.Second,
+			happens: func(w *workload) []types.UID { return w.rollsOut(startDelay + ": 310s") }},
+		{name: "rolling", happens: restarts},
+		{name: "rolling idle", idle: true, happens: restarts},
+		{name: "rolling by value", metadata: map[string]string{"targetType": "Value"}, happens: restarts},
+		{name: "surge of one", spec: "strategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}",
+			start: 12 * time.Second, happens: restarts},
+		{name: "broken image", lasts: 40 * time.Second,
+			happens: func(w *workload) []types.UID { return w.rollsOut(startDelay + ": 1h") }},
+		{name: "ordered", kind: "StatefulSet", happens: losesPods(4)},
+		{name: "drain", drain: 30 * time.Second, happens: losesPods(2)},
+		{name: "pod deleted", happens: losesPods(1)},
+		{name: "crash loop", replicas: 5, load: 4.6, happens: func(w *workload) []types.UID {
+			w.demand.setShows(func(share float64, _ bool, gpu *device) {
+				engine(share, true, gpu) // a container that has crashed leaves its GPU idle
+			})
+			return crashes(w)
+		}},
+		{name: "scaled by hand", slack: 1, happens: isScaledTo(6)},
+		{name: "another workload", object: "autoscale", happens: func(w *workload) []types.UID {
+			nodes.newDemand(t, w.namespace, "batch").setLoad(300)
+			create(t, w.namespace, nodes.object("Deployment", "batch", 3, 1))
+			eventually(t, patience, "it runs", func() bool {
+				other, err := kube.AppsV1().Deployments(w.namespace).Get(t.Context(), "batch", metav1.GetOptions{})
+				return err == nil && other.Status.ReadyReplicas == 3
+			})
+			return nil
+		}},
+	} {
+		t.Run(one.name, func(t *testing.T) { one.goesOn(t, nodes, aggregators) })
+	}
+}
+
+// Before Kubernetes 1.37 nothing says that a pod starts or ends.
+func TestReplicasThatComeAndGoWithoutPodsAPI(t *testing.T) {
+	t.Parallel()
+	nodes := newNodesWhere(t, "no-pods-api", func(int) bool { return false })
+	aggregators := nodes.startAggregators(t, "no-pods-api", 1)
+	for _, one := range []upheaval{
+		{name: "rolling", drain: 15 * time.Second, happens: restarts},
+		{name: "drain", drain: 30 * time.Second, happens: losesPods(2)},
+		{name: "pod deleted", happens: losesPods(1)},
+	} {
+		t.Run(one.name, func(t *testing.T) { one.goesOn(t, nodes, aggregators) })
+	}
+}
+
+// Three replicas fit on the nodes: the fourth is Pending.
+func TestReplicaThatIsPendingMovesNothing(t *testing.T) {
+	t.Parallel()
+	nodes := newNodesWhere(t, "full", func(int) bool { return true })
+	aggregators := nodes.startAggregators(t, "full", 1)
+	t.Run("pending", func(t *testing.T) {
+		upheaval{gpus: 16, ready: 3, lasts: 30 * time.Second,
+			happens: func(*workload) []types.UID { return nil }}.goesOn(t, nodes, aggregators)
+	})
+}
