@@ -10,7 +10,7 @@
 #include "base/status_macros.h"
 #include "gpu/dcgm_holders.h"
 #include "gpu/dcgm_sample.h"
-#include "gpu/unreadable_gpu.h"
+#include "model/unreadable_gpu.h"
 
 namespace gpuscaler {
 namespace {

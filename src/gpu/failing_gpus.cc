@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "gpu/unreadable_gpu.h"
+#include "model/unreadable_gpu.h"
 
 namespace gpuscaler {
 namespace {

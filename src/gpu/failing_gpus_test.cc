@@ -2,8 +2,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "gpu/unreadable_gpu.h"
 #include "gtest/gtest.h"
+#include "model/unreadable_gpu.h"
 
 namespace gpuscaler {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "gpu/nvml_error.h"
-#include "gpu/unreadable_gpu.h"
+#include "model/unreadable_gpu.h"
 
 namespace gpuscaler {
 namespace {

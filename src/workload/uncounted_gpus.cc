@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "model/unreadable_gpu.h"
 #include "workload/device_id.h"
 
 namespace gpuscaler {
@@ -11,39 +12,9 @@ namespace {
 
 constexpr char kWhy[] = "the driver no longer counts this GPU";
 
-constexpr GpuField kFields[] = {GpuField::kUtilization, GpuField::kMemoryUtilization,
-                                GpuField::kMemory,      GpuField::kTemperature,
-                                GpuField::kPower,       GpuField::kPcie,
-                                GpuField::kNvlink};
-
-bool Has(const GpuSample& gpu, GpuField field) {
-  switch (field) {
-    case GpuField::kUtilization:
-      return gpu.utilization_percent.has_value();
-    case GpuField::kMemoryUtilization:
-      return gpu.memory_utilization_percent.has_value();
-    case GpuField::kMemory:
-      return gpu.memory_used_bytes.has_value();
-    case GpuField::kTemperature:
-      return gpu.temperature_celsius.has_value();
-    case GpuField::kPower:
-      return gpu.power_watts.has_value();
-    case GpuField::kPcie:
-      return gpu.pcie_tx_kbps.has_value();
-    case GpuField::kNvlink:
-      return gpu.nvlink_tx_mbps.has_value();
-    default:
-      return false;
-  }
-}
-
 GpuSample Uncounted(const GpuSample& seen) {
-  GpuSample gpu{.uuid = seen.uuid, .name = seen.name, .index = seen.index};
+  GpuSample gpu = UnreadableGpu(seen, kWhy, {});
   gpu.minor_number = seen.minor_number;
-  for (const GpuField field : kFields) {
-    const bool had = Has(seen, field) || FindGap(seen, field) != nullptr;
-    if (had) gpu.gaps.push_back({field, GpuGap::Reason::kFailed, kWhy});
-  }
   return gpu;
 }
 

@@ -1,4 +1,4 @@
-#include "gpu/unreadable_gpu.h"
+#include "model/unreadable_gpu.h"
 
 #include <algorithm>
 #include <utility>
