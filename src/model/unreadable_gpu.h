@@ -9,17 +9,18 @@
 namespace gpuscaler {
 
 // The same device with nothing but gaps: one for each field that `before` has or had a gap for, so
-// that what the device lacks stays lacking. Costly readings that nobody wants stay unwanted.
+// that what the device lacks stays lacking. Costly readings that are not `wanted` stay not
+// requested.
 GpuSample UnreadableGpu(const GpuSample& before, const std::string& detail,
                         const CostlyReadings& wanted);
 
 // A GPU that has never answered: every field is a gap, and its UUID is UnknownGpuUuid's.
 GpuSample UnknownGpu(int index, const std::string& detail);
 
-// What `gpu` lacks now and had `before`, or had a gap for: gaps.
+// Adds a gap for each field that `gpu` lacks and `before` had, or had a gap for.
 void AddGaps(const GpuSample& before, const std::string& detail, GpuSample& gpu);
 
-// True of what UnreadableGpu() and UnknownGpu() made: no field has a value.
+// Returns true if no field has a value: UnreadableGpu() and UnknownGpu() made it.
 bool IsUnreadable(const GpuSample& gpu);
 
 }  // namespace gpuscaler

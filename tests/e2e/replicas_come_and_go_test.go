@@ -17,16 +17,16 @@ import (
 type upheaval struct {
 	name     string
 	kind     string            // Deployment if empty
-	spec     string            // of the object besides, a line of YAML
+	spec     string            // added to the object's, a line of YAML
 	start    time.Duration     // from a pod's node to its readiness; 6 s if 0
 	drain    time.Duration     // from the deletion of a pod to its end
-	gpus     int               // of a replica; 1 if 0
+	gpus     int               // per replica; 1 if 0
 	replicas int               // 4 if 0
-	ready    int               // of them; all if 0
+	ready    int               // replicas that become ready; all if 0
 	idle     bool              // minReplicaCount keeps it
 	load     float64           // in targets; 3.75 if 0
-	slack    int               // replicas above the need that are there from the start
-	metadata map[string]string // of the trigger besides
+	slack    int               // replicas that the test adds by hand
+	metadata map[string]string // added to the trigger's
 	object   string            // the ScaledObject's name; llm if empty
 
 	// happens makes it happen, and returns the pods that are gone when it is over.
@@ -75,12 +75,12 @@ func (u upheaval) goesOn(t *testing.T, nodes *gpuNodes, aggregators []*scaler) {
 	began := w.line.mark("%s", u.name)
 	gone := u.happens(w)
 	if u.lasts > 0 {
-		time.Sleep(u.lasts) // for what must not come
+		time.Sleep(u.lasts) // a wrong change would come within it
 	} else {
 		eventually(t, 6*time.Minute, "it is over", func() bool { return w.isWholeWithout(gone) })
 	}
 	w.line.mark("over")
-	time.Sleep(20 * time.Second) // for what must not come: the HPA's stabilization is 12 s
+	time.Sleep(20 * time.Second) // a wrong change would come within the HPA's stabilization, 12 s
 	w.line.isWithin(began, need, need+max(1, need/10)+u.slack)
 }
 
@@ -95,7 +95,7 @@ func namespaceOf(name string) string {
 	return string(letters)
 }
 
-// objectOf is one named llm whose pods take so long to start and to end.
+// objectOf is one named llm with pods that take so long to start and to end.
 func (n *gpuNodes) objectOf(kind, spec string, replicas, gpus int, start, drain time.Duration) string {
 	return fmt.Sprintf(`
 apiVersion: apps/v1
@@ -128,7 +128,7 @@ func (w *workload) pods() []corev1.Pod {
 	return list.Items
 }
 
-// isWholeWithout says whether these pods are gone, and all replicas that are wanted ready.
+// isWholeWithout is true when these pods are gone and all replicas that spec asks for are ready.
 func (w *workload) isWholeWithout(gone []types.UID) bool {
 	w.t.Helper()
 	pods := w.pods()
@@ -265,7 +265,7 @@ func TestReplicasThatComeAndGo(t *testing.T) {
 	}
 }
 
-// Before Kubernetes 1.37 nothing says that a pod starts or ends.
+// Before Kubernetes 1.37 an agent cannot see that a pod starts or ends.
 func TestReplicasThatComeAndGoWithoutPodsAPI(t *testing.T) {
 	t.Parallel()
 	nodes := newNodesWhere(t, "no-pods-api", func(int) bool { return false })
