@@ -2,8 +2,10 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -55,10 +57,15 @@ externalscaler::ScaledObjectRef WithoutWindow() { return RefOf({{"activationWind
 // Makes the workload of WithoutWindow() idle and busy again until the stream has seen both.
 bool BecomesActiveAgain(ServedScaler& scaler, Stream& stream) {
   const size_t before = stream.Observed().size();
+  const auto let_it_look = [&] {
+    scaler.clock.Advance(absl::Seconds(1));  // an active stream looks so often
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
   return Eventually([&] {
     scaler.Hold(kTick, {BusyGpu(0, 0)});
-    scaler.clock.Advance(absl::Seconds(1));  // an active stream looks so often
+    let_it_look();
     scaler.Hold(kTick, {BusyGpu(0, 60)});
+    let_it_look();
     return stream.Observed().size() > before;
   });
 }
@@ -93,7 +100,7 @@ TEST(ActivityStream, HeadersAreSentBeforeAnyStateIsKnown) {
 }
 
 TEST(ActivityStream, FalseIsNeverSent) {
-  ServedScaler scaler;
+  ServedScaler scaler({.stream_lifetime = absl::Hours(1)});
   scaler.Hold(absl::Seconds(130), {FreeGpu(0)});
   const auto stream = Open(scaler, WithoutWindow());
   ASSERT_TRUE(stream->WaitForHeaders());
@@ -273,7 +280,7 @@ class SlowClient : public testing::Test {
     for (int i = 0; i < 50; ++i) ASSERT_TRUE(BecomesActiveAgain(scaler_, *quick_)) << i;
   }
 
-  ServedScaler scaler_;
+  ServedScaler scaler_{{.stream_lifetime = absl::Hours(1)}};
   std::unique_ptr<externalscaler::ExternalScaler::Stub> slow_stub_;
   std::unique_ptr<Stream> slow_;
   std::unique_ptr<Stream> quick_;
