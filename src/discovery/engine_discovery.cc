@@ -90,13 +90,10 @@ void EngineDiscovery::Tick() {
   const absl::Status looked = Look();
   TakeUpdate();
   Ask();
-  if (looked.ok()) {
-    ListAndTell();
-  } else if (!listed_.has_value() && absl::IsFailedPrecondition(looked)) {
-    List(looked);
-  } else if (!listed_.has_value() && clock_.Now() - subscribed_since_ >= kFoundWithin) {
-    List(looked);
-  }
+  if (looked.ok()) return ListAndTell();
+  const bool is_final =
+      absl::IsFailedPrecondition(looked) || clock_.Now() - subscribed_since_ >= kFoundWithin;
+  if (!listed_.has_value() && is_final) List(looked);
 }
 
 void EngineDiscovery::Rest() {
