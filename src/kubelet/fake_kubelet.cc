@@ -59,10 +59,11 @@ std::string Bytes(const FakeKubelet::Pod& pod) {
     message.mutable_status()->mutable_start_time()->set_seconds(
         absl::ToUnixSeconds(*pod.of_api.known_since));
   }
-  if (pod.of_api.ready) {
+  const bool is_new = pod.of_api.address.empty() && !pod.of_api.ready;
+  if (!is_new) {  // a new pod has no conditions
     kubernetes::PodCondition& condition = *message.mutable_status()->add_conditions();
     condition.set_type("Ready");
-    condition.set_status(*pod.of_api.ready ? "True" : "False");
+    condition.set_status(pod.of_api.ready ? "True" : "False");
   }
   return message.SerializeAsString();
 }

@@ -1,5 +1,6 @@
 #include "kubelet/kubelet_pods.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,11 +16,11 @@ namespace {
 // Whole pods with all their environment: an object has 1.5 MiB at most, a node some hundred.
 constexpr int kMostBytes = 64 << 20;
 
-std::optional<bool> ReadyOf(const kubernetes::PodStatus& status) {
-  for (const kubernetes::PodCondition& condition : status.conditions()) {
-    if (condition.type() == "Ready") return condition.status() == "True";
-  }
-  return std::nullopt;
+// A new pod has no conditions yet: Kubernetes takes it as not Ready too.
+bool IsReady(const kubernetes::PodStatus& status) {
+  return std::ranges::any_of(status.conditions(), [](const kubernetes::PodCondition& condition) {
+    return condition.type() == "Ready" && condition.status() == "True";
+  });
 }
 
 // The API server takes owner references of any length from whoever makes the pod: one that names no
@@ -33,7 +34,7 @@ KubeletPod PodOf(const kubernetes::Pod& message) {
       .uid = metadata.uid(),
       .labels = {metadata.labels().begin(), metadata.labels().end()},
       .has_ended = status.phase() == "Succeeded" || status.phase() == "Failed",
-      .ready = ReadyOf(status),
+      .ready = IsReady(status),
       .is_ending = metadata.has_deletion_timestamp(),
       .address = status.pod_ip(),
       .is_in_node_network = status.host_ip() == status.pod_ip() && !status.pod_ip().empty()};

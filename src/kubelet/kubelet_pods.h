@@ -26,10 +26,10 @@ struct KubeletPod {
   std::string uid;
   std::map<std::string, std::string> labels;
   std::vector<OwnerReference> owner_references;
-  bool has_ended = false;     // succeeded or failed: holds nothing any more
-  std::optional<bool> ready;  // empty: the kubelet has not evaluated yet
-  bool is_ending = false;     // it was deleted, and its containers may still run
-  std::string address;        // empty: none yet
+  bool has_ended = false;  // succeeded or failed: holds nothing any more
+  bool ready = false;      // its Ready condition: not before it has one
+  bool is_ending = false;  // it was deleted, and its containers may still run
+  std::string address;     // empty: none yet
   bool is_in_node_network = false;
   // When the kubelet first knew it, by the node's clock; empty: not yet.
   std::optional<absl::Time> known_since;

@@ -285,7 +285,7 @@ func TestReplicaThatIsPendingMovesNothing(t *testing.T) {
 	nodes := newNodesWhere(t, "full", func(int) bool { return true })
 	aggregators := nodes.startAggregators(t, "full", 1)
 	t.Run("pending", func(t *testing.T) {
-		upheaval{gpus: 16, ready: 3, lasts: 30 * time.Second,
+		upheaval{name: "pending", gpus: 16, ready: 3, lasts: 30 * time.Second,
 			happens: func(*workload) []types.UID { return nil }}.goesOn(t, nodes, aggregators)
 	})
 }
