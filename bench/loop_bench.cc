@@ -63,11 +63,6 @@ std::unique_ptr<ReplicaPolicy> Keda(const Setting& setting, ScaledTrigger trigge
   return std::make_unique<KedaPolicy>(setting.object, std::move(trigger));
 }
 
-bool HasKey(absl::string_view name) {
-  return std::ranges::any_of(TriggerKeys(),
-                             [=](const TriggerKey& key) { return key.name == name; });
-}
-
 std::string Milliseconds(absl::Duration duration) {
   return absl::StrCat(absl::ToInt64Milliseconds(duration));
 }
@@ -94,6 +89,7 @@ NamedPolicy Ours(std::string name, const Metadata& metadata, bool max_concurrenc
 
 std::vector<NamedPolicy> Policies() {
   const Metadata inference = {{"profile", "vllm-inference"}};
+  const Metadata pressure = {{"profile", "vllm-inference"}, {"demand", "off"}};
   std::vector<NamedPolicy> policies = {
       {"clairvoyant",
        [](const Setting& setting) -> std::unique_ptr<ReplicaPolicy> {
@@ -108,14 +104,14 @@ std::vector<NamedPolicy> Policies() {
        }},
       Ours("vllm-inference", inference, false, false),
       Ours("vllm-inference, maxConcurrency", inference, true, false),
-      Ours("vllm-inference, maxConcurrency, target 50",
-           {{"profile", "vllm-inference"}, {"targetValue", "50"}}, true, false),
+      Ours("vllm-inference, latency goals", inference, false, true),
+      Ours("vllm-inference, both", inference, true, true),
+      Ours("pressure", pressure, false, false),
+      Ours("pressure, maxConcurrency", pressure, true, false),
+      Ours("pressure, maxConcurrency, target 50",
+           {{"profile", "vllm-inference"}, {"demand", "off"}, {"targetValue", "50"}}, true, false),
       Ours("vllm-requests", {{"profile", "vllm-requests"}}, false, false),
   };
-  if (HasKey("ttftSloMs")) {
-    policies.push_back(Ours("vllm-inference, latency goals", inference, false, true));
-    policies.push_back(Ours("vllm-inference, both", inference, true, true));
-  }
   const std::vector<NamedPolicy> others = {
       {"waiting / 5", [](const Setting& setting) { return Keda(setting, WaitingRecipe(5)); }},
       {"in flight / 64", [](const Setting& setting) { return Keda(setting, InFlightRecipe(64)); }},
@@ -358,7 +354,10 @@ std::vector<Cell> VariantCells(const Flags& flags, const std::vector<LoopLoad>& 
 }
 
 std::vector<Cell> EpisodeCells() {
-  ScaledObjectSpec object = LatencyLawObject(kLlmdFewestReplicas, kLlmdMostReplicas);
+  // As our examples have it; llm-d's law brings its own.
+  ScaledObjectSpec object = {.min_replica_count = kLlmdFewestReplicas,
+                             .max_replica_count = kLlmdMostReplicas};
+  object.hpa.scale_down.policies = {{HpaPolicy::Type::kPods, 1, absl::Seconds(120)}};
   return {{.engine = "llm-d",
            .load = "llm-d's episode",
            .preset = EnginePresetNamed("llm-d"),

@@ -188,8 +188,9 @@ TEST_F(HoldersTest, SharedGpuIsDividedByWhatThePodsProcessesUse) {
     return PodDevices{"shop", pod, {{.container = "main", .resource = "nvidia.com/gpu", .id = id}}};
   };
   kubelet_.ServePodsApi(true);
-  kubelet_.SetPods({{.devices = replica("a-0", "GPU-a::0"), .of_api = {.uid = kUidA}},
-                    {.devices = replica("b-0", "GPU-a::1"), .of_api = {.uid = kUidB}}});
+  kubelet_.SetPods(
+      {{.devices = replica("a-0", "GPU-a::0"), .of_api = {.uid = kUidA, .ready = true}},
+       {.devices = replica("b-0", "GPU-a::1"), .of_api = {.uid = kUidB, .ready = true}}});
   std::vector<std::string> flags = Flags("kubelet");
   flags.front() = absl::StrCat(
       "--gpu-source=file:",

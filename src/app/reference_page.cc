@@ -15,9 +15,11 @@
 #include "config/options.h"
 #include "config/role_options.h"
 #include "config/settings.h"
+#include "demand/demand.h"
 #include "discovery/engine_metrics.h"
 #include "engine/reported_metrics.h"
 #include "lint/lint.h"
+#include "scaling/decision.h"
 #include "serve/fleet_metrics.h"
 #include "serve/metrics.h"
 #include "serve/signal_metrics.h"
@@ -232,10 +234,22 @@ std::string LabelsOf(absl::string_view series) {
   return absl::StrJoin(names, ", ");
 }
 
+// One that has a value in each family.
+Decision FullDemandDecision() {
+  Decision decision;
+  decision.taken_at = absl::UnixEpoch();
+  decision.demand =
+      Demand{.replicas = 1, .unknown_because = "", .capacities = {{.requests_per_second = 1}}};
+  decision.batch_limit = 1;
+  return decision;
+}
+
 // Names, types, labels and help, read back from the page itself.
 std::string MetricsSection() {
   Metrics metrics;
   const NodeSnapshot snapshot = FullSnapshot();
+  metrics.DemandDecided({.namespace_name = "n", .scaled_object = "s", .metric = "m"},
+                        FullDemandDecision());
   const AgentsPage agents = {.agents = {{.read_at = absl::UnixEpoch()}}};
   const std::string page = absl::StrCat(
       metrics.Page(&snapshot, snapshot.taken_at, absl::Seconds(6)), HandshakeMetrics(),

@@ -113,6 +113,7 @@ void BatchEngine::TakeServed(absl::Time now, std::vector<EngineEvent>& events) {
     kv_tokens_ -= TokensOf(place);
     ++totals_.served;
     totals_.latency_seconds.Add(absl::ToDoubleSeconds(now - held.arrived));
+    totals_.answer_tokens.Add(static_cast<double>(held.request.max_tokens));
     events.push_back({.kind = EngineEvent::Kind::kServed,
                       .id = held.id,
                       .at = now,

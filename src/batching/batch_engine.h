@@ -57,6 +57,7 @@ struct EngineTotals {
   BucketCounts inter_token_seconds = BucketCounts::OfTokens();
   BucketCounts queue_seconds = BucketCounts::OfRequests();
   BucketCounts latency_seconds = BucketCounts::OfRequests();
+  BucketCounts answer_tokens = BucketCounts::OfAnswers();  // served requests only
 };
 
 // The caller's time must never go back. Not thread-safe.

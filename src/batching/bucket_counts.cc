@@ -18,6 +18,10 @@ BucketCounts BucketCounts::OfTokens() {
                        7.5, 10.0, 20.0, 40.0, 80.0});
 }
 
+BucketCounts BucketCounts::OfAnswers() {
+  return BucketCounts({1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000});
+}
+
 void BucketCounts::Add(double value, int64_t times) {
   const auto bound = std::ranges::lower_bound(bounds_, value);
   counts_[static_cast<size_t>(bound - bounds_.begin())] += times;

@@ -15,6 +15,8 @@ class BucketCounts {
   // [vllm/v1/metrics/loggers.py]. Seconds.
   static BucketCounts OfRequests();
   static BucketCounts OfTokens();
+  // With the bounds that it has for the tokens of an answer, of a context of 8,192.
+  static BucketCounts OfAnswers();
 
   void Add(double value, int64_t times = 1);
 

@@ -9,11 +9,12 @@
 namespace gpuscaler {
 namespace {
 
-// Arrivals are counted over the shortest of these windows that has enough of them: with 200 a
-// constant load changes the answer less than the HPA's tolerance of 10 %.
+// Arrivals are counted over the shortest of these windows that has enough of them. In simulation a
+// constant load with 100 moves the replicas as rarely as with 200, and a step shows in half the
+// time.
 constexpr absl::Duration kShortestWindow = absl::Seconds(30);
 constexpr absl::Duration kLongestWindowOfArrivals = absl::Seconds(300);
-constexpr double kEnoughArrivals = 200;
+constexpr double kEnoughArrivals = 100;
 
 // Tokens per answer: over this time, or longer until there are enough answers.
 constexpr absl::Duration kAnswersWindow = absl::Seconds(300);
@@ -133,6 +134,14 @@ std::optional<double> TokensPerAnswer(std::span<const DemandEngine> engines, abs
   return tokens / answers;
 }
 
+// No request is in flight.
+bool IsIdle(std::span<const DemandEngine> engines) {
+  return std::ranges::none_of(engines, [](const DemandEngine& engine) {
+    return engine.is_present && engine.sums != nullptr &&
+           engine.sums->waiting + engine.sums->running > 0;
+  });
+}
+
 std::optional<double> SmallestLimit(std::span<const DemandEngine> engines,
                                     const std::string& gpu_model) {
   std::optional<double> smallest;
@@ -183,6 +192,10 @@ Demand DemandOf(std::span<const DemandEngine> engines, std::optional<absl::Durat
       static_cast<double>(present + static_cast<int64_t>(unknown)) / static_cast<double>(present);
   demand.arrivals_per_second = std::max(0.0, RateOf(known, demand.window) * with_unknown);
 
+  if (IsIdle(engines) && demand.arrivals_per_second == 0) {
+    demand.replicas = 0;  // whatever a replica serves
+    return demand;
+  }
   const bool is_kept = IsKept(learnt, now);
   std::optional<double> tokens = TokensPerAnswer(engines, now);
   if (!tokens.has_value() && is_kept && learnt->tokens_per_answer > 0) {

@@ -54,7 +54,7 @@ TEST(Demand, CountsArrivalsOfSlowAnswersOverALongerWindow) {
   SimulatedService service(model, 4);
   service.Run(absl::Minutes(30), 3 * Capacity(model));
   const Demand demand = service.DemandNow(64);
-  EXPECT_GE(demand.window, absl::Seconds(120));
+  EXPECT_GE(demand.window, absl::Seconds(60));
   EXPECT_THAT(demand.replicas, About(3, 0.2)) << DemandText(demand);
 }
 

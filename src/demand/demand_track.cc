@@ -28,13 +28,6 @@ bool Counts(const ServiceReading& reading) {
 
 double InFlight(const ServiceReading& reading) { return *reading.waiting + *reading.running; }
 
-ServiceReading WithAnswers(ServiceReading reading) {
-  if (reading.answers.has_value() && reading.answer_tokens.has_value()) return reading;
-  reading.answers = reading.requests_done;
-  reading.answer_tokens = reading.generation_tokens;
-  return reading;
-}
-
 // A process that began after a reading of another one.
 ServiceReading NothingYet(absl::Time at) {
   return {
@@ -46,7 +39,7 @@ ServiceReading NothingYet(absl::Time at) {
 void DemandTrack::Take(const ServiceReading& reading) {
   began_anew_ |= !reading.goes_on;
   if (!Counts(reading)) return;
-  const ServiceReading newer = WithAnswers(reading);
+  const ServiceReading& newer = reading;
   if (!newest_.has_value()) {
     Begin(newer);
   } else if (began_anew_) {
@@ -79,7 +72,8 @@ void DemandTrack::Begin(const ServiceReading& first) {
 void DemandTrack::AddGrowth(const ServiceReading& older, const ServiceReading& newer) {
   const double arrived =
       *newer.requests_done - *older.requests_done + InFlight(newer) - InFlight(older);
-  const bool tells_answers = newer.answer_tokens.has_value() && older.answer_tokens.has_value();
+  const bool tells_answers = newer.answers.has_value() && older.answers.has_value() &&
+                             newer.answer_tokens.has_value() && older.answer_tokens.has_value();
   const double answers = tells_answers ? *newer.answers - *older.answers : 0;
   const double tokens = tells_answers ? *newer.answer_tokens - *older.answer_tokens : 0;
   const double seconds = absl::ToDoubleSeconds(newer.at - older.at);

@@ -21,9 +21,8 @@ struct ServiceReading {
   std::optional<double> kv_cache_usage_ratio;
   std::optional<double> requests_done;
   std::optional<double> generation_tokens;  // also of answers that are not finished
-  // Counted when an answer is finished. Without them requests_done and generation_tokens count:
-  // those of an engine that counts tokens while it makes them then overstate an answer after a step
-  // of the load.
+  // Counted when an answer is finished. Agents of earlier versions do not send them; then the
+  // tokens of an answer are not known.
   std::optional<double> answers;
   std::optional<double> answer_tokens;
   std::optional<double> counters_began;  // seconds since the epoch

@@ -49,6 +49,7 @@ Number AnswerOf(const EngineQuestion& question, const TimedReading& reading,
     case EngineMetric::kRequestsRunning:
       return reading.running;
     case EngineMetric::kRequestsInFlight:
+    case EngineMetric::kDemand:
       return Sum(reading.waiting, reading.running);
     case EngineMetric::kKvCacheUsagePercent:
       return Times(100, reading.kv_cache_usage_ratio);
@@ -68,14 +69,13 @@ Number AnswerOf(const EngineQuestion& question, const TimedReading& reading,
 std::optional<double> PressurePercent(const TimedReading& reading,
                                       std::optional<double> max_concurrency,
                                       std::optional<double> full_batch) {
-  const Number cache = Times(100, reading.kv_cache_usage_ratio);
-  const Number requests = Sum(reading.running, reading.waiting);
-  if (!requests.has_value()) return cache;
-  if (const Number limit = FirstLimit(reading.limit, max_concurrency, full_batch)) {
-    return std::max(cache.value_or(0), 100 * *requests / *limit);
-  }
-  // Where none runs yet, each that waits is one too many.
-  return cache.value_or(0) + 100 * *reading.waiting / std::max(*reading.running, 1.0);
+  return PressurePercent(BatchOf(reading), FirstLimit(reading.limit, max_concurrency, full_batch));
+}
+
+BatchReading BatchOf(const TimedReading& reading) {
+  return {.waiting = reading.waiting,
+          .running = reading.running,
+          .kv_cache_usage_ratio = reading.kv_cache_usage_ratio};
 }
 
 std::string AgainstText(const TimedReading& reading, std::optional<double> max_concurrency,
@@ -132,6 +132,8 @@ absl::string_view WhatIsAsked(EngineMetric metric) {
       return "how many requests it served";
     case EngineMetric::kTimeToFirstTokenMs:
       return "how long the first token takes";
+    case EngineMetric::kDemand:
+      return "how many requests it finished, wait and run, and how many tokens it generated";
     case EngineMetric::kTimePerOutputTokenMs:
       break;
   }

@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "engine/engine_rates.h"
+#include "model/engine_batch.h"
 #include "model/engine_metric.h"
 
 namespace gpuscaler {
@@ -31,6 +32,8 @@ NumberAtEach Answers(const EngineQuestion& question, std::span<const TimedReadin
 std::optional<double> PressurePercent(const TimedReading& reading,
                                       std::optional<double> max_concurrency,
                                       std::optional<double> full_batch);
+
+BatchReading BatchOf(const TimedReading& reading);
 
 // What that is measured against, for people.
 std::string AgainstText(const TimedReading& reading, std::optional<double> max_concurrency,

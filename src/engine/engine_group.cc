@@ -34,7 +34,7 @@ SignalSeries SeriesOf(const EnginePlace& place, const EngineTimeline& engine,
 
 bool EngineGroup::List(const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
                        const std::vector<WithoutEngine>& without, absl::Time kept_since) {
-  ForgetLeft(kept_since);
+  ForgetLeft(std::min(kept_since, at - memory_));
   const absl::Status before = std::exchange(listed_, places.status());
   if (!places.ok()) return CountList(listed_ != before);
   std::set<EnginePlace> all(places->begin(), places->end());
@@ -87,7 +87,7 @@ bool EngineGroup::AddNew(const std::set<EnginePlace>& places, absl::Time since) 
 
 bool EngineGroup::Take(const EnginePlace& place, const EngineUpdate& update,
                        absl::Time kept_since) {
-  ForgetLeft(kept_since);
+  ForgetLeft(std::min(kept_since, update.at - memory_));
   const auto found = engines_.find(place);
   if (found == engines_.end()) return false;
   EngineTimeline& engine = found->second.engine;
@@ -141,8 +141,9 @@ SignalHistory EngineGroup::Answer(const EngineQuestion& question, absl::Time now
     history.series.push_back(SeriesOf(place, listed.engine, question, now, longest_gap));
     history.series.back().listed_since = listed.since;
   }
+  const absl::Time remembered_since = now - std::max(question.look_back, question.memory);
   for (const Left& left : left_) {
-    if (!counts(left.place) || left.at < now - question.look_back) continue;
+    if (!counts(left.place) || left.at < remembered_since) continue;
     history.left.push_back(SeriesOf(left.place, left.listed.engine, question, now, longest_gap));
     history.left.back().listed_since = left.listed.since;
   }

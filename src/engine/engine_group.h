@@ -65,6 +65,9 @@ class EngineGroup {
 
   void ForgetHistograms();
 
+  // Engines that have left are kept for this long at least.
+  void Remember(absl::Duration memory) { memory_ = memory; }
+
   size_t size() const { return engines_.size(); }
   bool HasNone() const { return listed_.ok() && engines_.empty(); }  // as far as is known
   size_t Bytes() const { return bytes_; }                            // of memory, about
@@ -105,6 +108,7 @@ class EngineGroup {
   std::shared_ptr<const std::vector<WithoutEngine>> without_ =
       std::make_shared<const std::vector<WithoutEngine>>();
   std::set<std::string> models_;
+  absl::Duration memory_;
   size_t bytes_ = 0;
   int64_t update_ = 0;          // all so far
   int64_t version_of_all_ = 0;  // the number of the newest list

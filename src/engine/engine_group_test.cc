@@ -65,6 +65,32 @@ TEST(EngineGroup, WhatIsNoLongerListedIsForgotten) {
   EXPECT_THAT(HistoryOf(group).series, ElementsAre(Field(&SignalSeries::gap, "not read yet")));
 }
 
+TEST(EngineGroup, WhatLeftIsRememberedForQuestionsAboutDemand) {
+  EngineGroup group;
+  group.Remember(absl::Minutes(15));
+  group.List(std::vector{kOnePod, kOtherPod}, Second(0));
+  group.Take(
+      kOnePod,
+      {.at = Second(1),
+       .engine = "vllm",
+       .reading = EngineReading{{{.waiting = 1, .running = 2, .requests_done = 0, .answers = 0}}}});
+  group.List(std::vector{kOtherPod}, Second(2));
+  group.Take(kOtherPod, Observed(1, Second(800)), Second(740));
+  EngineQuestion question = kHowManyWait;
+  const auto left_at = [&](absl::Time now) {
+    return group.Answer(question, now, absl::Seconds(10), [](const EnginePlace&) { return true; })
+        .left;
+  };
+  EXPECT_THAT(left_at(Second(800)), SizeIs(0)) << "the question looks back on a minute";
+  question.memory = absl::Minutes(15);
+  ASSERT_THAT(left_at(Second(800)), SizeIs(1));
+  ASSERT_NE(left_at(Second(800)).front().demand, nullptr);
+  EXPECT_EQ(left_at(Second(800)).front().demand->running, 2);
+  EXPECT_THAT(left_at(Second(903)), SizeIs(0));
+  group.Take(kOtherPod, Observed(1, Second(910)), Second(850));
+  EXPECT_THAT(left_at(Second(800)), SizeIs(0)) << "it is kept no longer";
+}
+
 TEST(EngineGroup, WhatLeftIsToldOfUntilNoQuestionLooksBackOnIt) {
   EngineGroup group;
   group.List(std::vector{kOnePod, kOtherPod}, Second(0));

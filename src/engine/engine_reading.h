@@ -51,6 +51,8 @@ struct ModelReading {
   std::optional<double> prompt_tokens;
   std::optional<double> generation_tokens;
   std::optional<double> preemptions;
+  std::optional<double> answers;        // finished ones, and the tokens that they have: without
+  std::optional<double> answer_tokens;  // those of answers that are still being generated
   std::optional<Histogram> first_token_seconds;   // TTFT: from a request's arrival
   std::optional<Histogram> output_token_seconds;  // TPOT: from one token to the next
 
@@ -62,9 +64,10 @@ struct ModelReading {
 using ModelNumber = std::optional<double> ModelReading::*;
 using ModelHistogram = std::optional<Histogram> ModelReading::*;
 
-constexpr std::array<ModelNumber, 6> kModelCounters = {
+constexpr std::array<ModelNumber, 8> kModelCounters = {
     &ModelReading::requests_done, &ModelReading::queued_requests,   &ModelReading::queue_seconds,
-    &ModelReading::prompt_tokens, &ModelReading::generation_tokens, &ModelReading::preemptions};
+    &ModelReading::prompt_tokens, &ModelReading::generation_tokens, &ModelReading::preemptions,
+    &ModelReading::answers,       &ModelReading::answer_tokens};
 constexpr std::array<ModelHistogram, 2> kModelHistograms = {&ModelReading::first_token_seconds,
                                                             &ModelReading::output_token_seconds};
 

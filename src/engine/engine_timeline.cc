@@ -1,6 +1,7 @@
 #include "engine/engine_timeline.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -105,8 +106,15 @@ SignalSeries EngineTimeline::Answer(const EngineQuestion& question, absl::Time n
   if (const ModelTimeline* const timeline = question.model.empty() ? &together_ : own) {
     series.points = timeline->Points(question, now, longest_gap);
     series.unmoved_since = timeline->SteadySince();
-    if (question.metric == EngineMetric::kPressurePercent) {
-      series.against = timeline->PressureAgainst(question);
+    const bool is_pressure = question.metric == EngineMetric::kPressurePercent;
+    const bool is_about_demand = question.memory > absl::ZeroDuration();
+    if (is_pressure) series.against = timeline->PressureAgainst(question);
+    if (is_pressure || is_about_demand) {
+      series.batch = std::make_shared<const EngineBatch>(timeline->Batch(question, now));
+    }
+    std::optional<EngineDemand> demand = is_about_demand ? timeline->Demand() : std::nullopt;
+    if (demand.has_value()) {
+      series.demand = std::make_shared<const EngineDemand>(*std::move(demand));
     }
   }
   series.gap = GapOf(question, series);

@@ -1,6 +1,7 @@
 #include "engine/full_batch.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace gpuscaler {
 
@@ -8,19 +9,26 @@ void FullBatch::Take(const TimedReading& reading) {
   if (!reading.goes_on) {
     crowd_.reset();
     limit_.reset();
+    learnt_at_ = absl::InfinitePast();
   }
-  const bool waits = reading.waiting > 0.0;  // an empty optional is below any number
-  if (!waits || !reading.running.has_value()) {
+  // An empty optional is below any number.
+  const bool waits = reading.waiting > 0.0 && !(reading.kv_cache_usage_ratio >= kFullCacheRatio);
+  const double running = reading.running.value_or(0);
+  if (!waits || running <= 0) {
     crowd_.reset();
-  } else if (!crowd_.has_value() || *reading.running > crowd_->running) {
-    crowd_ = {.running = *reading.running, .since = reading.at};
+  } else if (!crowd_.has_value() || std::abs(running - crowd_->running) > 1) {
+    crowd_ = {.running = running, .most = running, .since = reading.at};
   } else {
     ++crowd_->readings;
+    crowd_->most = std::max(crowd_->most, running);
     const bool is_full =
         crowd_->readings >= kFullReadings && reading.at - crowd_->since >= kFullFor;
-    if (is_full) limit_ = std::max(limit_.value_or(0), crowd_->running);
+    if (is_full) {
+      limit_ = std::max(limit_.value_or(0), crowd_->most);
+      learnt_at_ = reading.at;
+    }
   }
-  if (limit_.has_value()) limit_ = std::max(*limit_, reading.running.value_or(0));
+  if (limit_.has_value()) limit_ = std::max(*limit_, running);
 }
 
 }  // namespace gpuscaler

@@ -49,6 +49,28 @@ TEST(FullBatch, WhereMoreAndMoreRunItIsNotFullThoughOthersWait) {
   EXPECT_THAT(batch.Limit(), Optional(60));
 }
 
+// Prompts that take all of a step keep requests waiting at a batch that goes up and down.
+TEST(FullBatch, WhereMoreAndLessRunItIsNotFull) {
+  FullBatch batch;
+  for (int second = 0; second < 60; ++second) batch.Take(AtSecond(second, 6 + second % 3, 5));
+  EXPECT_EQ(batch.Limit(), std::nullopt);
+}
+
+TEST(FullBatch, RequestsThatWaitForTheCacheShowNoLimit) {
+  FullBatch batch;
+  for (int second = 0; second < 60; ++second) {
+    TimedReading reading = AtSecond(second, 20, 5);
+    reading.kv_cache_usage_ratio = second < 40 ? 0.85 : 0.84;
+    batch.Take(reading);
+    if (second == 39) {
+      EXPECT_EQ(batch.Limit(), std::nullopt);
+      EXPECT_EQ(batch.LearntAt(), absl::InfinitePast());
+    }
+  }
+  EXPECT_THAT(batch.Limit(), Optional(20));
+  EXPECT_EQ(batch.LearntAt(), Second(59));
+}
+
 TEST(FullBatch, ALimitOnlyRises) {
   FullBatch batch;
   Hold(batch, 0, 10, 8, 5);

@@ -17,6 +17,8 @@ constexpr NumberRow kNumbersOfLmDeploy[] = {
     {.name = "lmdeploy:request_queue_time_seconds_count", .into = &ModelReading::queued_requests},
     {.name = "lmdeploy:prompt_tokens", .into = &ModelReading::prompt_tokens},
     {.name = "lmdeploy:generation_tokens", .into = &ModelReading::generation_tokens},
+    {.name = "lmdeploy:request_generation_tokens_count", .into = &ModelReading::answers},
+    {.name = "lmdeploy:request_generation_tokens_sum", .into = &ModelReading::answer_tokens},
 };
 
 constexpr HistogramRow kHistogramsOfLmDeploy[] = {

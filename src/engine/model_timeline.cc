@@ -7,11 +7,43 @@
 #include "series/look_back.h"
 
 namespace gpuscaler {
+namespace {
+
+ServiceReading ServiceOf(absl::Time at, const ModelReading& reading) {
+  return {.at = at,
+          .waiting = reading.waiting,
+          .running = reading.running,
+          .kv_cache_usage_ratio = reading.kv_cache_usage_ratio,
+          .requests_done = reading.requests_done,
+          .generation_tokens = reading.generation_tokens,
+          .answers = reading.answers,
+          .answer_tokens = reading.answer_tokens,
+          .counters_began = reading.counters_began};
+}
+
+}  // namespace
 
 void ModelTimeline::Take(absl::Time at, ModelReading reading) {
   still_.Take(at, reading);
+  ServiceReading service = ServiceOf(at, reading);
   readings_.Take(at, std::move(reading));
-  full_batch_.Take(readings_.all().back());
+  const TimedReading& taken = readings_.all().back();
+  full_batch_.Take(taken);
+  service.goes_on = taken.goes_on;
+  demand_.Take(service);
+}
+
+EngineBatch ModelTimeline::Batch(const EngineQuestion& question, absl::Time now) const {
+  const std::span<const TimedReading> all = readings_.all();
+  EngineBatch batch{.learnt_limit = full_batch_.Limit(), .learnt_at = full_batch_.LearntAt()};
+  if (all.empty()) return batch;
+  batch.reported_limit = all.back().limit;
+  const size_t first = FirstOfWindow(all, now - question.look_back, &TimedReading::at);
+  batch.readings.reserve(all.size() - first);
+  for (const TimedReading& reading : all.subspan(first)) {
+    batch.readings.push_back(BatchOf(reading));
+  }
+  return batch;
 }
 
 std::vector<SignalPoint> ModelTimeline::Points(const EngineQuestion& question, absl::Time now,

@@ -7,9 +7,12 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "demand/demand_track.h"
 #include "engine/full_batch.h"
 #include "engine/steady_requests.h"
 #include "engine/stored_readings.h"
+#include "model/engine_batch.h"
+#include "model/engine_demand.h"
 #include "model/engine_metric.h"
 #include "model/signal_history.h"
 
@@ -24,7 +27,8 @@ class ModelTimeline {
   // Readings before then, which no question looks back on, may go.
   void Forget(absl::Time before) { readings_.Forget(before); }
   void ForgetHistograms() { readings_.ForgetHistograms(); }
-  size_t Bytes() const { return sizeof(*this) + readings_.Bytes(); }  // of memory, about
+  // Of memory, about.
+  size_t Bytes() const { return sizeof(*this) + readings_.Bytes() + demand_.Bytes(); }
 
   // One for each reading in the time that the question looks back on, and for the one that stood
   // when it began; oldest first. What comes from counters is over the question's window at each of
@@ -35,12 +39,19 @@ class ModelTimeline {
   // What the newest pressure is measured against, for people; empty: there is none.
   std::string PressureAgainst(const EngineQuestion& question) const;
 
+  // The batch at each of Points().
+  EngineBatch Batch(const EngineQuestion& question, absl::Time now) const;
+
+  // Empty: no reading had requests and counters.
+  std::optional<EngineDemand> Demand() const { return demand_.Sums(); }
+
   std::optional<absl::Time> SteadySince() const { return still_.Since(); }
 
  private:
   StoredReadings readings_;
   SteadyRequests still_;
   FullBatch full_batch_;
+  DemandTrack demand_;
 };
 
 }  // namespace gpuscaler

@@ -78,6 +78,47 @@ TEST(ModelTimeline, TheLimitIsTheMostThatRanWhileOthersWaited) {
   EXPECT_THAT(now(16), Optional(0)) << "another process may have another limit";
 }
 
+TEST(ModelTimeline, HasTheBatchAtEachPoint) {
+  ModelTimeline timeline;
+  for (int second = 0; second < 20; ++second) {
+    timeline.Take(Second(second), {.waiting = 1, .running = 8, .kv_cache_usage_ratio = 0.5});
+  }
+  const EngineQuestion question{.metric = EngineMetric::kPressurePercent,
+                                .look_back = absl::Seconds(5)};
+  const EngineBatch batch = timeline.Batch(question, Second(19));
+  EXPECT_THAT(batch.learnt_limit, Optional(8));
+  EXPECT_EQ(batch.learnt_at, Second(19));
+  EXPECT_EQ(batch.reported_limit, std::nullopt);
+  EXPECT_EQ(batch.readings.size(), timeline.Points(question, Second(19), kLongestGap).size());
+  EXPECT_EQ(batch.readings.front(),
+            (BatchReading{.waiting = 1, .running = 8, .kv_cache_usage_ratio = 0.5}));
+  EXPECT_TRUE(ModelTimeline().Batch(question, Second(0)).readings.empty());
+}
+
+TEST(ModelTimeline, AddsUpDemandThoughItsReadingsAreForgotten) {
+  ModelTimeline timeline;
+  EXPECT_EQ(timeline.Demand(), std::nullopt);
+  for (int second = 0; second <= 100; ++second) {
+    timeline.Take(Second(second), {.waiting = 0,
+                                   .running = 4,
+                                   .requests_done = 2.0 * second,
+                                   .generation_tokens = 100.0 * second,
+                                   .answers = 2.0 * second,
+                                   .answer_tokens = 100.0 * second});
+    timeline.Forget(Second(second - 5));
+  }
+  const std::optional<EngineDemand> demand = timeline.Demand();
+  ASSERT_TRUE(demand.has_value());
+  double answers = 0, tokens = 0;
+  for (const RequestBin& bin : demand->bins) {
+    answers += bin.answers;
+    tokens += bin.answer_tokens;
+  }
+  EXPECT_NEAR(answers, 200, 1e-6);
+  EXPECT_NEAR(tokens, 10'000, 1e-6);
+  EXPECT_GT(demand->service.seconds, 0);
+}
+
 TEST(ModelTimeline, ForgetsWhatNoQuestionLooksBackOn) {
   ModelTimeline timeline;
   for (int second = 0; second < 100; ++second) {

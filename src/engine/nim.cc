@@ -31,6 +31,12 @@ constexpr NumberRow kNumbersOfNim[] = {
     {.name = "generation_tokens", .into = &ModelReading::generation_tokens},
     {.name = "vllm:generation_tokens", .into = &ModelReading::generation_tokens, .choice = 1},
     {.name = "vllm:num_preemptions", .into = &ModelReading::preemptions},
+    {.name = "request_generation_tokens_count", .into = &ModelReading::answers},
+    {.name = "vllm:request_generation_tokens_count", .into = &ModelReading::answers, .choice = 1},
+    {.name = "request_generation_tokens_sum", .into = &ModelReading::answer_tokens},
+    {.name = "vllm:request_generation_tokens_sum",
+     .into = &ModelReading::answer_tokens,
+     .choice = 1},
 };
 
 constexpr HistogramRow kHistogramsOfNim[] = {

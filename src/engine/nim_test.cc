@@ -11,6 +11,8 @@ num_request_max{model_name="meta/llama3-8b"} 256.0
 gpu_cache_usage_perc{model_name="meta/llama3-8b"} 0.125
 prompt_tokens_total{model_name="meta/llama3-8b"} 603.0
 generation_tokens_total{model_name="meta/llama3-8b"} 997.0
+request_generation_tokens_sum{model_name="meta/llama3-8b"} 900.0
+request_generation_tokens_count{model_name="meta/llama3-8b"} 9.0
 request_success_total{finished_reason="stop",model_name="meta/llama3-8b"} 34.0
 time_to_first_token_seconds_bucket{le="0.1",model_name="meta/llama3-8b"} 30.0
 time_to_first_token_seconds_bucket{le="+Inf",model_name="meta/llama3-8b"} 34.0
@@ -20,6 +22,8 @@ time_to_first_token_seconds_bucket{le="+Inf",model_name="meta/llama3-8b"} 34.0
   EXPECT_THAT(reading.limit, testing::Optional(256));
   EXPECT_THAT(reading.kv_cache_usage_ratio, testing::Optional(0.125));
   EXPECT_THAT(reading.generation_tokens, testing::Optional(997));
+  EXPECT_THAT(reading.answers, testing::Optional(9));
+  EXPECT_THAT(reading.answer_tokens, testing::Optional(900));
   EXPECT_THAT(reading.requests_done, testing::Optional(34));
   EXPECT_EQ(CountOf(reading.first_token_seconds), 34);
 }

@@ -49,6 +49,11 @@ bool HasWhatIsAsked(const Rows& rows, EngineMetric metric) {
       return Has(rows, &ModelReading::requests_done);
     case EngineMetric::kTimeToFirstTokenMs:
       return Has(rows, &ModelReading::first_token_seconds);
+    case EngineMetric::kDemand:
+      // No backend reports all of it: Triton's vLLM has no running requests, its TensorRT-LLM no
+      // tokens.
+      return rows.backend.empty() && HasWhatIsAsked(rows, EngineMetric::kRequestsInFlight) &&
+             Has(rows, &ModelReading::requests_done) && Has(rows, &ModelReading::generation_tokens);
     case EngineMetric::kTimePerOutputTokenMs:
       break;
   }

@@ -2,6 +2,8 @@
 
 #include <array>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "engine/engine_answers.h"
 #include "gmock/gmock.h"
@@ -52,6 +54,11 @@ TEST(ReportedMetrics, SomeEngineTellsEachOfThem) {
     EXPECT_THAT(EnginesThatTell(metric), Contains("vllm")) << WhatIsAsked(metric);
     EXPECT_THAT(EnginesThatTell(metric), Not(Contains("ollama"))) << "it has a list of models";
   }
+}
+
+TEST(ReportedMetrics, DemandTakesFinishedRequestsThoseInFlightAndTokens) {
+  EXPECT_EQ(EnginesThatTell(EngineMetric::kDemand),
+            (std::vector<std::string>{"lmdeploy", "nim", "sglang", "tgi", "trtllm_serve", "vllm"}));
 }
 
 TEST(ReportedMetrics, WhatTritonExportsOnlyWithTensorRtLlm) {

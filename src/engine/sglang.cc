@@ -74,6 +74,17 @@ constexpr NumberRow kNumbersOfSglang[] = {
     {.name = "sglang:generation_tokens",
      .into = &ModelReading::generation_tokens,
      .zero_before = kSglangDone},
+    // With --collect-tokens-histogram; the counters count the tokens of finished requests too.
+    {.name = "sglang:generation_tokens_histogram_count", .into = &ModelReading::answers},
+    {.name = "sglang:num_requests",
+     .into = &ModelReading::answers,
+     .choice = 1,
+     .zero_before = kSglangDone},
+    {.name = "sglang:generation_tokens_histogram_sum", .into = &ModelReading::answer_tokens},
+    {.name = "sglang:generation_tokens",
+     .into = &ModelReading::answer_tokens,
+     .choice = 1,
+     .zero_before = kSglangDone},
 };
 
 constexpr HistogramRow kHistogramsOfSglang[] = {

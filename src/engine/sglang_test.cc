@@ -27,6 +27,11 @@ sglang:prompt_tokens_total{model_name="m",priority="10"} 1100.0
 # TYPE sglang:generation_tokens_total counter
 sglang:generation_tokens_total{model_name="m",priority="0"} 990.0
 sglang:generation_tokens_total{model_name="m",priority="10"} 110.0
+# TYPE sglang:generation_tokens_histogram histogram
+sglang:generation_tokens_histogram_sum{model_name="m",priority="0"} 990.0
+sglang:generation_tokens_histogram_sum{model_name="m",priority="10"} 110.0
+sglang:generation_tokens_histogram_count{model_name="m",priority="0"} 9.0
+sglang:generation_tokens_histogram_count{model_name="m",priority="10"} 2.0
 # TYPE sglang:time_to_first_token_seconds histogram
 sglang:time_to_first_token_seconds_bucket{is_streaming="false",le="0.1",model_name="m",priority="0"} 90.0
 sglang:time_to_first_token_seconds_bucket{is_streaming="false",le="+Inf",model_name="m",priority="0"} 100.0
@@ -52,6 +57,8 @@ TEST(Sglang, RequestsOfAllPrioritiesCountOnce) {
   EXPECT_THAT(reading.queued_requests, testing::Optional(109));
   EXPECT_THAT(reading.prompt_tokens, testing::Optional(11004));
   EXPECT_THAT(reading.generation_tokens, testing::Optional(1100));
+  EXPECT_THAT(reading.answers, testing::Optional(11));
+  EXPECT_THAT(reading.answer_tokens, testing::Optional(1100));
   EXPECT_EQ(CountOf(reading.first_token_seconds), 111);
   EXPECT_EQ(CountOf(reading.output_token_seconds), 1080);
 }

@@ -30,6 +30,12 @@ constexpr NumberRow kNumbersOfTgi[] = {
     {.name = "tgi_request_generated_tokens_sum",
      .into = &ModelReading::generation_tokens,
      .zero_before = kTgiDone},
+    {.name = "tgi_request_generated_tokens_count",
+     .into = &ModelReading::answers,
+     .zero_before = kTgiDone},
+    {.name = "tgi_request_generated_tokens_sum",
+     .into = &ModelReading::answer_tokens,
+     .zero_before = kTgiDone},
 };
 
 constexpr HistogramRow kHistogramsOfTgi[] = {

@@ -37,6 +37,8 @@ tgi_request_mean_time_per_token_duration_bucket{le="+Inf"} 94
   EXPECT_THAT(reading.requests_done, testing::Optional(94));
   EXPECT_THAT(reading.queue_seconds, testing::Optional(18.8));
   EXPECT_THAT(reading.generation_tokens, testing::Optional(9400));
+  EXPECT_THAT(reading.answers, testing::Optional(94));
+  EXPECT_THAT(reading.answer_tokens, testing::Optional(9400));
   EXPECT_EQ(CountOf(reading.output_token_seconds), 94);
   EXPECT_EQ(reading.kv_cache_usage_ratio, std::nullopt) << "it has none to tell";
 }

@@ -33,6 +33,11 @@ constexpr NumberRow kNumbersOfTrtllm[] = {
     {.name = "trtllm_generation_tokens",
      .into = &ModelReading::generation_tokens,
      .zero_before = kTrtllmDone},
+    // Counted when a request is done.
+    {.name = "trtllm_request_success", .into = &ModelReading::answers, .zero_before = kTrtllmDone},
+    {.name = "trtllm_generation_tokens",
+     .into = &ModelReading::answer_tokens,
+     .zero_before = kTrtllmDone},
 };
 
 constexpr HistogramRow kHistogramsOfTrtllm[] = {

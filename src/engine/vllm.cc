@@ -47,6 +47,12 @@ constexpr NumberRow kNumbersOfVllm[] = {
     {.name = "vllm:prompt_tokens", .into = &ModelReading::prompt_tokens},
     {.name = "vllm:generation_tokens", .into = &ModelReading::generation_tokens},
     {.name = "vllm:num_preemptions", .into = &ModelReading::preemptions},
+    {.name = "vllm:request_generation_tokens_count",
+     .into = &ModelReading::answers,
+     .zero_before = kVllmDone},
+    {.name = "vllm:request_generation_tokens_sum",
+     .into = &ModelReading::answer_tokens,
+     .zero_before = kVllmDone},
 };
 
 constexpr HistogramRow kHistogramsOfVllm[] = {

@@ -46,6 +46,10 @@ vllm:request_queue_time_seconds_bucket{engine="0",le="0.3",model_name="meta/llam
 vllm:request_queue_time_seconds_bucket{engine="0",le="+Inf",model_name="meta/llama-8b"} 350.0
 vllm:request_queue_time_seconds_count{engine="0",model_name="meta/llama-8b"} 350.0
 vllm:request_queue_time_seconds_sum{engine="0",model_name="meta/llama-8b"} 175.5
+# TYPE vllm:request_generation_tokens histogram
+vllm:request_generation_tokens_bucket{engine="0",le="+Inf",model_name="meta/llama-8b"} 340.0
+vllm:request_generation_tokens_count{engine="0",model_name="meta/llama-8b"} 340.0
+vllm:request_generation_tokens_sum{engine="0",model_name="meta/llama-8b"} 61000.0
 # TYPE vllm:time_to_first_token_seconds histogram
 vllm:time_to_first_token_seconds_bucket{engine="0",le="0.001",model_name="meta/llama-8b"} 0.0
 vllm:time_to_first_token_seconds_bucket{engine="0",le="0.25",model_name="meta/llama-8b"} 200.0
@@ -62,6 +66,8 @@ process_start_time_seconds 1.76722499871e+09
   EXPECT_THAT(reading.preemptions, testing::Optional(4));
   EXPECT_THAT(reading.prompt_tokens, testing::Optional(120000));
   EXPECT_THAT(reading.generation_tokens, testing::Optional(64000));
+  EXPECT_THAT(reading.answers, testing::Optional(340));
+  EXPECT_THAT(reading.answer_tokens, testing::Optional(61000)) << "of finished answers alone";
   EXPECT_THAT(reading.requests_done, testing::Optional(350));
   EXPECT_THAT(reading.queued_requests, testing::Optional(350));
   EXPECT_THAT(reading.queue_seconds, testing::Optional(175.5));

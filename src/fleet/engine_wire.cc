@@ -25,7 +25,7 @@ struct WireNumber {
   double most;
 };
 using M = wire::EngineModel;
-constexpr std::array<WireNumber, 11> kWireNumbers = {{
+constexpr std::array<WireNumber, 13> kWireNumbers = {{
     {&ModelReading::waiting, &M::has_waiting, &M::waiting, &M::set_waiting, kMostCounted},
     {&ModelReading::running, &M::has_running, &M::running, &M::set_running, kMostCounted},
     {&ModelReading::kv_cache_usage_ratio, &M::has_kv_cache_usage_ratio, &M::kv_cache_usage_ratio,
@@ -42,6 +42,9 @@ constexpr std::array<WireNumber, 11> kWireNumbers = {{
     {&ModelReading::generation_tokens, &M::has_generation_tokens, &M::generation_tokens,
      &M::set_generation_tokens, kMostCounted},
     {&ModelReading::preemptions, &M::has_preemptions, &M::preemptions, &M::set_preemptions,
+     kMostCounted},
+    {&ModelReading::answers, &M::has_answers, &M::answers, &M::set_answers, kMostCounted},
+    {&ModelReading::answer_tokens, &M::has_answer_tokens, &M::answer_tokens, &M::set_answer_tokens,
      kMostCounted},
     {&ModelReading::counters_began, &M::has_counters_began, &M::counters_began,
      &M::set_counters_began, kMostCounted},

@@ -28,6 +28,8 @@ ModelReading Everything() {
           .prompt_tokens = 1e6,
           .generation_tokens = 2e6,
           .preemptions = 0,
+          .answers = 98,
+          .answer_tokens = 1.9e6,
           .first_token_seconds = histogram,
           .output_token_seconds = histogram,
           .counters_began = 1.7e9};

@@ -17,6 +17,7 @@ using ::testing::IsEmpty;
 
 constexpr char kEngine[] = "engineEndpoint: http://llm.example.com:8000\n";
 constexpr char kPressure[] = "profile: vllm-inference\nmaxConcurrency: '64'\n";
+constexpr char kWithoutDemand[] = "\ndemand: 'off'";
 constexpr char kRequests[] = "profile: vllm-requests\n";
 
 // One trigger with these lines of metadata, which begin on line 8.
@@ -43,6 +44,32 @@ TEST(CapacityLint, AnEngineProfileWithoutMaxConcurrencyHasUnknownCapacity) {
     EXPECT_THAT(RulesIn(Capacity(8, metadata + "maxConcurrency: '64'")), IsEmpty()) << profile;
   }
   EXPECT_THAT(RulesIn(Capacity(8, absl::StrCat(kEngine, kRequests))), IsEmpty());
+}
+
+TEST(CapacityLint, DemandNeedsMaxConcurrencyOrTimePerToken) {
+  for (const char* metadata :
+       {"profile: vllm-inference\n", "metricType: demand_replicas\ntargetValue: '1'\n"}) {
+    const std::string yaml = absl::StrCat(kEngine, metadata);
+    const std::vector<Finding> findings = FindingsIn(Capacity(8, yaml));
+    ASSERT_EQ(findings.size(), 1u) << metadata;
+    EXPECT_EQ(findings[0].rule, "pressure-without-limit");
+    EXPECT_THAT(findings[0].message,
+                HasSubstr("capacity unknown: set maxConcurrency or tpotSloMs;"));
+    EXPECT_THAT(RulesIn(Capacity(8, yaml + "tpotSloMs: '30'")), IsEmpty()) << metadata;
+    EXPECT_THAT(RulesIn(Capacity(8, yaml + "maxConcurrency: '64'")), IsEmpty()) << metadata;
+  }
+  const std::string observed =
+      absl::StrCat(kEngine, "profile: vllm-inference\ndemand: observe\ntpotSloMs: '30'\n");
+  EXPECT_THAT(FindingsIn(Capacity(8, observed)).at(0).message,
+              HasSubstr("tpotSloMs with demand: on"))
+      << "the pressure counts, which has no time per token";
+}
+
+TEST(CapacityLint, NoTargetOfDemandCycles) {
+  const std::string high = absl::StrCat(kEngine, kPressure, "targetValue: '80'\n");
+  EXPECT_THAT(RulesIn(Capacity(8, high + "demand: observe")), ElementsAre("12 target-cycles"));
+  EXPECT_THAT(RulesIn(Capacity(8, high + "demand: 'off'")), ElementsAre("12 target-cycles"));
+  EXPECT_THAT(RulesIn(Capacity(8, high)), IsEmpty());
 }
 
 TEST(CapacityLint, AnEngineThatReportsItsLimitNeedsNoMaxConcurrency) {
@@ -72,8 +99,8 @@ TEST(CapacityLint, ATargetThatCyclesWithEveryEngineOfTheBenchIsNamed) {
   for (const Row& row : {Row{2, "53", "52"}, Row{3, "63", "62"}, Row{8, "71", "70"},
                          Row{20, "75", "74"}, Row{50, "75", "74"}}) {
     const auto with_target = [&](const char* target) {
-      return RulesIn(Capacity(row.max_replicas,
-                              absl::StrCat(kEngine, kPressure, "targetValue: '", target, "'")));
+      return RulesIn(Capacity(row.max_replicas, absl::StrCat(kEngine, kPressure, "targetValue: '",
+                                                             target, "'", kWithoutDemand)));
     };
     EXPECT_THAT(with_target(row.cycles), ElementsAre("12 target-cycles")) << row.max_replicas;
     EXPECT_THAT(with_target(row.holds), IsEmpty()) << row.max_replicas;

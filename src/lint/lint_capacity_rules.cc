@@ -25,10 +25,6 @@ struct LargestSafeTargets {
 constexpr std::array<LargestSafeTargets, 4> kLargestSafeTargets = {
     {{2, 52, 39}, {4, 62, 52}, {10, 70, 64}, {20, 74, 69}}};
 
-bool CountsPressure(const Trigger& trigger) {
-  return trigger.metric == MetricType::kEnginePressure || ReadsPressure(trigger);
-}
-
 bool CountsRequests(const Trigger& trigger) {
   return trigger.metric == MetricType::kRequestsInFlight ||
          trigger.metric == MetricType::kRequestsRunning;
@@ -73,7 +69,8 @@ std::optional<Complaint> TargetCycles(const Manifest& manifest,
                                       const std::vector<OurTrigger>& ours) {
   const LargestSafeTargets& safe = LargestSafeTargetsOf(manifest);
   for (const OurTrigger& our : ours) {
-    if (!our.settings || !TargetIsGiven(our)) continue;
+    // Demand is linear in the load, so no target of it cycles.
+    if (!our.settings || !TargetIsGiven(our) || CountsDemand(*our.settings)) continue;
     const bool of_pressure = CountsPressure(*our.settings);
     if (!of_pressure && !CountsRequests(*our.settings)) continue;
     const double largest = of_pressure ? safe.pressure_percent : safe.requests_in_flight;

@@ -78,17 +78,19 @@ bool ReportsLimit(const Trigger& trigger) {
 
 std::optional<Complaint> PressureWithoutLimit(const OurTrigger& our) {
   const Trigger& trigger = *our.settings;
-  const bool counts_pressure =
-      trigger.metric == MetricType::kEnginePressure || ReadsPressure(trigger);
-  if (!counts_pressure || trigger.max_concurrency || ReportsLimit(trigger)) return std::nullopt;
+  const bool is_bound = CountsDemand(trigger) && trigger.tpot_slo.has_value();
+  if (!(CountsPressure(trigger) || CountsDemand(trigger)) || is_bound || trigger.max_concurrency ||
+      ReportsLimit(trigger)) {
+    return std::nullopt;
+  }
   return Complaint{
-      "capacity unknown: maxConcurrency is missing, and vLLM, SGLang, TGI, LMDeploy and llama.cpp "
-      "do "
-      "not report how many requests they run at once; until requests have waited at a full batch, "
-      "a "
-      "few that wait count as twice the target; use the engine's own limit (vLLM's --max-num-seqs, "
-      "SGLang's --max-running-requests, TGI's and LMDeploy's --max-batch-size, llama.cpp's "
-      "--parallel)",
+      absl::StrCat("capacity unknown: set maxConcurrency or tpotSloMs",
+                   CountsDemand(trigger) ? "" : " with demand: on",
+                   "; vLLM, SGLang, TGI, LMDeploy and llama.cpp do not report how many requests "
+                   "they run at once, and until requests have waited at a full batch a few that "
+                   "wait count as twice the target; maxConcurrency is the engine's own limit "
+                   "(vLLM's --max-num-seqs, SGLang's --max-running-requests, TGI's and LMDeploy's "
+                   "--max-batch-size, llama.cpp's --parallel)"),
       our.written->LineOf({"profile", "metricType"})};
 }
 
@@ -144,7 +146,8 @@ constexpr std::array<TriggerRule, 8> kDemandRules = {{
      ValueOfATotal},
     {{"rate-without-window", kWarning, "A rate or a wait over no time at all."}, RateWithoutWindow},
     {{"pressure-without-limit", kWarning,
-      "An engine's pressure without maxConcurrency: the engine's capacity is unknown."},
+      "An engine's pressure or demand without maxConcurrency or tpotSloMs: its capacity is "
+      "unknown."},
      PressureWithoutLimit},
     {{"tensorrt-llm-needed", kNote, "A metric that Triton exports with TensorRT-LLM only."},
      TensorRtLlmNeeded},

@@ -18,6 +18,7 @@ enum class EngineMetric {
   kRequestRate,           // requests done a second
   kTimeToFirstTokenMs,    // p95 in the window
   kTimePerOutputTokenMs,  // p95 in the window
+  kDemand,                // requests in flight, of an engine that reports what demand takes
 };
 
 // Whether it takes histograms, of which a page has the most.
@@ -38,6 +39,9 @@ struct EngineQuestion {
   absl::Duration window;                  // of what comes from counters
   absl::Duration look_back;               // how much of the past is asked for
   std::optional<double> max_concurrency;  // of one engine, where it does not tell its limit
+  // How far back demand is added up, and engines that have left are remembered. 0: the question is
+  // not about demand.
+  absl::Duration memory;
 
   friend bool operator==(const EngineQuestion&, const EngineQuestion&) = default;
 };

@@ -10,6 +10,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "model/engine_batch.h"
+#include "model/engine_demand.h"
 
 namespace gpuscaler {
 
@@ -42,6 +44,10 @@ struct SignalSeries {
   std::vector<std::string> reported_by;
   // What a pressure is measured against, for people: "of maxConcurrency 64". Else empty.
   std::string against;
+  // The batch behind a pressure, and what an engine shows of its demand; null unless the question
+  // is about them (EngineQuestion::memory).
+  std::shared_ptr<const EngineBatch> batch;
+  std::shared_ptr<const EngineDemand> demand;
   // What people should know of a queue's number: that its group does not exist. Else empty.
   std::string note;
 

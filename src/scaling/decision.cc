@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -17,12 +18,29 @@
 #include "scaling/replicas.h"
 #include "scaling/totals.h"
 #include "scaling/window_load.h"
+#include "scaling/workload_demand.h"
 #include "trigger/trigger_source.h"
 
 namespace gpuscaler {
 namespace {
 
 using State = Contribution::State;
+
+void AddDemand(const Trigger& trigger, const Replicas& replicas, Decision& decision) {
+  if (!ComputesDemand(trigger) || !decision.by_engines) return;
+  decision.demand = DemandOfWorkload(trigger, replicas);
+  decision.batch_limit = replicas.batch_limit;
+  decision.by_demand =
+      CountsDemand(trigger) && decision.demand.has_value() && decision.demand->replicas.has_value();
+  std::string note = DemandNote(trigger, decision.demand);
+  if (!note.empty()) decision.notes.push_back(std::move(note));
+  if (trigger.metric != MetricType::kDemandReplicas) return;
+  for (Contribution& contribution : decision.contributions) {
+    if (!contribution.load.has_value()) continue;
+    contribution.because = CountText(std::llround(*contribution.load), "request") + " in flight";
+    contribution.load.reset();
+  }
+}
 
 // engineFallback: activity leaves the number to another trigger: one replica's worth while any
 // works.
@@ -247,16 +265,16 @@ double ReplicasFor(const Trigger& trigger, double sum) {
   return std::ceil(RoundToThreeDecimals(sum) / trigger.target - 1e-9);
 }
 
-void AddHold(const Trigger& trigger, const Hold& hold, const Totals& totals, bool only_activity,
+// `sum` is the V of AverageValue without the hold.
+void AddHold(const Trigger& trigger, const Hold& hold, double sum, bool only_activity,
              Decision& decision) {
   decision.look_back = hold.look_back;
   if (hold.because.empty()) return;
   const double least = only_activity ? std::min(hold.least, trigger.target) : hold.least;
   const bool of_mean = trigger.target_type == TargetType::kValue;
-  const bool holds =
-      of_mean && !only_activity
-          ? SumOf(trigger, totals) <= trigger.target * std::max(ReplicasFor(trigger, least), 1e-9)
-          : decision.value < least;
+  const bool holds = of_mean && !only_activity
+                         ? sum <= trigger.target * std::max(ReplicasFor(trigger, least), 1e-9)
+                         : decision.value < least;
   if (!holds) return;
   decision.value = of_mean ? trigger.target : least;
   decision.held_because = hold.because;
@@ -333,6 +351,7 @@ Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
   AddNotes(trigger, loads, decision);
   AddFrozen(trigger, workload_replicas->replicas, decision);
   decision.by_engines = std::ranges::any_of(workload_replicas->replicas, &Replica::by_engine);
+  AddDemand(trigger, *workload_replicas, decision);
   decision.ambiguity = workload_replicas->ambiguity;
   if (!decision.ambiguity.text.empty()) decision.notes.push_back(decision.ambiguity.text);
   std::ranges::copy(workload_replicas->notes, std::back_inserter(decision.notes));
@@ -346,11 +365,19 @@ Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
     decision.status = workload_replicas->unseen;
     return decision;
   }
+  const bool lacks_demand = trigger.metric == MetricType::kDemandReplicas && !decision.by_demand;
+  if (lacks_demand && decision.replicas > 0) {
+    decision.status = absl::UnavailableError(DemandNote(trigger, decision.demand));
+    return decision;
+  }
   const bool only_activity = OnlyActivityIsKnown(trigger, decision);
   decision.value = only_activity ? ActivityValue(trigger, decision) : ValueFor(trigger, totals);
+  if (decision.by_demand) decision.value = ValueWithDemand(trigger, decision.value, decision);
   if (IsByOwner(trigger, fleet) && std::ranges::any_of(loads, StartsOrEnds)) {
-    AddHold(trigger, HoldOf(trigger, workload_replicas->replicas, loads, fleet.now), totals,
-            only_activity, decision);
+    const double sum =
+        decision.by_demand ? trigger.target * *decision.demand->replicas : SumOf(trigger, totals);
+    AddHold(trigger, HoldOf(trigger, *workload_replicas, loads, fleet.now), sum, only_activity,
+            decision);
   }
   decision.value = RoundToThreeDecimals(decision.value);
   const Activity activity = ActivityOf(trigger, loads, fleet.now);

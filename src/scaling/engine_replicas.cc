@@ -10,12 +10,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/number_text.h"
 #include "base/status_macros.h"
 #include "scaling/engine_owners.h"
 #include "scaling/frozen_engine.h"
 #include "scaling/hidden_engines.h"
 #include "scaling/signal_samples.h"
 #include "scaling/unreadable_engines.h"
+#include "scaling/workload_engines.h"
 #include "trigger/trigger_source.h"
 
 namespace gpuscaler {
@@ -103,6 +105,7 @@ class EngineReplicas {
   }
 
   void Replace() {
+    CollectEngines();
     const std::vector<Replica> left = Left();
     for (const SignalSeries* engine : owners_.unmatched()) {
       unmatched_frozen_at_[engine] = UnmatchedFrozenAt(*engine);
@@ -125,6 +128,24 @@ class EngineReplicas {
   }
 
  private:
+  void CollectEngines() {
+    const std::vector<Replica>& replicas = workload_replicas_.replicas;
+    WorkloadEngines engines(fleet_, replicas, ComputesDemand(trigger_));
+    if (owners_.UnmatchedCount()) {
+      for (const SignalSeries* engine : owners_.unmatched()) engines.AddPresent(*engine, nullptr);
+    }
+    for (size_t i = 0; by_owner_ && i < replicas.size(); ++i) {
+      for (const SignalSeries* engine : owners_.Of(i)) {
+        replicas[i].present ? engines.AddPresent(*engine, &replicas[i]) : engines.AddLeft(*engine);
+      }
+    }
+    for (const SignalSeries& engine : signals_.left) {
+      if (owners_.IsOfWorkload(engine)) engines.AddLeft(engine);
+    }
+    workload_replicas_.engines = std::move(engines).Take();
+    workload_replicas_.batch_limit = SharedLimit(workload_replicas_.engines);
+  }
+
   absl::Status CheckMetric() const {
     std::set<absl::string_view> families;
     const std::vector<std::string>* reported_by = nullptr;
@@ -197,7 +218,15 @@ class EngineReplicas {
     replica.covered_since = std::min(signals_.read_since, now_);
     replica.forgotten_until = absl::InfinitePast();
     if (!engines.empty()) replica.why_stale.clear();
-    if (engines.size() == 1) replica.against = engines.front()->against;
+    if (engines.size() == 1) replica.against = AgainstOf(*engines.front());
+  }
+
+  std::string AgainstOf(const SignalSeries& engine) const {
+    const std::optional<double>& shared = workload_replicas_.batch_limit;
+    if (!shared.has_value() || !SharesLimit(trigger_, engine)) return engine.against;
+    return absl::StrCat("of the ", NumberText(*shared),
+                        " that its workload's engines ran at most while others waited "
+                        "(maxConcurrency is not given)");
   }
 
   static void CutAt(absl::Time at, std::vector<ReplicaSample>& samples) {
@@ -238,7 +267,7 @@ class EngineReplicas {
       if (owner) replica.name = workload_replicas_.replicas[*owner].name;
       replica.by_engine = true;
       replica.covered_since = std::min(signals_.read_since, now_);
-      ObservedSeries observed{.series = &engine};
+      ObservedSeries observed{.series = &engine, .shared_limit = workload_replicas_.batch_limit};
       const absl::Time frozen_at = LeftFrozenAt(engine, owner.has_value());
       if (frozen_at <= now_) {
         observed.frozen_since = *engine.unmoved_since;
@@ -308,10 +337,12 @@ class EngineReplicas {
                                      : unmatched->second;
     if (frozen_at > now_ || !replica.why_stale.empty()) {
       replica.frozen_at = std::min(replica.frozen_at, frozen_at);
-      return {.series = &engine};
+      return {.series = &engine, .shared_limit = workload_replicas_.batch_limit};
     }
     replica.frozen = true;
-    return {.series = &engine, .frozen_since = *engine.unmoved_since};
+    return {.series = &engine,
+            .frozen_since = *engine.unmoved_since,
+            .shared_limit = workload_replicas_.batch_limit};
   }
 
   // Once all GPUs are idle that may be its: where those are not known, never.

@@ -10,6 +10,7 @@
 #include "scaling/aggregate.h"
 #include "scaling/totals.h"
 #include "scaling/window_load.h"
+#include "scaling/workload_demand.h"
 #include "trigger/trigger_source.h"
 
 namespace gpuscaler {
@@ -268,17 +269,24 @@ std::vector<HeldReplica> HeldReplicas(const std::vector<ReplicaLoad>& loads, abs
   return held;
 }
 
+std::string WhatHolds(const HeldReplica& held) {
+  return absl::StrCat(held.load->contribution.name,
+                      held.load->starts ? " starts" : " terminates, and no replica is counted");
+}
+
 std::string Because(const Trigger& trigger, const HeldReplica& held, double least) {
-  const std::string what =
-      absl::StrCat(held.load->contribution.name,
-                   held.load->starts ? " starts" : " terminates, and no replica is counted");
-  return absl::StrCat(what, "; before it was ", NumberText(RoundToThreeDecimals(least)), " ",
-                      InfoOf(trigger.metric).unit);
+  return absl::StrCat(WhatHolds(held), "; before it was ", NumberText(RoundToThreeDecimals(least)),
+                      " ", InfoOf(trigger.metric).unit);
+}
+
+std::string BecauseOfDemand(const HeldReplica& held, double replicas) {
+  return absl::StrCat(WhatHolds(held), "; before it the requests needed ",
+                      NumberText(RoundToThreeDecimals(replicas)), " replicas");
 }
 
 std::string BecauseNoneWas(const HeldReplica& held, int present) {
   return absl::StrCat(held.load->contribution.name, held.load->starts ? " starts" : " terminates",
-                      ", and no replica was counted before: the target for ",
+                      ", and what it was before is not known: the target for ",
                       CountText(present, "replica"));
 }
 
@@ -307,9 +315,9 @@ void Raise(double least, std::string because, Hold& hold) {
 
 }  // namespace
 
-Hold HoldOf(const Trigger& trigger, const std::vector<Replica>& replicas,
-            const std::vector<ReplicaLoad>& loads, absl::Time now) {
-  Past past(trigger, replicas, now);
+Hold HoldOf(const Trigger& trigger, const Replicas& replicas, const std::vector<ReplicaLoad>& loads,
+            absl::Time now) {
+  Past past(trigger, replicas.replicas, now);
   Hold hold;
   absl::Time oldest = OldestForActivity(trigger, loads, now);
   const int present = PresentIn(loads);
@@ -329,7 +337,14 @@ Hold HoldOf(const Trigger& trigger, const std::vector<Replica>& replicas,
   }
   const std::vector<double> highest = past.Highest(periods);
   for (size_t i = 0; i < highest.size(); ++i) {
-    Raise(highest[i], Because(trigger, of_periods[i], highest[i]), hold);
+    const std::optional<double> demand = DemandAt(trigger, replicas, periods[i].end);
+    if (demand) {
+      Raise(trigger.target * *demand, BecauseOfDemand(of_periods[i], *demand), hold);
+    } else if (trigger.metric == MetricType::kDemandReplicas) {  // a sum is not in its unit
+      Raise(trigger.target * present, BecauseNoneWas(of_periods[i], present), hold);
+    } else {
+      Raise(highest[i], Because(trigger, of_periods[i], highest[i]), hold);
+    }
   }
   hold.look_back = now - oldest + kMargin <= kMostNeed ? kMostNeed : kLongestWindow;
   return hold;

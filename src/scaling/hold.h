@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "scaling/replica.h"
 #include "scaling/replica_load.h"
+#include "scaling/replicas.h"
 #include "trigger/trigger.h"
 
 namespace gpuscaler {
@@ -28,9 +28,11 @@ struct Hold {
 // start is not kept, the oldest 5 minutes that are kept hold. The same holds while no replica is
 // counted and some terminate.
 //
+// By demand, the least is the target for each replica that the requests needed just before.
+//
 // Requires `replicas` with all samples that are kept, and the `loads` of those within
 // activationWindow.
-Hold HoldOf(const Trigger& trigger, const std::vector<Replica>& replicas,
-            const std::vector<ReplicaLoad>& loads, absl::Time now);
+Hold HoldOf(const Trigger& trigger, const Replicas& replicas, const std::vector<ReplicaLoad>& loads,
+            absl::Time now);
 
 }  // namespace gpuscaler

@@ -92,7 +92,7 @@ TEST(Hold, FromZeroTheTargetForEachHolds) {
   fleet.Hold(absl::Minutes(1), {Node("n", {Serving("llm-a", 10), Starting("llm-b", listed)})});
   EXPECT_EQ(Decided(fleet).value, 2 * 80);
   EXPECT_THAT(Decided(fleet).held_because,
-              "llm-b starts, and no replica was counted before: the target for 2 replicas");
+              "llm-b starts, and what it was before is not known: the target for 2 replicas");
 }
 
 TEST(Hold, WhatIsGoneWhenAReplicaStartsWasCountedBefore) {

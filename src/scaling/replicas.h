@@ -11,6 +11,7 @@
 #include "scaling/ambiguity_warning.h"
 #include "scaling/node_view.h"
 #include "scaling/replica.h"
+#include "scaling/workload_engines.h"
 #include "scaling/workload_pods.h"
 #include "trigger/trigger.h"
 
@@ -34,6 +35,9 @@ struct Replicas {
   absl::Time oldest = absl::InfinitePast();
   // As time passes, its replicas count by something else from then on; InfiniteFuture: they do not.
   absl::Time changes_at = absl::InfiniteFuture();
+  // Collected for a trigger that reads engines.
+  std::vector<WorkloadEngine> engines;
+  std::optional<double> batch_limit;  // that engines without one of their own share
   // Why it may be larger than it looks where it has no replica; OK: it is what it looks like.
   absl::Status unseen;
 };

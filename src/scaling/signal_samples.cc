@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "model/engine_batch.h"
 #include "scaling/last_known_values.h"
+#include "scaling/workload_engines.h"
 #include "trigger/trigger_source.h"
 
 namespace gpuscaler {
@@ -21,8 +23,14 @@ constexpr double kMostTargets = 2;
 double InUnitOf(const Trigger& trigger, double value) {
   if (trigger.metric == MetricType::kPendingRatio)
     return value / trigger.max_concurrency.value_or(1);
-  const bool is_pressure = trigger.metric == MetricType::kEnginePressure || ReadsPressure(trigger);
-  return is_pressure ? std::min(value, kMostTargets * trigger.target) : value;
+  return CountsPressure(trigger) ? std::min(value, kMostTargets * trigger.target) : value;
+}
+
+// One number for each point of the series.
+std::optional<double> ValueAt(const ObservedSeries& observed, size_t point, bool by_shared_limit) {
+  const SignalSeries& series = *observed.series;
+  if (!by_shared_limit) return series.points[point].value;
+  return PressurePercent(series.batch->readings[point], observed.shared_limit);
 }
 
 // The newest number counts, however old, and the newest point too.
@@ -42,9 +50,12 @@ std::vector<Reported> AllReported(const Trigger& trigger, std::span<const Observ
   std::vector<Reported> reported;
   for (size_t i = 0; i < observed.size(); ++i) {
     const std::vector<SignalPoint>& points = observed[i].series->points;
+    const bool by_shared_limit = CountsPressure(trigger) && observed[i].shared_limit.has_value() &&
+                                 SharesLimit(trigger, *observed[i].series);
     for (size_t point = FirstLookedAt(points, oldest); point < points.size(); ++point) {
-      const auto& [at, value] = points[point];
-      Reported& added = reported.emplace_back(Reported{.at = at, .series = i, .value = value});
+      const absl::Time at = points[point].at;
+      Reported& added = reported.emplace_back(
+          Reported{.at = at, .series = i, .value = ValueAt(observed[i], point, by_shared_limit)});
       if (added.value) added.value = InUnitOf(trigger, *added.value);
       if (at >= observed[i].frozen_since) added.value = 0;
     }

@@ -2,6 +2,7 @@
 // and activity are a replica's, whatever it is that was read.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,6 +18,8 @@ struct ObservedSeries {
   const SignalSeries* series;
   // From there on its requests are frozen, and count as none (DESIGN 2); InfiniteFuture: they move.
   absl::Time frozen_since = absl::InfiniteFuture();
+  // The workload's batch limit: a pressure is measured by it if the engine has no other.
+  std::optional<double> shared_limit;
 };
 
 // All of them together by `aggregation`, in the trigger's unit, from `oldest` up to now: until then

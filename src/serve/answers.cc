@@ -62,6 +62,27 @@ void AddDecidedNode(const DecidedNode& node, Explanation& explanation) {
   to.set_age_seconds(absl::ToDoubleSeconds(node.age));
 }
 
+void AddDemand(const Decision& decision, Explanation& explanation) {
+  if (!decision.demand.has_value()) return;
+  const Demand& demand = *decision.demand;
+  gpuscaler::v1::ExplainedDemand& to = *explanation.mutable_demand();
+  if (demand.replicas.has_value()) to.set_replicas(*demand.replicas);
+  to.set_unknown_because(demand.unknown_because);
+  to.set_counts(decision.by_demand);
+  to.set_arrivals_per_second(demand.arrivals_per_second);
+  to.set_window_seconds(absl::ToDoubleSeconds(demand.window));
+  to.set_tokens_per_answer(demand.tokens_per_answer);
+  to.set_backlog_replicas(demand.backlog);
+  if (decision.batch_limit.has_value()) to.set_batch_limit(*decision.batch_limit);
+  for (const ReplicaCapacity& capacity : demand.capacities) {
+    gpuscaler::v1::ReplicaCapacity& one = *to.add_capacities();
+    one.set_gpu_model(capacity.gpu_model);
+    one.set_batch(capacity.PlannedBatch());
+    one.set_bound_by(capacity.bound_by);
+    one.set_requests_per_second(capacity.requests_per_second);
+  }
+}
+
 }  // namespace
 
 GetMetricSpecResponse SpecAnswer(const MetricSpec& spec) {
@@ -101,6 +122,7 @@ Explanation ExplainAnswer(const CachedDecision& cached, absl::Time now) {
     AddShare(contribution, explanation);
   for (const DecidedNode& node : decision.nodes) AddDecidedNode(node, explanation);
   for (const std::string& note : decision.notes) explanation.add_notes(note);
+  AddDemand(decision, explanation);
   explanation.set_partial(decision.partial);
   explanation.set_snapshot_age_seconds(absl::ToDoubleSeconds(AgeAt(now, decision)));
   explanation.set_text(Explain(*cached.parsed->trigger, decision));

@@ -187,9 +187,14 @@ void Metrics::Collected(const absl::Status& status, absl::Duration took) {
 
 void Metrics::ReloadFailed(Reload reload, bool failed) { impl_->ReloadFailed(reload, failed); }
 
+void Metrics::DemandDecided(const DemandLabels& labels, const Decision& decision) {
+  demand_.Take(labels, decision);
+}
+
 std::string Metrics::Page(const NodeSnapshot* newest, absl::Time now,
                           absl::Duration stale_after) const {
   std::vector<MetricFamily> families = impl_->Collect();
+  std::ranges::move(demand_.Families(now), std::back_inserter(families));
   if (newest != nullptr) {
     families.push_back(OneValue("snapshot_age_seconds", "Grows when NVML hangs.",
                                 prometheus::MetricType::Gauge,

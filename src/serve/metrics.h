@@ -24,6 +24,7 @@ class Metrics : public RequestMetrics {
   void Answered(Rpc rpc, absl::StatusCode code, absl::Duration took) override;
   void StreamsOpen(Rpc rpc, int count) override;
   void Decided(Outcome outcome) override;
+  void DemandDecided(const DemandLabels& labels, const Decision& decision) override;
 
   // One reading of the GPUs, by the sampler.
   void Collected(const absl::Status& status, absl::Duration took);
@@ -39,6 +40,7 @@ class Metrics : public RequestMetrics {
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;
+  DemandMetrics demand_;
 };
 
 }  // namespace gpuscaler

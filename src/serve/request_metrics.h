@@ -4,6 +4,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "scaling/decision.h"
+#include "serve/demand_metrics.h"
 #include "serve/outcome.h"
 
 namespace gpuscaler {
@@ -27,6 +29,8 @@ class RequestMetrics {
   virtual void StreamsOpen(Rpc rpc, int count) = 0;
   // A trigger was decided on: once for each snapshot it is asked about, or each bad metadata.
   virtual void Decided(Outcome outcome) = 0;
+  // That decision's demand, if it has one.
+  virtual void DemandDecided(const DemandLabels&, const Decision&) {}
 };
 
 }  // namespace gpuscaler

@@ -73,6 +73,12 @@ size_t BytesOf(const Decision& decision) {
              BytesOf(contribution.gpus) + BytesOf(contribution.nodes);
   }
   for (const DecidedNode& node : decision.nodes) bytes += node.name.capacity();
+  if (decision.demand.has_value()) {
+    bytes += decision.demand->unknown_because.capacity();
+    for (const ReplicaCapacity& capacity : decision.demand->capacities) {
+      bytes += sizeof(capacity) + capacity.gpu_model.capacity() + capacity.bound_by.capacity();
+    }
+  }
   return bytes;
 }
 

@@ -332,6 +332,13 @@ Evaluation TriggerEvaluator::Reported(CachedTrigger& trigger, Evaluation evaluat
     const Decision& decision = evaluation.cached->decision;
     Report(trigger, OutcomeOf(decision), WhyOf(decision));
     LogAmbiguity(trigger, decision.ambiguity);
+    const ParsedTrigger& parsed = *evaluation.cached->parsed;
+    if (ComputesDemand(*parsed.trigger)) {
+      metrics_.DemandDecided({.namespace_name = trigger.namespace_name(),
+                              .scaled_object = trigger.name(),
+                              .metric = parsed.spec.metric_name},
+                             decision);
+    }
   }
   return evaluation;
 }

@@ -185,7 +185,7 @@ std::vector<SubscribedSignal> SignalStore::AllSubscribed(absl::Time now) {
     if (kept.given_up_at > 0) continue;
     wanted.push_back({.source = source,
                       .histograms = kept.leases.histograms(),
-                      .look_back = kept.leases.look_back(),
+                      .look_back = std::max(kept.leases.look_back(), kept.leases.memory()),
                       .since = kept.source->read_since()});
   }
   return wanted;

@@ -9,7 +9,8 @@ namespace gpuscaler {
 SourceLeases::Interest SourceLeases::InterestOf(const EngineQuestion& question) {
   return {.look_back = question.look_back + question.window,
           .histograms = NeedsHistograms(question.metric),
-          .model = question.model};
+          .model = question.model,
+          .memory = question.memory};
 }
 
 bool SourceLeases::IsNew(const EngineQuestion& question) const {
@@ -31,10 +32,12 @@ bool SourceLeases::End(absl::Time now) {
 
 void SourceLeases::AddUp() {
   look_back_ = absl::ZeroDuration();
+  memory_ = absl::ZeroDuration();
   histograms_ = false;
   models_.clear();
   for (const auto& [interest, until] : until_) {
     look_back_ = std::max(look_back_, interest.look_back);
+    memory_ = std::max(memory_, interest.memory);
     histograms_ = histograms_ || interest.histograms;
     if (!interest.model.empty()) models_.insert(interest.model);
   }

@@ -28,6 +28,7 @@ class SourceLeases {
 
   // What all of them together take.
   absl::Duration look_back() const { return look_back_; }
+  absl::Duration memory() const { return memory_; }  // EngineQuestion::memory
   bool histograms() const { return histograms_; }
   const std::set<std::string>& models() const { return models_; }  // those that are asked for
 
@@ -38,10 +39,11 @@ class SourceLeases {
     absl::Duration look_back;
     bool histograms = false;
     std::string model;
+    absl::Duration memory;
 
     friend bool operator<(const Interest& a, const Interest& b) {
-      return std::tie(a.look_back, a.histograms, a.model) <
-             std::tie(b.look_back, b.histograms, b.model);
+      return std::tie(a.look_back, a.histograms, a.model, a.memory) <
+             std::tie(b.look_back, b.histograms, b.model, b.memory);
     }
   };
 
@@ -50,6 +52,7 @@ class SourceLeases {
 
   std::map<Interest, absl::Time> until_;
   absl::Duration look_back_;
+  absl::Duration memory_;
   bool histograms_ = false;
   std::set<std::string> models_;
 };

@@ -133,6 +133,7 @@ void StoredSource::KeepFor(const SourceLeases& leases) {
   if (auto* group = std::get_if<EngineGroup>(&observed_)) {
     group->KeepOnly(leases.models());
     if (!leases.histograms()) group->ForgetHistograms();
+    group->Remember(leases.memory());
   }
   look_back_ = leases.look_back();
   Weigh();

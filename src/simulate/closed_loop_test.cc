@@ -18,10 +18,10 @@ const ScaledObjectSpec kOneToTwenty{.min_replica_count = 1, .max_replica_count =
 const EnginePreset& SmallBatch() { return *EnginePresetNamed("small-batch"); }
 
 // A constant load for an hour, of which the last half counts.
-LoopScenario HourOf(double engines, uint64_t seed = 1) {
+LoopScenario HourOf(double engines, uint64_t seed = 1, const EnginePreset& preset = SmallBatch()) {
   LoopLoad load = ConstantLoad(engines);
   load.duration = absl::Hours(1);
-  return ScenarioOf(SmallBatch(), load, seed);
+  return ScenarioOf(preset, load, seed);
 }
 
 KedaPolicy Profile(const Metadata& metadata) {
@@ -54,6 +54,18 @@ TEST(ClosedLoop, ClairvoyantHasItsReplicasReadyWhenTheLoadRises) {
   EXPECT_EQ(result.TimeUntilReady(6, absl::Minutes(11)), absl::ZeroDuration());
 }
 
+// On its pressure the same trigger removes a replica, queues and doubles.
+TEST(ClosedLoop, DemandHoldsAConstantLoadWithoutAChange) {
+  for (const double engines : {1.5, 4.2}) {
+    const LoopTotals totals = TotalsOf(
+        HourOf(engines),
+        Profile({{"profile", "vllm-inference"}, {"maxConcurrency", "64"}, {"tpotSloMs", "40"}}));
+    EXPECT_GE(totals.slo_percent(), 99) << engines;
+    EXPECT_LE(totals.changes, 1) << engines;
+    EXPECT_LE(totals.mean_replicas, engines + 1.8) << engines;
+  }
+}
+
 TEST(ClosedLoop, SameSeedGivesTheSameRun) {
   const LoopTotals once = TotalsOf(HourOf(2.5), Profile({{"profile", "vllm-requests"}}));
   const LoopTotals twice = TotalsOf(HourOf(2.5), Profile({{"profile", "vllm-requests"}}));
@@ -64,17 +76,29 @@ TEST(ClosedLoop, SameSeedGivesTheSameRun) {
 // Replicas fall with the mean pressure until those that are left are over capacity, double, and
 // fall again 300 s later.
 TEST(ClosedLoop, PercentageOfTheBatchCyclesUnderAConstantLoad) {
-  const LoopTotals totals = TotalsOf(HourOf(3.3), Profile({{"profile", "vllm-inference"}}));
+  const LoopTotals totals = TotalsOf(HourOf(3.3, 1, *EnginePresetNamed("8b")),
+                                     Profile({{"profile", "vllm-inference"}, {"demand", "off"}}));
   EXPECT_LE(totals.fewest_replicas, 3);
   EXPECT_GE(totals.most_replicas, 8);
   EXPECT_GE(totals.direction_changes, 3);
   EXPECT_LT(totals.slo_percent(), 95);
 }
 
+// Without it a replica that never queued counts almost nothing beside full ones: 2 to 12 replicas.
+// By pressure alone the replicas ran from 2 to 12 when each of them learnt a limit of its own.
+TEST(ClosedLoop, OneBatchLimitOfTheWorkloadBoundsTheCycleOfPressure) {
+  const LoopTotals totals =
+      TotalsOf(HourOf(3.3), Profile({{"profile", "vllm-inference"}, {"demand", "off"}}));
+  EXPECT_GT(totals.slo_percent(), 80);
+  EXPECT_GE(totals.fewest_replicas, 3);
+  EXPECT_LE(totals.most_replicas, 6);
+}
+
 TEST(ClosedLoop, SafeTargetHoldsStill) {
-  const LoopTotals totals = TotalsOf(
-      HourOf(4.2),
-      Profile({{"profile", "vllm-inference"}, {"targetValue", "50"}, {"maxConcurrency", "64"}}));
+  const LoopTotals totals = TotalsOf(HourOf(4.2), Profile({{"profile", "vllm-inference"},
+                                                           {"demand", "off"},
+                                                           {"targetValue", "50"},
+                                                           {"maxConcurrency", "64"}}));
   EXPECT_GT(totals.slo_percent(), 99);
   EXPECT_LE(totals.most_replicas - totals.fewest_replicas, 1);
 }

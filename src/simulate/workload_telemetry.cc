@@ -67,7 +67,9 @@ EngineReading VllmReading(const BatchEngine& engine, bool histograms) {
                        .queue_seconds = totals.queue_seconds.sum(),
                        .prompt_tokens = static_cast<double>(totals.prompt_tokens),
                        .generation_tokens = static_cast<double>(totals.generation_tokens),
-                       .preemptions = static_cast<double>(totals.preemptions)};
+                       .preemptions = static_cast<double>(totals.preemptions),
+                       .answers = static_cast<double>(totals.answer_tokens.count()),
+                       .answer_tokens = totals.answer_tokens.sum()};
   if (histograms) {
     reading.first_token_seconds = HistogramOf(totals.first_token_seconds);
     reading.output_token_seconds = HistogramOf(totals.inter_token_seconds);

@@ -51,6 +51,27 @@ TEST_F(WorkloadTelemetryTest, RequestsInFlightOfAllReplicasAreTheValue) {
   EXPECT_EQ(decision.replicas, 2);
 }
 
+// Every 100 ms one of the replicas gets a request of 100 tokens, which take 10 s.
+TEST_F(WorkloadTelemetryTest, DemandIsWhatArrivesOverWhatAReplicaServes) {
+  WorkloadTelemetry telemetry(
+      TriggerFrom({{"metricType", "demand_replicas"}, {"maxConcurrency", "64"}}), {});
+  SimulatedWorkload workload({.engine = {.max_num_seqs = 64, .step = {.base = 0.1}}},
+                             kTelemetryStart);
+  for (int i = 0; i < 2; ++i) workload.StartReadyAt(kTelemetryStart);
+  for (int step = 1; step <= 6000; ++step) {
+    workload.Submit({.prompt_tokens = 10, .max_tokens = 100});
+    workload.Advance(kTelemetryStart + step * absl::Milliseconds(100));
+    if (step % 10 == 0) telemetry.Sample(workload);
+  }
+  const Decision decision = telemetry.Decide();
+  ASSERT_TRUE(decision.status.ok()) << decision.status;
+  ASSERT_TRUE(decision.demand.has_value());
+  EXPECT_NEAR(decision.demand->arrivals_per_second, 10, 0.5);
+  EXPECT_NEAR(decision.demand->tokens_per_answer, 100, 1);
+  const double served = 0.75 * 0.95 * 64 / (0.1 * 100);
+  EXPECT_NEAR(decision.value, 10 / served, 0.1 * 10 / served);
+}
+
 TEST_F(WorkloadTelemetryTest, PodStartsUntilItIsReady) {
   for (const bool pods_api : {true, false}) {
     SimulatedWorkload workload({}, kTelemetryStart);

@@ -103,6 +103,8 @@ std::string VllmExposition(const std::string& model, const EngineGauges& gauges,
                  totals.inter_token_seconds);
   page.Histogram("vllm:request_queue_time_seconds", "Until a request is first in the batch.",
                  totals.queue_seconds);
+  page.Histogram("vllm:request_generation_tokens", "Tokens of each finished answer.",
+                 totals.answer_tokens);
   page.Histogram("vllm:e2e_request_latency_seconds", "From a request's arrival to its last token.",
                  totals.latency_seconds);
   return page.Text();

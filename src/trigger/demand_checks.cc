@@ -65,6 +65,10 @@ class Checks {
       if (!IsUsedBy(trigger_, need.by) || Given(need.key)) continue;
       Add(Sayer(), absl::StrCat(metric_.name, " needs ", need.key));
     }
+    const bool is_demand = trigger_.metric == MetricType::kDemandReplicas;
+    if (is_demand && settings_.demand.value_or(DemandUse::kOn) != DemandUse::kOn) {
+      Add("demand", absl::StrCat(metric_.name, " is the demand; leave the key out"));
+    }
     if (trigger_.metric != MetricType::kPendingRatio || Given("maxConcurrency")) return;
     Add(Sayer(), absl::StrCat(metric_.name, " needs maxConcurrency, which it divides by"));
   }

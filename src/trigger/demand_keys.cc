@@ -24,6 +24,10 @@ constexpr size_t kLongestPem = 32 << 10;
 // Shorter ones would take a pause between two requests for a stop.
 constexpr absl::Duration kShortestFrozen = absl::Seconds(10);
 
+constexpr double kFewestSloMs = 1;
+constexpr double kMostSloMs = 600'000;
+
+constexpr char kSloAllowed[] = "milliseconds, 1 to 600000";
 constexpr char kUrlAllowed[] = "an http or https URL of up to 2000 characters";
 constexpr char kTextAllowed[] = "a text of up to 500 characters";
 
@@ -43,6 +47,13 @@ bool ReadUrl(absl::string_view text, Settings& settings) {
 bool ReadFrozenWindow(absl::string_view text, Settings& settings) {
   const std::optional<absl::Duration> window = DurationUpTo(text, kLongestWindow);
   return window && *window >= kShortestFrozen && Keep(window, settings.frozen_window);
+}
+
+template <auto kField>
+bool ReadMilliseconds(absl::string_view text, Settings& settings) {
+  const std::optional<double> milliseconds = NumberIn(text, kFewestSloMs, kMostSloMs);
+  if (milliseconds) settings.*kField = absl::Milliseconds(*milliseconds);
+  return milliseconds.has_value();
 }
 
 bool ReadRedisTls(absl::string_view text, Settings& settings) {
@@ -118,6 +129,31 @@ std::vector<KeyRow> EngineRows() {
        .words = {},
        .read = ReadFrozenWindow,
        .use = KeyUse::kEngine},
+  };
+}
+
+std::vector<KeyRow> CapacityRows() {
+  return {
+      WordRow<DemandUse, &Settings::demand>(
+          "demand", "on",
+          "Requests that arrive, in replicas: on, they make the value, and pressure raises it to "
+          "1.25 times that at most; observe, they are explained and exported alone; off, neither",
+          KeyUse::kPressure),
+      {.name = "tpotSloMs",
+       .allowed = kSloAllowed,
+       .default_value = "",
+       .help = "Milliseconds per output token that users accept: the batch of a replica is planned "
+               "to stay below 90 % of it",
+       .words = {},
+       .read = ReadMilliseconds<&Settings::tpot_slo>,
+       .use = KeyUse::kPressure},
+      {.name = "ttftSloMs",
+       .allowed = kSloAllowed,
+       .default_value = "",
+       .help = "Milliseconds to the first token that users accept; explained, not acted on yet",
+       .words = {},
+       .read = ReadMilliseconds<&Settings::ttft_slo>,
+       .use = KeyUse::kPressure},
   };
 }
 
@@ -255,7 +291,8 @@ std::span<const absl::string_view> EngineNames() { return kEngineNames; }
 
 std::vector<KeyRow> DemandRows() {
   std::vector<KeyRow> rows;
-  for (const auto& more : {EngineRows(), PageRows(), RedisRows(), CredentialRows()}) {
+  for (const auto& more :
+       {EngineRows(), CapacityRows(), PageRows(), RedisRows(), CredentialRows()}) {
     rows.insert(rows.end(), more.begin(), more.end());
   }
   return rows;

@@ -131,6 +131,50 @@ TEST(DemandTrigger, AProfileOnPressureAsksForItAsFarBackAsItsFallbackDepends) {
   EXPECT_EQ(question.look_back, kStaleness.forget_after);
 }
 
+TEST(DemandTrigger, DemandCountsUnlessTheKeySaysOtherwise) {
+  EXPECT_EQ(Parsed({{"profile", "vllm-inference"}}).demand, DemandUse::kOn);
+  const Trigger observed = Parsed({{"profile", "vllm-inference"}, {"demand", "observe"}});
+  EXPECT_EQ(observed.demand, DemandUse::kObserve);
+  EXPECT_TRUE(ComputesDemand(observed));
+  EXPECT_FALSE(CountsDemand(observed));
+  EXPECT_EQ(QuestionOf(observed, kStaleness).memory, kLongestWindow);
+
+  const Trigger on =
+      Parsed({{"metricType", "engine_pressure"}, {"tpotSloMs", "30"}, {"ttftSloMs", "1000"}});
+  EXPECT_TRUE(CountsDemand(on));
+  EXPECT_EQ(on.tpot_slo, absl::Milliseconds(30));
+  EXPECT_EQ(on.ttft_slo, absl::Seconds(1));
+
+  const Trigger off = Parsed({{"profile", "tgi-inference"}, {"demand", "off"}});
+  EXPECT_FALSE(ComputesDemand(off));
+  EXPECT_EQ(QuestionOf(off, kStaleness).memory, absl::ZeroDuration());
+  EXPECT_FALSE(ComputesDemand(Parsed({{"profile", "vllm-requests"}})));
+}
+
+TEST(DemandTrigger, DemandInReplicasHasATargetOfOne) {
+  const Trigger trigger = Parsed({{"metricType", "demand_replicas"}});
+  EXPECT_EQ(trigger.target, 1);
+  EXPECT_TRUE(CountsDemand(trigger));
+  EXPECT_EQ(QuestionOf(trigger, kStaleness).metric, EngineMetric::kDemand);
+  EXPECT_EQ(SpecOf({{"metricType", "demand_replicas"}}, BuiltInProfiles()).target, 1);
+  EXPECT_EQ(Refused({{"metricType", "demand_replicas"}, {"demand", "off"}}),
+            "demand: demand_replicas is the demand; leave the key out");
+}
+
+TEST(DemandTrigger, KeysOfDemandAreForEnginesWhosePressureOrDemandCounts) {
+  EXPECT_EQ(Refused({{"metricType", "requests_waiting"}, {"demand", "on"}}),
+            "demand: metricType requests_waiting cannot use it; engine_pressure, demand_replicas "
+            "or a profile that counts an engine's pressure can");
+  EXPECT_THAT(Refused({{"tpotSloMs", "30"}}), HasSubstr("tpotSloMs: metricType gpu_utilization"));
+  EXPECT_THAT(Refused({{"profile", "vllm-inference"}, {"demand", "onn"}}),
+              HasSubstr("demand=\"onn\": use on, off or observe; did you mean \"on\"?"));
+  for (const char* bad : {"0", "-5", "600001", "30ms", ""}) {
+    EXPECT_THAT(Refused({{"profile", "vllm-inference"}, {"tpotSloMs", bad}}),
+                HasSubstr("use milliseconds, 1 to 600000"))
+        << bad;
+  }
+}
+
 TEST(DemandTrigger, EngineMetricsAskForTheirNumberModelAndWindow) {
   const Trigger trigger = Parsed({{"metricType", "ttft_ms"},
                                   {"targetValue", "500"},

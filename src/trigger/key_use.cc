@@ -30,6 +30,9 @@ bool IsUsedBy(const MetricTypeInfo& metric, KeyUse use) {
       return true;
     case KeyUse::kEngine:
       return metric.origin == MetricOrigin::kEngine;
+    case KeyUse::kPressure:
+      return metric.type == MetricType::kEnginePressure ||
+             metric.type == MetricType::kDemandReplicas;
     case KeyUse::kVllm:
       return MayBeOf(metric, "vllm");
     case KeyUse::kTriton:

@@ -12,6 +12,7 @@ struct Trigger;
 enum class KeyUse {
   kAny,
   kEngine,       // inference engines, be it for a profile's pressure
+  kPressure,     // engines, if their pressure or demand counts
   kVllm,         // engines that may be vLLM
   kTriton,       // engines that may be Triton
   kPage,         // prometheus

@@ -69,7 +69,7 @@ constexpr MetricTypeInfo Queue(MetricType type, absl::string_view name, absl::st
           .help = help};
 }
 
-constexpr std::array<MetricTypeInfo, 29> kMetricTypes = {{
+constexpr std::array<MetricTypeInfo, 30> kMetricTypes = {{
     Gpu(MetricType::kGpuUtilization, "gpu_utilization", "%", Kind::kPercent,
         GpuReading::kUtilization, "Share of time in which a kernel ran: busy, not full"),
     Gpu(MetricType::kMemoryUtilization, "memory_utilization", "%", Kind::kPercent,
@@ -116,6 +116,11 @@ constexpr std::array<MetricTypeInfo, 29> kMetricTypes = {{
            EngineMetric::kTimeToFirstTokenMs, "Time to first token, p95 of the window"),
     Engine(MetricType::kTpotMs, "tpot_ms", "ms", Kind::kIntensive,
            EngineMetric::kTimePerOutputTokenMs, "Time per output token, p95 of the window"),
+    // Its engines' requests in flight keep it active; the value is the workload's alone.
+    Engine(MetricType::kDemandReplicas, "demand_replicas", "replicas", Kind::kExtensive,
+           EngineMetric::kDemand,
+           "Requests that arrive, divided by what one replica serves: the replicas that they need; "
+           "its target is 1"),
     // The reference's names of the same.
     Engine(MetricType::kVllmQueueDepth, "vllm_queue_depth", "requests", Kind::kExtensive,
            EngineMetric::kRequestsWaiting, "requests_waiting of vLLM", "vllm"),

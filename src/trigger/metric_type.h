@@ -34,6 +34,7 @@ enum class MetricType {
   kRequestRate,
   kTtftMs,
   kTpotMs,
+  kDemandReplicas,
   kVllmQueueDepth,
   kVllmKvCacheUsage,
   kTritonQueueWaitMs,

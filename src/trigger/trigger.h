@@ -27,6 +27,7 @@ enum class Aggregation { kMax, kMin, kAvg, kSum, kP95, kP99 };  // over the GPUs
 enum class ReplicaAggregation { kAvg, kMax, kMin, kP95 };       // over the replicas
 enum class WindowAggregation { kAvg, kMax, kP95 };              // over time
 enum class EngineFallback { kUtilization, kActivity, kNone };   // standing VRAM, no engine to read
+enum class DemandUse { kOn, kOff, kObserve };                   // observe: explained, not acted on
 enum class PrometheusKind { kGauge, kRate };                    // a value, or its growth a second
 enum class PrometheusAbsent { kError, kZero };                  // a whole page without the series
 
@@ -63,6 +64,9 @@ struct Trigger {
   PreallocatedMemory preallocated_memory = PreallocatedMemory::kLiteral;
   EngineFallback engine_fallback = EngineFallback::kUtilization;
   std::optional<double> max_concurrency;
+  DemandUse demand = DemandUse::kOn;       // if pressure counts
+  std::optional<absl::Duration> ttft_slo;  // time to first token that users accept
+  std::optional<absl::Duration> tpot_slo;  // time per output token that users accept
   ScaleIn scale_in = ScaleIn::kFollow;
 
   // Where demand is read (trigger_source.h): the one that its metric is of.
@@ -112,6 +116,7 @@ absl::string_view Name(Aggregation aggregation);
 absl::string_view Name(ReplicaAggregation aggregation);
 absl::string_view Name(WindowAggregation aggregation);
 absl::string_view Name(EngineFallback fallback);
+absl::string_view Name(DemandUse use);
 absl::string_view Name(ScaleIn scale_in);
 
 }  // namespace gpuscaler

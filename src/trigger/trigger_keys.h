@@ -41,6 +41,9 @@ struct Settings {
 
   std::optional<EngineFallback> engine_fallback;
   std::optional<double> max_concurrency;
+  std::optional<DemandUse> demand;
+  std::optional<absl::Duration> ttft_slo;
+  std::optional<absl::Duration> tpot_slo;
   std::optional<ScaleIn> scale_in;
 
   // Where demand is read (demand_keys.h).

@@ -289,7 +289,8 @@ Trigger TriggerOf(const Reading& reading) {
   trigger.metric_name = settings.metric_name.value_or(
       reading.profile == nullptr ? defaults.metric_name : MetricNameOf(profile));
   trigger.metric = metric_by_hand.value_or(profile.metric);
-  trigger.target = TargetByHand(settings).value_or(profile.target);
+  const bool is_in_replicas = trigger.metric == MetricType::kDemandReplicas;
+  trigger.target = TargetByHand(settings).value_or(is_in_replicas ? 1 : profile.target);
   trigger.target_type = settings.target_type.value_or(defaults.target_type);
   trigger.activation_threshold =
       settings.activation_threshold.value_or(profile.activation_threshold);
@@ -320,6 +321,9 @@ Trigger TriggerOf(const Reading& reading) {
       literal ? PreallocatedMemory::kLiteral : profile.preallocated_memory;
   trigger.engine_fallback = settings.engine_fallback.value_or(defaults.engine_fallback);
   trigger.max_concurrency = settings.max_concurrency;
+  trigger.demand = settings.demand.value_or(defaults.demand);
+  trigger.ttft_slo = settings.ttft_slo;
+  trigger.tpot_slo = settings.tpot_slo;
   trigger.scale_in = settings.scale_in.value_or(profile.scale_in);
   trigger.always_active = trigger.scale_in == ScaleIn::kHold && !trigger.activation_threshold_given;
   SetDemand(settings, trigger);

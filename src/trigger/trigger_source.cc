@@ -14,6 +14,20 @@ bool ReadsPressure(const Trigger& trigger) {
          trigger.preallocated_memory == PreallocatedMemory::kPressure;
 }
 
+bool CountsPressure(const Trigger& trigger) {
+  return trigger.metric == MetricType::kEnginePressure || ReadsPressure(trigger);
+}
+
+bool ComputesDemand(const Trigger& trigger) {
+  return trigger.metric == MetricType::kDemandReplicas ||
+         (CountsPressure(trigger) && trigger.demand != DemandUse::kOff);
+}
+
+bool CountsDemand(const Trigger& trigger) {
+  return trigger.metric == MetricType::kDemandReplicas ||
+         (CountsPressure(trigger) && trigger.demand == DemandUse::kOn);
+}
+
 std::optional<SignalSource> SourceOf(const Trigger& trigger, absl::string_view namespace_name) {
   SignalSource source{.namespace_name = std::string(namespace_name),
                       .place = DiscoveredEngines(),
@@ -44,6 +58,7 @@ EngineQuestion QuestionOf(const Trigger& trigger, const StalenessLimits& stalene
       .look_back = staleness.stale_after + std::max(trigger.window, trigger.activation_window),
       .max_concurrency = trigger.max_concurrency};
   // Whether an engine was read within forget_after decides what its workload counts.
+  if (ComputesDemand(trigger)) question.memory = kLongestWindow;
   if (pressure) question.look_back = std::max(question.look_back, staleness.forget_after);
   return question;
 }

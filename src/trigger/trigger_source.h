@@ -16,6 +16,13 @@ bool ReadsEngines(const Trigger& trigger);
 // Preallocated VRAM counts its engine's pressure (DESIGN 2).
 bool ReadsPressure(const Trigger& trigger);
 
+// An engine's pressure counts, by its metric type or its profile.
+bool CountsPressure(const Trigger& trigger);
+// Its engines' demand is computed: it counts, or is explained.
+bool ComputesDemand(const Trigger& trigger);
+// The value is the demand, as far as it is known.
+bool CountsDemand(const Trigger& trigger);
+
 // Empty: GPUs alone. Of a profile that counts an engine's pressure the engines, beside the GPUs.
 // The namespace is the ScaledObject's.
 std::optional<SignalSource> SourceOf(const Trigger& trigger, absl::string_view namespace_name);

@@ -191,7 +191,7 @@ TEST(SpecOf, AlwaysAnswers) {
 }
 
 TEST(TriggerKeys, EachSaysWhatIsAllowedAndWhatItIsFor) {
-  EXPECT_EQ(TriggerKeys().size(), 46u);
+  EXPECT_EQ(TriggerKeys().size(), 49u);
   for (const TriggerKey& key : TriggerKeys()) {
     EXPECT_FALSE(key.allowed.empty()) << key.name;
     EXPECT_FALSE(key.help.empty()) << key.name;

@@ -44,6 +44,12 @@ constexpr std::array<Word<EngineFallback>, 3> kEngineFallbacks = {{
     {EngineFallback::kNone, "none"},
 }};
 
+constexpr std::array<Word<DemandUse>, 3> kDemandUses = {{
+    {DemandUse::kOn, "on"},
+    {DemandUse::kOff, "off"},
+    {DemandUse::kObserve, "observe"},
+}};
+
 constexpr std::array<Word<ScaleIn>, 2> kScaleIns = {{
     {ScaleIn::kFollow, "follow"},
     {ScaleIn::kHold, "hold"},
@@ -97,6 +103,10 @@ std::span<const Word<EngineFallback>> Words() {
   return kEngineFallbacks;
 }
 template <>
+std::span<const Word<DemandUse>> Words() {
+  return kDemandUses;
+}
+template <>
 std::span<const Word<ScaleIn>> Words() {
   return kScaleIns;
 }
@@ -118,6 +128,7 @@ absl::string_view Name(Scope scope) { return WordOf(scope); }
 absl::string_view Name(Aggregation aggregation) { return WordOf(aggregation); }
 absl::string_view Name(ReplicaAggregation aggregation) { return WordOf(aggregation); }
 absl::string_view Name(WindowAggregation aggregation) { return WordOf(aggregation); }
+absl::string_view Name(DemandUse use) { return WordOf(use); }
 absl::string_view Name(EngineFallback fallback) { return WordOf(fallback); }
 absl::string_view Name(ScaleIn scale_in) { return WordOf(scale_in); }
 

@@ -32,6 +32,8 @@ std::span<const Word<WindowAggregation>> Words();
 template <>
 std::span<const Word<EngineFallback>> Words();
 template <>
+std::span<const Word<DemandUse>> Words();
+template <>
 std::span<const Word<ScaleIn>> Words();
 template <>
 std::span<const Word<PreallocatedMemory>> Words();

@@ -1,0 +1,107 @@
+#include "scaling/workload_demand.h"
+
+#include <algorithm>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "scaling/workload_engines.h"
+#include "trigger/trigger_source.h"
+
+namespace gpuscaler {
+namespace {
+
+// Pressure at most: above it a queue doubles the replicas once a pod start.
+constexpr double kMostByPressure = 1.25;
+
+// How long after its last reading an engine counted as present.
+constexpr absl::Duration kPresentAfterReading = absl::Seconds(15);
+
+// Its capacity stays what it is now. How many requests waited then is not kept.
+EngineDemand UpTo(absl::Time at, const EngineDemand& sums) {
+  EngineDemand then = sums;
+  then.newest_at = std::min(then.newest_at, at);
+  then.waiting = 0;
+  std::erase_if(then.bins, [at](const RequestBin& bin) { return bin.begin + kDemandBin > at; });
+  return then;
+}
+
+// The newest reading of those present: with the clock instead, a decision would change by itself.
+absl::Time NewestReading(const std::vector<DemandEngine>& engines) {
+  absl::Time newest = absl::InfinitePast();
+  for (const DemandEngine& engine : engines) {
+    if (engine.sums != nullptr && engine.is_present) {
+      newest = std::max(newest, engine.sums->newest_at);
+    }
+  }
+  return newest;
+}
+
+std::vector<DemandEngine> EnginesOf(const Trigger& trigger, const Replicas& replicas) {
+  std::vector<DemandEngine> engines;
+  for (const WorkloadEngine& engine : replicas.engines) {
+    const SignalSeries& series = *engine.series;
+    // One that never answered still loads: the requests that arrive are the others'.
+    const bool has_answered = series.answers_since != absl::InfiniteFuture();
+    if (!has_answered || (series.demand == nullptr && !engine.is_present)) continue;
+    engines.push_back({.sums = series.demand.get(),
+                       .gpu_model = engine.gpu_model,
+                       .is_present = engine.is_present,
+                       .is_of_newest_template = engine.is_of_newest_template,
+                       .limit = LimitOf(trigger, series, replicas.batch_limit)});
+  }
+  return engines;
+}
+
+}  // namespace
+
+std::optional<Demand> DemandOfWorkload(const Trigger& trigger, const Replicas& replicas) {
+  if (!ComputesDemand(trigger)) return std::nullopt;
+  const std::vector<DemandEngine> engines = EnginesOf(trigger, replicas);
+  const absl::Time now = NewestReading(engines);
+  if (now == absl::InfinitePast()) return std::nullopt;
+  return DemandOf(engines, trigger.tpot_slo, nullptr, now);
+}
+
+std::optional<double> DemandAt(const Trigger& trigger, const Replicas& replicas, absl::Time at) {
+  if (!CountsDemand(trigger)) return std::nullopt;
+  std::vector<DemandEngine> engines = EnginesOf(trigger, replicas);
+  std::deque<EngineDemand> then;  // its elements stay where they are
+  std::erase_if(engines, [at](const DemandEngine& engine) {
+    return engine.sums == nullptr || engine.sums->first_at >= at;
+  });
+  for (DemandEngine& engine : engines) {
+    engine.is_present = engine.sums->newest_at >= at - kPresentAfterReading;
+    engine.sums = &then.emplace_back(UpTo(at, *engine.sums));
+  }
+  const absl::Time newest = NewestReading(engines);
+  if (newest == absl::InfinitePast()) return std::nullopt;
+  return DemandOf(engines, trigger.tpot_slo, nullptr, newest).replicas;
+}
+
+double ValueWithDemand(const Trigger& trigger, double pressure_value, const Decision& decision) {
+  const double replicas = decision.replicas;
+  const bool is_mean = trigger.target_type == TargetType::kValue;
+  if (is_mean && decision.replicas == 0) return 0;
+  const double share = is_mean ? trigger.target / replicas : trigger.target;
+  const double value = share * *decision.demand->replicas;
+  const bool has_pressure = trigger.metric != MetricType::kDemandReplicas;
+  return std::max(
+      share * decision.unreadable,
+      has_pressure ? std::clamp(pressure_value, value, kMostByPressure * value) : value);
+}
+
+std::string DemandNote(const Trigger& trigger, const std::optional<Demand>& demand) {
+  if (!demand.has_value()) {
+    return CountsDemand(trigger) ? "demand: not known: no engine reports finished requests, "
+                                   "running requests and generated tokens"
+                                 : "";
+  }
+  std::string text = DemandText(*demand);
+  if (CountsDemand(trigger) || !demand->replicas.has_value()) return text;
+  return absl::StrCat(text, " (demand: observe: it does not count)");
+}
+
+}  // namespace gpuscaler

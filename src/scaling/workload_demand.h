@@ -1,0 +1,30 @@
+// The demand of a workload: the requests that arrive at its engines, in replicas.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "demand/demand.h"
+#include "scaling/decision.h"
+#include "scaling/replicas.h"
+#include "trigger/trigger.h"
+
+namespace gpuscaler {
+
+// Empty: the trigger does not compute it, or no engine reports what it takes. The result follows
+// from what the engines have reported: time alone does not change it.
+std::optional<Demand> DemandOfWorkload(const Trigger& trigger, const Replicas& replicas);
+
+// The demand that there was at an earlier time, by the capacity that is known now. Empty: it is not
+// known.
+std::optional<double> DemandAt(const Trigger& trigger, const Replicas& replicas, absl::Time at);
+
+// The value of a decision by demand: the target per replica that is needed, raised by the value of
+// the pressure to at most 1.25 times that. An unreadable replica counts the target at least.
+double ValueWithDemand(const Trigger& trigger, double pressure_value, const Decision& decision);
+
+// Whether the demand is the value, and why not, for people: a line without its end.
+std::string DemandNote(const Trigger& trigger, const std::optional<Demand>& demand);
+
+}  // namespace gpuscaler

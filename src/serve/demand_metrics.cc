@@ -1,0 +1,88 @@
+#include "serve/demand_metrics.h"
+
+#include <optional>
+#include <utility>
+
+#include "page/metric_family.h"
+
+namespace gpuscaler {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+
+constexpr absl::Duration kShownFor = absl::Minutes(15);
+
+MetricFamily GaugeFamily(absl::string_view name, absl::string_view help) {
+  return NewFamily(name, help, prometheus::MetricType::Gauge);
+}
+
+std::vector<ClientMetric::Label> LabelsOf(const DemandLabels& labels) {
+  return {{"namespace", labels.namespace_name},
+          {"scaledobject", labels.scaled_object},
+          {"metric", labels.metric}};
+}
+
+}  // namespace
+
+void DemandMetrics::Take(const DemandLabels& labels, const Decision& decision) {
+  MutexLock lock(mutex_);
+  if (!decision.demand.has_value()) {
+    triggers_.erase(labels);
+    return;
+  }
+  if (triggers_.size() >= kMostTriggers && !triggers_.contains(labels)) {
+    std::erase_if(triggers_, [&](const auto& trigger) {
+      return decision.taken_at - trigger.second.at > kShownFor;
+    });
+    if (triggers_.size() >= kMostTriggers) return;
+  }
+  triggers_[labels] = {.at = decision.taken_at,
+                       .demand = *decision.demand,
+                       .counts = decision.by_demand,
+                       .batch_limit = decision.batch_limit};
+}
+
+std::vector<MetricFamily> DemandMetrics::Families(absl::Time now) const {
+  MetricFamily replicas =
+      GaugeFamily("demand_replicas",
+                  "Requests that arrive at a workload's engines, in replicas that they need "
+                  "(docs/demand.md). Missing while it is not known.");
+  MetricFamily known =
+      GaugeFamily("demand_known",
+                  "1: the demand is known; 0: it is not, and the pressure counts, as where "
+                  "nothing bounds the batch: set maxConcurrency or tpotSloMs.");
+  MetricFamily counts = GaugeFamily("demand_counts", "1: the demand is the value that KEDA gets.");
+  MetricFamily arrivals =
+      GaugeFamily("demand_arrivals_per_second", "Requests that arrive at a workload's engines.");
+  MetricFamily capacity =
+      GaugeFamily("replica_capacity_requests_per_second",
+                  "Requests that one replica on a GPU model serves, as planned.");
+  MetricFamily limit = GaugeFamily(
+      "batch_limit_requests",
+      "Requests that an engine without a limit of its own runs at once, learnt from full batches.");
+  MutexLock lock(mutex_);
+  for (const auto& [trigger, seen] : triggers_) {
+    if (now - seen.at > kShownFor) continue;
+    const std::vector<ClientMetric::Label> labels = LabelsOf(trigger);
+    const Demand& demand = seen.demand;
+    AddValue(known, demand.replicas.has_value() ? 1 : 0, labels);
+    AddValue(counts, seen.counts ? 1 : 0, labels);
+    AddValue(arrivals, demand.arrivals_per_second, labels);
+    if (demand.replicas.has_value()) AddValue(replicas, *demand.replicas, labels);
+    if (seen.batch_limit.has_value()) AddValue(limit, *seen.batch_limit, labels);
+    for (const ReplicaCapacity& one : demand.capacities) {
+      std::vector<ClientMetric::Label> of_model = labels;
+      of_model.push_back({"gpu_model", one.gpu_model});
+      AddValue(capacity, one.requests_per_second, of_model);
+    }
+  }
+  if (known.metric.empty()) return {};
+  std::vector<MetricFamily> families;
+  for (MetricFamily* const family : {&replicas, &known, &counts, &arrivals, &capacity, &limit}) {
+    if (!family->metric.empty()) families.push_back(std::move(*family));
+  }
+  return families;
+}
+
+}  // namespace gpuscaler
