@@ -24,6 +24,9 @@ constexpr double kFewestAnswers = 10;
 // All engines together: a fit over less follows single answers.
 constexpr double kShortestService = 60;
 
+// After this time without a reading an engine goes on as before, as one replica at most.
+constexpr absl::Duration kUnreadableAfter = absl::Seconds(15);
+
 constexpr double kBacklogSeconds = 120;
 constexpr double kMostBacklog = 0.5;  // a share of the replicas that arrivals fill
 
@@ -137,19 +140,23 @@ std::optional<double> TokensPerAnswer(std::span<const DemandEngine> engines, abs
 // No request is in flight.
 bool IsIdle(std::span<const DemandEngine> engines) {
   return std::ranges::none_of(engines, [](const DemandEngine& engine) {
-    return engine.is_present && engine.sums != nullptr &&
+    return engine.is_present && !engine.is_frozen && engine.sums != nullptr &&
            engine.sums->waiting + engine.sums->running > 0;
   });
 }
 
+// The limit of the present engines of the newest template. If they have none, any engine's.
 std::optional<double> SmallestLimit(std::span<const DemandEngine> engines,
                                     const std::string& gpu_model) {
+  std::optional<double> newest;
   std::optional<double> smallest;
   for (const DemandEngine& engine : engines) {
     if (engine.gpu_model != gpu_model || !engine.limit.has_value()) continue;
     smallest = std::min(smallest.value_or(*engine.limit), *engine.limit);
+    if (!engine.is_present || !engine.is_of_newest_template) continue;
+    newest = std::min(newest.value_or(*engine.limit), *engine.limit);
   }
-  return smallest;
+  return newest.has_value() ? newest : smallest;
 }
 
 std::optional<double> AnyLimit(std::span<const DemandEngine> engines) {
@@ -186,6 +193,11 @@ Demand DemandOf(std::span<const DemandEngine> engines, std::optional<absl::Durat
     demand.unknown_because = "arrivals are not known yet";
     return demand;
   }
+  if (static_cast<int64_t>(unknown) > present) {
+    demand.unknown_because = "the arrivals of most engines are not known";
+    return demand;
+  }
+  demand.engines = static_cast<int>(present) + static_cast<int>(unknown);
   demand.window = WindowOf(known);
   // An engine that was never read has as many as the others on average.
   const double with_unknown =
@@ -223,16 +235,22 @@ Demand DemandOf(std::span<const DemandEngine> engines, std::optional<absl::Durat
   }
 
   double replicas = 0;
+  double full = 0;  // engines that their requests in flight fill
   for (const Arrivals& arrivals : known) {
-    const ReplicaCapacity& capacity = CapacityFor(arrivals.engine->gpu_model, demand.capacities);
-    replicas += arrivals.Rate(demand.window) / capacity.requests_per_second;
-    if (!arrivals.engine->is_present) continue;
-    demand.backlog +=
-        arrivals.engine->sums->waiting / (capacity.requests_per_second * kBacklogSeconds);
+    const DemandEngine& engine = *arrivals.engine;
+    const EngineDemand& sums = *engine.sums;
+    const ReplicaCapacity& capacity = CapacityFor(engine.gpu_model, demand.capacities);
+    const double share = arrivals.Rate(demand.window) / capacity.requests_per_second;
+    const bool is_unreadable = engine.is_present && now - sums.newest_at > kUnreadableAfter;
+    replicas += is_unreadable ? std::min(1.0, share) : share;
+    if (!engine.is_present || engine.is_frozen || is_unreadable) continue;
+    full += std::min(1.0, (sums.running + sums.waiting) / capacity.batch);
+    demand.backlog += sums.waiting / (capacity.requests_per_second * kBacklogSeconds);
   }
   replicas = std::max(0.0, replicas * with_unknown);
   demand.backlog = std::min(demand.backlog, kMostBacklog * replicas);
-  demand.replicas = replicas + demand.backlog;
+  // Long answers go on after their requests have left the window.
+  demand.replicas = std::max(replicas + demand.backlog, full);
   return demand;
 }
 

@@ -21,6 +21,7 @@ struct DemandEngine {
   std::string gpu_model;               // empty: not known
   bool is_present = true;              // false: it left; what it took before still counts
   bool is_of_newest_template = true;
+  bool is_frozen = false;       // its requests in flight have not moved, and count as none
   std::optional<double> limit;  // requests that it runs at once, as far as is known
 };
 
@@ -31,6 +32,7 @@ struct Demand {
   absl::Duration window;           // in which they arrived
   double tokens_per_answer = 0;
   double backlog = 0;                       // in replicas, part of `replicas`
+  int engines = 0;                          // present, with their arrivals counted or estimated
   std::vector<ReplicaCapacity> capacities;  // one of each GPU model
 
   friend bool operator==(const Demand&, const Demand&) = default;

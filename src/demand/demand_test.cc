@@ -20,6 +20,10 @@ double Capacity(const ServiceModel& model) {
   return model.RequestsPerSecond(0.75 * 0.95 * static_cast<double>(model.limit));
 }
 
+double FullBatchRate(const ServiceModel& model) {
+  return model.RequestsPerSecond(static_cast<double>(model.limit));
+}
+
 auto About(double value, double share = 0.1) {
   return Optional(AllOf(Ge(value * (1 - share)), Le(value * (1 + share))));
 }
@@ -252,6 +256,37 @@ TEST(Demand, TokensOfUnfinishedAnswersAreNoAnswers) {
   service.Run(absl::Minutes(20), 0.5 * Capacity(model));
   service.Run(absl::Minutes(1), 4 * Capacity(model));
   EXPECT_NEAR(service.DemandNow(64).tokens_per_answer, 2000, 1e-6);
+}
+
+TEST(Demand, LongAnswersKeepTheirReplicasWhenNoRequestArrivesAnyMore) {
+  ServiceModel model;
+  model.tokens = 30'000;
+  SimulatedService service(model, 3);
+  service.Run(absl::Minutes(40), 3 * FullBatchRate(model));
+  service.Run(absl::Minutes(7), 0);
+  const Demand demand = service.DemandNow(64);
+  EXPECT_NEAR(demand.arrivals_per_second, 0, 0.05);
+  EXPECT_THAT(demand.replicas, Optional(Ge(1))) << DemandText(demand);
+  EXPECT_THAT(demand.replicas, Optional(Le(3))) << "never more than there are";
+}
+
+TEST(Demand, AnEngineThatCannotBeReadCountsOneReplicaAtMost) {
+  const ServiceModel model;
+  SimulatedService service(model, 2);
+  service.Run(absl::Minutes(10), 3 * Capacity(model));
+  service.replica(0).is_readable = false;
+  service.Run(absl::Minutes(1), 0.2 * Capacity(model));
+  EXPECT_THAT(service.DemandNow(64).replicas, Optional(Le(2.01)));
+}
+
+TEST(Demand, IsNotKnownWhereMostEnginesAreNeverRead) {
+  const ServiceModel model;
+  SimulatedService service(model, 5);
+  for (size_t i = 1; i < 5; ++i) service.replica(i).is_readable = false;
+  service.Run(absl::Minutes(10), 4 * Capacity(model));
+  const Demand demand = service.DemandNow(64);
+  EXPECT_EQ(demand.replicas, std::nullopt);
+  EXPECT_THAT(demand.unknown_because, HasSubstr("most engines"));
 }
 
 TEST(Demand, NothingReadIsNotZero) {

@@ -34,6 +34,14 @@ ServiceReading NothingYet(absl::Time at) {
       .at = at, .waiting = 0, .running = 0, .requests_done = 0, .answers = 0, .answer_tokens = 0};
 }
 
+// Whether the process began after another one was read. If not, what it has counted is older: the
+// address led to another pod, or a model left the sum.
+bool BeganAfter(absl::Time at, const ServiceReading& reading) {
+  if (reading.requests_done == 0.0) return true;
+  return reading.counters_began.has_value() &&
+         absl::UnixEpoch() + absl::Seconds(*reading.counters_began) > at - kDemandBin;
+}
+
 }  // namespace
 
 void DemandTrack::Take(const ServiceReading& reading) {
@@ -43,7 +51,7 @@ void DemandTrack::Take(const ServiceReading& reading) {
   if (!newest_.has_value()) {
     Begin(newer);
   } else if (began_anew_) {
-    AddGrowth(NothingYet(newest_->at), newer);
+    if (BeganAfter(newest_->at, newer)) AddGrowth(NothingYet(newest_->at), newer);
     cold_until_ = newer.at + kColdStart;
     service_.Pause();
   } else {

@@ -52,8 +52,18 @@ TEST(DemandTrack, ARestartCountsWhatTheNewProcessHas) {
   track.Take(Running(0, 10, 1000, 0));
   ServiceReading restarted = Running(5, 3, 4, 0);
   restarted.goes_on = false;
+  restarted.counters_began = absl::ToDoubleSeconds(Second(2) - absl::UnixEpoch());
   track.Take(restarted);
   EXPECT_NEAR(Arrived(track), 7, 1e-9);
+}
+
+TEST(DemandTrack, CountersOfAnotherPodAreNoArrivals) {
+  DemandTrack track;
+  track.Take(Running(0, 10, 50'000, 0));
+  ServiceReading other = Running(1, 12, 48'000, 0);
+  other.goes_on = false;
+  track.Take(other);
+  EXPECT_NEAR(Arrived(track), 0, 1e-9) << "its process has run for long";
 }
 
 TEST(DemandTrack, AReadingWithoutCountersIsPassedOver) {

@@ -273,7 +273,8 @@ void AddHold(const Trigger& trigger, const Hold& hold, double sum, bool only_act
   const double least = only_activity ? std::min(hold.least, trigger.target) : hold.least;
   const bool of_mean = trigger.target_type == TargetType::kValue;
   const bool holds = of_mean && !only_activity
-                         ? sum <= trigger.target * std::max(ReplicasFor(trigger, least), 1e-9)
+                         ? decision.replicas == 0 ||
+                               sum <= trigger.target * std::max(ReplicasFor(trigger, least), 1e-9)
                          : decision.value < least;
   if (!holds) return;
   decision.value = of_mean ? trigger.target : least;
@@ -365,17 +366,22 @@ Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
     decision.status = workload_replicas->unseen;
     return decision;
   }
+  // Without it the loads are requests in flight.
   const bool lacks_demand = trigger.metric == MetricType::kDemandReplicas && !decision.by_demand;
   if (lacks_demand && decision.replicas > 0) {
     decision.status = absl::UnavailableError(DemandNote(trigger, decision.demand));
     return decision;
   }
   const bool only_activity = OnlyActivityIsKnown(trigger, decision);
-  decision.value = only_activity ? ActivityValue(trigger, decision) : ValueFor(trigger, totals);
+  if (only_activity) {
+    decision.value = ActivityValue(trigger, decision);
+  } else if (!lacks_demand) {
+    decision.value = ValueFor(trigger, totals);
+  }
   if (decision.by_demand) decision.value = ValueWithDemand(trigger, decision.value, decision);
   if (IsByOwner(trigger, fleet) && std::ranges::any_of(loads, StartsOrEnds)) {
     const double sum =
-        decision.by_demand ? trigger.target * *decision.demand->replicas : SumOf(trigger, totals);
+        decision.by_demand ? trigger.target * ReplicasNeeded(decision) : SumOf(trigger, totals);
     AddHold(trigger, HoldOf(trigger, *workload_replicas, loads, fleet.now), sum, only_activity,
             decision);
   }

@@ -131,12 +131,15 @@ class EngineReplicas {
   void CollectEngines() {
     const std::vector<Replica>& replicas = workload_replicas_.replicas;
     WorkloadEngines engines(fleet_, replicas, ComputesDemand(trigger_));
-    if (owners_.UnmatchedCount()) {
+    // Behind one address each reading may be of another pod: its counters show no arrivals.
+    if (owners_.UnmatchedCount() && !owners_.IsOneAddressOfSeveral()) {
       for (const SignalSeries* engine : owners_.unmatched()) engines.AddPresent(*engine, nullptr);
     }
     for (size_t i = 0; by_owner_ && i < replicas.size(); ++i) {
       for (const SignalSeries* engine : owners_.Of(i)) {
-        replicas[i].present ? engines.AddPresent(*engine, &replicas[i]) : engines.AddLeft(*engine);
+        const bool serves =
+            replicas[i].present && replicas[i].ending_since == absl::InfiniteFuture();
+        serves ? engines.AddPresent(*engine, &replicas[i]) : engines.AddLeft(*engine);
       }
     }
     for (const SignalSeries& engine : signals_.left) {

@@ -341,6 +341,7 @@ Hold HoldOf(const Trigger& trigger, const Replicas& replicas, const std::vector<
     if (demand) {
       Raise(trigger.target * *demand, BecauseOfDemand(of_periods[i], *demand), hold);
     } else if (trigger.metric == MetricType::kDemandReplicas) {  // a sum is not in its unit
+      if (std::ranges::any_of(loads, IsCounted)) continue;
       Raise(trigger.target * present, BecauseNoneWas(of_periods[i], present), hold);
     } else {
       Raise(highest[i], Because(trigger, of_periods[i], highest[i]), hold);

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <deque>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "scaling/workload_engines.h"
 #include "trigger/trigger_source.h"
@@ -19,11 +21,13 @@ constexpr double kMostByPressure = 1.25;
 // How long after its last reading an engine counted as present.
 constexpr absl::Duration kPresentAfterReading = absl::Seconds(15);
 
-// Its capacity stays what it is now. How many requests waited then is not kept.
+// Its capacity stays what it is now. How many requests were in flight then is not kept.
 EngineDemand UpTo(absl::Time at, const EngineDemand& sums) {
   EngineDemand then = sums;
-  then.newest_at = std::min(then.newest_at, at);
+  const absl::Time epoch = absl::UnixEpoch();
+  then.newest_at = std::min(then.newest_at, epoch + absl::Floor(at - epoch, kDemandBin));
   then.waiting = 0;
+  then.running = 0;
   std::erase_if(then.bins, [at](const RequestBin& bin) { return bin.begin + kDemandBin > at; });
   return then;
 }
@@ -39,7 +43,16 @@ absl::Time NewestReading(const std::vector<DemandEngine>& engines) {
   return newest;
 }
 
+std::set<absl::string_view> FrozenReplicas(const Replicas& replicas) {
+  std::set<absl::string_view> names;
+  for (const Replica& replica : replicas.replicas) {
+    if (replica.frozen) names.insert(replica.name);
+  }
+  return names;
+}
+
 std::vector<DemandEngine> EnginesOf(const Trigger& trigger, const Replicas& replicas) {
+  const std::set<absl::string_view> frozen = FrozenReplicas(replicas);
   std::vector<DemandEngine> engines;
   for (const WorkloadEngine& engine : replicas.engines) {
     const SignalSeries& series = *engine.series;
@@ -50,6 +63,7 @@ std::vector<DemandEngine> EnginesOf(const Trigger& trigger, const Replicas& repl
                        .gpu_model = engine.gpu_model,
                        .is_present = engine.is_present,
                        .is_of_newest_template = engine.is_of_newest_template,
+                       .is_frozen = frozen.contains(engine.replica),
                        .limit = LimitOf(trigger, series, replicas.batch_limit)});
   }
   return engines;
@@ -86,11 +100,16 @@ double ValueWithDemand(const Trigger& trigger, double pressure_value, const Deci
   const bool is_mean = trigger.target_type == TargetType::kValue;
   if (is_mean && decision.replicas == 0) return 0;
   const double share = is_mean ? trigger.target / replicas : trigger.target;
-  const double value = share * *decision.demand->replicas;
-  const bool has_pressure = trigger.metric != MetricType::kDemandReplicas;
-  return std::max(
-      share * decision.unreadable,
-      has_pressure ? std::clamp(pressure_value, value, kMostByPressure * value) : value);
+  const double value = share * ReplicasNeeded(decision);
+  if (trigger.metric == MetricType::kDemandReplicas) return value;
+  return std::clamp(pressure_value, value, kMostByPressure * value);
+}
+
+double ReplicasNeeded(const Decision& decision) {
+  const double demand = *decision.demand->replicas;
+  const int unread = decision.replicas - decision.demand->engines;
+  const double with_unread = demand + std::clamp(unread, 0, decision.unreadable);
+  return std::max(with_unread, static_cast<double>(decision.unreadable));
 }
 
 std::string DemandNote(const Trigger& trigger, const std::optional<Demand>& demand) {

@@ -20,8 +20,12 @@ std::optional<Demand> DemandOfWorkload(const Trigger& trigger, const Replicas& r
 // known.
 std::optional<double> DemandAt(const Trigger& trigger, const Replicas& replicas, absl::Time at);
 
+// The replicas that a decision by demand needs: the demand, and one for each unreadable replica
+// without an engine in it.
+double ReplicasNeeded(const Decision& decision);
+
 // The value of a decision by demand: the target per replica that is needed, raised by the value of
-// the pressure to at most 1.25 times that. An unreadable replica counts the target at least.
+// the pressure to at most 1.25 times that.
 double ValueWithDemand(const Trigger& trigger, double pressure_value, const Decision& decision);
 
 // Whether the demand is the value, and why not, for people: a line without its end.

@@ -150,6 +150,21 @@ TEST_F(WorkloadDemandTest, TheSameInputsGiveTheSameDecisionWheneverItIsMade) {
   EXPECT_EQ(first.value, later.value);
 }
 
+TEST_F(WorkloadDemandTest, DemandAtAnEarlierTimeIsThatTimesWhereverItsBinEnds) {
+  EngineWorkloadBuilder llm = Workload(30);
+  const Trigger trigger = WithDemand(DemandUse::kOn);
+  Replicas replicas;
+  for (const SignalSeries& series : llm.signals().series) {
+    replicas.engines.push_back({.series = &series});
+  }
+  const absl::Time newest = service_.now() - absl::Seconds(60);
+  for (int seconds = 0; seconds < 10; ++seconds) {
+    EXPECT_THAT(DemandAt(trigger, replicas, newest - absl::Seconds(seconds)),
+                Optional(testing::DoubleNear(1.5, 0.25)))
+        << seconds;
+  }
+}
+
 class IdleWorkloadTest : public WorkloadDemandTest {
  protected:
   IdleWorkloadTest() : WorkloadDemandTest(0) {}
@@ -164,9 +179,9 @@ TEST_F(IdleWorkloadTest, NeedsNoReplicaWhateverOneServes) {
   EXPECT_FALSE(decision.active);
 }
 
-Decision DecidedOn(double demand, int replicas, int unreadable = 0) {
+Decision DecidedOn(double demand, int replicas, int unreadable = 0, int engines = 0) {
   Decision decision;
-  decision.demand = Demand{.replicas = demand, .unknown_because = ""};
+  decision.demand = Demand{.replicas = demand, .unknown_because = "", .engines = engines};
   decision.replicas = replicas;
   decision.unreadable = unreadable;
   return decision;
@@ -187,8 +202,10 @@ TEST(ValueWithDemand, IsNeverBelowTheDemandNorAboveAQuarterMore) {
 TEST(ValueWithDemand, AnUnreadableReplicaCountsTheTargetAtLeast) {
   Trigger trigger = VllmInference();
   EXPECT_EQ(ValueWithDemand(trigger, 80, DecidedOn(0, 2, 1)), 80) << "it may serve by now";
-  EXPECT_EQ(ValueWithDemand(trigger, 80, DecidedOn(4.6, 5, 1)), 4.6 * 80)
+  EXPECT_EQ(ValueWithDemand(trigger, 80, DecidedOn(4.6, 5, 1, 5)), 4.6 * 80)
       << "it goes on as before in the demand";
+  EXPECT_EQ(ValueWithDemand(trigger, 80, DecidedOn(1.8, 4, 2, 2)), 3.8 * 80)
+      << "two were never read, and the demand has the others alone";
   trigger.target_type = TargetType::kValue;
   EXPECT_EQ(ValueWithDemand(trigger, 40, DecidedOn(0, 2, 1)), 40);
 }

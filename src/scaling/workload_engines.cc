@@ -62,6 +62,7 @@ void WorkloadEngines::AddPresent(const SignalSeries& engine, const Replica* repl
   WorkloadEngine added{.series = &engine};
   if (replica != nullptr) {
     added.gpu_model = ModelOf(*replica);
+    added.replica = replica->name;
     added.is_of_newest_template =
         replica->pods.empty() || TemplateOf(replica->pods.front()->name) == newest_template_;
   }

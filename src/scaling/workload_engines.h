@@ -23,6 +23,7 @@ struct WorkloadEngine {
   bool is_present = true;             // false: it left, and is remembered
   bool is_of_newest_template = true;  // its pod is
   std::string gpu_model;              // empty: not known
+  std::string replica;                // the name of its replica; empty: not known
 };
 
 // Returns the name of the ReplicaSet that made the pod, which has the hash of its template. Empty
