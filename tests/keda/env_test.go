@@ -21,6 +21,8 @@ var oneValue = map[string]string{
 var (
 	anEngine = map[string]string{"metricType": "requests_in_flight", "targetValue": "10", "scope": "fleet",
 		"engineEndpoint": "http://llm:8000", "engine": "vllm", "model": "llama", "frozenWindow": "2m"}
+	anEngineProfile = map[string]string{"profile": "vllm-inference", "scope": "fleet", "engineEndpoint": "http://llm:8000",
+		"demand": "observe", "ttftSloMs": "1000", "tpotSloMs": "50"}
 	aPage = map[string]string{"metricType": "prometheus", "targetValue": "8",
 		"prometheusEndpoint": "https://gateway:9090/metrics", "prometheusMetric": "queue_size{pool=\"chat\"}",
 		"prometheusKind": "rate", "prometheusAbsent": "0", "bearerToken": "t", "endpointCa": newAuthority().pem, "window": "15s"}
@@ -36,7 +38,7 @@ var (
 
 // triggerOnDemand is the one that has the key; nil: none.
 func triggerOnDemand(key string) map[string]string {
-	for _, one := range append(ofReference, anEngine, aPage, aStream, aList) {
+	for _, one := range append(ofReference, anEngine, anEngineProfile, aPage, aStream, aList) {
 		if one[key] != "" {
 			return one
 		}

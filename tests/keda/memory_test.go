@@ -33,7 +33,7 @@ func TestMemoryOfStreamsThatEndedGoesBackToTheSystem(t *testing.T) {
 			Name: fmt.Sprint("llm-", i), Namespace: "ai",
 			ScalerMetadata: map[string]string{"targetValue": "80"}}))
 		if i == streams-1 {
-			must(stream.Recv())
+			must(stream.Header())
 		}
 	}
 	eventually(t, "all are open", func() bool { return s.streamsOpen("StreamIsActive") == streams })
