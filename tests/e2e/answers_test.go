@@ -135,6 +135,13 @@ func (a *answers) String() string {
 	return text.String()
 }
 
+// forget drops what was answered until now.
+func (a *answers) forget() {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.all = nil
+}
+
 // becomes waits until a question from now on is answered so.
 func (a *answers) becomes(said string) {
 	a.t.Helper()

@@ -52,6 +52,7 @@ func newEngineNode(t *testing.T, name string, gateway *gateway, flags ...string)
 func (n *engineNode) podChanged(pod *corev1.Pod) {
 	uid := string(pod.UID)
 	if pod.DeletionTimestamp != nil {
+		n.terminates(pod)
 		n.stop(uid)
 		return
 	}
@@ -70,10 +71,23 @@ func (n *engineNode) podChanged(pod *corev1.Pod) {
 		n.engines[uid] = engine
 		go n.probe(uid, engine)
 	}
-	// KWOK, which lays no network, says another.
+	n.kubelet.podChanged(withAddress(pod, engine))
+}
+
+// withAddress is the pod at its engine's address: KWOK, which lays no network, gives it another.
+func withAddress(pod *corev1.Pod, engine *engineProcess) *corev1.Pod {
 	own := pod.DeepCopy()
 	own.Status.PodIP, own.Status.PodIPs = engine.address, []corev1.PodIP{{IP: engine.address}}
-	n.kubelet.podChanged(own)
+	return own
+}
+
+// terminates has the kubelet list the pod as being deleted, while its engine drains.
+func (n *engineNode) terminates(pod *corev1.Pod) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	if engine := n.engines[string(pod.UID)]; engine != nil {
+		n.kubelet.podChanged(withAddress(pod, engine))
+	}
 }
 
 // probe tells the gateway of an engine once it is ready, unless its pod has gone by then.

@@ -50,6 +50,7 @@ func (w *workload) settles() *answers {
 	w.holds(3 * time.Second)
 	heard := w.hearsKEDA()
 	heard.becomes(whole)
+	heard.forget() // until an agent knows that its pods are Ready the value is held
 	return heard
 }
 

@@ -35,7 +35,9 @@ func TestStartLongerThanTheCooldownIsNeitherKilledNorCounted(t *testing.T) {
 	stable := map[string]any{"scaleUp": without, "scaleDown": map[string]any{
 		"stabilizationWindowSeconds": 20, "policies": without["policies"]}}
 	w.scale(scaledObject{min: 0, max: 8, cooldown: 3, behavior: stable, triggers: []any{
-		w.gpus(map[string]string{"profile": "vllm-inference", "warmupSeconds": "14"}), w.queue()}})
+		w.gpus(map[string]string{"profile": "vllm-inference", "warmupSeconds": "14",
+			// VRAM that is steady for this time ends a start: longer than this one takes.
+			"preallocationWindow": "20s"}), w.queue()}})
 	up := w.load(2 * 80)
 	w.line.reaches(1, patience)
 	w.line.reaches(2, patience)
