@@ -28,24 +28,19 @@ func readmesScaledObject(t *testing.T) string {
 }
 
 // growsAndShrinksBy a ScaledObject with the windows and the HPA's behavior that it leaves as they are:
-// slow, but as everybody begins. Its minReplicaCount is 1. The load nearly fills 8 engines.
-func (w *workload) growsAndShrinksBy(text string, gateway *gateway) {
+// slow, but as everybody begins. The highest percentage over the target would stop at 2. Its
+// minReplicaCount is 1.
+func (w *workload) growsAndShrinksBy(text string) {
 	w.t.Helper()
+	w.line.reaches(1, patience)
+	up := w.load(8 * 100)
 	create(w.t, w.namespace, text)
 	w.waitUntilReady()
 	w.line.mark("ScaledObject is ready")
-	w.line.reaches(1, patience)
-
-	up := w.line.mark("load")
-	ended := startLoad(w.t, "0 24\n200 24\n201 0\n", gateway)
-	w.line.reaches(8, 200*time.Second)
+	w.line.reaches(8, 2*patience)
 	w.line.risesOnly(up)
 
-	end := <-ended
-	down := w.line.mark("load is over")
-	if end.Asked == 0 || end.Answered != end.Asked {
-		w.t.Errorf("%d of %d requests were answered: %v", end.Answered, end.Asked, end.Errors)
-	}
+	down := w.load(0)
 	w.line.reaches(1, 2*patience)
 	w.line.fallsOnly(down)
 	w.holds(3 * time.Second)
@@ -54,18 +49,18 @@ func (w *workload) growsAndShrinksBy(text string, gateway *gateway) {
 func TestReadmesScaledObjectWordForWord(t *testing.T) {
 	t.Parallel()
 	text := readmesScaledObject(t)
-	w, gateway := newEngineWorkload(t, "readme")
+	w := newWorkload(t, "readme", start{replicas: 1})
 	giveName(t, scalerAddress.FindStringSubmatch(text)[1], w.scaler)
-	w.growsAndShrinksBy(text, gateway)
-	w.scaler.foundEngines(8)
+	w.growsAndShrinksBy(text)
 }
 
-// Two aggregators answer, for engines that an agent finds.
+// Two aggregators answer, for the GPUs that its pods hold on three nodes.
 func TestReadmesScaledObjectOnAFleet(t *testing.T) {
 	t.Parallel()
 	text := readmesScaledObject(t)
-	w, gateway, agent := newEngineWorkloadOnFleet(t, "readme-fleet", 2)
+	nodes := newNodes(t, "readme-nodes")
+	w := nodes.newWorkload(t, "readme-fleet", nodes.object("Deployment", "llm", 1, 1),
+		nodes.startAggregators(t, "readme-fleet", 2)...)
 	address := scalerAddress.FindStringSubmatch(text)[1]
-	w.growsAndShrinksBy(strings.ReplaceAll(text, address, "keda-gpu-scaler.readme-fleet"), gateway)
-	agent.foundEngines(8)
+	w.growsAndShrinksBy(strings.ReplaceAll(text, address, "keda-gpu-scaler.readme-fleet"))
 }
