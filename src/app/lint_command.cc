@@ -84,8 +84,9 @@ int Run(const LintFlags& flags, const std::vector<std::string>& paths) {
   LintContext context = {
       .our_hosts = flags.hosts,
       .finds_engines = resolved->config.discover_engines == DiscoverEngines::kTrue,
-      .check_source = [rules = EndpointRulesOf(resolved->config)](const SignalSource& source) {
-        return CheckSource(source, rules);
+      .check_source = [rules = EndpointRulesOf(resolved->config)](const SignalSource& source,
+                                                                  absl::string_view page_key) {
+        return CheckSource(source, rules, page_key);
       }};
   SetBeside(inputs, context);
   for (const InputManifests& input : inputs) {

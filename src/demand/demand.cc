@@ -1,6 +1,9 @@
 #include "demand/demand.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -32,11 +35,9 @@ constexpr double kMostBacklog = 0.5;  // a share of the replicas that arrivals f
 
 constexpr char kCapacityUnknown[] = "capacity unknown: set maxConcurrency or tpotSloMs";
 
-size_t WindowsUpTo(absl::Duration window) { return static_cast<size_t>(window / kDemandBin); }
-
 // Arrivals in each `kDemandBin` back from `end`, the newest first.
 std::vector<double> ArrivalsBackFrom(absl::Time end, const EngineDemand& demand) {
-  const size_t count = WindowsUpTo(kLongestWindowOfArrivals);
+  const auto count = static_cast<size_t>(kLongestWindowOfArrivals / kDemandBin);
   std::vector<double> arrivals(count, 0.0);
   for (const RequestBin& bin : demand.bins) {
     // The newest bin is not over: what it has arrived until the newest reading.
@@ -66,8 +67,14 @@ struct Arrivals {
 
   double Rate(absl::Duration window) const {
     const absl::Duration covered = std::min(window, known);
-    const double arrived = up_to[WindowsUpTo(window) - 1];
-    return arrived / absl::ToDoubleSeconds(covered);
+    return ArrivedIn(absl::FDivDuration(window, kDemandBin)) / absl::ToDoubleSeconds(covered);
+  }
+
+  // In the newest `bins`, which need not be whole.
+  double ArrivedIn(double bins) const {
+    const auto whole = std::min(static_cast<size_t>(bins), up_to.size() - 1);
+    const double before = whole == 0 ? 0 : up_to[whole - 1];
+    return before + (bins - static_cast<double>(whole)) * (up_to[whole] - before);
   }
 };
 
@@ -84,20 +91,31 @@ std::optional<Arrivals> ArrivalsOf(const DemandEngine& engine, absl::Time now) {
   return arrivals;
 }
 
-double RateOf(const std::vector<Arrivals>& all, absl::Duration window) {
+// The engines' rates count `of_engines` times.
+double RateOf(const std::vector<Arrivals>& all, absl::Duration window, double of_engines = 1) {
   double rate = 0;
-  for (const Arrivals& arrivals : all) rate += arrivals.Rate(window);
+  for (const Arrivals& arrivals : all) {
+    rate += (arrivals.engine->is_gateway ? 1 : of_engines) * arrivals.Rate(window);
+  }
   return rate;
 }
 
+// The window that has just enough arrivals, within its limits. It must not move in whole bins:
+// after a load has ended, one more bin of it would raise the rate again.
 absl::Duration WindowOf(const std::vector<Arrivals>& all) {
   absl::Duration window = kShortestWindow;
-  while (window < kLongestWindowOfArrivals) {
+  double before = 0;
+  while (true) {
     const double arrived = RateOf(all, window) * absl::ToDoubleSeconds(window);
-    if (arrived >= kEnoughArrivals) break;
+    if (arrived >= kEnoughArrivals) {
+      if (window == kShortestWindow) return window;
+      const double surplus = (arrived - kEnoughArrivals) / (arrived - before);
+      return window - surplus * kDemandBin;
+    }
+    if (window == kLongestWindowOfArrivals) return window;
+    before = arrived;
     window += kDemandBin;
   }
-  return window;
 }
 
 // Grouped by GPU model; the newest template alone where that showed enough.
@@ -173,48 +191,52 @@ const ReplicaCapacity& CapacityFor(const std::string& gpu_model,
   return own == capacities.end() ? capacities.front() : *own;
 }
 
-}  // namespace
+bool IsPresentEngine(const DemandEngine& engine) { return engine.is_present && !engine.is_gateway; }
 
-Demand DemandOf(std::span<const DemandEngine> engines, std::optional<absl::Duration> tpot_slo,
-                const LearntCapacity* learnt, absl::Time now) {
+// A gateway holds requests, and no engine is present to serve them.
+bool HoldsForNone(std::span<const DemandEngine> engines) {
+  return std::ranges::none_of(engines, IsPresentEngine) &&
+         std::ranges::any_of(engines, [](const DemandEngine& engine) {
+           return engine.is_gateway && engine.is_present && engine.sums != nullptr &&
+                  engine.sums->waiting > 0;
+         });
+}
+
+Demand DemandOfArrivals(std::span<const DemandEngine> engines,
+                        std::optional<absl::Duration> tpot_slo, absl::Time now) {
   Demand demand;
   std::vector<Arrivals> known;
-  size_t unknown = 0;
+  int64_t unknown = 0;
   for (const DemandEngine& engine : engines) {
     std::optional<Arrivals> arrivals = ArrivalsOf(engine, now);
     if (arrivals.has_value())
       known.push_back(*std::move(arrivals));
-    else if (engine.is_present)
+    else if (IsPresentEngine(engine))
       ++unknown;
   }
-  const auto present = std::ranges::count_if(
-      known, [](const Arrivals& arrivals) { return arrivals.engine->is_present; });
-  if (present == 0) {
+  const int64_t present = std::ranges::count_if(
+      known, [](const Arrivals& arrivals) { return IsPresentEngine(*arrivals.engine); });
+  if (known.empty() || (present == 0 && !HoldsForNone(engines))) {
     demand.unknown_because = "arrivals are not known yet";
     return demand;
   }
-  if (static_cast<int64_t>(unknown) > present) {
+  if (unknown > present) {
     demand.unknown_because = "the arrivals of most engines are not known";
     return demand;
   }
-  demand.engines = static_cast<int>(present) + static_cast<int>(unknown);
+  demand.engines = static_cast<int>(present + unknown);
   demand.window = WindowOf(known);
   // An engine that was never read has as many as the others on average.
   const double with_unknown =
-      static_cast<double>(present + static_cast<int64_t>(unknown)) / static_cast<double>(present);
-  demand.arrivals_per_second = std::max(0.0, RateOf(known, demand.window) * with_unknown);
+      present == 0 ? 1 : static_cast<double>(present + unknown) / static_cast<double>(present);
+  demand.arrivals_per_second = std::max(0.0, RateOf(known, demand.window, with_unknown));
 
   if (IsIdle(engines) && demand.arrivals_per_second == 0) {
     demand.replicas = 0;  // whatever a replica serves
     return demand;
   }
-  const bool is_kept = IsKept(learnt, now);
-  std::optional<double> tokens = TokensPerAnswer(engines, now);
-  if (!tokens.has_value() && is_kept && learnt->tokens_per_answer > 0) {
-    tokens = learnt->tokens_per_answer;
-  }
-  std::map<std::string, ServiceSums> service = ServiceOf(engines);
-  if (is_kept) service.insert(learnt->service.begin(), learnt->service.end());
+  const std::optional<double> tokens = TokensPerAnswer(engines, now);
+  const std::map<std::string, ServiceSums> service = ServiceOf(engines);
   if (!tokens.has_value() || service.empty()) {
     demand.unknown_because = "capacity is not known yet: too few answers";
     return demand;
@@ -242,43 +264,39 @@ Demand DemandOf(std::span<const DemandEngine> engines, std::optional<absl::Durat
     const ReplicaCapacity& capacity = CapacityFor(engine.gpu_model, demand.capacities);
     const double share = arrivals.Rate(demand.window) / capacity.requests_per_second;
     const bool is_unreadable = engine.is_present && now - sums.newest_at > kUnreadableAfter;
-    replicas += is_unreadable ? std::min(1.0, share) : share;
+    replicas +=
+        (engine.is_gateway ? 1 : with_unknown) * (is_unreadable ? std::min(1.0, share) : share);
     if (!engine.is_present || engine.is_frozen || is_unreadable) continue;
-    full += std::min(1.0, (sums.running + sums.waiting) / capacity.batch);
     demand.backlog += sums.waiting / (capacity.requests_per_second * kBacklogSeconds);
+    if (engine.is_gateway) continue;
+    full += std::min(1.0, (sums.running + sums.waiting) / capacity.batch);
   }
-  replicas = std::max(0.0, replicas * with_unknown);
+  replicas = std::max(0.0, replicas);
   demand.backlog = std::min(demand.backlog, kMostBacklog * replicas);
   // Long answers go on after their requests have left the window.
   demand.replicas = std::max(replicas + demand.backlog, full);
   return demand;
 }
 
-LearntCapacity CapacityLearntFrom(std::span<const DemandEngine> engines, const std::string& models,
-                                  std::optional<double> batch_limit, const LearntCapacity* before,
-                                  absl::Time now) {
-  LearntCapacity learnt;
-  const bool goes_on = IsKept(before, now) && (models.empty() || before->models == models);
-  if (goes_on) learnt = *before;
-  if (!models.empty()) learnt.models = models;
-  if (batch_limit.has_value()) {
-    learnt.batch_limit = batch_limit;
-    learnt.at = now;
-  }
-  const std::optional<double> tokens = TokensPerAnswer(engines, now);
-  if (tokens.has_value()) learnt.tokens_per_answer = *tokens;
-  for (const auto& [gpu_model, sums] : ServiceOf(engines)) {
-    learnt.service[gpu_model] = sums;
-    learnt.at = now;
-  }
-  return learnt;
+}  // namespace
+
+Demand DemandOf(std::span<const DemandEngine> engines, std::optional<absl::Duration> tpot_slo,
+                absl::Time now) {
+  Demand demand = DemandOfArrivals(engines, tpot_slo, now);
+  if (HoldsForNone(engines)) demand.replicas = std::max(1.0, demand.replicas.value_or(1));
+  return demand;
 }
 
 std::string DemandText(const Demand& demand) {
   if (!demand.replicas.has_value()) return absl::StrCat("demand: ", demand.unknown_because);
-  std::string text = absl::StrFormat(
-      "demand: %.2f replicas: %.3g requests/s over %g s, %.0f tokens per answer", *demand.replicas,
-      demand.arrivals_per_second, absl::ToDoubleSeconds(demand.window), demand.tokens_per_answer);
+  if (!demand.unknown_because.empty()) {
+    return absl::StrCat("demand: 1 replica for the requests that the gateway holds: ",
+                        demand.unknown_because);
+  }
+  std::string text =
+      absl::StrFormat("demand: %.2f replicas: %.3g requests/s over %.0f s, %.0f tokens per answer",
+                      *demand.replicas, demand.arrivals_per_second,
+                      absl::ToDoubleSeconds(demand.window), demand.tokens_per_answer);
   for (const ReplicaCapacity& capacity : demand.capacities) {
     absl::StrAppendFormat(&text, "; one replica%s%s serves %.3g requests/s at a batch of %.0f (%s)",
                           capacity.gpu_model.empty() ? "" : " on ", capacity.gpu_model,

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,13 +20,18 @@ struct DemandEngine {
   std::string gpu_model;               // empty: not known
   bool is_present = true;              // false: it left; what it took before still counts
   bool is_of_newest_template = true;
-  bool is_frozen = false;       // its requests in flight have not moved, and count as none
+  bool is_frozen = false;  // its requests in flight have not moved, and count as none
+  // It is a gateway that holds requests and serves none. What it holds waits; what leaves it
+  // arrives at an engine, so that the sum of both counts each request once.
+  bool is_gateway = false;
   std::optional<double> limit;  // requests that it runs at once, as far as is known
 };
 
 struct Demand {
   std::optional<double> replicas;  // rho with the backlog; empty: not known
-  std::string unknown_because;     // "capacity unknown: set maxConcurrency or tpotSloMs"
+  // "capacity unknown: set maxConcurrency or tpotSloMs". With `replicas`: one is needed for the
+  // requests that a gateway holds, and how many more is not known.
+  std::string unknown_because;
   double arrivals_per_second = 0;  // lambda
   absl::Duration window;           // in which they arrived
   double tokens_per_answer = 0;
@@ -38,15 +42,10 @@ struct Demand {
   friend bool operator==(const Demand&, const Demand&) = default;
 };
 
-// `learnt`: of the same model; null: nothing is kept. `now`: no reading is later.
+// `now`: no reading is later. While a gateway holds requests and no engine is present, at least one
+// replica is needed.
 Demand DemandOf(std::span<const DemandEngine> engines, std::optional<absl::Duration> tpot_slo,
-                const LearntCapacity* learnt, absl::Time now);
-
-// The capacity that these engines show, over `before` where they show nothing. `models` are the
-// newest engines'; empty: there is no engine now.
-LearntCapacity CapacityLearntFrom(std::span<const DemandEngine> engines, const std::string& models,
-                                  std::optional<double> batch_limit, const LearntCapacity* before,
-                                  absl::Time now);
+                absl::Time now);
 
 // One line for people, without its end: "demand: 3.31 replicas: 28.1 requests/s of ...".
 std::string DemandText(const Demand& demand);

@@ -115,6 +115,20 @@ TEST(Demand, AStepOfTheLoadIsSeenWithinAMinute) {
   EXPECT_NEAR(demand.tokens_per_answer, 250, 1e-6) << "of finished answers alone";
 }
 
+TEST(Demand, ALoadThatEndedOnlyFalls) {
+  const ServiceModel model;
+  SimulatedService service(model, 4);
+  service.Run(absl::Minutes(10), 3.3 * Capacity(model));
+  double before = service.DemandNow(64).replicas.value_or(0);
+  for (int i = 0; i < 300; ++i) {
+    service.Run(absl::Seconds(1), 0.1 * Capacity(model));
+    const Demand demand = service.DemandNow(64);
+    ASSERT_THAT(demand.replicas, Optional(Le(before + 0.05))) << i << " s: " << DemandText(demand);
+    before = std::min(before, *demand.replicas);
+  }
+  EXPECT_LT(before, 0.5);
+}
+
 TEST(Demand, AGapIsSpreadOverItsTime) {
   const ServiceModel model;
   SimulatedService service(model, 5);
@@ -159,7 +173,7 @@ TEST(Demand, AnEngineThatWasNeverReadHasTheOthersMean) {
   service.Run(absl::Minutes(10), 3.2 * Capacity(model));
   std::vector<DemandEngine> engines = service.Engines(64);
   engines[0].sums = nullptr;
-  EXPECT_THAT(DemandOf(engines, std::nullopt, nullptr, service.now()).replicas, About(3.2, 0.15));
+  EXPECT_THAT(DemandOf(engines, std::nullopt, service.now()).replicas, About(3.2, 0.15));
 }
 
 TEST(Demand, AnIdleEngineKeepsItsCapacity) {
@@ -170,38 +184,6 @@ TEST(Demand, AnIdleEngineKeepsItsCapacity) {
   EXPECT_THAT(service.DemandNow(64).replicas, Optional(0));
   service.Run(absl::Minutes(1), 1.5 * Capacity(model));
   EXPECT_THAT(service.DemandNow(64).replicas, About(1.5, 0.25));
-}
-
-TEST(Demand, WhatWasLearntOutlivesItsEnginesForADay) {
-  const ServiceModel model;
-  SimulatedService before(model, 2);
-  before.Run(absl::Minutes(10), 1.5 * Capacity(model));
-  const LearntCapacity learnt =
-      CapacityLearntFrom(before.Engines(64), "llama", 64, nullptr, before.now());
-
-  SimulatedService service(model, 1);
-  service.Run(absl::Seconds(40), 0.9 * Capacity(model));
-  EXPECT_EQ(service.DemandNow(64).replicas, std::nullopt);
-  LearntCapacity kept = learnt;
-  kept.at = service.now() - absl::Hours(23);
-  EXPECT_THAT(service.DemandNow(64, std::nullopt, &kept).replicas, About(0.9, 0.25));
-  kept.at = service.now() - absl::Hours(25);
-  EXPECT_EQ(service.DemandNow(64, std::nullopt, &kept).replicas, std::nullopt);
-}
-
-TEST(Demand, AnotherModelBeginsAnew) {
-  const ServiceModel model;
-  SimulatedService service(model, 2);
-  service.Run(absl::Minutes(10), 1.5 * Capacity(model));
-  const LearntCapacity learnt =
-      CapacityLearntFrom(service.Engines(64), "llama", 64, nullptr, service.now());
-  EXPECT_EQ(learnt.service.size(), 1u);
-  EXPECT_EQ(CapacityLearntFrom({}, "llama", std::nullopt, &learnt, service.now()), learnt);
-  EXPECT_EQ(CapacityLearntFrom({}, "", std::nullopt, &learnt, service.now()), learnt)
-      << "no engine runs";
-  const LearntCapacity other = CapacityLearntFrom({}, "qwen", std::nullopt, &learnt, service.now());
-  EXPECT_TRUE(other.service.empty());
-  EXPECT_EQ(other.batch_limit, std::nullopt);
 }
 
 TEST(Demand, GpuModelsAreFittedApart) {
@@ -233,7 +215,7 @@ TEST(Demand, TheNewestTemplateIsFittedOnceItServedForAMinute) {
   std::vector<DemandEngine> engines = service.Engines(64);
   engines[0].is_of_newest_template = false;
   engines[1].is_of_newest_template = false;
-  const Demand demand = DemandOf(engines, std::nullopt, nullptr, service.now());
+  const Demand demand = DemandOf(engines, std::nullopt, service.now());
   ASSERT_EQ(demand.capacities.size(), 1u);
   EXPECT_NEAR(demand.capacities[0].requests_per_second, Capacity(model) / 2,
               0.03 * Capacity(model));
@@ -290,10 +272,9 @@ TEST(Demand, IsNotKnownWhereMostEnginesAreNeverRead) {
 }
 
 TEST(Demand, NothingReadIsNotZero) {
-  EXPECT_EQ(DemandOf({}, std::nullopt, nullptr, absl::UnixEpoch()).replicas, std::nullopt);
+  EXPECT_EQ(DemandOf({}, std::nullopt, absl::UnixEpoch()).replicas, std::nullopt);
   const DemandEngine unread;
-  EXPECT_EQ(DemandOf({&unread, 1}, std::nullopt, nullptr, absl::UnixEpoch()).replicas,
-            std::nullopt);
+  EXPECT_EQ(DemandOf({&unread, 1}, std::nullopt, absl::UnixEpoch()).replicas, std::nullopt);
 }
 
 }  // namespace

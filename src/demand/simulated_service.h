@@ -136,9 +136,8 @@ class SimulatedService {
   }
 
   Demand DemandNow(std::optional<double> limit,
-                   std::optional<absl::Duration> tpot_slo = std::nullopt,
-                   const LearntCapacity* learnt = nullptr) {
-    return DemandOf(Engines(limit), tpot_slo, learnt, now_);
+                   std::optional<absl::Duration> tpot_slo = std::nullopt) {
+    return DemandOf(Engines(limit), tpot_slo, now_);
   }
 
  private:

@@ -153,5 +153,32 @@ TEST(CapacityLint, AWorkloadThatRunsAnEngineSuggestsItsProfile) {
   EXPECT_THAT(RulesIn(Capacity(8, absl::StrCat(kEngine, kRequests)) + kRunsVllm), IsEmpty());
 }
 
+// A trigger on engines and one on what a gateway holds, each with more metadata.
+std::string BesideGateway(const std::string& engines, const std::string& gateway) {
+  return absl::StrCat(
+      "kind: ScaledObject\nmetadata: {name: llm}\nspec:\n  scaleTargetRef: {name: llm}\n",
+      "  minReplicaCount: 0\n  maxReplicaCount: 8\n  triggers:\n",
+      "  - {type: external, metadata: {scalerAddress: 'gpu-scaler:6000', profile: vllm-inference, ",
+      "engineEndpoint: 'http://llm.example.com:8000', maxConcurrency: '64'", engines, "}}\n",
+      gateway.empty() ? ""
+                      : absl::StrCat("  - {type: external, metadata: {scalerAddress: "
+                                     "'gpu-scaler:6000', metricType: prometheus, "
+                                     "prometheusEndpoint: 'http://gateway.example.com:9090', "
+                                     "prometheusMetric: queue_size, ",
+                                     gateway, "}}\n"));
+}
+
+TEST(CapacityLint, ATriggerOnHeldRequestsBesideDemandIsReplacedByGatewayUrl) {
+  const std::string gateway_url =
+      ", gatewayUrl: 'http://gateway.example.com:9090', prometheusMetric: queue_size";
+  EXPECT_THAT(RulesIn(BesideGateway("", "targetValue: '16'")), ElementsAre("9 held-beside-demand"));
+  EXPECT_THAT(RulesIn(BesideGateway("", "targetValue: '1000'")), IsEmpty()) << "it only activates";
+  EXPECT_THAT(RulesIn(BesideGateway("", "targetValue: '8', prometheusKind: rate")), IsEmpty());
+  EXPECT_THAT(RulesIn(BesideGateway(", demand: 'off'", "targetValue: '16'")),
+              testing::Not(testing::Contains(HasSubstr("held-beside-demand"))));
+  EXPECT_THAT(RulesIn(BesideGateway(gateway_url, "")), IsEmpty()) << "it wakes by itself";
+  EXPECT_THAT(RulesIn(BesideGateway("", "")), ElementsAre("5 nothing-wakes"));
+}
+
 }  // namespace
 }  // namespace gpuscaler

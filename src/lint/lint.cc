@@ -179,9 +179,15 @@ class FindingsOf {
   // Without a namespace in the file nobody knows whose hosts are its own.
   void CheckSource(const OurTrigger& our, const std::string& object) {
     if (context_.check_source == nullptr) return;
-    const auto source = SourceOf(*our.settings, manifest_.namespace_name);
+    CheckSource(our, SourceOf(*our.settings, manifest_.namespace_name), "prometheusEndpoint",
+                object);
+    CheckSource(our, GatewayOf(*our.settings, manifest_.namespace_name), "gatewayUrl", object);
+  }
+
+  void CheckSource(const OurTrigger& our, const std::optional<SignalSource>& source,
+                   absl::string_view page_key, const std::string& object) {
     if (!source.has_value()) return;
-    const absl::Status status = context_.check_source(*source);
+    const absl::Status status = context_.check_source(*source, page_key);
     const bool is_denied = absl::IsPermissionDenied(status);
     if (status.ok() || (is_denied && manifest_.namespace_name.empty())) return;
     const std::string message(status.message());  // "redisAddress: ..."

@@ -32,7 +32,8 @@ struct LintContext {
   bool finds_engines = false;          // agents look for those that nobody named
   // Whether the scaler would read what a trigger names, as CheckSource (signal/source_place.h)
   // says. Null: not asked.
-  std::function<absl::Status(const SignalSource&)> check_source;
+  // `page_key` as CheckSource's.
+  std::function<absl::Status(const SignalSource&, absl::string_view page_key)> check_source;
 };
 
 // Every trigger of ours in a file of one or more ScaledObjects and ScaledJobs; an external one that

@@ -114,7 +114,31 @@ std::optional<Complaint> EngineWithoutProfile(const Manifest&,
       our->written->line};
 }
 
-constexpr std::array<ObjectRule, 4> kCapacityRules = {{
+bool IsGaugeOfAPage(const OurTrigger& our) {
+  return our.settings && our.settings->metric == MetricType::kPrometheus &&
+         !our.settings->page.rate;
+}
+
+bool LacksGateway(const OurTrigger& our) {
+  return our.settings && CountsDemand(*our.settings) && !CountsHeldRequests(*our.settings);
+}
+
+std::optional<Complaint> HeldBesideDemand(const Manifest& manifest,
+                                          const std::vector<OurTrigger>& ours) {
+  const auto gateway = std::ranges::find_if(ours, IsGaugeOfAPage);
+  const auto engines = std::ranges::find_if(ours, LacksGateway);
+  // From this target on it activates, and hardly asks for a second replica.
+  constexpr double kOnlyActivates = 1000;
+  if (manifest.is_job || gateway == ours.end() || engines == ours.end()) return std::nullopt;
+  if (gateway->settings->target >= kOnlyActivates) return std::nullopt;
+  return Complaint{
+      "what a gateway holds grows for as long as the first replica starts, so this trigger asks "
+      "for more replicas the longer the start takes; give its URL to the trigger on engines as "
+      "gatewayUrl, with prometheusMetric, and remove this trigger",
+      gateway->written->LineOf({"prometheusEndpoint"})};
+}
+
+constexpr std::array<ObjectRule, 5> kCapacityRules = {{
     {{"requests-target-high", kWarning,
       "A target of requests that is two thirds of maxConcurrency or more."},
      RequestsTargetHigh},
@@ -125,6 +149,10 @@ constexpr std::array<ObjectRule, 4> kCapacityRules = {{
     {{"engine-without-profile", kWarning,
       "A trigger without a profile for a workload, in the same files, that runs a known engine."},
      EngineWithoutProfile},
+    {{"held-beside-demand", kWarning,
+      "A trigger on what a gateway holds beside one on engines without gatewayUrl: it grows for as "
+      "long as a start takes."},
+     HeldBesideDemand},
 }};
 
 }  // namespace

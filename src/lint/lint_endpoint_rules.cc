@@ -45,7 +45,7 @@ bool IsAddress(absl::string_view host) {
 
 int LineOfEndpoint(const OurTrigger& our) {
   return our.written->LineOf(
-      {"engineEndpoint", "vllmEndpoint", "tritonEndpoint", "prometheusEndpoint"});
+      {"engineEndpoint", "vllmEndpoint", "tritonEndpoint", "prometheusEndpoint", "gatewayUrl"});
 }
 
 bool IsOfEngines(const OurTrigger& our) { return !our.settings->engine_endpoint.url.empty(); }
@@ -169,7 +169,8 @@ std::span<const ObjectRule> SurroundingRules() { return kSurroundingRules; }
 
 std::optional<NamedEndpoint> EndpointNamedBy(const Trigger& trigger, const Manifest& manifest,
                                              const Surroundings& surroundings) {
-  const bool is_page = InfoOf(trigger.metric).origin == MetricOrigin::kPage;
+  const bool is_page = InfoOf(trigger.metric).origin == MetricOrigin::kPage ||
+                       (trigger.engine_endpoint.url.empty() && CountsHeldRequests(trigger));
   const std::string& url = is_page ? trigger.page.url : trigger.engine_endpoint.url;
   if (url.empty()) return std::nullopt;
   const absl::string_view host = HostIn(url);

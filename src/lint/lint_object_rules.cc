@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/number_text.h"
 #include "lint/lint_rules.h"
+#include "trigger/trigger_source.h"
 
 namespace gpuscaler {
 namespace {
@@ -161,8 +162,8 @@ bool CanWake(const Manifest& manifest, const ManifestTrigger& trigger,
   if (!our->settings) return our->reading.faults.empty();
   if (!IsOfReplicas(InfoOf(our->settings->metric).origin)) return true;
   // On a node or in a fleet other workloads' GPUs count too: there may be some at zero replicas.
-  return our->settings->always_active || our->settings->scope != Scope::kWorkload ||
-         CountsAnother(manifest, *our);
+  return our->settings->always_active || CountsHeldRequests(*our->settings) ||
+         our->settings->scope != Scope::kWorkload || CountsAnother(manifest, *our);
 }
 
 }  // namespace gpuscaler

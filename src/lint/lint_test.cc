@@ -77,7 +77,7 @@ TEST(LintRules, HaveStableDistinctIdsAndHelp) {
           "fallback-shrinks", "workload-guessed", "load-of-another", "workload-of-another-kind",
           "workload-kind-alike", "workload-kind-mistyped", "workload-kind-unknown",
           "requests-target-high", "target-cycles", "queue-wait-alone", "engine-without-profile",
-          "formula-of-nobody", "formula-never-wakes", "service-not-seen"));
+          "held-beside-demand", "formula-of-nobody", "formula-never-wakes", "service-not-seen"));
 }
 
 }  // namespace

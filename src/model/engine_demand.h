@@ -2,9 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <map>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -78,24 +75,5 @@ struct EngineDemand {
 
   friend bool operator==(const EngineDemand&, const EngineDemand&) = default;
 };
-
-// Kept for the engines of a workload, so that after a time without load, or without any
-// engine, the first requests meet a known capacity. Other models begin anew.
-struct LearntCapacity {
-  std::string models;                          // EngineBatch::models
-  std::optional<double> batch_limit;           // shared by engines without one of their own
-  std::map<std::string, ServiceSums> service;  // keyed by GPU model
-  double tokens_per_answer = 0;                // 0: not known
-  absl::Time at = absl::InfinitePast();        // when an engine last showed any of it
-
-  friend bool operator==(const LearntCapacity&, const LearntCapacity&) = default;
-};
-
-inline constexpr absl::Duration kCapacityKept = absl::Hours(24);
-
-// `learnt` may be null.
-inline bool IsKept(const LearntCapacity* learnt, absl::Time now) {
-  return learnt != nullptr && now - learnt->at <= kCapacityKept;
-}
 
 }  // namespace gpuscaler

@@ -45,7 +45,7 @@ struct SignalSeries {
   // What a pressure is measured against, for people: "of maxConcurrency 64". Else empty.
   std::string against;
   // The batch behind a pressure, and what an engine shows of its demand; null unless the question
-  // is about them (EngineQuestion::memory).
+  // is about them (EngineQuestion::memory). A page's demand is the requests that its gauge counts.
   std::shared_ptr<const EngineBatch> batch;
   std::shared_ptr<const EngineDemand> demand;
   // What people should know of a queue's number: that its group does not exist. Else empty.
@@ -92,6 +92,9 @@ struct SignalHistory {
   // Engines that are listed no more, as far as is looked back on: what they said until then. One
   // that is listed again is among `series` as well, anew.
   std::vector<SignalSeries> left;
+  // The requests that the gateway in front of these engines holds. Null if the trigger names none.
+  // Its updates count in `generation` too.
+  std::shared_ptr<const SignalHistory> gateway;
   // Null: none. Of a fleet it is long, the same for all who ask, and seldom another.
   std::shared_ptr<const std::vector<WithoutEngine>> without;
   // Since when they are read without a break: nothing is known of the time before.

@@ -27,7 +27,8 @@ namespace {
 using State = Contribution::State;
 
 void AddDemand(const Trigger& trigger, const Replicas& replicas, Decision& decision) {
-  if (!ComputesDemand(trigger) || !decision.by_engines) return;
+  const bool held_for_none = replicas.held.Any() && decision.replicas == 0;
+  if (!ComputesDemand(trigger) || !(decision.by_engines || held_for_none)) return;
   decision.demand = DemandOfWorkload(trigger, replicas);
   decision.batch_limit = replicas.batch_limit;
   decision.by_demand =
@@ -213,7 +214,8 @@ absl::Time FirstChange(const std::vector<Replica>& replicas, absl::Time now) {
 
 // While replicas start or end, the past before that matters to the hold (hold.h): kHeldFrom of it
 // if a replica was counted all along, and otherwise all that is kept. Owners have to be known:
-// without them the replicas that start may be of another workload.
+// without them the replicas that start may be of another workload. While a gateway holds requests
+// for no replica, engines that left show what a replica serves.
 absl::StatusOr<Replicas> ReplicasWithPast(const Trigger& trigger,
                                           const ScaledObjectRef& scaled_object,
                                           const FleetHistory& fleet, const SignalHistory* signals,
@@ -223,6 +225,11 @@ absl::StatusOr<Replicas> ReplicasWithPast(const Trigger& trigger,
       ReplicasOf(trigger, scaled_object, fleet, signals, staleness, oldest);
   if (!replicas.ok() || !IsByOwner(trigger, fleet)) return replicas;
   const absl::Time first = FirstChange(replicas->replicas, fleet.now);
+  const bool wakes =
+      replicas->held.Any() && std::ranges::none_of(replicas->replicas, &Replica::present);
+  if (wakes) {
+    return ReplicasOf(trigger, scaled_object, fleet, signals, staleness, absl::InfinitePast());
+  }
   if (first == absl::InfiniteFuture()) return replicas;
   const absl::Time held_from = first - kHeldFrom;
   const bool was_counted = std::ranges::any_of(replicas->replicas, [&](const Replica& replica) {
@@ -352,7 +359,9 @@ Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
   AddNotes(trigger, loads, decision);
   AddFrozen(trigger, workload_replicas->replicas, decision);
   decision.by_engines = std::ranges::any_of(workload_replicas->replicas, &Replica::by_engine);
+  const HeldRequests& held = workload_replicas->held;
   AddDemand(trigger, *workload_replicas, decision);
+  if (std::string note = HeldText(held); !note.empty()) decision.notes.push_back(std::move(note));
   decision.ambiguity = workload_replicas->ambiguity;
   if (!decision.ambiguity.text.empty()) decision.notes.push_back(decision.ambiguity.text);
   std::ranges::copy(workload_replicas->notes, std::back_inserter(decision.notes));
@@ -364,6 +373,12 @@ Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
   }
   if (decision.warming == 0 && totals.loads.empty() && !workload_replicas->unseen.ok()) {
     decision.status = workload_replicas->unseen;
+    return decision;
+  }
+  const bool none_there =
+      decision.replicas == 0 && decision.warming == 0 && decision.terminating == 0;
+  if (none_there && !held.why_unreadable.empty()) {
+    decision.status = absl::UnavailableError(HeldText(held));
     return decision;
   }
   // Without it the loads are requests in flight.
@@ -385,8 +400,11 @@ Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
     AddHold(trigger, HoldOf(trigger, *workload_replicas, loads, fleet.now), sum, only_activity,
             decision);
   }
+  // The engines that left show what a replica serves.
+  if (held.Any() && decision.replicas == 0) decision.look_back = kLongestWindow;
   decision.value = RoundToThreeDecimals(decision.value);
-  const Activity activity = ActivityOf(trigger, loads, fleet.now);
+  Activity activity = ActivityOf(trigger, loads, fleet.now);
+  if (!activity.active && KeepsActive(trigger, held)) activity = {true, HeldText(held)};
   decision.active = activity.active;
   decision.active_because = activity.because;
   decision.evidence_until = EvidenceUntil(trigger, loads, staleness);

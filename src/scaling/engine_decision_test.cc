@@ -245,8 +245,9 @@ TEST(EngineDecision, AYoungReplicaIsWarmingUntilItsEngineAnswers) {
   EXPECT_EQ(llm.Decide(trigger).value, 40 + 5 * 3 / 15.0) << "3 s of 15";
 }
 
-// Two replicas: llm-a, and llm-b, which started two minutes ago and is Ready or not since a minute.
-EngineWorkloadBuilder WithYoung(std::optional<bool> ready) {
+// Two replicas: llm-a, and llm-b, which started two minutes ago and is Ready or not for `since`.
+EngineWorkloadBuilder WithYoung(std::optional<bool> ready,
+                                absl::Duration since = absl::Minutes(1)) {
   const auto nodes = [](std::optional<bool> b_ready) {
     NodeSnapshot a = Node("n-llm-a", {LlmPod("llm-a")});
     NodeSnapshot b = Node("n-llm-b", {LlmPod("llm-b", 100)});
@@ -257,8 +258,22 @@ EngineWorkloadBuilder WithYoung(std::optional<bool> ready) {
   FleetBuilder grown;
   grown.Hold(kLong, {nodes(true)[0], Node("n-llm-b", {})});
   grown.Hold(absl::Minutes(1), nodes(false));
-  grown.Hold(absl::Minutes(1), nodes(ready));
+  grown.Hold(since, nodes(ready));
   return EngineWorkloadBuilder(grown);
+}
+
+// Its engine is read for the first time a moment later. One target more in between would be one
+// replica more for the next 5 minutes.
+TEST(EngineDecision, APodThatHasJustBecomeReadyStartsUntilItsFirstReadingIsLate) {
+  for (const auto& [since, replicas, value] :
+       {std::tuple(absl::Seconds(3), 1, 40.0), std::tuple(absl::Seconds(8), 2, 40.0 + 10)}) {
+    EngineWorkloadBuilder llm = WithYoung(true, since);
+    llm.EngineIn("llm-a", 40);
+    const Decision decision = llm.Decide(InFlight());
+    EXPECT_EQ(decision.replicas, replicas) << since;
+    EXPECT_EQ(decision.value, value) << since;
+    EXPECT_TRUE(decision.active);
+  }
 }
 
 TEST(EngineDecision, APodThatIsNotReadyIsWarmingAndOneThatIsReadyAndSilentStandsForTheTarget) {
@@ -284,6 +299,17 @@ TEST(EngineDecision, APodThatIsNotReadyIsWarmingAndOneThatIsReadyAndSilentStands
               Contains("no number from the engines of 1 replica: llm-b (connection refused)"));
   llm.EngineIn("llm-a", 50);
   EXPECT_EQ(llm.Decide(Named(VllmInference())).value, 50 + 80);
+}
+
+// Two aggregators may begin to read a few seconds apart.
+TEST(EngineDecision, WhenReadingBeganDoesNotMatterOnceAPodBecameReady) {
+  for (const absl::Duration read_for : {absl::Seconds(11), absl::Minutes(12)}) {
+    EngineWorkloadBuilder llm = WithYoung(true, absl::Seconds(10));
+    llm.EngineIn("llm-a", 40);
+    llm.EngineIn("llm-b", 15, absl::Seconds(9));
+    llm.signals().read_since = llm.now() - read_for;
+    EXPECT_NEAR(llm.Decide(InFlight()).value, 40 + 15 * 9 / 15.0, 0.01) << read_for;
+  }
 }
 
 // A rollout whose new pods' pages cannot be read.

@@ -104,6 +104,28 @@ class EngineReplicas {
     }
   }
 
+  // The workload's engines, with what they show of its capacity.
+  void CollectEngines() {
+    const std::vector<Replica>& replicas = workload_replicas_.replicas;
+    WorkloadEngines engines(fleet_, replicas, ComputesDemand(trigger_));
+    // Behind one address each reading may be of another pod: its counters show no arrivals.
+    if (owners_.UnmatchedCount() && !owners_.IsOneAddressOfSeveral()) {
+      for (const SignalSeries* engine : owners_.unmatched()) engines.AddPresent(*engine, nullptr);
+    }
+    for (size_t i = 0; by_owner_ && i < replicas.size(); ++i) {
+      for (const SignalSeries* engine : owners_.Of(i)) {
+        const bool serves =
+            replicas[i].present && replicas[i].ending_since == absl::InfiniteFuture();
+        serves ? engines.AddPresent(*engine, &replicas[i]) : engines.AddLeft(*engine);
+      }
+    }
+    for (const SignalSeries& engine : signals_.left) {
+      if (owners_.IsOfWorkload(engine)) engines.AddLeft(engine);
+    }
+    workload_replicas_.engines = std::move(engines).Take();
+    workload_replicas_.batch_limit = SharedLimit(workload_replicas_.engines);
+  }
+
   void Replace() {
     CollectEngines();
     const std::vector<Replica> left = Left();
@@ -128,27 +150,6 @@ class EngineReplicas {
   }
 
  private:
-  void CollectEngines() {
-    const std::vector<Replica>& replicas = workload_replicas_.replicas;
-    WorkloadEngines engines(fleet_, replicas, ComputesDemand(trigger_));
-    // Behind one address each reading may be of another pod: its counters show no arrivals.
-    if (owners_.UnmatchedCount() && !owners_.IsOneAddressOfSeveral()) {
-      for (const SignalSeries* engine : owners_.unmatched()) engines.AddPresent(*engine, nullptr);
-    }
-    for (size_t i = 0; by_owner_ && i < replicas.size(); ++i) {
-      for (const SignalSeries* engine : owners_.Of(i)) {
-        const bool serves =
-            replicas[i].present && replicas[i].ending_since == absl::InfiniteFuture();
-        serves ? engines.AddPresent(*engine, &replicas[i]) : engines.AddLeft(*engine);
-      }
-    }
-    for (const SignalSeries& engine : signals_.left) {
-      if (owners_.IsOfWorkload(engine)) engines.AddLeft(engine);
-    }
-    workload_replicas_.engines = std::move(engines).Take();
-    workload_replicas_.batch_limit = SharedLimit(workload_replicas_.engines);
-  }
-
   absl::Status CheckMetric() const {
     std::set<absl::string_view> families;
     const std::vector<std::string>* reported_by = nullptr;
@@ -292,9 +293,20 @@ class EngineReplicas {
     return at > signals_.read_since + staleness_.stale_after;
   }
 
-  // Since when a pod has counted that was there before its engine was read is not known.
+  // Whether it is known when all of its pods became Ready. Agents send that time, so all
+  // aggregators have the same.
+  static bool BecameReady(const Replica& replica) {
+    return replica.warm_at != absl::InfinitePast() && !replica.pods.empty() &&
+           std::ranges::all_of(replica.pods, [](const Pod* pod) { return pod->ready.has_value(); });
+  }
+
+  // A pod has no load before it is Ready. If that time is not known, a replica counts since a time
+  // that is not known either, unless its engine was looked for before it started. A pod may be
+  // Ready just before the first reading of its engine: until that is late, it starts.
   void SetStart(absl::Time answers_since, Replica& replica) const {
-    const bool is_known = IsKnownBefore(replica.warm_at);
+    const bool is_known = IsKnownBefore(replica.warm_at) || BecameReady(replica);
+    const bool never_answered = answers_since == absl::InfiniteFuture();
+    if (never_answered) replica.warm_at += staleness_.stale_after;
     replica.warm_at = std::min(replica.warm_at, answers_since);
     replica.counted_since =
         is_known ? std::max(replica.held_since, replica.warm_at) : absl::InfinitePast();
@@ -452,6 +464,7 @@ absl::Status ReadEnginesOf(const Trigger& trigger, const ScaledObjectRef& scaled
                          workload_replicas);
   if (!engines.Speak()) {
     engines.NoteWhyNone();
+    if (workload_replicas.held.Any()) engines.CollectEngines();
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(engines.CheckAddresses());

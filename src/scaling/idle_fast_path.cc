@@ -3,14 +3,15 @@
 #include <algorithm>
 
 #include "scaling/scope.h"
+#include "trigger/trigger_source.h"
 
 namespace gpuscaler {
 namespace {
 
 bool MayStayIdle(const Trigger& trigger, const FleetHistory& fleet, const Decision& decision) {
   const bool by_owner = trigger.scope == Scope::kWorkload && fleet.asks_kubelets;
-  const bool of_gpus_alone =
-      InfoOf(trigger.metric).origin == MetricOrigin::kGpu && !decision.by_engines;
+  const bool of_gpus_alone = InfoOf(trigger.metric).origin == MetricOrigin::kGpu &&
+                             !decision.by_engines && !CountsHeldRequests(trigger);
   return of_gpus_alone && by_owner && decision.status.ok() && !decision.active &&
          decision.warming == 0 && decision.terminating == 0;
 }

@@ -36,23 +36,6 @@ std::string NameOf(const std::vector<SignalSeries>& series) {
   return CountText(static_cast<int64_t>(series.size()), "endpoint");
 }
 
-// "10.0.0.1 12, 10.0.0.2 3" of a sum; empty: there is nothing to add up.
-std::string PartsText(const SignalHistory& signals) {
-  constexpr size_t kNamed = 10;
-  std::vector<std::string> parts;
-  for (const SignalSeries& series : signals.series) {
-    for (const SignalPart& part : series.parts) {
-      parts.push_back(
-          absl::StrCat(part.address, " ", part.value ? NumberText(*part.value) : part.gap));
-    }
-  }
-  if (parts.size() < 2) return "";
-  const size_t named = std::min(parts.size(), kNamed);
-  return absl::StrCat(
-      absl::StrJoin(parts.begin(), parts.begin() + named, ", "),
-      parts.size() > named ? absl::StrCat(" and ", parts.size() - named, " more") : "");
-}
-
 // As one replica that was always there.
 Replica AsReplica(const Trigger& trigger, absl::Time now, const SignalHistory& signals,
                   const StalenessLimits& staleness) {
@@ -69,6 +52,20 @@ Replica AsReplica(const Trigger& trigger, absl::Time now, const SignalHistory& s
 }
 
 }  // namespace
+
+std::string PartsText(const SignalSeries& series) {
+  constexpr size_t kNamed = 10;
+  std::vector<std::string> parts;
+  for (const SignalPart& part : series.parts) {
+    parts.push_back(
+        absl::StrCat(part.address, " ", part.value ? NumberText(*part.value) : part.gap));
+  }
+  if (parts.size() < 2) return "";
+  const size_t named = std::min(parts.size(), kNamed);
+  return absl::StrCat(
+      absl::StrJoin(parts.begin(), parts.begin() + named, ", "),
+      parts.size() > named ? absl::StrCat(" and ", parts.size() - named, " more") : "");
+}
 
 Decision DecideOnQueue(const Trigger& trigger, absl::Time now, const SignalHistory* signals,
                        const StalenessLimits& staleness) {
@@ -93,7 +90,7 @@ Decision DecideOnQueue(const Trigger& trigger, absl::Time now, const SignalHisto
     if (!series.note.empty()) decision.notes.push_back(series.note);
   }
   if (load.contribution.because.empty())
-    decision.contributions.back().because = PartsText(*signals);
+    decision.contributions.back().because = PartsText(signals->series.front());
   decision.value = RoundToThreeDecimals(*load.contribution.load);
   const Activity activity = ActivityOf(trigger, {load}, now);
   decision.active = activity.active;

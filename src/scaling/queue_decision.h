@@ -1,6 +1,8 @@
 // Decisions on what belongs to no replica: a queue, a gateway's page.
 #pragma once
 
+#include <string>
+
 #include "absl/time/time.h"
 #include "scaling/decision.h"
 
@@ -11,5 +13,9 @@ namespace gpuscaler {
 // handed on. `signals` null: nobody reads it.
 Decision DecideOnQueue(const Trigger& trigger, absl::Time now, const SignalHistory* signals,
                        const StalenessLimits& staleness);
+
+// Returns the number of each address of a page, for people: "10.0.0.1 12, 10.0.0.2 3". Empty if
+// there is one.
+std::string PartsText(const SignalSeries& series);
 
 }  // namespace gpuscaler

@@ -92,11 +92,14 @@ absl::StatusOr<Replicas> ReplicasOf(const Trigger& trigger, const ScaledObjectRe
     if (in_use.ok()) workload_replicas.replicas = std::move(in_use->replicas);
   }
   workload_replicas.oldest = oldest;
+  workload_replicas.held = HeldRequestsOf(trigger, signals, fleet.now, staleness);
   if (ReadsEngines(trigger) || ReadsPressure(trigger)) {
     RETURN_IF_ERROR(ReadEnginesOf(trigger, scaled_object, fleet, by_owner, signals, staleness,
                                   workload_replicas));
   }
   EndStartsByMemory(workload_replicas.replicas);
+  workload_replicas.changes_at =
+      std::min(workload_replicas.changes_at, workload_replicas.held.changes_at);
   const bool none_seen = std::ranges::none_of(workload_replicas.replicas, &Replica::present);
   if (none_seen && workload_replicas.unseen.ok())
     workload_replicas.unseen = Unseen(fleet, by_owner);

@@ -9,6 +9,7 @@
 #include "model/fleet_history.h"
 #include "model/signal_history.h"
 #include "scaling/ambiguity_warning.h"
+#include "scaling/held_requests.h"
 #include "scaling/node_view.h"
 #include "scaling/replica.h"
 #include "scaling/workload_engines.h"
@@ -38,6 +39,7 @@ struct Replicas {
   // Collected for a trigger that reads engines.
   std::vector<WorkloadEngine> engines;
   std::optional<double> batch_limit;  // that engines without one of their own share
+  HeldRequests held;                  // at the gateway in front of them
   // Why it may be larger than it looks where it has no replica; OK: it is what it looks like.
   absl::Status unseen;
 };

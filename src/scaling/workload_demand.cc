@@ -66,6 +66,13 @@ std::vector<DemandEngine> EnginesOf(const Trigger& trigger, const Replicas& repl
                        .is_frozen = frozen.contains(engine.replica),
                        .limit = LimitOf(trigger, series, replicas.batch_limit)});
   }
+  // While the gateway cannot be read, its past still counts, as that of an engine that left.
+  const HeldRequests& held = replicas.held;
+  if (held.gateway != nullptr && held.gateway->demand != nullptr) {
+    engines.push_back({.sums = held.gateway->demand.get(),
+                       .is_present = held.count.has_value(),
+                       .is_gateway = true});
+  }
   return engines;
 }
 
@@ -76,7 +83,7 @@ std::optional<Demand> DemandOfWorkload(const Trigger& trigger, const Replicas& r
   const std::vector<DemandEngine> engines = EnginesOf(trigger, replicas);
   const absl::Time now = NewestReading(engines);
   if (now == absl::InfinitePast()) return std::nullopt;
-  return DemandOf(engines, trigger.tpot_slo, nullptr, now);
+  return DemandOf(engines, trigger.tpot_slo, now);
 }
 
 std::optional<double> DemandAt(const Trigger& trigger, const Replicas& replicas, absl::Time at) {
@@ -92,7 +99,7 @@ std::optional<double> DemandAt(const Trigger& trigger, const Replicas& replicas,
   }
   const absl::Time newest = NewestReading(engines);
   if (newest == absl::InfinitePast()) return std::nullopt;
-  return DemandOf(engines, trigger.tpot_slo, nullptr, newest).replicas;
+  return DemandOf(engines, trigger.tpot_slo, newest).replicas;
 }
 
 double ValueWithDemand(const Trigger& trigger, double pressure_value, const Decision& decision) {

@@ -1,5 +1,6 @@
 #include "series/scraped_group.h"
 
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -25,8 +26,11 @@ bool ScrapedGroup::List(const absl::StatusOr<std::vector<std::string>>& addresse
     return changed;
   }
   const std::set<std::string> all(addresses->begin(), addresses->end());
-  const size_t gone =
-      std::erase_if(pages_, [&](const auto& page) { return !all.contains(page.first); });
+  const size_t gone = std::erase_if(pages_, [&](const auto& page) {
+    const bool is_gone = !all.contains(page.first);
+    if (is_gone) moved_ += page.second.newest.value_or(0);
+    return is_gone;
+  });
   bool any_new = false;
   for (const std::string& address : all) any_new |= pages_.try_emplace(address, is_rate_).second;
   return changed || any_new || gone > 0;
@@ -39,7 +43,10 @@ bool ScrapedGroup::Take(const std::string& address, const absl::StatusOr<Counter
   page.failure = point.status();
   page.observed.Take(point);
   if (point.ok()) {
-    if (page.newest.has_value()) grown_ += GrowthTo(point->value, *page.newest);
+    if (page.newest.has_value())
+      grown_ += GrowthTo(point->value, *page.newest);
+    else
+      moved_ -= point->value;
     page.newest = point->value;
     AddUp(point->instant.at);
   }
@@ -54,6 +61,14 @@ void ScrapedGroup::AddUp(absl::Time at) {
     sum += *page.newest;
   }
   sum_.Take(CounterPoint{.instant = {.at = at}, .value = is_rate_ ? grown_ : sum});
+  if (!is_rate_) Follow(at, sum);
+}
+
+void ScrapedGroup::Follow(absl::Time at, double sum) {
+  if (at <= held_at_) return;
+  if (held_at_ == absl::InfinitePast()) moved_ = kMovedAtFirst;
+  held_at_ = at;
+  held_.Take({.at = at, .waiting = sum, .running = 0, .requests_done = moved_});
 }
 
 std::string ScrapedGroup::Failures() const {
@@ -75,7 +90,7 @@ void ScrapedGroup::Forget(absl::Time before) {
 }
 
 size_t ScrapedGroup::Bytes() const {
-  size_t bytes = sizeof(*this) + sum_.Bytes();
+  size_t bytes = sizeof(*this) + sum_.Bytes() + held_.Bytes();
   for (const auto& [address, page] : pages_) {
     bytes += sizeof(page) + address.size() + page.observed.Bytes() + page.failure.message().size();
   }
@@ -85,6 +100,10 @@ size_t ScrapedGroup::Bytes() const {
 SignalSeries ScrapedGroup::Answer(const EngineQuestion& question, absl::Time now,
                                   absl::Duration longest_gap) const {
   SignalSeries series = sum_.Answer(question, now, longest_gap);
+  if (question.memory > absl::ZeroDuration()) {
+    const std::optional<EngineDemand> held = held_.Sums();
+    if (held.has_value()) series.demand = std::make_shared<const EngineDemand>(*held);
+  }
   for (const auto& [address, page] : pages_) {
     const SignalSeries part = page.observed.Answer(question, now, longest_gap);
     SignalPart& reported =

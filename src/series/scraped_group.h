@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "demand/demand_track.h"
 #include "model/engine_metric.h"
 #include "model/signal_history.h"
 #include "series/counter_window.h"
@@ -41,7 +42,9 @@ class ScrapedGroup {
   size_t size() const { return pages_.size(); }
   size_t Bytes() const;  // of memory, about
 
-  // Of the sum, with its parts. Without what the series is called.
+  // Returns the series of the sum, with its parts and without a name. If the question is about
+  // demand, the sum of a gauge counts as requests that wait (SignalSeries::demand): its growth is
+  // arrivals. An address that comes or leaves with requests changes no arrivals.
   SignalSeries Answer(const EngineQuestion& question, absl::Time now,
                       absl::Duration longest_gap) const;
 
@@ -55,6 +58,8 @@ class ScrapedGroup {
   };
 
   void AddUp(absl::Time at);
+  // Adds the sum of a gauge to `held_`.
+  void Follow(absl::Time at, double sum);
   std::string Failures() const;
 
   const bool is_rate_;
@@ -62,6 +67,12 @@ class ScrapedGroup {
   absl::Status listed_;
   double grown_ = 0;  // of a rate, all of them so far
   NumberTimeline sum_;
+  DemandTrack held_;  // the sum of a gauge as requests in flight
+  absl::Time held_at_ = absl::InfinitePast();
+  // Gauges of addresses that left, less those that came. Above 0 at first: the requests of the
+  // first reading arrived at an unknown time.
+  double moved_ = kMovedAtFirst;
+  static constexpr double kMovedAtFirst = 1;
 };
 
 }  // namespace gpuscaler

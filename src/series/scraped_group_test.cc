@@ -157,5 +157,44 @@ TEST(ScrapedGroup, ForgetsWhatNoQuestionLooksBackOn) {
   EXPECT_EQ(NewestOf(queue, 999), 999);
 }
 
+const EngineQuestion kOfDemand{.look_back = absl::Seconds(5), .memory = absl::Minutes(15)};
+
+double ArrivedIn(const ScrapedGroup& pages, int now) {
+  double arrived = 0;
+  const SignalSeries series = pages.Answer(kOfDemand, Second(now), kLongestGap);
+  for (const RequestBin& bin : series.demand->bins) arrived += bin.arrived;
+  return arrived;
+}
+
+TEST(ScrapedGroup, GrowthOfAGaugeIsArrivals) {
+  ScrapedGroup queue(/*is_rate=*/false);
+  queue.List(Addresses{"10.0.0.1", "10.0.0.2"});
+  queue.Take("10.0.0.1", Shown(1, 12));
+  EXPECT_EQ(queue.Answer(kOfDemand, Second(1), kLongestGap).demand, nullptr);
+  queue.Take("10.0.0.2", Shown(1, 3));
+  EXPECT_EQ(ArrivedIn(queue, 1), 0) << "when those arrived is not known";
+  queue.Take("10.0.0.1", Shown(2, 20));
+  EXPECT_NEAR(ArrivedIn(queue, 2), 8, 1e-9);
+  EXPECT_EQ(queue.Answer(kOfDemand, Second(2), kLongestGap).demand->waiting, 23);
+  queue.Take("10.0.0.2", Shown(3, 0));
+  EXPECT_NEAR(ArrivedIn(queue, 3), 5, 1e-9) << "what leaves arrives elsewhere";
+  EXPECT_EQ(queue.Answer(kOverFour, Second(3), kLongestGap).demand, nullptr);
+}
+
+TEST(ScrapedGroup, AnAddressThatComesOrLeavesWithRequestsIsNoArrival) {
+  ScrapedGroup queue(/*is_rate=*/false);
+  queue.List(Addresses{"10.0.0.1", "10.0.0.2"});
+  queue.Take("10.0.0.1", Shown(1, 12));
+  queue.Take("10.0.0.2", Shown(1, 3));
+  queue.List(Addresses{"10.0.0.2"});
+  queue.Take("10.0.0.2", Shown(2, 3));
+  EXPECT_NEAR(ArrivedIn(queue, 2), 0, 1e-9);
+  queue.List(Addresses{"10.0.0.2", "10.0.0.3"});
+  queue.Take("10.0.0.3", Shown(3, 40));
+  EXPECT_NEAR(ArrivedIn(queue, 3), 0, 1e-9);
+  queue.Take("10.0.0.3", Shown(4, 44));
+  EXPECT_NEAR(ArrivedIn(queue, 4), 4, 1e-9);
+}
+
 }  // namespace
 }  // namespace gpuscaler

@@ -72,7 +72,9 @@ StreamInterest ActivityStream::interest() const {
   if (!parsed->trigger.ok()) {
     return {.version = parsed->profiles_version, .pods = parsed->wanted};
   }
-  StreamInterest interest{.version = parsed->profiles_version, .source = parsed->source};
+  StreamInterest interest{.version = parsed->profiles_version};
+  if (parsed->source.has_value()) interest.sources.push_back(*parsed->source);
+  if (parsed->gateway.has_value()) interest.sources.push_back(*parsed->gateway);
   if (parsed->NeedsNodes()) {
     interest.pods = parsed->wanted;
     interest.all_nodes = parsed->trigger->scope != Scope::kWorkload;
@@ -87,9 +89,8 @@ void ActivityStream::Show(const Evaluation& evaluation, absl::Time now) {
   MutexLock lock(show_mutex_);
   // Two threads refresh when the stream opens: the slower one may come with the older cached
   // decision.
-  if (IsOlder(cached)) return;
-  generation_ = cached.generation;
-  taken_at_ = decision.taken_at;
+  if (cached.sequence < shown_) return;
+  shown_ = cached.sequence;
   const absl::Time evident_until =
       no_replica ? absl::InfinitePast()
                  : std::min(decision.evidence_until, now + kLookAtEvidence * life_.jitter);
@@ -110,15 +111,6 @@ void ActivityStream::Show(const Evaluation& evaluation, absl::Time now) {
   externalscaler::IsActiveResponse response;
   response.set_result(true);
   Push(response);
-}
-
-// What is decided on nodes has their generation, what is decided without them has none: an endpoint
-// that gets its first address, and a profile that names another metric, change from one to the
-// other.
-bool ActivityStream::IsOlder(const CachedDecision& cached) const {
-  const bool both_of_nodes = cached.generation != 0 && generation_ != 0;
-  if (both_of_nodes && cached.generation != generation_) return cached.generation < generation_;
-  return cached.decision.taken_at < taken_at_;
 }
 
 // A repeat that is due is not made up for: it would be due again at once.

@@ -41,8 +41,6 @@ class ActivityStream : public StreamReactor<externalscaler::IsActiveResponse> {
   absl::Time Due() const override;
   void Hold(const ParsedTrigger& parsed, absl::Time now);
   void Show(const Evaluation& evaluation, absl::Time now);
-  // Than the one that was shown last.
-  bool IsOlder(const CachedDecision& cached) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(show_mutex_);
   // The state is unknown.
   void Skip(absl::Time now);
 
@@ -52,9 +50,7 @@ class ActivityStream : public StreamReactor<externalscaler::IsActiveResponse> {
   const std::shared_ptr<CachedTrigger> trigger_;
   mutable Mutex show_mutex_;
   bool was_active_ ABSL_GUARDED_BY(show_mutex_) = false;  // by the newest cached decision seen
-  // Of the newest cached decision seen.
-  int64_t generation_ ABSL_GUARDED_BY(show_mutex_) = 0;
-  absl::Time taken_at_ ABSL_GUARDED_BY(show_mutex_) = absl::InfinitePast();
+  int64_t shown_ ABSL_GUARDED_BY(show_mutex_) = 0;        // the sequence of that decision
   // When a change is worth a look.
   absl::Time calm_until_ ABSL_GUARDED_BY(show_mutex_) = absl::InfinitePast();
   absl::Time hold_again_at_ ABSL_GUARDED_BY(show_mutex_) = absl::InfiniteFuture();

@@ -54,7 +54,7 @@ void OpenStreams::Watch(const OpenStream* stream, const StreamInterest& interest
   Unwatch(stream, std::exchange(found->second.interest, interest));
   SetWatching(stream, interest.pods);
   if (interest.all_nodes) watching_all_.insert(stream);
-  if (interest.source.has_value()) watching_sources_[*interest.source].insert(stream);
+  for (const SignalSource& source : interest.sources) watching_sources_[source].insert(stream);
   SetDue(stream, absl::InfinitePast());
 }
 
@@ -72,12 +72,11 @@ void OpenStreams::SetWatching(const OpenStream* stream, const PodInterest& wante
 
 void OpenStreams::Unwatch(const OpenStream* stream, const StreamInterest& interest) {
   watching_all_.erase(stream);
-  if (interest.source.has_value()) {
-    const auto watching = watching_sources_.find(*interest.source);
-    if (watching != watching_sources_.end()) {
-      watching->second.erase(stream);
-      if (watching->second.empty()) watching_sources_.erase(watching);
-    }
+  for (const SignalSource& source : interest.sources) {
+    const auto watching = watching_sources_.find(source);
+    if (watching == watching_sources_.end()) continue;
+    watching->second.erase(stream);
+    if (watching->second.empty()) watching_sources_.erase(watching);
   }
   for (const std::string& name : interest.pods.namespaces) {
     Unwatch(stream, PodsOf{name, interest.pods.owner});

@@ -25,8 +25,8 @@ namespace gpuscaler {
 struct StreamInterest {
   int64_t version = 0;  // of the profiles that say so
   PodInterest pods;
-  std::optional<SignalSource> source;  // of a trigger on demand
-  bool all_nodes = false;              // everybody's
+  std::vector<SignalSource> sources;  // of a trigger on demand
+  bool all_nodes = false;             // everybody's
 };
 
 class OpenStream {

@@ -129,7 +129,7 @@ TEST_F(OpenStreamsTest, NewProfilesMayHaveAStreamWatchSomethingElse) {
   const std::vector<SignalSource> of_page = {page};
   ASSERT_TRUE(is_reported(of_pods));
   ASSERT_FALSE(is_reported(of_page));
-  stream->watches = {.version = 2, .source = page};
+  stream->watches = {.version = 2, .sources = {page}};
   streams_.RefreshAll(now);
   EXPECT_TRUE(is_reported(of_page));
   EXPECT_FALSE(is_reported(of_pods));

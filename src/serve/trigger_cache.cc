@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "scaling/node_view.h"
 #include "trigger/trigger_reading.h"
+#include "trigger/trigger_source.h"
 
 namespace gpuscaler {
 namespace {
@@ -123,6 +124,9 @@ CachedTrigger::Parsing CachedTrigger::Parse(const ProfileStore::Current& profile
     auto source = source_for(*parsed->trigger, scaled_object_);
     if (source.ok()) {
       parsed->source = *std::move(source);
+      if (parsed->source.has_value()) {
+        parsed->gateway = GatewayOf(*parsed->trigger, scaled_object_.namespace_name);
+      }
     } else {
       parsed->trigger = source.status();
     }
@@ -149,7 +153,8 @@ Evaluation CachedTrigger::TriggerEvaluator(Question question,
   Decision decided = Decide(*parsed->trigger, scaled_object_, fleet, signals, staleness);
   if (std::string note = suggestion_.Note(); !note.empty())
     decided.notes.push_back(std::move(note));
-  cached_ = std::make_shared<const CachedDecision>(CachedDecision{.generation = fleet.generation,
+  cached_ = std::make_shared<const CachedDecision>(CachedDecision{.sequence = ++decided_,
+                                                                  .generation = fleet.generation,
                                                                   .signal_generation = of_signals,
                                                                   .own = own,
                                                                   .parsed = parsed,

@@ -43,7 +43,8 @@ struct ParsedTrigger {
   MetricSpec spec;       // also where the trigger is an error
   // What it is decided on, of its own scope only; whoever's where the trigger is an error.
   PodInterest wanted;
-  std::optional<SignalSource> source;  // what is read for it besides GPUs
+  std::optional<SignalSource> source;   // what is read for it besides GPUs
+  std::optional<SignalSource> gateway;  // in front of its engines, if `source` is read
 
   // Whether GPUs, or the pods that hold them, are part of its decision. Of a trigger that is OK.
   bool NeedsNodes() const;
@@ -57,6 +58,7 @@ enum class Question {
 
 // A trigger evaluated on one history of each kind. Immutable once shared.
 struct CachedDecision {
+  int64_t sequence = 0;                         // counts the decisions of its trigger
   int64_t generation = 0;                       // of the fleet
   int64_t signal_generation = 0;                // of what `own` said, or all of its source
   std::shared_ptr<const OwnPods> own;           // whose engines were looked at; null: all
@@ -185,6 +187,7 @@ class CachedTrigger {
   mutable Mutex mutex_;
   std::shared_ptr<const ParsedTrigger> parsed_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const CachedDecision> cached_ ABSL_GUARDED_BY(mutex_);
+  int64_t decided_ ABSL_GUARDED_BY(mutex_) = 0;  // sequence of the last decision
   struct Quiet {
     IdleFastPath workload;  // since the cached decision
     int64_t generation;     // of the last history that it stood on

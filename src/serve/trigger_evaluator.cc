@@ -121,13 +121,16 @@ absl::StatusOr<std::optional<SignalSource>> TriggerEvaluator::SourceFor(
   if (!source.has_value()) return source;
   const bool is_found = std::holds_alternative<DiscoveredEngines>(source->place);
   if (is_found && !signals_.finds_engines) {
-    if (!ReadsEngines(trigger)) return std::nullopt;
+    if (!ReadsEngines(trigger) && !CountsHeldRequests(trigger)) return std::nullopt;
     return absl::InvalidArgumentError(
         "engineEndpoint is missing, and this scaler finds no engines by itself: name the "
         "workload's headless Service, as http://NAME:PORT, or let it find them "
         "(--discover-engines, agent.discoverEngines=true in the chart)");
   }
   RETURN_IF_ERROR(CheckSource(*source, signals_.rules));
+  if (const auto gateway = GatewayOf(trigger, scaled_object.namespace_name)) {
+    RETURN_IF_ERROR(CheckSource(*gateway, signals_.rules, "gatewayUrl"));
+  }
   return source;
 }
 
@@ -191,6 +194,9 @@ void TriggerEvaluator::Renew(const CachedTrigger& trigger, const ParsedTrigger& 
   const absl::Status wanted =
       signals_.store->Want(*parsed.source, EngineQuestionOf(trigger, asked), clock_.Now(), until);
   wanted.IgnoreError();  // where there is no room its history says so
+  if (!parsed.gateway.has_value()) return;
+  signals_.store->Want(*parsed.gateway, GatewayQuestionOf(staleness_), clock_.Now(), until)
+      .IgnoreError();
 }
 
 void TriggerEvaluator::Want(CachedTrigger& trigger, const ParsedTrigger& parsed) const {
@@ -276,9 +282,16 @@ EngineQuestion TriggerEvaluator::EngineQuestionOf(const CachedTrigger& trigger,
 SignalHistory TriggerEvaluator::SignalsOf(const CachedTrigger& trigger, const ParsedTrigger& parsed,
                                           const OwnPods* own) const {
   const EngineQuestion question = EngineQuestionOf(trigger, *parsed.trigger);
-  return WithEnginesOf(own, [&](SignalStore::EngineFilter counts) {
+  SignalHistory history = WithEnginesOf(own, [&](SignalStore::EngineFilter counts) {
     return signals_.store->Of(*parsed.source, question, clock_.Now(), counts);
   });
+  if (!parsed.gateway.has_value()) return history;
+  auto gateway = std::make_shared<const SignalHistory>(
+      signals_.store->Of(*parsed.gateway, GatewayQuestionOf(staleness_), clock_.Now()));
+  history.generation += gateway->generation;
+  history.is_awaited |= gateway->is_awaited;
+  history.gateway = std::move(gateway);
+  return history;
 }
 
 absl::StatusOr<TriggerEvaluator::Inputs> TriggerEvaluator::InputsOf(
@@ -310,9 +323,12 @@ TriggerEvaluator::Evaluated TriggerEvaluator::TryOnSignals(Question question,
                                                            const Parsed& parsed) const {
   const std::shared_ptr<const CachedDecision> cached = trigger.cached();
   const OwnPods* const own = cached == nullptr ? nullptr : cached->own.get();
-  const SignalVersion update = WithEnginesOf(own, [&](SignalStore::EngineFilter counts) {
+  SignalVersion update = WithEnginesOf(own, [&](SignalStore::EngineFilter counts) {
     return signals_.store->VersionOf(*parsed->source, counts);
   });
+  // Neither ever falls, so an equal sum is of equal ones.
+  if (parsed->gateway.has_value())
+    update.generation += signals_.store->VersionOf(*parsed->gateway).generation;
   ASSIGN_OR_RETURN(const auto fleet, ReadableFleetOf(*parsed, update.is_none));
   const auto standing = trigger.Standing(question, *parsed, *fleet, cached, update.generation);
   if (standing) return *standing;

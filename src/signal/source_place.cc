@@ -43,8 +43,8 @@ struct Parser {
   }
 };
 
-absl::string_view KeyOf(const SignalSource& source) {
-  if (std::holds_alternative<MetricsPage>(source.place)) return "prometheusEndpoint";
+absl::string_view KeyOf(const SignalSource& source, absl::string_view page_key) {
+  if (std::holds_alternative<MetricsPage>(source.place)) return page_key;
   return std::holds_alternative<RedisQueue>(source.place) ? "redisAddress" : "engineEndpoint";
 }
 
@@ -61,14 +61,16 @@ int PortOf(const SignalSource& source, const HttpEndpoint& endpoint) {
   return engine == nullptr ? endpoint.PortOfScheme() : endpoint.PortOr(engine->port);
 }
 
-absl::Status CheckSource(const SignalSource& source, const EndpointRules& rules) {
+absl::Status CheckSource(const SignalSource& source, const EndpointRules& rules,
+                         absl::string_view page_key) {
   if (std::holds_alternative<DiscoveredEngines>(source.place)) return absl::OkStatus();
   if (const auto* page = std::get_if<MetricsPage>(&source.place)) {
     RETURN_IF_ERROR(InKey("prometheusMetric", ParseMetricSelector(page->selector).status()));
   }
   const auto endpoint = EndpointOf(source);
-  RETURN_IF_ERROR(InKey(KeyOf(source), endpoint.status()));
-  return InKey(KeyOf(source), rules.NameToResolve(endpoint->host, source.namespace_name).status());
+  const absl::string_view key = KeyOf(source, page_key);
+  RETURN_IF_ERROR(InKey(key, endpoint.status()));
+  return InKey(key, rules.NameToResolve(endpoint->host, source.namespace_name).status());
 }
 
 }  // namespace gpuscaler

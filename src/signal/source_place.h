@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "endpoint/endpoint_rules.h"
 #include "model/signal_source.h"
 #include "page/http_endpoint.h"
@@ -20,7 +21,8 @@ absl::StatusOr<HttpEndpoint> EndpointOf(const SignalSource& source);
 int PortOf(const SignalSource& source, const HttpEndpoint& endpoint);
 
 // What can be told of a source without asking anybody: INVALID_ARGUMENT and PERMISSION_DENIED name
-// the metadata key.
-absl::Status CheckSource(const SignalSource& source, const EndpointRules& rules);
+// the metadata key, of a page `page_key`.
+absl::Status CheckSource(const SignalSource& source, const EndpointRules& rules,
+                         absl::string_view page_key = "prometheusEndpoint");
 
 }  // namespace gpuscaler

@@ -74,7 +74,6 @@ class ClusterLoop {
   int most() const { return most_; }
   // "0 4, 97s 20": what spec.replicas became, and when after the workload was settled.
   std::string Timeline() const;
-  absl::Duration LastChangeAfter() const { return changes_.back().first - settled_at_; }
 
  private:
   void Step();

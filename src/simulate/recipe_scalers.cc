@@ -58,6 +58,12 @@ ScaledTrigger InFlightRecipe(double target) {
 
 ScaledTrigger UtilizationRecipe(TargetType type) { return Recipe(MeanUtilization, 80, type); }
 
+ScaledTrigger HeldRecipe(double target) {
+  return Recipe(
+      [](const SimulatedWorkload& workload) { return static_cast<double>(workload.held()); },
+      target);
+}
+
 ScaledTrigger HeldRequestsRecipe() {
   return Recipe([](const SimulatedWorkload& workload) { return workload.held() > 0 ? 1.0 : 0.0; },
                 1);

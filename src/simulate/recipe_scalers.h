@@ -31,6 +31,7 @@ class RecipeScaler : public WorkloadScaler {
 ScaledTrigger WaitingRecipe(double target);        // sum of waiting requests
 ScaledTrigger InFlightRecipe(double target);       // sum of waiting and running requests
 ScaledTrigger UtilizationRecipe(TargetType type);  // avg(utilisation) against 80
+ScaledTrigger HeldRecipe(double target);           // sum of requests at the router
 // Wakes the first replica: 1 while requests wait at the router, against a target of 1.
 ScaledTrigger HeldRequestsRecipe();
 // The Go scaler's profile vllm-inference: the highest memory_used_percent of all GPUs against 80.

@@ -10,7 +10,8 @@
 namespace gpuscaler {
 namespace {
 
-constexpr char kNamespace[] = "team-a", kWorkload[] = "llm", kNode[] = "simulated";
+constexpr char kNamespace[] = "team-a", kWorkload[] = "llm", kNode[] = "simulated",
+               kGatewayAddress[] = "10.2.0.1";
 constexpr int64_t kMemoryBytes = 80LL << 30;
 constexpr int64_t kFreeMemoryBytes = 3 << 20;  // an idle GPU, as a driver reports it
 constexpr int kEnginePort = 8000;
@@ -82,6 +83,7 @@ WorkloadTelemetry::WorkloadTelemetry(const Trigger& trigger, const TelemetryOpti
       options_(options),
       scaled_object_{.namespace_name = kNamespace, .name = kWorkload, .opened = {}},
       source_(options.engines ? SourceOf(trigger, kNamespace) : std::nullopt),
+      gateway_(options.engines ? GatewayOf(trigger, kNamespace) : std::nullopt),
       question_(QuestionOf(trigger, options.staleness)),
       signals_(StoreLimits(options), [] {}) {}
 
@@ -89,6 +91,7 @@ void WorkloadTelemetry::Sample(const SimulatedWorkload& workload) {
   now_ = workload.now();
   SampleGpus(workload);
   if (source_.has_value()) SampleEngines(workload);
+  if (gateway_.has_value()) SampleGateway(workload);
 }
 
 NodeSnapshot WorkloadTelemetry::SnapshotOf(const SimulatedWorkload& workload) const {
@@ -155,13 +158,26 @@ void WorkloadTelemetry::SampleEngines(const SimulatedWorkload& workload) {
   }
 }
 
+void WorkloadTelemetry::SampleGateway(const SimulatedWorkload& workload) {
+  signals_.Want(*gateway_, GatewayQuestionOf(options_.staleness), now_, now_ + kLease)
+      .IgnoreError();
+  signals_.ListPages(*gateway_, std::vector<std::string>{kGatewayAddress});
+  signals_.TakePage(
+      *gateway_, kGatewayAddress,
+      CounterPoint{.instant = {.at = now_}, .value = static_cast<double>(workload.held())});
+}
+
 Decision WorkloadTelemetry::Decide() const {
   const std::shared_ptr<const NodeHistory> history(std::shared_ptr<const void>(), &history_);
   const FleetHistory fleet = FleetOfOne(history);
   if (!source_.has_value()) {
     return gpuscaler::Decide(trigger_, scaled_object_, fleet, options_.staleness);
   }
-  const SignalHistory signals = signals_.Of(*source_, question_, now_);
+  SignalHistory signals = signals_.Of(*source_, question_, now_);
+  if (gateway_.has_value()) {
+    signals.gateway = std::make_shared<const SignalHistory>(
+        signals_.Of(*gateway_, GatewayQuestionOf(options_.staleness), now_));
+  }
   return gpuscaler::Decide(trigger_, scaled_object_, fleet, &signals, options_.staleness);
 }
 

@@ -50,11 +50,13 @@ class WorkloadTelemetry {
   NodeSnapshot SnapshotOf(const SimulatedWorkload& workload) const;
   void SampleGpus(const SimulatedWorkload& workload);
   void SampleEngines(const SimulatedWorkload& workload);
+  void SampleGateway(const SimulatedWorkload& workload);
 
   const Trigger trigger_;
   const TelemetryOptions options_;
   const ScaledObjectRef scaled_object_;
   const std::optional<SignalSource> source_;
+  const std::optional<SignalSource> gateway_;  // shows what waits at the router
   const EngineQuestion question_;
   absl::Time now_;
   MemoryWatch memory_;

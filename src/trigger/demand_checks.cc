@@ -19,6 +19,7 @@ class Checks {
   std::vector<Fault> Faults() && {
     CheckUse();
     CheckNeeds();
+    CheckGateway();
     CheckEndpoints();
     CheckTargets();
     CheckCredentials();
@@ -71,6 +72,24 @@ class Checks {
     }
     if (trigger_.metric != MetricType::kPendingRatio || Given("maxConcurrency")) return;
     Add(Sayer(), absl::StrCat(metric_.name, " needs maxConcurrency, which it divides by"));
+  }
+
+  // The requests that a gateway holds are one series of one endpoint, and count in the demand.
+  void CheckGateway() {
+    if (!IsUsedBy(trigger_, KeyUse::kPressure)) return;
+    const bool is_given = Given("gatewayUrl");
+    if (is_given && !Given("prometheusMetric")) {
+      Add("gatewayUrl", "it needs prometheusMetric, the requests that the gateway holds");
+    }
+    if (is_given && settings_.demand == DemandUse::kOff) {
+      Add("gatewayUrl", absl::StrCat("what it holds adds to the demand, and ",
+                                     SpelledIn(metadata_, "demand"), " is off"));
+    }
+    for (const absl::string_view key : {"prometheusMetric", "prometheusAbsent"}) {
+      if (is_given || !Given(key)) continue;
+      Add(key, absl::StrCat("metricType ", metric_.name,
+                            " cannot use it without gatewayUrl, the gateway that has the series"));
+    }
   }
 
   // One names the endpoint, and only one engine is meant.

@@ -154,6 +154,16 @@ std::vector<KeyRow> CapacityRows() {
        .words = {},
        .read = ReadMilliseconds<&Settings::ttft_slo>,
        .use = KeyUse::kPressure},
+      {.name = "gatewayUrl",
+       .allowed = kUrlAllowed,
+       .default_value = "",
+       .help = "The metrics endpoint of the gateway in front of the engines, at every address of "
+               "its name: the requests that it holds (prometheusMetric) keep the trigger active, "
+               "and their growth adds to the demand. The keys for credentials then open the "
+               "gateway alone",
+       .words = {},
+       .read = ReadUrl<&Settings::gateway_url>,
+       .use = KeyUse::kPressure},
   };
 }
 
@@ -173,7 +183,7 @@ std::vector<KeyRow> PageRows() {
        .help = "Which series of the page count: queue_size{pool=\"chat\"}; they are added up",
        .words = {},
        .read = ReadText<&Settings::prometheus_metric, kLongestSelector>,
-       .use = KeyUse::kPage},
+       .use = KeyUse::kHeld},
       WordRow<PrometheusKind, &Settings::prometheus_kind>(
           "prometheusKind", "gauge",
           "gauge: the series' values; rate: of counters, how much they grow a second over window "
@@ -183,7 +193,7 @@ std::vector<KeyRow> PageRows() {
           "prometheusAbsent", "error",
           "What a page says that was read whole and has no series of prometheusMetric: error, as a "
           "slip in its name would be, or 0, where the series come with the first request",
-          KeyUse::kPage),
+          KeyUse::kHeld),
   };
 }
 

@@ -293,5 +293,52 @@ TEST(DemandKeys, EnginesHaveNames) {
   }
 }
 
+TEST(DemandTrigger, GatewayUrlIsASecondSourceOfATriggerThatComputesDemand) {
+  const Metadata gateway = {{"gatewayUrl", "http://gateway:9090/metrics"},
+                            {"prometheusMetric", "queue_size"},
+                            {"prometheusAbsent", "0"},
+                            {"bearerToken", "t"}};
+  for (const Metadata& metric :
+       std::vector<Metadata>{{{"profile", "vllm-inference"}},
+                             {{"profile", "vllm-inference"}, {"demand", "observe"}},
+                             {{"metricType", "engine_pressure"}, {"targetValue", "80"}},
+                             {{"metricType", "demand_replicas"}}}) {
+    Metadata metadata = metric;
+    metadata.insert(gateway.begin(), gateway.end());
+    const Trigger trigger = Parsed(metadata);
+    EXPECT_TRUE(CountsHeldRequests(trigger)) << Text(metadata);
+    const SignalSource engines = *SourceOf(trigger, kTeam);
+    EXPECT_TRUE(std::holds_alternative<DiscoveredEngines>(engines.place));
+    EXPECT_EQ(engines.credentials, EndpointCredentials()) << "the token is the gateway's";
+    const SignalSource source = *GatewayOf(trigger, kTeam);
+    const auto& page = std::get<MetricsPage>(source.place);
+    EXPECT_EQ(page.url, "http://gateway:9090/metrics");
+    EXPECT_EQ(page.selector, "queue_size");
+    EXPECT_TRUE(page.zero_if_absent);
+    EXPECT_EQ(source.credentials.bearer_token, "t");
+  }
+  EXPECT_FALSE(GatewayOf(Parsed({{"profile", "vllm-inference"}}), kTeam).has_value());
+}
+
+TEST(DemandTrigger, GatewayUrlIsRefusedWhereNothingCountsIt) {
+  const Metadata gateway = {{"profile", "vllm-inference"},
+                            {"gatewayUrl", "http://gateway:9090/metrics"}};
+  const auto with = [&](const std::string& key, const std::string& value) {
+    Metadata metadata = gateway;
+    metadata[key] = value;
+    return metadata;
+  };
+  EXPECT_THAT(Refused(gateway), HasSubstr("gatewayUrl: it needs prometheusMetric"));
+  Metadata off = with("prometheusMetric", "queue_size");
+  off["demand"] = "off";
+  EXPECT_THAT(Refused(off), HasSubstr("gatewayUrl: what it holds adds to the demand"));
+  EXPECT_THAT(Refused({{"profile", "vllm-inference"}, {"prometheusMetric", "queue_size"}}),
+              HasSubstr("cannot use it without gatewayUrl"));
+  EXPECT_THAT(Refused(with("prometheusEndpoint", "http://gateway:9090")),
+              HasSubstr("prometheusEndpoint: metricType memory_used_percent cannot use it"));
+  EXPECT_THAT(Refused({{"profile", "vllm-requests"}, {"gatewayUrl", "http://gateway:9090"}}),
+              HasSubstr("gatewayUrl: metricType requests_in_flight cannot use it"));
+}
+
 }  // namespace
 }  // namespace gpuscaler

@@ -39,6 +39,8 @@ bool IsUsedBy(const MetricTypeInfo& metric, KeyUse use) {
       return MayBeOf(metric, "triton");
     case KeyUse::kPage:
       return page;
+    case KeyUse::kHeld:
+      return page || IsUsedBy(metric, KeyUse::kPressure);
     case KeyUse::kRedis:
       return redis;
     case KeyUse::kRedisStream:

@@ -16,6 +16,7 @@ enum class KeyUse {
   kVllm,         // engines that may be vLLM
   kTriton,       // engines that may be Triton
   kPage,         // prometheus
+  kHeld,         // prometheus, and the gateway of a trigger that computes demand
   kRedis,        // every queue of Redis
   kRedisStream,  // its streams
   kRedisGroup,   // what a stream's consumer group tells

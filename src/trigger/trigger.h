@@ -74,7 +74,7 @@ struct Trigger {
   std::string model;               // of engines; empty: all models together
   // Requests that have stood still for so long on idle GPUs are none.
   absl::Duration frozen_window = absl::Minutes(5);
-  MetricsPage page;
+  MetricsPage page;  // or the gateway of a trigger on engines
   RedisQueue queue;
   EndpointCredentials credentials;
 };

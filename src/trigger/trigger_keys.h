@@ -53,6 +53,7 @@ struct Settings {
   std::optional<std::string> vllm_endpoint;
   std::optional<std::string> triton_endpoint;
   std::optional<absl::Duration> frozen_window;
+  std::optional<std::string> gateway_url;
   std::optional<std::string> prometheus_endpoint;
   std::optional<std::string> prometheus_metric;
   std::optional<PrometheusKind> prometheus_kind;

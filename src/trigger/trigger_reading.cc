@@ -234,7 +234,8 @@ void SetDemand(const Settings& settings, Trigger& trigger) {
   trigger.engine_endpoint = EndpointIn(settings, metric);
   trigger.model = settings.model.value_or("");
   trigger.frozen_window = settings.frozen_window.value_or(defaults.frozen_window);
-  trigger.page = {.url = settings.prometheus_endpoint.value_or(""),
+  // Each is refused where the other one belongs (demand_checks.h).
+  trigger.page = {.url = settings.prometheus_endpoint.value_or(settings.gateway_url.value_or("")),
                   .selector = settings.prometheus_metric.value_or(""),
                   .rate = settings.prometheus_kind == PrometheusKind::kRate,
                   .zero_if_absent = settings.prometheus_absent == PrometheusAbsent::kZero};

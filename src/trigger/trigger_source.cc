@@ -28,10 +28,25 @@ bool CountsDemand(const Trigger& trigger) {
          (CountsPressure(trigger) && trigger.demand == DemandUse::kOn);
 }
 
-std::optional<SignalSource> SourceOf(const Trigger& trigger, absl::string_view namespace_name) {
-  SignalSource source{.namespace_name = std::string(namespace_name),
-                      .place = DiscoveredEngines(),
+bool CountsHeldRequests(const Trigger& trigger) {
+  return ComputesDemand(trigger) && !trigger.page.url.empty();
+}
+
+std::optional<SignalSource> GatewayOf(const Trigger& trigger, absl::string_view namespace_name) {
+  if (!CountsHeldRequests(trigger)) return std::nullopt;
+  return SignalSource{.namespace_name = std::string(namespace_name),
+                      .place = trigger.page,
                       .credentials = trigger.credentials};
+}
+
+EngineQuestion GatewayQuestionOf(const StalenessLimits& staleness) {
+  return {.look_back = staleness.stale_after, .memory = kLongestWindow};
+}
+
+std::optional<SignalSource> SourceOf(const Trigger& trigger, absl::string_view namespace_name) {
+  SignalSource source{.namespace_name = std::string(namespace_name), .place = DiscoveredEngines()};
+  // A token for the gateway is never sent to engines.
+  if (!CountsHeldRequests(trigger)) source.credentials = trigger.credentials;
   switch (InfoOf(trigger.metric).origin) {
     case MetricOrigin::kGpu:
       if (!ReadsPressure(trigger)) return std::nullopt;

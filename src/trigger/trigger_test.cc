@@ -191,7 +191,7 @@ TEST(SpecOf, AlwaysAnswers) {
 }
 
 TEST(TriggerKeys, EachSaysWhatIsAllowedAndWhatItIsFor) {
-  EXPECT_EQ(TriggerKeys().size(), 49u);
+  EXPECT_EQ(TriggerKeys().size(), 50u);
   for (const TriggerKey& key : TriggerKeys()) {
     EXPECT_FALSE(key.allowed.empty()) << key.name;
     EXPECT_FALSE(key.help.empty()) << key.name;

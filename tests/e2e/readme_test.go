@@ -28,20 +28,20 @@ func readmesScaledObject(t *testing.T) string {
 }
 
 // growsAndShrinksBy a ScaledObject with the windows and the HPA's behavior that it leaves as they are:
-// slow, but as everybody begins. The highest percentage over the target would stop at 2. Its
-// minReplicaCount is 1.
-func (w *workload) growsAndShrinksBy(text string) {
+// slow, but as everybody begins. The load needs all eight engines. Its minReplicaCount is 1.
+func (w *workload) growsAndShrinksBy(text string, gateway *gateway) {
 	w.t.Helper()
-	w.line.reaches(1, patience)
-	up := w.load(8 * 100)
 	create(w.t, w.namespace, text)
 	w.waitUntilReady()
 	w.line.mark("ScaledObject is ready")
-	w.line.reaches(8, 2*patience)
+	w.line.reaches(1, patience)
+	up := w.line.mark("load")
+	ended := startLoad(w.t, "0 24\n200 24\n201 0\n", gateway)
+	w.line.reaches(8, 3*patience)
 	w.line.risesOnly(up)
-
-	down := w.load(0)
-	w.line.reaches(1, 2*patience)
+	<-ended
+	down := w.line.mark("load is over")
+	w.line.reaches(1, 3*patience)
 	w.line.fallsOnly(down)
 	w.holds(3 * time.Second)
 }
@@ -49,18 +49,16 @@ func (w *workload) growsAndShrinksBy(text string) {
 func TestReadmesScaledObjectWordForWord(t *testing.T) {
 	t.Parallel()
 	text := readmesScaledObject(t)
-	w := newWorkload(t, "readme", start{replicas: 1})
+	w, gateway := newEngineWorkload(t, "readme")
 	giveName(t, scalerAddress.FindStringSubmatch(text)[1], w.scaler)
-	w.growsAndShrinksBy(text)
+	w.growsAndShrinksBy(text, gateway)
 }
 
-// Two aggregators answer, for the GPUs that its pods hold on three nodes.
+// Two aggregators answer, for the engines that an agent finds.
 func TestReadmesScaledObjectOnAFleet(t *testing.T) {
 	t.Parallel()
 	text := readmesScaledObject(t)
-	nodes := newNodes(t, "readme-nodes")
-	w := nodes.newWorkload(t, "readme-fleet", nodes.object("Deployment", "llm", 1, 1),
-		nodes.startAggregators(t, "readme-fleet", 2)...)
+	w, gateway, _ := newEngineWorkloadOnFleet(t, "readme-fleet", 2)
 	address := scalerAddress.FindStringSubmatch(text)[1]
-	w.growsAndShrinksBy(strings.ReplaceAll(text, address, "keda-gpu-scaler.readme-fleet"))
+	w.growsAndShrinksBy(strings.ReplaceAll(text, address, "keda-gpu-scaler.readme-fleet"), gateway)
 }

@@ -31,6 +31,8 @@ var (
 		"redisUsername": "u", "redisPassword": "p"}
 	aList = map[string]string{"metricType": "redis_list_length", "targetValue": "5", "redisAddress": "redis:6379",
 		"redisList": "jobs", "credentials": "jobs"}
+	aGateway = map[string]string{"profile": "vllm-inference", "engineEndpoint": "http://llm:8000",
+		"gatewayUrl": "http://gateway:9090/metrics", "prometheusMetric": "queue_size"}
 	ofReference = []map[string]string{
 		{"metricType": "vllm_queue_depth", "scope": "fleet", "vllmEndpoint": "http://llm:8000"},
 		{"metricType": "triton_request_rate", "scope": "fleet", "tritonEndpoint": "http://llm:8002"}}
@@ -38,7 +40,7 @@ var (
 
 // triggerOnDemand is the one that has the key; nil: none.
 func triggerOnDemand(key string) map[string]string {
-	for _, one := range append(ofReference, anEngine, anEngineProfile, aPage, aStream, aList) {
+	for _, one := range append(ofReference, anEngine, anEngineProfile, aPage, aStream, aList, aGateway) {
 		if one[key] != "" {
 			return one
 		}
