@@ -112,7 +112,7 @@ SignalSeries EngineTimeline::Answer(const EngineQuestion& question, absl::Time n
     if (is_pressure || is_about_demand) {
       series.batch = std::make_shared<const EngineBatch>(timeline->Batch(question, now));
     }
-    std::optional<EngineDemand> demand = is_about_demand ? timeline->Demand() : std::nullopt;
+    std::optional<EngineDemand> demand = is_about_demand ? timeline->Demand(question) : std::nullopt;
     if (demand.has_value()) {
       series.demand = std::make_shared<const EngineDemand>(*std::move(demand));
     }

@@ -31,6 +31,20 @@ void ModelTimeline::Take(absl::Time at, ModelReading reading) {
   full_batch_.Take(taken);
   service.goes_on = taken.goes_on;
   demand_.Take(service);
+  first_tokens_.Take(taken);
+}
+
+void ModelTimeline::ForgetHistograms() {
+  readings_.ForgetHistograms();
+  first_tokens_.Forget();
+}
+
+std::optional<EngineDemand> ModelTimeline::Demand(const EngineQuestion& question) const {
+  std::optional<EngineDemand> demand = demand_.Sums();
+  if (demand.has_value() && question.ttft_slo.has_value()) {
+    demand->first_tokens = first_tokens_.Bins(*question.ttft_slo);
+  }
+  return demand;
 }
 
 EngineBatch ModelTimeline::Batch(const EngineQuestion& question, absl::Time now) const {

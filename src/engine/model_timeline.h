@@ -8,6 +8,7 @@
 
 #include "absl/time/time.h"
 #include "demand/demand_track.h"
+#include "engine/first_token_track.h"
 #include "engine/full_batch.h"
 #include "engine/steady_requests.h"
 #include "engine/stored_readings.h"
@@ -26,9 +27,11 @@ class ModelTimeline {
 
   // Readings before then, which no question looks back on, may go.
   void Forget(absl::Time before) { readings_.Forget(before); }
-  void ForgetHistograms() { readings_.ForgetHistograms(); }
+  void ForgetHistograms();
   // Of memory, about.
-  size_t Bytes() const { return sizeof(*this) + readings_.Bytes() + demand_.Bytes(); }
+  size_t Bytes() const {
+    return sizeof(*this) + readings_.Bytes() + demand_.Bytes() + first_tokens_.Bytes();
+  }
 
   // One for each reading in the time that the question looks back on, and for the one that stood
   // when it began; oldest first. What comes from counters is over the question's window at each of
@@ -43,7 +46,7 @@ class ModelTimeline {
   EngineBatch Batch(const EngineQuestion& question, absl::Time now) const;
 
   // Empty: no reading had requests and counters.
-  std::optional<EngineDemand> Demand() const { return demand_.Sums(); }
+  std::optional<EngineDemand> Demand(const EngineQuestion& question) const;
 
   std::optional<absl::Time> SteadySince() const { return still_.Since(); }
 
@@ -52,6 +55,7 @@ class ModelTimeline {
   SteadyRequests still_;
   FullBatch full_batch_;
   DemandTrack demand_;
+  FirstTokenTrack first_tokens_;
 };
 
 }  // namespace gpuscaler

@@ -97,7 +97,7 @@ TEST(ModelTimeline, HasTheBatchAtEachPoint) {
 
 TEST(ModelTimeline, AddsUpDemandThoughItsReadingsAreForgotten) {
   ModelTimeline timeline;
-  EXPECT_EQ(timeline.Demand(), std::nullopt);
+  EXPECT_EQ(timeline.Demand({}), std::nullopt);
   for (int second = 0; second <= 100; ++second) {
     timeline.Take(Second(second), {.waiting = 0,
                                    .running = 4,
@@ -107,7 +107,7 @@ TEST(ModelTimeline, AddsUpDemandThoughItsReadingsAreForgotten) {
                                    .answer_tokens = 100.0 * second});
     timeline.Forget(Second(second - 5));
   }
-  const std::optional<EngineDemand> demand = timeline.Demand();
+  const std::optional<EngineDemand> demand = timeline.Demand({});
   ASSERT_TRUE(demand.has_value());
   double answers = 0, tokens = 0;
   for (const RequestBin& bin : demand->bins) {

@@ -63,6 +63,17 @@ struct RequestBin {
   friend bool operator==(const RequestBin&, const RequestBin&) = default;
 };
 
+// The first tokens of about one `kDemandBin`.
+struct FirstTokenBin {
+  absl::Time begin;
+  double first_tokens = 0;
+  double late = 0;           // first tokens later than EngineQuestion::ttft_slo
+  absl::Duration congested;  // time in which requests waited, or the KV cache was above 85 %
+  double waiting = 0;        // requests that wait at its end
+
+  friend bool operator==(const FirstTokenBin&, const FirstTokenBin&) = default;
+};
+
 struct EngineDemand {
   absl::Time first_at;   // the first reading that counts
   absl::Time newest_at;  // the last reading that counts
@@ -72,6 +83,7 @@ struct EngineDemand {
   double running = 0;            // at the newest reading
   std::vector<RequestBin> bins;  // oldest first, one after the other
   ServiceSums service;
+  std::vector<FirstTokenBin> first_tokens;  // oldest first; empty unless they were asked for
 
   friend bool operator==(const EngineDemand&, const EngineDemand&) = default;
 };

@@ -42,8 +42,15 @@ struct EngineQuestion {
   // How far back demand is added up, and engines that have left are remembered. 0: the question is
   // not about demand.
   absl::Duration memory;
+  // First tokens later than this count as late (EngineDemand::first_tokens). Empty: none is
+  // counted.
+  std::optional<absl::Duration> ttft_slo;
 
   friend bool operator==(const EngineQuestion&, const EngineQuestion&) = default;
 };
+
+inline bool NeedsHistograms(const EngineQuestion& question) {
+  return NeedsHistograms(question.metric) || question.ttft_slo.has_value();
+}
 
 }  // namespace gpuscaler

@@ -35,6 +35,11 @@ void AddDemand(const Trigger& trigger, const Replicas& replicas, Decision& decis
       CountsDemand(trigger) && decision.demand.has_value() && decision.demand->replicas.has_value();
   std::string note = DemandNote(trigger, decision.demand);
   if (!note.empty()) decision.notes.push_back(std::move(note));
+  decision.latency = LatencyAskOfWorkload(trigger, replicas);
+  if (decision.latency.has_value()) {
+    decision.notes.push_back(
+        absl::StrCat(LatencyText(*decision.latency), CountsDemand(trigger) ? "" : kObserved));
+  }
   if (trigger.metric != MetricType::kDemandReplicas) return;
   for (Contribution& contribution : decision.contributions) {
     if (!contribution.load.has_value()) continue;
@@ -394,6 +399,10 @@ Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
     decision.value = ValueFor(trigger, totals);
   }
   if (decision.by_demand) decision.value = ValueWithDemand(trigger, decision.value, decision);
+  if (decision.latency.has_value() && CountsDemand(trigger)) {
+    const double needed = decision.latency->replicas + decision.unreadable;
+    decision.value = std::max(decision.value, ValueOfReplicas(trigger, needed, decision));
+  }
   if (IsByOwner(trigger, fleet) && std::ranges::any_of(loads, StartsOrEnds)) {
     const double sum =
         decision.by_demand ? trigger.target * ReplicasNeeded(decision) : SumOf(trigger, totals);

@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "demand/demand.h"
+#include "demand/latency_ask.h"
 #include "model/fleet_history.h"
 #include "model/signal_history.h"
 #include "scaling/ambiguity_warning.h"
@@ -80,6 +81,7 @@ struct Decision {
   bool by_engines = false;       // what they say takes the place of what GPUs show
   std::optional<Demand> demand;  // empty: it is not computed, or no engine reports what it takes
   bool by_demand = false;        // the value is the demand's
+  std::optional<LatencyAsk> latency;  // empty: first tokens are in time, or no ttftSloMs is given
   std::optional<double> batch_limit;  // that engines without one of their own share
   AmbiguityWarning ambiguity;         // whether its pods are those that are meant
   std::vector<std::string> notes;     // these in words, and what else people should know

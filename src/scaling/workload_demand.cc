@@ -102,14 +102,21 @@ std::optional<double> DemandAt(const Trigger& trigger, const Replicas& replicas,
   return DemandOf(engines, trigger.tpot_slo, newest).replicas;
 }
 
+std::optional<LatencyAsk> LatencyAskOfWorkload(const Trigger& trigger, const Replicas& replicas) {
+  if (!ComputesDemand(trigger) || !trigger.ttft_slo.has_value()) return std::nullopt;
+  const std::vector<DemandEngine> engines = EnginesOf(trigger, replicas);
+  return LatencyAskOf(engines, NewestReading(engines));
+}
+
 double ValueWithDemand(const Trigger& trigger, double pressure_value, const Decision& decision) {
-  const double replicas = decision.replicas;
-  const bool is_mean = trigger.target_type == TargetType::kValue;
-  if (is_mean && decision.replicas == 0) return 0;
-  const double share = is_mean ? trigger.target / replicas : trigger.target;
-  const double value = share * ReplicasNeeded(decision);
+  const double value = ValueOfReplicas(trigger, ReplicasNeeded(decision), decision);
   if (trigger.metric == MetricType::kDemandReplicas) return value;
   return std::clamp(pressure_value, value, kMostByPressure * value);
+}
+
+double ValueOfReplicas(const Trigger& trigger, double replicas, const Decision& decision) {
+  if (trigger.target_type != TargetType::kValue) return trigger.target * replicas;
+  return decision.replicas == 0 ? 0 : trigger.target / decision.replicas * replicas;
 }
 
 double ReplicasNeeded(const Decision& decision) {
@@ -127,7 +134,7 @@ std::string DemandNote(const Trigger& trigger, const std::optional<Demand>& dema
   }
   std::string text = DemandText(*demand);
   if (CountsDemand(trigger) || !demand->replicas.has_value()) return text;
-  return absl::StrCat(text, " (demand: observe: it does not count)");
+  return absl::StrCat(text, kObserved);
 }
 
 }  // namespace gpuscaler

@@ -11,6 +11,7 @@
 namespace gpuscaler {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -82,6 +83,55 @@ TEST_F(WorkloadDemandTest, ObservedItIsExplainedAndChangesNoValue) {
     EXPECT_FALSE(off.demand.has_value());
     EXPECT_THAT(off.notes, Not(Contains(HasSubstr("demand"))));
   }
+}
+
+// 20 first tokens in each 10 s of the last two minutes, half of them late while requests waited.
+void BeLate(SignalHistory& signals) {
+  for (SignalSeries& series : signals.series) {
+    EngineDemand sums = *series.demand;
+    const absl::Time epoch = absl::UnixEpoch();
+    const absl::Time end = epoch + absl::Floor(sums.newest_at - epoch, kDemandBin);
+    for (int bins = 12; bins > 0; --bins) {
+      sums.first_tokens.push_back({.begin = end - bins * kDemandBin,
+                                   .first_tokens = 20,
+                                   .late = 10,
+                                   .congested = kDemandBin,
+                                   .waiting = 5});
+    }
+    series.demand = std::make_shared<const EngineDemand>(std::move(sums));
+  }
+}
+
+TEST_F(WorkloadDemandTest, LateFirstTokensAskForOneReplicaMore) {
+  Trigger trigger = WithDemand(DemandUse::kOn);
+  trigger.ttft_slo = absl::Seconds(2);
+  EngineWorkloadBuilder llm = Workload(10);
+  EXPECT_LT(llm.Decide(trigger).value, 80 * 2);
+  BeLate(llm.signals());
+  const Decision decision = llm.Decide(trigger);
+  EXPECT_EQ(decision.value, 80 * 3);
+  EXPECT_THAT(decision.notes, Contains(HasSubstr("latency: 3 replicas: 50 % of")));
+  trigger.target_type = TargetType::kValue;
+  EXPECT_EQ(llm.Decide(trigger).value, 80 * 3 / 2) << "shared by two replicas";
+}
+
+TEST_F(WorkloadDemandTest, LateFirstTokensAskAlsoWhileTheCapacityIsUnknown) {
+  Trigger trigger = WithDemand(DemandUse::kOn);
+  trigger.max_concurrency.reset();
+  trigger.ttft_slo = absl::Seconds(2);
+  EngineWorkloadBuilder llm = Workload(30);
+  BeLate(llm.signals());
+  EXPECT_EQ(llm.Decide(trigger).value, 80 * 3);
+}
+
+TEST_F(WorkloadDemandTest, LateFirstTokensAreOnlyObservedWhereDemandIs) {
+  Trigger trigger = WithDemand(DemandUse::kObserve);
+  trigger.ttft_slo = absl::Seconds(2);
+  EngineWorkloadBuilder llm = Workload(30);
+  BeLate(llm.signals());
+  const Decision decision = llm.Decide(trigger);
+  EXPECT_EQ(decision.value, 60);
+  EXPECT_THAT(decision.notes, Contains(AllOf(HasSubstr("latency: "), HasSubstr("observe"))));
 }
 
 TEST_F(WorkloadDemandTest, OfTargetTypeValueItIsSharedByTheReplicas) {

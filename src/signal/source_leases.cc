@@ -8,7 +8,7 @@ namespace gpuscaler {
 
 SourceLeases::Interest SourceLeases::InterestOf(const EngineQuestion& question) {
   return {.look_back = question.look_back + question.window,
-          .histograms = NeedsHistograms(question.metric),
+          .histograms = NeedsHistograms(question),
           .model = question.model,
           .memory = question.memory};
 }

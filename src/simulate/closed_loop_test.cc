@@ -1,9 +1,13 @@
 // Golden figures: what bench/loop_bench shows at length, on the shortest runs that show it.
 #include "simulate/closed_loop.h"
 
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulate/loop_load.h"
@@ -64,6 +68,44 @@ TEST(ClosedLoop, DemandHoldsAConstantLoadWithoutAChange) {
     EXPECT_LE(totals.changes, 1) << engines;
     EXPECT_LE(totals.mean_replicas, engines + 1.8) << engines;
   }
+}
+
+// One of LoopLoads(), and the profile with the service level of the preset.
+LoopTotals TotalsOfLoad(const std::string& name, const EnginePreset& preset,
+                        std::optional<absl::Duration> ttft_slo) {
+  const std::vector<LoopLoad> loads = LoopLoads();
+  const auto load = std::ranges::find(loads, name, &LoopLoad::name);
+  Metadata metadata{
+      {"profile", "vllm-inference"},
+      {"maxConcurrency", absl::StrCat(preset.batch.max_num_seqs)},
+      {"tpotSloMs", absl::StrCat(absl::ToInt64Milliseconds(preset.goals.per_output_token))}};
+  if (ttft_slo.has_value()) {
+    metadata["ttftSloMs"] = absl::StrCat(absl::ToInt64Milliseconds(*ttft_slo));
+  }
+  return TotalsOf(ScenarioOf(preset, *load, 1), Profile(metadata));
+}
+
+// A replica more for ten minutes is there when the next burst comes.
+TEST(ClosedLoop, LateFirstTokensKeepReplicasForTheNextBurst) {
+  const EnginePreset& preset = SmallBatch();
+  const LoopTotals without = TotalsOfLoad("bursts 1.5 to 4.5", preset, std::nullopt);
+  const LoopTotals with = TotalsOfLoad("bursts 1.5 to 4.5", preset, preset.goals.first_token);
+  EXPECT_GE(with.slo_percent(), without.slo_percent() + 5);
+  EXPECT_LE(with.gpu_hours, 1.05 * without.gpu_hours);
+}
+
+TEST(ClosedLoop, LateFirstTokensOfAStepAskForNothingThatItDoesNotNeed) {
+  const EnginePreset& preset = *EnginePresetNamed("8b");
+  const LoopTotals totals = TotalsOfLoad("step 1 to 6", preset, preset.goals.first_token);
+  EXPECT_LE(totals.most_replicas, 12) << "twice the need";
+  EXPECT_GE(totals.slo_percent(), 92);
+}
+
+TEST(ClosedLoop, DayIsServedForATenthMoreThanByWhoKnowsTheLoad) {
+  const EnginePreset& preset = SmallBatch();
+  const LoopTotals totals = TotalsOfLoad("diurnal 1 to 6", preset, preset.goals.first_token);
+  EXPECT_GE(totals.slo_percent(), 98);
+  EXPECT_LE(totals.gpu_hours, 1.1 * 8.21) << "the clairvoyant's";
 }
 
 TEST(ClosedLoop, SameSeedGivesTheSameRun) {

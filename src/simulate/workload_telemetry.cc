@@ -149,7 +149,7 @@ void WorkloadTelemetry::SampleEngines(const SimulatedWorkload& workload) {
     if (pod.IsLoaded(now_)) places.push_back(PlaceOf(pod));
   }
   signals_.ListEngines(*source_, places, now_);
-  const bool histograms = NeedsHistograms(question_.metric);
+  const bool histograms = NeedsHistograms(question_);
   for (const SimulatedReplica& pod : workload.pods()) {
     if (!pod.IsLoaded(now_)) continue;
     signals_.TakeEngine(

@@ -150,7 +150,9 @@ std::vector<KeyRow> CapacityRows() {
       {.name = "ttftSloMs",
        .allowed = kSloAllowed,
        .default_value = "",
-       .help = "Milliseconds to the first token that users accept; explained, not acted on yet",
+       .help =
+           "Milliseconds to the first token that users accept: if more than 5 % are later while "
+           "requests wait, one replica more is asked for, at most three in 10 minutes",
        .words = {},
        .read = ReadMilliseconds<&Settings::ttft_slo>,
        .use = KeyUse::kPressure},

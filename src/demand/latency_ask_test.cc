@@ -1,0 +1,150 @@
+#include "demand/latency_ask.h"
+
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int kNow = 3600;
+
+absl::Time Instant(int second) { return absl::FromUnixSeconds(1'000'000'000 + second); }
+
+// 10 requests in each 10 s.
+class LatencyAskTest : public testing::Test {
+ protected:
+  // `engines` of them, from the second `first` on.
+  void Add(int engines, int first = 0) {
+    for (int i = 0; i < engines; ++i) {
+      EngineDemand sums{.first_at = Instant(first), .newest_at = Instant(kNow)};
+      for (int second = std::max(first, kNow - 660); second < kNow; second += 10) {
+        sums.first_tokens.push_back({.begin = Instant(second), .first_tokens = 10});
+      }
+      all_.push_back(std::move(sums));
+    }
+  }
+
+  // In each engine that was there.
+  void BeLate(int from, int until, double late = 1, absl::Duration congested = kDemandBin) {
+    for (EngineDemand& sums : all_) {
+      for (FirstTokenBin& bin : sums.first_tokens) {
+        if (bin.begin < Instant(from) || bin.begin >= Instant(until)) continue;
+        bin.late = late;
+        bin.congested = congested;
+      }
+    }
+  }
+
+  std::optional<LatencyAsk> Ask() const {
+    std::vector<DemandEngine> engines;
+    for (const EngineDemand& sums : all_) engines.push_back({.sums = &sums});
+    return LatencyAskOf(engines, Instant(kNow));
+  }
+
+  double Replicas() const { return Ask().value_or(LatencyAsk()).replicas; }
+
+  std::vector<EngineDemand> all_;
+};
+
+TEST_F(LatencyAskTest, LateFirstTokensAskForOneReplicaMore) {
+  Add(4);
+  EXPECT_EQ(Ask(), std::nullopt);
+  BeLate(kNow - 120, kNow);
+  EXPECT_EQ(Replicas(), 5);
+  EXPECT_THAT(LatencyText(*Ask()), HasSubstr("5 replicas: 10 % of a minute's first tokens"));
+}
+
+TEST_F(LatencyAskTest, OneInTwentyMayBeLate) {
+  Add(2);
+  BeLate(kNow - 600, kNow, 0.5);
+  EXPECT_EQ(Ask(), std::nullopt);
+  BeLate(kNow - 600, kNow, 0.6);
+  EXPECT_EQ(Replicas(), 3);
+}
+
+// More replicas do not make a prompt shorter.
+TEST_F(LatencyAskTest, NobodyWaitsSoNoReplicaWouldHelp) {
+  Add(2);
+  BeLate(kNow - 600, kNow, 10, absl::Seconds(4));
+  EXPECT_EQ(Ask(), std::nullopt);
+  BeLate(kNow - 600, kNow, 10, absl::Seconds(5));
+  EXPECT_EQ(Replicas(), 3);
+}
+
+// The replicas that there are serve it.
+TEST_F(LatencyAskTest, QueueThatShrinksAsksForNothing) {
+  Add(2);
+  BeLate(kNow - 60, kNow);
+  // The queue was that long ten minutes ago, and is 100 long now.
+  const auto shrink_from = [this](double requests) {
+    for (EngineDemand& sums : all_) {
+      for (FirstTokenBin& bin : sums.first_tokens) {
+        bin.waiting = 100 + (requests - 100) *
+                                absl::FDivDuration(Instant(kNow) - bin.begin, absl::Minutes(10));
+      }
+    }
+  };
+  shrink_from(250);
+  EXPECT_EQ(Ask(), std::nullopt);
+  shrink_from(150);
+  EXPECT_EQ(Replicas(), 3);
+}
+
+TEST_F(LatencyAskTest, AnAskStandsForTenMinutes) {
+  Add(2);
+  BeLate(kNow - 660, kNow - 630, 5);
+  EXPECT_EQ(Ask(), std::nullopt) << "the last minute with half of it in it ended ten minutes ago";
+  BeLate(kNow - 650, kNow - 620, 5);
+  EXPECT_EQ(Replicas(), 3);
+  EXPECT_EQ(Ask()->age, absl::Minutes(9) + absl::Seconds(50));
+}
+
+TEST_F(LatencyAskTest, NewReplicaIsGivenAMinute) {
+  Add(2);
+  Add(1, kNow - 50);
+  BeLate(kNow - 60, kNow);
+  EXPECT_EQ(Ask(), std::nullopt);
+}
+
+TEST_F(LatencyAskTest, NextReplicaIsAskedForWhenTheLastOneDidNotHelp) {
+  Add(2);
+  Add(1, kNow - 200);
+  BeLate(kNow - 660, kNow);
+  EXPECT_EQ(Replicas(), 4);
+}
+
+TEST_F(LatencyAskTest, ThreeInTenMinutesAreTheMost) {
+  Add(2);
+  for (const int first : {500, 400, 300, 200, 100}) Add(1, kNow - first);
+  BeLate(kNow - 660, kNow);
+  EXPECT_EQ(Replicas(), 5);
+}
+
+// The HPA ignores a tenth.
+TEST_F(LatencyAskTest, ManyReplicasAskForMoreThanATenth) {
+  Add(20);
+  BeLate(kNow - 120, kNow);
+  EXPECT_GT(Replicas(), 22);
+  EXPECT_LT(Replicas(), 22.1);
+}
+
+TEST_F(LatencyAskTest, FewRequestsProveNothing) {
+  Add(1);
+  for (FirstTokenBin& bin : all_[0].first_tokens) bin.first_tokens = 3;
+  BeLate(kNow - 660, kNow, 3);
+  EXPECT_EQ(Ask(), std::nullopt);
+}
+
+TEST_F(LatencyAskTest, EnginesThatLeftCountUntilThen) {
+  Add(3);
+  BeLate(kNow - 660, kNow - 300);
+  all_[0].newest_at = Instant(kNow - 200);
+  EXPECT_EQ(Replicas(), 4);
+}
+
+}  // namespace
+}  // namespace gpuscaler
