@@ -267,7 +267,9 @@ Demand DemandOfArrivals(std::span<const DemandEngine> engines,
     replicas +=
         (engine.is_gateway ? 1 : with_unknown) * (is_unreadable ? std::min(1.0, share) : share);
     if (!engine.is_present || engine.is_frozen || is_unreadable) continue;
-    demand.backlog += sums.waiting / (capacity.requests_per_second * kBacklogSeconds);
+    // Requests above the batch at which it keeps its service level wait in all but name.
+    const double above = engine.is_gateway ? 0 : std::max(0.0, sums.running - capacity.batch);
+    demand.backlog += (sums.waiting + above) / (capacity.requests_per_second * kBacklogSeconds);
     if (engine.is_gateway) continue;
     full += std::min(1.0, (sums.running + sums.waiting) / capacity.batch);
   }

@@ -76,6 +76,25 @@ TEST(Demand, IsBoundByTimePerTokenWhereNoLimitIsKnown) {
   EXPECT_THAT(DemandText(demand), HasSubstr("90 % of tpotSloMs"));
 }
 
+TEST(Demand, RequestsAboveTheBatchThatKeepsTheServiceLevelAreBacklog) {
+  ServiceModel model;
+  model.base_seconds = 0.0145;
+  model.slope_seconds = 0.00015;
+  model.limit = 256;
+  const double batch = (0.9 * 0.030 - model.base_seconds) / model.slope_seconds;
+  SimulatedService service(model, 1);
+  service.Run(absl::Minutes(10), 0.8 * model.RequestsPerSecond(0.75 * batch));
+  EngineDemand sums = *service.replica(0).track.Sums();
+  const DemandEngine engine{.sums = &sums};
+  const auto backlog = [&] {
+    return DemandOf({&engine, 1}, absl::Milliseconds(30), sums.newest_at).backlog;
+  };
+  sums.running = 0.9 * batch;
+  EXPECT_EQ(backlog(), 0);
+  sums.running = 2 * batch;
+  EXPECT_GT(backlog(), 0);
+}
+
 TEST(Demand, IsBoundByTheKvCache) {
   ServiceModel model;
   model.kv_per_request = 1.0 / 30;
