@@ -14,6 +14,11 @@
 // batch on, or once 30 s have passed, and counters and latencies from the first request that is
 // done: mostly that of the server's own warm-up, which --skip-server-warmup leaves out.
 //
+// num_requests counts aborted requests that had begun (FINISH_ABORT comes with their last output),
+// and not those that were aborted in the queue. num_aborted_requests counts both, and with several
+// tokenizer workers every stream that has ended (TokenizerManager.abort_request): it is no part of
+// the sum.
+//
 // A request is in one queue at a time. Those whose grammar is compiled come to the queue of the
 // batch later. With prefill and decode apart a request waits for the other side's handshake
 // (bootstrap) before its prefill, and for room in the decoder's cache (prealloc) and what the

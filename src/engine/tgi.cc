@@ -14,10 +14,20 @@ namespace {
 constexpr absl::string_view kTgiCame = "tgi_request_count";
 constexpr absl::string_view kTgiDone = "tgi_request_success";
 
+// Its label err: "dropped" by the client, "generation" failed [backends/v3/src/{queue,backend}.rs],
+// and "overloaded", "validation" and others, which never came into the queue [router/src/infer].
+constexpr absl::string_view kTgiFailed = "tgi_request_failure";
+
 constexpr NumberRow kNumbersOfTgi[] = {
     {.name = "tgi_queue_size", .into = &ModelReading::waiting, .zero_before = kTgiCame},
     {.name = "tgi_batch_current_size", .into = &ModelReading::running, .zero_before = kTgiCame},
     {.name = "tgi_request_success", .into = &ModelReading::requests_done, .zero_before = kTgiDone},
+    // Those that were in the queue or the batch; others are refused before they come there.
+    {.name = kTgiFailed, .into = &ModelReading::requests_done, .label = "err", .value = "dropped"},
+    {.name = kTgiFailed,
+     .into = &ModelReading::requests_done,
+     .label = "err",
+     .value = "generation"},
     {.name = "tgi_request_queue_duration_sum",
      .into = &ModelReading::queue_seconds,
      .zero_before = kTgiDone},

@@ -43,6 +43,37 @@ tgi_request_mean_time_per_token_duration_bucket{le="+Inf"} 94
   EXPECT_EQ(reading.kv_cache_usage_ratio, std::nullopt) << "it has none to tell";
 }
 
+TEST(Tgi, RequestsThatLeaveUnansweredAreDone) {
+  const ModelReading reading = ReadOwnPage(Tgi(), R"(# TYPE tgi_request_success counter
+tgi_request_success 94
+
+# TYPE tgi_request_failure counter
+tgi_request_failure{err="dropped"} 3
+tgi_request_failure{err="generation"} 2
+tgi_request_failure{err="overloaded"} 500
+tgi_request_failure{err="validation"} 70
+
+# TYPE tgi_request_generated_tokens histogram
+tgi_request_generated_tokens_sum 9400
+tgi_request_generated_tokens_count 94
+
+)");
+  EXPECT_THAT(reading.requests_done, testing::Optional(99))
+      << "those that were refused never came into the queue";
+  EXPECT_THAT(reading.answers, testing::Optional(94));
+}
+
+TEST(Tgi, TheFirstRequestMayBeDroppedByItsClient) {
+  const ModelReading reading = ReadOwnPage(Tgi(), R"(# TYPE tgi_request_count counter
+tgi_request_count 1
+
+# TYPE tgi_request_failure counter
+tgi_request_failure{err="dropped"} 1
+
+)");
+  EXPECT_THAT(reading.requests_done, testing::Optional(1));
+}
+
 // As 3.3 writes it once its model is loaded.
 constexpr absl::string_view kTgiFreshlyStarted = R"(# TYPE tgi_batch_max_total_tokens gauge
 tgi_batch_max_total_tokens 105024

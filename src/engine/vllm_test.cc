@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "engine/test_engine_exposition.h"
+#include "engine/vllm_idle_pages.h"
 
 namespace gpuscaler {
 namespace {
@@ -113,7 +114,33 @@ TEST(Vllm, AnEngineThatHasNotSaidAnythingYetIsUnknownNotIdle) {
   EXPECT_EQ(reading.status().code(), absl::StatusCode::kNotFound) << reading.status();
 }
 
-// vLLM 0.32 with --data-parallel-size 2 has an API server for each rank.
+void ExpectIdle(absl::string_view page, absl::string_view model) {
+  const auto read = Vllm().read(page, {.histograms = true});
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->models.size(), 1u);
+  EXPECT_EQ(read->models[0].model, model);
+  const std::optional<ModelReading> reading = ReadingOf(*read, model);
+  ASSERT_TRUE(reading.has_value());
+  EXPECT_THAT(reading->waiting, testing::Optional(0));
+  EXPECT_THAT(reading->running, testing::Optional(0));
+  EXPECT_THAT(reading->kv_cache_usage_ratio, testing::Optional(0));
+  EXPECT_EQ(reading->limit, std::nullopt);
+  for (const ModelNumber counter : kModelCounters) {
+    EXPECT_THAT((*reading).*counter, testing::Optional(0));
+  }
+  EXPECT_EQ(CountOf(reading->first_token_seconds), 0);
+  EXPECT_EQ(CountOf(reading->output_token_seconds), 0);
+}
+
+TEST(Vllm, BeforeItsFirstRequestEverythingIsZero) { ExpectIdle(kVllmIdle, "tiny"); }
+
+TEST(Vllm, SeveralApiServersBeforeTheirFirstRequestAreIdle) {
+  ASSERT_THAT(std::string(kVllmIdleWithTwoApiServers),
+              testing::Not(testing::HasSubstr("\nvllm:num_requests_running{")));
+  ExpectIdle(kVllmIdleWithTwoApiServers, "we\"ird\\mo,de{l}=1 \xc3\xa9");
+}
+
+// As vLLM 0.32 with --data-parallel-size 2, in short.
 constexpr absl::string_view kBeforeGauges = R"(# TYPE vllm:num_preemptions_total counter
 vllm:num_preemptions_total{engine="0",model_name="m"} 0.0
 vllm:num_preemptions_total{engine="1",model_name="m"} 0.0
