@@ -14,8 +14,9 @@ namespace gpuscaler {
 // Not thread-safe: the sampler's own.
 class UncountedGpus {
  public:
-  // Adds such GPUs to the snapshot, each as it was seen last with every reading failed. A GPU that
-  // this agent never saw is not added. None is added while it could be a GPU without a UUID.
+  // Adds such GPUs to the snapshot, each as it was seen last with every reading failed. One that
+  // this agent never saw, as after its restart, is added only if the kubelet's id is the UUID of a
+  // whole GPU of NVIDIA's. None is added while it could be a GPU without a UUID.
   void AddTo(NodeSnapshot& snapshot, absl::Span<const NodePod> pods);
 
  private:

@@ -1,6 +1,7 @@
 #include "workload/uncounted_gpus.h"
 
 #include "gtest/gtest.h"
+#include "model/unreadable_gpu.h"
 #include "workload/attributed_node.h"
 
 namespace gpuscaler {
@@ -51,10 +52,66 @@ TEST_F(UncountedGpusTest, AGpuThatNoPodIsListedWithIsGone) {
   EXPECT_EQ(ReadFirstAlone().gpus.size(), 1);
 }
 
-TEST_F(UncountedGpusTest, AGpuThatWasNeverSeenIsNotMadeUp) {
-  kubelet_.AddPod("shop", "web-1", {Gpu("GPU-sim-1")});
+constexpr char kNeverSeenUuid[] = "GPU-5d1f4a3c-0b2e-4c6d-9a8f-1e2d3c4b5a69";
+
+// As after a restart of the agent, with which people answer a lost GPU.
+TEST_F(UncountedGpusTest, AGpuThatThisAgentNeverSawCannotBeReadEither) {
+  kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
+  kubelet_.AddPod("shop", "web-1", {Gpu(kNeverSeenUuid)});
   Ask();
-  EXPECT_EQ(ReadFirstAlone().gpus.size(), 1);
+  const NodeSnapshot lost = ReadFirstAlone();
+  ASSERT_EQ(lost.gpus.size(), 2);
+  EXPECT_EQ(lost.gpus[1].uuid, kNeverSeenUuid);
+  EXPECT_EQ(lost.gpus[1].index, 1);
+  EXPECT_TRUE(IsUnreadable(lost.gpus[1]));
+  const GpuGap* const gap = FindGap(lost.gpus[1], GpuField::kUtilization);
+  ASSERT_NE(gap, nullptr);
+  EXPECT_EQ(gap->detail, "the driver no longer counts this GPU");
+  ASSERT_EQ(lost.gpus[1].holders.size(), 1);
+  EXPECT_EQ(lost.pods.at(static_cast<size_t>(lost.gpus[1].holders[0].pod)).name, "web-1");
+  EXPECT_EQ(ReadFirstAlone().gpus.size(), 2) << "once";
+  kubelet_.SetPods({});
+  kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
+  Ask();
+  EXPECT_EQ(ReadFirstAlone().gpus.size(), 1) << "gone with its pod";
+}
+
+TEST_F(UncountedGpusTest, ADeviceThatMayBeAnythingElseIsNoGpuOfItsOwn) {
+  const std::string uuid = kNeverSeenUuid;
+  const PodDevice devices[] = {
+      {.container = "main", .resource = "nvidia.com/gpu", .id = uuid + "::3"},
+      {.container = "main", .resource = "nvidia.com/gpu", .id = uuid + "-3"},
+      {.container = "main", .resource = "nvidia.com/gpu", .id = "nvidia3"},
+      {.container = "main", .resource = "nvidia.com/gpu", .id = "MIG-" + uuid + "/1/0"},
+      {.container = "main", .resource = "nvidia.com/mig-1g.10gb", .id = "MIG-" + uuid.substr(4)},
+      {.container = "main", .resource = "example.com/gpu", .id = uuid},
+      {.container = "main", .resource = "gpu.nvidia.com", .id = "gpu-3"},
+      {.container = "main", .resource = "amd.com/gpu", .id = "0000:19:00.0"},
+  };
+  for (const PodDevice& device : devices) {
+    kubelet_.SetPods({});
+    kubelet_.AddPod("shop", "web-1", {device});
+    Ask();
+    EXPECT_EQ(ReadFirstAlone().gpus.size(), 1) << device.resource << " " << device.id;
+  }
+}
+
+TEST_F(UncountedGpusTest, AGpuIsPresentByItsInstancesAndInAnyCaseOfLetters) {
+  kubelet_.AddPod("shop", "web-0", {Gpu("GPU-SIM-0")});
+  kubelet_.AddPod("shop", "web-1", {Gpu(kNeverSeenUuid)});
+  Ask();
+  NodeSnapshot snapshot{.taken_at = clock_.Now()};
+  snapshot.gpus.push_back({.uuid = "GPU-sim-0"});
+  snapshot.gpus.push_back({.uuid = "MIG-a", .parent_uuid = kNeverSeenUuid});
+  attribution_.Annotate(snapshot);
+  EXPECT_EQ(snapshot.gpus.size(), 2);
+}
+
+TEST_F(UncountedGpusTest, AGpuWithoutAUuidMayBeTheOneThatIsListed) {
+  kubelet_.AddPod("shop", "web-1", {Gpu(kNeverSeenUuid)});
+  Ask();
+  silent_ = 1;
+  EXPECT_EQ(Read().gpus.size(), 3);
 }
 
 }  // namespace
