@@ -2,7 +2,7 @@
 // loads. One line for each engine, load and policy.
 //
 //   loop_bench                          all of it, in minutes
-//   loop_bench --quick                  two engines, four loads, one seed, in seconds
+//   loop_bench --quick                  two engines, three loads, one seed, in seconds
 //   loop_bench --engine 8b --load step  those that contain it; --policy likewise
 //   loop_bench --trace FILE             a trace of Azure's or Mooncake's in place of the loads
 //   loop_bench --episode                llm-d's published episode

@@ -48,6 +48,17 @@ void AddDemand(const Trigger& trigger, const Replicas& replicas, Decision& decis
   }
 }
 
+void AddBatchLimit(const Trigger& trigger, const Replicas& replicas, Decision& decision) {
+  if (!CountsPressure(trigger)) return;
+  decision.batch_limit = replicas.batch_limit;
+  if (trigger.max_concurrency.has_value()) decision.batch_limit_known = true;
+  for (const WorkloadEngine& engine : replicas.engines) {
+    if (!engine.is_present) continue;
+    const bool has_limit = LimitOf(trigger, *engine.series, replicas.batch_limit).has_value();
+    decision.batch_limit_known = decision.batch_limit_known.value_or(true) && has_limit;
+  }
+}
+
 // engineFallback: activity leaves the number to another trigger: one replica's worth while any
 // works.
 double ActivityValue(const Trigger& trigger, const Decision& decision) {
@@ -365,6 +376,7 @@ Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
   AddFrozen(trigger, workload_replicas->replicas, decision);
   decision.by_engines = std::ranges::any_of(workload_replicas->replicas, &Replica::by_engine);
   const HeldRequests& held = workload_replicas->held;
+  AddBatchLimit(trigger, *workload_replicas, decision);
   AddDemand(trigger, *workload_replicas, decision);
   if (std::string note = HeldText(held); !note.empty()) decision.notes.push_back(std::move(note));
   decision.ambiguity = workload_replicas->ambiguity;

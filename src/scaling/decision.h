@@ -83,9 +83,12 @@ struct Decision {
   bool by_demand = false;        // the value is the demand's
   std::optional<LatencyAsk> latency;  // empty: first tokens are in time, or no ttftSloMs is given
   std::optional<double> batch_limit;  // that engines without one of their own share
-  AmbiguityWarning ambiguity;         // whether its pods are those that are meant
-  std::vector<std::string> notes;     // these in words, and what else people should know
-  absl::Time taken_at;                // the instant it was made for
+  // Whether there is a limit for the pressure of each engine: its own, maxConcurrency, or the
+  // shared one. Empty: no pressure counts, or there is no engine and no maxConcurrency.
+  std::optional<bool> batch_limit_known;
+  AmbiguityWarning ambiguity;      // whether its pods are those that are meant
+  std::vector<std::string> notes;  // these in words, and what else people should know
+  absl::Time taken_at;             // the instant it was made for
   // If nothing more is heard, it is right before `valid_until`, and its status and `active` are so
   // before `active_until` (next_change.h). What the words say of ages is that of `taken_at`.
   absl::Time valid_until;

@@ -27,7 +27,7 @@ std::vector<ClientMetric::Label> LabelsOf(const DemandLabels& labels) {
 
 void DemandMetrics::Take(const DemandLabels& labels, const Decision& decision) {
   MutexLock lock(mutex_);
-  if (!decision.demand.has_value()) {
+  if (!decision.demand.has_value() && !decision.batch_limit_known.has_value()) {
     triggers_.erase(labels);
     return;
   }
@@ -38,9 +38,10 @@ void DemandMetrics::Take(const DemandLabels& labels, const Decision& decision) {
     if (triggers_.size() >= kMostTriggers) return;
   }
   triggers_[labels] = {.at = decision.taken_at,
-                       .demand = *decision.demand,
+                       .demand = decision.demand,
                        .counts = decision.by_demand,
-                       .batch_limit = decision.batch_limit};
+                       .batch_limit = decision.batch_limit,
+                       .batch_limit_known = decision.batch_limit_known};
 }
 
 std::vector<MetricFamily> DemandMetrics::Families(absl::Time now) const {
@@ -61,25 +62,34 @@ std::vector<MetricFamily> DemandMetrics::Families(absl::Time now) const {
   MetricFamily limit = GaugeFamily(
       "batch_limit_requests",
       "Requests that an engine without a limit of its own runs at once, learnt from full batches.");
+  MetricFamily limit_known =
+      GaugeFamily("batch_limit_known",
+                  "1: each engine's requests are measured against a limit, its own, maxConcurrency "
+                  "or the learnt one; 0: one has none, and its pressure is its KV cache and what "
+                  "waits: set maxConcurrency. Missing while no pressure is read.");
   MutexLock lock(mutex_);
   for (const auto& [trigger, seen] : triggers_) {
     if (now - seen.at > kShownFor) continue;
     const std::vector<ClientMetric::Label> labels = LabelsOf(trigger);
-    const Demand& demand = seen.demand;
+    if (seen.batch_limit_known.has_value()) {
+      AddValue(limit_known, *seen.batch_limit_known ? 1 : 0, labels);
+    }
+    if (seen.batch_limit.has_value()) AddValue(limit, *seen.batch_limit, labels);
+    if (!seen.demand.has_value()) continue;
+    const Demand& demand = *seen.demand;
     AddValue(known, demand.replicas.has_value() ? 1 : 0, labels);
     AddValue(counts, seen.counts ? 1 : 0, labels);
     AddValue(arrivals, demand.arrivals_per_second, labels);
     if (demand.replicas.has_value()) AddValue(replicas, *demand.replicas, labels);
-    if (seen.batch_limit.has_value()) AddValue(limit, *seen.batch_limit, labels);
     for (const ReplicaCapacity& one : demand.capacities) {
       std::vector<ClientMetric::Label> of_model = labels;
       of_model.push_back({"gpu_model", one.gpu_model});
       AddValue(capacity, one.requests_per_second, of_model);
     }
   }
-  if (known.metric.empty()) return {};
   std::vector<MetricFamily> families;
-  for (MetricFamily* const family : {&replicas, &known, &counts, &arrivals, &capacity, &limit}) {
+  for (MetricFamily* const family :
+       {&replicas, &known, &counts, &arrivals, &capacity, &limit_known, &limit}) {
     if (!family->metric.empty()) families.push_back(std::move(*family));
   }
   return families;

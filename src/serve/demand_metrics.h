@@ -1,4 +1,5 @@
-// The demand of each trigger as its newest decision has it, for the page Prometheus scrapes.
+// The demand and the batch limit of each trigger as its newest decision has them, for the page
+// Prometheus scrapes.
 #pragma once
 
 #include <cstddef>
@@ -29,18 +30,19 @@ class DemandMetrics {
  public:
   static constexpr size_t kMostTriggers = 10'000;
 
-  // A decision without demand removes the trigger's series.
+  // A decision with neither removes the trigger's series.
   void Take(const DemandLabels& labels, const Decision& decision);
 
-  // Empty where no trigger has demand.
+  // Empty where no trigger has any.
   std::vector<prometheus::MetricFamily> Families(absl::Time now) const;
 
  private:
   struct Seen {
     absl::Time at;
-    Demand demand;
+    std::optional<Demand> demand;
     bool counts = false;
     std::optional<double> batch_limit;
+    std::optional<bool> batch_limit_known;
   };
 
   mutable Mutex mutex_;

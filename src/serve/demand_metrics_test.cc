@@ -70,6 +70,23 @@ TEST(DemandMetrics, GoWithTheDemandAndAfterFifteenMinutes) {
   EXPECT_EQ(TextOf(metrics), "");
 }
 
+TEST(DemandMetrics, AnUnknownLimitIsZeroAlsoWithoutDemand) {
+  DemandMetrics metrics;
+  Decision decision;
+  decision.taken_at = kDemandDecidedAt;
+  decision.batch_limit_known = false;
+  metrics.Take(kOfChat, decision);
+  const std::string labels = R"({namespace="team-a",scaledobject="chat",metric="m")";
+  EXPECT_THAT(TextOf(metrics), HasSubstr("keda_gpu_scaler_batch_limit_known" + labels + "} 0"));
+  EXPECT_THAT(TextOf(metrics), HasSubstr("set maxConcurrency"));
+  EXPECT_THAT(TextOf(metrics), Not(HasSubstr("demand_known")));
+  decision.batch_limit_known = true;
+  decision.batch_limit = 48;
+  metrics.Take(kOfChat, decision);
+  EXPECT_THAT(TextOf(metrics), HasSubstr("keda_gpu_scaler_batch_limit_known" + labels + "} 1"));
+  EXPECT_THAT(TextOf(metrics), HasSubstr("keda_gpu_scaler_batch_limit_requests" + labels + "} 48"));
+}
+
 TEST(DemandMetrics, AreOnThePageOfTheProcess) {
   Metrics metrics;
   metrics.DemandDecided(kOfChat, WithDemandOf(3.3));
