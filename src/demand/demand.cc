@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "demand/kept_service.h"
 
 namespace gpuscaler {
 namespace {
@@ -19,9 +20,6 @@ constexpr absl::Duration kShortestWindow = absl::Seconds(30);
 constexpr absl::Duration kLongestWindowOfArrivals = absl::Seconds(300);
 constexpr double kEnoughArrivals = 100;
 
-// Tokens per answer: over this time, or longer until there are enough answers.
-constexpr absl::Duration kAnswersWindow = absl::Seconds(300);
-constexpr double kEnoughAnswers = 200;
 constexpr double kFewestAnswers = 10;
 
 // All engines together: a fit over less follows single answers.
@@ -81,6 +79,7 @@ struct Arrivals {
 std::optional<Arrivals> ArrivalsOf(const DemandEngine& engine, absl::Time now) {
   if (engine.sums == nullptr) return std::nullopt;
   const EngineDemand& sums = *engine.sums;
+  if (sums.first_at == absl::InfinitePast()) return std::nullopt;  // its arrivals are not kept
   // An engine that cannot be read now goes on as before. One that has left does not.
   const absl::Time end = engine.is_present ? sums.newest_at : now;
   Arrivals arrivals{.engine = &engine, .up_to = ArrivalsBackFrom(end, sums), .known = {}};

@@ -48,6 +48,8 @@ void DemandTrack::Take(const ServiceReading& reading) {
   began_anew_ |= !reading.goes_on;
   if (!Counts(reading)) return;
   const ServiceReading& newer = reading;
+  // Readings that were passed over may have been of the process between.
+  began_anew_ |= newest_.has_value() && *newer.requests_done < *newest_->requests_done;
   if (!newest_.has_value()) {
     Begin(newer);
   } else if (began_anew_) {
@@ -61,6 +63,12 @@ void DemandTrack::Take(const ServiceReading& reading) {
   began_anew_ = false;
   newest_ = newer;
   DropOldest(newer.at);
+}
+
+void DemandTrack::BeginAnotherModel() {
+  began_anew_ = true;
+  service_ = ServiceTrack();
+  for (RequestBin& bin : bins_) bin.answers = bin.answer_tokens = 0;
 }
 
 // The counts of a process from before its first reading are of another time, unless it has finished

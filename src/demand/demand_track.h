@@ -35,6 +35,10 @@ class DemandTrack {
   // one continues from the last that counted.
   void Take(const ServiceReading& reading);
 
+  // The next reading is of another model: what was learnt of the time per token and of the tokens
+  // per answer is dropped. Requests that arrived still count.
+  void BeginAnotherModel();
+
   // Empty: no reading counted yet.
   std::optional<EngineDemand> Sums() const;
 

@@ -193,12 +193,16 @@ void EngineDiscovery::Deliver(const EngineTarget& target, const EngineUpdate& up
 void EngineDiscovery::ListAndTell() {
   NodeEngines found = search_.Found();
   const std::set<EnginePlace> places(found.places.begin(), found.places.end());
+  learnt_.List(found.namespaces, found.places);
+  found.left = learnt_.Left(clock_.Now());
   if (!listed_.has_value() || !listed_->ok() || **listed_ != found) List(std::move(found));
-  std::erase_if(unreported_, [&](const auto& update) {
-    if (!places.contains(update.first)) return false;
-    listener_.Take(update.first, update.second);
-    return true;
-  });
+  const SnapshotStore::History history = snapshots_.Newest();
+  for (auto& [place, update] : unreported_) {
+    if (!places.contains(place)) continue;
+    update.learnt = learnt_.Take(place, update, history->Newest());
+    listener_.Take(place, update);
+  }
+  std::erase_if(unreported_, [&](const auto& each) { return places.contains(each.first); });
 }
 
 void EngineDiscovery::List(absl::StatusOr<NodeEngines> found) {

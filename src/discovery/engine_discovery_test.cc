@@ -61,7 +61,12 @@ class TestListener : public EnginesListener {
     MutexLock lock(mutex_);
     EXPECT_THAT(found_->places, testing::Contains(place)) << "of one that is not listed";
     running_ = update.reading.ok() ? ReadingOf(*update.reading, "")->running : std::nullopt;
+    if (update.learnt != nullptr) learnt_ = update.learnt;
     ++takes_;
+  }
+  std::shared_ptr<const SignalSeries> learnt() const {
+    MutexLock lock(mutex_);
+    return learnt_;
   }
 
   absl::StatusOr<NodeEngines> found() const {
@@ -86,6 +91,7 @@ class TestListener : public EnginesListener {
   EngineSubscription wanted_ ABSL_GUARDED_BY(mutex_);
   absl::StatusOr<NodeEngines> found_ ABSL_GUARDED_BY(mutex_) = absl::UnknownError("nothing told");
   std::optional<double> running_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const SignalSeries> learnt_ ABSL_GUARDED_BY(mutex_);
   int lists_ ABSL_GUARDED_BY(mutex_) = 0;
   int takes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
@@ -175,6 +181,26 @@ TEST_F(EngineDiscoveryTest, FindsTheEngineBesideASidecarAndReadsIt) {
   EXPECT_EQ(counts.answering, (std::map<std::string, int>{{"vllm", 1}}));
   EXPECT_GT(counts.read, 0);
   EXPECT_EQ(counts.failed, 0);
+}
+
+TEST_F(EngineDiscoveryTest, KeepsWhatAnEngineShowedAfterItsPodIsGone) {
+  const auto engine = ServeInThere(8000,
+                                   "vllm:num_requests_running 3\nvllm:num_requests_waiting 2\n"
+                                   "vllm:request_success_total 5\n");
+  snapshot_.gpus[0].name = "H100";
+  Put();
+  listener_.Want("shop");
+  ASSERT_TRUE(Until([&] { return listener_.learnt() != nullptr; })) << "a batch that is full";
+  EXPECT_EQ(listener_.learnt()->batch->learnt_limit, 3);
+  snapshot_.pods.clear();
+  snapshot_.gpus[0].holders.clear();
+  Put();
+  ASSERT_TRUE(Until([&] { return !listener_.found()->left.empty(); }));
+  const SignalSeries left = *listener_.found()->left.front();
+  EXPECT_EQ(left.pod, "web-0");
+  EXPECT_EQ(left.gpu_model, "H100");
+  EXPECT_EQ(left.batch->learnt_limit, 3);
+  EXPECT_THAT(listener_.found()->places, IsEmpty());
 }
 
 TEST_F(EngineDiscoveryTest, NothingIsAskedWhileNobodyWantsIt) {

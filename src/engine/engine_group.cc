@@ -5,16 +5,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "demand/kept_service.h"
 #include "page/http_endpoint.h"
 
 namespace gpuscaler {
 namespace {
-
-// "vllm at 10.1.2.3:8000".
-std::string NameOf(const EnginePlace& place, const EngineTimeline& engine) {
-  return absl::StrCat(engine.engine().empty() ? "engine" : engine.engine(), " at ",
-                      HostAndPort(place.address, place.port));
-}
 
 size_t BytesOf(const EnginePlace& place, const EngineTimeline& engine) {
   return sizeof(place) + place.namespace_name.size() + place.pod.size() + engine.Bytes();
@@ -23,17 +18,29 @@ size_t BytesOf(const EnginePlace& place, const EngineTimeline& engine) {
 SignalSeries SeriesOf(const EnginePlace& place, const EngineTimeline& engine,
                       const EngineQuestion& question, absl::Time now, absl::Duration longest_gap) {
   SignalSeries series = engine.Answer(question, now, longest_gap);
-  series.name = NameOf(place, engine);
+  series.name = EngineName(place, engine.engine());
   series.namespace_name = place.namespace_name;
   series.pod = place.pod;
   series.address = place.address;
   return series;
 }
 
+// The agent's record is about all models together.
+bool IsAbout(const EngineQuestion& question, const SignalSeries& record) {
+  return question.memory > absl::ZeroDuration() &&
+         (question.model.empty() || question.model == record.models);
+}
+
 }  // namespace
 
+std::string EngineName(const EnginePlace& place, absl::string_view engine) {
+  return absl::StrCat(engine.empty() ? "engine" : engine, " at ",
+                      HostAndPort(place.address, place.port));
+}
+
 bool EngineGroup::List(const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
-                       const std::vector<WithoutEngine>& without, absl::Time kept_since) {
+                       const std::vector<WithoutEngine>& without, absl::Time kept_since,
+                       const RememberedEngines& remembered) {
   ForgetLeft(std::min(kept_since, at - memory_));
   const absl::Status before = std::exchange(listed_, places.status());
   if (!places.ok()) return CountList(listed_ != before);
@@ -47,7 +54,9 @@ bool EngineGroup::List(const absl::StatusOr<std::vector<EnginePlace>>& places, a
   was_whole_ |= std::ranges::none_of(without, &WithoutEngine::is_awaited);
   const bool others_lack = *without_ != without;
   if (others_lack) without_ = std::make_shared<const std::vector<WithoutEngine>>(without);
-  const bool changed = Replace(all, since, at) || others_lack;
+  const bool are_others = remembered_ != remembered;
+  remembered_ = remembered;
+  const bool changed = Replace(all, since, at) || others_lack || are_others;
   if (changed) Weigh();
   return CountList(changed || listed_ != before);
 }
@@ -96,6 +105,7 @@ bool EngineGroup::Take(const EnginePlace& place, const EngineUpdate& update,
                                           : engine.Fail(update.at, update.reading.status());
   engine.Forget(kept_since);
   if (is_new) found->second.update = ++update_;
+  if (is_new && update.learnt != nullptr) found->second.learnt = update.learnt;
   bytes_ += engine.Bytes() - before;
   return is_new;
 }
@@ -118,6 +128,10 @@ void EngineGroup::Weigh() {
   bytes_ = sizeof(*this);
   for (const auto& [place, listed] : engines_) bytes_ += BytesOf(place, listed.engine);
   for (const Left& left : left_) bytes_ += BytesOf(left.place, left.listed.engine);
+  for (const auto& record : remembered_) {
+    bytes_ += sizeof(*record) + record->models.size() + record->pod.size() + sizeof(Pod) +
+              sizeof(EngineDemand) + sizeof(RequestBin) + sizeof(EngineBatch);
+  }
   for (const WithoutEngine& pod : *without_) {
     bytes_ +=
         sizeof(pod) + pod.node.size() + pod.namespace_name.size() + pod.pod.size() + pod.why.size();
@@ -140,14 +154,53 @@ SignalHistory EngineGroup::Answer(const EngineQuestion& question, absl::Time now
     if (!counts(place)) continue;
     history.series.push_back(SeriesOf(place, listed.engine, question, now, longest_gap));
     history.series.back().listed_since = listed.since;
+    AddLearnt(listed, question, history.series.back());
   }
   const absl::Time remembered_since = now - std::max(question.look_back, question.memory);
   for (const Left& left : left_) {
     if (!counts(left.place) || left.at < remembered_since) continue;
     history.left.push_back(SeriesOf(left.place, left.listed.engine, question, now, longest_gap));
-    history.left.back().listed_since = left.listed.since;
+    SignalSeries& series = history.left.back();
+    series.listed_since = left.listed.since;
+    if (series.demand == nullptr || !IsRemembered(series)) continue;
+    EngineDemand arrivals = *series.demand;
+    DropService(arrivals);
+    series.demand = std::make_shared<const EngineDemand>(std::move(arrivals));
+  }
+  for (const auto& record : remembered_) {
+    const EnginePlace place{
+        .address = record->address, .namespace_name = record->namespace_name, .pod = record->pod};
+    const bool is_kept = now - record->demand->newest_at <= kLearntKept;
+    if (is_kept && IsAbout(question, *record) && counts(place))
+      history.remembered.push_back(record);
   }
   return history;
+}
+
+void EngineGroup::AddLearnt(const Listed& listed, const EngineQuestion& question,
+                            SignalSeries& series) {
+  if (listed.learnt == nullptr || !IsAbout(question, *listed.learnt)) return;
+  const SignalSeries& learnt = *listed.learnt;
+  series.models = learnt.models;
+  if (series.demand != nullptr) {
+    series.demand =
+        std::make_shared<const EngineDemand>(WithKeptService(*series.demand, *learnt.demand));
+  }
+  if (series.batch == nullptr ||
+      learnt.batch->learnt_limit.value_or(0) <= series.batch->learnt_limit.value_or(0)) {
+    return;
+  }
+  EngineBatch batch = *series.batch;
+  batch.learnt_limit = learnt.batch->learnt_limit;
+  batch.learnt_at = learnt.batch->learnt_at;
+  series.batch = std::make_shared<const EngineBatch>(std::move(batch));
+}
+
+bool EngineGroup::IsRemembered(const SignalSeries& left) const {
+  return std::ranges::any_of(remembered_, [&](const auto& record) {
+    return record->name == left.name && record->pod == left.pod &&
+           record->namespace_name == left.namespace_name;
+  });
 }
 
 }  // namespace gpuscaler

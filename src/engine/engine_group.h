@@ -37,7 +37,12 @@ struct EngineUpdate {
   absl::Time at;             // the answer's
   absl::string_view engine;  // "vllm"
   absl::StatusOr<EngineReading> reading;
+  // Its agent's record of it (LearntEngines); null: as before.
+  std::shared_ptr<const SignalSeries> learnt = nullptr;
 };
+
+// "vllm at 10.1.2.3:8000"; "engine at ..." if it is not recognised.
+std::string EngineName(const EnginePlace& place, absl::string_view engine);
 
 inline constexpr size_t kMostEngines = 10000;  // of a source
 
@@ -48,11 +53,11 @@ class EngineGroup {
   // looks back on it. An error: where they are cannot be told now, or they may not be read; those
   // that are known stay. Of more than kMostEngines the first count, and its answers are an error
   // that says so. `without`: where there are none, though there might be; while it awaits some,
-  // what is told later was there from the beginning. What left by `kept_since` may go. False:
-  // nothing is new.
+  // what is told later was there from the beginning. `remembered`: what agents keep of engines that
+  // left. What left by `kept_since` may go. False: nothing is new.
   bool List(const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
             const std::vector<WithoutEngine>& without = {},
-            absl::Time kept_since = absl::InfinitePast());
+            absl::Time kept_since = absl::InfinitePast(), const RememberedEngines& remembered = {});
 
   // Of one that is not listed it is dropped, and so is what was read no later than its newest
   // reading. False: it was.
@@ -84,7 +89,8 @@ class EngineGroup {
   struct Listed {
     absl::Time since;  // SignalSeries::listed_since
     EngineTimeline engine;
-    int64_t update = 0;  // the number of its newest
+    int64_t update = 0;                          // the number of its newest
+    std::shared_ptr<const SignalSeries> learnt;  // the newest record of its agent; null: none
   };
   struct Left {
     EnginePlace place;
@@ -92,6 +98,8 @@ class EngineGroup {
     Listed listed;
   };
 
+  static void AddLearnt(const Listed& listed, const EngineQuestion& question, SignalSeries& series);
+  bool IsRemembered(const SignalSeries& left) const;
   bool CountList(bool is_new);
   // True: they are others than before.
   bool Replace(const std::set<EnginePlace>& places, absl::Time since, absl::Time at);
@@ -105,6 +113,7 @@ class EngineGroup {
   bool was_whole_ = false;  // a list that awaited none
   std::map<EnginePlace, Listed> engines_;
   std::vector<Left> left_;  // that ever answered; the first that left first
+  RememberedEngines remembered_;
   std::shared_ptr<const std::vector<WithoutEngine>> without_ =
       std::make_shared<const std::vector<WithoutEngine>>();
   std::set<std::string> models_;

@@ -34,6 +34,8 @@ bool EngineTimeline::Take(absl::Time at, absl::string_view engine, const EngineR
   const auto lacks_backend = [&](absl::string_view model) {
     return family != nullptr && !HasBackend(*family, reading, model);
   };
+  Name(reading);
+  if (HasOnlyOtherModels()) together_.BeginAnotherModel();
   together_.Take(at, *ReadingOf(reading, ""));
   lacks_backend_ = lacks_backend("");
   for (auto& [name, model] : models_) {
@@ -42,7 +44,6 @@ bool EngineTimeline::Take(absl::Time at, absl::string_view engine, const EngineR
     model.lacks_backend = own.has_value() && lacks_backend(name);
     if (own.has_value()) model.timeline.Take(at, *std::move(own));
   }
-  Name(reading);
   return true;
 }
 
@@ -52,6 +53,22 @@ void EngineTimeline::Name(const EngineReading& reading) {
   for (size_t i = 0; i < named; ++i)
     names_.push_back(PlainWords(reading.models[i].model, kLongestName));
   unnamed_ = reading.models.size() - named;
+}
+
+// Engines name no model before they have loaded one, and some never do. Of many models only some
+// names are kept, so that a page of many shows nothing.
+bool EngineTimeline::HasOnlyOtherModels() {
+  const std::vector<std::string> before = std::exchange(served_, {});
+  if (unnamed_ > 0) return false;
+  served_ = names_;
+  std::erase(served_, "");
+  if (served_.empty()) {
+    served_ = before;
+    return false;
+  }
+  return !before.empty() && std::ranges::none_of(served_, [&](const std::string& name) {
+    return std::ranges::find(before, name) != before.end();
+  });
 }
 
 bool EngineTimeline::Fail(absl::Time at, const absl::Status& why) {
@@ -86,7 +103,9 @@ void EngineTimeline::ForgetHistograms() {
 size_t EngineTimeline::Bytes() const {
   size_t bytes = sizeof(*this) + together_.Bytes() + failure_.message().size();
   for (const auto& [name, model] : models_) bytes += 2 * name.size() + model.timeline.Bytes();
-  for (const std::string& name : names_) bytes += sizeof(std::string) + name.size();
+  for (const auto* const names : {&names_, &served_}) {
+    for (const std::string& name : *names) bytes += sizeof(std::string) + name.size();
+  }
   return bytes;
 }
 
@@ -112,7 +131,8 @@ SignalSeries EngineTimeline::Answer(const EngineQuestion& question, absl::Time n
     if (is_pressure || is_about_demand) {
       series.batch = std::make_shared<const EngineBatch>(timeline->Batch(question, now));
     }
-    std::optional<EngineDemand> demand = is_about_demand ? timeline->Demand(question) : std::nullopt;
+    std::optional<EngineDemand> demand =
+        is_about_demand ? timeline->Demand(question) : std::nullopt;
     if (demand.has_value()) {
       series.demand = std::make_shared<const EngineDemand>(*std::move(demand));
     }

@@ -170,5 +170,97 @@ TEST(EngineTimeline, WhatIsToldTwiceCountsOnce) {
   EXPECT_EQ(WaitingOf(engine, "").gap, "");
 }
 
+// Eight requests run for five minutes; one is finished every second, with 100 tokens.
+void Serve(EngineTimeline& engine, const std::string& model, int from) {
+  for (int second = 0; second < 300; ++second) {
+    engine.Take(Second(from + second), "vllm",
+                {.models = {{.model = model,
+                             .waiting = 0,
+                             .running = 8,
+                             .requests_done = second,
+                             .generation_tokens = 100.0 * second,
+                             .answers = second,
+                             .answer_tokens = 100.0 * second}}});
+  }
+}
+
+EngineReading JustStarted(const std::string& model) {
+  return {.models = {{.model = model,
+                      .waiting = 0,
+                      .running = 0,
+                      .requests_done = 0,
+                      .generation_tokens = 0,
+                      .answers = 0,
+                      .answer_tokens = 0}}};
+}
+
+EngineDemand DemandOf(const EngineTimeline& engine, int second) {
+  const SignalSeries series = engine.Answer({.metric = EngineMetric::kPressurePercent,
+                                             .look_back = absl::Minutes(1),
+                                             .memory = absl::Hours(1)},
+                                            Second(second), kLongestGap);
+  return series.demand == nullptr ? EngineDemand() : *series.demand;
+}
+
+double AnswersIn(const EngineDemand& demand) {
+  double answers = 0;
+  for (const RequestBin& bin : demand.bins) answers += bin.answers;
+  return answers;
+}
+
+TEST(EngineTimeline, ARestartWithTheSameModelKeepsWhatItsRequestsTook) {
+  EngineTimeline engine;
+  Serve(engine, "llama", 0);
+  engine.Take(Second(310), "vllm", {});  // it loads
+  engine.Take(Second(320), "vllm", JustStarted("llama"));
+  const EngineDemand demand = DemandOf(engine, 320);
+  EXPECT_GT(demand.service.tokens, 0);
+  EXPECT_GT(AnswersIn(demand), 0);
+}
+
+TEST(EngineTimeline, ARestartWithAnotherModelBeginsAnew) {
+  EngineTimeline engine;
+  Serve(engine, "llama", 0);
+  engine.Take(Second(310), "vllm", {});  // it loads
+  engine.Take(Second(320), "vllm", JustStarted("qwen"));
+  const EngineDemand demand = DemandOf(engine, 320);
+  EXPECT_EQ(demand.service.tokens, 0);
+  EXPECT_EQ(demand.service.largest_batch, 0);
+  EXPECT_EQ(AnswersIn(demand), 0);
+  double arrived = 0;
+  for (const RequestBin& bin : demand.bins) arrived += bin.arrived;
+  EXPECT_GT(arrived, 290) << "the requests that came are the workload's, whatever the model";
+  Serve(engine, "qwen", 321);
+  EXPECT_GT(DemandOf(engine, 700).service.tokens, 0) << "and the new model is learnt";
+}
+
+TEST(EngineTimeline, ALimitLearntOfAnotherModelIsForgotten) {
+  EngineTimeline engine;
+  const auto take_full = [&](const std::string& model, int from) {
+    for (int second = from; second <= from + 10; ++second) {
+      engine.Take(Second(second), "vllm",
+                  {.models = {{.model = model, .waiting = 1, .running = 8}}});
+    }
+  };
+  const auto limit_at = [&](int second) {
+    return engine.Answer({.metric = EngineMetric::kPressurePercent}, Second(second), kLongestGap)
+        .batch->learnt_limit;
+  };
+  take_full("llama", 0);
+  EXPECT_THAT(limit_at(10), testing::Optional(8));
+  engine.Take(Second(11), "vllm", {.models = {{.model = "qwen", .waiting = 0, .running = 1}}});
+  EXPECT_EQ(limit_at(11), std::nullopt) << "no counter has fallen, and yet it is another process";
+}
+
+TEST(EngineTimeline, AModelThatIsLoadedBesideAnotherBeginsNothingAnew) {
+  EngineTimeline engine;
+  Serve(engine, "llama", 0);
+  EngineReading both = JustStarted("llama");
+  both.models[0].requests_done = 400;
+  both.models.push_back({.model = "qwen"});
+  engine.Take(Second(301), "vllm", both);
+  EXPECT_GT(DemandOf(engine, 301).service.tokens, 0);
+}
+
 }  // namespace
 }  // namespace gpuscaler

@@ -47,6 +47,11 @@ std::optional<EngineDemand> ModelTimeline::Demand(const EngineQuestion& question
   return demand;
 }
 
+void ModelTimeline::BeginAnotherModel() {
+  full_batch_ = FullBatch();
+  demand_.BeginAnotherModel();
+}
+
 EngineBatch ModelTimeline::Batch(const EngineQuestion& question, absl::Time now) const {
   const std::span<const TimedReading> all = readings_.all();
   EngineBatch batch{.learnt_limit = full_batch_.Limit(), .learnt_at = full_batch_.LearntAt()};

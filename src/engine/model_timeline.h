@@ -25,6 +25,9 @@ class ModelTimeline {
   // Later than all before.
   void Take(absl::Time at, ModelReading reading);
 
+  // The next reading is of another model: nothing learnt of the last one counts for it.
+  void BeginAnotherModel();
+
   // Readings before then, which no question looks back on, may go.
   void Forget(absl::Time before) { readings_.Forget(before); }
   void ForgetHistograms();

@@ -316,6 +316,32 @@ TEST_F(AgentEnginesTest, ANewerAgentMaySayMoreThanWeKnow) {
   EXPECT_THAT(Running(), ElementsAre(4));
 }
 
+TEST_F(AgentEnginesTest, ARecordThatCannotBeLosesNothingElse) {
+  wire::EngineTelemetry words = Hello();
+  for (const double seconds : {-1.0, 60.0}) {
+    wire::LeftEngine& left = *words.mutable_list()->add_left();
+    left.mutable_pod()->set_namespace_name("team-a");
+    left.mutable_pod()->set_name("llm-9");
+    for (int i = 0; i < 9; ++i) left.mutable_learnt()->add_service(seconds);
+  }
+  wire::EngineReading& reading = *words.add_readings();
+  reading.set_id(1);
+  reading.add_models()->set_running(4);
+  reading.mutable_learnt()->add_service(-1);
+  words.set_sent_us(ToWire(clock_.Now()));
+  for (wire::LeftEngine& left : *words.mutable_list()->mutable_left()) {
+    left.mutable_learnt()->set_read_us(words.sent_us());
+  }
+  EXPECT_EQ(FateOf(words), "believed");
+  EXPECT_THAT(Running(), ElementsAre(4));
+  EngineQuestion of_demand = kRunning;
+  of_demand.memory = absl::Minutes(15);
+  const SignalHistory history = store_.Of(kFound, of_demand, clock_.Now());
+  ASSERT_EQ(history.remembered.size(), 1u);
+  EXPECT_EQ(history.remembered.front()->demand->service.seconds, 60);
+  EXPECT_TRUE(History().remembered.empty()) << "the question is not about demand";
+}
+
 TEST_F(AgentEnginesTest, AnAgentThatLiesIsNotListenedTo) {
   struct {
     const char* what;
@@ -325,6 +351,19 @@ TEST_F(AgentEnginesTest, AnAgentThatLiesIsNotListenedTo) {
       {"of no node", [](auto& words) { words.clear_node(); }},
       {"a pod's name that is none",
        [](auto& words) { words.mutable_list()->mutable_engines(0)->set_pod("a\nb"); }},
+      {"an engine that left a pod without a name",
+       [](auto& words) { words.mutable_list()->add_left()->set_address("10.0.0.9"); }},
+      {"an engine that left with sums without end",
+       [](auto& words) {
+         wire::LeftEngine& left = *words.mutable_list()->add_left();
+         left.mutable_pod()->set_namespace_name("team-a");
+         left.mutable_pod()->set_name("llm-9");
+         for (int i = 0; i < 100; ++i) left.mutable_learnt()->add_service(1);
+       }},
+      {"more engines that left than a node has",
+       [](auto& words) {
+         for (int i = 0; i < 5000; ++i) words.mutable_list()->add_left();
+       }},
       {"a pod's name that is too long",
        [](auto& words) {
          words.mutable_list()->mutable_engines(0)->set_pod(std::string(254, 'a'));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct AgentUpdate {
   std::string node;       // empty: it has not read anything yet
   uint64_t instance = 0;  // of the agent's process
   std::string version;    // of its program
+  // Namespaces of engines that left and that it remembers; empty: as before.
+  std::optional<std::set<std::string>> engine_namespaces;
   absl::Time received_at;
   std::vector<Reading> readings;  // oldest first
   // The newest reading, of this message or before, was found unchanged until then.

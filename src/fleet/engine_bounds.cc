@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/status_macros.h"
+#include "fleet/telemetry_bounds.h"
 #include "fleet/wire_text.h"
 #include "model/pod.h"
 
@@ -14,6 +15,7 @@ namespace wire = telemetry::v1;
 // A kubelet runs 110 pods unless it is told otherwise, and few have more than one engine.
 constexpr int kMostEnginesOfNode = 4096;
 constexpr int kMostPort = 65535;
+constexpr int kMostSumsOfEngine = 64;  // later versions may send more
 
 // As of a page (engine/engine_exposition.h).
 constexpr int kMostModelsOfEngine = 1000;
@@ -31,10 +33,17 @@ absl::Status BoundPodName(const std::string& namespace_name, const std::string& 
   return absl::InvalidArgumentError("a pod without a name, or without a namespace");
 }
 
+absl::Status BoundLearnt(wire::LearntEngine& learnt) {
+  MakeText(*learnt.mutable_models());
+  MakeText(*learnt.mutable_gpu_model());
+  return Counted("sums of an engine", learnt.service_size(), kMostSumsOfEngine);
+}
+
 absl::Status BoundList(wire::EngineList& list) {
   RETURN_IF_ERROR(Counted("namespaces of a node", list.namespaces_size(), kMostEnginesOfNode));
   RETURN_IF_ERROR(Counted("engines of a node", list.engines_size(), kMostEnginesOfNode));
   RETURN_IF_ERROR(Counted("pods of a node", list.without_size(), kMostEnginesOfNode));
+  RETURN_IF_ERROR(Counted("engines that left a node", list.left_size(), kMostEnginesOfNode));
   MakeText(*list.mutable_why());
   for (const std::string& name : list.namespaces()) {
     RETURN_IF_ERROR(Named("a namespace's name", name, kLongestLabel));
@@ -48,6 +57,13 @@ absl::Status BoundList(wire::EngineList& list) {
     RETURN_IF_ERROR(BoundPodName(pod.namespace_name(), pod.pod()));
     MakeText(*pod.mutable_why());
   }
+  for (wire::LeftEngine& engine : *list.mutable_left()) {
+    RETURN_IF_ERROR(BoundPod(*engine.mutable_pod()));
+    RETURN_IF_ERROR(Named("an address", engine.address(), kLongestAddress));
+    RETURN_IF_ERROR(Counted("as a port", engine.port(), kMostPort));
+    RETURN_IF_ERROR(Named("an engine's name", engine.engine(), kLongestLabel));
+    RETURN_IF_ERROR(BoundLearnt(*engine.mutable_learnt()));
+  }
   return absl::OkStatus();
 }
 
@@ -60,6 +76,7 @@ absl::Status BoundEngineReading(wire::EngineReading& reading) {
   RETURN_IF_ERROR(Named("an engine's name", reading.engine(), kLongestLabel));
   RETURN_IF_ERROR(Counted("models of an engine", reading.models_size(), kMostModelsOfEngine));
   MakeText(*reading.mutable_failed());
+  if (reading.has_learnt()) RETURN_IF_ERROR(BoundLearnt(*reading.mutable_learnt()));
   for (wire::EngineModel& model : *reading.mutable_models()) {
     MakeText(*model.mutable_name());
     RETURN_IF_ERROR(BoundHistogram(model.first_token_seconds()));

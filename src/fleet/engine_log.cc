@@ -29,6 +29,7 @@ void Keep(const Namespaces& names, bool these, NodeEngines& found) {
   std::erase_if(found.namespaces, goes);
   std::erase_if(found.places, is_of_those);
   std::erase_if(found.without, is_of_those);
+  std::erase_if(found.left, [&](const auto& engine) { return is_of_those(*engine); });
 }
 
 }  // namespace
@@ -71,6 +72,8 @@ void EngineLog::List(const absl::StatusOr<NodeEngines>& found) {
   MutexLock lock(mutex_);
   why_none_ = found.status();
   if (found.ok()) {
+    remembered_.clear();
+    for (const auto& engine : found->left) remembered_.insert(engine->namespace_name);
     TakeOver(*found);
     SubscribedNow();
   }
@@ -86,6 +89,7 @@ void EngineLog::TakeOver(const NodeEngines& found) {
   std::ranges::move(update.namespaces, std::back_inserter(found_.namespaces));
   std::ranges::move(update.places, std::back_inserter(found_.places));
   std::ranges::move(update.without, std::back_inserter(found_.without));
+  std::ranges::move(update.left, std::back_inserter(found_.left));
 }
 
 // An engine that is found again gets another one: its past is another's, too.
@@ -161,6 +165,7 @@ wire::EngineList EngineLog::ListOf(const EngineSubscription& wanted) const {
     without.set_pod(pod.pod);
     without.set_why(pod.why);
   }
+  for (const auto& engine : found.left) EncodeLeft(*engine, *list.add_left());
   return list;
 }
 
@@ -209,6 +214,11 @@ int64_t EngineLog::WaitForUpdate(int64_t generation, absl::Duration timeout) con
   MutexLock lock(mutex_);
   if (generation_ <= generation) update_.WaitFor(mutex_, timeout);
   return generation_;
+}
+
+std::set<std::string> EngineLog::Remembered() const {
+  MutexLock lock(mutex_);
+  return remembered_;
 }
 
 void EngineLog::Nudge() {

@@ -54,6 +54,9 @@ class EngineLog {
 
   // When there is more news than `generation`, or after `timeout`, how much there is.
   int64_t WaitForUpdate(int64_t generation, absl::Duration timeout) const;
+  // Namespaces of engines that left, as of the newest list, whether anybody wants them or not.
+  std::set<std::string> Remembered() const;
+
   // Lets who waits go.
   void Nudge();
 
@@ -93,6 +96,7 @@ class EngineLog {
   int64_t list_ ABSL_GUARDED_BY(mutex_) = 0;  // how many lists there were
   absl::Status why_none_ ABSL_GUARDED_BY(mutex_);
   NodeEngines found_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> remembered_ ABSL_GUARDED_BY(mutex_);
   std::map<EnginePlace, uint32_t> ids_ ABSL_GUARDED_BY(mutex_);  // of those found
   std::set<uint32_t> listed_ ABSL_GUARDED_BY(mutex_);            // their numbers
   uint32_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -283,5 +283,28 @@ TEST_F(EngineLogTest, AMessageIsNoLargerThanItMayBe) {
   EXPECT_GT(messages, 3);
 }
 
+TEST_F(EngineLogTest, EnginesThatLeftAreSentToThoseWhoWantTheirNamespace) {
+  NodeEngines found = TestEngines({}, {"team-a", "team-b"});
+  for (const char* name : {"team-a", "team-b"}) {
+    auto record = std::make_shared<SignalSeries>();
+    record->namespace_name = name;
+    record->pod_with_owners =
+        std::make_shared<const Pod>(Pod{.namespace_name = name, .name = "llm-0"});
+    record->demand = std::make_shared<const EngineDemand>();
+    record->batch = std::make_shared<const EngineBatch>();
+    found.left.push_back(std::move(record));
+  }
+  Want(a_, absl::Minutes(1));
+  Want(b_, absl::Minutes(1));
+  log_.List(found);
+  EngineLog::Place place;
+  Reported(place, b_);
+  ASSERT_EQ(list_.left_size(), 1);
+  EXPECT_EQ(list_.left(0).pod().namespace_name(), "team-b");
+  clock_.Advance(absl::Minutes(2));
+  EXPECT_THAT(log_.Subscription().namespaces, IsEmpty());
+  EXPECT_THAT(log_.Remembered(), ElementsAre("team-a", "team-b")) << "though nobody wants them";
+}
+
 }  // namespace
 }  // namespace gpuscaler

@@ -59,6 +59,10 @@ void EngineUpdateReader::List(const wire::EngineList& list, bool more, absl::Tim
                              .pod = pod.pod(),
                              .why = pod.why()});
   }
+  const WriterClock theirs{.offset = peer_clock_.offset(), .latest = now};
+  for (const wire::LeftEngine& engine : list.left()) {
+    if (auto record = DecodeLeft(engine, theirs)) list_.left.push_back(std::move(record));
+  }
   found_.List(node_, list_, now);
 }
 

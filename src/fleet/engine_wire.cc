@@ -4,8 +4,11 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <utility>
+
+#include "fleet/telemetry_wire.h"
 
 namespace gpuscaler {
 namespace {
@@ -110,6 +113,78 @@ ModelReading DecodeModel(const wire::EngineModel& model) {
   return reading;
 }
 
+constexpr size_t kServiceSums = 9;
+
+// In the order of the message.
+std::array<double*, kServiceSums> SumsOf(ServiceSums& sums) {
+  return {&sums.seconds,         &sums.tokens,
+          &sums.running_tokens,  &sums.running_squared_tokens,
+          &sums.running_seconds, &sums.running_squared_seconds,
+          &sums.kv_seconds,      &sums.kv_running_seconds,
+          &sums.largest_batch};
+}
+
+// Sums of squared batches are larger than what is counted.
+constexpr double kMostSummed = 1e24;
+
+bool IsUpTo(double most, double number) { return number >= 0 && number <= most; }
+
+bool CanBe(const wire::LearntEngine& learnt) {
+  const auto is_sum = [](double sum) { return IsUpTo(kMostSummed, sum); };
+  return learnt.service_size() >= static_cast<int>(kServiceSums) &&
+         std::ranges::all_of(learnt.service(), is_sum) && IsUpTo(kMostCounted, learnt.answers()) &&
+         IsUpTo(kMostCounted, learnt.answer_tokens()) &&
+         IsUpTo(kMostCounted, learnt.reported_limit()) &&
+         IsUpTo(kMostCounted, learnt.learnt_limit());
+}
+
+void EncodeLearnt(const SignalSeries& record, wire::LearntEngine& message) {
+  ServiceSums sums = record.demand->service;
+  for (const double* const sum : SumsOf(sums)) message.add_service(*sum);
+  message.set_read_us(ToWire(record.demand->newest_at));
+  if (!record.demand->bins.empty()) {
+    const RequestBin& newest = record.demand->bins.back();
+    message.set_answered_us(ToWire(newest.begin));
+    message.set_answers(newest.answers);
+    message.set_answer_tokens(newest.answer_tokens);
+  }
+  const EngineBatch& batch = *record.batch;
+  if (batch.reported_limit) message.set_reported_limit(*batch.reported_limit);
+  if (batch.learnt_limit) {
+    message.set_learnt_limit(*batch.learnt_limit);
+    message.set_limit_us(ToWire(batch.learnt_at));
+  }
+  message.set_models(record.models);
+  message.set_gpu_model(record.gpu_model);
+}
+
+// Null: it cannot be.
+std::shared_ptr<SignalSeries> DecodeLearnt(const wire::LearntEngine& message,
+                                           const WriterClock& clock) {
+  if (!CanBe(message)) return nullptr;
+  EngineDemand demand{.first_at = absl::InfinitePast(), .newest_at = clock.Ours(message.read_us())};
+  int next = 0;
+  for (double* const sum : SumsOf(demand.service)) *sum = message.service(next++);
+  if (message.answers() > 0) {
+    demand.bins.push_back({.begin = clock.Ours(message.answered_us()),
+                           .answers = message.answers(),
+                           .answer_tokens = message.answer_tokens()});
+  }
+  EngineBatch batch;
+  if (message.has_reported_limit()) batch.reported_limit = message.reported_limit();
+  if (message.has_learnt_limit()) {
+    batch.learnt_limit = message.learnt_limit();
+    batch.learnt_at = clock.Ours(message.limit_us());
+  }
+  auto record = std::make_shared<SignalSeries>();
+  record->models = message.models();
+  record->gpu_model = message.gpu_model();
+  record->answers_since = demand.newest_at;
+  record->demand = std::make_shared<const EngineDemand>(std::move(demand));
+  record->batch = std::make_shared<const EngineBatch>(std::move(batch));
+  return record;
+}
+
 uint32_t WholeSeconds(absl::Duration duration) {
   return static_cast<uint32_t>(absl::ToInt64Seconds(absl::Ceil(duration, absl::Seconds(1))));
 }
@@ -121,6 +196,7 @@ wire::EngineReading EncodeEngine(uint32_t id, const EngineUpdate& update) {
   reading.set_id(id);
   reading.set_taken_us(ToWire(update.at));
   reading.set_engine(std::string(update.engine));
+  if (update.learnt != nullptr) EncodeLearnt(*update.learnt, *reading.mutable_learnt());
   if (!update.reading.ok()) {
     const absl::string_view why = update.reading.status().message();
     reading.set_failed(std::string(why.empty() ? "it cannot be read" : why));
@@ -146,10 +222,33 @@ EngineUpdate DecodeEngine(const wire::EngineReading& reading, const WriterClock&
     update.reading = absl::UnavailableError(reading.failed());
     return update;
   }
+  if (reading.has_learnt()) update.learnt = DecodeLearnt(reading.learnt(), clock);
   for (const wire::EngineModel& model : reading.models()) {
     update.reading->models.push_back(DecodeModel(model));
   }
   return update;
+}
+
+void EncodeLeft(const SignalSeries& record, wire::LeftEngine& message) {
+  EncodePod(*record.pod_with_owners, *message.mutable_pod());
+  message.set_address(record.address);
+  message.set_port(static_cast<uint32_t>(record.port));
+  message.set_engine(record.engine);
+  EncodeLearnt(record, *message.mutable_learnt());
+}
+
+std::shared_ptr<const SignalSeries> DecodeLeft(const wire::LeftEngine& message,
+                                               const WriterClock& clock) {
+  std::shared_ptr<SignalSeries> record = DecodeLearnt(message.learnt(), clock);
+  if (record == nullptr) return nullptr;
+  record->engine = message.engine();
+  record->namespace_name = message.pod().namespace_name();
+  record->pod = message.pod().name();
+  record->address = message.address();
+  record->port = static_cast<int>(message.port());
+  record->name = EngineName({.address = record->address, .port = record->port}, record->engine);
+  record->pod_with_owners = std::make_shared<const Pod>(DecodePod(message.pod(), clock));
+  return record;
 }
 
 wire::EngineSubscription EncodeSubscription(const EngineSubscription& wanted,

@@ -89,6 +89,114 @@ TEST(EngineWire, WhatCannotBeStaysKnownToBeSo) {
   EXPECT_FALSE(model.output_token_seconds.has_value());
 }
 
+std::shared_ptr<SignalSeries> Record() {
+  auto record = std::make_shared<SignalSeries>();
+  record->name = "vllm at 10.0.0.1:8000";
+  record->namespace_name = "team-a";
+  record->pod = "llm-0";
+  record->address = "10.0.0.1";
+  record->port = 8000;
+  record->engine = "vllm";
+  record->models = "llama";
+  record->gpu_model = "H100";
+  record->answers_since = kReadAt;
+  record->pod_with_owners =
+      std::make_shared<const Pod>(Pod{.namespace_name = "team-a",
+                                      .name = "llm-0",
+                                      .owners = {{.kind = "Deployment", .name = "llm"}},
+                                      .owners_from = Pod::OwnersFrom::kReferences});
+  record->demand = std::make_shared<const EngineDemand>(
+      EngineDemand{.first_at = absl::InfinitePast(),
+                   .newest_at = kReadAt,
+                   .bins = {{.begin = kReadAt - kDemandBin, .answers = 200, .answer_tokens = 5e4}},
+                   .service = {.seconds = 1,
+                               .tokens = 2,
+                               .running_tokens = 3,
+                               .running_squared_tokens = 4,
+                               .running_seconds = 5,
+                               .running_squared_seconds = 6,
+                               .kv_seconds = 7,
+                               .kv_running_seconds = 8,
+                               .largest_batch = 9}});
+  record->batch = std::make_shared<const EngineBatch>(EngineBatch{
+      .reported_limit = 128, .learnt_limit = 64, .learnt_at = kReadAt - absl::Minutes(5)});
+  return record;
+}
+
+wire::LeftEngine LeftMessage() {
+  wire::LeftEngine message;
+  EncodeLeft(*Record(), message);
+  return message;
+}
+
+void ExpectEqual(const SignalSeries& got, const SignalSeries& want) {
+  EXPECT_EQ(got.models, want.models);
+  EXPECT_EQ(got.gpu_model, want.gpu_model);
+  EXPECT_EQ(*got.demand, *want.demand);
+  EXPECT_EQ(*got.batch, *want.batch);
+}
+
+TEST(EngineWire, AnEngineThatLeftComesBackAsItWas) {
+  const wire::LeftEngine message = LeftMessage();
+  const auto back = DecodeLeft(message, {});
+  ASSERT_NE(back, nullptr);
+  const auto record = Record();
+  ExpectEqual(*back, *record);
+  EXPECT_EQ(back->name, record->name);
+  EXPECT_EQ(back->namespace_name, record->namespace_name);
+  EXPECT_EQ(back->pod, record->pod);
+  EXPECT_EQ(back->address, record->address);
+  EXPECT_EQ(*back->pod_with_owners, *record->pod_with_owners);
+  EXPECT_LT(message.ByteSizeLong(), 250u);
+}
+
+TEST(EngineWire, WhatAnEngineHasShownComesBackWithItsReading) {
+  const EngineReading reading{{{.model = "llama", .running = 3}}};
+  wire::EngineReading message;
+  const EngineUpdate update{
+      .at = kReadAt, .engine = "vllm", .reading = reading, .learnt = Record()};
+  const EngineUpdate back = AcrossTheWire(update, message);
+  ASSERT_NE(back.learnt, nullptr);
+  ExpectEqual(*back.learnt, *update.learnt);
+  message.clear_learnt();
+  EXPECT_EQ(DecodeEngine(message, {}).learnt, nullptr) << "of an agent of an earlier version";
+  EXPECT_EQ(*DecodeEngine(message, {}).reading, reading);
+}
+
+TEST(EngineWire, TimesOfAnEngineThatLeftAreOfTheReadersClock) {
+  const absl::Duration offset = absl::Hours(-3);
+  const auto back = DecodeLeft(LeftMessage(), {.offset = offset});
+  ASSERT_NE(back, nullptr);
+  EXPECT_EQ(back->demand->newest_at, kReadAt + offset);
+  EXPECT_EQ(back->demand->bins.front().begin, kReadAt - kDemandBin + offset);
+  EXPECT_EQ(back->batch->learnt_at, kReadAt - absl::Minutes(5) + offset);
+  EXPECT_EQ(DecodeLeft(LeftMessage(), {.latest = kReadAt - absl::Hours(1)})->demand->newest_at,
+            kReadAt - absl::Hours(1))
+      << "nothing is later than its message";
+}
+
+TEST(EngineWire, WhatNoEngineCanHaveShownIsNotBelieved) {
+  for (const double lie : {-1.0, 1e300, kInfinity, std::nan("")}) {
+    for (const int sum : {0, 8}) {
+      wire::LeftEngine message = LeftMessage();
+      message.mutable_learnt()->set_service(sum, lie);
+      EXPECT_EQ(DecodeLeft(message, {}), nullptr) << sum << " " << lie;
+    }
+    wire::LeftEngine message = LeftMessage();
+    message.mutable_learnt()->set_answers(lie);
+    EXPECT_EQ(DecodeLeft(message, {}), nullptr) << lie;
+    message = LeftMessage();
+    message.mutable_learnt()->set_learnt_limit(lie);
+    EXPECT_EQ(DecodeLeft(message, {}), nullptr) << lie;
+  }
+  wire::LeftEngine message = LeftMessage();
+  message.mutable_learnt()->mutable_service()->RemoveLast();
+  EXPECT_EQ(DecodeLeft(message, {}), nullptr) << "a sum is missing";
+  message = LeftMessage();
+  message.mutable_learnt()->add_service(3);
+  EXPECT_NE(DecodeLeft(message, {}), nullptr) << "a newer agent sends one more";
+}
+
 TEST(EngineWire, NumbersThatNoEngineSaysAreNotBelieved) {
   for (const double lie : {-1.0, 1e300, kInfinity, -kInfinity}) {
     wire::EngineReading message;

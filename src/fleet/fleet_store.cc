@@ -126,6 +126,7 @@ absl::StatusOr<std::map<std::string, std::string>> FleetStore::SpeakersOf(
   for (const std::string& name : node_store_.index().Of(wanted).names) {
     speakers.emplace_hint(speakers.end(), name, node_store_.SpeakerOf(name));
   }
+  speakers.merge(node_store_.Remembering(wanted.namespaces));
   return speakers;
 }
 

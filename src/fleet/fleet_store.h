@@ -78,8 +78,9 @@ class FleetStore : public AgentListener, public FleetReader {
   // scale a busy workload in.
   absl::StatusOr<Fleet> Of(const PodInterest& wanted) const override;
   absl::StatusOr<Fleet> All() const override;
-  // By the names of the nodes that Of() gives, at no more cost than that of their names: the
-  // addresses of the agents that speak for them; empty: an agent that did is another node's now.
+  // By the names of the nodes that Of() gives, and of those with agents that remember engines of
+  // these namespaces, at no more cost than that of their names: the addresses of the agents that
+  // speak for them; empty: an agent that did is another node's now.
   absl::StatusOr<std::map<std::string, std::string>> SpeakersOf(const PodInterest& wanted) const;
   absl::Status Check() const override;
   absl::Time NewestAt() const override;

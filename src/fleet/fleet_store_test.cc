@@ -17,6 +17,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::Pair;
+using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
 using Addresses = std::vector<std::string>;
@@ -439,6 +441,23 @@ TEST_F(FleetStoreTest, HeartbeatOfAnAgentThatHadTroubleReadingIsAChange) {
   SaysNothingNew("a:1", "gpu-a");
   EXPECT_GT(store_.ChangedSince(0).generation, before);
   EXPECT_TRUE(Decided().status.ok()) << Decided().status;
+}
+
+TEST_F(FleetStoreTest, AnAgentThatRemembersEnginesOfANamespaceIsAskedForThem) {
+  store_.Listed(std::vector<std::string>{"a:1", "b:1"});
+  Says("a:1", "gpu-a");
+  Says("b:1", "gpu-b");
+  const PodInterest wanted{.namespaces = {"team-z"}};
+  EXPECT_THAT(store_.SpeakersOf(wanted).value(), IsEmpty());
+  AgentUpdate update{.node = "gpu-b", .instance = InstanceOf("b:1"), .received_at = clock_.Now()};
+  update.engine_namespaces = {"team-y", "team-z"};
+  store_.Received("b:1", update);
+  EXPECT_THAT(store_.SpeakersOf(wanted).value(), ElementsAre(Pair("gpu-b", "b:1")));
+  SaysNothingNew("b:1", "gpu-b");
+  EXPECT_THAT(store_.SpeakersOf(wanted).value(), SizeIs(1)) << "as before";
+  update.engine_namespaces->clear();
+  store_.Received("b:1", update);
+  EXPECT_THAT(store_.SpeakersOf(wanted).value(), IsEmpty());
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ void NodeStore::Received(const std::string& address, AgentUpdate update, absl::T
                          int64_t generation) {
   AgentSession& session = sessions_[address];
   if (session.stream == 0) session.stream = ++streams_;
+  if (update.engine_namespaces) session.engine_namespaces = *std::move(update.engine_namespaces);
   if (update.node.empty()) return;
   if (session.node != update.node) {
     Part(address, generation);
@@ -317,6 +318,18 @@ std::string NodeStore::SpeakerOf(const std::string& node) const {
   const std::string& speaker = nodes_.at(node).speaker;
   const auto session = sessions_.find(speaker);
   return session != sessions_.end() && session->second.node == node ? speaker : "";
+}
+
+std::map<std::string, std::string> NodeStore::Remembering(
+    const std::vector<std::string>& namespaces) const {
+  std::map<std::string, std::string> speakers;
+  for (const auto& [address, session] : sessions_) {
+    const bool has_any = std::ranges::any_of(namespaces, [&session](const std::string& name) {
+      return session.engine_namespaces.contains(name);
+    });
+    if (has_any && Speaks(address)) speakers.emplace(session.node, address);
+  }
+  return speakers;
 }
 
 bool NodeStore::IsSuperseded(const std::string& address) const {

@@ -69,6 +69,8 @@ class NodeStore {
   absl::Time NewestOf(const std::string& address) const;
   // The address of the agent whose word counts for the node; empty: it is another node's now.
   std::string SpeakerOf(const std::string& node) const;
+  // Nodes with agents that remember engines of these namespaces, and the agents' addresses.
+  std::map<std::string, std::string> Remembering(const std::vector<std::string>& namespaces) const;
   // Another agent, or another address of the same, speaks for its node.
   bool IsSuperseded(const std::string& address) const;
 
@@ -77,7 +79,8 @@ class NodeStore {
   struct AgentSession {
     std::string node;  // that it tells of; empty: not known yet
     uint64_t instance = 0;
-    int64_t stream = 0;  // counts up over all agents; 0: it is lost
+    std::set<std::string> engine_namespaces;  // it remembers their engines
+    int64_t stream = 0;                       // counts up over all agents; 0: it is lost
     bool tells_again = false;
     // Another spoke for its node, and what it told was not kept: its stream tells what changed
     // since, which is nothing without that.

@@ -18,6 +18,7 @@ constexpr size_t kLongestUuid = 96;
 
 // A kubelet runs 110 unless it is told otherwise. As many may share a GPU.
 constexpr int kMostPods = 4096;
+constexpr int kMostNamespacesOfEngines = 4096;
 
 constexpr int kMostIndex = 1024;
 
@@ -40,6 +41,11 @@ bool IsText(const std::string& text) { return text.size() <= kLongestText && !Ha
 
 absl::Status BoundNode(wire::Node& node) {
   RETURN_IF_ERROR(Named("a node's name", node.name(), kLongestObjectName));
+  RETURN_IF_ERROR(
+      Counted("namespaces of engines", node.engine_namespaces_size(), kMostNamespacesOfEngines));
+  for (const std::string& name : node.engine_namespaces()) {
+    RETURN_IF_ERROR(Named("a namespace's name", name, kLongestLabel));
+  }
   if (!IsText(node.source())) MakeText(*node.mutable_source());
   if (!IsText(node.driver_version())) MakeText(*node.mutable_driver_version());
   if (!IsText(node.agent_version())) MakeText(*node.mutable_agent_version());
@@ -72,6 +78,17 @@ bool CanBe(const wire::Owner& owner) {
          !HasControl(owner.kind()) && !HasControl(owner.name()) && !HasControl(owner.group());
 }
 
+absl::Status BoundReading(wire::Reading& reading) {
+  RETURN_IF_ERROR(Counted("pods of a node", reading.pods().pods_size(), kMostPods));
+  for (wire::Gpu& gpu : *reading.mutable_gpus()) RETURN_IF_ERROR(BoundGpu(gpu));
+  if (!IsText(reading.attribution().why())) MakeText(*reading.mutable_attribution()->mutable_why());
+  if (!reading.has_pods()) return absl::OkStatus();
+  for (wire::Pod& pod : *reading.mutable_pods()->mutable_pods()) RETURN_IF_ERROR(BoundPod(pod));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::Status BoundPod(wire::Pod& pod) {
   RETURN_IF_ERROR(Named("a namespace's name", pod.namespace_name(), kLongestLabel));
   RETURN_IF_ERROR(Named("a pod's name", pod.name(), kLongestObjectName));
@@ -87,17 +104,6 @@ absl::Status BoundPod(wire::Pod& pod) {
   Shorten(kMostOwners, owners);
   return absl::OkStatus();
 }
-
-absl::Status BoundReading(wire::Reading& reading) {
-  RETURN_IF_ERROR(Counted("pods of a node", reading.pods().pods_size(), kMostPods));
-  for (wire::Gpu& gpu : *reading.mutable_gpus()) RETURN_IF_ERROR(BoundGpu(gpu));
-  if (!IsText(reading.attribution().why())) MakeText(*reading.mutable_attribution()->mutable_why());
-  if (!reading.has_pods()) return absl::OkStatus();
-  for (wire::Pod& pod : *reading.mutable_pods()->mutable_pods()) RETURN_IF_ERROR(BoundPod(pod));
-  return absl::OkStatus();
-}
-
-}  // namespace
 
 absl::Status BoundMessage(wire::Telemetry& message) {
   if (message.has_node()) RETURN_IF_ERROR(BoundNode(*message.mutable_node()));

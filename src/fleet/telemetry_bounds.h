@@ -11,4 +11,7 @@ namespace gpuscaler {
 // driver names is called so.
 absl::Status BoundMessage(telemetry::v1::Telemetry& message);
 
+// The same of one pod.
+absl::Status BoundPod(telemetry::v1::Pod& pod);
+
 }  // namespace gpuscaler

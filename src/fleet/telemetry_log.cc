@@ -33,6 +33,13 @@ wire::Node TelemetryLog::node() const {
   return node_;
 }
 
+void TelemetryLog::SetEngineNamespaces(const std::set<std::string>& names) {
+  MutexLock lock(mutex_);
+  if (std::ranges::equal(names, node_.engine_namespaces())) return;
+  node_.mutable_engine_namespaces()->Assign(names.begin(), names.end());
+  if (!node_.name().empty()) ++node_changes_;
+}
+
 void TelemetryLog::Add(const NodeSnapshot& snapshot) {
   MutexLock lock(mutex_);
   const bool renamed = node_.name() != snapshot.node || node_.source() != snapshot.source ||

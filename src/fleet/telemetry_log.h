@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "absl/time/time.h"
@@ -33,6 +34,9 @@ class TelemetryLog {
 
   // The next reading.
   void Add(const NodeSnapshot& snapshot);
+
+  // Those of EngineLog::Remembered().
+  void SetEngineNamespaces(const std::set<std::string>& names);
 
   // Adds to `message` what the reader lacks, up to 256 KiB of it, and moves its place; `more` says
   // that there is more at once. False: no reading, and no name, that it has not had. A reader that

@@ -236,5 +236,21 @@ TEST_F(TelemetryLogTest, BeforeTheFirstReadingThereIsNothing) {
   EXPECT_EQ(message.ByteSizeLong(), 0u);
 }
 
+TEST_F(TelemetryLogTest, NamespacesOfRememberedEnginesAreSentWhenTheyChange) {
+  log_.SetEngineNamespaces({"team-a"});
+  Read(1);
+  Reader reader{.place = {.history = kHorizon}};
+  Telemetry message;
+  log_.Take(reader.place, message);
+  EXPECT_THAT(message.node().engine_namespaces(), testing::ElementsAre("team-a"));
+  message.Clear();
+  log_.SetEngineNamespaces({"team-a"});
+  EXPECT_FALSE(log_.Take(reader.place, message));
+  log_.SetEngineNamespaces({});
+  EXPECT_TRUE(log_.Take(reader.place, message));
+  EXPECT_TRUE(message.has_node());
+  EXPECT_EQ(message.node().engine_namespaces_size(), 0);
+}
+
 }  // namespace
 }  // namespace gpuscaler

@@ -103,6 +103,10 @@ absl::Status TelemetryReader::Read(wire::Telemetry& message, absl::Time now,
                             .trouble = message.trouble(),
                             .more = true};
   AgentUpdate update = nothing;
+  if (message.has_node()) {
+    const auto& names = node_.engine_namespaces();
+    update.engine_namespaces.emplace(names.begin(), names.end());
+  }
   size_t bytes = 0;
   size_t reported = 0;
   for (const wire::Reading& reading : message.readings()) {

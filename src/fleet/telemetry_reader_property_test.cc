@@ -51,6 +51,10 @@ class Saboteur {
   void SpoilList(google::protobuf::Message& message, const Reflection& reflection,
                  const Field& field) {
     const int size = reflection.FieldSize(message, &field);
+    if (field.cpp_type() == Field::CPPTYPE_STRING) {
+      return reflection.AddString(&message, &field,
+                                  std::string(static_cast<size_t>(random_.Whole(0, 100)), 'a'));
+    }
     if (field.cpp_type() != Field::CPPTYPE_MESSAGE) {
       return reflection.AddUInt32(&message, &field, static_cast<uint32_t>(random_.Whole(0, 40)));
     }

@@ -1,5 +1,6 @@
 #include "fleet/telemetry_reader.h"
 
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -68,6 +69,20 @@ TEST_F(TelemetryReaderTest, ExplanationSaysWhatTheAgentSaidOfAReplicaThatIsNotBe
   EXPECT_EQ(decision.value, 60 + 80) << "it stands for the target";
   EXPECT_THAT(Explain(trigger, decision),
               ContainsRegex("llama-7d9c5b8f4-x2k1 .*unreadable .*: its agent says -1.*e.06 %"));
+}
+
+TEST_F(TelemetryReaderTest, NamespacesOfRememberedEnginesStandUntilTheNodeIsSentAgain) {
+  NodeSnapshot snapshot = SnapshotOf(1, kNow);
+  wire::Telemetry message = MessageOf(snapshot);
+  message.mutable_node()->add_engine_namespaces("team-a");
+  ASSERT_TRUE(Read(message).ok());
+  EXPECT_EQ(reported_.back().engine_namespaces, std::set<std::string>{"team-a"});
+  wire::Telemetry next;
+  next.set_sent_us(ToWire(kNow));
+  ASSERT_TRUE(Read(next).ok());
+  EXPECT_EQ(reported_.back().engine_namespaces, std::nullopt);
+  message.mutable_node()->set_engine_namespaces(0, std::string(64, 'a'));
+  EXPECT_THAT(Read(message).message(), HasSubstr("a namespace's name of 64 characters"));
 }
 
 TEST_F(TelemetryReaderTest, LongPastIsToldInParts) {

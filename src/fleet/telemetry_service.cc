@@ -40,6 +40,7 @@ class TelemetryService::Impl : public wire::NodeTelemetry::CallbackService {
         store_(store),
         leases_(leases),
         wake_sampler_(std::move(wake_sampler)),
+        engine_log_(options.engines),
         log_(options.horizon, Self(options)),
         room_{.clock = clock,
               .log = log_,
@@ -105,6 +106,7 @@ class TelemetryService::Impl : public wire::NodeTelemetry::CallbackService {
         generation = history->generation;
         log_.Add(history->Newest());
       }
+      if (engine_log_ != nullptr) log_.SetEngineNamespaces(engine_log_->Remembered());
       const std::string trouble = Trouble();
       for (const auto& stream : streams_.All()) stream->Refresh(trouble);
     }
@@ -126,6 +128,7 @@ class TelemetryService::Impl : public wire::NodeTelemetry::CallbackService {
   const SnapshotStore& store_;
   Leases& leases_;
   const std::function<void()> wake_sampler_;
+  EngineLog* const engine_log_;  // null: engines are not looked for
   TelemetryLog log_;
   WatchRoom room_;
   OpenReaders<WatchStream, WatchStream::OneWriteStream> streams_;

@@ -69,46 +69,13 @@ Attribution DecodeAttribution(const wire::Attribution& message) {
 }
 
 void EncodePods(const std::vector<Pod>& pods, wire::Pods& message) {
-  for (const Pod& pod : pods) {
-    wire::Pod& added = *message.add_pods();
-    added.set_namespace_name(pod.namespace_name);
-    added.set_name(pod.name);
-    added.set_uid(pod.uid);
-    added.set_owners_from(pod.owners_from == Pod::OwnersFrom::kReferences ? wire::Pod::REFERENCES
-                                                                          : wire::Pod::NAME);
-    if (pod.ready) added.set_ready(*pod.ready);
-    if (pod.is_ending) added.set_is_ending(*pod.is_ending);
-    added.set_was_ready(pod.was_ready);
-    added.set_address(pod.address);
-    if (pod.listed_since) added.set_listed_since_us(ToWire(*pod.listed_since));
-    for (const PodOwner& owner : pod.owners) {
-      wire::Owner& added_owner = *added.add_owners();
-      added_owner.set_kind(owner.kind);
-      added_owner.set_name(owner.name);
-      added_owner.set_group(owner.group);
-    }
-  }
+  for (const Pod& pod : pods) EncodePod(pod, *message.add_pods());
 }
 
 std::vector<Pod> DecodePods(const wire::Pods& message, const WriterClock& clock) {
   std::vector<Pod> pods;
   pods.reserve(static_cast<size_t>(message.pods_size()));
-  for (const wire::Pod& pod : message.pods()) {
-    Pod& added = pods.emplace_back(
-        Pod{.namespace_name = pod.namespace_name(), .name = pod.name(), .uid = pod.uid()});
-    // Of a source that a newer agent knows no more is believed than of a name.
-    if (pod.owners_from() == wire::Pod::REFERENCES) {
-      added.owners_from = Pod::OwnersFrom::kReferences;
-    }
-    if (pod.has_ready()) added.ready = pod.ready();
-    if (pod.has_is_ending()) added.is_ending = pod.is_ending();
-    added.was_ready = pod.was_ready();
-    added.address = pod.address();
-    if (pod.has_listed_since_us()) added.listed_since = clock.Ours(pod.listed_since_us());
-    for (const wire::Owner& owner : pod.owners()) {
-      added.owners.push_back({.kind = owner.kind(), .name = owner.name(), .group = owner.group()});
-    }
-  }
+  for (const wire::Pod& pod : message.pods()) pods.push_back(DecodePod(pod, clock));
   return pods;
 }
 
@@ -125,6 +92,42 @@ absl::Status CheckHolders(const NodeSnapshot& snapshot) {
 }
 
 }  // namespace
+
+void EncodePod(const Pod& pod, wire::Pod& added) {
+  added.set_namespace_name(pod.namespace_name);
+  added.set_name(pod.name);
+  added.set_uid(pod.uid);
+  added.set_owners_from(pod.owners_from == Pod::OwnersFrom::kReferences ? wire::Pod::REFERENCES
+                                                                        : wire::Pod::NAME);
+  if (pod.ready) added.set_ready(*pod.ready);
+  if (pod.is_ending) added.set_is_ending(*pod.is_ending);
+  added.set_was_ready(pod.was_ready);
+  added.set_address(pod.address);
+  if (pod.listed_since) added.set_listed_since_us(ToWire(*pod.listed_since));
+  for (const PodOwner& owner : pod.owners) {
+    wire::Owner& added_owner = *added.add_owners();
+    added_owner.set_kind(owner.kind);
+    added_owner.set_name(owner.name);
+    added_owner.set_group(owner.group);
+  }
+}
+
+Pod DecodePod(const wire::Pod& pod, const WriterClock& clock) {
+  Pod decoded{.namespace_name = pod.namespace_name(), .name = pod.name(), .uid = pod.uid()};
+  // Of a source that a newer agent knows no more is believed than of a name.
+  if (pod.owners_from() == wire::Pod::REFERENCES) {
+    decoded.owners_from = Pod::OwnersFrom::kReferences;
+  }
+  if (pod.has_ready()) decoded.ready = pod.ready();
+  if (pod.has_is_ending()) decoded.is_ending = pod.is_ending();
+  decoded.was_ready = pod.was_ready();
+  decoded.address = pod.address();
+  if (pod.has_listed_since_us()) decoded.listed_since = clock.Ours(pod.listed_since_us());
+  for (const wire::Owner& owner : pod.owners()) {
+    decoded.owners.push_back({.kind = owner.kind(), .name = owner.name(), .group = owner.group()});
+  }
+  return decoded;
+}
 
 std::optional<wire::Reading> ReadingEncoder::Encode(const NodeSnapshot& read) {
   NodeSnapshot snapshot = read;

@@ -30,6 +30,9 @@ class ReadingEncoder {
   absl::Time encoded_at_;  // when the last reading that was encoded was taken
 };
 
+void EncodePod(const Pod& pod, telemetry::v1::Pod& message);
+Pod DecodePod(const telemetry::v1::Pod& pod, const WriterClock& clock);
+
 // All of a snapshot, for who has seen none before.
 telemetry::v1::Reading WholeReading(const NodeSnapshot& snapshot);
 

@@ -75,7 +75,9 @@ struct FirstTokenBin {
 };
 
 struct EngineDemand {
-  absl::Time first_at;   // the first reading that counts
+  // The first reading that counts; InfinitePast: only what its agent keeps of it is known, without
+  // arrivals.
+  absl::Time first_at;
   absl::Time newest_at;  // the last reading that counts
   // Its process began after it was first looked at: no request arrived before `first_at`.
   bool began_here = false;

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "model/engine_batch.h"
 #include "model/engine_demand.h"
+#include "model/pod.h"
 
 namespace gpuscaler {
 
@@ -51,6 +52,12 @@ struct SignalSeries {
   // What people should know of a queue's number: that its group does not exist. Else empty.
   std::string note;
 
+  // Only set if its agent sent a record of it (SignalHistory::remembered).
+  int port = 0;
+  std::string models;     // that it serves, separated by commas
+  std::string gpu_model;  // empty: not known
+  std::shared_ptr<const Pod> pod_with_owners;
+
   std::vector<SignalPoint> points;  // oldest first; as far as was asked for
   std::string gap;  // why its newest reading failed or lacks the number; empty: none
 
@@ -66,6 +73,10 @@ struct SignalSeries {
   // where its GPUs are idle as well (vLLM #22545). Empty: they move, or there are none.
   std::optional<absl::Time> unmoved_since;
 };
+
+// Engines that left, with what their agents keep of them since the last reading.
+using RememberedEngines = std::vector<std::shared_ptr<const SignalSeries>>;
+inline constexpr absl::Duration kLearntKept = absl::Hours(24);
 
 // Where engines are looked for and none is found.
 struct WithoutEngine {
@@ -92,6 +103,9 @@ struct SignalHistory {
   // Engines that are listed no more, as far as is looked back on: what they said until then. One
   // that is listed again is among `series` as well, anew.
   std::vector<SignalSeries> left;
+  // Engines that left within the last day, with what their agents keep of them: `batch` and
+  // `demand`, without points. Only if the question is about demand.
+  RememberedEngines remembered;
   // The requests that the gateway in front of these engines holds. Null if the trigger names none.
   // Its updates count in `generation` too.
   std::shared_ptr<const SignalHistory> gateway;

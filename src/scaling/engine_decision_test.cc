@@ -219,6 +219,22 @@ TEST(EngineDecision, PodsThatMayBeBehindOneAddressCountTheTarget) {
   EXPECT_EQ(llm.Decide(trigger).replicas, 2) << "the third is not Ready";
 }
 
+// Its readiness is not known: Kubernetes before 1.37.
+TEST(EngineDecision, AReplicaStartsUntilItsEngineIsFoundWhereOthersAre) {
+  FleetBuilder grown;
+  grown.Hold(kLong, {Node("n-llm-a", {LlmPod("llm-a")}), Node("n-llm-b", {})});
+  grown.Hold(absl::Minutes(6),
+             {Node("n-llm-a", {LlmPod("llm-a")}), Node("n-llm-b", {LlmPod("llm-b")})});
+  EngineWorkloadBuilder llm(grown);
+  llm.EngineIn("llm-a", 40);
+  Trigger trigger = InFlight();
+  trigger.warmup = absl::Seconds(300);
+  EXPECT_EQ(llm.Decide(trigger).value, 40);
+  EXPECT_EQ(llm.Decide(trigger).warming, 1);
+  llm.Without({{.node = "n-llm-b", .why = "its agent does not look for engines"}});
+  EXPECT_EQ(llm.Decide(trigger).value, 40 + 10) << "whether it started is not known";
+}
+
 TEST(EngineDecision, AYoungReplicaIsWarmingUntilItsEngineAnswers) {
   // Of the second node nothing is known before the pod was there.
   FleetBuilder grown;

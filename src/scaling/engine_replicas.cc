@@ -15,6 +15,7 @@
 #include "scaling/engine_owners.h"
 #include "scaling/frozen_engine.h"
 #include "scaling/hidden_engines.h"
+#include "scaling/replica_load.h"
 #include "scaling/signal_samples.h"
 #include "scaling/unreadable_engines.h"
 #include "scaling/workload_engines.h"
@@ -54,9 +55,9 @@ class EngineReplicas {
       any = true;
     }
     // That none can be read is known once they were asked for so long.
-    const absl::Time known_at =
-        (last_read == absl::InfinitePast() ? signals_.read_since : last_read) +
-        staleness_.forget_after;
+    absl::Time known_at = (last_read == absl::InfinitePast() ? signals_.read_since : last_read) +
+                          staleness_.forget_after;
+    if (last_read != absl::InfinitePast()) known_at = std::max(known_at, AllStartUntil(last_read));
     if (!any || now_ > known_at) return false;
     workload_replicas_.changes_at = known_at;
     return true;
@@ -122,6 +123,7 @@ class EngineReplicas {
     for (const SignalSeries& engine : signals_.left) {
       if (owners_.IsOfWorkload(engine)) engines.AddLeft(engine);
     }
+    if (by_owner_) engines.AddRemembered(Remembered());
     workload_replicas_.engines = std::move(engines).Take();
     workload_replicas_.batch_limit = SharedLimit(workload_replicas_.engines);
   }
@@ -150,6 +152,45 @@ class EngineReplicas {
   }
 
  private:
+  // If all replicas began after the last reading of an engine and may not have started yet, none
+  // can be read: returns when the longest start ends. Otherwise InfinitePast.
+  absl::Time AllStartUntil(absl::Time last_read) const {
+    absl::Time newest = absl::InfinitePast();
+    for (const Replica& replica : workload_replicas_.replicas) {
+      if (!replica.present) continue;
+      if (!by_owner_ || replica.held_since <= last_read || IsKnownReady(replica)) {
+        return absl::InfinitePast();
+      }
+      newest = std::max(newest, replica.starting_since);
+    }
+    return newest + kLongestStart;
+  }
+
+  static bool IsKnownReady(const Replica& replica) {
+    return !replica.pods.empty() && std::ranges::all_of(replica.pods, [](const Pod* pod) {
+      return pod->ready.value_or(false) || pod->was_ready;
+    });
+  }
+
+  // The workload's engines. While it has no pods, it is selected among the owners of theirs.
+  std::vector<const SignalSeries*> Remembered() const {
+    std::vector<const SignalSeries*> remembered;
+    if (signals_.remembered.empty()) return remembered;
+    SeenPods seen;
+    for (const Replica& replica : workload_replicas_.replicas) {
+      seen.holding.insert(seen.holding.end(), replica.pods.begin(), replica.pods.end());
+    }
+    for (const auto& engine : signals_.remembered) {
+      seen.past.push_back(engine->pod_with_owners.get());
+    }
+    const absl::StatusOr<PodSelection> selection = SelectPods(trigger_, scaled_object_, seen);
+    if (!selection.ok()) return remembered;
+    for (const auto& engine : signals_.remembered) {
+      if (selection->Has(*engine->pod_with_owners)) remembered.push_back(engine.get());
+    }
+    return remembered;
+  }
+
   absl::Status CheckMetric() const {
     std::set<absl::string_view> families;
     const std::vector<std::string>* reported_by = nullptr;
@@ -217,7 +258,7 @@ class EngineReplicas {
     if (replica.samples.empty()) replica.samples = {{.since = seen_at, .at = seen_at}};
     TakeBusyFrom(of_gpus, replica.samples);
     replica.last_gap = std::move(gap);
-    SetStart(answers_since, replica);
+    SetStart(engines, answers_since, replica);
     if (IsUnlisted(engines, replica)) Unlist(replica);
     replica.covered_since = std::min(signals_.read_since, now_);
     replica.forgotten_until = absl::InfinitePast();
@@ -268,7 +309,10 @@ class EngineReplicas {
       if (!owner && !owners_.UnmatchedCount()) continue;
       Replica replica{.name = engine.name, .warm_at = engine.answers_since};
       if (IsKnownBefore(engine.answers_since)) replica.counted_since = engine.answers_since;
-      if (owner) replica.name = workload_replicas_.replicas[*owner].name;
+      if (owner) {
+        replica.name = workload_replicas_.replicas[*owner].name;
+        replica.ending_since = workload_replicas_.replicas[*owner].ending_since;
+      }
       replica.by_engine = true;
       replica.covered_since = std::min(signals_.read_since, now_);
       ObservedSeries observed{.series = &engine, .shared_limit = workload_replicas_.batch_limit};
@@ -300,13 +344,35 @@ class EngineReplicas {
            std::ranges::all_of(replica.pods, [](const Pod* pod) { return pod->ready.has_value(); });
   }
 
+  // Whether nothing but its engine shows that it started: readiness is not known, no engine is
+  // found in it though one was looked for since before it began, and others of the workload were
+  // read.
+  bool StartsUntilItAnswers(const Engines& engines, const Replica& replica) const {
+    if (!engines.empty()) return false;
+    const bool is_ready_known =
+        std::ranges::any_of(replica.pods, [](const Pod* pod) { return pod->ready.has_value(); });
+    return by_owner_ && !is_ready_known && IsKnownBefore(replica.held_since) && AnyWasRead() &&
+           IsLookedForIn(replica, signals_);
+  }
+
+  bool AnyWasRead() const {
+    return LastReadOfThoseLeft() != absl::InfinitePast() ||
+           std::ranges::any_of(owners_.All(), [](const SignalSeries* engine) {
+             return LastReadAt(*engine) != absl::InfinitePast();
+           });
+  }
+
   // A pod has no load before it is Ready. If that time is not known, a replica counts since a time
   // that is not known either, unless its engine was looked for before it started. A pod may be
   // Ready just before the first reading of its engine: until that is late, it starts.
-  void SetStart(absl::Time answers_since, Replica& replica) const {
+  void SetStart(const Engines& engines, absl::Time answers_since, Replica& replica) const {
     const bool is_known = IsKnownBefore(replica.warm_at) || BecameReady(replica);
     const bool never_answered = answers_since == absl::InfiniteFuture();
-    if (never_answered) replica.warm_at += staleness_.stale_after;
+    if (never_answered) {
+      replica.warm_at = StartsUntilItAnswers(engines, replica)
+                            ? absl::InfiniteFuture()
+                            : replica.warm_at + staleness_.stale_after;
+    }
     replica.warm_at = std::min(replica.warm_at, answers_since);
     replica.counted_since =
         is_known ? std::max(replica.held_since, replica.warm_at) : absl::InfinitePast();

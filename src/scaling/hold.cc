@@ -1,6 +1,7 @@
 #include "scaling/hold.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,6 +26,9 @@ constexpr absl::Duration kEvery = absl::Seconds(2);
 // of it again for a longer one: what most starts need, or all that is kept.
 constexpr absl::Duration kMostNeed = absl::Minutes(10);
 constexpr absl::Duration kMargin = absl::Minutes(1);
+
+// Demand before a start is compared at whole multiples, so that most starts share them.
+constexpr absl::Duration kDemandEvery = absl::Seconds(30);
 
 // A time, and its highest sum holds.
 struct Period {
@@ -307,6 +311,41 @@ absl::Time OldestForActivity(const Trigger& trigger, const std::vector<ReplicaLo
   return oldest;
 }
 
+// The demand at the end of a period. If it fell before that, the requests may have stopped because
+// no replica took any: then the highest of the beginning, the middle and the end. Otherwise the
+// highest would be that of noise, for demand changes by some percent from one window to the next.
+class PastDemand {
+ public:
+  PastDemand(const Trigger& trigger, const Replicas& replicas)
+      : trigger_(trigger), replicas_(replicas) {}
+
+  std::optional<double> Before(const Period& period) {
+    constexpr double kFell = 0.75;
+    const std::optional<double> last = At(period.end);
+    std::optional<double> highest = last;
+    for (const absl::Time at : {period.begin + (period.end - period.begin) / 2, period.begin}) {
+      const std::optional<double> demand = At(Rounded(at));
+      if (demand.has_value()) highest = std::max(highest.value_or(0), *demand);
+    }
+    return last.has_value() && *last >= kFell * *highest ? last : highest;
+  }
+
+ private:
+  std::optional<double> At(absl::Time at) {
+    const auto [known, is_new] = at_.try_emplace(at);
+    if (is_new) known->second = DemandAt(trigger_, replicas_, at);
+    return known->second;
+  }
+
+  static absl::Time Rounded(absl::Time at) {
+    return absl::UnixEpoch() + absl::Floor(at - absl::UnixEpoch(), kDemandEvery);
+  }
+
+  const Trigger& trigger_;
+  const Replicas& replicas_;
+  std::map<absl::Time, std::optional<double>> at_;
+};
+
 void Raise(double least, std::string because, Hold& hold) {
   if (!hold.because.empty() && least <= hold.least) return;
   hold.least = least;
@@ -336,8 +375,9 @@ Hold HoldOf(const Trigger& trigger, const Replicas& replicas, const std::vector<
     of_periods.push_back(held);
   }
   const std::vector<double> highest = past.Highest(periods);
+  PastDemand past_demand(trigger, replicas);
   for (size_t i = 0; i < highest.size(); ++i) {
-    const std::optional<double> demand = DemandAt(trigger, replicas, periods[i].end);
+    const std::optional<double> demand = past_demand.Before(periods[i]);
     if (demand) {
       Raise(trigger.target * *demand, BecauseOfDemand(of_periods[i], *demand), hold);
     } else if (trigger.metric == MetricType::kDemandReplicas) {  // a sum is not in its unit

@@ -28,7 +28,8 @@ struct Hold {
 // start is not kept, the oldest 5 minutes that are kept hold. The same holds while no replica is
 // counted and some terminate.
 //
-// By demand, the least is the target for each replica that the requests needed just before.
+// By demand, the least is the target for each replica that the requests needed just before, or in
+// those 5 minutes if they stopped within them.
 //
 // Requires `replicas` with all samples that are kept, and the `loads` of those within
 // activationWindow.

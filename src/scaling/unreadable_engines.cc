@@ -39,6 +39,13 @@ std::string NoneFoundText(const SignalHistory& signals) {
   return absl::StrCat(kNone, " (", where, ": ", one.why, ")");
 }
 
+bool IsLookedForIn(const Replica& replica, const SignalHistory& signals) {
+  return signals.without == nullptr ||
+         std::ranges::none_of(*signals.without, [&](const WithoutEngine& each) {
+           return each.pod.empty() && Concerns(each, replica);
+         });
+}
+
 std::string WhyNotFoundIn(const Replica& replica, const SignalHistory& signals) {
   if (signals.without == nullptr) return "";
   const auto found = std::ranges::find_if(

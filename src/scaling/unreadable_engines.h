@@ -17,6 +17,9 @@ std::string NoAddressText(const EngineEndpoint& endpoint);
 // one reason of those that there may be.
 std::string NoneFoundText(const SignalHistory& signals);
 
+// Whether engines are looked for on all of its nodes.
+bool IsLookedForIn(const Replica& replica, const SignalHistory& signals);
+
 // Why none is found in a pod of the replica's, or on its node; empty: not told.
 std::string WhyNotFoundIn(const Replica& replica, const SignalHistory& signals);
 

@@ -28,7 +28,9 @@ EngineDemand UpTo(absl::Time at, const EngineDemand& sums) {
   then.newest_at = std::min(then.newest_at, epoch + absl::Floor(at - epoch, kDemandBin));
   then.waiting = 0;
   then.running = 0;
-  std::erase_if(then.bins, [at](const RequestBin& bin) { return bin.begin + kDemandBin > at; });
+  std::erase_if(then.bins, [at](const RequestBin& bin) {
+    return bin.arrived != 0 && bin.begin + kDemandBin > at;
+  });
   return then;
 }
 
@@ -94,7 +96,8 @@ std::optional<double> DemandAt(const Trigger& trigger, const Replicas& replicas,
     return engine.sums == nullptr || engine.sums->first_at >= at;
   });
   for (DemandEngine& engine : engines) {
-    engine.is_present = engine.sums->newest_at >= at - kPresentAfterReading;
+    const bool is_remembered = engine.sums->first_at == absl::InfinitePast();
+    engine.is_present = !is_remembered && engine.sums->newest_at >= at - kPresentAfterReading;
     engine.sums = &then.emplace_back(UpTo(at, *engine.sums));
   }
   const absl::Time newest = NewestReading(engines);

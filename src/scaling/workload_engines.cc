@@ -1,6 +1,8 @@
 #include "scaling/workload_engines.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace gpuscaler {
@@ -43,6 +45,7 @@ WorkloadEngines::WorkloadEngines(const FleetHistory& fleet, std::span<const Repl
     if (since < newest) continue;
     newest = since;
     newest_template_ = std::string(TemplateOf(pod.name));
+    has_pods_ = true;
   }
   if (!with_models) return;
   for (const NodeState& state : fleet.nodes) {
@@ -74,13 +77,38 @@ void WorkloadEngines::AddLeft(const SignalSeries& engine) {
   engines_.push_back({.series = &engine, .is_present = false, .is_of_newest_template = is_newest});
 }
 
+void WorkloadEngines::AddRemembered(const std::vector<const SignalSeries*>& remembered) {
+  if (remembered.empty()) return;
+  const SignalSeries& last = **std::ranges::max_element(
+      remembered, {}, [](const SignalSeries* engine) { return engine->demand->newest_at; });
+  std::set<std::string> models;
+  std::set<std::string> gpu_models;
+  for (const WorkloadEngine& engine : engines_) {
+    if (!engine.is_present) continue;
+    models.insert(engine.series->models);
+    gpu_models.insert(engine.gpu_model);
+  }
+  models.erase("");
+  gpu_models.erase("");
+  if (models.empty()) models.insert(last.models);
+  if (gpu_models.empty()) gpu_models.insert(last.gpu_model);
+  const std::string newest(has_pods_ ? newest_template_ : TemplateOf(last.pod));
+  for (const SignalSeries* engine : remembered) {
+    if (!models.contains(engine->models) || !gpu_models.contains(engine->gpu_model)) continue;
+    engines_.push_back({.series = engine,
+                        .is_present = false,
+                        .is_of_newest_template = TemplateOf(engine->pod) == newest,
+                        .gpu_model = engine->gpu_model});
+  }
+}
+
 // An engine that left ran on what the others have.
 std::vector<WorkloadEngine> WorkloadEngines::Take() && {
   const auto present = std::ranges::find_if(engines_, &WorkloadEngine::is_present);
   if (present == engines_.end()) return std::move(engines_);
   const std::string model = present->gpu_model;
   for (WorkloadEngine& engine : engines_) {
-    if (!engine.is_present) engine.gpu_model = model;
+    if (!engine.is_present && engine.gpu_model.empty()) engine.gpu_model = model;
   }
   return std::move(engines_);
 }

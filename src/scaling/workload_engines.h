@@ -39,6 +39,10 @@ class WorkloadEngines {
   // `replica`: null if no replica is known to have it.
   void AddPresent(const SignalSeries& engine, const Replica* replica);
   void AddLeft(const SignalSeries& engine);
+  // Adds those that count besides the engines added before: of a model and a GPU model that
+  // present engines have. While none is known of the present ones, these and the pod template are
+  // those of the engine that left last.
+  void AddRemembered(const std::vector<const SignalSeries*>& engines);
 
   std::vector<WorkloadEngine> Take() &&;
 
@@ -46,7 +50,8 @@ class WorkloadEngines {
   std::string ModelOf(const Replica& replica) const;
 
   std::map<absl::string_view, absl::string_view> models_;  // key: UUID of the GPU
-  std::string newest_template_;
+  bool has_pods_ = false;
+  std::string newest_template_;  // that of its newest pod
   std::vector<WorkloadEngine> engines_;
 };
 

@@ -7,7 +7,9 @@
 namespace gpuscaler {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Optional;
 
 const absl::Time kLearntAt = absl::FromUnixSeconds(1'767'225'600);
@@ -88,6 +90,34 @@ TEST(SharedLimit, AReplicaThatNeverQueuedIsMeasuredByTheLimitOfTheOthers) {
   EXPECT_EQ(llm.Decide(by_hand).value, 104 + 5) << "what its reader has computed stays";
 }
 
+TEST(BatchLimitKnown, OnlyWhereEachEngineHasOne) {
+  EngineWorkloadBuilder llm({{"llm-a", 30}, {"llm-b", 5}});
+  SetBatch(llm.EngineIn("llm-a", 30), 8, 0, std::nullopt);
+  SetBatch(llm.EngineIn("llm-b", 5), 4, 0, std::nullopt);
+  for (const DemandUse demand : {DemandUse::kOn, DemandUse::kObserve, DemandUse::kOff}) {
+    Trigger trigger = VllmInference();
+    trigger.demand = demand;
+    EXPECT_THAT(llm.Decide(trigger).batch_limit_known, Optional(false));
+    trigger.max_concurrency = 64;
+    EXPECT_THAT(llm.Decide(trigger).batch_limit_known, Optional(true));
+  }
+  SetBatch(llm.EngineIn("llm-b", 5), 4, 1, 16);
+  EXPECT_THAT(llm.Decide(VllmInference()).batch_limit_known, Optional(true)) << "they share it";
+  EXPECT_EQ(llm.Decide(InFlight()).batch_limit_known, std::nullopt) << "no pressure";
+}
+
+TEST(BatchLimitKnown, ALimitThatOneEngineReportsIsNotTheOthers) {
+  EngineWorkloadBuilder llm({{"llm-a", 30}, {"llm-b", 5}});
+  for (const char* pod : {"llm-a", "llm-b"}) {
+    SignalSeries& engine = llm.EngineIn(pod, 5);
+    EngineBatch batch{.reported_limit = 64};
+    if (pod == std::string("llm-b")) batch.reported_limit.reset();
+    batch.readings.assign(engine.points.size(), {.waiting = 0, .running = 4});
+    engine.batch = std::make_shared<const EngineBatch>(std::move(batch));
+  }
+  EXPECT_THAT(llm.Decide(VllmInference()).batch_limit_known, Optional(false));
+}
+
 TEST(SharedLimit, OfAnOlderTemplateItCountsUntilTheNewOneHasShownItsOwn) {
   HeldPod older = LlmPod("llm-7d4b9c8f6d-x7k2p");
   older.listed_since = kLearntAt;
@@ -100,6 +130,79 @@ TEST(SharedLimit, OfAnOlderTemplateItCountsUntilTheNewOneHasShownItsOwn) {
   EXPECT_THAT(llm.Decide(VllmInference()).batch_limit, Optional(64));
   SetBatch(llm.EngineIn(newer.name, 0), 16, 1, 16);
   EXPECT_THAT(llm.Decide(VllmInference()).batch_limit, Optional(16));
+}
+
+// The pods of what AddRemembered() keeps, besides the present one; with "!" those that are not of
+// the newest template.
+class RememberedTest : public testing::Test {
+ protected:
+  void Remember(const std::string& pod, const std::string& models, const std::string& gpu_model) {
+    auto series = std::make_shared<SignalSeries>(SignalSeries{.pod = pod});
+    series->models = models;
+    series->gpu_model = gpu_model;
+    series->demand = std::make_shared<const EngineDemand>(EngineDemand{
+        .newest_at = kLearntAt + absl::Minutes(static_cast<double>(remembered_.size()))});
+    remembered_.push_back(std::move(series));
+  }
+  std::vector<std::string> Kept(std::optional<SignalSeries> present = std::nullopt,
+                                const std::string& present_gpu = "") {
+    std::vector<Replica> replicas;
+    const Pod pod{.name = present.has_value() ? present->pod : ""};
+    if (present.has_value()) {
+      replicas.push_back({.gpu_uuids = {"GPU-0"}, .present = true, .pods = {&pod}});
+    }
+    auto history = std::make_shared<NodeHistory>();
+    NodeSnapshot snapshot;
+    snapshot.gpus = {{.uuid = "GPU-0", .name = present_gpu}};
+    history->Append(snapshot, {});
+    const FleetHistory fleet = FleetOfOne(history);
+    WorkloadEngines engines(fleet, replicas, true);
+    if (present.has_value()) engines.AddPresent(*present, &replicas.front());
+    std::vector<const SignalSeries*> all;
+    for (const auto& series : remembered_) all.push_back(series.get());
+    engines.AddRemembered(all);
+    std::vector<std::string> kept;
+    for (const WorkloadEngine& engine : std::move(engines).Take()) {
+      if (engine.is_present) continue;
+      kept.push_back((engine.is_of_newest_template ? "" : "!") + engine.series->pod);
+    }
+    return kept;
+  }
+
+  static inline const std::string kOld = "llm-7d4b9c8f6d-x7k2p";
+  static inline const std::string kNew = "llm-67d9fbc5-x7k2p";
+
+ private:
+  std::vector<std::shared_ptr<const SignalSeries>> remembered_;
+};
+
+TEST_F(RememberedTest, WhileTheWorkloadSleepsTheEngineThatLeftLastIsTheMeasure) {
+  Remember("llm-a", "mistral", "H100");
+  Remember("llm-b", "llama", "A100");
+  Remember(kOld, "llama", "H100");
+  Remember(kNew, "llama", "H100");
+  EXPECT_THAT(Kept(), ElementsAre("!" + kOld, kNew));
+}
+
+TEST_F(RememberedTest, AnotherModelBeginsAnew) {
+  Remember(kOld, "llama", "H100");
+  SignalSeries present{.pod = kOld};
+  EXPECT_THAT(Kept(present, "H100"), ElementsAre(kOld)) << "which it serves is not known yet";
+  present.models = "llama";
+  EXPECT_THAT(Kept(present, "H100"), ElementsAre(kOld));
+  present.models = "mistral";
+  EXPECT_THAT(Kept(present, "H100"), IsEmpty());
+}
+
+TEST_F(RememberedTest, AnotherGpuModelBeginsAnew) {
+  Remember(kOld, "llama", "H100");
+  EXPECT_THAT(Kept(SignalSeries{.pod = kOld}, "H100"), ElementsAre(kOld));
+  EXPECT_THAT(Kept(SignalSeries{.pod = kOld}, "B200"), IsEmpty());
+}
+
+TEST_F(RememberedTest, AnotherTemplateCountsUntilTheNewestHasShownEnough) {
+  Remember(kOld, "llama", "H100");
+  EXPECT_THAT(Kept(SignalSeries{.pod = kNew}, "H100"), ElementsAre("!" + kOld));
 }
 
 }  // namespace

@@ -129,12 +129,16 @@ void FoundEngines::Reported::Replace(const NodeEngines& found,
     if (!found.past_follows) namespaces.insert(name);
     places.erase(name);
     without.erase(name);
+    left.erase(name);
   }
   for (const EnginePlace& place : found.places) {
     if (looked_in.contains(place.namespace_name)) places[place.namespace_name].insert(place);
   }
   for (const WithoutEngine& pod : found.without) {
     if (looked_in.contains(pod.namespace_name)) without[pod.namespace_name].push_back(pod);
+  }
+  for (const auto& engine : found.left) {
+    if (looked_in.contains(engine->namespace_name)) left[engine->namespace_name].push_back(engine);
   }
 }
 
@@ -145,11 +149,13 @@ void FoundEngines::Reported::KeepOnly(const EngineSubscription& wanted) {
   std::erase_if(namespaces, is_unsubscribed);
   std::erase_if(places, [&](const auto& each) { return is_unsubscribed(each.first); });
   std::erase_if(without, [&](const auto& each) { return is_unsubscribed(each.first); });
+  std::erase_if(left, [&](const auto& each) { return is_unsubscribed(each.first); });
 }
 
 void FoundEngines::ListAll(const SignalSource& source, Listed& listed, absl::Time at) {
   std::vector<EnginePlace> places;
   std::vector<WithoutEngine> without;
+  RememberedEngines left;
   const bool may_await = !listed.is_complete && at - listed.subscribed_since < kFoundWithin;
   listed.is_complete = true;
   listed.is_due = false;
@@ -172,9 +178,13 @@ void FoundEngines::ListAll(const SignalSource& source, Listed& listed, absl::Tim
       if (of_pods != reported.without.end()) {
         without.insert(without.end(), of_pods->second.begin(), of_pods->second.end());
       }
+      const auto of_left = reported.left.find(name);
+      if (of_left != reported.left.end()) {
+        left.insert(left.end(), of_left->second.begin(), of_left->second.end());
+      }
     }
   }
-  store_.ListEngines(source, places, at, without);
+  store_.ListEngines(source, places, at, without, left);
 }
 
 void FoundEngines::Take(const std::string& node, const EnginePlace& place,

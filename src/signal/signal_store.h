@@ -63,7 +63,8 @@ class SignalStore {
   // EngineGroup::List() and Take().
   void ListEngines(const SignalSource& source,
                    const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
-                   const std::vector<WithoutEngine>& without = {});
+                   const std::vector<WithoutEngine>& without = {},
+                   const RememberedEngines& remembered = {});
   void TakeEngine(const SignalSource& source, const EnginePlace& place, const EngineUpdate& update);
 
   // ScrapedGroup::List() and Take(): a page's number at one address, or of a rate what its counters

@@ -86,9 +86,11 @@ void StoredSource::Weigh() {
 }
 
 bool StoredSource::ListEngines(const absl::StatusOr<std::vector<EnginePlace>>& places,
-                               absl::Time at, const std::vector<WithoutEngine>& without) {
+                               absl::Time at, const std::vector<WithoutEngine>& without,
+                               const RememberedEngines& remembered) {
   MutexLock lock(mutex_);
-  const bool is_new = std::get<EngineGroup>(observed_).List(places, at, without, at - look_back_);
+  const bool is_new =
+      std::get<EngineGroup>(observed_).List(places, at, without, at - look_back_, remembered);
   Weigh();
   return is_new;
 }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/duration_text.h"
+#include "trigger/trigger_source.h"
 
 namespace gpuscaler {
 namespace {
@@ -15,10 +16,26 @@ constexpr int kStepsAReading = 2;
 constexpr absl::Duration kSettled = absl::Minutes(20);
 constexpr StalenessLimits kStaleness{.stale_after = absl::Seconds(6), .grace = absl::Seconds(15)};
 const absl::Time kStart = absl::FromUnixSeconds(1'767'225'600);
+constexpr char kClusterNamespace[] = "team-a";
+EngineQuestion OfAllThatIsKept(EngineQuestion question) {
+  question.look_back = kLongestWindow;
+  return question;
+}
+
+constexpr double kBusyEnginePercent = 97, kStartingEnginePercent = 15;
 
 }  // namespace
 
-void ClusterScaler::Observe(std::vector<NodeSnapshot> snapshots) {
+ClusterScaler::ClusterScaler(Trigger trigger, Options options)
+    : trigger_(std::move(trigger)),
+      options_(std::move(options)),
+      source_(SourceOf(trigger_, kClusterNamespace)),
+      question_(QuestionOf(trigger_, options_.staleness)),
+      kept_(OfAllThatIsKept(question_)),
+      signals_({.longest_gap = options_.staleness.stale_after}, [] {}) {}
+
+void ClusterScaler::Observe(std::vector<NodeSnapshot> snapshots,
+                            const std::vector<ReadEngine>& engines) {
   nodes_.resize(snapshots.size());
   for (size_t i = 0; i < snapshots.size(); ++i) {
     Node& node = nodes_[i];
@@ -26,9 +43,10 @@ void ClusterScaler::Observe(std::vector<NodeSnapshot> snapshots) {
     node.memory.Annotate(snapshots[i]);
     auto next = std::make_shared<NodeHistory>(*node.history);
     next->Append(std::move(snapshots[i]),
-                 {.horizon = kLongestWindow, .join_within = staleness_.stale_after});
+                 {.horizon = kLongestWindow, .join_within = options_.staleness.stale_after});
     node.history = std::move(next);
   }
+  if (source_.has_value()) TakeReadings(*source_, kept_, engines, now_, signals_);
   is_decided_ = false;
 }
 
@@ -40,15 +58,27 @@ const Decision& ClusterScaler::Decided() {
         {.node = node.history->Newest().node, .history = node.history, .received_at = now_});
     fleet.asks_kubelets |= AsksKubelet(fleet.nodes.back());
   }
-  decision_ = Decide(trigger_, {.namespace_name = "team-a", .name = "llm", .opened = {}}, fleet,
-                     staleness_);
+  const ScaledObjectRef scaled_object{
+      .namespace_name = kClusterNamespace, .name = options_.scaled_object, .opened = {}};
+  std::optional<SignalHistory> signals;
+  if (source_.has_value()) {
+    // A decision states how much of the past the next one looks at.
+    EngineQuestion question = question_;
+    if (decision_.look_back > absl::ZeroDuration()) {
+      question.look_back =
+          std::max(question.look_back, decision_.look_back + options_.staleness.stale_after);
+    }
+    signals = signals_.Of(*source_, question, now_);
+  }
+  decision_ = Decide(trigger_, scaled_object, fleet, signals.has_value() ? &*signals : nullptr,
+                     options_.staleness);
   is_decided_ = true;
   return decision_;
 }
 
 absl::StatusOr<double> ClusterScaler::GetMetrics() {
   if (!Decided().status.ok()) return Decided().status;
-  return Decided().value;
+  return options_.value ? options_.value(trigger_, Decided()) : Decided().value;
 }
 
 absl::StatusOr<bool> ClusterScaler::IsActive() {
@@ -61,13 +91,17 @@ ClusterLoop::ClusterLoop(const ClusterScenario& scenario, Trigger trigger,
     : scenario_(scenario),
       cluster_(scenario.cluster, kStart),
       controller_(std::move(controller)),
-      scaler_(std::move(trigger), kStaleness),
+      scaler_(std::move(trigger), {.scaled_object = scenario.scaled_object_name,
+                                   .value = scenario.value,
+                                   .staleness = kStaleness}),
       keda_(scenario.scaled_object,
             {{&scaler_, scaler_.trigger().target, scaler_.trigger().target_type}}),
-      load_(scenario.load),
+      load_(0),
       replicas_(scenario.replicas),
       least_(scenario.replicas),
       most_(scenario.replicas) {
+  if (scenario_.engines.preset != nullptr) engines_.emplace(*scenario_.engines.preset, kStart);
+  SetLoad(scenario_.load);
   while (cluster_.Available() < replicas_) Step();
   RunFor(kSettled);
   settled_at_ = cluster_.now();
@@ -79,11 +113,30 @@ void ClusterLoop::RunFor(absl::Duration duration) {
   for (const absl::Time end = cluster_.now() + duration; cluster_.now() < end;) Step();
 }
 
+void ClusterLoop::SetLoad(double targets) {
+  load_ = targets;
+  if (engines_.has_value()) engines_->SetRate(targets * scenario_.engines.requests_per_second);
+}
+
+std::vector<NodeSnapshot> ClusterLoop::Snapshots() const {
+  if (engines_.has_value()) {
+    return cluster_.Snapshots([this](const SimulatedPod& pod) {
+      if (!pod.ready) return kStartingEnginePercent;
+      return engines_->IsBusy(pod) ? kBusyEnginePercent : 0.0;
+    });
+  }
+  const double each = load_ * scaler_.trigger().target / std::max(1, cluster_.Available());
+  return cluster_.Snapshots(
+      [each](const SimulatedPod& pod) { return pod.IsAvailable() ? std::min(100.0, each) : 0.0; });
+}
+
 void ClusterLoop::Step() {
   cluster_.Advance(cluster_.now() + kStep);
   controller_->Sync(replicas_, cluster_);
+  if (engines_.has_value()) engines_->Advance(cluster_);
   if (++steps_ % kStepsAReading == 0) {
-    scaler_.Observe(cluster_.Snapshots(load_ * scaler_.trigger().target));
+    scaler_.Observe(Snapshots(),
+                    engines_.has_value() ? engines_->Answering() : std::vector<ReadEngine>());
   }
   // The scenario is that of a settled workload: nothing scales before it is one.
   if (settled_at_ == absl::InfiniteFuture() && cluster_.Available() < replicas_) return;

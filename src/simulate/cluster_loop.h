@@ -4,27 +4,38 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "model/memory_watch.h"
 #include "model/node_history.h"
 #include "scaling/decision.h"
+#include "simulate/cluster_engines.h"
 #include "simulate/gpu_cluster.h"
 #include "simulate/keda.h"
 #include "simulate/workload_controller.h"
+#include "simulate/workload_telemetry.h"
 #include "trigger/trigger.h"
 
 namespace gpuscaler {
 
-// Decide on what the agents of all nodes have reported. Not thread-safe.
+// Returns the value of another rule, in place of the decision's.
+using ValueRule = std::function<double(const Trigger& trigger, const Decision& decision)>;
+
+// Decide on what the agents of all nodes and the engines have reported. Not thread-safe.
 class ClusterScaler : public Scaler {
  public:
-  ClusterScaler(Trigger trigger, const StalenessLimits& staleness)
-      : trigger_(std::move(trigger)), staleness_(staleness) {}
+  struct Options {
+    std::string scaled_object = "llm";
+    ValueRule value;  // null: the decision's value
+    StalenessLimits staleness;
+  };
+  ClusterScaler(Trigger trigger, Options options);
 
-  void Observe(std::vector<NodeSnapshot> snapshots);
+  void Observe(std::vector<NodeSnapshot> snapshots, const std::vector<ReadEngine>& engines);
 
   absl::StatusOr<double> GetMetrics() override;
   absl::StatusOr<bool> IsActive() override;
@@ -39,18 +50,32 @@ class ClusterScaler : public Scaler {
     std::shared_ptr<const NodeHistory> history = std::make_shared<const NodeHistory>();
   };
   const Trigger trigger_;
-  const StalenessLimits staleness_;
+  const Options options_;
+  const std::optional<SignalSource> source_;
+  const EngineQuestion question_;
+  const EngineQuestion kept_;  // as much of the past as agents keep
+  SignalStore signals_;
   absl::Time now_;
   std::vector<Node> nodes_;
   Decision decision_;
   bool is_decided_ = false;
 };
 
+// The load of one target on engines.
+struct EngineLoad {
+  const EnginePreset* preset = nullptr;  // null: no engines
+  double requests_per_second = 0;
+};
+
 struct ClusterScenario {
   GpuCluster::Options cluster;
   int replicas = 4;
-  // All load together, in targets; available pods share it evenly.
+  // All load together, in targets. Without engines it is utilization that available pods share
+  // evenly.
   double load = 3.75;
+  EngineLoad engines;
+  std::string scaled_object_name = "llm";
+  ValueRule value;
   ScaledObjectSpec scaled_object = {.min_replica_count = 1, .max_replica_count = 20};
 };
 
@@ -62,11 +87,12 @@ class ClusterLoop {
               std::unique_ptr<WorkloadController> controller);
 
   void RunFor(absl::Duration duration);
-  void SetLoad(double targets) { load_ = targets; }
+  void SetLoad(double targets);
   void Scale(int replicas);  // kubectl scale
 
   GpuCluster& cluster() { return cluster_; }
   WorkloadController& controller() { return *controller_; }
+  const Trigger& trigger() const { return scaler_.trigger(); }
   const Decision& Decided() { return scaler_.Decided(); }
 
   int replicas() const { return replicas_; }  // spec.replicas
@@ -77,10 +103,12 @@ class ClusterLoop {
 
  private:
   void Step();
+  std::vector<NodeSnapshot> Snapshots() const;
 
   const ClusterScenario scenario_;
   GpuCluster cluster_;
   std::unique_ptr<WorkloadController> controller_;
+  std::optional<ClusterEngines> engines_;
   ClusterScaler scaler_;
   Keda keda_;
   double load_;

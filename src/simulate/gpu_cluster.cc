@@ -1,16 +1,23 @@
 #include "simulate/gpu_cluster.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
 namespace gpuscaler {
 
+std::string SimulatedPod::Address() const {
+  return absl::StrCat("10.1.", number / 250, ".", 1 + number % 250);
+}
+
 GpuCluster::GpuCluster(const Options& options, absl::Time start)
     : options_(options), now_(start), cordoned_(static_cast<size_t>(options.nodes)) {}
 
 void GpuCluster::Create(const PodTemplate& made_from, int revision, int ordinal) {
-  pods_.push_back({.name = absl::StrCat("llm-", revision, "-", created_++),
+  const int number = created_++;
+  pods_.push_back({.number = number,
+                   .name = absl::StrCat("llm-", revision, "-", number),
                    .revision = revision,
                    .ordinal = ordinal,
                    .made_from = made_from,
@@ -47,9 +54,28 @@ void GpuCluster::Drain(int node) {
 int GpuCluster::FreeGpu() const {
   for (int gpu = 0; gpu < options_.nodes * options_.gpus_per_node; ++gpu) {
     if (cordoned_[static_cast<size_t>(gpu / options_.gpus_per_node)]) continue;
-    if (std::ranges::find(pods_, gpu, &SimulatedPod::gpu) == pods_.end()) return gpu;
+    const bool is_free = std::ranges::find(pods_, gpu, &SimulatedPod::gpu) == pods_.end() &&
+                         std::ranges::find(others_, gpu, &OtherPod::gpu) == others_.end();
+    if (is_free) return gpu;
   }
   return -1;
+}
+
+void GpuCluster::StartOther(const PodOwner& owner, int pods) {
+  for (int i = 0; i < pods; ++i) {
+    const std::string name = absl::StrCat(owner.name, "-", others_.size());
+    Pod pod{.namespace_name = "team-a",
+            .name = name,
+            .uid = name,
+            .owners = {owner},
+            .owners_from = Pod::OwnersFrom::kReferences,
+            .listed_since = now_};
+    if (options_.pods_api) {
+      pod.ready = pod.was_ready = true;
+      pod.is_ending = false;
+    }
+    others_.push_back({.pod = std::move(pod), .gpu = FreeGpu()});
+  }
 }
 
 void GpuCluster::Schedule(SimulatedPod& pod) {
@@ -93,6 +119,7 @@ Pod GpuCluster::PodOf(const SimulatedPod& simulated) const {
           .uid = simulated.name,
           .owners = {{.kind = "Deployment", .name = "llm", .group = ""}},
           .owners_from = Pod::OwnersFrom::kReferences,
+          .address = simulated.Address(),
           .listed_since = simulated.scheduled_at};
   if (!options_.pods_api) return pod;
   pod.ready = simulated.ready;
@@ -101,10 +128,15 @@ Pod GpuCluster::PodOf(const SimulatedPod& simulated) const {
   return pod;
 }
 
-std::vector<NodeSnapshot> GpuCluster::Snapshots(double load_percent) const {
+double GpuCluster::MemoryPercent(const SimulatedPod& pod) const {
+  constexpr double kLoadingPart = 0.7;
+  const double started =
+      absl::FDivDuration(now_ - pod.container_started_at, pod.made_from.start * kLoadingPart);
+  return options_.memory_percent * std::clamp(started, 0.0, 1.0);
+}
+
+std::vector<NodeSnapshot> GpuCluster::Snapshots(Utilization utilization) const {
   constexpr int64_t kMemoryBytes = 80LL << 30;
-  constexpr double kUsed = 0.3;
-  const double each = load_percent / std::max(1, Available());
   std::vector<NodeSnapshot> snapshots(static_cast<size_t>(options_.nodes));
   for (int gpu = 0; gpu < options_.nodes * options_.gpus_per_node; ++gpu) {
     const int node = gpu / options_.gpus_per_node;
@@ -119,14 +151,22 @@ std::vector<NodeSnapshot> GpuCluster::Snapshots(double load_percent) const {
     sample.utilization_percent = 0;
     sample.memory_total_bytes = kMemoryBytes;
     sample.memory_used_bytes = 0;
-    const auto pod = std::ranges::find(pods_, gpu, &SimulatedPod::gpu);
-    if (pod == pods_.end()) continue;
-    sample.in_use = true;
-    sample.held_since = pod->scheduled_at;
-    sample.memory_used_bytes = static_cast<int64_t>(kUsed * static_cast<double>(kMemoryBytes));
-    if (pod->IsAvailable()) sample.utilization_percent = std::min(100.0, each);
-    sample.holders = {{.pod = static_cast<int>(snapshot.pods.size()), .container = "main"}};
-    snapshot.pods.push_back(PodOf(*pod));
+    const auto hold = [&](double memory_percent, double utilization_percent, absl::Time since,
+                          Pod pod) {
+      sample.in_use = true;
+      sample.held_since = since;
+      sample.utilization_percent = utilization_percent;
+      sample.memory_used_bytes =
+          static_cast<int64_t>(memory_percent / 100 * static_cast<double>(kMemoryBytes));
+      sample.holders = {{.pod = static_cast<int>(snapshot.pods.size()), .container = "main"}};
+      snapshot.pods.push_back(std::move(pod));
+    };
+    if (const auto pod = std::ranges::find(pods_, gpu, &SimulatedPod::gpu); pod != pods_.end()) {
+      hold(MemoryPercent(*pod), utilization(*pod), pod->scheduled_at, PodOf(*pod));
+    } else if (const auto other = std::ranges::find(others_, gpu, &OtherPod::gpu);
+               other != others_.end()) {
+      hold(options_.memory_percent, 100, *other->pod.listed_since, other->pod);
+    }
   }
   return snapshots;
 }

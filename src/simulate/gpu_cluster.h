@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
 #include "model/node_snapshot.h"
 
@@ -21,6 +22,7 @@ struct PodTemplate {
 };
 
 struct SimulatedPod {
+  int number = 0;  // counts up
   std::string name;
   int revision = 0;  // its pod template's
   int ordinal = 0;   // within a StatefulSet
@@ -36,6 +38,7 @@ struct SimulatedPod {
   bool IsPending() const { return gpu < 0; }
   bool IsTerminating() const { return deleted_at != absl::InfiniteFuture(); }
   bool IsAvailable() const { return ready && !IsTerminating(); }
+  std::string Address() const;
 };
 
 // Each pod takes one GPU, and frees it when its grace period has ended. Not thread-safe.
@@ -49,6 +52,8 @@ class GpuCluster {
     // The kubelet serves the Pods API: readiness and deletion are known. Otherwise only which pod
     // holds which GPU is.
     bool pods_api = true;
+    // A pod's part of its GPU's memory. Weights fill it during the first 70 % of a start.
+    double memory_percent = 90;
   };
   GpuCluster(const Options& options, absl::Time start);
 
@@ -58,6 +63,9 @@ class GpuCluster {
   void Cordon(int node);                 // takes no more pods
   void Drain(int node);                  // cordons it and deletes its pods
 
+  // Pods of another workload of the namespace take free GPUs at once, and keep them fully busy.
+  void StartOther(const PodOwner& owner, int pods);
+
   // Ends grace periods, schedules, starts and crashes containers.
   void Advance(absl::Time now);
 
@@ -66,12 +74,17 @@ class GpuCluster {
   int Active() const;     // not terminating: status.replicas
   int Available() const;  // Ready among them
 
-  // The snapshots of all agents now. The available pods share `load_percent` of utilization
-  // evenly; all others show none.
-  std::vector<NodeSnapshot> Snapshots(double load_percent) const;
+  // The snapshots of all agents now.
+  using Utilization = absl::FunctionRef<double(const SimulatedPod&)>;  // percent
+  std::vector<NodeSnapshot> Snapshots(Utilization utilization) const;
 
  private:
+  struct OtherPod {
+    Pod pod;
+    int gpu;
+  };
   int FreeGpu() const;
+  double MemoryPercent(const SimulatedPod& pod) const;
   void Schedule(SimulatedPod& pod);
   void Run(SimulatedPod& pod);
   SimulatedPod* Find(const std::string& name);
@@ -81,6 +94,7 @@ class GpuCluster {
   absl::Time now_;
   int created_ = 0;
   std::vector<SimulatedPod> pods_;
+  std::vector<OtherPod> others_;
   std::vector<bool> cordoned_;  // each node
 };
 

@@ -1,24 +1,57 @@
 // Replicas that start, end, crash or move, under the real Decide, KEDA and the HPA: spec.replicas
 // follows the load, and nothing else. The load is constant unless a test changes it.
 #include <memory>
+#include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "simulate/cluster_loop.h"
+#include "simulate/come_and_go_scenarios.h"
 
 namespace gpuscaler {
 namespace {
 
-constexpr PodsOrPercent kOnePod{.value = 1, .is_percent = false};
-constexpr PodsOrPercent kNoPod{.value = 0, .is_percent = false};
+class ComeAndGoTest : public testing::TestWithParam<std::tuple<ComeAndGo, LoadSource, bool>> {
+ protected:
+  static std::unique_ptr<ClusterLoop> Loop() {
+    const auto& [scenario, load, pods_api] = GetParam();
+    return LoopOf(scenario, {.load = load, .pods_api = pods_api});
+  }
+};
 
-// At a load of all its GPU a pod counts twice the target.
-Trigger HalfUtilization(TargetType type = TargetType::kAverageValue) {
-  Trigger trigger;
-  trigger.workload = "llm";
-  trigger.target = 50;
-  trigger.target_type = type;
-  return trigger;
+std::string NameOf(const testing::TestParamInfo<ComeAndGoTest::ParamType>& info) {
+  const auto& [scenario, load, pods_api] = info.param;
+  return absl::StrCat(scenario.name, load == LoadSource::kGpus ? "OfGpus" : "OfEngines",
+                      pods_api ? "" : "WithoutPodsApi");
+}
+
+std::vector<ComeAndGoTest::ParamType> ComeAndGoCases() {
+  std::vector<ComeAndGoTest::ParamType> cases;
+  for (const ComeAndGo& scenario : ComeAndGoScenarios()) {
+    for (const LoadSource load : {LoadSource::kGpus, LoadSource::kEngines}) {
+      cases.emplace_back(scenario, load, /*pods_api=*/true);
+      if (!scenario.needs_pods_api) cases.emplace_back(scenario, load, /*pods_api=*/false);
+    }
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ComeAndGoTest, testing::ValuesIn(ComeAndGoCases()), NameOf);
+
+TEST_P(ComeAndGoTest, SpecFollowsTheLoadAlone) {
+  const auto& [scenario, source, pods_api] = GetParam();
+  const std::unique_ptr<ClusterLoop> loop = Loop();
+  EXPECT_NEAR(loop->Decided().value / loop->trigger().target, scenario.load, 0.1 * scenario.load);
+  loop->RunFor(scenario.lasts);
+  RecordProperty("timeline", loop->Timeline());  // --gtest_output=xml
+  EXPECT_GE(loop->least(), scenario.Need()) << loop->Timeline();
+  EXPECT_LE(loop->most(), scenario.Most(source)) << loop->Timeline();
+  if (source == LoadSource::kGpus) {
+    EXPECT_EQ(loop->Timeline(), absl::StrCat("0 ", scenario.Need()));
+  }
 }
 
 ClusterLoop DeploymentLoop(const ClusterScenario& scenario, const PodTemplate& pods = {},
@@ -27,97 +60,16 @@ ClusterLoop DeploymentLoop(const ClusterScenario& scenario, const PodTemplate& p
   return {scenario, HalfUtilization(type), std::make_unique<DeploymentController>(pods, strategy)};
 }
 
-ClusterScenario WithoutPodsApi() { return {.cluster = {.pods_api = false}}; }
-
-TEST(ReplicasComeAndGo, ARollingUpdateMovesNothing) {
-  ClusterLoop loop = DeploymentLoop({});
-  loop.controller().Update({});
-  loop.RunFor(absl::Minutes(30));
-  EXPECT_EQ(loop.Timeline(), "0 4");
-  EXPECT_EQ(loop.cluster().Available(), 4);
-}
-
-TEST(ReplicasComeAndGo, ARollingUpdateOfAnIdleWorkloadStartsNoMore) {
-  ClusterLoop loop = DeploymentLoop({.load = 0, .scaled_object = {.min_replica_count = 4}});
-  loop.controller().Update({});
-  loop.RunFor(absl::Minutes(30));
-  EXPECT_EQ(loop.Timeline(), "0 4");
-}
-
-TEST(ReplicasComeAndGo, ASurgePodThatStartsSlowlyMovesNothing) {
-  ClusterLoop loop = DeploymentLoop({}, {}, {.max_surge = kOnePod, .max_unavailable = kNoPod});
-  loop.controller().Update({.start = absl::Seconds(300)});
-  loop.RunFor(absl::Minutes(60));
-  EXPECT_EQ(loop.Timeline(), "0 4");
-  EXPECT_EQ(loop.cluster().Available(), 4);
-}
-
-TEST(ReplicasComeAndGo, ABrokenImageMovesNothing) {
-  ClusterLoop loop = DeploymentLoop({}, {}, {.max_surge = kOnePod, .max_unavailable = kNoPod});
-  loop.controller().Update({.is_broken = true});
-  loop.RunFor(absl::Minutes(60));
-  EXPECT_EQ(loop.Timeline(), "0 4") << "also beyond the longest start";
-}
-
-TEST(ReplicasComeAndGo, ARollingUpdateWithoutPodsApiMovesNothing) {
-  const PodTemplate pods{.grace = absl::Seconds(120)};
-  ClusterLoop loop = DeploymentLoop(WithoutPodsApi(), pods);
+TEST(ReplicasComeAndGo, ARecreatedWorkloadIsHeldUntilItsPodsAreReady) {
+  const PodTemplate pods{.start = absl::Seconds(400)};
+  ClusterLoop loop = DeploymentLoop({}, pods, kRecreate);
   loop.controller().Update(pods);
-  loop.RunFor(absl::Minutes(30));
-  EXPECT_EQ(loop.Timeline(), "0 4");
-}
-
-TEST(ReplicasComeAndGo, ADrainWithoutPodsApiMovesNothing) {
-  ClusterScenario scenario = WithoutPodsApi();
-  scenario.cluster.gpus_per_node = 2;
-  ClusterLoop loop = DeploymentLoop(scenario, {.grace = absl::Seconds(300)});
-  loop.cluster().Drain(0);
-  ASSERT_EQ(loop.cluster().Available(), 2);
-  loop.RunFor(absl::Minutes(30));
-  EXPECT_EQ(loop.Timeline(), "0 4");
-}
-
-TEST(ReplicasComeAndGo, ADrainMovesNothing) {
-  ClusterLoop loop =
-      DeploymentLoop({.cluster = {.gpus_per_node = 2}}, {.grace = absl::Seconds(300)});
-  loop.cluster().Drain(0);
-  loop.RunFor(absl::Minutes(30));
-  EXPECT_EQ(loop.Timeline(), "0 4");
-}
-
-TEST(ReplicasComeAndGo, APodThatIsDeletedMovesNothing) {
-  ClusterLoop loop = DeploymentLoop({});
-  loop.cluster().Delete(loop.cluster().pods().front().name);
-  loop.RunFor(absl::Minutes(30));
-  EXPECT_EQ(loop.Timeline(), "0 4");
-}
-
-TEST(ReplicasComeAndGo, ARecreatedWorkloadIsHeld) {
-  for (const absl::Duration grace : {absl::Seconds(30), absl::Seconds(400)}) {
-    SCOPED_TRACE(grace);
-    const PodTemplate pods{.start = absl::Seconds(400), .grace = grace};
-    ClusterLoop loop = DeploymentLoop({}, pods, {.recreate = true});
-    loop.controller().Update(pods);
-    loop.RunFor(absl::Seconds(300));
-    EXPECT_EQ(loop.cluster().Available(), 0);
-    EXPECT_FALSE(loop.Decided().held_because.empty());
-    loop.RunFor(absl::Minutes(60));
-    EXPECT_EQ(loop.Timeline(), "0 4");
-    EXPECT_EQ(loop.cluster().Available(), 4);
-    EXPECT_EQ(loop.Decided().held_because, "");
-  }
-}
-
-TEST(ReplicasComeAndGo, AStatefulSetThatLostAllItsPodsIsHeldUntilTheyAreBack) {
-  ClusterLoop loop(
-      {}, HalfUtilization(),
-      std::make_unique<StatefulSetController>(PodTemplate{.start = absl::Seconds(400)}));
-  while (!loop.cluster().pods().empty()) {
-    loop.cluster().Lose(loop.cluster().pods().front().name);
-  }
-  loop.RunFor(absl::Minutes(90));
-  EXPECT_EQ(loop.Timeline(), "0 4");
+  loop.RunFor(absl::Seconds(300));
+  EXPECT_EQ(loop.cluster().Available(), 0);
+  EXPECT_FALSE(loop.Decided().held_because.empty());
+  loop.RunFor(absl::Minutes(10));
   EXPECT_EQ(loop.cluster().Available(), 4);
+  EXPECT_EQ(loop.Decided().held_because, "");
 }
 
 TEST(ReplicasComeAndGo, ReplicasThatNoLoadNeedsGoAtOnce) {
@@ -141,7 +93,7 @@ TEST(ReplicasComeAndGo, ACrashLoopKeepsTheCount) {
 }
 
 TEST(ReplicasComeAndGo, LoadThatGrowsDuringARolloutIsFollowed) {
-  ClusterLoop loop = DeploymentLoop({}, {}, {.max_surge = kOnePod, .max_unavailable = kNoPod});
+  ClusterLoop loop = DeploymentLoop({}, {}, kSurgeOne);
   loop.controller().Update({.start = absl::Seconds(300)});
   loop.RunFor(absl::Seconds(100));
   loop.SetLoad(7.2);
@@ -168,7 +120,7 @@ TEST(ReplicasComeAndGo, WithTargetTypeValueARollingUpdateMovesNothing) {
 
 TEST(ReplicasComeAndGo, WithTargetTypeValueARecreatedWorkloadIsHeld) {
   const PodTemplate pods{.start = absl::Seconds(400)};
-  ClusterLoop loop = ValueLoop({}, pods, {.recreate = true});
+  ClusterLoop loop = ValueLoop({}, pods, kRecreate);
   loop.controller().Update(pods);
   loop.RunFor(absl::Minutes(30));
   EXPECT_EQ(loop.Timeline(), "0 4");

@@ -42,6 +42,13 @@ void SimulatedWorkload::Terminate(int number) {
   EndDrained();
 }
 
+void SimulatedWorkload::Lose(int number) {
+  const auto pod = std::ranges::find(pods_, number, &SimulatedReplica::number);
+  if (pod == pods_.end()) return;
+  HoldUnfinished(*pod);
+  pods_.erase(pod);
+}
+
 int SimulatedWorkload::CountOf(bool current_revision) const {
   return static_cast<int>(std::ranges::count_if(pods_, [&](const SimulatedReplica& pod) {
     return !pod.IsTerminating() && (pod.revision == revision_) == current_revision;
@@ -102,13 +109,17 @@ void SimulatedWorkload::EndDrained() {
     if (!pod.IsTerminating()) return false;
     if (pod.engine->held() == 0) return true;
     if (now_ < pod.terminating_since + options_.grace) return false;
-    for (LoopRequest request : pod.requests) {
-      if (request.last_token != absl::InfiniteFuture()) continue;
-      request.first_token = absl::InfiniteFuture();
-      held_.push_back(request);
-    }
+    HoldUnfinished(pod);
     return true;
   });
+}
+
+void SimulatedWorkload::HoldUnfinished(const SimulatedReplica& pod) {
+  for (LoopRequest request : pod.requests) {
+    if (request.last_token != absl::InfiniteFuture()) continue;
+    request.first_token = absl::InfiniteFuture();
+    held_.push_back(request);
+  }
 }
 
 SimulatedReplica* SimulatedWorkload::Route() {

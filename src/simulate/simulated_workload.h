@@ -64,6 +64,8 @@ class SimulatedWorkload {
   SimulatedReplica& StartReadyAt(absl::Time ready_at);
   // Deletes a pod: it drains.
   void Terminate(int number);
+  // The pod is gone at once: its unfinished requests go to other replicas, from their beginning.
+  void Lose(int number);
 
   // One round of the Deployment controller. Starts pods, or terminates those that a
   // ReplicaSet would: not ready ones first, then the most recently ready. After Restart() it starts
@@ -97,6 +99,7 @@ class SimulatedWorkload {
   SimulatedReplica* Route();
   void Send(const LoopRequest& request, SimulatedReplica& replica);
   void EndDrained();
+  void HoldUnfinished(const SimulatedReplica& pod);
   int CountOf(bool current_revision) const;  // pods that are not terminating
   SimulatedReplica& NextToEnd(bool current_revision);
   void EndOldPods(int replicas);

@@ -78,6 +78,21 @@ EngineReading VllmReading(const BatchEngine& engine, bool histograms) {
   return {.models = {std::move(reading)}};
 }
 
+void TakeReadings(const SignalSource& source, const EngineQuestion& question,
+                  const std::vector<ReadEngine>& engines, absl::Time now, SignalStore& signals) {
+  signals.Want(source, question, now, now + kLease).IgnoreError();
+  std::vector<EnginePlace> places;
+  places.reserve(engines.size());
+  for (const ReadEngine& each : engines) places.push_back(each.place);
+  signals.ListEngines(source, places, now);
+  const bool histograms = NeedsHistograms(question);
+  for (const ReadEngine& each : engines) {
+    signals.TakeEngine(
+        source, each.place,
+        {.at = now, .engine = "vllm", .reading = VllmReading(*each.engine, histograms)});
+  }
+}
+
 WorkloadTelemetry::WorkloadTelemetry(const Trigger& trigger, const TelemetryOptions& options)
     : trigger_(trigger),
       options_(options),
@@ -143,19 +158,11 @@ void WorkloadTelemetry::SampleGpus(const SimulatedWorkload& workload) {
 }
 
 void WorkloadTelemetry::SampleEngines(const SimulatedWorkload& workload) {
-  signals_.Want(*source_, question_, now_, now_ + kLease).IgnoreError();
-  std::vector<EnginePlace> places;
+  std::vector<ReadEngine> engines;
   for (const SimulatedReplica& pod : workload.pods()) {
-    if (pod.IsLoaded(now_)) places.push_back(PlaceOf(pod));
+    if (pod.IsLoaded(now_)) engines.push_back({.place = PlaceOf(pod), .engine = pod.engine.get()});
   }
-  signals_.ListEngines(*source_, places, now_);
-  const bool histograms = NeedsHistograms(question_);
-  for (const SimulatedReplica& pod : workload.pods()) {
-    if (!pod.IsLoaded(now_)) continue;
-    signals_.TakeEngine(
-        *source_, PlaceOf(pod),
-        {.at = now_, .engine = "vllm", .reading = VllmReading(*pod.engine, histograms)});
-  }
+  TakeReadings(*source_, question_, engines, now_, signals_);
 }
 
 void WorkloadTelemetry::SampleGateway(const SimulatedWorkload& workload) {

@@ -32,6 +32,15 @@ struct TelemetryOptions {
 // The reading, as vLLM's exposition has it.
 EngineReading VllmReading(const BatchEngine& engine, bool histograms);
 
+struct ReadEngine {
+  EnginePlace place;
+  const BatchEngine* engine;
+};
+
+// One reading of each, of a source that is wanted.
+void TakeReadings(const SignalSource& source, const EngineQuestion& question,
+                  const std::vector<ReadEngine>& engines, absl::Time now, SignalStore& signals);
+
 // The Deployment llm of the namespace team-a, under a ScaledObject of the same name. Not
 // thread-safe.
 class WorkloadTelemetry {

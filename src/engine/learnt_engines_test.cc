@@ -1,0 +1,162 @@
+#include "engine/learnt_engines.h"
+
+#include <malloc.h>
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "demand/kept_service.h"
+#include "engine/test_served_engine.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+const absl::Time kStart = absl::FromUnixSeconds(1'767'225'600);
+
+class LearntEnginesTest : public testing::Test {
+ protected:
+  void Serve(const EnginePlace& place, absl::Duration how_long, double running = 8) {
+    const absl::Time end = now_ + how_long;
+    while (now_ < end) {
+      now_ += absl::Seconds(1);
+      if (auto record = learnt_.Take(place, engine_.Read(now_, running), NodeOf(place))) {
+        newest_ = record;
+        ++records_;
+      }
+    }
+  }
+  // Pods that have served for two minutes, and left.
+  void Leave(const EnginePlace& place) {
+    engine_ = {};
+    Serve(place, absl::Minutes(2));
+    learnt_.List({"team-a"}, {});
+  }
+
+  absl::Time now_ = kStart;
+  ServedEngine engine_;
+  LearntEngines learnt_;
+  std::shared_ptr<const SignalSeries> newest_;
+  int records_ = 0;
+};
+
+TEST_F(LearntEnginesTest, AnEngineThatLeftIsKeptWithItsOwnersItsGpuAndItsModels) {
+  Leave(PlaceOf("llm-0"));
+  ASSERT_THAT(learnt_.Left(now_), SizeIs(1));
+  const SignalSeries record = *learnt_.Left(now_).front();
+  EXPECT_EQ(record.name, "vllm at 10.0.0.1:8000");
+  EXPECT_EQ(record.models, "llama");
+  EXPECT_EQ(record.gpu_model, "H100");
+  ASSERT_NE(record.pod_with_owners, nullptr);
+  EXPECT_EQ(record.pod_with_owners->owners, NodeOf(PlaceOf("llm-0")).pods.front().owners);
+  EXPECT_EQ(record.demand->newest_at, now_);
+  EXPECT_GT(record.demand->service.seconds, 50) << "without the first minute of a process";
+  ASSERT_THAT(record.demand->bins, SizeIs(1));
+  EXPECT_EQ(record.demand->bins.front().arrived, 0);
+  EXPECT_NEAR(record.demand->bins.front().answer_tokens / record.demand->bins.front().answers,
+              ServedEngine::kTokensPerAnswer, 1e-6);
+}
+
+TEST_F(LearntEnginesTest, OneThatIsThereIsRecordedWhileItServesAndKeptWhileItIsIdle) {
+  Serve(PlaceOf("llm-0"), absl::Minutes(5));
+  EXPECT_LE(records_, 31);
+  EXPECT_GE(records_, 20);
+  const ServiceSums served = newest_->demand->service;
+  Serve(PlaceOf("llm-0"), absl::Hours(2), 0);
+  EXPECT_GE(newest_->demand->service.seconds, served.seconds) << "time alone forgets nothing";
+  records_ = 0;
+  Serve(PlaceOf("llm-0"), absl::Minutes(10), 0);
+  EXPECT_EQ(records_, 10) << "once a minute while nothing changes";
+  EXPECT_THAT(learnt_.Left(now_), IsEmpty());
+  learnt_.List({"team-b"}, {});
+  EXPECT_THAT(learnt_.Left(now_), IsEmpty()) << "its namespace was not looked in";
+}
+
+TEST_F(LearntEnginesTest, ADayAfterItsLastReadingItIsForgotten) {
+  Leave(PlaceOf("llm-0"));
+  EXPECT_THAT(learnt_.Left(now_ + absl::Hours(24)), SizeIs(1));
+  EXPECT_THAT(learnt_.Left(now_ + absl::Hours(24) + absl::Seconds(1)), IsEmpty());
+}
+
+TEST_F(LearntEnginesTest, OneThatServedNothingIsNotKept) {
+  Serve(PlaceOf("llm-0"), absl::Minutes(2), 0);
+  learnt_.List({"team-a"}, {});
+  EXPECT_THAT(learnt_.Left(now_), IsEmpty());
+}
+
+TEST_F(LearntEnginesTest, AnotherModelInTheSamePodBeginsAnew) {
+  Serve(PlaceOf("llm-0"), absl::Minutes(10));
+  const double before = newest_->demand->service.seconds;
+  engine_.model = "mistral";
+  Serve(PlaceOf("llm-0"), absl::Minutes(2));
+  EXPECT_EQ(newest_->models, "mistral");
+  EXPECT_LT(newest_->demand->service.seconds, before / 2);
+}
+
+TEST_F(LearntEnginesTest, ThoseThatLeftFirstGoFirst) {
+  for (size_t i = 0; i <= kMostLearnt; ++i) Leave(PlaceOf(absl::StrCat("llm-", i)));
+  const auto left = learnt_.Left(now_);
+  ASSERT_THAT(left, SizeIs(kMostLearnt));
+  EXPECT_EQ(left.front()->pod, "llm-1");
+  EXPECT_EQ(left.back()->pod, absl::StrCat("llm-", kMostLearnt));
+}
+
+TEST_F(LearntEnginesTest, ARecordTakesLittle) {
+  for (size_t i = 0; i < kMostLearnt; ++i) Leave(PlaceOf(absl::StrCat("llm-", i)));
+  const RememberedEngines left = learnt_.Left(now_);
+  std::vector<std::shared_ptr<const SignalSeries>> copies;
+  const size_t before = mallinfo2().uordblks;
+  for (const auto& record : left) {
+    auto copy = std::make_shared<SignalSeries>(*record);
+    copy->demand = std::make_shared<const EngineDemand>(*record->demand);
+    copy->batch = std::make_shared<const EngineBatch>(*record->batch);
+    copy->pod_with_owners = std::make_shared<const Pod>(*record->pod_with_owners);
+    copies.push_back(std::move(copy));
+  }
+  const size_t bytes = (mallinfo2().uordblks - before) / left.size();
+  RecordProperty("bytes", static_cast<int>(bytes));
+  EXPECT_LT(bytes, 2048);
+}
+
+TEST(KeptService, AnAgentThatHasJustStartedKeepsLessThanWasReadHere) {
+  EngineDemand own{.newest_at = kStart, .service = {.seconds = 600}};
+  const EngineDemand kept{.newest_at = kStart, .service = {.seconds = 60}};
+  EXPECT_EQ(WithKeptService(own, kept), own);
+  own.service.seconds = 80;
+  EXPECT_EQ(WithKeptService(own, kept).service, kept.service);
+}
+
+TEST(KeptService, AnswersOfTheLastMinutesComeBeforeTheKeptOnes) {
+  EngineDemand own{.newest_at = kStart,
+                   .bins = {{.begin = kStart - absl::Hours(1), .answers = 500},
+                            {.begin = kStart - absl::Minutes(2), .arrived = 3, .answers = 199}}};
+  const RequestBin few{.begin = kStart - absl::Minutes(2), .answers = 210, .answer_tokens = 420};
+  const EngineDemand kept{.newest_at = kStart, .bins = {few}};
+  const EngineDemand merged = WithKeptService(own, kept);
+  ASSERT_THAT(merged.bins, SizeIs(3));
+  EXPECT_EQ(merged.bins[0].answers + merged.bins[1].answers, 0);
+  EXPECT_EQ(merged.bins[1].arrived, 3);
+  EXPECT_EQ(merged.bins[2], few);
+  own.bins[1].answers = 200;
+  EXPECT_EQ(WithKeptService(own, kept), own);
+}
+
+TEST(KeptService, KeepsTheAnswersOfFiveMinutesOrTwoHundred) {
+  EngineDemand demand{.newest_at = kStart};
+  for (int minutes = 60; minutes >= 1; --minutes) {
+    demand.bins.push_back(
+        {.begin = kStart - absl::Minutes(minutes), .answers = 10, .answer_tokens = 50});
+  }
+  const EngineDemand kept = KeptService(demand);
+  ASSERT_THAT(kept.bins, SizeIs(1));
+  EXPECT_EQ(kept.bins.front().answers, 200);
+  EXPECT_EQ(kept.bins.front().answer_tokens, 1000);
+  EXPECT_EQ(kept.bins.front().begin, kStart - absl::Minutes(1));
+}
+
+}  // namespace
+}  // namespace gpuscaler
