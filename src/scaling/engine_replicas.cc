@@ -15,6 +15,7 @@
 #include "scaling/engine_owners.h"
 #include "scaling/frozen_engine.h"
 #include "scaling/hidden_engines.h"
+#include "scaling/pod_replicas.h"
 #include "scaling/replica_load.h"
 #include "scaling/signal_samples.h"
 #include "scaling/unreadable_engines.h"
@@ -120,9 +121,7 @@ class EngineReplicas {
         serves ? engines.AddPresent(*engine, &replicas[i]) : engines.AddLeft(*engine);
       }
     }
-    for (const SignalSeries& engine : signals_.left) {
-      if (owners_.IsOfWorkload(engine)) engines.AddLeft(engine);
-    }
+    AddLeft(engines);
     if (by_owner_) engines.AddRemembered(Remembered());
     workload_replicas_.engines = std::move(engines).Take();
     workload_replicas_.batch_limit = SharedLimit(workload_replicas_.engines);
@@ -152,6 +151,27 @@ class EngineReplicas {
   }
 
  private:
+  // Replicas reach back as far as the trigger looks, and pods to the end of the history: what an
+  // engine showed of the capacity still counts while its successors start.
+  void AddLeft(WorkloadEngines& engines) const {
+    const auto is_of_replica = [this](const SignalSeries& engine) {
+      return owners_.IsOfWorkload(engine);
+    };
+    std::vector<const Pod*> past;
+    if (by_owner_ && !std::ranges::all_of(signals_.left, is_of_replica)) {
+      past = PastPodsOf(trigger_, scaled_object_, fleet_);
+    }
+    for (const SignalSeries& engine : signals_.left) {
+      const auto is_its = [&engine](const Pod* pod) { return IsOfPod(engine, *pod); };
+      if (is_of_replica(engine) || std::ranges::any_of(past, is_its)) engines.AddLeft(engine);
+    }
+  }
+
+  static bool IsOfPod(const SignalSeries& engine, const Pod& pod) {
+    return !engine.pod.empty() && engine.pod == pod.name &&
+           engine.namespace_name == pod.namespace_name;
+  }
+
   // If all replicas began after the last reading of an engine and may not have started yet, none
   // can be read: returns when the longest start ends. Otherwise InfinitePast.
   absl::Time AllStartUntil(absl::Time last_read) const {

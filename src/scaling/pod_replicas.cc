@@ -214,6 +214,15 @@ absl::StatusOr<PodSelection> SelectionOf(const Trigger& trigger,
   return SelectPods(trigger, scaled_object, PodsSeen(trigger, fleet, scaled_object));
 }
 
+std::vector<const Pod*> PastPodsOf(const Trigger& trigger, const ScaledObjectRef& scaled_object,
+                                   const FleetHistory& fleet) {
+  const absl::StatusOr<PodSelection> selection = SelectionOf(trigger, scaled_object, fleet);
+  if (!selection.ok()) return {};
+  std::vector<const Pod*> pods = PastPods(fleet, scaled_object);
+  std::erase_if(pods, [&](const Pod* pod) { return !selection->Has(*pod); });
+  return pods;
+}
+
 absl::StatusOr<Replicas> ReplicasOfPods(const Trigger& trigger,
                                         const ScaledObjectRef& scaled_object,
                                         const FleetHistory& fleet, const StalenessLimits& staleness,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "scaling/replicas.h"
@@ -21,6 +22,11 @@ absl::StatusOr<Replicas> ReplicasOfPods(const Trigger& trigger,
 absl::StatusOr<PodSelection> SelectionOf(const Trigger& trigger,
                                          const ScaledObjectRef& scaled_object,
                                          const FleetHistory& fleet);
+
+// The workload's pods of the last 15 minutes, each maybe several times. Empty if SelectPods()
+// fails.
+std::vector<const Pod*> PastPodsOf(const Trigger& trigger, const ScaledObjectRef& scaled_object,
+                                   const FleetHistory& fleet);
 
 // Why it is not known who holds the node's GPUs; empty: it is.
 std::string WhyOwnersUnknown(const NodeState& state);
