@@ -357,6 +357,7 @@ std::vector<Cell> EpisodeCells() {
   // As our examples have it; llm-d's law brings its own.
   ScaledObjectSpec object = {.min_replica_count = kLlmdFewestReplicas,
                              .max_replica_count = kLlmdMostReplicas};
+  object.hpa = HpaOptions();
   object.hpa.scale_down.policies = {{HpaPolicy::Type::kPods, 1, absl::Seconds(120)}};
   return {{.engine = "llm-d",
            .load = "llm-d's episode",
