@@ -13,12 +13,14 @@
 namespace gpuscaler {
 namespace {
 
-// Arrivals are counted over the shortest of these windows that has enough of them. In simulation a
-// constant load with 100 moves the replicas as rarely as with 200, and a step shows in half the
-// time.
-constexpr absl::Duration kShortestWindow = absl::Seconds(30);
-constexpr absl::Duration kLongestWindowOfArrivals = absl::Seconds(300);
-constexpr double kEnoughArrivals = 100;
+// Windows of arrivals, in bins of `kDemandBin`.
+constexpr size_t kShortestWindow = 2;
+constexpr size_t kLongestWindow = 30;
+// More arrivals than these need no longer window: their rate is known to 6 %.
+constexpr double kEnoughArrivals = 250;
+// How many standard deviations contradict a constant rate. With 2.5 the replicas of a constant load
+// change twice as often in simulation.
+constexpr double kContradiction = 3;
 
 constexpr double kFewestAnswers = 10;
 
@@ -28,15 +30,16 @@ constexpr double kShortestService = 60;
 // After this time without a reading an engine goes on as before, as one replica at most.
 constexpr absl::Duration kUnreadableAfter = absl::Seconds(15);
 
-constexpr double kBacklogSeconds = 120;
+// In which replicas beyond those that arrivals fill work the backlog off. With 120 a queue that a
+// step left keeps requests late for longer, at the same GPU-hours.
+constexpr double kBacklogSeconds = 60;
 constexpr double kMostBacklog = 0.5;  // a share of the replicas that arrivals fill
 
 constexpr char kCapacityUnknown[] = "capacity unknown: set maxConcurrency or tpotSloMs";
 
 // Arrivals in each `kDemandBin` back from `end`, the newest first.
 std::vector<double> ArrivalsBackFrom(absl::Time end, const EngineDemand& demand) {
-  const auto count = static_cast<size_t>(kLongestWindowOfArrivals / kDemandBin);
-  std::vector<double> arrivals(count, 0.0);
+  std::vector<double> arrivals(kLongestWindow, 0.0);
   for (const RequestBin& bin : demand.bins) {
     // The newest bin is not over: what it has arrived until the newest reading.
     const absl::Time until = std::min(bin.begin + kDemandBin, demand.newest_at);
@@ -46,7 +49,7 @@ std::vector<double> ArrivalsBackFrom(absl::Time end, const EngineDemand& demand)
     // A bin overlaps with two windows at most.
     const int64_t oldest = (age - absl::Nanoseconds(1)) / kDemandBin;
     for (const int64_t place : {oldest, oldest - 1}) {
-      if (place < 0 || place >= static_cast<int64_t>(count)) continue;
+      if (place < 0 || place >= static_cast<int64_t>(kLongestWindow)) continue;
       const absl::Time newer = end - place * kDemandBin;
       const absl::Duration overlap =
           std::min(until, newer) - std::max(bin.begin, newer - kDemandBin);
@@ -63,16 +66,10 @@ struct Arrivals {
   std::vector<double> up_to;  // in so many bins back from its newest reading
   absl::Duration known;       // how far back; infinite: nothing arrived before
 
-  double Rate(absl::Duration window) const {
-    const absl::Duration covered = std::min(window, known);
-    return ArrivedIn(absl::FDivDuration(window, kDemandBin)) / absl::ToDoubleSeconds(covered);
-  }
-
-  // In the newest `bins`, which need not be whole.
-  double ArrivedIn(double bins) const {
-    const auto whole = std::min(static_cast<size_t>(bins), up_to.size() - 1);
-    const double before = whole == 0 ? 0 : up_to[whole - 1];
-    return before + (bins - static_cast<double>(whole)) * (up_to[whole] - before);
+  // A second, in the newest `bins`.
+  double Rate(size_t bins) const {
+    const absl::Duration covered = std::min(static_cast<int64_t>(bins) * kDemandBin, known);
+    return up_to[bins - 1] / absl::ToDoubleSeconds(covered);
   }
 };
 
@@ -91,30 +88,40 @@ std::optional<Arrivals> ArrivalsOf(const DemandEngine& engine, absl::Time now) {
 }
 
 // The engines' rates count `of_engines` times.
-double RateOf(const std::vector<Arrivals>& all, absl::Duration window, double of_engines = 1) {
+double RateOf(const std::vector<Arrivals>& all, size_t bins, double of_engines = 1) {
   double rate = 0;
   for (const Arrivals& arrivals : all) {
-    rate += (arrivals.engine->is_gateway ? 1 : of_engines) * arrivals.Rate(window);
+    rate += (arrivals.engine->is_gateway ? 1 : of_engines) * arrivals.Rate(bins);
   }
   return rate;
 }
 
-// The window that has just enough arrivals, within its limits. It must not move in whole bins:
-// after a load has ended, one more bin of it would raise the rate again.
-absl::Duration WindowOf(const std::vector<Arrivals>& all) {
-  absl::Duration window = kShortestWindow;
-  double before = 0;
-  while (true) {
-    const double arrived = RateOf(all, window) * absl::ToDoubleSeconds(window);
-    if (arrived >= kEnoughArrivals) {
-      if (window == kShortestWindow) return window;
-      const double surplus = (arrived - kEnoughArrivals) / (arrived - before);
-      return window - surplus * kDemandBin;
-    }
-    if (window == kLongestWindowOfArrivals) return window;
-    before = arrived;
-    window += kDemandBin;
+// Whether the newest part of a window, however long, has a rate of its own. Of the Poisson arrivals
+// of `bins`, each falls into the newest k with a probability of k / bins (binomial distribution).
+bool IsContradicted(const std::vector<double>& arrived, size_t bins) {
+  for (size_t newest = 1; newest < bins; ++newest) {
+    const double share = static_cast<double>(newest) / static_cast<double>(bins);
+    const double expected = share * arrived[bins];
+    const double variance = std::max(1.0, expected * (1 - share));
+    const double difference = arrived[newest] - expected;
+    if (difference * difference > kContradiction * kContradiction * variance) return true;
   }
+  return false;
+}
+
+// The longest window with one rate, found as change points are by ADWIN (Bifet and Gavalda, 2007):
+// long while the load is constant, so that chance moves no replica, and short after a step.
+size_t WindowOf(const std::vector<Arrivals>& all) {
+  std::vector<double> arrived = {0};  // in so many bins
+  while (arrived.size() <= kShortestWindow ||
+         (arrived.size() <= kLongestWindow && arrived.back() < kEnoughArrivals)) {
+    const size_t bins = arrived.size();
+    arrived.push_back(RateOf(all, bins) * absl::ToDoubleSeconds(kDemandBin) *
+                      static_cast<double>(bins));
+  }
+  size_t window = arrived.size() - 1;
+  while (window > kShortestWindow && IsContradicted(arrived, window)) --window;
+  return window;
 }
 
 // Grouped by GPU model; the newest template alone where that showed enough.
@@ -224,11 +231,12 @@ Demand DemandOfArrivals(std::span<const DemandEngine> engines,
     return demand;
   }
   demand.engines = static_cast<int>(present + unknown);
-  demand.window = WindowOf(known);
+  const size_t window = WindowOf(known);
+  demand.window = static_cast<int64_t>(window) * kDemandBin;
   // An engine that was never read has as many as the others on average.
   const double with_unknown =
       present == 0 ? 1 : static_cast<double>(present + unknown) / static_cast<double>(present);
-  demand.arrivals_per_second = std::max(0.0, RateOf(known, demand.window, with_unknown));
+  demand.arrivals_per_second = std::max(0.0, RateOf(known, window, with_unknown));
 
   if (IsIdle(engines) && demand.arrivals_per_second == 0) {
     demand.replicas = 0;  // whatever a replica serves
@@ -261,7 +269,7 @@ Demand DemandOfArrivals(std::span<const DemandEngine> engines,
     const DemandEngine& engine = *arrivals.engine;
     const EngineDemand& sums = *engine.sums;
     const ReplicaCapacity& capacity = CapacityFor(engine.gpu_model, demand.capacities);
-    const double share = arrivals.Rate(demand.window) / capacity.requests_per_second;
+    const double share = arrivals.Rate(window) / capacity.requests_per_second;
     const bool is_unreadable = engine.is_present && now - sums.newest_at > kUnreadableAfter;
     replicas +=
         (engine.is_gateway ? 1 : with_unknown) * (is_unreadable ? std::min(1.0, share) : share);
@@ -301,7 +309,7 @@ std::string DemandText(const Demand& demand) {
   for (const ReplicaCapacity& capacity : demand.capacities) {
     absl::StrAppendFormat(&text, "; one replica%s%s serves %.3g requests/s at a batch of %.0f (%s)",
                           capacity.gpu_model.empty() ? "" : " on ", capacity.gpu_model,
-                          capacity.requests_per_second, capacity.PlannedBatch(), capacity.bound_by);
+                          capacity.requests_per_second, capacity.planned_batch, capacity.bound_by);
   }
   if (demand.backlog > 0)
     absl::StrAppendFormat(&text, "; %.2f of them for requests that wait", demand.backlog);

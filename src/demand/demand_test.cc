@@ -15,9 +15,9 @@ using testing::HasSubstr;
 using testing::Le;
 using testing::Optional;
 
-// Requests per second that one replica serves at the planned share of its batch limit.
+// Requests per second that one replica is planned for where its batch limit binds.
 double Capacity(const ServiceModel& model) {
-  return model.RequestsPerSecond(0.75 * 0.95 * static_cast<double>(model.limit));
+  return model.PlannedRequestsPerSecond(0.95 * static_cast<double>(model.limit));
 }
 
 double FullBatchRate(const ServiceModel& model) {
@@ -52,6 +52,18 @@ TEST(Demand, HoldsStillUnderAConstantLoad) {
   }
 }
 
+TEST(Demand, CountsArrivalsSinceTheLoadChanged) {
+  ServiceModel model;
+  model.tokens = 1000;
+  SimulatedService service(model, 4);
+  service.Run(absl::Minutes(30), 1 * Capacity(model));
+  EXPECT_GE(service.DemandNow(64).window, absl::Seconds(100)) << "of one rate";
+  service.Run(absl::Seconds(40), 3 * Capacity(model));
+  const Demand demand = service.DemandNow(64);
+  EXPECT_LE(demand.window, absl::Seconds(50)) << "of the new rate";
+  EXPECT_GE(demand.arrivals_per_second, 2.2 * Capacity(model)) << DemandText(demand);
+}
+
 TEST(Demand, CountsArrivalsOfSlowAnswersOverALongerWindow) {
   ServiceModel model;
   model.tokens = 4000;
@@ -68,7 +80,7 @@ TEST(Demand, IsBoundByTimePerTokenWhereNoLimitIsKnown) {
   model.slope_seconds = 0.00015;
   model.limit = 256;
   const double batch = (0.9 * 0.030 - model.base_seconds) / model.slope_seconds;
-  const double capacity = model.RequestsPerSecond(0.75 * batch);
+  const double capacity = model.PlannedRequestsPerSecond(batch);
   SimulatedService service(model, 5);
   service.Run(absl::Minutes(10), 4.2 * capacity);
   const Demand demand = service.DemandNow(std::nullopt, absl::Milliseconds(30));
@@ -83,7 +95,7 @@ TEST(Demand, RequestsAboveTheBatchThatKeepsTheServiceLevelAreBacklog) {
   model.limit = 256;
   const double batch = (0.9 * 0.030 - model.base_seconds) / model.slope_seconds;
   SimulatedService service(model, 1);
-  service.Run(absl::Minutes(10), 0.8 * model.RequestsPerSecond(0.75 * batch));
+  service.Run(absl::Minutes(10), 0.8 * model.PlannedRequestsPerSecond(batch));
   EngineDemand sums = *service.replica(0).track.Sums();
   const DemandEngine engine{.sums = &sums};
   const auto backlog = [&] {
@@ -99,7 +111,7 @@ TEST(Demand, IsBoundByTheKvCache) {
   ServiceModel model;
   model.kv_per_request = 1.0 / 30;
   SimulatedService service(model, 2);
-  service.Run(absl::Minutes(10), 1.5 * model.RequestsPerSecond(0.75 * 0.85 * 30));
+  service.Run(absl::Minutes(10), 1.5 * model.PlannedRequestsPerSecond(0.85 * 30));
   const Demand demand = service.DemandNow(64);
   EXPECT_THAT(demand.replicas, About(1.5, 0.15)) << DemandText(demand);
   EXPECT_THAT(DemandText(demand), HasSubstr("85 % of the KV cache"));
@@ -243,7 +255,7 @@ TEST(Demand, TheNewestTemplateIsFittedOnceItServedForAMinute) {
 TEST(Demand, ASmallerLimitOfANewTemplateIsASmallerCapacity) {
   ServiceModel model;
   model.limit = 16;
-  const double capacity = model.RequestsPerSecond(0.75 * 0.95 * 16);
+  const double capacity = model.PlannedRequestsPerSecond(0.95 * 16);
   SimulatedService service(model, 3);
   service.Run(absl::Minutes(10), 2.4 * capacity);
   EXPECT_THAT(service.DemandNow(16).replicas, About(2.4, 0.15));

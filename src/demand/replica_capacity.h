@@ -14,10 +14,8 @@ struct ReplicaCapacity {
   std::string gpu_model;
   double batch = 0;                // N, at which it keeps its service level
   std::string bound_by;            // N is bound by this, for people: "95 % of 64 requests"
-  double seconds_per_token = 0;    // at 0.75 N
-  double requests_per_second = 0;  // mu
-
-  double PlannedBatch() const;
+  double planned_batch = 0;        // at which it serves `requests_per_second`
+  double requests_per_second = 0;  // mu: 91 % of the throughput at N
 
   friend bool operator==(const ReplicaCapacity&, const ReplicaCapacity&) = default;
 };

@@ -25,6 +25,9 @@ struct ServiceModel {
   double RequestsPerSecond(double n) const {
     return n / ((base_seconds + slope_seconds * n) * tokens);
   }
+
+  // The rate that one replica is planned for where a batch of `bound` binds.
+  double PlannedRequestsPerSecond(double bound) const { return 0.91 * RequestsPerSecond(bound); }
 };
 
 class SimulatedEngine {

@@ -18,7 +18,7 @@ using ::testing::Not;
 
 constexpr char kGateway[] = "queue_size at http://gateway:9090/metrics";
 const ServiceModel kModel;
-const double kFull = kModel.RequestsPerSecond(0.75 * 0.95 * static_cast<double>(kModel.limit));
+const double kFull = kModel.PlannedRequestsPerSecond(0.95 * static_cast<double>(kModel.limit));
 
 Trigger WithGateway() {
   Trigger trigger = VllmInference();

@@ -15,7 +15,8 @@
 namespace gpuscaler {
 namespace {
 
-// Pressure at most: above it a queue doubles the replicas once a pod start.
+// Pressure at most, as a multiple of what arrives: above it a queue, which the backlog counts
+// already, doubles the replicas once a pod start.
 constexpr double kMostByPressure = 1.25;
 
 // How long after its last reading an engine counted as present.
@@ -114,7 +115,9 @@ std::optional<LatencyAsk> LatencyAskOfWorkload(const Trigger& trigger, const Rep
 double ValueWithDemand(const Trigger& trigger, double pressure_value, const Decision& decision) {
   const double value = ValueOfReplicas(trigger, ReplicasNeeded(decision), decision);
   if (trigger.metric == MetricType::kDemandReplicas) return value;
-  return std::clamp(pressure_value, value, kMostByPressure * value);
+  const double arrivals = ReplicasNeeded(decision) - decision.demand->backlog;
+  const double most = kMostByPressure * ValueOfReplicas(trigger, arrivals, decision);
+  return std::clamp(pressure_value, value, std::max(value, most));
 }
 
 double ValueOfReplicas(const Trigger& trigger, double replicas, const Decision& decision) {

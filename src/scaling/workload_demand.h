@@ -33,7 +33,7 @@ std::optional<LatencyAsk> LatencyAskOfWorkload(const Trigger& trigger, const Rep
 double ReplicasNeeded(const Decision& decision);
 
 // The value of a decision by demand: the target per replica that is needed, raised by the value of
-// the pressure to at most 1.25 times that.
+// the pressure to at most 1.25 times what the arrivals need without the backlog.
 double ValueWithDemand(const Trigger& trigger, double pressure_value, const Decision& decision);
 
 // The value of so many replicas at the target, as the trigger's target type has it.

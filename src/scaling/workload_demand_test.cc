@@ -25,7 +25,7 @@ Trigger WithDemand(DemandUse use) {
 }
 
 double FullLoad(const ServiceModel& model) {
-  return model.RequestsPerSecond(0.75 * 0.95 * static_cast<double>(model.limit));
+  return model.PlannedRequestsPerSecond(0.95 * static_cast<double>(model.limit));
 }
 
 // Two replicas, each with a pressure, under the load of 1.5.

@@ -77,7 +77,7 @@ void AddDemand(const Decision& decision, Explanation& explanation) {
   for (const ReplicaCapacity& capacity : demand.capacities) {
     gpuscaler::v1::ReplicaCapacity& one = *to.add_capacities();
     one.set_gpu_model(capacity.gpu_model);
-    one.set_batch(capacity.PlannedBatch());
+    one.set_batch(capacity.planned_batch);
     one.set_bound_by(capacity.bound_by);
     one.set_requests_per_second(capacity.requests_per_second);
   }

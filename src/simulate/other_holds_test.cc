@@ -79,7 +79,8 @@ TEST(OtherHolds, RunAwayOrScaleIn) {
     EXPECT_EQ(loop->Timeline(), row.timeline)
         << row.scenario << (row.load == kGpus ? " of GPUs" : " of engines")
         << (row.pods_api ? "" : " without the Pods API");
-    EXPECT_TRUE(loop->least() < scenario->Need() || loop->most() > scenario->Most(row.load));
+    EXPECT_TRUE(loop->least() < scenario->Least(row.load) ||
+                loop->most() > scenario->Most(row.load));
   }
 }
 

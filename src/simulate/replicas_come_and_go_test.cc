@@ -47,7 +47,8 @@ TEST_P(ComeAndGoTest, SpecFollowsTheLoadAlone) {
   EXPECT_NEAR(loop->Decided().value / loop->trigger().target, scenario.load, 0.1 * scenario.load);
   loop->RunFor(scenario.lasts);
   RecordProperty("timeline", loop->Timeline());  // --gtest_output=xml
-  EXPECT_GE(loop->least(), scenario.Need()) << loop->Timeline();
+  EXPECT_GE(loop->least(), scenario.Least(source)) << loop->Timeline();
+  EXPECT_GE(loop->replicas(), scenario.Need()) << loop->Timeline();
   EXPECT_LE(loop->most(), scenario.Most(source)) << loop->Timeline();
   if (source == LoadSource::kGpus) {
     EXPECT_EQ(loop->Timeline(), absl::StrCat("0 ", scenario.Need()));

@@ -68,7 +68,7 @@ TEST_F(WorkloadTelemetryTest, DemandIsWhatArrivesOverWhatAReplicaServes) {
   ASSERT_TRUE(decision.demand.has_value());
   EXPECT_NEAR(decision.demand->arrivals_per_second, 10, 0.5);
   EXPECT_NEAR(decision.demand->tokens_per_answer, 100, 1);
-  const double served = 0.75 * 0.95 * 64 / (0.1 * 100);
+  const double served = 0.91 * 0.95 * 64 / (0.1 * 100);
   EXPECT_NEAR(decision.value, 10 / served, 0.1 * 10 / served);
 }
 
