@@ -149,6 +149,7 @@ struct ComeAndGoOptions {
   LoadSource load = LoadSource::kGpus;
   bool pods_api = true;
   ValueRule value;
+  TargetType target_type = TargetType::kAverageValue;  // engines ignore it
 };
 
 // At a load of all its GPU a pod counts twice the target.
@@ -191,7 +192,7 @@ inline std::unique_ptr<ClusterLoop> LoopOf(const ComeAndGo& scenario,
       .scaled_object = {.min_replica_count = scenario.load > 0 ? 1 : scenario.replicas,
                         .max_replica_count = 20}};
   cluster.cluster.pods_api = options.pods_api;
-  Trigger trigger = HalfUtilization();
+  Trigger trigger = HalfUtilization(options.target_type);
   if (options.load == LoadSource::kEngines) {
     trigger = EngineDemandTrigger();
     cluster.engines = {.preset = &ComeAndGoEngine(), .requests_per_second = ComeAndGoCapacity()};

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -67,6 +68,10 @@ TEST(OtherHolds, RunAwayOrScaleIn) {
       {"DrainWithALongGrace", kGpus, false, OfCountedAndStarting, kShort,
        "0 4, 15s 6, 30s 8, 45s 10, 1m 12"},
       {"JobStartsBesideARollingUpdate", kGpus, true, OfCountedAndStarting, kShort, kRatchet},
+      {"RollingUpdateWithALongGrace", kGpus, false, OfCounted, absl::Minutes(30),
+       "0 4, 6m15s 3, 6m45s 4"},
+      {"RollingUpdateWithALongGrace", kGpus, false, OfCountedAndStarting, absl::Minutes(30),
+       "0 4, 15s 6, 30s 9, 45s 12, 1m 15, 1m15s 20, 16m15s 4"},
   };
   const std::vector<ComeAndGo> scenarios = ComeAndGoScenarios();
   for (const OtherHold& row : rows) {
@@ -81,6 +86,97 @@ TEST(OtherHolds, RunAwayOrScaleIn) {
         << (row.pods_api ? "" : " without the Pods API");
     EXPECT_TRUE(loop->least() < scenario->Least(row.load) ||
                 loop->most() > scenario->Most(row.load));
+  }
+}
+
+// The same rules for targetType Value give the mean, which the HPA multiplies by the ready pods.
+double MeanOfCounted(const Trigger& trigger, const Decision& decision) {
+  if (decision.held_because.empty()) return decision.value;
+  return decision.replicas > 0 ? OfCounted(trigger, decision) / decision.replicas : 0;
+}
+
+double MeanOfCountedAndStarting(const Trigger& trigger, const Decision& decision) {
+  const double mean = MeanOfCounted(trigger, decision);
+  if (decision.warming == 0 || decision.replicas == 0) return mean;
+  return std::max(mean,
+                  trigger.target * (decision.replicas + decision.warming) / decision.replicas);
+}
+
+struct OtherTimelines {
+  ComeAndGo scenario;
+  TargetType target_type;
+  const char* of_counted;
+  const char* of_counted_and_starting;
+  const char* now;
+};
+
+TEST(OtherHolds, OfScalingByHandACrashLoopAndTargetTypeValue) {
+  constexpr TargetType kAverage = TargetType::kAverageValue, kValue = TargetType::kValue;
+  const auto roll = [](ClusterLoop& loop) { loop.controller().Update({}); };
+  const OtherTimelines rows[] = {
+      {{.name = "ScaledByHand",
+        .begin = [](ClusterLoop& loop) { loop.Scale(6); },
+        .replicas = 2,
+        .load = 1.6},
+       kAverage,
+       "0 2, 0 6, 15s 2",
+       "0 2, 0 6, 6m15s 2",
+       "0 2, 0 6, 15s 2"},
+      {{.name = "CrashLoop",
+        .begin =
+            [](ClusterLoop& loop) { loop.controller().Update({.crash_after = absl::Seconds(40)}); },
+        .strategy = {.max_surge = kNoPod, .max_unavailable = {.value = 2, .is_percent = false}},
+        .replicas = 5,
+        .load = 4.6},
+       kAverage,
+       "0 5",
+       "0 5",
+       "0 5"},
+      {{.name = "RollingUpdate", .begin = roll},
+       kValue,
+       "0 4",
+       "0 4, 15s 5, 30s 8, 45s 11, 1m 14, 1m15s 18, 1m30s 20, 9m 4",
+       "0 4"},
+      {{.name = "Recreate",
+        .begin = [](ClusterLoop& loop) { loop.controller().Update({.start = absl::Seconds(400)}); },
+        .pods = {.start = absl::Seconds(400)},
+        .strategy = kRecreate},
+       kValue,
+       "0 4, 5m15s 1, 7m45s 2, 14m45s 3, 15m 4",
+       "0 4, 5m15s 1, 7m45s 2, 14m45s 3, 15m 4, 21m30s 5",
+       "0 4"},
+      {{.name = "Step",
+        .begin = [](ClusterLoop& loop) { loop.SetLoad(3.75); },
+        .pods = {.start = absl::Seconds(120)},
+        .replicas = 2,
+        .load = 1.8},
+       kValue,
+       "0 2, 15s 3, 30s 4",
+       "0 2, 15s 3, 30s 4, 2m30s 5, 9m45s 4",
+       "0 2, 15s 3, 2m30s 4"},
+      {{.name = "DrainWithALongGrace",
+        .begin = [](ClusterLoop& loop) { loop.cluster().Drain(0); },
+        .pods = {.grace = absl::Seconds(300)},
+        .cluster = {.gpus_per_node = 2}},
+       kValue,
+       "0 4",
+       "0 4",
+       "0 4"},
+  };
+  for (const OtherTimelines& row : rows) {
+    const bool mean = row.target_type == kValue;
+    const std::pair<ValueRule, const char*> rules[] = {
+        {mean ? MeanOfCounted : OfCounted, row.of_counted},
+        {mean ? MeanOfCountedAndStarting : OfCountedAndStarting, row.of_counted_and_starting},
+        {nullptr, row.now},
+    };
+    for (const auto& [rule, timeline] : rules) {
+      const std::unique_ptr<ClusterLoop> loop =
+          LoopOf(row.scenario, {.value = rule, .target_type = row.target_type});
+      loop->RunFor(absl::Minutes(30));
+      EXPECT_EQ(loop->Timeline(), timeline)
+          << row.scenario.name << (mean ? " by Value" : " by AverageValue");
+    }
   }
 }
 
