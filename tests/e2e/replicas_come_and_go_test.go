@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -28,6 +29,7 @@ type upheaval struct {
 	slack    int               // replicas that the test adds by hand
 	metadata map[string]string // added to the trigger's
 	object   string            // the ScaledObject's name; llm if empty
+	more     string            // added to the pods' spec; spread over all nodes alike if empty
 
 	// happens makes it happen, and returns the pods that are gone when it is over.
 	happens func(w *workload) []types.UID
@@ -46,7 +48,8 @@ func (u upheaval) goesOn(t *testing.T, nodes *gpuNodes, aggregators []*scaler) {
 	load := orElse(u.load, 3.75)
 	need := int(math.Ceil(load))
 	w := nodes.newWorkload(t, namespaceOf(nodes.name+" "+u.name),
-		nodes.objectOf(kind, u.spec, replicas, orElse(u.gpus, 1), orElse(u.start, 6*time.Second), u.drain),
+		nodes.objectOf(kind, u.spec, replicas, orElse(u.gpus, 1), orElse(u.start, 6*time.Second), u.drain,
+			orElse(u.more, spread("{app: llm}"))),
 		aggregators...)
 	w.object, w.scaler = u.object, aggregators[0]
 	if u.idle {
@@ -96,7 +99,7 @@ func namespaceOf(name string) string {
 }
 
 // objectOf is one named llm with pods that take so long to start and to end.
-func (n *gpuNodes) objectOf(kind, spec string, replicas, gpus int, start, drain time.Duration) string {
+func (n *gpuNodes) objectOf(kind, spec string, replicas, gpus int, start, drain time.Duration, more string) string {
 	return fmt.Sprintf(`
 apiVersion: apps/v1
 kind: %s
@@ -110,7 +113,7 @@ spec:
       labels: {app: llm}
       annotations: {%s: %v, %s: %v}
     spec: %s
-`, kind, replicas, spec, startDelay, start, drainDelay, drain, n.podSpec("llm", gpus, spread("{app: llm}")))
+`, kind, replicas, spec, startDelay, start, drainDelay, drain, n.podSpec("llm", gpus, more))
 }
 
 const (
@@ -159,6 +162,11 @@ spec: {template: {metadata: {annotations: {%s}}}}
 // restarts is `kubectl rollout restart`.
 func restarts(w *workload) []types.UID { return w.rollsOut("restarted: now") }
 
+// breaks has no new pod become ready.
+func breaks(w *workload) []types.UID { return w.rollsOut(startDelay + ": 1h") }
+
+const surgeOfOne = "strategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}"
+
 // losesPods deletes so many.
 func losesPods(count int) func(*workload) []types.UID {
 	return func(w *workload) []types.UID {
@@ -172,6 +180,33 @@ func losesPods(count int) func(*workload) []types.UID {
 		}
 		return deleted
 	}
+}
+
+// losesANode is `kubectl drain` of the node that has the most of its pods.
+func losesANode(w *workload) []types.UID {
+	w.t.Helper()
+	on := map[string][]corev1.Pod{}
+	var drained string
+	for _, pod := range w.pods() {
+		node := pod.Spec.NodeName
+		if on[node] = append(on[node], pod); len(on[node]) > len(on[drained]) {
+			drained = node
+		}
+	}
+	cordon := []byte(`{"spec": {"unschedulable": true}}`)
+	if _, err := kube.CoreV1().Nodes().Patch(w.t.Context(), drained, types.StrategicMergePatchType, cordon,
+		metav1.PatchOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	var evicted []types.UID
+	for _, pod := range on[drained] {
+		eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: w.namespace}}
+		if err := kube.CoreV1().Pods(w.namespace).EvictV1(w.t.Context(), eviction); err != nil {
+			w.t.Fatal(err)
+		}
+		evicted = append(evicted, pod.UID)
+	}
+	return evicted
 }
 
 // crashes has two pods be ready for 2 s of every 8, without load in between.
@@ -237,10 +272,11 @@ func TestReplicasThatComeAndGo(t *testing.T) {
 		{name: "rolling", happens: restarts},
 		{name: "rolling idle", idle: true, happens: restarts},
 		{name: "rolling by value", metadata: map[string]string{"targetType": "Value"}, happens: restarts},
-		{name: "surge of one", spec: "strategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}",
-			start: 12 * time.Second, happens: restarts},
-		{name: "broken image", lasts: 40 * time.Second,
-			happens: func(w *workload) []types.UID { return w.rollsOut(startDelay + ": 1h") }},
+		{name: "surge of one", spec: surgeOfOne, start: 12 * time.Second, happens: restarts},
+		{name: "surge of one idle", spec: surgeOfOne, start: 12 * time.Second, idle: true, happens: restarts},
+		{name: "recreate by value", spec: "strategy: {type: Recreate}", start: 20 * time.Second,
+			metadata: map[string]string{"targetType": "Value"}, happens: restarts},
+		{name: "broken image", lasts: 40 * time.Second, happens: breaks},
 		{name: "ordered", kind: "StatefulSet", happens: losesPods(4)},
 		{name: "drain", drain: 30 * time.Second, happens: losesPods(2)},
 		{name: "pod deleted", happens: losesPods(1)},
@@ -272,10 +308,39 @@ func TestReplicasThatComeAndGoWithoutPodsAPI(t *testing.T) {
 	aggregators := nodes.startAggregators(t, "no-pods-api", 1)
 	for _, one := range []upheaval{
 		{name: "rolling", drain: 15 * time.Second, happens: restarts},
+		{name: "rolling idle", idle: true, happens: restarts},
+		{name: "surge of one", spec: surgeOfOne, start: 12 * time.Second, happens: restarts},
+		{name: "broken image", lasts: 40 * time.Second, happens: func(w *workload) []types.UID {
+			w.demand.setShows(func(share float64, ready bool, gpu *device) {
+				if ready { // the image is not pulled: nothing takes VRAM
+					engine(share, true, gpu)
+				}
+			})
+			return breaks(w)
+		}},
+		// A start longer than the HPA's stabilization, and shorter than warmupSeconds.
+		{name: "recreate", spec: "strategy: {type: Recreate}", start: 20 * time.Second, happens: restarts},
+		{name: "ordered", kind: "StatefulSet", happens: losesPods(4)},
 		{name: "drain", drain: 30 * time.Second, happens: losesPods(2)},
 		{name: "pod deleted", happens: losesPods(1)},
 	} {
 		t.Run(one.name, func(t *testing.T) { one.goesOn(t, nodes, aggregators) })
+	}
+}
+
+// Evicted pods have a grace period of minutes, and take one of them.
+func TestNodeIsDrainedWithALongGrace(t *testing.T) {
+	t.Parallel()
+	for _, one := range []struct {
+		name       string
+		hasPodsAPI bool
+	}{{"drained", true}, {"drained-no-pods-api", false}} {
+		t.Run(one.name, func(t *testing.T) {
+			nodes := newNodesWhere(t, one.name, func(int) bool { return one.hasPodsAPI })
+			aggregators := nodes.startAggregators(t, one.name, 1)
+			upheaval{name: "node", drain: time.Minute, happens: losesANode,
+				more: "terminationGracePeriodSeconds: 300"}.goesOn(t, nodes, aggregators)
+		})
 	}
 }
 
