@@ -323,9 +323,10 @@ std::string NodeStore::SpeakerOf(const std::string& node) const {
 std::map<std::string, std::string> NodeStore::Remembering(
     const std::vector<std::string>& namespaces) const {
   std::map<std::string, std::string> speakers;
-  for (const auto& [address, session] : sessions_) {
-    const bool has_any = std::ranges::any_of(namespaces, [&session](const std::string& name) {
-      return session.engine_namespaces.contains(name);
+  for (const auto& each : sessions_) {
+    const auto& [address, session] = each;
+    const bool has_any = std::ranges::any_of(namespaces, [&each](const std::string& name) {
+      return each.second.engine_namespaces.contains(name);
     });
     if (has_any && Speaks(address)) speakers.emplace(session.node, address);
   }
