@@ -44,6 +44,7 @@ Bound BoundOf(const ServiceSums& sums, const TokenTime& time, std::optional<doub
     const double seconds = kShareOfTpot * absl::ToDoubleSeconds(*tpot_slo);
     bound.Lower(std::max(1.0, (seconds - time.base) / time.slope), "90 % of tpotSloMs");
   }
+  if (!tpot_slo.has_value()) bound.by += ", however long a token takes: tpotSloMs is not given";
   return bound;
 }
 

@@ -83,8 +83,8 @@ TEST(CapacityLint, ARequestsTargetOfTwoThirdsOfTheLimitIsTooHigh) {
   const auto with_limit = [](const char* limit) {
     return Capacity(8, absl::StrCat(kEngine, kRequests, "maxConcurrency: '", limit, "'\n"));
   };
-  EXPECT_THAT(RulesIn(with_limit("96")), ElementsAre("10 requests-target-high"));
-  EXPECT_THAT(RulesIn(with_limit("97")), IsEmpty());
+  EXPECT_THAT(RulesIn(with_limit("72")), ElementsAre("10 requests-target-high"));
+  EXPECT_THAT(RulesIn(with_limit("73")), IsEmpty());
   EXPECT_THAT(FindingsIn(with_limit("64")).at(0).message,
               HasSubstr("two thirds of maxConcurrency 64"));
   EXPECT_THAT(FindingsIn(with_limit("64")).at(0).message, HasSubstr("use 32 or less"));

@@ -100,6 +100,16 @@ TEST(DemandLint, RulesFire) {
       DemandFindings(absl::StrCat(kDemandEngine, "engine: triton\nprofile: vllm-inference")),
       ElementsAre("tensorrt-llm-needed"))
       << "its pressure";
+  for (const char* engine : {"tgi", "vllm"}) {
+    const std::string late =
+        absl::StrCat(kDemandEngine, "profile: vllm-inference\nengine: ", engine,
+                     "\ntpotSloMs: '30'\nttftSloMs: '500'");
+    if (absl::string_view(engine) == "vllm") {
+      EXPECT_THAT(DemandFindings(late), IsEmpty());
+    } else {
+      EXPECT_THAT(DemandFindings(late), ElementsAre("first-tokens-not-exported"));
+    }
+  }
   const std::string page =
       "metricType: prometheus\ntargetValue: '5'\nprometheusEndpoint: http://gateway:9090/\n";
   EXPECT_THAT(DemandFindings(absl::StrCat(page, "prometheusMetric: 'done_total{pool=\"a\"}'")),

@@ -94,6 +94,14 @@ std::optional<Complaint> PressureWithoutLimit(const OurTrigger& our) {
       our.written->LineOf({"profile", "metricType"})};
 }
 
+// TGI measures no time to the first token (engine/tgi.cc).
+std::optional<Complaint> FirstTokensNotExported(const OurTrigger& our) {
+  const Trigger& trigger = *our.settings;
+  if (!trigger.ttft_slo || trigger.engine_endpoint.engine != "tgi") return std::nullopt;
+  return Complaint{"TGI exports no time to the first token, so ttftSloMs has no effect; remove it",
+                   our.written->LineOf({"ttftSloMs"})};
+}
+
 // As the engines' table has it (engine/triton.cc), with which a test of app compares it.
 bool NeedsTensorRtLlm(EngineMetric metric) {
   return metric == EngineMetric::kRequestsRunning || metric == EngineMetric::kRequestsInFlight ||
@@ -133,7 +141,7 @@ std::optional<Complaint> CounterAsGauge(const OurTrigger& our) {
                    our.written->LineOf({"prometheusMetric"})};
 }
 
-constexpr std::array<TriggerRule, 8> kDemandRules = {{
+constexpr std::array<TriggerRule, 9> kDemandRules = {{
     {{"stream-length", kWarning, "A stream's length does not fall when a consumer group reads it."},
      StreamLength},
     {{"engine-not-named", kWarning,
@@ -149,6 +157,8 @@ constexpr std::array<TriggerRule, 8> kDemandRules = {{
       "An engine's pressure or demand without maxConcurrency or tpotSloMs: its capacity is "
       "unknown."},
      PressureWithoutLimit},
+    {{"first-tokens-not-exported", kNote, "ttftSloMs of an engine that exports no such time."},
+     FirstTokensNotExported},
     {{"tensorrt-llm-needed", kNote, "A metric that Triton exports with TensorRT-LLM only."},
      TensorRtLlmNeeded},
     {{"counter-as-gauge", kWarning, "A counter of a page, read as if it could fall."},

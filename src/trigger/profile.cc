@@ -53,9 +53,9 @@ Profiles MakeBuiltInProfiles() {
            BurstProfile("ollama", "Ollama, which keeps a model in VRAM between requests", 3),
            RequestProfile("vllm-queue-depth", "vLLM, by the requests that wait",
                           MetricType::kVllmQueueDepth, 5, 1),
-           // A quarter of vLLM's default batch (max_num_seqs 256): docs/demand.md says why.
+           // By `tools/bench loop`: docs/demand.md says why.
            RequestProfile("vllm-requests", "vLLM and other engines, by requests in flight",
-                          MetricType::kRequestsInFlight, 64, 0),
+                          MetricType::kRequestsInFlight, 48, 0),
            RequestProfile("triton-queue-wait", "Triton, by how long requests wait",
                           MetricType::kTritonQueueWaitMs, 50, 5),
            RequestProfile("triton-request-rate", "Triton, by requests a second",

@@ -31,7 +31,7 @@ TEST(BuiltInProfiles, AreTheReferencesWithOurWindows) {
       {"training", kBusy, 90, 0, 60, 600, 0, PreallocatedMemory::kLiteral, ScaleIn::kHold},
       {"vllm-queue-depth", MetricType::kVllmQueueDepth, 5, 1, 15, 60, 300,
        PreallocatedMemory::kLiteral, ScaleIn::kFollow},
-      {"vllm-requests", MetricType::kRequestsInFlight, 64, 0, 15, 60, 300,
+      {"vllm-requests", MetricType::kRequestsInFlight, 48, 0, 15, 60, 300,
        PreallocatedMemory::kLiteral, ScaleIn::kFollow},
       {"triton-queue-wait", MetricType::kTritonQueueWaitMs, 50, 5, 15, 60, 300,
        PreallocatedMemory::kLiteral, ScaleIn::kFollow},
