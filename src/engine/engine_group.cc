@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "demand/kept_service.h"
+#include "model/served_models.h"
 #include "page/http_endpoint.h"
 
 namespace gpuscaler {
@@ -25,10 +27,33 @@ SignalSeries SeriesOf(const EnginePlace& place, const EngineTimeline& engine,
   return series;
 }
 
-// The agent's record is about all models together.
+// The agent's record is about all models together. It has what demand is computed from, and the
+// limit that a pressure is measured against.
 bool IsAbout(const EngineQuestion& question, const SignalSeries& record) {
-  return question.memory > absl::ZeroDuration() &&
-         (question.model.empty() || question.model == record.models);
+  const bool takes_it =
+      question.memory > absl::ZeroDuration() || question.metric == EngineMetric::kPressurePercent;
+  return takes_it && (question.model.empty() || question.model == record.models);
+}
+
+// Namespace, pod, and name of the series.
+using EngineKey = std::tuple<absl::string_view, absl::string_view, absl::string_view>;
+
+EngineKey KeyOf(const SignalSeries& series) {
+  return {series.namespace_name, series.pod, series.name};
+}
+
+// Removes what its agent's record has.
+void DropRecorded(SignalSeries& left) {
+  if (left.demand != nullptr) {
+    EngineDemand arrivals = *left.demand;
+    DropService(arrivals);
+    left.demand = std::make_shared<const EngineDemand>(std::move(arrivals));
+  }
+  if (left.batch == nullptr || !left.batch->learnt_limit.has_value()) return;
+  EngineBatch batch = *left.batch;
+  batch.learnt_limit.reset();
+  batch.learnt_at = absl::InfinitePast();
+  left.batch = std::make_shared<const EngineBatch>(std::move(batch));
 }
 
 }  // namespace
@@ -105,7 +130,9 @@ bool EngineGroup::Take(const EnginePlace& place, const EngineUpdate& update,
                                           : engine.Fail(update.at, update.reading.status());
   engine.Forget(kept_since);
   if (is_new) found->second.update = ++update_;
-  if (is_new && update.learnt != nullptr) found->second.learnt = update.learnt;
+  std::shared_ptr<const SignalSeries>& learnt = found->second.learnt;
+  if (is_new && update.learnt != nullptr) learnt = update.learnt;
+  if (learnt != nullptr && AreOtherModels(engine.models(), learnt->models)) learnt = nullptr;
   bytes_ += engine.Bytes() - before;
   return is_new;
 }
@@ -156,23 +183,20 @@ SignalHistory EngineGroup::Answer(const EngineQuestion& question, absl::Time now
     history.series.back().listed_since = listed.since;
     AddLearnt(listed, question, history.series.back());
   }
+  std::set<EngineKey> remembered;
+  for (const auto& record : remembered_) {
+    const bool is_kept = now - record->demand->newest_at <= kLearntKept;
+    if (!is_kept || !IsAbout(question, *record)) continue;
+    history.remembered.push_back(record);
+    remembered.insert(KeyOf(*record));
+  }
   const absl::Time remembered_since = now - std::max(question.look_back, question.memory);
   for (const Left& left : left_) {
     if (!counts(left.place) || left.at < remembered_since) continue;
     history.left.push_back(SeriesOf(left.place, left.listed.engine, question, now, longest_gap));
     SignalSeries& series = history.left.back();
     series.listed_since = left.listed.since;
-    if (series.demand == nullptr || !IsRemembered(series)) continue;
-    EngineDemand arrivals = *series.demand;
-    DropService(arrivals);
-    series.demand = std::make_shared<const EngineDemand>(std::move(arrivals));
-  }
-  for (const auto& record : remembered_) {
-    const EnginePlace place{
-        .address = record->address, .namespace_name = record->namespace_name, .pod = record->pod};
-    const bool is_kept = now - record->demand->newest_at <= kLearntKept;
-    if (is_kept && IsAbout(question, *record) && counts(place))
-      history.remembered.push_back(record);
+    if (remembered.contains(KeyOf(series))) DropRecorded(series);
   }
   return history;
 }
@@ -181,7 +205,6 @@ void EngineGroup::AddLearnt(const Listed& listed, const EngineQuestion& question
                             SignalSeries& series) {
   if (listed.learnt == nullptr || !IsAbout(question, *listed.learnt)) return;
   const SignalSeries& learnt = *listed.learnt;
-  series.models = learnt.models;
   if (series.demand != nullptr) {
     series.demand =
         std::make_shared<const EngineDemand>(WithKeptService(*series.demand, *learnt.demand));
@@ -194,13 +217,6 @@ void EngineGroup::AddLearnt(const Listed& listed, const EngineQuestion& question
   batch.learnt_limit = learnt.batch->learnt_limit;
   batch.learnt_at = learnt.batch->learnt_at;
   series.batch = std::make_shared<const EngineBatch>(std::move(batch));
-}
-
-bool EngineGroup::IsRemembered(const SignalSeries& left) const {
-  return std::ranges::any_of(remembered_, [&](const auto& record) {
-    return record->name == left.name && record->pod == left.pod &&
-           record->namespace_name == left.namespace_name;
-  });
 }
 
 }  // namespace gpuscaler

@@ -81,7 +81,8 @@ class EngineGroup {
   int64_t Updates(absl::FunctionRef<bool(const EnginePlace&)> counts) const;
 
   // What those say that `counts` is true for, with the status of the newest List(): UNAVAILABLE
-  // before the first.
+  // before the first. All records that agents keep are in it: the pods that they are of may have
+  // left long before the fleet's past begins, so `counts` does not know them.
   SignalHistory Answer(const EngineQuestion& question, absl::Time now, absl::Duration longest_gap,
                        absl::FunctionRef<bool(const EnginePlace&)> counts) const;
 
@@ -99,7 +100,6 @@ class EngineGroup {
   };
 
   static void AddLearnt(const Listed& listed, const EngineQuestion& question, SignalSeries& series);
-  bool IsRemembered(const SignalSeries& left) const;
   bool CountList(bool is_new);
   // True: they are others than before.
   bool Replace(const std::set<EnginePlace>& places, absl::Time since, absl::Time at);

@@ -168,5 +168,108 @@ TEST(EngineGroup, MoreThanAnySourceHasAreAnErrorAndBounded) {
   EXPECT_THAT(HistoryOf(group).series, SizeIs(kMostEngines));
 }
 
+class RecordedEngineTest : public testing::Test {
+ protected:
+  static constexpr double kLearnt = 8;
+
+  RecordedEngineTest() {
+    group_.Remember(absl::Minutes(15));
+    group_.List(std::vector{kOnePod}, Second(0));
+  }
+  // Requests wait at a batch that is full.
+  void Serve(const std::string& model, int from, int to) {
+    for (int second = from; second <= to; ++second) {
+      const double done = 10.0 * (second - from + 1);
+      group_.Take(kOnePod, {.at = Second(second),
+                            .engine = "vllm",
+                            .reading = EngineReading{{{.model = model,
+                                                       .waiting = 1,
+                                                       .running = kLearnt,
+                                                       .requests_done = done,
+                                                       .generation_tokens = 40 * done,
+                                                       .answers = done,
+                                                       .answer_tokens = 40 * done}}}});
+    }
+  }
+  static std::shared_ptr<const SignalSeries> Record(const std::string& models = "llama",
+                                                    absl::Time read_at = Second(200)) {
+    auto record = std::make_shared<SignalSeries>(SignalSeries{.name = "vllm at 10.0.0.1:8000"});
+    record->namespace_name = kOnePod.namespace_name;
+    record->pod = kOnePod.pod;
+    record->models = models;
+    record->demand = std::make_shared<const EngineDemand>(EngineDemand{
+        .first_at = absl::InfinitePast(), .newest_at = read_at, .service = {.seconds = 1000}});
+    record->batch = std::make_shared<const EngineBatch>(EngineBatch{.learnt_limit = kLearnt});
+    return record;
+  }
+  void Leave(const RememberedEngines& records) {
+    group_.List(std::vector<EnginePlace>(), Second(201), {}, Second(0), records);
+  }
+  SignalHistory Answer(const EngineQuestion& question, absl::Time now = Second(202)) const {
+    return group_.Answer(question, now, absl::Seconds(10),
+                         [](const EnginePlace& place) { return place.pod != "none"; });
+  }
+
+  const EngineQuestion about_demand_{.metric = EngineMetric::kPressurePercent,
+                                     .look_back = absl::Minutes(5),
+                                     .memory = absl::Minutes(15)};
+  EngineGroup group_;
+};
+
+TEST_F(RecordedEngineTest, ARecordTakesThePlaceOfWhatAnEngineThatLeftHasShown) {
+  Serve("llama", 1, 200);
+  Leave({Record()});
+  const SignalHistory history = Answer(about_demand_);
+  ASSERT_THAT(history.remembered, SizeIs(1));
+  ASSERT_THAT(history.left, SizeIs(1));
+  EXPECT_EQ(history.left[0].demand->service, ServiceSums());
+  EXPECT_EQ(history.left[0].batch->learnt_limit, std::nullopt) << "it is in the record";
+}
+
+TEST_F(RecordedEngineTest, ARecordThatDoesNotCountTakesNoPlace) {
+  Serve("llama", 1, 200);
+  Leave({Record("llama", Second(201) - absl::Hours(25))});
+  SignalHistory history = Answer(about_demand_);
+  EXPECT_THAT(history.remembered, SizeIs(0)) << "it is too old";
+  EXPECT_GT(history.left.at(0).demand->service.seconds, 0);
+  EXPECT_EQ(history.left.at(0).batch->learnt_limit, kLearnt);
+
+  group_.KeepOnly({"llama"});
+  Leave({Record("llama,qwen")});
+  EngineQuestion of_model = about_demand_;
+  of_model.model = "llama";
+  EXPECT_THAT(Answer(of_model).remembered, SizeIs(0)) << "it is of two models";
+  EXPECT_THAT(Answer(about_demand_).remembered, SizeIs(1));
+}
+
+TEST_F(RecordedEngineTest, ALimitThatIsRecordedCountsForAPressureWithoutDemand) {
+  Leave({Record()});
+  EXPECT_THAT(Answer({.metric = EngineMetric::kPressurePercent}).remembered, SizeIs(1));
+  EXPECT_THAT(Answer(kHowManyWait).remembered, SizeIs(0));
+}
+
+// The pods of a record may have left before the past of the fleet begins.
+TEST_F(RecordedEngineTest, RecordsAreOfPodsThatAreNotKnownAnyMore) {
+  Leave({Record()});
+  const SignalHistory history = group_.Answer(about_demand_, Second(202), absl::Seconds(10),
+                                              [](const EnginePlace&) { return false; });
+  EXPECT_THAT(history.remembered, SizeIs(1));
+}
+
+TEST_F(RecordedEngineTest, ARecordOfAnotherModelDoesNotCount) {
+  group_.Take(
+      kOnePod,
+      {.at = Second(1),
+       .engine = "vllm",
+       .reading =
+           EngineReading{{{.model = "llama", .waiting = 0, .running = 1, .requests_done = 1}}},
+       .learnt = Record("llama", Second(1))});
+  EXPECT_EQ(Answer(about_demand_, Second(2)).series.at(0).demand->service.seconds, 1000);
+  Serve("qwen", 10, 11);
+  const SignalSeries series = Answer(about_demand_, Second(12)).series.at(0);
+  EXPECT_EQ(series.models, "qwen");
+  EXPECT_LT(series.demand->service.seconds, 1000) << "until its agent sends another record";
+}
+
 }  // namespace
 }  // namespace gpuscaler

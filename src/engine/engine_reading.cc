@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "model/served_models.h"
+
 namespace gpuscaler {
 namespace {
 
@@ -82,6 +84,13 @@ std::optional<ModelReading> ReadingOf(const EngineReading& reading, absl::string
   }
   ForgetWhatCannotBe(found);
   return found;
+}
+
+std::string ModelsOf(const EngineReading& reading) {
+  std::vector<absl::string_view> names;
+  names.reserve(reading.models.size());
+  for (const ModelReading& model : reading.models) names.emplace_back(model.model);
+  return JoinModels(names);
 }
 
 }  // namespace gpuscaler

@@ -86,4 +86,7 @@ struct EngineReading {
 // page has no such model.
 std::optional<ModelReading> ReadingOf(const EngineReading& reading, absl::string_view model);
 
+// As SignalSeries::models.
+std::string ModelsOf(const EngineReading& reading);
+
 }  // namespace gpuscaler

@@ -10,6 +10,7 @@
 #include "base/plain_words.h"
 #include "engine/engine_answers.h"
 #include "engine/reported_metrics.h"
+#include "model/served_models.h"
 
 namespace gpuscaler {
 namespace {
@@ -35,7 +36,10 @@ bool EngineTimeline::Take(absl::Time at, absl::string_view engine, const EngineR
     return family != nullptr && !HasBackend(*family, reading, model);
   };
   Name(reading);
-  if (HasOnlyOtherModels()) together_.BeginAnotherModel();
+  // Engines name no model before they have loaded one, and some never do.
+  std::string served = ModelsOf(reading);
+  if (AreOtherModels(served, served_)) together_.BeginAnotherModel();
+  if (!served.empty()) served_ = std::move(served);
   together_.Take(at, *ReadingOf(reading, ""));
   lacks_backend_ = lacks_backend("");
   for (auto& [name, model] : models_) {
@@ -53,22 +57,6 @@ void EngineTimeline::Name(const EngineReading& reading) {
   for (size_t i = 0; i < named; ++i)
     names_.push_back(PlainWords(reading.models[i].model, kLongestName));
   unnamed_ = reading.models.size() - named;
-}
-
-// Engines name no model before they have loaded one, and some never do. Of many models only some
-// names are kept, so that a page of many shows nothing.
-bool EngineTimeline::HasOnlyOtherModels() {
-  const std::vector<std::string> before = std::exchange(served_, {});
-  if (unnamed_ > 0) return false;
-  served_ = names_;
-  std::erase(served_, "");
-  if (served_.empty()) {
-    served_ = before;
-    return false;
-  }
-  return !before.empty() && std::ranges::none_of(served_, [&](const std::string& name) {
-    return std::ranges::find(before, name) != before.end();
-  });
 }
 
 bool EngineTimeline::Fail(absl::Time at, const absl::Status& why) {
@@ -103,9 +91,8 @@ void EngineTimeline::ForgetHistograms() {
 size_t EngineTimeline::Bytes() const {
   size_t bytes = sizeof(*this) + together_.Bytes() + failure_.message().size();
   for (const auto& [name, model] : models_) bytes += 2 * name.size() + model.timeline.Bytes();
-  for (const auto* const names : {&names_, &served_}) {
-    for (const std::string& name : *names) bytes += sizeof(std::string) + name.size();
-  }
+  for (const std::string& name : names_) bytes += sizeof(std::string) + name.size();
+  bytes += served_.size();
   return bytes;
 }
 
@@ -117,6 +104,7 @@ const EngineTimeline::StoredModel* EngineTimeline::Find(const std::string& model
 SignalSeries EngineTimeline::Answer(const EngineQuestion& question, absl::Time now,
                                     absl::Duration longest_gap) const {
   SignalSeries series{.engine = engine_};
+  series.models = served_;
   series.answers_since = answers_since_;
   series.was_tried = newest_at_ != absl::InfinitePast();
   if (NeverTells(question)) series.reported_by = EnginesThatTell(question.metric);

@@ -41,6 +41,7 @@ class EngineTimeline {
                       absl::Duration longest_gap) const;
 
   const std::string& engine() const { return engine_; }  // empty: it never answered
+  const std::string& models() const { return served_; }  // SignalSeries::models
 
  private:
   bool IsNew(absl::Time at);
@@ -54,9 +55,6 @@ class EngineTimeline {
   // That it will not report what the question takes, as far as is known.
   bool NeverTells(const EngineQuestion& question) const;
   void Name(const EngineReading& reading);  // the models that it has
-  // Returns whether the newest page has none of the models that a page before it had. Must be
-  // called once for each page.
-  bool HasOnlyOtherModels();
   std::string GapOf(const EngineQuestion& question, const SignalSeries& series) const;
 
   std::string engine_;
@@ -66,9 +64,9 @@ class EngineTimeline {
   ModelTimeline together_;
   bool lacks_backend_ = false;  // its newest page has nothing that only a backend exports
   std::map<std::string, StoredModel> models_;
-  std::vector<std::string> names_;   // of some models on its newest page, for an explanation
-  size_t unnamed_ = 0;               // how many others are there
-  std::vector<std::string> served_;  // the names of the last page that had names, if they were few
+  std::vector<std::string> names_;  // of some models on its newest page, for an explanation
+  size_t unnamed_ = 0;              // how many others are there
+  std::string served_;              // by the last page whose models are known
 };
 
 }  // namespace gpuscaler

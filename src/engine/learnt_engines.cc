@@ -4,23 +4,14 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/str_join.h"
 #include "demand/kept_service.h"
 #include "engine/engine_reading.h"
+#include "model/served_models.h"
 
 namespace gpuscaler {
 namespace {
 
 constexpr absl::Duration kRecordAgainAfter = absl::Minutes(1);
-
-constexpr size_t kLongestModels = 256;  // all names together
-
-std::string ModelsOf(const EngineReading& reading) {
-  std::string models = absl::StrJoin(
-      reading.models, ",", [](std::string* out, const auto& model) { out->append(model.model); });
-  models.resize(std::min(models.size(), kLongestModels));
-  return models;
-}
 
 // The pod may not be attributed yet. Its last known owners and GPU stand.
 void SetPod(const EnginePlace& place, const NodeSnapshot& node, SignalSeries& series) {
@@ -43,6 +34,11 @@ void SetPod(const EnginePlace& place, const NodeSnapshot& node, SignalSeries& se
   }
 }
 
+bool IsOfSameEngine(const SignalSeries& a, const SignalSeries& b) {
+  return a.pod == b.pod && a.namespace_name == b.namespace_name && a.address == b.address &&
+         a.port == b.port;
+}
+
 bool ShowsAnything(const SignalSeries& record) {
   return ShowsService(*record.demand) || record.batch->learnt_limit.has_value();
 }
@@ -58,8 +54,8 @@ std::shared_ptr<const SignalSeries> LearntEngines::Take(const EnginePlace& place
   Present& engine = present_[place];
   SignalSeries& series = engine.series;
   std::string models = ModelsOf(*update.reading);
-  const bool is_other = !series.models.empty() && !models.empty() && series.models != models;
-  if (is_other || (!series.engine.empty() && series.engine != update.engine)) engine = {};
+  const bool is_other_engine = !series.engine.empty() && series.engine != update.engine;
+  if (is_other_engine || AreOtherModels(models, series.models)) engine = {};
   if (!models.empty()) series.models = std::move(models);
   series.engine = std::string(update.engine);
   series.name = EngineName(place, update.engine);
@@ -69,11 +65,14 @@ std::shared_ptr<const SignalSeries> LearntEngines::Take(const EnginePlace& place
   series.port = place.port;
   SetPod(place, node, series);
   series.answers_since = std::min(series.answers_since, update.at);
+  engine.read_at = update.at;
+  // No record has them, and of each engine their track would take 0.6 MB.
+  for (const ModelHistogram histogram : kModelHistograms) ((*together).*histogram).reset();
   engine.timeline.Take(update.at, *std::move(together));
   engine.timeline.Forget(update.at);
   if (update.at - engine.recorded_at < kDemandBin) return nullptr;
   const std::shared_ptr<const SignalSeries> record = RecordOf(engine, update.at);
-  if (record == nullptr || !ShowsAnything(*record)) return nullptr;
+  if (!ShowsAnything(*record)) return nullptr;
   const bool is_news =
       series.demand == nullptr || record->demand->service != series.demand->service ||
       record->demand->bins != series.demand->bins || *record->batch != *series.batch;
@@ -84,12 +83,13 @@ std::shared_ptr<const SignalSeries> LearntEngines::Take(const EnginePlace& place
 }
 
 std::shared_ptr<const SignalSeries> LearntEngines::RecordOf(const Present& engine, absl::Time at) {
-  const std::optional<EngineDemand> demand = engine.timeline.Demand({});
-  if (!demand.has_value()) return nullptr;
+  EngineDemand demand{.first_at = absl::InfinitePast(), .newest_at = engine.read_at};
+  if (const auto sums = engine.timeline.Demand({})) demand = KeptService(*sums);
+  demand.newest_at = engine.read_at;
   EngineBatch batch = engine.timeline.Batch({}, at);
   batch.readings.clear();
   auto record = std::make_shared<SignalSeries>(engine.series);
-  record->demand = std::make_shared<const EngineDemand>(KeptService(*demand));
+  record->demand = std::make_shared<const EngineDemand>(std::move(demand));
   record->batch = std::make_shared<const EngineBatch>(std::move(batch));
   return record;
 }
@@ -102,9 +102,10 @@ void LearntEngines::List(const std::vector<std::string>& namespaces,
     const auto& [place, engine] = each;
     if (!looked_in.contains(place.namespace_name) || there.contains(place)) return false;
     const auto record = RecordOf(engine, absl::InfiniteFuture());
-    if (record != nullptr && record->pod_with_owners != nullptr && ShowsAnything(*record)) {
-      left_.push_back(record);
-    }
+    if (record->pod_with_owners == nullptr || !ShowsAnything(*record)) return true;
+    // One that leaves again and again has one record.
+    std::erase_if(left_, [&](const auto& each) { return IsOfSameEngine(*each, *record); });
+    left_.push_back(record);
     return true;
   });
   if (left_.size() > kMostLearnt) {
@@ -113,11 +114,9 @@ void LearntEngines::List(const std::vector<std::string>& namespaces,
 }
 
 RememberedEngines LearntEngines::Left(absl::Time now) {
-  const auto is_old = [now](const SignalSeries& record) {
-    return record.demand != nullptr && now - record.demand->newest_at > kLearntKept;
-  };
-  std::erase_if(left_, [&](const auto& record) { return is_old(*record); });
-  std::erase_if(present_, [&](const auto& each) { return is_old(each.second.series); });
+  const auto is_old = [now](absl::Time read_at) { return now - read_at > kLearntKept; };
+  std::erase_if(left_, [&](const auto& record) { return is_old(record->demand->newest_at); });
+  std::erase_if(present_, [&](const auto& each) { return is_old(each.second.read_at); });
   return left_;
 }
 

@@ -17,8 +17,8 @@
 
 namespace gpuscaler {
 
-// At most so many of a node; those that left first go first. A record takes about 1.2 KiB of memory
-// (LearntEngines.ARecordTakesLittle) and 250 bytes on the wire.
+// At most so many engines of a node that left; those that left first go first. A record takes
+// about 1.2 KiB of memory (LearntEngines.ARecordTakesLittle) and 250 bytes on the wire.
 inline constexpr size_t kMostLearnt = 256;
 
 // All models of an engine count together. Not thread-safe.
@@ -40,6 +40,7 @@ class LearntEngines {
     ModelTimeline timeline;
     SignalSeries series;  // its batch and demand are those of the newest record
     absl::Time recorded_at = absl::InfinitePast();
+    absl::Time read_at = absl::InfinitePast();
   };
 
   static std::shared_ptr<const SignalSeries> RecordOf(const Present& engine, absl::Time at);

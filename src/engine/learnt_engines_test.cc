@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "demand/kept_service.h"
 #include "engine/test_served_engine.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -122,40 +121,54 @@ TEST_F(LearntEnginesTest, ARecordTakesLittle) {
   EXPECT_LT(bytes, 2048);
 }
 
-TEST(KeptService, AnAgentThatHasJustStartedKeepsLessThanWasReadHere) {
-  EngineDemand own{.newest_at = kStart, .service = {.seconds = 600}};
-  const EngineDemand kept{.newest_at = kStart, .service = {.seconds = 60}};
-  EXPECT_EQ(WithKeptService(own, kept), own);
-  own.service.seconds = 80;
-  EXPECT_EQ(WithKeptService(own, kept).service, kept.service);
+TEST_F(LearntEnginesTest, AnEngineThatLeavesAgainAndAgainHasOneRecord) {
+  Leave(PlaceOf("llm-0"));
+  for (int times = 0; times < 3; ++times) Leave(PlaceOf("llm-1"));
+  EXPECT_THAT(learnt_.Left(now_), SizeIs(2));
 }
 
-TEST(KeptService, AnswersOfTheLastMinutesComeBeforeTheKeptOnes) {
-  EngineDemand own{.newest_at = kStart,
-                   .bins = {{.begin = kStart - absl::Hours(1), .answers = 500},
-                            {.begin = kStart - absl::Minutes(2), .arrived = 3, .answers = 199}}};
-  const RequestBin few{.begin = kStart - absl::Minutes(2), .answers = 210, .answer_tokens = 420};
-  const EngineDemand kept{.newest_at = kStart, .bins = {few}};
-  const EngineDemand merged = WithKeptService(own, kept);
-  ASSERT_THAT(merged.bins, SizeIs(3));
-  EXPECT_EQ(merged.bins[0].answers + merged.bins[1].answers, 0);
-  EXPECT_EQ(merged.bins[1].arrived, 3);
-  EXPECT_EQ(merged.bins[2], few);
-  own.bins[1].answers = 200;
-  EXPECT_EQ(WithKeptService(own, kept), own);
+TEST_F(LearntEnginesTest, AModelThatIsLoadedBesideAnotherBeginsNothingAnew) {
+  Serve(PlaceOf("llm-0"), absl::Minutes(10));
+  const double before = newest_->demand->service.seconds;
+  EngineUpdate both = engine_.Read(now_ += absl::Seconds(11), 8);
+  both.reading->models.push_back({.model = "qwen"});
+  const auto record = learnt_.Take(PlaceOf("llm-0"), both, NodeOf(PlaceOf("llm-0")));
+  ASSERT_NE(record, nullptr);
+  EXPECT_EQ(record->models, "llama,qwen");
+  EXPECT_GE(record->demand->service.seconds, before);
 }
 
-TEST(KeptService, KeepsTheAnswersOfFiveMinutesOrTwoHundred) {
-  EngineDemand demand{.newest_at = kStart};
-  for (int minutes = 60; minutes >= 1; --minutes) {
-    demand.bins.push_back(
-        {.begin = kStart - absl::Minutes(minutes), .answers = 10, .answer_tokens = 50});
+// llama.cpp counts no finished requests.
+TEST_F(LearntEnginesTest, ALimitIsKeptOfAnEngineWithoutDemand) {
+  const EnginePlace place = PlaceOf("llm-0");
+  for (int second = 0; second <= 30; ++second) {
+    now_ += absl::Seconds(1);
+    learnt_.Take(place,
+                 {.at = now_,
+                  .engine = "llamacpp",
+                  .reading = EngineReading{{{.waiting = 1, .running = 8}}}},
+                 NodeOf(place));
   }
-  const EngineDemand kept = KeptService(demand);
-  ASSERT_THAT(kept.bins, SizeIs(1));
-  EXPECT_EQ(kept.bins.front().answers, 200);
-  EXPECT_EQ(kept.bins.front().answer_tokens, 1000);
-  EXPECT_EQ(kept.bins.front().begin, kStart - absl::Minutes(1));
+  learnt_.List({"team-a"}, {});
+  ASSERT_THAT(learnt_.Left(now_ + absl::Hours(24)), SizeIs(1));
+  EXPECT_EQ(learnt_.Left(now_).front()->batch->learnt_limit, 8);
+  EXPECT_EQ(learnt_.Left(now_).front()->demand->newest_at, now_);
+  EXPECT_THAT(learnt_.Left(now_ + absl::Hours(25)), IsEmpty());
+}
+
+TEST_F(LearntEnginesTest, HistogramsOfAPresentEngineAreNotKept) {
+  Histogram histogram;
+  for (int bucket = 0; bucket < 200; ++bucket) {
+    histogram.buckets.push_back({.not_above = 0.1 * bucket, .count = 1.0});
+  }
+  const size_t before = mallinfo2().uordblks;
+  for (int second = 0; second < 600; ++second) {
+    EngineUpdate update = engine_.Read(now_ += absl::Seconds(1), 8);
+    for (Histogram::Bucket& bucket : histogram.buckets) ++bucket.count;
+    update.reading->models[0].first_token_seconds = histogram;
+    learnt_.Take(PlaceOf("llm-0"), update, NodeOf(PlaceOf("llm-0")));
+  }
+  EXPECT_LT(mallinfo2().uordblks - before, 64u << 10);
 }
 
 }  // namespace

@@ -362,7 +362,11 @@ TEST_F(AgentEnginesTest, AnAgentThatLiesIsNotListenedTo) {
        }},
       {"more engines that left than a node has",
        [](auto& words) {
-         for (int i = 0; i < 5000; ++i) words.mutable_list()->add_left();
+         for (int i = 0; i <= 1024; ++i) {
+           wire::LeftEngine& left = *words.mutable_list()->add_left();
+           left.mutable_pod()->set_namespace_name("team-a");
+           left.mutable_pod()->set_name("llm-9");
+         }
        }},
       {"a pod's name that is too long",
        [](auto& words) {

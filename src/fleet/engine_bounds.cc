@@ -14,6 +14,7 @@ namespace wire = telemetry::v1;
 
 // A kubelet runs 110 pods unless it is told otherwise, and few have more than one engine.
 constexpr int kMostEnginesOfNode = 4096;
+constexpr int kMostLeft = 1024;  // four times what an agent keeps (engine/learnt_engines.h)
 constexpr int kMostPort = 65535;
 constexpr int kMostSumsOfEngine = 64;  // later versions may send more
 
@@ -43,7 +44,7 @@ absl::Status BoundList(wire::EngineList& list) {
   RETURN_IF_ERROR(Counted("namespaces of a node", list.namespaces_size(), kMostEnginesOfNode));
   RETURN_IF_ERROR(Counted("engines of a node", list.engines_size(), kMostEnginesOfNode));
   RETURN_IF_ERROR(Counted("pods of a node", list.without_size(), kMostEnginesOfNode));
-  RETURN_IF_ERROR(Counted("engines that left a node", list.left_size(), kMostEnginesOfNode));
+  RETURN_IF_ERROR(Counted("engines that left a node", list.left_size(), kMostLeft));
   MakeText(*list.mutable_why());
   for (const std::string& name : list.namespaces()) {
     RETURN_IF_ERROR(Named("a namespace's name", name, kLongestLabel));

@@ -52,9 +52,9 @@ struct SignalSeries {
   // What people should know of a queue's number: that its group does not exist. Else empty.
   std::string note;
 
+  std::string models;  // that an engine serves, separated by commas; empty: not known
   // Only set if its agent sent a record of it (SignalHistory::remembered).
   int port = 0;
-  std::string models;     // that it serves, separated by commas
   std::string gpu_model;  // empty: not known
   std::shared_ptr<const Pod> pod_with_owners;
 
@@ -104,7 +104,7 @@ struct SignalHistory {
   // that is listed again is among `series` as well, anew.
   std::vector<SignalSeries> left;
   // Engines that left within the last day, with what their agents keep of them: `batch` and
-  // `demand`, without points. Only if the question is about demand.
+  // `demand`, without points. Only if the question is about demand or pressure.
   RememberedEngines remembered;
   // The requests that the gateway in front of these engines holds. Null if the trigger names none.
   // Its updates count in `generation` too.

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "model/served_models.h"
+
 namespace gpuscaler {
 namespace {
 
@@ -81,20 +83,21 @@ void WorkloadEngines::AddRemembered(const std::vector<const SignalSeries*>& reme
   if (remembered.empty()) return;
   const SignalSeries& last = **std::ranges::max_element(
       remembered, {}, [](const SignalSeries* engine) { return engine->demand->newest_at; });
-  std::set<std::string> models;
+  std::vector<std::string> models;
   std::set<std::string> gpu_models;
   for (const WorkloadEngine& engine : engines_) {
     if (!engine.is_present) continue;
-    models.insert(engine.series->models);
+    if (!engine.series->models.empty()) models.push_back(engine.series->models);
     gpu_models.insert(engine.gpu_model);
   }
-  models.erase("");
   gpu_models.erase("");
-  if (models.empty()) models.insert(last.models);
+  if (models.empty()) models.push_back(last.models);
   if (gpu_models.empty()) gpu_models.insert(last.gpu_model);
   const std::string newest(has_pods_ ? newest_template_ : TemplateOf(last.pod));
   for (const SignalSeries* engine : remembered) {
-    if (!models.contains(engine->models) || !gpu_models.contains(engine->gpu_model)) continue;
+    const bool is_of_others = std::ranges::all_of(
+        models, [&](const std::string& each) { return AreOtherModels(engine->models, each); });
+    if (is_of_others || !gpu_models.contains(engine->gpu_model)) continue;
     engines_.push_back({.series = engine,
                         .is_present = false,
                         .is_of_newest_template = TemplateOf(engine->pod) == newest,
