@@ -53,7 +53,7 @@ Profiles MakeBuiltInProfiles() {
            BurstProfile("ollama", "Ollama, which keeps a model in VRAM between requests", 3),
            RequestProfile("vllm-queue-depth", "vLLM, by the requests that wait",
                           MetricType::kVllmQueueDepth, 5, 1),
-           // By `tools/bench loop`: docs/demand.md says why.
+           // Chosen by `tools/bench loop`; docs/demand.md has the figures.
            RequestProfile("vllm-requests", "vLLM and other engines, by requests in flight",
                           MetricType::kRequestsInFlight, 48, 0),
            RequestProfile("triton-queue-wait", "Triton, by how long requests wait",
