@@ -235,6 +235,23 @@ TEST(EngineDecision, AReplicaStartsUntilItsEngineIsFoundWhereOthersAre) {
   EXPECT_EQ(llm.Decide(trigger).value, 40 + 10) << "whether it started is not known";
 }
 
+TEST(EngineDecision, AReplicaWhoseEngineAnsweredNeverStartsAgain) {
+  FleetBuilder grown;
+  grown.Hold(kLong, {Node("n-llm-a", {LlmPod("llm-a")}), Node("n-llm-b", {})});
+  grown.Hold(absl::Minutes(6),
+             {Node("n-llm-a", {LlmPod("llm-a")}), Node("n-llm-b", {LlmPod("llm-b")})});
+  Trigger trigger = InFlight();
+  trigger.warmup = absl::Seconds(300);
+  EngineWorkloadBuilder llm(grown);
+  llm.EngineIn("llm-a", 40);
+  llm.EngineIn("llm-b", 30, absl::Minutes(4));
+  llm.Leave("vllm at llm-b", absl::Minutes(1));
+  EXPECT_EQ(llm.Decide(trigger).value, 40 + 10) << "it cannot be read";
+  EXPECT_EQ(llm.Decide(trigger).warming, 0);
+  llm.Leave("vllm at llm-a", absl::Minutes(1));
+  EXPECT_FALSE(llm.Decide(trigger).status.ok()) << "no replica can be read: never 0";
+}
+
 TEST(EngineDecision, AYoungReplicaIsWarmingUntilItsEngineAnswers) {
   // Of the second node nothing is known before the pod was there.
   FleetBuilder grown;

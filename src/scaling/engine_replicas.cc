@@ -122,7 +122,7 @@ class EngineReplicas {
       }
     }
     AddLeft(engines);
-    if (by_owner_) engines.AddRemembered(Remembered());
+    engines.AddRemembered(Remembered());
     workload_replicas_.engines = std::move(engines).Take();
     workload_replicas_.batch_limit = SharedLimit(workload_replicas_.engines);
   }
@@ -192,10 +192,15 @@ class EngineReplicas {
     });
   }
 
-  // The workload's engines. While it has no pods, it is selected among the owners of theirs.
+  // The workload's engines, or all where owners do not count. While it has no pods, it is selected
+  // among the owners of theirs.
   std::vector<const SignalSeries*> Remembered() const {
     std::vector<const SignalSeries*> remembered;
     if (signals_.remembered.empty()) return remembered;
+    if (!by_owner_) {
+      for (const auto& engine : signals_.remembered) remembered.push_back(engine.get());
+      return remembered;
+    }
     SeenPods seen;
     for (const Replica& replica : workload_replicas_.replicas) {
       seen.holding.insert(seen.holding.end(), replica.pods.begin(), replica.pods.end());
@@ -301,11 +306,7 @@ class EngineReplicas {
   static bool HasNoSample(const Replica& replica) { return replica.samples.empty(); }
 
   // Its pods are gone, and its engines with them, of which one was read.
-  bool HasLeft(const Replica& replica) const {
-    return !replica.present && std::ranges::any_of(signals_.left, [&](const SignalSeries& engine) {
-      return owners_.IsOf(engine, replica) && LastReadAt(engine) != absl::InfinitePast();
-    });
-  }
+  bool HasLeft(const Replica& replica) const { return !replica.present && HasServed(replica); }
 
   // Its pods are gone, nobody knows from which address, and so is a unmatched engine that was read
   // in its time: each is one replica's.
@@ -371,8 +372,15 @@ class EngineReplicas {
     if (!engines.empty()) return false;
     const bool is_ready_known =
         std::ranges::any_of(replica.pods, [](const Pod* pod) { return pod->ready.has_value(); });
-    return by_owner_ && !is_ready_known && IsKnownBefore(replica.held_since) && AnyWasRead() &&
-           IsLookedForIn(replica, signals_);
+    return by_owner_ && !is_ready_known && IsKnownBefore(replica.held_since) &&
+           !HasServed(replica) && AnyWasRead() && IsLookedForIn(replica, signals_);
+  }
+
+  // An engine that is listed no more was its own, and was read: it has started for good.
+  bool HasServed(const Replica& replica) const {
+    return std::ranges::any_of(signals_.left, [&](const SignalSeries& engine) {
+      return owners_.IsOf(engine, replica) && LastReadAt(engine) != absl::InfinitePast();
+    });
   }
 
   bool AnyWasRead() const {
@@ -401,13 +409,10 @@ class EngineReplicas {
   // A replica that served before is not listed because it ends, or is not Ready any more. Its
   // engine counts until then (Left).
   void Unlist(Replica& replica) const {
-    const bool has_served = std::ranges::any_of(signals_.left, [&](const SignalSeries& engine) {
-      return owners_.IsOf(engine, replica) && LastReadAt(engine) != absl::InfinitePast();
-    });
     const bool was_ready =
         replica.warm_at <= now_ &&
         std::ranges::any_of(replica.pods, [](const Pod* pod) { return pod->ready.has_value(); });
-    if (!has_served && !was_ready) {
+    if (!HasServed(replica) && !was_ready) {
       replica.warm_at = replica.counted_since = absl::InfiniteFuture();
       return;
     }
