@@ -64,9 +64,9 @@ class EngineTimeline {
   ModelTimeline together_;
   bool lacks_backend_ = false;  // its newest page has nothing that only a backend exports
   std::map<std::string, StoredModel> models_;
-  std::vector<std::string> names_;  // of some models on its newest page, for an explanation
+  std::vector<std::string> names_;  // some models of its newest page, for an explanation
   size_t unnamed_ = 0;              // how many others are there
-  std::string served_;              // by the last page whose models are known
+  std::string served_;              // models of the last page that names them
 };
 
 }  // namespace gpuscaler
