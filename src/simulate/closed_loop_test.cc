@@ -108,6 +108,16 @@ TEST(ClosedLoop, DayIsServedForATenthMoreThanByWhoKnowsTheLoad) {
   EXPECT_LE(totals.gpu_hours, 1.1 * 8.21) << "the clairvoyant's";
 }
 
+// Few requests arrive, and their number varies: a window as short as that of others would move the
+// replicas five times an hour.
+TEST(ClosedLoop, ConstantLoadOfLongAnswersHardlyMovesTheReplicas) {
+  const EnginePreset& preset = *EnginePresetNamed("8b-long-answers");
+  const LoopTotals totals = TotalsOfLoad("constant 8.3", preset, preset.goals.first_token);
+  EXPECT_GE(totals.slo_percent(), 99);
+  EXPECT_LE(totals.changes / totals.hours, 2);
+  EXPECT_LE(totals.mean_replicas, 9.5);
+}
+
 TEST(ClosedLoop, SameSeedGivesTheSameRun) {
   const LoopTotals once = TotalsOf(HourOf(2.5), Profile({{"profile", "vllm-requests"}}));
   const LoopTotals twice = TotalsOf(HourOf(2.5), Profile({{"profile", "vllm-requests"}}));
@@ -166,6 +176,28 @@ TEST(ClosedLoop, LlmdsLawComesOutAsPublished) {
   }
   EXPECT_NEAR(slo, 95.8, 3);
   EXPECT_NEAR(replicas, 5.93, 0.2);
+}
+
+// With fewer replicas than llm-d's law needs for 95.8 %.
+TEST(ClosedLoop, DemandKeepsTheGoalsOfLlmdsEpisode) {
+  ScaledObjectSpec object{.min_replica_count = kLlmdFewestReplicas,
+                          .max_replica_count = kLlmdMostReplicas,
+                          .hpa = HpaOptions()};
+  object.hpa.scale_down.policies = {{HpaPolicy::Type::kPods, 1, absl::Seconds(120)}};
+  const auto trigger =
+      ParseTrigger({{"profile", "vllm-inference"}, {"tpotSloMs", "100"}, {"ttftSloMs", "3000"}},
+                   BuiltInProfiles());
+  ASSERT_TRUE(trigger.ok()) << trigger.status();
+  double slo = 0, replicas = 0;
+  constexpr int kSeeds = 5;
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    const LoopTotals totals = TotalsOf(LlmdEpisode(static_cast<uint64_t>(seed)),
+                                       KedaPolicy(object, OwnTrigger(*trigger)));
+    slo += totals.slo_percent() / kSeeds;
+    replicas += totals.mean_replicas / kSeeds;
+  }
+  EXPECT_GE(slo, 97.5);
+  EXPECT_LE(replicas, 5.85);
 }
 
 }  // namespace
