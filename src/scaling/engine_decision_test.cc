@@ -231,6 +231,8 @@ TEST(EngineDecision, AReplicaStartsUntilItsEngineIsFoundWhereOthersAre) {
   trigger.warmup = absl::Seconds(300);
   EXPECT_EQ(llm.Decide(trigger).value, 40);
   EXPECT_EQ(llm.Decide(trigger).warming, 1);
+  llm.signals().read_since = llm.now() - absl::Minutes(1);
+  EXPECT_EQ(llm.Decide(trigger).value, 40) << "of an aggregator that has just restarted too";
   llm.Without({{.node = "n-llm-b", .why = "its agent does not look for engines"}});
   EXPECT_EQ(llm.Decide(trigger).value, 40 + 10) << "whether it started is not known";
 }
@@ -250,6 +252,21 @@ TEST(EngineDecision, AReplicaWhoseEngineAnsweredNeverStartsAgain) {
   EXPECT_EQ(llm.Decide(trigger).warming, 0);
   llm.Leave("vllm at llm-a", absl::Minutes(1));
   EXPECT_FALSE(llm.Decide(trigger).status.ok()) << "no replica can be read: never 0";
+}
+
+// Overload fails every readiness probe, and the headless Service has no address left.
+TEST(EngineDecision, ReplicasWithoutAKnownAddressThatServedAreNotIdle) {
+  FleetBuilder grown;
+  grown.Hold(kLong, {Node("n-llm-a", {}), Node("n-llm-b", {})});
+  grown.Hold(absl::Minutes(12),
+             {Node("n-llm-a", {LlmPod("llm-a")}), Node("n-llm-b", {LlmPod("llm-b")})});
+  EngineWorkloadBuilder llm(grown);
+  llm.EngineAt("10.1.0.7", 40);
+  llm.EngineAt("10.1.0.8", 40);
+  llm.Leave("vllm at 10.1.0.7", absl::Minutes(1));
+  llm.Leave("vllm at 10.1.0.8", absl::Minutes(1));
+  EXPECT_EQ(llm.Decide(Named(InFlight())).warming, 0);
+  EXPECT_FALSE(llm.Decide(Named(InFlight())).status.ok());
 }
 
 TEST(EngineDecision, AYoungReplicaIsWarmingUntilItsEngineAnswers) {

@@ -42,6 +42,7 @@ class EngineReplicas {
         endpoint_is_named_(!trigger.engine_endpoint.url.empty()),
         by_owner_(by_owner),
         owners_(trigger, fleet, by_owner, signals, workload_replicas.replicas),
+        remembered_(Remembered()),
         reported_(CheckMetric()) {}
 
   // Its engines' numbers, or the want of them, are what the workload counts.
@@ -122,7 +123,7 @@ class EngineReplicas {
       }
     }
     AddLeft(engines);
-    engines.AddRemembered(Remembered());
+    engines.AddRemembered(remembered_);
     workload_replicas_.engines = std::move(engines).Take();
     workload_replicas_.batch_limit = SharedLimit(workload_replicas_.engines);
   }
@@ -237,6 +238,9 @@ class EngineReplicas {
   // One that is listed no more was the workload's until then.
   absl::Time LastReadOfThoseLeft() const {
     absl::Time last_read = absl::InfinitePast();
+    for (const SignalSeries* engine : remembered_) {
+      last_read = std::max(last_read, engine->demand->newest_at);
+    }
     for (const SignalSeries& engine : signals_.left) {
       const absl::Time read_at = LastReadAt(engine);
       if (read_at > last_read && owners_.IsOfWorkload(engine)) last_read = read_at;
@@ -366,14 +370,24 @@ class EngineReplicas {
   }
 
   // Whether nothing but its engine shows that it started: readiness is not known, no engine is
-  // found in it though one was looked for since before it began, and others of the workload were
-  // read.
+  // found in it though one was looked for, and others of the workload were read. The result must
+  // not depend on when this aggregator began to read.
   bool StartsUntilItAnswers(const Engines& engines, const Replica& replica) const {
-    if (!engines.empty()) return false;
+    if (!by_owner_ || !engines.empty() || HasAnswered(replica)) return false;
+    // An engine that is listed at an address of no pod may be its own.
+    if (endpoint_is_named_ && !owners_.HasAddress(replica)) return false;
+    const bool was_there_before_its_agent = replica.warm_at == absl::InfinitePast();
     const bool is_ready_known =
         std::ranges::any_of(replica.pods, [](const Pod* pod) { return pod->ready.has_value(); });
-    return by_owner_ && !is_ready_known && IsKnownBefore(replica.held_since) &&
-           !HasServed(replica) && AnyWasRead() && IsLookedForIn(replica, signals_);
+    return !was_there_before_its_agent && !is_ready_known && AnyWasRead() &&
+           IsLookedForIn(replica, signals_);
+  }
+
+  bool HasAnswered(const Replica& replica) const {
+    return HasServed(replica) || std::ranges::any_of(remembered_, [&](const SignalSeries* engine) {
+             return owners_.IsOf(*engine, replica) &&
+                    engine->demand->newest_at >= replica.held_since;
+           });
   }
 
   // An engine that is listed no more was its own, and was read: it has started for good.
@@ -529,6 +543,7 @@ class EngineReplicas {
   const bool endpoint_is_named_;
   const bool by_owner_;
   const EngineOwners owners_;
+  const std::vector<const SignalSeries*> remembered_;
   const absl::Status reported_;
   std::map<const SignalSeries*, absl::Time> unmatched_frozen_at_;
   std::vector<absl::Time> unmatched_left_at_;  // when those of no replica were last read

@@ -25,6 +25,7 @@ class OwnPods {
     return pods_.contains(pod) || addresses_.contains(address);
   }
 
+  bool empty() const { return pods_.empty() && addresses_.empty(); }
   size_t size_bytes() const;
 
  private:

@@ -50,11 +50,14 @@ FleetReader::Fleet AsOf(absl::Time now, FleetReader::Fleet fleet) {
   return later;
 }
 
-// A workload is concerned by the nodes that it is on, who counts all engines by all nodes.
-void AwaitNodesOf(const ParsedTrigger& parsed, const FleetHistory& fleet, SignalHistory& signals) {
+// A workload is concerned by the nodes that it is on, who counts all engines by all nodes. If the
+// workload sleeps behind a gateway, any node may have the records of its engines.
+void AwaitNodesOf(const ParsedTrigger& parsed, const FleetHistory& fleet, const OwnPods* own,
+                  SignalHistory& signals) {
   const bool of_workload = parsed.trigger->scope == Scope::kWorkload;
+  const bool sleeps = own != nullptr && own->empty() && CountsHeldRequests(*parsed.trigger);
   const auto concerns = [&](const std::string& node) {
-    return !of_workload ||
+    return !of_workload || sleeps ||
            std::ranges::find(fleet.nodes, node, &NodeState::node) != fleet.nodes.end();
   };
   AwaitNodes(concerns, signals);
@@ -335,7 +338,7 @@ TriggerEvaluator::Evaluated TriggerEvaluator::TryOnSignals(Question question,
 
   ASSIGN_OR_RETURN(Inputs inputs, InputsOf(trigger, *parsed, fleet));
   SignalHistory& history = inputs.received.history;
-  AwaitNodesOf(*parsed, *inputs.fleet, history);
+  AwaitNodesOf(*parsed, *inputs.fleet, inputs.received.own.get(), history);
   if (history.is_awaited) {
     return absl::UnavailableError(absl::StrCat(NameOf(*parsed->source), ": not read yet"));
   }
