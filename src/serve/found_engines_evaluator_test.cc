@@ -1,5 +1,6 @@
 // Verdicts on engines that nobody named, while not every node tells of its own.
 #include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,9 +35,11 @@ class TriggerEvaluatorOfFoundEnginesTest : public AskedFleet {
   }
 
   absl::StatusOr<double> InFlightOf(const std::string& workload) {
-    const externalscaler::ScaledObjectRef ref =
-        RefIn("crowd", {{"metricType", "requests_in_flight"}, {"workload", workload}});
-    const auto trigger = cache_.Get(ref);
+    return ValueOf({{"metricType", "requests_in_flight"}, {"workload", workload}});
+  }
+
+  absl::StatusOr<double> ValueOf(const std::map<std::string, std::string>& metadata) {
+    const auto trigger = cache_.Get(RefIn("crowd", metadata));
     const TriggerEvaluator::Parsed parsed = evaluator_.Parse(*trigger);
     evaluator_.Want(*trigger, *parsed);
     const TriggerEvaluator::Evaluated evaluated = evaluator_.Try(Question::kAll, *trigger, parsed);
@@ -87,6 +90,28 @@ TEST_F(TriggerEvaluatorOfFoundEnginesTest, ANodeThatDoesNotTellHoldsUpTheWorkloa
   EXPECT_EQ(*in_flight, 3);
   EXPECT_EQ(InFlightOf("llm").status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(InFlightOf("idle").value_or(-1), 0) << "it has no pod";
+}
+
+// The records of its engines may be on any node.
+TEST_F(TriggerEvaluatorOfFoundEnginesTest, AWorkloadThatSleepsBehindAGatewayAwaitsAllNodes) {
+  store_.Listed(std::vector<std::string>{"a:1", "b:1", "gpu-1:1"});
+  SaysOfReplica("gpu-1", "chat", "chat-0");
+  const SignalSource gateway{
+      .namespace_name = "crowd",
+      .place = MetricsPage{.url = "http://gateway:9090/metrics", .selector = "queue_size"}};
+  const std::map<std::string, std::string> metadata = {
+      {"profile", "vllm-inference"},
+      {"workload", "llm"},
+      {"maxConcurrency", "64"},
+      {"gatewayUrl", "http://gateway:9090/metrics"},
+      {"prometheusMetric", "queue_size"}};
+  EXPECT_EQ(ValueOf(metadata).status().code(), absl::StatusCode::kUnavailable);
+  signals_.ListPages(gateway, std::vector<std::string>{"10.0.0.9"});
+  signals_.TakePage(gateway, "10.0.0.9", CounterPoint{.instant = {.at = clock_.Now()}, .value = 5});
+  found_.Expect(found_.Subscription(clock_.Now()), {"gpu-1"}, clock_.Now());
+  EXPECT_EQ(ValueOf(metadata).status().code(), absl::StatusCode::kUnavailable);
+  found_.List("gpu-1", NodeEngines{.namespaces = {"crowd"}}, clock_.Now());
+  EXPECT_EQ(ValueOf(metadata).value_or(-1), 80) << "no capacity is known: one replica";
 }
 
 TEST_F(TriggerEvaluatorOfFoundEnginesTest, AnEngineInItsPodsSuggestsAProfileToATriggerWithoutOne) {
