@@ -71,7 +71,7 @@ std::shared_ptr<const SignalSeries> LearntEngines::Take(const EnginePlace& place
   engine.timeline.Take(update.at, *std::move(together));
   engine.timeline.Forget(update.at);
   if (update.at - engine.recorded_at < kDemandBin) return nullptr;
-  const std::shared_ptr<const SignalSeries> record = RecordOf(engine, update.at);
+  std::shared_ptr<const SignalSeries> record = RecordOf(engine, update.at);
   if (!ShowsAnything(*record)) return nullptr;
   const bool is_news =
       series.demand == nullptr || record->demand->service != series.demand->service ||

@@ -77,18 +77,18 @@ struct Decision {
   bool saturation_unknown = false;
   // memory_used_percent named by hand counts preallocated VRAM as load, busy or idle.
   bool literal_memory = false;
-  int frozen = 0;                // replicas whose engines have stopped counting (DESIGN 2)
-  bool by_engines = false;       // what they say takes the place of what GPUs show
-  std::optional<Demand> demand;  // empty: it is not computed, or no engine reports what it takes
-  bool by_demand = false;        // the value is the demand's
-  std::optional<LatencyAsk> latency;  // empty: first tokens are in time, or no ttftSloMs is given
-  std::optional<double> batch_limit;  // that engines without one of their own share
+  int frozen = 0;           // replicas whose engines have stopped counting (DESIGN 2)
+  bool by_engines = false;  // what they say takes the place of what GPUs show
+  bool by_demand = false;   // the value is the demand's
   // Whether there is a limit for the pressure of each engine: its own, maxConcurrency, or the
   // shared one. Empty: no pressure counts, or there is no engine and no maxConcurrency.
   std::optional<bool> batch_limit_known;
-  AmbiguityWarning ambiguity;      // whether its pods are those that are meant
-  std::vector<std::string> notes;  // these in words, and what else people should know
-  absl::Time taken_at;             // the instant it was made for
+  std::optional<Demand> demand;  // empty: it is not computed, or no engine reports what it takes
+  std::optional<LatencyAsk> latency;  // empty: first tokens are in time, or no ttftSloMs is given
+  std::optional<double> batch_limit;  // that engines without one of their own share
+  AmbiguityWarning ambiguity;         // whether its pods are those that are meant
+  std::vector<std::string> notes;     // these in words, and what else people should know
+  absl::Time taken_at;                // the instant it was made for
   // If nothing more is heard, it is right before `valid_until`, and its status and `active` are so
   // before `active_until` (next_change.h). What the words say of ages is that of `taken_at`.
   absl::Time valid_until;
