@@ -96,8 +96,8 @@ double RateOf(const std::vector<Arrivals>& all, size_t bins, double of_engines =
   return rate;
 }
 
-// Whether the newest part of a window, however long, has a rate of its own. Of the Poisson arrivals
-// of `bins`, each falls into the newest k with a probability of k / bins (binomial distribution).
+// Returns true if any newest part of the window has a rate of its own. A Poisson arrival within
+// `bins` falls into the newest k with a probability of k / bins (binomial distribution).
 bool IsContradicted(const std::vector<double>& arrived, size_t bins) {
   for (size_t newest = 1; newest < bins; ++newest) {
     const double share = static_cast<double>(newest) / static_cast<double>(bins);

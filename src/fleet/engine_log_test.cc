@@ -303,7 +303,7 @@ TEST_F(EngineLogTest, EnginesThatLeftAreSentToThoseWhoWantTheirNamespace) {
   EXPECT_EQ(list_.left(0).pod().namespace_name(), "team-b");
   clock_.Advance(absl::Minutes(2));
   EXPECT_THAT(log_.Subscription().namespaces, IsEmpty());
-  EXPECT_THAT(log_.Remembered(), ElementsAre("team-a", "team-b")) << "though nobody wants them";
+  EXPECT_THAT(log_.Remembered(), ElementsAre("team-a", "team-b")) << "though no client wants them";
 }
 
 }  // namespace

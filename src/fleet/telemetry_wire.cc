@@ -114,7 +114,7 @@ void EncodePod(const Pod& pod, wire::Pod& added) {
 
 Pod DecodePod(const wire::Pod& pod, const WriterClock& clock) {
   Pod decoded{.namespace_name = pod.namespace_name(), .name = pod.name(), .uid = pod.uid()};
-  // Of a source that a newer agent knows no more is believed than of a name.
+  // A source that only newer agents have counts no more than a name.
   if (pod.owners_from() == wire::Pod::REFERENCES) {
     decoded.owners_from = Pod::OwnersFrom::kReferences;
   }
