@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "demand/kept_service.h"
+#include "demand/service_record.h"
 
 namespace gpuscaler {
 namespace {

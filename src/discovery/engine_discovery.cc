@@ -193,13 +193,13 @@ void EngineDiscovery::Deliver(const EngineTarget& target, const EngineUpdate& up
 void EngineDiscovery::ListAndTell() {
   NodeEngines found = search_.Found();
   const std::set<EnginePlace> places(found.places.begin(), found.places.end());
-  learnt_.List(found.namespaces, found.places);
-  found.left = learnt_.Left(clock_.Now());
+  capacity_records_.List(found.namespaces, found.places);
+  found.left = capacity_records_.Left(clock_.Now());
   if (!listed_.has_value() || !listed_->ok() || **listed_ != found) List(std::move(found));
   const SnapshotStore::History history = snapshots_.Newest();
   for (auto& [place, update] : unreported_) {
     if (!places.contains(place)) continue;
-    update.learnt = learnt_.Take(place, update, history->Newest());
+    update.capacity_record = capacity_records_.Take(place, update, history->Newest());
     listener_.Take(place, update);
   }
   std::erase_if(unreported_, [&](const auto& each) { return places.contains(each.first); });

@@ -17,8 +17,8 @@
 #include "base/periodic_thread.h"
 #include "base/stop_all.h"
 #include "discovery/engine_search.h"
+#include "engine/capacity_records.h"
 #include "engine/engine_poller.h"
-#include "engine/learnt_engines.h"
 #include "signal/engine_subscription.h"
 #include "signal/found_engines.h"
 #include "store/snapshot_store.h"
@@ -85,7 +85,7 @@ class EngineDiscovery {
 
   // The thread's own.
   EngineSearch search_;
-  LearntEngines learnt_;  // stays while no client wants engines
+  NodeCapacityRecords capacity_records_;  // stays while no client wants engines
   EngineSubscription wanted_;
   absl::Time subscribed_since_;
   int64_t generation_ = 0;  // of the snapshot that was looked at

@@ -61,12 +61,12 @@ class TestListener : public EnginesListener {
     MutexLock lock(mutex_);
     EXPECT_THAT(found_->places, testing::Contains(place)) << "of one that is not listed";
     running_ = update.reading.ok() ? ReadingOf(*update.reading, "")->running : std::nullopt;
-    if (update.learnt != nullptr) learnt_ = update.learnt;
+    if (update.capacity_record != nullptr) capacity_record_ = update.capacity_record;
     ++takes_;
   }
-  std::shared_ptr<const SignalSeries> learnt() const {
+  std::shared_ptr<const SignalSeries> capacity_record() const {
     MutexLock lock(mutex_);
-    return learnt_;
+    return capacity_record_;
   }
 
   absl::StatusOr<NodeEngines> found() const {
@@ -91,7 +91,7 @@ class TestListener : public EnginesListener {
   EngineSubscription wanted_ ABSL_GUARDED_BY(mutex_);
   absl::StatusOr<NodeEngines> found_ ABSL_GUARDED_BY(mutex_) = absl::UnknownError("nothing told");
   std::optional<double> running_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<const SignalSeries> learnt_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const SignalSeries> capacity_record_ ABSL_GUARDED_BY(mutex_);
   int lists_ ABSL_GUARDED_BY(mutex_) = 0;
   int takes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
@@ -190,8 +190,9 @@ TEST_F(EngineDiscoveryTest, KeepsWhatAnEngineShowedAfterItsPodIsGone) {
   snapshot_.gpus[0].name = "H100";
   Put();
   listener_.Want("shop");
-  ASSERT_TRUE(Until([&] { return listener_.learnt() != nullptr; })) << "a batch that is full";
-  EXPECT_EQ(listener_.learnt()->batch->learnt_limit, 3);
+  ASSERT_TRUE(Until([&] { return listener_.capacity_record() != nullptr; }))
+      << "a batch that is full";
+  EXPECT_EQ(listener_.capacity_record()->batch->learnt_limit, 3);
   snapshot_.pods.clear();
   snapshot_.gpus[0].holders.clear();
   Put();

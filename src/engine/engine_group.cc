@@ -6,7 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "demand/kept_service.h"
+#include "demand/service_record.h"
+#include "engine/capacity_records.h"
 #include "model/served_models.h"
 #include "page/http_endpoint.h"
 
@@ -15,6 +16,11 @@ namespace {
 
 size_t BytesOf(const EnginePlace& place, const EngineTimeline& engine) {
   return sizeof(place) + place.namespace_name.size() + place.pod.size() + engine.Bytes();
+}
+
+size_t BytesOf(const SignalSeries& record) {
+  return sizeof(record) + record.models.size() + record.pod.size() + sizeof(Pod) +
+         sizeof(EngineDemand) + sizeof(RequestBin) + sizeof(EngineBatch);
 }
 
 SignalSeries SeriesOf(const EnginePlace& place, const EngineTimeline& engine,
@@ -46,7 +52,7 @@ EngineKey KeyOf(const SignalSeries& series) {
 void DropRecorded(SignalSeries& left) {
   if (left.demand != nullptr) {
     EngineDemand arrivals = *left.demand;
-    DropService(arrivals);
+    RemoveService(arrivals);
     left.demand = std::make_shared<const EngineDemand>(std::move(arrivals));
   }
   if (left.batch == nullptr || !left.batch->learnt_limit.has_value()) return;
@@ -65,7 +71,7 @@ std::string EngineName(const EnginePlace& place, absl::string_view engine) {
 
 bool EngineGroup::List(const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
                        const std::vector<WithoutEngine>& without, absl::Time kept_since,
-                       const RememberedEngines& remembered) {
+                       const CapacityRecords& capacity_records) {
   ForgetLeft(std::min(kept_since, at - memory_));
   const absl::Status before = std::exchange(listed_, places.status());
   if (!places.ok()) return CountList(listed_ != before);
@@ -79,8 +85,8 @@ bool EngineGroup::List(const absl::StatusOr<std::vector<EnginePlace>>& places, a
   was_whole_ |= std::ranges::none_of(without, &WithoutEngine::is_awaited);
   const bool others_lack = *without_ != without;
   if (others_lack) without_ = std::make_shared<const std::vector<WithoutEngine>>(without);
-  const bool are_others = remembered_ != remembered;
-  remembered_ = remembered;
+  const bool are_others = capacity_records_ != capacity_records;
+  capacity_records_ = capacity_records;
   const bool changed = Replace(all, since, at) || others_lack || are_others;
   if (changed) Weigh();
   return CountList(changed || listed_ != before);
@@ -105,7 +111,28 @@ bool EngineGroup::Replace(const std::set<EnginePlace>& places, absl::Time since,
 }
 
 void EngineGroup::ForgetLeft(absl::Time kept_since) {
-  if (std::erase_if(left_, [=](const Left& left) { return left.at <= kept_since; }) > 0) Weigh();
+  const size_t gone = std::erase_if(left_, [&](const Left& left) {
+    if (left.at > kept_since) return false;
+    RecordCapacity(left);
+    return true;
+  });
+  if (gone > 0) Weigh();
+}
+
+void EngineGroup::RecordCapacity(const Left& left) {
+  const bool has_agent = !left.place.pod.empty();
+  if (has_agent || memory_ == absl::ZeroDuration()) return;
+  const EngineQuestion question{.metric = EngineMetric::kPressurePercent, .memory = memory_};
+  const SignalSeries engine =
+      SeriesOf(left.place, left.listed.engine, question, left.at, absl::ZeroDuration());
+  const auto record =
+      CapacityRecordOf(engine, engine.demand == nullptr ? left.at : engine.demand->newest_at);
+  if (record == nullptr) return;
+  std::erase_if(own_records_, [&](const auto& each) {
+    return each->name == record->name || left.at - each->demand->newest_at > kCapacityRecordsKept;
+  });
+  own_records_.push_back(record);
+  if (own_records_.size() > kMostCapacityRecords) own_records_.erase(own_records_.begin());
 }
 
 bool EngineGroup::AddNew(const std::set<EnginePlace>& places, absl::Time since) {
@@ -130,9 +157,9 @@ bool EngineGroup::Take(const EnginePlace& place, const EngineUpdate& update,
                                           : engine.Fail(update.at, update.reading.status());
   engine.Forget(kept_since);
   if (is_new) found->second.update = ++update_;
-  std::shared_ptr<const SignalSeries>& learnt = found->second.learnt;
-  if (is_new && update.learnt != nullptr) learnt = update.learnt;
-  if (learnt != nullptr && AreOtherModels(engine.models(), learnt->models)) learnt = nullptr;
+  std::shared_ptr<const SignalSeries>& record = found->second.capacity_record;
+  if (is_new && update.capacity_record != nullptr) record = update.capacity_record;
+  if (record != nullptr && AreOtherModels(engine.models(), record->models)) record = nullptr;
   bytes_ += engine.Bytes() - before;
   return is_new;
 }
@@ -155,9 +182,8 @@ void EngineGroup::Weigh() {
   bytes_ = sizeof(*this);
   for (const auto& [place, listed] : engines_) bytes_ += BytesOf(place, listed.engine);
   for (const Left& left : left_) bytes_ += BytesOf(left.place, left.listed.engine);
-  for (const auto& record : remembered_) {
-    bytes_ += sizeof(*record) + record->models.size() + record->pod.size() + sizeof(Pod) +
-              sizeof(EngineDemand) + sizeof(RequestBin) + sizeof(EngineBatch);
+  for (const CapacityRecords* records : {&capacity_records_, &own_records_}) {
+    for (const auto& record : *records) bytes_ += BytesOf(*record);
   }
   for (const WithoutEngine& pod : *without_) {
     bytes_ +=
@@ -181,14 +207,16 @@ SignalHistory EngineGroup::Answer(const EngineQuestion& question, absl::Time now
     if (!counts(place)) continue;
     history.series.push_back(SeriesOf(place, listed.engine, question, now, longest_gap));
     history.series.back().listed_since = listed.since;
-    AddLearnt(listed, question, history.series.back());
+    AddRecord(listed, question, history.series.back());
   }
-  std::set<EngineKey> remembered;
-  for (const auto& record : remembered_) {
-    const bool is_kept = now - record->demand->newest_at <= kLearntKept;
-    if (!is_kept || !IsAbout(question, *record)) continue;
-    history.remembered.push_back(record);
-    remembered.insert(KeyOf(*record));
+  std::set<EngineKey> recorded;
+  for (const CapacityRecords* records : {&capacity_records_, &own_records_}) {
+    for (const auto& record : *records) {
+      const bool is_kept = now - record->demand->newest_at <= kCapacityRecordsKept;
+      if (!is_kept || !IsAbout(question, *record)) continue;
+      history.capacity_records.push_back(record);
+      recorded.insert(KeyOf(*record));
+    }
   }
   const absl::Time remembered_since = now - std::max(question.look_back, question.memory);
   for (const Left& left : left_) {
@@ -196,26 +224,26 @@ SignalHistory EngineGroup::Answer(const EngineQuestion& question, absl::Time now
     history.left.push_back(SeriesOf(left.place, left.listed.engine, question, now, longest_gap));
     SignalSeries& series = history.left.back();
     series.listed_since = left.listed.since;
-    if (remembered.contains(KeyOf(series))) DropRecorded(series);
+    if (recorded.contains(KeyOf(series))) DropRecorded(series);
   }
   return history;
 }
 
-void EngineGroup::AddLearnt(const Listed& listed, const EngineQuestion& question,
+void EngineGroup::AddRecord(const Listed& listed, const EngineQuestion& question,
                             SignalSeries& series) {
-  if (listed.learnt == nullptr || !IsAbout(question, *listed.learnt)) return;
-  const SignalSeries& learnt = *listed.learnt;
+  if (listed.capacity_record == nullptr || !IsAbout(question, *listed.capacity_record)) return;
+  const SignalSeries& record = *listed.capacity_record;
   if (series.demand != nullptr) {
     series.demand =
-        std::make_shared<const EngineDemand>(WithKeptService(*series.demand, *learnt.demand));
+        std::make_shared<const EngineDemand>(WithServiceRecord(*series.demand, *record.demand));
   }
   if (series.batch == nullptr ||
-      learnt.batch->learnt_limit.value_or(0) <= series.batch->learnt_limit.value_or(0)) {
+      record.batch->learnt_limit.value_or(0) <= series.batch->learnt_limit.value_or(0)) {
     return;
   }
   EngineBatch batch = *series.batch;
-  batch.learnt_limit = learnt.batch->learnt_limit;
-  batch.learnt_at = learnt.batch->learnt_at;
+  batch.learnt_limit = record.batch->learnt_limit;
+  batch.learnt_at = record.batch->learnt_at;
   series.batch = std::make_shared<const EngineBatch>(std::move(batch));
 }
 

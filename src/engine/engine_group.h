@@ -37,8 +37,8 @@ struct EngineUpdate {
   absl::Time at;             // the answer's
   absl::string_view engine;  // "vllm"
   absl::StatusOr<EngineReading> reading;
-  // Its agent's record of it (LearntEngines); null: as before.
-  std::shared_ptr<const SignalSeries> learnt = nullptr;
+  // Its agent's record of it (NodeCapacityRecords); null: as before.
+  std::shared_ptr<const SignalSeries> capacity_record = nullptr;
 };
 
 // "vllm at 10.1.2.3:8000"; "engine at ..." if it is not recognised.
@@ -53,11 +53,12 @@ class EngineGroup {
   // looks back on it. An error: where they are cannot be told now, or they may not be read; those
   // that are known stay. Of more than kMostEngines the first count, and its answers are an error
   // that says so. `without`: where there are none, though there might be; while it awaits some,
-  // what is told later was there from the beginning. `remembered`: what agents keep of engines that
-  // left. What left by `kept_since` may go. False: nothing is new.
+  // what is told later was there from the beginning. `capacity_records`: what agents keep of
+  // engines that left. What left by `kept_since` may go. False: nothing is new.
   bool List(const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
             const std::vector<WithoutEngine>& without = {},
-            absl::Time kept_since = absl::InfinitePast(), const RememberedEngines& remembered = {});
+            absl::Time kept_since = absl::InfinitePast(),
+            const CapacityRecords& capacity_records = {});
 
   // Of one that is not listed it is dropped, and so is what was read no later than its newest
   // reading. False: it was.
@@ -90,8 +91,9 @@ class EngineGroup {
   struct Listed {
     absl::Time since;  // SignalSeries::listed_since
     EngineTimeline engine;
-    int64_t update = 0;                          // the number of its newest
-    std::shared_ptr<const SignalSeries> learnt;  // the newest record of its agent; null: none
+    int64_t update = 0;  // the number of its newest
+    std::shared_ptr<const SignalSeries>
+        capacity_record;  // the newest record of its agent; null: none
   };
   struct Left {
     EnginePlace place;
@@ -99,11 +101,13 @@ class EngineGroup {
     Listed listed;
   };
 
-  static void AddLearnt(const Listed& listed, const EngineQuestion& question, SignalSeries& series);
+  static void AddRecord(const Listed& listed, const EngineQuestion& question, SignalSeries& series);
   bool CountList(bool is_new);
   // True: they are others than before.
   bool Replace(const std::set<EnginePlace>& places, absl::Time since, absl::Time at);
   void ForgetLeft(absl::Time kept_since);
+  // Keeps the record of one that no agent reads, so that no agent keeps it.
+  void RecordCapacity(const Left& left);
   // True: one of them is new.
   bool AddNew(const std::set<EnginePlace>& places, absl::Time since);
   // All of them may have changed.
@@ -112,8 +116,9 @@ class EngineGroup {
   absl::Status listed_ = NotYet("not looked for yet");
   bool was_whole_ = false;  // a list that awaited none
   std::map<EnginePlace, Listed> engines_;
-  std::vector<Left> left_;  // that ever answered; the first that left first
-  RememberedEngines remembered_;
+  std::vector<Left> left_;            // that ever answered; the first that left first
+  CapacityRecords capacity_records_;  // those of agents
+  CapacityRecords own_records_;       // the first that left first
   std::shared_ptr<const std::vector<WithoutEngine>> without_ =
       std::make_shared<const std::vector<WithoutEngine>>();
   std::set<std::string> models_;

@@ -1,5 +1,6 @@
 #include "engine/engine_group.h"
 
+#include "engine/capacity_records.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "series/test_seconds.h"
@@ -177,18 +178,18 @@ class RecordedEngineTest : public testing::Test {
     group_.List(std::vector{kOnePod}, Second(0));
   }
   // Requests wait at a batch that is full.
-  void Serve(const std::string& model, int from, int to) {
+  void Serve(const std::string& model, int from, int to, const EnginePlace& place = kOnePod) {
     for (int second = from; second <= to; ++second) {
       const double done = 10.0 * (second - from + 1);
-      group_.Take(kOnePod, {.at = Second(second),
-                            .engine = "vllm",
-                            .reading = EngineReading{{{.model = model,
-                                                       .waiting = 1,
-                                                       .running = kLearnt,
-                                                       .requests_done = done,
-                                                       .generation_tokens = 40 * done,
-                                                       .answers = done,
-                                                       .answer_tokens = 40 * done}}}});
+      group_.Take(place, {.at = Second(second),
+                          .engine = "vllm",
+                          .reading = EngineReading{{{.model = model,
+                                                     .waiting = 1,
+                                                     .running = kLearnt,
+                                                     .requests_done = done,
+                                                     .generation_tokens = 40 * done,
+                                                     .answers = done,
+                                                     .answer_tokens = 40 * done}}}});
     }
   }
   static std::shared_ptr<const SignalSeries> Record(const std::string& models = "llama",
@@ -202,7 +203,7 @@ class RecordedEngineTest : public testing::Test {
     record->batch = std::make_shared<const EngineBatch>(EngineBatch{.learnt_limit = kLearnt});
     return record;
   }
-  void Leave(const RememberedEngines& records) {
+  void Leave(const CapacityRecords& records) {
     group_.List(std::vector<EnginePlace>(), Second(201), {}, Second(0), records);
   }
   SignalHistory Answer(const EngineQuestion& question, absl::Time now = Second(202)) const {
@@ -220,7 +221,7 @@ TEST_F(RecordedEngineTest, ARecordTakesThePlaceOfWhatAnEngineThatLeftHasShown) {
   Serve("llama", 1, 200);
   Leave({Record()});
   const SignalHistory history = Answer(about_demand_);
-  ASSERT_THAT(history.remembered, SizeIs(1));
+  ASSERT_THAT(history.capacity_records, SizeIs(1));
   ASSERT_THAT(history.left, SizeIs(1));
   EXPECT_EQ(history.left[0].demand->service, ServiceSums());
   EXPECT_EQ(history.left[0].batch->learnt_limit, std::nullopt) << "it is in the record";
@@ -230,7 +231,7 @@ TEST_F(RecordedEngineTest, ARecordThatDoesNotCountTakesNoPlace) {
   Serve("llama", 1, 200);
   Leave({Record("llama", Second(201) - absl::Hours(25))});
   SignalHistory history = Answer(about_demand_);
-  EXPECT_THAT(history.remembered, SizeIs(0)) << "it is too old";
+  EXPECT_THAT(history.capacity_records, SizeIs(0)) << "it is too old";
   EXPECT_GT(history.left.at(0).demand->service.seconds, 0);
   EXPECT_EQ(history.left.at(0).batch->learnt_limit, kLearnt);
 
@@ -238,14 +239,60 @@ TEST_F(RecordedEngineTest, ARecordThatDoesNotCountTakesNoPlace) {
   Leave({Record("llama,qwen")});
   EngineQuestion of_model = about_demand_;
   of_model.model = "llama";
-  EXPECT_THAT(Answer(of_model).remembered, SizeIs(0)) << "it is of two models";
-  EXPECT_THAT(Answer(about_demand_).remembered, SizeIs(1));
+  EXPECT_THAT(Answer(of_model).capacity_records, SizeIs(0)) << "it is of two models";
+  EXPECT_THAT(Answer(about_demand_).capacity_records, SizeIs(1));
 }
 
 TEST_F(RecordedEngineTest, ALimitThatIsRecordedCountsForAPressureWithoutDemand) {
   Leave({Record()});
-  EXPECT_THAT(Answer({.metric = EngineMetric::kPressurePercent}).remembered, SizeIs(1));
-  EXPECT_THAT(Answer(kHowManyWait).remembered, SizeIs(0));
+  EXPECT_THAT(Answer({.metric = EngineMetric::kPressurePercent}).capacity_records, SizeIs(1));
+  EXPECT_THAT(Answer(kHowManyWait).capacity_records, SizeIs(0));
+}
+
+// No agent reads an engine at an address of a name.
+TEST_F(RecordedEngineTest, AnEngineOfANameIsRecordedForADayAfterItLeft) {
+  group_.List(std::vector{kOtherPod}, Second(0));
+  Serve("llama", 1, 200, kOtherPod);
+  const ServiceSums served = Answer(about_demand_).series.at(0).demand->service;
+  group_.List(std::vector<EnginePlace>(), Second(201), {}, Second(201));
+  EXPECT_THAT(Answer(about_demand_).capacity_records, SizeIs(0)) << "its readings are kept";
+  const absl::Time later = Second(200) + absl::Hours(23);
+  group_.List(std::vector<EnginePlace>(), later, {}, later);
+  const SignalHistory history = Answer(about_demand_, later);
+  EXPECT_THAT(history.left, SizeIs(0));
+  ASSERT_THAT(history.capacity_records, SizeIs(1));
+  const SignalSeries& record = *history.capacity_records[0];
+  EXPECT_EQ(record.demand->service, served);
+  EXPECT_EQ(record.demand->newest_at, Second(200));
+  EXPECT_EQ(record.batch->learnt_limit, kLearnt);
+  EXPECT_EQ(record.models, "llama");
+  EXPECT_EQ(record.address, kOtherPod.address);
+  EXPECT_THAT(Answer(kHowManyWait, later).capacity_records, SizeIs(0));
+  EXPECT_THAT(Answer(about_demand_, Second(201) + absl::Hours(24)).capacity_records, SizeIs(0));
+}
+
+TEST_F(RecordedEngineTest, AnEngineOfANameThatServedNothingIsNotRecorded) {
+  group_.List(std::vector{kOtherPod}, Second(0));
+  group_.Take(kOtherPod, Observed(0));
+  group_.List(std::vector<EnginePlace>(), Second(1), {}, Second(1));
+  const absl::Time later = Second(0) + absl::Hours(1);
+  group_.List(std::vector<EnginePlace>(), later, {}, later);
+  EXPECT_THAT(Answer(about_demand_, later).capacity_records, SizeIs(0));
+}
+
+TEST_F(RecordedEngineTest, EnginesOfANameAreRecordedInBoundedNumber) {
+  std::vector<EnginePlace> places;
+  for (size_t i = 0; i <= kMostCapacityRecords; ++i) {
+    places.push_back({.address = absl::StrCat("10.1.", i / 256, ".", i % 256), .port = 8000});
+  }
+  group_.List(places, Second(0));
+  for (const EnginePlace& place : places) Serve("llama", 1, 30, place);
+  const size_t before = group_.Bytes();
+  group_.List(std::vector<EnginePlace>(), Second(31), {}, Second(31));
+  const absl::Time later = Second(31) + absl::Hours(1);
+  group_.List(std::vector<EnginePlace>(), later, {}, later);
+  EXPECT_THAT(Answer(about_demand_, later).capacity_records, SizeIs(kMostCapacityRecords));
+  EXPECT_LT(group_.Bytes(), before);
 }
 
 // The pods of a record may have left before the past of the fleet begins.
@@ -253,7 +300,7 @@ TEST_F(RecordedEngineTest, RecordsAreOfPodsThatAreNotKnownAnyMore) {
   Leave({Record()});
   const SignalHistory history = group_.Answer(about_demand_, Second(202), absl::Seconds(10),
                                               [](const EnginePlace&) { return false; });
-  EXPECT_THAT(history.remembered, SizeIs(1));
+  EXPECT_THAT(history.capacity_records, SizeIs(1));
 }
 
 TEST_F(RecordedEngineTest, ARecordOfAnotherModelDoesNotCount) {
@@ -263,7 +310,7 @@ TEST_F(RecordedEngineTest, ARecordOfAnotherModelDoesNotCount) {
        .engine = "vllm",
        .reading =
            EngineReading{{{.model = "llama", .waiting = 0, .running = 1, .requests_done = 1}}},
-       .learnt = Record("llama", Second(1))});
+       .capacity_record = Record("llama", Second(1))});
   EXPECT_EQ(Answer(about_demand_, Second(2)).series.at(0).demand->service.seconds, 1000);
   Serve("qwen", 10, 11);
   const SignalSeries series = Answer(about_demand_, Second(12)).series.at(0);

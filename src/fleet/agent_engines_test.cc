@@ -337,9 +337,9 @@ TEST_F(AgentEnginesTest, ARecordThatCannotBeLosesNothingElse) {
   EngineQuestion of_demand = kRunning;
   of_demand.memory = absl::Minutes(15);
   const SignalHistory history = store_.Of(kFound, of_demand, clock_.Now());
-  ASSERT_EQ(history.remembered.size(), 1u);
-  EXPECT_EQ(history.remembered.front()->demand->service.seconds, 60);
-  EXPECT_TRUE(History().remembered.empty()) << "the question is not about demand";
+  ASSERT_EQ(history.capacity_records.size(), 1u);
+  EXPECT_EQ(history.capacity_records.front()->demand->service.seconds, 60);
+  EXPECT_TRUE(History().capacity_records.empty()) << "the question is not about demand";
 }
 
 TEST_F(AgentEnginesTest, AnAgentThatLiesIsNotListenedTo) {

@@ -14,7 +14,7 @@ namespace wire = telemetry::v1;
 
 // A kubelet runs 110 pods unless it is told otherwise, and few have more than one engine.
 constexpr int kMostEnginesOfNode = 4096;
-constexpr int kMostLeft = 1024;  // four times what an agent keeps (engine/learnt_engines.h)
+constexpr int kMostLeft = 1024;  // four times what an agent keeps (engine/capacity_records.h)
 constexpr int kMostPort = 65535;
 constexpr int kMostSumsOfEngine = 64;  // later versions may send more
 

@@ -72,8 +72,8 @@ void EngineLog::List(const absl::StatusOr<NodeEngines>& found) {
   MutexLock lock(mutex_);
   why_none_ = found.status();
   if (found.ok()) {
-    remembered_.clear();
-    for (const auto& engine : found->left) remembered_.insert(engine->namespace_name);
+    namespaces_of_records_.clear();
+    for (const auto& engine : found->left) namespaces_of_records_.insert(engine->namespace_name);
     TakeOver(*found);
     SubscribedNow();
   }
@@ -218,7 +218,7 @@ int64_t EngineLog::WaitForUpdate(int64_t generation, absl::Duration timeout) con
 
 std::set<std::string> EngineLog::Remembered() const {
   MutexLock lock(mutex_);
-  return remembered_;
+  return namespaces_of_records_;
 }
 
 void EngineLog::Nudge() {

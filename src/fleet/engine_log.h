@@ -96,7 +96,7 @@ class EngineLog {
   int64_t list_ ABSL_GUARDED_BY(mutex_) = 0;  // how many lists there were
   absl::Status why_none_ ABSL_GUARDED_BY(mutex_);
   NodeEngines found_ ABSL_GUARDED_BY(mutex_);
-  std::set<std::string> remembered_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> namespaces_of_records_ ABSL_GUARDED_BY(mutex_);
   std::map<EnginePlace, uint32_t> ids_ ABSL_GUARDED_BY(mutex_);  // of those found
   std::set<uint32_t> listed_ ABSL_GUARDED_BY(mutex_);            // their numbers
   uint32_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;

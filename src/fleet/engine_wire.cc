@@ -196,7 +196,8 @@ wire::EngineReading EncodeEngine(uint32_t id, const EngineUpdate& update) {
   reading.set_id(id);
   reading.set_taken_us(ToWire(update.at));
   reading.set_engine(std::string(update.engine));
-  if (update.learnt != nullptr) EncodeLearnt(*update.learnt, *reading.mutable_learnt());
+  if (update.capacity_record != nullptr)
+    EncodeLearnt(*update.capacity_record, *reading.mutable_learnt());
   if (!update.reading.ok()) {
     const absl::string_view why = update.reading.status().message();
     reading.set_failed(std::string(why.empty() ? "it cannot be read" : why));
@@ -222,7 +223,7 @@ EngineUpdate DecodeEngine(const wire::EngineReading& reading, const WriterClock&
     update.reading = absl::UnavailableError(reading.failed());
     return update;
   }
-  if (reading.has_learnt()) update.learnt = DecodeLearnt(reading.learnt(), clock);
+  if (reading.has_learnt()) update.capacity_record = DecodeLearnt(reading.learnt(), clock);
   for (const wire::EngineModel& model : reading.models()) {
     update.reading->models.push_back(DecodeModel(model));
   }

@@ -154,12 +154,13 @@ TEST(EngineWire, WhatAnEngineHasShownComesBackWithItsReading) {
   const EngineReading reading{{{.model = "llama", .running = 3}}};
   wire::EngineReading message;
   const EngineUpdate update{
-      .at = kReadAt, .engine = "vllm", .reading = reading, .learnt = Record()};
+      .at = kReadAt, .engine = "vllm", .reading = reading, .capacity_record = Record()};
   const EngineUpdate back = AcrossTheWire(update, message);
-  ASSERT_NE(back.learnt, nullptr);
-  ExpectEqual(*back.learnt, *update.learnt);
+  ASSERT_NE(back.capacity_record, nullptr);
+  ExpectEqual(*back.capacity_record, *update.capacity_record);
   message.clear_learnt();
-  EXPECT_EQ(DecodeEngine(message, {}).learnt, nullptr) << "of an agent of an earlier version";
+  EXPECT_EQ(DecodeEngine(message, {}).capacity_record, nullptr)
+      << "of an agent of an earlier version";
   EXPECT_EQ(*DecodeEngine(message, {}).reading, reading);
 }
 

@@ -236,7 +236,7 @@ TEST_F(TelemetryLogTest, BeforeTheFirstReadingThereIsNothing) {
   EXPECT_EQ(message.ByteSizeLong(), 0u);
 }
 
-TEST_F(TelemetryLogTest, NamespacesOfRememberedEnginesAreSentWhenTheyChange) {
+TEST_F(TelemetryLogTest, NamespacesOfCapacityRecordsAreSentWhenTheyChange) {
   log_.SetEngineNamespaces({"team-a"});
   Read(1);
   Reader reader{.place = {.history = kHorizon}};

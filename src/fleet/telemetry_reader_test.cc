@@ -71,7 +71,7 @@ TEST_F(TelemetryReaderTest, ExplanationSaysWhatTheAgentSaidOfAReplicaThatIsNotBe
               ContainsRegex("llama-7d9c5b8f4-x2k1 .*unreadable .*: its agent says -1.*e.06 %"));
 }
 
-TEST_F(TelemetryReaderTest, NamespacesOfRememberedEnginesStandUntilTheNodeIsSentAgain) {
+TEST_F(TelemetryReaderTest, NamespacesOfCapacityRecordsStandUntilTheNodeIsSentAgain) {
   NodeSnapshot snapshot = SnapshotOf(1, kNow);
   wire::Telemetry message = MessageOf(snapshot);
   message.mutable_node()->add_engine_namespaces("team-a");

@@ -53,7 +53,7 @@ struct SignalSeries {
   std::string note;
 
   std::string models;  // that an engine serves, separated by commas; empty: not known
-  // Only set if its agent sent a record of it (SignalHistory::remembered).
+  // Only set if its agent sent a record of it (SignalHistory::capacity_records).
   int port = 0;
   std::string gpu_model;  // empty: not known
   std::shared_ptr<const Pod> pod_with_owners;
@@ -75,8 +75,8 @@ struct SignalSeries {
 };
 
 // Engines that left, with what their agents keep of them since the last reading.
-using RememberedEngines = std::vector<std::shared_ptr<const SignalSeries>>;
-inline constexpr absl::Duration kLearntKept = absl::Hours(24);
+using CapacityRecords = std::vector<std::shared_ptr<const SignalSeries>>;
+inline constexpr absl::Duration kCapacityRecordsKept = absl::Hours(24);
 
 // Where engines are looked for and none is found.
 struct WithoutEngine {
@@ -105,7 +105,7 @@ struct SignalHistory {
   std::vector<SignalSeries> left;
   // Engines that left within the last day, with what their agents keep of them: `batch` and
   // `demand`, without points. Only if the question is about demand or pressure.
-  RememberedEngines remembered;
+  CapacityRecords capacity_records;
   // The requests that the gateway in front of these engines holds. Null if the trigger names none.
   // Its updates count in `generation` too.
   std::shared_ptr<const SignalHistory> gateway;

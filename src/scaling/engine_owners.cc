@@ -78,6 +78,13 @@ bool EngineOwners::IsUnplaced(size_t replica) const {
   return replicas_[replica].present && of_[replica].empty() && !HasAddress(replicas_[replica]);
 }
 
+bool EngineOwners::WasReady(const Replica& replica) const {
+  return !replica.pods.empty() && std::ranges::all_of(replica.pods, [this](const Pod* pod) {
+    const Pod& now = AsKnownNow(*pod);
+    return now.ready.value_or(false) || now.was_ready;
+  });
+}
+
 bool EngineOwners::IsToServe(const Replica& replica) const {
   return !replica.pods.empty() && std::ranges::all_of(replica.pods, [this](const Pod* pod) {
     const Pod& now = AsKnownNow(*pod);

@@ -48,6 +48,8 @@ class EngineOwners {
   bool HasAddress(const Replica& replica) const;
   // Its pods are there, and nobody knows at which address.
   bool IsUnplaced(size_t replica) const;
+  // Whether all of its pods are known to be Ready, or to have been.
+  bool WasReady(const Replica& replica) const;
   // Its pods are Ready, and known not to end.
   bool IsToServe(const Replica& replica) const;
 

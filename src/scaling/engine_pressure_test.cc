@@ -9,6 +9,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(EnginePressure, APressureProfileCountsItsEnginesPressureUpToTwiceTheTarget) {
   const EngineWorkloadBuilder busy({{"llm-a", 100}, {"llm-b", 900}});
@@ -81,6 +82,35 @@ TEST(EnginePressure, TheFallbackAppliesOnceNoEngineWasReadForForgetAfter) {
   llm.signals().series.clear();
   EXPECT_EQ(llm.Decide(VllmInference()).value, 60) << "it is known to have none";
   EXPECT_EQ(llm.DecideWithoutSignals(VllmInference()).value, 60);
+}
+
+// A Recreate: GPUs show nothing of engines that load, however long they load.
+TEST(EnginePressure, EnginesCountWhileAllReplicasMayStillStart) {
+  const auto explained = [](absl::Duration since, std::optional<bool> ready) {
+    NodeSnapshot node = Node("n", {LlmPod("llm-b", 100)});
+    node.pods[0].ready = false;
+    FleetBuilder nodes = FleetBuilder()
+                             .Hold(absl::Minutes(1), {Node("n", {})})
+                             .Hold(since - absl::Minutes(1), {node});
+    node.pods[0].ready = ready;
+    EngineWorkloadBuilder llm(nodes.Hold(absl::Minutes(1), {node}));
+    auto record = std::make_shared<SignalSeries>(SignalSeries{.pod = "llm-a"});
+    record->pod_with_owners =
+        std::make_shared<const Pod>(Pod{.namespace_name = "team-a",
+                                        .name = "llm-a",
+                                        .owners = node.pods[0].owners,
+                                        .owners_from = Pod::OwnersFrom::kReferences});
+    record->batch = std::make_shared<const EngineBatch>();
+    record->demand = std::make_shared<const EngineDemand>(EngineDemand{
+        .first_at = absl::InfinitePast(), .newest_at = llm.now() - since - absl::Seconds(10)});
+    llm.signals().capacity_records = {record};
+    return llm.Explained(VllmInference());
+  };
+  const auto by_engines = HasSubstr("pods of Deployment/llm, by their engines");
+  EXPECT_THAT(explained(absl::Minutes(7), false), by_engines);
+  EXPECT_THAT(explained(absl::Minutes(29), false), by_engines);
+  EXPECT_THAT(explained(absl::Minutes(31), false), Not(by_engines)) << "no start takes so long";
+  EXPECT_THAT(explained(absl::Minutes(7), true), Not(by_engines)) << "it is Ready";
 }
 
 // A saturated vLLM that fails its readiness probe for a moment: nothing tells that it has none.

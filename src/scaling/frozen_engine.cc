@@ -37,6 +37,14 @@ absl::Time FrozenAt(const Trigger& trigger, const SignalSeries& engine,
   return std::max(preallocated_at, idle_since + idle_for);
 }
 
+absl::Time FrozenAt(const Trigger& trigger, const SignalSeries& engine, const Replica& replica,
+                    absl::Time until) {
+  if (!replica.why_stale.empty()) return absl::InfiniteFuture();
+  const std::span<const ReplicaSample> all = replica.samples;
+  const auto end = std::ranges::upper_bound(all, until, {}, &ReplicaSample::at);
+  return FrozenAt(trigger, engine, all.first(static_cast<size_t>(end - all.begin())));
+}
+
 bool AnyPreallocated(const Trigger& trigger, const SignalHistory& signals, absl::Time now) {
   const auto stands = [&](const SignalSeries& engine) {
     return PreallocatedAt(trigger, engine) <= now;

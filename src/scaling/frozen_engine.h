@@ -20,6 +20,10 @@ absl::Time PreallocatedAt(const Trigger& trigger, const SignalSeries& engine);
 absl::Time FrozenAt(const Trigger& trigger, const SignalSeries& engine,
                     std::span<const ReplicaSample> of_gpus);
 
+// The same by what the replica's GPUs showed until then. InfiniteFuture too if its node is silent.
+absl::Time FrozenAt(const Trigger& trigger, const SignalSeries& engine, const Replica& replica,
+                    absl::Time until);
+
 // Whether one of the engines, be it listed or not, has stood still for frozenWindow by then:
 // whether any is frozen is its GPUs' to say.
 bool AnyPreallocated(const Trigger& trigger, const SignalHistory& signals, absl::Time now);

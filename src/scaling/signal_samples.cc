@@ -91,6 +91,10 @@ std::vector<ReplicaSample> SamplesOf(const Trigger& trigger,
   return samples;
 }
 
+void DropSamplesAfter(absl::Time at, std::vector<ReplicaSample>& samples) {
+  std::erase_if(samples, [=](const ReplicaSample& sample) { return sample.at > at; });
+}
+
 absl::Time LastReadAt(const SignalSeries& series) {
   for (size_t i = series.points.size(); i-- > 0;) {
     if (series.points[i].value) return series.points[i].at;

@@ -28,6 +28,8 @@ std::vector<ReplicaSample> SamplesOf(const Trigger& trigger,
                                      std::span<const ObservedSeries> observed, absl::Time oldest,
                                      absl::Time now, absl::Duration stale_after);
 
+void DropSamplesAfter(absl::Time at, std::vector<ReplicaSample>& samples);
+
 // When it last gave a number; InfinitePast: never, as far as is known.
 absl::Time LastReadAt(const SignalSeries& series);
 

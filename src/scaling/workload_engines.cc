@@ -79,10 +79,10 @@ void WorkloadEngines::AddLeft(const SignalSeries& engine) {
   engines_.push_back({.series = &engine, .is_present = false, .is_of_newest_template = is_newest});
 }
 
-void WorkloadEngines::AddRemembered(const std::vector<const SignalSeries*>& remembered) {
-  if (remembered.empty()) return;
+void WorkloadEngines::AddRecords(const std::vector<const SignalSeries*>& records) {
+  if (records.empty()) return;
   const SignalSeries& last = **std::ranges::max_element(
-      remembered, {}, [](const SignalSeries* engine) { return engine->demand->newest_at; });
+      records, {}, [](const SignalSeries* engine) { return engine->demand->newest_at; });
   std::vector<std::string> models;
   std::set<std::string> gpu_models;
   for (const WorkloadEngine& engine : engines_) {
@@ -94,13 +94,15 @@ void WorkloadEngines::AddRemembered(const std::vector<const SignalSeries*>& reme
   if (models.empty()) models.push_back(last.models);
   if (gpu_models.empty()) gpu_models.insert(last.gpu_model);
   const std::string newest(has_pods_ ? newest_template_ : TemplateOf(last.pod));
-  for (const SignalSeries* engine : remembered) {
+  for (const SignalSeries* engine : records) {
     const bool is_of_others = std::ranges::all_of(
         models, [&](const std::string& each) { return AreOtherModels(engine->models, each); });
-    if (is_of_others || !gpu_models.contains(engine->gpu_model)) continue;
+    const bool is_on_others = !engine->gpu_model.empty() && !gpu_models.contains(engine->gpu_model);
+    if (is_of_others || is_on_others) continue;
+    const bool is_newest = engine->pod.empty() || TemplateOf(engine->pod) == newest;
     engines_.push_back({.series = engine,
                         .is_present = false,
-                        .is_of_newest_template = TemplateOf(engine->pod) == newest,
+                        .is_of_newest_template = is_newest,
                         .gpu_model = engine->gpu_model});
   }
 }

@@ -42,7 +42,7 @@ class WorkloadEngines {
   // Adds those that count besides the engines added before: of a model and a GPU model that
   // present engines have. While none is known of the present ones, these and the pod template are
   // those of the engine that left last.
-  void AddRemembered(const std::vector<const SignalSeries*>& engines);
+  void AddRecords(const std::vector<const SignalSeries*>& engines);
 
   std::vector<WorkloadEngine> Take() &&;
 

@@ -132,17 +132,17 @@ TEST(SharedLimit, OfAnOlderTemplateItCountsUntilTheNewOneHasShownItsOwn) {
   EXPECT_THAT(llm.Decide(VllmInference()).batch_limit, Optional(16));
 }
 
-// The pods of what AddRemembered() keeps, besides the present one; with "!" those that are not of
+// The pods of what AddRecords() adds, besides the present one; with "!" those that are not of
 // the newest template.
-class RememberedTest : public testing::Test {
+class RecordsTest : public testing::Test {
  protected:
-  void Remember(const std::string& pod, const std::string& models, const std::string& gpu_model) {
+  void Record(const std::string& pod, const std::string& models, const std::string& gpu_model) {
     auto series = std::make_shared<SignalSeries>(SignalSeries{.pod = pod});
     series->models = models;
     series->gpu_model = gpu_model;
-    series->demand = std::make_shared<const EngineDemand>(EngineDemand{
-        .newest_at = kLearntAt + absl::Minutes(static_cast<double>(remembered_.size()))});
-    remembered_.push_back(std::move(series));
+    series->demand = std::make_shared<const EngineDemand>(
+        EngineDemand{.newest_at = kLearntAt + absl::Minutes(static_cast<double>(records_.size()))});
+    records_.push_back(std::move(series));
   }
   std::vector<std::string> Kept(std::optional<SignalSeries> present = std::nullopt,
                                 const std::string& present_gpu = "") {
@@ -159,8 +159,8 @@ class RememberedTest : public testing::Test {
     WorkloadEngines engines(fleet, replicas, true);
     if (present.has_value()) engines.AddPresent(*present, &replicas.front());
     std::vector<const SignalSeries*> all;
-    for (const auto& series : remembered_) all.push_back(series.get());
-    engines.AddRemembered(all);
+    for (const auto& series : records_) all.push_back(series.get());
+    engines.AddRecords(all);
     std::vector<std::string> kept;
     for (const WorkloadEngine& engine : std::move(engines).Take()) {
       if (engine.is_present) continue;
@@ -173,19 +173,19 @@ class RememberedTest : public testing::Test {
   static inline const std::string kNew = "llm-67d9fbc5-x7k2p";
 
  private:
-  std::vector<std::shared_ptr<const SignalSeries>> remembered_;
+  std::vector<std::shared_ptr<const SignalSeries>> records_;
 };
 
-TEST_F(RememberedTest, WhileTheWorkloadSleepsTheEngineThatLeftLastIsTheMeasure) {
-  Remember("llm-a", "mistral", "H100");
-  Remember("llm-b", "llama", "A100");
-  Remember(kOld, "llama", "H100");
-  Remember(kNew, "llama", "H100");
+TEST_F(RecordsTest, WhileTheWorkloadSleepsTheEngineThatLeftLastIsTheMeasure) {
+  Record("llm-a", "mistral", "H100");
+  Record("llm-b", "llama", "A100");
+  Record(kOld, "llama", "H100");
+  Record(kNew, "llama", "H100");
   EXPECT_THAT(Kept(), ElementsAre("!" + kOld, kNew));
 }
 
-TEST_F(RememberedTest, AnotherModelBeginsAnew) {
-  Remember(kOld, "llama", "H100");
+TEST_F(RecordsTest, AnotherModelBeginsAnew) {
+  Record(kOld, "llama", "H100");
   SignalSeries present{.pod = kOld};
   EXPECT_THAT(Kept(present, "H100"), ElementsAre(kOld)) << "which it serves is not known yet";
   present.models = "llama";
@@ -194,14 +194,24 @@ TEST_F(RememberedTest, AnotherModelBeginsAnew) {
   EXPECT_THAT(Kept(present, "H100"), IsEmpty());
 }
 
-TEST_F(RememberedTest, AnotherGpuModelBeginsAnew) {
-  Remember(kOld, "llama", "H100");
+TEST_F(RecordsTest, AnotherGpuModelBeginsAnew) {
+  Record(kOld, "llama", "H100");
   EXPECT_THAT(Kept(SignalSeries{.pod = kOld}, "H100"), ElementsAre(kOld));
   EXPECT_THAT(Kept(SignalSeries{.pod = kOld}, "B200"), IsEmpty());
 }
 
-TEST_F(RememberedTest, AnotherTemplateCountsUntilTheNewestHasShownEnough) {
-  Remember(kOld, "llama", "H100");
+// An engine at an address of a name: neither its pod nor its GPU is known.
+TEST_F(RecordsTest, AnEngineOfNoKnownPodRanOnTheGpusOfTheOthers) {
+  Record("", "llama", "");
+  EXPECT_THAT(Kept(), ElementsAre(""));
+  SignalSeries present{.pod = kNew, .models = "llama"};
+  EXPECT_THAT(Kept(present, "H100"), ElementsAre(""));
+  present.models = "mistral";
+  EXPECT_THAT(Kept(present, "H100"), IsEmpty());
+}
+
+TEST_F(RecordsTest, AnotherTemplateCountsUntilTheNewestHasShownEnough) {
+  Record(kOld, "llama", "H100");
   EXPECT_THAT(Kept(SignalSeries{.pod = kNew}, "H100"), ElementsAre("!" + kOld));
 }
 

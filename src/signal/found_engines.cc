@@ -155,7 +155,7 @@ void FoundEngines::Reported::KeepOnly(const EngineSubscription& wanted) {
 void FoundEngines::ListAll(const SignalSource& source, Listed& listed, absl::Time at) {
   std::vector<EnginePlace> places;
   std::vector<WithoutEngine> without;
-  RememberedEngines left;
+  CapacityRecords left;
   const bool may_await = !listed.is_complete && at - listed.subscribed_since < kFoundWithin;
   listed.is_complete = true;
   listed.is_due = false;

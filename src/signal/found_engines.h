@@ -24,7 +24,7 @@ struct NodeEngines {
   std::vector<std::string> namespaces;
   std::vector<EnginePlace> places;     // with namespace and pod
   std::vector<WithoutEngine> without;  // of pods in which none is found
-  RememberedEngines left;              // within the last day
+  CapacityRecords left;                // within the last day
   // What they said before is still to come: until a list without this the node has not told of
   // those namespaces that are new.
   bool past_follows = false;
@@ -69,7 +69,7 @@ class FoundEngines {
     std::set<std::string> namespaces;
     std::map<std::string, std::set<EnginePlace>> places;        // by namespace
     std::map<std::string, std::vector<WithoutEngine>> without;  // by namespace
-    std::map<std::string, RememberedEngines> left;              // key: namespace
+    std::map<std::string, CapacityRecords> left;                // key: namespace
 
     // Of namespaces that nobody wants nothing is kept, whatever an agent says of them.
     void Replace(const NodeEngines& found, const std::set<std::string>& wanted);

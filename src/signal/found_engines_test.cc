@@ -77,6 +77,40 @@ TEST_F(FoundEnginesTest, NobodyWantsAnyBeforeATriggerDoes) {
   EXPECT_THAT(found_.Subscription(Second(0)).namespaces, IsEmpty()) << "that one is named";
 }
 
+// Its agents keep the records; a list without one no longer has it.
+TEST_F(FoundEnginesTest, RecordsOfANodeAreThoseOfItsNewestList) {
+  const auto record = [](const EnginePlace& place) {
+    auto engine = std::make_shared<SignalSeries>(SignalSeries{.name = "vllm at " + place.address});
+    engine->namespace_name = place.namespace_name;
+    engine->pod = place.pod;
+    engine->pod_with_owners = std::make_shared<const Pod>(Pod{.name = place.pod});
+    engine->batch = std::make_shared<const EngineBatch>(EngineBatch{.learnt_limit = 8});
+    engine->demand = std::make_shared<const EngineDemand>(
+        EngineDemand{.first_at = absl::InfinitePast(), .newest_at = Second(0)});
+    return engine;
+  };
+  const auto list = [&](const std::string& node, const CapacityRecords& left) {
+    found_.List(node, NodeEngines{.namespaces = {"team-a", "team-b"}, .left = left}, Second(0));
+  };
+  const EngineQuestion about_demand{.metric = EngineMetric::kPressurePercent,
+                                    .look_back = absl::Minutes(5),
+                                    .memory = absl::Minutes(15)};
+  ASSERT_TRUE(store_.Want(FoundIn("team-a"), about_demand, Second(0), Second(1000)).ok());
+  const auto pods = [&] {
+    std::vector<std::string> pods;
+    const SignalHistory history = store_.Of(FoundIn("team-a"), about_demand, Second(1));
+    for (const auto& each : history.capacity_records) pods.push_back(each->pod);
+    return pods;
+  };
+  Expect({"n-1", "n-2"});
+  list("n-1", {record(kLlm0), record(kOther)});
+  list("n-2", {record(kLlm1)});
+  EXPECT_THAT(pods(), UnorderedElementsAre("llm-0", "llm-1")) << "of the namespace alone";
+  list("n-1", {});
+  Expect({"n-1", "n-2"});
+  EXPECT_THAT(pods(), ElementsAre("llm-1"));
+}
+
 TEST_F(FoundEnginesTest, OfNamespacesThatNobodyWantsNothingIsKept) {
   Want(FoundIn("team-a"));
   Expect({"gpu-7"});

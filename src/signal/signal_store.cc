@@ -234,11 +234,11 @@ void SignalStore::Tell(const SignalSource& source, const SignalAttempt& attempt,
 void SignalStore::ListEngines(const SignalSource& source,
                               const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
                               const std::vector<WithoutEngine>& without,
-                              const RememberedEngines& remembered) {
+                              const CapacityRecords& capacity_records) {
   SignalAttempt attempt{.failed = places.ok() ? 0 : 1};
   if (places.ok() && places->empty()) attempt.read_at = at;  // they are asleep
   Tell(source, attempt,
-       [&](StoredSource& kept) { return kept.ListEngines(places, at, without, remembered); });
+       [&](StoredSource& kept) { return kept.ListEngines(places, at, without, capacity_records); });
 }
 
 void SignalStore::TakeEngine(const SignalSource& source, const EnginePlace& place,

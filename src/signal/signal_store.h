@@ -64,7 +64,7 @@ class SignalStore {
   void ListEngines(const SignalSource& source,
                    const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
                    const std::vector<WithoutEngine>& without = {},
-                   const RememberedEngines& remembered = {});
+                   const CapacityRecords& capacity_records = {});
   void TakeEngine(const SignalSource& source, const EnginePlace& place, const EngineUpdate& update);
 
   // ScrapedGroup::List() and Take(): a page's number at one address, or of a rate what its counters

@@ -87,10 +87,10 @@ void StoredSource::Weigh() {
 
 bool StoredSource::ListEngines(const absl::StatusOr<std::vector<EnginePlace>>& places,
                                absl::Time at, const std::vector<WithoutEngine>& without,
-                               const RememberedEngines& remembered) {
+                               const CapacityRecords& capacity_records) {
   MutexLock lock(mutex_);
   const bool is_new =
-      std::get<EngineGroup>(observed_).List(places, at, without, at - look_back_, remembered);
+      std::get<EngineGroup>(observed_).List(places, at, without, at - look_back_, capacity_records);
   Weigh();
   return is_new;
 }

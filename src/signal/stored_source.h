@@ -35,7 +35,8 @@ class StoredSource {
 
   // As EngineGroup's, ScrapedGroup's and NumberTimeline's; true: it is news.
   bool ListEngines(const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
-                   const std::vector<WithoutEngine>& without, const RememberedEngines& remembered);
+                   const std::vector<WithoutEngine>& without,
+                   const CapacityRecords& capacity_records);
   bool TakeEngine(const EnginePlace& place, const EngineUpdate& update);
   bool ListPages(const absl::StatusOr<std::vector<std::string>>& addresses);
   bool TakePage(const std::string& address, const absl::StatusOr<CounterPoint>& point);

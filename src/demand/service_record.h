@@ -15,14 +15,14 @@ inline constexpr double kEnoughAnswers = 200;
 bool ShowsService(const EngineDemand& demand);
 
 // Returns the service and the newest answers, without arrivals.
-EngineDemand KeptService(const EngineDemand& demand);
+EngineDemand ServiceRecordOf(const EngineDemand& demand);
 
 // Returns `own` with the service that was kept, and with the answers that were if there are few of
 // the last 15 minutes. An aggregator that has just started and one that ran all along then return
 // the same. Unless the agent has just started: it keeps less than was read here.
-EngineDemand WithKeptService(EngineDemand own, const EngineDemand& kept);
+EngineDemand WithServiceRecord(EngineDemand own, const EngineDemand& kept);
 
 // Removes what is in the agent's record of the same engine.
-void DropService(EngineDemand& demand);
+void RemoveService(EngineDemand& demand);
 
 }  // namespace gpuscaler

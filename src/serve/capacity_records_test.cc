@@ -5,7 +5,7 @@
 
 #include "base/fake_clock.h"
 #include "demand/demand_track.h"
-#include "engine/learnt_engines.h"
+#include "engine/capacity_records.h"
 #include "engine/test_served_engine.h"
 #include "fleet/engine_log.h"
 #include "fleet/engine_update_reader.h"
@@ -111,14 +111,14 @@ class Aggregator {
   EngineLog::Place place_;
 };
 
-class RememberedEnginesTest : public testing::Test {
+class CapacityRecordsTest : public testing::Test {
  protected:
   // As EngineDiscovery does.
   void List() {
     log_.Want(Aggregator::Interest(), clock_.Now() + absl::Hours(48));
     NodeEngines found{.namespaces = {"team-a"}, .places = places_};
-    learnt_.List(found.namespaces, found.places);
-    found.left = learnt_.Left(clock_.Now());
+    capacity_records_.List(found.namespaces, found.places);
+    found.left = capacity_records_.Left(clock_.Now());
     log_.List(found);
     veteran_.Read(clock_.Now());
   }
@@ -127,7 +127,7 @@ class RememberedEnginesTest : public testing::Test {
       clock_.Advance(absl::Seconds(5));
       for (const EnginePlace& place : places_) {
         EngineUpdate update = engine_.Read(clock_.Now(), running);
-        update.learnt = learnt_.Take(place, update, NodeOf(place));
+        update.capacity_record = capacity_records_.Take(place, update, NodeOf(place));
         log_.Take(place, update);
       }
       veteran_.Read(clock_.Now());
@@ -144,13 +144,13 @@ class RememberedEnginesTest : public testing::Test {
 
   FakeClock clock_;
   EngineLog log_{{}, clock_, nullptr};
-  LearntEngines learnt_;
+  NodeCapacityRecords capacity_records_;
   ServedEngine engine_;
   std::vector<EnginePlace> places_ = {PlaceOf("llm-0")};
   Aggregator veteran_{log_, absl::ZeroDuration()};
 };
 
-TEST_F(RememberedEnginesTest, OneRestartedWhileTheWorkloadSleepsKnowsItsCapacity) {
+TEST_F(CapacityRecordsTest, OneRestartedWhileTheWorkloadSleepsKnowsItsCapacity) {
   List();
   Serve(absl::Minutes(10), 30);
   Leave();
@@ -165,7 +165,7 @@ TEST_F(RememberedEnginesTest, OneRestartedWhileTheWorkloadSleepsKnowsItsCapacity
   EXPECT_EQ(restarted.DemandBehindGateway({}, 20), known);
 }
 
-TEST_F(RememberedEnginesTest, SoDoesOneThatIsRestartedJustAfterTheyLeft) {
+TEST_F(CapacityRecordsTest, SoDoesOneThatIsRestartedJustAfterTheyLeft) {
   List();
   Serve(absl::Minutes(10), 30);
   Leave();
@@ -176,7 +176,7 @@ TEST_F(RememberedEnginesTest, SoDoesOneThatIsRestartedJustAfterTheyLeft) {
   EXPECT_EQ(restarted.DemandBehindGateway({}, 20).capacities, known.capacities);
 }
 
-TEST_F(RememberedEnginesTest, OneRestartedWhileAnEngineIdlesKnowsWhatItServed) {
+TEST_F(CapacityRecordsTest, OneRestartedWhileAnEngineIdlesKnowsWhatItServed) {
   List();
   Serve(absl::Minutes(10), 30);
   Serve(absl::Hours(1), 0);
@@ -188,7 +188,7 @@ TEST_F(RememberedEnginesTest, OneRestartedWhileAnEngineIdlesKnowsWhatItServed) {
   EXPECT_EQ(restarted.DemandBehindGateway(NodeOf(places_.front()), 20), known);
 }
 
-TEST_F(RememberedEnginesTest, AfterADayBothHaveForgotten) {
+TEST_F(CapacityRecordsTest, AfterADayBothHaveForgotten) {
   List();
   Serve(absl::Minutes(10), 30);
   Leave();
@@ -204,7 +204,7 @@ TEST_F(RememberedEnginesTest, AfterADayBothHaveForgotten) {
   }
 }
 
-TEST_F(RememberedEnginesTest, AnAgentOfAnEarlierVersionSendsReadingsAlone) {
+TEST_F(CapacityRecordsTest, AnAgentOfAnEarlierVersionSendsReadingsAlone) {
   List();
   Serve(absl::Minutes(10), 30);
   Aggregator restarted(log_, absl::ZeroDuration(), /*of_old_agent=*/true);
@@ -215,7 +215,7 @@ TEST_F(RememberedEnginesTest, AnAgentOfAnEarlierVersionSendsReadingsAlone) {
   Leave();
   Sleep(absl::Hours(1));
   restarted.Read(clock_.Now());
-  EXPECT_THAT(restarted.Signals().remembered, IsEmpty());
+  EXPECT_THAT(restarted.Signals().capacity_records, IsEmpty());
   EXPECT_EQ(restarted.DemandBehindGateway({}, 20).replicas, 1);
 }
 

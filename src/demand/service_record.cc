@@ -1,4 +1,4 @@
-#include "demand/kept_service.h"
+#include "demand/service_record.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -19,7 +19,7 @@ bool ShowsService(const EngineDemand& demand) {
          std::ranges::any_of(demand.bins, [](const RequestBin& bin) { return bin.answers > 0; });
 }
 
-EngineDemand KeptService(const EngineDemand& demand) {
+EngineDemand ServiceRecordOf(const EngineDemand& demand) {
   EngineDemand kept{
       .first_at = absl::InfinitePast(), .newest_at = demand.newest_at, .service = demand.service};
   RequestBin newest;
@@ -36,7 +36,7 @@ EngineDemand KeptService(const EngineDemand& demand) {
   return kept;
 }
 
-EngineDemand WithKeptService(EngineDemand own, const EngineDemand& kept) {
+EngineDemand WithServiceRecord(EngineDemand own, const EngineDemand& kept) {
   if (kept.service.seconds + kRecordIsBehind < own.service.seconds) return own;
   own.service = kept.service;
   double answers = 0;
@@ -49,7 +49,7 @@ EngineDemand WithKeptService(EngineDemand own, const EngineDemand& kept) {
   return own;
 }
 
-void DropService(EngineDemand& demand) {
+void RemoveService(EngineDemand& demand) {
   demand.service = {};
   for (RequestBin& bin : demand.bins) bin.answers = bin.answer_tokens = 0;
 }

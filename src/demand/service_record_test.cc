@@ -1,4 +1,4 @@
-#include "demand/kept_service.h"
+#include "demand/service_record.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -10,36 +10,36 @@ using testing::SizeIs;
 
 const absl::Time kStart = absl::FromUnixSeconds(1'767'225'600);
 
-TEST(KeptService, AnAgentThatHasJustStartedKeepsLessThanWasReadHere) {
+TEST(ServiceRecordOf, AnAgentThatHasJustStartedKeepsLessThanWasReadHere) {
   EngineDemand own{.newest_at = kStart, .service = {.seconds = 600}};
   const EngineDemand kept{.newest_at = kStart, .service = {.seconds = 60}};
-  EXPECT_EQ(WithKeptService(own, kept), own);
+  EXPECT_EQ(WithServiceRecord(own, kept), own);
   own.service.seconds = 80;
-  EXPECT_EQ(WithKeptService(own, kept).service, kept.service);
+  EXPECT_EQ(WithServiceRecord(own, kept).service, kept.service);
 }
 
-TEST(KeptService, AnswersOfTheLastMinutesComeBeforeTheKeptOnes) {
+TEST(ServiceRecordOf, AnswersOfTheLastMinutesComeBeforeTheKeptOnes) {
   EngineDemand own{.newest_at = kStart,
                    .bins = {{.begin = kStart - absl::Hours(1), .answers = 500},
                             {.begin = kStart - absl::Minutes(2), .arrived = 3, .answers = 199}}};
   const RequestBin few{.begin = kStart - absl::Minutes(2), .answers = 210, .answer_tokens = 420};
   const EngineDemand kept{.newest_at = kStart, .bins = {few}};
-  const EngineDemand merged = WithKeptService(own, kept);
+  const EngineDemand merged = WithServiceRecord(own, kept);
   ASSERT_THAT(merged.bins, SizeIs(3));
   EXPECT_EQ(merged.bins[0].answers + merged.bins[1].answers, 0);
   EXPECT_EQ(merged.bins[1].arrived, 3);
   EXPECT_EQ(merged.bins[2], few);
   own.bins[1].answers = 200;
-  EXPECT_EQ(WithKeptService(own, kept), own);
+  EXPECT_EQ(WithServiceRecord(own, kept), own);
 }
 
-TEST(KeptService, KeepsTheAnswersOfFiveMinutesOrTwoHundred) {
+TEST(ServiceRecordOf, KeepsTheAnswersOfFiveMinutesOrTwoHundred) {
   EngineDemand demand{.newest_at = kStart};
   for (int minutes = 60; minutes >= 1; --minutes) {
     demand.bins.push_back(
         {.begin = kStart - absl::Minutes(minutes), .answers = 10, .answer_tokens = 50});
   }
-  const EngineDemand kept = KeptService(demand);
+  const EngineDemand kept = ServiceRecordOf(demand);
   ASSERT_THAT(kept.bins, SizeIs(1));
   EXPECT_EQ(kept.bins.front().answers, 200);
   EXPECT_EQ(kept.bins.front().answer_tokens, 1000);

@@ -1,4 +1,4 @@
-#include "engine/learnt_engines.h"
+#include "engine/capacity_records.h"
 
 #include <malloc.h>
 
@@ -17,13 +17,13 @@ using testing::SizeIs;
 
 const absl::Time kStart = absl::FromUnixSeconds(1'767'225'600);
 
-class LearntEnginesTest : public testing::Test {
+class NodeCapacityRecordsTest : public testing::Test {
  protected:
   void Serve(const EnginePlace& place, absl::Duration how_long, double running = 8) {
     const absl::Time end = now_ + how_long;
     while (now_ < end) {
       now_ += absl::Seconds(1);
-      if (auto record = learnt_.Take(place, engine_.Read(now_, running), NodeOf(place))) {
+      if (auto record = capacity_records_.Take(place, engine_.Read(now_, running), NodeOf(place))) {
         newest_ = record;
         ++records_;
       }
@@ -33,20 +33,20 @@ class LearntEnginesTest : public testing::Test {
   void Leave(const EnginePlace& place) {
     engine_ = {};
     Serve(place, absl::Minutes(2));
-    learnt_.List({"team-a"}, {});
+    capacity_records_.List({"team-a"}, {});
   }
 
   absl::Time now_ = kStart;
   ServedEngine engine_;
-  LearntEngines learnt_;
+  NodeCapacityRecords capacity_records_;
   std::shared_ptr<const SignalSeries> newest_;
   int records_ = 0;
 };
 
-TEST_F(LearntEnginesTest, AnEngineThatLeftIsKeptWithItsOwnersItsGpuAndItsModels) {
+TEST_F(NodeCapacityRecordsTest, AnEngineThatLeftIsKeptWithItsOwnersItsGpuAndItsModels) {
   Leave(PlaceOf("llm-0"));
-  ASSERT_THAT(learnt_.Left(now_), SizeIs(1));
-  const SignalSeries record = *learnt_.Left(now_).front();
+  ASSERT_THAT(capacity_records_.Left(now_), SizeIs(1));
+  const SignalSeries record = *capacity_records_.Left(now_).front();
   EXPECT_EQ(record.name, "vllm at 10.0.0.1:8000");
   EXPECT_EQ(record.models, "llama");
   EXPECT_EQ(record.gpu_model, "H100");
@@ -60,7 +60,7 @@ TEST_F(LearntEnginesTest, AnEngineThatLeftIsKeptWithItsOwnersItsGpuAndItsModels)
               ServedEngine::kTokensPerAnswer, 1e-6);
 }
 
-TEST_F(LearntEnginesTest, OneThatIsThereIsRecordedWhileItServesAndKeptWhileItIsIdle) {
+TEST_F(NodeCapacityRecordsTest, OneThatIsThereIsRecordedWhileItServesAndKeptWhileItIsIdle) {
   Serve(PlaceOf("llm-0"), absl::Minutes(5));
   EXPECT_LE(records_, 31);
   EXPECT_GE(records_, 20);
@@ -70,24 +70,24 @@ TEST_F(LearntEnginesTest, OneThatIsThereIsRecordedWhileItServesAndKeptWhileItIsI
   records_ = 0;
   Serve(PlaceOf("llm-0"), absl::Minutes(10), 0);
   EXPECT_EQ(records_, 10) << "once a minute while nothing changes";
-  EXPECT_THAT(learnt_.Left(now_), IsEmpty());
-  learnt_.List({"team-b"}, {});
-  EXPECT_THAT(learnt_.Left(now_), IsEmpty()) << "its namespace was not looked in";
+  EXPECT_THAT(capacity_records_.Left(now_), IsEmpty());
+  capacity_records_.List({"team-b"}, {});
+  EXPECT_THAT(capacity_records_.Left(now_), IsEmpty()) << "its namespace was not looked in";
 }
 
-TEST_F(LearntEnginesTest, ADayAfterItsLastReadingItIsForgotten) {
+TEST_F(NodeCapacityRecordsTest, ADayAfterItsLastReadingItIsForgotten) {
   Leave(PlaceOf("llm-0"));
-  EXPECT_THAT(learnt_.Left(now_ + absl::Hours(24)), SizeIs(1));
-  EXPECT_THAT(learnt_.Left(now_ + absl::Hours(24) + absl::Seconds(1)), IsEmpty());
+  EXPECT_THAT(capacity_records_.Left(now_ + absl::Hours(24)), SizeIs(1));
+  EXPECT_THAT(capacity_records_.Left(now_ + absl::Hours(24) + absl::Seconds(1)), IsEmpty());
 }
 
-TEST_F(LearntEnginesTest, OneThatServedNothingIsNotKept) {
+TEST_F(NodeCapacityRecordsTest, OneThatServedNothingIsNotKept) {
   Serve(PlaceOf("llm-0"), absl::Minutes(2), 0);
-  learnt_.List({"team-a"}, {});
-  EXPECT_THAT(learnt_.Left(now_), IsEmpty());
+  capacity_records_.List({"team-a"}, {});
+  EXPECT_THAT(capacity_records_.Left(now_), IsEmpty());
 }
 
-TEST_F(LearntEnginesTest, AnotherModelInTheSamePodBeginsAnew) {
+TEST_F(NodeCapacityRecordsTest, AnotherModelInTheSamePodBeginsAnew) {
   Serve(PlaceOf("llm-0"), absl::Minutes(10));
   const double before = newest_->demand->service.seconds;
   engine_.model = "mistral";
@@ -96,17 +96,17 @@ TEST_F(LearntEnginesTest, AnotherModelInTheSamePodBeginsAnew) {
   EXPECT_LT(newest_->demand->service.seconds, before / 2);
 }
 
-TEST_F(LearntEnginesTest, ThoseThatLeftFirstGoFirst) {
-  for (size_t i = 0; i <= kMostLearnt; ++i) Leave(PlaceOf(absl::StrCat("llm-", i)));
-  const auto left = learnt_.Left(now_);
-  ASSERT_THAT(left, SizeIs(kMostLearnt));
+TEST_F(NodeCapacityRecordsTest, ThoseThatLeftFirstGoFirst) {
+  for (size_t i = 0; i <= kMostCapacityRecords; ++i) Leave(PlaceOf(absl::StrCat("llm-", i)));
+  const auto left = capacity_records_.Left(now_);
+  ASSERT_THAT(left, SizeIs(kMostCapacityRecords));
   EXPECT_EQ(left.front()->pod, "llm-1");
-  EXPECT_EQ(left.back()->pod, absl::StrCat("llm-", kMostLearnt));
+  EXPECT_EQ(left.back()->pod, absl::StrCat("llm-", kMostCapacityRecords));
 }
 
-TEST_F(LearntEnginesTest, ARecordTakesLittle) {
-  for (size_t i = 0; i < kMostLearnt; ++i) Leave(PlaceOf(absl::StrCat("llm-", i)));
-  const RememberedEngines left = learnt_.Left(now_);
+TEST_F(NodeCapacityRecordsTest, ARecordTakesLittle) {
+  for (size_t i = 0; i < kMostCapacityRecords; ++i) Leave(PlaceOf(absl::StrCat("llm-", i)));
+  const CapacityRecords left = capacity_records_.Left(now_);
   std::vector<std::shared_ptr<const SignalSeries>> copies;
   const size_t before = mallinfo2().uordblks;
   for (const auto& record : left) {
@@ -121,42 +121,42 @@ TEST_F(LearntEnginesTest, ARecordTakesLittle) {
   EXPECT_LT(bytes, 2048);
 }
 
-TEST_F(LearntEnginesTest, AnEngineThatLeavesAgainAndAgainHasOneRecord) {
+TEST_F(NodeCapacityRecordsTest, AnEngineThatLeavesAgainAndAgainHasOneRecord) {
   Leave(PlaceOf("llm-0"));
   for (int times = 0; times < 3; ++times) Leave(PlaceOf("llm-1"));
-  EXPECT_THAT(learnt_.Left(now_), SizeIs(2));
+  EXPECT_THAT(capacity_records_.Left(now_), SizeIs(2));
 }
 
-TEST_F(LearntEnginesTest, AModelThatIsLoadedBesideAnotherBeginsNothingAnew) {
+TEST_F(NodeCapacityRecordsTest, AModelThatIsLoadedBesideAnotherBeginsNothingAnew) {
   Serve(PlaceOf("llm-0"), absl::Minutes(10));
   const double before = newest_->demand->service.seconds;
   EngineUpdate both = engine_.Read(now_ += absl::Seconds(11), 8);
   both.reading->models.push_back({.model = "qwen"});
-  const auto record = learnt_.Take(PlaceOf("llm-0"), both, NodeOf(PlaceOf("llm-0")));
+  const auto record = capacity_records_.Take(PlaceOf("llm-0"), both, NodeOf(PlaceOf("llm-0")));
   ASSERT_NE(record, nullptr);
   EXPECT_EQ(record->models, "llama,qwen");
   EXPECT_GE(record->demand->service.seconds, before);
 }
 
 // llama.cpp counts no finished requests.
-TEST_F(LearntEnginesTest, ALimitIsKeptOfAnEngineWithoutDemand) {
+TEST_F(NodeCapacityRecordsTest, ALimitIsKeptOfAnEngineWithoutDemand) {
   const EnginePlace place = PlaceOf("llm-0");
   for (int second = 0; second <= 30; ++second) {
     now_ += absl::Seconds(1);
-    learnt_.Take(place,
-                 {.at = now_,
-                  .engine = "llamacpp",
-                  .reading = EngineReading{{{.waiting = 1, .running = 8}}}},
-                 NodeOf(place));
+    capacity_records_.Take(place,
+                           {.at = now_,
+                            .engine = "llamacpp",
+                            .reading = EngineReading{{{.waiting = 1, .running = 8}}}},
+                           NodeOf(place));
   }
-  learnt_.List({"team-a"}, {});
-  ASSERT_THAT(learnt_.Left(now_ + absl::Hours(24)), SizeIs(1));
-  EXPECT_EQ(learnt_.Left(now_).front()->batch->learnt_limit, 8);
-  EXPECT_EQ(learnt_.Left(now_).front()->demand->newest_at, now_);
-  EXPECT_THAT(learnt_.Left(now_ + absl::Hours(25)), IsEmpty());
+  capacity_records_.List({"team-a"}, {});
+  ASSERT_THAT(capacity_records_.Left(now_ + absl::Hours(24)), SizeIs(1));
+  EXPECT_EQ(capacity_records_.Left(now_).front()->batch->learnt_limit, 8);
+  EXPECT_EQ(capacity_records_.Left(now_).front()->demand->newest_at, now_);
+  EXPECT_THAT(capacity_records_.Left(now_ + absl::Hours(25)), IsEmpty());
 }
 
-TEST_F(LearntEnginesTest, HistogramsOfAPresentEngineAreNotKept) {
+TEST_F(NodeCapacityRecordsTest, HistogramsOfAPresentEngineAreNotKept) {
   Histogram histogram;
   for (int bucket = 0; bucket < 200; ++bucket) {
     histogram.buckets.push_back({.not_above = 0.1 * bucket, .count = 1.0});
@@ -166,7 +166,7 @@ TEST_F(LearntEnginesTest, HistogramsOfAPresentEngineAreNotKept) {
     EngineUpdate update = engine_.Read(now_ += absl::Seconds(1), 8);
     for (Histogram::Bucket& bucket : histogram.buckets) ++bucket.count;
     update.reading->models[0].first_token_seconds = histogram;
-    learnt_.Take(PlaceOf("llm-0"), update, NodeOf(PlaceOf("llm-0")));
+    capacity_records_.Take(PlaceOf("llm-0"), update, NodeOf(PlaceOf("llm-0")));
   }
   EXPECT_LT(mallinfo2().uordblks - before, 64u << 10);
 }

@@ -18,11 +18,16 @@
 namespace gpuscaler {
 
 // At most so many engines of a node that left; those that left first go first. A record takes
-// about 1.2 KiB of memory (LearntEngines.ARecordTakesLittle) and 250 bytes on the wire.
-inline constexpr size_t kMostLearnt = 256;
+// about 1.2 KiB of memory (NodeCapacityRecords.ARecordTakesLittle) and 250 bytes on the wire.
+inline constexpr size_t kMostCapacityRecords = 256;
+
+// Returns the service and the batch limit of an engine that was last read at `read_at`, without its
+// arrivals and readings. Returns null if it has shown neither.
+std::shared_ptr<const SignalSeries> CapacityRecordOf(const SignalSeries& engine,
+                                                     absl::Time read_at);
 
 // All models of an engine count together. Not thread-safe.
-class LearntEngines {
+class NodeCapacityRecords {
  public:
   // Adds a reading. Returns what the engine has shown so far: for its first reading within 10 s if
   // that has changed, and once a minute otherwise. Returns null if no record is due.
@@ -33,7 +38,7 @@ class LearntEngines {
   void List(const std::vector<std::string>& namespaces, const std::vector<EnginePlace>& places);
 
   // Those that left and showed something, the first that left first.
-  RememberedEngines Left(absl::Time now);
+  CapacityRecords Left(absl::Time now);
 
  private:
   struct Present {
@@ -46,7 +51,7 @@ class LearntEngines {
   static std::shared_ptr<const SignalSeries> RecordOf(const Present& engine, absl::Time at);
 
   std::map<EnginePlace, Present> present_;
-  RememberedEngines left_;
+  CapacityRecords left_;
 };
 
 }  // namespace gpuscaler

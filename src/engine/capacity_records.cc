@@ -1,10 +1,10 @@
-#include "engine/learnt_engines.h"
+#include "engine/capacity_records.h"
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
-#include "demand/kept_service.h"
+#include "demand/service_record.h"
 #include "engine/engine_reading.h"
 #include "model/served_models.h"
 
@@ -39,15 +39,27 @@ bool IsOfSameEngine(const SignalSeries& a, const SignalSeries& b) {
          a.port == b.port;
 }
 
-bool ShowsAnything(const SignalSeries& record) {
-  return ShowsService(*record.demand) || record.batch->learnt_limit.has_value();
-}
-
 }  // namespace
 
-std::shared_ptr<const SignalSeries> LearntEngines::Take(const EnginePlace& place,
-                                                        const EngineUpdate& update,
-                                                        const NodeSnapshot& node) {
+std::shared_ptr<const SignalSeries> CapacityRecordOf(const SignalSeries& engine,
+                                                     absl::Time read_at) {
+  EngineDemand demand;
+  if (engine.demand != nullptr) demand = ServiceRecordOf(*engine.demand);
+  EngineBatch batch = *engine.batch;
+  if (!ShowsService(demand) && !batch.learnt_limit.has_value()) return nullptr;
+  demand.first_at = absl::InfinitePast();
+  demand.newest_at = read_at;
+  batch.readings.clear();
+  auto record = std::make_shared<SignalSeries>(engine);
+  record->points.clear();
+  record->demand = std::make_shared<const EngineDemand>(std::move(demand));
+  record->batch = std::make_shared<const EngineBatch>(std::move(batch));
+  return record;
+}
+
+std::shared_ptr<const SignalSeries> NodeCapacityRecords::Take(const EnginePlace& place,
+                                                              const EngineUpdate& update,
+                                                              const NodeSnapshot& node) {
   if (!update.reading.ok() || update.engine.empty()) return nullptr;
   std::optional<ModelReading> together = ReadingOf(*update.reading, "");
   if (!together.has_value()) return nullptr;
@@ -72,7 +84,7 @@ std::shared_ptr<const SignalSeries> LearntEngines::Take(const EnginePlace& place
   engine.timeline.Forget(update.at);
   if (update.at - engine.recorded_at < kDemandBin) return nullptr;
   std::shared_ptr<const SignalSeries> record = RecordOf(engine, update.at);
-  if (!ShowsAnything(*record)) return nullptr;
+  if (record == nullptr) return nullptr;
   const bool is_news =
       series.demand == nullptr || record->demand->service != series.demand->service ||
       record->demand->bins != series.demand->bins || *record->batch != *series.batch;
@@ -82,39 +94,38 @@ std::shared_ptr<const SignalSeries> LearntEngines::Take(const EnginePlace& place
   return record;
 }
 
-std::shared_ptr<const SignalSeries> LearntEngines::RecordOf(const Present& engine, absl::Time at) {
-  EngineDemand demand{.first_at = absl::InfinitePast(), .newest_at = engine.read_at};
-  if (const auto sums = engine.timeline.Demand({})) demand = KeptService(*sums);
-  demand.newest_at = engine.read_at;
-  EngineBatch batch = engine.timeline.Batch({}, at);
-  batch.readings.clear();
-  auto record = std::make_shared<SignalSeries>(engine.series);
-  record->demand = std::make_shared<const EngineDemand>(std::move(demand));
-  record->batch = std::make_shared<const EngineBatch>(std::move(batch));
-  return record;
+std::shared_ptr<const SignalSeries> NodeCapacityRecords::RecordOf(const Present& engine,
+                                                                  absl::Time at) {
+  SignalSeries shown = engine.series;
+  shown.demand = nullptr;
+  if (auto demand = engine.timeline.Demand({})) {
+    shown.demand = std::make_shared<const EngineDemand>(*std::move(demand));
+  }
+  shown.batch = std::make_shared<const EngineBatch>(engine.timeline.Batch({}, at));
+  return CapacityRecordOf(shown, engine.read_at);
 }
 
-void LearntEngines::List(const std::vector<std::string>& namespaces,
-                         const std::vector<EnginePlace>& places) {
+void NodeCapacityRecords::List(const std::vector<std::string>& namespaces,
+                               const std::vector<EnginePlace>& places) {
   const std::set<std::string> looked_in(namespaces.begin(), namespaces.end());
   const std::set<EnginePlace> there(places.begin(), places.end());
   std::erase_if(present_, [&](const auto& each) {
     const auto& [place, engine] = each;
     if (!looked_in.contains(place.namespace_name) || there.contains(place)) return false;
     const auto record = RecordOf(engine, absl::InfiniteFuture());
-    if (record->pod_with_owners == nullptr || !ShowsAnything(*record)) return true;
+    if (record == nullptr || record->pod_with_owners == nullptr) return true;
     // One that leaves again and again has one record.
     std::erase_if(left_, [&](const auto& each) { return IsOfSameEngine(*each, *record); });
     left_.push_back(record);
     return true;
   });
-  if (left_.size() > kMostLearnt) {
-    left_.erase(left_.begin(), left_.end() - static_cast<std::ptrdiff_t>(kMostLearnt));
+  if (left_.size() > kMostCapacityRecords) {
+    left_.erase(left_.begin(), left_.end() - static_cast<std::ptrdiff_t>(kMostCapacityRecords));
   }
 }
 
-RememberedEngines LearntEngines::Left(absl::Time now) {
-  const auto is_old = [now](absl::Time read_at) { return now - read_at > kLearntKept; };
+CapacityRecords NodeCapacityRecords::Left(absl::Time now) {
+  const auto is_old = [now](absl::Time read_at) { return now - read_at > kCapacityRecordsKept; };
   std::erase_if(left_, [&](const auto& record) { return is_old(record->demand->newest_at); });
   std::erase_if(present_, [&](const auto& each) { return is_old(each.second.read_at); });
   return left_;

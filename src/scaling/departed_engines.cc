@@ -1,0 +1,82 @@
+#include "scaling/departed_engines.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "scaling/frozen_engine.h"
+#include "scaling/pod_replicas.h"
+#include "scaling/replica_load.h"
+#include "scaling/signal_samples.h"
+
+namespace gpuscaler {
+namespace {
+
+bool IsOfPod(const SignalSeries& engine, const Pod& pod) {
+  return !engine.pod.empty() && engine.pod == pod.name &&
+         engine.namespace_name == pod.namespace_name;
+}
+
+// When its requests count as none: they stood for long enough while it was listed, and GPUs that
+// may have been its were idle. By now they may be another's.
+absl::Time DepartedFrozenAt(const EngineScope& scope, const SignalSeries& engine, bool has_owner) {
+  const absl::Time read_at = LastReadAt(engine);
+  if (PreallocatedAt(scope.trigger, engine) > read_at) return absl::InfiniteFuture();
+  absl::Time at = absl::InfinitePast();
+  for (const Replica& replica : scope.workload_replicas.replicas) {
+    const bool may_be_its = has_owner ? scope.owners.IsOf(engine, replica)
+                                      : !scope.by_owner || !scope.owners.HasAddress(replica);
+    const bool was_there = replica.samples.front().at <= read_at;
+    if (may_be_its && was_there) {
+      at = std::max(at, FrozenAt(scope.trigger, engine, replica, read_at));
+    }
+  }
+  return at == absl::InfinitePast() ? absl::InfiniteFuture() : at;
+}
+
+}  // namespace
+
+DepartedEngines::DepartedEngines(const EngineScope& scope) {
+  const Replicas& all = scope.workload_replicas;
+  for (const SignalSeries& engine : scope.signals.left) {
+    const std::optional<size_t> owner = scope.owners.OwnerOf(engine);
+    if (!owner && !scope.owners.UnmatchedCount()) continue;
+    Replica replica{.name = engine.name, .warm_at = engine.answers_since};
+    if (scope.IsKnownBefore(engine.answers_since)) replica.counted_since = engine.answers_since;
+    if (owner) {
+      replica.name = all.replicas[*owner].name;
+      replica.ending_since = all.replicas[*owner].ending_since;
+    }
+    replica.by_engine = true;
+    replica.covered_since = std::min(scope.signals.read_since, scope.now);
+    ObservedSeries observed{.series = &engine, .shared_limit = all.batch_limit};
+    const absl::Time frozen_at = DepartedFrozenAt(scope, engine, owner.has_value());
+    if (frozen_at <= scope.now) {
+      observed.frozen_since = *engine.unmoved_since;
+    } else {
+      replica.frozen_at = frozen_at;
+    }
+    replica.samples = SamplesOf(scope.trigger, {&observed, 1}, all.oldest, scope.now,
+                                scope.staleness.stale_after);
+    DropSamplesAfter(LastReadAt(engine), replica.samples);
+    if (owner) TakeBusyFrom(all.replicas[*owner].samples, replica.samples);
+    if (!owner) unmatched_read_at.push_back(LastReadAt(engine));
+    if (!replica.samples.empty()) replicas.push_back(std::move(replica));
+  }
+}
+
+void AddDeparted(const EngineScope& scope, WorkloadEngines& engines) {
+  const auto is_of_replica = [&scope](const SignalSeries& engine) {
+    return scope.owners.IsOfWorkload(engine);
+  };
+  std::vector<const Pod*> past;
+  if (scope.by_owner && !std::ranges::all_of(scope.signals.left, is_of_replica)) {
+    past = PastPodsOf(scope.trigger, scope.scaled_object, scope.fleet);
+  }
+  for (const SignalSeries& engine : scope.signals.left) {
+    const auto is_its = [&engine](const Pod* pod) { return IsOfPod(engine, *pod); };
+    if (is_of_replica(engine) || std::ranges::any_of(past, is_its)) engines.AddLeft(engine);
+  }
+}
+
+}  // namespace gpuscaler

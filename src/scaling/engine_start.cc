@@ -1,0 +1,120 @@
+#include "scaling/engine_start.h"
+
+#include <algorithm>
+
+#include "scaling/replica_load.h"
+#include "scaling/signal_samples.h"
+#include "scaling/unreadable_engines.h"
+
+namespace gpuscaler {
+namespace {
+
+using Engines = EngineOwners::Engines;
+
+bool IsReadinessKnown(const Pod* pod) { return pod->ready.has_value(); }
+
+// Whether it is known when all of its pods became Ready. Agents send that time, so all aggregators
+// have the same.
+bool BecameReady(const Replica& replica) {
+  return replica.warm_at != absl::InfinitePast() && !replica.pods.empty() &&
+         std::ranges::all_of(replica.pods, IsReadinessKnown);
+}
+
+bool AnyWasRead(const EngineScope& scope) {
+  return LastReadOfDeparted(scope) != absl::InfinitePast() ||
+         std::ranges::any_of(scope.owners.All(), [](const SignalSeries* engine) {
+           return LastReadAt(*engine) != absl::InfinitePast();
+         });
+}
+
+bool HasAnswered(const EngineScope& scope, const Replica& replica) {
+  return HasServed(scope, replica) ||
+         std::ranges::any_of(scope.records, [&](const SignalSeries* engine) {
+           return scope.owners.IsOf(*engine, replica) &&
+                  engine->demand->newest_at >= replica.held_since;
+         });
+}
+
+// Whether nothing but its engine shows that it started: readiness is not known, no engine is found
+// in it though one was looked for, and others of the workload were read.
+bool StartsUntilItAnswers(const EngineScope& scope, const Engines& engines,
+                          const Replica& replica) {
+  if (!scope.by_owner || !engines.empty() || HasAnswered(scope, replica)) return false;
+  // An engine that is listed at an address of no pod may be its own.
+  if (scope.endpoint_is_named && !scope.owners.HasAddress(replica)) return false;
+  const bool was_there_before_its_agent = replica.warm_at == absl::InfinitePast();
+  const bool is_ready_known = std::ranges::any_of(replica.pods, IsReadinessKnown);
+  return !was_there_before_its_agent && !is_ready_known && AnyWasRead(scope) &&
+         IsLookedForIn(replica, scope.signals);
+}
+
+// A headless Service lists pods that are Ready and do not end. Another pod serves no client, unless
+// it is known to be Ready and not to end. One address may be a ClusterIP, behind which all serve.
+bool IsUnlisted(const EngineScope& scope, const Engines& engines, const Replica& replica) {
+  return scope.endpoint_is_named && engines.empty() && !scope.signals.series.empty() &&
+         !scope.owners.IsOneAddressOfSeveral() && !scope.owners.IsToServe(replica);
+}
+
+// A replica that served before is not listed because it ends, or is not Ready any more. Its engine
+// counts until then (DepartedEngines).
+void Unlist(const EngineScope& scope, Replica& replica) {
+  const bool was_ready =
+      replica.warm_at <= scope.now && std::ranges::any_of(replica.pods, IsReadinessKnown);
+  if (!HasServed(scope, replica) && !was_ready) {
+    replica.warm_at = replica.counted_since = absl::InfiniteFuture();
+    return;
+  }
+  replica.ending_since = std::min(replica.ending_since, scope.now);
+}
+
+}  // namespace
+
+absl::Time LastReadOfDeparted(const EngineScope& scope) {
+  absl::Time last_read = absl::InfinitePast();
+  for (const SignalSeries* engine : scope.records) {
+    last_read = std::max(last_read, engine->demand->newest_at);
+  }
+  for (const SignalSeries& engine : scope.signals.left) {
+    const absl::Time read_at = LastReadAt(engine);
+    if (read_at > last_read && scope.owners.IsOfWorkload(engine)) last_read = read_at;
+  }
+  return last_read;
+}
+
+absl::Time AllStartUntil(const EngineScope& scope, absl::Time last_read) {
+  absl::Time newest = absl::InfinitePast();
+  for (const Replica& replica : scope.workload_replicas.replicas) {
+    if (!replica.present) continue;
+    if (!scope.by_owner || replica.held_since <= last_read || scope.owners.WasReady(replica)) {
+      return absl::InfinitePast();
+    }
+    newest = std::max(newest, replica.starting_since);
+  }
+  return newest + kLongestStart;
+}
+
+bool HasServed(const EngineScope& scope, const Replica& replica) {
+  return std::ranges::any_of(scope.signals.left, [&](const SignalSeries& engine) {
+    return scope.owners.IsOf(engine, replica) && LastReadAt(engine) != absl::InfinitePast();
+  });
+}
+
+// A pod has no load before it is Ready. If that time is not known, a replica counts since a time
+// that is not known either, unless its engine was looked for before it started. A pod may be Ready
+// just before the first reading of its engine: until that is late, it starts.
+void SetStart(const EngineScope& scope, const Engines& engines, absl::Time answers_since,
+              Replica& replica) {
+  const bool is_known = scope.IsKnownBefore(replica.warm_at) || BecameReady(replica);
+  const bool never_answered = answers_since == absl::InfiniteFuture();
+  if (never_answered) {
+    replica.warm_at = StartsUntilItAnswers(scope, engines, replica)
+                          ? absl::InfiniteFuture()
+                          : replica.warm_at + scope.staleness.stale_after;
+  }
+  replica.warm_at = std::min(replica.warm_at, answers_since);
+  replica.counted_since =
+      is_known ? std::max(replica.held_since, replica.warm_at) : absl::InfinitePast();
+  if (IsUnlisted(scope, engines, replica)) Unlist(scope, replica);
+}
+
+}  // namespace gpuscaler
