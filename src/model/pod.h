@@ -47,6 +47,9 @@ struct Pod {
   // When its node's kubelet was first heard to list it, and never another time while it does;
   // empty: not known.
   std::optional<absl::Time> listed_since;
+  // The first time that a pod of its owner was listed on its node. Short gaps between pods do not
+  // count, so the time outlives a rollout. Empty: not known.
+  std::optional<absl::Time> owner_listed_since;
 
   friend bool operator==(const Pod&, const Pod&) = default;
 };

@@ -160,6 +160,7 @@ bool KubeletAttribution::Answered(const std::vector<PodDevices>& listed, absl::T
     pods->push_back(std::move(node_pod));
   }
   listings_ = std::move(listings);
+  owner_listings_.Update(*pods, asked_at);
   MutexLock lock(mutex_);
   if (!asked_ || !error_.empty()) LogFound(pods->size());
   error_.clear();

@@ -19,6 +19,7 @@
 #include "workload/cgroup_pod.h"
 #include "workload/gpu_holders.h"
 #include "workload/node_folders.h"
+#include "workload/owner_listings.h"
 #include "workload/pod_logs.h"
 #include "workload/uncounted_gpus.h"
 
@@ -110,6 +111,7 @@ class KubeletAttribution {
   bool api_asked_ = false;
   bool reported_ = false;                // of pods, or by who knows that there is none
   std::map<PodName, Listing> listings_;  // by the newest list that is believed
+  OwnerListings owner_listings_;
   bool asked_ = false;
 
   mutable Mutex mutex_;

@@ -1,6 +1,7 @@
 // Since when the kubelet lists a pod, whatever becomes of it and of the kubelet.
 #include "gtest/gtest.h"
 #include "workload/attributed_node.h"
+#include "workload/owner_listings.h"
 
 namespace gpuscaler {
 namespace {
@@ -18,11 +19,31 @@ class ListedSinceTest : public AttributedNode {
     return {.devices = {"shop", name, {Gpu("GPU-sim-1")}}, .of_api = {.uid = name}};
   }
 
+  // A pod of Deployment web, from a ReplicaSet of that hash.
+  FakeKubelet::Pod OfDeployment(const std::string& hash, const std::string& uid) const {
+    const std::string replica_set = absl::StrCat("web-", hash);
+    return {.devices = {"shop", absl::StrCat(replica_set, "-x7k2p"), {Gpu("GPU-sim-0")}},
+            .of_api = {.uid = uid,
+                       .labels = {{"pod-template-hash", hash}},
+                       .owner_references = {{.kind = "ReplicaSet",
+                                             .name = replica_set,
+                                             .is_controller = true}},
+                       .known_since = absl::FromUnixSeconds(absl::ToUnixSeconds(clock_.Now()))}};
+  }
+
   // Empty: the pod on the first GPU is not known.
-  std::optional<absl::Time> ListedSince() {
+  std::optional<Pod> OnFirstGpu() {
     const NodeSnapshot snapshot = Read();
     if (snapshot.gpus[0].holders.empty()) return std::nullopt;
-    return snapshot.pods[static_cast<size_t>(snapshot.gpus[0].holders[0].pod)].listed_since;
+    return snapshot.pods[static_cast<size_t>(snapshot.gpus[0].holders[0].pod)];
+  }
+  std::optional<absl::Time> ListedSince() {
+    const std::optional<Pod> pod = OnFirstGpu();
+    return pod ? pod->listed_since : std::nullopt;
+  }
+  std::optional<absl::Time> OwnerListedSince() {
+    const std::optional<Pod> pod = OnFirstGpu();
+    return pod ? pod->owner_listed_since : std::nullopt;
   }
 };
 
@@ -126,6 +147,60 @@ TEST_F(ListedSinceTest, StandsWhileThePodsApiIsAway) {
   kubelet_.ServePodsApi(true);
   Ask();
   EXPECT_EQ(ListedSince(), clock_.Now()) << "another one";
+}
+
+TEST_F(ListedSinceTest, OwnersTimeOutlivesARolloutAndARestartOfTheKubelet) {
+  const FakeKubelet::Pod first = OfDeployment("6d4cf56db6", kUid0);
+  kubelet_.SetPods({first});
+  Ask();
+  EXPECT_EQ(OwnerListedSince(), first.of_api.known_since);
+  clock_.Advance(absl::Hours(1));
+  kubelet_.SetPods({OfDeployment("7d4cf56db7", kUid1)});
+  Ask();
+  EXPECT_GT(ListedSince(), first.of_api.known_since) << "it is another pod";
+  EXPECT_EQ(OwnerListedSince(), first.of_api.known_since);
+  kubelet_.Stop();
+  for (int i = 0; i < 200; ++i) Ask();
+  kubelet_.Start();
+  kubelet_.SetPods({OfDeployment("8d4cf56db8", kUid0)});
+  Ask();
+  EXPECT_EQ(OwnerListedSince(), first.of_api.known_since);
+}
+
+TEST_F(ListedSinceTest, OwnersTimeOutlivesARolloutWithoutThePodsApi) {
+  kubelet_.ServePodsApi(false);
+  kubelet_.SetPods({OfDeployment("6d4cf56db6", kUid0)});
+  Ask();
+  const absl::Time since = clock_.Now();
+  clock_.Advance(absl::Hours(1));
+  kubelet_.SetPods({OfDeployment("7d4cf56db7", kUid1)});
+  Ask();
+  EXPECT_EQ(ListedSince(), clock_.Now());
+  EXPECT_EQ(OwnerListedSince(), since);
+}
+
+TEST_F(ListedSinceTest, OwnersTimeEndsWithTheGrace) {
+  kubelet_.SetPods({OfDeployment("6d4cf56db6", kUid0)});
+  Ask();
+  kubelet_.SetPods({Other("job-0")});
+  Ask();
+  clock_.Advance(kOwnerGrace);
+  const FakeKubelet::Pod next = OfDeployment("7d4cf56db7", kUid1);
+  kubelet_.SetPods({Other("job-0"), next});
+  Ask();
+  EXPECT_EQ(OwnerListedSince(), next.of_api.known_since);
+}
+
+TEST_F(ListedSinceTest, OwnersTimeAfterARestartOfTheAgentIsThatOfItsOldestPod) {
+  const FakeKubelet::Pod first = OfDeployment("6d4cf56db6", kUid0);
+  clock_.Advance(absl::Hours(1));
+  FakeKubelet::Pod second = OfDeployment("6d4cf56db6", kUid1);
+  second.devices = {"shop", "web-6d4cf56db6-b5fgh", {Gpu("GPU-sim-1")}};
+  kubelet_.SetPods({second, first});
+  Ask();
+  EXPECT_EQ(OwnerListedSince(), first.of_api.known_since);
+  const NodeSnapshot snapshot = Read();
+  for (const Pod& pod : snapshot.pods) EXPECT_EQ(pod.owner_listed_since, first.of_api.known_since);
 }
 
 }  // namespace

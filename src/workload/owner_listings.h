@@ -1,0 +1,41 @@
+// The time since which each owner has had pods on this node, through rollouts and short gaps.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "workload/gpu_holders.h"
+
+namespace gpuscaler {
+
+// An owner without pods for longer starts anew: its next pods are as those of a new owner. Covers
+// the Recreate strategy, and a pod of a StatefulSet that loads for minutes on another node.
+inline constexpr absl::Duration kOwnerGrace = absl::Minutes(15);
+
+// How many owners are remembered at most, unless more have pods: Jobs may come every second.
+inline constexpr size_t kMostOwners = 1000;
+
+// Not thread-safe.
+class OwnerListings {
+ public:
+  // Sets `owner_listed_since` of all pods in the kubelet's newest list. If a pod has several
+  // owners, or its name fits several, the earliest time counts. Pods without an owner are left as
+  // they are. Time without any list, such as a restart of the kubelet, is no gap.
+  void Update(std::vector<NodePod>& pods, absl::Time now);
+
+ private:
+  using Owner = std::tuple<std::string, std::string, std::string>;  // namespace, kind, name
+  struct Listing {
+    absl::Time since;
+    absl::Time gone_at = absl::InfiniteFuture();  // the first list without its pods
+  };
+  void ForgetEarliest();
+
+  std::map<Owner, Listing> owners_;
+};
+
+}  // namespace gpuscaler
