@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -77,19 +78,24 @@ class EarlierPods {
   std::map<Key, const Pod*> by_key_;
 };
 
+// Sets the time to the earlier reading's if both date the same instant.
+void KeepTime(const std::optional<absl::Time>& before, absl::Time newest_at,
+              std::optional<absl::Time>& time) {
+  if (!before || !time) return;
+  if (IsSameInstant(*before, *time, newest_at - *before)) time = before;
+}
+
 // As KeepHeldSince(): another time would be another layout.
 void KeepListedSince(const NodeHistory& history, NodeSnapshot& next) {
   if (history.newest == nullptr) return;
   EarlierPods before(history.newest->pods);
   for (size_t place = 0; place < next.pods.size(); ++place) {
     Pod& pod = next.pods[place];
-    if (!pod.listed_since) continue;
+    if (!pod.listed_since && !pod.owner_listed_since) continue;
     const Pod* const same = before.Find(pod, place);
-    if (same == nullptr || !same->listed_since) continue;
-    const absl::Duration ago = history.NewestAt() - *same->listed_since;
-    if (IsSameInstant(*same->listed_since, *pod.listed_since, ago)) {
-      pod.listed_since = same->listed_since;
-    }
+    if (same == nullptr) continue;
+    KeepTime(same->listed_since, history.NewestAt(), pod.listed_since);
+    KeepTime(same->owner_listed_since, history.NewestAt(), pod.owner_listed_since);
   }
 }
 

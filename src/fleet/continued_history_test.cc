@@ -142,6 +142,22 @@ TEST(Continued, PodKeepsSinceWhenItIsListedWhereOthersCome) {
   EXPECT_EQ(history->Newest().pods[2].listed_since, At(0)) << "it is elsewhere in the list";
 }
 
+TEST(Continued, OwnersTimeThatIsSentAnewIsNoNewLayout) {
+  const auto owned_since = [](absl::Time since, int second) {
+    AgentUpdate update = Lists(2, At(0), At(second));
+    for (Pod& pod : update.readings[0].snapshot.pods) pod.owner_listed_since = since;
+    return update;
+  };
+  const absl::Time since = At(0) - absl::Hours(24 * 365);
+  auto history = Continued(nullptr, owned_since(since, 10), kLimits);
+  history = Continued(history, owned_since(since - absl::Milliseconds(3), 11), kLimits);
+  EXPECT_EQ(history->Newest().pods[1].owner_listed_since, since);
+  EXPECT_EQ(history->runs.back().layout(), history->runs.front().layout());
+  history = Continued(history, owned_since(At(5), 12), kLimits);
+  EXPECT_EQ(history->Newest().pods[1].owner_listed_since, At(5)) << "its agent began anew";
+  EXPECT_EQ(history->Newest().pods[1].listed_since, At(0));
+}
+
 TEST(Continued, PodThatIsListedAnewStartsAnew) {
   auto history = Continued(nullptr, Lists(1, At(0), At(10)), kLimits);
   history = Continued(history, Lists(1, At(12), At(12)), kLimits);

@@ -104,6 +104,7 @@ void EncodePod(const Pod& pod, wire::Pod& added) {
   added.set_was_ready(pod.was_ready);
   added.set_address(pod.address);
   if (pod.listed_since) added.set_listed_since_us(ToWire(*pod.listed_since));
+  if (pod.owner_listed_since) added.set_owner_listed_since_us(ToWire(*pod.owner_listed_since));
   for (const PodOwner& owner : pod.owners) {
     wire::Owner& added_owner = *added.add_owners();
     added_owner.set_kind(owner.kind);
@@ -123,6 +124,9 @@ Pod DecodePod(const wire::Pod& pod, const WriterClock& clock) {
   decoded.was_ready = pod.was_ready();
   decoded.address = pod.address();
   if (pod.has_listed_since_us()) decoded.listed_since = clock.Ours(pod.listed_since_us());
+  if (pod.has_owner_listed_since_us()) {
+    decoded.owner_listed_since = clock.Ours(pod.owner_listed_since_us());
+  }
   for (const wire::Owner& owner : pod.owners()) {
     decoded.owners.push_back({.kind = owner.kind(), .name = owner.name(), .group = owner.group()});
   }

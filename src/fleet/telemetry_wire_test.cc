@@ -160,9 +160,13 @@ TEST_F(TelemetryWireTest, PodsAreListedSinceATimeOfTheReadersClock) {
   AddPods(snapshot);
   snapshot.pods[0].listed_since = now_ - absl::Minutes(5);
   snapshot.pods[1].listed_since.reset();
+  snapshot.pods[0].owner_listed_since = now_ - absl::Hours(50);
+  snapshot.pods[1].owner_listed_since.reset();
   const auto got = Send(snapshot);
   ASSERT_TRUE(got);
   ASSERT_EQ(got->pods.size(), 2u);
+  EXPECT_EQ(got->taken_at - got->pods[0].owner_listed_since.value(), absl::Hours(50));
+  EXPECT_EQ(got->pods[1].owner_listed_since, std::nullopt);
   EXPECT_EQ(got->taken_at - got->pods[0].listed_since.value(), absl::Minutes(5));
   EXPECT_EQ(got->pods[1].listed_since, std::nullopt);
 }
@@ -209,6 +213,7 @@ TEST_F(TelemetryWireTest, NothingIsReadAfterItWasReceived) {
   NodeSnapshot snapshot = SnapshotOf(1, wrong);
   AddPods(snapshot);
   snapshot.pods[0].listed_since = wrong;
+  snapshot.pods[0].owner_listed_since = wrong;
   snapshot.gpus[0].held_since = wrong;
   snapshot.gpus[0].steady_memory = SteadyMemory({.high_since = wrong,
                                                  .current = {.from = wrong, .until = wrong},
@@ -221,6 +226,7 @@ TEST_F(TelemetryWireTest, NothingIsReadAfterItWasReceived) {
   EXPECT_EQ(got->taken_at, now_);
   EXPECT_EQ(got->gpus[0].held_since, now_);
   EXPECT_EQ(got->pods[0].listed_since, now_);
+  EXPECT_EQ(got->pods[0].owner_listed_since, now_);
   const SteadyMemory::Parts memory = got->gpus[0].steady_memory.parts();
   EXPECT_EQ(memory.high_since, now_);
   EXPECT_EQ(memory.current, (SteadyRun{.from = now_, .until = now_}));
@@ -282,10 +288,12 @@ TEST(TelemetryWire, OlderAgentThatKnowsNoBeginningOfItsPodsIsUnderstood) {
   AddPods(snapshot);
   telemetry::v1::Reading reading = WholeReading(snapshot);
   reading.mutable_pods()->mutable_pods(0)->clear_listed_since_us();
+  reading.mutable_pods()->mutable_pods(0)->clear_owner_listed_since_us();
   ReadingDecoder decoder;
   const auto got = decoder.Decode(reading, {});
   ASSERT_TRUE(got.ok()) << got.status();
   snapshot.pods[0].listed_since.reset();
+  snapshot.pods[0].owner_listed_since.reset();
   EXPECT_EQ(got->pods, snapshot.pods);
 }
 

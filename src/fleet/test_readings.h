@@ -50,7 +50,8 @@ inline void AddPods(NodeSnapshot& snapshot) {
                              .was_ready = true,
                              .is_ending = false,
                              .address = absl::StrCat("10.1.7.", gpu.index + 10),
-                             .listed_since = absl::FromUnixSeconds(1'767'200'000 + gpu.index)});
+                             .listed_since = absl::FromUnixSeconds(1'767'200'000 + gpu.index),
+                             .owner_listed_since = absl::FromUnixSeconds(1'767'000'000)});
   }
 }
 

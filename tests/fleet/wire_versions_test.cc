@@ -69,6 +69,7 @@ wire::Telemetry LaterForm(const std::string& node) {
   wire::Pod& pod = *message.mutable_readings(0)->mutable_pods()->mutable_pods(0);
   pod.set_owners_from(static_cast<wire::Pod::OwnersFrom>(99));
   pod.set_listed_since_us(500'000);
+  pod.set_owner_listed_since_us(400'000);
   AddUnknownFields(message);
   return message;
 }
