@@ -168,53 +168,83 @@ absl::StatusOr<PodSelection> SelectLike(const ScaledObjectRef& scaled_object, co
   return SelectNamed(scaled_object, "", scaled_object.name, pods);
 }
 
-// The pods of each owner.
-std::vector<Pods> ByOwner(const Pods& pods) {
-  std::vector<Pods> groups;
+// Pods with owners in common: those that every one of them has, or may have.
+struct OwnerPods {
+  std::vector<PodOwner> owners;
+  Pods pods;
+};
+
+bool IsOfAny(const Pod& pod, const OwnerPods& group) {
+  return pod.namespace_name == group.pods.front()->namespace_name &&
+         std::ranges::any_of(group.owners, [&](const PodOwner& owner) {
+           return HasOwner(pod, owner.kind, owner.name);
+         });
+}
+
+std::vector<OwnerPods> ByOwner(const Pods& pods) {
+  std::vector<OwnerPods> groups;
   for (const Pod* pod : pods) {
-    const auto own = std::ranges::find_if(groups, [pod](Pods group) {
-      group.push_back(pod);
-      return !CommonOwners(group).empty();
-    });
-    (own == groups.end() ? groups.emplace_back() : *own).push_back(pod);
+    const auto own = std::ranges::find_if(
+        groups, [pod](const OwnerPods& group) { return IsOfAny(*pod, group); });
+    if (own == groups.end()) {
+      groups.push_back({.owners = OwnersOf(*pod), .pods = {pod}});
+      continue;
+    }
+    std::erase_if(own->owners,
+                  [pod](const PodOwner& owner) { return !HasOwner(*pod, owner.kind, owner.name); });
+    own->pods.push_back(pod);
   }
   return groups;
 }
 
-// A ScaledObject never scales these: they are not what it means while there is anything else.
-bool IsNeverScaled(const Pods& group) {
-  if (group.front()->owners_from != Pod::OwnersFrom::kReferences) return false;
-  const std::string kind = CommonOwners(group).front().kind;
-  return kind == "Job" || kind == "DaemonSet";
+// Returns true if a ScaledObject never scales any of the owners: it does not mean these while there
+// are others. A name like "batch-x7k2p" may be that of a ReplicaSet's pod too, but a ReplicaSet
+// hardly ever has no Deployment, which gives its pods a hash besides.
+bool IsNeverScaled(const OwnerPods& group) {
+  const bool by_name = std::ranges::all_of(
+      group.pods, [](const Pod* pod) { return pod->owners_from == Pod::OwnersFrom::kName; });
+  return std::ranges::all_of(group.owners, [by_name](const PodOwner& owner) {
+    return owner.kind == "Job" || owner.kind == "JobSet" || owner.kind == "DaemonSet" ||
+           (by_name && owner.kind == "ReplicaSet");
+  });
 }
 
-// Since when its owner has pods, those that are gone included; InfinitePast: not known.
-absl::Time ListedSince(const Pods& group, const Pods& past) {
-  const PodOwner owner = CommonOwners(group).front();
+// Agents of earlier versions send no time of the owner. InfinitePast: not known.
+absl::Time OwnerListedSince(const Pod& pod) {
+  return pod.owner_listed_since.value_or(pod.listed_since.value_or(absl::InfinitePast()));
+}
+
+// Since when the owner has pods on any node, those that are gone included.
+absl::Time ListedSince(const OwnerPods& group, const Pods& past) {
   absl::Time since = absl::InfiniteFuture();
-  for (const Pods* pods : {&group, &past}) {
-    for (const Pod* pod : *pods) {
-      if (!HasOwner(*pod, owner.kind, owner.name)) continue;
-      since = std::min(since, pod->listed_since.value_or(absl::InfinitePast()));
-    }
+  for (const Pod* pod : group.pods) since = std::min(since, OwnerListedSince(*pod));
+  for (const Pod* pod : past) {
+    if (IsOfAny(*pod, group)) since = std::min(since, OwnerListedSince(*pod));
   }
   return since;
 }
 
-// Returns the pods of the owner with the longest listed pods, so that an owner that was alone still
-// counts after another gets pods. Returns all pods if no owner is surely the first.
-Pods OfTheFirstOwner(const SeenPods& seen) {
+// Returns the pods of the owner that has had pods for longest, so that an owner that was alone
+// still counts after another gets pods. Returns all pods if no owner is surely the first.
+Pods OfTheFirstOwner(const Pods& pods, const Pods& past) {
   constexpr absl::Duration kSurelyBefore = absl::Seconds(15);  // kubelets are asked every 5 s
-  std::vector<Pods> groups = ByOwner(seen.holding);
+  std::vector<OwnerPods> groups = ByOwner(pods);
   if (!std::ranges::all_of(groups, IsNeverScaled)) std::erase_if(groups, IsNeverScaled);
-  if (groups.size() == 1) return groups.front();
+  if (groups.size() == 1) return groups.front().pods;
   std::vector<absl::Time> since;
-  for (const Pods& group : groups) since.push_back(ListedSince(group, seen.past));
+  for (const OwnerPods& group : groups) since.push_back(ListedSince(group, past));
   const auto first = std::ranges::min_element(since);
   const bool is_sure = std::ranges::all_of(since, [&](const absl::Time& other) {
     return &other == &*first || (*first != absl::InfinitePast() && other - *first > kSurelyBefore);
   });
-  return is_sure ? groups[static_cast<size_t>(first - since.begin())] : seen.holding;
+  return is_sure ? groups[static_cast<size_t>(first - since.begin())].pods : pods;
+}
+
+// A Deployment rather than its ReplicaSet, which every rollout replaces.
+const PodOwner& Lasting(const std::vector<PodOwner>& owners) {
+  const auto lasting = std::ranges::find_if(
+      owners, [](const PodOwner& owner) { return owner.kind != "ReplicaSet"; });
+  return lasting == owners.end() ? owners.front() : *lasting;
 }
 
 // Of pods that are somebody's, and none is named like the ScaledObject.
@@ -227,7 +257,7 @@ absl::StatusOr<PodSelection> SelectTheOnlyOne(const ScaledObjectRef& scaled_obje
         AllOwnersText(scaled_object, pods), "; none is named like the ScaledObject ",
         Quoted(scaled_object.name), kSayMore));
   }
-  PodSelection selection = OfOwner(scaled_object, common.front(), pods);
+  PodSelection selection = OfOwner(scaled_object, Lasting(common), pods);
   selection.Put(GuessAmbiguity(scaled_object, selection));
   return selection;
 }
@@ -243,8 +273,8 @@ absl::StatusOr<PodSelection> SelectUnnamed(const ScaledObjectRef& scaled_object,
   for (const Pods* pods : {&seen.holding, &seen.past}) {
     if (AnyOf("", scaled_object.name, *pods)) return SelectLike(scaled_object, *pods);
   }
-  if (!seen.holding.empty()) return SelectTheOnlyOne(scaled_object, OfTheFirstOwner(seen));
-  if (!seen.past.empty()) return SelectTheOnlyOne(scaled_object, seen.past);
+  const Pods& pods = seen.holding.empty() ? seen.past : seen.holding;
+  if (!pods.empty()) return SelectTheOnlyOne(scaled_object, OfTheFirstOwner(pods, seen.past));
   return PodSelection(scaled_object, "", "",
                       absl::StrCat("pods of namespace ", scaled_object.namespace_name));
 }

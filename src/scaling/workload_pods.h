@@ -64,10 +64,12 @@ struct SeenPods {
   std::vector<const Pod*> past;     // that held some, as far as is remembered
 };
 
-// The pods that podRegex or workload name, else those of the workload named like the ScaledObject
-// if it ever held a GPU, else those of the only owner that holds some, or that did where nobody
-// holds any. FAILED_PRECONDITION where that does not tell one workload: adding two up would scale
-// each on the other's load.
+// Returns the pods that podRegex or workload names; else those of the workload named like the
+// ScaledObject if it ever held a GPU; else those of the only owner with GPUs, or that had some if
+// none has any. If there are several owners, Jobs and DaemonSets do not count beside others, and
+// the owner that has had pods for longest is meant (Pod::owner_listed_since). Returns
+// FAILED_PRECONDITION if more than one workload remains, because a sum of two would scale each on
+// the other's load.
 absl::StatusOr<PodSelection> SelectPods(const Trigger& trigger,
                                         const ScaledObjectRef& scaled_object, const SeenPods& seen);
 

@@ -173,22 +173,76 @@ TEST(SelectPods, SeveralOwnersAreAnErrorThatNamesThem) {
                                        "like the ScaledObject \"scaler\": say workload"));
 }
 
+absl::Time Second(int second) { return absl::FromUnixSeconds(1'767'225'600 + second); }
+
+// Listed since then; its owner since `owner_second`.
+Pod Listed(Pod pod, int second, std::optional<int> owner_second = std::nullopt) {
+  pod.listed_since = Second(second);
+  if (owner_second) pod.owner_listed_since = Second(*owner_second);
+  return pod;
+}
+
 TEST(SelectPods, OfSeveralOwnersTheOneWhosePodsAreListedLongestStays) {
-  const auto listed = [](Pod pod, int second) {
-    pod.listed_since = absl::FromUnixSeconds(1'767'225'600 + second);
-    return pod;
-  };
-  const std::vector<Pod> pods = {listed(Owned("embed-1", {kEmbed}), 100),
-                                 listed(Owned("llm-1", {kLlm}), 0),
-                                 listed(Owned("llm-2", {kLlm}), 500)};
+  const std::vector<Pod> pods = {Listed(Owned("embed-1", {kEmbed}), 100),
+                                 Listed(Owned("llm-1", {kLlm}), 0),
+                                 Listed(Owned("llm-2", {kLlm}), 500)};
   EXPECT_THAT(Select({}, pods).names, ElementsAre("llm-1", "llm-2"));
   EXPECT_NE(Select({}, pods).ambiguity, "");
   const std::vector<Pod> rolled = {pods[0], pods[2]};
   EXPECT_THAT(Select({}, rolled, kScaledObject, {pods[1]}).names, ElementsAre("llm-2"))
       << "its pods of before are remembered";
-  EXPECT_THAT(Select({}, {pods[0], listed(Owned("llm-3", {kLlm}), 103)}).what,
+  EXPECT_THAT(Select({}, {pods[0], Listed(Owned("llm-3", {kLlm}), 103)}).what,
               HasSubstr("FAILED_PRECONDITION"))
       << "both came at the same time";
+}
+
+// The owner's time outlives its pods, of which none is in the history 16 minutes after a rollout.
+TEST(SelectPods, OlderOwnerStaysWhenAllOfItsPodsAreNew) {
+  constexpr int kDay = 86'400;
+  const Pod embed = Listed(Owned("embed-1", {kEmbed}), kDay, kDay);
+  const Pod rolled = Listed(Owned("llm-2", {kLlm}), 2 * kDay, 0);
+  EXPECT_THAT(Select({}, {embed, rolled}).names, ElementsAre("llm-2"));
+  EXPECT_THAT(Select({}, {rolled, embed}).names, ElementsAre("llm-2"));
+}
+
+TEST(SelectPods, OlderOwnerStaysWhenPodsOfBothRestartTogether) {
+  constexpr int kDay = 86'400;
+  EXPECT_THAT(Select({}, {Listed(Owned("embed-2", {kEmbed}), 2 * kDay, kDay),
+                          Listed(Owned("llm-2", {kLlm}), 2 * kDay + 5, 0)})
+                  .names,
+              ElementsAre("llm-2"));
+}
+
+// The first pod's node has just had its first pod of that owner.
+TEST(SelectPods, OwnersTimeIsTheEarliestOfAllNodesAndOfPodsThatAreGone) {
+  const Pod embed = Listed(Owned("embed-1", {kEmbed}), 500, 100);
+  const Pod moved = Listed(Owned("llm-2", {kLlm}), 1000, 1000);
+  EXPECT_THAT(Select({}, {embed, moved}).names, ElementsAre("embed-1"));
+  EXPECT_THAT(Select({}, {embed, moved, Listed(Owned("llm-1", {kLlm}), 1000, 0)}).names,
+              ElementsAre("llm-2", "llm-1"));
+  EXPECT_THAT(
+      Select({}, {embed, moved}, kScaledObject, {Listed(Owned("llm-1", {kLlm}), 900, 0)}).names,
+      ElementsAre("llm-2"));
+}
+
+TEST(SelectPods, PodsFromAgentsOfEarlierVersionsCountSinceTheyAreListed) {
+  const Pod embed = Listed(Owned("embed-1", {kEmbed}), 500, 100);
+  EXPECT_THAT(Select({}, {embed, Listed(Owned("llm-1", {kLlm}), 50)}).names, ElementsAre("llm-1"));
+  EXPECT_THAT(Select({}, {embed, Listed(Owned("llm-1", {kLlm}), 200)}).names,
+              ElementsAre("embed-1"));
+}
+
+TEST(SelectPods, ReplicaSetsOfADeploymentShareItsTime) {
+  const auto of_replica_set = [](const char* name, const char* replica_set) {
+    return Owned(name, {{"ReplicaSet", replica_set}, kLlm});
+  };
+  const Pod embed = Listed(Owned("embed-1", {kEmbed}), 100);
+  const Pod old = Listed(of_replica_set("llm-6d4c-1", "llm-6d4c"), 0);
+  const Pod rolled = Listed(of_replica_set("llm-7f9c-1", "llm-7f9c"), 500);
+  const Selected selected = Select({}, {embed, rolled}, kScaledObject, {old});
+  EXPECT_THAT(selected.names, ElementsAre(rolled.name));
+  EXPECT_EQ(selected.what, "pods of Deployment/llm");
+  EXPECT_EQ(Select({}, {rolled}).what, "pods of Deployment/llm");
 }
 
 TEST(SelectPods, AJobOrDaemonSetThatStartsInTheNamespaceFreezesNothing) {
@@ -196,6 +250,49 @@ TEST(SelectPods, AJobOrDaemonSetThatStartsInTheNamespaceFreezesNothing) {
                                  Owned("probe-1", {{"DaemonSet", "probe"}})};
   EXPECT_THAT(Select({}, pods).names, ElementsAre("llm-1"));
   EXPECT_THAT(Select({}, {pods[1]}).names, ElementsAre("batch-1")) << "it is the only one";
+  const std::vector<PodOwner> first = {{"Job", "set-a"}, {"JobSet", "set"}};
+  const std::vector<PodOwner> second = {{"Job", "set-b"}, {"JobSet", "set"}};
+  EXPECT_THAT(Select({}, {pods[0], Owned("set-a-0", first), Owned("set-b-0", second)}).names,
+              ElementsAre("llm-1"))
+      << "two Jobs of one JobSet";
+}
+
+// Before Kubernetes 1.37 owners are read from the pods' names.
+TEST(SelectPods, AJobThatStartsInTheNamespaceFreezesNothingWithoutThePodsApi) {
+  const Pod llm = ByName("llm-6d4cf56db6-x7k2p", {kLlm, {"Rollout", "llm"}});
+  const Pod set = ByName("llm-0", {{"StatefulSet", "llm"}, {"LeaderWorkerSet", "llm", "llm-0"}});
+  const Pod job =
+      ByName("batch-x7k2p", {{"ReplicaSet", "batch"}, {"DaemonSet", "batch"}, {"Job", "batch"}});
+  const Pod indexed = ByName(
+      "train-3-x7k2p",
+      {{"Job", "train"}, {"ReplicaSet", "train-3"}, {"DaemonSet", "train-3"}, {"Job", "train-3"}});
+  for (const Pod& scaled : {llm, set}) {
+    for (const Pod& other : {job, indexed}) {
+      EXPECT_THAT(Select({}, {other, scaled}).names, ElementsAre(scaled.name)) << other.name;
+      EXPECT_THAT(Select({}, {Listed(other, 0), Listed(scaled, 900)}).names,
+                  ElementsAre(scaled.name))
+          << "a Job that was there before";
+    }
+  }
+  EXPECT_THAT(Select({}, {job}).names, ElementsAre(job.name)) << "it is the only one";
+  EXPECT_THAT(Select({}, {Listed(job, 0), Listed(indexed, 900)}).names, ElementsAre(job.name))
+      << "only such owners";
+}
+
+TEST(SelectPods, AJobThatEndedFreezesNothingWhileTheWorkloadSleeps) {
+  const Pod llm = Owned("llm-1", {kLlm});
+  const Pod job = Owned("batch-1", {{"Job", "batch"}});
+  EXPECT_EQ(Select({}, {}, kScaledObject, {job, llm}).what, "pods of Deployment/llm");
+  EXPECT_EQ(
+      Select({}, {}, kScaledObject, {Listed(Owned("embed-1", {kEmbed}), 100), Listed(llm, 0)}).what,
+      "pods of Deployment/llm")
+      << "the first of two";
+}
+
+// A ReplicaSet is known by its references alone, and can be scaled.
+TEST(SelectPods, ReplicaSetThatOwnsItsPodsIsAnOwnerAsAnyOther) {
+  EXPECT_THAT(Select({}, {Owned("llm-1", {kLlm}), Owned("web-1", {{"ReplicaSet", "web"}})}).what,
+              HasSubstr("FAILED_PRECONDITION"));
 }
 
 TEST(SelectPods, SameNameOfTwoKindsIsAnError) {
