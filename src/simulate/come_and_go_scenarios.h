@@ -142,6 +142,14 @@ inline std::vector<ComeAndGo> ComeAndGoScenarios() {
              loop.controller().Update({});
            },
        .scaled_object = "chat"},
+      {.name = "OlderDeploymentRollsBesideANewerOne",
+       .begin =
+           [](ClusterLoop& loop) {
+             loop.cluster().StartOther({.kind = "Deployment", .name = "embeddings"}, 3);
+             loop.RunFor(absl::Minutes(10));
+             loop.controller().Update({});
+           },
+       .scaled_object = "chat"},
   };
 }
 

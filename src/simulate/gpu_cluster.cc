@@ -12,7 +12,10 @@ std::string SimulatedPod::Address() const {
 }
 
 GpuCluster::GpuCluster(const Options& options, absl::Time start)
-    : options_(options), now_(start), cordoned_(static_cast<size_t>(options.nodes)) {}
+    : options_(options),
+      now_(start),
+      cordoned_(static_cast<size_t>(options.nodes)),
+      owner_listed_since_(static_cast<size_t>(options.nodes), absl::InfiniteFuture()) {}
 
 void GpuCluster::Create(const PodTemplate& made_from, int revision, int ordinal) {
   const int number = created_++;
@@ -53,7 +56,7 @@ void GpuCluster::Drain(int node) {
 
 int GpuCluster::FreeGpu() const {
   for (int gpu = 0; gpu < options_.nodes * options_.gpus_per_node; ++gpu) {
-    if (cordoned_[static_cast<size_t>(gpu / options_.gpus_per_node)]) continue;
+    if (cordoned_[NodeOf(gpu)]) continue;
     const bool is_free = std::ranges::find(pods_, gpu, &SimulatedPod::gpu) == pods_.end() &&
                          std::ranges::find(others_, gpu, &OtherPod::gpu) == others_.end();
     if (is_free) return gpu;
@@ -83,6 +86,8 @@ void GpuCluster::Schedule(SimulatedPod& pod) {
   pod.gpu = FreeGpu();
   if (pod.IsPending()) return;
   pod.scheduled_at = pod.container_started_at = now_;
+  absl::Time& since = owner_listed_since_[NodeOf(pod.gpu)];
+  since = std::min(since, now_);
 }
 
 void GpuCluster::Run(SimulatedPod& pod) {
@@ -120,7 +125,8 @@ Pod GpuCluster::PodOf(const SimulatedPod& simulated) const {
           .owners = {{.kind = "Deployment", .name = "llm", .group = ""}},
           .owners_from = Pod::OwnersFrom::kReferences,
           .address = simulated.Address(),
-          .listed_since = simulated.scheduled_at};
+          .listed_since = simulated.scheduled_at,
+          .owner_listed_since = owner_listed_since_[NodeOf(simulated.gpu)]};
   if (!options_.pods_api) return pod;
   pod.ready = simulated.ready;
   pod.was_ready = simulated.was_ready;

@@ -84,6 +84,7 @@ class GpuCluster {
     int gpu;
   };
   int FreeGpu() const;
+  size_t NodeOf(int gpu) const { return static_cast<size_t>(gpu / options_.gpus_per_node); }
   double MemoryPercent(const SimulatedPod& pod) const;
   void Schedule(SimulatedPod& pod);
   void Run(SimulatedPod& pod);
@@ -96,6 +97,8 @@ class GpuCluster {
   std::vector<SimulatedPod> pods_;
   std::vector<OtherPod> others_;
   std::vector<bool> cordoned_;  // each node
+  // When each node had the workload's first pod: what its agent sends as the owner's time.
+  std::vector<absl::Time> owner_listed_since_;
 };
 
 }  // namespace gpuscaler
