@@ -148,7 +148,7 @@ TEST(Lint, TheServiceThatATriggerNamesMayBeInAnotherFile) {
       absl::StrReplaceAll(kGood,
                           {{"metricType: gpu_utilization, targetValue: \"80\"",
                             "profile: vllm-inference, engineEndpoint: \"http://llm-engines:8000\", "
-                            "maxConcurrency: \"64\""}}));
+                            "maxConcurrency: \"64\", tpotSloMs: \"30\""}}));
   const auto service = [](const std::string& spec) {
     return WriteTestFile(
         "service.yaml",

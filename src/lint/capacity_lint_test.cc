@@ -12,11 +12,12 @@ namespace gpuscaler {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr char kEngine[] = "engineEndpoint: http://llm.example.com:8000\n";
-constexpr char kPressure[] = "profile: vllm-inference\nmaxConcurrency: '64'\n";
+constexpr char kPressure[] = "profile: vllm-inference\nmaxConcurrency: '64'\ntpotSloMs: '30'\n";
 constexpr char kWithoutDemand[] = "\ndemand: 'off'";
 constexpr char kRequests[] = "profile: vllm-requests\n";
 
@@ -41,7 +42,6 @@ TEST(CapacityLint, AnEngineProfileWithoutMaxConcurrencyHasUnknownCapacity) {
     EXPECT_EQ(findings[0].severity, Finding::Severity::kWarning);
     EXPECT_EQ(findings[0].line, 10);
     EXPECT_THAT(findings[0].message, HasSubstr("vLLM's --max-num-seqs"));
-    EXPECT_THAT(RulesIn(Capacity(8, metadata + "maxConcurrency: '64'")), IsEmpty()) << profile;
   }
   EXPECT_THAT(RulesIn(Capacity(8, absl::StrCat(kEngine, kRequests))), IsEmpty());
 }
@@ -56,7 +56,9 @@ TEST(CapacityLint, DemandNeedsMaxConcurrencyOrTimePerToken) {
     EXPECT_THAT(findings[0].message,
                 HasSubstr("capacity unknown: set maxConcurrency or tpotSloMs;"));
     EXPECT_THAT(RulesIn(Capacity(8, yaml + "tpotSloMs: '30'")), IsEmpty()) << metadata;
-    EXPECT_THAT(RulesIn(Capacity(8, yaml + "maxConcurrency: '64'")), IsEmpty()) << metadata;
+    EXPECT_THAT(RulesIn(Capacity(8, yaml + "maxConcurrency: '64'")),
+                ElementsAre(EndsWith(" time-per-token-unbounded")))
+        << metadata;
   }
   const std::string observed =
       absl::StrCat(kEngine, "profile: vllm-inference\ndemand: observe\ntpotSloMs: '30'\n");
@@ -65,17 +67,40 @@ TEST(CapacityLint, DemandNeedsMaxConcurrencyOrTimePerToken) {
       << "the pressure counts, which has no time per token";
 }
 
+TEST(CapacityLint, DemandThatIsComputedWithoutTimePerTokenIsNoted) {
+  const std::string limited =
+      absl::StrCat(kEngine, "profile: tgi-inference\nmaxConcurrency: '64'\n");
+  const std::vector<Finding> findings = FindingsIn(Capacity(8, limited));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].rule, "time-per-token-unbounded");
+  EXPECT_EQ(findings[0].severity, Finding::Severity::kNote);
+  EXPECT_EQ(findings[0].line, 11);
+  EXPECT_THAT(findings[0].message, HasSubstr("tpotSloMs is not given"));
+  EXPECT_THAT(RulesIn(Capacity(8, limited + "tpotSloMs: '30'")), IsEmpty());
+  EXPECT_THAT(RulesIn(Capacity(8, limited + "ttftSloMs: '2000'\nengine: vllm")),
+              ElementsAre("11 time-per-token-unbounded"));
+  EXPECT_THAT(RulesIn(Capacity(8, limited + "targetValue: '50'\ndemand: observe")),
+              ElementsAre("11 time-per-token-unbounded"));
+  EXPECT_THAT(RulesIn(Capacity(8, limited + "targetValue: '50'\ndemand: 'off'")), IsEmpty());
+  EXPECT_THAT(RulesIn(Capacity(8, limited + "engine: llama_cpp")), IsEmpty())
+      << "it reports no finished answers, so no demand is computed";
+}
+
 TEST(CapacityLint, NoTargetOfDemandCycles) {
   const std::string high = absl::StrCat(kEngine, kPressure, "targetValue: '80'\n");
-  EXPECT_THAT(RulesIn(Capacity(8, high + "demand: observe")), ElementsAre("12 target-cycles"));
-  EXPECT_THAT(RulesIn(Capacity(8, high + "demand: 'off'")), ElementsAre("12 target-cycles"));
+  EXPECT_THAT(RulesIn(Capacity(8, high + "demand: observe")), ElementsAre("13 target-cycles"));
+  EXPECT_THAT(RulesIn(Capacity(8, high + "demand: 'off'")), ElementsAre("13 target-cycles"));
   EXPECT_THAT(RulesIn(Capacity(8, high)), IsEmpty());
 }
 
 TEST(CapacityLint, AnEngineThatReportsItsLimitNeedsNoMaxConcurrency) {
   const std::string metadata = absl::StrCat(kEngine, "profile: vllm-inference\nengine: ");
-  EXPECT_THAT(RulesIn(Capacity(8, metadata + "nim")), IsEmpty());
-  EXPECT_THAT(RulesIn(Capacity(8, metadata + "trtllm_serve")), IsEmpty());
+  for (const char* engine : {"nim", "trtllm_serve"}) {
+    EXPECT_THAT(RulesIn(Capacity(8, absl::StrCat(metadata, engine, "\ntpotSloMs: '30'"))),
+                IsEmpty());
+    EXPECT_THAT(RulesIn(Capacity(8, metadata + engine)),
+                ElementsAre("10 time-per-token-unbounded"));
+  }
   EXPECT_THAT(RulesIn(Capacity(8, metadata + "vllm")), ElementsAre("10 pressure-without-limit"));
 }
 
@@ -102,7 +127,7 @@ TEST(CapacityLint, ATargetThatCyclesWithEveryEngineOfTheBenchIsNamed) {
       return RulesIn(Capacity(row.max_replicas, absl::StrCat(kEngine, kPressure, "targetValue: '",
                                                              target, "'", kWithoutDemand)));
     };
-    EXPECT_THAT(with_target(row.cycles), ElementsAre("12 target-cycles")) << row.max_replicas;
+    EXPECT_THAT(with_target(row.cycles), ElementsAre("13 target-cycles")) << row.max_replicas;
     EXPECT_THAT(with_target(row.holds), IsEmpty()) << row.max_replicas;
   }
   EXPECT_THAT(RulesIn(Capacity(2, absl::StrCat(kEngine, kRequests, "targetValue: '40'"))),
@@ -159,7 +184,8 @@ std::string BesideGateway(const std::string& engines, const std::string& gateway
       "kind: ScaledObject\nmetadata: {name: llm}\nspec:\n  scaleTargetRef: {name: llm}\n",
       "  minReplicaCount: 0\n  maxReplicaCount: 8\n  triggers:\n",
       "  - {type: external, metadata: {scalerAddress: 'gpu-scaler:6000', profile: vllm-inference, ",
-      "engineEndpoint: 'http://llm.example.com:8000', maxConcurrency: '64'", engines, "}}\n",
+      "engineEndpoint: 'http://llm.example.com:8000', maxConcurrency: '64', tpotSloMs: '30'",
+      engines, "}}\n",
       gateway.empty() ? ""
                       : absl::StrCat("  - {type: external, metadata: {scalerAddress: "
                                      "'gpu-scaler:6000', metricType: prometheus, "

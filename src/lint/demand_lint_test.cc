@@ -1,3 +1,4 @@
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
@@ -50,7 +51,7 @@ TEST(DemandLint, ASoundTriggerOnDemandHasNoFindingsAndWakes) {
   EXPECT_THAT(DemandFindings(kLag, 0), IsEmpty());
   EXPECT_THAT(DemandFindings(absl::StrCat(kDemandEngine, "profile: vllm-requests")), IsEmpty());
   EXPECT_THAT(DemandFindings("profile: vllm-inference\nmaxConcurrency: '64'\n"
-                             "engineEndpoint: http://llm:8000"),
+                             "tpotSloMs: '30'\nengineEndpoint: http://llm:8000"),
               ElementsAre("service-not-seen"))
       << "a note: what the name leads to is in no file";
   EXPECT_THAT(DemandFindings(absl::StrCat(kDemandEngine, "profile: vllm-requests"), 0),
@@ -69,7 +70,9 @@ TEST(DemandLint, AnEngineThatIsNotNamedIsReadOnlyWhereAgentsLookForIt) {
   EXPECT_THAT(findings[0].message, HasSubstr("agent.discoverEngines=true"));
   for (const char* metadata : {"profile: vllm-requests", "profile: vllm-inference",
                                "profile: vllm-inference\nengineFallback: none"}) {
-    const std::string limited = absl::StrCat(metadata, "\nmaxConcurrency: '256'");
+    const std::string limited =
+        absl::StrCat(metadata, "\nmaxConcurrency: '256'",
+                     absl::StrContains(metadata, "inference") ? "\ntpotSloMs: '30'" : "");
     EXPECT_THAT(DemandFindingsOf(limited, {.finds_engines = true}), IsEmpty()) << metadata;
   }
 }
@@ -90,7 +93,7 @@ TEST(DemandLint, RulesFire) {
       ElementsAre("pressure-without-limit"));
   EXPECT_THAT(
       DemandFindings(absl::StrCat(
-          kDemandEngine, "metricType: engine_pressure\ntargetValue: '50'\nmaxConcurrency: '256'")),
+          kDemandEngine, "metricType: engine_pressure\ntargetValue: '50'\ntpotSloMs: '30'")),
       IsEmpty());
   const std::string triton = absl::StrCat(kDemandEngine, "engine: triton\ntargetValue: '8'\n");
   EXPECT_THAT(DemandFindings(absl::StrCat(triton, "metricType: requests_running")),

@@ -34,7 +34,7 @@ spec:
 
 std::string Engines(const std::string& host, const std::string& key = "engineEndpoint") {
   return ScaledOn(absl::StrCat("profile: vllm-inference\n", key, ": http://", host,
-                               ":8000\nmaxConcurrency: '64'"));
+                               ":8000\nmaxConcurrency: '64'\ntpotSloMs: '30'"));
 }
 
 std::string Page(const std::string& host) {
@@ -193,7 +193,8 @@ TEST(EndpointLint, AHeadlessServiceMapsNoPorts) {
     EXPECT_THAT(RulesOf(Engines("llm") + service(ports)), IsEmpty()) << ports;
   }
   const std::string by_default = ScaledOn(
-      "profile: vllm-inference\nengineEndpoint: http://llm/metrics\nmaxConcurrency: '64'\n");
+      "profile: vllm-inference\nengineEndpoint: http://llm/metrics\nmaxConcurrency: '64'\n"
+      "tpotSloMs: '30'\n");
   EXPECT_THAT(RulesOf(by_default + service("{port: 80, targetPort: 8000}")),
               ElementsAre("headless-port"));
   EXPECT_THAT(RulesOf(Page("llm") + service("{port: 9090, targetPort: 8000}", "type: ClusterIP")),

@@ -94,6 +94,25 @@ std::optional<Complaint> PressureWithoutLimit(const OurTrigger& our) {
       our.written->LineOf({"profile", "metricType"})};
 }
 
+// These report no finished answers (a test of app compares the list with the engines' table), so
+// their demand is never known.
+bool ReportsNoAnswers(absl::string_view engine) {
+  return engine == "llama_cpp" || engine == "ollama" || engine == "tei" || engine == "triton";
+}
+
+// PressureWithoutLimit names tpotSloMs where nothing bounds the batch.
+std::optional<Complaint> TimePerTokenUnbounded(const OurTrigger& our) {
+  const Trigger& trigger = *our.settings;
+  if (!ComputesDemand(trigger) || trigger.tpot_slo || PressureWithoutLimit(our)) {
+    return std::nullopt;
+  }
+  if (ReportsNoAnswers(trigger.engine_endpoint.engine)) return std::nullopt;
+  return Complaint{
+      "tpotSloMs is not given: the demand plans engines filled to their limit, however long a "
+      "token takes then; if users expect a time per output token, set tpotSloMs to it",
+      our.written->LineOf({"maxConcurrency", "profile", "metricType"})};
+}
+
 // TGI measures no time to the first token (engine/tgi.cc).
 std::optional<Complaint> FirstTokensNotExported(const OurTrigger& our) {
   const Trigger& trigger = *our.settings;
@@ -141,7 +160,7 @@ std::optional<Complaint> CounterAsGauge(const OurTrigger& our) {
                    our.written->LineOf({"prometheusMetric"})};
 }
 
-constexpr std::array<TriggerRule, 9> kDemandRules = {{
+constexpr std::array<TriggerRule, 10> kDemandRules = {{
     {{"stream-length", kWarning, "A stream's length does not fall when a consumer group reads it."},
      StreamLength},
     {{"engine-not-named", kWarning,
@@ -157,6 +176,9 @@ constexpr std::array<TriggerRule, 9> kDemandRules = {{
       "An engine's pressure or demand without maxConcurrency or tpotSloMs: its capacity is "
       "unknown."},
      PressureWithoutLimit},
+    {{"time-per-token-unbounded", kNote,
+      "An engine's demand without tpotSloMs: its batch may be filled however long a token takes."},
+     TimePerTokenUnbounded},
     {{"first-tokens-not-exported", kNote, "ttftSloMs of an engine that exports no such time."},
      FirstTokensNotExported},
     {{"tensorrt-llm-needed", kNote, "A metric that Triton exports with TensorRT-LLM only."},
