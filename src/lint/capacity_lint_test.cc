@@ -136,8 +136,18 @@ TEST(CapacityLint, ATargetThatCyclesWithEveryEngineOfTheBenchIsNamed) {
               IsEmpty());
 }
 
-TEST(CapacityLint, TheTargetOfAProfileIsNotTheUsersToChange) {
-  EXPECT_THAT(RulesIn(Capacity(2, absl::StrCat(kEngine, kPressure))), IsEmpty());
+TEST(CapacityLint, TheDefaultTargetOfAProfileMayCycleToo) {
+  EXPECT_THAT(RulesIn(Capacity(2, absl::StrCat(kEngine, kPressure))), IsEmpty())
+      << "the demand counts";
+  EXPECT_THAT(RulesIn(Capacity(50, absl::StrCat(kEngine, kPressure, "demand: 'off'"))),
+              ElementsAre("10 target-cycles"))
+      << "80 % of vllm-inference, where 74 % hold";
+  EXPECT_THAT(RulesIn(Capacity(2, absl::StrCat(kEngine, kRequests))),
+              ElementsAre("10 target-cycles"))
+      << "48 requests, where 39 hold 2 replicas";
+  EXPECT_THAT(RulesIn(Capacity(4, absl::StrCat(kEngine, kRequests))), IsEmpty());
+  EXPECT_THAT(RulesIn(Capacity(1, absl::StrCat(kEngine, kRequests))), IsEmpty())
+      << "a single replica stays";
 }
 
 TEST(CapacityLint, QueueWaitNeedsATriggerThatFollowsTheLoad) {

@@ -34,16 +34,16 @@ int LineOfTarget(const OurTrigger& our) {
   return our.written->LineOf({"targetValue", "targetMemoryUtilization", "profile", "metricType"});
 }
 
-bool TargetIsGiven(const OurTrigger& our) {
-  return std::ranges::any_of(
-      TargetKeys(), [&our](absl::string_view key) { return our.written->metadata.contains(key); });
-}
-
 const LargestSafeTargets& LargestSafeTargetsOf(const Manifest& manifest) {
   if (!manifest.max_replicas) return kLargestSafeTargets.back();
   const auto row = std::ranges::lower_bound(kLargestSafeTargets, manifest.max_replicas->value, {},
                                             &LargestSafeTargets::replicas);
   return row == kLargestSafeTargets.end() ? kLargestSafeTargets.back() : *row;
+}
+
+// One replica has nothing to give away, and the HPA scales no Jobs.
+bool CanCycle(const Manifest& manifest) {
+  return !manifest.is_job && !(manifest.max_replicas && manifest.max_replicas->value < 2);
 }
 
 std::optional<Complaint> RequestsTargetHigh(const Manifest&, const std::vector<OurTrigger>& ours) {
@@ -64,13 +64,13 @@ std::optional<Complaint> RequestsTargetHigh(const Manifest&, const std::vector<O
       LineOfTarget(*our)};
 }
 
-// The target of a profile is the scaler's choice.
 std::optional<Complaint> TargetCycles(const Manifest& manifest,
                                       const std::vector<OurTrigger>& ours) {
+  if (!CanCycle(manifest)) return std::nullopt;
   const LargestSafeTargets& safe = LargestSafeTargetsOf(manifest);
   for (const OurTrigger& our : ours) {
     // Demand is linear in the load, so no target of it cycles.
-    if (!our.settings || !TargetIsGiven(our) || CountsDemand(*our.settings)) continue;
+    if (!our.settings || CountsDemand(*our.settings)) continue;
     const bool of_pressure = CountsPressure(*our.settings);
     if (!of_pressure && !CountsRequests(*our.settings)) continue;
     const double largest = of_pressure ? safe.pressure_percent : safe.requests_in_flight;
