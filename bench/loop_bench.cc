@@ -8,7 +8,6 @@
 //   loop_bench --episode                llm-d's published episode
 //   loop_bench --variants               other routings and start times, at 1.5 and 4.2 engines
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
@@ -19,14 +18,12 @@
 #include <memory>
 #include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
+#include "loop_table.h"
 #include "simulate/closed_loop.h"
 #include "simulate/loop_load.h"
 #include "simulate/recipe_scalers.h"
@@ -35,28 +32,11 @@
 namespace gpuscaler {
 namespace {
 
-constexpr int kFewest = 1, kMost = 20;
-
 struct Flags {
   bool quick = false, episode = false, variants = false, markdown = false;
   std::string engine, load, policy, trace;
   double trace_engines = 4;
   int seeds = 3;
-};
-
-// The inputs of a policy: its engine, and the load if it is a clairvoyant.
-struct Setting {
-  const EnginePreset& preset;
-  const LoopLoad* load = nullptr;  // null: not known
-  const LoopScenario& scenario;
-  ScaledObjectSpec object = {.min_replica_count = kFewest, .max_replica_count = kMost};
-};
-
-using MakePolicy = std::function<std::unique_ptr<ReplicaPolicy>(const Setting&)>;
-
-struct NamedPolicy {
-  std::string name;
-  MakePolicy make;  // null: the fewest replicas that keep the goals
 };
 
 std::unique_ptr<ReplicaPolicy> Keda(const Setting& setting, ScaledTrigger trigger) {
@@ -134,169 +114,11 @@ std::vector<NamedPolicy> Policies() {
   return policies;
 }
 
-// One engine and load: the policies run one after the other on the same requests.
-struct Cell {
-  std::string engine, load;
-  const EnginePreset* preset;
-  const LoopLoad* known_load = nullptr;
-  std::function<LoopScenario(uint64_t seed)> scenario;
-  ScaledObjectSpec object = {.min_replica_count = kFewest, .max_replica_count = kMost};
-};
-
-struct Outcome {
-  LoopTotals totals;
-  std::optional<absl::Duration> until_enough;
-  bool ran = false;
-};
-
-// The smallest constant number of replicas with 99 % of the requests within the goals. A load that
-// changes has none that is worth comparing with.
-Outcome RunFewest(const Cell& cell, const LoopScenario& scenario) {
-  if (cell.known_load == nullptr || !absl::StrContains(cell.load, "constant")) return {};
-  for (int replicas = 1; replicas <= kMost; ++replicas) {
-    StaticPolicy policy(replicas);
-    LoopResult result = RunLoop(scenario, policy);
-    if (result.totals.slo_percent() >= 99) return {.totals = result.totals, .ran = true};
-  }
-  return {};
-}
-
-Outcome RunOne(const Cell& cell, const NamedPolicy& policy, const LoopScenario& scenario) {
-  if (policy.make == nullptr) return RunFewest(cell, scenario);
-  const std::unique_ptr<ReplicaPolicy> replicas =
-      policy.make({*cell.preset, cell.known_load, scenario, cell.object});
-  if (replicas == nullptr) return {};
-  const LoopResult result = RunLoop(scenario, *replicas);
-  Outcome outcome{.totals = result.totals, .ran = true};
-  if (cell.known_load != nullptr && cell.known_load->rises_at.has_value()) {
-    outcome.until_enough =
-        result.TimeUntilReady(cell.known_load->MostNeeded(), *cell.known_load->rises_at);
-  }
-  return outcome;
-}
-
-class Table {
- public:
-  Table(std::vector<Cell> cells, std::vector<NamedPolicy> policies, int seeds)
-      : cells_(std::move(cells)),
-        policies_(std::move(policies)),
-        seeds_(seeds),
-        outcomes_(cells_.size() * static_cast<size_t>(seeds),
-                  std::vector<Outcome>(policies_.size())) {}
-
-  void Run() {
-    std::atomic<size_t> next = 0;
-    std::vector<std::jthread> threads;
-    for (unsigned i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i) {
-      threads.emplace_back([&] {
-        for (size_t job = next++; job < outcomes_.size(); job = next++) RunJob(job);
-      });
-    }
-  }
-
-  std::string Text(bool markdown) const {
-    std::vector<std::vector<std::string>> rows = {{"engine", "load", "policy", "GPU-hours", "SLO %",
-                                                   "worst", "replicas", "mean", "changes/h",
-                                                   "reversals/h", "s until enough"}};
-    for (size_t cell = 0; cell < cells_.size(); ++cell) {
-      for (size_t policy = 0; policy < policies_.size(); ++policy) {
-        if (Of(cell, 0, policy).ran) rows.push_back(Row(cell, policy));
-      }
-    }
-    return markdown ? Markdown(rows) : Aligned(rows);
-  }
-
- private:
-  void RunJob(size_t job) {
-    const Cell& cell = cells_[job / static_cast<size_t>(seeds_)];
-    const LoopScenario scenario = cell.scenario(1 + job % static_cast<size_t>(seeds_));
-    for (size_t policy = 0; policy < policies_.size(); ++policy) {
-      outcomes_[job][policy] = RunOne(cell, policies_[policy], scenario);
-    }
-    std::fprintf(stderr, "loop: %s, %s, seed %zu\n", cell.engine.c_str(), cell.load.c_str(),
-                 1 + job % static_cast<size_t>(seeds_));
-  }
-
-  const Outcome& Of(size_t cell, int seed, size_t policy) const {
-    return outcomes_[cell * static_cast<size_t>(seeds_) + static_cast<size_t>(seed)][policy];
-  }
-
-  // Means of all seeds, but for the worst SLO and the range of replicas.
-  std::vector<std::string> Row(size_t cell, size_t policy) const {
-    double gpu_hours = 0, replicas = 0, slo = 0, worst = 100, changes = 0, reversals = 0,
-           enough = 0;
-    int fewest = kMost, most = 0;
-    bool is_enough = true;
-    for (int seed = 0; seed < seeds_; ++seed) {
-      const Outcome& outcome = Of(cell, seed, policy);
-      const LoopTotals& totals = outcome.totals;
-      gpu_hours += totals.gpu_hours / seeds_;
-      replicas += totals.mean_replicas / seeds_;
-      slo += totals.slo_percent() / seeds_;
-      worst = std::min(worst, totals.slo_percent());
-      changes += totals.changes / totals.hours / seeds_;
-      reversals += totals.direction_changes / totals.hours / seeds_;
-      fewest = std::min(fewest, totals.fewest_replicas);
-      most = std::max(most, totals.most_replicas);
-      is_enough = is_enough && outcome.until_enough.has_value();
-      enough += absl::ToDoubleSeconds(outcome.until_enough.value_or(absl::ZeroDuration())) / seeds_;
-    }
-    const LoopLoad* const load = cells_[cell].known_load;
-    const bool rises = load != nullptr && load->rises_at.has_value();
-    return {cells_[cell].engine,
-            cells_[cell].load,
-            policies_[policy].name,
-            absl::StrFormat("%.2f", gpu_hours),
-            absl::StrFormat("%.1f", slo),
-            absl::StrFormat("%.1f", worst),
-            absl::StrFormat("%d..%d", fewest, most),
-            absl::StrFormat("%.2f", replicas),
-            absl::StrFormat("%.1f", changes),
-            absl::StrFormat("%.1f", reversals),
-            !rises       ? ""
-            : !is_enough ? "never"
-                         : absl::StrFormat("%.0f", enough)};
-  }
-
-  static std::string Markdown(const std::vector<std::vector<std::string>>& rows) {
-    std::string text;
-    for (size_t i = 0; i < rows.size(); ++i) {
-      absl::StrAppend(&text, "| ", absl::StrJoin(rows[i], " | "), " |\n");
-      if (i > 0) continue;
-      for (size_t column = 0; column < rows[0].size(); ++column) absl::StrAppend(&text, "|---");
-      absl::StrAppend(&text, "|\n");
-    }
-    return text;
-  }
-
-  static std::string Aligned(const std::vector<std::vector<std::string>>& rows) {
-    std::vector<size_t> widths(rows[0].size());
-    for (const auto& row : rows) {
-      for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-    }
-    std::string text;
-    for (const auto& row : rows) {
-      for (size_t i = 0; i < row.size(); ++i) {
-        constexpr size_t kNames = 3;  // columns of text; numbers are aligned to the right
-        const int width = static_cast<int>(widths[i]) * (i < kNames ? -1 : 1);
-        absl::StrAppendFormat(&text, "%*s  ", width, row[i]);
-      }
-      text += '\n';
-    }
-    return text;
-  }
-
-  const std::vector<Cell> cells_;
-  const std::vector<NamedPolicy> policies_;
-  const int seeds_;
-  std::vector<std::vector<Outcome>> outcomes_;  // index: cell and seed, then policy
-};
-
 bool IsAsked(const std::string& filter, absl::string_view name) {
   return filter.empty() || absl::StrContains(name, filter);
 }
 
-Cell CellOf(const EnginePreset& preset, const LoopLoad& load) {
+LoopCell CellOf(const EnginePreset& preset, const LoopLoad& load) {
   return {.engine = std::string(preset.name),
           .load = load.name,
           .preset = &preset,
@@ -305,8 +127,8 @@ Cell CellOf(const EnginePreset& preset, const LoopLoad& load) {
 }
 
 // Loads outlive the cells.
-std::vector<Cell> LoadCells(const Flags& flags, const std::vector<LoopLoad>& loads) {
-  std::vector<Cell> cells;
+std::vector<LoopCell> LoadCells(const Flags& flags, const std::vector<LoopLoad>& loads) {
+  std::vector<LoopCell> cells;
   for (const EnginePreset& preset : EnginePresets()) {
     const bool is_quick = preset.name == "small-batch" || preset.name == "8b";
     if (!IsAsked(flags.engine, preset.name) || (flags.quick && !is_quick)) continue;
@@ -320,7 +142,7 @@ std::vector<Cell> LoadCells(const Flags& flags, const std::vector<LoopLoad>& loa
   return cells;
 }
 
-std::vector<Cell> VariantCells(const Flags& flags, const std::vector<LoopLoad>& loads) {
+std::vector<LoopCell> VariantCells(const Flags& flags, const std::vector<LoopLoad>& loads) {
   struct Variant {
     const char* name;
     Routing routing = Routing::kLeastLoaded;
@@ -340,11 +162,11 @@ std::vector<Cell> VariantCells(const Flags& flags, const std::vector<LoopLoad>& 
       {.name = "rolling update each 30 min", .restarts = true},
       {.name = "answers of 10 to 190 %", .answers = {.deviation = 0.6, .spread = 0.9}},
   };
-  std::vector<Cell> cells;
-  for (Cell& cell : LoadCells(flags, loads)) {
+  std::vector<LoopCell> cells;
+  for (LoopCell& cell : LoadCells(flags, loads)) {
     if (cell.load != "constant 1.5" && cell.load != "constant 4.2") continue;
     for (const Variant& variant : variants) {
-      Cell varied = cell;
+      LoopCell varied = cell;
       varied.load = absl::StrCat(cell.load, ", ", variant.name);
       varied.scenario = [make = cell.scenario, variant](uint64_t seed) {
         LoopScenario scenario = make(seed);
@@ -367,7 +189,7 @@ std::vector<Cell> VariantCells(const Flags& flags, const std::vector<LoopLoad>& 
   return cells;
 }
 
-std::vector<Cell> EpisodeCells() {
+std::vector<LoopCell> EpisodeCells() {
   // As our examples have it; llm-d's law brings its own.
   ScaledObjectSpec object = {.min_replica_count = kLlmdFewestReplicas,
                              .max_replica_count = kLlmdMostReplicas};
@@ -381,14 +203,14 @@ std::vector<Cell> EpisodeCells() {
 }
 
 // Every seed leaves out or repeats other requests; the clairvoyant knows those of the first one.
-absl::StatusOr<std::vector<Cell>> TraceCells(const Flags& flags, std::deque<LoopLoad>& loads) {
+absl::StatusOr<std::vector<LoopCell>> TraceCells(const Flags& flags, std::deque<LoopLoad>& loads) {
   std::ifstream file(flags.trace);
   if (!file) return absl::NotFoundError(absl::StrCat(flags.trace, ": cannot be read"));
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   const absl::StatusOr<RequestTrace> trace = ParseTrace(text);
   if (!trace.ok()) return trace.status();
   const std::string name = flags.trace.substr(flags.trace.rfind('/') + 1);
-  std::vector<Cell> cells;
+  std::vector<LoopCell> cells;
   for (const EnginePreset& preset : EnginePresets()) {
     if (!IsAsked(flags.engine, preset.name)) continue;
     const auto requests = [&preset, all = *trace, engines = flags.trace_engines](uint64_t seed) {
@@ -423,9 +245,9 @@ int Main(int argc, char** argv) {
 
   const std::vector<LoopLoad> loads = LoopLoads();
   std::deque<LoopLoad> trace_loads;
-  std::vector<Cell> cells;
+  std::vector<LoopCell> cells;
   if (!flags.trace.empty()) {
-    absl::StatusOr<std::vector<Cell>> read = TraceCells(flags, trace_loads);
+    absl::StatusOr<std::vector<LoopCell>> read = TraceCells(flags, trace_loads);
     if (!read.ok()) {
       std::fprintf(stderr, "%s\n", read.status().ToString().c_str());
       return 1;
@@ -443,7 +265,7 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "nothing has that name\n");
     return 1;
   }
-  Table table(std::move(cells), std::move(policies), flags.seeds);
+  LoopTable table(std::move(cells), std::move(policies), flags.seeds);
   table.Run();
   std::fputs(table.Text(flags.markdown).c_str(), stdout);
   return 0;
