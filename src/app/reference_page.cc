@@ -240,6 +240,7 @@ Decision FullDemandDecision() {
   decision.taken_at = absl::UnixEpoch();
   decision.demand =
       Demand{.replicas = 1, .unknown_because = "", .capacities = {{.requests_per_second = 1}}};
+  decision.latency = LatencyAsk{.replicas = 1};
   decision.batch_limit = 1;
   decision.batch_limit_known = true;
   return decision;

@@ -40,6 +40,7 @@ void DemandMetrics::Take(const DemandLabels& labels, const Decision& decision) {
   triggers_[labels] = {.at = decision.taken_at,
                        .demand = decision.demand,
                        .counts = decision.by_demand,
+                       .latency = decision.latency,
                        .batch_limit = decision.batch_limit,
                        .batch_limit_known = decision.batch_limit_known};
 }
@@ -54,6 +55,10 @@ std::vector<MetricFamily> DemandMetrics::Families(absl::Time now) const {
                   "1: the demand is known; 0: it is not, and the pressure counts, as where "
                   "nothing bounds the batch: set maxConcurrency or tpotSloMs.");
   MetricFamily counts = GaugeFamily("demand_counts", "1: the demand is the value that KEDA gets.");
+  MetricFamily latency =
+      GaugeFamily("latency_replicas",
+                  "Replicas that late first tokens ask for (ttftSloMs; docs/demand.md). Missing "
+                  "while they ask for none. With demand: observe they change no value.");
   MetricFamily arrivals =
       GaugeFamily("demand_arrivals_per_second", "Requests that arrive at a workload's engines.");
   MetricFamily capacity =
@@ -75,6 +80,7 @@ std::vector<MetricFamily> DemandMetrics::Families(absl::Time now) const {
       AddValue(limit_known, *seen.batch_limit_known ? 1 : 0, labels);
     }
     if (seen.batch_limit.has_value()) AddValue(limit, *seen.batch_limit, labels);
+    if (seen.latency.has_value()) AddValue(latency, seen.latency->replicas, labels);
     if (!seen.demand.has_value()) continue;
     const Demand& demand = *seen.demand;
     AddValue(known, demand.replicas.has_value() ? 1 : 0, labels);
@@ -89,7 +95,7 @@ std::vector<MetricFamily> DemandMetrics::Families(absl::Time now) const {
   }
   std::vector<MetricFamily> families;
   for (MetricFamily* const family :
-       {&replicas, &known, &counts, &arrivals, &capacity, &limit_known, &limit}) {
+       {&replicas, &known, &counts, &latency, &arrivals, &capacity, &limit_known, &limit}) {
     if (!family->metric.empty()) families.push_back(std::move(*family));
   }
   return families;

@@ -61,6 +61,18 @@ TEST(DemandMetrics, AnUnknownCapacityIsZeroKnownAndNoReplicas) {
   EXPECT_THAT(text, Not(HasSubstr("demand_replicas{")));
 }
 
+TEST(DemandMetrics, LateFirstTokensHaveASeriesWhileTheyAskForReplicas) {
+  DemandMetrics metrics;
+  Decision decision = WithDemandOf(3.3);
+  metrics.Take(kOfChat, decision);
+  EXPECT_THAT(TextOf(metrics), Not(HasSubstr("latency_replicas")));
+  decision.latency = LatencyAsk{.replicas = 5, .late_share = 0.12};
+  metrics.Take(kOfChat, decision);
+  EXPECT_THAT(TextOf(metrics),
+              HasSubstr("keda_gpu_scaler_latency_replicas"
+                        R"({namespace="team-a",scaledobject="chat",metric="m"} 5)"));
+}
+
 TEST(DemandMetrics, GoWithTheDemandAndAfterFifteenMinutes) {
   DemandMetrics metrics;
   metrics.Take(kOfChat, WithDemandOf(3.3));
