@@ -258,7 +258,7 @@ Demand DemandOfArrivals(std::span<const DemandEngine> engines,
   if (demand.capacities.empty()) {
     const bool is_given = AnyLimit(engines).has_value() || tpot_slo.has_value();
     demand.unknown_because =
-        is_given ? "capacity is not known yet: no batch came near the one that binds"
+        is_given ? "capacity is not known yet: batches of all sizes took the same time per token"
                  : kCapacityUnknown;
     return demand;
   }

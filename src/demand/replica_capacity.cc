@@ -1,6 +1,7 @@
 #include "demand/replica_capacity.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -16,8 +17,9 @@ constexpr double kPlannedShare = 0.91;
 constexpr double kShareOfLimit = 0.95;
 constexpr double kShareOfKv = 0.85;
 constexpr double kShareOfTpot = 0.9;
-// How far the fit is followed beyond the largest batch seen. With 1.5 the small preset under 3.3
-// engines' load on 4 replicas (batches of 32 to 40) had no number against a limit of 64.
+// How far the fit is followed beyond the largest batch seen. A smaller batch is a smaller capacity,
+// so more replicas than needed lose two thirds at a time while larger batches are seen. Without a
+// number the pressure took 20 replicas to 2 under a load for 9 (limit 256, tpotSloMs 30).
 constexpr double kBeyondSeen = 3;
 
 struct Bound {
@@ -78,7 +80,13 @@ std::optional<ReplicaCapacity> CapacityOf(const std::string& gpu_model, const Se
   const std::optional<TokenTime> time = TokenTimeOf(sums);
   if (!time.has_value()) return std::nullopt;
   Bound bound = BoundOf(sums, *time, limit, tpot_slo);
-  if (bound.batch > kBeyondSeen * sums.largest_batch) return std::nullopt;
+  if (std::isinf(bound.batch)) return std::nullopt;
+  const double most = kBeyondSeen * sums.largest_batch;
+  if (bound.batch > most) {
+    const bool is_given = limit > 0.0 || tpot_slo.has_value();
+    if (!is_given) return std::nullopt;
+    bound = {.batch = most, .by = "three times the largest batch so far"};
+  }
   const double at_bound = time->At(bound.batch);
   if (at_bound <= 0) return std::nullopt;
   const double tokens_per_second = kPlannedShare * bound.batch / at_bound;

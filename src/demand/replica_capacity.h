@@ -31,7 +31,9 @@ struct TokenTime {
 // Neither is below 0. Empty: no tokens.
 std::optional<TokenTime> TokenTimeOf(const ServiceSums& sums);
 
-// Empty: nothing bounds the batch, or no batch came near the one that binds.
+// Returns what a replica serves at the largest batch that `limit`, the KV cache and `tpot_slo`
+// allow, and at three times the largest one seen at most. Empty if nothing bounds the batch, or the
+// KV cache alone does and no batch came near it.
 std::optional<ReplicaCapacity> CapacityOf(const std::string& gpu_model, const ServiceSums& sums,
                                           double tokens_per_answer, std::optional<double> limit,
                                           std::optional<absl::Duration> tpot_slo);
