@@ -14,8 +14,8 @@ struct ScalingCost {
   double gpu_seconds = 0;  // all replicas, also starting ones
   int64_t served = 0;
   int64_t unserved = 0;
-  absl::Duration mean_wait;  // beyond what a request takes by itself
-  absl::Duration longest_wait;
+  absl::Duration mean_latency;  // from the arrival of a request to its last token
+  absl::Duration longest_latency;
   int most_replicas = 0;
   int replicas = 0;  // at the end
 };

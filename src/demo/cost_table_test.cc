@@ -8,7 +8,7 @@ namespace {
 
 TEST(CostTable, ComparesWithItsFirstRow) {
   const std::string table = CostTable(
-      {{.name = "this scaler", .gpu_seconds = 100, .served = 4, .mean_wait = absl::Seconds(2)},
+      {{.name = "this scaler", .gpu_seconds = 100, .served = 4, .mean_latency = absl::Seconds(2)},
        {.name = "static", .gpu_seconds = 250, .served = 4}});
   EXPECT_THAT(table, ::testing::HasSubstr("this scaler"));
   EXPECT_THAT(table, ::testing::HasSubstr("2s"));

@@ -42,6 +42,7 @@ Demo::Demo(const DemoOptions& options, StartDemoServer start_server, Stopped sto
       stopped_(std::move(stopped)),
       clock_(options.speed) {
   scenario_.service.gpus = options.max_replicas;
+  scenario_.load.peak = DemoPeak(options.max_replicas);
   scenario_.scaled_object.max_replica_count = options.max_replicas;
 }
 
@@ -71,8 +72,7 @@ absl::Status Demo::Serve() {
       HttpServer::Start(
           {.bind_address = "127.0.0.1"},
           {{"/metrics", [&gateway] { return HttpReply{.body = gateway.MetricsPage()}; }}}));
-  ASSIGN_OR_RETURN(by_profile_,
-                   DemoTrigger(options_.profile, service_->port(), scenario_.service.batch_limit));
+  ASSIGN_OR_RETURN(by_profile_, DemoTrigger(options_.profile, service_->port(), DemoEngine()));
   ASSIGN_OR_RETURN(trigger_, ParseTrigger(by_profile_.metadata, BuiltInProfiles()));
   by_demand_ = DemandTrigger(gateway_page_->port());
   ASSIGN_OR_RETURN(server_, start_server_(ServerOptions(), clock_));
@@ -160,13 +160,12 @@ void Demo::Introduce() const {
 
 // Measured in real time.
 ScalingCost Demo::Ours() const {
-  const absl::Duration request = scenario_.service.request_time;
   return {.name = "this scaler",
           .gpu_seconds = absl::ToDoubleSeconds(service_->gpu_time()),
           .served = tally_.answered,
           .unserved = tally_.due - tally_.answered,
-          .mean_wait = tally_.latency.mean() * options_.speed - request,
-          .longest_wait = tally_.latency.max() * options_.speed - request,
+          .mean_latency = tally_.latency.mean() * options_.speed,
+          .longest_latency = tally_.latency.max() * options_.speed,
           .most_replicas = service_->most_replicas(),
           .replicas = desired_};
 }

@@ -1,5 +1,6 @@
 #include "demo/demo_scenario.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -14,7 +15,7 @@ namespace {
 ScalingCost CostOf(std::string name, const DemoScenario& scenario, int initial_replicas,
                    absl::Duration duration, ReplicaPolicy& policy) {
   const DemoServiceOptions& service = scenario.service;
-  LoopScenario loop{.workload = {.engine = DemoBatch(service),
+  LoopScenario loop{.workload = {.engine = DemoEngine().batch,
                                  .shortest_start = service.start_time,
                                  .longest_start = service.start_time,
                                  .grace = absl::ZeroDuration()},
@@ -22,30 +23,28 @@ ScalingCost CostOf(std::string name, const DemoScenario& scenario, int initial_r
                     .duration = duration,
                     .initial_replicas = initial_replicas};
   loop.requests = EvenTrace(CurveOf(scenario.load, /*speed=*/1),
-                            std::min(duration, scenario.load.End()), kDemoRequest);
+                            std::min(duration, scenario.load.End()), DemoEngine().request);
   const LoopResult result = RunLoop(loop, policy);
   const LoopTotals& totals = result.totals;
   const absl::Duration mean =
       totals.served == 0 ? absl::ZeroDuration() : totals.latency / totals.served;
-  const auto wait = [&service](absl::Duration latency) {
-    return std::max(latency - service.request_time, absl::ZeroDuration());
-  };
   return {.name = std::move(name),
           .gpu_seconds = 3600 * totals.gpu_hours,
           .served = totals.served,
           .unserved = totals.unserved,
-          .mean_wait = wait(mean),
-          .longest_wait = wait(totals.longest_latency),
+          .mean_latency = mean,
+          .longest_latency = totals.longest_latency,
           .most_replicas = totals.most_replicas,
           .replicas = result.samples.back().desired};
 }
 
 }  // namespace
 
-BatchEngineOptions DemoBatch(const DemoServiceOptions& options) {
-  return {.max_num_seqs = options.batch_limit,
-          .kv_cache_tokens = 4 * kDemoRequest.max_tokens * options.batch_limit,  // never the bound
-          .step = {.base = absl::ToDoubleSeconds(options.request_time) / kDemoRequest.max_tokens}};
+const EnginePreset& DemoEngine() { return *EnginePresetNamed("llm-d"); }
+
+double DemoPeak(int gpus) {
+  constexpr double kMostEngines = 4.2, kShareOfGpus = 0.85;
+  return DemoEngine().requests_per_second * std::min(kMostEngines, kShareOfGpus * gpus);
 }
 
 ScalingCost CostOfStatic(const DemoScenario& scenario, int replicas, absl::Duration duration) {

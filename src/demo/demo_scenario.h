@@ -2,7 +2,7 @@
 #pragma once
 
 #include "absl/time/time.h"
-#include "batching/batch_engine.h"
+#include "batching/engine_preset.h"
 #include "demo/cost_table.h"
 #include "demo/load_shape.h"
 #include "simulate/keda.h"
@@ -15,14 +15,15 @@ struct DemoServiceOptions {
   // vLLM's --gpu-memory-utilization: taken at start and kept, busy or idle.
   double preallocated_percent = 90;
   absl::Duration start_time = absl::Seconds(60);
-  int batch_limit = 4;
-  absl::Duration request_time = absl::Seconds(20);
 };
 
-// Few tokens, so that each takes seconds: all engines share this machine. Their number in the batch
-// changes nothing of their time.
-inline constexpr EngineRequest kDemoRequest = {.prompt_tokens = 1, .max_tokens = 10};
-BatchEngineOptions DemoBatch(const DemoServiceOptions& options);
+// The engine and the requests of all replicas. All engines share this machine, so it is the preset
+// that serves the fewest requests a second with answers of less than a minute. One GPU of the demo
+// stands for the two of the preset.
+const EnginePreset& DemoEngine();
+
+// The load that `gpus` replicas serve in time, at most that of 4.2 engines. Requests a second.
+double DemoPeak(int gpus);
 
 struct DemoScenario {
   LoadShape load;

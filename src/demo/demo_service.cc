@@ -16,10 +16,10 @@ constexpr absl::Duration kLostAfter = absl::Minutes(10);
 
 std::string AddressOf(int gpu) { return absl::StrCat("127.0.0.", 2 + gpu); }
 
-EngineServerOptions EngineOf(const DemoServiceOptions& options, int speed) {
+EngineServerOptions FastEngine(int speed) {
   EngineServerOptions engine;
-  engine.batch = DemoBatch(options);
-  engine.batch.step.base /= speed;
+  engine.batch = DemoEngine().batch;
+  engine.batch.step = engine.batch.step.Faster(speed);
   return engine;
 }
 
@@ -30,8 +30,9 @@ absl::StatusOr<std::unique_ptr<DemoService>> DemoService::Open(const DemoService
   ASSIGN_OR_RETURN(DemoGpuFile file, DemoGpuFile::Open());
   ASSIGN_OR_RETURN(BoundPort reserved, BoundPort::Open("127.0.0.1", 0));
   const std::string url = absl::StrCat("http://127.0.0.1:", reserved.port(), "/v1/completions");
-  const std::string body = CompletionBody(
-      url, {.prompt_tokens = kDemoRequest.prompt_tokens, .max_tokens = kDemoRequest.max_tokens});
+  const std::string body =
+      CompletionBody(url, {.prompt_tokens = static_cast<int>(DemoEngine().request.prompt_tokens),
+                           .max_tokens = static_cast<int>(DemoEngine().request.max_tokens)});
   ASSIGN_OR_RETURN(std::unique_ptr<HttpSender> http,
                    OpenCurlSender({.url = url, .body = body, .timeout = kLostAfter}));
   auto service = absl::WrapUnique(
@@ -58,7 +59,7 @@ absl::Status DemoService::Add(int gpu) {
   ASSIGN_OR_RETURN(auto engine,
                    DemoReplica::Start({.address = AddressOf(gpu),
                                        .port = port(),
-                                       .engine = EngineOf(options_, speed_),
+                                       .engine = FastEngine(speed_),
                                        .load_time = options_.start_time / speed_,
                                        .memory_percent = options_.preallocated_percent},
                                       clock_));

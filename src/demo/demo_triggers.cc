@@ -1,7 +1,6 @@
 #include "demo/demo_triggers.h"
 
 #include "absl/strings/str_cat.h"
-#include "base/number_text.h"
 #include "base/status_macros.h"
 #include "demo/demo_gateway.h"
 #include "trigger/profile.h"
@@ -9,9 +8,6 @@
 
 namespace gpuscaler {
 namespace {
-
-// The highest target, of what a replica runs at once, that leaves room while the next one loads.
-constexpr double kShareOfFull = 0.75;
 
 bool Shows(MetricType metric) {
   return metric == MetricType::kMemoryUsedPercent || metric == MetricType::kGpuUtilization ||
@@ -33,15 +29,15 @@ std::vector<std::string> DemoProfiles() {
 }
 
 absl::StatusOr<TriggerRef> DemoTrigger(const std::string& profile, int engine_port,
-                                       int requests_at_once) {
+                                       const EnginePreset& engine) {
   Metadata metadata = {{"profile", profile}};
   ASSIGN_OR_RETURN(const Trigger trigger, ParseTrigger(metadata, BuiltInProfiles()));
   if (ReadsEngines(trigger) || ReadsPressure(trigger)) {
     metadata["engineEndpoint"] = absl::StrCat("http://llm:", engine_port);
   }
-  if (ReadsPressure(trigger)) metadata["maxConcurrency"] = absl::StrCat(requests_at_once);
-  if (trigger.metric == MetricType::kRequestsInFlight) {
-    metadata["targetValue"] = NumberText(kShareOfFull * requests_at_once);
+  if (ReadsPressure(trigger)) {
+    metadata["maxConcurrency"] = absl::StrCat(engine.batch.max_num_seqs);
+    metadata["tpotSloMs"] = absl::StrCat(absl::ToInt64Milliseconds(engine.goals.per_output_token));
   }
   return RefOf(std::move(metadata));
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "batching/engine_preset.h"
 #include "serve/scaler_client.h"
 #include "trigger/trigger.h"
 
@@ -13,10 +14,11 @@ namespace gpuscaler {
 // The profiles of what the demo's GPUs and engines show.
 std::vector<std::string> DemoProfiles();
 
-// How many replicas: by the profile. An engine is named where the profile reads one; of its
-// requests it runs so many at once. INVALID_ARGUMENT: no such profile.
+// How many replicas: by the profile. An engine is named where the profile reads one, with the
+// preset's batch limit and time per token where its demand counts. INVALID_ARGUMENT: no such
+// profile.
 absl::StatusOr<TriggerRef> DemoTrigger(const std::string& profile, int engine_port,
-                                       int requests_at_once);
+                                       const EnginePreset& engine);
 
 // Whether any: by the requests that the gateway holds while there is none.
 TriggerRef DemandTrigger(int gateway_port);
