@@ -64,7 +64,8 @@ func (n *engineNode) podChanged(pod *corev1.Pod) {
 		gpu := slices.Index(n.kubelet.holder, uid)
 		var err error
 		if engine, err = startEngineInPod(n.t, pod.Name, append([]string{
-			"--gpu-file=" + n.gpus, fmt.Sprintf("--gpu-index=%d", gpu)}, n.flags...)...); err != nil {
+			"--gpu-file=" + n.gpus, fmt.Sprintf("--gpu-index=%d", gpu),
+			"--load-time=" + pod.Annotations[startDelay]}, n.flags...)...); err != nil {
 			n.t.Error(err)
 			return
 		}
@@ -124,24 +125,31 @@ func (n *engineNode) stop(uid string) {
 	}()
 }
 
-// The engines' model takes so long to load, and each makes 320 tokens a second at most, of 16 requests
-// at once. A request of the load is 100 tokens.
+// Each engine makes 320 tokens a second at most, of 16 requests at once. A request of the load is 100
+// tokens.
+var enginePace = []string{"--max-num-seqs=16", "--tokens-per-second=60", "--full-batch-tokens-per-second=20",
+	"--drain=5m"}
+
 const modelLoadTime = 5 * time.Second
 
-var enginePace = []string{"--max-num-seqs=16", "--tokens-per-second=60", "--full-batch-tokens-per-second=20",
-	"--drain=5m", fmt.Sprintf("--load-time=%v", modelLoadTime)}
+// engineStart is how a workload of engines begins. Zero values are what most tests want.
+type engineStart struct {
+	replicas int
+	strategy string // added to the Deployment's spec, a line of YAML
+}
 
 const engineDeployment = `
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: llm}
 spec:
-  replicas: 0
+  replicas: %d
   selector: {matchLabels: {app: llm}}
+  %s
   template:
     metadata:
       labels: {app: llm}
-      annotations: {pod-ready.stage.kwok.x-k8s.io/delay: %v}
+      annotations: {%s: %v}
     spec:
       nodeSelector: {gpu-nodes: %s}
       tolerations: [{key: gpu-nodes, operator: Exists}]
@@ -149,9 +157,9 @@ spec:
 `
 
 // newEngineWorkload is a Deployment whose pods are on a node of engines, and a scaler that finds them.
-func newEngineWorkload(t *testing.T, name string) (*workload, *gateway) {
+func newEngineWorkload(t *testing.T, name string, how engineStart) (*workload, *gateway) {
 	t.Helper()
-	return makeEngineWorkload(t, name, func(node *engineNode) []*scaler {
+	return makeEngineWorkload(t, name, how, func(node *engineNode) []*scaler {
 		return []*scaler{startServing(t, name, append(node.read(), "--allow-endpoints="+node.gateway.address)...)}
 	})
 }
@@ -159,7 +167,7 @@ func newEngineWorkload(t *testing.T, name string) (*workload, *gateway) {
 // newEngineWorkloadOnFleet has an agent that finds them, and aggregators that answer KEDA.
 func newEngineWorkloadOnFleet(t *testing.T, name string, aggregators int) (w *workload, gateway *gateway, agent *scaler) {
 	t.Helper()
-	w, gateway = makeEngineWorkload(t, name, func(node *engineNode) []*scaler {
+	w, gateway = makeEngineWorkload(t, name, engineStart{}, func(node *engineNode) []*scaler {
 		agent = startServing(t, name+"-agent", append(node.read(), "--role=agent")...)
 		giveName(t, "keda-gpu-scaler-agents."+name, agent)
 		var all []*scaler
@@ -179,18 +187,20 @@ func (n *engineNode) read() []string {
 		"--pods-api-socket=" + n.kubelet.podsAPISocket(), "--discover-engines"}
 }
 
-func makeEngineWorkload(t *testing.T, name string, answers func(*engineNode) []*scaler) (*workload, *gateway) {
+func makeEngineWorkload(t *testing.T, name string, how engineStart, answers func(*engineNode) []*scaler) (*workload, *gateway) {
 	t.Helper()
 	gateway := startGateway(t)
 	giveNameTo(t, "gateway."+name, gateway.address)
 	node := newEngineNode(t, name, gateway, enginePace...)
-	w := &workload{t: t, namespace: name, target: map[string]any{"name": "llm"}}
+	w := &workload{t: t, namespace: name, target: map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment", "name": "llm"}}
 	makeNamespace(t, name)
 	scalers := answers(node)
 	w.scaler = scalers[0]
 	w.isAskedOf(scalers...)
 	w.watchObjects(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
-	create(t, name, fmt.Sprintf(engineDeployment, modelLoadTime, name))
+	create(t, name, fmt.Sprintf(engineDeployment, how.replicas, how.strategy,
+		startDelay, modelLoadTime, name))
 	return w, gateway
 }
 
@@ -242,20 +252,23 @@ type loadResult struct {
 
 // startLoad sends 100 tokens at a time to the gateway, at the rates of a curve; the result comes when all
 // are answered.
-func startLoad(t *testing.T, curve string, to *gateway) <-chan loadResult {
+func startLoad(t *testing.T, curve string, to *gateway, flags ...string) <-chan loadResult {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "curve")
 	if err := os.WriteFile(path, []byte(curve), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.CommandContext(t.Context(), binary, "load", "--target=http://"+to.address+":8000", "--shape="+path,
-		"--max-tokens=100", "--timeout=5m", "--output=json")
+	command := exec.CommandContext(t.Context(), binary, append([]string{"load", "--target=http://" + to.address + ":8000",
+		"--shape=" + path, "--max-tokens=100", "--timeout=5m", "--output=json"}, flags...)...)
 	result := make(chan loadResult, 1)
 	over := make(chan struct{})
 	t.Cleanup(func() { <-over })
 	go func() {
 		defer close(over)
 		said, err := command.Output() // fails where a request was not answered
+		if t.Context().Err() != nil {
+			return // the test is over, and needs no result
+		}
 		var end loadResult
 		if wrong := json.Unmarshal(said, &end); wrong != nil {
 			t.Errorf("load: %v, %v\n%s", err, wrong, said)
@@ -270,7 +283,7 @@ func startLoad(t *testing.T, curve string, to *gateway) <-chan loadResult {
 func TestThreeLinesScaleEnginesFromZeroToTheMaximumAndBackUnderLoad(t *testing.T) {
 	t.Parallel()
 	const most = 4
-	w, gateway := newEngineWorkload(t, "engines")
+	w, gateway := newEngineWorkload(t, "engines", engineStart{})
 	w.scale(scaledObject{min: 0, max: most, triggers: []any{w.pressure(), w.held()}})
 	w.scaler.waitForStreams(2)
 	w.holds(2 * time.Second)

@@ -17,6 +17,7 @@ import (
 // metrics says how many.
 type gateway struct {
 	address string        // without the port, 8000
+	refuses bool          // requests while no engine is ready, as a Service without a ready pod
 	first   chan struct{} // closed when the first request comes
 	firstAt time.Time     // when that was
 
@@ -99,6 +100,10 @@ func (g *gateway) pass(answer http.ResponseWriter, request *http.Request) {
 	g.take()
 	for {
 		engine := g.pick()
+		if engine == nil {
+			answer.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
 		reply, err := toEngines.Post(engine.url("/v1/completions"), "application/json", bytes.NewReader(work))
 		g.done(engine)
 		// One that ends answers all that it took.
@@ -140,10 +145,13 @@ func refuses(reply *http.Response, err error) bool {
 	return false
 }
 
-// pick waits for an engine that is ready.
+// pick waits for an engine that is ready. Returns nil if none is and requests are refused then.
 func (g *gateway) pick() *engineProcess {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
+	if g.refuses && len(g.underWay) == 0 {
+		return nil
+	}
 	g.waiting++
 	for len(g.underWay) == 0 {
 		g.changed.Wait()

@@ -49,7 +49,7 @@ func (w *workload) growsAndShrinksBy(text string, gateway *gateway) {
 func TestReadmesScaledObjectWordForWord(t *testing.T) {
 	t.Parallel()
 	text := readmesScaledObject(t)
-	w, gateway := newEngineWorkload(t, "readme")
+	w, gateway := newEngineWorkload(t, "readme", engineStart{})
 	giveName(t, scalerAddress.FindStringSubmatch(text)[1], w.scaler)
 	w.growsAndShrinksBy(text, gateway)
 }

@@ -1,0 +1,102 @@
+package e2e
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// tpotSlo is what the triggers of this file accept as the time per token, in seconds.
+const tpotSlo = 0.045
+
+// requestsPerReplica is the rate that one engine of enginePace is planned for: 91 % of what it serves
+// at the batch that keeps 90 % of tpotSlo. A request is 100 tokens.
+func requestsPerReplica() float64 {
+	const alone, full, batch = 1. / 60, 1. / 20, 16
+	const perRequest = (full - alone) / (batch - 1)
+	const base = alone - perRequest
+	const planned = 0.9 * tpotSlo
+	return 0.91 * (planned - base) / perRequest / planned / 100
+}
+
+// byDemand is a trigger of engines that knows their limit and the time per token that users accept.
+func (w *workload) byDemand() map[string]any {
+	metadata := map[string]string{
+		"scalerAddress":    "keda-gpu-scaler." + w.namespace + ":6000",
+		"profile":          "vllm-inference",
+		"maxConcurrency":   "16",
+		"tpotSloMs":        fmt.Sprint(1000 * tpotSlo),
+		"window":           "5s",
+		"activationWindow": "15s",
+	}
+	return map[string]any{"type": "external-push", "metadata": metadata}
+}
+
+// demandOf returns the demand that the scaler knows, in replicas; 0: it is not known.
+func (w *workload) demandOf() float64 {
+	known, err := w.scaler.metric("keda_gpu_scaler_demand_known{")
+	if err != nil || known == 0 {
+		return 0
+	}
+	replicas, _ := w.scaler.metric("keda_gpu_scaler_demand_replicas{")
+	return replicas
+}
+
+// letGo lowers minReplicaCount, and waits until the HPA has it.
+func (w *workload) letGo(least int) {
+	w.t.Helper()
+	patch(w.t, w.namespace, fmt.Sprintf("{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {name: %s}, "+
+		"spec: {minReplicaCount: %d}}", w.scaledObject(), least))
+	eventually(w.t, patience, "the HPA has the new minimum", func() bool {
+		hpas, err := kube.AutoscalingV2().HorizontalPodAutoscalers(w.namespace).List(w.t.Context(), metav1.ListOptions{})
+		return err == nil && len(hpas.Items) == 1 && *hpas.Items[0].Spec.MinReplicas == int32(least)
+	})
+}
+
+// engineRollout gives the engines of a workload a new pod template.
+type engineRollout struct {
+	name     string
+	strategy string
+	happens  func(*workload) []types.UID
+}
+
+// The minimum holds the replicas until the demand is known. From then on it is 1.
+func (r engineRollout) test(t *testing.T) {
+	const load = 3.6 // replicas
+	need := int(math.Ceil(load))
+	w, gateway := newEngineWorkload(t, namespaceOf("engines "+r.name), engineStart{replicas: need, strategy: r.strategy})
+	gateway.refuses = true
+	w.line.reaches(need, patience)
+	w.scale(scaledObject{min: need, max: 20, behavior: calm, triggers: []any{w.byDemand()}})
+	startLoad(t, fmt.Sprintf("0 %g\n900 0\n", load*requestsPerReplica()), gateway, "--poisson")
+	eventually(t, 2*patience, fmt.Sprintf("the demand is about %g replicas", load), func() bool {
+		return math.Ceil(w.demandOf()) == float64(need)
+	})
+	w.letGo(1)
+	began := w.line.mark("%s", r.name)
+	gone := r.happens(w)
+	eventually(t, 2*patience, "it is over", func() bool { return w.isWholeWithout(gone) })
+	over := w.line.mark("over")
+	w.holds(30 * time.Second)
+	w.line.isWithin(began, need, need+max(1, need/10))
+	if last := w.line.since(over); last[len(last)-1].replicas != need {
+		t.Errorf("%d replicas at the end, not %d", last[len(last)-1].replicas, need)
+	}
+}
+
+func TestEnginesRollOutUnderLoad(t *testing.T) {
+	t.Parallel()
+	for _, one := range []engineRollout{
+		{name: "rolling", happens: restarts},
+		{name: "surge of one", strategy: surgeOfOne, happens: restarts},
+	} {
+		t.Run(one.name, func(t *testing.T) {
+			t.Parallel()
+			one.test(t)
+		})
+	}
+}
