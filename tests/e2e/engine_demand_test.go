@@ -7,7 +7,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // tpotSlo is what the triggers of this file accept as the time per token, in seconds.
@@ -57,18 +56,11 @@ func (w *workload) letGo(least int) {
 	})
 }
 
-// engineRollout gives the engines of a workload a new pod template.
-type engineRollout struct {
-	name     string
-	strategy string
-	happens  func(*workload) []types.UID
-}
-
 // The minimum holds the replicas until the demand is known. From then on it is 1.
-func (r engineRollout) test(t *testing.T) {
+func rollsOutUnderLoad(t *testing.T, name, strategy string) {
 	const load = 3.6 // replicas
 	need := int(math.Ceil(load))
-	w, gateway := newEngineWorkload(t, namespaceOf("engines "+r.name), engineStart{replicas: need, strategy: r.strategy})
+	w, gateway := newEngineWorkload(t, namespaceOf("engines "+name), engineStart{replicas: need, strategy: strategy})
 	gateway.refuses = true
 	w.line.reaches(need, patience)
 	w.scale(scaledObject{min: need, max: 20, behavior: calm, triggers: []any{w.byDemand()}})
@@ -77,8 +69,8 @@ func (r engineRollout) test(t *testing.T) {
 		return math.Ceil(w.demandOf()) == float64(need)
 	})
 	w.letGo(1)
-	began := w.line.mark("%s", r.name)
-	gone := r.happens(w)
+	began := w.line.mark("%s", name)
+	gone := restarts(w)
 	eventually(t, 2*patience, "it is over", func() bool { return w.isWholeWithout(gone) })
 	over := w.line.mark("over")
 	w.holds(30 * time.Second)
@@ -90,13 +82,10 @@ func (r engineRollout) test(t *testing.T) {
 
 func TestEnginesRollOutUnderLoad(t *testing.T) {
 	t.Parallel()
-	for _, one := range []engineRollout{
-		{name: "rolling", happens: restarts},
-		{name: "surge of one", strategy: surgeOfOne, happens: restarts},
-	} {
-		t.Run(one.name, func(t *testing.T) {
+	for name, strategy := range map[string]string{"rolling": "", "surge of one": surgeOfOne} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			one.test(t)
+			rollsOutUnderLoad(t, name, strategy)
 		})
 	}
 }
