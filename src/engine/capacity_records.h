@@ -17,8 +17,8 @@
 
 namespace gpuscaler {
 
-// At most so many engines of a node that left; those that left first go first. A record takes
-// about 1.2 KiB of memory (NodeCapacityRecords.ARecordTakesLittle) and 250 bytes on the wire.
+// At most so many engines of a node, or behind a name, that left; the first go first. A record
+// takes about 1.2 KiB of memory (NodeCapacityRecords.ARecordTakesLittle) and 250 bytes on the wire.
 inline constexpr size_t kMostCapacityRecords = 256;
 
 // Returns the service and the batch limit of an engine that was last read at `read_at`, without its

@@ -33,8 +33,8 @@ SignalSeries SeriesOf(const EnginePlace& place, const EngineTimeline& engine,
   return series;
 }
 
-// The agent's record is about all models together. It has what demand is computed from, and the
-// limit that a pressure is measured against.
+// Returns true if the question needs the record. A record is about all models of its engine, and
+// has the sums behind a demand and the limit that a pressure is measured against.
 bool IsAbout(const EngineQuestion& question, const SignalSeries& record) {
   const bool takes_it =
       question.memory > absl::ZeroDuration() || question.metric == EngineMetric::kPressurePercent;
@@ -48,7 +48,7 @@ EngineKey KeyOf(const SignalSeries& series) {
   return {series.namespace_name, series.pod, series.name};
 }
 
-// Removes what its agent's record has.
+// Removes what a record of the same engine has.
 void DropRecorded(SignalSeries& left) {
   if (left.demand != nullptr) {
     EngineDemand arrivals = *left.demand;

@@ -49,12 +49,12 @@ inline constexpr size_t kMostEngines = 10000;  // of a source
 // Not thread-safe.
 class EngineGroup {
  public:
-  // All that there are: what is not among them has left, and what it said is kept until no question
-  // looks back on it. An error: where they are cannot be told now, or they may not be read; those
-  // that are known stay. Of more than kMostEngines the first count, and its answers are an error
-  // that says so. `without`: where there are none, though there might be; while it awaits some,
-  // what is told later was there from the beginning. `capacity_records`: what agents keep of
-  // engines that left. What left by `kept_since` may go. False: nothing is new.
+  // Replaces the engines by those at `places`. The others have left: their readings are kept until
+  // no question looks back on them and `kept_since` is past, and behind a name a capacity record
+  // for a day. An error leaves the engines as they are, and answers return it. Only the first
+  // kMostEngines places count, and answers to more are an error. `without`: where none is found;
+  // while some of it is awaited, engines that are listed later were there from the beginning.
+  // `capacity_records`: those of agents, of engines that left. Returns false if nothing is new.
   bool List(const absl::StatusOr<std::vector<EnginePlace>>& places, absl::Time at,
             const std::vector<WithoutEngine>& without = {},
             absl::Time kept_since = absl::InfinitePast(),
@@ -106,7 +106,7 @@ class EngineGroup {
   // True: they are others than before.
   bool Replace(const std::set<EnginePlace>& places, absl::Time since, absl::Time at);
   void ForgetLeft(absl::Time kept_since);
-  // Keeps the record of one that no agent reads, so that no agent keeps it.
+  // Keeps the capacity record of an engine behind a name: no agent reads it, so none keeps one.
   void RecordCapacity(const Left& left);
   // True: one of them is new.
   bool AddNew(const std::set<EnginePlace>& places, absl::Time since);

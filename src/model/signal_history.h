@@ -53,7 +53,7 @@ struct SignalSeries {
   std::string note;
 
   std::string models;  // that an engine serves, separated by commas; empty: not known
-  // Only set if its agent sent a record of it (SignalHistory::capacity_records).
+  // Set in a capacity record from an agent alone.
   int port = 0;
   std::string gpu_model;  // empty: not known
   std::shared_ptr<const Pod> pod_with_owners;
@@ -74,7 +74,8 @@ struct SignalSeries {
   std::optional<absl::Time> unmoved_since;
 };
 
-// Engines that left, with what their agents keep of them since the last reading.
+// The capacity that engines have shown. After they left it is kept by their agents, or by the
+// aggregator if no agent reads them.
 using CapacityRecords = std::vector<std::shared_ptr<const SignalSeries>>;
 inline constexpr absl::Duration kCapacityRecordsKept = absl::Hours(24);
 
@@ -103,8 +104,8 @@ struct SignalHistory {
   // Engines that are listed no more, as far as is looked back on: what they said until then. One
   // that is listed again is among `series` as well, anew.
   std::vector<SignalSeries> left;
-  // Engines that left within the last day, with what their agents keep of them: `batch` and
-  // `demand`, without points. Only if the question is about demand or pressure.
+  // The records of engines that left within the last day: `batch` and `demand`, without points.
+  // Empty unless the question is about demand or pressure.
   CapacityRecords capacity_records;
   // The requests that the gateway in front of these engines holds. Null if the trigger names none.
   // Its updates count in `generation` too.

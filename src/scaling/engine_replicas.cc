@@ -227,8 +227,8 @@ class EngineReplicas {
     return !replica.present && HasServed(scope_, replica);
   }
 
-  // Its pods are gone, nobody knows from which address, and so is an unmatched engine that was read
-  // in its time: each is one replica's.
+  // Returns true if the replica's pods, of no known address, are gone, and an unmatched engine that
+  // was read in their time is too. Removes that engine: each is one replica's.
   bool TakeUnmatchedThatLeft(const Replica& replica) {
     if (replica.present || owners_.HasAddress(replica)) return false;
     const auto its = std::ranges::find_if(departed_unmatched_, [&replica](absl::Time read_at) {

@@ -13,7 +13,8 @@
 
 namespace gpuscaler {
 
-// All arguments of the constructor must outlive it. `workload_replicas` are those that GPUs show.
+// All arguments of the constructor must outlive it. `workload_replicas` are those that GPUs show,
+// until EngineReplicas replaces their load by that of their engines, one after the other.
 struct EngineScope {
   EngineScope(const Trigger& trigger, const ScaledObjectRef& scaled_object,
               const FleetHistory& fleet, bool by_owner, const SignalHistory& signals,
