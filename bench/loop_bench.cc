@@ -6,8 +6,9 @@
 //   loop_bench --engine 8b --load step  those that contain it; --policy likewise
 //   loop_bench --trace FILE             a trace of Azure's or Mooncake's in place of the loads
 //   loop_bench --episode                llm-d's published episode
-//   loop_bench --variants               other routings and start times, at 1.5 and 4.2 engines
+//   loop_bench --variants               other routings, starts and requests, at 1.5 and 4.2 engines
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
@@ -142,6 +143,11 @@ std::vector<LoopCell> LoadCells(const Flags& flags, const std::vector<LoopLoad>&
   return cells;
 }
 
+EngineRequest Longer(const EngineRequest& request, double prompts, double answers) {
+  return {.prompt_tokens = std::lround(prompts * static_cast<double>(request.prompt_tokens)),
+          .max_tokens = std::lround(answers * static_cast<double>(request.max_tokens))};
+}
+
 std::vector<LoopCell> VariantCells(const Flags& flags, const std::vector<LoopLoad>& loads) {
   struct Variant {
     const char* name;
@@ -149,6 +155,8 @@ std::vector<LoopCell> VariantCells(const Flags& flags, const std::vector<LoopLoa
     absl::Duration shortest_start = absl::Seconds(60), longest_start = absl::Seconds(180);
     bool restarts = false;
     LengthSpread answers = {};
+    // Times as long, in the middle of the time that is measured.
+    double later_prompts = 1, later_answers = 1;
   };
   const Variant variants[] = {
       {.name = "round robin", .routing = Routing::kRoundRobin},
@@ -161,6 +169,10 @@ std::vector<LoopCell> VariantCells(const Flags& flags, const std::vector<LoopLoa
        .longest_start = absl::Seconds(600)},
       {.name = "rolling update each 30 min", .restarts = true},
       {.name = "answers of 10 to 190 %", .answers = {.deviation = 0.6, .spread = 0.9}},
+      {.name = "prompts 3 times as long", .later_prompts = 3},
+      {.name = "prompts a third as long", .later_prompts = 1.0 / 3},
+      {.name = "answers 3 times as long", .later_answers = 3},
+      {.name = "answers a third as long", .later_answers = 1.0 / 3},
   };
   std::vector<LoopCell> cells;
   for (LoopCell& cell : LoadCells(flags, loads)) {
@@ -168,11 +180,17 @@ std::vector<LoopCell> VariantCells(const Flags& flags, const std::vector<LoopLoa
     for (const Variant& variant : variants) {
       LoopCell varied = cell;
       varied.load = absl::StrCat(cell.load, ", ", variant.name);
-      varied.scenario = [make = cell.scenario, variant](uint64_t seed) {
+      varied.scenario = [make = cell.scenario, preset = cell.preset, load = cell.known_load,
+                         variant](uint64_t seed) {
         LoopScenario scenario = make(seed);
         std::mt19937_64 random(seed);
         for (TracedRequest& each : scenario.requests) {
           each.request.max_tokens = RandomLength(each.request.max_tokens, variant.answers, random);
+        }
+        if (variant.later_prompts != 1 || variant.later_answers != 1) {
+          ChangeRequests(scenario, *preset, *load,
+                         Longer(preset->request, variant.later_prompts, variant.later_answers),
+                         (scenario.measured_from + scenario.duration) / 2);
         }
         for (absl::Duration at = absl::Minutes(40); variant.restarts && at < scenario.duration;
              at += absl::Minutes(30)) {
@@ -232,7 +250,7 @@ int Main(int argc, char** argv) {
   CLI::App app("Scaling policies in a closed loop of simulated engines.");
   app.add_flag("--quick", flags.quick, "Two engines, three loads, one seed.");
   app.add_flag("--episode", flags.episode, "llm-d's published episode alone.");
-  app.add_flag("--variants", flags.variants, "Other routings and start times.");
+  app.add_flag("--variants", flags.variants, "Other routings, start times and requests.");
   app.add_flag("--markdown", flags.markdown, "A Markdown table.");
   app.add_option("--engine", flags.engine, "Presets whose name contains this.");
   app.add_option("--load", flags.load, "Loads whose name contains this.");

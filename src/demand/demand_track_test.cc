@@ -1,6 +1,7 @@
 #include "demand/demand_track.h"
 
 #include "demand/demand.h"
+#include "demand/token_time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "demand/token_time.h"
 
 namespace gpuscaler {
 namespace {
@@ -58,21 +59,6 @@ double BatchAt(double tokens_per_second, const TokenTime& time, double most) {
 }
 
 }  // namespace
-
-std::optional<TokenTime> TokenTimeOf(const ServiceSums& sums) {
-  if (sums.tokens <= 0 || sums.running_seconds <= 0) return std::nullopt;
-  const double mean = sums.running_tokens / sums.tokens;
-  const double variance = sums.running_squared_tokens / sums.tokens - mean * mean;
-  const double mean_time = sums.running_seconds / sums.tokens;
-  // Batches that are nearly all alike have no slope: the time at the mean is all that is known.
-  const double least_spread = std::max(0.5, 0.02 * mean);
-  if (variance < least_spread * least_spread) return TokenTime{.base = mean_time, .slope = 0};
-  const double covariance = sums.running_squared_seconds / sums.tokens - mean * mean_time;
-  const double slope = std::max(0.0, covariance / variance);
-  const double base = mean_time - slope * mean;
-  if (base >= 0) return TokenTime{.base = base, .slope = slope};
-  return TokenTime{.base = 0, .slope = sums.running_squared_seconds / sums.running_squared_tokens};
-}
 
 std::optional<ReplicaCapacity> CapacityOf(const std::string& gpu_model, const ServiceSums& sums,
                                           double tokens_per_answer, std::optional<double> limit,

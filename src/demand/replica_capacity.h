@@ -20,17 +20,6 @@ struct ReplicaCapacity {
   friend bool operator==(const ReplicaCapacity&, const ReplicaCapacity&) = default;
 };
 
-// Seconds per token at a batch of n = base + slope * n.
-struct TokenTime {
-  double base = 0;
-  double slope = 0;
-
-  double At(double batch) const { return base + slope * batch; }
-};
-
-// Neither is below 0. Empty: no tokens.
-std::optional<TokenTime> TokenTimeOf(const ServiceSums& sums);
-
 // Returns what a replica serves at the largest batch that `limit`, the KV cache and `tpot_slo`
 // allow, and at three times the largest one seen at most. Empty if nothing bounds the batch, or the
 // KV cache alone does and no batch came near it.

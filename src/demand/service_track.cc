@@ -3,16 +3,27 @@
 #include <algorithm>
 #include <cmath>
 
+#include "demand/token_time.h"
+
 namespace gpuscaler {
 namespace {
 
 constexpr double kAveragedSeconds = 10;
-constexpr double kKeptSeconds = 300;  // in a class
+constexpr double kKeptSeconds = 300;  // kept of a class, and of the newest batches
+// Fewer seconds of the newest batches are left to chance.
+constexpr double kEnoughSeconds = 60;
 constexpr absl::Duration kClassKept = absl::Hours(24);
 
 size_t ClassOf(double running, size_t classes) {
   const double half_octaves = 2 * std::log2(running / 2);
   return static_cast<size_t>(std::clamp(half_octaves, 0.0, static_cast<double>(classes - 1)));
+}
+
+// The older ones fade.
+void AddTo(ServiceSums& sums, const ServiceSums& newest) {
+  const double room = std::max(0.0, kKeptSeconds - newest.seconds);
+  if (sums.seconds > room) sums *= room / sums.seconds;
+  sums += newest;
 }
 
 }  // namespace
@@ -39,9 +50,8 @@ void ServiceTrack::Commit() {
     open_.running_seconds = n * open_.seconds;
     open_.running_squared_seconds = n * n * open_.seconds;
     BatchClass& of = classes_[ClassOf(n, classes_.size())];
-    const double room = std::max(0.0, kKeptSeconds - open_.seconds);
-    if (of.sums.seconds > room) of.sums *= room / of.sums.seconds;
-    of.sums += open_;
+    AddTo(of.sums, open_);
+    AddTo(newest_, open_);
     of.at = open_at_;
   }
   open_ = {};
@@ -53,7 +63,8 @@ ServiceSums ServiceTrack::Sums(absl::Time now) const {
   for (const BatchClass& of : classes_) {
     if (now - of.at <= kClassKept) sums += of.sums;
   }
-  return sums;
+  if (newest_.seconds < kEnoughSeconds) return sums;
+  return WithRequestsOf(newest_, sums);
 }
 
 }  // namespace gpuscaler

@@ -2,7 +2,8 @@
 //
 // Under a constant load all batches are alike, and a fit over the last minutes would lose its
 // slope. So the newest 5 min are kept of each class of batches, of half an octave: the busy ones
-// too while the load is low.
+// too while the load is low. Longer prompts or other answers make them obsolete: the newest 5 min
+// of all correct them.
 #pragma once
 
 #include <array>
@@ -33,7 +34,8 @@ class ServiceTrack {
   // Completes the steps added before: the next step does not follow it at once.
   void Pause() { Commit(); }
 
-  // Without classes that were last seen more than a day before.
+  // Classes as they would be with the newest requests (WithRequestsOf), without those that were
+  // last seen more than a day before.
   ServiceSums Sums(absl::Time now) const;
 
  private:
@@ -49,6 +51,7 @@ class ServiceTrack {
   double open_running_seconds_ = 0;
   absl::Time open_at_;
   std::array<BatchClass, 24> classes_;  // from 2 to 8,192 requests
+  ServiceSums newest_;
 };
 
 }  // namespace gpuscaler

@@ -118,6 +118,29 @@ TEST(ClosedLoop, ConstantLoadOfLongAnswersHardlyMovesTheReplicas) {
   EXPECT_LE(totals.mean_replicas, 9.5);
 }
 
+// With the time per token of earlier requests a replica would seem to serve three times as many.
+TEST(ClosedLoop, PromptsThatBecomeLongerChangeTheCapacity) {
+  const EnginePreset& preset = *EnginePresetNamed("8b");
+  LoopScenario scenario{.workload = {.engine = preset.batch},
+                        .goals = preset.goals,
+                        .duration = absl::Hours(3),
+                        .initial_replicas = 3,
+                        .measured_from = absl::Minutes(50)};
+  scenario.requests = PoissonTrace(RateCurve::Constant(40), absl::Minutes(40),
+                                   {.prompt_tokens = 500, .max_tokens = 300}, 1);
+  for (TracedRequest each : PoissonTrace(RateCurve::Constant(12), absl::Minutes(140),
+                                         {.prompt_tokens = 4000, .max_tokens = 300}, 1)) {
+    each.at += absl::Minutes(40);
+    scenario.requests.push_back(each);
+  }
+  const LoopTotals totals = TotalsOf(scenario, Profile({{"profile", "vllm-inference"},
+                                                        {"maxConcurrency", "256"},
+                                                        {"tpotSloMs", "30"},
+                                                        {"ttftSloMs", "1000"}}));
+  EXPECT_GE(totals.slo_percent(), 95);
+  EXPECT_LE(totals.changes / totals.hours, 4);
+}
+
 TEST(ClosedLoop, SameSeedGivesTheSameRun) {
   const LoopTotals once = TotalsOf(HourOf(2.5), Profile({{"profile", "vllm-requests"}}));
   const LoopTotals twice = TotalsOf(HourOf(2.5), Profile({{"profile", "vllm-requests"}}));

@@ -97,6 +97,16 @@ LoopScenario ScenarioOf(const EnginePreset& preset, const LoopLoad& load, uint64
   return scenario;
 }
 
+void ChangeRequests(LoopScenario& scenario, const EnginePreset& preset, const LoopLoad& load,
+                    const EngineRequest& later, absl::Duration at) {
+  const double rate = SustainedRate(preset, {{.request = later}});
+  std::erase_if(scenario.requests, [&](const TracedRequest& each) { return each.at >= at; });
+  for (const TracedRequest& each :
+       PoissonTrace(load.engines.Times(rate), load.duration, later, scenario.workload.seed + 1)) {
+    if (each.at >= at) scenario.requests.push_back(each);
+  }
+}
+
 RequestTrace TraceFor(const EnginePreset& preset, const RequestTrace& trace, double engines,
                       uint64_t seed) {
   return ScaledTrace(trace, engines * SustainedRate(preset, trace), seed);

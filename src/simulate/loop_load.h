@@ -36,6 +36,10 @@ std::vector<LoopLoad> LoopLoads();
 // Starts with the replicas that the load needs.
 LoopScenario ScenarioOf(const EnginePreset& preset, const LoopLoad& load, uint64_t seed);
 
+// From `at` on all requests are like `later`, at the rate that needs as many engines.
+void ChangeRequests(LoopScenario& scenario, const EnginePreset& preset, const LoopLoad& load,
+                    const EngineRequest& later, absl::Duration at);
+
 // The requests of a trace, scaled to `engines` engines on average: 1 is the rate of such requests
 // that one engine sustains within the preset's goals.
 RequestTrace TraceFor(const EnginePreset& preset, const RequestTrace& trace, double engines,

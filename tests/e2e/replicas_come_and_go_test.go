@@ -277,6 +277,7 @@ func TestReplicasThatComeAndGo(t *testing.T) {
 		{name: "recreate by value", spec: "strategy: {type: Recreate}", start: 20 * time.Second,
 			metadata: map[string]string{"targetType": "Value"}, happens: restarts},
 		{name: "broken image", lasts: 40 * time.Second, happens: breaks},
+		{name: "broken image idle", lasts: 40 * time.Second, idle: true, happens: breaks},
 		{name: "ordered", kind: "StatefulSet", happens: losesPods(4)},
 		{name: "drain", drain: 30 * time.Second, happens: losesPods(2)},
 		{name: "pod deleted", happens: losesPods(1)},

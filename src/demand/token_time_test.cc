@@ -1,0 +1,79 @@
+#include "demand/token_time.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+// A minute of batches of n that take `seconds` for each token.
+ServiceSums Batches(double n, double seconds, double cache_ratio = 0.1) {
+  const double tokens = 60 * n / seconds;
+  return {.seconds = 60,
+          .tokens = tokens,
+          .running_tokens = n * tokens,
+          .running_squared_tokens = n * n * tokens,
+          .running_seconds = n * 60,
+          .running_squared_seconds = n * n * 60,
+          .kv_seconds = cache_ratio * 60,
+          .kv_running_seconds = n * 60,
+          .largest_batch = n};
+}
+
+ServiceSums Both(ServiceSums one, const ServiceSums& other) { return one += other; }
+
+TEST(TokenTime, IsALineThroughBatchesOfDifferentSizes) {
+  const auto time = TokenTimeOf(Both(Batches(10, 0.012), Batches(60, 0.022)));
+  ASSERT_TRUE(time.has_value());
+  EXPECT_NEAR(time->base, 0.010, 1e-6);
+  EXPECT_NEAR(time->slope, 0.0002, 1e-7);
+}
+
+TEST(TokenTime, HasNoSlopeIfBatchesAreAlike) {
+  const auto time = TokenTimeOf(Batches(10, 0.012));
+  ASSERT_TRUE(time.has_value());
+  EXPECT_NEAR(time->At(100), 0.012, 1e-6);
+  EXPECT_FALSE(TokenTimeOf(ServiceSums()).has_value());
+}
+
+TEST(WithRequestsOf, TurnsTheLineAboutItsBase) {
+  const ServiceSums earlier = Both(Batches(10, 0.012), Batches(60, 0.022));
+  const ServiceSums newest = Batches(20, 0.026, 0.3);  // longer prompts
+  const ServiceSums sums = WithRequestsOf(newest, earlier);
+  const auto time = TokenTimeOf(sums);
+  EXPECT_NEAR(time->base, 0.010, 1e-6);
+  EXPECT_NEAR(time->At(20), 0.026, 1e-6);
+  EXPECT_NEAR(sums.kv_seconds / sums.kv_running_seconds, 0.3 / 20, 1e-9);
+  EXPECT_EQ(sums.seconds, earlier.seconds);
+}
+
+TEST(WithRequestsOf, FollowsShorterOnesToo) {
+  const ServiceSums earlier = Both(Batches(10, 0.012), Batches(60, 0.022));
+  const auto time = TokenTimeOf(WithRequestsOf(Batches(50, 0.011), earlier));
+  EXPECT_NEAR(time->base, 0.010, 1e-6);
+  EXPECT_NEAR(time->At(50), 0.011, 1e-6);
+}
+
+// An engine that became faster: no slope leads from the base to it.
+TEST(WithRequestsOf, ScalesTheLineIfTheyTakeLessThanItsBase) {
+  const ServiceSums earlier = Both(Batches(10, 0.012), Batches(60, 0.022));
+  const auto time = TokenTimeOf(WithRequestsOf(Batches(60, 0.009), earlier));
+  EXPECT_NEAR(time->At(60), 0.009, 1e-6);
+  EXPECT_NEAR(time->base, 0.010 * 9 / 22, 1e-6);
+}
+
+TEST(WithRequestsOf, LeavesSmallDifferencesToTheLine) {
+  const ServiceSums earlier = Both(Batches(10, 0.012), Batches(60, 0.022));
+  const auto time = TokenTimeOf(WithRequestsOf(Batches(10, 0.0125), earlier));
+  EXPECT_NEAR(time->At(10), 0.012, 1e-6);
+  EXPECT_NEAR(time->At(60), 0.022, 1e-6);
+}
+
+// A step of the load, from batches of 10 to batches of 60: that the time differs is their slope.
+TEST(WithRequestsOf, LeavesBatchesThatWereAllAlike) {
+  const ServiceSums earlier = Batches(10, 0.012);
+  EXPECT_EQ(WithRequestsOf(Batches(60, 0.022, 0.6), earlier), earlier);
+}
+
+}  // namespace
+}  // namespace gpuscaler
