@@ -55,7 +55,9 @@ TEST(CapacityLint, DemandNeedsMaxConcurrencyOrTimePerToken) {
     EXPECT_EQ(findings[0].rule, "pressure-without-limit");
     EXPECT_THAT(findings[0].message,
                 HasSubstr("capacity unknown: set maxConcurrency or tpotSloMs;"));
-    EXPECT_THAT(RulesIn(Capacity(8, yaml + "tpotSloMs: '30'")), IsEmpty()) << metadata;
+    EXPECT_THAT(RulesIn(Capacity(8, yaml + "tpotSloMs: '30'")),
+                ElementsAre(EndsWith(" batch-limit-not-given")))
+        << metadata;
     EXPECT_THAT(RulesIn(Capacity(8, yaml + "maxConcurrency: '64'")),
                 ElementsAre(EndsWith(" time-per-token-unbounded")))
         << metadata;
@@ -84,6 +86,30 @@ TEST(CapacityLint, DemandThatIsComputedWithoutTimePerTokenIsNoted) {
   EXPECT_THAT(RulesIn(Capacity(8, limited + "targetValue: '50'\ndemand: 'off'")), IsEmpty());
   EXPECT_THAT(RulesIn(Capacity(8, limited + "engine: llama_cpp")), IsEmpty())
       << "it reports no finished answers, so no demand is computed";
+}
+
+TEST(CapacityLint, ABatchLimitThatIsNotGivenBesideTimePerTokenIsNoted) {
+  const std::string bound =
+      absl::StrCat(kEngine, "profile: vllm-inference\ntargetValue: '50'\ntpotSloMs: '30'\n");
+  const std::vector<Finding> findings = FindingsIn(Capacity(8, bound));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].rule, "batch-limit-not-given");
+  EXPECT_EQ(findings[0].severity, Finding::Severity::kNote);
+  EXPECT_EQ(findings[0].line, 12);
+  EXPECT_THAT(findings[0].message, HasSubstr("plans the batch that tpotSloMs allows"));
+  EXPECT_THAT(findings[0].message, HasSubstr("vLLM's --max-num-seqs"));
+  for (const char* engine : {"vllm", "sglang", "tgi", "lmdeploy"}) {
+    EXPECT_THAT(RulesIn(Capacity(8, absl::StrCat(bound, "engine: ", engine))),
+                ElementsAre("12 batch-limit-not-given"));
+  }
+  for (const char* engine : {"nim", "trtllm_serve"}) {
+    EXPECT_THAT(RulesIn(Capacity(8, absl::StrCat(bound, "engine: ", engine))), IsEmpty());
+  }
+  EXPECT_THAT(RulesIn(Capacity(8, bound + "maxConcurrency: '64'")), IsEmpty());
+  for (const char* demand : {"observe", "'off'"}) {
+    EXPECT_THAT(RulesIn(Capacity(8, absl::StrCat(bound, "demand: ", demand))),
+                ElementsAre("10 pressure-without-limit"));
+  }
 }
 
 TEST(CapacityLint, NoTargetOfDemandCycles) {

@@ -94,7 +94,7 @@ TEST(DemandLint, RulesFire) {
   EXPECT_THAT(
       DemandFindings(absl::StrCat(
           kDemandEngine, "metricType: engine_pressure\ntargetValue: '50'\ntpotSloMs: '30'")),
-      IsEmpty());
+      ElementsAre("batch-limit-not-given"));
   const std::string triton = absl::StrCat(kDemandEngine, "engine: triton\ntargetValue: '8'\n");
   EXPECT_THAT(DemandFindings(absl::StrCat(triton, "metricType: requests_running")),
               ElementsAre("tensorrt-llm-needed"));
@@ -106,7 +106,7 @@ TEST(DemandLint, RulesFire) {
   for (const char* engine : {"tgi", "vllm"}) {
     const std::string late =
         absl::StrCat(kDemandEngine, "profile: vllm-inference\nengine: ", engine,
-                     "\ntpotSloMs: '30'\nttftSloMs: '500'");
+                     "\nmaxConcurrency: '64'\ntpotSloMs: '30'\nttftSloMs: '500'");
     if (absl::string_view(engine) == "vllm") {
       EXPECT_THAT(DemandFindings(late), IsEmpty());
     } else {

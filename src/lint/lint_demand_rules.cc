@@ -113,6 +113,22 @@ std::optional<Complaint> TimePerTokenUnbounded(const OurTrigger& our) {
       our.written->LineOf({"maxConcurrency", "profile", "metricType"})};
 }
 
+// PressureWithoutLimit is for triggers with neither key.
+std::optional<Complaint> BatchLimitNotGiven(const OurTrigger& our) {
+  const Trigger& trigger = *our.settings;
+  if (!ComputesDemand(trigger) || !trigger.tpot_slo || trigger.max_concurrency) return std::nullopt;
+  if (ReportsLimit(trigger) || ReportsNoAnswers(trigger.engine_endpoint.engine)) {
+    return std::nullopt;
+  }
+  if (PressureWithoutLimit(our)) return std::nullopt;
+  return Complaint{
+      "maxConcurrency is not given: until requests have waited at a full batch, the scaler does "
+      "not know how many the engine runs at once, and plans the batch that tpotSloMs allows; set "
+      "maxConcurrency to the engine's flag (vLLM's --max-num-seqs, SGLang's "
+      "--max-running-requests, TGI's and LMDeploy's --max-batch-size)",
+      our.written->LineOf({"tpotSloMs"})};
+}
+
 // TGI measures no time to the first token (engine/tgi.cc).
 std::optional<Complaint> FirstTokensNotExported(const OurTrigger& our) {
   const Trigger& trigger = *our.settings;
@@ -160,7 +176,7 @@ std::optional<Complaint> CounterAsGauge(const OurTrigger& our) {
                    our.written->LineOf({"prometheusMetric"})};
 }
 
-constexpr std::array<TriggerRule, 10> kDemandRules = {{
+constexpr std::array<TriggerRule, 11> kDemandRules = {{
     {{"stream-length", kWarning, "A stream's length does not fall when a consumer group reads it."},
      StreamLength},
     {{"engine-not-named", kWarning,
@@ -179,6 +195,9 @@ constexpr std::array<TriggerRule, 10> kDemandRules = {{
     {{"time-per-token-unbounded", kNote,
       "An engine's demand without tpotSloMs: its batch may be filled however long a token takes."},
      TimePerTokenUnbounded},
+    {{"batch-limit-not-given", kNote,
+      "tpotSloMs without maxConcurrency, of an engine that does not report its batch limit."},
+     BatchLimitNotGiven},
     {{"first-tokens-not-exported", kNote, "ttftSloMs of an engine that exports no such time."},
      FirstTokensNotExported},
     {{"tensorrt-llm-needed", kNote, "A metric that Triton exports with TensorRT-LLM only."},

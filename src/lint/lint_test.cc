@@ -72,13 +72,13 @@ TEST(LintRules, HaveStableDistinctIdsAndHelp) {
           "window-zero", "sum-of-percentages", "saturation-unknown", "never-answers",
           "literal-memory", "pod-regex-of-all", "stream-length", "engine-not-named",
           "secret-in-metadata", "value-of-a-total", "rate-without-window", "pressure-without-limit",
-          "time-per-token-unbounded", "first-tokens-not-exported", "tensorrt-llm-needed",
-          "counter-as-gauge", "one-address", "service-not-headless", "headless-port",
-          "nothing-wakes", "never-sleeps", "cooldown-short", "fallback-wakes", "fallback-shrinks",
-          "workload-guessed", "load-of-another", "workload-of-another-kind", "workload-kind-alike",
-          "workload-kind-mistyped", "workload-kind-unknown", "requests-target-high",
-          "target-cycles", "queue-wait-alone", "engine-without-profile", "held-beside-demand",
-          "formula-of-nobody", "formula-never-wakes", "service-not-seen"));
+          "time-per-token-unbounded", "batch-limit-not-given", "first-tokens-not-exported",
+          "tensorrt-llm-needed", "counter-as-gauge", "one-address", "service-not-headless",
+          "headless-port", "nothing-wakes", "never-sleeps", "cooldown-short", "fallback-wakes",
+          "fallback-shrinks", "workload-guessed", "load-of-another", "workload-of-another-kind",
+          "workload-kind-alike", "workload-kind-mistyped", "workload-kind-unknown",
+          "requests-target-high", "target-cycles", "queue-wait-alone", "engine-without-profile",
+          "held-beside-demand", "formula-of-nobody", "formula-never-wakes", "service-not-seen"));
 }
 
 }  // namespace

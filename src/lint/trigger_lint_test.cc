@@ -29,8 +29,10 @@ TEST(TriggerLint, TriggerRulesFireOnTheLineOfTheirKey) {
            {"window: 0s", "11 window-zero"},
            {"window: 0s\nwindowAggregation: max", "11 window-zero"},
            {"aggregation: sum", "11 sum-of-percentages"},
-           {"profile: vllm-inference\ntpotSloMs: '30'", "11 saturation-unknown"},
-           {"profile: vllm-inference\ntpotSloMs: '30'\nengineFallback: none", "13 never-answers"},
+           {"profile: vllm-inference\nmaxConcurrency: '64'\ntpotSloMs: '30'",
+            "11 saturation-unknown"},
+           {"profile: vllm-inference\nmaxConcurrency: '64'\ntpotSloMs: '30'\nengineFallback: none",
+            "14 never-answers"},
            {"metricType: memory_used_percent", "11 literal-memory"},
            {"targetMemoryUtilization: '70'", "11 literal-memory"},
            {"profile: vllm-inference\nmetricType: memory_used_percent", "12 literal-memory"},
@@ -67,7 +69,7 @@ TEST(TriggerLint, PeaksAndSumsAreFineForAmountsThatAddUp) {
 }
 
 TEST(TriggerLint, SaturationUnknownSaysWhatCountsAndIsSilentOnceTheUserHasDecided) {
-  const std::string profile = "profile: tgi-inference\ntpotSloMs: '30'\n";
+  const std::string profile = "profile: tgi-inference\nmaxConcurrency: '64'\ntpotSloMs: '30'\n";
   const std::string message = FindingsIn(WithMetadata(profile)).at(0).message;
   EXPECT_THAT(message, HasSubstr("busy and not full"));
   EXPECT_THAT(message, HasSubstr("set engineFallback to activity, or to utilization if"));
