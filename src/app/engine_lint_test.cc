@@ -41,5 +41,14 @@ TEST(EngineLint, NotesAMissingTpotSloMsOfEnginesWhoseDemandCanBeKnown) {
   }
 }
 
+TEST(EngineLint, NamesATargetOfPressureThatCyclesWhereDemandIsNeverKnown) {
+  for (const Engine* const engine : Engines()) {
+    EXPECT_EQ(IsNamed("target-cycles", engine->name, "engine_pressure"),
+              CanTell(*engine, EngineMetric::kPressurePercent) &&
+                  !CanTell(*engine, EngineMetric::kDemand))
+        << engine->name;
+  }
+}
+
 }  // namespace
 }  // namespace gpuscaler

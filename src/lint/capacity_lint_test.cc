@@ -15,6 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 constexpr char kEngine[] = "engineEndpoint: http://llm.example.com:8000\n";
 constexpr char kPressure[] = "profile: vllm-inference\nmaxConcurrency: '64'\ntpotSloMs: '30'\n";
@@ -84,7 +85,7 @@ TEST(CapacityLint, DemandThatIsComputedWithoutTimePerTokenIsNoted) {
   EXPECT_THAT(RulesIn(Capacity(8, limited + "targetValue: '50'\ndemand: observe")),
               ElementsAre("11 time-per-token-unbounded"));
   EXPECT_THAT(RulesIn(Capacity(8, limited + "targetValue: '50'\ndemand: 'off'")), IsEmpty());
-  EXPECT_THAT(RulesIn(Capacity(8, limited + "engine: llama_cpp")), IsEmpty())
+  EXPECT_THAT(RulesIn(Capacity(8, limited + "targetValue: '50'\nengine: llama_cpp")), IsEmpty())
       << "it reports no finished answers, so no demand is computed";
 }
 
@@ -117,6 +118,31 @@ TEST(CapacityLint, NoTargetOfDemandCycles) {
   EXPECT_THAT(RulesIn(Capacity(8, high + "demand: observe")), ElementsAre("13 target-cycles"));
   EXPECT_THAT(RulesIn(Capacity(8, high + "demand: 'off'")), ElementsAre("13 target-cycles"));
   EXPECT_THAT(RulesIn(Capacity(8, high)), IsEmpty());
+}
+
+TEST(CapacityLint, ATargetOfPressureCyclesWhereDemandIsNeverKnown) {
+  const std::string profile = absl::StrCat(kEngine, "profile: vllm-inference\nengine: ");
+  const std::string of_llama_cpp = profile + "llama_cpp\nmaxConcurrency: '8'\n";
+  EXPECT_THAT(RulesIn(Capacity(8, of_llama_cpp)), ElementsAre("10 target-cycles"))
+      << "the profile's 80, where 70 hold";
+  EXPECT_THAT(RulesIn(Capacity(8, of_llama_cpp + "targetValue: '70'")), IsEmpty());
+  EXPECT_THAT(RulesIn(Capacity(1, of_llama_cpp)), IsEmpty()) << "a single replica stays";
+  EXPECT_THAT(RulesIn(Capacity(8, profile + "triton\ntargetValue: '80'")),
+              UnorderedElementsAre("10 tensorrt-llm-needed", "12 target-cycles"));
+  for (const char* engine : {"ollama", "tei"}) {
+    EXPECT_THAT(RulesIn(Capacity(8, absl::StrCat(profile, engine, "\nmaxConcurrency: '8'"))),
+                IsEmpty())
+        << "it exports no pressure, so the GPUs count";
+  }
+}
+
+TEST(CapacityLint, TimePerTokenBoundsNoPressureWhereDemandIsNeverKnown) {
+  const std::vector<Finding> findings =
+      FindingsIn(Capacity(8, absl::StrCat(kEngine, "profile: vllm-inference\nengine: llama_cpp\n",
+                                          "targetValue: '50'\ntpotSloMs: '30'")));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].rule, "pressure-without-limit");
+  EXPECT_THAT(findings[0].message, HasSubstr("capacity unknown: set maxConcurrency;"));
 }
 
 TEST(CapacityLint, AnEngineThatReportsItsLimitNeedsNoMaxConcurrency) {

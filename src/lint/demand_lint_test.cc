@@ -99,9 +99,9 @@ TEST(DemandLint, RulesFire) {
   EXPECT_THAT(DemandFindings(absl::StrCat(triton, "metricType: requests_running")),
               ElementsAre("tensorrt-llm-needed"));
   EXPECT_THAT(DemandFindings(absl::StrCat(triton, "metricType: requests_waiting")), IsEmpty());
-  EXPECT_THAT(
-      DemandFindings(absl::StrCat(kDemandEngine, "engine: triton\nprofile: vllm-inference")),
-      ElementsAre("tensorrt-llm-needed"))
+  EXPECT_THAT(DemandFindings(absl::StrCat(
+                  kDemandEngine, "engine: triton\nprofile: vllm-inference\ntargetValue: '50'")),
+              ElementsAre("tensorrt-llm-needed"))
       << "its pressure";
   for (const char* engine : {"tgi", "vllm"}) {
     const std::string late =

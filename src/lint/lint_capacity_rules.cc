@@ -64,14 +64,26 @@ std::optional<Complaint> RequestsTargetHigh(const Manifest&, const std::vector<O
       LineOfTarget(*our)};
 }
 
+// Demand is linear in the load, so no target of it cycles. While it is never known, pressure
+// counts.
+bool FollowsDemand(const Trigger& trigger) {
+  return CountsDemand(trigger) && !ReportsNoAnswers(trigger.engine_endpoint.engine);
+}
+
+// Ollama and TEI export no pressure, so the GPUs count. A test of app compares both names with the
+// engines' table.
+bool FollowsPressure(const Trigger& trigger) {
+  const absl::string_view engine = trigger.engine_endpoint.engine;
+  return CountsPressure(trigger) && engine != "ollama" && engine != "tei";
+}
+
 std::optional<Complaint> TargetCycles(const Manifest& manifest,
                                       const std::vector<OurTrigger>& ours) {
   if (!CanCycle(manifest)) return std::nullopt;
   const LargestSafeTargets& safe = LargestSafeTargetsOf(manifest);
   for (const OurTrigger& our : ours) {
-    // Demand is linear in the load, so no target of it cycles.
-    if (!our.settings || CountsDemand(*our.settings)) continue;
-    const bool of_pressure = CountsPressure(*our.settings);
+    if (!our.settings || FollowsDemand(*our.settings)) continue;
+    const bool of_pressure = FollowsPressure(*our.settings);
     if (!of_pressure && !CountsRequests(*our.settings)) continue;
     const double largest = of_pressure ? safe.pressure_percent : safe.requests_in_flight;
     if (our.settings->target <= largest) continue;

@@ -78,26 +78,23 @@ bool ReportsLimit(const Trigger& trigger) {
 
 std::optional<Complaint> PressureWithoutLimit(const OurTrigger& our) {
   const Trigger& trigger = *our.settings;
-  const bool is_bound = CountsDemand(trigger) && trigger.tpot_slo.has_value();
+  const bool may_know_demand = !ReportsNoAnswers(trigger.engine_endpoint.engine);
+  const bool is_bound = may_know_demand && CountsDemand(trigger) && trigger.tpot_slo.has_value();
   if (!(CountsPressure(trigger) || CountsDemand(trigger)) || is_bound || trigger.max_concurrency ||
       ReportsLimit(trigger)) {
     return std::nullopt;
   }
   return Complaint{
-      absl::StrCat("capacity unknown: set maxConcurrency or tpotSloMs",
-                   CountsDemand(trigger) ? "" : " with demand: on",
+      absl::StrCat("capacity unknown: set maxConcurrency",
+                   !may_know_demand        ? ""
+                   : CountsDemand(trigger) ? " or tpotSloMs"
+                                           : " or tpotSloMs with demand: on",
                    "; vLLM, SGLang, TGI, LMDeploy and llama.cpp do not report how many requests "
                    "they run at once, and until requests have waited at a full batch a few that "
                    "wait count as twice the target; maxConcurrency is the engine's own limit "
                    "(vLLM's --max-num-seqs, SGLang's --max-running-requests, TGI's and LMDeploy's "
                    "--max-batch-size, llama.cpp's --parallel)"),
       our.written->LineOf({"profile", "metricType"})};
-}
-
-// These report no finished answers (a test of app compares the list with the engines' table), so
-// their demand is never known.
-bool ReportsNoAnswers(absl::string_view engine) {
-  return engine == "llama_cpp" || engine == "ollama" || engine == "tei" || engine == "triton";
 }
 
 // PressureWithoutLimit names tpotSloMs where nothing bounds the batch.
@@ -113,14 +110,11 @@ std::optional<Complaint> TimePerTokenUnbounded(const OurTrigger& our) {
       our.written->LineOf({"maxConcurrency", "profile", "metricType"})};
 }
 
-// PressureWithoutLimit is for triggers with neither key.
+// PressureWithoutLimit names triggers that tpotSloMs does not bound.
 std::optional<Complaint> BatchLimitNotGiven(const OurTrigger& our) {
   const Trigger& trigger = *our.settings;
   if (!ComputesDemand(trigger) || !trigger.tpot_slo || trigger.max_concurrency) return std::nullopt;
-  if (ReportsLimit(trigger) || ReportsNoAnswers(trigger.engine_endpoint.engine)) {
-    return std::nullopt;
-  }
-  if (PressureWithoutLimit(our)) return std::nullopt;
+  if (ReportsLimit(trigger) || PressureWithoutLimit(our)) return std::nullopt;
   return Complaint{
       "maxConcurrency is not given: until requests have waited at a full batch, the scaler does "
       "not know how many the engine runs at once, and plans the batch that tpotSloMs allows; set "
@@ -207,6 +201,11 @@ constexpr std::array<TriggerRule, 11> kDemandRules = {{
 }};
 
 }  // namespace
+
+// A test of app compares this list with the engines' table.
+bool ReportsNoAnswers(absl::string_view engine) {
+  return engine == "llama_cpp" || engine == "ollama" || engine == "tei" || engine == "triton";
+}
 
 std::span<const TriggerRule> DemandRules() { return kDemandRules; }
 

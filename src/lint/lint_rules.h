@@ -61,6 +61,9 @@ std::span<const ObjectRule> CapacityRules();     // and on the load that a targe
 std::span<const ObjectRule> FormulaRules();      // and on KEDA's scalingModifiers
 std::span<const ObjectRule> SurroundingRules();  // on what else the files have, or have not
 
+// Whether no exposition of `engine` has finished answers, so that its demand is never known.
+bool ReportsNoAnswers(absl::string_view engine);
+
 bool GoesToZero(const Manifest& manifest);
 
 // It counts the GPUs of a workload that it names, and that is not the one that is scaled.
