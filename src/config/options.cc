@@ -41,24 +41,23 @@ const std::vector<Option>& Table() {
       {.name = "grace",
        .member = &Config::grace,
        .value = "DURATION",
-       .help = "For so long the last readings of an agent that is lost count as they are; its "
-               "replicas are unreadable then.",
+       .help = "How long to keep using the last samples of a disconnected agent. After that its "
+               "replicas are unreadable.",
        .roles = BitOf(Role::kAggregator),
        .least = absl::ToDoubleSeconds(kQuiet),
        .most = kHour},
       {.name = "forget-after",
        .member = &Config::forget_after,
        .value = "DURATION",
-       .help = "For so long DNS answers must not list an agent that is lost before its node counts "
-               "as gone.",
+       .help = "How long DNS must not list a disconnected agent before its node counts as gone.",
        .roles = BitOf(Role::kAggregator),
        .least = 1,
        .most = 24 * kHour},
       {.name = "empty-after",
        .member = &Config::empty_after,
        .value = "DURATION",
-       .help = "For so long DNS answers must be empty before there is no GPU node at all. "
-               "An aggregator that starts waits as long for an agent that it cannot hear.",
+       .help = "How long DNS must return no agents before the fleet counts as empty. "
+               "An aggregator that starts waits as long for an agent that it cannot reach.",
        .roles = BitOf(Role::kAggregator),
        .least = 1,
        .most = kHour},

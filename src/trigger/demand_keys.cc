@@ -123,8 +123,8 @@ std::vector<KeyRow> EngineRows() {
       {.name = "frozenWindow",
        .allowed = "a duration with its unit, 10s to 15m, such as 90s or 5m",
        .default_value = "5m",
-       .help = "An engine's requests that stood still for so long, with its counters and on idle "
-               "GPUs, count as none: vLLM 0.9.1 to 0.10.1 keeps the last numbers after a mass "
+       .help = "An engine's requests count as none if they and its counters did not change in this "
+               "time on idle GPUs: vLLM 0.9.1 to 0.10.1 keeps the last numbers after a mass "
                "abort",
        .words = {},
        .read = ReadFrozenWindow,

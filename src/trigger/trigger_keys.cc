@@ -236,7 +236,7 @@ std::vector<KeyRow> MakeRows() {
       {"preallocationWindow",
        "a duration with its unit, 1s to 15m, such as 90s or 2m",
        "120s",
-       "VRAM above 50 % that moved less than 1 point for so long was preallocated",
+       "VRAM above 50 % counts as preallocated if it moved less than 1 point in this time",
        {},
        ReadPreallocationWindow},
       WordRow<EngineFallback, &Settings::engine_fallback>(
