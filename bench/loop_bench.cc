@@ -78,6 +78,11 @@ std::vector<NamedPolicy> Policies() {
          return std::make_unique<ScheduledPolicy>(
              Clairvoyant(*setting.load, setting.scenario.workload.longest_start));
        }},
+      {"clairvoyant without a lead",
+       [](const Setting& setting) -> std::unique_ptr<ReplicaPolicy> {
+         if (setting.load == nullptr) return nullptr;
+         return std::make_unique<ScheduledPolicy>(Clairvoyant(*setting.load, absl::ZeroDuration()));
+       }},
       {"static at the peak",
        [](const Setting& setting) -> std::unique_ptr<ReplicaPolicy> {
          if (setting.load == nullptr) return nullptr;
@@ -93,6 +98,7 @@ std::vector<NamedPolicy> Policies() {
       Ours("pressure, maxConcurrency, target 50",
            {{"profile", "vllm-inference"}, {"demand", "off"}, {"targetValue", "50"}}, true, false),
       Ours("vllm-requests", {{"profile", "vllm-requests"}}, false, false),
+      Ours("vllm-queue-depth", {{"profile", "vllm-queue-depth"}}, false, false),
   };
   const std::vector<NamedPolicy> others = {
       {"waiting / 5", [](const Setting& setting) { return Keda(setting, WaitingRecipe(5)); }},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <map>
 #include <thread>
 #include <utility>
 
@@ -91,9 +92,18 @@ std::string LoopTable::Text(bool markdown) const {
   std::vector<std::vector<std::string>> rows = {{"engine", "load", "policy", "GPU-hours", "SLO %",
                                                  "worst", "replicas", "mean", "changes/h",
                                                  "reversals/h", "s until enough"}};
+  std::vector<std::vector<size_t>> groups;
+  std::map<std::string, std::vector<size_t>> of_loads;
   for (size_t cell = 0; cell < cells_.size(); ++cell) {
+    groups.push_back({cell});
+    of_loads[cells_[cell].load].push_back(cell);
+  }
+  for (const auto& [load, cells] : of_loads) {
+    if (cells.size() > 1) groups.push_back(cells);
+  }
+  for (const std::vector<size_t>& cells : groups) {
     for (size_t policy = 0; policy < policies_.size(); ++policy) {
-      if (Of(cell, 0, policy).ran) rows.push_back(Row(cell, policy));
+      if (Of(cells.front(), 0, policy).ran) rows.push_back(Row(cells, policy));
     }
   }
   return markdown ? Markdown(rows) : Aligned(rows);
@@ -113,29 +123,31 @@ const LoopOutcome& LoopTable::Of(size_t cell, int seed, size_t policy) const {
   return outcomes_[cell * static_cast<size_t>(seeds_) + static_cast<size_t>(seed)][policy];
 }
 
-// Means of all seeds, but for the worst SLO and the range of replicas.
-std::vector<std::string> LoopTable::Row(size_t cell, size_t policy) const {
+// Means of all seeds and cells, but for the worst SLO and the range of replicas.
+std::vector<std::string> LoopTable::Row(const std::vector<size_t>& cells, size_t policy) const {
+  const double runs = static_cast<double>(cells.size()) * seeds_;
   double gpu_hours = 0, replicas = 0, slo = 0, worst = 100, changes = 0, reversals = 0, enough = 0;
   int fewest = kMost, most = 0;
   bool is_enough = true;
-  for (int seed = 0; seed < seeds_; ++seed) {
-    const LoopOutcome& outcome = Of(cell, seed, policy);
+  for (size_t run = 0; run < cells.size() * static_cast<size_t>(seeds_); ++run) {
+    const size_t seeds = static_cast<size_t>(seeds_);
+    const LoopOutcome& outcome = Of(cells[run / seeds], static_cast<int>(run % seeds), policy);
     const LoopTotals& totals = outcome.totals;
-    gpu_hours += totals.gpu_hours / seeds_;
-    replicas += totals.mean_replicas / seeds_;
-    slo += totals.slo_percent() / seeds_;
+    gpu_hours += totals.gpu_hours / runs;
+    replicas += totals.mean_replicas / runs;
+    slo += totals.slo_percent() / runs;
     worst = std::min(worst, totals.slo_percent());
-    changes += totals.changes / totals.hours / seeds_;
-    reversals += totals.direction_changes / totals.hours / seeds_;
+    changes += totals.changes / totals.hours / runs;
+    reversals += totals.direction_changes / totals.hours / runs;
     fewest = std::min(fewest, totals.fewest_replicas);
     most = std::max(most, totals.most_replicas);
     is_enough = is_enough && outcome.until_enough.has_value();
-    enough += absl::ToDoubleSeconds(outcome.until_enough.value_or(absl::ZeroDuration())) / seeds_;
+    enough += absl::ToDoubleSeconds(outcome.until_enough.value_or(absl::ZeroDuration())) / runs;
   }
-  const LoopLoad* const load = cells_[cell].known_load;
-  const bool rises = load != nullptr && load->rises_at.has_value();
-  return {cells_[cell].engine,
-          cells_[cell].load,
+  const LoopCell& first = cells_[cells.front()];
+  const bool rises = first.known_load != nullptr && first.known_load->rises_at.has_value();
+  return {cells.size() > 1 ? "mean" : first.engine,
+          first.load,
           policies_[policy].name,
           absl::StrFormat("%.2f", gpu_hours),
           absl::StrFormat("%.1f", slo),

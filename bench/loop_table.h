@@ -54,12 +54,14 @@ class LoopTable {
   // Blocks until all cells have run, on all CPU cores. Names each on standard error.
   void Run();
 
+  // Each cell, then the means of each load over its engines.
   std::string Text(bool markdown) const;
 
  private:
   void RunJob(size_t job);
   const LoopOutcome& Of(size_t cell, int seed, size_t policy) const;
-  std::vector<std::string> Row(size_t cell, size_t policy) const;
+  // Returns the row of one cell, or of all cells with one load.
+  std::vector<std::string> Row(const std::vector<size_t>& cells, size_t policy) const;
 
   const std::vector<LoopCell> cells_;
   const std::vector<NamedPolicy> policies_;
