@@ -1,13 +1,14 @@
 #include "demand/token_time.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace gpuscaler {
 namespace {
 
-// Smaller differences are chance, and where the line is not quite straight.
-constexpr double kOtherRequests = 0.05;
+// Smaller differences are chance, and where the line is not quite straight. After a step of the
+// load most requests have just begun, with little in the KV cache, and take up to a tenth less.
+constexpr double kMoreTime = 0.05;
+constexpr double kLessTime = 0.15;
 
 double MeanBatch(const ServiceSums& sums) { return sums.running_tokens / sums.tokens; }
 
@@ -45,7 +46,7 @@ ServiceSums WithRequestsOf(const ServiceSums& newest, ServiceSums sums) {
   const TokenTime time = *TokenTimeOf(sums);
   const double batch = MeanBatch(newest);
   const double ratio = MeanTime(newest) / time.At(batch);
-  if (std::abs(ratio - 1) <= kOtherRequests) return sums;
+  if (ratio <= 1 + kMoreTime && ratio >= 1 - kLessTime) return sums;
   if (newest.kv_running_seconds > 0) {
     sums.kv_seconds = sums.kv_running_seconds * newest.kv_seconds / newest.kv_running_seconds;
   }

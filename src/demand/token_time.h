@@ -21,8 +21,8 @@ struct TokenTime {
 std::optional<TokenTime> TokenTimeOf(const ServiceSums& sums);
 
 // Returns `sums` as if all batches had had the requests of `newest`, if the time per token of those
-// is more than 5 % off: the base stays, and the slope and the KV cache per request become theirs.
-// If they took less than the base, base and slope become smaller by one factor.
+// is 5 % more or 15 % less: the base stays, and the slope and the KV cache per request become
+// theirs. If they took less than the base, base and slope become smaller by one factor.
 ServiceSums WithRequestsOf(const ServiceSums& newest, ServiceSums sums);
 
 }  // namespace gpuscaler
