@@ -94,8 +94,7 @@ ClusterLoop::ClusterLoop(const ClusterScenario& scenario, Trigger trigger,
       scaler_(std::move(trigger), {.scaled_object = scenario.scaled_object_name,
                                    .value = scenario.value,
                                    .staleness = kStaleness}),
-      keda_(scenario.scaled_object,
-            {{&scaler_, scaler_.trigger().target, scaler_.trigger().target_type}}),
+      keda_(scenario.scaled_object, Triggers()),
       load_(0),
       replicas_(scenario.replicas),
       least_(scenario.replicas),
@@ -107,6 +106,13 @@ ClusterLoop::ClusterLoop(const ClusterScenario& scenario, Trigger trigger,
   settled_at_ = cluster_.now();
   least_ = most_ = replicas_;
   changes_ = {{settled_at_, replicas_}};
+}
+
+std::vector<KedaTrigger> ClusterLoop::Triggers() {
+  std::vector<KedaTrigger> triggers = {
+      {&scaler_, scaler_.trigger().target, scaler_.trigger().target_type}};
+  if (scenario_.wakes_from_zero) triggers.push_back({.scaler = &wake_});
+  return triggers;
 }
 
 void ClusterLoop::RunFor(absl::Duration duration) {
@@ -138,6 +144,7 @@ void ClusterLoop::Step() {
     scaler_.Observe(Snapshots(),
                     engines_.has_value() ? engines_->Answering() : std::vector<ReadEngine>());
   }
+  wake_.active = load_ > 0 && cluster_.Available() == 0;
   // The scenario is that of a settled workload: nothing scales before it is one.
   if (settled_at_ == absl::InfiniteFuture() && cluster_.Available() < replicas_) return;
   Scale(keda_.Step(cluster_.now(), replicas_, cluster_.Available(), cluster_.Active()));

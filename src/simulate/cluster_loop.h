@@ -70,6 +70,9 @@ struct EngineLoad {
 struct ClusterScenario {
   GpuCluster::Options cluster;
   int replicas = 4;
+  // A second trigger is active while there is load and no pod is available, as for requests held
+  // at a gateway: it wakes the first replica.
+  bool wakes_from_zero = false;
   // All load together, in targets. Without engines it is utilization that available pods share
   // evenly.
   double load = 3.75;
@@ -77,6 +80,15 @@ struct ClusterScenario {
   std::string scaled_object_name = "llm";
   ValueRule value;
   ScaledObjectSpec scaled_object = {.min_replica_count = 1, .max_replica_count = 20};
+};
+
+// Value and target 1 while `active`, else 0.
+class WakeScaler : public Scaler {
+ public:
+  absl::StatusOr<double> GetMetrics() override { return active ? 1.0 : 0.0; }
+  absl::StatusOr<bool> IsActive() override { return active; }
+
+  bool active = false;
 };
 
 // Not thread-safe.
@@ -104,12 +116,14 @@ class ClusterLoop {
  private:
   void Step();
   std::vector<NodeSnapshot> Snapshots() const;
+  std::vector<KedaTrigger> Triggers();
 
   const ClusterScenario scenario_;
   GpuCluster cluster_;
   std::unique_ptr<WorkloadController> controller_;
   std::optional<ClusterEngines> engines_;
   ClusterScaler scaler_;
+  WakeScaler wake_;
   Keda keda_;
   double load_;
   int replicas_;

@@ -1,11 +1,23 @@
 #include "simulate/gpu_cluster.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
 namespace gpuscaler {
+namespace {
+
+// Multiples of the golden ratio spread evenly over [0, 1) for any count of pods.
+PodTemplate WithOwnStart(PodTemplate made_from, int number) {
+  constexpr double kGoldenRatio = 0.618033988749895;
+  const double turns = kGoldenRatio * number;
+  made_from.start += made_from.start_spread * (turns - std::floor(turns));
+  return made_from;
+}
+
+}  // namespace
 
 std::string SimulatedPod::Address() const {
   return absl::StrCat("10.1.", number / 250, ".", 1 + number % 250);
@@ -23,7 +35,7 @@ void GpuCluster::Create(const PodTemplate& made_from, int revision, int ordinal)
                    .name = absl::StrCat("llm-", revision, "-", number),
                    .revision = revision,
                    .ordinal = ordinal,
-                   .made_from = made_from,
+                   .made_from = WithOwnStart(made_from, number),
                    .created_at = now_});
 }
 

@@ -15,7 +15,9 @@ namespace gpuscaler {
 // The behaviour of pods made from one pod template.
 struct PodTemplate {
   absl::Duration start = absl::Seconds(60);  // from its container's start to Ready
-  bool is_broken = false;                    // its pods never become Ready
+  // Each pod takes up to this much longer. Fixed for the number of a pod.
+  absl::Duration start_spread = absl::ZeroDuration();
+  bool is_broken = false;  // its pods never become Ready
   // A container that runs for this long ends and is started again. Infinite: it keeps running.
   absl::Duration crash_after = absl::InfiniteDuration();
   absl::Duration grace = absl::Seconds(30);  // from deletion to the end of its containers
@@ -26,6 +28,7 @@ struct SimulatedPod {
   std::string name;
   int revision = 0;  // its pod template's
   int ordinal = 0;   // within a StatefulSet
+  // With the pod's own `start`.
   PodTemplate made_from;
   absl::Time created_at;
   int gpu = -1;  // index over all nodes; -1: Pending
