@@ -33,6 +33,14 @@ constexpr ForbiddenBlock kForbidden[] = {
     {"fd00:ec2::/32", "the metadata service of AWS"},
     {"fd20:ce::254", "the metadata service of Google Cloud"},
     {"ff00::/8", "multicast"},
+    {"fec0::/10", "site-local (RFC 3879)"},
+    // Prefixes that embed an IPv4 address: a gateway or a tunnel leads to it. Rows above are more
+    // specific.
+    {"::/96", "IPv4-compatible, which embeds another address (RFC 4291)"},
+    {"::ffff:0:0:0/96", "IPv4-translated, which embeds another address (RFC 2765)"},
+    {"64:ff9b:1::/48", "local-use NAT64, which embeds another address (RFC 8215)"},
+    {"2001::/32", "Teredo, which embeds another address (RFC 4380)"},
+    {"2002::/16", "6to4, which embeds another address (RFC 3056)"},
 };
 
 // RFC 6052: a gateway sends what goes there to the IPv4 address in the last four bytes.

@@ -49,8 +49,10 @@ class EndpointRules {
                                             absl::string_view namespace_name) const;
 
   // OK for an address that anybody's pods or Services may have. PERMISSION_DENIED for loopback,
-  // link-local, unspecified and multicast addresses and the clouds' metadata services, unless a
-  // block of the operator's names it; a host that is allowed opens none of these.
+  // link-local, site-local, unspecified and multicast addresses, the clouds' metadata services and
+  // IPv6 addresses that embed another one, unless a block of the operator's names it; a host that
+  // is allowed opens none of these. IPv4-mapped addresses and those of NAT64 (64:ff9b::/96) are
+  // checked as the IPv4 address that they embed.
   absl::Status CheckAddress(const IpAddress& address) const;
 
  private:

@@ -112,6 +112,53 @@ TEST(EndpointRulesTest, AddressesThatServeOnlyTheNodeAreForbiddenWhateverNameLed
   }
 }
 
+TEST(EndpointRulesTest, AddressThatEmbedsAnotherIsCheckedAsThatOneOrRefused) {
+  const struct {
+    const char* name;
+    const char* address;
+    const char* refused_as;  // empty: allowed
+  } cases[] = {
+      {"IPv4-mapped", "::ffff:10.0.0.7", ""},
+      {"IPv4-mapped loopback", "::ffff:127.0.0.1", "loopback"},
+      {"IPv4-mapped in hexadecimal", "::ffff:a9fe:a9fe", "link-local"},
+      {"NAT64", "64:ff9b::10.0.0.7", ""},
+      {"NAT64 to loopback", "64:ff9b::7f00:1", "loopback"},
+      {"NAT64 to a metadata service", "64:ff9b::169.254.169.254", "link-local"},
+      {"local-use NAT64", "64:ff9b:1::10.0.0.7", "local-use NAT64"},
+      {"local-use NAT64, /64 within it", "64:ff9b:1:ffff:a9:fea9:fe00:0", "local-use NAT64"},
+      {"next to local-use NAT64", "64:ff9b:2::1", ""},
+      {"IPv4-compatible", "::10.0.0.7", "IPv4-compatible"},
+      {"IPv4-compatible loopback", "::127.0.0.1", "IPv4-compatible"},
+      {"IPv6 loopback", "::1", "loopback"},
+      {"unspecified", "::", "unspecified"},
+      {"IPv4-translated", "::ffff:0:127.0.0.1", "IPv4-translated"},
+      {"6to4", "2002:a00:7::1", "6to4"},
+      {"6to4 of loopback", "2002:7f00:1::", "6to4"},
+      {"next to 6to4", "2003::1", ""},
+      {"Teredo", "2001:0:a00:7::f5ff:fff8", "Teredo"},
+      {"next to Teredo", "2001:1::1", ""},
+      {"site-local", "fec0::7", "site-local"},
+      {"site-local, the last", "feff::7", "site-local"},
+      {"unique local", "fd00::7", ""},
+  };
+  const EndpointRules rules = RulesThatAllow("*.example.com");
+  for (const auto& each : cases) {
+    const absl::Status status = rules.CheckAddress(*ParseIpAddress(each.address));
+    const bool is_refused = status.code() == absl::StatusCode::kPermissionDenied;
+    EXPECT_EQ(is_refused, *each.refused_as != '\0')
+        << each.name << ", " << each.address << ": " << status;
+    EXPECT_THAT(status.message(), HasSubstr(each.refused_as)) << each.name << ": " << status;
+  }
+  EXPECT_TRUE(RulesThatAllow("2002::/16").CheckAddress(*ParseIpAddress("2002:a00:7::1")).ok());
+}
+
+TEST(EndpointRulesTest, AddressWithAZoneIsNoHost) {
+  const EndpointRules rules = RulesThatAllow("fe80::/10,*.example.com");
+  for (const char* host : {"fe80::1%eth0", "fe80::1%25eth0", "10.0.0.7%eth0", "::1%lo"}) {
+    EXPECT_FALSE(rules.NameToResolve(host, "team-a").ok()) << host;
+  }
+}
+
 TEST(EndpointRulesTest, OnlyABlockOfTheOperatorsOpensSuchAnAddress) {
   const EndpointRules rules = RulesThatAllow("127.0.0.0/8,169.254.20.10");
   EXPECT_TRUE(rules.CheckAddress(*ParseIpAddress("127.0.0.1")).ok());
