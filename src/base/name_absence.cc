@@ -9,9 +9,9 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -79,11 +79,12 @@ class Resolver {
 
   // Where a server has followed an alias in vain, it may say so of a failure there, too: what it
   // leads to is asked by itself.
-  absl::Status CheckHasNone(const std::string& name, const RecordType& type) {
+  absl::StatusOr<std::string> NameWithout(const RecordType& type, const std::string& name) {
     std::string asked = name;
     for (int aliases = 0; aliases <= kMostAliases; ++aliases) {
-      ASSIGN_OR_RETURN(asked, AliasOf(asked, type));
-      if (asked.empty()) return absl::OkStatus();
+      ASSIGN_OR_RETURN(std::string alias, AliasOf(asked, type));
+      if (alias.empty()) return asked;
+      asked = std::move(alias);
     }
     return absl::UnavailableError(
         absl::StrCat(type.name, " of ", name, ": more than ", kMostAliases, " aliases"));
@@ -140,15 +141,17 @@ class Resolver {
 
 }  // namespace
 
-absl::Status CheckHasNoAddress(const std::string& host) {
+absl::StatusOr<std::string> NameWithoutAddress(const std::string& host) {
   Resolver resolver;
   if (!resolver.is_open()) return absl::UnavailableError("the resolver cannot be set up");
+  std::string canonical_name = host;
   for (const std::string& name : resolver.NamesOf(host)) {
     for (const RecordType& type : kAddressTypes) {
-      RETURN_IF_ERROR(resolver.CheckHasNone(name, type));
+      ASSIGN_OR_RETURN(std::string last, resolver.NameWithout(type, name));
+      if (last != name) canonical_name = std::move(last);
     }
   }
-  return absl::OkStatus();
+  return canonical_name;
 }
 
 }  // namespace gpuscaler

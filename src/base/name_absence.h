@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace gpuscaler {
 
@@ -11,9 +11,9 @@ namespace gpuscaler {
 // question for IPv4 that is refused, lost or SERVFAIL where that for IPv6 is answered with nothing,
 // and any that are lost where another name of the search list does not exist. Asks for both, one by
 // one, in each domain of the search list.
-// OK: each answer is that there is no such name, or no such address of it, nor of what it is an
-// alias of (CNAME). UNAVAILABLE: which question got another one, or none. Takes as long as one
-// question without an answer does.
-absl::Status CheckHasNoAddress(const std::string& host);
+// Returns the last alias (CNAME) of the name, or itself if it has none: each answer is that there
+// is no such name, or no such address of it, nor of its aliases. UNAVAILABLE: which question got
+// another one, or none. Takes as long as one question without an answer does.
+absl::StatusOr<std::string> NameWithoutAddress(const std::string& host);
 
 }  // namespace gpuscaler

@@ -8,10 +8,12 @@
 #include <cstring>
 #include <memory>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/name_absence.h"
+#include "base/status_macros.h"
 
 namespace gpuscaler {
 namespace {
@@ -30,14 +32,15 @@ absl::Status Unknown(const std::string& host, absl::string_view why) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::string>> AddressesOf(const std::string& host) {
-  const addrinfo hints = {.ai_socktype = SOCK_STREAM};  // else each address comes three times
+absl::StatusOr<ResolvedName> ResolveName(const std::string& host) {
+  // Without a type each address comes three times.
+  const addrinfo hints = {.ai_flags = AI_CANONNAME, .ai_socktype = SOCK_STREAM};
   addrinfo* found = nullptr;
   const int error = getaddrinfo(host.c_str(), nullptr, &hints, &found);
   if (error == EAI_NONAME || error == EAI_NODATA) {
-    const absl::Status none = CheckHasNoAddress(host);
-    if (none.ok()) return std::vector<std::string>();
-    return Unknown(host, none.message());
+    absl::StatusOr<std::string> none = NameWithoutAddress(host);
+    if (none.ok()) return ResolvedName{.canonical_name = *std::move(none)};
+    return Unknown(host, none.status().message());
   }
   if (error != 0) return Unknown(host, error == EAI_SYSTEM ? strerror(errno) : gai_strerror(error));
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
@@ -46,7 +49,14 @@ absl::StatusOr<std::vector<std::string>> AddressesOf(const std::string& host) {
     addresses.insert(AddressText(*each));
   }
   addresses.erase("");
-  return std::vector<std::string>(addresses.begin(), addresses.end());
+  return ResolvedName{
+      .addresses = {addresses.begin(), addresses.end()},
+      .canonical_name = found->ai_canonname == nullptr ? host : found->ai_canonname};
+}
+
+absl::StatusOr<std::vector<std::string>> AddressesOf(const std::string& host) {
+  ASSIGN_OR_RETURN(ResolvedName resolved, ResolveName(host));
+  return std::move(resolved.addresses);
 }
 
 }  // namespace gpuscaler

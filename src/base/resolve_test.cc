@@ -19,6 +19,9 @@ TEST(AddressesOf, LocalhostIsThisMachine) {
 TEST(AddressesOf, FiguresOfBothFamiliesNeedNoServer) {
   EXPECT_THAT(AddressesOf("10.0.0.7").value(), ElementsAre("10.0.0.7"));
   EXPECT_THAT(AddressesOf("fd00::7").value(), ElementsAre("fd00::7"));
+  for (const char* address : {"10.0.0.7", "fd00::7"}) {
+    EXPECT_EQ(ResolveName(address)->canonical_name, address);
+  }
 }
 
 }  // namespace

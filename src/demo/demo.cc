@@ -52,8 +52,10 @@ bool Demo::Stopping() const { return stopped_(TickOf(options_.speed)) || !std::c
 // Names lead to the Services of the demo's cluster.
 DemoServerOptions Demo::ServerOptions() const {
   const auto resolver = [engines = service_->addresses()](const std::string& name) {
-    return absl::StartsWith(name, "gateway.") ? std::vector<std::string>{"127.0.0.1"}
-                                              : engines->Get();
+    const bool is_gateway = absl::StartsWith(name, "gateway.");
+    return ResolvedName{
+        .addresses = is_gateway ? std::vector<std::string>{"127.0.0.1"} : engines->Get(),
+        .canonical_name = name};
   };
   const absl::Duration tick = TickOf(options_.speed);
   return {.gpu_file = service_->gpu_file(),

@@ -72,9 +72,9 @@ class EndpointAddresses::Asking {
 
   void Run() {
     while (std::optional<Question> question = Next()) {
-      const auto addresses = options_.resolver(question->name);
-      Answer answer = addresses.ok() ? CheckedAddresses(rules_, *addresses) : addresses.status();
-      if (Take(question->host, addresses.ok(), std::move(answer))) Tell();
+      const auto resolved = options_.resolver(question->name);
+      Answer answer = resolved.ok() ? Checked(*question, *resolved) : resolved.status();
+      if (Take(question->host, resolved.ok(), std::move(answer))) Tell();
     }
   }
 
@@ -91,6 +91,14 @@ class EndpointAddresses::Asking {
     absl::Time asked_at = absl::InfinitePast();
     absl::Time due = absl::InfiniteFuture();  // infinite: it is being asked for, or never will be
   };
+
+  Answer Checked(const Question& question, const ResolvedName& resolved) const {
+    ASSIGN_OR_RETURN(std::vector<IpAddress> addresses,
+                     CheckedAddresses(rules_, resolved.addresses));
+    RETURN_IF_ERROR(rules_.CheckAlias(question.name, question.host.namespace_name,
+                                      resolved.canonical_name, addresses));
+    return addresses;
+  }
 
   void Begin(const EndpointHost& host, Known& known) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const absl::StatusOr<std::string> name = rules_.NameToResolve(host.host, host.namespace_name);

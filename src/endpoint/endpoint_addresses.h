@@ -35,7 +35,7 @@ absl::StatusOr<std::vector<IpAddress>> CheckedAddresses(const EndpointRules& rul
 // Thread-safe.
 class EndpointAddresses {
  public:
-  using Resolver = std::function<absl::StatusOr<std::vector<std::string>>(const std::string& name)>;
+  using Resolver = std::function<absl::StatusOr<ResolvedName>(const std::string& name)>;
   using Answer = absl::StatusOr<std::vector<IpAddress>>;
 
   static constexpr int kAsking = 4;             // names at once
@@ -44,7 +44,7 @@ class EndpointAddresses {
   struct Options {
     absl::Duration interval = absl::Seconds(10);  // as CoreDNS lets answers be kept: 5 s to 30 s
     absl::Duration retry = absl::Seconds(2);      // RetryPause()
-    Resolver resolver = AddressesOf;
+    Resolver resolver = ResolveName;
   };
 
   // Before a name is asked for again that got no answer so many times in a row: `first`, and twice

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/not_yet.h"
+#include "base/status_macros.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -55,13 +56,21 @@ class FakeDns {
  public:
   using Answer = absl::StatusOr<std::vector<std::string>>;
 
-  Answer Ask(const std::string& name) {
+  absl::StatusOr<ResolvedName> Ask(const std::string& name) {
     MutexLock lock(mutex_);
     ++asked_[name];
     changed_.NotifyAll();
     while (hanging_.contains(name)) changed_.Wait(mutex_);
+    const auto alias = aliases_.find(name);
+    ResolvedName resolved = {.canonical_name = alias == aliases_.end() ? name : alias->second};
     const auto found = answers_.find(name);
-    return found == answers_.end() ? Answer(std::vector<std::string>()) : found->second;
+    if (found == answers_.end()) return resolved;
+    ASSIGN_OR_RETURN(resolved.addresses, found->second);
+    return resolved;
+  }
+  void SetAlias(const std::string& name, const std::string& canonical_name) {
+    MutexLock lock(mutex_);
+    aliases_[name] = canonical_name;
   }
   void Set(const std::string& name, Answer answer) {
     MutexLock lock(mutex_);
@@ -91,6 +100,7 @@ class FakeDns {
   Mutex mutex_;
   CondVar changed_;
   std::map<std::string, Answer> answers_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> aliases_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> hanging_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, int> asked_ ABSL_GUARDED_BY(mutex_);
 };
@@ -228,6 +238,21 @@ TEST_F(EndpointAddressesTest, NameThatIsReboundToLoopbackIsRefusedFromThenOn) {
   dns_->Set(kLlmName, std::vector<std::string>{"127.0.0.1"});
   const auto answer = WaitFor(addresses, kLlm, [](const auto& now) { return !now.ok(); });
   EXPECT_EQ(answer.status().code(), absl::StatusCode::kPermissionDenied) << answer.status();
+}
+
+// As a Service of type ExternalName is.
+TEST_F(EndpointAddressesTest, NameThatBecomesAnAliasOutOfTheNamespaceIsRefusedFromThenOn) {
+  dns_->Set(kLlmName, std::vector<std::string>{"10.0.0.7"});
+  EndpointAddresses addresses(Rules(), Changed(), Options(absl::Milliseconds(1)));
+  addresses.Want({kLlm});
+  ASSERT_THAT(WaitForAddresses(addresses, 1), ElementsAre("10.0.0.7"));
+  dns_->SetAlias(kLlmName, "redis.team-b.svc.cluster.local");
+  const auto answer = WaitFor(addresses, kLlm, [](const auto& now) { return !now.ok(); });
+  EXPECT_EQ(answer.status().code(), absl::StatusCode::kPermissionDenied) << answer.status();
+  EXPECT_THAT(std::string(answer.status().message()),
+              HasSubstr("an alias of redis.team-b.svc.cluster.local"));
+  dns_->SetAlias(kLlmName, "vllm.team-a.svc.cluster.local");
+  EXPECT_THAT(WaitForAddresses(addresses, 1), ElementsAre("10.0.0.7"));
 }
 
 TEST_F(EndpointAddressesTest, NameThatTheRulesForbidIsNeverAskedFor) {

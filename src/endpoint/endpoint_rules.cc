@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/host_name.h"
+#include "endpoint/host_pattern.h"
 
 namespace gpuscaler {
 namespace {
@@ -131,6 +132,23 @@ absl::Status EndpointRules::CheckAddress(const IpAddress& address) const {
                                                     ": only --allow-endpoints can open it"));
   }
   return absl::OkStatus();
+}
+
+absl::Status EndpointRules::CheckAlias(absl::string_view name, absl::string_view namespace_name,
+                                       absl::string_view canonical_name,
+                                       const std::vector<IpAddress>& addresses) const {
+  name = absl::StripSuffix(name, ".");
+  const std::string alias = absl::AsciiStrToLower(absl::StripSuffix(canonical_name, "."));
+  // A canonical name is whole: "llm.team-a" is of the top-level domain team-a.
+  const std::string own = absl::StrCat(".", namespace_name, ".svc.", cluster_domain_);
+  if (alias == name || absl::EndsWith(alias, own)) return absl::OkStatus();
+  if (MatchesAny(allowed_.hosts, name, cluster_domain_)) return absl::OkStatus();
+  if (MatchesAny(allowed_.hosts, alias, cluster_domain_)) return absl::OkStatus();
+  const auto is_allowed = [&](const IpAddress& address) { return AllowsAddress(address); };
+  if (!addresses.empty() && std::ranges::all_of(addresses, is_allowed)) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat("host ", name, " is an alias of ", alias,
+                                                  ", which is not of namespace ", namespace_name,
+                                                  ": only --allow-endpoints can open it"));
 }
 
 }  // namespace gpuscaler

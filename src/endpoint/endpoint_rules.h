@@ -55,6 +55,13 @@ class EndpointRules {
   // checked as the IPv4 address that they embed.
   absl::Status CheckAddress(const IpAddress& address) const;
 
+  // `name` is from NameToResolve(), `canonical_name` and `addresses` are what it resolved to.
+  // PERMISSION_DENIED if the name is an alias (CNAME) out of the namespace, as a Service of type
+  // ExternalName is, unless the operator allows the name, its alias, or all of the addresses.
+  absl::Status CheckAlias(absl::string_view name, absl::string_view namespace_name,
+                          absl::string_view canonical_name,
+                          const std::vector<IpAddress>& addresses) const;
+
  private:
   bool AllowsHost(absl::string_view host) const;
   bool AllowsAddress(const IpAddress& address) const;

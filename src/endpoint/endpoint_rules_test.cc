@@ -152,6 +152,49 @@ TEST(EndpointRulesTest, AddressThatEmbedsAnotherIsCheckedAsThatOneOrRefused) {
   EXPECT_TRUE(RulesThatAllow("2002::/16").CheckAddress(*ParseIpAddress("2002:a00:7::1")).ok());
 }
 
+TEST(EndpointRulesTest, AliasOutOfTheNamespaceIsRefusedUnlessTheOperatorAllowsIt) {
+  const struct {
+    const char* name;
+    const char* allowed;
+    const char* host;
+    const char* canonical_name;
+    const char* address;
+    bool is_refused;
+  } cases[] = {
+      {"no alias", "", "llm", "llm.team-a.svc.cluster.local", "10.0.0.7", false},
+      {"in other letters", "", "llm", "LLM.team-a.svc.cluster.local.", "10.0.0.7", false},
+      {"of a pod", "", "llm", "llm-0.llm.team-a.svc.cluster.local", "10.0.0.7", false},
+      {"of another Service of its own", "", "llm", "a.team-a.svc.cluster.local", "10.0.0.7", false},
+      {"of another namespace", "", "llm", "llm.team-b.svc.cluster.local", "10.0.0.7", true},
+      {"of a longer namespace", "", "llm", "llm.x-team-a.svc.cluster.local", "10.0.0.7", true},
+      {"of another cluster", "", "llm", "llm.team-a.svc.example.com", "10.0.0.7", true},
+      {"out of the cluster", "", "llm.team-a.svc", "gateway.example.com", "10.0.0.7", true},
+      {"of a domain that is called like the namespace", "", "llm", "a.team-a", "10.0.0.7", true},
+      {"of a bare name", "", "llm", "localhost", "10.0.0.7", true},
+      {"without addresses", "", "llm", "gateway.example.com", nullptr, true},
+      {"without addresses, of its own", "", "llm", "a.team-a.svc.cluster.local", nullptr, false},
+      {"alias allowed", "*.example.com", "llm", "gateway.example.com", "10.0.0.7", false},
+      {"Service allowed", "redis.infra.svc", "r", "redis.infra.svc.cluster.local", "10.0.0.7",
+       false},
+      {"another alias allowed", "example.com", "llm", "gateway.example.com", "10.0.0.7", true},
+      {"name allowed", "llm.team-a.svc", "llm", "gateway.example.com", "10.0.0.7", false},
+      {"name of no namespace allowed", "a.example.com", "a.example.com", "b.cloud", "8.8.8.8",
+       false},
+      {"address allowed", "10.0.0.0/8", "llm", "gateway.example.com", "10.0.0.7", false},
+      {"another address allowed", "10.1.0.0/16", "llm", "gateway.example.com", "10.0.0.7", true},
+      {"an address itself", "10.0.0.7", "10.0.0.7", "10.0.0.7", "10.0.0.7", false},
+  };
+  for (const auto& each : cases) {
+    const EndpointRules rules = RulesThatAllow(each.allowed);
+    std::vector<IpAddress> addresses;
+    if (each.address != nullptr) addresses.push_back(*ParseIpAddress(each.address));
+    const absl::Status status = rules.CheckAlias(rules.NameToResolve(each.host, "team-a").value(),
+                                                 "team-a", each.canonical_name, addresses);
+    EXPECT_EQ(status.code() == absl::StatusCode::kPermissionDenied, each.is_refused)
+        << each.name << ": " << status;
+  }
+}
+
 TEST(EndpointRulesTest, AddressWithAZoneIsNoHost) {
   const EndpointRules rules = RulesThatAllow("fe80::/10,*.example.com");
   for (const char* host : {"fe80::1%eth0", "fe80::1%25eth0", "10.0.0.7%eth0", "::1%lo"}) {

@@ -150,7 +150,9 @@ TEST_F(SignalWatchTest, WhatCannotBeReadSaysWhy) {
 
 TEST_F(SignalWatchTest, ANameWithoutAddressesHasNoEngineAndNoPage) {
   SignalWatchOptions options = Options();
-  options.places.addresses.resolver = [](const std::string&) { return std::vector<std::string>(); };
+  options.places.addresses.resolver = [](const std::string& name) {
+    return ResolvedName{.canonical_name = name};
+  };
   const SignalWatch watch(options, clock_, sleeping_);
   const SignalSource engines = SourceOf(EngineEndpoint{.url = "http://llm:8000"});
   const SignalSource page = SourceOf(MetricsPage{.url = "http://gateway", .selector = "a"});
@@ -171,9 +173,11 @@ TEST_F(SignalWatchTest, ServicesAreLookedUpInTheClustersOwnDomain) {
   const TestHttpServer server(Serving([](absl::string_view) { return Answer("queue 3\n"); }));
   SignalWatchOptions options = Options();
   options.places.rules = EndpointRules(*ParseAllowedEndpoints("127.0.0.1"), "corp.internal");
-  options.places.addresses.resolver = [](const std::string& name) -> std::vector<std::string> {
-    if (name == "llm.team-a.svc.corp.internal.") return {"127.0.0.1"};
-    return {};
+  options.places.addresses.resolver = [](const std::string& name) {
+    const bool is_own = name == "llm.team-a.svc.corp.internal.";
+    return ResolvedName{
+        .addresses = is_own ? std::vector<std::string>{"127.0.0.1"} : std::vector<std::string>(),
+        .canonical_name = name};
   };
   const SignalWatch watch(options, clock_, sleeping_);
   const auto subscribed_at = [&](const std::string& host) {
@@ -202,9 +206,9 @@ class GatewaysTest : public SignalWatchTest {
     SignalWatchOptions options = Options();
     options.places.rules = EndpointRules(*ParseAllowedEndpoints("127.0.0.1,127.0.0.2"));
     options.places.addresses.interval = absl::Milliseconds(50);
-    options.places.addresses.resolver = [this](const std::string&) {
+    options.places.addresses.resolver = [this](const std::string& name) {
       MutexLock lock(mutex_);
-      return addresses_;
+      return ResolvedName{.addresses = addresses_, .canonical_name = name};
     };
     watch_of_name_ = std::make_unique<SignalWatch>(options, clock_, sleeping_);
   }

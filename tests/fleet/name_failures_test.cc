@@ -2,6 +2,7 @@
 // resolver asks as it does in a pod.
 #include <optional>
 
+#include "absl/strings/strip.h"
 #include "base/name_absence.h"
 #include "base/resolve.h"
 #include "fleet/agent_addresses.h"
@@ -111,7 +112,7 @@ TEST_F(NameFailuresTest, NobodyWhoAnswersIsUnknown) {
   Begin();
   dns_ = std::nullopt;
   EXPECT_EQ(AddressesOf(kService).status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(CheckHasNoAddress(kService),
+  EXPECT_EQ(NameWithoutAddress(kService).status(),
             absl::UnavailableError("A of agents.gpu.svc.scalers.svc.cluster.local: Connection "
                                    "refused"));
 }
@@ -125,11 +126,25 @@ TEST_F(NameFailuresTest, AliasOfWhatHasNoAddressHasNone) {
                    .ipv6 = DnsReply::kAlias,
                    .target = target});
     for (const char* host : {kService, kServiceInFull, kServiceAbsolute}) {
-      const auto addresses = AddressesOf(host);
-      ASSERT_TRUE(addresses.ok()) << host << ": " << addresses.status();
-      EXPECT_THAT(*addresses, IsEmpty()) << host;
+      const auto resolved = ResolveName(host);
+      ASSERT_TRUE(resolved.ok()) << host << ": " << resolved.status();
+      EXPECT_THAT(resolved->addresses, IsEmpty()) << host;
+      EXPECT_EQ(resolved->canonical_name, kAliasTarget) << host;
     }
   }
+}
+
+TEST_F(NameFailuresTest, CanonicalNameIsTheAliasThatHasTheAddresses) {
+  Begin();
+  dns_->ReplyAs({.name = kServiceInFull, .ipv4 = DnsReply::kAliasWithAddresses});
+  const auto alias = ResolveName(kServiceAbsolute);
+  ASSERT_TRUE(alias.ok()) << alias.status();
+  EXPECT_THAT(alias->addresses, ElementsAre(kPod));
+  EXPECT_EQ(alias->canonical_name, kAliasTarget);
+  dns_->ReplyTo(kServiceInFull, DnsReply::kAddresses, DnsReply::kNone);
+  const auto own = ResolveName(kServiceAbsolute);
+  ASSERT_TRUE(own.ok()) << own.status();
+  EXPECT_EQ(absl::StripSuffix(own->canonical_name, "."), kServiceInFull);
 }
 
 // A server that has followed an alias in vain may tell of the alias alone.
@@ -191,7 +206,7 @@ TEST_F(NameFailuresTest, AgentsOfAnotherClustersDomainAreUnknown) {
 TEST_F(NameFailuresTest, NameThatHasAnAddressByNowIsNotAbsent) {
   Begin();
   dns_->ReplyTo(kServiceInFull, DnsReply::kAddresses, DnsReply::kNone);
-  EXPECT_EQ(CheckHasNoAddress(kService),
+  EXPECT_EQ(NameWithoutAddress(kService).status(),
             absl::UnavailableError("A of agents.gpu.svc.cluster.local is answered by now"));
 }
 

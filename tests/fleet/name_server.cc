@@ -19,6 +19,7 @@ namespace {
 
 // RFC 1035, 4.1: a header of 12 bytes, then the question: labels, type, class.
 constexpr size_t kHeader = 12;
+constexpr size_t kRecordHeader = 12;  // before a record's data, with a pointer for its name
 constexpr char kTypeA = 1;
 
 // RFC 1035, 4.1.1: the response codes.
@@ -63,11 +64,16 @@ std::string AliasRecord() {
   return record + target;
 }
 
-// The name of the question, IPv4, Internet, to be kept for 0 s.
-std::string Record(const std::string& address) {
+// RFC 1035, 4.1.4: the name that begins at this byte of the reply.
+std::string NameAt(size_t byte) {
+  return {static_cast<char>(0xc0 | byte >> 8), static_cast<char>(byte & 0xff)};
+}
+
+// The name at `owner`, IPv4, Internet, to be kept for 0 s.
+std::string Record(size_t owner, const std::string& address) {
   in_addr figures = {};
   inet_pton(AF_INET, address.c_str(), &figures);
-  std::string record("\xc0\x0c\0\1\0\1\0\0\0\0\0\4", 12);
+  std::string record = NameAt(owner) + std::string("\0\1\0\1\0\0\0\0\0\4", 10);
   record.append(reinterpret_cast<const char*>(&figures), sizeof(figures));
   return record;
 }
@@ -168,9 +174,11 @@ std::string NameServer::Reply(const std::string& question) {
   const DnsReply what = ReplyFor(NameIn(question), ipv4);
   if (what == DnsReply::kSilence) return "";
   std::vector<std::string> records;
-  if (what == DnsReply::kAlias) records = {AliasRecord()};
-  if (what == DnsReply::kAddresses) {
-    for (const std::string& address : addresses_) records.push_back(Record(address));
+  const bool is_alias = what == DnsReply::kAlias || what == DnsReply::kAliasWithAddresses;
+  if (is_alias) records = {AliasRecord()};
+  if (what == DnsReply::kAddresses || what == DnsReply::kAliasWithAddresses) {
+    const size_t owner = is_alias ? end + kRecordHeader : kHeader;
+    for (const std::string& address : addresses_) records.push_back(Record(owner, address));
   }
   std::string reply = question.substr(0, end);
   reply[2] = '\x85';  // a reply, authoritative, recursion desired

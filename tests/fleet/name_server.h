@@ -18,8 +18,9 @@ enum class DnsReply {
   kNoSuchName,
   kServerFailure,
   kRefused,
-  kTooLong,  // for UDP: to be asked for over TCP
-  kAlias,    // CNAME of kAliasTarget, and no word of what that has
+  kTooLong,             // for UDP: to be asked for over TCP
+  kAlias,               // CNAME of kAliasTarget, and no word of what that has
+  kAliasWithAddresses,  // CNAME of kAliasTarget, and those of IPv4
   kSilence,
 };
 
