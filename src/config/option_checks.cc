@@ -1,10 +1,6 @@
 #include "config/option_checks.h"
 
-#include <arpa/inet.h>
 #include <sys/un.h>
-
-#include <array>
-#include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -12,16 +8,12 @@
 #include "config/allowed_namespaces.h"
 #include "endpoint/endpoint_rules.h"
 #include "fleet/agent_addresses.h"
+#include "page/ip_block.h"
 
 namespace gpuscaler {
 namespace {
 
-bool IsAddress(absl::string_view text) {
-  std::array<unsigned char, sizeof(in6_addr)> parsed;
-  const std::string address(text);
-  return inet_pton(AF_INET, address.c_str(), parsed.data()) == 1 ||
-         inet_pton(AF_INET6, address.c_str(), parsed.data()) == 1;
-}
+bool IsAddress(absl::string_view text) { return ParseIpAddress(text).has_value(); }
 
 }  // namespace
 

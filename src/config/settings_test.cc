@@ -73,6 +73,7 @@ TEST(Settings, ErrorsNameLayerValueAndWhatIsAllowed) {
        "(default)"},
       {{Flag("gpu-source-credentials", "/c")}, {}, "is for gpu-source=dcgm:URL"},
       {{Flag("bind-address", "[::1]")}, {}, "use an IPv4 or IPv6 address, without brackets"},
+      {{Flag("bind-address", std::string("::1\0", 4))}, {}, "use an IPv4 or IPv6 address"},
       {{Flag("cluster-domain", "cluster.local.")},
        {},
        "flag --cluster-domain=cluster.local.: use a DNS name in lower case, without a dot at its "

@@ -11,6 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "page/ip_block.h"
 
 namespace gpuscaler {
 namespace {
@@ -29,8 +30,10 @@ std::string Ipv6Text(const in6_addr& address) {
 }
 
 std::optional<in6_addr> Ipv6Of(absl::string_view text) {
+  const std::optional<IpAddress> parsed = ParseIpAddress(text);
+  if (!IsIpv6(text) || !parsed) return std::nullopt;
   in6_addr address;
-  if (inet_pton(AF_INET6, std::string(text).c_str(), &address) != 1) return std::nullopt;
+  std::ranges::copy(parsed->bytes, address.s6_addr);
   return address;
 }
 
@@ -67,9 +70,11 @@ std::optional<std::string> AddressOfBytes(absl::string_view hex) {
 }
 
 std::optional<uint32_t> Ipv4Number(absl::string_view address) {
-  in_addr bytes;
-  if (inet_pton(AF_INET, std::string(address).c_str(), &bytes) != 1) return std::nullopt;
-  return ntohl(bytes.s_addr);
+  const std::optional<IpAddress> parsed = ParseIpAddress(address);
+  if (IsIpv6(address) || !parsed) return std::nullopt;
+  uint32_t number = 0;
+  std::memcpy(&number, &parsed->bytes[parsed->bytes.size() - sizeof(number)], sizeof(number));
+  return ntohl(number);
 }
 
 bool IsLoopback(absl::string_view address) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "discovery/kernel_address.h"
@@ -18,6 +19,7 @@ using Columns = std::vector<absl::string_view>;
 std::vector<Columns> Rows(absl::string_view table, size_t least_columns) {
   std::vector<Columns> rows;
   for (const absl::string_view line : absl::StrSplit(table, '\n')) {
+    if (absl::StrContains(line, '\0')) continue;  // the kernel writes none
     Columns columns = absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
     if (columns.size() >= least_columns) rows.push_back(std::move(columns));
   }

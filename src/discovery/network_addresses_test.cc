@@ -1,5 +1,8 @@
 #include "discovery/network_addresses.h"
 
+#include <string>
+
+#include "discovery/kernel_address.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -92,6 +95,29 @@ TEST(NetworkAddresses, WhatCannotBeReadIsLeftOut) {
                                 .if_inet6 = "fd 04 40 00 82 eth0\nzz\n",
                                 .ipv6_route = "a b c d e f g h i j\n"}),
               IsEmpty());
+}
+
+TEST(NetworkAddresses, LineWithANulByteIsLeftOut) {
+  using std::string_literals::operator""s;
+  EXPECT_THAT(NetworkAddresses({.fib_trie = "|-- 10.1.2.3\0x\n/32 host LOCAL\n"s}), IsEmpty());
+  EXPECT_THAT(NetworkAddresses({.fib_trie = "|-- 10.1.2.3\n/32 host\0 LOCAL\n"s}), IsEmpty());
+  const std::string default_by_net1 = Routes(
+      "net1\t00000000\t0100A8C0\t0003\t0\t0\t\0\t00000000\t0\t0\t0\n"
+      "net1\t0000A8C0\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0\n"s);
+  EXPECT_THAT(NetworkAddresses({.fib_trie = kTrie, .route = default_by_net1}),
+              ElementsAre("10.1.2.3", "192.168.7.3"));
+  EXPECT_THAT(
+      NetworkAddresses({.if_inet6 = "fd000000000000000000000000000002 04 40 00 82     eth0\0\n"s}),
+      IsEmpty());
+}
+
+TEST(Ipv4Number, TextWithANulByteIsNoAddress) {
+  using std::string_literals::operator""s;
+  EXPECT_EQ(Ipv4Number("10.1.2.3"), 0x0a010203u);
+  EXPECT_EQ(Ipv4Number("::ffff:10.1.2.3"), std::nullopt);
+  EXPECT_EQ(Ipv4Number("10.1.2.3\0"s), std::nullopt);
+  EXPECT_FALSE(IsLoopback("::1\0"s));
+  EXPECT_FALSE(IsLinkLocal("fe80::1\0"s));
 }
 
 }  // namespace

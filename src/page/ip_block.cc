@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 
 namespace gpuscaler {
@@ -31,6 +32,7 @@ bool IsIpv4(const IpAddress& address) {
 }
 
 std::optional<IpAddress> ParseIpAddress(absl::string_view text) {
+  if (absl::StrContains(text, '\0')) return std::nullopt;  // inet_pton() stops there
   const std::string written(text);
   IpAddress address;
   if (inet_pton(AF_INET6, written.c_str(), address.bytes.data()) == 1) return address;

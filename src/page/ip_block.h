@@ -17,7 +17,7 @@ struct IpAddress {
   friend auto operator<=>(const IpAddress&, const IpAddress&) = default;
 };
 
-// "10.0.0.7", "::1", without brackets and zone. Empty for anything else.
+// "10.0.0.7", "::1", without brackets and zone. Empty for anything else, also with a NUL byte.
 std::optional<IpAddress> ParseIpAddress(absl::string_view text);
 std::string IpAddressText(const IpAddress& address);
 bool IsIpv4(const IpAddress& address);

@@ -1,5 +1,8 @@
 #include "page/ip_block.h"
 
+#include <string>
+
+#include "absl/strings/escaping.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -14,6 +17,15 @@ TEST(IpBlockTest, AddressesAreReadHoweverTheyAreWritten) {
        {"", "10.0.0", "10.0.0.256", "010.0.0.1", "[::1]", "fe80::1%eth0", "llm"}) {
     EXPECT_EQ(ParseIpAddress(text), std::nullopt) << text;
   }
+}
+
+TEST(IpBlockTest, TextWithANulByteIsNoAddress) {
+  using std::string_literals::operator""s;
+  for (const std::string& text : {"10.0.0.7\0"s, "10.0.0.7\0x"s, "::1\0"s, "\0::1"s}) {
+    EXPECT_EQ(ParseIpAddress(text), std::nullopt) << absl::CEscape(text);
+    EXPECT_EQ(ParseIpBlock(text), std::nullopt) << absl::CEscape(text);
+  }
+  EXPECT_EQ(ParseIpBlock("10.0.0.0\0/8"s), std::nullopt);
 }
 
 TEST(IpBlockTest, BlockHoldsWhatBeginsWithItsBits) {
