@@ -80,9 +80,9 @@ class Comparison(unittest.TestCase):
             self.fail(f"{late}: {held[1]}")
         return held[0]
 
-    def is_equal(self, what, metadata, want):
+    def is_equal(self, what, metadata, want, seconds=15):
         """A number that holds still: known beforehand, whatever else the source shows."""
-        end = time.monotonic() + 15
+        end = time.monotonic() + seconds
         value = self.value_of(metadata)
         while value != want and time.monotonic() < end:
             value = self.value_of(metadata)

@@ -16,7 +16,7 @@ class Request:
     """A completion that takes until it is closed."""
 
     def __init__(self, port):
-        body = json.dumps({"prompt": "a b c", "n_predict": 30000, "ignore_eos": True,
+        body = json.dumps({"prompt": "a b c", "n_predict": 60000, "ignore_eos": True,
                            "stream": True})
         self._socket = socket.create_connection(("127.0.0.1", port))
         self._socket.sendall((f"POST /completion HTTP/1.1\r\nHost: localhost\r\n"
@@ -55,10 +55,15 @@ class LlamaServer(comparison.Comparison):
         slots = json.loads(servers.get(f"{self.url}/slots"))
         return sum(slot["is_processing"] for slot in slots)
 
+    def exported(self, name):
+        """None if its metrics endpoint has no such metric."""
+        found = re.search(rf"^llamacpp:{name} (\S+)$", servers.get(f"{self.url}/metrics"),
+                          re.MULTILINE)
+        return None if found is None else float(found.group(1))
+
     def deferred(self):
-        """As its exposition has it: a request that was cancelled there leaves it late."""
-        return float(re.search(r"^llamacpp:requests_deferred (\S+)$",
-                               servers.get(f"{self.url}/metrics"), re.MULTILINE).group(1))
+        """A request that was cancelled while it waited leaves this number late."""
+        return self.exported("requests_deferred")
 
     def are(self, state, running, waiting):
         self.assertEqual(self.processing(), running, "slots that process, as the server lists them")
@@ -83,13 +88,21 @@ class LlamaServer(comparison.Comparison):
             requests += [Request(self.port) for _ in range(4)]
             servers.eventually(lambda: self.processing() == SLOTS, "each slot is busy")
             self.are("5 requests", 2, 3)
+            # The scaler learns the limit from 10 s in which requests wait.
+            self.is_equal("5 requests: engine_pressure, learnt limit",
+                          self.metadata("engine_pressure"), 100 * 5 / SLOTS, seconds=30)
         finally:
             for request in requests:
                 request.close()
         servers.eventually(lambda: self.processing() == 0, "no slot is busy")
         self.are("all cancelled", 0, 0)
 
+    def test_kv_cache_has_no_value_in_builds_after_may_2025(self):
+        self.assertIsNone(self.exported("kv_cache_usage_ratio"), "exported again: compare it")
+        self.is_refused("kv_cache_usage_percent", self.metadata("kv_cache_usage_percent"),
+                        "UNAVAILABLE", "how full its KV cache is")
+
     def test_metrics_that_it_does_not_export_have_no_value(self):
-        for metric in ("queue_wait_ms", "request_rate", "ttft_ms", "tpot_ms"):
+        for metric in ("queue_wait_ms", "request_rate", "ttft_ms", "tpot_ms", "demand_replicas"):
             self.is_refused(metric, self.metadata(metric, window="5s"), "FAILED_PRECONDITION",
                             "llama_cpp")
