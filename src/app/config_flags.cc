@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "app/commands.h"
+#include "base/plain_words.h"
 #include "config/option_help.h"
 #include "config/option_words.h"
 #include "config/options.h"
@@ -51,7 +52,7 @@ std::vector<Flag> ConfigFlags(unsigned use, std::vector<Setting>* given) {
 }
 
 int Fail(absl::string_view command, const absl::Status& why, ExitCode otherwise) {
-  std::cerr << "keda-gpu-scaler " << command << ": " << why.message() << "\n";
+  std::cerr << "keda-gpu-scaler " << command << ": " << EscapedLine(why.message()) << "\n";
   return ExitCodeOf(why, otherwise);
 }
 

@@ -7,6 +7,7 @@
 #include "app/gpus_page.h"
 #include "base/duration_text.h"
 #include "base/number_text.h"
+#include "base/plain_words.h"
 #include "base/status_macros.h"
 #include "fleet/gpu_wire.h"
 #include "fleet/telemetry_wire.h"
@@ -43,7 +44,7 @@ std::vector<std::string> FleetCells(const FleetPage::Node& node, const GpuSample
           gpu.uuid};
 }
 
-std::string GpuRows(const FleetPage& page) {
+std::vector<std::string> GpuRows(const FleetPage& page) {
   std::vector<std::vector<std::string>> rows = {
       {"NODE", "READ", "GPU", "NAME", "UTIL %", "MEMORY MiB", "HELD BY", "UUID"}};
   for (const FleetPage::Node& node : page.nodes) {
@@ -52,10 +53,10 @@ std::string GpuRows(const FleetPage& page) {
     }
     for (const GpuSample& gpu : node.snapshot.gpus) rows.push_back(FleetCells(node, gpu));
   }
-  return rows.size() == 1 ? "" : Aligned(rows);
+  return rows.size() == 1 ? std::vector<std::string>() : Aligned(rows);
 }
 
-// "agent 10.0.0.7:6001: not heard yet: connection refused".
+// "agent 10.0.0.7:6001: not heard yet: connection refused"; empty if it is heard.
 std::string AgentLine(const ViewedAgent& agent) {
   std::string what;
   if (agent.superseded()) {
@@ -72,7 +73,7 @@ std::string AgentLine(const ViewedAgent& agent) {
   if (what.empty()) return "";
   const std::string of_node = agent.node().empty() ? "" : absl::StrCat(" of node ", agent.node());
   return absl::StrCat("agent ", agent.address(), of_node, ": ", what,
-                      agent.why().empty() ? "" : ": ", agent.why(), "\n");
+                      agent.why().empty() ? "" : ": ", agent.why());
 }
 
 OrderedJson NodeJson(const FleetPage::Node& node) {
@@ -120,18 +121,22 @@ absl::StatusOr<FleetPage> FleetPageOf(const std::string& address, gpuscaler::v1:
 std::string FleetTable(const FleetPage& page) {
   size_t gpus = 0;
   for (const FleetPage::Node& node : page.nodes) gpus += node.snapshot.gpus.size();
-  std::string text = absl::StrCat(UtcText(page.time), " ", page.address, ": ",
-                                  CountText(static_cast<int64_t>(page.nodes.size()), "node"), ", ",
-                                  CountText(static_cast<int64_t>(gpus), "GPU"), "\n");
-  absl::StrAppend(&text, GpuRows(page));
+  std::vector<std::string> lines = {
+      absl::StrCat(UtcText(page.time), " ", page.address, ": ",
+                   CountText(static_cast<int64_t>(page.nodes.size()), "node"), ", ",
+                   CountText(static_cast<int64_t>(gpus), "GPU"))};
+  for (std::string& row : GpuRows(page)) lines.push_back(std::move(row));
   for (const FleetPage::Node& node : page.nodes) {
-    if (!node.left_out.empty()) absl::StrAppend(&text, "left out: ", node.left_out, "\n");
+    if (!node.left_out.empty()) lines.push_back(absl::StrCat("left out: ", node.left_out));
   }
-  for (const ViewedAgent& agent : page.view.agents()) text += AgentLine(agent);
+  for (const ViewedAgent& agent : page.view.agents()) {
+    std::string line = AgentLine(agent);
+    if (!line.empty()) lines.push_back(std::move(line));
+  }
   if (!page.view.trouble().empty()) {
-    absl::StrAppend(&text, "nothing is decided on: ", page.view.trouble(), "\n");
+    lines.push_back(absl::StrCat("nothing is decided on: ", page.view.trouble()));
   }
-  return text;
+  return EscapedLines(lines);
 }
 
 std::string FleetJson(const FleetPage& page) {

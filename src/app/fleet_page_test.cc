@@ -1,7 +1,10 @@
 #include "app/fleet_page.h"
 
+#include <algorithm>
+
 #include "app/exit_codes.h"
 #include "app/fleet_gpus.h"
+#include "base/test_hostile_name.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -158,6 +161,26 @@ TEST_F(FleetPageTest, ExplanationShowsNodesAgesReplicasAndWhatIsLeftOut) {
       AllOf(ContainsRegex("gpu-c \\(1 replica, read [1-9]s ago: agent of node gpu-c silent "),
             ContainsRegex("llm-6d4cf56db6-h5j6k +unreadable"),
             HasSubstr("note: partial: agent of node gpu-c silent for ")));
+}
+
+TEST(FleetTable, HostileNameForgesNoLineAndNoCommand) {
+  const std::string hostile = kHostileName;
+  const std::string escaped = kEscapedName;
+  FleetPage page{.address = "localhost:6000", .time = absl::UnixEpoch()};
+  page.nodes.push_back(
+      {.snapshot = {.node = "::error::" + hostile, .gpus = {{.uuid = "GPU-0", .name = hostile}}},
+       .left_out = hostile});
+  auto& agent = *page.view.add_agents();
+  agent.set_address("10.0.0.7:6001");
+  agent.set_why(hostile);
+  page.view.set_trouble(hostile);
+  const std::string text = FleetTable(page);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 6) << text;
+  EXPECT_EQ(text.find_first_of("\r\x1b\xe2"), std::string::npos) << text;
+  EXPECT_THAT(text, HasSubstr(absl::StrCat("\n\\x3a:error::", escaped)));
+  EXPECT_THAT(text, HasSubstr(absl::StrCat("left out: ", escaped,
+                                           "\nagent 10.0.0.7:6001: not heard yet: ", escaped,
+                                           "\nnothing is decided on: ", escaped, "\n")));
 }
 
 }  // namespace

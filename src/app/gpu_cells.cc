@@ -124,20 +124,20 @@ OrderedJson GpuJson(const NodeSnapshot& snapshot, const GpuSample& gpu) {
   return json;
 }
 
-std::string Aligned(const std::vector<std::vector<std::string>>& rows) {
+std::vector<std::string> Aligned(const std::vector<std::vector<std::string>>& rows) {
   std::vector<size_t> widths(rows.front().size());
   for (const auto& row : rows) {
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   }
-  std::string text;
+  std::vector<std::string> lines;
   for (const auto& row : rows) {
     std::string line;
     for (size_t i = 0; i < row.size(); ++i) {
       absl::StrAppend(&line, row[i], std::string(widths[i] - row[i].size() + 2, ' '));
     }
-    absl::StrAppend(&text, absl::StripTrailingAsciiWhitespace(line), "\n");
+    lines.emplace_back(absl::StripTrailingAsciiWhitespace(line));
   }
-  return text;
+  return lines;
 }
 
 std::string JsonText(const OrderedJson& json, bool one_line) {

@@ -39,8 +39,8 @@ OrderedJson TextJson(const std::string& text);
 OrderedJson NumberJson(const std::optional<double>& number);
 OrderedJson GpuJson(const NodeSnapshot& snapshot, const GpuSample& gpu);
 
-// Columns as wide as their widest cell, two blanks apart.
-std::string Aligned(const std::vector<std::vector<std::string>>& rows);
+// Returns a line for each row: columns as wide as their widest cell, two blanks apart.
+std::vector<std::string> Aligned(const std::vector<std::vector<std::string>>& rows);
 
 // Whatever bytes a driver or a file put into a name: the text is valid UTF-8. With its line's end.
 std::string JsonText(const OrderedJson& json, bool one_line);

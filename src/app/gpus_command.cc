@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "base/duration_text.h"
 #include "base/log.h"
+#include "base/plain_words.h"
 #include "base/status_macros.h"
 #include "config/option_value.h"
 #include "config/options.h"
@@ -140,23 +141,24 @@ std::string Render(const GpusFlags& flags, const GpusPage& page, bool repeated, 
 }
 
 int DryRun(const GpusFlags& flags, const GpusPlan& plan) {
-  std::string text;
+  std::vector<std::string> lines;
   for (const Option& option : Options()) {
     if ((option.used_by & kGpusUses) == 0) continue;
     const auto origin = plan.resolved.origins.find(option.name);
-    absl::StrAppend(&text, option.name, "=", TextOf(option, plan.resolved.config), " (",
-                    origin == plan.resolved.origins.end() ? "default" : origin->second, ")\n");
+    lines.push_back(absl::StrCat(option.name, "=", TextOf(option, plan.resolved.config), " (",
+                                 origin == plan.resolved.origins.end() ? "default" : origin->second,
+                                 ")"));
   }
-  absl::StrAppend(&text, "format=", flags.format, "\ninterval=", DurationText(plan.interval),
-                  "\ndevice=", flags.device < 0 ? "all" : absl::StrCat(flags.device),
-                  "\nenv=", Name(plan.job.kind),
-                  "\nnode=", plan.job.node.empty() ? "-" : plan.job.node, "\n");
-  absl::StrAppend(&text, "gpus=",
-                  plan.job.gpus ? absl::StrCat(absl::StrJoin(*plan.job.gpus, ","), " (environment ",
-                                               plan.job.gpus_from, ")")
-                                : "all",
-                  "\n");
-  Print(text);
+  lines.push_back(absl::StrCat("format=", flags.format));
+  lines.push_back(absl::StrCat("interval=", DurationText(plan.interval)));
+  lines.push_back(absl::StrCat("device=", flags.device < 0 ? "all" : absl::StrCat(flags.device)));
+  lines.push_back(absl::StrCat("env=", Name(plan.job.kind)));
+  lines.push_back(absl::StrCat("node=", plan.job.node.empty() ? "-" : plan.job.node));
+  lines.push_back(
+      absl::StrCat("gpus=", plan.job.gpus ? absl::StrCat(absl::StrJoin(*plan.job.gpus, ","),
+                                                         " (environment ", plan.job.gpus_from, ")")
+                                          : "all"));
+  Print(EscapedLines(lines));
   return kExitOk;
 }
 

@@ -1,11 +1,13 @@
 #include "app/gpus_page.h"
 
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "app/gpu_cells.h"
+#include "base/plain_words.h"
 #include "workload/holding.h"
 
 namespace gpuscaler {
@@ -18,13 +20,13 @@ OrderedJson RankJson(const std::optional<int>& rank) {
 }
 
 std::string CsvField(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  if (text.find_first_of(",\"") == std::string::npos) return text;
   return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
 }
 
 std::string CsvRow(const std::vector<std::string>& fields) {
   std::vector<std::string> quoted;
-  for (const std::string& field : fields) quoted.push_back(CsvField(field));
+  for (const std::string& field : fields) quoted.push_back(CsvField(EscapedLine(field)));
   return absl::StrCat(absl::StrJoin(quoted, ","), "\n");
 }
 
@@ -98,39 +100,38 @@ std::string JobLine(const JobEnvironment& job) {
                       " pod=", OrDash(job.pod));
 }
 
-std::string GapLines(const NodeSnapshot& snapshot) {
-  std::string text;
+void AppendGapLines(const NodeSnapshot& snapshot, std::vector<std::string>& lines) {
   for (const GpuSample& gpu : snapshot.gpus) {
     for (const GpuGap& gap : gpu.gaps) {
-      absl::StrAppend(&text, "GPU ", gpu.index, " ", Name(gap.field), ": ", OrDash(gap.detail),
-                      "\n");
+      lines.push_back(
+          absl::StrCat("GPU ", gpu.index, " ", Name(gap.field), ": ", OrDash(gap.detail)));
     }
   }
-  return text;
 }
 
 }  // namespace
 
 std::string GpusTable(const GpusPage& page) {
   const NodeSnapshot& snapshot = page.snapshot;
-  std::string text = absl::StrCat(UtcText(snapshot.taken_at), " ", snapshot.source, " driver ",
-                                  OrDash(snapshot.driver_version), "\n", JobLine(page.job), "\n");
+  std::vector<std::string> lines = {absl::StrCat(UtcText(snapshot.taken_at), " ", snapshot.source,
+                                                 " driver ", OrDash(snapshot.driver_version)),
+                                    JobLine(page.job)};
   if (snapshot.gpus.empty()) {
-    absl::StrAppend(&text, "no GPU\n");
+    lines.emplace_back("no GPU");
   } else {
     std::vector<std::vector<std::string>> rows = {{"GPU", "NAME", "UTIL %", "MEMORY MiB", "TEMP C",
                                                    "POWER W", "PCIE TX/RX KB/s",
                                                    "NVLINK TX/RX MiB/s", "PROCESSES", "UUID"}};
     if (IsAttributed(snapshot)) rows[0].push_back("HELD BY");
     for (const GpuSample& gpu : snapshot.gpus) rows.push_back(TableCells(snapshot, gpu));
-    absl::StrAppend(&text, Aligned(rows));
+    for (std::string& row : Aligned(rows)) lines.push_back(std::move(row));
   }
-  absl::StrAppend(&text, GapLines(snapshot));
+  AppendGapLines(snapshot, lines);
   if (!snapshot.attribution.why.empty()) {
-    absl::StrAppend(&text, "holders unknown: ", snapshot.attribution.why, "\n");
+    lines.push_back(absl::StrCat("holders unknown: ", snapshot.attribution.why));
   }
-  for (const std::string& note : page.notes) absl::StrAppend(&text, "note: ", note, "\n");
-  return text;
+  for (const std::string& note : page.notes) lines.push_back(absl::StrCat("note: ", note));
+  return EscapedLines(lines);
 }
 
 std::string GpusJson(const GpusPage& page, bool one_line) {

@@ -1,6 +1,10 @@
 #include "app/gpus_page.h"
 
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/test_hostile_name.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -154,6 +158,28 @@ TEST(GpusTable, NoGpuIsSaid) {
   page.notes = {"no GPU 5"};
   EXPECT_THAT(GpusTable(page), HasSubstr("no GPU\nnote: no GPU 5\n"));
   EXPECT_THAT(GpusTable(page), Not(HasSubstr("UTIL")));
+}
+
+TEST(GpusPage, HostileNameForgesNoLineAndNoCommand) {
+  GpusPage page = HeldPage();
+  page.snapshot.gpus[0].name = kHostileName;
+  page.snapshot.gpus[0].gaps[0].detail = kHostileName;
+  page.snapshot.pods[0].name = kHostileName;
+  page.snapshot.attribution.why = kHostileName;
+  page.notes = {kHostileName};
+  const std::string table = GpusTable(page);
+  EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 8) << table;
+  EXPECT_EQ(table.find_first_of("\r\x1b\xe2"), std::string::npos) << table;
+  EXPECT_THAT(table, HasSubstr(absl::StrCat("shop/", kEscapedName, "/vllm=0.75;")));
+  EXPECT_THAT(table, HasSubstr(absl::StrCat("GPU 0 power: ", kEscapedName, "\nholders unknown: ",
+                                            kEscapedName, "\nnote: ", kEscapedName, "\n")));
+  const std::string csv = GpusCsv(page);
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 2) << csv;
+  EXPECT_THAT(csv, HasSubstr(absl::StrCat(",", kEscapedName, ",")));
+  const std::string json = GpusJson(page, true);
+  EXPECT_EQ(json.find_first_of("\r\x1b"), std::string::npos) << json;
+  EXPECT_EQ(json.find('\n'), json.size() - 1) << json;
+  EXPECT_EQ(nlohmann::json::parse(json)["gpus"][0]["name"], kHostileName);
 }
 
 }  // namespace

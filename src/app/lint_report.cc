@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/plain_words.h"
 #include "nlohmann/json.hpp"
 
 namespace gpuscaler {
@@ -55,14 +56,14 @@ Json Result(const std::string& path, const Finding& finding) {
 }  // namespace
 
 std::string LintText(const std::vector<FileFindings>& files) {
-  std::string text;
+  std::vector<std::string> lines;
   for (const FileFindings& file : files) {
     for (const Finding& finding : file.findings) {
-      absl::StrAppend(&text, file.path, ":", finding.line, ": ", Word(finding.severity), ": ",
-                      finding.object, ": ", finding.message, " [", finding.rule, "]\n");
+      lines.push_back(absl::StrCat(file.path, ":", finding.line, ": ", Word(finding.severity), ": ",
+                                   finding.object, ": ", finding.message, " [", finding.rule, "]"));
     }
   }
-  return text;
+  return EscapedLines(lines);
 }
 
 std::string LintJson(const std::vector<FileFindings>& files) {

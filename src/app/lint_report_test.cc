@@ -1,5 +1,7 @@
 #include "app/lint_report.h"
 
+#include "absl/strings/str_cat.h"
+#include "base/test_hostile_name.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -15,6 +17,14 @@ std::vector<FileFindings> Files() {
              .message = "use a number",
              .object = "ScaledObject default/llm, trigger 0",
              .line = 12}}}};
+}
+
+std::vector<FileFindings> HostileFiles() {
+  auto files = Files();
+  files.front().path = "::error::a.yaml";
+  files.front().findings.front().object = absl::StrCat("ScaledObject default/", kHostileName);
+  files.front().findings.front().message = absl::StrCat(kHostileName, " is no key");
+  return files;
 }
 
 TEST(LintText, IsALineAFindingThatEditorsFollow) {
@@ -49,6 +59,25 @@ TEST(LintSarif, EveryResultPointsAtARuleAndALine) {
   const auto& location = run["results"][0]["locations"][0]["physicalLocation"];
   EXPECT_EQ(location["artifactLocation"]["uri"], "deploy/a%20b.yaml");
   EXPECT_EQ(location["region"]["startLine"], 12);
+}
+
+TEST(LintText, HostileNameForgesNoLineAndNoCommand) {
+  EXPECT_EQ(LintText(HostileFiles()),
+            absl::StrCat("\\x3a:error::a.yaml:12: error: ScaledObject default/", kEscapedName, ": ",
+                         kEscapedName, " is no key [", LintRules().front().id, "]\n"));
+}
+
+TEST(LintReport, JsonFormatsEscapeAHostileNameAsJsonDoes) {
+  const std::string json = LintJson(HostileFiles()), sarif = LintSarif(HostileFiles());
+  for (const std::string& text : {json, sarif}) {
+    EXPECT_EQ(text.find_first_of("\r\x1b"), std::string::npos) << text;
+    EXPECT_THAT(text, testing::Not(testing::HasSubstr("\n::"))) << text;
+  }
+  EXPECT_EQ(nlohmann::json::parse(json)["findings"][0]["message"],
+            absl::StrCat(kHostileName, " is no key"));
+  const auto result = nlohmann::json::parse(sarif)["runs"][0]["results"][0];
+  EXPECT_EQ(result["message"]["text"],
+            absl::StrCat("ScaledObject default/", kHostileName, ": ", kHostileName, " is no key"));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "app/command_line.h"
 #include "app/commands.h"
 #include "app/exit_codes.h"
+#include "base/plain_words.h"
 
 namespace gpuscaler {
 namespace {
@@ -41,7 +42,7 @@ int Run(const std::vector<std::string>& args) {
   }
   const auto line = ParseCommandLine(commands, args);
   if (!line.ok()) {
-    std::cerr << "keda-gpu-scaler: " << line.status().message() << "\n";
+    std::cerr << "keda-gpu-scaler: " << EscapedLine(line.status().message()) << "\n";
     return kExitUsage;
   }
   if (!line->help.empty()) {

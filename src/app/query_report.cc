@@ -5,7 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/number_text.h"
+#include "base/plain_words.h"
 #include "google/protobuf/util/json_util.h"
 #include "nlohmann/json.hpp"
 #include "simulate/hpa.h"
@@ -89,31 +91,35 @@ std::optional<int> DesiredReplicas(const QueryReport& report) {
 }
 
 std::string QueryText(const QueryReport& report) {
-  std::string text = absl::StrCat(report.trigger.title, "\n  metric  ");
-  absl::StrAppend(&text, report.spec.ok() ? absl::StrCat(report.spec->metric_name, ", target ",
-                                                         NumberText(report.spec->target), " (",
-                                                         Name(report.trigger.target_type), ")")
-                                          : ErrorText(report.spec.status()));
-  absl::StrAppend(&text, "\n  value   ",
-                  report.value.ok() ? NumberText(*report.value) : ErrorText(report.value.status()));
-  absl::StrAppend(
-      &text, "\n  active  ",
-      report.active.ok() ? (*report.active ? "yes" : "no") : ErrorText(report.active.status()),
-      "\n");
+  std::vector<std::string> lines = {report.trigger.title};
+  lines.push_back(absl::StrCat(
+      "  metric  ", report.spec.ok() ? absl::StrCat(report.spec->metric_name, ", target ",
+                                                    NumberText(report.spec->target), " (",
+                                                    Name(report.trigger.target_type), ")")
+                                     : ErrorText(report.spec.status())));
+  lines.push_back(absl::StrCat("  value   ", report.value.ok() ? NumberText(*report.value)
+                                                               : ErrorText(report.value.status())));
+  lines.push_back(absl::StrCat("  active  ", report.active.ok()
+                                                 ? (*report.active ? "yes" : "no")
+                                                 : ErrorText(report.active.status())));
   if (report.trigger.is_job) {
-    absl::StrAppend(&text, "  jobs    KEDA starts Jobs; a ScaledJob has no HPA\n");
+    lines.emplace_back("  jobs    KEDA starts Jobs; a ScaledJob has no HPA");
   } else if (report.replicas) {
-    absl::StrAppend(&text, "  hpa     ", HpaText(report), "\n");
+    lines.push_back(absl::StrCat("  hpa     ", HpaText(report)));
   }
   if (!report.trigger.left_out.empty()) {
-    absl::StrAppend(&text, "  without ", absl::StrJoin(report.trigger.left_out, ", "),
-                    ": only KEDA can resolve it\n");
+    lines.push_back(absl::StrCat("  without ", absl::StrJoin(report.trigger.left_out, ", "),
+                                 ": only KEDA can resolve it"));
   }
-  if (!report.explanation) return text;
-  const auto& explanation = *report.explanation;
-  absl::StrAppend(&text, "\n",
-                  explanation.ok() ? explanation->text() : ErrorText(explanation.status()), "\n");
-  return text;
+  if (report.explanation && !report.explanation->ok()) {
+    lines.insert(lines.end(), {"", ErrorText(report.explanation->status())});
+  } else if (report.explanation) {
+    lines.emplace_back();
+    for (const absl::string_view line : absl::StrSplit((*report.explanation)->text(), '\n')) {
+      lines.emplace_back(line);
+    }
+  }
+  return EscapedLines(lines);
 }
 
 std::string QueryJson(const std::vector<QueryReport>& reports) {

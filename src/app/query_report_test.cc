@@ -1,5 +1,7 @@
 #include "app/query_report.h"
 
+#include "absl/strings/str_cat.h"
+#include "base/test_hostile_name.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -7,7 +9,9 @@
 namespace gpuscaler {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 
 QueryReport Report(double value, bool active) {
   QueryReport report;
@@ -117,6 +121,30 @@ TEST(QueryJson, CarriesTheExplanation) {
   EXPECT_EQ(json[0]["desired_replicas"], 1);
   EXPECT_EQ(json[0]["spec"]["target"], 80);
   EXPECT_EQ(json[0]["explanation"]["replicas_from"], "GPUs in use");
+}
+
+TEST(QueryText, HostileNameForgesNoLineAndNoCommand) {
+  QueryReport report = Report(80, true);
+  report.trigger.title = absl::StrCat("ScaledObject default/", kHostileName);
+  report.spec = absl::InvalidArgumentError(kHostileName);
+  report.trigger.left_out = {kHostileName};
+  EXPECT_EQ(QueryText(report), absl::StrCat("ScaledObject default/", kEscapedName,
+                                            "\n  metric  INVALID_ARGUMENT: ", kEscapedName,
+                                            "\n  value   80\n  active  yes\n  without ",
+                                            kEscapedName, ": only KEDA can resolve it\n"));
+  const auto json = nlohmann::json::parse(QueryJson({report}))[0];
+  EXPECT_EQ(json["trigger"], report.trigger.title);
+  EXPECT_THAT(QueryJson({report}), Not(HasSubstr("\n::")));
+}
+
+// Another scaler, or an older version, may escape nothing.
+TEST(QueryText, LinesOfTheExplanationAreEscaped) {
+  QueryReport report = Report(80, true);
+  gpuscaler::v1::Explanation explanation;
+  explanation.set_text("value: 80\n  ::error::y  counted\x1b[2J\r\n");
+  report.explanation = explanation;
+  EXPECT_THAT(QueryText(report),
+              EndsWith("\n\nvalue: 80\n  \\x3a:error::y  counted\\x1b[2J\\r\n\n"));
 }
 
 }  // namespace

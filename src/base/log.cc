@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "base/log_sink.h"
 #include "base/number_text.h"
+#include "base/plain_words.h"
 #include "nlohmann/json.hpp"
 #include "spdlog/spdlog.h"
 
@@ -90,7 +91,7 @@ std::string FormatLogLine(LogFormat format, absl::string_view at, LogLevel level
     for (const LogField& field : fields) {
       absl::StrAppend(&line, " ", field.key, "=", FormatValue(format, field.value));
     }
-    return line;
+    return EscapedLine(line);
   }
   std::string line = absl::StrCat("{\"time\":\"", at, "\",\"level\":\"", Name(level),
                                   "\",\"event\":\"", event, "\"");

@@ -4,6 +4,12 @@
 #include <cstdint>
 #include <iterator>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+
 namespace gpuscaler {
 namespace {
 
@@ -75,7 +81,63 @@ Decoded FirstOf(absl::string_view text) {
   return {.character = character, .bytes = bytes};
 }
 
+// Unicode 15: category Zs, with the tab.
+bool IsBlank(uint32_t character) {
+  return character == ' ' || character == '\t' || character == 0xa0 || character == 0x1680 ||
+         (character >= 0x2000 && character <= 0x200a) || character == 0x202f ||
+         character == 0x205f || character == 0x3000;
+}
+
+// "##[error]", "##vso[task...]", "##teamcity[...]": commands anywhere in a line of a CI log.
+bool BeginsCiCommand(absl::string_view text) {
+  if (!absl::ConsumePrefix(&text, "##")) return false;
+  const auto* const end = std::ranges::find_if_not(text, absl::ascii_isalpha);
+  return end != text.end() && *end == '[';
+}
+
+std::string Escaped(uint32_t character) {
+  switch (character) {
+    case '\n':
+      return "\\n";
+    case '\r':
+      return "\\r";
+    case '\t':
+      return "\\t";
+    default:
+      break;
+  }
+  if (character < 0x80) return absl::StrFormat("\\x%02x", character);
+  if (character <= 0xffff) return absl::StrFormat("\\u%04x", character);
+  return absl::StrFormat("\\U%08x", character);
+}
+
 }  // namespace
+
+std::string EscapedLine(absl::string_view line) {
+  std::string escaped;
+  bool only_blanks = true;  // GitHub Actions runs a line that begins with "::" behind blanks
+  while (!line.empty()) {
+    const Decoded first = FirstOf(line);
+    const size_t bytes = std::max<size_t>(first.bytes, 1);
+    if (first.bytes == 0) {
+      absl::StrAppendFormat(&escaped, "\\x%02x", static_cast<uint8_t>(line[0]));
+    } else if (!IsPrintable(first.character) || BeginsCiCommand(line) ||
+               (only_blanks && absl::StartsWith(line, "::"))) {
+      escaped += Escaped(first.character);
+    } else {
+      escaped.append(line.data(), bytes);
+    }
+    only_blanks = only_blanks && first.bytes > 0 && IsBlank(first.character);
+    line.remove_prefix(bytes);
+  }
+  return escaped;
+}
+
+std::string EscapedLines(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) absl::StrAppend(&text, EscapedLine(line), "\n");
+  return text;
+}
 
 std::string PlainWords(absl::string_view words, size_t longest) {
   std::string plain;

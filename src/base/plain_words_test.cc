@@ -63,5 +63,44 @@ TEST(PlainWords, NoCharacterIsCutInTwo) {
   EXPECT_EQ(PlainWords("abc\xe9\x80\x9a", 5), "abc...");
 }
 
+TEST(EscapedLine, PrintableTextStaysAsItIs) {
+  for (const char* line : {"", "a \\n \"b\" 100 %", "caf\xc3\xa9", "\xe9\x80\x9a\xe4\xb9\x89-7b",
+                           "\xf0\x9f\xa6\x99", "agent ::1: gone", "# Title", "a ## b [c]"}) {
+    EXPECT_EQ(EscapedLine(line), line);
+  }
+}
+
+TEST(EscapedLine, NothingMovesATerminalOrForgesALine) {
+  const struct {
+    const char* name;
+    std::string line;
+    const char* want;
+  } rows[] = {
+      {"line breaks, tab", "a\r\nb\t", "a\\r\\nb\\t"},
+      {"escape, delete", "\x1b[2J\x7f", "\\x1b[2J\\x7f"},
+      {"NUL", std::string("a\0b", 3), "a\\x00b"},
+      {"CSI and next line in C1", "\xc2\x9b\x32J\xc2\x85", "\\u009b2J\\u0085"},
+      {"separators", "\xe2\x80\xa8\xe2\x80\xa9", "\\u2028\\u2029"},
+      {"directions", "\xe2\x80\xaa\xe2\x80\xae\xe2\x81\xa6\xe2\x81\xa9",
+       "\\u202a\\u202e\\u2066\\u2069"},
+      {"above U+FFFF", "\xf3\xa0\x81\x81", "\\U000e0041"},
+      {"not UTF-8", "caf\xe9!\xff", "caf\\xe9!\\xff"},
+      {"a command of GitHub", "::error::x", "\\x3a:error::x"},
+      {"behind blanks", " \xc2\xa0\xe3\x80\x80::error::x", " \xc2\xa0\xe3\x80\x80\\x3a:error::x"},
+      {"its older form", "a ##[error]x", "a \\x23#[error]x"},
+      {"a command of Azure", "a ##vso[task.complete]", "a \\x23#vso[task.complete]"},
+      {"one more sign", "###[error]x", "#\\x23#[error]x"},
+  };
+  for (const auto& row : rows) {
+    EXPECT_EQ(EscapedLine(row.line), row.want) << row.name;
+    EXPECT_EQ(EscapedLine(row.want), row.want) << row.name;
+  }
+}
+
+TEST(EscapedLines, EachEndsOnceAndIsEscaped) {
+  EXPECT_EQ(EscapedLines({"a\nb", "", "::error::c"}), "a\\nb\n\n\\x3a:error::c\n");
+  EXPECT_EQ(EscapedLines({}), "");
+}
+
 }  // namespace
 }  // namespace gpuscaler

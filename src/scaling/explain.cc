@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/duration_text.h"
 #include "base/number_text.h"
+#include "base/plain_words.h"
 #include "scaling/decision.h"
 
 namespace gpuscaler {
@@ -24,7 +25,7 @@ std::string ContributionLine(const Contribution& contribution, absl::string_view
   const std::string load = contribution.load
                                ? absl::StrCat(NumberText(*contribution.load), " ", unit)
                                : std::string("-");
-  return absl::StrFormat("  %-24s %-10s %12s%s%s%s%s\n", contribution.name,
+  return absl::StrFormat("  %-24s %-10s %12s%s%s%s%s", contribution.name,
                          std::string(Name(contribution.state)), load,
                          contribution.busy ? "  busy" : "", PlaceText(contribution),
                          contribution.because.empty() ? "" : "  ", contribution.because);
@@ -37,12 +38,11 @@ std::string CountsLine(const Decision& decision) {
   if (decision.terminating > 0) {
     absl::StrAppend(&line, "; ", decision.terminating, " terminating beside them");
   }
-  return line + ")\n";
+  return line + ")";
 }
 
 std::string NodesLine(const Decision& decision) {
   constexpr size_t kNamed = 8;
-  if (decision.nodes.empty()) return "";
   std::vector<std::string> nodes;
   for (const DecidedNode& node : decision.nodes) {
     if (nodes.size() == kNamed) break;
@@ -53,29 +53,30 @@ std::string NodesLine(const Decision& decision) {
   }
   const size_t more = decision.nodes.size() - nodes.size();
   return absl::StrCat("nodes: ", absl::StrJoin(nodes, ", "),
-                      more > 0 ? absl::StrCat(" and ", more, " more") : "", "\n");
+                      more > 0 ? absl::StrCat(" and ", more, " more") : "");
 }
 
 }  // namespace
 
 std::string Explain(const Trigger& trigger, const Decision& decision) {
   const MetricTypeInfo& metric = InfoOf(trigger.metric);
-  std::string text;
+  std::vector<std::string> lines;
   if (decision.status.ok()) {
-    absl::StrAppend(&text, "value: ", NumberText(decision.value), " ", metric.unit, " of ",
-                    metric.name, ", target ", NumberText(trigger.target), " (",
-                    Name(trigger.target_type), ")\n");
-    absl::StrAppend(&text, "active: ", decision.active ? "yes" : "no", ", ",
-                    decision.active_because, "\n");
+    lines.push_back(absl::StrCat("value: ", NumberText(decision.value), " ", metric.unit, " of ",
+                                 metric.name, ", target ", NumberText(trigger.target), " (",
+                                 Name(trigger.target_type), ")"));
+    lines.push_back(
+        absl::StrCat("active: ", decision.active ? "yes" : "no", ", ", decision.active_because));
   } else {
-    absl::StrAppend(&text, "no value: ", decision.status.ToString(), "\n");
+    lines.push_back(absl::StrCat("no value: ", decision.status.ToString()));
   }
-  if (!decision.replicas_from.empty()) text += CountsLine(decision);
-  text += NodesLine(decision);
-  for (const Contribution& contribution : decision.contributions)
-    text += ContributionLine(contribution, metric.unit);
-  for (const std::string& note : decision.notes) absl::StrAppend(&text, "note: ", note, "\n");
-  return text;
+  if (!decision.replicas_from.empty()) lines.push_back(CountsLine(decision));
+  if (!decision.nodes.empty()) lines.push_back(NodesLine(decision));
+  for (const Contribution& contribution : decision.contributions) {
+    lines.push_back(ContributionLine(contribution, metric.unit));
+  }
+  for (const std::string& note : decision.notes) lines.push_back(absl::StrCat("note: ", note));
+  return EscapedLines(lines);
 }
 
 }  // namespace gpuscaler

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <string>
 
+#include "base/test_hostile_name.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scaling/decided_fleet.h"
@@ -42,6 +44,25 @@ TEST(Explain, TellsNodesAgesPodsAndWhatIsMissing) {
   EXPECT_THAT(text, HasSubstr("nodes: gpu-1 (1 replica, read now), gpu-7 (1 replica, read 42s"));
   EXPECT_THAT(text, HasSubstr("on gpu-7  agent of node gpu-7 silent for 42s: connection refused"));
   EXPECT_THAT(text, HasSubstr("note: partial: agent of node gpu-7"));
+}
+
+TEST(Explain, HostileNameForgesNoLineAndNoCommand) {
+  const std::string hostile = "::error::" + std::string(kHostileName);
+  const std::string escaped = "::error::" + std::string(kEscapedName);
+  Decision decision;
+  decision.active_because = hostile;
+  decision.replicas_from = "pods of Deployment/" + hostile;
+  decision.nodes = {{.name = hostile, .why = hostile}};
+  decision.contributions = {{.name = hostile, .because = hostile}};
+  decision.notes = {hostile};
+  const std::string text = Explain(Utilization(), decision);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 6) << text;
+  EXPECT_EQ(text.find_first_of("\r\x1b\xe2"), std::string::npos) << text;
+  EXPECT_THAT(text, HasSubstr("active: no, " + escaped + "\n"));
+  EXPECT_THAT(text,
+              HasSubstr("replicas: 0 (pods of Deployment/" + escaped + ")\nnodes: " + escaped));
+  EXPECT_THAT(text, HasSubstr("\n  \\x3a" + escaped.substr(1)));
+  EXPECT_THAT(text, HasSubstr("note: " + escaped + "\n"));
 }
 
 }  // namespace
