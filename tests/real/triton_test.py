@@ -169,8 +169,8 @@ class Server(comparison.Comparison):
                 thread.join()
 
     def are_those_of_windows(self, what, samples, metrics):
-        """metrics: {name: (of_window, share)}. of_window(seconds, first, last) returns the number of
-        a window from what read() returned at its start and at its end."""
+        """metrics: {name: (of_window, share)}. of_window(seconds, first, last) returns the number
+        of a window from what read() returned at its start and at its end."""
         metadata = {name: self.metadata(name, window=f"{WINDOW_SECONDS}s") for name in metrics}
         for each in metadata.values():
             self.value_of(each)
