@@ -23,8 +23,8 @@ constexpr char kToken[] = "battery-staple";
 class CredentialsTest : public testing::Test {
  protected:
   // Under the alias "ours", for ScaledObjects of the namespace shop.
-  void Keep(std::map<std::string, std::string> files) const {
-    files.insert({{"hosts", "127.0.0.1"}, {"namespaces", "shop"}, {"ca.crt", ca_.pem()}});
+  void Keep(const std::string& origin, std::map<std::string, std::string> files) const {
+    files.insert({{"hosts", origin}, {"namespaces", "shop"}, {"ca.crt", ca_.pem()}});
     for (const auto& [name, text] : files) folder_.Write("ours/" + name, text);
   }
 
@@ -44,7 +44,8 @@ TEST_F(CredentialsTest, OpenARedisThatWantsACertificateAndAPassword) {
   const TestRedis redis(options);
   redis.Do({"LPUSH", "jobs", "1", "2", "3"});
   const TestPair own = ca_.Issue("scaler");
-  Keep({{"password", kPassword}, {"tls.crt", own.cert}, {"tls.key", own.key}});
+  Keep(absl::StrCat("rediss://127.0.0.1:", redis.port()),
+       {{"password", kPassword}, {"tls.crt", own.cert}, {"tls.key", own.key}});
   const Server server = Scaler();
   ASSERT_TRUE(server.Ready()) << server.process().Story();
   const Words open = {"metricType=redis_list_length", "redisList=jobs", "redisTls=true",
@@ -66,7 +67,7 @@ TEST_F(CredentialsTest, OpenAPageThatWantsAToken) {
         }
       },
       &pair);
-  Keep({{"token", kToken}});
+  Keep(absl::StrCat("https://127.0.0.1:", page.port()), {{"token", kToken}});
   const Server server = Scaler();
   ASSERT_TRUE(server.Ready()) << server.process().Story();
   const Words at = {"metricType=prometheus", "prometheusMetric=queue", "targetValue=8",

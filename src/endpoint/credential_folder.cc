@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,7 @@
 #include "base/host_name.h"
 #include "base/status_macros.h"
 #include "endpoint/host_pattern.h"
+#include "page/http_endpoint.h"
 
 namespace gpuscaler {
 namespace {
@@ -29,6 +31,27 @@ absl::Status NotUsable(absl::string_view alias, absl::string_view why) {
 std::vector<std::string> Entries(absl::string_view text) {
   return absl::StrSplit(absl::AsciiStrToLower(text), absl::ByAnyChar(", \t\r\n"),
                         absl::SkipEmpty());
+}
+
+struct Scheme {
+  absl::string_view name;
+  int port;  // unless another is written
+};
+constexpr Scheme kSchemes[] = {{"http", 80}, {"https", 443}, {"redis", 6379}, {"rediss", 6379}};
+
+// Empty: not SCHEME://HOST or SCHEME://HOST:PORT.
+std::optional<EndpointOrigin> ParseOrigin(absl::string_view text) {
+  for (const Scheme& scheme : kSchemes) {
+    absl::string_view rest = text;
+    if (!absl::ConsumePrefix(&rest, scheme.name) || !absl::ConsumePrefix(&rest, "://")) continue;
+    const absl::string_view star = absl::ConsumePrefix(&rest, "*.") ? "*." : "";
+    const auto endpoint = ParseHttpEndpoint(absl::StrCat("http://", rest));
+    if (!endpoint.ok() || !endpoint->path.empty()) return std::nullopt;
+    return EndpointOrigin{.scheme = std::string(scheme.name),
+                          .host = absl::StrCat(star, endpoint->host),
+                          .port = endpoint->PortOr(scheme.port)};
+  }
+  return std::nullopt;
 }
 
 // Where one alias's files are.
@@ -55,7 +78,15 @@ class Folder {
     ASSIGN_OR_RETURN(const std::string namespaces, Read(place, "namespaces"));
     ASSIGN_OR_RETURN(const std::string hosts, Read(place, "hosts"));
     files.namespaces = Entries(namespaces);
-    files.hosts = Entries(hosts);
+    for (const std::string& entry : Entries(hosts)) {
+      const std::optional<EndpointOrigin> origin = ParseOrigin(entry);
+      if (!origin.has_value()) {
+        return NotUsable(alias_,
+                         "its file hosts has an entry that is not SCHEME://HOST or "
+                         "SCHEME://HOST:PORT with http, https, redis or rediss");
+      }
+      files.origins.push_back(*origin);
+    }
     AliasCredentials& read = files.credentials;
     ASSIGN_OR_RETURN(read.username, Read(place, "username"));
     ASSIGN_OR_RETURN(read.password, Read(place, "password"));
@@ -97,12 +128,17 @@ absl::Status CheckNamespace(const AliasFiles& files, absl::string_view alias,
       "credentials \"", alias, "\" are not for ScaledObjects of namespace ", namespace_name));
 }
 
-absl::Status CheckHost(const AliasFiles& files, absl::string_view alias, absl::string_view host,
-                       absl::string_view cluster_domain) {
-  if (files.hosts.empty()) return NotUsable(alias, "its file hosts is missing or empty");
-  if (MatchesAny(files.hosts, host, cluster_domain)) return absl::OkStatus();
-  return absl::PermissionDeniedError(absl::StrCat(
-      "credentials \"", alias, "\" are not to be sent to ", absl::StripSuffix(host, ".")));
+absl::Status CheckOrigin(const AliasFiles& files, absl::string_view alias, const EndpointOrigin& to,
+                         absl::string_view cluster_domain) {
+  if (files.origins.empty()) return NotUsable(alias, "its file hosts is missing or empty");
+  const bool is_allowed = std::ranges::any_of(files.origins, [&](const EndpointOrigin& allowed) {
+    return allowed.scheme == to.scheme && allowed.port == to.port &&
+           MatchesAny({allowed.host}, to.host, cluster_domain);
+  });
+  if (is_allowed) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat("credentials \"", alias, "\" are not to be sent to ", to.scheme, "://",
+                   HostAndPort(absl::StripSuffix(to.host, "."), to.port)));
 }
 
 }  // namespace
@@ -126,10 +162,10 @@ absl::StatusOr<AliasFiles> CredentialFolder::Read(absl::string_view alias) const
 
 absl::StatusOr<AliasCredentials> CredentialFolder::Evaluated(
     absl::string_view alias, const absl::StatusOr<AliasFiles>& files,
-    absl::string_view namespace_name, absl::string_view host) const {
+    absl::string_view namespace_name, const EndpointOrigin& to) const {
   RETURN_IF_ERROR(files.status());
   RETURN_IF_ERROR(CheckNamespace(*files, alias, namespace_name));
-  RETURN_IF_ERROR(CheckHost(*files, alias, host, cluster_domain_));
+  RETURN_IF_ERROR(CheckOrigin(*files, alias, to, cluster_domain_));
   const AliasCredentials& read = files->credentials;
   if (read.cert_pem.empty() != read.key_pem.empty()) {
     return NotUsable(alias, "of tls.crt and tls.key one is missing");

@@ -3,7 +3,10 @@
 // A folder with one folder for each alias, as Kubernetes mounts a Secret, with files of these
 // names; all but the first two may be missing:
 //
-//   hosts       where the secrets may be sent: "redis.infra.svc, *.example.com"
+//   hosts       where the secrets may be sent, each with its scheme (http, https, redis, rediss)
+//   and,
+//               unless it is the scheme's own, its port:
+//               "rediss://redis.infra.svc, https://*.example.com:8443"
 //   namespaces  whose ScaledObjects may name the alias: "team-a, team-b", or "*"
 //   username    password    Redis
 //   token                   bearer token of http
@@ -22,6 +25,13 @@
 
 namespace gpuscaler {
 
+// The origin (RFC 6454) of a request.
+struct EndpointOrigin {
+  std::string scheme;  // http, https, redis or rediss
+  std::string host;    // lower case; "*.example.com" for each name that ends so, in `hosts` alone
+  int port = 0;
+};
+
 struct AliasCredentials {  // secret: never logged
   std::string username;
   std::string password;
@@ -34,7 +44,7 @@ struct AliasCredentials {  // secret: never logged
 // One alias's files, all of one time: Kubernetes replaces them together.
 struct AliasFiles {
   std::vector<std::string> namespaces;
-  std::vector<std::string> hosts;
+  std::vector<EndpointOrigin> origins;  // the entries of its file `hosts`
   AliasCredentials credentials;
 };
 
@@ -45,12 +55,12 @@ class CredentialFolder {
   CredentialFolder(std::string path, std::string cluster_domain)
       : path_(std::move(path)), cluster_domain_(std::move(cluster_domain)) {}
 
-  // As the files are now. `host` in lower case, as NameToResolve() gives it. PERMISSION_DENIED: the
-  // alias is not for this namespace or this host. FAILED_PRECONDITION: there is no such alias, or
-  // its files say nothing that can be used. Neither tells what is in another's.
+  // As the files are now. `to.host` as NameToResolve() gives it. PERMISSION_DENIED: the alias is
+  // not for this namespace or this origin. FAILED_PRECONDITION: there is no such alias, or its
+  // files say nothing that can be used. Neither tells what is in another's.
   absl::StatusOr<AliasCredentials> For(absl::string_view alias, absl::string_view namespace_name,
-                                       absl::string_view host) const {
-    return Evaluated(alias, Read(alias), namespace_name, host);
+                                       const EndpointOrigin& to) const {
+    return Evaluated(alias, Read(alias), namespace_name, to);
   }
 
   // The same in two steps, for who asks for many: as the files are now, and for whom they are.
@@ -58,7 +68,7 @@ class CredentialFolder {
   absl::StatusOr<AliasCredentials> Evaluated(absl::string_view alias,
                                              const absl::StatusOr<AliasFiles>& files,
                                              absl::string_view namespace_name,
-                                             absl::string_view host) const;
+                                             const EndpointOrigin& to) const;
 
  private:
   const std::string path_;

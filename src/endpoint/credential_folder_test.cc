@@ -19,8 +19,10 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
-constexpr char kHost[] = "redis.infra.svc.cluster.local.";
+const EndpointOrigin kRedis = {
+    .scheme = "rediss", .host = "redis.infra.svc.cluster.local.", .port = 6379};
 
 class CredentialFolderTest : public testing::Test {
  protected:
@@ -28,16 +30,16 @@ class CredentialFolderTest : public testing::Test {
     for (const auto& [name, text] : files) folder_.Write(absl::StrCat(alias, "/", name), text);
   }
   void WriteUsable() {
-    Write("redis-jobs", {{"hosts", "redis.infra.svc\n"},
+    Write("redis-jobs", {{"hosts", "rediss://redis.infra.svc\n"},
                          {"namespaces", "team-a, team-b\n"},
                          {"username", "app\n"},
                          {"password", "hunter2\n"},
                          {"ca.crt", "-----BEGIN CERTIFICATE-----\n"}});
   }
   std::string FaultOf(absl::string_view alias, absl::string_view namespace_name = "team-a",
-                      absl::string_view host = kHost) const {
+                      const EndpointOrigin& to = kRedis) const {
     return CredentialFolder(folder_.path(), "cluster.local")
-        .For(alias, namespace_name, host)
+        .For(alias, namespace_name, to)
         .status()
         .ToString();
   }
@@ -48,7 +50,7 @@ class CredentialFolderTest : public testing::Test {
 TEST_F(CredentialFolderTest, GivesWhatTheFilesSayWithoutTheEndOfTheLine) {
   WriteUsable();
   const auto found =
-      CredentialFolder(folder_.path(), "cluster.local").For("redis-jobs", "team-b", kHost);
+      CredentialFolder(folder_.path(), "cluster.local").For("redis-jobs", "team-b", kRedis);
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(found->username, "app");
   EXPECT_EQ(found->password, "hunter2");
@@ -60,7 +62,7 @@ TEST_F(CredentialFolderTest, GivesThemAsTheyAreNow) {
   WriteUsable();
   const CredentialFolder folder(folder_.path(), "cluster.local");
   Write("redis-jobs", {{"password", "another"}});
-  EXPECT_EQ(folder.For("redis-jobs", "team-a", kHost)->password, "another");
+  EXPECT_EQ(folder.For("redis-jobs", "team-a", kRedis)->password, "another");
 }
 
 TEST_F(CredentialFolderTest, AreForTheNamespacesThatTheOperatorNames) {
@@ -73,12 +75,59 @@ TEST_F(CredentialFolderTest, AreForTheNamespacesThatTheOperatorNames) {
   EXPECT_EQ(FaultOf("redis-jobs", "team-c"), "OK");
 }
 
-TEST_F(CredentialFolderTest, AreSentToTheHostsThatTheOperatorNames) {
+TEST_F(CredentialFolderTest, AreSentToTheSchemesHostsAndPortsThatTheOperatorNames) {
+  const struct {
+    const char* hosts;
+    EndpointOrigin to;
+    bool is_allowed;
+  } cases[] = {
+      {"rediss://redis.infra.svc", kRedis, true},
+      {"rediss://redis.infra.svc:6379", kRedis, true},
+      {"REDISS://Redis.infra.svc:6379", kRedis, true},
+      {"rediss://*.infra.svc", kRedis, true},
+      {"https://redis.infra.svc, rediss://redis.infra.svc", kRedis, true},
+      {"rediss://mine.infra.svc", kRedis, false},
+      {"redis://redis.infra.svc", kRedis, false},
+      {"https://redis.infra.svc:6379", kRedis, false},
+      {"rediss://redis.infra.svc:6380", kRedis, false},
+      {"rediss://redis.infra.svc:6380, redis://redis.infra.svc:6379", kRedis, false},
+      {"redis://10.1.2.3", {.scheme = "redis", .host = "10.1.2.3", .port = 6379}, true},
+      {"http://[fd00::7]:81", {.scheme = "http", .host = "fd00::7", .port = 81}, true},
+      {"http://a.b", {.scheme = "http", .host = "a.b", .port = 80}, true},
+      {"http://a.b", {.scheme = "http", .host = "a.b", .port = 8000}, false},
+      {"http://a.b", {.scheme = "https", .host = "a.b", .port = 443}, false},
+      {"https://a.b", {.scheme = "https", .host = "a.b", .port = 443}, true},
+      {"https://*.b:8443", {.scheme = "https", .host = "a.b", .port = 8443}, true},
+      {"https://*.b:8443", {.scheme = "https", .host = "b", .port = 8443}, false},
+  };
   WriteUsable();
-  EXPECT_THAT(
-      FaultOf("redis-jobs", "team-a", "mine.team-a.svc.cluster.local."),
-      AllOf(HasSubstr("PERMISSION_DENIED"),
-            HasSubstr("not to be sent to mine.team-a.svc.cluster.local"), Not(HasSubstr("infra"))));
+  for (const auto& each : cases) {
+    Write("redis-jobs", {{"hosts", each.hosts}});
+    const std::string fault = FaultOf("redis-jobs", "team-a", each.to);
+    EXPECT_THAT(fault, StartsWith(each.is_allowed ? "OK" : "PERMISSION_DENIED")) << each.hosts;
+  }
+}
+
+TEST_F(CredentialFolderTest, RefusalNamesTheEndpointAndNoneOfTheAllowedOnes) {
+  WriteUsable();
+  EXPECT_THAT(FaultOf("redis-jobs", "team-a",
+                      {.scheme = "http", .host = "mine.team-a.svc.cluster.local.", .port = 8000}),
+              AllOf(HasSubstr("not to be sent to http://mine.team-a.svc.cluster.local:8000"),
+                    Not(HasSubstr("infra"))));
+}
+
+TEST_F(CredentialFolderTest, EntryThatIsNoOriginIsAFaultWithoutItsContent) {
+  WriteUsable();
+  for (const char* entry :
+       {"redis.infra.svc", "redis.infra.svc:6379", "redis://", "tcp://redis.infra.svc",
+        "redis://redis.infra.svc:0", "redis://u:pw@redis.infra.svc", "http://a.b/path", "*",
+        "redis://*", "redis://*.", "redis://redis.*.svc"}) {
+    Write("redis-jobs", {{"hosts", absl::StrCat("rediss://redis.infra.svc ", entry)}});
+    EXPECT_THAT(FaultOf("redis-jobs"),
+                AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr("SCHEME://HOST:PORT"),
+                      Not(HasSubstr("infra"))))
+        << entry;
+  }
 }
 
 TEST_F(CredentialFolderTest, SayingNothingOfHostsOrNamespacesIsAllowingNone) {
@@ -97,7 +146,7 @@ TEST_F(CredentialFolderTest, AnAliasThatThereIsNotIsSaid) {
   WriteUsable();
   EXPECT_THAT(FaultOf("redis-jbos"), HasSubstr("has none of that name"));
   EXPECT_THAT(
-      CredentialFolder("", "cluster.local").For("redis-jobs", "team-a", kHost).status().ToString(),
+      CredentialFolder("", "cluster.local").For("redis-jobs", "team-a", kRedis).status().ToString(),
       HasSubstr("--endpoint-credentials"));
 }
 
@@ -141,7 +190,7 @@ class MountedSecret {
     const std::filesystem::path before = path_ / absl::StrCat("..", time_++);
     const std::filesystem::path now = path_ / absl::StrCat("..", time_);
     std::filesystem::create_directory(now);
-    std::ofstream(now / "hosts") << "redis.infra.svc";
+    std::ofstream(now / "hosts") << "rediss://redis.infra.svc";
     std::ofstream(now / "namespaces") << "*";
     std::ofstream(now / "tls.crt") << time_;
     std::ofstream(now / "tls.key") << time_;
@@ -164,7 +213,7 @@ TEST_F(CredentialFolderTest, CertificateAndKeyAreOfOneTime) {
   });
   int read = 0;
   for (int i = 0; i < 1000; ++i) {
-    const auto found = folder.For("mounted", "team-a", kHost);
+    const auto found = folder.For("mounted", "team-a", kRedis);
     if (!found.ok()) continue;  // they were replaced again and again
     ++read;
     EXPECT_EQ(found->cert_pem, found->key_pem);

@@ -53,12 +53,16 @@ absl::StatusOr<LocatedSource> SourceLocator::Locate(const SignalSource& source) 
   if (located.addresses.empty() && !std::holds_alternative<EngineEndpoint>(source.place)) {
     return absl::UnavailableError(absl::StrCat(host, " has no address: no pod is behind it"));
   }
-  ASSIGN_OR_RETURN(located.credentials, CredentialsOf(source, host));
+  const bool is_redis = std::holds_alternative<RedisQueue>(source.place);
+  const char* const scheme =
+      located.endpoint.tls ? (is_redis ? "rediss" : "https") : (is_redis ? "redis" : "http");
+  ASSIGN_OR_RETURN(located.credentials,
+                   CredentialsOf(source, {.scheme = scheme, .host = host, .port = located.port}));
   return located;
 }
 
 absl::StatusOr<AliasCredentials> SourceLocator::CredentialsOf(const SignalSource& source,
-                                                              absl::string_view host) const {
+                                                              EndpointOrigin to) const {
   const EndpointCredentials& own = source.credentials;
   if (own.alias.empty()) {
     return AliasCredentials{.username = own.username,
@@ -66,13 +70,13 @@ absl::StatusOr<AliasCredentials> SourceLocator::CredentialsOf(const SignalSource
                             .bearer_token = own.bearer_token,
                             .ca_pem = own.ca_pem};
   }
-  ASSIGN_OR_RETURN(const std::string name, rules_.NameToResolve(host, source.namespace_name));
+  ASSIGN_OR_RETURN(to.host, rules_.NameToResolve(to.host, source.namespace_name));
   MutexLock lock(mutex_);
   auto read = files_.find(own.alias);
   if (read == files_.end()) {
     read = files_.emplace(own.alias, credentials_.Read(own.alias)).first;
   }
-  return credentials_.Evaluated(own.alias, read->second, source.namespace_name, name);
+  return credentials_.Evaluated(own.alias, read->second, source.namespace_name, to);
 }
 
 }  // namespace gpuscaler

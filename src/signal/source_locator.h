@@ -49,7 +49,7 @@ class SourceLocator {
 
  private:
   absl::StatusOr<AliasCredentials> CredentialsOf(const SignalSource& source,
-                                                 absl::string_view host) const;
+                                                 EndpointOrigin to) const;
 
   const EndpointRules rules_;
   const CredentialFolder credentials_;
