@@ -55,6 +55,52 @@ TEST(Serve, AnswersWhatKedaAsksAndEndsInOrderOnSigterm) {
   EXPECT_THAT(server.process().Err(), HasSubstr("event=stopped"));
 }
 
+TEST(Serve, OutlivesTheSignalsThatItDoesNotUse) {
+  Server server({BusySource()});
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  server.process().Signal(SIGUSR1);
+  server.process().Signal(SIGUSR2);
+  EXPECT_EQ(QueryUntilRead({"query", server.Address(), "metricType=gpu_utilization"}).code, 0)
+      << server.process().Story();
+  server.process().Signal(SIGTERM);
+  EXPECT_EQ(server.process().Wait(), 0) << server.process().Err();
+}
+
+TEST(Serve, ReadsTheLevelOfItsLogAgainOnSighup) {
+  const std::string config = WriteTestFile("config.yaml", "log-level: info\n");
+  Server server({"--config", config, "--gpu-source=none"});
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  ReplaceFile(config, "log-level: loud\n");
+  server.process().Signal(SIGHUP);
+  EXPECT_TRUE(server.process().WaitForErr("event=reload_failed what=log-level"))
+      << server.process().Story();
+  ReplaceFile(config, "log-level: error\n");
+  server.process().Signal(SIGHUP);
+  EXPECT_TRUE(Eventually([&] {
+    const std::string log = server.process().Err();
+    return log.find("event=reloading") != log.rfind("event=reloading");
+  })) << server.process().Story();
+  server.process().Signal(SIGTERM);
+  EXPECT_EQ(server.process().Wait(), 0) << server.process().Err();
+  EXPECT_THAT(server.process().Err(), Not(HasSubstr("event=stopped"))) << "of level info";
+}
+
+TEST(Serve, ReadsItsProfilesAgainOnSighup) {
+  EXPECT_TRUE(OnceInThree([] {
+    const std::string profiles =
+        WriteTestFile("profiles.yaml", "profiles: {ours: {metricType: gpu_utilization}}\n");
+    Server server({"--profiles", profiles, "--gpu-source=none"});
+    EXPECT_TRUE(server.Ready()) << server.process().Story();
+    ReplaceFile(profiles, "profiles: [\n");
+    server.process().Signal(SIGHUP);
+    EXPECT_TRUE(server.process().WaitForErr("event=reload_failed what=profiles"));
+    ReplaceFile(profiles, "profiles: {}\n");
+    server.process().Signal(SIGHUP);
+    // Without the signal they are read 5 s after the last time.
+    return server.process().WaitForErr("event=reload_mended what=profiles", absl::Seconds(3));
+  }));
+}
+
 // A Watch of health never ends by itself.
 TEST(Serve, EndsWithin5SecondsOfSigtermUnderAWatchOfItsHealth) {
   EXPECT_TRUE(OnceInThree([&] {

@@ -66,9 +66,22 @@ void LogServing(const Config& config, const Served& served) {
                       {"attribution", WordOf(config.attribution)}});
 }
 
+// Applies the log level of the settings as they are now: the file of --config may have changed.
+void ReloadLogLevel(const std::vector<Setting>& given) {
+  const auto resolved = ResolveSettings(given, CurrentEnvironment());
+  if (!resolved.ok()) {
+    LogWarn("reload_failed", {{"what", "log-level"},
+                              {"why", resolved.status().message()},
+                              {"kept", "the last good one"}});
+    return;
+  }
+  SetLogLevel(resolved->config.log_level);
+}
+
 // `Served`: what serves in the role that was asked for.
 template <typename Served>
-int Run(const Resolved& resolved, const TerminationSignals& signals) {
+int Run(const Resolved& resolved, const std::vector<Setting>& given,
+        const TerminationSignals& signals) {
   Config config = resolved.config;
   if (config.role != Role::kAggregator) config.attribution = AttributionHere(config);
   const SteadyClock clock;
@@ -78,7 +91,12 @@ int Run(const Resolved& resolved, const TerminationSignals& signals) {
     return ExitCodeOf(served.status(), kExitCannotServe);
   }
   LogServing(config, **served);
-  const int signal = signals.Wait();
+  int signal = signals.Wait();
+  for (; signal == SIGHUP; signal = signals.Wait()) {
+    LogInfo("reloading", {{"signal", "SIGHUP"}});
+    ReloadLogLevel(given);
+    (*served)->Reload();
+  }
   LogInfo("stopping", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
   const std::vector<std::string> hanging = (*served)->Drain(kTimeout);
   if (hanging.empty()) {
@@ -90,20 +108,23 @@ int Run(const Resolved& resolved, const TerminationSignals& signals) {
   std::_Exit(kExitOk);  // what hangs cannot be joined
 }
 
-int RunRole(const Resolved& resolved, const TerminationSignals& signals) {
+int RunRole(const Resolved& resolved, const std::vector<Setting>& given,
+            const TerminationSignals& signals) {
   switch (resolved.config.role) {
     case Role::kAgent:
-      return Run<Agent>(resolved, signals);
+      return Run<Agent>(resolved, given, signals);
     case Role::kAggregator:
-      return Run<Aggregator>(resolved, signals);
+      return Run<Aggregator>(resolved, given, signals);
     case Role::kStandalone:
       break;
   }
-  return Run<Standalone>(resolved, signals);
+  return Run<Standalone>(resolved, given, signals);
 }
 
 int Serve(const std::vector<Setting>& given) {
-  const TerminationSignals signals;
+  const TerminationSignals signals({SIGHUP});
+  // Unhandled they would end the process.
+  for (const int unused : {SIGUSR1, SIGUSR2}) std::signal(unused, SIG_IGN);
   const Environment environment = CurrentEnvironment();
   const auto resolved = ResolveSettings(given, environment);
   if (!resolved.ok()) return Fail("serve", resolved.status(), kExitUsage);
@@ -120,7 +141,7 @@ int Serve(const std::vector<Setting>& given) {
   }
   RaiseOpenFilesLimit();
   LogInfo("starting", {{"version", GPUSCALER_VERSION}, {"settings", SettingsText(*resolved)}});
-  return RunRole(*resolved, signals);
+  return RunRole(*resolved, given, signals);
 }
 
 }  // namespace

@@ -103,8 +103,10 @@ std::string FormatLogLine(LogFormat format, absl::string_view at, LogLevel level
 
 void StartLogging(LogLevel level, LogFormat format) {
   log_format = format;
-  Logger().set_level(SpdlogLevel(level));
+  SetLogLevel(level);
 }
+
+void SetLogLevel(LogLevel level) { Logger().set_level(SpdlogLevel(level)); }
 
 void Log(LogLevel level, absl::string_view event, std::initializer_list<LogField> fields) {
   if (!Logger().should_log(SpdlogLevel(level))) return;

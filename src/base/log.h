@@ -44,6 +44,9 @@ struct LogField {
 // Once, before the threads start; without it: info and above, as text.
 void StartLogging(LogLevel level, LogFormat format);
 
+// Replaces the level that StartLogging() set. Thread-safe.
+void SetLogLevel(LogLevel level);
+
 // Thread-safe; never waits for who reads (log_sink.h). `event` and the keys are snake_case.
 void Log(LogLevel level, absl::string_view event, std::initializer_list<LogField> fields);
 

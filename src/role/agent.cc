@@ -82,6 +82,8 @@ class Agent::Impl {
   int metrics_port() const { return metrics_page_ == nullptr ? 0 : metrics_page_->port(); }
   int probe_port() const { return probe_page_ == nullptr ? 0 : probe_page_->port(); }
 
+  void Reload() { reloading_->Wake(); }
+
   std::vector<std::string> Drain(absl::Duration timeout) {
     if (drained_.exchange(true)) return {};
     const SteadyClock real;
@@ -147,6 +149,7 @@ Agent::~Agent() = default;
 int Agent::grpc_port() const { return impl_->grpc_port(); }
 int Agent::metrics_port() const { return impl_->metrics_port(); }
 int Agent::probe_port() const { return impl_->probe_port(); }
+void Agent::Reload() { impl_->Reload(); }
 std::vector<std::string> Agent::Drain(absl::Duration timeout) { return impl_->Drain(timeout); }
 
 }  // namespace gpuscaler

@@ -22,6 +22,7 @@ class Agent {
   int metrics_port() const;  // 0: off
   int probe_port() const;    // 0: off
 
+  void Reload();
   std::vector<std::string> Drain(absl::Duration timeout);
 
  private:

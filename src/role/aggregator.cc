@@ -127,6 +127,8 @@ class Aggregator::Impl {
   int metrics_port() const { return metrics_page_ == nullptr ? 0 : metrics_page_->port(); }
   int probe_port() const { return probe_page_ == nullptr ? 0 : probe_page_->port(); }
 
+  void Reload() { reloading_->Wake(); }
+
   std::vector<std::string> Drain(absl::Duration timeout) {
     if (drained_.exchange(true)) return {};
     const SteadyClock real;
@@ -258,6 +260,7 @@ Aggregator::~Aggregator() = default;
 int Aggregator::grpc_port() const { return impl_->grpc_port(); }
 int Aggregator::metrics_port() const { return impl_->metrics_port(); }
 int Aggregator::probe_port() const { return impl_->probe_port(); }
+void Aggregator::Reload() { impl_->Reload(); }
 std::vector<std::string> Aggregator::Drain(absl::Duration timeout) { return impl_->Drain(timeout); }
 
 }  // namespace gpuscaler

@@ -23,6 +23,7 @@ class Aggregator {
   int metrics_port() const;  // 0: off
   int probe_port() const;    // 0: off
 
+  void Reload();
   std::vector<std::string> Drain(absl::Duration timeout);
 
  private:

@@ -98,6 +98,8 @@ class Standalone::Impl {
   int metrics_port() const { return metrics_page_ == nullptr ? 0 : metrics_page_->port(); }
   int probe_port() const { return probe_page_ == nullptr ? 0 : probe_page_->port(); }
 
+  void Reload() { reloading_->Wake(); }
+
   std::vector<std::string> Drain(absl::Duration timeout) {
     if (drained_.exchange(true)) return {};
     const SteadyClock real;
@@ -189,6 +191,7 @@ Standalone::~Standalone() = default;
 int Standalone::grpc_port() const { return impl_->grpc_port(); }
 int Standalone::metrics_port() const { return impl_->metrics_port(); }
 int Standalone::probe_port() const { return impl_->probe_port(); }
+void Standalone::Reload() { impl_->Reload(); }
 std::vector<std::string> Standalone::Drain(absl::Duration timeout) { return impl_->Drain(timeout); }
 
 }  // namespace gpuscaler

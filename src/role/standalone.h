@@ -32,6 +32,9 @@ class Standalone {
   int metrics_port() const;  // 0: off
   int probe_port() const;    // 0: off
 
+  // Reads certificates and profiles again at once. Never blocks.
+  void Reload();
+
   // Not ready, streams end with OK, RPCs finish, no further reading; once. Names the threads that
   // still hang after `patience` ("sampler": in the driver, "reloader": in a file system,
   // "kubelet"): the destructor would then wait for them for ever, and only the end of the process
