@@ -117,7 +117,8 @@ void DemandTrack::AddService(const ServiceReading& older, const ServiceReading& 
                    .took = newer.at - older.at,
                    .running = n,
                    .most_running = std::max(*older.running, *newer.running),
-                   .tokens = *newer.generation_tokens - *older.generation_tokens};
+                   .tokens = *newer.generation_tokens - *older.generation_tokens,
+                   .counts_ended = newer.generation_tokens == newer.answer_tokens};
   step.has_cache = older.kv_cache_usage_ratio.has_value() && newer.kv_cache_usage_ratio.has_value();
   if (step.has_cache) {
     step.cache_ratio = (*older.kv_cache_usage_ratio + *newer.kv_cache_usage_ratio) / 2;

@@ -99,6 +99,27 @@ TEST(DemandTrack, TimePerTokenIsFittedOverTheBatch) {
   EXPECT_NEAR(sums.service.kv_seconds / sums.service.kv_running_seconds, 0.01, 1e-6);
 }
 
+// Longer prompts turn the fit. Where an engine counts the tokens of an answer at its end, those of
+// some minutes belong to other batches, and turn nothing.
+TEST(DemandTrack, NewestTimePerTokenTurnsTheFitUnlessTokensAreCountedAtTheEnd) {
+  for (const bool counts_ended : {false, true}) {
+    DemandTrack track;
+    double tokens = 0;
+    for (int second = 0; second <= 1200; ++second) {
+      const double n = second % 600 < 300 ? 6 : 24;
+      ServiceReading reading = Running(second, n, 100, tokens);
+      reading.answer_tokens = counts_ended ? tokens : tokens - n;
+      track.Take(reading);
+      tokens += n / (0.02 + (second < 900 ? 0.001 : 0.002) * n);
+    }
+    const double slope = TokenTimeOf(track.Sums()->service)->slope;
+    if (counts_ended)
+      EXPECT_LT(slope, 0.0018);
+    else
+      EXPECT_GT(slope, 0.0018);
+  }
+}
+
 TEST(DemandTrack, TheFirstMinuteOfAProcessIsNoPartOfTheFit) {
   DemandTrack track;
   for (int second = 0; second <= 60; ++second) track.Take(Running(second, 8, 0, 10 * second));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "demand/token_time.h"
 
@@ -37,6 +38,7 @@ void ServiceTrack::Add(const ServiceStep& step) {
     open_.kv_seconds += step.cache_ratio * seconds;
     open_.kv_running_seconds += step.running * seconds;
   }
+  open_shows_steps_ = open_shows_steps_ && !step.counts_ended;
   open_.largest_batch = std::max(open_.largest_batch, step.most_running);
   open_at_ = step.at;
   if (open_.seconds >= kAveragedSeconds) Commit();
@@ -51,20 +53,26 @@ void ServiceTrack::Commit() {
     open_.running_squared_seconds = n * n * open_.seconds;
     BatchClass& of = classes_[ClassOf(n, classes_.size())];
     AddTo(of.sums, open_);
-    AddTo(newest_, open_);
+    if (open_shows_steps_) AddTo(newest_, open_);
     of.at = open_at_;
   }
   open_ = {};
   open_running_seconds_ = 0;
+  open_shows_steps_ = true;
 }
 
 ServiceSums ServiceTrack::Sums(absl::Time now) const {
   ServiceSums sums;
+  double least_time = std::numeric_limits<double>::infinity();
   for (const BatchClass& of : classes_) {
-    if (now - of.at <= kClassKept) sums += of.sums;
+    if (now - of.at > kClassKept) continue;
+    sums += of.sums;
+    if (of.sums.tokens > 0) {
+      least_time = std::min(least_time, of.sums.running_seconds / of.sums.tokens);
+    }
   }
   if (newest_.seconds < kEnoughSeconds) return sums;
-  return WithRequestsOf(newest_, sums);
+  return WithRequestsOf(newest_, least_time, sums);
 }
 
 }  // namespace gpuscaler

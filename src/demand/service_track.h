@@ -2,8 +2,8 @@
 //
 // Under a constant load all batches are alike, and a fit over the last minutes would lose its
 // slope. So the newest 5 min are kept of each class of batches, of half an octave: the busy ones
-// too while the load is low. Longer prompts or other answers make them obsolete: the newest 5 min
-// of all correct them.
+// too while the load is low. Longer prompts or other answers make them obsolete: the newest batches
+// correct them, of which older ones fade over 5 min.
 #pragma once
 
 #include <array>
@@ -21,6 +21,9 @@ struct ServiceStep {
   double running = 0;  // on average
   double most_running = 0;
   double tokens = 0;  // generated
+  // The engine counts the tokens of an answer at its end. Then the tokens of some minutes do not
+  // belong to their batches, though those of a longer time do.
+  bool counts_ended = false;
   bool has_cache = false;
   double cache_ratio = 0;  // KV cache in use, on average
 };
@@ -49,9 +52,10 @@ class ServiceTrack {
   // Averages over 10 s: prompts that are read delay the tokens of a single second.
   ServiceSums open_;  // sums of n are not yet divided by the time
   double open_running_seconds_ = 0;
+  bool open_shows_steps_ = true;  // none of its steps counts ended answers
   absl::Time open_at_;
   std::array<BatchClass, 24> classes_;  // from 2 to 8,192 requests
-  ServiceSums newest_;
+  ServiceSums newest_;                  // older ones fade
 };
 
 }  // namespace gpuscaler

@@ -7,8 +7,25 @@ namespace {
 
 // Smaller differences are chance, and where the line is not quite straight. After a step of the
 // load most requests have just begun, with little in the KV cache, and take up to a tenth less.
-constexpr double kMoreTime = 0.05;
-constexpr double kLessTime = 0.15;
+constexpr double kSomeMore = 0.03, kMuchMore = 0.07;
+constexpr double kSomeLess = 0.10, kMuchLess = 0.20;
+// A step of a batch of 2 is mostly the reading of the weights.
+constexpr double kBaseOfLeast = 0.5;
+
+// From 0, none of the difference counts, to 1, all of it does.
+double Weight(double ratio) {
+  const double weight = ratio > 1 ? (ratio - 1 - kSomeMore) / (kMuchMore - kSomeMore)
+                                  : (1 - ratio - kSomeLess) / (kMuchLess - kSomeLess);
+  return std::clamp(weight, 0.0, 1.0);
+}
+
+// The line from the base of `time` to a batch that takes `seconds` per token.
+TokenTime Through(double batch, double seconds, double least_base, const TokenTime& time) {
+  const double base = std::max(time.base, std::min(least_base, kBaseOfLeast * seconds));
+  if (seconds > base) return {.base = base, .slope = (seconds - base) / batch};
+  const double factor = seconds / time.At(batch);
+  return {.base = factor * time.base, .slope = factor * time.slope};
+}
 
 double MeanBatch(const ServiceSums& sums) { return sums.running_tokens / sums.tokens; }
 
@@ -41,23 +58,21 @@ std::optional<TokenTime> TokenTimeOf(const ServiceSums& sums) {
   return TokenTime{.base = 0, .slope = sums.running_squared_seconds / sums.running_squared_tokens};
 }
 
-ServiceSums WithRequestsOf(const ServiceSums& newest, ServiceSums sums) {
+ServiceSums WithRequestsOf(const ServiceSums& newest, double least_time, ServiceSums sums) {
   if (!HasTokens(newest) || !HasTokens(sums) || !HasSlope(sums)) return sums;
   const TokenTime time = *TokenTimeOf(sums);
-  const double batch = MeanBatch(newest);
-  const double ratio = MeanTime(newest) / time.At(batch);
-  if (ratio <= 1 + kMoreTime && ratio >= 1 - kLessTime) return sums;
+  const double batch = MeanBatch(newest), seconds = MeanTime(newest);
+  const double weight = Weight(seconds / time.At(batch));
+  if (weight == 0) return sums;
+  const TokenTime theirs = Through(batch, seconds, kBaseOfLeast * least_time, time);
+  const double base = time.base + weight * (theirs.base - time.base);
+  const double slope = time.slope + weight * (theirs.slope - time.slope);
+  sums.running_seconds = base * sums.tokens + slope * sums.running_tokens;
+  sums.running_squared_seconds = base * sums.running_tokens + slope * sums.running_squared_tokens;
   if (newest.kv_running_seconds > 0) {
-    sums.kv_seconds = sums.kv_running_seconds * newest.kv_seconds / newest.kv_running_seconds;
+    const double kv = sums.kv_running_seconds * newest.kv_seconds / newest.kv_running_seconds;
+    sums.kv_seconds += weight * (kv - sums.kv_seconds);
   }
-  if (MeanTime(newest) <= time.base) {
-    sums.running_seconds *= ratio;
-    sums.running_squared_seconds *= ratio;
-    return sums;
-  }
-  const double more = (MeanTime(newest) - time.base) / batch - time.slope;
-  sums.running_seconds += more * sums.running_tokens;
-  sums.running_squared_seconds += more * sums.running_squared_tokens;
   return sums;
 }
 

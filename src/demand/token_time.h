@@ -21,8 +21,11 @@ struct TokenTime {
 std::optional<TokenTime> TokenTimeOf(const ServiceSums& sums);
 
 // Returns `sums` as if all batches had had the requests of `newest`, if the time per token of those
-// is 5 % more or 15 % less: the base stays, and the slope and the KV cache per request become
-// theirs. If they took less than the base, base and slope become smaller by one factor.
-ServiceSums WithRequestsOf(const ServiceSums& newest, ServiceSums sums);
+// is some percent off: the base stays, and the slope and the KV cache per request become theirs.
+// Between 3 and 7 % more, and between 10 and 20 % less, in part, so that noise moves no capacity by
+// much. If they took less than the base, base and slope become smaller by one factor. `least_time`
+// is the least seconds per token of any class of batches: half of it is the least base, because a
+// fit over requests of different lengths may have none.
+ServiceSums WithRequestsOf(const ServiceSums& newest, double least_time, ServiceSums sums);
 
 }  // namespace gpuscaler

@@ -20,6 +20,8 @@ ServiceSums Batches(double n, double seconds, double cache_ratio = 0.1) {
           .largest_batch = n};
 }
 
+constexpr double kLeastTime = 0.012;  // the least of the batches below
+
 ServiceSums Both(ServiceSums one, const ServiceSums& other) { return one += other; }
 
 TEST(TokenTime, IsALineThroughBatchesOfDifferentSizes) {
@@ -39,7 +41,7 @@ TEST(TokenTime, HasNoSlopeIfBatchesAreAlike) {
 TEST(WithRequestsOf, TurnsTheLineAboutItsBase) {
   const ServiceSums earlier = Both(Batches(10, 0.012), Batches(60, 0.022));
   const ServiceSums newest = Batches(20, 0.026, 0.3);  // longer prompts
-  const ServiceSums sums = WithRequestsOf(newest, earlier);
+  const ServiceSums sums = WithRequestsOf(newest, kLeastTime, earlier);
   const auto time = TokenTimeOf(sums);
   EXPECT_NEAR(time->base, 0.010, 1e-6);
   EXPECT_NEAR(time->At(20), 0.026, 1e-6);
@@ -49,7 +51,7 @@ TEST(WithRequestsOf, TurnsTheLineAboutItsBase) {
 
 TEST(WithRequestsOf, FollowsShorterOnesToo) {
   const ServiceSums earlier = Both(Batches(10, 0.012), Batches(60, 0.022));
-  const auto time = TokenTimeOf(WithRequestsOf(Batches(50, 0.011), earlier));
+  const auto time = TokenTimeOf(WithRequestsOf(Batches(50, 0.011), kLeastTime, earlier));
   EXPECT_NEAR(time->base, 0.010, 1e-6);
   EXPECT_NEAR(time->At(50), 0.011, 1e-6);
 }
@@ -57,22 +59,54 @@ TEST(WithRequestsOf, FollowsShorterOnesToo) {
 // An engine that became faster: no slope leads from the base to it.
 TEST(WithRequestsOf, ScalesTheLineIfTheyTakeLessThanItsBase) {
   const ServiceSums earlier = Both(Batches(10, 0.012), Batches(60, 0.022));
-  const auto time = TokenTimeOf(WithRequestsOf(Batches(60, 0.009), earlier));
+  const auto time = TokenTimeOf(WithRequestsOf(Batches(60, 0.009), kLeastTime, earlier));
   EXPECT_NEAR(time->At(60), 0.009, 1e-6);
   EXPECT_NEAR(time->base, 0.010 * 9 / 22, 1e-6);
 }
 
 TEST(WithRequestsOf, LeavesSmallDifferencesToTheLine) {
   const ServiceSums earlier = Both(Batches(10, 0.012), Batches(60, 0.022));
-  const auto time = TokenTimeOf(WithRequestsOf(Batches(10, 0.0125), earlier));
-  EXPECT_NEAR(time->At(10), 0.012, 1e-6);
-  EXPECT_NEAR(time->At(60), 0.022, 1e-6);
+  EXPECT_EQ(WithRequestsOf(Batches(10, 0.0123), kLeastTime, earlier), earlier);
+  EXPECT_EQ(WithRequestsOf(Batches(10, 0.0110), kLeastTime, earlier), earlier);
+}
+
+// A threshold would move the number each time that noise crosses it.
+TEST(WithRequestsOf, CountsInPartBetween) {
+  const ServiceSums earlier = Both(Batches(10, 0.012), Batches(60, 0.022));
+  const auto slope = [&](double more) {
+    return TokenTimeOf(WithRequestsOf(Batches(10, 0.012 * more), kLeastTime, earlier))->slope;
+  };
+  EXPECT_NEAR(slope(1.05), 0.0002 + 0.5 * 0.00006, 1e-8);
+  EXPECT_NEAR(slope(1.07), 0.0002 + 0.000084, 1e-8);
+  EXPECT_NEAR(slope(1.0301), slope(1.0299), 1e-6);
+  EXPECT_NEAR(slope(0.85), 0.0002 - 0.5 * 0.00018, 1e-8);
+}
+
+// Requests of two lengths, the longer ones in large batches, make a steep line without a base: any
+// batch would then serve the same, and replicas could not be too many.
+TEST(WithRequestsOf, HasABaseEvenIfTheFitHasNone) {
+  const ServiceSums earlier = Both(Batches(10, 0.008), Batches(60, 0.060));
+  ASSERT_EQ(TokenTimeOf(earlier)->base, 0);
+  const auto time = TokenTimeOf(WithRequestsOf(Batches(30, 0.040), 0.008, earlier));
+  EXPECT_NEAR(time->base, 0.004, 1e-6);
+  EXPECT_NEAR(time->At(30), 0.040, 1e-6);
+}
+
+// Small batches took longer than large ones: the fit has no slope at all.
+TEST(WithRequestsOf, GoesThroughTheNewestWhateverTheFitIs) {
+  const ServiceSums slow_first = Both(Batches(10, 0.022), Batches(60, 0.012));
+  EXPECT_NEAR(TokenTimeOf(WithRequestsOf(Batches(20, 0.026), 0.012, slow_first))->At(20), 0.026,
+              1e-6);
+  const ServiceSums steep = Both(Batches(10, 0.004), Batches(60, 0.060));
+  const ServiceSums turned = WithRequestsOf(Batches(60, 0.008), 0.004, steep);
+  EXPECT_GT(turned.running_seconds, 0);
+  EXPECT_NEAR(TokenTimeOf(turned)->At(60), 0.008, 1e-6);
 }
 
 // A step of the load, from batches of 10 to batches of 60: that the time differs is their slope.
 TEST(WithRequestsOf, LeavesBatchesThatWereAllAlike) {
   const ServiceSums earlier = Batches(10, 0.012);
-  EXPECT_EQ(WithRequestsOf(Batches(60, 0.022, 0.6), earlier), earlier);
+  EXPECT_EQ(WithRequestsOf(Batches(60, 0.022, 0.6), kLeastTime, earlier), earlier);
 }
 
 }  // namespace
