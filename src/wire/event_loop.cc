@@ -1,0 +1,61 @@
+#include "wire/event_loop.h"
+
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <utility>
+
+namespace gpuscaler {
+
+EventLoop::EventLoop() : base_(event_base_new()), woken_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  wake_.reset(event_new(
+      base_.get(), woken_, EV_READ | EV_PERSIST,
+      [](int, short, void* loop) { static_cast<EventLoop*>(loop)->RunPosted(); }, this));
+  event_add(wake_.get(), nullptr);
+  thread_ = std::thread([this] {
+    pthread_setname_np(pthread_self(), "grpc");
+    event_base_loop(base_.get(), EVLOOP_NO_EXIT_ON_EMPTY);
+  });
+}
+
+EventLoop::~EventLoop() {
+  Stop();
+  wake_ = nullptr;
+  close(woken_);
+}
+
+void EventLoop::Post(std::function<void()> task) {
+  bool is_first = false;
+  {
+    MutexLock lock(mutex_);
+    if (stopped_) return;
+    is_first = posted_.empty();
+    posted_.push_back(std::move(task));
+  }
+  if (is_first) eventfd_write(woken_, 1);
+}
+
+void EventLoop::Stop() {
+  if (!thread_.joinable()) return;
+  Post([this] { event_base_loopbreak(base_.get()); });
+  {
+    MutexLock lock(mutex_);
+    stopped_ = true;
+  }
+  thread_.join();
+}
+
+void EventLoop::RunPosted() {
+  eventfd_t count = 0;
+  eventfd_read(woken_, &count);
+  std::vector<std::function<void()>> tasks;
+  {
+    MutexLock lock(mutex_);
+    tasks.swap(posted_);
+  }
+  for (const std::function<void()>& task : tasks) task();
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,127 @@
+#include "wire/grpc_text.h"
+
+#include <array>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr size_t kMostDigits = 8;
+constexpr int64_t kMostUnits = 99'999'999;
+
+// The finest first.
+constexpr std::array<char, 6> kLetters = {'n', 'u', 'm', 'S', 'M', 'H'};
+
+absl::Duration DurationOf(char letter) {
+  switch (letter) {
+    case 'n':
+      return absl::Nanoseconds(1);
+    case 'u':
+      return absl::Microseconds(1);
+    case 'm':
+      return absl::Milliseconds(1);
+    case 'S':
+      return absl::Seconds(1);
+    case 'M':
+      return absl::Minutes(1);
+    case 'H':
+      return absl::Hours(1);
+    default:
+      return absl::ZeroDuration();
+  }
+}
+
+bool StaysAsItIs(char byte) { return byte >= 0x20 && byte <= 0x7E && byte != '%'; }
+
+int HexDigit(char byte) {
+  if (!absl::ascii_isxdigit(static_cast<unsigned char>(byte))) return -1;
+  return byte <= '9' ? byte - '0'
+                     : absl::ascii_tolower(static_cast<unsigned char>(byte)) - 'a' + 10;
+}
+
+}  // namespace
+
+std::optional<absl::Duration> ParseGrpcTimeout(absl::string_view text) {
+  if (text.size() < 2 || text.size() > kMostDigits + 1) return std::nullopt;
+  const absl::Duration unit = DurationOf(text.back());
+  text.remove_suffix(1);
+  int64_t count = 0;
+  for (const char digit : text) {
+    if (!absl::ascii_isdigit(static_cast<unsigned char>(digit))) return std::nullopt;
+    count = 10 * count + (digit - '0');
+  }
+  if (unit == absl::ZeroDuration()) return std::nullopt;
+  return count * unit;
+}
+
+std::string GrpcTimeout(absl::Duration timeout) {
+  if (timeout <= absl::ZeroDuration()) return "0n";
+  for (const char letter : kLetters) {
+    const int64_t units = absl::Ceil(timeout, DurationOf(letter)) / DurationOf(letter);
+    if (units <= kMostUnits) return absl::StrCat(units, absl::string_view(&letter, 1));
+  }
+  return absl::StrCat(kMostUnits, "H");
+}
+
+std::string PercentEncoded(absl::string_view text) {
+  std::string encoded;
+  encoded.reserve(text.size());
+  for (const char byte : text) {
+    if (StaysAsItIs(byte))
+      encoded += byte;
+    else
+      absl::StrAppendFormat(&encoded, "%%%02X", static_cast<unsigned char>(byte));
+  }
+  return encoded;
+}
+
+std::string PercentDecoded(absl::string_view text) {
+  std::string decoded;
+  decoded.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool is_escape = text[i] == '%' && i + 2 < text.size() && HexDigit(text[i + 1]) >= 0 &&
+                           HexDigit(text[i + 2]) >= 0;
+    if (!is_escape) {
+      decoded += text[i];
+      continue;
+    }
+    decoded += static_cast<char>(16 * HexDigit(text[i + 1]) + HexDigit(text[i + 2]));
+    i += 2;
+  }
+  return decoded;
+}
+
+std::string GrpcCode(absl::StatusCode code) { return absl::StrCat(static_cast<int>(code)); }
+
+absl::Status StatusOfTrailers(absl::string_view code, absl::string_view percent_encoded_message) {
+  int number = -1;
+  if (!absl::SimpleAtoi(code, &number)) number = static_cast<int>(absl::StatusCode::kUnknown);
+  if (number == 0) return absl::OkStatus();
+  const bool is_known =
+      number >= 0 && number <= static_cast<int>(absl::StatusCode::kUnauthenticated);
+  std::string message = PercentDecoded(percent_encoded_message);
+  if (message.empty()) message = "no reason was given";
+  return absl::Status(is_known ? static_cast<absl::StatusCode>(number) : absl::StatusCode::kUnknown,
+                      message);
+}
+
+absl::Status StatusOfHttp(int http_status) {
+  absl::StatusCode code = absl::StatusCode::kUnknown;
+  if (http_status == 400) code = absl::StatusCode::kInternal;
+  if (http_status == 401) code = absl::StatusCode::kUnauthenticated;
+  if (http_status == 403) code = absl::StatusCode::kPermissionDenied;
+  if (http_status == 404) code = absl::StatusCode::kUnimplemented;
+  if (http_status == 429 || http_status == 502 || http_status == 503 || http_status == 504) {
+    code = absl::StatusCode::kUnavailable;
+  }
+  return absl::Status(code,
+                      absl::StrCat("the answer is HTTP ", http_status, ", without grpc-status"));
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,39 @@
+// The texts of gRPC's header fields: timeouts, statuses, messages.
+//
+// Source: gRPC over HTTP2 (doc/PROTOCOL-HTTP2.md of grpc/grpc).
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace gpuscaler {
+
+// Returns the duration of a `grpc-timeout` field: 1 to 8 digits and a unit of H, M, S, m, u or n.
+// Empty: it is not one.
+std::optional<absl::Duration> ParseGrpcTimeout(absl::string_view text);
+
+// Returns `timeout` in the finest unit that fits 8 digits, rounded up. Below 0 it is 0.
+std::string GrpcTimeout(absl::Duration timeout);
+
+// Printable ASCII but '%' stays; all other bytes become %XX.
+std::string PercentEncoded(absl::string_view text);
+
+// A '%' without two hexadecimal digits stays.
+std::string PercentDecoded(absl::string_view text);
+
+// The decimal digits of `grpc-status`.
+std::string GrpcCode(absl::StatusCode code);
+
+// Returns the status of a call's trailers. An unknown code is UNKNOWN. An error always has a text,
+// because readers take an empty one for no error.
+absl::Status StatusOfTrailers(absl::string_view code, absl::string_view percent_encoded_message);
+
+// Returns the status of an HTTP status other than 200, for answers without `grpc-status`
+// (doc/http-grpc-status-mapping.md of grpc/grpc).
+absl::Status StatusOfHttp(int http_status);
+
+}  // namespace gpuscaler

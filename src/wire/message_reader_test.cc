@@ -1,0 +1,73 @@
+#include "wire/message_reader.h"
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::ElementsAre;
+
+std::string Framed(const std::string& message, char flags = 0) {
+  const size_t size = message.size();
+  return std::string{flags, static_cast<char>(size >> 24), static_cast<char>(size >> 16),
+                     static_cast<char>(size >> 8), static_cast<char>(size)} +
+         message;
+}
+
+class MessageReaderTest : public testing::Test {
+ protected:
+  absl::Status Add(absl::string_view bytes) {
+    return reader_.Add(bytes,
+                       [&](std::string message) { messages_.push_back(std::move(message)); });
+  }
+
+  MessageBudget budget_{100};
+  MessageReader reader_{50, budget_};
+  std::vector<std::string> messages_;
+};
+
+TEST_F(MessageReaderTest, FindsMessagesHoweverTheyAreCut) {
+  const std::string bytes = Framed("one") + Framed("") + Framed("three");
+  for (const size_t piece : {1UL, 2UL, 7UL, 100UL}) {
+    messages_.clear();
+    for (size_t i = 0; i < bytes.size(); i += piece) {
+      ASSERT_TRUE(Add(absl::string_view(bytes).substr(i, piece)).ok());
+    }
+    EXPECT_THAT(messages_, ElementsAre("one", "", "three"));
+    EXPECT_TRUE(reader_.is_complete());
+    EXPECT_EQ(budget_.taken(), 0);
+  }
+}
+
+TEST_F(MessageReaderTest, RefusesLongAndCompressedMessages) {
+  EXPECT_EQ(Add(Framed(std::string(51, 'x'))).code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(MessageReaderTest, RefusesCompressedMessages) {
+  EXPECT_EQ(Add(Framed("x", 1)).code(), absl::StatusCode::kUnimplemented);
+}
+
+TEST_F(MessageReaderTest, RefusesUnknownFlags) {
+  EXPECT_EQ(Add(Framed("x", 2)).code(), absl::StatusCode::kInternal);
+}
+
+// Only what has come counts: a long message that is merely announced costs nothing.
+TEST_F(MessageReaderTest, CountsUnfinishedBytesUntilItGoes) {
+  {
+    MessageReader other(200, budget_);
+    const auto take = [](std::string) {};
+    EXPECT_TRUE(other.Add(Framed(std::string(150, 'x')).substr(0, 5 + 60), take).ok());
+    EXPECT_EQ(budget_.taken(), 60);
+    EXPECT_TRUE(Add(Framed(std::string(50, 'x')).substr(0, 5 + 40)).ok());
+    EXPECT_EQ(other.Add("x", take).code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_FALSE(reader_.is_complete());
+  }
+  EXPECT_EQ(budget_.taken(), 40);
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,52 @@
+#include "wire/server_call.h"
+
+#include <utility>
+
+#include "wire/event_loop.h"
+#include "wire/server_session.h"
+
+namespace gpuscaler {
+
+void ServerCall::WriteNewest(std::string bytes) {
+  bool is_first = false;
+  {
+    MutexLock lock(mutex_);
+    if (status_.has_value()) return;
+    if (!outgoing_.empty() && outgoing_.back().gives_way) outgoing_.pop_back();
+    outgoing_.push_back({std::move(bytes), /*gives_way=*/true});
+    is_first = !std::exchange(is_woken_, true);
+  }
+  Wake(is_first);
+}
+
+void ServerCall::Write(std::string bytes) {
+  bool is_first = false;
+  {
+    MutexLock lock(mutex_);
+    if (status_.has_value()) return;
+    outgoing_.push_back({std::move(bytes), /*gives_way=*/false});
+    is_first = !std::exchange(is_woken_, true);
+  }
+  Wake(is_first);
+}
+
+void ServerCall::Finish(const absl::Status& status) {
+  bool is_first = false;
+  {
+    MutexLock lock(mutex_);
+    if (status_.has_value()) return;
+    status_ = status;
+    is_first = !std::exchange(is_woken_, true);
+  }
+  Wake(is_first);
+}
+
+// Handlers write and finish in one go: the session is woken after they have returned, once.
+void ServerCall::Wake(bool is_first) {
+  if (!is_first) return;
+  loop_.Post([call = shared_from_this()] {
+    if (call->session_ != nullptr) call->session_->Flush(*call);
+  });
+}
+
+}  // namespace gpuscaler

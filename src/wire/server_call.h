@@ -1,0 +1,82 @@
+// One call of a client, as its handler sees it.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/mutex.h"
+
+namespace gpuscaler {
+
+class EventLoop;
+class ServerSession;
+
+struct CallHeaders {
+  std::string path;  // "/package.Service/Method"
+  std::string peer;  // an address without its port; "unix" for unix sockets
+  absl::Time deadline = absl::InfiniteFuture();
+  std::multimap<std::string, std::string> metadata;
+};
+
+// Thread-safe, but for what belongs to the session. Lives as long as anyone holds it; without its
+// stream it takes writes and drops them.
+class ServerCall : public std::enable_shared_from_this<ServerCall> {
+ public:
+  // What a client sends and undergoes. All are called on the loop's thread, must not block, and
+  // are never called after OnEnd().
+  class Handler {
+   public:
+    virtual ~Handler() = default;
+    virtual void OnMessage(std::string bytes) = 0;
+    virtual void OnLastMessage() {}  // the client sends no more
+    virtual void OnWritten() {}      // nothing waits to be sent any more
+    // Once, at the end of every call: all is sent, or the client has cancelled it or has gone, or
+    // the deadline has passed.
+    virtual void OnEnd() {}
+  };
+
+  ServerCall(CallHeaders headers, EventLoop& loop) : headers_(std::move(headers)), loop_(loop) {}
+
+  const CallHeaders& headers() const { return headers_; }
+
+  // Sends a message. If the one before still waits to be sent, this one takes its place: a client
+  // that does not read costs two messages.
+  void WriteNewest(std::string bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Sends all of them in their order. The caller bounds how many.
+  void Write(std::string bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Ends the call after what was written before. The first status counts.
+  void Finish(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  bool is_ended() const { return is_ended_; }
+
+ private:
+  friend class ServerSession;
+  struct Outgoing {
+    std::string bytes;
+    bool gives_way = false;
+  };
+
+  void Wake(bool is_first) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const CallHeaders headers_;
+  EventLoop& loop_;
+  std::atomic<bool> is_ended_ = false;
+  // The loop's thread's. Null: the stream has ended.
+  ServerSession* session_ = nullptr;
+  int32_t stream_id_ = 0;
+  Mutex mutex_;
+  std::deque<Outgoing> outgoing_ ABSL_GUARDED_BY(mutex_);
+  std::optional<absl::Status> status_ ABSL_GUARDED_BY(mutex_);
+  bool is_woken_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,473 @@
+#include "wire/server_session.h"
+
+#include <event2/buffer.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "wire/grpc_text.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr absl::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+// More than this is not prepared before the socket takes it.
+constexpr size_t kPrepared = 64 << 10;
+// After the first GOAWAY a client's calls that are under way arrive within this time.
+constexpr absl::Duration kRoundTrip = absl::Seconds(1);
+constexpr size_t kMessagePrefix = 5;  // bytes before a message
+// Encoded it fits the 8 KiB of trailers that clients accept.
+constexpr size_t kLongestStatusText = 2000;
+
+timeval TimevalOf(absl::Duration duration) { return absl::ToTimeval(duration); }
+
+nghttp2_nv Field(absl::string_view name, absl::string_view value) {
+  // nghttp2 copies both.
+  return {.name = reinterpret_cast<uint8_t*>(const_cast<char*>(name.data())),
+          .value = reinterpret_cast<uint8_t*>(const_cast<char*>(value.data())),
+          .namelen = name.size(),
+          .valuelen = value.size(),
+          .flags = NGHTTP2_NV_FLAG_NONE};
+}
+
+std::string StatusText(const absl::Status& status) {
+  absl::string_view text = status.message();
+  if (text.size() <= kLongestStatusText) return PercentEncoded(text);
+  size_t end = kLongestStatusText;
+  while (end > 0 && (text[end] & 0xC0) == 0x80) --end;  // inside a UTF-8 character
+  return PercentEncoded(absl::StrCat(text.substr(0, end), "..."));
+}
+
+std::string Prefixed(absl::string_view message) {
+  std::string bytes(kMessagePrefix, '\0');
+  for (size_t i = 0; i < 4; ++i) {
+    bytes[kMessagePrefix - 1 - i] = static_cast<char>(message.size() >> (8 * i) & 0xFF);
+  }
+  bytes.append(message.data(), message.size());
+  return bytes;
+}
+
+bool IsOfTransport(absl::string_view name) {
+  return name == "content-type" || name == "te" || name == "user-agent" ||
+         name == "content-length" || absl::StartsWith(name, "grpc-");
+}
+
+}  // namespace
+
+struct ServerSession::Stream {
+  Stream(int32_t id, ServerSession& session)
+      : id(id), reader(session.limits_.longest_message, session.budget_) {}
+
+  const int32_t id;
+  CallHeaders headers;
+  std::string content_type, encoding;
+  absl::Status refused;  // before a handler was found
+  MessageReader reader;
+  std::shared_ptr<ServerCall> call;
+  std::unique_ptr<ServerCall::Handler> handler;
+  std::unique_ptr<event, Free> deadline;
+  bool has_begun_answer = false;
+  bool has_status = false;  // submitted
+  bool client_is_done = false;
+  std::string current;  // the message being sent, with its prefix
+  size_t sent = 0;      // of it
+};
+
+// nghttp2's callbacks, which find the session in their user data.
+struct SessionCallbacks {
+  static ServerSession& Of(void* data) { return *static_cast<ServerSession*>(data); }
+
+  static int OnBeginHeaders(nghttp2_session*, const nghttp2_frame* frame, void* data) {
+    if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
+      Of(data).StartStream(frame->hd.stream_id);
+    }
+    return 0;
+  }
+
+  static int OnHeader(nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name,
+                      size_t name_size, const uint8_t* value, size_t value_size, uint8_t,
+                      void* data) {
+    ServerSession::Stream* const stream = Of(data).Find(frame->hd.stream_id);
+    if (stream == nullptr || frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
+    Of(data).AddHeader(*stream, {reinterpret_cast<const char*>(name), name_size},
+                       {reinterpret_cast<const char*>(value), value_size});
+    return 0;
+  }
+
+  static int OnFrame(nghttp2_session*, const nghttp2_frame* frame, void* data) {
+    ServerSession& session = Of(data);
+    const uint8_t type = frame->hd.type;
+    if (type == NGHTTP2_PING || type == NGHTTP2_SETTINGS || type == NGHTTP2_PRIORITY ||
+        (type == NGHTTP2_DATA && frame->hd.length == 0 &&
+         (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0)) {
+      return session.CountControlFrame();
+    }
+    if (type != NGHTTP2_HEADERS && type != NGHTTP2_DATA) return 0;
+    ServerSession::Stream* stream = session.Find(frame->hd.stream_id);
+    if (stream == nullptr) return 0;
+    if (type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
+      session.StartCallOf(*stream);
+    }
+    if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) {
+      stream->client_is_done = true;
+      if (stream->handler == nullptr) return 0;
+      if (stream->reader.is_complete())
+        stream->handler->OnLastMessage();
+      else
+        stream->call->Finish(absl::InternalError("the last message is not complete"));
+    }
+    return 0;
+  }
+
+  static int OnData(nghttp2_session*, uint8_t, int32_t id, const uint8_t* bytes, size_t size,
+                    void* data) {
+    ServerSession::Stream* const stream = Of(data).Find(id);
+    if (stream == nullptr) return 0;
+    Of(data).AddData(*stream, {reinterpret_cast<const char*>(bytes), size});
+    return 0;
+  }
+
+  static int OnStreamClose(nghttp2_session*, int32_t id, uint32_t, void* data) {
+    Of(data).EndStream(id);
+    return 0;
+  }
+
+  static ssize_t ReadOutgoing(nghttp2_session*, int32_t id, uint8_t* buffer, size_t size,
+                              uint32_t* flags, nghttp2_data_source*, void* data) {
+    ServerSession::Stream* const stream = Of(data).Find(id);
+    if (stream == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+    return Of(data).ReadOutgoing(*stream, buffer, size, flags);
+  }
+
+  static nghttp2_session_callbacks* All() {
+    static nghttp2_session_callbacks* const callbacks = [] {
+      nghttp2_session_callbacks* all = nullptr;
+      nghttp2_session_callbacks_new(&all);
+      nghttp2_session_callbacks_set_on_begin_headers_callback(all, OnBeginHeaders);
+      nghttp2_session_callbacks_set_on_header_callback(all, OnHeader);
+      nghttp2_session_callbacks_set_on_frame_recv_callback(all, OnFrame);
+      nghttp2_session_callbacks_set_on_data_chunk_recv_callback(all, OnData);
+      nghttp2_session_callbacks_set_on_stream_close_callback(all, OnStreamClose);
+      return all;
+    }();
+    return callbacks;
+  }
+};
+
+ServerSession::ServerSession(bufferevent* connection, std::string peer, const Methods& methods,
+                             const SessionLimits& limits, MessageBudget& budget, EventLoop& loop,
+                             std::function<void(ServerSession*)> closed)
+    : connection_(connection),
+      peer_(std::move(peer)),
+      methods_(methods),
+      limits_(limits),
+      budget_(budget),
+      loop_(loop),
+      closed_(std::move(closed)) {
+  bufferevent_setcb(
+      connection,
+      [](bufferevent*, void* session) { static_cast<ServerSession*>(session)->OnReadable(); },
+      [](bufferevent*, void* session) { static_cast<ServerSession*>(session)->OnWritable(); },
+      [](bufferevent*, short what, void* session) {
+        static_cast<ServerSession*>(session)->OnConnectionEvent(what);
+      },
+      this);
+  bufferevent_enable(connection, EV_READ | EV_WRITE);
+}
+
+ServerSession::~ServerSession() {
+  while (!streams_.empty()) EndStream(streams_.begin()->first);
+}
+
+bool ServerSession::ReadPreface() {
+  evbuffer* const input = bufferevent_get_input(connection_.get());
+  const size_t size = std::min(evbuffer_get_length(input), kPreface.size());
+  char start[kPreface.size()];
+  evbuffer_copyout(input, start, size);
+  if (absl::string_view(start, size) != kPreface.substr(0, size)) {
+    constexpr absl::string_view kPlainError =
+        "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n"
+        "Content-Length: 41\r\n\r\nThis port serves gRPC, over HTTP/2 alone.\n";
+    bufferevent_write(connection_.get(), kPlainError.data(), kPlainError.size());
+    is_closing_ = true;
+    return false;
+  }
+  if (size < kPreface.size()) return false;
+  BeginHttp2();
+  return true;
+}
+
+void ServerSession::BeginHttp2() {
+  nghttp2_option* option = nullptr;
+  nghttp2_option_new(&option);
+  nghttp2_option_set_stream_reset_rate_limit(option, limits_.resets_at_once,
+                                             limits_.resets_per_second);
+  nghttp2_option_set_max_continuations(option, limits_.continuations);
+  nghttp2_option_set_no_closed_streams(option, 1);
+  nghttp2_session* session = nullptr;
+  nghttp2_session_server_new2(&session, SessionCallbacks::All(), this, option);
+  nghttp2_option_del(option);
+  session_.reset(session);
+  const nghttp2_settings_entry settings[] = {
+      {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits_.streams},
+      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, limits_.header_list_bytes}};
+  nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings, std::size(settings));
+}
+
+void ServerSession::OnReadable() {
+  if (is_closing_) {
+    evbuffer* const input = bufferevent_get_input(connection_.get());
+    evbuffer_drain(input, evbuffer_get_length(input));
+    return;
+  }
+  if (session_ == nullptr && !ReadPreface()) return CloseIfDone();
+  evbuffer* const input = bufferevent_get_input(connection_.get());
+  is_in_callback_ = true;
+  while (const size_t size = evbuffer_get_contiguous_space(input)) {
+    const ssize_t taken = nghttp2_session_mem_recv(
+        session_.get(), evbuffer_pullup(input, static_cast<ssize_t>(size)), size);
+    evbuffer_drain(input, size);
+    if (taken >= 0) continue;
+    // nghttp2 has queued the GOAWAY that says why.
+    is_closing_ = true;
+    break;
+  }
+  is_in_callback_ = false;
+  Send();
+}
+
+void ServerSession::OnWritable() {
+  if (session_ != nullptr) return Send();
+  CloseIfDone();
+}
+
+void ServerSession::OnConnectionEvent(short what) {
+  if ((what & BEV_EVENT_CONNECTED) != 0) return;
+  CloseNow();
+}
+
+// Fills the socket's buffer, not more: what waits stays in the calls, where newer messages replace
+// it.
+void ServerSession::Send() {
+  if (is_in_callback_) return;
+  evbuffer* const output = bufferevent_get_output(connection_.get());
+  while (evbuffer_get_length(output) < kPrepared) {
+    const uint8_t* bytes = nullptr;
+    is_in_callback_ = true;
+    const ssize_t size = nghttp2_session_mem_send(session_.get(), &bytes);
+    is_in_callback_ = false;
+    if (size < 0) return CloseNow();
+    if (size == 0) break;
+    bufferevent_write(connection_.get(), bytes, static_cast<size_t>(size));
+  }
+  CloseIfDone();
+}
+
+void ServerSession::CloseIfDone() {
+  const bool is_done = session_ == nullptr
+                           ? is_closing_
+                           : is_closing_ || (!nghttp2_session_want_read(session_.get()) &&
+                                             !nghttp2_session_want_write(session_.get()));
+  if (is_done && evbuffer_get_length(bufferevent_get_output(connection_.get())) == 0) CloseNow();
+}
+
+void ServerSession::BeginToClose() {
+  if (session_ == nullptr) return CloseNow();
+  if (close_timer_ != nullptr) return;
+  nghttp2_submit_shutdown_notice(session_.get());
+  close_timer_.reset(evtimer_new(
+      loop_.base(),
+      [](int, short, void* data) {
+        ServerSession& session = *static_cast<ServerSession*>(data);
+        nghttp2_session* const http2 = session.session_.get();
+        nghttp2_submit_goaway(http2, NGHTTP2_FLAG_NONE,
+                              nghttp2_session_get_last_proc_stream_id(http2), NGHTTP2_NO_ERROR,
+                              nullptr, 0);
+        session.Send();
+      },
+      this));
+  const timeval later = TimevalOf(kRoundTrip);
+  evtimer_add(close_timer_.get(), &later);
+  Send();
+}
+
+void ServerSession::CloseNow() {
+  const auto closed = closed_;  // which goes with the session
+  closed(this);
+}
+
+ServerSession::Stream* ServerSession::Find(int32_t id) {
+  const auto found = streams_.find(id);
+  return found == streams_.end() ? nullptr : found->second.get();
+}
+
+void ServerSession::StartStream(int32_t id) {
+  auto stream = std::make_unique<Stream>(id, *this);
+  stream->headers.peer = peer_;
+  streams_[id] = std::move(stream);
+}
+
+void ServerSession::AddHeader(Stream& stream, absl::string_view name, absl::string_view value) {
+  if (name == ":path") {
+    stream.headers.path = std::string(value);
+  } else if (name == ":method") {
+    if (value != "POST") stream.refused = absl::UnimplementedError("gRPC calls are POST requests");
+  } else if (name == "content-type") {
+    stream.content_type = std::string(value);
+  } else if (name == "grpc-encoding") {
+    stream.encoding = std::string(value);
+  } else if (name == "grpc-timeout") {
+    const std::optional<absl::Duration> timeout = ParseGrpcTimeout(value);
+    if (timeout.has_value())
+      stream.headers.deadline = absl::Now() + *timeout;
+    else
+      stream.refused = absl::InternalError("grpc-timeout is not a duration");
+  } else if (!absl::StartsWith(name, ":") && !IsOfTransport(name)) {
+    if (stream.headers.metadata.size() >= limits_.metadata_keys) {
+      stream.refused = absl::ResourceExhaustedError("too many metadata keys");
+      return;
+    }
+    stream.headers.metadata.emplace(name, value);
+  }
+}
+
+void ServerSession::StartCallOf(Stream& stream) {
+  if (!absl::StartsWith(stream.content_type, "application/grpc")) {
+    const nghttp2_nv fields[] = {Field(":status", "415")};
+    nghttp2_submit_response(session_.get(), stream.id, fields, std::size(fields), nullptr);
+    return;
+  }
+  if (!stream.refused.ok()) return Refuse(stream, stream.refused);
+  if (!stream.encoding.empty() && stream.encoding != "identity") {
+    return Refuse(stream, absl::UnimplementedError(
+                              absl::StrCat("grpc-encoding ", stream.encoding, " is not accepted")));
+  }
+  const auto method = methods_.find(stream.headers.path);
+  if (method == methods_.end()) {
+    return Refuse(
+        stream, absl::UnimplementedError(absl::StrCat("there is no method ", stream.headers.path)));
+  }
+  const absl::Time deadline = stream.headers.deadline;
+  stream.call = std::make_shared<ServerCall>(std::move(stream.headers), loop_);
+  stream.call->session_ = this;
+  stream.call->stream_id_ = stream.id;
+  if (deadline != absl::InfiniteFuture()) {
+    stream.deadline.reset(evtimer_new(
+        loop_.base(),
+        [](int, short, void* data) {
+          Stream& expired = *static_cast<Stream*>(data);
+          // The client has given up by itself: it hears of it, and the handler too.
+          ServerSession& session = *expired.call->session_;
+          nghttp2_submit_rst_stream(session.session_.get(), NGHTTP2_FLAG_NONE, expired.id,
+                                    NGHTTP2_CANCEL);
+          session.Send();
+        },
+        &stream));
+    const timeval left = TimevalOf(std::max(absl::ZeroDuration(), deadline - absl::Now()));
+    evtimer_add(stream.deadline.get(), &left);
+  }
+  stream.handler = method->second(stream.call);
+}
+
+void ServerSession::AddData(Stream& stream, absl::string_view bytes) {
+  if (stream.handler == nullptr || stream.has_status) return;
+  const absl::Status read = stream.reader.Add(
+      bytes, [&](std::string message) { stream.handler->OnMessage(std::move(message)); });
+  if (read.ok()) return;
+  stream.call->Finish(read);
+  stream.handler->OnEnd();
+  stream.handler = nullptr;
+}
+
+void ServerSession::EndStream(int32_t id) {
+  const auto found = streams_.find(id);
+  if (found == streams_.end()) return;
+  const std::unique_ptr<Stream> stream = std::move(found->second);
+  streams_.erase(found);
+  if (stream->call != nullptr) {
+    stream->call->session_ = nullptr;
+    stream->call->is_ended_ = true;
+  }
+  if (stream->handler != nullptr) stream->handler->OnEnd();
+}
+
+void ServerSession::Refuse(Stream& stream, const absl::Status& status) {
+  const std::string code = GrpcCode(status.code()), text = StatusText(status);
+  const nghttp2_nv fields[] = {Field(":status", "200"), Field("content-type", "application/grpc"),
+                               Field("grpc-status", code), Field("grpc-message", text)};
+  nghttp2_submit_response(session_.get(), stream.id, fields, std::size(fields), nullptr);
+  stream.has_begun_answer = stream.has_status = true;
+}
+
+void ServerSession::SubmitHeaders(Stream& stream) {
+  const nghttp2_nv fields[] = {Field(":status", "200"), Field("content-type", "application/grpc"),
+                               Field("grpc-accept-encoding", "identity")};
+  nghttp2_data_provider provider = {.source = {}, .read_callback = SessionCallbacks::ReadOutgoing};
+  nghttp2_submit_response(session_.get(), stream.id, fields, std::size(fields), &provider);
+  stream.has_begun_answer = true;
+}
+
+void ServerSession::Flush(ServerCall& call) {
+  Stream* const stream = Find(call.stream_id_);
+  if (stream == nullptr || stream->has_status) return;
+  std::optional<absl::Status> status;
+  bool has_messages = false;
+  {
+    MutexLock lock(call.mutex_);
+    call.is_woken_ = false;
+    status = call.status_;
+    has_messages = !call.outgoing_.empty();
+  }
+  control_frames_ = 0;
+  if (stream->has_begun_answer) {
+    nghttp2_session_resume_data(session_.get(), stream->id);
+  } else if (!has_messages && status.has_value()) {
+    Refuse(*stream, *status);
+  } else if (has_messages) {
+    SubmitHeaders(*stream);
+  }
+  Send();
+}
+
+ssize_t ServerSession::ReadOutgoing(Stream& stream, uint8_t* buffer, size_t size, uint32_t* flags) {
+  if (stream.sent == stream.current.size()) {
+    std::optional<absl::Status> status;
+    bool is_last = false;
+    {
+      MutexLock lock(stream.call->mutex_);
+      if (!stream.call->outgoing_.empty()) {
+        stream.current = Prefixed(stream.call->outgoing_.front().bytes);
+        stream.call->outgoing_.pop_front();
+        is_last = stream.call->outgoing_.empty();
+      } else {
+        stream.current.clear();
+        status = stream.call->status_;
+      }
+      stream.sent = 0;
+    }
+    if (is_last && stream.handler != nullptr) stream.handler->OnWritten();
+    if (stream.current.empty() && !status.has_value()) return NGHTTP2_ERR_DEFERRED;
+    if (status.has_value()) {
+      const std::string code = GrpcCode(status->code()), text = StatusText(*status);
+      const nghttp2_nv fields[] = {Field("grpc-status", code), Field("grpc-message", text)};
+      nghttp2_submit_trailer(session_.get(), stream.id, fields, status->ok() ? 1 : 2);
+      stream.has_status = true;
+      *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
+      return 0;
+    }
+  }
+  const size_t more = std::min(size, stream.current.size() - stream.sent);
+  std::copy_n(stream.current.data() + stream.sent, more, buffer);
+  stream.sent += more;
+  return static_cast<ssize_t>(more);
+}
+
+int ServerSession::CountControlFrame() {
+  return ++control_frames_ > limits_.pings_and_settings ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
+}
+
+}  // namespace gpuscaler

@@ -1,0 +1,109 @@
+// One client's connection: HTTP/2 by nghttp2, and above it gRPC's calls.
+#pragma once
+
+#include <event2/bufferevent.h>
+#include <nghttp2/nghttp2.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "wire/event_loop.h"
+#include "wire/message_reader.h"
+#include "wire/server_call.h"
+
+namespace gpuscaler {
+
+// Returns the handler of a call; must not block. Called on the loop's thread.
+using StartCall =
+    std::function<std::unique_ptr<ServerCall::Handler>(const std::shared_ptr<ServerCall>&)>;
+
+// By path.
+using Methods = std::map<std::string, StartCall, std::less<>>;
+
+// What one connection may cost. A client that goes beyond is disconnected, but for
+// `longest_message`, metadata and streams, which end the call with RESOURCE_EXHAUSTED.
+struct SessionLimits {
+  uint32_t streams = 24'000;              // announced; grpc-go queues calls above it
+  uint32_t header_list_bytes = 16 << 10;  // announced
+  size_t metadata_keys = 256;
+  size_t longest_message = 2 << 20;
+  uint64_t resets_at_once = 20'000, resets_per_second = 2'000;
+  int continuations = 8;
+  int pings_and_settings = 1'000;  // since we last sent a frame that the client asked for
+};
+
+// Belongs to the loop's thread.
+class ServerSession {
+ public:
+  // Owns `connection`. `methods`, `limits` and `budget` outlive the session. Calls `closed` once,
+  // last of all; it may delete the session.
+  ServerSession(bufferevent* connection, std::string peer, const Methods& methods,
+                const SessionLimits& limits, MessageBudget& budget, EventLoop& loop,
+                std::function<void(ServerSession*)> closed);
+  ~ServerSession();
+  ServerSession(const ServerSession&) = delete;
+  ServerSession& operator=(const ServerSession&) = delete;
+
+  // Announces that the connection ends, in two steps, so that no call in flight is lost: no new
+  // calls are accepted a round trip later. It is closed after its last call.
+  void BeginToClose();
+
+  // Ends all calls with UNAVAILABLE and closes at once.
+  void CloseNow();
+
+  size_t calls() const { return streams_.size(); }
+
+ private:
+  friend class ServerCall;
+  friend struct SessionCallbacks;
+  struct Stream;
+  struct Free {
+    void operator()(bufferevent* connection) const { bufferevent_free(connection); }
+    void operator()(nghttp2_session* session) const { nghttp2_session_del(session); }
+    void operator()(event* timer) const { event_free(timer); }
+  };
+
+  void OnReadable();
+  void OnWritable();
+  void OnConnectionEvent(short what);
+  // False: the connection is closed or about to be.
+  bool ReadPreface();
+  void BeginHttp2();
+  void Send();
+  void CloseIfDone();
+
+  Stream* Find(int32_t id);
+  void StartStream(int32_t id);
+  void AddHeader(Stream& stream, absl::string_view name, absl::string_view value);
+  void StartCallOf(Stream& stream);
+  void AddData(Stream& stream, absl::string_view bytes);
+  void EndStream(int32_t id);
+  // Sends a status without a handler.
+  void Refuse(Stream& stream, const absl::Status& status);
+  void Flush(ServerCall& call);
+  ssize_t ReadOutgoing(Stream& stream, uint8_t* buffer, size_t size, uint32_t* flags);
+  void SubmitHeaders(Stream& stream);
+  int CountControlFrame();
+
+  const std::unique_ptr<bufferevent, Free> connection_;
+  const std::string peer_;
+  const Methods& methods_;
+  const SessionLimits& limits_;
+  MessageBudget& budget_;
+  EventLoop& loop_;
+  const std::function<void(ServerSession*)> closed_;
+  std::unique_ptr<nghttp2_session, Free> session_;  // null until the whole preface has come
+  std::unique_ptr<event, Free> close_timer_;
+  std::map<int32_t, std::unique_ptr<Stream>> streams_;
+  int control_frames_ = 0;
+  bool is_closing_ = false;  // after what is to be sent
+  bool is_in_callback_ = false;
+};
+
+}  // namespace gpuscaler

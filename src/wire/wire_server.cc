@@ -1,0 +1,289 @@
+#include "wire/wire_server.h"
+
+#include <arpa/inet.h>
+#include <event2/bufferevent_ssl.h>
+#include <event2/listener.h>
+#include <netinet/tcp.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+
+#include <algorithm>
+#include <list>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/bound_port.h"
+#include "base/mutex.h"
+#include "base/status_macros.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr absl::Duration kLookAfter = absl::Seconds(1);
+// A client that does not acknowledge for so long has gone.
+constexpr absl::Duration kUnanswered = absl::Seconds(20);
+
+struct FreeTls {
+  void operator()(BIO* bio) const { BIO_free(bio); }
+  void operator()(X509* certificate) const { X509_free(certificate); }
+  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+};
+using TlsContext = std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)>;
+
+std::unique_ptr<BIO, FreeTls> TextOf(const std::string& pem) {
+  return std::unique_ptr<BIO, FreeTls>(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+}
+
+absl::Status Unusable(absl::string_view what) {
+  ERR_clear_error();
+  return absl::InvalidArgumentError(absl::StrCat("the ", what, " cannot be used"));
+}
+
+int ChooseHttp2(SSL*, const unsigned char** chosen, unsigned char* chosen_size,
+                const unsigned char* offered, unsigned offered_size, void*) {
+  static constexpr unsigned char kHttp2[] = {2, 'h', '2'};
+  const int result = SSL_select_next_proto(const_cast<unsigned char**>(chosen), chosen_size, kHttp2,
+                                           sizeof(kHttp2), offered, offered_size);
+  return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+absl::StatusOr<TlsContext> ContextOf(const ServerTls& tls) {
+  TlsContext context(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
+  SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
+  SSL_CTX_set_alpn_select_cb(context.get(), ChooseHttp2, nullptr);
+  const auto chain = TextOf(tls.certificate_chain);
+  const std::unique_ptr<X509, FreeTls> leaf(
+      PEM_read_bio_X509(chain.get(), nullptr, nullptr, nullptr));
+  if (leaf == nullptr || SSL_CTX_use_certificate(context.get(), leaf.get()) != 1) {
+    return Unusable("certificate");
+  }
+  while (X509* const above = PEM_read_bio_X509(chain.get(), nullptr, nullptr, nullptr)) {
+    SSL_CTX_add0_chain_cert(context.get(), above);
+  }
+  const auto key_text = TextOf(tls.private_key);
+  const std::unique_ptr<EVP_PKEY, FreeTls> key(
+      PEM_read_bio_PrivateKey(key_text.get(), nullptr, nullptr, nullptr));
+  if (key == nullptr || SSL_CTX_use_PrivateKey(context.get(), key.get()) != 1) {
+    return Unusable("private key");
+  }
+  if (!tls.client_ca.empty()) {
+    const auto authorities = TextOf(tls.client_ca);
+    X509_STORE* const store = SSL_CTX_get_cert_store(context.get());
+    bool has_any = false;
+    while (X509* const authority =
+               PEM_read_bio_X509(authorities.get(), nullptr, nullptr, nullptr)) {
+      has_any = X509_STORE_add_cert(store, authority) == 1 || has_any;
+      X509_free(authority);
+    }
+    if (!has_any) return Unusable("CA of clients");
+    SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  }
+  ERR_clear_error();
+  return context;
+}
+
+std::string AddressOf(const sockaddr* address) {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (address->sa_family == AF_INET) {
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(address)->sin_addr, text,
+              sizeof(text));
+  } else if (address->sa_family == AF_INET6) {
+    const in6_addr& v6 = reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
+    if (IN6_IS_ADDR_V4MAPPED(&v6))
+      inet_ntop(AF_INET, &v6.s6_addr[12], text, sizeof(text));
+    else
+      inet_ntop(AF_INET6, &v6, text, sizeof(text));
+  } else {
+    return "unix";
+  }
+  return text;
+}
+
+void SetSocketOptions(int connection) {
+  const int on = 1, milliseconds = static_cast<int>(absl::ToInt64Milliseconds(kUnanswered));
+  setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  setsockopt(connection, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof(milliseconds));
+}
+
+}  // namespace
+
+// All but what is guarded belongs to the loop's thread.
+class WireServer::Impl {
+ public:
+  Impl(WireServerOptions options, Methods methods)
+      : options_(std::move(options)),
+        methods_(std::move(methods)),
+        budget_(options_.unfinished_message_bytes) {}
+
+  ~Impl() { Drain(absl::ZeroDuration()); }
+
+  absl::Status Start() {
+    if (options_.tls.has_value()) {
+      ASSIGN_OR_RETURN(tls_, ContextOf(*options_.tls));
+    }
+    ASSIGN_OR_RETURN(BoundPort bound, BoundPort::Open(options_.bind_address, options_.port));
+    port_ = bound.port();
+    ASSIGN_OR_RETURN(const int listening, std::move(bound).Listen());
+    loop_.Post([this, listening] { Listen(listening); });
+    return absl::OkStatus();
+  }
+
+  int port() const { return port_; }
+
+  absl::Status SetTls(const ServerTls& tls) {
+    if (!options_.tls.has_value()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(TlsContext context, ContextOf(tls));
+    MutexLock lock(mutex_);
+    tls_ = std::move(context);
+    return absl::OkStatus();
+  }
+
+  void Drain(absl::Duration patience) {
+    if (is_drained_) return;
+    is_drained_ = true;
+    loop_.Post([this] {
+      listener_ = nullptr;
+      is_draining_ = true;
+      CloseAll(&ServerSession::BeginToClose);
+      SignalIfGone();
+    });
+    {
+      const absl::Time until = absl::Now() + patience;
+      MutexLock lock(mutex_);
+      while (!are_all_gone_ && absl::Now() < until) {
+        gone_.WaitFor(mutex_, until - absl::Now());
+      }
+    }
+    loop_.Post([this] {
+      CloseAll(&ServerSession::CloseNow);
+      tick_ = nullptr;
+    });
+    loop_.Stop();
+  }
+
+ private:
+  struct Free {
+    void operator()(evconnlistener* listener) const { evconnlistener_free(listener); }
+    void operator()(event* timer) const { event_free(timer); }
+  };
+  struct Connection {
+    std::unique_ptr<ServerSession> session;
+    std::string peer;
+    absl::Time since;
+    bool is_told_to_go = false;
+  };
+  using Connections = std::list<Connection>;
+
+  void Listen(int listening) {
+    listener_.reset(evconnlistener_new(
+        loop_.base(),
+        [](evconnlistener*, int connection, sockaddr* address, int, void* impl) {
+          static_cast<Impl*>(impl)->Accept(connection, address);
+        },
+        this, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, listening));
+    // Without descriptors accept() fails: connections stay in the backlog, and the timer tries
+    // again.
+    evconnlistener_set_error_cb(
+        listener_.get(), [](evconnlistener* listener, void*) { evconnlistener_disable(listener); });
+    tick_.reset(event_new(
+        loop_.base(), -1, EV_PERSIST,
+        [](int, short, void* impl) { static_cast<Impl*>(impl)->LookAfter(); }, this));
+    const timeval every = absl::ToTimeval(kLookAfter);
+    event_add(tick_.get(), &every);
+  }
+
+  void Accept(int connection, const sockaddr* address) {
+    std::string peer = AddressOf(address);
+    size_t& of_address = per_address_[peer];
+    if (connections_.size() >= options_.connections ||
+        of_address >= options_.connections_per_address) {
+      if (of_address == 0) per_address_.erase(peer);
+      close(connection);
+      return;
+    }
+    ++of_address;
+    SetSocketOptions(connection);
+    const int options = BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS;
+    bufferevent* buffered = nullptr;
+    {
+      MutexLock lock(mutex_);
+      buffered = tls_ == nullptr
+                     ? bufferevent_socket_new(loop_.base(), connection, options)
+                     : bufferevent_openssl_socket_new(loop_.base(), connection, SSL_new(tls_.get()),
+                                                      BUFFEREVENT_SSL_ACCEPTING, options);
+    }
+    const auto place = connections_.insert(
+        connections_.end(), {.session = nullptr, .peer = peer, .since = absl::Now()});
+    place->session = std::make_unique<ServerSession>(
+        buffered, std::move(peer), methods_, options_.session, budget_, loop_,
+        [this, place](ServerSession*) { Remove(place); });
+  }
+
+  void Remove(Connections::iterator place) {
+    const auto of_address = per_address_.find(place->peer);
+    if (--of_address->second == 0) per_address_.erase(of_address);
+    connections_.erase(place);
+    SignalIfGone();
+  }
+
+  void SignalIfGone() {
+    if (!is_draining_ || !connections_.empty()) return;
+    MutexLock lock(mutex_);
+    are_all_gone_ = true;
+    gone_.NotifyAll();
+  }
+
+  void CloseAll(void (ServerSession::*close)()) {
+    for (auto next = connections_.begin(); next != connections_.end();) {
+      (next++->session.get()->*close)();
+    }
+  }
+
+  void LookAfter() {
+    if (listener_ != nullptr) evconnlistener_enable(listener_.get());
+    const absl::Time now = absl::Now();
+    for (auto next = connections_.begin(); next != connections_.end();) {
+      Connection& each = *next++;
+      const absl::Duration age = now - each.since;
+      if (age >= options_.connection_age + options_.connection_age_grace) {
+        each.session->CloseNow();
+      } else if (age >= options_.connection_age && !std::exchange(each.is_told_to_go, true)) {
+        each.session->BeginToClose();
+      }
+    }
+  }
+
+  const WireServerOptions options_;
+  const Methods methods_;
+  int port_ = 0;
+  bool is_drained_ = false;
+  MessageBudget budget_;
+  EventLoop loop_;
+  std::unique_ptr<evconnlistener, Free> listener_;
+  std::unique_ptr<event, Free> tick_;
+  Connections connections_;
+  std::map<std::string, size_t> per_address_;
+  bool is_draining_ = false;
+  Mutex mutex_;
+  CondVar gone_;
+  bool are_all_gone_ ABSL_GUARDED_BY(mutex_) = false;
+  TlsContext tls_ ABSL_GUARDED_BY(mutex_) = {nullptr, SSL_CTX_free};
+};
+
+absl::StatusOr<std::unique_ptr<WireServer>> WireServer::Start(WireServerOptions options,
+                                                              Methods methods) {
+  auto impl = std::make_unique<Impl>(std::move(options), std::move(methods));
+  RETURN_IF_ERROR(impl->Start());
+  return std::unique_ptr<WireServer>(new WireServer(std::move(impl)));
+}
+
+WireServer::WireServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+WireServer::~WireServer() = default;
+int WireServer::port() const { return impl_->port(); }
+absl::Status WireServer::SetTls(const ServerTls& tls) { return impl_->SetTls(tls); }
+void WireServer::Drain(absl::Duration patience) { impl_->Drain(patience); }
+
+}  // namespace gpuscaler

@@ -1,0 +1,59 @@
+// A gRPC server: a port, its connections and their limits.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "wire/server_session.h"
+
+namespace gpuscaler {
+
+// PEM texts.
+struct ServerTls {
+  std::string certificate_chain;  // leaf first
+  std::string private_key;
+  std::string client_ca;  // empty: clients need no certificate
+};
+
+struct WireServerOptions {
+  std::string bind_address;  // an IPv4 or IPv6 address, without brackets
+  int port = 0;              // 0: any free one
+  std::optional<ServerTls> tls;
+  SessionLimits session;
+  size_t unfinished_message_bytes = size_t{32} << 20;  // of all connections
+  size_t connections = 4'096;                          // in all; further ones are closed at once
+  size_t connections_per_address = 256;
+  absl::Duration connection_age = absl::Minutes(10);
+  absl::Duration connection_age_grace = absl::Minutes(7);
+  absl::Duration keepalive = absl::Minutes(1);
+};
+
+// Serves from Start() to its end. Has one thread. Thread-safe.
+class WireServer {
+ public:
+  // `methods` are called on the server's thread. INVALID_ARGUMENT: unusable TLS texts, or what is
+  // no address. UNAVAILABLE: the address cannot be bound.
+  static absl::StatusOr<std::unique_ptr<WireServer>> Start(WireServerOptions options,
+                                                           Methods methods);
+  ~WireServer();
+
+  int port() const;
+
+  // Connections from now on use them. INVALID_ARGUMENT: unusable; the earlier ones stay in use.
+  absl::Status SetTls(const ServerTls& tls);
+
+  // Closes the port and asks clients to go; blocks until all calls have ended, `patience` at most.
+  void Drain(absl::Duration patience);
+
+ private:
+  class Impl;
+  explicit WireServer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gpuscaler
