@@ -7,6 +7,16 @@
 
 namespace gpuscaler {
 
+void ServerCall::AddHeader(std::string name, std::string value) {
+  MutexLock lock(mutex_);
+  initial_.emplace(std::move(name), std::move(value));
+}
+
+void ServerCall::AddTrailer(std::string name, std::string value) {
+  MutexLock lock(mutex_);
+  trailing_.emplace(std::move(name), std::move(value));
+}
+
 void ServerCall::WriteNewest(std::string bytes) {
   bool is_first = false;
   {

@@ -47,6 +47,12 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
 
   const CallHeaders& headers() const { return headers_; }
 
+  // Fields of the answer's headers and of its trailers. The name of a field with bytes that are not
+  // printable ASCII ends with "-bin", and its value is base64. Must be called before the first write
+  // and before Finish().
+  void AddHeader(std::string name, std::string value) ABSL_LOCKS_EXCLUDED(mutex_);
+  void AddTrailer(std::string name, std::string value) ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Sends a message. If the one before still waits to be sent, this one takes its place: a client
   // that does not read costs two messages.
   void WriteNewest(std::string bytes) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -74,6 +80,8 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
   ServerSession* session_ = nullptr;
   int32_t stream_id_ = 0;
   Mutex mutex_;
+  std::multimap<std::string, std::string> initial_ ABSL_GUARDED_BY(mutex_);
+  std::multimap<std::string, std::string> trailing_ ABSL_GUARDED_BY(mutex_);
   std::deque<Outgoing> outgoing_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Status> status_ ABSL_GUARDED_BY(mutex_);
   bool is_woken_ ABSL_GUARDED_BY(mutex_) = false;

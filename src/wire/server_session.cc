@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -32,6 +33,10 @@ nghttp2_nv Field(absl::string_view name, absl::string_view value) {
           .namelen = name.size(),
           .valuelen = value.size(),
           .flags = NGHTTP2_NV_FLAG_NONE};
+}
+
+void AddTo(std::vector<nghttp2_nv>& fields, const std::multimap<std::string, std::string>& more) {
+  for (const auto& [name, value] : more) fields.push_back(Field(name, value));
 }
 
 std::string StatusText(const absl::Status& status) {
@@ -397,17 +402,27 @@ void ServerSession::EndStream(int32_t id) {
 
 void ServerSession::Refuse(Stream& stream, const absl::Status& status) {
   const std::string code = GrpcCode(status.code()), text = StatusText(status);
-  const nghttp2_nv fields[] = {Field(":status", "200"), Field("content-type", "application/grpc"),
-                               Field("grpc-status", code), Field("grpc-message", text)};
-  nghttp2_submit_response(session_.get(), stream.id, fields, std::size(fields), nullptr);
+  std::vector<nghttp2_nv> fields = {Field(":status", "200"),
+                                    Field("content-type", "application/grpc")};
+  if (stream.call != nullptr) {
+    MutexLock lock(stream.call->mutex_);
+    AddTo(fields, stream.call->initial_);
+    AddTo(fields, stream.call->trailing_);
+  }
+  fields.push_back(Field("grpc-status", code));
+  fields.push_back(Field("grpc-message", text));
+  nghttp2_submit_response(session_.get(), stream.id, fields.data(), fields.size(), nullptr);
   stream.has_begun_answer = stream.has_status = true;
 }
 
 void ServerSession::SubmitHeaders(Stream& stream) {
-  const nghttp2_nv fields[] = {Field(":status", "200"), Field("content-type", "application/grpc"),
-                               Field("grpc-accept-encoding", "identity")};
+  std::vector<nghttp2_nv> fields = {Field(":status", "200"),
+                                    Field("content-type", "application/grpc"),
+                                    Field("grpc-accept-encoding", "identity")};
+  MutexLock lock(stream.call->mutex_);
+  AddTo(fields, stream.call->initial_);
   nghttp2_data_provider provider = {.source = {}, .read_callback = SessionCallbacks::ReadOutgoing};
-  nghttp2_submit_response(session_.get(), stream.id, fields, std::size(fields), &provider);
+  nghttp2_submit_response(session_.get(), stream.id, fields.data(), fields.size(), &provider);
   stream.has_begun_answer = true;
 }
 
@@ -453,8 +468,11 @@ ssize_t ServerSession::ReadOutgoing(Stream& stream, uint8_t* buffer, size_t size
     if (stream.current.empty() && !status.has_value()) return NGHTTP2_ERR_DEFERRED;
     if (status.has_value()) {
       const std::string code = GrpcCode(status->code()), text = StatusText(*status);
-      const nghttp2_nv fields[] = {Field("grpc-status", code), Field("grpc-message", text)};
-      nghttp2_submit_trailer(session_.get(), stream.id, fields, status->ok() ? 1 : 2);
+      std::vector<nghttp2_nv> fields = {Field("grpc-status", code)};
+      if (!text.empty()) fields.push_back(Field("grpc-message", text));
+      MutexLock lock(stream.call->mutex_);
+      AddTo(fields, stream.call->trailing_);
+      nghttp2_submit_trailer(session_.get(), stream.id, fields.data(), fields.size());
       stream.has_status = true;
       *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
       return 0;
