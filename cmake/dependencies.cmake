@@ -15,8 +15,6 @@ pkg_check_modules(YAML_CPP REQUIRED IMPORTED_TARGET yaml-cpp)
 pkg_check_modules(MICROHTTPD REQUIRED IMPORTED_TARGET libmicrohttpd)
 pkg_check_modules(GNUTLS REQUIRED IMPORTED_TARGET gnutls)
 pkg_check_modules(HIREDIS REQUIRED IMPORTED_TARGET hiredis)
-pkg_check_modules(NGHTTP2 REQUIRED IMPORTED_TARGET libnghttp2)
-pkg_check_modules(LIBEVENT REQUIRED IMPORTED_TARGET libevent libevent_openssl)
 pkg_check_modules(JEMALLOC REQUIRED IMPORTED_TARGET jemalloc)
 
 # Loaded at run time, by page/curl_library.h: only its declarations are compiled against.
@@ -68,6 +66,8 @@ if(GPUSCALER_STATIC)
 endif()
 
 if(GPUSCALER_TESTS)
+  pkg_check_modules(NGHTTP2 REQUIRED IMPORTED_TARGET libnghttp2)
+  pkg_check_modules(LIBEVENT REQUIRED IMPORTED_TARGET libevent libevent_openssl)
   find_package(GTest REQUIRED)
   include(GoogleTest)
 endif()

@@ -10,7 +10,7 @@
 
 namespace gpuscaler {
 
-// How many bytes of unfinished messages all readers of a server hold. One thread's.
+// Bounds the bytes of unfinished messages in all readers of a server. Not thread-safe.
 class MessageBudget {
  public:
   explicit MessageBudget(size_t most) : most_(most) {}
@@ -51,9 +51,9 @@ class MessageReader {
 
   const size_t longest_;
   MessageBudget& budget_;
-  std::string prefix_;   // what has come of the five bytes before a message
-  size_t length_ = 0;    // of the message, when the prefix is whole
-  std::string message_;  // what has come of it
+  std::string prefix_;   // the part that has come of the five bytes before a message
+  size_t length_ = 0;    // the message's, when the prefix is whole
+  std::string message_;  // the part that has come
 };
 
 }  // namespace gpuscaler

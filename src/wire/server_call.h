@@ -30,8 +30,8 @@ struct CallHeaders {
 // stream it takes writes and drops them.
 class ServerCall : public std::enable_shared_from_this<ServerCall> {
  public:
-  // What a client sends and undergoes. All are called on the loop's thread, must not block, and
-  // are never called after OnEnd().
+  // Receives what a client sends. All functions are called on the loop's thread, must not block,
+  // and are never called after OnEnd().
   class Handler {
    public:
     virtual ~Handler() = default;
@@ -48,8 +48,8 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
   const CallHeaders& headers() const { return headers_; }
 
   // Fields of the answer's headers and of its trailers. The name of a field with bytes that are not
-  // printable ASCII ends with "-bin", and its value is base64. Must be called before the first write
-  // and before Finish().
+  // printable ASCII ends with "-bin", and its value is base64. Must be called before the first
+  // write and before Finish().
   void AddHeader(std::string name, std::string value) ABSL_LOCKS_EXCLUDED(mutex_);
   void AddTrailer(std::string name, std::string value) ABSL_LOCKS_EXCLUDED(mutex_);
 

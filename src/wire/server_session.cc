@@ -79,7 +79,7 @@ struct ServerSession::Stream {
   bool has_status = false;  // submitted
   bool client_is_done = false;
   std::string current;  // the message being sent, with its prefix
-  size_t sent = 0;      // of it
+  size_t sent = 0;      // bytes of the message that have gone
 };
 
 // nghttp2's callbacks, which find the session in their user data.
@@ -237,7 +237,7 @@ void ServerSession::OnReadable() {
         session_.get(), evbuffer_pullup(input, static_cast<ssize_t>(size)), size);
     evbuffer_drain(input, size);
     if (taken >= 0) continue;
-    // nghttp2 has queued the GOAWAY that says why.
+    // nghttp2 has queued a GOAWAY with the reason.
     is_closing_ = true;
     break;
   }

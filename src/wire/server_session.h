@@ -23,10 +23,10 @@ namespace gpuscaler {
 using StartCall =
     std::function<std::unique_ptr<ServerCall::Handler>(const std::shared_ptr<ServerCall>&)>;
 
-// By path.
+// Methods by their path.
 using Methods = std::map<std::string, StartCall, std::less<>>;
 
-// What one connection may cost. A client that goes beyond is disconnected, but for
+// Limits of one connection. A client that goes beyond is disconnected, but for
 // `longest_message`, metadata and streams, which end the call with RESOURCE_EXHAUSTED.
 struct SessionLimits {
   uint32_t streams = 24'000;              // announced; grpc-go queues calls above it

@@ -23,7 +23,7 @@ namespace gpuscaler {
 namespace {
 
 constexpr absl::Duration kLookAfter = absl::Seconds(1);
-// A client that does not acknowledge for so long has gone.
+// A client that acknowledges nothing for 20 s has gone.
 constexpr absl::Duration kUnanswered = absl::Seconds(20);
 
 struct FreeTls {
@@ -121,9 +121,7 @@ class WireServer::Impl {
   ~Impl() { Drain(absl::ZeroDuration()); }
 
   absl::Status Start() {
-    if (options_.tls.has_value()) {
-      ASSIGN_OR_RETURN(tls_, ContextOf(*options_.tls));
-    }
+    if (options_.tls.has_value()) RETURN_IF_ERROR(SetTls(*options_.tls));
     ASSIGN_OR_RETURN(BoundPort bound, BoundPort::Open(options_.bind_address, options_.port));
     port_ = bound.port();
     ASSIGN_OR_RETURN(const int listening, std::move(bound).Listen());

@@ -25,7 +25,7 @@ struct WireServerOptions {
   int port = 0;              // 0: any free one
   std::optional<ServerTls> tls;
   SessionLimits session;
-  size_t unfinished_message_bytes = size_t{32} << 20;  // of all connections
+  size_t unfinished_message_bytes = size_t{32} << 20;  // all connections together
   size_t connections = 4'096;                          // in all; further ones are closed at once
   size_t connections_per_address = 256;
   absl::Duration connection_age = absl::Minutes(10);

@@ -132,7 +132,7 @@ class WireServerTest : public testing::Test {
     return answer;
   }
 
-  // What a plain socket gets for `bytes`, until the server closes it.
+  // Returns what a plain socket gets for `bytes`, until the server closes it.
   std::string Raw(const std::string& bytes) const {
     const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in address = {};

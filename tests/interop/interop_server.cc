@@ -118,14 +118,15 @@ std::string TextOf(const char* path) {
 
 int Main(int argc, char** argv) {
   WireServerOptions options{.bind_address = "127.0.0.1"};
-  if (argc == 4) options.tls = {.certificate_chain = TextOf(argv[2]), .private_key = TextOf(argv[3])};
+  if (argc == 4)
+    options.tls = {.certificate_chain = TextOf(argv[2]), .private_key = TextOf(argv[3])};
   const std::string service = "/grpc.testing.TestService/";
-  const auto server = WireServer::Start(std::move(options),
-                                        {{service + "EmptyCall", Starts<EmptyCall>()},
-                                         {service + "UnaryCall", Starts<UnaryCall>()},
-                                         {service + "StreamingInputCall", Starts<StreamingInputCall>()},
-                                         {service + "StreamingOutputCall", Starts<OutputCall>()},
-                                         {service + "FullDuplexCall", Starts<OutputCall>()}});
+  const auto server = WireServer::Start(
+      std::move(options), {{service + "EmptyCall", Starts<EmptyCall>()},
+                           {service + "UnaryCall", Starts<UnaryCall>()},
+                           {service + "StreamingInputCall", Starts<StreamingInputCall>()},
+                           {service + "StreamingOutputCall", Starts<OutputCall>()},
+                           {service + "FullDuplexCall", Starts<OutputCall>()}});
   if (!server.ok()) {
     std::fprintf(stderr, "interop_server: %s\n", server.status().ToString().c_str());
     return 1;
