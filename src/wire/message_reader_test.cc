@@ -59,7 +59,7 @@ TEST_F(MessageReaderTest, RefusesUnknownFlags) {
 TEST_F(MessageReaderTest, CountsUnfinishedBytesUntilItGoes) {
   {
     MessageReader other(200, budget_);
-    const auto take = [](std::string) {};
+    const auto take = [](const std::string&) {};
     EXPECT_TRUE(other.Add(Framed(std::string(150, 'x')).substr(0, 5 + 60), take).ok());
     EXPECT_EQ(budget_.taken(), 60);
     EXPECT_TRUE(Add(Framed(std::string(50, 'x')).substr(0, 5 + 40)).ok());
