@@ -69,6 +69,7 @@ struct ServerSession::Stream {
 
   const int32_t id;
   CallHeaders headers;
+  size_t header_bytes = 0;  // as HTTP/2 counts a header list
   std::string content_type, encoding;
   absl::Status refused;  // before a handler was found
   MessageReader reader;
@@ -224,6 +225,8 @@ void ServerSession::BeginHttp2() {
 }
 
 void ServerSession::OnReadable() {
+  heard_at_ = absl::Now();
+  is_asked_ = false;
   if (is_closing_) {
     evbuffer* const input = bufferevent_get_input(connection_.get());
     evbuffer_drain(input, evbuffer_get_length(input));
@@ -305,6 +308,19 @@ void ServerSession::CloseNow() {
   closed(this);
 }
 
+void ServerSession::LookAfter(absl::Time now) {
+  const absl::Duration silent = now - heard_at_;
+  if (session_ == nullptr) {
+    if (silent >= limits_.handshake) CloseNow();
+    return;
+  }
+  if (silent >= limits_.keepalive + limits_.keepalive_timeout) return CloseNow();
+  if (silent < limits_.keepalive || is_asked_) return;
+  is_asked_ = true;
+  nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE, nullptr);
+  Send();
+}
+
 ServerSession::Stream* ServerSession::Find(int32_t id) {
   const auto found = streams_.find(id);
   return found == streams_.end() ? nullptr : found->second.get();
@@ -317,6 +333,13 @@ void ServerSession::StartStream(int32_t id) {
 }
 
 void ServerSession::AddHeader(Stream& stream, absl::string_view name, absl::string_view value) {
+  constexpr size_t kPerField = 32;  // RFC 9113, section 6.5.2
+  stream.header_bytes += name.size() + value.size() + kPerField;
+  if (stream.header_bytes > limits_.header_list_bytes) {
+    stream.refused = absl::ResourceExhaustedError(
+        absl::StrCat("the headers are larger than ", limits_.header_list_bytes, " bytes"));
+    return;
+  }
   if (name == ":path") {
     stream.headers.path = std::string(value);
   } else if (name == ":method") {
@@ -341,12 +364,12 @@ void ServerSession::AddHeader(Stream& stream, absl::string_view name, absl::stri
 }
 
 void ServerSession::StartCallOf(Stream& stream) {
+  if (!stream.refused.ok()) return Refuse(stream, stream.refused);
   if (!absl::StartsWith(stream.content_type, "application/grpc")) {
     const nghttp2_nv fields[] = {Field(":status", "415")};
     nghttp2_submit_response(session_.get(), stream.id, fields, std::size(fields), nullptr);
     return;
   }
-  if (!stream.refused.ok()) return Refuse(stream, stream.refused);
   if (!stream.encoding.empty() && stream.encoding != "identity") {
     return Refuse(stream, absl::UnimplementedError(
                               absl::StrCat("grpc-encoding ", stream.encoding, " is not accepted")));

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "wire/event_loop.h"
 #include "wire/message_reader.h"
@@ -36,6 +37,9 @@ struct SessionLimits {
   uint64_t resets_at_once = 20'000, resets_per_second = 2'000;
   int continuations = 8;
   int pings_and_settings = 1'000;  // since we last sent a frame that the client asked for
+  absl::Duration handshake = absl::Seconds(20);  // until the whole preface, TLS included, has come
+  absl::Duration keepalive = absl::Minutes(1);   // a silent client is asked after it
+  absl::Duration keepalive_timeout = absl::Seconds(20);  // and has gone if it stays silent
 };
 
 // Belongs to the loop's thread.
@@ -54,8 +58,12 @@ class ServerSession {
   // calls are accepted a round trip later. It is closed after its last call.
   void BeginToClose();
 
-  // Ends all calls with UNAVAILABLE and closes at once.
+  // Ends all calls and closes at once.
   void CloseNow();
+
+  // Must be called every second or so: asks silent clients whether they are there, and closes the
+  // connections of those that are not.
+  void LookAfter(absl::Time now);
 
   size_t calls() const { return streams_.size(); }
 
@@ -102,6 +110,8 @@ class ServerSession {
   std::unique_ptr<event, Free> close_timer_;
   std::map<int32_t, std::unique_ptr<Stream>> streams_;
   int control_frames_ = 0;
+  absl::Time heard_at_ = absl::Now();
+  bool is_asked_ = false;    // whether it is there, since it was last heard
   bool is_closing_ = false;  // after what is to be sent
   bool is_in_callback_ = false;
 };

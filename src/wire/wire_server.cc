@@ -250,6 +250,8 @@ class WireServer::Impl {
         each.session->CloseNow();
       } else if (age >= options_.connection_age && !std::exchange(each.is_told_to_go, true)) {
         each.session->BeginToClose();
+      } else {
+        each.session->LookAfter(now);
       }
     }
   }

@@ -30,7 +30,6 @@ struct WireServerOptions {
   size_t connections_per_address = 256;
   absl::Duration connection_age = absl::Minutes(10);
   absl::Duration connection_age_grace = absl::Minutes(7);
-  absl::Duration keepalive = absl::Minutes(1);
 };
 
 // Serves from Start() to its end. Has one thread. Thread-safe.

@@ -200,6 +200,39 @@ TEST_F(WireServerTest, AnswersHttp1InPlainText) {
   EXPECT_THAT(Raw("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), HasSubstr("This port serves gRPC"));
 }
 
+TEST_F(WireServerTest, ClosesConnectionsThatNeverSayWhatTheyAre) {
+  WireServerOptions options;
+  options.session.handshake = absl::Milliseconds(10);
+  Start(std::move(options));
+  EXPECT_EQ(Raw("PRI * HT"), "") << "until the server closes it";
+}
+
+TEST_F(WireServerTest, AsksSilentClientsAndClosesTheirConnections) {
+  WireServerOptions options;
+  options.session.keepalive = absl::Milliseconds(10);
+  options.session.keepalive_timeout = absl::Milliseconds(1500);
+  Start(std::move(options));
+  const std::string settings("\0\0\0\4\0\0\0\0\0", 9);
+  const std::string got = Raw("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + settings);
+  const std::string ping("\0\0\10\6\0\0\0\0\0", 9);
+  EXPECT_THAT(got, HasSubstr(ping));
+}
+
+TEST_F(WireServerTest, RefusesLargeHeaders) {
+  WireServerOptions options;
+  options.session.header_list_bytes = 200;
+  Start(std::move(options));
+  const grpc::Status status = Call("/test.Echo/Echo", {"x"}).status;
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
+}
+
+TEST_F(WireServerTest, ClosesWhatIsBeyondItsConnections) {
+  WireServerOptions options;
+  options.connections = 0;
+  Start(std::move(options));
+  EXPECT_EQ(Raw(""), "");
+}
+
 TEST_F(WireServerTest, FinishesCallsWhenItDrains) {
   Start();
   std::thread caller([&] { Call("/test.Echo/Hang", {"x"}, absl::Milliseconds(300)); });
