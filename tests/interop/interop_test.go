@@ -28,8 +28,8 @@ import (
 
 const server = "../../build/dev/tests/interop/interop_server"
 
-// startServer returns its address. It ends with the test, and must then exit with 0.
-func startServer(t *testing.T, args ...string) string {
+// startServer returns its address and process. It ends with the test, and must then exit with 0.
+func startServer(t *testing.T, args ...string) (string, int) {
 	t.Helper()
 	process := exec.Command(server, args...)
 	process.Stderr = os.Stderr
@@ -54,7 +54,7 @@ func startServer(t *testing.T, args ...string) string {
 	if err != nil {
 		t.Fatalf("the server has no port: %v", err)
 	}
-	return "127.0.0.1:" + strings.TrimSpace(port)
+	return "127.0.0.1:" + strings.TrimSpace(port), process.Process.Pid
 }
 
 // A case of gRPC's ends the whole test program when it fails.
@@ -97,7 +97,8 @@ func runCases(t *testing.T, address string, transport credentials.TransportCrede
 }
 
 func TestPlainText(t *testing.T) {
-	runCases(t, startServer(t), insecure.NewCredentials())
+	address, _ := startServer(t)
+	runCases(t, address, insecure.NewCredentials())
 }
 
 func TestTLS(t *testing.T) {
@@ -107,7 +108,8 @@ func TestTLS(t *testing.T) {
 	if err != nil || !pool.AppendCertsFromPEM(text) {
 		t.Fatalf("no certificate: %v", err)
 	}
-	runCases(t, startServer(t, "--tls", certificate, key), credentials.NewTLS(&tls.Config{RootCAs: pool}))
+	address, _ := startServer(t, "--tls", certificate, key)
+	runCases(t, address, credentials.NewTLS(&tls.Config{RootCAs: pool}))
 }
 
 // selfSigned returns the files of a certificate of 127.0.0.1 and of its key.
