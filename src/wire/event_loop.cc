@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdint>
 #include <utility>
 
@@ -16,6 +17,11 @@ EventLoop::EventLoop() : base_(event_base_new()), woken_(eventfd(0, EFD_NONBLOCK
   event_add(wake_.get(), nullptr);
   thread_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "grpc");
+    // libevent writes to sockets that a client may have closed.
+    sigset_t broken_pipe;
+    sigemptyset(&broken_pipe);
+    sigaddset(&broken_pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
     event_base_loop(base_.get(), EVLOOP_NO_EXIT_ON_EMPTY);
   });
 }

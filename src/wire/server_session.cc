@@ -388,11 +388,7 @@ void ServerSession::StartCallOf(Stream& stream) {
         loop_.base(),
         [](int, short, void* data) {
           Stream& expired = *static_cast<Stream*>(data);
-          // The client has given up by itself: it hears of it, and the handler too.
-          ServerSession& session = *expired.call->session_;
-          nghttp2_submit_rst_stream(session.session_.get(), NGHTTP2_FLAG_NONE, expired.id,
-                                    NGHTTP2_CANCEL);
-          session.Send();
+          expired.call->session_->Expire(expired);
         },
         &stream));
     const timeval left = TimevalOf(std::max(absl::ZeroDuration(), deadline - absl::Now()));
@@ -421,6 +417,22 @@ void ServerSession::EndStream(int32_t id) {
     stream->call->is_ended_ = true;
   }
   if (stream->handler != nullptr) stream->handler->OnEnd();
+}
+
+// A status cannot overtake a message that the client does not take.
+void ServerSession::Expire(Stream& stream) {
+  if (stream.sent < stream.current.size()) {
+    nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, stream.id, NGHTTP2_CANCEL);
+    return Send();
+  }
+  {
+    MutexLock lock(stream.call->mutex_);
+    stream.call->outgoing_.clear();
+  }
+  stream.call->Finish(absl::DeadlineExceededError("the call's deadline has passed"));
+  stream.call->is_ended_ = true;
+  if (stream.handler != nullptr) stream.handler->OnEnd();
+  stream.handler = nullptr;
 }
 
 void ServerSession::Refuse(Stream& stream, const absl::Status& status) {

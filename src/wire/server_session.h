@@ -92,6 +92,8 @@ class ServerSession {
   void StartCallOf(Stream& stream);
   void AddData(Stream& stream, absl::string_view bytes);
   void EndStream(int32_t id);
+  // The deadline of the call has passed.
+  void Expire(Stream& stream);
   // Sends a status without a handler.
   void Refuse(Stream& stream, const absl::Status& status);
   void Flush(ServerCall& call);
