@@ -23,6 +23,8 @@ EventLoop::EventLoop() : base_(event_base_new()), woken_(eventfd(0, EFD_NONBLOCK
     sigaddset(&broken_pipe, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
     event_base_loop(base_.get(), EVLOOP_NO_EXIT_ON_EMPTY);
+    // Connections that were closed last are freed by a callback of their own.
+    event_base_loop(base_.get(), EVLOOP_NONBLOCK);
   });
 }
 
