@@ -49,9 +49,10 @@ absl::StatusOr<ResolvedName> ResolveName(const std::string& host) {
     addresses.insert(AddressText(*each));
   }
   addresses.erase("");
-  return ResolvedName{
-      .addresses = {addresses.begin(), addresses.end()},
-      .canonical_name = found->ai_canonname == nullptr ? host : found->ai_canonname};
+  return ResolvedName{.addresses = {addresses.begin(), addresses.end()},
+                      .canonical_name = found == nullptr || found->ai_canonname == nullptr
+                                            ? host
+                                            : found->ai_canonname};
 }
 
 absl::StatusOr<std::vector<std::string>> AddressesOf(const std::string& host) {
