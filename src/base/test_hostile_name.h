@@ -1,5 +1,5 @@
 // A name that forges a line, a CI command, a terminal escape and the direction of text, for tests
-// of what people read; and the same name as it must be shown (plain_words.h).
+// of text for people; and the same name after EscapedLine() (plain_words.h).
 #pragma once
 
 namespace gpuscaler {

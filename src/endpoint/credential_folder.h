@@ -3,10 +3,8 @@
 // A folder with one folder for each alias, as Kubernetes mounts a Secret, with files of these
 // names; all but the first two may be missing:
 //
-//   hosts       where the secrets may be sent, each with its scheme (http, https, redis, rediss)
-//   and,
-//               unless it is the scheme's own, its port:
-//               "rediss://redis.infra.svc, https://*.example.com:8443"
+//   hosts       where the secrets may be sent, with a scheme (http, https, redis, rediss) and, if
+//               it is not the scheme's, a port: "rediss://redis.infra.svc, https://*.a.com:8443"
 //   namespaces  whose ScaledObjects may name the alias: "team-a, team-b", or "*"
 //   username    password    Redis
 //   token                   bearer token of http
@@ -57,7 +55,7 @@ class CredentialFolder {
 
   // As the files are now. `to.host` as NameToResolve() gives it. PERMISSION_DENIED: the alias is
   // not for this namespace or this origin. FAILED_PRECONDITION: there is no such alias, or its
-  // files say nothing that can be used. Neither tells what is in another's.
+  // files cannot be used. Neither error contains anything of another alias.
   absl::StatusOr<AliasCredentials> For(absl::string_view alias, absl::string_view namespace_name,
                                        const EndpointOrigin& to) const {
     return Evaluated(alias, Read(alias), namespace_name, to);

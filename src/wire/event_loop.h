@@ -27,7 +27,6 @@ class EventLoop {
   // Runs what was posted before, then ends the thread. Must not be called on it.
   void Stop();
 
-  bool is_current() const { return std::this_thread::get_id() == thread_.get_id(); }
   event_base* base() const { return base_.get(); }
 
  private:

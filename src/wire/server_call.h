@@ -1,7 +1,6 @@
 // One call of a client, as its handler sees it.
 #pragma once
 
-#include <atomic>
 #include <deque>
 #include <functional>
 #include <map>
@@ -62,8 +61,6 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
   // Ends the call after what was written before. The first status counts.
   void Finish(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  bool is_ended() const { return is_ended_; }
-
  private:
   friend class ServerSession;
   struct Outgoing {
@@ -75,7 +72,6 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
 
   const CallHeaders headers_;
   EventLoop& loop_;
-  std::atomic<bool> is_ended_ = false;
   // The loop's thread's. Null: the stream has ended.
   ServerSession* session_ = nullptr;
   int32_t stream_id_ = 0;

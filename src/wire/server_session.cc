@@ -412,10 +412,7 @@ void ServerSession::EndStream(int32_t id) {
   if (found == streams_.end()) return;
   const std::unique_ptr<Stream> stream = std::move(found->second);
   streams_.erase(found);
-  if (stream->call != nullptr) {
-    stream->call->session_ = nullptr;
-    stream->call->is_ended_ = true;
-  }
+  if (stream->call != nullptr) stream->call->session_ = nullptr;
   if (stream->handler != nullptr) stream->handler->OnEnd();
 }
 
@@ -430,7 +427,6 @@ void ServerSession::Expire(Stream& stream) {
     stream.call->outgoing_.clear();
   }
   stream.call->Finish(absl::DeadlineExceededError("the call's deadline has passed"));
-  stream.call->is_ended_ = true;
   if (stream.handler != nullptr) stream.handler->OnEnd();
   stream.handler = nullptr;
 }

@@ -42,14 +42,15 @@ class Fail : public ServerCall::Handler {
   const std::shared_ptr<ServerCall> call_;
 };
 
-// Never answers; counts calls that ended.
+// Never answers; counts messages, and calls that ended.
 class Hang : public ServerCall::Handler {
  public:
-  explicit Hang(std::atomic<int>& ended) : ended_(ended) {}
-  void OnMessage(std::string) override {}
+  Hang(std::atomic<int>& got, std::atomic<int>& ended) : got_(got), ended_(ended) {}
+  void OnMessage(std::string) override { ++got_; }
   void OnEnd() override { ++ended_; }
 
  private:
+  std::atomic<int>& got_;
   std::atomic<int>& ended_;
 };
 
@@ -79,7 +80,7 @@ class WireServerTest : public testing::Test {
     return {{"/test.Echo/Echo", [](auto& call) { return std::make_unique<Echo>(call); }},
             {"/test.Echo/Fail", [](auto& call) { return std::make_unique<Fail>(call); }},
             {"/test.Echo/Count", [](auto& call) { return std::make_unique<Count>(call); }},
-            {"/test.Echo/Hang", [this](auto&) { return std::make_unique<Hang>(ended_); }}};
+            {"/test.Echo/Hang", [this](auto&) { return std::make_unique<Hang>(got_, ended_); }}};
   }
   void Start(WireServerOptions options = {}) {
     options.bind_address = "127.0.0.1";
@@ -151,7 +152,7 @@ class WireServerTest : public testing::Test {
     return got;
   }
 
-  std::atomic<int> ended_ = 0;
+  std::atomic<int> got_ = 0, ended_ = 0;
   std::unique_ptr<WireServer> server_;
   std::shared_ptr<grpc::Channel> channel_;
 };
@@ -235,11 +236,15 @@ TEST_F(WireServerTest, ClosesWhatIsBeyondItsConnections) {
 
 TEST_F(WireServerTest, FinishesCallsWhenItDrains) {
   Start();
-  std::thread caller([&] { Call("/test.Echo/Hang", {"x"}, absl::Milliseconds(300)); });
-  absl::SleepFor(absl::Milliseconds(50));
-  server_->Drain(absl::Seconds(10));
+  Answer answer;
+  std::thread caller([&] { answer = Call("/test.Echo/Hang", {"x"}, absl::Milliseconds(500)); });
+  for (int i = 0; i < 1000 && got_ == 0; ++i) absl::SleepFor(absl::Milliseconds(1));
+  ASSERT_EQ(got_, 1);
+  server_->Drain(absl::Seconds(30));
   caller.join();
-  EXPECT_LE(ended_, 1);
+  EXPECT_EQ(ended_, 1);
+  EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED)
+      << "it had all of its time: " << answer.status.error_message();
 }
 
 }  // namespace
