@@ -15,7 +15,7 @@ namespace {
 
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
-using Call = TestCall<HealthCheckRequest, HealthCheckResponse>;
+using HealthCall = TestCall<HealthCheckRequest, HealthCheckResponse>;
 
 class HealthServiceTest : public testing::Test {
  protected:
@@ -28,8 +28,8 @@ class HealthServiceTest : public testing::Test {
     channel_ = TestChannel(server_->port());
   }
 
-  std::unique_ptr<Call> Begin(const std::string& method, const std::string& service) {
-    auto call = std::make_unique<Call>(channel_, "/grpc.health.v1.Health/" + method);
+  std::unique_ptr<HealthCall> Begin(const std::string& method, const std::string& service) {
+    auto call = std::make_unique<HealthCall>(channel_, "/grpc.health.v1.Health/" + method);
     HealthCheckRequest request;
     request.set_service(service);
     call->Write(request);
@@ -38,7 +38,7 @@ class HealthServiceTest : public testing::Test {
   }
 
   // -1: the call has ended.
-  static int Next(Call& call) {
+  static int Next(HealthCall& call) {
     HealthCheckResponse response;
     return call.Read(response) ? response.status() : -1;
   }

@@ -2,7 +2,10 @@ module keda-gpu-scaler/tests/interop
 
 go 1.26.0
 
-require google.golang.org/grpc v1.84.0
+require (
+	google.golang.org/grpc v1.84.0
+	google.golang.org/protobuf v1.36.11
+)
 
 require (
 	cloud.google.com/go/compute/metadata v0.9.0 // indirect
@@ -13,5 +16,4 @@ require (
 	golang.org/x/sys v0.47.0 // indirect
 	golang.org/x/text v0.40.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260706201446-f0a921348800 // indirect
-	google.golang.org/protobuf v1.36.11 // indirect
 )

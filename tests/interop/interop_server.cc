@@ -1,4 +1,5 @@
-// grpc.testing.TestService on our own transport, for grpc-go's interop client.
+// grpc.testing.TestService on our own transport, for grpc-go's interop client; health and
+// reflection for its clients.
 //
 //   interop_server [--tls CERTIFICATE KEY]
 //
@@ -11,6 +12,8 @@
 #include <utility>
 
 #include "interop.pb.h"
+#include "wire/health_service.h"
+#include "wire/reflection_service.h"
 #include "wire/wire_server.h"
 
 namespace gpuscaler {
@@ -121,12 +124,16 @@ int Main(int argc, char** argv) {
   if (argc == 4)
     options.tls = {.certificate_chain = TextOf(argv[2]), .private_key = TextOf(argv[3])};
   const std::string service = "/grpc.testing.TestService/";
-  const auto server = WireServer::Start(
-      std::move(options), {{service + "EmptyCall", Starts<EmptyCall>()},
-                           {service + "UnaryCall", Starts<UnaryCall>()},
-                           {service + "StreamingInputCall", Starts<StreamingInputCall>()},
-                           {service + "StreamingOutputCall", Starts<OutputCall>()},
-                           {service + "FullDuplexCall", Starts<OutputCall>()}});
+  Methods methods = {{service + "EmptyCall", Starts<EmptyCall>()},
+                     {service + "UnaryCall", Starts<UnaryCall>()},
+                     {service + "StreamingInputCall", Starts<StreamingInputCall>()},
+                     {service + "StreamingOutputCall", Starts<OutputCall>()},
+                     {service + "FullDuplexCall", Starts<OutputCall>()}};
+  HealthService health;
+  ReflectionService reflection({"grpc.health.v1.Health", "grpc.testing.TestService"});
+  methods.merge(health.methods());
+  methods.merge(reflection.methods());
+  const auto server = WireServer::Start(std::move(options), std::move(methods));
   if (!server.ok()) {
     std::fprintf(stderr, "interop_server: %s\n", server.status().ToString().c_str());
     return 1;

@@ -1,0 +1,199 @@
+#include "wire/reflection_service.h"
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/descriptor.pb.h>
+#include <google/protobuf/text_format.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "health.pb.h"
+#include "reflection_v1.pb.h"
+#include "wire/test_call.h"
+#include "wire/wire_server.h"
+
+namespace gpuscaler {
+namespace {
+
+using grpc::reflection::v1::ServerReflectionRequest;
+using grpc::reflection::v1::ServerReflectionResponse;
+using testing::ElementsAre;
+using ReflectionCall = TestCall<ServerReflectionRequest, ServerReflectionResponse>;
+
+constexpr char kMethod[] = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
+
+// Adds a file as generated code does.
+void AddGenerated(const char* text) {
+  google::protobuf::FileDescriptorProto file;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &file));
+  static std::vector<std::unique_ptr<std::string>> encoded;  // which the pool refers to
+  encoded.push_back(std::make_unique<std::string>(file.SerializeAsString()));
+  google::protobuf::DescriptorPool::InternalAddGeneratedFile(
+      encoded.back()->data(), static_cast<int>(encoded.back()->size()));
+}
+
+void AddExtension() {
+  AddGenerated(R"(
+    name: "reflection_test.proto" package: "reflection_test"
+    message_type { name: "Extended" extension_range { start: 100 end: 200 } })");
+  AddGenerated(R"(
+    name: "reflection_test_extension.proto" package: "reflection_test"
+    dependency: "reflection_test.proto"
+    extension { name: "more" number: 100 label: LABEL_OPTIONAL type: TYPE_INT32
+                extendee: ".reflection_test.Extended" })");
+}
+
+class ReflectionServiceTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    static const bool is_added = (AddExtension(), true);
+    ASSERT_TRUE(is_added);
+  }
+  void SetUp() override {
+    WireServerOptions options;
+    options.bind_address = "127.0.0.1";
+    auto server = WireServer::Start(std::move(options), reflection_.methods());
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+    channel_ = TestChannel(server_->port());
+  }
+
+  std::unique_ptr<ReflectionCall> Begin() {
+    return std::make_unique<ReflectionCall>(channel_, kMethod);
+  }
+
+  ServerReflectionResponse Ask(const ServerReflectionRequest& request) {
+    const auto call = Begin();
+    ServerReflectionResponse response;
+    EXPECT_TRUE(call->Write(request));
+    EXPECT_TRUE(call->Read(response));
+    call->WritesDone();
+    EXPECT_TRUE(call->Finish().ok()) << call->Finish().error_message();
+    EXPECT_EQ(response.original_request().SerializeAsString(), request.SerializeAsString());
+    return response;
+  }
+
+  ReflectionService reflection_{{"test.A", "test.B"}};  // outlives the server
+  std::unique_ptr<WireServer> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+};
+
+ServerReflectionRequest SymbolRequest(const std::string& symbol) {
+  ServerReflectionRequest request;
+  request.set_file_containing_symbol(symbol);
+  return request;
+}
+
+std::vector<std::string> FilesOf(const ServerReflectionResponse& response) {
+  std::vector<std::string> names;
+  for (const std::string& each : response.file_descriptor_response().file_descriptor_proto()) {
+    google::protobuf::FileDescriptorProto file;
+    EXPECT_TRUE(file.ParseFromString(each));
+    names.push_back(file.name());
+  }
+  return names;
+}
+
+TEST_F(ReflectionServiceTest, ListsServices) {
+  ServerReflectionRequest request;
+  request.set_host("a");
+  request.set_list_services("*");
+  const ServerReflectionResponse response = Ask(request);
+  EXPECT_EQ(response.valid_host(), "a");
+  ASSERT_EQ(response.list_services_response().service_size(), 2) << response.DebugString();
+  EXPECT_EQ(response.list_services_response().service(0).name(), "test.A");
+  EXPECT_EQ(response.list_services_response().service(1).name(), "test.B");
+}
+
+TEST_F(ReflectionServiceTest, SendsTheFilesOfSymbols) {
+  for (const char* symbol :
+       {"grpc.health.v1.Health", "grpc.health.v1.Health.Check", "grpc.health.v1.HealthCheckRequest",
+        "grpc.health.v1.HealthCheckRequest.service"}) {
+    EXPECT_THAT(FilesOf(Ask(SymbolRequest(symbol))), ElementsAre("health.proto")) << symbol;
+  }
+  EXPECT_THAT(FilesOf(Ask(SymbolRequest("grpc.reflection.v1alpha.ServerReflection"))),
+              ElementsAre("reflection_v1alpha.proto"));
+  ServerReflectionRequest request;
+  request.set_file_by_filename("health.proto");
+  EXPECT_THAT(FilesOf(Ask(request)), ElementsAre("health.proto"));
+}
+
+TEST_F(ReflectionServiceTest, FindsExtensions) {
+  ServerReflectionRequest request;
+  request.set_all_extension_numbers_of_type("reflection_test.Extended");
+  ServerReflectionResponse response = Ask(request);
+  EXPECT_EQ(response.all_extension_numbers_response().base_type_name(), "reflection_test.Extended");
+  EXPECT_THAT(response.all_extension_numbers_response().extension_number(), ElementsAre(100));
+  request.mutable_file_containing_extension()->set_containing_type("reflection_test.Extended");
+  request.mutable_file_containing_extension()->set_extension_number(100);
+  EXPECT_THAT(FilesOf(Ask(request)),
+              ElementsAre("reflection_test_extension.proto", "reflection_test.proto"))
+      << "with what it imports";
+}
+
+TEST_F(ReflectionServiceTest, AnswersNotFound) {
+  std::vector<ServerReflectionRequest> requests(4, SymbolRequest("no.such.Symbol"));
+  requests[1].set_file_by_filename("no.proto");
+  requests[2].set_all_extension_numbers_of_type("no.such.Type");
+  requests[3].mutable_file_containing_extension()->set_containing_type("reflection_test.Extended");
+  requests[3].mutable_file_containing_extension()->set_extension_number(101);
+  for (const ServerReflectionRequest& request : requests) {
+    EXPECT_EQ(Ask(request).error_response().error_code(), grpc::StatusCode::NOT_FOUND)
+        << request.DebugString();
+  }
+}
+
+TEST_F(ReflectionServiceTest, RefusesWhatIsNoRequest) {
+  const auto empty = Begin();
+  empty->Write(ServerReflectionRequest());
+  EXPECT_EQ(empty->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  const auto too_long = Begin();
+  too_long->Write(SymbolRequest(std::string(1025, 'x')));
+  EXPECT_EQ(too_long->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(ReflectionServiceTest, AnswersManyRequestsOfOneCall) {
+  const auto call = Begin();
+  for (int i = 0; i < 100; ++i) {
+    ServerReflectionResponse response;
+    ASSERT_TRUE(call->Write(SymbolRequest("grpc.health.v1.Health")));
+    ASSERT_TRUE(call->Read(response)) << i;
+  }
+  call->WritesDone();
+  EXPECT_TRUE(call->Finish().ok()) << call->Finish().error_message();
+}
+
+TEST_F(ReflectionServiceTest, EndsCallsThatRequestWithoutReading) {
+  const auto call = Begin();
+  // Far more than the windows and buffers of both sides hold.
+  for (int i = 0; i < 100'000 && call->Write(SymbolRequest("google.protobuf.FieldOptions")); ++i) {
+  }
+  EXPECT_EQ(call->Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED)
+      << call->Finish().error_message();
+}
+
+TEST_F(ReflectionServiceTest, BoundsOpenCalls) {
+  std::vector<std::unique_ptr<ReflectionCall>> calls;
+  for (int i = 0; i < 64; ++i) {
+    calls.push_back(Begin());
+    ServerReflectionResponse response;
+    ASSERT_TRUE(calls.back()->Write(SymbolRequest("x")));
+    ASSERT_TRUE(calls.back()->Read(response)) << i;
+  }
+  EXPECT_EQ(Begin()->Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  calls.front()->WritesDone();
+  EXPECT_TRUE(calls.front()->Finish().ok());
+  const auto again = Begin();
+  ServerReflectionResponse response;
+  EXPECT_TRUE(again->Write(SymbolRequest("x")));
+  EXPECT_TRUE(again->Read(response)) << again->Finish().error_message();
+  for (const auto& each : calls) each->Cancel();
+  again->Cancel();
+}
+
+}  // namespace
+}  // namespace gpuscaler
