@@ -1,6 +1,5 @@
 // The agents of a whole fleet in one process: each has a port of its own, and says what a real one
 // would, by the real one's log of readings and streams; only its driver is made up.
-#include <grpcpp/grpcpp.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -15,10 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -26,8 +23,9 @@
 #include "fleet/telemetry_log.h"
 #include "fleet/watch_stream.h"
 #include "simulated_fleet.h"
-#include "telemetry.grpc.pb.h"
+#include "telemetry.pb.h"
 #include "trigger/trigger.h"
+#include "wire/wire_server.h"
 
 namespace gpuscaler {
 namespace {
@@ -96,15 +94,18 @@ class Agent {
     for (const auto& reader : readers_.All()) reader->Refresh("");
   }
 
-  WatchStream* Watch(const std::string& peer) {
-    const auto reader = std::make_shared<WatchStream>(
-        room_, peer, "", [this](const auto* ended) { readers_.Closed(ended); });
-    if (const absl::Status refusal = readers_.Open(reader); refusal.ok()) {
-      reader->Begin();
-    } else {
-      reader->End(refusal);
-    }
-    return reader.get();
+  // Returns its port; 0: none is free.
+  int Serve() {
+    auto server = WireServer::Start(
+        {.bind_address = "127.0.0.1"},
+        {{"/gpuscaler.telemetry.v1.NodeTelemetry/Watch",
+          [this](const std::shared_ptr<ServerCall>& call) {
+            return readers_.Open(std::make_shared<WatchStream>(
+                room_, call, "", [this](const auto* ended) { readers_.Closed(ended); }));
+          }}});
+    if (!server.ok()) return 0;
+    server_ = *std::move(server);
+    return server_->port();
   }
 
   int64_t messages() const { return room_.messages; }
@@ -123,48 +124,10 @@ class Agent {
   TelemetryLog log_;
   WatchRoom room_;
   OpenReaders<WatchStream, WatchStream::OneWriteStream> readers_{kMostReaders};
+  std::unique_ptr<WireServer> server_;
 };
 
 using Agents = std::vector<std::unique_ptr<Agent>>;
-
-// One server for all ports: which agent is meant is in the address that the client connected to.
-class AllAgents : public wire::NodeTelemetry::CallbackService {
- public:
-  explicit AllAgents(const Agents& agents) : agents_(agents), ports_(agents.size()) {}
-
-  bool Start() {
-    grpc::ServerBuilder builder;
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);  // serve/grpc_server.cc
-    for (int& port : ports_) {
-      builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-    }
-    builder.RegisterService(this);
-    server_ = builder.BuildAndStart();
-    for (size_t number = 0; number < ports_.size(); ++number) by_port_[ports_[number]] = number;
-    return server_ != nullptr;
-  }
-
-  std::string Addresses() const {
-    return absl::StrJoin(ports_, ",", [](std::string* text, int port) {
-      absl::StrAppend(text, "127.0.0.1:", port);
-    });
-  }
-
-  grpc::ServerBidiReactor<wire::Subscription, wire::Telemetry>* Watch(
-      grpc::CallbackServerContext* context) override {
-    const std::string authority(context->ExperimentalGetAuthority().data(),
-                                context->ExperimentalGetAuthority().size());
-    return agents_[by_port_.at(std::atoi(authority.substr(authority.rfind(':') + 1).c_str()))]
-        ->Watch(context->peer());
-  }
-
- private:
-  const Agents& agents_;
-  std::vector<int> ports_;
-  absl::flat_hash_map<int, size_t> by_port_;
-  std::unique_ptr<grpc::Server> server_;
-};
 
 // Each agent reads once a second and looks five times, at a phase of its own.
 class Ticking {
@@ -211,9 +174,9 @@ void RememberAll(const Agents& agents, absl::Duration past) {
   for (std::thread& thread : remembering) thread.join();
 }
 
-// A listening socket and a connection for each agent, and some more.
+// Each agent has a listening socket, a connection and the descriptors of an event loop.
 bool HasFilesFor(size_t agents) {
-  const rlim_t needed = 2 * agents + 200;
+  const rlim_t needed = 8 * agents + 200;
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
   limit.rlim_cur = limit.rlim_max;
@@ -231,12 +194,16 @@ int Run(size_t count, bool busy, absl::Duration past) {
     agents.push_back(std::make_unique<Agent>(clock, static_cast<int>(number), busy));
   }
   RememberAll(agents, past);
-  AllAgents service(agents);
-  if (!service.Start()) return 3;
+  std::vector<std::string> addresses;
+  for (const auto& agent : agents) {
+    const int port = agent->Serve();
+    if (port == 0) return 3;
+    addresses.push_back(absl::StrCat("127.0.0.1:", port));
+  }
   clock.Start();
   Ticking ticking(agents);
   std::thread([&ticking] { ticking.Run(); }).detach();
-  Say(absl::StrCat("serving ", service.Addresses()));
+  Say(absl::StrCat("serving ", absl::StrJoin(addresses, ",")));
   std::string question;
   while (std::getline(std::cin, question)) {
     int64_t messages = 0;
@@ -262,7 +229,6 @@ int main(int argc, char** argv) {
     std::cerr << "usage: fleet_agents COUNT idle|busy SECONDS_OF_PAST\n";
     return 2;
   }
-  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);  // as serve/grpc_server.cc
   gpuscaler::StartLogging(gpuscaler::LogLevel::kWarn, gpuscaler::LogFormat::kText);
   return gpuscaler::Run(static_cast<size_t>(std::atoi(argv[1])), mode == "busy",
                         absl::Seconds(std::atoi(argv[3])));

@@ -71,7 +71,7 @@ class Reader : public grpc::ClientBidiReactor<wire::Subscription, wire::Telemetr
 // Reads "HOST:PORT,HOST:PORT..." and, for each line after that, says "heard MESSAGES AGENTS";
 // ends when its standard input does.
 int main() {
-  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);  // as serve/grpc_server.cc
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);  // a tenth of a call's CPU
   std::string line;
   std::getline(std::cin, line);
   std::vector<std::unique_ptr<gpuscaler::Reader>> readers;

@@ -14,6 +14,8 @@ find_package(gRPC CONFIG REQUIRED)  # finds re2::re2 besides, which it needs and
 pkg_check_modules(YAML_CPP REQUIRED IMPORTED_TARGET yaml-cpp)
 pkg_check_modules(MICROHTTPD REQUIRED IMPORTED_TARGET libmicrohttpd)
 pkg_check_modules(GNUTLS REQUIRED IMPORTED_TARGET gnutls)
+pkg_check_modules(NGHTTP2 REQUIRED IMPORTED_TARGET libnghttp2)
+pkg_check_modules(LIBEVENT REQUIRED IMPORTED_TARGET libevent libevent_openssl)
 pkg_check_modules(HIREDIS REQUIRED IMPORTED_TARGET hiredis)
 pkg_check_modules(JEMALLOC REQUIRED IMPORTED_TARGET jemalloc)
 
@@ -25,7 +27,7 @@ target_link_libraries(curl_headers INTERFACE ${CMAKE_DL_LIBS})
 find_program(PROTOC protoc REQUIRED)
 find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 
-# grpcpp: gRPC with reflection and protobuf, from shared libraries or, for releases, archives: half
+# grpcpp: gRPC with protobuf, from shared libraries or, for releases, archives: half
 # the memory, and no 100 libraries to look up at start.
 add_library(grpcpp INTERFACE)
 if(GPUSCALER_SANITIZE STREQUAL "thread")
@@ -33,7 +35,7 @@ if(GPUSCALER_SANITIZE STREQUAL "thread")
   target_compile_options(grpc_handover PRIVATE -fno-sanitize=thread)
   target_link_libraries(grpcpp INTERFACE $<LINK_LIBRARY:WHOLE_ARCHIVE,grpc_handover>)
 endif()
-target_link_libraries(grpcpp INTERFACE gRPC::grpc++_reflection gRPC::grpc++ Threads::Threads)
+target_link_libraries(grpcpp INTERFACE gRPC::grpc++ Threads::Threads)
 if(GPUSCALER_STATIC)
   # Debian's packages describe the shared libraries; the archives lie beside them. Abseil's too, for
   # our own use as for gRPC's: two copies in one process would each have a state of their own.
@@ -66,8 +68,6 @@ if(GPUSCALER_STATIC)
 endif()
 
 if(GPUSCALER_TESTS)
-  pkg_check_modules(NGHTTP2 REQUIRED IMPORTED_TARGET libnghttp2)
-  pkg_check_modules(LIBEVENT REQUIRED IMPORTED_TARGET libevent libevent_openssl)
   find_package(GTest REQUIRED)
   include(GoogleTest)
 endif()

@@ -52,6 +52,7 @@ class CondVar {
     return woken;
   }
 
+  void NotifyOne() { condition_.notify_one(); }
   void NotifyAll() { condition_.notify_all(); }
 
  private:

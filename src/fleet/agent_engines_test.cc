@@ -16,6 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "telemetry.grpc.pb.h"
+#include "wire/wire_server.h"
 
 namespace gpuscaler {
 namespace {
@@ -56,10 +57,14 @@ class EngineAgent {
   explicit EngineAgent(bool looks = true, int port = 0)
       : service_({.horizon = absl::Minutes(2), .engines = looks ? &log_ : nullptr}, clock_, store_,
                  leases_, nullptr),
-        server_(*service_.Service(), port) {
+        server_(
+            *WireServer::Start({.bind_address = "127.0.0.1", .port = port}, service_.methods())) {
     store_.Put(SnapshotOf(1, clock_.Now(), "gpu-7"));
   }
-  ~EngineAgent() { service_.StopStreams(); }
+  ~EngineAgent() {
+    service_.StopStreams();
+    server_ = nullptr;
+  }
 
   void Read(double running) {
     clock_.Advance(absl::Seconds(1));
@@ -67,7 +72,8 @@ class EngineAgent {
   }
   EngineLog& log() { return log_; }
   FakeClock& clock() { return clock_; }
-  const TestServer& server() const { return server_; }
+  int port() const { return server_->port(); }
+  std::string address() const { return absl::StrCat("127.0.0.1:", port()); }
   EngineService::Counts counts() const { return service_.engine_counts(); }
 
  private:
@@ -76,7 +82,7 @@ class EngineAgent {
   Leases leases_;
   EngineLog log_{{}, clock_, nullptr};
   TelemetryService service_;
-  TestServer server_;
+  std::unique_ptr<WireServer> server_;
 };
 
 // Says what it is told to say, once somebody asks, and then no more.
@@ -162,7 +168,7 @@ TEST_F(AgentEnginesTest, HearsWhatIsFoundItsPastAndWhatIsNew) {
   agent.Read(1);
   agent.Read(2);
   clock_.Advance(absl::Seconds(10));
-  const auto watch = Watch(agent.server().address());
+  const auto watch = Watch(agent.address());
   EXPECT_THAT(RunningOnce(2), ElementsAre(1, 2));
   EXPECT_TRUE(History().status.ok()) << History().status;
   clock_.Advance(absl::Seconds(1));
@@ -182,7 +188,7 @@ TEST_F(AgentEnginesTest, TheAgentsClockMayBeWrongByHours) {
   agent.log().List(TestEngines({TestPlace("llm-0")}));
   agent.Read(1);
   agent.Read(2);
-  const auto watch = Watch(agent.server().address());
+  const auto watch = Watch(agent.address());
   RunningOnce(2);
   const std::vector<SignalPoint> points = History().series.at(0).points;
   ASSERT_EQ(points.size(), 2u);
@@ -192,7 +198,7 @@ TEST_F(AgentEnginesTest, TheAgentsClockMayBeWrongByHours) {
 
 TEST_F(AgentEnginesTest, TheAgentIsToldWhatIsWanted) {
   EngineAgent agent;
-  const auto watch = Watch(agent.server().address());
+  const auto watch = Watch(agent.address());
   EXPECT_TRUE(Becomes([&] { return agent.log().Subscription() == SubscribedIn("team-a"); }));
   EngineSubscription both = SubscribedIn("team-a", absl::Minutes(5), true);
   both.namespaces["team-b"] = {};
@@ -204,7 +210,7 @@ TEST_F(AgentEnginesTest, TheAgentIsToldWhatIsWanted) {
 
 TEST_F(AgentEnginesTest, AnAgentThatLooksForNoneSaysSo) {
   EngineAgent agent(false);
-  const auto watch = Watch(agent.server().address());
+  const auto watch = Watch(agent.address());
   ASSERT_TRUE(Becomes([&] { return History().status.ok(); }));
   EXPECT_THAT(History().series, IsEmpty());
   ASSERT_EQ(History().without->size(), 1u);
@@ -228,8 +234,8 @@ TEST_F(AgentEnginesTest, WhatIsKnownStaysWhileTheAgentIsAwayAndGoesOnAfterwards)
   agent->log().Want(SubscribedIn("team-a"), agent->clock().Now() + absl::Minutes(1));
   agent->log().List(TestEngines({TestPlace("llm-0")}));
   agent->Read(1);
-  const int port = agent->server().port();
-  const auto watch = Watch(agent->server().address());
+  const int port = agent->port();
+  const auto watch = Watch(agent->address());
   RunningOnce(1);
   agent = nullptr;
   EXPECT_TRUE(Becomes([&] { return !watch->is_open(); }));

@@ -29,7 +29,8 @@ absl::Status LossOf(const absl::Status& end, bool with_tls) {
     return With(end, "its certificate has to be for the host in --agents");
   }
   const bool is_closed =
-      absl::StartsWith(why, "failed to connect") && absl::StrContains(why, "Socket closed");
+      absl::StartsWith(why, "failed to connect") &&
+      (absl::StrContains(why, "Socket closed") || absl::StrContains(why, "Connection reset"));
   if (!with_tls && is_closed) return With(end, "does the agent want TLS (--tls-cert)?");
   return end;
 }

@@ -351,13 +351,9 @@ TEST_F(AgentStreamTest, WhatIsNoAgentIsALoss) {
 
 class AgentStreamTlsTest : public AgentStreamTest {
  protected:
-  static std::shared_ptr<grpc::ServerCredentials> Server(const TestCa& ca, const TestCa& clients) {
+  static TlsPems Server(const TestCa& ca, const TestCa& clients) {
     const TestPair pair = ca.Issue("agent");
-    grpc::SslServerCredentialsOptions options(
-        GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-    options.pem_root_certs = clients.pem();
-    options.pem_key_cert_pairs.push_back({pair.key, pair.cert});
-    return grpc::SslServerCredentials(options);
+    return {.cert = pair.cert, .key = pair.key, .client_ca = clients.pem()};
   }
   static AgentStreamOptions Client(const TestCa& ca, const TestCa& servers) {
     return {.connection = {.credentials =
@@ -397,7 +393,7 @@ TEST_F(AgentStreamTlsTest, AggregatorOfAnotherCaIsTurnedAway) {
 }
 
 TEST_F(AgentStreamTlsTest, AgentWithoutTlsIsSaidToHaveNone) {
-  TestAgent agent(0, "gpu-7", grpc::InsecureServerCredentials());
+  TestAgent agent;
   const auto stream = Watch(agent.address(), Client(ours_, ours_));
   EXPECT_THAT(std::string(received_.WaitForLoss().message()), HasSubstr("the agent speaks no TLS"));
 }

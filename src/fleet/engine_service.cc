@@ -1,7 +1,5 @@
 #include "fleet/engine_service.h"
 
-#include <grpcpp/grpcpp.h>
-
 #include <utility>
 
 #include "absl/status/status.h"
@@ -41,20 +39,14 @@ void EngineService::Tick() {
   for (const auto& stream : streams_.All()) stream->Refresh();
 }
 
-EngineStream* EngineService::Watch(grpc::CallbackServerContext* context) {
-  auto stream = std::make_shared<EngineStream>(
-      room_, context->peer(), [this](const auto* ended) { streams_.Closed(ended); });
-  EngineStream* const raw = stream.get();
-  const absl::Status status = streams_.Open(
-      std::move(stream), looks_ ? absl::OkStatus()
-                                : absl::FailedPreconditionError(
-                                      "its agent looks for no engines (--discover-engines=false)"));
-  if (status.ok()) {
-    raw->Begin();
-  } else {
-    raw->End(status);
-  }
-  return raw;
+std::shared_ptr<ServerCall::Handler> EngineService::Watch(const std::shared_ptr<ServerCall>& call) {
+  const absl::Status refusal =
+      looks_ ? absl::OkStatus()
+             : absl::FailedPreconditionError(
+                   "its agent looks for no engines (--discover-engines=false)");
+  return streams_.Open(std::make_shared<EngineStream>(
+                           room_, call, [this](const auto* ended) { streams_.Closed(ended); }),
+                       refusal);
 }
 
 void EngineService::StopStreams() {

@@ -36,7 +36,7 @@ class EngineService {
   EngineService(const EngineServiceOptions& options, const Clock& clock, EngineLog* log);
   ~EngineService();  // waits for the last stream; after its server's end
 
-  EngineStream* Watch(grpc::CallbackServerContext* context);
+  std::shared_ptr<ServerCall::Handler> Watch(const std::shared_ptr<ServerCall>& call);
 
   // Every stream ends with OK, now and from now on.
   void StopStreams();

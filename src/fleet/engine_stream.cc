@@ -28,8 +28,8 @@ absl::Status BoundWanted(const wire::EngineSubscription& wanted) {
 
 }  // namespace
 
-EngineStream::EngineStream(EngineRoom& room, std::string peer, Closed closed)
-    : OneWriteStream(std::move(closed)), room_(room), peer_(std::move(peer)) {}
+EngineStream::EngineStream(EngineRoom& room, std::shared_ptr<ServerCall> call, Closed closed)
+    : OneWriteStream(std::move(call), std::move(closed)), room_(room) {}
 
 void EngineStream::Refresh() {
   MutexLock lock(mutex_);
@@ -38,7 +38,7 @@ void EngineStream::Refresh() {
 
 absl::Status EngineStream::Take(const wire::EngineSubscription& wanted) {
   RETURN_IF_ERROR(BoundWanted(wanted));
-  if (!wanted_) LogInfo("engine_reader", {{"peer", peer_}, {"reader", wanted.reader()}});
+  if (!wanted_) LogInfo("engine_reader", {{"peer", peer()}, {"reader", wanted.reader()}});
   wanted_ = DecodeSubscription(wanted);
   const absl::Duration lease =
       std::min<absl::Duration>(absl::Seconds(wanted.lease_seconds()), kLongestLease);
@@ -48,8 +48,6 @@ absl::Status EngineStream::Take(const wire::EngineSubscription& wanted) {
 
 bool EngineStream::Compose(wire::EngineTelemetry& message) {
   if (!wanted_) return false;
-  // Protobuf keeps what a message was made of for the next one: that of the past is large.
-  message = wire::EngineTelemetry();
   if (spoke_at_ == absl::InfinitePast()) {
     *message.mutable_node() = room_.self();
     if (message.node().name().empty()) return false;  // its GPUs were not read yet

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -30,7 +31,7 @@ class EngineStream
     : public OneWriteStream<telemetry::v1::EngineSubscription, telemetry::v1::EngineTelemetry> {
  public:
   // `room` outlives it.
-  EngineStream(EngineRoom& room, std::string peer, Closed closed);
+  EngineStream(EngineRoom& room, std::shared_ptr<ServerCall> call, Closed closed);
 
   // Sends what is new, or a heartbeat when it is due.
   void Refresh();
@@ -42,7 +43,6 @@ class EngineStream
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   EngineRoom& room_;
-  const std::string peer_;
   std::optional<EngineSubscription> wanted_ ABSL_GUARDED_BY(mutex_);  // empty: has not asked yet
   EngineLog::Place place_ ABSL_GUARDED_BY(mutex_);
   absl::Time spoke_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();

@@ -1,100 +1,73 @@
-// An agent's end of a stream to one reader: what it has to say is asked for when it can be written.
+// An agent's end of a stream to one reader: each message is made when it can be sent.
 #pragma once
 
-#include <grpcpp/support/server_callback.h>
-
 #include <functional>
-#include <optional>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
-#include "rpc/grpc_status.h"
+#include "wire/server_call.h"
 
 namespace gpuscaler {
 
-// One write is in flight at most, and the next one is made of what there is when that has gone: a
-// slow reader costs no memory. Thread-safe. gRPC calls the On... functions; OnDone() is the last.
+// One message is on its way at most, and the next one is made of what there is when that has gone:
+// a slow reader costs no memory. Thread-safe.
 template <typename Incoming, typename Outgoing>
-class OneWriteStream : public grpc::ServerBidiReactor<Incoming, Outgoing> {
+class OneWriteStream : public ServerCall::Handler {
  public:
-  // Called once, last of all, and may delete the stream.
+  // Called once, at the call's end.
   using Closed = std::function<void(const OneWriteStream*)>;
 
-  // To be called once it is known to who ends it.
-  void Begin() { this->StartRead(&incoming_); }
+  // What is on its way is still sent; the first status counts.
+  void End(const absl::Status& status) { call_->Finish(status); }
 
-  // What is in flight is still sent; the first status counts.
-  void End(const absl::Status& status) {
-    MutexLock lock(mutex_);
-    EndLocked(status);
-  }
-
-  void OnReadDone(bool ok) override {
-    MutexLock lock(mutex_);
-    if (!ok) return EndLocked(absl::OkStatus());
-    if (const absl::Status taken = Take(incoming_); !taken.ok()) return EndLocked(taken);
-    if (!finished_) this->StartRead(&incoming_);
-    WriteNext();
-  }
-
-  void OnWriteDone(bool ok) override {
-    MutexLock lock(mutex_);
-    writing_ = false;
-    if (!ok && !end_) end_ = absl::CancelledError("the reader is gone");
-    if (end_) return FinishNow();
-    WriteNext();
-  }
-
-  void OnCancel() override {
-    MutexLock lock(mutex_);
-    if (!end_) end_ = absl::CancelledError("the reader is gone");
-    FinishNow();
-  }
-
-  void OnDone() override {
-    {
-      MutexLock lock(mutex_);  // gRPC calls it last, by means that ThreadSanitizer does not see
+  void OnMessage(std::string bytes) override {
+    Incoming incoming;
+    if (!incoming.ParseFromString(bytes)) {
+      return End(absl::InternalError("the message is not one of the method's"));
     }
-    closed_(this);
+    MutexLock lock(mutex_);
+    if (const absl::Status taken = Take(incoming); !taken.ok()) return End(taken);
+    WriteNext();
   }
+
+  void OnLastMessage() override { End(absl::OkStatus()); }
+
+  void OnWritten() override {
+    MutexLock lock(mutex_);
+    is_writing_ = false;
+    WriteNext();
+  }
+
+  void OnEnd() override { closed_(this); }
 
  protected:
-  explicit OneWriteStream(Closed closed) : closed_(std::move(closed)) {}
+  OneWriteStream(std::shared_ptr<ServerCall> call, Closed closed)
+      : call_(std::move(call)), closed_(std::move(closed)) {}
 
-  // What the reader wants; an error ends the stream.
+  const std::string& peer() const { return call_->headers().peer; }
+
+  // A subscription; an error ends the stream.
   virtual absl::Status Take(const Incoming& incoming) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
 
-  // Makes the next message of what there is; `message` is as the last one left it. False: there is
-  // nothing to say.
+  // Makes the next message of what there is. False: there is nothing to send.
   virtual bool Compose(Outgoing& message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
 
   void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (writing_ || end_ || finished_ || !Compose(in_flight_)) return;
-    writing_ = true;
-    this->StartWrite(&in_flight_);
+    Outgoing message;
+    if (is_writing_ || !Compose(message)) return;
+    is_writing_ = true;
+    call_->Write(message.SerializeAsString());
   }
 
   Mutex mutex_;
 
  private:
-  void EndLocked(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (!end_) end_ = status;
-    if (!writing_) FinishNow();
-  }
-
-  void FinishNow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (finished_) return;
-    finished_ = true;
-    this->Finish(ToGrpc(*end_));
-  }
-
+  const std::shared_ptr<ServerCall> call_;
   const Closed closed_;
-  Incoming incoming_;   // gRPC's while a read is under way
-  Outgoing in_flight_;  // gRPC's while writing_
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
+  bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace gpuscaler

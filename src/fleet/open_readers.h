@@ -25,16 +25,18 @@ class OpenReaders {
 
   explicit OpenReaders(int most) : most_(most) {}
 
-  // Owns the stream until Closed(), whatever the status: `refusal`, UNAVAILABLE after Stop(),
-  // RESOURCE_EXHAUSTED when there are too many. One that is refused is to be ended with that
-  // status.
-  absl::Status Open(std::shared_ptr<Stream> stream, absl::Status refusal = absl::OkStatus()) {
-    MutexLock lock(mutex_);
-    if (refusal.ok()) refusal = CheckRoom();
-    counts_.open += refusal.ok() ? 1 : 0;
-    const Base* const key = stream.get();
-    streams_[key] = {.stream = std::move(stream), .counted = refusal.ok()};
-    return refusal;
+  // Keeps the stream until Closed(), and returns it. Ends it with `refusal`, with UNAVAILABLE after
+  // Stop(), or with RESOURCE_EXHAUSTED if there are too many.
+  std::shared_ptr<Stream> Open(std::shared_ptr<Stream> stream,
+                               absl::Status refusal = absl::OkStatus()) {
+    {
+      MutexLock lock(mutex_);
+      if (refusal.ok()) refusal = CheckRoom();
+      counts_.open += refusal.ok() ? 1 : 0;
+      streams_[stream.get()] = {.stream = stream, .counted = refusal.ok()};
+    }
+    if (!refusal.ok()) stream->End(refusal);
+    return stream;
   }
 
   void Closed(const Base* stream) {

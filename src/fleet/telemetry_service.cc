@@ -11,7 +11,7 @@
 #include "fleet/open_readers.h"
 #include "fleet/watch_stream.h"
 #include "store/lease_bounds.h"
-#include "telemetry.grpc.pb.h"
+#include "telemetry.pb.h"
 
 namespace gpuscaler {
 namespace {
@@ -32,7 +32,7 @@ wire::Node Self(const TelemetryOptions& options) {
 
 }  // namespace
 
-class TelemetryService::Impl : public wire::NodeTelemetry::CallbackService {
+class TelemetryService::Impl {
  public:
   Impl(const TelemetryOptions& options, const Clock& clock, const SnapshotStore& store,
        Leases& leases, std::function<void()> wake_sampler)
@@ -55,29 +55,20 @@ class TelemetryService::Impl : public wire::NodeTelemetry::CallbackService {
     pthread_setname_np(thread_.native_handle(), "telemetry");
   }
 
-  ~Impl() override {
+  ~Impl() {
     StopStreams();
     thread_.join();
     streams_.Wait();
   }
 
-  grpc::ServerBidiReactor<wire::Subscription, wire::Telemetry>* Watch(
-      grpc::CallbackServerContext* context) override {
-    auto stream = std::make_shared<WatchStream>(
-        room_, context->peer(), Trouble(), [this](const auto* ended) { streams_.Closed(ended); });
-    WatchStream* const raw = stream.get();
-    const absl::Status status = streams_.Open(std::move(stream));
-    if (status.ok()) {
-      raw->Begin();
-    } else {
-      raw->End(status);
-    }
-    return raw;
-  }
-
-  grpc::ServerBidiReactor<wire::EngineSubscription, wire::EngineTelemetry>* WatchEngines(
-      grpc::CallbackServerContext* context) override {
-    return engines_.Watch(context);
+  Methods methods() {
+    return {{"/gpuscaler.telemetry.v1.NodeTelemetry/Watch",
+             [this](const std::shared_ptr<ServerCall>& call) {
+               return streams_.Open(std::make_shared<WatchStream>(
+                   room_, call, Trouble(), [this](const auto* ended) { streams_.Closed(ended); }));
+             }},
+            {"/gpuscaler.telemetry.v1.NodeTelemetry/WatchEngines",
+             [this](const std::shared_ptr<ServerCall>& call) { return engines_.Watch(call); }}};
   }
   EngineService::Counts engine_counts() const { return engines_.counts(); }
 
@@ -142,7 +133,7 @@ TelemetryService::TelemetryService(const TelemetryOptions& options, const Clock&
                                    std::function<void()> wake_sampler)
     : impl_(std::make_unique<Impl>(options, clock, store, leases, std::move(wake_sampler))) {}
 TelemetryService::~TelemetryService() = default;
-grpc::Service* TelemetryService::Service() { return impl_.get(); }
+Methods TelemetryService::methods() { return impl_->methods(); }
 void TelemetryService::StopStreams() { impl_->StopStreams(); }
 TelemetryService::Counts TelemetryService::counts() const { return impl_->counts(); }
 EngineService::Counts TelemetryService::engine_counts() const { return impl_->engine_counts(); }

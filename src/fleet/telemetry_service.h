@@ -14,10 +14,7 @@
 #include "fleet/engine_service.h"
 #include "store/leases.h"
 #include "store/snapshot_store.h"
-
-namespace grpc {
-class Service;
-}
+#include "wire/methods.h"
 
 namespace gpuscaler {
 
@@ -53,7 +50,8 @@ class TelemetryService {
                    Leases& leases, std::function<void()> wake_sampler);
   ~TelemetryService();  // after its server's end
 
-  grpc::Service* Service();
+  // Serves NodeTelemetry.
+  Methods methods();
 
   // Every stream ends with OK, now and from now on. To be called before the store is closed.
   void StopStreams();

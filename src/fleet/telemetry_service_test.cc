@@ -13,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "telemetry.grpc.pb.h"
+#include "wire/wire_server.h"
 
 namespace gpuscaler {
 namespace {
@@ -68,15 +69,11 @@ class Reader {
 
 class TelemetryServiceTest : public testing::Test {
  protected:
-  TelemetryServiceTest() {
-    grpc::ServerBuilder builder;
-    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
-    builder.RegisterService(service_.Service());
-    server_ = builder.BuildAndStart();
-  }
+  TelemetryServiceTest()
+      : server_(*WireServer::Start({.bind_address = "127.0.0.1"}, service_.methods())) {}
   ~TelemetryServiceTest() override {
     service_.StopStreams();
-    server_->Shutdown(std::chrono::system_clock::now());
+    server_ = nullptr;
   }
 
   void Read(double utilization_percent) {
@@ -105,8 +102,8 @@ class TelemetryServiceTest : public testing::Test {
                             store_,
                             leases_,
                             [this] { ++woken_; }};
-  int port_ = 0;
-  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<WireServer> server_;
+  const int port_ = server_->port();
 };
 
 TEST_F(TelemetryServiceTest, SaysWhatIsKnownThenWhatIsNew) {

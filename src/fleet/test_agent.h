@@ -1,10 +1,8 @@
 // A whole agent but for its GPUs, for tests: a real service on a port of its own.
 #pragma once
 
-#include <grpcpp/grpcpp.h>
-
-#include <chrono>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -16,6 +14,7 @@
 #include "model/memory_watch.h"
 #include "store/leases.h"
 #include "store/snapshot_store.h"
+#include "wire/wire_server.h"
 
 namespace gpuscaler {
 
@@ -23,11 +22,10 @@ namespace gpuscaler {
 class TestAgent {
  public:
   explicit TestAgent(int port = 0, std::string node = "gpu-7",
-                     const std::shared_ptr<grpc::ServerCredentials>& credentials =
-                         grpc::InsecureServerCredentials())
+                     const std::optional<TlsPems>& tls = std::nullopt)
       : node_(std::move(node)) {
     const absl::Time deadline = absl::Now() + absl::Seconds(10);
-    while (!Serve(port, credentials)) {
+    while (!Serve(port, tls)) {
       if (absl::Now() > deadline)
         throw std::runtime_error(absl::StrCat("port ", port, " is taken"));
       absl::SleepFor(absl::Milliseconds(20));
@@ -35,7 +33,7 @@ class TestAgent {
   }
   ~TestAgent() {
     service_.StopStreams();
-    server_->Shutdown(std::chrono::system_clock::now());
+    server_ = nullptr;
   }
 
   void Read(double utilization_percent) {
@@ -46,20 +44,19 @@ class TestAgent {
     store_.Put(snapshot);
   }
 
-  int port() const { return port_; }
-  std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
+  int port() const { return server_->port(); }
+  std::string address() const { return absl::StrCat("127.0.0.1:", port()); }
   FakeClock& clock() { return clock_; }
   Leases& leases() { return leases_; }
 
  private:
   // False while something else has the port, which an agent before it had.
-  bool Serve(int port, const std::shared_ptr<grpc::ServerCredentials>& credentials) {
-    grpc::ServerBuilder builder;
-    builder.AddListeningPort(absl::StrCat("127.0.0.1:", port), credentials, &port_);
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    builder.RegisterService(service_.Service());
-    server_ = builder.BuildAndStart();
-    return server_ != nullptr;
+  bool Serve(int port, const std::optional<TlsPems>& tls) {
+    auto server = WireServer::Start({.bind_address = "127.0.0.1", .port = port, .tls = tls},
+                                    service_.methods());
+    if (!server.ok()) return false;
+    server_ = *std::move(server);
+    return true;
   }
 
   const std::string node_;
@@ -68,8 +65,7 @@ class TestAgent {
   SnapshotStore store_{clock_, absl::Seconds(5), absl::Minutes(2)};
   Leases leases_;
   TelemetryService service_{{.horizon = absl::Minutes(2)}, clock_, store_, leases_, nullptr};
-  int port_ = 0;
-  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<WireServer> server_;
 };
 
 }  // namespace gpuscaler

@@ -9,10 +9,10 @@ namespace gpuscaler {
 
 namespace wire = telemetry::v1;
 
-WatchStream::WatchStream(WatchRoom& room, std::string peer, std::string trouble, Closed closed)
-    : OneWriteStream(std::move(closed)),
+WatchStream::WatchStream(WatchRoom& room, std::shared_ptr<ServerCall> call, std::string trouble,
+                         Closed closed)
+    : OneWriteStream(std::move(call), std::move(closed)),
       room_(room),
-      peer_(std::move(peer)),
       trouble_(std::move(trouble)) {}
 
 void WatchStream::Refresh(const std::string& trouble) {
@@ -24,7 +24,7 @@ void WatchStream::Refresh(const std::string& trouble) {
 absl::Status WatchStream::Take(const wire::Subscription& wanted) {
   if (!place_) {
     place_ = {.history = absl::Seconds(wanted.history_seconds())};
-    LogInfo("telemetry_reader", {{"peer", peer_},
+    LogInfo("telemetry_reader", {{"peer", peer()},
                                  {"reader", wanted.reader()},
                                  {"history_seconds", wanted.history_seconds()}});
   }
@@ -34,9 +34,6 @@ absl::Status WatchStream::Take(const wire::Subscription& wanted) {
 
 bool WatchStream::Compose(wire::Telemetry& message) {
   if (!place_) return false;
-  // Protobuf keeps what a message was made of for the next one: that of the past is large.
-  if (message.readings_size() > 1) message = wire::Telemetry();
-  message.Clear();
   const bool update = room_.log.Take(*place_, message);
   const absl::Time now = room_.clock.Now();  // behind every reading that is told
   const bool due = now - spoke_at_ >= room_.heartbeat || trouble_ != logged_trouble_;

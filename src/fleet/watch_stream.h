@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -28,7 +29,8 @@ struct WatchRoom {
 class WatchStream : public OneWriteStream<telemetry::v1::Subscription, telemetry::v1::Telemetry> {
  public:
   // `room` outlives it. `trouble`: as of Refresh().
-  WatchStream(WatchRoom& room, std::string peer, std::string trouble, Closed closed);
+  WatchStream(WatchRoom& room, std::shared_ptr<ServerCall> call, std::string trouble,
+              Closed closed);
 
   // Sends what is new; without news, `trouble` at once when it is another than before, and a
   // heartbeat when it is due.
@@ -40,7 +42,6 @@ class WatchStream : public OneWriteStream<telemetry::v1::Subscription, telemetry
   bool Compose(telemetry::v1::Telemetry& message) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   WatchRoom& room_;
-  const std::string peer_;
   std::optional<TelemetryLog::Place> place_ ABSL_GUARDED_BY(mutex_);  // empty: has not asked yet
   std::string trouble_ ABSL_GUARDED_BY(mutex_);
   std::string logged_trouble_ ABSL_GUARDED_BY(mutex_);

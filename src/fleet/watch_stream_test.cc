@@ -10,6 +10,7 @@
 #include "fleet/test_readings.h"
 #include "gtest/gtest.h"
 #include "telemetry.grpc.pb.h"
+#include "wire/wire_server.h"
 
 namespace gpuscaler {
 namespace {
@@ -41,38 +42,22 @@ class ClockBeforeAReading : public Clock {
   mutable absl::Time now_ = absl::FromUnixSeconds(1'767'225'600);
 };
 
-// Streams end when their reader goes.
-class Streams : public NodeTelemetry::CallbackService {
- public:
-  explicit Streams(WatchRoom& room) : room_(room) {}
-
-  grpc::ServerBidiReactor<Subscription, Telemetry>* Watch(grpc::CallbackServerContext*) override {
-    auto* const stream = new WatchStream(room_, "reader", "", [](const auto* ended) {
-      delete ended;  // NOLINT(cppcoreguidelines-owning-memory)
-    });
-    stream->Begin();
-    return stream;
-  }
-
- private:
-  WatchRoom& room_;
-};
-
 TEST(WatchStream, NoReadingIsNewerThanItsMessage) {
   TelemetryLog log(absl::Minutes(2), {});
   const ClockBeforeAReading clock(log);
   WatchRoom room{
       .clock = clock, .log = log, .heartbeat = absl::Seconds(2), .wanted = [](const Subscription&) {
       }};
-  Streams service(room);
-  grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-  builder.RegisterService(&service);
-  const auto server = builder.BuildAndStart();
+  const auto server = WireServer::Start({.bind_address = "127.0.0.1"},
+                                        {{"/gpuscaler.telemetry.v1.NodeTelemetry/Watch",
+                                          [&room](const std::shared_ptr<ServerCall>& call) {
+                                            return std::make_shared<WatchStream>(
+                                                room, call, "", [](const auto*) {});
+                                          }}});
+  ASSERT_TRUE(server.ok()) << server.status();
   {
-    const auto stub = NodeTelemetry::NewStub(
-        grpc::CreateChannel(absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials()));
+    const auto stub = NodeTelemetry::NewStub(grpc::CreateChannel(
+        absl::StrCat("127.0.0.1:", (*server)->port()), grpc::InsecureChannelCredentials()));
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
     const auto stream = stub->Watch(&context);
@@ -88,7 +73,6 @@ TEST(WatchStream, NoReadingIsNewerThanItsMessage) {
     }
     stream->Finish();
   }
-  server->Shutdown();
 }
 
 }  // namespace

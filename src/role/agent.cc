@@ -65,7 +65,7 @@ class Agent::Impl {
                                                .port = AskedPort(config_.telemetry_port),
                                                .tls = config_.Tls(),
                                                .max_connection_age = kConnectionAge},
-                                              {telemetry_.Service()}));
+                                              telemetry_.methods()));
     ASSIGN_OR_RETURN(metrics_page_, OpenMetricsPort(config_, [this] { return MetricsPage(); }));
     ASSIGN_OR_RETURN(probe_page_, OpenProbePort(config_, probes_));
     // How a reading went is logged, and told to the readers by the store.

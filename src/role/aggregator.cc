@@ -101,13 +101,13 @@ class Aggregator::Impl {
   absl::Status Start() {
     if (config_.Tls().Enabled()) RETURN_IF_ERROR(ReadTls(config_.Tls()).status());
     RETURN_IF_ERROR(profiles_.Reload());
-    std::vector<grpc::Service*> services = service_.Services();
-    services.push_back(viewer_.Service());
+    Methods methods = service_.methods();
+    methods.merge(viewer_.methods());
     ASSIGN_OR_RETURN(grpc_, GrpcServer::Start({.bind_address = config_.bind_address,
                                                .port = AskedPort(config_.port),
                                                .tls = config_.Tls(),
                                                .max_connection_age = config_.max_connection_age},
-                                              services));
+                                              std::move(methods)));
     watch_ = std::make_unique<FleetWatch>(WatchOptions(), clock_, fleet_);
     engine_watch_ = std::make_unique<EngineWatch>(WatchOptions().stream, clock_, fleet_, engines_);
     waking_engines_ = engine_watch_.get();

@@ -124,7 +124,7 @@ class Standalone::Impl {
                                                .port = AskedPort(config_.port),
                                                .tls = config_.Tls(),
                                                .max_connection_age = config_.max_connection_age},
-                                              service_.Services()));
+                                              service_.methods()));
     return absl::OkStatus();
   }
 

@@ -21,16 +21,16 @@ constexpr absl::Duration kLeaseRenewal = absl::Seconds(20);
 
 }  // namespace
 
-ActivityStream::ActivityStream(OpenStreams& streams, const StreamLife& life,
+ActivityStream::ActivityStream(std::shared_ptr<ServerCall> served, const StreamLife& life,
                                const TriggerEvaluator& evaluator, RepeatBudget& budget,
                                std::shared_ptr<CachedTrigger> trigger)
-    : StreamReactor(streams),
+    : ScalerStream(std::move(served)),
       life_(life),
       evaluator_(evaluator),
       budget_(budget),
       trigger_(std::move(trigger)),
       repeats_(life.jitter) {
-  StartSendInitialMetadata();
+  call().SendHeaders();
 }
 
 void ActivityStream::Refresh(absl::Time now) {

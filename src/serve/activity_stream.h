@@ -7,7 +7,7 @@
 #include "base/mutex.h"
 #include "externalscaler.pb.h"
 #include "serve/repeat_schedule.h"
-#include "serve/stream_reactor.h"
+#include "serve/scaler_stream.h"
 #include "serve/trigger_cache.h"
 #include "serve/trigger_evaluator.h"
 
@@ -22,11 +22,12 @@ struct StreamLife {
 // workload is active and whenever it becomes active again; and `true` again while there is no
 // replica (RepeatSchedule). Never sends `false`: KEDA up to 2.17 deactivates the workload on it
 // without its cooldown, later versions ignore it. Bad metadata ends the stream.
-class ActivityStream : public StreamReactor<externalscaler::IsActiveResponse> {
+class ActivityStream : public ScalerStream<externalscaler::IsActiveResponse> {
  public:
-  // `judge` and `budget` outlive it.
-  ActivityStream(OpenStreams& streams, const StreamLife& life, const TriggerEvaluator& evaluator,
-                 RepeatBudget& budget, std::shared_ptr<CachedTrigger> trigger);
+  // `evaluator` and `budget` outlive it.
+  ActivityStream(std::shared_ptr<ServerCall> call, const StreamLife& life,
+                 const TriggerEvaluator& evaluator, RepeatBudget& budget,
+                 std::shared_ptr<CachedTrigger> trigger);
 
   size_t size_bytes() const { return trigger_->size_bytes(); }
   // What its trigger is decided on.

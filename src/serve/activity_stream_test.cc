@@ -221,7 +221,7 @@ TEST(ActivityStream, OneThatIsRefusedIsLoggedWithItsPeer) {
   EXPECT_TRUE(Open(scaler, nameless)->WaitForEnd());
   const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_THAT(log, HasSubstr("level=warn event=request_refused method=StreamIsActive "
-                             "peer=ipv4:127.0.0.1:"));
+                             "peer=127.0.0.1 "));
   EXPECT_THAT(log, HasSubstr("--max-streams-per-peer=1\""));
   EXPECT_THAT(log, HasSubstr("has no name"));
 }

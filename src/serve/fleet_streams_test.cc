@@ -19,7 +19,7 @@ class StreamsOnFleetTest : public AskedFleet {
   using Stream = WatchedStream<IsActiveResponse>;
 
   StreamsOnFleetTest() {
-    auto started = GrpcServer::Start({.bind_address = "127.0.0.1", .port = 0}, service_.Services());
+    auto started = GrpcServer::Start({.bind_address = "127.0.0.1", .port = 0}, service_.methods());
     EXPECT_TRUE(started.ok()) << started.status();
     server_ = *std::move(started);
     stub_ = externalscaler::ExternalScaler::NewStub(grpc::CreateChannel(

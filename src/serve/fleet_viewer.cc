@@ -1,15 +1,11 @@
 #include "serve/fleet_viewer.h"
 
-#include <grpcpp/support/server_callback.h>
-
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "fleet/gpu_wire.h"
 #include "fleet/telemetry_wire.h"
-#include "fleetview.grpc.pb.h"
-#include "rpc/grpc_status.h"
+#include "fleetview.pb.h"
 #include "scaling/pod_replicas.h"
 
 namespace gpuscaler {
@@ -70,45 +66,27 @@ FleetView FleetViewOf(const absl::StatusOr<FleetReader::Fleet>& fleet,
   return view;
 }
 
-// "ipv4:127.0.0.1:40112", "ipv6:%5B::1%5D:40112", "unix:"; a socket that takes both of IPv4 and
-// IPv6 has ::ffff:127.0.0.1 for the first.
 bool IsOnThisHost(absl::string_view peer) {
-  return absl::StartsWith(peer, "ipv4:127.0.0.1:") || absl::StartsWith(peer, "ipv6:%5B::1%5D:") ||
-         absl::StartsWith(peer, "ipv6:[::1]:") ||
-         absl::StartsWith(peer, "ipv6:%5B::ffff:127.0.0.1%5D:") || absl::StartsWith(peer, "unix:");
+  return peer == "127.0.0.1" || peer == "::1" || peer == "unix";
 }
 
-class FleetViewer::Impl : public gpuscaler::v1::FleetViewer::CallbackService {
- public:
-  Impl(FleetViewerOptions options, const Clock& clock, const FleetReader& fleets)
-      : options_(std::move(options)), clock_(clock), fleets_(fleets) {}
-
-  grpc::ServerUnaryReactor* View(grpc::CallbackServerContext* context,
-                                 const ViewRequest* /*request*/, FleetView* view) override {
-    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    if (IsOnThisHost(context->peer())) {
-      const bool has_agents = options_.agents != nullptr;
-      const auto agents = has_agents ? options_.agents() : std::vector<AgentStatus>();
-      *view = FleetViewOf(fleets_.All(), agents, options_.staleness, clock_.Now());
-      view->set_version(options_.version);
-      reactor->Finish(grpc::Status::OK);
-    } else {
-      reactor->Finish(ToGrpc(absl::PermissionDeniedError(
-          "all namespaces are shown to clients on the scaler's own host alone: use kubectl exec or "
-          "kubectl port-forward")));
-    }
-    return reactor;
-  }
-
- private:
-  const FleetViewerOptions options_;
-  const Clock& clock_;
-  const FleetReader& fleets_;
-};
-
 FleetViewer::FleetViewer(FleetViewerOptions options, const Clock& clock, const FleetReader& fleets)
-    : impl_(std::make_unique<Impl>(std::move(options), clock, fleets)) {}
-FleetViewer::~FleetViewer() = default;
-grpc::Service* FleetViewer::Service() { return impl_.get(); }
+    : options_(std::move(options)), clock_(clock), fleets_(fleets) {}
+
+Methods FleetViewer::methods() const {
+  const auto view = [this](const std::shared_ptr<ServerCall>& call, const ViewRequest&) {
+    if (!IsOnThisHost(call->headers().peer)) {
+      return call->Finish(absl::PermissionDeniedError(
+          "all namespaces are shown to clients on the scaler's own host alone: use kubectl exec or "
+          "kubectl port-forward"));
+    }
+    const bool has_agents = options_.agents != nullptr;
+    const auto agents = has_agents ? options_.agents() : std::vector<AgentStatus>();
+    FleetView shown = FleetViewOf(fleets_.All(), agents, options_.staleness, clock_.Now());
+    shown.set_version(options_.version);
+    Reply(*call, shown);
+  };
+  return {Unary<ViewRequest>("/gpuscaler.v1.FleetViewer/View", view)};
+}
 
 }  // namespace gpuscaler

@@ -14,10 +14,7 @@
 #include "fleetview.pb.h"
 #include "scaling/node_view.h"
 #include "store/fleet_reader.h"
-
-namespace grpc {
-class Service;
-}
+#include "wire/methods.h"
 
 namespace gpuscaler {
 
@@ -26,7 +23,7 @@ gpuscaler::v1::FleetView FleetViewOf(const absl::StatusOr<FleetReader::Fleet>& f
                                      const std::vector<AgentStatus>& agents,
                                      const StalenessLimits& staleness, absl::Time now);
 
-// Of gRPC's words for a client's address: it is 127.0.0.1, ::1 or a unix socket. Not the rest of
+// Returns true if `peer` (CallHeaders) is 127.0.0.1, ::1 or a unix socket. Not the rest of
 // 127.0.0.0/8: the proxies of service meshes hand on what comes from elsewhere as 127.0.0.6.
 bool IsOnThisHost(absl::string_view peer);
 
@@ -41,13 +38,14 @@ class FleetViewer {
  public:
   // References outlive it.
   FleetViewer(FleetViewerOptions options, const Clock& clock, const FleetReader& fleets);
-  ~FleetViewer();  // after its server's end
 
-  grpc::Service* Service();
+  // It must outlive the server of these.
+  Methods methods() const;
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  const FleetViewerOptions options_;
+  const Clock& clock_;
+  const FleetReader& fleets_;
 };
 
 }  // namespace gpuscaler

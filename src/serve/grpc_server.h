@@ -1,18 +1,13 @@
-// The gRPC endpoint: address, limits, TLS, health, reflection, and an orderly end.
+// The gRPC endpoint of a role: its services, health, reflection, TLS from files, an orderly end.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "rpc/tls_files.h"
-
-namespace grpc {
-class Service;
-}
+#include "wire/methods.h"
 
 namespace gpuscaler {
 
@@ -24,13 +19,13 @@ struct GrpcServerOptions {
   absl::Duration max_connection_age_grace = absl::Minutes(7);
 };
 
-// Serving from Start() to Drain(). Thread-safe.
+// Serves from Start() to Drain(). Thread-safe.
 class GrpcServer {
  public:
-  // `services` outlive the server. INVALID_ARGUMENT for unusable TLS files, UNAVAILABLE when the
-  // address cannot be bound; both say which.
-  static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(
-      const GrpcServerOptions& options, const std::vector<grpc::Service*>& services);
+  // The server ends before all that `methods` use. INVALID_ARGUMENT for unusable TLS files,
+  // UNAVAILABLE if the address cannot be bound; both name it.
+  static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(const GrpcServerOptions& options,
+                                                           Methods methods);
   ~GrpcServer();
 
   int port() const;
@@ -38,13 +33,13 @@ class GrpcServer {
   // gRPC health of "externalscaler.ExternalScaler"; that of "" is SERVING until Drain().
   void SetScalerServing(bool serving);
 
-  // Reads the TLS files again when they changed; a bad pair keeps the last good one and is the
-  // error returned.
+  // Reads the TLS files again if they have changed. An unusable pair is the error returned; the
+  // last good one stays in use.
   absl::Status ReloadTls();
 
-  // Not ready from now on; RPCs in flight finish, what is left after `patience`, or 2 s, is
-  // cancelled.
-  void Drain(absl::Duration staleness);
+  // Not ready from now on. Blocks until the calls in flight have finished; what is left after
+  // `patience`, 2 s at most, is cancelled.
+  void Drain(absl::Duration patience);
 
  private:
   class Impl;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
@@ -15,11 +14,6 @@ constexpr absl::Duration kShortestPause = absl::Milliseconds(10);
 
 // A decision of a large workload takes half a millisecond.
 constexpr size_t kDueAtOnce = 8;
-
-std::string AddressOf(absl::string_view peer) {
-  if (absl::StartsWith(peer, "unix")) return "unix";
-  return std::string(peer.substr(0, peer.rfind(':')));
-}
 
 }  // namespace
 
@@ -33,7 +27,7 @@ OpenStreams::~OpenStreams() {
 
 absl::Status OpenStreams::Open(Rpc rpc, absl::string_view peer, size_t bytes,
                                std::shared_ptr<OpenStream> stream) {
-  const std::string address = AddressOf(peer);
+  const std::string address(peer);
   const OpenStream* const key = stream.get();
   MutexLock lock(mutex_);
   Record& record = streams_[key];

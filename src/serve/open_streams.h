@@ -59,7 +59,7 @@ class OpenStreams {
   // Owns the stream until Closed(), whatever the status: RESOURCE_EXHAUSTED when the peer has too
   // many, or all of them hold too much with the `bytes` of metadata of this one, UNAVAILABLE after
   // End(). A stream that is refused is to be ended with that status.
-  // `peer` is gRPC's: of "ipv4:10.0.0.7:4711" the address counts, of a Unix socket all are one.
+  // `peer`: CallHeaders::peer.
   absl::Status Open(Rpc rpc, absl::string_view peer, size_t bytes,
                     std::shared_ptr<OpenStream> stream);
 

@@ -4,8 +4,9 @@
 #include <set>
 
 #include "gtest/gtest.h"
+#include "serve/scaler_stream.h"
 #include "serve/served_scaler.h"
-#include "serve/stream_reactor.h"
+#include "wire/event_loop.h"
 
 namespace gpuscaler {
 namespace {
@@ -39,7 +40,7 @@ class KnownOwners : public FleetReader {
 class OpenStreamsTest : public testing::Test {
  protected:
   absl::Status Open(const std::shared_ptr<OpenStream>& stream, size_t bytes) {
-    return streams_.Open(Rpc::kStreamIsActive, "ipv4:10.0.0.7:4711", bytes, stream);
+    return streams_.Open(Rpc::kStreamIsActive, "10.0.0.7", bytes, stream);
   }
   void Close(const std::shared_ptr<OpenStream>& stream) {
     streams_.Closed(stream.get(), absl::StatusCode::kOk);
@@ -144,9 +145,9 @@ TEST_F(OpenStreamsTest, NewProfilesMayHaveAStreamWatchSomethingElse) {
 }
 
 // Its client never takes what it is told.
-class StreamNeverTaken : public StreamReactor<externalscaler::IsActiveResponse> {
+class StreamNeverTaken : public ScalerStream<externalscaler::IsActiveResponse> {
  public:
-  using StreamReactor::StreamReactor;
+  using ScalerStream::ScalerStream;
   void Refresh(absl::Time) override {
     Push({});
     End(absl::OkStatus());
@@ -158,7 +159,9 @@ class StreamNeverTaken : public StreamReactor<externalscaler::IsActiveResponse> 
 };
 
 TEST_F(OpenStreamsTest, StreamThatHasEndedIsNeverDueThoughItsLastWriteIsInFlight) {
-  const auto stream = std::make_shared<StreamNeverTaken>(streams_);
+  EventLoop loop;
+  const auto stream =
+      std::make_shared<StreamNeverTaken>(std::make_shared<ServerCall>(CallHeaders{}, loop));
   ASSERT_TRUE(Open(stream, 1).ok());
   streams_.Watch(stream.get(), {});
   EXPECT_EQ(streams_.NextDue(), absl::InfinitePast());

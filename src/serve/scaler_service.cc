@@ -1,6 +1,5 @@
 #include "serve/scaler_service.h"
 
-#include <grpcpp/support/server_callback.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -14,9 +13,10 @@
 #include "absl/random/random.h"
 #include "base/log.h"
 #include "base/rate_limit.h"
-#include "explain.grpc.pb.h"
-#include "externalscaler.grpc.pb.h"
-#include "rpc/grpc_status.h"
+#include "base/status_macros.h"
+#include "base/worker_threads.h"
+#include "explain.pb.h"
+#include "externalscaler.pb.h"
 #include "serve/activity_stream.h"
 #include "serve/answers.h"
 #include "serve/open_streams.h"
@@ -36,8 +36,7 @@ using externalscaler::GetMetricsRequest;
 using externalscaler::GetMetricsResponse;
 using externalscaler::IsActiveResponse;
 using gpuscaler::v1::Explanation;
-using grpc::CallbackServerContext;
-using grpc::ServerUnaryReactor;
+using Ref = externalscaler::ScaledObjectRef;
 
 // How late a call that begins to wait, a repeat or a stream's end may be noticed while no snapshot
 // comes; less than the shortest of them takes.
@@ -46,6 +45,10 @@ constexpr absl::Duration kLongestSleep = absl::Milliseconds(100);
 // The engines of a workload are read one right after the other: what they said is looked at
 // together.
 constexpr absl::Duration kSignalSleep = absl::Milliseconds(20);
+
+// Decisions at a time; a client of 20,000 streams may open them all at once.
+constexpr int kDecidingThreads = 2;
+constexpr size_t kMostToDecide = 50'000;
 
 }  // namespace
 
@@ -67,99 +70,78 @@ class ScalerService::Impl {
         cache_({}, options.allowed_namespaces),
         snapshot_log_(options.stale_after, clock, fleets),
         streams_(options.max_streams_per_peer, fleets, metrics),
-        scaler_(*this),
-        explainer_(*this),
+        deciding_("deciding", kDecidingThreads, kMostToDecide),
         thread_([this] { Run(); }) {}
 
   ~Impl() { StopStreams(); }
 
-  std::vector<grpc::Service*> Services() { return {&scaler_, &explainer_}; }
+  Methods methods();
   size_t waiting_calls() const { return waiting_.size(); }
 
   void StopStreams() {
     if (stopping_.exchange(true)) return;
     streams_.End();
+    deciding_.Stop();
     waiting_.Close();
     thread_.join();
   }
 
  private:
-  class ExternalScaler : public externalscaler::ExternalScaler::CallbackService {
-   public:
-    explicit ExternalScaler(Impl& impl) : impl_(impl) {}
-    ServerUnaryReactor* IsActive(CallbackServerContext* context,
-                                 const externalscaler::ScaledObjectRef* ref,
-                                 IsActiveResponse* response) override;
-    grpc::ServerWriteReactor<IsActiveResponse>* StreamIsActive(
-        CallbackServerContext* context, const externalscaler::ScaledObjectRef* ref) override;
-    ServerUnaryReactor* GetMetricSpec(CallbackServerContext* context,
-                                      const externalscaler::ScaledObjectRef* ref,
-                                      GetMetricSpecResponse* response) override;
-    ServerUnaryReactor* GetMetrics(CallbackServerContext* context, const GetMetricsRequest* request,
-                                   GetMetricsResponse* response) override;
-    grpc::ServerWriteReactor<GetMetricSpecResponse>* StreamMetricSpec(
-        CallbackServerContext* context, const externalscaler::ScaledObjectRef* ref) override;
-
-   private:
-    Impl& impl_;
-  };
-
-  class Explainer : public gpuscaler::v1::Explainer::CallbackService {
-   public:
-    explicit Explainer(Impl& impl) : impl_(impl) {}
-    ServerUnaryReactor* Explain(CallbackServerContext* context,
-                                const externalscaler::ScaledObjectRef* ref,
-                                Explanation* response) override;
-
-   private:
-    Impl& impl_;
-  };
-
   // One unary call, from its arrival to its answer.
   struct Call {
     Rpc rpc;
-    CallbackServerContext* context;
-    ServerUnaryReactor* reactor;
+    std::shared_ptr<ServerCall> call;
     absl::Time arrived;
   };
 
-  Call Arrived(Rpc rpc, CallbackServerContext* context) const {
-    return {rpc, context, context->DefaultReactor(), real_.Now()};
+  Call Arrived(Rpc rpc, std::shared_ptr<ServerCall> call) const {
+    return {rpc, std::move(call), real_.Now()};
   }
 
-  void Finish(const Call& call, const absl::Status& status) {
-    metrics_.Answered(call.rpc, status.code(), real_.Now() - call.arrived);
-    call.reactor->Finish(ToGrpc(status));
+  template <typename Response>
+  void Finish(const Call& call, const absl::StatusOr<Response>& response) {
+    metrics_.Answered(call.rpc, response.status().code(), real_.Now() - call.arrived);
+    if (response.ok())
+      Reply(*call.call, *response);
+    else
+      call.call->Finish(response.status());
   }
 
-  // What KEDA never sends; a trigger's bad metadata is the TriggerEvaluator's to tell.
+  // What KEDA never sends. An error of a trigger's metadata is TriggerEvaluator's.
   void Refuse(const Call& call, const absl::Status& why) {
-    LogRefusal(call.rpc, *call.context, why);
-    Finish(call, why);
+    LogRefusal(call.rpc, *call.call, why);
+    metrics_.Answered(call.rpc, why.code(), real_.Now() - call.arrived);
+    call.call->Finish(why);
   }
 
-  void LogRefusal(Rpc rpc, const CallbackServerContext& context, const absl::Status& why) {
+  void LogRefusal(Rpc rpc, const ServerCall& call, const absl::Status& why) {
     const std::optional<int64_t> dropped = refusal_log_.Pass();
     if (!dropped) return;
     LogWarn("request_refused", {{"method", Name(rpc)},
-                                {"peer", context.peer()},
+                                {"peer", call.headers().peer},
                                 {"why", why.message()},
                                 {"dropped", *dropped}});
   }
 
+  void IsActive(Call call, const Ref& ref);
+  void GetMetrics(Call call, const GetMetricsRequest& request);
+  void GetMetricSpec(Call call, const Ref& ref);
+  void Explain(Call call, const Ref& ref);
+  OnEnd StreamIsActive(std::shared_ptr<ServerCall> call, const Ref& ref);
+  OnEnd StreamMetricSpec(std::shared_ptr<ServerCall> call, const Ref& ref);
+
   // Finishes the call with what `reply` returns for the cached decision, or for the error that
   // there is instead when snapshot_timeout has passed.
-  template <typename Reply>
-  void Answer(const Call& call, Question question, const externalscaler::ScaledObjectRef& ref,
-              Reply reply);
+  template <typename Answerer>
+  void Answer(Call call, Question question, const Ref& ref, Answerer reply);
 
-  // The stream begins, or ends with `refusal`.
+  // The stream begins, or ends with `refusal`. Returns what must be called at the call's end.
   template <typename Stream>
-  Stream* Begin(Rpc rpc, CallbackServerContext* context, std::shared_ptr<Stream> stream,
-                absl::Status refusal);
+  OnEnd Begin(Rpc rpc, const ServerCall& call, std::shared_ptr<Stream> stream,
+              absl::Status refusal);
 
   // Of any size: what is too large is cut to what the spec depends on.
-  std::shared_ptr<CachedTrigger> ForSpec(const externalscaler::ScaledObjectRef& ref) {
+  std::shared_ptr<CachedTrigger> ForSpec(const Ref& ref) {
     return cache_.Get(CheckSize(ref).ok() ? ref : OnlySpecKeys(ref));
   }
 
@@ -191,21 +173,47 @@ class ScalerService::Impl {
   SnapshotLog snapshot_log_;  // the thread's
   WaitingCalls waiting_;
   OpenStreams streams_;
-  ExternalScaler scaler_;
-  Explainer explainer_;
+  WorkerThreads deciding_;
   int64_t shown_profiles_ = 0;  // the thread's: what all streams were last refreshed for
   std::atomic<bool> stopping_ = false;
   std::thread thread_;
 };
 
-template <typename Reply>
-void ScalerService::Impl::Answer(const Call& call, Question question,
-                                 const externalscaler::ScaledObjectRef& ref, Reply reply) {
+Methods ScalerService::Impl::methods() {
+  const auto unary = [this]<typename Request>(const char* path, Rpc rpc,
+                                              void (Impl::*answer)(Call, const Request&)) {
+    return Unary<Request>(
+        path, [this, rpc, answer](const std::shared_ptr<ServerCall>& call, const Request& request) {
+          (this->*answer)(Arrived(rpc, call), request);
+        });
+  };
+  const auto stream = [this](const char* path,
+                             OnEnd (Impl::*open)(std::shared_ptr<ServerCall>, const Ref&)) {
+    return ServerStreaming<Ref>(
+        path, [this, open](const std::shared_ptr<ServerCall>& call, const Ref& ref) {
+          return (this->*open)(call, ref);
+        });
+  };
+  return {
+      unary("/externalscaler.ExternalScaler/IsActive", Rpc::kIsActive, &Impl::IsActive),
+      stream("/externalscaler.ExternalScaler/StreamIsActive", &Impl::StreamIsActive),
+      unary("/externalscaler.ExternalScaler/GetMetricSpec", Rpc::kGetMetricSpec,
+            &Impl::GetMetricSpec),
+      unary("/externalscaler.ExternalScaler/GetMetrics", Rpc::kGetMetrics, &Impl::GetMetrics),
+      stream("/externalscaler.ExternalScaler/StreamMetricSpec", &Impl::StreamMetricSpec),
+      unary("/gpuscaler.v1.Explainer/Explain", Rpc::kExplain, &Impl::Explain),
+  };
+}
+
+template <typename Answerer>
+void ScalerService::Impl::Answer(Call call, Question question, const Ref& ref, Answerer reply) {
   if (const absl::Status checked = CheckRef(ref); !checked.ok()) return Refuse(call, checked);
   const std::shared_ptr<CachedTrigger> trigger = cache_.Get(ref);
   const TriggerEvaluator::Parsed parsed = evaluator_.Parse(*trigger);
-  if (!parsed->trigger.ok()) return Finish(call, parsed->trigger.status());
+  if (!parsed->trigger.ok()) return Finish(call, reply(*parsed, parsed->trigger.status()));
   evaluator_.Want(*trigger, *parsed);
+  const auto standing = evaluator_.Standing(question, *trigger, parsed);
+  if (standing.has_value() && standing->ok()) return Finish(call, reply(*parsed, *standing));
   const auto attempt = [this, call, question, trigger, parsed, reply](bool last) {
     const TriggerEvaluator::Evaluated evaluated = evaluator_.Try(question, *trigger, parsed);
     const bool answers = evaluated.ok() || last;
@@ -214,28 +222,34 @@ void ScalerService::Impl::Answer(const Call& call, Question question,
     Finish(call, reply(*parsed, evaluated));
     return true;
   };
-  if (attempt(false)) return;
-  waiting_.Add(call.arrived + options_.snapshot_timeout, trigger->size_bytes(), attempt);
+  const auto wait = [this, arrived = call.arrived, bytes = trigger->size_bytes(), attempt] {
+    waiting_.Add(arrived + options_.snapshot_timeout, bytes, attempt);
+  };
+  if (standing.has_value()) return wait();
+  const bool is_queued = deciding_.Run([attempt, wait] {
+    if (!attempt(false)) wait();
+  });
+  if (is_queued) return;
+  Refuse(call, absl::UnavailableError(stopping_ ? "the scaler is stopping"
+                                                : "too many questions wait for a decision"));
 }
 
 template <typename Stream>
-Stream* ScalerService::Impl::Begin(Rpc rpc, CallbackServerContext* context,
-                                   std::shared_ptr<Stream> stream, absl::Status refusal) {
-  Stream* const begun = stream.get();
-  const size_t bytes = begun->size_bytes();
-  const absl::Status opened = streams_.Open(rpc, context->peer(), bytes, std::move(stream));
-  refusal.Update(opened);
+OnEnd ScalerService::Impl::Begin(Rpc rpc, const ServerCall& call, std::shared_ptr<Stream> stream,
+                                 absl::Status refusal) {
+  refusal.Update(streams_.Open(rpc, call.headers().peer, stream->size_bytes(), stream));
   if (refusal.ok()) {
-    streams_.Watch(begun, begun->interest());
-    begun->Refresh(clock_.Now());
+    // It is due at once: if too many wait, RefreshDue() will come to it.
+    streams_.Watch(stream.get(), stream->interest());
+    deciding_.Run([this, stream] { stream->Refresh(clock_.Now()); });
   } else {
     // Not when it is stopping, nor for what is never served: no fault of the peer's.
     if (absl::IsInvalidArgument(refusal) || absl::IsResourceExhausted(refusal)) {
-      LogRefusal(rpc, *context, refusal);
+      LogRefusal(rpc, call, refusal);
     }
-    begun->End(refusal);
+    stream->End(refusal);
   }
-  return begun;
+  return [this, stream = stream.get()] { streams_.Closed(stream, stream->code()); };
 }
 
 void ScalerService::Impl::Run() {
@@ -280,81 +294,62 @@ void ScalerService::Impl::RefreshOnSignals(absl::Time now) {
   seen_signals_ = generation;
 }
 
-ServerUnaryReactor* ScalerService::Impl::ExternalScaler::IsActive(
-    CallbackServerContext* context, const externalscaler::ScaledObjectRef* ref,
-    IsActiveResponse* response) {
-  const Call call = impl_.Arrived(Rpc::kIsActive, context);
-  impl_.Answer(call, Question::kActivity, *ref,
-               [response](const ParsedTrigger&, const TriggerEvaluator::Evaluated& evaluated) {
-                 if (!evaluated.ok()) return evaluated.status();
-                 response->set_result(evaluated->cached->decision.active);
-                 return evaluated->cached->decision.status;
-               });
-  return call.reactor;
+void ScalerService::Impl::IsActive(Call call, const Ref& ref) {
+  Answer(std::move(call), Question::kActivity, ref,
+         [](const ParsedTrigger&,
+            const TriggerEvaluator::Evaluated& evaluated) -> absl::StatusOr<IsActiveResponse> {
+           RETURN_IF_ERROR(evaluated.status());
+           const Decision& decision = evaluated->cached->decision;
+           RETURN_IF_ERROR(decision.status);
+           IsActiveResponse response;
+           response.set_result(decision.active);
+           return response;
+         });
 }
 
-ServerUnaryReactor* ScalerService::Impl::ExternalScaler::GetMetrics(
-    CallbackServerContext* context, const GetMetricsRequest* request,
-    GetMetricsResponse* response) {
-  const Call call = impl_.Arrived(Rpc::kGetMetrics, context);
-  if (!request->has_scaledobjectref()) {
-    impl_.Refuse(call, absl::InvalidArgumentError("no scaledObjectRef"));
-    return call.reactor;
+void ScalerService::Impl::GetMetrics(Call call, const GetMetricsRequest& request) {
+  if (!request.has_scaledobjectref()) {
+    return Refuse(call, absl::InvalidArgumentError("no scaledObjectRef"));
   }
-  impl_.Answer(call, Question::kAll, request->scaledobjectref(),
-               [response](const ParsedTrigger&, const TriggerEvaluator::Evaluated& evaluated) {
-                 if (!evaluated.ok()) return evaluated.status();
-                 const CachedDecision& cached = *evaluated->cached;
-                 if (cached.decision.status.ok()) *response = MetricsAnswer(cached);
-                 return cached.decision.status;
-               });
-  return call.reactor;
+  Answer(std::move(call), Question::kAll, request.scaledobjectref(),
+         [](const ParsedTrigger&,
+            const TriggerEvaluator::Evaluated& evaluated) -> absl::StatusOr<GetMetricsResponse> {
+           RETURN_IF_ERROR(evaluated.status());
+           RETURN_IF_ERROR(evaluated->cached->decision.status);
+           return MetricsAnswer(*evaluated->cached);
+         });
 }
 
-ServerUnaryReactor* ScalerService::Impl::Explainer::Explain(
-    CallbackServerContext* context, const externalscaler::ScaledObjectRef* ref,
-    Explanation* response) {
-  const Call call = impl_.Arrived(Rpc::kExplain, context);
-  const Clock& clock = impl_.clock_;
-  impl_.Answer(call, Question::kAll, *ref,
-               [response, &clock](const ParsedTrigger& parsed,
-                                  const TriggerEvaluator::Evaluated& evaluated) {
-                 *response = evaluated.ok() ? ExplainAnswer(*evaluated->cached, clock.Now())
-                                            : ExplainAnswer(parsed, evaluated.status());
-                 return absl::OkStatus();
-               });
-  return call.reactor;
+void ScalerService::Impl::Explain(Call call, const Ref& ref) {
+  Answer(std::move(call), Question::kAll, ref,
+         [&clock = clock_](
+             const ParsedTrigger& parsed,
+             const TriggerEvaluator::Evaluated& evaluated) -> absl::StatusOr<Explanation> {
+           RETURN_IF_ERROR(parsed.trigger.status());
+           return evaluated.ok() ? ExplainAnswer(*evaluated->cached, clock.Now())
+                                 : ExplainAnswer(parsed, evaluated.status());
+         });
 }
 
-ServerUnaryReactor* ScalerService::Impl::ExternalScaler::GetMetricSpec(
-    CallbackServerContext* context, const externalscaler::ScaledObjectRef* ref,
-    GetMetricSpecResponse* response) {
-  const Call call = impl_.Arrived(Rpc::kGetMetricSpec, context);
-  *response = SpecAnswer(impl_.evaluator_.Parse(*impl_.ForSpec(*ref))->spec);
-  impl_.Finish(call, absl::OkStatus());
-  return call.reactor;
+void ScalerService::Impl::GetMetricSpec(Call call, const Ref& ref) {
+  Finish<GetMetricSpecResponse>(call, SpecAnswer(evaluator_.Parse(*ForSpec(ref))->spec));
 }
 
-grpc::ServerWriteReactor<IsActiveResponse>* ScalerService::Impl::ExternalScaler::StreamIsActive(
-    CallbackServerContext* context, const externalscaler::ScaledObjectRef* ref) {
-  const absl::Status checked = CheckRef(*ref);
-  return impl_.Begin(Rpc::kStreamIsActive, context,
-                     std::make_shared<ActivityStream>(
-                         impl_.streams_, impl_.NewLife(), impl_.evaluator_, impl_.repeats_,
-                         checked.ok() ? impl_.cache_.Get(*ref) : impl_.ForSpec(*ref)),
-                     checked);
+OnEnd ScalerService::Impl::StreamIsActive(std::shared_ptr<ServerCall> call, const Ref& ref) {
+  const absl::Status checked = CheckRef(ref);
+  return Begin(Rpc::kStreamIsActive, *call,
+               std::make_shared<ActivityStream>(call, NewLife(), evaluator_, repeats_,
+                                                checked.ok() ? cache_.Get(ref) : ForSpec(ref)),
+               checked);
 }
 
-grpc::ServerWriteReactor<GetMetricSpecResponse>*
-ScalerService::Impl::ExternalScaler::StreamMetricSpec(CallbackServerContext* context,
-                                                      const externalscaler::ScaledObjectRef* ref) {
+OnEnd ScalerService::Impl::StreamMetricSpec(std::shared_ptr<ServerCall> call, const Ref& ref) {
   // Without a file the spec never changes, and KEDA takes UNIMPLEMENTED as "ask instead".
-  return impl_.Begin(Rpc::kStreamMetricSpec, context,
-                     std::make_shared<SpecStream>(impl_.streams_, impl_.NewLife(), impl_.evaluator_,
-                                                  impl_.ForSpec(*ref)),
-                     impl_.profiles_.HasFile()
-                         ? absl::OkStatus()
-                         : absl::UnimplementedError("no --profiles: the spec is constant"));
+  return Begin(Rpc::kStreamMetricSpec, *call,
+               std::make_shared<SpecStream>(call, NewLife(), evaluator_, ForSpec(ref)),
+               profiles_.HasFile()
+                   ? absl::OkStatus()
+                   : absl::UnimplementedError("no --profiles: the spec is constant"));
 }
 
 ScalerService::ScalerService(const ScalerServiceOptions& options, const Clock& clock,
@@ -364,7 +359,7 @@ ScalerService::ScalerService(const ScalerServiceOptions& options, const Clock& c
     : impl_(std::make_unique<Impl>(options, clock, fleets, leases, profiles, metrics,
                                    std::move(wake_sampler), signals)) {}
 ScalerService::~ScalerService() = default;
-std::vector<grpc::Service*> ScalerService::Services() { return impl_->Services(); }
+Methods ScalerService::methods() { return impl_->methods(); }
 size_t ScalerService::waiting_calls() const { return impl_->waiting_calls(); }
 void ScalerService::StopStreams() { impl_->StopStreams(); }
 

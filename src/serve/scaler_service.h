@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <memory>
-#include <vector>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
@@ -14,10 +13,7 @@
 #include "serve/signal_access.h"
 #include "store/fleet_reader.h"
 #include "store/leases.h"
-
-namespace grpc {
-class Service;
-}
+#include "wire/methods.h"
 
 namespace gpuscaler {
 
@@ -36,7 +32,8 @@ struct ScalerServiceOptions {
   std::function<void()> came_round;
 };
 
-// Every handler answers within 2 s and holds no thread while it waits. Thread-safe.
+// Every call is answered within 2 s and holds no thread while it waits. An answer that is known is
+// sent by the server's own thread; decisions are made on others. Thread-safe.
 class ScalerService {
  public:
   // All references outlive the service. Wakes `wake_sampler` when a costly reading that the newest
@@ -46,8 +43,8 @@ class ScalerService {
                 std::function<void()> wake_sampler, const SignalAccess& signals = {});
   ~ScalerService();  // after StopStreams(), and after the gRPC server has gone
 
-  // ExternalScaler and Explainer, to register with a server; owned here.
-  std::vector<grpc::Service*> Services();
+  // Serves ExternalScaler and Explainer.
+  Methods methods();
 
   // How many calls wait for a snapshot.
   size_t waiting_calls() const;

@@ -255,7 +255,7 @@ TEST(ScalerService, WhatKedaNeverSendsIsLoggedWithItsPeerButFillsNoDisk) {
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(IsActive(scaler, nameless, &active).ok());
   const std::string log = ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(log, HasSubstr("level=warn event=request_refused method=GetMetrics "
-                             "peer=ipv4:127.0.0.1:"));
+                             "peer=127.0.0.1 "));
   EXPECT_THAT(log, HasSubstr("why=\"no scaledObjectRef\" dropped=0\n"));
   EXPECT_THAT(log, HasSubstr("bytes, at most 65536\""));
   EXPECT_THAT(log, HasSubstr("has no name"));

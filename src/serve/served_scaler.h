@@ -110,7 +110,7 @@ class ServedScaler {
             options, clock, store, leases, profiles, counted, [this] { ++sampler_wakes; },
             signals)) {
     server_options.port = 0;
-    auto started = GrpcServer::Start(server_options, service->Services());
+    auto started = GrpcServer::Start(server_options, service->methods());
     if (!started.ok()) throw std::runtime_error(started.status().ToString());
     server = *std::move(started);
     address = server_options.bind_address.find(':') == std::string::npos

@@ -13,9 +13,12 @@ bool Same(const MetricSpec& a, const MetricSpec& b) {
 
 }  // namespace
 
-SpecStream::SpecStream(OpenStreams& streams, const StreamLife& life,
+SpecStream::SpecStream(std::shared_ptr<ServerCall> call, const StreamLife& life,
                        const TriggerEvaluator& evaluator, std::shared_ptr<CachedTrigger> trigger)
-    : StreamReactor(streams), life_(life), evaluator_(evaluator), trigger_(std::move(trigger)) {}
+    : ScalerStream(std::move(call)),
+      life_(life),
+      evaluator_(evaluator),
+      trigger_(std::move(trigger)) {}
 
 void SpecStream::Refresh(absl::Time now) {
   if (now >= life_.ends_at) return End(absl::OkStatus());

@@ -8,18 +8,18 @@
 #include "base/mutex.h"
 #include "externalscaler.pb.h"
 #include "serve/activity_stream.h"
-#include "serve/stream_reactor.h"
+#include "serve/scaler_stream.h"
 #include "serve/trigger_cache.h"
 #include "serve/trigger_evaluator.h"
 
 namespace gpuscaler {
 
 // Each message costs KEDA a full reconcile: none is sent that says nothing new.
-class SpecStream : public StreamReactor<externalscaler::GetMetricSpecResponse> {
+class SpecStream : public ScalerStream<externalscaler::GetMetricSpecResponse> {
  public:
-  // `judge` outlives it.
-  SpecStream(OpenStreams& streams, const StreamLife& life, const TriggerEvaluator& evaluator,
-             std::shared_ptr<CachedTrigger> trigger);
+  // `evaluator` outlives it.
+  SpecStream(std::shared_ptr<ServerCall> call, const StreamLife& life,
+             const TriggerEvaluator& evaluator, std::shared_ptr<CachedTrigger> trigger);
 
   size_t size_bytes() const { return trigger_->size_bytes(); }
   StreamInterest interest() const override { return {}; }  // the profiles alone

@@ -2,6 +2,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <string>
 
 #include "base/test_folder.h"
@@ -97,13 +98,16 @@ TEST_F(SpecStreamTest, OneThatOpensWhileTheFileChangesDoesNotSayTheOldSpecLast) 
   const auto marker = Open(scaler, RefOf({{"profile", "marker"}}));
   ASSERT_THAT(marker->WaitForMessages(1), SizeIs(1));
   // Bad metadata is counted between its reading and its answer.
+  std::atomic<bool> has_reloaded = false;
   scaler.counted.AtNextDecision([&] {
     for (const size_t marked : {2, 3}) {
       reload(50, marked);
       ASSERT_THAT(marker->WaitForMessages(marked), SizeIs(marked));
     }
+    has_reloaded = true;
   });
   const auto stream = Open(scaler, RefOf({{"profile", "ours"}, {"window", "long"}}));
+  ASSERT_TRUE(Eventually([&] { return has_reloaded.load(); }));
   ASSERT_THAT(stream->WaitForMessages(1), SizeIs(1));
   scaler.clock.Advance(absl::Minutes(6));
   ASSERT_TRUE(stream->WaitForEnd());

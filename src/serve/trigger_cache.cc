@@ -137,20 +137,24 @@ CachedTrigger::Parsing CachedTrigger::Parse(const ProfileStore::Current& profile
   return {.parsed = parsed_, .is_new = true};
 }
 
-Evaluation CachedTrigger::TriggerEvaluator(Question question,
-                                           const std::shared_ptr<const ParsedTrigger>& parsed,
-                                           const FleetHistory& fleet,
-                                           const StalenessLimits& staleness,
-                                           const Observations* received) {
+Evaluation CachedTrigger::Evaluate(Question question,
+                                   const std::shared_ptr<const ParsedTrigger>& parsed,
+                                   const FleetHistory& fleet, const StalenessLimits& staleness,
+                                   const Observations* received) {
   const SignalHistory* const signals = received == nullptr ? nullptr : &received->history;
   const int64_t of_signals = signals == nullptr ? 0 : signals->generation;
   const auto own = received == nullptr ? nullptr : received->own;
-  MutexLock lock(mutex_);
-  // Of all engines and of some, generations do not compare.
-  const bool compares = cached_ != nullptr && (cached_->own == nullptr) == (own == nullptr);
-  const auto known = compares ? Known(question, *parsed, fleet, of_signals) : std::nullopt;
-  if (known) return *known;
+  MutexLock deciding(decide_mutex_);
+  {
+    MutexLock lock(mutex_);
+    // Of all engines and of some, generations do not compare.
+    const bool compares = cached_ != nullptr && (cached_->own == nullptr) == (own == nullptr);
+    const auto known = compares ? Known(question, *parsed, fleet, of_signals) : std::nullopt;
+    if (known) return *known;
+  }
   Decision decided = Decide(*parsed->trigger, scaled_object_, fleet, signals, staleness);
+  auto quiet = IdleFastPath::Of(*parsed->trigger, fleet, staleness, decided);
+  MutexLock lock(mutex_);
   if (std::string note = suggestion_.Note(); !note.empty())
     decided.notes.push_back(std::move(note));
   cached_ = std::make_shared<const CachedDecision>(CachedDecision{.sequence = ++decided_,
@@ -160,7 +164,6 @@ Evaluation CachedTrigger::TriggerEvaluator(Question question,
                                                                   .parsed = parsed,
                                                                   .decision = std::move(decided)});
   const Decision& decision = cached_->decision;
-  auto quiet = IdleFastPath::Of(*parsed->trigger, fleet, staleness, decision);
   Count(BytesOf(decision) + (quiet ? quiet->size_bytes() : 0) + (own ? own->size_bytes() : 0));
   idle_.reset();
   if (quiet) idle_ = {*std::move(quiet), fleet.generation, fleet.now, decision.active_until};

@@ -118,19 +118,19 @@ class CachedTrigger {
   // Decides once a generation, and again when time alone may have changed the answer
   // (Decision::valid_until, active_until); a history older than the last one gets the last one's
   // cached decision. Of the activity of a workload that stays quiet (IdleFastPath) it is not
-  // decided anew. `heard` is what its source said; null: it has none, or nobody reads it.
-  Evaluation TriggerEvaluator(Question question, const std::shared_ptr<const ParsedTrigger>& parsed,
-                              const FleetHistory& fleet, const StalenessLimits& staleness,
-                              const Observations* received = nullptr);
+  // decided anew. `received` is from its source; null: it has none, or nobody reads it. Blocks
+  // while another thread decides on the trigger; no other function does.
+  Evaluation Evaluate(Question question, const std::shared_ptr<const ParsedTrigger>& parsed,
+                      const FleetHistory& fleet, const StalenessLimits& staleness,
+                      const Observations* received = nullptr);
 
   // Null: none was made yet.
   std::shared_ptr<const CachedDecision> cached() const;
   // How far a decision on the trigger looks back, by the newest one.
   absl::Duration LookBackOf(const Trigger& trigger) const;
 
-  // What TriggerEvaluator() would find to be right without deciding, where `cached decision` still
-  // is its cached decision and what that looked at of its source is of this generation now.
-  // Nothing: it has to be asked.
+  // What Evaluate() would return without deciding, if `cached` still is its cached decision and
+  // what that looked at of its source is of this generation now. Empty: a decision is needed.
   std::optional<Evaluation> Standing(Question question, const ParsedTrigger& parsed,
                                      const FleetHistory& fleet,
                                      const std::shared_ptr<const CachedDecision>& cached,
@@ -184,6 +184,7 @@ class CachedTrigger {
   std::atomic<Outcome> observed_ = Outcome::kValue;
   std::atomic<unsigned> logged_ambiguities_ = 0;
   ProfileSuggestion suggestion_;
+  Mutex decide_mutex_;  // before mutex_: one decision at a time
   mutable Mutex mutex_;
   std::shared_ptr<const ParsedTrigger> parsed_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const CachedDecision> cached_ ABSL_GUARDED_BY(mutex_);

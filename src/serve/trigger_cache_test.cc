@@ -80,8 +80,7 @@ TEST(TriggerCache, VerdictsCountInWhatIsKept) {
   const auto small = cache.Get(Ref("small", {{"scope", "fleet"}, {"gpuIndex", "0"}}));
   const auto evaluated = [&](CachedTrigger& trigger) {
     const auto parsed = trigger.Parse(Version(1)).parsed;
-    return trigger
-        .TriggerEvaluator(Question::kAll, parsed, FleetOfOne(builder.history()), kStaleness)
+    return trigger.Evaluate(Question::kAll, parsed, FleetOfOne(builder.history()), kStaleness)
         .cached;
   };
   ASSERT_LT(BytesOf(evaluated(*small)->decision), 2000u);
@@ -106,20 +105,16 @@ TEST(CachedTrigger, DecidesOnceAGeneration) {
   HistoryBuilder builder;
   builder.Tick({BusyGpu(0, 60)});
   const auto first =
-      trigger.TriggerEvaluator(Question::kAll, parsed, FleetOfOne(builder.history()), kStaleness)
-          .cached;
+      trigger.Evaluate(Question::kAll, parsed, FleetOfOne(builder.history()), kStaleness).cached;
   EXPECT_EQ(
-      trigger.TriggerEvaluator(Question::kAll, parsed, FleetOfOne(builder.history()), kStaleness)
-          .cached,
+      trigger.Evaluate(Question::kAll, parsed, FleetOfOne(builder.history()), kStaleness).cached,
       first);
   const auto older = builder.history();
   builder.Tick({BusyGpu(0, 80)});
   const auto second =
-      trigger.TriggerEvaluator(Question::kAll, parsed, FleetOfOne(builder.history()), kStaleness)
-          .cached;
+      trigger.Evaluate(Question::kAll, parsed, FleetOfOne(builder.history()), kStaleness).cached;
   EXPECT_NE(second, first);
-  EXPECT_EQ(trigger.TriggerEvaluator(Question::kAll, parsed, FleetOfOne(older), kStaleness).cached,
-            second)
+  EXPECT_EQ(trigger.Evaluate(Question::kAll, parsed, FleetOfOne(older), kStaleness).cached, second)
       << "never back in time";
 }
 
@@ -130,12 +125,12 @@ TEST(CachedTrigger, VerdictIsRightUntilTimeMayHaveChangedIt) {
   HistoryBuilder builder;
   builder.Hold(absl::Minutes(10), {BusyGpu(0, 60)});
   FleetHistory fleet = FleetOfOne(builder.history());
-  const auto first = trigger.TriggerEvaluator(Question::kAll, parsed, fleet, kStaleness).cached;
+  const auto first = trigger.Evaluate(Question::kAll, parsed, fleet, kStaleness).cached;
   fleet.now += absl::Seconds(5);
-  EXPECT_EQ(trigger.TriggerEvaluator(Question::kAll, parsed, fleet, kStaleness).cached, first)
+  EXPECT_EQ(trigger.Evaluate(Question::kAll, parsed, fleet, kStaleness).cached, first)
       << "all that was read is equal";
   fleet.now += absl::Seconds(2);
-  const auto stale = trigger.TriggerEvaluator(Question::kAll, parsed, fleet, kStaleness).cached;
+  const auto stale = trigger.Evaluate(Question::kAll, parsed, fleet, kStaleness).cached;
   EXPECT_EQ(stale->decision.status.code(), absl::StatusCode::kUnavailable);
 }
 
@@ -146,10 +141,10 @@ TEST(CachedTrigger, ActivityIsRightForLongerThanAnAverageThatMoves) {
   builder.Hold(absl::Minutes(10), {BusyGpu(0, 60)});
   builder.Hold(kTick, {BusyGpu(0, 90)});
   FleetHistory fleet = FleetOfOne(builder.history());
-  const auto first = trigger.TriggerEvaluator(Question::kAll, parsed, fleet, kStaleness).cached;
+  const auto first = trigger.Evaluate(Question::kAll, parsed, fleet, kStaleness).cached;
   fleet.now += absl::Milliseconds(500);
-  EXPECT_EQ(trigger.TriggerEvaluator(Question::kActivity, parsed, fleet, kStaleness).cached, first);
-  EXPECT_NE(trigger.TriggerEvaluator(Question::kAll, parsed, fleet, kStaleness).cached, first);
+  EXPECT_EQ(trigger.Evaluate(Question::kActivity, parsed, fleet, kStaleness).cached, first);
+  EXPECT_NE(trigger.Evaluate(Question::kAll, parsed, fleet, kStaleness).cached, first);
 }
 
 // An inactive workload beside a busy neighbour.
@@ -166,8 +161,8 @@ class IdleTriggerTest : public testing::Test {
   Evaluation Evaluated(Question question, int64_t profiles = 1) {
     FleetHistory fleet = builder_.fleet();
     fleet.generation = (fleet.now - absl::UnixEpoch()) / kTick;
-    return trigger_.TriggerEvaluator(question, trigger_.Parse(Version(profiles)).parsed, fleet,
-                                     kStaleness, received_);
+    return trigger_.Evaluate(question, trigger_.Parse(Version(profiles)).parsed, fleet, kStaleness,
+                             received_);
   }
 
   FleetBuilder builder_;
@@ -240,12 +235,10 @@ TEST(CachedTrigger, NewProfilesAreReadAndJudgedAnew) {
   HistoryBuilder builder;
   builder.Tick({BusyGpu(0, 60)});
   const auto first =
-      trigger.TriggerEvaluator(Question::kAll, parsed, FleetOfOne(builder.history()), kStaleness)
-          .cached;
+      trigger.Evaluate(Question::kAll, parsed, FleetOfOne(builder.history()), kStaleness).cached;
   const auto next = trigger.Parse({3, profiles}).parsed;
   EXPECT_NE(
-      trigger.TriggerEvaluator(Question::kAll, next, FleetOfOne(builder.history()), kStaleness)
-          .cached,
+      trigger.Evaluate(Question::kAll, next, FleetOfOne(builder.history()), kStaleness).cached,
       first);
 }
 

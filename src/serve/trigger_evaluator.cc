@@ -311,39 +311,55 @@ absl::StatusOr<TriggerEvaluator::Inputs> TriggerEvaluator::InputsOf(
   return inputs;
 }
 
-TriggerEvaluator::Evaluated TriggerEvaluator::Try(Question question, CachedTrigger& trigger,
-                                                  const Parsed& parsed) const {
-  if (ReadsSignals(*parsed)) return TryOnSignals(question, trigger, parsed);
-  ASSIGN_OR_RETURN(const auto fleet, ReadableFleetOf(*parsed, /*none_listed=*/false));
-  return Reported(trigger, trigger.TriggerEvaluator(question, parsed, *fleet, staleness_));
-}
-
-// Whether its source has news costs no look at what was said. By time alone a cached decision is
-// right for as long as it says (an average over readings that differ for no time at all), and what
-// it has waited for is not awaited again.
-TriggerEvaluator::Evaluated TriggerEvaluator::TryOnSignals(Question question,
-                                                           CachedTrigger& trigger,
-                                                           const Parsed& parsed) const {
+// Whether its source has news costs no look at the numbers themselves. By time alone a cached
+// decision is right for as long as it states (an average over readings that differ for no time at
+// all), and what it has waited for is not awaited again.
+TriggerEvaluator::Look TriggerEvaluator::LookAt(Question question, CachedTrigger& trigger,
+                                                const ParsedTrigger& parsed) const {
+  const bool reads_signals = ReadsSignals(parsed);
   const std::shared_ptr<const CachedDecision> cached = trigger.cached();
   const OwnPods* const own = cached == nullptr ? nullptr : cached->own.get();
-  SignalVersion update = WithEnginesOf(own, [&](SignalStore::EngineFilter counts) {
-    return signals_.store->VersionOf(*parsed->source, counts);
-  });
-  // Neither ever falls, so an equal sum is of equal ones.
-  if (parsed->gateway.has_value())
-    update.generation += signals_.store->VersionOf(*parsed->gateway).generation;
-  ASSIGN_OR_RETURN(const auto fleet, ReadableFleetOf(*parsed, update.is_none));
-  const auto standing = trigger.Standing(question, *parsed, *fleet, cached, update.generation);
-  if (standing) return *standing;
+  SignalVersion newest{};
+  if (reads_signals) {
+    newest = WithEnginesOf(own, [&](SignalStore::EngineFilter counts) {
+      return signals_.store->VersionOf(*parsed.source, counts);
+    });
+    // Neither ever falls, so an equal sum is of equal ones.
+    if (parsed.gateway.has_value())
+      newest.generation += signals_.store->VersionOf(*parsed.gateway).generation;
+  }
+  Look look{.fleet = ReadableFleetOf(parsed, reads_signals && newest.is_none)};
+  if (!look.fleet.ok()) {
+    look.standing = look.fleet.status();
+  } else if (const auto standing =
+                 trigger.Standing(question, parsed, **look.fleet, cached, newest.generation)) {
+    look.standing = *standing;
+  }
+  return look;
+}
 
+std::optional<TriggerEvaluator::Evaluated> TriggerEvaluator::Standing(Question question,
+                                                                      CachedTrigger& trigger,
+                                                                      const Parsed& parsed) const {
+  return LookAt(question, trigger, *parsed).standing;
+}
+
+TriggerEvaluator::Evaluated TriggerEvaluator::Try(Question question, CachedTrigger& trigger,
+                                                  const Parsed& parsed) const {
+  const Look look = LookAt(question, trigger, *parsed);
+  if (look.standing.has_value()) return *look.standing;
+  const FleetReader::Fleet& fleet = *look.fleet;
+  if (!ReadsSignals(*parsed)) {
+    return Reported(trigger, trigger.Evaluate(question, parsed, *fleet, staleness_));
+  }
   ASSIGN_OR_RETURN(Inputs inputs, InputsOf(trigger, *parsed, fleet));
   SignalHistory& history = inputs.received.history;
   AwaitNodesOf(*parsed, *inputs.fleet, inputs.received.own.get(), history);
   if (history.is_awaited) {
     return absl::UnavailableError(absl::StrCat(NameOf(*parsed->source), ": not read yet"));
   }
-  return Reported(trigger, trigger.TriggerEvaluator(question, parsed, *inputs.fleet, staleness_,
-                                                    &inputs.received));
+  return Reported(trigger,
+                  trigger.Evaluate(question, parsed, *inputs.fleet, staleness_, &inputs.received));
 }
 
 Evaluation TriggerEvaluator::Reported(CachedTrigger& trigger, Evaluation evaluation) const {

@@ -19,7 +19,7 @@
 
 namespace gpuscaler {
 
-// Thread-safe; never blocks.
+// Thread-safe.
 class TriggerEvaluator {
  public:
   using Parsed = std::shared_ptr<const ParsedTrigger>;
@@ -43,8 +43,12 @@ class TriggerEvaluator {
 
   // UNAVAILABLE: no fresh snapshot, or none with what the trigger needs; the next one may have it.
   // A cached decision may hold an error of its own, which only other GPUs or metadata cure.
-  // What is not asked for may be as of a moment ago.
+  // What is not asked for may be as of a moment ago. Takes as long as a decision on the trigger.
   Evaluated Try(Question question, CachedTrigger& trigger, const Parsed& parsed) const;
+
+  // What Try() would return without a decision; empty: one is needed. Does not wait for decisions.
+  std::optional<Evaluated> Standing(Question question, CachedTrigger& trigger,
+                                    const Parsed& parsed) const;
 
   // A question got `why` instead of a cached decision.
   void Unanswered(CachedTrigger& trigger, const absl::Status& why) const;
@@ -82,8 +86,12 @@ class TriggerEvaluator {
   absl::StatusOr<Inputs> InputsOf(const CachedTrigger& trigger, const ParsedTrigger& parsed,
                                   const FleetReader::Fleet& fleet) const;
 
-  // Of a trigger with a source that somebody reads.
-  Evaluated TryOnSignals(Question question, CachedTrigger& trigger, const Parsed& parsed) const;
+  // `standing` as Standing() returns it; if it is empty, `fleet` is what to decide on.
+  struct Look {
+    absl::StatusOr<FleetReader::Fleet> fleet;
+    std::optional<Evaluated> standing = std::nullopt;
+  };
+  Look LookAt(Question question, CachedTrigger& trigger, const ParsedTrigger& parsed) const;
   Evaluation Reported(CachedTrigger& trigger, Evaluation evaluation) const;
 
   // Counts it and logs it.

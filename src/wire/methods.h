@@ -84,4 +84,33 @@ Methods::value_type Unary(
           }};
 }
 
+// Called once, at the end of a call, on the loop's thread.
+using OnEnd = std::function<void()>;
+
+// The entry of a method with one request and a stream of answers. `open` is called as Unary()'s
+// `answer` is; what it returns is called at the call's end.
+template <typename Request>
+Methods::value_type ServerStreaming(
+    std::string path,
+    std::function<OnEnd(const std::shared_ptr<ServerCall>& call, Request request)> open) {
+  class Handler : public RequestHandler<Request> {
+   public:
+    Handler(std::shared_ptr<ServerCall> call, const decltype(open)& open)
+        : RequestHandler<Request>(std::move(call)), open_(open) {}
+
+    void OnEnd() override {
+      if (at_end_ != nullptr) at_end_();
+    }
+
+   private:
+    void OnRequest(Request request) override { at_end_ = open_(this->call_, std::move(request)); }
+
+    const decltype(open)& open_;
+    gpuscaler::OnEnd at_end_;
+  };
+  return {std::move(path), [open = std::move(open)](const std::shared_ptr<ServerCall>& call) {
+            return std::make_unique<Handler>(call, open);
+          }};
+}
+
 }  // namespace gpuscaler

@@ -17,6 +17,16 @@ void ServerCall::AddTrailer(std::string name, std::string value) {
   trailing_.emplace(std::move(name), std::move(value));
 }
 
+void ServerCall::SendHeaders() {
+  bool is_first = false;
+  {
+    MutexLock lock(mutex_);
+    sends_headers_ = true;
+    is_first = !std::exchange(is_woken_, true);
+  }
+  Wake(is_first);
+}
+
 void ServerCall::WriteNewest(std::string bytes) {
   bool is_first = false;
   {

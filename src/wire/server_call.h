@@ -36,7 +36,7 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
     virtual ~Handler() = default;
     virtual void OnMessage(std::string bytes) = 0;
     virtual void OnLastMessage() {}  // the client sends no more
-    virtual void OnWritten() {}      // nothing waits to be sent any more
+    virtual void OnWritten() {}      // all messages have been sent, or wait in HTTP/2 alone
     // Once, at the end of every call: all is sent, or the client has cancelled it or has gone, or
     // the deadline has passed.
     virtual void OnEnd() {}
@@ -51,6 +51,9 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
   // write and before Finish().
   void AddHeader(std::string name, std::string value) ABSL_LOCKS_EXCLUDED(mutex_);
   void AddTrailer(std::string name, std::string value) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Sends the headers before there is a message: the client sees that the call is accepted.
+  void SendHeaders() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Sends a message. If the one before still waits to be sent, this one takes its place: a client
   // that does not read costs two messages.
@@ -80,6 +83,7 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
   std::multimap<std::string, std::string> trailing_ ABSL_GUARDED_BY(mutex_);
   std::deque<Outgoing> outgoing_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Status> status_ ABSL_GUARDED_BY(mutex_);
+  bool sends_headers_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_woken_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -18,8 +18,10 @@ namespace {
 constexpr absl::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 // More than this is not prepared before the socket takes it.
 constexpr size_t kPrepared = 64 << 10;
-// After the first GOAWAY a client's calls that are under way arrive within this time.
-constexpr absl::Duration kRoundTrip = absl::Seconds(1);
+// After the first GOAWAY a PING follows: calls that are under way arrive before its answer, or
+// within this time.
+constexpr absl::Duration kLongestRoundTrip = absl::Seconds(1);
+constexpr uint8_t kRoundTripPing[8] = {'g', 'o', 'a', 'w', 'a', 'y', 0, 0};
 constexpr size_t kMessagePrefix = 5;  // bytes before a message
 // Encoded it fits the 8 KiB of trailers that clients accept.
 constexpr size_t kLongestStatusText = 2000;
@@ -74,7 +76,7 @@ struct ServerSession::Stream {
   absl::Status refused;  // before a handler was found
   MessageReader reader;
   std::shared_ptr<ServerCall> call;
-  std::unique_ptr<ServerCall::Handler> handler;
+  std::shared_ptr<ServerCall::Handler> handler;
   std::unique_ptr<event, Free> deadline;
   bool has_begun_answer = false;
   bool has_status = false;  // submitted
@@ -107,6 +109,10 @@ struct SessionCallbacks {
   static int OnFrame(nghttp2_session*, const nghttp2_frame* frame, void* data) {
     ServerSession& session = Of(data);
     const uint8_t type = frame->hd.type;
+    if (type == NGHTTP2_PING && (frame->hd.flags & NGHTTP2_FLAG_ACK) != 0 &&
+        std::ranges::equal(frame->ping.opaque_data, kRoundTripPing)) {
+      session.AcceptNoMore();
+    }
     if (type == NGHTTP2_PING || type == NGHTTP2_SETTINGS || type == NGHTTP2_PRIORITY ||
         (type == NGHTTP2_DATA && frame->hd.length == 0 &&
          (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0)) {
@@ -287,20 +293,25 @@ void ServerSession::BeginToClose() {
   if (session_ == nullptr) return CloseNow();
   if (close_timer_ != nullptr) return;
   nghttp2_submit_shutdown_notice(session_.get());
+  nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE, kRoundTripPing);
   close_timer_.reset(evtimer_new(
       loop_.base(),
       [](int, short, void* data) {
         ServerSession& session = *static_cast<ServerSession*>(data);
-        nghttp2_session* const http2 = session.session_.get();
-        nghttp2_submit_goaway(http2, NGHTTP2_FLAG_NONE,
-                              nghttp2_session_get_last_proc_stream_id(http2), NGHTTP2_NO_ERROR,
-                              nullptr, 0);
+        session.AcceptNoMore();
         session.Send();
       },
       this));
-  const timeval later = TimevalOf(kRoundTrip);
+  const timeval later = TimevalOf(kLongestRoundTrip);
   evtimer_add(close_timer_.get(), &later);
   Send();
+}
+
+void ServerSession::AcceptNoMore() {
+  if (close_timer_ == nullptr || std::exchange(accepts_no_more_, true)) return;
+  nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE,
+                        nghttp2_session_get_last_proc_stream_id(session_.get()), NGHTTP2_NO_ERROR,
+                        nullptr, 0);
 }
 
 void ServerSession::CloseNow() {
@@ -461,19 +472,20 @@ void ServerSession::Flush(ServerCall& call) {
   Stream* const stream = Find(call.stream_id_);
   if (stream == nullptr || stream->has_status) return;
   std::optional<absl::Status> status;
-  bool has_messages = false;
+  bool has_messages = false, sends_headers = false;
   {
     MutexLock lock(call.mutex_);
     call.is_woken_ = false;
     status = call.status_;
     has_messages = !call.outgoing_.empty();
+    sends_headers = call.sends_headers_;
   }
   control_frames_ = 0;
   if (stream->has_begun_answer) {
     nghttp2_session_resume_data(session_.get(), stream->id);
-  } else if (!has_messages && status.has_value()) {
+  } else if (!has_messages && !sends_headers && status.has_value()) {
     Refuse(*stream, *status);
-  } else if (has_messages) {
+  } else if (has_messages || sends_headers) {
     SubmitHeaders(*stream);
   }
   Send();
@@ -481,21 +493,25 @@ void ServerSession::Flush(ServerCall& call) {
 
 ssize_t ServerSession::ReadOutgoing(Stream& stream, uint8_t* buffer, size_t size, uint32_t* flags) {
   if (stream.sent == stream.current.size()) {
-    std::optional<absl::Status> status;
+    const bool has_sent = !stream.current.empty();
+    stream.current = {};
+    stream.sent = 0;
     bool is_last = false;
+    {
+      MutexLock lock(stream.call->mutex_);
+      is_last = stream.call->outgoing_.empty() && !stream.call->status_.has_value();
+    }
+    if (has_sent && is_last && stream.handler != nullptr) stream.handler->OnWritten();
+    std::optional<absl::Status> status;
     {
       MutexLock lock(stream.call->mutex_);
       if (!stream.call->outgoing_.empty()) {
         stream.current = Prefixed(stream.call->outgoing_.front().bytes);
         stream.call->outgoing_.pop_front();
-        is_last = stream.call->outgoing_.empty();
       } else {
-        stream.current.clear();
         status = stream.call->status_;
       }
-      stream.sent = 0;
     }
-    if (is_last && stream.handler != nullptr) stream.handler->OnWritten();
     if (stream.current.empty() && !status.has_value()) return NGHTTP2_ERR_DEFERRED;
     if (status.has_value()) {
       const std::string code = GrpcCode(status->code()), text = StatusText(*status);

@@ -22,7 +22,7 @@ namespace gpuscaler {
 
 // Returns the handler of a call; must not block. Called on the loop's thread.
 using StartCall =
-    std::function<std::unique_ptr<ServerCall::Handler>(const std::shared_ptr<ServerCall>&)>;
+    std::function<std::shared_ptr<ServerCall::Handler>(const std::shared_ptr<ServerCall>&)>;
 
 // Methods by their path.
 using Methods = std::map<std::string, StartCall, std::less<>>;
@@ -85,6 +85,8 @@ class ServerSession {
   void BeginHttp2();
   void Send();
   void CloseIfDone();
+  // Sends the second GOAWAY.
+  void AcceptNoMore();
 
   Stream* Find(int32_t id);
   void StartStream(int32_t id);
@@ -113,6 +115,7 @@ class ServerSession {
   std::map<int32_t, std::unique_ptr<Stream>> streams_;
   int control_frames_ = 0;
   absl::Time heard_at_ = absl::Now();
+  bool accepts_no_more_ = false;
   bool is_asked_ = false;    // whether it is there, since it was last heard
   bool is_closing_ = false;  // after what is to be sent
   bool is_in_callback_ = false;

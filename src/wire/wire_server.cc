@@ -9,6 +9,7 @@
 #include <openssl/ssl.h>
 
 #include <algorithm>
+#include <cstring>
 #include <list>
 #include <map>
 #include <utility>
@@ -16,7 +17,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/bound_port.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/mutex.h"
+#include "base/rate_limit.h"
 #include "base/status_macros.h"
 
 namespace gpuscaler {
@@ -50,11 +54,11 @@ int ChooseHttp2(SSL*, const unsigned char** chosen, unsigned char* chosen_size,
   return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-absl::StatusOr<TlsContext> ContextOf(const ServerTls& tls) {
+absl::StatusOr<TlsContext> ContextOf(const TlsPems& tls) {
   TlsContext context(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
   SSL_CTX_set_alpn_select_cb(context.get(), ChooseHttp2, nullptr);
-  const auto chain = TextOf(tls.certificate_chain);
+  const auto chain = TextOf(tls.cert);
   const std::unique_ptr<X509, FreeTls> leaf(
       PEM_read_bio_X509(chain.get(), nullptr, nullptr, nullptr));
   if (leaf == nullptr || SSL_CTX_use_certificate(context.get(), leaf.get()) != 1) {
@@ -63,7 +67,7 @@ absl::StatusOr<TlsContext> ContextOf(const ServerTls& tls) {
   while (X509* const above = PEM_read_bio_X509(chain.get(), nullptr, nullptr, nullptr)) {
     SSL_CTX_add0_chain_cert(context.get(), above);
   }
-  const auto key_text = TextOf(tls.private_key);
+  const auto key_text = TextOf(tls.key);
   const std::unique_ptr<EVP_PKEY, FreeTls> key(
       PEM_read_bio_PrivateKey(key_text.get(), nullptr, nullptr, nullptr));
   if (key == nullptr || SSL_CTX_use_PrivateKey(context.get(), key.get()) != 1) {
@@ -131,7 +135,7 @@ class WireServer::Impl {
 
   int port() const { return port_; }
 
-  absl::Status SetTls(const ServerTls& tls) {
+  absl::Status SetTls(const TlsPems& tls) {
     if (!options_.tls.has_value()) return absl::OkStatus();
     ASSIGN_OR_RETURN(TlsContext context, ContextOf(tls));
     MutexLock lock(mutex_);
@@ -184,8 +188,14 @@ class WireServer::Impl {
         this, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, listening));
     // Without descriptors accept() fails: connections stay in the backlog, and the timer tries
     // again.
-    evconnlistener_set_error_cb(
-        listener_.get(), [](evconnlistener* listener, void*) { evconnlistener_disable(listener); });
+    evconnlistener_set_error_cb(listener_.get(), [](evconnlistener* listener, void* impl) {
+      const char* const why = std::strerror(EVUTIL_SOCKET_ERROR());
+      if (const auto dropped = static_cast<Impl*>(impl)->paused_lines_.Pass()) {
+        LogWarn("accept_failed",
+                {{"why", why}, {"consequence", "new connections wait"}, {"dropped", *dropped}});
+      }
+      evconnlistener_disable(listener);
+    });
     tick_.reset(event_new(
         loop_.base(), -1, EV_PERSIST,
         [](int, short, void* impl) { static_cast<Impl*>(impl)->LookAfter(); }, this));
@@ -267,6 +277,8 @@ class WireServer::Impl {
   Connections connections_;
   std::map<std::string, size_t> per_address_;
   bool is_draining_ = false;
+  const SteadyClock clock_;
+  RateLimit paused_lines_{clock_, 1, absl::Minutes(1)};
   Mutex mutex_;
   CondVar gone_;
   bool are_all_gone_ ABSL_GUARDED_BY(mutex_) = false;
@@ -283,7 +295,7 @@ absl::StatusOr<std::unique_ptr<WireServer>> WireServer::Start(WireServerOptions 
 WireServer::WireServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 WireServer::~WireServer() = default;
 int WireServer::port() const { return impl_->port(); }
-absl::Status WireServer::SetTls(const ServerTls& tls) { return impl_->SetTls(tls); }
+absl::Status WireServer::SetTls(const TlsPems& tls) { return impl_->SetTls(tls); }
 void WireServer::Drain(absl::Duration patience) { impl_->Drain(patience); }
 
 }  // namespace gpuscaler

@@ -9,21 +9,15 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "rpc/tls_files.h"
 #include "wire/server_session.h"
 
 namespace gpuscaler {
 
-// PEM texts.
-struct ServerTls {
-  std::string certificate_chain;  // leaf first
-  std::string private_key;
-  std::string client_ca;  // empty: clients need no certificate
-};
-
 struct WireServerOptions {
   std::string bind_address;  // an IPv4 or IPv6 address, without brackets
   int port = 0;              // 0: any free one
-  std::optional<ServerTls> tls;
+  std::optional<TlsPems> tls;
   SessionLimits session;
   size_t unfinished_message_bytes = size_t{32} << 20;  // all connections together
   size_t connections = 4'096;                          // in all; further ones are closed at once
@@ -44,7 +38,7 @@ class WireServer {
   int port() const;
 
   // Connections from now on use them. INVALID_ARGUMENT: unusable; the earlier ones stay in use.
-  absl::Status SetTls(const ServerTls& tls);
+  absl::Status SetTls(const TlsPems& tls);
 
   // Closes the port and asks clients to go; blocks until all calls have ended, `patience` at most.
   void Drain(absl::Duration patience);

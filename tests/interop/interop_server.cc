@@ -121,8 +121,7 @@ std::string TextOf(const char* path) {
 
 int Main(int argc, char** argv) {
   WireServerOptions options{.bind_address = "127.0.0.1"};
-  if (argc == 4)
-    options.tls = {.certificate_chain = TextOf(argv[2]), .private_key = TextOf(argv[3])};
+  if (argc == 4) options.tls = {.cert = TextOf(argv[2]), .key = TextOf(argv[3])};
   const std::string service = "/grpc.testing.TestService/";
   Methods methods = {{service + "EmptyCall", Starts<EmptyCall>()},
                      {service + "UnaryCall", Starts<UnaryCall>()},

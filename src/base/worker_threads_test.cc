@@ -1,0 +1,82 @@
+#include "base/worker_threads.h"
+
+#include <atomic>
+#include <vector>
+
+#include "base/mutex.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+namespace {
+
+using ::testing::ElementsAre;
+
+// Holds threads up until it is opened.
+class Gate {
+ public:
+  void Open() {
+    MutexLock lock(mutex_);
+    is_open_ = true;
+    changed_.NotifyAll();
+  }
+  void Pass() {
+    MutexLock lock(mutex_);
+    ++arrived_;
+    changed_.NotifyAll();
+    while (!is_open_) changed_.Wait(mutex_);
+  }
+  void WaitForArrivals(int count) {
+    MutexLock lock(mutex_);
+    while (arrived_ < count) changed_.Wait(mutex_);
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  int arrived_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool is_open_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+TEST(WorkerThreads, OneThreadRunsTasksInTheirOrderAndAllBeforeItStops) {
+  std::vector<int> ran;
+  WorkerThreads worker("test", 1, 10);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(worker.Run([&ran, i] { ran.push_back(i); }));
+  worker.Stop();
+  EXPECT_THAT(ran, ElementsAre(0, 1, 2));
+}
+
+TEST(WorkerThreads, LongTaskHoldsUpNoOtherThread) {
+  Gate gate;
+  WorkerThreads workers("test", 2, 10);
+  ASSERT_TRUE(workers.Run([&] { gate.Pass(); }));
+  gate.WaitForArrivals(1);
+  Gate done;
+  ASSERT_TRUE(workers.Run([&] { done.Pass(); }));
+  done.WaitForArrivals(1);
+  done.Open();
+  gate.Open();
+}
+
+TEST(WorkerThreads, TaskBeyondTheLimitIsRefused) {
+  Gate gate;
+  std::atomic<int> ran = 0;
+  WorkerThreads worker("test", 1, 2);
+  ASSERT_TRUE(worker.Run([&] { gate.Pass(); }));
+  gate.WaitForArrivals(1);
+  EXPECT_TRUE(worker.Run([&] { ++ran; }));
+  EXPECT_TRUE(worker.Run([&] { ++ran; }));
+  EXPECT_FALSE(worker.Run([&] { ++ran; }));
+  gate.Open();
+  worker.Stop();
+  EXPECT_EQ(ran, 2);
+}
+
+TEST(WorkerThreads, NothingRunsAfterItHasStopped) {
+  WorkerThreads worker("test", 1, 2);
+  worker.Stop();
+  EXPECT_FALSE(worker.Run([] { FAIL(); }));
+}
+
+}  // namespace
+}  // namespace gpuscaler
