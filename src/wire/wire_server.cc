@@ -14,6 +14,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/bound_port.h"
@@ -22,10 +23,12 @@
 #include "base/mutex.h"
 #include "base/rate_limit.h"
 #include "base/status_macros.h"
+#include "wire/unix_listener.h"
 
 namespace gpuscaler {
 namespace {
 
+constexpr absl::string_view kUnix = "unix:";
 constexpr absl::Duration kLookAfter = absl::Seconds(1);
 // A client that acknowledges nothing for 20 s has gone.
 constexpr absl::Duration kUnanswered = absl::Seconds(20);
@@ -126,9 +129,7 @@ class WireServer::Impl {
 
   absl::Status Start() {
     if (options_.tls.has_value()) RETURN_IF_ERROR(SetTls(*options_.tls));
-    ASSIGN_OR_RETURN(BoundPort bound, BoundPort::Open(options_.bind_address, options_.port));
-    port_ = bound.port();
-    ASSIGN_OR_RETURN(const int listening, std::move(bound).Listen());
+    ASSIGN_OR_RETURN(const int listening, Open());
     loop_.Post([this, listening] { Listen(listening); });
     return absl::OkStatus();
   }
@@ -148,6 +149,7 @@ class WireServer::Impl {
     is_drained_ = true;
     loop_.Post([this] {
       listener_ = nullptr;
+      unix_listener_ = nullptr;
       is_draining_ = true;
       CloseAll(&ServerSession::BeginToClose);
       SignalIfGone();
@@ -178,6 +180,18 @@ class WireServer::Impl {
     bool is_told_to_go = false;
   };
   using Connections = std::list<Connection>;
+
+  // Returns a socket that listens.
+  absl::StatusOr<int> Open() {
+    if (absl::StartsWith(options_.bind_address, kUnix)) {
+      ASSIGN_OR_RETURN(unix_listener_,
+                       UnixListener::Open(options_.bind_address.substr(kUnix.size())));
+      return unix_listener_->TakeSocket();
+    }
+    ASSIGN_OR_RETURN(BoundPort bound, BoundPort::Open(options_.bind_address, options_.port));
+    port_ = bound.port();
+    return std::move(bound).Listen();
+  }
 
   void Listen(int listening) {
     listener_.reset(evconnlistener_new(
@@ -213,7 +227,7 @@ class WireServer::Impl {
       return;
     }
     ++of_address;
-    SetSocketOptions(connection);
+    if (unix_listener_ == nullptr) SetSocketOptions(connection);
     const int options = BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS;
     bufferevent* buffered = nullptr;
     {
@@ -272,6 +286,7 @@ class WireServer::Impl {
   bool is_drained_ = false;
   MessageBudget budget_;
   EventLoop loop_;
+  std::unique_ptr<UnixListener> unix_listener_;  // null for an address
   std::unique_ptr<evconnlistener, Free> listener_;
   std::unique_ptr<event, Free> tick_;
   Connections connections_;

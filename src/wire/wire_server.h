@@ -15,7 +15,7 @@
 namespace gpuscaler {
 
 struct WireServerOptions {
-  std::string bind_address;  // an IPv4 or IPv6 address, without brackets
+  std::string bind_address;  // an IPv4 or IPv6 address, without brackets, or "unix:/path"
   int port = 0;              // 0: any free one
   std::optional<TlsPems> tls;
   SessionLimits session;
@@ -35,7 +35,7 @@ class WireServer {
                                                            Methods methods);
   ~WireServer();
 
-  int port() const;
+  int port() const;  // 0 of a unix socket
 
   // Connections from now on use them. INVALID_ARGUMENT: unusable; the earlier ones stay in use.
   absl::Status SetTls(const TlsPems& tls);

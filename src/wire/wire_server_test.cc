@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "base/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -27,6 +28,20 @@ class Echo : public ServerCall::Handler {
   explicit Echo(std::shared_ptr<ServerCall> call) : call_(std::move(call)) {}
   void OnMessage(std::string bytes) override { call_->Write(std::move(bytes)); }
   void OnLastMessage() override { call_->Finish(absl::OkStatus()); }
+
+ private:
+  const std::shared_ptr<ServerCall> call_;
+};
+
+// Answers with the peer's address.
+class Peer : public ServerCall::Handler {
+ public:
+  explicit Peer(std::shared_ptr<ServerCall> call) : call_(std::move(call)) {}
+  void OnMessage(std::string) override {}
+  void OnLastMessage() override {
+    call_->Write(call_->headers().peer);
+    call_->Finish(absl::OkStatus());
+  }
 
  private:
   const std::shared_ptr<ServerCall> call_;
@@ -78,19 +93,22 @@ class WireServerTest : public testing::Test {
  protected:
   Methods AllMethods() {
     return {{"/test.Echo/Echo", [](auto& call) { return std::make_unique<Echo>(call); }},
+            {"/test.Echo/Peer", [](auto& call) { return std::make_unique<Peer>(call); }},
             {"/test.Echo/Fail", [](auto& call) { return std::make_unique<Fail>(call); }},
             {"/test.Echo/Count", [](auto& call) { return std::make_unique<Count>(call); }},
             {"/test.Echo/Hang", [this](auto&) { return std::make_unique<Hang>(got_, ended_); }}};
   }
   void Start(WireServerOptions options = {}) {
-    options.bind_address = "127.0.0.1";
+    if (options.bind_address.empty()) options.bind_address = "127.0.0.1";
+    const std::string address = options.bind_address;
     auto server = WireServer::Start(std::move(options), AllMethods());
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    channel_ = grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", server_->port()),
-                                         grpc::InsecureChannelCredentials(), arguments);
+    channel_ = grpc::CreateCustomChannel(
+        server_->port() == 0 ? address : absl::StrCat(address, ":", server_->port()),
+        grpc::InsecureChannelCredentials(), arguments);
   }
 
   struct Answer {
@@ -166,6 +184,22 @@ TEST_F(WireServerTest, AnswersUnaryAndBidirectionalCalls) {
   const Answer more = Call("/test.Echo/Echo", {"", large, "b"});
   EXPECT_TRUE(more.status.ok()) << more.status.error_message();
   EXPECT_THAT(more.messages, testing::ElementsAre("", large, "b"));
+}
+
+TEST_F(WireServerTest, ServesAUnixSocket) {
+  const TestFolder folder;
+  const std::string address = "unix:" + folder.PathOf("s");
+  Start({.bind_address = address});
+  EXPECT_EQ(server_->port(), 0);
+  EXPECT_THAT(Call("/test.Echo/Peer", {""}).messages, testing::ElementsAre("unix"));
+  server_->Drain(absl::ZeroDuration());
+  Start({.bind_address = address});
+  EXPECT_THAT(Call("/test.Echo/Echo", {"again"}).messages, testing::ElementsAre("again"));
+}
+
+TEST_F(WireServerTest, HandsOverThePeersAddress) {
+  Start();
+  EXPECT_THAT(Call("/test.Echo/Peer", {""}).messages, testing::ElementsAre("127.0.0.1"));
 }
 
 TEST_F(WireServerTest, SendsStatusesWithTheirText) {

@@ -1,9 +1,9 @@
 // grpc.testing.TestService on our own transport, for grpc-go's interop client; health and
 // reflection for its clients.
 //
-//   interop_server [--tls CERTIFICATE KEY]
+//   interop_server [--tls CERTIFICATE KEY | --unix PATH]
 //
-// Prints its port, and serves until its standard input ends.
+// Prints its port, 0 with --unix, and serves until its standard input ends.
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -121,6 +121,7 @@ std::string TextOf(const char* path) {
 
 int Main(int argc, char** argv) {
   WireServerOptions options{.bind_address = "127.0.0.1"};
+  if (argc == 3) options.bind_address = std::string("unix:") + argv[2];
   if (argc == 4) options.tls = {.cert = TextOf(argv[2]), .key = TextOf(argv[3])};
   const std::string service = "/grpc.testing.TestService/";
   Methods methods = {{service + "EmptyCall", Starts<EmptyCall>()},

@@ -1,4 +1,4 @@
-// Runs grpc-go's interoperability cases against our server, in plain text and over TLS.
+// Runs grpc-go's interoperability cases against our server, in plain text, over TLS and over a unix socket.
 package interop_test
 
 import (
@@ -110,6 +110,22 @@ func TestTLS(t *testing.T) {
 	}
 	address, _ := startServer(t, "--tls", certificate, key)
 	runCases(t, address, credentials.NewTLS(&tls.Config{RootCAs: pool}))
+}
+
+func TestUnixSocket(t *testing.T) {
+	folder, err := os.MkdirTemp("", "wire") // t.TempDir() may be too long for a socket's path
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	path := filepath.Join(folder, "s")
+	t.Cleanup(func() { // after the server's end
+		if _, err := os.Stat(path); !os.IsNotExist(err) {
+			t.Errorf("the socket's file is still there: %v", err)
+		}
+	})
+	startServer(t, "--unix", path)
+	runCases(t, "unix:"+path, insecure.NewCredentials())
 }
 
 // selfSigned returns the files of a certificate of 127.0.0.1 and of its key.
