@@ -11,6 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "wire/grpc_text.h"
+#include "wire/header_field.h"
+#include "wire/message_prefix.h"
 
 namespace gpuscaler {
 namespace {
@@ -22,24 +24,10 @@ constexpr size_t kPrepared = 64 << 10;
 // within this time.
 constexpr absl::Duration kLongestRoundTrip = absl::Seconds(1);
 constexpr uint8_t kRoundTripPing[8] = {'g', 'o', 'a', 'w', 'a', 'y', 0, 0};
-constexpr size_t kMessagePrefix = 5;  // bytes before a message
 // Encoded it fits the 8 KiB of trailers that clients accept.
 constexpr size_t kLongestStatusText = 2000;
 
 timeval TimevalOf(absl::Duration duration) { return absl::ToTimeval(duration); }
-
-nghttp2_nv Field(absl::string_view name, absl::string_view value) {
-  // nghttp2 copies both.
-  return {.name = reinterpret_cast<uint8_t*>(const_cast<char*>(name.data())),
-          .value = reinterpret_cast<uint8_t*>(const_cast<char*>(value.data())),
-          .namelen = name.size(),
-          .valuelen = value.size(),
-          .flags = NGHTTP2_NV_FLAG_NONE};
-}
-
-void AddTo(std::vector<nghttp2_nv>& fields, const std::multimap<std::string, std::string>& more) {
-  for (const auto& [name, value] : more) fields.push_back(Field(name, value));
-}
 
 std::string StatusText(const absl::Status& status) {
   absl::string_view text = status.message();
@@ -47,20 +35,6 @@ std::string StatusText(const absl::Status& status) {
   size_t end = kLongestStatusText;
   while (end > 0 && (text[end] & 0xC0) == 0x80) --end;  // inside a UTF-8 character
   return PercentEncoded(absl::StrCat(text.substr(0, end), "..."));
-}
-
-std::string Prefixed(absl::string_view message) {
-  std::string bytes(kMessagePrefix, '\0');
-  for (size_t i = 0; i < 4; ++i) {
-    bytes[kMessagePrefix - 1 - i] = static_cast<char>(message.size() >> (8 * i) & 0xFF);
-  }
-  bytes.append(message.data(), message.size());
-  return bytes;
-}
-
-bool IsOfTransport(absl::string_view name) {
-  return name == "content-type" || name == "te" || name == "user-agent" ||
-         name == "content-length" || absl::StartsWith(name, "grpc-");
 }
 
 }  // namespace

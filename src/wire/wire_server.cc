@@ -4,8 +4,6 @@
 #include <event2/bufferevent_ssl.h>
 #include <event2/listener.h>
 #include <netinet/tcp.h>
-#include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
 
 #include <algorithm>
@@ -23,6 +21,7 @@
 #include "base/mutex.h"
 #include "base/rate_limit.h"
 #include "base/status_macros.h"
+#include "wire/tls_pem.h"
 #include "wire/unix_listener.h"
 
 namespace gpuscaler {
@@ -33,21 +32,7 @@ constexpr absl::Duration kLookAfter = absl::Seconds(1);
 // A client that acknowledges nothing for 20 s has gone.
 constexpr absl::Duration kUnanswered = absl::Seconds(20);
 
-struct FreeTls {
-  void operator()(BIO* bio) const { BIO_free(bio); }
-  void operator()(X509* certificate) const { X509_free(certificate); }
-  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
-};
 using TlsContext = std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)>;
-
-std::unique_ptr<BIO, FreeTls> TextOf(const std::string& pem) {
-  return std::unique_ptr<BIO, FreeTls>(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-}
-
-absl::Status Unusable(absl::string_view what) {
-  ERR_clear_error();
-  return absl::InvalidArgumentError(absl::StrCat("the ", what, " cannot be used"));
-}
 
 int ChooseHttp2(SSL*, const unsigned char** chosen, unsigned char* chosen_size,
                 const unsigned char* offered, unsigned offered_size, void*) {
@@ -61,34 +46,11 @@ absl::StatusOr<TlsContext> ContextOf(const TlsPems& tls) {
   TlsContext context(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
   SSL_CTX_set_alpn_select_cb(context.get(), ChooseHttp2, nullptr);
-  const auto chain = TextOf(tls.cert);
-  const std::unique_ptr<X509, FreeTls> leaf(
-      PEM_read_bio_X509(chain.get(), nullptr, nullptr, nullptr));
-  if (leaf == nullptr || SSL_CTX_use_certificate(context.get(), leaf.get()) != 1) {
-    return Unusable("certificate");
-  }
-  while (X509* const above = PEM_read_bio_X509(chain.get(), nullptr, nullptr, nullptr)) {
-    SSL_CTX_add0_chain_cert(context.get(), above);
-  }
-  const auto key_text = TextOf(tls.key);
-  const std::unique_ptr<EVP_PKEY, FreeTls> key(
-      PEM_read_bio_PrivateKey(key_text.get(), nullptr, nullptr, nullptr));
-  if (key == nullptr || SSL_CTX_use_PrivateKey(context.get(), key.get()) != 1) {
-    return Unusable("private key");
-  }
+  RETURN_IF_ERROR(UseCertificate(context.get(), tls.cert, tls.key));
   if (!tls.client_ca.empty()) {
-    const auto authorities = TextOf(tls.client_ca);
-    X509_STORE* const store = SSL_CTX_get_cert_store(context.get());
-    bool has_any = false;
-    while (X509* const authority =
-               PEM_read_bio_X509(authorities.get(), nullptr, nullptr, nullptr)) {
-      has_any = X509_STORE_add_cert(store, authority) == 1 || has_any;
-      X509_free(authority);
-    }
-    if (!has_any) return Unusable("CA of clients");
+    RETURN_IF_ERROR(TrustAuthorities(context.get(), tls.client_ca, "CA of clients"));
     SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   }
-  ERR_clear_error();
   return context;
 }
 

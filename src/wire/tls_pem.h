@@ -1,0 +1,21 @@
+// Certificates and keys, from PEM texts into OpenSSL's contexts.
+#pragma once
+
+#include <openssl/ssl.h>
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace gpuscaler {
+
+// Sets the certificate that the context's end shows. INVALID_ARGUMENT: a text cannot be used.
+absl::Status UseCertificate(SSL_CTX* context, const std::string& certificate_chain,
+                            const std::string& private_key);
+
+// Trusts certificates of these authorities. INVALID_ARGUMENT names `what` cannot be used.
+absl::Status TrustAuthorities(SSL_CTX* context, const std::string& authorities,
+                              absl::string_view what);
+
+}  // namespace gpuscaler
