@@ -35,7 +35,7 @@ if(GPUSCALER_SANITIZE STREQUAL "thread")
   target_compile_options(grpc_handover PRIVATE -fno-sanitize=thread)
   target_link_libraries(grpcpp INTERFACE $<LINK_LIBRARY:WHOLE_ARCHIVE,grpc_handover>)
 endif()
-target_link_libraries(grpcpp INTERFACE gRPC::grpc++ Threads::Threads)
+target_link_libraries(grpcpp INTERFACE gRPC::grpc++ protobuf::libprotobuf Threads::Threads)
 if(GPUSCALER_STATIC)
   # Debian's packages describe the shared libraries; the archives lie beside them. Abseil's too, for
   # our own use as for gRPC's: two copies in one process would each have a state of their own.

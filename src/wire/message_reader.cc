@@ -9,6 +9,8 @@ namespace gpuscaler {
 namespace {
 
 constexpr size_t kPrefix = 5;
+// The stream that they belong to costs as much.
+constexpr size_t kFew = 1024;
 
 }  // namespace
 
@@ -36,6 +38,12 @@ absl::Status MessageReader::Add(absl::string_view bytes,
       if (prefix_.size() < kPrefix) return absl::OkStatus();
       if (absl::Status status = CheckPrefix(); !status.ok()) return status;
     }
+    if (message_.empty() && bytes.size() >= length_) {
+      prefix_.clear();
+      take(std::string(bytes.substr(0, length_)));
+      bytes.remove_prefix(length_);
+      continue;
+    }
     const size_t more = std::min(bytes.size(), length_ - message_.size());
     if (!budget_.Take(more)) {
       return absl::ResourceExhaustedError("too many messages are unfinished; try again");
@@ -48,6 +56,13 @@ absl::Status MessageReader::Add(absl::string_view bytes,
     take(std::exchange(message_, {}));
   }
   return absl::OkStatus();
+}
+
+bool MessageReader::Keep(size_t bytes) {
+  if (bytes <= kFew) return true;
+  if (!budget_.Take(bytes)) return false;
+  kept_ += bytes;
+  return true;
 }
 
 }  // namespace gpuscaler

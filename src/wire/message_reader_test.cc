@@ -69,5 +69,30 @@ TEST_F(MessageReaderTest, CountsUnfinishedBytesUntilItGoes) {
   EXPECT_EQ(budget_.taken(), 40);
 }
 
+TEST_F(MessageReaderTest, TakesWholeMessagesWithoutABudget) {
+  ASSERT_TRUE(budget_.Take(100));
+  EXPECT_TRUE(Add(Framed("one") + Framed("two")).ok());
+  EXPECT_THAT(messages_, ElementsAre("one", "two"));
+  EXPECT_EQ(Add(Framed("three").substr(0, 6)).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_FALSE(reader_.is_too_long());
+}
+
+TEST_F(MessageReaderTest, KeepsBytesUntilItGoes) {
+  MessageBudget whole(5000), part(3000, &whole), other(3000, &whole);
+  {
+    MessageReader reader(50, part);
+    EXPECT_TRUE(reader.Keep(2000));
+    EXPECT_FALSE(reader.Keep(2000)) << "more than its part";
+    EXPECT_TRUE(reader.Keep(100)) << "too few to count";
+    EXPECT_EQ(part.taken(), 2000);
+    EXPECT_EQ(whole.taken(), 2000);
+    EXPECT_TRUE(other.Take(2900));
+    EXPECT_FALSE(other.Take(101));
+    EXPECT_FALSE(reader.Keep(900) && reader.Keep(1025)) << "more than the whole";
+  }
+  EXPECT_EQ(part.taken(), 0);
+  EXPECT_EQ(whole.taken(), 2900);
+}
+
 }  // namespace
 }  // namespace gpuscaler

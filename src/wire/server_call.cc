@@ -1,5 +1,6 @@
 #include "wire/server_call.h"
 
+#include <deque>
 #include <utility>
 
 #include "wire/event_loop.h"
@@ -59,6 +60,16 @@ void ServerCall::Finish(const absl::Status& status) {
     is_first = !std::exchange(is_woken_, true);
   }
   Wake(is_first);
+}
+
+bool ServerCall::Keep(size_t bytes) { return session_ != nullptr && session_->Keep(*this, bytes); }
+
+void ServerCall::Abandon() {
+  session_ = nullptr;
+  std::deque<Outgoing> dropped;
+  MutexLock lock(mutex_);
+  outgoing_.swap(dropped);
+  if (!status_.has_value()) status_ = absl::CancelledError("the call has ended");
 }
 
 // Handlers write and finish in one go: the session is woken after they have returned, once.

@@ -46,6 +46,11 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
 
   const CallHeaders& headers() const { return headers_; }
 
+  // Must be called for bytes of the client's that a handler holds while it waits for more from it.
+  // False: clients hold too many, and the handler must end the call with RESOURCE_EXHAUSTED. Must
+  // be called on the loop's thread; they count until the call ends.
+  bool Keep(size_t bytes);
+
   // Fields of the answer's headers and of its trailers. The name of a field with bytes that are not
   // printable ASCII ends with "-bin", and its value is base64. Must be called before the first
   // write and before Finish().
@@ -72,6 +77,8 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
   };
 
   void Wake(bool is_first) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The stream has ended.
+  void Abandon() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const CallHeaders headers_;
   EventLoop& loop_;

@@ -1,6 +1,7 @@
 #include "wire/server_session.h"
 
 #include <event2/buffer.h>
+#include <event2/bufferevent_ssl.h>
 
 #include <algorithm>
 #include <optional>
@@ -24,6 +25,8 @@ constexpr size_t kPrepared = 64 << 10;
 // within this time.
 constexpr absl::Duration kLongestRoundTrip = absl::Seconds(1);
 constexpr uint8_t kRoundTripPing[8] = {'g', 'o', 'a', 'w', 'a', 'y', 0, 0};
+// With more frames than this that wait for the socket, a client is not read.
+constexpr size_t kMostQueued = 100;
 // Encoded it fits the 8 KiB of trailers that clients accept.
 constexpr size_t kLongestStatusText = 2000;
 
@@ -41,13 +44,14 @@ std::string StatusText(const absl::Status& status) {
 
 struct ServerSession::Stream {
   Stream(int32_t id, ServerSession& session)
-      : id(id), reader(session.limits_.longest_message, session.budget_) {}
+      : id(id), reader(session.limits_.longest_message, session.address_.unfinished) {}
 
   const int32_t id;
   CallHeaders headers;
   size_t header_bytes = 0;  // as HTTP/2 counts a header list
   std::string content_type, encoding;
-  absl::Status refused;  // before a handler was found
+  absl::Status refused;         // before a handler was found
+  std::optional<Limit> beyond;  // why it was refused
   MessageReader reader;
   std::shared_ptr<ServerCall> call;
   std::shared_ptr<ServerCall::Handler> handler;
@@ -92,6 +96,7 @@ struct SessionCallbacks {
          (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0)) {
       return session.CountControlFrame();
     }
+    if (type == NGHTTP2_RST_STREAM) return session.CountReset();
     if (type != NGHTTP2_HEADERS && type != NGHTTP2_DATA) return 0;
     ServerSession::Stream* stream = session.Find(frame->hd.stream_id);
     if (stream == nullptr) return 0;
@@ -117,6 +122,24 @@ struct SessionCallbacks {
     return 0;
   }
 
+  static int OnInvalidFrame(nghttp2_session*, const nghttp2_frame* frame, int, void* data) {
+    ServerSession& session = Of(data);
+    if (frame->hd.type == NGHTTP2_HEADERS && session.streams_.size() >= session.limits_.streams) {
+      session.server_.log.Add(Limit::kStreams, session.peer_);
+    }
+    return 0;
+  }
+
+  static int OnFrameSent(nghttp2_session*, const nghttp2_frame* frame, void* data) {
+    // A client makes us reset streams just as it resets them itself.
+    if (frame->hd.type == NGHTTP2_RST_STREAM && frame->rst_stream.error_code != NGHTTP2_NO_ERROR &&
+        frame->rst_stream.error_code != NGHTTP2_CANCEL) {
+      return Of(data).CountReset();
+    }
+    Of(data).OnSent(*frame);
+    return 0;
+  }
+
   static int OnStreamClose(nghttp2_session*, int32_t id, uint32_t, void* data) {
     Of(data).EndStream(id);
     return 0;
@@ -137,6 +160,8 @@ struct SessionCallbacks {
       nghttp2_session_callbacks_set_on_header_callback(all, OnHeader);
       nghttp2_session_callbacks_set_on_frame_recv_callback(all, OnFrame);
       nghttp2_session_callbacks_set_on_data_chunk_recv_callback(all, OnData);
+      nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(all, OnInvalidFrame);
+      nghttp2_session_callbacks_set_on_frame_send_callback(all, OnFrameSent);
       nghttp2_session_callbacks_set_on_stream_close_callback(all, OnStreamClose);
       return all;
     }();
@@ -144,16 +169,16 @@ struct SessionCallbacks {
   }
 };
 
-ServerSession::ServerSession(bufferevent* connection, std::string peer, const Methods& methods,
-                             const SessionLimits& limits, MessageBudget& budget, EventLoop& loop,
-                             std::function<void(ServerSession*)> closed)
+ServerSession::ServerSession(bufferevent* connection, std::string peer, ServerShare& server,
+                             AddressShare& address, std::function<void(ServerSession*)> closed)
     : connection_(connection),
       peer_(std::move(peer)),
-      methods_(methods),
-      limits_(limits),
-      budget_(budget),
-      loop_(loop),
-      closed_(std::move(closed)) {
+      server_(server),
+      address_(address),
+      limits_(server.limits),
+      closed_(std::move(closed)),
+      heard_at_(server.clock.Now()) {
+  ++address_.handshakes;
   bufferevent_setcb(
       connection,
       [](bufferevent*, void* session) { static_cast<ServerSession*>(session)->OnReadable(); },
@@ -166,6 +191,7 @@ ServerSession::ServerSession(bufferevent* connection, std::string peer, const Me
 }
 
 ServerSession::~ServerSession() {
+  if (session_ == nullptr) --address_.handshakes;
   while (!streams_.empty()) EndStream(streams_.begin()->first);
 }
 
@@ -190,14 +216,16 @@ bool ServerSession::ReadPreface() {
 void ServerSession::BeginHttp2() {
   nghttp2_option* option = nullptr;
   nghttp2_option_new(&option);
-  nghttp2_option_set_stream_reset_rate_limit(option, limits_.resets_at_once,
-                                             limits_.resets_per_second);
+  // Ours is reached first.
+  nghttp2_option_set_stream_reset_rate_limit(option, 2 * limits_.resets_at_once,
+                                             2 * limits_.resets_per_second);
   nghttp2_option_set_max_continuations(option, limits_.continuations);
   nghttp2_option_set_no_closed_streams(option, 1);
   nghttp2_session* session = nullptr;
   nghttp2_session_server_new2(&session, SessionCallbacks::All(), this, option);
   nghttp2_option_del(option);
   session_.reset(session);
+  --address_.handshakes;
   const nghttp2_settings_entry settings[] = {
       {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits_.streams},
       {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, limits_.header_list_bytes}};
@@ -205,22 +233,26 @@ void ServerSession::BeginHttp2() {
 }
 
 void ServerSession::OnReadable() {
-  heard_at_ = absl::Now();
-  is_asked_ = false;
+  evbuffer* const input = bufferevent_get_input(connection_.get());
   if (is_closing_) {
-    evbuffer* const input = bufferevent_get_input(connection_.get());
     evbuffer_drain(input, evbuffer_get_length(input));
     return;
   }
   if (session_ == nullptr && !ReadPreface()) return CloseIfDone();
-  evbuffer* const input = bufferevent_get_input(connection_.get());
+  heard_at_ = server_.clock.Now();
+  is_asked_ = false;
   is_in_callback_ = true;
   while (const size_t size = evbuffer_get_contiguous_space(input)) {
     const ssize_t taken = nghttp2_session_mem_recv(
         session_.get(), evbuffer_pullup(input, static_cast<ssize_t>(size)), size);
     evbuffer_drain(input, size);
     if (taken >= 0) continue;
-    // nghttp2 has queued a GOAWAY with the reason.
+    if (taken == NGHTTP2_ERR_FLOODED) server_.log.Add(Limit::kControlFrames, peer_);
+    if (taken == NGHTTP2_ERR_TOO_MANY_CONTINUATIONS) {
+      server_.log.Add(Limit::kContinuations, peer_);
+    }
+    // Unless nghttp2 has queued a GOAWAY with the reason.
+    nghttp2_session_terminate_session(session_.get(), NGHTTP2_ENHANCE_YOUR_CALM);
     is_closing_ = true;
     break;
   }
@@ -235,6 +267,9 @@ void ServerSession::OnWritable() {
 
 void ServerSession::OnConnectionEvent(short what) {
   if ((what & BEV_EVENT_CONNECTED) != 0) return;
+  if (session_ == nullptr && bufferevent_openssl_get_ssl(connection_.get()) != nullptr) {
+    tls_error_ = bufferevent_get_openssl_error(connection_.get());
+  }
   CloseNow();
 }
 
@@ -252,7 +287,19 @@ void ServerSession::Send() {
     if (size == 0) break;
     bufferevent_write(connection_.get(), bytes, static_cast<size_t>(size));
   }
+  Throttle();
   CloseIfDone();
+}
+
+void ServerSession::Throttle() {
+  const bool is_behind =
+      evbuffer_get_length(bufferevent_get_output(connection_.get())) >= kPrepared &&
+      nghttp2_session_get_outbound_queue_size(session_.get()) > kMostQueued;
+  if (std::exchange(is_throttled_, is_behind) == is_behind) return;
+  if (is_behind)
+    bufferevent_disable(connection_.get(), EV_READ);
+  else
+    bufferevent_enable(connection_.get(), EV_READ);
 }
 
 void ServerSession::CloseIfDone() {
@@ -269,7 +316,7 @@ void ServerSession::BeginToClose() {
   nghttp2_submit_shutdown_notice(session_.get());
   nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE, kRoundTripPing);
   close_timer_.reset(evtimer_new(
-      loop_.base(),
+      server_.loop.base(),
       [](int, short, void* data) {
         ServerSession& session = *static_cast<ServerSession*>(data);
         session.AcceptNoMore();
@@ -293,13 +340,19 @@ void ServerSession::CloseNow() {
   closed(this);
 }
 
-void ServerSession::LookAfter(absl::Time now) {
-  const absl::Duration silent = now - heard_at_;
+void ServerSession::CloseBeyond(Limit limit) {
+  server_.log.Add(limit, peer_);
+  CloseNow();
+}
+
+void ServerSession::LookAfter() {
+  const absl::Duration silent = server_.clock.Now() - heard_at_;
   if (session_ == nullptr) {
-    if (silent >= limits_.handshake) CloseNow();
+    if (silent >= limits_.handshake) CloseBeyond(Limit::kHandshakeTimeout);
     return;
   }
-  if (silent >= limits_.keepalive + limits_.keepalive_timeout) return CloseNow();
+  if (silent >= limits_.keepalive + limits_.keepalive_timeout)
+    return CloseBeyond(Limit::kKeepalive);
   if (silent < limits_.keepalive || is_asked_) return;
   is_asked_ = true;
   nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE, nullptr);
@@ -315,12 +368,15 @@ void ServerSession::StartStream(int32_t id) {
   auto stream = std::make_unique<Stream>(id, *this);
   stream->headers.peer = peer_;
   streams_[id] = std::move(stream);
+  ++address_.streams;
+  ++server_.streams;
 }
 
 void ServerSession::AddHeader(Stream& stream, absl::string_view name, absl::string_view value) {
   constexpr size_t kPerField = 32;  // RFC 9113, section 6.5.2
   stream.header_bytes += name.size() + value.size() + kPerField;
   if (stream.header_bytes > limits_.header_list_bytes) {
+    stream.beyond = Limit::kHeaderList;
     stream.refused = absl::ResourceExhaustedError(
         absl::StrCat("the headers are larger than ", limits_.header_list_bytes, " bytes"));
     return;
@@ -341,6 +397,7 @@ void ServerSession::AddHeader(Stream& stream, absl::string_view name, absl::stri
       stream.refused = absl::InternalError("grpc-timeout is not a duration");
   } else if (!absl::StartsWith(name, ":") && !IsOfTransport(name)) {
     if (stream.headers.metadata.size() >= limits_.metadata_keys) {
+      stream.beyond = Limit::kMetadataKeys;
       stream.refused = absl::ResourceExhaustedError("too many metadata keys");
       return;
     }
@@ -348,29 +405,51 @@ void ServerSession::AddHeader(Stream& stream, absl::string_view name, absl::stri
   }
 }
 
-void ServerSession::StartCallOf(Stream& stream) {
-  if (!stream.refused.ok()) return Refuse(stream, stream.refused);
-  if (!absl::StartsWith(stream.content_type, "application/grpc")) {
-    const nghttp2_nv fields[] = {Field(":status", "415")};
-    nghttp2_submit_response(session_.get(), stream.id, fields, std::size(fields), nullptr);
-    return;
+absl::Status ServerSession::CheckStart(Stream& stream) {
+  if (!stream.refused.ok()) return stream.refused;
+  if (address_.streams > limits_.streams_per_address) {
+    stream.beyond = Limit::kStreamsPerAddress;
+    return absl::ResourceExhaustedError("too many calls of this address are open");
+  }
+  if (server_.streams > limits_.streams_in_all) {
+    stream.beyond = Limit::kStreams;
+    return absl::ResourceExhaustedError("too many calls are open");
+  }
+  if (!stream.reader.Keep(stream.header_bytes)) {
+    stream.beyond = Limit::kUnfinishedBytes;
+    return absl::ResourceExhaustedError("too many calls have large headers; try again");
   }
   if (!stream.encoding.empty() && stream.encoding != "identity") {
-    return Refuse(stream, absl::UnimplementedError(
-                              absl::StrCat("grpc-encoding ", stream.encoding, " is not accepted")));
+    return absl::UnimplementedError(
+        absl::StrCat("grpc-encoding ", stream.encoding, " is not accepted"));
   }
-  const auto method = methods_.find(stream.headers.path);
-  if (method == methods_.end()) {
-    return Refuse(
-        stream, absl::UnimplementedError(absl::StrCat("there is no method ", stream.headers.path)));
+  if (server_.methods.find(stream.headers.path) == server_.methods.end()) {
+    return absl::UnimplementedError(absl::StrCat("there is no method ", stream.headers.path));
   }
+  return absl::OkStatus();
+}
+
+void ServerSession::StartCallOf(Stream& stream) {
+  if (stream.refused.ok() && !absl::StartsWith(stream.content_type, "application/grpc")) {
+    const nghttp2_nv fields[] = {Field(":status", "415")};
+    nghttp2_submit_response(session_.get(), stream.id, fields, std::size(fields), nullptr);
+    stream.headers = {};
+    stream.has_status = true;
+    return;
+  }
+  if (const absl::Status status = CheckStart(stream); !status.ok()) {
+    if (stream.beyond.has_value()) server_.log.Add(*stream.beyond, peer_);
+    stream.headers = {};
+    return Refuse(stream, status);
+  }
+  const auto method = server_.methods.find(stream.headers.path);
   const absl::Time deadline = stream.headers.deadline;
-  stream.call = std::make_shared<ServerCall>(std::move(stream.headers), loop_);
+  stream.call = std::make_shared<ServerCall>(std::move(stream.headers), server_.loop);
   stream.call->session_ = this;
   stream.call->stream_id_ = stream.id;
   if (deadline != absl::InfiniteFuture()) {
     stream.deadline.reset(evtimer_new(
-        loop_.base(),
+        server_.loop.base(),
         [](int, short, void* data) {
           Stream& expired = *static_cast<Stream*>(data);
           expired.call->session_->Expire(expired);
@@ -387,6 +466,10 @@ void ServerSession::AddData(Stream& stream, absl::string_view bytes) {
   const absl::Status read = stream.reader.Add(
       bytes, [&](std::string message) { stream.handler->OnMessage(std::move(message)); });
   if (read.ok()) return;
+  if (read.code() == absl::StatusCode::kResourceExhausted) {
+    server_.log.Add(stream.reader.is_too_long() ? Limit::kMessageSize : Limit::kUnfinishedBytes,
+                    peer_);
+  }
   stream.call->Finish(read);
   stream.handler->OnEnd();
   stream.handler = nullptr;
@@ -397,13 +480,19 @@ void ServerSession::EndStream(int32_t id) {
   if (found == streams_.end()) return;
   const std::unique_ptr<Stream> stream = std::move(found->second);
   streams_.erase(found);
-  if (stream->call != nullptr) stream->call->session_ = nullptr;
+  --address_.streams;
+  --server_.streams;
+  if (stream->call != nullptr) stream->call->Abandon();
   if (stream->handler != nullptr) stream->handler->OnEnd();
 }
 
-// A status cannot overtake a message that the client does not take.
+// A status cannot overtake a message that the client does not take, nor one without a window to
+// send it.
 void ServerSession::Expire(Stream& stream) {
-  if (stream.sent < stream.current.size()) {
+  if (stream.sent < stream.current.size() ||
+      (stream.has_begun_answer &&
+       (nghttp2_session_get_stream_remote_window_size(session_.get(), stream.id) <= 0 ||
+        nghttp2_session_get_remote_window_size(session_.get()) <= 0))) {
     nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, stream.id, NGHTTP2_CANCEL);
     return Send();
   }
@@ -505,8 +594,33 @@ ssize_t ServerSession::ReadOutgoing(Stream& stream, uint8_t* buffer, size_t size
   return static_cast<ssize_t>(more);
 }
 
+bool ServerSession::Keep(const ServerCall& call, size_t bytes) {
+  Stream* const stream = Find(call.stream_id_);
+  if (stream == nullptr) return false;
+  if (stream->reader.Keep(bytes)) return true;
+  server_.log.Add(Limit::kUnfinishedBytes, peer_);
+  return false;
+}
+
 int ServerSession::CountControlFrame() {
-  return ++control_frames_ > limits_.pings_and_settings ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
+  if (++control_frames_ <= limits_.pings_and_settings) return 0;
+  server_.log.Add(Limit::kControlFrames, peer_);
+  return NGHTTP2_ERR_CALLBACK_FAILURE;
+}
+
+int ServerSession::CountReset() {
+  if (address_.resets.Take(server_.clock.Now())) return 0;
+  server_.log.Add(Limit::kResets, peer_);
+  return NGHTTP2_ERR_CALLBACK_FAILURE;
+}
+
+// After the answer's end nothing of the client's counts any more: else one that never ends its side
+// would have the stream for ever.
+void ServerSession::OnSent(const nghttp2_frame& frame) {
+  if (frame.hd.type != NGHTTP2_HEADERS || (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return;
+  const Stream* const stream = Find(frame.hd.stream_id);
+  if (stream == nullptr || stream->client_is_done) return;
+  nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, stream->id, NGHTTP2_NO_ERROR);
 }
 
 }  // namespace gpuscaler

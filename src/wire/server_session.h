@@ -12,11 +12,13 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
 #include "wire/event_loop.h"
+#include "wire/limits.h"
 #include "wire/message_reader.h"
 #include "wire/server_call.h"
+#include "wire/token_bucket.h"
 
 namespace gpuscaler {
 
@@ -27,29 +29,69 @@ using StartCall =
 // Methods by their path.
 using Methods = std::map<std::string, StartCall, std::less<>>;
 
-// Limits of one connection. A client that goes beyond is disconnected, but for
-// `longest_message`, metadata and streams, which end the call with RESOURCE_EXHAUSTED.
+// A client that goes beyond is disconnected, but for `longest_message`, headers, metadata and
+// streams of an address, which end the call with RESOURCE_EXHAUSTED.
 struct SessionLimits {
   uint32_t streams = 24'000;              // announced; grpc-go queues calls above it
   uint32_t header_list_bytes = 16 << 10;  // announced
   size_t metadata_keys = 256;
   size_t longest_message = 2 << 20;
-  uint64_t resets_at_once = 20'000, resets_per_second = 2'000;
   int continuations = 8;
   int pings_and_settings = 1'000;  // since we last sent a frame that the client asked for
   absl::Duration handshake = absl::Seconds(20);  // until the whole preface, TLS included, has come
   absl::Duration keepalive = absl::Minutes(1);   // a silent client is asked after it
   absl::Duration keepalive_timeout = absl::Seconds(20);  // and has gone if it stays silent
+  // All connections of an address together.
+  size_t streams_per_address = 24'000;
+  size_t unfinished_bytes_per_address = size_t{8} << 20;
+  uint64_t resets_at_once = 20'000, resets_per_second = 2'000;
+  // All connections together.
+  size_t streams_in_all = 60'000;
+  size_t unfinished_bytes_in_all = size_t{32} << 20;
+};
+
+// The part that all sessions of a server share. Belongs to the loop's thread.
+struct ServerShare {
+  // All but `limits` outlive it.
+  ServerShare(const Methods& methods, const SessionLimits& limits, const Clock& clock,
+              LimitLog& log, EventLoop& loop)
+      : methods(methods),
+        limits(limits),
+        clock(clock),
+        log(log),
+        loop(loop),
+        unfinished(limits.unfinished_bytes_in_all) {}
+
+  const Methods& methods;
+  const SessionLimits limits;
+  const Clock& clock;
+  LimitLog& log;
+  EventLoop& loop;
+  MessageBudget unfinished;
+  size_t streams = 0;
+};
+
+// The part that all sessions of an address share. Belongs to the loop's thread.
+struct AddressShare {
+  explicit AddressShare(ServerShare& server)
+      : resets(static_cast<double>(server.limits.resets_at_once),
+               static_cast<double>(server.limits.resets_per_second)),
+        unfinished(server.limits.unfinished_bytes_per_address, &server.unfinished) {}
+
+  TokenBucket resets;
+  MessageBudget unfinished;
+  size_t streams = 0;
+  size_t connections = 0;
+  size_t handshakes = 0;  // connections that have not sent the whole preface
 };
 
 // Belongs to the loop's thread.
 class ServerSession {
  public:
-  // Owns `connection`. `methods`, `limits` and `budget` outlive the session. Calls `closed` once,
-  // last of all; it may delete the session.
-  ServerSession(bufferevent* connection, std::string peer, const Methods& methods,
-                const SessionLimits& limits, MessageBudget& budget, EventLoop& loop,
-                std::function<void(ServerSession*)> closed);
+  // Owns `connection`. `server` and `address` outlive the session. Calls `closed` once, last of
+  // all; it may delete the session.
+  ServerSession(bufferevent* connection, std::string peer, ServerShare& server,
+                AddressShare& address, std::function<void(ServerSession*)> closed);
   ~ServerSession();
   ServerSession(const ServerSession&) = delete;
   ServerSession& operator=(const ServerSession&) = delete;
@@ -63,9 +105,10 @@ class ServerSession {
 
   // Must be called every second or so: asks silent clients whether they are there, and closes the
   // connections of those that are not.
-  void LookAfter(absl::Time now);
+  void LookAfter();
 
-  size_t calls() const { return streams_.size(); }
+  // Returns the error of OpenSSL that ended the handshake. Must be called in `closed`. 0: none did.
+  unsigned long tls_error() const { return tls_error_; }
 
  private:
   friend class ServerCall;
@@ -87,11 +130,17 @@ class ServerSession {
   void CloseIfDone();
   // Sends the second GOAWAY.
   void AcceptNoMore();
+  // A client that does not read its answers is not read either, for they would pile up.
+  void Throttle();
+  void CloseBeyond(Limit limit);
 
   Stream* Find(int32_t id);
   void StartStream(int32_t id);
   void AddHeader(Stream& stream, absl::string_view name, absl::string_view value);
   void StartCallOf(Stream& stream);
+  // Returns the error of a call that cannot have a handler.
+  absl::Status CheckStart(Stream& stream);
+  bool Keep(const ServerCall& call, size_t bytes);
   void AddData(Stream& stream, absl::string_view bytes);
   void EndStream(int32_t id);
   // The deadline of the call has passed.
@@ -102,22 +151,25 @@ class ServerSession {
   ssize_t ReadOutgoing(Stream& stream, uint8_t* buffer, size_t size, uint32_t* flags);
   void SubmitHeaders(Stream& stream);
   int CountControlFrame();
+  int CountReset();
+  void OnSent(const nghttp2_frame& frame);
 
   const std::unique_ptr<bufferevent, Free> connection_;
   const std::string peer_;
-  const Methods& methods_;
+  ServerShare& server_;
+  AddressShare& address_;
   const SessionLimits& limits_;
-  MessageBudget& budget_;
-  EventLoop& loop_;
   const std::function<void(ServerSession*)> closed_;
   std::unique_ptr<nghttp2_session, Free> session_;  // null until the whole preface has come
   std::unique_ptr<event, Free> close_timer_;
   std::map<int32_t, std::unique_ptr<Stream>> streams_;
   int control_frames_ = 0;
-  absl::Time heard_at_ = absl::Now();
+  absl::Time heard_at_;
   bool accepts_no_more_ = false;
   bool is_asked_ = false;    // whether it is there, since it was last heard
   bool is_closing_ = false;  // after what is to be sent
+  bool is_throttled_ = false;
+  unsigned long tls_error_ = 0;
   bool is_in_callback_ = false;
 };
 

@@ -3,10 +3,14 @@
 #include <arpa/inet.h>
 #include <event2/bufferevent_ssl.h>
 #include <event2/listener.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <openssl/ssl.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <list>
 #include <map>
@@ -19,8 +23,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mutex.h"
+#include "base/open_files.h"
 #include "base/rate_limit.h"
 #include "base/status_macros.h"
+#include "wire/tls_faults.h"
 #include "wire/tls_pem.h"
 #include "wire/unix_listener.h"
 
@@ -29,6 +35,8 @@ namespace {
 
 constexpr absl::string_view kUnix = "unix:";
 constexpr absl::Duration kLookAfter = absl::Seconds(1);
+// Connections that end free descriptors; a tenth of a second more in the backlog is not felt.
+constexpr absl::Duration kPause = absl::Milliseconds(100);
 // A client that acknowledges nothing for 20 s has gone.
 constexpr absl::Duration kUnanswered = absl::Seconds(20);
 
@@ -45,6 +53,10 @@ int ChooseHttp2(SSL*, const unsigned char** chosen, unsigned char* chosen_size,
 absl::StatusOr<TlsContext> ContextOf(const TlsPems& tls) {
   TlsContext context(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
+  // Resumed sessions would outlive the authorities that their certificates were checked against.
+  SSL_CTX_set_options(context.get(), SSL_OP_NO_TICKET);
+  SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS);  // 34 KiB per idle connection
   SSL_CTX_set_alpn_select_cb(context.get(), ChooseHttp2, nullptr);
   RETURN_IF_ERROR(UseCertificate(context.get(), tls.cert, tls.key));
   if (!tls.client_ca.empty()) {
@@ -85,7 +97,7 @@ class WireServer::Impl {
   Impl(WireServerOptions options, Methods methods)
       : options_(std::move(options)),
         methods_(std::move(methods)),
-        budget_(options_.unfinished_message_bytes) {}
+        share_(methods_, options_.session, clock_, limits_, loop_) {}
 
   ~Impl() { Drain(absl::ZeroDuration()); }
 
@@ -97,6 +109,12 @@ class WireServer::Impl {
   }
 
   int port() const { return port_; }
+
+  WireServerCounts counts() const {
+    WireServerCounts counts{.connections = open_, .limits = limits_.counts(), .handshakes = {}};
+    for (size_t i = 0; i < counts.handshakes.size(); ++i) counts.handshakes[i] = refused_[i];
+    return counts;
+  }
 
   absl::Status SetTls(const TlsPems& tls) {
     if (!options_.tls.has_value()) return absl::OkStatus();
@@ -126,6 +144,7 @@ class WireServer::Impl {
     loop_.Post([this] {
       CloseAll(&ServerSession::CloseNow);
       tick_ = nullptr;
+      retry_ = nullptr;
     });
     loop_.Stop();
   }
@@ -137,9 +156,10 @@ class WireServer::Impl {
   };
   struct Connection {
     std::unique_ptr<ServerSession> session;
+    AddressShare& address;
     std::string peer;
     absl::Time since;
-    bool is_told_to_go = false;
+    bool is_asked_to_go = false;
   };
   using Connections = std::list<Connection>;
 
@@ -162,16 +182,13 @@ class WireServer::Impl {
           static_cast<Impl*>(impl)->Accept(connection, address);
         },
         this, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, listening));
-    // Without descriptors accept() fails: connections stay in the backlog, and the timer tries
-    // again.
-    evconnlistener_set_error_cb(listener_.get(), [](evconnlistener* listener, void* impl) {
-      const char* const why = std::strerror(EVUTIL_SOCKET_ERROR());
-      if (const auto dropped = static_cast<Impl*>(impl)->paused_lines_.Pass()) {
-        LogWarn("accept_failed",
-                {{"why", why}, {"consequence", "new connections wait"}, {"dropped", *dropped}});
-      }
-      evconnlistener_disable(listener);
+    // accept() has failed: connections stay in the backlog for the moment.
+    evconnlistener_set_error_cb(listener_.get(), [](evconnlistener*, void* impl) {
+      static_cast<Impl*>(impl)->PauseAccepting(EVUTIL_SOCKET_ERROR());
     });
+    retry_.reset(evtimer_new(
+        loop_.base(), [](int, short, void* impl) { static_cast<Impl*>(impl)->ResumeAccepting(); },
+        this));
     tick_.reset(event_new(
         loop_.base(), -1, EV_PERSIST,
         [](int, short, void* impl) { static_cast<Impl*>(impl)->LookAfter(); }, this));
@@ -179,38 +196,99 @@ class WireServer::Impl {
     event_add(tick_.get(), &every);
   }
 
+  // The kernel gives the lowest descriptor: a new one shows how many are in use.
+  bool IsShort(int new_descriptor) const {
+    const size_t most = MostOpenFiles();
+    const size_t spare = std::min(options_.spare_descriptors, most / 4);
+    return static_cast<size_t>(new_descriptor) >= most - spare;
+  }
+
+  void PauseAccepting(int error) {
+    if (error == EMFILE) limits_.Add(Limit::kDescriptors, "");
+    if (const auto dropped = paused_lines_.Pass()) {
+      LogWarn("accept_failed", {{"why", std::strerror(error)},
+                                {"consequence", "new connections wait"},
+                                {"dropped", *dropped}});
+    }
+    evconnlistener_disable(listener_.get());
+    const timeval later = absl::ToTimeval(kPause);
+    evtimer_add(retry_.get(), &later);
+  }
+
+  void ResumeAccepting() {
+    if (listener_ == nullptr) return;
+    const int probe = fcntl(evconnlistener_get_fd(listener_.get()), F_DUPFD_CLOEXEC, 0);
+    const bool is_short = probe < 0 || IsShort(probe);
+    if (probe >= 0) close(probe);
+    if (!is_short) {
+      evconnlistener_enable(listener_.get());
+      return;
+    }
+    const timeval later = absl::ToTimeval(kPause);
+    evtimer_add(retry_.get(), &later);
+  }
+
+  // Returns the limit that a new connection is beyond.
+  std::optional<Limit> LimitOf(const AddressShare& address) const {
+    if (connections_.size() >= options_.connections) return Limit::kConnections;
+    if (address.connections >= options_.connections_per_address) {
+      return Limit::kConnectionsPerAddress;
+    }
+    if (address.handshakes >= options_.handshakes_per_address) return Limit::kHandshakesPerAddress;
+    return std::nullopt;
+  }
+
   void Accept(int connection, const sockaddr* address) {
     std::string peer = AddressOf(address);
-    size_t& of_address = per_address_[peer];
-    if (connections_.size() >= options_.connections ||
-        of_address >= options_.connections_per_address) {
-      if (of_address == 0) per_address_.erase(peer);
+    AddressShare& shared = addresses_.try_emplace(peer, share_).first->second;
+    if (IsShort(connection)) PauseAccepting(EMFILE);
+    if (const std::optional<Limit> limit = LimitOf(shared)) {
+      limits_.Add(*limit, peer);
       close(connection);
       return;
     }
-    ++of_address;
     if (unix_listener_ == nullptr) SetSocketOptions(connection);
-    const int options = BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS;
-    bufferevent* buffered = nullptr;
-    {
-      MutexLock lock(mutex_);
-      buffered = tls_ == nullptr
-                     ? bufferevent_socket_new(loop_.base(), connection, options)
-                     : bufferevent_openssl_socket_new(loop_.base(), connection, SSL_new(tls_.get()),
-                                                      BUFFEREVENT_SSL_ACCEPTING, options);
+    bufferevent* const buffered = Buffered(connection);
+    if (buffered == nullptr) {
+      close(connection);
+      return;
     }
+    ++shared.connections;
     const auto place = connections_.insert(
-        connections_.end(), {.session = nullptr, .peer = peer, .since = absl::Now()});
-    place->session = std::make_unique<ServerSession>(
-        buffered, std::move(peer), methods_, options_.session, budget_, loop_,
-        [this, place](ServerSession*) { Remove(place); });
+        connections_.end(),
+        {.session = nullptr, .address = shared, .peer = peer, .since = clock_.Now()});
+    ++open_;
+    place->session =
+        std::make_unique<ServerSession>(buffered, std::move(peer), share_, shared,
+                                        [this, place](ServerSession*) { Remove(place); });
+  }
+
+  bufferevent* Buffered(int connection) {
+    const int options = BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS;
+    MutexLock lock(mutex_);
+    if (tls_ == nullptr) return bufferevent_socket_new(loop_.base(), connection, options);
+    SSL* const tls = SSL_new(tls_.get());
+    return tls == nullptr ? nullptr
+                          : bufferevent_openssl_socket_new(loop_.base(), connection, tls,
+                                                           BUFFEREVENT_SSL_ACCEPTING, options);
   }
 
   void Remove(Connections::iterator place) {
-    const auto of_address = per_address_.find(place->peer);
-    if (--of_address->second == 0) per_address_.erase(of_address);
+    CountFault(*place);
+    place->session = nullptr;
+    --place->address.connections;
     connections_.erase(place);
+    --open_;
     SignalIfGone();
+  }
+
+  void CountFault(const Connection& connection) {
+    const unsigned long error = connection.session->tls_error();
+    if (error == 0) return;
+    const HandshakeFault fault = FaultOfTlsError(error);
+    ++refused_[static_cast<size_t>(fault)];
+    CountHandshakeFault(fault);
+    handshakes_.Write(fault, absl::StrCat(connection.peer, ": ", TextOfTlsError(error)));
   }
 
   void SignalIfGone() {
@@ -227,18 +305,22 @@ class WireServer::Impl {
   }
 
   void LookAfter() {
-    if (listener_ != nullptr) evconnlistener_enable(listener_.get());
-    const absl::Time now = absl::Now();
+    const absl::Time now = clock_.Now();
     for (auto next = connections_.begin(); next != connections_.end();) {
       Connection& each = *next++;
       const absl::Duration age = now - each.since;
       if (age >= options_.connection_age + options_.connection_age_grace) {
         each.session->CloseNow();
-      } else if (age >= options_.connection_age && !std::exchange(each.is_told_to_go, true)) {
+      } else if (age >= options_.connection_age && !std::exchange(each.is_asked_to_go, true)) {
         each.session->BeginToClose();
       } else {
-        each.session->LookAfter(now);
+        each.session->LookAfter();
       }
+    }
+    // An address that has used up its resets is remembered until it has them back.
+    for (auto next = addresses_.begin(); next != addresses_.end();) {
+      const auto each = next++;
+      if (each->second.connections == 0 && each->second.resets.IsFull(now)) addresses_.erase(each);
     }
   }
 
@@ -246,16 +328,21 @@ class WireServer::Impl {
   const Methods methods_;
   int port_ = 0;
   bool is_drained_ = false;
-  MessageBudget budget_;
+  const SteadyClock clock_;
+  LimitLog limits_{clock_};
+  HandshakeLog handshakes_{clock_};
+  RateLimit paused_lines_{clock_, 1, absl::Minutes(1)};
+  std::atomic<size_t> open_ = 0;
+  std::array<std::atomic<int64_t>, kHandshakeFaults> refused_ = {};
   EventLoop loop_;
+  ServerShare share_;
   std::unique_ptr<UnixListener> unix_listener_;  // null for an address
   std::unique_ptr<evconnlistener, Free> listener_;
   std::unique_ptr<event, Free> tick_;
+  std::unique_ptr<event, Free> retry_;
+  std::map<std::string, AddressShare> addresses_;
   Connections connections_;
-  std::map<std::string, size_t> per_address_;
   bool is_draining_ = false;
-  const SteadyClock clock_;
-  RateLimit paused_lines_{clock_, 1, absl::Minutes(1)};
   Mutex mutex_;
   CondVar gone_;
   bool are_all_gone_ ABSL_GUARDED_BY(mutex_) = false;
@@ -273,6 +360,7 @@ WireServer::WireServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 WireServer::~WireServer() = default;
 int WireServer::port() const { return impl_->port(); }
 absl::Status WireServer::SetTls(const TlsPems& tls) { return impl_->SetTls(tls); }
+WireServerCounts WireServer::counts() const { return impl_->counts(); }
 void WireServer::Drain(absl::Duration patience) { impl_->Drain(patience); }
 
 }  // namespace gpuscaler

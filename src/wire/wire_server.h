@@ -1,6 +1,8 @@
 // A gRPC server: a port, its connections and their limits.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -9,7 +11,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "rpc/refused_handshakes.h"
 #include "rpc/tls_files.h"
+#include "wire/limits.h"
 #include "wire/server_session.h"
 
 namespace gpuscaler {
@@ -19,11 +23,20 @@ struct WireServerOptions {
   int port = 0;              // 0: any free one
   std::optional<TlsPems> tls;
   SessionLimits session;
-  size_t unfinished_message_bytes = size_t{32} << 20;  // all connections together
-  size_t connections = 4'096;                          // in all; further ones are closed at once
+  size_t connections = 4'096;  // in all; further ones are closed at once
   size_t connections_per_address = 256;
+  size_t handshakes_per_address = 128;  // at a time
+  // Descriptors that are left to the rest of the process: none is accepted beyond, but a quarter of
+  // them at most.
+  size_t spare_descriptors = 64;
   absl::Duration connection_age = absl::Minutes(10);
   absl::Duration connection_age_grace = absl::Minutes(7);
+};
+
+struct WireServerCounts {
+  size_t connections = 0;   // open
+  LimitCounts limits = {};  // connections and calls that a limit refused or ended, by Limit
+  std::array<int64_t, kHandshakeFaults> handshakes = {};  // refused, by HandshakeFault
 };
 
 // Serves from Start() to its end. Has one thread. Thread-safe.
@@ -39,6 +52,9 @@ class WireServer {
 
   // Connections from now on use them. INVALID_ARGUMENT: unusable; the earlier ones stay in use.
   absl::Status SetTls(const TlsPems& tls);
+
+  // Since Start().
+  WireServerCounts counts() const;
 
   // Closes the port and asks clients to go; blocks until all calls have ended, `patience` at most.
   void Drain(absl::Duration patience);

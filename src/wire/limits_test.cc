@@ -1,0 +1,400 @@
+// Clients that go beyond the server's limits, one by one.
+#include "wire/limits.h"
+
+#include <fcntl.h>
+#include <malloc.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "health.pb.h"
+#include "wire/methods.h"
+#include "wire/test_call.h"
+#include "wire/test_frames.h"
+#include "wire/wire_server.h"
+
+namespace gpuscaler {
+namespace {
+
+using grpc::health::v1::HealthCheckRequest;
+
+constexpr char kWait[] = "/test.Test/Wait";
+constexpr char kAnswer[] = "/test.Test/Answer";
+constexpr char kRequest[] = "/test.Test/Request";
+
+class LimitsTest : public testing::Test {
+ protected:
+  // Keeps its call, and answers never.
+  class Wait : public ServerCall::Handler {
+   public:
+    Wait(LimitsTest& test, const std::shared_ptr<ServerCall>& call) : test_(test) {
+      test.call_ = call;
+      ++test.begun_;
+    }
+    void OnMessage(std::string) override {}
+    void OnEnd() override { ++test_.ended_; }
+
+   private:
+    LimitsTest& test_;
+  };
+  // Answers at once.
+  class AnswerAtOnce : public ServerCall::Handler {
+   public:
+    explicit AnswerAtOnce(const std::shared_ptr<ServerCall>& call) {
+      call->Write(std::string(10, 'x'));
+    }
+    void OnMessage(std::string) override {}
+  };
+
+  void Start(WireServerOptions options = {}) {
+    options.bind_address = "127.0.0.1";
+    auto server = WireServer::Start(
+        std::move(options),
+        {{kWait, [this](auto& call) { return std::make_unique<Wait>(*this, call); }},
+         {kAnswer, [](auto& call) { return std::make_unique<AnswerAtOnce>(call); }},
+         Unary<HealthCheckRequest>(
+             kRequest, [](const std::shared_ptr<ServerCall>& call, const HealthCheckRequest&) {
+               call->Finish(absl::OkStatus());
+             })});
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+
+  template <typename Condition>
+  static bool Eventually(const Condition& holds) {
+    const absl::Time end = absl::Now() + absl::Seconds(20);
+    while (!holds() && absl::Now() < end) absl::SleepFor(absl::Milliseconds(2));
+    return holds();
+  }
+
+  int64_t Count(Limit limit) const { return server_->counts().limits[static_cast<size_t>(limit)]; }
+
+  // Returns the status of a call of Debian's gRPC that sends `message`.
+  grpc::Status Call(const char* method, const std::string& message = "") {
+    TestCall<grpc::ByteBuffer, grpc::ByteBuffer> call(TestChannel(server_->port()), method);
+    const grpc::Slice slice(message);
+    call.Write(grpc::ByteBuffer(&slice, 1));
+    call.WritesDone();
+    return call.Finish();
+  }
+
+  std::atomic<int> begun_ = 0, ended_ = 0;
+  std::shared_ptr<ServerCall> call_;  // the last one that waits
+  std::unique_ptr<WireServer> server_;
+};
+
+TEST(Limits, HaveNamesOfTheirOwn) {
+  std::set<absl::string_view> names;
+  for (int i = 0; i < kLimits; ++i) names.insert(Name(static_cast<Limit>(i)));
+  EXPECT_EQ(names.size(), kLimits);
+}
+
+TEST_F(LimitsTest, ConnectionsInAll) {
+  WireServerOptions options;
+  options.connections = 1;
+  Start(std::move(options));
+  {
+    RawClient first(server_->port());
+    first.Begin();
+    EXPECT_TRUE(first.Read(FrameType::kSettings).has_value());
+    EXPECT_EQ(server_->counts().connections, 1);
+    EXPECT_TRUE(RawClient(server_->port()).IsClosed());
+    EXPECT_EQ(Count(Limit::kConnections), 1);
+  }
+  EXPECT_TRUE(Eventually([this] { return server_->counts().connections == 0; }));
+  RawClient later(server_->port());
+  later.Begin();
+  EXPECT_TRUE(later.Read(FrameType::kSettings).has_value());
+}
+
+TEST_F(LimitsTest, ConnectionsOfAnAddress) {
+  WireServerOptions options;
+  options.connections_per_address = 1;
+  Start(std::move(options));
+  RawClient first(server_->port());
+  first.Begin();
+  EXPECT_TRUE(first.Read(FrameType::kSettings).has_value());
+  EXPECT_TRUE(RawClient(server_->port()).IsClosed());
+  EXPECT_EQ(Count(Limit::kConnectionsPerAddress), 1);
+}
+
+TEST_F(LimitsTest, HandshakesOfAnAddress) {
+  WireServerOptions options;
+  options.handshakes_per_address = 1;
+  Start(std::move(options));
+  RawClient first(server_->port());
+  EXPECT_TRUE(RawClient(server_->port()).IsClosed());
+  EXPECT_EQ(Count(Limit::kHandshakesPerAddress), 1);
+  first.Begin();
+  EXPECT_TRUE(first.Read(FrameType::kSettings).has_value());
+  RawClient second(server_->port());
+  second.Begin();
+  EXPECT_TRUE(second.Read(FrameType::kSettings).has_value());
+}
+
+TEST_F(LimitsTest, TimeOfAHandshakeThatTrickles) {
+  WireServerOptions options;
+  options.session.handshake = absl::Seconds(1);
+  Start(std::move(options));
+  RawClient client(server_->port());
+  const std::string preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+  bool is_closed = false;
+  for (size_t i = 0; i + 1 < preface.size() && !is_closed; ++i) {
+    client.Send(preface.substr(i, 1));
+    client.SetTimeout(SO_RCVTIMEO, absl::Milliseconds(200));
+    is_closed = client.IsClosed();
+  }
+  EXPECT_TRUE(is_closed);
+  EXPECT_EQ(Count(Limit::kHandshakeTimeout), 1);
+}
+
+TEST_F(LimitsTest, ResetsOfAnAddress) {
+  WireServerOptions options;
+  options.session.resets_at_once = 5;
+  options.session.resets_per_second = 0;
+  Start(std::move(options));
+  const auto reset = [this](int count) {
+    RawClient client(server_->port());
+    client.Begin();
+    for (int i = 0; i < count; ++i) {
+      const uint32_t stream = 1 + 2 * static_cast<uint32_t>(i);
+      client.Send(CallHead(stream, kWait) + ResetFrame(stream));
+    }
+    client.Send(Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
+    return client.Read(FrameType::kPing).has_value();
+  };
+  EXPECT_TRUE(reset(3));
+  EXPECT_FALSE(reset(3)) << "3 + 3 are more than 5";
+  EXPECT_EQ(Count(Limit::kResets), 1);
+  EXPECT_EQ(begun_, ended_);
+}
+
+// A window beyond 2^31-1 is an error of its stream: the server resets it.
+TEST_F(LimitsTest, ResetsThatAClientMakesTheServerSend) {
+  WireServerOptions options;
+  options.session.resets_at_once = 5;
+  options.session.resets_per_second = 0;
+  Start(std::move(options));
+  RawClient client(server_->port());
+  client.Begin();
+  for (uint32_t stream = 1; stream < 20; stream += 2) {
+    client.Send(CallHead(stream, kWait) +
+                Encode({FrameType::kWindowUpdate, 0, stream, BigEndian(0x7fffffff, 4)}));
+  }
+  EXPECT_TRUE(client.IsClosed());
+  EXPECT_EQ(Count(Limit::kResets), 1);
+}
+
+TEST_F(LimitsTest, ControlFrames) {
+  WireServerOptions options;
+  options.session.pings_and_settings = 3;
+  Start(std::move(options));
+  RawClient client(server_->port());
+  client.Begin();
+  for (int i = 0; i < 3; ++i) client.Send(Encode({FrameType::kSettings, 0, 0, ""}));
+  const auto goaway = client.Read(FrameType::kGoAway);
+  ASSERT_TRUE(goaway.has_value());
+  EXPECT_EQ(RawClient::Number(goaway->payload.substr(4)), 11) << "ENHANCE_YOUR_CALM";
+  EXPECT_TRUE(client.IsClosed());
+  EXPECT_EQ(Count(Limit::kControlFrames), 1);
+}
+
+TEST_F(LimitsTest, Continuations) {
+  Start();
+  RawClient client(server_->port());
+  client.Begin();
+  client.Send(Encode({FrameType::kHeaders, 0, 1, "\x83"}));
+  for (int i = 0; i < 20; ++i) client.Send(std::string("\0\0\1\x09\0\0\0\0\1\x86", 10));
+  EXPECT_TRUE(client.IsClosed());
+  EXPECT_EQ(Count(Limit::kContinuations), 1);
+}
+
+TEST_F(LimitsTest, StreamsOfAnAddressOnSeveralConnections) {
+  WireServerOptions options;
+  options.session.streams_per_address = 1;
+  Start(std::move(options));
+  {
+    RawClient client(server_->port());
+    client.Begin();
+    client.Send(CallHead(1, kWait));
+    ASSERT_TRUE(Eventually([this] { return begun_ == 1; }));
+    EXPECT_EQ(Call(kRequest).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(Count(Limit::kStreamsPerAddress), 1);
+  }
+  ASSERT_TRUE(Eventually([this] { return ended_ == 1; }));
+  EXPECT_TRUE(Call(kRequest).ok());
+}
+
+TEST_F(LimitsTest, StreamsInAll) {
+  WireServerOptions options;
+  options.session.streams_in_all = 1;
+  Start(std::move(options));
+  RawClient client(server_->port());
+  client.Begin();
+  client.Send(CallHead(1, kWait));
+  ASSERT_TRUE(Eventually([this] { return begun_ == 1; }));
+  EXPECT_EQ(Call(kRequest).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(Count(Limit::kStreams), 1);
+}
+
+TEST_F(LimitsTest, StreamsThatWereAnnounced) {
+  WireServerOptions options;
+  options.session.streams = 2;
+  Start(std::move(options));
+  RawClient client(server_->port());
+  client.Begin();
+  client.Send(Encode({FrameType::kSettings, 1, 0, ""}));  // acknowledges the server's
+  for (const uint32_t stream : {1, 3, 5}) client.Send(CallHead(stream, kWait));
+  EXPECT_TRUE(client.IsClosed());
+  EXPECT_EQ(Count(Limit::kStreams), 1);
+  EXPECT_EQ(begun_, 2);
+}
+
+TEST_F(LimitsTest, Headers) {
+  WireServerOptions options;
+  options.session.header_list_bytes = 2000;
+  options.session.metadata_keys = 2;
+  Start(std::move(options));
+  RawClient client(server_->port());
+  client.Begin();
+  std::string large, many;
+  for (int i = 0; i < 20; ++i) large += Literal("a", std::string(100, 'x'));
+  for (int i = 0; i < 3; ++i) many += Literal(absl::StrCat("key", i), "x");
+  client.Send(CallHead(1, kWait, large) + CallHead(3, kWait, many));
+  ASSERT_TRUE(client.Read(FrameType::kReset).has_value());
+  ASSERT_TRUE(client.Read(FrameType::kReset).has_value());
+  EXPECT_EQ(Count(Limit::kHeaderList), 1);
+  EXPECT_EQ(Count(Limit::kMetadataKeys), 1);
+  EXPECT_EQ(begun_, 0);
+}
+
+TEST_F(LimitsTest, SizeOfMessages) {
+  WireServerOptions options;
+  options.session.longest_message = 100;
+  Start(std::move(options));
+  EXPECT_EQ(Call(kWait, std::string(101, 'x')).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(Count(Limit::kMessageSize), 1);
+}
+
+// Messages, headers, and messages that wait for the end of their call.
+TEST_F(LimitsTest, UnfinishedBytesOfAnAddress) {
+  WireServerOptions options;
+  options.session.unfinished_bytes_per_address = 10'000;
+  Start(std::move(options));
+  const std::string part = DataFrame(1, std::string(9'000, 'x')).substr(0, 9 + 5 + 6'000);
+  const auto frame = [](uint32_t stream, const std::string& payload) {
+    return Encode({FrameType::kData, 0, stream, payload});
+  };
+  RawClient client(server_->port());
+  client.Begin();
+  client.Send(CallHead(1, kWait) + frame(1, part.substr(9)));
+  client.Send(CallHead(3, kWait) + frame(3, part.substr(9)));
+  const auto refused = client.Read(FrameType::kReset);
+  ASSERT_TRUE(refused.has_value());
+  EXPECT_EQ(refused->stream, 3);
+  EXPECT_EQ(Count(Limit::kUnfinishedBytes), 1);
+
+  std::string large;
+  for (int i = 0; i < 50; ++i) large += Literal("a", std::string(100, 'x'));
+  client.Send(CallHead(5, kWait, large));
+  EXPECT_TRUE(client.Read(FrameType::kReset).has_value());
+  EXPECT_EQ(Count(Limit::kUnfinishedBytes), 2);
+
+  client.Send(CallHead(7, kRequest) + DataFrame(7, std::string(5'000, 'x')));
+  EXPECT_TRUE(client.Read(FrameType::kReset).has_value());
+  EXPECT_EQ(Count(Limit::kUnfinishedBytes), 3);
+
+  client.Send(ResetFrame(1));  // which gives its bytes back
+  client.Send(CallHead(9, kWait) + frame(9, part.substr(9)) + ResetFrame(9) +
+              Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
+  EXPECT_TRUE(client.Read(FrameType::kPing).has_value());
+  EXPECT_EQ(Count(Limit::kUnfinishedBytes), 3);
+}
+
+TEST_F(LimitsTest, EndsRefusedCallsOfClientsThatNeverEndThem) {
+  Start();
+  RawClient client(server_->port());
+  client.Begin();
+  client.Send(CallHead(1, "/no.such/Method"));
+  const auto reset = client.Read(FrameType::kReset);
+  ASSERT_TRUE(reset.has_value());
+  EXPECT_EQ(reset->payload, BigEndian(0, 4)) << "NO_ERROR";
+}
+
+TEST_F(LimitsTest, ReadsNoClientThatDoesNotRead) {
+  WireServerOptions options;
+  options.session.resets_at_once = 100'000'000;
+  Start(std::move(options));
+  RawClient client(server_->port());
+  client.Begin();
+  client.SetTimeout(SO_SNDTIMEO, absl::Seconds(1));
+  constexpr uint32_t kMost = 1'000'000;
+  uint32_t sent = 0;
+  for (bool is_read = true; is_read && sent < kMost; sent += 1000) {
+    std::string calls, resets;
+    for (uint32_t i = sent; i < sent + 1000; ++i) {
+      calls += CallHead(1 + 2 * i, "/no.such/Method");
+      resets += ResetFrame(1 + 2 * i);
+    }
+    is_read = client.Send(calls + resets);
+  }
+  EXPECT_LT(sent, kMost);
+  EXPECT_TRUE(Call(kRequest).ok());
+}
+
+// Its window is shut for ever: no status passes.
+TEST_F(LimitsTest, ResetsExpiredCallsWithoutAWindow) {
+  Start();
+  RawClient client(server_->port());
+  client.Begin(BigEndian(4, 2) + BigEndian(0, 4));  // INITIAL_WINDOW_SIZE
+  client.Send(CallHead(1, kAnswer, Literal("grpc-timeout", "100m")));
+  const auto reset = client.Read(FrameType::kReset);
+  ASSERT_TRUE(reset.has_value());
+  EXPECT_EQ(reset->payload, BigEndian(8, 4)) << "CANCEL";
+}
+
+TEST_F(LimitsTest, KeepsNothingThatIsWrittenAfterTheEnd) {
+  Start();
+  {
+    RawClient client(server_->port());
+    client.Begin();
+    client.Send(CallHead(1, kWait));
+    ASSERT_TRUE(Eventually([this] { return begun_ == 1; }));
+  }
+  ASSERT_TRUE(Eventually([this] { return ended_ == 1; }));
+  const size_t before = mallinfo2().hblkhd + mallinfo2().uordblks;
+  for (int i = 0; i < 100; ++i) call_->Write(std::string(1 << 20, 'x'));
+  EXPECT_LT(mallinfo2().hblkhd + mallinfo2().uordblks, before + (50 << 20));
+}
+
+TEST_F(LimitsTest, Descriptors) {
+  const int lowest = fcntl(0, F_DUPFD_CLOEXEC, 0);
+  ASSERT_GE(lowest, 0);
+  close(lowest);
+  rlimit before = {};
+  getrlimit(RLIMIT_NOFILE, &before);
+  WireServerOptions options;
+  options.spare_descriptors = 20;
+  Start(std::move(options));
+  const rlimit few = {.rlim_cur = static_cast<rlim_t>(lowest) + 80, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  {
+    std::vector<std::unique_ptr<RawClient>> clients;
+    for (int i = 0; i < 35; ++i) clients.push_back(std::make_unique<RawClient>(server_->port()));
+    EXPECT_TRUE(Eventually([this] { return Count(Limit::kDescriptors) > 0; }));
+    EXPECT_LT(server_->counts().connections, 35);
+  }
+  EXPECT_TRUE(Call(kRequest).ok());
+  setrlimit(RLIMIT_NOFILE, &before);
+}
+
+}  // namespace
+}  // namespace gpuscaler

@@ -1,0 +1,161 @@
+// A client that sends HTTP/2's frames one by one, as attackers do.
+#pragma once
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+namespace gpuscaler {
+
+// RFC 9113, section 6.
+enum class FrameType : uint8_t {
+  kData = 0,
+  kHeaders = 1,
+  kReset = 3,
+  kSettings = 4,
+  kPing = 6,
+  kGoAway = 7,
+  kWindowUpdate = 8,
+};
+constexpr uint8_t kEndStream = 1;
+constexpr uint8_t kEndHeaders = 4;
+
+struct Frame {
+  FrameType type = FrameType::kData;
+  uint8_t flags = 0;
+  uint32_t stream = 0;
+  std::string payload;
+};
+
+inline std::string BigEndian(uint32_t number, int bytes) {
+  std::string text;
+  for (int i = bytes - 1; i >= 0; --i) text.push_back(static_cast<char>(number >> (8 * i) & 0xFF));
+  return text;
+}
+
+inline std::string Encode(const Frame& frame) {
+  return BigEndian(static_cast<uint32_t>(frame.payload.size()), 3) + static_cast<char>(frame.type) +
+         static_cast<char>(frame.flags) + BigEndian(frame.stream, 4) + frame.payload;
+}
+
+// A header field without indexing (RFC 7541, section 6.2.2), of less than 127 bytes each.
+inline std::string Literal(const std::string& name, const std::string& value) {
+  return std::string(1, '\0') + static_cast<char>(name.size()) + name +
+         static_cast<char>(value.size()) + value;
+}
+
+// The headers of a call, with further fields.
+inline std::string CallHead(uint32_t stream, const std::string& path,
+                            const std::string& more = "") {
+  const std::string fields =
+      absl::StrCat("\x83\x86\x04",  // POST, http, :path
+                   std::string(1, static_cast<char>(path.size())), path,
+                   "\x01\x01"
+                   "a",  // :authority
+                   Literal("content-type", "application/grpc"), Literal("te", "trailers"), more);
+  return Encode({FrameType::kHeaders, kEndHeaders, stream, fields});
+}
+
+inline std::string ResetFrame(uint32_t stream) {
+  return Encode({FrameType::kReset, 0, stream, BigEndian(8, 4)});  // CANCEL
+}
+
+// The bytes of `message`, from its prefix on, in one frame.
+inline std::string DataFrame(uint32_t stream, const std::string& message, uint8_t flags = 0) {
+  return Encode(
+      {FrameType::kData, flags, stream,
+       std::string(1, '\0') + BigEndian(static_cast<uint32_t>(message.size()), 4) + message});
+}
+
+class RawClient {
+ public:
+  explicit RawClient(int port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    SetTimeout(SO_RCVTIMEO, absl::Seconds(10));
+  }
+  ~RawClient() { close(socket_); }
+  RawClient(const RawClient&) = delete;
+  RawClient& operator=(const RawClient&) = delete;
+
+  void SetTimeout(int which, absl::Duration after) {
+    const timeval timeout = absl::ToTimeval(after);
+    setsockopt(socket_, SOL_SOCKET, which, &timeout, sizeof(timeout));
+  }
+
+  // The preface, with SETTINGS of `settings`.
+  void Begin(const std::string& settings = "") {
+    Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + Encode({FrameType::kSettings, 0, 0, settings}));
+  }
+
+  // False: the server has closed the connection, or does not read it.
+  bool Send(const std::string& bytes) {
+    for (size_t sent = 0; sent < bytes.size();) {
+      const ssize_t size = send(socket_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+      if (size <= 0) return false;
+      sent += static_cast<size_t>(size);
+    }
+    return true;
+  }
+
+  // Empty: the server has closed the connection, or sends none.
+  std::optional<Frame> Read() {
+    const std::string head = Take(9);
+    if (head.empty()) return std::nullopt;
+    Frame frame{static_cast<FrameType>(head[3]), static_cast<uint8_t>(head[4]),
+                Number(head.substr(5)), ""};
+    frame.payload = Take(Number(head.substr(0, 3)));
+    return frame;
+  }
+  // Returns the next frame of the type.
+  std::optional<Frame> Read(FrameType type) {
+    while (const auto frame = Read()) {
+      if (frame->type == type) return frame;
+    }
+    return std::nullopt;
+  }
+
+  // True when the server closes the connection, after what it may send before.
+  bool IsClosed() {
+    char byte = 0;
+    ssize_t size = 1;
+    while (size > 0) size = recv(socket_, &byte, 1, 0);
+    return size == 0 || errno == ECONNRESET;
+  }
+
+  static uint32_t Number(const std::string& big_endian) {
+    uint32_t number = 0;
+    for (const char byte : big_endian) number = number << 8 | static_cast<unsigned char>(byte);
+    return number;
+  }
+
+  int descriptor() const { return socket_; }
+
+ private:
+  std::string Take(size_t size) {
+    std::string bytes(size, '\0');
+    for (size_t got = 0; got < size;) {
+      const ssize_t more = recv(socket_, bytes.data() + got, size - got, 0);
+      if (more <= 0) return "";
+      got += static_cast<size_t>(more);
+    }
+    return bytes;
+  }
+
+  const int socket_;
+};
+
+}  // namespace gpuscaler

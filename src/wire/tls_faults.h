@@ -1,0 +1,16 @@
+// OpenSSL's errors of handshakes as the faults that we count and log.
+#pragma once
+
+#include <string>
+
+#include "rpc/refused_handshakes.h"
+
+namespace gpuscaler {
+
+// Returns the fault of an error of OpenSSL's queue.
+HandshakeFault FaultOfTlsError(unsigned long error);
+
+// "peer did not return a certificate"
+std::string TextOfTlsError(unsigned long error);
+
+}  // namespace gpuscaler

@@ -1,0 +1,43 @@
+// A token bucket: so many at once, so many a second on average.
+#pragma once
+
+#include <algorithm>
+
+#include "absl/time/time.h"
+
+namespace gpuscaler {
+
+// Not thread-safe.
+class TokenBucket {
+ public:
+  TokenBucket(double size, double per_second)
+      : size_(size), per_second_(per_second), tokens_(size) {}
+
+  // False: there is none left. `now` never goes back.
+  bool Take(absl::Time now) {
+    Fill(now);
+    if (tokens_ < 1) return false;
+    tokens_ -= 1;
+    return true;
+  }
+
+  bool IsFull(absl::Time now) {
+    Fill(now);
+    return tokens_ == size_;
+  }
+
+ private:
+  void Fill(absl::Time now) {
+    if (filled_at_ != absl::InfinitePast()) {
+      tokens_ = std::min(size_, tokens_ + per_second_ * absl::ToDoubleSeconds(now - filled_at_));
+    }
+    filled_at_ = now;
+  }
+
+  const double size_;
+  const double per_second_;
+  double tokens_;
+  absl::Time filled_at_ = absl::InfinitePast();
+};
+
+}  // namespace gpuscaler
