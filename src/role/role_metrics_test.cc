@@ -127,15 +127,20 @@ class RefusedCertificatesTest : public RoleMetricsTest {
     return config;
   }
 
-  // A client with that certificate, or none, tries to connect.
+  // Blocks until a client with that certificate, or none, has failed to connect.
   void Knock(const TestPair& pair) const {
     const auto channel =
         grpc::CreateChannel(absl::StrCat("127.0.0.1:", agents_.at("gpu-a")->grpc_port()),
                             grpc::SslCredentials({.pem_root_certs = ca_.pem(),
                                                   .pem_private_key = pair.key,
                                                   .pem_cert_chain = pair.cert}));
-    channel->GetState(true);
-    knocking_.push_back(channel);
+    const auto deadline = std::chrono::system_clock::now() + std::chrono::seconds(10);
+    grpc_connectivity_state state = channel->GetState(/*try_to_connect=*/true);
+    while (state != GRPC_CHANNEL_TRANSIENT_FAILURE &&
+           channel->WaitForStateChange(state, deadline)) {
+      state = channel->GetState(/*try_to_connect=*/true);
+    }
+    EXPECT_EQ(state, GRPC_CHANNEL_TRANSIENT_FAILURE);
   }
 
   // An aggregator of ours that knows the agent by that address.
@@ -164,7 +169,6 @@ class RefusedCertificatesTest : public RoleMetricsTest {
 
   const TestCa ca_{"our CA"};
   int folders_ = 0;
-  mutable std::vector<std::shared_ptr<grpc::Channel>> knocking_;
 };
 
 TEST_F(RefusedCertificatesTest, ClientWithoutAValidCertificateIsCountedAndLoggedByItsFault) {
@@ -184,7 +188,6 @@ TEST_F(RefusedCertificatesTest, ClientWithoutAValidCertificateIsCountedAndLogged
                     [&](int n) { return n > untrusted; }),
             untrusted);
   EXPECT_THAT(AgentsPageOf("gpu-a"), HasSubstr(Line("keda_gpu_scaler_telemetry_readers 0")));
-  knocking_.clear();
   agents_.clear();
   const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_THAT(log, HasSubstr("event=tls_handshake_failed reason=no_certificate"));

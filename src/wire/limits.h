@@ -50,7 +50,7 @@ class LimitLog {
 
  private:
   std::array<std::atomic<int64_t>, kLimits> counts_ = {};
-  std::vector<std::unique_ptr<RateLimit>> lines_;  // by limit
+  std::vector<std::unique_ptr<RateLimit>> lines_;  // one per limit
 };
 
 }  // namespace gpuscaler

@@ -207,6 +207,41 @@ TEST_F(LimitsTest, ControlFrames) {
   EXPECT_EQ(Count(Limit::kControlFrames), 1);
 }
 
+TEST_F(LimitsTest, SettingsWithManyStreams) {
+  WireServerOptions options;
+  options.session.settings_at_once = 2;
+  options.session.settings_per_second = 0;
+  Start(std::move(options));
+  RawClient client(server_->port());
+  client.Begin();
+  for (uint32_t i = 0; i < 100; ++i) client.Send(CallHead(1 + 2 * i, kWait));
+  for (int i = 0; i < 2; ++i) client.Send(Encode({FrameType::kSettings, 0, 0, ""}));
+  client.Send(Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
+  EXPECT_TRUE(client.Read(FrameType::kPing).has_value());
+  client.Send(Encode({FrameType::kSettings, 0, 0, ""}));
+  EXPECT_TRUE(client.IsClosed());
+  EXPECT_EQ(Count(Limit::kControlFrames), 1);
+}
+
+TEST_F(LimitsTest, AllowsAllDeadlinesOfAnAddressAtOnce) {
+  Start();
+  constexpr int kCalls = 20'000;
+  RawClient client(server_->port());
+  client.Begin();
+  std::string calls, resets;
+  for (uint32_t i = 0; i < kCalls; ++i) {
+    calls += CallHead(1 + 2 * i, kWait, Literal("grpc-timeout", "300m"));
+    resets += ResetFrame(1 + 2 * i);
+  }
+  ASSERT_TRUE(client.Send(calls));
+  ASSERT_TRUE(Eventually([this] { return begun_ == kCalls; }));
+  ASSERT_TRUE(client.Send(resets));
+  EXPECT_TRUE(Eventually([this] { return ended_ == kCalls; }));
+  client.Send(Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
+  EXPECT_TRUE(client.Read(FrameType::kPing).has_value()) << "the connection is still there";
+  EXPECT_THAT(server_->counts().limits, testing::Each(0));
+}
+
 TEST_F(LimitsTest, Continuations) {
   Start();
   RawClient client(server_->port());

@@ -13,7 +13,7 @@ namespace gpuscaler {
 // Bounds the bytes of unfinished messages in many readers. Not thread-safe.
 class MessageBudget {
  public:
-  // What is taken is taken from `whole` too, which outlives this one.
+  // Takes from `whole` too, which outlives it.
   explicit MessageBudget(size_t most, MessageBudget* whole = nullptr)
       : most_(most), whole_(whole) {}
 

@@ -91,7 +91,8 @@ struct SessionCallbacks {
         std::ranges::equal(frame->ping.opaque_data, kRoundTripPing)) {
       session.AcceptNoMore();
     }
-    if (type == NGHTTP2_PING || type == NGHTTP2_SETTINGS || type == NGHTTP2_PRIORITY ||
+    if (type == NGHTTP2_SETTINGS) return session.CountSettings();
+    if (type == NGHTTP2_PING || type == NGHTTP2_PRIORITY ||
         (type == NGHTTP2_DATA && frame->hd.length == 0 &&
          (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0)) {
       return session.CountControlFrame();
@@ -228,7 +229,9 @@ void ServerSession::BeginHttp2() {
   --address_.handshakes;
   const nghttp2_settings_entry settings[] = {
       {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits_.streams},
-      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, limits_.header_list_bytes}};
+      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, limits_.header_list_bytes},
+      // Without the tree of priorities, which a client can make as deep as it has streams.
+      {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1}};
   nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings, std::size(settings));
 }
 
@@ -604,6 +607,14 @@ bool ServerSession::Keep(const ServerCall& call, size_t bytes) {
 
 int ServerSession::CountControlFrame() {
   if (++control_frames_ <= limits_.pings_and_settings) return 0;
+  server_.log.Add(Limit::kControlFrames, peer_);
+  return NGHTTP2_ERR_CALLBACK_FAILURE;
+}
+
+int ServerSession::CountSettings() {
+  constexpr double kStreamsPerToken = 100;
+  const double tokens = static_cast<double>(streams_.size()) / kStreamsPerToken;
+  if (address_.settings.Take(server_.clock.Now(), tokens)) return CountControlFrame();
   server_.log.Add(Limit::kControlFrames, peer_);
   return NGHTTP2_ERR_CALLBACK_FAILURE;
 }

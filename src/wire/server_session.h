@@ -44,7 +44,10 @@ struct SessionLimits {
   // All connections of an address together.
   size_t streams_per_address = 24'000;
   size_t unfinished_bytes_per_address = size_t{8} << 20;
-  uint64_t resets_at_once = 20'000, resets_per_second = 2'000;
+  // More than its streams: their deadlines may pass together.
+  uint64_t resets_at_once = 30'000, resets_per_second = 2'000;
+  // Each visits all streams of its connection, and counts once for every 100 of them.
+  uint64_t settings_at_once = 3'000, settings_per_second = 100;
   // All connections together.
   size_t streams_in_all = 60'000;
   size_t unfinished_bytes_in_all = size_t{32} << 20;
@@ -76,9 +79,16 @@ struct AddressShare {
   explicit AddressShare(ServerShare& server)
       : resets(static_cast<double>(server.limits.resets_at_once),
                static_cast<double>(server.limits.resets_per_second)),
+        settings(static_cast<double>(server.limits.settings_at_once),
+                 static_cast<double>(server.limits.settings_per_second)),
         unfinished(server.limits.unfinished_bytes_per_address, &server.unfinished) {}
 
+  bool IsForgettable(absl::Time now) {
+    return connections == 0 && resets.IsFull(now) && settings.IsFull(now);
+  }
+
   TokenBucket resets;
+  TokenBucket settings;
   MessageBudget unfinished;
   size_t streams = 0;
   size_t connections = 0;
@@ -151,6 +161,7 @@ class ServerSession {
   ssize_t ReadOutgoing(Stream& stream, uint8_t* buffer, size_t size, uint32_t* flags);
   void SubmitHeaders(Stream& stream);
   int CountControlFrame();
+  int CountSettings();
   int CountReset();
   void OnSent(const nghttp2_frame& frame);
 

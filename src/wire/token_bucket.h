@@ -13,11 +13,11 @@ class TokenBucket {
   TokenBucket(double size, double per_second)
       : size_(size), per_second_(per_second), tokens_(size) {}
 
-  // False: there is none left. `now` never goes back.
-  bool Take(absl::Time now) {
+  // False: too few are left, and none is taken. `now` never goes back.
+  bool Take(absl::Time now, double tokens = 1) {
     Fill(now);
-    if (tokens_ < 1) return false;
-    tokens_ -= 1;
+    if (tokens_ < tokens) return false;
+    tokens_ -= tokens;
     return true;
   }
 

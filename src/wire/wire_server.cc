@@ -204,7 +204,7 @@ class WireServer::Impl {
   }
 
   void PauseAccepting(int error) {
-    if (error == EMFILE) limits_.Add(Limit::kDescriptors, "");
+    if (error == EMFILE || error == ENFILE) limits_.Add(Limit::kDescriptors, "");
     if (const auto dropped = paused_lines_.Pass()) {
       LogWarn("accept_failed", {{"why", std::strerror(error)},
                                 {"consequence", "new connections wait"},
@@ -317,10 +317,10 @@ class WireServer::Impl {
         each.session->LookAfter();
       }
     }
-    // An address that has used up its resets is remembered until it has them back.
+    // An address that has used up its resets or SETTINGS is remembered until it has them back.
     for (auto next = addresses_.begin(); next != addresses_.end();) {
       const auto each = next++;
-      if (each->second.connections == 0 && each->second.resets.IsFull(now)) addresses_.erase(each);
+      if (each->second.IsForgettable(now)) addresses_.erase(each);
     }
   }
 

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -34,11 +35,14 @@ const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 const (
 	typeData         = 0
 	typeHeaders      = 1
+	typePriority     = 2
 	typeReset        = 3
 	typeSettings     = 4
 	typePing         = 6
 	typeContinuation = 9
+	endStream        = 1
 	endHeaders       = 4
+	withPriority     = 32
 )
 
 func frame(kind, flags byte, stream uint32, payload []byte) []byte {
@@ -55,8 +59,12 @@ func literal(name, value string) []byte {
 }
 
 // request has the headers of a call of EmptyCall.
-func request() []byte {
-	const path = "/grpc.testing.TestService/EmptyCall"
+func request() []byte { return requestOf("/grpc.testing.TestService/EmptyCall") }
+
+// sleepingRequest has those of a call that waits for its messages.
+func sleepingRequest() []byte { return requestOf("/grpc.testing.TestService/FullDuplexCall") }
+
+func requestOf(path string) []byte {
 	fields := append([]byte{0x83, 0x86, 0x04, byte(len(path))}, path...) // POST, http, :path
 	fields = append(fields, 0x01, 1, 'a')                                // :authority
 	fields = append(fields, literal("content-type", "application/grpc")...)
@@ -101,14 +109,46 @@ var attacks = []struct {
 	}), attackLasts},
 	{"pings", repeat(300_000, func(uint32) []byte { return frame(typePing, 0, 0, make([]byte, 8)) }), 0},
 	{"settings", repeat(300_000, func(uint32) []byte { return frame(typeSettings, 0, 0, nil) }), 0},
+	{"settings of all windows", append(repeat(20_000, func(i uint32) []byte {
+		return frame(typeHeaders, endHeaders, stream(i), sleepingRequest())
+	}), repeat(50_000, func(i uint32) []byte {
+		if i%100 == 0 { // its answer is one that the client asked for
+			return frame(typeHeaders, endHeaders|endStream, stream(20_000+i/100), request())
+		}
+		return frame(typeSettings, 0, 0, []byte{0, 4, 0, 0, 1, byte(i)})
+	})...), attackLasts},
+	{"a chain of priorities", append(repeat(20_000, func(i uint32) []byte {
+		parent := uint32(0)
+		if i > 0 {
+			parent = stream(i - 1)
+		}
+		return frame(typeHeaders, endHeaders|withPriority, stream(i),
+			append(append(binary.BigEndian.AppendUint32(nil, parent), 15), sleepingRequest()...))
+	}), repeat(100_000, func(i uint32) []byte {
+		if i%500 == 0 {
+			return frame(typeHeaders, endHeaders|endStream, stream(20_000+i/500), request())
+		}
+		return frame(typePriority, 0, stream(i%20_000),
+			append(binary.BigEndian.AppendUint32(nil, stream((i+10_000)%20_000)), 15))
+	})...), attackLasts},
+	{"large headers in few bytes", repeat(20_000, func(i uint32) []byte {
+		if i == 0 { // its field enters the table of the server's decoder
+			value := strings.Repeat("v", 3_900)
+			field := append([]byte{0x40, 1, 'k', 0x7f}, 0xbd, 0x1d) // 127 + 61 + 29 * 128 = 3,900
+			return frame(typeHeaders, endHeaders, stream(i), append(sleepingRequest(), append(field, value...)...))
+		}
+		return frame(typeHeaders, endHeaders, stream(i), append(sleepingRequest(), 0xbe, 0xbe, 0xbe, 0xbe))
+	}), attackLasts},
 	{"empty data", append(frame(typeHeaders, endHeaders, 1, request()),
 		repeat(500_000, func(uint32) []byte { return frame(typeData, 0, 1, nil) })...), 0},
 }
 
-// attack sends the bytes on one connection after the other until the context ends.
+// attack sends the bytes on one connection after the other until the context ends, from an address
+// other than the bystander's.
 func attack(ctx context.Context, address string, bytes []byte, stays time.Duration) {
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	for ctx.Err() == nil {
-		connection, err := net.Dial("tcp", address)
+		connection, err := dialer.Dial("tcp", address)
 		if err != nil {
 			continue
 		}
