@@ -1,6 +1,7 @@
 // What agents and aggregators show of each other on their pages.
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
 #include <cstdlib>
 
 #include "base/log.h"
