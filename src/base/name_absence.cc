@@ -6,15 +6,14 @@
 #include <resolv.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/dns_reply.h"
 #include "base/status_macros.h"
 
 namespace gpuscaler {
@@ -28,26 +27,6 @@ struct RecordType {
 constexpr RecordType kAddressTypes[] = {{ns_t_a, "A"}, {ns_t_aaaa, "AAAA"}};
 
 constexpr int kMostAliases = 8;  // one after the other: they may lead in a circle
-
-// RFC 1035, 4.1.1: of the header's third and fourth byte.
-constexpr unsigned char kIsReply = 0x80;
-constexpr unsigned char kIsCutOff = 0x02;
-constexpr unsigned char kCode = 0x0f;
-
-std::string CodeText(int code) {
-  switch (code) {
-    case ns_r_formerr:
-      return "FORMERR";
-    case ns_r_servfail:
-      return "SERVFAIL";
-    case ns_r_notimpl:
-      return "NOTIMP";
-    case ns_r_refused:
-      return "REFUSED";
-    default:
-      return absl::StrCat("RCODE ", code);
-  }
-}
 
 // The system's resolver, as /etc/resolv.conf is now.
 class Resolver {
@@ -98,40 +77,12 @@ class Resolver {
                                 static_cast<int>(reply_.size()));
     const int error = errno;
     const std::string question = absl::StrCat(type.name, " of ", name);
-    if (size >= 0) return AliasIn(size, type, question);
+    if (size >= 0) {
+      return LastAliasIn({reply_.data(), static_cast<size_t>(size)}, type.number, question);
+    }
     const int what = state_.res_h_errno;
     if (what == HOST_NOT_FOUND || what == NO_DATA) return "";
-    return absl::UnavailableError(absl::StrCat(question, ": ", Failure(error)));
-  }
-
-  // The last one of the reply's.
-  absl::StatusOr<std::string> AliasIn(int size, const RecordType& type,
-                                      const std::string& question) const {
-    const absl::Status faulty = absl::UnavailableError(absl::StrCat(question, ": a faulty reply"));
-    ns_msg reply;
-    if (ns_initparse(reply_.data(), size, &reply) != 0) return faulty;
-    std::array<char, NS_MAXDNAME> alias = {};
-    for (int i = 0; i < ns_msg_count(reply, ns_s_an); ++i) {
-      ns_rr record;
-      if (ns_parserr(&reply, ns_s_an, i, &record) != 0) return faulty;
-      if (ns_rr_type(record) == type.number) {
-        return absl::UnavailableError(absl::StrCat(question, " is answered by now"));
-      }
-      if (ns_rr_type(record) == ns_t_cname &&
-          ns_name_uncompress(ns_msg_base(reply), ns_msg_end(reply), ns_rr_rdata(record),
-                             alias.data(), alias.size()) < 0) {
-        return faulty;
-      }
-    }
-    return alias.data();
-  }
-
-  // By the last reply of a server, where one came.
-  std::string Failure(int error) const {
-    const int code = reply_[3] & kCode;
-    if ((reply_[2] & kIsReply) == 0) return strerror(error);
-    if (code != ns_r_noerror) return CodeText(code);
-    return (reply_[2] & kIsCutOff) != 0 ? "too long for UDP, and TCP fails" : "a faulty reply";
+    return absl::UnavailableError(absl::StrCat(question, ": ", FailureIn(reply_, error)));
   }
 
   struct __res_state state_ = {};
