@@ -37,9 +37,13 @@ std::optional<double> TotalMib(const DcgmValues& values) {
   return *used + *free + At(values, DcgmField::kMemoryReserved).value_or(0);
 }
 
+// More than all of it is no reading: neither number counts.
 void FillMemory(const DcgmValues& values, GpuSample& gpu) {
-  if (const auto& used = At(values, DcgmField::kMemoryUsed)) gpu.memory_used_bytes = Bytes(*used);
-  if (const auto total = TotalMib(values)) gpu.memory_total_bytes = Bytes(*total);
+  const auto& used = At(values, DcgmField::kMemoryUsed);
+  const auto total = TotalMib(values);
+  if (used && total && *used > *total) return;
+  if (used) gpu.memory_used_bytes = Bytes(*used);
+  if (total) gpu.memory_total_bytes = Bytes(*total);
 }
 
 void FillWhole(const DcgmValues& values, GpuSample& gpu) {

@@ -59,6 +59,14 @@ TEST(DcgmSample, WhatThePageLacksStaysEmpty) {
   EXPECT_EQ(gpu.power_watts, std::nullopt);
 }
 
+TEST(DcgmSample, MoreUsedThanThereIsIsNoReading) {
+  const GpuSample gpu =
+      SampleOf(DeviceOf({{"DCGM_FI_DEV_FB_USED", "1024"}, {"DCGM_FI_DEV_FB_TOTAL", "1023"}},
+                        DcgmLabels(0, kTestUuid0)));
+  EXPECT_EQ(gpu.memory_used_bytes, std::nullopt);
+  EXPECT_EQ(gpu.memory_total_bytes, std::nullopt);
+}
+
 TEST(DcgmSample, GpuWithoutNvmlsUtilizationHasTheEnginesAndNoPercentageIsAboveAHundred) {
   const struct {
     const char* ratio;

@@ -63,7 +63,7 @@ class PathFinder : public nlohmann::json_sax<Json> {
     return Look(open_.back().member, 0);
   }
   bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override {
-    found_at_ = *read_ - 1;
+    found_at_ = *read_ - std::min<size_t>(*read_, 1);  // an empty text has no last character
     return false;
   }
 

@@ -23,5 +23,10 @@ TEST(JsonLine, FindsMembersAndElementsOnTheirOwnLine) {
   for (const auto& row : rows) EXPECT_EQ(JsonLine(kText, row.path), row.want) << row.path;
 }
 
+TEST(JsonLine, ATextThatIsNoJsonEndsWhereThatShows) {
+  EXPECT_EQ(JsonLine("", "a"), 1);
+  EXPECT_EQ(JsonLine("\n\nx", "a"), 3);
+}
+
 }  // namespace
 }  // namespace gpuscaler
