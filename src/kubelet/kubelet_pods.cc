@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "kubelet/kubelet_socket.h"
@@ -23,7 +24,12 @@ bool IsReady(const kubernetes::PodStatus& status) {
   });
 }
 
-// The API server takes owner references of any length from whoever makes the pod: one that names no
+bool IsName(const std::string& text, size_t longest) {
+  return !text.empty() && text.size() <= longest &&
+         std::ranges::none_of(text, [](unsigned char c) { return absl::ascii_iscntrl(c); });
+}
+
+// The API server takes owner references with any text from whoever makes the pod: one that names no
 // object is left out, before it makes this node's messages too long for every reader.
 KubeletPod PodOf(const kubernetes::Pod& message) {
   const kubernetes::ObjectMeta& metadata = message.metadata();
@@ -42,7 +48,7 @@ KubeletPod PodOf(const kubernetes::Pod& message) {
     pod.known_since = absl::FromUnixSeconds(status.start_time().seconds());
   }
   for (const kubernetes::OwnerReference& owner : metadata.owner_references()) {
-    if (owner.kind().size() > kLongestLabel || owner.name().size() > kLongestObjectName) continue;
+    if (!IsName(owner.kind(), kLongestLabel) || !IsName(owner.name(), kLongestObjectName)) continue;
     pod.owner_references.push_back(
         {.kind = owner.kind(), .name = owner.name(), .is_controller = owner.controller()});
   }
@@ -50,6 +56,16 @@ KubeletPod PodOf(const kubernetes::Pod& message) {
 }
 
 }  // namespace
+
+absl::StatusOr<std::vector<KubeletPod>> PodsIn(const v1alpha1::ListPodsResponse& response) {
+  std::vector<KubeletPod> pods;
+  for (const std::string& bytes : response.pods()) {
+    kubernetes::Pod pod;
+    if (!pod.ParseFromString(bytes)) return absl::InternalError("a pod that is none");
+    pods.push_back(PodOf(pod));
+  }
+  return pods;
+}
 
 // Listed and not watched: a watch is cut when it is slow and loses events, so that a list has to
 // follow it every now and then anyway.
@@ -60,15 +76,9 @@ absl::StatusOr<std::vector<KubeletPod>> KubeletPods::List(absl::Duration timeout
   v1alpha1::ListPodsResponse response;
   const grpc::Status status = v1alpha1::Pods::Stub(channel).ListPods(&context, {}, &response);
   if (!status.ok()) return KubeletError(status, socket_, timeout);
-  std::vector<KubeletPod> pods;
-  for (const std::string& bytes : response.pods()) {
-    kubernetes::Pod pod;
-    if (!pod.ParseFromString(bytes)) {
-      return absl::InternalError(absl::StrCat(socket_, ": a pod that is none"));
-    }
-    pods.push_back(PodOf(pod));
-  }
-  return pods;
+  auto pods = PodsIn(response);
+  if (pods.ok()) return pods;
+  return absl::InternalError(absl::StrCat(socket_, ": ", pods.status().message()));
 }
 
 }  // namespace gpuscaler

@@ -12,6 +12,10 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
+namespace v1alpha1 {
+class ListPodsResponse;
+}
+
 namespace gpuscaler {
 
 struct OwnerReference {
@@ -34,6 +38,9 @@ struct KubeletPod {
   // When the kubelet first knew it, by the node's clock; empty: not yet.
   std::optional<absl::Time> known_since;
 };
+
+// Returns each pod of the answer. INTERNAL: one of them is no pod.
+absl::StatusOr<std::vector<KubeletPod>> PodsIn(const v1alpha1::ListPodsResponse& response);
 
 // Thread-safe: a connection for each call.
 class KubeletPods {

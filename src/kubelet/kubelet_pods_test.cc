@@ -66,6 +66,8 @@ TEST_F(KubeletPodsTest, OwnerReferenceThatNamesNoObjectIsLeftOut) {
   kubelet_.ServePodsApi(true);
   const KubeletPod told = {.owner_references = {{"ReplicaSet", std::string(1 << 20, 'x'), true},
                                                 {std::string(64, 'K'), "web", false},
+                                                {"", "web", false},
+                                                {"ReplicaSet", "web\n::error::", false},
                                                 {"Job", std::string(253, 'x'), false}}};
   kubelet_.SetPods({{.devices = {"shop", "web-x7k2p", {}}, .of_api = told}});
   const auto pods = List();

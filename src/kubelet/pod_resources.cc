@@ -40,13 +40,7 @@ void AddDevices(const v1::ContainerResources& container, PodDevices& pod) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<PodDevices>> PodResources::List(absl::Duration timeout) const {
-  ASSIGN_OR_RETURN(const auto channel, ConnectToKubelet(socket_, kMostBytesListed));
-  grpc::ClientContext context;
-  SetTimeout(timeout, context);
-  v1::ListPodResourcesResponse response;
-  const grpc::Status status = v1::PodResourcesLister::Stub(channel).List(&context, {}, &response);
-  if (!status.ok()) return KubeletError(status, socket_, timeout);
+std::vector<PodDevices> PodDevicesIn(const v1::ListPodResourcesResponse& response) {
   std::vector<PodDevices> pods;
   for (const v1::PodResources& resources : response.pod_resources()) {
     PodDevices pod = {.namespace_name = resources.namespace_(), .name = resources.name()};
@@ -56,6 +50,16 @@ absl::StatusOr<std::vector<PodDevices>> PodResources::List(absl::Duration timeou
     pods.push_back(std::move(pod));
   }
   return pods;
+}
+
+absl::StatusOr<std::vector<PodDevices>> PodResources::List(absl::Duration timeout) const {
+  ASSIGN_OR_RETURN(const auto channel, ConnectToKubelet(socket_, kMostBytesListed));
+  grpc::ClientContext context;
+  SetTimeout(timeout, context);
+  v1::ListPodResourcesResponse response;
+  const grpc::Status status = v1::PodResourcesLister::Stub(channel).List(&context, {}, &response);
+  if (!status.ok()) return KubeletError(status, socket_, timeout);
+  return PodDevicesIn(response);
 }
 
 }  // namespace gpuscaler

@@ -8,6 +8,10 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
+namespace v1 {
+class ListPodResourcesResponse;
+}
+
 namespace gpuscaler {
 
 // A device of a container, whether a GPU or not.
@@ -27,6 +31,9 @@ struct PodDevices {
 
   friend bool operator==(const PodDevices&, const PodDevices&) = default;
 };
+
+// Returns each pod of the answer.
+std::vector<PodDevices> PodDevicesIn(const v1::ListPodResourcesResponse& response);
 
 // Thread-safe: a connection for each call.
 class PodResources {
