@@ -1,0 +1,67 @@
+// Pages of dcgm-exporter, or of what answers in its place, and the GPUs that they become.
+#include <cstdint>
+
+#include "gpu/dcgm_exposition.h"
+#include "gpu/dcgm_holders.h"
+#include "gpu/dcgm_movement.h"
+#include "gpu/dcgm_sample.h"
+#include "model/node_snapshot.h"
+#include "promise.h"
+
+namespace gpuscaler {
+namespace {
+
+bool IsIn(const std::optional<double>& value, double least, double most) {
+  return !value || (*value >= least && *value <= most);
+}
+
+void CheckSample(const GpuSample& gpu) {
+  PROMISE(!gpu.uuid.empty() && gpu.index >= 0 && gpu.index <= 1024);
+  PROMISE(IsIn(gpu.utilization_percent, 0, 100) && IsIn(gpu.memory_utilization_percent, 0, 100));
+  PROMISE(IsIn(MemoryUsedPercent(gpu), 0, 100));
+  PROMISE(gpu.memory_used_bytes.value_or(0) >= 0 && gpu.memory_total_bytes.value_or(0) >= 0);
+  PROMISE(gpu.ecc_uncorrected_errors.value_or(0) >= 0);
+}
+
+void CheckHolders(const DcgmDevice& device, const GpuSample& gpu, const NodeSnapshot& snapshot) {
+  PROMISE(gpu.holders.size() <= device.holders.size());
+  double shares = 0;
+  for (const GpuHolder& holder : gpu.holders) {
+    PROMISE(holder.pod >= 0 && static_cast<size_t>(holder.pod) < snapshot.pods.size());
+    PROMISE(holder.share >= 0);
+    shares += holder.share;
+  }
+  PROMISE(gpu.holders.empty() || (shares > 0.999 && shares < 1.001));
+}
+
+void CheckPage(absl::string_view text, ExpositionFormat format) {
+  const auto page = ReadDcgmExposition(text, format);
+  if (!page.ok()) {
+    PROMISE(!absl::IsInternal(page.status()) && !page.status().message().empty());
+    return;
+  }
+  PROMISE(page->devices.size() <= kMostDcgmDevices);
+  DcgmMovement movement;
+  PROMISE(movement.Look(*page));  // the first page is new
+  PROMISE(movement.Look(*page) != movement.can_tell());
+  NodeSnapshot snapshot;
+  for (const DcgmDevice& device : page->devices) {
+    PROMISE(device.holders.size() <= kMostDcgmHolders);
+    GpuSample gpu = SampleOf(device);
+    CheckSample(gpu);
+    if (device.gpu_instance.has_value()) CheckSample(ParentOf(device));
+    AddHolders(device, snapshot, gpu);
+    CheckHolders(device, gpu, snapshot);
+    movement.IsSteady(device);
+  }
+}
+
+}  // namespace
+}  // namespace gpuscaler
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const absl::string_view page(reinterpret_cast<const char*>(data), size);
+  gpuscaler::CheckPage(page, gpuscaler::ExpositionFormat::kText);
+  gpuscaler::CheckPage(page, gpuscaler::ExpositionFormat::kOpenMetrics);
+  return 0;
+}

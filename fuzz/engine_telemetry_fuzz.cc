@@ -1,0 +1,112 @@
+// An agent's stream of engine readings, as an aggregator reads it: agents may be anyone's.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "fleet/engine_update_reader.h"
+#include "fleet/engine_wire.h"
+#include "fleet/wire_text.h"
+#include "message_mutator.h"
+#include "promise.h"
+
+namespace gpuscaler {
+namespace {
+
+using telemetry::v1::EngineTelemetry;
+
+bool IsText(const std::string& text) { return text.size() <= kLongestText && !HasControl(text); }
+
+// NaN: the agent sent a number that cannot be.
+bool CanBe(std::optional<double> number) {
+  return !number || std::isnan(*number) || (*number >= 0 && *number <= 1e15);
+}
+
+void CheckModel(const ModelReading& model) {
+  PROMISE(IsText(model.model));
+  PROMISE(CanBe(model.waiting) && CanBe(model.running) && CanBe(model.limit));
+  PROMISE(CanBe(model.kv_cache_usage_ratio) && !(model.kv_cache_usage_ratio.value_or(0) > 1));
+  for (const ModelNumber counter : kModelCounters) PROMISE(CanBe(model.*counter));
+  for (const ModelHistogram field : kModelHistograms) {
+    const auto& histogram = model.*field;
+    if (!histogram.has_value() || histogram->buckets.empty()) continue;
+    PROMISE(std::isinf(histogram->buckets.back().not_above));
+    PROMISE(std::ranges::is_sorted(histogram->buckets, {}, &Histogram::Bucket::not_above));
+    PROMISE(std::ranges::is_sorted(histogram->buckets, {}, &Histogram::Bucket::count));
+  }
+}
+
+// An engine's reading that is believed must be so after it was sent on, too.
+void CheckReading(const EngineUpdate& update) {
+  if (!update.reading.ok()) {
+    PROMISE(IsText(std::string(update.reading.status().message())));
+    return;
+  }
+  for (const ModelReading& model : update.reading->models) CheckModel(model);
+  const telemetry::v1::EngineReading sent = EncodeEngine(1, update);
+  const EngineUpdate again = DecodeEngine(sent, WriterClock());
+  PROMISE(again.reading.ok() && again.engine == update.engine);
+  PROMISE(again.reading->models.size() == update.reading->models.size());
+  PROMISE((again.capacity_record == nullptr) == (update.capacity_record == nullptr));
+}
+
+class Aggregator {
+ public:
+  Aggregator() {
+    PROMISE(store_.Want(source_, question_, now_, now_ + absl::Hours(1)).ok());
+    found_.Expect(found_.Subscription(now_), {"gpu-7"}, now_);
+  }
+
+  void Read(EngineTelemetry& message) {
+    now_ += absl::Seconds(1);
+    const absl::Status status = reader_.Read(message, now_);
+    if (!status.ok()) {
+      PROMISE(absl::IsInvalidArgument(status) && !status.message().empty());
+      reader_.Begin();  // as after a reconnect
+      return;
+    }
+    for (const telemetry::v1::EngineReading& reading : message.readings()) {
+      CheckReading(DecodeEngine(reading, {.latest = now_}));
+    }
+    CheckSignals();
+  }
+
+ private:
+  void CheckSignals() const {
+    for (const SignalSeries& series : store_.Of(source_, question_, now_).series) {
+      PROMISE(!HasControl(series.pod) && !HasControl(series.address) && !HasControl(series.engine));
+      PROMISE(series.namespace_name == source_.namespace_name && IsText(series.gap));
+      PROMISE(std::ranges::is_sorted(series.points, {}, &SignalPoint::at));
+      for (const SignalPoint& point : series.points) {
+        PROMISE(point.at <= now_ && (!point.value || *point.value >= 0));
+      }
+    }
+  }
+
+  const SignalSource source_ = {.namespace_name = "team-a", .place = DiscoveredEngines()};
+  const EngineQuestion question_ = {.metric = EngineMetric::kPressurePercent,
+                                    .window = absl::Seconds(15),
+                                    .look_back = absl::Minutes(5),
+                                    .memory = absl::Minutes(15)};
+  absl::Time now_ = absl::FromUnixSeconds(1'767'225'600);
+  SignalStore store_{{.longest_gap = absl::Seconds(10)}, [] {}};
+  FoundEngines found_{store_};
+  EngineUpdateReader reader_{"gpu-7", found_};
+};
+
+}  // namespace
+}  // namespace gpuscaler
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
+                                          unsigned seed) {
+  return gpuscaler::MutateMessages<gpuscaler::telemetry::v1::EngineTelemetry>(data, size, max_size,
+                                                                              seed);
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  gpuscaler::Aggregator aggregator;
+  for (auto& message : gpuscaler::MessagesIn<gpuscaler::telemetry::v1::EngineTelemetry>(
+           {reinterpret_cast<const char*>(data), size})) {
+    aggregator.Read(message);
+  }
+  return 0;
+}

@@ -1,0 +1,35 @@
+// Formulas of scalingModifiers: tenants write them.
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "lint/formula.h"
+#include "promise.h"
+
+namespace gpuscaler {
+namespace {
+
+bool IsName(absl::string_view name) {
+  return !name.empty() && !absl::ascii_isdigit(static_cast<unsigned char>(name[0])) &&
+         std::ranges::all_of(name,
+                             [](unsigned char c) { return absl::ascii_isalnum(c) || c == '_'; });
+}
+
+void CheckFormula(absl::string_view formula) {
+  const std::vector<std::string> names = TriggersIn(formula);
+  for (const std::string& name : names) {
+    PROMISE(IsName(name) && absl::StrContains(formula, name));
+  }
+  for (const std::string& name : TriggersInMin(formula)) {
+    PROMISE(IsName(name) && absl::StrContains(formula, name));
+  }
+}
+
+}  // namespace
+}  // namespace gpuscaler
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  gpuscaler::CheckFormula({reinterpret_cast<const char*>(data), size});
+  return 0;
+}

@@ -1,0 +1,39 @@
+// Manifests that lint reads, often of strangers in CI.
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/strings/match.h"
+#include "lint/lint.h"
+#include "promise.h"
+
+namespace gpuscaler {
+namespace {
+
+bool IsRule(const std::string& id) {
+  static const auto& rules = *new std::vector<LintRule>(LintRules());
+  return std::ranges::any_of(rules, [&](const LintRule& rule) { return rule.id == id; });
+}
+
+void CheckFile(absl::string_view yaml) {
+  const auto file = ReadManifestFile(yaml);
+  if (!file.ok()) {
+    PROMISE(absl::IsInvalidArgument(file.status()));
+    PROMISE(absl::StartsWith(file.status().message(), "line "));
+    return;
+  }
+  // A line break at the end begins one more.
+  const auto lines = 1 + std::ranges::count(yaml, '\n');
+  const LintContext context = {.beside = file->surroundings, .finds_engines = true};
+  for (const Finding& finding : Lint(*file, BuiltInProfiles(), context)) {
+    PROMISE(IsRule(finding.rule) && !finding.message.empty());
+    PROMISE(finding.line >= 1 && finding.line <= lines);
+  }
+}
+
+}  // namespace
+}  // namespace gpuscaler
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  gpuscaler::CheckFile({reinterpret_cast<const char*>(data), size});
+  return 0;
+}

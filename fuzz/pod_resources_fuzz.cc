@@ -1,0 +1,77 @@
+// A kubelet's list of pods and devices, and the holders of GPUs that it becomes. Tenants choose the
+// names of pods and containers.
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "kubelet/pod_resources.h"
+#include "message_mutator.h"
+#include "podresources.pb.h"
+#include "promise.h"
+#include "workload/device_id.h"
+#include "workload/gpu_holders.h"
+
+namespace gpuscaler {
+namespace {
+
+// Two GPUs, one of them divided; a process runs on the first.
+NodeSnapshot Node() {
+  NodeSnapshot node;
+  node.gpus = {{.uuid = "GPU-0", .index = 0, .minor_number = 0},
+               {.uuid = "GPU-1", .index = 1, .minor_number = 1},
+               {.uuid = "MIG-2", .parent_uuid = "GPU-1", .index = 1, .gpu_instance = 3}};
+  node.gpus[0].processes = {{{.pid = 1, .utilization_percent = 50}}};
+  return node;
+}
+
+void CheckDevice(const PodDevice& device, absl::Span<const GpuSample> gpus) {
+  const auto id = ParseDeviceId(device.resource, device.id);
+  if (!id) return;
+  for (const int place : FindGpus(*id, gpus)) {
+    PROMISE(place >= 0 && static_cast<size_t>(place) < gpus.size());
+  }
+  MayBeAny(*id);
+}
+
+void CheckHolders(const NodeSnapshot& node, size_t listed) {
+  PROMISE(node.pods.size() <= listed);
+  for (const GpuSample& gpu : node.gpus) {
+    double shares = 0;
+    for (const GpuHolder& holder : gpu.holders) {
+      PROMISE(holder.pod >= 0 && static_cast<size_t>(holder.pod) < node.pods.size());
+      PROMISE(holder.share >= 0);
+      shares += holder.share;
+    }
+    PROMISE(gpu.holders.empty() || (shares > 0.999 && shares < 1.001));
+  }
+}
+
+void CheckAnswer(const v1::ListPodResourcesResponse& response) {
+  NodeSnapshot node = Node();
+  std::vector<NodePod> pods;
+  for (const PodDevices& listed : PodDevicesIn(response)) {
+    for (const PodDevice& device : listed.devices) CheckDevice(device, node.gpus);
+    pods.push_back({.pod = {.namespace_name = listed.namespace_name, .name = listed.name},
+                    .devices = listed.devices});
+  }
+  const std::string first = pods.empty() ? "" : NameOf(pods[0].pod);
+  const auto unplaced = FillHolders(
+      pods, [&](int64_t) { return first; }, node);
+  for (const UnplacedDevice& device : unplaced) PROMISE(!device.pod.empty());
+  CheckHolders(node, pods.size());
+}
+
+}  // namespace
+}  // namespace gpuscaler
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
+                                          unsigned seed) {
+  return gpuscaler::MutateMessages<v1::ListPodResourcesResponse>(data, size, max_size, seed);
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  for (const auto& response : gpuscaler::MessagesIn<v1::ListPodResourcesResponse>(
+           {reinterpret_cast<const char*>(data), size})) {
+    gpuscaler::CheckAnswer(response);
+  }
+  return 0;
+}

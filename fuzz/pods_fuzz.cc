@@ -1,0 +1,57 @@
+// Pods as a kubelet lists them, and their owners. Tenants choose names, labels and references.
+#include <algorithm>
+#include <cstdint>
+
+#include "kubelet/kubelet_pods.h"
+#include "message_mutator.h"
+#include "model/pod.h"
+#include "pod.pb.h"
+#include "podsapi.pb.h"
+#include "promise.h"
+#include "workload/owner_references.h"
+
+namespace gpuscaler {
+namespace {
+
+void CheckPod(const KubeletPod& pod, const kubernetes::Pod& message) {
+  PROMISE(pod.name == message.metadata().name() && pod.uid == message.metadata().uid());
+  PROMISE(!pod.is_in_node_network || !pod.address.empty());
+  for (const OwnerReference& owner : pod.owner_references) {
+    PROMISE(owner.kind.size() <= kLongestLabel && owner.name.size() <= kLongestObjectName);
+    PROMISE(std::ranges::none_of(owner.name, [](unsigned char c) { return c < ' '; }));
+  }
+  const std::vector<PodOwner> owners = OwnersByReference(pod);
+  for (const PodOwner& owner : owners) PROMISE(!owner.kind.empty() && !owner.name.empty());
+  OwnerNames({.namespace_name = pod.namespace_name, .name = pod.name, .owners = owners});
+}
+
+void CheckAnswer(const std::vector<kubernetes::Pod>& pods) {
+  v1alpha1::ListPodsResponse response;
+  for (const kubernetes::Pod& pod : pods) response.add_pods(pod.SerializeAsString());
+  const auto listed = PodsIn(response);
+  PROMISE(listed.ok() && listed->size() == pods.size());
+  for (size_t i = 0; i < pods.size(); ++i) CheckPod((*listed)[i], pods[i]);
+}
+
+// An answer of one pod, which may be none.
+void CheckBytes(absl::string_view bytes) {
+  v1alpha1::ListPodsResponse response;
+  response.add_pods(std::string(bytes));
+  const auto listed = PodsIn(response);
+  PROMISE(listed.ok() || absl::IsInternal(listed.status()));
+}
+
+}  // namespace
+}  // namespace gpuscaler
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
+                                          unsigned seed) {
+  return gpuscaler::MutateMessages<gpuscaler::kubernetes::Pod>(data, size, max_size, seed);
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const absl::string_view input(reinterpret_cast<const char*>(data), size);
+  gpuscaler::CheckBytes(input);
+  gpuscaler::CheckAnswer(gpuscaler::MessagesIn<gpuscaler::kubernetes::Pod>(input));
+  return 0;
+}

@@ -1,0 +1,113 @@
+// An agent's stream of readings, as an aggregator reads it: agents may be anyone's.
+#include <cstdint>
+
+#include "fleet/telemetry_reader.h"
+#include "fleet/wire_text.h"
+#include "message_mutator.h"
+#include "promise.h"
+
+namespace gpuscaler {
+namespace {
+
+using telemetry::v1::Telemetry;
+
+bool IsIn(const std::optional<double>& value, double least, double most) {
+  return !value || (*value >= least && *value <= most);
+}
+
+bool IsName(const std::string& name, size_t longest) {
+  return name.size() <= longest && !HasControl(name);
+}
+
+bool IsText(const std::string& text) { return IsName(text, kLongestText); }
+
+void CheckGpu(const GpuSample& gpu, const NodeSnapshot& snapshot) {
+  PROMISE(IsName(gpu.uuid, 96) && IsName(gpu.parent_uuid, 96) && IsText(gpu.name));
+  PROMISE(gpu.index >= 0 && gpu.index <= 1024);
+  PROMISE(IsIn(gpu.utilization_percent, 0, 100) && IsIn(gpu.memory_utilization_percent, 0, 100));
+  PROMISE(IsIn(MemoryUsedPercent(gpu), 0, 100) && IsIn(gpu.temperature_celsius, -60, 200));
+  PROMISE(IsIn(gpu.power_watts, 0, 20e3) && IsIn(gpu.power_limit_watts, 0, 20e3));
+  PROMISE(IsIn(gpu.pcie_tx_kbps, 0, 1e9) && IsIn(gpu.pcie_rx_kbps, 0, 1e9));
+  PROMISE(IsIn(gpu.nvlink_tx_mbps, 0, 1e7) && IsIn(gpu.nvlink_rx_mbps, 0, 1e7));
+  PROMISE(IsIn(gpu.steady_memory.parts().highest_percent, 0, 100));
+  for (const GpuGap& gap : gpu.gaps) PROMISE(IsText(gap.detail));
+  double shares = 0;
+  for (const GpuHolder& holder : gpu.holders) {
+    PROMISE(holder.pod >= 0 && static_cast<size_t>(holder.pod) < snapshot.pods.size());
+    PROMISE(IsName(holder.container, kLongestLabel) && holder.share >= 0);
+    shares += holder.share;
+  }
+  PROMISE(shares <= 1.001);
+  for (const GpuProcess& process : gpu.processes.value_or(std::vector<GpuProcess>())) {
+    PROMISE(process.pid >= 0 && process.memory_bytes.value_or(0) >= 0);
+    PROMISE(IsIn(process.utilization_percent, 0, 100));
+  }
+}
+
+void CheckPod(const Pod& pod) {
+  PROMISE(IsName(pod.namespace_name, kLongestLabel) && !pod.namespace_name.empty());
+  PROMISE(IsName(pod.name, kLongestObjectName) && !pod.name.empty());
+  PROMISE(IsName(pod.uid, 96) && IsName(pod.address, kLongestAddress));
+  PROMISE(pod.owners.size() <= 32);
+  for (const PodOwner& owner : pod.owners) {
+    PROMISE(IsName(owner.kind, kLongestLabel) && IsName(owner.name, kLongestObjectName));
+  }
+}
+
+// A reading that is believed must be so after it was sent on, too.
+void CheckSentOn(const NodeSnapshot& snapshot) {
+  ReadingDecoder decoder;
+  decoder.SetNode(NodeOf(snapshot));
+  const auto again = decoder.Decode(WholeReading(snapshot), WriterClock());
+  PROMISE(again.ok());
+  PROMISE(again->pods == snapshot.pods && again->attribution == snapshot.attribution);
+  PROMISE(again->gpus.size() == snapshot.gpus.size());
+  for (size_t i = 0; i < snapshot.gpus.size(); ++i) {
+    const GpuSample& gpu = snapshot.gpus[i];
+    PROMISE(again->gpus[i].uuid == gpu.uuid && again->gpus[i].holders == gpu.holders);
+    PROMISE(again->gpus[i].utilization_percent == gpu.utilization_percent);
+    PROMISE(again->gpus[i].memory_used_bytes == gpu.memory_used_bytes);
+  }
+}
+
+void CheckUpdate(const AgentUpdate& update, absl::Time now) {
+  PROMISE(IsName(update.node, kLongestObjectName) && IsText(update.version));
+  PROMISE(IsText(update.trouble));
+  for (const AgentUpdate::Reading& reading : update.readings) {
+    const NodeSnapshot& snapshot = reading.snapshot;
+    // Readings of one instant follow each other by a microsecond.
+    PROMISE(snapshot.taken_at <= now + absl::Milliseconds(10));
+    PROMISE(snapshot.gpus.size() <= 1024 && IsText(snapshot.attribution.why));
+    for (const GpuSample& gpu : snapshot.gpus) CheckGpu(gpu, snapshot);
+    for (const Pod& pod : snapshot.pods) CheckPod(pod);
+    CheckSentOn(snapshot);
+  }
+}
+
+void CheckStream(std::vector<Telemetry> messages) {
+  TelemetryReader reader;
+  absl::Time now = absl::FromUnixSeconds(1'767'225'600);
+  for (Telemetry& message : messages) {
+    now += absl::Seconds(1);
+    const absl::Status status =
+        reader.Read(message, now, [now](const AgentUpdate& update) { CheckUpdate(update, now); });
+    if (status.ok()) continue;
+    PROMISE(absl::IsInvalidArgument(status) && !status.message().empty());
+    PROMISE(!HasControl(status.message()));
+    reader.Begin();  // as after a reconnect
+  }
+}
+
+}  // namespace
+}  // namespace gpuscaler
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
+                                          unsigned seed) {
+  return gpuscaler::MutateMessages<gpuscaler::telemetry::v1::Telemetry>(data, size, max_size, seed);
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  gpuscaler::CheckStream(gpuscaler::MessagesIn<gpuscaler::telemetry::v1::Telemetry>(
+      {reinterpret_cast<const char*>(data), size}));
+  return 0;
+}
