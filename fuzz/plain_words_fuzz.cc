@@ -1,0 +1,44 @@
+// Texts of strangers in logs, messages and output.
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/strings/match.h"
+#include "base/plain_words.h"
+#include "nlohmann/json.hpp"
+#include "promise.h"
+
+namespace gpuscaler {
+namespace {
+
+bool IsUtf8(const std::string& text) {
+  try {
+    return !nlohmann::json(text).dump().empty();  // throws if it is not
+  } catch (const nlohmann::json::type_error&) {
+    return false;
+  }
+}
+
+bool HasControl(const std::string& text) {
+  return std::ranges::any_of(text, [](unsigned char c) { return c < ' ' || c == 0x7f; });
+}
+
+void CheckText(absl::string_view text) {
+  const std::string line = EscapedLine(text);
+  PROMISE(IsUtf8(line) && !HasControl(line));
+  PROMISE(!absl::StartsWith(line, "::") && !absl::StrContains(line, "##["));
+  PROMISE(EscapedLine(line) == line);
+  PROMISE(EscapedLines({std::string(text), ""}) == line + "\n\n");
+  for (const size_t longest : {1, 10, 200}) {
+    const std::string words = PlainWords(text, longest);
+    PROMISE(IsUtf8(words) && !HasControl(words) && words.size() <= longest + 3);
+    PROMISE(text.size() > longest || PlainWords(words, longest) == words);
+  }
+}
+
+}  // namespace
+}  // namespace gpuscaler
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  gpuscaler::CheckText({reinterpret_cast<const char*>(data), size});
+  return 0;
+}
