@@ -11,7 +11,7 @@ namespace gpuscaler {
 namespace {
 
 void CheckProfile(const Profile& profile) {
-  PROMISE(IsPathSafe(profile.name) && IsPathSafe(MetricNameOf(profile)));
+  PROMISE(IsPathSafe(profile.name) && MetricNameOf(profile).size() > profile.name.size());
   PROMISE(profile.target > 0 && profile.target <= 1e12 && profile.activation_threshold >= 0);
   PROMISE(profile.window >= absl::ZeroDuration() && profile.window <= kLongestWindow);
   PROMISE(profile.activation_window >= absl::ZeroDuration());
