@@ -9,7 +9,8 @@ namespace gpuscaler {
 namespace {
 
 constexpr double kMib = 1024 * 1024;
-constexpr double kKilobyte = 1000;  // NVML's KB/s of PCIe
+constexpr double kMostMib = 16 * kMib;  // the largest GPUs have 0.5 TiB
+constexpr double kKilobyte = 1000;      // NVML's KB/s of PCIe
 
 // Counters of work may be a little above what was possible in their time; more is no percentage.
 constexpr double kMostPercent = 105;
@@ -37,10 +38,11 @@ std::optional<double> TotalMib(const DcgmValues& values) {
   return *used + *free + At(values, DcgmField::kMemoryReserved).value_or(0);
 }
 
-// More than all of it is no reading: neither number counts.
+// More than all of it is no reading, nor is more than any GPU has: neither number counts.
 void FillMemory(const DcgmValues& values, GpuSample& gpu) {
   const auto& used = At(values, DcgmField::kMemoryUsed);
   const auto total = TotalMib(values);
+  if (std::max(used.value_or(0), total.value_or(0)) > kMostMib) return;
   if (used && total && *used > *total) return;
   if (used) gpu.memory_used_bytes = Bytes(*used);
   if (total) gpu.memory_total_bytes = Bytes(*total);

@@ -67,6 +67,14 @@ TEST(DcgmSample, MoreUsedThanThereIsIsNoReading) {
   EXPECT_EQ(gpu.memory_total_bytes, std::nullopt);
 }
 
+TEST(DcgmSample, MoreMemoryThanAnyGpuHasIsNoReading) {
+  const GpuSample gpu = SampleOf(
+      DeviceOf({{"DCGM_FI_DEV_FB_USED", "1024"}, {"DCGM_FI_DEV_FB_FREE", "122222222222000"}},
+               DcgmLabels(0, kTestUuid0)));
+  EXPECT_EQ(gpu.memory_used_bytes, std::nullopt);
+  EXPECT_EQ(gpu.memory_total_bytes, std::nullopt);
+}
+
 TEST(DcgmSample, GpuWithoutNvmlsUtilizationHasTheEnginesAndNoPercentageIsAboveAHundred) {
   const struct {
     const char* ratio;

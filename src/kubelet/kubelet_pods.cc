@@ -57,7 +57,7 @@ KubeletPod PodOf(const kubernetes::Pod& message) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<KubeletPod>> PodsIn(const v1alpha1::ListPodsResponse& response) {
+absl::StatusOr<std::vector<KubeletPod>> PodsIn(const ::v1alpha1::ListPodsResponse& response) {
   std::vector<KubeletPod> pods;
   for (const std::string& bytes : response.pods()) {
     kubernetes::Pod pod;

@@ -40,7 +40,7 @@ struct KubeletPod {
 };
 
 // Returns each pod of the answer. INTERNAL: one of them is no pod.
-absl::StatusOr<std::vector<KubeletPod>> PodsIn(const v1alpha1::ListPodsResponse& response);
+absl::StatusOr<std::vector<KubeletPod>> PodsIn(const ::v1alpha1::ListPodsResponse& response);
 
 // Thread-safe: a connection for each call.
 class KubeletPods {

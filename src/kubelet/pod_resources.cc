@@ -40,7 +40,7 @@ void AddDevices(const v1::ContainerResources& container, PodDevices& pod) {
 
 }  // namespace
 
-std::vector<PodDevices> PodDevicesIn(const v1::ListPodResourcesResponse& response) {
+std::vector<PodDevices> PodDevicesIn(const ::v1::ListPodResourcesResponse& response) {
   std::vector<PodDevices> pods;
   for (const v1::PodResources& resources : response.pod_resources()) {
     PodDevices pod = {.namespace_name = resources.namespace_(), .name = resources.name()};

@@ -33,7 +33,7 @@ struct PodDevices {
 };
 
 // Returns each pod of the answer.
-std::vector<PodDevices> PodDevicesIn(const v1::ListPodResourcesResponse& response);
+std::vector<PodDevices> PodDevicesIn(const ::v1::ListPodResourcesResponse& response);
 
 // Thread-safe: a connection for each call.
 class PodResources {
