@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/fake_clock.h"
 #include "promise.h"
 #include "wire/server_session.h"
 
@@ -106,10 +107,14 @@ constexpr SessionLimits kLimits = {.streams = 6,
                                    .header_list_bytes = 500,
                                    .metadata_keys = 4,
                                    .longest_message = 200,
+                                   .continuations = 2,
+                                   .pings_and_settings = 20,
+                                   .streams_per_address = 5,
+                                   .unfinished_bytes_per_address = 500,
                                    .resets_at_once = 10,
                                    .resets_per_second = 1,
-                                   .continuations = 2,
-                                   .pings_and_settings = 20};
+                                   .settings_at_once = 10,
+                                   .settings_per_second = 1};
 
 int calls = 0;  // that have a handler and have not ended
 
@@ -201,8 +206,8 @@ class Connection {
       PROMISE(bufferevent_pair_new(Loop().base(), options, ends) == 0);
       client_ = ends[0];
       bufferevent_enable(client_, EV_READ | EV_WRITE);
-      session_ = std::make_unique<ServerSession>(ends[1], "10.0.0.1", AllMethods(), kLimits,
-                                                 budget_, Loop(), [this](ServerSession* session) {
+      session_ = std::make_unique<ServerSession>(ends[1], "10.0.0.1", server_, address_,
+                                                 [this](ServerSession* session) {
                                                    PROMISE(session == session_.get());
                                                    session_ = nullptr;
                                                  });
@@ -211,7 +216,9 @@ class Connection {
   ~Connection() {
     RunOnLoop([this] {
       if (session_ != nullptr) session_->CloseNow();
-      PROMISE(session_ == nullptr && budget_.taken() == 0 && calls == 0);
+      PROMISE(session_ == nullptr && calls == 0);
+      PROMISE(server_.unfinished.taken() == 0 && address_.unfinished.taken() == 0);
+      PROMISE(server_.streams == 0 && address_.streams == 0);
       bufferevent_free(client_);
     });
     RunOnLoop([] {});  // libevent frees both ends
@@ -229,6 +236,11 @@ class Connection {
       if (session_ != nullptr) act(*session_);
     });
     Settle();
+  }
+
+  void Wait(absl::Duration duration) {
+    clock_.Advance(duration);
+    Do(&ServerSession::LookAfter);
   }
 
   // Closes the client's end, as far as the session can see.
@@ -251,12 +263,15 @@ class Connection {
         received_.append(reinterpret_cast<const char*>(evbuffer_pullup(input, -1)), size);
         evbuffer_drain(input, size);
         quiet = 0;
-        PROMISE(session_ == nullptr || session_->calls() <= kLimits.streams);
+        PROMISE(address_.streams <= kLimits.streams);
       });
     }
   }
 
-  MessageBudget budget_{500};
+  FakeClock clock_;
+  LimitLog log_{clock_};
+  ServerShare server_{AllMethods(), kLimits, clock_, log_, Loop()};
+  AddressShare address_{server_};
   bufferevent* client_ = nullptr;
   std::unique_ptr<ServerSession> session_;
   std::string received_;
@@ -308,13 +323,10 @@ void CheckClient(FuzzedDataProvider input) {
     if (act == 1) connection.Do(&ServerSession::BeginToClose);
     if (act == 2) connection.Do(&ServerSession::CloseNow);
     if (act == 3) {
-      connection.Do(
-          [](ServerSession& session) { session.LookAfter(absl::Now() + absl::Hours(1)); });
+      connection.Wait(absl::Hours(1));
     }
     if (act == 4) {
-      connection.Do([](ServerSession& session) {
-        session.LookAfter(absl::Now() + kLimits.keepalive + absl::Seconds(1));
-      });
+      connection.Wait(kLimits.keepalive + absl::Seconds(1));
     }
   }
   if (act == 5) connection.Leave();
