@@ -431,5 +431,17 @@ TEST_F(LimitsTest, Descriptors) {
   setrlimit(RLIMIT_NOFILE, &before);
 }
 
+TEST_F(LimitsTest, StartsNotWithoutDescriptors) {
+  rlimit before = {};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit none = {.rlim_cur = 0, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  WireServerOptions options;
+  options.bind_address = "127.0.0.1";
+  const auto server = WireServer::Start(std::move(options), {});
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(server.status().code(), absl::StatusCode::kUnavailable) << server.status();
+}
+
 }  // namespace
 }  // namespace gpuscaler

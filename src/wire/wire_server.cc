@@ -6,9 +6,11 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <openssl/ssl.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -81,6 +83,17 @@ std::string AddressOf(const sockaddr* address) {
     return "unix";
   }
   return text;
+}
+
+// libevent ends the process if it cannot have those of its loop.
+bool AreDescriptorsLeft() {
+  constexpr size_t kOfLoop = 8;
+  std::array<int, kOfLoop> probes;
+  for (int& each : probes) each = eventfd(0, EFD_CLOEXEC);
+  for (const int each : probes) {
+    if (each >= 0) close(each);
+  }
+  return std::ranges::all_of(probes, [](int each) { return each >= 0; });
 }
 
 void SetSocketOptions(int connection) {
@@ -351,6 +364,9 @@ class WireServer::Impl {
 
 absl::StatusOr<std::unique_ptr<WireServer>> WireServer::Start(WireServerOptions options,
                                                               Methods methods) {
+  if (!AreDescriptorsLeft()) {
+    return absl::UnavailableError("no file descriptors are left for the gRPC server");
+  }
   auto impl = std::make_unique<Impl>(std::move(options), std::move(methods));
   RETURN_IF_ERROR(impl->Start());
   return std::unique_ptr<WireServer>(new WireServer(std::move(impl)));

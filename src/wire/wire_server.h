@@ -26,8 +26,8 @@ struct WireServerOptions {
   size_t connections = 4'096;  // in all; further ones are closed at once
   size_t connections_per_address = 256;
   size_t handshakes_per_address = 128;  // at a time
-  // Descriptors that are left to the rest of the process: none is accepted beyond, but a quarter of
-  // them at most.
+  // Descriptors left to the rest of the process, a quarter of the limit at most: while fewer are
+  // free, new connections wait.
   size_t spare_descriptors = 64;
   absl::Duration connection_age = absl::Minutes(10);
   absl::Duration connection_age_grace = absl::Minutes(7);
@@ -43,7 +43,7 @@ struct WireServerCounts {
 class WireServer {
  public:
   // `methods` are called on the server's thread. INVALID_ARGUMENT: unusable TLS texts, or what is
-  // no address. UNAVAILABLE: the address cannot be bound.
+  // no address. UNAVAILABLE: the address cannot be bound, or no descriptor is left.
   static absl::StatusOr<std::unique_ptr<WireServer>> Start(WireServerOptions options,
                                                            Methods methods);
   ~WireServer();
