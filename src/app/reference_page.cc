@@ -254,7 +254,7 @@ std::string MetricsSection() {
                         FullDemandDecision());
   const AgentsPage agents = {.agents = {{.read_at = absl::UnixEpoch()}}};
   const std::string page = absl::StrCat(
-      metrics.Page(&snapshot, snapshot.taken_at, absl::Seconds(6)), HandshakeMetrics(),
+      metrics.Page(&snapshot, snapshot.taken_at, absl::Seconds(6)), GrpcMetrics({}),
       AgentsMetrics(agents, absl::UnixEpoch()), TelemetryMetrics(TelemetryService::Counts()),
       EngineMetrics({.answering = {{"vllm", 1}}}), EngineReaderMetrics(EngineService::Counts()),
       EngineStreamMetrics(EngineWatch::Counts()),

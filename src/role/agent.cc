@@ -105,7 +105,7 @@ class Agent::Impl {
     return absl::StrCat(metrics_.Page(newest == nullptr ? nullptr : &newest->Newest(), clock_.Now(),
                                       config_.StaleAfter()),
                         TelemetryMetrics(telemetry_.counts()), EngineMetricsOfNode(),
-                        HandshakeMetrics());
+                        GrpcMetrics(grpc_->counts()));
   }
 
   std::string EngineMetricsOfNode() const {

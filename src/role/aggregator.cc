@@ -106,6 +106,7 @@ class Aggregator::Impl {
     ASSIGN_OR_RETURN(grpc_, GrpcServer::Start({.bind_address = config_.bind_address,
                                                .port = AskedPort(config_.port),
                                                .tls = config_.Tls(),
+                                               .max_streams_per_peer = config_.max_streams_per_peer,
                                                .max_connection_age = config_.max_connection_age},
                                               std::move(methods)));
     watch_ = std::make_unique<FleetWatch>(WatchOptions(), clock_, fleet_);
@@ -175,7 +176,7 @@ class Aggregator::Impl {
                                        .listing = fleet_.listing()},
                                       now),
                         SignalMetrics(demand_.counts(), now),
-                        EngineStreamMetrics(engine_watch_->counts()), HandshakeMetrics());
+                        EngineStreamMetrics(engine_watch_->counts()), GrpcMetrics(grpc_->counts()));
   }
 
   // One that hears some agents answers without the others once it has waited for them, which begins

@@ -123,6 +123,7 @@ class Standalone::Impl {
     ASSIGN_OR_RETURN(grpc_, GrpcServer::Start({.bind_address = config_.bind_address,
                                                .port = AskedPort(config_.port),
                                                .tls = config_.Tls(),
+                                               .max_streams_per_peer = config_.max_streams_per_peer,
                                                .max_connection_age = config_.max_connection_age},
                                               service_.methods()));
     return absl::OkStatus();
@@ -134,7 +135,7 @@ class Standalone::Impl {
                                       config_.StaleAfter()),
                         SignalMetrics(demand_.counts(), clock_.Now()),
                         discovery_ == nullptr ? "" : EngineMetrics(discovery_->counts()),
-                        HandshakeMetrics());
+                        GrpcMetrics(grpc_->counts()));
   }
 
   // Without a kubelet no pod is known, and the Pods API never answers.

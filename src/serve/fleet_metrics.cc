@@ -126,7 +126,20 @@ std::string EngineStreamMetrics(const EngineWatch::Counts& counts) {
                 prometheus::MetricType::Counter, static_cast<double>(counts.total.bytes))});
 }
 
-std::string HandshakeMetrics() {
+std::string GrpcMetrics(const WireServerCounts& counts) {
+  MetricFamily connections =
+      NewFamily("grpc_connections", "Connections of clients that the gRPC port has open.",
+                prometheus::MetricType::Gauge);
+  AddValue(connections, static_cast<double>(counts.connections));
+  MetricFamily limits = NewFamily(
+      "grpc_limits_total",
+      "Connections and calls that the gRPC port refused or ended, by the limit that a client hit "
+      "(docs/security.md).",
+      prometheus::MetricType::Counter);
+  for (int i = 0; i < kLimits; ++i) {
+    AddValue(limits, static_cast<double>(counts.limits[static_cast<size_t>(i)]),
+             {{"limit", std::string(Name(static_cast<Limit>(i)))}});
+  }
   MetricFamily failed = NewFamily(
       "tls_handshakes_failed_total",
       "TLS handshakes of gRPC that failed, by reason: no_certificate, untrusted_certificate and "
@@ -138,7 +151,7 @@ std::string HandshakeMetrics() {
     AddValue(failed, static_cast<double>(CountedHandshakes(fault)),
              {{"reason", std::string(Name(fault))}});
   }
-  return MetricsText({failed});
+  return MetricsText({connections, limits, failed});
 }
 
 }  // namespace gpuscaler

@@ -11,6 +11,7 @@
 #include "fleet/engine_watch.h"
 #include "fleet/fleet_store.h"
 #include "fleet/telemetry_service.h"
+#include "wire/wire_server.h"
 
 namespace gpuscaler {
 
@@ -28,7 +29,8 @@ std::string TelemetryMetrics(const TelemetryService::Counts& counts);
 // Of the engines that agents find: as an agent tells of them, and as an aggregator hears.
 std::string EngineReaderMetrics(const EngineService::Counts& counts);
 std::string EngineStreamMetrics(const EngineWatch::Counts& counts);
-// TLS handshakes that failed, since the process began.
-std::string HandshakeMetrics();
+// The gRPC server's connections and the limits that its clients hit; TLS handshakes that failed on
+// either side, since the process began.
+std::string GrpcMetrics(const WireServerCounts& counts);
 
 }  // namespace gpuscaler

@@ -75,5 +75,15 @@ TEST(FleetMetrics, ReadingsOfEnginesAreCountedOnBothSides) {
   EXPECT_THAT(received, HasSubstr("\nkeda_gpu_scaler_engine_received_bytes_total 7\n"));
 }
 
+TEST(FleetMetrics, LimitsThatClientsHitAreCountedByName) {
+  WireServerCounts counts{.connections = 3};
+  counts.limits[static_cast<size_t>(Limit::kStreamsPerAddress)] = 4;
+  const std::string text = GrpcMetrics(counts);
+  EXPECT_THAT(text, HasSubstr("\nkeda_gpu_scaler_grpc_connections 3\n"));
+  EXPECT_THAT(text,
+              HasSubstr("\nkeda_gpu_scaler_grpc_limits_total{limit=\"streams_per_address\"} 4\n"));
+  EXPECT_THAT(text, HasSubstr("\nkeda_gpu_scaler_grpc_limits_total{limit=\"resets\"} 0\n"));
+}
+
 }  // namespace
 }  // namespace gpuscaler

@@ -11,7 +11,6 @@
 #include "base/status_macros.h"
 #include "wire/health_service.h"
 #include "wire/reflection_service.h"
-#include "wire/wire_server.h"
 
 namespace gpuscaler {
 namespace {
@@ -23,6 +22,16 @@ constexpr absl::Duration kLongestAnswer = absl::Seconds(2);
 
 // "pkg.Service" of "/pkg.Service/Method".
 std::string ServiceOf(const std::string& path) { return path.substr(1, path.rfind('/') - 1); }
+
+// The service ends streams beyond its own limit with a reason: calls must get through to it.
+SessionLimits LimitsFor(int max_streams_per_peer) {
+  const auto streams = static_cast<size_t>(max_streams_per_peer);
+  SessionLimits limits;
+  limits.streams = std::max<uint32_t>(limits.streams, streams + streams / 5);
+  limits.streams_per_address = std::max<size_t>(limits.streams_per_address, limits.streams);
+  limits.streams_in_all = std::max(limits.streams_in_all, 3 * limits.streams_per_address);
+  return limits;
+}
 
 std::vector<std::string> ServicesOf(const Methods& methods) {
   std::set<std::string> services;
@@ -50,6 +59,7 @@ class GrpcServer::Impl {
                      WireServer::Start({.bind_address = options_.bind_address,
                                         .port = options_.port,
                                         .tls = tls_,
+                                        .session = LimitsFor(options_.max_streams_per_peer),
                                         .connection_age = options_.max_connection_age,
                                         .connection_age_grace = options_.max_connection_age_grace},
                                        std::move(methods)));
@@ -57,6 +67,7 @@ class GrpcServer::Impl {
   }
 
   int port() const { return server_->port(); }
+  WireServerCounts counts() const { return server_->counts(); }
 
   void SetScalerServing(bool serving) { health_.SetServing(kScaler, serving); }
 
@@ -94,6 +105,7 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcServerOp
 
 GrpcServer::GrpcServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 GrpcServer::~GrpcServer() = default;
+WireServerCounts GrpcServer::counts() const { return impl_->counts(); }
 int GrpcServer::port() const { return impl_->port(); }
 void GrpcServer::SetScalerServing(bool serving) { impl_->SetScalerServing(serving); }
 absl::Status GrpcServer::ReloadTls() { return impl_->ReloadTls(); }

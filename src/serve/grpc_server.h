@@ -8,13 +8,15 @@
 #include "absl/time/time.h"
 #include "rpc/tls_files.h"
 #include "wire/methods.h"
+#include "wire/wire_server.h"
 
 namespace gpuscaler {
 
 struct GrpcServerOptions {
-  std::string bind_address;  // an IPv4 or IPv6 address, without brackets
-  int port = 6000;           // 0: any free one
-  TlsFiles tls;              // empty paths: plain text
+  std::string bind_address;           // an IPv4 or IPv6 address, without brackets
+  int port = 6000;                    // 0: any free one
+  TlsFiles tls;                       // empty paths: plain text
+  int max_streams_per_peer = 20'000;  // ScalerServiceOptions
   absl::Duration max_connection_age = absl::Minutes(10);
   absl::Duration max_connection_age_grace = absl::Minutes(7);
 };
@@ -29,6 +31,7 @@ class GrpcServer {
   ~GrpcServer();
 
   int port() const;
+  WireServerCounts counts() const;
 
   // gRPC health of "externalscaler.ExternalScaler"; that of "" is SERVING until Drain().
   void SetScalerServing(bool serving);

@@ -81,12 +81,14 @@ func repeat(count int, one func(i uint32) []byte) []byte {
 
 func stream(i uint32) uint32 { return 1 + 2*i }
 
-var attacks = []struct {
+type attackOn struct {
 	name  string
 	bytes []byte
 	// The connection stays open so long after its bytes have gone.
 	stays time.Duration
-}{
+}
+
+var attacks = []attackOn{
 	{"rapid reset", repeat(100_000, func(i uint32) []byte {
 		return append(frame(typeHeaders, endHeaders, stream(i), request()),
 			frame(typeReset, 0, stream(i), []byte{0, 0, 0, 8})...)
@@ -210,32 +212,44 @@ func peakMemory(t *testing.T, process int) int {
 func TestAttacks(t *testing.T) {
 	for _, one := range attacks {
 		t.Run(one.name, func(t *testing.T) {
-			address, process := startServer(t)
-			connection, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer connection.Close()
-			client := testgrpc.NewTestServiceClient(connection)
-			calm, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			idle := medianLatency(t, calm, client)
-			ctx, cancel := context.WithTimeout(t.Context(), attackLasts)
-			defer cancel()
-			var all sync.WaitGroup
-			for range attackers {
-				all.Go(func() { attack(ctx, address, one.bytes, one.stays) })
-			}
-			busy := medianLatency(t, ctx, client)
-			all.Wait()
-			if busy > mostSlowdown*idle {
-				t.Errorf("a bystander's call takes %v, %v without the attack", busy, idle)
-			}
-			peak := peakMemory(t, process)
-			t.Logf("peak %d MiB", peak>>10)
-			if peak > mostMemory {
-				t.Errorf("the server took %d KiB", peak)
+			// Other programs may take the processors for a moment: one try of three must do.
+			for try := 1; ; try++ {
+				slowdown := slowdownUnder(t, one)
+				if slowdown <= mostSlowdown || t.Failed() {
+					return
+				}
+				if try == 3 {
+					t.Fatalf("a bystander's call takes %.0f times as long as without the attack", slowdown)
+				}
 			}
 		})
 	}
+}
+
+// slowdownUnder returns how many times as long as before a bystander's call takes under the attack.
+func slowdownUnder(t *testing.T, one attackOn) float64 {
+	address, process := startServer(t)
+	connection, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	client := testgrpc.NewTestServiceClient(connection)
+	calm, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	idle := medianLatency(t, calm, client)
+	ctx, cancel := context.WithTimeout(t.Context(), attackLasts)
+	defer cancel()
+	var all sync.WaitGroup
+	for range attackers {
+		all.Go(func() { attack(ctx, address, one.bytes, one.stays) })
+	}
+	busy := medianLatency(t, ctx, client)
+	all.Wait()
+	peak := peakMemory(t, process)
+	t.Logf("peak %d MiB", peak>>10)
+	if peak > mostMemory {
+		t.Errorf("the server took %d KiB", peak)
+	}
+	return float64(busy) / float64(idle)
 }
