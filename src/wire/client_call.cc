@@ -1,0 +1,116 @@
+#include "wire/client_call.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/duration_text.h"
+#include "wire/client_session.h"
+
+namespace gpuscaler {
+
+ClientCall::ClientCall(EventLoop& loop, std::string server, std::string method, CallOptions options,
+                       Listener& listener)
+    : loop_(loop),
+      server_(std::move(server)),
+      method_(std::move(method)),
+      options_(std::move(options)),
+      deadline_(absl::Now() + options_.timeout),
+      listener_(listener) {}
+
+void ClientCall::WriteNewest(std::string bytes) {
+  bool is_first = false;
+  {
+    MutexLock lock(mutex_);
+    if (writes_are_done_) return;
+    if (!outgoing_.empty() && outgoing_.back().gives_way) outgoing_.pop_back();
+    outgoing_.push_back({std::move(bytes), /*gives_way=*/true});
+    is_first = !std::exchange(is_woken_, true);
+  }
+  Wake(is_first);
+}
+
+void ClientCall::Write(std::string bytes) {
+  bool is_first = false;
+  {
+    MutexLock lock(mutex_);
+    if (writes_are_done_) return;
+    outgoing_.push_back({std::move(bytes), /*gives_way=*/false});
+    is_first = !std::exchange(is_woken_, true);
+  }
+  Wake(is_first);
+}
+
+void ClientCall::WritesDone() {
+  bool is_first = false;
+  {
+    MutexLock lock(mutex_);
+    writes_are_done_ = true;
+    is_first = !std::exchange(is_woken_, true);
+  }
+  Wake(is_first);
+}
+
+void ClientCall::Wake(bool is_first) {
+  if (!is_first) return;
+  loop_.Post([call = shared_from_this()] {
+    {
+      MutexLock woken(call->mutex_);
+      call->is_woken_ = false;
+    }
+    if (call->session_ != nullptr) call->session_->Flush(*call);
+  });
+}
+
+void ClientCall::Cancel() {
+  loop_.Post([call = shared_from_this()] {
+    call->EndHere(absl::CancelledError("the caller has cancelled the call"));
+  });
+}
+
+void ClientCall::ResumeReading() {
+  loop_.Post([call = shared_from_this()] {
+    call->is_paused_ = false;
+    if (call->session_ != nullptr) call->session_->Resume(*call);
+  });
+}
+
+void ClientCall::StartTimer() {
+  if (options_.timeout == absl::InfiniteDuration()) return;
+  timer_.reset(evtimer_new(
+      loop_.base(), [](int, short, void* call) { static_cast<ClientCall*>(call)->Expire(); },
+      this));
+  const timeval left = absl::ToTimeval(std::max(absl::ZeroDuration(), deadline_ - absl::Now()));
+  evtimer_add(timer_.get(), &left);
+}
+
+void ClientCall::Expire() {
+  const bool is_connected = session_ != nullptr;
+  EndHere(absl::DeadlineExceededError(
+      absl::StrCat(is_connected ? "no answer from " : "no connection to ", server_, " within ",
+                   DurationText(options_.timeout))));
+}
+
+void ClientCall::EndHere(const absl::Status& status) {
+  if (has_ended_) return;
+  const std::shared_ptr<ClientCall> keep = shared_from_this();
+  ClientSession* const session = session_;
+  const int32_t stream_id = stream_id_;
+  End({.status = status});
+  if (session != nullptr) session->Reset(stream_id);
+}
+
+void ClientCall::End(const CallEnd& end) {
+  if (std::exchange(has_ended_, true)) return;
+  timer_ = nullptr;
+  session_ = nullptr;
+  {
+    MutexLock lock(mutex_);
+    writes_are_done_ = true;
+    outgoing_.clear();
+  }
+  listener_.OnEnd(end);
+}
+
+}  // namespace gpuscaler

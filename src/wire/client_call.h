@@ -1,0 +1,109 @@
+// One call to a server, as its caller sees it.
+#pragma once
+
+#include <event2/event.h>
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/mutex.h"
+#include "wire/event_loop.h"
+#include "wire/target.h"
+
+namespace gpuscaler {
+
+class ClientSession;
+
+// Names are in lower case; values of names that end with "-bin" are base64.
+using Metadata = std::multimap<std::string, std::string>;
+
+struct CallOptions {
+  absl::Duration timeout = absl::InfiniteDuration();  // connecting included
+  size_t longest_message = 2 << 20;                   // that the server may send
+  Metadata metadata = {};
+};
+
+struct CallEnd {
+  absl::Status status;
+  Metadata trailers = {};
+  std::optional<ConnectFault> connect_fault = std::nullopt;  // no server has answered
+};
+
+// Thread-safe, but for what belongs to the loop's thread. Lives as long as anyone holds it; after
+// its end it takes writes and drops them.
+class ClientCall : public std::enable_shared_from_this<ClientCall> {
+ public:
+  // Receives what a server sends. All functions are called on the loop's thread, and must not
+  // block. Must outlive the call's end.
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    virtual void OnHeaders(const Metadata&) {}
+    virtual void OnMessage(std::string bytes) = 0;
+    // Once, last of all; it may delete the listener.
+    virtual void OnEnd(const CallEnd& end) = 0;
+  };
+
+  // Channel::Start() makes them.
+  ClientCall(EventLoop& loop, std::string server, std::string method, CallOptions options,
+             Listener& listener);
+
+  // Sends a message. If the one before still waits to be sent, this one takes its place: a server
+  // that does not read costs two messages.
+  void WriteNewest(std::string bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Sends all of them in their order. The caller bounds how many.
+  void Write(std::string bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Must be the last of the writes.
+  void WritesDone() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Ends the call with CANCELLED, unless it has ended.
+  void Cancel();
+
+  // OnMessage() is not called until ResumeReading(), and the server must stop sending after 256
+  // KiB. Must be called on the loop's thread.
+  void PauseReading() { is_paused_ = true; }
+  void ResumeReading();
+
+ private:
+  friend class Channel;
+  friend class ClientSession;
+  struct Outgoing {
+    std::string bytes;
+    bool gives_way = false;
+  };
+  struct Free {
+    void operator()(event* timer) const { event_free(timer); }
+  };
+
+  void Wake(bool is_first) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The loop's thread alone calls them.
+  void StartTimer();
+  void Expire();
+  void EndHere(const absl::Status& status);  // and at the server
+  void End(const CallEnd& end);
+
+  EventLoop& loop_;
+  const std::string server_, method_;
+  const CallOptions options_;
+  const absl::Time deadline_;
+  // The loop's thread's.
+  Listener& listener_;
+  ClientSession* session_ = nullptr;  // null: before the connection, and after the end
+  int32_t stream_id_ = 0;
+  bool has_ended_ = false;
+  bool is_paused_ = false;
+  std::unique_ptr<event, Free> timer_;
+
+  Mutex mutex_;
+  std::deque<Outgoing> outgoing_ ABSL_GUARDED_BY(mutex_);
+  bool writes_are_done_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_woken_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,94 @@
+// One connection to a server: HTTP/2 by nghttp2, and above it gRPC's calls.
+#pragma once
+
+#include <nghttp2/nghttp2.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "wire/client_call.h"
+#include "wire/connect_attempt.h"
+#include "wire/event_loop.h"
+#include "wire/target.h"
+
+namespace gpuscaler {
+
+// Belongs to the loop's thread. A server that sends more than it may is disconnected, or its call
+// ends with RESOURCE_EXHAUSTED: 16 KiB of headers for a call, 8 CONTINUATION frames, 1,000 frames
+// without use in a row. PUSH_PROMISE is refused.
+class ClientSession {
+ public:
+  // `loop` and `target` outlive the session. Calls `closed` once, last of all; it may delete the
+  // session.
+  ClientSession(Connection connection, EventLoop& loop, const Target& target,
+                std::function<void()> closed);
+  ~ClientSession();  // its calls end with CANCELLED
+  ClientSession(const ClientSession&) = delete;
+  ClientSession& operator=(const ClientSession&) = delete;
+
+  // Starts the call, or ends it with UNAVAILABLE.
+  void Open(const std::shared_ptr<ClientCall>& call);
+
+  // False: the server accepts no more calls here. The session closes after its last one.
+  bool accepts_calls() const { return accepts_calls_; }
+
+ private:
+  friend class ClientCall;
+  friend struct ClientCallbacks;
+  struct Stream;
+  struct Free {
+    void operator()(nghttp2_session* session) const { nghttp2_session_del(session); }
+    void operator()(event* timer) const { event_free(timer); }
+  };
+
+  void BeginHttp2();
+  void OnReadable();
+  void OnConnectionEvent(short what);
+  void LookAfter();
+  void LookAgainAfter(absl::Duration duration);
+  void Send();
+  // Closes the connection. All of its calls end with UNAVAILABLE.
+  void Lose(absl::string_view why, std::optional<HandshakeFault> handshake = std::nullopt);
+
+  Stream* Find(int32_t id);
+  void AddHeader(Stream& stream, absl::string_view name, absl::string_view value);
+  void EndHeaders(Stream& stream, bool is_last);
+  void AddData(Stream& stream, absl::string_view bytes);
+  // False: the stream is gone.
+  bool Deliver(Stream& stream, absl::string_view bytes);
+  void ServerIsDone(Stream& stream);
+  void OnStreamClose(int32_t id, uint32_t error);
+  void Fail(Stream& stream, const absl::Status& status);
+  void EndCall(Stream& stream, const CallEnd& end);
+  ssize_t ReadOutgoing(Stream& stream, uint8_t* buffer, size_t size, uint32_t* flags);
+
+  void Flush(ClientCall& call);
+  void Resume(ClientCall& call);
+  void Reset(int32_t stream_id);
+
+  EventLoop& loop_;
+  const Target& target_;
+  const std::function<void()> closed_;
+  const Connection connection_;
+  std::unique_ptr<nghttp2_session, Free> session_;
+  std::unique_ptr<event, Free> timer_;
+  std::map<int32_t, std::unique_ptr<Stream>> streams_;
+  bool accepts_calls_ = true;
+  bool has_settings_ = false;         // the server speaks HTTP/2
+  std::string goodbye_;               // the debug text of its GOAWAY
+  int useless_frames_ = 0;            // in a row
+  absl::string_view violation_ = "";  // why our callbacks refuse a frame
+  std::string start_;                 // the first bytes that came
+  std::chrono::steady_clock::time_point heard_at_ = std::chrono::steady_clock::now();
+  bool is_asked_ = false;  // whether it is there, since it was last heard
+  bool is_in_callback_ = false;
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,87 @@
+#include "wire/client_tls.h"
+
+#include <arpa/inet.h>
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
+
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/status_macros.h"
+#include "wire/tls_pem.h"
+
+namespace gpuscaler {
+namespace {
+
+constexpr unsigned char kHttp2[] = {2, 'h', '2'};
+
+bool IsAddress(const std::string& name) {
+  in6_addr address;
+  return inet_pton(AF_INET, name.c_str(), &address) == 1 ||
+         inet_pton(AF_INET6, name.c_str(), &address) == 1;
+}
+
+bool IsWrongName(long verified) {
+  return verified == X509_V_ERR_HOSTNAME_MISMATCH || verified == X509_V_ERR_IP_ADDRESS_MISMATCH;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<SSL_CTX>> ClientTls(const ClientTlsPems& pems) {
+  const std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
+  SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
+  SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION);
+  SSL_CTX_set_alpn_protos(context.get(), kHttp2, std::size(kHttp2));
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+  if (pems.authorities.empty()) {
+    SSL_CTX_set_default_verify_paths(context.get());
+    ERR_clear_error();
+  } else {
+    RETURN_IF_ERROR(TrustAuthorities(context.get(), pems.authorities, "CA of servers"));
+  }
+  if (!pems.certificate_chain.empty() || !pems.private_key.empty()) {
+    RETURN_IF_ERROR(UseCertificate(context.get(), pems.certificate_chain, pems.private_key));
+  }
+  return context;
+}
+
+std::unique_ptr<SSL, FreeTls> ClientTlsOf(SSL_CTX* context, const std::string& server_name) {
+  std::unique_ptr<SSL, FreeTls> tls(SSL_new(context));
+  SSL_set_connect_state(tls.get());
+  SSL_set_hostflags(tls.get(),
+                    X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+  if (IsAddress(server_name)) {
+    X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(tls.get()), server_name.c_str());
+    return tls;
+  }
+  const std::string name(absl::StripSuffix(server_name, "."));
+  SSL_set1_host(tls.get(), name.c_str());
+  SSL_set_tlsext_host_name(tls.get(), name.c_str());
+  return tls;
+}
+
+TlsFault TlsFaultOf(const SSL* tls, unsigned long error) {
+  if (error == 0) return {HandshakeFault::kOther, "the server has closed the connection"};
+  const int reason = ERR_GET_REASON(error);
+  const char* const words = ERR_reason_error_string(error);
+  std::string text = words == nullptr ? absl::StrCat("OpenSSL's error ", error) : words;
+  if (ERR_GET_LIB(error) != ERR_LIB_SSL) return {HandshakeFault::kOther, std::move(text)};
+  if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED) {
+    const long verified = SSL_get_verify_result(tls);
+    if (IsWrongName(verified)) {
+      return {HandshakeFault::kWrongName, "the server's certificate is for another name"};
+    }
+    return {HandshakeFault::kUntrusted,
+            absl::StrCat(text, ": ", X509_verify_cert_error_string(verified))};
+  }
+  if (reason >= SSL_AD_REASON_OFFSET) return {HandshakeFault::kTurnedAway, std::move(text)};
+  if (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST) {
+    return {HandshakeFault::kNoTls, absl::StrCat("the server speaks no TLS (", text, ")")};
+  }
+  if (reason == SSL_R_UNEXPECTED_EOF_WHILE_READING) return TlsFaultOf(tls, 0);
+  return {HandshakeFault::kOther, std::move(text)};
+}
+
+}  // namespace gpuscaler

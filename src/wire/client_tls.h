@@ -1,0 +1,42 @@
+// TLS as clients use it: HTTP/2 by ALPN, TLS 1.2 or later, the server's name is verified.
+#pragma once
+
+#include <openssl/ssl.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "rpc/refused_handshakes.h"
+
+namespace gpuscaler {
+
+// PEM texts.
+struct ClientTlsPems {
+  std::string authorities;        // servers must have a certificate of these; empty: the system's
+  std::string certificate_chain;  // the client's own, leaf first; empty: it has none
+  std::string private_key;
+};
+
+// Returns what any number of connections share. INVALID_ARGUMENT: a text cannot be used.
+absl::StatusOr<std::shared_ptr<SSL_CTX>> ClientTls(const ClientTlsPems& pems);
+
+struct FreeTls {
+  void operator()(SSL* tls) const { SSL_free(tls); }
+};
+
+// Returns a connection's end that accepts a server if its certificate has `server_name` among its
+// DNS names or, if it is an address, its IP addresses. A certificate's common name does not count.
+std::unique_ptr<SSL, FreeTls> ClientTlsOf(SSL_CTX* context, const std::string& server_name);
+
+// Why a handshake failed, or a connection of TLS.
+struct TlsFault {
+  HandshakeFault fault = HandshakeFault::kOther;
+  std::string text;
+};
+
+// Returns the meaning of an error of OpenSSL's; 0: the server has closed the connection.
+TlsFault TlsFaultOf(const SSL* tls, unsigned long error);
+
+}  // namespace gpuscaler
