@@ -79,17 +79,20 @@ void ClientCall::ResumeReading() {
 void ClientCall::StartTimer() {
   if (options_.timeout == absl::InfiniteDuration()) return;
   timer_.reset(evtimer_new(
-      loop_.base(), [](int, short, void* call) { static_cast<ClientCall*>(call)->Expire(); },
+      loop_.base(),
+      [](int, short, void* call) {
+        ClientCall& expired = *static_cast<ClientCall*>(call);
+        expired.EndHere(expired.DeadlineStatus());
+      },
       this));
   const timeval left = absl::ToTimeval(std::max(absl::ZeroDuration(), deadline_ - absl::Now()));
   evtimer_add(timer_.get(), &left);
 }
 
-void ClientCall::Expire() {
-  const bool is_connected = session_ != nullptr;
-  EndHere(absl::DeadlineExceededError(
-      absl::StrCat(is_connected ? "no answer from " : "no connection to ", server_, " within ",
-                   DurationText(options_.timeout))));
+absl::Status ClientCall::DeadlineStatus() const {
+  return absl::DeadlineExceededError(
+      absl::StrCat(session_ == nullptr ? "no connection to " : "no answer from ", server_,
+                   " within ", DurationText(options_.timeout)));
 }
 
 void ClientCall::EndHere(const absl::Status& status) {

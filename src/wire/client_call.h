@@ -84,7 +84,7 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
 
   // The loop's thread alone calls them.
   void StartTimer();
-  void Expire();
+  absl::Status DeadlineStatus() const;
   void EndHere(const absl::Status& status);  // and at the server
   void End(const CallEnd& end);
 

@@ -460,7 +460,11 @@ void ClientSession::ServerIsDone(Stream& stream) {
 void ClientSession::OnStreamClose(int32_t id, uint32_t error) {
   Stream* const stream = Find(id);
   if (stream == nullptr || stream->server_is_done) return;
-  std::string text =
+  // The server's own timer may be the first.
+  if (error == NGHTTP2_CANCEL && absl::Now() >= stream->call->deadline_) {
+    return EndCall(*stream, {.status = stream->call->DeadlineStatus()});
+  }
+  const std::string text =
       error == NGHTTP2_REFUSED_STREAM && !accepts_calls_
           ? absl::StrCat(target_.address, " is shutting down")
           : absl::StrCat("the server has reset the call (", nghttp2_http2_strerror(error), ")");
