@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
+#include "rpc/grpc_log.h"
 #include "wire/health_service.h"
 #include "wire/reflection_service.h"
 
@@ -98,6 +99,7 @@ class GrpcServer::Impl {
 
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcServerOptions& options,
                                                               Methods methods) {
+  TakeOverGrpcLog();  // protobuf logs messages that it cannot read
   auto impl = std::make_unique<Impl>(options);
   RETURN_IF_ERROR(impl->Start(std::move(methods)));
   return std::unique_ptr<GrpcServer>(new GrpcServer(std::move(impl)));

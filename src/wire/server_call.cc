@@ -1,6 +1,6 @@
 #include "wire/server_call.h"
 
-#include <deque>
+#include <list>
 #include <utility>
 
 #include "wire/event_loop.h"
@@ -66,7 +66,7 @@ bool ServerCall::Keep(size_t bytes) { return session_ != nullptr && session_->Ke
 
 void ServerCall::Abandon() {
   session_ = nullptr;
-  std::deque<Outgoing> dropped;
+  std::list<Outgoing> dropped;
   MutexLock lock(mutex_);
   outgoing_.swap(dropped);
   if (!status_.has_value()) status_ = absl::CancelledError("the call has ended");

@@ -1,8 +1,8 @@
 // One call of a client, as its handler sees it.
 #pragma once
 
-#include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -88,7 +88,7 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
   Mutex mutex_;
   std::multimap<std::string, std::string> initial_ ABSL_GUARDED_BY(mutex_);
   std::multimap<std::string, std::string> trailing_ ABSL_GUARDED_BY(mutex_);
-  std::deque<Outgoing> outgoing_ ABSL_GUARDED_BY(mutex_);
+  std::list<Outgoing> outgoing_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Status> status_ ABSL_GUARDED_BY(mutex_);
   bool sends_headers_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_woken_ ABSL_GUARDED_BY(mutex_) = false;
