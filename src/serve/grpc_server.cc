@@ -49,6 +49,7 @@ class GrpcServer::Impl {
   ~Impl() { Drain(absl::ZeroDuration()); }
 
   absl::Status Start(Methods methods) {
+    MutexLock lock(mutex_);
     if (options_.tls.Enabled()) {
       ASSIGN_OR_RETURN(tls_, ReadTls(options_.tls));
     }
