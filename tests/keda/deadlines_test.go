@@ -1,0 +1,52 @@
+package contract
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	pb "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+)
+
+// KEDA has one connection for all of its triggers. No limit on clients may be one for it, even when
+// the deadlines of thousands of calls pass together.
+func TestTenThousandPushTriggersOnOneConnectionHitNoLimit(t *testing.T) {
+	t.Parallel()
+	const triggers = 10_000
+	s := startScaler(t, newGpuFile(t, unused()))
+	connection := must(grpc.NewClient(s.address(), grpc.WithTransportCredentials(insecure.NewCredentials())))
+	defer connection.Close()
+	client := pb.NewExternalScalerClient(connection)
+	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(15*time.Second))
+	defer cancel()
+	var ended sync.WaitGroup
+	for i := range triggers {
+		stream := must(client.StreamIsActive(ctx, &pb.ScaledObjectRef{
+			Name: fmt.Sprint("llm-", i), Namespace: "ai", ScalerMetadata: map[string]string{"targetValue": "80"}}))
+		ended.Go(func() {
+			if _, err := stream.Recv(); status.Code(err) != codes.DeadlineExceeded {
+				t.Errorf("trigger %d: %v", i, err)
+			}
+		})
+	}
+	eventually(t, "all are open", func() bool { return s.streamsOpen("StreamIsActive") == triggers })
+	ended.Wait()
+	eventually(t, "none is open", func() bool { return s.streamsOpen("StreamIsActive") == 0 })
+	if state := connection.GetState(); state != connectivity.Ready {
+		t.Errorf("the connection is %v", state)
+	}
+	must(client.GetMetricSpec(t.Context(), &pb.ScaledObjectRef{
+		Name: "llm", Namespace: "ai", ScalerMetadata: map[string]string{"targetValue": "80"}}))
+	for _, limit := range []string{"resets", "control_frames", "streams", "streams_per_address", "unfinished_bytes"} {
+		if hits := s.metric(fmt.Sprintf(`keda_gpu_scaler_grpc_limits_total{limit="%s"}`, limit)); hits != 0 {
+			t.Errorf("the limit %s was hit %d times", limit, hits)
+		}
+	}
+}
