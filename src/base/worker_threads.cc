@@ -6,8 +6,7 @@
 
 namespace gpuscaler {
 
-WorkerThreads::WorkerThreads(const std::string& name, int threads, size_t most_waiting)
-    : most_waiting_(most_waiting) {
+WorkerThreads::WorkerThreads(const std::string& name, int threads) {
   for (int i = 0; i < threads; ++i) {
     threads_.emplace_back([this] { Work(); });
     pthread_setname_np(threads_.back().native_handle(), name.c_str());
@@ -16,10 +15,10 @@ WorkerThreads::WorkerThreads(const std::string& name, int threads, size_t most_w
 
 WorkerThreads::~WorkerThreads() { Stop(); }
 
-bool WorkerThreads::Run(std::function<void()> task) {
+bool WorkerThreads::Run(std::function<void()> task, size_t most_waiting) {
   {
     MutexLock lock(mutex_);
-    if (stopping_ || waiting_.size() >= most_waiting_) return false;
+    if (stopping_ || waiting_.size() >= most_waiting) return false;
     waiting_.push_back(std::move(task));
   }
   changed_.NotifyOne();

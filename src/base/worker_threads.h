@@ -15,14 +15,14 @@ namespace gpuscaler {
 // Thread-safe.
 class WorkerThreads {
  public:
-  // `name` is what `top -H` shows: 15 characters at most. At most `most_waiting` tasks wait.
-  WorkerThreads(const std::string& name, int threads, size_t most_waiting);
+  // `name` is what `top -H` shows: 15 characters at most.
+  WorkerThreads(const std::string& name, int threads);
   ~WorkerThreads();  // Stop()
   WorkerThreads(const WorkerThreads&) = delete;
   WorkerThreads& operator=(const WorkerThreads&) = delete;
 
-  // False, and the task is not run: too many wait, or after Stop(). Does not block.
-  bool Run(std::function<void()> task);
+  // False, and the task is not run: `most_waiting` wait already, or after Stop(). Does not block.
+  bool Run(std::function<void()> task, size_t most_waiting);
 
   // Runs what waits, then ends the threads; blocks until it is done. Must not be called on one of
   // them.
@@ -31,7 +31,6 @@ class WorkerThreads {
  private:
   void Work();
 
-  const size_t most_waiting_;
   Mutex mutex_;
   CondVar changed_;
   std::deque<std::function<void()>> waiting_ ABSL_GUARDED_BY(mutex_);

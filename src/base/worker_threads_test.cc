@@ -40,19 +40,19 @@ class Gate {
 
 TEST(WorkerThreads, OneThreadRunsTasksInTheirOrderAndAllBeforeItStops) {
   std::vector<int> ran;
-  WorkerThreads worker("test", 1, 10);
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(worker.Run([&ran, i] { ran.push_back(i); }));
+  WorkerThreads worker("test", 1);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(worker.Run([&ran, i] { ran.push_back(i); }, 10));
   worker.Stop();
   EXPECT_THAT(ran, ElementsAre(0, 1, 2));
 }
 
 TEST(WorkerThreads, LongTaskHoldsUpNoOtherThread) {
   Gate gate;
-  WorkerThreads workers("test", 2, 10);
-  ASSERT_TRUE(workers.Run([&] { gate.Pass(); }));
+  WorkerThreads workers("test", 2);
+  ASSERT_TRUE(workers.Run([&] { gate.Pass(); }, 10));
   gate.WaitForArrivals(1);
   Gate done;
-  ASSERT_TRUE(workers.Run([&] { done.Pass(); }));
+  ASSERT_TRUE(workers.Run([&] { done.Pass(); }, 10));
   done.WaitForArrivals(1);
   done.Open();
   gate.Open();
@@ -61,21 +61,21 @@ TEST(WorkerThreads, LongTaskHoldsUpNoOtherThread) {
 TEST(WorkerThreads, TaskBeyondTheLimitIsRefused) {
   Gate gate;
   std::atomic<int> ran = 0;
-  WorkerThreads worker("test", 1, 2);
-  ASSERT_TRUE(worker.Run([&] { gate.Pass(); }));
+  WorkerThreads worker("test", 1);
+  ASSERT_TRUE(worker.Run([&] { gate.Pass(); }, 2));
   gate.WaitForArrivals(1);
-  EXPECT_TRUE(worker.Run([&] { ++ran; }));
-  EXPECT_TRUE(worker.Run([&] { ++ran; }));
-  EXPECT_FALSE(worker.Run([&] { ++ran; }));
+  EXPECT_TRUE(worker.Run([&] { ++ran; }, 2));
+  EXPECT_TRUE(worker.Run([&] { ++ran; }, 2));
+  EXPECT_FALSE(worker.Run([&] { ++ran; }, 2));
   gate.Open();
   worker.Stop();
   EXPECT_EQ(ran, 2);
 }
 
 TEST(WorkerThreads, NothingRunsAfterItHasStopped) {
-  WorkerThreads worker("test", 1, 2);
+  WorkerThreads worker("test", 1);
   worker.Stop();
-  EXPECT_FALSE(worker.Run([] { FAIL(); }));
+  EXPECT_FALSE(worker.Run([] { FAIL(); }, 2));
 }
 
 }  // namespace

@@ -41,7 +41,10 @@ class OneWriteStream : public ServerCall::Handler {
     WriteNext();
   }
 
-  void OnEnd() override { closed_(this); }
+  void OnEnd() override {
+    { MutexLock lock(mutex_); }  // another thread may write: it must have returned
+    closed_(this);
+  }
 
  protected:
   OneWriteStream(std::shared_ptr<ServerCall> call, Closed closed)
@@ -57,7 +60,7 @@ class OneWriteStream : public ServerCall::Handler {
 
   void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     Outgoing message;
-    if (is_writing_ || !Compose(message)) return;
+    if (is_writing_ || call_->is_finished() || !Compose(message)) return;
     is_writing_ = true;
     call_->Write(message.SerializeAsString());
   }

@@ -234,8 +234,12 @@ TEST_F(TelemetryServiceTest, TooManyReadersAreRefused) {
     readers.push_back(std::make_unique<Reader>(port_, Past(0)));
     readers.back()->NextReadings();
   }
-  Reader refused(port_, Past(0));
+  Subscription pcie = Past(0);
+  pcie.set_pcie(true);
+  pcie.set_lease_seconds(60);
+  Reader refused(port_, pcie);
   const grpc::Status status = refused.End();
+  EXPECT_FALSE(leases_.Subscription(clock_.Now()).pcie) << "it has no say in what is read";
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_THAT(status.error_message(), HasSubstr("3 readers"));
   EXPECT_EQ(service_.counts().readers, 3);

@@ -11,6 +11,8 @@
 namespace gpuscaler {
 namespace {
 
+constexpr size_t kMostWaiting = 4;
+
 using gpuscaler::v1::FleetView;
 using gpuscaler::v1::ViewedAgent;
 using gpuscaler::v1::ViewedNode;
@@ -80,11 +82,16 @@ Methods FleetViewer::methods() const {
           "all namespaces are shown to clients on the scaler's own host alone: use kubectl exec or "
           "kubectl port-forward"));
     }
-    const bool has_agents = options_.agents != nullptr;
-    const auto agents = has_agents ? options_.agents() : std::vector<AgentStatus>();
-    FleetView shown = FleetViewOf(fleets_.All(), agents, options_.staleness, clock_.Now());
-    shown.set_version(options_.version);
-    Reply(*call, shown);
+    const bool is_queued = showing_.Run(
+        [this, call] {
+          const bool has_agents = options_.agents != nullptr;
+          const auto agents = has_agents ? options_.agents() : std::vector<AgentStatus>();
+          FleetView shown = FleetViewOf(fleets_.All(), agents, options_.staleness, clock_.Now());
+          shown.set_version(options_.version);
+          Reply(*call, shown);
+        },
+        kMostWaiting);
+    if (!is_queued) call->Finish(absl::ResourceExhaustedError("others ask for the fleet too"));
   };
   return {Unary<ViewRequest>("/gpuscaler.v1.FleetViewer/View", view)};
 }

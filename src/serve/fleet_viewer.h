@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/worker_threads.h"
 #include "fleet/fleet_store.h"
 #include "fleetview.pb.h"
 #include "scaling/node_view.h"
@@ -46,6 +47,7 @@ class FleetViewer {
   const FleetViewerOptions options_;
   const Clock& clock_;
   const FleetReader& fleets_;
+  mutable WorkerThreads showing_{"showing", 1};  // a fleet of thousands of nodes takes a second
 };
 
 }  // namespace gpuscaler

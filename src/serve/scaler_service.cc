@@ -46,9 +46,12 @@ constexpr absl::Duration kLongestSleep = absl::Milliseconds(100);
 // together.
 constexpr absl::Duration kSignalSleep = absl::Milliseconds(20);
 
-// Decisions at a time; a client of 20,000 streams may open them all at once.
+// Decisions at a time.
 constexpr int kDecidingThreads = 2;
-constexpr size_t kMostToDecide = 50'000;
+constexpr size_t kMostQuestions = 10'000;
+// A stream that opens is looked at by the service's thread all the same: questions do not wait for
+// 20,000 of them.
+constexpr size_t kMostBeforeAStream = 1'000;
 
 }  // namespace
 
@@ -70,10 +73,13 @@ class ScalerService::Impl {
         cache_({}, options.allowed_namespaces),
         snapshot_log_(options.stale_after, clock, fleets),
         streams_(options.max_streams_per_peer, fleets, metrics),
-        deciding_("deciding", kDecidingThreads, kMostToDecide),
+        deciding_("deciding", kDecidingThreads),
         thread_([this] { Run(); }) {}
 
-  ~Impl() { StopStreams(); }
+  ~Impl() {
+    StopStreams();
+    deciding_.Stop();
+  }
 
   Methods methods();
   size_t waiting_calls() const { return waiting_.size(); }
@@ -81,7 +87,6 @@ class ScalerService::Impl {
   void StopStreams() {
     if (stopping_.exchange(true)) return;
     streams_.End();
-    deciding_.Stop();
     waiting_.Close();
     thread_.join();
   }
@@ -226,12 +231,14 @@ void ScalerService::Impl::Answer(Call call, Question question, const Ref& ref, A
     waiting_.Add(arrived + options_.snapshot_timeout, bytes, attempt);
   };
   if (standing.has_value()) return wait();
-  const bool is_queued = deciding_.Run([attempt, wait] {
+  const auto decide = [this, call, attempt, wait] {
+    const bool is_late = real_.Now() - call.arrived >= options_.snapshot_timeout;
+    if (is_late) return Refuse(call, absl::UnavailableError("too many decisions are wanted"));
     if (!attempt(false)) wait();
-  });
-  if (is_queued) return;
-  Refuse(call, absl::UnavailableError(stopping_ ? "the scaler is stopping"
-                                                : "too many questions wait for a decision"));
+  };
+  if (!deciding_.Run(decide, kMostQuestions)) {
+    Refuse(call, absl::UnavailableError("too many questions wait for a decision"));
+  }
 }
 
 template <typename Stream>
@@ -239,9 +246,11 @@ OnEnd ScalerService::Impl::Begin(Rpc rpc, const ServerCall& call, std::shared_pt
                                  absl::Status refusal) {
   refusal.Update(streams_.Open(rpc, call.headers().peer, stream->size_bytes(), stream));
   if (refusal.ok()) {
-    // It is due at once: if too many wait, RefreshDue() will come to it.
-    streams_.Watch(stream.get(), stream->interest());
-    deciding_.Run([this, stream] { stream->Refresh(clock_.Now()); });
+    streams_.Watch(stream.get(), stream->interest());  // it is due at once, for RefreshDue()
+    const auto refresh = [this, stream] {
+      if (!stopping_) stream->Refresh(clock_.Now());
+    };
+    deciding_.Run(refresh, kMostBeforeAStream);
   } else {
     // Not when it is stopping, nor for what is never served: no fault of the peer's.
     if (absl::IsInvalidArgument(refusal) || absl::IsResourceExhausted(refusal)) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kPrefix = 5;
 // The stream that they belong to costs as much.
-constexpr size_t kFew = 1024;
+constexpr size_t kFew = 2048;
 
 }  // namespace
 
@@ -63,6 +63,12 @@ bool MessageReader::Keep(size_t bytes) {
   if (!budget_.Take(bytes)) return false;
   kept_ += bytes;
   return true;
+}
+
+void MessageReader::Release(size_t bytes) {
+  if (bytes <= kFew) return;
+  budget_.Return(bytes);
+  kept_ -= bytes;
 }
 
 }  // namespace gpuscaler

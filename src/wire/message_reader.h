@@ -51,9 +51,11 @@ class MessageReader {
   // A message that comes whole takes nothing from the budget.
   absl::Status Add(absl::string_view bytes, absl::FunctionRef<void(std::string)> take);
 
-  // Takes bytes that live as long as the call from the budget, unless they are few. False: it is
-  // spent.
+  // Takes bytes that live until Release(), or as long as the call, unless they are few. False: it
+  // is spent.
   bool Keep(size_t bytes);
+  // Returns the bytes of one Keep() to the budget.
+  void Release(size_t bytes);
 
   // True between two messages.
   bool is_complete() const { return prefix_.empty(); }

@@ -78,20 +78,26 @@ TEST_F(MessageReaderTest, TakesWholeMessagesWithoutABudget) {
 }
 
 TEST_F(MessageReaderTest, KeepsBytesUntilItGoes) {
-  MessageBudget whole(5000), part(3000, &whole), other(3000, &whole);
+  MessageBudget whole(10'000), part(6000, &whole), other(6000, &whole);
   {
     MessageReader reader(50, part);
-    EXPECT_TRUE(reader.Keep(2000));
-    EXPECT_FALSE(reader.Keep(2000)) << "more than its part";
-    EXPECT_TRUE(reader.Keep(100)) << "too few to count";
-    EXPECT_EQ(part.taken(), 2000);
-    EXPECT_EQ(whole.taken(), 2000);
-    EXPECT_TRUE(other.Take(2900));
-    EXPECT_FALSE(other.Take(101));
-    EXPECT_FALSE(reader.Keep(900) && reader.Keep(1025)) << "more than the whole";
+    EXPECT_TRUE(reader.Keep(4000));
+    EXPECT_FALSE(reader.Keep(4000)) << "more than its part";
+    EXPECT_TRUE(reader.Keep(2000)) << "too few to count";
+    EXPECT_EQ(part.taken(), 4000);
+    EXPECT_EQ(whole.taken(), 4000);
+    reader.Release(2000);
+    EXPECT_EQ(part.taken(), 4000) << "they were not counted";
+    reader.Release(4000);
+    EXPECT_EQ(part.taken(), 0);
+    EXPECT_EQ(whole.taken(), 0);
+    EXPECT_TRUE(reader.Keep(4000));
+    EXPECT_TRUE(other.Take(5800));
+    EXPECT_FALSE(other.Take(201));
+    EXPECT_FALSE(reader.Keep(2100)) << "more than the whole";
   }
   EXPECT_EQ(part.taken(), 0);
-  EXPECT_EQ(whole.taken(), 2900);
+  EXPECT_EQ(whole.taken(), 5800);
 }
 
 }  // namespace

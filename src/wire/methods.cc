@@ -28,6 +28,7 @@ void OneMessageHandler::OnLastMessage() {
   if (!has_message_) {
     return call_->Finish(absl::InternalError("the method takes one message; there is none"));
   }
+  call_->Release(bytes_.size());
   if (!Take(std::exchange(bytes_, {}))) {
     call_->Finish(absl::InternalError("the message is not one of the method's"));
   }

@@ -62,6 +62,15 @@ void ServerCall::Finish(const absl::Status& status) {
   Wake(is_first);
 }
 
+bool ServerCall::is_finished() const {
+  MutexLock lock(mutex_);
+  return status_.has_value();
+}
+
+void ServerCall::Release(size_t bytes) {
+  if (session_ != nullptr) session_->Release(*this, bytes);
+}
+
 bool ServerCall::Keep(size_t bytes) { return session_ != nullptr && session_->Keep(*this, bytes); }
 
 void ServerCall::Abandon() {

@@ -48,8 +48,12 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
 
   // Must be called for bytes of the client's that a handler holds while it waits for more from it.
   // False: clients hold too many, and the handler must end the call with RESOURCE_EXHAUSTED. Must
-  // be called on the loop's thread; they count until the call ends.
+  // be called on the loop's thread; they count until Release(), or until the call ends.
   bool Keep(size_t bytes);
+  void Release(size_t bytes);
+
+  // After Finish(), or after the call's end: writes are dropped.
+  bool is_finished() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Fields of the answer's headers and of its trailers. The name of a field with bytes that are not
   // printable ASCII ends with "-bin", and its value is base64. Must be called before the first
@@ -85,7 +89,7 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
   // The loop's thread's. Null: the stream has ended.
   ServerSession* session_ = nullptr;
   int32_t stream_id_ = 0;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::multimap<std::string, std::string> initial_ ABSL_GUARDED_BY(mutex_);
   std::multimap<std::string, std::string> trailing_ ABSL_GUARDED_BY(mutex_);
   std::list<Outgoing> outgoing_ ABSL_GUARDED_BY(mutex_);

@@ -106,7 +106,7 @@ struct SessionCallbacks {
     }
     if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) {
       stream->client_is_done = true;
-      if (stream->handler == nullptr) return 0;
+      if (stream->handler == nullptr || stream->call->is_finished()) return 0;
       if (stream->reader.is_complete())
         stream->handler->OnLastMessage();
       else
@@ -466,8 +466,9 @@ void ServerSession::StartCallOf(Stream& stream) {
 
 void ServerSession::AddData(Stream& stream, absl::string_view bytes) {
   if (stream.handler == nullptr || stream.has_status) return;
-  const absl::Status read = stream.reader.Add(
-      bytes, [&](std::string message) { stream.handler->OnMessage(std::move(message)); });
+  const absl::Status read = stream.reader.Add(bytes, [&](std::string message) {
+    if (!stream.call->is_finished()) stream.handler->OnMessage(std::move(message));
+  });
   if (read.ok()) return;
   if (read.code() == absl::StatusCode::kResourceExhausted) {
     server_.log.Add(stream.reader.is_too_long() ? Limit::kMessageSize : Limit::kUnfinishedBytes,
@@ -499,11 +500,14 @@ void ServerSession::Expire(Stream& stream) {
     nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, stream.id, NGHTTP2_CANCEL);
     return Send();
   }
+  const absl::Status expired = absl::DeadlineExceededError("the call's deadline has passed");
   {
     MutexLock lock(stream.call->mutex_);
-    stream.call->outgoing_.clear();
+    // An OK without its message would be no answer.
+    const bool drops_messages = !std::exchange(stream.call->outgoing_, {}).empty();
+    if (drops_messages && stream.call->status_.has_value()) stream.call->status_ = expired;
   }
-  stream.call->Finish(absl::DeadlineExceededError("the call's deadline has passed"));
+  stream.call->Finish(expired);
   if (stream.handler != nullptr) stream.handler->OnEnd();
   stream.handler = nullptr;
 }
@@ -603,6 +607,10 @@ bool ServerSession::Keep(const ServerCall& call, size_t bytes) {
   if (stream->reader.Keep(bytes)) return true;
   server_.log.Add(Limit::kUnfinishedBytes, peer_);
   return false;
+}
+
+void ServerSession::Release(const ServerCall& call, size_t bytes) {
+  if (Stream* const stream = Find(call.stream_id_)) stream->reader.Release(bytes);
 }
 
 int ServerSession::CountControlFrame() {

@@ -151,6 +151,7 @@ class ServerSession {
   // Returns the error of a call that cannot have a handler.
   absl::Status CheckStart(Stream& stream);
   bool Keep(const ServerCall& call, size_t bytes);
+  void Release(const ServerCall& call, size_t bytes);
   void AddData(Stream& stream, absl::string_view bytes);
   void EndStream(int32_t id);
   // The deadline of the call has passed.
