@@ -128,17 +128,17 @@ class ScalerService::Impl {
                                 {"dropped", *dropped}});
   }
 
-  void IsActive(Call call, const Ref& ref);
-  void GetMetrics(Call call, const GetMetricsRequest& request);
-  void GetMetricSpec(Call call, const Ref& ref);
-  void Explain(Call call, const Ref& ref);
-  OnEnd StreamIsActive(std::shared_ptr<ServerCall> call, const Ref& ref);
-  OnEnd StreamMetricSpec(std::shared_ptr<ServerCall> call, const Ref& ref);
+  void IsActive(const Call& call, const Ref& ref);
+  void GetMetrics(const Call& call, const GetMetricsRequest& request);
+  void GetMetricSpec(const Call& call, const Ref& ref);
+  void Explain(const Call& call, const Ref& ref);
+  OnEnd StreamIsActive(const std::shared_ptr<ServerCall>& call, const Ref& ref);
+  OnEnd StreamMetricSpec(const std::shared_ptr<ServerCall>& call, const Ref& ref);
 
   // Finishes the call with what `reply` returns for the cached decision, or for the error that
   // there is instead when snapshot_timeout has passed.
   template <typename Answerer>
-  void Answer(Call call, Question question, const Ref& ref, Answerer reply);
+  void Answer(const Call& call, Question question, const Ref& ref, Answerer reply);
 
   // The stream begins, or ends with `refusal`. Returns what must be called at the call's end.
   template <typename Stream>
@@ -186,32 +186,35 @@ class ScalerService::Impl {
 
 Methods ScalerService::Impl::methods() {
   const auto unary = [this]<typename Request>(const char* path, Rpc rpc,
-                                              void (Impl::*answer)(Call, const Request&)) {
+                                              void (Impl::*answer)(const Call&, const Request&)) {
     return Unary<Request>(
         path, [this, rpc, answer](const std::shared_ptr<ServerCall>& call, const Request& request) {
           (this->*answer)(Arrived(rpc, call), request);
         });
   };
   const auto stream = [this](const char* path,
-                             OnEnd (Impl::*open)(std::shared_ptr<ServerCall>, const Ref&)) {
+                             OnEnd (Impl::*open)(const std::shared_ptr<ServerCall>&, const Ref&)) {
     return ServerStreaming<Ref>(
         path, [this, open](const std::shared_ptr<ServerCall>& call, const Ref& ref) {
           return (this->*open)(call, ref);
         });
   };
-  return {
-      unary("/externalscaler.ExternalScaler/IsActive", Rpc::kIsActive, &Impl::IsActive),
-      stream("/externalscaler.ExternalScaler/StreamIsActive", &Impl::StreamIsActive),
-      unary("/externalscaler.ExternalScaler/GetMetricSpec", Rpc::kGetMetricSpec,
-            &Impl::GetMetricSpec),
-      unary("/externalscaler.ExternalScaler/GetMetrics", Rpc::kGetMetrics, &Impl::GetMetrics),
-      stream("/externalscaler.ExternalScaler/StreamMetricSpec", &Impl::StreamMetricSpec),
-      unary("/gpuscaler.v1.Explainer/Explain", Rpc::kExplain, &Impl::Explain),
-  };
+  Methods methods;
+  methods.insert(unary("/externalscaler.ExternalScaler/IsActive", Rpc::kIsActive, &Impl::IsActive));
+  methods.insert(stream("/externalscaler.ExternalScaler/StreamIsActive", &Impl::StreamIsActive));
+  methods.insert(unary("/externalscaler.ExternalScaler/GetMetricSpec", Rpc::kGetMetricSpec,
+                       &Impl::GetMetricSpec));
+  methods.insert(
+      unary("/externalscaler.ExternalScaler/GetMetrics", Rpc::kGetMetrics, &Impl::GetMetrics));
+  methods.insert(
+      stream("/externalscaler.ExternalScaler/StreamMetricSpec", &Impl::StreamMetricSpec));
+  methods.insert(unary("/gpuscaler.v1.Explainer/Explain", Rpc::kExplain, &Impl::Explain));
+  return methods;
 }
 
 template <typename Answerer>
-void ScalerService::Impl::Answer(Call call, Question question, const Ref& ref, Answerer reply) {
+void ScalerService::Impl::Answer(const Call& call, Question question, const Ref& ref,
+                                 Answerer reply) {
   if (const absl::Status checked = CheckRef(ref); !checked.ok()) return Refuse(call, checked);
   const std::shared_ptr<CachedTrigger> trigger = cache_.Get(ref);
   const TriggerEvaluator::Parsed parsed = evaluator_.Parse(*trigger);
@@ -303,8 +306,8 @@ void ScalerService::Impl::RefreshOnSignals(absl::Time now) {
   seen_signals_ = generation;
 }
 
-void ScalerService::Impl::IsActive(Call call, const Ref& ref) {
-  Answer(std::move(call), Question::kActivity, ref,
+void ScalerService::Impl::IsActive(const Call& call, const Ref& ref) {
+  Answer(call, Question::kActivity, ref,
          [](const ParsedTrigger&,
             const TriggerEvaluator::Evaluated& evaluated) -> absl::StatusOr<IsActiveResponse> {
            RETURN_IF_ERROR(evaluated.status());
@@ -316,11 +319,11 @@ void ScalerService::Impl::IsActive(Call call, const Ref& ref) {
          });
 }
 
-void ScalerService::Impl::GetMetrics(Call call, const GetMetricsRequest& request) {
+void ScalerService::Impl::GetMetrics(const Call& call, const GetMetricsRequest& request) {
   if (!request.has_scaledobjectref()) {
     return Refuse(call, absl::InvalidArgumentError("no scaledObjectRef"));
   }
-  Answer(std::move(call), Question::kAll, request.scaledobjectref(),
+  Answer(call, Question::kAll, request.scaledobjectref(),
          [](const ParsedTrigger&,
             const TriggerEvaluator::Evaluated& evaluated) -> absl::StatusOr<GetMetricsResponse> {
            RETURN_IF_ERROR(evaluated.status());
@@ -329,8 +332,8 @@ void ScalerService::Impl::GetMetrics(Call call, const GetMetricsRequest& request
          });
 }
 
-void ScalerService::Impl::Explain(Call call, const Ref& ref) {
-  Answer(std::move(call), Question::kAll, ref,
+void ScalerService::Impl::Explain(const Call& call, const Ref& ref) {
+  Answer(call, Question::kAll, ref,
          [&clock = clock_](
              const ParsedTrigger& parsed,
              const TriggerEvaluator::Evaluated& evaluated) -> absl::StatusOr<Explanation> {
@@ -340,11 +343,11 @@ void ScalerService::Impl::Explain(Call call, const Ref& ref) {
          });
 }
 
-void ScalerService::Impl::GetMetricSpec(Call call, const Ref& ref) {
+void ScalerService::Impl::GetMetricSpec(const Call& call, const Ref& ref) {
   Finish<GetMetricSpecResponse>(call, SpecAnswer(evaluator_.Parse(*ForSpec(ref))->spec));
 }
 
-OnEnd ScalerService::Impl::StreamIsActive(std::shared_ptr<ServerCall> call, const Ref& ref) {
+OnEnd ScalerService::Impl::StreamIsActive(const std::shared_ptr<ServerCall>& call, const Ref& ref) {
   const absl::Status checked = CheckRef(ref);
   return Begin(Rpc::kStreamIsActive, *call,
                std::make_shared<ActivityStream>(call, NewLife(), evaluator_, repeats_,
@@ -352,7 +355,8 @@ OnEnd ScalerService::Impl::StreamIsActive(std::shared_ptr<ServerCall> call, cons
                checked);
 }
 
-OnEnd ScalerService::Impl::StreamMetricSpec(std::shared_ptr<ServerCall> call, const Ref& ref) {
+OnEnd ScalerService::Impl::StreamMetricSpec(const std::shared_ptr<ServerCall>& call,
+                                            const Ref& ref) {
   // Without a file the spec never changes, and KEDA takes UNIMPLEMENTED as "ask instead".
   return Begin(Rpc::kStreamMetricSpec, *call,
                std::make_shared<SpecStream>(call, NewLife(), evaluator_, ForSpec(ref)),

@@ -122,8 +122,8 @@ Channel::~Channel() {
 
 std::shared_ptr<ClientCall> Channel::Start(std::string method, CallOptions options,
                                            ClientCall::Listener& listener) {
-  const auto call = std::make_shared<ClientCall>(loop_, address_, std::move(method),
-                                                 std::move(options), listener);
+  auto call = std::make_shared<ClientCall>(loop_, address_, std::move(method), std::move(options),
+                                           listener);
   loop_.Post([impl = impl_, call] { impl->Begin(call); });
   return call;
 }

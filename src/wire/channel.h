@@ -44,9 +44,9 @@ class Channel {
 
   // The same with messages of protobuf. INTERNAL: the answer is not a `Reply`.
   template <typename Reply, typename Request>
-  absl::StatusOr<Reply> Call(std::string method, const Request& request, CallOptions options) {
-    const UnaryAnswer answer =
-        CallBytes(std::move(method), request.SerializeAsString(), std::move(options));
+  absl::StatusOr<Reply> Call(const std::string& method, const Request& request,
+                             const CallOptions& options) {
+    const UnaryAnswer answer = CallBytes(method, request.SerializeAsString(), options);
     if (!answer.end.status.ok()) return answer.end.status;
     Reply reply;
     if (!reply.ParseFromString(answer.message)) {

@@ -217,7 +217,7 @@ class WirePeer : public ServerCall::Handler {
   }
   void OnMessage(std::string bytes) override {
     ++counts_.got;
-    if (method_ == "Echo") call_->Write(std::move(bytes));
+    if (method_ == "Echo") call_->Write(bytes);
     if (method_ == "Fail") call_->Finish(absl::NotFoundError(bytes));
     if (method_ != "Flood") return;
     left_ = std::stoi(bytes);
@@ -821,53 +821,49 @@ TEST_F(ChannelTest, EndsTheCallOfAServerThatIsWrong) {
     const char* want;
   };
   using Code = absl::StatusCode;
-  for (const Case& each : std::vector<Case>{
-           {"a good answer", Ok() + Frame(0, 0, 1, message) + ended, Code::kOk, ""},
-           {"no message", Ok() + ended, Code::kInternal, "no message"},
-           {"two messages", Ok() + Frame(0, 0, 1, message + message) + ended, Code::kInternal,
-            "many messages"},
-           {"half a message", Ok() + Frame(0, 0, 1, message.substr(0, 5)) + ended, Code::kInternal,
-            "not complete"},
-           {"no grpc-status", Ok() + Frame(0, kEndStream, 1, message), Code::kUnknown,
-            "without grpc-status"},
-           {"odd grpc-status", only(Literal(":status", "200") + Literal("grpc-status", "99")),
-            Code::kUnknown, "no reason was given"},
-           {"HTTP 503", Headers(Literal(":status", "503")), Code::kUnavailable, "HTTP 503"},
-           {"HTTP 404 at the end", only(Literal(":status", "404")), Code::kUnimplemented,
-            "HTTP 404"},
-           {"HTML", Headers(Literal(":status", "200") + Literal("content-type", "text/html")),
-            Code::kUnknown, "text/html"},
-           {"compressed", Ok() + Frame(0, 0, 1, std::string("\1\0\0\0\1a", 6)),
-            Code::kUnimplemented, "compressed"},
-           {"reset", Ok() + Frame(3, 0, 1, rst_cancel), Code::kCancelled, "CANCEL"},
-           {"refused", Frame(3, 0, 1, rst_refused), Code::kUnavailable, "REFUSED_STREAM"},
-           {"calm", Frame(3, 0, 1, rst_calm), Code::kResourceExhausted, "ENHANCE_YOUR_CALM"},
-           {"GOAWAY", goaway_all, Code::kUnavailable, "is shutting down"},
-           {"one informational answer",
-            Headers(Literal(":status", "100")) + Ok() + Frame(0, 0, 1, message) + ended, Code::kOk,
-            ""},
-           {"endless informational answers", Repeated(Headers(Literal(":status", "100")), 2000),
-            Code::kResourceExhausted, "headers"},
-           {"large headers",
-            Headers(Literal(":status", "200") + Repeated(Literal("x", std::string(100, 'x')), 150)),
-            Code::kResourceExhausted, "headers"},
-           {"endless CONTINUATION",
-            Headers(Literal(":status", "200"), 0) + Repeated(Frame(9, 0, 1, Literal("x", "y")), 20),
-            Code::kUnavailable, "lost"},
-           {"PUSH_PROMISE",
-            Frame(5, kEndHeaders, 1, std::string("\0\0\0\2", 4) + Literal("x", "y")),
-            Code::kUnavailable, "lost: the server pushes"},
-           {"pings", Repeated(Frame(6, 0, 0, std::string(8, 'p')), 1500), Code::kUnavailable,
-            "lost"},
-           {"ping answers", Repeated(Frame(6, 1, 0, std::string(8, 'p')), 1500), Code::kUnavailable,
-            "too many empty frames"},
-           {"empty DATA", Ok() + Repeated(Frame(0, 0, 1, ""), 1500), Code::kUnavailable,
-            "too many empty frames"},
-           {"more than the window",
-            Ok() +
-                Repeated(Frame(0, 0, 1, std::string("\0\0\x20\0\0", 5) + std::string(16'000, 'x')),
-                         100),
-            Code::kResourceExhausted, "longer than"}}) {
+  const std::vector<Case> cases = {
+      {"a good answer", Ok() + Frame(0, 0, 1, message) + ended, Code::kOk, ""},
+      {"no message", Ok() + ended, Code::kInternal, "no message"},
+      {"two messages", Ok() + Frame(0, 0, 1, message + message) + ended, Code::kInternal,
+       "many messages"},
+      {"half a message", Ok() + Frame(0, 0, 1, message.substr(0, 5)) + ended, Code::kInternal,
+       "not complete"},
+      {"no grpc-status", Ok() + Frame(0, kEndStream, 1, message), Code::kUnknown,
+       "without grpc-status"},
+      {"odd grpc-status", only(Literal(":status", "200") + Literal("grpc-status", "99")),
+       Code::kUnknown, "no reason was given"},
+      {"HTTP 503", Headers(Literal(":status", "503")), Code::kUnavailable, "HTTP 503"},
+      {"HTTP 404 at the end", only(Literal(":status", "404")), Code::kUnimplemented, "HTTP 404"},
+      {"HTML", Headers(Literal(":status", "200") + Literal("content-type", "text/html")),
+       Code::kUnknown, "text/html"},
+      {"compressed", Ok() + Frame(0, 0, 1, std::string("\1\0\0\0\1a", 6)), Code::kUnimplemented,
+       "compressed"},
+      {"reset", Ok() + Frame(3, 0, 1, rst_cancel), Code::kCancelled, "CANCEL"},
+      {"refused", Frame(3, 0, 1, rst_refused), Code::kUnavailable, "REFUSED_STREAM"},
+      {"calm", Frame(3, 0, 1, rst_calm), Code::kResourceExhausted, "ENHANCE_YOUR_CALM"},
+      {"GOAWAY", goaway_all, Code::kUnavailable, "is shutting down"},
+      {"one informational answer",
+       Headers(Literal(":status", "100")) + Ok() + Frame(0, 0, 1, message) + ended, Code::kOk, ""},
+      {"endless informational answers", Repeated(Headers(Literal(":status", "100")), 2000),
+       Code::kResourceExhausted, "headers"},
+      {"large headers",
+       Headers(Literal(":status", "200") + Repeated(Literal("x", std::string(100, 'x')), 150)),
+       Code::kResourceExhausted, "headers"},
+      {"endless CONTINUATION",
+       Headers(Literal(":status", "200"), 0) + Repeated(Frame(9, 0, 1, Literal("x", "y")), 20),
+       Code::kUnavailable, "lost"},
+      {"PUSH_PROMISE", Frame(5, kEndHeaders, 1, std::string("\0\0\0\2", 4) + Literal("x", "y")),
+       Code::kUnavailable, "lost: the server pushes"},
+      {"pings", Repeated(Frame(6, 0, 0, std::string(8, 'p')), 1500), Code::kUnavailable, "lost"},
+      {"ping answers", Repeated(Frame(6, 1, 0, std::string(8, 'p')), 1500), Code::kUnavailable,
+       "too many empty frames"},
+      {"empty DATA", Ok() + Repeated(Frame(0, 0, 1, ""), 1500), Code::kUnavailable,
+       "too many empty frames"},
+      {"more than the window",
+       Ok() +
+           Repeated(Frame(0, 0, 1, std::string("\0\0\x20\0\0", 5) + std::string(16'000, 'x')), 100),
+       Code::kResourceExhausted, "longer than"}};
+  for (const Case& each : cases) {
     SCOPED_TRACE(each.name);
     const RawServer server(Settings() + each.bytes);
     target_ = {.address = server.address()};

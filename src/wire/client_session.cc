@@ -479,9 +479,9 @@ void ClientSession::Fail(Stream& stream, const absl::Status& status) {
 // The stream is gone afterwards.
 void ClientSession::EndCall(Stream& stream, const CallEnd& end) {
   const std::shared_ptr<ClientCall> call = stream.call;
-  const CallEnd kept = end;
-  streams_.erase(stream.id);
-  call->End(kept);
+  // `end` may be a part of the stream.
+  const auto ended = streams_.extract(stream.id);
+  call->End(end);
 }
 
 void ClientSession::Flush(ClientCall& call) {

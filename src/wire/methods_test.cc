@@ -25,7 +25,7 @@ class MethodsTest : public testing::Test {
     auto server = WireServer::Start(
         std::move(options),
         {Unary<HealthCheckRequest>("/test.Test/Unary", [](const std::shared_ptr<ServerCall>& call,
-                                                          HealthCheckRequest got) {
+                                                          const HealthCheckRequest& got) {
           if (got.service() != "known") return call->Finish(absl::NotFoundError(got.service()));
           HealthCheckResponse response;
           response.set_status(HealthCheckResponse::SERVING);

@@ -122,7 +122,7 @@ class RawClient {
   }
   // Returns the next frame of the type.
   std::optional<Frame> Read(FrameType type) {
-    while (const auto frame = Read()) {
+    while (auto frame = Read()) {
       if (frame->type == type) return frame;
     }
     return std::nullopt;
