@@ -20,7 +20,7 @@ class OneWriteStream : public ServerCall::Handler {
   // Called once, at the call's end.
   using Closed = std::function<void(const OneWriteStream*)>;
 
-  // What is on its way is still sent; the first status counts.
+  // Sends the message that is on its way before. The first status counts.
   void End(const absl::Status& status) { call_->Finish(status); }
 
   void OnMessage(std::string bytes) override {

@@ -29,8 +29,8 @@ bool IsName(const std::string& text, size_t longest) {
          std::ranges::none_of(text, [](unsigned char c) { return absl::ascii_iscntrl(c); });
 }
 
-// The API server takes owner references with any text from whoever makes the pod: one that names no
-// object is left out, before it makes this node's messages too long for every reader.
+// A pod's owner references may have any text. One that names no object is left out, for it could
+// make this node's messages too long for every reader.
 KubeletPod PodOf(const kubernetes::Pod& message) {
   const kubernetes::ObjectMeta& metadata = message.metadata();
   const kubernetes::PodStatus& status = message.status();

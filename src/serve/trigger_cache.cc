@@ -147,7 +147,7 @@ Evaluation CachedTrigger::Evaluate(Question question,
   MutexLock deciding(decide_mutex_);
   {
     MutexLock lock(mutex_);
-    // Of all engines and of some, generations do not compare.
+    // Generations of all engines and of some of them cannot be compared.
     const bool compares = cached_ != nullptr && (cached_->own == nullptr) == (own == nullptr);
     const auto known = compares ? Known(question, *parsed, fleet, of_signals) : std::nullopt;
     if (known) return *known;

@@ -118,7 +118,7 @@ class CachedTrigger {
   // Decides once a generation, and again when time alone may have changed the answer
   // (Decision::valid_until, active_until); a history older than the last one gets the last one's
   // cached decision. Of the activity of a workload that stays quiet (IdleFastPath) it is not
-  // decided anew. `received` is from its source; null: it has none, or nobody reads it. Blocks
+  // decided anew. `received` is from its source; null: it has none, or it is not read. Blocks
   // while another thread decides on the trigger; no other function does.
   Evaluation Evaluate(Question question, const std::shared_ptr<const ParsedTrigger>& parsed,
                       const FleetHistory& fleet, const StalenessLimits& staleness,

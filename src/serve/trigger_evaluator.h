@@ -43,7 +43,7 @@ class TriggerEvaluator {
 
   // UNAVAILABLE: no fresh snapshot, or none with what the trigger needs; the next one may have it.
   // A cached decision may hold an error of its own, which only other GPUs or metadata cure.
-  // What is not asked for may be as of a moment ago. Takes as long as a decision on the trigger.
+  // The parts that `question` leaves out may be a moment old. Blocks for the time of a decision.
   Evaluated Try(Question question, CachedTrigger& trigger, const Parsed& parsed) const;
 
   // What Try() would return without a decision; empty: one is needed. Does not wait for decisions.

@@ -28,24 +28,18 @@ void ServerCall::SendHeaders() {
   Wake(is_first);
 }
 
-void ServerCall::WriteNewest(std::string bytes) {
-  bool is_first = false;
-  {
-    MutexLock lock(mutex_);
-    if (status_.has_value()) return;
-    if (!outgoing_.empty() && outgoing_.back().gives_way) outgoing_.pop_back();
-    outgoing_.push_back({std::move(bytes), /*gives_way=*/true});
-    is_first = !std::exchange(is_woken_, true);
-  }
-  Wake(is_first);
-}
+void ServerCall::WriteNewest(std::string bytes) { Queue({std::move(bytes), /*gives_way=*/true}); }
 
-void ServerCall::Write(std::string bytes) {
+void ServerCall::Write(std::string bytes) { Queue({std::move(bytes), /*gives_way=*/false}); }
+
+void ServerCall::Queue(Outgoing message) {
   bool is_first = false;
   {
     MutexLock lock(mutex_);
     if (status_.has_value()) return;
-    outgoing_.push_back({std::move(bytes), /*gives_way=*/false});
+    const bool replaces = message.gives_way && !outgoing_.empty() && outgoing_.back().gives_way;
+    if (replaces) outgoing_.pop_back();
+    outgoing_.push_back(std::move(message));
     is_first = !std::exchange(is_woken_, true);
   }
   Wake(is_first);

@@ -80,6 +80,7 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
     bool gives_way = false;
   };
 
+  void Queue(Outgoing message) ABSL_LOCKS_EXCLUDED(mutex_);
   void Wake(bool is_first) ABSL_LOCKS_EXCLUDED(mutex_);
   // The stream has ended.
   void Abandon() ABSL_LOCKS_EXCLUDED(mutex_);
