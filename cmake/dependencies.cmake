@@ -10,7 +10,7 @@ find_package(CLI11 REQUIRED)
 find_package(prometheus-cpp REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(CURL 7.87 REQUIRED)  # the first that keeps its authorities for all connections
-find_package(gRPC CONFIG REQUIRED)  # finds re2::re2 besides, which it needs and we use
+pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
 pkg_check_modules(YAML_CPP REQUIRED IMPORTED_TARGET yaml-cpp)
 pkg_check_modules(MICROHTTPD REQUIRED IMPORTED_TARGET libmicrohttpd)
 pkg_check_modules(GNUTLS REQUIRED IMPORTED_TARGET gnutls)
@@ -25,22 +25,12 @@ target_include_directories(curl_headers SYSTEM INTERFACE ${CURL_INCLUDE_DIRS})
 target_link_libraries(curl_headers INTERFACE ${CMAKE_DL_LIBS})
 
 find_program(PROTOC protoc REQUIRED)
-find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 
-# grpcpp: gRPC with protobuf, from shared libraries or, for releases, archives: half
-# the memory, and no 100 libraries to look up at start.
-add_library(grpcpp INTERFACE)
-if(GPUSCALER_SANITIZE STREQUAL "thread")
-  add_library(grpc_handover STATIC ${PROJECT_SOURCE_DIR}/src/rpc/grpc_handover.cc)
-  target_compile_options(grpc_handover PRIVATE -fno-sanitize=thread)
-  target_link_libraries(grpcpp INTERFACE $<LINK_LIBRARY:WHOLE_ARCHIVE,grpc_handover>)
-endif()
-target_link_libraries(grpcpp INTERFACE gRPC::grpc++ protobuf::libprotobuf Threads::Threads)
 if(GPUSCALER_STATIC)
-  # Debian's packages describe the shared libraries; the archives lie beside them. Abseil's too, for
-  # our own use as for gRPC's: two copies in one process would each have a state of their own.
+  # Archives: half the memory, and no 70 libraries to look up at start. Debian's packages describe the
+  # shared libraries; the archives lie beside them.
   get_property(imported DIRECTORY PROPERTY IMPORTED_TARGETS)
-  list(FILTER imported INCLUDE REGEX "^(absl|gRPC|protobuf|c-ares)::")
+  list(FILTER imported INCLUDE REGEX "^(absl|protobuf)::")
   foreach(target ${imported})
     get_target_property(type ${target} TYPE)
     if(type STREQUAL "INTERFACE_LIBRARY" OR type STREQUAL "EXECUTABLE")
@@ -53,8 +43,8 @@ if(GPUSCALER_STATIC)
     endif()
   endforeach()
   find_library(RE2_ARCHIVE libre2.a)
-  if(RE2_ARCHIVE)  # gRPC finds the shared one through pkg-config: a target with flags only
-    set_target_properties(re2::re2 PROPERTIES INTERFACE_LINK_LIBRARIES ${RE2_ARCHIVE})
+  if(RE2_ARCHIVE)
+    set_target_properties(PkgConfig::RE2 PROPERTIES INTERFACE_LINK_LIBRARIES ${RE2_ARCHIVE})
   endif()
   find_library(HIREDIS_ARCHIVE libhiredis.a)
   if(HIREDIS_ARCHIVE)
@@ -73,4 +63,8 @@ if(GPUSCALER_TESTS)
 endif()
 if(GPUSCALER_BENCH)
   find_package(benchmark REQUIRED)
+endif()
+if(GPUSCALER_TESTS OR GPUSCALER_BENCH)
+  find_package(gRPC CONFIG REQUIRED)  # as a peer, and as the yardstick
+  find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 endif()

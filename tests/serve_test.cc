@@ -4,20 +4,27 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/bound_port.h"
+#include "externalscaler.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "health_check.h"
 #include "nlohmann/json.hpp"
 #include "process.h"
-#include "rpc/test_certificates.h"
-#include "serve/raw_stream.h"
 #include "serve/test_http_client.h"
+#include "wire/methods.h"
+#include "wire/test_call.h"
+#include "wire/test_certificates.h"
+#include "wire/wire_server.h"
 
 namespace gpuscaler {
 namespace {
 
-using testing::ContainsRegex;
+using grpc::health::v1::HealthCheckRequest;
+using grpc::health::v1::HealthCheckResponse;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
+using testing::Property;
 
 // Two GPUs at 90 %, in use.
 constexpr char kBusyGpus[] = R"({"driver_version": "sim", "gpus": [
@@ -106,9 +113,13 @@ TEST(Serve, EndsWithin5SecondsOfSigtermUnderAWatchOfItsHealth) {
   EXPECT_TRUE(OnceInThree([&] {
     Server server({BusySource()});
     EXPECT_TRUE(server.Ready()) << server.process().Story();
-    RawStream watch(grpc::CreateChannel(server.Address(), grpc::InsecureChannelCredentials()),
-                    "/grpc.health.v1.Health/Watch", "");
-    EXPECT_EQ(watch.Read(), "\x08\x01") << "SERVING";
+    EventLoop loop;
+    Channel channel(loop, {.address = server.Address()});
+    TestCall<HealthCheckRequest, HealthCheckResponse> watch(channel,
+                                                            "/grpc.health.v1.Health/Watch");
+    watch.Send({});
+    EXPECT_THAT(watch.WaitForMessages(1),
+                ElementsAre(Property(&HealthCheckResponse::status, HealthCheckResponse::SERVING)));
     server.process().Signal(SIGTERM);
     const bool in_time = server.process().Wait(absl::Seconds(5)).has_value();
     EXPECT_EQ(server.process().Wait(), 0) << server.process().Story();
@@ -116,18 +127,6 @@ TEST(Serve, EndsWithin5SecondsOfSigtermUnderAWatchOfItsHealth) {
     return in_time;
   }));
 }
-
-// Of gRPC's health service, written out: string service = 1; status = 1.
-std::string Health(const Server& server, const std::string& service) {
-  RawStream check(grpc::CreateChannel(server.Address(), grpc::InsecureChannelCredentials()),
-                  "/grpc.health.v1.Health/Check",
-                  absl::StrCat("\n", std::string(1, static_cast<char>(service.size())), service));
-  const std::string status = check.Read().value_or("");
-  if (status == "\x08\x01") return "SERVING";
-  return status == "\x08\x02" ? "NOT_SERVING" : status;
-}
-
-constexpr char kScalerService[] = "externalscaler.ExternalScaler";
 
 TEST(Serve, HealthOfTheScalerFollowsTheReadingsAndThatOfTheServerDoesNot) {
   const std::string gpus = WriteTestFile("gpus.json", kBusyGpus);
@@ -419,16 +418,28 @@ TEST(Query, AgentIsSaidToBeNoScaler) {
                                                 "port?)\n")));
 }
 
-TEST(Query, LogOfGrpcIsLinesOfOurs) {
+TEST(Query, ServerWithoutTlsIsNamed) {
   Server server({"--gpu-source=none"});
   ASSERT_TRUE(server.Ready()) << server.process().Story();
   const Finished query = RunProgram({"query", server.Address(), "--tls"});
   EXPECT_EQ(query.code, 4) << query.out;
-  std::istringstream lines(query.err);
-  for (std::string line; std::getline(lines, line);) {
-    EXPECT_THAT(line,
-                ContainsRegex("level=warn event=(grpc message|tls_handshake_failed reason)="));
-  }
+  EXPECT_THAT(query.out, HasSubstr("the server speaks no TLS"));
+  EXPECT_EQ(query.err, "");
+}
+
+TEST(Query, LogOfProtobufIsLinesOfOurs) {
+  const auto server = WireServer::Start(
+      {.bind_address = "127.0.0.1"},
+      {Unary<externalscaler::ScaledObjectRef>("/externalscaler.ExternalScaler/GetMetricSpec",
+                                              [](const auto& call, const auto& /*request*/) {
+                                                call->Write("\x0a\x03\x0a\x01\xff");  // no UTF-8
+                                                call->Finish(absl::OkStatus());
+                                              })});
+  ASSERT_TRUE(server.ok()) << server.status();
+  const Finished query = RunProgram({"query", absl::StrCat("127.0.0.1:", (*server)->port())});
+  EXPECT_THAT(query.out, HasSubstr("metric  INTERNAL: "));
+  EXPECT_THAT(query.err, HasSubstr("level=warn event=protobuf message="));
+  EXPECT_THAT(query.err, Not(HasSubstr("[libprotobuf")));
 }
 
 TEST(Query, OfAScaledJobSaysNothingOfTheHpa) {

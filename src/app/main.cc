@@ -18,7 +18,7 @@ namespace gpuscaler {
 namespace {
 
 // Else the first socket or file would take the number of a standard stream that is closed, and get
-// what is written there. gRPC opens one as soon as it is loaded: hence before any constructor.
+// what is written there. Libraries may open files in their constructors: hence before them all.
 void OpenMissingStreams(int /*argc*/, char** /*argv*/, char** /*environment*/) {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     // open() takes the lowest number that is free.

@@ -6,12 +6,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "config/config.h"
 
 namespace gpuscaler {
 namespace {
-
-constexpr absl::string_view kGrpcForms[] = {"dns:", "ipv4:", "ipv6:", "unix:", "unix-abstract:"};
 
 absl::Status Fault(absl::string_view text) {
   return absl::InvalidArgumentError(
@@ -28,9 +27,8 @@ bool IsPort(absl::string_view text) {
 }  // namespace
 
 absl::StatusOr<std::string> ScalerAddress(absl::string_view text) {
-  for (const absl::string_view form : kGrpcForms) {
-    if (absl::StartsWith(text, form)) return std::string(text);
-  }
+  if (absl::StartsWith(text, "unix:")) return std::string(text);
+  text = absl::StripPrefix(text, "dns:///");
   if (text.empty() || text.find_first_of("/ ") != absl::string_view::npos) return Fault(text);
   // In brackets, or with more than one colon and no brackets, it is IPv6.
   const bool ipv6 = text[0] != '[' && std::ranges::count(text, ':') > 1;

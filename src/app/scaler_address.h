@@ -8,8 +8,9 @@
 
 namespace gpuscaler {
 
-// "localhost" -> "localhost:6000", "::1" -> "[::1]:6000"; gRPC's own forms (dns:, ipv4:, ipv6:,
-// unix:) as they are. INVALID_ARGUMENT for a port that is none: gRPC would take 99999 for 34463.
+// "localhost" -> "localhost:6000", "::1" -> "[::1]:6000", "dns:///scaler.keda:6000", which a
+// scalerAddress may be -> "scaler.keda:6000"; "unix:/path" as it is. INVALID_ARGUMENT for a port
+// that is none: getaddrinfo(3) would take 99999 for 34463.
 absl::StatusOr<std::string> ScalerAddress(absl::string_view text);
 
 }  // namespace gpuscaler

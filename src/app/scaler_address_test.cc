@@ -21,7 +21,8 @@ TEST(ScalerAddress, GetsThePortOfAScalerWhereNoneIsGiven) {
       {"::1", "[::1]:6000"},
       {"[::1]", "[::1]:6000"},
       {"[::1]:7000", "[::1]:7000"},
-      {"dns:///scaler.keda:6000", "dns:///scaler.keda:6000"},
+      {"dns:///scaler.keda:6000", "scaler.keda:6000"},
+      {"dns:///scaler.keda", "scaler.keda:6000"},
       {"unix:/run/scaler.sock", "unix:/run/scaler.sock"},
   };
   for (const Case& test : cases) {
@@ -32,8 +33,9 @@ TEST(ScalerAddress, GetsThePortOfAScalerWhereNoneIsGiven) {
 }
 
 TEST(ScalerAddress, WhatIsNoPortOrNoHostIsRefused) {
-  for (const std::string text : {"localhost:99999", "localhost:0", "localhost:", "localhost:+1",
-                                 ":6000", "", "[::1]:x", "http://localhost:6000"}) {
+  for (const std::string text :
+       {"localhost:99999", "localhost:0", "localhost:", "localhost:+1", ":6000", "", "[::1]:x",
+        "http://localhost:6000", "dns://10.0.0.10/scaler.keda:6000", "unix-abstract:scaler"}) {
     const auto address = ScalerAddress(text);
     EXPECT_EQ(address.status().code(), absl::StatusCode::kInvalidArgument) << text;
     EXPECT_THAT(std::string(address.status().message()),

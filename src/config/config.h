@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "gpu/gpu_source.h"
 #include "kubelet/kubelet_sockets.h"
-#include "rpc/tls_files.h"
+#include "wire/tls_files.h"
 
 namespace gpuscaler {
 
@@ -40,7 +40,7 @@ enum class Role {
 
 struct Config {
   Role role = Role::kStandalone;
-  std::string agents;         // of the aggregator: where they are (fleet/agent_addresses.h)
+  std::string agents;         // of the aggregator: where they are (fleet/peer_addresses.h)
   int telemetry_port = 6001;  // the agent's; 0 is any free one too
   absl::Duration grace = absl::Seconds(15);
   absl::Duration forget_after = absl::Minutes(5);

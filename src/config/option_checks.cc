@@ -7,7 +7,7 @@
 #include "base/host_name.h"
 #include "config/allowed_namespaces.h"
 #include "endpoint/endpoint_rules.h"
-#include "fleet/agent_addresses.h"
+#include "fleet/peer_addresses.h"
 #include "page/ip_block.h"
 
 namespace gpuscaler {
@@ -23,7 +23,7 @@ absl::Status CheckAddress(absl::string_view text) {
 }
 
 absl::Status CheckAgents(absl::string_view text) {
-  return text.empty() ? absl::OkStatus() : ParseAgents(text).status();
+  return text.empty() ? absl::OkStatus() : ParsePeers(text).status();
 }
 
 absl::Status CheckHost(absl::string_view text) {

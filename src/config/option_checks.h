@@ -8,7 +8,7 @@ namespace gpuscaler {
 
 // INVALID_ARGUMENT says what is allowed, without naming the option.
 absl::Status CheckAddress(absl::string_view text);  // of an interface to listen on
-absl::Status CheckAgents(absl::string_view text);   // fleet/agent_addresses.h, or none
+absl::Status CheckAgents(absl::string_view text);   // fleet/peer_addresses.h, or none
 absl::Status CheckHost(absl::string_view text);     // without a port, or none
 absl::Status CheckSocketPath(absl::string_view text);
 absl::Status CheckAnySocketPath(absl::string_view text);  // or none

@@ -1,105 +1,84 @@
-// An aggregator's end of a stream to one agent: what is wanted goes down, what it tells comes up.
+// A stream between an aggregator and one agent: subscriptions go to the agent, readings come back.
 #pragma once
 
-#include <grpcpp/grpcpp.h>
-#include <grpcpp/support/client_callback.h>
-
 #include <memory>
-#include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
-#include "base/mutex.h"
-#include "telemetry.grpc.pb.h"
+#include "absl/time/time.h"
+#include "wire/channel.h"
+#include "wire/client_call.h"
+#include "wire/event_loop.h"
+#include "wire/refused_handshakes.h"
+#include "wire/target.h"
 
 namespace gpuscaler {
 
-// Of a message. A reading of a busy node is 253 bytes, one of all that there is to say of it 2.6
-// KB.
-inline constexpr size_t kKeptBytes = 4096;
+struct AgentConnection {
+  decltype(Target::tls) tls = nullptr;  // null: no TLS
+  std::string server_name = "";  // must be in the agent's certificate; empty: the address's host
+};
 
-// One call. Thread-safe. gRPC calls the On... functions; OnDone() is the last one, and its end.
+// One call, on a connection of its own. Thread-safe. Ended() is called last of all.
 template <typename Subscription, typename Reported>
-class AgentCall : public grpc::ClientBidiReactor<Subscription, Reported> {
+class AgentCall : private ClientCall::Listener {
  public:
-  void Begin(Subscription first) {
-    MutexLock lock(mutex_);
-    Open(*stub_, context_);
-    this->AddHold();  // Want() comes from outside
-    in_flight_ = std::move(first);
-    writing_ = true;
-    this->StartWrite(&in_flight_);
-    this->StartRead(&incoming_);
-    this->StartCall();
+  // Must be called first, and once.
+  void Begin(const Subscription& first) {
+    call_ = channel_.Start(method_, {.longest_message = kLongestMessage}, *this);
+    call_->Write(first.SerializeAsString());
   }
 
-  // Of what waits behind a write the newest alone is sent.
-  void Want(Subscription wanted) {
-    MutexLock lock(mutex_);
-    next_ = std::move(wanted);
-    WriteNext();
-  }
+  // If several wait to be sent, the newest alone is sent.
+  void Want(const Subscription& wanted) { call_->WriteNewest(wanted.SerializeAsString()); }
 
-  void Cancel() { context_.TryCancel(); }
-
-  void OnReadDone(bool ok) override {
-    if (ok) {
-      if (fault_.ok()) fault_ = Take(incoming_);
-      if (!fault_.ok()) context_.TryCancel();
-      // Protobuf keeps what a message was made of for the next one: of the past 1,000 agents' are
-      // 200 MiB, of long lists as much.
-      if (incoming_.readings_size() > 1 || incoming_.ByteSizeLong() > kKeptBytes) {
-        incoming_ = Reported();
-      }
-      return this->StartRead(&incoming_);
-    }
-    {
-      MutexLock lock(mutex_);
-      over_ = true;
-    }
-    this->RemoveHold();
-  }
-
-  void OnWriteDone(bool ok) override {
-    MutexLock lock(mutex_);
-    writing_ = false;
-    if (ok) WriteNext();
-  }
-
-  void OnDone(const grpc::Status& status) override { Ended(status, fault_); }
+  void Cancel() { call_->Cancel(); }
 
  protected:
-  using Stub = telemetry::v1::NodeTelemetry::Stub;
+  // `method` is "/package.Service/Method", `address` is host:port.
+  AgentCall(EventLoop& loop, const AgentConnection& connection, const std::string& address,
+            std::string method)
+      : method_(std::move(method)),
+        channel_(loop, {.address = address,
+                        .tls = connection.tls,
+                        .server_name = connection.server_name,
+                        .keepalive = kKeepalive,
+                        .keepalive_timeout = kUnanswered}) {}
 
-  explicit AgentCall(const std::shared_ptr<grpc::Channel>& channel)
-      : stub_(telemetry::v1::NodeTelemetry::NewStub(channel)) {}
-
-  // Begins this call as the method that it is of.
-  virtual void Open(Stub& stub, grpc::ClientContext& context) = 0;
-
-  // What came up; an error ends the call.
+  // An error ends the call.
   virtual absl::Status Take(Reported& reported) = 0;
 
-  // Last of all: `fault` is the error of Take(), if it was one that ended the call.
-  virtual void Ended(const grpc::Status& status, const absl::Status& fault) = 0;
+  // `fault` is the error of Take(), if one ended the call.
+  virtual void Ended(const CallEnd& end, const absl::Status& fault) = 0;
 
  private:
-  void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (writing_ || over_ || !next_) return;
-    in_flight_ = *std::exchange(next_, std::nullopt);
-    writing_ = true;
-    this->StartWrite(&in_flight_);
+  // A history comes in messages of 256 KiB and one reading.
+  static constexpr size_t kLongestMessage = 4 << 20;
+  // The kernel would keep a connection with a cut cable for 15 minutes.
+  static constexpr absl::Duration kKeepalive = absl::Seconds(10);
+  static constexpr absl::Duration kUnanswered = absl::Seconds(5);
+
+  void OnMessage(std::string bytes) override {
+    if (!fault_.ok()) return;
+    Reported reported;
+    fault_ = reported.ParseFromString(bytes)
+                 ? Take(reported)
+                 : absl::InvalidArgumentError("its message is not of the method");
+    if (!fault_.ok()) call_->Cancel();
   }
 
-  const std::unique_ptr<Stub> stub_;
-  grpc::ClientContext context_;
-  Reported incoming_;   // gRPC's while a read is under way
-  absl::Status fault_;  // of what was read
-  Mutex mutex_;
-  Subscription in_flight_;  // gRPC's while writing_
-  std::optional<Subscription> next_ ABSL_GUARDED_BY(mutex_);
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool over_ ABSL_GUARDED_BY(mutex_) = false;
+  void OnEnd(const CallEnd& end) override {
+    if (end.connect_fault && end.connect_fault->handshake) {
+      CountHandshakeFault(*end.connect_fault->handshake);
+    }
+    Ended(end, fault_);
+  }
+
+  const std::string method_;
+  Channel channel_;
+  std::shared_ptr<ClientCall> call_;
+  absl::Status fault_;  // the loop's thread's
 };
 
 }  // namespace gpuscaler

@@ -7,9 +7,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "fleet/agent_call.h"
-#include "fleet/agent_channel.h"
 #include "fleet/engine_wire.h"
-#include "rpc/grpc_status.h"
 
 namespace gpuscaler {
 namespace {
@@ -34,27 +32,28 @@ std::optional<absl::Status> WhyNever(const absl::Status& end) {
 // One WatchEngines.
 class AgentEngines::Call : public AgentCall<wire::EngineSubscription, wire::EngineTelemetry> {
  public:
-  Call(AgentEngines& agent, const std::shared_ptr<grpc::Channel>& channel)
-      : AgentCall(channel), agent_(agent) {}
+  explicit Call(AgentEngines& agent)
+      : AgentCall(agent.loop_, agent.options_.connection, agent.address_,
+                  "/gpuscaler.telemetry.v1.NodeTelemetry/WatchEngines"),
+        agent_(agent) {}
 
  private:
-  void Open(Stub& stub, grpc::ClientContext& context) override {
-    stub.async()->WatchEngines(&context, this);
-  }
   absl::Status Take(wire::EngineTelemetry& reported) override { return agent_.Take(reported); }
-  void Ended(const grpc::Status& status, const absl::Status& fault) override {
-    agent_.Ended(fault.ok() ? FromGrpc(status) : fault);
+  void Ended(const CallEnd& end, const absl::Status& fault) override {
+    agent_.Ended(fault.ok() ? end.status : fault);
   }
 
   AgentEngines& agent_;
 };
 
 AgentEngines::AgentEngines(const AgentStreamOptions& options, std::string address,
-                           const std::string& node, const Clock& clock, FoundEngines& found)
+                           const std::string& node, const Clock& clock, EventLoop& loop,
+                           FoundEngines& found)
     : options_(options),
       address_(std::move(address)),
       node_(node),
       clock_(clock),
+      loop_(loop),
       found_(found),
       reader_(node, found),
       calls_(clock, options.silence) {}
@@ -90,7 +89,7 @@ std::unique_ptr<AgentEngines::Call> AgentEngines::NextCall() {
   if (subscribed_until_ <= clock_.Now()) return nullptr;
   reader_.Begin();
   ++counts_.attempts;
-  auto call = std::make_unique<Call>(*this, ConnectToAgent(options_.connection, address_));
+  auto call = std::make_unique<Call>(*this);
   call->Begin(Subscription());
   return call;
 }

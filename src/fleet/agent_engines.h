@@ -26,7 +26,7 @@ class AgentEngines {
   // Where it is, and which node it is known to be of. What it says goes to `found`; all references
   // outlive it.
   AgentEngines(const AgentStreamOptions& options, std::string address, const std::string& node,
-               const Clock& clock, FoundEngines& found);
+               const Clock& clock, EventLoop& loop, FoundEngines& found);
   ~AgentEngines();  // hands nothing on any more
   AgentEngines(const AgentEngines&) = delete;
   AgentEngines& operator=(const AgentEngines&) = delete;
@@ -63,7 +63,7 @@ class AgentEngines {
 
   std::unique_ptr<Call> NextCall();  // null: nothing is wanted
   telemetry::v1::EngineSubscription Subscription() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // By the call, from gRPC's threads.
+  // The call calls them on the loop's thread.
   absl::Status Take(telemetry::v1::EngineTelemetry& message);
   void Ended(const absl::Status& why);
   void Lost(const absl::Status& why);
@@ -73,6 +73,7 @@ class AgentEngines {
   const std::string address_;
   const std::string node_;
   const Clock& clock_;
+  EventLoop& loop_;
   FoundEngines& found_;
   EngineUpdateReader reader_;  // the call's, of which there is one at a time
 

@@ -1,11 +1,10 @@
 #include "fleet/agent_engines.h"
 
-#include <grpcpp/grpcpp.h>
-
 #include <atomic>
 #include <chrono>
 #include <functional>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/fake_clock.h"
@@ -15,7 +14,7 @@
 #include "fleet/test_readings.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "telemetry.grpc.pb.h"
+#include "telemetry.pb.h"
 #include "wire/wire_server.h"
 
 namespace gpuscaler {
@@ -30,26 +29,6 @@ using testing::IsEmpty;
 const SignalSource kFound{.namespace_name = "team-a", .place = DiscoveredEngines()};
 const EngineQuestion kRunning{.metric = EngineMetric::kRequestsRunning,
                               .look_back = absl::Minutes(1)};
-
-// A server of one gRPC service.
-class TestServer {
- public:
-  explicit TestServer(grpc::Service& service, int port = 0) {
-    grpc::ServerBuilder builder;
-    builder.AddListeningPort(absl::StrCat("127.0.0.1:", port), grpc::InsecureServerCredentials(),
-                             &port_);
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    builder.RegisterService(&service);
-    server_ = builder.BuildAndStart();
-  }
-  ~TestServer() { server_->Shutdown(std::chrono::system_clock::now()); }
-  int port() const { return port_; }
-  std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
-
- private:
-  int port_ = 0;
-  std::unique_ptr<grpc::Server> server_;
-};
 
 // An agent whose engines the test finds and reads.
 class EngineAgent {
@@ -85,27 +64,38 @@ class EngineAgent {
   std::unique_ptr<WireServer> server_;
 };
 
-// Says what it is told to say, once somebody asks, and then no more.
-class LyingAgent : public wire::NodeTelemetry::Service {
+// A server that answers the first subscription with one message, and then keeps the call.
+class LyingAgent {
  public:
-  explicit LyingAgent(wire::EngineTelemetry words) : words_(std::move(words)) {}
-
-  grpc::Status WatchEngines(
-      grpc::ServerContext* context,
-      grpc::ServerReaderWriter<wire::EngineTelemetry, wire::EngineSubscription>* stream) override {
-    wire::EngineSubscription wanted;
-    stream->Read(&wanted);
-    stream->Write(words_);
-    while (!context->IsCancelled() && stream->Read(&wanted)) {
-    }
-    hung_up_on_ = true;
-    return grpc::Status::OK;
-  }
+  explicit LyingAgent(const wire::EngineTelemetry& message)
+      : message_(message.SerializeAsString()),
+        server_(*WireServer::Start({.bind_address = "127.0.0.1"},
+                                   {{"/gpuscaler.telemetry.v1.NodeTelemetry/WatchEngines",
+                                     [this](const std::shared_ptr<ServerCall>& call) {
+                                       return std::make_unique<Answer>(*this, call);
+                                     }}})) {}
+  std::string address() const { return absl::StrCat("127.0.0.1:", server_->port()); }
   bool hung_up_on() const { return hung_up_on_; }
 
  private:
-  const wire::EngineTelemetry words_;
+  class Answer : public ServerCall::Handler {
+   public:
+    Answer(LyingAgent& agent, std::shared_ptr<ServerCall> call)
+        : agent_(agent), call_(std::move(call)) {}
+    void OnMessage(std::string) override {
+      if (!std::exchange(has_answered_, true)) call_->Write(agent_.message_);
+    }
+    void OnEnd() override { agent_.hung_up_on_ = true; }
+
+   private:
+    LyingAgent& agent_;
+    const std::shared_ptr<ServerCall> call_;
+    bool has_answered_ = false;
+  };
+
+  const std::string message_;
   std::atomic<bool> hung_up_on_ = false;
+  const std::unique_ptr<WireServer> server_;
 };
 
 class AgentEnginesTest : public testing::Test {
@@ -117,7 +107,7 @@ class AgentEnginesTest : public testing::Test {
 
   std::unique_ptr<AgentEngines> Watch(const std::string& address) {
     auto agent = std::make_unique<AgentEngines>(AgentStreamOptions{.reader = "aggregator-0"},
-                                                address, "gpu-7", clock_, found_);
+                                                address, "gpu-7", clock_, loop_, found_);
     agent->Want(SubscribedIn("team-a"), absl::Seconds(90));
     agent->Tick();
     return agent;
@@ -148,17 +138,17 @@ class AgentEnginesTest : public testing::Test {
   }
   // Of an agent that speaks so.
   std::string FateOf(const wire::EngineTelemetry& words) {
-    LyingAgent service(words);
-    TestServer server(service);
+    LyingAgent server(words);
     const auto agent = Watch(server.address());
-    Becomes([&] { return agent->is_open() || service.hung_up_on(); });
+    Becomes([&] { return agent->is_open() || server.hung_up_on(); });
     if (agent->is_open()) return "believed";
-    return service.hung_up_on() ? "refused" : "not heard";
+    return server.hung_up_on() ? "refused" : "not heard";
   }
 
   FakeClock clock_;
   SignalStore store_{{.longest_gap = absl::Seconds(10)}, [] {}};
   FoundEngines found_{store_};
+  EventLoop loop_;
 };
 
 TEST_F(AgentEnginesTest, HearsWhatIsFoundItsPastAndWhatIsNew) {
@@ -222,9 +212,8 @@ TEST_F(AgentEnginesTest, AnAgentThatLooksForNoneSaysSo) {
 }
 
 TEST_F(AgentEnginesTest, AnOlderAgentFindsNone) {
-  wire::NodeTelemetry::Service older;  // UNIMPLEMENTED
-  TestServer server(older);
-  const auto watch = Watch(server.address());
+  const auto server = *WireServer::Start({.bind_address = "127.0.0.1"}, {});
+  const auto watch = Watch(absl::StrCat("127.0.0.1:", server->port()));
   ASSERT_TRUE(Becomes([&] { return History().status.ok(); }));
   EXPECT_THAT(History().without->at(0).why, HasSubstr("of a version that finds no engines"));
 }
@@ -255,8 +244,7 @@ TEST_F(AgentEnginesTest, AStreamThatFallsSilentIsBegunAnew) {
   wire::EngineTelemetry hello;
   hello.mutable_node()->set_name("gpu-7");
   LyingAgent silent(hello);
-  TestServer server(silent);
-  const auto watch = Watch(server.address());
+  const auto watch = Watch(silent.address());
   ASSERT_TRUE(Becomes([&] { return watch->is_open(); }));
   clock_.Advance(absl::Seconds(16));
   watch->Tick();
@@ -269,7 +257,7 @@ TEST_F(AgentEnginesTest, AStreamThatFallsSilentIsBegunAnew) {
 }
 
 TEST_F(AgentEnginesTest, NothingIsAskedWhenTheLeaseHasEnded) {
-  AgentEngines watch({}, "127.0.0.1:1", "gpu-7", clock_, found_);
+  AgentEngines watch({}, "127.0.0.1:1", "gpu-7", clock_, loop_, found_);
   watch.Tick();
   EXPECT_EQ(watch.counts().attempts, 0);
   watch.Want(SubscribedIn("team-a"), absl::Seconds(90));

@@ -1,11 +1,12 @@
-// Why an agent is not heard any more, in words that say what to do.
+// Why an agent's stream ended, with what to do about it.
 #pragma once
 
 #include "absl/status/status.h"
+#include "wire/client_call.h"
 
 namespace gpuscaler {
 
-// Of a stream that ended so; `with_tls`: we speak TLS to agents. Never OK.
-absl::Status LossOf(const absl::Status& end, bool with_tls);
+// Returns the error of a stream's end. Never OK.
+absl::Status LossOf(const CallEnd& end);
 
 }  // namespace gpuscaler

@@ -5,11 +5,7 @@
 
 #include "base/log.h"
 #include "fleet/agent_call.h"
-#include "fleet/agent_channel.h"
 #include "fleet/agent_loss.h"
-#include "rpc/grpc_log.h"
-#include "rpc/grpc_status.h"
-#include "rpc/refused_handshakes.h"
 
 namespace gpuscaler {
 namespace {
@@ -27,34 +23,29 @@ constexpr absl::Duration kFirstWord = absl::Seconds(2);
 // One Watch.
 class AgentStream::Call : public AgentCall<wire::Subscription, wire::Telemetry> {
  public:
-  Call(AgentStream& stream, const std::shared_ptr<grpc::Channel>& channel)
-      : AgentCall(channel), stream_(stream) {}
+  explicit Call(AgentStream& stream)
+      : AgentCall(stream.loop_, stream.options_.connection, stream.address_,
+                  "/gpuscaler.telemetry.v1.NodeTelemetry/Watch"),
+        stream_(stream) {}
 
  private:
-  void Open(Stub& stub, grpc::ClientContext& context) override {
-    stub.async()->Watch(&context, this);
-  }
   absl::Status Take(wire::Telemetry& reported) override { return stream_.Take(reported); }
-  void Ended(const grpc::Status& status, const absl::Status& fault) override {
-    const auto handshake = HandshakeFaultOfCall(status.error_message());
-    if (handshake) CountHandshakeFault(*handshake);
-    const bool is_tls = stream_.options_.connection.credentials != nullptr;
-    stream_.Ended(fault.ok() ? LossOf(FromGrpc(status), is_tls) : fault);
+  void Ended(const CallEnd& end, const absl::Status& fault) override {
+    stream_.Ended(fault.ok() ? LossOf(end) : fault);
   }
 
   AgentStream& stream_;
 };
 
 AgentStream::AgentStream(const AgentStreamOptions& options, std::string address, const Clock& clock,
-                         AgentListener& listener)
+                         EventLoop& loop, AgentListener& listener)
     : options_(options),
       address_(std::move(address)),
       clock_(clock),
+      loop_(loop),
       listener_(listener),
       unbelieved_(clock, 1, kRepeatUnbelieved),
-      calls_(clock, options.silence) {
-  TakeOverGrpcLog();
-}
+      calls_(clock, options.silence) {}
 
 AgentStream::~AgentStream() = default;
 
@@ -73,7 +64,7 @@ bool AgentStream::Tick(bool may_begin) {
 
 std::unique_ptr<AgentStream::Call> AgentStream::NextCall() {
   reader_.Begin();
-  auto call = std::make_unique<Call>(*this, ConnectToAgent(options_.connection, address_));
+  auto call = std::make_unique<Call>(*this);
   MutexLock lock(mutex_);
   caught_up_ = false;
   ++counts_.attempts;

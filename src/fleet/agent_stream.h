@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/rate_limit.h"
-#include "fleet/agent_channel.h"
+#include "fleet/agent_call.h"
 #include "fleet/agent_update.h"
 #include "fleet/call_succession.h"
 #include "fleet/telemetry_reader.h"
@@ -34,7 +34,7 @@ class AgentStream {
  public:
   // `address` is host:port. All references outlive it.
   AgentStream(const AgentStreamOptions& options, std::string address, const Clock& clock,
-              AgentListener& listener);
+              EventLoop& loop, AgentListener& listener);
   ~AgentStream();  // no further call of the listener
   AgentStream(const AgentStream&) = delete;
   AgentStream& operator=(const AgentStream&) = delete;
@@ -70,7 +70,7 @@ class AgentStream {
 
   std::unique_ptr<Call> NextCall();
   telemetry::v1::Subscription FirstSubscription() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // By the call, from gRPC's threads.
+  // The call calls them on the loop's thread.
   absl::Status Take(telemetry::v1::Telemetry& message);
   void Tell(AgentUpdate update);
   void LogUnbelieved(const AgentUpdate& update);
@@ -79,6 +79,7 @@ class AgentStream {
   const AgentStreamOptions options_;
   const std::string address_;
   const Clock& clock_;
+  EventLoop& loop_;
   AgentListener& listener_;
 
   // The call's, of which there is one at a time.

@@ -1,7 +1,6 @@
 #include "fleet/agent_stream.h"
 
 #include <arpa/inet.h>
-#include <grpcpp/grpcpp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -16,8 +15,10 @@
 #include "fleet/test_agent.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "rpc/test_certificates.h"
-#include "telemetry.grpc.pb.h"
+#include "telemetry.pb.h"
+#include "wire/client_tls.h"
+#include "wire/test_certificates.h"
+#include "wire/wire_server.h"
 
 namespace gpuscaler {
 namespace {
@@ -95,13 +96,14 @@ class AgentStreamTest : public testing::Test {
   std::unique_ptr<AgentStream> Watch(const std::string& address, AgentStreamOptions options = {}) {
     options.history = absl::Minutes(2);
     options.reader = "aggregator-0";
-    auto stream = std::make_unique<AgentStream>(options, address, clock_, received_);
+    auto stream = std::make_unique<AgentStream>(options, address, clock_, loop_, received_);
     stream->Tick();
     return stream;
   }
 
   FakeClock clock_;
   Updates received_;
+  EventLoop loop_;
 };
 
 TEST_F(AgentStreamTest, HearsThePastAndWhatIsNew) {
@@ -196,7 +198,7 @@ TEST_F(AgentStreamTest, SilentAgentIsCutOff) {
 TEST_F(AgentStreamTest, BeginsWhenItMayAndHasCaughtUpWithTheNewestReading) {
   TestAgent agent;
   agent.Read(1);
-  AgentStream stream({.history = absl::Minutes(2)}, agent.address(), clock_, received_);
+  AgentStream stream({.history = absl::Minutes(2)}, agent.address(), clock_, loop_, received_);
   EXPECT_FALSE(stream.Tick(false));
   EXPECT_FALSE(stream.IsCatchingUp());
   EXPECT_EQ(stream.counts().attempts, 0);
@@ -222,13 +224,11 @@ TEST_F(AgentStreamTest, StreamThatIsHeardIsNotCutOff) {
 
 TEST_F(AgentStreamTest, ProxyOfTheEnvironmentIsPassedBy) {
   setenv("http_proxy", "http://127.0.0.1:1", 1);
-  setenv("grpc_proxy", "http://127.0.0.1:1", 1);
   TestAgent agent;
   agent.Read(1);
   const auto stream = Watch(agent.address());
   EXPECT_THAT(received_.WaitForReading(1), testing::ElementsAre(1));
   unsetenv("http_proxy");
-  unsetenv("grpc_proxy");
 }
 
 TEST_F(AgentStreamTest, WantsGoDownNowAndAfterAReconnect) {
@@ -271,31 +271,26 @@ TEST_F(AgentStreamTest, ProcessThatHasNotReadYetIsNoNodes) {
   EXPECT_EQ(received_.last().node, "gpu-7");
 }
 
-// Says one thing, and ends the stream.
-class OneWord : public telemetry::v1::NodeTelemetry::Service {
+// A server that sends one message and ends the call.
+class OneWord {
  public:
-  OneWord(telemetry::v1::Telemetry word, grpc::Status end)
-      : word_(std::move(word)), end_(std::move(end)) {
-    grpc::ServerBuilder builder;
-    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
-    builder.RegisterService(this);
-    server_ = builder.BuildAndStart();
-  }
-  ~OneWord() override { server_->Shutdown(); }
-
-  grpc::Status Watch(grpc::ServerContext*,
-                     grpc::ServerReaderWriter<telemetry::v1::Telemetry,
-                                              telemetry::v1::Subscription>* stream) override {
-    stream->Write(word_);
-    return end_;
-  }
-  std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
+  OneWord(const telemetry::v1::Telemetry& word, absl::Status end)
+      : server_(*WireServer::Start(
+            {.bind_address = "127.0.0.1"},
+            {{"/gpuscaler.telemetry.v1.NodeTelemetry/Watch",
+              [word, end = std::move(end)](const std::shared_ptr<ServerCall>& call) {
+                call->Write(word.SerializeAsString());
+                call->Finish(end);
+                return std::make_unique<Deaf>();
+              }}})) {}
+  std::string address() const { return absl::StrCat("127.0.0.1:", server_->port()); }
 
  private:
-  const telemetry::v1::Telemetry word_;
-  const grpc::Status end_;
-  int port_ = 0;
-  std::unique_ptr<grpc::Server> server_;
+  class Deaf : public ServerCall::Handler {
+    void OnMessage(std::string) override {}
+  };
+
+  const std::unique_ptr<WireServer> server_;
 };
 
 TEST_F(AgentStreamTest, NothingIsReadAfterItWasHeard) {
@@ -308,7 +303,7 @@ TEST_F(AgentStreamTest, NothingIsReadAfterItWasHeard) {
   *word.add_readings() = WholeReading(snapshot);
   word.mutable_readings(0)->set_before_until_us(absl::ToUnixMicros(wrong));
   word.set_unchanged_until_us(absl::ToUnixMicros(wrong) + 1);
-  OneWord agent(word, grpc::Status::OK);
+  OneWord agent(word, absl::OkStatus());
   const auto stream = Watch(agent.address());
   received_.WaitForReading(7);
   EXPECT_EQ(received_.snapshots()[0].taken_at, clock_.Now());
@@ -317,35 +312,27 @@ TEST_F(AgentStreamTest, NothingIsReadAfterItWasHeard) {
 }
 
 TEST_F(AgentStreamTest, LossWithoutAReasonSaysSo) {
-  OneWord agent({}, grpc::Status(grpc::StatusCode::UNAVAILABLE, ""));
+  OneWord agent({}, absl::UnavailableError(""));
   const auto stream = Watch(agent.address());
   EXPECT_EQ(received_.WaitForLoss(), absl::UnavailableError("no reason was given"));
 }
 
 TEST_F(AgentStreamTest, ServerThatIsNoAgentIsSaidToBeNone) {
-  OneWord other({}, grpc::Status(grpc::StatusCode::UNIMPLEMENTED, ""));
+  OneWord other({}, absl::UnimplementedError(""));
   const auto stream = Watch(other.address());
   EXPECT_EQ(received_.WaitForLoss(),
             absl::UnimplementedError("it answers, and is no agent (a scaler's port?)"));
 }
 
 TEST_F(AgentStreamTest, EndOfTheStreamIsALoss) {
-  OneWord agent({}, grpc::Status::OK);
+  OneWord agent({}, absl::OkStatus());
   const auto stream = Watch(agent.address());
   EXPECT_EQ(received_.WaitForLoss(), absl::UnavailableError("the agent has ended the stream"));
 }
 
-// Implements nothing of it.
-class Stranger : public telemetry::v1::NodeTelemetry::Service {};
-
 TEST_F(AgentStreamTest, WhatIsNoAgentIsALoss) {
-  Stranger unimplemented;
-  grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-  builder.RegisterService(&unimplemented);
-  const auto server = builder.BuildAndStart();
-  const auto stream = Watch(absl::StrCat("127.0.0.1:", port));
+  const auto server = *WireServer::Start({.bind_address = "127.0.0.1"}, {});
+  const auto stream = Watch(absl::StrCat("127.0.0.1:", server->port()));
   EXPECT_EQ(received_.WaitForLoss().code(), absl::StatusCode::kUnimplemented);
 }
 
@@ -356,11 +343,11 @@ class AgentStreamTlsTest : public AgentStreamTest {
     return {.cert = pair.cert, .key = pair.key, .client_ca = clients.pem()};
   }
   static AgentStreamOptions Client(const TestCa& ca, const TestCa& servers) {
-    return {.connection = {.credentials =
-                               [pair = ca.Issue("aggregator"), roots = servers.pem()] {
-                                 return grpc::SslCredentials({roots, pair.key, pair.cert});
-                               },
-                           .server_name = "localhost"}};
+    const TestPair pair = ca.Issue("aggregator");
+    const auto tls = ClientTls(
+        {.authorities = servers.pem(), .certificate_chain = pair.cert, .private_key = pair.key});
+    EXPECT_TRUE(tls.ok()) << tls.status();
+    return {.connection = {.tls = [tls] { return tls; }, .server_name = "localhost"}};
   }
 
   const TestCa ours_{"ours"};
@@ -380,7 +367,7 @@ TEST_F(AgentStreamTlsTest, AgentOfAnotherCaIsRefused) {
   const auto stream = Watch(agent.address(), Client(ours_, ours_));
   const absl::Status why = received_.WaitForLoss();
   EXPECT_EQ(why.code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(why.message()), HasSubstr("handshake failed"));
+  EXPECT_THAT(std::string(why.message()), HasSubstr("certificate verify failed"));
   EXPECT_TRUE(received_.snapshots().empty());
 }
 
@@ -392,16 +379,16 @@ TEST_F(AgentStreamTlsTest, AggregatorOfAnotherCaIsTurnedAway) {
   EXPECT_TRUE(received_.snapshots().empty());
 }
 
-TEST_F(AgentStreamTlsTest, AgentWithoutTlsIsSaidToHaveNone) {
+TEST_F(AgentStreamTlsTest, AgentWithoutTlsIsALossWithAdvice) {
   TestAgent agent;
   const auto stream = Watch(agent.address(), Client(ours_, ours_));
-  EXPECT_THAT(std::string(received_.WaitForLoss().message()), HasSubstr("the agent speaks no TLS"));
+  EXPECT_THAT(std::string(received_.WaitForLoss().message()), HasSubstr("speaks no TLS"));
 }
 
 TEST_F(AgentStreamTlsTest, AggregatorWithoutTlsIsAskedWhetherTheAgentWantsIt) {
   TestAgent agent(0, "gpu-7", Server(ours_, ours_));
   const auto stream = Watch(agent.address());
-  EXPECT_THAT(std::string(received_.WaitForLoss().message()), HasSubstr("does the agent want TLS"));
+  EXPECT_THAT(std::string(received_.WaitForLoss().message()), HasSubstr("does the agent need TLS"));
 }
 
 }  // namespace

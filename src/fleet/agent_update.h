@@ -35,7 +35,7 @@ struct AgentUpdate {
   bool more = false;  // of the past: the newest reading follows at once
 };
 
-// Called from gRPC's threads and the one that ticks, for each agent one call at a time.
+// Called on the thread of the streams' loop. Must not block.
 class AgentListener {
  public:
   virtual ~AgentListener() = default;

@@ -125,7 +125,6 @@ class CallSuccession {
   mutable Mutex mutex_;
   CondVar ended_;
   std::unique_ptr<Call> call_ ABSL_GUARDED_BY(mutex_);  // null: between two
-  // gRPC 1.51 must not lose its last channel on a thread of its own: who ticks destroys the call.
   bool call_ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::string cut_ ABSL_GUARDED_BY(mutex_);  // why we gave the call up

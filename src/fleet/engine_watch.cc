@@ -78,7 +78,7 @@ std::vector<std::shared_ptr<AgentEngines>> EngineWatch::Follow(
     Stream& stream = streams_[address];
     if (stream.agent != nullptr) continue;
     stream.node = node;
-    stream.agent = std::make_shared<AgentEngines>(options_, address, node, clock_, found_);
+    stream.agent = std::make_shared<AgentEngines>(options_, address, node, clock_, loop_, found_);
   }
   Tell(wanted, now);
   for (const auto& [address, stream] : streams_) all.push_back(stream.agent);

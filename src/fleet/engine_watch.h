@@ -15,11 +15,12 @@
 #include "fleet/agent_engines.h"
 #include "fleet/fleet_store.h"
 #include "signal/found_engines.h"
+#include "wire/event_loop.h"
 
 namespace gpuscaler {
 
 // A stream for each node that has pods of the namespaces that are wanted, to the agent that speaks
-// for it. Has a thread; thread-safe.
+// for it. Has two threads: one begins and ends streams, one reads them. Thread-safe.
 class EngineWatch {
  public:
   // All references outlive it.
@@ -58,6 +59,7 @@ class EngineWatch {
   const Clock& clock_;
   const FleetStore& fleet_;
   FoundEngines& found_;
+  EventLoop loop_;  // the streams'
   mutable Mutex mutex_;
   std::map<std::string, Stream> streams_ ABSL_GUARDED_BY(mutex_);  // by address
   AgentEngines::Counts ended_ ABSL_GUARDED_BY(mutex_);             // of streams that are no more

@@ -11,8 +11,8 @@ namespace {
 constexpr absl::Duration kLook = absl::Milliseconds(100);
 constexpr absl::Duration kStoreTick = absl::Seconds(1);
 
-// Streams that bring the past at one time, each some milliseconds of gRPC's threads: those of all
-// agents at once would keep every question waiting for as long as that takes.
+// Streams that bring the past at one time, each some milliseconds of the streams' thread: those of
+// all agents at once would keep every question waiting for as long as that takes.
 constexpr size_t kCatchingUpAtOnce = 64;
 
 }  // namespace
@@ -20,7 +20,7 @@ constexpr size_t kCatchingUpAtOnce = 64;
 // An agent that is lost may be elsewhere by now: DNS is asked.
 class FleetWatch::Listener : public AgentListener {
  public:
-  Listener(FleetStore& store, AgentAddresses& addresses) : store_(store), addresses_(addresses) {}
+  Listener(FleetStore& store, PeerAddresses& addresses) : store_(store), addresses_(addresses) {}
 
   void Received(const std::string& address, AgentUpdate update) override {
     store_.Received(address, std::move(update));
@@ -32,7 +32,7 @@ class FleetWatch::Listener : public AgentListener {
 
  private:
   FleetStore& store_;
-  AgentAddresses& addresses_;
+  PeerAddresses& addresses_;
 };
 
 FleetWatch::FleetWatch(const FleetWatchOptions& options, const Clock& clock, FleetStore& store)
@@ -40,7 +40,7 @@ FleetWatch::FleetWatch(const FleetWatchOptions& options, const Clock& clock, Fle
       clock_(clock),
       store_(store),
       addresses_(
-          options.agents, [&store](const AgentAddresses::Answer& answer) { store.Listed(answer); },
+          options.agents, [&store](const PeerAddresses::Answer& answer) { store.Listed(answer); },
           options.ask_interval, options.resolver),
       listener_(std::make_unique<Listener>(store, addresses_)),
       ticking_(std::make_unique<PeriodicThread>("agents", kLook, [this] { Tick(); })) {}
@@ -95,7 +95,7 @@ void FleetWatch::FollowStore(absl::Time now) {
   for (const std::string& address : watched) {
     auto& stream = streams_[address];
     if (stream != nullptr) continue;
-    stream = std::make_shared<AgentStream>(options_.stream, address, clock_, *listener_);
+    stream = std::make_shared<AgentStream>(options_.stream, address, clock_, loop_, *listener_);
     if (subscribed_until_ > now) stream->Want(wanted_, subscribed_until_ - now);
   }
 }
@@ -131,7 +131,7 @@ std::vector<std::string> FleetWatch::Stop(absl::Duration timeout) {
   std::vector<std::string> hanging;
   if (!ticking_->Stop(timeout)) hanging.emplace_back("agents");
   const absl::Duration left = std::max(deadline - real.Now(), absl::ZeroDuration());
-  if (!addresses_.Stop(left)) hanging.emplace_back("agents dns");
+  if (!addresses_.Stop(left)) hanging.emplace_back("peers dns");
   return hanging;
 }
 

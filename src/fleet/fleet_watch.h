@@ -11,20 +11,21 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/periodic_thread.h"
-#include "fleet/agent_addresses.h"
 #include "fleet/agent_stream.h"
 #include "fleet/fleet_store.h"
+#include "fleet/peer_addresses.h"
+#include "wire/event_loop.h"
 
 namespace gpuscaler {
 
 struct FleetWatchOptions {
-  AgentsOption agents;
+  PeersOption agents;
   AgentStreamOptions stream;
   absl::Duration ask_interval = absl::Seconds(10);  // of DNS
-  AgentAddresses::Resolver resolver = ResolveAll;
+  PeerAddresses::Resolver resolver = ResolveAll;
 };
 
-// Has two threads: one that asks DNS, one that connects and cuts off. Thread-safe.
+// Has three threads: one asks DNS, one begins and ends streams, one reads them. Thread-safe.
 class FleetWatch {
  public:
   // `clock` and `store` outlive it.
@@ -34,7 +35,7 @@ class FleetWatch {
   // Costly readings are wanted of every agent for `lease`.
   void Want(const CostlyReadings& wanted, absl::Duration lease);
 
-  // Names the threads that still hang after `patience` ("agents dns": in the resolver). The
+  // Names the threads that still hang after `patience` ("peers dns": in the resolver). The
   // destructor would wait for them.
   std::vector<std::string> Stop(absl::Duration timeout);
 
@@ -53,8 +54,9 @@ class FleetWatch {
   const FleetWatchOptions options_;
   const Clock& clock_;
   FleetStore& store_;
-  AgentAddresses addresses_;
+  PeerAddresses addresses_;
   std::unique_ptr<Listener> listener_;
+  EventLoop loop_;  // the streams'
   mutable Mutex mutex_;
   std::map<std::string, std::shared_ptr<AgentStream>> streams_ ABSL_GUARDED_BY(mutex_);
   // Of streams that were ended so that the agent tells its past again.

@@ -12,13 +12,13 @@ using testing::HasSubstr;
 // Real agents, real streams, a resolver whose answers the test gives; the time is real.
 class FleetWatchTest : public testing::Test {
  protected:
-  AgentAddresses::Resolver Resolver() {
-    return [this](const std::string&, int) -> AgentAddresses::Answer {
+  PeerAddresses::Resolver Resolver() {
+    return [this](const std::string&, int) -> PeerAddresses::Answer {
       MutexLock lock(mutex_);
       return listed_;
     };
   }
-  void List(AgentAddresses::Answer addresses) {
+  void List(PeerAddresses::Answer addresses) {
     MutexLock lock(mutex_);
     listed_ = std::move(addresses);
   }
@@ -47,7 +47,7 @@ class FleetWatchTest : public testing::Test {
 
   const SteadyClock clock_;
   Mutex mutex_;
-  AgentAddresses::Answer listed_ ABSL_GUARDED_BY(mutex_) = std::vector<std::string>();
+  PeerAddresses::Answer listed_ ABSL_GUARDED_BY(mutex_) = std::vector<std::string>();
   FleetStore store_{clock_,
                     {.limits = {.horizon = absl::Minutes(2), .join_within = absl::Seconds(5)}}};
 };

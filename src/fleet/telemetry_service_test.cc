@@ -1,9 +1,6 @@
 #include "fleet/telemetry_service.h"
 
-#include <grpcpp/grpcpp.h>
-
 #include <atomic>
-#include <chrono>
 
 #include "absl/strings/str_cat.h"
 #include "base/fake_clock.h"
@@ -12,59 +9,47 @@
 #include "fleet/test_readings.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "telemetry.grpc.pb.h"
+#include "telemetry.pb.h"
+#include "wire/test_call.h"
 #include "wire/wire_server.h"
 
 namespace gpuscaler {
 namespace {
 
-using telemetry::v1::NodeTelemetry;
 using telemetry::v1::Subscription;
 using telemetry::v1::Telemetry;
 using testing::HasSubstr;
 
-// An aggregator's end, read when the test says so. Each call takes 10 s at most, all together.
+// An aggregator's end of a call, which takes 10 s at most.
 class Reader {
  public:
   Reader(int port, const Subscription& wanted)
-      : stub_(NodeTelemetry::NewStub(grpc::CreateChannel(absl::StrCat("127.0.0.1:", port),
-                                                         grpc::InsecureChannelCredentials()))) {
-    context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
-    stream_ = stub_->Watch(&context_);
-    stream_->Write(wanted);
-  }
-  ~Reader() {
-    context_.TryCancel();
-    End();
+      : channel_(loop_, {.address = absl::StrCat("127.0.0.1:", port)}),
+        watch_(channel_, "/gpuscaler.telemetry.v1.NodeTelemetry/Watch",
+               {.timeout = absl::Seconds(10)}) {
+    watch_.Write(wanted);
   }
 
-  // The next message; an empty one when the stream has ended.
+  // Returns the next message; an empty one after the call's end.
   Telemetry Next() {
-    Telemetry message;
-    stream_->Read(&message);
-    return message;
+    const std::vector<Telemetry> messages = watch_.WaitForMessages(read_ + 1);
+    return read_ < messages.size() ? messages[read_++] : Telemetry();
   }
-  // The next one that has readings, heartbeats passed over.
+  // Returns the next message with readings; heartbeats come between.
   Telemetry NextReadings() {
-    Telemetry message;
-    while (stream_->Read(&message) && message.readings().empty()) {
+    for (;;) {
+      Telemetry message = Next();
+      if (!message.readings().empty() || message.sent_us() == 0) return message;
     }
-    return message;
   }
-  void Want(const Subscription& wanted) { stream_->Write(wanted); }
-  grpc::Status End() {
-    Telemetry rest;
-    while (!end_ && stream_->Read(&rest)) {
-    }
-    if (!end_) end_ = stream_->Finish();
-    return *end_;
-  }
+  void Want(const Subscription& wanted) { watch_.Write(wanted); }
+  absl::Status End() { return *watch_.WaitForEnd(); }
 
  private:
-  const std::unique_ptr<NodeTelemetry::Stub> stub_;
-  grpc::ClientContext context_;
-  std::unique_ptr<grpc::ClientReaderWriter<Subscription, Telemetry>> stream_;
-  std::optional<grpc::Status> end_;
+  EventLoop loop_;
+  Channel channel_;
+  TestCall<Subscription, Telemetry> watch_;
+  size_t read_ = 0;
 };
 
 class TelemetryServiceTest : public testing::Test {
@@ -224,7 +209,7 @@ TEST_F(TelemetryServiceTest, StreamsEndWithOkWhenTheAgentStops) {
   service_.StopStreams();
   EXPECT_TRUE(reader.End().ok());
   Reader late(port_, Past(0));
-  EXPECT_EQ(late.End().error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(late.End().code(), absl::StatusCode::kUnavailable);
 }
 
 TEST_F(TelemetryServiceTest, TooManyReadersAreRefused) {
@@ -238,10 +223,10 @@ TEST_F(TelemetryServiceTest, TooManyReadersAreRefused) {
   pcie.set_pcie(true);
   pcie.set_lease_seconds(60);
   Reader refused(port_, pcie);
-  const grpc::Status status = refused.End();
+  const absl::Status status = refused.End();
   EXPECT_FALSE(leases_.Subscription(clock_.Now()).pcie) << "it has no say in what is read";
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_THAT(status.error_message(), HasSubstr("3 readers"));
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("3 readers"));
   EXPECT_EQ(service_.counts().readers, 3);
   EXPECT_EQ(service_.counts().refused(), 1);
 }

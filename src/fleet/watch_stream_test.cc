@@ -1,21 +1,19 @@
 #include "fleet/watch_stream.h"
 
-#include <grpcpp/grpcpp.h>
-
-#include <chrono>
 #include <memory>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "fleet/gpu_wire.h"
 #include "fleet/test_readings.h"
 #include "gtest/gtest.h"
-#include "telemetry.grpc.pb.h"
+#include "telemetry.pb.h"
+#include "wire/test_call.h"
 #include "wire/wire_server.h"
 
 namespace gpuscaler {
 namespace {
 
-using telemetry::v1::NodeTelemetry;
 using telemetry::v1::Subscription;
 using telemetry::v1::Telemetry;
 
@@ -56,22 +54,16 @@ TEST(WatchStream, NoReadingIsNewerThanItsMessage) {
                                           }}});
   ASSERT_TRUE(server.ok()) << server.status();
   {
-    const auto stub = NodeTelemetry::NewStub(grpc::CreateChannel(
-        absl::StrCat("127.0.0.1:", (*server)->port()), grpc::InsecureChannelCredentials()));
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
-    const auto stream = stub->Watch(&context);
-    stream->Write({});
-    Telemetry message;
-    for (int i = 0; i < 3; ++i) {
-      ASSERT_TRUE(stream->Read(&message));
+    EventLoop loop;
+    Channel channel(loop, {.address = absl::StrCat("127.0.0.1:", (*server)->port())});
+    TestCall<Subscription, Telemetry> watch(channel, "/gpuscaler.telemetry.v1.NodeTelemetry/Watch");
+    watch.Write({});
+    const std::vector<Telemetry> messages = watch.WaitForMessages(3);
+    ASSERT_GE(messages.size(), 3u);
+    for (const Telemetry& message : messages) {
       ASSERT_GE(message.readings_size(), 1);
-      EXPECT_LE(message.readings().rbegin()->taken_us(), message.sent_us()) << i;
+      EXPECT_LE(message.readings().rbegin()->taken_us(), message.sent_us());
     }
-    context.TryCancel();
-    while (stream->Read(&message)) {
-    }
-    stream->Finish();
   }
 }
 

@@ -5,12 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
-#include "grpcpp/security/server_credentials.h"
-#include "grpcpp/server.h"
-#include "grpcpp/server_builder.h"
 #include "pod.pb.h"
-#include "podresources.grpc.pb.h"
-#include "podsapi.grpc.pb.h"
+#include "podresources.pb.h"
+#include "podsapi.pb.h"
+#include "wire/methods.h"
+#include "wire/wire_server.h"
 
 namespace gpuscaler {
 namespace {
@@ -70,30 +69,27 @@ std::string Bytes(const FakeKubelet::Pod& pod) {
 
 }  // namespace
 
-class FakeKubelet::Impl : public v1::PodResourcesLister::CallbackService {
+class FakeKubelet::Impl {
  public:
-  explicit Impl(const std::string& folder) : folder(folder), pods_service_(*this) {
+  explicit Impl(const std::string& folder) : folder(folder) {
     std::filesystem::create_directories(folder);
   }
 
-  grpc::ServerUnaryReactor* List(grpc::CallbackServerContext* context,
-                                 const v1::ListPodResourcesRequest* /*request*/,
-                                 v1::ListPodResourcesResponse* response) override {
-    MutexLock lock(mutex);
-    ++lists;
-    for (const Pod& pod : pods) Fill(pod.devices, *response->add_pod_resources());
-    return Finish(context, failure);
-  }
-
   void Start() {
-    servers_.push_back(Serve(*this, "kubelet.sock"));
+    servers_.push_back(Serve(
+        "kubelet.sock", Unary<v1::ListPodResourcesRequest>(
+                            "/v1.PodResourcesLister/List",
+                            [this](const auto& call, const auto& /*request*/) { List(call); })));
     MutexLock lock(mutex);
-    if (serves_pods_api) servers_.push_back(Serve(pods_service_, "pods-api.sock"));
+    if (!serves_pods_api) return;
+    servers_.push_back(
+        Serve("pods-api.sock",
+              Unary<v1alpha1::ListPodsRequest>(
+                  "/v1alpha1.Pods/ListPods",
+                  [this](const auto& call, const auto& /*request*/) { ListPods(call); })));
   }
 
-  // A hanging call ends with its client only: cancelled here, or the server would wait for it.
   void Stop() {
-    for (const auto& server : servers_) server->Shutdown(std::chrono::system_clock::now());
     servers_.clear();
     for (const char* const name : {"kubelet.sock", "pods-api.sock"}) {
       std::filesystem::remove(absl::StrCat(folder, "/", name));
@@ -110,48 +106,34 @@ class FakeKubelet::Impl : public v1::PodResourcesLister::CallbackService {
   int lists ABSL_GUARDED_BY(mutex) = 0;
 
  private:
-  class PodsService : public v1alpha1::Pods::CallbackService {
-   public:
-    explicit PodsService(Impl& impl) : impl_(impl) {}
-    grpc::ServerUnaryReactor* ListPods(grpc::CallbackServerContext* context,
-                                       const v1alpha1::ListPodsRequest* /*request*/,
-                                       v1alpha1::ListPodsResponse* response) override {
-      MutexLock lock(impl_.mutex);
-      for (const Pod& pod : impl_.pods) response->add_pods(Bytes(pod));
-      return impl_.Finish(context, impl_.failure.ok() ? impl_.api_failure : impl_.failure);
-    }
+  void List(const std::shared_ptr<ServerCall>& call) {
+    MutexLock lock(mutex);
+    ++lists;
+    v1::ListPodResourcesResponse response;
+    for (const Pod& pod : pods) Fill(pod.devices, *response.add_pod_resources());
+    Answer(call, failure, response);
+  }
 
-   private:
-    Impl& impl_;
-  };
+  void ListPods(const std::shared_ptr<ServerCall>& call) {
+    MutexLock lock(mutex);
+    v1alpha1::ListPodsResponse response;
+    for (const Pod& pod : pods) response.add_pods(Bytes(pod));
+    Answer(call, failure.ok() ? api_failure : failure, response);
+  }
 
-  // Ends when its client does, and not before.
-  class Hanging : public grpc::ServerUnaryReactor {
-   private:
-    void OnCancel() override { Finish(grpc::Status::CANCELLED); }
-    void OnDone() override { delete this; }
-  };
-
-  grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext* context,
-                                   const absl::Status& status) const
+  void Answer(const std::shared_ptr<ServerCall>& call, const absl::Status& status,
+              const google::protobuf::MessageLite& response) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    if (hangs) return new Hanging;
-    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    reactor->Finish(
-        grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message())));
-    return reactor;
+    if (hangs) return;
+    if (status.ok()) return Reply(*call, response);
+    call->Finish(status);
   }
 
-  std::unique_ptr<grpc::Server> Serve(grpc::Service& service, const char* name) const {
-    grpc::ServerBuilder builder;
-    builder.AddListeningPort(absl::StrCat("unix:", folder, "/", name),
-                             grpc::InsecureServerCredentials());
-    builder.RegisterService(&service);
-    return builder.BuildAndStart();
+  std::unique_ptr<WireServer> Serve(const char* name, const Methods::value_type& method) const {
+    return *WireServer::Start({.bind_address = absl::StrCat("unix:", folder, "/", name)}, {method});
   }
 
-  PodsService pods_service_;
-  std::vector<std::unique_ptr<grpc::Server>> servers_;
+  std::vector<std::unique_ptr<WireServer>> servers_;
 };
 
 FakeKubelet::FakeKubelet(const std::string& folder) : impl_(std::make_unique<Impl>(folder)) {

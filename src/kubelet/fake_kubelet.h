@@ -1,4 +1,4 @@
-// A kubelet as far as its two APIs for the pods of a node go: real gRPC on real unix sockets.
+// The two APIs of a kubelet for the pods of its node, on real unix sockets.
 #pragma once
 
 #include <memory>

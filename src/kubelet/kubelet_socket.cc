@@ -1,19 +1,14 @@
 #include "kubelet/kubelet_socket.h"
 
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
-
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/duration_text.h"
-#include "grpcpp/create_channel_posix.h"
-#include "grpcpp/support/channel_arguments.h"
+#include "wire/channel.h"
 
 namespace gpuscaler {
 namespace {
@@ -39,23 +34,6 @@ absl::Status SocketError(int error, const std::string& path) {
   }
 }
 
-// Negative: errno says why.
-int Connect(const std::string& path) {
-  sockaddr_un address = {.sun_family = AF_UNIX};
-  if (path.size() >= sizeof(address.sun_path)) {
-    errno = ENAMETOOLONG;
-    return -1;
-  }
-  std::memcpy(address.sun_path, path.data(), path.size());
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return fd;
-  if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) return fd;
-  const int error = errno;
-  close(fd);
-  errno = error;
-  return -1;
-}
-
 }  // namespace
 
 std::string InPlaceOfSocket(const std::string& path) {
@@ -75,27 +53,22 @@ std::string InPlaceOfSocket(const std::string& path) {
   }
 }
 
-absl::StatusOr<std::shared_ptr<grpc::Channel>> ConnectToKubelet(const std::string& path,
-                                                                int most_bytes) {
-  const int fd = Connect(path);
-  if (fd < 0) return SocketError(errno, path);
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(most_bytes);
-  return grpc::CreateCustomInsecureChannelFromFd("kubelet", fd, arguments);  // takes fd
-}
-
-void SetTimeout(absl::Duration timeout, grpc::ClientContext& context) {
-  context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(timeout));
-}
-
-absl::Status KubeletError(const grpc::Status& status, const std::string& path,
-                          absl::Duration timeout) {
-  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
+absl::StatusOr<std::string> CallKubelet(const std::string& path, const std::string& method,
+                                        size_t longest_answer, absl::Duration timeout) {
+  EventLoop loop;
+  Channel channel(loop, {.address = absl::StrCat("unix:", path)});
+  UnaryAnswer answer = channel.CallBytes(method, /*request=*/"",
+                                         {.timeout = timeout, .longest_message = longest_answer});
+  const absl::Status& status = answer.end.status;
+  if (status.ok()) return std::move(answer.message);
+  if (answer.end.connect_fault && answer.end.connect_fault->system_error != 0) {
+    return SocketError(answer.end.connect_fault->system_error, path);
+  }
+  if (absl::IsDeadlineExceeded(status)) {
     return absl::DeadlineExceededError(
         absl::StrCat(path, ": no answer within ", DurationText(timeout)));
   }
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
-                      absl::StrCat(path, ": ", status.error_message()));
+  return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
 }
 
 }  // namespace gpuscaler

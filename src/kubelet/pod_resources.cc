@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "kubelet/kubelet_socket.h"
-#include "podresources.grpc.pb.h"
+#include "podresources.pb.h"
 
 namespace gpuscaler {
 namespace {
 
 // A dense node with CPU and memory of every container passes gRPC's 4 MiB.
-constexpr int kMostBytesListed = 16 << 20;
+constexpr size_t kMostBytesListed = 16 << 20;
 
 void AddOnce(PodDevice device, PodDevices& pod) {
   if (std::ranges::find(pod.devices, device) == pod.devices.end()) {
@@ -53,12 +54,13 @@ std::vector<PodDevices> PodDevicesIn(const ::v1::ListPodResourcesResponse& respo
 }
 
 absl::StatusOr<std::vector<PodDevices>> PodResources::List(absl::Duration timeout) const {
-  ASSIGN_OR_RETURN(const auto channel, ConnectToKubelet(socket_, kMostBytesListed));
-  grpc::ClientContext context;
-  SetTimeout(timeout, context);
+  ASSIGN_OR_RETURN(const std::string bytes,
+                   CallKubelet(socket_, "/v1.PodResourcesLister/List", kMostBytesListed, timeout));
   v1::ListPodResourcesResponse response;
-  const grpc::Status status = v1::PodResourcesLister::Stub(channel).List(&context, {}, &response);
-  if (!status.ok()) return KubeletError(status, socket_, timeout);
+  if (!response.ParseFromString(bytes)) {
+    return absl::InternalError(
+        absl::StrCat(socket_, ": the answer is no ListPodResourcesResponse"));
+  }
   return PodDevicesIn(response);
 }
 

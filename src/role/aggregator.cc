@@ -1,7 +1,5 @@
 #include "role/aggregator.h"
 
-#include <grpcpp/security/credentials.h>
-
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -11,18 +9,17 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/periodic_thread.h"
-#include "base/rate_limit.h"
 #include "base/status_macros.h"
 #include "base/stop_all.h"
 #include "config/allowed_namespaces.h"
-#include "fleet/agent_addresses.h"
 #include "fleet/engine_watch.h"
 #include "fleet/fleet_store.h"
 #include "fleet/fleet_watch.h"
+#include "fleet/peer_addresses.h"
+#include "role/agent_tls.h"
 #include "role/demand_reading.h"
 #include "role/reloader.h"
 #include "role/side_ports.h"
-#include "rpc/tls_files.h"
 #include "serve/fleet_metrics.h"
 #include "serve/fleet_viewer.h"
 #include "serve/grpc_server.h"
@@ -50,24 +47,12 @@ constexpr absl::Duration kReadyWithin = absl::Seconds(10);
 // A connection without a word for so long is dead, however much grace its node has.
 constexpr absl::Duration kLongestSilence = absl::Seconds(15);
 
-// The pair of the files as they are now; null where they cannot be read: no connection then.
-std::shared_ptr<grpc::ChannelCredentials> CredentialsOf(const TlsFiles& files, RateLimit& log) {
-  const auto pems = ReadTls(files);
-  if (!pems.ok()) {
-    if (const std::optional<int64_t> dropped = log.Pass()) {
-      LogWarn("agent_tls_unusable", {{"why", pems.status().message()}, {"dropped", *dropped}});
-    }
-    return nullptr;
-  }
-  return grpc::SslCredentials({pems->client_ca, pems->key, pems->cert});
-}
-
 }  // namespace
 
 // In dependency order: destroyed backwards.
 class Aggregator::Impl {
  public:
-  Impl(const Config& config, const Clock& clock, AgentsOption agents, AllowedNamespaces allowed)
+  Impl(const Config& config, const Clock& clock, PeersOption agents, AllowedNamespaces allowed)
       : config_(config),
         clock_(clock),
         agents_(std::move(agents)),
@@ -109,8 +94,9 @@ class Aggregator::Impl {
                                                .max_streams_per_peer = config_.max_streams_per_peer,
                                                .max_connection_age = config_.max_connection_age},
                                               std::move(methods)));
-    watch_ = std::make_unique<FleetWatch>(WatchOptions(), clock_, fleet_);
-    engine_watch_ = std::make_unique<EngineWatch>(WatchOptions().stream, clock_, fleet_, engines_);
+    const FleetWatchOptions options = WatchOptions();
+    watch_ = std::make_unique<FleetWatch>(options, clock_, fleet_);
+    engine_watch_ = std::make_unique<EngineWatch>(options.stream, clock_, fleet_, engines_);
     waking_engines_ = engine_watch_.get();
     ASSIGN_OR_RETURN(metrics_page_, OpenMetricsPort(config_, [this] { return MetricsPage(); }));
     ASSIGN_OR_RETURN(probe_page_, OpenProbePort(config_, probes_));
@@ -154,16 +140,13 @@ class Aggregator::Impl {
   }
 
  private:
-  FleetWatchOptions WatchOptions() const {
+  FleetWatchOptions WatchOptions() {
     FleetWatchOptions options{.agents = agents_,
                               .stream = {.history = kLongestWindow + config_.StaleAfter(),
                                          .silence = std::min(config_.grace, kLongestSilence),
                                          .reader = config_.node_name}};
     if (!config_.Tls().Enabled()) return options;
-    options.stream.connection.credentials =
-        [files = config_.Tls(), log = std::make_shared<RateLimit>(clock_, 1, absl::Seconds(10))] {
-          return CredentialsOf(files, *log);
-        };
+    options.stream.connection.tls = [this] { return agent_tls_.Context(); };
     options.stream.connection.server_name = agents_.ServerName();
     return options;
   }
@@ -223,7 +206,7 @@ class Aggregator::Impl {
   const Config config_;
   const Clock& clock_;
   const absl::Time started_at_ = clock_.Now();
-  const AgentsOption agents_;
+  const PeersOption agents_;
   Metrics metrics_;
   Leases leases_;
   FleetStore fleet_;
@@ -238,6 +221,7 @@ class Aggregator::Impl {
   FleetViewer viewer_;
   bool ready_ = false;  // the thread `health`'s
   std::unique_ptr<GrpcServer> grpc_;
+  AgentTls agent_tls_{config_.Tls(), clock_};
   std::unique_ptr<FleetWatch> watch_;
   std::unique_ptr<EngineWatch> engine_watch_;
   std::unique_ptr<HttpServer> metrics_page_;
@@ -249,7 +233,7 @@ class Aggregator::Impl {
 
 absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(const Config& config,
                                                               const Clock& clock) {
-  ASSIGN_OR_RETURN(AgentsOption agents, ParseAgents(config.agents));
+  ASSIGN_OR_RETURN(PeersOption agents, ParsePeers(config.agents));
   ASSIGN_OR_RETURN(AllowedNamespaces allowed, ParseAllowedNamespaces(config.allow_namespaces));
   auto impl = std::make_unique<Impl>(config, clock, std::move(agents), std::move(allowed));
   RETURN_IF_ERROR(impl->Start());

@@ -1,14 +1,13 @@
 // What agents and aggregators show of each other on their pages.
-#include <grpcpp/grpcpp.h>
-
-#include <chrono>
 #include <cstdlib>
 
 #include "base/log.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "role/test_fleet.h"
-#include "rpc/test_certificates.h"
+#include "wire/channel.h"
+#include "wire/client_tls.h"
+#include "wire/test_certificates.h"
 
 namespace gpuscaler {
 namespace {
@@ -130,18 +129,19 @@ class RefusedCertificatesTest : public RoleMetricsTest {
 
   // Blocks until a client with that certificate, or none, has failed to connect.
   void Knock(const TestPair& pair) const {
-    const auto channel =
-        grpc::CreateChannel(absl::StrCat("127.0.0.1:", agents_.at("gpu-a")->grpc_port()),
-                            grpc::SslCredentials({.pem_root_certs = ca_.pem(),
-                                                  .pem_private_key = pair.key,
-                                                  .pem_cert_chain = pair.cert}));
-    const auto deadline = std::chrono::system_clock::now() + std::chrono::seconds(10);
-    grpc_connectivity_state state = channel->GetState(/*try_to_connect=*/true);
-    while (state != GRPC_CHANNEL_TRANSIENT_FAILURE &&
-           channel->WaitForStateChange(state, deadline)) {
-      state = channel->GetState(/*try_to_connect=*/true);
-    }
-    EXPECT_EQ(state, GRPC_CHANNEL_TRANSIENT_FAILURE);
+    EventLoop loop;
+    Channel channel(
+        loop,
+        {.address = absl::StrCat("127.0.0.1:", agents_.at("gpu-a")->grpc_port()), .tls = [&] {
+           return ClientTls(
+               {.authorities = ca_.pem(), .certificate_chain = pair.cert, .private_key = pair.key});
+         }});
+    const CallEnd end = channel
+                            .CallBytes("/gpuscaler.telemetry.v1.NodeTelemetry/Watch", "",
+                                       {.timeout = absl::Seconds(10)})
+                            .end;
+    EXPECT_TRUE(absl::IsUnavailable(end.status)) << end.status;
+    EXPECT_TRUE(end.connect_fault.has_value()) << end.status;
   }
 
   // An aggregator of ours that knows the agent by that address.
@@ -219,8 +219,8 @@ TEST_F(RefusedCertificatesTest, AgentWithACertificateForAnotherNameIsRefusedCoun
   EXPECT_THAT(AggregatorsPage(), HasSubstr(Line("keda_gpu_scaler_agents_heard 0")));
   aggregator_.reset();
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
-              ContainsRegex("event=agent_lost .*127.0.0.2 is not in peer certificate: its "
-                            "certificate has to be for the host in --agents"));
+              ContainsRegex("event=agent_lost address=127.0.0.2:.*certificate is for another name: "
+                            "its certificate must be for the host in --agents"));
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include "gtest/gtest.h"
 #include "role/agent.h"
 #include "role/aggregator.h"
-#include "rpc/test_certificates.h"
 #include "serve/scaler_client.h"
+#include "wire/test_certificates.h"
 
 namespace gpuscaler {
 namespace {

@@ -1,7 +1,5 @@
-// What KEDA is answered of triggers on engines, pages and queues, by a server over a store that the
-// test tells what was read.
-#include <grpcpp/grpcpp.h>
-
+// Answers to KEDA for triggers on engines, metrics endpoints and queues, by a server over a store
+// that the tests fill.
 #include <future>
 #include <memory>
 #include <string>
@@ -11,24 +9,18 @@
 #include "gtest/gtest.h"
 #include "serve/served_scaler.h"
 #include "serve/trigger_cache.h"
-#include "serve/watched_stream.h"
 #include "signal/signal_store.h"
 
 namespace gpuscaler {
 namespace {
 
-using externalscaler::GetMetricsRequest;
-using externalscaler::GetMetricsResponse;
 using externalscaler::IsActiveResponse;
-using grpc::StatusCode;
 using testing::AllOf;
 using testing::Each;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::Property;
-
-using IsActiveStream = WatchedStream<IsActiveResponse>;
 
 const SignalSource kJobs{
     .namespace_name = "default",
@@ -54,32 +46,15 @@ class DemandAnswersTest : public testing::Test {
       : scaler_({}, "", {.bind_address = "127.0.0.1"},
                 {.store = &signals_, .finds_engines = finds_engines}) {}
 
-  grpc::Status GetMetrics(const externalscaler::ScaledObjectRef& ref, GetMetricsResponse* reply) {
-    grpc::ClientContext context;
-    GetMetricsRequest request;
-    *request.mutable_scaledobjectref() = ref;
-    request.set_metricname("keda_gpu_metric");
-    return scaler_.stub->GetMetrics(&context, request, reply);
-  }
-
-  // What V is; what was said instead, where there is none.
+  // Returns V, or the error's message.
   std::string ValueOf(const externalscaler::ScaledObjectRef& ref) {
-    GetMetricsResponse reply;
-    const grpc::Status status = GetMetrics(ref, &reply);
-    if (!status.ok()) return status.error_message();
-    return absl::StrCat(reply.metricvalues(0).metricvaluefloat());
+    const auto reply = scaler_.client.GetMetrics(ref);
+    if (!reply.ok()) return std::string(reply.status().message());
+    return absl::StrCat(reply->metricvalues(0).metricvaluefloat());
   }
 
-  std::unique_ptr<IsActiveStream> Open(const externalscaler::ScaledObjectRef& ref) {
-    return std::make_unique<IsActiveStream>(
-        [&](grpc::ClientContext* context, grpc::ClientReadReactor<IsActiveResponse>* reactor) {
-          scaler_.stub->async()->StreamIsActive(context, &ref, reactor);
-        },
-        IsActiveStream::Reads::kAll);
-  }
-
-  // As who reads it tells.
-  void Tell(double length) {
+  // As a reader of the queue does.
+  void Read(double length) {
     scaler_.clock.Advance(absl::Seconds(1));
     signals_.TakeNumber(kJobs,
                         CounterPoint{.instant = {.at = scaler_.clock.Now()}, .value = length});
@@ -105,31 +80,28 @@ class FoundEngineAnswersTest : public DemandAnswersTest {
 TEST_F(DemandAnswersTest, FirstQuestionWaitsForTheFirstReading) {
   auto answer = std::async(std::launch::async, [this] { return ValueOf(JobsRef()); });
   ASSERT_TRUE(Eventually([this] { return IsSubscribed(kJobs); }));
-  Tell(47);
+  Read(47);
   EXPECT_EQ(answer.get(), "47") << "no GPU was read, and none has to be";
 }
 
 TEST_F(DemandAnswersTest, ValueIsWithinTheBoundsOfTargetsWhateverAPageSays) {
   auto answer = std::async(std::launch::async, [this] { return ValueOf(JobsRef()); });
   ASSERT_TRUE(Eventually([this] { return IsSubscribed(kJobs); }));
-  Tell(1.7e308);
+  Read(1.7e308);
   EXPECT_EQ(answer.get(), "1e+12") << "KEDA makes thousandths of it, as an int64";
 }
 
 TEST_F(DemandAnswersTest, SpecOfATriggerThatIsTooLargeHasItsJobsPerReplica) {
   externalscaler::ScaledObjectRef large = JobsRef();
   (*large.mutable_scalermetadata())["x"] = std::string(70'000, 'x');
-  grpc::ClientContext context;
-  externalscaler::GetMetricSpecResponse spec;
-  ASSERT_TRUE(scaler_.stub->GetMetricSpec(&context, large, &spec).ok());
-  EXPECT_EQ(spec.metricspecs(0).targetsizefloat(), 5);
+  const auto spec = scaler_.client.GetMetricSpec(large);
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->metricspecs(0).targetsizefloat(), 5);
 }
 
 TEST_F(DemandAnswersTest, QuestionThatNothingIsReadForIsUnavailable) {
-  GetMetricsResponse reply;
-  const grpc::Status status = GetMetrics(JobsRef(), &reply);
-  EXPECT_EQ(status.error_code(), StatusCode::UNAVAILABLE);
-  EXPECT_EQ(status.error_message(), "list jobs at redis:6379: not read yet");
+  EXPECT_EQ(scaler_.client.GetMetrics(JobsRef()).status(),
+            absl::UnavailableError("list jobs at redis:6379: not read yet"));
 }
 
 // Here the clock stands still, so nothing else ends the wait for the first reading.
@@ -142,18 +114,18 @@ TEST_F(DemandAnswersTest, QuestionAboutWhatHasFailedWaitsForNothingElse) {
 }
 
 TEST_F(DemandAnswersTest, PushedStreamFollowsTheQueueWithoutAnyGpu) {
-  const auto stream = Open(JobsRef());
+  const auto stream = scaler_.client.StreamIsActive(JobsRef());
   ASSERT_TRUE(Eventually([this] { return IsSubscribed(kJobs); }));
-  Tell(0);
+  Read(0);
   ASSERT_TRUE(Eventually([this] { return scaler_.counted.decided(Outcome::kValue) > 0; }));
-  Tell(1);
+  Read(1);
   EXPECT_THAT(stream->WaitForMessages(1), IsTrueOnceOrRepeated());
 }
 
 TEST_F(DemandAnswersTest, SourceIsWantedWhileItIsAskedFor) {
   auto answer = std::async(std::launch::async, [this] { return ValueOf(JobsRef()); });
   ASSERT_TRUE(Eventually([this] { return IsSubscribed(kJobs); }));
-  Tell(3);
+  Read(3);
   EXPECT_EQ(answer.get(), "3");
   scaler_.clock.Advance(kShortestLease);
   EXPECT_FALSE(IsSubscribed(kJobs));
@@ -163,7 +135,7 @@ TEST_F(DemandAnswersTest, SourceIsReadAgainAfterAnOutageOfKeda) {
   const auto first_answer = [this] {
     auto answer = std::async(std::launch::async, [this] { return ValueOf(JobsRef()); });
     EXPECT_TRUE(Eventually([this] { return IsSubscribed(kJobs); }));
-    Tell(3);
+    Read(3);
     return answer.get();
   };
   EXPECT_EQ(first_answer(), "3");
@@ -177,27 +149,25 @@ TEST_F(DemandAnswersTest, SourceIsReadAgainAfterAnOutageOfKeda) {
 TEST_F(DemandAnswersTest, EndpointOfAnotherNamespaceIsRefusedByItsKey) {
   externalscaler::ScaledObjectRef ref = JobsRef();
   (*ref.mutable_scalermetadata())["redisAddress"] = "redis.other.svc:6379";
-  GetMetricsResponse reply;
-  const grpc::Status status = GetMetrics(ref, &reply);
-  EXPECT_EQ(status.error_code(), StatusCode::PERMISSION_DENIED) << status.error_message();
-  EXPECT_THAT(status.error_message(), HasSubstr("redisAddress"));
-  EXPECT_THAT(status.error_message(), HasSubstr("--allow-endpoints"));
+  const absl::Status status = scaler_.client.GetMetrics(ref).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("redisAddress"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("--allow-endpoints"));
   EXPECT_THAT(signals_.AllSubscribed(scaler_.clock.Now()), IsEmpty());
 }
 
 TEST_F(DemandAnswersTest, EnginesThatNobodyFindsHaveToBeNamed) {
-  GetMetricsResponse reply;
-  const grpc::Status status = GetMetrics(RefOf({{"metricType", "requests_in_flight"}}), &reply);
-  EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(status.error_message(), HasSubstr("engineEndpoint is missing"));
+  const absl::Status status =
+      scaler_.client.GetMetrics(RefOf({{"metricType", "requests_in_flight"}})).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("engineEndpoint is missing"));
 }
 
 TEST_F(DemandAnswersTest, EngineProfileWithoutAReadableEngineIsDecidedOnGpus) {
   scaler_.Hold(absl::Seconds(150), {BusyGpu(0, 60)});
-  GetMetricsResponse reply;
-  const grpc::Status status = GetMetrics(RefOf({{"profile", "vllm-inference"}}), &reply);
-  ASSERT_TRUE(status.ok()) << status.error_message();
-  EXPECT_GT(reply.metricvalues(0).metricvaluefloat(), 0);
+  const auto reply = scaler_.client.GetMetrics(RefOf({{"profile", "vllm-inference"}}));
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_GT(reply->metricvalues(0).metricvaluefloat(), 0);
 }
 
 TEST_F(DemandAnswersTest, EnginesAtANameAreReplicasWithTheRequestsTheyTellOf) {
@@ -230,11 +200,11 @@ TEST_F(DemandAnswersTest, FirstEngineAtANameIsPushed) {
   const SignalSource engines{.namespace_name = "default",
                              .place = EngineEndpoint{.url = "http://llm:8000"}};
   scaler_.Sample({FreeGpu(0)});
-  const auto stream = Open(RefOf({{"metricType", "requests_running"},
-                                  {"engineEndpoint", "http://llm:8000"},
-                                  {"scope", "fleet"},
-                                  {"window", "0s"},
-                                  {"activationWindow", "0s"}}));
+  const auto stream = scaler_.client.StreamIsActive(RefOf({{"metricType", "requests_running"},
+                                                           {"engineEndpoint", "http://llm:8000"},
+                                                           {"scope", "fleet"},
+                                                           {"window", "0s"},
+                                                           {"activationWindow", "0s"}}));
   ASSERT_TRUE(Eventually([&] { return IsSubscribed(engines); }));
   signals_.ListEngines(engines, std::vector<EnginePlace>(), scaler_.clock.Now());
   ASSERT_TRUE(Eventually([this] { return scaler_.counted.decided(Outcome::kValue) > 0; }));
@@ -332,7 +302,7 @@ TEST_F(GatewayAnswersTest, HeldRequestsAskForAReplicaWhereNoneIs) {
 
 TEST_F(GatewayAnswersTest, FirstHeldRequestIsPushed) {
   scaler_.Sample({FreeGpu(0)});
-  const auto stream = Open(Ref());
+  const auto stream = scaler_.client.StreamIsActive(Ref());
   ASSERT_TRUE(Eventually([this] { return IsSubscribed(engines_) && IsSubscribed(gateway_); }));
   Hold(0);
   ASSERT_TRUE(Eventually([this] { return scaler_.counted.decided(Outcome::kValue) > 0; }));
@@ -343,17 +313,15 @@ TEST_F(GatewayAnswersTest, FirstHeldRequestIsPushed) {
 TEST_F(GatewayAnswersTest, GatewayOfAnotherNamespaceIsRefusedByItsKey) {
   externalscaler::ScaledObjectRef ref = Ref();
   (*ref.mutable_scalermetadata())["gatewayUrl"] = "http://gateway.other.svc:9090/metrics";
-  GetMetricsResponse reply;
-  const grpc::Status status = GetMetrics(ref, &reply);
-  EXPECT_EQ(status.error_code(), StatusCode::PERMISSION_DENIED);
-  EXPECT_THAT(status.error_message(), HasSubstr("gatewayUrl: "));
+  const absl::Status status = scaler_.client.GetMetrics(ref).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("gatewayUrl: "));
 }
 
 TEST_F(GatewayAnswersTest, EnginesBehindAGatewayHaveToBeNamedIfNoneIsFound) {
   externalscaler::ScaledObjectRef ref = Ref();
   ref.mutable_scalermetadata()->erase("engineEndpoint");
-  GetMetricsResponse reply;
-  EXPECT_THAT(GetMetrics(ref, &reply).error_message(), HasSubstr("engineEndpoint is missing"));
+  EXPECT_THAT(ValueOf(ref), HasSubstr("engineEndpoint is missing"));
 }
 
 }  // namespace

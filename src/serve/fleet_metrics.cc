@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "page/metric_family.h"
-#include "rpc/refused_handshakes.h"
+#include "wire/refused_handshakes.h"
 
 namespace gpuscaler {
 namespace {

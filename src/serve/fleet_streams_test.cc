@@ -1,4 +1,4 @@
-// Streams on a fleet: which changes one looks at, and what time alone has it say.
+// Streams on a fleet: the changes that a stream evaluates, and what it sends as time passes.
 #include <map>
 #include <memory>
 #include <string>
@@ -7,34 +7,22 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "serve/asked_fleet.h"
-#include "serve/watched_stream.h"
+#include "serve/test_scaler_client.h"
 
 namespace gpuscaler {
 namespace {
 
-using externalscaler::IsActiveResponse;
-
 class StreamsOnFleetTest : public AskedFleet {
  protected:
-  using Stream = WatchedStream<IsActiveResponse>;
+  using Stream = TestScalerClient::IsActiveStream;
 
-  StreamsOnFleetTest() {
-    auto started = GrpcServer::Start({.bind_address = "127.0.0.1", .port = 0}, service_.methods());
-    EXPECT_TRUE(started.ok()) << started.status();
-    server_ = *std::move(started);
-    stub_ = externalscaler::ExternalScaler::NewStub(grpc::CreateChannel(
-        absl::StrCat("127.0.0.1:", server_->port()), grpc::InsecureChannelCredentials()));
-  }
   ~StreamsOnFleetTest() override {
     service_.StopStreams();
     server_->Drain(absl::Seconds(5));
   }
 
   std::unique_ptr<Stream> Open(const externalscaler::ScaledObjectRef& ref) {
-    return std::make_unique<Stream>(
-        [&](grpc::ClientContext* context, grpc::ClientReadReactor<IsActiveResponse>* reactor) {
-          stub_->async()->StreamIsActive(context, &ref, reactor);
-        });
+    return client_.StreamIsActive(ref);
   }
 
   ScalerService service_{{.stale_after = kSixSeconds, .stream_lifetime = absl::Hours(10)},
@@ -44,8 +32,9 @@ class StreamsOnFleetTest : public AskedFleet {
                          profiles_,
                          counted_,
                          [] {}};
-  std::unique_ptr<GrpcServer> server_;
-  std::unique_ptr<externalscaler::ExternalScaler::Stub> stub_;
+  const std::unique_ptr<GrpcServer> server_ =
+      *GrpcServer::Start({.bind_address = "127.0.0.1", .port = 0}, service_.methods());
+  TestScalerClient client_{Target{.address = absl::StrCat("127.0.0.1:", server_->port())}};
 };
 
 TEST_F(StreamsOnFleetTest, ChangeOfOneNamespaceAsksNothingForStreamsOfAnother) {

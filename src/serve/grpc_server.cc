@@ -9,8 +9,8 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
-#include "rpc/grpc_log.h"
 #include "wire/health_service.h"
+#include "wire/protobuf_log.h"
 #include "wire/reflection_service.h"
 
 namespace gpuscaler {
@@ -100,7 +100,7 @@ class GrpcServer::Impl {
 
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcServerOptions& options,
                                                               Methods methods) {
-  TakeOverGrpcLog();  // protobuf logs messages that it cannot read
+  TakeOverProtobufLog();
   auto impl = std::make_unique<Impl>(options);
   RETURN_IF_ERROR(impl->Start(std::move(methods)));
   return std::unique_ptr<GrpcServer>(new GrpcServer(std::move(impl)));

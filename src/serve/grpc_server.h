@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "rpc/tls_files.h"
 #include "wire/methods.h"
+#include "wire/tls_files.h"
 #include "wire/wire_server.h"
 
 namespace gpuscaler {

@@ -1,8 +1,5 @@
 #include "serve/grpc_server.h"
 
-#include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/grpcpp.h>
-
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,73 +8,36 @@
 #include "base/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "rpc/test_certificates.h"
-#include "serve/raw_stream.h"
+#include "health.pb.h"
+#include "reflection_v1alpha.pb.h"
 #include "serve/served_scaler.h"
+#include "serve/test_scaler_client.h"
+#include "wire/client_tls.h"
+#include "wire/limits.h"
+#include "wire/test_certificates.h"
 
 namespace gpuscaler {
 namespace {
 
-using externalscaler::GetMetricSpecResponse;
-using externalscaler::IsActiveResponse;
-using grpc::StatusCode;
+using grpc::health::v1::HealthCheckRequest;
+using grpc::health::v1::HealthCheckResponse;
+using grpc::reflection::v1alpha::ServerReflectionRequest;
+using grpc::reflection::v1alpha::ServerReflectionResponse;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 
-// Channels to one address share a connection otherwise.
-std::shared_ptr<grpc::Channel> OwnConnection(
-    const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return grpc::CreateCustomChannel(address, credentials, arguments);
+absl::Status AskForSpec(TestScalerClient& client) {
+  return client.GetMetricSpec(RefOf({})).status();
 }
 
-// One call, within 30 s.
-grpc::Status AskForSpec(externalscaler::ExternalScaler::Stub& stub,
-                        const externalscaler::ScaledObjectRef& ref = RefOf({})) {
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
-  GetMetricSpecResponse reply;
-  return stub.GetMetricSpec(&context, ref, &reply);
-}
-
-// The health service's wire format, written out: string service = 1; status = 1, where 1 is
-// SERVING and 2 is NOT_SERVING. Debian has no generated code for it.
-grpc::Status Health(const std::shared_ptr<grpc::Channel>& channel, const std::string& service,
-                    int& serving) {
-  std::string question;
-  if (!service.empty()) {
-    question = absl::StrCat(std::string("\x0a") + static_cast<char>(service.size()), service);
-  }
-  grpc::Slice slice(question);
-  grpc::ByteBuffer request(&slice, 1);
-  grpc::ByteBuffer reply;
-  grpc::CompletionQueue queue;
-  grpc::ClientContext context;
-  grpc::GenericStub stub(channel);
-  const auto call =
-      stub.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check", request, &queue);
-  call->StartCall();
-  grpc::Status status;
-  call->Finish(&reply, &status, nullptr);
-  void* tag = nullptr;
-  bool ok = false;
-  queue.Next(&tag, &ok);
-  if (!status.ok()) return status;
-  std::vector<grpc::Slice> slices;
-  reply.Dump(&slices);
-  std::string answer;
-  for (const grpc::Slice& part : slices) {
-    answer.append(reinterpret_cast<const char*>(part.begin()), part.size());
-  }
-  serving = answer.size() == 2 && answer[0] == '\x08' ? answer[1] : 0;
-  return status;
-}
-int Serving(ServedScaler& scaler, const std::string& service) {
-  int serving = -1;
-  const grpc::Status status = Health(scaler.channel, service, serving);
-  EXPECT_TRUE(status.ok()) << status.error_message();
-  return serving;
+HealthCheckResponse::ServingStatus Serving(ServedScaler& scaler, const std::string& service) {
+  HealthCheckRequest request;
+  request.set_service(service);
+  const auto reply = scaler.client.channel().Call<HealthCheckResponse>(
+      "/grpc.health.v1.Health/Check", request, {.timeout = absl::Seconds(10)});
+  EXPECT_TRUE(reply.ok()) << reply.status();
+  return reply.ok() ? reply->status() : HealthCheckResponse::UNKNOWN;
 }
 
 TEST(GrpcServer, TakenPortIsNamed) {
@@ -99,85 +59,74 @@ TEST(GrpcServer, AddressThatIsNotOursIsNamed) {
 TEST(GrpcServer, ServesIpv6) {
   ServedScaler scaler({}, "", {.bind_address = "::1"});
   EXPECT_TRUE(absl::StartsWith(scaler.address, "[::1]:"));
-  EXPECT_TRUE(AskForSpec(*scaler.stub).ok());
+  EXPECT_TRUE(AskForSpec(scaler.client).ok());
 }
 
 TEST(GrpcServer, HealthOfTheServerDoesNotFollowTheGpus) {
   ServedScaler scaler;
-  constexpr int kServing = 1;
-  constexpr int kNotServing = 2;
   const std::string ours = "externalscaler.ExternalScaler";
-  EXPECT_EQ(Serving(scaler, ""), kServing);
-  EXPECT_EQ(Serving(scaler, ours), kNotServing) << "before the first reading";
+  EXPECT_EQ(Serving(scaler, ""), HealthCheckResponse::SERVING);
+  EXPECT_EQ(Serving(scaler, ours), HealthCheckResponse::NOT_SERVING) << "before the first reading";
   scaler.server->SetScalerServing(true);
-  EXPECT_EQ(Serving(scaler, ours), kServing);
+  EXPECT_EQ(Serving(scaler, ours), HealthCheckResponse::SERVING);
   scaler.server->SetScalerServing(false);
-  EXPECT_EQ(Serving(scaler, ours), kNotServing);
-  EXPECT_EQ(Serving(scaler, ""), kServing);
+  EXPECT_EQ(Serving(scaler, ours), HealthCheckResponse::NOT_SERVING);
+  EXPECT_EQ(Serving(scaler, ""), HealthCheckResponse::SERVING);
 }
 
-// ServerReflectionRequest{list_services: ""}; the answer holds the names as they are.
 TEST(GrpcServer, ReflectionListsItsServices) {
   ServedScaler scaler;
-  RawStream reflection(scaler.channel,
-                       "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
-                       std::string("\x3a\x00", 2));
-  const auto listed = reflection.Read();
-  ASSERT_TRUE(listed);
-  EXPECT_THAT(*listed,
-              AllOf(HasSubstr("externalscaler.ExternalScaler"), HasSubstr("gpuscaler.v1.Explainer"),
-                    HasSubstr("grpc.health.v1.Health")));
+  TestCall<ServerReflectionRequest, ServerReflectionResponse> reflection(
+      scaler.client.channel(), "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo");
+  ServerReflectionRequest request;
+  request.set_list_services("");
+  reflection.Send(request);
+  const auto responses = reflection.WaitForMessages(1);
+  ASSERT_EQ(responses.size(), 1);
+  std::vector<std::string> names;
+  for (const auto& service : responses[0].list_services_response().service()) {
+    names.push_back(service.name());
+  }
+  EXPECT_THAT(names, IsSupersetOf({"externalscaler.ExternalScaler", "gpuscaler.v1.Explainer",
+                                   "grpc.health.v1.Health"}));
 }
 
 TEST(GrpcServer, NobodyIsServedOnceItIsDrained) {
   ServedScaler scaler;
-  ASSERT_TRUE(AskForSpec(*scaler.stub).ok());
+  ASSERT_TRUE(AskForSpec(scaler.client).ok());
   scaler.Stop();
-  EXPECT_EQ(AskForSpec(*scaler.stub).error_code(), StatusCode::UNAVAILABLE);
+  EXPECT_EQ(AskForSpec(scaler.client).code(), absl::StatusCode::kUnavailable);
 }
 
 TEST(GrpcServer, HugeMessageIsRefusedAndTheNextOneAnswered) {
   ServedScaler scaler;
   const auto huge = RefOf({{"x", std::string(3 << 20, 'x')}});
-  EXPECT_EQ(AskForSpec(*scaler.stub, huge).error_code(), StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_TRUE(AskForSpec(*scaler.stub).ok());
+  EXPECT_EQ(scaler.client.GetMetricSpec(huge).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(AskForSpec(scaler.client).ok());
 }
 
-// gRPC may close the connection of who sends them, but nobody else's.
 TEST(GrpcServer, HugeHeadersAreRefusedAndTheNeighbourAnswered) {
   ServedScaler scaler;
-  const auto stub = externalscaler::ExternalScaler::NewStub(
-      OwnConnection(scaler.address, grpc::InsecureChannelCredentials()));
-  ASSERT_TRUE(AskForSpec(*scaler.stub).ok());
-  grpc::ClientContext context;
-  context.AddMetadata("x-huge", std::string(100'000, 'x'));
-  GetMetricSpecResponse reply;
-  EXPECT_FALSE(stub->GetMetricSpec(&context, RefOf({}), &reply).ok());
-  const grpc::Status status = AskForSpec(*scaler.stub);
-  EXPECT_TRUE(status.ok()) << status.error_message();
+  ASSERT_TRUE(AskForSpec(scaler.client).ok());
+  TestScalerClient other_client(
+      {.address = scaler.address},
+      {.timeout = absl::Seconds(10), .metadata = {{"x-huge", std::string(60'000, 'x')}}});
+  EXPECT_EQ(AskForSpec(other_client).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(scaler.server->counts().limits[static_cast<size_t>(Limit::kHeaderList)], 1);
+  const absl::Status status = AskForSpec(scaler.client);
+  EXPECT_TRUE(status.ok()) << status;
 }
 
 TEST(GrpcServer, MessageThatIsNotOursIsRefusedAndTheNextOneAnswered) {
   ServedScaler scaler;
   for (const std::string& bytes : {std::string("\x0a\x02\xff\xfe"), std::string("\x0a\x7f\x00", 3),
                                    std::string("\xff\xff\xff\xff")}) {
-    grpc::Slice slice(bytes);
-    grpc::ByteBuffer request(&slice, 1);
-    grpc::ByteBuffer reply;
-    grpc::CompletionQueue queue;
-    grpc::ClientContext context;
-    grpc::GenericStub stub(scaler.channel);
-    const auto call = stub.PrepareUnaryCall(
-        &context, "/externalscaler.ExternalScaler/GetMetricSpec", request, &queue);
-    call->StartCall();
-    grpc::Status status;
-    call->Finish(&reply, &status, nullptr);
-    void* tag = nullptr;
-    bool ok = false;
-    ASSERT_TRUE(queue.Next(&tag, &ok));
-    EXPECT_EQ(status.error_code(), grpc::StatusCode::INTERNAL) << status.error_message();
+    const UnaryAnswer answer = scaler.client.channel().CallBytes(
+        "/externalscaler.ExternalScaler/GetMetricSpec", bytes, {.timeout = absl::Seconds(10)});
+    EXPECT_EQ(answer.end.status.code(), absl::StatusCode::kInternal) << answer.end.status;
   }
-  EXPECT_TRUE(AskForSpec(*scaler.stub).ok());
+  EXPECT_TRUE(AskForSpec(scaler.client).ok());
 }
 
 class GrpcServerTls : public testing::Test {
@@ -190,12 +139,13 @@ class GrpcServerTls : public testing::Test {
   }
 
   // On a connection of its own.
-  grpc::Status AskWith(const std::string& ca, const TestPair& client = {}) {
-    const auto stub = externalscaler::ExternalScaler::NewStub(OwnConnection(
-        scaler_->address,
-        grpc::SslCredentials(
-            {.pem_root_certs = ca, .pem_private_key = client.key, .pem_cert_chain = client.cert})));
-    return AskForSpec(*stub);
+  absl::Status AskWith(const std::string& ca, const TestPair& pair = {}) {
+    TestScalerClient client({.address = scaler_->address, .tls = [&] {
+                               return ClientTls({.authorities = ca,
+                                                 .certificate_chain = pair.cert,
+                                                 .private_key = pair.key});
+                             }});
+    return AskForSpec(client);
   }
 
   const TestCa ca_{"ours"};
@@ -206,16 +156,16 @@ class GrpcServerTls : public testing::Test {
 
 TEST_F(GrpcServerTls, ClientsKnowItByItsCertificate) {
   Serve(ca_.Issue("server"));
-  const grpc::Status status = AskWith(ca_.pem());
-  EXPECT_TRUE(status.ok()) << status.error_message();
-  EXPECT_EQ(AskWith(other_ca_.pem()).error_code(), StatusCode::UNAVAILABLE);
-  EXPECT_EQ(AskForSpec(*scaler_->stub).error_code(), StatusCode::UNAVAILABLE) << "plain text";
+  const absl::Status status = AskWith(ca_.pem());
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(AskWith(other_ca_.pem()).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(AskForSpec(scaler_->client).code(), absl::StatusCode::kUnavailable) << "plain text";
 }
 
 TEST_F(GrpcServerTls, WithAClientCaOnlyItsClientsAreServed) {
   Serve(ca_.Issue("server"), ca_.pem());
-  const grpc::Status known = AskWith(ca_.pem(), ca_.Issue("keda"));
-  EXPECT_TRUE(known.ok()) << known.error_message();
+  const absl::Status known = AskWith(ca_.pem(), ca_.Issue("keda"));
+  EXPECT_TRUE(known.ok()) << known;
   EXPECT_FALSE(AskWith(ca_.pem()).ok()) << "no certificate";
   EXPECT_FALSE(AskWith(ca_.pem(), other_ca_.Issue("keda")).ok()) << "another CA's";
 }
@@ -227,8 +177,8 @@ TEST_F(GrpcServerTls, NewPairIsShownToNewConnections) {
   EXPECT_FALSE(AskWith(other_ca_.pem()).ok()) << "not reloaded yet";
   const absl::Status reloaded = scaler_->server->ReloadTls();
   ASSERT_TRUE(reloaded.ok()) << reloaded;
-  const grpc::Status status = AskWith(other_ca_.pem());
-  EXPECT_TRUE(status.ok()) << status.error_message();
+  const absl::Status status = AskWith(other_ca_.pem());
+  EXPECT_TRUE(status.ok()) << status;
   EXPECT_FALSE(AskWith(ca_.pem()).ok());
 }
 
@@ -240,8 +190,8 @@ TEST_F(GrpcServerTls, BadPairKeepsTheLastGoodOne) {
   const absl::Status reloaded = scaler_->server->ReloadTls();
   EXPECT_EQ(reloaded.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(reloaded.message()), AllOf(HasSubstr("key.pem"), HasSubstr("cert.pem")));
-  const grpc::Status status = AskWith(ca_.pem());
-  EXPECT_TRUE(status.ok()) << status.error_message();
+  const absl::Status status = AskWith(ca_.pem());
+  EXPECT_TRUE(status.ok()) << status;
 }
 
 TEST_F(GrpcServerTls, BadPairAtStartIsInvalid) {

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "rpc/tls_files.h"
+#include "wire/tls_files.h"
 
 namespace gpuscaler {
 

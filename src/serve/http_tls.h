@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
-#include "rpc/tls_files.h"
+#include "wire/tls_files.h"
 
 namespace gpuscaler {
 

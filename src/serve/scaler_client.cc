@@ -1,28 +1,23 @@
 #include "serve/scaler_client.h"
 
-#include <grpcpp/grpcpp.h>
-
-#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/file_text.h"
 #include "base/status_macros.h"
-#include "explain.grpc.pb.h"
-#include "externalscaler.grpc.pb.h"
-#include "fleetview.grpc.pb.h"
-#include "rpc/grpc_log.h"
-#include "rpc/grpc_status.h"
+#include "externalscaler.pb.h"
+#include "wire/channel.h"
+#include "wire/client_tls.h"
+#include "wire/protobuf_log.h"
 
 namespace gpuscaler {
 namespace {
 
-using externalscaler::ExternalScaler;
-using gpuscaler::v1::Explainer;
 using gpuscaler::v1::Explanation;
+using gpuscaler::v1::FleetView;
 
 // The view of a fleet of 20,000 nodes; all else is small.
-constexpr int kLargestReply = 64 << 20;
+constexpr size_t kLargestReply = 64 << 20;
 
 absl::StatusOr<std::string> ReadPem(const std::string& path) {
   if (path.empty()) return "";
@@ -31,17 +26,12 @@ absl::StatusOr<std::string> ReadPem(const std::string& path) {
   return text;
 }
 
-absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> Credentials(
-    const ScalerClientOptions& options) {
-  if (options.cert.empty() != options.key.empty()) {
-    return absl::InvalidArgumentError("a client certificate and its key go together");
-  }
-  if (!options.tls) return grpc::InsecureChannelCredentials();
-  grpc::SslCredentialsOptions ssl;
-  ASSIGN_OR_RETURN(ssl.pem_root_certs, ReadPem(options.ca));
-  ASSIGN_OR_RETURN(ssl.pem_cert_chain, ReadPem(options.cert));
-  ASSIGN_OR_RETURN(ssl.pem_private_key, ReadPem(options.key));
-  return grpc::SslCredentials(ssl);
+absl::StatusOr<std::shared_ptr<SSL_CTX>> TlsOf(const ScalerClientOptions& options) {
+  ClientTlsPems pems;
+  ASSIGN_OR_RETURN(pems.authorities, ReadPem(options.ca));
+  ASSIGN_OR_RETURN(pems.certificate_chain, ReadPem(options.cert));
+  ASSIGN_OR_RETURN(pems.private_key, ReadPem(options.key));
+  return ClientTls(pems);
 }
 
 // KEDA reads the float only when it is above 0.
@@ -61,29 +51,18 @@ externalscaler::ScaledObjectRef ToProto(const TriggerRef& trigger) {
 
 class ScalerClient::Impl {
  public:
-  Impl(const std::shared_ptr<grpc::Channel>& channel, absl::Duration deadline)
-      : scaler(ExternalScaler::NewStub(channel)),
-        explainer(Explainer::NewStub(channel)),
-        viewer(gpuscaler::v1::FleetViewer::NewStub(channel)),
-        deadline_(deadline) {}
+  Impl(Target target, absl::Duration deadline)
+      : channel_(loop_, std::move(target)), deadline_(deadline) {}
 
-  template <typename Stub, typename Request, typename Reply>
-  absl::StatusOr<Reply> Call(const std::unique_ptr<Stub>& stub,
-                             grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
-                                                          Reply*),
-                             const Request& request) const {
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoMicroseconds(deadline_));
-    Reply reply;
-    RETURN_IF_ERROR(FromGrpc((stub.get()->*method)(&context, request, &reply)));
-    return reply;
+  template <typename Reply, typename Request>
+  absl::StatusOr<Reply> Call(const char* method, const Request& request) {
+    return channel_.Call<Reply>(method, request,
+                                {.timeout = deadline_, .longest_message = kLargestReply});
   }
 
-  const std::unique_ptr<ExternalScaler::Stub> scaler;
-  const std::unique_ptr<Explainer::Stub> explainer;
-  const std::unique_ptr<gpuscaler::v1::FleetViewer::Stub> viewer;
-
  private:
+  EventLoop loop_;
+  Channel channel_;
   const absl::Duration deadline_;
 };
 
@@ -92,28 +71,30 @@ ScalerClient::~ScalerClient() = default;
 
 absl::StatusOr<std::unique_ptr<ScalerClient>> ScalerClient::Open(
     const ScalerClientOptions& options) {
-  TakeOverGrpcLog();
-  ASSIGN_OR_RETURN(const auto credentials, Credentials(options));
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // the scaler itself, not a proxy's view of it
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetMaxReceiveMessageSize(kLargestReply);
-  if (!options.server_name.empty()) arguments.SetSslTargetNameOverride(options.server_name);
-  const auto channel = grpc::CreateCustomChannel(options.address, credentials, arguments);
+  TakeOverProtobufLog();
+  Target target = {.address = options.address, .server_name = options.server_name};
+  if (options.cert.empty() != options.key.empty()) {
+    return absl::InvalidArgumentError("a client certificate and its key go together");
+  }
+  if (options.tls) {
+    ASSIGN_OR_RETURN(auto context, TlsOf(options));
+    target.tls = [context = std::move(context)] { return context; };
+  }
   return std::unique_ptr<ScalerClient>(
-      new ScalerClient(std::make_unique<Impl>(channel, options.deadline)));
+      new ScalerClient(std::make_unique<Impl>(std::move(target), options.deadline)));
 }
 
 absl::StatusOr<bool> ScalerClient::IsActive(const TriggerRef& trigger) const {
   ASSIGN_OR_RETURN(const auto reply,
-                   impl_->Call(impl_->scaler, &ExternalScaler::Stub::IsActive, ToProto(trigger)));
+                   impl_->Call<externalscaler::IsActiveResponse>(
+                       "/externalscaler.ExternalScaler/IsActive", ToProto(trigger)));
   return reply.result();
 }
 
 absl::StatusOr<MetricSpec> ScalerClient::GetMetricSpec(const TriggerRef& trigger) const {
-  ASSIGN_OR_RETURN(
-      const auto reply,
-      impl_->Call(impl_->scaler, &ExternalScaler::Stub::GetMetricSpec, ToProto(trigger)));
+  ASSIGN_OR_RETURN(const auto reply,
+                   impl_->Call<externalscaler::GetMetricSpecResponse>(
+                       "/externalscaler.ExternalScaler/GetMetricSpec", ToProto(trigger)));
   if (reply.metricspecs_size() != 1) {
     return absl::InternalError(
         absl::StrCat("GetMetricSpec answered ", reply.metricspecs_size(), " specs instead of one"));
@@ -127,8 +108,8 @@ absl::StatusOr<double> ScalerClient::GetMetrics(const TriggerRef& trigger,
   externalscaler::GetMetricsRequest request;
   *request.mutable_scaledobjectref() = ToProto(trigger);
   request.set_metricname(metric_name);
-  ASSIGN_OR_RETURN(const auto reply,
-                   impl_->Call(impl_->scaler, &ExternalScaler::Stub::GetMetrics, request));
+  ASSIGN_OR_RETURN(const auto reply, impl_->Call<externalscaler::GetMetricsResponse>(
+                                         "/externalscaler.ExternalScaler/GetMetrics", request));
   if (reply.metricvalues().empty()) return absl::InternalError("GetMetrics answered no value");
   double total = 0;
   for (const auto& value : reply.metricvalues()) {
@@ -138,12 +119,11 @@ absl::StatusOr<double> ScalerClient::GetMetrics(const TriggerRef& trigger,
 }
 
 absl::StatusOr<Explanation> ScalerClient::Explain(const TriggerRef& trigger) const {
-  return impl_->Call(impl_->explainer, &Explainer::Stub::Explain, ToProto(trigger));
+  return impl_->Call<Explanation>("/gpuscaler.v1.Explainer/Explain", ToProto(trigger));
 }
 
-absl::StatusOr<gpuscaler::v1::FleetView> ScalerClient::View() const {
-  return impl_->Call(impl_->viewer, &gpuscaler::v1::FleetViewer::Stub::View,
-                     gpuscaler::v1::ViewRequest());
+absl::StatusOr<FleetView> ScalerClient::View() const {
+  return impl_->Call<FleetView>("/gpuscaler.v1.FleetViewer/View", gpuscaler::v1::ViewRequest());
 }
 
 }  // namespace gpuscaler

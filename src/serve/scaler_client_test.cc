@@ -1,17 +1,19 @@
 #include "serve/scaler_client.h"
 
-#include <grpcpp/grpcpp.h>
-
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "base/test_folder.h"
-#include "externalscaler.grpc.pb.h"
+#include "externalscaler.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "rpc/test_certificates.h"
+#include "wire/methods.h"
+#include "wire/test_certificates.h"
+#include "wire/wire_server.h"
 
 namespace gpuscaler {
 namespace {
@@ -22,39 +24,29 @@ using externalscaler::GetMetricsResponse;
 using externalscaler::IsActiveResponse;
 using ::testing::HasSubstr;
 
-// What the fake answers, and the last question it got.
+// A scaler's replies, and the last request that it got.
 struct Talk {
   bool active = false;
   GetMetricSpecResponse specs;
   GetMetricsResponse metrics;
-  grpc::Status status;
+  absl::Status status;  // of GetMetrics
   externalscaler::ScaledObjectRef last_ref;
   std::string last_metric;
 };
 
-class FakeScaler : public externalscaler::ExternalScaler::Service {
+// Never answers IsActive of "hangs".
+class FakeScaler {
  public:
-  grpc::Status IsActive(grpc::ServerContext* context, const externalscaler::ScaledObjectRef* ref,
-                        IsActiveResponse* reply) override {
-    MutexLock lock(mutex_);
-    while (ref->name() == "hangs" && !context->IsCancelled()) {
-      never_.WaitFor(mutex_, absl::Milliseconds(1));
-    }
-    talk_.last_ref = *ref;
-    reply->set_result(talk_.active);
-    return grpc::Status::OK;
-  }
-  grpc::Status GetMetricSpec(grpc::ServerContext*, const externalscaler::ScaledObjectRef*,
-                             GetMetricSpecResponse* reply) override {
-    *reply = talk().specs;
-    return grpc::Status::OK;
-  }
-  grpc::Status GetMetrics(grpc::ServerContext*, const GetMetricsRequest* request,
-                          GetMetricsResponse* reply) override {
-    MutexLock lock(mutex_);
-    talk_.last_metric = request->metricname();
-    *reply = talk_.metrics;
-    return talk_.status;
+  Methods methods() {
+    return {Unary<externalscaler::ScaledObjectRef>(
+                "/externalscaler.ExternalScaler/IsActive",
+                [this](const auto& call, const auto& ref) { IsActive(*call, ref); }),
+            Unary<externalscaler::ScaledObjectRef>(
+                "/externalscaler.ExternalScaler/GetMetricSpec",
+                [this](const auto& call, const auto&) { Reply(*call, talk().specs); }),
+            Unary<GetMetricsRequest>(
+                "/externalscaler.ExternalScaler/GetMetrics",
+                [this](const auto& call, const auto& request) { GetMetrics(*call, request); })};
   }
 
   Talk talk() {
@@ -67,22 +59,32 @@ class FakeScaler : public externalscaler::ExternalScaler::Service {
   }
 
  private:
+  void IsActive(ServerCall& call, const externalscaler::ScaledObjectRef& ref) {
+    if (ref.name() == "hangs") return;
+    MutexLock lock(mutex_);
+    talk_.last_ref = ref;
+    IsActiveResponse reply;
+    reply.set_result(talk_.active);
+    Reply(call, reply);
+  }
+  void GetMetrics(ServerCall& call, const GetMetricsRequest& request) {
+    MutexLock lock(mutex_);
+    talk_.last_metric = request.metricname();
+    if (!talk_.status.ok()) return call.Finish(talk_.status);
+    Reply(call, talk_.metrics);
+  }
+
   Mutex mutex_;
-  CondVar never_;
   Talk talk_ ABSL_GUARDED_BY(mutex_);
 };
 
 class ScalerClientTest : public testing::Test {
  protected:
-  void Serve(const std::shared_ptr<grpc::ServerCredentials>& credentials =
-                 grpc::InsecureServerCredentials()) {
-    grpc::ServerBuilder builder;
-    int port = 0;
-    builder.AddListeningPort("127.0.0.1:0", credentials, &port);
-    builder.RegisterService(&scaler_);
-    server_ = builder.BuildAndStart();
-    ASSERT_NE(server_, nullptr);
-    options_.address = absl::StrCat("127.0.0.1:", port);
+  void Serve(const std::optional<TlsPems>& tls = std::nullopt) {
+    auto server = WireServer::Start({.bind_address = "127.0.0.1", .tls = tls}, scaler_.methods());
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+    options_.address = absl::StrCat("127.0.0.1:", server_->port());
   }
 
   std::unique_ptr<ScalerClient> Open() {
@@ -92,7 +94,7 @@ class ScalerClientTest : public testing::Test {
   }
 
   FakeScaler scaler_;
-  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<WireServer> server_;
   ScalerClientOptions options_;
   const TriggerRef trigger_ = {"llm", "default", {{"profile", "vllm-inference"}}};
 };
@@ -149,10 +151,9 @@ TEST_F(ScalerClientTest, AddsUpSeveralValuesAndRefusesNone) {
 TEST_F(ScalerClientTest, HandsOnTheScalersOwnError) {
   Serve();
   Talk talk;
-  talk.status = {grpc::StatusCode::INVALID_ARGUMENT, "profile=\"vlm\": no such profile"};
+  talk.status = absl::InvalidArgumentError("profile=\"vlm\": no such profile");
   scaler_.set_talk(talk);
-  EXPECT_EQ(Open()->GetMetrics(trigger_, "m").status(),
-            absl::InvalidArgumentError("profile=\"vlm\": no such profile"));
+  EXPECT_EQ(Open()->GetMetrics(trigger_, "m").status(), talk.status);
 }
 
 TEST_F(ScalerClientTest, DoesNotWaitForAHangingScaler) {
@@ -169,17 +170,14 @@ TEST_F(ScalerClientTest, SaysThatAScalerIsNotOurs) {
 
 TEST_F(ScalerClientTest, SaysThatNobodyListens) {
   Serve();
-  server_->Shutdown();
+  server_ = nullptr;
   EXPECT_EQ(Open()->IsActive(trigger_).status().code(), absl::StatusCode::kUnavailable);
 }
 
 TEST_F(ScalerClientTest, ProvesItsIdentityAndChecksTheServers) {
   const TestCa ca("test CA");
   const TestPair server = ca.Issue("server");
-  grpc::SslServerCredentialsOptions ssl(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  ssl.pem_root_certs = ca.pem();
-  ssl.pem_key_cert_pairs = {{server.key, server.cert}};
-  Serve(grpc::SslServerCredentials(ssl));
+  Serve(TlsPems{.cert = server.cert, .key = server.key, .client_ca = ca.pem()});
   EXPECT_EQ(Open()->IsActive(trigger_).status().code(), absl::StatusCode::kUnavailable)
       << "plain text";
 

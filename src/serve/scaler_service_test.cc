@@ -1,9 +1,8 @@
 #include "serve/scaler_service.h"
 
-#include <grpcpp/grpcpp.h>
-
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <future>
 #include <string>
 #include <vector>
@@ -15,37 +14,14 @@
 namespace gpuscaler {
 namespace {
 
-using externalscaler::GetMetricSpecResponse;
 using externalscaler::GetMetricsRequest;
 using externalscaler::GetMetricsResponse;
-using externalscaler::IsActiveResponse;
-using gpuscaler::v1::Explanation;
-using grpc::StatusCode;
 using ::testing::HasSubstr;
 
-// One unary call each; the reply holds when the status is OK.
-grpc::Status IsActive(ServedScaler& scaler, const externalscaler::ScaledObjectRef& ref,
-                      IsActiveResponse* reply) {
-  grpc::ClientContext context;
-  return scaler.stub->IsActive(&context, ref, reply);
-}
-grpc::Status GetMetricSpec(ServedScaler& scaler, const externalscaler::ScaledObjectRef& ref,
-                           GetMetricSpecResponse* reply) {
-  grpc::ClientContext context;
-  return scaler.stub->GetMetricSpec(&context, ref, reply);
-}
-grpc::Status GetMetrics(ServedScaler& scaler, const externalscaler::ScaledObjectRef& ref,
-                        GetMetricsResponse* reply) {
-  grpc::ClientContext context;
-  GetMetricsRequest request;
-  *request.mutable_scaledobjectref() = ref;
-  request.set_metricname("keda_gpu_metric");
-  return scaler.stub->GetMetrics(&context, request, reply);
-}
-grpc::Status Explain(ServedScaler& scaler, const externalscaler::ScaledObjectRef& ref,
-                     Explanation* reply) {
-  grpc::ClientContext context;
-  return scaler.explainer->Explain(&context, ref, reply);
+// Returns V, or NaN, which equals nothing, with a failure.
+double ValueOf(const absl::StatusOr<GetMetricsResponse>& reply) {
+  EXPECT_TRUE(reply.ok()) << reply.status();
+  return reply.ok() ? reply->metricvalues(0).metricvaluefloat() : std::nan("");
 }
 
 // A reading that costs, of a device that has it but was not asked.
@@ -58,49 +34,45 @@ GpuSample GpuWithoutPcie() {
 TEST(ScalerService, ValueIsTheLoadOfAllReplicas) {
   ServedScaler scaler;
   scaler.Sample({BusyGpu(0, 60), BusyGpu(1, 31.2345)});
-  GetMetricsResponse reply;
-  const grpc::Status status = GetMetrics(scaler, RefOf({{"targetValue", "70"}}), &reply);
-  ASSERT_TRUE(status.ok()) << status.error_message();
-  ASSERT_EQ(reply.metricvalues_size(), 1);
-  EXPECT_EQ(reply.metricvalues(0).metricname(), "keda_gpu_metric");
-  EXPECT_DOUBLE_EQ(reply.metricvalues(0).metricvaluefloat(), 91.235);
-  EXPECT_EQ(reply.metricvalues(0).metricvalue(), 92) << "rounded up";
+  const auto reply = scaler.client.GetMetrics(RefOf({{"targetValue", "70"}}));
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  ASSERT_EQ(reply->metricvalues_size(), 1);
+  EXPECT_EQ(reply->metricvalues(0).metricname(), "keda_gpu_metric");
+  EXPECT_DOUBLE_EQ(reply->metricvalues(0).metricvaluefloat(), 91.235);
+  EXPECT_EQ(reply->metricvalues(0).metricvalue(), 92) << "rounded up";
 }
 
 TEST(ScalerService, EachSnapshotIsJudgedAnew) {
   ServedScaler scaler;
   const externalscaler::ScaledObjectRef ref = RefOf({{"window", "0s"}});
-  GetMetricsResponse reply;
   scaler.Sample({BusyGpu(0, 60)});
-  ASSERT_TRUE(GetMetrics(scaler, ref, &reply).ok());
-  EXPECT_EQ(reply.metricvalues(0).metricvaluefloat(), 60);
+  EXPECT_EQ(ValueOf(scaler.client.GetMetrics(ref)), 60);
   scaler.clock.Advance(kTick);
   scaler.Sample({BusyGpu(0, 20)});
-  ASSERT_TRUE(GetMetrics(scaler, ref, &reply).ok());
-  EXPECT_EQ(reply.metricvalues(0).metricvaluefloat(), 20);
+  EXPECT_EQ(ValueOf(scaler.client.GetMetrics(ref)), 20);
 }
 
 TEST(ScalerService, MetricNameAskedForIsNotLookedAt) {
   ServedScaler scaler;
   scaler.Sample({BusyGpu(0, 60)});
-  grpc::ClientContext context;
   GetMetricsRequest request;
   *request.mutable_scaledobjectref() = RefOf({{"metricName", "ours"}});
   request.set_metricname("of-an-older-profile");
-  GetMetricsResponse reply;
-  ASSERT_TRUE(scaler.stub->GetMetrics(&context, request, &reply).ok());
-  EXPECT_EQ(reply.metricvalues(0).metricname(), "ours");
+  const auto reply = scaler.client.GetMetrics(request);
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_EQ(reply->metricvalues(0).metricname(), "ours");
 }
 
 TEST(ScalerService, ActiveFollowsTheLoadOnceThereIsEvidence) {
   ServedScaler scaler;
-  IsActiveResponse reply;
   scaler.Hold(absl::Seconds(70), {BusyGpu(0, 60)});
-  ASSERT_TRUE(IsActive(scaler, RefOf({}), &reply).ok());
-  EXPECT_TRUE(reply.result());
+  const auto busy = scaler.client.IsActive(RefOf({}));
+  ASSERT_TRUE(busy.ok()) << busy.status();
+  EXPECT_TRUE(busy->result());
   scaler.Hold(absl::Seconds(130), {FreeGpu(0)});
-  ASSERT_TRUE(IsActive(scaler, RefOf({}), &reply).ok());
-  EXPECT_FALSE(reply.result());
+  const auto idle = scaler.client.IsActive(RefOf({}));
+  ASSERT_TRUE(idle.ok()) << idle.status();
+  EXPECT_FALSE(idle->result());
 }
 
 TEST(ScalerService, ThreadThatAnswersSaysThatItComesRoundWithoutAnySnapshot) {
@@ -111,42 +83,41 @@ TEST(ScalerService, ThreadThatAnswersSaysThatItComesRoundWithoutAnySnapshot) {
 
 TEST(ScalerService, SpecNeedsNoSnapshot) {
   ServedScaler scaler;
-  GetMetricSpecResponse reply;
-  ASSERT_TRUE(
-      GetMetricSpec(scaler, RefOf({{"profile", "vllm-inference"}, {"targetValue", "70.5"}}), &reply)
-          .ok());
-  ASSERT_EQ(reply.metricspecs_size(), 1);
-  EXPECT_EQ(reply.metricspecs(0).metricname(), "keda_gpu_vllm_inference");
-  EXPECT_EQ(reply.metricspecs(0).targetsizefloat(), 70.5);
-  EXPECT_EQ(reply.metricspecs(0).targetsize(), 71);
+  const auto reply =
+      scaler.client.GetMetricSpec(RefOf({{"profile", "vllm-inference"}, {"targetValue", "70.5"}}));
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  ASSERT_EQ(reply->metricspecs_size(), 1);
+  EXPECT_EQ(reply->metricspecs(0).metricname(), "keda_gpu_vllm_inference");
+  EXPECT_EQ(reply->metricspecs(0).targetsizefloat(), 70.5);
+  EXPECT_EQ(reply->metricspecs(0).targetsize(), 71);
 }
 
 TEST(ScalerService, ExplanationCarriesTheDecision) {
   ServedScaler scaler;
   scaler.Sample({BusyGpu(0, 60), FreeGpu(1)});
   scaler.clock.Advance(absl::Seconds(3));
-  Explanation reply;
-  ASSERT_TRUE(Explain(scaler, RefOf({}), &reply).ok());
-  EXPECT_EQ(reply.code(), 0);
-  EXPECT_EQ(reply.value(), 60);
-  EXPECT_TRUE(reply.active());
-  EXPECT_EQ(reply.target(), 80);
-  EXPECT_EQ(reply.target_type(), "AverageValue");
-  EXPECT_EQ(reply.replicas(), 1);
-  ASSERT_EQ(reply.shares_size(), 2);
-  EXPECT_EQ(reply.shares(0).load(), 60);
-  EXPECT_EQ(reply.shares(1).state(), "idle");
-  EXPECT_EQ(reply.snapshot_age_seconds(), 3);
-  EXPECT_THAT(reply.text(), HasSubstr("value: 60"));
+  const auto reply = scaler.client.Explain(RefOf({}));
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_EQ(reply->code(), 0);
+  EXPECT_EQ(reply->value(), 60);
+  EXPECT_TRUE(reply->active());
+  EXPECT_EQ(reply->target(), 80);
+  EXPECT_EQ(reply->target_type(), "AverageValue");
+  EXPECT_EQ(reply->replicas(), 1);
+  ASSERT_EQ(reply->shares_size(), 2);
+  EXPECT_EQ(reply->shares(0).load(), 60);
+  EXPECT_EQ(reply->shares(1).state(), "idle");
+  EXPECT_EQ(reply->snapshot_age_seconds(), 3);
+  EXPECT_THAT(reply->text(), HasSubstr("value: 60"));
 }
 
 TEST(ScalerService, ExplanationOfAnErrorIsAnAnswer) {
   ServedScaler scaler({.snapshot_timeout = absl::Milliseconds(20)});
-  Explanation reply;
-  ASSERT_TRUE(Explain(scaler, RefOf({}), &reply).ok());
-  EXPECT_EQ(reply.code(), StatusCode::UNAVAILABLE);
-  EXPECT_EQ(reply.message(), "no GPU snapshot yet");
-  EXPECT_EQ(reply.metric_name(), "keda_gpu_metric");
+  const auto reply = scaler.client.Explain(RefOf({}));
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_EQ(reply->code(), static_cast<int>(absl::StatusCode::kUnavailable));
+  EXPECT_EQ(reply->message(), "no GPU snapshot yet");
+  EXPECT_EQ(reply->metric_name(), "keda_gpu_metric");
 }
 
 struct Malformed {
@@ -186,15 +157,12 @@ TEST(ScalerService, MalformedMetadataIsAnErrorInWordsWhereKedaShowsThem) {
   ServedScaler scaler;
   scaler.Sample({BusyGpu(0, 60)});
   for (const Malformed& kind : MalformedKinds()) {
-    IsActiveResponse active;
-    GetMetricsResponse metrics;
-    Explanation explanation;
     const externalscaler::ScaledObjectRef ref = RefOf(kind.metadata);
-    for (const grpc::Status& status :
-         {IsActive(scaler, ref, &active), GetMetrics(scaler, ref, &metrics),
-          Explain(scaler, ref, &explanation)}) {
-      EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT) << kind.name;
-      EXPECT_THAT(status.error_message(), HasSubstr(kind.says)) << kind.name;
+    for (const absl::Status& status :
+         {scaler.client.IsActive(ref).status(), scaler.client.GetMetrics(ref).status(),
+          scaler.client.Explain(ref).status()}) {
+      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << kind.name;
+      EXPECT_THAT(std::string(status.message()), HasSubstr(kind.says)) << kind.name;
     }
   }
 }
@@ -202,14 +170,13 @@ TEST(ScalerService, MalformedMetadataIsAnErrorInWordsWhereKedaShowsThem) {
 TEST(ScalerService, MalformedMetadataStillHasASpec) {
   ServedScaler scaler;
   for (const Malformed& kind : MalformedKinds()) {
-    GetMetricSpecResponse reply;
-    const grpc::Status status = GetMetricSpec(scaler, RefOf(kind.metadata), &reply);
-    ASSERT_TRUE(status.ok()) << kind.name << ": " << status.error_message();
-    ASSERT_EQ(reply.metricspecs_size(), 1) << kind.name;
-    EXPECT_GT(reply.metricspecs(0).targetsizefloat(), 0) << kind.name;
+    const auto reply = scaler.client.GetMetricSpec(RefOf(kind.metadata));
+    ASSERT_TRUE(reply.ok()) << kind.name << ": " << reply.status();
+    ASSERT_EQ(reply->metricspecs_size(), 1) << kind.name;
+    EXPECT_GT(reply->metricspecs(0).targetsizefloat(), 0) << kind.name;
     const bool readable =
         kind.metadata.count("profile") == 1 && kind.metadata.at("profile") == "vllm-inference";
-    EXPECT_EQ(reply.metricspecs(0).metricname(),
+    EXPECT_EQ(reply->metricspecs(0).metricname(),
               readable ? "keda_gpu_vllm_inference" : "keda_gpu_metric")
         << kind.name;
   }
@@ -217,11 +184,9 @@ TEST(ScalerService, MalformedMetadataStillHasASpec) {
 
 TEST(ScalerService, MetricsOfNoScaledObjectAreRefused) {
   ServedScaler scaler;
-  grpc::ClientContext context;
-  GetMetricsResponse reply;
-  const grpc::Status status = scaler.stub->GetMetrics(&context, {}, &reply);
-  EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(status.error_message(), HasSubstr("scaledObjectRef"));
+  const absl::Status status = scaler.client.GetMetrics(GetMetricsRequest()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("scaledObjectRef"));
 }
 
 TEST(ScalerService, WithoutANameOnlyTheSpecIsAnswered) {
@@ -229,16 +194,14 @@ TEST(ScalerService, WithoutANameOnlyTheSpecIsAnswered) {
   scaler.Sample({BusyGpu(0, 60)});
   externalscaler::ScaledObjectRef nameless = RefOf({{"profile", "vllm-inference"}});
   nameless.clear_name();
-  IsActiveResponse active;
-  GetMetricsResponse metrics;
-  for (const grpc::Status& status :
-       {IsActive(scaler, nameless, &active), GetMetrics(scaler, nameless, &metrics)}) {
-    EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
-    EXPECT_THAT(status.error_message(), HasSubstr("has no name"));
+  for (const absl::Status& status :
+       {scaler.client.IsActive(nameless).status(), scaler.client.GetMetrics(nameless).status()}) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("has no name"));
   }
-  GetMetricSpecResponse spec;
-  ASSERT_TRUE(GetMetricSpec(scaler, nameless, &spec).ok());
-  EXPECT_EQ(spec.metricspecs(0).metricname(), "keda_gpu_vllm_inference");
+  const auto spec = scaler.client.GetMetricSpec(nameless);
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->metricspecs(0).metricname(), "keda_gpu_vllm_inference");
 }
 
 TEST(ScalerService, WhatKedaNeverSendsIsLoggedWithItsPeerButFillsNoDisk) {
@@ -246,13 +209,10 @@ TEST(ScalerService, WhatKedaNeverSendsIsLoggedWithItsPeerButFillsNoDisk) {
   scaler.Sample({BusyGpu(0, 60)});
   externalscaler::ScaledObjectRef nameless = RefOf({});
   nameless.clear_name();
-  GetMetricsResponse metrics;
-  IsActiveResponse active;
   ::testing::internal::CaptureStderr();
-  grpc::ClientContext context;
-  EXPECT_FALSE(scaler.stub->GetMetrics(&context, {}, &metrics).ok());
-  EXPECT_FALSE(IsActive(scaler, RefOf({{"x", std::string(70'000, 'x')}}), &active).ok());
-  for (int i = 0; i < 100; ++i) EXPECT_FALSE(IsActive(scaler, nameless, &active).ok());
+  EXPECT_FALSE(scaler.client.GetMetrics(GetMetricsRequest()).ok());
+  EXPECT_FALSE(scaler.client.IsActive(RefOf({{"x", std::string(70'000, 'x')}})).ok());
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(scaler.client.IsActive(nameless).ok());
   const std::string log = ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(log, HasSubstr("level=warn event=request_refused method=GetMetrics "
                              "peer=127.0.0.1 "));
@@ -266,18 +226,16 @@ TEST(ScalerService, WordsThatWouldNotFitTheTrailersAreCut) {
   ServedScaler scaler;
   std::map<std::string, std::string> metadata;
   for (int i = 0; i < 200; ++i) metadata[absl::StrCat("unknown\xE2\x82\xAC", i)] = "v";
-  IsActiveResponse reply;
-  const grpc::Status status = IsActive(scaler, RefOf(metadata), &reply);
-  EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT) << status.error_message();
-  EXPECT_THAT(status.error_message(), ::testing::EndsWith("..."));
+  const absl::Status status = scaler.client.IsActive(RefOf(metadata)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_THAT(std::string(status.message()), ::testing::EndsWith("..."));
 }
 
 TEST(ScalerService, ScopeThatCanNeverBeReadIsAFailedPrecondition) {
   ServedScaler scaler;
   scaler.Sample({BusyGpu(0, 60)});
-  IsActiveResponse reply;
-  const grpc::Status status = IsActive(scaler, RefOf({{"gpuIndex", "5"}}), &reply);
-  EXPECT_EQ(status.error_code(), StatusCode::FAILED_PRECONDITION) << status.error_message();
+  const absl::Status status = scaler.client.IsActive(RefOf({{"gpuIndex", "5"}})).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
 }
 
 TEST(ScalerService, WithoutASnapshotACallIsUnavailableAfterItsPatience) {
@@ -285,11 +243,9 @@ TEST(ScalerService, WithoutASnapshotACallIsUnavailableAfterItsPatience) {
   ServedScaler scaler({.snapshot_timeout = staleness});
   const SteadyClock real;
   const absl::Time before = real.Now();
-  GetMetricsResponse reply;
-  const grpc::Status status = GetMetrics(scaler, RefOf({}), &reply);
+  const absl::Status status = scaler.client.GetMetrics(RefOf({})).status();
   const absl::Duration took = real.Now() - before;
-  EXPECT_EQ(status.error_code(), StatusCode::UNAVAILABLE);
-  EXPECT_EQ(status.error_message(), "no GPU snapshot yet");
+  EXPECT_EQ(status, absl::UnavailableError("no GPU snapshot yet"));
   EXPECT_GE(took, staleness);
   EXPECT_LT(took, absl::Seconds(10));
 }
@@ -298,31 +254,25 @@ TEST(ScalerService, StaleSnapshotIsUnavailableNotZero) {
   ServedScaler scaler({.snapshot_timeout = absl::Milliseconds(20)});
   scaler.Sample({BusyGpu(0, 60)});
   scaler.clock.Advance(absl::Minutes(1));
-  IsActiveResponse active;
-  GetMetricsResponse metrics;
-  EXPECT_EQ(IsActive(scaler, RefOf({}), &active).error_code(), StatusCode::UNAVAILABLE);
-  EXPECT_EQ(GetMetrics(scaler, RefOf({}), &metrics).error_code(), StatusCode::UNAVAILABLE);
+  EXPECT_EQ(scaler.client.IsActive(RefOf({})).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(scaler.client.GetMetrics(RefOf({})).status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(scaler.counted.decided(Outcome::kUnavailable), 2);
 }
 
 TEST(ScalerService, WaitingCallGetsTheSnapshotThatComes) {
   ServedScaler scaler({.snapshot_timeout = absl::Seconds(60)});
-  GetMetricsResponse reply;
-  auto call = std::async(std::launch::async, [&] { return GetMetrics(scaler, RefOf({}), &reply); });
+  auto call = std::async(std::launch::async, [&] { return scaler.client.GetMetrics(RefOf({})); });
   ASSERT_TRUE(Eventually([&] { return scaler.service->waiting_calls() == 1; }));
   scaler.Sample({BusyGpu(0, 60)});
-  const grpc::Status status = call.get();
-  ASSERT_TRUE(status.ok()) << status.error_message();
-  EXPECT_EQ(reply.metricvalues(0).metricvaluefloat(), 60);
+  EXPECT_EQ(ValueOf(call.get()), 60);
 }
 
 TEST(ScalerService, CostlyReadingIsWantedWokenForAndWaitedFor) {
   ServedScaler scaler({.snapshot_timeout = absl::Seconds(60)});
   scaler.Sample({GpuWithoutPcie()});
   EXPECT_FALSE(scaler.leases.Subscription(scaler.clock.Now()).pcie);
-  GetMetricsResponse reply;
   auto call = std::async(std::launch::async, [&] {
-    return GetMetrics(scaler, RefOf({{"metricType", "pcie_tx_kbps"}}), &reply);
+    return scaler.client.GetMetrics(RefOf({{"metricType", "pcie_tx_kbps"}}));
   });
   ASSERT_TRUE(Eventually([&] { return scaler.service->waiting_calls() == 1; }));
   EXPECT_EQ(scaler.sampler_wakes, 1);
@@ -332,36 +282,31 @@ TEST(ScalerService, CostlyReadingIsWantedWokenForAndWaitedFor) {
   read.pcie_tx_kbps = 1000;
   scaler.clock.Advance(absl::Seconds(1));
   scaler.Sample({read});
-  const grpc::Status status = call.get();
-  ASSERT_TRUE(status.ok()) << status.error_message();
-  EXPECT_EQ(reply.metricvalues(0).metricvaluefloat(), 1000);
+  EXPECT_EQ(ValueOf(call.get()), 1000);
 }
 
 TEST(ScalerService, CheapReadingsWakeNobody) {
   ServedScaler scaler;
   scaler.Sample({GpuWithoutPcie()});
-  IsActiveResponse reply;
-  ASSERT_TRUE(IsActive(scaler, RefOf({}), &reply).ok());
+  ASSERT_TRUE(scaler.client.IsActive(RefOf({})).ok());
   EXPECT_EQ(scaler.sampler_wakes, 0);
   EXPECT_FALSE(scaler.leases.Subscription(scaler.clock.Now()).pcie);
 }
 
 TEST(ScalerService, StoppingAnswersWhatWaits) {
   ServedScaler scaler({.snapshot_timeout = absl::Seconds(60)});
-  GetMetricsResponse reply;
-  auto call = std::async(std::launch::async, [&] { return GetMetrics(scaler, RefOf({}), &reply); });
+  auto call = std::async(std::launch::async, [&] { return scaler.client.GetMetrics(RefOf({})); });
   ASSERT_TRUE(Eventually([&] { return scaler.service->waiting_calls() == 1; }));
   scaler.service->StopStreams();
   ASSERT_EQ(call.wait_for(std::chrono::seconds(30)), std::future_status::ready);
-  EXPECT_EQ(call.get().error_code(), StatusCode::UNAVAILABLE);
+  EXPECT_EQ(call.get().status().code(), absl::StatusCode::kUnavailable);
 }
 
 TEST(ScalerService, RequestsAreCountedByCode) {
   ServedScaler scaler;
   scaler.Sample({BusyGpu(0, 60)});
-  IsActiveResponse reply;
-  ASSERT_TRUE(IsActive(scaler, RefOf({}), &reply).ok());
-  ASSERT_FALSE(IsActive(scaler, RefOf({{"x", "y"}}), &reply).ok());
+  ASSERT_TRUE(scaler.client.IsActive(RefOf({})).ok());
+  ASSERT_FALSE(scaler.client.IsActive(RefOf({{"x", "y"}})).ok());
   EXPECT_EQ(scaler.counted.answered(Rpc::kIsActive, absl::StatusCode::kOk), 1);
   EXPECT_EQ(scaler.counted.answered(Rpc::kIsActive, absl::StatusCode::kInvalidArgument), 1);
 }
@@ -371,9 +316,8 @@ TEST(ScalerService, OutcomeIsLoggedOnceAndInFewWords) {
   scaler.Sample({BusyGpu(0, 60)});
   externalscaler::ScaledObjectRef ref = RefOf({{"targetVaule", "secret"}});
   ref.set_name(std::string(10'000, 'n'));
-  IsActiveResponse reply;
   testing::internal::CaptureStderr();
-  for (int i = 0; i < 3; ++i) ASSERT_FALSE(IsActive(scaler, ref, &reply).ok());
+  for (int i = 0; i < 3; ++i) ASSERT_FALSE(scaler.client.IsActive(ref).ok());
   const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_THAT(log, HasSubstr("level=warn event=trigger_outcome"));
   EXPECT_THAT(log, HasSubstr(" scaledobject=" + std::string(253, 'n') + " "));
@@ -384,13 +328,11 @@ TEST(ScalerService, OutcomeIsLoggedOnceAndInFewWords) {
 
 TEST(ScalerService, EveryBadKeyIsLoggedAndNoValue) {
   ServedScaler scaler;
-  IsActiveResponse reply;
   testing::internal::CaptureStderr();
-  ASSERT_FALSE(IsActive(scaler,
-                        RefOf({{"windowFromEnv", "hunter2"},
-                               {"aggregation", "hunter2"},
-                               {std::string(300, 'k'), "hunter2"}}),
-                        &reply)
+  ASSERT_FALSE(scaler.client
+                   .IsActive(RefOf({{"windowFromEnv", "hunter2"},
+                                    {"aggregation", "hunter2"},
+                                    {std::string(300, 'k'), "hunter2"}}))
                    .ok());
   const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_THAT(log, HasSubstr(absl::StrCat(" key=aggregation,", std::string(241, 'k'), " ")));
@@ -402,9 +344,8 @@ TEST(ScalerService, OutcomeThatFoundNoPlaceInTheLogIsSaidLater) {
   const auto ask = [&](int number) {
     externalscaler::ScaledObjectRef ref = RefOf({{"targetVaule", "70"}});
     ref.set_name(absl::StrCat("llm-", number, "-"));
-    IsActiveResponse reply;
     testing::internal::CaptureStderr();
-    EXPECT_FALSE(IsActive(scaler, ref, &reply).ok());
+    EXPECT_FALSE(scaler.client.IsActive(ref).ok());
     return testing::internal::GetCapturedStderr();
   };
   for (int number = 0; number < 20; ++number) {
@@ -419,15 +360,14 @@ TEST(ScalerService, DecisionsAreCountedOnceForEachSnapshotByTheirOutcome) {
   ServedScaler scaler;
   const externalscaler::ScaledObjectRef ref =
       RefOf({{"profile", "vllm-inference"}, {"warmupSeconds", "0"}});
-  GetMetricsResponse reply;
   scaler.Hold(absl::Minutes(3), {BusyGpu(0, 30, 91)});
-  ASSERT_TRUE(GetMetrics(scaler, ref, &reply).ok());
-  ASSERT_TRUE(GetMetrics(scaler, ref, &reply).ok());
+  ASSERT_TRUE(scaler.client.GetMetrics(ref).ok());
+  ASSERT_TRUE(scaler.client.GetMetrics(ref).ok());
   EXPECT_EQ(scaler.counted.decided(Outcome::kSaturationUnknown), 1);
   scaler.Hold(kTick, {BusyGpu(0, 30, 91)});
-  ASSERT_TRUE(GetMetrics(scaler, ref, &reply).ok());
+  ASSERT_TRUE(scaler.client.GetMetrics(ref).ok());
   EXPECT_EQ(scaler.counted.decided(Outcome::kSaturationUnknown), 2);
-  GetMetrics(scaler, RefOf({{"profil", "vllm-inference"}}), &reply);
+  EXPECT_FALSE(scaler.client.GetMetrics(RefOf({{"profil", "vllm-inference"}})).ok());
   EXPECT_EQ(scaler.counted.decided(Outcome::kBadMetadata), 1);
 }
 

@@ -2,10 +2,8 @@
 //
 //   ServedScaler scaler;
 //   scaler.Sample({BusyGpu(0, 60)});
-//   scaler.stub().IsActive(...)
+//   scaler.client.IsActive(RefOf({}))
 #pragma once
-
-#include <grpcpp/grpcpp.h>
 
 #include <atomic>
 #include <functional>
@@ -17,20 +15,20 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/fake_clock.h"
 #include "base/mutex.h"
-#include "explain.grpc.pb.h"
-#include "externalscaler.grpc.pb.h"
 #include "model/memory_watch.h"
 #include "scaling/history_builder.h"
 #include "serve/grpc_server.h"
 #include "serve/scaler_service.h"
+#include "serve/test_scaler_client.h"
 #include "store/snapshot_store.h"
 
 namespace gpuscaler {
 
-// True as soon as `condition` is; false when it is not within 30 s.
+// Returns true as soon as `condition` does, false if it does not within 30 s.
 template <typename Condition>
 bool Eventually(Condition condition) {
   const SteadyClock real;
@@ -42,7 +40,7 @@ bool Eventually(Condition condition) {
   return true;
 }
 
-// What was counted, for tests to wait for.
+// Counts of requests and decisions, which tests wait for. Thread-safe.
 class CountedRequests : public RequestMetrics {
  public:
   void Answered(Rpc rpc, absl::StatusCode code, absl::Duration) override {
@@ -64,10 +62,10 @@ class CountedRequests : public RequestMetrics {
     }
     if (first) first();
   }
-  // Done by whoever decides next, before it goes on.
-  void AtNextDecision(std::function<void()> what) {
+  // The next decision calls `action` before it goes on.
+  void AtNextDecision(std::function<void()> action) {
     MutexLock lock(mutex_);
-    at_decision_ = std::move(what);
+    at_decision_ = std::move(action);
   }
 
   int answered(Rpc rpc, absl::StatusCode code) {
@@ -78,7 +76,7 @@ class CountedRequests : public RequestMetrics {
     MutexLock lock(mutex_);
     return decided_[outcome];
   }
-  // False when it does not come to that within 30 s.
+  // Returns false if as many are not open within 30 s.
   bool WaitForOpen(Rpc rpc, int count) {
     const SteadyClock real;
     const absl::Time deadline = real.Now() + absl::Seconds(30);
@@ -102,24 +100,19 @@ class ServedScaler {
  public:
   explicit ServedScaler(const ScalerServiceOptions& options = {},
                         const std::string& profiles_path = "",
-                        GrpcServerOptions server_options = {.bind_address = "127.0.0.1"},
+                        const GrpcServerOptions& server_options = {.bind_address = "127.0.0.1"},
                         const SignalAccess& signals = {})
       : profiles(profiles_path),
         store(clock, options.stale_after, absl::Minutes(20)),
         service(std::make_unique<ScalerService>(
             options, clock, store, leases, profiles, counted, [this] { ++sampler_wakes; },
-            signals)) {
-    server_options.port = 0;
-    auto started = GrpcServer::Start(server_options, service->methods());
-    if (!started.ok()) throw std::runtime_error(started.status().ToString());
-    server = *std::move(started);
-    address = server_options.bind_address.find(':') == std::string::npos
-                  ? absl::StrCat(server_options.bind_address, ":", server->port())
-                  : absl::StrCat("[", server_options.bind_address, "]:", server->port());
-    channel = grpc::CreateChannel(address, grpc::InsecureChannelCredentials());
-    stub = externalscaler::ExternalScaler::NewStub(channel);
-    explainer = gpuscaler::v1::Explainer::NewStub(channel);
-  }
+            signals)),
+        server(Serve(server_options, service->methods())),
+        address(absl::StrCat(absl::StrContains(server_options.bind_address, ':')
+                                 ? absl::StrCat("[", server_options.bind_address, "]")
+                                 : server_options.bind_address,
+                             ":", server->port())),
+        client({.address = address}) {}
 
   ~ServedScaler() { Stop(); }
 
@@ -155,18 +148,17 @@ class ServedScaler {
   std::atomic<int> sampler_wakes = 0;
   std::unique_ptr<ScalerService> service;
   std::unique_ptr<GrpcServer> server;
-  std::string address;
-  std::shared_ptr<grpc::Channel> channel;
-  std::unique_ptr<externalscaler::ExternalScaler::Stub> stub;
-  std::unique_ptr<gpuscaler::v1::Explainer::Stub> explainer;
-};
+  const std::string address;
+  TestScalerClient client;  // in plain text
 
-inline externalscaler::ScaledObjectRef RefOf(const std::map<std::string, std::string>& metadata) {
-  externalscaler::ScaledObjectRef ref;
-  ref.set_name("llm");
-  ref.set_namespace_("default");
-  for (const auto& [key, value] : metadata) (*ref.mutable_scalermetadata())[key] = value;
-  return ref;
-}
+ private:
+  // On any free port.
+  static std::unique_ptr<GrpcServer> Serve(GrpcServerOptions options, Methods methods) {
+    options.port = 0;
+    auto started = GrpcServer::Start(options, std::move(methods));
+    if (!started.ok()) throw std::runtime_error(started.status().ToString());
+    return *std::move(started);
+  }
+};
 
 }  // namespace gpuscaler

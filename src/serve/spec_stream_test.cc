@@ -1,7 +1,5 @@
 #include "serve/spec_stream.h"
 
-#include <grpcpp/grpcpp.h>
-
 #include <atomic>
 #include <string>
 
@@ -9,15 +7,11 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "serve/served_scaler.h"
-#include "serve/watched_stream.h"
 
 namespace gpuscaler {
 namespace {
 
-using externalscaler::GetMetricSpecResponse;
 using ::testing::SizeIs;
-
-using Stream = WatchedStream<GetMetricSpecResponse>;
 
 class SpecStreamTest : public testing::Test {
  protected:
@@ -29,14 +23,6 @@ class SpecStreamTest : public testing::Test {
                                "gpu_utilization\n    targetValue: ", target, "\n", more));
   }
 
-  static std::unique_ptr<Stream> Open(ServedScaler& scaler,
-                                      const externalscaler::ScaledObjectRef& ref) {
-    return std::make_unique<Stream>(
-        [&](grpc::ClientContext* context, grpc::ClientReadReactor<GetMetricSpecResponse>* reactor) {
-          scaler.stub->async()->StreamMetricSpec(context, &ref, reactor);
-        });
-  }
-
   const TestFolder folder_;
   const std::string path_ = folder_.PathOf("profiles.yaml");
   const externalscaler::ScaledObjectRef ref_ = RefOf({{"profile", "ours"}});
@@ -44,34 +30,33 @@ class SpecStreamTest : public testing::Test {
 
 TEST_F(SpecStreamTest, WithoutAProfilesFileKedaIsToAsk) {
   ServedScaler scaler;
-  const auto end = Open(scaler, ref_)->WaitForEnd();
+  const auto end = scaler.client.StreamMetricSpec(ref_)->WaitForEnd();
   ASSERT_TRUE(end);
-  EXPECT_EQ(end->error_code(), grpc::StatusCode::UNIMPLEMENTED);
+  EXPECT_EQ(end->code(), absl::StatusCode::kUnimplemented);
 }
 
 TEST_F(SpecStreamTest, SaysTheSpecOnOpenAndWhenTheFileChangesIt) {
   ServedScaler scaler({}, path_);
   ASSERT_TRUE(scaler.profiles.Reload().ok());
-  const auto stream = Open(scaler, ref_);
+  const auto stream = scaler.client.StreamMetricSpec(ref_);
   ASSERT_THAT(stream->WaitForMessages(1), SizeIs(1));
-  EXPECT_EQ(stream->Observed()[0].metricspecs(0).targetsizefloat(), 70);
+  EXPECT_EQ(stream->messages()[0].metricspecs(0).targetsizefloat(), 70);
 
   WriteTarget(50);
   ASSERT_TRUE(scaler.profiles.Reload().ok());
   ASSERT_THAT(stream->WaitForMessages(2), SizeIs(2));
-  EXPECT_EQ(stream->Observed()[1].metricspecs(0).targetsizefloat(), 50);
-  grpc::ClientContext context;
-  GetMetricSpecResponse asked;
-  ASSERT_TRUE(scaler.stub->GetMetricSpec(&context, ref_, &asked).ok());
-  EXPECT_EQ(stream->Observed()[1].SerializeAsString(), asked.SerializeAsString());
+  EXPECT_EQ(stream->messages()[1].metricspecs(0).targetsizefloat(), 50);
+  const auto asked = scaler.client.GetMetricSpec(ref_);
+  ASSERT_TRUE(asked.ok()) << asked.status();
+  EXPECT_EQ(stream->messages()[1].SerializeAsString(), asked->SerializeAsString());
 }
 
 TEST_F(SpecStreamTest, ChangeThatLeavesTheSpecIsNotSaid) {
   ServedScaler scaler({}, path_);
   ASSERT_TRUE(scaler.profiles.Reload().ok());
-  const auto stream = Open(scaler, ref_);
+  const auto stream = scaler.client.StreamMetricSpec(ref_);
   ASSERT_THAT(stream->WaitForMessages(1), SizeIs(1));
-  const auto marker = Open(scaler, RefOf({{"profile", "marker"}}));
+  const auto marker = scaler.client.StreamMetricSpec(RefOf({{"profile", "marker"}}));
   ASSERT_THAT(marker->WaitForMessages(1), SizeIs(1));
   // The streams are visited in no order: once the marker said a second change, all saw the first.
   for (const size_t target : {2, 3}) {
@@ -80,11 +65,11 @@ TEST_F(SpecStreamTest, ChangeThatLeavesTheSpecIsNotSaid) {
     ASSERT_TRUE(scaler.profiles.Reload().ok());
     ASSERT_THAT(marker->WaitForMessages(target), SizeIs(target));
   }
-  EXPECT_THAT(stream->Observed(), SizeIs(1));
+  EXPECT_THAT(stream->messages(), SizeIs(1));
   WriteTarget(60);
   ASSERT_TRUE(scaler.profiles.Reload().ok());
   ASSERT_THAT(stream->WaitForMessages(2), SizeIs(2));
-  EXPECT_EQ(stream->Observed()[1].metricspecs(0).targetsizefloat(), 60);
+  EXPECT_EQ(stream->messages()[1].metricspecs(0).targetsizefloat(), 60);
 }
 
 TEST_F(SpecStreamTest, OneThatOpensWhileTheFileChangesDoesNotSayTheOldSpecLast) {
@@ -95,7 +80,7 @@ TEST_F(SpecStreamTest, OneThatOpensWhileTheFileChangesDoesNotSayTheOldSpecLast) 
     ASSERT_TRUE(scaler.profiles.Reload().ok());
   };
   reload(70, 1);
-  const auto marker = Open(scaler, RefOf({{"profile", "marker"}}));
+  const auto marker = scaler.client.StreamMetricSpec(RefOf({{"profile", "marker"}}));
   ASSERT_THAT(marker->WaitForMessages(1), SizeIs(1));
   // Bad metadata is counted between its reading and its answer.
   std::atomic<bool> has_reloaded = false;
@@ -106,22 +91,23 @@ TEST_F(SpecStreamTest, OneThatOpensWhileTheFileChangesDoesNotSayTheOldSpecLast) 
     }
     has_reloaded = true;
   });
-  const auto stream = Open(scaler, RefOf({{"profile", "ours"}, {"window", "long"}}));
+  const auto stream =
+      scaler.client.StreamMetricSpec(RefOf({{"profile", "ours"}, {"window", "long"}}));
   ASSERT_TRUE(Eventually([&] { return has_reloaded.load(); }));
   ASSERT_THAT(stream->WaitForMessages(1), SizeIs(1));
   scaler.clock.Advance(absl::Minutes(6));
   ASSERT_TRUE(stream->WaitForEnd());
-  EXPECT_EQ(stream->Observed().back().metricspecs(0).targetsizefloat(), 50);
+  EXPECT_EQ(stream->messages().back().metricspecs(0).targetsizefloat(), 50);
 }
 
 TEST_F(SpecStreamTest, EndsWithOkAfterItsLifetime) {
   ServedScaler scaler({}, path_);
-  const auto stream = Open(scaler, ref_);
+  const auto stream = scaler.client.StreamMetricSpec(ref_);
   ASSERT_THAT(stream->WaitForMessages(1), SizeIs(1));
   scaler.clock.Advance(absl::Minutes(6));
   const auto end = stream->WaitForEnd();
   ASSERT_TRUE(end);
-  EXPECT_TRUE(end->ok()) << end->error_message();
+  EXPECT_TRUE(end->ok()) << *end;
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "rpc/test_certificates.h"
+#include "wire/test_certificates.h"
 
 namespace gpuscaler {
 

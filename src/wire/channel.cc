@@ -9,6 +9,7 @@
 #include "base/mutex.h"
 #include "wire/client_session.h"
 #include "wire/connect_attempt.h"
+#include "wire/unshared_status.h"
 
 namespace gpuscaler {
 namespace {
@@ -23,6 +24,7 @@ class OneAnswer : public ClientCall::Listener {
   void OnEnd(const CallEnd& end) override {
     MutexLock lock(mutex_);
     answer_.end = end;
+    answer_.end.status = Unshared(end.status);
     if (end.status.ok() && messages_ != 1) {
       answer_.end.status = absl::InternalError(
           messages_ == 0 ? "the server has sent no message" : "the server has sent many messages");

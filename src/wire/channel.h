@@ -34,8 +34,8 @@ class Channel {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  // Starts a call of any kind. `method` is "/package.Service/Method". Never calls `listener` before
-  // it returns.
+  // Starts a call of any kind. `method` is "/package.Service/Method". On another thread than the
+  // loop's, `listener` may be called before it returns.
   std::shared_ptr<ClientCall> Start(std::string method, CallOptions options,
                                     ClientCall::Listener& listener);
 

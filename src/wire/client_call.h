@@ -20,17 +20,17 @@ namespace gpuscaler {
 class ClientSession;
 
 // Names are in lower case; values of names that end with "-bin" are base64.
-using Metadata = std::multimap<std::string, std::string>;
+using CallMetadata = std::multimap<std::string, std::string>;
 
 struct CallOptions {
   absl::Duration timeout = absl::InfiniteDuration();  // connecting included
   size_t longest_message = 2 << 20;                   // that the server may send
-  Metadata metadata = {};
+  CallMetadata metadata = {};
 };
 
 struct CallEnd {
   absl::Status status;
-  Metadata trailers = {};
+  CallMetadata trailers = {};
   std::optional<ConnectFault> connect_fault = std::nullopt;  // no server has answered
 };
 
@@ -43,7 +43,7 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
   class Listener {
    public:
     virtual ~Listener() = default;
-    virtual void OnHeaders(const Metadata&) {}
+    virtual void OnHeaders(const CallMetadata&) {}
     virtual void OnMessage(std::string bytes) = 0;
     // Once, last of all; it may delete the listener.
     virtual void OnEnd(const CallEnd& end) = 0;

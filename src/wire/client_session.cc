@@ -81,7 +81,7 @@ struct ClientSession::Stream {
   size_t header_bytes = 0;  // all header blocks together, as HTTP/2 counts a list
   int http_status = 0;      // 0: the final headers have not come
   bool has_headers = false;
-  Metadata fields;  // the block that is being read
+  CallMetadata fields;  // the block that is being read
   std::string content_type, grpc_status, grpc_message;
   MessageBudget budget;
   MessageReader reader;
@@ -271,7 +271,10 @@ void ClientSession::OnReadable() {
   }
   is_in_callback_ = false;
   if (taken == NGHTTP2_ERR_CALLBACK_FAILURE) return Lose(violation_);
-  if (taken < 0) return Lose(nghttp2_strerror(static_cast<int>(taken)));
+  if (taken < 0) {
+    return Lose(nghttp2_strerror(static_cast<int>(taken)),
+                {.is_other_protocol = target_.tls == nullptr});
+  }
   Send();
 }
 
@@ -282,16 +285,17 @@ void ClientSession::OnConnectionEvent(short what) {
   if (ERR_GET_LIB(error) == ERR_LIB_SSL &&
       ERR_GET_REASON(error) != SSL_R_UNEXPECTED_EOF_WHILE_READING) {
     const TlsFault fault = TlsFaultOf(bufferevent_openssl_get_ssl(connection_.get()), error);
-    return Lose(absl::StrCat("TLS: ", fault.text), fault.fault);
+    return Lose(absl::StrCat("TLS: ", fault.text), {.handshake = fault.fault});
   }
   const std::string why = (what & BEV_EVENT_ERROR) != 0 && system_error != 0
                               ? std::strerror(system_error)
                               : "the server has closed it";
-  if (target_.tls == nullptr || has_settings_) return Lose(why);
+  if (target_.tls == nullptr) return Lose(why, {.is_other_protocol = true});
+  if (has_settings_) return Lose(why);
   // In TLS 1.3 the client's handshake ends before the server has seen its certificate; the alert is
   // lost if the server resets the connection, and Debian's gRPC sends none.
   Lose(absl::StrCat(why, " after the TLS handshake, as if it refused the client's certificate"),
-       HandshakeFault::kTurnedAway);
+       {.handshake = HandshakeFault::kTurnedAway});
 }
 
 void ClientSession::LookAgainAfter(absl::Duration duration) {
@@ -337,8 +341,8 @@ void ClientSession::Send() {
   if (!wants_any || (!accepts_calls_ && streams_.empty())) Lose("the server has ended it");
 }
 
-void ClientSession::Lose(absl::string_view why, std::optional<HandshakeFault> handshake) {
-  std::optional<ConnectFault> fault;
+void ClientSession::Lose(absl::string_view why, const ConnectFault& fault) {
+  std::optional<ConnectFault> connect_fault;
   std::string text;
   if (has_settings_) {
     text = absl::StrCat("the connection to ", target_.address, " is lost: ", why);
@@ -346,12 +350,12 @@ void ClientSession::Lose(absl::string_view why, std::optional<HandshakeFault> ha
   } else {
     const absl::string_view other = OtherProtocol(start_);
     text = absl::StrCat("cannot connect to ", target_.address, ": ", other.empty() ? why : other);
-    fault = ConnectFault{.handshake = handshake};
+    connect_fault = fault;
   }
   is_in_callback_ = true;
   while (!streams_.empty()) {
     EndCall(*streams_.begin()->second,
-            {.status = absl::UnavailableError(text), .connect_fault = fault});
+            {.status = absl::UnavailableError(text), .connect_fault = connect_fault});
   }
   const auto closed = closed_;  // which goes with the session
   closed();
@@ -384,7 +388,7 @@ void ClientSession::AddHeader(Stream& stream, absl::string_view name, absl::stri
 
 void ClientSession::EndHeaders(Stream& stream, bool is_last) {
   if (is_last) return ServerIsDone(stream);
-  Metadata fields = std::exchange(stream.fields, {});
+  CallMetadata fields = std::exchange(stream.fields, {});
   if (stream.has_headers || stream.http_status < 200) return;  // 1xx
   stream.has_headers = true;
   if (stream.http_status != 200) return Fail(stream, StatusOfHttp(stream.http_status));

@@ -55,7 +55,7 @@ class ClientSession {
   void LookAgainAfter(absl::Duration duration);
   void Send();
   // Closes the connection. All of its calls end with UNAVAILABLE.
-  void Lose(absl::string_view why, std::optional<HandshakeFault> handshake = std::nullopt);
+  void Lose(absl::string_view why, const ConnectFault& fault = {});
 
   Stream* Find(int32_t id);
   void AddHeader(Stream& stream, absl::string_view name, absl::string_view value);

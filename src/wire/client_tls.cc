@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
+#include "wire/tls_faults.h"
 #include "wire/tls_pem.h"
 
 namespace gpuscaler {
@@ -64,24 +65,18 @@ std::unique_ptr<SSL, FreeTls> ClientTlsOf(SSL_CTX* context, const std::string& s
 
 TlsFault TlsFaultOf(const SSL* tls, unsigned long error) {
   if (error == 0) return {HandshakeFault::kOther, "the server has closed the connection"};
-  const int reason = ERR_GET_REASON(error);
-  const char* const words = ERR_reason_error_string(error);
-  std::string text = words == nullptr ? absl::StrCat("OpenSSL's error ", error) : words;
-  if (ERR_GET_LIB(error) != ERR_LIB_SSL) return {HandshakeFault::kOther, std::move(text)};
-  if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED) {
-    const long verified = SSL_get_verify_result(tls);
-    if (IsWrongName(verified)) {
-      return {HandshakeFault::kWrongName, "the server's certificate is for another name"};
-    }
-    return {HandshakeFault::kUntrusted,
-            absl::StrCat(text, ": ", X509_verify_cert_error_string(verified))};
+  if (ERR_GET_REASON(error) == SSL_R_UNEXPECTED_EOF_WHILE_READING) return TlsFaultOf(tls, 0);
+  TlsFault fault = {FaultOfTlsError(error), TextOfTlsError(error)};
+  if (fault.fault == HandshakeFault::kNoTls) {
+    fault.text = absl::StrCat("the server speaks no TLS (", fault.text, ")");
   }
-  if (reason >= SSL_AD_REASON_OFFSET) return {HandshakeFault::kTurnedAway, std::move(text)};
-  if (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST) {
-    return {HandshakeFault::kNoTls, absl::StrCat("the server speaks no TLS (", text, ")")};
+  if (fault.fault != HandshakeFault::kUntrusted) return fault;
+  const long verified = SSL_get_verify_result(tls);
+  if (IsWrongName(verified)) {
+    return {HandshakeFault::kWrongName, "the server's certificate is for another name"};
   }
-  if (reason == SSL_R_UNEXPECTED_EOF_WHILE_READING) return TlsFaultOf(tls, 0);
-  return {HandshakeFault::kOther, std::move(text)};
+  absl::StrAppend(&fault.text, ": ", X509_verify_cert_error_string(verified));
+  return fault;
 }
 
 }  // namespace gpuscaler

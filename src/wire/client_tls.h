@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "rpc/refused_handshakes.h"
+#include "wire/refused_handshakes.h"
 
 namespace gpuscaler {
 

@@ -72,6 +72,11 @@ ConnectAttempt::~ConnectAttempt() {
 }
 
 void ConnectAttempt::Start() {
+  if (target_.tls != nullptr) {
+    auto context = target_.tls();
+    if (!context.ok()) return Fail(context.status());
+    context_ = *std::move(context);
+  }
   if (absl::StartsWith(target_.address, kUnix)) {
     return StartUnix(target_.address.substr(kUnix.size()));
   }
@@ -194,7 +199,7 @@ void ConnectAttempt::OnConnected() {
   getsockopt(socket_, SOL_SOCKET, SO_ERROR, &error, &size);
   if (error != 0) return FailAddress(std::strerror(error), {.system_error = error});
   if (target_.tls == nullptr) return Connected();
-  tls_ = ClientTlsOf(target_.tls.get(), target_.server_name.empty() ? host_ : target_.server_name);
+  tls_ = ClientTlsOf(context_.get(), target_.server_name.empty() ? host_ : target_.server_name);
   SSL_set_fd(tls_.get(), socket_);
   Handshake();
 }

@@ -27,7 +27,8 @@ using Connection = std::unique_ptr<bufferevent, FreeBufferevent>;
 // Resolves the name, then tries all of its addresses in turn. Belongs to the loop's thread.
 class ConnectAttempt {
  public:
-  // UNAVAILABLE names the address and each reason. INVALID_ARGUMENT: the target is no address.
+  // UNAVAILABLE names the address and each reason. INVALID_ARGUMENT: the target is no address. Else
+  // the error of the target's tls().
   using Done = std::function<void(absl::StatusOr<Connection>, ConnectFault)>;
 
   // `loop` and `target` outlive the attempt.
@@ -70,7 +71,8 @@ class ConnectAttempt {
   std::vector<Address> addresses_;
   size_t next_ = 0;
   std::shared_ptr<Lookup> lookup_;
-  int socket_ = -1;  // until it is connected
+  int socket_ = -1;                   // until it is connected
+  std::shared_ptr<SSL_CTX> context_;  // null: no TLS
   std::unique_ptr<SSL, FreeTls> tls_;
   std::unique_ptr<event, Free> event_;
   void (ConnectAttempt::*then_)() = nullptr;  // when the socket is ready

@@ -5,7 +5,7 @@
 #include <thread>
 #include <utility>
 
-#include "gmock/gmock.h"
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "wire/test_call.h"
 #include "wire/wire_server.h"
@@ -25,63 +25,70 @@ class HealthServiceTest : public testing::Test {
     auto server = WireServer::Start(std::move(options), health_.methods());
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
-    channel_ = TestChannel(server_->port());
+    channel_ = std::make_unique<Channel>(
+        loop_, Target{.address = absl::StrCat("127.0.0.1:", server_->port())});
   }
 
   std::unique_ptr<HealthCall> Begin(const std::string& method, const std::string& service) {
-    auto call = std::make_unique<HealthCall>(channel_, "/grpc.health.v1.Health/" + method);
+    auto call = std::make_unique<HealthCall>(*channel_, "/grpc.health.v1.Health/" + method);
     HealthCheckRequest request;
     request.set_service(service);
-    call->Write(request);
-    call->WritesDone();
+    call->Send(request);
     return call;
   }
 
-  // -1: the call has ended.
-  static int Next(HealthCall& call) {
-    HealthCheckResponse response;
-    return call.Read(response) ? response.status() : -1;
+  // Returns the status in the call's nth message, from 1 on. -1: the call has ended.
+  static int Status(HealthCall& call, size_t nth) {
+    const auto messages = call.WaitForMessages(nth);
+    return messages.size() < nth ? -1 : messages[nth - 1].status();
+  }
+  static absl::StatusCode EndOf(HealthCall& call) {
+    return call.WaitForEnd().value_or(absl::UnknownError("the call has not ended")).code();
   }
 
   HealthService health_;  // outlives the server
   std::unique_ptr<WireServer> server_;
-  std::shared_ptr<grpc::Channel> channel_;
+  EventLoop loop_;
+  std::unique_ptr<Channel> channel_;
 };
 
 TEST_F(HealthServiceTest, ChecksServices) {
-  EXPECT_EQ(Next(*Begin("Check", "")), HealthCheckResponse::SERVING);
-  EXPECT_EQ(Begin("Check", "a")->Finish().error_code(), grpc::StatusCode::NOT_FOUND);
+  const auto check = [this](const std::string& service) {
+    return Status(*Begin("Check", service), 1);
+  };
+  EXPECT_EQ(check(""), HealthCheckResponse::SERVING);
+  EXPECT_EQ(EndOf(*Begin("Check", "a")), absl::StatusCode::kNotFound);
   health_.SetServing("a", false);
-  EXPECT_EQ(Next(*Begin("Check", "a")), HealthCheckResponse::NOT_SERVING);
+  EXPECT_EQ(check("a"), HealthCheckResponse::NOT_SERVING);
   health_.SetServing("a", true);
-  EXPECT_EQ(Next(*Begin("Check", "a")), HealthCheckResponse::SERVING);
+  EXPECT_EQ(check("a"), HealthCheckResponse::SERVING);
   health_.Shutdown();
   health_.SetServing("a", true);
-  EXPECT_EQ(Next(*Begin("Check", "a")), HealthCheckResponse::NOT_SERVING);
-  EXPECT_EQ(Next(*Begin("Check", "")), HealthCheckResponse::NOT_SERVING);
+  EXPECT_EQ(check("a"), HealthCheckResponse::NOT_SERVING);
+  EXPECT_EQ(check(""), HealthCheckResponse::NOT_SERVING);
 }
 
 TEST_F(HealthServiceTest, WatchesChangesOfItsServiceUntilTheShutdown) {
   const auto watch = Begin("Watch", "a");
-  EXPECT_EQ(Next(*watch), HealthCheckResponse::SERVICE_UNKNOWN);
+  EXPECT_EQ(Status(*watch, 1), HealthCheckResponse::SERVICE_UNKNOWN);
   health_.SetServing("other", true);
   health_.SetServing("a", true);
-  EXPECT_EQ(Next(*watch), HealthCheckResponse::SERVING);
+  EXPECT_EQ(Status(*watch, 2), HealthCheckResponse::SERVING);
   health_.SetServing("a", true);  // no change
   health_.SetServing("a", false);
-  EXPECT_EQ(Next(*watch), HealthCheckResponse::NOT_SERVING);
+  EXPECT_EQ(Status(*watch, 3), HealthCheckResponse::NOT_SERVING);
   health_.Shutdown();
-  EXPECT_EQ(Next(*watch), HealthCheckResponse::NOT_SERVING);
-  EXPECT_TRUE(watch->Finish().ok()) << watch->Finish().error_message();
+  EXPECT_EQ(Status(*watch, 4), HealthCheckResponse::NOT_SERVING);
+  EXPECT_EQ(watch->WaitForEnd(), absl::OkStatus());
+  EXPECT_EQ(watch->messages().size(), 4);
 
   const auto late = Begin("Watch", "a");
-  EXPECT_EQ(Next(*late), HealthCheckResponse::NOT_SERVING);
-  EXPECT_TRUE(late->Finish().ok()) << late->Finish().error_message();
+  EXPECT_EQ(Status(*late, 1), HealthCheckResponse::NOT_SERVING);
+  EXPECT_EQ(late->WaitForEnd(), absl::OkStatus());
 }
 
 TEST_F(HealthServiceTest, RefusesLongNames) {
-  EXPECT_EQ(Begin("Watch", std::string(257, 'x'))->Finish().error_code(),
-            grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(EndOf(*Begin("Watch", std::string(257, 'x'))), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(HealthServiceTest, SurvivesWatchesThatEndWhileStatusesChange) {
@@ -90,15 +97,16 @@ TEST_F(HealthServiceTest, SurvivesWatchesThatEndWhileStatusesChange) {
   });
   for (int i = 0; i < 50; ++i) {
     const auto watch = Begin("Watch", "a");
-    EXPECT_NE(Next(*watch), -1);
+    EXPECT_NE(Status(*watch, 1), -1);
     watch->Cancel();
   }
   changes.join();
   const auto last = Begin("Watch", "a");
-  EXPECT_EQ(Next(*last), HealthCheckResponse::NOT_SERVING);
+  EXPECT_EQ(Status(*last, 1), HealthCheckResponse::NOT_SERVING);
   server_ = nullptr;
   health_.SetServing("a", true);  // no call is left
-  EXPECT_EQ(Next(*last), -1);
+  EXPECT_EQ(Status(*last, 2), -1);
+  EXPECT_TRUE(last->HasEnded());
 }
 
 }  // namespace

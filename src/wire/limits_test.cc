@@ -77,18 +77,18 @@ class LimitsTest : public testing::Test {
 
   int64_t Count(Limit limit) const { return server_->counts().limits[static_cast<size_t>(limit)]; }
 
-  // Returns the status of a call of Debian's gRPC that sends `message`.
-  grpc::Status Call(const char* method, const std::string& message = "") {
-    TestCall<grpc::ByteBuffer, grpc::ByteBuffer> call(TestChannel(server_->port()), method);
-    const grpc::Slice slice(message);
-    call.Write(grpc::ByteBuffer(&slice, 1));
-    call.WritesDone();
-    return call.Finish();
+  // Returns how a call that sends `message`, on a connection of its own, ends.
+  absl::Status Call(const char* method, const std::string& message = "") {
+    Channel channel(loop_, {.address = absl::StrCat("127.0.0.1:", server_->port())});
+    BytesCall call(channel, method);
+    call.Send(message);
+    return call.WaitForEnd().value_or(absl::UnknownError("the call has not ended"));
   }
 
   std::atomic<int> begun_ = 0, ended_ = 0;
   std::shared_ptr<ServerCall> call_;  // the last one that waits
   std::unique_ptr<WireServer> server_;
+  EventLoop loop_;
 };
 
 TEST(Limits, HaveNamesOfTheirOwn) {
@@ -247,7 +247,7 @@ TEST_F(LimitsTest, Continuations) {
   RawClient client(server_->port());
   client.Begin();
   client.Send(Encode({FrameType::kHeaders, 0, 1, "\x83"}));
-  for (int i = 0; i < 20; ++i) client.Send(std::string("\0\0\1\x09\0\0\0\0\1\x86", 10));
+  for (int i = 0; i < 20; ++i) client.Send(Encode({FrameType::kContinuation, 0, 1, "\x86"}));
   EXPECT_TRUE(client.IsClosed());
   EXPECT_EQ(Count(Limit::kContinuations), 1);
 }
@@ -261,11 +261,11 @@ TEST_F(LimitsTest, StreamsOfAnAddressOnSeveralConnections) {
     client.Begin();
     client.Send(CallHead(1, kWait));
     ASSERT_TRUE(Eventually([this] { return begun_ == 1; }));
-    EXPECT_EQ(Call(kRequest).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(Call(kRequest).code(), absl::StatusCode::kResourceExhausted);
     EXPECT_EQ(Count(Limit::kStreamsPerAddress), 1);
   }
   ASSERT_TRUE(Eventually([this] { return ended_ == 1; }));
-  EXPECT_TRUE(Call(kRequest).ok());
+  EXPECT_EQ(Call(kRequest), absl::OkStatus());
 }
 
 TEST_F(LimitsTest, StreamsInAll) {
@@ -276,7 +276,7 @@ TEST_F(LimitsTest, StreamsInAll) {
   client.Begin();
   client.Send(CallHead(1, kWait));
   ASSERT_TRUE(Eventually([this] { return begun_ == 1; }));
-  EXPECT_EQ(Call(kRequest).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(Call(kRequest).code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(Count(Limit::kStreams), 1);
 }
 
@@ -286,7 +286,7 @@ TEST_F(LimitsTest, StreamsThatWereAnnounced) {
   Start(std::move(options));
   RawClient client(server_->port());
   client.Begin();
-  client.Send(Encode({FrameType::kSettings, 1, 0, ""}));  // acknowledges the server's
+  client.Send(Encode({FrameType::kSettings, kAck, 0, ""}));  // acknowledges the server's
   for (const uint32_t stream : {1, 3, 5}) client.Send(CallHead(stream, kWait));
   EXPECT_TRUE(client.IsClosed());
   EXPECT_EQ(Count(Limit::kStreams), 1);
@@ -315,7 +315,7 @@ TEST_F(LimitsTest, SizeOfMessages) {
   WireServerOptions options;
   options.session.longest_message = 100;
   Start(std::move(options));
-  EXPECT_EQ(Call(kWait, std::string(101, 'x')).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(Call(kWait, std::string(101, 'x')).code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(Count(Limit::kMessageSize), 1);
 }
 
@@ -382,7 +382,7 @@ TEST_F(LimitsTest, ReadsNoClientThatDoesNotRead) {
     is_read = client.Send(calls + resets);
   }
   EXPECT_LT(sent, kMost);
-  EXPECT_TRUE(Call(kRequest).ok());
+  EXPECT_EQ(Call(kRequest), absl::OkStatus());
 }
 
 // Its window is shut for ever: no status passes.
@@ -394,6 +394,33 @@ TEST_F(LimitsTest, ResetsExpiredCallsWithoutAWindow) {
   const auto reset = client.Read(FrameType::kReset);
   ASSERT_TRUE(reset.has_value());
   EXPECT_EQ(reset->payload, BigEndian(8, 4)) << "CANCEL";
+}
+
+TEST_F(LimitsTest, FinishesCallsNowThatAreNotRead) {
+  Start();
+  RawClient client(server_->port());
+  client.Begin(BigEndian(4, 2) + BigEndian(0, 4));  // INITIAL_WINDOW_SIZE
+  client.Send(CallHead(1, kWait));
+  ASSERT_TRUE(Eventually([this] { return begun_ == 1; }));
+  call_->Write("x");
+  EXPECT_TRUE(client.Read(FrameType::kHeaders).has_value());
+  call_->FinishNow(absl::ResourceExhaustedError("enough"));
+  const auto reset = client.Read(FrameType::kReset);
+  ASSERT_TRUE(reset.has_value());
+  EXPECT_EQ(reset->payload, BigEndian(8, 4)) << "CANCEL";
+  EXPECT_TRUE(Eventually([this] { return ended_ == 1; }));
+}
+
+TEST_F(LimitsTest, FinishesCallsNowWithAStatusIfTheyAreRead) {
+  Start();
+  TestCall<grpc::ByteBuffer, grpc::ByteBuffer> call(TestChannel(server_->port()), kWait);
+  ASSERT_TRUE(Eventually([this] { return begun_ == 1; }));
+  call_->Write("x");
+  grpc::ByteBuffer message;
+  ASSERT_TRUE(call.Read(message));
+  call_->FinishNow(absl::ResourceExhaustedError("enough"));
+  EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(call.Finish().error_message(), "enough");
 }
 
 TEST_F(LimitsTest, KeepsNothingThatIsWrittenAfterTheEnd) {
@@ -427,7 +454,7 @@ TEST_F(LimitsTest, Descriptors) {
     EXPECT_TRUE(Eventually([this] { return Count(Limit::kDescriptors) > 0; }));
     EXPECT_LT(server_->counts().connections, 35);
   }
-  EXPECT_TRUE(Call(kRequest).ok());
+  EXPECT_EQ(Call(kRequest), absl::OkStatus());
   setrlimit(RLIMIT_NOFILE, &before);
 }
 

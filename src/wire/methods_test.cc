@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "gmock/gmock.h"
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "health.pb.h"
 #include "wire/test_call.h"
@@ -24,20 +24,23 @@ class MethodsTest : public testing::Test {
     options.bind_address = "127.0.0.1";
     auto server = WireServer::Start(
         std::move(options),
-        {Unary<HealthCheckRequest>("/test.Test/Unary", [](const std::shared_ptr<ServerCall>& call,
-                                                          const HealthCheckRequest& got) {
-          if (got.service() != "known") return call->Finish(absl::NotFoundError(got.service()));
-          HealthCheckResponse response;
-          response.set_status(HealthCheckResponse::SERVING);
-          Reply(*call, response);
-        })});
+        {Unary<HealthCheckRequest>(
+            kMethod, [](const std::shared_ptr<ServerCall>& call, const HealthCheckRequest& got) {
+              if (got.service() != "known") return call->Finish(absl::NotFoundError(got.service()));
+              HealthCheckResponse response;
+              response.set_status(HealthCheckResponse::SERVING);
+              Reply(*call, response);
+            })});
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
-    channel_ = TestChannel(server_->port());
+    channel_ = std::make_unique<Channel>(
+        loop_, Target{.address = absl::StrCat("127.0.0.1:", server_->port())});
   }
 
+  static constexpr char kMethod[] = "/test.Test/Unary";
   std::unique_ptr<WireServer> server_;
-  std::shared_ptr<grpc::Channel> channel_;
+  EventLoop loop_;
+  std::unique_ptr<Channel> channel_;
 };
 
 HealthCheckRequest RequestOf(const std::string& service) {
@@ -47,35 +50,25 @@ HealthCheckRequest RequestOf(const std::string& service) {
 }
 
 TEST_F(MethodsTest, AnswersWithAMessageOrAStatus) {
-  TestCall<HealthCheckRequest, HealthCheckResponse> good(channel_, "/test.Test/Unary");
-  good.Write(RequestOf("known"));
-  good.WritesDone();
-  HealthCheckResponse response;
-  ASSERT_TRUE(good.Read(response));
-  EXPECT_EQ(response.status(), HealthCheckResponse::SERVING);
-  EXPECT_TRUE(good.Finish().ok()) << good.Finish().error_message();
-
-  TestCall<HealthCheckRequest, HealthCheckResponse> bad(channel_, "/test.Test/Unary");
-  bad.Write(RequestOf("other"));
-  bad.WritesDone();
-  EXPECT_EQ(bad.Finish().error_code(), grpc::StatusCode::NOT_FOUND);
+  const auto good = channel_->Call<HealthCheckResponse>(kMethod, RequestOf("known"), {});
+  ASSERT_TRUE(good.ok()) << good.status();
+  EXPECT_EQ(good->status(), HealthCheckResponse::SERVING);
+  const auto bad = channel_->Call<HealthCheckResponse>(kMethod, RequestOf("other"), {});
+  EXPECT_EQ(bad.status(), absl::NotFoundError("other"));
 }
 
 TEST_F(MethodsTest, TakesOneMessageThatCanBeRead) {
   // Field 1 is a string; this one is cut short.
-  grpc::Slice slice(std::string("\x0a\x05x", 3));
-  const std::vector<grpc::ByteBuffer> unreadable = {grpc::ByteBuffer(&slice, 1)};
-  slice = grpc::Slice(std::string("\x0a\x05known", 7));
-  const grpc::ByteBuffer known(&slice, 1);
-  for (const auto& [name, messages] :
-       std::vector<std::pair<std::string, std::vector<grpc::ByteBuffer>>>{
-           {"unreadable", unreadable}, {"none", {}}, {"two", {known, known}}}) {
-    TestCall<grpc::ByteBuffer, grpc::ByteBuffer> call(channel_, "/test.Test/Unary");
-    for (const grpc::ByteBuffer& message : messages) call.Write(message);
+  const std::string unreadable("\x0a\x05x", 3);
+  const std::string known = RequestOf("known").SerializeAsString();
+  for (const auto& [name, messages] : std::vector<std::pair<std::string, std::vector<std::string>>>{
+           {"unreadable", {unreadable}}, {"none", {}}, {"two", {known, known}}}) {
+    BytesCall call(*channel_, kMethod);
+    for (const std::string& message : messages) call.Write(message);
     call.WritesDone();
-    const grpc::Status status = call.Finish();
-    EXPECT_EQ(status.error_code(), grpc::StatusCode::INTERNAL)
-        << name << ": " << status.error_message();
+    const auto status = call.WaitForEnd();
+    ASSERT_TRUE(status.has_value()) << name;
+    EXPECT_EQ(status->code(), absl::StatusCode::kInternal) << name << ": " << *status;
   }
 }
 

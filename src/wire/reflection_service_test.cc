@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "health.pb.h"
@@ -59,27 +60,35 @@ class ReflectionServiceTest : public testing::Test {
     auto server = WireServer::Start(std::move(options), reflection_.methods());
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
-    channel_ = TestChannel(server_->port());
+    channel_ = std::make_unique<Channel>(
+        loop_, Target{.address = absl::StrCat("127.0.0.1:", server_->port())});
   }
 
-  std::unique_ptr<ReflectionCall> Begin() {
-    return std::make_unique<ReflectionCall>(channel_, kMethod);
+  std::unique_ptr<ReflectionCall> Begin(ReflectionCall::Reads reads = ReflectionCall::Reads::kAll) {
+    return std::make_unique<ReflectionCall>(*channel_, kMethod, CallOptions(), reads);
   }
 
   ServerReflectionResponse Ask(const ServerReflectionRequest& request) {
     const auto call = Begin();
-    ServerReflectionResponse response;
-    EXPECT_TRUE(call->Write(request));
-    EXPECT_TRUE(call->Read(response));
+    call->Write(request);
+    const auto responses = call->WaitForMessages(1);
+    EXPECT_FALSE(call->HasEnded());
     call->WritesDone();
-    EXPECT_TRUE(call->Finish().ok()) << call->Finish().error_message();
-    EXPECT_EQ(response.original_request().SerializeAsString(), request.SerializeAsString());
-    return response;
+    EXPECT_EQ(call->WaitForEnd(), absl::OkStatus());
+    EXPECT_EQ(call->messages().size(), 1);
+    if (responses.empty()) return {};
+    EXPECT_EQ(responses[0].original_request().SerializeAsString(), request.SerializeAsString());
+    return responses[0];
+  }
+
+  static absl::StatusCode EndOf(ReflectionCall& call) {
+    return call.WaitForEnd().value_or(absl::UnknownError("the call has not ended")).code();
   }
 
   ReflectionService reflection_{{"test.A", "test.B"}};  // outlives the server
   std::unique_ptr<WireServer> server_;
-  std::shared_ptr<grpc::Channel> channel_;
+  EventLoop loop_;
+  std::unique_ptr<Channel> channel_;
 };
 
 ServerReflectionRequest SymbolRequest(const std::string& symbol) {
@@ -142,7 +151,8 @@ TEST_F(ReflectionServiceTest, AnswersNotFound) {
   requests[3].mutable_file_containing_extension()->set_containing_type("reflection_test.Extended");
   requests[3].mutable_file_containing_extension()->set_extension_number(101);
   for (const ServerReflectionRequest& request : requests) {
-    EXPECT_EQ(Ask(request).error_response().error_code(), grpc::StatusCode::NOT_FOUND)
+    EXPECT_EQ(Ask(request).error_response().error_code(),
+              static_cast<int>(absl::StatusCode::kNotFound))
         << request.DebugString();
   }
 }
@@ -150,47 +160,51 @@ TEST_F(ReflectionServiceTest, AnswersNotFound) {
 TEST_F(ReflectionServiceTest, RefusesWhatIsNoRequest) {
   const auto empty = Begin();
   empty->Write(ServerReflectionRequest());
-  EXPECT_EQ(empty->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(EndOf(*empty), absl::StatusCode::kInvalidArgument);
   const auto too_long = Begin();
   too_long->Write(SymbolRequest(std::string(1025, 'x')));
-  EXPECT_EQ(too_long->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(EndOf(*too_long), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(ReflectionServiceTest, AnswersManyRequestsOfOneCall) {
   const auto call = Begin();
-  for (int i = 0; i < 100; ++i) {
-    ServerReflectionResponse response;
-    ASSERT_TRUE(call->Write(SymbolRequest("grpc.health.v1.Health")));
-    ASSERT_TRUE(call->Read(response)) << i;
+  for (size_t i = 1; i <= 100; ++i) {
+    call->Write(SymbolRequest("grpc.health.v1.Health"));
+    ASSERT_EQ(call->WaitForMessages(i).size(), i);
   }
   call->WritesDone();
-  EXPECT_TRUE(call->Finish().ok()) << call->Finish().error_message();
+  EXPECT_EQ(call->WaitForEnd(), absl::OkStatus());
 }
 
 TEST_F(ReflectionServiceTest, EndsCallsThatRequestWithoutReading) {
-  const auto call = Begin();
-  // Far more than the windows and buffers of both sides hold.
-  for (int i = 0; i < 100'000 && call->Write(SymbolRequest("google.protobuf.FieldOptions")); ++i) {
+  const auto call = Begin(ReflectionCall::Reads::kNever);
+  // The answers are far more than the windows and buffers of both sides hold. A call between two
+  // requests leaves the server the time to answer each.
+  constexpr size_t kRequests = 500;
+  for (size_t i = 0; i < kRequests; ++i) {
+    call->Write(SymbolRequest("google.protobuf.FieldOptions"));
+    Ask(SymbolRequest("x"));
   }
-  EXPECT_EQ(call->Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED)
-      << call->Finish().error_message();
+  EXPECT_FALSE(call->HasEnded());
+  call->StartReading();
+  EXPECT_EQ(EndOf(*call), absl::StatusCode::kResourceExhausted);
+  EXPECT_GT(call->messages().size(), 0);
+  EXPECT_LT(call->messages().size(), kRequests);
 }
 
 TEST_F(ReflectionServiceTest, BoundsOpenCalls) {
   std::vector<std::unique_ptr<ReflectionCall>> calls;
   for (int i = 0; i < 64; ++i) {
     calls.push_back(Begin());
-    ServerReflectionResponse response;
-    ASSERT_TRUE(calls.back()->Write(SymbolRequest("x")));
-    ASSERT_TRUE(calls.back()->Read(response)) << i;
+    calls.back()->Write(SymbolRequest("x"));
+    ASSERT_EQ(calls.back()->WaitForMessages(1).size(), 1) << i;
   }
-  EXPECT_EQ(Begin()->Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(EndOf(*Begin()), absl::StatusCode::kResourceExhausted);
   calls.front()->WritesDone();
-  EXPECT_TRUE(calls.front()->Finish().ok());
+  EXPECT_EQ(calls.front()->WaitForEnd(), absl::OkStatus());
   const auto again = Begin();
-  ServerReflectionResponse response;
-  EXPECT_TRUE(again->Write(SymbolRequest("x")));
-  EXPECT_TRUE(again->Read(response)) << again->Finish().error_message();
+  again->Write(SymbolRequest("x"));
+  EXPECT_EQ(again->WaitForMessages(1).size(), 1);
   for (const auto& each : calls) each->Cancel();
   again->Cancel();
 }

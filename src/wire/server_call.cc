@@ -5,6 +5,7 @@
 
 #include "wire/event_loop.h"
 #include "wire/server_session.h"
+#include "wire/unshared_status.h"
 
 namespace gpuscaler {
 
@@ -50,10 +51,16 @@ void ServerCall::Finish(const absl::Status& status) {
   {
     MutexLock lock(mutex_);
     if (status_.has_value()) return;
-    status_ = status;
+    status_ = Unshared(status);
     is_first = !std::exchange(is_woken_, true);
   }
   Wake(is_first);
+}
+
+void ServerCall::FinishNow(const absl::Status& status) {
+  loop_.Post([call = shared_from_this(), status] {
+    if (call->session_ != nullptr) call->session_->FinishNow(*call, status);
+  });
 }
 
 bool ServerCall::is_finished() const {

@@ -73,6 +73,10 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
   // Ends the call after what was written before. The first status counts.
   void Finish(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Ends the call without the messages that are not sent yet. A client that does not read gets a
+  // reset instead of the status: nothing of the call waits for it.
+  void FinishNow(const absl::Status& status);
+
  private:
   friend class ServerSession;
   struct Outgoing {

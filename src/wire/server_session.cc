@@ -454,8 +454,9 @@ void ServerSession::StartCallOf(Stream& stream) {
     stream.deadline.reset(evtimer_new(
         server_.loop.base(),
         [](int, short, void* data) {
-          Stream& expired = *static_cast<Stream*>(data);
-          expired.call->session_->Expire(expired);
+          const ServerCall& expired = *static_cast<Stream*>(data)->call;
+          expired.session_->FinishNow(
+              expired, absl::DeadlineExceededError("the call's deadline has passed"));
         },
         &stream));
     const timeval left = TimevalOf(std::max(absl::ZeroDuration(), deadline - absl::Now()));
@@ -492,24 +493,28 @@ void ServerSession::EndStream(int32_t id) {
 
 // A status cannot overtake a message that the client does not take, nor one without a window to
 // send it.
-void ServerSession::Expire(Stream& stream) {
-  if (stream.sent < stream.current.size() ||
-      (stream.has_begun_answer &&
-       (nghttp2_session_get_stream_remote_window_size(session_.get(), stream.id) <= 0 ||
-        nghttp2_session_get_remote_window_size(session_.get()) <= 0))) {
-    nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, stream.id, NGHTTP2_CANCEL);
-    return Send();
-  }
-  const absl::Status expired = absl::DeadlineExceededError("the call's deadline has passed");
+void ServerSession::FinishNow(const ServerCall& call, const absl::Status& status) {
+  Stream* const stream = Find(call.stream_id_);
+  if (stream == nullptr) return;
   {
-    MutexLock lock(stream.call->mutex_);
+    MutexLock lock(stream->call->mutex_);
     // An OK without its message would be no answer.
-    const bool drops_messages = !std::exchange(stream.call->outgoing_, {}).empty();
-    if (drops_messages && stream.call->status_.has_value()) stream.call->status_ = expired;
+    const bool drops_messages = !std::exchange(stream->call->outgoing_, {}).empty();
+    if (drops_messages && stream->call->status_.has_value()) stream->call->status_ = status;
   }
-  stream.call->Finish(expired);
-  if (stream.handler != nullptr) stream.handler->OnEnd();
-  stream.handler = nullptr;
+  stream->call->Finish(status);
+  if (stream->handler != nullptr) stream->handler->OnEnd();
+  stream->handler = nullptr;
+  if (stream->sent == stream->current.size() &&
+      (!stream->has_begun_answer ||
+       (nghttp2_session_get_stream_remote_window_size(session_.get(), stream->id) > 0 &&
+        nghttp2_session_get_remote_window_size(session_.get()) > 0))) {
+    return;
+  }
+  stream->current = {};
+  stream->sent = 0;
+  nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, stream->id, NGHTTP2_CANCEL);
+  Send();
 }
 
 void ServerSession::Refuse(Stream& stream, const absl::Status& status) {

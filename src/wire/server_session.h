@@ -154,8 +154,7 @@ class ServerSession {
   void Release(const ServerCall& call, size_t bytes);
   void AddData(Stream& stream, absl::string_view bytes);
   void EndStream(int32_t id);
-  // The deadline of the call has passed.
-  void Expire(Stream& stream);
+  void FinishNow(const ServerCall& call, const absl::Status& status);
   // Sends a status without a handler.
   void Refuse(Stream& stream, const absl::Status& status);
   void Flush(ServerCall& call);

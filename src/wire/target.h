@@ -3,20 +3,22 @@
 
 #include <openssl/ssl.h>
 
-#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "rpc/refused_handshakes.h"
+#include "wire/refused_handshakes.h"
 
 namespace gpuscaler {
 
 struct Target {
-  std::string address;                     // "host:port", "[::1]:port" or "unix:/path"
-  std::shared_ptr<SSL_CTX> tls = nullptr;  // ClientTls(); null: no TLS
+  std::string address;  // "host:port", "[::1]:port" or "unix:/path"
+  // Returns ClientTls(). Called on the loop's thread at each attempt, so that new certificates are
+  // used from then on; an attempt fails with its error. Null: no TLS.
+  std::function<absl::StatusOr<std::shared_ptr<SSL_CTX>>()> tls = nullptr;
   std::string server_name = "";  // must be in the server's certificate; empty: the address's host
   absl::Duration keepalive = absl::Minutes(1);  // a server that is silent during calls is pinged
   absl::Duration keepalive_timeout = absl::Seconds(20);  // and has gone if it stays silent
@@ -28,6 +30,7 @@ struct Target {
 struct ConnectFault {
   int system_error = 0;                     // errno; 0: another reason
   std::optional<HandshakeFault> handshake;  // why TLS failed
+  bool is_other_protocol = false;           // it accepted a connection without TLS, and no HTTP/2
 };
 
 }  // namespace gpuscaler

@@ -23,11 +23,14 @@ enum class FrameType : uint8_t {
   kHeaders = 1,
   kReset = 3,
   kSettings = 4,
+  kPushPromise = 5,
   kPing = 6,
   kGoAway = 7,
   kWindowUpdate = 8,
+  kContinuation = 9,
 };
 constexpr uint8_t kEndStream = 1;
+constexpr uint8_t kAck = 1;
 constexpr uint8_t kEndHeaders = 4;
 
 struct Frame {
@@ -126,6 +129,20 @@ class RawClient {
       if (frame->type == type) return frame;
     }
     return std::nullopt;
+  }
+
+  // Returns the bytes that come until the server closes the connection.
+  std::string ReadAll() {
+    std::string bytes;
+    char buffer[4096];
+    for (ssize_t size = 0; (size = recv(socket_, buffer, sizeof(buffer), 0)) != 0;) {
+      if (size < 0) {
+        EXPECT_EQ(errno, ECONNRESET) << "the server has not closed the connection";
+        break;
+      }
+      bytes.append(buffer, static_cast<size_t>(size));
+    }
+    return bytes;
   }
 
   // True when the server closes the connection, after what it may send before.

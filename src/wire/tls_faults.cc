@@ -6,11 +6,10 @@
 namespace gpuscaler {
 
 HandshakeFault FaultOfTlsError(unsigned long error) {
+  if (ERR_GET_LIB(error) != ERR_LIB_SSL) return HandshakeFault::kOther;
   const int reason = ERR_GET_REASON(error);
   // The other side's alert, plus this offset.
-  if (ERR_GET_LIB(error) == ERR_LIB_SSL && reason >= SSL_AD_REASON_OFFSET) {
-    return HandshakeFault::kTurnedAway;
-  }
+  if (reason >= SSL_AD_REASON_OFFSET) return HandshakeFault::kTurnedAway;
   switch (reason) {
     case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
       return HandshakeFault::kNoCertificate;

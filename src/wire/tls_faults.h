@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "rpc/refused_handshakes.h"
+#include "wire/refused_handshakes.h"
 
 namespace gpuscaler {
 

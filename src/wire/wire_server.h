@@ -11,10 +11,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "rpc/refused_handshakes.h"
-#include "rpc/tls_files.h"
 #include "wire/limits.h"
+#include "wire/refused_handshakes.h"
 #include "wire/server_session.h"
+#include "wire/tls_files.h"
 
 namespace gpuscaler {
 

@@ -1,21 +1,20 @@
-// Debian's gRPC is the client.
 #include "wire/wire_server.h"
 
-#include <arpa/inet.h>
-#include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/grpcpp.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <atomic>
-#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "base/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "wire/test_call.h"
+#include "wire/test_frames.h"
 
 namespace gpuscaler {
 namespace {
@@ -104,85 +103,46 @@ class WireServerTest : public testing::Test {
     auto server = WireServer::Start(std::move(options), AllMethods());
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
-    grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    channel_ = grpc::CreateCustomChannel(
-        server_->port() == 0 ? address : absl::StrCat(address, ":", server_->port()),
-        grpc::InsecureChannelCredentials(), arguments);
+    channel_ = std::make_unique<Channel>(
+        loop_,
+        Target{.address =
+                   server_->port() == 0 ? address : absl::StrCat(address, ":", server_->port())});
   }
 
   struct Answer {
     std::vector<std::string> messages;
-    grpc::Status status;
+    absl::Status status;
   };
   Answer Call(const std::string& method, const std::vector<std::string>& messages,
-              absl::Duration timeout = absl::Seconds(10)) {
-    grpc::GenericStub stub(channel_);
-    grpc::CompletionQueue queue;
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(timeout));
-    const auto next = [&queue] {
-      void* tag = nullptr;
-      bool ok = false;
-      return queue.Next(&tag, &ok) && ok;
-    };
-    const auto call = stub.PrepareCall(&context, method, &queue);
-    Answer answer;
-    call->StartCall(nullptr);
-    bool ok = next();
-    for (size_t i = 0; ok && i < messages.size(); ++i) {
-      const grpc::Slice slice(messages[i]);
-      call->Write(grpc::ByteBuffer(&slice, 1), nullptr);
-      ok = next();
-    }
-    call->WritesDone(nullptr);
-    next();
-    while (true) {
-      grpc::ByteBuffer bytes;
-      call->Read(&bytes, nullptr);
-      if (!next()) break;
-      grpc::Slice slice;
-      EXPECT_TRUE(bytes.DumpToSingleSlice(&slice).ok());
-      answer.messages.emplace_back(reinterpret_cast<const char*>(slice.begin()), slice.size());
-    }
-    call->Finish(&answer.status, nullptr);
-    next();
-    queue.Shutdown();
-    return answer;
+              absl::Duration timeout = absl::Seconds(20)) {
+    BytesCall call(*channel_, method, {.timeout = timeout});
+    for (const std::string& message : messages) call.Write(message);
+    call.WritesDone();
+    const auto status = call.WaitForEnd();
+    return {call.messages(), status.value_or(absl::UnknownError("the call has not ended"))};
   }
 
-  // Returns what a plain socket gets for `bytes`, until the server closes it.
+  // Returns the bytes that a plain socket receives for `bytes` until the server closes it.
   std::string Raw(const std::string& bytes) const {
-    const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<uint16_t>(server_->port()));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-    EXPECT_EQ(send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL),
-              static_cast<ssize_t>(bytes.size()));
-    std::string got;
-    char buffer[4096];
-    for (ssize_t size = 0; (size = recv(socket, buffer, sizeof(buffer), 0)) > 0;) {
-      got.append(buffer, static_cast<size_t>(size));
-    }
-    close(socket);
-    return got;
+    RawClient client(server_->port());
+    EXPECT_TRUE(client.Send(bytes));
+    return client.ReadAll();
   }
 
   std::atomic<int> got_ = 0, ended_ = 0;
   std::unique_ptr<WireServer> server_;
-  std::shared_ptr<grpc::Channel> channel_;
+  EventLoop loop_;
+  std::unique_ptr<Channel> channel_;
 };
 
 TEST_F(WireServerTest, AnswersUnaryAndBidirectionalCalls) {
   Start();
   const Answer one = Call("/test.Echo/Echo", {"hello"});
-  EXPECT_TRUE(one.status.ok()) << one.status.error_message();
+  EXPECT_TRUE(one.status.ok()) << one.status;
   EXPECT_THAT(one.messages, testing::ElementsAre("hello"));
   const std::string large(1'900'000, 'x');  // more than a window
   const Answer more = Call("/test.Echo/Echo", {"", large, "b"});
-  EXPECT_TRUE(more.status.ok()) << more.status.error_message();
+  EXPECT_TRUE(more.status.ok()) << more.status;
   EXPECT_THAT(more.messages, testing::ElementsAre("", large, "b"));
 }
 
@@ -204,20 +164,19 @@ TEST_F(WireServerTest, HandsOverThePeersAddress) {
 
 TEST_F(WireServerTest, SendsStatusesWithTheirText) {
   Start();
-  const Answer failed = Call("/test.Echo/Fail", {"no GPU: 100 %\n\xC3\xA4"});
-  EXPECT_EQ(failed.status.error_code(), grpc::StatusCode::NOT_FOUND);
-  EXPECT_EQ(failed.status.error_message(), "no GPU: 100 %\n\xC3\xA4");
+  EXPECT_EQ(Call("/test.Echo/Fail", {"no GPU: 100 %\n\xC3\xA4"}).status,
+            absl::NotFoundError("no GPU: 100 %\n\xC3\xA4"));
   const Answer unknown = Call("/test.Echo/Nothing", {"x"});
-  EXPECT_EQ(unknown.status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
-  EXPECT_THAT(unknown.status.error_message(), HasSubstr("/test.Echo/Nothing"));
+  EXPECT_EQ(unknown.status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(unknown.status.message(), HasSubstr("/test.Echo/Nothing"));
   const Answer too_long = Call("/test.Echo/Echo", {std::string(3 << 20, 'x')});
-  EXPECT_EQ(too_long.status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(too_long.status.code(), absl::StatusCode::kResourceExhausted);
 }
 
 TEST_F(WireServerTest, SendsTheNewestOfWhatWaits) {
   Start();
   const Answer counted = Call("/test.Echo/Count", {"1000"});
-  EXPECT_TRUE(counted.status.ok()) << counted.status.error_message();
+  EXPECT_TRUE(counted.status.ok()) << counted.status;
   ASSERT_FALSE(counted.messages.empty());
   EXPECT_EQ(counted.messages.back(), "1000");
 }
@@ -225,7 +184,7 @@ TEST_F(WireServerTest, SendsTheNewestOfWhatWaits) {
 TEST_F(WireServerTest, EndsCallsAtTheirDeadline) {
   Start();
   const Answer hung = Call("/test.Echo/Hang", {"x"}, absl::Milliseconds(100));
-  EXPECT_EQ(hung.status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(hung.status.code(), absl::StatusCode::kDeadlineExceeded);
   for (int i = 0; i < 1000 && ended_ == 0; ++i) absl::SleepFor(absl::Milliseconds(10));
   EXPECT_EQ(ended_, 1);
 }
@@ -257,8 +216,8 @@ TEST_F(WireServerTest, RefusesLargeHeaders) {
   WireServerOptions options;
   options.session.header_list_bytes = 200;
   Start(std::move(options));
-  const grpc::Status status = Call("/test.Echo/Echo", {"x"}).status;
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
+  const absl::Status status = Call("/test.Echo/Echo", {"x"}).status;
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
 }
 
 TEST_F(WireServerTest, ClosesWhatIsBeyondItsConnections) {
@@ -277,8 +236,8 @@ TEST_F(WireServerTest, FinishesCallsWhenItDrains) {
   server_->Drain(absl::Seconds(30));
   caller.join();
   EXPECT_EQ(ended_, 1);
-  EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED)
-      << "it had all of its time: " << answer.status.error_message();
+  EXPECT_EQ(answer.status.code(), absl::StatusCode::kDeadlineExceeded)
+      << "it had all of its time: " << answer.status;
 }
 
 }  // namespace

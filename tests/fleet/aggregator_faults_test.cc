@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "fault_test.h"
-#include "rpc/test_certificates.h"
+#include "wire/test_certificates.h"
 
 namespace gpuscaler {
 namespace {

@@ -1,22 +1,12 @@
 // What an aggregator's probes and gRPC health say.
 #include "fault_test.h"
+#include "health_check.h"
 #include "held_thread.h"
-#include "serve/raw_stream.h"
 
 namespace gpuscaler {
 namespace {
 
-class AggregatorHealthTest : public FaultTest {
- protected:
-  // Of gRPC's health service, written out: string service = 1; status = 1.
-  bool ScalerServes() const {
-    constexpr absl::string_view kScaler = "externalscaler.ExternalScaler";
-    RawStream check(grpc::CreateChannel(aggregator_->Address(), grpc::InsecureChannelCredentials()),
-                    "/grpc.health.v1.Health/Check",
-                    absl::StrCat("\n", std::string(1, static_cast<char>(kScaler.size())), kScaler));
-    return check.Read() == "\x08\x01";
-  }
-};
+class AggregatorHealthTest : public FaultTest {};
 
 TEST_F(AggregatorHealthTest, LivenessFailsWhileTheThreadThatAnswersHangs) {
   StartNodes(1);
@@ -38,9 +28,9 @@ TEST_F(AggregatorHealthTest, HealthOfTheScalerFollowsWhetherTheFleetIsKnown) {
   agents_[0]->process().Signal(SIGSTOP);
   aggregator_ = StartAggregator(StaticAgents());
   ASSERT_TRUE(aggregator_->process().WaitForErr("event=serving"));
-  EXPECT_FALSE(ScalerServes());
+  EXPECT_EQ(Health(*aggregator_, kScalerService), "NOT_SERVING");
   agents_[0]->process().Signal(SIGCONT);
-  EXPECT_TRUE(Eventually([this] { return ScalerServes(); }));
+  EXPECT_TRUE(Eventually([this] { return Health(*aggregator_, kScalerService) == "SERVING"; }));
 }
 
 // The kubelet lets KEDA know of it no earlier, and takes away no older one.

@@ -17,10 +17,8 @@ class InOwnNetwork : public testing::Environment {
 const testing::Environment* const kInOwnNetwork =
     testing::AddGlobalTestEnvironment(new InOwnNetwork);
 
-// CANCELLED is gRPC's word for a call that came just as its server was told to stop.
 bool IsAllowed(const absl::Status& status, Unknown unknown) {
-  return unknown == Unknown::kAllowed && (status.code() == absl::StatusCode::kUnavailable ||
-                                          status.code() == absl::StatusCode::kCancelled);
+  return unknown == Unknown::kAllowed && absl::IsUnavailable(status);
 }
 
 std::string WhenOf(const std::vector<KedaAnswer>& answers, const KedaAnswer& answer) {

@@ -1,7 +1,5 @@
 #include "keda_log.h"
 
-#include <grpcpp/grpcpp.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <utility>
@@ -10,8 +8,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
-#include "externalscaler.grpc.pb.h"
+#include "externalscaler.pb.h"
 #include "gtest/gtest.h"
+#include "wire/channel.h"
 
 namespace gpuscaler {
 namespace {
@@ -32,19 +31,17 @@ bool IsIt(const KedaAnswer& answer, double value) {
 
 }  // namespace
 
-// Its thread ends with the stream.
-class KedaLog::Watcher {
+// Its thread opens one stream after the other.
+class KedaLog::Watcher : private ClientCall::Listener {
  public:
-  Watcher(const ScalerClientOptions& options, TriggerRef trigger)
-      : trigger_(std::move(trigger)),
-        stub_(externalscaler::ExternalScaler::NewStub(
-            grpc::CreateChannel(options.address, grpc::InsecureChannelCredentials()))),
+  Watcher(const std::string& address, const TriggerRef& trigger)
+      : channel_(loop_, {.address = address}),
+        request_(RequestFor(trigger)),
         thread_([this] { Watch(); }) {}
-  ~Watcher() {
+  ~Watcher() override {
     {
       MutexLock lock(mutex_);
       stopping_ = true;
-      if (context_ != nullptr) context_->TryCancel();
       changed_.NotifyAll();
     }
     thread_.join();
@@ -56,48 +53,56 @@ class KedaLog::Watcher {
   }
 
  private:
-  void Watch() {
+  static std::string RequestFor(const TriggerRef& trigger) {
     externalscaler::ScaledObjectRef ref;
-    ref.set_name(trigger_.name);
-    ref.set_namespace_(trigger_.namespace_name);
-    for (const auto& [key, value] : trigger_.metadata) (*ref.mutable_scalermetadata())[key] = value;
-    while (grpc::ClientContext* const context = Open()) {
-      const auto stream = stub_->StreamIsActive(context, ref);
-      for (externalscaler::IsActiveResponse said; stream->Read(&said);) Pushed(said.result());
-      stream->Finish().ok();
-      Rest();
+    ref.set_name(trigger.name);
+    ref.set_namespace_(trigger.namespace_name);
+    for (const auto& [key, value] : trigger.metadata) (*ref.mutable_scalermetadata())[key] = value;
+    return ref.SerializeAsString();
+  }
+
+  void Watch() {
+    MutexLock lock(mutex_);
+    while (!stopping_) {
+      has_ended_ = false;
+      const auto call = channel_.Start("/externalscaler.ExternalScaler/StreamIsActive", {}, *this);
+      call->Write(request_);
+      call->WritesDone();
+      while (!has_ended_ && !stopping_) changed_.Wait(mutex_);
+      call->Cancel();
+      while (!has_ended_) changed_.Wait(mutex_);
+      const absl::Time until = absl::Now() + kBetweenStreams;
+      while (!stopping_ && absl::Now() < until) changed_.WaitFor(mutex_, until - absl::Now());
     }
   }
-  grpc::ClientContext* Open() {
-    MutexLock lock(mutex_);
-    if (stopping_) return nullptr;
-    context_ = std::make_unique<grpc::ClientContext>();
-    return context_.get();
-  }
-  void Pushed(bool active) {
-    EXPECT_TRUE(active) << "KEDA up to 2.17 acts on `false`";
+
+  void OnMessage(std::string bytes) override {
+    externalscaler::IsActiveResponse pushed;
+    EXPECT_TRUE(pushed.ParseFromString(bytes));
+    EXPECT_TRUE(pushed.result()) << "KEDA up to 2.17 acts on `false`";
     MutexLock lock(mutex_);
     ++pushed_;
   }
-  void Rest() {
-    const absl::Time until = absl::Now() + kBetweenStreams;
+  void OnEnd(const CallEnd&) override {
     MutexLock lock(mutex_);
-    while (!stopping_ && absl::Now() < until) changed_.WaitFor(mutex_, until - absl::Now());
+    has_ended_ = true;
+    changed_.NotifyAll();
   }
 
-  const TriggerRef trigger_;
-  const std::unique_ptr<externalscaler::ExternalScaler::Stub> stub_;
+  EventLoop loop_;
+  Channel channel_;
+  const std::string request_;
   mutable Mutex mutex_;
   CondVar changed_;
-  std::unique_ptr<grpc::ClientContext> context_ ABSL_GUARDED_BY(mutex_);
   int pushed_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool has_ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 
 KedaLog::KedaLog(const ScalerClientOptions& options, TriggerRef trigger)
     : trigger_(std::move(trigger)) {
-  if (!options.tls) watcher_ = std::make_unique<Watcher>(options, trigger_);
+  if (!options.tls) watcher_ = std::make_unique<Watcher>(options.address, trigger_);
   auto client = ScalerClient::Open(options);
   EXPECT_TRUE(client.ok()) << client.status();
   if (!client.ok()) return;

@@ -5,7 +5,7 @@
 #include "absl/strings/strip.h"
 #include "base/name_absence.h"
 #include "base/resolve.h"
-#include "fleet/agent_addresses.h"
+#include "fleet/peer_addresses.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "name_server.h"

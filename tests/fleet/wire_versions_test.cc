@@ -1,15 +1,19 @@
 // Agents and aggregators of two versions, as during an upgrade, understand each other.
-#include <grpcpp/grpcpp.h>
+#include <google/protobuf/message.h>
 
-#include <atomic>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/escaping.h"
+#include "base/mutex.h"
+#include "base/periodic_thread.h"
 #include "fault_test.h"
-#include "telemetry.grpc.pb.h"
+#include "telemetry.pb.h"
+#include "wire/test_call.h"
+#include "wire/wire_server.h"
 
 namespace gpuscaler {
 namespace {
@@ -90,47 +94,62 @@ wire::Telemetry RecordedForm() {
   return message;
 }
 
-// An agent that says `first`, and that nothing has changed since.
-class StandInAgent : public wire::NodeTelemetry::Service {
+constexpr char kWatch[] = "/gpuscaler.telemetry.v1.NodeTelemetry/Watch";
+
+// An agent that sends each reader `first`, and then that nothing has changed since.
+class StandInAgent {
  public:
-  explicit StandInAgent(wire::Telemetry first) : first_(std::move(first)) {
-    grpc::ServerBuilder builder;
-    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
-    builder.RegisterService(this);
-    server_ = builder.BuildAndStart();
-  }
-  ~StandInAgent() override {
-    stopping_ = true;
-    server_->Shutdown(std::chrono::system_clock::now());
-  }
+  explicit StandInAgent(wire::Telemetry first)
+      : first_(std::move(first)),
+        server_(*WireServer::Start({.bind_address = "127.0.0.1"},
+                                   {{kWatch,
+                                     [this](const std::shared_ptr<ServerCall>& call) {
+                                       return std::make_shared<Reader>(*this, call);
+                                     }}})),
+        heartbeats_("heartbeats", absl::Seconds(1), [this] { SendHeartbeats(); }) {}
 
-  std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
-
-  grpc::Status Watch(
-      grpc::ServerContext* context,
-      grpc::ServerReaderWriter<wire::Telemetry, wire::Subscription>* stream) override {
-    const absl::Time began = absl::Now();
-    wire::Subscription wanted;
-    stream->Read(&wanted);
-    bool heard = stream->Write(first_);
-    for (absl::Time next = began; heard && !stopping_ && !context->IsCancelled();) {
-      absl::SleepFor(absl::Milliseconds(20));
-      if (absl::Now() < next) continue;
-      next = absl::Now() + absl::Seconds(1);
-      wire::Telemetry heartbeat;
-      const int64_t now = first_.sent_us() + absl::ToInt64Microseconds(absl::Now() - began);
-      heartbeat.set_sent_us(now);
-      heartbeat.set_unchanged_until_us(now);
-      heard = stream->Write(heartbeat);
-    }
-    return grpc::Status::OK;
-  }
+  std::string address() const { return absl::StrCat("127.0.0.1:", server_->port()); }
 
  private:
+  class Reader : public ServerCall::Handler {
+   public:
+    Reader(StandInAgent& agent, std::shared_ptr<ServerCall> call)
+        : agent_(agent), call_(std::move(call)) {}
+
+    void OnMessage(std::string bytes) override {
+      wire::Subscription wanted;
+      EXPECT_TRUE(wanted.ParseFromString(bytes));
+      MutexLock lock(agent_.mutex_);
+      const bool is_new = agent_.readers_.emplace(call_, absl::Now()).second;
+      if (is_new) call_->Write(agent_.first_.SerializeAsString());
+    }
+    void OnEnd() override {
+      MutexLock lock(agent_.mutex_);
+      agent_.readers_.erase(call_);
+    }
+
+   private:
+    StandInAgent& agent_;
+    const std::shared_ptr<ServerCall> call_;
+  };
+
+  void SendHeartbeats() {
+    MutexLock lock(mutex_);
+    for (const auto& [call, since] : readers_) {
+      const int64_t now = first_.sent_us() + absl::ToInt64Microseconds(absl::Now() - since);
+      wire::Telemetry heartbeat;
+      heartbeat.set_sent_us(now);
+      heartbeat.set_unchanged_until_us(now);
+      call->Write(heartbeat.SerializeAsString());
+    }
+  }
+
   const wire::Telemetry first_;
-  std::atomic<bool> stopping_ = false;
-  int port_ = 0;
-  std::unique_ptr<grpc::Server> server_;
+  Mutex mutex_;
+  // Since when each has been sent `first_`.
+  std::map<std::shared_ptr<ServerCall>, absl::Time> readers_ ABSL_GUARDED_BY(mutex_);
+  const std::unique_ptr<WireServer> server_;
+  PeriodicThread heartbeats_;
 };
 
 class WireVersionsTest : public FaultTest {};
@@ -187,18 +206,19 @@ TEST_F(WireVersionsTest, StartLastsAsLongAsItsAgentSaysAndOfAnOlderOneSinceThePo
   EXPECT_TRUE(Becomes(kTarget, *kedas[1], true));
 }
 
-// The first message with a reading that an agent sends to a reader who wants that.
-wire::Telemetry FirstWordTo(const wire::Subscription& wanted, const std::string& agent) {
-  const auto stub =
-      wire::NodeTelemetry::NewStub(grpc::CreateChannel(agent, grpc::InsecureChannelCredentials()));
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
-  const auto stream = stub->Watch(&context);
-  stream->Write(wanted);
-  wire::Telemetry message;
-  while (message.readings_size() == 0 && stream->Read(&message)) continue;
-  context.TryCancel();
-  return message;
+// Returns the first message with a reading that an agent sends to such a reader; none after 10 s.
+std::optional<wire::Telemetry> FirstReading(const wire::Subscription& wanted,
+                                            const std::string& agent) {
+  EventLoop loop;
+  Channel channel(loop, {.address = agent});
+  TestCall<wire::Subscription, wire::Telemetry> watch(channel, kWatch,
+                                                      {.timeout = absl::Seconds(10)});
+  watch.Write(wanted);
+  for (size_t count = 1;; ++count) {
+    const std::vector<wire::Telemetry> messages = watch.WaitForMessages(count);
+    if (messages.size() < count) return std::nullopt;
+    if (messages[count - 1].readings_size() > 0) return messages[count - 1];
+  }
 }
 
 TEST_F(WireVersionsTest, ReadersOfOlderAndLaterVersionsAreToldTheWholeReading) {
@@ -208,10 +228,10 @@ TEST_F(WireVersionsTest, ReadersOfOlderAndLaterVersionsAreToldTheWholeReading) {
   later.set_history_seconds(10);
   AddUnknownFields(later);
   for (const wire::Subscription& wanted : {wire::Subscription(), later}) {
-    const wire::Telemetry first = FirstWordTo(wanted, agents_[0]->Address());
-    SCOPED_TRACE(first.DebugString());
-    ASSERT_GT(first.readings_size(), 0);
-    const wire::Reading& reading = first.readings(0);
+    const auto first = FirstReading(wanted, agents_[0]->Address());
+    ASSERT_TRUE(first.has_value());
+    SCOPED_TRACE(first->DebugString());
+    const wire::Reading& reading = first->readings(0);
     EXPECT_TRUE(reading.whole());
     ASSERT_EQ(reading.gpus_size(), 1);
     EXPECT_EQ(reading.gpus(0).uuid(), "GPU-gpu-0-0");

@@ -63,13 +63,13 @@ class Stream : public ClientCall::Listener {
     MutexLock lock(mutex_);
     return messages_.size();
   }
-  Metadata headers() {
+  CallMetadata headers() {
     MutexLock lock(mutex_);
     return headers_;
   }
 
  private:
-  void OnHeaders(const Metadata& headers) override {
+  void OnHeaders(const CallMetadata& headers) override {
     MutexLock lock(mutex_);
     headers_ = headers;
   }
@@ -86,7 +86,7 @@ class Stream : public ClientCall::Listener {
 
   Mutex mutex_;
   CondVar changed_;
-  Metadata headers_ ABSL_GUARDED_BY(mutex_);
+  CallMetadata headers_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> messages_ ABSL_GUARDED_BY(mutex_);
   std::optional<CallEnd> end_ ABSL_GUARDED_BY(mutex_);
   const std::shared_ptr<ClientCall> call_;  // last: it may call at once
@@ -231,13 +231,13 @@ absl::Status SpecialStatusMessage(Channel& channel) {
 absl::Status CustomMetadata(Channel& channel) {
   const std::string initial = "x-grpc-test-echo-initial", last = "x-grpc-test-echo-trailing-bin";
   // Base64 without padding, as grpc-go sends it.
-  const Metadata metadata = {{initial, "test_initial_metadata_value"}, {last, "qrqr"}};
+  const CallMetadata metadata = {{initial, "test_initial_metadata_value"}, {last, "qrqr"}};
   Stream stream(channel, "FullDuplexCall", {.timeout = kLong, .metadata = metadata});
   stream.call().Write(OutputRequest({kLargeAnswer}, kLargeRequest));
   stream.call().WritesDone();
   const CallEnd end = stream.WaitForEnd();
   if (!end.status.ok()) return end.status;
-  const Metadata headers = stream.headers();
+  const CallMetadata headers = stream.headers();
   const auto header = headers.find(initial);
   const auto trailer = end.trailers.find(last);
   return Expect(header != headers.end() && header->second == metadata.find(initial)->second &&
@@ -289,7 +289,7 @@ int Main(int argc, char** argv) {
       std::fprintf(stderr, "%s: %s\n", argv[3], tls.status().ToString().c_str());
       return 1;
     }
-    target.tls = *tls;
+    target.tls = [context = *tls] { return context; };
   }
   EventLoop loop;
   Channel channel(loop, std::move(target));

@@ -1,4 +1,4 @@
-#include "rpc/test_certificates.h"
+#include "wire/test_certificates.h"
 
 #include <filesystem>
 #include <fstream>
@@ -7,8 +7,8 @@
 namespace gpuscaler {
 namespace {
 
-// Each whole at its place at once, and next to the others at the same time: who reloads them
-// meanwhile finds no half of one, and hardly a certificate beside another one's key.
+// Renames whole files, one right after the other: a program that reloads them meanwhile reads no
+// half of one, and hardly a certificate beside another one's key.
 void Replace(const std::map<std::string, std::string>& contents) {
   const auto unfinished = [](const std::string& path) { return path + ".new"; };
   for (const auto& [path, content] : contents) {

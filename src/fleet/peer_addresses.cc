@@ -1,4 +1,4 @@
-#include "fleet/agent_addresses.h"
+#include "fleet/peer_addresses.h"
 
 #include <arpa/inet.h>
 
@@ -120,16 +120,16 @@ absl::Status CheckIsOfThisCluster(const std::string& host) {
 
 }  // namespace
 
-std::string AgentsOption::ServerName() const { return std::string(absl::StripSuffix(host, ".")); }
+std::string PeersOption::ServerName() const { return std::string(absl::StripSuffix(host, ".")); }
 
-absl::StatusOr<AgentsOption> ParseAgents(absl::string_view text) {
+absl::StatusOr<PeersOption> ParsePeers(absl::string_view text) {
   absl::string_view rest = text;
   if (absl::ConsumePrefix(&rest, "dns:///")) {
     ASSIGN_OR_RETURN(HostAndPort split, Split(rest));
-    return AgentsOption{.host = std::move(split.host), .port = split.port};
+    return PeersOption{.host = std::move(split.host), .port = split.port};
   }
   if (!absl::ConsumePrefix(&rest, "static:")) return Bad("neither dns:/// nor static:");
-  AgentsOption option;
+  PeersOption option;
   ASSIGN_OR_RETURN(option.addresses, ParseList(rest));
   return option;
 }
@@ -141,18 +141,17 @@ absl::StatusOr<std::vector<std::string>> ResolveAll(const std::string& host, int
   return addresses;
 }
 
-AgentAddresses::AgentAddresses(const AgentsOption& option,
-                               std::function<void(const Answer&)> answered, absl::Duration interval,
-                               Resolver resolver)
+PeerAddresses::PeerAddresses(const PeersOption& option, std::function<void(const Answer&)> answered,
+                             absl::Duration interval, Resolver resolver)
     : option_(option), answered_(std::move(answered)), resolver_(std::move(resolver)) {
   if (option_.IsFixed()) {
     answered_(option_.addresses);
   } else {
-    asking_ = std::make_unique<PeriodicThread>("agents dns", interval, [this] { Ask(); });
+    asking_ = std::make_unique<PeriodicThread>("peers dns", interval, [this] { Ask(); });
   }
 }
 
-void AgentAddresses::Ask() {
+void PeerAddresses::Ask() {
   {
     MutexLock lock(mutex_);
     asked_at_ = real_.Now();
@@ -160,13 +159,13 @@ void AgentAddresses::Ask() {
   answered_(resolver_(option_.host, option_.port));
 }
 
-void AgentAddresses::AskSoon() {
+void PeerAddresses::AskSoon() {
   if (asking_ == nullptr) return;
   MutexLock lock(mutex_);
   asking_->WakeIn(asked_at_ + kSoonest - real_.Now());
 }
 
-bool AgentAddresses::Stop(absl::Duration timeout) {
+bool PeerAddresses::Stop(absl::Duration timeout) {
   return asking_ == nullptr || asking_->Stop(timeout);
 }
 

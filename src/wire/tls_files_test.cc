@@ -1,11 +1,11 @@
-#include "rpc/tls_files.h"
+#include "wire/tls_files.h"
 
 #include <filesystem>
 
 #include "base/test_folder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "rpc/test_certificates.h"
+#include "wire/test_certificates.h"
 
 namespace gpuscaler {
 namespace {

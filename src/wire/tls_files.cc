@@ -1,28 +1,17 @@
-#include "rpc/tls_files.h"
+#include "wire/tls_files.h"
 
-#include <openssl/bio.h>
 #include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
-#include <openssl/x509.h>
 
 #include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "base/file_text.h"
 #include "base/status_macros.h"
+#include "wire/pem.h"
 
 namespace gpuscaler {
 namespace {
-
-struct Free {
-  void operator()(BIO* bio) const { BIO_free(bio); }
-  void operator()(X509* certificate) const { X509_free(certificate); }
-  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
-  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
-};
-template <typename T>
-using Owned = std::unique_ptr<T, Free>;
 
 absl::Status Unusable(const std::string& path, absl::string_view fault) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", fault));
@@ -34,19 +23,12 @@ std::string LastError() {
   return reason == nullptr ? "OpenSSL refuses it" : reason;
 }
 
-Owned<BIO> InMemory(const std::string& pem) {
-  return Owned<BIO>(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-}
-
-// A key with a passphrase is unusable here; without this OpenSSL would ask for it on the terminal.
-int NoPassphrase(char*, int, int, void*) { return 0; }
-
-// Every certificate of the file must be good: gRPC refuses the whole chain for one bad one.
+// Every certificate of the file must be good.
 absl::Status CheckCertificates(const std::string& path, const std::string& pem) {
-  const Owned<BIO> bio = InMemory(pem);
+  const PemText text = TextOf(pem);
   ERR_clear_error();
   int found = 0;
-  while (Owned<X509>(PEM_read_bio_X509(bio.get(), nullptr, NoPassphrase, nullptr))) ++found;
+  while (NextCertificate(text.get()) != nullptr) ++found;
   const unsigned long error = ERR_peek_last_error();
   ERR_clear_error();
   const bool at_end =
@@ -57,10 +39,8 @@ absl::Status CheckCertificates(const std::string& path, const std::string& pem) 
 }
 
 absl::Status CheckPair(const TlsFiles& files, const TlsPems& pems) {
-  const Owned<X509> leaf(
-      PEM_read_bio_X509(InMemory(pems.cert).get(), nullptr, NoPassphrase, nullptr));
-  const Owned<EVP_PKEY> key(
-      PEM_read_bio_PrivateKey(InMemory(pems.key).get(), nullptr, NoPassphrase, nullptr));
+  const auto leaf = NextCertificate(TextOf(pems.cert).get());
+  const auto key = PrivateKeyOf(pems.key);
   absl::Status status;
   if (key == nullptr) {
     status = Unusable(files.key, "holds no PEM private key without a passphrase");
@@ -75,19 +55,16 @@ absl::Status CheckPair(const TlsFiles& files, const TlsPems& pems) {
   return status;
 }
 
-// Of the library's security level, which refuses keys and digests that are too weak only when a
-// server is to use them: gRPC would then fail without a word of why.
+// The library's security level refuses keys and digests that are too weak only when a server uses
+// them.
 absl::Status CheckStrength(const TlsFiles& files, const TlsPems& pems) {
-  const Owned<SSL_CTX> context(SSL_CTX_new(TLS_server_method()));
-  const Owned<BIO> chain = InMemory(pems.cert);
-  const auto next = [&chain] {
-    return Owned<X509>(PEM_read_bio_X509(chain.get(), nullptr, NoPassphrase, nullptr));
-  };
-  const Owned<EVP_PKEY> key(
-      PEM_read_bio_PrivateKey(InMemory(pems.key).get(), nullptr, NoPassphrase, nullptr));
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_server_method()),
+                                                                  &SSL_CTX_free);
+  const PemText chain = TextOf(pems.cert);
+  const auto key = PrivateKeyOf(pems.key);
   ERR_clear_error();
-  bool usable = SSL_CTX_use_certificate(context.get(), next().get()) == 1;
-  while (const Owned<X509> issuer = usable ? next() : nullptr) {
+  bool usable = SSL_CTX_use_certificate(context.get(), NextCertificate(chain.get()).get()) == 1;
+  while (const auto issuer = usable ? NextCertificate(chain.get()) : nullptr) {
     usable = SSL_CTX_add1_chain_cert(context.get(), issuer.get()) == 1;
   }
   if (usable) ERR_clear_error();  // the end of the file

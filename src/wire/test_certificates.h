@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/test_ca.h"
-#include "rpc/tls_files.h"
+#include "wire/tls_files.h"
 
 namespace gpuscaler {
 

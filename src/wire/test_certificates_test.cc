@@ -1,4 +1,4 @@
-#include "rpc/test_certificates.h"
+#include "wire/test_certificates.h"
 
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>

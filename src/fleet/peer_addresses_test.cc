@@ -1,4 +1,4 @@
-#include "fleet/agent_addresses.h"
+#include "fleet/peer_addresses.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -11,36 +11,36 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-TEST(ParseAgents, HeadlessServiceByName) {
-  const auto option = ParseAgents("dns:///keda-gpu-scaler-agents.gpu.svc:6001");
+TEST(ParsePeers, HeadlessServiceByName) {
+  const auto option = ParsePeers("dns:///keda-gpu-scaler-agents.gpu.svc:6001");
   ASSERT_TRUE(option.ok()) << option.status();
   EXPECT_FALSE(option->IsFixed());
   EXPECT_EQ(option->host, "keda-gpu-scaler-agents.gpu.svc");
   EXPECT_EQ(option->port, 6001);
 }
 
-TEST(ParseAgents, DotThatEndsAWholeNameIsForDnsAndNotInCertificates) {
-  const auto option = ParseAgents("dns:///keda-gpu-scaler-agents.gpu.svc.cluster.local.:6001");
+TEST(ParsePeers, DotThatEndsAWholeNameIsForDnsAndNotInCertificates) {
+  const auto option = ParsePeers("dns:///keda-gpu-scaler-agents.gpu.svc.cluster.local.:6001");
   ASSERT_TRUE(option.ok()) << option.status();
   EXPECT_EQ(option->host, "keda-gpu-scaler-agents.gpu.svc.cluster.local.");
   EXPECT_EQ(option->port, 6001);
   EXPECT_EQ(option->ServerName(), "keda-gpu-scaler-agents.gpu.svc.cluster.local");
-  EXPECT_EQ(ParseAgents("dns:///agents.gpu.svc:6001")->ServerName(), "agents.gpu.svc");
-  EXPECT_EQ(ParseAgents("static:gpu-7:6001")->ServerName(), "") << "that of each";
+  EXPECT_EQ(ParsePeers("dns:///agents.gpu.svc:6001")->ServerName(), "agents.gpu.svc");
+  EXPECT_EQ(ParsePeers("static:gpu-7:6001")->ServerName(), "") << "that of each";
 }
 
-TEST(ParseAgents, ServiceMayBeGivenInFigures) {
-  EXPECT_EQ(ParseAgents("dns:///10.0.0.7:6001")->host, "10.0.0.7");
-  EXPECT_EQ(ParseAgents("dns:///[fd00::7]:6001")->host, "fd00::7") << "as resolvers want it";
+TEST(ParsePeers, ServiceMayBeGivenInFigures) {
+  EXPECT_EQ(ParsePeers("dns:///10.0.0.7:6001")->host, "10.0.0.7");
+  EXPECT_EQ(ParsePeers("dns:///[fd00::7]:6001")->host, "fd00::7") << "as resolvers want it";
 }
 
-TEST(ParseAgents, AddressesAreOfOneFormHoweverTheyAreWritten) {
-  EXPECT_THAT(ParseAgents("static:GPU-7:06001,[FD00:0::7]:6001,[fe80::1%eth0]:6001")->addresses,
+TEST(ParsePeers, AddressesAreOfOneFormHoweverTheyAreWritten) {
+  EXPECT_THAT(ParsePeers("static:GPU-7:06001,[FD00:0::7]:6001,[fe80::1%eth0]:6001")->addresses,
               ElementsAre("gpu-7:6001", "[fd00::7]:6001", "[fe80::1%eth0]:6001"));
 }
 
-TEST(ParseAgents, FixedListOfBothFamiliesAndNames) {
-  const auto option = ParseAgents("static:10.0.0.7:6001, [fd00::7]:6001,gpu-7:6002");
+TEST(ParsePeers, FixedListOfBothFamiliesAndNames) {
+  const auto option = ParsePeers("static:10.0.0.7:6001, [fd00::7]:6001,gpu-7:6002");
   ASSERT_TRUE(option.ok()) << option.status();
   EXPECT_TRUE(option->IsFixed());
   EXPECT_THAT(option->addresses, ElementsAre("10.0.0.7:6001", "[fd00::7]:6001", "gpu-7:6002"));
@@ -78,9 +78,9 @@ const Wrong kWrong[] = {
     {"static:[gpu-7]:6001", "\"gpu-7\" is no IPv6 address"},
 };
 
-TEST(ParseAgents, WrongOnesAreRefusedWithWhatIsAllowed) {
+TEST(ParsePeers, WrongOnesAreRefusedWithWhatIsAllowed) {
   for (const Wrong& wrong : kWrong) {
-    const auto option = ParseAgents(wrong.text);
+    const auto option = ParsePeers(wrong.text);
     EXPECT_EQ(option.status().code(), absl::StatusCode::kInvalidArgument) << wrong.text;
     EXPECT_THAT(std::string(option.status().message()), HasSubstr(wrong.want)) << wrong.text;
     EXPECT_THAT(std::string(option.status().message()), HasSubstr("use dns:///HOST:PORT"));
@@ -98,30 +98,30 @@ TEST(ResolveAll, FiguresOfBothFamiliesNeedNoServer) {
   EXPECT_THAT(ResolveAll("fd00::7", 6001).value(), ElementsAre("[fd00::7]:6001"));
 }
 
-// A resolver whose answers the test gives, and what came of them.
-class AgentAddressesTest : public testing::Test {
+// A resolver that returns what the test sets, and the answers that came.
+class PeerAddressesTest : public testing::Test {
  protected:
-  AgentAddresses::Resolver Resolver() {
-    return [this](const std::string& host, int port) -> AgentAddresses::Answer {
+  PeerAddresses::Resolver Resolver() {
+    return [this](const std::string& host, int port) -> PeerAddresses::Answer {
       MutexLock lock(mutex_);
       EXPECT_EQ(host, "agents");
       EXPECT_EQ(port, 6001);
       return next_;
     };
   }
-  std::function<void(const AgentAddresses::Answer&)> Answered() {
-    return [this](const AgentAddresses::Answer& answer) {
+  std::function<void(const PeerAddresses::Answer&)> Answered() {
+    return [this](const PeerAddresses::Answer& answer) {
       MutexLock lock(mutex_);
       answers_.push_back(answer);
       changed_.NotifyAll();
     };
   }
-  void Next(AgentAddresses::Answer answer) {
+  void Next(PeerAddresses::Answer answer) {
     MutexLock lock(mutex_);
     next_ = std::move(answer);
   }
   // The answers, as soon as there are so many; what there is after 10 s.
-  std::vector<AgentAddresses::Answer> WaitForAnswers(size_t count) {
+  std::vector<PeerAddresses::Answer> WaitForAnswers(size_t count) {
     const SteadyClock real;
     const absl::Time deadline = real.Now() + absl::Seconds(10);
     MutexLock lock(mutex_);
@@ -131,42 +131,42 @@ class AgentAddressesTest : public testing::Test {
     return answers_;
   }
 
-  const AgentsOption option_{.host = "agents", .port = 6001};
+  const PeersOption option_{.host = "agents", .port = 6001};
   Mutex mutex_;
   CondVar changed_;
-  AgentAddresses::Answer next_ ABSL_GUARDED_BY(mutex_) = std::vector<std::string>{"10.0.0.7:6001"};
-  std::vector<AgentAddresses::Answer> answers_ ABSL_GUARDED_BY(mutex_);
+  PeerAddresses::Answer next_ ABSL_GUARDED_BY(mutex_) = std::vector<std::string>{"10.0.0.7:6001"};
+  std::vector<PeerAddresses::Answer> answers_ ABSL_GUARDED_BY(mutex_);
 };
 
-TEST_F(AgentAddressesTest, AsksAtOnceAndAgain) {
-  AgentAddresses addresses(option_, Answered(), absl::Milliseconds(1), Resolver());
+TEST_F(PeerAddressesTest, AsksAtOnceAndAgain) {
+  PeerAddresses addresses(option_, Answered(), absl::Milliseconds(1), Resolver());
   EXPECT_THAT(WaitForAnswers(1)[0].value(), ElementsAre("10.0.0.7:6001"));
   Next(std::vector<std::string>{"10.0.0.8:6001"});
   const size_t had = WaitForAnswers(0).size();
   EXPECT_THAT(WaitForAnswers(had + 2)[had + 1].value(), ElementsAre("10.0.0.8:6001"));
 }
 
-TEST_F(AgentAddressesTest, FailureIsAnAnswerToo) {
+TEST_F(PeerAddressesTest, FailureIsAnAnswerToo) {
   Next(absl::UnavailableError("agents: Temporary failure in name resolution"));
-  AgentAddresses addresses(option_, Answered(), absl::Hours(1), Resolver());
+  PeerAddresses addresses(option_, Answered(), absl::Hours(1), Resolver());
   EXPECT_EQ(WaitForAnswers(1)[0].status().code(), absl::StatusCode::kUnavailable);
 }
 
-TEST_F(AgentAddressesTest, FixedListIsItsOwnAnswer) {
-  AgentAddresses addresses({.addresses = {"10.0.0.7:6001", "gpu-8:6001"}}, Answered());
+TEST_F(PeerAddressesTest, FixedListIsItsOwnAnswer) {
+  PeerAddresses addresses({.addresses = {"10.0.0.7:6001", "gpu-8:6001"}}, Answered());
   EXPECT_THAT(WaitForAnswers(1)[0].value(), ElementsAre("10.0.0.7:6001", "gpu-8:6001"));
   addresses.AskSoon();
   EXPECT_TRUE(addresses.Stop(absl::ZeroDuration()));
 }
 
-TEST_F(AgentAddressesTest, LostAgentsMakeItAskAgainOnceASecondLater) {
+TEST_F(PeerAddressesTest, LostAgentsMakeItAskAgainOnceASecondLater) {
   const SteadyClock real;
   const absl::Time start = real.Now();
-  AgentAddresses addresses(option_, Answered(), absl::Hours(1), Resolver());
+  PeerAddresses addresses(option_, Answered(), absl::Hours(1), Resolver());
   WaitForAnswers(1);
   Next(std::vector<std::string>{"10.0.0.8:6001"});
   for (int i = 0; i < 1000; ++i) addresses.AskSoon();
-  const std::vector<AgentAddresses::Answer> answers = WaitForAnswers(2);
+  const std::vector<PeerAddresses::Answer> answers = WaitForAnswers(2);
   EXPECT_GE(real.Now() - start, absl::Seconds(1));
   EXPECT_TRUE(addresses.Stop(absl::Seconds(10)));
   ASSERT_EQ(answers.size(), 2u) << "asked in vain";
@@ -174,16 +174,16 @@ TEST_F(AgentAddressesTest, LostAgentsMakeItAskAgainOnceASecondLater) {
   EXPECT_EQ(WaitForAnswers(0).size(), 2u) << "one a second";
 }
 
-TEST_F(AgentAddressesTest, HungResolverIsSaidToHang) {
+TEST_F(PeerAddressesTest, HungResolverIsSaidToHang) {
   Mutex mutex;
   CondVar released;
   bool release = false;
-  AgentAddresses addresses(option_, Answered(), absl::Hours(1),
-                           [&](const std::string&, int) -> AgentAddresses::Answer {
-                             MutexLock lock(mutex);
-                             while (!release) released.Wait(mutex);
-                             return std::vector<std::string>();
-                           });
+  PeerAddresses addresses(option_, Answered(), absl::Hours(1),
+                          [&](const std::string&, int) -> PeerAddresses::Answer {
+                            MutexLock lock(mutex);
+                            while (!release) released.Wait(mutex);
+                            return std::vector<std::string>();
+                          });
   EXPECT_FALSE(addresses.Stop(absl::ZeroDuration()));
   MutexLock lock(mutex);
   release = true;

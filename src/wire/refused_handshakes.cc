@@ -1,9 +1,8 @@
-#include "rpc/refused_handshakes.h"
+#include "wire/refused_handshakes.h"
 
 #include <array>
 #include <atomic>
 
-#include "absl/strings/match.h"
 #include "base/log.h"
 
 namespace gpuscaler {
@@ -52,27 +51,6 @@ absl::string_view Name(HandshakeFault fault) {
       break;
   }
   return "other";
-}
-
-// gRPC 1.51, src/core/tsi/ssl_transport_security.cc, with OpenSSL's words for the reason.
-std::optional<HandshakeFault> HandshakeFaultOf(absl::string_view line) {
-  if (!absl::StartsWith(line, "Handshake failed with fatal error")) return std::nullopt;
-  if (absl::StrContains(line, "peer did not return a certificate")) {
-    return HandshakeFault::kNoCertificate;
-  }
-  if (absl::StrContains(line, "certificate verify failed")) return HandshakeFault::kUntrusted;
-  if (absl::StrContains(line, " alert ")) return HandshakeFault::kTurnedAway;
-  // What OpenSSL calls the first bytes of HTTP, be it 2 or 1.
-  if (absl::StrContains(line, "wrong version number") || absl::StrContains(line, "http request")) {
-    return HandshakeFault::kNoTls;
-  }
-  return HandshakeFault::kOther;
-}
-
-// gRPC 1.51, src/core/lib/security/security_connector/ssl_utils.cc.
-std::optional<HandshakeFault> HandshakeFaultOfCall(absl::string_view message) {
-  if (!absl::StrContains(message, "is not in peer certificate")) return std::nullopt;
-  return HandshakeFault::kWrongName;
 }
 
 HandshakeLog::HandshakeLog(const Clock& clock) {

@@ -1,0 +1,69 @@
+// Addresses of the fleet's other processes: a fixed list, or DNS's answers for a headless Service.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/periodic_thread.h"
+
+namespace gpuscaler {
+
+// The value of --agents.
+struct PeersOption {
+  std::string host;  // a headless Service, resolved again and again; empty: a fixed list
+  int port = 0;
+  // The fixed list, each once, in one form: host:port, a name or an IP address.
+  std::vector<std::string> addresses;
+
+  bool IsFixed() const { return host.empty(); }
+  // Returns the name in the peers' certificates, if they are found by name: the host without the
+  // dot that ends a whole name in DNS. Empty: each peer has its own address.
+  std::string ServerName() const;
+};
+
+// "dns:///keda-gpu-scaler-agents.gpu.svc.cluster.local.:6001",
+// "static:10.0.0.7:6001,[fd00::7]:6001". INVALID_ARGUMENT names the fault, and the allowed forms.
+absl::StatusOr<PeersOption> ParsePeers(absl::string_view text);
+
+// Returns AddressesOf(), each as host:port. UNAVAILABLE also if there are none and the host is a
+// Service's of another cluster domain than this pod's: an empty list would mean that there is no
+// such pod.
+absl::StatusOr<std::vector<std::string>> ResolveAll(const std::string& host, int port);
+
+// Resolves at once, every `interval` and, after a failure of a peer, soon. Thread-safe.
+class PeerAddresses {
+ public:
+  using Answer = absl::StatusOr<std::vector<std::string>>;
+  using Resolver = std::function<Answer(const std::string& host, int port)>;
+
+  // `answered` gets each answer, on this object's thread; a fixed list is one answer, in the
+  // constructor.
+  PeerAddresses(const PeersOption& option, std::function<void(const Answer&)> answered,
+                absl::Duration interval = absl::Seconds(10), Resolver resolver = ResolveAll);
+
+  // Resolves again, once a second at most: a peer was lost or is not listed, and may be elsewhere.
+  void AskSoon();
+
+  // No further answer. False: the resolver hangs; the destructor would wait for it.
+  bool Stop(absl::Duration timeout);
+
+ private:
+  void Ask();
+
+  const PeersOption option_;
+  const std::function<void(const Answer&)> answered_;
+  const Resolver resolver_;
+  const SteadyClock real_;
+  Mutex mutex_;
+  absl::Time asked_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  std::unique_ptr<PeriodicThread> asking_;  // null: nothing to ask
+};
+
+}  // namespace gpuscaler

@@ -1,0 +1,28 @@
+#include "role/agent_tls.h"
+
+#include <optional>
+#include <utility>
+
+#include "base/log.h"
+#include "wire/client_tls.h"
+
+namespace gpuscaler {
+
+absl::StatusOr<std::shared_ptr<SSL_CTX>> AgentTls::Context() {
+  auto pems = ReadTls(files_);
+  MutexLock lock(mutex_);
+  if (pems.ok() && context_ != nullptr && *pems == pems_) return context_;
+  auto context = pems.ok() ? ClientTls({.authorities = pems->client_ca,
+                                        .certificate_chain = pems->cert,
+                                        .private_key = pems->key})
+                           : pems.status();
+  if (context.ok()) {
+    pems_ = *std::move(pems);
+    context_ = *context;
+  } else if (const std::optional<int64_t> dropped = unusable_.Pass()) {
+    LogWarn("agent_tls_unusable", {{"why", context.status().message()}, {"dropped", *dropped}});
+  }
+  return context;
+}
+
+}  // namespace gpuscaler

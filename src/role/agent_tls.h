@@ -1,0 +1,36 @@
+// TLS of an aggregator's connections to agents.
+#pragma once
+
+#include <openssl/ssl.h>
+
+#include <memory>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/rate_limit.h"
+#include "wire/tls_files.h"
+
+namespace gpuscaler {
+
+// Thread-safe.
+class AgentTls {
+ public:
+  AgentTls(TlsFiles files, const Clock& clock)
+      : files_(std::move(files)), unusable_(clock, 1, absl::Seconds(10)) {}
+
+  // Returns the context of the files as they are now. INVALID_ARGUMENT, logged too: they cannot be
+  // used.
+  absl::StatusOr<std::shared_ptr<SSL_CTX>> Context() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  const TlsFiles files_;
+  Mutex mutex_;
+  RateLimit unusable_ ABSL_GUARDED_BY(mutex_);
+  TlsPems pems_ ABSL_GUARDED_BY(mutex_);
+  // The context of `pems_`, which all connections share.
+  std::shared_ptr<SSL_CTX> context_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace gpuscaler
