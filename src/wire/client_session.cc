@@ -245,6 +245,7 @@ void ClientSession::Open(const std::shared_ptr<ClientCall>& call) {
   const int32_t id = nghttp2_submit_request(session_.get(), nullptr, fields.data(), fields.size(),
                                             &provider, nullptr);
   if (id < 0) {
+    accepts_calls_ = false;  // all of its 2^30 streams are used
     return call->End({.status = absl::UnavailableError(absl::StrCat(
                           "no call can begin on the connection to ", target_.address))});
   }
@@ -389,7 +390,7 @@ void ClientSession::AddHeader(Stream& stream, absl::string_view name, absl::stri
 void ClientSession::EndHeaders(Stream& stream, bool is_last) {
   if (is_last) return ServerIsDone(stream);
   CallMetadata fields = std::exchange(stream.fields, {});
-  if (stream.has_headers || stream.http_status < 200) return;  // 1xx
+  if (stream.has_headers || stream.http_status / 100 == 1) return;
   stream.has_headers = true;
   if (stream.http_status != 200) return Fail(stream, StatusOfHttp(stream.http_status));
   if (!absl::StartsWith(stream.content_type, "application/grpc")) {

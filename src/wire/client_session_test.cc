@@ -200,6 +200,7 @@ TEST_F(ClientSessionTest, EndsTheCallOfAServerThatIsWrong) {
        Code::kUnknown, "no reason was given"},
       {"HTTP 503", Headers(Literal(":status", "503")), Code::kUnavailable, "HTTP 503"},
       {"HTTP 404 at the end", only(Literal(":status", "404")), Code::kUnimplemented, "HTTP 404"},
+      {"HTTP 020", Headers(Literal(":status", "020")) + message, Code::kUnknown, "HTTP 20"},
       {"HTML", Headers(Literal(":status", "200") + Literal("content-type", "text/html")),
        Code::kUnknown, "text/html"},
       {"compressed", ok + data(std::string("\1\0\0\0\1a", 6)), Code::kUnimplemented, "compressed"},
