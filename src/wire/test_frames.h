@@ -12,6 +12,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
@@ -52,9 +53,9 @@ inline std::string Encode(const Frame& frame) {
 }
 
 // A header field without indexing (RFC 7541, section 6.2.2), of less than 127 bytes each.
-inline std::string Literal(const std::string& name, const std::string& value) {
-  return std::string(1, '\0') + static_cast<char>(name.size()) + name +
-         static_cast<char>(value.size()) + value;
+inline std::string Literal(absl::string_view name, absl::string_view value) {
+  return absl::StrCat(std::string{'\0', static_cast<char>(name.size())}, name,
+                      std::string(1, static_cast<char>(value.size())), value);
 }
 
 // The headers of a call, with further fields.
