@@ -1,5 +1,5 @@
-# For 64-bit Arm, with Debian's cross compiler and the libraries that tools/sysroot unpacked. Programs
-# that the build runs, protoc and grpc_cpp_plugin, are this machine's, of the same Debian release.
+# For 64-bit Arm, with Debian's cross compiler and the libraries that tools/sysroot unpacked. protoc,
+# which the build runs, is this machine's, of the same Debian release.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
