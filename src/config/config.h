@@ -41,6 +41,7 @@ enum class Role {
 struct Config {
   Role role = Role::kStandalone;
   std::string agents;         // of the aggregator: where they are (fleet/peer_addresses.h)
+  std::string aggregators;    // the agent's: readers that come first; empty: none does
   int telemetry_port = 6001;  // the agent's; 0 is any free one too
   absl::Duration grace = absl::Seconds(15);
   absl::Duration forget_after = absl::Minutes(5);

@@ -4,7 +4,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/host_name.h"
+#include "base/status_macros.h"
 #include "config/allowed_namespaces.h"
 #include "endpoint/endpoint_rules.h"
 #include "fleet/peer_addresses.h"
@@ -24,6 +26,20 @@ absl::Status CheckAddress(absl::string_view text) {
 
 absl::Status CheckAgents(absl::string_view text) {
   return text.empty() ? absl::OkStatus() : ParsePeers(text).status();
+}
+
+// Readers are known by their IP addresses, and the names of a fixed list are not resolved.
+absl::Status CheckAggregators(absl::string_view text) {
+  if (text.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const PeersOption option, ParsePeers(text));
+  for (const std::string& address : option.addresses) {
+    absl::string_view host = absl::string_view(address).substr(0, address.rfind(':'));
+    if (absl::ConsumePrefix(&host, "[")) absl::ConsumeSuffix(&host, "]");
+    if (IsAddress(host)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", host, "\" is no IP address; use static:IP:PORT,IP:PORT, or dns:///HOST:PORT"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckHost(absl::string_view text) {

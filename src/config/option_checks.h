@@ -7,9 +7,10 @@
 namespace gpuscaler {
 
 // INVALID_ARGUMENT says what is allowed, without naming the option.
-absl::Status CheckAddress(absl::string_view text);  // of an interface to listen on
-absl::Status CheckAgents(absl::string_view text);   // fleet/peer_addresses.h, or none
-absl::Status CheckHost(absl::string_view text);     // without a port, or none
+absl::Status CheckAddress(absl::string_view text);      // of an interface to listen on
+absl::Status CheckAgents(absl::string_view text);       // fleet/peer_addresses.h, or none
+absl::Status CheckAggregators(absl::string_view text);  // the same, by IP address if static
+absl::Status CheckHost(absl::string_view text);         // without a port, or none
 absl::Status CheckSocketPath(absl::string_view text);
 absl::Status CheckAnySocketPath(absl::string_view text);  // or none
 absl::Status CheckOwnPod(absl::string_view text);

@@ -33,6 +33,13 @@ const std::vector<Option>& Table() {
                "static:HOST:PORT,...",
        .roles = BitOf(Role::kAggregator),
        .check = CheckAgents},
+      {.name = "aggregators",
+       .member = &Config::aggregators,
+       .value = "ADDRESSES",
+       .help = "Addresses that come first if an agent has more readers than places: "
+               "dns:///HOST:PORT of a headless Service, or static:IP:PORT,... Ports do not count.",
+       .roles = BitOf(Role::kAgent),
+       .check = CheckAggregators},
       {.name = "telemetry-port",
        .member = PortMember{&Config::telemetry_port},
        .value = "PORT",

@@ -49,6 +49,7 @@ TEST(RoleOptions, FlagsOfTheRoleAndOfAllRolesAreWelcome) {
                   .ok());
   EXPECT_TRUE(Check({GivenFlag("role", "agent"), GivenFlag("telemetry-port", "1"),
                      GivenFlag("gpu-source", "none"), GivenFlag("attribution", "none"),
+                     GivenFlag("aggregators", "static:10.0.0.7:1,[fd00::7]:1"),
                      GivenFlag("poll-interval", "1s")})
                   .ok());
   // An aggregator's --poll-interval is that of its agents: --stale-after is three of them.

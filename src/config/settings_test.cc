@@ -87,6 +87,13 @@ TEST(Settings, ErrorsNameLayerValueAndWhatIsAllowed) {
        "flag --agents=dns:///no such host!:6001: \"no such host!\" is no host: a name has letters, "
        "digits, hyphens, underscores and dots, or it is an IP address; use dns:///HOST:PORT or "
        "static:HOST:PORT,HOST:PORT"},
+      {{Flag("aggregators", "dns:///aggregators")},
+       {},
+       "flag --aggregators=dns:///aggregators: no port 1-65535 in \"aggregators\""},
+      {{},
+       {{"KEDA_GPU_SCALER_AGGREGATORS", "static:10.0.0.7:6000,[fd00::7]:6000,scaler:6000"}},
+       "scaler:6000: \"scaler\" is no IP address; use static:IP:PORT,IP:PORT, or "
+       "dns:///HOST:PORT"},
       {{},
        {{"KEDA_GPU_SCALER_AGENTS", "static:a:6001,"}},
        "environment KEDA_GPU_SCALER_AGENTS=static:a:6001,: an entry of the list is empty"},

@@ -23,7 +23,7 @@ EngineService::EngineService(const EngineServiceOptions& options, const Clock& c
             .log = looks_ ? *log : nothing_,
             .heartbeat = options.heartbeat,
             .self = options.self},
-      streams_(options.max_readers) {
+      streams_(options.max_readers, options.aggregators) {
   if (looks_)
     thread_ = std::make_unique<PeriodicThread>("engine-news", kGather, [this] { Tick(); });
 }

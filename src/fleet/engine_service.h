@@ -13,12 +13,14 @@
 #include "fleet/engine_log.h"
 #include "fleet/engine_stream.h"
 #include "fleet/open_readers.h"
+#include "fleet/peer_addresses.h"
 
 namespace gpuscaler {
 
 struct EngineServiceOptions {
   absl::Duration heartbeat = absl::Milliseconds(1500);  // TelemetryOptions::heartbeat
   int max_readers = 64;
+  PeerAddresses* aggregators = nullptr;  // TelemetryOptions::aggregators
   std::function<telemetry::v1::Node()> self;
 };
 

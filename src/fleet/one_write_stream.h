@@ -23,6 +23,12 @@ class OneWriteStream : public ServerCall::Handler {
   // Sends the message that is on its way before. The first status counts.
   void End(const absl::Status& status) { call_->Finish(status); }
 
+  // Drops the message that is on its way, if the reader takes none.
+  void EndNow(const absl::Status& status) { call_->FinishNow(status); }
+
+  const std::string& peer() const { return call_->headers().peer; }
+  bool has_certificate() const { return call_->headers().has_certificate; }
+
   void OnMessage(std::string bytes) override {
     Incoming incoming;
     if (!incoming.ParseFromString(bytes)) {
@@ -49,8 +55,6 @@ class OneWriteStream : public ServerCall::Handler {
  protected:
   OneWriteStream(std::shared_ptr<ServerCall> call, Closed closed)
       : call_(std::move(call)), closed_(std::move(closed)) {}
-
-  const std::string& peer() const { return call_->headers().peer; }
 
   // A subscription; an error ends the stream.
   virtual absl::Status Take(const Incoming& incoming) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;

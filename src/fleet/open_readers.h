@@ -1,8 +1,11 @@
-// The streams of those that an agent tells something: kept until they have ended, and counted.
+// The streams of an agent's readers, which have a bounded number of places: aggregators come first.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -10,32 +13,44 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
+#include "fleet/peer_addresses.h"
 
 namespace gpuscaler {
 
-// `Base` is what a stream says that it is when it has ended. Thread-safe.
+// Keeps streams until they have ended. `Base` is the type of the pointer with which a stream
+// reports its end. Thread-safe.
 template <typename Stream, typename Base>
 class OpenReaders {
  public:
   struct Counts {
     int open = 0;
-    int64_t refused_as_too_many = 0;
+    int64_t refused_as_too_many = 0;  // and those that lost their place
     int64_t refused_as_stopping = 0;
   };
 
-  explicit OpenReaders(int most) : most_(most) {}
+  // `aggregators` outlives it. Null: no address comes first.
+  OpenReaders(int places, PeerAddresses* aggregators)
+      : places_(places), aggregators_(aggregators) {}
 
-  // Keeps the stream until Closed(), and returns it. Ends it with `refusal`, with UNAVAILABLE after
-  // Stop(), or with RESOURCE_EXHAUSTED if there are too many.
+  // Keeps the stream until Closed(), and returns it. Ends it with `refusal`, or with UNAVAILABLE
+  // after Stop(). If all places are taken, ends another one that gives its place, or this one, with
+  // RESOURCE_EXHAUSTED.
   std::shared_ptr<Stream> Open(std::shared_ptr<Stream> stream,
                                absl::Status refusal = absl::OkStatus()) {
+    std::shared_ptr<Stream> displaced;
     {
       MutexLock lock(mutex_);
-      if (refusal.ok()) refusal = CheckRoom();
+      if (refusal.ok()) refusal = CheckRoom(*stream, displaced);
       counts_.open += refusal.ok() ? 1 : 0;
-      streams_[stream.get()] = {.stream = stream, .counted = refusal.ok()};
+      streams_[stream.get()] = {.stream = stream, .has_place = refusal.ok(), .number = ++opened_};
     }
-    if (!refusal.ok()) stream->End(refusal);
+    if (displaced != nullptr) {
+      displaced->EndNow(TooMany("this one's was given to an aggregator, or to another address"));
+    }
+    if (refusal.ok()) return stream;
+    stream->End(refusal);
+    // A new aggregator may not be listed yet, and tries again.
+    if (absl::IsResourceExhausted(refusal) && aggregators_ != nullptr) aggregators_->AskSoon();
     return stream;
   }
 
@@ -45,11 +60,11 @@ class OpenReaders {
     const auto found = streams_.find(stream);
     record = std::move(found->second);
     streams_.erase(found);
-    counts_.open -= record.counted ? 1 : 0;
+    counts_.open -= record.has_place ? 1 : 0;
     if (streams_.empty()) closed_.NotifyAll();
   }
 
-  // None is told from now on: those that there are end with OK.
+  // Ends all streams, now and from now on; those that are open with OK.
   void Stop() {
     {
       MutexLock lock(mutex_);
@@ -80,24 +95,65 @@ class OpenReaders {
  private:
   struct Record {
     std::shared_ptr<Stream> stream;
-    bool counted = false;
+    bool has_place = false;
+    int64_t number = 0;  // in the order in which they came
   };
 
-  absl::Status CheckRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  absl::Status CheckRoom(const Stream& newcomer, std::shared_ptr<Stream>& displaced)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (stopping_) {
       ++counts_.refused_as_stopping;
       return absl::UnavailableError("the agent is stopping");
     }
-    if (counts_.open < most_) return absl::OkStatus();
+    if (counts_.open < places_) return absl::OkStatus();
     ++counts_.refused_as_too_many;
-    return absl::ResourceExhaustedError(
-        absl::StrCat(counts_.open, " readers are told already, at most ", most_));
+    Record* const least = FindLeast(newcomer);
+    if (least == nullptr) return TooMany("none of them comes after this one");
+    least->has_place = false;
+    --counts_.open;
+    displaced = least->stream;
+    return absl::OkStatus();
   }
 
-  const int most_;
+  // Returns the reader that gives its place to the newcomer: one of the lowest rank, of the address
+  // with the most places, the newest. Null: none does.
+  Record* FindLeast(const Stream& newcomer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    absl::flat_hash_map<std::string, int> places;  // addresses and how many each has
+    for (const auto& entry : streams_) {
+      if (entry.second.has_place) ++places[entry.second.stream->peer()];
+    }
+    const auto order = [&](const Record& each) {
+      return std::tuple(!each.has_place, RankOf(*each.stream), -places[each.stream->peer()],
+                        -each.number);
+    };
+    const auto found = std::min_element(
+        streams_.begin(), streams_.end(),
+        [&](const auto& a, const auto& b) { return order(a.second) < order(b.second); });
+    if (found == streams_.end() || !found->second.has_place) return nullptr;
+    Record& least = found->second;
+    const int own = RankOf(newcomer), lowest = RankOf(*least.stream);
+    const bool shares = places[newcomer.peer()] == 0 && places[least.stream->peer()] > 1;
+    return lowest < own || (lowest == own && shares) ? &least : nullptr;
+  }
+
+  // Readers of a higher rank come first: those with a certificate, then those that are aggregators
+  // by their address.
+  int RankOf(const Stream& stream) const {
+    const bool is_listed = aggregators_ != nullptr && aggregators_->Lists(stream.peer());
+    return (stream.has_certificate() ? 2 : 0) + (is_listed ? 1 : 0);
+  }
+
+  absl::Status TooMany(const std::string& why) const {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("there are places for ", places_, " readers, which are taken: ", why));
+  }
+
+  const int places_;
+  PeerAddresses* const aggregators_;
   mutable Mutex mutex_;
   CondVar closed_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  int64_t opened_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<const Base*, Record> streams_ ABSL_GUARDED_BY(mutex_);
   Counts counts_ ABSL_GUARDED_BY(mutex_);
 };

@@ -27,14 +27,17 @@ absl::Status Bad(const std::string& fault) {
       absl::StrCat(fault, "; use dns:///HOST:PORT or static:HOST:PORT,HOST:PORT"));
 }
 
+// Returns "10.0.0.7:" or "[fd00::7]:".
+std::string BeforePort(const std::string& host) {
+  const bool is_ipv6 = host.find(':') != std::string::npos;
+  return absl::StrCat(is_ipv6 ? "[" : "", host, is_ipv6 ? "]:" : ":");
+}
+
 struct HostAndPort {
   std::string host;  // an IPv6 address without brackets
   int port = 0;
 
-  std::string Text() const {
-    const bool is_ipv6 = host.find(':') != std::string::npos;
-    return absl::StrCat(is_ipv6 ? "[" : "", host, is_ipv6 ? "]:" : ":", port);
-  }
+  std::string Text() const { return absl::StrCat(BeforePort(host), port); }
 };
 
 absl::StatusOr<int> PortOf(absl::string_view text, absl::string_view whole) {
@@ -145,7 +148,7 @@ PeerAddresses::PeerAddresses(const PeersOption& option, std::function<void(const
                              absl::Duration interval, Resolver resolver)
     : option_(option), answered_(std::move(answered)), resolver_(std::move(resolver)) {
   if (option_.IsFixed()) {
-    answered_(option_.addresses);
+    Answered(option_.addresses);
   } else {
     asking_ = std::make_unique<PeriodicThread>("peers dns", interval, [this] { Ask(); });
   }
@@ -156,7 +159,22 @@ void PeerAddresses::Ask() {
     MutexLock lock(mutex_);
     asked_at_ = real_.Now();
   }
-  answered_(resolver_(option_.host, option_.port));
+  Answered(resolver_(option_.host, option_.port));
+}
+
+void PeerAddresses::Answered(const Answer& answer) {
+  if (answer.ok()) {
+    MutexLock lock(mutex_);
+    last_good_ = *answer;
+  }
+  answered_(answer);
+}
+
+bool PeerAddresses::Lists(const std::string& host) const {
+  const std::string start = BeforePort(host);
+  MutexLock lock(mutex_);
+  return std::ranges::any_of(
+      last_good_, [&](const std::string& address) { return absl::StartsWith(address, start); });
 }
 
 void PeerAddresses::AskSoon() {

@@ -48,6 +48,10 @@ class PeerAddresses {
   PeerAddresses(const PeersOption& option, std::function<void(const Answer&)> answered,
                 absl::Duration interval = absl::Seconds(10), Resolver resolver = ResolveAll);
 
+  // True if the last good answer lists an address at this host, with any port. `host` is an IP
+  // address without brackets.
+  bool Lists(const std::string& host) const;
+
   // Resolves again, once a second at most: a peer was lost or is not listed, and may be elsewhere.
   void AskSoon();
 
@@ -56,12 +60,14 @@ class PeerAddresses {
 
  private:
   void Ask();
+  void Answered(const Answer& answer);
 
   const PeersOption option_;
   const std::function<void(const Answer&)> answered_;
   const Resolver resolver_;
   const SteadyClock real_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
+  std::vector<std::string> last_good_ ABSL_GUARDED_BY(mutex_);
   absl::Time asked_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   std::unique_ptr<PeriodicThread> asking_;  // null: nothing to ask
 };

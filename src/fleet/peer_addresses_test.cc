@@ -152,9 +152,28 @@ TEST_F(PeerAddressesTest, FailureIsAnAnswerToo) {
   EXPECT_EQ(WaitForAnswers(1)[0].status().code(), absl::StatusCode::kUnavailable);
 }
 
+TEST_F(PeerAddressesTest, ListsTheHostsOfTheLastGoodAnswer) {
+  Next(std::vector<std::string>{"10.0.0.7:6001", "[fd00::7]:6001"});
+  PeerAddresses addresses(option_, Answered(), absl::Milliseconds(1), Resolver());
+  WaitForAnswers(1);
+  EXPECT_TRUE(addresses.Lists("10.0.0.7"));
+  EXPECT_TRUE(addresses.Lists("fd00::7"));
+  for (const char* other : {"10.0.0.8", "10.0.0", "fd00::", "unix", ""}) {
+    EXPECT_FALSE(addresses.Lists(other)) << other;
+  }
+  Next(absl::UnavailableError("agents: Temporary failure in name resolution"));
+  WaitForAnswers(WaitForAnswers(0).size() + 2);
+  EXPECT_TRUE(addresses.Lists("10.0.0.7")) << "DNS fails: the last answer stays in use";
+  Next(std::vector<std::string>{"10.0.0.8:6001"});
+  WaitForAnswers(WaitForAnswers(0).size() + 2);
+  EXPECT_FALSE(addresses.Lists("10.0.0.7"));
+  EXPECT_TRUE(addresses.Lists("10.0.0.8"));
+}
+
 TEST_F(PeerAddressesTest, FixedListIsItsOwnAnswer) {
   PeerAddresses addresses({.addresses = {"10.0.0.7:6001", "gpu-8:6001"}}, Answered());
   EXPECT_THAT(WaitForAnswers(1)[0].value(), ElementsAre("10.0.0.7:6001", "gpu-8:6001"));
+  EXPECT_TRUE(addresses.Lists("10.0.0.7"));
   addresses.AskSoon();
   EXPECT_TRUE(addresses.Stop(absl::ZeroDuration()));
 }

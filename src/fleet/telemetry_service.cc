@@ -46,9 +46,10 @@ class TelemetryService::Impl {
               .log = log_,
               .heartbeat = options.heartbeat,
               .wanted = [this](const wire::Subscription& wanted) { Want(wanted); }},
-        streams_(options.max_readers),
+        streams_(options.max_readers, options.aggregators),
         engines_({.heartbeat = options.heartbeat,
                   .max_readers = options.max_readers,
+                  .aggregators = options.aggregators,
                   .self = [this] { return log_.node(); }},
                  clock, options.engines),
         thread_([this] { Run(); }) {

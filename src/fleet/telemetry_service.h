@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "fleet/engine_log.h"
 #include "fleet/engine_service.h"
+#include "fleet/peer_addresses.h"
 #include "store/leases.h"
 #include "store/snapshot_store.h"
 #include "wire/methods.h"
@@ -28,6 +29,8 @@ struct TelemetryOptions {
   absl::Duration read_every;  // the sampler's interval; zero: not to be told
   // What is found on the node; outlives the service. Null: nobody looks.
   EngineLog* engines = nullptr;
+  // Come first if all places of readers are taken; outlives the service. Null: no address does.
+  PeerAddresses* aggregators = nullptr;
 };
 
 // Has a thread of its own, which waits for the next reading. Thread-safe.

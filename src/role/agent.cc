@@ -5,12 +5,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/log.h"
 #include "base/periodic_thread.h"
 #include "base/status_macros.h"
 #include "base/stop_all.h"
 #include "discovery/engine_discovery.h"
 #include "discovery/engine_metrics.h"
 #include "fleet/engine_log.h"
+#include "fleet/peer_addresses.h"
 #include "fleet/telemetry_service.h"
 #include "role/engine_reports.h"
 #include "role/node_engines.h"
@@ -32,22 +34,35 @@ namespace {
 // A Watch lasts for as long as both are there; a connection is never made again for its age.
 constexpr absl::Duration kConnectionAge = absl::Hours(24 * 14);
 
+// A reader that is refused makes the agent ask sooner.
+constexpr absl::Duration kAskForAggregators = absl::Minutes(1);
+
+absl::StatusOr<PeersOption> AggregatorsOf(const Config& config) {
+  if (config.aggregators.empty()) return PeersOption();
+  return ParsePeers(config.aggregators);
+}
+
 }  // namespace
 
 // In dependency order: destroyed backwards.
 class Agent::Impl {
  public:
-  Impl(const Config& config, const Clock& clock, std::unique_ptr<GpuSource> source)
+  Impl(const Config& config, const Clock& clock, std::unique_ptr<GpuSource> source,
+       const PeersOption& aggregators)
       : config_(config),
         clock_(clock),
         reading_(config, clock, std::move(source), metrics_),
         probes_(clock, config.hang_after, {"sampler"}),
         engines_({}, clock, [this] { WakeDiscovery(); }),
         finding_(engines_),
+        aggregators_(
+            aggregators, [this](const auto& answer) { LogAggregators(answer); },
+            kAskForAggregators),
         telemetry_({.horizon = kLongestWindow + config.StaleAfter(),
                     .version = GPUSCALER_VERSION,
                     .read_every = config.ReadEvery(),
-                    .engines = LooksForEngines(config) ? &engines_ : nullptr},
+                    .engines = LooksForEngines(config) ? &engines_ : nullptr,
+                    .aggregators = &aggregators_},
                    clock, reading_.store(), reading_.leases(), [this] { reading_.Wake(); }) {}
 
   ~Impl() {
@@ -96,10 +111,24 @@ class Agent::Impl {
     std::vector<NamedThread> threads = reading_.Threads();
     threads.push_back({reloading_.get(), "reloader"});
     if (discovery_ != nullptr) threads.push_back(discovery_->Thread());
-    return StopAll(threads, std::max(deadline - real.Now(), absl::ZeroDuration()));
+    const auto left = [&] { return std::max(deadline - real.Now(), absl::ZeroDuration()); };
+    std::vector<std::string> hanging = StopAll(threads, left());
+    if (!aggregators_.Stop(left())) hanging.emplace_back("peers dns");
+    return hanging;
   }
 
  private:
+  void LogAggregators(const PeerAddresses::Answer& answer) {
+    const bool are_known = config_.aggregators.empty() || (answer.ok() && !answer->empty());
+    if (std::exchange(are_aggregators_known_, are_known) == are_known) return;
+    if (are_known) {
+      LogInfo("aggregators_known", {{"count", answer->size()}});
+    } else {
+      LogWarn("aggregators_unknown",
+              {{"why", answer.ok() ? "none is listed" : answer.status().message()}});
+    }
+  }
+
   std::string MetricsPage() const {
     const SnapshotStore::History newest = reading_.store().Newest();
     return absl::StrCat(metrics_.Page(newest == nullptr ? nullptr : &newest->Newest(), clock_.Now(),
@@ -127,6 +156,8 @@ class Agent::Impl {
   std::atomic<EngineDiscovery*> waking_discovery_ = nullptr;  // null: nobody finds engines
   EngineLog engines_;
   EngineReports finding_;
+  bool are_aggregators_known_ = true;  // belongs to the thread of aggregators_
+  PeerAddresses aggregators_;
   TelemetryService telemetry_;
   // Outlives the page that shows it. Null: engines are not looked for.
   std::unique_ptr<EngineDiscovery> discovery_;
@@ -139,7 +170,8 @@ class Agent::Impl {
 absl::StatusOr<std::unique_ptr<Agent>> Agent::Start(const Config& config, const Clock& clock) {
   ASSIGN_OR_RETURN(std::unique_ptr<GpuSource> source,
                    OpenNodeSource(config, config.node_name, clock));
-  auto impl = std::make_unique<Impl>(config, clock, std::move(source));
+  ASSIGN_OR_RETURN(const PeersOption aggregators, AggregatorsOf(config));
+  auto impl = std::make_unique<Impl>(config, clock, std::move(source), aggregators);
   RETURN_IF_ERROR(impl->Start());
   return std::unique_ptr<Agent>(new Agent(std::move(impl)));
 }

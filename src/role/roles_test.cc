@@ -7,6 +7,7 @@
 #include "role/aggregator.h"
 #include "serve/scaler_client.h"
 #include "wire/test_certificates.h"
+#include "wire/test_frames.h"
 
 namespace gpuscaler {
 namespace {
@@ -33,6 +34,7 @@ class RolesTest : public testing::Test {
     const std::string gpus = WriteGpus(node, utilization_percent);
     Config config = WithTls(Base());
     config.role = Role::kAgent;
+    config.aggregators = aggregators_;
     config.node_name = node;
     config.gpu_source = absl::StrCat("file:", gpus);
     auto agent = Agent::Start(config, clock_);
@@ -94,6 +96,7 @@ class RolesTest : public testing::Test {
   const TestFolder folder_;
   const SteadyClock clock_;
   TlsFiles tls_;
+  std::string aggregators_;  // the next agents'
   std::vector<std::unique_ptr<Agent>> agents_;
   std::unique_ptr<Aggregator> aggregator_;
   std::unique_ptr<ScalerClient> client_;
@@ -120,6 +123,22 @@ TEST_F(RolesTest, AgentThatIsLostLeavesItsLastWordForItsGrace) {
     ASSERT_TRUE(value.ok()) << value.status();
     EXPECT_EQ(*value, 95);
   }
+}
+
+TEST_F(RolesTest, AggregatorComesBeforeReadersOfOtherAddresses) {
+  aggregators_ = "static:127.0.0.1:6000";
+  const std::string agent = StartAgent("gpu-a", 60);
+  std::vector<std::unique_ptr<RawClient>> strangers;
+  for (int i = 0; i < 64; ++i) {
+    strangers.push_back(std::make_unique<RawClient>(agents_.back()->grpc_port(),
+                                                    absl::StrCat("127.0.1.", i).c_str()));
+    strangers.back()->Begin();
+    strangers.back()->Send(CallHead(1, "/gpuscaler.telemetry.v1.NodeTelemetry/Watch") +
+                           DataFrame(1, ""));
+    EXPECT_TRUE(strangers.back()->Read(FrameType::kData).has_value()) << i;
+  }
+  StartAggregator(absl::StrCat("static:", agent));
+  EXPECT_EQ(WaitForValue(60).value_or(-1), 60);
 }
 
 TEST_F(RolesTest, AggregatorWithoutAnyAgentSaysSo) {

@@ -79,8 +79,9 @@ std::string AgentsMetrics(const AgentsPage& page, absl::Time now) {
 
 std::string TelemetryMetrics(const TelemetryService::Counts& counts) {
   MetricFamily refused = NewFamily("telemetry_refused_total",
-                                   "Aggregators that were refused a stream, by reason; those "
-                                   "without a valid certificate fail in the handshake.",
+                                   "Readers that were refused a stream or lost it to one that "
+                                   "comes first, by reason; those without a valid certificate "
+                                   "fail in the handshake.",
                                    prometheus::MetricType::Counter);
   AddValue(refused, static_cast<double>(counts.refused_as_too_many), {{"reason", "too_many"}});
   AddValue(refused, static_cast<double>(counts.refused_as_stopping), {{"reason", "stopping"}});

@@ -84,8 +84,10 @@ void ConnectAttempt::Start() {
     return Fail(absl::InvalidArgumentError(
         absl::StrCat(target_.address, ": is not host:port, [IPv6 address]:port or unix:/path")));
   }
-  if (AddAddress(host_)) return TryNext();
-  StartLookup();
+  auto address = AddressOf(host_, port_);
+  if (!address) return StartLookup();
+  addresses_.push_back(*std::move(address));
+  TryNext();
 }
 
 void ConnectAttempt::StartUnix(const std::string& path) {
@@ -103,18 +105,17 @@ void ConnectAttempt::StartUnix(const std::string& path) {
   TryNext();
 }
 
-// False: it is a name.
-bool ConnectAttempt::AddAddress(const std::string& text) {
+std::optional<ConnectAttempt::Address> ConnectAttempt::AddressOf(const std::string& text,
+                                                                 const std::string& port) {
   addrinfo hints = {};
   hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  if (getaddrinfo(text.c_str(), port_.c_str(), &hints, &found) != 0) return false;
+  if (getaddrinfo(text.c_str(), port.c_str(), &hints, &found) != 0) return std::nullopt;
   Address address{.size = found->ai_addrlen, .text = text};
   std::memcpy(&address.socket, found->ai_addr, found->ai_addrlen);
   freeaddrinfo(found);
-  addresses_.push_back(std::move(address));
-  return true;
+  return address;
 }
 
 void ConnectAttempt::StartLookup() {
@@ -145,7 +146,9 @@ void ConnectAttempt::OnLookup() {
     return Fail(absl::UnavailableError(
         absl::StrCat("cannot connect to ", target_.address, ": ", addresses.status().message())));
   }
-  for (const std::string& address : *addresses) AddAddress(address);
+  for (const std::string& text : *addresses) {
+    if (auto address = AddressOf(text, port_)) addresses_.push_back(*std::move(address));
+  }
   if (addresses_.empty()) reasons_.push_back("the name has no address");
   TryNext();
 }
@@ -168,6 +171,14 @@ void ConnectAttempt::TryNext() {
     setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     setsockopt(socket_, IPPROTO_TCP, TCP_USER_TIMEOUT, &kUnacknowledgedMilliseconds,
                sizeof(kUnacknowledgedMilliseconds));
+  }
+  if (!target_.source_address.empty()) {
+    const auto source = AddressOf(target_.source_address, "0");
+    if (!source) return FailAddress(target_.source_address + " is no address", {});
+    if (bind(socket_, reinterpret_cast<const sockaddr*>(&source->socket), source->size) != 0) {
+      return FailAddress(absl::StrCat(source->text, ": ", std::strerror(errno)),
+                         {.system_error = errno});
+    }
   }
   if (connect(socket_, reinterpret_cast<const sockaddr*>(&address.socket), address.size) == 0) {
     return OnConnected();

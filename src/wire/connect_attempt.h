@@ -7,6 +7,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,7 +55,8 @@ class ConnectAttempt {
   void StartUnix(const std::string& path);
   void StartLookup();
   void OnLookup();
-  bool AddAddress(const std::string& text);
+  // Empty: `text` is a name.
+  static std::optional<Address> AddressOf(const std::string& text, const std::string& port);
   void TryNext();
   void Wait(short what, void (ConnectAttempt::*then)());
   void OnConnected();

@@ -19,8 +19,9 @@ class EventLoop;
 class ServerSession;
 
 struct CallHeaders {
-  std::string path;  // "/package.Service/Method"
-  std::string peer;  // an address without its port; "unix" for unix sockets
+  std::string path;              // "/package.Service/Method"
+  std::string peer;              // an address without its port; "unix" for unix sockets
+  bool has_certificate = false;  // the peer has shown one, which the server verified
   absl::Time deadline = absl::InfiniteFuture();
   std::multimap<std::string, std::string> metadata;
 };

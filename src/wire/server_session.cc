@@ -2,6 +2,7 @@
 
 #include <event2/buffer.h>
 #include <event2/bufferevent_ssl.h>
+#include <openssl/ssl.h>
 
 #include <algorithm>
 #include <optional>
@@ -362,6 +363,11 @@ void ServerSession::LookAfter() {
   Send();
 }
 
+bool ServerSession::HasCertificate() const {
+  const SSL* const tls = bufferevent_openssl_get_ssl(connection_.get());
+  return tls != nullptr && SSL_get0_peer_certificate(tls) != nullptr;
+}
+
 ServerSession::Stream* ServerSession::Find(int32_t id) {
   const auto found = streams_.find(id);
   return found == streams_.end() ? nullptr : found->second.get();
@@ -370,6 +376,7 @@ ServerSession::Stream* ServerSession::Find(int32_t id) {
 void ServerSession::StartStream(int32_t id) {
   auto stream = std::make_unique<Stream>(id, *this);
   stream->headers.peer = peer_;
+  stream->headers.has_certificate = HasCertificate();
   streams_[id] = std::move(stream);
   ++address_.streams;
   ++server_.streams;

@@ -144,6 +144,8 @@ class ServerSession {
   void Throttle();
   void CloseBeyond(Limit limit);
 
+  // True if the client has shown one: the handshake fails if it is not of a trusted authority.
+  bool HasCertificate() const;
   Stream* Find(int32_t id);
   void StartStream(int32_t id);
   void AddHeader(Stream& stream, absl::string_view name, absl::string_view value);

@@ -1,7 +1,6 @@
 // A client that sends HTTP/2's frames one by one, as attackers do.
 #pragma once
 
-#include <arpa/inet.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -14,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "gtest/gtest.h"
+#include "wire/test_socket.h"
 
 namespace gpuscaler {
 
@@ -83,12 +82,7 @@ inline std::string DataFrame(uint32_t stream, const std::string& message, uint8_
 
 class RawClient {
  public:
-  explicit RawClient(int port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<uint16_t>(port));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  explicit RawClient(int port, const char* from = "127.0.0.1") : socket_(ConnectFrom(from, port)) {
     SetTimeout(SO_RCVTIMEO, absl::Seconds(10));
   }
   ~RawClient() { close(socket_); }

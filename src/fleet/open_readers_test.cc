@@ -1,0 +1,255 @@
+// Readers of an agent, more than it has places for, from several addresses of loopback.
+#include "fleet/open_readers.h"
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "base/fake_clock.h"
+#include "base/test_ca.h"
+#include "fleet/engine_log.h"
+#include "fleet/gpu_wire.h"
+#include "fleet/telemetry_service.h"
+#include "fleet/test_readings.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "telemetry.pb.h"
+#include "wire/client_tls.h"
+#include "wire/test_call.h"
+#include "wire/test_frames.h"
+#include "wire/wire_server.h"
+
+namespace gpuscaler {
+namespace {
+
+using telemetry::v1::EngineSubscription;
+using telemetry::v1::EngineTelemetry;
+using telemetry::v1::Subscription;
+using telemetry::v1::Telemetry;
+using testing::HasSubstr;
+
+constexpr int kPlaces = 64;
+constexpr char kAggregator[] = "127.0.0.3", kAttacker[] = "127.0.0.4", kStranger[] = "127.0.0.5";
+constexpr char kWatch[] = "/gpuscaler.telemetry.v1.NodeTelemetry/Watch";
+constexpr char kWatchEngines[] = "/gpuscaler.telemetry.v1.NodeTelemetry/WatchEngines";
+
+template <typename Request, typename Message>
+class Reader {
+ public:
+  Reader(std::shared_ptr<Channel> channel, const char* method)
+      : channel_(std::move(channel)), call_(*channel_, method) {
+    call_.Write({});
+  }
+
+  // Blocks until a message has come. False: the stream has ended.
+  bool Reads() {
+    ++read_;
+    return call_.WaitForMessages(read_).size() >= read_;
+  }
+  // True once it has read a reading that was taken at `at`.
+  bool ReadsUntil(absl::Time at) {
+    while (Reads()) {
+      const std::vector<Message> messages = call_.messages();
+      for (const auto& reading : messages[read_ - 1].readings()) {
+        if (reading.taken_us() == ToWire(at)) return true;
+      }
+    }
+    return false;
+  }
+  // Blocks until the stream has ended.
+  absl::Status End() { return *call_.WaitForEnd(); }
+
+ private:
+  const std::shared_ptr<Channel> channel_;
+  TestCall<Request, Message> call_;
+  size_t read_ = 0;
+};
+using GpuReader = Reader<Subscription, Telemetry>;
+using EngineReader = Reader<EngineSubscription, EngineTelemetry>;
+
+// An agent with GPUs and without engines.
+class OpenReadersTest : public testing::Test {
+ protected:
+  ~OpenReadersTest() override {
+    service_->StopStreams();
+    server_ = nullptr;
+  }
+
+  // `aggregators`: none if null.
+  void Start(std::unique_ptr<PeerAddresses> aggregators, std::optional<TlsPems> tls = {}) {
+    aggregators_ = std::move(aggregators);
+    service_ = std::make_unique<TelemetryService>(
+        TelemetryOptions{
+            .horizon = absl::Minutes(2), .engines = &engines_, .aggregators = aggregators_.get()},
+        clock_, store_, leases_, nullptr);
+    WireServerOptions options;
+    options.bind_address = "127.0.0.1";
+    options.tls = std::move(tls);
+    server_ = *WireServer::Start(std::move(options), service_->methods());
+    TakeReading();
+  }
+  void StartWithAggregator() {
+    Start(std::make_unique<PeerAddresses>(
+        PeersOption{.addresses = {absl::StrCat(kAggregator, ":6000")}}, [](const auto&) {}));
+  }
+
+  // Returns its time.
+  absl::Time TakeReading() {
+    clock_.Advance(absl::Seconds(1));
+    NodeSnapshot snapshot = SnapshotOf(1, clock_.Now());
+    snapshot.gpus[0].utilization_percent = ++readings_;
+    memory_.Annotate(snapshot);
+    store_.Put(snapshot);
+    return clock_.Now();
+  }
+
+  std::shared_ptr<Channel> From(const char* address) {
+    return std::make_shared<Channel>(
+        loop_,
+        Target{.address = absl::StrCat("127.0.0.1:", server_->port()), .source_address = address});
+  }
+
+  // Readers that have a place each, over one connection.
+  template <typename OneReader = GpuReader>
+  std::vector<std::unique_ptr<OneReader>> Open(int count, const char* address,
+                                               const char* method = kWatch) {
+    return Open<OneReader>(count, From(address), method);
+  }
+  template <typename OneReader = GpuReader>
+  std::vector<std::unique_ptr<OneReader>> Open(int count, const std::shared_ptr<Channel>& channel,
+                                               const char* method = kWatch) {
+    std::vector<std::unique_ptr<OneReader>> readers;
+    for (int i = 0; i < count; ++i) {
+      readers.push_back(std::make_unique<OneReader>(channel, method));
+      EXPECT_TRUE(readers.back()->Reads()) << i;
+    }
+    return readers;
+  }
+
+  // The same, from an address each.
+  template <typename OneReader = GpuReader>
+  std::vector<std::unique_ptr<OneReader>> OpenFromEach(int count, const char* method = kWatch) {
+    std::vector<std::unique_ptr<OneReader>> readers;
+    for (int i = 0; i < count; ++i) {
+      auto one = Open<OneReader>(1, absl::StrCat("127.0.1.", i).c_str(), method);
+      readers.push_back(std::move(one[0]));
+    }
+    return readers;
+  }
+
+  static void ExpectTooMany(const absl::Status& status, const std::string& why) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("64 readers"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr(why));
+  }
+
+  EventLoop loop_;  // the readers'
+  FakeClock clock_;
+  MemoryWatch memory_;
+  SnapshotStore store_{clock_, absl::Seconds(5), absl::Minutes(2)};
+  Leases leases_;
+  EngineLog engines_{{}, clock_, nullptr};
+  int readings_ = 0;
+  std::atomic<bool> is_listed_ = false;  // the aggregator, by DNS
+  std::unique_ptr<PeerAddresses> aggregators_;
+  std::unique_ptr<TelemetryService> service_;
+  std::unique_ptr<WireServer> server_;
+};
+
+TEST_F(OpenReadersTest, AggregatorGetsReadingsThoughOthersHoldAllPlaces) {
+  StartWithAggregator();
+  const auto others = OpenFromEach(kPlaces);
+  GpuReader aggregator(From(kAggregator), kWatch);
+  EXPECT_TRUE(aggregator.Reads());
+  ExpectTooMany(others.back()->End(), "given to an aggregator");
+  EXPECT_EQ(service_->counts().readers, kPlaces);
+  EXPECT_EQ(service_->counts().refused_as_too_many, 1);
+  ExpectTooMany(GpuReader(From(kAttacker), kWatch).End(), "none of them comes after this one");
+  EXPECT_TRUE(aggregator.ReadsUntil(TakeReading()));
+}
+
+TEST_F(OpenReadersTest, AggregatorKeepsItsPlacesWhenOthersCome) {
+  StartWithAggregator();
+  const auto aggregator = Open(2, kAggregator);
+  const auto others = OpenFromEach(kPlaces - 2);
+  ExpectTooMany(GpuReader(From(kStranger), kWatch).End(), "none of them comes after this one");
+  const absl::Time taken_at = TakeReading();
+  for (const auto& reader : aggregator) EXPECT_TRUE(reader->ReadsUntil(taken_at));
+}
+
+TEST_F(OpenReadersTest, AggregatorsGetNewsOfEnginesThoughOthersHoldAllPlaces) {
+  StartWithAggregator();
+  const auto others = OpenFromEach<EngineReader>(kPlaces, kWatchEngines);
+  EngineReader aggregator(From(kAggregator), kWatchEngines);
+  EXPECT_TRUE(aggregator.Reads());
+  ExpectTooMany(others.back()->End(), "given to an aggregator");
+  EXPECT_EQ(service_->engine_counts().readers, kPlaces);
+}
+
+TEST_F(OpenReadersTest, AddressesShareThePlacesWithoutAggregators) {
+  Start(nullptr);
+  const auto attacker = Open(kPlaces, kAttacker);
+  GpuReader aggregator(From(kAggregator), kWatch);
+  EXPECT_TRUE(aggregator.Reads());
+  ExpectTooMany(attacker.back()->End(), "to another address");
+  for (const char* address : {kAggregator, kAttacker}) {
+    ExpectTooMany(GpuReader(From(address), kWatch).End(), "none of them comes after this one");
+  }
+  EXPECT_TRUE(aggregator.ReadsUntil(TakeReading()));
+}
+
+TEST_F(OpenReadersTest, NewAggregatorIsLookedUpWhenItIsRefused) {
+  Start(std::make_unique<PeerAddresses>(
+      PeersOption{.host = "aggregators", .port = 6000}, [](const auto&) {}, absl::Hours(1),
+      [this](const std::string&, int) -> PeerAddresses::Answer {
+        if (!is_listed_) return std::vector<std::string>();
+        return std::vector<std::string>{absl::StrCat(kAggregator, ":6000")};
+      }));
+  const auto strangers = OpenFromEach(kPlaces - 1), first = Open(1, kAggregator);
+  ExpectTooMany(GpuReader(From(kAggregator), kWatch).End(), "none of them comes after this one");
+  is_listed_ = true;
+  bool reads = false;
+  const absl::Time end = absl::Now() + absl::Seconds(20);
+  while (!reads && absl::Now() < end) reads = GpuReader(From(kAggregator), kWatch).Reads();
+  EXPECT_TRUE(reads);
+  ExpectTooMany(strangers.back()->End(), "given to an aggregator");
+}
+
+// A server that got its authority of clients while it ran: all come from one address.
+TEST_F(OpenReadersTest, ReaderWithACertificateComesFirst) {
+  const TestCa ca("our CA");
+  const TestPair pair = ca.Issue("fleet");
+  Start(nullptr, TlsPems{.cert = pair.cert, .key = pair.key, .client_ca = ""});
+  const auto channel = [&](const TestPair& shown) {
+    const auto tls = *ClientTls(
+        {.authorities = ca.pem(), .certificate_chain = shown.cert, .private_key = shown.key});
+    return std::make_shared<Channel>(loop_,
+                                     Target{.address = absl::StrCat("127.0.0.1:", server_->port()),
+                                            .tls = [tls] { return tls; }});
+  };
+  const auto others = Open(kPlaces, channel({}));
+  ASSERT_TRUE(server_->SetTls({.cert = pair.cert, .key = pair.key, .client_ca = ca.pem()}).ok());
+  GpuReader aggregator(channel(pair), kWatch);
+  EXPECT_TRUE(aggregator.ReadsUntil(TakeReading()));
+  ExpectTooMany(others.back()->End(), "given to an aggregator");
+}
+
+// Its window is shut: its message would be kept until it goes.
+TEST_F(OpenReadersTest, ReaderThatDoesNotReadLosesItsPlaceAtOnce) {
+  StartWithAggregator();
+  const auto others = OpenFromEach(kPlaces - 1);
+  RawClient still(server_->port(), kAttacker);
+  still.Begin(BigEndian(4, 2) + BigEndian(0, 4));  // INITIAL_WINDOW_SIZE
+  still.Send(CallHead(1, kWatch) + DataFrame(1, ""));
+  EXPECT_TRUE(still.Read(FrameType::kHeaders).has_value());
+  GpuReader aggregator(From(kAggregator), kWatch);
+  EXPECT_TRUE(aggregator.Reads());
+  EXPECT_TRUE(still.Read(FrameType::kReset).has_value());
+}
+
+}  // namespace
+}  // namespace gpuscaler
