@@ -251,10 +251,26 @@ class WireServer::Impl {
     return std::nullopt;
   }
 
+  // An address without a connection takes the newest one of the address with the most, so that one
+  // address cannot hold all.
+  void MakeRoomFor(const AddressShare& address) {
+    if (connections_.size() < options_.connections || address.connections > 0) return;
+    const AddressShare& most = std::ranges::max_element(addresses_, {}, [](const auto& each) {
+                                 return each.second.connections;
+                               })->second;
+    if (most.connections < 2) return;
+    const auto newest =
+        std::ranges::find_if(connections_.rbegin(), connections_.rend(),
+                             [&](const Connection& each) { return &each.address == &most; });
+    limits_.Add(Limit::kConnections, newest->peer);
+    newest->session->CloseNow();
+  }
+
   void Accept(int connection, const sockaddr* address) {
     std::string peer = AddressOf(address);
     AddressShare& shared = addresses_.try_emplace(peer, share_).first->second;
     if (IsShort(connection)) PauseAccepting(EMFILE);
+    MakeRoomFor(shared);
     if (const std::optional<Limit> limit = LimitOf(shared)) {
       limits_.Add(*limit, peer);
       close(connection);
