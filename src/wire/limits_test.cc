@@ -439,14 +439,13 @@ TEST_F(LimitsTest, FinishesCallsNowThatAreNotRead) {
 
 TEST_F(LimitsTest, FinishesCallsNowWithAStatusIfTheyAreRead) {
   Start();
-  TestCall<grpc::ByteBuffer, grpc::ByteBuffer> call(TestChannel(server_->port()), kWait);
+  Channel channel(loop_, {.address = absl::StrCat("127.0.0.1:", server_->port())});
+  BytesCall call(channel, kWait);
   ASSERT_TRUE(Eventually([this] { return begun_ == 1; }));
   call_->Write("x");
-  grpc::ByteBuffer message;
-  ASSERT_TRUE(call.Read(message));
+  ASSERT_EQ(call.WaitForMessages(1).size(), 1);
   call_->FinishNow(absl::ResourceExhaustedError("enough"));
-  EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_EQ(call.Finish().error_message(), "enough");
+  EXPECT_EQ(call.WaitForEnd(), absl::ResourceExhaustedError("enough"));
 }
 
 TEST_F(LimitsTest, KeepsNothingThatIsWrittenAfterTheEnd) {
