@@ -65,8 +65,8 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
   void Cancel();
 
   // OnMessage() is not called until ResumeReading(), and the server must stop sending after 256
-  // KiB. If the connection is lost first, the messages that have come are dropped, and the call ends
-  // with UNAVAILABLE. Must be called on the loop's thread.
+  // KiB. If the connection is lost first, the messages that have come are dropped, and the call
+  // ends with UNAVAILABLE. Must be called on the loop's thread.
   void PauseReading() { is_paused_ = true; }
   void ResumeReading();
 
