@@ -7,7 +7,7 @@
 
 #include "base/mutex.h"
 #include "health.pb.h"
-#include "wire/server_session.h"
+#include "wire/server_call.h"
 
 namespace gpuscaler {
 

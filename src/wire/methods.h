@@ -14,7 +14,7 @@
 #include <string>
 #include <utility>
 
-#include "wire/server_session.h"
+#include "wire/server_call.h"
 
 namespace gpuscaler {
 

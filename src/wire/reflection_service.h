@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "wire/server_session.h"
+#include "wire/server_call.h"
 
 namespace gpuscaler {
 

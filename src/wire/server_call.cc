@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "wire/event_loop.h"
-#include "wire/server_session.h"
+#include "wire/server_stream.h"
 #include "wire/unshared_status.h"
 
 namespace gpuscaler {
@@ -58,8 +58,8 @@ void ServerCall::Finish(const absl::Status& status) {
 }
 
 void ServerCall::FinishNow(const absl::Status& status) {
-  loop_.Post([call = shared_from_this(), status] {
-    if (call->session_ != nullptr) call->session_->FinishNow(*call, status);
+  loop_.Post([call = shared_from_this(), status = Unshared(status)] {
+    if (call->stream_ != nullptr) call->stream_->FinishNow(status);
   });
 }
 
@@ -69,13 +69,13 @@ bool ServerCall::is_finished() const {
 }
 
 void ServerCall::Release(size_t bytes) {
-  if (session_ != nullptr) session_->Release(*this, bytes);
+  if (stream_ != nullptr) stream_->Release(bytes);
 }
 
-bool ServerCall::Keep(size_t bytes) { return session_ != nullptr && session_->Keep(*this, bytes); }
+bool ServerCall::Keep(size_t bytes) { return stream_ != nullptr && stream_->Keep(bytes); }
 
 void ServerCall::Abandon() {
-  session_ = nullptr;
+  stream_ = nullptr;
   std::list<Outgoing> dropped;
   MutexLock lock(mutex_);
   outgoing_.swap(dropped);
@@ -86,7 +86,7 @@ void ServerCall::Abandon() {
 void ServerCall::Wake(bool is_first) {
   if (!is_first) return;
   loop_.Post([call = shared_from_this()] {
-    if (call->session_ != nullptr) call->session_->Flush(*call);
+    if (call->stream_ != nullptr) call->stream_->Flush();
   });
 }
 

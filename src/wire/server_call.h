@@ -16,7 +16,7 @@
 namespace gpuscaler {
 
 class EventLoop;
-class ServerSession;
+class ServerStream;
 
 struct CallHeaders {
   std::string path;              // "/package.Service/Method"
@@ -26,7 +26,7 @@ struct CallHeaders {
   std::multimap<std::string, std::string> metadata;
 };
 
-// Thread-safe, but for what belongs to the session. Lives as long as anyone holds it; without its
+// Thread-safe, but for what belongs to the stream. Lives as long as anyone holds it; without its
 // stream it takes writes and drops them.
 class ServerCall : public std::enable_shared_from_this<ServerCall> {
  public:
@@ -79,7 +79,7 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
   void FinishNow(const absl::Status& status);
 
  private:
-  friend class ServerSession;
+  friend class ServerStream;
   struct Outgoing {
     std::string bytes;
     bool gives_way = false;
@@ -93,8 +93,7 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
   const CallHeaders headers_;
   EventLoop& loop_;
   // The loop's thread's. Null: the stream has ended.
-  ServerSession* session_ = nullptr;
-  int32_t stream_id_ = 0;
+  ServerStream* stream_ = nullptr;
   mutable Mutex mutex_;
   std::multimap<std::string, std::string> initial_ ABSL_GUARDED_BY(mutex_);
   std::multimap<std::string, std::string> trailing_ ABSL_GUARDED_BY(mutex_);
@@ -103,5 +102,12 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
   bool sends_headers_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_woken_ ABSL_GUARDED_BY(mutex_) = false;
 };
+
+// Returns the handler of a call; must not block. Called on the loop's thread.
+using StartCall =
+    std::function<std::shared_ptr<ServerCall::Handler>(const std::shared_ptr<ServerCall>&)>;
+
+// Methods by their path.
+using Methods = std::map<std::string, StartCall, std::less<>>;
 
 }  // namespace gpuscaler

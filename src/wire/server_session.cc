@@ -5,16 +5,10 @@
 #include <openssl/ssl.h>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
-#include <vector>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "wire/grpc_text.h"
-#include "wire/header_field.h"
-#include "wire/message_prefix.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 
 namespace gpuscaler {
 namespace {
@@ -28,41 +22,8 @@ constexpr absl::Duration kLongestRoundTrip = absl::Seconds(1);
 constexpr uint8_t kRoundTripPing[8] = {'g', 'o', 'a', 'w', 'a', 'y', 0, 0};
 // With more frames than this that wait for the socket, a client is not read.
 constexpr size_t kMostQueued = 100;
-// Encoded it fits the 8 KiB of trailers that clients accept.
-constexpr size_t kLongestStatusText = 2000;
-
-timeval TimevalOf(absl::Duration duration) { return absl::ToTimeval(duration); }
-
-std::string StatusText(const absl::Status& status) {
-  absl::string_view text = status.message();
-  if (text.size() <= kLongestStatusText) return PercentEncoded(text);
-  size_t end = kLongestStatusText;
-  while (end > 0 && (text[end] & 0xC0) == 0x80) --end;  // inside a UTF-8 character
-  return PercentEncoded(absl::StrCat(text.substr(0, end), "..."));
-}
 
 }  // namespace
-
-struct ServerSession::Stream {
-  Stream(int32_t id, ServerSession& session)
-      : id(id), reader(session.limits_.longest_message, session.address_.unfinished) {}
-
-  const int32_t id;
-  CallHeaders headers;
-  size_t header_bytes = 0;  // as HTTP/2 counts a header list
-  std::string content_type, encoding;
-  absl::Status refused;         // before a handler was found
-  std::optional<Limit> beyond;  // why it was refused
-  MessageReader reader;
-  std::shared_ptr<ServerCall> call;
-  std::shared_ptr<ServerCall::Handler> handler;
-  std::unique_ptr<event, Free> deadline;
-  bool has_begun_answer = false;
-  bool has_status = false;  // submitted
-  bool client_is_done = false;
-  std::string current;  // the message being sent, with its prefix
-  size_t sent = 0;      // bytes of the message that have gone
-};
 
 // nghttp2's callbacks, which find the session in their user data.
 struct SessionCallbacks {
@@ -70,7 +31,8 @@ struct SessionCallbacks {
 
   static int OnBeginHeaders(nghttp2_session*, const nghttp2_frame* frame, void* data) {
     if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
-      Of(data).StartStream(frame->hd.stream_id);
+      const int32_t id = frame->hd.stream_id;
+      Of(data).streams_[id] = std::make_unique<ServerStream>(id, Of(data));
     }
     return 0;
   }
@@ -78,10 +40,10 @@ struct SessionCallbacks {
   static int OnHeader(nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name,
                       size_t name_size, const uint8_t* value, size_t value_size, uint8_t,
                       void* data) {
-    ServerSession::Stream* const stream = Of(data).Find(frame->hd.stream_id);
+    ServerStream* const stream = Of(data).Find(frame->hd.stream_id);
     if (stream == nullptr || frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
-    Of(data).AddHeader(*stream, {reinterpret_cast<const char*>(name), name_size},
-                       {reinterpret_cast<const char*>(value), value_size});
+    stream->AddHeader({reinterpret_cast<const char*>(name), name_size},
+                      {reinterpret_cast<const char*>(value), value_size});
     return 0;
   }
 
@@ -100,27 +62,18 @@ struct SessionCallbacks {
     }
     if (type == NGHTTP2_RST_STREAM) return session.CountReset();
     if (type != NGHTTP2_HEADERS && type != NGHTTP2_DATA) return 0;
-    ServerSession::Stream* stream = session.Find(frame->hd.stream_id);
+    ServerStream* const stream = session.Find(frame->hd.stream_id);
     if (stream == nullptr) return 0;
-    if (type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
-      session.StartCallOf(*stream);
-    }
-    if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) {
-      stream->client_is_done = true;
-      if (stream->handler == nullptr || stream->call->is_finished()) return 0;
-      if (stream->reader.is_complete())
-        stream->handler->OnLastMessage();
-      else
-        stream->call->Finish(absl::InternalError("the last message is not complete"));
-    }
+    if (type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) stream->Start();
+    if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) stream->EndData();
     return 0;
   }
 
   static int OnData(nghttp2_session*, uint8_t, int32_t id, const uint8_t* bytes, size_t size,
                     void* data) {
-    ServerSession::Stream* const stream = Of(data).Find(id);
+    ServerStream* const stream = Of(data).Find(id);
     if (stream == nullptr) return 0;
-    Of(data).AddData(*stream, {reinterpret_cast<const char*>(bytes), size});
+    stream->AddData({reinterpret_cast<const char*>(bytes), size});
     return 0;
   }
 
@@ -143,15 +96,8 @@ struct SessionCallbacks {
   }
 
   static int OnStreamClose(nghttp2_session*, int32_t id, uint32_t, void* data) {
-    Of(data).EndStream(id);
+    const auto ended = Of(data).streams_.extract(id);
     return 0;
-  }
-
-  static ssize_t ReadOutgoing(nghttp2_session*, int32_t id, uint8_t* buffer, size_t size,
-                              uint32_t* flags, nghttp2_data_source*, void* data) {
-    ServerSession::Stream* const stream = Of(data).Find(id);
-    if (stream == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-    return Of(data).ReadOutgoing(*stream, buffer, size, flags);
   }
 
   static nghttp2_session_callbacks* All() {
@@ -194,7 +140,7 @@ ServerSession::ServerSession(bufferevent* connection, std::string peer, ServerSh
 
 ServerSession::~ServerSession() {
   if (session_ == nullptr) --address_.handshakes;
-  while (!streams_.empty()) EndStream(streams_.begin()->first);
+  streams_.clear();
 }
 
 bool ServerSession::ReadPreface() {
@@ -295,6 +241,11 @@ void ServerSession::Send() {
   CloseIfDone();
 }
 
+void ServerSession::SendAnswer() {
+  control_frames_ = 0;
+  Send();
+}
+
 void ServerSession::Throttle() {
   const bool is_behind =
       evbuffer_get_length(bufferevent_get_output(connection_.get())) >= kPrepared &&
@@ -327,7 +278,7 @@ void ServerSession::BeginToClose() {
         session.Send();
       },
       this));
-  const timeval later = TimevalOf(kLongestRoundTrip);
+  const timeval later = absl::ToTimeval(kLongestRoundTrip);
   evtimer_add(close_timer_.get(), &later);
   Send();
 }
@@ -368,261 +319,9 @@ bool ServerSession::HasCertificate() const {
   return tls != nullptr && SSL_get0_peer_certificate(tls) != nullptr;
 }
 
-ServerSession::Stream* ServerSession::Find(int32_t id) {
+ServerStream* ServerSession::Find(int32_t id) {
   const auto found = streams_.find(id);
   return found == streams_.end() ? nullptr : found->second.get();
-}
-
-void ServerSession::StartStream(int32_t id) {
-  auto stream = std::make_unique<Stream>(id, *this);
-  stream->headers.peer = peer_;
-  stream->headers.has_certificate = HasCertificate();
-  streams_[id] = std::move(stream);
-  ++address_.streams;
-  ++server_.streams;
-}
-
-void ServerSession::AddHeader(Stream& stream, absl::string_view name, absl::string_view value) {
-  constexpr size_t kPerField = 32;  // RFC 9113, section 6.5.2
-  stream.header_bytes += name.size() + value.size() + kPerField;
-  if (stream.header_bytes > limits_.header_list_bytes) {
-    stream.beyond = Limit::kHeaderList;
-    stream.refused = absl::ResourceExhaustedError(
-        absl::StrCat("the headers are larger than ", limits_.header_list_bytes, " bytes"));
-    return;
-  }
-  if (name == ":path") {
-    stream.headers.path = std::string(value);
-  } else if (name == ":method") {
-    if (value != "POST") stream.refused = absl::UnimplementedError("gRPC calls are POST requests");
-  } else if (name == "content-type") {
-    stream.content_type = std::string(value);
-  } else if (name == "grpc-encoding") {
-    stream.encoding = std::string(value);
-  } else if (name == "grpc-timeout") {
-    const std::optional<absl::Duration> timeout = ParseGrpcTimeout(value);
-    if (timeout.has_value())
-      stream.headers.deadline = absl::Now() + *timeout;
-    else
-      stream.refused = absl::InternalError("grpc-timeout is not a duration");
-  } else if (!absl::StartsWith(name, ":") && !IsOfTransport(name)) {
-    if (stream.headers.metadata.size() >= limits_.metadata_keys) {
-      stream.beyond = Limit::kMetadataKeys;
-      stream.refused = absl::ResourceExhaustedError("too many metadata keys");
-      return;
-    }
-    stream.headers.metadata.emplace(name, value);
-  }
-}
-
-absl::Status ServerSession::CheckStart(Stream& stream) {
-  if (!stream.refused.ok()) return stream.refused;
-  if (address_.streams > limits_.streams_per_address) {
-    stream.beyond = Limit::kStreamsPerAddress;
-    return absl::ResourceExhaustedError("too many calls of this address are open");
-  }
-  if (server_.streams > limits_.streams_in_all) {
-    stream.beyond = Limit::kStreams;
-    return absl::ResourceExhaustedError("too many calls are open");
-  }
-  if (!stream.reader.Keep(stream.header_bytes)) {
-    stream.beyond = Limit::kUnfinishedBytes;
-    return absl::ResourceExhaustedError("too many calls have large headers; try again");
-  }
-  if (!stream.encoding.empty() && stream.encoding != "identity") {
-    return absl::UnimplementedError(
-        absl::StrCat("grpc-encoding ", stream.encoding, " is not accepted"));
-  }
-  if (server_.methods.find(stream.headers.path) == server_.methods.end()) {
-    return absl::UnimplementedError(absl::StrCat("there is no method ", stream.headers.path));
-  }
-  return absl::OkStatus();
-}
-
-void ServerSession::StartCallOf(Stream& stream) {
-  if (stream.refused.ok() && !absl::StartsWith(stream.content_type, "application/grpc")) {
-    const nghttp2_nv fields[] = {Field(":status", "415")};
-    nghttp2_submit_response(session_.get(), stream.id, fields, std::size(fields), nullptr);
-    stream.headers = {};
-    stream.has_status = true;
-    return;
-  }
-  if (const absl::Status status = CheckStart(stream); !status.ok()) {
-    if (stream.beyond.has_value()) server_.log.Add(*stream.beyond, peer_);
-    stream.headers = {};
-    return Refuse(stream, status);
-  }
-  const auto method = server_.methods.find(stream.headers.path);
-  const absl::Time deadline = stream.headers.deadline;
-  stream.call = std::make_shared<ServerCall>(std::move(stream.headers), server_.loop);
-  stream.call->session_ = this;
-  stream.call->stream_id_ = stream.id;
-  if (deadline != absl::InfiniteFuture()) {
-    stream.deadline.reset(evtimer_new(
-        server_.loop.base(),
-        [](int, short, void* data) {
-          const ServerCall& expired = *static_cast<Stream*>(data)->call;
-          expired.session_->FinishNow(
-              expired, absl::DeadlineExceededError("the call's deadline has passed"));
-        },
-        &stream));
-    const timeval left = TimevalOf(std::max(absl::ZeroDuration(), deadline - absl::Now()));
-    evtimer_add(stream.deadline.get(), &left);
-  }
-  stream.handler = method->second(stream.call);
-}
-
-void ServerSession::AddData(Stream& stream, absl::string_view bytes) {
-  if (stream.handler == nullptr || stream.has_status) return;
-  const absl::Status read = stream.reader.Add(bytes, [&](std::string message) {
-    if (!stream.call->is_finished()) stream.handler->OnMessage(std::move(message));
-  });
-  if (read.ok()) return;
-  if (read.code() == absl::StatusCode::kResourceExhausted) {
-    server_.log.Add(stream.reader.is_too_long() ? Limit::kMessageSize : Limit::kUnfinishedBytes,
-                    peer_);
-  }
-  stream.call->Finish(read);
-  stream.handler->OnEnd();
-  stream.handler = nullptr;
-}
-
-void ServerSession::EndStream(int32_t id) {
-  const auto found = streams_.find(id);
-  if (found == streams_.end()) return;
-  const std::unique_ptr<Stream> stream = std::move(found->second);
-  streams_.erase(found);
-  --address_.streams;
-  --server_.streams;
-  if (stream->call != nullptr) stream->call->Abandon();
-  if (stream->handler != nullptr) stream->handler->OnEnd();
-}
-
-// A status cannot overtake a message that the client does not take, nor one without a window to
-// send it.
-void ServerSession::FinishNow(const ServerCall& call, const absl::Status& status) {
-  Stream* const stream = Find(call.stream_id_);
-  if (stream == nullptr) return;
-  {
-    MutexLock lock(stream->call->mutex_);
-    // An OK without its message would be no answer.
-    const bool drops_messages = !std::exchange(stream->call->outgoing_, {}).empty();
-    if (drops_messages && stream->call->status_.has_value()) stream->call->status_ = status;
-  }
-  stream->call->Finish(status);
-  if (stream->handler != nullptr) stream->handler->OnEnd();
-  stream->handler = nullptr;
-  if (stream->sent == stream->current.size() &&
-      (!stream->has_begun_answer ||
-       (nghttp2_session_get_stream_remote_window_size(session_.get(), stream->id) > 0 &&
-        nghttp2_session_get_remote_window_size(session_.get()) > 0))) {
-    return;
-  }
-  stream->current = {};
-  stream->sent = 0;
-  nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, stream->id, NGHTTP2_CANCEL);
-  Send();
-}
-
-void ServerSession::Refuse(Stream& stream, const absl::Status& status) {
-  const std::string code = GrpcCode(status.code()), text = StatusText(status);
-  std::vector<nghttp2_nv> fields = {Field(":status", "200"),
-                                    Field("content-type", "application/grpc")};
-  if (stream.call != nullptr) {
-    MutexLock lock(stream.call->mutex_);
-    AddTo(fields, stream.call->initial_);
-    AddTo(fields, stream.call->trailing_);
-  }
-  fields.push_back(Field("grpc-status", code));
-  fields.push_back(Field("grpc-message", text));
-  nghttp2_submit_response(session_.get(), stream.id, fields.data(), fields.size(), nullptr);
-  stream.has_begun_answer = stream.has_status = true;
-}
-
-void ServerSession::SubmitHeaders(Stream& stream) {
-  std::vector<nghttp2_nv> fields = {Field(":status", "200"),
-                                    Field("content-type", "application/grpc"),
-                                    Field("grpc-accept-encoding", "identity")};
-  MutexLock lock(stream.call->mutex_);
-  AddTo(fields, stream.call->initial_);
-  nghttp2_data_provider provider = {.source = {}, .read_callback = SessionCallbacks::ReadOutgoing};
-  nghttp2_submit_response(session_.get(), stream.id, fields.data(), fields.size(), &provider);
-  stream.has_begun_answer = true;
-}
-
-void ServerSession::Flush(ServerCall& call) {
-  Stream* const stream = Find(call.stream_id_);
-  if (stream == nullptr || stream->has_status) return;
-  std::optional<absl::Status> status;
-  bool has_messages = false, sends_headers = false;
-  {
-    MutexLock lock(call.mutex_);
-    call.is_woken_ = false;
-    status = call.status_;
-    has_messages = !call.outgoing_.empty();
-    sends_headers = call.sends_headers_;
-  }
-  control_frames_ = 0;
-  if (stream->has_begun_answer) {
-    nghttp2_session_resume_data(session_.get(), stream->id);
-  } else if (!has_messages && !sends_headers && status.has_value()) {
-    Refuse(*stream, *status);
-  } else if (has_messages || sends_headers) {
-    SubmitHeaders(*stream);
-  }
-  Send();
-}
-
-ssize_t ServerSession::ReadOutgoing(Stream& stream, uint8_t* buffer, size_t size, uint32_t* flags) {
-  if (stream.sent == stream.current.size()) {
-    const bool has_sent = !stream.current.empty();
-    stream.current = {};
-    stream.sent = 0;
-    bool is_last = false;
-    {
-      MutexLock lock(stream.call->mutex_);
-      is_last = stream.call->outgoing_.empty() && !stream.call->status_.has_value();
-    }
-    if (has_sent && is_last && stream.handler != nullptr) stream.handler->OnWritten();
-    std::optional<absl::Status> status;
-    {
-      MutexLock lock(stream.call->mutex_);
-      if (!stream.call->outgoing_.empty()) {
-        stream.current = Prefixed(stream.call->outgoing_.front().bytes);
-        stream.call->outgoing_.pop_front();
-      } else {
-        status = stream.call->status_;
-      }
-    }
-    if (stream.current.empty() && !status.has_value()) return NGHTTP2_ERR_DEFERRED;
-    if (status.has_value()) {
-      const std::string code = GrpcCode(status->code()), text = StatusText(*status);
-      std::vector<nghttp2_nv> fields = {Field("grpc-status", code)};
-      if (!text.empty()) fields.push_back(Field("grpc-message", text));
-      MutexLock lock(stream.call->mutex_);
-      AddTo(fields, stream.call->trailing_);
-      nghttp2_submit_trailer(session_.get(), stream.id, fields.data(), fields.size());
-      stream.has_status = true;
-      *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
-      return 0;
-    }
-  }
-  const size_t more = std::min(size, stream.current.size() - stream.sent);
-  std::copy_n(stream.current.data() + stream.sent, more, buffer);
-  stream.sent += more;
-  return static_cast<ssize_t>(more);
-}
-
-bool ServerSession::Keep(const ServerCall& call, size_t bytes) {
-  Stream* const stream = Find(call.stream_id_);
-  if (stream == nullptr) return false;
-  if (stream->reader.Keep(bytes)) return true;
-  server_.log.Add(Limit::kUnfinishedBytes, peer_);
-  return false;
-}
-
-void ServerSession::Release(const ServerCall& call, size_t bytes) {
-  if (Stream* const stream = Find(call.stream_id_)) stream->reader.Release(bytes);
 }
 
 int ServerSession::CountControlFrame() {
@@ -649,9 +348,10 @@ int ServerSession::CountReset() {
 // would have the stream for ever.
 void ServerSession::OnSent(const nghttp2_frame& frame) {
   if (frame.hd.type != NGHTTP2_HEADERS || (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return;
-  const Stream* const stream = Find(frame.hd.stream_id);
-  if (stream == nullptr || stream->client_is_done) return;
-  nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, stream->id, NGHTTP2_NO_ERROR);
+  const ServerStream* const stream = Find(frame.hd.stream_id);
+  if (stream == nullptr || stream->client_is_done()) return;
+  nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, frame.hd.stream_id,
+                            NGHTTP2_NO_ERROR);
 }
 
 }  // namespace gpuscaler

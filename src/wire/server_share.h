@@ -1,0 +1,83 @@
+// Limits and budgets that the connections of a server share.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "wire/event_loop.h"
+#include "wire/limits.h"
+#include "wire/message_reader.h"
+#include "wire/server_call.h"
+#include "wire/token_bucket.h"
+
+namespace gpuscaler {
+
+// A client that goes beyond is disconnected, but for `longest_message`, headers, metadata and
+// streams of an address, which end the call with RESOURCE_EXHAUSTED.
+struct SessionLimits {
+  uint32_t streams = 24'000;              // announced; grpc-go queues calls above it
+  uint32_t header_list_bytes = 16 << 10;  // announced
+  size_t metadata_keys = 256;
+  size_t longest_message = 2 << 20;
+  int continuations = 8;
+  int pings_and_settings = 1'000;  // since we last sent a frame that the client asked for
+  absl::Duration handshake = absl::Seconds(20);  // until the whole preface, TLS included, has come
+  absl::Duration keepalive = absl::Minutes(1);   // a silent client is asked after it
+  absl::Duration keepalive_timeout = absl::Seconds(20);  // and has gone if it stays silent
+  // All connections of an address together.
+  size_t streams_per_address = 24'000;
+  size_t unfinished_bytes_per_address = size_t{8} << 20;
+  // More than its streams: their deadlines may pass together.
+  uint64_t resets_at_once = 30'000, resets_per_second = 2'000;
+  // Each visits all streams of its connection, and counts once for every 100 of them.
+  uint64_t settings_at_once = 3'000, settings_per_second = 100;
+  // All connections together.
+  size_t streams_in_all = 60'000;
+  size_t unfinished_bytes_in_all = size_t{32} << 20;
+};
+
+// The part that all sessions of a server share. Belongs to the loop's thread.
+struct ServerShare {
+  // All but `limits` outlive it.
+  ServerShare(const Methods& methods, const SessionLimits& limits, const Clock& clock,
+              LimitLog& log, EventLoop& loop)
+      : methods(methods),
+        limits(limits),
+        clock(clock),
+        log(log),
+        loop(loop),
+        unfinished(limits.unfinished_bytes_in_all) {}
+
+  const Methods& methods;
+  const SessionLimits limits;
+  const Clock& clock;
+  LimitLog& log;
+  EventLoop& loop;
+  MessageBudget unfinished;
+  size_t streams = 0;
+};
+
+// The part that all sessions of an address share. Belongs to the loop's thread.
+struct AddressShare {
+  explicit AddressShare(ServerShare& server)
+      : resets(static_cast<double>(server.limits.resets_at_once),
+               static_cast<double>(server.limits.resets_per_second)),
+        settings(static_cast<double>(server.limits.settings_at_once),
+                 static_cast<double>(server.limits.settings_per_second)),
+        unfinished(server.limits.unfinished_bytes_per_address, &server.unfinished) {}
+
+  bool IsForgettable(absl::Time now) {
+    return connections == 0 && resets.IsFull(now) && settings.IsFull(now);
+  }
+
+  TokenBucket resets;
+  TokenBucket settings;
+  MessageBudget unfinished;
+  size_t streams = 0;
+  size_t connections = 0;
+  size_t handshakes = 0;  // connections that have not sent the whole preface
+};
+
+}  // namespace gpuscaler

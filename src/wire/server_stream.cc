@@ -1,0 +1,286 @@
+#include "wire/server_stream.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "wire/grpc_text.h"
+#include "wire/header_field.h"
+#include "wire/message_prefix.h"
+#include "wire/server_session.h"
+
+namespace gpuscaler {
+namespace {
+
+// Encoded it fits the 8 KiB of trailers that clients accept.
+constexpr size_t kLongestStatusText = 2000;
+
+std::string StatusText(const absl::Status& status) {
+  absl::string_view text = status.message();
+  if (text.size() <= kLongestStatusText) return PercentEncoded(text);
+  size_t end = kLongestStatusText;
+  while (end > 0 && (text[end] & 0xC0) == 0x80) --end;  // inside a UTF-8 character
+  return PercentEncoded(absl::StrCat(text.substr(0, end), "..."));
+}
+
+// nghttp2's callback, which finds the session in its user data.
+ssize_t ReadOutgoingOf(nghttp2_session*, int32_t id, uint8_t* buffer, size_t size, uint32_t* flags,
+                       nghttp2_data_source*, void* session) {
+  ServerStream* const stream = static_cast<ServerSession*>(session)->Find(id);
+  if (stream == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+  return stream->ReadOutgoing(buffer, size, flags);
+}
+
+}  // namespace
+
+ServerStream::ServerStream(int32_t id, ServerSession& session)
+    : id_(id),
+      session_(session),
+      reader_(session.limits().longest_message, session.address().unfinished) {
+  headers_.peer = session.peer();
+  headers_.has_certificate = session.HasCertificate();
+  ++session_.address().streams;
+  ++session_.server().streams;
+}
+
+ServerStream::~ServerStream() {
+  --session_.address().streams;
+  --session_.server().streams;
+  if (call_ != nullptr) call_->Abandon();
+  if (handler_ != nullptr) handler_->OnEnd();
+}
+
+void ServerStream::AddHeader(absl::string_view name, absl::string_view value) {
+  constexpr size_t kPerField = 32;  // RFC 9113, section 6.5.2
+  header_bytes_ += name.size() + value.size() + kPerField;
+  if (header_bytes_ > session_.limits().header_list_bytes) {
+    beyond_ = Limit::kHeaderList;
+    refused_ = absl::ResourceExhaustedError(absl::StrCat(
+        "the headers are larger than ", session_.limits().header_list_bytes, " bytes"));
+    return;
+  }
+  if (name == ":path") {
+    headers_.path = std::string(value);
+  } else if (name == ":method") {
+    if (value != "POST") refused_ = absl::UnimplementedError("gRPC calls are POST requests");
+  } else if (name == "content-type") {
+    content_type_ = std::string(value);
+  } else if (name == "grpc-encoding") {
+    encoding_ = std::string(value);
+  } else if (name == "grpc-timeout") {
+    const std::optional<absl::Duration> timeout = ParseGrpcTimeout(value);
+    if (timeout.has_value())
+      headers_.deadline = absl::Now() + *timeout;
+    else
+      refused_ = absl::InternalError("grpc-timeout is not a duration");
+  } else if (!absl::StartsWith(name, ":") && !IsOfTransport(name)) {
+    if (headers_.metadata.size() >= session_.limits().metadata_keys) {
+      beyond_ = Limit::kMetadataKeys;
+      refused_ = absl::ResourceExhaustedError("too many metadata keys");
+      return;
+    }
+    headers_.metadata.emplace(name, value);
+  }
+}
+
+absl::Status ServerStream::Check() {
+  if (!refused_.ok()) return refused_;
+  if (session_.address().streams > session_.limits().streams_per_address) {
+    beyond_ = Limit::kStreamsPerAddress;
+    return absl::ResourceExhaustedError("too many calls of this address are open");
+  }
+  if (session_.server().streams > session_.limits().streams_in_all) {
+    beyond_ = Limit::kStreams;
+    return absl::ResourceExhaustedError("too many calls are open");
+  }
+  if (!reader_.Keep(header_bytes_)) {
+    beyond_ = Limit::kUnfinishedBytes;
+    return absl::ResourceExhaustedError("too many calls have large headers; try again");
+  }
+  if (!encoding_.empty() && encoding_ != "identity") {
+    return absl::UnimplementedError(absl::StrCat("grpc-encoding ", encoding_, " is not accepted"));
+  }
+  if (session_.server().methods.find(headers_.path) == session_.server().methods.end()) {
+    return absl::UnimplementedError(absl::StrCat("there is no method ", headers_.path));
+  }
+  return absl::OkStatus();
+}
+
+void ServerStream::Start() {
+  if (refused_.ok() && !absl::StartsWith(content_type_, "application/grpc")) {
+    const nghttp2_nv fields[] = {Field(":status", "415")};
+    nghttp2_submit_response(session_.http2(), id_, fields, std::size(fields), nullptr);
+    headers_ = {};
+    has_status_ = true;
+    return;
+  }
+  if (const absl::Status status = Check(); !status.ok()) {
+    if (beyond_.has_value()) session_.server().log.Add(*beyond_, session_.peer());
+    headers_ = {};
+    return Refuse(status);
+  }
+  const auto method = session_.server().methods.find(headers_.path);
+  const absl::Time deadline = headers_.deadline;
+  call_ = std::make_shared<ServerCall>(std::move(headers_), session_.server().loop);
+  call_->stream_ = this;
+  if (deadline != absl::InfiniteFuture()) {
+    deadline_.reset(evtimer_new(
+        session_.server().loop.base(),
+        [](int, short, void* data) {
+          static_cast<ServerStream*>(data)->FinishNow(
+              absl::DeadlineExceededError("the call's deadline has passed"));
+        },
+        this));
+    const timeval left = absl::ToTimeval(std::max(absl::ZeroDuration(), deadline - absl::Now()));
+    evtimer_add(deadline_.get(), &left);
+  }
+  handler_ = method->second(call_);
+}
+
+void ServerStream::AddData(absl::string_view bytes) {
+  if (handler_ == nullptr || has_status_) return;
+  const absl::Status read = reader_.Add(bytes, [&](std::string message) {
+    if (!call_->is_finished()) handler_->OnMessage(std::move(message));
+  });
+  if (read.ok()) return;
+  if (read.code() == absl::StatusCode::kResourceExhausted) {
+    session_.server().log.Add(reader_.is_too_long() ? Limit::kMessageSize : Limit::kUnfinishedBytes,
+                              session_.peer());
+  }
+  call_->Finish(read);
+  handler_->OnEnd();
+  handler_ = nullptr;
+}
+
+void ServerStream::EndData() {
+  client_is_done_ = true;
+  if (handler_ == nullptr || call_->is_finished()) return;
+  if (reader_.is_complete())
+    handler_->OnLastMessage();
+  else
+    call_->Finish(absl::InternalError("the last message is not complete"));
+}
+
+// A status cannot overtake a message that the client does not take, nor one without a window to
+// send it.
+void ServerStream::FinishNow(const absl::Status& status) {
+  {
+    MutexLock lock(call_->mutex_);
+    // An OK without its message would be no answer.
+    const bool drops_messages = !std::exchange(call_->outgoing_, {}).empty();
+    if (drops_messages && call_->status_.has_value()) call_->status_ = status;
+  }
+  call_->Finish(status);
+  if (handler_ != nullptr) handler_->OnEnd();
+  handler_ = nullptr;
+  if (sent_ == current_.size() &&
+      (!has_begun_answer_ ||
+       (nghttp2_session_get_stream_remote_window_size(session_.http2(), id_) > 0 &&
+        nghttp2_session_get_remote_window_size(session_.http2()) > 0))) {
+    return;
+  }
+  current_ = {};
+  sent_ = 0;
+  nghttp2_submit_rst_stream(session_.http2(), NGHTTP2_FLAG_NONE, id_, NGHTTP2_CANCEL);
+  session_.Send();
+}
+
+void ServerStream::Refuse(const absl::Status& status) {
+  const std::string code = GrpcCode(status.code()), text = StatusText(status);
+  std::vector<nghttp2_nv> fields = {Field(":status", "200"),
+                                    Field("content-type", "application/grpc")};
+  if (call_ != nullptr) {
+    MutexLock lock(call_->mutex_);
+    AddTo(fields, call_->initial_);
+    AddTo(fields, call_->trailing_);
+  }
+  fields.push_back(Field("grpc-status", code));
+  fields.push_back(Field("grpc-message", text));
+  nghttp2_submit_response(session_.http2(), id_, fields.data(), fields.size(), nullptr);
+  has_begun_answer_ = has_status_ = true;
+}
+
+void ServerStream::SubmitHeaders() {
+  std::vector<nghttp2_nv> fields = {Field(":status", "200"),
+                                    Field("content-type", "application/grpc"),
+                                    Field("grpc-accept-encoding", "identity")};
+  MutexLock lock(call_->mutex_);
+  AddTo(fields, call_->initial_);
+  nghttp2_data_provider provider = {.source = {}, .read_callback = ReadOutgoingOf};
+  nghttp2_submit_response(session_.http2(), id_, fields.data(), fields.size(), &provider);
+  has_begun_answer_ = true;
+}
+
+void ServerStream::Flush() {
+  if (has_status_) return;
+  std::optional<absl::Status> status;
+  bool has_messages = false, sends_headers = false;
+  {
+    MutexLock lock(call_->mutex_);
+    call_->is_woken_ = false;
+    status = call_->status_;
+    has_messages = !call_->outgoing_.empty();
+    sends_headers = call_->sends_headers_;
+  }
+  if (has_begun_answer_) {
+    nghttp2_session_resume_data(session_.http2(), id_);
+  } else if (!has_messages && !sends_headers && status.has_value()) {
+    Refuse(*status);
+  } else if (has_messages || sends_headers) {
+    SubmitHeaders();
+  }
+  session_.SendAnswer();
+}
+
+ssize_t ServerStream::ReadOutgoing(uint8_t* buffer, size_t size, uint32_t* flags) {
+  if (sent_ == current_.size()) {
+    const bool has_sent = !current_.empty();
+    current_ = {};
+    sent_ = 0;
+    bool is_last = false;
+    {
+      MutexLock lock(call_->mutex_);
+      is_last = call_->outgoing_.empty() && !call_->status_.has_value();
+    }
+    if (has_sent && is_last && handler_ != nullptr) handler_->OnWritten();
+    std::optional<absl::Status> status;
+    {
+      MutexLock lock(call_->mutex_);
+      if (!call_->outgoing_.empty()) {
+        current_ = Prefixed(call_->outgoing_.front().bytes);
+        call_->outgoing_.pop_front();
+      } else {
+        status = call_->status_;
+      }
+    }
+    if (current_.empty() && !status.has_value()) return NGHTTP2_ERR_DEFERRED;
+    if (status.has_value()) {
+      const std::string code = GrpcCode(status->code()), text = StatusText(*status);
+      std::vector<nghttp2_nv> fields = {Field("grpc-status", code)};
+      if (!text.empty()) fields.push_back(Field("grpc-message", text));
+      MutexLock lock(call_->mutex_);
+      AddTo(fields, call_->trailing_);
+      nghttp2_submit_trailer(session_.http2(), id_, fields.data(), fields.size());
+      has_status_ = true;
+      *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
+      return 0;
+    }
+  }
+  const size_t more = std::min(size, current_.size() - sent_);
+  std::copy_n(current_.data() + sent_, more, buffer);
+  sent_ += more;
+  return static_cast<ssize_t>(more);
+}
+
+bool ServerStream::Keep(size_t bytes) {
+  if (reader_.Keep(bytes)) return true;
+  session_.server().log.Add(Limit::kUnfinishedBytes, session_.peer());
+  return false;
+}
+
+}  // namespace gpuscaler

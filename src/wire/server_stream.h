@@ -1,0 +1,79 @@
+// One call on a client's connection: its headers, its handler, messages, the status.
+#pragma once
+
+#include <event2/event.h>
+#include <nghttp2/nghttp2.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "wire/limits.h"
+#include "wire/message_reader.h"
+#include "wire/server_call.h"
+
+namespace gpuscaler {
+
+class ServerSession;
+
+// Belongs to the loop's thread.
+class ServerStream {
+ public:
+  // The session outlives the stream.
+  ServerStream(int32_t id, ServerSession& session);
+  ~ServerStream();  // its call ends
+  ServerStream(const ServerStream&) = delete;
+  ServerStream& operator=(const ServerStream&) = delete;
+
+  void AddHeader(absl::string_view name, absl::string_view value);
+  // Starts the call, or refuses it. Must be called when all headers have come.
+  void Start();
+  void AddData(absl::string_view bytes);
+  // The client sends no more.
+  void EndData();
+  bool client_is_done() const { return client_is_done_; }
+
+  // Fills DATA frames, as nghttp2's read callback does.
+  ssize_t ReadOutgoing(uint8_t* buffer, size_t size, uint32_t* flags);
+
+ private:
+  friend class ServerCall;
+  struct Free {
+    void operator()(event* timer) const { event_free(timer); }
+  };
+
+  // Returns the error of a call that cannot have a handler.
+  absl::Status Check();
+  // Sends a status without a handler.
+  void Refuse(const absl::Status& status);
+  void SubmitHeaders();
+
+  // ServerCall's.
+  void Flush();
+  void FinishNow(const absl::Status& status);
+  bool Keep(size_t bytes);
+  void Release(size_t bytes) { reader_.Release(bytes); }
+
+  const int32_t id_;
+  ServerSession& session_;
+  CallHeaders headers_;
+  size_t header_bytes_ = 0;  // as HTTP/2 counts a header list
+  std::string content_type_, encoding_;
+  absl::Status refused_;         // before a handler was found
+  std::optional<Limit> beyond_;  // why it was refused
+  MessageReader reader_;
+  std::shared_ptr<ServerCall> call_;
+  std::shared_ptr<ServerCall::Handler> handler_;
+  std::unique_ptr<event, Free> deadline_;
+  bool has_begun_answer_ = false;
+  bool has_status_ = false;  // submitted
+  bool client_is_done_ = false;
+  std::string current_;  // the message being sent, with its prefix
+  size_t sent_ = 0;      // bytes of the message that have gone
+};
+
+}  // namespace gpuscaler
