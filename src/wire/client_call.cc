@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/duration_text.h"
-#include "wire/client_session.h"
+#include "wire/client_stream.h"
 
 namespace gpuscaler {
 
@@ -59,7 +59,7 @@ void ClientCall::Wake(bool is_first) {
       MutexLock woken(call->mutex_);
       call->is_woken_ = false;
     }
-    if (call->session_ != nullptr) call->session_->Flush(*call);
+    if (call->stream_ != nullptr) call->stream_->Flush();
   });
 }
 
@@ -72,7 +72,7 @@ void ClientCall::Cancel() {
 void ClientCall::ResumeReading() {
   loop_.Post([call = shared_from_this()] {
     call->is_paused_ = false;
-    if (call->session_ != nullptr) call->session_->Resume(*call);
+    if (call->stream_ != nullptr) call->stream_->Resume();
   });
 }
 
@@ -91,23 +91,22 @@ void ClientCall::StartTimer() {
 
 absl::Status ClientCall::DeadlineStatus() const {
   return absl::DeadlineExceededError(
-      absl::StrCat(session_ == nullptr ? "no connection to " : "no answer from ", server_,
+      absl::StrCat(stream_ == nullptr ? "no connection to " : "no answer from ", server_,
                    " within ", DurationText(options_.timeout)));
 }
 
 void ClientCall::EndHere(const absl::Status& status) {
   if (has_ended_) return;
   const std::shared_ptr<ClientCall> keep = shared_from_this();
-  ClientSession* const session = session_;
-  const int32_t stream_id = stream_id_;
+  ClientStream* const stream = stream_;
   End({.status = status});
-  if (session != nullptr) session->Reset(stream_id);
+  if (stream != nullptr) stream->Reset();
 }
 
 void ClientCall::End(const CallEnd& end) {
   if (std::exchange(has_ended_, true)) return;
   timer_ = nullptr;
-  session_ = nullptr;
+  stream_ = nullptr;
   {
     MutexLock lock(mutex_);
     writes_are_done_ = true;

@@ -17,7 +17,7 @@
 
 namespace gpuscaler {
 
-class ClientSession;
+class ClientStream;
 
 // Names are in lower case; values of names that end with "-bin" are base64.
 using CallMetadata = std::multimap<std::string, std::string>;
@@ -73,6 +73,7 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
  private:
   friend class Channel;
   friend class ClientSession;
+  friend class ClientStream;
   struct Outgoing {
     std::string bytes;
     bool gives_way = false;
@@ -95,8 +96,7 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
   const absl::Time deadline_;
   // The loop's thread's.
   Listener& listener_;
-  ClientSession* session_ = nullptr;  // null: before the connection, and after the end
-  int32_t stream_id_ = 0;
+  ClientStream* stream_ = nullptr;  // null: before the connection, and after the end
   bool has_ended_ = false;
   bool is_paused_ = false;
   std::unique_ptr<event, Free> timer_;

@@ -9,21 +9,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <deque>
 #include <iterator>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "base/duration_text.h"
-#include "wire/grpc_text.h"
-#include "wire/header_field.h"
-#include "wire/message_prefix.h"
-#include "wire/message_reader.h"
 
 namespace gpuscaler {
 namespace {
@@ -33,8 +25,6 @@ constexpr size_t kMostPrepared = 64 << 10;
 // A reader that pauses keeps as much at most.
 constexpr uint32_t kStreamWindow = 256 << 10;
 constexpr int32_t kConnectionWindow = 1 << 20;
-constexpr size_t kChunk = 16 << 10;  // delivered before a pause is looked at
-constexpr uint32_t kHeaderListBytes = 16 << 10;
 constexpr int kContinuations = 8;
 constexpr int kUselessFrames = 1'000;
 constexpr size_t kLongestGoodbye = 100;
@@ -47,51 +37,7 @@ absl::string_view OtherProtocol(absl::string_view start) {
   return "";
 }
 
-absl::StatusCode CodeOfReset(uint32_t error) {
-  switch (error) {
-    case NGHTTP2_REFUSED_STREAM:
-      return absl::StatusCode::kUnavailable;
-    case NGHTTP2_CANCEL:
-      return absl::StatusCode::kCancelled;
-    case NGHTTP2_ENHANCE_YOUR_CALM:
-      return absl::StatusCode::kResourceExhausted;
-    case NGHTTP2_INADEQUATE_SECURITY:
-      return absl::StatusCode::kPermissionDenied;
-    default:
-      return absl::StatusCode::kInternal;
-  }
-}
-
-std::string AuthorityOf(const Target& target) {
-  if (absl::StartsWith(target.address, "unix:")) return "localhost";
-  return target.server_name.empty() ? target.address : target.server_name;
-}
-
 }  // namespace
-
-struct ClientSession::Stream {
-  Stream(int32_t id, const std::shared_ptr<ClientCall>& call)
-      : id(id),
-        call(call),
-        budget(call->options_.longest_message),
-        reader(call->options_.longest_message, budget) {}
-
-  const int32_t id;
-  const std::shared_ptr<ClientCall> call;
-  size_t header_bytes = 0;  // all header blocks together, as HTTP/2 counts a list
-  int http_status = 0;      // 0: the final headers have not come
-  bool has_headers = false;
-  CallMetadata fields;  // the block that is being read
-  std::string content_type, grpc_status, grpc_message;
-  MessageBudget budget;
-  MessageReader reader;
-  std::deque<std::string> waiting;  // messages, while the reader pauses
-  std::string held;                 // bytes behind them, a window's at most
-  bool server_is_done = false;
-  bool has_sent_all = false;
-  std::string current;  // the message being sent, with its prefix
-  size_t sent = 0;      // bytes of it that have gone
-};
 
 // nghttp2's callbacks, which find the session in their user data.
 struct ClientCallbacks {
@@ -107,10 +53,10 @@ struct ClientCallbacks {
   static int OnHeader(nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name,
                       size_t name_size, const uint8_t* value, size_t value_size, uint8_t,
                       void* data) {
-    ClientSession::Stream* const stream = Of(data).Find(frame->hd.stream_id);
+    ClientStream* const stream = Of(data).Find(frame->hd.stream_id);
     if (stream == nullptr) return 0;
-    Of(data).AddHeader(*stream, {reinterpret_cast<const char*>(name), name_size},
-                       {reinterpret_cast<const char*>(value), value_size});
+    stream->AddHeader({reinterpret_cast<const char*>(name), name_size},
+                      {reinterpret_cast<const char*>(value), value_size});
     return 0;
   }
 
@@ -134,12 +80,12 @@ struct ClientCallbacks {
       session.violation_ = "the server sends too many empty frames";
       return NGHTTP2_ERR_CALLBACK_FAILURE;
     }
-    ClientSession::Stream* const stream = session.Find(frame->hd.stream_id);
+    ClientStream* const stream = session.Find(frame->hd.stream_id);
     if (stream == nullptr) return 0;
     if (type == NGHTTP2_HEADERS) {
-      session.EndHeaders(*stream, is_last);
+      stream->EndHeaders(is_last);
     } else if (type == NGHTTP2_DATA && is_last) {
-      session.ServerIsDone(*stream);
+      stream->ServerIsDone();
     }
     return 0;
   }
@@ -147,22 +93,15 @@ struct ClientCallbacks {
   static int OnData(nghttp2_session* http2, uint8_t, int32_t id, const uint8_t* bytes, size_t size,
                     void* data) {
     nghttp2_session_consume_connection(http2, size);
-    ClientSession::Stream* const stream = Of(data).Find(id);
+    ClientStream* const stream = Of(data).Find(id);
     if (stream == nullptr) return 0;
-    Of(data).AddData(*stream, {reinterpret_cast<const char*>(bytes), size});
+    stream->AddData({reinterpret_cast<const char*>(bytes), size});
     return 0;
   }
 
   static int OnStreamClose(nghttp2_session*, int32_t id, uint32_t error, void* data) {
-    Of(data).OnStreamClose(id, error);
+    if (ClientStream* const stream = Of(data).Find(id)) stream->OnClose(error);
     return 0;
-  }
-
-  static ssize_t ReadOutgoing(nghttp2_session*, int32_t id, uint8_t* buffer, size_t size,
-                              uint32_t* flags, nghttp2_data_source*, void* data) {
-    ClientSession::Stream* const stream = Of(data).Find(id);
-    if (stream == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-    return Of(data).ReadOutgoing(*stream, buffer, size, flags);
   }
 
   static nghttp2_session_callbacks* All() {
@@ -202,8 +141,8 @@ ClientSession::ClientSession(Connection connection, EventLoop& loop, const Targe
 ClientSession::~ClientSession() {
   is_in_callback_ = true;
   while (!streams_.empty()) {
-    EndCall(*streams_.begin()->second,
-            {.status = absl::CancelledError("the caller has closed the channel")});
+    streams_.begin()->second->End(
+        {.status = absl::CancelledError("the caller has closed the channel")});
   }
 }
 
@@ -220,38 +159,19 @@ void ClientSession::BeginHttp2() {
   const nghttp2_settings_entry settings[] = {
       {NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
       {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, kStreamWindow},
-      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, kHeaderListBytes}};
+      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, ClientStream::kHeaderListBytes}};
   nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings, std::size(settings));
   nghttp2_session_set_local_window_size(session, NGHTTP2_FLAG_NONE, 0, kConnectionWindow);
 }
 
 void ClientSession::Open(const std::shared_ptr<ClientCall>& call) {
-  const std::string authority = AuthorityOf(target_);
-  std::vector<nghttp2_nv> fields = {Field(":method", "POST"),
-                                    Field(":scheme", target_.tls == nullptr ? "http" : "https"),
-                                    Field(":path", call->method_),
-                                    Field(":authority", authority),
-                                    Field("te", "trailers"),
-                                    Field("content-type", "application/grpc"),
-                                    Field("user-agent", "grpc-c++-keda-gpu-scaler/1.0"),
-                                    Field("grpc-accept-encoding", "identity")};
-  std::string timeout;
-  if (call->options_.timeout != absl::InfiniteDuration()) {
-    timeout = GrpcTimeout(call->deadline_ - absl::Now());
-    fields.push_back(Field("grpc-timeout", timeout));
-  }
-  AddTo(fields, call->options_.metadata);
-  nghttp2_data_provider provider = {.source = {}, .read_callback = ClientCallbacks::ReadOutgoing};
-  const int32_t id = nghttp2_submit_request(session_.get(), nullptr, fields.data(), fields.size(),
-                                            &provider, nullptr);
+  const int32_t id = ClientStream::Submit(http2(), target_, *call);
   if (id < 0) {
     accepts_calls_ = false;  // all of its 2^30 streams are used
     return call->End({.status = absl::UnavailableError(absl::StrCat(
                           "no call can begin on the connection to ", target_.address))});
   }
-  call->session_ = this;
-  call->stream_id_ = id;
-  streams_[id] = std::make_unique<Stream>(id, call);
+  streams_[id] = std::make_unique<ClientStream>(id, *this, call);
   Send();
 }
 
@@ -355,171 +275,20 @@ void ClientSession::Lose(absl::string_view why, const ConnectFault& fault) {
   }
   is_in_callback_ = true;
   while (!streams_.empty()) {
-    EndCall(*streams_.begin()->second,
-            {.status = absl::UnavailableError(text), .connect_fault = connect_fault});
+    streams_.begin()->second->End(
+        {.status = absl::UnavailableError(text), .connect_fault = connect_fault});
   }
   const auto closed = closed_;  // which goes with the session
   closed();
 }
 
-ClientSession::Stream* ClientSession::Find(int32_t id) {
+ClientStream* ClientSession::Find(int32_t id) {
   const auto found = streams_.find(id);
   return found == streams_.end() ? nullptr : found->second.get();
 }
 
-void ClientSession::AddHeader(Stream& stream, absl::string_view name, absl::string_view value) {
-  constexpr size_t kPerField = 32;  // RFC 9113, section 6.5.2
-  stream.header_bytes += name.size() + value.size() + kPerField;
-  if (stream.header_bytes > kHeaderListBytes) {
-    return Fail(stream, absl::ResourceExhaustedError(absl::StrCat(
-                            "the answer's headers are larger than ", kHeaderListBytes, " bytes")));
-  }
-  if (name == ":status") {
-    if (!absl::SimpleAtoi(value, &stream.http_status)) stream.http_status = 0;
-  } else if (name == "content-type") {
-    stream.content_type = std::string(value);
-  } else if (name == "grpc-status") {
-    stream.grpc_status = std::string(value);
-  } else if (name == "grpc-message") {
-    stream.grpc_message = std::string(value);
-  } else if (!absl::StartsWith(name, ":") && !IsOfTransport(name)) {
-    stream.fields.emplace(name, value);
-  }
-}
-
-void ClientSession::EndHeaders(Stream& stream, bool is_last) {
-  if (is_last) return ServerIsDone(stream);
-  CallMetadata fields = std::exchange(stream.fields, {});
-  if (stream.has_headers || stream.http_status / 100 == 1) return;
-  stream.has_headers = true;
-  if (stream.http_status != 200) return Fail(stream, StatusOfHttp(stream.http_status));
-  if (!absl::StartsWith(stream.content_type, "application/grpc")) {
-    return Fail(stream, absl::UnknownError(absl::StrCat("the answer's content-type is \"",
-                                                        absl::CHexEscape(stream.content_type),
-                                                        "\", and not application/grpc")));
-  }
-  stream.call->listener_.OnHeaders(fields);
-}
-
-void ClientSession::AddData(Stream& stream, absl::string_view bytes) {
-  if (stream.call->is_paused_ || !stream.waiting.empty() || !stream.held.empty()) {
-    stream.held.append(bytes.data(), bytes.size());
-    return;
-  }
-  Deliver(stream, bytes);
-}
-
-bool ClientSession::Deliver(Stream& stream, absl::string_view bytes) {
-  const absl::Status read = stream.reader.Add(bytes, [&](std::string message) {
-    if (stream.call->is_paused_)
-      stream.waiting.push_back(std::move(message));
-    else
-      stream.call->listener_.OnMessage(std::move(message));
-  });
-  if (!read.ok()) {
-    Fail(stream, read);
-    return false;
-  }
-  nghttp2_session_consume_stream(session_.get(), stream.id, bytes.size());
-  return true;
-}
-
-void ClientSession::Resume(ClientCall& call) {
-  Stream* const stream = Find(call.stream_id_);
-  if (stream == nullptr) return;
-  while (!call.is_paused_ && !(stream->waiting.empty() && stream->held.empty())) {
-    if (!stream->waiting.empty()) {
-      std::string message = std::move(stream->waiting.front());
-      stream->waiting.pop_front();
-      call.listener_.OnMessage(std::move(message));
-      continue;
-    }
-    const std::string bytes = stream->held.substr(0, kChunk);
-    stream->held.erase(0, bytes.size());
-    if (!Deliver(*stream, bytes)) return Send();
-  }
-  if (!call.is_paused_ && stream->server_is_done) ServerIsDone(*stream);
-  Send();
-}
-
-void ClientSession::ServerIsDone(Stream& stream) {
-  stream.server_is_done = true;
-  if (!stream.waiting.empty() || !stream.held.empty()) return;  // until Resume()
-  absl::Status status;
-  if (!stream.grpc_status.empty()) {
-    status = StatusOfTrailers(stream.grpc_status, stream.grpc_message);
-    if (status.ok() && !stream.reader.is_complete()) {
-      status = absl::InternalError("the last message is not complete");
-    }
-  } else if (stream.http_status != 200) {
-    status = StatusOfHttp(stream.http_status);
-  } else {
-    status = absl::UnknownError("the answer ends without grpc-status");
-  }
-  if (!stream.has_sent_all) {
-    nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, stream.id, NGHTTP2_NO_ERROR);
-  }
-  EndCall(stream, {.status = status, .trailers = std::move(stream.fields)});
-}
-
-void ClientSession::OnStreamClose(int32_t id, uint32_t error) {
-  Stream* const stream = Find(id);
-  if (stream == nullptr || stream->server_is_done) return;
-  // The server's own timer may be the first.
-  if (error == NGHTTP2_CANCEL && absl::Now() >= stream->call->deadline_) {
-    return EndCall(*stream, {.status = stream->call->DeadlineStatus()});
-  }
-  const std::string text =
-      error == NGHTTP2_REFUSED_STREAM && !accepts_calls_
-          ? absl::StrCat(target_.address, " is shutting down")
-          : absl::StrCat("the server has reset the call (", nghttp2_http2_strerror(error), ")");
-  EndCall(*stream, {.status = absl::Status(CodeOfReset(error), text)});
-}
-
-void ClientSession::Fail(Stream& stream, const absl::Status& status) {
-  nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, stream.id, NGHTTP2_CANCEL);
-  EndCall(stream, {.status = status});
-}
-
-// The stream is gone afterwards.
-void ClientSession::EndCall(Stream& stream, const CallEnd& end) {
-  const std::shared_ptr<ClientCall> call = stream.call;
-  // `end` may be a part of the stream.
-  const auto ended = streams_.extract(stream.id);
-  call->End(end);
-}
-
-void ClientSession::Flush(ClientCall& call) {
-  nghttp2_session_resume_data(session_.get(), call.stream_id_);
-  Send();
-}
-
-void ClientSession::Reset(int32_t stream_id) {
-  streams_.erase(stream_id);
-  nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, stream_id, NGHTTP2_CANCEL);
-  Send();
-}
-
-ssize_t ClientSession::ReadOutgoing(Stream& stream, uint8_t* buffer, size_t size, uint32_t* flags) {
-  if (stream.sent == stream.current.size()) {
-    stream.current.clear();
-    stream.sent = 0;
-    MutexLock lock(stream.call->mutex_);
-    if (!stream.call->outgoing_.empty()) {
-      stream.current = Prefixed(stream.call->outgoing_.front().bytes);
-      stream.call->outgoing_.pop_front();
-    } else if (stream.call->writes_are_done_) {
-      stream.has_sent_all = true;
-      *flags |= NGHTTP2_DATA_FLAG_EOF;
-      return 0;
-    } else {
-      return NGHTTP2_ERR_DEFERRED;
-    }
-  }
-  const size_t more = std::min(size, stream.current.size() - stream.sent);
-  std::copy_n(stream.current.data() + stream.sent, more, buffer);
-  stream.sent += more;
-  return static_cast<ssize_t>(more);
+std::unique_ptr<ClientStream> ClientSession::Take(int32_t id) {
+  return std::move(streams_.extract(id).mapped());
 }
 
 }  // namespace gpuscaler

@@ -1,4 +1,4 @@
-// One connection to a server: HTTP/2 by nghttp2, and above it gRPC's calls.
+// One connection to a server: its bytes, HTTP/2 by nghttp2, and when it ends.
 #pragma once
 
 #include <nghttp2/nghttp2.h>
@@ -11,9 +11,9 @@
 #include <optional>
 #include <string>
 
-#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "wire/client_call.h"
+#include "wire/client_stream.h"
 #include "wire/connect_attempt.h"
 #include "wire/event_loop.h"
 #include "wire/target.h"
@@ -39,10 +39,18 @@ class ClientSession {
   // False: the server accepts no more calls here. The session closes after its last one.
   bool accepts_calls() const { return accepts_calls_; }
 
+  // The part that its streams use.
+  nghttp2_session* http2() { return session_.get(); }
+  const Target& target() const { return target_; }
+  ClientStream* Find(int32_t id);  // null: its call has ended
+  // Removes a stream, which must be here.
+  std::unique_ptr<ClientStream> Take(int32_t id);
+  // Sends what is submitted, as much as the socket takes. May close the connection and delete the
+  // session.
+  void Send();
+
  private:
-  friend class ClientCall;
   friend struct ClientCallbacks;
-  struct Stream;
   struct Free {
     void operator()(nghttp2_session* session) const { nghttp2_session_del(session); }
     void operator()(event* timer) const { event_free(timer); }
@@ -53,25 +61,8 @@ class ClientSession {
   void OnConnectionEvent(short what);
   void LookAfter();
   void LookAgainAfter(absl::Duration duration);
-  void Send();
   // Closes the connection. All of its calls end with UNAVAILABLE.
   void Lose(absl::string_view why, const ConnectFault& fault = {});
-
-  Stream* Find(int32_t id);
-  void AddHeader(Stream& stream, absl::string_view name, absl::string_view value);
-  void EndHeaders(Stream& stream, bool is_last);
-  void AddData(Stream& stream, absl::string_view bytes);
-  // False: the stream is gone.
-  bool Deliver(Stream& stream, absl::string_view bytes);
-  void ServerIsDone(Stream& stream);
-  void OnStreamClose(int32_t id, uint32_t error);
-  void Fail(Stream& stream, const absl::Status& status);
-  void EndCall(Stream& stream, const CallEnd& end);
-  ssize_t ReadOutgoing(Stream& stream, uint8_t* buffer, size_t size, uint32_t* flags);
-
-  void Flush(ClientCall& call);
-  void Resume(ClientCall& call);
-  void Reset(int32_t stream_id);
 
   EventLoop& loop_;
   const Target& target_;
@@ -79,7 +70,7 @@ class ClientSession {
   const Connection connection_;
   std::unique_ptr<nghttp2_session, Free> session_;
   std::unique_ptr<event, Free> timer_;
-  std::map<int32_t, std::unique_ptr<Stream>> streams_;
+  std::map<int32_t, std::unique_ptr<ClientStream>> streams_;
   bool accepts_calls_ = true;
   bool has_settings_ = false;         // the server speaks HTTP/2
   std::string goodbye_;               // the debug text of its GOAWAY
