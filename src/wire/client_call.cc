@@ -19,24 +19,18 @@ ClientCall::ClientCall(EventLoop& loop, std::string server, std::string method, 
       deadline_(absl::Now() + options_.timeout),
       listener_(listener) {}
 
-void ClientCall::WriteNewest(std::string bytes) {
-  bool is_first = false;
-  {
-    MutexLock lock(mutex_);
-    if (writes_are_done_) return;
-    if (!outgoing_.empty() && outgoing_.back().gives_way) outgoing_.pop_back();
-    outgoing_.push_back({std::move(bytes), /*gives_way=*/true});
-    is_first = !std::exchange(is_woken_, true);
-  }
-  Wake(is_first);
-}
+void ClientCall::WriteNewest(std::string bytes) { Queue({std::move(bytes), /*gives_way=*/true}); }
 
-void ClientCall::Write(std::string bytes) {
+void ClientCall::Write(std::string bytes) { Queue({std::move(bytes), /*gives_way=*/false}); }
+
+void ClientCall::Queue(Outgoing message) {
   bool is_first = false;
   {
     MutexLock lock(mutex_);
     if (writes_are_done_) return;
-    outgoing_.push_back({std::move(bytes), /*gives_way=*/false});
+    const bool replaces = message.gives_way && !outgoing_.empty() && outgoing_.back().gives_way;
+    if (replaces) outgoing_.pop_back();
+    outgoing_.push_back(std::move(message));
     is_first = !std::exchange(is_woken_, true);
   }
   Wake(is_first);

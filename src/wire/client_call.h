@@ -82,6 +82,7 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
     void operator()(event* timer) const { event_free(timer); }
   };
 
+  void Queue(Outgoing message) ABSL_LOCKS_EXCLUDED(mutex_);
   void Wake(bool is_first) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The loop's thread alone calls them.

@@ -16,12 +16,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/duration_text.h"
+#include "wire/http2_bytes.h"
 
 namespace gpuscaler {
 namespace {
 
-// More than this is not prepared before the socket takes it.
-constexpr size_t kMostPrepared = 64 << 10;
 // A reader that pauses keeps as much at most.
 constexpr uint32_t kStreamWindow = 256 << 10;
 constexpr int32_t kConnectionWindow = 1 << 20;
@@ -178,23 +177,16 @@ void ClientSession::Open(const std::shared_ptr<ClientCall>& call) {
 void ClientSession::OnReadable() {
   heard_at_ = std::chrono::steady_clock::now();
   is_asked_ = false;
-  evbuffer* const input = bufferevent_get_input(connection_.get());
-  ssize_t taken = 0;
+  char start[8];
+  const ssize_t size = evbuffer_copyout(bufferevent_get_input(connection_.get()), start,
+                                        sizeof(start) - start_.size());
+  if (size > 0) start_.append(start, static_cast<size_t>(size));
   is_in_callback_ = true;
-  while (const size_t size = evbuffer_get_contiguous_space(input)) {
-    const uint8_t* const bytes = evbuffer_pullup(input, static_cast<ssize_t>(size));
-    if (!has_settings_ && start_.size() < 8) {
-      start_.append(reinterpret_cast<const char*>(bytes), std::min<size_t>(size, 8));
-    }
-    taken = nghttp2_session_mem_recv(session_.get(), bytes, size);
-    evbuffer_drain(input, size);
-    if (taken < 0) break;
-  }
+  const int error = ReceiveBytes(session_.get(), connection_.get());
   is_in_callback_ = false;
-  if (taken == NGHTTP2_ERR_CALLBACK_FAILURE) return Lose(violation_);
-  if (taken < 0) {
-    return Lose(nghttp2_strerror(static_cast<int>(taken)),
-                {.is_other_protocol = target_.tls == nullptr});
+  if (error == NGHTTP2_ERR_CALLBACK_FAILURE) return Lose(violation_);
+  if (error != 0) {
+    return Lose(nghttp2_strerror(error), {.is_other_protocol = target_.tls == nullptr});
   }
   Send();
 }
@@ -241,21 +233,13 @@ void ClientSession::LookAfter() {
   Send();
 }
 
-// Fills the socket's buffer, not more: what waits stays in the calls, where newer messages replace
-// it.
 void ClientSession::Send() {
   if (is_in_callback_) return;
-  evbuffer* const output = bufferevent_get_output(connection_.get());
-  while (evbuffer_get_length(output) < kMostPrepared) {
-    const uint8_t* bytes = nullptr;
-    is_in_callback_ = true;
-    const ssize_t size = nghttp2_session_mem_send(session_.get(), &bytes);
-    is_in_callback_ = false;
-    if (size < 0) return Lose(nghttp2_strerror(static_cast<int>(size)));
-    if (size == 0) break;
-    bufferevent_write(connection_.get(), bytes, static_cast<size_t>(size));
-  }
-  if (evbuffer_get_length(output) > 0) return;
+  is_in_callback_ = true;
+  const int error = SendBytes(session_.get(), connection_.get());
+  is_in_callback_ = false;
+  if (error != 0) return Lose(nghttp2_strerror(error));
+  if (evbuffer_get_length(bufferevent_get_output(connection_.get())) > 0) return;
   const bool wants_any = nghttp2_session_want_read(session_.get()) != 0 ||
                          nghttp2_session_want_write(session_.get()) != 0;
   if (!wants_any && accepts_calls_) return Lose("the server violates HTTP/2");

@@ -12,6 +12,7 @@
 #include "wire/client_session.h"
 #include "wire/grpc_text.h"
 #include "wire/header_field.h"
+#include "wire/http2_bytes.h"
 #include "wire/message_prefix.h"
 
 namespace gpuscaler {
@@ -39,14 +40,6 @@ std::string AuthorityOf(const Target& target) {
   return target.server_name.empty() ? target.address : target.server_name;
 }
 
-// nghttp2's callback, which finds the session in its user data.
-ssize_t ReadOutgoingOf(nghttp2_session*, int32_t id, uint8_t* buffer, size_t size, uint32_t* flags,
-                       nghttp2_data_source*, void* session) {
-  ClientStream* const stream = static_cast<ClientSession*>(session)->Find(id);
-  if (stream == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-  return stream->ReadOutgoing(buffer, size, flags);
-}
-
 }  // namespace
 
 int32_t ClientStream::Submit(nghttp2_session* http2, const Target& target, const ClientCall& call) {
@@ -65,7 +58,7 @@ int32_t ClientStream::Submit(nghttp2_session* http2, const Target& target, const
     fields.push_back(Field("grpc-timeout", timeout));
   }
   AddTo(fields, call.options_.metadata);
-  nghttp2_data_provider provider = {.source = {}, .read_callback = ReadOutgoingOf};
+  const nghttp2_data_provider provider = OutgoingData<ClientSession>();
   return nghttp2_submit_request(http2, nullptr, fields.data(), fields.size(), &provider, nullptr);
 }
 

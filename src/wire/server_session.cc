@@ -9,13 +9,12 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "wire/http2_bytes.h"
 
 namespace gpuscaler {
 namespace {
 
 constexpr absl::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-// More than this is not prepared before the socket takes it.
-constexpr size_t kPrepared = 64 << 10;
 // After the first GOAWAY a PING follows: calls that are under way arrive before its answer, or
 // within this time.
 constexpr absl::Duration kLongestRoundTrip = absl::Seconds(1);
@@ -192,19 +191,14 @@ void ServerSession::OnReadable() {
   heard_at_ = server_.clock.Now();
   is_asked_ = false;
   is_in_callback_ = true;
-  while (const size_t size = evbuffer_get_contiguous_space(input)) {
-    const ssize_t taken = nghttp2_session_mem_recv(
-        session_.get(), evbuffer_pullup(input, static_cast<ssize_t>(size)), size);
-    evbuffer_drain(input, size);
-    if (taken >= 0) continue;
-    if (taken == NGHTTP2_ERR_FLOODED) server_.log.Add(Limit::kControlFrames, peer_);
-    if (taken == NGHTTP2_ERR_TOO_MANY_CONTINUATIONS) {
+  if (const int error = ReceiveBytes(session_.get(), connection_.get()); error != 0) {
+    if (error == NGHTTP2_ERR_FLOODED) server_.log.Add(Limit::kControlFrames, peer_);
+    if (error == NGHTTP2_ERR_TOO_MANY_CONTINUATIONS) {
       server_.log.Add(Limit::kContinuations, peer_);
     }
     // Unless nghttp2 has queued a GOAWAY with the reason.
     nghttp2_session_terminate_session(session_.get(), NGHTTP2_ENHANCE_YOUR_CALM);
     is_closing_ = true;
-    break;
   }
   is_in_callback_ = false;
   Send();
@@ -223,20 +217,12 @@ void ServerSession::OnConnectionEvent(short what) {
   CloseNow();
 }
 
-// Fills the socket's buffer, not more: what waits stays in the calls, where newer messages replace
-// it.
 void ServerSession::Send() {
   if (is_in_callback_) return;
-  evbuffer* const output = bufferevent_get_output(connection_.get());
-  while (evbuffer_get_length(output) < kPrepared) {
-    const uint8_t* bytes = nullptr;
-    is_in_callback_ = true;
-    const ssize_t size = nghttp2_session_mem_send(session_.get(), &bytes);
-    is_in_callback_ = false;
-    if (size < 0) return CloseNow();
-    if (size == 0) break;
-    bufferevent_write(connection_.get(), bytes, static_cast<size_t>(size));
-  }
+  is_in_callback_ = true;
+  const int error = SendBytes(session_.get(), connection_.get());
+  is_in_callback_ = false;
+  if (error != 0) return CloseNow();
   Throttle();
   CloseIfDone();
 }
@@ -248,7 +234,7 @@ void ServerSession::SendAnswer() {
 
 void ServerSession::Throttle() {
   const bool is_behind =
-      evbuffer_get_length(bufferevent_get_output(connection_.get())) >= kPrepared &&
+      evbuffer_get_length(bufferevent_get_output(connection_.get())) >= kMostPrepared &&
       nghttp2_session_get_outbound_queue_size(session_.get()) > kMostQueued;
   if (std::exchange(is_throttled_, is_behind) == is_behind) return;
   if (is_behind)

@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "wire/grpc_text.h"
 #include "wire/header_field.h"
+#include "wire/http2_bytes.h"
 #include "wire/message_prefix.h"
 #include "wire/server_session.h"
 
@@ -26,14 +27,6 @@ std::string StatusText(const absl::Status& status) {
   size_t end = kLongestStatusText;
   while (end > 0 && (text[end] & 0xC0) == 0x80) --end;  // inside a UTF-8 character
   return PercentEncoded(absl::StrCat(text.substr(0, end), "..."));
-}
-
-// nghttp2's callback, which finds the session in its user data.
-ssize_t ReadOutgoingOf(nghttp2_session*, int32_t id, uint8_t* buffer, size_t size, uint32_t* flags,
-                       nghttp2_data_source*, void* session) {
-  ServerStream* const stream = static_cast<ServerSession*>(session)->Find(id);
-  if (stream == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-  return stream->ReadOutgoing(buffer, size, flags);
 }
 
 }  // namespace
@@ -211,7 +204,7 @@ void ServerStream::SubmitHeaders() {
                                     Field("grpc-accept-encoding", "identity")};
   MutexLock lock(call_->mutex_);
   AddTo(fields, call_->initial_);
-  nghttp2_data_provider provider = {.source = {}, .read_callback = ReadOutgoingOf};
+  const nghttp2_data_provider provider = OutgoingData<ServerSession>();
   nghttp2_submit_response(session_.http2(), id_, fields.data(), fields.size(), &provider);
   has_begun_answer_ = true;
 }

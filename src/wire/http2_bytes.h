@@ -1,0 +1,55 @@
+// HTTP/2's bytes between nghttp2 and a connection, in sessions of both sides.
+#pragma once
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <nghttp2/nghttp2.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gpuscaler {
+
+// More than this is not prepared before the socket takes it.
+constexpr size_t kMostPrepared = 64 << 10;
+
+// Hands over the bytes that have come. Returns 0, or nghttp2's error.
+inline int ReceiveBytes(nghttp2_session* http2, bufferevent* connection) {
+  evbuffer* const input = bufferevent_get_input(connection);
+  ssize_t taken = 0;
+  while (const size_t size = evbuffer_get_contiguous_space(input)) {
+    taken =
+        nghttp2_session_mem_recv(http2, evbuffer_pullup(input, static_cast<ssize_t>(size)), size);
+    evbuffer_drain(input, size);
+    if (taken < 0) return static_cast<int>(taken);
+  }
+  return 0;
+}
+
+// Fills the socket's buffer, not more: what waits stays in the calls, where newer messages replace
+// it. Returns 0, or nghttp2's error.
+inline int SendBytes(nghttp2_session* http2, bufferevent* connection) {
+  evbuffer* const output = bufferevent_get_output(connection);
+  while (evbuffer_get_length(output) < kMostPrepared) {
+    const uint8_t* bytes = nullptr;
+    const ssize_t size = nghttp2_session_mem_send(http2, &bytes);
+    if (size <= 0) return static_cast<int>(size);
+    bufferevent_write(connection, bytes, static_cast<size_t>(size));
+  }
+  return 0;
+}
+
+// Returns a source of DATA frames: ReadOutgoing() of the stream that the session finds. The session
+// must be nghttp2's user data.
+template <typename Session>
+nghttp2_data_provider OutgoingData() {
+  return {.source = {},
+          .read_callback = [](nghttp2_session*, int32_t id, uint8_t* buffer, size_t size,
+                              uint32_t* flags, nghttp2_data_source*, void* session) -> ssize_t {
+            auto* const stream = static_cast<Session*>(session)->Find(id);
+            if (stream == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+            return stream->ReadOutgoing(buffer, size, flags);
+          }};
+}
+
+}  // namespace gpuscaler
