@@ -317,6 +317,7 @@ int ServerSession::CountControlFrame() {
 }
 
 int ServerSession::CountSettings() {
+  if (streams_.empty()) return CountControlFrame();
   constexpr double kStreamsPerToken = 100;
   const double tokens = static_cast<double>(streams_.size()) / kStreamsPerToken;
   if (address_.settings.Take(server_.clock.Now(), tokens)) return CountControlFrame();
