@@ -195,6 +195,19 @@ TEST_P(ChannelToPeer, ReaderThatPausesStopsTheServer) {
   EXPECT_EQ(call->messages().size(), kMessages);
 }
 
+TEST_P(ChannelToPeer, ReaderThatPausesReadsACallThatHasEndedAtTheServer) {
+  Serve(GetParam());
+  const auto call = Start("Echo", {.timeout = kLong}, Reads::kNever);
+  call->Send("a");
+  WaitFor(peer_->counts.ended_calls, 1);
+  ASSERT_TRUE(Call("Echo", "").end.status.ok());  // comes behind the call's end
+  EXPECT_FALSE(call->HasEnded());
+  EXPECT_THAT(call->messages(), ElementsAre());
+  call->StartReading();
+  EXPECT_EQ(call->WaitForEnd(), absl::OkStatus());
+  EXPECT_THAT(call->messages(), ElementsAre("a"));
+}
+
 TEST_P(ChannelToPeer, SendsTheNewestOfWhatWaits) {
   Serve(GetParam());
   absl::Notification go_on;
