@@ -20,7 +20,7 @@ struct Target {
   // used from then on; an attempt fails with its error. Null: no TLS.
   std::function<absl::StatusOr<std::shared_ptr<SSL_CTX>>()> tls = nullptr;
   std::string server_name = "";  // must be in the server's certificate; empty: the address's host
-  std::string source_address = "";  // connects from it; empty: the system's choice
+  std::string source_address = "";              // connects from it; empty: the system's choice
   absl::Duration keepalive = absl::Minutes(1);  // a server that is silent during calls is pinged
   absl::Duration keepalive_timeout = absl::Seconds(20);  // and has gone if it stays silent
   // Bounds each of connecting, the TLS handshake and the server's first frame.
