@@ -105,6 +105,10 @@ keda-gpu-scaler.{{ .Release.Namespace }}.svc.{{ .Values.clusterDomain }}
 keda-gpu-scaler-agents.{{ include "scaler.agentNamespace" . }}.svc.{{ .Values.clusterDomain }}
 {{- end }}
 
+{{- define "scaler.aggregatorsHost" -}}
+keda-gpu-scaler-aggregators.{{ .Release.Namespace }}.svc.{{ .Values.clusterDomain }}
+{{- end }}
+
 {{/* Secrets of certificates; empty: plain text. */}}
 {{- define "scaler.tlsSecret" -}}
 {{ .Values.tls.secretName | default (ternary "keda-gpu-scaler-tls" "" .Values.tls.certManager.enabled) }}

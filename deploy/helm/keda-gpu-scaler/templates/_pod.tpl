@@ -127,6 +127,7 @@ spec:
 {{- end }}
 {{- if eq $role "agent" }}
 - --telemetry-port={{ .Values.agent.port }}
+- --aggregators=dns:///{{ include "scaler.aggregatorsHost" . }}.:{{ .Values.service.port }}
 {{- else }}
 - --port={{ .Values.service.port }}
 {{- end }}
