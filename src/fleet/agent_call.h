@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "wire/channel.h"
 #include "wire/client_call.h"
 #include "wire/event_loop.h"
@@ -25,15 +26,22 @@ template <typename Subscription, typename Reported>
 class AgentCall : private ClientCall::Listener {
  public:
   // Must be called first, and once.
-  void Begin(const Subscription& first) {
+  void Begin(const Subscription& first) ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(mutex_);
     call_ = channel_.Start(method_, {.longest_message = kLongestMessage}, *this);
     call_->Write(first.SerializeAsString());
   }
 
   // If several wait to be sent, the newest alone is sent.
-  void Want(const Subscription& wanted) { call_->WriteNewest(wanted.SerializeAsString()); }
+  void Want(const Subscription& wanted) ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(mutex_);
+    call_->WriteNewest(wanted.SerializeAsString());
+  }
 
-  void Cancel() { call_->Cancel(); }
+  void Cancel() ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(mutex_);
+    call_->Cancel();
+  }
 
  protected:
   // `method` is "/package.Service/Method", `address` is host:port.
@@ -65,7 +73,7 @@ class AgentCall : private ClientCall::Listener {
     fault_ = reported.ParseFromString(bytes)
                  ? Take(reported)
                  : absl::InvalidArgumentError("its message is not of the method");
-    if (!fault_.ok()) call_->Cancel();
+    if (!fault_.ok()) Cancel();
   }
 
   void OnEnd(const CallEnd& end) override {
@@ -77,8 +85,9 @@ class AgentCall : private ClientCall::Listener {
 
   const std::string method_;
   Channel channel_;
-  std::shared_ptr<ClientCall> call_;
   absl::Status fault_;  // the loop's thread's
+  Mutex mutex_;         // an answer may come before Begin() returns
+  std::shared_ptr<ClientCall> call_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace gpuscaler
