@@ -33,7 +33,7 @@ using telemetry::v1::Telemetry;
 using testing::HasSubstr;
 
 constexpr int kPlaces = 64;
-constexpr char kAggregator[] = "127.0.0.3", kAttacker[] = "127.0.0.4", kStranger[] = "127.0.0.5";
+constexpr char kAggregator[] = "127.0.3.3", kAttacker[] = "127.0.3.4", kStranger[] = "127.0.3.5";
 constexpr char kWatch[] = "/gpuscaler.telemetry.v1.NodeTelemetry/Watch";
 constexpr char kWatchEngines[] = "/gpuscaler.telemetry.v1.NodeTelemetry/WatchEngines";
 

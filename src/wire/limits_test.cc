@@ -123,17 +123,17 @@ TEST_F(LimitsTest, ConnectionsInAllAreSharedByAddresses) {
     client.Begin();
     return client.Read(FrameType::kSettings).has_value();
   };
-  RawClient one(server_->port(), "127.0.0.2");
+  RawClient one(server_->port(), "127.0.3.2");
   EXPECT_TRUE(is_served(one));
-  RawClient first(server_->port(), "127.0.0.3"), second(server_->port(), "127.0.0.3");
+  RawClient first(server_->port(), "127.0.3.3"), second(server_->port(), "127.0.3.3");
   EXPECT_TRUE(is_served(first));
   EXPECT_TRUE(is_served(second));
-  RawClient other(server_->port(), "127.0.0.4");
+  RawClient other(server_->port(), "127.0.3.4");
   EXPECT_TRUE(is_served(other));
   EXPECT_TRUE(second.IsClosed());
   EXPECT_EQ(Count(Limit::kConnections), 1);
-  EXPECT_TRUE(RawClient(server_->port(), "127.0.0.3").IsClosed()) << "it has one already";
-  EXPECT_TRUE(RawClient(server_->port(), "127.0.0.5").IsClosed()) << "each address has one";
+  EXPECT_TRUE(RawClient(server_->port(), "127.0.3.3").IsClosed()) << "it has one already";
+  EXPECT_TRUE(RawClient(server_->port(), "127.0.3.5").IsClosed()) << "each address has one";
   EXPECT_EQ(Count(Limit::kConnections), 3);
   for (RawClient* client : {&one, &first, &other}) {
     client->Send(Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
