@@ -22,7 +22,6 @@
 namespace gpuscaler {
 namespace {
 
-constexpr absl::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 constexpr size_t kLongestMessage = 200;
 
 std::string Answer(FuzzedDataProvider& input) {

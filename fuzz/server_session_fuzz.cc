@@ -20,8 +20,6 @@
 namespace gpuscaler {
 namespace {
 
-constexpr absl::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-
 std::string Request(FuzzedDataProvider& input) {
   constexpr const char* kPaths[] = {"/Echo", "/Stream", "/Hang", "/Nothing"};
   constexpr const char* kTimeouts[] = {"", "", "1n", "1H", "99999999H", "-1S"};

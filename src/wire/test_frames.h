@@ -1,4 +1,4 @@
-// A client that sends HTTP/2's frames one by one, as attackers do.
+// Peers that send HTTP/2's frames one by one, as attackers do.
 #pragma once
 
 #include <sys/socket.h>
@@ -32,6 +32,9 @@ enum class FrameType : uint8_t {
 constexpr uint8_t kEndStream = 1;
 constexpr uint8_t kAck = 1;
 constexpr uint8_t kEndHeaders = 4;
+
+// The first bytes of a client (section 3.4).
+constexpr absl::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 struct Frame {
   FrameType type = FrameType::kData;
@@ -80,26 +83,21 @@ inline std::string DataFrame(uint32_t stream, const std::string& message, uint8_
        std::string(1, '\0') + BigEndian(static_cast<uint32_t>(message.size()), 4) + message});
 }
 
-class RawClient {
+// One end of a connection. Reads take 10 s at most.
+class RawPeer {
  public:
-  explicit RawClient(int port, const char* from = "127.0.0.1") : socket_(ConnectFrom(from, port)) {
-    SetTimeout(SO_RCVTIMEO, absl::Seconds(10));
-  }
-  ~RawClient() { close(socket_); }
-  RawClient(const RawClient&) = delete;
-  RawClient& operator=(const RawClient&) = delete;
+  // Closes `socket`, which is connected, at its end.
+  explicit RawPeer(int socket) : socket_(socket) { SetTimeout(SO_RCVTIMEO, absl::Seconds(10)); }
+  ~RawPeer() { close(socket_); }
+  RawPeer(const RawPeer&) = delete;
+  RawPeer& operator=(const RawPeer&) = delete;
 
   void SetTimeout(int which, absl::Duration after) {
     const timeval timeout = absl::ToTimeval(after);
     setsockopt(socket_, SOL_SOCKET, which, &timeout, sizeof(timeout));
   }
 
-  // The preface, with SETTINGS of `settings`.
-  void Begin(const std::string& settings = "") {
-    Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + Encode({FrameType::kSettings, 0, 0, settings}));
-  }
-
-  // False: the server has closed the connection, or does not read it.
+  // False: the peer has closed the connection, or does not read it.
   bool Send(const std::string& bytes) {
     for (size_t sent = 0; sent < bytes.size();) {
       const ssize_t size = send(socket_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
@@ -109,7 +107,7 @@ class RawClient {
     return true;
   }
 
-  // Empty: the server has closed the connection, or sends none.
+  // Empty: the peer has closed the connection, or sends none.
   std::optional<Frame> Read() {
     const std::string head = Take(9);
     if (head.empty()) return std::nullopt;
@@ -126,13 +124,13 @@ class RawClient {
     return std::nullopt;
   }
 
-  // Returns the bytes that come until the server closes the connection.
+  // Returns the bytes that come until the peer closes the connection.
   std::string ReadAll() {
     std::string bytes;
     char buffer[4096];
     for (ssize_t size = 0; (size = recv(socket_, buffer, sizeof(buffer), 0)) != 0;) {
       if (size < 0) {
-        EXPECT_EQ(errno, ECONNRESET) << "the server has not closed the connection";
+        EXPECT_EQ(errno, ECONNRESET) << "the peer has not closed the connection";
         break;
       }
       bytes.append(buffer, static_cast<size_t>(size));
@@ -140,7 +138,7 @@ class RawClient {
     return bytes;
   }
 
-  // True when the server closes the connection, after what it may send before.
+  // True when the peer closes the connection, after what it may send before.
   bool IsClosed() {
     char byte = 0;
     ssize_t size = 1;
@@ -154,9 +152,7 @@ class RawClient {
     return number;
   }
 
-  int descriptor() const { return socket_; }
-
- private:
+  // Empty: fewer bytes come.
   std::string Take(size_t size) {
     std::string bytes(size, '\0');
     for (size_t got = 0; got < size;) {
@@ -167,7 +163,20 @@ class RawClient {
     return bytes;
   }
 
+  int descriptor() const { return socket_; }
+
+ private:
   const int socket_;
+};
+
+class RawClient : public RawPeer {
+ public:
+  explicit RawClient(int port, const char* from = "127.0.0.1") : RawPeer(ConnectFrom(from, port)) {}
+
+  // The preface, with SETTINGS of `settings`.
+  void Begin(const std::string& settings = "") {
+    Send(std::string(kPreface) + Encode({FrameType::kSettings, 0, 0, settings}));
+  }
 };
 
 }  // namespace gpuscaler
