@@ -90,16 +90,24 @@ class Scaler:
 
 
 @contextlib.contextmanager
-def scaler(folder):
-    """A scaler without GPUs that reads often, so that its value is never older than 0.5 s."""
-    serving = r"event=serving.*\bgrpc_port=(\d+)"
-    command = [BINARY, "serve", "--port=any", "--metrics-port=any", "--probe-port=any",
-               "--bind-address=127.0.0.1", "--gpu-source=none", "--engine-interval=200ms",
-               "--queue-interval=100ms", "--allow-endpoints=127.0.0.1"]
+def serve(folder, name, *flags):
+    """`serve` on free ports of loopback; yields these by name: grpc, metrics, probe."""
+    port = "--telemetry-port=any" if "--role=agent" in flags else "--port=any"
+    serving = re.compile(r"event=serving.*")
     log = []
     environment = {key: value for key, value in os.environ.items()
                    if not key.lower().endswith("_proxy")}
-    with running(folder, "scaler", command, lambda text: log.append(text) or
-                 re.search(serving, text), env=environment):
-        port = re.search(serving, log[-1]).group(1)
-        yield Scaler(f"127.0.0.1:{port}")
+    with running(folder, name,
+                 [BINARY, "serve", port, "--metrics-port=any", "--probe-port=any",
+                  "--bind-address=127.0.0.1", *flags],
+                 lambda text: log.append(text) or serving.search(text), env=environment):
+        ports = re.findall(r"(\w+)_port=(\d+)", serving.search(log[-1]).group())
+        yield {which: int(number) for which, number in ports}
+
+
+@contextlib.contextmanager
+def scaler(folder):
+    """A scaler without GPUs that reads often, so that its value is never older than 0.5 s."""
+    with serve(folder, "scaler", "--gpu-source=none", "--engine-interval=200ms",
+               "--queue-interval=100ms", "--allow-endpoints=127.0.0.1") as ports:
+        yield Scaler(f"127.0.0.1:{ports['grpc']}")
