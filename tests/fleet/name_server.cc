@@ -19,8 +19,8 @@ namespace {
 
 // RFC 1035, 4.1: a header of 12 bytes, then the question: labels, type, class.
 constexpr size_t kHeader = 12;
-constexpr size_t kRecordHeader = 12;  // before a record's data, with a pointer for its name
-constexpr char kTypeA = 1;
+constexpr size_t kRecordHeader = 12;        // before a record's data, with a pointer for its name
+constexpr char kTypeA = 1, kTypeAaaa = 28;  // RFC 3596, 2.1
 
 // RFC 1035, 4.1.1: the response codes.
 char CodeOf(DnsReply reply) {
@@ -69,23 +69,25 @@ std::string NameAt(size_t byte) {
   return {static_cast<char>(0xc0 | byte >> 8), static_cast<char>(byte & 0xff)};
 }
 
-// The name at `owner`, IPv4, Internet, to be kept for 0 s.
+bool IsIpv6(const std::string& address) { return address.find(':') != std::string::npos; }
+
+// The name at `owner`, A or AAAA, Internet, to be kept for 0 s.
 std::string Record(size_t owner, const std::string& address) {
-  in_addr figures = {};
-  inet_pton(AF_INET, address.c_str(), &figures);
-  std::string record = NameAt(owner) + std::string("\0\1\0\1\0\0\0\0\0\4", 10);
-  record.append(reinterpret_cast<const char*>(&figures), sizeof(figures));
-  return record;
+  std::string figures(IsIpv6(address) ? sizeof(in6_addr) : sizeof(in_addr), '\0');
+  inet_pton(IsIpv6(address) ? AF_INET6 : AF_INET, address.c_str(), figures.data());
+  std::string record = NameAt(owner) + std::string("\0\1\0\1\0\0\0\0\0", 9);
+  if (IsIpv6(address)) record[3] = kTypeAaaa;
+  record.push_back(static_cast<char>(figures.size()));
+  return record + figures;
 }
 
+// Takes questions over IPv4 and IPv6.
 int BoundSocket(int type) {
-  const int bound = socket(AF_INET, type | SOCK_CLOEXEC, 0);
+  const int bound = socket(AF_INET6, type | SOCK_CLOEXEC, 0);
   const int reuse = 1;  // connections that were closed linger
   setsockopt(bound, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof(reuse));
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(53);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const sockaddr_in6 address = {
+      .sin6_family = AF_INET6, .sin6_port = htons(53), .sin6_addr = in6addr_any};
   EXPECT_EQ(bind(bound, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
   return bound;
 }
@@ -109,8 +111,12 @@ NameServer::~NameServer() {
 void NameServer::Say(std::vector<std::string> addresses) {
   MutexLock lock(mutex_);
   addresses_ = std::move(addresses);
-  Know(addresses_.empty() ? Known{.ipv4 = DnsReply::kNoSuchName, .ipv6 = DnsReply::kNoSuchName}
-                          : Known{});
+  if (addresses_.empty()) {
+    return Know({.ipv4 = DnsReply::kNoSuchName, .ipv6 = DnsReply::kNoSuchName});
+  }
+  const bool ipv6 = IsIpv6(addresses_.front());
+  Know({.ipv4 = ipv6 ? DnsReply::kNone : DnsReply::kAddresses,
+        .ipv6 = ipv6 ? DnsReply::kAddresses : DnsReply::kNone});
 }
 
 void NameServer::Fail() {
@@ -150,7 +156,7 @@ void NameServer::Serve() {
 
 void NameServer::TakeQuestion() {
   std::string packet(512, '\0');
-  sockaddr_in from = {};
+  sockaddr_in6 from = {};
   socklen_t size = sizeof(from);
   auto* const whose = reinterpret_cast<sockaddr*>(&from);
   const ssize_t got = recvfrom(socket_, packet.data(), packet.size(), 0, whose, &size);

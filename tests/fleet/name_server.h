@@ -1,5 +1,5 @@
-// The DNS of a cluster, as far as one headless Service goes: a real server on 127.0.0.1:53 of the
-// test's own network, over UDP; over TCP it closes each connection.
+// The DNS of a cluster, as far as one headless Service goes: a real server on port 53 of the test's
+// own network, over UDP; over TCP it closes each connection.
 #pragma once
 
 #include <atomic>
@@ -13,14 +13,14 @@ namespace gpuscaler {
 
 // What a question gets.
 enum class DnsReply {
-  kAddresses,  // those of IPv4
-  kNone,       // NODATA: there is the name, and no such address of it
+  kAddresses,
+  kNone,  // NODATA: there is the name, and no such address of it
   kNoSuchName,
   kServerFailure,
   kRefused,
   kTooLong,             // for UDP: to be asked for over TCP
   kAlias,               // CNAME of kAliasTarget, and no word of what that has
-  kAliasWithAddresses,  // CNAME of kAliasTarget, and those of IPv4
+  kAliasWithAddresses,  // CNAME of kAliasTarget, and its addresses
   kSilence,
 };
 
@@ -41,8 +41,8 @@ class NameServer {
   explicit NameServer(std::vector<std::string> addresses);
   ~NameServer();
 
-  // Every name has these IPv4 addresses from now on; with none it does not exist (NXDOMAIN), as
-  // CoreDNS has it for a Service without pods.
+  // Every name has these addresses, of one family, from now on; with none it does not exist
+  // (NXDOMAIN), as CoreDNS has it for a Service without pods.
   void Say(std::vector<std::string> addresses);
   void Fail();                       // SERVFAIL from now on
   void ReplyAs(const Known& known);  // from now on

@@ -74,14 +74,27 @@ absl::Status EnterOwnNetwork() {
   return up;
 }
 
-absl::Status AskOwnNameServer(const std::string& search, int timeout_seconds) {
+absl::Status AskOwnNameServer(const std::string& search, int timeout_seconds,
+                              const std::string& server) {
   constexpr char kFile[] = "/etc/resolv.conf";
   if (!std::filesystem::exists(kFile)) return absl::OkStatus();  // 127.0.0.1 is asked then
   const std::string ours = WriteTestFile(
-      "resolv.conf", absl::StrCat("nameserver 127.0.0.1\nsearch ", search,
+      "resolv.conf", absl::StrCat("nameserver ", server, "\nsearch ", search,
                                   "\noptions ndots:5 attempts:1 timeout:", timeout_seconds, "\n"));
   if (mount(ours.c_str(), kFile, nullptr, MS_BIND, nullptr) != 0) return Failed(kFile);
   return absl::OkStatus();
+}
+
+Ipv6OnlyNetwork::Ipv6OnlyNetwork()
+    : before_(open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC)) {
+  made_ = before_ >= 0 && unshare(CLONE_NEWNET) == 0
+              ? Run("ip link set lo up && ip address del 127.0.0.1/8 dev lo")
+              : Failed("a network without IPv4");
+}
+
+Ipv6OnlyNetwork::~Ipv6OnlyNetwork() {
+  setns(before_, CLONE_NEWNET);
+  close(before_);
 }
 
 Cable::Cable() {

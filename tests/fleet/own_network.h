@@ -11,9 +11,26 @@ namespace gpuscaler {
 // own, with loopback up. Needs root, or the right to be root in a user namespace of its own.
 absl::Status EnterOwnNetwork();
 
-// From here on this process and its children ask 127.0.0.1:53 for names, once, in each of these
-// domains first, as a pod does. One that is not answered is waited for so many seconds.
-absl::Status AskOwnNameServer(const std::string& search = ".", int timeout_seconds = 1);
+// From here on this process and its children ask port 53 of `server` for names, once, in each of
+// these domains first, as a pod does. One that is not answered is waited for so many seconds.
+absl::Status AskOwnNameServer(const std::string& search = ".", int timeout_seconds = 1,
+                              const std::string& server = "127.0.0.1");
+
+// While this lives, the calling thread and the processes and threads that it starts are in a
+// network without IPv4: the only address is ::1. Needs EnterOwnNetwork().
+class Ipv6OnlyNetwork {
+ public:
+  Ipv6OnlyNetwork();
+  ~Ipv6OnlyNetwork();
+  Ipv6OnlyNetwork(const Ipv6OnlyNetwork&) = delete;
+  Ipv6OnlyNetwork& operator=(const Ipv6OnlyNetwork&) = delete;
+
+  const absl::Status& made() const { return made_; }
+
+ private:
+  const int before_;  // the network namespace to go back to
+  absl::Status made_;
+};
 
 // A network namespace at the far end of a cable.
 class Cable {
