@@ -347,7 +347,8 @@ class AgentStreamTlsTest : public AgentStreamTest {
     const auto tls = ClientTls(
         {.authorities = servers.pem(), .certificate_chain = pair.cert, .private_key = pair.key});
     EXPECT_TRUE(tls.ok()) << tls.status();
-    return {.connection = {.tls = [tls] { return tls; }, .server_name = "localhost"}};
+    return {
+        .connection = {.tls = [context = *tls] { return context; }, .server_name = "localhost"}};
   }
 
   const TestCa ours_{"ours"};

@@ -225,11 +225,11 @@ TEST_F(OpenReadersTest, ReaderWithACertificateComesFirst) {
   const TestPair pair = ca.Issue("fleet");
   Start(nullptr, TlsPems{.cert = pair.cert, .key = pair.key, .client_ca = ""});
   const auto channel = [&](const TestPair& shown) {
-    const auto tls = *ClientTls(
+    const auto tls = ClientTls(
         {.authorities = ca.pem(), .certificate_chain = shown.cert, .private_key = shown.key});
     return std::make_shared<Channel>(loop_,
                                      Target{.address = absl::StrCat("127.0.0.1:", server_->port()),
-                                            .tls = [tls] { return tls; }});
+                                            .tls = [context = *tls] { return context; }});
   };
   const auto others = Open(kPlaces, channel({}));
   ASSERT_TRUE(server_->SetTls({.cert = pair.cert, .key = pair.key, .client_ca = ca.pem()}).ok());

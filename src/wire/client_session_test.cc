@@ -89,7 +89,7 @@ class ClientSessionTest : public testing::Test {
     Target target = {.address = server.address()};
     const auto tls = ClientTls({.authorities = TestCa("test CA").pem()});
     EXPECT_TRUE(tls.ok()) << tls.status();
-    target.tls = [tls] { return tls; };
+    target.tls = [context = *tls] { return context; };
     return target;
   }
 

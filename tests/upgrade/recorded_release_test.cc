@@ -387,7 +387,7 @@ template <typename Message>
 std::vector<Message> SendAtPace(const std::string& recording, RecordedServer& server,
                                 FakeClock& clock, const std::function<int64_t()>& received) {
   SentCalls calls;
-  const auto messages = Decode(recording, calls)[1].template Messages<Message>();
+  auto messages = Decode(recording, calls)[1].template Messages<Message>();
   int64_t sent_us = messages.at(0).sent_us();
   for (size_t i = 0; i < messages.size(); ++i) {
     clock.Advance(absl::Microseconds(messages[i].sent_us() - sent_us));
