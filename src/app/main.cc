@@ -17,8 +17,9 @@
 namespace gpuscaler {
 namespace {
 
-// Else the first socket or file would take the number of a standard stream that is closed, and get
-// what is written there. Libraries may open files in their constructors: hence before them all.
+// Opens the standard streams that are closed: the first socket or file would take their number, and
+// get the bytes that are written to them. Must run before the constructors of libraries, which may
+// open files.
 void OpenMissingStreams(int /*argc*/, char** /*argv*/, char** /*environment*/) {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     // open() takes the lowest number that is free.

@@ -123,7 +123,7 @@ TEST(ScalerService, ExplanationOfAnErrorIsAnAnswer) {
 struct Malformed {
   const char* name;
   std::map<std::string, std::string> metadata;
-  const char* says;
+  const char* error;
 };
 
 std::map<std::string, std::string> ManyKeys() {
@@ -162,7 +162,7 @@ TEST(ScalerService, MalformedMetadataIsAnErrorInWordsWhereKedaShowsThem) {
          {scaler.client.IsActive(ref).status(), scaler.client.GetMetrics(ref).status(),
           scaler.client.Explain(ref).status()}) {
       EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << kind.name;
-      EXPECT_THAT(std::string(status.message()), HasSubstr(kind.says)) << kind.name;
+      EXPECT_THAT(std::string(status.message()), HasSubstr(kind.error)) << kind.name;
     }
   }
 }
