@@ -176,9 +176,11 @@ std::vector<LoopCell> VariantCells(const Flags& flags, const std::vector<LoopLoa
       {.name = "rolling update each 30 min", .restarts = true},
       {.name = "answers of 10 to 190 %", .answers = {.deviation = 0.6, .spread = 0.9}},
       {.name = "prompts 3 times as long", .later_prompts = 3},
+      {.name = "prompts 8 times as long", .later_prompts = 8},
       {.name = "prompts a third as long", .later_prompts = 1.0 / 3},
       {.name = "answers 3 times as long", .later_answers = 3},
       {.name = "answers a third as long", .later_answers = 1.0 / 3},
+      {.name = "answers a tenth as long", .later_answers = 0.1},
   };
   std::vector<LoopCell> cells;
   for (LoopCell& cell : LoadCells(flags, loads)) {

@@ -23,6 +23,9 @@ constexpr double kEnoughArrivals = 250;
 constexpr double kContradiction = 3;
 
 constexpr double kFewestAnswers = 10;
+// Means of so many answers differ by a factor of 1.5 where their requests do, not by chance.
+constexpr double kComparedAnswers = 50;
+constexpr double kOtherLength = 1.5;
 
 // All engines together: a fit over less follows single answers.
 constexpr double kShortestService = 60;
@@ -140,25 +143,39 @@ std::map<std::string, ServiceSums> ServiceOf(std::span<const DemandEngine> engin
   return all;
 }
 
+void AddAnswers(RequestBin& sum, const RequestBin& bin) {
+  sum.answers += bin.answers;
+  sum.answer_tokens += bin.answer_tokens;
+}
+
+bool AreOfOtherLength(const RequestBin& newest, const RequestBin& older) {
+  const double ratio =
+      newest.answer_tokens * older.answers / (older.answer_tokens * newest.answers);
+  return ratio > kOtherLength || ratio * kOtherLength < 1;
+}
+
+// If answers became shorter or longer, the newest alone count.
 std::optional<double> TokensPerAnswer(std::span<const DemandEngine> engines, absl::Time now) {
   std::map<absl::Time, RequestBin, std::greater<>> bins;  // newest first
   for (const DemandEngine& engine : engines) {
     if (engine.sums == nullptr) continue;
-    for (const RequestBin& bin : engine.sums->bins) {
-      RequestBin& sum = bins[bin.begin];
-      sum.answers += bin.answers;
-      sum.answer_tokens += bin.answer_tokens;
-    }
+    for (const RequestBin& bin : engine.sums->bins) AddAnswers(bins[bin.begin], bin);
   }
-  double answers = 0;
-  double tokens = 0;
+  RequestBin newest;
+  RequestBin older;  // the next ones, until they are enough to compare
   for (const auto& [begin, bin] : bins) {
-    if (now - begin > kAnswersWindow && answers >= kEnoughAnswers) break;
-    answers += bin.answers;
-    tokens += bin.answer_tokens;
+    if (now - begin > kAnswersWindow && newest.answers + older.answers >= kEnoughAnswers) break;
+    AddAnswers(older, bin);
+    if (older.answers < kComparedAnswers) continue;
+    if (newest.answers > 0 && AreOfOtherLength(newest, older)) {
+      older = {};
+      break;
+    }
+    AddAnswers(newest, std::exchange(older, {}));
   }
-  if (answers < kFewestAnswers || tokens <= 0) return std::nullopt;
-  return tokens / answers;
+  AddAnswers(newest, older);
+  if (newest.answers < kFewestAnswers || newest.answer_tokens <= 0) return std::nullopt;
+  return newest.answer_tokens / newest.answers;
 }
 
 // No request is in flight.

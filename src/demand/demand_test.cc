@@ -137,6 +137,37 @@ TEST(Demand, ReplicasThatAreFarTooManyAreTakenAwayInSteps) {
   EXPECT_THAT(DemandText(demand), HasSubstr("three times the largest batch so far"));
 }
 
+// The mean of five minutes would still be 89 tokens, with which 11 replicas seem needed.
+TEST(Demand, AnswersThatBecameShorterAreSeenWithinAMinute) {
+  ServiceModel model;
+  SimulatedService service(model, 4);
+  service.Run(absl::Minutes(30), 3 * Capacity(model));
+  model.tokens = 25;
+  for (size_t i = 0; i < 4; ++i) service.replica(i).engine.model().tokens = model.tokens;
+  service.Run(absl::Minutes(1), 3 * Capacity(model));
+  const Demand demand = service.DemandNow(64);
+  EXPECT_NEAR(demand.tokens_per_answer, 25, 1) << DemandText(demand);
+  EXPECT_THAT(demand.replicas, About(3, 0.25)) << DemandText(demand);
+}
+
+// Prompts of short answers are most of the work: the time per token rises faster with the batch.
+TEST(Demand, RequestsOfAnotherKindAreNoProofOfACapacityThatTheyNeverReached) {
+  ServiceModel model;
+  SimulatedService service(model, 4);
+  service.Run(absl::Minutes(30), 3 * Capacity(model));
+  model.tokens = 25;
+  model.slope_seconds = 0.002;
+  for (size_t i = 0; i < 4; ++i) {
+    service.replica(i).engine.model().tokens = model.tokens;
+    service.replica(i).engine.model().slope_seconds = model.slope_seconds;
+  }
+  const double tpot_batch = (0.9 * 0.040 - model.base_seconds) / model.slope_seconds;
+  const double capacity = model.PlannedRequestsPerSecond(tpot_batch);
+  service.Run(absl::Minutes(5), 2.5 * capacity);
+  const Demand demand = service.DemandNow(256, absl::Milliseconds(40));
+  EXPECT_THAT(demand.replicas, About(2.5, 0.4)) << DemandText(demand);
+}
+
 TEST(Demand, AStepOfTheLoadIsSeenWithinAMinute) {
   const ServiceModel model;
   SimulatedService service(model, 1);

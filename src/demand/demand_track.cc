@@ -42,6 +42,11 @@ bool BeganAfter(absl::Time at, const ServiceReading& reading) {
          absl::UnixEpoch() + absl::Seconds(*reading.counters_began) > at - kDemandBin;
 }
 
+bool ShowAnswers(const ServiceReading& older, const ServiceReading& newer) {
+  return newer.answers.has_value() && older.answers.has_value() &&
+         newer.answer_tokens.has_value() && older.answer_tokens.has_value();
+}
+
 }  // namespace
 
 void DemandTrack::Take(const ServiceReading& reading) {
@@ -88,10 +93,9 @@ void DemandTrack::Begin(const ServiceReading& first) {
 void DemandTrack::AddGrowth(const ServiceReading& older, const ServiceReading& newer) {
   const double arrived =
       *newer.requests_done - *older.requests_done + InFlight(newer) - InFlight(older);
-  const bool tells_answers = newer.answers.has_value() && older.answers.has_value() &&
-                             newer.answer_tokens.has_value() && older.answer_tokens.has_value();
-  const double answers = tells_answers ? *newer.answers - *older.answers : 0;
-  const double tokens = tells_answers ? *newer.answer_tokens - *older.answer_tokens : 0;
+  const bool show_answers = ShowAnswers(older, newer);
+  const double answers = show_answers ? *newer.answers - *older.answers : 0;
+  const double tokens = show_answers ? *newer.answer_tokens - *older.answer_tokens : 0;
   const double seconds = absl::ToDoubleSeconds(newer.at - older.at);
   // An idle engine has no bins, so that its last answers are not dropped for them.
   if (arrived == 0 && answers == 0) return;
@@ -119,6 +123,10 @@ void DemandTrack::AddService(const ServiceReading& older, const ServiceReading& 
                    .most_running = std::max(*older.running, *newer.running),
                    .tokens = *newer.generation_tokens - *older.generation_tokens,
                    .counts_ended = newer.generation_tokens == newer.answer_tokens};
+  if (ShowAnswers(older, newer)) {
+    step.answers = *newer.answers - *older.answers;
+    step.answer_tokens = *newer.answer_tokens - *older.answer_tokens;
+  }
   step.has_cache = older.kv_cache_usage_ratio.has_value() && newer.kv_cache_usage_ratio.has_value();
   if (step.has_cache) {
     step.cache_ratio = (*older.kv_cache_usage_ratio + *newer.kv_cache_usage_ratio) / 2;

@@ -120,6 +120,29 @@ TEST(DemandTrack, NewestTimePerTokenTurnsTheFitUnlessTokensAreCountedAtTheEnd) {
   }
 }
 
+// The fit of each kind is there again when its requests are.
+TEST(DemandTrack, RequestsOfTwoKindsAreFittedApart) {
+  DemandTrack track;
+  double tokens = 0, answers = 0, answer_tokens = 0;
+  int second = 0;
+  const auto run = [&](int until, double length, double slope, double largest) {
+    for (; second <= until; ++second) {
+      const double n = second % 600 < 300 ? largest / 4 : largest;
+      ServiceReading reading = Running(second, n, answers, tokens);
+      reading.answers = answers;
+      reading.answer_tokens = answer_tokens;
+      track.Take(reading);
+      tokens += n / (0.02 + slope * n);
+      answers += n / (0.02 + slope * n) / length;
+      answer_tokens = answers * length;
+    }
+    return TokenTimeOf(track.Sums()->service)->slope;
+  };
+  EXPECT_NEAR(run(1200, 200, 0.001, 120), 0.001, 1e-4);
+  EXPECT_NEAR(run(2400, 40, 0.003, 24), 0.003, 3e-4);
+  EXPECT_NEAR(run(2700, 200, 0.001, 120), 0.001, 1e-4);
+}
+
 TEST(DemandTrack, TheFirstMinuteOfAProcessIsNoPartOfTheFit) {
   DemandTrack track;
   for (int second = 0; second <= 60; ++second) track.Take(Running(second, 8, 0, 10 * second));

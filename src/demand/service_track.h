@@ -2,8 +2,10 @@
 //
 // Under a constant load all batches are alike, and a fit over the last minutes would lose its
 // slope. So the newest 5 min are kept of each class of batches, of half an octave: the busy ones
-// too while the load is low. Longer prompts or other answers make them obsolete: the newest batches
-// correct them, of which older ones fade over 5 min.
+// too while the load is low. Longer prompts or other answers make them obsolete. Requests of
+// another kind show in the tokens of an answer and in the cache of a request; classes of the former
+// kind then keep their batches and take the time of the newest requests. Smaller differences show
+// in the time per token alone, which the newest batches correct; older ones fade over 5 min.
 #pragma once
 
 #include <array>
@@ -20,7 +22,9 @@ struct ServiceStep {
   absl::Duration took;
   double running = 0;  // on average
   double most_running = 0;
-  double tokens = 0;  // generated
+  double tokens = 0;         // generated
+  double answers = 0;        // finished
+  double answer_tokens = 0;  // that they had
   // The engine counts the tokens of an answer at its end. Then the tokens of some minutes do not
   // belong to their batches, though those of a longer time do.
   bool counts_ended = false;
@@ -42,20 +46,26 @@ class ServiceTrack {
   ServiceSums Sums(absl::Time now) const;
 
  private:
-  struct BatchClass {
+  struct Batches {
     ServiceSums sums;
+    double answers = 0;
+    double answer_tokens = 0;
     absl::Time at = absl::InfinitePast();
+
+    // Older ones fade so that no more than `seconds` are kept.
+    void Add(const Batches& newest, double seconds);
+    bool AreOfKindOf(const Batches& other) const;
   };
 
   void Commit();
 
   // Averages over 10 s: prompts that are read delay the tokens of a single second.
-  ServiceSums open_;  // sums of n are not yet divided by the time
+  Batches open_;  // sums of n are not yet divided by the time
   double open_running_seconds_ = 0;
-  bool open_shows_steps_ = true;  // none of its steps counts ended answers
-  absl::Time open_at_;
-  std::array<BatchClass, 24> classes_;  // from 2 to 8,192 requests
-  ServiceSums newest_;                  // older ones fade
+  bool open_shows_steps_ = true;     // none of its steps counts ended answers
+  std::array<Batches, 24> classes_;  // from 2 to 8,192 requests
+  Batches latest_;                   // a minute's
+  Batches newest_;                   // 5 min's, or fewer since the kind changed
 };
 
 }  // namespace gpuscaler

@@ -11,6 +11,8 @@ constexpr double kSomeMore = 0.03, kMuchMore = 0.07;
 constexpr double kSomeLess = 0.10, kMuchLess = 0.20;
 // A step of a batch of 2 is mostly the reading of the weights.
 constexpr double kBaseOfLeast = 0.5;
+// Standard deviation of the batch over its mean, and seconds, of requests that are fitted alone.
+constexpr double kOwnSpread = 0.25, kOwnSeconds = 120;
 
 // From 0, none of the difference counts, to 1, all of it does.
 double Weight(double ratio) {
@@ -40,6 +42,12 @@ double Variance(const ServiceSums& sums) {
 bool HasSlope(const ServiceSums& sums) {
   const double least_spread = std::max(0.5, 0.02 * MeanBatch(sums));
   return Variance(sums) >= least_spread * least_spread;
+}
+
+// It needs nothing that other requests showed.
+bool HasOwnSlope(const ServiceSums& sums) {
+  const double spread = kOwnSpread * MeanBatch(sums);
+  return sums.seconds >= kOwnSeconds && Variance(sums) >= spread * spread;
 }
 
 bool HasTokens(const ServiceSums& sums) { return sums.tokens > 0 && sums.running_seconds > 0; }
@@ -73,6 +81,21 @@ ServiceSums WithRequestsOf(const ServiceSums& newest, double least_time, Service
     const double kv = sums.kv_running_seconds * newest.kv_seconds / newest.kv_running_seconds;
     sums.kv_seconds += weight * (kv - sums.kv_seconds);
   }
+  return sums;
+}
+
+ServiceSums WithFormerBatches(const ServiceSums& former, ServiceSums sums) {
+  if (!HasTokens(former) || !HasTokens(sums) || HasOwnSlope(sums)) return sums;
+  const double batch = MeanBatch(sums), seconds = MeanTime(sums);
+  const double base = std::min(TokenTimeOf(former)->base, kBaseOfLeast * seconds);
+  const double slope = (seconds - base) / batch;
+  sums.seconds += former.seconds;
+  sums.tokens += former.tokens;
+  sums.running_tokens += former.running_tokens;
+  sums.running_squared_tokens += former.running_squared_tokens;
+  sums.running_seconds += base * former.tokens + slope * former.running_tokens;
+  sums.running_squared_seconds +=
+      base * former.running_tokens + slope * former.running_squared_tokens;
   return sums;
 }
 

@@ -28,4 +28,10 @@ std::optional<TokenTime> TokenTimeOf(const ServiceSums& sums);
 // fit over requests of different lengths may have none.
 ServiceSums WithRequestsOf(const ServiceSums& newest, double least_time, ServiceSums sums);
 
+// Returns `sums` with the batches of requests of another kind, as if those had had the requests of
+// `sums`, unless the latter show a slope of their own. The base is the former one, and half of the
+// time per token at most: a replica then seems to be at 55 to 110 % of its capacity, so that
+// replicas are taken away in steps, each of which shows a fuller batch.
+ServiceSums WithFormerBatches(const ServiceSums& former, ServiceSums sums);
+
 }  // namespace gpuscaler

@@ -109,5 +109,27 @@ TEST(WithRequestsOf, LeavesBatchesThatWereAllAlike) {
   EXPECT_EQ(WithRequestsOf(Batches(60, 0.022, 0.6), kLeastTime, earlier), earlier);
 }
 
+TEST(WithFormerBatches, TurnsThemThroughRequestsThatHaveNoSlope) {
+  const ServiceSums former = Both(Batches(10, 0.012), Batches(60, 0.022));
+  const TokenTime time = *TokenTimeOf(WithFormerBatches(former, Batches(4, 0.016)));
+  EXPECT_NEAR(time.base, 0.008, 1e-6) << "half of the time per token";
+  EXPECT_NEAR(time.At(4), 0.016, 1e-6);
+  const TokenTime slow = *TokenTimeOf(WithFormerBatches(former, Batches(4, 0.024)));
+  EXPECT_NEAR(slow.base, 0.010, 1e-6) << "the former base";
+  EXPECT_NEAR(slow.At(4), 0.024, 1e-6);
+}
+
+TEST(WithFormerBatches, AddsNothingToASlopeOfTheirOwn) {
+  const ServiceSums own = Both(Batches(4, 0.016), Batches(12, 0.024));
+  EXPECT_EQ(WithFormerBatches(Batches(10, 0.012), own), own);
+  EXPECT_EQ(WithFormerBatches(ServiceSums(), Batches(4, 0.016)), Batches(4, 0.016));
+}
+
+TEST(WithFormerBatches, BelieveNoFormerCacheOrBatch) {
+  const ServiceSums sums = WithFormerBatches(Batches(60, 0.022, 0.9), Batches(4, 0.016, 0.2));
+  EXPECT_NEAR(sums.kv_seconds / sums.kv_running_seconds, 0.05, 1e-6);
+  EXPECT_EQ(sums.largest_batch, 4);
+}
+
 }  // namespace
 }  // namespace gpuscaler

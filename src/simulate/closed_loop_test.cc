@@ -137,8 +137,24 @@ TEST(ClosedLoop, PromptsThatBecomeLongerChangeTheCapacity) {
                                                         {"maxConcurrency", "256"},
                                                         {"tpotSloMs", "30"},
                                                         {"ttftSloMs", "1000"}}));
-  EXPECT_GE(totals.slo_percent(), 95);
-  EXPECT_LE(totals.changes / totals.hours, 4);
+  EXPECT_GE(totals.slo_percent(), 99);
+  EXPECT_LE(totals.changes / totals.hours, 2);
+}
+
+// Prompts then take most of the time, and a batch of six is as much as one of sixty was.
+TEST(ClosedLoop, AnswersThatBecomeShorterChangeTheCapacity) {
+  const EnginePreset& preset = *EnginePresetNamed("8b");
+  const LoopLoad load = ConstantLoad(4.2);
+  LoopScenario scenario = ScenarioOf(preset, load, 1);
+  EngineRequest later = preset.request;
+  later.max_tokens /= 10;
+  ChangeRequests(scenario, preset, load, later, absl::Minutes(60));
+  const LoopTotals totals = TotalsOf(scenario, Profile({{"profile", "vllm-inference"},
+                                                        {"maxConcurrency", "256"},
+                                                        {"tpotSloMs", "30"},
+                                                        {"ttftSloMs", "1000"}}));
+  EXPECT_GE(totals.slo_percent(), 99);
+  EXPECT_LE(totals.changes / totals.hours, 2);
 }
 
 TEST(ClosedLoop, SameSeedGivesTheSameRun) {
