@@ -60,6 +60,7 @@ constexpr SessionLimits kLimits = {.streams = 6,
                                    .pings_and_settings = 20,
                                    .streams_per_address = 5,
                                    .unfinished_bytes_per_address = 500,
+                                   .unread_bytes_per_address = 100'000,
                                    .resets_at_once = 10,
                                    .resets_per_second = 1,
                                    .settings_at_once = 10,
@@ -149,6 +150,7 @@ class Connection {
       if (session_ != nullptr) session_->CloseNow();
       PROMISE(session_ == nullptr && calls == 0);
       PROMISE(server_.unfinished.taken() == 0 && address_.unfinished.taken() == 0);
+      PROMISE(server_.unread.taken() == 0 && address_.unread.taken() == 0);
       PROMISE(server_.streams == 0 && address_.streams == 0);
     });
   }

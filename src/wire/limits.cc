@@ -37,9 +37,11 @@ absl::string_view Name(Limit limit) {
     case Limit::kMessageSize:
       return "message_size";
     case Limit::kUnfinishedBytes:
+      return "unfinished_bytes";
+    case Limit::kUnreadBytes:
       break;
   }
-  return "unfinished_bytes";
+  return "unread_bytes";
 }
 
 LimitLog::LimitLog(const Clock& clock) {

@@ -32,8 +32,9 @@ enum class Limit {
   kMetadataKeys,
   kMessageSize,
   kUnfinishedBytes,
+  kUnreadBytes,
 };
-constexpr int kLimits = static_cast<int>(Limit::kUnfinishedBytes) + 1;
+constexpr int kLimits = static_cast<int>(Limit::kUnreadBytes) + 1;
 absl::string_view Name(Limit limit);  // "streams_per_address"
 
 using LimitCounts = std::array<int64_t, kLimits>;

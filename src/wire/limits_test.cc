@@ -29,6 +29,8 @@ using grpc::health::v1::HealthCheckRequest;
 constexpr char kWait[] = "/test.Test/Wait";
 constexpr char kAnswer[] = "/test.Test/Answer";
 constexpr char kRequest[] = "/test.Test/Request";
+constexpr char kLarge[] = "/test.Test/Large";
+const std::string kNoWindow = BigEndian(4, 2) + BigEndian(0, 4);  // INITIAL_WINDOW_SIZE
 
 class LimitsTest : public testing::Test {
  protected:
@@ -61,7 +63,11 @@ class LimitsTest : public testing::Test {
         {{kWait, [this](auto& call) { return std::make_unique<Wait>(*this, call); }},
          {kAnswer, [](auto& call) { return std::make_unique<AnswerAtOnce>(call); }},
          Unary<HealthCheckRequest>(
-             kRequest, [](const std::shared_ptr<ServerCall>& call, const HealthCheckRequest&) {
+             kRequest, [](const std::shared_ptr<ServerCall>& call,
+                          const HealthCheckRequest&) { call->Finish(absl::OkStatus()); }),
+         Unary<HealthCheckRequest>(
+             kLarge, [](const std::shared_ptr<ServerCall>& call, const HealthCheckRequest&) {
+               call->Write(std::string(6'000, 'x'));
                call->Finish(absl::OkStatus());
              })});
     ASSERT_TRUE(server.ok()) << server.status();
@@ -345,7 +351,7 @@ TEST_F(LimitsTest, SizeOfMessages) {
   EXPECT_EQ(Count(Limit::kMessageSize), 1);
 }
 
-// Messages, headers, and messages that wait for the end of their call.
+// Unfinished messages, headers, and messages that wait for the end of their call.
 TEST_F(LimitsTest, UnfinishedBytesOfAnAddress) {
   WireServerOptions options;
   options.session.unfinished_bytes_per_address = 10'000;
@@ -369,7 +375,7 @@ TEST_F(LimitsTest, UnfinishedBytesOfAnAddress) {
   EXPECT_TRUE(client.Read(FrameType::kReset).has_value());
   EXPECT_EQ(Count(Limit::kUnfinishedBytes), 2);
 
-  client.Send(CallHead(7, kRequest) + DataFrame(7, std::string(5'000, 'x')));
+  client.Send(CallHead(7, kRequest) + DataFrame(7, std::string(6'000, 'x')));
   EXPECT_TRUE(client.Read(FrameType::kReset).has_value());
   EXPECT_EQ(Count(Limit::kUnfinishedBytes), 3);
 
@@ -378,6 +384,106 @@ TEST_F(LimitsTest, UnfinishedBytesOfAnAddress) {
               Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
   EXPECT_TRUE(client.Read(FrameType::kPing).has_value());
   EXPECT_EQ(Count(Limit::kUnfinishedBytes), 3);
+}
+
+// A call's first 512 bytes do not count.
+TEST_F(LimitsTest, SmallUnfinishedMessagesOfManyCalls) {
+  WireServerOptions options;
+  options.session.unfinished_bytes_per_address = 10'000;
+  Start(std::move(options));
+  RawClient client(server_->port());
+  client.Begin();
+  for (uint32_t i = 0; i < 100; ++i) {
+    client.Send(CallHead(1 + 2 * i, kRequest) + DataFrame(1 + 2 * i, std::string(512, 'x')));
+  }
+  for (uint32_t i = 100; i < 130; ++i) {
+    client.Send(CallHead(1 + 2 * i, kRequest) + DataFrame(1 + 2 * i, std::string(1'012, 'x')));
+  }
+  const auto refused = client.Read(FrameType::kReset);
+  ASSERT_TRUE(refused.has_value());
+  EXPECT_EQ(refused->stream, 1 + 2 * 120) << "20 calls have 500 bytes each that count";
+  EXPECT_TRUE(Eventually([this] { return Count(Limit::kUnfinishedBytes) == 10; }));
+}
+
+TEST_F(LimitsTest, HeadersUntilTheirCallHasStarted) {
+  WireServerOptions options;
+  options.session.unfinished_bytes_per_address = 10'000;
+  Start(std::move(options));
+  std::string large;
+  for (int i = 0; i < 40; ++i) large += Literal("a", std::string(100, 'x'));
+  RawClient first(server_->port()), second(server_->port());
+  first.Begin();
+  for (const uint32_t stream : {1, 3, 5}) first.Send(CallHead(stream, kWait, large));
+  EXPECT_TRUE(Eventually([this] { return begun_ == 3; }));
+  EXPECT_EQ(Count(Limit::kUnfinishedBytes), 0);
+
+  std::string half = CallHead(7, kWait, large);
+  half[4] = 0;  // without END_HEADERS
+  first.Send(half + Encode({FrameType::kContinuation, 0, 7, ""}));
+  second.Begin();
+  EXPECT_TRUE(second.Read(FrameType::kSettings).has_value());
+  second.Send(CallHead(1, kWait, large));
+  EXPECT_TRUE(second.Read(FrameType::kReset).has_value());
+  EXPECT_EQ(Count(Limit::kUnfinishedBytes), 1);
+}
+
+TEST_F(LimitsTest, AnswersThatAnAddressDoesNotRead) {
+  WireServerOptions options;
+  options.session.unread_bytes_per_address = 10'000;
+  Start(std::move(options));
+  RawClient client(server_->port());
+  client.Begin(kNoWindow);
+  client.Send(CallHead(1, kLarge) + DataFrame(1, "", kEndStream));
+  ASSERT_TRUE(client.Read(FrameType::kHeaders).has_value());
+  client.Send(CallHead(3, kLarge) + DataFrame(3, "", kEndStream));
+  const auto refused = client.Read(FrameType::kHeaders);
+  ASSERT_TRUE(refused.has_value());
+  EXPECT_EQ(refused->stream, 3);
+  EXPECT_EQ(refused->flags & kEndStream, kEndStream) << "it is a status";
+  EXPECT_EQ(Count(Limit::kUnreadBytes), 1);
+
+  client.Send(CallHead(5, kAnswer));  // a small one
+  client.Send(ResetFrame(1));         // which gives its bytes back
+  client.Send(CallHead(7, kLarge) + DataFrame(7, "", kEndStream));
+  for (const uint32_t stream : {5, 7}) EXPECT_EQ(client.Read(FrameType::kHeaders)->stream, stream);
+  EXPECT_EQ(Count(Limit::kUnreadBytes), 1);
+}
+
+TEST_F(LimitsTest, AnswersThatNoAddressReads) {
+  WireServerOptions options;
+  options.session.unread_bytes_in_all = 10'000;
+  Start(std::move(options));
+  RawClient client(server_->port(), "127.0.3.2");
+  client.Begin(kNoWindow);
+  client.Send(CallHead(1, kLarge) + DataFrame(1, "", kEndStream));
+  ASSERT_TRUE(client.Read(FrameType::kHeaders).has_value());
+  EXPECT_EQ(Call(kLarge).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(Count(Limit::kUnreadBytes), 1);
+  client.Send(ResetFrame(1) + Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
+  ASSERT_TRUE(client.Read(FrameType::kPing).has_value());
+  EXPECT_EQ(Call(kLarge), absl::OkStatus());
+}
+
+TEST_F(LimitsTest, MessagesOfAStreamThatIsNotRead) {
+  WireServerOptions options;
+  options.session.unread_bytes_per_address = 10'000;
+  Start(std::move(options));
+  RawClient client(server_->port());
+  client.Begin(BigEndian(4, 2) + BigEndian(10, 4));  // INITIAL_WINDOW_SIZE
+  client.Send(CallHead(1, kWait));
+  ASSERT_TRUE(Eventually([this] { return begun_ == 1; }));
+  call_->WriteNewest(std::string(5'000, 'x'));
+  ASSERT_TRUE(client.Read(FrameType::kData).has_value()) << "its first 10 bytes";
+  for (int i = 0; i < 100; ++i) call_->WriteNewest(std::string(5'000, 'x'));
+  EXPECT_FALSE(call_->is_finished()) << "each takes the place of the one before";
+  call_->Write(std::string(1'000, 'x'));
+  EXPECT_TRUE(call_->is_finished());
+  const auto reset = client.Read(FrameType::kReset);
+  ASSERT_TRUE(reset.has_value());
+  EXPECT_EQ(reset->payload, BigEndian(8, 4)) << "CANCEL";
+  EXPECT_TRUE(Eventually([this] { return ended_ == 1; }));
+  EXPECT_EQ(Count(Limit::kUnreadBytes), 1);
+  EXPECT_EQ(Call(kLarge), absl::OkStatus()) << "its bytes are given back";
 }
 
 TEST_F(LimitsTest, EndsRefusedCallsOfClientsThatNeverEndThem) {
@@ -415,7 +521,7 @@ TEST_F(LimitsTest, ReadsNoClientThatDoesNotRead) {
 TEST_F(LimitsTest, ResetsExpiredCallsWithoutAWindow) {
   Start();
   RawClient client(server_->port());
-  client.Begin(BigEndian(4, 2) + BigEndian(0, 4));  // INITIAL_WINDOW_SIZE
+  client.Begin(kNoWindow);
   client.Send(CallHead(1, kAnswer, Literal("grpc-timeout", "100m")));
   const auto reset = client.Read(FrameType::kReset);
   ASSERT_TRUE(reset.has_value());
@@ -425,7 +531,7 @@ TEST_F(LimitsTest, ResetsExpiredCallsWithoutAWindow) {
 TEST_F(LimitsTest, FinishesCallsNowThatAreNotRead) {
   Start();
   RawClient client(server_->port());
-  client.Begin(BigEndian(4, 2) + BigEndian(0, 4));  // INITIAL_WINDOW_SIZE
+  client.Begin(kNoWindow);
   client.Send(CallHead(1, kWait));
   ASSERT_TRUE(Eventually([this] { return begun_ == 1; }));
   call_->Write("x");

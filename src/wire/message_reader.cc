@@ -9,8 +9,6 @@ namespace gpuscaler {
 namespace {
 
 constexpr size_t kPrefix = 5;
-// The stream that they belong to costs as much.
-constexpr size_t kFew = 2048;
 
 }  // namespace
 
@@ -45,30 +43,17 @@ absl::Status MessageReader::Add(absl::string_view bytes,
       continue;
     }
     const size_t more = std::min(bytes.size(), length_ - message_.size());
-    if (!budget_.Take(more)) {
+    if (!kept_.Keep(more)) {
       return absl::ResourceExhaustedError("too many messages are unfinished; try again");
     }
     message_.append(bytes.data(), more);
     bytes.remove_prefix(more);
     if (message_.size() < length_) return absl::OkStatus();
-    budget_.Return(message_.size());
+    kept_.Release(message_.size());
     prefix_.clear();
     take(std::exchange(message_, {}));
   }
   return absl::OkStatus();
-}
-
-bool MessageReader::Keep(size_t bytes) {
-  if (bytes <= kFew) return true;
-  if (!budget_.Take(bytes)) return false;
-  kept_ += bytes;
-  return true;
-}
-
-void MessageReader::Release(size_t bytes) {
-  if (bytes <= kFew) return;
-  budget_.Return(bytes);
-  kept_ -= bytes;
 }
 
 }  // namespace gpuscaler

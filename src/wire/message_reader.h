@@ -7,43 +7,16 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "wire/message_budget.h"
 
 namespace gpuscaler {
-
-// Bounds the bytes of unfinished messages in many readers. Not thread-safe.
-class MessageBudget {
- public:
-  // Takes from `whole` too, which outlives it.
-  explicit MessageBudget(size_t most, MessageBudget* whole = nullptr)
-      : most_(most), whole_(whole) {}
-
-  bool Take(size_t bytes) {
-    if (bytes > most_ - taken_) return false;
-    if (whole_ != nullptr && !whole_->Take(bytes)) return false;
-    taken_ += bytes;
-    return true;
-  }
-  void Return(size_t bytes) {
-    taken_ -= bytes;
-    if (whole_ != nullptr) whole_->Return(bytes);
-  }
-  size_t taken() const { return taken_; }
-
- private:
-  const size_t most_;
-  MessageBudget* const whole_;
-  size_t taken_ = 0;
-};
 
 // Not thread-safe.
 class MessageReader {
  public:
   // `budget` outlives the reader.
   MessageReader(size_t longest_message, MessageBudget& budget)
-      : longest_(longest_message), budget_(budget) {}
-  ~MessageReader() { budget_.Return(message_.size() + kept_); }
-  MessageReader(const MessageReader&) = delete;
-  MessageReader& operator=(const MessageReader&) = delete;
+      : longest_(longest_message), kept_(budget) {}
 
   // Calls `take` with each message that `bytes` completes. RESOURCE_EXHAUSTED: a message is longer
   // than the limit, or the budget is spent. UNIMPLEMENTED: it is compressed. INTERNAL: it has other
@@ -51,11 +24,10 @@ class MessageReader {
   // A message that comes whole takes nothing from the budget.
   absl::Status Add(absl::string_view bytes, absl::FunctionRef<void(std::string)> take);
 
-  // Takes bytes that live until Release(), or as long as the call, unless they are few. False: it
-  // is spent.
-  bool Keep(size_t bytes);
-  // Returns the bytes of one Keep() to the budget.
-  void Release(size_t bytes);
+  // Counts bytes of the call that wait elsewhere, until Release() or the reader's end. False: the
+  // budget is spent.
+  bool Keep(size_t bytes) { return kept_.Keep(bytes); }
+  void Release(size_t bytes) { kept_.Release(bytes); }
 
   // True between two messages.
   bool is_complete() const { return prefix_.empty(); }
@@ -67,11 +39,10 @@ class MessageReader {
   absl::Status CheckPrefix();
 
   const size_t longest_;
-  MessageBudget& budget_;
+  CallBytes kept_;
   std::string prefix_;   // the part that has come of the five bytes before a message
   size_t length_ = 0;    // the message's, when the prefix is whole
   std::string message_;  // the part that has come
-  size_t kept_ = 0;
 };
 
 }  // namespace gpuscaler

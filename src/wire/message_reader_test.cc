@@ -11,6 +11,8 @@ namespace {
 
 using testing::ElementsAre;
 
+constexpr size_t kFew = CallBytes::kFew;
+
 std::string Framed(const std::string& message, char flags = 0) {
   const size_t size = message.size();
   return std::string{flags, static_cast<char>(size >> 24), static_cast<char>(size >> 16),
@@ -26,7 +28,7 @@ class MessageReaderTest : public testing::Test {
   }
 
   MessageBudget budget_{100};
-  MessageReader reader_{50, budget_};
+  MessageReader reader_{2000, budget_};
   std::vector<std::string> messages_;
 };
 
@@ -44,7 +46,7 @@ TEST_F(MessageReaderTest, FindsMessagesHoweverTheyAreCut) {
 }
 
 TEST_F(MessageReaderTest, RefusesLongAndCompressedMessages) {
-  EXPECT_EQ(Add(Framed(std::string(51, 'x'))).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(Add(Framed(std::string(2001, 'x'))).code(), absl::StatusCode::kResourceExhausted);
 }
 
 TEST_F(MessageReaderTest, RefusesCompressedMessages) {
@@ -58,11 +60,13 @@ TEST_F(MessageReaderTest, RefusesUnknownFlags) {
 // Only what has come counts: a long message that is merely announced costs nothing.
 TEST_F(MessageReaderTest, CountsUnfinishedBytesUntilItGoes) {
   {
-    MessageReader other(200, budget_);
+    MessageReader other(2000, budget_);
     const auto take = [](const std::string&) {};
-    EXPECT_TRUE(other.Add(Framed(std::string(150, 'x')).substr(0, 5 + 60), take).ok());
+    EXPECT_TRUE(other.Add(Framed(std::string(1000, 'x')).substr(0, 5 + kFew), take).ok());
+    EXPECT_EQ(budget_.taken(), 0) << "so few do not count";
+    EXPECT_TRUE(other.Add(std::string(60, 'x'), take).ok());
     EXPECT_EQ(budget_.taken(), 60);
-    EXPECT_TRUE(Add(Framed(std::string(50, 'x')).substr(0, 5 + 40)).ok());
+    EXPECT_TRUE(Add(Framed(std::string(1000, 'x')).substr(0, 5 + kFew + 40)).ok());
     EXPECT_EQ(other.Add("x", take).code(), absl::StatusCode::kResourceExhausted);
     EXPECT_FALSE(reader_.is_complete());
   }
@@ -73,7 +77,8 @@ TEST_F(MessageReaderTest, TakesWholeMessagesWithoutABudget) {
   ASSERT_TRUE(budget_.Take(100));
   EXPECT_TRUE(Add(Framed("one") + Framed("two")).ok());
   EXPECT_THAT(messages_, ElementsAre("one", "two"));
-  EXPECT_EQ(Add(Framed("three").substr(0, 6)).code(), absl::StatusCode::kResourceExhausted);
+  const std::string part = Framed(std::string(1000, 'x')).substr(0, 5 + kFew + 1);
+  EXPECT_EQ(Add(part).code(), absl::StatusCode::kResourceExhausted);
   EXPECT_FALSE(reader_.is_too_long());
 }
 
@@ -81,20 +86,19 @@ TEST_F(MessageReaderTest, KeepsBytesUntilItGoes) {
   MessageBudget whole(10'000), part(6000, &whole), other(6000, &whole);
   {
     MessageReader reader(50, part);
-    EXPECT_TRUE(reader.Keep(4000));
-    EXPECT_FALSE(reader.Keep(4000)) << "more than its part";
-    EXPECT_TRUE(reader.Keep(2000)) << "too few to count";
+    EXPECT_TRUE(reader.Keep(kFew + 4000));
+    EXPECT_FALSE(reader.Keep(2001)) << "more than its part";
     EXPECT_EQ(part.taken(), 4000);
     EXPECT_EQ(whole.taken(), 4000);
-    reader.Release(2000);
-    EXPECT_EQ(part.taken(), 4000) << "they were not counted";
     reader.Release(4000);
     EXPECT_EQ(part.taken(), 0);
     EXPECT_EQ(whole.taken(), 0);
-    EXPECT_TRUE(reader.Keep(4000));
+    EXPECT_TRUE(reader.Keep(4000)) << "the first ones were few already";
+    EXPECT_EQ(part.taken(), 4000);
     EXPECT_TRUE(other.Take(5800));
     EXPECT_FALSE(other.Take(201));
-    EXPECT_FALSE(reader.Keep(2100)) << "more than the whole";
+    EXPECT_FALSE(reader.Keep(201)) << "more than the whole";
+    EXPECT_TRUE(reader.Keep(200));
   }
   EXPECT_EQ(part.taken(), 0);
   EXPECT_EQ(whole.taken(), 5800);

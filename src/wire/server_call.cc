@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "wire/event_loop.h"
+#include "wire/message_prefix.h"
 #include "wire/server_stream.h"
 #include "wire/unshared_status.h"
 
@@ -29,21 +30,35 @@ void ServerCall::SendHeaders() {
   Wake(is_first);
 }
 
-void ServerCall::WriteNewest(std::string bytes) { Queue({std::move(bytes), /*gives_way=*/true}); }
+void ServerCall::WriteNewest(absl::string_view bytes) {
+  Queue({Prefixed(bytes), /*gives_way=*/true});
+}
 
-void ServerCall::Write(std::string bytes) { Queue({std::move(bytes), /*gives_way=*/false}); }
+void ServerCall::Write(absl::string_view bytes) { Queue({Prefixed(bytes), /*gives_way=*/false}); }
 
 void ServerCall::Queue(Outgoing message) {
   bool is_first = false;
   {
     MutexLock lock(mutex_);
-    if (status_.has_value()) return;
+    if (status_.has_value() || !unread_.has_value()) return;
     const bool replaces = message.gives_way && !outgoing_.empty() && outgoing_.back().gives_way;
-    if (replaces) outgoing_.pop_back();
-    outgoing_.push_back(std::move(message));
-    is_first = !std::exchange(is_woken_, true);
+    if (replaces) DropLast();
+    if (unread_->Keep(message.bytes.size())) {
+      outgoing_.push_back(std::move(message));
+      is_first = !std::exchange(is_woken_, true);
+    } else {
+      status_ = absl::ResourceExhaustedError("too many answers are not read; try again");
+      loop_.Post([call = shared_from_this(), status = Unshared(*status_)] {
+        if (call->stream_ != nullptr) call->stream_->FinishUnread(status);
+      });
+    }
   }
   Wake(is_first);
+}
+
+void ServerCall::DropLast() {
+  unread_->Release(outgoing_.back().bytes.size());
+  outgoing_.pop_back();
 }
 
 void ServerCall::Finish(const absl::Status& status) {
@@ -79,6 +94,7 @@ void ServerCall::Abandon() {
   std::list<Outgoing> dropped;
   MutexLock lock(mutex_);
   outgoing_.swap(dropped);
+  unread_.reset();
   if (!status_.has_value()) status_ = absl::CancelledError("the call has ended");
 }
 

@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/mutex.h"
+#include "wire/message_budget.h"
 
 namespace gpuscaler {
 
@@ -23,6 +24,7 @@ struct CallHeaders {
   std::string peer;              // an address without its port; "unix" for unix sockets
   bool has_certificate = false;  // the peer has shown one, which the server verified
   absl::Time deadline = absl::InfiniteFuture();
+  // Empty after the call's start.
   std::multimap<std::string, std::string> metadata;
 };
 
@@ -66,10 +68,11 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
   void SendHeaders() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Sends a message. If the one before still waits to be sent, this one takes its place: a client
-  // that does not read costs two messages.
-  void WriteNewest(std::string bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  // that does not read costs two messages. If too many bytes wait for clients that do not read,
+  // drops it and ends the call as FinishNow() does, with RESOURCE_EXHAUSTED; so does Write().
+  void WriteNewest(absl::string_view bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   // Sends all of them in their order. The caller bounds how many.
-  void Write(std::string bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Write(absl::string_view bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Ends the call after what was written before. The first status counts.
   void Finish(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -81,16 +84,17 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
  private:
   friend class ServerStream;
   struct Outgoing {
-    std::string bytes;
+    std::string bytes;  // with its prefix
     bool gives_way = false;
   };
 
   void Queue(Outgoing message) ABSL_LOCKS_EXCLUDED(mutex_);
+  void DropLast() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Wake(bool is_first) ABSL_LOCKS_EXCLUDED(mutex_);
   // The stream has ended.
   void Abandon() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  const CallHeaders headers_;
+  CallHeaders headers_;
   EventLoop& loop_;
   // The loop's thread's. Null: the stream has ended.
   ServerStream* stream_ = nullptr;
@@ -98,6 +102,8 @@ class ServerCall : public std::enable_shared_from_this<ServerCall> {
   std::multimap<std::string, std::string> initial_ ABSL_GUARDED_BY(mutex_);
   std::multimap<std::string, std::string> trailing_ ABSL_GUARDED_BY(mutex_);
   std::list<Outgoing> outgoing_ ABSL_GUARDED_BY(mutex_);
+  // Those of `outgoing_` and of the message that the stream sends. Empty: there is no stream.
+  std::optional<CallBytes> unread_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Status> status_ ABSL_GUARDED_BY(mutex_);
   bool sends_headers_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_woken_ ABSL_GUARDED_BY(mutex_) = false;

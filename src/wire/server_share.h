@@ -8,14 +8,14 @@
 #include "base/clock.h"
 #include "wire/event_loop.h"
 #include "wire/limits.h"
-#include "wire/message_reader.h"
+#include "wire/message_budget.h"
 #include "wire/server_call.h"
 #include "wire/token_bucket.h"
 
 namespace gpuscaler {
 
-// A client that goes beyond is disconnected, but for `longest_message`, headers, metadata and
-// streams of an address, which end the call with RESOURCE_EXHAUSTED.
+// A client that goes beyond is disconnected, but for `longest_message`, headers, metadata, and an
+// address's streams and bytes, which end the call with RESOURCE_EXHAUSTED.
 struct SessionLimits {
   uint32_t streams = 24'000;              // announced; grpc-go queues calls above it
   uint32_t header_list_bytes = 16 << 10;  // announced
@@ -29,6 +29,7 @@ struct SessionLimits {
   // All connections of an address together.
   size_t streams_per_address = 24'000;
   size_t unfinished_bytes_per_address = size_t{8} << 20;
+  size_t unread_bytes_per_address = size_t{32} << 20;
   // More than its streams: their deadlines may pass together.
   uint64_t resets_at_once = 30'000, resets_per_second = 2'000;
   // Each visits all streams of its connection, and counts once for every 100 of them.
@@ -36,6 +37,7 @@ struct SessionLimits {
   // All connections together.
   size_t streams_in_all = 60'000;
   size_t unfinished_bytes_in_all = size_t{32} << 20;
+  size_t unread_bytes_in_all = size_t{128} << 20;
 };
 
 // The part that all sessions of a server share. Belongs to the loop's thread.
@@ -48,7 +50,8 @@ struct ServerShare {
         clock(clock),
         log(log),
         loop(loop),
-        unfinished(limits.unfinished_bytes_in_all) {}
+        unfinished(limits.unfinished_bytes_in_all),
+        unread(limits.unread_bytes_in_all) {}
 
   const Methods& methods;
   const SessionLimits limits;
@@ -56,6 +59,7 @@ struct ServerShare {
   LimitLog& log;
   EventLoop& loop;
   MessageBudget unfinished;
+  MessageBudget unread;
   size_t streams = 0;
 };
 
@@ -66,7 +70,8 @@ struct AddressShare {
                static_cast<double>(server.limits.resets_per_second)),
         settings(static_cast<double>(server.limits.settings_at_once),
                  static_cast<double>(server.limits.settings_per_second)),
-        unfinished(server.limits.unfinished_bytes_per_address, &server.unfinished) {}
+        unfinished(server.limits.unfinished_bytes_per_address, &server.unfinished),
+        unread(server.limits.unread_bytes_per_address, &server.unread) {}
 
   bool IsForgettable(absl::Time now) {
     return connections == 0 && resets.IsFull(now) && settings.IsFull(now);
@@ -74,7 +79,8 @@ struct AddressShare {
 
   TokenBucket resets;
   TokenBucket settings;
-  MessageBudget unfinished;
+  MessageBudget unfinished;  // messages and headers that clients send
+  MessageBudget unread;      // messages that wait for clients to read them
   size_t streams = 0;
   size_t connections = 0;
   size_t handshakes = 0;  // connections that have not sent the whole preface

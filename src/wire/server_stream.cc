@@ -12,14 +12,16 @@
 #include "wire/grpc_text.h"
 #include "wire/header_field.h"
 #include "wire/http2_bytes.h"
-#include "wire/message_prefix.h"
 #include "wire/server_session.h"
+#include "wire/unshared_status.h"
 
 namespace gpuscaler {
 namespace {
 
 // Encoded it fits the 8 KiB of trailers that clients accept.
 constexpr size_t kLongestStatusText = 2000;
+// A field of the metadata takes as much besides its text.
+constexpr size_t kFieldBytes = 32 + sizeof(std::pair<const std::string, std::string>);
 
 std::string StatusText(const absl::Status& status) {
   absl::string_view text = status.message();
@@ -50,6 +52,7 @@ ServerStream::~ServerStream() {
 
 void ServerStream::AddHeader(absl::string_view name, absl::string_view value) {
   constexpr size_t kPerField = 32;  // RFC 9113, section 6.5.2
+  constexpr size_t kLongestEncoding = 32;
   header_bytes_ += name.size() + value.size() + kPerField;
   if (header_bytes_ > session_.limits().header_list_bytes) {
     beyond_ = Limit::kHeaderList;
@@ -58,13 +61,15 @@ void ServerStream::AddHeader(absl::string_view name, absl::string_view value) {
     return;
   }
   if (name == ":path") {
-    headers_.path = std::string(value);
+    if (KeepHeader(name, value)) headers_.path = std::string(value);
   } else if (name == ":method") {
     if (value != "POST") refused_ = absl::UnimplementedError("gRPC calls are POST requests");
   } else if (name == "content-type") {
-    content_type_ = std::string(value);
+    is_grpc_ = absl::StartsWith(value, "application/grpc");
   } else if (name == "grpc-encoding") {
-    encoding_ = std::string(value);
+    if (value.empty() || value == "identity") return;
+    refused_ = absl::UnimplementedError(
+        absl::StrCat("grpc-encoding ", value.substr(0, kLongestEncoding), " is not accepted"));
   } else if (name == "grpc-timeout") {
     const std::optional<absl::Duration> timeout = ParseGrpcTimeout(value);
     if (timeout.has_value())
@@ -77,8 +82,19 @@ void ServerStream::AddHeader(absl::string_view name, absl::string_view value) {
       refused_ = absl::ResourceExhaustedError("too many metadata keys");
       return;
     }
-    headers_.metadata.emplace(name, value);
+    if (KeepHeader(name, value)) headers_.metadata.emplace(name, value);
   }
+}
+
+bool ServerStream::KeepHeader(absl::string_view name, absl::string_view value) {
+  const size_t bytes = name.size() + value.size() + kFieldBytes;
+  if (!reader_.Keep(bytes)) {
+    beyond_ = Limit::kUnfinishedBytes;
+    refused_ = absl::ResourceExhaustedError("too many calls have large headers; try again");
+    return false;
+  }
+  kept_header_bytes_ += bytes;
+  return true;
 }
 
 absl::Status ServerStream::Check() {
@@ -91,13 +107,6 @@ absl::Status ServerStream::Check() {
     beyond_ = Limit::kStreams;
     return absl::ResourceExhaustedError("too many calls are open");
   }
-  if (!reader_.Keep(header_bytes_)) {
-    beyond_ = Limit::kUnfinishedBytes;
-    return absl::ResourceExhaustedError("too many calls have large headers; try again");
-  }
-  if (!encoding_.empty() && encoding_ != "identity") {
-    return absl::UnimplementedError(absl::StrCat("grpc-encoding ", encoding_, " is not accepted"));
-  }
   if (session_.server().methods.find(headers_.path) == session_.server().methods.end()) {
     return absl::UnimplementedError(absl::StrCat("there is no method ", headers_.path));
   }
@@ -105,22 +114,31 @@ absl::Status ServerStream::Check() {
 }
 
 void ServerStream::Start() {
-  if (refused_.ok() && !absl::StartsWith(content_type_, "application/grpc")) {
+  StartOrRefuse();
+  headers_ = {};
+  if (call_ != nullptr) call_->headers_.metadata.clear();
+  reader_.Release(std::exchange(kept_header_bytes_, 0));
+}
+
+void ServerStream::StartOrRefuse() {
+  if (refused_.ok() && !is_grpc_) {
     const nghttp2_nv fields[] = {Field(":status", "415")};
     nghttp2_submit_response(session_.http2(), id_, fields, std::size(fields), nullptr);
-    headers_ = {};
     has_status_ = true;
     return;
   }
   if (const absl::Status status = Check(); !status.ok()) {
     if (beyond_.has_value()) session_.server().log.Add(*beyond_, session_.peer());
-    headers_ = {};
     return Refuse(status);
   }
   const auto method = session_.server().methods.find(headers_.path);
   const absl::Time deadline = headers_.deadline;
   call_ = std::make_shared<ServerCall>(std::move(headers_), session_.server().loop);
   call_->stream_ = this;
+  {
+    MutexLock lock(call_->mutex_);
+    call_->unread_.emplace(session_.address().unread);
+  }
   if (deadline != absl::InfiniteFuture()) {
     deadline_.reset(evtimer_new(
         session_.server().loop.base(),
@@ -165,22 +183,34 @@ void ServerStream::FinishNow(const absl::Status& status) {
   {
     MutexLock lock(call_->mutex_);
     // An OK without its message would be no answer.
-    const bool drops_messages = !std::exchange(call_->outgoing_, {}).empty();
-    if (drops_messages && call_->status_.has_value()) call_->status_ = status;
+    if (!call_->outgoing_.empty() || !call_->status_.has_value()) call_->status_ = Unshared(status);
+    while (!call_->outgoing_.empty()) call_->DropLast();
   }
-  call_->Finish(status);
   if (handler_ != nullptr) handler_->OnEnd();
   handler_ = nullptr;
   if (sent_ == current_.size() &&
       (!has_begun_answer_ ||
        (nghttp2_session_get_stream_remote_window_size(session_.http2(), id_) > 0 &&
         nghttp2_session_get_remote_window_size(session_.http2()) > 0))) {
-    return;
+    return Flush();
+  }
+  DropCurrent();
+  nghttp2_submit_rst_stream(session_.http2(), NGHTTP2_FLAG_NONE, id_, NGHTTP2_CANCEL);
+  session_.Send();
+}
+
+void ServerStream::FinishUnread(const absl::Status& status) {
+  session_.server().log.Add(Limit::kUnreadBytes, session_.peer());
+  FinishNow(status);
+}
+
+void ServerStream::DropCurrent() {
+  {
+    MutexLock lock(call_->mutex_);
+    call_->unread_->Release(current_.size());
   }
   current_ = {};
   sent_ = 0;
-  nghttp2_submit_rst_stream(session_.http2(), NGHTTP2_FLAG_NONE, id_, NGHTTP2_CANCEL);
-  session_.Send();
 }
 
 void ServerStream::Refuse(const absl::Status& status) {
@@ -233,8 +263,7 @@ void ServerStream::Flush() {
 ssize_t ServerStream::ReadOutgoing(uint8_t* buffer, size_t size, uint32_t* flags) {
   if (sent_ == current_.size()) {
     const bool has_sent = !current_.empty();
-    current_ = {};
-    sent_ = 0;
+    DropCurrent();
     bool is_last = false;
     {
       MutexLock lock(call_->mutex_);
@@ -245,7 +274,7 @@ ssize_t ServerStream::ReadOutgoing(uint8_t* buffer, size_t size, uint32_t* flags
     {
       MutexLock lock(call_->mutex_);
       if (!call_->outgoing_.empty()) {
-        current_ = Prefixed(call_->outgoing_.front().bytes);
+        current_ = std::move(call_->outgoing_.front().bytes);
         call_->outgoing_.pop_front();
       } else {
         status = call_->status_;

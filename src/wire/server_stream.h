@@ -46,15 +46,20 @@ class ServerStream {
     void operator()(event* timer) const { event_free(timer); }
   };
 
+  // Counts a field that the call keeps until it has started. False: it is refused.
+  bool KeepHeader(absl::string_view name, absl::string_view value);
+  void StartOrRefuse();
   // Returns the error of a call that cannot have a handler.
   absl::Status Check();
   // Sends a status without a handler.
   void Refuse(const absl::Status& status);
   void SubmitHeaders();
+  void DropCurrent();
 
   // ServerCall's.
   void Flush();
   void FinishNow(const absl::Status& status);
+  void FinishUnread(const absl::Status& status);
   bool Keep(size_t bytes);
   void Release(size_t bytes) { reader_.Release(bytes); }
 
@@ -62,7 +67,8 @@ class ServerStream {
   ServerSession& session_;
   CallHeaders headers_;
   size_t header_bytes_ = 0;  // as HTTP/2 counts a header list
-  std::string content_type_, encoding_;
+  size_t kept_header_bytes_ = 0;
+  bool is_grpc_ = false;         // according to its content type
   absl::Status refused_;         // before a handler was found
   std::optional<Limit> beyond_;  // why it was refused
   MessageReader reader_;
@@ -72,7 +78,7 @@ class ServerStream {
   bool has_begun_answer_ = false;
   bool has_status_ = false;  // submitted
   bool client_is_done_ = false;
-  std::string current_;  // the message being sent, with its prefix
+  std::string current_;  // the message being sent
   size_t sent_ = 0;      // bytes of the message that have gone
 };
 

@@ -44,7 +44,7 @@ func TestTenThousandPushTriggersOnOneConnectionHitNoLimit(t *testing.T) {
 	}
 	must(client.GetMetricSpec(t.Context(), &pb.ScaledObjectRef{
 		Name: "llm", Namespace: "ai", ScalerMetadata: map[string]string{"targetValue": "80"}}))
-	for _, limit := range []string{"resets", "control_frames", "streams", "streams_per_address", "unfinished_bytes"} {
+	for _, limit := range []string{"resets", "control_frames", "streams", "streams_per_address", "unfinished_bytes", "unread_bytes"} {
 		if hits := s.metric(fmt.Sprintf(`keda_gpu_scaler_grpc_limits_total{limit="%s"}`, limit)); hits != 0 {
 			t.Errorf("the limit %s was hit %d times", limit, hits)
 		}

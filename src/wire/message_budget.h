@@ -1,0 +1,67 @@
+// Bounds the bytes that many calls hold.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+namespace gpuscaler {
+
+// Thread-safe.
+class MessageBudget {
+ public:
+  // Takes from `whole` too, which outlives it.
+  explicit MessageBudget(size_t most, MessageBudget* whole = nullptr)
+      : most_(most), whole_(whole) {}
+
+  // False: too few are left, and none is taken.
+  bool Take(size_t bytes) {
+    size_t taken = taken_;
+    do {
+      if (bytes > most_ - taken) return false;
+    } while (!taken_.compare_exchange_weak(taken, taken + bytes));
+    if (whole_ == nullptr || whole_->Take(bytes)) return true;
+    taken_ -= bytes;
+    return false;
+  }
+  void Return(size_t bytes) {
+    taken_ -= bytes;
+    if (whole_ != nullptr) whole_->Return(bytes);
+  }
+  size_t taken() const { return taken_; }
+
+ private:
+  const size_t most_;
+  MessageBudget* const whole_;
+  std::atomic<size_t> taken_ = 0;
+};
+
+// The bytes that one call holds of a budget. The first kFew do not count: small messages pass when
+// the budget is spent, and the streams that may be open bound them. Not thread-safe.
+class CallBytes {
+ public:
+  static constexpr size_t kFew = 512;
+
+  explicit CallBytes(MessageBudget& budget) : budget_(budget) {}  // which outlives it
+  ~CallBytes() { Release(held_); }
+  CallBytes(const CallBytes&) = delete;
+  CallBytes& operator=(const CallBytes&) = delete;
+
+  // False: the budget is spent, and the call holds no more than before.
+  bool Keep(size_t bytes) {
+    if (!budget_.Take(Counted(held_ + bytes) - Counted(held_))) return false;
+    held_ += bytes;
+    return true;
+  }
+  void Release(size_t bytes) {
+    budget_.Return(Counted(held_) - Counted(held_ - bytes));
+    held_ -= bytes;
+  }
+
+ private:
+  static size_t Counted(size_t held) { return held > kFew ? held - kFew : 0; }
+
+  MessageBudget& budget_;
+  size_t held_ = 0;
+};
+
+}  // namespace gpuscaler
