@@ -2,11 +2,13 @@
 
 #include <pthread.h>
 
+#include <optional>
 #include <utility>
 
 namespace gpuscaler {
 
-WorkerThreads::WorkerThreads(const std::string& name, int threads) {
+WorkerThreads::WorkerThreads(const std::string& name, int threads)
+    : waiting_(static_cast<size_t>(threads)) {
   for (int i = 0; i < threads; ++i) {
     threads_.emplace_back([this] { Work(); });
     pthread_setname_np(threads_.back().native_handle(), name.c_str());
@@ -15,11 +17,12 @@ WorkerThreads::WorkerThreads(const std::string& name, int threads) {
 
 WorkerThreads::~WorkerThreads() { Stop(); }
 
-bool WorkerThreads::Run(std::function<void()> task, size_t most_waiting) {
+bool WorkerThreads::Run(std::function<void()> task, size_t most_waiting,
+                        const std::string& tenant) {
   {
     MutexLock lock(mutex_);
-    if (stopping_ || waiting_.size() >= most_waiting) return false;
-    waiting_.push_back(std::move(task));
+    if (stopping_ || waiting_.Waiting(tenant) >= most_waiting) return false;
+    waiting_.Push(tenant, std::move(task));
   }
   changed_.NotifyOne();
   return true;
@@ -37,15 +40,15 @@ void WorkerThreads::Stop() {
 
 void WorkerThreads::Work() {
   while (true) {
-    std::function<void()> task;
+    std::optional<FairQueue<std::function<void()>>::Turn> turn;
     {
       MutexLock lock(mutex_);
-      while (waiting_.empty() && !stopping_) changed_.Wait(mutex_);
-      if (waiting_.empty()) return;
-      task = std::move(waiting_.front());
-      waiting_.pop_front();
+      while (!(turn = waiting_.Next()).has_value() && !stopping_) changed_.Wait(mutex_);
     }
-    task();
+    if (!turn.has_value()) return;
+    turn->task();
+    MutexLock lock(mutex_);
+    waiting_.Done(turn->tenant);
   }
 }
 

@@ -1,13 +1,13 @@
-// Threads that run what others hand over, in its order.
+// Threads that run what others hand over.
 #pragma once
 
 #include <cstddef>
-#include <deque>
 #include <functional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/fair_queue.h"
 #include "base/mutex.h"
 
 namespace gpuscaler {
@@ -21,8 +21,9 @@ class WorkerThreads {
   WorkerThreads(const WorkerThreads&) = delete;
   WorkerThreads& operator=(const WorkerThreads&) = delete;
 
-  // False, and the task is not run: `most_waiting` wait already, or after Stop(). Does not block.
-  bool Run(std::function<void()> task, size_t most_waiting);
+  // Runs a tenant's tasks in their order; tenants take turns. False, and the task is not run:
+  // `most_waiting` of the tenant wait already, or after Stop(). Does not block.
+  bool Run(std::function<void()> task, size_t most_waiting, const std::string& tenant = "");
 
   // Runs what waits, then ends the threads; blocks until it is done. Must not be called on one of
   // them.
@@ -33,7 +34,7 @@ class WorkerThreads {
 
   Mutex mutex_;
   CondVar changed_;
-  std::deque<std::function<void()>> waiting_ ABSL_GUARDED_BY(mutex_);
+  FairQueue<std::function<void()>> waiting_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };

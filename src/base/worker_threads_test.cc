@@ -1,6 +1,7 @@
 #include "base/worker_threads.h"
 
 #include <atomic>
+#include <string>
 #include <vector>
 
 #include "base/mutex.h"
@@ -70,6 +71,24 @@ TEST(WorkerThreads, TaskBeyondTheLimitIsRefused) {
   gate.Open();
   worker.Stop();
   EXPECT_EQ(ran, 2);
+}
+
+TEST(WorkerThreads, TenantsTakeTurnsHoweverManyTasksOneHas) {
+  Gate gate;
+  std::vector<std::string> ran;
+  WorkerThreads worker("test", 1);
+  const auto run = [&](const std::string& tenant) {
+    return worker.Run([&ran, tenant] { ran.push_back(tenant); }, 2, tenant);
+  };
+  ASSERT_TRUE(worker.Run([&] { gate.Pass(); }, 2));
+  gate.WaitForArrivals(1);
+  EXPECT_TRUE(run("a"));
+  EXPECT_TRUE(run("a"));
+  EXPECT_FALSE(run("a"));
+  EXPECT_TRUE(run("b"));
+  gate.Open();
+  worker.Stop();
+  EXPECT_THAT(ran, ElementsAre("a", "b", "a"));
 }
 
 TEST(WorkerThreads, NothingRunsAfterItHasStopped) {

@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/fair_queue.h"
 #include "base/mutex.h"
 #include "base/poll_timeout.h"
 #include "page/curl_library.h"
-#include "page/fair_queue.h"
 #include "page/scrape_transfer.h"
 
 namespace gpuscaler {

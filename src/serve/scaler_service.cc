@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "absl/random/random.h"
+#include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/rate_limit.h"
 #include "base/status_macros.h"
@@ -48,10 +50,33 @@ constexpr absl::Duration kSignalSleep = absl::Milliseconds(20);
 
 // Decisions at a time.
 constexpr int kDecidingThreads = 2;
+// Of one client, which wait for a thread. The explanation of a large workload takes milliseconds.
 constexpr size_t kMostQuestions = 10'000;
-// A stream that opens is looked at by the service's thread all the same: questions do not wait for
-// 20,000 of them.
-constexpr size_t kMostBeforeAStream = 1'000;
+constexpr size_t kMostExplanations = 100;
+constexpr absl::Duration kLongestQueue = absl::Milliseconds(1500);
+
+absl::StatusOr<IsActiveResponse> ActivityOf(const TriggerEvaluator::Evaluated& evaluated) {
+  RETURN_IF_ERROR(evaluated.status());
+  const Decision& decision = evaluated->cached->decision;
+  RETURN_IF_ERROR(decision.status);
+  IsActiveResponse response;
+  response.set_result(decision.active);
+  return response;
+}
+
+absl::StatusOr<GetMetricsResponse> MetricsOf(const TriggerEvaluator::Evaluated& evaluated) {
+  RETURN_IF_ERROR(evaluated.status());
+  RETURN_IF_ERROR(evaluated->cached->decision.status);
+  return MetricsAnswer(*evaluated->cached);
+}
+
+absl::StatusOr<Explanation> ExplanationOf(const ParsedTrigger& parsed,
+                                          const TriggerEvaluator::Evaluated& evaluated,
+                                          absl::Time now) {
+  RETURN_IF_ERROR(parsed.trigger.status());
+  return evaluated.ok() ? ExplainAnswer(*evaluated->cached, now)
+                        : ExplainAnswer(parsed, evaluated.status());
+}
 
 }  // namespace
 
@@ -74,10 +99,12 @@ class ScalerService::Impl {
         snapshot_log_(options.stale_after, clock, fleets),
         streams_(options.max_streams_per_peer, fleets, metrics),
         deciding_("deciding", kDecidingThreads),
+        explaining_("explaining", 1),
         thread_([this] { Run(); }) {}
 
   ~Impl() {
     StopStreams();
+    explaining_.Stop();
     deciding_.Stop();
   }
 
@@ -128,6 +155,19 @@ class ScalerService::Impl {
                                 {"dropped", *dropped}});
   }
 
+  // Finishes a call with what it gets for the cached decision, or for the error that there is
+  // instead.
+  using Replier = std::function<void(const Call& call, const ParsedTrigger& parsed,
+                                     const TriggerEvaluator::Evaluated& evaluated)>;
+  // A call that asks about a trigger.
+  struct Asked {
+    Call call;
+    Question question;
+    std::shared_ptr<CachedTrigger> trigger;
+    Replier reply;
+    TriggerEvaluator::Parsed parsed = nullptr;  // null: not yet
+  };
+
   void IsActive(const Call& call, const Ref& ref);
   void GetMetrics(const Call& call, const GetMetricsRequest& request);
   void GetMetricSpec(const Call& call, const Ref& ref);
@@ -135,10 +175,19 @@ class ScalerService::Impl {
   OnEnd StreamIsActive(const std::shared_ptr<ServerCall>& call, const Ref& ref);
   OnEnd StreamMetricSpec(const std::shared_ptr<ServerCall>& call, const Ref& ref);
 
-  // Finishes the call with what `reply` returns for the cached decision, or for the error that
-  // there is instead when snapshot_timeout has passed.
-  template <typename Answerer>
-  void Answer(const Call& call, Question question, const Ref& ref, Answerer reply);
+  // On the server's thread. Replies within snapshot_timeout.
+  void Answer(const Call& call, Question question, const Ref& ref, Replier reply);
+  // Returns false if there must be a decision first.
+  bool AnswerWithout(const Asked& asked);
+  // On a thread of its own kind.
+  void Decide(Asked asked);
+  // Returns false if there is no answer yet.
+  bool Try(const Asked& asked, bool last);
+  void Wait(const Asked& asked);
+  // Returns true if the call has waited too long for a thread.
+  bool RefuseIfLate(const Call& call);
+  // Refuses the call if too many of its client's wait for a thread.
+  void Run(const Call& call, std::function<void()> task);
 
   // The stream begins, or ends with `refusal`. Returns what must be called at the call's end.
   template <typename Stream>
@@ -179,6 +228,7 @@ class ScalerService::Impl {
   WaitingCalls waiting_;
   OpenStreams streams_;
   WorkerThreads deciding_;
+  WorkerThreads explaining_;    // no decision for KEDA waits for explanations
   int64_t shown_profiles_ = 0;  // the thread's: what all streams were last refreshed for
   std::atomic<bool> stopping_ = false;
   std::thread thread_;
@@ -212,36 +262,83 @@ Methods ScalerService::Impl::methods() {
   return methods;
 }
 
-template <typename Answerer>
+// The thread reads no metadata, builds no explanation and lists no fleet: other clients wait for
+// it.
 void ScalerService::Impl::Answer(const Call& call, Question question, const Ref& ref,
-                                 Answerer reply) {
+                                 Replier reply) {
   if (const absl::Status checked = CheckRef(ref); !checked.ok()) return Refuse(call, checked);
-  const std::shared_ptr<CachedTrigger> trigger = cache_.Get(ref);
-  const TriggerEvaluator::Parsed parsed = evaluator_.Parse(*trigger);
-  if (!parsed->trigger.ok()) return Finish(call, reply(*parsed, parsed->trigger.status()));
-  evaluator_.Want(*trigger, *parsed);
-  const auto standing = evaluator_.Standing(question, *trigger, parsed);
-  if (standing.has_value() && standing->ok()) return Finish(call, reply(*parsed, *standing));
-  const auto attempt = [this, call, question, trigger, parsed, reply](bool last) {
-    const TriggerEvaluator::Evaluated evaluated = evaluator_.Try(question, *trigger, parsed);
-    const bool answers = evaluated.ok() || last;
-    if (!answers) return false;
-    if (!evaluated.ok()) evaluator_.Unanswered(*trigger, evaluated.status());
-    Finish(call, reply(*parsed, evaluated));
+  Asked asked{
+      .call = call, .question = question, .trigger = cache_.Get(ref), .reply = std::move(reply)};
+  if (call.rpc != Rpc::kExplain) {
+    const TriggerEvaluator::Parsed known = evaluator_.Known(*asked.trigger);
+    const bool is_quick =
+        known != nullptr && (!known->trigger.ok() || known->trigger->scope == Scope::kWorkload);
+    if (is_quick) asked.parsed = known;
+    if (is_quick && AnswerWithout(asked)) return;
+  }
+  Run(call, [this, asked = std::move(asked)] { Decide(asked); });
+}
+
+bool ScalerService::Impl::AnswerWithout(const Asked& asked) {
+  const ParsedTrigger& parsed = *asked.parsed;
+  if (!parsed.trigger.ok()) {
+    asked.reply(asked.call, parsed, parsed.trigger.status());
+    return true;
+  }
+  evaluator_.Want(*asked.trigger, parsed);
+  const auto standing = evaluator_.Standing(asked.question, *asked.trigger, asked.parsed);
+  if (!standing.has_value()) return false;
+  if (standing->ok())
+    asked.reply(asked.call, parsed, *standing);
+  else
+    Wait(asked);
+  return true;
+}
+
+void ScalerService::Impl::Decide(Asked asked) {
+  if (RefuseIfLate(asked.call)) return;
+  if (asked.parsed == nullptr) {
+    asked.parsed = evaluator_.Parse(*asked.trigger);
+    if (AnswerWithout(asked)) return;
+  }
+  if (!Try(asked, /*last=*/false)) Wait(asked);
+}
+
+bool ScalerService::Impl::Try(const Asked& asked, bool last) {
+  const TriggerEvaluator::Evaluated evaluated =
+      evaluator_.Try(asked.question, *asked.trigger, asked.parsed);
+  if (!evaluated.ok() && !last) return false;
+  if (!evaluated.ok()) evaluator_.Unanswered(*asked.trigger, evaluated.status());
+  asked.reply(asked.call, *asked.parsed, evaluated);
+  return true;
+}
+
+void ScalerService::Impl::Wait(const Asked& asked) {
+  const auto attempt = [this, asked](bool last) {
+    if (asked.call.rpc != Rpc::kExplain) return Try(asked, last);
+    const auto standing = evaluator_.Standing(asked.question, *asked.trigger, asked.parsed);
+    if (standing.has_value() && !standing->ok() && !last) return false;
+    Run(asked.call, [this, asked, last] {
+      if (!Try(asked, last)) Wait(asked);
+    });
     return true;
   };
-  const auto wait = [this, arrived = call.arrived, bytes = trigger->size_bytes(), attempt] {
-    waiting_.Add(arrived + options_.snapshot_timeout, bytes, attempt);
-  };
-  if (standing.has_value()) return wait();
-  const auto decide = [this, call, attempt, wait] {
-    const bool is_late = real_.Now() - call.arrived >= options_.snapshot_timeout;
-    if (is_late) return Refuse(call, absl::UnavailableError("too many decisions are wanted"));
-    if (!attempt(false)) wait();
-  };
-  if (!deciding_.Run(decide, kMostQuestions)) {
-    Refuse(call, absl::UnavailableError("too many questions wait for a decision"));
-  }
+  waiting_.Add(asked.call.arrived + options_.snapshot_timeout, asked.trigger->size_bytes(),
+               attempt);
+}
+
+bool ScalerService::Impl::RefuseIfLate(const Call& call) {
+  const bool is_late = real_.Now() - call.arrived >= kLongestQueue;
+  if (is_late) Refuse(call, absl::UnavailableError("too many questions wait for an answer"));
+  return is_late;
+}
+
+void ScalerService::Impl::Run(const Call& call, std::function<void()> task) {
+  const std::string& peer = call.call->headers().peer;
+  const bool runs = call.rpc == Rpc::kExplain
+                        ? explaining_.Run(std::move(task), kMostExplanations, peer)
+                        : deciding_.Run(std::move(task), kMostQuestions, peer);
+  if (!runs) Refuse(call, absl::UnavailableError("too many questions of this client wait"));
 }
 
 template <typename Stream>
@@ -249,11 +346,16 @@ OnEnd ScalerService::Impl::Begin(Rpc rpc, const ServerCall& call, std::shared_pt
                                  absl::Status refusal) {
   refusal.Update(streams_.Open(rpc, call.headers().peer, stream->size_bytes(), stream));
   if (refusal.ok()) {
-    streams_.Watch(stream.get(), stream->interest());  // it is due at once, for RefreshDue()
-    const auto refresh = [this, stream] {
-      if (!stopping_) stream->Refresh(clock_.Now());
+    const auto begin = [this, stream] {
+      if (stopping_ || stream->has_ended()) return;
+      streams_.Watch(stream.get(), stream->interest());
+      stream->Refresh(clock_.Now());
     };
-    deciding_.Run(refresh, kMostBeforeAStream);
+    // They take turns with the questions of their client.
+    const std::string tenant = absl::StrCat(call.headers().peer, " streams");
+    if (!deciding_.Run(begin, options_.max_streams_per_peer, tenant)) {
+      stream->End(absl::UnavailableError("too many streams of this client begin"));
+    }
   } else {
     // Not when it is stopping, nor for what is never served: no fault of the peer's.
     if (absl::IsInvalidArgument(refusal) || absl::IsResourceExhausted(refusal)) {
@@ -308,14 +410,9 @@ void ScalerService::Impl::RefreshOnSignals(absl::Time now) {
 
 void ScalerService::Impl::IsActive(const Call& call, const Ref& ref) {
   Answer(call, Question::kActivity, ref,
-         [](const ParsedTrigger&,
-            const TriggerEvaluator::Evaluated& evaluated) -> absl::StatusOr<IsActiveResponse> {
-           RETURN_IF_ERROR(evaluated.status());
-           const Decision& decision = evaluated->cached->decision;
-           RETURN_IF_ERROR(decision.status);
-           IsActiveResponse response;
-           response.set_result(decision.active);
-           return response;
+         [this](const Call& asked, const ParsedTrigger&,
+                const TriggerEvaluator::Evaluated& evaluated) {
+           Finish(asked, ActivityOf(evaluated));
          });
 }
 
@@ -324,27 +421,29 @@ void ScalerService::Impl::GetMetrics(const Call& call, const GetMetricsRequest& 
     return Refuse(call, absl::InvalidArgumentError("no scaledObjectRef"));
   }
   Answer(call, Question::kAll, request.scaledobjectref(),
-         [](const ParsedTrigger&,
-            const TriggerEvaluator::Evaluated& evaluated) -> absl::StatusOr<GetMetricsResponse> {
-           RETURN_IF_ERROR(evaluated.status());
-           RETURN_IF_ERROR(evaluated->cached->decision.status);
-           return MetricsAnswer(*evaluated->cached);
+         [this](const Call& asked, const ParsedTrigger&,
+                const TriggerEvaluator::Evaluated& evaluated) {
+           Finish(asked, MetricsOf(evaluated));
          });
 }
 
 void ScalerService::Impl::Explain(const Call& call, const Ref& ref) {
   Answer(call, Question::kAll, ref,
-         [&clock = clock_](
-             const ParsedTrigger& parsed,
-             const TriggerEvaluator::Evaluated& evaluated) -> absl::StatusOr<Explanation> {
-           RETURN_IF_ERROR(parsed.trigger.status());
-           return evaluated.ok() ? ExplainAnswer(*evaluated->cached, clock.Now())
-                                 : ExplainAnswer(parsed, evaluated.status());
+         [this](const Call& asked, const ParsedTrigger& parsed,
+                const TriggerEvaluator::Evaluated& evaluated) {
+           Finish(asked, ExplanationOf(parsed, evaluated, clock_.Now()));
          });
 }
 
 void ScalerService::Impl::GetMetricSpec(const Call& call, const Ref& ref) {
-  Finish<GetMetricSpecResponse>(call, SpecAnswer(evaluator_.Parse(*ForSpec(ref))->spec));
+  const std::shared_ptr<CachedTrigger> trigger = ForSpec(ref);
+  const auto answer = [this, call](const ParsedTrigger& parsed) {
+    Finish<GetMetricSpecResponse>(call, SpecAnswer(parsed.spec));
+  };
+  if (const auto known = evaluator_.Known(*trigger)) return answer(*known);
+  Run(call, [this, call, trigger, answer] {
+    if (!RefuseIfLate(call)) answer(*evaluator_.Parse(*trigger));
+  });
 }
 
 OnEnd ScalerService::Impl::StreamIsActive(const std::shared_ptr<ServerCall>& call, const Ref& ref) {

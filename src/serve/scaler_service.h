@@ -33,7 +33,8 @@ struct ScalerServiceOptions {
 };
 
 // Every call is answered within 2 s and holds no thread while it waits. An answer that is known is
-// sent by the server's own thread; decisions are made on others. Thread-safe.
+// sent by the server's own thread. Decisions and explanations are made on others, where clients
+// take turns. Thread-safe.
 class ScalerService {
  public:
   // All references outlive the service. Wakes `wake_sampler` when a costly reading that the newest

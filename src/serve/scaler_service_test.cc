@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
+#include <functional>
 #include <future>
 #include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "health.pb.h"
 #include "serve/served_scaler.h"
 
 namespace gpuscaler {
@@ -22,6 +25,14 @@ using ::testing::HasSubstr;
 double ValueOf(const absl::StatusOr<GetMetricsResponse>& reply) {
   EXPECT_TRUE(reply.ok()) << reply.status();
   return reply.ok() ? reply->metricvalues(0).metricvaluefloat() : std::nan("");
+}
+
+absl::Status CheckHealth(TestScalerClient& client) {
+  return client.channel()
+      .Call<grpc::health::v1::HealthCheckResponse>("/grpc.health.v1.Health/Check",
+                                                   grpc::health::v1::HealthCheckRequest(),
+                                                   {.timeout = absl::Seconds(10)})
+      .status();
 }
 
 // A reading that costs, of a device that has it but was not asked.
@@ -369,6 +380,63 @@ TEST(ScalerService, DecisionsAreCountedOnceForEachSnapshotByTheirOutcome) {
   EXPECT_EQ(scaler.counted.decided(Outcome::kSaturationUnknown), 2);
   EXPECT_FALSE(scaler.client.GetMetrics(RefOf({{"profil", "vllm-inference"}})).ok());
   EXPECT_EQ(scaler.counted.decided(Outcome::kBadMetadata), 1);
+}
+
+// Holds a thread up from the moment when it comes until Open().
+class Barrier {
+ public:
+  void Pass() {
+    arrived_.set_value();
+    opened_.get_future().wait();
+  }
+  bool WaitForArrival() {
+    return arrived_.get_future().wait_for(std::chrono::seconds(30)) == std::future_status::ready;
+  }
+  void Open() { opened_.set_value(); }
+
+ private:
+  std::promise<void> arrived_, opened_;
+};
+
+TEST(ScalerService, ExplanationThatIsBuiltDelaysNoOtherClient) {
+  ServedScaler scaler;
+  scaler.Sample({BusyGpu(0, 60)});
+  ASSERT_TRUE(scaler.client.Explain(RefOf({})).ok()) << "there is a decision from now on";
+  Barrier barrier;
+  scaler.counted.AtNextExplanation([&] { barrier.Pass(); });
+  auto explanation =
+      std::async(std::launch::async, [&] { return scaler.client.Explain(RefOf({})); });
+  ASSERT_TRUE(barrier.WaitForArrival());
+  TestScalerClient other({.address = scaler.address});
+  EXPECT_EQ(CheckHealth(other), absl::OkStatus());
+  EXPECT_EQ(ValueOf(other.GetMetrics(RefOf({}))), 60);
+  EXPECT_EQ(ValueOf(other.GetMetrics(RefOf({{"window", "0s"}}))), 60) << "which is decided anew";
+  barrier.Open();
+  EXPECT_TRUE(explanation.get().ok());
+}
+
+TEST(ScalerService, MetadataThatIsReadDelaysNoOtherClient) {
+  ServedScaler scaler;
+  scaler.Sample({BusyGpu(0, 60)});
+  const std::vector<std::function<void(const externalscaler::ScaledObjectRef&)>> questions = {
+      [&](const auto& ref) { EXPECT_TRUE(scaler.client.GetMetricSpec(ref).ok()); },
+      [&](const auto& ref) { EXPECT_FALSE(scaler.client.IsActive(ref).ok()); },
+      [&](const auto& ref) {
+        EXPECT_NE(scaler.client.StreamIsActive(ref)->WaitForEnd(), absl::OkStatus());
+      },
+  };
+  for (size_t i = 0; i < questions.size(); ++i) {
+    Barrier barrier;
+    scaler.counted.AtNextDecision([&] { barrier.Pass(); });
+    const auto ref = RefOf({{absl::StrCat("unknown", i), ""}});
+    auto asked = std::async(std::launch::async, [&] { questions[i](ref); });
+    ASSERT_TRUE(barrier.WaitForArrival()) << i;
+    TestScalerClient other({.address = scaler.address});
+    EXPECT_EQ(CheckHealth(other), absl::OkStatus()) << i;
+    EXPECT_EQ(ValueOf(other.GetMetrics(RefOf({}))), 60) << i;
+    barrier.Open();
+    asked.get();
+  }
 }
 
 }  // namespace

@@ -40,6 +40,9 @@ class ScalerStream : public OpenStream {
     return Due();
   }
 
+  // Its client may have gone as well.
+  bool has_ended() const { return call_->is_finished(); }
+
   // CANCELLED: its client has gone before the stream has ended.
   absl::StatusCode code() const {
     MutexLock lock(end_mutex_);

@@ -44,9 +44,14 @@ bool Eventually(Condition condition) {
 class CountedRequests : public RequestMetrics {
  public:
   void Answered(Rpc rpc, absl::StatusCode code, absl::Duration) override {
-    MutexLock lock(mutex_);
-    ++answered_[{rpc, code}];
-    changed_.NotifyAll();
+    std::function<void()> first;
+    {
+      MutexLock lock(mutex_);
+      ++answered_[{rpc, code}];
+      changed_.NotifyAll();
+      if (rpc == Rpc::kExplain) first = std::exchange(at_explanation_, nullptr);
+    }
+    if (first) first();
   }
   void StreamsOpen(Rpc rpc, int count) override {
     MutexLock lock(mutex_);
@@ -66,6 +71,11 @@ class CountedRequests : public RequestMetrics {
   void AtNextDecision(std::function<void()> action) {
     MutexLock lock(mutex_);
     at_decision_ = std::move(action);
+  }
+  // The next answer to Explain calls `action` before it is sent.
+  void AtNextExplanation(std::function<void()> action) {
+    MutexLock lock(mutex_);
+    at_explanation_ = std::move(action);
   }
 
   int answered(Rpc rpc, absl::StatusCode code) {
@@ -94,6 +104,7 @@ class CountedRequests : public RequestMetrics {
   std::map<Rpc, int> open_ ABSL_GUARDED_BY(mutex_);
   std::map<Outcome, int> decided_ ABSL_GUARDED_BY(mutex_);
   std::function<void()> at_decision_ ABSL_GUARDED_BY(mutex_);
+  std::function<void()> at_explanation_ ABSL_GUARDED_BY(mutex_);
 };
 
 class ServedScaler {

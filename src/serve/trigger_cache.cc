@@ -109,32 +109,40 @@ bool CachedTrigger::IsFor(const externalscaler::ScaledObjectRef& ref) const {
 
 CachedTrigger::Parsing CachedTrigger::Parse(const ProfileStore::Current& profiles,
                                             SourceFor source_for) {
-  MutexLock lock(mutex_);
-  if (parsed_ != nullptr && parsed_->profiles_version >= profiles.version) {
-    return {.parsed = parsed_, .is_new = false};
-  }
-  auto parsed = std::make_shared<ParsedTrigger>(
+  if (auto known = parsed(profiles.version)) return {.parsed = std::move(known), .is_new = false};
+  auto read = std::make_shared<ParsedTrigger>(
       ParsedTrigger{.profiles_version = profiles.version,
                     .trigger = ParseTrigger(metadata_, *profiles.profiles),
                     .bad_keys = "",
                     .spec = SpecOf(metadata_, *profiles.profiles),
                     .wanted = {.namespaces = namespaces_}});
-  if (parsed->trigger.ok()) {
-    parsed->wanted = PodsOfInterest(*parsed->trigger, scaled_object_);
-    auto source = source_for(*parsed->trigger, scaled_object_);
+  if (read->trigger.ok()) {
+    read->wanted = PodsOfInterest(*read->trigger, scaled_object_);
+    auto source = source_for(*read->trigger, scaled_object_);
     if (source.ok()) {
-      parsed->source = *std::move(source);
-      if (parsed->source.has_value()) {
-        parsed->gateway = GatewayOf(*parsed->trigger, scaled_object_.namespace_name);
+      read->source = *std::move(source);
+      if (read->source.has_value()) {
+        read->gateway = GatewayOf(*read->trigger, scaled_object_.namespace_name);
       }
     } else {
-      parsed->trigger = source.status();
+      read->trigger = source.status();
     }
   } else {
-    parsed->bad_keys = BadKeys(metadata_, *profiles.profiles);
+    read->bad_keys = BadKeys(metadata_, *profiles.profiles);
   }
-  parsed_ = std::move(parsed);
+  MutexLock lock(mutex_);
+  // Another thread may have read it meanwhile.
+  if (parsed_ != nullptr && parsed_->profiles_version >= profiles.version) {
+    return {.parsed = parsed_, .is_new = false};
+  }
+  parsed_ = std::move(read);
   return {.parsed = parsed_, .is_new = true};
+}
+
+std::shared_ptr<const ParsedTrigger> CachedTrigger::parsed(int64_t profiles_version) const {
+  MutexLock lock(mutex_);
+  const bool is_current = parsed_ != nullptr && parsed_->profiles_version >= profiles_version;
+  return is_current ? parsed_ : nullptr;
 }
 
 Evaluation CachedTrigger::Evaluate(Question question,

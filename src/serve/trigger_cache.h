@@ -114,6 +114,8 @@ class CachedTrigger {
   Parsing Parse(
       const ProfileStore::Current& profiles,
       SourceFor source_for = [](const Trigger&, const ScaledObjectRef&) { return std::nullopt; });
+  // Null: they have not been read under this version of the profiles.
+  std::shared_ptr<const ParsedTrigger> parsed(int64_t profiles_version) const;
 
   // Decides once a generation, and again when time alone may have changed the answer
   // (Decision::valid_until, active_until); a history older than the last one gets the last one's

@@ -111,11 +111,16 @@ TriggerEvaluator::Parsed TriggerEvaluator::Parse(CachedTrigger& trigger) const {
       profiles_.Get(), [this](const Trigger& asked, const ScaledObjectRef& scaled_object) {
         return SourceFor(asked, scaled_object);
       });
-  if (!parsing.parsed->trigger.ok()) {
-    if (parsing.is_new) metrics_.Decided(Outcome::kBadMetadata);
-    LogBadMetadata(trigger, parsing.parsed->bad_keys);
-  }
+  const bool is_bad = !parsing.parsed->trigger.ok();
+  if (is_bad && parsing.is_new) metrics_.Decided(Outcome::kBadMetadata);
+  if (is_bad) LogBadMetadata(trigger, parsing.parsed->bad_keys);
   return parsing.parsed;
+}
+
+TriggerEvaluator::Parsed TriggerEvaluator::Known(CachedTrigger& trigger) const {
+  Parsed parsed = trigger.parsed(profiles_.Get().version);
+  if (parsed != nullptr && !parsed->trigger.ok()) LogBadMetadata(trigger, parsed->bad_keys);
+  return parsed;
 }
 
 absl::StatusOr<std::optional<SignalSource>> TriggerEvaluator::SourceFor(

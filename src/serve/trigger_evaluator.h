@@ -30,7 +30,10 @@ class TriggerEvaluator {
                    Leases& leases, const ProfileStore& profiles, RequestMetrics& metrics,
                    std::function<void()> wake_sampler, const SignalAccess& signals = {});
 
+  // Takes a tenth of a second for the worst metadata that CheckSize() lets through.
   Parsed Parse(CachedTrigger& trigger) const;
+  // Returns what Parse() would at once, or null if that has to read the metadata.
+  Parsed Known(CachedTrigger& trigger) const;
 
   // The rest takes a `parsed` whose trigger is OK.
 

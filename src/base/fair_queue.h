@@ -26,6 +26,11 @@ class FairQueue {
     tenants_[tenant].waiting.push_back(std::move(task));
   }
 
+  size_t Waiting(const std::string& tenant) const {
+    const auto found = tenants_.find(tenant);
+    return found == tenants_.end() ? 0 : found->second.waiting.size();
+  }
+
   // Whose turn it is; it is under way until Done(). Empty: nobody waits who may have more.
   std::optional<Turn> Next() {
     const auto found = Find();

@@ -1,4 +1,4 @@
-#include "page/fair_queue.h"
+#include "base/fair_queue.h"
 
 #include <vector>
 
