@@ -24,12 +24,15 @@ constexpr absl::Duration kLongestAnswer = absl::Seconds(2);
 // "pkg.Service" of "/pkg.Service/Method".
 std::string ServiceOf(const std::string& path) { return path.substr(1, path.rfind('/') - 1); }
 
-// The service ends streams beyond its own limit with a reason: calls must get through to it.
+// The service ends streams beyond its own limit with a reason: calls must get through to it. The
+// deadlines of all of them may pass together.
 SessionLimits LimitsFor(int max_streams_per_peer) {
   const auto streams = static_cast<size_t>(max_streams_per_peer);
   SessionLimits limits;
   limits.streams = std::max<uint32_t>(limits.streams, streams + streams / 5);
   limits.streams_per_address = std::max<size_t>(limits.streams_per_address, limits.streams);
+  limits.resets_at_once =
+      std::max<uint64_t>(limits.resets_at_once, limits.streams_per_address * 5 / 4);
   limits.streams_in_all = std::max(limits.streams_in_all, 3 * limits.streams_per_address);
   return limits;
 }

@@ -15,6 +15,7 @@
 #include "wire/client_tls.h"
 #include "wire/limits.h"
 #include "wire/test_certificates.h"
+#include "wire/test_frames.h"
 
 namespace gpuscaler {
 namespace {
@@ -202,6 +203,21 @@ TEST_F(GrpcServerTls, BadPairAtStartIsInvalid) {
       {});
   EXPECT_EQ(server.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(server.status().message()), HasSubstr("none.pem"));
+}
+
+// As deadlines of KEDA's that pass together.
+TEST(GrpcServer, AllowsAsManyResetsAsAPeerMayHaveStreams) {
+  constexpr uint32_t kStreams = 100'000;
+  ServedScaler scaler({}, "", {.bind_address = "127.0.0.1", .max_streams_per_peer = kStreams});
+  RawClient client(scaler.server->port());
+  client.Begin();
+  std::string calls;
+  for (uint32_t stream = 1; stream < 2 * kStreams; stream += 2) {
+    calls += CallHead(stream, "/externalscaler.ExternalScaler/IsActive") + ResetFrame(stream);
+  }
+  client.Send(calls + Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
+  EXPECT_TRUE(client.Read(FrameType::kPing).has_value()) << "the connection is still there";
+  EXPECT_EQ(scaler.server->counts().limits[static_cast<size_t>(Limit::kResets)], 0);
 }
 
 }  // namespace
