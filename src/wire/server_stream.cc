@@ -31,6 +31,11 @@ std::string StatusText(const absl::Status& status) {
   return PercentEncoded(absl::StrCat(text.substr(0, end), "..."));
 }
 
+std::vector<nghttp2_nv> AnswerFields() {
+  return {Field(":status", "200"), Field("content-type", "application/grpc"),
+          Field("grpc-accept-encoding", "identity")};
+}
+
 }  // namespace
 
 ServerStream::ServerStream(int32_t id, ServerSession& session)
@@ -215,8 +220,7 @@ void ServerStream::DropCurrent() {
 
 void ServerStream::Refuse(const absl::Status& status) {
   const std::string code = GrpcCode(status.code()), text = StatusText(status);
-  std::vector<nghttp2_nv> fields = {Field(":status", "200"),
-                                    Field("content-type", "application/grpc")};
+  std::vector<nghttp2_nv> fields = AnswerFields();
   if (call_ != nullptr) {
     MutexLock lock(call_->mutex_);
     AddTo(fields, call_->initial_);
@@ -229,9 +233,7 @@ void ServerStream::Refuse(const absl::Status& status) {
 }
 
 void ServerStream::SubmitHeaders() {
-  std::vector<nghttp2_nv> fields = {Field(":status", "200"),
-                                    Field("content-type", "application/grpc"),
-                                    Field("grpc-accept-encoding", "identity")};
+  std::vector<nghttp2_nv> fields = AnswerFields();
   MutexLock lock(call_->mutex_);
   AddTo(fields, call_->initial_);
   const nghttp2_data_provider provider = OutgoingData<ServerSession>();
