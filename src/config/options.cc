@@ -272,7 +272,8 @@ const std::vector<Option>& Table() {
       {.name = "max-connection-age",
        .member = &Config::max_connection_age,
        .value = "DURATION",
-       .help = "Age at which a client is told to connect again, and so finds new replicas of the "
+       .help = "Age, 10 % more or less, at which a client is told to connect again, and so finds "
+               "new replicas of the "
                "scaler behind its name; its streams go on.",
        .roles = kAnsweringKeda,
        .least = 1,

@@ -18,6 +18,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/random/random.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -171,7 +172,7 @@ class WireServer::Impl {
     std::unique_ptr<ServerSession> session;
     AddressShare& address;
     std::string peer;
-    absl::Time since;
+    absl::Time ends_at;
     bool is_asked_to_go = false;
   };
   using Connections = std::list<Connection>;
@@ -285,7 +286,10 @@ class WireServer::Impl {
     ++shared.connections;
     const auto place = connections_.insert(
         connections_.end(),
-        {.session = nullptr, .address = shared, .peer = peer, .since = clock_.Now()});
+        {.session = nullptr,
+         .address = shared,
+         .peer = peer,
+         .ends_at = clock_.Now() + options_.connection_age * options_.age_jitter()});
     ++open_;
     place->session =
         std::make_unique<ServerSession>(buffered, std::move(peer), share_, shared,
@@ -337,10 +341,9 @@ class WireServer::Impl {
     const absl::Time now = clock_.Now();
     for (auto next = connections_.begin(); next != connections_.end();) {
       Connection& each = *next++;
-      const absl::Duration age = now - each.since;
-      if (age >= options_.connection_age + options_.connection_age_grace) {
+      if (now >= each.ends_at + options_.connection_age_grace) {
         each.session->CloseNow();
-      } else if (age >= options_.connection_age && !std::exchange(each.is_asked_to_go, true)) {
+      } else if (now >= each.ends_at && !std::exchange(each.is_asked_to_go, true)) {
         each.session->BeginToClose();
       } else {
         each.session->LookAfter();
@@ -377,6 +380,11 @@ class WireServer::Impl {
   bool are_all_gone_ ABSL_GUARDED_BY(mutex_) = false;
   TlsContext tls_ ABSL_GUARDED_BY(mutex_) = {nullptr, SSL_CTX_free};
 };
+
+double TenPercentMoreOrLess() {
+  absl::BitGen random;
+  return absl::Uniform(random, 0.9, 1.1);
+}
 
 absl::StatusOr<std::unique_ptr<WireServer>> WireServer::Start(WireServerOptions options,
                                                               Methods methods) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +18,8 @@
 #include "wire/tls_files.h"
 
 namespace gpuscaler {
+
+double TenPercentMoreOrLess();  // 0.9 to 1.1, at random
 
 struct WireServerOptions {
   std::string bind_address;  // an IPv4 or IPv6 address, without brackets, or "unix:/path"
@@ -32,6 +35,8 @@ struct WireServerOptions {
   // free, new connections wait.
   size_t spare_descriptors = 64;
   absl::Duration connection_age = absl::Minutes(10);
+  // A connection's factor for it: clients that connected together do not leave together.
+  std::function<double()> age_jitter = TenPercentMoreOrLess;
   absl::Duration connection_age_grace = absl::Minutes(7);
 };
 

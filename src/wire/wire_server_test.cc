@@ -1,8 +1,12 @@
 #include "wire/wire_server.h"
 
+#include <nghttp2/nghttp2.h>
+
 #include <atomic>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -20,6 +24,8 @@ namespace gpuscaler {
 namespace {
 
 using testing::HasSubstr;
+using testing::IsSupersetOf;
+using testing::Pair;
 
 // Answers each message with itself.
 class Echo : public ServerCall::Handler {
@@ -210,6 +216,107 @@ TEST_F(WireServerTest, AsksSilentClientsAndClosesTheirConnections) {
   const std::string got = Raw("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + settings);
   const std::string ping("\0\0\10\6\0\0\0\0\0", 9);
   EXPECT_THAT(got, HasSubstr(ping));
+}
+
+// Returns the fields of the first header block that a connection has sent.
+std::map<std::string, std::string> FieldsOf(const std::string& block) {
+  nghttp2_hd_inflater* inflater = nullptr;
+  nghttp2_hd_inflate_new(&inflater);
+  std::map<std::string, std::string> fields;
+  const auto* next = reinterpret_cast<const uint8_t*>(block.data());
+  const uint8_t* const end = next + block.size();
+  int flags = 0;
+  while ((flags & NGHTTP2_HD_INFLATE_FINAL) == 0) {
+    nghttp2_nv field = {};
+    const ssize_t read = nghttp2_hd_inflate_hd2(inflater, &field, &flags, next,
+                                                static_cast<size_t>(end - next), /*in_final=*/1);
+    if (read < 0) break;
+    next += read;
+    if ((flags & NGHTTP2_HD_INFLATE_EMIT) == 0) continue;
+    fields[std::string(reinterpret_cast<const char*>(field.name), field.namelen)] =
+        std::string(reinterpret_cast<const char*>(field.value), field.valuelen);
+  }
+  nghttp2_hd_inflate_del(inflater);
+  return fields;
+}
+
+TEST_F(WireServerTest, RefusesCompressedMessagesWithTheEncodingThatItAccepts) {
+  Start();
+  RawClient client(server_->port());
+  client.Begin();
+  client.Send(CallHead(1, "/test.Echo/Echo", Literal("grpc-encoding", "gzip")));
+  const auto answer = client.Read(FrameType::kHeaders);
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_THAT(FieldsOf(answer->payload), IsSupersetOf({Pair("grpc-status", "12"),  // UNIMPLEMENTED
+                                                       Pair("grpc-accept-encoding", "identity")}));
+}
+
+TEST_F(WireServerTest, EndsOldConnectionsInTwoStepsThatLoseNoCall) {
+  // A round trip is waited for for a second: a machine that stands still longer gets another try.
+  const auto attempt = [this] {
+    WireServerOptions options;
+    options.connection_age = absl::ZeroDuration();
+    Start(std::move(options));
+    RawClient client(server_->port());
+    client.Begin();
+    const auto ping = client.Read(FrameType::kPing);  // nghttp2 sends it first
+    const auto notice = client.Read(FrameType::kGoAway);
+    if (!ping.has_value() || !notice.has_value()) return false;
+    EXPECT_EQ(notice->payload, BigEndian(0x7fffffff, 4) + BigEndian(0, 4)) << "NO_ERROR";
+    // It crosses the notice.
+    client.Send(CallHead(1, "/test.Echo/Echo") + DataFrame(1, "late", kEndStream));
+    const auto answer = client.Read(FrameType::kData);
+    if (!answer.has_value()) return false;
+    EXPECT_THAT(answer->payload, testing::EndsWith("late"));
+    client.Send(Encode({FrameType::kPing, kAck, 0, ping->payload}));
+    const auto goaway = client.Read(FrameType::kGoAway);
+    if (!goaway.has_value()) return false;
+    EXPECT_EQ(goaway->payload, BigEndian(1, 4) + BigEndian(0, 4)) << "the last call, NO_ERROR";
+    EXPECT_TRUE(client.IsClosed());
+    return true;
+  };
+  EXPECT_TRUE(attempt() || attempt() || attempt());
+}
+
+TEST_F(WireServerTest, ClosesOldConnectionsAfterTheirGrace) {
+  WireServerOptions options;
+  options.connection_age = absl::ZeroDuration();
+  options.connection_age_grace = absl::Seconds(3);  // the server looks once a second
+  Start(std::move(options));
+  RawClient client(server_->port());
+  client.Begin();
+  client.Send(CallHead(1, "/test.Echo/Hang") + DataFrame(1, "x"));
+  EXPECT_TRUE(client.Read(FrameType::kGoAway).has_value());
+  EXPECT_TRUE(client.IsClosed());
+  for (int i = 0; i < 1000 && ended_ == 0; ++i) absl::SleepFor(absl::Milliseconds(10));
+  EXPECT_EQ(ended_, 1);
+}
+
+TEST_F(WireServerTest, ConnectionsOfOneTimeLeaveAtDifferentTimes) {
+  WireServerOptions options;
+  options.connection_age = absl::Milliseconds(1);
+  options.age_jitter = [connections = 0]() mutable { return ++connections == 1 ? 1 : 1e9; };
+  Start(std::move(options));
+  RawClient first(server_->port());
+  first.Begin();
+  ASSERT_TRUE(first.Read(FrameType::kSettings).has_value());
+  RawClient second(server_->port());
+  second.Begin();
+  ASSERT_TRUE(first.Read(FrameType::kGoAway).has_value());
+  second.Send(Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
+  std::optional<Frame> frame;
+  while ((frame = second.Read()) && frame->type != FrameType::kPing) {
+    EXPECT_NE(frame->type, FrameType::kGoAway);
+  }
+  EXPECT_TRUE(frame.has_value());
+}
+
+TEST(TenPercentMoreOrLess, IsAtRandom) {
+  std::set<double> factors;
+  for (int i = 0; i < 100; ++i) factors.insert(TenPercentMoreOrLess());
+  EXPECT_GT(factors.size(), 50);
+  EXPECT_GE(*factors.begin(), 0.9);
+  EXPECT_LE(*factors.rbegin(), 1.1);
 }
 
 TEST_F(WireServerTest, RefusesLargeHeaders) {
