@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/duration_text.h"
 #include "wire/http2_bytes.h"
+#include "wire/tls_messages.h"
 
 namespace gpuscaler {
 namespace {
@@ -75,8 +76,7 @@ struct ClientCallbacks {
     const bool is_data = type == NGHTTP2_DATA && (frame->hd.length > 0 || is_last);
     if (type == NGHTTP2_HEADERS || is_data) session.useless_frames_ = 0;
     if (type != NGHTTP2_HEADERS && !is_data && type != NGHTTP2_WINDOW_UPDATE &&
-        ++session.useless_frames_ > kUselessFrames) {
-      session.violation_ = "the server sends too many empty frames";
+        !session.CountUselessFrame()) {
       return NGHTTP2_ERR_CALLBACK_FAILURE;
     }
     ClientStream* const stream = session.Find(frame->hd.stream_id);
@@ -134,6 +134,7 @@ ClientSession::ClientSession(Connection connection, EventLoop& loop, const Targe
         static_cast<ClientSession*>(session)->OnConnectionEvent(what);
       },
       this);
+  ReportTlsMessages(connection_.get(), this);
   bufferevent_enable(connection_.get(), EV_READ | EV_WRITE);
 }
 
@@ -191,8 +192,19 @@ void ClientSession::OnReadable() {
   Send();
 }
 
+void ClientSession::OnTlsMessage() {
+  if (!CountUselessFrame()) FailSoon(connection_.get());
+}
+
+bool ClientSession::CountUselessFrame() {
+  if (++useless_frames_ <= kUselessFrames) return true;
+  violation_ = "the server sends too many empty frames";
+  return false;
+}
+
 void ClientSession::OnConnectionEvent(short what) {
   if ((what & BEV_EVENT_CONNECTED) != 0) return;
+  if (!violation_.empty()) return Lose(violation_);
   const int system_error = EVUTIL_SOCKET_ERROR();
   const unsigned long error = bufferevent_get_openssl_error(connection_.get());
   if (ERR_GET_LIB(error) == ERR_LIB_SSL &&

@@ -22,7 +22,7 @@ namespace gpuscaler {
 
 // Belongs to the loop's thread. A server that sends more than it may is disconnected, or its call
 // ends with RESOURCE_EXHAUSTED: 16 KiB of headers for a call, 8 CONTINUATION frames, 1,000 frames
-// without use in a row. PUSH_PROMISE is refused.
+// and messages of TLS without use in a row. PUSH_PROMISE is refused.
 class ClientSession {
  public:
   // `loop` and `target` outlive the session. Calls `closed` once, last of all; it may delete the
@@ -38,6 +38,9 @@ class ClientSession {
 
   // False: the server accepts no more calls here. The session closes after its last one.
   bool accepts_calls() const { return accepts_calls_; }
+
+  // Closes the connection soon if too many come.
+  void OnTlsMessage();
 
   // The part that its streams use.
   nghttp2_session* http2() { return session_.get(); }
@@ -57,6 +60,8 @@ class ClientSession {
   };
 
   void BeginHttp2();
+  // False: too many came in a row. Sets `violation_`.
+  bool CountUselessFrame();
   void OnReadable();
   void OnConnectionEvent(short what);
   void LookAfter();
@@ -74,8 +79,8 @@ class ClientSession {
   bool accepts_calls_ = true;
   bool has_settings_ = false;         // the server speaks HTTP/2
   std::string goodbye_;               // the debug text of its GOAWAY
-  int useless_frames_ = 0;            // in a row
-  absl::string_view violation_ = "";  // why our callbacks refuse a frame
+  int useless_frames_ = 0;            // in a row, messages of TLS too
+  absl::string_view violation_ = "";  // why a frame, or a message of TLS, is refused
   std::string start_;                 // the first bytes that came
   std::chrono::steady_clock::time_point heard_at_ = std::chrono::steady_clock::now();
   bool is_asked_ = false;  // whether it is there, since it was last heard

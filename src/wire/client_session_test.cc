@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
@@ -19,6 +21,8 @@
 #include "wire/channel.h"
 #include "wire/client_tls.h"
 #include "wire/test_frames.h"
+#include "wire/test_key_updates.h"
+#include "wire/tls_pem.h"
 
 namespace gpuscaler {
 namespace {
@@ -31,12 +35,17 @@ class RawServer {
  public:
   enum class Then { kWait, kClose, kReset };
 
-  explicit RawServer(std::string bytes, Then then = Then::kWait) {
+  explicit RawServer(std::string bytes, Then then = Then::kWait)
+      : RawServer([bytes = std::move(bytes), then](int connection) {
+          Answer(connection, bytes, then);
+        }) {}
+  // Calls `serve` with the connection, which it does not close.
+  explicit RawServer(std::function<void(int)> serve) {
     auto port = BoundPort::Open("127.0.0.1", 0);
     EXPECT_TRUE(port.ok());
     port_ = port->port();
     listening_ = std::move(*port).Listen().value();
-    thread_ = std::thread([this, bytes = std::move(bytes), then] { Serve(bytes, then); });
+    thread_ = std::thread([this, serve = std::move(serve)] { Accept(serve); });
   }
   ~RawServer() {
     shutdown(listening_, SHUT_RDWR);
@@ -49,12 +58,17 @@ class RawServer {
   std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
 
  private:
-  void Serve(const std::string& bytes, Then then) {
+  void Accept(const std::function<void(int)>& serve) const {
     int connection = -1;
     while ((connection = accept(listening_, nullptr, nullptr)) < 0) {
       if (errno != EAGAIN) return;
       absl::SleepFor(absl::Milliseconds(1));
     }
+    serve(connection);
+    close(connection);
+  }
+
+  static void Answer(int connection, const std::string& bytes, Then then) {
     // Its preface, SETTINGS, WINDOW_UPDATE and call.
     std::string got;
     char buffer[4096];
@@ -70,7 +84,6 @@ class RawServer {
     }
     while (then == Then::kWait && recv(connection, buffer, sizeof(buffer), 0) > 0) {
     }
-    close(connection);
   }
 
   int port_ = 0;
@@ -141,6 +154,40 @@ TEST_F(ClientSessionTest, GivesUpAServerThatNeverAnswersTlsAfterATime) {
   EXPECT_EQ(Call(target).status,
             absl::UnavailableError(absl::StrCat("cannot connect to ", server.address(),
                                                 ": no answer to the TLS handshake")));
+}
+
+TEST_F(ClientSessionTest, GivesUpAServerOfManyKeyUpdates) {
+  const TestCa ca("our CA");
+  const TestPair pair = ca.Issue("server");
+  const std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
+  ASSERT_TRUE(UseCertificate(context.get(), pair.cert, pair.key).ok());
+  SSL_CTX_set_alpn_select_cb(
+      context.get(),
+      [](SSL*, const unsigned char** chosen, unsigned char* size, const unsigned char* offered,
+         unsigned, void*) {
+        *size = *offered;
+        *chosen = offered + 1;
+        return SSL_TLSEXT_ERR_OK;
+      },
+      nullptr);
+  const RawServer server([&](int connection) {
+    const std::unique_ptr<SSL, FreeTls> tls(SSL_new(context.get()));
+    SSL_set_fd(tls.get(), connection);
+    EXPECT_EQ(SSL_accept(tls.get()), 1);
+    const std::string settings = Encode({FrameType::kSettings});
+    SSL_write(tls.get(), settings.data(), static_cast<int>(settings.size()));
+    const std::string updates = KeyUpdates(tls.get(), 2000);
+    send(connection, updates.data(), updates.size(), MSG_NOSIGNAL);
+    char buffer[4096];
+    while (recv(connection, buffer, sizeof(buffer), 0) > 0) {
+    }
+  });
+  const auto trusting = ClientTls({.authorities = ca.pem()});
+  ASSERT_TRUE(trusting.ok()) << trusting.status();
+  const CallEnd end = Call({.address = server.address(), .tls = [&] { return *trusting; }});
+  EXPECT_EQ(end.status, absl::UnavailableError(
+                            absl::StrCat("the connection to ", server.address(),
+                                         " is lost: the server sends too many empty frames")));
 }
 
 TEST_F(ClientSessionTest, GivesUpAServerThatDoesNotAnswerPings) {

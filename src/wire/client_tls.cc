@@ -11,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "wire/tls_faults.h"
+#include "wire/tls_messages.h"
 #include "wire/tls_pem.h"
 
 namespace gpuscaler {
@@ -33,7 +34,7 @@ bool IsWrongName(long verified) {
 absl::StatusOr<std::shared_ptr<SSL_CTX>> ClientTls(const ClientTlsPems& pems) {
   const std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
-  SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION);
+  LimitTlsMessages(context.get());
   SSL_CTX_set_alpn_protos(context.get(), kHttp2, std::size(kHttp2));
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
   if (pems.authorities.empty()) {

@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "wire/http2_bytes.h"
+#include "wire/tls_messages.h"
 
 namespace gpuscaler {
 namespace {
@@ -134,6 +135,7 @@ ServerSession::ServerSession(bufferevent* connection, std::string peer, ServerSh
         static_cast<ServerSession*>(session)->OnConnectionEvent(what);
       },
       this);
+  ReportTlsMessages(connection, this);
   bufferevent_enable(connection, EV_READ | EV_WRITE);
 }
 
@@ -308,6 +310,10 @@ bool ServerSession::HasCertificate() const {
 ServerStream* ServerSession::Find(int32_t id) {
   const auto found = streams_.find(id);
   return found == streams_.end() ? nullptr : found->second.get();
+}
+
+void ServerSession::OnTlsMessage() {
+  if (CountControlFrame() != 0) FailSoon(connection_.get());
 }
 
 int ServerSession::CountControlFrame() {

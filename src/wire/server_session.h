@@ -39,6 +39,9 @@ class ServerSession {
   // connections of those that are not.
   void LookAfter();
 
+  // Closes the connection soon if too many come.
+  void OnTlsMessage();
+
   // Returns the error of OpenSSL that ended the handshake. Must be called in `closed`. 0: none did.
   unsigned long tls_error() const { return tls_error_; }
 

@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "wire/test_frames.h"
+#include "wire/test_key_updates.h"
 #include "wire/tls_pem.h"
 #include "wire/wire_server.h"
 
@@ -51,6 +52,7 @@ class ServerTlsTest : public testing::Test {
     void Write(const std::string& bytes) {
       SSL_write(tls_.get(), bytes.data(), static_cast<int>(bytes.size()));
     }
+    bool SendKeyUpdates(int count) { return socket_.Send(KeyUpdates(tls_.get(), count)); }
     // Returns the common name of the server's certificate; empty: it refuses the client.
     std::string Name() {
       char name[100] = "";
@@ -150,6 +152,21 @@ TEST_F(ServerTlsTest, CountsRefusedHandshakesByReason) {
   }
   EXPECT_TRUE(IsCounted(HandshakeFault::kNoTls, 1));
   EXPECT_TRUE(IsCounted(HandshakeFault::kOther, 0));
+}
+
+// They come at once: one read of OpenSSL must not handle them all.
+TEST_F(ServerTlsTest, ClosesAConnectionOfManyKeyUpdates) {
+  Start("");
+  Client client(server_->port(), std::nullopt, ca_);
+  EXPECT_TRUE(client.SendKeyUpdates(900));
+  EXPECT_TRUE(client.Answers()) << "a connection may have 1,000";
+  client.SendKeyUpdates(2000);
+  for (int i = 0; i < 5000 && server_->counts().connections > 0; ++i) {
+    absl::SleepFor(absl::Milliseconds(2));
+  }
+  EXPECT_EQ(server_->counts().connections, 0);
+  EXPECT_EQ(server_->counts().limits[static_cast<size_t>(Limit::kControlFrames)], 1)
+      << "one for each that it handled beyond the limit";
 }
 
 }  // namespace

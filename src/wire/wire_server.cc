@@ -30,6 +30,7 @@
 #include "base/rate_limit.h"
 #include "base/status_macros.h"
 #include "wire/tls_faults.h"
+#include "wire/tls_messages.h"
 #include "wire/tls_pem.h"
 #include "wire/unix_listener.h"
 
@@ -59,6 +60,7 @@ absl::StatusOr<TlsContext> ContextOf(const TlsPems& tls) {
   // Resumed sessions would outlive the authorities that their certificates were checked against.
   SSL_CTX_set_options(context.get(), SSL_OP_NO_TICKET);
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
+  LimitTlsMessages(context.get());
   SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS);  // 34 KiB per idle connection
   SSL_CTX_set_alpn_select_cb(context.get(), ChooseHttp2, nullptr);
   RETURN_IF_ERROR(UseCertificate(context.get(), tls.cert, tls.key));
