@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <openssl/ssl.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -32,6 +33,14 @@ std::optional<std::pair<IpAddress, int>> AddressAndPort(const curl_sockaddr& whe
   return std::pair(address, int{ntohs(to.sin6_port)});
 }
 
+// One read of OpenSSL, as it is set at first, does not return while a server sends KeyUpdates:
+// other transfers would wait.
+CURLcode HandleOneTlsMessageARead(CURL*, void* context, void*) {
+  Curl().ssl_ctx_ctrl(static_cast<SSL_CTX*>(context), SSL_CTRL_CLEAR_MODE, SSL_MODE_AUTO_RETRY,
+                      nullptr);
+  return CURLE_OK;
+}
+
 }  // namespace
 
 CurlConnection::CurlConnection(CurlEasy& easy, const IpAddress& address, int port,
@@ -48,6 +57,9 @@ CurlConnection::CurlConnection(CurlEasy& easy, const IpAddress& address, int por
   easy.Set(CURLOPT_OPENSOCKETDATA, this);
   easy.Set(CURLOPT_SSL_VERIFYPEER, 1L);
   easy.Set(CURLOPT_SSL_VERIFYHOST, 2L);
+  if (Curl().ssl_ctx_ctrl != nullptr) {
+    easy.Set(CURLOPT_SSL_CTX_FUNCTION, &HandleOneTlsMessageARead);
+  }
   easy.SetBlob(CURLOPT_SSLCERT_BLOB, identity.cert);
   easy.SetBlob(CURLOPT_SSLKEY_BLOB, identity.key);
   if (identity.ca.empty()) return;

@@ -47,6 +47,7 @@ void BindAll(void* library, CurlFunctions& curl, std::string& fault) {
   bind("curl_multi_wakeup", curl.multi_wakeup);
   bind("curl_slist_append", curl.slist_append);
   bind("curl_slist_free_all", curl.slist_free_all);
+  curl.ssl_ctx_ctrl = reinterpret_cast<decltype(curl.ssl_ctx_ctrl)>(dlsym(library, "SSL_CTX_ctrl"));
 }
 
 Library Load() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <curl/curl.h>
+#include <openssl/ssl.h>
 
 #include "absl/status/status.h"
 
@@ -31,6 +32,8 @@ struct CurlFunctions {
   decltype(&::curl_multi_wakeup) multi_wakeup = nullptr;
   decltype(&::curl_slist_append) slist_append = nullptr;
   decltype(&::curl_slist_free_all) slist_free_all = nullptr;
+  // Belongs to the OpenSSL that libcurl uses. Null: it uses another library.
+  decltype(&::SSL_CTX_ctrl) ssl_ctx_ctrl = nullptr;
 };
 
 // UNAVAILABLE: libcurl.so.4 cannot be loaded, and why. Thread-safe.

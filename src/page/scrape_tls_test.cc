@@ -1,9 +1,11 @@
+#include <optional>
 #include <string>
 
 #include "absl/time/time.h"
 #include "base/test_ca.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "page/curl_connection.h"
 #include "page/fetched_metrics.h"
 
 namespace gpuscaler {
@@ -66,6 +68,32 @@ TEST(PageTls, WrongCertificatesAreRefused) {
                                          "matches target host name 'llm.team-a.svc'"));
   EXPECT_EQ(name.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(fault(good, "localhost", "no PEM").code(), absl::StatusCode::kInvalidArgument);
+}
+
+// KeyUpdates without end shall not keep it from other transfers.
+TEST(PageTls, ReadOfOpenSslReturnsAfterEachMessageOfTls) {
+  const TestCa ca("our CA");
+  const TestPair pair = ca.Issue("engine");
+  const TestHttpServer server(Serving([](absl::string_view) { return Answer("safe"); }), &pair);
+  const TlsIdentity identity{.ca = ca.pem()};
+  CurlEasy easy;
+  const CurlConnection connection(easy, *ParseIpAddress("127.0.0.1"), server.port(), identity);
+  easy.Set(CURLOPT_URL, "https://localhost");
+  std::optional<long> mode;
+  const auto look = [&] {
+    const auto* const session = easy.Info<curl_tlssessioninfo*>(CURLINFO_TLS_SSL_PTR, nullptr);
+    mode = SSL_get_mode(static_cast<SSL*>(session->internals));
+  };
+  using Look = decltype(look);
+  easy.Set(CURLOPT_WRITEDATA, &look);
+  easy.Set(
+      CURLOPT_WRITEFUNCTION, +[](char*, size_t, size_t size, const Look* look) {
+        (*look)();
+        return size;
+      });
+  ASSERT_EQ(Curl().easy_perform(easy.get()), CURLE_OK);
+  ASSERT_TRUE(mode.has_value());
+  EXPECT_EQ(*mode & SSL_MODE_AUTO_RETRY, 0);
 }
 
 TEST(PageTls, HttpAtAPortOfHttpsAndTheOtherWayRoundAreFaults) {
