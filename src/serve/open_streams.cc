@@ -14,6 +14,8 @@ constexpr absl::Duration kShortestPause = absl::Milliseconds(10);
 
 // A decision of a large workload takes half a millisecond.
 constexpr size_t kDueAtOnce = 8;
+// Most of these have nothing to decide.
+constexpr size_t kChangedAtOnce = 64;
 
 }  // namespace
 
@@ -35,8 +37,7 @@ absl::Status OpenStreams::Open(Rpc rpc, absl::string_view peer, size_t bytes,
   RETURN_IF_ERROR(CheckRoom(address, bytes));
   record.peer = address;
   record.bytes = bytes;
-  bytes_ += bytes;
-  Count(rpc, address, 1);
+  Count(record, 1);
   return absl::OkStatus();
 }
 
@@ -87,15 +88,18 @@ void OpenStreams::Unwatch(const OpenStream* stream, const PodsOf& pods) {
 
 absl::Status OpenStreams::CheckRoom(const std::string& peer, size_t bytes) const {
   if (ended_) return absl::UnavailableError("the scaler is stopping");
-  const auto of_peer = per_peer_.find(peer);
-  if (of_peer != per_peer_.end() && of_peer->second >= max_per_peer_) {
+  const auto found = per_peer_.find(peer);
+  const Peer of_peer = found == per_peer_.end() ? Peer() : found->second;
+  if (of_peer.streams >= max_per_peer_) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("this address has ", of_peer->second,
+        absl::StrCat("this address has ", of_peer.streams,
                      " streams open, --max-streams-per-peer=", max_per_peer_));
   }
-  if (bytes <= kMostBytes - bytes_) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat("all streams together hold ", bytes_,
-                                                   " bytes of metadata, at most ", kMostBytes));
+  const size_t most = (kMostBytes - (bytes_ - of_peer.bytes)) / 2;
+  if (of_peer.bytes + bytes <= most) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("the streams of this address hold ",
+                                                   of_peer.bytes, " bytes of metadata, at most ",
+                                                   most, " now"));
 }
 
 void OpenStreams::Closed(const OpenStream* stream, absl::StatusCode code) {
@@ -103,20 +107,23 @@ void OpenStreams::Closed(const OpenStream* stream, absl::StatusCode code) {
   MutexLock lock(mutex_);
   SetDue(stream, absl::InfiniteFuture());
   const auto found = streams_.find(stream);
+  SetUnchanged(found->second);
   record = std::move(found->second);
   streams_.erase(found);
   Unwatch(stream, record.interest);
-  bytes_ -= record.bytes;
   metrics_.Answered(record.rpc, code, absl::ZeroDuration());
-  if (!record.peer.empty()) Count(record.rpc, record.peer, -1);
+  if (!record.peer.empty()) Count(record, -1);
   if (streams_.empty()) closed_.NotifyAll();
 }
 
-void OpenStreams::Count(Rpc rpc, const std::string& peer, int by) {
-  int& of_peer = per_peer_[peer];
-  of_peer += by;
-  if (of_peer == 0) per_peer_.erase(peer);
-  metrics_.StreamsOpen(rpc, per_rpc_[rpc] += by);
+void OpenStreams::Count(const Record& record, int by) {
+  const size_t bytes = by > 0 ? record.bytes : -record.bytes;  // wraps, to the right sum
+  bytes_ += bytes;
+  Peer& of_peer = per_peer_[record.peer];
+  of_peer.bytes += bytes;
+  of_peer.streams += by;
+  if (of_peer.streams == 0) per_peer_.erase(record.peer);
+  metrics_.StreamsOpen(record.rpc, per_rpc_[record.rpc] += by);
 }
 
 OpenStreams::Streams OpenStreams::All() const {
@@ -148,14 +155,34 @@ void OpenStreams::Call(void (OpenStream::*what)(absl::Time), const Streams& stre
   }
 }
 
+void OpenStreams::SetChanged(const OpenStream* stream) {
+  Record& record = streams_.at(stream);
+  if (record.changed != 0) return;
+  record.changed = ++changes_;
+  changed_.emplace(record.changed, stream);
+}
+
+void OpenStreams::SetUnchanged(Record& record) { changed_.erase(std::exchange(record.changed, 0)); }
+
+void OpenStreams::RefreshSomeChanged(absl::Time now) {
+  Streams streams;
+  {
+    MutexLock lock(mutex_);
+    while (!changed_.empty() && streams.size() < kChangedAtOnce) {
+      Record& record = streams_.at(changed_.begin()->second);
+      SetUnchanged(record);
+      streams.push_back(record.stream);
+    }
+  }
+  Call(&OpenStream::Changed, streams, now);
+}
+
 void OpenStreams::RefreshAll(absl::Time now) {
-  const Streams all = All();
-  for (const auto& stream : all) Watch(stream.get(), stream->interest());
-  Call(&OpenStream::Refresh, all, now);
+  for (const auto& stream : All()) Watch(stream.get(), stream->interest());
+  RefreshDue(now);
 }
 
 void OpenStreams::RefreshChanged(const FleetReader::Changes& changes, absl::Time now) {
-  Streams streams;
   {
     MutexLock lock(mutex_);
     absl::flat_hash_set<const OpenStream*> concerned = watching_all_;
@@ -170,27 +197,24 @@ void OpenStreams::RefreshChanged(const FleetReader::Changes& changes, absl::Time
       concerned.insert(watching->second.begin(), watching->second.end());
     }
     for (const OpenStream* stream : concerned) {
+      SetChanged(stream);
       const Record& record = streams_.at(stream);
-      streams.push_back(record.stream);
       if (record.interest.pods.or_whoevers) SetWatching(stream, record.interest.pods);
     }
   }
-  Call(&OpenStream::Changed, streams, now);
+  RefreshSomeChanged(now);
 }
 
 void OpenStreams::RefreshChanged(const std::vector<SignalSource>& sources, absl::Time now) {
-  Streams streams;
   {
     MutexLock lock(mutex_);
     for (const SignalSource& source : sources) {
       const auto watching = watching_sources_.find(source);
       if (watching == watching_sources_.end()) continue;
-      for (const OpenStream* stream : watching->second) {
-        streams.push_back(streams_.at(stream).stream);
-      }
+      for (const OpenStream* stream : watching->second) SetChanged(stream);
     }
   }
-  Call(&OpenStream::Changed, streams, now);
+  RefreshSomeChanged(now);
 }
 
 bool OpenStreams::WatchSources() const {
@@ -208,10 +232,12 @@ void OpenStreams::RefreshDue(absl::Time now) {
     }
   }
   Call(&OpenStream::Refresh, streams, now);
+  RefreshSomeChanged(now);
 }
 
 absl::Time OpenStreams::NextDue() const {
   MutexLock lock(mutex_);
+  if (!changed_.empty()) return absl::InfinitePast();
   return due_.empty() ? absl::InfiniteFuture() : due_.begin()->first;
 }
 

@@ -1,5 +1,6 @@
 #include "serve/open_streams.h"
 
+#include <algorithm>
 #include <optional>
 #include <set>
 
@@ -39,8 +40,9 @@ class KnownOwners : public FleetReader {
 
 class OpenStreamsTest : public testing::Test {
  protected:
-  absl::Status Open(const std::shared_ptr<OpenStream>& stream, size_t bytes) {
-    return streams_.Open(Rpc::kStreamIsActive, "10.0.0.7", bytes, stream);
+  absl::Status Open(const std::shared_ptr<OpenStream>& stream, size_t bytes,
+                    absl::string_view peer = "10.0.0.7") {
+    return streams_.Open(Rpc::kStreamIsActive, peer, bytes, stream);
   }
   void Close(const std::shared_ptr<OpenStream>& stream) {
     streams_.Closed(stream.get(), absl::StatusCode::kOk);
@@ -188,18 +190,49 @@ TEST_F(OpenStreamsTest, StreamIsRefreshedWhenItIsDueAndNoSooner) {
   Close(stream);
 }
 
-TEST_F(OpenStreamsTest, MetadataOfAllStreamsTogetherIsBounded) {
+TEST_F(OpenStreamsTest, AddressHasHalfOfTheMetadataThatTheOthersLeave) {
   std::vector<std::shared_ptr<OpenStream>> streams;
-  for (int i = 0; i < 3; ++i) streams.push_back(std::make_shared<StreamOfNothing>());
-  EXPECT_TRUE(Open(streams[0], 40 * kMiB).ok());
-  EXPECT_EQ(Open(streams[1], 40 * kMiB).code(), absl::StatusCode::kResourceExhausted);
+  for (int i = 0; i < 5; ++i) streams.push_back(std::make_shared<StreamOfNothing>());
+  EXPECT_TRUE(Open(streams[0], 31 * kMiB).ok());
+  EXPECT_EQ(Open(streams[1], 2 * kMiB).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(Open(streams[2], 16 * kMiB, "10.0.0.8").ok());
+  EXPECT_EQ(Open(streams[3], 9 * kMiB, "10.0.0.9").code(), absl::StatusCode::kResourceExhausted);
   Close(streams[1]);
-  EXPECT_EQ(Open(streams[1], 40 * kMiB).code(), absl::StatusCode::kResourceExhausted)
+  Close(streams[3]);
+  EXPECT_EQ(Open(streams[3], 9 * kMiB, "10.0.0.9").code(), absl::StatusCode::kResourceExhausted)
       << "one that was refused gives nothing back";
   Close(streams[0]);
-  EXPECT_TRUE(Open(streams[2], 64 * kMiB).ok());
-  Close(streams[1]);
-  Close(streams[2]);
+  EXPECT_TRUE(Open(streams[4], 24 * kMiB, "10.0.0.9").ok());
+  for (const int i : {2, 3, 4}) Close(streams[i]);
+}
+
+// Questions are answered in between.
+TEST_F(OpenStreamsTest, ThousandsThatHaveChangedAreRefreshedAFewAtATime) {
+  const absl::Time now = absl::UnixEpoch();
+  std::vector<std::shared_ptr<CountedRefreshes>> streams;
+  for (int i = 0; i < 99; ++i) {
+    streams.push_back(std::make_shared<CountedRefreshes>());
+    streams.back()->watches.all_nodes = true;
+    ASSERT_TRUE(Open(streams.back(), 1).ok());
+    streams_.Watch(streams.back().get(), streams.back()->watches);
+  }
+  while (streams_.NextDue() <= now) streams_.RefreshDue(now);
+  const auto refreshed = [&streams] {
+    return std::ranges::count_if(streams, [](const auto& stream) { return stream->count > 1; });
+  };
+  streams_.RefreshChanged(FleetReader::Changes{.generation = 1, .of_all = true}, now);
+  EXPECT_GT(refreshed(), 0);
+  EXPECT_LT(refreshed(), 99);
+  EXPECT_EQ(streams_.NextDue(), absl::InfinitePast());
+  Close(streams.back());
+  streams.pop_back();
+  streams_.RefreshChanged(FleetReader::Changes{.generation = 2, .of_all = true}, now);
+  EXPECT_EQ(refreshed(), 98) << "those that changed first are first";
+  while (streams_.NextDue() <= now) streams_.RefreshDue(now);
+  for (const auto& stream : streams) {
+    EXPECT_LE(stream->count, 3);
+    Close(stream);
+  }
 }
 
 }  // namespace

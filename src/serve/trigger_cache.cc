@@ -16,6 +16,11 @@ namespace {
 
 constexpr size_t kMostKeys = 256;
 constexpr size_t kMostBytes = size_t{64} << 10;
+// As Kubernetes has them.
+constexpr size_t kLongestName = 253;
+constexpr size_t kLongestNamespace = 63;
+// 20,000 streams may each keep so much.
+constexpr size_t kMostIdleBytes = 1024;
 
 size_t SizeOf(const externalscaler::ScaledObjectRef& ref) {
   size_t bytes = ref.name().size() + ref.namespace_().size();
@@ -175,7 +180,20 @@ Evaluation CachedTrigger::Evaluate(Question question,
   Count(BytesOf(decision) + (quiet ? quiet->size_bytes() : 0) + (own ? own->size_bytes() : 0));
   idle_.reset();
   if (quiet) idle_ = {*std::move(quiet), fleet.generation, fleet.now, decision.active_until};
-  return {.cached = cached_, .is_new = true, .active_until = decision.active_until};
+  Evaluation evaluation = {
+      .cached = cached_, .is_new = true, .active_until = decision.active_until};
+  if (is_uncounted_) KeepActivityAlone();
+  return evaluation;
+}
+
+void CachedTrigger::KeepActivityAlone() {
+  if (cached_ == nullptr || !cached_->is_whole) return;
+  auto slim = std::make_shared<CachedDecision>(*cached_);
+  slim->is_whole = false;
+  slim->decision.contributions = std::vector<Contribution>();
+  slim->decision.nodes = std::vector<DecidedNode>();
+  cached_ = std::move(slim);
+  if (idle_ && idle_->workload.size_bytes() > kMostIdleBytes) idle_.reset();
 }
 
 std::shared_ptr<const CachedDecision> CachedTrigger::cached() const {
@@ -244,17 +262,23 @@ void CachedTrigger::CountIn(std::shared_ptr<std::atomic<size_t>> total) {
 }
 
 void CachedTrigger::Uncount() {
-  MutexLock lock(count_mutex_);
-  if (total_ != nullptr) *total_ -= decision_bytes_;
-  total_ = nullptr;
+  {
+    MutexLock lock(count_mutex_);
+    if (total_ != nullptr) *total_ -= decision_bytes_;
+    total_ = nullptr;
+  }
+  MutexLock lock(mutex_);
+  is_uncounted_ = true;
+  KeepActivityAlone();
 }
 
 bool CachedDecision::IsRight(Question question, const ParsedTrigger& now, const FleetHistory& fleet,
                              int64_t of_signals) const {
+  const bool of_activity = question == Question::kActivity;
+  if (!is_whole && !of_activity) return false;
   if (parsed->profiles_version < now.profiles_version) return false;
   if (generation < fleet.generation || signal_generation < of_signals) return false;
   if (generation > fleet.generation || signal_generation > of_signals) return true;
-  const bool of_activity = question == Question::kActivity;
   return fleet.now < (of_activity ? decision.active_until : decision.valid_until);
 }
 
@@ -296,7 +320,7 @@ void TriggerCache::DropOldest() {
 
 void TriggerCache::Drop(Entries::iterator entry) {
   bytes_ -= entry->trigger->size_bytes();
-  entry->trigger->Uncount();
+  entry->trigger->Uncount();  // streams may hold it
   by_fingerprint_.erase(entry->fingerprint);
   entries_.erase(entry);
 }
@@ -314,6 +338,11 @@ absl::Status CheckSize(const externalscaler::ScaledObjectRef& ref) {
 
 absl::Status CheckRef(const externalscaler::ScaledObjectRef& ref) {
   if (absl::Status size = CheckSize(ref); !size.ok()) return size;
+  if (ref.name().size() > kLongestName || ref.namespace_().size() > kLongestNamespace) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the scaledObjectRef's name has ", ref.name().size(), " characters, at most ", kLongestName,
+        ", its namespace ", ref.namespace_().size(), ", at most ", kLongestNamespace));
+  }
   if (!ref.name().empty()) return absl::OkStatus();
   return absl::InvalidArgumentError("the scaledObjectRef has no name: use the ScaledObject's");
 }

@@ -63,6 +63,7 @@ struct CachedDecision {
   int64_t signal_generation = 0;                // of what `own` said, or all of its source
   std::shared_ptr<const OwnPods> own;           // whose engines were looked at; null: all
   std::shared_ptr<const ParsedTrigger> parsed;  // its trigger is OK
+  bool is_whole = true;  // false: without contributions and nodes, right for its activity alone
   Decision decision;
 
   // Whether the trigger as it is read `now` would be evaluated alike on `fleet`, or that is older,
@@ -97,7 +98,9 @@ class CachedTrigger {
   bool IsFor(const externalscaler::ScaledObjectRef& ref) const;
   size_t size_bytes() const { return size_bytes_; }  // of its names and metadata
 
-  // What its cached decision takes is counted in `total` from now on, until Uncount().
+  // What its cached decision takes is counted in `total` from now on, until Uncount(). From then on
+  // it keeps what a stream needs alone: thousands of streams may hold triggers that the cache has
+  // dropped.
   void CountIn(std::shared_ptr<std::atomic<size_t>> total);
   void Uncount();
 
@@ -178,6 +181,7 @@ class CachedTrigger {
   std::optional<absl::Time> IdleUntil(const ParsedTrigger& parsed, const FleetHistory& fleet,
                                       int64_t of_signals) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Count(size_t decision_bytes);
+  void KeepActivityAlone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const ScaledObjectRef scaled_object_;
   const std::vector<std::string> namespaces_;
@@ -190,6 +194,7 @@ class CachedTrigger {
   mutable Mutex mutex_;
   std::shared_ptr<const ParsedTrigger> parsed_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const CachedDecision> cached_ ABSL_GUARDED_BY(mutex_);
+  bool is_uncounted_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t decided_ ABSL_GUARDED_BY(mutex_) = 0;  // sequence of the last decision
   struct Quiet {
     IdleFastPath workload;  // since the cached decision

@@ -98,6 +98,31 @@ TEST(TriggerCache, VerdictsCountInWhatIsKept) {
   EXPECT_EQ(narrow.Get(Ref("second", {{"scope", "fleet"}})), second);
 }
 
+// 20,000 streams may hold as many.
+TEST(TriggerCache, TriggerThatItDroppedKeepsItsActivityAlone) {
+  TriggerCache cache({.triggers = 1});
+  HistoryBuilder builder;
+  builder.Tick(std::vector<GpuSample>(200, BusyGpu(0, 60)));
+  const auto held = cache.Get(Ref("held", {{"scope", "fleet"}}));
+  const auto parsed = held->Parse(Version(1)).parsed;
+  const auto evaluated = [&](Question question) {
+    return held->Evaluate(question, parsed, FleetOfOne(builder.history()), kStaleness).cached;
+  };
+  const auto whole = evaluated(Question::kAll);
+  ASSERT_EQ(whole, held->cached());
+  cache.Get(Ref("next", {}));
+  EXPECT_LT(BytesOf(held->cached()->decision), 2000u);
+  EXPECT_EQ(evaluated(Question::kActivity), held->cached()) << "it still is right for that";
+  EXPECT_EQ(evaluated(Question::kAll)->decision.contributions.size(),
+            whole->decision.contributions.size());
+  EXPECT_LT(BytesOf(held->cached()->decision), 2000u);
+}
+
+TEST(CheckRef, NamesAreAsLongAsKubernetesHasThem) {
+  EXPECT_EQ(CheckRef(Ref(std::string(253, 'a'), {})), absl::OkStatus());
+  EXPECT_EQ(CheckRef(Ref(std::string(254, 'a'), {})).code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(CachedTrigger, DecidesOnceAGeneration) {
   CachedTrigger trigger(Ref("a", {}));
   const auto parsed = trigger.Parse(Version(1)).parsed;
