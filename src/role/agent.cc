@@ -34,6 +34,13 @@ namespace {
 // A Watch lasts for as long as both are there; a connection is never made again for its age.
 constexpr absl::Duration kConnectionAge = absl::Hours(24 * 14);
 
+// A reader has two streams; all of them may share an address. What their places let them leave
+// unread is less than `unread_bytes_in_all`.
+constexpr SessionLimits kReaderLimits = {.streams = 256,
+                                         .streams_per_address = 256,
+                                         .streams_in_all = 4'096,
+                                         .unread_bytes_in_all = size_t{64} << 20};
+
 // A reader that is refused makes the agent ask sooner.
 constexpr absl::Duration kAskForAggregators = absl::Minutes(1);
 
@@ -79,6 +86,7 @@ class Agent::Impl {
     ASSIGN_OR_RETURN(grpc_, GrpcServer::Start({.bind_address = config_.bind_address,
                                                .port = AskedPort(config_.telemetry_port),
                                                .tls = config_.Tls(),
+                                               .limits = kReaderLimits,
                                                .max_connection_age = kConnectionAge},
                                               telemetry_.methods()));
     ASSIGN_OR_RETURN(metrics_page_, OpenMetricsPort(config_, [this] { return MetricsPage(); }));

@@ -91,7 +91,7 @@ class Aggregator::Impl {
     ASSIGN_OR_RETURN(grpc_, GrpcServer::Start({.bind_address = config_.bind_address,
                                                .port = AskedPort(config_.port),
                                                .tls = config_.Tls(),
-                                               .max_streams_per_peer = config_.max_streams_per_peer,
+                                               .limits = ScalerLimits(config_.max_streams_per_peer),
                                                .max_connection_age = config_.max_connection_age},
                                               std::move(methods)));
     const FleetWatchOptions options = WatchOptions();

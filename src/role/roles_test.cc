@@ -141,6 +141,21 @@ TEST_F(RolesTest, AggregatorComesBeforeReadersOfOtherAddresses) {
   EXPECT_EQ(WaitForValue(60).value_or(-1), 60);
 }
 
+TEST_F(RolesTest, AgentHasStreamsForItsReadersAlone) {
+  const std::string agent = StartAgent("gpu-a", 60);
+  RawClient stranger(agents_.back()->grpc_port(), "127.0.3.2");
+  stranger.Begin();
+  for (uint32_t i = 0; i <= 256; ++i) {
+    stranger.Send(CallHead(1 + 2 * i, "/grpc.health.v1.Health/Check"));
+  }
+  const auto refused = stranger.Read(FrameType::kReset);
+  ASSERT_TRUE(refused.has_value());
+  EXPECT_EQ(refused->stream, 1 + 2 * 256);
+  EXPECT_EQ(refused->payload, BigEndian(7, 4)) << "REFUSED_STREAM";
+  StartAggregator(absl::StrCat("static:", agent));
+  EXPECT_EQ(WaitForValue(60).value_or(-1), 60);
+}
+
 TEST_F(RolesTest, AggregatorWithoutAnyAgentSaysSo) {
   StartAggregator("static:127.0.0.1:1");
   const auto value = Value();

@@ -24,9 +24,15 @@ constexpr absl::Duration kLongestAnswer = absl::Seconds(2);
 // "pkg.Service" of "/pkg.Service/Method".
 std::string ServiceOf(const std::string& path) { return path.substr(1, path.rfind('/') - 1); }
 
-// The service ends streams beyond its own limit with a reason: calls must get through to it. The
-// deadlines of all of them may pass together.
-SessionLimits LimitsFor(int max_streams_per_peer) {
+std::vector<std::string> ServicesOf(const Methods& methods) {
+  std::set<std::string> services;
+  for (const auto& [path, start] : methods) services.insert(ServiceOf(path));
+  return {services.begin(), services.end()};
+}
+
+}  // namespace
+
+SessionLimits ScalerLimits(int max_streams_per_peer) {
   const auto streams = static_cast<size_t>(max_streams_per_peer);
   SessionLimits limits;
   limits.streams = std::max<uint32_t>(limits.streams, streams + streams / 5);
@@ -36,14 +42,6 @@ SessionLimits LimitsFor(int max_streams_per_peer) {
   limits.streams_in_all = std::max(limits.streams_in_all, 3 * limits.streams_per_address);
   return limits;
 }
-
-std::vector<std::string> ServicesOf(const Methods& methods) {
-  std::set<std::string> services;
-  for (const auto& [path, start] : methods) services.insert(ServiceOf(path));
-  return {services.begin(), services.end()};
-}
-
-}  // namespace
 
 class GrpcServer::Impl {
  public:
@@ -64,7 +62,7 @@ class GrpcServer::Impl {
                      WireServer::Start({.bind_address = options_.bind_address,
                                         .port = options_.port,
                                         .tls = tls_,
-                                        .session = LimitsFor(options_.max_streams_per_peer),
+                                        .session = options_.limits,
                                         .connection_age = options_.max_connection_age,
                                         .connection_age_grace = options_.max_connection_age_grace},
                                        std::move(methods)));

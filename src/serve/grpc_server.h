@@ -13,13 +13,17 @@
 namespace gpuscaler {
 
 struct GrpcServerOptions {
-  std::string bind_address;           // an IPv4 or IPv6 address, without brackets
-  int port = 6000;                    // 0: any free one
-  TlsFiles tls;                       // empty paths: plain text
-  int max_streams_per_peer = 20'000;  // ScalerServiceOptions
+  std::string bind_address;  // an IPv4 or IPv6 address, without brackets
+  int port = 6000;           // 0: any free one
+  TlsFiles tls;              // empty paths: plain text
+  SessionLimits limits;
   absl::Duration max_connection_age = absl::Minutes(10);
   absl::Duration max_connection_age_grace = absl::Minutes(7);
 };
+
+// Returns limits with room for the streams of ScalerService, which ends those beyond its own limit
+// with a reason: calls must get through to it. The deadlines of all of them may pass together.
+SessionLimits ScalerLimits(int max_streams_per_peer);
 
 // Serves from Start() to Drain(). Thread-safe.
 class GrpcServer {

@@ -36,7 +36,7 @@ struct SessionLimits {
   // Each visits all streams of its connection, and counts once for every 100 of them.
   uint64_t settings_at_once = 3'000, settings_per_second = 100;
   // All connections together.
-  size_t streams_in_all = 60'000;
+  size_t streams_in_all = 72'000;
   size_t unfinished_bytes_in_all = size_t{32} << 20;
   size_t unread_bytes_in_all = size_t{128} << 20;
 };
