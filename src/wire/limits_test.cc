@@ -464,6 +464,28 @@ TEST_F(LimitsTest, AnswersThatNoAddressReads) {
   EXPECT_EQ(Call(kLarge), absl::OkStatus());
 }
 
+TEST_F(LimitsTest, LargeAnswersPassToClientsThatReadLate) {
+  Start();
+  constexpr int kCalls = 20;
+  constexpr size_t kSize = 1'000'000;
+  Channel channel(loop_, {.address = absl::StrCat("127.0.0.1:", server_->port())});
+  std::vector<std::unique_ptr<BytesCall>> calls;
+  for (int i = 0; i < kCalls; ++i) {
+    calls.push_back(
+        std::make_unique<BytesCall>(channel, kWait, CallOptions(), BytesCall::Reads::kNever));
+    ASSERT_TRUE(Eventually([&] { return begun_ == i + 1; }));
+    call_->Write(std::string(kSize, 'x'));
+    call_->Finish(absl::OkStatus());
+  }
+  for (const auto& call : calls) EXPECT_TRUE(call->WaitForHeaders());
+  for (const auto& call : calls) {
+    call->StartReading();
+    EXPECT_EQ(call->WaitForEnd(), absl::OkStatus());
+    EXPECT_EQ(call->messages().at(0).size(), kSize);
+  }
+  EXPECT_THAT(server_->counts().limits, testing::Each(0));
+}
+
 TEST_F(LimitsTest, MessagesOfAStreamThatIsNotRead) {
   WireServerOptions options;
   options.session.unread_bytes_per_address = 10'000;
