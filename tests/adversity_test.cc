@@ -24,6 +24,7 @@
 #include "gtest/gtest.h"
 #include "process.h"
 #include "serve/test_http_client.h"
+#include "wire/test_socket.h"
 
 namespace gpuscaler {
 namespace {
@@ -79,6 +80,34 @@ TEST(Adversity, GrpcPortOutlivesAShortageOfDescriptors) {
   })) << query.out;
 }
 
+// Clients that send nothing hold as many descriptors as each port allows.
+TEST(Adversity, ProbesAreAnsweredInAShortageOfDescriptors) {
+  constexpr int kDescriptors = 256;
+  Server server({IdleSource(), "--poll-interval=50ms"}, {}, [] { AllowDescriptors(kDescriptors); });
+  ASSERT_TRUE(server.Ready()) << server.process().Story();
+  std::vector<int> clients;
+  for (int i = 0; i < kDescriptors; ++i) {
+    // An address may have 128 whose handshake is not over.
+    const std::string from = absl::StrCat("127.0.5.", 1 + i % 4);
+    clients.push_back(ConnectFrom(from.c_str(), server.Port("grpc")));
+  }
+  for (int i = 0; i < kDescriptors; ++i) {
+    clients.push_back(Connect(AF_INET, server.Port("metrics")));
+  }
+  EXPECT_TRUE(server.process().WaitForErr("event=accept_failed")) << server.process().Err();
+  for (int i = 0; i < 20; ++i) {
+    const auto health = Ask(server.Port("probe"), "GET", "/healthz");
+    ASSERT_TRUE(health.ok()) << i << ": " << health.status();
+    EXPECT_EQ(health->status, 200) << health->body;
+  }
+  const auto page = Ask(server.Port("metrics"), "GET", "/metrics");
+  ASSERT_TRUE(page.ok()) << page.status();
+  EXPECT_EQ(page->status, 200);
+  EXPECT_EQ(server.process().Err().find("event=gpu_source_lost"), std::string::npos)
+      << server.process().Err();
+  for (const int client : clients) close(client);
+}
+
 TEST(Adversity, StandardStreamsThatAreClosedAreNobodyElses) {
   // It cannot say which port it has.
   const auto port = BoundPort::Open("127.0.0.1", 0);
@@ -121,7 +150,7 @@ class StallingReader {
     return all;
   }
 
-  // From here on one page fills the pipe, and nobody reads it.
+  // From here on one page fills the pipe, and it is not read.
   void Stall() const { ASSERT_EQ(fcntl(ends_[1], F_SETPIPE_SZ, 4096), 4096); }
 
  private:

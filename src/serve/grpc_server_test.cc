@@ -208,7 +208,7 @@ TEST_F(GrpcServerTls, BadPairAtStartIsInvalid) {
 // As deadlines of KEDA's that pass together.
 TEST(GrpcServer, AllowsAsManyResetsAsAPeerMayHaveStreams) {
   constexpr uint32_t kStreams = 100'000;
-  ServedScaler scaler({}, "", {.bind_address = "127.0.0.1", .max_streams_per_peer = kStreams});
+  ServedScaler scaler({}, "", {.bind_address = "127.0.0.1", .limits = ScalerLimits(kStreams)});
   RawClient client(scaler.server->port());
   client.Begin();
   std::string calls;

@@ -3,6 +3,7 @@
 #include <microhttpd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include "base/bound_port.h"
 #include "base/log.h"
+#include "base/open_files.h"
 #include "base/status_macros.h"
 #include "serve/http_pages.h"
 #include "serve/http_tls.h"
@@ -45,6 +47,11 @@ MHD_Result Send(MHD_Connection* connection, const HttpReply& reply) {
   return queued;
 }
 
+int MostConnections(const HttpServerOptions& options) {
+  const size_t share = std::max<size_t>(MostOpenFiles() / 32, 1);
+  return static_cast<int>(std::min(static_cast<size_t>(options.max_connections), share));
+}
+
 }  // namespace
 
 class HttpServer::Impl {
@@ -58,7 +65,7 @@ class HttpServer::Impl {
 
  private:
   Impl(const HttpServerOptions& options, HttpPages pages, std::unique_ptr<HttpTls> tls)
-      : pages_(std::move(pages)), tls_(std::move(tls)), connections_(options.max_connections) {}
+      : pages_(std::move(pages)), tls_(std::move(tls)), connections_(MostConnections(options)) {}
 
   bool Serve(int listening, const HttpServerOptions& options);
 
@@ -93,7 +100,7 @@ absl::StatusOr<std::unique_ptr<HttpServer::Impl>> HttpServer::Impl::Start(
 bool HttpServer::Impl::Serve(int listening, const HttpServerOptions& options) {
   unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG;
   // Those that were told to go are counted until they have gone.
-  const unsigned limit = 2 * static_cast<unsigned>(options.max_connections);
+  const unsigned limit = 2 * static_cast<unsigned>(MostConnections(options));
   const auto idle_seconds = static_cast<unsigned>(absl::ToInt64Seconds(options.idle_timeout));
   TlsPems pems;
   std::vector<MHD_OptionItem> items;

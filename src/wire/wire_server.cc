@@ -212,11 +212,11 @@ class WireServer::Impl {
     event_add(tick_.get(), &every);
   }
 
-  // The kernel gives the lowest descriptor: a new one shows how many are in use.
-  bool IsShort(int new_descriptor) const {
+  // The spare ones have the highest numbers: the kernel gives the lowest that is free.
+  bool IsSpare(int descriptor) const {
     const size_t most = MostOpenFiles();
-    const size_t spare = std::min(options_.spare_descriptors, most / 4);
-    return static_cast<size_t>(new_descriptor) >= most - spare;
+    const size_t spare = most / 8 + std::min(options_.spare_descriptors, most / 8);
+    return static_cast<size_t>(descriptor) >= most - spare;
   }
 
   void PauseAccepting(int error) {
@@ -234,7 +234,7 @@ class WireServer::Impl {
   void ResumeAccepting() {
     if (listener_ == nullptr) return;
     const int probe = fcntl(evconnlistener_get_fd(listener_.get()), F_DUPFD_CLOEXEC, 0);
-    const bool is_short = probe < 0 || IsShort(probe);
+    const bool is_short = probe < 0 || IsSpare(probe);
     if (probe >= 0) close(probe);
     if (!is_short) {
       evconnlistener_enable(listener_.get());
@@ -270,9 +270,12 @@ class WireServer::Impl {
   }
 
   void Accept(int connection, const sockaddr* address) {
+    if (IsSpare(connection)) {
+      close(connection);
+      return PauseAccepting(EMFILE);
+    }
     std::string peer = AddressOf(address);
     AddressShare& shared = addresses_.try_emplace(peer, share_).first->second;
-    if (IsShort(connection)) PauseAccepting(EMFILE);
     MakeRoomFor(shared);
     if (const std::optional<Limit> limit = LimitOf(shared)) {
       limits_.Add(*limit, peer);

@@ -31,8 +31,8 @@ struct WireServerOptions {
   size_t connections = 4'096;
   size_t connections_per_address = 256;
   size_t handshakes_per_address = 128;  // at a time
-  // Descriptors left to the rest of the process, a quarter of the limit at most: while fewer are
-  // free, new connections wait.
+  // Descriptors left to the rest of the process, an eighth of its limit at most, besides the eighth
+  // that other servers may take. While no other is free, new connections wait.
   size_t spare_descriptors = 64;
   absl::Duration connection_age = absl::Minutes(10);
   // A connection's factor for it: clients that connected together do not leave together.
