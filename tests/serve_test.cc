@@ -1,6 +1,9 @@
 // `serve` and `query`, as processes: what a cluster sees of the program.
 #include <csignal>
+#include <memory>
 #include <sstream>
+#include <thread>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/bound_port.h"
@@ -14,6 +17,7 @@
 #include "wire/methods.h"
 #include "wire/test_call.h"
 #include "wire/test_certificates.h"
+#include "wire/test_frames.h"
 #include "wire/wire_server.h"
 
 namespace gpuscaler {
@@ -32,6 +36,8 @@ constexpr char kBusyGpus[] = R"({"driver_version": "sim", "gpus": [
    "memory_used_bytes": 40000, "memory_total_bytes": 80000},
   {"index": 1, "uuid": "GPU-b", "name": "Sim", "utilization_percent": 90,
    "memory_used_bytes": 40000, "memory_total_bytes": 80000}]})";
+
+constexpr char kWatch[] = "/grpc.health.v1.Health/Watch";
 
 std::string BusySource() {
   return absl::StrCat("--gpu-source=file:", WriteTestFile("gpus.json", kBusyGpus));
@@ -115,8 +121,7 @@ TEST(Serve, EndsWithin5SecondsOfSigtermUnderAWatchOfItsHealth) {
     EXPECT_TRUE(server.Ready()) << server.process().Story();
     EventLoop loop;
     Channel channel(loop, {.address = server.Address()});
-    TestCall<HealthCheckRequest, HealthCheckResponse> watch(channel,
-                                                            "/grpc.health.v1.Health/Watch");
+    TestCall<HealthCheckRequest, HealthCheckResponse> watch(channel, kWatch);
     watch.Send({});
     EXPECT_THAT(watch.WaitForMessages(1),
                 ElementsAre(Property(&HealthCheckResponse::status, HealthCheckResponse::SERVING)));
@@ -125,6 +130,62 @@ TEST(Serve, EndsWithin5SecondsOfSigtermUnderAWatchOfItsHealth) {
     EXPECT_EQ(server.process().Wait(), 0) << server.process().Story();
     EXPECT_THAT(server.process().Err(), HasSubstr("event=stopped"));
     return in_time;
+  }));
+}
+
+// Opens calls and resets them, until each connection is closed: an address has 30,000 resets.
+void ResetCalls(std::vector<std::unique_ptr<RawClient>>& clients) {
+  for (const auto& client : clients) {
+    client->Begin();
+    uint32_t stream = 1;
+    bool is_open = true;
+    while (is_open && stream < 1'000'000) {
+      std::string calls;
+      for (int i = 0; i < 1000; ++i, stream += 2)
+        calls += CallHead(stream, kWatch) + ResetFrame(stream);
+      is_open = client->Send(calls);
+    }
+  }
+}
+
+TEST(Serve, EndsWithin5SecondsOfSigtermUnderAttack) {
+  EXPECT_TRUE(OnceInThree([&] {
+    Server server({BusySource()});
+    EXPECT_TRUE(server.Ready()) << server.process().Story();
+    RawClient streams(server.Port("grpc"), "127.0.4.1");
+    streams.Begin();
+    std::string calls;
+    for (uint32_t i = 0; i < 20'000; ++i) {
+      calls += CallHead(1 + 2 * i, kWatch) + DataFrame(1 + 2 * i, "", kEndStream);
+    }
+    EXPECT_TRUE(streams.Send(calls));
+    std::vector<std::unique_ptr<RawClient>> clients;
+    for (int i = 2; i < 100; ++i) {
+      clients.push_back(
+          std::make_unique<RawClient>(server.Port("grpc"), absl::StrCat("127.0.4.", i).c_str()));
+    }
+    std::thread attack([&] { ResetCalls(clients); });
+    EXPECT_TRUE(server.process().WaitForErr("event=grpc_limit limit=resets"));
+    server.process().Signal(SIGTERM);
+    const bool in_time = server.process().Wait(absl::Seconds(5)).has_value();
+    EXPECT_EQ(server.process().Wait(), 0) << server.process().Story();
+    attack.join();
+    return in_time;
+  }));
+}
+
+TEST(Serve, ReadsItsCertificatesAgainOnSighup) {
+  const TestCa ca("ours");
+  const TestPair first = ca.Issue("first"), second = ca.Issue("second");
+  EXPECT_TRUE(OnceInThree([&] {
+    const std::string folder = NewTestFolder();
+    const TlsFiles files = WriteTls(folder, first, "");
+    Server server({"--gpu-source=none", "--tls-cert", files.cert, "--tls-key", files.key});
+    EXPECT_TRUE(server.Ready()) << server.process().Story();
+    WriteTls(folder, second, "");
+    server.process().Signal(SIGHUP);
+    // Without the signal they are read 5 s after the last time.
+    return server.process().WaitForErr("event=tls_reloaded", absl::Seconds(3));
   }));
 }
 
