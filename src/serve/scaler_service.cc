@@ -50,7 +50,8 @@ constexpr absl::Duration kSignalSleep = absl::Milliseconds(20);
 
 // Decisions at a time.
 constexpr int kDecidingThreads = 2;
-// Of one client, which wait for a thread. The explanation of a large workload takes milliseconds.
+// Most that wait for a thread, of one client. The explanation of a large workload takes
+// milliseconds.
 constexpr size_t kMostQuestions = 10'000;
 constexpr size_t kMostExplanations = 100;
 constexpr absl::Duration kLongestQueue = absl::Milliseconds(1500);
