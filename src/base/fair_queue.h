@@ -1,5 +1,5 @@
-// What waits for its turn, of many tenants: each has its turn after the others, and no more than a
-// share of what is under way.
+// A queue of many tenants' tasks: tenants take turns, and each has no more than a share of the
+// tasks that are under way.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ class FairQueue {
     return found == tenants_.end() ? 0 : found->second.waiting.size();
   }
 
-  // Whose turn it is; it is under way until Done(). Empty: nobody waits who may have more.
+  // Returns the next task; it is under way until Done(). Empty: no tenant that may have more waits.
   std::optional<Turn> Next() {
     const auto found = Find();
     if (found == tenants_.end()) return std::nullopt;

@@ -32,7 +32,7 @@ TEST(FairQueue, ATenantsOwnComeInTheirOrder) {
   EXPECT_THAT(tasks, ElementsAre(0, 1, 2));
 }
 
-TEST(FairQueue, NobodyHasMoreThanHisShareUnderWay) {
+TEST(FairQueue, NoTenantHasMoreThanItsShareUnderWay) {
   FairQueue<int> queue(2);
   for (int i = 0; i < 4; ++i) queue.Push("a", i);
   EXPECT_THAT(TurnsOf(queue), ElementsAre("a", "a"));
