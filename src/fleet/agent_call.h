@@ -47,7 +47,8 @@ class AgentCall : private ClientCall::Listener {
   // `method` is "/package.Service/Method", `address` is host:port.
   AgentCall(EventLoop& loop, const AgentConnection& connection, const std::string& address,
             std::string method)
-      : method_(std::move(method)),
+      : loop_(loop),
+        method_(std::move(method)),
         channel_(loop, {.address = address,
                         .tls = connection.tls,
                         .server_name = connection.server_name,
@@ -56,6 +57,11 @@ class AgentCall : private ClientCall::Listener {
 
   // An error ends the call.
   virtual absl::Status Take(Reported& reported) = 0;
+
+  // True: a part of the message is left for Continue(), which the loop calls in its next turn, when
+  // other streams have had theirs. The next message waits.
+  virtual bool has_more() const { return false; }
+  virtual absl::Status Continue() { return absl::OkStatus(); }
 
   // `fault` is the error of Take(), if one ended the call.
   virtual void Ended(const CallEnd& end, const absl::Status& fault) = 0;
@@ -73,17 +79,42 @@ class AgentCall : private ClientCall::Listener {
     fault_ = reported.ParseFromString(bytes)
                  ? Take(reported)
                  : absl::InvalidArgumentError("its message is not of the method");
-    if (!fault_.ok()) Cancel();
+    if (!fault_.ok()) return Cancel();
+    if (!has_more()) return;
+    Running()->PauseReading();
+    ContinueSoon();
+  }
+
+  void ContinueSoon() {
+    loop_.Post([self = self_] {
+      if (*self != nullptr) (*self)->ContinueNow();
+    });
+  }
+
+  void ContinueNow() {
+    fault_ = Continue();
+    if (!fault_.ok()) return Cancel();
+    if (has_more()) return ContinueSoon();
+    Running()->ResumeReading();
+  }
+
+  std::shared_ptr<ClientCall> Running() ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(mutex_);
+    return call_;
   }
 
   void OnEnd(const CallEnd& end) override {
+    *self_ = nullptr;
     if (end.connect_fault && end.connect_fault->handshake) {
       CountHandshakeFault(*end.connect_fault->handshake);
     }
     Ended(end, fault_);
   }
 
+  EventLoop& loop_;
   const std::string method_;
+  // Null after the call's end. The loop's thread's.
+  const std::shared_ptr<AgentCall*> self_ = std::make_shared<AgentCall*>(this);
   Channel channel_;
   absl::Status fault_;  // the loop's thread's
   Mutex mutex_;         // an answer may come before Begin() returns

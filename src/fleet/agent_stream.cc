@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/status_macros.h"
 #include "fleet/agent_call.h"
 #include "fleet/agent_loss.h"
 
@@ -30,6 +31,8 @@ class AgentStream::Call : public AgentCall<wire::Subscription, wire::Telemetry> 
 
  private:
   absl::Status Take(wire::Telemetry& reported) override { return stream_.Take(reported); }
+  bool has_more() const override { return stream_.reader_.has_more(); }
+  absl::Status Continue() override { return stream_.Continue(); }
   void Ended(const CallEnd& end, const absl::Status& fault) override {
     stream_.Ended(fault.ok() ? LossOf(end) : fault);
   }
@@ -110,13 +113,17 @@ absl::Status AgentStream::Take(wire::Telemetry& message) {
     ++counts_.messages;
     counts_.bytes += static_cast<int64_t>(message.ByteSizeLong());
   }
-  return reader_.Read(message, clock_.Now(),
-                      [this](AgentUpdate update) { Tell(std::move(update)); });
+  RETURN_IF_ERROR(reader_.Take(std::move(message), clock_.Now()));
+  return Continue();
+}
+
+absl::Status AgentStream::Continue() {
+  return reader_.Continue([this](AgentUpdate update) { Tell(std::move(update)); });
 }
 
 void AgentStream::Tell(AgentUpdate update) {
   if (!update.unbelieved.empty()) LogUnbelieved(update);
-  calls_.Received(update.received_at);
+  calls_.Received(clock_.Now());
   {
     MutexLock lock(mutex_);
     caught_up_ = !update.more;

@@ -72,6 +72,7 @@ class AgentStream {
   telemetry::v1::Subscription FirstSubscription() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The call calls them on the loop's thread.
   absl::Status Take(telemetry::v1::Telemetry& message);
+  absl::Status Continue();
   void Tell(AgentUpdate update);
   void LogUnbelieved(const AgentUpdate& update);
   void Ended(const absl::Status& why);

@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "base/fake_clock.h"
 #include "base/periodic_thread.h"
 #include "fleet/test_agent.h"
@@ -118,6 +119,39 @@ TEST_F(AgentStreamTest, HearsThePastAndWhatIsNew) {
   EXPECT_EQ(received_.last().trouble, "");
   EXPECT_EQ(stream->counts().attempts, 1);
   EXPECT_GT(stream->counts().bytes, 100);
+}
+
+// Other streams of the loop have their turn between its parts.
+TEST_F(AgentStreamTest, LongPastIsReadInTurnsOfTheLoop) {
+  class Listener : public AgentListener {
+   public:
+    explicit Listener(EventLoop& loop) : loop_(loop) {}
+    void Received(const std::string&, AgentUpdate update) override {
+      turns_of_parts_.push_back(turns_);
+      loop_.Post([this] { ++turns_; });
+      if (!update.more) all_.Notify();
+    }
+    void Lost(const std::string&, const absl::Status&) override {}
+    std::vector<int> WaitForAll() {
+      EXPECT_TRUE(all_.WaitForNotificationWithTimeout(absl::Seconds(30)));
+      return turns_of_parts_;
+    }
+
+   private:
+    EventLoop& loop_;
+    int turns_ = 0;
+    std::vector<int> turns_of_parts_;
+    absl::Notification all_;
+  };
+  TestAgent agent;
+  for (int i = 1; i <= 100; ++i) agent.Read(i, 400);
+  Listener listener(loop_);
+  AgentStream stream({.history = absl::Minutes(2), .reader = "aggregator-0", .connection = {}},
+                     agent.address(), clock_, loop_, listener);
+  stream.Tick();
+  const std::vector<int> turns = listener.WaitForAll();
+  ASSERT_GT(turns.size(), 1u);
+  for (size_t part = 1; part < turns.size(); ++part) EXPECT_GT(turns[part], turns[part - 1]);
 }
 
 TEST_F(AgentStreamTest, AgentWhoseClockIsAnHourWrongIsAsYoungAsItIs) {

@@ -90,6 +90,29 @@ TEST_F(ChargedAgentTest, SmallReadingsThatStandForManyPodsAreCharged) {
   EXPECT_LT(kept.bytes(), size_t{10} << 20);
 }
 
+// An empty reading is the one before it again, at the same time: a few bytes that make us copy all.
+TEST_F(ChargedAgentTest, ReadingsThatAreToldAgainAreChargedAsTheyCome) {
+  NodeSnapshot snapshot = SnapshotOf(50, kNow);
+  for (GpuSample& gpu : snapshot.gpus) {
+    gpu.gaps = std::vector<GpuGap>(64, {.field = GpuField::kPcie,
+                                        .reason = GpuGap::Reason::kFailed,
+                                        .detail = std::string(1024, 'x')});
+  }
+  ASSERT_TRUE(Read(MessageOf(snapshot)).ok());
+  wire::Telemetry again;
+  for (int i = 0; i < 100; ++i) again.add_readings();
+  absl::Status status;
+  int messages = 0;
+  for (; status.ok() && messages < 20; ++messages) {
+    status = Read(again);
+    reported_.clear();
+  }
+  EXPECT_EQ(status.message(), "readings say more than any agent has to say");
+  EXPECT_EQ(messages, 10) << "of 320 MiB";
+  now_ += absl::Seconds(30);
+  EXPECT_TRUE(Read(again).ok()) << "480 MiB more are allowed";
+}
+
 TEST_F(ChargedAgentTest, ReadingOfMorePodsAndOwnersThanANodeHasIsRefused) {
   EXPECT_THAT(std::string(Read(MessageOf(WithManyPods(1, 4096, 32))).message()),
               ContainsRegex("a reading that takes [0-9]+ bytes, at most 4194304"));

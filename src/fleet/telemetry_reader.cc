@@ -18,6 +18,11 @@ namespace wire = telemetry::v1;
 // take gigabytes at once.
 constexpr size_t kMostAtOnce = size_t{10} << 20;
 
+// Bytes of readings that an agent may make us decode: the longest past, then what comes in time. A
+// reading of 2 bytes stands for as much as the one before it.
+constexpr double kDecodedAtOnce = size_t{3} << 30;
+constexpr double kDecodedASecond = 16 << 20;
+
 // Bytes of readings in one message. To make them takes seconds; the longest of an agent, 256 KiB of
 // one changed number each of 144 GPUs and as many pods, has 2.1 GiB.
 constexpr size_t kMostInMessage = size_t{5} << 29;
@@ -31,7 +36,10 @@ constexpr absl::Duration kShortestStay = absl::Minutes(1);
 
 }  // namespace
 
+TelemetryReader::TelemetryReader() : decoded_(kDecodedAtOnce, kDecodedASecond) {}
+
 void TelemetryReader::Begin() {
+  unread_ = {};
   node_.Clear();
   of_stream_ = ReadingQuota();
 }
@@ -72,15 +80,16 @@ absl::Status TelemetryReader::Weigh(absl::Time taken_at) {
     return absl::InvalidArgumentError(
         absl::StrCat("a reading that takes ", weight.whole, " bytes, at most ", kHeaviest));
   }
+  const bool was_possible = decoded_.Take(unread_.clock.latest, static_cast<double>(weight.whole));
   const bool stream_may = of_stream_.Take(taken_at, weight);
   const bool node_may = of_node_.Take(taken_at, weight);
-  if (stream_may && node_may) return absl::OkStatus();
+  if (was_possible && stream_may && node_may) return absl::OkStatus();
   return absl::InvalidArgumentError("readings say more than any agent has to say");
 }
 
-absl::Status TelemetryReader::AddReading(const wire::Reading& reading, const WriterClock& clock,
-                                         AgentUpdate& update) {
+absl::Status TelemetryReader::AddReading(const wire::Reading& reading, AgentUpdate& update) {
   AgentUpdate::Reading& added = update.readings.emplace_back();
+  const WriterClock& clock = unread_.clock;
   if (reading.has_before_until_us()) added.before_until = clock.Ours(reading.before_until_us());
   ASSIGN_OR_RETURN(added.snapshot, decoder_.Decode(reading, clock));
   RETURN_IF_ERROR(Weigh(added.snapshot.taken_at));
@@ -89,40 +98,53 @@ absl::Status TelemetryReader::AddReading(const wire::Reading& reading, const Wri
   return absl::OkStatus();
 }
 
-absl::Status TelemetryReader::Read(wire::Telemetry& message, absl::Time now,
-                                   const std::function<void(AgentUpdate)>& tell) {
+absl::Status TelemetryReader::Take(wire::Telemetry message, absl::Time now) {
   RETURN_IF_ERROR(BoundMessage(message));
   if (message.has_node()) RETURN_IF_ERROR(Meet(message.node(), now));
   peer_clock_.Received(FromWire(message.sent_us()), now);
-  const WriterClock theirs{.offset = peer_clock_.offset(), .latest = now};
+  unread_ = {.message = std::move(message),
+             .clock = {.offset = peer_clock_.offset(), .latest = now},
+             .is_there = true};
+  return absl::OkStatus();
+}
 
-  const AgentUpdate nothing{.node = node_.name(),
-                            .instance = node_.instance(),
-                            .version = node_.agent_version(),
-                            .received_at = now,
-                            .trouble = message.trouble(),
-                            .more = true};
-  AgentUpdate update = nothing;
-  if (message.has_node()) {
+absl::Status TelemetryReader::Continue(const std::function<void(AgentUpdate)>& tell) {
+  const wire::Telemetry& message = unread_.message;
+  AgentUpdate update{.node = node_.name(),
+                     .instance = node_.instance(),
+                     .version = node_.agent_version(),
+                     .received_at = unread_.clock.latest,
+                     .trouble = message.trouble(),
+                     .more = true};
+  if (message.has_node() && unread_.next == 0) {
     const auto& names = node_.engine_namespaces();
     update.engine_namespaces.emplace(names.begin(), names.end());
   }
-  size_t bytes = 0;
-  size_t reported = 0;
-  for (const wire::Reading& reading : message.readings()) {
-    RETURN_IF_ERROR(AddReading(reading, theirs, update));
+  for (size_t bytes = 0; unread_.next < message.readings_size() && bytes < kMostAtOnce;) {
+    RETURN_IF_ERROR(AddReading(message.readings(unread_.next++), update));
     bytes += decoder_.weight().whole;
-    if (bytes > kMostInMessage) return absl::InvalidArgumentError("a message of too many readings");
-    if (bytes - reported < kMostAtOnce) continue;
-    tell(std::exchange(update, nothing));
-    reported = bytes;
+    unread_.bytes += decoder_.weight().whole;
+    if (unread_.bytes > kMostInMessage) {
+      return absl::InvalidArgumentError("a message of too many readings");
+    }
   }
-  if (message.has_unchanged_until_us()) {
-    const NodeSnapshot* const again = decoder_.Unchanged(message.unchanged_until_us(), theirs);
-    if (again != nullptr) update.unchanged_until = again->taken_at;
+  if (unread_.next == message.readings_size()) {
+    if (message.has_unchanged_until_us()) {
+      const NodeSnapshot* const again =
+          decoder_.Unchanged(message.unchanged_until_us(), unread_.clock);
+      if (again != nullptr) update.unchanged_until = again->taken_at;
+    }
+    update.more = message.more();
+    unread_ = {};
   }
-  update.more = message.more();
   tell(std::move(update));
+  return absl::OkStatus();
+}
+
+absl::Status TelemetryReader::Read(wire::Telemetry message, absl::Time now,
+                                   const std::function<void(AgentUpdate)>& tell) {
+  RETURN_IF_ERROR(Take(std::move(message), now));
+  while (has_more()) RETURN_IF_ERROR(Continue(tell));
   return absl::OkStatus();
 }
 

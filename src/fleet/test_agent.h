@@ -36,9 +36,9 @@ class TestAgent {
     server_ = nullptr;
   }
 
-  void Read(double utilization_percent) {
+  void Read(double utilization_percent, int gpus = 2) {
     clock_.Advance(absl::Seconds(1));
-    NodeSnapshot snapshot = SnapshotOf(2, clock_.Now(), node_);
+    NodeSnapshot snapshot = SnapshotOf(gpus, clock_.Now(), node_);
     snapshot.gpus[0].utilization_percent = utilization_percent;
     memory_.Annotate(snapshot);
     store_.Put(snapshot);

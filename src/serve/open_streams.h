@@ -99,7 +99,7 @@ class OpenStreams {
   };
   struct Peer {
     int streams = 0;
-    size_t bytes = 0;  // of metadata
+    size_t bytes = 0;  // metadata
   };
 
   // An address has half of what the others leave: 20,000 streams of KEDA's with 1.6 KiB each.
