@@ -239,20 +239,25 @@ TEST_F(LimitsTest, ControlFrames) {
   EXPECT_EQ(Count(Limit::kControlFrames), 1);
 }
 
-TEST_F(LimitsTest, SettingsWithManyStreams) {
+TEST_F(LimitsTest, FramesThatVisitAllStreams) {
   WireServerOptions options;
   options.session.settings_at_once = 2;
   options.session.settings_per_second = 0;
   Start(std::move(options));
-  RawClient client(server_->port());
-  client.Begin();
-  for (uint32_t i = 0; i < 100; ++i) client.Send(CallHead(1 + 2 * i, kWait));
-  for (int i = 0; i < 2; ++i) client.Send(Encode({FrameType::kSettings, 0, 0, ""}));
-  client.Send(Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
-  EXPECT_TRUE(client.Read(FrameType::kPing).has_value());
-  client.Send(Encode({FrameType::kSettings, 0, 0, ""}));
-  EXPECT_TRUE(client.IsClosed());
-  EXPECT_EQ(Count(Limit::kControlFrames), 1);
+  int closed = 0;
+  for (const Frame& frame : {Frame{.type = FrameType::kSettings},
+                             Frame{.type = FrameType::kGoAway, .payload = std::string(8, '\0')}}) {
+    SCOPED_TRACE(static_cast<int>(frame.type));
+    RawClient client(server_->port(), absl::StrCat("127.0.3.", 2 + closed).c_str());
+    client.Begin();
+    for (uint32_t i = 0; i < 100; ++i) client.Send(CallHead(1 + 2 * i, kWait));
+    for (int i = 0; i < 2; ++i) client.Send(Encode(frame));
+    client.Send(Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
+    EXPECT_TRUE(client.Read(FrameType::kPing).has_value());
+    client.Send(Encode(frame));
+    EXPECT_TRUE(client.IsClosed());
+    EXPECT_EQ(Count(Limit::kControlFrames), ++closed);
+  }
 }
 
 TEST_F(LimitsTest, AllowsAllDeadlinesOfAnAddressAtOnce) {

@@ -54,7 +54,7 @@ struct SessionCallbacks {
         std::ranges::equal(frame->ping.opaque_data, kRoundTripPing)) {
       session.AcceptNoMore();
     }
-    if (type == NGHTTP2_SETTINGS) return session.CountSettings();
+    if (type == NGHTTP2_SETTINGS || type == NGHTTP2_GOAWAY) return session.CountSettings();
     if (type == NGHTTP2_PING || type == NGHTTP2_PRIORITY ||
         (type == NGHTTP2_DATA && frame->hd.length == 0 &&
          (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0)) {

@@ -82,7 +82,7 @@ class ServerSession {
   void CloseBeyond(Limit limit);
 
   int CountControlFrame();
-  int CountSettings();
+  int CountSettings();  // and GOAWAYs
   int CountReset();
   void OnSent(const nghttp2_frame& frame);
 

@@ -33,7 +33,7 @@ struct SessionLimits {
   size_t unread_bytes_per_address = size_t{32} << 20;
   // More than its streams: their deadlines may pass together.
   uint64_t resets_at_once = 30'000, resets_per_second = 2'000;
-  // Each visits all streams of its connection, and counts once for every 100 of them.
+  // And GOAWAYs. Each visits all streams of its connection, and counts once for every 100 of them.
   uint64_t settings_at_once = 3'000, settings_per_second = 100;
   // All connections together.
   size_t streams_in_all = 72'000;
