@@ -56,6 +56,7 @@ ServerStream::~ServerStream() {
 }
 
 void ServerStream::AddHeader(absl::string_view name, absl::string_view value) {
+  if (beyond_.has_value()) return;
   constexpr size_t kPerField = 32;  // RFC 9113, section 6.5.2
   constexpr size_t kLongestEncoding = 32;
   header_bytes_ += name.size() + value.size() + kPerField;
