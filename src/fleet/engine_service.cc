@@ -36,7 +36,7 @@ EngineService::~EngineService() {
 
 void EngineService::Tick() {
   reported_ = room_.log.WaitForUpdate(reported_, kLookForHeartbeats);
-  for (const auto& stream : streams_.All()) stream->Refresh();
+  for (const auto& stream : streams_.Readers()) stream->Refresh();
 }
 
 std::shared_ptr<ServerCall::Handler> EngineService::Watch(const std::shared_ptr<ServerCall>& call) {

@@ -41,8 +41,11 @@ class OpenReaders {
     {
       MutexLock lock(mutex_);
       if (refusal.ok()) refusal = CheckRoom(*stream, displaced);
-      counts_.open += refusal.ok() ? 1 : 0;
-      streams_[stream.get()] = {.stream = stream, .has_place = refusal.ok(), .number = ++opened_};
+      if (refusal.ok()) {
+        readers_[stream.get()] = {.stream = stream, .number = ++opened_};
+      } else {
+        ending_[stream.get()] = stream;
+      }
     }
     if (displaced != nullptr) {
       displaced->EndNow(TooMany("this one's was given to an aggregator, or to another address"));
@@ -55,13 +58,14 @@ class OpenReaders {
   }
 
   void Closed(const Base* stream) {
-    Record record;  // destroyed without the lock
+    std::shared_ptr<Stream> closed;  // destroyed without the lock
     MutexLock lock(mutex_);
-    const auto found = streams_.find(stream);
-    record = std::move(found->second);
-    streams_.erase(found);
-    counts_.open -= record.has_place ? 1 : 0;
-    if (streams_.empty()) closed_.NotifyAll();
+    if (const auto ending = ending_.extract(stream)) {
+      closed = ending.mapped();
+    } else {
+      closed = readers_.extract(stream).mapped().stream;
+    }
+    if (AreAllClosed()) closed_.NotifyAll();
   }
 
   // Ends all streams, now and from now on; those that are open with OK.
@@ -70,34 +74,44 @@ class OpenReaders {
       MutexLock lock(mutex_);
       stopping_ = true;
     }
-    for (const auto& stream : All()) stream->End(absl::OkStatus());
+    for (const auto& stream : Readers()) stream->End(absl::OkStatus());
   }
 
   // After Stop(): until the last one has ended.
   void Wait() {
     MutexLock lock(mutex_);
-    while (!streams_.empty()) closed_.Wait(mutex_);
+    while (!AreAllClosed()) closed_.Wait(mutex_);
   }
 
-  std::vector<std::shared_ptr<Stream>> All() const {
+  // Returns the streams that have a place.
+  std::vector<std::shared_ptr<Stream>> Readers() const {
     MutexLock lock(mutex_);
-    std::vector<std::shared_ptr<Stream>> all;
-    all.reserve(streams_.size());
-    for (const auto& entry : streams_) all.push_back(entry.second.stream);
-    return all;
+    std::vector<std::shared_ptr<Stream>> readers;
+    readers.reserve(readers_.size());
+    for (const auto& entry : readers_) readers.push_back(entry.second.stream);
+    return readers;
   }
 
   Counts counts() const {
     MutexLock lock(mutex_);
-    return counts_;
+    Counts counts = counts_;
+    counts.open = Open();
+    return counts;
   }
 
  private:
-  struct Record {
+  struct Reader {
     std::shared_ptr<Stream> stream;
-    bool has_place = false;
     int64_t number = 0;  // in the order in which they came
   };
+
+  int Open() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return static_cast<int>(readers_.size());
+  }
+
+  bool AreAllClosed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return readers_.empty() && ending_.empty();
+  }
 
   absl::Status CheckRoom(const Stream& newcomer, std::shared_ptr<Stream>& displaced)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -105,35 +119,31 @@ class OpenReaders {
       ++counts_.refused_as_stopping;
       return absl::UnavailableError("the agent is stopping");
     }
-    if (counts_.open < places_) return absl::OkStatus();
+    if (Open() < places_) return absl::OkStatus();
     ++counts_.refused_as_too_many;
-    Record* const least = FindLeast(newcomer);
-    if (least == nullptr) return TooMany("none of them comes after this one");
-    least->has_place = false;
-    --counts_.open;
-    displaced = least->stream;
+    displaced = FindLeast(newcomer);
+    if (displaced == nullptr) return TooMany("none of them comes after this one");
+    readers_.erase(displaced.get());
+    ending_[displaced.get()] = displaced;
     return absl::OkStatus();
   }
 
   // Returns the reader that gives its place to the newcomer: one of the lowest rank, of the address
   // with the most places, the newest. Null: none does.
-  Record* FindLeast(const Stream& newcomer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  std::shared_ptr<Stream> FindLeast(const Stream& newcomer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     absl::flat_hash_map<std::string, int> places;  // addresses and how many each has
-    for (const auto& entry : streams_) {
-      if (entry.second.has_place) ++places[entry.second.stream->peer()];
-    }
-    const auto order = [&](const Record& each) {
-      return std::tuple(!each.has_place, RankOf(*each.stream), -places[each.stream->peer()],
-                        -each.number);
+    for (const auto& entry : readers_) ++places[entry.second.stream->peer()];
+    const auto order = [&](const Reader& each) {
+      return std::tuple(RankOf(*each.stream), -places[each.stream->peer()], -each.number);
     };
     const auto found = std::min_element(
-        streams_.begin(), streams_.end(),
+        readers_.begin(), readers_.end(),
         [&](const auto& a, const auto& b) { return order(a.second) < order(b.second); });
-    if (found == streams_.end() || !found->second.has_place) return nullptr;
-    Record& least = found->second;
-    const int own = RankOf(newcomer), lowest = RankOf(*least.stream);
-    const bool shares = places[newcomer.peer()] == 0 && places[least.stream->peer()] > 1;
-    return lowest < own || (lowest == own && shares) ? &least : nullptr;
+    if (found == readers_.end()) return nullptr;
+    const std::shared_ptr<Stream>& least = found->second.stream;
+    const int own = RankOf(newcomer), lowest = RankOf(*least);
+    const bool shares = places[newcomer.peer()] == 0 && places[least->peer()] > 1;
+    return lowest < own || (lowest == own && shares) ? least : nullptr;
   }
 
   // Readers of a higher rank come first: those with a certificate, then those that are aggregators
@@ -154,8 +164,10 @@ class OpenReaders {
   CondVar closed_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t opened_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::flat_hash_map<const Base*, Record> streams_ ABSL_GUARDED_BY(mutex_);
-  Counts counts_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<const Base*, Reader> readers_ ABSL_GUARDED_BY(mutex_);
+  // Those without a place, until their status has been sent: any number.
+  absl::flat_hash_map<const Base*, std::shared_ptr<Stream>> ending_ ABSL_GUARDED_BY(mutex_);
+  Counts counts_ ABSL_GUARDED_BY(mutex_);  // but `open`
 };
 
 }  // namespace gpuscaler

@@ -238,6 +238,38 @@ TEST_F(OpenReadersTest, ReaderWithACertificateComesFirst) {
   ExpectTooMany(others.back()->End(), "given to an aggregator");
 }
 
+// Refused readers that do not read their status stay open, as many as they like.
+TEST(OpenReaders, RefusedReadersCostNewOnesNothing) {
+  struct Stream {
+    const std::string& peer() const {
+      ++looked_at;
+      return address;
+    }
+    bool has_certificate() const { return false; }
+    void End(const absl::Status&) {}
+    void EndNow(const absl::Status&) {}
+
+    int& looked_at;
+    const std::string address = kAttacker;
+  };
+  OpenReaders<Stream, Stream> readers(2, nullptr);
+  int looked_at = 0, by_first = 0;
+  std::vector<std::shared_ptr<Stream>> streams;
+  for (int i = 0; i < 1000; ++i) {
+    looked_at = 0;
+    streams.push_back(readers.Open(std::make_shared<Stream>(Stream{.looked_at = looked_at})));
+    if (i == 2) by_first = looked_at;
+  }
+  EXPECT_GT(by_first, 0);
+  EXPECT_EQ(looked_at, by_first) << "by the 998th that is refused, and by the first";
+  EXPECT_THAT(readers.Readers(), testing::ElementsAre(testing::AnyOf(streams[0], streams[1]),
+                                                      testing::AnyOf(streams[0], streams[1])));
+  EXPECT_EQ(readers.counts().open, 2);
+  readers.Stop();
+  for (const auto& stream : streams) readers.Closed(stream.get());
+  readers.Wait();
+}
+
 // Its window is shut: its message would be kept until it goes.
 TEST_F(OpenReadersTest, ReaderThatDoesNotReadLosesItsPlaceAtOnce) {
   StartWithAggregator();

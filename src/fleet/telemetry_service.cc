@@ -100,7 +100,7 @@ class TelemetryService::Impl {
       }
       if (engine_log_ != nullptr) log_.SetEngineNamespaces(engine_log_->Remembered());
       const std::string trouble = Trouble();
-      for (const auto& stream : streams_.All()) stream->Refresh(trouble);
+      for (const auto& stream : streams_.Readers()) stream->Refresh(trouble);
     }
   }
 
