@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/plain_words.h"
 #include "base/status_macros.h"
 #include "fleet/engine_subscriptions.h"
 #include "fleet/engine_wire.h"
@@ -38,12 +39,19 @@ void EngineStream::Refresh() {
 
 absl::Status EngineStream::Take(const wire::EngineSubscription& wanted) {
   RETURN_IF_ERROR(BoundWanted(wanted));
-  if (!wanted_) LogInfo("engine_reader", {{"peer", peer()}, {"reader", wanted.reader()}});
+  if (!wanted_) LogReader(wanted.reader());
   wanted_ = DecodeSubscription(wanted);
   const absl::Duration lease =
       std::min<absl::Duration>(absl::Seconds(wanted.lease_seconds()), kLongestLease);
   room_.log.Want(*wanted_, room_.clock.Now() + lease);
   return absl::OkStatus();
+}
+
+void EngineStream::LogReader(const std::string& name) {
+  const auto dropped = room_.lines.Pass();
+  if (!dropped) return;
+  LogInfo("engine_reader",
+          {{"peer", peer()}, {"reader", PlainWords(name, kLongestReader)}, {"dropped", *dropped}});
 }
 
 bool EngineStream::Compose(wire::EngineTelemetry& message) {

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/rate_limit.h"
 #include "fleet/engine_log.h"
 #include "fleet/one_write_stream.h"
 #include "telemetry.pb.h"
@@ -25,6 +26,7 @@ struct EngineRoom {
   std::atomic<int64_t> messages = 0;
   std::atomic<int64_t> readings = 0;
   std::atomic<int64_t> bytes = 0;
+  RateLimit lines{clock, kReadersLogged, absl::Minutes(1)};
 };
 
 class EngineStream
@@ -41,6 +43,8 @@ class EngineStream
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Compose(telemetry::v1::EngineTelemetry& message) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  void LogReader(const std::string& name);
 
   EngineRoom& room_;
   std::optional<EngineSubscription> wanted_ ABSL_GUARDED_BY(mutex_);  // empty: has not asked yet

@@ -12,6 +12,10 @@
 
 namespace gpuscaler {
 
+// An agent logs its new readers: so many a minute, and as much of the name that they give.
+inline constexpr int kReadersLogged = 10;
+inline constexpr size_t kLongestReader = 253;
+
 // One message is on its way at most, and the next one is made of what there is when that has gone:
 // a slow reader costs no memory. Thread-safe.
 template <typename Incoming, typename Outgoing>

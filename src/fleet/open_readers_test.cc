@@ -1,6 +1,7 @@
 // Readers of an agent, more than it has places for, from several addresses of loopback.
 #include "fleet/open_readers.h"
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -8,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/fake_clock.h"
 #include "base/test_ca.h"
@@ -40,9 +43,11 @@ constexpr char kWatchEngines[] = "/gpuscaler.telemetry.v1.NodeTelemetry/WatchEng
 template <typename Request, typename Message>
 class Reader {
  public:
-  Reader(std::shared_ptr<Channel> channel, const char* method)
+  Reader(std::shared_ptr<Channel> channel, const char* method, const std::string& name = "")
       : channel_(std::move(channel)), call_(*channel_, method) {
-    call_.Write({});
+    Request request;
+    request.set_reader(name);
+    call_.Write(request);
   }
 
   // Blocks until a message has come. False: the stream has ended.
@@ -236,6 +241,25 @@ TEST_F(OpenReadersTest, ReaderWithACertificateComesFirst) {
   GpuReader aggregator(channel(pair), kWatch);
   EXPECT_TRUE(aggregator.ReadsUntil(TakeReading()));
   ExpectTooMany(others.back()->End(), "given to an aggregator");
+}
+
+TEST_F(OpenReadersTest, LogsFewReadersOfEachKindAndTheStartOfTheirNames) {
+  StartWithAggregator();
+  const std::string name(1000, 'x');
+  const auto channel = From(kStranger);
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(GpuReader(channel, kWatch, name + "\n").Reads());
+    EXPECT_TRUE(EngineReader(channel, kWatchEngines, name + "\n").Reads());
+  }
+  const std::vector<std::string> lines =
+      absl::StrSplit(testing::internal::GetCapturedStderr(), '\n');
+  for (const char* event : {"event=telemetry_reader ", "event=engine_reader "}) {
+    EXPECT_EQ(std::ranges::count_if(
+                  lines, [&](const std::string& each) { return absl::StrContains(each, event); }),
+              10);
+  }
+  EXPECT_THAT(lines, testing::Each(testing::Not(HasSubstr(std::string(254, 'x')))));
 }
 
 // Refused readers that do not read their status stay open, as many as they like.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/plain_words.h"
 #include "fleet/gpu_wire.h"
 
 namespace gpuscaler {
@@ -24,9 +25,12 @@ void WatchStream::Refresh(const std::string& trouble) {
 absl::Status WatchStream::Take(const wire::Subscription& wanted) {
   if (!place_) {
     place_ = {.history = absl::Seconds(wanted.history_seconds())};
-    LogInfo("telemetry_reader", {{"peer", peer()},
-                                 {"reader", wanted.reader()},
-                                 {"history_seconds", wanted.history_seconds()}});
+    if (const auto dropped = room_.lines.Pass()) {
+      LogInfo("telemetry_reader", {{"peer", peer()},
+                                   {"reader", PlainWords(wanted.reader(), kLongestReader)},
+                                   {"history_seconds", wanted.history_seconds()},
+                                   {"dropped", *dropped}});
+    }
   }
   room_.wanted(wanted);
   return absl::OkStatus();

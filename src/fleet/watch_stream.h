@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "base/clock.h"
+#include "base/rate_limit.h"
 #include "fleet/one_write_stream.h"
 #include "fleet/telemetry_log.h"
 #include "telemetry.pb.h"
@@ -24,6 +25,7 @@ struct WatchRoom {
   std::atomic<int64_t> messages = 0;
   std::atomic<int64_t> heartbeats = 0;  // of them, those without a reading
   std::atomic<int64_t> bytes = 0;
+  RateLimit lines{clock, kReadersLogged, absl::Minutes(1)};
 };
 
 class WatchStream : public OneWriteStream<telemetry::v1::Subscription, telemetry::v1::Telemetry> {
