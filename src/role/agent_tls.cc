@@ -19,9 +19,16 @@ absl::StatusOr<std::shared_ptr<SSL_CTX>> AgentTls::Context() {
   if (context.ok()) {
     pems_ = *std::move(pems);
     context_ = *context;
-  } else if (const std::optional<int64_t> dropped = unusable_.Pass()) {
-    LogWarn("agent_tls_unusable", {{"why", context.status().message()}, {"dropped", *dropped}});
+    return context_;
   }
+  const bool has_earlier = context_ != nullptr;
+  if (const std::optional<int64_t> dropped = unusable_.Pass()) {
+    LogWarn("agent_tls_unusable",
+            {{"why", context.status().message()},
+             {"consequence", has_earlier ? "the last good files stay in use" : "no agent is read"},
+             {"dropped", *dropped}});
+  }
+  if (has_earlier) return context_;
   return context;
 }
 

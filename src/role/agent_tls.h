@@ -20,8 +20,8 @@ class AgentTls {
   AgentTls(TlsFiles files, const Clock& clock)
       : files_(std::move(files)), unusable_(clock, 1, absl::Seconds(10)) {}
 
-  // Returns the context of the files as they are now. INVALID_ARGUMENT, logged too: they cannot be
-  // used.
+  // Returns the context of the files as they are now, or as they were when they could be used last;
+  // it is logged that they cannot. INVALID_ARGUMENT: they never could.
   absl::StatusOr<std::shared_ptr<SSL_CTX>> Context() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

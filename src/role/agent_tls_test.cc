@@ -1,0 +1,43 @@
+#include "role/agent_tls.h"
+
+#include "base/fake_clock.h"
+#include "base/test_ca.h"
+#include "base/test_folder.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "wire/test_certificates.h"
+
+namespace gpuscaler {
+namespace {
+
+class AgentTlsTest : public testing::Test {
+ protected:
+  const FakeClock clock_;
+  const TestCa ca_{"our CA"};
+  const TestFolder folder_;
+};
+
+TEST_F(AgentTlsTest, FilesThatCannotBeUsedLeaveTheLastGoodOnes) {
+  AgentTls tls(WriteTls(folder_.path(), ca_.Issue("first"), ca_.pem()), clock_);
+  const auto first = tls.Context();
+  ASSERT_TRUE(first.ok()) << first.status();
+  folder_.Write("key.pem", ca_.Issue("another").key);
+  testing::internal::CaptureStderr();
+  const auto later = tls.Context();
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("is not the key of"));
+  ASSERT_TRUE(later.ok()) << later.status();
+  EXPECT_EQ(*later, *first);
+
+  WriteTls(folder_.path(), ca_.Issue("second"), ca_.pem());
+  const auto mended = tls.Context();
+  ASSERT_TRUE(mended.ok()) << mended.status();
+  EXPECT_NE(*mended, *first);
+}
+
+TEST_F(AgentTlsTest, FilesThatNeverCouldBeUsedAreAnError) {
+  AgentTls tls(WriteTls(folder_.path(), {.cert = "text", .key = "text"}, ca_.pem()), clock_);
+  EXPECT_EQ(tls.Context().status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace gpuscaler
