@@ -25,6 +25,7 @@ using grpc::reflection::v1::ServerReflectionResponse;
 namespace {
 
 constexpr int kMostCalls = 64;
+constexpr int kMostCallsOfAddress = 16;
 constexpr size_t kMostWaiting = 16;  // requests of a call
 constexpr size_t kLongestRequest = 1024;
 
@@ -105,12 +106,13 @@ bool Answer(const ServerReflectionRequest& request, const std::vector<std::strin
 class ReflectionService::Handler : public ServerCall::Handler {
  public:
   Handler(ReflectionService& service, std::shared_ptr<ServerCall> call)
-      : service_(service), call_(std::move(call)) {
-    if (++service_.calls_ > kMostCalls) {
-      call_->Finish(absl::ResourceExhaustedError("too many reflection calls are open"));
-    }
+      : service_(service), call_(std::move(call)), has_place_(service.TakePlace(peer())) {
+    if (has_place_) return;
+    call_->Finish(absl::ResourceExhaustedError("too many reflection calls are open"));
   }
-  ~Handler() override { --service_.calls_; }
+  ~Handler() override {
+    if (has_place_) service_.GiveBackPlace(peer());
+  }
   Handler(const Handler&) = delete;
   Handler& operator=(const Handler&) = delete;
 
@@ -134,6 +136,8 @@ class ReflectionService::Handler : public ServerCall::Handler {
   }
 
  private:
+  const std::string& peer() const { return call_->headers().peer; }
+
   void AnswerNext() {
     if (waiting_.empty()) {
       if (has_all_) call_->Finish(absl::OkStatus());
@@ -155,6 +159,7 @@ class ReflectionService::Handler : public ServerCall::Handler {
 
   ReflectionService& service_;
   const std::shared_ptr<ServerCall> call_;
+  const bool has_place_;
   std::deque<std::string> waiting_;
   bool is_writing_ = false;
   bool has_all_ = false;
@@ -164,6 +169,24 @@ ReflectionService::ReflectionService(std::vector<std::string> services)
     : services_(std::move(services)) {
   // Links its descriptors.
   grpc::reflection::v1alpha::ServerReflectionRequest::descriptor();
+}
+
+bool ReflectionService::TakePlace(const std::string& peer) {
+  MutexLock lock(mutex_);
+  const auto own = calls_of_.find(peer);
+  if (calls_ == kMostCalls || (own != calls_of_.end() && own->second == kMostCallsOfAddress)) {
+    return false;
+  }
+  ++calls_;
+  ++calls_of_[peer];
+  return true;
+}
+
+void ReflectionService::GiveBackPlace(const std::string& peer) {
+  MutexLock lock(mutex_);
+  --calls_;
+  const auto own = calls_of_.find(peer);
+  if (--own->second == 0) calls_of_.erase(own);
 }
 
 Methods ReflectionService::methods() {

@@ -1,10 +1,11 @@
 // gRPC's server reflection, grpc.reflection.v1 and v1alpha: what clients without .proto files call.
 #pragma once
 
-#include <atomic>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "wire/server_call.h"
 
 namespace gpuscaler {
@@ -13,7 +14,8 @@ namespace gpuscaler {
 // have its methods.
 //
 // A client that does not read costs one answer, and a few requests that wait for it: beyond them
-// its call ends with RESOURCE_EXHAUSTED, as do calls while too many are open.
+// its call ends with RESOURCE_EXHAUSTED, as do calls while too many are open, of its address or in
+// all.
 class ReflectionService {
  public:
   // Lists `services`, such as "grpc.health.v1.Health".
@@ -26,8 +28,13 @@ class ReflectionService {
  private:
   class Handler;
 
+  bool TakePlace(const std::string& peer) ABSL_LOCKS_EXCLUDED(mutex_);
+  void GiveBackPlace(const std::string& peer) ABSL_LOCKS_EXCLUDED(mutex_);
+
   const std::vector<std::string> services_;
-  std::atomic<int> calls_ = 0;
+  Mutex mutex_;
+  int calls_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, int> calls_of_ ABSL_GUARDED_BY(mutex_);  // addresses and how many each has
 };
 
 }  // namespace gpuscaler

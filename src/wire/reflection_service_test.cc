@@ -192,21 +192,34 @@ TEST_F(ReflectionServiceTest, EndsCallsThatRequestWithoutReading) {
   EXPECT_LT(call->messages().size(), kRequests);
 }
 
-TEST_F(ReflectionServiceTest, BoundsOpenCalls) {
+TEST_F(ReflectionServiceTest, BoundsOpenCallsOfAnAddressAndInAll) {
+  std::vector<std::unique_ptr<Channel>> channels;
   std::vector<std::unique_ptr<ReflectionCall>> calls;
-  for (int i = 0; i < 64; ++i) {
-    calls.push_back(Begin());
-    calls.back()->Write(SymbolRequest("x"));
-    ASSERT_EQ(calls.back()->WaitForMessages(1).size(), 1) << i;
+  const auto begin = [&] { return std::make_unique<ReflectionCall>(*channels.back(), kMethod); };
+  const auto is_answered = [](ReflectionCall& call) {
+    call.Write(SymbolRequest("x"));
+    return call.WaitForMessages(1).size() == 1;
+  };
+  const auto come_from = [&](const char* address) {
+    channels.push_back(std::make_unique<Channel>(
+        loop_,
+        Target{.address = absl::StrCat("127.0.0.1:", server_->port()), .source_address = address}));
+  };
+  for (const char* address : {"127.0.3.2", "127.0.3.3", "127.0.3.4", "127.0.3.5"}) {
+    come_from(address);
+    for (int i = 0; i < 16; ++i) {
+      calls.push_back(begin());
+      ASSERT_TRUE(is_answered(*calls.back())) << i;
+    }
+    EXPECT_EQ(EndOf(*begin()), absl::StatusCode::kResourceExhausted);
   }
-  EXPECT_EQ(EndOf(*Begin()), absl::StatusCode::kResourceExhausted);
+  come_from("127.0.3.6");
+  EXPECT_EQ(EndOf(*begin()), absl::StatusCode::kResourceExhausted) << "all 64 are taken";
   calls.front()->WritesDone();
   EXPECT_EQ(calls.front()->WaitForEnd(), absl::OkStatus());
-  const auto again = Begin();
-  again->Write(SymbolRequest("x"));
-  EXPECT_EQ(again->WaitForMessages(1).size(), 1);
+  calls.push_back(begin());
+  EXPECT_TRUE(is_answered(*calls.back()));
   for (const auto& each : calls) each->Cancel();
-  again->Cancel();
 }
 
 }  // namespace
