@@ -83,7 +83,7 @@ class EnginePodsTest : public testing::Test {
   std::unique_ptr<Process> StartLoad(int pod, int port) const {
     return std::make_unique<Process>(std::vector<std::string>{
         "load", absl::StrCat("--target=http://", networks_[pod]->address(), ":", port), "--rate=20",
-        "--duration=250ms", "--max-tokens=1000", "--timeout=10m"});
+        "--duration=250ms", "--max-tokens=4000", "--timeout=10m"});
   }
 
   std::unique_ptr<TestServer> StartSidecar(int pod, int port) const {
