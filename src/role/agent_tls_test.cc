@@ -12,9 +12,9 @@ namespace {
 
 class AgentTlsTest : public testing::Test {
  protected:
-  const FakeClock clock_;
+  FakeClock clock_;
   const TestCa ca_{"our CA"};
-  const TestFolder folder_;
+  TestFolder folder_;
 };
 
 TEST_F(AgentTlsTest, FilesThatCannotBeUsedLeaveTheLastGoodOnes) {
