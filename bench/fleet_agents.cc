@@ -91,7 +91,7 @@ class Agent {
   }
 
   void Refresh() {
-    for (const auto& reader : readers_.All()) reader->Refresh("");
+    for (const auto& reader : readers_.Readers()) reader->Refresh("");
   }
 
   // Returns its port; 0: none is free.
