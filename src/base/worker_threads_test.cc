@@ -48,11 +48,10 @@ TEST(WorkerThreads, OneThreadRunsTasksInTheirOrderAndAllBeforeItStops) {
 }
 
 TEST(WorkerThreads, LongTaskHoldsUpNoOtherThread) {
-  Gate gate;
+  Gate gate, done;
   WorkerThreads workers("test", 2);
   ASSERT_TRUE(workers.Run([&] { gate.Pass(); }, 10));
   gate.WaitForArrivals(1);
-  Gate done;
   ASSERT_TRUE(workers.Run([&] { done.Pass(); }, 10));
   done.WaitForArrivals(1);
   done.Open();
