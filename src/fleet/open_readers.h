@@ -131,6 +131,8 @@ class OpenReaders {
   // Returns the reader that gives its place to the newcomer: one of the lowest rank, of the address
   // with the most places, the newest. Null: none does.
   std::shared_ptr<Stream> FindLeast(const Stream& newcomer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    // The first of all ranks: one that is listed from here on displaces no other aggregator.
+    const int own = RankOf(newcomer);
     absl::flat_hash_map<std::string, int> places;  // addresses and how many each has
     for (const auto& entry : readers_) ++places[entry.second.stream->peer()];
     const auto order = [&](const Reader& each) {
@@ -141,7 +143,7 @@ class OpenReaders {
         [&](const auto& a, const auto& b) { return order(a.second) < order(b.second); });
     if (found == readers_.end()) return nullptr;
     const std::shared_ptr<Stream>& least = found->second.stream;
-    const int own = RankOf(newcomer), lowest = RankOf(*least);
+    const int lowest = RankOf(*least);
     const bool shares = places[newcomer.peer()] == 0 && places[least->peer()] > 1;
     return lowest < own || (lowest == own && shares) ? least : nullptr;
   }
