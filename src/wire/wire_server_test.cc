@@ -31,7 +31,7 @@ using testing::Pair;
 class Echo : public ServerCall::Handler {
  public:
   explicit Echo(std::shared_ptr<ServerCall> call) : call_(std::move(call)) {}
-  void OnMessage(std::string bytes) override { call_->Write(std::move(bytes)); }
+  void OnMessage(std::string bytes) override { call_->Write(bytes); }
   void OnLastMessage() override { call_->Finish(absl::OkStatus()); }
 
  private:
