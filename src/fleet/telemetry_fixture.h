@@ -30,7 +30,7 @@ class TelemetryFixture : public testing::Test {
   }
 
   absl::Status Read(telemetry::v1::Telemetry message) {
-    return reader_.Read(message, now_,
+    return reader_.Read(std::move(message), now_,
                         [this](AgentUpdate update) { reported_.push_back(std::move(update)); });
   }
 
