@@ -7,11 +7,12 @@
 
 #include <cstdlib>
 #include <thread>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
 #include "base/fake_clock.h"
+#include "base/mutex.h"
 #include "base/periodic_thread.h"
 #include "fleet/test_agent.h"
 #include "gmock/gmock.h"
@@ -127,21 +128,26 @@ TEST_F(AgentStreamTest, LongPastIsReadInTurnsOfTheLoop) {
    public:
     explicit Listener(EventLoop& loop) : loop_(loop) {}
     void Received(const std::string&, AgentUpdate update) override {
-      turns_of_parts_.push_back(turns_);
       loop_.Post([this] { ++turns_; });
-      if (!update.more) all_.Notify();
+      MutexLock lock(mutex_);
+      turns_of_parts_.push_back(turns_);
+      has_all_ = !update.more;
+      changed_.NotifyAll();
     }
     void Lost(const std::string&, const absl::Status&) override {}
     std::vector<int> WaitForAll() {
-      EXPECT_TRUE(all_.WaitForNotificationWithTimeout(absl::Seconds(30)));
+      MutexLock lock(mutex_);
+      while (!has_all_) changed_.Wait(mutex_);
       return turns_of_parts_;
     }
 
    private:
     EventLoop& loop_;
-    int turns_ = 0;
-    std::vector<int> turns_of_parts_;
-    absl::Notification all_;
+    int turns_ = 0;  // the loop's thread's
+    Mutex mutex_;
+    CondVar changed_;
+    std::vector<int> turns_of_parts_ ABSL_GUARDED_BY(mutex_);
+    bool has_all_ ABSL_GUARDED_BY(mutex_) = false;
   };
   TestAgent agent;
   for (int i = 1; i <= 100; ++i) agent.Read(i, 400);
