@@ -272,9 +272,9 @@ const std::vector<Option>& Table() {
       {.name = "max-connection-age",
        .member = &Config::max_connection_age,
        .value = "DURATION",
-       .help = "Age, 10 % more or less, at which a client is told to connect again, and so finds "
-               "new replicas of the "
-               "scaler behind its name; its streams go on.",
+       .help = "Age, 10 % more or less, at which a connection takes no new calls, so that its "
+               "client connects again and finds new replicas of the scaler behind its name; "
+               "streams go on.",
        .roles = kAnsweringKeda,
        .least = 1,
        .most = 24 * kHour},

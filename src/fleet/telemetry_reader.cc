@@ -18,8 +18,8 @@ namespace wire = telemetry::v1;
 // take gigabytes at once.
 constexpr size_t kMostAtOnce = size_t{10} << 20;
 
-// Bytes of readings that an agent may make us decode: the longest past, then what comes in time. A
-// reading of 2 bytes stands for as much as the one before it.
+// Bytes of decoded readings that one agent may cause: the longest past at once, then so many a
+// second. A reading of 2 bytes repeats the one before it, and counts as much.
 constexpr double kDecodedAtOnce = size_t{3} << 30;
 constexpr double kDecodedASecond = 16 << 20;
 

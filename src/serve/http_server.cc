@@ -99,7 +99,7 @@ absl::StatusOr<std::unique_ptr<HttpServer::Impl>> HttpServer::Impl::Start(
 
 bool HttpServer::Impl::Serve(int listening, const HttpServerOptions& options) {
   unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG;
-  // Those that were told to go are counted until they have gone.
+  // Connections that are being closed count until their end.
   const unsigned limit = 2 * static_cast<unsigned>(MostConnections(options));
   const auto idle_seconds = static_cast<unsigned>(absl::ToInt64Seconds(options.idle_timeout));
   TlsPems pems;

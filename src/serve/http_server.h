@@ -24,8 +24,8 @@ struct HttpServerOptions {
   int port = 0;  // 0: any free one
   TlsFiles tls;
   // The oldest connection gives way to the next one: silent and dripping clients, which are many
-  // and old, keep nobody out. A thirty-second of the files that the process may open, at most:
-  // with those that were told to go, two such servers hold an eighth (WireServerOptions).
+  // and old, keep nobody out. A thirty-second of the files that the process may open, at most: with
+  // the connections that are being closed, two such servers hold an eighth (WireServerOptions).
   int max_connections = 192;
   absl::Duration idle_timeout = absl::Seconds(10);  // in whole seconds, at least one
 };
