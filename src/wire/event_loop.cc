@@ -10,7 +10,20 @@
 
 namespace gpuscaler {
 
-EventLoop::EventLoop() : base_(event_base_new()), woken_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+namespace {
+
+event_base* NewBase() {
+  event_config* const config = event_config_new();
+  event_config_set_max_dispatch_interval(config, nullptr, 1, kLast);
+  event_base* const base = event_base_new_with_config(config);
+  event_config_free(config);
+  event_base_priority_init(base, kPriorities);
+  return base;
+}
+
+}  // namespace
+
+EventLoop::EventLoop() : base_(NewBase()), woken_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   wake_.reset(event_new(
       base_.get(), woken_, EV_READ | EV_PERSIST,
       [](int, short, void* loop) { static_cast<EventLoop*>(loop)->RunPosted(); }, this));

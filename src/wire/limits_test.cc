@@ -260,6 +260,13 @@ TEST_F(LimitsTest, FramesThatVisitAllStreams) {
   }
 }
 
+TEST_F(LimitsTest, AnswersAnAddressThatHasUsedUpItsPartOfTheLoop) {
+  WireServerOptions options;
+  options.session.loop_at_once = options.session.loop_per_second = 0;
+  Start(options);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Call(kRequest), absl::OkStatus());
+}
+
 TEST_F(LimitsTest, AllowsAllDeadlinesOfAnAddressAtOnce) {
   Start();
   constexpr int kCalls = 20'000;

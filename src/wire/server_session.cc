@@ -127,6 +127,7 @@ ServerSession::ServerSession(bufferevent* connection, std::string peer, ServerSh
       closed_(std::move(closed)),
       heard_at_(server.clock.Now()) {
   ++address_.handshakes;
+  SetPriority(heard_at_);
   bufferevent_setcb(
       connection,
       [](bufferevent*, void* session) { static_cast<ServerSession*>(session)->OnReadable(); },
@@ -183,7 +184,22 @@ void ServerSession::BeginHttp2() {
   nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings, std::size(settings));
 }
 
+void ServerSession::SetPriority(absl::Time now) {
+  bufferevent_priority_set(connection_.get(), address_.loop.Take(now, 0) ? kUsual : kLast);
+}
+
 void ServerSession::OnReadable() {
+  // They outlive the session, which may end in between.
+  const Clock& clock = server_.clock;
+  TokenBucket& loop = address_.loop;
+  const absl::Time began = clock.Now();
+  SetPriority(began);
+  Receive();
+  const absl::Time now = clock.Now();
+  loop.TakeBeyond(now, absl::ToDoubleSeconds(now - began));
+}
+
+void ServerSession::Receive() {
   evbuffer* const input = bufferevent_get_input(connection_.get());
   if (is_closing_) {
     evbuffer_drain(input, evbuffer_get_length(input));

@@ -68,7 +68,9 @@ class ServerSession {
     void operator()(event* timer) const { event_free(timer); }
   };
 
+  void SetPriority(absl::Time now);
   void OnReadable();
+  void Receive();
   void OnWritable();
   void OnConnectionEvent(short what);
   // False: the connection is closed or about to be.

@@ -35,6 +35,8 @@ struct SessionLimits {
   uint64_t resets_at_once = 30'000, resets_per_second = 2'000;
   // And GOAWAYs. Each visits all streams of its connection, and counts once for every 100 of them.
   uint64_t settings_at_once = 3'000, settings_per_second = 100;
+  // Seconds of the loop for the frames of an address: one that takes more waits for all others.
+  double loop_at_once = 0.05, loop_per_second = 0.1;
   // All connections together.
   size_t streams_in_all = 72'000;
   size_t unfinished_bytes_in_all = size_t{32} << 20;
@@ -71,15 +73,17 @@ struct AddressShare {
                static_cast<double>(server.limits.resets_per_second)),
         settings(static_cast<double>(server.limits.settings_at_once),
                  static_cast<double>(server.limits.settings_per_second)),
+        loop(server.limits.loop_at_once, server.limits.loop_per_second),
         unfinished(server.limits.unfinished_bytes_per_address, &server.unfinished),
         unread(server.limits.unread_bytes_per_address, &server.unread) {}
 
   bool IsForgettable(absl::Time now) {
-    return connections == 0 && resets.IsFull(now) && settings.IsFull(now);
+    return connections == 0 && resets.IsFull(now) && settings.IsFull(now) && loop.IsFull(now);
   }
 
   TokenBucket resets;
   TokenBucket settings;
+  TokenBucket loop;
   MessageBudget unfinished;  // messages and headers that clients send
   MessageBudget unread;      // messages that wait for clients to read them
   size_t streams = 0;

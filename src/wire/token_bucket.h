@@ -21,6 +21,12 @@ class TokenBucket {
     return true;
   }
 
+  // Takes more than there are as well: none can be taken until they have come back.
+  void TakeBeyond(absl::Time now, double tokens) {
+    Fill(now);
+    tokens_ -= tokens;
+  }
+
   bool IsFull(absl::Time now) {
     Fill(now);
     return tokens_ == size_;
