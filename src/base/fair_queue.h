@@ -22,8 +22,12 @@ class FairQueue {
 
   explicit FairQueue(size_t most_of_one) : most_of_one_(most_of_one) {}
 
-  void Push(const std::string& tenant, Task task) {
-    tenants_[tenant].waiting.push_back(std::move(task));
+  // `bytes` are what the task holds until its turn.
+  void Push(const std::string& tenant, Task task, size_t bytes = 0) {
+    Tenant& owner = tenants_[tenant];
+    owner.waiting.push_back({std::move(task), bytes});
+    owner.bytes += bytes;
+    bytes_ += bytes;
   }
 
   size_t Waiting(const std::string& tenant) const {
@@ -31,16 +35,25 @@ class FairQueue {
     return found == tenants_.end() ? 0 : found->second.waiting.size();
   }
 
+  // The bytes that a tenant's tasks hold, and those of all.
+  size_t BytesOf(const std::string& tenant) const {
+    const auto found = tenants_.find(tenant);
+    return found == tenants_.end() ? 0 : found->second.bytes;
+  }
+  size_t bytes() const { return bytes_; }
+
   // Returns the next task; it is under way until Done(). Empty: no tenant that may have more waits.
   std::optional<Turn> Next() {
     const auto found = Find();
     if (found == tenants_.end()) return std::nullopt;
     auto& [name, tenant] = *found;
-    Turn turn{.tenant = name, .task = std::move(tenant.waiting.front())};
+    auto [task, bytes] = std::move(tenant.waiting.front());
     tenant.waiting.pop_front();
+    tenant.bytes -= bytes;
+    bytes_ -= bytes;
     ++tenant.under_way;
     last_ = name;
-    return turn;
+    return Turn{.tenant = name, .task = std::move(task)};
   }
   bool HasNext() { return Find() != tenants_.end(); }
 
@@ -51,7 +64,8 @@ class FairQueue {
 
  private:
   struct Tenant {
-    std::deque<Task> waiting;
+    std::deque<std::pair<Task, size_t>> waiting;
+    size_t bytes = 0;
     size_t under_way = 0;
   };
   using Tenants = std::map<std::string, Tenant>;
@@ -68,6 +82,7 @@ class FairQueue {
 
   const size_t most_of_one_;
   Tenants tenants_;
+  size_t bytes_ = 0;
   std::string last_;
 };
 

@@ -17,12 +17,13 @@ WorkerThreads::WorkerThreads(const std::string& name, int threads)
 
 WorkerThreads::~WorkerThreads() { Stop(); }
 
-bool WorkerThreads::Run(std::function<void()> task, size_t most_waiting,
-                        const std::string& tenant) {
+bool WorkerThreads::Run(std::function<void()> task, size_t most_waiting, const std::string& tenant,
+                        size_t bytes) {
   {
     MutexLock lock(mutex_);
     if (stopping_ || waiting_.Waiting(tenant) >= most_waiting) return false;
-    waiting_.Push(tenant, std::move(task));
+    if (waiting_.bytes() + waiting_.BytesOf(tenant) + 2 * bytes > kMostBytes) return false;
+    waiting_.Push(tenant, std::move(task), bytes);
   }
   changed_.NotifyOne();
   return true;

@@ -21,9 +21,14 @@ class WorkerThreads {
   WorkerThreads(const WorkerThreads&) = delete;
   WorkerThreads& operator=(const WorkerThreads&) = delete;
 
-  // Runs a tenant's tasks in their order; tenants take turns. False, and the task is not run:
-  // `most_waiting` of the tenant wait already, or after Stop(). Does not block.
-  bool Run(std::function<void()> task, size_t most_waiting, const std::string& tenant = "");
+  // The bytes of tasks that wait. A tenant may have half of what the others leave.
+  static constexpr size_t kMostBytes = size_t{64} << 20;
+
+  // Runs a tenant's tasks in their order; tenants take turns. `bytes` are what the task holds.
+  // False, and the task is not run: too many bytes or `most_waiting` tasks of the tenant wait
+  // already, or after Stop(). Does not block.
+  bool Run(std::function<void()> task, size_t most_waiting, const std::string& tenant = "",
+           size_t bytes = 0);
 
   // Runs what waits, then ends the threads; blocks until it is done. Must not be called on one of
   // them.

@@ -72,6 +72,20 @@ TEST(WorkerThreads, TaskBeyondTheLimitIsRefused) {
   EXPECT_EQ(ran, 2);
 }
 
+TEST(WorkerThreads, ATenantsTasksHoldHalfOfWhatTheOthersLeave) {
+  constexpr size_t kHalf = WorkerThreads::kMostBytes / 2;
+  Gate gate;
+  WorkerThreads worker("test", 1);
+  ASSERT_TRUE(worker.Run([&] { gate.Pass(); }, 9, "large", kHalf));
+  gate.WaitForArrivals(1);  // its bytes wait no longer
+  EXPECT_FALSE(worker.Run([] {}, 9, "large", kHalf + 1));
+  EXPECT_TRUE(worker.Run([] {}, 9, "large", kHalf));
+  EXPECT_FALSE(worker.Run([] {}, 9, "large", 1));
+  EXPECT_TRUE(worker.Run([] {}, 9, "other", kHalf / 2));
+  EXPECT_FALSE(worker.Run([] {}, 9, "other", 1));
+  gate.Open();
+}
+
 TEST(WorkerThreads, TenantsTakeTurnsHoweverManyTasksOneHas) {
   Gate gate;
   std::vector<std::string> ran;

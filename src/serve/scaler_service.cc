@@ -187,8 +187,8 @@ class ScalerService::Impl {
   void Wait(const Asked& asked);
   // Returns true if the call has waited too long for a thread.
   bool RefuseIfLate(const Call& call);
-  // Refuses the call if too many of its client's wait for a thread.
-  void Run(const Call& call, std::function<void()> task);
+  // Refuses the call if too many of its client's, or too large ones, wait for a thread.
+  void Run(const Call& call, const CachedTrigger& trigger, std::function<void()> task);
 
   // The stream begins, or ends with `refusal`. Returns what must be called at the call's end.
   template <typename Stream>
@@ -277,7 +277,7 @@ void ScalerService::Impl::Answer(const Call& call, Question question, const Ref&
     if (is_quick) asked.parsed = known;
     if (is_quick && AnswerWithout(asked)) return;
   }
-  Run(call, [this, asked = std::move(asked)] { Decide(asked); });
+  Run(call, *asked.trigger, [this, asked] { Decide(asked); });
 }
 
 bool ScalerService::Impl::AnswerWithout(const Asked& asked) {
@@ -319,7 +319,7 @@ void ScalerService::Impl::Wait(const Asked& asked) {
     if (asked.call.rpc != Rpc::kExplain) return Try(asked, last);
     const auto standing = evaluator_.Standing(asked.question, *asked.trigger, asked.parsed);
     if (standing.has_value() && !standing->ok() && !last) return false;
-    Run(asked.call, [this, asked, last] {
+    Run(asked.call, *asked.trigger, [this, asked, last] {
       if (!Try(asked, last)) Wait(asked);
     });
     return true;
@@ -334,11 +334,13 @@ bool ScalerService::Impl::RefuseIfLate(const Call& call) {
   return is_late;
 }
 
-void ScalerService::Impl::Run(const Call& call, std::function<void()> task) {
+void ScalerService::Impl::Run(const Call& call, const CachedTrigger& trigger,
+                              std::function<void()> task) {
   const std::string& peer = call.call->headers().peer;
-  const bool runs = call.rpc == Rpc::kExplain
-                        ? explaining_.Run(std::move(task), kMostExplanations, peer)
-                        : deciding_.Run(std::move(task), kMostQuestions, peer);
+  const bool explains = call.rpc == Rpc::kExplain;
+  const bool runs = (explains ? explaining_ : deciding_)
+                        .Run(std::move(task), explains ? kMostExplanations : kMostQuestions, peer,
+                             trigger.size_bytes());
   if (!runs) Refuse(call, absl::UnavailableError("too many questions of this client wait"));
 }
 
@@ -442,7 +444,7 @@ void ScalerService::Impl::GetMetricSpec(const Call& call, const Ref& ref) {
     Finish<GetMetricSpecResponse>(call, SpecAnswer(parsed.spec));
   };
   if (const auto known = evaluator_.Known(*trigger)) return answer(*known);
-  Run(call, [this, call, trigger, answer] {
+  Run(call, *trigger, [this, call, trigger, answer] {
     if (!RefuseIfLate(call)) answer(*evaluator_.Parse(*trigger));
   });
 }

@@ -11,7 +11,7 @@
 namespace gpuscaler {
 
 // More than this is not prepared before the socket takes it.
-constexpr size_t kMostPrepared = 64 << 10;
+constexpr size_t kMostPrepared = 16 << 10;
 
 // Hands over the bytes that have come. Returns 0, or nghttp2's error.
 inline int ReceiveBytes(nghttp2_session* http2, bufferevent* connection) {

@@ -1,6 +1,7 @@
 // Bounds the bytes that many calls hold.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 
@@ -9,7 +10,8 @@ namespace gpuscaler {
 // Thread-safe.
 class MessageBudget {
  public:
-  // Takes from `whole` too, which outlives it.
+  // Takes from `whole` too, which outlives it, and of that at most half of what the other parts
+  // leave: no number of them can spend it all.
   explicit MessageBudget(size_t most, MessageBudget* whole = nullptr)
       : most_(most), whole_(whole) {}
 
@@ -17,7 +19,7 @@ class MessageBudget {
   bool Take(size_t bytes) {
     size_t taken = taken_;
     do {
-      if (bytes > most_ - taken) return false;
+      if (taken + bytes > Most(taken)) return false;
     } while (!taken_.compare_exchange_weak(taken, taken + bytes));
     if (whole_ == nullptr || whole_->Take(bytes)) return true;
     taken_ -= bytes;
@@ -30,6 +32,12 @@ class MessageBudget {
   size_t taken() const { return taken_; }
 
  private:
+  size_t Most(size_t taken) const {
+    if (whole_ == nullptr) return most_;
+    const size_t by_others = whole_->taken_ - std::min(taken, whole_->taken());
+    return std::min(most_, (whole_->most_ - by_others) / 2);
+  }
+
   const size_t most_;
   MessageBudget* const whole_;
   std::atomic<size_t> taken_ = 0;

@@ -83,7 +83,7 @@ TEST_F(MessageReaderTest, TakesWholeMessagesWithoutABudget) {
 }
 
 TEST_F(MessageReaderTest, KeepsBytesUntilItGoes) {
-  MessageBudget whole(10'000), part(6000, &whole), other(6000, &whole);
+  MessageBudget whole(20'000), part(6000, &whole);
   {
     MessageReader reader(50, part);
     EXPECT_TRUE(reader.Keep(kFew + 4000));
@@ -94,14 +94,23 @@ TEST_F(MessageReaderTest, KeepsBytesUntilItGoes) {
     EXPECT_EQ(part.taken(), 0);
     EXPECT_EQ(whole.taken(), 0);
     EXPECT_TRUE(reader.Keep(4000)) << "the first ones were few already";
-    EXPECT_EQ(part.taken(), 4000);
-    EXPECT_TRUE(other.Take(5800));
-    EXPECT_FALSE(other.Take(201));
-    EXPECT_FALSE(reader.Keep(201)) << "more than the whole";
-    EXPECT_TRUE(reader.Keep(200));
   }
   EXPECT_EQ(part.taken(), 0);
-  EXPECT_EQ(whole.taken(), 5800);
+}
+
+TEST(MessageBudgetTest, PartsTakeHalfOfWhatTheOthersLeave) {
+  MessageBudget whole(10'000), large(8000, &whole), next(8000, &whole), last(100, &whole);
+  EXPECT_FALSE(large.Take(5001));
+  EXPECT_TRUE(large.Take(5000));
+  EXPECT_FALSE(next.Take(2501));
+  EXPECT_TRUE(next.Take(2500));
+  EXPECT_FALSE(next.Take(1));
+  EXPECT_FALSE(last.Take(101));
+  EXPECT_TRUE(last.Take(100));
+  EXPECT_EQ(whole.taken(), 7600);
+  large.Return(5000);
+  EXPECT_TRUE(next.Take(2450)) << "half of 9,900";
+  EXPECT_FALSE(next.Take(1));
 }
 
 }  // namespace

@@ -109,7 +109,9 @@ absl::Status ServerStream::Check() {
     beyond_ = Limit::kStreamsPerAddress;
     return absl::ResourceExhaustedError("too many calls of this address are open");
   }
-  if (session_.server().streams > session_.limits().streams_in_all) {
+  // An address has at most half of what the others leave: no number of them can take all.
+  const size_t streams = session_.address().streams;
+  if (session_.server().streams + streams > session_.limits().streams_in_all) {
     beyond_ = Limit::kStreams;
     return absl::ResourceExhaustedError("too many calls are open");
   }
