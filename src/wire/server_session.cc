@@ -22,6 +22,8 @@ constexpr absl::Duration kLongestRoundTrip = absl::Seconds(1);
 constexpr uint8_t kRoundTripPing[8] = {'g', 'o', 'a', 'w', 'a', 'y', 0, 0};
 // With more frames than this that wait for the socket, a client is not read.
 constexpr size_t kMostQueued = 100;
+// The loop's time for a handshake with an RSA key of 2,048 bits.
+constexpr double kHandshakeSeconds = 0.001;
 
 }  // namespace
 
@@ -127,7 +129,6 @@ ServerSession::ServerSession(bufferevent* connection, std::string peer, ServerSh
       closed_(std::move(closed)),
       heard_at_(server.clock.Now()) {
   ++address_.handshakes;
-  SetPriority(heard_at_);
   bufferevent_setcb(
       connection,
       [](bufferevent*, void* session) { static_cast<ServerSession*>(session)->OnReadable(); },
@@ -138,6 +139,8 @@ ServerSession::ServerSession(bufferevent* connection, std::string peer, ServerSh
       this);
   ReportTlsMessages(connection, this);
   bufferevent_enable(connection, EV_READ | EV_WRITE);
+  if (IsTls()) address_.loop.TakeBeyond(heard_at_, kHandshakeSeconds);
+  SetPriority(heard_at_);
 }
 
 ServerSession::~ServerSession() {
@@ -185,7 +188,12 @@ void ServerSession::BeginHttp2() {
 }
 
 void ServerSession::SetPriority(absl::Time now) {
-  bufferevent_priority_set(connection_.get(), address_.loop.Take(now, 0) ? kUsual : kLast);
+  const bool is_last = !address_.loop.Take(now, 0);
+  if (std::exchange(is_last_, is_last) == is_last) return;
+  // libevent gives no other priority to an event that is due.
+  bufferevent_disable(connection_.get(), EV_READ | EV_WRITE);
+  bufferevent_priority_set(connection_.get(), is_last ? kLast : kUsual);
+  bufferevent_enable(connection_.get(), is_throttled_ ? EV_WRITE : EV_READ | EV_WRITE);
 }
 
 void ServerSession::OnReadable() {
@@ -228,8 +236,11 @@ void ServerSession::OnWritable() {
 }
 
 void ServerSession::OnConnectionEvent(short what) {
-  if ((what & BEV_EVENT_CONNECTED) != 0) return;
-  if (session_ == nullptr && bufferevent_openssl_get_ssl(connection_.get()) != nullptr) {
+  if ((what & BEV_EVENT_CONNECTED) != 0) {
+    is_last_ = false;  // libevent has new events for what follows the handshake
+    return SetPriority(server_.clock.Now());
+  }
+  if (session_ == nullptr && IsTls()) {
     tls_error_ = bufferevent_get_openssl_error(connection_.get());
   }
   CloseNow();
@@ -292,6 +303,10 @@ void ServerSession::AcceptNoMore() {
   nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE,
                         nghttp2_session_get_last_proc_stream_id(session_.get()), NGHTTP2_NO_ERROR,
                         nullptr, 0);
+}
+
+bool ServerSession::IsTls() const {
+  return bufferevent_openssl_get_ssl(connection_.get()) != nullptr;
 }
 
 void ServerSession::CloseNow() {

@@ -68,6 +68,7 @@ class ServerSession {
     void operator()(event* timer) const { event_free(timer); }
   };
 
+  bool IsTls() const;
   void SetPriority(absl::Time now);
   void OnReadable();
   void Receive();
@@ -103,6 +104,7 @@ class ServerSession {
   bool is_asked_ = false;    // whether it is there, since it was last heard
   bool is_closing_ = false;  // after what is to be sent
   bool is_throttled_ = false;
+  bool is_last_ = false;  // read only when no other address waits
   unsigned long tls_error_ = 0;
   bool is_in_callback_ = false;
 };

@@ -18,7 +18,7 @@ import (
 
 func connect(t *testing.T) *grpc.ClientConn {
 	t.Helper()
-	address, _ := startServer(t)
+	address := startServer(t)
 	connection, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)

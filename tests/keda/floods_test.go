@@ -1,0 +1,232 @@
+// Floods by single clients: the scaler keeps its memory small, and answers everybody else.
+package contract
+
+import (
+	"bytes"
+	"context"
+	encoding "encoding/binary"
+	"fmt"
+	"net"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	pb "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+const (
+	floodLasts = 3 * time.Second
+	// Flooders and the bystander share the processors with the scaler.
+	mostSlowdown = 100
+	// The memory of an aggregator's container.
+	containerBytes = "1073741824"
+)
+
+// HTTP/2's frames (RFC 9113, section 6).
+const (
+	typePriority     = 2
+	typeReset        = 3
+	typeContinuation = 9
+	withPriority     = 32
+)
+
+const (
+	checkPath = "/grpc.health.v1.Health/Check"
+	watchPath = "/grpc.health.v1.Health/Watch" // waits for its message
+)
+
+// repeat has the frames of `count` steps.
+func repeat(count int, step func(i uint32) []byte) []byte {
+	var all bytes.Buffer
+	for i := range count {
+		all.Write(step(uint32(i)))
+	}
+	return all.Bytes()
+}
+
+func stream(i uint32) uint32 { return 1 + 2*i }
+
+// literal is a header field without indexing (RFC 7541, section 6.2.2), of less than 127 bytes each.
+func literal(name, value string) []byte {
+	return append(append([]byte{0}, text(name)...), text(value)...)
+}
+
+// open begins a call with a request that never ends.
+func open(i uint32, path string, more ...byte) []byte {
+	return frame(typeHeaders, endHeaders, stream(i), head(path, more...))
+}
+
+// asked is a call that the scaler answers, and so counts control frames anew.
+func asked(i uint32) []byte {
+	return frame(typeHeaders, endHeaders|endStream, stream(i), head(checkPath))
+}
+
+type flood struct {
+	name  string
+	bytes []byte
+	// Connections at a time, and how long each stays open after its bytes have gone.
+	connections int
+	stays       time.Duration
+	// It is hit, and counted. Empty: another one may be hit before.
+	limit string
+}
+
+var floods = []flood{
+	{"rapid reset", repeat(100_000, func(i uint32) []byte {
+		return append(open(i, checkPath), frame(typeReset, 0, stream(i), []byte{0, 0, 0, 8})...)
+	}), 2, 0, "resets"},
+	{"endless continuation", append(frame(typeHeaders, 0, 1, head(checkPath)), repeat(50_000, func(i uint32) []byte {
+		return frame(typeContinuation, 0, 1, literal(fmt.Sprint("x", i%1000), strings.Repeat("y", 32)))
+	})...), 2, 0, "continuations"},
+	{"one endless header", append(frame(typeHeaders, 0, 1, []byte{0, 0x7f, 0xff, 0xff, 0xff, 0x1f}), repeat(4_000, func(uint32) []byte {
+		return frame(typeContinuation, 0, 1, bytes.Repeat([]byte("a"), 16_000))
+	})...), 2, 0, ""},
+	{"100,000 streams", repeat(50_000, func(i uint32) []byte { return open(i, watchPath) }), 2, floodLasts, "streams"},
+	{"unfinished messages", repeat(20_000, func(i uint32) []byte {
+		message := append([]byte{0, 0, 0x1f, 0xff, 0xff}, make([]byte, 10_000)...)
+		return append(open(i, checkPath), frame(typeData, 0, stream(i), message)...)
+	}), 2, floodLasts, "unfinished_bytes"},
+	{"pings", repeat(300_000, func(uint32) []byte { return frame(typePing, 0, 0, make([]byte, 8)) }), 2, 0, "control_frames"},
+	{"settings", repeat(300_000, func(uint32) []byte { return frame(typeSettings, 0, 0, nil) }), 2, 0, "control_frames"},
+	{"settings of all windows", append(repeat(20_000, func(i uint32) []byte { return open(i, watchPath) }), repeat(50_000, func(i uint32) []byte {
+		if i%100 == 0 {
+			return asked(20_000 + i/100)
+		}
+		return frame(typeSettings, 0, 0, []byte{0, 4, 0, 0, 1, byte(i)})
+	})...), 2, floodLasts, "control_frames"},
+	{"a chain of priorities", append(repeat(20_000, func(i uint32) []byte {
+		parent := uint32(0)
+		if i > 0 {
+			parent = stream(i - 1)
+		}
+		return frame(typeHeaders, endHeaders|withPriority, stream(i),
+			append(append(encoding.BigEndian.AppendUint32(nil, parent), 15), head(watchPath)...))
+	}), repeat(100_000, func(i uint32) []byte {
+		if i%500 == 0 {
+			return asked(20_000 + i/500)
+		}
+		return frame(typePriority, 0, stream(i%20_000),
+			append(encoding.BigEndian.AppendUint32(nil, stream((i+10_000)%20_000)), 15))
+	})...), 2, floodLasts, ""},
+	{"large headers in few bytes", repeat(20_000, func(i uint32) []byte {
+		if i == 0 { // its field enters the table of the server's decoder
+			field := append([]byte{0x40, 1, 'k', 0x7f}, 0xbd, 0x1d) // 127 + 61 + 29 * 128 = 3,900
+			return open(i, watchPath, append(field, strings.Repeat("v", 3_900)...)...)
+		}
+		return open(i, watchPath, 0xbe, 0xbe, 0xbe, 0xbe)
+	}), 100, floodLasts, "streams_per_address"},
+	{"empty data", append(open(0, checkPath), repeat(500_000, func(uint32) []byte {
+		return frame(typeData, 0, 1, nil)
+	})...), 2, 0, "control_frames"},
+	{"compressed messages", repeat(20_000, func(i uint32) []byte {
+		return append(open(i, checkPath), frame(typeData, endStream, stream(i), []byte{1, 0, 0, 0, 3, 0x1f, 0x8b, 8})...)
+	}), 2, 0, ""},
+	{"connections without a word", nil, 300, floodLasts, "handshakes_per_address"},
+}
+
+// send floods the scaler from one address on one connection after the other, until the context ends.
+func (f flood) send(ctx context.Context, address, from string) {
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	for ctx.Err() == nil {
+		connection, err := dialer.Dial("tcp", address)
+		if err != nil {
+			continue
+		}
+		end, _ := ctx.Deadline()
+		connection.SetDeadline(end)
+		go func() { // answers are read, so that the scaler never waits for the flooder
+			buffer := make([]byte, 1<<16)
+			for {
+				if _, err := connection.Read(buffer); err != nil {
+					return
+				}
+			}
+		}()
+		if f.bytes != nil {
+			connection.Write(append([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame(typeSettings, 0, 0, nil)...))
+			connection.Write(f.bytes)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(f.stays):
+		}
+		connection.Close()
+	}
+}
+
+// medianLatency asks for the metrics until the context ends. Every call must be answered.
+func medianLatency(t *testing.T, ctx context.Context, client pb.ExternalScalerClient) time.Duration {
+	t.Helper()
+	var took []time.Duration
+	for ctx.Err() == nil {
+		begin := time.Now()
+		reply, err := client.GetMetrics(t.Context(), &pb.GetMetricsRequest{ScaledObjectRef: &pb.ScaledObjectRef{
+			Name: "llm", Namespace: "ai", ScalerMetadata: map[string]string{"targetValue": "80", "scope": "node"}}})
+		if err != nil || reply.MetricValues[0].MetricValueFloat != 50 {
+			t.Errorf("a bystander's call: %v, %v", reply, err)
+			break
+		}
+		took = append(took, time.Since(begin))
+		time.Sleep(2 * time.Millisecond)
+	}
+	if len(took) == 0 {
+		t.Fatal("no call was answered")
+	}
+	slices.Sort(took)
+	t.Logf("%d calls: p50 %v, p99 %v", len(took), took[len(took)/2], took[len(took)*99/100])
+	return took[len(took)/2]
+}
+
+func TestFloodsTakeLittleMemoryAndDelayNobodyElse(t *testing.T) {
+	for _, f := range floods {
+		t.Run(f.name, func(t *testing.T) {
+			// Other programs may take the processors for a moment: one try of three must do.
+			for try := 1; ; try++ {
+				slowdown := f.slowdown(t)
+				if slowdown <= mostSlowdown || t.Failed() {
+					return
+				}
+				if try == 3 {
+					t.Fatalf("a bystander's call takes %.0f times as long as without the flood", slowdown)
+				}
+			}
+		})
+	}
+}
+
+// slowdown is how many times as long as before a bystander's call takes under the flood.
+func (f flood) slowdown(t *testing.T) float64 {
+	const mostGrowth = 80 // MiB: two addresses with 24,000 streams each take most of it
+	s := startScaler(t, newGpuFile(t, busyAt(50)))
+	must(exec.Command("prlimit", fmt.Sprint("--pid=", s.process.Pid), "--as="+containerBytes).Output())
+	connection := must(grpc.NewClient(s.address(), grpc.WithTransportCredentials(insecure.NewCredentials())))
+	defer connection.Close()
+	client := pb.NewExternalScalerClient(connection)
+	calm, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	idle := medianLatency(t, calm, client)
+	before := s.peakMiB()
+	ctx, cancel := context.WithTimeout(t.Context(), floodLasts)
+	defer cancel()
+	var all sync.WaitGroup
+	for i := range f.connections {
+		all.Go(func() { f.send(ctx, s.address(), fmt.Sprint("127.0.3.", 10+i%2)) })
+	}
+	busy := medianLatency(t, ctx, client)
+	all.Wait()
+	grown := s.peakMiB() - before
+	t.Logf("%d MiB, %d more than before", s.peakMiB(), grown)
+	if grown > mostGrowth {
+		t.Errorf("the scaler took %d MiB more", grown)
+	}
+	if f.limit != "" && s.hits(f.limit) == 0 {
+		t.Errorf("the limit %s is not counted", f.limit)
+	}
+	s.stop()
+	return float64(busy) / float64(idle)
+}
