@@ -44,6 +44,8 @@ std::string Bytes(const FakeKubelet::Pod& pod) {
   metadata.set_uid(pod.of_api.uid);
   if (pod.of_api.is_ending) metadata.mutable_deletion_timestamp();
   metadata.mutable_labels()->insert(pod.of_api.labels.begin(), pod.of_api.labels.end());
+  metadata.mutable_annotations()->insert(
+      {"kubernetes.io/config.source", pod.of_api.is_static ? "file" : "api"});
   for (const OwnerReference& reference : pod.of_api.owner_references) {
     kubernetes::OwnerReference& owner = *metadata.add_owner_references();
     owner.set_kind(reference.kind);
@@ -101,6 +103,7 @@ class FakeKubelet::Impl {
   std::vector<Pod> pods ABSL_GUARDED_BY(mutex);
   absl::Status failure ABSL_GUARDED_BY(mutex);
   absl::Status api_failure ABSL_GUARDED_BY(mutex);
+  bool api_is_empty ABSL_GUARDED_BY(mutex) = false;
   bool hangs ABSL_GUARDED_BY(mutex) = false;
   bool serves_pods_api ABSL_GUARDED_BY(mutex) = false;
   int lists ABSL_GUARDED_BY(mutex) = 0;
@@ -117,7 +120,9 @@ class FakeKubelet::Impl {
   void ListPods(const std::shared_ptr<ServerCall>& call) {
     MutexLock lock(mutex);
     v1alpha1::ListPodsResponse response;
-    for (const Pod& pod : pods) response.add_pods(Bytes(pod));
+    if (!api_is_empty) {
+      for (const Pod& pod : pods) response.add_pods(Bytes(pod));
+    }
     Answer(call, failure.ok() ? api_failure : failure, response);
   }
 
@@ -168,6 +173,11 @@ void FakeKubelet::Fail(absl::Status status) {
 void FakeKubelet::FailPodsApi(absl::Status status) {
   MutexLock lock(impl_->mutex);
   impl_->api_failure = std::move(status);
+}
+
+void FakeKubelet::EmptyPodsApi(bool empty) {
+  MutexLock lock(impl_->mutex);
+  impl_->api_is_empty = empty;
 }
 
 void FakeKubelet::Hang(bool hangs) {

@@ -37,6 +37,9 @@ class FakeKubelet {
   // The Pods API alone fails so, as until a starting kubelet has heard of its pods.
   void FailPodsApi(absl::Status status);
 
+  // The Pods API alone lists no pod, as a kubelet of 1.36 that has just started.
+  void EmptyPodsApi(bool empty);
+
   // Calls hang from now on, as long as their clients wait.
   void Hang(bool hangs);
 

@@ -24,6 +24,12 @@ bool IsReady(const kubernetes::PodStatus& status) {
   });
 }
 
+// The kubelet writes where it has a pod from into each that it lists.
+bool IsStatic(const kubernetes::ObjectMeta& metadata) {
+  const auto source = metadata.annotations().find("kubernetes.io/config.source");
+  return source != metadata.annotations().end() && source->second != "api";
+}
+
 bool IsName(const std::string& text, size_t longest) {
   return !text.empty() && text.size() <= longest &&
          std::ranges::none_of(text, [](unsigned char c) { return absl::ascii_iscntrl(c); });
@@ -39,6 +45,7 @@ KubeletPod PodOf(const kubernetes::Pod& message) {
       .name = metadata.name(),
       .uid = metadata.uid(),
       .labels = {metadata.labels().begin(), metadata.labels().end()},
+      .is_static = IsStatic(metadata),
       .has_ended = status.phase() == "Succeeded" || status.phase() == "Failed",
       .ready = IsReady(status),
       .is_ending = metadata.has_deletion_timestamp(),

@@ -30,6 +30,7 @@ struct KubeletPod {
   std::string uid;
   std::map<std::string, std::string> labels;
   std::vector<OwnerReference> owner_references;
+  bool is_static = false;  // from a file or URL of the kubelet's, not from the API server
   bool has_ended = false;  // succeeded or failed: holds nothing any more
   bool ready = false;      // its Ready condition: not before it has one
   bool is_ending = false;  // it was deleted, and its containers may still run

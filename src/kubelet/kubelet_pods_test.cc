@@ -62,6 +62,16 @@ TEST_F(KubeletPodsTest, TellsAPodInItsNodesNetwork) {
   EXPECT_FALSE(pods->at(1).is_in_node_network);
 }
 
+TEST_F(KubeletPodsTest, StaticPodIsNotOfTheApiServer) {
+  kubelet_.ServePodsApi(true);
+  kubelet_.SetPods({{.devices = {"kube-system", "etcd-gpu-7", {}}, .of_api = {.is_static = true}},
+                    {.devices = {"shop", "web-x7k2p", {}}, .of_api = {}}});
+  const auto pods = List();
+  ASSERT_TRUE(pods.ok()) << pods.status();
+  EXPECT_TRUE(pods->at(0).is_static);
+  EXPECT_FALSE(pods->at(1).is_static);
+}
+
 TEST_F(KubeletPodsTest, OwnerReferenceThatNamesNoObjectIsLeftOut) {
   kubelet_.ServePodsApi(true);
   const KubeletPod told = {.owner_references = {{"ReplicaSet", std::string(1 << 20, 'x'), true},

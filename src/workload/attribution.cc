@@ -205,7 +205,8 @@ void KubeletAttribution::NotAnswered(const std::string& why) {
   if (!reported_) none_from_start_ = absl::InfiniteFuture();
 }
 
-// Without it owners are known by name, readiness is not; what it said last stands for a while.
+// Without it owners are known by name, readiness is not; its last answer is used for a while. A
+// kubelet of 1.36 that has just started answers OK, and without the pods of the API server.
 absl::Status KubeletAttribution::AskPodsApi(absl::Time asked_at) {
   absl::Status status = absl::NotFoundError("no socket is named");
   for (const KubeletPods& api : pods_apis_) {
@@ -214,6 +215,9 @@ absl::Status KubeletAttribution::AskPodsApi(absl::Time asked_at) {
     if (absl::IsNotFound(status)) continue;
     LogPodsApi(status, api.socket());
     if (!pods.ok()) break;
+    const bool has_synced = !std::ranges::all_of(*pods, &KubeletPod::is_static);
+    if (!has_synced) status = absl::UnavailableError("it lists no pod of the API server");
+    if (pods->empty()) break;
     api_answered_at_ = asked_at;
     api_pods_.clear();
     for (KubeletPod& pod : *pods) {

@@ -88,6 +88,7 @@ class KubeletAttribution {
   bool HoldsAny() const;
   bool HasLeft(const Pod& pod) const;  // by the Pods API's newest answer
   void LogFound(size_t pods) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // UNAVAILABLE also if it lists no pod of the API server: it may not know its pods yet.
   absl::Status AskPodsApi(absl::Time asked_at);
   void LogPodsApi(const absl::Status& status, const std::string& socket);
   NodePod NodePodOf(const PodDevices& devices) const;

@@ -60,9 +60,25 @@ TEST_F(EmptyListTest, ErrorBeginsTheDoubtOfTheFirstListAnew) {
 
 TEST_F(EmptyListTest, PodsApiThatHasSyncedIsBelievedThatNobodyHoldsAnything) {
   kubelet_.ServePodsApi(true);
+  kubelet_.AddPod("kube-system", "kube-proxy-x7k2p", {});
   processes_["GPU-sim-1"] = {{.pid = 100}};
   Ask();
   EXPECT_EQ(Read().attribution.state, State::kKnown);
+}
+
+// The list is of before the restart, the Pods API's answer of after it.
+TEST_F(EmptyListTest, PodsThatTheEmptyPodsApiListedStandForTheGrace) {
+  kubelet_.ServePodsApi(true);
+  kubelet_.SetPods({{.devices = {"shop", "web-x7k2p", {Gpu("GPU-sim-0")}},
+                     .of_api = {.owner_references = {{"DaemonSet", "web", true}}, .ready = true}}});
+  Ask();
+  kubelet_.EmptyPodsApi(true);
+  Ask();
+  EXPECT_EQ(Owners(Read()), "DaemonSet/web");
+  EXPECT_EQ(Read().pods[0].ready, true);
+  clock_.Advance(kAttributionGrace);
+  Ask();
+  EXPECT_EQ(Owners(Read()), "ReplicaSet/web DaemonSet/web Job/web");
 }
 
 TEST_F(EmptyListTest, PodsApiThatHasNotSyncedIsWaitedForThoughGpusAreIdle) {
@@ -126,6 +142,7 @@ TEST_F(EmptyListTest, PodsApiThatMissesThePodsTooIsBelievedAtOnce) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
   Ask();
   kubelet_.SetPods({});
+  kubelet_.AddPod("kube-system", "kube-proxy-x7k2p", {});
   EXPECT_EQ(Ask(), "");
   const NodeSnapshot snapshot = Read();
   EXPECT_EQ(snapshot.attribution.state, State::kKnown);
@@ -196,6 +213,47 @@ TEST_F(EmptyListTest, NoPodIsBelievedNeitherTooEarlyNorTooLate) {
     }
   }
   EXPECT_GT(stood, 50) << "the dice have shown the case";
+}
+
+// A kubelet of 1.36 that has just started answers OK without the pods of the API server: with
+// nothing, or with its static pods.
+class UnsyncedPodsApiTest : public AttributedNode,
+                            public testing::WithParamInterface<std::vector<FakeKubelet::Pod>> {
+ protected:
+  UnsyncedPodsApiTest() {
+    kubelet_.ServePodsApi(true);
+    processes_["GPU-sim-0"] = {{.pid = 100}};
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(, UnsyncedPodsApiTest,
+                         testing::Values(std::vector<FakeKubelet::Pod>(),
+                                         std::vector<FakeKubelet::Pod>{
+                                             {.devices = {"kube-system", "etcd-gpu-7", {}},
+                                              .of_api = {.is_static = true}}}));
+
+TEST_P(UnsyncedPodsApiTest, ConfirmsNoFirstList) {
+  kubelet_.SetPods(GetParam());
+  Ask();
+  const absl::Time first_observed_at = clock_.Now();
+  for (; clock_.Now() - first_observed_at < kEmptyListConfirmation; Ask()) {
+    EXPECT_EQ(Read().attribution.state, State::kUnknown);
+  }
+  EXPECT_EQ(Read().attribution.state, State::kKnown);
+}
+
+TEST_P(UnsyncedPodsApiTest, TakesNoPodItsGpu) {
+  kubelet_.SetPods({{.devices = {"shop", "web-0", {Gpu("GPU-sim-0")}}, .of_api = {.uid = kUid0}}});
+  Ask();
+  kubelet_.SetPods(GetParam());
+  EXPECT_THAT(Ask(), HasSubstr("event=kubelet_lists_none"));
+  const absl::Time first_observed_at = clock_.Now();
+  for (; clock_.Now() - first_observed_at < kEmptyListConfirmation; Ask()) {
+    const NodeSnapshot snapshot = Read();
+    ASSERT_EQ(snapshot.gpus[0].holders.size(), 1);
+    EXPECT_EQ(snapshot.pods[0].uid, kUid0);
+  }
+  EXPECT_THAT(Read().gpus[0].holders, IsEmpty());
 }
 
 // In a pod that it is told of, as Kubernetes does.
