@@ -173,6 +173,24 @@ TEST(EngineDecision, GpusOfPodsThatMayNotBeSeenHideNoEngineThatIsLookedFor) {
   EXPECT_TRUE(status().ok()) << status();
 }
 
+// After a restart of its kubelet a pod is not Ready for seconds, and a headless Service lacks it.
+TEST(EngineDecision, APodThatWasReadyAndDoesNotEndKeepsCountingWhileItIsNotListed) {
+  NodeSnapshot node = Node("n", {LlmPod("llm-a"), LlmPod("llm-b")});
+  node.pods[0].address = "10.1.0.7";
+  node.pods[1].address = "10.1.0.8";
+  node.pods[1].is_ending = false;
+  node.pods[1].ready = node.pods[1].was_ready = true;
+  FleetBuilder nodes = FleetBuilder().Hold(kLong, {node});
+  node.pods[1].ready = false;
+  EngineWorkloadBuilder llm(nodes.Hold(absl::Seconds(20), {node}));
+  llm.EngineAt("10.1.0.7", 4);
+  const Decision decision = llm.Decide(Named(InFlight()));
+  EXPECT_EQ(decision.value, 4 + 10);
+  EXPECT_EQ(decision.replicas, 2);
+  EXPECT_EQ(decision.terminating, 0);
+  EXPECT_EQ(decision.held_because, "");
+}
+
 // A Service that lists the other one: what ends serves nobody, and what is to serve may be busy.
 TEST(EngineDecision, AReadyPodThatIsNotListedStandsForTheTargetOnceItIsKnownNotToEnd) {
   const auto decide = [](std::optional<bool> ready, std::optional<bool> is_ending) {

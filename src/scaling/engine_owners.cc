@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace gpuscaler {
+namespace {
+
+bool HasBeenReady(const Pod& pod) { return pod.ready.value_or(false) || pod.was_ready; }
+
+}  // namespace
 
 EngineOwners::EngineOwners(const Trigger& trigger, const FleetHistory& fleet, bool by_owner,
                            const SignalHistory& signals, const std::vector<Replica>& replicas)
@@ -80,15 +85,14 @@ bool EngineOwners::IsUnplaced(size_t replica) const {
 
 bool EngineOwners::WasReady(const Replica& replica) const {
   return !replica.pods.empty() && std::ranges::all_of(replica.pods, [this](const Pod* pod) {
-    const Pod& now = AsKnownNow(*pod);
-    return now.ready.value_or(false) || now.was_ready;
+    return HasBeenReady(AsKnownNow(*pod));
   });
 }
 
 bool EngineOwners::IsToServe(const Replica& replica) const {
   return !replica.pods.empty() && std::ranges::all_of(replica.pods, [this](const Pod* pod) {
     const Pod& now = AsKnownNow(*pod);
-    return now.ready == true && now.is_ending == false;
+    return HasBeenReady(now) && now.is_ending == false;
   });
 }
 

@@ -50,7 +50,7 @@ class EngineOwners {
   bool IsUnplaced(size_t replica) const;
   // Whether all of its pods are known to be Ready, or to have been.
   bool WasReady(const Replica& replica) const;
-  // Its pods are Ready, and known not to end.
+  // Whether all of its pods are known to be Ready, or to have been, and not to end.
   bool IsToServe(const Replica& replica) const;
 
  private:

@@ -11,7 +11,7 @@ namespace {
 
 using Engines = EngineOwners::Engines;
 
-bool IsReadinessKnown(const Pod* pod) { return pod->ready.has_value(); }
+bool IsReadinessKnown(const Pod* pod) { return pod->ready.has_value() || pod->was_ready; }
 
 // Whether it is known when all of its pods became Ready. Agents send that time, so all aggregators
 // have the same.
@@ -49,14 +49,15 @@ bool StartsUntilItAnswers(const EngineScope& scope, const Engines& engines,
 }
 
 // A headless Service lists pods that are Ready and do not end. Another pod serves no client, unless
-// it is known to be Ready and not to end. One address may be a ClusterIP, behind which all serve.
+// it was Ready and is known not to end: a kubelet that restarts reports its pods as not Ready for
+// seconds. One address may be a ClusterIP, behind which all serve.
 bool IsUnlisted(const EngineScope& scope, const Engines& engines, const Replica& replica) {
   return scope.endpoint_is_named && engines.empty() && !scope.signals.series.empty() &&
          !scope.owners.IsOneAddressOfSeveral() && !scope.owners.IsToServe(replica);
 }
 
-// A replica that served before is not listed because it ends, or is not Ready any more. Its engine
-// counts until then (DepartedEngines).
+// A replica that served before is not listed because it ends. Its engine counts until then
+// (DepartedEngines).
 void Unlist(const EngineScope& scope, Replica& replica) {
   const bool was_ready =
       replica.warm_at <= scope.now && std::ranges::any_of(replica.pods, IsReadinessKnown);

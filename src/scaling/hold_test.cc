@@ -237,6 +237,28 @@ TEST(Start, EndsOnceThePodWasReady) {
   EXPECT_EQ(Decided(fleet).value, 50);
 }
 
+// A kubelet reports Ready=False for seconds after its restart, and nothing without its Pods API.
+TEST(Start, APodThatWasReadyStaysReady) {
+  Trigger trigger = UtilizationOf("llm");
+  trigger.warmup = absl::Minutes(5);
+  for (const std::optional<bool> ready : {std::optional(false), std::optional<bool>()}) {
+    NodeSnapshot node = Node("n", {Serving("llm-a", 60)});
+    node.pods[0].was_ready = true;
+    FleetBuilder fleet;
+    fleet.Hold(kLong, {node});
+    node.pods[0].ready = ready;
+    FleetBuilder without_past;
+    without_past.Hold(absl::Seconds(4), {Node("n", {})}).Hold(absl::Minutes(2), {node});
+    for (FleetBuilder* const seen : {&fleet.Hold(absl::Minutes(2), {node}), &without_past}) {
+      const Decision decision = DecidedOn(trigger, *seen);
+      EXPECT_EQ(decision.value, 60) << ready.has_value();
+      EXPECT_EQ(decision.replicas, 1);
+      EXPECT_EQ(decision.warming, 0);
+      EXPECT_EQ(decision.held_because, "");
+    }
+  }
+}
+
 Trigger MemoryOf(const char* workload) {
   Trigger trigger = UtilizationOf(workload);
   trigger.metric = MetricType::kMemoryUsedPercent;

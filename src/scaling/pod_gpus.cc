@@ -73,9 +73,9 @@ std::optional<absl::Time> ReadyAt(const NodeHistory& history, const Pod& pod) {
     const auto then =
         std::ranges::find_if(layout.pods, [&](const Pod& other) { return IsSame(other, pod); });
     if (then == layout.pods.end()) return false;
-    known |= then->ready.has_value();
-    if (!then->ready) return std::nullopt;
-    return *then->ready || then->was_ready;
+    const std::optional<bool> ready = then->was_ready ? true : then->ready;
+    known |= ready.has_value();
+    return ready;
   });
   return known ? std::optional(at) : std::nullopt;
 }
