@@ -82,6 +82,7 @@ void PodIndex::Seen(const NodeLayout& layout, absl::Time until, bool here, Visit
   };
   for (const Pod& pod : layout.pods) {
     see({.pods = {pod.namespace_name, ""}});
+    if (HasUnresolvedOwner(pod)) see({.pods = {pod.namespace_name, kUnresolvedOwner}});
     const bool ambiguous = IsAmbiguous(pod);
     for (std::string& name : OwnerNames(pod)) {
       if (ambiguous) see({.pods = {pod.namespace_name, name}, .ambiguous = true});
@@ -226,11 +227,15 @@ void PodIndex::AddOthers(const PodInterest& wanted, Nodes& found) const {
 PodIndex::Nodes PodIndex::Of(const PodInterest& wanted) const {
   Nodes found{.names = unattributed_.nodes, .generation = unattributed_.generation};
   const std::string owner = Knows(wanted) ? wanted.owner : "";
-  for (const std::string& name : wanted.namespaces) {
-    const Entry* const entry = Find({name, owner});
+  const auto add = [&](const PodsOf& pods) {
+    const Entry* const entry = Find(pods);
     found.generation =
         std::max(found.generation, entry == nullptr ? forgotten_ : entry->generation);
     if (entry != nullptr) found.names.insert(entry->nodes.begin(), entry->nodes.end());
+  };
+  for (const std::string& name : wanted.namespaces) {
+    add({name, owner});
+    if (!owner.empty()) add({name, kUnresolvedOwner});
   }
   if (!owner.empty() && found.names.size() == unattributed_.nodes.size()) AddOthers(wanted, found);
   return found;

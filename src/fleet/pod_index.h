@@ -39,7 +39,8 @@ class PodIndex {
     // Of their last change, counting those that have left: equal means that nothing has changed.
     int64_t generation = 0;
   };
-  // Of these pods, and those whose pods nobody can name.
+  // Of these pods, of those that may be theirs (HasUnresolvedOwner), and those whose pods nobody
+  // can name.
   Nodes Of(const PodInterest& wanted) const;
 
   // Whether those of the owner that is wanted are enough (PodInterest::or_whoevers).

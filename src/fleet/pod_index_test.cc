@@ -40,7 +40,8 @@ Pod PodByName(const std::vector<std::string>& owners) {
 NodeSnapshot With(const std::vector<std::string>& namespaces, int seconds = 0) {
   std::vector<Pod> pods;
   for (const std::string& name : namespaces) {
-    pods.push_back({.namespace_name = name, .name = "pod"});
+    pods.push_back(
+        {.namespace_name = name, .name = "pod", .owners_from = Pod::OwnersFrom::kReferences});
   }
   return WithPods(std::move(pods), seconds);
 }
@@ -211,6 +212,24 @@ TEST_F(PodIndexTest, PodIsFoundByEachNameThatItsOwnerMayHave) {
   }
   EXPECT_THAT(index_.ChangedSince(0),
               UnorderedElementsAre(PodsOf{"a", ""}, PodsOf{"a", "llm-0"}, PodsOf{"a", "llm"}));
+}
+
+// A ReplicaSet without a label that names its owner, and a pod that is known by a name of no form.
+TEST_F(PodIndexTest, OwnerSeesTheNodesOfPodsThatMayBeItsOwn) {
+  Pod of_replica_set = PodByName({"llm-6d4cf56db6"});
+  of_replica_set.owners[0].kind = "ReplicaSet";
+  of_replica_set.owners_from = Pod::OwnersFrom::kReferences;
+  Changed("gpu-1", {WithPods({of_replica_set})}, 1);
+  Changed("gpu-2", {WithPods({PodByName({})})}, 2);
+  Changed("gpu-3", {WithPods({PodByName({"chat"})})}, 3);
+  EXPECT_THAT(index_.Of(OfOwner("llm")).names, ElementsAre("gpu-1", "gpu-2"));
+  EXPECT_EQ(index_.Of(OfOwner("llm")).generation, 2);
+  EXPECT_THAT(index_.Of(OfOwner("chat")).names, ElementsAre("gpu-1", "gpu-2", "gpu-3"));
+  Changed("gpu-1", {WithPods({of_replica_set}, 1)}, 4);
+  EXPECT_EQ(index_.Of(OfOwner("llm")).generation, 4);
+  EXPECT_THAT(index_.ChangedSince(3),
+              UnorderedElementsAre(PodsOf{"a", ""}, PodsOf{"a", kUnresolvedOwner},
+                                   PodsOf{"a", "llm-6d4cf56db6"}));
 }
 
 TEST_F(PodIndexTest, WhoIsNamedLikeTheScaledObjectIsEnoughOnceKnown) {

@@ -13,6 +13,11 @@ std::vector<std::string> OwnerNames(const Pod& pod) {
   return names;
 }
 
+bool HasUnresolvedOwner(const Pod& pod) {
+  if (pod.owners_from == Pod::OwnersFrom::kName) return pod.owners.empty();
+  return pod.owners.size() == 1 && pod.owners.front().kind == "ReplicaSet";
+}
+
 bool IsAmbiguous(const Pod& pod) {
   return pod.owners_from == Pod::OwnersFrom::kName &&
          std::ranges::any_of(pod.owners, [&](const PodOwner& owner) {

@@ -58,6 +58,10 @@ struct Pod {
 // own.
 std::vector<std::string> OwnerNames(const Pod& pod);
 
+// Whether any workload may own it: its name has no controller's form, or its reference names a
+// ReplicaSet and no label names the owner of that.
+bool HasUnresolvedOwner(const Pod& pod);
+
 // By its name alone it belongs to one of several workloads that are called differently.
 bool IsAmbiguous(const Pod& pod);
 

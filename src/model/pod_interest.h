@@ -8,10 +8,13 @@
 
 namespace gpuscaler {
 
+// PodsOf::owner of pods whose owner is not resolved (HasUnresolvedOwner). No object has this name.
+inline constexpr char kUnresolvedOwner[] = "?";
+
 // Pods of one namespace that belong, or may belong, to an owner of that name.
 struct PodsOf {
   std::string namespace_name;
-  std::string owner;  // of whatever kind; empty: whoever's
+  std::string owner;  // of any kind; empty: any owner
 
   friend auto operator<=>(const PodsOf&, const PodsOf&) = default;
   template <typename Hash>
@@ -22,8 +25,8 @@ struct PodsOf {
 
 struct PodInterest {
   std::vector<std::string> namespaces;
-  std::string owner;  // in each of them; empty: whoever's
-  // Where no pod of that owner is known, or one may as well be another's: whoever's.
+  std::string owner;  // in each of them; empty: any owner
+  // Pods of any owner if no pod of that owner is known, or one may as well be another's.
   bool or_whoevers = false;
 };
 

@@ -44,6 +44,29 @@ TEST(CountedPods, SeveralOwnersAreAnErrorUntilOneIsNamed) {
   EXPECT_EQ(DecidedOn(regex, nodes, scaled_object).value, 30);
 }
 
+// Their pods have no label pod-template-hash, so that their Deployment is not known.
+TEST(CountedPods, NamedWorkloadWithoutPodsIsUnknownBesidePodsWithAnUnknownOwner) {
+  const HeldPod unresolved{.name = "llm-6d4-x7k2p", .owner = "ReplicaSet/llm-6d4", .loads = {90}};
+  FleetBuilder fleet;
+  fleet.Hold(kLong, {Node("gpu-1", {unresolved})});
+  Decision decision = DecidedOn(UtilizationOf("llm"), fleet);
+  EXPECT_EQ(decision.status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(MessageOf(decision), HasSubstr("llm-6d4-x7k2p of ReplicaSet/llm-6d4"));
+  EXPECT_THAT(Explain(UtilizationOf("llm"), decision), HasSubstr("llm-6d4-x7k2p"));
+  EXPECT_EQ(DecidedOn(Utilization(), fleet).value, 90) << "the only owner";
+
+  fleet.Hold(kLong, {Node("gpu-1", {unresolved, Llm("llm-a", 20)})});
+  decision = DecidedOn(UtilizationOf("llm"), fleet);
+  EXPECT_TRUE(decision.status.ok()) << decision.status;
+  EXPECT_EQ(decision.value, 20);
+
+  fleet.Hold(kLong, {Node("gpu-1", {unresolved})});
+  for (const Trigger& trigger : {UtilizationOf("llm"), Utilization()}) {
+    EXPECT_EQ(DecidedOn(trigger, fleet).status.code(), absl::StatusCode::kUnavailable)
+        << "it had some";
+  }
+}
+
 TEST(CountedPods, StrangerDoesNotWakeAWorkloadThatWasSeen) {
   const HeldPod stranger{.name = "x-a", .owner = "x", .loads = {100}};
   FleetBuilder fleet;

@@ -232,6 +232,10 @@ absl::StatusOr<Replicas> ReplicasOfPods(const Trigger& trigger,
   Replicas workload_replicas{.from = selection.what(), .ambiguity = selection.ambiguity()};
   WorkloadPods pods(trigger, scaled_object, selection, fleet, staleness, oldest);
   ASSIGN_OR_RETURN(workload_replicas.replicas, pods.Replicas());
+  if (std::ranges::none_of(workload_replicas.replicas, &Replica::present)) {
+    workload_replicas.unseen =
+        CheckOwnersResolved(trigger, scaled_object, selection, HoldingPods(fleet, scaled_object));
+  }
   return workload_replicas;
 }
 

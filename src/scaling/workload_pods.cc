@@ -37,12 +37,16 @@ bool HasOwner(const Pod& pod, absl::string_view kind, absl::string_view name) {
                              [&](const PodOwner& owner) { return IsOne(owner, kind, name); });
 }
 
+// "team-b/" for a pod of another namespace than the ScaledObject's.
+std::string Outside(const ScaledObjectRef& scaled_object, const Pod& pod) {
+  const bool is_outside = pod.namespace_name != scaled_object.namespace_name;
+  return is_outside ? absl::StrCat(pod.namespace_name, "/") : "";
+}
+
 // "Deployment/llm"; of a pod that is known by its name alone all that it may be.
 std::string OwnersText(const ScaledObjectRef& scaled_object, const Pod& pod) {
   const std::vector<PodOwner> owners = OwnersOf(pod);
-  const std::string outside = pod.namespace_name == scaled_object.namespace_name
-                                  ? ""
-                                  : absl::StrCat(pod.namespace_name, "/");
+  const std::string outside = Outside(scaled_object, pod);
   if (pod.owners_from == Pod::OwnersFrom::kReferences) {
     return absl::StrCat(outside, NameOf(owners.front()));
   }
@@ -51,14 +55,29 @@ std::string OwnersText(const ScaledObjectRef& scaled_object, const Pod& pod) {
   return absl::StrJoin(names, " or ");
 }
 
-std::string AllOwnersText(const ScaledObjectRef& scaled_object, const Pods& pods,
-                          size_t most = kOwnersNamed) {
-  std::set<std::string> texts;
-  for (const Pod* pod : pods) texts.insert(OwnersText(scaled_object, *pod));
+std::string FirstOf(std::set<std::string> texts, size_t most) {
   const size_t more = texts.size() - std::min(texts.size(), most);
   while (texts.size() > most) texts.erase(std::prev(texts.end()));
   return absl::StrCat(absl::StrJoin(texts, ", "),
                       more > 0 ? absl::StrCat(" and ", more, " more") : "");
+}
+
+std::string AllOwnersText(const ScaledObjectRef& scaled_object, const Pods& pods,
+                          size_t most = kOwnersNamed) {
+  std::set<std::string> texts;
+  for (const Pod* pod : pods) texts.insert(OwnersText(scaled_object, *pod));
+  return FirstOf(std::move(texts), most);
+}
+
+// Whether an owner of that kind may stand behind what is known of the pod; an empty kind: any.
+bool MayBeOwnedBy(const Pod& pod, absl::string_view kind) {
+  if (!HasUnresolvedOwner(pod)) return false;
+  if (pod.owners.empty()) return true;
+  constexpr absl::string_view kNeverOwnReplicaSets[] = {"DaemonSet", "Job", "Pod", "ReplicaSet",
+                                                        "StatefulSet"};
+  return std::ranges::none_of(kNeverOwnReplicaSets, [kind](absl::string_view other) {
+    return absl::EqualsIgnoreCase(other, kind);
+  });
 }
 
 // Owners that every pod has or may have, the nearest first.
@@ -377,6 +396,22 @@ absl::StatusOr<PodSelection> SelectPods(const Trigger& trigger,
   return WarnIfNoPods(trigger, scaled_object, visible,
                       SelectNamed(scaled_object, trigger.workload_kind, trigger.workload,
                                   holds ? visible.holding : visible.past));
+}
+
+absl::Status CheckOwnersResolved(const Trigger& trigger, const ScaledObjectRef& scaled_object,
+                                 const PodSelection& selection, const Pods& holding) {
+  if (trigger.pod_regex != nullptr || AnyIn(selection, holding)) return absl::OkStatus();
+  std::set<std::string> unresolved;
+  for (const Pod* pod : holding) {
+    if (!MayBeOwnedBy(*pod, trigger.workload_kind)) continue;
+    const std::string nearest =
+        pod->owners.empty() ? "" : absl::StrCat(" of ", NameOf(pod->owners.front()));
+    unresolved.insert(absl::StrCat(Outside(scaled_object, *pod), pod->name, nearest));
+  }
+  if (unresolved.empty()) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(
+      "no ", selection.what(), " are known, and pods with an unknown owner hold GPUs: ",
+      FirstOf(std::move(unresolved), kOthersNamed), kSayMore));
 }
 
 bool AsksForThePast(const Trigger& trigger, const ScaledObjectRef& scaled_object,

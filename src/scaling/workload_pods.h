@@ -73,6 +73,13 @@ struct SeenPods {
 absl::StatusOr<PodSelection> SelectPods(const Trigger& trigger,
                                         const ScaledObjectRef& scaled_object, const SeenPods& seen);
 
+// UNAVAILABLE if none of `holding` is of the selection and some may be, because their owners are
+// not resolved (HasUnresolvedOwner): the text names these. Pods of podRegex are known by their
+// names.
+absl::Status CheckOwnersResolved(const Trigger& trigger, const ScaledObjectRef& scaled_object,
+                                 const PodSelection& selection,
+                                 const std::vector<const Pod*>& holding);
+
 // Whether it looks at SeenPods::past, where these pods hold GPUs now.
 bool AsksForThePast(const Trigger& trigger, const ScaledObjectRef& scaled_object,
                     const std::vector<const Pod*>& holding);

@@ -344,6 +344,42 @@ TEST(SelectPods, WhoElseIsThereMattersForPodsThatMayBeAnothers) {
   EXPECT_THAT(Select({}, {worker, first}, llm).what, HasSubstr("pod llm-0-1 may be of"));
 }
 
+std::string Unresolved(const Trigger& trigger, const std::vector<Pod>& pods,
+                       const ScaledObjectRef& scaled_object = kScaledObject) {
+  const auto selection =
+      SelectPods(trigger, scaled_object, {.holding = Pointers(pods), .past = {}});
+  if (!selection.ok()) return selection.status().ToString();
+  return CheckOwnersResolved(trigger, scaled_object, *selection, Pointers(pods)).ToString();
+}
+
+TEST(CheckOwnersResolved, PodsWithAnUnknownOwnerMayBeTheNamedWorkloads) {
+  const Pod of_replica_set = Owned("llm-6d4cf56db6-x7k2p", {{"ReplicaSet", "llm-6d4cf56db6"}});
+  const Pod of_no_form = ByName("llm", {});
+  const char unknown[] =
+      "UNAVAILABLE: no pods of Deployment/web are known, and pods with an unknown owner hold "
+      "GPUs: llm, llm-6d4cf56db6-x7k2p of ReplicaSet/llm-6d4cf56db6: say workload: Kind/NAME, or "
+      "podRegex";
+  EXPECT_EQ(Unresolved(Workload("Deployment", "web"), {of_replica_set, of_no_form}), unknown);
+  EXPECT_THAT(Unresolved(Workload("", "web"), {of_replica_set}), HasSubstr("UNAVAILABLE"));
+  EXPECT_EQ(Unresolved(Workload("StatefulSet", "web"), {of_replica_set}), "OK")
+      << "none owns a ReplicaSet";
+  EXPECT_THAT(Unresolved(Workload("StatefulSet", "web"), {of_no_form}), HasSubstr("UNAVAILABLE"));
+  EXPECT_EQ(Unresolved(Matching("web-.*"), {of_replica_set}), "OK");
+}
+
+TEST(CheckOwnersResolved, PodsOfKnownOwnersAreNoOthers) {
+  const Pod deployments =
+      Owned("llm-6d4cf56db6-x7k2p", {{"ReplicaSet", "llm-6d4cf56db6"}, {"Deployment", "llm"}});
+  const Pod of_replica_set = Owned("web-6d4cf56db6-x7k2p", {{"ReplicaSet", "web-6d4cf56db6"}});
+  EXPECT_EQ(Unresolved(Workload("", "web"), {deployments, Owned("alone", {}),
+                                             ByName("embed-0", {{"StatefulSet", "embed"}})}),
+            "OK");
+  EXPECT_EQ(Unresolved(Workload("Deployment", "llm"), {deployments, of_replica_set}), "OK")
+      << "it has pods";
+  EXPECT_EQ(Unresolved(Workload("", "web-6d4cf56db6"), {of_replica_set}), "OK") << "its own";
+  EXPECT_EQ(Unresolved({}, {of_replica_set}), "OK") << "the only owner";
+}
+
 TEST(PodsOfInterest, AreThoseThatTheDecisionDependsOn) {
   const ScaledObjectRef opened{.namespace_name = "team-a", .name = "scaler", .opened = {"team-b"}};
   const PodInterest named = PodsOfInterest(Workload("Deployment", "llm"), opened);

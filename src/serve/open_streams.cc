@@ -57,6 +57,7 @@ void OpenStreams::SetWatching(const OpenStream* stream, const PodInterest& wante
   const bool knows = fleets_.Knows(wanted);
   for (const std::string& name : wanted.namespaces) {
     watching_[{name, wanted.owner}].insert(stream);
+    if (!wanted.owner.empty()) watching_[{name, kUnresolvedOwner}].insert(stream);
     if (knows) {
       Unwatch(stream, PodsOf{name, ""});
     } else {
@@ -75,6 +76,7 @@ void OpenStreams::Unwatch(const OpenStream* stream, const StreamInterest& intere
   }
   for (const std::string& name : interest.pods.namespaces) {
     Unwatch(stream, PodsOf{name, interest.pods.owner});
+    Unwatch(stream, PodsOf{name, kUnresolvedOwner});
     Unwatch(stream, PodsOf{name, ""});
   }
 }

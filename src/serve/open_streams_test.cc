@@ -106,6 +106,7 @@ TEST_F(OpenStreamsTest, StreamWatchesItsOwnersPodsAndWhoeversWhileThoseAreNotKno
   };
   EXPECT_EQ(refreshed_by({{"a", ""}, {"a", "chat"}}), (std::vector{0, 1})) << "it is not known";
   EXPECT_EQ(refreshed_by({{"a", ""}, {"a", "llm"}}), (std::vector{1, 1}));
+  EXPECT_EQ(refreshed_by({{"a", kUnresolvedOwner}}), (std::vector{1, 1})) << "may be theirs";
   EXPECT_EQ(refreshed_by({{"b", ""}, {"b", "llm"}, {"b", "embed"}}), (std::vector{0, 0}));
   fleets_.known = {"embed"};
   EXPECT_EQ(refreshed_by({{"a", ""}, {"a", "embed"}}), (std::vector{0, 1}));
