@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/mutex.h"
 #include "pod.pb.h"
 #include "podresources.pb.h"
@@ -14,6 +15,29 @@
 namespace gpuscaler {
 namespace {
 
+// As a kubelet does: one message for all devices of a claim, and each row with the names of the
+// rows before.
+void AddClaimed(const PodDevice& device, v1::ContainerResources& container) {
+  const std::pair<std::string, std::string> name = absl::StrSplit(device.claim, '/');
+  const int claims = container.dynamic_resources_size();
+  v1::DynamicResource* claim =
+      claims == 0 ? nullptr : container.mutable_dynamic_resources(claims - 1);
+  if (claim == nullptr || claim->claim_namespace() != name.first ||
+      claim->claim_name() != name.second) {
+    claim = container.add_dynamic_resources();
+    claim->set_claim_namespace(name.first);
+    claim->set_claim_name(name.second);
+  }
+  const int rows = claim->claim_resources_size();
+  v1::ClaimResource& row = *claim->add_claim_resources();
+  if (rows > 0 && claim->claim_resources(rows - 1).driver_name() == device.resource) {
+    *row.mutable_cdi_devices() = claim->claim_resources(rows - 1).cdi_devices();
+  }
+  row.set_driver_name(device.resource);
+  row.set_device_name(device.id);
+  for (const std::string& cdi : device.cdi_names) row.add_cdi_devices()->set_name(cdi);
+}
+
 void Fill(const PodDevices& pod, v1::PodResources& message) {
   message.set_name(pod.name);
   message.set_namespace_(pod.namespace_name);
@@ -23,16 +47,13 @@ void Fill(const PodDevices& pod, v1::PodResources& message) {
       container = message.add_containers();
       container->set_name(device.container);
     }
-    if (device.cdi_names.empty()) {
-      v1::ContainerDevices& devices = *container->add_devices();
-      devices.set_resource_name(device.resource);
-      devices.add_device_ids(device.id);
+    if (!device.claim.empty()) {
+      AddClaimed(device, *container);
       continue;
     }
-    v1::ClaimResource& claim = *container->add_dynamic_resources()->add_claim_resources();
-    claim.set_driver_name(device.resource);
-    claim.set_device_name(device.id);
-    for (const std::string& name : device.cdi_names) claim.add_cdi_devices()->set_name(name);
+    v1::ContainerDevices& devices = *container->add_devices();
+    devices.set_resource_name(device.resource);
+    devices.add_device_ids(device.id);
   }
 }
 

@@ -1,8 +1,10 @@
 #include "kubelet/pod_resources.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "kubelet/kubelet_socket.h"
@@ -20,6 +22,36 @@ void AddOnce(PodDevice device, PodDevices& pod) {
   }
 }
 
+bool IsNameOf(const std::string& cdi_name, const std::string& device) {
+  return absl::EndsWith(cdi_name, absl::StrCat("-", device)) ||
+         absl::EndsWith(cdi_name, absl::StrCat("=", device));
+}
+
+// Returns the row's own names. A kubelet lists names cumulatively: each row of a driver repeats the
+// names of the rows before (kubernetes pkg/kubelet/cm, GetDynamicResources). A driver whose names
+// do not end in its devices' has added those that no earlier row has.
+std::vector<std::string> OwnNames(const v1::ClaimResource& row, std::set<std::string>& listed) {
+  std::vector<std::string> named;
+  std::vector<std::string> added;
+  for (const v1::CDIDevice& cdi : row.cdi_devices()) {
+    if (IsNameOf(cdi.name(), row.device_name())) named.push_back(cdi.name());
+    if (listed.insert(cdi.name()).second) added.push_back(cdi.name());
+  }
+  return named.empty() ? added : named;
+}
+
+void AddClaim(const std::string& container, const v1::DynamicResource& claim, PodDevices& pod) {
+  std::set<std::string> listed;
+  for (const v1::ClaimResource& row : claim.claim_resources()) {
+    AddOnce({.container = container,
+             .resource = row.driver_name(),
+             .id = row.device_name(),
+             .claim = absl::StrCat(claim.claim_namespace(), "/", claim.claim_name()),
+             .cdi_names = OwnNames(row, listed)},
+            pod);
+  }
+}
+
 void AddDevices(const v1::ContainerResources& container, PodDevices& pod) {
   for (const v1::ContainerDevices& devices : container.devices()) {
     for (const std::string& id : devices.device_ids()) {
@@ -27,15 +59,7 @@ void AddDevices(const v1::ContainerResources& container, PodDevices& pod) {
     }
   }
   for (const v1::DynamicResource& claim : container.dynamic_resources()) {
-    for (const v1::ClaimResource& resource : claim.claim_resources()) {
-      PodDevice device = {.container = container.name(),
-                          .resource = resource.driver_name(),
-                          .id = resource.device_name()};
-      for (const v1::CDIDevice& cdi : resource.cdi_devices()) {
-        device.cdi_names.push_back(cdi.name());
-      }
-      AddOnce(std::move(device), pod);
-    }
+    AddClaim(container.name(), claim, pod);
   }
 }
 

@@ -19,7 +19,10 @@ struct PodDevice {
   std::string container;
   std::string resource;                // "nvidia.com/gpu"; of a claim its driver, "gpu.nvidia.com"
   std::string id;                      // the plugin's; of a claim the driver's name of the device
-  std::vector<std::string> cdi_names;  // of a claim: "k8s.gpu.nvidia.com/device=gpu-0"
+  std::string claim;                   // "shop/web-0-gpu-x7k2p"; empty: a plugin's device
+  std::vector<std::string> cdi_names;  // of a claim: "k8s.gpu.nvidia.com/claim=UID-gpu-0"
+  // More ids of the same device, the most reliable first. The kubelet has none.
+  std::vector<std::string> other_ids;
 
   friend bool operator==(const PodDevice&, const PodDevice&) = default;
 };

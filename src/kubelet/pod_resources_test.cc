@@ -36,6 +36,7 @@ TEST_F(PodResourcesTest, ListsTheDevicesOfEachPod) {
   const PodDevice claimed = {.container = "main",
                              .resource = "gpu.nvidia.com",
                              .id = "gpu-0",
+                             .claim = "train/job-x7k2p-gpu-c4d5f",
                              .cdi_names = {"k8s.gpu.nvidia.com/device=gpu-0"}};
   kubelet_.AddPod("shop", "web-0", {gpu, nic});
   kubelet_.AddPod("train", "job-x7k2p", {claimed});
@@ -44,6 +45,25 @@ TEST_F(PodResourcesTest, ListsTheDevicesOfEachPod) {
   ASSERT_EQ(pods->size(), 2);
   EXPECT_EQ(pods->at(0), (PodDevices{"shop", "web-0", {gpu, nic}}));
   EXPECT_EQ(pods->at(1), (PodDevices{"train", "job-x7k2p", {claimed}}));
+}
+
+// The fake repeats them in each row, as a kubelet does.
+TEST_F(PodResourcesTest, EachDeviceOfAClaimHasItsOwnCdiNamesAlone) {
+  const auto claimed = [](const std::string& id, const std::string& cdi_name) {
+    return PodDevice{.container = "main",
+                     .resource = "gpu.nvidia.com",
+                     .id = id,
+                     .claim = "train/gpus",
+                     .cdi_names = {cdi_name}};
+  };
+  const PodDevice first = claimed("gpu-1", "k8s.gpu.nvidia.com/claim=dab5ab50-gpu-1");
+  const PodDevice second = claimed("gpu-11", "k8s.gpu.nvidia.com/claim=dab5ab50-gpu-11");
+  const PodDevice by_uuid = claimed("gpu-2", "k8s.gpu.nvidia.com/device=GPU-7a6bd0c9");
+  const PodDevice other_by_uuid = claimed("gpu-3", "k8s.gpu.nvidia.com/device=GPU-8a6bd0c9");
+  kubelet_.AddPod("train", "job-x7k2p", {first, second, by_uuid, other_by_uuid});
+  const auto pods = List();
+  ASSERT_TRUE(pods.ok()) << pods.status();
+  EXPECT_THAT(pods->at(0).devices, ElementsAre(first, second, by_uuid, other_by_uuid));
 }
 
 TEST_F(PodResourcesTest, PodWithoutDevicesIsListedToo) {
