@@ -45,7 +45,7 @@ OrderedJson HoldersJson(const NodeSnapshot& snapshot, const GpuSample& gpu) {
     holders.push_back({{"namespace", pod.namespace_name},
                        {"pod", pod.name},
                        {"container", TextJson(holder.container)},
-                       {"share", NumberJson(holder.share)},
+                       {"share", holder.is_possible ? nullptr : NumberJson(holder.share)},
                        {"ready", JsonOf(pod.ready)},
                        {"owners", std::move(owners)}});
   }
@@ -72,8 +72,12 @@ std::string HoldersText(const NodeSnapshot& snapshot, const GpuSample& gpu) {
   const bool is_shared = gpu.holders.size() > 1;
   return absl::StrJoin(gpu.holders, ";", [&](std::string* text, const GpuHolder& holder) {
     const Pod& pod = snapshot.pods[holder.pod];
-    absl::StrAppend(text, pod.namespace_name, "/", pod.name, "/", holder.container,
-                    is_shared ? absl::StrCat("=", NumberText(holder.share)) : "");
+    absl::StrAppend(text, pod.namespace_name, "/", pod.name, "/", holder.container);
+    if (holder.is_possible) {
+      absl::StrAppend(text, "?");
+    } else if (is_shared) {
+      absl::StrAppend(text, "=", NumberText(holder.share));
+    }
   });
 }
 

@@ -131,6 +131,14 @@ TEST(GpusPage, HoldersAreAColumn) {
   EXPECT_THAT(GpusTable(Page()), Not(HasSubstr("HELD BY")));
 }
 
+TEST(GpusPage, PossibleHolderHasAQuestionMarkAndNoShare) {
+  GpusPage page = HeldPage();
+  for (GpuHolder& holder : page.snapshot.gpus[0].holders) holder.is_possible = true;
+  EXPECT_THAT(GpusCsv(page), HasSubstr(",shop/web-0/vllm?;shop/web-1/vllm?\n"));
+  const auto json = nlohmann::json::parse(GpusJson(page, false));
+  EXPECT_TRUE(json["gpus"][0]["holders"][0]["share"].is_null());
+}
+
 TEST(GpusCsv, EveryRowHasAsManyFieldsAsTheHeader) {
   GpusPage page = Page();
   page.snapshot.gpus[0].name = "plain";

@@ -13,7 +13,13 @@
 namespace gpuscaler {
 namespace {
 
-// Kubernetes' DNS label (RFC 1123).
+absl::Status BadPair(absl::string_view pair, absl::string_view fault) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("use FROM:TO,... with the names of namespaces; \"", pair, "\" ", fault));
+}
+
+}  // namespace
+
 bool IsNamespace(absl::string_view name) {
   const auto is_inner = [](char c) {
     return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-';
@@ -21,13 +27,6 @@ bool IsNamespace(absl::string_view name) {
   return !name.empty() && name.size() <= kLongestLabel && std::ranges::all_of(name, is_inner) &&
          name.front() != '-' && name.back() != '-';
 }
-
-absl::Status BadPair(absl::string_view pair, absl::string_view fault) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("use FROM:TO,... with the names of namespaces; \"", pair, "\" ", fault));
-}
-
-}  // namespace
 
 absl::StatusOr<AllowedNamespaces> ParseAllowedNamespaces(absl::string_view text) {
   AllowedNamespaces allowed;

@@ -11,4 +11,7 @@ namespace gpuscaler {
 // follows for the other way round. Empty: none. INVALID_ARGUMENT says what is allowed.
 absl::StatusOr<AllowedNamespaces> ParseAllowedNamespaces(absl::string_view text);
 
+// Returns true if a namespace may be called so: Kubernetes' DNS label (RFC 1123).
+bool IsNamespace(absl::string_view name);
+
 }  // namespace gpuscaler

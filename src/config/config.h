@@ -60,6 +60,7 @@ struct Config {
   std::string pod_resources_socket = KubeletSockets().pod_resources;
   std::string pods_api_socket;  // empty: where kubelets have it
   std::string own_pod;          // "namespace/name"; empty: $POD_NAMESPACE/$POD_NAME, else not told
+  std::string ignore_pods;      // NAMESPACE[/PREFIX],... (config/ignored_pods.h)
 
   std::string allow_namespaces;  // from:to,... (app/allowed_namespaces.h)
 

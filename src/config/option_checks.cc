@@ -8,6 +8,7 @@
 #include "base/host_name.h"
 #include "base/status_macros.h"
 #include "config/allowed_namespaces.h"
+#include "config/ignored_pods.h"
 #include "endpoint/endpoint_rules.h"
 #include "fleet/peer_addresses.h"
 #include "page/ip_block.h"
@@ -65,6 +66,8 @@ absl::Status CheckOwnPod(absl::string_view text) {
   if (text.empty() || has_both) return absl::OkStatus();
   return absl::InvalidArgumentError("use NAMESPACE/NAME, or leave it empty");
 }
+
+absl::Status CheckIgnoredPods(absl::string_view text) { return ParseIgnoredPods(text).status(); }
 
 absl::Status CheckAllowedEndpoints(absl::string_view text) {
   return ParseAllowedEndpoints(text).status();

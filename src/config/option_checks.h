@@ -14,6 +14,7 @@ absl::Status CheckHost(absl::string_view text);         // without a port, or no
 absl::Status CheckSocketPath(absl::string_view text);
 absl::Status CheckAnySocketPath(absl::string_view text);  // or none
 absl::Status CheckOwnPod(absl::string_view text);
+absl::Status CheckIgnoredPods(absl::string_view text);        // config/ignored_pods.h
 absl::Status CheckAllowedEndpoints(absl::string_view text);   // endpoint/endpoint_rules.h
 absl::Status CheckAllowedNamespaces(absl::string_view text);  // app/allowed_namespaces.h
 

@@ -151,6 +151,15 @@ const std::vector<Option>& Table() {
        .roles = kReadingGpus,
        .check = CheckOwnPod,
        .default_text = "$POD_NAMESPACE/$POD_NAME"},
+      {.name = "ignore-pods",
+       .member = &Config::ignore_pods,
+       .value = "PODS",
+       .help = "Pods that hold no GPU whatever the kubelet lists, such as monitoring pods with DRA "
+               "claims, as NAMESPACE[/PREFIX],...: all pods of a namespace, or those with names "
+               "that begin so. Without it, none.",
+       .used_by = kServeUses | kGpusUses,
+       .roles = kReadingGpus,
+       .check = CheckIgnoredPods},
       {.name = "allow-namespaces",
        .member = &Config::allow_namespaces,
        .value = "PAIRS",

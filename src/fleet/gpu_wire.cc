@@ -192,6 +192,7 @@ void EncodeHolders(const std::vector<GpuHolder>& holders, wire::Holders& message
     added.set_pod(static_cast<uint32_t>(holder.pod));
     added.set_container(holder.container);
     added.set_share(holder.share);
+    added.set_is_possible(holder.is_possible);
   }
 }
 
@@ -213,7 +214,8 @@ std::vector<GpuHolder> DecodeHolders(const wire::Holders& message) {
   for (const wire::Holder& holder : message.holders()) {
     holders.push_back({.pod = static_cast<int>(holder.pod()),
                        .container = holder.container(),
-                       .share = are_shares ? holder.share() : 1.0 / message.holders_size()});
+                       .share = are_shares ? holder.share() : 1.0 / message.holders_size(),
+                       .is_possible = holder.is_possible()});
   }
   return holders;
 }

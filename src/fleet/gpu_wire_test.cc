@@ -63,7 +63,7 @@ GpuSample FullGpu() {
                     .lowest_percent = 91.25,
                     .highest_percent = 91.5});
   gpu.holders = {{.pod = 0, .container = "vllm", .share = 0.25},
-                 {.pod = 2, .container = "triton", .share = 0.75}};
+                 {.pod = 2, .container = "triton", .share = 0.75, .is_possible = true}};
   return gpu;
 }
 

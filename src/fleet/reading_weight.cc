@@ -29,17 +29,10 @@ size_t WeightOf(const GpuSample& gpu) {
   return bytes;
 }
 
-// Shares, which change all the time, are no layout's.
-bool HasSameHolders(const GpuSample& a, const GpuSample& b) {
-  return std::ranges::equal(a.holders, b.holders, [](const GpuHolder& one, const GpuHolder& other) {
-    return one.pod == other.pod && one.container == other.container;
-  });
-}
-
 bool HasSameLayout(const NodeSnapshot& a, const NodeSnapshot& b) {
   return a.attribution == b.attribution && a.pods == b.pods &&
          std::ranges::equal(a.gpus, b.gpus, [](const GpuSample& one, const GpuSample& other) {
-           return IsSameGpu(one, other) && HasSameHolders(one, other);
+           return IsSameGpu(one, other) && HaveSameHolders(one.holders, other.holders);
          });
 }
 

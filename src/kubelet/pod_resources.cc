@@ -28,8 +28,8 @@ bool IsNameOf(const std::string& cdi_name, const std::string& device) {
 }
 
 // Returns the row's own names. A kubelet lists names cumulatively: each row of a driver repeats the
-// names of the rows before (kubernetes pkg/kubelet/cm, GetDynamicResources). A driver whose names
-// do not end in its devices' has added those that no earlier row has.
+// names of the rows before (kubernetes pkg/kubelet/cm, GetDynamicResources). If none ends in the
+// device's name, as the names of some drivers do, those that no earlier row has are its own.
 std::vector<std::string> OwnNames(const v1::ClaimResource& row, std::set<std::string>& listed) {
   std::vector<std::string> named;
   std::vector<std::string> added;

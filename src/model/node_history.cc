@@ -6,16 +6,10 @@
 namespace gpuscaler {
 namespace {
 
-bool SameHolders(const std::vector<GpuHolder>& a, const std::vector<GpuHolder>& b) {
-  return std::ranges::equal(a, b, [](const GpuHolder& one, const GpuHolder& other) {
-    return one.pod == other.pod && one.container == other.container;
-  });
-}
-
 bool IsThat(const NodeLayout::Gpu& gpu, const GpuSample& sample) {
   return gpu.index == sample.index && gpu.uuid == sample.uuid &&
          gpu.parent_uuid == sample.parent_uuid && gpu.name == sample.name &&
-         SameHolders(gpu.holders, sample.holders);
+         HaveSameHolders(gpu.holders, sample.holders);
 }
 
 bool IsThat(const NodeLayout& layout, const NodeSnapshot& snapshot) {

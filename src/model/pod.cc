@@ -25,4 +25,11 @@ bool IsAmbiguous(const Pod& pod) {
          });
 }
 
+bool HaveSameHolders(const std::vector<GpuHolder>& a, const std::vector<GpuHolder>& b) {
+  return std::ranges::equal(a, b, [](const GpuHolder& one, const GpuHolder& other) {
+    return one.pod == other.pod && one.container == other.container &&
+           one.is_possible == other.is_possible;
+  });
+}
+
 }  // namespace gpuscaler

@@ -71,9 +71,15 @@ struct GpuHolder {
   std::string container;
   // Of the GPU's load: the holders of one GPU add up to 1.
   double share = 1;
+  // It holds this GPU or another one of which it is a possible holder too: no part of the
+  // GPU's load counts for it.
+  bool is_possible = false;
 
   friend bool operator==(const GpuHolder&, const GpuHolder&) = default;
 };
+
+// Returns true if all but the shares, which change all the time, is the same.
+bool HaveSameHolders(const std::vector<GpuHolder>& a, const std::vector<GpuHolder>& b);
 
 // How the holders of a node's GPUs are known.
 struct Attribution {

@@ -57,6 +57,8 @@ GpuSample UnreadableGpu(const GpuSample& before, const std::string& detail,
   GpuSample gpu = Named(before.uuid, before.index);
   gpu.parent_uuid = before.parent_uuid;
   gpu.name = before.name;
+  gpu.minor_number = before.minor_number;
+  gpu.gpu_instance = before.gpu_instance;
   for (const GpuField field : kFields) {
     const GpuGap* gap = FindGap(before, field);
     if (gap != nullptr && gap->reason == GpuGap::Reason::kNotRequested && !wanted.pcie) {

@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "base/log.h"
+#include "config/ignored_pods.h"
 #include "kubelet/kubelet_socket.h"
 
 namespace gpuscaler {
@@ -32,8 +33,10 @@ AttributionMode AttributionHere(const Config& config) {
 
 std::unique_ptr<KubeletAttribution> OpenAttribution(const Config& config, const Clock& clock) {
   if (AttributionHere(config) != AttributionMode::kKubelet) return nullptr;
+  // The option's check has parsed the text before.
   return std::make_unique<KubeletAttribution>(clock, config.Sockets(), kKubeletTimeout,
-                                              NodeFolders(), config.own_pod);
+                                              NodeFolders(), config.own_pod,
+                                              ParseIgnoredPods(config.ignore_pods).value());
 }
 
 }  // namespace gpuscaler

@@ -62,6 +62,45 @@ TEST(DisconnectedNode, SilentNodeOfOthersLeavesTheWorkloadAlone) {
   EXPECT_TRUE(DecidedOn(UtilizationOf("llm"), fleet).partial) << "a pod may have come to it since";
 }
 
+TEST(DisconnectedNode, PossibleHolderOfAGpuIsUnreadableAndTheOthersAreRead) {
+  NodeSnapshot node = Node("gpu-1", {Llm("llm-a", 60), Llm("llm-b", 5), Llm("llm-c", 5)});
+  node.attribution.why = "team-a/llm-b holds gpu-9 of gpu.nvidia.com, which may be GPU 1";
+  for (const size_t gpu : {1, 2}) {
+    node.gpus[gpu].holders = {{.pod = 1, .container = "main", .share = 0.5, .is_possible = true},
+                              {.pod = 2, .container = "main", .share = 0.5, .is_possible = true}};
+  }
+  FleetBuilder fleet;
+  fleet.Hold(kLong, {node});
+  const Decision decision = DecidedOn(UtilizationOf("llm"), fleet);
+  ASSERT_TRUE(decision.status.ok()) << decision.status;
+  EXPECT_EQ(decision.value, 60 + 80 + 80);
+  EXPECT_EQ(decision.replicas, 3);
+  EXPECT_EQ(decision.unreadable, 2);
+  EXPECT_THAT(decision.contributions[1].because, HasSubstr(node.attribution.why));
+  EXPECT_TRUE(decision.active);
+}
+
+TEST(DisconnectedNode, PossibleHoldersOfOthersLeaveTheWorkloadAlone) {
+  NodeSnapshot node = Node("gpu-1", {Llm("llm-a", 60), {.name = "x", .owner = "x", .loads = {5}}});
+  node.gpus[1].holders[0].is_possible = true;
+  FleetBuilder fleet;
+  fleet.Hold(kLong, {node});
+  EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).value, 60);
+  EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).unreadable, 0);
+}
+
+TEST(DisconnectedNode, PossibleHolderIsReadOnceItsGpuIsKnown) {
+  NodeSnapshot node = Node("gpu-1", {Llm("llm-a", 60)});
+  node.gpus[0].holders[0].is_possible = true;
+  FleetBuilder fleet;
+  fleet.Hold(kLong, {node});
+  EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).unreadable, 1);
+  node.gpus[0].holders[0].is_possible = false;
+  fleet.Hold(kLong, {node});
+  EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).unreadable, 0);
+  EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).value, 60);
+}
+
 TEST(DisconnectedNode, AllAgentsSilentAreUnavailable) {
   FleetBuilder fleet;
   fleet.Hold(kLong, {Node("gpu-1", {Llm("llm-a", 60)}), Node("gpu-2", {Llm("llm-b", 60)})});

@@ -114,6 +114,7 @@ bool IdleFastPath::AddGpu(const Trigger& trigger, const std::string& uuid,
     mark.memory.push_back(history.Newest().gpus[place].steady_memory.parts());
   }
   const NodeLayout::Gpu& gpu = layout.gpus[place];
+  if (std::ranges::any_of(gpu.holders, &GpuHolder::is_possible)) return false;
   return gpu.parent_uuid.empty() && IsWarmForGood(trigger, layout, gpu) &&
          newest.points()[place].Value(reading_).has_value();
 }

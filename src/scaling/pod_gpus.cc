@@ -140,6 +140,7 @@ struct Holding {
   float instances;                    // of the parent
   std::vector<size_t> share_indices;  // of StoredPoints' shares; of its containers
   float equal_share;                  // where the points have no shares
+  bool is_possible;                   // GpuHolder::is_possible
 };
 
 // A GPU of `known` as a run has it, whose own layout may be another.
@@ -188,14 +189,16 @@ class NodePods {
       const bool in_scope = trigger_.gpu_index < 0 || gpu.index == trigger_.gpu_index;
       for (const GpuHolder& holder : gpu.holders) {
         const Pod& pod = layout.pods[static_cast<size_t>(holder.pod)];
-        if (in_scope && selection_.Has(pod)) Hold(layout, position, pod, share_index);
+        if (in_scope && selection_.Has(pod)) Hold(layout, position, holder, share_index);
         ++share_index;
       }
     }
   }
 
-  void Hold(const NodeLayout& layout, size_t position, const Pod& pod, size_t share_index) {
+  void Hold(const NodeLayout& layout, size_t position, const GpuHolder& holder,
+            size_t share_index) {
     const NodeLayout::Gpu& gpu = layout.gpus[position];
+    const Pod& pod = layout.pods[static_cast<size_t>(holder.pod)];
     const size_t of_pod = PlaceOf(pod);
     pods_[of_pod].listed_since = pod.listed_since.value_or(absl::InfinitePast());
     pods_[of_pod].is_ending = pod.is_ending.value_or(false);
@@ -219,7 +222,8 @@ class NodePods {
                                             : std::ranges::count(layout.gpus, parent,
                                                                  &NodeLayout::Gpu::parent_uuid)),
                          .share_indices = {share_index},
-                         .equal_share = equal_share});
+                         .equal_share = equal_share,
+                         .is_possible = holder.is_possible});
   }
 
   size_t PlaceOf(const Pod& pod) {
@@ -264,7 +268,7 @@ class NodePods {
     }
     GpuSeries& series = pods_[holding.pod].gpus[holding.series];
     series.points[run] = point;
-    series.shares[run] = share;
+    series.shares[run] = holding.is_possible ? GpuSeries::kNoKnownShare : share;
   }
 
   const Trigger& trigger_;

@@ -101,9 +101,13 @@ void ReplicaReader::ReadGpu(size_t gpu, size_t tick) {
   }
   if (!point.is_there()) return;
   const absl::Time read_at = StepAt(gpu, tick).read_at;
-  std::optional<double> value = point.Value(metric_.reading);
-  std::optional<double> utilization = point.Value(GpuReading::kUtilization);
   const double share = ShareAt(gpu, tick);
+  std::optional<double> value;
+  std::optional<double> utilization;
+  if (share != GpuSeries::kNoKnownShare) {
+    value = point.Value(metric_.reading);
+    utilization = point.Value(GpuReading::kUtilization);
+  }
   if (value && metric_.divisible) *value *= share;
   if (utilization) *utilization *= share;
   values_.Read(gpu, read_at, value);
@@ -184,7 +188,12 @@ std::string ReplicaReader::GapText() const {
   for (const GpuSeries& gpu : gpus_) {
     if (!gpu.present()) return absl::StrCat(gpu.name, " is gone");
     const StoredPoint newest = gpu.points.back();
-    if (!newest.is_there() || newest.Value(metric_.reading)) continue;
+    if (!newest.is_there()) continue;
+    if (newest.Value(metric_.reading)) {
+      const bool is_possible = !gpu.shares.empty() && gpu.shares.back() == GpuSeries::kNoKnownShare;
+      if (is_possible) return views_[gpu.node].Layout().attribution.why;
+      continue;
+    }
     const GpuSample& sample = views_[gpu.node].Gpus()[static_cast<size_t>(gpu.position)];
     const GpuGap* const gap = FindGap(sample, FieldOf(metric_.reading));
     return gap == nullptr ? absl::StrCat(gpu.name, " has no ", metric_.name) : Why(*gap);

@@ -19,7 +19,9 @@ struct GpuSeries {
   size_t node = 0;                  // its place in ScopedFleet::nodes
   int position = -1;                // in its node's newest reading; -1: gone
   std::vector<StoredPoint> points;  // one for each of its node's runs
-  // What of each point is the replica's, 0 to 1; empty: all of it.
+  // A point of a GPU that the replica holds or does not, which nothing shows, has no known value.
+  static constexpr float kNoKnownShare = -1;
+  // What of each point is the replica's, 0 to 1, or kNoKnownShare; empty: all of it.
   std::vector<float> shares;
   absl::Time pod_since = absl::InfinitePast();  // of a pod's GPU: when the pod got it
 

@@ -90,7 +90,7 @@ void AddHolder(const Pod& pod, const std::string& container, ClientMetric& serie
   series.label.push_back({"container", container});
 }
 
-// With the labels of the pod that holds the GPU, where it is one; the container too, where that is.
+// With the labels of the pod that holds the GPU if one is known to, and of the container if one is.
 ClientMetric& AddSeries(MetricFamily& family, const NodeSnapshot& snapshot, const GpuSample& gpu,
                         double value) {
   ClientMetric& series = AddUnheld(family, gpu, value);
@@ -98,7 +98,7 @@ ClientMetric& AddSeries(MetricFamily& family, const NodeSnapshot& snapshot, cons
   const GpuHolder& first = gpu.holders.front();
   const bool is_shared = std::ranges::any_of(
       gpu.holders, [&first](const GpuHolder& holder) { return holder.pod != first.pod; });
-  if (is_shared) return series;
+  if (is_shared || first.is_possible) return series;
   AddHolder(snapshot.pods[first.pod], gpu.holders.size() == 1 ? first.container : "", series);
   return series;
 }
@@ -146,6 +146,7 @@ MetricFamily HolderShares(const NodeSnapshot& snapshot) {
                                   MetricType::Gauge);
   for (const GpuSample& gpu : snapshot.gpus) {
     for (const GpuHolder& holder : gpu.holders) {
+      if (holder.is_possible) continue;
       AddHolder(snapshot.pods[holder.pod], holder.container, AddUnheld(family, gpu, holder.share));
     }
   }

@@ -275,6 +275,16 @@ TEST_F(MetricsTest, SharesOfAGpuAreToldForEachHolder) {
   EXPECT_THAT(page, share(R"(namespace="shop",pod="web-1",container="vllm"} 0.25)"));
 }
 
+TEST_F(MetricsTest, PossibleHolderIsNoLabelAndHasNoShare) {
+  NodeSnapshot snapshot = HeldSnapshot(clock_);
+  snapshot.gpus[0].holders[0].is_possible = true;
+  for (GpuHolder& holder : snapshot.gpus[1].holders) holder.is_possible = true;
+  const std::vector<std::string> page = Page(snapshot);
+  EXPECT_THAT(page, Contains(HasSubstr(R"(gpu_uuid="GPU-a",gpu_name="",gpu_parent_uuid=""} 50)")));
+  EXPECT_THAT(page, Not(Contains(HasSubstr(R"(pod="web-)"))));
+  EXPECT_THAT(page, Contains("attribution_known 1"));
+}
+
 TEST_F(MetricsTest, UnknownHoldersAreSaid) {
   NodeSnapshot snapshot = HeldSnapshot(clock_);
   EXPECT_THAT(Page(snapshot), Contains("attribution_known 1"));

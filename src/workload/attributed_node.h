@@ -31,14 +31,17 @@ class AttributedNode : public testing::Test {
   static constexpr char kUid0[] = "0f3c1d2e-5a6b-4c7d-8e9f-a0b1c2d3e4f5";
   static constexpr char kUid1[] = "1f3c1d2e-5a6b-4c7d-8e9f-a0b1c2d3e4f5";
 
-  explicit AttributedNode(const std::string& own_pod = "")
+  explicit AttributedNode(const std::string& own_pod = "", std::vector<IgnoredPods> ignored = {})
       : kubelet_(folder_.PathOf("sockets")),
         attribution_(clock_,
                      {.pod_resources = kubelet_.pod_resources_socket(),
                       .pods_api = {folder_.PathOf("absent.sock"), kubelet_.pods_api_socket()}},
                      absl::Seconds(10),
-                     {.proc = folder_.PathOf("proc"), .pod_logs = folder_.PathOf("logs")},
-                     own_pod) {}
+                     {.proc = folder_.PathOf("proc"),
+                      .pod_logs = folder_.PathOf("logs"),
+                      .cdi = folder_.PathOf("cdi"),
+                      .dra_plugin = folder_.PathOf("plugin")},
+                     own_pod, std::move(ignored)) {}
 
   static PodDevice Gpu(const std::string& id) {
     return {.container = "main", .resource = "nvidia.com/gpu", .id = id};
@@ -59,9 +62,12 @@ class AttributedNode : public testing::Test {
     for (const char* const uuid : {"GPU-sim-0", "GPU-sim-1"}) {
       GpuSample gpu;
       gpu.uuid = uuid;
+      gpu.index = static_cast<int>(snapshot.gpus.size());
+      if (minors_.contains(uuid)) gpu.minor_number = minors_[uuid];
       if (!without_list_.contains(uuid)) gpu.processes = processes_[uuid];
       snapshot.gpus.push_back(std::move(gpu));
     }
+    snapshot.gpus.insert(snapshot.gpus.end(), instances_.begin(), instances_.end());
     for (int i = 2; i < 2 + silent_; ++i) {
       snapshot.gpus.push_back({.uuid = UnknownGpuUuid(i), .index = i});
     }
@@ -91,8 +97,10 @@ class AttributedNode : public testing::Test {
   FakeKubelet kubelet_;
   KubeletAttribution attribution_;
   std::map<std::string, std::vector<GpuProcess>> processes_;  // by uuid
-  std::set<std::string> without_list_;                        // uuids of GPUs that tell none
-  int silent_ = 0;                                            // more GPUs, which never answered
+  std::map<std::string, int> minors_;                         // by uuid; absent: not known
+  std::vector<GpuSample> instances_;
+  std::set<std::string> without_list_;  // uuids of GPUs that tell none
+  int silent_ = 0;                      // more GPUs, which never answered
   bool wants_to_ask_ = false;
   std::string log_;  // of the last Read()
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/log.h"
 #include "workload/owner_names.h"
 #include "workload/owner_references.h"
@@ -29,19 +30,21 @@ std::vector<KubeletPods> Clients(const std::vector<std::string>& sockets) {
   return clients;
 }
 
-// Where it may be one of those that are read, so may what any other pod holds.
-void SayUnplaced(const std::vector<UnplacedDevice>& unplaced, NodeSnapshot& snapshot) {
-  if (unplaced.empty()) return;
-  const auto may_be_any = std::ranges::find(unplaced, false, &UnplacedDevice::is_disconnected);
-  const bool any = may_be_any != unplaced.end();
-  const UnplacedDevice& device = any ? *may_be_any : unplaced.front();
-  snapshot.attribution.why =
-      absl::StrCat(device.pod, " holds ", device.id, ", which may be ",
-                   any ? "any of the GPUs" : "any of those that have not answered yet");
-  if (!any) return;
-  snapshot.attribution.state = Attribution::State::kUnknown;
-  snapshot.pods.clear();
-  for (GpuSample& gpu : snapshot.gpus) gpu.holders.clear();
+// "GPU 0", "one of GPUs 0, 3"; an instance has its GPU's index.
+std::string GpusText(const std::vector<int>& places, const NodeSnapshot& snapshot) {
+  std::set<int> indices;
+  for (const int place : places) indices.insert(snapshot.gpus[static_cast<size_t>(place)].index);
+  if (indices.size() > 1) return absl::StrCat("one of GPUs ", absl::StrJoin(indices, ", "));
+  const bool is_instance =
+      places.size() > 1 || IsMig(snapshot.gpus[static_cast<size_t>(places.front())]);
+  return absl::StrCat(is_instance ? "an instance of GPU " : "GPU ", *indices.begin());
+}
+
+std::string WhyUnplaced(const std::vector<UnplacedDevice>& unplaced, const NodeSnapshot& snapshot) {
+  if (unplaced.empty()) return "";
+  const UnplacedDevice& first = unplaced.front();
+  return absl::StrCat(first.pod, " holds ", first.id, ", which may be ",
+                      GpusText(first.may_be, snapshot));
 }
 
 bool SamePods(const std::vector<NodePod>& one, const std::vector<NodePod>& other) {
@@ -54,14 +57,22 @@ bool SamePods(const std::vector<NodePod>& one, const std::vector<NodePod>& other
 
 KubeletAttribution::KubeletAttribution(const Clock& clock, KubeletSockets sockets,
                                        absl::Duration timeout, NodeFolders folders,
-                                       std::string own_pod)
+                                       std::string own_pod, std::vector<IgnoredPods> ignored)
     : clock_(clock),
       timeout_(timeout),
       pod_resources_(std::move(sockets.pod_resources)),
       pods_apis_(Clients(sockets.pods_api)),
       own_pod_(std::move(own_pod)),
+      ignored_(std::move(ignored)),
+      claim_files_(folders),
       cgroup_pods_(std::move(folders.proc)),
-      pod_logs_(std::move(folders.pod_logs)) {}
+      pod_logs_(std::move(folders.pod_logs)) {
+  if (ignored_.empty()) return;
+  const auto pods = [](std::string* text, const IgnoredPods& each) {
+    absl::StrAppend(text, each.namespace_name, "/", each.prefix, "*");
+  };
+  LogInfo("pods_ignored", {{"pods", absl::StrJoin(ignored_, ",", pods)}});
+}
 
 bool KubeletAttribution::Ask() {
   const absl::Time asked_at = clock_.Now();
@@ -90,6 +101,10 @@ bool KubeletAttribution::Listed(std::vector<PodDevices> listed, absl::Time asked
   }
   ConfirmStart(none, api.ok(), asked_at);
   if (none && AwaitsConfirmation(asked_at, api.ok())) return false;
+  claim_files_.AddTo(listed);
+  std::erase_if(listed, [this](const PodDevices& pod) {
+    return pod.devices.empty() || IsIgnored(ignored_, pod.namespace_name, pod.name);
+  });
   return Answered(listed, asked_at);
 }
 
@@ -272,7 +287,7 @@ bool KubeletAttribution::Annotate(NodeSnapshot& snapshot) {
     const auto unplaced = FillHolders(
         *pods, [&](int64_t pid) { return PodOf(pid, *pods, snapshot.taken_at); }, snapshot);
     LogUnplaced(unplaced);
-    SayUnplaced(unplaced, snapshot);
+    snapshot.attribution.why = WhyUnplaced(unplaced, snapshot);
   }
   LogState(snapshot.attribution);
   return ProcessesChanged(snapshot);

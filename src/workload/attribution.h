@@ -15,8 +15,10 @@
 #include "kubelet/kubelet_pods.h"
 #include "kubelet/kubelet_sockets.h"
 #include "kubelet/pod_resources.h"
+#include "model/ignored_pods.h"
 #include "model/node_snapshot.h"
 #include "workload/cgroup_pod.h"
+#include "workload/claim_files.h"
 #include "workload/gpu_holders.h"
 #include "workload/node_folders.h"
 #include "workload/owner_listings.h"
@@ -48,9 +50,10 @@ inline constexpr absl::Duration kEmptyListConfirmation = absl::Seconds(15);
 class KubeletAttribution {
  public:
   // `own_pod` is the one that this runs in, "namespace/name"; empty: none, or it is not known.
+  // `ignored` hold nothing; they are logged once.
   KubeletAttribution(const Clock& clock, KubeletSockets sockets,
                      absl::Duration timeout = kKubeletTimeout, NodeFolders folders = {},
-                     std::string own_pod = "");
+                     std::string own_pod = "", std::vector<IgnoredPods> ignored = {});
 
   // One question; blocks for two timeouts at most. Logs changes. True where the owners are others
   // than before: the next snapshot should be taken now.
@@ -104,8 +107,10 @@ class KubeletAttribution {
   const PodResources pod_resources_;
   const std::vector<KubeletPods> pods_apis_;
   const std::string own_pod_;
+  const std::vector<IgnoredPods> ignored_;
 
   // Ask()'s.
+  ClaimFiles claim_files_;
   std::map<PodName, KubeletPod> api_pods_;
   absl::Time api_answered_at_ = absl::InfinitePast();
   std::string api_error_;

@@ -117,17 +117,22 @@ TEST_F(AttributionTest, FoldersOfLogsNameThePodsOfProcessesWithoutThePodsApi) {
   EXPECT_EQ(snapshot.gpus[0].holders[1].share, 0.25);
 }
 
-TEST_F(AttributionTest, DeviceThatMayBeAnyGpuMakesTheOwnersUnknown) {
+TEST_F(AttributionTest, DeviceWithoutAKnownGpuLeavesTheOwnersOfTheOthersKnown) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
   kubelet_.AddPod("shop", "web-1", {Gpu("nvidia1")});
   Ask();
   const NodeSnapshot snapshot = Read();
-  EXPECT_EQ(snapshot.attribution.state, State::kUnknown);
-  EXPECT_THAT(snapshot.attribution.why, HasSubstr("shop/web-1 holds nvidia1 of nvidia.com/gpu"));
-  EXPECT_THAT(snapshot.gpus[0].holders, IsEmpty());
+  EXPECT_EQ(snapshot.attribution.state, State::kKnown);
+  EXPECT_EQ(snapshot.attribution.why,
+            "shop/web-1 holds nvidia1 of nvidia.com/gpu, which may be GPU 1");
+  ASSERT_EQ(snapshot.gpus[0].holders.size(), 1);
+  EXPECT_FALSE(snapshot.gpus[0].holders[0].is_possible);
+  ASSERT_EQ(snapshot.gpus[1].holders.size(), 1);
+  EXPECT_TRUE(snapshot.gpus[1].holders[0].is_possible);
   EXPECT_THAT(log_, HasSubstr("event=device_unplaced pod=shop/web-1"));
+  EXPECT_THAT(log_, Not(HasSubstr("event=attribution_unknown")));
   Read();
-  EXPECT_EQ(log_, "") << "said once";
+  EXPECT_EQ(log_, "") << "logged once";
 }
 
 TEST_F(AttributionTest, GpusThatNeverAnsweredLeaveTheOwnersOfTheOthersKnown) {
@@ -139,13 +144,47 @@ TEST_F(AttributionTest, GpusThatNeverAnsweredLeaveTheOwnersOfTheOthersKnown) {
   const NodeSnapshot snapshot = Read();
   EXPECT_EQ(snapshot.attribution.state, State::kKnown);
   EXPECT_EQ(snapshot.attribution.why,
-            "shop/web-1 holds GPU-sim-2 of nvidia.com/gpu, which may be any of those that have not "
-            "answered yet");
+            "shop/web-1 holds GPU-sim-2 of nvidia.com/gpu, which may be one of GPUs 2, 3");
   EXPECT_EQ(snapshot.gpus[0].holders.size(), 1);
   EXPECT_EQ(snapshot.gpus[2].holders.size(), 2);
   EXPECT_EQ(snapshot.gpus[3].holders.size(), 2);
   EXPECT_THAT(log_, HasSubstr("event=device_unplaced pod=shop/web-2"));
   EXPECT_THAT(log_, Not(HasSubstr("event=attribution_unknown")));
+}
+
+class IgnoringAttributionTest : public AttributedNode {
+ protected:
+  IgnoringAttributionTest() : AttributedNode("", {{"gpu-operator", "dcgm-"}}) {}
+};
+
+TEST_F(IgnoringAttributionTest, IgnoredPodsHoldNothingAndOthersDo) {
+  kubelet_.AddPod("gpu-operator", "dcgm-exporter-x7k2p", {Gpu("GPU-sim-0"), Gpu("GPU-sim-1")});
+  kubelet_.AddPod("gpu-operator", "web-0", {Gpu("GPU-sim-1")});
+  Ask();
+  const NodeSnapshot snapshot = Read();
+  EXPECT_EQ(snapshot.attribution.state, State::kKnown);
+  EXPECT_THAT(snapshot.gpus[0].holders, IsEmpty());
+  EXPECT_EQ(snapshot.gpus[1].holders.size(), 1);
+  ASSERT_EQ(snapshot.pods.size(), 1);
+  EXPECT_EQ(snapshot.pods[0].name, "web-0");
+}
+
+TEST_F(IgnoringAttributionTest, IgnoredPodsAloneAreAnAnswerThatNeedsNoConfirmation) {
+  kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-1")});
+  Ask();
+  kubelet_.SetPods({});
+  kubelet_.AddPod("gpu-operator", "dcgm-exporter-x7k2p", {Gpu("GPU-sim-0")});
+  Ask();
+  EXPECT_THAT(Read().gpus[1].holders, IsEmpty());
+}
+
+TEST(IgnoredPods, AreLoggedAtTheStart) {
+  const FakeClock clock;
+  testing::internal::CaptureStderr();
+  const KubeletAttribution attribution(clock, {.pod_resources = "/absent"}, absl::Seconds(1), {},
+                                       "", {{"monitoring", ""}, {"gpu-operator", "dcgm-"}});
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("event=pods_ignored pods=monitoring/*,gpu-operator/dcgm-*"));
 }
 
 TEST_F(AttributionTest, OtherProcessesAskTheKubeletAnewAtMostOnceASecond) {

@@ -125,10 +125,21 @@ std::optional<DeviceId> ParseIntel(absl::string_view resource, absl::string_view
   return DeviceId{.form = DeviceId::Form::kCard, .text = std::string(parts[0]), .is_replica = true};
 }
 
-std::optional<DeviceId> ParseByResource(absl::string_view resource, absl::string_view id) {
-  if (resource == "gpu.nvidia.com") {
-    return DeviceId{.form = DeviceId::Form::kName, .text = std::string(id)};
+// A device of NVIDIA's DRA driver, named by the GPU's minor number since v25.3.0
+// (cmd/gpu-kubelet-plugin/deviceinfo.go and mig.go, CanonicalName). "gpu-vfio-0" is bound to no
+// NVIDIA driver, so that NVML does not have it.
+std::optional<DeviceId> ParseDraName(absl::string_view resource, absl::string_view id) {
+  if (resource != "gpu.nvidia.com" || absl::StartsWith(id, "gpu-vfio-")) return std::nullopt;
+  if (const auto minor = NumberAfter("gpu-", id)) {
+    return DeviceId{.form = DeviceId::Form::kMinor, .text = std::string(id), .minor_number = minor};
   }
+  const std::vector<absl::string_view> parts = absl::StrSplit(id, absl::MaxSplits("-mig-", 1));
+  return DeviceId{.form = DeviceId::Form::kName,
+                  .text = std::string(id),
+                  .minor_number = parts.size() == 2 ? NumberAfter("gpu-", parts[0]) : std::nullopt};
+}
+
+std::optional<DeviceId> ParseByResource(absl::string_view resource, absl::string_view id) {
   if (!absl::StartsWith(resource, "nvidia.com/")) return std::nullopt;
   if (id == "tegra" || id == "all") {
     return DeviceId{.form = DeviceId::Form::kAll, .text = std::string(id)};
@@ -145,9 +156,48 @@ bool IsIt(const DeviceId& device, const GpuSample& gpu) {
       return gpu.gpu_instance && gpu.gpu_instance == device.instance &&
              absl::EqualsIgnoreCase(gpu.parent_uuid, device.parent_uuid);
     case DeviceId::Form::kMinor:
-      return gpu.minor_number == device.minor_number && gpu.gpu_instance == device.instance;
+      return gpu.minor_number == device.minor_number && gpu.gpu_instance == device.instance &&
+             IsMig(gpu) == device.instance.has_value();
     case DeviceId::Form::kAll:
       return !IsMig(gpu);
+    default:
+      return false;
+  }
+}
+
+bool HasNotAnswered(const GpuSample& gpu) { return gpu.uuid == UnknownGpuUuid(gpu.index); }
+
+// Of dcgm-exporter's page, which has instances without their UUIDs.
+bool IsInstanceByPlace(const GpuSample& gpu) {
+  return IsMig(gpu) && absl::StrContains(gpu.uuid, '/');
+}
+
+// Whether the whole GPU of the id is one of them.
+bool IsSeen(const DeviceId& device, absl::Span<const GpuSample> gpus) {
+  return std::ranges::any_of(gpus, [&](const GpuSample& gpu) {
+    if (device.form == DeviceId::Form::kMigPlace) {
+      return absl::EqualsIgnoreCase(gpu.uuid, device.parent_uuid);
+    }
+    return device.minor_number && gpu.minor_number == device.minor_number;
+  });
+}
+
+bool MayBe(const DeviceId& device, bool is_seen, const GpuSample& gpu) {
+  const bool may_be_instance =
+      !device.instance || !gpu.gpu_instance || gpu.gpu_instance == device.instance;
+  const bool may_be_minor = gpu.minor_number ? gpu.minor_number == device.minor_number : !is_seen;
+  const bool has_not_answered = !is_seen && HasNotAnswered(gpu);
+  switch (device.form) {
+    case DeviceId::Form::kUuid:
+      return has_not_answered || (absl::StartsWith(device.text, "MIG-") && IsInstanceByPlace(gpu));
+    case DeviceId::Form::kMigPlace:
+      return has_not_answered ||
+             (absl::EqualsIgnoreCase(gpu.parent_uuid, device.parent_uuid) && may_be_instance);
+    case DeviceId::Form::kMinor:
+      return has_not_answered ||
+             (may_be_minor && may_be_instance && IsMig(gpu) == device.instance.has_value());
+    case DeviceId::Form::kName:
+      return has_not_answered || !device.minor_number || (may_be_minor && IsMig(gpu));
     default:
       return false;
   }
@@ -162,6 +212,7 @@ std::optional<DeviceId> ParseDeviceId(absl::string_view resource, absl::string_v
   if (!device) device = ParseMinor(id);
   if (!device) device = ParseAmd(resource, id);
   if (!device) device = ParseIntel(resource, id);
+  if (!device) device = ParseDraName(resource, id);
   if (!device) device = ParseByResource(resource, id);
   if (device) device->is_replica = device->is_replica || is_replica;
   return device;
@@ -178,9 +229,13 @@ std::vector<int> FindGpus(const DeviceId& device, absl::Span<const GpuSample> gp
   return found;
 }
 
-bool MayBeAny(const DeviceId& device) {
-  return device.form == DeviceId::Form::kMigPlace || device.form == DeviceId::Form::kMinor ||
-         device.form == DeviceId::Form::kName;
+std::vector<int> FindPossibleGpus(const DeviceId& device, absl::Span<const GpuSample> gpus) {
+  const bool is_seen = IsSeen(device, gpus);
+  std::vector<int> possible;
+  for (size_t i = 0; i < gpus.size(); ++i) {
+    if (MayBe(device, is_seen, gpus[i])) possible.push_back(static_cast<int>(i));
+  }
+  return possible;
 }
 
 }  // namespace gpuscaler

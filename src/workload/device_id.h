@@ -16,19 +16,21 @@ struct DeviceId {
   enum class Form {
     kUuid,        // "GPU-..." or "MIG-..."
     kMigPlace,    // "MIG-GPU-.../1/0", of NVIDIA's drivers before 470
-    kMinor,       // "nvidia0" and "nvidia0/gi3", of GKE's plugin
+    kMinor,       // "nvidia0" and "nvidia0/gi3", of GKE's plugin; "gpu-0" of NVIDIA's DRA driver
     kPciAddress,  // "0000:19:00.0", of AMD's
     kPartition,   // "amdgpu_xcp_30"
     kCard,        // "card0", of Intel's
     kAll,         // whatever GPUs there are: "all" of WSL, "tegra"
-    kName,        // "gpu-0" of NVIDIA's DRA driver, whose meaning only the API server has
+    // "gpu-0-mig-1g5gb-19-0" of NVIDIA's DRA driver: the instance's profile and placement, which
+    // NVML shows to a privileged user alone. Also any other name of that driver.
+    kName,
   };
   Form form = Form::kUuid;
-  std::string text;             // without the replica's number
-  std::string parent_uuid;      // of kMigPlace
-  int minor_number = 0;         // of kMinor
-  std::optional<int> instance;  // the MIG GPU instance of kMigPlace and kMinor
-  bool is_replica = false;      // one of several that a plugin makes of one device
+  std::string text;                 // without the replica's number
+  std::string parent_uuid;          // of kMigPlace
+  std::optional<int> minor_number;  // of kMinor, and of kName if the name has it
+  std::optional<int> instance;      // the MIG GPU instance of kMigPlace and kMinor
+  bool is_replica = false;          // one of several that a plugin makes of one device
   friend bool operator==(const DeviceId&, const DeviceId&) = default;
 };
 
@@ -39,8 +41,10 @@ std::optional<DeviceId> ParseDeviceId(absl::string_view resource, absl::string_v
 // tell which. Never by the place in the list: that is not the kernel's, nor the plugin's.
 std::vector<int> FindGpus(const DeviceId& device, absl::Span<const GpuSample> gpus);
 
-// Whether a device that FindGpus() did not find may be one of NVIDIA's GPUs all the same. An
-// unknown UUID is none of them; of other makers' devices nobody reads any.
-bool MayBeAny(const DeviceId& device);
+// The places in `gpus` that the id may stand for, if FindGpus() did not find it. Empty: it is none
+// of them. An id with a UUID is at most a GPU that has not answered since the start, one with a
+// minor number at most that GPU or, if none has that number, those without one. Devices of other
+// makers are not read.
+std::vector<int> FindPossibleGpus(const DeviceId& device, absl::Span<const GpuSample> gpus);
 
 }  // namespace gpuscaler

@@ -45,16 +45,20 @@ TEST(ParseDeviceId, KnowsTheFormsOfThePlugins) {
         .parent_uuid = kUuid,
         .instance = 1,
         .is_replica = true}},
-      {"nvidia.com/gpu", "nvidia0", {.form = Form::kMinor, .text = "nvidia0"}},
+      {"nvidia.com/gpu", "nvidia0", {.form = Form::kMinor, .text = "nvidia0", .minor_number = 0}},
       {"nvidia.com/gpu",
        "nvidia12/gi3",
        {.form = Form::kMinor, .text = "nvidia12/gi3", .minor_number = 12, .instance = 3}},
       {"nvidia.com/gpu",
        "nvidia0/vgpu1",
-       {.form = Form::kMinor, .text = "nvidia0", .is_replica = true}},
+       {.form = Form::kMinor, .text = "nvidia0", .minor_number = 0, .is_replica = true}},
       {"nvidia.com/gpu",
        "nvidia0/gi3/vgpu1",
-       {.form = Form::kMinor, .text = "nvidia0/gi3", .instance = 3, .is_replica = true}},
+       {.form = Form::kMinor,
+        .text = "nvidia0/gi3",
+        .minor_number = 0,
+        .instance = 3,
+        .is_replica = true}},
       {"nvidia.com/gpu", "tegra", {.form = Form::kAll, .text = "tegra"}},
       {"nvidia.com/gpu", "all", {.form = Form::kAll, .text = "all"}},
       {"nvidia.com/gpu", "all::1", {.form = Form::kAll, .text = "all", .is_replica = true}},
@@ -63,7 +67,16 @@ TEST(ParseDeviceId, KnowsTheFormsOfThePlugins) {
       {"amd.com/cpx_nps4", "amdgpu_xcp_30", {.form = Form::kPartition, .text = "amdgpu_xcp_30"}},
       {"gpu.intel.com/i915", "card0-0", {.form = Form::kCard, .text = "card0", .is_replica = true}},
       {"gpu.intel.com/xe", "card11-4", {.form = Form::kCard, .text = "card11", .is_replica = true}},
-      {"gpu.nvidia.com", "gpu-0", {.form = Form::kName, .text = "gpu-0"}},
+      {"gpu.nvidia.com", "gpu-0", {.form = Form::kMinor, .text = "gpu-0", .minor_number = 0}},
+      {"gpu.nvidia.com", "gpu-12", {.form = Form::kMinor, .text = "gpu-12", .minor_number = 12}},
+      {"gpu.nvidia.com",
+       "gpu-1-mig-1g5gb-19-0",
+       {.form = Form::kName, .text = "gpu-1-mig-1g5gb-19-0", .minor_number = 1}},
+      {"gpu.nvidia.com",
+       "gpu-1-mig-19-0-1",  // until v25.8
+       {.form = Form::kName, .text = "gpu-1-mig-19-0-1", .minor_number = 1}},
+      {"gpu.nvidia.com", "gpu-x-mig-1", {.form = Form::kName, .text = "gpu-x-mig-1"}},
+      {"gpu.nvidia.com", "slice-0", {.form = Form::kName, .text = "slice-0"}},
   };
   for (const Row& row : rows) {
     const auto got = ParseDeviceId(row.resource, row.id);
@@ -99,6 +112,9 @@ TEST(ParseDeviceId, TakesNoOtherDeviceForAGpu) {
       {"gpu.intel.com/i915", "card-0"},
       {"amd.com/gpu", "0000:19:00"},
       {"nic.example.com", "gpu-0"},
+      {"gpu.nvidia.com", "gpu-vfio-0"},
+      {"compute-domain.nvidia.com", "channel-0"},
+      {"compute-domain.nvidia.com", "daemon-0"},
   };
   for (const auto& [resource, id] : rows) {
     EXPECT_FALSE(ParseDeviceId(resource, id)) << resource << " " << id;
@@ -163,11 +179,53 @@ TEST(FindGpus, AllIsEveryGpuButNoMigInstance) {
               ElementsAre(0, 2));
 }
 
-TEST(FindGpus, NameOfADriverFindsNone) {
-  EXPECT_THAT(Find("gpu.nvidia.com", "gpu-0", {Gpu(kUuid, 0, 0)}), IsEmpty());
-  EXPECT_TRUE(MayBeAny(*ParseDeviceId("gpu.nvidia.com", "gpu-0")));
-  EXPECT_FALSE(MayBeAny(*ParseDeviceId("amd.com/gpu", "0000:19:00.0")));
-  EXPECT_FALSE(MayBeAny(*ParseDeviceId("nvidia.com/gpu", kUuid)));
+TEST(FindGpus, DraDeviceByItsMinorAndNeverAnInstance) {
+  const GpuSample parent = Gpu(kUuid, 0, 1);
+  const GpuSample instance = Instance(kMig, parent, std::nullopt);
+  EXPECT_THAT(Find("gpu.nvidia.com", "gpu-1", {Gpu(kOther, 1, 0), parent, instance}),
+              ElementsAre(1));
+  EXPECT_THAT(Find("gpu.nvidia.com", "gpu-1-mig-1g5gb-19-0", {parent, instance}), IsEmpty());
+}
+
+std::vector<int> Possible(const char* resource, const std::string& id,
+                          const std::vector<GpuSample>& gpus) {
+  const auto device = ParseDeviceId(resource, id);
+  EXPECT_TRUE(device) << id;
+  return FindPossibleGpus(*device, gpus);
+}
+
+TEST(FindPossibleGpus, MinorIsOneOfTheGpusWithoutANumberIfNoneHasIt) {
+  const std::vector<GpuSample> gpus = {Gpu(kUuid, 0, 0), Gpu(kOther, 1),
+                                       Gpu(UnknownGpuUuid(2).c_str(), 2)};
+  EXPECT_THAT(Possible("gpu.nvidia.com", "gpu-1", gpus), ElementsAre(1, 2));
+  EXPECT_THAT(Possible("nvidia.com/gpu", "nvidia1", gpus), ElementsAre(1, 2));
+  EXPECT_THAT(Possible("gpu.nvidia.com", "gpu-1", {Gpu(kUuid, 0, 0)}), IsEmpty());
+}
+
+TEST(FindPossibleGpus, DraInstanceIsOneOfItsGpu) {
+  const GpuSample parent = Gpu(kUuid, 0, 0);
+  const GpuSample other = Gpu(kOther, 1, 1);
+  const std::vector<GpuSample> gpus = {
+      parent, Instance(kMig, parent, 3),   Instance("MIG-b", parent, 4),
+      other,  Instance("MIG-c", other, 3), Gpu(UnknownGpuUuid(2).c_str(), 2)};
+  EXPECT_THAT(Possible("gpu.nvidia.com", "gpu-0-mig-1g5gb-19-0", gpus), ElementsAre(1, 2));
+  EXPECT_THAT(Possible("gpu.nvidia.com", "gpu-7-mig-1g5gb-19-0", gpus), ElementsAre(5));
+}
+
+TEST(FindPossibleGpus, ComputeInstanceIsOneOfItsGpuInstance) {
+  const GpuSample parent = Gpu(kUuid, 0, 0);
+  const std::vector<GpuSample> gpus = {parent, Instance("MIG-a", parent, 3),
+                                       Instance("MIG-b", parent, 3), Instance("MIG-c", parent, 4)};
+  EXPECT_THAT(Possible("nvidia.com/gpu", "nvidia0/gi3", gpus), ElementsAre(1, 2));
+  EXPECT_THAT(Possible("nvidia.com/gpu", absl::StrCat("MIG-", kUuid, "/3/0"), gpus),
+              ElementsAre(1, 2));
+}
+
+TEST(FindPossibleGpus, UuidIsAtMostAGpuThatHasNotAnswered) {
+  const std::vector<GpuSample> gpus = {Gpu(kOther, 0, 0), Gpu(UnknownGpuUuid(1).c_str(), 1)};
+  EXPECT_THAT(Possible("nvidia.com/gpu", kUuid, gpus), ElementsAre(1));
+  EXPECT_THAT(Possible("amd.com/gpu", "0000:19:00.0", gpus), IsEmpty());
+  EXPECT_THAT(Possible("gpu.nvidia.com", "slice-0", gpus), ElementsAre(0, 1));
 }
 
 }  // namespace

@@ -5,9 +5,8 @@
 #include <optional>
 #include <set>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "workload/device_id.h"
+#include "workload/monitoring_claims.h"
 
 namespace gpuscaler {
 namespace {
@@ -17,25 +16,26 @@ struct Claim {
   int pod = 0;  // its place in what the kubelet listed
   std::string container;
   std::string device;
-  bool may_share = false;  // with other pods
+  std::string claim;         // PodDevice::claim
+  bool may_share = false;    // with other pods
+  bool is_possible = false;  // GpuHolder::is_possible
 };
 
 struct Unplaced {
   int pod = 0;
   const PodDevice* device = nullptr;
   DeviceId id;
+  std::vector<int> may_be;  // places in the snapshot's GPUs
 };
 
-bool IsUuid(const Unplaced& unplaced) { return unplaced.id.form == DeviceId::Form::kUuid; }
-
-// The device of a claim is named by its driver, but a UUID may stand in its CDI names.
-std::optional<DeviceId> IdOf(const PodDevice& device) {
-  for (const std::string& name : device.cdi_names) {
-    const size_t at = name.rfind('=');
-    if (at == std::string::npos) continue;
-    if (auto id = ParseDeviceId("", name.substr(at + 1))) return id;
+// The places that each of the ids may stand for.
+std::vector<int> PossibleGpus(const std::vector<DeviceId>& ids, absl::Span<const GpuSample> gpus) {
+  std::vector<int> possible = FindPossibleGpus(ids.front(), gpus);
+  for (const DeviceId& id : ids) {
+    const std::vector<int> others = FindPossibleGpus(id, gpus);
+    std::erase_if(possible, [&](int gpu) { return !std::ranges::binary_search(others, gpu); });
   }
-  return ParseDeviceId(device.resource, device.id);
+  return possible;
 }
 
 // A plugin's device is one pod's, unless it is one of several replicas. A DRA driver's, whose name
@@ -51,15 +51,19 @@ class HolderFinder {
       : pods_(pods),
         pod_of_process_(pod_of_process),
         snapshot_(snapshot),
+        monitoring_(pods, snapshot.gpus),
         claims_(snapshot.gpus.size()) {}
 
   std::vector<UnplacedDevice> Fill() {
     for (size_t i = 0; i < pods_.size(); ++i) PlaceById(static_cast<int>(i));
     PlaceByProcesses();
-    for (size_t i = 0; i < claims_.size(); ++i) KeepTheLiving(i);
-    std::vector<UnplacedDevice> left = PlaceOnSilentGpus();
+    for (size_t i = 0; i < claims_.size(); ++i) {
+      DropMonitoring(i);
+      KeepTheLiving(i);
+    }
+    PlaceOnPossibleGpus();
     SetHolders();
-    return left;
+    return std::move(left_);
   }
 
  private:
@@ -67,18 +71,24 @@ class HolderFinder {
 
   void PlaceById(int pod) {
     for (const PodDevice& device : pods_[pod].devices) {
-      const std::optional<DeviceId> id = IdOf(device);
-      if (!id) continue;
-      const std::vector<int> found = FindGpus(*id, snapshot_.gpus);
-      for (const int gpu : found) {
-        AddClaim(pod, device, *id, gpu);
+      if (monitoring_.IsMonitoring(pods_[pod].pod, device.claim)) continue;
+      const std::vector<DeviceId> ids = IdsOf(device);
+      std::vector<int> found;
+      for (auto id = ids.begin(); id != ids.end() && found.empty(); ++id) {
+        found = FindGpus(*id, snapshot_.gpus);
+        for (const int gpu : found) AddClaim(pod, device, *id, static_cast<size_t>(gpu));
       }
-      if (found.empty()) unplaced_.push_back({.pod = pod, .device = &device, .id = *id});
+      if (!found.empty() || ids.empty()) continue;
+      unplaced_.push_back({.pod = pod,
+                           .device = &device,
+                           .id = ids.back(),
+                           .may_be = PossibleGpus(ids, snapshot_.gpus)});
     }
   }
 
   // Two replicas of a GPU may be in one container.
-  void AddClaim(int pod, const PodDevice& device, const DeviceId& id, size_t gpu) {
+  void AddClaim(int pod, const PodDevice& device, const DeviceId& id, size_t gpu,
+                bool is_possible = false) {
     const bool is_there = std::ranges::any_of(claims_[gpu], [&](const Claim& other) {
       return other.pod == pod && other.container == device.container;
     });
@@ -86,24 +96,26 @@ class HolderFinder {
     claims_[gpu].push_back({.pod = pod,
                             .container = device.container,
                             .device = id.text,
-                            .may_share = MayShare(device, id)});
+                            .claim = device.claim,
+                            .may_share = MayShare(device, id),
+                            .is_possible = is_possible});
   }
-
-  // One that has not answered since the start.
-  bool IsDisconnected(size_t i) { return Gpu(i).uuid == UnknownGpuUuid(Gpu(i).index); }
 
   void PlaceByProcesses() {
     for (size_t i = 0; i < snapshot_.gpus.size(); ++i) {
-      if (!claims_[i].empty()) continue;
+      if (IsTaken(i)) continue;
       const std::set<std::string> names = PodsWithProcesses(i);
       std::erase_if(unplaced_, [&](const Unplaced& unplaced) {
-        if (!MayBeAny(unplaced.id) || !names.contains(NameOf(pods_[unplaced.pod].pod)))
-          return false;
-        if (HasOther(unplaced, i)) return false;
+        if (!MayBe(unplaced, i) || HasOther(unplaced, i)) return false;
+        if (!names.contains(NameOf(pods_[unplaced.pod].pod))) return false;
         AddClaim(unplaced.pod, *unplaced.device, unplaced.id, i);
         return true;
       });
     }
+  }
+
+  static bool MayBe(const Unplaced& unplaced, size_t gpu) {
+    return std::ranges::find(unplaced.may_be, static_cast<int>(gpu)) != unplaced.may_be.end();
   }
 
   std::optional<absl::Time> ListedSince(int pod) const { return pods_[pod].pod.listed_since; }
@@ -123,6 +135,39 @@ class HolderFinder {
       if (!name.empty()) names.insert(std::move(name));
     }
     return names;
+  }
+
+  // Claims of one device are not for monitoring if they have processes there, else if they have
+  // the fewest devices, else if their pods are no DaemonSet's by their names. If that leaves
+  // several, each is a possible holder.
+  void DropMonitoring(size_t gpu) {
+    std::vector<Claim>& claims = claims_[gpu];
+    const std::set<std::string> names = PodsWithProcesses(gpu);
+    std::set<std::string> all;
+    std::set<std::string> with_process;
+    std::set<std::string> by_name;
+    for (const Claim& claim : claims) {
+      const Pod& pod = pods_[claim.pod].pod;
+      all.insert(claim.claim);
+      if (names.contains(NameOf(pod))) with_process.insert(claim.claim);
+      if (!monitoring_.MayBeMonitoring(pod, claim.claim)) by_name.insert(claim.claim);
+    }
+    const bool any_has_all = std::ranges::any_of(
+        all, [this](const std::string& claim) { return monitoring_.HasAllGpus(claim); });
+    if (all.size() < 2 || !any_has_all) return;
+    std::set<std::string> held = monitoring_.Smallest(all);
+    if (held.size() > 1 && !by_name.empty()) {
+      std::erase_if(held, [&](const std::string& claim) { return !by_name.contains(claim); });
+    }
+    if (!with_process.empty()) held = with_process;
+    std::erase_if(claims, [&](const Claim& claim) { return !held.contains(claim.claim); });
+    if (held.size() == 1 || !with_process.empty()) return;
+    for (Claim& claim : claims) {
+      claim.is_possible = true;
+      left_.push_back({.pod = NameOf(pods_[claim.pod].pod),
+                       .id = absl::StrCat(claim.device, " of claim ", claim.claim),
+                       .may_be = {static_cast<int>(gpu)}});
+    }
   }
 
   void KeepTheLiving(size_t gpu) {
@@ -159,7 +204,8 @@ class HolderFinder {
         const auto containers = std::ranges::count(claims_[i], claim.pod, &Claim::pod);
         Gpu(i).holders.push_back({.pod = PlaceOf(claim.pod),
                                   .container = claim.container,
-                                  .share = shares[pod] / static_cast<double>(containers)});
+                                  .share = shares[pod] / static_cast<double>(containers),
+                                  .is_possible = claim.is_possible});
       }
     }
   }
@@ -171,44 +217,33 @@ class HolderFinder {
     return place->second;
   }
 
+  // Returns true unless only claims that may be for monitoring name the GPU.
+  bool IsTaken(size_t gpu) const {
+    return std::ranges::any_of(claims_[gpu], [this](const Claim& claim) {
+      return !monitoring_.MayBeMonitoring(pods_[claim.pod].pod, claim.claim);
+    });
+  }
+
   // A GPU that is divided is none that anybody holds.
   bool IsFree(size_t i) {
-    return claims_[i].empty() && std::ranges::find(snapshot_.gpus, Gpu(i).uuid,
-                                                   &GpuSample::parent_uuid) == snapshot_.gpus.end();
+    return !IsTaken(i) && std::ranges::find(snapshot_.gpus, Gpu(i).uuid, &GpuSample::parent_uuid) ==
+                              snapshot_.gpus.end();
   }
 
-  // Which of several silent GPUs a device is nobody can tell, nor whether it is one at all: it may
-  // be of a GPU that the driver no longer counts.
-  std::vector<UnplacedDevice> PlaceOnSilentGpus() {
-    std::vector<size_t> silent;
-    bool any_other = false;
-    for (size_t i = 0; i < snapshot_.gpus.size(); ++i) {
-      if (!IsFree(i)) continue;
-      if (IsDisconnected(i)) silent.push_back(i);
-      any_other = any_other || !IsDisconnected(i);
+  void PlaceOnPossibleGpus() {
+    for (Unplaced& unplaced : unplaced_) {
+      std::erase_if(unplaced.may_be, [&](int gpu) { return !IsFree(static_cast<size_t>(gpu)); });
     }
-    std::vector<UnplacedDevice> left;
     for (const Unplaced& unplaced : unplaced_) {
-      const bool any = MayBeAny(unplaced.id);
-      const bool is_disconnected = !silent.empty() && (IsUuid(unplaced) || (any && !any_other));
-      const bool may_be_read = (any && any_other) || MayBeInstance(unplaced);
-      if (is_disconnected ? HasSuccessor(unplaced) : !may_be_read) continue;
-      left.push_back({.pod = NameOf(pods_[unplaced.pod].pod),
-                      .id = absl::StrCat(unplaced.device->id, " of ", unplaced.device->resource),
-                      .is_disconnected = is_disconnected});
-      if (!is_disconnected) continue;
-      for (const size_t gpu : silent) AddClaim(unplaced.pod, *unplaced.device, unplaced.id, gpu);
+      if (unplaced.may_be.empty() || HasSuccessor(unplaced)) continue;
+      for (const int gpu : unplaced.may_be) {
+        AddClaim(unplaced.pod, *unplaced.device, unplaced.id, static_cast<size_t>(gpu), true);
+        for (Claim& claim : claims_[static_cast<size_t>(gpu)]) claim.is_possible = true;
+      }
+      left_.push_back({.pod = NameOf(pods_[unplaced.pod].pod),
+                       .id = absl::StrCat(unplaced.device->id, " of ", unplaced.device->resource),
+                       .may_be = unplaced.may_be});
     }
-    return left;
-  }
-
-  // Of a source that knows instances by their places alone, as dcgm-exporter's page does.
-  bool MayBeInstance(const Unplaced& unplaced) {
-    if (!IsUuid(unplaced) || !absl::StartsWith(unplaced.id.text, "MIG-")) return false;
-    for (size_t i = 0; i < snapshot_.gpus.size(); ++i) {
-      if (IsMig(Gpu(i)) && IsFree(i) && absl::StrContains(Gpu(i).uuid, '/')) return true;
-    }
-    return false;
   }
 
   // Of a dead pod: the device is listed with a later one too.
@@ -223,12 +258,28 @@ class HolderFinder {
   const absl::Span<const NodePod> pods_;
   const PodOfProcess& pod_of_process_;
   NodeSnapshot& snapshot_;
+  const MonitoringClaims monitoring_;
   std::vector<std::vector<Claim>> claims_;  // of each GPU
   std::vector<Unplaced> unplaced_;
+  std::vector<UnplacedDevice> left_;
   std::map<int, int> places_;  // from what was listed to snapshot.pods
 };
 
 }  // namespace
+
+std::vector<DeviceId> IdsOf(const PodDevice& device) {
+  std::vector<DeviceId> ids;
+  const auto add = [&ids](absl::string_view resource, absl::string_view text) {
+    if (auto id = ParseDeviceId(resource, text)) ids.push_back(*std::move(id));
+  };
+  for (const std::string& name : device.cdi_names) {
+    const size_t at = name.rfind('=');
+    if (at != std::string::npos) add("", absl::string_view(name).substr(at + 1));
+  }
+  for (const std::string& id : device.other_ids) add("nvidia.com/gpu", id);
+  add(device.resource, device.id);
+  return ids;
+}
 
 std::string NameOf(const Pod& pod) { return absl::StrCat(pod.namespace_name, "/", pod.name); }
 

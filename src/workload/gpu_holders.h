@@ -7,6 +7,7 @@
 #include "absl/types/span.h"
 #include "kubelet/pod_resources.h"
 #include "model/node_snapshot.h"
+#include "workload/device_id.h"
 #include "workload/shared_gpu.h"
 
 namespace gpuscaler {
@@ -19,12 +20,15 @@ struct NodePod {
 
 std::string NameOf(const Pod& pod);  // "shop/web-0"
 
-// A device that may be one of the GPUs, and nobody can tell which.
+// Returns every id of the device, the most reliable first: a UUID in a claim's CDI names,
+// PodDevice::other_ids, and the id that the kubelet lists. Empty: it is no GPU.
+std::vector<DeviceId> IdsOf(const PodDevice& device);
+
+// A device that may be one of several GPUs.
 struct UnplacedDevice {
-  std::string pod;  // as NameOf() has it
-  std::string id;   // with its resource, "gpu-0 of gpu.nvidia.com"
-  // It is none of those that can be read: the holders of these are known all the same.
-  bool is_disconnected = false;
+  std::string pod;          // as NameOf() has it
+  std::string id;           // with its resource, "gpu-0 of gpu.nvidia.com"
+  std::vector<int> may_be;  // places in the snapshot's GPUs
   friend bool operator==(const UnplacedDevice&, const UnplacedDevice&) = default;
 };
 
@@ -32,9 +36,9 @@ struct UnplacedDevice {
 //
 // An id that names its GPU decides. Of a device that only one pod can hold and several are listed
 // with, a dead one and its successor, the pod with a process there has it, else the one that was
-// listed last. What names none is placed by the pods' processes. A GPU without a UUID yet, which
-// has not answered since the start, is held by each pod of a device that is listed and not seen:
-// no one of them is guessed, and whichever it is, what it holds cannot be read.
+// listed last. A device that names none is placed by the pods' processes. If these do not show it
+// either, its pod is a possible holder of each GPU that the device may be and no other pod holds:
+// none of them is guessed, and the holders of all other GPUs are known.
 std::vector<UnplacedDevice> FillHolders(absl::Span<const NodePod> pods,
                                         const PodOfProcess& pod_of_process, NodeSnapshot& snapshot);
 

@@ -17,14 +17,20 @@ PodDevice Held(const std::string& id, const std::string& container = "main") {
   return {.container = container, .resource = "nvidia.com/gpu", .id = id};
 }
 
+// Pods with a device of one name share the claim.
 PodDevice Claimed(const std::string& id, const std::string& cdi = "k8s.gpu.nvidia.com/device=x") {
-  return {.container = "main", .resource = "gpu.nvidia.com", .id = id, .cdi_names = {cdi}};
+  return {.container = "main",
+          .resource = "gpu.nvidia.com",
+          .id = id,
+          .claim = absl::StrCat("shop/claim-of-", id),
+          .cdi_names = {cdi}};
 }
 
-UnplacedDevice OfSilentGpu(const std::string& pod, const std::string& id) {
+UnplacedDevice Unplaced(const std::string& pod, const std::string& id, std::vector<int> may_be,
+                        const std::string& resource = "nvidia.com/gpu") {
   return {.pod = absl::StrCat("shop/", pod),
-          .id = absl::StrCat(id, " of nvidia.com/gpu"),
-          .is_disconnected = true};
+          .id = absl::StrCat(id, " of ", resource),
+          .may_be = std::move(may_be)};
 }
 
 // A node of GPUs "GPU-sim-0" and so on.
@@ -59,13 +65,13 @@ class FillHoldersTest : public testing::Test {
         pods_, [this](int64_t pid) { return names_[pid]; }, snapshot_);
   }
 
-  // "web-0/main=1 web-1/main=0.5"
+  // "web-0/main=1", "web-0/main? web-1/main?"
   std::string Holders(int gpu) const {
-    return absl::StrJoin(snapshot_.gpus[gpu].holders, " ",
-                         [this](std::string* text, const GpuHolder& holder) {
-                           absl::StrAppend(text, snapshot_.pods[holder.pod].name, "/",
-                                           holder.container, "=", holder.share);
-                         });
+    return absl::StrJoin(
+        snapshot_.gpus[gpu].holders, " ", [this](std::string* text, const GpuHolder& holder) {
+          absl::StrAppend(text, snapshot_.pods[holder.pod].name, "/", holder.container);
+          absl::StrAppend(text, holder.is_possible ? "?" : absl::StrCat("=", holder.share));
+        });
   }
 
   std::vector<std::string> Pods() const {
@@ -154,9 +160,9 @@ TEST_F(FillHoldersTest, GpuThatNeverAnsweredIsHeldByThePodWhoseGpuIsNotSeen) {
   snapshot_.gpus[1].uuid = UnknownGpuUuid(1);
   Add("web-0", {Held("GPU-sim-0")});
   Add("web-1", {Held("GPU-sim-1")});
-  EXPECT_THAT(Fill(), ElementsAre(OfSilentGpu("web-1", "GPU-sim-1")));
+  EXPECT_THAT(Fill(), ElementsAre(Unplaced("web-1", "GPU-sim-1", {1})));
   EXPECT_EQ(Holders(0), "web-0/main=1");
-  EXPECT_EQ(Holders(1), "web-1/main=1");
+  EXPECT_EQ(Holders(1), "web-1/main?");
 }
 
 TEST_F(FillHoldersTest, PodsThatShareAGpuThatNeverAnsweredAllHoldIt) {
@@ -164,7 +170,7 @@ TEST_F(FillHoldersTest, PodsThatShareAGpuThatNeverAnsweredAllHoldIt) {
   Add("web-0", {Held("GPU-sim-1::0")});
   Add("web-1", {Held("GPU-sim-1::1")});
   Fill();
-  EXPECT_EQ(Holders(1), "web-0/main=0.5 web-1/main=0.5");
+  EXPECT_EQ(Holders(1), "web-0/main? web-1/main?");
 }
 
 // Which is which cannot be told, whatever the order of the kubelet's list.
@@ -174,10 +180,10 @@ TEST_F(NodeOfThreeTest, GpusThatNeverAnsweredAreHeldByAllWhoMayHoldOneAndTheOthe
   Add("web-1", {Held("GPU-sim-1")});
   Add("known", {Held("GPU-sim-2")});
   Add("web-0", {Held("GPU-sim-0")});
-  EXPECT_THAT(Fill(),
-              ElementsAre(OfSilentGpu("web-1", "GPU-sim-1"), OfSilentGpu("web-0", "GPU-sim-0")));
-  EXPECT_EQ(Holders(0), "web-1/main=0.5 web-0/main=0.5");
-  EXPECT_EQ(Holders(1), "web-1/main=0.5 web-0/main=0.5");
+  EXPECT_THAT(Fill(), ElementsAre(Unplaced("web-1", "GPU-sim-1", {0, 1}),
+                                  Unplaced("web-0", "GPU-sim-0", {0, 1})));
+  EXPECT_EQ(Holders(0), "web-1/main? web-0/main?");
+  EXPECT_EQ(Holders(1), "web-1/main? web-0/main?");
   EXPECT_EQ(Holders(2), "known/main=1");
 }
 
@@ -185,16 +191,16 @@ TEST_F(FillHoldersTest, PodOfAGpuThatIsGoneMayHoldTheOneThatNeverAnsweredToo) {
   snapshot_.gpus[1].uuid = UnknownGpuUuid(1);
   Add("on-the-gone", {Held("GPU-sim-7")});
   Add("web-1", {Held("GPU-sim-1")});
-  EXPECT_THAT(Fill(), ElementsAre(OfSilentGpu("on-the-gone", "GPU-sim-7"),
-                                  OfSilentGpu("web-1", "GPU-sim-1")));
-  EXPECT_EQ(Holders(1), "on-the-gone/main=0.5 web-1/main=0.5");
+  EXPECT_THAT(Fill(), ElementsAre(Unplaced("on-the-gone", "GPU-sim-7", {1}),
+                                  Unplaced("web-1", "GPU-sim-1", {1})));
+  EXPECT_EQ(Holders(1), "on-the-gone/main? web-1/main?");
 }
 
 TEST_F(FillHoldersTest, InstanceThatIsNotSeenMayBeOfTheGpuThatNeverAnswered) {
   snapshot_.gpus[1].uuid = UnknownGpuUuid(1);
   Add("web-0", {Held("MIG-sim-1-0")});
-  EXPECT_THAT(Fill(), ElementsAre(OfSilentGpu("web-0", "MIG-sim-1-0")));
-  EXPECT_EQ(Holders(1), "web-0/main=1");
+  EXPECT_THAT(Fill(), ElementsAre(Unplaced("web-0", "MIG-sim-1-0", {1})));
+  EXPECT_EQ(Holders(1), "web-0/main?");
 }
 
 TEST_F(FillHoldersTest, OfADeadPodAndItsSuccessorTheLaterMayHoldTheGpusThatNeverAnswered) {
@@ -202,31 +208,67 @@ TEST_F(FillHoldersTest, OfADeadPodAndItsSuccessorTheLaterMayHoldTheGpusThatNever
   Add("job-bbbbb", {Held("GPU-sim-0")});
   now_ += absl::Seconds(1);
   Add("job-ccccc", {Held("GPU-sim-0")});
-  EXPECT_THAT(Fill(), ElementsAre(OfSilentGpu("job-ccccc", "GPU-sim-0")));
+  EXPECT_THAT(Fill(), ElementsAre(Unplaced("job-ccccc", "GPU-sim-0", {0, 1})));
   EXPECT_THAT(Pods(), ElementsAre("job-ccccc"));
 }
 
-TEST_F(FillHoldersTest, DeviceThatTellsNoGpuIsOnTheOneThatNeverAnsweredWhereTheOtherIsHeld) {
+TEST_F(FillHoldersTest, MinorThatNoGpuHasIsOfTheOneThatNeverAnsweredIfTheOtherIsHeld) {
   snapshot_.gpus[1].uuid = UnknownGpuUuid(1);
   Add("web-0", {Held("GPU-sim-0")});
   Add("web-1", {Claimed("gpu-1")});
-  EXPECT_THAT(Fill(), ElementsAre(UnplacedDevice{"shop/web-1", "gpu-1 of gpu.nvidia.com", true}));
+  EXPECT_THAT(Fill(), ElementsAre(Unplaced("web-1", "gpu-1", {1}, "gpu.nvidia.com")));
   EXPECT_EQ(Holders(0), "web-0/main=1");
-  EXPECT_EQ(Holders(1), "web-1/main=1");
+  EXPECT_EQ(Holders(1), "web-1/main?");
 }
 
-TEST_F(FillHoldersTest, DeviceThatTellsNoGpuMayBeTheFreeOneBesidesTheOneThatNeverAnswered) {
+TEST_F(FillHoldersTest, MinorThatNoGpuHasMayBeAnyThatHasNoNumber) {
   snapshot_.gpus[1].uuid = UnknownGpuUuid(1);
   Add("web-1", {Claimed("gpu-1")});
-  EXPECT_THAT(Fill(), ElementsAre(UnplacedDevice{"shop/web-1", "gpu-1 of gpu.nvidia.com", false}));
-  EXPECT_EQ(Holders(0), "");
-  EXPECT_EQ(Holders(1), "");
+  EXPECT_THAT(Fill(), ElementsAre(Unplaced("web-1", "gpu-1", {0, 1}, "gpu.nvidia.com")));
+  EXPECT_EQ(Holders(0), "web-1/main?");
+  EXPECT_EQ(Holders(1), "web-1/main?");
+  EXPECT_THAT(Pods(), ElementsAre("web-1"));
 }
 
-TEST_F(FillHoldersTest, DeviceThatTellsNoGpuIsLeftOver) {
+TEST_F(NodeOfThreeTest, DraDeviceIsTheGpuWithItsMinor) {
+  for (const int i : {0, 1, 2}) snapshot_.gpus[i].minor_number = 2 - i;
   Add("web-0", {Claimed("gpu-0")});
-  EXPECT_THAT(Fill(), ElementsAre(UnplacedDevice{"shop/web-0", "gpu-0 of gpu.nvidia.com", false}));
+  Add("web-1", {Claimed("gpu-1")});
+  EXPECT_THAT(Fill(), IsEmpty());
   EXPECT_EQ(Holders(0), "");
+  EXPECT_EQ(Holders(1), "web-1/main=1");
+  EXPECT_EQ(Holders(2), "web-0/main=1");
+}
+
+TEST_F(NodeOfThreeTest, UnknownNamePutsInDoubtOnlyTheGpusThatNoOtherPodHolds) {
+  snapshot_.gpus[0].minor_number = 0;
+  Add("web-0", {Claimed("gpu-0")});
+  Add("web-1", {Claimed("slice-7")});
+  Add("web-2", {Held("GPU-sim-1")});
+  EXPECT_THAT(Fill(), ElementsAre(Unplaced("web-1", "slice-7", {2}, "gpu.nvidia.com")));
+  EXPECT_EQ(Holders(0), "web-0/main=1");
+  EXPECT_EQ(Holders(1), "web-2/main=1");
+  EXPECT_EQ(Holders(2), "web-1/main?");
+}
+
+TEST_F(FillHoldersTest, DraInstancePutsInDoubtOnlyTheInstancesOfItsGpu) {
+  for (const int i : {0, 1}) snapshot_.gpus[i].minor_number = i;
+  for (const int instance : {3, 4, 5}) {
+    GpuSample gpu = snapshot_.gpus[0];
+    gpu.uuid = absl::StrCat("MIG-sim-0-", instance);
+    gpu.parent_uuid = "GPU-sim-0";
+    gpu.gpu_instance = instance;
+    snapshot_.gpus.push_back(gpu);
+  }
+  Add("web-0", {Held("MIG-sim-0-4")});
+  Add("web-1", {Claimed("gpu-0-mig-1g5gb-19-0")});
+  EXPECT_THAT(Fill(),
+              ElementsAre(Unplaced("web-1", "gpu-0-mig-1g5gb-19-0", {2, 4}, "gpu.nvidia.com")));
+  EXPECT_EQ(Holders(0), "");
+  EXPECT_EQ(Holders(1), "");
+  EXPECT_EQ(Holders(2), "web-1/main?");
+  EXPECT_EQ(Holders(3), "web-0/main=1");
+  EXPECT_EQ(Holders(4), "web-1/main?");
 }
 
 TEST_F(FillHoldersTest, OtherMakersDeviceIsNone) {
@@ -261,7 +303,7 @@ TEST_F(FillHoldersTest, PodsOfOneClaimShareTheGpu) {
   EXPECT_EQ(Holders(1), "web-0/main=0.5 web-1/main=0.5");
 }
 
-TEST_F(FillHoldersTest, DeviceThatTellsNoGpuHurtsNobodyWhereAllAreHeld) {
+TEST_F(FillHoldersTest, UnknownNameIsNoDoubtIfAllGpusAreHeld) {
   Add("web-0", {Held("GPU-sim-0"), Held("GPU-sim-1")});
   Add("web-1", {Claimed("gpu-0")});
   EXPECT_THAT(Fill(), IsEmpty());
@@ -274,9 +316,10 @@ TEST_F(FillHoldersTest, InstanceMayBeAnyOfThoseThatAreKnownByTheirPlacesAlone) {
   instance.parent_uuid = "GPU-sim-0";
   snapshot_.gpus.insert(snapshot_.gpus.begin() + 1, instance);
   Add("web-0", {Held("MIG-4f1d3a2b-0000-1111-2222-333344445555")});
-  const UnplacedDevice want = {.pod = "shop/web-0",
-                               .id = "MIG-4f1d3a2b-0000-1111-2222-333344445555 of nvidia.com/gpu"};
-  EXPECT_THAT(Fill(), ElementsAre(want));
+  EXPECT_THAT(Fill(),
+              ElementsAre(Unplaced("web-0", "MIG-4f1d3a2b-0000-1111-2222-333344445555", {1})));
+  EXPECT_EQ(Holders(1), "web-0/main?");
+  EXPECT_EQ(Holders(2), "");
 }
 
 TEST_F(FillHoldersTest, MigInstanceIsHeldAndItsGpuIsNot) {

@@ -1,4 +1,4 @@
-// Where the kernel and the kubelet tell of processes and pods.
+// The folders in which the kernel, the kubelet and a DRA driver show processes, pods and claims.
 #pragma once
 
 #include <string>
@@ -8,6 +8,8 @@ namespace gpuscaler {
 struct NodeFolders {
   std::string proc = "/proc";
   std::string pod_logs = "/var/log/pods";
+  std::string cdi = "/var/run/cdi";
+  std::string dra_plugin = "/var/lib/kubelet/plugins/gpu.nvidia.com";
 };
 
 }  // namespace gpuscaler

@@ -13,12 +13,6 @@ namespace {
 
 constexpr char kWhy[] = "the driver no longer counts this GPU";
 
-GpuSample Uncounted(const GpuSample& seen) {
-  GpuSample gpu = UnreadableGpu(seen, kWhy, {});
-  gpu.minor_number = seen.minor_number;
-  return gpu;
-}
-
 // A GPU that this agent never saw: what it can measure is not known.
 GpuSample NeverSeen(const std::string& uuid, int index) {
   GpuSample gpu = UnknownGpu(index, kWhy);
@@ -42,16 +36,19 @@ bool IsPresent(const NodeSnapshot& snapshot, const std::string& uuid) {
 // Whether the device is one whole GPU of NVIDIA's, and its id the UUID. Other makers have ids of
 // the same form, operators rename resources, and a MIG instance may have been divided anew.
 bool IsWholeGpu(const PodDevice& device, const DeviceId& id) {
-  return id.form == DeviceId::Form::kUuid && !id.is_replica &&
-         absl::StartsWith(device.resource, "nvidia.com/") && absl::StartsWith(id.text, "GPU-");
+  const bool is_of_nvidia =
+      absl::StartsWith(device.resource, "nvidia.com/") || device.resource == "gpu.nvidia.com";
+  return id.form == DeviceId::Form::kUuid && !id.is_replica && is_of_nvidia &&
+         absl::StartsWith(id.text, "GPU-");
 }
 
 std::set<std::string> ListedWholeGpus(absl::Span<const NodePod> pods) {
   std::set<std::string> uuids;
   for (const NodePod& pod : pods) {
     for (const PodDevice& device : pod.devices) {
-      const auto id = ParseDeviceId(device.resource, device.id);
-      if (id && IsWholeGpu(device, *id)) uuids.insert(id->text);
+      for (const DeviceId& id : IdsOf(device)) {
+        if (IsWholeGpu(device, id)) uuids.insert(id.text);
+      }
     }
   }
   return uuids;
@@ -61,15 +58,16 @@ bool IsCounted(const NodeSnapshot& snapshot, const std::string& uuid) {
   return std::ranges::find(snapshot.gpus, uuid, &GpuSample::uuid) != snapshot.gpus.end();
 }
 
-std::set<std::string> ListedUuids(absl::Span<const NodePod> pods) {
-  std::set<std::string> uuids;
-  for (const NodePod& pod : pods) {
-    for (const PodDevice& device : pod.devices) {
-      const auto id = ParseDeviceId(device.resource, device.id);
-      if (id && id->form == DeviceId::Form::kUuid) uuids.insert(id->text);
-    }
-  }
-  return uuids;
+// Whether an id names the GPU and none that is counted: of a minor number another one may have it.
+bool IsListed(const GpuSample& gpu, const NodeSnapshot& snapshot, absl::Span<const NodePod> pods) {
+  const auto names_it = [&](const DeviceId& id) {
+    return !FindGpus(id, {&gpu, 1}).empty() && FindGpus(id, snapshot.gpus).empty();
+  };
+  return std::ranges::any_of(pods, [&](const NodePod& pod) {
+    return std::ranges::any_of(pod.devices, [&](const PodDevice& device) {
+      return std::ranges::any_of(IdsOf(device), names_it);
+    });
+  });
 }
 
 }  // namespace
@@ -80,7 +78,7 @@ void UncountedGpus::AddTo(NodeSnapshot& snapshot, absl::Span<const NodePod> pods
       snapshot.gpus, [](const GpuSample& gpu) { return gpu.uuid == UnknownGpuUuid(gpu.index); });
   if (any_unknown) return;
   for (const auto& [uuid, seen] : seen_) {
-    if (!IsCounted(snapshot, uuid)) snapshot.gpus.push_back(Uncounted(seen));
+    if (!IsCounted(snapshot, uuid)) snapshot.gpus.push_back(UnreadableGpu(seen, kWhy, {}));
   }
   for (const std::string& uuid : ListedWholeGpus(pods)) {
     if (IsPresent(snapshot, uuid)) continue;
@@ -94,9 +92,8 @@ void UncountedGpus::Remember(const NodeSnapshot& snapshot, absl::Span<const Node
     const bool has_own_uuid = gpu.uuid != UnknownGpuUuid(gpu.index);
     if (!IsMig(gpu) && has_own_uuid) seen_.insert_or_assign(gpu.uuid, gpu);
   }
-  const std::set<std::string> listed = ListedUuids(pods);
   std::erase_if(seen_, [&](const auto& entry) {
-    return !listed.contains(entry.first) && !IsCounted(snapshot, entry.first);
+    return !IsCounted(snapshot, entry.first) && !IsListed(entry.second, snapshot, pods);
   });
 }
 

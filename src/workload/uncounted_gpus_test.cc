@@ -45,6 +45,29 @@ TEST_F(UncountedGpusTest, AGpuThatTheDriverNoLongerCountsStaysWithItsPodAndCanno
   EXPECT_EQ(ReadBoth().gpus.size(), 2) << "it is back";
 }
 
+TEST_F(UncountedGpusTest, AClaimIsListedByTheMinorUnlessAnotherGpuHasIt) {
+  kubelet_.AddPod(
+      "shop", "web-1",
+      {{.container = "main", .resource = "gpu.nvidia.com", .id = "gpu-1", .claim = "shop/web-1"}});
+  Ask();
+  NodeSnapshot both;
+  both.gpus.push_back({.uuid = "GPU-sim-0", .minor_number = 0, .utilization_percent = 50});
+  both.gpus.push_back({.uuid = "GPU-sim-1", .minor_number = 1, .utilization_percent = 50});
+  NodeSnapshot first{.taken_at = clock_.Now(), .gpus = {both.gpus[0]}};
+  NodeSnapshot renumbered = first;
+  renumbered.gpus[0].minor_number = 1;
+  both.taken_at = clock_.Now();
+  attribution_.Annotate(both);
+  attribution_.Annotate(first);
+  ASSERT_EQ(first.gpus.size(), 2);
+  EXPECT_EQ(first.gpus[1].uuid, "GPU-sim-1");
+  EXPECT_TRUE(IsUnreadable(first.gpus[1]));
+  EXPECT_EQ(first.gpus[1].holders.size(), 1);
+  attribution_.Annotate(renumbered);
+  ASSERT_EQ(renumbered.gpus.size(), 1);
+  EXPECT_EQ(renumbered.gpus[0].holders.size(), 1);
+}
+
 TEST_F(UncountedGpusTest, AGpuThatNoPodIsListedWithIsGone) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
   Ask();

@@ -151,6 +151,9 @@ spec:
 - --attribution={{ ternary "none" .Values.attribution.mode .Values.simulate.enabled }}
 {{- if include "scaler.asksKubelet" $of }}
 - --discover-engines={{ .Values.agent.discoverEngines }}
+{{- with .Values.attribution.ignorePods }}
+- --ignore-pods={{ join "," . }}
+{{- end }}
 {{- end }}
 {{- end }}
 - --poll-interval={{ .Values.scaler.pollInterval }}
@@ -333,6 +336,10 @@ readOnlyRootFilesystem: true
 {{- if include "scaler.seesProcesses" $of }}
 - {name: pod-logs, mountPath: /var/log/pods, readOnly: true}
 {{- end }}
+{{- if .Values.attribution.draFolders }}
+- {name: cdi, mountPath: /var/run/cdi, readOnly: true}
+- {name: dra-plugin, mountPath: /var/lib/kubelet/plugins/gpu.nvidia.com, readOnly: true}
+{{- end }}
 {{- end }}
 {{- if include "scaler.mountsDevices" $of }}
 - {name: nvml, mountPath: /run/nvml/libnvidia-ml.so.1, readOnly: true}
@@ -374,6 +381,11 @@ readOnlyRootFilesystem: true
 {{- if include "scaler.seesProcesses" $of }}
 # Folders named after the pods, and their UIDs, which the processes' cgroups have.
 - {name: pod-logs, hostPath: {path: /var/log/pods, type: Directory}}
+{{- end }}
+{{- if .Values.attribution.draFolders }}
+# None is made where the driver has not.
+- {name: cdi, hostPath: {path: /var/run/cdi, type: Directory}}
+- {name: dra-plugin, hostPath: {path: {{ .Values.attribution.kubeletDir }}/plugins/gpu.nvidia.com, type: Directory}}
 {{- end }}
 {{- end }}
 {{- if include "scaler.mountsDevices" $of }}

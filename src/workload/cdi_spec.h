@@ -1,0 +1,20 @@
+// A CDI specification (Container Device Interface): the device nodes that a container gets.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace gpuscaler {
+
+// Each device by its name, "dab5ab50-d59a-42a6-af16-cfd4628c0f7a-gpu-0", with the paths of its own
+// device nodes, "/dev/nvidia0".
+using CdiDevices = std::map<std::string, std::vector<std::string>>;
+
+// INVALID_ARGUMENT: `yaml` is no CDI specification, or has more than 4096 devices or device nodes.
+absl::StatusOr<CdiDevices> ParseCdiSpec(absl::string_view yaml);
+
+}  // namespace gpuscaler

@@ -1,0 +1,51 @@
+// The files that NVIDIA's DRA driver leaves on a node about the devices of its claims.
+//
+// Three places name the GPU of a device. The CDI file has the device nodes that the container
+// runtime gave the container, so it is right whatever the driver's version calls the device. The
+// checkpoint has the UUID, of an instance too, and alone has adminAccess; its format is private to
+// the driver. The device's name, "gpu-0", has the minor number, needs no file, and comes last.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kubelet/pod_resources.h"
+#include "workload/cdi_spec.h"
+#include "workload/dra_checkpoint.h"
+#include "workload/node_folders.h"
+
+namespace gpuscaler {
+
+// Not thread-safe.
+class ClaimFiles {
+ public:
+  explicit ClaimFiles(const NodeFolders& folders);
+
+  // Fills `other_ids` of the devices of NVIDIA's DRA driver, in the order above, and removes
+  // devices with adminAccess: a pod that only monitors a GPU does not hold it. An absent file adds
+  // nothing. If a file cannot be read or parsed, what it had before counts, and one line is logged
+  // until it changes. Blocks on files; reads a file again only if it has changed.
+  void AddTo(std::vector<PodDevices>& pods);
+
+ private:
+  template <typename Content>
+  struct File {
+    std::string version;  // of the state that was read; empty: absent
+    Content content;      // of the last state without a fault
+  };
+
+  const PreparedDevice* Find(const PodDevice& device) const;
+  const CdiDevices& Spec(const std::string& path);
+  std::vector<std::string> IdsOf(const PodDevice& device);
+  std::string IdByNodes(const std::vector<std::string>& paths) const;
+  std::string InstanceIdOf(int minor_number, const std::set<int>& capabilities) const;
+
+  const NodeFolders folders_;
+  File<PreparedDevices> checkpoint_;
+  std::map<std::string, File<CdiDevices>> specs_;  // by path, of the claims listed last
+  std::set<std::string> used_;                     // paths of the present AddTo()
+};
+
+}  // namespace gpuscaler

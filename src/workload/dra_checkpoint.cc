@@ -1,0 +1,67 @@
+#include "workload/dra_checkpoint.h"
+
+#include "absl/strings/str_cat.h"
+#include "nlohmann/json.hpp"
+
+namespace gpuscaler {
+namespace {
+
+using Json = nlohmann::json;
+
+// Returns null if a part of the path is absent, null or no object.
+const Json& At(const Json& json, std::initializer_list<const char*> path) {
+  static const Json kNull;
+  const Json* at = &json;
+  for (const char* const key : path) {
+    if (!at->is_object()) return kNull;
+    const auto found = at->find(key);
+    if (found == at->end()) return kNull;
+    at = &*found;
+  }
+  return *at;
+}
+
+std::string TextAt(const Json& json, std::initializer_list<const char*> path) {
+  const Json& text = At(json, path);
+  return text.is_string() ? text.get<std::string>() : "";
+}
+
+// The UUID of an instance is in "info" until v25.8, and in "concrete" later.
+void AddPrepared(const std::string& claim_uid, const Json& device, PreparedDevices& devices) {
+  const std::pair<const char*, std::string> kinds[] = {
+      {"gpu", TextAt(device, {"gpu", "info", "uuid"})},
+      {"mig", TextAt(device, {"mig", "concrete", "migUUID"})},
+      {"mig", TextAt(device, {"mig", "info", "uuid"})}};
+  for (const auto& [kind, uuid] : kinds) {
+    const std::string name = TextAt(device, {kind, "device", "DeviceName"});
+    if (!uuid.empty() && !name.empty()) devices[{claim_uid, name}].uuid = uuid;
+  }
+}
+
+void AddClaim(const std::string& uid, const Json& claim, PreparedDevices& devices) {
+  for (const Json& result : At(claim, {"status", "allocation", "devices", "results"})) {
+    if (TextAt(result, {"driver"}) != "gpu.nvidia.com") continue;
+    const Json& admin = At(result, {"adminAccess"});
+    devices[{uid, TextAt(result, {"device"})}].has_admin_access =
+        admin.is_boolean() && admin.get<bool>();
+  }
+  for (const Json& group : At(claim, {"preparedDevices"})) {
+    for (const Json& device : At(group, {"devices"})) AddPrepared(uid, device, devices);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<PreparedDevices> ParseDraCheckpoint(absl::string_view json) {
+  const Json checkpoint = Json::parse(json.begin(), json.end(), nullptr, false);
+  const bool has_v2 = At(checkpoint, {"v2"}).is_object();
+  if (!has_v2 && !At(checkpoint, {"v1"}).is_object()) {
+    return absl::InvalidArgumentError("no checkpoint of NVIDIA's DRA driver: it has no v1 or v2");
+  }
+  PreparedDevices devices;
+  const Json& claims = At(checkpoint, {has_v2 ? "v2" : "v1", "preparedClaims"});
+  for (const auto& [uid, claim] : claims.items()) AddClaim(uid, claim, devices);
+  return devices;
+}
+
+}  // namespace gpuscaler
