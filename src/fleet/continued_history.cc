@@ -1,6 +1,7 @@
 #include "fleet/continued_history.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -141,12 +142,17 @@ std::shared_ptr<NodeHistory> Continued(std::shared_ptr<NodeHistory> before, Agen
   return next->newest == nullptr ? nullptr : next;
 }
 
-AgentUpdate UpdateAfter(absl::Time at, const AgentUpdate& update) {
-  AgentUpdate after;
-  for (const AgentUpdate::Reading& reading : update.readings) {
-    if (reading.snapshot.taken_at > at) after.readings.push_back(reading);
+std::vector<AgentUpdate::Reading> ReadingsAfter(absl::Time at, const AgentUpdate& update) {
+  const std::vector<AgentUpdate::Reading>& all = update.readings;
+  const auto first = std::ranges::find_if(
+      all, [at](const AgentUpdate::Reading& reading) { return reading.snapshot.taken_at > at; });
+  std::vector<AgentUpdate::Reading> after;
+  const auto stood_until = first == all.end() ? update.unchanged_until : first->before_until;
+  if (first != all.begin() && stood_until.value_or(at) > at) {
+    after.push_back({.before_until = std::nullopt, .snapshot = std::prev(first)->snapshot});
+    after.back().snapshot.taken_at = at + absl::Microseconds(1);
   }
-  after.unchanged_until = update.unchanged_until;
+  after.insert(after.end(), first, all.end());
   return after;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "fleet/agent_update.h"
 #include "model/node_history.h"
@@ -14,7 +15,8 @@ namespace gpuscaler {
 std::shared_ptr<NodeHistory> Continued(std::shared_ptr<NodeHistory> before, AgentUpdate update,
                                        const NodeHistory::Limits& limits);
 
-// The readings behind `at`, and until when the newest stood.
-AgentUpdate UpdateAfter(absl::Time at, const AgentUpdate& update);
+// The readings after `at`, and before them the one that still stood then, as of a moment later: it
+// may differ from what another agent read.
+std::vector<AgentUpdate::Reading> ReadingsAfter(absl::Time at, const AgentUpdate& update);
 
 }  // namespace gpuscaler

@@ -10,6 +10,7 @@ FleetStore::FleetStore(const Clock& clock, const FleetStoreOptions& options)
       registry_(options.timeouts),
       node_store_({.limits = options.limits,
                    .leases = options.leases,
+                   .grace = options.timeouts.grace,
                    .forget_after = options.timeouts.forget_after}) {}
 
 void FleetStore::Listed(const absl::StatusOr<std::vector<std::string>>& answer) {
@@ -127,6 +128,9 @@ absl::StatusOr<std::map<std::string, std::string>> FleetStore::SpeakersOf(
     speakers.emplace_hint(speakers.end(), name, node_store_.SpeakerOf(name));
   }
   speakers.merge(node_store_.Remembering(wanted.namespaces));
+  for (auto& [name, address] : speakers) {
+    if (node_store_.IsDisputed(name, now)) address.clear();
+  }
   return speakers;
 }
 
@@ -184,6 +188,11 @@ std::vector<AgentStatus> FleetStore::Agents() const {
                    .why = agent.connected ? agent.trouble : agent.lost});
   }
   return all;
+}
+
+int64_t FleetStore::CountDisputedNodes() const {
+  MutexLock lock(mutex_);
+  return node_store_.CountDisputed(clock_.Now());
 }
 
 FleetStore::Listing FleetStore::listing() const {

@@ -80,7 +80,7 @@ class FleetStore : public AgentListener, public FleetReader {
   absl::StatusOr<Fleet> All() const override;
   // By the names of the nodes that Of() gives, and of those with agents that remember engines of
   // these namespaces, at no more cost than that of their names: the addresses of the agents that
-  // speak for them; empty: an agent that did is another node's now.
+  // speak for them; empty: an agent that did is another node's now, or two claim the node.
   absl::StatusOr<std::map<std::string, std::string>> SpeakersOf(const PodInterest& wanted) const;
   absl::Status Check() const override;
   absl::Time NewestAt() const override;
@@ -92,6 +92,8 @@ class FleetStore : public AgentListener, public FleetReader {
   void Close();
 
   std::vector<AgentStatus> Agents() const;
+  // Nodes that are unreadable because two live agents claim them.
+  int64_t CountDisputedNodes() const;
 
   // What became of the questions after the agents.
   struct Listing {

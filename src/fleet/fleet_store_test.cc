@@ -29,12 +29,15 @@ class FleetStoreTest : public testing::Test {
  protected:
   // A reading of a node of one GPU, of which a pod of `namespace_name` has one.
   void Says(const std::string& address, const std::string& node, double utilization_percent = 50,
-            const std::string& namespace_name = "team-a") {
+            const std::string& namespace_name = "team-a",
+            const std::string& gpu_uuid = WorkingGpu(0).uuid) {
     NodeSnapshot snapshot = SnapshotOf(1, clock_.Now(), node);
+    snapshot.gpus[0].uuid = gpu_uuid;
     snapshot.gpus[0].utilization_percent = utilization_percent;
     AddPods(snapshot);
     snapshot.pods[0].namespace_name = namespace_name;
     snapshot.pods[0].name = absl::StrCat("llama-", node);
+    snapshot.pods[0].uid = absl::StrCat("uid-", node);
     AgentUpdate update{.node = node, .instance = InstanceOf(address), .received_at = clock_.Now()};
     update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
     store_.Received(address, std::move(update));
@@ -229,32 +232,36 @@ TEST_F(FleetStoreTest, FleetThatNobodyIsListedOfSaysSo) {
   EXPECT_THAT(Decided().notes, Not(Contains(HasSubstr("no agent is listed"))));
 }
 
-TEST_F(FleetStoreTest, TwoAgentsOfOneNodeForLongerThanAnUpgradeMakeAnswersPartial) {
-  store_.Listed(Addresses{"a:1", "b:1"});
-  Says("b:1", "gpu-a", 50);
-  const absl::Time begun = clock_.Now();
-  const auto both_say = [&] {
-    Says("a:1", "gpu-a", 50);
-    Says("b:1", "gpu-a", 50);
+// An agent that claimed a node's name took V from 80 to 0.
+TEST_F(FleetStoreTest, NodeThatTwoLiveAgentsClaimIsUnreadableAfterGrace) {
+  store_.Listed(Addresses{"a:1", "b:1", "c:1"});
+  Says("a:1", "gpu-a", 90);
+  Says("c:1", "gpu-c", 50);
+  const absl::Time claimed_at = clock_.Now();
+  const auto all_say = [&] {
+    Says("b:1", "gpu-a", 0, "team-a", "GPU-of-another-machine");
+    Says("a:1", "gpu-a", 90);
+    Says("c:1", "gpu-c", 50);
   };
-  for (; clock_.Now() - begun < absl::Minutes(1); clock_.Advance(absl::Seconds(1))) {
-    both_say();
-    ASSERT_FALSE(Decided().partial) << clock_.Now() - begun;
+  for (; clock_.Now() - claimed_at <= absl::Seconds(15); clock_.Advance(absl::Seconds(1))) {
+    all_say();
+    ASSERT_EQ(Decided().value, 90 + 50) << clock_.Now() - claimed_at;
   }
-  EXPECT_LE(Fleet()->stands_until, begun + absl::Minutes(1));
-  clock_.Advance(absl::Seconds(1));
-  both_say();
+  all_say();
   const Decision decision = Decided();
-  EXPECT_EQ(decision.value, 50) << "one of them counts";
-  EXPECT_TRUE(decision.partial);
-  EXPECT_THAT(
-      decision.notes,
-      Contains(HasSubstr("partial: two agents are of node gpu-a: a:1, whose readings count, "
-                         "and b:1")));
-  const int64_t generation = Fleet()->generation;
+  EXPECT_EQ(decision.value, 80 + 50);
+  EXPECT_EQ(decision.unreadable, 1);
+  EXPECT_TRUE(decision.active);
+  EXPECT_THAT(decision.notes,
+              Contains(HasSubstr("partial: node gpu-a is claimed by two agents with different "
+                                 "GPUs: a:1 and b:1")));
+  EXPECT_THAT(*store_.SpeakersOf({.namespaces = {"team-a"}}),
+              UnorderedElementsAre(Pair("gpu-a", ""), Pair("gpu-c", "c:1")))
+      << "nor do its engines count";
+  EXPECT_EQ(store_.CountDisputedNodes(), 1);
   IsLost("b:1");
-  EXPECT_GT(Fleet()->generation, generation);
-  EXPECT_FALSE(Decided().partial);
+  EXPECT_EQ(Decided().value, 90 + 50);
+  EXPECT_EQ(store_.CountDisputedNodes(), 0);
 }
 
 TEST_F(FleetStoreTest, AgentThatDropsOutCountsForItsGraceAndIsUnreadableThen) {

@@ -11,10 +11,6 @@
 namespace gpuscaler {
 namespace {
 
-// For so long a DaemonSet may have two pods on a node while it is upgraded: minReadySeconds is 30
-// s.
-constexpr absl::Duration kUpgrade = absl::Minutes(1);
-
 // Of the past that is kept: a question comes later than its reading.
 constexpr absl::Duration kMargin = absl::Seconds(10);
 
@@ -26,35 +22,42 @@ bool IsOwnerless(const NodeHistory& history) {
   return waits && std::ranges::any_of(history.Newest().gpus, &GpuSample::in_use);
 }
 
+// Instances of MIG come and go with their mode.
+absl::string_view Physical(const GpuSample& gpu) {
+  return gpu.parent_uuid.empty() ? gpu.uuid : gpu.parent_uuid;
+}
+
+bool IsOfOneMachine(const NodeSnapshot& a, const NodeSnapshot& b) {
+  if (a.gpus.empty() || b.gpus.empty()) return a.gpus.empty() && b.gpus.empty();
+  const std::set<absl::string_view> uuids = [&a] {
+    std::set<absl::string_view> all;
+    for (const GpuSample& gpu : a.gpus) all.insert(Physical(gpu));
+    return all;
+  }();
+  return std::ranges::any_of(b.gpus,
+                             [&](const GpuSample& gpu) { return uuids.contains(Physical(gpu)); });
+}
+
 }  // namespace
 
 void NodeStore::Received(const std::string& address, AgentUpdate update, absl::Time now,
                          int64_t generation) {
   AgentSession& session = sessions_[address];
-  if (session.stream == 0) session.stream = ++streams_;
+  session.is_connected = true;
   if (update.engine_namespaces) session.engine_namespaces = *std::move(update.engine_namespaces);
   if (update.node.empty()) return;
   if (session.node != update.node) {
-    Part(address, generation);
+    EndClaim(address, generation);
     Leave(address, update, generation);
   }
   session.node = update.node;
   session.instance = update.instance;
-  const Word word = WordOf(address, session, update);
-  if (word == Word::kPassedOver) {
-    session.passed_over = true;
-    Meet(address, update.node, now, generation);
-    return;
-  }
-  if (word == Word::kTakesOver) SayTwice(address, session, update);
-  if (session.passed_over) {
-    session.owes_all = true;
-    return;
-  }
+  if (!IsOwn(address, session) && !TakesOver(address, now, generation, update)) return;
   Node& node = nodes_[session.node];
   const bool is_new = !IsHeartbeat(address, session, node, update, now);
-  if (node.rival == address) node.rival = std::exchange(node.speaker, "");
+  if (node.rival == address) node.rival.clear();
   node.speaker = address;
+  node.instance = session.instance;
   node.received_at = update.received_at;
   node.silence.clear();
   node.left_at = absl::InfiniteFuture();
@@ -62,51 +65,82 @@ void NodeStore::Received(const std::string& address, AgentUpdate update, absl::T
   if (is_new || index_.IsDue(session.node, *node.history)) Changed(session.node, generation);
 }
 
-void NodeStore::Meet(const std::string& rival, const std::string& name, absl::Time now,
-                     int64_t generation) {
-  const auto found = nodes_.find(name);
-  if (found == nodes_.end()) return;
-  Node& node = found->second;
-  const auto speaker = sessions_.find(node.speaker);
-  const bool same_agent =
-      speaker == sessions_.end() || speaker->second.instance == sessions_.at(rival).instance;
-  if (same_agent || node.rival == rival) return;
-  if (node.rival.empty()) node.rival_since = now;
-  node.rival = rival;
-  Changed(name, generation);
+bool NodeStore::IsOwn(const std::string& address, const AgentSession& session) const {
+  const auto node = nodes_.find(session.node);
+  return node != nodes_.end() && node->second.speaker == address &&
+         node->second.instance == session.instance;
 }
 
-void NodeStore::Part(const std::string& address, int64_t generation) {
+bool NodeStore::TakesOver(const std::string& address, absl::Time now, int64_t generation,
+                          AgentUpdate& update) {
+  AgentSession& session = sessions_.at(address);
+  const auto found = nodes_.find(update.node);
+  if (found != nodes_.end()) {
+    Node& node = found->second;
+    if (node.speaker != address && !update.readings.empty()) {
+      session.has_other_gpus =
+          !IsOfOneMachine(node.history->Newest(), update.readings.back().snapshot);
+    }
+    if (!MaySpeak(address, session, node, now)) {
+      Claim(address, update, now, generation);
+      return false;
+    }
+  }
+  session.owes_all = update.readings.empty() && update.unchanged_until;
+  if (found != nodes_.end()) {
+    update.readings = ReadingsAfter(found->second.history->NewestAt(), update);
+    found->second.replayed = nullptr;
+  }
+  if (update.readings.empty()) return false;
+  update.readings.front().before_until.reset();
+  return true;
+}
+
+bool NodeStore::MaySpeak(const std::string& address, const AgentSession& session, const Node& node,
+                         absl::Time now) const {
+  const auto speaker = sessions_.find(node.speaker);
+  const bool has_left = speaker == sessions_.end() || node.left_at != absl::InfiniteFuture();
+  if (node.speaker == address || has_left) return true;
+  const absl::Duration silent = now - node.received_at;
+  if (speaker->second.is_connected && silent <= kQuiet) return false;
+  return !session.has_other_gpus || silent > options_.grace;
+}
+
+void NodeStore::Claim(const std::string& address, const AgentUpdate& update, absl::Time now,
+                      int64_t generation) {
+  AgentSession& session = sessions_.at(address);
+  if (!session.has_other_gpus) return EndClaim(address, generation);
+  Node& node = nodes_.at(update.node);
+  if (!node.rival.empty() || !sessions_.at(node.speaker).is_connected) return;
+  node.rival = address;
+  node.rival_since = now;
+  Changed(update.node, generation);
+  const auto dropped = session.lines.Pass(update.received_at);
+  if (!dropped) return;
+  LogWarn("node_claimed_twice",
+          {{"node", update.node},
+           {"counts", node.speaker},
+           {"other", address},
+           {"unreadable_after_seconds", absl::ToDoubleSeconds(options_.grace)},
+           {"dropped", *dropped}});
+}
+
+void NodeStore::EndClaim(const std::string& address, int64_t generation) {
   const auto session = sessions_.find(address);
   const auto node = session == sessions_.end() ? nodes_.end() : nodes_.find(session->second.node);
-  if (node == nodes_.end() || node->second.rival.empty()) return;
-  if (node->second.rival != address && node->second.speaker != address) return;
+  if (node == nodes_.end() || node->second.rival != address) return;
   node->second.rival.clear();
   Changed(node->first, generation);
 }
 
-NodeStore::Word NodeStore::WordOf(const std::string& address, const AgentSession& session,
-                                  const AgentUpdate& update) const {
-  const auto node = nodes_.find(update.node);
-  // A node without a reading is none: its agent says why it has not read anything yet.
-  if (node == nodes_.end()) return update.readings.empty() ? Word::kPassedOver : Word::kCounts;
-  const std::string& speaker = node->second.speaker;
-  if (speaker == address || node->second.left_at != absl::InfiniteFuture()) return Word::kCounts;
-  const auto other = sessions_.find(speaker);
-  if (other == sessions_.end() || other->second.stream == 0) return Word::kCounts;
-  const bool is_same_agent = other->second.instance == session.instance;  // at two addresses
-  if (is_same_agent || other->second.stream > session.stream) return Word::kPassedOver;
-  return Word::kTakesOver;
+bool NodeStore::IsDisputed(const std::string& node, absl::Time now) const {
+  const auto found = nodes_.find(node);
+  return found != nodes_.end() && IsDisputed(found->second, now);
 }
 
-void NodeStore::SayTwice(const std::string& address, AgentSession& session,
-                         const AgentUpdate& update) const {
-  const auto dropped = session.lines.Pass(update.received_at);
-  if (!dropped) return;
-  LogWarn("node_twice", {{"node", update.node},
-                         {"address", address},
-                         {"instead_of", nodes_.at(update.node).speaker},
-                         {"dropped", *dropped}});
+int64_t NodeStore::CountDisputed(absl::Time now) const {
+  return std::ranges::count_if(nodes_,
+                               [&](const auto& each) { return IsDisputed(each.second, now); });
 }
 
 bool NodeStore::IsHeartbeat(const std::string& address, const AgentSession& session,
@@ -127,7 +161,8 @@ void NodeStore::Continue(AgentUpdate update, absl::Time now, AgentSession& sessi
     return;
   }
   // What is kept goes on meanwhile, and for good if an agent that has just begun has less to tell.
-  AgentUpdate after = UpdateAfter(node.history->NewestAt(), update);
+  AgentUpdate after{.readings = ReadingsAfter(node.history->NewestAt(), update),
+                    .unchanged_until = update.unchanged_until};
   node.history = Continued(std::move(node.history), std::move(after), limits);
   node.replayed = Continued(std::move(node.replayed), std::move(update), limits);
   if (more || node.replayed == nullptr) return;
@@ -151,11 +186,10 @@ NodeHistory::Limits NodeStore::LimitsOf(const std::string& node, absl::Time now)
 }
 
 void NodeStore::Lost(const std::string& address, const absl::Status& why, int64_t generation) {
-  Part(address, generation);
+  EndClaim(address, generation);
   AgentSession& session = sessions_[address];
-  session.stream = 0;
   // The next stream begins with all, or goes on from the newest reading.
-  session.passed_over = session.owes_all = session.tells_again = false;
+  session.is_connected = session.owes_all = session.tells_again = false;
   if (!Speaks(address)) return;
   Node& node = nodes_.at(session.node);
   node.silence = std::string(why.message());
@@ -188,7 +222,7 @@ void NodeStore::Leave(const std::string& address, const AgentUpdate& update, int
 }
 
 void NodeStore::Forget(const std::string& address, int64_t generation) {
-  Part(address, generation);
+  EndClaim(address, generation);
   if (Speaks(address)) {
     const std::string& name = sessions_.at(address).node;
     Removed(name, generation);
@@ -246,7 +280,7 @@ std::vector<std::string> NodeStore::LackingPast(absl::Time now) const {
     if (node.history->forgotten_until <= now - wanted || node.replayed_for >= wanted) continue;
     const auto session = sessions_.find(node.speaker);
     if (session == sessions_.end() || session->second.node != name) continue;
-    if (session->second.stream == 0 || session->second.tells_again) continue;
+    if (!session->second.is_connected || session->second.tells_again) continue;
     if (lacking.size() >= kAtOnce) break;
     lacking.push_back(node.speaker);
   }
@@ -256,7 +290,7 @@ std::vector<std::string> NodeStore::LackingPast(absl::Time now) const {
 void NodeStore::TellsAgain(const std::string& address, absl::Time now) {
   const auto session = sessions_.find(address);
   if (session == sessions_.end()) return;
-  session->second.passed_over = session->second.owes_all = false;
+  session->second.owes_all = false;
   if (!Speaks(address)) return;
   session->second.tells_again = true;
   Node& node = nodes_.at(session->second.node);
@@ -283,12 +317,11 @@ void NodeStore::Add(const std::string& name, FleetHistory& fleet) const {
 
 void NodeStore::AddRival(const Node& node, FleetHistory& fleet) const {
   if (node.rival.empty()) return;
-  const absl::Time lasts_at = node.rival_since + kUpgrade;
-  if (fleet.now > lasts_at) {
-    fleet.nodes.back().twice =
-        absl::StrCat(node.speaker, ", whose readings count, and ", node.rival);
+  const absl::Time disputed_at = node.rival_since + options_.grace;
+  if (IsDisputed(node, fleet.now)) {
+    fleet.nodes.back().disputed = absl::StrCat(node.speaker, " and ", node.rival);
   } else {
-    fleet.stands_until = std::min(fleet.stands_until, lasts_at);
+    fleet.stands_until = std::min(fleet.stands_until, disputed_at);
   }
 }
 

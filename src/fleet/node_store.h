@@ -27,6 +27,9 @@ class NodeStore {
     // Of how far decisions look back: older readings are not kept. It outlives the tracks. Null:
     // all within the limits are.
     const Leases* leases = nullptr;
+    // How long two agents may claim a node before it is unreadable, and how long the last readings
+    // of a lost agent keep its node from an agent with other GPUs.
+    absl::Duration grace = absl::InfiniteDuration();
     // For so long a node is kept whose agent is another node's now.
     absl::Duration forget_after = absl::InfiniteDuration();
   };
@@ -65,7 +68,7 @@ class NodeStore {
   int64_t generation() const { return generation_; }  // of the last change of any
 
   absl::Time NewestAt() const;
-  // Of the node that the agent speaks for; InfinitePast: it speaks for none.
+  // When the node that the agent speaks for was read; InfinitePast: it speaks for none.
   absl::Time NewestOf(const std::string& address) const;
   // The address of the agent whose word counts for the node; empty: it is another node's now.
   std::string SpeakerOf(const std::string& node) const;
@@ -73,6 +76,9 @@ class NodeStore {
   std::map<std::string, std::string> Remembering(const std::vector<std::string>& namespaces) const;
   // Another agent, or another address of the same, speaks for its node.
   bool IsSuperseded(const std::string& address) const;
+  // Two live agents with different GPUs have claimed the node for longer than `grace`.
+  bool IsDisputed(const std::string& node, absl::Time now) const;
+  int64_t CountDisputed(absl::Time now) const;
 
  private:
   // An agent, as one that may speak for a node.
@@ -80,42 +86,55 @@ class NodeStore {
     std::string node;  // that it tells of; empty: not known yet
     uint64_t instance = 0;
     std::set<std::string> engine_namespaces;  // it remembers their engines
-    int64_t stream = 0;                       // counts up over all agents; 0: it is lost
+    bool is_connected = false;
     bool tells_again = false;
-    // Another spoke for its node, and what it told was not kept: its stream tells what changed
-    // since, which is nothing without that.
-    bool passed_over = false;
-    bool owes_all = false;  // it may speak now: a new stream is due
+    // Its stream says that its newest reading still stands, which was not kept: a new one is due.
+    bool owes_all = false;
+    // None of its GPUs, in its newest reading while another agent spoke, is one of the node's.
+    bool has_other_gpus = false;
     // What is logged of it, which it can cause as fast as it talks.
     PassesLately lines{10, absl::Minutes(1)};
   };
   struct Node {
-    std::string speaker;  // the address of the agent whose word counts
+    std::string speaker;    // the address of the agent whose word counts
+    uint64_t instance = 0;  // of that agent's process, which made the newest reading
     absl::Time received_at = absl::InfinitePast();
     std::string silence;  // why its speaker is not heard; empty: it is
     // When its speaker was heard of another node: addresses are given again.
     absl::Time left_at = absl::InfiniteFuture();
-    std::string rival;  // another agent that says it is of this node; empty: none
+    std::string rival;  // another live agent that claims it with other GPUs; empty: none
     absl::Time rival_since;
     std::shared_ptr<NodeHistory> history;   // readers' shares are of a const one
     std::shared_ptr<NodeHistory> replayed;  // so far; null: it is not told again
     absl::Duration replayed_for;            // how far back decisions looked when it was
   };
 
-  // Whether its word counts for the node: of two agents the one that connected last.
-  enum class Word { kCounts, kTakesOver, kPassedOver };
-  Word WordOf(const std::string& address, const AgentSession& session,
-              const AgentUpdate& update) const;
-  void SayTwice(const std::string& address, AgentSession& session, const AgentUpdate& update) const;
+  // The newest reading of its node was made by this process and came from this address.
+  bool IsOwn(const std::string& address, const AgentSession& session) const;
+  // Whether another process than that speaks for its node from this update on, which is cut to what
+  // is new. It needs a reading of its own: none of the former agent's is prolonged.
+  bool TakesOver(const std::string& address, absl::Time now, int64_t generation,
+                 AgentUpdate& update);
+  // If several agents claim a node, the first one speaks for it until it is lost or falls silent.
+  // Then another that reports one of its GPUs follows at once: a GPU is in one
+  // machine, and an upgrade has two agents on a node for as long as it lasts (maxSurge). An agent
+  // with other GPUs is taken for another machine's, and follows after `grace`.
+  bool MaySpeak(const std::string& address, const AgentSession& session, const Node& node,
+                absl::Time now) const;
   // Nothing new is said, and the node was neither silent nor stale until now: all that was decided
   // still stands, for as long as it was to (Decision::valid_until).
   bool IsHeartbeat(const std::string& address, const AgentSession& session, const Node& node,
                    const AgentUpdate& update, absl::Time now) const;
-  // Another agent than the speaker is heard of the node.
-  void Meet(const std::string& rival, const std::string& name, absl::Time now, int64_t generation);
-  void Part(const std::string& address, int64_t generation);
+  // An agent that may not speak for the node claims it.
+  void Claim(const std::string& address, const AgentUpdate& update, absl::Time now,
+             int64_t generation);
+  // The agent claims its node no more, or not with other GPUs.
+  void EndClaim(const std::string& address, int64_t generation);
+  bool IsDisputed(const Node& node, absl::Time now) const {
+    return !node.rival.empty() && now - node.rival_since > options_.grace;
+  }
   void AddRival(const Node& node, FleetHistory& fleet) const;
-  // What its agent says continues the history, or tells it again.
+  // Adds the update to the history, or to the one that is told again.
   void Continue(AgentUpdate update, absl::Time now, AgentSession& session, Node& node) const;
   // The agent speaks for its node no more, but for another. The one that it left before is
   // forgotten: an agent that goes from name to name would else fill the memory with nodes.
@@ -133,7 +152,6 @@ class NodeStore {
   PodIndex index_;
   std::set<std::string> ownerless_;
   int64_t ownerless_generation_ = 0;  // of its last change
-  int64_t streams_ = 0;
   int64_t generation_ = 0;
 };
 

@@ -2,6 +2,9 @@
 
 #include <functional>
 #include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -17,12 +20,18 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 constexpr absl::Duration kJoinWithin = absl::Seconds(5);
+constexpr absl::Duration kGrace = absl::Seconds(15);
+
+size_t LinesOf(absl::string_view event, const std::string& log) {
+  return std::vector<absl::string_view>(absl::StrSplit(log, event)).size() - 1;
+}
 
 class NodeStoreTest : public testing::Test {
  protected:
   explicit NodeStoreTest(const Leases* leases = nullptr)
       : node_store_({.limits = {.horizon = absl::Minutes(15), .join_within = kJoinWithin},
                      .leases = leases,
+                     .grace = kGrace,
                      .forget_after = absl::Minutes(5)}) {}
 
   static uint64_t InstanceOf(const std::string& address) {
@@ -51,6 +60,29 @@ class NodeStoreTest : public testing::Test {
     update.unchanged_until = now_;
     Received(address, std::move(update));
   }
+  // The first message of a stream: a reading that was made so long ago and still stands.
+  void SaysUnchanged(const std::string& address, const std::string& node, absl::Duration ago,
+                     double utilization_percent) {
+    AgentUpdate update = VersionOf(address, node);
+    NodeSnapshot snapshot = SnapshotOf(1, now_ - ago, node);
+    snapshot.gpus[0].utilization_percent = utilization_percent;
+    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    update.unchanged_until = now_;
+    Received(address, std::move(update));
+  }
+  // A reading of these GPUs, of which some may be instances.
+  void SaysOf(const std::string& address, const std::string& node,
+              const std::vector<std::pair<std::string, std::string>>& uuids_and_parents,
+              double utilization_percent) {
+    AgentUpdate update = VersionOf(address, node);
+    NodeSnapshot snapshot = SnapshotOf(static_cast<int>(uuids_and_parents.size()), now_, node);
+    for (size_t i = 0; i < uuids_and_parents.size(); ++i) {
+      std::tie(snapshot.gpus[i].uuid, snapshot.gpus[i].parent_uuid) = uuids_and_parents[i];
+      snapshot.gpus[i].utilization_percent = utilization_percent;
+    }
+    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    Received(address, std::move(update));
+  }
   void IsLost(const std::string& address) {
     node_store_.Lost(address, absl::UnavailableError("connection refused"), ++generation_);
   }
@@ -77,28 +109,164 @@ class NodeStoreTest : public testing::Test {
   NodeStore node_store_;
 };
 
-TEST_F(NodeStoreTest, SameNodeTwiceIsTheOneThatConnectedLast) {
+TEST_F(NodeStoreTest, OfTwoAgentsOfOneMachineTheFirstCountsUntilItEnds) {
   Says("old:1", "gpu-a", 10);
+  for (int second = 0; second < 120; ++second) {
+    now_ += absl::Seconds(1);
+    Says("new:1", "gpu-a", 90);
+    Says("old:1", "gpu-a", 10);
+    ASSERT_EQ(ContinuedHistory("gpu-a").disputed, "") << "a rollout has two for a while";
+  }
+  EXPECT_THAT(node_store_.Names(), ElementsAre("gpu-a"));
+  EXPECT_EQ(UtilizationOf("gpu-a"), 10);
+  EXPECT_FALSE(node_store_.IsSuperseded("old:1"));
+  EXPECT_TRUE(node_store_.IsSuperseded("new:1"));
+  EXPECT_EQ(node_store_.NewestOf("new:1"), absl::InfinitePast());
+  IsLost("old:1");
   now_ += absl::Seconds(1);
   Says("new:1", "gpu-a", 90);
-  now_ += absl::Seconds(1);
-  Says("old:1", "gpu-a", 10);
-  EXPECT_THAT(node_store_.Names(), ElementsAre("gpu-a"));
   EXPECT_EQ(UtilizationOf("gpu-a"), 90);
+  EXPECT_EQ(ContinuedHistory("gpu-a").silence, "");
   EXPECT_FALSE(node_store_.IsSuperseded("new:1"));
-  EXPECT_TRUE(node_store_.IsSuperseded("old:1"));
-  EXPECT_EQ(node_store_.NewestOf("old:1"), absl::InfinitePast());
 }
 
-TEST_F(NodeStoreTest, OlderAgentSpeaksAgainWhenTheNewerOneIsLost) {
-  Says("old:1", "gpu-a", 10);
+TEST_F(NodeStoreTest, AgentsOfOneMachineNeedOneGpuInCommon) {
+  struct Case {
+    const char* name;
+    std::vector<std::pair<std::string, std::string>> first, second;
+    bool one_machine;
+  };
+  for (const Case& test :
+       {Case{"one GPU has failed", {{"GPU-1", ""}, {"GPU-2", ""}}, {{"GPU-2", ""}}, true},
+        Case{"MIG was turned on", {{"GPU-1", ""}}, {{"MIG-a", "GPU-1"}, {"MIG-b", "GPU-1"}}, true},
+        Case{"instances were made anew", {{"MIG-a", "GPU-1"}}, {{"MIG-c", "GPU-1"}}, true},
+        Case{"no GPUs", {}, {}, true}, Case{"others", {{"GPU-1", ""}}, {{"GPU-2", ""}}, false},
+        Case{"others' instances", {{"MIG-a", "GPU-1"}}, {{"MIG-b", "GPU-2"}}, false},
+        Case{"none beside some", {{"GPU-1", ""}}, {}, false}}) {
+    const std::string node = test.name;
+    for (int second = 0; second <= 16; ++second) {
+      now_ += absl::Seconds(1);
+      SaysOf(absl::StrCat("a ", node), node, test.first, 10);
+      SaysOf(absl::StrCat("b ", node), node, test.second, 10);
+    }
+    EXPECT_EQ(ContinuedHistory(node).disputed.empty(), test.one_machine) << node;
+  }
+}
+
+class DisputedNodeTest : public NodeStoreTest {
+ protected:
+  void HonestSays() { SaysOf("honest:1", "gpu-a", {{"GPU-1", ""}}, 90); }
+  void OtherSays() { SaysOf("other:1", "gpu-a", {{"GPU-2", ""}}, 0); }
+  void BothSayFor(absl::Duration duration) {
+    for (const absl::Time end = now_ + duration; now_ < end;) {
+      now_ += absl::Seconds(1);
+      OtherSays();
+      HonestSays();
+    }
+  }
+};
+
+TEST_F(DisputedNodeTest, FirstCountsForGraceAndNoneCountsThen) {
+  HonestSays();
+  OtherSays();
+  const absl::Time claimed_at = now_;
+  EXPECT_EQ(Fleet().stands_until, now_ + absl::Seconds(4));
+  BothSayFor(kGrace);
+  EXPECT_EQ(ContinuedHistory("gpu-a").disputed, "");
+  EXPECT_EQ(UtilizationOf("gpu-a"), 90);
+  EXPECT_EQ(Fleet().stands_until, claimed_at + kGrace);
+  EXPECT_EQ(node_store_.CountDisputed(now_), 0);
+  BothSayFor(absl::Seconds(1));
+  EXPECT_EQ(ContinuedHistory("gpu-a").disputed, "honest:1 and other:1");
+  EXPECT_EQ(node_store_.CountDisputed(now_), 1);
+}
+
+TEST_F(DisputedNodeTest, IsReadableAgainOnceTheOtherAgentHasGone) {
+  HonestSays();
+  OtherSays();
+  BothSayFor(absl::Minutes(1));
+  const int64_t before = node_store_.generation();
+  IsLost("other:1");
+  EXPECT_EQ(ContinuedHistory("gpu-a").disputed, "");
+  EXPECT_GT(node_store_.generation(), before);
+  EXPECT_EQ(UtilizationOf("gpu-a"), 90);
+}
+
+TEST_F(DisputedNodeTest, FirstThatIsLostForAMomentHandsNothingOver) {
+  HonestSays();
+  OtherSays();
+  BothSayFor(absl::Seconds(10));
+  IsLost("honest:1");
+  now_ += absl::Seconds(5);
+  OtherSays();
+  EXPECT_EQ(UtilizationOf("gpu-a"), 90);
+  EXPECT_EQ(ContinuedHistory("gpu-a").silence, "connection refused");
   now_ += absl::Seconds(1);
-  Says("new:1", "gpu-a", 90);
-  IsLost("new:1");
-  now_ += absl::Seconds(1);
-  Says("old:1", "gpu-a", 10);
-  EXPECT_EQ(UtilizationOf("gpu-a"), 10);
+  HonestSays();
+  EXPECT_EQ(ContinuedHistory("gpu-a").disputed, "honest:1 and other:1") << "claimed for 16 s";
+}
+
+TEST_F(DisputedNodeTest, MachineThatTakesALostOnesNameIsReadAfterItsGrace) {
+  HonestSays();
+  IsLost("honest:1");
+  const absl::Time lost_at = now_;
+  for (; now_ - lost_at <= kGrace; now_ += absl::Seconds(1)) {
+    OtherSays();
+    ASSERT_EQ(UtilizationOf("gpu-a"), 90) << now_ - lost_at;
+    ASSERT_EQ(ContinuedHistory("gpu-a").disputed, "");
+  }
+  OtherSays();
+  EXPECT_EQ(UtilizationOf("gpu-a"), 0);
   EXPECT_EQ(ContinuedHistory("gpu-a").silence, "");
+}
+
+TEST_F(DisputedNodeTest, ClaimsThatComeAndGoDoNotFillTheLog) {
+  StartLogging(LogLevel::kInfo, LogFormat::kText);
+  testing::internal::CaptureStderr();
+  HonestSays();
+  for (int i = 0; i < 1000; ++i) {
+    now_ += absl::Milliseconds(1);
+    OtherSays();
+    IsLost("other:1");
+  }
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(LinesOf("event=node_claimed_twice", log), 10u);
+  EXPECT_THAT(log, testing::HasSubstr("node=gpu-a counts=honest:1 other=other:1"));
+}
+
+// The former's 90 % were prolonged for as long as the new agent had nothing new.
+TEST_F(NodeStoreTest, AgentThatTakesOverProlongsNothingOfTheFormer) {
+  Says("old:1", "gpu-a", 90);
+  now_ += absl::Seconds(1);
+  Says("old:1", "gpu-a", 90);
+  IsLost("old:1");
+  SaysUnchanged("new:1", "gpu-a", absl::Minutes(10), 5);
+  EXPECT_EQ(UtilizationOf("gpu-a"), 90) << "nothing is newer than that";
+  now_ += absl::Seconds(1);
+  SaysNothingNew("new:1", "gpu-a");
+  EXPECT_EQ(ContinuedHistory("gpu-a").history->NewestAt(), now_ - absl::Seconds(1));
+  ASSERT_THAT(node_store_.LackingPast(now_), ElementsAre("new:1"));
+  node_store_.TellsAgain("new:1", now_);
+  SaysUnchanged("new:1", "gpu-a", absl::Minutes(10), 5);
+  EXPECT_EQ(UtilizationOf("gpu-a"), 5);
+  EXPECT_EQ(ContinuedHistory("gpu-a").history->NewestAt(), now_);
+  EXPECT_EQ(ContinuedHistory("gpu-a").history->runs.back().first,
+            now_ - absl::Seconds(1) + absl::Microseconds(1));
+  EXPECT_THAT(node_store_.LackingPast(now_), IsEmpty());
+  now_ += absl::Seconds(1);
+  SaysNothingNew("new:1", "gpu-a");
+  EXPECT_EQ(ContinuedHistory("gpu-a").history->NewestAt(), now_);
+}
+
+// As above, at the former's address.
+TEST_F(NodeStoreTest, RestartedAgentProlongsNothingOfTheProcessBefore) {
+  Says("a:1", "gpu-a", 90);
+  IsLost("a:1");
+  now_ += absl::Seconds(1);
+  AgentUpdate update{.node = "gpu-a", .instance = 42, .received_at = now_};
+  update.unchanged_until = now_;
+  Received("a:1", std::move(update));
+  EXPECT_EQ(ContinuedHistory("gpu-a").history->NewestAt(), now_ - absl::Seconds(1));
 }
 
 TEST_F(NodeStoreTest, RestartedAgentOfANewAddressContinuesItsNode) {
@@ -219,6 +387,7 @@ TEST_F(NodeStoreTest, NodeThatLostItsAddressIsHeardFromAnother) {
   Says("a:1", "gpu-b");
   EXPECT_EQ(ContinuedHistory("gpu-a").silence, "its agent is of node gpu-b now");
   Says("b:1", "gpu-a");
+  Says("a:1", "gpu-b");
   ASSERT_THAT(node_store_.Names(), ElementsAre("gpu-a", "gpu-b"));
   EXPECT_EQ(ContinuedHistory("gpu-a").silence, "");
   EXPECT_EQ(ContinuedHistory("gpu-b").silence, "");
@@ -386,10 +555,6 @@ TEST_F(LookedBackOnTest, AgentThatHasJustBegunTakesNothingOfThePastAway) {
   EXPECT_EQ(ContinuedHistory("gpu-a").history->runs.front().first, kept_since);
   EXPECT_EQ(node_store_.NewestAt(), start_ + absl::Minutes(11));
   EXPECT_THAT(node_store_.LackingPast(now_), IsEmpty()) << "there is no more to be told";
-}
-
-size_t LinesOf(absl::string_view event, const std::string& log) {
-  return std::vector<absl::string_view>(absl::StrSplit(log, event)).size() - 1;
 }
 
 TEST_F(NodeStoreTest, AgentThatGoesFromNodeToNodeWithEachMessageDoesNotFillTheLog) {

@@ -18,8 +18,8 @@ struct NodeState {
   absl::Time received_at;                      // its agent's last word, news or not
   // Why its agent is not heard now: "connection refused". Empty: it is.
   std::string silence;
-  // Two agents say that they are of this node: which. Empty: one does.
-  std::string twice;
+  // Two live agents with different GPUs claim the node for longer than --grace: which. Empty: no.
+  std::string disputed;
 };
 
 // So many agents that were never heard are named.

@@ -156,7 +156,8 @@ class Aggregator::Impl {
     return absl::StrCat(metrics_.Page(nullptr, now, config_.StaleAfter()),
                         AgentsMetrics({.agents = fleet_.Agents(),
                                        .counts = watch_->CountsOfAgents(),
-                                       .listing = fleet_.listing()},
+                                       .listing = fleet_.listing(),
+                                       .disputed_nodes = fleet_.CountDisputedNodes()},
                                       now),
                         SignalMetrics(demand_.counts(), now),
                         EngineStreamMetrics(engine_watch_->counts()), GrpcMetrics(grpc_->counts()));

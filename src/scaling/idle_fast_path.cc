@@ -155,7 +155,8 @@ bool IdleFastPath::Continues(const NodeState& state, absl::Time now, Mark& mark)
 // Now, and as far back as matters.
 bool IdleFastPath::IsRead(const NodeState& state, absl::Time now) const {
   const NodeHistory& history = *state.history;
-  return state.silence.empty() && now - history.NewestAt() <= stale_after_ &&
+  return state.silence.empty() && state.disputed.empty() &&
+         now - history.NewestAt() <= stale_after_ &&
          history.runs.front().first <= now - activation_window_;
 }
 

@@ -54,6 +54,10 @@ void AddTicks(size_t run, absl::Time since, absl::Time first, absl::Time last, N
 }  // namespace
 
 std::string WhyStale(const NodeState& state, absl::Time now, const StalenessLimits& staleness) {
+  if (!state.disputed.empty()) {
+    return absl::StrCat("node ", state.node,
+                        " is claimed by two agents with different GPUs: ", state.disputed);
+  }
   const absl::Duration silent = now - state.received_at;
   if (!state.silence.empty() && silent > staleness.grace) {
     return absl::StrCat("agent of node ", state.node, " silent for ", AgeText(silent), ": ",

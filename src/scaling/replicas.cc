@@ -66,8 +66,6 @@ std::vector<std::string> MissingParts(const Trigger& trigger, const FleetHistory
     std::string why = WhyStale(state, fleet.now, staleness);
     if (why.empty() && by_owner) why = WhyOwnersUnknown(state);
     if (!why.empty()) missing.push_back(std::move(why));
-    if (state.twice.empty()) continue;
-    missing.push_back(absl::StrCat("two agents are of node ", state.node, ": ", state.twice));
   }
   if (fleet.unreached_count > 0) missing.push_back(UnreachedText(fleet));
   return missing;

@@ -67,7 +67,11 @@ std::string AgentsMetrics(const AgentsPage& page, absl::Time now) {
                prometheus::MetricType::Counter, static_cast<double>(page.listing.forgotten)),
       OneValue("agents_lookup_failing",
                "1 while DNS does not tell which agents there are, and the last list stands.",
-               prometheus::MetricType::Gauge, page.listing.error.empty() ? 0 : 1)};
+               prometheus::MetricType::Gauge, page.listing.error.empty() ? 0 : 1),
+      OneValue("nodes_claimed_twice",
+               "Nodes that two live agents with different GPUs have claimed for longer than "
+               "--grace: their replicas are unreadable.",
+               prometheus::MetricType::Gauge, static_cast<double>(page.disputed_nodes))};
   AgentFamilies of_agents(now);
   for (const AgentStatus& agent : page.agents) {
     const auto counts = page.counts.find(agent.address);

@@ -11,29 +11,74 @@ namespace {
 
 using testing::HasSubstr;
 
-class NodeFaultTest : public FaultTest {};
+class NodeFaultTest : public FaultTest {
+ protected:
+  bool Exports(const std::string& line) const {
+    const auto page = Ask(aggregator_->Port("metrics"), "GET", "/metrics");
+    return page.ok() && absl::StrContains(page->body, absl::StrCat("\n", line, "\n"));
+  }
+};
 
 // As when a DaemonSet's pod is replaced: the old one has not gone when the new one is there.
-TEST_F(NodeFaultTest, NodeWithTwoAgentsCountsOnce) {
+TEST_F(NodeFaultTest, NodeWithTwoAgentsCountsOnceWhicheverGoes) {
   StartNodes();
   StartAgents();
   agents_.push_back(nodes_[2]->StartAgent());
   aggregator_ = StartAggregator(StaticAgents());
   keda_ = AskAsKeda(*aggregator_);
   ASSERT_TRUE(Settles(kWhole)) << aggregator_->process().Err();
-  ASSERT_TRUE(aggregator_->process().WaitForErr("event=node_twice"));
-  TimeTo(kWhole, absl::Now());
-  ExpectNoWrongScaling(keda_->Since(absl::InfinitePast()), kWhole, kWhole, Unknown::kAllowed);
-  const std::string first = agents_[2]->Address();
-  const bool first_speaks = absl::StrContains(aggregator_->process().Err(),
-                                              absl::StrCat("address=", first, " instead_of="));
-  const absl::Time gone = absl::Now();
-  agents_[first_speaks ? 2 : 3]->process().Signal(SIGKILL);
-  ASSERT_TRUE(aggregator_->process().WaitForErr("event=agent_lost"));
+  for (const auto& agent : agents_) {
+    ASSERT_TRUE(aggregator_->process().WaitForErr(
+        absl::StrCat("event=agent_heard address=", agent->Address())));
+  }
   absl::SleepFor(kGrace + absl::Seconds(1));
+  ExpectNoWrongScaling(keda_->Since(absl::InfinitePast()), kWhole, kWhole, Unknown::kAllowed);
+  const std::string port = absl::StrCat("--telemetry-port=", agents_[2]->Port("grpc"));
+  for (const size_t goes : {2u, 3u}) {
+    const absl::Time gone = absl::Now();
+    agents_[goes]->process().Signal(SIGKILL);
+    ASSERT_TRUE(aggregator_->process().WaitForErr(
+        absl::StrCat("event=agent_lost address=", agents_[goes]->Address())));
+    absl::SleepFor(kGrace + absl::Seconds(1));
+    const absl::Duration recovery = TimeTo(kWhole, gone);
+    ExpectNoWrongScaling(keda_->Since(gone), kWhole, kWhole);
+    TellFault("the same node twice, one agent goes", keda_->Since(gone), recovery, kUndisturbed);
+    if (goes == 3) break;
+    agents_[2] = nodes_[2]->StartAgent({port});
+    ASSERT_TRUE(Eventually([this] { return Exports("keda_gpu_scaler_agents_heard 4"); }))
+        << "it comes second now";
+  }
+}
+
+// Another machine's agent claims a node's name: V fell to what that one has.
+TEST_F(NodeFaultTest, NodeThatAnotherMachineClaimsCountsForGraceAndIsUnreadableThen) {
+  StartNodes();
+  StartAgents();
+  const FleetNode other("other", Percents{0});
+  auto claims = other.StartAgent({"--node-name=gpu-2"});
+  const std::string port = absl::StrCat("--telemetry-port=", claims->Port("grpc"));
+  const std::string all = absl::StrCat(StaticAgents(), ",", claims->Address());
+  claims->process().Signal(SIGKILL);
+  claims->process().Wait();
+  aggregator_ = StartAggregator(all, {"--empty-after=8s"});
+  keda_ = AskAsKeda(*aggregator_);
+  ASSERT_TRUE(Settles(kWhole)) << aggregator_->process().Err();
+
+  const absl::Time claimed = absl::Now();
+  claims = other.StartAgent({"--node-name=gpu-2", port});
+  const absl::Duration stood = TimeTo(kOneStale, claimed);
+  EXPECT_GE(stood, kGrace);
+  ExpectNoWrongScaling(keda_->Since(claimed), kWhole, kOneStale);
+  EXPECT_TRUE(aggregator_->process().WaitForErr(
+      absl::StrCat("event=node_claimed_twice node=gpu-2 counts=", agents_[2]->Address(),
+                   " other=", claims->Address())));
+  EXPECT_TRUE(Exports("keda_gpu_scaler_nodes_claimed_twice 1"));
+
+  const absl::Time gone = absl::Now();
+  claims->process().Signal(SIGKILL);
   const absl::Duration recovery = TimeTo(kWhole, gone);
-  ExpectNoWrongScaling(keda_->Since(gone), kWhole, kWhole);
-  TellFault("the same node twice, one agent goes", keda_->Since(gone), recovery, kUndisturbed);
+  ExpectNoWrongScaling(keda_->Since(gone), kWhole, kOneStale);
+  TellFault("a node that another machine claims", keda_->Since(claimed), recovery, kUndisturbed);
 }
 
 // The wall clock of one program, wrong by as many seconds as a file says.
