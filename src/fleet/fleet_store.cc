@@ -39,6 +39,7 @@ void FleetStore::Tick() {
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
   Forget(now);
+  node_store_.FindSharedPods(now);
   Settle();
 }
 
@@ -190,9 +191,9 @@ std::vector<AgentStatus> FleetStore::Agents() const {
   return all;
 }
 
-int64_t FleetStore::CountDisputedNodes() const {
+FleetStore::Conflicts FleetStore::conflicts() const {
   MutexLock lock(mutex_);
-  return node_store_.CountDisputed(clock_.Now());
+  return {.nodes = node_store_.CountDisputed(clock_.Now()), .pods = node_store_.shared_pods()};
 }
 
 FleetStore::Listing FleetStore::listing() const {

@@ -92,8 +92,12 @@ class FleetStore : public AgentListener, public FleetReader {
   void Close();
 
   std::vector<AgentStatus> Agents() const;
-  // Nodes that are unreadable because two live agents claim them.
-  int64_t CountDisputedNodes() const;
+  // Unreadable because agents contradict each other.
+  struct Conflicts {
+    int64_t nodes = 0;  // that two live agents claim
+    int64_t pods = 0;   // that several nodes report, as of the last Tick() or some before
+  };
+  Conflicts conflicts() const;
 
   // What became of the questions after the agents.
   struct Listing {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/fake_clock.h"
+#include "base/log.h"
 #include "fleet/test_readings.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -258,10 +259,47 @@ TEST_F(FleetStoreTest, NodeThatTwoLiveAgentsClaimIsUnreadableAfterGrace) {
   EXPECT_THAT(*store_.SpeakersOf({.namespaces = {"team-a"}}),
               UnorderedElementsAre(Pair("gpu-a", ""), Pair("gpu-c", "c:1")))
       << "nor do its engines count";
-  EXPECT_EQ(store_.CountDisputedNodes(), 1);
+  EXPECT_EQ(store_.conflicts().nodes, 1);
   IsLost("b:1");
   EXPECT_EQ(Decided().value, 90 + 50);
-  EXPECT_EQ(store_.CountDisputedNodes(), 0);
+  EXPECT_EQ(store_.conflicts().nodes, 0);
+}
+
+TEST_F(FleetStoreTest, PodsThatTwoNodesReportAreCountedAndLoggedOnce) {
+  const auto says = [this](const std::string& address, const std::string& node,
+                           const std::string& uid) {
+    NodeSnapshot snapshot = SnapshotOf(1, clock_.Now(), node);
+    AddPods(snapshot);
+    snapshot.pods[0].uid = uid;
+    AgentUpdate update{.node = node, .instance = InstanceOf(address), .received_at = clock_.Now()};
+    update.readings.push_back({.before_until = std::nullopt, .snapshot = std::move(snapshot)});
+    store_.Received(address, std::move(update));
+  };
+  StartLogging(LogLevel::kInfo, LogFormat::kText);
+  testing::internal::CaptureStderr();
+  store_.Listed(Addresses{"a:1", "b:1", "c:1", "d:1"});
+  says("c:1", "gpu-c", "");
+  says("d:1", "gpu-d", "");
+  says("a:1", "gpu-a", "uid-1");
+  says("b:1", "gpu-b", "uid-2");
+  store_.Tick();
+  EXPECT_EQ(store_.conflicts().pods, 0) << "StatefulSets' pods have one name, and no UID is none";
+  for (int look = 0; look < 3; ++look) {
+    clock_.Advance(absl::Seconds(5));
+    says("b:1", "gpu-b", "uid-1");
+    store_.Tick();
+    EXPECT_EQ(store_.conflicts().pods, 1);
+  }
+  const std::string log = testing::internal::GetCapturedStderr();
+  const std::string line =
+      "event=pod_on_two_nodes namespace=team-a pod=llama-7d9c5b8f4-x2k0 "
+      "uid=uid-1 node=gpu-a other_node=gpu-b";
+  EXPECT_THAT(log, HasSubstr(line));
+  EXPECT_EQ(log.find("pod_on_two_nodes"), log.rfind("pod_on_two_nodes"));
+  clock_.Advance(absl::Seconds(5));
+  says("b:1", "gpu-b", "uid-2");
+  store_.Tick();
+  EXPECT_EQ(store_.conflicts().pods, 0);
 }
 
 TEST_F(FleetStoreTest, AgentThatDropsOutCountsForItsGraceAndIsUnreadableThen) {

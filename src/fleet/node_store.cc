@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/log.h"
 #include "fleet/continued_history.h"
 #include "fleet/membership.h"
 
 namespace gpuscaler {
 namespace {
+
+constexpr absl::Duration kFindSharedPods = absl::Seconds(5);
 
 // Of the past that is kept: a question comes later than its reading.
 constexpr absl::Duration kMargin = absl::Seconds(10);
@@ -141,6 +145,31 @@ bool NodeStore::IsDisputed(const std::string& node, absl::Time now) const {
 int64_t NodeStore::CountDisputed(absl::Time now) const {
   return std::ranges::count_if(nodes_,
                                [&](const auto& each) { return IsDisputed(each.second, now); });
+}
+
+void NodeStore::FindSharedPods(absl::Time now) {
+  if (now - looked_for_shared_at_ < kFindSharedPods) return;
+  looked_for_shared_at_ = now;
+  absl::flat_hash_map<absl::string_view, absl::string_view> node_of;  // by UID
+  std::set<std::string> shared;
+  for (const auto& [name, node] : nodes_) {
+    if (node.history->attributed == nullptr) continue;
+    for (const Pod& pod : node.history->attributed->pods) {
+      if (pod.uid.empty()) continue;
+      const auto other = node_of.emplace(pod.uid, name).first;
+      const bool is_new = other->second != name && shared.insert(pod.uid).second;
+      if (!is_new || shared_pods_.contains(pod.uid)) continue;
+      const auto dropped = shared_lines_.Pass(now);
+      if (!dropped) continue;
+      LogWarn("pod_on_two_nodes", {{"namespace", pod.namespace_name},
+                                   {"pod", pod.name},
+                                   {"uid", pod.uid},
+                                   {"node", other->second},
+                                   {"other_node", name},
+                                   {"dropped", *dropped}});
+    }
+  }
+  shared_pods_ = std::move(shared);
 }
 
 bool NodeStore::IsHeartbeat(const std::string& address, const AgentSession& session,

@@ -50,6 +50,10 @@ class NodeStore {
   // is complete and reaches farther back. The stream before has ended.
   void TellsAgain(const std::string& address, absl::Time now);
 
+  // Looks for pods that several nodes report, every few seconds, and logs them.
+  void FindSharedPods(absl::Time now);
+  int64_t shared_pods() const { return static_cast<int64_t>(shared_pods_.size()); }
+
   // That node as it stands at the fleet's instant.
   void Add(const std::string& name, FleetHistory& fleet) const;
   // Whose pods hold its GPUs, as far as is known.
@@ -153,6 +157,9 @@ class NodeStore {
   std::set<std::string> ownerless_;
   int64_t ownerless_generation_ = 0;  // of its last change
   int64_t generation_ = 0;
+  std::set<std::string> shared_pods_;  // UIDs, when they were looked for last
+  absl::Time looked_for_shared_at_ = absl::InfinitePast();
+  PassesLately shared_lines_{10, absl::Minutes(1)};
 };
 
 }  // namespace gpuscaler

@@ -157,7 +157,7 @@ class Aggregator::Impl {
                         AgentsMetrics({.agents = fleet_.Agents(),
                                        .counts = watch_->CountsOfAgents(),
                                        .listing = fleet_.listing(),
-                                       .disputed_nodes = fleet_.CountDisputedNodes()},
+                                       .conflicts = fleet_.conflicts()},
                                       now),
                         SignalMetrics(demand_.counts(), now),
                         EngineStreamMetrics(engine_watch_->counts()), GrpcMetrics(grpc_->counts()));

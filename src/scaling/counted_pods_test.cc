@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scaling/decided_fleet.h"
+#include "scaling/engine_workload_builder.h"
 
 namespace gpuscaler {
 namespace {
@@ -65,6 +66,62 @@ TEST(CountedPods, NamedWorkloadWithoutPodsIsUnknownBesidePodsWithAnUnknownOwner)
     EXPECT_EQ(DecidedOn(trigger, fleet).status.code(), absl::StatusCode::kUnavailable)
         << "it had some";
   }
+}
+
+NodeSnapshot NodeOfPod(const std::string& node, const std::string& uid, double load) {
+  NodeSnapshot snapshot = Node(node, {Llm("llm-0", load)});
+  snapshot.pods[0].uid = uid;
+  return snapshot;
+}
+
+TEST(CountedPods, PodThatTwoNodesReportIsOneUnreadableReplica) {
+  const NodeSnapshot other = Node("gpu-3", {Llm("llm-1", 60)});
+  const Decision decision = DecidedOn(
+      Utilization(), {NodeOfPod("gpu-1", "uid-1", 90), NodeOfPod("gpu-2", "uid-1", 0), other});
+  EXPECT_EQ(decision.value, 80 + 60) << "the target stands for it";
+  EXPECT_EQ(decision.replicas, 2);
+  EXPECT_EQ(decision.unreadable, 1);
+  EXPECT_THAT(Explain(Utilization(), decision), HasSubstr("pod llm-0 is on nodes gpu-1 and gpu-2"));
+}
+
+TEST(CountedPods, EngineOfAPodThatTwoNodesReportIsNotBelieved) {
+  const auto node = [](const std::string& name, const std::string& pod, const std::string& uid) {
+    NodeSnapshot snapshot = Node(name, {LlmPod(pod)});
+    snapshot.pods[0].uid = uid;
+    return snapshot;
+  };
+  const NodeSnapshot first = node("gpu-1", "llm-a", "uid-1");
+  const NodeSnapshot third = node("gpu-3", "llm-b", "uid-2");
+  EngineWorkloadBuilder moved(
+      FleetBuilder().Hold(kLong, {first, node("gpu-2", "llm-a", "uid-1"), third}));
+  moved.EngineIn("llm-a", 0);
+  moved.EngineIn("llm-b", 4);
+  const Decision decision = moved.Decide(InFlight());
+  EXPECT_EQ(decision.value, 10 + 4);
+  EXPECT_EQ(decision.unreadable, 1);
+  EngineWorkloadBuilder alone(FleetBuilder().Hold(kLong, {first, third}));
+  alone.EngineIn("llm-a", 0);
+  alone.EngineIn("llm-b", 4);
+  EXPECT_EQ(alone.Decide(InFlight()).value, 4);
+}
+
+TEST(CountedPods, PodsOfOneNameOnTwoNodesAreTwoReplicasUnlessTheirUidIsOne) {
+  EXPECT_EQ(
+      DecidedOn(Utilization(), {NodeOfPod("gpu-1", "uid-1", 90), NodeOfPod("gpu-2", "uid-2", 30)})
+          .value,
+      120);
+  EXPECT_EQ(
+      DecidedOn(Utilization(), {NodeOfPod("gpu-1", "", 90), NodeOfPod("gpu-2", "", 30)}).value, 120)
+      << "without the Pods API there are none";
+}
+
+TEST(CountedPods, PodOfAStatefulSetMovesToAnotherNodeWithAnotherUid) {
+  FleetBuilder fleet;
+  fleet.Hold(kLong, {NodeOfPod("gpu-1", "uid-1", 90), Node("gpu-2", {})});
+  fleet.Hold(kLong, {Node("gpu-1", {}), NodeOfPod("gpu-2", "uid-2", 30)});
+  const Decision decision = DecidedOn(Utilization(), fleet);
+  EXPECT_EQ(decision.value, 30);
+  EXPECT_EQ(decision.unreadable, 0);
 }
 
 TEST(CountedPods, StrangerDoesNotWakeAWorkloadThatWasSeen) {

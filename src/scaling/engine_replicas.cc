@@ -208,7 +208,7 @@ class EngineReplicas {
     SetStart(scope_, engines, answers_since, replica);
     replica.covered_since = std::min(signals_.read_since, scope_.now);
     replica.forgotten_until = absl::InfinitePast();
-    if (!engines.empty()) replica.why_stale.clear();
+    if (!engines.empty() && !replica.is_on_two_nodes) replica.why_stale.clear();
     if (engines.size() == 1) replica.against = AgainstOf(*engines.front());
   }
 

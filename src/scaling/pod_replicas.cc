@@ -19,7 +19,7 @@ struct ReplicaKey {
   std::string namespace_name;
   std::string name;  // the group's or the pod's
   std::string uid;   // of a pod; empty: not known
-  std::string node;  // of a pod
+  std::string node;  // if a pod has no UID
 
   auto operator<=>(const ReplicaKey&) const = default;
 };
@@ -100,8 +100,11 @@ class WorkloadPods {
       if (std::ranges::find(place.node_names, state.node) == place.node_names.end()) {
         place.node_names.push_back(state.node);
       }
-      if (place.why_stale.empty() && HoldsOneNow(pod)) {
-        place.why_stale = view.why_stale.empty() ? unknown : view.why_stale;
+      if (HoldsOneNow(pod)) {
+        NoteNode(*pod.pod, state.node, place);
+        if (place.why_stale.empty()) {
+          place.why_stale = view.why_stale.empty() ? unknown : view.why_stale;
+        }
       }
       place.forgotten_until = std::max(place.forgotten_until, state.history->forgotten_until);
       place.covered_since =
@@ -109,6 +112,16 @@ class WorkloadPods {
       AddStart(pod, first, found);
       std::ranges::move(pod.gpus, std::back_inserter(found.gpus));
     }
+  }
+
+  // A pod is never moved: of two nodes that report one UID, one is wrong, and which is not known. A
+  // StatefulSet's next pod has the same name and another UID.
+  void NoteNode(const Pod& pod, const std::string& node, ReplicaPlace& place) {
+    if (pod.uid.empty()) return;
+    const auto [other, is_new] = node_of_.emplace(pod.uid, node);
+    if (is_new || other->second == node) return;
+    place.is_on_two_nodes = true;
+    place.why_stale = absl::StrCat("pod ", pod.name, " is on nodes ", other->second, " and ", node);
   }
 
   // A group begins with its newest pod, is Ready when all are, and ends when all end; those that
@@ -134,7 +147,7 @@ class WorkloadPods {
   ReplicaKey KeyOf(const Pod& pod, const std::string& node) const {
     const std::string group = selection_.GroupOf(pod);
     if (!group.empty()) return {pod.namespace_name, group, "", ""};
-    return {pod.namespace_name, pod.name, pod.uid, node};
+    return {pod.namespace_name, pod.name, pod.uid, pod.uid.empty() ? node : ""};
   }
 
   std::string NameOf(const Pod& pod) const {
@@ -152,6 +165,7 @@ class WorkloadPods {
   const absl::Time oldest_;
   std::vector<NodeView> views_;
   std::map<ReplicaKey, FoundReplica> found_;
+  std::map<std::string, std::string> node_of_;  // key: UID of a pod that holds a GPU now
 };
 
 void AddVisible(const NodeLayout& layout, const ScaledObjectRef& scaled_object,

@@ -45,6 +45,7 @@ struct Replica {
   std::vector<SteadyMemory> steady_memory;  // of each of its GPUs, at its newest sample
   std::string last_gap;                     // why a reading of it fails now
   std::string why_stale;                    // why its nodes no longer speak for it; empty: they do
+  bool is_on_two_nodes = false;             // a pod of it, by its UID; `why_stale` names them
   absl::Time covered_since;                 // of its nodes, the latest (NodeView)
   // What its nodes read until then is not kept.
   absl::Time forgotten_until = absl::InfinitePast();

@@ -144,6 +144,7 @@ void ReplicaReader::Begin(absl::Time since) {
        .counted_since = std::max(since, place_.ready_at.value_or(since + trigger_.warmup)),
        .last_gap = GapText(),
        .why_stale = place_.why_stale,
+       .is_on_two_nodes = place_.is_on_two_nodes,
        .covered_since = place_.covered_since,
        .forgotten_until = place_.forgotten_until,
        .pods = place_.pods});

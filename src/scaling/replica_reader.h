@@ -27,6 +27,7 @@ struct ReplicaPlace {
   absl::Time listed_since = absl::InfiniteFuture();  // PodGpus::listed_since of its newest pod
   absl::Time ending_since = absl::InfiniteFuture();  // Replica::ending_since
   std::string why_stale;
+  bool is_on_two_nodes = false;  // Replica::is_on_two_nodes
   absl::Time covered_since;
   absl::Time forgotten_until = absl::InfinitePast();
 };

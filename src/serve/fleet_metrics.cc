@@ -71,7 +71,10 @@ std::string AgentsMetrics(const AgentsPage& page, absl::Time now) {
       OneValue("nodes_claimed_twice",
                "Nodes that two live agents with different GPUs have claimed for longer than "
                "--grace: their replicas are unreadable.",
-               prometheus::MetricType::Gauge, static_cast<double>(page.disputed_nodes))};
+               prometheus::MetricType::Gauge, static_cast<double>(page.conflicts.nodes)),
+      OneValue("pods_on_two_nodes",
+               "Pods whose UID several nodes report: their replicas are unreadable.",
+               prometheus::MetricType::Gauge, static_cast<double>(page.conflicts.pods))};
   AgentFamilies of_agents(now);
   for (const AgentStatus& agent : page.agents) {
     const auto counts = page.counts.find(agent.address);

@@ -1,7 +1,6 @@
 // What agents and aggregators count of each other, for the page Prometheus scrapes.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -21,7 +20,7 @@ struct AgentsPage {
   std::vector<AgentStatus> agents;
   std::map<std::string, AgentStream::Counts> counts;  // by their addresses
   FleetStore::Listing listing;
-  int64_t disputed_nodes = 0;
+  FleetStore::Conflicts conflicts;
 };
 
 // Each goes behind Metrics::Page(), in the same format. An agent that is forgotten has no series

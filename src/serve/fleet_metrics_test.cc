@@ -22,7 +22,7 @@ TEST(FleetMetrics, EachAgentHasItsSeries) {
                  {.address = "10.0.0.8:6001", .listed = true, .why = "connection refused"}},
       .counts = {{"10.0.0.7:6001", {.attempts = 3, .messages = 9, .bytes = 4711}}},
       .listing = {.forgotten = 2},
-      .disputed_nodes = 1};
+      .conflicts = {.nodes = 1, .pods = 2}};
   const std::string text = AgentsMetrics(page, kFleetNow);
   for (const char* line : {
            R"(keda_gpu_scaler_agent_up{agent="10.0.0.7:6001",node="gpu-a"} 1)",
@@ -37,6 +37,7 @@ TEST(FleetMetrics, EachAgentHasItsSeries) {
            "keda_gpu_scaler_agents_forgotten_total 2",
            "keda_gpu_scaler_agents_lookup_failing 0",
            "keda_gpu_scaler_nodes_claimed_twice 1",
+           "keda_gpu_scaler_pods_on_two_nodes 2",
        }) {
     EXPECT_THAT(text, HasSubstr(absl::StrCat("\n", line, "\n")));
   }
