@@ -9,7 +9,8 @@
 
 namespace gpuscaler {
 
-// Empty for an empty text. INVALID_ARGUMENT says what is allowed, without naming the option.
+// Empty for an empty text. INVALID_ARGUMENT: its text has what is allowed, without the name of the
+// option.
 absl::StatusOr<std::vector<IgnoredPods>> ParseIgnoredPods(absl::string_view text);
 
 }  // namespace gpuscaler

@@ -97,7 +97,7 @@ class AttributedNode : public testing::Test {
   FakeKubelet kubelet_;
   KubeletAttribution attribution_;
   std::map<std::string, std::vector<GpuProcess>> processes_;  // by uuid
-  std::map<std::string, int> minors_;                         // by uuid; absent: not known
+  std::map<std::string, int> minors_;                         // key: uuid; absent: not known
   std::vector<GpuSample> instances_;
   std::set<std::string> without_list_;  // uuids of GPUs that tell none
   int silent_ = 0;                      // more GPUs, which never answered

@@ -32,8 +32,8 @@ class ClaimFiles {
  private:
   template <typename Content>
   struct File {
-    std::string version;  // of the state that was read; empty: absent
-    Content content;      // of the last state without a fault
+    std::string version;  // changes with the file; empty: absent
+    Content content;      // from the last version without a fault
   };
 
   const PreparedDevice* Find(const PodDevice& device) const;
@@ -44,8 +44,8 @@ class ClaimFiles {
 
   const NodeFolders folders_;
   File<PreparedDevices> checkpoint_;
-  std::map<std::string, File<CdiDevices>> specs_;  // by path, of the claims listed last
-  std::set<std::string> used_;                     // paths of the present AddTo()
+  std::map<std::string, File<CdiDevices>> specs_;  // key: path; of the claims listed last
+  std::set<std::string> used_;                     // paths in this AddTo()
 };
 
 }  // namespace gpuscaler

@@ -167,7 +167,7 @@ bool IsIt(const DeviceId& device, const GpuSample& gpu) {
 
 bool HasNotAnswered(const GpuSample& gpu) { return gpu.uuid == UnknownGpuUuid(gpu.index); }
 
-// Of dcgm-exporter's page, which has instances without their UUIDs.
+// dcgm-exporter's page has instances without their UUIDs.
 bool IsInstanceByPlace(const GpuSample& gpu) {
   return IsMig(gpu) && absl::StrContains(gpu.uuid, '/');
 }
