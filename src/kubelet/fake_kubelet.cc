@@ -65,6 +65,8 @@ std::string Bytes(const FakeKubelet::Pod& pod) {
   metadata.set_uid(pod.of_api.uid);
   if (pod.of_api.is_ending) metadata.mutable_deletion_timestamp();
   metadata.mutable_labels()->insert(pod.of_api.labels.begin(), pod.of_api.labels.end());
+  metadata.mutable_annotations()->insert(pod.of_api.annotations.begin(),
+                                         pod.of_api.annotations.end());
   metadata.mutable_annotations()->insert(
       {"kubernetes.io/config.source", pod.of_api.is_static ? "file" : "api"});
   for (const OwnerReference& reference : pod.of_api.owner_references) {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "kubelet/kubelet_socket.h"
 #include "model/pod.h"
@@ -22,6 +23,25 @@ bool IsReady(const kubernetes::PodStatus& status) {
   return std::ranges::any_of(status.conditions(), [](const kubernetes::PodCondition& condition) {
     return condition.type() == "Ready" && condition.status() == "True";
   });
+}
+
+// The annotations that attribution reads. A pod may have any others, of 256 KiB together.
+constexpr absl::string_view kKeptAnnotations[] = {
+    "hami.io/vgpu-devices-allocated", "volcano.sh/vgpu-ids-new", "gpu-fraction", "gpu-memory",
+    "gpu-fraction-container-name",
+};
+constexpr size_t kLongestAnnotation = 16 << 10;
+
+std::map<std::string, std::string> KeptAnnotations(const kubernetes::ObjectMeta& metadata) {
+  std::map<std::string, std::string> kept;
+  for (const absl::string_view key : kKeptAnnotations) {
+    const auto found = metadata.annotations().find(std::string(key));
+    if (found == metadata.annotations().end() || found->second.size() > kLongestAnnotation) {
+      continue;
+    }
+    kept.insert(*found);
+  }
+  return kept;
 }
 
 // The kubelet writes where it has a pod from into each that it lists.
@@ -45,6 +65,7 @@ KubeletPod PodOf(const kubernetes::Pod& message) {
       .name = metadata.name(),
       .uid = metadata.uid(),
       .labels = {metadata.labels().begin(), metadata.labels().end()},
+      .annotations = KeptAnnotations(metadata),
       .is_static = IsStatic(metadata),
       .has_ended = status.phase() == "Succeeded" || status.phase() == "Failed",
       .ready = IsReady(status),

@@ -29,6 +29,8 @@ struct KubeletPod {
   std::string name;
   std::string uid;
   std::map<std::string, std::string> labels;
+  // Those that schedulers of shared GPUs write, if they have 16 KiB at most each.
+  std::map<std::string, std::string> annotations;
   std::vector<OwnerReference> owner_references;
   bool is_static = false;  // from a file or URL of the kubelet's, not from the API server
   bool has_ended = false;  // succeeded or failed: holds nothing any more

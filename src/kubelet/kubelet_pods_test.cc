@@ -72,6 +72,18 @@ TEST_F(KubeletPodsTest, StaticPodIsNotOfTheApiServer) {
   EXPECT_FALSE(pods->at(1).is_static);
 }
 
+TEST_F(KubeletPodsTest, KeepsAnnotationsOfSharingSchedulersAlone) {
+  kubelet_.ServePodsApi(true);
+  const KubeletPod reported = {
+      .annotations = {{"gpu-fraction", "0.5"},
+                      {"volcano.sh/vgpu-ids-new", std::string((16 << 10) + 1, 'x')},
+                      {"kubectl.kubernetes.io/last-applied-configuration", "{}"}}};
+  kubelet_.SetPods({{.devices = {"shop", "web-x7k2p", {}}, .of_api = reported}});
+  const auto pods = List();
+  ASSERT_TRUE(pods.ok()) << pods.status();
+  EXPECT_EQ(pods->at(0).annotations, (std::map<std::string, std::string>{{"gpu-fraction", "0.5"}}));
+}
+
 TEST_F(KubeletPodsTest, OwnerReferenceThatNamesNoObjectIsLeftOut) {
   kubelet_.ServePodsApi(true);
   const KubeletPod told = {.owner_references = {{"ReplicaSet", std::string(1 << 20, 'x'), true},
