@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "workload/owner_names.h"
 #include "workload/owner_references.h"
+#include "workload/vgpu_annotation.h"
 
 namespace gpuscaler {
 namespace {
@@ -269,6 +270,7 @@ NodePod KubeletAttribution::NodePodOf(const PodDevices& devices) const {
     pod.owners = OwnersByName(pod.name);
     return node_pod;
   }
+  node_pod.devices = WithAllocatedGpus(std::move(node_pod.devices), reported->second);
   pod.uid = reported->second.uid;
   pod.owners = OwnersByReference(reported->second);
   pod.owners_from = Pod::OwnersFrom::kReferences;

@@ -45,19 +45,18 @@ bool CutReplica(absl::string_view& id) {
   return true;
 }
 
-// "GPU-<uuid>" and "MIG-<uuid>"; with "-3" behind it as plugins like HAMi write it a replica.
+// "GPU-<uuid>" and "MIG-<uuid>". With "-3" behind it the kubelet chose the id, and a scheduler such
+// as HAMi the GPU, each for itself.
 std::optional<DeviceId> ParseUuid(absl::string_view id) {
   absl::string_view rest = id;
   if (!absl::ConsumePrefix(&rest, "GPU-") && !absl::ConsumePrefix(&rest, "MIG-")) {
     return std::nullopt;
   }
   if (!IsUuid(rest.substr(0, kUuidSize))) return std::nullopt;
-  DeviceId device = {.form = DeviceId::Form::kUuid};
   const absl::string_view behind = rest.substr(kUuidSize);
-  if (!behind.empty() && !NumberAfter("-", behind)) return std::nullopt;
-  device.text = std::string(id.substr(0, id.size() - behind.size()));
-  device.is_replica = !behind.empty();
-  return device;
+  if (behind.empty()) return DeviceId{.form = DeviceId::Form::kUuid, .text = std::string(id)};
+  if (!NumberAfter("-", behind)) return std::nullopt;
+  return DeviceId{.form = DeviceId::Form::kVirtual, .text = std::string(id), .is_replica = true};
 }
 
 std::optional<DeviceId> ParseMigPlace(absl::string_view id) {
@@ -198,6 +197,8 @@ bool MayBe(const DeviceId& device, bool is_seen, const GpuSample& gpu) {
              (may_be_minor && may_be_instance && IsMig(gpu) == device.instance.has_value());
     case DeviceId::Form::kName:
       return has_not_answered || !device.minor_number || (may_be_minor && IsMig(gpu));
+    case DeviceId::Form::kVirtual:
+      return true;
     default:
       return false;
   }

@@ -15,6 +15,7 @@ namespace gpuscaler {
 struct DeviceId {
   enum class Form {
     kUuid,        // "GPU-..." or "MIG-..."
+    kVirtual,     // "GPU-...-3" of HAMi's and Volcano's plugins: the pod may get any other GPU
     kMigPlace,    // "MIG-GPU-.../1/0", of NVIDIA's drivers before 470
     kMinor,       // "nvidia0" and "nvidia0/gi3", of GKE's plugin; "gpu-0" of NVIDIA's DRA driver
     kPciAddress,  // "0000:19:00.0", of AMD's

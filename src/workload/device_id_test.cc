@@ -34,7 +34,7 @@ TEST(ParseDeviceId, KnowsTheFormsOfThePlugins) {
        {.form = Form::kUuid, .text = kMig, .is_replica = true}},
       {"nvidia.com/gpu",
        absl::StrCat(kUuid, "-7"),
-       {.form = Form::kUuid, .text = kUuid, .is_replica = true}},
+       {.form = Form::kVirtual, .text = absl::StrCat(kUuid, "-7"), .is_replica = true}},
       {"nvidia.com/gpu",
        place,
        {.form = Form::kMigPlace, .text = place, .parent_uuid = kUuid, .instance = 1}},
@@ -219,6 +219,13 @@ TEST(FindPossibleGpus, ComputeInstanceIsOneOfItsGpuInstance) {
   EXPECT_THAT(Possible("nvidia.com/gpu", "nvidia0/gi3", gpus), ElementsAre(1, 2));
   EXPECT_THAT(Possible("nvidia.com/gpu", absl::StrCat("MIG-", kUuid, "/3/0"), gpus),
               ElementsAre(1, 2));
+}
+
+TEST(FindPossibleGpus, VirtualGpuIsAnyAndNotTheOneInItsId) {
+  const std::string id = absl::StrCat(kUuid, "-7");
+  const std::vector<GpuSample> gpus = {Gpu(kUuid, 0), Gpu(kOther, 1)};
+  EXPECT_THAT(Find("volcano.sh/vgpu-number", id, gpus), IsEmpty());
+  EXPECT_THAT(Possible("volcano.sh/vgpu-number", id, gpus), ElementsAre(0, 1));
 }
 
 TEST(FindPossibleGpus, UuidIsAtMostAGpuThatHasNotAnswered) {

@@ -28,6 +28,8 @@ struct Unplaced {
   std::vector<int> may_be;  // places in the snapshot's GPUs
 };
 
+bool IsVirtual(const Unplaced& unplaced) { return unplaced.id.form == DeviceId::Form::kVirtual; }
+
 // The places that each of the ids may stand for.
 std::vector<int> PossibleGpus(const std::vector<DeviceId>& ids, absl::Span<const GpuSample> gpus) {
   std::vector<int> possible = FindPossibleGpus(ids.front(), gpus);
@@ -103,9 +105,10 @@ class HolderFinder {
 
   void PlaceByProcesses() {
     for (size_t i = 0; i < snapshot_.gpus.size(); ++i) {
-      if (IsTaken(i)) continue;
+      const bool is_taken = IsTaken(i);
       const std::set<std::string> names = PodsWithProcesses(i);
       std::erase_if(unplaced_, [&](const Unplaced& unplaced) {
+        if (is_taken && !IsVirtual(unplaced)) return false;
         if (!MayBe(unplaced, i) || HasOther(unplaced, i)) return false;
         if (!names.contains(NameOf(pods_[unplaced.pod].pod))) return false;
         AddClaim(unplaced.pod, *unplaced.device, unplaced.id, i);
@@ -224,6 +227,11 @@ class HolderFinder {
     });
   }
 
+  // Whether more pods may hold it beside those that do.
+  bool IsShared(size_t gpu) const {
+    return !claims_[gpu].empty() && std::ranges::all_of(claims_[gpu], &Claim::may_share);
+  }
+
   // A GPU that is divided is none that anybody holds.
   bool IsFree(size_t i) {
     return !IsTaken(i) && std::ranges::find(snapshot_.gpus, Gpu(i).uuid, &GpuSample::parent_uuid) ==
@@ -232,7 +240,10 @@ class HolderFinder {
 
   void PlaceOnPossibleGpus() {
     for (Unplaced& unplaced : unplaced_) {
-      std::erase_if(unplaced.may_be, [&](int gpu) { return !IsFree(static_cast<size_t>(gpu)); });
+      std::erase_if(unplaced.may_be, [&](int gpu) {
+        const size_t place = static_cast<size_t>(gpu);
+        return !IsFree(place) && !(IsVirtual(unplaced) && IsShared(place));
+      });
     }
     for (const Unplaced& unplaced : unplaced_) {
       if (unplaced.may_be.empty() || HasSuccessor(unplaced)) continue;

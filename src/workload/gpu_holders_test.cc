@@ -284,6 +284,25 @@ TEST_F(FillHoldersTest, UuidOfAClaimsCdiDeviceNamesTheGpu) {
   EXPECT_EQ(Holders(1), "web-0/main=1");
 }
 
+TEST_F(FillHoldersTest, IdOfAVirtualGpuNamesNone) {
+  const std::string uuid = "GPU-7a6bd0c9-9b4c-4a3f-8a9e-1f6a2d3c4b5a";
+  snapshot_.gpus[1].uuid = uuid;
+  Add("web-0", {Held(uuid + "-3")});
+  EXPECT_THAT(Fill(), ElementsAre(Unplaced("web-0", uuid + "-3", {0, 1})));
+  EXPECT_EQ(Holders(0), "web-0/main?");
+  EXPECT_EQ(Holders(1), "web-0/main?");
+}
+
+TEST_F(NodeOfThreeTest, VirtualGpuMayBeAFreeOrASharedOne) {
+  Add("whole", {Held("GPU-sim-0")});
+  Add("shares", {Held("GPU-sim-1::0")});
+  Add("web-0", {Held("GPU-7a6bd0c9-9b4c-4a3f-8a9e-1f6a2d3c4b5a-3")});
+  Fill();
+  EXPECT_EQ(Holders(0), "whole/main=1");
+  EXPECT_EQ(Holders(1), "shares/main? web-0/main?");
+  EXPECT_EQ(Holders(2), "web-0/main?");
+}
+
 TEST_F(FillHoldersTest, ProcessOfThePodTellsWhichGpuIsClaimed) {
   Add("web-0", {Claimed("gpu-0")});
   Add("web-1", {Claimed("gpu-1")});

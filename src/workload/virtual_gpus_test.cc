@@ -1,0 +1,116 @@
+// Pods with GPUs of HAMi and Volcano: the kubelet's ids name GPUs that the pods do not have.
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "workload/attributed_node.h"
+
+namespace gpuscaler {
+namespace {
+
+using testing::IsEmpty;
+
+constexpr char kHami[] = "hami.io/vgpu-devices-allocated";
+constexpr char kId[] = "GPU-7a6bd0c9-9b4c-4a3f-8a9e-1f6a2d3c4b5a-3";
+
+class VirtualGpusTest : public AttributedNode {
+ protected:
+  VirtualGpusTest() { kubelet_.ServePodsApi(true); }
+
+  static PodDevice Virtual(const std::string& container = "main", const std::string& id = kId) {
+    return {.container = container, .resource = "nvidia.com/gpu", .id = id};
+  }
+
+  static FakeKubelet::Pod Pod(const std::string& name, std::vector<PodDevice> devices,
+                              const std::map<std::string, std::string>& annotations,
+                              const std::string& uid = "") {
+    return {.devices = {"shop", name, std::move(devices)},
+            .of_api = {.uid = uid, .annotations = annotations}};
+  }
+
+  // "web-0/main web-1/main?"
+  static std::string Holders(const NodeSnapshot& snapshot, size_t gpu) {
+    return absl::StrJoin(snapshot.gpus[gpu].holders, " ", [&](std::string* text, const auto& held) {
+      absl::StrAppend(text, snapshot.pods[static_cast<size_t>(held.pod)].name, "/", held.container,
+                      held.is_possible ? "?" : "");
+    });
+  }
+};
+
+TEST_F(VirtualGpusTest, AnnotationOfThePodNamesTheGpu) {
+  for (const char* const key : {kHami, "volcano.sh/vgpu-ids-new"}) {
+    kubelet_.SetPods({Pod("web-0", {Virtual()}, {{key, "GPU-sim-1,NVIDIA,3000,30:;"}}),
+                      Pod("web-1", {Virtual()}, {{key, "GPU-sim-1,NVIDIA,5000,0:;"}})});
+    Ask();
+    const NodeSnapshot snapshot = Read();
+    EXPECT_EQ(snapshot.attribution.state, State::kKnown);
+    EXPECT_EQ(Holders(snapshot, 0), "");
+    EXPECT_EQ(Holders(snapshot, 1), "web-0/main web-1/main");
+    EXPECT_EQ(snapshot.gpus[1].holders[0].share, 0.5);
+  }
+}
+
+TEST_F(VirtualGpusTest, EachContainerHasItsOwn) {
+  const char both[] = "GPU-sim-1,NVIDIA,3000,30:;;GPU-sim-0,NVIDIA,1,1:GPU-sim-1,NVIDIA,1,1:;";
+  kubelet_.SetPods({Pod("web-0", {Virtual("a"), Virtual("b"), Virtual("b", absl::StrCat(kId, "1"))},
+                        {{kHami, both}})});
+  Ask();
+  const NodeSnapshot snapshot = Read();
+  EXPECT_EQ(Holders(snapshot, 0), "web-0/b");
+  EXPECT_EQ(Holders(snapshot, 1), "web-0/a web-0/b");
+}
+
+TEST_F(VirtualGpusTest, InitContainersThatAreDoneAreInTheAnnotationAlone) {
+  kubelet_.SetPods(
+      {Pod("web-0", {Virtual()}, {{kHami, "GPU-sim-1,NVIDIA,1,1:;GPU-sim-1,NVIDIA,1,1:;"}})});
+  Ask();
+  EXPECT_EQ(Holders(Read(), 1), "web-0/main");
+  kubelet_.SetPods(
+      {Pod("web-0", {Virtual()}, {{kHami, "GPU-sim-0,NVIDIA,1,1:;GPU-sim-1,NVIDIA,1,1:;"}})});
+  Ask();
+  EXPECT_EQ(Holders(Read(), 0), "web-0/main?") << "which is the container's";
+  EXPECT_EQ(Holders(Read(), 1), "web-0/main?");
+}
+
+TEST_F(VirtualGpusTest, ProcessesNameTheGpuOfAPodWithoutTheAnnotation) {
+  kubelet_.SetPods({Pod("web-0", {Virtual()}, {{kHami, "GPU-sim-1,NVIDIA,3000,30:;"}}, kUid0),
+                    Pod("web-1", {Virtual()}, {}, kUid1)});
+  Ask();
+  NodeSnapshot snapshot = Read();
+  EXPECT_EQ(
+      snapshot.attribution.why,
+      absl::StrCat("shop/web-1 holds ", kId, " of nvidia.com/gpu, which may be one of GPUs 0, 1"));
+  EXPECT_EQ(Holders(snapshot, 0), "web-1/main?");
+  RunProcess(101, kUid1);
+  processes_["GPU-sim-1"] = {{.pid = 101}};
+  snapshot = Read();
+  EXPECT_EQ(snapshot.attribution.why, "");
+  EXPECT_EQ(Holders(snapshot, 0), "");
+  EXPECT_EQ(Holders(snapshot, 1), "web-0/main web-1/main") << "beside another";
+}
+
+TEST_F(VirtualGpusTest, GpuIsUnknownThoughAllOfThemAreShared) {
+  kubelet_.SetPods({Pod("web-0", {Virtual()}, {{kHami, "GPU-sim-0,NVIDIA,3000,30:;"}}),
+                    Pod("web-1", {Virtual()}, {{kHami, "GPU-sim-1,NVIDIA,3000,30:;"}}),
+                    Pod("web-2", {Virtual()}, {})});
+  Ask();
+  EXPECT_EQ(Holders(Read(), 0), "web-0/main? web-2/main?");
+  EXPECT_EQ(Holders(Read(), 1), "web-1/main? web-2/main?");
+}
+
+TEST_F(VirtualGpusTest, InstanceThatIsMadeOnDemandIsUnknown) {
+  kubelet_.SetPods({Pod("web-0", {Virtual()}, {{kHami, "GPU-sim-1[0-1],NVIDIA,3000,30:;"}})});
+  Ask();
+  EXPECT_EQ(Holders(Read(), 0), "web-0/main?");
+  EXPECT_EQ(Holders(Read(), 1), "web-0/main?");
+}
+
+TEST_F(VirtualGpusTest, WholeGpusStayTheKubelets) {
+  kubelet_.SetPods({Pod("web-0", {Gpu("GPU-sim-0")}, {{kHami, "GPU-sim-1,NVIDIA,3000,30:;"}})});
+  Ask();
+  EXPECT_EQ(Holders(Read(), 0), "web-0/main");
+  EXPECT_THAT(Read().gpus[1].holders, IsEmpty());
+}
+
+}  // namespace
+}  // namespace gpuscaler
