@@ -186,8 +186,32 @@ SteadyMemory DecodeMemory(const wire::SteadyMemory& message, const WriterClock& 
   return SteadyMemory(std::move(parts));
 }
 
-void EncodeHolders(const std::vector<GpuHolder>& holders, wire::Holders& message) {
-  for (const GpuHolder& holder : holders) {
+wire::Holders::SharedBy WireOf(SharedBy shared_by) {
+  switch (shared_by) {
+    case SharedBy::kParts:
+      return wire::Holders::PARTS;
+    case SharedBy::kProcesses:
+      return wire::Holders::PROCESSES;
+    case SharedBy::kEqually:
+      break;
+  }
+  return wire::Holders::EQUALLY;
+}
+
+SharedBy SharedByOf(const wire::Holders& message) {
+  switch (message.shared_by()) {
+    case wire::Holders::PARTS:
+      return SharedBy::kParts;
+    case wire::Holders::PROCESSES:
+      return SharedBy::kProcesses;
+    default:
+      return SharedBy::kEqually;
+  }
+}
+
+void EncodeHolders(const GpuSample& gpu, wire::Holders& message) {
+  message.set_shared_by(WireOf(gpu.shared_by));
+  for (const GpuHolder& holder : gpu.holders) {
     wire::Holder& added = *message.add_holders();
     added.set_pod(static_cast<uint32_t>(holder.pod));
     added.set_container(holder.container);
@@ -233,7 +257,9 @@ void EncodeState(const GpuSample& before, const GpuSample& gpu, wire::Gpu& messa
     }
   }
   if (gpu.gaps != before.gaps) EncodeGaps(gpu.gaps, *message.mutable_gaps());
-  if (gpu.holders != before.holders) EncodeHolders(gpu.holders, *message.mutable_holders());
+  if (gpu.holders != before.holders || gpu.shared_by != before.shared_by) {
+    EncodeHolders(gpu, *message.mutable_holders());
+  }
   if (gpu.in_use != before.in_use) message.set_in_use(gpu.in_use);
   if (gpu.held_since == before.held_since) return;
   if (gpu.held_since == absl::InfinitePast()) {
@@ -295,7 +321,10 @@ void DecodeGpuChange(const wire::Gpu& message, const WriterClock& clock, GpuSamp
   }
   if (message.has_processes()) gpu.processes = DecodeProcesses(message.processes());
   if (message.has_gaps()) gpu.gaps = DecodeGaps(message.gaps());
-  if (message.has_holders()) gpu.holders = DecodeHolders(message.holders());
+  if (message.has_holders()) {
+    gpu.holders = DecodeHolders(message.holders());
+    gpu.shared_by = SharedByOf(message.holders());
+  }
   if (message.has_in_use()) gpu.in_use = message.in_use();
   if (message.has_held_since_us()) gpu.held_since = clock.Ours(message.held_since_us());
   if (message.has_steady_memory()) gpu.steady_memory = DecodeMemory(message.steady_memory(), clock);

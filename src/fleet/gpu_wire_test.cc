@@ -40,6 +40,7 @@ void ExpectSame(const GpuSample& got, const GpuSample& want) {
   EXPECT_EQ(got.held_since, want.held_since);
   EXPECT_EQ(got.steady_memory.parts(), want.steady_memory.parts());
   EXPECT_EQ(got.holders, want.holders);
+  EXPECT_EQ(got.shared_by, want.shared_by);
 }
 
 GpuSample FullGpu() {
@@ -64,6 +65,7 @@ GpuSample FullGpu() {
                     .highest_percent = 91.5});
   gpu.holders = {{.pod = 0, .container = "vllm", .share = 0.25},
                  {.pod = 2, .container = "triton", .share = 0.75, .is_possible = true}};
+  gpu.shared_by = SharedBy::kProcesses;
   return gpu;
 }
 
@@ -113,6 +115,8 @@ const Change kChanges[] = {
     {"held since ever", [](GpuSample& gpu) { gpu.held_since = absl::InfinitePast(); }},
     {"memory forgotten", [](GpuSample& gpu) { gpu.steady_memory = SteadyMemory(); }},
     {"no holder", [](GpuSample& gpu) { gpu.holders.clear(); }},
+    {"shares by parts", [](GpuSample& gpu) { gpu.shared_by = SharedBy::kParts; }},
+    {"equal shares", [](GpuSample& gpu) { gpu.shared_by = SharedBy::kEqually; }},
     {"another share", [](GpuSample& gpu) { gpu.holders[0].share = 0.125; }},
 };
 

@@ -51,6 +51,13 @@ struct GpuProcess {
   friend bool operator==(const GpuProcess&, const GpuProcess&) = default;
 };
 
+// The evidence for the shares of pods that hold one GPU together.
+enum class SharedBy {
+  kEqually,    // none: they are equal
+  kParts,      // the fraction or memory of it that each pod has asked for
+  kProcesses,  // the use of it by the pods' processes
+};
+
 // An empty field with a gap could not be read; an empty field without one does not exist on this
 // device. Never 0 instead.
 struct GpuSample {
@@ -84,7 +91,8 @@ struct GpuSample {
   absl::Time held_since = absl::InfinitePast();
   SteadyMemory steady_memory;  // of that holder
 
-  std::vector<GpuHolder> holders;  // containers; empty: free, or not known (Attribution)
+  std::vector<GpuHolder> holders;           // containers; empty: free, or not known (Attribution)
+  SharedBy shared_by = SharedBy::kEqually;  // if several pods are among them
 };
 
 // The UUID of a GPU that has not answered since the agent started: "GPU-unknown-3". Its own comes

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "workload/owner_names.h"
 #include "workload/owner_references.h"
+#include "workload/reserved_gpus.h"
 #include "workload/vgpu_annotation.h"
 
 namespace gpuscaler {
@@ -48,9 +49,15 @@ std::string WhyUnplaced(const std::vector<UnplacedDevice>& unplaced, const NodeS
                       GpusText(first.may_be, snapshot));
 }
 
+bool HasNoDevice(const PodDevices& pod) { return pod.devices.empty(); }
+
+bool HasReservation(const PodDevices& pod) {
+  return IsReservation(pod.namespace_name) && !pod.devices.empty();
+}
+
 bool SamePods(const std::vector<NodePod>& one, const std::vector<NodePod>& other) {
   return std::ranges::equal(one, other, [](const NodePod& a, const NodePod& b) {
-    return a.pod == b.pod && a.devices == b.devices;
+    return a.pod == b.pod && a.devices == b.devices && a.part == b.part;
   });
 }
 
@@ -92,8 +99,7 @@ bool KubeletAttribution::Listed(std::vector<PodDevices> listed, absl::Time asked
   const bool lists_own_pod = std::ranges::any_of(listed, [this](const PodDevices& pod) {
     return absl::StrCat(pod.namespace_name, "/", pod.name) == own_pod_;
   });
-  std::erase_if(listed, [](const PodDevices& pod) { return pod.devices.empty(); });
-  const bool none = listed.empty();
+  const bool none = std::ranges::all_of(listed, HasNoDevice);
   const bool asks_api = !none || !reported_ || HoldsAny();
   const absl::Status api = asks_api ? AskPodsApi(asked_at) : absl::UnknownError("not asked");
   if (const std::string why = WhyNotKnowing(lists_own_pod, api); !why.empty()) {
@@ -103,8 +109,11 @@ bool KubeletAttribution::Listed(std::vector<PodDevices> listed, absl::Time asked
   ConfirmStart(none, api.ok(), asked_at);
   if (none && AwaitsConfirmation(asked_at, api.ok())) return false;
   claim_files_.AddTo(listed);
-  std::erase_if(listed, [this](const PodDevices& pod) {
-    return pod.devices.empty() || IsIgnored(ignored_, pod.namespace_name, pod.name);
+  GiveReservedGpus(api_pods_, listed);
+  // Pods without a device may share a GPU that is reserved for unknown pods.
+  const bool keeps_all = std::ranges::any_of(listed, HasReservation);
+  std::erase_if(listed, [&](const PodDevices& pod) {
+    return (!keeps_all && HasNoDevice(pod)) || IsIgnored(ignored_, pod.namespace_name, pod.name);
   });
   return Answered(listed, asked_at);
 }
@@ -261,7 +270,7 @@ void KubeletAttribution::LogPodsApi(const absl::Status& status, const std::strin
 }
 
 NodePod KubeletAttribution::NodePodOf(const PodDevices& devices) const {
-  NodePod node_pod = {.devices = devices.devices};
+  NodePod node_pod = {.devices = devices.devices, .is_reservation = HasReservation(devices)};
   Pod& pod = node_pod.pod;
   pod.namespace_name = devices.namespace_name;
   pod.name = devices.name;
@@ -271,6 +280,7 @@ NodePod KubeletAttribution::NodePodOf(const PodDevices& devices) const {
     return node_pod;
   }
   node_pod.devices = WithAllocatedGpus(std::move(node_pod.devices), reported->second);
+  node_pod.part = PartOf(reported->second);
   pod.uid = reported->second.uid;
   pod.owners = OwnersByReference(reported->second);
   pod.owners_from = Pod::OwnersFrom::kReferences;

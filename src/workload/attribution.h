@@ -23,6 +23,7 @@
 #include "workload/node_folders.h"
 #include "workload/owner_listings.h"
 #include "workload/pod_logs.h"
+#include "workload/reserved_gpus.h"
 #include "workload/uncounted_gpus.h"
 
 namespace gpuscaler {
@@ -111,7 +112,7 @@ class KubeletAttribution {
 
   // Ask()'s.
   ClaimFiles claim_files_;
-  std::map<PodName, KubeletPod> api_pods_;
+  KubeletPodsByName api_pods_;
   absl::Time api_answered_at_ = absl::InfinitePast();
   std::string api_error_;
   bool api_asked_ = false;

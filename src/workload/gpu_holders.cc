@@ -58,6 +58,7 @@ class HolderFinder {
 
   std::vector<UnplacedDevice> Fill() {
     for (size_t i = 0; i < pods_.size(); ++i) PlaceById(static_cast<int>(i));
+    GiveReservedGpus();
     PlaceByProcesses();
     for (size_t i = 0; i < claims_.size(); ++i) {
       DropMonitoring(i);
@@ -101,6 +102,37 @@ class HolderFinder {
                             .claim = device.claim,
                             .may_share = MayShare(device, id),
                             .is_possible = is_possible});
+  }
+
+  // The pods with processes on a reserved GPU share it. If there is none, each pod without a device
+  // is a possible holder.
+  void GiveReservedGpus() {
+    for (size_t i = 0; i < snapshot_.gpus.size(); ++i) {
+      const auto reserved = std::ranges::find_if(
+          claims_[i], [this](const Claim& claim) { return pods_[claim.pod].is_reservation; });
+      if (reserved == claims_[i].end()) continue;
+      const Claim reservation = *reserved;
+      claims_[i].clear();
+      const std::set<std::string> names = PodsWithProcesses(i);
+      AddSharers(i, reservation, false,
+                 [&](const NodePod& pod) { return names.contains(NameOf(pod.pod)); });
+      if (!claims_[i].empty()) continue;
+      AddSharers(i, reservation, true, [](const NodePod& pod) { return pod.devices.empty(); });
+      left_.push_back({.pod = NameOf(pods_[reservation.pod].pod),
+                       .id = absl::StrCat(reservation.device, " for pods that are not known"),
+                       .may_be = {static_cast<int>(i)}});
+    }
+  }
+
+  template <typename Shares>
+  void AddSharers(size_t gpu, const Claim& reservation, bool are_possible, Shares shares) {
+    for (size_t pod = 0; pod < pods_.size(); ++pod) {
+      if (pods_[pod].is_reservation || !shares(pods_[pod])) continue;
+      claims_[gpu].push_back({.pod = static_cast<int>(pod),
+                              .device = reservation.device,
+                              .may_share = true,
+                              .is_possible = are_possible});
+    }
   }
 
   void PlaceByProcesses() {
@@ -201,7 +233,10 @@ class HolderFinder {
         names.push_back(NameOf(pods_[claim.pod].pod));
       }
       if (pods.empty()) continue;
-      const std::vector<double> shares = SharesOf(Gpu(i), names, pod_of_process_);
+      std::vector<GpuPart> parts;
+      for (const int pod : pods) parts.push_back(pods_[pod].part);
+      auto [shares, shared_by] = SharesOf(Gpu(i), names, parts, pod_of_process_);
+      Gpu(i).shared_by = shared_by;
       for (const Claim& claim : claims_[i]) {
         const auto pod = std::ranges::find(pods, claim.pod) - pods.begin();
         const auto containers = std::ranges::count(claims_[i], claim.pod, &Claim::pod);

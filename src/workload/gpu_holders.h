@@ -8,6 +8,7 @@
 #include "kubelet/pod_resources.h"
 #include "model/node_snapshot.h"
 #include "workload/device_id.h"
+#include "workload/reserved_gpus.h"
 #include "workload/shared_gpu.h"
 
 namespace gpuscaler {
@@ -16,6 +17,8 @@ namespace gpuscaler {
 struct NodePod {
   Pod pod;
   std::vector<PodDevice> devices;
+  GpuPart part;                 // each of its GPUs has it; empty: it asked for none
+  bool is_reservation = false;  // other pods, which have no device, share its GPUs
 };
 
 std::string NameOf(const Pod& pod);  // "shop/web-0"

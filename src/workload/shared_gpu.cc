@@ -23,18 +23,45 @@ std::optional<std::vector<double>> UsedBy(absl::Span<const std::string> pods,
   return used;
 }
 
+// The part of the GPU that each pod has asked for; empty if one has not.
+std::optional<std::vector<double>> AskedFor(absl::Span<const GpuPart> parts, const GpuSample& gpu) {
+  constexpr double kMib = 1 << 20;
+  const double total_mib = static_cast<double>(gpu.memory_total_bytes.value_or(0)) / kMib;
+  std::vector<double> asked;
+  for (const GpuPart& part : parts) {
+    if (part.fraction) {
+      asked.push_back(*part.fraction);
+    } else if (part.memory_mib && total_mib > 0) {
+      asked.push_back(*part.memory_mib / total_mib);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return asked;
+}
+
+// Empty if all are 0.
+std::optional<std::vector<double>> Normalized(std::optional<std::vector<double>> parts) {
+  if (!parts) return std::nullopt;
+  const double total = std::accumulate(parts->begin(), parts->end(), 0.0);
+  if (total <= 0) return std::nullopt;
+  for (double& part : *parts) part /= total;
+  return parts;
+}
+
 }  // namespace
 
-std::vector<double> SharesOf(const GpuSample& gpu, absl::Span<const std::string> pods,
-                             const PodOfProcess& pod_of_process) {
-  std::vector<double> equal(pods.size(), 1.0 / static_cast<double>(pods.size()));
-  if (pods.size() < 2 || !gpu.processes) return equal;
-  auto used = UsedBy(pods, *gpu.processes, pod_of_process);
-  if (!used) return equal;
-  const double total = std::accumulate(used->begin(), used->end(), 0.0);
-  if (total <= 0) return equal;
-  for (double& share : *used) share /= total;
-  return *std::move(used);
+std::pair<std::vector<double>, SharedBy> SharesOf(const GpuSample& gpu,
+                                                  absl::Span<const std::string> pods,
+                                                  absl::Span<const GpuPart> parts,
+                                                  const PodOfProcess& pod_of_process) {
+  if (pods.size() >= 2 && gpu.processes) {
+    const auto shares = Normalized(UsedBy(pods, *gpu.processes, pod_of_process));
+    if (shares) return {*shares, SharedBy::kProcesses};
+  }
+  if (const auto shares = Normalized(AskedFor(parts, gpu))) return {*shares, SharedBy::kParts};
+  return {std::vector<double>(pods.size(), 1.0 / static_cast<double>(pods.size())),
+          SharedBy::kEqually};
 }
 
 }  // namespace gpuscaler

@@ -21,7 +21,7 @@ std::vector<double> Shares(std::optional<std::vector<GpuProcess>> processes,
                            const std::vector<std::string>& pods = {"a", "b"}) {
   GpuSample gpu;
   gpu.processes = std::move(processes);
-  return SharesOf(gpu, pods, PodOf);
+  return SharesOf(gpu, pods, std::vector<GpuPart>(pods.size()), PodOf).first;
 }
 
 std::vector<GpuProcess> Processes(const std::map<int64_t, std::optional<double>>& used) {
@@ -55,6 +55,32 @@ TEST(SharesOf, IsEqualWhereSomethingIsNotKnown) {
   EXPECT_THAT(Shares(Processes({{1, 80}, {9, 0}})), ElementsAre(1, 0));
   // Processes of no pod that is known.
   EXPECT_THAT(Shares(Processes({{7, 80}})), ElementsAre(0.5, 0.5));
+}
+
+TEST(SharesOf, AreThePartsThatThePodsAskedForUnlessProcessesShowMore) {
+  GpuSample gpu;
+  gpu.memory_total_bytes = int64_t{40'000} << 20;
+  const auto by_parts = [&](const std::vector<GpuPart>& parts) {
+    return SharesOf(gpu, std::vector<std::string>{"a", "b"}, parts, PodOf);
+  };
+  using testing::Pair;
+  EXPECT_THAT(by_parts({{.fraction = 0.25}, {.fraction = 0.25}}),
+              Pair(ElementsAre(0.5, 0.5), SharedBy::kParts));
+  EXPECT_THAT(
+      by_parts({{.fraction = 0.2}, {.fraction = 0.6}}),
+      Pair(ElementsAre(testing::DoubleEq(0.25), testing::DoubleEq(0.75)), SharedBy::kParts));
+  EXPECT_THAT(by_parts({{.fraction = 0.25}, {.memory_mib = 30'000}}),
+              Pair(ElementsAre(0.25, 0.75), SharedBy::kParts));
+  EXPECT_THAT(by_parts({{.fraction = 0.25}, {}}), Pair(ElementsAre(0.5, 0.5), SharedBy::kEqually));
+  gpu.processes = Processes({{1, 30}, {2, 10}});
+  EXPECT_THAT(by_parts({{.fraction = 0.25}, {.fraction = 0.25}}),
+              Pair(ElementsAre(0.75, 0.25), SharedBy::kProcesses));
+  gpu.processes = Processes({{1, 0}, {2, 0}});
+  EXPECT_THAT(by_parts({{.fraction = 0.25}, {.fraction = 0.75}}),
+              Pair(ElementsAre(0.25, 0.75), SharedBy::kParts));
+  gpu.memory_total_bytes.reset();
+  EXPECT_THAT(by_parts({{.fraction = 0.25}, {.memory_mib = 30'000}}),
+              Pair(ElementsAre(0.5, 0.5), SharedBy::kEqually));
 }
 
 TEST(SharesOf, OnlyHolderHasItAll) { EXPECT_THAT(Shares(std::nullopt, {"a"}), ElementsAre(1)); }

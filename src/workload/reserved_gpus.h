@@ -1,0 +1,37 @@
+// GPUs of KAI and Run:ai: a reservation pod has each by the kubelet and uses nothing. The pods that
+// share it have no device; a label on all of them names their group.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "kubelet/kubelet_pods.h"
+#include "kubelet/pod_resources.h"
+
+namespace gpuscaler {
+
+// Keys are namespace and name.
+using KubeletPodsByName = std::map<std::pair<std::string, std::string>, KubeletPod>;
+
+bool IsReservation(absl::string_view namespace_name);
+
+// Gives the GPUs of each reservation pod in `listed` to the pods of its group, and removes that
+// pod. One with an unknown label stays.
+void GiveReservedGpus(const KubeletPodsByName& reported, std::vector<PodDevices>& listed);
+
+// The part of a GPU that a pod has asked for.
+struct GpuPart {
+  std::optional<double> fraction;  // 0 to 1
+  std::optional<double> memory_mib;
+  friend bool operator==(const GpuPart&, const GpuPart&) = default;
+};
+
+// Returns what the annotations gpu-fraction and gpu-memory ask for. A wrong number counts as
+// absent.
+GpuPart PartOf(const KubeletPod& pod);
+
+}  // namespace gpuscaler
