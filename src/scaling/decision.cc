@@ -16,6 +16,7 @@
 #include "scaling/queue_decision.h"
 #include "scaling/replica_load.h"
 #include "scaling/replicas.h"
+#include "scaling/shared_gpus.h"
 #include "scaling/totals.h"
 #include "scaling/window_load.h"
 #include "scaling/workload_demand.h"
@@ -382,6 +383,10 @@ Decision Decide(const Trigger& trigger, const ScaledObjectRef& scaled_object,
   decision.ambiguity = workload_replicas->ambiguity;
   if (!decision.ambiguity.text.empty()) decision.notes.push_back(decision.ambiguity.text);
   std::ranges::copy(workload_replicas->notes, std::back_inserter(decision.notes));
+  if (InfoOf(trigger.metric).divisible && IsByOwner(trigger, fleet)) {
+    std::ranges::move(SharedGpuNotes(fleet, decision.contributions),
+                      std::back_inserter(decision.notes));
+  }
   SetValidity(trigger, fleet, *workload_replicas, staleness, decision);
 
   if (totals.loads.empty() && totals.unreadable > 0) {

@@ -46,6 +46,28 @@ TEST(Explain, TellsNodesAgesPodsAndWhatIsMissing) {
   EXPECT_THAT(text, HasSubstr("note: partial: agent of node gpu-7"));
 }
 
+TEST(Explain, NamesTheEvidenceForSharesOfGpus) {
+  NodeSnapshot node = Node("gpu-1", {Llm("llm-a", 60), {.name = "x", .owner = "x", .loads = {60}}});
+  const auto text = [](const NodeSnapshot& shared) {
+    FleetBuilder fleet;
+    fleet.Hold(kLong, {shared});
+    return Explain(UtilizationOf("llm"), DecidedOn(UtilizationOf("llm"), fleet));
+  };
+  EXPECT_THAT(text(node), testing::Not(HasSubstr("shared GPUs")));
+  node.gpus[0].holders.push_back({.pod = 1, .container = "main"});
+  const std::pair<SharedBy, const char*> rows[] = {
+      {SharedBy::kEqually, "note: pods divide the load of shared GPUs equally: gpu-1/0"},
+      {SharedBy::kParts, "by the parts that they asked for (gpu-fraction, gpu-memory): gpu-1/0"},
+      {SharedBy::kProcesses, "by their processes: gpu-1/0"},
+  };
+  for (const auto& [shared_by, want] : rows) {
+    node.gpus[0].shared_by = shared_by;
+    EXPECT_THAT(text(node), HasSubstr(want));
+  }
+  node.gpus[0].holders[1].is_possible = true;
+  EXPECT_THAT(text(node), testing::Not(HasSubstr("shared GPUs"))) << "it may be no holder";
+}
+
 TEST(Explain, HostileNameForgesNoLineAndNoCommand) {
   const std::string hostile = "::error::" + std::string(kHostileName);
   const std::string escaped = "::error::" + std::string(kEscapedName);
