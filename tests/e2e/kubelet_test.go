@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 	"k8s.io/kubelet/pkg/apis/pods/v1alpha1"
 )
@@ -171,6 +173,8 @@ func (k *kubelet) List(context.Context, *podresources.ListPodResourcesRequest) (
 	return answer, nil
 }
 
+// ListPods lists a pod of a DaemonSet too, as each node has some: an answer without any is that of a kubelet which has
+// just started.
 func (k *kubelet) ListPods(context.Context, *v1alpha1.ListPodsRequest) (*v1alpha1.ListPodsResponse, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -178,7 +182,8 @@ func (k *kubelet) ListPods(context.Context, *v1alpha1.ListPodsRequest) (*v1alpha
 		return nil, status.Error(codes.FailedPrecondition, "pods are not synced")
 	}
 	answer := &v1alpha1.ListPodsResponse{}
-	for _, pod := range k.pods {
+	proxy := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "kube-proxy-x7k2p", Namespace: "kube-system"}}
+	for _, pod := range append(slices.Collect(maps.Values(k.pods)), proxy) {
 		bytes, err := pod.Marshal()
 		if err != nil {
 			return nil, err
