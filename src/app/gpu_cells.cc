@@ -72,7 +72,8 @@ std::string HoldersText(const NodeSnapshot& snapshot, const GpuSample& gpu) {
   const bool is_shared = gpu.holders.size() > 1;
   return absl::StrJoin(gpu.holders, ";", [&](std::string* text, const GpuHolder& holder) {
     const Pod& pod = snapshot.pods[holder.pod];
-    absl::StrAppend(text, pod.namespace_name, "/", pod.name, "/", holder.container);
+    absl::StrAppend(text, pod.namespace_name, "/", pod.name);
+    if (!holder.container.empty()) absl::StrAppend(text, "/", holder.container);
     if (holder.is_possible) {
       absl::StrAppend(text, "?");
     } else if (is_shared) {
