@@ -78,18 +78,23 @@ TestPair TestCa::Issue(const std::string& common_name, absl::Duration ends,
   return IssueFor(NewKey().get(), common_name, ends, starts);
 }
 
+TestPair TestCa::IssueNamed(const std::string& dns_name) const {
+  return IssueFor(NewKey().get(), "server", absl::Hours(1), -absl::Hours(24), ",DNS:" + dns_name);
+}
+
 TestPair TestCa::IssueWeak(const std::string& common_name) const {
   const std::shared_ptr<EVP_PKEY> key(EVP_RSA_gen(1024), EVP_PKEY_free);
   return IssueFor(key.get(), common_name, absl::Hours(1), -absl::Hours(1));
 }
 
 TestPair TestCa::IssueFor(EVP_PKEY* key, const std::string& common_name, absl::Duration ends,
-                          absl::Duration starts) const {
+                          absl::Duration starts, const std::string& more_names) const {
   const std::shared_ptr<X509> cert = NewCert(common_name, key, ends, starts);
   X509_set_issuer_name(cert.get(), X509_get_subject_name(cert_.get()));
   AddExtension(cert.get(), {NID_basic_constraints, "critical,CA:FALSE"});
   AddExtension(cert.get(), {NID_ext_key_usage, "serverAuth,clientAuth"});
-  AddExtension(cert.get(), {NID_subject_alt_name, "DNS:localhost,IP:127.0.0.1,IP:::1"});
+  const std::string names = "DNS:localhost,IP:127.0.0.1,IP:::1" + more_names;
+  AddExtension(cert.get(), {NID_subject_alt_name, names.c_str()});
   X509_sign(cert.get(), key_.get(), EVP_sha256());
   return {.cert = CertPem(cert.get()), .key = KeyPem(key)};
 }

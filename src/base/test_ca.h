@@ -29,12 +29,15 @@ class TestCa {
   TestPair Issue(const std::string& common_name, absl::Duration ends = absl::Hours(1),
                  absl::Duration starts = -absl::Hours(24)) const;
 
+  // As Issue(), with one more DNS name.
+  TestPair IssueNamed(const std::string& dns_name) const;
+
   // With a key of 1024 bits, which no library of today serves with.
   TestPair IssueWeak(const std::string& common_name) const;
 
  private:
   TestPair IssueFor(EVP_PKEY* key, const std::string& common_name, absl::Duration ends,
-                    absl::Duration starts) const;
+                    absl::Duration starts, const std::string& more_names = "") const;
 
   std::shared_ptr<EVP_PKEY> key_;
   std::shared_ptr<X509> cert_;

@@ -32,6 +32,12 @@ enum class DiscoverEngines {
   kFalse,
 };
 
+// Which agent an aggregator believes the name of a node from.
+enum class AgentIdentity {
+  kNone,  // any
+  kSan,   // one with that DNS name in its certificate
+};
+
 enum class Role {
   kStandalone,  // agent and aggregator in one process, of this node alone
   kAgent,       // reads the GPUs of its node, and tells aggregators
@@ -40,7 +46,8 @@ enum class Role {
 
 struct Config {
   Role role = Role::kStandalone;
-  std::string agents;         // of the aggregator: where they are (fleet/peer_addresses.h)
+  std::string agents;  // of the aggregator: where they are (fleet/peer_addresses.h)
+  AgentIdentity agent_identity = AgentIdentity::kNone;  // the aggregator's
   std::string aggregators;    // the agent's: readers that come first; empty: none does
   int telemetry_port = 6001;  // the agent's; 0 is any free one too
   absl::Duration grace = absl::Seconds(15);

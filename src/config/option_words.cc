@@ -35,12 +35,16 @@ constexpr WordRow<DiscoverEngines> kDiscoverEnginesWords[] = {{"auto", DiscoverE
                                                               {"true", DiscoverEngines::kTrue},
                                                               {"false", DiscoverEngines::kFalse}};
 
+constexpr WordRow<AgentIdentity> kAgentIdentityWords[] = {{"none", AgentIdentity::kNone},
+                                                          {"san", AgentIdentity::kSan}};
+
 // By type: the argument is not looked at.
 std::span<const WordRow<Role>> RowsOf(Role) { return kRoleWords; }
 std::span<const WordRow<LogLevel>> RowsOf(LogLevel) { return kLogLevelWords; }
 std::span<const WordRow<LogFormat>> RowsOf(LogFormat) { return kLogFormatWords; }
 std::span<const WordRow<AttributionMode>> RowsOf(AttributionMode) { return kAttributionWords; }
 std::span<const WordRow<DiscoverEngines>> RowsOf(DiscoverEngines) { return kDiscoverEnginesWords; }
+std::span<const WordRow<AgentIdentity>> RowsOf(AgentIdentity) { return kAgentIdentityWords; }
 
 template <typename Choice>
 std::vector<absl::string_view> AllWords() {
@@ -82,11 +86,13 @@ template absl::Status SetWord(absl::string_view, LogLevel&);
 template absl::Status SetWord(absl::string_view, LogFormat&);
 template absl::Status SetWord(absl::string_view, AttributionMode&);
 template absl::Status SetWord(absl::string_view, DiscoverEngines&);
+template absl::Status SetWord(absl::string_view, AgentIdentity&);
 template absl::string_view WordOf(Role);
 template absl::string_view WordOf(LogLevel);
 template absl::string_view WordOf(LogFormat);
 template absl::string_view WordOf(AttributionMode);
 template absl::string_view WordOf(DiscoverEngines);
+template absl::string_view WordOf(AgentIdentity);
 
 std::vector<absl::string_view> Words(const Option& option) {
   return std::visit(WordLister(), option.member);

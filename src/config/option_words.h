@@ -9,8 +9,8 @@
 
 namespace gpuscaler {
 
-// `Choice` is Role, LogLevel, LogFormat, AttributionMode or DiscoverEngines. INVALID_ARGUMENT lists
-// the words, and says which one is nearest.
+// `Choice` is Role, LogLevel, LogFormat, AttributionMode, DiscoverEngines or AgentIdentity.
+// INVALID_ARGUMENT lists the words, and says which one is nearest.
 template <typename Choice>
 absl::Status SetWord(absl::string_view text, Choice& chosen);
 

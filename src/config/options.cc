@@ -40,6 +40,12 @@ const std::vector<Option>& Table() {
                "dns:///HOST:PORT of a headless Service, or static:IP:PORT,... Ports do not count.",
        .roles = BitOf(Role::kAgent),
        .check = CheckAggregators},
+      {.name = "agent-identity",
+       .member = &Config::agent_identity,
+       .help = "Which agents may name a node. none: any that --agents lists. san: only one whose "
+               "certificate has the node's name among its DNS names, beside the host in --agents. "
+               "san needs --tls-cert.",
+       .roles = BitOf(Role::kAggregator)},
       {.name = "telemetry-port",
        .member = PortMember{&Config::telemetry_port},
        .value = "PORT",

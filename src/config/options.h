@@ -28,10 +28,11 @@ constexpr unsigned kAllRoles =
     BitOf(Role::kStandalone) | BitOf(Role::kAgent) | BitOf(Role::kAggregator);
 
 struct Option {
-  using Member = std::variant<std::string Config::*, PortMember, int Config::*, bool Config::*,
-                              absl::Duration Config::*, std::optional<absl::Duration> Config::*,
-                              Role Config::*, LogLevel Config::*, LogFormat Config::*,
-                              AttributionMode Config::*, DiscoverEngines Config::*>;
+  using Member =
+      std::variant<std::string Config::*, PortMember, int Config::*, bool Config::*,
+                   absl::Duration Config::*, std::optional<absl::Duration> Config::*,
+                   Role Config::*, LogLevel Config::*, LogFormat Config::*,
+                   AttributionMode Config::*, DiscoverEngines Config::*, AgentIdentity Config::*>;
 
   absl::string_view name;   // stale-after
   Member member;            // &Config::stale_after

@@ -116,6 +116,16 @@ absl::Status CheckMutualTls(const Resolved& resolved) {
                    " needs tls-client-ca too: agents and aggregators both show a certificate"));
 }
 
+absl::Status CheckAgentIdentity(const Resolved& resolved) {
+  const Config& config = resolved.config;
+  const bool checks =
+      config.role == Role::kAggregator && config.agent_identity == AgentIdentity::kSan;
+  if (!checks || config.Tls().Enabled()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(Reported(resolved, "agent-identity", "san"),
+                   " needs tls-cert too: the names of nodes are in the agents' certificates"));
+}
+
 // What dcgm-exporter alone needs or has.
 absl::Status CheckDcgm(const Resolved& resolved) {
   const Config& config = resolved.config;
@@ -149,6 +159,7 @@ absl::Status CheckTogether(const Resolved& resolved) {
                                {.cert = "tls-cert", .key = "tls-key", .client_ca = "tls-client-ca"},
                                config.Tls()));
   RETURN_IF_ERROR(CheckMutualTls(resolved));
+  RETURN_IF_ERROR(CheckAgentIdentity(resolved));
   return CheckTlsPair(
       resolved,
       {.cert = "metrics-tls-cert", .key = "metrics-tls-key", .client_ca = "metrics-client-ca"},

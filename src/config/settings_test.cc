@@ -126,6 +126,10 @@ TEST(Settings, ErrorsNameLayerValueAndWhatIsAllowed) {
         Flag("tls-cert", "a.pem")},
        {},
        "tls-cert=a.pem (flag --tls-cert) of role=aggregator (flag --role) needs tls-client-ca too"},
+      {{Flag("role", "aggregator"), Flag("agents", "dns:///agents:6001"),
+        Flag("agent-identity", "san")},
+       {},
+       "agent-identity=san (flag --agent-identity) needs tls-cert too"},
       {{},
        {{"KEDA_GPU_SCALER_METRICS_TLS_CERT", "m.pem"}},
        "metrics-tls-cert=m.pem (environment KEDA_GPU_SCALER_METRICS_TLS_CERT) needs "

@@ -1,13 +1,19 @@
 // A stream between an aggregator and one agent: subscriptions go to the agent, readings come back.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "base/mutex.h"
+#include "base/status_macros.h"
 #include "wire/channel.h"
 #include "wire/client_call.h"
 #include "wire/event_loop.h"
@@ -19,6 +25,8 @@ namespace gpuscaler {
 struct AgentConnection {
   decltype(Target::tls) tls = nullptr;  // null: no TLS
   std::string server_name = "";  // must be in the agent's certificate; empty: the address's host
+  // The name of the agent's node must be a DNS name of its certificate too, with no wildcard.
+  bool binds_node_name = false;
 };
 
 // One call, on a connection of its own. Thread-safe. Ended() is called last of all.
@@ -49,9 +57,14 @@ class AgentCall : private ClientCall::Listener {
             std::string method)
       : loop_(loop),
         method_(std::move(method)),
+        binds_node_name_(connection.binds_node_name),
         channel_(loop, {.address = address,
                         .tls = connection.tls,
                         .server_name = connection.server_name,
+                        .on_certificate =
+                            [self = self_](std::vector<std::string> names) {
+                              if (*self != nullptr) (*self)->names_ = std::move(names);
+                            },
                         .keepalive = kKeepalive,
                         .keepalive_timeout = kUnanswered}) {}
 
@@ -75,14 +88,37 @@ class AgentCall : private ClientCall::Listener {
 
   void OnMessage(std::string bytes) override {
     if (!fault_.ok()) return;
-    Reported reported;
-    fault_ = reported.ParseFromString(bytes)
-                 ? Take(reported)
-                 : absl::InvalidArgumentError("its message is not of the method");
+    fault_ = Receive(bytes);
     if (!fault_.ok()) return Cancel();
     if (!has_more()) return;
     Running()->PauseReading();
     ContinueSoon();
+  }
+
+  absl::Status Receive(const std::string& bytes) {
+    Reported reported;
+    if (!reported.ParseFromString(bytes)) {
+      return absl::InvalidArgumentError("its message is not of the method");
+    }
+    RETURN_IF_ERROR(CheckNodeName(reported));
+    return Take(reported);
+  }
+
+  absl::Status CheckNodeName(const Reported& reported) {
+    if (!binds_node_name_) return absl::OkStatus();
+    const std::string& node = reported.node().name();
+    const bool is_named = std::ranges::any_of(names_, [&node](const std::string& name) {
+      return !node.empty() && absl::EqualsIgnoreCase(name, node);
+    });
+    has_named_node_ |= is_named;
+    const bool is_bound =
+        node.empty() ? has_named_node_ || reported.readings_size() == 0 : is_named;
+    if (is_bound) return absl::OkStatus();
+    CountHandshakeFault(HandshakeFault::kWrongNode);
+    const std::string has = names_.empty() ? "none" : absl::StrJoin(names_, ", ").substr(0, 200);
+    return absl::PermissionDeniedError(
+        absl::StrCat("its certificate must have the DNS name of its node, \"", node, "\", and has ",
+                     has, " (--agent-identity=san)"));
   }
 
   void ContinueSoon() {
@@ -115,6 +151,10 @@ class AgentCall : private ClientCall::Listener {
   const std::string method_;
   // Null after the call's end. The loop's thread's.
   const std::shared_ptr<AgentCall*> self_ = std::make_shared<AgentCall*>(this);
+  const bool binds_node_name_;
+  // The loop's thread's.
+  std::vector<std::string> names_;  // DNS names of the agent's certificate
+  bool has_named_node_ = false;
   Channel channel_;
   absl::Status fault_;  // the loop's thread's
   Mutex mutex_;         // an answer may come before Begin() returns

@@ -21,6 +21,7 @@ absl::string_view AdviceFor(const ConnectFault& fault) {
     case HandshakeFault::kTurnedAway:
       return "the agent's log has the reason";
     case HandshakeFault::kNoCertificate:
+    case HandshakeFault::kWrongNode:
     case HandshakeFault::kOther:
       break;
   }

@@ -402,6 +402,48 @@ TEST_F(AgentStreamTlsTest, BothShowTheirCertificates) {
   EXPECT_THAT(received_.WaitForReading(1), testing::ElementsAre(1));
 }
 
+TEST_F(AgentStreamTlsTest, AgentIsBelievedForTheNodeThatItsCertificateNames) {
+  const TestPair pair = ours_.IssueNamed("GPU-7.example");
+  TestAgent agent(0, "gpu-7.example",
+                  TlsPems{.cert = pair.cert, .key = pair.key, .client_ca = ours_.pem()});
+  agent.Read(1);
+  AgentStreamOptions options = Client(ours_, ours_);
+  options.connection.binds_node_name = true;
+  const auto stream = Watch(agent.address(), options);
+  EXPECT_THAT(received_.WaitForReading(1), testing::ElementsAre(1));
+  agent.Read(2);
+  EXPECT_THAT(received_.WaitForReading(2), testing::ElementsAre(1, 2));
+}
+
+struct OtherName {
+  const char* node;
+  const char* name;  // in the certificate
+};
+class OtherNodeTest : public AgentStreamTlsTest, public testing::WithParamInterface<OtherName> {};
+
+INSTANTIATE_TEST_SUITE_P(Names, OtherNodeTest,
+                         testing::Values(OtherName{"gpu-7", "gpu-8"},
+                                         OtherName{"gpu-7", "gpu-7.example"},
+                                         OtherName{"gpu-7", "gpu"},
+                                         OtherName{"gpu-7.example", "*.example"}));
+
+TEST_P(OtherNodeTest, AgentIsNotBelieved) {
+  const auto [node, name] = GetParam();
+  const TestPair pair = ours_.IssueNamed(name);
+  TestAgent agent(0, node, TlsPems{.cert = pair.cert, .key = pair.key, .client_ca = ours_.pem()});
+  agent.Read(1);
+  AgentStreamOptions options = Client(ours_, ours_);
+  options.connection.binds_node_name = true;
+  const int64_t refused = CountedHandshakes(HandshakeFault::kWrongNode);
+  const auto stream = Watch(agent.address(), options);
+  EXPECT_EQ(received_.WaitForLoss(),
+            absl::PermissionDeniedError(
+                absl::StrCat("its certificate must have the DNS name of its node, \"", node,
+                             "\", and has localhost, ", name, " (--agent-identity=san)")));
+  EXPECT_EQ(CountedHandshakes(HandshakeFault::kWrongNode), refused + 1);
+  EXPECT_TRUE(received_.snapshots().empty());
+}
+
 TEST_F(AgentStreamTlsTest, AgentOfAnotherCaIsRefused) {
   TestAgent agent(0, "gpu-7", Server(theirs_, ours_));
   agent.Read(1);

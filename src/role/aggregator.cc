@@ -148,6 +148,7 @@ class Aggregator::Impl {
     if (!config_.Tls().Enabled()) return options;
     options.stream.connection.tls = [this] { return agent_tls_.Context(); };
     options.stream.connection.server_name = agents_.ServerName();
+    options.stream.connection.binds_node_name = config_.agent_identity == AgentIdentity::kSan;
     return options;
   }
 

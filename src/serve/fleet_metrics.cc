@@ -152,7 +152,8 @@ std::string GrpcMetrics(const WireServerCounts& counts) {
       "tls_handshakes_failed_total",
       "TLS handshakes of gRPC that failed, by reason: no_certificate, untrusted_certificate and "
       "wrong_name are the other side's, turned_away says that it refused ours, no_tls that it "
-      "speaks none.",
+      "speaks none, wrong_node that an agent's certificate is not for its node "
+      "(--agent-identity=san).",
       prometheus::MetricType::Counter);
   for (int i = 0; i < kHandshakeFaults; ++i) {
     const auto fault = static_cast<HandshakeFault>(i);

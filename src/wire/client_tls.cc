@@ -64,6 +64,25 @@ std::unique_ptr<SSL, FreeTls> ClientTlsOf(SSL_CTX* context, const std::string& s
   return tls;
 }
 
+std::vector<std::string> DnsNamesOf(const SSL* tls) {
+  const std::unique_ptr<X509, decltype(&X509_free)> certificate(SSL_get1_peer_certificate(tls),
+                                                                X509_free);
+  if (certificate == nullptr) return {};
+  const std::unique_ptr<GENERAL_NAMES, decltype(&GENERAL_NAMES_free)> all(
+      static_cast<GENERAL_NAMES*>(
+          X509_get_ext_d2i(certificate.get(), NID_subject_alt_name, nullptr, nullptr)),
+      GENERAL_NAMES_free);
+  std::vector<std::string> names;
+  for (int i = 0; all != nullptr && i < sk_GENERAL_NAME_num(all.get()); ++i) {
+    const GENERAL_NAME* const name = sk_GENERAL_NAME_value(all.get(), i);
+    if (name->type != GEN_DNS) continue;
+    const ASN1_IA5STRING* const text = name->d.dNSName;
+    names.emplace_back(reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
+                       static_cast<size_t>(ASN1_STRING_length(text)));
+  }
+  return names;
+}
+
 TlsFault TlsFaultOf(const SSL* tls, unsigned long error) {
   if (error == 0) return {HandshakeFault::kOther, "the server has closed the connection"};
   if (ERR_GET_REASON(error) == SSL_R_UNEXPECTED_EOF_WHILE_READING) return TlsFaultOf(tls, 0);

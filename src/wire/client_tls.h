@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -29,6 +30,9 @@ struct FreeTls {
 // Returns a connection's end that accepts a server if its certificate has `server_name` among its
 // DNS names or, if it is an address, its IP addresses. A certificate's common name does not count.
 std::unique_ptr<SSL, FreeTls> ClientTlsOf(SSL_CTX* context, const std::string& server_name);
+
+// Returns the DNS names of the server's certificate, wildcards as they are written.
+std::vector<std::string> DnsNamesOf(const SSL* tls);
 
 // Why a handshake failed, or a connection of TLS.
 struct TlsFault {

@@ -238,6 +238,7 @@ void ConnectAttempt::Handshake() {
     return FailAddress("TLS handshake: the server does not offer HTTP/2",
                        {.handshake = HandshakeFault::kOther});
   }
+  if (target_.on_certificate != nullptr) target_.on_certificate(DnsNamesOf(tls_.get()));
   Connected();
 }
 

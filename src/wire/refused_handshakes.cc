@@ -18,6 +18,8 @@ absl::string_view WhatToDo(HandshakeFault fault) {
       return "give the other side a certificate of the CA in --tls-client-ca that has not expired";
     case HandshakeFault::kWrongName:
       return "give the other side a certificate for the name that it is called by";
+    case HandshakeFault::kWrongNode:
+      return "give the agent a certificate for its node";
     case HandshakeFault::kTurnedAway:
       return "the other side's log says why it refuses our certificate";
     case HandshakeFault::kNoTls:
@@ -43,6 +45,8 @@ absl::string_view Name(HandshakeFault fault) {
       return "untrusted_certificate";
     case HandshakeFault::kWrongName:
       return "wrong_name";
+    case HandshakeFault::kWrongNode:
+      return "wrong_node";
     case HandshakeFault::kTurnedAway:
       return "turned_away";
     case HandshakeFault::kNoTls:

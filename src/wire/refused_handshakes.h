@@ -15,6 +15,7 @@ enum class HandshakeFault {
   kNoCertificate,  // the other side has shown none, and must
   kUntrusted,      // its certificate is of another CA, or has expired
   kWrongName,      // its certificate is not for the name that it is called by
+  kWrongNode,      // an agent's, and not for its node (--agent-identity=san)
   kTurnedAway,     // the other side has refused ours
   kNoTls,          // it speaks no TLS
   kOther,          // such as no common version

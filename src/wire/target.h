@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -20,6 +21,8 @@ struct Target {
   // used from then on; an attempt fails with its error. Null: no TLS.
   std::function<absl::StatusOr<std::shared_ptr<SSL_CTX>>()> tls = nullptr;
   std::string server_name = "";  // must be in the server's certificate; empty: the address's host
+  // Receives the DNS names of the server's certificate after each handshake, on the loop's thread.
+  std::function<void(std::vector<std::string>)> on_certificate = nullptr;
   std::string source_address = "";              // connects from it; empty: the system's choice
   absl::Duration keepalive = absl::Minutes(1);  // a server that is silent during calls is pinged
   absl::Duration keepalive_timeout = absl::Seconds(20);  // and has gone if it stays silent

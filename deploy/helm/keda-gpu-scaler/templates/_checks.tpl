@@ -5,9 +5,12 @@
 {{- if not (include "scaler.clientAuth" .) }}
 {{- fail "\n\ntls.secretName without tls.clientAuth: in a fleet TLS is mutual, for aggregators and agents know each other by certificates of one authority. KEDA then shows one, too. Set tls.clientAuth=true, or mode=standalone.\n" }}
 {{- end }}
-{{- if not (include "scaler.agentTlsSecret" .) }}
+{{- if not (or .Values.tls.agentHostPath (include "scaler.agentTlsSecret" .)) }}
 {{- fail (printf "\n\ntls.secretName without tls.agentSecretName: the agents need a certificate for %s, of the same authority.\n" (include "scaler.agentsHost" .)) }}
 {{- end }}
+{{- end }}
+{{- if and $fleet (eq .Values.aggregator.agentIdentity "san") (not (and (include "scaler.tlsSecret" .) .Values.tls.agentHostPath)) }}
+{{- fail "\n\naggregator.agentIdentity=san needs TLS and tls.agentHostPath: each node's agent shows a certificate with the name of its node, and one Secret is the same on all nodes.\n" }}
 {{- end }}
 {{- if and .Values.tls.certManager.enabled $fleet (include "scaler.agentsApart" .) (ne (get .Values.tls.certManager.issuerRef "kind") "ClusterIssuer") }}
 {{- fail "\n\ntls.certManager with agent.namespace: certificates of one authority in two namespaces take a ClusterIssuer. Set tls.certManager.issuerRef.kind=ClusterIssuer and its name.\n" }}

@@ -146,6 +146,9 @@ spec:
 {{- with .Values.aggregator.emptyAfter }}
 - --empty-after={{ . }}
 {{- end }}
+{{- if eq .Values.aggregator.agentIdentity "san" }}
+- --agent-identity=san
+{{- end }}
 {{- else }}
 - --gpu-source={{ ternary "file:/etc/simulated-gpus/gpus.json" .Values.scaler.gpuSource .Values.simulate.enabled }}
 - --attribution={{ ternary "none" .Values.attribution.mode .Values.simulate.enabled }}
@@ -364,7 +367,9 @@ readOnlyRootFilesystem: true
 - {name: credentials-{{ $alias }}, secret: {secretName: {{ $secret | quote }}, defaultMode: 0440}}
 {{- end }}
 {{- end }}
-{{- if include "scaler.tlsSecret" . }}
+{{- if and (include "scaler.tlsSecret" .) (eq $role "agent") .Values.tls.agentHostPath }}
+- {name: tls, hostPath: {path: {{ .Values.tls.agentHostPath | quote }}, type: Directory}}
+{{- else if include "scaler.tlsSecret" . }}
 - {name: tls, secret: {secretName: {{ include (ternary "scaler.agentTlsSecret" "scaler.tlsSecret" (eq $role "agent")) . | quote }}, defaultMode: 0440}}
 {{- end }}
 {{- if and .Values.metrics.enabled .Values.metrics.tls.secretName }}
