@@ -43,7 +43,7 @@ inline void AddPods(NodeSnapshot& snapshot) {
     gpu.holders = {{.pod = static_cast<int>(snapshot.pods.size()), .container = "vllm"}};
     snapshot.pods.push_back({.namespace_name = "team-a",
                              .name = absl::StrCat("llama-7d9c5b8f4-x2k", gpu.index),
-                             .uid = absl::StrCat("0e9f6c1e-", gpu.index),
+                             .uid = absl::StrCat("0e9f6c1e-", snapshot.node, "-", gpu.index),
                              .owners = {{.kind = "Deployment", .name = "llama"}},
                              .owners_from = Pod::OwnersFrom::kReferences,
                              .ready = true,

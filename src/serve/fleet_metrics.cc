@@ -150,10 +150,9 @@ std::string GrpcMetrics(const WireServerCounts& counts) {
   }
   MetricFamily failed = NewFamily(
       "tls_handshakes_failed_total",
-      "TLS handshakes of gRPC that failed, by reason: no_certificate, untrusted_certificate and "
-      "wrong_name are the other side's, turned_away says that it refused ours, no_tls that it "
-      "speaks none, wrong_node that an agent's certificate is not for its node "
-      "(--agent-identity=san).",
+      "TLS handshakes of gRPC that failed, by reason. no_certificate, untrusted_certificate and "
+      "wrong_name: the other side's certificate. turned_away: it refused ours. no_tls: it has "
+      "none. wrong_node: an agent's certificate is not for its node (--agent-identity=san).",
       prometheus::MetricType::Counter);
   for (int i = 0; i < kHandshakeFaults; ++i) {
     const auto fault = static_cast<HandshakeFault>(i);

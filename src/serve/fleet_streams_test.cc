@@ -26,7 +26,7 @@ class StreamsOnFleetTest : public AskedFleet {
     return client_.StreamIsActive(ref);
   }
 
-  // What was due, or had changed, has been looked at.
+  // Streams that were due, or had changed, have been looked at.
   bool ThreadComesRound() {
     const int before = rounds_;
     return Eventually([&] { return rounds_ >= before + 2; });
