@@ -83,7 +83,9 @@ def controllers(folder, ports):
             binaries.KUBE, "kube-scheduler", *common, f"--secure-port={ports['scheduler']}"],
         "kwok": [
             binaries.KUBE, "kwok", f"--kubeconfig={folder}/kubeconfig",
-            f"--config={binaries.STAGES}", "--manage-all-nodes=true",
+            f"--config={binaries.STAGES}",
+            # Real kubelets of tests/e2e have the label.
+            "--manage-nodes-with-label-selector=!real-kubelet",
             f"--server-address=127.0.0.1:{ports['kwok']}", "--node-ip=127.0.0.1",
             # The default overlaps the range of the Services.
             "--cidr=10.64.0.0/16"],
