@@ -189,13 +189,18 @@ func (s *scaler) errors(method string) float64 {
 
 // metric is what sumOf says of its page of metrics.
 func (s *scaler) metric(begin string, labels ...string) (float64, error) {
+	page, err := s.metrics()
+	return sumOf(page, begin, labels...), err
+}
+
+func (s *scaler) metrics() (string, error) {
 	answer, err := http.Get("http://" + s.address + ":9090/metrics")
 	if err != nil {
-		return 0, err
+		return "", err
 	}
 	defer answer.Body.Close()
 	page, err := io.ReadAll(answer.Body)
-	return sumOf(string(page), begin, labels...), err
+	return string(page), err
 }
 
 // sumOf adds up the series of a page of metrics whose text begins so and has all the labels.

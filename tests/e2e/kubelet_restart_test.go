@@ -1,0 +1,125 @@
+package e2e
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// A kubelet that has restarted lists no pods until it has heard from the API server.
+func TestHoldersStandWhileARealKubeletRestarts(t *testing.T) {
+	for _, hasPodsAPI := range []bool{true, false} {
+		t.Run(fmt.Sprintf("with the Pods API %t", hasPodsAPI), func(t *testing.T) {
+			t.Parallel()
+			r := newRestartedNode(t, fmt.Sprintf("restart-%t", hasPodsAPI), hasPodsAPI)
+			r.kubelet.kill()
+			r.areLogged("event=kubelet_lost")
+			r.kubelet.start()
+			r.areLogged("event=kubelet_found")
+			r.kubelet.lists(3)
+			r.stood("the kubelet restarted")
+
+			r.kubelet.link.cut()
+			r.kubelet.kill()
+			r.areLogged("event=kubelet_lost")
+			r.kubelet.start()
+			r.ofOwnPod.logs("it does not list " + r.kubelet.node + "/agent")
+			r.other.logs("event=kubelet_lists_none")
+			r.stood("the kubelet restarted without the API server")
+			r.kubelet.link.restore()
+			r.kubelet.lists(3)
+			r.ofOwnPod.logs("event=kubelet_found")
+			r.stood("the API server came back")
+		})
+	}
+}
+
+// restartedNode has two replicas, which have a GPU each, and two agents beside their kubelet: one was
+// given its own pod, the other was not. They ask the kubelet every second.
+type restartedNode struct {
+	t               *testing.T
+	kubelet         *realKubelet
+	ofOwnPod, other *holderWatch
+}
+
+func newRestartedNode(t *testing.T, node string, hasPodsAPI bool) *restartedNode {
+	t.Helper()
+	ids := gpuIDs(0)[:2]
+	k := startRealKubelet(t, node, hasPodsAPI, &devicePlugin{resource: gpuResource, ids: ids})
+	makeNamespace(t, node)
+	create(t, node, k.replicas("StatefulSet", "llm", gpuResource))
+	create(t, node, k.pod("agent", "containers: [{name: agent, image: agent}]"))
+	k.lists(3)
+	gpuFile := filepath.Join(t.TempDir(), "gpus.json")
+	changeProcesses(t, gpuFile, ids)
+	r := &restartedNode{t: t, kubelet: k,
+		ofOwnPod: k.watchHolders(gpuFile, "own-pod", "--own-pod="+node+"/agent"),
+		other:    k.watchHolders(gpuFile, "other")}
+	for _, agent := range r.agents() {
+		agent.becomes("llm-0", "llm-1")
+	}
+	return r
+}
+
+func (r *restartedNode) agents() []*holderWatch { return []*holderWatch{r.ofOwnPod, r.other} }
+
+// areLogged waits until both agents have logged the text since the last time.
+func (r *restartedNode) areLogged(text string) {
+	r.t.Helper()
+	for _, agent := range r.agents() {
+		agent.logs(text)
+	}
+}
+
+func (r *restartedNode) stood(after string) {
+	r.t.Helper()
+	for _, agent := range r.agents() {
+		if seen := agent.all(); len(seen) != 1 {
+			r.t.Errorf("%s, and the holders of agent %s changed: %v", after, agent.agent.log, seen)
+		}
+	}
+}
+
+// changeProcesses writes GPUs with other processes all the time: an agent then asks its kubelet every
+// second, and not every 5 s.
+func changeProcesses(t *testing.T, gpuFile string, ids []string) {
+	t.Helper()
+	write := func(round uint32) {
+		var gpus []device
+		for index, id := range ids {
+			gpu := newDevice(index)
+			gpu.UUID, gpu.Processes = id, []process{{round}}
+			gpus = append(gpus, gpu)
+		}
+		if err := writeGPUs(gpuFile, gpus); err != nil {
+			t.Error(err)
+		}
+	}
+	write(1)
+	round := uint32(1)
+	repeat(t, 300*time.Millisecond, func() {
+		round++
+		write(round)
+	})
+}
+
+// repeat calls it again and again, in the background, until the test ends.
+func repeat(t *testing.T, every time.Duration, call func()) {
+	ended, stopped := make(chan struct{}), make(chan struct{})
+	t.Cleanup(func() {
+		close(ended)
+		<-stopped
+	})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-ended:
+				return
+			case <-time.After(every):
+				call()
+			}
+		}
+	}()
+}
