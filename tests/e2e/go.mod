@@ -9,6 +9,7 @@ require (
 	k8s.io/client-go v0.36.4
 	k8s.io/cri-api v0.36.4
 	k8s.io/cri-client v0.36.4
+	k8s.io/dynamic-resource-allocation v0.36.4
 	k8s.io/kubelet v0.36.4
 	sigs.k8s.io/yaml v1.6.0
 )
@@ -43,6 +44,9 @@ require (
 	github.com/spf13/pflag v1.0.10 // indirect
 	github.com/stretchr/testify v1.12.1 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
+	go.etcd.io/etcd/client/pkg/v3 v3.6.8 // indirect
+	go.uber.org/multierr v1.11.0 // indirect
+	go.uber.org/zap v1.28.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/net v0.58.0 // indirect

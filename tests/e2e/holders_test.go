@@ -38,14 +38,14 @@ type gpusPage struct {
 		UUID    string
 		Holders []holder
 	}
-	HoldersUnknown *string `json:"holders_unknown"`
+	HoldersUnknown string `json:"holders_unknown"`
 }
 
 // readGPUs is what the program prints on the kubelet's node.
-func (k *realKubelet) readGPUs(gpuFile string) gpusPage {
+func (k *realKubelet) readGPUs(source string) gpusPage {
 	k.t.Helper()
-	command := exec.Command(binary, append([]string{"gpus", "--format=json", "--gpu-source=file:" + gpuFile},
-		k.flags()...)...)
+	command := exec.Command(binary, append([]string{"gpus", "--format=json", "--gpu-source=" + source}, k.flags()...)...)
+	command.Env = append(os.Environ(), k.environment...)
 	text, err := command.Output()
 	var page gpusPage
 	if err == nil {
@@ -57,37 +57,39 @@ func (k *realKubelet) readGPUs(gpuFile string) gpusPage {
 	return page
 }
 
-// showsHolders waits until the program prints these holders, once for each GPU that they have, and the
-// container runtime was given each of these GPUs for its holder's pod.
-func (k *realKubelet) showsHolders(gpuFile string, want ...string) {
+// showsHolders waits until the program prints these holders, once for each GPU that they have, and each
+// of these GPUs was given to its holder's pod.
+func (k *realKubelet) showsHolders(source string, want ...string) {
 	k.t.Helper()
 	slices.Sort(want)
 	var page gpusPage
 	var got []string
 	defer func() {
 		if k.t.Failed() {
-			k.t.Logf("want %s\ngot  %s\nin full %+v\ngiven to containers: %v", strings.Join(want, "\n     "),
-				strings.Join(got, "\n     "), page, k.runtime.given())
+			k.t.Logf("want %s\ngot  %s\nin full %+v", strings.Join(want, "\n     "), strings.Join(got, "\n     "), page)
+			for _, gpu := range page.GPUs {
+				k.t.Logf("%s was given to %v", gpu.UUID, k.given(gpu.UUID))
+			}
 		}
 	}()
 	eventually(k.t, patience, "the holders are printed", func() bool {
-		page, got = k.readGPUs(gpuFile), nil
+		page, got = k.readGPUs(source), nil
 		for _, gpu := range page.GPUs {
 			for _, one := range gpu.Holders {
 				got = append(got, one.String())
 			}
 		}
 		slices.Sort(got)
-		return page.HoldersUnknown == nil && slices.Equal(got, want) && k.gave(page)
+		return page.HoldersUnknown == "" && slices.Equal(got, want) && k.gave(page)
 	})
 }
 
-// gave is whether the runtime was given each GPU for a container of its holder's pod.
+// gave is whether each GPU was given to its holder's pod.
 func (k *realKubelet) gave(page gpusPage) bool {
-	given := k.runtime.given()
 	for _, gpu := range page.GPUs {
+		given := k.given(gpu.UUID)
 		for _, one := range gpu.Holders {
-			if !slices.ContainsFunc(k.idsOf(gpu.UUID), func(id string) bool { return slices.Contains(given[id], one.Pod) }) {
+			if !slices.Contains(given, one.Pod) {
 				return false
 			}
 		}
@@ -95,17 +97,21 @@ func (k *realKubelet) gave(page gpusPage) bool {
 	return true
 }
 
-// idsOf are the devices that are the GPU, or replicas of it.
-func (k *realKubelet) idsOf(uuid string) []string {
-	var ids []string
+// given is the pods that a device plugin or a DRA driver gave the GPU, or a replica of it.
+func (k *realKubelet) given(uuid string) []string {
+	if k.driver != nil {
+		return k.driver.given(uuid)
+	}
+	given := k.runtime.given()
+	var pods []string
 	for _, plugin := range k.plugins {
 		for _, id := range plugin.ids {
 			if whole, _, _ := strings.Cut(id, "::"); whole == uuid {
-				ids = append(ids, id)
+				pods = append(pods, given[id]...)
 			}
 		}
 	}
-	return ids
+	return pods
 }
 
 // The ids are those of NVIDIA's plugin for whole GPUs, time slicing and MIG.
@@ -121,7 +127,7 @@ func TestHoldersOfARealKubeletsDevices(t *testing.T) {
 				&devicePlugin{resource: "nvidia.com/gpu.shared", ids: []string{shared + "::0", shared + "::1"}},
 				&devicePlugin{resource: "nvidia.com/mig-1g.10gb", ids: sliced})
 			makeNamespace(t, node)
-			gpuFile := writeHeldGPUs(t, append(whole, shared), sliced)
+			source := "file:" + writeHeldGPUs(t, append(whole, shared), sliced)
 			for _, object := range []string{
 				k.replicas("Deployment", "web", gpuResource),
 				k.replicas("StatefulSet", "shared", "nvidia.com/gpu.shared"),
@@ -157,9 +163,9 @@ func TestHoldersOfARealKubeletsDevices(t *testing.T) {
 					bare("proxied/proxy", true), bare("proxied/main", true),
 				}
 			}
-			k.showsHolders(gpuFile, want(false)...)
+			k.showsHolders(source, want(false)...)
 			k.runtime.finish("loaded", "load")
-			k.showsHolders(gpuFile, want(true)...)
+			k.showsHolders(source, want(true)...)
 		})
 	}
 }

@@ -25,9 +25,12 @@ type realKubelet struct {
 	log     string
 	runtime *containerRuntime
 	plugins []*devicePlugin
+	driver  *resourceDriver // nil: the node has none
 	link    *link
 	process *os.Process
 	ended   chan struct{}
+
+	environment []string // variables that the program needs there
 }
 
 // A kubelet accepts device plugins in /var/lib/kubelet/device-plugins alone, so each has a mount namespace,
@@ -45,7 +48,8 @@ mount -o remount,bind,ro /
 cd /var/lib/empty
 exec "$@"`
 
-// It measures the machine that runs the tests, which may be full: no pod is evicted.
+// It measures the machine that runs the tests, which may be full: no pod is evicted. A pod with a claim that
+// could not be prepared waits for the next synchronization, which is after a minute by default.
 const kubeletConfig = `
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -53,6 +57,7 @@ containerRuntimeEndpoint: unix:///var/lib/kubelet/runtime.sock
 enableServer: false
 healthzPort: 0
 nodeStatusUpdateFrequency: 1s
+syncFrequency: 2s
 registerWithTaints: [{key: kubelet, value: real, effect: NoSchedule}]
 cgroupsPerQOS: false
 enforceNodeAllocatable: []
