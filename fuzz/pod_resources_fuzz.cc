@@ -26,10 +26,11 @@ NodeSnapshot Node() {
 void CheckDevice(const PodDevice& device, absl::Span<const GpuSample> gpus) {
   const auto id = ParseDeviceId(device.resource, device.id);
   if (!id) return;
-  for (const int place : FindGpus(*id, gpus)) {
-    PROMISE(place >= 0 && static_cast<size_t>(place) < gpus.size());
+  for (const std::vector<int>& places : {FindGpus(*id, gpus), FindPossibleGpus(*id, gpus)}) {
+    for (const int place : places) {
+      PROMISE(place >= 0 && static_cast<size_t>(place) < gpus.size());
+    }
   }
-  MayBeAny(*id);
 }
 
 void CheckHolders(const NodeSnapshot& node, size_t listed) {
