@@ -62,8 +62,8 @@ class AgentCall : private ClientCall::Listener {
                         .tls = connection.tls,
                         .server_name = connection.server_name,
                         .on_certificate =
-                            [self = self_](std::vector<std::string> names) {
-                              if (*self != nullptr) (*self)->names_ = std::move(names);
+                            [self = self_](const std::vector<std::string>& names) {
+                              if (*self != nullptr) (*self)->names_ = names;
                             },
                         .keepalive = kKeepalive,
                         .keepalive_timeout = kUnanswered}) {}
