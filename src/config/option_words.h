@@ -10,7 +10,7 @@
 namespace gpuscaler {
 
 // `Choice` is Role, LogLevel, LogFormat, AttributionMode, DiscoverEngines or AgentIdentity.
-// INVALID_ARGUMENT lists the words, and says which one is nearest.
+// INVALID_ARGUMENT lists the words, and names the nearest one.
 template <typename Choice>
 absl::Status SetWord(absl::string_view text, Choice& chosen);
 

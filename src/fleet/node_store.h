@@ -92,7 +92,7 @@ class NodeStore {
     std::set<std::string> engine_namespaces;  // it remembers their engines
     bool is_connected = false;
     bool tells_again = false;
-    // Its stream says that its newest reading still stands, which was not kept: a new one is due.
+    // Its newest reading still stands, by its stream, and was not kept: a new stream is due.
     bool owes_all = false;
     // None of its GPUs, in its newest reading while another agent spoke, is one of the node's.
     bool has_other_gpus = false;
@@ -138,7 +138,7 @@ class NodeStore {
     return !node.rival.empty() && now - node.rival_since > options_.grace;
   }
   void AddRival(const Node& node, FleetHistory& fleet) const;
-  // Adds the update to the history, or to the one that is told again.
+  // Adds the update to the history, or to the one that the agent sends again.
   void Continue(AgentUpdate update, absl::Time now, AgentSession& session, Node& node) const;
   // The agent speaks for its node no more, but for another. The one that it left before is
   // forgotten: an agent that goes from name to name would else fill the memory with nodes.

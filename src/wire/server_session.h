@@ -69,9 +69,10 @@ class ServerSession {
   };
 
   bool IsTls() const;
+  // Puts the connection behind all others while its address has used up its part of the loop.
   void SetPriority(absl::Time now);
   void OnReadable();
-  void Receive();
+  void Receive();  // bytes that have come; may delete the session
   void OnWritable();
   void OnConnectionEvent(short what);
   // False: the connection is closed or about to be.
