@@ -8,10 +8,10 @@
 #include <thread>
 #include <utility>
 
-#include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/clock.h"
+#include "base/jitter.h"
 #include "base/mutex.h"
 #include "base/not_yet.h"
 #include "base/status_macros.h"
@@ -163,7 +163,7 @@ class EndpointAddresses::Asking {
     const absl::Duration pause =
         has_answered ? options_.interval : RetryPause(known.failures, options_.retry);
     // Names that failed together are not asked for together again.
-    SetDue(host, known, clock_.Now() + pause * absl::Uniform(random_, 0.8, 1.2));
+    SetDue(host, known, clock_.Now() + pause * Jitter(0.8, 1.2));
     if (!has_answered && known.has_answered) return false;
     known.has_answered = has_answered;
     if (known.answer == answer) return false;
@@ -180,7 +180,6 @@ class EndpointAddresses::Asking {
   const Options options_;
   const SteadyClock clock_;
   mutable Mutex mutex_;
-  absl::BitGen random_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, int> asking_of_ ABSL_GUARDED_BY(mutex_);  // by namespace
   CondVar due_changed_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

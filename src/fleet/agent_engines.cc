@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/random/random.h"
+#include "base/jitter.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "fleet/agent_call.h"
@@ -115,8 +115,7 @@ void AgentEngines::Ended(const absl::Status& why) {
 
 void AgentEngines::Lost(const absl::Status& why) {
   if (const auto never = WhyNever(why)) {
-    absl::BitGen random;
-    calls_.Pause(kAskAgain * absl::Uniform(random, 1.0, 1.5));
+    calls_.Pause(kAskAgain * Jitter(1.0, 1.5));
     found_.List(node_, *never, clock_.Now());
   }
   Log(why);

@@ -2,17 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
+
+#include "base/jitter.h"
 
 namespace gpuscaler {
-namespace {
-
-double Random() {
-  thread_local std::minstd_rand generator(std::random_device{}());
-  return std::uniform_real_distribution<double>(0, 1)(generator);
-}
-
-}  // namespace
 
 absl::Duration ReconnectDelay(int failures, double random) {
   constexpr double kLongestSeconds = 10;
@@ -22,6 +15,6 @@ absl::Duration ReconnectDelay(int failures, double random) {
                        (1 + kMostJitter * random));
 }
 
-absl::Duration ReconnectDelay(int failures) { return ReconnectDelay(failures, Random()); }
+absl::Duration ReconnectDelay(int failures) { return ReconnectDelay(failures, Jitter(0, 1)); }
 
 }  // namespace gpuscaler

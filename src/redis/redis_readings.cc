@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/jitter.h"
 #include "page/http_endpoint.h"
 
 namespace gpuscaler {
@@ -123,7 +124,7 @@ absl::Status RedisReadings::CheckRoomFor(const Place& place) const {
 void RedisReadings::Settle(Queue& queue, const Place& place, absl::Time now) {
   const RedisMemoryBudget budget{.tenant = place.namespace_name, .large_bodies = large_bodies_};
   const auto [found, is_new] = servers_.try_emplace(place, place.server, budget);
-  if (is_new) found->second.phase = now + limits_.interval * absl::Uniform(random_, 0.0, 1.0);
+  if (is_new) found->second.phase = now + limits_.interval * Jitter(0.0, 1.0);
   queue.at = &*found;
   ++found->second.queues;
 }

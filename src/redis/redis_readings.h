@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/random/random.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -109,7 +108,6 @@ class RedisReadings {
   const EndpointRules& rules_;
   const RedisLimits limits_;
   const std::shared_ptr<LargeBodies> large_bodies_;
-  absl::BitGen random_;
   Servers servers_;
   Queues queues_;
   std::vector<Server*> polled_;  // whose the newest WaitsFor() are

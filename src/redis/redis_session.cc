@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
+#include "base/jitter.h"
 #include "redis/redis_fault.h"
 
 namespace gpuscaler {
@@ -144,8 +144,7 @@ void RedisSession::Broke(const absl::Status& why, absl::Time now) {
 
 void RedisSession::PutOff(const absl::Status& why, absl::Time now) {
   pause_ = std::clamp(pause_ * 2, kShortestPause, kLongestPause);
-  absl::BitGen random;
-  put_off_until_ = now + pause_ * absl::Uniform(random, 0.8, 1.2);
+  put_off_until_ = now + pause_ * Jitter(0.8, 1.2);
   failure_ = why;
 }
 

@@ -11,8 +11,8 @@
 #include <thread>
 #include <utility>
 
-#include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
+#include "base/jitter.h"
 #include "base/log.h"
 #include "base/rate_limit.h"
 #include "base/status_macros.h"
@@ -201,8 +201,7 @@ class ScalerService::Impl {
   }
 
   StreamLife NewLife() const {
-    absl::BitGen random;
-    const double jitter = absl::Uniform(random, 0.8, 1.2);
+    const double jitter = Jitter(0.8, 1.2);
     return {.ends_at = clock_.Now() + options_.stream_lifetime * jitter, .jitter = jitter};
   }
 

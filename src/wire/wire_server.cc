@@ -18,7 +18,6 @@
 #include <map>
 #include <utility>
 
-#include "absl/random/random.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -385,11 +384,6 @@ class WireServer::Impl {
   bool are_all_gone_ ABSL_GUARDED_BY(mutex_) = false;
   TlsContext tls_ ABSL_GUARDED_BY(mutex_) = {nullptr, SSL_CTX_free};
 };
-
-double TenPercentMoreOrLess() {
-  absl::BitGen random;
-  return absl::Uniform(random, 0.9, 1.1);
-}
 
 absl::StatusOr<std::unique_ptr<WireServer>> WireServer::Start(WireServerOptions options,
                                                               Methods methods) {

@@ -12,14 +12,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/jitter.h"
 #include "wire/limits.h"
 #include "wire/refused_handshakes.h"
 #include "wire/server_session.h"
 #include "wire/tls_files.h"
 
 namespace gpuscaler {
-
-double TenPercentMoreOrLess();  // 0.9 to 1.1, at random
 
 struct WireServerOptions {
   std::string bind_address;  // an IPv4 or IPv6 address, without brackets, or "unix:/path"
@@ -36,7 +35,7 @@ struct WireServerOptions {
   size_t spare_descriptors = 64;
   absl::Duration connection_age = absl::Minutes(10);
   // A connection's factor for it: clients that connected together do not leave together.
-  std::function<double()> age_jitter = TenPercentMoreOrLess;
+  std::function<double()> age_jitter = [] { return Jitter(0.9, 1.1); };
   absl::Duration connection_age_grace = absl::Minutes(7);
 };
 

@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -309,14 +308,6 @@ TEST_F(WireServerTest, ConnectionsOfOneTimeLeaveAtDifferentTimes) {
     EXPECT_NE(frame->type, FrameType::kGoAway);
   }
   EXPECT_TRUE(frame.has_value());
-}
-
-TEST(TenPercentMoreOrLess, IsAtRandom) {
-  std::set<double> factors;
-  for (int i = 0; i < 100; ++i) factors.insert(TenPercentMoreOrLess());
-  EXPECT_GT(factors.size(), 50);
-  EXPECT_GE(*factors.begin(), 0.9);
-  EXPECT_LE(*factors.rbegin(), 1.1);
 }
 
 TEST_F(WireServerTest, RefusesLargeHeaders) {
