@@ -9,9 +9,28 @@
 #include "podsapi.pb.h"
 #include "promise.h"
 #include "workload/owner_references.h"
+#include "workload/vgpu_annotation.h"
 
 namespace gpuscaler {
 namespace {
+
+// Two containers with a virtual GPU each and one with a whole one, which no annotation moves.
+void CheckAllocatedGpus(const KubeletPod& pod) {
+  const PodDevice whole = {.container = "c", .resource = "nvidia.com/gpu", .id = "GPU-c"};
+  const std::vector<PodDevice> devices = {
+      {.container = "a", .resource = "nvidia.com/gpu", .id = "GPU-a-1"},
+      {.container = "b", .resource = "nvidia.com/gpu", .id = "GPU-b-2"},
+      whole};
+  const std::vector<PodDevice> allocated = WithAllocatedGpus(devices, pod);
+  if (allocated == devices) return;
+  PROMISE(std::ranges::count(allocated, whole) == 1);
+  for (const PodDevice& device : allocated) {
+    PROMISE(device == whole || device.id.ends_with("::0"));
+  }
+  for (const char* const container : {"a", "b"}) {
+    PROMISE(std::ranges::find(allocated, container, &PodDevice::container) != allocated.end());
+  }
+}
 
 void CheckPod(const KubeletPod& pod, const kubernetes::Pod& message) {
   PROMISE(pod.name == message.metadata().name() && pod.uid == message.metadata().uid());
@@ -23,6 +42,7 @@ void CheckPod(const KubeletPod& pod, const kubernetes::Pod& message) {
   const std::vector<PodOwner> owners = OwnersByReference(pod);
   for (const PodOwner& owner : owners) PROMISE(!owner.kind.empty() && !owner.name.empty());
   OwnerNames({.namespace_name = pod.namespace_name, .name = pod.name, .owners = owners});
+  CheckAllocatedGpus(pod);
 }
 
 void CheckAnswer(const std::vector<kubernetes::Pod>& pods) {

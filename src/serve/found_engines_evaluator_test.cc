@@ -59,6 +59,11 @@ class TriggerEvaluatorOfFoundEnginesTest : public AskedFleet {
     return evaluated.ok() ? evaluated->cached->decision.notes : std::vector<std::string>();
   }
 
+  bool WantBlocks(const std::string& workload) {
+    const auto trigger = cache_.Get(RefIn("crowd", {{"workload", workload}}));
+    return evaluator_.WantBlocks(*trigger, *evaluator_.Parse(*trigger));
+  }
+
   SignalStore signals_{{.longest_gap = absl::Seconds(10)}, [] {}};
   FoundEngines found_{signals_};
   TriggerCache cache_{{}};
@@ -130,6 +135,8 @@ TEST_F(TriggerEvaluatorOfFoundEnginesTest, AnEngineInItsPodsSuggestsAProfileToAT
   EXPECT_THAT(NotesOf("chat"), ElementsAre("engines of vLLM found in this workload's pods: profile "
                                            "vllm-inference reads their requests and KV cache"));
   EXPECT_THAT(NotesOf("llm"), IsEmpty()) << "the engine is in another workload's pod";
+  EXPECT_FALSE(WantBlocks("chat")) << "its engine is found";
+  EXPECT_TRUE(WantBlocks("llm")) << "it is still looked for";
 }
 
 }  // namespace

@@ -15,13 +15,21 @@ constexpr absl::Duration kLongestPause = absl::Hours(1);
 
 std::optional<absl::Time> ProfileSuggestion::Look(absl::Time now) {
   MutexLock lock(mutex_);
-  if (suited_ != nullptr) return std::nullopt;
+  if (!IsDueLocked(now)) return std::nullopt;
   if (now < until_) return until_;
-  if (now < next_) return std::nullopt;
   until_ = now + kLook;
   next_ = until_ + pause_;
   pause_ = std::min(2 * pause_, kLongestPause);
   return until_;
+}
+
+bool ProfileSuggestion::IsDue(absl::Time now) const {
+  MutexLock lock(mutex_);
+  return IsDueLocked(now);
+}
+
+bool ProfileSuggestion::IsDueLocked(absl::Time now) const {
+  return suited_ == nullptr && (now < until_ || now >= next_);
 }
 
 bool ProfileSuggestion::Found(const SuitedProfile& suited) {

@@ -18,6 +18,9 @@ class ProfileSuggestion {
   // and once an engine was found.
   std::optional<absl::Time> Look(absl::Time now);
 
+  // Returns true if Look() would return an end.
+  bool IsDue(absl::Time now) const;
+
   // Returns true the first time.
   bool Found(const SuitedProfile& suited);
 
@@ -26,6 +29,8 @@ class ProfileSuggestion {
   std::string Note() const;
 
  private:
+  bool IsDueLocked(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   mutable Mutex mutex_;
   absl::Time until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // the end of the newest look
   absl::Time next_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();

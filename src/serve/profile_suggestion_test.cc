@@ -12,8 +12,11 @@ const absl::Time kStart = absl::UnixEpoch() + absl::Hours(1000);
 
 TEST(ProfileSuggestion, LooksForAMinuteFromTheFirstRequest) {
   ProfileSuggestion suggestion;
+  EXPECT_TRUE(suggestion.IsDue(kStart));
   EXPECT_EQ(suggestion.Look(kStart), kStart + absl::Minutes(1));
+  EXPECT_TRUE(suggestion.IsDue(kStart + absl::Seconds(59)));
   EXPECT_EQ(suggestion.Look(kStart + absl::Seconds(59)), kStart + absl::Minutes(1));
+  EXPECT_FALSE(suggestion.IsDue(kStart + absl::Seconds(60)));
   EXPECT_EQ(suggestion.Look(kStart + absl::Seconds(60)), std::nullopt);
 }
 

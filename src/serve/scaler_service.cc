@@ -262,8 +262,8 @@ Methods ScalerService::Impl::methods() {
   return methods;
 }
 
-// The thread reads no metadata, builds no explanation and lists no fleet: other clients wait for
-// it.
+// The thread reads no metadata, builds no explanation, lists no fleet and looks for no engines:
+// other clients wait for it.
 void ScalerService::Impl::Answer(const Call& call, Question question, const Ref& ref,
                                  Replier reply) {
   if (const absl::Status checked = CheckRef(ref); !checked.ok()) return Refuse(call, checked);
@@ -271,8 +271,9 @@ void ScalerService::Impl::Answer(const Call& call, Question question, const Ref&
       .call = call, .question = question, .trigger = cache_.Get(ref), .reply = std::move(reply)};
   if (call.rpc != Rpc::kExplain) {
     const TriggerEvaluator::Parsed known = evaluator_.Known(*asked.trigger);
-    const bool is_quick =
-        known != nullptr && (!known->trigger.ok() || known->trigger->scope == Scope::kWorkload);
+    const bool is_quick = known != nullptr && (!known->trigger.ok() ||
+                                               (known->trigger->scope == Scope::kWorkload &&
+                                                !evaluator_.WantBlocks(*asked.trigger, *known)));
     if (is_quick) asked.parsed = known;
     if (is_quick && AnswerWithout(asked)) return;
   }

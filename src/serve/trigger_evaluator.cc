@@ -208,8 +208,7 @@ void TriggerEvaluator::Renew(const CachedTrigger& trigger, const ParsedTrigger& 
 }
 
 void TriggerEvaluator::Want(CachedTrigger& trigger, const ParsedTrigger& parsed) const {
-  const bool finds_engines = signals_.store != nullptr && signals_.finds_engines;
-  if (finds_engines && LacksProfile(*parsed.trigger)) LookForEngines(trigger, parsed);
+  if (WantBlocks(trigger, parsed)) LookForEngines(trigger, parsed);
   const MetricTypeInfo& metric = InfoOf(parsed.trigger->metric);
   const bool has_enough =
       !IsCostly(metric) && trigger.LookBackOf(*parsed.trigger) <= kShortestLookBack;
@@ -218,6 +217,11 @@ void TriggerEvaluator::Want(CachedTrigger& trigger, const ParsedTrigger& parsed)
   if (!IsCostly(metric)) return;
   const auto fleet = FleetOf(parsed, /*none_listed=*/false);
   if (fleet.ok() && Lacks(**fleet, metric, staleness_)) wake_sampler_();
+}
+
+bool TriggerEvaluator::WantBlocks(CachedTrigger& trigger, const ParsedTrigger& parsed) const {
+  return signals_.store != nullptr && signals_.finds_engines && LacksProfile(*parsed.trigger) &&
+         trigger.suggestion().IsDue(clock_.Now());
 }
 
 void TriggerEvaluator::Hold(const CachedTrigger& trigger, const ParsedTrigger& parsed) const {

@@ -41,6 +41,10 @@ class TriggerEvaluator {
   // for a while, and costly readings from now on when the newest snapshot lacks them.
   void Want(CachedTrigger& trigger, const ParsedTrigger& parsed) const;
 
+  // Returns true if Want() looks for engines in the workload's pods, which takes as long as a
+  // decision.
+  bool WantBlocks(CachedTrigger& trigger, const ParsedTrigger& parsed) const;
+
   // A stream is open: the same is wanted for a while, without a hurry.
   void Hold(const CachedTrigger& trigger, const ParsedTrigger& parsed) const;
 
