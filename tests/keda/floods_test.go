@@ -23,6 +23,7 @@ const (
 	floodLasts = 3 * time.Second
 	// Flooders and the bystander share the processors with the scaler.
 	mostSlowdown = 100
+	longestCall  = 1500 * time.Millisecond
 	// The memory of an aggregator's container.
 	containerBytes = "1073741824"
 )
@@ -159,8 +160,9 @@ func (f flood) send(ctx context.Context, address, from string) {
 	}
 }
 
-// medianLatency asks for the metrics until the context ends. Every call must be answered.
-func medianLatency(t *testing.T, ctx context.Context, client pb.ExternalScalerClient) time.Duration {
+// latency asks for the metrics until the context ends, and returns the median and the longest time
+// of a call. Every call must be answered.
+func latency(t *testing.T, ctx context.Context, client pb.ExternalScalerClient) (median, longest time.Duration) {
 	t.Helper()
 	var took []time.Duration
 	for ctx.Err() == nil {
@@ -178,8 +180,9 @@ func medianLatency(t *testing.T, ctx context.Context, client pb.ExternalScalerCl
 		t.Fatal("no call was answered")
 	}
 	slices.Sort(took)
-	t.Logf("%d calls: p50 %v, p99 %v", len(took), took[len(took)/2], took[len(took)*99/100])
-	return took[len(took)/2]
+	median, longest = took[len(took)/2], took[len(took)-1]
+	t.Logf("%d calls: p50 %v, p99 %v, longest %v", len(took), median, took[len(took)*99/100], longest)
+	return median, longest
 }
 
 func TestFloodsTakeLittleMemoryAndDelayNobodyElse(t *testing.T) {
@@ -187,20 +190,21 @@ func TestFloodsTakeLittleMemoryAndDelayNobodyElse(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			// Other programs may take the processors for a moment: one try of three must do.
 			for try := 1; ; try++ {
-				slowdown := f.slowdown(t)
-				if slowdown <= mostSlowdown || t.Failed() {
+				slowdown, longest := f.effect(t)
+				if (slowdown <= mostSlowdown && longest <= longestCall) || t.Failed() {
 					return
 				}
 				if try == 3 {
-					t.Fatalf("a bystander's call takes %.0f times as long as without the flood", slowdown)
+					t.Fatalf("a bystander's call takes %.0f times as long as without the flood, the longest %v", slowdown, longest)
 				}
 			}
 		})
 	}
 }
 
-// slowdown is how many times as long as before a bystander's call takes under the flood.
-func (f flood) slowdown(t *testing.T) float64 {
+// effect returns how many times as long as before a bystander's call takes under the flood, and the
+// longest time of one.
+func (f flood) effect(t *testing.T) (slowdown float64, longest time.Duration) {
 	const mostGrowth = 80 // MiB: two addresses with 24,000 streams each take most of it
 	s := startScaler(t, newGpuFile(t, busyAt(50)))
 	must(exec.Command("prlimit", fmt.Sprint("--pid=", s.process.Pid), "--as="+containerBytes).Output())
@@ -209,7 +213,7 @@ func (f flood) slowdown(t *testing.T) float64 {
 	client := pb.NewExternalScalerClient(connection)
 	calm, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	idle := medianLatency(t, calm, client)
+	idle, _ := latency(t, calm, client)
 	before := s.peakMiB()
 	ctx, cancel := context.WithTimeout(t.Context(), floodLasts)
 	defer cancel()
@@ -217,7 +221,7 @@ func (f flood) slowdown(t *testing.T) float64 {
 	for i := range f.connections {
 		all.Go(func() { f.send(ctx, s.address(), fmt.Sprint("127.0.3.", 10+i%2)) })
 	}
-	busy := medianLatency(t, ctx, client)
+	busy, longest := latency(t, ctx, client)
 	all.Wait()
 	grown := s.peakMiB() - before
 	t.Logf("%d MiB, %d more than before", s.peakMiB(), grown)
@@ -228,5 +232,5 @@ func (f flood) slowdown(t *testing.T) float64 {
 		t.Errorf("the limit %s is not counted", f.limit)
 	}
 	s.stop()
-	return float64(busy) / float64(idle)
+	return float64(busy) / float64(idle), longest
 }
