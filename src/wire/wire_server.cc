@@ -40,6 +40,9 @@ constexpr absl::string_view kUnix = "unix:";
 constexpr absl::Duration kLookAfter = absl::Seconds(1);
 // Connections that end free descriptors; a tenth of a second more in the backlog is not felt.
 constexpr absl::Duration kPause = absl::Milliseconds(100);
+// A flood of connections takes a part of the loop alone: after so many there is a break.
+constexpr int kAcceptedAtOnce = 32;
+constexpr absl::Duration kBreak = absl::Milliseconds(3);
 // A client that acknowledges nothing for 20 s has gone.
 constexpr absl::Duration kUnanswered = absl::Seconds(20);
 
@@ -225,8 +228,13 @@ class WireServer::Impl {
                                 {"consequence", "new connections wait"},
                                 {"dropped", *dropped}});
     }
+    ResumeAfter(kPause);
+  }
+
+  // libevent's listener accepts until none waits, or until it is disabled.
+  void ResumeAfter(absl::Duration pause) {
     evconnlistener_disable(listener_.get());
-    const timeval later = absl::ToTimeval(kPause);
+    const timeval later = absl::ToTimeval(pause);
     evtimer_add(retry_.get(), &later);
   }
 
@@ -235,12 +243,8 @@ class WireServer::Impl {
     const int probe = fcntl(evconnlistener_get_fd(listener_.get()), F_DUPFD_CLOEXEC, 0);
     const bool is_short = probe < 0 || IsSpare(probe);
     if (probe >= 0) close(probe);
-    if (!is_short) {
-      evconnlistener_enable(listener_.get());
-      return;
-    }
-    const timeval later = absl::ToTimeval(kPause);
-    evtimer_add(retry_.get(), &later);
+    if (is_short) return ResumeAfter(kPause);
+    evconnlistener_enable(listener_.get());
   }
 
   // Returns the limit that a new connection is beyond.
@@ -269,6 +273,8 @@ class WireServer::Impl {
   }
 
   void Accept(int connection, const sockaddr* address) {
+    if (++accepted_ % kAcceptedAtOnce == 0) ResumeAfter(kBreak);
+    const absl::Time began = clock_.Now();
     if (IsSpare(connection)) {
       close(connection);
       return PauseAccepting(EMFILE);
@@ -298,6 +304,8 @@ class WireServer::Impl {
     place->session =
         std::make_unique<ServerSession>(buffered, std::move(peer), share_, shared,
                                         [this, place](ServerSession*) { Remove(place); });
+    const absl::Time now = clock_.Now();
+    shared.loop.TakeBeyond(now, absl::ToDoubleSeconds(now - began));
   }
 
   bufferevent* Buffered(int connection) {
@@ -376,6 +384,7 @@ class WireServer::Impl {
   std::unique_ptr<evconnlistener, Free> listener_;
   std::unique_ptr<event, Free> tick_;
   std::unique_ptr<event, Free> retry_;
+  unsigned accepted_ = 0;
   std::map<std::string, AddressShare> addresses_;
   Connections connections_;
   bool is_draining_ = false;

@@ -3,6 +3,7 @@
 #include <nghttp2/nghttp2.h>
 
 #include <atomic>
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
@@ -160,6 +161,45 @@ TEST_F(WireServerTest, ServesAUnixSocket) {
   server_->Drain(absl::ZeroDuration());
   Start({.bind_address = address});
   EXPECT_THAT(Call("/test.Echo/Echo", {"again"}).messages, testing::ElementsAre("again"));
+}
+
+TEST(WireServer, AnswersCallsBetweenConnectionsThatWait) {
+  constexpr size_t kWaiting = 100;
+  std::promise<void> blocked, released;
+  std::unique_ptr<WireServer> server;
+  std::atomic<size_t> connections = 0;
+  auto started = WireServer::Start({.bind_address = "127.0.0.1"},
+                                   {{"/test.Test/Block",
+                                     [&](auto& call) {
+                                       blocked.set_value();
+                                       released.get_future().wait();
+                                       return std::make_unique<Echo>(call);
+                                     }},
+                                    {"/test.Test/Count", [&](auto& call) {
+                                       connections = server->counts().connections;
+                                       call->Finish(absl::OkStatus());
+                                       return std::make_unique<Echo>(call);
+                                     }}});
+  ASSERT_TRUE(started.ok()) << started.status();
+  server = *std::move(started);
+  RawClient caller(server->port()), blocker(server->port());
+  caller.Begin();
+  ASSERT_TRUE(caller.Read(FrameType::kSettings).has_value());
+  blocker.Begin();
+  blocker.Send(CallHead(1, "/test.Test/Block"));
+  blocked.get_future().wait();
+  std::vector<std::unique_ptr<RawClient>> waiting;
+  for (size_t i = 0; i < kWaiting; ++i) {
+    waiting.push_back(std::make_unique<RawClient>(server->port()));
+  }
+  caller.Send(CallHead(1, "/test.Test/Count"));
+  released.set_value();
+  EXPECT_TRUE(caller.Read(FrameType::kHeaders).has_value());
+  EXPECT_LT(connections, kWaiting);
+  for (const auto& each : waiting) {
+    each->Begin();
+    EXPECT_TRUE(each->Read(FrameType::kSettings).has_value());
+  }
 }
 
 TEST_F(WireServerTest, HandsOverThePeersAddress) {

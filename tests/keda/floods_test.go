@@ -6,6 +6,7 @@ import (
 	"context"
 	encoding "encoding/binary"
 	"fmt"
+	"io"
 	"net"
 	"os/exec"
 	"slices"
@@ -128,7 +129,10 @@ var floods = []flood{
 		return append(open(i, checkPath), frame(typeData, endStream, stream(i), []byte{1, 0, 0, 0, 3, 0x1f, 0x8b, 8})...)
 	}), 2, 0, ""},
 	{"connections without a word", nil, 300, floodLasts, "handshakes_per_address"},
+	connectAndReset,
 }
+
+var connectAndReset = flood{"connect and reset", nil, 6, 0, ""}
 
 // send floods the scaler from one address on one connection after the other, until the context ends.
 func (f flood) send(ctx context.Context, address, from string) {
@@ -140,15 +144,10 @@ func (f flood) send(ctx context.Context, address, from string) {
 		}
 		end, _ := ctx.Deadline()
 		connection.SetDeadline(end)
-		go func() { // answers are read, so that the scaler never waits for the flooder
-			buffer := make([]byte, 1<<16)
-			for {
-				if _, err := connection.Read(buffer); err != nil {
-					return
-				}
-			}
-		}()
-		if f.bytes != nil {
+		if f.bytes == nil {
+			connection.(*net.TCPConn).SetLinger(0) // it ends by a reset
+		} else {
+			go io.Copy(io.Discard, connection) // answers are read, so that the scaler never waits for the flooder
 			connection.Write(append([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame(typeSettings, 0, 0, nil)...))
 			connection.Write(f.bytes)
 		}
@@ -202,6 +201,31 @@ func TestFloodsTakeLittleMemoryAndDelayNobodyElse(t *testing.T) {
 	}
 }
 
+// start floods the scaler from two addresses, until the context ends. Wait waits for all connections.
+func (f flood) start(ctx context.Context, address string) *sync.WaitGroup {
+	var all sync.WaitGroup
+	for i := range f.connections {
+		all.Go(func() { f.send(ctx, address, fmt.Sprint("127.0.3.", 10+i%2)) })
+	}
+	return &all
+}
+
+func TestTheScalerEndsUnderAFloodOfConnections(t *testing.T) {
+	const most = 5 * time.Second
+	s := startScaler(t, newGpuFile(t, busyAt(50)))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	all := connectAndReset.start(ctx, s.address())
+	time.Sleep(time.Second)
+	begin := time.Now()
+	s.stop()
+	took := time.Since(begin)
+	cancel()
+	all.Wait()
+	if took > most {
+		t.Errorf("the scaler ended %v after SIGTERM", took)
+	}
+}
+
 // effect returns how many times as long as before a bystander's call takes under the flood, and the
 // longest time of one.
 func (f flood) effect(t *testing.T) (slowdown float64, longest time.Duration) {
@@ -217,10 +241,7 @@ func (f flood) effect(t *testing.T) (slowdown float64, longest time.Duration) {
 	before := s.peakMiB()
 	ctx, cancel := context.WithTimeout(t.Context(), floodLasts)
 	defer cancel()
-	var all sync.WaitGroup
-	for i := range f.connections {
-		all.Go(func() { f.send(ctx, s.address(), fmt.Sprint("127.0.3.", 10+i%2)) })
-	}
+	all := f.start(ctx, s.address())
 	busy, longest := latency(t, ctx, client)
 	all.Wait()
 	grown := s.peakMiB() - before
