@@ -53,11 +53,26 @@ struct ClientCallbacks {
   static int OnHeader(nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name,
                       size_t name_size, const uint8_t* value, size_t value_size, uint8_t,
                       void* data) {
-    ClientStream* const stream = Of(data).Find(frame->hd.stream_id);
-    if (stream == nullptr) return 0;
-    stream->AddHeader({reinterpret_cast<const char*>(name), name_size},
-                      {reinterpret_cast<const char*>(value), value_size});
+    if (const int error = CountHeader(frame, name_size + value_size, data)) return error;
+    Of(data)
+        .Find(frame->hd.stream_id)
+        ->AddHeader({reinterpret_cast<const char*>(name), name_size},
+                    {reinterpret_cast<const char*>(value), value_size});
     return 0;
+  }
+
+  // nghttp2 leaves the field out.
+  static int OnInvalidHeader(nghttp2_session*, const nghttp2_frame* frame, const uint8_t*,
+                             size_t name_size, const uint8_t*, size_t value_size, uint8_t,
+                             void* data) {
+    return CountHeader(frame, name_size + value_size, data);
+  }
+
+  // nghttp2 decodes the rest of the headers of a call that has ended, but does not check them.
+  static int CountHeader(const nghttp2_frame* frame, size_t bytes, void* data) {
+    ClientStream* const stream = Of(data).Find(frame->hd.stream_id);
+    const bool goes_on = stream != nullptr && stream->CountHeader(bytes);
+    return goes_on ? 0 : NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
   }
 
   static int OnFrame(nghttp2_session*, const nghttp2_frame* frame, void* data) {
@@ -109,6 +124,7 @@ struct ClientCallbacks {
       nghttp2_session_callbacks_new(&all);
       nghttp2_session_callbacks_set_on_begin_frame_callback(all, OnBeginFrame);
       nghttp2_session_callbacks_set_on_header_callback(all, OnHeader);
+      nghttp2_session_callbacks_set_on_invalid_header_callback(all, OnInvalidHeader);
       nghttp2_session_callbacks_set_on_frame_recv_callback(all, OnFrame);
       nghttp2_session_callbacks_set_on_data_chunk_recv_callback(all, OnData);
       nghttp2_session_callbacks_set_on_stream_close_callback(all, OnStreamClose);

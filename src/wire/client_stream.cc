@@ -72,13 +72,16 @@ ClientStream::ClientStream(int32_t id, ClientSession& session,
   call_->stream_ = this;
 }
 
-void ClientStream::AddHeader(absl::string_view name, absl::string_view value) {
+bool ClientStream::CountHeader(size_t bytes) {
   constexpr size_t kPerField = 32;  // RFC 9113, section 6.5.2
-  header_bytes_ += name.size() + value.size() + kPerField;
-  if (header_bytes_ > kHeaderListBytes) {
-    return Fail(absl::ResourceExhaustedError(
-        absl::StrCat("the answer's headers are larger than ", kHeaderListBytes, " bytes")));
-  }
+  header_bytes_ += bytes + kPerField;
+  if (header_bytes_ <= kHeaderListBytes) return true;
+  Fail(absl::ResourceExhaustedError(
+      absl::StrCat("the answer's headers are larger than ", kHeaderListBytes, " bytes")));
+  return false;
+}
+
+void ClientStream::AddHeader(absl::string_view name, absl::string_view value) {
   if (name == ":status") {
     if (!absl::SimpleAtoi(value, &http_status_)) http_status_ = 0;
   } else if (name == "content-type") {

@@ -34,6 +34,9 @@ class ClientStream {
   ClientStream(const ClientStream&) = delete;
   ClientStream& operator=(const ClientStream&) = delete;
 
+  // Counts a header field. False: they are too many, and the call has ended.
+  bool CountHeader(size_t bytes);
+  // Must be called after CountHeader().
   void AddHeader(absl::string_view name, absl::string_view value);
   void EndHeaders(bool is_last);
   void AddData(absl::string_view bytes);

@@ -355,6 +355,40 @@ TEST_F(LimitsTest, Headers) {
   EXPECT_EQ(begun_, 0);
 }
 
+// A field of 3,900 bytes that enters the table of the server's decoder, and a byte for each
+// repetition.
+std::string RepeatedField(const std::string& field_end, size_t repetitions) {
+  constexpr size_t kSize = 3'900;
+  const std::string size = "\x7f\xbd\x1d";  // 127 + 61 + 29 * 128
+  const std::string value = std::string(kSize - field_end.size(), 'v') + field_end;
+  return "\x40\x01k" + size + value + std::string(repetitions, '\xbe');
+}
+
+TEST_F(LimitsTest, HeadersThatAreDecodedBeyondTheLimit) {
+  Start();
+  int closed = 0;
+  // nghttp2 leaves out a field with a NUL byte.
+  for (const std::string& field_end : {std::string("v"), std::string(1, '\0')}) {
+    RawClient request(server_->port());
+    request.Begin();
+    request.Send(CallHead(1, kWait, RepeatedField(field_end, 6)));
+    EXPECT_TRUE(request.Read(FrameType::kHeaders).has_value()) << "RESOURCE_EXHAUSTED";
+    request.Send(CallHead(3, kWait, std::string(20, '\xbe')));
+    EXPECT_TRUE(request.IsClosed());
+    EXPECT_EQ(Count(Limit::kHeaderList), 2 * ++closed) << "the first call is refused";
+  }
+}
+
+TEST_F(LimitsTest, TrailersThatAreDecodedBeyondTheLimit) {
+  Start();
+  RawClient client(server_->port());
+  client.Begin();
+  client.Send(CallHead(1, kWait, RepeatedField("v", 0)));
+  client.Send(Encode({FrameType::kHeaders, kEndHeaders | kEndStream, 1, std::string(20, '\xbe')}));
+  EXPECT_TRUE(client.IsClosed());
+  EXPECT_EQ(Count(Limit::kHeaderList), 1);
+}
+
 TEST_F(LimitsTest, SizeOfMessages) {
   WireServerOptions options;
   options.session.longest_message = 100;

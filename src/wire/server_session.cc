@@ -43,10 +43,20 @@ struct SessionCallbacks {
                       size_t name_size, const uint8_t* value, size_t value_size, uint8_t,
                       void* data) {
     ServerStream* const stream = Of(data).Find(frame->hd.stream_id);
-    if (stream == nullptr || frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
+    if (stream == nullptr) return 0;
+    if (const int error = Of(data).CountHeader(*stream, name_size + value_size)) return error;
+    if (frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
     stream->AddHeader({reinterpret_cast<const char*>(name), name_size},
                       {reinterpret_cast<const char*>(value), value_size});
     return 0;
+  }
+
+  // nghttp2 leaves the field out.
+  static int OnInvalidHeader(nghttp2_session*, const nghttp2_frame* frame, const uint8_t*,
+                             size_t name_size, const uint8_t*, size_t value_size, uint8_t,
+                             void* data) {
+    ServerStream* const stream = Of(data).Find(frame->hd.stream_id);
+    return stream == nullptr ? 0 : Of(data).CountHeader(*stream, name_size + value_size);
   }
 
   static int OnFrame(nghttp2_session*, const nghttp2_frame* frame, void* data) {
@@ -108,6 +118,7 @@ struct SessionCallbacks {
       nghttp2_session_callbacks_new(&all);
       nghttp2_session_callbacks_set_on_begin_headers_callback(all, OnBeginHeaders);
       nghttp2_session_callbacks_set_on_header_callback(all, OnHeader);
+      nghttp2_session_callbacks_set_on_invalid_header_callback(all, OnInvalidHeader);
       nghttp2_session_callbacks_set_on_frame_recv_callback(all, OnFrame);
       nghttp2_session_callbacks_set_on_data_chunk_recv_callback(all, OnData);
       nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(all, OnInvalidFrame);
@@ -365,6 +376,12 @@ int ServerSession::CountSettings() {
 int ServerSession::CountReset() {
   if (address_.resets.Take(server_.clock.Now())) return 0;
   server_.log.Add(Limit::kResets, peer_);
+  return NGHTTP2_ERR_CALLBACK_FAILURE;
+}
+
+int ServerSession::CountHeader(ServerStream& stream, size_t bytes) {
+  if (stream.CountHeader(bytes)) return 0;
+  server_.log.Add(Limit::kHeaderList, peer_);
   return NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 

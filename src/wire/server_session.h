@@ -88,6 +88,7 @@ class ServerSession {
   int CountControlFrame();
   int CountSettings();  // and GOAWAYs
   int CountReset();
+  int CountHeader(ServerStream& stream, size_t bytes);
   void OnSent(const nghttp2_frame& frame);
 
   const std::unique_ptr<bufferevent, Free> connection_;

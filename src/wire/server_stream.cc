@@ -55,17 +55,21 @@ ServerStream::~ServerStream() {
   if (handler_ != nullptr) handler_->OnEnd();
 }
 
+bool ServerStream::CountHeader(size_t bytes) {
+  constexpr size_t kPerField = 32;  // RFC 9113, section 6.5.2
+  const size_t most = session_.limits().header_list_bytes;
+  header_bytes_ += bytes + kPerField;
+  if (header_bytes_ > most && !beyond_.has_value()) {
+    beyond_ = Limit::kHeaderList;
+    refused_ =
+        absl::ResourceExhaustedError(absl::StrCat("the headers are larger than ", most, " bytes"));
+  }
+  return header_bytes_ <= 4 * most;
+}
+
 void ServerStream::AddHeader(absl::string_view name, absl::string_view value) {
   if (beyond_.has_value()) return;
-  constexpr size_t kPerField = 32;  // RFC 9113, section 6.5.2
   constexpr size_t kLongestEncoding = 32;
-  header_bytes_ += name.size() + value.size() + kPerField;
-  if (header_bytes_ > session_.limits().header_list_bytes) {
-    beyond_ = Limit::kHeaderList;
-    refused_ = absl::ResourceExhaustedError(absl::StrCat(
-        "the headers are larger than ", session_.limits().header_list_bytes, " bytes"));
-    return;
-  }
   if (name == ":path") {
     if (KeepHeader(name, value)) headers_.path = std::string(value);
   } else if (name == ":method") {

@@ -29,6 +29,10 @@ class ServerStream {
   ServerStream(const ServerStream&) = delete;
   ServerStream& operator=(const ServerStream&) = delete;
 
+  // Counts a field of the headers or trailers. False: the connection must end, for nghttp2 would
+  // decode all fields that follow.
+  bool CountHeader(size_t bytes);
+  // Must be called after CountHeader().
   void AddHeader(absl::string_view name, absl::string_view value);
   // Starts the call, or refuses it. Must be called when all headers have come.
   void Start();

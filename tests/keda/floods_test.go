@@ -122,6 +122,8 @@ var floods = []flood{
 		}
 		return open(i, watchPath, 0xbe, 0xbe, 0xbe, 0xbe)
 	}), 100, floodLasts, "streams_per_address"},
+	{"headers beyond the limit", open(0, watchPath, append(append(
+		[]byte{0x40, 1, 'k', 0x7f, 0xbd, 0x1d}, strings.Repeat("v", 3_900)...), bytes.Repeat([]byte{0xbe}, 12_000)...)...), 2, 0, "header_list"},
 	{"empty data", append(open(0, checkPath), repeat(500_000, func(uint32) []byte {
 		return frame(typeData, 0, 1, nil)
 	})...), 2, 0, "control_frames"},
