@@ -27,6 +27,7 @@ constexpr uint32_t kStreamWindow = 256 << 10;
 constexpr int32_t kConnectionWindow = 1 << 20;
 constexpr int kContinuations = 8;
 constexpr int kUselessFrames = 1'000;
+constexpr absl::string_view kFlooded = "the server sends too many empty frames";
 constexpr size_t kLongestGoodbye = 100;
 
 // Returns what a server speaks instead of HTTP/2. Empty: nothing that is known.
@@ -45,6 +46,7 @@ struct ClientCallbacks {
 
   // nghttp2 resets promised streams, as many as the server promises.
   static int OnBeginFrame(nghttp2_session*, const nghttp2_frame_hd* header, void* data) {
+    if (header->type == NGHTTP2_CONTINUATION) Of(data).allowance_.Earn(1);
     if (header->type != NGHTTP2_PUSH_PROMISE) return 0;
     Of(data).violation_ = "the server pushes";
     return NGHTTP2_ERR_CALLBACK_FAILURE;
@@ -88,11 +90,9 @@ struct ClientCallbacks {
       session.goodbye_ =
           absl::CHexEscape({reinterpret_cast<const char*>(frame->goaway.opaque_data), size});
     }
-    const bool is_data = type == NGHTTP2_DATA && (frame->hd.length > 0 || is_last);
-    if (type == NGHTTP2_HEADERS || is_data) session.useless_frames_ = 0;
-    if (type != NGHTTP2_HEADERS && !is_data && type != NGHTTP2_WINDOW_UPDATE &&
-        !session.CountUselessFrame()) {
-      return NGHTTP2_ERR_CALLBACK_FAILURE;
+    if (type == NGHTTP2_HEADERS ||
+        (type == NGHTTP2_DATA && (is_last || frame->hd.length - frame->data.padlen >= kFewBytes))) {
+      session.allowance_.Refill();
     }
     ClientStream* const stream = session.Find(frame->hd.stream_id);
     if (stream == nullptr) return 0;
@@ -113,6 +113,13 @@ struct ClientCallbacks {
     return 0;
   }
 
+  static int OnFrameSent(nghttp2_session*, const nghttp2_frame* frame, void* data) {
+    if (frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA) {
+      Of(data).allowance_.Earn(kFramesEntailed);
+    }
+    return 0;
+  }
+
   static int OnStreamClose(nghttp2_session*, int32_t id, uint32_t error, void* data) {
     if (ClientStream* const stream = Of(data).Find(id)) stream->OnClose(error);
     return 0;
@@ -127,6 +134,7 @@ struct ClientCallbacks {
       nghttp2_session_callbacks_set_on_invalid_header_callback(all, OnInvalidHeader);
       nghttp2_session_callbacks_set_on_frame_recv_callback(all, OnFrame);
       nghttp2_session_callbacks_set_on_data_chunk_recv_callback(all, OnData);
+      nghttp2_session_callbacks_set_on_frame_send_callback(all, OnFrameSent);
       nghttp2_session_callbacks_set_on_stream_close_callback(all, OnStreamClose);
       return all;
     }();
@@ -136,7 +144,11 @@ struct ClientCallbacks {
 
 ClientSession::ClientSession(Connection connection, EventLoop& loop, const Target& target,
                              std::function<void()> closed)
-    : loop_(loop), target_(target), closed_(std::move(closed)), connection_(std::move(connection)) {
+    : loop_(loop),
+      target_(target),
+      closed_(std::move(closed)),
+      connection_(std::move(connection)),
+      allowance_(kUselessFrames, 0) {
   BeginHttp2();
   timer_.reset(evtimer_new(
       loop_.base(),
@@ -199,8 +211,9 @@ void ClientSession::OnReadable() {
                                         sizeof(start) - start_.size());
   if (size > 0) start_.append(start, static_cast<size_t>(size));
   is_in_callback_ = true;
-  const int error = ReceiveBytes(session_.get(), connection_.get());
+  const int error = ReceiveBytes(session_.get(), connection_.get(), allowance_);
   is_in_callback_ = false;
+  if (error == NGHTTP2_ERR_FLOODED) return Lose(kFlooded);
   if (error == NGHTTP2_ERR_CALLBACK_FAILURE) return Lose(violation_);
   if (error != 0) {
     return Lose(nghttp2_strerror(error), {.is_other_protocol = target_.tls == nullptr});
@@ -209,13 +222,10 @@ void ClientSession::OnReadable() {
 }
 
 void ClientSession::OnTlsMessage() {
-  if (!CountUselessFrame()) FailSoon(connection_.get());
-}
-
-bool ClientSession::CountUselessFrame() {
-  if (++useless_frames_ <= kUselessFrames) return true;
-  violation_ = "the server sends too many empty frames";
-  return false;
+  allowance_.Spend();
+  if (!allowance_.is_spent()) return;
+  violation_ = kFlooded;
+  FailSoon(connection_.get());
 }
 
 void ClientSession::OnConnectionEvent(short what) {
@@ -246,6 +256,7 @@ void ClientSession::LookAgainAfter(absl::Duration duration) {
 
 void ClientSession::LookAfter() {
   if (!has_settings_) return Lose("no answer");
+  allowance_.Refill();
   const absl::Duration silent = absl::FromChrono(std::chrono::steady_clock::now() - heard_at_);
   if (streams_.empty()) {
     is_asked_ = false;

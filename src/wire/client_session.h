@@ -16,6 +16,7 @@
 #include "wire/client_stream.h"
 #include "wire/connect_attempt.h"
 #include "wire/event_loop.h"
+#include "wire/frame_allowance.h"
 #include "wire/target.h"
 
 namespace gpuscaler {
@@ -42,6 +43,9 @@ class ClientSession {
   // Closes the connection soon if too many come.
   void OnTlsMessage();
 
+  // A server's message is complete, or waits for a reader that pauses, within the window.
+  void CountMessage() { allowance_.Refill(); }
+
   // The part that its streams use.
   nghttp2_session* http2() { return session_.get(); }
   const Target& target() const { return target_; }
@@ -60,8 +64,6 @@ class ClientSession {
   };
 
   void BeginHttp2();
-  // False: too many came in a row. Sets `violation_`.
-  bool CountUselessFrame();
   void OnReadable();
   void OnConnectionEvent(short what);
   void LookAfter();
@@ -77,9 +79,9 @@ class ClientSession {
   std::unique_ptr<event, Free> timer_;
   std::map<int32_t, std::unique_ptr<ClientStream>> streams_;
   bool accepts_calls_ = true;
-  bool has_settings_ = false;         // the server speaks HTTP/2
-  std::string goodbye_;               // the debug text of its GOAWAY
-  int useless_frames_ = 0;            // in a row, messages of TLS too
+  bool has_settings_ = false;  // the server speaks HTTP/2
+  std::string goodbye_;        // the debug text of its GOAWAY
+  FrameAllowance allowance_;
   absl::string_view violation_ = "";  // why a frame, or a message of TLS, is refused
   std::string start_;                 // the first bytes that came
   std::chrono::steady_clock::time_point heard_at_ = std::chrono::steady_clock::now();

@@ -8,20 +8,25 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "wire/frame_allowance.h"
+
 namespace gpuscaler {
 
 // More than this is not prepared before the socket takes it.
 constexpr size_t kMostPrepared = 16 << 10;
 
-// Hands over the bytes that have come. Returns 0, or nghttp2's error.
-inline int ReceiveBytes(nghttp2_session* http2, bufferevent* connection) {
+// Hands over the bytes that have come. Returns 0, or nghttp2's error: NGHTTP2_ERR_FLOODED also if
+// the allowance is spent.
+inline int ReceiveBytes(nghttp2_session* http2, bufferevent* connection,
+                        FrameAllowance& allowance) {
   evbuffer* const input = bufferevent_get_input(connection);
-  ssize_t taken = 0;
   while (const size_t size = evbuffer_get_contiguous_space(input)) {
-    taken =
-        nghttp2_session_mem_recv(http2, evbuffer_pullup(input, static_cast<ssize_t>(size)), size);
+    const uint8_t* const bytes = evbuffer_pullup(input, static_cast<ssize_t>(size));
+    allowance.Read(bytes, size);
+    const ssize_t taken = nghttp2_session_mem_recv(http2, bytes, size);
     evbuffer_drain(input, size);
     if (taken < 0) return static_cast<int>(taken);
+    if (allowance.is_spent()) return NGHTTP2_ERR_FLOODED;
   }
   return 0;
 }

@@ -227,7 +227,7 @@ TEST_F(LimitsTest, ResetsThatAClientMakesTheServerSend) {
 
 TEST_F(LimitsTest, ControlFrames) {
   WireServerOptions options;
-  options.session.pings_and_settings = 3;
+  options.session.useless_frames = 3;
   Start(std::move(options));
   RawClient client(server_->port());
   client.Begin();
@@ -237,6 +237,97 @@ TEST_F(LimitsTest, ControlFrames) {
   EXPECT_EQ(RawClient::Number(goaway->payload.substr(4)), 11) << "ENHANCE_YOUR_CALM";
   EXPECT_TRUE(client.IsClosed());
   EXPECT_EQ(Count(Limit::kControlFrames), 1);
+}
+
+TEST_F(LimitsTest, FramesThatServeNoCall) {
+  WireServerOptions options;
+  options.session.useless_frames = 20;
+  Start(std::move(options));
+
+  std::string long_message = CallHead(1, kWait) + DataFrame(1, "");
+  long_message.back() = 100;
+  const std::string ended = CallHead(1, kWait) + ResetFrame(1);
+  struct Case {
+    const char* name;
+    std::string before;
+    Frame frame;
+  };
+  int closed = 0;
+  for (const Case& each : std::vector<Case>{
+           {"PING", "", {FrameType::kPing, 0, 0, std::string(8, 'x')}},
+           {"PRIORITY", "", {FrameType::kPriority, 0, 1, std::string(5, '\0')}},
+           {"WINDOW_UPDATE", "", {FrameType::kWindowUpdate, 0, 0, BigEndian(1, 4)}},
+           {"unknown", "", {FrameType::kUnknown, 0, 1, "x"}},
+           {"empty DATA", CallHead(1, kWait), {FrameType::kData, 0, 1, ""}},
+           {"padded DATA", CallHead(1, kWait), {FrameType::kData, kPadded, 1, {2, 0, 0}}},
+           {"a message byte by byte", long_message, {FrameType::kData, 0, 1, "x"}},
+           {"an ended call's WINDOW_UPDATE",
+            ended,
+            {FrameType::kWindowUpdate, 0, 1, BigEndian(1, 4)}},
+           {"an ended call's DATA", ended, {FrameType::kData, 0, 1, std::string(100, 'x')}},
+           {"an ended call's trailers", ended, {FrameType::kHeaders, kEndHeaders, 1, "\x83"}}}) {
+    SCOPED_TRACE(each.name);
+    RawClient client(server_->port());
+    client.Begin();
+    client.Send(each.before);
+    for (int i = 0; i < 15; ++i) client.Send(Encode(each.frame));
+    client.Send(Encode({FrameType::kPing, 0, 0, std::string(8, 'p')}));
+    std::optional<Frame> pong;
+    while ((pong = client.Read(FrameType::kPing)) && pong->payload != std::string(8, 'p')) {
+    }
+    EXPECT_TRUE(pong.has_value());
+    for (int i = 0; i < 15; ++i) client.Send(Encode(each.frame));
+    EXPECT_TRUE(client.IsClosed());
+    EXPECT_EQ(Count(Limit::kControlFrames), ++closed);
+  }
+}
+
+TEST_F(LimitsTest, FramesThatCallsEntail) {
+  WireServerOptions options;
+  options.session.useless_frames = 20;
+  Start(std::move(options));
+  RawClient client(server_->port());
+  client.Begin();
+  const auto is_there = [&] {
+    client.Send(Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
+    return client.Read(FrameType::kPing).has_value();
+  };
+  constexpr uint32_t kCalls = 200;
+  std::string calls, updates, late;
+  for (uint32_t stream = 1; stream < 2 * kCalls; stream += 2) {
+    const std::string message = DataFrame(stream, "x");
+    calls += CallHead(stream, kWait) + Encode({FrameType::kData, 0, stream, message.substr(9, 5)}) +
+             Encode({FrameType::kData, 0, stream, "x"});
+    updates += Encode({FrameType::kWindowUpdate, 0, stream, BigEndian(6, 4)});
+    late += Encode({FrameType::kData, 0, stream, "x"}) +
+            Encode({FrameType::kData, kEndStream, stream, ""});
+  }
+  client.Send(calls);
+  EXPECT_TRUE(is_there()) << "a message's prefix may have a frame of its own";
+  client.Send(updates);
+  EXPECT_TRUE(is_there()) << "a client may enlarge the window of each call";
+  for (uint32_t stream = 1; stream < 2 * kCalls; stream += 2) client.Send(ResetFrame(stream));
+  client.Send(late);
+  EXPECT_TRUE(is_there()) << "the client sends on until it has read that a call has ended";
+  EXPECT_EQ(Count(Limit::kControlFrames), 0);
+}
+
+TEST_F(LimitsTest, WindowUpdatesAfterAnswers) {
+  WireServerOptions options;
+  options.session.useless_frames = 20;
+  Start(std::move(options));
+  RawClient client(server_->port());
+  client.Begin();
+  std::string updates;
+  for (uint32_t stream = 1; stream < 200; stream += 2) {
+    client.Send(CallHead(stream, kAnswer));
+    ASSERT_TRUE(client.Read(FrameType::kData).has_value());
+    for (const uint32_t each : {uint32_t{0}, stream}) {
+      updates += Encode({FrameType::kWindowUpdate, 0, each, BigEndian(15, 4)});
+    }
+  }
+  client.Send(updates + Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
+  EXPECT_TRUE(client.Read(FrameType::kPing).has_value());
 }
 
 TEST_F(LimitsTest, FramesThatVisitAllStreams) {

@@ -31,6 +31,12 @@ constexpr double kHandshakeSeconds = 0.001;
 struct SessionCallbacks {
   static ServerSession& Of(void* data) { return *static_cast<ServerSession*>(data); }
 
+  static int OnBeginFrame(nghttp2_session*, const nghttp2_frame_hd* head, void* data) {
+    // Those of a header list have a limit of their own.
+    if (head->type == NGHTTP2_CONTINUATION) Of(data).allowance_.Earn(1);
+    return 0;
+  }
+
   static int OnBeginHeaders(nghttp2_session*, const nghttp2_frame* frame, void* data) {
     if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
       const int32_t id = frame->hd.stream_id;
@@ -67,17 +73,22 @@ struct SessionCallbacks {
       session.AcceptNoMore();
     }
     if (type == NGHTTP2_SETTINGS || type == NGHTTP2_GOAWAY) return session.CountSettings();
-    if (type == NGHTTP2_PING || type == NGHTTP2_PRIORITY ||
-        (type == NGHTTP2_DATA && frame->hd.length == 0 &&
-         (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0)) {
-      return session.CountControlFrame();
+    if (type == NGHTTP2_RST_STREAM) {
+      session.allowance_.Earn(1);
+      return session.CountReset();
     }
-    if (type == NGHTTP2_RST_STREAM) return session.CountReset();
     if (type != NGHTTP2_HEADERS && type != NGHTTP2_DATA) return 0;
+    const bool is_last = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+    if (type == NGHTTP2_HEADERS || is_last || frame->hd.length - frame->data.padlen >= kFewBytes) {
+      session.allowance_.Earn(1);
+    }
     ServerStream* const stream = session.Find(frame->hd.stream_id);
     if (stream == nullptr) return 0;
-    if (type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) stream->Start();
-    if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) stream->EndData();
+    if (type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
+      session.allowance_.Earn(kFramesEntailed);
+      stream->Start();
+    }
+    if (is_last) stream->EndData();
     return 0;
   }
 
@@ -103,6 +114,10 @@ struct SessionCallbacks {
         frame->rst_stream.error_code != NGHTTP2_CANCEL) {
       return Of(data).CountReset();
     }
+    if (frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA) {
+      Of(data).allowance_.Refill();
+      Of(data).allowance_.Earn(kFramesEntailed);
+    }
     Of(data).OnSent(*frame);
     return 0;
   }
@@ -116,6 +131,7 @@ struct SessionCallbacks {
     static nghttp2_session_callbacks* const callbacks = [] {
       nghttp2_session_callbacks* all = nullptr;
       nghttp2_session_callbacks_new(&all);
+      nghttp2_session_callbacks_set_on_begin_frame_callback(all, OnBeginFrame);
       nghttp2_session_callbacks_set_on_begin_headers_callback(all, OnBeginHeaders);
       nghttp2_session_callbacks_set_on_header_callback(all, OnHeader);
       nghttp2_session_callbacks_set_on_invalid_header_callback(all, OnInvalidHeader);
@@ -138,6 +154,7 @@ ServerSession::ServerSession(bufferevent* connection, std::string peer, ServerSh
       address_(address),
       limits_(server.limits),
       closed_(std::move(closed)),
+      allowance_(limits_.useless_frames, kPreface.size()),
       heard_at_(server.clock.Now()) {
   ++address_.handshakes;
   bufferevent_setcb(
@@ -228,7 +245,7 @@ void ServerSession::Receive() {
   heard_at_ = server_.clock.Now();
   is_asked_ = false;
   is_in_callback_ = true;
-  if (const int error = ReceiveBytes(session_.get(), connection_.get()); error != 0) {
+  if (const int error = ReceiveBytes(session_.get(), connection_.get(), allowance_); error != 0) {
     if (error == NGHTTP2_ERR_FLOODED) server_.log.Add(Limit::kControlFrames, peer_);
     if (error == NGHTTP2_ERR_TOO_MANY_CONTINUATIONS) {
       server_.log.Add(Limit::kContinuations, peer_);
@@ -265,11 +282,6 @@ void ServerSession::Send() {
   if (error != 0) return CloseNow();
   Throttle();
   CloseIfDone();
-}
-
-void ServerSession::SendAnswer() {
-  control_frames_ = 0;
-  Send();
 }
 
 void ServerSession::Throttle() {
@@ -331,6 +343,7 @@ void ServerSession::CloseBeyond(Limit limit) {
 }
 
 void ServerSession::LookAfter() {
+  allowance_.Recover();
   const absl::Duration silent = server_.clock.Now() - heard_at_;
   if (session_ == nullptr) {
     if (silent >= limits_.handshake) CloseBeyond(Limit::kHandshakeTimeout);
@@ -355,20 +368,17 @@ ServerStream* ServerSession::Find(int32_t id) {
 }
 
 void ServerSession::OnTlsMessage() {
-  if (CountControlFrame() != 0) FailSoon(connection_.get());
-}
-
-int ServerSession::CountControlFrame() {
-  if (++control_frames_ <= limits_.pings_and_settings) return 0;
+  allowance_.Spend();
+  if (!allowance_.is_spent()) return;
   server_.log.Add(Limit::kControlFrames, peer_);
-  return NGHTTP2_ERR_CALLBACK_FAILURE;
+  FailSoon(connection_.get());
 }
 
 int ServerSession::CountSettings() {
-  if (streams_.empty()) return CountControlFrame();
+  if (streams_.empty()) return 0;
   constexpr double kStreamsPerToken = 100;
   const double tokens = static_cast<double>(streams_.size()) / kStreamsPerToken;
-  if (address_.settings.Take(server_.clock.Now(), tokens)) return CountControlFrame();
+  if (address_.settings.Take(server_.clock.Now(), tokens)) return 0;
   server_.log.Add(Limit::kControlFrames, peer_);
   return NGHTTP2_ERR_CALLBACK_FAILURE;
 }

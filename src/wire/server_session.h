@@ -11,6 +11,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "wire/frame_allowance.h"
 #include "wire/limits.h"
 #include "wire/server_share.h"
 #include "wire/server_stream.h"
@@ -57,8 +58,9 @@ class ServerSession {
   // Sends what is submitted, as much as the socket takes. May close the connection and delete the
   // session.
   void Send();
-  // The same for an answer: control frames count from it on.
-  void SendAnswer();
+  // A client's message is complete. The DATA frame that ends it is of use, and one before it, which
+  // may have its prefix alone.
+  void CountMessage() { allowance_.Earn(2); }
 
  private:
   friend struct SessionCallbacks;
@@ -85,7 +87,6 @@ class ServerSession {
   void Throttle();
   void CloseBeyond(Limit limit);
 
-  int CountControlFrame();
   int CountSettings();  // and GOAWAYs
   int CountReset();
   int CountHeader(ServerStream& stream, size_t bytes);
@@ -100,7 +101,7 @@ class ServerSession {
   std::unique_ptr<nghttp2_session, Free> session_;  // null until the whole preface has come
   std::unique_ptr<event, Free> close_timer_;
   std::map<int32_t, std::unique_ptr<ServerStream>> streams_;
-  int control_frames_ = 0;
+  FrameAllowance allowance_;
   absl::Time heard_at_;
   bool accepts_no_more_ = false;
   bool is_asked_ = false;    // whether it is there, since it was last heard

@@ -22,8 +22,9 @@ struct SessionLimits {
   size_t metadata_keys = 256;
   size_t longest_message = 2 << 20;
   int continuations = 8;
-  // And messages of TLS, since we last sent a frame that the client asked for.
-  int pings_and_settings = 1'000;
+  // Frames that serve no call, and messages of TLS, since we last sent HEADERS or DATA. Each such
+  // frame of ours and each call allow 4 more.
+  int useless_frames = 1'000;
   absl::Duration handshake = absl::Seconds(20);  // until the whole preface, TLS included, has come
   absl::Duration keepalive = absl::Minutes(1);   // a silent client is asked after it
   absl::Duration keepalive_timeout = absl::Seconds(20);  // and has gone if it stays silent

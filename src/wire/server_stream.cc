@@ -168,6 +168,7 @@ void ServerStream::StartOrRefuse() {
 void ServerStream::AddData(absl::string_view bytes) {
   if (handler_ == nullptr || has_status_) return;
   const absl::Status read = reader_.Add(bytes, [&](std::string message) {
+    session_.CountMessage();
     if (!call_->is_finished()) handler_->OnMessage(std::move(message));
   });
   if (read.ok()) return;
@@ -266,7 +267,7 @@ void ServerStream::Flush() {
   } else if (has_messages || sends_headers) {
     SubmitHeaders();
   }
-  session_.SendAnswer();
+  session_.Send();
 }
 
 ssize_t ServerStream::ReadOutgoing(uint8_t* buffer, size_t size, uint32_t* flags) {

@@ -21,6 +21,7 @@ namespace gpuscaler {
 enum class FrameType : uint8_t {
   kData = 0,
   kHeaders = 1,
+  kPriority = 2,
   kReset = 3,
   kSettings = 4,
   kPushPromise = 5,
@@ -28,10 +29,12 @@ enum class FrameType : uint8_t {
   kGoAway = 7,
   kWindowUpdate = 8,
   kContinuation = 9,
+  kUnknown = 0x77,
 };
 constexpr uint8_t kEndStream = 1;
 constexpr uint8_t kAck = 1;
 constexpr uint8_t kEndHeaders = 4;
+constexpr uint8_t kPadded = 8;
 
 // The first bytes of a client (section 3.4).
 constexpr absl::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

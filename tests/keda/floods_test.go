@@ -33,7 +33,9 @@ const (
 const (
 	typePriority     = 2
 	typeReset        = 3
+	typeWindowUpdate = 8
 	typeContinuation = 9
+	padded           = 8
 	withPriority     = 32
 )
 
@@ -127,6 +129,13 @@ var floods = []flood{
 	{"empty data", append(open(0, checkPath), repeat(500_000, func(uint32) []byte {
 		return frame(typeData, 0, 1, nil)
 	})...), 2, 0, "control_frames"},
+	{"padded data without a byte", append(open(0, checkPath), repeat(500_000, func(uint32) []byte {
+		return frame(typeData, padded, 1, []byte{0})
+	})...), 2, 0, "control_frames"},
+	{"a message byte by byte", append(append(open(0, checkPath), frame(typeData, 0, 1, []byte{0, 0, 0x1f, 0xff, 0xff})...),
+		repeat(500_000, func(uint32) []byte { return frame(typeData, 0, 1, []byte{0}) })...), 2, 0, "control_frames"},
+	{"window updates", repeat(500_000, func(uint32) []byte { return frame(typeWindowUpdate, 0, 0, []byte{0, 0, 0, 1}) }), 2, 0, "control_frames"},
+	{"frames of an unknown type", repeat(500_000, func(uint32) []byte { return frame(0x77, 0, 0, nil) }), 2, 0, "control_frames"},
 	{"compressed messages", repeat(20_000, func(i uint32) []byte {
 		return append(open(i, checkPath), frame(typeData, endStream, stream(i), []byte{1, 0, 0, 0, 3, 0x1f, 0x8b, 8})...)
 	}), 2, 0, ""},
