@@ -147,6 +147,27 @@ TEST_F(LimitsTest, ConnectionsInAllAreSharedByAddresses) {
   }
 }
 
+TEST_F(LimitsTest, AnAddressHasSeveralOfTheConnectionsInAll) {
+  WireServerOptions options;
+  options.connections = 6;
+  Start(std::move(options));
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (const char* from : {"127.0.3.2", "127.0.3.3"}) {
+    for (int i = 0; i < 3; ++i) {
+      clients.push_back(std::make_unique<RawClient>(server_->port(), from));
+      clients.back()->Begin();
+      EXPECT_TRUE(clients.back()->Read(FrameType::kSettings).has_value());
+    }
+  }
+  RawClient first(server_->port(), "127.0.3.4"), second(server_->port(), "127.0.3.4");
+  for (RawClient* each : {&first, &second}) {
+    each->Begin();
+    EXPECT_TRUE(each->Read(FrameType::kSettings).has_value());
+  }
+  EXPECT_TRUE(RawClient(server_->port(), "127.0.3.4").IsClosed()) << "all have two";
+  for (const size_t newest : {2, 5}) EXPECT_TRUE(clients[newest]->IsClosed());
+}
+
 TEST_F(LimitsTest, ConnectionsOfAnAddress) {
   WireServerOptions options;
   options.connections_per_address = 1;

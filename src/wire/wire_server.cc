@@ -249,27 +249,27 @@ class WireServer::Impl {
 
   // Returns the limit that a new connection is beyond.
   std::optional<Limit> LimitOf(const AddressShare& address) const {
-    if (connections_.size() >= options_.connections) return Limit::kConnections;
     if (address.connections >= options_.connections_per_address) {
       return Limit::kConnectionsPerAddress;
     }
     if (address.handshakes >= options_.handshakes_per_address) return Limit::kHandshakesPerAddress;
+    if (connections_.size() >= options_.connections) return Limit::kConnections;
     return std::nullopt;
   }
 
-  // An address without a connection takes the newest one of the address with the most, so that one
-  // address cannot hold all.
-  void MakeRoomFor(const AddressShare& address) {
-    if (connections_.size() < options_.connections || address.connections > 0) return;
+  // Closes the newest connection of the address with the most, so that a few addresses cannot hold
+  // all. Returns false if `address` would then have more than that one.
+  bool MakeRoomFor(const AddressShare& address) {
     const AddressShare& most = std::ranges::max_element(addresses_, {}, [](const auto& each) {
                                  return each.second.connections;
                                })->second;
-    if (most.connections < 2) return;
+    if (most.connections <= address.connections + 1) return false;
     const auto newest =
         std::ranges::find_if(connections_.rbegin(), connections_.rend(),
                              [&](const Connection& each) { return &each.address == &most; });
     limits_.Add(Limit::kConnections, newest->peer);
     newest->session->CloseNow();
+    return true;
   }
 
   void Accept(int connection, const sockaddr* address) {
@@ -281,8 +281,8 @@ class WireServer::Impl {
     }
     std::string peer = AddressOf(address);
     AddressShare& shared = addresses_.try_emplace(peer, share_).first->second;
-    MakeRoomFor(shared);
-    if (const std::optional<Limit> limit = LimitOf(shared)) {
+    const std::optional<Limit> limit = LimitOf(shared);
+    if (limit.has_value() && (limit != Limit::kConnections || !MakeRoomFor(shared))) {
       limits_.Add(*limit, peer);
       close(connection);
       return;

@@ -25,8 +25,8 @@ struct WireServerOptions {
   int port = 0;              // 0: any free one
   std::optional<TlsPems> tls;
   SessionLimits session;
-  // In all. Further ones are closed at once, but for the first one of an address if another address
-  // has several: the newest of the address with the most is closed instead.
+  // In all. A further one is closed at once, unless its address has fewer than another one even
+  // with it: the newest of the address with the most is closed instead.
   size_t connections = 4'096;
   size_t connections_per_address = 256;
   size_t handshakes_per_address = 128;  // at a time
