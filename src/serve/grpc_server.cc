@@ -63,6 +63,7 @@ class GrpcServer::Impl {
                                         .port = options_.port,
                                         .tls = tls_,
                                         .session = options_.limits,
+                                        .connections = options_.connections,
                                         .connection_age = options_.max_connection_age,
                                         .connection_age_grace = options_.max_connection_age_grace},
                                        std::move(methods)));

@@ -1,6 +1,7 @@
 // The gRPC endpoint of a role: its services, health, reflection, TLS from files, an orderly end.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -17,6 +18,7 @@ struct GrpcServerOptions {
   int port = 6000;           // 0: any free one
   TlsFiles tls;              // empty paths: plain text
   SessionLimits limits;
+  size_t connections = WireServerOptions().connections;
   absl::Duration max_connection_age = absl::Minutes(10);
   absl::Duration max_connection_age_grace = absl::Minutes(7);
 };

@@ -99,6 +99,13 @@ TEST(GrpcServer, NobodyIsServedOnceItIsDrained) {
   EXPECT_EQ(AskForSpec(scaler.client).code(), absl::StatusCode::kUnavailable);
 }
 
+TEST(GrpcServer, HasAsManyConnectionsAsItsOptionsAllow) {
+  ServedScaler scaler(ScalerServiceOptions(), "", {.bind_address = "127.0.0.1", .connections = 1});
+  EXPECT_TRUE(AskForSpec(scaler.client).ok());
+  TestScalerClient second({.address = scaler.address});
+  EXPECT_EQ(AskForSpec(second).code(), absl::StatusCode::kUnavailable);
+}
+
 TEST(GrpcServer, HugeMessageIsRefusedAndTheNextOneAnswered) {
   ServedScaler scaler;
   const auto huge = RefOf({{"x", std::string(3 << 20, 'x')}});
