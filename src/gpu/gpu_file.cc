@@ -168,6 +168,7 @@ class FrameParser {
     }
     gpu.uuid = absl::StrCat("GPU-sim-", gpu.index);
     RETURN_IF_ERROR(ReadDevice(place, gpu));
+    gpu.is_in_mig_mode = place.Find("mig") != nullptr;
     gpus.push_back(gpu);
     if (place.Find("mig") == nullptr) return absl::OkStatus();
     return ReadMig(place.Member("mig"), gpu, gpus);

@@ -180,6 +180,7 @@ void NvmlDevice::ReadMig(absl::Time now, DeviceHistory& history, DeviceReading& 
   const Return mode_result = Call(calls_.mig_mode, handle_, &mode, &pending);
   device.mig_incomplete = mode_result != kSuccess && !IsLacking(mode_result);
   if (mode_result != kSuccess || mode != kMigEnabled) return gpm_.clear();
+  device.samples.front().is_in_mig_mode = true;
   unsigned count = 0;
   if (Call(calls_.mig_max_count, handle_, &count) != kSuccess) {
     device.mig_incomplete = true;

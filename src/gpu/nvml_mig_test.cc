@@ -64,6 +64,16 @@ TEST_F(NvmlMigTest, InstancesFollowTheirGpuWithTheirOwnUuidMemoryAndProcesses) {
   EXPECT_EQ(instance.processes->at(0).pid, 77);
 }
 
+TEST_F(NvmlMigTest, GpuIsInMigModeThoughNoInstanceIsShown) {
+  EXPECT_TRUE(Read()[0].is_in_mig_mode);
+  driver_.Gpu(0)["mig"] = Json::array();
+  driver_.Save();
+  const std::vector<GpuSample> gpus = Read();
+  ASSERT_EQ(gpus.size(), 2);
+  EXPECT_TRUE(gpus[0].is_in_mig_mode);
+  EXPECT_FALSE(gpus[1].is_in_mig_mode);
+}
+
 TEST_F(NvmlMigTest, InstanceThatDoesNotTellItsNameBearsItsGpus) {
   driver_.Gpu(0)["mig"][0]["errors"] = {{"nvmlDeviceGetName", 3}};
   driver_.Save();

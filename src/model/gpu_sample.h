@@ -67,6 +67,9 @@ struct GpuSample {
   int index = 0;                    // the driver's; of a MIG instance its parent's
   std::optional<int> minor_number;  // of /dev/nvidia3, which is not the index; empty: not known
   std::optional<int> gpu_instance;  // of a MIG instance
+  // Pods hold MIG instances of it, which the driver may hide from this process. Not sent to the
+  // fleet.
+  bool is_in_mig_mode = false;
 
   std::optional<double> utilization_percent;         // 0-100, share of time with a kernel running
   std::optional<double> memory_utilization_percent;  // 0-100, of the memory controller

@@ -72,7 +72,7 @@ struct GpuHolder {
   // Of the GPU's load: the holders of one GPU add up to 1.
   double share = 1;
   // It holds this GPU or another one of which it is a possible holder too: no part of the
-  // GPU's load counts for it.
+  // GPU's load counts for it. The others of one GPU come before these.
   bool is_possible = false;
 
   friend bool operator==(const GpuHolder&, const GpuHolder&) = default;

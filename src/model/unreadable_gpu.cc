@@ -59,6 +59,7 @@ GpuSample UnreadableGpu(const GpuSample& before, const std::string& detail,
   gpu.name = before.name;
   gpu.minor_number = before.minor_number;
   gpu.gpu_instance = before.gpu_instance;
+  gpu.is_in_mig_mode = before.is_in_mig_mode;
   for (const GpuField field : kFields) {
     const GpuGap* gap = FindGap(before, field);
     if (gap != nullptr && gap->reason == GpuGap::Reason::kNotRequested && !wanted.pcie) {

@@ -40,6 +40,14 @@ TEST(FleetDecision, PodOfSeveralGpusIsOneReplica) {
   EXPECT_EQ(DecidedOn(trigger, nodes).replicas, 2);
 }
 
+TEST(FleetDecision, PossibleHolderTakesNoShareFromThePodThatHoldsTheGpu) {
+  NodeSnapshot node = Node("gpu-1", {Llm("llm-a", 90), {.name = "x", .owner = "x", .loads = {0}}});
+  node.gpus[0].holders.push_back({.pod = 1, .container = "main", .share = 0, .is_possible = true});
+  FleetBuilder fleet;
+  fleet.Hold(kLong, {node}).Tick({UnownedNode(node, "kubelet is silent")}).Tick({node});
+  EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).value, 90);
+}
+
 TEST(FleetDecision, GroupIsOneReplicaOverAllItsNodes) {
   const auto pod = [](const char* name, const char* group, double load) {
     return HeldPod{.name = name, .owner = "LeaderWorkerSet/llm", .loads = {load}, .group = group};

@@ -203,7 +203,8 @@ class NodePods {
     pods_[of_pod].listed_since = pod.listed_since.value_or(absl::InfinitePast());
     pods_[of_pod].is_ending = pod.is_ending.value_or(false);
     const size_t series = SeriesOf(gpu, pod, of_pod);
-    const float equal_share = 1 / static_cast<float>(gpu.holders.size());
+    const auto known = std::ranges::count(gpu.holders, false, &GpuHolder::is_possible);
+    const float equal_share = holder.is_possible ? 0 : 1 / static_cast<float>(known);
     const auto other_container = std::ranges::find_if(holdings_, [&](const Holding& holding) {
       return holding.pod == of_pod && holding.series == series;
     });

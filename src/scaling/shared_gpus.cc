@@ -15,9 +15,8 @@ namespace {
 constexpr size_t kGpusNamed = 8;
 
 bool IsShared(const GpuSample& gpu) {
-  if (std::ranges::any_of(gpu.holders, &GpuHolder::is_possible)) return false;
   return std::ranges::any_of(gpu.holders, [&gpu](const GpuHolder& holder) {
-    return holder.pod != gpu.holders.front().pod;
+    return !holder.is_possible && holder.pod != gpu.holders.front().pod;
   });
 }
 

@@ -91,15 +91,18 @@ void AddHolder(const Pod& pod, const std::string& container, ClientMetric& serie
 }
 
 // With the labels of the pod that holds the GPU if one is known to, and of the container if one is.
+// Possible holders come last.
 ClientMetric& AddSeries(MetricFamily& family, const NodeSnapshot& snapshot, const GpuSample& gpu,
                         double value) {
   ClientMetric& series = AddUnheld(family, gpu, value);
   if (gpu.holders.empty()) return series;
   const GpuHolder& first = gpu.holders.front();
-  const bool is_shared = std::ranges::any_of(
-      gpu.holders, [&first](const GpuHolder& holder) { return holder.pod != first.pod; });
-  if (is_shared || first.is_possible) return series;
-  AddHolder(snapshot.pods[first.pod], gpu.holders.size() == 1 ? first.container : "", series);
+  const auto known = std::ranges::count(gpu.holders, false, &GpuHolder::is_possible);
+  const bool is_shared =
+      std::any_of(gpu.holders.begin(), gpu.holders.begin() + known,
+                  [&first](const GpuHolder& holder) { return holder.pod != first.pod; });
+  if (is_shared || known == 0) return series;
+  AddHolder(snapshot.pods[first.pod], known == 1 ? first.container : "", series);
   return series;
 }
 

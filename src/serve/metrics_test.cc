@@ -285,6 +285,14 @@ TEST_F(MetricsTest, PossibleHolderIsNoLabelAndHasNoShare) {
   EXPECT_THAT(page, Contains("attribution_known 1"));
 }
 
+TEST_F(MetricsTest, PossibleHolderTakesNoLabelFromThePodThatHoldsTheGpu) {
+  NodeSnapshot snapshot = HeldSnapshot(clock_);
+  snapshot.gpus[0].holders.push_back({.pod = 1, .share = 0, .is_possible = true});
+  EXPECT_THAT(Page(snapshot),
+              Contains(HasSubstr(R"(gpu_uuid="GPU-a",gpu_name="",gpu_parent_uuid="",)"
+                                 R"(namespace="shop",pod="web-0",container="vllm"} 50)")));
+}
+
 TEST_F(MetricsTest, UnknownHoldersAreSaid) {
   NodeSnapshot snapshot = HeldSnapshot(clock_);
   EXPECT_THAT(Page(snapshot), Contains("attribution_known 1"));

@@ -32,21 +32,21 @@ std::vector<KubeletPods> Clients(const std::vector<std::string>& sockets) {
   return clients;
 }
 
-// "GPU 0", "one of GPUs 0, 3"; an instance has its GPU's index.
+// "may be GPU 0", "may be one of GPUs 0, 3"; an instance has its GPU's index.
 std::string GpusText(const std::vector<int>& places, const NodeSnapshot& snapshot) {
+  if (places.empty()) return "is none of the GPUs that are read";
   std::set<int> indices;
   for (const int place : places) indices.insert(snapshot.gpus[static_cast<size_t>(place)].index);
-  if (indices.size() > 1) return absl::StrCat("one of GPUs ", absl::StrJoin(indices, ", "));
-  const bool is_instance =
-      places.size() > 1 || IsMig(snapshot.gpus[static_cast<size_t>(places.front())]);
-  return absl::StrCat(is_instance ? "an instance of GPU " : "GPU ", *indices.begin());
+  if (indices.size() > 1) return absl::StrCat("may be one of GPUs ", absl::StrJoin(indices, ", "));
+  const GpuSample& gpu = snapshot.gpus[static_cast<size_t>(places.front())];
+  const bool is_instance = places.size() > 1 || IsMig(gpu) || gpu.is_in_mig_mode;
+  return absl::StrCat(is_instance ? "may be an instance of GPU " : "may be GPU ", *indices.begin());
 }
 
 std::string WhyUnplaced(const std::vector<UnplacedDevice>& unplaced, const NodeSnapshot& snapshot) {
   if (unplaced.empty()) return "";
   const UnplacedDevice& first = unplaced.front();
-  return absl::StrCat(first.pod, " holds ", first.id, ", which may be ",
-                      GpusText(first.may_be, snapshot));
+  return absl::StrCat(first.pod, " holds ", first.id, ", which ", GpusText(first.may_be, snapshot));
 }
 
 bool HasNoDevice(const PodDevices& pod) { return pod.devices.empty(); }

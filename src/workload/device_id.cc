@@ -204,7 +204,23 @@ bool MayBe(const DeviceId& device, bool is_seen, const GpuSample& gpu) {
   }
 }
 
+bool IsOfInstance(const DeviceId& device) {
+  const bool is_dra_instance = device.form == DeviceId::Form::kName && device.minor_number;
+  return is_dra_instance || device.instance || absl::StartsWith(device.text, "MIG-");
+}
+
+// Whether the driver may hide the instance of the id on that GPU.
+bool MayHide(const GpuSample& gpu, const DeviceId& device) {
+  if (IsMig(gpu) || !IsOfInstance(device)) return false;
+  if (!device.parent_uuid.empty()) return absl::EqualsIgnoreCase(gpu.uuid, device.parent_uuid);
+  return device.minor_number ? gpu.minor_number == device.minor_number : gpu.is_in_mig_mode;
+}
+
 }  // namespace
+
+bool IsOfNvidia(absl::string_view resource) {
+  return absl::StartsWith(resource, "nvidia.com/") || resource == "gpu.nvidia.com";
+}
 
 std::optional<DeviceId> ParseDeviceId(absl::string_view resource, absl::string_view id) {
   const bool is_replica = CutReplica(id);
@@ -235,6 +251,10 @@ std::vector<int> FindPossibleGpus(const DeviceId& device, absl::Span<const GpuSa
   std::vector<int> possible;
   for (size_t i = 0; i < gpus.size(); ++i) {
     if (MayBe(device, is_seen, gpus[i])) possible.push_back(static_cast<int>(i));
+  }
+  if (!possible.empty()) return possible;
+  for (size_t i = 0; i < gpus.size(); ++i) {
+    if (MayHide(gpus[i], device)) possible.push_back(static_cast<int>(i));
   }
   return possible;
 }

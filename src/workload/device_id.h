@@ -35,6 +35,9 @@ struct DeviceId {
   friend bool operator==(const DeviceId&, const DeviceId&) = default;
 };
 
+// Returns true for resources of NVIDIA's plugins and for its DRA driver.
+bool IsOfNvidia(absl::string_view resource);
+
 // Empty: no GPU, as far as id and resource tell (a network card, a monitoring device).
 std::optional<DeviceId> ParseDeviceId(absl::string_view resource, absl::string_view id);
 
@@ -44,8 +47,9 @@ std::vector<int> FindGpus(const DeviceId& device, absl::Span<const GpuSample> gp
 
 // The places in `gpus` that the id may stand for, if FindGpus() did not find it. Empty: it is none
 // of them. An id with a UUID is at most a GPU that has not answered since the start, one with a
-// minor number at most that GPU or, if none has that number, those without one. Devices of other
-// makers are not read.
+// minor number at most that GPU or, if none has that number, those without one. An instance that is
+// not among `gpus` may be of any GPU in MIG mode, or of that with its minor number. Devices of
+// other makers are not read.
 std::vector<int> FindPossibleGpus(const DeviceId& device, absl::Span<const GpuSample> gpus);
 
 }  // namespace gpuscaler

@@ -212,6 +212,19 @@ TEST(FindPossibleGpus, DraInstanceIsOneOfItsGpu) {
   EXPECT_THAT(Possible("gpu.nvidia.com", "gpu-7-mig-1g5gb-19-0", gpus), ElementsAre(5));
 }
 
+TEST(FindPossibleGpus, InstanceThatIsNotShownIsOfAGpuInMigMode) {
+  std::vector<GpuSample> gpus = {Gpu(kUuid, 0, 0), Gpu(kOther, 1, 1)};
+  gpus[1].is_in_mig_mode = true;
+  EXPECT_THAT(Possible("nvidia.com/mig-1g.10gb", kMig, gpus), ElementsAre(1));
+  EXPECT_THAT(Possible("gpu.nvidia.com", "gpu-1-mig-1g5gb-19-0", gpus), ElementsAre(1));
+  EXPECT_THAT(Possible("nvidia.com/gpu", "nvidia1/gi3", gpus), ElementsAre(1));
+  EXPECT_THAT(Possible("nvidia.com/gpu", absl::StrCat("MIG-", kUuid, "/3/0"), gpus),
+              ElementsAre(0));
+  EXPECT_THAT(Possible("nvidia.com/gpu", "GPU-00000000-9b4c-4a3f-8a9e-1f6a2d3c4b50", gpus),
+              IsEmpty())
+      << "no instance";
+}
+
 TEST(FindPossibleGpus, ComputeInstanceIsOneOfItsGpuInstance) {
   const GpuSample parent = Gpu(kUuid, 0, 0);
   const std::vector<GpuSample> gpus = {parent, Instance("MIG-a", parent, 3),

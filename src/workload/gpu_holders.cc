@@ -1,6 +1,8 @@
 #include "workload/gpu_holders.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -26,6 +28,7 @@ struct Unplaced {
   const PodDevice* device = nullptr;
   DeviceId id;
   std::vector<int> may_be;  // places in the snapshot's GPUs
+  std::vector<int> free;    // those of may_be that no other pod holds alone
 };
 
 bool IsVirtual(const Unplaced& unplaced) { return unplaced.id.form == DeviceId::Form::kVirtual; }
@@ -89,11 +92,13 @@ class HolderFinder {
     }
   }
 
-  // Two replicas of a GPU may be in one container.
+  // Two replicas of a GPU may be in one container. A pod that holds the GPU for sure is no possible
+  // holder of it.
   void AddClaim(int pod, const PodDevice& device, const DeviceId& id, size_t gpu,
                 bool is_possible = false) {
     const bool is_there = std::ranges::any_of(claims_[gpu], [&](const Claim& other) {
-      return other.pod == pod && other.container == device.container;
+      const bool is_known = is_possible && !other.is_possible;
+      return other.pod == pod && (is_known || other.container == device.container);
     });
     if (is_there) return;
     claims_[gpu].push_back({.pod = pod,
@@ -137,6 +142,7 @@ class HolderFinder {
 
   void PlaceByProcesses() {
     for (size_t i = 0; i < snapshot_.gpus.size(); ++i) {
+      if (IsDivided(i)) continue;
       const bool is_taken = IsTaken(i);
       const std::set<std::string> names = PodsWithProcesses(i);
       std::erase_if(unplaced_, [&](const Unplaced& unplaced) {
@@ -225,9 +231,12 @@ class HolderFinder {
 
   void SetHolders() {
     for (size_t i = 0; i < claims_.size(); ++i) {
+      std::ranges::stable_partition(claims_[i], std::logical_not(), &Claim::is_possible);
+      const bool any_known = !claims_[i].empty() && !claims_[i].front().is_possible;
       std::vector<int> pods;
       std::vector<std::string> names;
       for (const Claim& claim : claims_[i]) {
+        if (claim.is_possible && any_known) continue;
         if (std::ranges::find(pods, claim.pod) != pods.end()) continue;
         pods.push_back(claim.pod);
         names.push_back(NameOf(pods_[claim.pod].pod));
@@ -240,10 +249,12 @@ class HolderFinder {
       for (const Claim& claim : claims_[i]) {
         const auto pod = std::ranges::find(pods, claim.pod) - pods.begin();
         const auto containers = std::ranges::count(claims_[i], claim.pod, &Claim::pod);
-        Gpu(i).holders.push_back({.pod = PlaceOf(claim.pod),
-                                  .container = claim.container,
-                                  .share = shares[pod] / static_cast<double>(containers),
-                                  .is_possible = claim.is_possible});
+        const bool has_share = !claim.is_possible || !any_known;
+        Gpu(i).holders.push_back(
+            {.pod = PlaceOf(claim.pod),
+             .container = claim.container,
+             .share = has_share ? shares[pod] / static_cast<double>(containers) : 0,
+             .is_possible = claim.is_possible});
       }
     }
   }
@@ -267,29 +278,38 @@ class HolderFinder {
     return !claims_[gpu].empty() && std::ranges::all_of(claims_[gpu], &Claim::may_share);
   }
 
-  // A GPU that is divided is none that anybody holds.
-  bool IsFree(size_t i) {
-    return !IsTaken(i) && std::ranges::find(snapshot_.gpus, Gpu(i).uuid, &GpuSample::parent_uuid) ==
-                              snapshot_.gpus.end();
+  // Its instances are held, and never the GPU itself.
+  bool IsDivided(size_t i) {
+    return Gpu(i).is_in_mig_mode ||
+           std::ranges::find(snapshot_.gpus, Gpu(i).uuid, &GpuSample::parent_uuid) !=
+               snapshot_.gpus.end();
   }
 
   void PlaceOnPossibleGpus() {
     for (Unplaced& unplaced : unplaced_) {
-      std::erase_if(unplaced.may_be, [&](int gpu) {
+      std::ranges::copy_if(unplaced.may_be, std::back_inserter(unplaced.free), [&](int gpu) {
         const size_t place = static_cast<size_t>(gpu);
-        return !IsFree(place) && !(IsVirtual(unplaced) && IsShared(place));
+        return (!IsTaken(place) && !IsDivided(place)) || (IsVirtual(unplaced) && IsShared(place));
       });
     }
     for (const Unplaced& unplaced : unplaced_) {
-      if (unplaced.may_be.empty() || HasSuccessor(unplaced)) continue;
-      for (const int gpu : unplaced.may_be) {
-        AddClaim(unplaced.pod, *unplaced.device, unplaced.id, static_cast<size_t>(gpu), true);
-        for (Claim& claim : claims_[static_cast<size_t>(gpu)]) claim.is_possible = true;
-      }
-      left_.push_back({.pod = NameOf(pods_[unplaced.pod].pod),
-                       .id = absl::StrCat(unplaced.device->id, " of ", unplaced.device->resource),
-                       .may_be = unplaced.may_be});
+      if (!HasSuccessor(unplaced)) PlaceBesideHolders(unplaced);
     }
+  }
+
+  void PlaceBesideHolders(const Unplaced& unplaced) {
+    const bool is_here = !unplaced.may_be.empty();
+    if (!is_here && !IsOfNvidia(unplaced.device->resource)) return;
+    const std::vector<int>& known = unplaced.free.empty() ? unplaced.may_be : unplaced.free;
+    for (size_t i = 0; i < claims_.size(); ++i) {
+      if (is_here && !std::ranges::binary_search(known, static_cast<int>(i))) continue;
+      AddClaim(unplaced.pod, *unplaced.device, unplaced.id, i, true);
+      if (unplaced.free.empty()) continue;
+      for (Claim& claim : claims_[i]) claim.is_possible = true;
+    }
+    left_.push_back({.pod = NameOf(pods_[unplaced.pod].pod),
+                     .id = absl::StrCat(unplaced.device->id, " of ", unplaced.device->resource),
+                     .may_be = known});
   }
 
   // Of a dead pod: the device is listed with a later one too.

@@ -31,7 +31,7 @@ std::vector<DeviceId> IdsOf(const PodDevice& device);
 struct UnplacedDevice {
   std::string pod;          // as NameOf() has it
   std::string id;           // with its resource, "gpu-0 of gpu.nvidia.com"
-  std::vector<int> may_be;  // places in the snapshot's GPUs
+  std::vector<int> may_be;  // places in the snapshot's GPUs; empty: it is none of them
   friend bool operator==(const UnplacedDevice&, const UnplacedDevice&) = default;
 };
 
@@ -41,7 +41,9 @@ struct UnplacedDevice {
 // with, a dead one and its successor, the pod with a process there has it, else the one that was
 // listed last. A device that names none is placed by the pods' processes. If these do not show it
 // either, its pod is a possible holder of each GPU that the device may be and no other pod holds:
-// none of them is guessed, and the holders of all other GPUs are known.
+// none of them is guessed, and the holders of all other GPUs are known. If other pods hold all of
+// these, or a device of NVIDIA's is none of the node's GPUs, its pod is a possible holder beside
+// the pods that hold them, which stay known: its replica counts as unreadable, and never as 0.
 std::vector<UnplacedDevice> FillHolders(absl::Span<const NodePod> pods,
                                         const PodOfProcess& pod_of_process, NodeSnapshot& snapshot);
 

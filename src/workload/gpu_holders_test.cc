@@ -149,11 +149,37 @@ TEST_F(FillHoldersTest, OfADeadPodAndItsSuccessorTheOneListedLastHolds) {
   EXPECT_EQ(Holders(0), "job-ccccc/main=1");
 }
 
-TEST_F(FillHoldersTest, GpuThatIsGoneIsNobodysAndNoOther) {
-  Add("web-0", {Held("GPU-7a6bd0c9-9b4c-4a3f-8a9e-1f6a2d3c4b5a")});
+// A pod that holds nothing would count as 0. Those that share a GPU stay known.
+TEST_F(FillHoldersTest, PodOfAGpuThatIsGoneHoldsNoOtherForSure) {
+  const std::string id = "GPU-7a6bd0c9-9b4c-4a3f-8a9e-1f6a2d3c4b5a";
+  Add("web-0", {Held(id)});
+  Add("web-1", {Held("GPU-sim-1::0", "a"), Held("GPU-sim-1::0", "b")});
+  EXPECT_THAT(Fill(), ElementsAre(Unplaced("web-0", id, {})));
+  EXPECT_EQ(Holders(0), "web-0/main?");
+  EXPECT_EQ(Holders(1), "web-1/a=0.5 web-1/b=0.5 web-0/main?");
+}
+
+TEST_F(FillHoldersTest, DeviceOfAnotherMakerThatIsNoneOfTheGpusIsNoGpu) {
+  Add("web-0", {{.container = "main",
+                 .resource = "example.com/gpu",
+                 .id = "GPU-7a6bd0c9-9b4c-4a3f-8a9e-1f6a2d3c4b5a"}});
   EXPECT_THAT(Fill(), IsEmpty());
-  EXPECT_EQ(Holders(0), "");
-  EXPECT_EQ(Holders(1), "");
+  EXPECT_THAT(Pods(), IsEmpty());
+}
+
+TEST_F(FillHoldersTest, InstancesThatAreNotShownAreOfTheGpuInMigMode) {
+  for (const int i : {0, 1}) snapshot_.gpus[i].minor_number = i;
+  snapshot_.gpus[0].is_in_mig_mode = true;
+  const std::string uuid = "MIG-4f1d3a2b-0000-1111-2222-333344445555";
+  Add("plugin", {Held(uuid)});
+  Add("claim", {Claimed("gpu-0-mig-1g5gb-19-0")});
+  Add("whole", {Held("GPU-sim-1")});
+  Run(1, "claim", 0);
+  EXPECT_THAT(Fill(),
+              ElementsAre(Unplaced("plugin", uuid, {0}),
+                          Unplaced("claim", "gpu-0-mig-1g5gb-19-0", {0}, "gpu.nvidia.com")));
+  EXPECT_EQ(Holders(0), "plugin/main? claim/main?") << "the GPU itself is no instance";
+  EXPECT_EQ(Holders(1), "whole/main=1");
 }
 
 TEST_F(FillHoldersTest, GpuThatNeverAnsweredIsHeldByThePodWhoseGpuIsNotSeen) {
@@ -322,10 +348,12 @@ TEST_F(FillHoldersTest, PodsOfOneClaimShareTheGpu) {
   EXPECT_EQ(Holders(1), "web-0/main=0.5 web-1/main=0.5");
 }
 
-TEST_F(FillHoldersTest, UnknownNameIsNoDoubtIfAllGpusAreHeld) {
+TEST_F(FillHoldersTest, UnknownNameIsNoDoubtForThePodsThatHoldAllGpus) {
   Add("web-0", {Held("GPU-sim-0"), Held("GPU-sim-1")});
   Add("web-1", {Claimed("gpu-0")});
-  EXPECT_THAT(Fill(), IsEmpty());
+  EXPECT_THAT(Fill(), ElementsAre(Unplaced("web-1", "gpu-0", {0, 1}, "gpu.nvidia.com")));
+  EXPECT_EQ(Holders(0), "web-0/main=1 web-1/main?");
+  EXPECT_EQ(Holders(1), "web-0/main=1 web-1/main?");
 }
 
 // dcgm-exporter's page has no UUIDs of instances.
@@ -349,10 +377,10 @@ TEST_F(FillHoldersTest, MigInstanceIsHeldAndItsGpuIsNot) {
   Add("web-0", {Held("MIG-sim-0-0")});
   Add("web-1", {Held("GPU-sim-1")});
   Add("web-2", {Claimed("gpu-0")});
-  EXPECT_THAT(Fill(), IsEmpty());
-  EXPECT_EQ(Holders(0), "");
+  EXPECT_THAT(Fill(), ElementsAre(Unplaced("web-2", "gpu-0", {0, 2}, "gpu.nvidia.com")));
+  EXPECT_EQ(Holders(0), "web-2/main?");
   EXPECT_EQ(Holders(1), "web-0/main=1");
-  EXPECT_EQ(Holders(2), "web-1/main=1");
+  EXPECT_EQ(Holders(2), "web-1/main=1 web-2/main?");
 }
 
 }  // namespace

@@ -36,9 +36,7 @@ bool IsPresent(const NodeSnapshot& snapshot, const std::string& uuid) {
 // Whether the device is one whole GPU of NVIDIA's, and its id the UUID. Other makers have ids of
 // the same form, operators rename resources, and a MIG instance may have been divided anew.
 bool IsWholeGpu(const PodDevice& device, const DeviceId& id) {
-  const bool is_of_nvidia =
-      absl::StartsWith(device.resource, "nvidia.com/") || device.resource == "gpu.nvidia.com";
-  return id.form == DeviceId::Form::kUuid && !id.is_replica && is_of_nvidia &&
+  return id.form == DeviceId::Form::kUuid && !id.is_replica && IsOfNvidia(device.resource) &&
          absl::StartsWith(id.text, "GPU-");
 }
 
