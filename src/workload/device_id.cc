@@ -204,11 +204,6 @@ bool MayBe(const DeviceId& device, bool is_seen, const GpuSample& gpu) {
   }
 }
 
-bool IsOfInstance(const DeviceId& device) {
-  const bool is_dra_instance = device.form == DeviceId::Form::kName && device.minor_number;
-  return is_dra_instance || device.instance || absl::StartsWith(device.text, "MIG-");
-}
-
 // Whether the driver may hide the instance of the id on that GPU.
 bool MayHide(const GpuSample& gpu, const DeviceId& device) {
   if (IsMig(gpu) || !IsOfInstance(device)) return false;
@@ -233,6 +228,16 @@ std::optional<DeviceId> ParseDeviceId(absl::string_view resource, absl::string_v
   if (!device) device = ParseByResource(resource, id);
   if (device) device->is_replica = device->is_replica || is_replica;
   return device;
+}
+
+bool IsOfInstance(const DeviceId& device) {
+  const bool is_dra_instance = device.form == DeviceId::Form::kName && device.minor_number;
+  return is_dra_instance || device.instance || absl::StartsWith(device.text, "MIG-");
+}
+
+bool IsDivided(const GpuSample& gpu, absl::Span<const GpuSample> gpus) {
+  return gpu.is_in_mig_mode ||
+         std::ranges::find(gpus, gpu.uuid, &GpuSample::parent_uuid) != gpus.end();
 }
 
 std::vector<int> FindGpus(const DeviceId& device, absl::Span<const GpuSample> gpus) {

@@ -41,6 +41,12 @@ bool IsOfNvidia(absl::string_view resource);
 // Empty: no GPU, as far as id and resource tell (a network card, a monitoring device).
 std::optional<DeviceId> ParseDeviceId(absl::string_view resource, absl::string_view id);
 
+// Returns true if the id is a MIG instance's.
+bool IsOfInstance(const DeviceId& device);
+
+// Returns true if MIG instances of the GPU are held, and never the GPU itself.
+bool IsDivided(const GpuSample& gpu, absl::Span<const GpuSample> gpus);
+
 // The places in `gpus` that the id stands for: empty where none of them is it, or the id does not
 // tell which. Never by the place in the list: that is not the kernel's, nor the plugin's.
 std::vector<int> FindGpus(const DeviceId& device, absl::Span<const GpuSample> gpus);

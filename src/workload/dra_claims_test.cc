@@ -152,6 +152,18 @@ TEST_F(DraClaimsTest, MonitoringClaimHoldsNothingIfItsPodIsADaemonSets) {
   EXPECT_EQ(Holders(), "-, -");
 }
 
+TEST_F(DraClaimsTest, MonitoringPodOfANodeWithAGpuInMigModeHoldsNothing) {
+  AddInstance("MIG-a", 3);
+  kubelet_.ServePodsApi(true);
+  PodDevice instances = Claimed(kClaim0, "gpu-1-mig-1g5gb-19-0");
+  instances.claim = "gpu-operator/instances";
+  kubelet_.SetPods(
+      {{.devices = {"gpu-operator", "exporter-x7k2p", {Claimed(kClaim0, "gpu-0"), instances}},
+        .of_api = {.uid = kUid0, .owner_references = {{"DaemonSet", "exporter", true}}}},
+       {.devices = {"shop", "web-0", {Claimed(kClaim1, "gpu-0")}}, .of_api = {.uid = kUid1}}});
+  EXPECT_EQ(Holders(), "-, web-0, -");
+}
+
 // The names "exporter-x7k2p" and "train-c4d5f" may be those of a DaemonSet's pods, or a Job's.
 TEST_F(DraClaimsTest, ClaimOfAllGpusHoldsNoneThatASmallerClaimNames) {
   kubelet_.AddPod("gpu-operator", "exporter-x7k2p",

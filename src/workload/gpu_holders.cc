@@ -278,12 +278,7 @@ class HolderFinder {
     return !claims_[gpu].empty() && std::ranges::all_of(claims_[gpu], &Claim::may_share);
   }
 
-  // Its instances are held, and never the GPU itself.
-  bool IsDivided(size_t i) {
-    return Gpu(i).is_in_mig_mode ||
-           std::ranges::find(snapshot_.gpus, Gpu(i).uuid, &GpuSample::parent_uuid) !=
-               snapshot_.gpus.end();
-  }
+  bool IsDivided(size_t i) { return gpuscaler::IsDivided(Gpu(i), snapshot_.gpus); }
 
   void PlaceOnPossibleGpus() {
     for (Unplaced& unplaced : unplaced_) {

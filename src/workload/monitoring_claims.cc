@@ -16,14 +16,25 @@ bool HasOwnerOfKind(const Pod& pod, const char* kind) {
 
 MonitoringClaims::MonitoringClaims(absl::Span<const NodePod> pods,
                                    absl::Span<const GpuSample> gpus) {
-  whole_gpus_ = static_cast<size_t>(
-      std::ranges::count_if(gpus, [](const GpuSample& gpu) { return !IsMig(gpu); }));
+  size_t divided = 0;
+  for (const GpuSample& gpu : gpus) {
+    if (IsMig(gpu)) continue;
+    ++all_gpus_;
+    if (IsDivided(gpu, gpus)) ++divided;
+  }
+  const bool any_whole = divided < all_gpus_;
+  if (any_whole) all_gpus_ -= divided;
   for (const NodePod& pod : pods) {
+    std::set<std::string> claims;
+    std::set<std::string> claimed;
     for (const PodDevice& device : pod.devices) {
       const auto id = ParseDeviceId(device.resource, device.id);
       if (device.claim.empty() || !id) continue;
-      gpus_[device.claim].insert(id->minor_number ? absl::StrCat(*id->minor_number) : id->text);
+      claims.insert(device.claim);
+      if (any_whole && IsOfInstance(*id)) continue;
+      claimed.insert(id->minor_number ? absl::StrCat(*id->minor_number) : id->text);
     }
+    for (const std::string& claim : claims) gpus_[claim].insert(claimed.begin(), claimed.end());
   }
 }
 
@@ -36,7 +47,7 @@ bool MonitoringClaims::MayBeMonitoring(const Pod& pod, const std::string& claim)
 }
 
 bool MonitoringClaims::HasAllGpus(const std::string& claim) const {
-  return whole_gpus_ > 0 && SizeOf(claim) >= whole_gpus_;
+  return all_gpus_ > 0 && SizeOf(claim) >= all_gpus_;
 }
 
 std::set<std::string> MonitoringClaims::Smallest(const std::set<std::string>& claims) const {

@@ -3,7 +3,8 @@
 //
 // A claim with adminAccess is listed like any other, and only the driver's checkpoint marks it.
 // Without the checkpoint it is inferred: a device is in one claim at most that has no admin access,
-// and pods that monitor a node are a DaemonSet's, each with a claim for all of the node's GPUs.
+// and pods that monitor a node are a DaemonSet's, each with claims for all of the node's GPUs. GPUs
+// in MIG mode need not be among them, unless all are: a device class has either GPUs or instances.
 // Several claims that share a device's capacity hold it all the same: none of them has all GPUs.
 #pragma once
 
@@ -20,8 +21,8 @@ class MonitoringClaims {
  public:
   MonitoringClaims(absl::Span<const NodePod> pods, absl::Span<const GpuSample> gpus);
 
-  // Returns true if the claim has all of the node's GPUs and the pod is a DaemonSet's by its owner
-  // references.
+  // Returns true if the pods with the claim have claims for all of the node's GPUs and `pod` is a
+  // DaemonSet's by its owner references.
   bool IsMonitoring(const Pod& pod, const std::string& claim) const;
 
   // The same, if the pod may be a DaemonSet's by its name.
@@ -35,8 +36,9 @@ class MonitoringClaims {
  private:
   size_t SizeOf(const std::string& claim) const;
 
-  size_t whole_gpus_ = 0;
-  std::map<std::string, std::set<std::string>> gpus_;  // key: claim; an instance is its GPU
+  size_t all_gpus_ = 0;
+  // Key: a claim. Value: the GPUs in all claims of its pods; an instance is its GPU.
+  std::map<std::string, std::set<std::string>> gpus_;
 };
 
 }  // namespace gpuscaler

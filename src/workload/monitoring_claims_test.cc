@@ -17,10 +17,12 @@ NodePod PodWith(const std::string& claim, const std::vector<std::string>& device
   return pod;
 }
 
-std::vector<GpuSample> TwoGpus() {
-  std::vector<GpuSample> gpus(2);
+// The first is divided.
+std::vector<GpuSample> ThreeGpus() {
+  std::vector<GpuSample> gpus(3);
   gpus[0].uuid = "GPU-a";
   gpus[1].uuid = "GPU-b";
+  gpus[2].uuid = "GPU-c";
   GpuSample instance;
   instance.uuid = "MIG-a";
   instance.parent_uuid = "GPU-a";
@@ -28,12 +30,12 @@ std::vector<GpuSample> TwoGpus() {
   return gpus;
 }
 
-TEST(MonitoringClaims, ClaimHasAllGpusIfItHasADeviceOfEach) {
+TEST(MonitoringClaims, ClaimHasAllGpusIfItHasADeviceOfEachThatIsNotDivided) {
   const std::vector<NodePod> pods = {
-      PodWith("a/all", {"gpu-0", "gpu-1"}), PodWith("a/one", {"gpu-0"}),
+      PodWith("a/all", {"gpu-1", "gpu-2"}), PodWith("a/one", {"gpu-1"}),
       PodWith("a/instances-of-one", {"gpu-0-mig-1g5gb-19-0", "gpu-0-mig-1g5gb-19-1"}),
-      PodWith("", {"gpu-0", "gpu-1"})};
-  const std::vector<GpuSample> gpus = TwoGpus();
+      PodWith("", {"gpu-1", "gpu-2"})};
+  const std::vector<GpuSample> gpus = ThreeGpus();
   const MonitoringClaims claims(pods, gpus);
   EXPECT_TRUE(claims.HasAllGpus("a/all"));
   EXPECT_FALSE(claims.HasAllGpus("a/one"));
@@ -44,10 +46,32 @@ TEST(MonitoringClaims, ClaimHasAllGpusIfItHasADeviceOfEach) {
               ElementsAre("a/instances-of-one", "a/one"));
 }
 
+TEST(MonitoringClaims, ClaimsOfOnePodCountTogether) {
+  std::vector<NodePod> pods = {PodWith("a/gpu", {"gpu-1"})};
+  pods[0].devices.push_back({.resource = "gpu.nvidia.com", .id = "gpu-2", .claim = "a/other"});
+  pods[0].devices.push_back(
+      {.resource = "gpu.nvidia.com", .id = "gpu-0-mig-1g5gb-19-0", .claim = "a/instances"});
+  const MonitoringClaims claims(pods, ThreeGpus());
+  for (const char* const claim : {"a/gpu", "a/other", "a/instances"}) {
+    EXPECT_TRUE(claims.HasAllGpus(claim)) << claim;
+  }
+}
+
+TEST(MonitoringClaims, InstancesCountIfAllGpusAreInMigMode) {
+  std::vector<GpuSample> gpus = ThreeGpus();
+  for (GpuSample& gpu : gpus) gpu.is_in_mig_mode = !IsMig(gpu);
+  const MonitoringClaims claims(
+      {PodWith("a/each", {"gpu-0-mig-1g5gb-19-0", "gpu-1-mig-1g5gb-19-0", "gpu-2-mig-1g5gb-19-0"}),
+       PodWith("a/two", {"gpu-0-mig-1g5gb-19-1", "gpu-0-mig-1g5gb-19-2", "gpu-1-mig-1g5gb-19-1"})},
+      gpus);
+  EXPECT_TRUE(claims.HasAllGpus("a/each"));
+  EXPECT_FALSE(claims.HasAllGpus("a/two"));
+}
+
 TEST(MonitoringClaims, NameOfAPodIsNoProofOfADaemonSet) {
-  const std::vector<NodePod> pods = {PodWith("a/all", {"gpu-0", "gpu-1"}),
-                                     PodWith("a/one", {"gpu-0"})};
-  const std::vector<GpuSample> gpus = TwoGpus();
+  const std::vector<NodePod> pods = {PodWith("a/all", {"gpu-1", "gpu-2"}),
+                                     PodWith("a/one", {"gpu-1"})};
+  const std::vector<GpuSample> gpus = ThreeGpus();
   const MonitoringClaims claims(pods, gpus);
   Pod pod{.owners = {{.kind = "DaemonSet", .name = "exporter", .group = ""}},
           .owners_from = Pod::OwnersFrom::kReferences};
