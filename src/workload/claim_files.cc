@@ -54,6 +54,10 @@ void ReadAgain(const std::string& path, size_t most_bytes, Parse parse, File& fi
   }
 }
 
+std::string CheckpointIn(const NodeFolders& folders) {
+  return absl::StrCat(folders.dra_plugin, "/checkpoint.json");
+}
+
 std::optional<int> NumberBehind(absl::string_view prefix, absl::string_view text) {
   int number = 0;
   if (!absl::ConsumePrefix(&text, prefix) || text.empty() ||
@@ -176,10 +180,22 @@ std::vector<std::string> ClaimFiles::IdsOf(const PodDevice& device) {
   return ids;
 }
 
+void ClaimFiles::LogAbsence(const std::vector<PodDevices>& pods) {
+  const bool any_claim = std::ranges::any_of(pods, [](const PodDevices& pod) {
+    return std::ranges::find(pod.devices, kDriver, &PodDevice::resource) != pod.devices.end();
+  });
+  const bool lacks =
+      any_claim && checkpoint_.version.empty() && !VersionOf(folders_.dra_plugin).empty();
+  if (lacks && !lacks_checkpoint_) {
+    LogWarn("dra_checkpoint_absent", {{"path", CheckpointIn(folders_)}});
+  }
+  lacks_checkpoint_ = lacks;
+}
+
 void ClaimFiles::AddTo(std::vector<PodDevices>& pods) {
   used_.clear();
-  ReadAgain(absl::StrCat(folders_.dra_plugin, "/checkpoint.json"), kMostBytesOfCheckpoint,
-            ParseDraCheckpoint, checkpoint_);
+  ReadAgain(CheckpointIn(folders_), kMostBytesOfCheckpoint, ParseDraCheckpoint, checkpoint_);
+  LogAbsence(pods);
   for (PodDevices& pod : pods) {
     std::erase_if(pod.devices, [this](const PodDevice& device) {
       const PreparedDevice* const prepared = device.resource == kDriver ? Find(device) : nullptr;

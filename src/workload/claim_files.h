@@ -26,7 +26,8 @@ class ClaimFiles {
   // Fills `other_ids` of the devices of NVIDIA's DRA driver, in the order above, and removes
   // devices with adminAccess: a pod that only monitors a GPU does not hold it. An absent file adds
   // nothing. If a file cannot be read or parsed, what it had before counts, and one line is logged
-  // until it changes. Blocks on files; reads a file again only if it has changed.
+  // until it changes. One line is logged if there are such devices and the driver's folder has no
+  // checkpoint. Blocks on files; reads a file again only if it has changed.
   void AddTo(std::vector<PodDevices>& pods);
 
  private:
@@ -41,11 +42,13 @@ class ClaimFiles {
   std::vector<std::string> IdsOf(const PodDevice& device);
   std::string IdByNodes(const std::vector<std::string>& paths) const;
   std::string InstanceIdOf(int minor_number, const std::set<int>& capabilities) const;
+  void LogAbsence(const std::vector<PodDevices>& pods);
 
   const NodeFolders folders_;
   File<PreparedDevices> checkpoint_;
   std::map<std::string, File<CdiDevices>> specs_;  // key: path; of the claims listed last
   std::set<std::string> used_;                     // paths in this AddTo()
+  bool lacks_checkpoint_ = false;                  // as logged
 };
 
 }  // namespace gpuscaler

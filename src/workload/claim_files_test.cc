@@ -73,6 +73,22 @@ TEST_F(ClaimFilesTest, AbsentFilesAddNothingAndAreNotLogged) {
   EXPECT_EQ(log_, "");
 }
 
+// As Kubernetes makes it on a node without the driver.
+TEST_F(ClaimFilesTest, FolderWithoutACheckpointIsLoggedOnceIfThereAreClaims) {
+  folder_.AddFolder("plugin");
+  PodDevice device = Claimed("gpu-0");
+  device.resource = "compute-domain.nvidia.com";
+  Add(device);
+  EXPECT_EQ(log_, "") << "no device of the driver";
+  Add(Claimed("gpu-0"));
+  EXPECT_THAT(log_, HasSubstr(absl::StrCat("level=warn event=dra_checkpoint_absent path=",
+                                           folder_.PathOf(kCheckpoint))));
+  Add(Claimed("gpu-0"));
+  EXPECT_EQ(log_, "");
+  WriteCheckpoint("gpu-0", "GPU-b", false);
+  EXPECT_THAT(OtherIds(Claimed("gpu-0")), ElementsAre("GPU-b"));
+}
+
 TEST_F(ClaimFilesTest, CdiNodesComeBeforeTheCheckpoint) {
   WriteSpec("gpu-0", {"/dev/nvidia3", "/dev/dri/card1", "/dev/nvidia-uvm"});
   WriteCheckpoint("gpu-0", "GPU-b", false);

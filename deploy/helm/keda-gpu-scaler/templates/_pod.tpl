@@ -388,9 +388,9 @@ readOnlyRootFilesystem: true
 - {name: pod-logs, hostPath: {path: /var/log/pods, type: Directory}}
 {{- end }}
 {{- if .Values.attribution.draFolders }}
-# None is made where the driver has not.
-- {name: cdi, hostPath: {path: /var/run/cdi, type: Directory}}
-- {name: dra-plugin, hostPath: {path: {{ .Values.attribution.kubeletDir }}/plugins/gpu.nvidia.com, type: Directory}}
+# They stay empty on nodes without the driver: its agent counts there all the same.
+- {name: cdi, hostPath: {path: /var/run/cdi, type: DirectoryOrCreate}}
+- {name: dra-plugin, hostPath: {path: {{ .Values.attribution.kubeletDir }}/plugins/gpu.nvidia.com, type: DirectoryOrCreate}}
 {{- end }}
 {{- end }}
 {{- if include "scaler.mountsDevices" $of }}
