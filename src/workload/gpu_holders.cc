@@ -109,8 +109,8 @@ class HolderFinder {
                             .is_possible = is_possible});
   }
 
-  // The pods with processes on a reserved GPU share it. If there is none, each pod without a device
-  // is a possible holder.
+  // The pods with processes on a reserved GPU share it. If there is none, each pod without a GPU is
+  // a possible holder.
   void GiveReservedGpus() {
     for (size_t i = 0; i < snapshot_.gpus.size(); ++i) {
       const auto reserved = std::ranges::find_if(
@@ -122,7 +122,7 @@ class HolderFinder {
       AddSharers(i, reservation, false,
                  [&](const NodePod& pod) { return names.contains(NameOf(pod.pod)); });
       if (!claims_[i].empty()) continue;
-      AddSharers(i, reservation, true, [](const NodePod& pod) { return pod.devices.empty(); });
+      AddSharers(i, reservation, true, [](const NodePod& pod) { return !HasGpu(pod.devices); });
       left_.push_back({.pod = NameOf(pods_[reservation.pod].pod),
                        .id = absl::StrCat(reservation.device, " for pods that are not known"),
                        .may_be = {static_cast<int>(i)}});
@@ -340,6 +340,11 @@ std::vector<DeviceId> IdsOf(const PodDevice& device) {
   for (const std::string& id : device.other_ids) add("nvidia.com/gpu", id);
   add(device.resource, device.id);
   return ids;
+}
+
+bool HasGpu(absl::Span<const PodDevice> devices) {
+  return std::ranges::any_of(devices,
+                             [](const PodDevice& device) { return !IdsOf(device).empty(); });
 }
 
 std::string NameOf(const Pod& pod) { return absl::StrCat(pod.namespace_name, "/", pod.name); }

@@ -27,6 +27,9 @@ std::string NameOf(const Pod& pod);  // "shop/web-0"
 // PodDevice::other_ids, and the id that the kubelet lists. Empty: it is no GPU.
 std::vector<DeviceId> IdsOf(const PodDevice& device);
 
+// Returns true if one of the devices is a GPU.
+bool HasGpu(absl::Span<const PodDevice> devices);
+
 // A device that may be one of several GPUs.
 struct UnplacedDevice {
   std::string pod;          // as NameOf() has it

@@ -99,7 +99,10 @@ TEST_F(ReservedGpusTest, WithoutThePodsApiProcessesShowThePodsElseTheyAreUnknown
   kubelet_.ServePodsApi(false);
   kubelet_.SetPods({Reservation("GPU-sim-1", "g1"),
                     Sharing("web-0", "", {}),
-                    Sharing("web-1", "", {}),
+                    {.devices = {"shop",
+                                 "web-1",
+                                 {{.container = "main", .resource = "rdma/hca", .id = "mlx5_0"}}},
+                     .of_api = {}},
                     Sharing("none", "", {}),
                     {.devices = {"shop", "whole", {Gpu("GPU-sim-0")}}, .of_api = {}}});
   Ask();
