@@ -68,6 +68,7 @@ struct Config {
   std::string pods_api_socket;  // empty: where kubelets have it
   std::string own_pod;          // "namespace/name"; empty: $POD_NAMESPACE/$POD_NAME, else not told
   std::string ignore_pods;      // NAMESPACE[/PREFIX],... (config/ignored_pods.h)
+  std::string reservation_namespaces = "kai-resource-reservation,runai-reservation";
 
   std::string allow_namespaces;  // from:to,... (app/allowed_namespaces.h)
 

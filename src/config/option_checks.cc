@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/host_name.h"
 #include "base/status_macros.h"
@@ -68,6 +69,15 @@ absl::Status CheckOwnPod(absl::string_view text) {
 }
 
 absl::Status CheckIgnoredPods(absl::string_view text) { return ParseIgnoredPods(text).status(); }
+
+absl::Status CheckNamespaces(absl::string_view text) {
+  for (const absl::string_view name : absl::StrSplit(text, ',', absl::SkipEmpty())) {
+    if (IsNamespace(name)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("use NAMESPACE,...; \"", name, "\" is no namespace's name"));
+  }
+  return absl::OkStatus();
+}
 
 absl::Status CheckAllowedEndpoints(absl::string_view text) {
   return ParseAllowedEndpoints(text).status();

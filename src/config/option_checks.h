@@ -15,6 +15,7 @@ absl::Status CheckSocketPath(absl::string_view text);
 absl::Status CheckAnySocketPath(absl::string_view text);  // or none
 absl::Status CheckOwnPod(absl::string_view text);
 absl::Status CheckIgnoredPods(absl::string_view text);        // config/ignored_pods.h
+absl::Status CheckNamespaces(absl::string_view text);         // with commas between them, or none
 absl::Status CheckAllowedEndpoints(absl::string_view text);   // endpoint/endpoint_rules.h
 absl::Status CheckAllowedNamespaces(absl::string_view text);  // app/allowed_namespaces.h
 

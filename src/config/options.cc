@@ -166,6 +166,15 @@ const std::vector<Option>& Table() {
        .used_by = kServeUses | kGpusUses,
        .roles = kReadingGpus,
        .check = CheckIgnoredPods},
+      {.name = "reservation-namespaces",
+       .member = &Config::reservation_namespaces,
+       .value = "NAMESPACES",
+       .help = "Namespaces of the pods with which KAI and Run:ai reserve a GPU for pods that share "
+               "it, as NAMESPACE,.... With the kubelet's Pods API the pods' labels show them in "
+               "any namespace.",
+       .used_by = kServeUses | kGpusUses,
+       .roles = kReadingGpus,
+       .check = CheckNamespaces},
       {.name = "allow-namespaces",
        .member = &Config::allow_namespaces,
        .value = "PAIRS",

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "absl/strings/str_split.h"
 #include "base/log.h"
 #include "config/ignored_pods.h"
 #include "kubelet/kubelet_socket.h"
@@ -34,9 +35,10 @@ AttributionMode AttributionHere(const Config& config) {
 std::unique_ptr<KubeletAttribution> OpenAttribution(const Config& config, const Clock& clock) {
   if (AttributionHere(config) != AttributionMode::kKubelet) return nullptr;
   // The option's check has parsed the text before.
-  return std::make_unique<KubeletAttribution>(clock, config.Sockets(), kKubeletTimeout,
-                                              NodeFolders(), config.own_pod,
-                                              ParseIgnoredPods(config.ignore_pods).value());
+  return std::make_unique<KubeletAttribution>(
+      clock, config.Sockets(), kKubeletTimeout, NodeFolders(), config.own_pod,
+      ParseIgnoredPods(config.ignore_pods).value(),
+      absl::StrSplit(config.reservation_namespaces, ',', absl::SkipEmpty()));
 }
 
 }  // namespace gpuscaler

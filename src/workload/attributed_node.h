@@ -41,7 +41,8 @@ class AttributedNode : public testing::Test {
                       .pod_logs = folder_.PathOf("logs"),
                       .cdi = folder_.PathOf("cdi"),
                       .dra_plugin = folder_.PathOf("plugin")},
-                     own_pod, std::move(ignored)) {}
+                     own_pod, std::move(ignored),
+                     {"kai-resource-reservation", "runai-reservation"}) {}
 
   static PodDevice Gpu(const std::string& id) {
     return {.container = "main", .resource = "nvidia.com/gpu", .id = id};

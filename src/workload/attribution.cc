@@ -51,10 +51,6 @@ std::string WhyUnplaced(const std::vector<UnplacedDevice>& unplaced, const NodeS
 
 bool HasNoDevice(const PodDevices& pod) { return pod.devices.empty(); }
 
-bool HasReservation(const PodDevices& pod) {
-  return IsReservation(pod.namespace_name) && !pod.devices.empty();
-}
-
 bool SamePods(const std::vector<NodePod>& one, const std::vector<NodePod>& other) {
   return std::ranges::equal(one, other, [](const NodePod& a, const NodePod& b) {
     return a.pod == b.pod && a.devices == b.devices && a.part == b.part;
@@ -65,13 +61,15 @@ bool SamePods(const std::vector<NodePod>& one, const std::vector<NodePod>& other
 
 KubeletAttribution::KubeletAttribution(const Clock& clock, KubeletSockets sockets,
                                        absl::Duration timeout, NodeFolders folders,
-                                       std::string own_pod, std::vector<IgnoredPods> ignored)
+                                       std::string own_pod, std::vector<IgnoredPods> ignored,
+                                       std::set<std::string> reservation_namespaces)
     : clock_(clock),
       timeout_(timeout),
       pod_resources_(std::move(sockets.pod_resources)),
       pods_apis_(Clients(sockets.pods_api)),
       own_pod_(std::move(own_pod)),
       ignored_(std::move(ignored)),
+      reservation_namespaces_(std::move(reservation_namespaces)),
       claim_files_(folders),
       cgroup_pods_(std::move(folders.proc)),
       pod_logs_(std::move(folders.pod_logs)) {
@@ -109,9 +107,10 @@ bool KubeletAttribution::Listed(std::vector<PodDevices> listed, absl::Time asked
   ConfirmStart(none, api.ok(), asked_at);
   if (none && AwaitsConfirmation(asked_at, api.ok())) return false;
   claim_files_.AddTo(listed);
-  GiveReservedGpus(api_pods_, listed);
+  GiveReservedGpus(api_pods_, reservation_namespaces_, listed);
   // Pods without a device may share a GPU that is reserved for unknown pods.
-  const bool keeps_all = std::ranges::any_of(listed, HasReservation);
+  const bool keeps_all =
+      std::ranges::any_of(listed, [this](const PodDevices& pod) { return IsReservation(pod); });
   std::erase_if(listed, [&](const PodDevices& pod) {
     return (!keeps_all && HasNoDevice(pod)) || IsIgnored(ignored_, pod.namespace_name, pod.name);
   });
@@ -165,6 +164,10 @@ bool KubeletAttribution::HasLeft(const Pod& pod) const {
   const auto reported = api_pods_.find({pod.namespace_name, pod.name});
   if (reported == api_pods_.end() || reported->second.has_ended) return true;
   return !pod.uid.empty() && reported->second.uid != pod.uid;  // another one of that name
+}
+
+bool KubeletAttribution::IsReservation(const PodDevices& pod) const {
+  return reservation_namespaces_.contains(pod.namespace_name) && HasGpu(pod.devices);
 }
 
 void KubeletAttribution::LogFound(size_t pods) {
@@ -270,7 +273,7 @@ void KubeletAttribution::LogPodsApi(const absl::Status& status, const std::strin
 }
 
 NodePod KubeletAttribution::NodePodOf(const PodDevices& devices) const {
-  NodePod node_pod = {.devices = devices.devices, .is_reservation = HasReservation(devices)};
+  NodePod node_pod = {.devices = devices.devices, .is_reservation = IsReservation(devices)};
   Pod& pod = node_pod.pod;
   pod.namespace_name = devices.namespace_name;
   pod.name = devices.name;

@@ -51,10 +51,12 @@ inline constexpr absl::Duration kEmptyListConfirmation = absl::Seconds(15);
 class KubeletAttribution {
  public:
   // `own_pod` is the one that this runs in, "namespace/name"; empty: none, or it is not known.
-  // `ignored` hold nothing; they are logged once.
+  // `ignored` hold nothing; they are logged once. Pods of `reservation_namespaces` reserve their
+  // GPUs for others (workload/reserved_gpus.h).
   KubeletAttribution(const Clock& clock, KubeletSockets sockets,
                      absl::Duration timeout = kKubeletTimeout, NodeFolders folders = {},
-                     std::string own_pod = "", std::vector<IgnoredPods> ignored = {});
+                     std::string own_pod = "", std::vector<IgnoredPods> ignored = {},
+                     std::set<std::string> reservation_namespaces = {});
 
   // One question; blocks for two timeouts at most. Logs changes. True where the owners are others
   // than before: the next snapshot should be taken now.
@@ -91,6 +93,7 @@ class KubeletAttribution {
   bool IsUnconfirmedFor(const NodeSnapshot& snapshot) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HoldsAny() const;
   bool HasLeft(const Pod& pod) const;  // by the Pods API's newest answer
+  bool IsReservation(const PodDevices& pod) const;
   void LogFound(size_t pods) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // UNAVAILABLE also if it lists no pod of the API server: it may not know its pods yet.
   absl::Status AskPodsApi(absl::Time asked_at);
@@ -109,6 +112,7 @@ class KubeletAttribution {
   const std::vector<KubeletPods> pods_apis_;
   const std::string own_pod_;
   const std::vector<IgnoredPods> ignored_;
+  const std::set<std::string> reservation_namespaces_;
 
   // Ask()'s.
   ClaimFiles claim_files_;

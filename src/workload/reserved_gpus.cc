@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <iterator>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "workload/gpu_holders.h"
 
 namespace gpuscaler {
 namespace {
@@ -44,32 +45,39 @@ PodDevices& ListingOf(const KubeletPod& pod, std::vector<PodDevices>& listed) {
 
 }  // namespace
 
-bool IsReservation(absl::string_view namespace_name) {
-  return namespace_name == "kai-resource-reservation" || namespace_name == "runai-reservation";
-}
-
-void GiveReservedGpus(const KubeletPodsByName& reported, std::vector<PodDevices>& listed) {
+void GiveReservedGpus(const KubeletPodsByName& reported, const std::set<std::string>& namespaces,
+                      std::vector<PodDevices>& listed) {
+  std::set<std::pair<std::string, std::string>> with_gpu;
+  for (const PodDevices& pod : listed) {
+    if (HasGpu(pod.devices)) with_gpu.emplace(pod.namespace_name, pod.name);
+  }
+  std::map<std::string, std::vector<const KubeletPod*>> sharing;  // key: the group
+  for (const auto& [name, pod] : reported) {
+    if (namespaces.contains(pod.namespace_name) || with_gpu.contains(name) || pod.has_ended) {
+      continue;
+    }
+    for (const std::string& group : GroupsOf(pod)) sharing[group].push_back(&pod);
+  }
   std::map<std::string, std::vector<PodDevice>> reserved;  // key: the group
   std::erase_if(listed, [&](const PodDevices& pod) {
-    if (!IsReservation(pod.namespace_name)) return false;
-    const auto known = reported.find({pod.namespace_name, pod.name});
-    if (known == reported.end()) return false;
+    const std::pair<std::string, std::string> name = {pod.namespace_name, pod.name};
+    const auto known = reported.find(name);
+    if (known == reported.end() || !with_gpu.contains(name)) return false;
     const std::set<std::string> groups = GroupsOf(known->second);
+    const bool is_shared = std::ranges::any_of(
+        groups, [&](const std::string& group) { return sharing.contains(group); });
+    if (groups.empty() || !(is_shared || namespaces.contains(pod.namespace_name))) return false;
     for (const std::string& group : groups) {
       std::ranges::copy(pod.devices, std::back_inserter(reserved[group]));
     }
-    return !groups.empty();
+    return true;
   });
-  if (reserved.empty()) return;
-  for (const auto& [name, pod] : reported) {
-    if (IsReservation(pod.namespace_name) || pod.has_ended) continue;
-    for (const std::string& group : GroupsOf(pod)) {
-      const auto devices = reserved.find(group);
-      if (devices == reserved.end()) continue;
-      for (PodDevice device : devices->second) {
-        device.container = Annotation(pod, "gpu-fraction-container-name");
+  for (const auto& [group, devices] : reserved) {
+    for (const KubeletPod* const pod : sharing[group]) {
+      for (PodDevice device : devices) {
+        device.container = Annotation(*pod, "gpu-fraction-container-name");
         device.id = absl::StrCat(device.id, "::0");  // a share, as of time slicing
-        ListingOf(pod, listed).devices.push_back(std::move(device));
+        ListingOf(*pod, listed).devices.push_back(std::move(device));
       }
     }
   }

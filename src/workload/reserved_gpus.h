@@ -4,11 +4,11 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/string_view.h"
 #include "kubelet/kubelet_pods.h"
 #include "kubelet/pod_resources.h"
 
@@ -17,11 +17,11 @@ namespace gpuscaler {
 // Keys are namespace and name.
 using KubeletPodsByName = std::map<std::pair<std::string, std::string>, KubeletPod>;
 
-bool IsReservation(absl::string_view namespace_name);
-
 // Gives the GPUs of each reservation pod in `listed` to the pods of its group, and removes that
-// pod. One with an unknown label stays.
-void GiveReservedGpus(const KubeletPodsByName& reported, std::vector<PodDevices>& listed);
+// pod. A pod with a GPU and the group's label is a reservation if its namespace is one of
+// `namespaces`, or if a pod of its group has no GPU. One with an unknown label stays.
+void GiveReservedGpus(const KubeletPodsByName& reported, const std::set<std::string>& namespaces,
+                      std::vector<PodDevices>& listed);
 
 // The part of a GPU that a pod has asked for.
 struct GpuPart {

@@ -59,6 +59,21 @@ TEST_F(ReservedGpusTest, PodsOfTheGroupShareTheGpuByTheirFractions) {
   }
 }
 
+// KAI's Helm value resourceReservation.namespace.
+TEST_F(ReservedGpusTest, ReservationIsKnownByItsGroupInAnyNamespace) {
+  FakeKubelet::Pod with_network_card = Sharing("web-1", kUid1, {{"runai-gpu-group", "g1"}});
+  with_network_card.devices.devices = {
+      {.container = "main", .resource = "rdma/hca", .id = "mlx5_0"}};
+  kubelet_.SetPods({Reservation("GPU-sim-1", "g1", "gpu-reservation"),
+                    Sharing("web-0", kUid0, {{"runai-gpu-group", "g1"}}), with_network_card,
+                    Reservation("GPU-sim-0", "g0", "team-a")});
+  Ask();
+  const NodeSnapshot snapshot = Read();
+  EXPECT_EQ(snapshot.attribution.state, State::kKnown);
+  EXPECT_EQ(Holders(snapshot, 0), "gpu-reservation-g0=1") << "alone in its group it holds the GPU";
+  EXPECT_EQ(Holders(snapshot, 1), "web-0=0.5 web-1=0.5");
+}
+
 TEST_F(ReservedGpusTest, ProcessesComeBeforeFractions) {
   kubelet_.SetPods(
       {Reservation("GPU-sim-1", "g1"),

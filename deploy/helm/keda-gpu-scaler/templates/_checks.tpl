@@ -18,8 +18,8 @@
 {{- if and .Values.attribution.sharedGpus (ne .Values.attribution.mode "kubelet") }}
 {{- fail "\n\nattribution.sharedGpus needs attribution.mode=kubelet: who shares a GPU is what the kubelet tells.\n" }}
 {{- end }}
-{{- if and (or .Values.attribution.draFolders .Values.attribution.ignorePods) (ne .Values.attribution.mode "kubelet") }}
-{{- fail "\n\nattribution.draFolders and attribution.ignorePods need attribution.mode=kubelet: they are about the pods that the kubelet lists.\n" }}
+{{- if and (or .Values.attribution.draFolders .Values.attribution.ignorePods .Values.attribution.reservationNamespaces) (ne .Values.attribution.mode "kubelet") }}
+{{- fail "\n\nattribution.draFolders, attribution.ignorePods and attribution.reservationNamespaces need attribution.mode=kubelet: they are about the pods that the kubelet lists.\n" }}
 {{- end }}
 {{- if and (eq (toString .Values.agent.discoverEngines) "true") (ne .Values.attribution.mode "kubelet") }}
 {{- fail "\n\nagent.discoverEngines=true needs attribution.mode=kubelet: the kubelet lists the pods that engines run in.\n" }}

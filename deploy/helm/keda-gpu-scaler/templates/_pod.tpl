@@ -157,6 +157,9 @@ spec:
 {{- with .Values.attribution.ignorePods }}
 - --ignore-pods={{ join "," . }}
 {{- end }}
+{{- with .Values.attribution.reservationNamespaces }}
+- --reservation-namespaces={{ join "," . }}
+{{- end }}
 {{- end }}
 {{- end }}
 - --poll-interval={{ .Values.scaler.pollInterval }}
