@@ -16,6 +16,7 @@
 #include "absl/strings/strip.h"
 #include "base/file_text.h"
 #include "base/log.h"
+#include "workload/device_id.h"
 
 namespace gpuscaler {
 namespace {
@@ -202,7 +203,7 @@ void ClaimFiles::AddTo(std::vector<PodDevices>& pods) {
       return prepared != nullptr && prepared->has_admin_access;
     });
     for (PodDevice& device : pod.devices) {
-      if (device.resource == kDriver) device.other_ids = IdsOf(device);
+      if (IsDraDriver(device.resource)) device.other_ids = IdsOf(device);
     }
   }
   std::erase_if(specs_, [this](const auto& entry) { return !used_.contains(entry.first); });

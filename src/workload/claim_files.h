@@ -1,4 +1,5 @@
-// The files that NVIDIA's DRA driver leaves on a node about the devices of its claims.
+// The files that NVIDIA's DRA driver leaves on a node about the devices of its claims. HAMi's
+// driver leaves the CDI files alone.
 //
 // Three places name the GPU of a device. The CDI file has the device nodes that the container
 // runtime gave the container, so it is right whatever the driver's version calls the device. The
@@ -23,7 +24,7 @@ class ClaimFiles {
  public:
   explicit ClaimFiles(const NodeFolders& folders);
 
-  // Fills `other_ids` of the devices of NVIDIA's DRA driver, in the order above, and removes
+  // Fills `other_ids` of the devices of these drivers, in the order above, and removes
   // devices with adminAccess: a pod that only monitors a GPU does not hold it. An absent file adds
   // nothing. If a file cannot be read or parsed, what it had before counts, and one line is logged
   // until it changes. One line is logged if there are such devices and the driver's folder has no

@@ -123,6 +123,16 @@ TEST_F(ClaimFilesTest, FileOfAllDevicesIsReadForNamesWithoutAClaim) {
   EXPECT_THAT(OtherIds(device), ElementsAre("nvidia3"));
 }
 
+TEST_F(ClaimFilesTest, CdiFileOfHamisDriverIsReadToo) {
+  const char vendor[] = "k8s.hami-core-gpu.project-hami.io";
+  folder_.Write(absl::StrCat("cdi/", vendor, "-claim_", kClaimUid, ".yaml"),
+                SpecOf(absl::StrCat(kClaimUid, "-hami-gpu-0"), {"/dev/nvidia3"}));
+  PodDevice device = Claimed("hami-gpu-0");
+  device.resource = "hami-core-gpu.project-hami.io";
+  device.cdi_names = {absl::StrCat(vendor, "/claim=", kClaimUid, "-hami-gpu-0")};
+  EXPECT_THAT(OtherIds(device), ElementsAre("nvidia3"));
+}
+
 TEST_F(ClaimFilesTest, DeviceWithAdminAccessIsRemoved) {
   WriteCheckpoint("gpu-0", "GPU-b", true);
   EXPECT_THAT(Add(Claimed("gpu-0")), IsEmpty());

@@ -126,10 +126,13 @@ std::optional<DeviceId> ParseIntel(absl::string_view resource, absl::string_view
 
 // A device of NVIDIA's DRA driver, named by the GPU's minor number since v25.3.0
 // (cmd/gpu-kubelet-plugin/deviceinfo.go and mig.go, CanonicalName). "gpu-vfio-0" is bound to no
-// NVIDIA driver, so that NVML does not have it.
+// NVIDIA driver, so that NVML does not have it. HAMi's driver is made from that one, and calls a
+// GPU that claims share "hami-gpu-0" (cmd/hami-kubelet-plugin/hami_core.go).
 std::optional<DeviceId> ParseDraName(absl::string_view resource, absl::string_view id) {
-  if (resource != "gpu.nvidia.com" || absl::StartsWith(id, "gpu-vfio-")) return std::nullopt;
-  if (const auto minor = NumberAfter("gpu-", id)) {
+  if (!IsDraDriver(resource) || absl::StartsWith(id, "gpu-vfio-")) return std::nullopt;
+  absl::string_view name = id;
+  absl::ConsumePrefix(&name, "hami-");
+  if (const auto minor = NumberAfter("gpu-", name)) {
     return DeviceId{.form = DeviceId::Form::kMinor, .text = std::string(id), .minor_number = minor};
   }
   const std::vector<absl::string_view> parts = absl::StrSplit(id, absl::MaxSplits("-mig-", 1));
@@ -213,8 +216,12 @@ bool MayHide(const GpuSample& gpu, const DeviceId& device) {
 
 }  // namespace
 
+bool IsDraDriver(absl::string_view resource) {
+  return resource == "gpu.nvidia.com" || resource == "hami-core-gpu.project-hami.io";
+}
+
 bool IsOfNvidia(absl::string_view resource) {
-  return absl::StartsWith(resource, "nvidia.com/") || resource == "gpu.nvidia.com";
+  return absl::StartsWith(resource, "nvidia.com/") || IsDraDriver(resource);
 }
 
 std::optional<DeviceId> ParseDeviceId(absl::string_view resource, absl::string_view id) {

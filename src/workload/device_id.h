@@ -14,10 +14,12 @@ namespace gpuscaler {
 
 struct DeviceId {
   enum class Form {
-    kUuid,        // "GPU-..." or "MIG-..."
-    kVirtual,     // "GPU-...-3" of HAMi's and Volcano's plugins: the pod may get any other GPU
-    kMigPlace,    // "MIG-GPU-.../1/0", of NVIDIA's drivers before 470
-    kMinor,       // "nvidia0" and "nvidia0/gi3", of GKE's plugin; "gpu-0" of NVIDIA's DRA driver
+    kUuid,      // "GPU-..." or "MIG-..."
+    kVirtual,   // "GPU-...-3" of HAMi's and Volcano's plugins: the pod may get any other GPU
+    kMigPlace,  // "MIG-GPU-.../1/0", of NVIDIA's drivers before 470
+    // "nvidia0" and "nvidia0/gi3", of GKE's plugin; "gpu-0" of NVIDIA's DRA driver, and
+    // "hami-gpu-0" of HAMi's.
+    kMinor,
     kPciAddress,  // "0000:19:00.0", of AMD's
     kPartition,   // "amdgpu_xcp_30"
     kCard,        // "card0", of Intel's
@@ -35,7 +37,10 @@ struct DeviceId {
   friend bool operator==(const DeviceId&, const DeviceId&) = default;
 };
 
-// Returns true for resources of NVIDIA's plugins and for its DRA driver.
+// Returns true for the DRA drivers of NVIDIA and HAMi.
+bool IsDraDriver(absl::string_view resource);
+
+// Returns true for resources of NVIDIA's plugins and for these drivers.
 bool IsOfNvidia(absl::string_view resource);
 
 // Empty: no GPU, as far as id and resource tell (a network card, a monitoring device).

@@ -77,6 +77,9 @@ TEST(ParseDeviceId, KnowsTheFormsOfThePlugins) {
        {.form = Form::kName, .text = "gpu-1-mig-19-0-1", .minor_number = 1}},
       {"gpu.nvidia.com", "gpu-x-mig-1", {.form = Form::kName, .text = "gpu-x-mig-1"}},
       {"gpu.nvidia.com", "slice-0", {.form = Form::kName, .text = "slice-0"}},
+      {"hami-core-gpu.project-hami.io",
+       "hami-gpu-1",
+       {.form = Form::kMinor, .text = "hami-gpu-1", .minor_number = 1}},
   };
   for (const Row& row : rows) {
     const auto got = ParseDeviceId(row.resource, row.id);
@@ -112,6 +115,7 @@ TEST(ParseDeviceId, TakesNoOtherDeviceForAGpu) {
       {"gpu.intel.com/i915", "card-0"},
       {"amd.com/gpu", "0000:19:00"},
       {"nic.example.com", "gpu-0"},
+      {"nic.example.com", "hami-gpu-0"},
       {"gpu.nvidia.com", "gpu-vfio-0"},
       {"compute-domain.nvidia.com", "channel-0"},
       {"compute-domain.nvidia.com", "daemon-0"},

@@ -135,6 +135,17 @@ TEST_F(DraClaimsTest, InstanceIsKnownByItsCapabilityOrItsUuid) {
   EXPECT_EQ(Holders(), "-, web-1, web-0, -");
 }
 
+TEST_F(DraClaimsTest, ClaimsOfHamisDriverShareTheGpuWithTheirMinor) {
+  const auto claimed = [](const char* uid) {
+    PodDevice device = Claimed(uid, "hami-gpu-0");
+    device.resource = "hami-core-gpu.project-hami.io";
+    return device;
+  };
+  kubelet_.AddPod("shop", "web-0", {claimed(kClaim0)});
+  kubelet_.AddPod("shop", "web-1", {claimed(kClaim1)});
+  EXPECT_EQ(Holders(), "-, web-0 web-1");
+}
+
 TEST_F(DraClaimsTest, MonitoringClaimHoldsNothingByTheCheckpoint) {
   kubelet_.AddPod("gpu-operator", "exporter-x7k2p", {Claimed(kClaim0, "gpu-0")});
   kubelet_.AddPod("shop", "web-0", {Claimed(kClaim1, "gpu-0")});
