@@ -23,6 +23,9 @@ struct PodDevice {
   std::vector<std::string> cdi_names;  // of a claim: "k8s.gpu.nvidia.com/claim=UID-gpu-0"
   // More ids of the same device, the most reliable first. The kubelet has none.
   std::vector<std::string> other_ids;
+  // The claim's driver has it without admin access, so the pod holds it. The kubelet cannot report
+  // that.
+  bool is_held = false;
 
   friend bool operator==(const PodDevice&, const PodDevice&) = default;
 };

@@ -203,7 +203,9 @@ void ClaimFiles::AddTo(std::vector<PodDevices>& pods) {
       return prepared != nullptr && prepared->has_admin_access;
     });
     for (PodDevice& device : pod.devices) {
-      if (IsDraDriver(device.resource)) device.other_ids = IdsOf(device);
+      if (!IsDraDriver(device.resource)) continue;
+      device.other_ids = IdsOf(device);
+      device.is_held = Find(device) != nullptr;
     }
   }
   std::erase_if(specs_, [this](const auto& entry) { return !used_.contains(entry.first); });

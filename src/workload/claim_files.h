@@ -24,11 +24,11 @@ class ClaimFiles {
  public:
   explicit ClaimFiles(const NodeFolders& folders);
 
-  // Fills `other_ids` of the devices of these drivers, in the order above, and removes
-  // devices with adminAccess: a pod that only monitors a GPU does not hold it. An absent file adds
-  // nothing. If a file cannot be read or parsed, what it had before counts, and one line is logged
-  // until it changes. One line is logged if there are such devices and the driver's folder has no
-  // checkpoint. Blocks on files; reads a file again only if it has changed.
+  // Fills `other_ids` and `is_held` of the devices of these drivers, in the order above, and
+  // removes devices with adminAccess: a pod that only monitors a GPU does not hold it. An absent
+  // file adds nothing. If a file cannot be read or parsed, what it had before counts, and one line
+  // is logged until it changes. One line is logged if there are such devices and the driver's
+  // folder has no checkpoint. Blocks on files; reads a file again only if it has changed.
   void AddTo(std::vector<PodDevices>& pods);
 
  private:

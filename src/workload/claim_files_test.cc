@@ -137,8 +137,10 @@ TEST_F(ClaimFilesTest, DeviceWithAdminAccessIsRemoved) {
   WriteCheckpoint("gpu-0", "GPU-b", true);
   EXPECT_THAT(Add(Claimed("gpu-0")), IsEmpty());
   EXPECT_THAT(OtherIds(Claimed("gpu-1")), IsEmpty()) << "another device of the claim";
+  EXPECT_FALSE(Add(Claimed("gpu-1"))[0].is_held);
   WriteCheckpoint("gpu-0", "GPU-bb", false);
   EXPECT_THAT(OtherIds(Claimed("gpu-0")), ElementsAre("GPU-bb"));
+  EXPECT_TRUE(Add(Claimed("gpu-0"))[0].is_held);
 }
 
 TEST_F(ClaimFilesTest, DevicesOfOtherDriversAreLeftAlone) {

@@ -214,6 +214,17 @@ TEST_F(DraClaimsTest, ClaimsThatShareADeviceHoldItTogetherIfNoneHasAllGpus) {
   EXPECT_EQ(Holders(), "-, web-0 web-1");
 }
 
+TEST_F(DraClaimsTest, ClaimOfAllGpusIsNoMonitoringOneIfItsPodIsNoDaemonSets) {
+  kubelet_.ServePodsApi(true);
+  kubelet_.SetPods(
+      {{.devices = {"shop", "train-c4d5f", {Claimed(kClaim0, "gpu-0"), Claimed(kClaim0, "gpu-1")}},
+        .of_api = {.uid = kUid0, .owner_references = {{"Job", "train", true}}}},
+       {.devices = {"shop", "web-0", {Claimed(kClaim1, "gpu-0")}}, .of_api = {.uid = kUid1}}});
+  RunProcess(100, kUid1);
+  processes_["GPU-sim-1"] = {{.pid = 100}};
+  EXPECT_EQ(Holders(), "train-c4d5f, train-c4d5f web-0");
+}
+
 TEST_F(DraClaimsTest, DevicesThatAreNoReadableGpuArePlacedNowhere) {
   PodDevice channel = Claimed(kClaim0, "channel-0");
   channel.resource = "compute-domain.nvidia.com";

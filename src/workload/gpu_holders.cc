@@ -21,6 +21,7 @@ struct Claim {
   std::string claim;         // PodDevice::claim
   bool may_share = false;    // with other pods
   bool is_possible = false;  // GpuHolder::is_possible
+  bool may_monitor = false;  // MonitoringClaims::MayBeMonitoring()
 };
 
 struct Unplaced {
@@ -77,7 +78,7 @@ class HolderFinder {
 
   void PlaceById(int pod) {
     for (const PodDevice& device : pods_[pod].devices) {
-      if (monitoring_.IsMonitoring(pods_[pod].pod, device.claim)) continue;
+      if (monitoring_.IsMonitoring(pods_[pod].pod, device)) continue;
       const std::vector<DeviceId> ids = IdsOf(device);
       std::vector<int> found;
       for (auto id = ids.begin(); id != ids.end() && found.empty(); ++id) {
@@ -106,7 +107,8 @@ class HolderFinder {
                             .device = id.text,
                             .claim = device.claim,
                             .may_share = MayShare(device, id),
-                            .is_possible = is_possible});
+                            .is_possible = is_possible,
+                            .may_monitor = monitoring_.MayBeMonitoring(pods_[pod].pod, device)});
   }
 
   // The pods with processes on a reserved GPU share it. If there is none, each pod without a GPU is
@@ -178,31 +180,25 @@ class HolderFinder {
     return names;
   }
 
-  // Claims of one device are not for monitoring if they have processes there, else if they have
-  // the fewest devices, else if their pods are no DaemonSet's by their names. If that leaves
-  // several, each is a possible holder.
+  // If several claims name one device, those that may be for monitoring hold nothing unless their
+  // pods have processes there. If that leaves none, each is a possible holder.
   void DropMonitoring(size_t gpu) {
     std::vector<Claim>& claims = claims_[gpu];
+    if (std::ranges::none_of(claims, &Claim::may_monitor)) return;
     const std::set<std::string> names = PodsWithProcesses(gpu);
     std::set<std::string> all;
-    std::set<std::string> with_process;
-    std::set<std::string> by_name;
+    std::set<std::string> held;
     for (const Claim& claim : claims) {
-      const Pod& pod = pods_[claim.pod].pod;
       all.insert(claim.claim);
-      if (names.contains(NameOf(pod))) with_process.insert(claim.claim);
-      if (!monitoring_.MayBeMonitoring(pod, claim.claim)) by_name.insert(claim.claim);
+      if (!claim.may_monitor || names.contains(NameOf(pods_[claim.pod].pod))) {
+        held.insert(claim.claim);
+      }
     }
-    const bool any_has_all = std::ranges::any_of(
-        all, [this](const std::string& claim) { return monitoring_.HasAllGpus(claim); });
-    if (all.size() < 2 || !any_has_all) return;
-    std::set<std::string> held = monitoring_.Smallest(all);
-    if (held.size() > 1 && !by_name.empty()) {
-      std::erase_if(held, [&](const std::string& claim) { return !by_name.contains(claim); });
+    if (all.size() < 2) return;
+    if (!held.empty()) {
+      std::erase_if(claims, [&](const Claim& claim) { return !held.contains(claim.claim); });
+      return;
     }
-    if (!with_process.empty()) held = with_process;
-    std::erase_if(claims, [&](const Claim& claim) { return !held.contains(claim.claim); });
-    if (held.size() == 1 || !with_process.empty()) return;
     for (Claim& claim : claims) {
       claim.is_possible = true;
       left_.push_back({.pod = NameOf(pods_[claim.pod].pod),
@@ -267,11 +263,7 @@ class HolderFinder {
   }
 
   // Returns true unless only claims that may be for monitoring name the GPU.
-  bool IsTaken(size_t gpu) const {
-    return std::ranges::any_of(claims_[gpu], [this](const Claim& claim) {
-      return !monitoring_.MayBeMonitoring(pods_[claim.pod].pod, claim.claim);
-    });
-  }
+  bool IsTaken(size_t gpu) const { return !std::ranges::all_of(claims_[gpu], &Claim::may_monitor); }
 
   // Whether more pods may hold it beside those that do.
   bool IsShared(size_t gpu) const {

@@ -348,6 +348,29 @@ TEST_F(FillHoldersTest, PodsOfOneClaimShareTheGpu) {
   EXPECT_EQ(Holders(1), "web-0/main=0.5 web-1/main=0.5");
 }
 
+// As two claims do that share the only GPU of a node: each has all of them.
+TEST_F(FillHoldersTest, ClaimsOfAllGpusThatTheirDriverHasWithoutAdminAccessShareThem) {
+  for (const int i : {0, 1}) snapshot_.gpus[i].minor_number = i;
+  const auto all = [](const std::string& claim, bool is_held) {
+    std::vector<PodDevice> devices = {Claimed("gpu-0"), Claimed("gpu-1")};
+    for (PodDevice& device : devices) {
+      device.claim = claim;
+      device.is_held = is_held;
+    }
+    return devices;
+  };
+  Add("engine-a", all("shop/a", true));
+  Add("engine-b", all("shop/b", true));
+  Add("exporter", all("shop/exporter", false));
+  for (NodePod& pod : pods_) {
+    pod.pod.owners = {{.kind = "DaemonSet", .name = "engine", .group = ""}};
+  }
+  Run(1, "engine-a", 0);
+  EXPECT_THAT(Fill(), IsEmpty());
+  EXPECT_EQ(Holders(0), "engine-a/main=0.5 engine-b/main=0.5");
+  EXPECT_EQ(Holders(1), "engine-a/main=0.5 engine-b/main=0.5");
+}
+
 TEST_F(FillHoldersTest, UnknownNameIsNoDoubtForThePodsThatHoldAllGpus) {
   Add("web-0", {Held("GPU-sim-0"), Held("GPU-sim-1")});
   Add("web-1", {Claimed("gpu-0")});

@@ -38,31 +38,20 @@ MonitoringClaims::MonitoringClaims(absl::Span<const NodePod> pods,
   }
 }
 
-bool MonitoringClaims::IsMonitoring(const Pod& pod, const std::string& claim) const {
-  return pod.owners_from == Pod::OwnersFrom::kReferences && MayBeMonitoring(pod, claim);
+bool MonitoringClaims::IsMonitoring(const Pod& pod, const PodDevice& device) const {
+  return pod.owners_from == Pod::OwnersFrom::kReferences && HasOwnerOfKind(pod, "DaemonSet") &&
+         MayBeMonitoring(pod, device);
 }
 
-bool MonitoringClaims::MayBeMonitoring(const Pod& pod, const std::string& claim) const {
-  return HasAllGpus(claim) && HasOwnerOfKind(pod, "DaemonSet");
+bool MonitoringClaims::MayBeMonitoring(const Pod& pod, const PodDevice& device) const {
+  const bool has_no_owner = pod.owners_from == Pod::OwnersFrom::kReferences && pod.owners.empty();
+  return !device.is_held && HasAllGpus(device.claim) &&
+         (has_no_owner || HasOwnerOfKind(pod, "DaemonSet"));
 }
 
 bool MonitoringClaims::HasAllGpus(const std::string& claim) const {
-  return all_gpus_ > 0 && SizeOf(claim) >= all_gpus_;
-}
-
-std::set<std::string> MonitoringClaims::Smallest(const std::set<std::string>& claims) const {
-  size_t least = SizeOf(*claims.begin());
-  for (const std::string& claim : claims) least = std::min(least, SizeOf(claim));
-  std::set<std::string> smallest;
-  for (const std::string& claim : claims) {
-    if (SizeOf(claim) == least) smallest.insert(claim);
-  }
-  return smallest;
-}
-
-size_t MonitoringClaims::SizeOf(const std::string& claim) const {
   const auto found = gpus_.find(claim);
-  return found == gpus_.end() ? 0 : found->second.size();
+  return all_gpus_ > 0 && found != gpus_.end() && found->second.size() >= all_gpus_;
 }
 
 }  // namespace gpuscaler

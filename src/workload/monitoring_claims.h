@@ -5,7 +5,8 @@
 // Without the checkpoint it is inferred: a device is in one claim at most that has no admin access,
 // and pods that monitor a node are a DaemonSet's, each with claims for all of the node's GPUs. GPUs
 // in MIG mode need not be among them, unless all are: a device class has either GPUs or instances.
-// Several claims that share a device's capacity hold it all the same: none of them has all GPUs.
+// Claims that share a device's capacity hold it together: none of them has all GPUs, or their pods
+// are no DaemonSet's.
 #pragma once
 
 #include <map>
@@ -21,21 +22,16 @@ class MonitoringClaims {
  public:
   MonitoringClaims(absl::Span<const NodePod> pods, absl::Span<const GpuSample> gpus);
 
-  // Returns true if the pods with the claim have claims for all of the node's GPUs and `pod` is a
-  // DaemonSet's by its owner references.
-  bool IsMonitoring(const Pod& pod, const std::string& claim) const;
+  // Returns true if the pods with the device's claim have claims for all of the node's GPUs and
+  // `pod` is a DaemonSet's by its owner references. False if PodDevice::is_held.
+  bool IsMonitoring(const Pod& pod, const PodDevice& device) const;
 
-  // The same, if the pod may be a DaemonSet's by its name.
-  bool MayBeMonitoring(const Pod& pod, const std::string& claim) const;
+  // The same, if the pod may be a DaemonSet's by its name, or has no owner.
+  bool MayBeMonitoring(const Pod& pod, const PodDevice& device) const;
 
   bool HasAllGpus(const std::string& claim) const;
 
-  // Returns those of `claims`, which name one device, that have the fewest devices.
-  std::set<std::string> Smallest(const std::set<std::string>& claims) const;
-
  private:
-  size_t SizeOf(const std::string& claim) const;
-
   size_t all_gpus_ = 0;
   // Key: a claim. Value: the GPUs in all claims of its pods; an instance is its GPU.
   std::map<std::string, std::set<std::string>> gpus_;

@@ -1,13 +1,9 @@
 #include "workload/monitoring_claims.h"
 
-#include "absl/strings/str_cat.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace gpuscaler {
 namespace {
-
-using testing::ElementsAre;
 
 NodePod PodWith(const std::string& claim, const std::vector<std::string>& devices) {
   NodePod pod;
@@ -42,8 +38,6 @@ TEST(MonitoringClaims, ClaimHasAllGpusIfItHasADeviceOfEachThatIsNotDivided) {
   EXPECT_FALSE(claims.HasAllGpus("a/instances-of-one"));
   EXPECT_FALSE(claims.HasAllGpus("")) << "the devices of a plugin";
   EXPECT_FALSE(MonitoringClaims(pods, {}).HasAllGpus("a/all")) << "a node without GPUs";
-  EXPECT_THAT(claims.Smallest({"a/all", "a/one", "a/instances-of-one"}),
-              ElementsAre("a/instances-of-one", "a/one"));
 }
 
 TEST(MonitoringClaims, ClaimsOfOnePodCountTogether) {
@@ -75,13 +69,26 @@ TEST(MonitoringClaims, NameOfAPodIsNoProofOfADaemonSet) {
   const MonitoringClaims claims(pods, gpus);
   Pod pod{.owners = {{.kind = "DaemonSet", .name = "exporter", .group = ""}},
           .owners_from = Pod::OwnersFrom::kReferences};
-  EXPECT_TRUE(claims.IsMonitoring(pod, "a/all"));
-  EXPECT_FALSE(claims.IsMonitoring(pod, "a/one"));
+  const PodDevice all = pods[0].devices[0];
+  const PodDevice one = pods[1].devices[0];
+  EXPECT_TRUE(claims.IsMonitoring(pod, all));
+  EXPECT_FALSE(claims.IsMonitoring(pod, one));
   pod.owners_from = Pod::OwnersFrom::kName;
-  EXPECT_FALSE(claims.IsMonitoring(pod, "a/all"));
-  EXPECT_TRUE(claims.MayBeMonitoring(pod, "a/all"));
+  EXPECT_FALSE(claims.IsMonitoring(pod, all));
+  EXPECT_TRUE(claims.MayBeMonitoring(pod, all));
   pod.owners[0].kind = "StatefulSet";
-  EXPECT_FALSE(claims.MayBeMonitoring(pod, "a/all"));
+  EXPECT_FALSE(claims.MayBeMonitoring(pod, all));
+}
+
+TEST(MonitoringClaims, DriversWordComesBeforeTheOwner) {
+  const std::vector<NodePod> pods = {PodWith("a/all", {"gpu-1", "gpu-2"})};
+  const MonitoringClaims claims(pods, ThreeGpus());
+  const Pod pod{.owners = {{.kind = "DaemonSet", .name = "engine", .group = ""}},
+                .owners_from = Pod::OwnersFrom::kReferences};
+  PodDevice device = pods[0].devices[0];
+  device.is_held = true;
+  EXPECT_FALSE(claims.IsMonitoring(pod, device));
+  EXPECT_FALSE(claims.MayBeMonitoring(pod, device));
 }
 
 }  // namespace
