@@ -121,9 +121,11 @@ std::optional<int> CapabilityIn(const std::string& path) {
 ClaimFiles::ClaimFiles(const NodeFolders& folders) : folders_(folders) {}
 
 // Null: the checkpoint does not have it.
-const PreparedDevice* ClaimFiles::Find(const PodDevice& device) const {
+const PreparedDevice* ClaimFiles::Find(const std::string& pod, const PodDevice& device) const {
+  if (device.resource != kDriver) return nullptr;
   for (const CdiName& name : CdiNamesOf(device)) {
-    const auto found = checkpoint_.content.find({ClaimUidIn(name, device.id), device.id});
+    const std::string uid = ClaimUidIn(name, device.id);
+    const auto found = checkpoint_.content.find({uid.empty() ? pod : uid, device.id});
     if (found != checkpoint_.content.end()) return &found->second;
   }
   return nullptr;
@@ -167,7 +169,7 @@ std::string ClaimFiles::InstanceIdOf(int minor_number, const std::set<int>& capa
   return "";
 }
 
-std::vector<std::string> ClaimFiles::IdsOf(const PodDevice& device) {
+std::vector<std::string> ClaimFiles::CdiIdsOf(const PodDevice& device) {
   std::vector<std::string> ids;
   for (const CdiName& name : CdiNamesOf(device)) {
     const std::string uid = ClaimUidIn(name, device.id);
@@ -176,7 +178,6 @@ std::vector<std::string> ClaimFiles::IdsOf(const PodDevice& device) {
     const auto nodes = spec.find(std::string(name.device));
     if (nodes != spec.end()) ids.push_back(IdByNodes(nodes->second));
   }
-  if (const PreparedDevice* const prepared = Find(device)) ids.push_back(prepared->uuid);
   std::erase(ids, "");
   return ids;
 }
@@ -198,14 +199,18 @@ void ClaimFiles::AddTo(std::vector<PodDevices>& pods) {
   ReadAgain(CheckpointIn(folders_), kMostBytesOfCheckpoint, ParseDraCheckpoint, checkpoint_);
   LogAbsence(pods);
   for (PodDevices& pod : pods) {
-    std::erase_if(pod.devices, [this](const PodDevice& device) {
-      const PreparedDevice* const prepared = device.resource == kDriver ? Find(device) : nullptr;
+    std::erase_if(pod.devices, [&](const PodDevice& device) {
+      const PreparedDevice* const prepared = Find(pod.name, device);
       return prepared != nullptr && prepared->has_admin_access;
     });
     for (PodDevice& device : pod.devices) {
       if (!IsDraDriver(device.resource)) continue;
-      device.other_ids = IdsOf(device);
-      device.is_held = Find(device) != nullptr;
+      const PreparedDevice* const prepared = Find(pod.name, device);
+      device.is_held = prepared != nullptr;
+      device.other_ids = CdiIdsOf(device);
+      if (prepared != nullptr && !prepared->uuid.empty()) {
+        device.other_ids.push_back(prepared->uuid);
+      }
     }
   }
   std::erase_if(specs_, [this](const auto& entry) { return !used_.contains(entry.first); });

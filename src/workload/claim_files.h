@@ -38,9 +38,9 @@ class ClaimFiles {
     Content content;      // from the last version without a fault
   };
 
-  const PreparedDevice* Find(const PodDevice& device) const;
+  const PreparedDevice* Find(const std::string& pod, const PodDevice& device) const;
   const CdiDevices& Spec(const std::string& path);
-  std::vector<std::string> IdsOf(const PodDevice& device);
+  std::vector<std::string> CdiIdsOf(const PodDevice& device);
   std::string IdByNodes(const std::vector<std::string>& paths) const;
   std::string InstanceIdOf(int minor_number, const std::set<int>& capabilities) const;
   void LogAbsence(const std::vector<PodDevices>& pods);

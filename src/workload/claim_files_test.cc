@@ -143,6 +143,16 @@ TEST_F(ClaimFilesTest, DeviceWithAdminAccessIsRemoved) {
   EXPECT_TRUE(Add(Claimed("gpu-0"))[0].is_held);
 }
 
+TEST_F(ClaimFilesTest, AdminAccessIsKnownByThePodsNameIfTheCdiNameHasNoClaim) {
+  PodDevice device = Claimed("gpu-0");
+  device.cdi_names = {"k8s.gpu.nvidia.com/device=gpu-0"};
+  folder_.Write(kCheckpoint, R"({"v1":{"preparedClaims":{"x":{"status":{"allocation":{"devices":{
+    "results":[{"driver":"gpu.nvidia.com","device":"gpu-0","adminAccess":true}]}},
+    "reservedFor":[{"resource":"pods","name":"web-0"}]}}}}})");
+  EXPECT_THAT(Add(device), IsEmpty());
+  EXPECT_THAT(OtherIds(Claimed("gpu-0")), IsEmpty()) << "a claim that is not there";
+}
+
 TEST_F(ClaimFilesTest, DevicesOfOtherDriversAreLeftAlone) {
   WriteCheckpoint("gpu-0", "GPU-b", true);
   PodDevice device = Claimed("gpu-0");

@@ -38,6 +38,18 @@ void AddPrepared(const std::string& claim_uid, const Json& device, PreparedDevic
   }
 }
 
+// Adds the devices by the names of the pods that the claim is reserved for.
+void AddByPods(const Json& claim, const PreparedDevices& of_claim, PreparedDevices& devices) {
+  for (const Json& user : At(claim, {"status", "reservedFor"})) {
+    const std::string pod = TextAt(user, {"name"});
+    if (pod.empty() || TextAt(user, {"resource"}) != "pods") continue;
+    for (const auto& [key, device] : of_claim) {
+      const auto entry = devices.try_emplace({pod, key.second}, device).first;
+      if (!device.has_admin_access) entry->second.has_admin_access = false;
+    }
+  }
+}
+
 void AddClaim(const std::string& uid, const Json& claim, PreparedDevices& devices) {
   for (const Json& result : At(claim, {"status", "allocation", "devices", "results"})) {
     if (TextAt(result, {"driver"}) != "gpu.nvidia.com") continue;
@@ -60,7 +72,12 @@ absl::StatusOr<PreparedDevices> ParseDraCheckpoint(absl::string_view json) {
   }
   PreparedDevices devices;
   const Json& claims = At(checkpoint, {has_v2 ? "v2" : "v1", "preparedClaims"});
-  for (const auto& [uid, claim] : claims.items()) AddClaim(uid, claim, devices);
+  for (const auto& [uid, claim] : claims.items()) {
+    PreparedDevices of_claim;
+    AddClaim(uid, claim, of_claim);
+    AddByPods(claim, of_claim, devices);
+    devices.merge(of_claim);
+  }
   return devices;
 }
 

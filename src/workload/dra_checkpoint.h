@@ -15,7 +15,9 @@ struct PreparedDevice {
   bool has_admin_access = false;
 };
 
-// Key: the claim's UID and the device's name.
+// Key: the claim's UID and the device's name. The same device is there by the name of each pod that
+// the claim is reserved for as well: drivers until v25.8 have UIDs in no CDI name of a whole GPU,
+// and claims' names in no checkpoint. That entry has admin access if all such claims have it.
 using PreparedDevices = std::map<std::pair<std::string, std::string>, PreparedDevice>;
 
 // The driver's own format, of v25.3.0 and later (cmd/gpu-kubelet-plugin/checkpointv.go). Checksums

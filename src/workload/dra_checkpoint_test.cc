@@ -41,6 +41,30 @@ TEST(ParseDraCheckpoint, EarlierVersionsAreRead) {
   EXPECT_EQ(devices->at({"dab5ab50", "gpu-0-mig-19-0-1"}).uuid, "MIG-b");
 }
 
+// Drivers until v25.8 name no claim, and their status has the pods.
+TEST(ParseDraCheckpoint, DevicesAreThereByTheNamesOfTheirPods) {
+  const auto devices = ParseDraCheckpoint(R"({"v1": {"preparedClaims": {
+    "dab5ab50": {"status": {
+      "allocation": {"devices": {"results": [
+        {"driver": "gpu.nvidia.com", "device": "gpu-0", "adminAccess": true}]}},
+      "reservedFor": [{"resource": "pods", "name": "exporter-x7k2p"},
+                      {"resource": "jobs", "name": "train"}, {"resource": "pods"}, 1]}},
+    "eab5ab50": {"status": {
+      "allocation": {"devices": {"results": [{"driver": "gpu.nvidia.com", "device": "gpu-0"}]}},
+      "reservedFor": [{"resource": "pods", "name": "web-0"}]},
+      "preparedDevices": [{"devices": [
+        {"gpu": {"info": {"uuid": "GPU-a"}, "device": {"DeviceName": "gpu-0"}}}]}]},
+    "fab5ab50": {"status": {
+      "allocation": {"devices": {"results": [
+        {"driver": "gpu.nvidia.com", "device": "gpu-0", "adminAccess": true}]}},
+      "reservedFor": [{"resource": "pods", "name": "web-0"}]}}}}})");
+  ASSERT_TRUE(devices.ok()) << devices.status();
+  EXPECT_EQ(devices->size(), 5) << "three claims and two pods";
+  EXPECT_TRUE(devices->at({"exporter-x7k2p", "gpu-0"}).has_admin_access);
+  EXPECT_EQ(devices->at({"web-0", "gpu-0"}).uuid, "GPU-a");
+  EXPECT_FALSE(devices->at({"web-0", "gpu-0"}).has_admin_access) << "it has another claim besides";
+}
+
 TEST(ParseDraCheckpoint, OtherTextIsAnError) {
   for (const char* const text : {"", "{", "[]", "{}", R"({"v2": null})", R"({"v3": {}})"}) {
     EXPECT_EQ(ParseDraCheckpoint(text).status().code(), absl::StatusCode::kInvalidArgument) << text;
