@@ -167,6 +167,12 @@ bool IsIt(const DeviceId& device, const GpuSample& gpu) {
   }
 }
 
+// A virtual GPU of a node with one GPU is of that: all ids of such a node have its UUID.
+bool IsOnlyGpu(const DeviceId& device, absl::Span<const GpuSample> gpus) {
+  return device.form == DeviceId::Form::kVirtual && gpus.size() == 1 &&
+         absl::StartsWithIgnoreCase(device.text, gpus[0].uuid);
+}
+
 bool HasNotAnswered(const GpuSample& gpu) { return gpu.uuid == UnknownGpuUuid(gpu.index); }
 
 // dcgm-exporter's page has instances without their UUIDs.
@@ -248,6 +254,7 @@ bool IsDivided(const GpuSample& gpu, absl::Span<const GpuSample> gpus) {
 }
 
 std::vector<int> FindGpus(const DeviceId& device, absl::Span<const GpuSample> gpus) {
+  if (IsOnlyGpu(device, gpus)) return {0};
   std::vector<int> found;
   for (size_t i = 0; i < gpus.size(); ++i) {
     if (IsIt(device, gpus[i])) found.push_back(static_cast<int>(i));

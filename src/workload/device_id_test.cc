@@ -245,6 +245,12 @@ TEST(FindPossibleGpus, VirtualGpuIsAnyAndNotTheOneInItsId) {
   EXPECT_THAT(Possible("volcano.sh/vgpu-number", id, gpus), ElementsAre(0, 1));
 }
 
+TEST(FindGpus, VirtualGpuIsTheOnlyOneOfItsNode) {
+  EXPECT_THAT(Find("nvidia.com/gpu", absl::StrCat(kUuid, "-7"), {Gpu(kUuid, 0)}), ElementsAre(0));
+  EXPECT_THAT(Find("nvidia.com/gpu", absl::StrCat(kOther, "-7"), {Gpu(kUuid, 0)}), IsEmpty())
+      << "another one is not counted";
+}
+
 TEST(FindPossibleGpus, UuidIsAtMostAGpuThatHasNotAnswered) {
   const std::vector<GpuSample> gpus = {Gpu(kOther, 0, 0), Gpu(UnknownGpuUuid(1).c_str(), 1)};
   EXPECT_THAT(Possible("nvidia.com/gpu", kUuid, gpus), ElementsAre(1));
