@@ -272,6 +272,17 @@ class HolderFinder {
 
   bool IsDivided(size_t i) { return gpuscaler::IsDivided(Gpu(i), snapshot_.gpus); }
 
+  // Returns true if no process of an unknown pod uses the GPU. A GPU that is busy without a process
+  // hides some.
+  bool AreUsersKnown(size_t i) {
+    const auto& processes = Gpu(i).processes;
+    if (!processes) return false;
+    if (processes->empty()) return Gpu(i).utilization_percent == 0;
+    return std::ranges::none_of(*processes, [this](const GpuProcess& process) {
+      return pod_of_process_(process.pid).empty();
+    });
+  }
+
   void PlaceOnPossibleGpus() {
     for (Unplaced& unplaced : unplaced_) {
       std::ranges::copy_if(unplaced.may_be, std::back_inserter(unplaced.free), [&](int gpu) {
@@ -291,7 +302,7 @@ class HolderFinder {
     for (size_t i = 0; i < claims_.size(); ++i) {
       if (is_here && !std::ranges::binary_search(known, static_cast<int>(i))) continue;
       AddClaim(unplaced.pod, *unplaced.device, unplaced.id, i, true);
-      if (unplaced.free.empty()) continue;
+      if (unplaced.free.empty() || AreUsersKnown(i)) continue;
       for (Claim& claim : claims_[i]) claim.is_possible = true;
     }
     left_.push_back({.pod = NameOf(pods_[unplaced.pod].pod),

@@ -44,9 +44,12 @@ struct UnplacedDevice {
 // with, a dead one and its successor, the pod with a process there has it, else the one that was
 // listed last. A device that names none is placed by the pods' processes. If these do not show it
 // either, its pod is a possible holder of each GPU that the device may be and no other pod holds:
-// none of them is guessed, and the holders of all other GPUs are known. If other pods hold all of
-// these, or a device of NVIDIA's is none of the node's GPUs, its pod is a possible holder beside
-// the pods that hold them, which stay known: its replica counts as unreadable, and never as 0.
+// none of them is guessed, and the holders of all other GPUs are known. A virtual device may also
+// be a GPU that others share: these stay known only if the pods of all processes there are.
+//
+// If other pods hold all GPUs that a device may be, or one of NVIDIA's is none of the node's GPUs,
+// its pod is a possible holder beside those pods, which stay known: its replica counts as
+// unreadable, and never as 0.
 std::vector<UnplacedDevice> FillHolders(absl::Span<const NodePod> pods,
                                         const PodOfProcess& pod_of_process, NodeSnapshot& snapshot);
 

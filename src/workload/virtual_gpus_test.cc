@@ -98,6 +98,20 @@ TEST_F(VirtualGpusTest, GpuIsUnknownThoughAllOfThemAreShared) {
   EXPECT_EQ(Holders(Read(), 1), "web-1/main? web-2/main?");
 }
 
+TEST_F(VirtualGpusTest, PodsThatShareAGpuAreKnownIfThePodsOfAllItsProcessesAre) {
+  kubelet_.SetPods({Pod("web-0", {Virtual()}, {{kHami, "GPU-sim-0,NVIDIA,3000,30:;"}}, kUid0),
+                    Pod("web-1", {Virtual()}, {{kHami, "GPU-sim-1,NVIDIA,3000,30:;"}}, kUid1),
+                    Pod("web-2", {Virtual()}, {})});
+  Ask();
+  RunProcess(100, kUid0);
+  RunProcess(101, kUid1);
+  processes_["GPU-sim-0"] = {{.pid = 100}};
+  processes_["GPU-sim-1"] = {{.pid = 101}, {.pid = 102}};
+  EXPECT_EQ(Holders(Read(), 0), "web-0/main web-2/main?");
+  EXPECT_EQ(Read().gpus[0].holders[0].share, 1);
+  EXPECT_EQ(Holders(Read(), 1), "web-1/main? web-2/main?") << "a process that is not known";
+}
+
 TEST_F(VirtualGpusTest, InstanceThatIsMadeOnDemandIsUnknown) {
   kubelet_.SetPods({Pod("web-0", {Virtual()}, {{kHami, "GPU-sim-1[0-1],NVIDIA,3000,30:;"}})});
   Ask();
