@@ -68,6 +68,7 @@ bool IsAmbiguous(const Pod& pod);
 // One container's part of a GPU.
 struct GpuHolder {
   int pod = 0;  // its place in NodeSnapshot::pods
+  // Empty also for a possible holder that the kubelet lists without a GPU.
   std::string container;
   // Of the GPU's load: the holders of one GPU add up to 1.
   double share = 1;

@@ -48,6 +48,16 @@ TEST(FleetDecision, PossibleHolderTakesNoShareFromThePodThatHoldsTheGpu) {
   EXPECT_EQ(DecidedOn(UtilizationOf("llm"), fleet).value, 90);
 }
 
+// A GPU that KAI reserves, on a node without the Pods API: each pod without a GPU may share it.
+TEST(FleetDecision, PodWithoutAGpuThatMayShareAReservedOneIsNoOtherOwner) {
+  NodeSnapshot node = Node("gpu-1", {Llm("llm-a", 90), {.name = "cache-0", .loads = {0}}});
+  node.gpus[1].holders[0] = {.pod = 1, .is_possible = true};
+  const Decision decision = DecidedOn(UtilizationOf(""), {node},
+                                      {.namespace_name = "team-a", .name = "scaler", .opened = {}});
+  EXPECT_EQ(decision.value, 90) << decision.status;
+  EXPECT_THAT(NamesOf(decision), ElementsAre("llm-a"));
+}
+
 TEST(FleetDecision, GroupIsOneReplicaOverAllItsNodes) {
   const auto pod = [](const char* name, const char* group, double load) {
     return HeldPod{.name = name, .owner = "LeaderWorkerSet/llm", .loads = {load}, .group = group};

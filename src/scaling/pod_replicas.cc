@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <compare>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -203,12 +204,43 @@ std::vector<const Pod*> PastPods(const FleetHistory& fleet, const ScaledObjectRe
   return pods;
 }
 
+void AddWithoutGpu(const NodeLayout& layout, std::set<const Pod*>& pods) {
+  std::set<int> with_gpu;
+  bool any_without = false;
+  for (const NodeLayout::Gpu& gpu : layout.gpus) {
+    for (const GpuHolder& holder : gpu.holders) {
+      const bool is_without = holder.is_possible && holder.container.empty();
+      any_without |= is_without;
+      if (!is_without) with_gpu.insert(holder.pod);
+    }
+  }
+  if (!any_without) return;
+  for (size_t i = 0; i < layout.pods.size(); ++i) {
+    if (!with_gpu.contains(static_cast<int>(i))) pods.insert(&layout.pods[i]);
+  }
+}
+
+std::set<const Pod*> PodsWithoutGpu(const FleetHistory& fleet) {
+  std::set<const Pod*> pods;
+  std::set<const NodeLayout*> layouts;
+  for (const NodeState& state : fleet.nodes) {
+    layouts.insert(state.history->attributed.get());
+    for (const PastLayout& past : state.history->past_layouts) layouts.insert(past.layout.get());
+    for (const NodeRun& run : state.history->runs) layouts.insert(run.layout().get());
+  }
+  for (const auto& other : fleet.others) layouts.insert(other.get());
+  layouts.erase(nullptr);
+  for (const NodeLayout* const layout : layouts) AddWithoutGpu(*layout, pods);
+  return pods;
+}
+
 // The past where it may matter.
 SeenPods PodsSeen(const Trigger& trigger, const FleetHistory& fleet,
                   const ScaledObjectRef& scaled_object) {
-  SeenPods seen{.holding = HoldingPods(fleet, scaled_object), .past = {}};
+  SeenPods seen{.holding = HoldingPods(fleet, scaled_object), .past = {}, .without_gpu = {}};
   if (AsksForThePast(trigger, scaled_object, seen.holding))
     seen.past = PastPods(fleet, scaled_object);
+  if (trigger.workload.empty()) seen.without_gpu = PodsWithoutGpu(fleet);
   return seen;
 }
 

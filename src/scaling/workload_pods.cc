@@ -285,6 +285,15 @@ bool AnyOf(absl::string_view kind, absl::string_view name, const Pods& pods) {
   return std::ranges::any_of(pods, [&](const Pod* pod) { return HasOwner(*pod, kind, name); });
 }
 
+// Pods without a GPU of their own count if there are no others.
+SeenPods WithGpu(const SeenPods& seen) {
+  SeenPods with_gpu = seen;
+  for (Pods* const pods : {&with_gpu.holding, &with_gpu.past}) {
+    std::erase_if(*pods, [&](const Pod* pod) { return seen.without_gpu.contains(pod); });
+  }
+  return with_gpu.holding.empty() && with_gpu.past.empty() ? seen : with_gpu;
+}
+
 // Without workload and podRegex. While the workload of that name sleeps at zero, the pods of
 // another are not taken for its own.
 absl::StatusOr<PodSelection> SelectUnnamed(const ScaledObjectRef& scaled_object,
@@ -292,8 +301,9 @@ absl::StatusOr<PodSelection> SelectUnnamed(const ScaledObjectRef& scaled_object,
   for (const Pods* pods : {&seen.holding, &seen.past}) {
     if (AnyOf("", scaled_object.name, *pods)) return SelectLike(scaled_object, *pods);
   }
-  const Pods& pods = seen.holding.empty() ? seen.past : seen.holding;
-  if (!pods.empty()) return SelectTheOnlyOne(scaled_object, OfTheFirstOwner(pods, seen.past));
+  const auto [holding, past, without_gpu] = WithGpu(seen);
+  const Pods& pods = holding.empty() ? past : holding;
+  if (!pods.empty()) return SelectTheOnlyOne(scaled_object, OfTheFirstOwner(pods, past));
   return PodSelection(scaled_object, "", "",
                       absl::StrCat("pods of namespace ", scaled_object.namespace_name));
 }
@@ -386,7 +396,8 @@ absl::StatusOr<PodSelection> SelectPods(const Trigger& trigger,
                                         const ScaledObjectRef& scaled_object,
                                         const SeenPods& seen) {
   const SeenPods visible{.holding = Visible(scaled_object, seen.holding),
-                         .past = Visible(scaled_object, seen.past)};
+                         .past = Visible(scaled_object, seen.past),
+                         .without_gpu = seen.without_gpu};
   if (trigger.pod_regex != nullptr) {
     return WarnIfNoPods(trigger, scaled_object, visible,
                         PodSelection(scaled_object, trigger.pod_regex));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -62,12 +63,15 @@ class PodSelection {
 struct SeenPods {
   std::vector<const Pod*> holding;  // GPUs, now
   std::vector<const Pod*> past;     // that held some, as far as is remembered
+  // Those of both that their kubelet lists without a GPU: they may share a reserved one.
+  std::set<const Pod*> without_gpu;
 };
 
 // Returns the pods that podRegex or workload names; else those of the workload named like the
 // ScaledObject if it ever held a GPU; else those of the only owner with GPUs, or that had some if
 // none has any. If there are several owners, Jobs and DaemonSets do not count beside others, and
-// the owner that has had pods for longest is meant (Pod::owner_listed_since). Returns
+// the owner that has had pods for longest is meant (Pod::owner_listed_since). Pods without a GPU of
+// their own do not count beside others. Returns
 // FAILED_PRECONDITION if more than one workload remains, because a sum of two would scale each on
 // the other's load.
 absl::StatusOr<PodSelection> SelectPods(const Trigger& trigger,

@@ -57,7 +57,8 @@ Selected Select(const Trigger& trigger, const std::vector<Pod>& pods,
                 const ScaledObjectRef& scaled_object = kScaledObject,
                 const std::vector<Pod>& past = {}) {
   const auto selection =
-      SelectPods(trigger, scaled_object, {.holding = Pointers(pods), .past = Pointers(past)});
+      SelectPods(trigger, scaled_object,
+                 {.holding = Pointers(pods), .past = Pointers(past), .without_gpu = {}});
   if (!selection.ok()) return {.what = selection.status().ToString()};
   Selected selected{.what = selection->what(), .ambiguity = selection->ambiguity().text};
   for (const Pod& pod : pods) {
@@ -163,6 +164,19 @@ TEST(SelectPods, OnlyOwnerOfAnotherNameIsDoubted) {
   EXPECT_EQ(Select({}, pods, {.namespace_name = "team-a", .name = "llm"}).ambiguity, "");
   EXPECT_EQ(Select(Workload("", "llm"), pods).ambiguity, "");
   EXPECT_EQ(Select(Matching("llm-.*"), pods).ambiguity, "");
+}
+
+TEST(SelectPods, PodsWithoutAGpuOfTheirOwnCountIfThereAreNoOthers) {
+  const std::vector<Pod> pods = {Owned("cache-0", {{"StatefulSet", "cache"}}),
+                                 Owned("llm-1", {kLlm})};
+  const auto selected = [&](std::vector<const Pod*> holding, std::vector<const Pod*> past) {
+    const auto selection = SelectPods(
+        {}, kScaledObject, {.holding = holding, .past = past, .without_gpu = {&pods[0]}});
+    return selection.ok() ? selection->what() : selection.status().ToString();
+  };
+  EXPECT_EQ(selected({&pods[0], &pods[1]}, {}), "pods of Deployment/llm");
+  EXPECT_EQ(selected({&pods[0]}, {&pods[1]}), "pods of Deployment/llm");
+  EXPECT_EQ(selected({&pods[0]}, {}), "pods of StatefulSet/cache");
 }
 
 TEST(SelectPods, SeveralOwnersAreAnErrorThatNamesThem) {

@@ -127,6 +127,7 @@ TEST_F(ReservedGpusTest, WithoutThePodsApiProcessesShowThePodsElseTheyAreUnknown
             "known, which may be GPU 1");
   EXPECT_EQ(Holders(snapshot, 0), "whole=1");
   EXPECT_EQ(Holders(snapshot, 1), "web-0? web-1? none?");
+  EXPECT_EQ(snapshot.gpus[1].holders[0].container, "") << "as of a pod without a GPU";
   EXPECT_THAT(log_, HasSubstr("event=device_unplaced"));
 
   RunProcess(100, kUid0);
