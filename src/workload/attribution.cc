@@ -51,6 +51,12 @@ std::string WhyUnplaced(const std::vector<UnplacedDevice>& unplaced, const NodeS
 
 bool HasNoDevice(const PodDevices& pod) { return pod.devices.empty(); }
 
+bool IsListed(const Pod& pod, const std::vector<PodDevices>& listed) {
+  return std::ranges::any_of(listed, [&](const PodDevices& other) {
+    return other.namespace_name == pod.namespace_name && other.name == pod.name;
+  });
+}
+
 bool SamePods(const std::vector<NodePod>& one, const std::vector<NodePod>& other) {
   return std::ranges::equal(one, other, [](const NodePod& a, const NodePod& b) {
     return a.pod == b.pod && a.devices == b.devices && a.part == b.part;
@@ -114,6 +120,7 @@ bool KubeletAttribution::Listed(std::vector<PodDevices> listed, absl::Time asked
   std::erase_if(listed, [&](const PodDevices& pod) {
     return (!keeps_all && HasNoDevice(pod)) || IsIgnored(ignored_, pod.namespace_name, pod.name);
   });
+  if (!none && AwaitsMore(listed, asked_at, api.ok())) return false;
   return Answered(listed, asked_at);
 }
 
@@ -151,12 +158,36 @@ bool KubeletAttribution::AwaitsConfirmation(absl::Time asked_at, bool api_answer
       *pods_, [&](const NodePod& held) { return api_answered && HasLeft(held.pod); });
   const bool first = none_listed_since_ == absl::InfiniteFuture();
   if (all_left || (!first && asked_at - none_listed_since_ >= kEmptyListConfirmation)) return false;
-  if (!error_.empty()) LogFound(0);
+  if (!error_.empty()) {
+    LogFound(0);
+    found_at_ = asked_at;
+  }
   error_.clear();
   if (!first) return true;
   none_listed_since_ = asked_at;
   LogInfo("kubelet_lists_none",
           {{"owners_stand_seconds", absl::ToDoubleSeconds(kEmptyListConfirmation)}});
+  return true;
+}
+
+bool KubeletAttribution::AwaitsMore(const std::vector<PodDevices>& listed, absl::Time asked_at,
+                                    bool api_answered) {
+  MutexLock lock(mutex_);
+  if (pods_ == nullptr) return false;
+  const bool is_back = !error_.empty();
+  if (is_back) found_at_ = asked_at;
+  if (asked_at - found_at_ >= kEmptyListConfirmation) return false;
+  const auto missing = std::ranges::find_if(*pods_, [&](const NodePod& held) {
+    return !IsListed(held.pod, listed) && !(api_answered && HasLeft(held.pod));
+  });
+  if (missing == pods_->end()) return false;
+  none_listed_since_ = absl::InfiniteFuture();
+  if (!is_back) return true;
+  LogFound(listed.size());
+  error_.clear();
+  LogInfo("kubelet_lists_fewer",
+          {{"missing", NameOf(missing->pod)},
+           {"owners_stand_seconds", absl::ToDoubleSeconds(kEmptyListConfirmation)}});
   return true;
 }
 
@@ -327,6 +358,10 @@ Attribution KubeletAttribution::State(const NodeSnapshot& snapshot, Pods& pods) 
   if (!in_time && none_listed_since_ != absl::InfiniteFuture()) {
     return {.state = Attribution::State::kUnknown,
             .why = "the kubelet, back after a while, lists no pods, which it may not know yet"};
+  }
+  if (!in_time && error_.empty() && now - found_at_ < kEmptyListConfirmation) {
+    return {.state = Attribution::State::kUnknown,
+            .why = "the kubelet, back after a while, may not list all of its pods yet"};
   }
   if (pods_ == nullptr || !in_time) {
     return {.state = Attribution::State::kUnknown,

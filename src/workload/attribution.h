@@ -41,7 +41,8 @@ inline constexpr absl::Duration kAttributionGrace = absl::Seconds(60);
 
 // That nobody holds anything (any more) is believed once the kubelet has said so for this long, or
 // its Pods API does too: one that has just started may say so where nothing shows that it does not
-// know its pods.
+// know its pods. A list that lacks some pods is not believed for as long after the kubelet was
+// found again, unless its Pods API lacks them too.
 inline constexpr absl::Duration kEmptyListConfirmation = absl::Seconds(15);
 
 // A kubelet that has not heard of its pods from the API server since its start knows static ones
@@ -87,6 +88,8 @@ class KubeletAttribution {
   std::string WhyNotKnowing(bool lists_own_pod, const absl::Status& api) const;
   // True: the last owners stand for it. `api_answered`: the Pods API has, to this question.
   bool AwaitsConfirmation(absl::Time asked_at, bool api_answered);
+  // The same of a list with pods: a kubelet that has just started adds its pods one by one.
+  bool AwaitsMore(const std::vector<PodDevices>& listed, absl::Time asked_at, bool api_answered);
   // Whether an answer without a pod may be that of a kubelet which knows none of its pods yet:
   // none was ever listed, and none was said to be there by who knows.
   void ConfirmStart(bool none, bool api_answered, absl::Time asked_at);
@@ -132,6 +135,7 @@ class KubeletAttribution {
   std::string error_ ABSL_GUARDED_BY(mutex_);
   // The first of the answers without a pod that are ambiguous; InfiniteFuture: the newest is not.
   absl::Time none_listed_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
+  absl::Time found_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // after it was lost
   // The first of the answers without a pod since the start, which nobody has confirmed.
   // InfinitePast: it is not ambiguous, nor will be; InfiniteFuture: there is none yet.
   absl::Time none_from_start_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();

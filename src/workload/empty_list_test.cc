@@ -9,6 +9,7 @@
 namespace gpuscaler {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -124,6 +125,41 @@ TEST_F(EmptyListTest, PodsThatANewKubeletKnowsLateAreNotMissedForAMoment) {
   kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
   EXPECT_EQ(Ask(), "");
   EXPECT_EQ(Read().gpus[0].holders.size(), 1);
+}
+
+TEST_F(EmptyListTest, PodsThatANewKubeletKnowsLaterThanOthersAreNotMissedForAMoment) {
+  kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
+  kubelet_.AddPod("shop", "web-1", {Gpu("GPU-sim-1")});
+  Ask();
+  kubelet_.Stop();
+  Ask();
+  kubelet_.Start();
+  kubelet_.SetPods({{.devices = {"shop", "web-1", {Gpu("GPU-sim-1")}}, .of_api = {}}});
+  EXPECT_THAT(Ask(), AllOf(HasSubstr("event=kubelet_found"),
+                           HasSubstr("level=info event=kubelet_lists_fewer missing=shop/web-0")));
+  const absl::Time found_at = clock_.Now();
+  while (clock_.Now() - found_at < kEmptyListConfirmation) {
+    const NodeSnapshot snapshot = Read();
+    EXPECT_EQ(snapshot.attribution.state, State::kKnown);
+    EXPECT_EQ(snapshot.gpus[0].holders.size(), 1);
+    EXPECT_EQ(snapshot.gpus[1].holders.size(), 1);
+    EXPECT_EQ(Ask(), "");
+  }
+  EXPECT_THAT(Read().gpus[0].holders, IsEmpty());
+  EXPECT_EQ(Read().gpus[1].holders.size(), 1);
+}
+
+TEST_F(EmptyListTest, PodsApiOfANewKubeletShowsWhichPodsHaveLeft) {
+  kubelet_.ServePodsApi(true);
+  kubelet_.AddPod("shop", "web-0", {Gpu("GPU-sim-0")});
+  kubelet_.AddPod("shop", "web-1", {Gpu("GPU-sim-1")});
+  Ask();
+  kubelet_.Stop();
+  Ask();
+  kubelet_.Start();
+  kubelet_.SetPods({{.devices = {"shop", "web-1", {Gpu("GPU-sim-1")}}, .of_api = {}}});
+  Ask();
+  EXPECT_THAT(Read().gpus[0].holders, IsEmpty());
 }
 
 TEST_F(EmptyListTest, ListThatLacksSomePodsIsBelievedAtOnce) {
