@@ -58,6 +58,7 @@ void NodeStore::Received(const std::string& address, AgentUpdate update, absl::T
   session.instance = update.instance;
   if (!IsOwn(address, session) && !TakesOver(address, now, generation, update)) return;
   Node& node = nodes_[session.node];
+  LogTakeover(address, update.received_at, node, session);
   const bool is_new = !IsHeartbeat(address, session, node, update, now);
   if (node.rival == address) node.rival.clear();
   node.speaker = address;
@@ -98,6 +99,19 @@ bool NodeStore::TakesOver(const std::string& address, absl::Time now, int64_t ge
   if (update.readings.empty()) return false;
   update.readings.front().before_until.reset();
   return true;
+}
+
+void NodeStore::LogTakeover(const std::string& address, absl::Time at, const Node& node,
+                            AgentSession& session) {
+  if (node.history == nullptr || node.instance == session.instance) return;
+  const auto dropped = session.lines.Pass(at);
+  if (!dropped) return;
+  const bool is_elsewhere = node.speaker != address && session.has_other_gpus;
+  LogInfo("node_taken_over", {{"node", session.node},
+                              {"former", node.speaker},
+                              {"by", address},
+                              {"has_other_gpus", is_elsewhere},
+                              {"dropped", *dropped}});
 }
 
 bool NodeStore::MaySpeak(const std::string& address, const AgentSession& session, const Node& node,

@@ -119,6 +119,9 @@ class NodeStore {
   // is new. It needs a reading of its own: none of the former agent's is prolonged.
   bool TakesOver(const std::string& address, absl::Time now, int64_t generation,
                  AgentUpdate& update);
+  // Logs that another process speaks for the node from now on.
+  static void LogTakeover(const std::string& address, absl::Time at, const Node& node,
+                          AgentSession& session);
   // If several agents claim a node, the first one speaks for it until it is lost or falls silent.
   // Then another that reports one of its GPUs follows at once: a GPU is in one
   // machine, and an upgrade has two agents on a node for as long as it lasts (maxSurge). An agent

@@ -234,6 +234,22 @@ TEST_F(DisputedNodeTest, ClaimsThatComeAndGoDoNotFillTheLog) {
   EXPECT_THAT(log, testing::HasSubstr("node=gpu-a counts=honest:1 other=other:1"));
 }
 
+TEST_F(DisputedNodeTest, TakeoverIsLoggedOnceWithBothAgents) {
+  StartLogging(LogLevel::kInfo, LogFormat::kText);
+  testing::internal::CaptureStderr();
+  HonestSays();
+  HonestSays();
+  IsLost("honest:1");
+  now_ += kGrace + absl::Seconds(1);
+  OtherSays();
+  now_ += absl::Seconds(1);
+  OtherSays();
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(LinesOf("event=node_taken_over", log), 1u);
+  EXPECT_THAT(log, testing::HasSubstr("level=info event=node_taken_over node=gpu-a former=honest:1 "
+                                      "by=other:1 has_other_gpus=true"));
+}
+
 // The former's 90 % were prolonged for as long as the new agent had nothing new.
 TEST_F(NodeStoreTest, AgentThatTakesOverProlongsNothingOfTheFormer) {
   Says("old:1", "gpu-a", 90);
