@@ -202,20 +202,47 @@ TEST(CapacityLint, TheDefaultTargetOfAProfileMayCycleToo) {
       << "a single replica stays";
 }
 
-TEST(CapacityLint, QueueWaitNeedsATriggerThatFollowsTheLoad) {
-  const std::string alone = Capacity(8, absl::StrCat(kEngine, "profile: triton-queue-wait"));
-  EXPECT_THAT(RulesIn(alone), ElementsAre("10 queue-wait-alone"));
-  EXPECT_THAT(FindingsIn(alone).at(0).message, HasSubstr("triton-request-rate"));
-  const std::string second =
-      "  - {type: external, metadata: {scalerAddress: 'gpu-scaler:6000', profile: "
-      "triton-inference}}\n";
-  EXPECT_THAT(RulesIn(absl::StrCat(
-                  "kind: ScaledObject\nmetadata: {name: llm}\nspec:\n"
-                  "  scaleTargetRef: {name: llm}\n  minReplicaCount: 1\n  triggers:\n"
-                  "  - {type: external, metadata: {scalerAddress: 'gpu-scaler:6000', profile: "
-                  "triton-queue-wait, engineEndpoint: 'http://llm.example.com:8000'}}\n",
-                  second)),
-              IsEmpty());
+// A ScaledObject with these triggers of ours, each on a line of its own from line 8 on.
+std::string WithTriggers(const std::vector<std::string>& metadata) {
+  std::string yaml =
+      "kind: ScaledObject\nmetadata: {name: llm}\nspec:\n"
+      "  scaleTargetRef: {name: llm}\n  minReplicaCount: 1\n"
+      "  maxReplicaCount: 8\n  triggers:\n";
+  for (const std::string& keys : metadata) {
+    absl::StrAppend(&yaml, "  - {type: external, metadata: {scalerAddress: 'gpu-scaler:6000', ",
+                    "engineEndpoint: 'http://llm.example.com:8000', ", keys, "}}\n");
+  }
+  return yaml;
+}
+
+TEST(CapacityLint, AQueueOrLatencyNeedsATriggerThatFollowsTheLoad) {
+  for (const char* metadata :
+       {"profile: vllm-queue-depth", "metricType: requests_waiting, targetValue: '5'",
+        "metricType: pending_ratio, targetValue: '0.1', maxConcurrency: '64'",
+        "metricType: queue_wait_ms, targetValue: '50'", "metricType: ttft_ms, targetValue: '500'",
+        "metricType: tpot_ms, targetValue: '50'"}) {
+    const std::vector<Finding> findings = FindingsIn(WithTriggers({metadata}));
+    ASSERT_EQ(findings.size(), 1u) << metadata;
+    EXPECT_EQ(findings[0].rule, "queue-or-latency-alone");
+    EXPECT_EQ(findings[0].severity, Finding::Severity::kWarning);
+    EXPECT_EQ(findings[0].line, 8);
+    EXPECT_THAT(findings[0].message, HasSubstr("such as profile vllm-inference")) << metadata;
+  }
+  EXPECT_THAT(FindingsIn(WithTriggers({"profile: triton-queue-wait"})).at(0).message,
+              HasSubstr("triton_queue_wait_ms is low until replicas are full"));
+  EXPECT_THAT(FindingsIn(WithTriggers({"profile: triton-queue-wait"})).at(0).message,
+              HasSubstr("triton-request-rate"));
+}
+
+TEST(CapacityLint, ASecondQueueOrLatencyDoesNotFollowTheLoadEither) {
+  const std::string wait = "profile: triton-queue-wait";
+  const std::string latency = "metricType: ttft_ms, targetValue: '500'";
+  EXPECT_THAT(RulesIn(WithTriggers({wait, latency})), ElementsAre("8 queue-or-latency-alone"));
+  EXPECT_THAT(RulesIn(WithTriggers({wait, "profile: triton-request-rate"})), IsEmpty());
+  EXPECT_THAT(RulesIn(WithTriggers({latency}) + kCron), IsEmpty())
+      << "a trigger of another scaler may follow the load";
+  EXPECT_THAT(RulesIn(Capacity(1, absl::StrCat(kEngine, "profile: vllm-queue-depth"))), IsEmpty())
+      << "a single replica stays";
 }
 
 constexpr char kRunsVllm[] = R"(---

@@ -87,7 +87,7 @@ TEST(DemandLint, RulesFire) {
               IsEmpty());
   EXPECT_THAT(DemandFindings(absl::StrCat(kDemandEngine,
                                           "metricType: ttft_ms\ntargetValue: '500'\nwindow: 0s")),
-              ElementsAre("rate-without-window"));
+              ElementsAre("queue-or-latency-alone", "rate-without-window"));
   EXPECT_THAT(
       DemandFindings(absl::StrCat(kDemandEngine, "metricType: engine_pressure\ntargetValue: '50'")),
       ElementsAre("pressure-without-limit"));
@@ -98,7 +98,8 @@ TEST(DemandLint, RulesFire) {
   const std::string triton = absl::StrCat(kDemandEngine, "engine: triton\ntargetValue: '8'\n");
   EXPECT_THAT(DemandFindings(absl::StrCat(triton, "metricType: requests_running")),
               ElementsAre("tensorrt-llm-needed"));
-  EXPECT_THAT(DemandFindings(absl::StrCat(triton, "metricType: requests_waiting")), IsEmpty());
+  EXPECT_THAT(DemandFindings(absl::StrCat(triton, "metricType: requests_waiting")),
+              ElementsAre("queue-or-latency-alone"));
   EXPECT_THAT(DemandFindings(absl::StrCat(
                   kDemandEngine, "engine: triton\nprofile: vllm-inference\ntargetValue: '50'")),
               ElementsAre("tensorrt-llm-needed"))

@@ -98,17 +98,33 @@ std::optional<Complaint> TargetCycles(const Manifest& manifest,
   return std::nullopt;
 }
 
-std::optional<Complaint> QueueWaitAlone(const Manifest& manifest,
-                                        const std::vector<OurTrigger>& ours) {
-  if (manifest.triggers.size() != 1 || ours.size() != 1 || !ours.front().settings) {
+// Low until replicas are full, and then not proportional to how many are missing.
+bool LagsLoad(const OurTrigger& our) {
+  constexpr std::array<EngineMetric, 4> kLate = {
+      EngineMetric::kRequestsWaiting, EngineMetric::kQueueWaitMs, EngineMetric::kTimeToFirstTokenMs,
+      EngineMetric::kTimePerOutputTokenMs};
+  return our.settings && ReadsEngines(*our.settings) &&
+         std::ranges::count(kLate, InfoOf(our.settings->metric).engine_metric) > 0;
+}
+
+bool IsOfTriton(const Trigger& trigger) {
+  return trigger.engine_endpoint.engine == "triton" || InfoOf(trigger.metric).engine == "triton";
+}
+
+std::optional<Complaint> QueueOrLatencyAlone(const Manifest& manifest,
+                                             const std::vector<OurTrigger>& ours) {
+  const bool has_others = ours.size() != manifest.triggers.size();
+  if (!CanCycle(manifest) || has_others || !std::ranges::all_of(ours, LagsLoad)) {
     return std::nullopt;
   }
   const Trigger& trigger = *ours.front().settings;
-  if (trigger.metric != MetricType::kTritonQueueWaitMs) return std::nullopt;
   return Complaint{
-      "triton_queue_wait_ms is the only trigger: the wait is near 0 until replicas are full and "
-      "then grows without bound, so the count goes from too few to maxReplicaCount and back; add a "
-      "trigger that follows the load, such as profile triton-request-rate or triton-inference",
+      absl::StrCat("no trigger follows the load: ", InfoOf(trigger.metric).name,
+                   " is low until replicas are full and then grows without bound, so the count "
+                   "goes from too few to maxReplicaCount and back; add a trigger that follows the "
+                   "load, such as profile ",
+                   IsOfTriton(trigger) ? "triton-request-rate or triton-inference"
+                                       : "vllm-inference or vllm-requests"),
       ours.front().written->LineOf({"profile", "metricType"})};
 }
 
@@ -157,7 +173,9 @@ constexpr std::array<ObjectRule, 5> kCapacityRules = {{
     {{"target-cycles", kWarning,
       "A target of an engine that makes the number of replicas cycle under constant load."},
      TargetCycles},
-    {{"queue-wait-alone", kWarning, "Triton's queue wait as the only trigger."}, QueueWaitAlone},
+    {{"queue-or-latency-alone", kWarning,
+      "An engine's queue, wait or latency, and no trigger that follows the load."},
+     QueueOrLatencyAlone},
     {{"engine-without-profile", kWarning,
       "A trigger without a profile for a workload, in the same files, that runs a known engine."},
      EngineWithoutProfile},
