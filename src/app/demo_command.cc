@@ -81,7 +81,7 @@ Command DemoCommand() {
   DemoOptions& options = flags->options;
   return {
       .name = "demo",
-      .help = "Scale stand-in engines on simulated GPUs through a load, in about 20 seconds.",
+      .help = "Scale simulated engines on simulated GPUs through a load, in about 20 seconds.",
       .flags =
           {IntFlag("speed", "Simulated seconds a real one.", {1, kFastestDemo}, &options.speed),
            WordFlag("profile", "NAME", "Profile of the trigger.", DemoProfiles(), &options.profile),

@@ -1,4 +1,4 @@
-// `engine`: a stand-in inference server, for trying things without a GPU.
+// `engine`: a simulated inference server, for trying things without a GPU.
 #include <unistd.h>
 
 #include <algorithm>

@@ -148,7 +148,7 @@ DemoSetting Demo::Setting() const {
 
 void Demo::Introduce() const {
   std::cout
-      << "An inference service: stand-in engines on simulated GPUs, behind a small gateway,\n"
+      << "An inference service: simulated engines on simulated GPUs, behind a small gateway,\n"
          "under an open loop of requests. The real server on "
       << address_ << " and a\nmodel of KEDA and the HPA scale it, 0 to " << options_.max_replicas
       << " replicas, on a clock that goes\n"

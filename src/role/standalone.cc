@@ -85,7 +85,7 @@ class Standalone::Impl {
         [reloader = std::make_shared<Reloader>(Files(), metrics_)] { reloader->Tick(); });
     if (!config_.service.empty()) {
       duplicates_ = std::make_unique<PeriodicThread>(
-          "neighbours", kDuplicateScalerInterval,
+          "duplicate check", kDuplicateScalerInterval,
           [duplicates = std::make_shared<DuplicateScalerCheck>(config_.service)] {
             duplicates->Tick();
           });
@@ -113,7 +113,7 @@ class Standalone::Impl {
     std::vector<NamedThread> threads = reading_.Threads();
     threads.push_back({reloading_.get(), "reloader"});
     if (discovery_ != nullptr) threads.push_back(discovery_->Thread());
-    threads.push_back({duplicates_.get(), "neighbours"});
+    threads.push_back({duplicates_.get(), "duplicate check"});
     for (const NamedThread& thread : demand_.Threads()) threads.push_back(thread);
     return StopAll(threads, left());
   }

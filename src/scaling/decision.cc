@@ -185,7 +185,7 @@ void AddShare(const ReplicaLoad& load, Totals& totals, Decision& decision) {
   decision.contributions.push_back(load.contribution);
 }
 
-// Of a node that is mute, `missing` tells already.
+// `missing` already has the reason if the node is disconnected.
 void AddMissing(const IdleBlock& block, std::vector<std::string>& missing) {
   if (std::ranges::find(missing, block.why_unreadable) != missing.end()) return;
   missing.push_back(absl::StrCat(block.why_unreadable, ": not in use, adds nothing"));

@@ -173,7 +173,7 @@ TEST_F(FrozenWithoutOwners, WhatGpusDoNotTellFreezesNothing) {
   trigger.gpu_index = 7;
   EXPECT_EQ(DecideOn(trigger).value, 8) << "no node has it";
   silence_ = "connection refused";
-  EXPECT_EQ(DecideOn(InFlight()).value, 8) << "its node is mute";
+  EXPECT_EQ(DecideOn(InFlight()).value, 8) << "its node is disconnected";
   silence_.clear();
   gpus_.Hold(absl::Seconds(10), {LostGpu(0)});
   EXPECT_EQ(DecideOn(InFlight()).value, 8) << "it cannot be read";

@@ -16,7 +16,8 @@ struct Changes {
   NextChange unless_read;
 };
 
-// What all decisions compare: who is mute, what is stale, and how far back is looked.
+// The times that all decisions compare: of disconnected nodes, of stale readings, of the oldest
+// reading that counts.
 void AddNodeState(const Trigger& trigger, const NodeState& state, absl::Time now,
                   const StalenessLimits& staleness, Changes& changes) {
   const std::vector<NodeRun>& runs = state.history->runs;

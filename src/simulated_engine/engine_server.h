@@ -1,4 +1,4 @@
-// A stand-in for vLLM's server: completions that take their time, and pages about it.
+// A simulated vLLM server: completions that take their time, and pages about it.
 #pragma once
 
 #include <functional>
