@@ -20,7 +20,8 @@ using ::testing::UnorderedElementsAre;
 constexpr char kEngine[] = "engineEndpoint: http://llm.example.com:8000\n";
 constexpr char kPressure[] = "profile: vllm-inference\nmaxConcurrency: '64'\ntpotSloMs: '30'\n";
 constexpr char kWithoutDemand[] = "\ndemand: 'off'";
-constexpr char kRequests[] = "profile: vllm-requests\n";
+constexpr char kUnlimitedRequests[] = "profile: vllm-requests\n";
+constexpr char kRequests[] = "profile: vllm-requests\nmaxConcurrency: '256'\n";
 
 // One trigger with these lines of metadata, which begin on line 8.
 std::string Capacity(int max_replicas, const std::string& metadata) {
@@ -44,7 +45,23 @@ TEST(CapacityLint, AnEngineProfileWithoutMaxConcurrencyHasUnknownCapacity) {
     EXPECT_EQ(findings[0].line, 10);
     EXPECT_THAT(findings[0].message, HasSubstr("vLLM's --max-num-seqs"));
   }
+}
+
+TEST(CapacityLint, ATargetOfRequestsWithoutMaxConcurrencyIsNoted) {
+  for (const char* metadata : {kUnlimitedRequests, "metricType: requests_running"}) {
+    const std::vector<Finding> findings =
+        FindingsIn(Capacity(8, absl::StrCat(kEngine, metadata, "\ntargetValue: '32'")));
+    ASSERT_EQ(findings.size(), 1u) << metadata;
+    EXPECT_EQ(findings[0].rule, "batch-limit-not-given");
+    EXPECT_EQ(findings[0].severity, Finding::Severity::kNote);
+    EXPECT_EQ(findings[0].line, 10);
+    EXPECT_THAT(findings[0].message, HasSubstr("fewer than the target of 32 requests"));
+    EXPECT_THAT(findings[0].message, HasSubstr("vLLM's --max-num-seqs"));
+  }
   EXPECT_THAT(RulesIn(Capacity(8, absl::StrCat(kEngine, kRequests))), IsEmpty());
+  EXPECT_THAT(RulesIn(Capacity(8, absl::StrCat(kEngine, kUnlimitedRequests, "engine: nim"))),
+              IsEmpty())
+      << "it reports its limit";
 }
 
 TEST(CapacityLint, DemandNeedsMaxConcurrencyOrTimePerToken) {
@@ -158,7 +175,8 @@ TEST(CapacityLint, AnEngineThatReportsItsLimitNeedsNoMaxConcurrency) {
 
 TEST(CapacityLint, ARequestsTargetOfTwoThirdsOfTheLimitIsTooHigh) {
   const auto with_limit = [](const char* limit) {
-    return Capacity(8, absl::StrCat(kEngine, kRequests, "maxConcurrency: '", limit, "'\n"));
+    return Capacity(8,
+                    absl::StrCat(kEngine, kUnlimitedRequests, "maxConcurrency: '", limit, "'\n"));
   };
   EXPECT_THAT(RulesIn(with_limit("72")), ElementsAre("10 requests-target-high"));
   EXPECT_THAT(RulesIn(with_limit("73")), IsEmpty());
@@ -183,7 +201,7 @@ TEST(CapacityLint, ATargetThatCyclesWithEveryEngineOfTheBenchIsNamed) {
     EXPECT_THAT(with_target(row.holds), IsEmpty()) << row.max_replicas;
   }
   EXPECT_THAT(RulesIn(Capacity(2, absl::StrCat(kEngine, kRequests, "targetValue: '40'"))),
-              ElementsAre("11 target-cycles"));
+              ElementsAre("12 target-cycles"));
   EXPECT_THAT(RulesIn(Capacity(2, absl::StrCat(kEngine, kRequests, "targetValue: '39'"))),
               IsEmpty());
 }

@@ -47,20 +47,22 @@ constexpr char kLag[] =
 // Of nobody's Service, so that none is missed.
 constexpr char kDemandEngine[] = "engineEndpoint: http://llm.example.com:8000\n";
 
+constexpr char kOfRequests[] = "profile: vllm-requests\nmaxConcurrency: '256'\n";
+
 TEST(DemandLint, ASoundTriggerOnDemandHasNoFindingsAndWakes) {
   EXPECT_THAT(DemandFindings(kLag, 0), IsEmpty());
-  EXPECT_THAT(DemandFindings(absl::StrCat(kDemandEngine, "profile: vllm-requests")), IsEmpty());
+  EXPECT_THAT(DemandFindings(absl::StrCat(kDemandEngine, kOfRequests)), IsEmpty());
   EXPECT_THAT(DemandFindings("profile: vllm-inference\nmaxConcurrency: '64'\n"
                              "tpotSloMs: '30'\nengineEndpoint: http://llm:8000"),
               ElementsAre("service-not-seen"))
       << "a note: what the name leads to is in no file";
-  EXPECT_THAT(DemandFindings(absl::StrCat(kDemandEngine, "profile: vllm-requests"), 0),
+  EXPECT_THAT(DemandFindings(absl::StrCat(kDemandEngine, kOfRequests), 0),
               ElementsAre("nothing-wakes"))
       << "at zero replicas there is no engine";
 }
 
 TEST(DemandLint, AnEngineThatIsNotNamedIsReadOnlyWhereAgentsLookForIt) {
-  const std::vector<Finding> findings = DemandFindingsOf("profile: vllm-requests");
+  const std::vector<Finding> findings = DemandFindingsOf(kOfRequests);
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].rule, "engine-not-named");
   EXPECT_EQ(findings[0].severity, Finding::Severity::kWarning);
@@ -123,7 +125,7 @@ TEST(DemandLint, RulesFire) {
       IsEmpty());
   EXPECT_THAT(DemandFindings(absl::StrCat(page, "prometheusMetric: waiting")), IsEmpty());
   for (const char* url : {"http://10.1.0.7:8000/metrics", "http://[fd00::1]:8000"}) {
-    EXPECT_THAT(DemandFindings(absl::StrCat("profile: vllm-requests\nengineEndpoint: ", url)),
+    EXPECT_THAT(DemandFindings(absl::StrCat(kOfRequests, "engineEndpoint: ", url)),
                 ElementsAre("one-address"))
         << url;
   }

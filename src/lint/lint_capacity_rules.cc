@@ -25,11 +25,6 @@ struct LargestSafeTargets {
 constexpr std::array<LargestSafeTargets, 4> kLargestSafeTargets = {
     {{2, 52, 39}, {4, 62, 52}, {10, 70, 64}, {20, 74, 69}}};
 
-bool CountsRequests(const Trigger& trigger) {
-  return trigger.metric == MetricType::kRequestsInFlight ||
-         trigger.metric == MetricType::kRequestsRunning;
-}
-
 int LineOfTarget(const OurTrigger& our) {
   return our.written->LineOf({"targetValue", "targetMemoryUtilization", "profile", "metricType"});
 }
@@ -186,6 +181,11 @@ constexpr std::array<ObjectRule, 5> kCapacityRules = {{
 }};
 
 }  // namespace
+
+bool CountsRequests(const Trigger& trigger) {
+  return trigger.metric == MetricType::kRequestsInFlight ||
+         trigger.metric == MetricType::kRequestsRunning;
+}
 
 std::span<const ObjectRule> CapacityRules() { return kCapacityRules; }
 

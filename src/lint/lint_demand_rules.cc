@@ -4,6 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/number_text.h"
 #include "lint/lint_rules.h"
 #include "trigger/trigger_source.h"
 
@@ -76,6 +77,10 @@ bool ReportsLimit(const Trigger& trigger) {
   return engine == "triton" || engine == "trtllm_serve" || engine == "nim";
 }
 
+constexpr absl::string_view kBatchLimitFlags =
+    "vLLM's --max-num-seqs, SGLang's --max-running-requests, TGI's and LMDeploy's "
+    "--max-batch-size, llama.cpp's --parallel";
+
 std::optional<Complaint> PressureWithoutLimit(const OurTrigger& our) {
   const Trigger& trigger = *our.settings;
   const bool may_know_demand = !ReportsNoAnswers(trigger.engine_endpoint.engine);
@@ -91,9 +96,8 @@ std::optional<Complaint> PressureWithoutLimit(const OurTrigger& our) {
                                            : " or tpotSloMs with demand: on",
                    "; vLLM, SGLang, TGI, LMDeploy and llama.cpp do not report how many requests "
                    "they run at once, and until requests have waited at a full batch a few that "
-                   "wait count as twice the target; maxConcurrency is the engine's own limit "
-                   "(vLLM's --max-num-seqs, SGLang's --max-running-requests, TGI's and LMDeploy's "
-                   "--max-batch-size, llama.cpp's --parallel)"),
+                   "wait count as twice the target; maxConcurrency is the engine's own limit (",
+                   kBatchLimitFlags, ")"),
       our.written->LineOf({"profile", "metricType"})};
 }
 
@@ -113,14 +117,20 @@ std::optional<Complaint> TimePerTokenUnbounded(const OurTrigger& our) {
 // PressureWithoutLimit names triggers that tpotSloMs does not bound.
 std::optional<Complaint> BatchLimitNotGiven(const OurTrigger& our) {
   const Trigger& trigger = *our.settings;
-  if (!ComputesDemand(trigger) || !trigger.tpot_slo || trigger.max_concurrency) return std::nullopt;
-  if (ReportsLimit(trigger) || PressureWithoutLimit(our)) return std::nullopt;
+  if (trigger.max_concurrency || ReportsLimit(trigger)) return std::nullopt;
+  const bool is_bound = ComputesDemand(trigger) && trigger.tpot_slo && !PressureWithoutLimit(our);
+  if (!is_bound && !CountsRequests(trigger)) return std::nullopt;
   return Complaint{
-      "maxConcurrency is not given: until requests have waited at a full batch, the scaler does "
-      "not know how many the engine runs at once, and plans the batch that tpotSloMs allows; set "
-      "maxConcurrency to the engine's flag (vLLM's --max-num-seqs, SGLang's "
-      "--max-running-requests, TGI's and LMDeploy's --max-batch-size)",
-      our.written->LineOf({"tpotSloMs"})};
+      absl::StrCat("maxConcurrency is not given: ",
+                   is_bound
+                       ? "until requests have waited at a full batch, the scaler does not know how "
+                         "many the engine runs at once, and plans the batch that tpotSloMs allows"
+                       : absl::StrCat("an engine that runs fewer than the target of ",
+                                      NumberText(trigger.target),
+                                      " requests at once makes others wait before the next replica "
+                                      "is asked for, and lint cannot compare the two"),
+                   "; set maxConcurrency to the engine's flag (", kBatchLimitFlags, ")"),
+      our.written->LineOf({"tpotSloMs", "profile", "metricType"})};
 }
 
 // TGI measures no time to the first token (engine/tgi.cc).
@@ -190,7 +200,8 @@ constexpr std::array<TriggerRule, 11> kDemandRules = {{
       "An engine's demand without tpotSloMs: its batch may be filled however long a token takes."},
      TimePerTokenUnbounded},
     {{"batch-limit-not-given", kNote,
-      "tpotSloMs without maxConcurrency, of an engine that does not report its batch limit."},
+      "tpotSloMs or a target of requests without maxConcurrency, of an engine that does not report "
+      "its batch limit."},
      BatchLimitNotGiven},
     {{"first-tokens-not-exported", kNote, "ttftSloMs of an engine that exports no such time."},
      FirstTokensNotExported},

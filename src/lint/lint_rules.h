@@ -64,6 +64,9 @@ std::span<const ObjectRule> SurroundingRules();  // on what else the files have,
 // Whether no exposition of `engine` has finished answers, so that its demand is never known.
 bool ReportsNoAnswers(absl::string_view engine);
 
+// Whether the trigger counts the requests in an engine's batch.
+bool CountsRequests(const Trigger& trigger);
+
 bool GoesToZero(const Manifest& manifest);
 
 // It counts the GPUs of a workload that it names, and that is not the one that is scaled.
