@@ -116,17 +116,6 @@ OurTrigger ReadOurTrigger(const ManifestTrigger& written, const Manifest& manife
   return our;
 }
 
-// Returns nullptr if no file has what is scaled, or it runs no engine that a profile suits.
-const SuitedProfile* SuitedTo(const Manifest& manifest, const Surroundings& surroundings) {
-  const ManifestWorkload* const target = surroundings.WorkloadNamed(
-      manifest.target_kind, manifest.target_name, manifest.namespace_name);
-  if (target == nullptr) return nullptr;
-  for (const std::string& image : target->images) {
-    if (const SuitedProfile* const suited = ProfileForImage(image)) return suited;
-  }
-  return nullptr;
-}
-
 class FindingsOf {
  public:
   FindingsOf(const Manifest& manifest, const Profiles& profiles, const LintContext& context,
@@ -140,7 +129,8 @@ class FindingsOf {
       if (IsOurs(trigger, context.our_hosts)) {
         ours.push_back(ReadOurTrigger(trigger, manifest, profiles, surroundings));
         ours.back().finds_engines = context.finds_engines;
-        ours.back().suited = SuitedTo(manifest, surroundings);
+        ours.back().target = surroundings.WorkloadNamed(manifest.target_kind, manifest.target_name,
+                                                        manifest.namespace_name);
         CheckTrigger(ours.back(), object);
       } else {
         Add(kNotChecked, NotChecked(trigger), object);

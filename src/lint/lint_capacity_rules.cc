@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/number_text.h"
+#include "lint/batch_limit_flag.h"
 #include "lint/lint_rules.h"
 #include "trigger/suited_profile.h"
 #include "trigger/trigger_source.h"
@@ -123,18 +124,73 @@ std::optional<Complaint> QueueOrLatencyAlone(const Manifest& manifest,
       ours.front().written->LineOf({"profile", "metricType"})};
 }
 
+// Returns nullptr if no file has the workload, or it runs no engine that a profile suits.
+const SuitedProfile* SuitedTo(const ManifestWorkload* workload) {
+  if (workload == nullptr) return nullptr;
+  for (const ManifestContainer& container : workload->containers) {
+    if (const SuitedProfile* const suited = ProfileForImage(container.image)) return suited;
+  }
+  return nullptr;
+}
+
 std::optional<Complaint> EngineWithoutProfile(const Manifest&,
                                               const std::vector<OurTrigger>& ours) {
   const auto our = std::ranges::find_if(ours, [](const OurTrigger& trigger) {
-    return trigger.settings && trigger.suited != nullptr && LacksProfile(*trigger.settings) &&
-           !trigger.written->metadata.contains("metricType");
+    return trigger.settings && SuitedTo(trigger.target) != nullptr &&
+           LacksProfile(*trigger.settings) && !trigger.written->metadata.contains("metricType");
   });
   if (our == ours.end()) return std::nullopt;
+  const SuitedProfile& suited = *SuitedTo(our->target);
   return Complaint{
-      absl::StrCat("the workload runs ", our->suited->title, ", and the trigger has no profile: ",
-                   "GPU utilisation is near 100 % whenever anything runs; ",
-                   AdviceText(*our->suited)),
+      absl::StrCat("the workload runs ", suited.title, ", and the trigger has no profile: ",
+                   "GPU utilisation is near 100 % whenever anything runs; ", AdviceText(suited)),
       our->written->line};
+}
+
+// Returns nullopt if the trigger's engines may be of another workload than what is scaled.
+std::optional<BatchLimitFlag> FlagOfEngines(const Manifest& manifest, const OurTrigger& our) {
+  if (!our.settings || !our.settings->max_concurrency || our.target == nullptr) return std::nullopt;
+  const bool is_elsewhere = !our.settings->engine_endpoint.url.empty() && our.endpoint &&
+                            our.endpoint->service != nullptr && !our.endpoint->is_of_target;
+  if (is_elsewhere || CountsAnother(manifest, our)) return std::nullopt;
+  return BatchLimitFlagIn(*our.target);
+}
+
+// "maxConcurrency 256 is above the engine's limit (Deployment/llm has --max-num-seqs 64)"
+std::string Compared(const OurTrigger& our, absl::string_view comparison,
+                     const BatchLimitFlag& flag) {
+  return absl::StrCat("maxConcurrency ", NumberText(*our.settings->max_concurrency), " is ",
+                      comparison, " the engine's limit (", our.target->kind, "/", our.target->name,
+                      " has ", flag.name, " ", flag.value, ")");
+}
+
+std::optional<Complaint> LimitAboveFlag(const Manifest& manifest,
+                                        const std::vector<OurTrigger>& ours) {
+  for (const OurTrigger& our : ours) {
+    const auto flag = FlagOfEngines(manifest, our);
+    if (!flag || *our.settings->max_concurrency <= flag->value) continue;
+    return Complaint{
+        absl::StrCat(Compared(our, "above", *flag),
+                     ": it never runs that many, so requests wait before its batch counts as full; "
+                     "use ",
+                     flag->value),
+        our.written->LineOf({"maxConcurrency"})};
+  }
+  return std::nullopt;
+}
+
+std::optional<Complaint> LimitBelowFlag(const Manifest& manifest,
+                                        const std::vector<OurTrigger>& ours) {
+  for (const OurTrigger& our : ours) {
+    const auto flag = FlagOfEngines(manifest, our);
+    if (!flag || *our.settings->max_concurrency >= flag->value) continue;
+    return Complaint{
+        absl::StrCat(Compared(our, "below", *flag),
+                     ": replicas are planned for fewer requests than they run; use ", flag->value,
+                     ", unless tokens take too long in larger batches (tpotSloMs bounds that too)"),
+        our.written->LineOf({"maxConcurrency"})};
+  }
+  return std::nullopt;
 }
 
 bool IsGaugeOfAPage(const OurTrigger& our) {
@@ -161,7 +217,7 @@ std::optional<Complaint> HeldBesideDemand(const Manifest& manifest,
       gateway->written->LineOf({"prometheusEndpoint"})};
 }
 
-constexpr std::array<ObjectRule, 5> kCapacityRules = {{
+constexpr std::array<ObjectRule, 7> kCapacityRules = {{
     {{"requests-target-high", kWarning,
       "A target of requests that is two thirds of maxConcurrency or more."},
      RequestsTargetHigh},
@@ -174,6 +230,14 @@ constexpr std::array<ObjectRule, 5> kCapacityRules = {{
     {{"engine-without-profile", kWarning,
       "A trigger without a profile for a workload, in the same files, that runs a known engine."},
      EngineWithoutProfile},
+    {{"max-concurrency-above-flag", kWarning,
+      "maxConcurrency is above the batch limit that the workload's container, in the same files, "
+      "gives its engine."},
+     LimitAboveFlag},
+    {{"max-concurrency-below-flag", kNote,
+      "maxConcurrency is below the batch limit that the workload's container, in the same files, "
+      "gives its engine."},
+     LimitBelowFlag},
     {{"held-beside-demand", kWarning,
       "A trigger on what a gateway holds beside one on engines without gatewayUrl: it grows for as "
       "long as a start takes."},

@@ -9,7 +9,6 @@
 #include "lint/lint.h"
 #include "lint/manifest.h"
 #include "lint/surroundings.h"
-#include "trigger/suited_profile.h"
 #include "trigger/trigger_reading.h"
 
 namespace gpuscaler {
@@ -38,8 +37,8 @@ struct OurTrigger {
   // What it means; empty when it is wrong, or when a FromEnv key says what no file can show.
   std::optional<Trigger> settings;
   std::optional<NamedEndpoint> endpoint;
-  bool finds_engines = false;             // LintContext's
-  const SuitedProfile* suited = nullptr;  // suits the images of the target; null: none is known
+  bool finds_engines = false;                // LintContext's
+  const ManifestWorkload* target = nullptr;  // null: no file has what is scaled
 };
 
 struct TriggerRule {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/host_name.h"
@@ -47,22 +48,47 @@ ManifestService ServiceIn(const YAML::Node& object) {
   return service;
 }
 
-std::vector<std::string> ImagesIn(const YAML::Node& list) {
-  std::vector<std::string> images;
-  if (!list.IsDefined() || !list.IsSequence()) return images;
-  for (const YAML::Node& container : list) images.push_back(ScalarOf(Child(container, "image")));
-  return images;
+// Without quotes, which a shell removes.
+void AddWords(const YAML::Node& list, std::vector<std::string>& words) {
+  if (!list.IsDefined() || !list.IsSequence()) return;
+  for (const YAML::Node& argument : list) {
+    const std::string text = absl::StrReplaceAll(ScalarOf(argument), {{"\"", ""}, {"'", ""}});
+    for (const absl::string_view word :
+         absl::StrSplit(text, absl::ByAnyChar(" \t\n"), absl::SkipEmpty())) {
+      words.emplace_back(word);
+    }
+  }
+}
+
+std::vector<ManifestContainer> ContainersIn(const YAML::Node& list) {
+  std::vector<ManifestContainer> containers;
+  if (!list.IsDefined() || !list.IsSequence()) return containers;
+  for (const YAML::Node& each : list) {
+    ManifestContainer container{.image = ScalarOf(Child(each, "image"))};
+    AddWords(Child(each, "command"), container.words);
+    AddWords(Child(each, "args"), container.words);
+    containers.push_back(std::move(container));
+  }
+  return containers;
+}
+
+// A LeaderWorkerSet without a template of leaders has one for all of its pods.
+YAML::Node PodTemplateIn(const YAML::Node& spec) {
+  const YAML::Node groups = Child(spec, "leaderWorkerTemplate");
+  if (!groups.IsDefined()) return Child(spec, "template");
+  const YAML::Node leaders = Child(groups, "leaderTemplate");
+  return leaders.IsDefined() ? leaders : Child(groups, "workerTemplate");
 }
 
 ManifestWorkload WorkloadIn(const YAML::Node& object) {
   const YAML::Node metadata = Child(object, "metadata");
   const YAML::Node spec = Child(object, "spec");
-  const YAML::Node pods = Child(spec, "template");
+  const YAML::Node pods = PodTemplateIn(spec);
   ManifestWorkload workload{.kind = ScalarOf(Child(object, "kind")),
                             .name = ScalarOf(Child(metadata, "name")),
                             .namespace_name = ScalarOf(Child(metadata, "namespace")),
                             .labels = LabelsIn(Child(Child(pods, "metadata"), "labels")),
-                            .images = ImagesIn(Child(Child(pods, "spec"), "containers"))};
+                            .containers = ContainersIn(Child(Child(pods, "spec"), "containers"))};
   int replicas = 0;
   if (absl::SimpleAtoi(ScalarOf(Child(spec, "replicas")), &replicas)) workload.replicas = replicas;
   return workload;
@@ -151,7 +177,8 @@ void AddObject(const YAML::Node& object, Surroundings& found) {
     return;
   }
   ManifestWorkload workload = WorkloadIn(object);
-  if (!workload.labels.empty()) found.workloads.push_back(std::move(workload));
+  if (workload.labels.empty() && workload.containers.empty()) return;
+  found.workloads.push_back(std::move(workload));
 }
 
 }  // namespace gpuscaler

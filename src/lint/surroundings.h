@@ -33,14 +33,19 @@ struct ManifestService {
   std::string Title() const;  // "Service default/llm"
 };
 
-// Whatever makes pods: a Deployment, a StatefulSet.
+struct ManifestContainer {
+  std::string image;
+  std::vector<std::string> words;  // command and args, split at spaces as a shell does
+};
+
+// Whatever makes pods: a Deployment, a StatefulSet, a LeaderWorkerSet.
 struct ManifestWorkload {
   std::string kind;
   std::string name;
   std::string namespace_name;
   int replicas = 1;
-  Labels labels;                    // of its pods
-  std::vector<std::string> images;  // one for each container
+  Labels labels;  // its pods' labels, of a LeaderWorkerSet the leaders'
+  std::vector<ManifestContainer> containers;
 };
 
 struct Surroundings {

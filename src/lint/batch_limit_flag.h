@@ -1,0 +1,21 @@
+// The flag with which a container gives its inference engine a batch limit.
+#pragma once
+
+#include <optional>
+
+#include "absl/strings/string_view.h"
+#include "lint/surroundings.h"
+
+namespace gpuscaler {
+
+struct BatchLimitFlag {
+  absl::string_view name;  // "--max-num-seqs"
+  int value = 0;           // requests that the engine runs at once
+};
+
+// Returns nullopt if no container's image is of an engine with such a flag, if the flag is missing
+// or not a whole number (a variable, a placeholder), or if the engine has several data-parallel
+// ranks, because the limit is then for one rank in some engines and for all in others.
+std::optional<BatchLimitFlag> BatchLimitFlagIn(const ManifestWorkload& workload);
+
+}  // namespace gpuscaler
