@@ -139,5 +139,19 @@ TEST_F(TriggerEvaluatorOfFoundEnginesTest, AnEngineInItsPodsSuggestsAProfileToAT
   EXPECT_TRUE(WantBlocks("llm")) << "it is still looked for";
 }
 
+TEST_F(TriggerEvaluatorOfFoundEnginesTest, ANewPodIsLookedIntoAtOnce) {
+  store_.Listed(std::vector<std::string>{"a:1", "b:1", "gpu-1:1", "gpu-2:1"});
+  SaysOfReplica("gpu-1", "llm", "llm-0");
+  EXPECT_THAT(NotesOf("llm"), IsEmpty());
+  EXPECT_TRUE(WantBlocks("llm"));
+  Hold(absl::Minutes(1), 0, 0);
+  SaysOfReplica("gpu-1", "llm", "llm-0");
+  EXPECT_THAT(NotesOf("llm"), IsEmpty());
+  EXPECT_FALSE(WantBlocks("llm")) << "a pause";
+  SaysOfReplica("gpu-2", "llm", "llm-1");
+  EXPECT_THAT(NotesOf("llm"), IsEmpty());
+  EXPECT_TRUE(WantBlocks("llm"));
+}
+
 }  // namespace
 }  // namespace gpuscaler

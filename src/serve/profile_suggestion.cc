@@ -1,6 +1,8 @@
 #include "serve/profile_suggestion.h"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -30,6 +32,23 @@ bool ProfileSuggestion::IsDue(absl::Time now) const {
 
 bool ProfileSuggestion::IsDueLocked(absl::Time now) const {
   return suited_ == nullptr && (now < until_ || now >= next_);
+}
+
+void ProfileSuggestion::Decided(const std::vector<Contribution>& replicas) {
+  using enum Contribution::State;
+  std::vector<size_t> names;
+  for (const Contribution& replica : replicas) {
+    const bool is_there =
+        replica.state == kCounted || replica.state == kUnreadable || replica.state == kWarming;
+    if (is_there) names.push_back(std::hash<std::string>()(replica.name));
+  }
+  std::ranges::sort(names);
+  MutexLock lock(mutex_);
+  const bool has_new = replicas_ && !std::ranges::includes(*replicas_, names);
+  replicas_ = std::move(names);
+  if (!has_new) return;
+  next_ = until_;
+  pause_ = kFirstPause;
 }
 
 bool ProfileSuggestion::Found(const SuitedProfile& suited) {

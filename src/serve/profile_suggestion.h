@@ -3,15 +3,18 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "base/mutex.h"
+#include "scaling/decision.h"
 #include "trigger/suited_profile.h"
 
 namespace gpuscaler {
 
 // Looks are a minute long. The pauses between them double, from one minute to an hour, so that
-// workloads without an engine cost their agents next to nothing. Thread-safe.
+// workloads without an engine cost their agents next to nothing. A new replica ends the pause, and
+// the next one is a minute again. Thread-safe.
 class ProfileSuggestion {
  public:
   // Returns the end of the look that is under way or begins now. Returns nothing during a pause,
@@ -21,6 +24,9 @@ class ProfileSuggestion {
   // Returns true if Look() would return an end.
   bool IsDue(absl::Time now) const;
 
+  // Ends the pause if there is a replica that the last call did not have.
+  void Decided(const std::vector<Contribution>& replicas);
+
   // Returns true the first time.
   bool Found(const SuitedProfile& suited);
 
@@ -29,12 +35,16 @@ class ProfileSuggestion {
   std::string Note() const;
 
  private:
+  static constexpr absl::Duration kFirstPause = absl::Minutes(1);
+
   bool IsDueLocked(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;
   absl::Time until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // the end of the newest look
   absl::Time next_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  absl::Duration pause_ ABSL_GUARDED_BY(mutex_) = absl::Minutes(1);
+  absl::Duration pause_ ABSL_GUARDED_BY(mutex_) = kFirstPause;
+  // Sorted hashes of the replicas' names. Empty before the first decision.
+  std::optional<std::vector<size_t>> replicas_ ABSL_GUARDED_BY(mutex_);
   const SuitedProfile* suited_ ABSL_GUARDED_BY(mutex_) = nullptr;  // null: no engine was found
 };
 

@@ -1,5 +1,6 @@
 #include "serve/profile_suggestion.h"
 
+#include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -33,6 +34,45 @@ TEST(ProfileSuggestion, PausesDoubleToAnHour) {
     last_look = now;
   }
   EXPECT_THAT(pauses, testing::ElementsAre(1, 2, 4, 8, 16, 32, 60, 60, 60, 60, 60, 60, 60, 60));
+}
+
+std::vector<Contribution> Replicas(const std::vector<std::string>& names,
+                                   Contribution::State state = Contribution::State::kCounted) {
+  std::vector<Contribution> replicas;
+  for (const std::string& name : names) replicas.push_back({.name = name, .state = state});
+  return replicas;
+}
+
+TEST(ProfileSuggestion, ANewReplicaEndsThePauseAndTheNextOneIsAMinute) {
+  ProfileSuggestion suggestion;
+  suggestion.Decided(Replicas({"llm-1", "llm-2"}));
+  absl::Time now = kStart;
+  for (const absl::Duration pause : {absl::Minutes(1), absl::Minutes(2), absl::Minutes(4)}) {
+    ASSERT_TRUE(suggestion.Look(now));
+    now += absl::Minutes(1) + pause;
+  }
+  ASSERT_EQ(suggestion.Look(now), now + absl::Minutes(1));
+  now += absl::Minutes(1);
+  suggestion.Decided(Replicas({"llm-2", "llm-3"}));
+  EXPECT_EQ(suggestion.Look(now), now + absl::Minutes(1)) << "llm-3 replaced llm-1";
+  EXPECT_FALSE(suggestion.IsDue(now + absl::Minutes(1)));
+  EXPECT_TRUE(suggestion.IsDue(now + absl::Minutes(2)));
+}
+
+TEST(ProfileSuggestion, ReplicasThatStayOrLeaveEndNoPause) {
+  ProfileSuggestion suggestion;
+  ASSERT_TRUE(suggestion.Look(kStart));
+  const absl::Time paused = kStart + absl::Minutes(1);
+  suggestion.Decided(Replicas({"llm-1", "llm-2"}));
+  EXPECT_FALSE(suggestion.IsDue(paused)) << "the look was for them";
+  suggestion.Decided(Replicas({"llm-2", "llm-1"}, Contribution::State::kUnreadable));
+  EXPECT_FALSE(suggestion.IsDue(paused));
+  suggestion.Decided(Replicas({"llm-2"}));
+  EXPECT_FALSE(suggestion.IsDue(paused));
+  suggestion.Decided(Replicas({"llm-2", "llm-3"}, Contribution::State::kTerminating));
+  EXPECT_FALSE(suggestion.IsDue(paused));
+  suggestion.Decided(Replicas({"llm-2", "llm-3"}, Contribution::State::kWarming));
+  EXPECT_TRUE(suggestion.IsDue(paused));
 }
 
 TEST(ProfileSuggestion, AnEngineThatWasFoundIsLookedForNoMore) {

@@ -219,9 +219,12 @@ void TriggerEvaluator::Want(CachedTrigger& trigger, const ParsedTrigger& parsed)
   if (fleet.ok() && Lacks(**fleet, metric, staleness_)) wake_sampler_();
 }
 
+bool TriggerEvaluator::SuggestsProfile(const ParsedTrigger& parsed) const {
+  return signals_.store != nullptr && signals_.finds_engines && LacksProfile(*parsed.trigger);
+}
+
 bool TriggerEvaluator::WantBlocks(CachedTrigger& trigger, const ParsedTrigger& parsed) const {
-  return signals_.store != nullptr && signals_.finds_engines && LacksProfile(*parsed.trigger) &&
-         trigger.suggestion().IsDue(clock_.Now());
+  return SuggestsProfile(parsed) && trigger.suggestion().IsDue(clock_.Now());
 }
 
 void TriggerEvaluator::Hold(const CachedTrigger& trigger, const ParsedTrigger& parsed) const {
@@ -377,6 +380,9 @@ Evaluation TriggerEvaluator::Reported(CachedTrigger& trigger, Evaluation evaluat
     Report(trigger, OutcomeOf(decision), WhyOf(decision));
     LogAmbiguity(trigger, decision.ambiguity);
     const ParsedTrigger& parsed = *evaluation.cached->parsed;
+    if (SuggestsProfile(parsed) && decision.status.ok()) {
+      trigger.suggestion().Decided(decision.contributions);
+    }
     if (ComputesDemand(*parsed.trigger)) {
       metrics_.DemandDecided({.namespace_name = trigger.namespace_name(),
                               .scaled_object = trigger.name(),

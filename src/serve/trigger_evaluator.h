@@ -69,6 +69,8 @@ class TriggerEvaluator {
 
   bool ReadsSignals(const ParsedTrigger& parsed) const;
 
+  // Whether the trigger has no profile, and engines in its pods can be found to suggest one.
+  bool SuggestsProfile(const ParsedTrigger& parsed) const;
   // Looks for the engines of a trigger without a profile, to suggest one. The value does not
   // change.
   void LookForEngines(CachedTrigger& trigger, const ParsedTrigger& parsed) const;
