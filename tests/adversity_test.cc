@@ -22,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/bound_port.h"
 #include "gtest/gtest.h"
+#include "kubelet/fake_kubelet.h"
 #include "process.h"
 #include "serve/test_http_client.h"
 #include "wire/test_socket.h"
@@ -106,6 +107,25 @@ TEST(Adversity, ProbesAreAnsweredInAShortageOfDescriptors) {
   EXPECT_EQ(server.process().Err().find("event=gpu_source_lost"), std::string::npos)
       << server.process().Err();
   for (const int client : clients) close(client);
+}
+
+TEST(Adversity, KubeletIsAskedAgainAfterAShortageOfDescriptors) {
+  const TestFolder folder;
+  const FakeKubelet kubelet(folder.path());
+  Server server({IdleSource(), "--attribution=kubelet",
+                 absl::StrCat("--pod-resources-socket=", kubelet.pod_resources_socket())});
+  ASSERT_TRUE(server.process().WaitForErr("event=kubelet_found")) << server.process().Story();
+  rlimit before;
+  ASSERT_EQ(prlimit(server.process().pid(), RLIMIT_NOFILE, nullptr, &before), 0);
+  rlimit fewer = before;
+  fewer.rlim_cur = 3;
+  ASSERT_EQ(prlimit(server.process().pid(), RLIMIT_NOFILE, &fewer, nullptr), 0);
+  ASSERT_TRUE(server.process().WaitForErr("event=kubelet_lost")) << server.process().Story();
+  ASSERT_EQ(prlimit(server.process().pid(), RLIMIT_NOFILE, &before, nullptr), 0);
+  EXPECT_TRUE(Eventually([&] {
+    const std::string log = server.process().Err();
+    return log.rfind("event=kubelet_found") > log.find("event=kubelet_lost");
+  })) << server.process().Story();
 }
 
 TEST(Adversity, StandardStreamsThatAreClosedAreNobodyElses) {

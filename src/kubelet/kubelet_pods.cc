@@ -99,7 +99,7 @@ absl::StatusOr<std::vector<KubeletPod>> PodsIn(const ::v1alpha1::ListPodsRespons
 // follow it every now and then anyway.
 absl::StatusOr<std::vector<KubeletPod>> KubeletPods::List(absl::Duration timeout) const {
   ASSIGN_OR_RETURN(const std::string bytes,
-                   CallKubelet(socket_, "/v1alpha1.Pods/ListPods", kMostBytes, timeout));
+                   CallKubelet(loop_, socket_, "/v1alpha1.Pods/ListPods", kMostBytes, timeout));
   v1alpha1::ListPodsResponse response;
   if (!response.ParseFromString(bytes)) {
     return absl::InternalError(absl::StrCat(socket_, ": the answer is no ListPodsResponse"));

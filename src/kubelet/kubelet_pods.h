@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "wire/event_loop.h"
 
 namespace v1alpha1 {
 class ListPodsResponse;
@@ -48,7 +49,8 @@ absl::StatusOr<std::vector<KubeletPod>> PodsIn(const ::v1alpha1::ListPodsRespons
 // Thread-safe: a connection for each call.
 class KubeletPods {
  public:
-  explicit KubeletPods(std::string socket) : socket_(std::move(socket)) {}
+  // Calls on `loop`, which outlives it.
+  KubeletPods(EventLoop& loop, std::string socket) : loop_(loop), socket_(std::move(socket)) {}
 
   // FAILED_PRECONDITION until a starting kubelet has heard of its pods; else as PodResources::List.
   absl::StatusOr<std::vector<KubeletPod>> List(absl::Duration timeout) const;
@@ -56,6 +58,7 @@ class KubeletPods {
   const std::string& socket() const { return socket_; }
 
  private:
+  EventLoop& loop_;
   const std::string socket_;
 };
 

@@ -14,7 +14,8 @@ class KubeletPodsTest : public testing::Test {
 
   const TestFolder folder_;
   FakeKubelet kubelet_{folder_.path()};
-  KubeletPods client_{kubelet_.pods_api_socket()};
+  EventLoop loop_;
+  KubeletPods client_{loop_, kubelet_.pods_api_socket()};
 };
 
 TEST_F(KubeletPodsTest, ReadsWhatAPodTellsOfItself) {

@@ -53,9 +53,9 @@ std::string InPlaceOfSocket(const std::string& path) {
   }
 }
 
-absl::StatusOr<std::string> CallKubelet(const std::string& path, const std::string& method,
-                                        size_t longest_answer, absl::Duration timeout) {
-  EventLoop loop;
+absl::StatusOr<std::string> CallKubelet(EventLoop& loop, const std::string& path,
+                                        const std::string& method, size_t longest_answer,
+                                        absl::Duration timeout) {
   Channel channel(loop, {.address = absl::StrCat("unix:", path)});
   UnaryAnswer answer = channel.CallBytes(method, /*request=*/"",
                                          {.timeout = timeout, .longest_message = longest_answer});

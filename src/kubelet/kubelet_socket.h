@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "wire/event_loop.h"
 
 namespace gpuscaler {
 
@@ -14,11 +15,13 @@ namespace gpuscaler {
 std::string InPlaceOfSocket(const std::string& path);
 
 // Calls `method` ("/package.Service/Method") with a request that has no fields, and returns the
-// bytes of the answer, `longest_answer` at most. Blocks for `timeout` at most. Connects for each
-// call: one every few seconds costs next to nothing, and a restart of the kubelet needs no care.
-// Errors begin with the path. PERMISSION_DENIED, NOT_FOUND, UNAVAILABLE: no connection;
+// bytes of the answer, `longest_answer` at most. Blocks for `timeout` at most, while `loop` does
+// the work: a loop for each call would need descriptors, and ends the process without. Connects for
+// each call: one every few seconds costs next to nothing, and a restart of the kubelet needs no
+// care. Errors begin with the path. PERMISSION_DENIED, NOT_FOUND, UNAVAILABLE: no connection;
 // DEADLINE_EXCEEDED; else the kubelet's own.
-absl::StatusOr<std::string> CallKubelet(const std::string& path, const std::string& method,
-                                        size_t longest_answer, absl::Duration timeout);
+absl::StatusOr<std::string> CallKubelet(EventLoop& loop, const std::string& path,
+                                        const std::string& method, size_t longest_answer,
+                                        absl::Duration timeout);
 
 }  // namespace gpuscaler

@@ -78,8 +78,9 @@ std::vector<PodDevices> PodDevicesIn(const ::v1::ListPodResourcesResponse& respo
 }
 
 absl::StatusOr<std::vector<PodDevices>> PodResources::List(absl::Duration timeout) const {
-  ASSIGN_OR_RETURN(const std::string bytes,
-                   CallKubelet(socket_, "/v1.PodResourcesLister/List", kMostBytesListed, timeout));
+  ASSIGN_OR_RETURN(
+      const std::string bytes,
+      CallKubelet(loop_, socket_, "/v1.PodResourcesLister/List", kMostBytesListed, timeout));
   v1::ListPodResourcesResponse response;
   if (!response.ParseFromString(bytes)) {
     return absl::InternalError(

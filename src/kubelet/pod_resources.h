@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "wire/event_loop.h"
 
 namespace v1 {
 class ListPodResourcesResponse;
@@ -44,7 +45,8 @@ std::vector<PodDevices> PodDevicesIn(const ::v1::ListPodResourcesResponse& respo
 // Thread-safe: a connection for each call.
 class PodResources {
  public:
-  explicit PodResources(std::string socket) : socket_(std::move(socket)) {}
+  // Calls on `loop`, which outlives it.
+  PodResources(EventLoop& loop, std::string socket) : loop_(loop), socket_(std::move(socket)) {}
 
   // All active pods, those without devices too. An error names the socket and what to do about it:
   // PERMISSION_DENIED, NOT_FOUND (no socket), DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED (the kubelet
@@ -54,6 +56,7 @@ class PodResources {
   const std::string& socket() const { return socket_; }
 
  private:
+  EventLoop& loop_;
   const std::string socket_;
 };
 

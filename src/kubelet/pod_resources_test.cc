@@ -21,13 +21,20 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
+// Returns the error of a call to a socket that has no kubelet.
+absl::Status ErrorOf(const std::string& path) {
+  EventLoop loop;
+  return PodResources(loop, path).List(absl::Seconds(10)).status();
+}
+
 class PodResourcesTest : public testing::Test {
  protected:
   absl::StatusOr<std::vector<PodDevices>> List() { return client_.List(absl::Seconds(10)); }
 
   const TestFolder folder_;
   FakeKubelet kubelet_{folder_.path()};
-  PodResources client_{kubelet_.pod_resources_socket()};
+  EventLoop loop_;
+  PodResources client_{loop_, kubelet_.pod_resources_socket()};
 };
 
 TEST_F(PodResourcesTest, ListsTheDevicesOfEachPod) {
@@ -115,7 +122,7 @@ TEST(PodResources, KubeletThatLeftItsSocketBehindIsNotRunning) {
   const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
   ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
   close(fd);
-  const absl::Status status = PodResources(path).List(absl::Seconds(10)).status();
+  const absl::Status status = ErrorOf(path);
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("connection refused"));
 }
@@ -135,8 +142,7 @@ TEST_F(PodResourcesTest, KubeletsOwnRefusalIsKept) {
 }
 
 TEST(PodResources, SocketOfNoKubeletIsTold) {
-  PodResources client("/nonexistent/kubelet.sock");
-  const absl::Status status = client.List(absl::Seconds(10)).status();
+  const absl::Status status = ErrorOf("/nonexistent/kubelet.sock");
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("/nonexistent/kubelet.sock: no such socket"));
@@ -146,15 +152,14 @@ TEST(PodResources, WhatIsNoSocketIsToldByWhatItIs) {
   const TestFolder folder;
   const std::string file = folder.Write("file", "text");
   for (const auto& [path, is] : {std::pair(folder.path(), "a directory"), {file, "a file"}}) {
-    const absl::Status status = PodResources(path).List(absl::Seconds(10)).status();
+    const absl::Status status = ErrorOf(path);
     EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
     EXPECT_EQ(std::string(status.message()), absl::StrCat(path, ": is ", is, ", and no socket"));
   }
 }
 
 TEST(PodResources, NameTooLongForASocketIsTold) {
-  PodResources client("/" + std::string(200, 'x'));
-  const absl::Status status = client.List(absl::Seconds(10)).status();
+  const absl::Status status = ErrorOf("/" + std::string(200, 'x'));
   EXPECT_FALSE(status.ok());
   EXPECT_THAT(std::string(status.message()), HasSubstr("too long"));
 }

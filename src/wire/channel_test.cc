@@ -2,6 +2,8 @@
 // addresses without one.
 #include "wire/channel_test.h"
 
+#include <sys/resource.h>
+
 #include <cerrno>
 #include <optional>
 #include <string>
@@ -358,6 +360,28 @@ TEST_F(ChannelTest, NamesTheAddressAndTheReasonWhenNothingListens) {
                                                             ": Connection refused")));
   ASSERT_TRUE(end.connect_fault.has_value());
   EXPECT_EQ(end.connect_fault->system_error, ECONNREFUSED);
+}
+
+TEST_F(ChannelTest, ConnectsAgainAfterAShortageOfDescriptors) {
+  Serve(WirePeer::Plain());
+  const std::string by_address = target_.address;
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  for (const std::string& address :
+       {by_address, absl::StrCat("localhost", by_address.substr(by_address.rfind(':')))}) {
+    target_.address = address;
+    channel_ = nullptr;
+    const rlimit none = {.rlim_cur = 0, .rlim_max = before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    const absl::Status status = Call("Echo", "").end.status;
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+    EXPECT_THAT(status.message(), HasSubstr("Too many open files"));
+    const absl::Time deadline = absl::Now() + kLong;
+    absl::Status later = status;
+    while (!later.ok() && absl::Now() < deadline) later = Call("Echo", "").end.status;
+    EXPECT_EQ(later, absl::OkStatus());
+  }
 }
 
 TEST_F(ChannelTest, NamesAllAddressesOfAName) {

@@ -55,7 +55,9 @@ bool SplitHostPort(const std::string& address, std::string& host, std::string& p
 // Shared with the thread that resolves, which nothing can interrupt.
 struct ConnectAttempt::Lookup {
   Lookup() : finished(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
-  ~Lookup() { close(finished); }
+  ~Lookup() {
+    if (finished >= 0) close(finished);
+  }
 
   const int finished;
   Mutex mutex;
@@ -120,6 +122,10 @@ std::optional<ConnectAttempt::Address> ConnectAttempt::AddressOf(const std::stri
 
 void ConnectAttempt::StartLookup() {
   lookup_ = std::make_shared<Lookup>();
+  if (lookup_->finished < 0) {
+    return Fail(absl::UnavailableError(
+        absl::StrCat("cannot connect to ", target_.address, ": ", std::strerror(errno))));
+  }
   event_.reset(event_new(
       loop_.base(), lookup_->finished, EV_READ,
       [](int, short, void* attempt) { static_cast<ConnectAttempt*>(attempt)->OnLookup(); }, this));

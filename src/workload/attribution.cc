@@ -26,9 +26,9 @@ bool IsBusy(const GpuSample& gpu) {
   return (gpu.processes && !gpu.processes->empty()) || gpu.utilization_percent.value_or(0) > 0;
 }
 
-std::vector<KubeletPods> Clients(const std::vector<std::string>& sockets) {
+std::vector<KubeletPods> Clients(EventLoop& loop, const std::vector<std::string>& sockets) {
   std::vector<KubeletPods> clients;
-  for (const std::string& socket : sockets) clients.emplace_back(socket);
+  for (const std::string& socket : sockets) clients.emplace_back(loop, socket);
   return clients;
 }
 
@@ -71,8 +71,8 @@ KubeletAttribution::KubeletAttribution(const Clock& clock, KubeletSockets socket
                                        std::set<std::string> reservation_namespaces)
     : clock_(clock),
       timeout_(timeout),
-      pod_resources_(std::move(sockets.pod_resources)),
-      pods_apis_(Clients(sockets.pods_api)),
+      pod_resources_(kubelet_calls_, std::move(sockets.pod_resources)),
+      pods_apis_(Clients(kubelet_calls_, sockets.pods_api)),
       own_pod_(std::move(own_pod)),
       ignored_(std::move(ignored)),
       reservation_namespaces_(std::move(reservation_namespaces)),

@@ -17,6 +17,7 @@
 #include "kubelet/pod_resources.h"
 #include "model/ignored_pods.h"
 #include "model/node_snapshot.h"
+#include "wire/event_loop.h"
 #include "workload/cgroup_pod.h"
 #include "workload/claim_files.h"
 #include "workload/gpu_holders.h"
@@ -111,6 +112,7 @@ class KubeletAttribution {
 
   const Clock& clock_;
   const absl::Duration timeout_;
+  EventLoop kubelet_calls_;
   const PodResources pod_resources_;
   const std::vector<KubeletPods> pods_apis_;
   const std::string own_pod_;
