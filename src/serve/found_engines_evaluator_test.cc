@@ -124,6 +124,8 @@ TEST_F(TriggerEvaluatorOfFoundEnginesTest, AnEngineInItsPodsSuggestsAProfileToAT
   SaysOfReplica("gpu-1", "chat", "chat-0");
   SaysOfReplica("gpu-2", "llm", "llm-0");
   EXPECT_THAT(NotesOf("chat"), IsEmpty());
+  EXPECT_FALSE(WantBlocks("chat")) << "it has just been looked for";
+  clock_.Advance(absl::Seconds(1));
   found_.Expect(found_.Subscription(clock_.Now()), {"gpu-1", "gpu-2"}, clock_.Now());
   const EnginePlace chat{
       .address = "10.0.0.1", .port = 8000, .namespace_name = "crowd", .pod = "chat-0"};
@@ -135,19 +137,20 @@ TEST_F(TriggerEvaluatorOfFoundEnginesTest, AnEngineInItsPodsSuggestsAProfileToAT
   EXPECT_THAT(NotesOf("chat"), ElementsAre("engines of vLLM found in this workload's pods: profile "
                                            "vllm-inference reads their requests and KV cache"));
   EXPECT_THAT(NotesOf("llm"), IsEmpty()) << "the engine is in another workload's pod";
+  clock_.Advance(absl::Seconds(1));
   EXPECT_FALSE(WantBlocks("chat")) << "its engine is found";
   EXPECT_TRUE(WantBlocks("llm")) << "it is still looked for";
 }
 
 TEST_F(TriggerEvaluatorOfFoundEnginesTest, ANewPodIsLookedIntoAtOnce) {
-  store_.Listed(std::vector<std::string>{"a:1", "b:1", "gpu-1:1", "gpu-2:1"});
+  store_.Listed(std::vector<std::string>{"a:1", "b:1", "gpu-1:1"});
   SaysOfReplica("gpu-1", "llm", "llm-0");
   EXPECT_THAT(NotesOf("llm"), IsEmpty());
-  EXPECT_TRUE(WantBlocks("llm"));
   Hold(absl::Minutes(1), 0, 0);
   SaysOfReplica("gpu-1", "llm", "llm-0");
   EXPECT_THAT(NotesOf("llm"), IsEmpty());
   EXPECT_FALSE(WantBlocks("llm")) << "a pause";
+  store_.Listed(std::vector<std::string>{"a:1", "b:1", "gpu-1:1", "gpu-2:1"});
   SaysOfReplica("gpu-2", "llm", "llm-1");
   EXPECT_THAT(NotesOf("llm"), IsEmpty());
   EXPECT_TRUE(WantBlocks("llm"));

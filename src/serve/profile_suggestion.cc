@@ -12,12 +12,15 @@ namespace {
 // Several questions of the HPA, which asks every 15 s.
 constexpr absl::Duration kLook = absl::Minutes(1);
 constexpr absl::Duration kLongestPause = absl::Hours(1);
+// Engines are read once a second.
+constexpr absl::Duration kBetweenLooks = absl::Seconds(1);
 
 }  // namespace
 
 std::optional<absl::Time> ProfileSuggestion::Look(absl::Time now) {
   MutexLock lock(mutex_);
   if (!IsDueLocked(now)) return std::nullopt;
+  looked_at_ = now;
   if (now < until_) return until_;
   until_ = now + kLook;
   next_ = until_ + pause_;
@@ -31,7 +34,7 @@ bool ProfileSuggestion::IsDue(absl::Time now) const {
 }
 
 bool ProfileSuggestion::IsDueLocked(absl::Time now) const {
-  return suited_ == nullptr && (now < until_ || now >= next_);
+  return suited_ == nullptr && now - looked_at_ >= kBetweenLooks && (now < until_ || now >= next_);
 }
 
 void ProfileSuggestion::Decided(const std::vector<Contribution>& replicas) {

@@ -17,8 +17,8 @@ namespace gpuscaler {
 // the next one is a minute again. Thread-safe.
 class ProfileSuggestion {
  public:
-  // Returns the end of the look that is under way or begins now. Returns nothing during a pause,
-  // and once an engine was found.
+  // Returns the end of the look that is under way or begins now. Returns nothing for a second
+  // after that, during a pause, and once an engine was found.
   std::optional<absl::Time> Look(absl::Time now);
 
   // Returns true if Look() would return an end.
@@ -42,6 +42,7 @@ class ProfileSuggestion {
   mutable Mutex mutex_;
   absl::Time until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // the end of the newest look
   absl::Time next_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time looked_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   absl::Duration pause_ ABSL_GUARDED_BY(mutex_) = kFirstPause;
   // Sorted hashes of the replicas' names. Empty before the first decision.
   std::optional<std::vector<size_t>> replicas_ ABSL_GUARDED_BY(mutex_);

@@ -15,6 +15,8 @@ TEST(ProfileSuggestion, LooksForAMinuteFromTheFirstRequest) {
   ProfileSuggestion suggestion;
   EXPECT_TRUE(suggestion.IsDue(kStart));
   EXPECT_EQ(suggestion.Look(kStart), kStart + absl::Minutes(1));
+  EXPECT_FALSE(suggestion.IsDue(kStart + absl::Milliseconds(999)));
+  EXPECT_EQ(suggestion.Look(kStart + absl::Milliseconds(999)), std::nullopt);
   EXPECT_TRUE(suggestion.IsDue(kStart + absl::Seconds(59)));
   EXPECT_EQ(suggestion.Look(kStart + absl::Seconds(59)), kStart + absl::Minutes(1));
   EXPECT_FALSE(suggestion.IsDue(kStart + absl::Seconds(60)));

@@ -324,8 +324,8 @@ void ScalerService::Impl::Wait(const Asked& asked) {
     });
     return true;
   };
-  waiting_.Add(asked.call.arrived + options_.snapshot_timeout, asked.trigger->size_bytes(),
-               attempt);
+  waiting_.Add(asked.call.arrived + options_.snapshot_timeout, asked.call.call->headers().peer,
+               asked.trigger->size_bytes(), attempt);
 }
 
 bool ScalerService::Impl::RefuseIfLate(const Call& call) {

@@ -6,17 +6,27 @@
 
 namespace gpuscaler {
 
-void WaitingCalls::Add(absl::Time deadline, size_t bytes, Attempt attempt) {
+void WaitingCalls::Add(absl::Time deadline, const std::string& peer, size_t bytes,
+                       Attempt attempt) {
   {
     MutexLock lock(mutex_);
-    if (!closed_ && size_ < kMostCalls && bytes <= kMostBytes - bytes_) {
-      calls_.push_back({deadline, bytes, std::move(attempt)});
-      ++size_;
-      bytes_ += bytes;
+    if (Share& share = shares_[peer]; !closed_ && HasRoom(share, bytes)) {
+      for (Share* const counted : {&share, &all_}) {
+        ++counted->calls;
+        counted->bytes += bytes;
+      }
+      calls_.push_back({deadline, peer, bytes, std::move(attempt)});
       return;
     }
+    if (shares_[peer].calls == 0) shares_.erase(peer);
   }
   attempt(true);
+}
+
+bool WaitingCalls::HasRoom(const Share& share, size_t bytes) const {
+  const size_t calls_left = kMostCalls - (all_.calls - share.calls);
+  const size_t bytes_left = kMostBytes - (all_.bytes - share.bytes);
+  return share.calls < calls_left / 2 && share.bytes + bytes <= bytes_left / 2;
 }
 
 void WaitingCalls::Retry(absl::Time now) {
@@ -25,18 +35,19 @@ void WaitingCalls::Retry(absl::Time now) {
     MutexLock lock(mutex_);
     calls.swap(calls_);
   }
-  size_t answered = 0;
-  size_t answered_bytes = 0;
-  std::erase_if(calls, [&](const Call& call) {
-    const bool answers = call.attempt(now >= call.deadline);
-    answered += answers ? 1 : 0;
-    answered_bytes += answers ? call.bytes : 0;
-    return answers;
-  });
+  const auto answered = std::ranges::stable_partition(
+      calls, [now](const Call& call) { return !call.attempt(now >= call.deadline); });
   {
     MutexLock lock(mutex_);
-    size_ -= answered;
-    bytes_ -= answered_bytes;
+    for (const Call& call : answered) {
+      const auto share = shares_.find(call.peer);
+      for (Share* const counted : {&share->second, &all_}) {
+        --counted->calls;
+        counted->bytes -= call.bytes;
+      }
+      if (share->second.calls == 0) shares_.erase(share);
+    }
+    calls.erase(answered.begin(), answered.end());
     if (!closed_) {
       calls_.insert(calls_.end(), std::make_move_iterator(calls.begin()),
                     std::make_move_iterator(calls.end()));
@@ -48,7 +59,7 @@ void WaitingCalls::Retry(absl::Time now) {
 
 size_t WaitingCalls::size() const {
   MutexLock lock(mutex_);
-  return size_;
+  return all_.calls;
 }
 
 absl::Time WaitingCalls::NextDeadline() const {

@@ -15,7 +15,7 @@ const absl::Time kNow = absl::FromUnixSeconds(1'767'225'600);
 TEST(WaitingCalls, CallIsTriedUntilItAnswers) {
   WaitingCalls calls;
   int tries = 0;
-  calls.Add(kNow + absl::Seconds(1), 0, [&](bool last) {
+  calls.Add(kNow + absl::Seconds(1), "a", 0, [&](bool last) {
     EXPECT_FALSE(last);
     return ++tries == 2;
   });
@@ -31,7 +31,7 @@ TEST(WaitingCalls, CallIsTriedUntilItAnswers) {
 TEST(WaitingCalls, DeadlineIsTheLastChance) {
   WaitingCalls calls;
   std::vector<bool> chances;
-  calls.Add(kNow + absl::Seconds(1), 0, [&](bool last) {
+  calls.Add(kNow + absl::Seconds(1), "a", 0, [&](bool last) {
     chances.push_back(last);
     return last;
   });
@@ -48,10 +48,10 @@ TEST(WaitingCalls, EverybodyIsAnsweredWhenItCloses) {
     if (last) ++answered;
     return last;
   };
-  calls.Add(absl::InfiniteFuture(), 0, answer_last);
+  calls.Add(absl::InfiniteFuture(), "a", 0, answer_last);
   calls.Close();
   EXPECT_EQ(answered, 1);
-  calls.Add(absl::InfiniteFuture(), 0, answer_last);
+  calls.Add(absl::InfiniteFuture(), "a", 0, answer_last);
   EXPECT_EQ(answered, 2) << "a latecomer";
 }
 
@@ -63,16 +63,32 @@ TEST(WaitingCalls, WhatMemoryIsNotKeptForIsAnsweredAtOnce) {
     if (last) ++answered;
     return last;
   };
-  for (int i = 0; i < 3; ++i) calls.Add(kNow, 20 * kMiB, answer_last);
+  for (int i = 0; i < 3; ++i) calls.Add(kNow, "a", 10 * kMiB, answer_last);
   EXPECT_EQ(answered, 0);
-  calls.Add(absl::InfiniteFuture(), 20 * kMiB, answer_last);
+  calls.Add(absl::InfiniteFuture(), "a", 10 * kMiB, answer_last);
   EXPECT_EQ(answered, 1);
   EXPECT_EQ(calls.size(), 3);
   calls.Retry(kNow);
   EXPECT_EQ(answered, 4);
   EXPECT_EQ(calls.size(), 0);
-  calls.Add(absl::InfiniteFuture(), 60 * kMiB, answer_last);
+  calls.Add(absl::InfiniteFuture(), "a", 30 * kMiB, answer_last);
   EXPECT_EQ(answered, 4) << "the answered ones hold nothing";
+}
+
+TEST(WaitingCalls, NoPeersTogetherTakeAllThatIsKept) {
+  WaitingCalls calls;
+  int answered = 0;
+  const auto answer_last = [&](bool last) {
+    if (last) ++answered;
+    return last;
+  };
+  for (int i = 0; i < 10'001; ++i) calls.Add(absl::InfiniteFuture(), "a", 1, answer_last);
+  EXPECT_EQ(answered, 1) << "half of 20,000 wait";
+  for (int i = 0; i < 5'001; ++i) calls.Add(absl::InfiniteFuture(), "b", 1, answer_last);
+  EXPECT_EQ(answered, 2) << "and half of the rest";
+  calls.Add(absl::InfiniteFuture(), "c", 1, answer_last);
+  EXPECT_EQ(answered, 2);
+  EXPECT_EQ(calls.size(), 15'001);
 }
 
 // Closing meets a retry that has the calls in hand.
@@ -81,7 +97,7 @@ TEST(WaitingCalls, NobodyIsForgottenBetweenARetryAndTheClose) {
     WaitingCalls calls;
     std::atomic<int> answered = 0;
     for (int i = 0; i < 20; ++i) {
-      calls.Add(absl::InfiniteFuture(), 0, [&](bool last) {
+      calls.Add(absl::InfiniteFuture(), "a", 0, [&](bool last) {
         if (last) ++answered;
         return last;
       });
