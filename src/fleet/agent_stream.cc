@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "fleet/agent_call.h"
 #include "fleet/agent_loss.h"
+#include "fleet/telemetry_wire.h"
 
 namespace gpuscaler {
 namespace {
@@ -100,6 +101,20 @@ void AgentStream::Want(const CostlyReadings& wanted, absl::Duration lease) {
     subscribed_until_ = clock_.Now() + lease;
   }
   calls_.Want(message);
+}
+
+void AgentStream::SendFormerPods(const std::vector<Pod>& pods) {
+  wire::Subscription message;
+  message.set_sent_us(ToWire(clock_.Now()));
+  for (const Pod& pod : pods) {
+    if (!pod.owner_listed_since) continue;
+    EncodePod({.namespace_name = pod.namespace_name,
+               .name = pod.name,
+               .owners = pod.owners,
+               .owner_listed_since = pod.owner_listed_since},
+              *message.add_former_pods());
+  }
+  if (!message.former_pods().empty()) calls_.Want(message);
 }
 
 AgentStream::Counts AgentStream::counts() const {

@@ -52,6 +52,9 @@ class AgentStream {
   // Costly readings are wanted of this agent for `lease`, now and after a reconnect.
   void Want(const CostlyReadings& wanted, absl::Duration lease);
 
+  // Sends the owners of the pods that its node had before the agent began, if a call is under way.
+  void SendFormerPods(const std::vector<Pod>& pods);
+
   struct Counts {
     int64_t attempts = 0;  // connections begun
     int64_t messages = 0;

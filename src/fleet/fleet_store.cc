@@ -66,6 +66,11 @@ void FleetStore::TellsAgain(const std::string& address) {
   node_store_.TellsAgain(address, clock_.Now());
 }
 
+std::map<std::string, std::shared_ptr<const NodeLayout>> FleetStore::TakeFormerLayouts() {
+  MutexLock lock(mutex_);
+  return node_store_.TakeFormerLayouts();
+}
+
 int64_t FleetStore::watched_version() const {
   MutexLock lock(mutex_);
   return registry_.version();

@@ -66,6 +66,10 @@ class FleetStore : public AgentListener, public FleetReader {
   // is complete and reaches farther back. The stream before has ended.
   void TellsAgain(const std::string& address);
 
+  // Returns the last known pods of each node with an agent that began since the last call, by the
+  // agent's address.
+  std::map<std::string, std::shared_ptr<const NodeLayout>> TakeFormerLayouts();
+
   // The agents to be watched: those listed, and those missing that are not forgotten yet.
   std::vector<std::string> Watched() const;
   int64_t watched_version() const;  // counts up whenever that may have changed

@@ -71,6 +71,7 @@ void FleetWatch::Tick() {
   if (now - ticked_at_ < kStoreTick) return;
   ticked_at_ = now;
   store_.Tick();
+  SendFormerPods();
   AskForPast();
 }
 
@@ -116,6 +117,15 @@ void FleetWatch::AskForPast() {
   asked_again_ |= !ended.empty();
   ended.clear();  // its last word is said
   for (const std::string& address : addresses) store_.TellsAgain(address);
+}
+
+void FleetWatch::SendFormerPods() {
+  const auto former = store_.TakeFormerLayouts();
+  MutexLock lock(mutex_);
+  for (const auto& [address, layout] : former) {
+    const auto stream = streams_.find(address);
+    if (stream != streams_.end()) stream->second->SendFormerPods(layout->pods);
+  }
 }
 
 void FleetWatch::Want(const CostlyReadings& wanted, absl::Duration lease) {

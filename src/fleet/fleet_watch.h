@@ -50,6 +50,8 @@ class FleetWatch {
   void FollowStore(absl::Time now);
   // Ends streams whose agents are to tell their past again; the next tick begins new ones.
   void AskForPast();
+  // Agents that began anew learn since when the owners of their pods have had pods.
+  void SendFormerPods();
 
   const FleetWatchOptions options_;
   const Clock& clock_;

@@ -122,6 +122,29 @@ TEST_F(FleetWatchTest, RestartedAgentIsHeardAgainWithinSeconds) {
   }));
 }
 
+TEST_F(FleetWatchTest, AgentThatBeganAnewLearnsSinceWhenOwnersHavePods) {
+  auto agent = std::make_unique<TestAgent>(0, "gpu-a");
+  const int port = agent->port();
+  agent->ReadPods();
+  List(std::vector<std::string>{agent->address()});
+  const FleetWatch watch(Options(), clock_, store_);
+  ASSERT_TRUE(WaitForFleet([](const FleetHistory& seen) { return seen.nodes.size() == 1; }));
+  EXPECT_THAT(agent->former_pods(), testing::IsEmpty());
+  agent = nullptr;
+  agent = std::make_unique<TestAgent>(port, "gpu-a");
+  agent->ReadPods();
+  const absl::Time deadline = clock_.Now() + absl::Seconds(10);
+  while (agent->former_pods().empty() && clock_.Now() < deadline) {
+    store_.WaitForGeneration(1 << 30, absl::Milliseconds(10));
+  }
+  const std::vector<Pod> former = agent->former_pods();
+  ASSERT_EQ(former.size(), 2u);
+  EXPECT_EQ(former[0].namespace_name, "team-a");
+  EXPECT_THAT(former[0].owners, testing::ElementsAre(PodOwner{"Deployment", "llama"}));
+  const absl::Time since = absl::FromUnixSeconds(1'767'000'000);
+  EXPECT_LT(absl::AbsDuration(*former[0].owner_listed_since - since), absl::Seconds(20));
+}
+
 TEST_F(FleetWatchTest, WantedReadingsReachEveryAgent) {
   TestAgent a(0, "gpu-a"), b(0, "gpu-b");
   a.Read(1);

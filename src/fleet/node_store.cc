@@ -93,6 +93,9 @@ bool NodeStore::TakesOver(const std::string& address, absl::Time now, int64_t ge
   }
   session.owes_all = update.readings.empty() && update.unchanged_until;
   if (found != nodes_.end()) {
+    if (found->second.instance != update.instance) {
+      session.former = found->second.history->attributed;
+    }
     update.readings = ReadingsAfter(found->second.history->NewestAt(), update);
     found->second.replayed = nullptr;
   }
@@ -339,6 +342,14 @@ void NodeStore::TellsAgain(const std::string& address, absl::Time now) {
   Node& node = nodes_.at(session->second.node);
   node.replayed = nullptr;
   node.replayed_for = LimitsOf(session->second.node, now).readings;
+}
+
+std::map<std::string, std::shared_ptr<const NodeLayout>> NodeStore::TakeFormerLayouts() {
+  std::map<std::string, std::shared_ptr<const NodeLayout>> former;
+  for (auto& [address, session] : sessions_) {
+    if (session.former != nullptr) former[address] = std::exchange(session.former, nullptr);
+  }
+  return former;
 }
 
 void NodeStore::Add(const std::string& name, FleetHistory& fleet) const {

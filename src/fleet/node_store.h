@@ -50,6 +50,10 @@ class NodeStore {
   // is complete and reaches farther back. The stream before has ended.
   void TellsAgain(const std::string& address, absl::Time now);
 
+  // Returns the last known pods of each node with an agent that began since the last call, by the
+  // agent's address.
+  std::map<std::string, std::shared_ptr<const NodeLayout>> TakeFormerLayouts();
+
   // Looks for pods that several nodes report, every few seconds, and logs them.
   void FindSharedPods(absl::Time now);
   int64_t shared_pods() const { return static_cast<int64_t>(shared_pods_.size()); }
@@ -96,6 +100,7 @@ class NodeStore {
     bool owes_all = false;
     // None of its GPUs, in its newest reading while another agent spoke, is one of the node's.
     bool has_other_gpus = false;
+    std::shared_ptr<const NodeLayout> former;  // from an agent before; null: taken
     // What is logged of it, which it can cause as fast as it talks.
     PassesLately lines{10, absl::Minutes(1)};
   };

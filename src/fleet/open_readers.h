@@ -92,6 +92,13 @@ class OpenReaders {
     return readers;
   }
 
+  // Readers of a higher rank come first: those with a certificate, then those that are aggregators
+  // by their address. 0: it is neither.
+  int RankOf(const Stream& stream) const {
+    const bool is_listed = aggregators_ != nullptr && aggregators_->Lists(stream.peer());
+    return (stream.has_certificate() ? 2 : 0) + (is_listed ? 1 : 0);
+  }
+
   Counts counts() const {
     MutexLock lock(mutex_);
     Counts counts = counts_;
@@ -146,13 +153,6 @@ class OpenReaders {
     const int lowest = RankOf(*least);
     const bool shares = places[newcomer.peer()] == 0 && places[least->peer()] > 1;
     return lowest < own || (lowest == own && shares) ? least : nullptr;
-  }
-
-  // Readers of a higher rank come first: those with a certificate, then those that are aggregators
-  // by their address.
-  int RankOf(const Stream& stream) const {
-    const bool is_listed = aggregators_ != nullptr && aggregators_->Lists(stream.peer());
-    return (stream.has_certificate() ? 2 : 0) + (is_listed ? 1 : 0);
   }
 
   absl::Status TooMany(const std::string& why) const {

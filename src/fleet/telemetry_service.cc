@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "fleet/open_readers.h"
+#include "fleet/telemetry_bounds.h"
+#include "fleet/telemetry_wire.h"
 #include "fleet/watch_stream.h"
 #include "store/lease_bounds.h"
 #include "telemetry.pb.h"
@@ -41,11 +43,16 @@ class TelemetryService::Impl {
         leases_(leases),
         wake_sampler_(std::move(wake_sampler)),
         engine_log_(options.engines),
+        former_pods_(options.former_pods),
         log_(options.horizon, Self(options)),
         room_{.clock = clock,
               .log = log_,
               .heartbeat = options.heartbeat,
-              .wanted = [this](const wire::Subscription& wanted) { Want(wanted); }},
+              .wanted =
+                  [this](const wire::Subscription& wanted, const WatchStream& reader) {
+                    Want(wanted);
+                    if (streams_.RankOf(reader) > 0) TakeFormerPods(wanted);
+                  }},
         streams_(options.max_readers, options.aggregators),
         engines_({.heartbeat = options.heartbeat,
                   .max_readers = options.max_readers,
@@ -116,11 +123,23 @@ class TelemetryService::Impl {
     if (at_once && wake_sampler_ != nullptr) wake_sampler_();
   }
 
+  void TakeFormerPods(const wire::Subscription& reported) {
+    if (former_pods_ == nullptr || reported.former_pods().empty()) return;
+    const absl::Time now = clock_.Now();
+    const WriterClock clock{.offset = now - FromWire(reported.sent_us()), .latest = now};
+    std::vector<Pod> pods;
+    for (wire::Pod pod : reported.former_pods()) {
+      if (BoundPod(pod).ok()) pods.push_back(DecodePod(pod, clock));
+    }
+    former_pods_(std::move(pods));
+  }
+
   const Clock& clock_;
   const SnapshotStore& store_;
   Leases& leases_;
   const std::function<void()> wake_sampler_;
   EngineLog* const engine_log_;  // null: engines are not looked for
+  const std::function<void(std::vector<Pod>)> former_pods_;
   TelemetryLog log_;
   WatchRoom room_;
   OpenReaders<WatchStream, WatchStream::OneWriteStream> streams_;

@@ -13,6 +13,7 @@
 #include "fleet/engine_log.h"
 #include "fleet/engine_service.h"
 #include "fleet/peer_addresses.h"
+#include "model/pod.h"
 #include "store/leases.h"
 #include "store/snapshot_store.h"
 #include "wire/methods.h"
@@ -31,6 +32,9 @@ struct TelemetryOptions {
   EngineLog* engines = nullptr;
   // Come first if all places of readers are taken; outlives the service. Null: no address does.
   PeerAddresses* aggregators = nullptr;
+  // Gets pods of the node before the agent began, from readers with a certificate or an address of
+  // `aggregators`. Null: they are not needed.
+  std::function<void(std::vector<Pod>)> former_pods;
 };
 
 // Has a thread of its own, which waits for the next reading. Thread-safe.

@@ -123,6 +123,43 @@ TEST_F(TelemetryServiceTest, ReaderThatComesLaterHearsThePast) {
   EXPECT_EQ(past.readings(3).gpus(0).utilization_percent(), 10);
 }
 
+TEST_F(TelemetryServiceTest, FormerPodsCountFromAggregatorsAlone) {
+  Subscription wanted = Past(120);
+  wanted.set_sent_us(ToWire(absl::UnixEpoch() + absl::Hours(2)));  // another clock
+  Pod former = {.namespace_name = "team-a", .name = "llama-0", .owners = {{"Deployment", "llama"}}};
+  for (const int hours : {1, 3}) {
+    former.owner_listed_since = absl::UnixEpoch() + absl::Hours(hours);
+    EncodePod(former, *wanted.add_former_pods());
+  }
+  EncodePod({}, *wanted.add_former_pods());  // no pod is called so
+  Read(10);
+  for (const bool is_listed : {false, true}) {
+    PeerAddresses aggregators({.addresses = {is_listed ? "127.0.0.1:6000" : "10.0.0.1:6000"}},
+                              [](const PeerAddresses::Answer&) {});
+    Mutex mutex;
+    std::vector<std::optional<absl::Time>> since;
+    TelemetryService service({.horizon = absl::Minutes(2),
+                              .aggregators = &aggregators,
+                              .former_pods =
+                                  [&](const std::vector<Pod>& pods) {
+                                    MutexLock lock(mutex);
+                                    for (const Pod& pod : pods)
+                                      since.push_back(pod.owner_listed_since);
+                                  }},
+                             clock_, store_, leases_, nullptr);
+    auto server = *WireServer::Start({.bind_address = "127.0.0.1"}, service.methods());
+    Reader(server->port(), wanted).NextReadings();
+    service.StopStreams();
+    server = nullptr;
+    MutexLock lock(mutex);
+    if (!is_listed) {
+      EXPECT_THAT(since, testing::IsEmpty());
+      continue;
+    }
+    EXPECT_THAT(since, testing::ElementsAre(clock_.Now() - absl::Hours(1), clock_.Now()));
+  }
+}
+
 TEST_F(TelemetryServiceTest, HeartbeatSaysThatNothingChanged) {
   Read(10);
   Reader reader(port_, Past(0));

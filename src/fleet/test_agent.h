@@ -40,16 +40,30 @@ class TestAgent {
     clock_.Advance(absl::Seconds(1));
     NodeSnapshot snapshot = SnapshotOf(gpus, clock_.Now(), node_);
     snapshot.gpus[0].utilization_percent = utilization_percent;
-    memory_.Annotate(snapshot);
-    store_.Put(snapshot);
+    Put(snapshot);
+  }
+  // Each GPU is held by a pod.
+  void ReadPods() {
+    clock_.Advance(absl::Seconds(1));
+    NodeSnapshot snapshot = SnapshotOf(2, clock_.Now(), node_);
+    AddPods(snapshot);
+    Put(snapshot);
   }
 
   int port() const { return server_->port(); }
   std::string address() const { return absl::StrCat("127.0.0.1:", port()); }
   FakeClock& clock() { return clock_; }
   Leases& leases() { return leases_; }
+  std::vector<Pod> former_pods() const {
+    MutexLock lock(mutex_);
+    return former_pods_;
+  }
 
  private:
+  void Put(NodeSnapshot& snapshot) {
+    memory_.Annotate(snapshot);
+    store_.Put(snapshot);
+  }
   // False while something else has the port, which an agent before it had.
   bool Serve(int port, const std::optional<TlsPems>& tls) {
     auto server = WireServer::Start({.bind_address = "127.0.0.1", .port = port, .tls = tls},
@@ -64,7 +78,21 @@ class TestAgent {
   MemoryWatch memory_;
   SnapshotStore store_{clock_, absl::Seconds(5), absl::Minutes(2)};
   Leases leases_;
-  TelemetryService service_{{.horizon = absl::Minutes(2)}, clock_, store_, leases_, nullptr};
+  PeerAddresses aggregators_{{.addresses = {"127.0.0.1:6000"}},
+                             [](const PeerAddresses::Answer&) {}};
+  mutable Mutex mutex_;
+  std::vector<Pod> former_pods_ ABSL_GUARDED_BY(mutex_);
+  TelemetryService service_{{.horizon = absl::Minutes(2),
+                             .aggregators = &aggregators_,
+                             .former_pods =
+                                 [this](std::vector<Pod> pods) {
+                                   MutexLock lock(mutex_);
+                                   former_pods_ = std::move(pods);
+                                 }},
+                            clock_,
+                            store_,
+                            leases_,
+                            nullptr};
   std::unique_ptr<WireServer> server_;
 };
 

@@ -32,7 +32,7 @@ absl::Status WatchStream::Take(const wire::Subscription& wanted) {
                                    {"dropped", *dropped}});
     }
   }
-  room_.wanted(wanted);
+  room_.wanted(wanted, *this);
   return absl::OkStatus();
 }
 

@@ -16,12 +16,14 @@
 
 namespace gpuscaler {
 
+class WatchStream;
+
 // What all streams of a service have in common.
 struct WatchRoom {
   const Clock& clock;
   const TelemetryLog& log;
   const absl::Duration heartbeat;
-  const std::function<void(const telemetry::v1::Subscription&)> wanted;
+  const std::function<void(const telemetry::v1::Subscription&, const WatchStream&)> wanted;
   std::atomic<int64_t> messages = 0;
   std::atomic<int64_t> heartbeats = 0;  // of them, those without a reading
   std::atomic<int64_t> bytes = 0;

@@ -72,7 +72,8 @@ class Agent::Impl {
                     .version = GPUSCALER_VERSION,
                     .read_every = config.ReadEvery(),
                     .engines = LooksForEngines(config) ? &engines_ : nullptr,
-                    .aggregators = &aggregators_},
+                    .aggregators = &aggregators_,
+                    .former_pods = [this](auto pods) { reading_.AddFormerPods(std::move(pods)); }},
                    clock, reading_.store(), reading_.leases(), [this] { reading_.Wake(); }) {}
 
   ~Impl() {

@@ -32,6 +32,10 @@ void NodeReading::Wake() {
   if (PeriodicThread* const sampling = waking_) sampling->Wake();
 }
 
+void NodeReading::AddFormerPods(std::vector<Pod> pods) {
+  if (attribution_ != nullptr) attribution_->AddFormerPods(std::move(pods));
+}
+
 void NodeReading::WakeKubelet() {
   if (PeriodicThread* const asking = waking_kubelet_) asking->Wake();
 }

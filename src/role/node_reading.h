@@ -35,6 +35,9 @@ class NodeReading {
   // Reads now. Thread-safe; does nothing before Start() and after Threads().
   void Wake();
 
+  // Adds pods of the node before this process began, if the kubelet is asked. Thread-safe.
+  void AddFormerPods(std::vector<Pod> pods);
+
   // The end: nobody is woken any more, and these are to be stopped.
   std::vector<NamedThread> Threads();
   // Waits for them, however long a driver or a kubelet takes: what `read` uses may go after that.

@@ -219,6 +219,12 @@ bool KubeletAttribution::Answered(const std::vector<PodDevices>& listed, absl::T
     pods->push_back(std::move(node_pod));
   }
   listings_ = std::move(listings);
+  std::vector<Pod> former;
+  {
+    MutexLock lock(mutex_);
+    former.swap(former_pods_);
+  }
+  owner_listings_.Add(former, asked_at);
   owner_listings_.Update(*pods, asked_at);
   MutexLock lock(mutex_);
   if (!asked_ || !error_.empty()) LogFound(pods->size());
@@ -228,6 +234,12 @@ bool KubeletAttribution::Answered(const std::vector<PodDevices>& listed, absl::T
   const bool changed = pods_ == nullptr || !SamePods(*pods_, *pods);
   if (changed) pods_ = std::move(pods);
   return changed;
+}
+
+void KubeletAttribution::AddFormerPods(std::vector<Pod> pods) {
+  MutexLock lock(mutex_);
+  if (former_pods_.size() + pods.size() > kMostOwners) former_pods_.clear();
+  std::ranges::move(pods, std::back_inserter(former_pods_));
 }
 
 // What knows UIDs, the Pods API, may be away for a while: the one that was known stands for it.

@@ -64,6 +64,10 @@ class KubeletAttribution {
   // than before: the next snapshot should be taken now.
   bool Ask();
 
+  // Adds pods of the node before this process began. Their owners' times count from the next
+  // Ask() on. Thread-safe.
+  void AddFormerPods(std::vector<Pod> pods);
+
   // Fills `attribution`, `pods` and the GPUs' `holders` from the newest answer, and never waits for
   // one. True when other processes are on the GPUs than before: the kubelet should be asked now.
   bool Annotate(NodeSnapshot& snapshot);
@@ -131,7 +135,8 @@ class KubeletAttribution {
   bool asked_ = false;
 
   mutable Mutex mutex_;
-  Pods pods_ ABSL_GUARDED_BY(mutex_);  // null before the first answer
+  std::vector<Pod> former_pods_ ABSL_GUARDED_BY(mutex_);  // until the next answer
+  Pods pods_ ABSL_GUARDED_BY(mutex_);                     // null before the first answer
   absl::Time answered_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   // Why the last question was not answered by a kubelet that knows its pods; empty: it was.
   std::string error_ ABSL_GUARDED_BY(mutex_);

@@ -1,4 +1,6 @@
 // Since when the kubelet lists a pod, whatever becomes of it and of the kubelet.
+#include <algorithm>
+
 #include "gtest/gtest.h"
 #include "workload/attributed_node.h"
 #include "workload/owner_listings.h"
@@ -201,6 +203,23 @@ TEST_F(ListedSinceTest, OwnersTimeAfterARestartOfTheAgentIsThatOfItsOldestPod) {
   EXPECT_EQ(OwnerListedSince(), first.of_api.known_since);
   const NodeSnapshot snapshot = Read();
   for (const Pod& pod : snapshot.pods) EXPECT_EQ(pod.owner_listed_since, first.of_api.known_since);
+}
+
+// Without the Pods API an agent that has restarted lists all pods since then.
+TEST_F(ListedSinceTest, OwnersTimeFromBeforeARestartOfTheAgentCountsBesideANewerOwner) {
+  kubelet_.ServePodsApi(false);
+  kubelet_.SetPods({OfDeployment("6d4cf56db6", kUid0), Other("note-x7k2p")});
+  Ask();
+  const absl::Time restarted = clock_.Now();
+  EXPECT_EQ(OwnerListedSince(), restarted);
+  Pod before = *OnFirstGpu();
+  before.owner_listed_since = restarted - absl::Hours(1);
+  attribution_.AddFormerPods({before});
+  Ask();
+  EXPECT_EQ(OwnerListedSince(), restarted - absl::Hours(1));
+  const NodeSnapshot snapshot = Read();
+  EXPECT_EQ(std::ranges::find(snapshot.pods, "note-x7k2p", &Pod::name)->owner_listed_since,
+            restarted);
 }
 
 }  // namespace

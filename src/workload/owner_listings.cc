@@ -34,6 +34,19 @@ void OwnerListings::Update(std::vector<NodePod>& pods, absl::Time now) {
   }
 }
 
+void OwnerListings::Add(const std::vector<Pod>& former, absl::Time now) {
+  for (const Pod& pod : former) {
+    if (!pod.owner_listed_since) continue;
+    for (const PodOwner& owner : pod.owners) {
+      const Listing gone = {.since = *pod.owner_listed_since, .gone_at = now};
+      const auto entry =
+          owners_.try_emplace({pod.namespace_name, owner.kind, owner.name}, gone).first;
+      entry->second.since = std::min(entry->second.since, gone.since);
+    }
+  }
+  ForgetEarliest();
+}
+
 void OwnerListings::ForgetEarliest() {
   while (owners_.size() > kMostOwners) {
     const auto earliest = std::ranges::min_element(

@@ -27,6 +27,10 @@ class OwnerListings {
   // they are. Time without any list, such as a restart of the kubelet, is no gap.
   void Update(std::vector<NodePod>& pods, absl::Time now);
 
+  // Adds `owner_listed_since` of pods that another process listed. The earlier time counts. An
+  // owner that was not known counts as if its pods had just gone.
+  void Add(const std::vector<Pod>& former, absl::Time now);
+
  private:
   using Owner = std::tuple<std::string, std::string, std::string>;  // namespace, kind, name
   struct Listing {

@@ -47,6 +47,33 @@ TEST_F(OwnerListingsTest, GapUpToTheGraceDoesNotCount) {
   EXPECT_EQ(Update(92, {Listed("web-3", kWeb, At(92))}), 92) << "the gap was longer";
 }
 
+TEST_F(OwnerListingsTest, AnotherProcessTimeCountsIfItIsEarlier) {
+  const auto former = [](int minute) {
+    Pod pod = Listed("web-1", kWeb, At(0)).pod;
+    pod.owner_listed_since = At(minute);
+    return std::vector<Pod>{pod};
+  };
+  EXPECT_EQ(Update(60, {Listed("web-1", kWeb, At(60))}), 60);
+  listings_.Add(former(0), At(61));
+  EXPECT_EQ(Update(61, {Listed("web-1", kWeb, At(60))}), 0);
+  listings_.Add(former(30), At(62));
+  EXPECT_EQ(Update(62, {Listed("web-1", kWeb, At(60))}), 0);
+  EXPECT_EQ(Update(62, {Listed("note", {{"Job", "note"}}, At(62))}), 62);
+}
+
+TEST_F(OwnerListingsTest, OwnerOfAnotherProcessHasTheGraceForItsNextPod) {
+  Pod pod = Listed("web-1", kWeb, At(0)).pod;
+  pod.owner_listed_since = At(0);
+  listings_.Add({pod}, At(60));
+  EXPECT_EQ(Update(75, {Listed("web-2", kWeb, At(75))}), 0);
+  pod.namespace_name = "team-a";
+  listings_.Add({pod}, At(75));
+  NodePod next = Listed("web-3", kWeb, At(92));
+  next.pod.namespace_name = "team-a";
+  Update(91, {});
+  EXPECT_EQ(Update(92, {next}), 92) << "the gap was longer";
+}
+
 TEST_F(OwnerListingsTest, TimeWithoutAnyListIsNoGap) {
   EXPECT_EQ(Update(0, {Listed("web-1", kWeb, At(0))}), 0);
   EXPECT_EQ(Update(100, {Listed("web-2", kWeb, At(100))}), 0);
