@@ -8,7 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "demand/request_kind.h"
 #include "demand/service_record.h"
+#include "demand/token_time.h"
 
 namespace gpuscaler {
 namespace {
@@ -23,9 +25,8 @@ constexpr double kEnoughArrivals = 250;
 constexpr double kContradiction = 3;
 
 constexpr double kFewestAnswers = 10;
-// Means of so many answers differ by a factor of 1.5 where their requests do, not by chance.
-constexpr double kComparedAnswers = 50;
-constexpr double kOtherLength = 1.5;
+// Answers are compared in parts of so many.
+constexpr double kComparedAtOnce = 50;
 
 // All engines together: a fit over less follows single answers.
 constexpr double kShortestService = 60;
@@ -127,35 +128,13 @@ size_t WindowOf(const std::vector<Arrivals>& all) {
   return window;
 }
 
-// Grouped by GPU model; the newest template alone where that showed enough.
-std::map<std::string, ServiceSums> ServiceOf(std::span<const DemandEngine> engines) {
-  std::map<std::string, ServiceSums> newest;
-  std::map<std::string, ServiceSums> all;
-  for (const DemandEngine& engine : engines) {
-    if (engine.sums == nullptr) continue;
-    all[engine.gpu_model] += engine.sums->service;
-    if (engine.is_of_newest_template) newest[engine.gpu_model] += engine.sums->service;
-  }
-  for (const auto& [gpu_model, sums] : newest) {
-    if (sums.seconds >= kShortestService) all[gpu_model] = sums;
-  }
-  std::erase_if(all, [](const auto& group) { return group.second.seconds < kShortestService; });
-  return all;
-}
-
 void AddAnswers(RequestBin& sum, const RequestBin& bin) {
   sum.answers += bin.answers;
   sum.answer_tokens += bin.answer_tokens;
 }
 
-bool AreOfOtherLength(const RequestBin& newest, const RequestBin& older) {
-  const double ratio =
-      newest.answer_tokens * older.answers / (older.answer_tokens * newest.answers);
-  return ratio > kOtherLength || ratio * kOtherLength < 1;
-}
-
-// If answers became shorter or longer, the newest alone count.
-std::optional<double> TokensPerAnswer(std::span<const DemandEngine> engines, absl::Time now) {
+// If answers became shorter or longer, the newest alone.
+RequestBin NewestAnswers(std::span<const DemandEngine> engines, absl::Time now) {
   std::map<absl::Time, RequestBin, std::greater<>> bins;  // newest first
   for (const DemandEngine& engine : engines) {
     if (engine.sums == nullptr) continue;
@@ -166,16 +145,62 @@ std::optional<double> TokensPerAnswer(std::span<const DemandEngine> engines, abs
   for (const auto& [begin, bin] : bins) {
     if (now - begin > kAnswersWindow && newest.answers + older.answers >= kEnoughAnswers) break;
     AddAnswers(older, bin);
-    if (older.answers < kComparedAnswers) continue;
-    if (newest.answers > 0 && AreOfOtherLength(newest, older)) {
+    if (older.answers < kComparedAtOnce) continue;
+    if (AreOfOtherLength(newest, older)) {
       older = {};
       break;
     }
     AddAnswers(newest, std::exchange(older, {}));
   }
   AddAnswers(newest, older);
-  if (newest.answers < kFewestAnswers || newest.answer_tokens <= 0) return std::nullopt;
-  return newest.answer_tokens / newest.answers;
+  return newest;
+}
+
+std::optional<double> TokensPerAnswer(const RequestBin& answered) {
+  if (answered.answers < kFewestAnswers || answered.answer_tokens <= 0) return std::nullopt;
+  return answered.answer_tokens / answered.answers;
+}
+
+// The present ones first, then those that were read last.
+bool ShowsNewerRequests(const DemandEngine& engine, const DemandEngine& other) {
+  if (engine.is_present || other.is_present) return engine.is_present && !other.is_present;
+  return engine.sums->newest_at > other.sums->newest_at;
+}
+
+// The batches of an engine that left count as former ones if its requests were of another kind:
+// than those of the present engines or, if none is present, of the engines that left after it.
+ServiceSums ServiceOfGroup(std::vector<DemandEngine> engines) {
+  std::ranges::stable_sort(engines, ShowsNewerRequests);
+  const bool has_left = !engines.empty() && !engines.back().is_present;
+  ServiceSums sums, former;
+  RequestBin answers;
+  for (const DemandEngine& engine : engines) {
+    const ServiceSums& own = engine.sums->service;
+    RequestBin its_answers;
+    if (has_left) its_answers = NewestAnswers({&engine, 1}, engine.sums->newest_at);
+    const bool is_former = !engine.is_present && sums.seconds >= kShortestService &&
+                           (AreOfOtherCache(own, sums) || AreOfOtherLength(its_answers, answers));
+    (is_former ? former : sums) += own;
+    if (!is_former) AddAnswers(answers, its_answers);
+  }
+  return WithFormerBatches(former, sums);
+}
+
+// Grouped by GPU model; the newest template alone where that showed enough.
+std::map<std::string, ServiceSums> ServiceOf(std::span<const DemandEngine> engines) {
+  std::map<std::string, std::vector<DemandEngine>> groups;
+  for (const DemandEngine& engine : engines) {
+    if (engine.sums != nullptr) groups[engine.gpu_model].push_back(engine);
+  }
+  std::map<std::string, ServiceSums> service;
+  for (auto& [gpu_model, group] : groups) {
+    std::vector<DemandEngine> newest = group;
+    std::erase_if(newest, [](const DemandEngine& engine) { return !engine.is_of_newest_template; });
+    ServiceSums sums = ServiceOfGroup(std::move(newest));
+    if (sums.seconds < kShortestService) sums = ServiceOfGroup(std::move(group));
+    if (sums.seconds >= kShortestService) service[gpu_model] = sums;
+  }
+  return service;
 }
 
 // No request is in flight.
@@ -259,7 +284,7 @@ Demand DemandOfArrivals(std::span<const DemandEngine> engines,
     demand.replicas = 0;  // whatever a replica serves
     return demand;
   }
-  const std::optional<double> tokens = TokensPerAnswer(engines, now);
+  const std::optional<double> tokens = TokensPerAnswer(NewestAnswers(engines, now));
   const std::map<std::string, ServiceSums> service = ServiceOf(engines);
   if (!tokens.has_value() || service.empty()) {
     demand.unknown_because = "capacity is not known yet: too few answers";

@@ -1,6 +1,8 @@
 #include "demand/demand.h"
 
 #include <algorithm>
+#include <span>
+#include <vector>
 
 #include "demand/simulated_service.h"
 #include "gmock/gmock.h"
@@ -166,6 +168,110 @@ TEST(Demand, RequestsOfAnotherKindAreNoProofOfACapacityThatTheyNeverReached) {
   service.Run(absl::Minutes(5), 2.5 * capacity);
   const Demand demand = service.DemandNow(256, absl::Milliseconds(40));
   EXPECT_THAT(demand.replicas, About(2.5, 0.4)) << DemandText(demand);
+}
+
+constexpr absl::Duration kTpotSlo = absl::Milliseconds(100);
+
+// Requests per second that one replica is planned for where `kTpotSlo` or its limit binds.
+double CapacityInTime(const ServiceModel& model) {
+  const double batch =
+      (0.9 * absl::ToDoubleSeconds(kTpotSlo) - model.base_seconds) / model.slope_seconds;
+  return model.PlannedRequestsPerSecond(std::min(batch, 0.95 * static_cast<double>(model.limit)));
+}
+
+// Prompts of 500 and of 4,000 tokens on one GPU.
+constexpr ServiceModel kShortPrompts = {.base_seconds = 0.016,
+                                        .slope_seconds = 0.00018,
+                                        .limit = 256,
+                                        .kv_per_request = 0.0012,
+                                        .tokens = 300};
+constexpr ServiceModel kLongPrompts = {.base_seconds = 0.016,
+                                       .slope_seconds = 0.001025,
+                                       .limit = 256,
+                                       .kv_per_request = 0.0077,
+                                       .tokens = 300};
+
+// Eight engines serve `former` for 40 minutes and leave. Then three serve `model`.
+class ReplacedEngines {
+ public:
+  ReplacedEngines(const ServiceModel& former, const ServiceModel& model, double load)
+      : service_(former, kLeft), requests_per_second_(load * CapacityInTime(model)) {
+    service_.Run(absl::Minutes(40), 6 * CapacityInTime(former));
+    for (size_t i = 0; i < kLeft; ++i) service_.replica(i).is_present = false;
+    service_.model() = model;
+    for (int i = 0; i < 3; ++i) service_.Start();
+  }
+
+  void Run(absl::Duration duration) { service_.Run(duration, requests_per_second_); }
+  void Leave(size_t engine) { service_.replica(engine).is_present = false; }
+  std::vector<DemandEngine> Engines() { return service_.Engines(256); }
+  absl::Time now() const { return service_.now(); }
+
+  Demand OfAll() { return DemandOf(Engines(), kTpotSlo, now()); }
+  Demand OfThePresent() {
+    const std::vector<DemandEngine> engines = Engines();
+    return DemandOf(std::span(engines).subspan(kLeft), kTpotSlo, now());
+  }
+
+ private:
+  static constexpr size_t kLeft = 8;
+  SimulatedService service_;
+  double requests_per_second_;
+};
+
+TEST(Demand, EnginesThatLeftWithOtherPromptsAreNoProofOfACapacity) {
+  ReplacedEngines longer(kShortPrompts, kLongPrompts, 2.4);
+  ReplacedEngines shorter(kLongPrompts, kShortPrompts, 2.4);
+  for (ReplacedEngines* const engines : {&longer, &shorter}) {
+    engines->Run(absl::Minutes(7));
+    for (int i = 0; i < 10; ++i) {
+      engines->Run(absl::Seconds(30));
+      const Demand demand = engines->OfAll();
+      const Demand fresh = engines->OfThePresent();
+      ASSERT_THAT(fresh.replicas, About(2.4, 0.3)) << DemandText(fresh);
+      ASSERT_NEAR(demand.replicas.value_or(0), *fresh.replicas, 1)
+          << DemandText(demand) << "; fresh: " << DemandText(fresh);
+    }
+  }
+}
+
+// Only the tokens of an answer show it.
+TEST(Demand, EnginesThatLeftWithOtherAnswersAreNoProofOfACapacity) {
+  ServiceModel former = kShortPrompts;
+  former.tokens = 3000;
+  former.kv_per_request = 0;
+  ServiceModel model = kLongPrompts;
+  model.kv_per_request = 0;
+  ReplacedEngines engines(former, model, 2.4);
+  engines.Run(absl::Minutes(10));
+  EXPECT_THAT(engines.OfAll().replicas, About(2.4, 0.3)) << DemandText(engines.OfAll());
+}
+
+TEST(Demand, EnginesThatLeftWithSuchRequestsShowFullerBatches) {
+  ReplacedEngines engines(kLongPrompts, kLongPrompts, 0.5);
+  engines.Run(absl::Minutes(10));
+  const Demand demand = engines.OfAll();
+  ASSERT_EQ(demand.capacities.size(), 1u) << DemandText(demand);
+  const double capacity = CapacityInTime(kLongPrompts);
+  EXPECT_NEAR(demand.capacities[0].requests_per_second, capacity, 0.05 * capacity);
+  EXPECT_THAT(DemandText(demand), HasSubstr("90 % of tpotSloMs"));
+  EXPECT_THAT(DemandText(engines.OfThePresent()), HasSubstr("three times the largest batch"));
+}
+
+TEST(Demand, WithoutAnEngineThoseThatLeftLastShowTheCapacity) {
+  ReplacedEngines engines(kShortPrompts, kLongPrompts, 2.4);
+  engines.Run(absl::Minutes(10));
+  for (size_t i = 8; i < 11; ++i) engines.Leave(i);
+  const EngineDemand held = {.first_at = engines.now() - absl::Minutes(1),
+                             .newest_at = engines.now(),
+                             .began_here = true,
+                             .waiting = 10};
+  std::vector<DemandEngine> all = engines.Engines();
+  all.push_back({.sums = &held, .is_gateway = true});
+  const Demand demand = DemandOf(all, kTpotSlo, engines.now());
+  ASSERT_EQ(demand.capacities.size(), 1u) << DemandText(demand);
+  const double capacity = CapacityInTime(kLongPrompts);
+  EXPECT_NEAR(demand.capacities[0].requests_per_second, capacity, 0.3 * capacity);
 }
 
 TEST(Demand, AStepOfTheLoadIsSeenWithinAMinute) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "demand/request_kind.h"
 #include "demand/token_time.h"
 
 namespace gpuscaler {
@@ -16,21 +17,9 @@ constexpr double kLatestSeconds = 60;
 constexpr double kEnoughSeconds = 60;
 constexpr absl::Duration kClassKept = absl::Hours(24);
 
-// Requests of one kind differ by less. The cache of a request is smaller while most of them have
-// just begun.
-constexpr double kOtherAnswer = 1.5, kOtherCache = 2;
-constexpr double kCountedAnswers = 30;
-
 size_t ClassOf(double running, size_t classes) {
   const double half_octaves = 2 * std::log2(running / 2);
   return static_cast<size_t>(std::clamp(half_octaves, 0.0, static_cast<double>(classes - 1)));
-}
-
-// Returns false if either ratio is not known.
-bool Differs(double part, double whole, double other_part, double other_whole, double by) {
-  if (part <= 0 || whole <= 0 || other_part <= 0 || other_whole <= 0) return false;
-  const double ratio = part * other_whole / (other_part * whole);
-  return ratio > by || ratio * by < 1;
 }
 
 }  // namespace
@@ -40,21 +29,17 @@ void ServiceTrack::Batches::Add(const Batches& newest, double seconds) {
   if (sums.seconds > room) {
     const double share = room / sums.seconds;
     sums *= share;
-    answers *= share;
-    answer_tokens *= share;
+    answered.answers *= share;
+    answered.answer_tokens *= share;
   }
   sums += newest.sums;
-  answers += newest.answers;
-  answer_tokens += newest.answer_tokens;
+  answered.answers += newest.answered.answers;
+  answered.answer_tokens += newest.answered.answer_tokens;
   at = newest.at;
 }
 
 bool ServiceTrack::Batches::AreOfKindOf(const Batches& other) const {
-  const bool are_enough = answers >= kCountedAnswers && other.answers >= kCountedAnswers;
-  return !(are_enough &&
-           Differs(answer_tokens, answers, other.answer_tokens, other.answers, kOtherAnswer)) &&
-         !Differs(sums.kv_seconds, sums.kv_running_seconds, other.sums.kv_seconds,
-                  other.sums.kv_running_seconds, kOtherCache);
+  return !AreOfOtherLength(answered, other.answered) && !AreOfOtherCache(sums, other.sums);
 }
 
 void ServiceTrack::Add(const ServiceStep& step) {
@@ -68,8 +53,8 @@ void ServiceTrack::Add(const ServiceStep& step) {
     sums.kv_running_seconds += step.running * seconds;
   }
   sums.largest_batch = std::max(sums.largest_batch, step.most_running);
-  open_.answers += step.answers;
-  open_.answer_tokens += step.answer_tokens;
+  open_.answered.answers += step.answers;
+  open_.answered.answer_tokens += step.answer_tokens;
   open_.at = step.at;
   open_shows_steps_ = open_shows_steps_ && !step.counts_ended;
   if (sums.seconds >= kAveragedSeconds) Commit();

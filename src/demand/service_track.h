@@ -48,8 +48,7 @@ class ServiceTrack {
  private:
   struct Batches {
     ServiceSums sums;
-    double answers = 0;
-    double answer_tokens = 0;
+    RequestBin answered;  // without its time
     absl::Time at = absl::InfinitePast();
 
     // Older ones fade so that no more than `seconds` are kept.
