@@ -13,9 +13,6 @@ constexpr size_t kFewBytes = 64;
 // A call, and each frame of HEADERS or DATA that is sent, entails as many frames of the peer at
 // most: WINDOW_UPDATE for the stream and the connection, DATA for a call that has ended.
 constexpr int64_t kFramesEntailed = 4;
-// DATA that a client has sent of a call when it learns that the call is reset: a window of short
-// messages.
-constexpr int64_t kFramesInFlight = 65'535 / 32;
 
 // Each frame spends one of the allowance, and a frame of use earns it back. Not thread-safe.
 class FrameAllowance {

@@ -109,7 +109,6 @@ struct SessionCallbacks {
   }
 
   static int OnFrameSent(nghttp2_session*, const nghttp2_frame* frame, void* data) {
-    if (frame->hd.type == NGHTTP2_RST_STREAM) Of(data).allowance_.Earn(kFramesInFlight);
     // A client makes us reset streams just as it resets them itself.
     if (frame->hd.type == NGHTTP2_RST_STREAM && frame->rst_stream.error_code != NGHTTP2_NO_ERROR &&
         frame->rst_stream.error_code != NGHTTP2_CANCEL) {
