@@ -90,10 +90,7 @@ struct ClientCallbacks {
       session.goodbye_ =
           absl::CHexEscape({reinterpret_cast<const char*>(frame->goaway.opaque_data), size});
     }
-    if (type == NGHTTP2_HEADERS ||
-        (type == NGHTTP2_DATA && (is_last || frame->hd.length - frame->data.padlen >= kFewBytes))) {
-      session.allowance_.Refill();
-    }
+    if (session.allowance_.Accept(*frame)) session.allowance_.Refill();
     ClientStream* const stream = session.Find(frame->hd.stream_id);
     if (stream == nullptr) return 0;
     if (type == NGHTTP2_HEADERS) {

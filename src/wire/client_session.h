@@ -43,9 +43,6 @@ class ClientSession {
   // Closes the connection soon if too many come.
   void OnTlsMessage();
 
-  // A server's message is complete, or waits for a reader that pauses, within the window.
-  void CountMessage() { allowance_.Refill(); }
-
   // The part that its streams use.
   nghttp2_session* http2() { return session_.get(); }
   const Target& target() const { return target_; }

@@ -112,14 +112,13 @@ void ClientStream::EndHeaders(bool is_last) {
 void ClientStream::AddData(absl::string_view bytes) {
   if (call_->is_paused_ || !waiting_.empty() || !held_.empty()) {
     held_.append(bytes.data(), bytes.size());
-    return session_.CountMessage();
+    return;
   }
   Deliver(bytes);
 }
 
 bool ClientStream::Deliver(absl::string_view bytes) {
   const absl::Status read = reader_.Add(bytes, [&](std::string message) {
-    session_.CountMessage();
     if (call_->is_paused_)
       waiting_.push_back(std::move(message));
     else

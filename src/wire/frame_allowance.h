@@ -1,15 +1,14 @@
 // Bounds the frames of a peer that serve no call: pings, empty DATA, frames of unknown types.
 #pragma once
 
+#include <nghttp2/nghttp2.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
 namespace gpuscaler {
 
-// DATA of fewer bytes serves a call only if it ends a message or the call.
-constexpr size_t kFewBytes = 64;
 // A call, and each frame of HEADERS or DATA that is sent, entails as many frames of the peer at
 // most: WINDOW_UPDATE for the stream and the connection, DATA for a call that has ended.
 constexpr int64_t kFramesEntailed = 4;
@@ -21,8 +20,10 @@ class FrameAllowance {
   FrameAllowance(int64_t most, size_t preface) : most_(most), left_(most), payload_left_(preface) {}
 
   // Spends the frames that begin in the peer's next bytes: nghttp2 reports none that it ignores.
+  // DATA that may have a message is free, for a peer sends it until it has read that its call has
+  // ended.
   void Read(const uint8_t* bytes, size_t size) {
-    constexpr int kHead = 9, kLength = 3;  // RFC 9113, section 4.1
+    constexpr int kHead = 9, kKept = 5;  // RFC 9113, section 4.1: length, type, flags
     for (const uint8_t* const end = bytes + size; bytes != end;) {
       if (payload_left_ > 0) {
         const size_t skipped = std::min(payload_left_, static_cast<size_t>(end - bytes));
@@ -30,13 +31,29 @@ class FrameAllowance {
         bytes += skipped;
         continue;
       }
-      if (head_size_ < kLength) length_ = length_ << 8 | *bytes;
+      if (head_size_ < kKept) head_ = head_ << 8 | *bytes;
       ++bytes;
       if (++head_size_ < kHead) continue;
-      Spend();
+      payload_left_ = static_cast<size_t>(head_ >> 16);
+      if (!IsFree(static_cast<uint8_t>(head_ >> 8), static_cast<uint8_t>(head_), payload_left_)) {
+        Spend();
+      }
+      head_ = 0;
       head_size_ = 0;
-      payload_left_ = std::exchange(length_, 0);
     }
+  }
+
+  // Returns true if the frame, which nghttp2 has accepted, begins or ends a call or may have a
+  // message. Earns back what it has spent.
+  bool Accept(const nghttp2_frame& frame) {
+    const nghttp2_frame_hd& head = frame.hd;
+    if (head.type != NGHTTP2_HEADERS && head.type != NGHTTP2_DATA) return false;
+    if (head.type == NGHTTP2_DATA && (head.flags & NGHTTP2_FLAG_END_STREAM) == 0 &&
+        head.length - frame.data.padlen < kShortestMessage) {
+      return false;
+    }
+    if (!IsFree(head.type, head.flags, head.length)) Earn(1);
+    return true;
   }
 
   void Spend() { --left_; }
@@ -50,10 +67,16 @@ class FrameAllowance {
   bool is_spent() const { return left_ < 0; }
 
  private:
+  static constexpr size_t kShortestMessage = 5;  // its prefix
+
+  static bool IsFree(uint8_t type, uint8_t flags, size_t length) {
+    return type == NGHTTP2_DATA && (flags & NGHTTP2_FLAG_PADDED) == 0 && length >= kShortestMessage;
+  }
+
   const int64_t most_;
   int64_t left_;
   size_t payload_left_;
-  size_t length_ = 0;
+  uint64_t head_ = 0;  // the part that has been read
   int head_size_ = 0;
 };
 

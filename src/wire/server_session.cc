@@ -78,17 +78,14 @@ struct SessionCallbacks {
       return session.CountReset();
     }
     if (type != NGHTTP2_HEADERS && type != NGHTTP2_DATA) return 0;
-    const bool is_last = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
-    if (type == NGHTTP2_HEADERS || is_last || frame->hd.length - frame->data.padlen >= kFewBytes) {
-      session.allowance_.Earn(1);
-    }
+    session.allowance_.Accept(*frame);
     ServerStream* const stream = session.Find(frame->hd.stream_id);
     if (stream == nullptr) return 0;
     if (type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
       session.allowance_.Earn(kFramesEntailed);
       stream->Start();
     }
-    if (is_last) stream->EndData();
+    if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) stream->EndData();
     return 0;
   }
 

@@ -58,9 +58,6 @@ class ServerSession {
   // Sends what is submitted, as much as the socket takes. May close the connection and delete the
   // session.
   void Send();
-  // A client's message is complete. The DATA frame that ends it is of use, and one before it, which
-  // may have its prefix alone.
-  void CountMessage() { allowance_.Earn(2); }
 
  private:
   friend struct SessionCallbacks;

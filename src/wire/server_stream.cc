@@ -168,7 +168,6 @@ void ServerStream::StartOrRefuse() {
 void ServerStream::AddData(absl::string_view bytes) {
   if (handler_ == nullptr || has_status_) return;
   const absl::Status read = reader_.Add(bytes, [&](std::string message) {
-    session_.CountMessage();
     if (!call_->is_finished()) handler_->OnMessage(std::move(message));
   });
   if (read.ok()) return;

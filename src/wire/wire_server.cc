@@ -41,8 +41,8 @@ constexpr absl::Duration kLookAfter = absl::Seconds(1);
 // Connections that end free descriptors; a tenth of a second more in the backlog is not felt.
 constexpr absl::Duration kPause = absl::Milliseconds(100);
 // A flood of connections takes a part of the loop alone: after so many there is a break.
-constexpr int kAcceptedAtOnce = 32;
-constexpr absl::Duration kBreak = absl::Milliseconds(3);
+constexpr int kAcceptedAtOnce = 64;
+constexpr absl::Duration kBreak = absl::Milliseconds(1);
 // A client that acknowledges nothing for 20 s has gone.
 constexpr absl::Duration kUnanswered = absl::Seconds(20);
 
