@@ -47,20 +47,38 @@ func (r *containerRuntime) finish(pod, container string) {
 
 // given is which pods' containers were started with each device of a kubelet, by its id.
 func (r *containerRuntime) given() map[string][]string {
+	pods := map[string][]string{}
+	r.eachDevice(func(id string, container *fakes.FakeContainer) {
+		pods[id] = append(pods[id], podOf(container))
+	})
+	return pods
+}
+
+// using is the UID of the pod with a running container that was given each device, by the device's id.
+func (r *containerRuntime) using() map[string]string {
+	pods := map[string]string{}
+	r.eachDevice(func(id string, container *fakes.FakeContainer) {
+		if container.State == runtime.ContainerState_CONTAINER_RUNNING {
+			pods[id] = container.Labels["io.kubernetes.pod.uid"]
+		}
+	})
+	return pods
+}
+
+// eachDevice calls it for each device of each container.
+func (r *containerRuntime) eachDevice(call func(id string, container *fakes.FakeContainer)) {
 	r.fake.Lock()
 	defer r.fake.Unlock()
-	pods := map[string][]string{}
 	for _, container := range r.fake.Containers {
 		for name, devices := range container.Annotations {
 			if !strings.HasPrefix(name, givenDevices) {
 				continue
 			}
 			for id := range strings.SplitSeq(devices, ",") {
-				pods[id] = append(pods[id], podOf(container))
+				call(id, container)
 			}
 		}
 	}
-	return pods
 }
 
 func podOf(container *fakes.FakeContainer) string {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 )
@@ -50,13 +49,8 @@ func (p *devicePlugin) register(k *realKubelet) {
 	}
 	v1beta1.RegisterDevicePluginServer(p.server, p)
 	go p.server.Serve(listener)
-	connection, err := grpc.NewClient("unix://"+registry, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	defer connection.Close()
 	request := &v1beta1.RegisterRequest{Version: v1beta1.Version, Endpoint: socket, ResourceName: string(p.resource)}
-	if _, err := v1beta1.NewRegistrationClient(connection).Register(k.t.Context(), request); err != nil {
+	if _, err := v1beta1.NewRegistrationClient(connectUnix(k.t, registry)).Register(k.t.Context(), request); err != nil {
 		k.t.Fatal(err)
 	}
 }

@@ -22,7 +22,7 @@ import (
 type engineNode struct {
 	t       *testing.T
 	gpus    string // the file
-	kubelet *kubelet
+	kubelet *fakeKubelet
 	gateway *gateway
 	flags   []string // of each engine
 
@@ -36,7 +36,7 @@ func newEngineNode(t *testing.T, name string, gateway *gateway, flags ...string)
 	n := &engineNode{t: t, gpus: filepath.Join(t.TempDir(), "gpus.json"), gateway: gateway, flags: flags,
 		engines: map[string]*engineProcess{}}
 	ids := gpuIDs(0)
-	n.kubelet = startKubelet(t, &n.mutex, ids, true)
+	n.kubelet = startFakeKubelet(t, &n.mutex, ids, true)
 	free := make([]device, len(ids))
 	for index, id := range ids {
 		free[index] = newDevice(index)
@@ -45,7 +45,8 @@ func newEngineNode(t *testing.T, name string, gateway *gateway, flags ...string)
 	if err := writeGPUs(n.gpus, free); err != nil {
 		t.Fatal(err)
 	}
-	joinNode(t, name, name, n.podChanged, func(pod *corev1.Pod) { n.stop(string(pod.UID)) })
+	makeNode(t, name, name)
+	followPods(t, name, n.podChanged, func(pod *corev1.Pod) { n.stop(string(pod.UID)) })
 	return n
 }
 

@@ -26,6 +26,31 @@ var (
 	twoMute = with(2)
 )
 
+// All on the same three nodes at once, each with agents of its own.
+func TestReplicasStandWhileAFaultIsOnThreeNodes(t *testing.T) {
+	t.Parallel()
+	nodes := startRealKubelets(t, "faulty")
+	for _, one := range []struct {
+		fault     string
+		namespace string
+		stand     func(*testing.T, *gpuNodes)
+	}{
+		{"agent of one node gone", "lost", standWithoutAnAgent},
+		{"agent of one node hangs", "hanging", standWhileAnAgentHangs},
+		{"aggregator restarts", "restarted", standWhileTheAggregatorRestarts},
+		{"all agents gone", "silent", standWithoutAgents},
+		{"fleet empty from the start", "empty", isUnknownAndThenZero},
+		{"no agent in DNS", "unlisted", standWhileDNSIsEmpty},
+		{"agent of one node at another address", "moving", standWhileAnAgentMoves},
+		{"GPUs of one node lost", "broken", standWithoutGPUs},
+	} {
+		t.Run(one.fault, func(t *testing.T) {
+			t.Parallel()
+			one.stand(t, nodes.withAgents(t, one.namespace))
+		})
+	}
+}
+
 // newLoadedWorkload is one replica on each of three nodes, near its target, which a scaler that says less
 // would take away.
 func newLoadedWorkload(t *testing.T, nodes *gpuNodes, aggregators []*scaler) (*workload, *answers) {
@@ -67,9 +92,7 @@ func (w *workload) goesOn(mark int) {
 
 // A replica that nobody can read counts as much as the target for as long as it is not known to be gone;
 // the others decide.
-func TestReplicasStandWhileTheAgentOfOneOfThreeNodesIsGone(t *testing.T) {
-	t.Parallel()
-	nodes := newNodes(t, "lost")
+func standWithoutAnAgent(t *testing.T, nodes *gpuNodes) {
 	w := newUnscaledWorkload(t, nodes, nodes.startAggregators(t, "lost", 2, "--grace=10s"))
 	w.scaleOnNodes(6)
 	heard := w.settles()
@@ -96,9 +119,7 @@ func TestReplicasStandWhileTheAgentOfOneOfThreeNodesIsGone(t *testing.T) {
 }
 
 // Stopped, it neither answers nor ends its connections.
-func TestReplicasStandWhileTheAgentOfOneOfThreeNodesHangs(t *testing.T) {
-	t.Parallel()
-	nodes := newNodes(t, "hanging")
+func standWhileAnAgentHangs(t *testing.T, nodes *gpuNodes) {
 	w, heard := newLoadedWorkload(t, nodes, nodes.startAggregators(t, "hanging", 1, "--grace=10s"))
 
 	stopped := w.line.mark("agent of one node stopped")
@@ -113,9 +134,7 @@ func TestReplicasStandWhileTheAgentOfOneOfThreeNodesHangs(t *testing.T) {
 }
 
 // The only one: meanwhile nobody answers KEDA.
-func TestReplicasStandWhileTheAggregatorOfThreeNodesRestarts(t *testing.T) {
-	t.Parallel()
-	nodes := newNodes(t, "restarted")
+func standWhileTheAggregatorRestarts(t *testing.T, nodes *gpuNodes) {
 	aggregators := nodes.startAggregators(t, "restarted", 1)
 	w, heard := newLoadedWorkload(t, nodes, aggregators)
 
@@ -133,9 +152,7 @@ func TestReplicasStandWhileTheAggregatorOfThreeNodesRestarts(t *testing.T) {
 }
 
 // Their nodes are there for all that is known, and nobody says what the pods do.
-func TestReplicasStandWhileAllAgentsOfThreeNodesAreGone(t *testing.T) {
-	t.Parallel()
-	nodes := newNodes(t, "silent")
+func standWithoutAgents(t *testing.T, nodes *gpuNodes) {
 	w, heard := newLoadedWorkload(t, nodes, nodes.startAggregators(t, "silent", 1, "--grace=10s"))
 
 	killed := w.line.mark("all agents killed")
@@ -156,13 +173,13 @@ func TestReplicasStandWhileAllAgentsOfThreeNodesAreGone(t *testing.T) {
 }
 
 // Until a fleet without agents is known to be empty its workloads stay; then they have no GPU.
-func TestFleetThatIsEmptyFromTheStartIsUnknownAndThenZero(t *testing.T) {
-	t.Parallel()
-	nodes := newNodes(t, "empty")
+func isUnknownAndThenZero(t *testing.T, nodes *gpuNodes) {
 	nodes.areListed()
 	aggregators := nodes.startAggregators(t, "empty", 1, "--empty-after=15s")
 	w := nodes.newWorkload(t, "empty", nodes.object("Deployment", "llm", 1, 1), aggregators...)
+	aggregators[0].kill() // a pod may take longer to be ready
 	w.line.reaches(1, patience)
+	aggregators[0].start()
 	w.scale(scaledObject{min: 0, max: 6, cooldown: 1, triggers: []any{w.gpus()}})
 	heard := w.hearsKEDA()
 	heard.becomes(noValue)
@@ -180,9 +197,7 @@ func TestFleetThatIsEmptyFromTheStartIsUnknownAndThenZero(t *testing.T) {
 }
 
 // As when the Service's endpoints are lost for a while: who is heard is there.
-func TestReplicasStandWhileDNSKnowsNoAgentOfThreeNodes(t *testing.T) {
-	t.Parallel()
-	nodes := newNodes(t, "unlisted")
+func standWhileDNSIsEmpty(t *testing.T, nodes *gpuNodes) {
 	aggregators := nodes.startAggregators(t, "unlisted", 1, "--forget-after=1s", "--empty-after=1s")
 	w, heard := newLoadedWorkload(t, nodes, aggregators)
 
@@ -199,9 +214,7 @@ func TestReplicasStandWhileDNSKnowsNoAgentOfThreeNodes(t *testing.T) {
 }
 
 // As a pod of a DaemonSet that is replaced, and of which DNS tells late.
-func TestReplicasStandWhileAnAgentOfThreeNodesMoves(t *testing.T) {
-	t.Parallel()
-	nodes := newNodes(t, "moving")
+func standWhileAnAgentMoves(t *testing.T, nodes *gpuNodes) {
 	w, heard := newLoadedWorkload(t, nodes, nodes.startAggregators(t, "moving", 1, "--grace=10s"))
 
 	moved := w.line.mark("agent of one node has another address")
@@ -227,31 +240,30 @@ func waitForListedAgents(aggregator *scaler, want int) {
 // whose the GPUs are stands as it was, and an agent that starts meanwhile does not know.
 func TestReplicasStandWhileTheKubeletOfOneOfThreeNodesRestarts(t *testing.T) {
 	t.Parallel()
-	nodes := newNodes(t, "forgetful")
+	nodes := newFakeNodes(t, "forgetful", true)
 	w, heard := newLoadedWorkload(t, nodes, nodes.startAggregators(t, "forgetful", 1, "--grace=10s"))
-	node := nodes.all[1] // whose kubelet has a Pods API, which says that it does not know yet
+	node := nodes.all[1]
+	kubelet := node.kubelet.(*fakeKubelet)
 
 	stopped := w.line.mark("kubelet of one node restarts")
-	node.kubelet.stop()
+	kubelet.stop()
 	node.agent.says("event=kubelet_lost")
-	node.kubelet.knowsPods(false)
-	node.kubelet.start()
-	node.kubelet.isAsked(5) // every 5 s: for longer than one that lists no pod is doubted for that alone
+	kubelet.knowsPods(false)
+	kubelet.start()
+	kubelet.isAsked(5) // every 5 s: for longer than one that lists no pod is doubted for that alone
 	heard.are(whole)
 	w.line.mark("agent of that node restarts")
 	node.agent.kill()
 	node.agent.start()
 	heard.becomes(oneMute)
 	w.line.mark("kubelet knows its pods")
-	node.kubelet.knowsPods(true)
+	kubelet.knowsPods(true)
 	heard.recovers("kubelet restarted, and knows no pod for 20 s; then its agent restarted, too", whole)
 	heard.are(whole, oneMute)
 	w.goesOn(stopped)
 }
 
-func TestReplicasStandWhileGPUsOfOneOfThreeNodesAreLost(t *testing.T) {
-	t.Parallel()
-	nodes := newNodes(t, "broken")
+func standWithoutGPUs(t *testing.T, nodes *gpuNodes) {
 	w, heard := newLoadedWorkload(t, nodes, nodes.startAggregators(t, "broken", 1))
 
 	lost := w.line.mark("GPUs of one node lost")

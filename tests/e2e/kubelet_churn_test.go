@@ -27,7 +27,7 @@ func TestHoldersWhilePodsOfARealKubeletComeAndGo(t *testing.T) {
 	lasted := time.Since(began)
 	eventually(t, patience, "the last pods hold the GPUs", func() bool {
 		c.step(pods+len(c.ids), false)
-		return len(c.alive) == len(c.ids) && c.agent.holds(c.alive)
+		return len(c.alive) == len(c.ids) && c.areGiven(c.alive) && c.agent.holds(c.alive)
 	})
 	lag := c.check()
 	t.Logf("%d pods, %.1f/s; named for %.1f s at most after their end; agent's memory %d MiB, then %d MiB",
@@ -121,6 +121,16 @@ func (c *churn) readRuntime() {
 	if err := writeGPUs(c.gpuFile, gpus); err != nil {
 		c.t.Fatal(err)
 	}
+}
+
+// areGiven is whether each pod was given a GPU: a kubelet lists a pod's GPU before its container exists.
+func (c *churn) areGiven(pods []string) bool {
+	for _, pod := range pods {
+		if !slices.ContainsFunc(c.ids, func(id string) bool { return c.given[id][pod] }) {
+			return false
+		}
+	}
+	return true
 }
 
 // check returns for how long a pod was named after its end, at most.

@@ -23,11 +23,12 @@ const (
 )
 
 // gpuNodes are nodes of the control plane on which only pods run that ask for them. Each has GPUs, a
-// kubelet that gives them to pods, and a real agent, which its DNS name leads to. Aggregators answer
-// KEDA; workloads share the nodes, and each loads the GPUs of its own pods alone.
+// kubelet that gives them to pods, and a real agent, listed under the DNS name of all agents. Aggregators
+// answer KEDA; workloads share the nodes, and each loads the GPUs of its own pods alone.
 type gpuNodes struct {
 	t    *testing.T
 	name string
+	pool string // the label of the nodes
 	all  [nodeCount]*gpuNode
 
 	mutex   sync.Mutex
@@ -37,43 +38,62 @@ type gpuNodes struct {
 type gpuNode struct {
 	name    string
 	gpus    string // the file that its agent reads
-	kubelet *kubelet
+	ids     []string
+	kubelet nodeKubelet
+	holders []*corev1.Pod // one for each GPU; nil: free
 	agent   *scaler
 	lost    bool // its GPUs are there, and cannot be read
 }
 
-// newNodes has kubelets of two versions, as a cluster has while it is upgraded.
-func newNodes(t *testing.T, name string) *gpuNodes {
-	t.Helper()
-	return newNodesWhere(t, name, func(number int) bool { return number > 0 })
+// nodeKubelet gives the GPUs of its node to pods. The nodes' mutex guards all but flags.
+type nodeKubelet interface {
+	flags() []string // those of an agent beside it
+	podChanged(pod *corev1.Pod)
+	podGone(uid string)
+	holders() []*corev1.Pod // one for each GPU; nil: free
 }
 
-// newNodesWhere has kubelets with the Pods API, and others of before Kubernetes 1.37.
-func newNodesWhere(t *testing.T, name string, hasPodsAPI func(number int) bool) *gpuNodes {
+// newFakeNodes has fake kubelets, with the Pods API or of before Kubernetes 1.37. KWOK runs the pods,
+// which start and end as slowly as their annotations ask for.
+func newFakeNodes(t *testing.T, name string, hasPodsAPI bool) *gpuNodes {
 	t.Helper()
-	n := &gpuNodes{t: t, name: name, demands: map[string]*demand{}}
+	n := makeNodes(t, name)
+	for _, node := range n.all {
+		node.kubelet = startFakeKubelet(t, &n.mutex, node.ids, hasPodsAPI)
+		makeNode(t, node.name, name)
+	}
+	n.startAgents()
+	return n
+}
+
+// makeNodes makes them without kubelets and agents.
+func makeNodes(t *testing.T, name string) *gpuNodes {
+	t.Helper()
+	n := &gpuNodes{t: t, name: name, pool: name, demands: map[string]*demand{}}
 	for number := range n.all {
 		n.all[number] = &gpuNode{
-			name:    fmt.Sprintf("%s-%d", name, number),
-			gpus:    filepath.Join(t.TempDir(), "gpus.json"),
-			kubelet: startKubelet(t, &n.mutex, gpuIDs(number), hasPodsAPI(number)),
+			name: fmt.Sprintf("%s-%d", name, number),
+			gpus: filepath.Join(t.TempDir(), "gpus.json"),
+			ids:  gpuIDs(number),
 		}
 	}
+	return n
+}
+
+func (n *gpuNodes) startAgents() {
+	n.t.Helper()
 	n.mutex.Lock()
 	n.write()
 	n.mutex.Unlock()
-	for _, node := range n.all {
-		joinNode(t, node.name, n.name,
+	for number, node := range n.all {
+		followPods(n.t, node.name,
 			func(pod *corev1.Pod) { n.podChanged(node, pod) }, func(pod *corev1.Pod) { n.podGone(node, pod) })
-		node.agent = startServing(t, node.name, "--role=agent", "--gpu-source=file:"+node.gpus,
-			"--poll-interval=200ms", "--attribution=kubelet",
-			"--pod-resources-socket="+node.kubelet.podResourcesSocket(),
-			"--pods-api-socket="+node.kubelet.podsAPISocket(),
-			// Nothing listens at the addresses of simulated pods.
-			"--discover-engines=false")
+		node.agent = startServing(n.t, fmt.Sprintf("%s-%d", n.name, number), append(node.kubelet.flags(), "--role=agent",
+			"--gpu-source=file:"+node.gpus, "--poll-interval=200ms",
+			// Nothing listens at the addresses of pods without processes.
+			"--discover-engines=false")...)
 	}
 	n.areListed(n.agents()...)
-	return n
 }
 
 func (n *gpuNodes) agents() []*scaler {
@@ -99,9 +119,9 @@ func gpuIDs(node int) []string {
 	return ids
 }
 
-// joinNode makes a node of the control plane, on which only pods run that ask for its pool, and follows
-// its pods.
-func joinNode(t *testing.T, name, pool string, changed, gone func(*corev1.Pod)) {
+// makeNode makes a node of the control plane without a kubelet, on which only pods run that ask for its
+// pool.
+func makeNode(t *testing.T, name, pool string) {
 	t.Helper()
 	resources := corev1.ResourceList{
 		"cpu": quantity.MustParse("32"), "memory": quantity.MustParse("256Gi"),
@@ -116,9 +136,14 @@ func joinNode(t *testing.T, name, pool string, changed, gone func(*corev1.Pod)) 
 	if _, err := kube.CoreV1().Nodes().Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// followPods reports each change of the node's pods until the test ends.
+func followPods(t *testing.T, node string, changed, gone func(*corev1.Pod)) {
+	t.Helper()
 	factory := informers.NewSharedInformerFactoryWithOptions(kube, 0,
 		informers.WithTweakListOptions(func(options *metav1.ListOptions) {
-			options.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", name).String()
+			options.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", node).String()
 		}))
 	factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(now any) { changed(now.(*corev1.Pod)) },
@@ -148,9 +173,10 @@ func (n *gpuNodes) write() {
 		clear(d.pods)
 	}
 	for _, node := range n.all {
-		for uid, pod := range node.kubelet.pods {
+		node.holders = node.kubelet.holders()
+		for _, pod := range node.holders {
 			if d := n.demandOn(pod); d != nil {
-				d.pods[uid] = pod
+				d.pods[string(pod.UID)] = pod
 			}
 		}
 	}
@@ -163,15 +189,14 @@ func (n *gpuNodes) write() {
 
 func (n *gpuNodes) devicesOf(node *gpuNode) []device {
 	gpus := make([]device, gpusOfANode)
-	for index, holder := range node.kubelet.holder {
+	for index, pod := range node.holders {
 		gpu := &gpus[index]
 		*gpu = newDevice(index)
-		gpu.UUID, gpu.lost = node.kubelet.ids[index], node.lost
-		pod := node.kubelet.pods[holder]
+		gpu.UUID, gpu.lost = node.ids[index], node.lost
 		if pod == nil {
 			continue
 		}
-		gpu.Processes = []process{{processOf(holder)}}
+		gpu.Processes = []process{{processOf(string(pod.UID))}}
 		if d := n.demandOn(pod); d != nil {
 			d.show(pod, gpu)
 		}
@@ -187,7 +212,11 @@ func (n *gpuNodes) loseGPUs(node *gpuNode, lost bool) {
 	n.write()
 }
 
+// demandOn is nil for a pod of no workload and for none.
 func (n *gpuNodes) demandOn(pod *corev1.Pod) *demand {
+	if pod == nil {
+		return nil
+	}
 	return n.demands[pod.Namespace+"/"+pod.Labels["app"]]
 }
 
@@ -266,9 +295,9 @@ spec:
 
 // podSpec is in one line, with where the pods may be placed among the nodes.
 func (n *gpuNodes) podSpec(name string, gpus int, placement string) string {
-	return fmt.Sprintf("{nodeSelector: {gpu-nodes: %s}, tolerations: [{key: gpu-nodes, operator: Exists}], "+
+	return fmt.Sprintf("{nodeSelector: {gpu-nodes: %s}, tolerations: [{operator: Exists}], "+
 		"containers: [{name: %s, image: llm, resources: {limits: {nvidia.com/gpu: %d}}}], %s}",
-		n.name, name, gpus, placement)
+		n.pool, name, gpus, placement)
 }
 
 // spread puts pods with these labels on all nodes alike.

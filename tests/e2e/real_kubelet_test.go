@@ -7,10 +7,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
@@ -25,7 +27,10 @@ type realKubelet struct {
 	log     string
 	runtime *containerRuntime
 	plugins []*devicePlugin
-	driver  *resourceDriver // nil: the node has none
+	ownPod  string // the agent's, NAMESPACE/NAME; empty: no flag names one
+	mutex   sync.Mutex
+	pods    map[string]*corev1.Pod // the key is the UID; empty but on gpuNodes
+	driver  *resourceDriver        // nil: the node has none
 	link    *link
 	process *os.Process
 	ended   chan struct{}
@@ -78,12 +83,21 @@ const realKubeletLabel = "real-kubelet"
 // test's namespace.
 func startRealKubelet(t *testing.T, node string, hasPodsAPI bool, plugins ...*devicePlugin) *realKubelet {
 	t.Helper()
+	k := launchRealKubelet(t, node, hasPodsAPI, plugins...)
+	k.offersDevices()
+	return k
+}
+
+// launchRealKubelet returns once the device plugins are registered.
+func launchRealKubelet(t *testing.T, node string, hasPodsAPI bool, plugins ...*devicePlugin) *realKubelet {
+	t.Helper()
 	own, err := os.MkdirTemp("", "kubelet") // a test's own is too long for the name of a socket
 	if err != nil {
 		t.Fatal(err)
 	}
 	k := &realKubelet{t: t, node: node, folder: own, plugins: plugins,
-		log: filepath.Join(logFolder, "kubelet-"+node+".log")}
+		pods: map[string]*corev1.Pod{},
+		log:  filepath.Join(logFolder, "kubelet-"+node+".log")}
 	t.Cleanup(func() {
 		k.kill()
 		os.RemoveAll(own)
@@ -95,7 +109,6 @@ func startRealKubelet(t *testing.T, node string, hasPodsAPI bool, plugins ...*de
 	k.runtime = startContainerRuntime(t, filepath.Join(own, "runtime.sock"))
 	k.writeConfig(hasPodsAPI)
 	k.start()
-	k.offersDevices()
 	return k
 }
 
@@ -184,23 +197,38 @@ func (k *realKubelet) kill() {
 	<-k.ended
 }
 
+func (k *realKubelet) podResourcesSocket() string {
+	return filepath.Join(k.folder, "pod-resources/kubelet.sock")
+}
+func (k *realKubelet) podsAPISocket() string {
+	return filepath.Join(k.folder, "pods-api/pods-api.sock")
+}
+
 // flags are those of an agent on its node.
 func (k *realKubelet) flags() []string {
-	return []string{"--attribution=kubelet",
-		"--pod-resources-socket=" + filepath.Join(k.folder, "pod-resources/kubelet.sock"),
-		"--pods-api-socket=" + filepath.Join(k.folder, "pods-api/pods-api.sock")}
+	flags := []string{"--attribution=kubelet",
+		"--pod-resources-socket=" + k.podResourcesSocket(), "--pods-api-socket=" + k.podsAPISocket()}
+	if k.ownPod != "" {
+		flags = append(flags, "--own-pod="+k.ownPod)
+	}
+	return flags
+}
+
+// connectUnix connects to a unix socket until the test ends.
+func connectUnix(t *testing.T, socket string) *grpc.ClientConn {
+	t.Helper()
+	connection, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { connection.Close() })
+	return connection
 }
 
 // lists waits until the kubelet's PodResources API lists so many pods.
 func (k *realKubelet) lists(pods int) {
 	k.t.Helper()
-	connection, err := grpc.NewClient("unix://"+filepath.Join(k.folder, "pod-resources/kubelet.sock"),
-		grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	defer connection.Close()
-	client := podresources.NewPodResourcesListerClient(connection)
+	client := podresources.NewPodResourcesListerClient(connectUnix(k.t, k.podResourcesSocket()))
 	eventually(k.t, patience, fmt.Sprintf("the kubelet lists %d pods", pods), func() bool {
 		k.isRunning()
 		answer, err := client.List(k.t.Context(), &podresources.ListPodResourcesRequest{})

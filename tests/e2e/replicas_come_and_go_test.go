@@ -263,7 +263,7 @@ func (line *timeline) isWithin(mark, least, most int) {
 // The load is the same all the time: so are the replicas that it needs.
 func TestReplicasThatComeAndGo(t *testing.T) {
 	t.Parallel()
-	nodes := newNodesWhere(t, "pods-api", func(int) bool { return true })
+	nodes := newFakeNodes(t, "pods-api", true)
 	aggregators := nodes.startAggregators(t, "pods-api", 1)
 	for _, one := range []upheaval{
 		// First what takes longest: until the HPA has forgotten all that it recommended before.
@@ -305,7 +305,7 @@ func TestReplicasThatComeAndGo(t *testing.T) {
 // Before Kubernetes 1.37 an agent cannot see that a pod starts or ends.
 func TestReplicasThatComeAndGoWithoutPodsAPI(t *testing.T) {
 	t.Parallel()
-	nodes := newNodesWhere(t, "no-pods-api", func(int) bool { return false })
+	nodes := newFakeNodes(t, "no-pods-api", false)
 	aggregators := nodes.startAggregators(t, "no-pods-api", 1)
 	for _, one := range []upheaval{
 		{name: "rolling", drain: 15 * time.Second, happens: restarts},
@@ -337,7 +337,7 @@ func TestNodeIsDrainedWithALongGrace(t *testing.T) {
 		hasPodsAPI bool
 	}{{"drained", true}, {"drained-no-pods-api", false}} {
 		t.Run(one.name, func(t *testing.T) {
-			nodes := newNodesWhere(t, one.name, func(int) bool { return one.hasPodsAPI })
+			nodes := newFakeNodes(t, one.name, one.hasPodsAPI)
 			aggregators := nodes.startAggregators(t, one.name, 1)
 			upheaval{name: "node", drain: time.Minute, happens: losesANode,
 				more: "terminationGracePeriodSeconds: 300"}.goesOn(t, nodes, aggregators)
@@ -348,7 +348,7 @@ func TestNodeIsDrainedWithALongGrace(t *testing.T) {
 // Three replicas fit on the nodes: the fourth is Pending.
 func TestReplicaThatIsPendingMovesNothing(t *testing.T) {
 	t.Parallel()
-	nodes := newNodesWhere(t, "full", func(int) bool { return true })
+	nodes := newFakeNodes(t, "full", true)
 	aggregators := nodes.startAggregators(t, "full", 1)
 	t.Run("pending", func(t *testing.T) {
 		upheaval{name: "pending", gpus: 16, ready: 3, lasts: 30 * time.Second,
