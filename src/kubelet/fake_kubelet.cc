@@ -28,6 +28,7 @@ void AddClaimed(const PodDevice& device, v1::ContainerResources& container) {
     claim->set_claim_namespace(name.first);
     claim->set_claim_name(name.second);
   }
+  if (device.id.empty()) return;
   const int rows = claim->claim_resources_size();
   v1::ClaimResource& row = *claim->add_claim_resources();
   if (rows > 0 && claim->claim_resources(rows - 1).driver_name() == device.resource) {
@@ -38,9 +39,11 @@ void AddClaimed(const PodDevice& device, v1::ContainerResources& container) {
   for (const std::string& cdi : device.cdi_names) row.add_cdi_devices()->set_name(cdi);
 }
 
+// Containers without devices are listed too. A pod without any device has one of them.
 void Fill(const PodDevices& pod, v1::PodResources& message) {
   message.set_name(pod.name);
   message.set_namespace_(pod.namespace_name);
+  if (pod.devices.empty()) message.add_containers()->set_name("main");
   v1::ContainerResources* container = nullptr;
   for (const PodDevice& device : pod.devices) {
     if (container == nullptr || container->name() != device.container) {
@@ -83,8 +86,8 @@ std::string Bytes(const FakeKubelet::Pod& pod) {
     message.mutable_status()->mutable_start_time()->set_seconds(
         absl::ToUnixSeconds(*pod.of_api.known_since));
   }
-  const bool is_new = pod.of_api.address.empty() && !pod.of_api.ready;
-  if (!is_new) {  // a new pod has no conditions
+  const bool is_new = pod.of_api.address.empty() && !pod.of_api.ready && !pod.of_api.known_since;
+  if (!is_new) {  // a pod that the kubelet has not begun with has no condition Ready
     kubernetes::PodCondition& condition = *message.mutable_status()->add_conditions();
     condition.set_type("Ready");
     condition.set_status(pod.of_api.ready ? "True" : "False");
@@ -124,6 +127,7 @@ class FakeKubelet::Impl {
   const std::string folder;
   mutable Mutex mutex;
   std::vector<Pod> pods ABSL_GUARDED_BY(mutex);
+  bool lists_ended_pods ABSL_GUARDED_BY(mutex) = false;
   absl::Status failure ABSL_GUARDED_BY(mutex);
   absl::Status api_failure ABSL_GUARDED_BY(mutex);
   bool api_is_empty ABSL_GUARDED_BY(mutex) = false;
@@ -136,7 +140,10 @@ class FakeKubelet::Impl {
     MutexLock lock(mutex);
     ++lists;
     v1::ListPodResourcesResponse response;
-    for (const Pod& pod : pods) Fill(pod.devices, *response.add_pod_resources());
+    for (const Pod& pod : pods) {
+      if (pod.of_api.has_ended && !lists_ended_pods) continue;
+      Fill(pod.devices, *response.add_pod_resources());
+    }
     Answer(call, failure, response);
   }
 
@@ -186,6 +193,11 @@ void FakeKubelet::AddPod(const std::string& namespace_name, const std::string& n
   MutexLock lock(impl_->mutex);
   impl_->pods.push_back(
       {.devices = {.namespace_name = namespace_name, .name = name, .devices = std::move(devices)}});
+}
+
+void FakeKubelet::ListEndedPods(bool lists) {
+  MutexLock lock(impl_->mutex);
+  impl_->lists_ended_pods = lists;
 }
 
 void FakeKubelet::Fail(absl::Status status) {

@@ -1,4 +1,5 @@
-// The two APIs of a kubelet for the pods of its node, on real unix sockets.
+// The two APIs of a kubelet for the pods of its node, on real unix sockets. It answers like
+// Kubernetes' own (recorded_answers_test.cc).
 #pragma once
 
 #include <memory>
@@ -15,8 +16,8 @@ namespace gpuscaler {
 class FakeKubelet {
  public:
   struct Pod {
-    PodDevices devices;
-    KubeletPod of_api;  // namespace and name are those of `devices`
+    PodDevices devices;  // one with a claim and without an id: the claim is not prepared
+    KubeletPod of_api;   // namespace and name are those of `devices`
   };
 
   // Serves PodResources from the start; `folder` is made if need be, and is short enough for a
@@ -30,6 +31,9 @@ class FakeKubelet {
   void SetPods(std::vector<Pod> pods);
   void AddPod(const std::string& namespace_name, const std::string& name,
               std::vector<PodDevice> devices);
+
+  // PodResources lists pods that have ended too, as before Kubernetes 1.34.
+  void ListEndedPods(bool lists);
 
   // Every call fails so from now on; OK: they are answered again.
   void Fail(absl::Status status);

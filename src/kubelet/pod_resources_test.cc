@@ -73,6 +73,13 @@ TEST_F(PodResourcesTest, EachDeviceOfAClaimHasItsOwnCdiNamesAlone) {
   EXPECT_THAT(pods->at(0).devices, ElementsAre(first, second, by_uuid, other_by_uuid));
 }
 
+TEST_F(PodResourcesTest, ClaimThatIsNotPreparedHasNoDevice) {
+  kubelet_.AddPod("train", "job-x7k2p", {{.container = "main", .claim = "train/gpus"}});
+  const auto pods = List();
+  ASSERT_TRUE(pods.ok()) << pods.status();
+  EXPECT_THAT(*pods, ElementsAre(PodDevices{"train", "job-x7k2p", {}}));
+}
+
 TEST_F(PodResourcesTest, PodWithoutDevicesIsListedToo) {
   kubelet_.AddPod("kube-system", "coredns-6d4cf56db6-x7k2p", {});
   const auto pods = List();

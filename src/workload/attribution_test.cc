@@ -79,6 +79,7 @@ TEST_F(AttributionTest, KubeletWithoutThePodsApiIsSaidOnce) {
 
 TEST_F(AttributionTest, PodThatHasEndedHoldsNothing) {
   kubelet_.ServePodsApi(true);
+  kubelet_.ListEndedPods(true);
   kubelet_.SetPods(
       {{.devices = {"shop", "job-x7k2p", {Gpu("GPU-sim-0")}}, .of_api = {.has_ended = true}}});
   Ask();

@@ -50,8 +50,10 @@ func TestHoldersOfARealKubeletsClaims(t *testing.T) {
 		"both/main share=1 ready=true owners=[]", "both/main share=1 ready=true owners=[]",
 		"extended/main share=1 ready=true owners=[]"}
 	k.showsHolders("nvml", slices.Clone(holders)...)
+	k.answersAsRecorded("claims_one_unprepared")
 	k.driver.refuse("slow", false)
 	k.showsHolders("nvml", append(holders, "slow/main share=1 ready=true owners=[]")...)
+	k.answersAsRecorded("claims")
 }
 
 // fakeDriver is the environment of NVIDIA's driver with these GPUs, the last of which has index 0.

@@ -134,6 +134,8 @@ func TestHoldersOfARealKubeletsDevices(t *testing.T) {
 				k.replicas("StatefulSet", "mig", "nvidia.com/mig-1g.10gb"),
 				k.pod("pair", "containers: ["+withGPUs("a", 2)+", "+withGPUs("b", 1)+"]"),
 				k.pod("loaded", "initContainers: ["+withGPUs("load", 1)+"], containers: ["+withGPUs("main", 1)+"]"),
+				k.pod("agent", "containers: [{name: main, image: agent}]"),
+				k.pod("done", "restartPolicy: Never, containers: ["+withGPUs("main", 1)+"]"),
 				k.pod("proxied", "initContainers: [{restartPolicy: Always, "+withGPUs("proxy", 1)[1:]+
 					"], containers: ["+withGPUs("main", 1)+"]"),
 			} {
@@ -163,7 +165,12 @@ func TestHoldersOfARealKubeletsDevices(t *testing.T) {
 					bare("proxied/proxy", true), bare("proxied/main", true),
 				}
 			}
+			k.runtime.finish("done", "main")
 			k.showsHolders(source, want(false)...)
+			if hasPodsAPI {
+				k.answersAsRecorded("devices")
+				k.fakeAnswersAlike()
+			}
 			k.runtime.finish("loaded", "load")
 			k.showsHolders(source, want(true)...)
 		})
