@@ -49,13 +49,14 @@ class RecordedAnswersTest : public testing::TestWithParam<const char*> {
 
   template <typename Answer>
   Answer Ask(const std::string& socket, const std::string& method) {
-    const auto bytes = CallKubelet(socket, method, 1 << 20, absl::Seconds(10));
+    const auto bytes = CallKubelet(loop_, socket, method, 1 << 20, absl::Seconds(10));
     EXPECT_TRUE(bytes.ok()) << bytes.status();
     Answer answer;
     EXPECT_TRUE(answer.ParseFromString(*bytes));
     return answer;
   }
 
+  EventLoop loop_;
   const TestFolder folder_;
   FakeKubelet kubelet_{folder_.path()};
   v1::ListPodResourcesResponse devices_;
