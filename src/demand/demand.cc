@@ -178,7 +178,9 @@ ServiceSums ServiceOfGroup(std::vector<DemandEngine> engines) {
     const ServiceSums& own = engine.sums->service;
     RequestBin its_answers;
     if (has_left) its_answers = NewestAnswers({&engine, 1}, engine.sums->newest_at);
-    const bool is_former = !engine.is_present && sums.seconds >= kShortestService &&
+    // The cache of requests that have just begun is smaller.
+    const bool are_enough = std::min(its_answers.answers, answers.answers) >= kComparedAtOnce;
+    const bool is_former = !engine.is_present && sums.seconds >= kShortestService && are_enough &&
                            (AreOfOtherCache(own, sums) || AreOfOtherLength(its_answers, answers));
     (is_former ? former : sums) += own;
     if (!is_former) AddAnswers(answers, its_answers);
