@@ -35,19 +35,20 @@ void WaitingCalls::Retry(absl::Time now) {
     MutexLock lock(mutex_);
     calls.swap(calls_);
   }
-  const auto answered = std::ranges::stable_partition(
-      calls, [now](const Call& call) { return !call.attempt(now >= call.deadline); });
+  const auto answered = std::stable_partition(calls.begin(), calls.end(), [now](const Call& call) {
+    return !call.attempt(now >= call.deadline);
+  });
   {
     MutexLock lock(mutex_);
-    for (const Call& call : answered) {
-      const auto share = shares_.find(call.peer);
+    for (auto call = answered; call != calls.end(); ++call) {
+      const auto share = shares_.find(call->peer);
       for (Share* const counted : {&share->second, &all_}) {
         --counted->calls;
-        counted->bytes -= call.bytes;
+        counted->bytes -= call->bytes;
       }
       if (share->second.calls == 0) shares_.erase(share);
     }
-    calls.erase(answered.begin(), answered.end());
+    calls.erase(answered, calls.end());
     if (!closed_) {
       calls_.insert(calls_.end(), std::make_move_iterator(calls.begin()),
                     std::make_move_iterator(calls.end()));

@@ -1,7 +1,6 @@
 #include "workload/gpu_holders.h"
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -227,7 +226,8 @@ class HolderFinder {
 
   void SetHolders() {
     for (size_t i = 0; i < claims_.size(); ++i) {
-      std::ranges::stable_partition(claims_[i], std::logical_not(), &Claim::is_possible);
+      std::stable_partition(claims_[i].begin(), claims_[i].end(),
+                            [](const Claim& claim) { return !claim.is_possible; });
       const bool any_known = !claims_[i].empty() && !claims_[i].front().is_possible;
       std::vector<int> pods;
       std::vector<std::string> names;
