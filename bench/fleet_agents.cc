@@ -75,7 +75,7 @@ class Agent {
         room_{.clock = clock,
               .log = log_,
               .heartbeat = kHeartbeat,
-              .wanted = [](const wire::Subscription&) {}} {}
+              .wanted = [](const wire::Subscription&, const WatchStream&) {}} {}
 
   // The readings before the first one, one for each interval of `past`.
   void Remember(absl::Duration past) {
