@@ -6,13 +6,14 @@ if(GPUSCALER_SANITIZE STREQUAL "thread")
 endif()
 
 # scaler_layer(name DEPENDS layer... LIBRARIES target... SOURCES file... TESTS file...
-#              GRPC_TESTS file... TEST_LIBRARIES target...)
+#              GRPC_TESTS file... TEST_LIBRARIES target... ALONE test)
 #
 # One layer: a static library of SOURCES and one gtest binary of TESTS. GRPC_TESTS have Debian's gRPC as
-# their peer, and ThreadSanitizer, which cannot see into it, does without them. DEPENDS is the layer graph:
+# their peer, and ThreadSanitizer, which cannot see into it, does without them. ALONE is a test that runs
+# beside no other one: it simulates hours in seconds, and needs a processor for that. DEPENDS is the layer graph:
 # tools/check_layers reads it here and fails on an #include of a layer that is not named.
 function(scaler_layer name)
-  cmake_parse_arguments(LAYER "" "" "DEPENDS;LIBRARIES;SOURCES;TESTS;GRPC_TESTS;TEST_LIBRARIES" ${ARGN})
+  cmake_parse_arguments(LAYER "" "ALONE" "DEPENDS;LIBRARIES;SOURCES;TESTS;GRPC_TESTS;TEST_LIBRARIES" ${ARGN})
   add_library(${name} STATIC ${LAYER_SOURCES})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${name} PUBLIC ${LAYER_DEPENDS} ${LAYER_LIBRARIES} PRIVATE warnings)
@@ -29,7 +30,14 @@ function(scaler_layer name)
     target_link_libraries(${name}_test PRIVATE ${name} warnings ${LAYER_TEST_LIBRARIES}
                                                GTest::gmock GTest::gtest GTest::gtest_main)
     target_compile_options(${name}_test PRIVATE $<$<CONFIG:Dev>:${TEST_OPTIMIZATION}>)
-    gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 600
+    set(filter)
+    if(LAYER_ALONE)
+      set(filter TEST_FILTER "-${LAYER_ALONE}")
+      gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 600
+                           TEST_FILTER "${LAYER_ALONE}" TEST_LIST ${name}_test_alone
+                           PROPERTIES ENVIRONMENT "${environment}" RUN_SERIAL TRUE)
+    endif()
+    gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 600 ${filter}
                          PROPERTIES ENVIRONMENT "${environment}")
   endif()
 endfunction()
