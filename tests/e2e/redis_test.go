@@ -142,6 +142,10 @@ func TestQueueAndGPUsMustAgree(t *testing.T) {
 	w.line.mark("busy GPUs, and no job")
 	w.line.stays(4 * time.Second)
 	w.signals(0)
+	eventually(t, patience, "the GPU is read as idle", func() bool {
+		busy, ok := w.valueOf(gpu)
+		return ok && busy == 0
+	})
 	queue.addJobs(40)
 	w.line.mark("40 jobs, and idle GPUs")
 	w.line.stays(4 * time.Second)
