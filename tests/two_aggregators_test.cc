@@ -1,12 +1,13 @@
 // Two aggregators on one agent and its engines, asked every second: they give the same number, by
 // engine pressure and by a known demand.
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <optional>
 
-#include "absl/strings/numbers.h"
 #include "engine_pods.h"
 #include "gmock/gmock.h"
+#include "serve/scaler_client.h"
 
 namespace gpuscaler {
 namespace {
@@ -28,19 +29,18 @@ class TwoAggregatorsTest : public EnginePodsTest {
     EXPECT_TRUE(aggregator->Ready()) << aggregator->process().Story();
     return aggregator;
   }
-  // The value, which has three decimals; empty: an error.
+  // The value to three decimals; empty: an error.
   std::optional<double> ValueOf(const Server& aggregator) const {
-    std::vector<std::string> args = {"query", aggregator.Address(), "--namespace=shop",
-                                     "--name=llm", "--format=json"};
-    args.insert(args.end(), metadata_.begin(), metadata_.end());
-    const Finished query = RunProgram(args);
-    const std::string kKey = "\"value\":";
-    const size_t at = query.out.find(kKey);
-    double value = 0;
-    if (at == std::string::npos) return std::nullopt;
-    const size_t from = at + kKey.size();
-    const std::string text = query.out.substr(from, query.out.find_first_of(",}", from) - from);
-    return absl::SimpleAtod(text, &value) ? std::make_optional(value) : std::nullopt;
+    TriggerRef trigger{.name = "llm", .namespace_name = "shop"};
+    for (const std::string& pair : metadata_) {
+      const size_t at = pair.find('=');
+      trigger.metadata[pair.substr(0, at)] = pair.substr(at + 1);
+    }
+    const auto client = ScalerClient::Open({.address = aggregator.Address()});
+    EXPECT_TRUE(client.ok()) << client.status();
+    const auto value = (*client)->GetMetrics(trigger, "keda_gpu_metric");
+    if (!value.ok()) return std::nullopt;
+    return std::round(*value * 1000) / 1000;
   }
   // Returns true if the second aggregator gives a number between those that the first gives before
   // and after it: the same number where the first gives one number twice.
