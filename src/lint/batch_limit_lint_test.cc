@@ -64,8 +64,8 @@ TEST(BatchLimitLint, EachEngineHasItsFlag) {
            "image: vllm/vllm-openai:v1, args: [--max-num-seqs, '32']",
            "image: vllm/vllm-openai:v1, args: [--max_num_seqs=32]",
            "image: vllm/vllm-openai:v1, command: [vllm, serve, m, --max-num-seqs=32]",
-           "image: vllm/vllm-openai:v1, command: [sh, -c], args: ['exec vllm serve m "
-           "--max-num-seqs \"32\" --port 8000']",
+           "image: vllm/vllm-openai:v1, command: [sh, -c], args: ['vllm serve m --max-num-seqs "
+           "\"32\"']",
            "image: vllm/vllm-openai:v1, args: [--max-num-seqs=64, --max-num-seqs=32]",
            "image: vllm/vllm-openai:v1, args: [--max-num-seqs=32, --data-parallel-size=1]",
            "image: lmsysorg/sglang:v1, args: [--max-running-requests, '32']",

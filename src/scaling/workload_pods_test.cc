@@ -169,7 +169,8 @@ TEST(SelectPods, OnlyOwnerOfAnotherNameIsDoubted) {
 TEST(SelectPods, PodsWithoutAGpuOfTheirOwnCountIfThereAreNoOthers) {
   const std::vector<Pod> pods = {Owned("cache-0", {{"StatefulSet", "cache"}}),
                                  Owned("llm-1", {kLlm})};
-  const auto selected = [&](std::vector<const Pod*> holding, std::vector<const Pod*> past) {
+  const auto selected = [&](const std::vector<const Pod*>& holding,
+                            const std::vector<const Pod*>& past) {
     const auto selection = SelectPods(
         {}, kScaledObject, {.holding = holding, .past = past, .without_gpu = {&pods[0]}});
     return selection.ok() ? selection->what() : selection.status().ToString();
