@@ -64,8 +64,7 @@ TEST(BatchLimitLint, EachEngineHasItsFlag) {
            "image: vllm/vllm-openai:v1, args: [--max-num-seqs, '32']",
            "image: vllm/vllm-openai:v1, args: [--max_num_seqs=32]",
            "image: vllm/vllm-openai:v1, command: [vllm, serve, m, --max-num-seqs=32]",
-           "image: vllm/vllm-openai:v1, command: [sh, -c], args: ['vllm serve m --max-num-seqs "
-           "\"32\"']",
+           "image: vllm/vllm-openai:v1, command: [sh, -c], args: ['vllm --max-num-seqs \"32\"']",
            "image: vllm/vllm-openai:v1, args: [--max-num-seqs=64, --max-num-seqs=32]",
            "image: vllm/vllm-openai:v1, args: [--max-num-seqs=32, --data-parallel-size=1]",
            "image: lmsysorg/sglang:v1, args: [--max-running-requests, '32']",
