@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -145,14 +146,16 @@ var floods = []flood{
 
 var connectAndReset = flood{"connect and reset", nil, 6, 0, ""}
 
-// send floods the scaler from one address on one connection after the other, until the context ends.
-func (f flood) send(ctx context.Context, address, from string) {
+// send floods the scaler from one address on one connection after the other, until the context ends,
+// and counts them.
+func (f flood) send(ctx context.Context, address, from string, connected *atomic.Int64) {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	for ctx.Err() == nil {
 		connection, err := dialer.Dial("tcp", address)
 		if err != nil {
 			continue
 		}
+		connected.Add(1)
 		end, _ := ctx.Deadline()
 		connection.SetDeadline(end)
 		if f.bytes == nil {
@@ -212,21 +215,23 @@ func TestFloodsTakeLittleMemoryAndDelayNobodyElse(t *testing.T) {
 	}
 }
 
-// start floods the scaler from two addresses, until the context ends. Wait waits for all connections.
-func (f flood) start(ctx context.Context, address string) *sync.WaitGroup {
+// start floods the scaler from two addresses, until the context ends. Returns what waits for all
+// flooders, and how often they have connected.
+func (f flood) start(ctx context.Context, address string) (*sync.WaitGroup, *atomic.Int64) {
 	var all sync.WaitGroup
+	var connected atomic.Int64
 	for i := range f.connections {
-		all.Go(func() { f.send(ctx, address, fmt.Sprint("127.0.3.", 10+i%2)) })
+		all.Go(func() { f.send(ctx, address, fmt.Sprint("127.0.3.", 10+i%2), &connected) })
 	}
-	return &all
+	return &all, &connected
 }
 
 func TestTheScalerEndsUnderAFloodOfConnections(t *testing.T) {
 	const most = 5 * time.Second
 	s := startScaler(t, newGpuFile(t, busyAt(50)))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	all := connectAndReset.start(ctx, s.address())
-	time.Sleep(time.Second)
+	all, connected := connectAndReset.start(ctx, s.address())
+	eventually(t, "1,000 connections", func() bool { return connected.Load() >= 1000 })
 	begin := time.Now()
 	s.stop()
 	took := time.Since(begin)
@@ -252,7 +257,7 @@ func (f flood) effect(t *testing.T) (slowdown float64, longest time.Duration) {
 	before := s.peakMiB()
 	ctx, cancel := context.WithTimeout(t.Context(), floodLasts)
 	defer cancel()
-	all := f.start(ctx, s.address())
+	all, _ := f.start(ctx, s.address())
 	busy, longest := latency(t, ctx, client)
 	all.Wait()
 	grown := s.peakMiB() - before
