@@ -1,3 +1,5 @@
+#include <iostream>
+
 #include "app/command_line.h"
 #include "app/commands.h"
 #include "base/log.h"
@@ -10,7 +12,9 @@ namespace {
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::internal::CaptureStderr;
 using ::testing::internal::CaptureStdout;
+using ::testing::internal::GetCapturedStderr;
 using ::testing::internal::GetCapturedStdout;
 
 // The demo silences the log of the whole process.
@@ -30,13 +34,27 @@ class DemoCommandTest : public testing::Test {
     return code;
   }
 
+  // Again, slower, where the demo reports that the machine is too slow: it may do much else.
+  int RunAsFastAsItCan(const std::vector<std::string>& flags) {
+    int code = -1;
+    for (const char* speed : {"--speed=150", "--speed=50", "--speed=15"}) {
+      std::vector<std::string> all = flags;
+      all.emplace_back(speed);
+      CaptureStderr();
+      code = Run(all);
+      const std::string error = GetCapturedStderr();
+      std::cerr << error;
+      if (error.find("is too fast for this machine") == std::string::npos) break;
+    }
+    return code;
+  }
+
   std::string shown_;
 };
 
-// Server, gRPC, engines, load, gateway: all real but the GPUs, KEDA and time. At these speeds a
-// machine that does much else, or looks for races, keeps up.
+// Server, gRPC, engines, load, gateway: all real but the GPUs, KEDA and time.
 TEST_F(DemoCommandTest, GoesFromZeroToSeveralReplicasAndBack) {
-  EXPECT_EQ(Run({"--speed=150", "--max-replicas=3"}), kExitOk) << shown_;
+  EXPECT_EQ(RunAsFastAsItCan({"--max-replicas=3"}), kExitOk) << shown_;
   EXPECT_THAT(shown_, HasSubstr("Replicas went 0 -> 3 -> 0."));
   EXPECT_THAT(shown_, ContainsRegex("this scaler +[0-9]+ +5975 +0 ")) << "all are served";
   EXPECT_THAT(shown_, HasSubstr("the reference's formula"));
@@ -44,7 +62,7 @@ TEST_F(DemoCommandTest, GoesFromZeroToSeveralReplicasAndBack) {
 
 // Where nothing but GPUs is read.
 TEST_F(DemoCommandTest, ScalesOnUtilisationToo) {
-  const int code = Run({"--speed=200", "--profile=triton-inference", "--max-replicas=3"});
+  const int code = RunAsFastAsItCan({"--profile=triton-inference", "--max-replicas=3"});
   EXPECT_EQ(code, kExitOk) << shown_;
   EXPECT_THAT(shown_, Not(HasSubstr("engineEndpoint")));
 }

@@ -97,7 +97,7 @@ absl::StatusOr<bool> Demo::RunLoad() {
   Keda keda(scenario_.scaled_object, triggers_.keda());
   DemoScreen screen(Setting());
   began_at_ = clock_.Now();
-  course_.began_at_zero = true;
+  course_ = {.began_at_zero = true, .speed = options_.speed};
   DemoLoad load(scenario_.load, options_.speed, service_->gateway());
   while (passed() < end && !(load.done() && service_->empty())) {
     if (Stopping()) return false;
@@ -110,6 +110,8 @@ absl::StatusOr<bool> Demo::RunLoad() {
   screen.Finish();
   took_ = passed();
   tally_ = load.Stop();
+  course_.sent = tally_.sent;
+  course_.late = tally_.late;
   return true;
 }
 

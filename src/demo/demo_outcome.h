@@ -1,6 +1,7 @@
 // Whether the demo showed what it is to show.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -21,9 +22,13 @@ struct DemoCourse {
   bool began_at_zero = false;
   int most_ready = 0;
   int last = 0;
+  int speed = 1;     // simulated seconds a real one
+  int64_t sent = 0;  // requests
+  int64_t late = 0;  // requests sent so late that the load was not the one of the scenario
 };
 
-// FAILED_PRECONDITION says what did not happen.
+// FAILED_PRECONDITION: what did not happen. RESOURCE_EXHAUSTED: that, where the machine was too
+// slow for the speed.
 absl::Status CheckCourse(const DemoExpectation& expectation, const DemoCourse& course);
 
 }  // namespace gpuscaler

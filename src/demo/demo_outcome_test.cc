@@ -22,6 +22,19 @@ TEST(DemoOutcome, WantsSeveralReplicasAndBackToZero) {
   }
 }
 
+TEST(DemoOutcome, IsNoFindingWhereTheMachineIsTooSlow) {
+  const DemoExpectation expectation = ExpectationOfProfile("vllm-inference");
+  DemoCourse course{.began_at_zero = true, .most_ready = 2, .speed = 150, .sent = 90, .late = 10};
+  EXPECT_EQ(CheckCourse(expectation, course),
+            absl::ResourceExhaustedError(
+                "--speed=150 is too fast for this machine: 10 of 90 requests were sent late; use "
+                "--speed=50 (no more than 2 replicas ready at once, of 3 at least)"));
+  course.late = 9;
+  EXPECT_EQ(CheckCourse(expectation, course).code(), absl::StatusCode::kFailedPrecondition);
+  course = {.began_at_zero = true, .most_ready = 3, .sent = 90, .late = 90};
+  EXPECT_EQ(CheckCourse(expectation, course), absl::OkStatus());
+}
+
 TEST(DemoOutcome, KnowsThatTrainingNeverGoesToZero) {
   const DemoExpectation expectation = ExpectationOfProfile("training");
   EXPECT_FALSE(expectation.because.empty());
