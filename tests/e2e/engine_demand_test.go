@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"testing"
 	"time"
@@ -33,6 +34,17 @@ func (w *workload) byDemand() map[string]any {
 		"activationWindow": "15s",
 	}
 	return map[string]any{"type": "external-push", "metadata": metadata}
+}
+
+// behindGateway is byDemand() with what the gateway holds.
+func (w *workload) behindGateway() map[string]any {
+	trigger := w.byDemand()
+	maps.Copy(trigger["metadata"].(map[string]string), map[string]string{
+		"gatewayUrl":       "http://gateway:8000/metrics",
+		"prometheusMetric": waitingSeries,
+		"prometheusAbsent": "0", // before its first request
+	})
+	return trigger
 }
 
 // demandOf returns the demand that the scaler knows, in replicas; 0: it is not known.
@@ -82,7 +94,8 @@ func rollsOutUnderLoad(t *testing.T, name, strategy string) {
 
 func TestEnginesRollOutUnderLoad(t *testing.T) {
 	t.Parallel()
-	for name, strategy := range map[string]string{"rolling": "", "surge of one": surgeOfOne} {
+	for name, strategy := range map[string]string{
+		"rolling": "", "surge of one": surgeOfOne, "recreate": "strategy: {type: Recreate}"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rollsOutUnderLoad(t, name, strategy)

@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -308,21 +309,21 @@ func TestThreeLinesScaleEnginesFromZeroToTheMaximumAndBackUnderLoad(t *testing.T
 	w.scaler.foundEngines(most)
 }
 
-// The same by an agent's engines, which the aggregator hears of; the last replica stays for less long.
-func TestAgentsEnginesScaleAWorkloadFromZeroAndBack(t *testing.T) {
+// The same on a fleet, by one trigger: requests that the gateway holds wake the first replica, and the
+// arrivals set the number.
+func TestAGatewayOnTheTriggerOfAgentsEnginesScalesFromZeroAndBack(t *testing.T) {
 	t.Parallel()
-	const most = 2
+	const load = 2.4 // replicas
+	need := int(math.Ceil(load))
 	w, gateway, agent := newEngineWorkloadOnFleet(t, "fleet-engines", 1)
-	pressure := w.pressure()
-	pressure["metadata"].(map[string]string)["activationWindow"] = "15s"
-	w.scale(scaledObject{min: 0, max: most, triggers: []any{pressure, w.held()}})
-	w.scaler.waitForStreams(2)
+	w.scale(scaledObject{min: 0, max: need, triggers: []any{w.behindGateway()}})
+	w.scaler.waitForStreams(1)
 	w.holds(2 * time.Second)
 
-	ended := startLoad(t, "0 2\n10 8\n40 0\n", gateway)
-	w.line.reaches(most, 2*patience)
-	w.returnsToZero(ended, most)
-	agent.foundEngines(most)
+	ended := startLoad(t, fmt.Sprintf("0 %[1]g\n60 %[1]g\n61 0\n", load*requestsPerReplica()), gateway, "--poisson")
+	w.line.reaches(need, 2*patience)
+	w.returnsToZero(ended, need)
+	agent.foundEngines(need)
 }
 
 // returnsToZero waits until the load is over, and then until nothing is asked for.

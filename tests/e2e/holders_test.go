@@ -97,8 +97,11 @@ func (k *realKubelet) gave(page gpusPage) bool {
 	return true
 }
 
-// given is the pods that a device plugin or a DRA driver gave the GPU, or a replica of it.
+// given is the pods that a device plugin, a DRA driver or another scheduler gave the GPU, or a replica of it.
 func (k *realKubelet) given(uuid string) []string {
+	if k.chosen != nil {
+		return k.chosen[uuid]
+	}
 	if k.driver != nil {
 		return k.driver.given(uuid)
 	}
@@ -177,7 +180,7 @@ func TestHoldersOfARealKubeletsDevices(t *testing.T) {
 	}
 }
 
-// writeHeldGPUs writes a file of GPUs, the last of which has MIG instances.
+// writeHeldGPUs writes a file of GPUs. If there are MIG instances, the last GPU has them.
 func writeHeldGPUs(t *testing.T, whole, sliced []string) string {
 	t.Helper()
 	type gpu map[string]any
@@ -188,7 +191,9 @@ func writeHeldGPUs(t *testing.T, whole, sliced []string) string {
 	for _, uuid := range whole {
 		gpus = append(gpus, gpu{"uuid": uuid})
 	}
-	gpus = append(gpus, gpu{"uuid": "GPU-sliced", "mig": instances})
+	if len(sliced) > 0 {
+		gpus = append(gpus, gpu{"uuid": "GPU-sliced", "mig": instances})
+	}
 	path := filepath.Join(t.TempDir(), "gpus.json")
 	must(0, os.WriteFile(path, must(json.Marshal(gpu{"gpus": gpus})), 0o644))
 	return path

@@ -31,6 +31,7 @@ type realKubelet struct {
 	mutex   sync.Mutex
 	pods    map[string]*corev1.Pod // the key is the UID; empty but on gpuNodes
 	driver  *resourceDriver        // nil: the node has none
+	chosen  map[string][]string    // pods by the UUID of the GPU that another scheduler chose; nil: it has none
 	link    *link
 	process *os.Process
 	ended   chan struct{}
@@ -259,6 +260,11 @@ spec:
 
 func (k *realKubelet) pod(name, containers string) string {
 	return fmt.Sprintf("{apiVersion: v1, kind: Pod, metadata: {name: %s}, spec: %s}", name, k.podSpec(containers))
+}
+
+// grouped is a pod with metadata that its scheduler writes.
+func (k *realKubelet) grouped(name, metadata, containers string) string {
+	return fmt.Sprintf("{apiVersion: v1, kind: Pod, metadata: {name: %s, %s}, spec: %s}", name, metadata, k.podSpec(containers))
 }
 
 func withGPUs(container string, gpus int) string {
