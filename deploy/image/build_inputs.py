@@ -1,4 +1,4 @@
-"""What of Debian's packages is inside the binary itself: archives that were linked, headers."""
+"""The parts of Debian's packages inside the binary itself: linked archives, headers."""
 import os.path
 import pathlib
 import re

@@ -1,5 +1,5 @@
-"""Runs the program in a root directory of its own: read-only, as nobody in particular, without /dev or
-anything else that the root does not hold. /proc is there if the root has a folder for it."""
+"""Runs the program in its own root directory: read-only, as an unprivileged user, without /dev or
+anything else that the root does not have. /proc is there if the root has a folder for it."""
 import pathlib
 import re
 import subprocess

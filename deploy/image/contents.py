@@ -5,7 +5,7 @@
 
 OUT/system and OUT/program are the image, Debian's files apart from ours: they become two layers, of
 which the first stays the same over most releases. OUT/portable is the program with its libraries
-beside it, for machines without containers. OUT/packages.json says which Debian packages all is of.
+beside it, for machines without containers. OUT/packages.json lists the Debian packages of all files.
 """
 import argparse
 import json
@@ -19,14 +19,14 @@ from debian import Debian
 LICENSE = pathlib.Path(__file__).resolve().parents[2] / "LICENSE"
 USER = 65532  # "nonroot" of other images without a distribution, so that policies know it
 
-# What the NVIDIA driver's libnvidia-ml.so.1 names besides libc.so.6: it is linked against a C library
+# The needs of the NVIDIA driver's libnvidia-ml.so.1 besides libc.so.6: it is linked against a C library
 # that had these apart.
 DRIVER_LIBRARIES = ["libdl.so.2", "libm.so.6", "libpthread.so.0", "librt.so.1"]
 
 # Loaded when pages of engines or gateways are first read.
 LOADED_LIBRARIES = ["libcurl.so.4"]
 
-# The C library goes with the dynamic linker, whose path in the binary is absolute: the machine's.
+# The C library goes with the dynamic linker. The binary has the linker's absolute path: the machine's.
 GLIBC = "libc6"
 
 TEXTS = {
@@ -63,7 +63,7 @@ def lay_out(binary, debian, build, out):
     write(system / "etc/ssl/certs/ca-certificates.crt",
           "".join(debian.file(path).read_text() for path in certificates(debian)))
     for package in packages["shared"] | packages["system"]:
-        # Where scanners look in an image that has no dpkg.
+        # Scanners read these in an image that has no dpkg.
         write(system / f"var/lib/dpkg/status.d/{package}", debian.stanza(package))
         copy_terms(debian, package, system / f"usr/share/doc/{package}")
 
@@ -85,7 +85,7 @@ def lay_out(binary, debian, build, out):
 
 
 def inside_the_binary(debian, packages):
-    """Packages linked into it or compiled with it, but for those whose terms a library brings."""
+    """Packages linked into it or compiled with it, except those with terms that a library brings."""
     brought = {debian.source(package) for package in packages["shared"]}
     return {package for package in packages["static"] | packages["headers"]
             if debian.source(package) not in brought}

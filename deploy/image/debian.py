@@ -1,4 +1,4 @@
-"""What dpkg knows of the packages under a root: this machine's /, or a sysroot of tools/sysroot."""
+"""The records of dpkg about the packages under a root: this machine's /, or a sysroot of tools/sysroot."""
 import pathlib
 import re
 import subprocess

@@ -1,5 +1,5 @@
-"""What the tests try: the architecture of the command line, what was built for it, and a Debian to run
-it on."""
+"""The subject of the tests: the architecture of the command line, its build outputs, and a Debian to
+run them on."""
 import hashlib
 import pathlib
 import re
@@ -18,7 +18,7 @@ LOADER = {"amd64": "/lib64/ld-linux-x86-64.so.2", "arm64": "/lib/ld-linux-aarch6
 
 
 def run(*words, **options):
-    """What it printed; when it fails, the error is what it said."""
+    """Returns its output; when it fails, the error has the output."""
     done = subprocess.run(words, capture_output=True, text=True, **options)
     if done.returncode != 0:
         raise SystemExit(f"{done.stdout}{done.stderr}{words[0]} ended with {done.returncode}")
@@ -26,7 +26,7 @@ def run(*words, **options):
 
 
 def build(out=OUT, **options):
-    for old in out.glob(f"keda-gpu-scaler-*-{ARCH}.*"):  # of another version, maybe
+    for old in out.glob(f"keda-gpu-scaler-*-{ARCH}.*"):  # maybe another version's
         old.unlink()
     return run(TOP / "deploy/image/build", "--arch", ARCH, "--out", out, **options)
 

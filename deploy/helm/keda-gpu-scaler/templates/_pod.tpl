@@ -22,7 +22,7 @@ metadata:
 spec:
   serviceAccountName: {{ include "scaler.serviceAccountName" $of }}
   automountServiceAccountToken: false
-  # Else a Service named keda-gpu-scaler sets KEDA_GPU_SCALER_PORT, which is an option of ours.
+  # Otherwise a Service named keda-gpu-scaler sets KEDA_GPU_SCALER_PORT, an option of the program.
   enableServiceLinks: false
   {{- with .Values.image.pullSecrets }}
   imagePullSecrets:
@@ -34,7 +34,7 @@ spec:
   {{- end }}
   {{- end }}
   {{- if include "scaler.seesProcesses" $of }}
-  # The processes that the driver names are the node's.
+  # The driver lists the node's processes.
   hostPID: true
   {{- end }}
   {{- if not .Values.simulate.enabled }}
@@ -64,7 +64,7 @@ spec:
       labelSelector:
         matchLabels:
           {{- include "scaler.selector" $role | nindent 10 }}
-      # Those of the version before do not count: they go.
+      # Pods of the former version do not count: they stop.
       matchLabelKeys: [pod-template-hash]
     {{- end }}
   {{- end }}
@@ -101,7 +101,7 @@ spec:
         {{- toYaml . | nindent 8 }}
       {{- end }}
       {{- if include "scaler.mountsDevices" $of }}
-      # The usual one is in /dev, where a runtime could not make it.
+      # The default mount point is in /dev, where a runtime could not create it.
       terminationMessagePath: /run/termination-log
       {{- end }}
       securityContext:
@@ -167,7 +167,7 @@ spec:
 - --stale-after={{ . }}
 {{- else }}
 {{- if and (eq $role "aggregator") (include "scaler.readsDcgm" .) }}
-# What agents take for dcgm-exporter's usual interval.
+# The agents' default for dcgm-exporter's usual interval.
 - --stale-after=75s
 {{- end }}
 {{- end }}
@@ -253,7 +253,7 @@ spec:
 - name: NODE_NAME
   valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
 {{- if include "scaler.asksKubelet" $of }}
-# A kubelet that does not list this pod has just started, and does not know its pods yet.
+# A kubelet that does not list this pod has just started, and does not have its pods yet.
 - name: POD_NAME
   valueFrom: {fieldRef: {fieldPath: metadata.name}}
 - name: POD_NAMESPACE
@@ -265,7 +265,7 @@ spec:
 {{- end }}
 {{- end }}
 {{- if include "scaler.usesNvidiaRuntime" $of }}
-# Read by the NVIDIA container runtime: all GPUs, and of the driver NVML alone.
+# The NVIDIA container runtime reads these: all GPUs, and only NVML of the driver.
 - {name: NVIDIA_VISIBLE_DEVICES, value: all}
 - {name: NVIDIA_DRIVER_CAPABILITIES, value: utility}
 {{- if .Values.gpu.migMonitoring }}
@@ -287,7 +287,7 @@ spec:
 {{- $values := (index . 0).Values }}
 {{- if or (include "scaler.asksKubelet" .) (and (include "scaler.needsDriver" .) $values.gpu.migMonitoring) -}}
 {{- if include "scaler.asksKubelet" . -}}
-# The kubelet's sockets are root's alone; no capability goes with it.
+# Only root may use the kubelet's sockets. The container has no capability.
 {{ end -}}
 {{ mergeOverwrite (deepCopy $values.podSecurityContext) (dict "runAsNonRoot" false "runAsUser" 0 "runAsGroup" 0) | toYaml }}
 {{- else -}}
@@ -349,7 +349,7 @@ readOnlyRootFilesystem: true
 {{- end }}
 {{- if include "scaler.mountsDevices" $of }}
 - {name: nvml, mountPath: /run/nvml/libnvidia-ml.so.1, readOnly: true}
-# Devices are read and written all the same; none is made or taken away.
+# Devices are still open for reading and writing; none is created or removed.
 - {name: devices, mountPath: /dev, readOnly: true}
 {{- end }}
 {{- with .Values.extraVolumeMounts }}
@@ -382,16 +382,16 @@ readOnlyRootFilesystem: true
 - {name: simulated-gpus, configMap: {name: simulated-gpus}}
 {{- end }}
 {{- if include "scaler.asksKubelet" $of }}
-# The folders, not the sockets: a kubelet that restarts makes these anew.
+# The folders, not the sockets: a kubelet creates new sockets when it restarts.
 - {name: pod-resources, hostPath: {path: {{ .Values.attribution.kubeletDir }}/pod-resources, type: Directory}}
-# From Kubernetes 1.37 on; before, it stays empty.
+# Empty before Kubernetes 1.37.
 - {name: pods-api, hostPath: {path: {{ .Values.attribution.kubeletDir }}/pods-api, type: DirectoryOrCreate}}
 {{- if include "scaler.seesProcesses" $of }}
-# Folders named after the pods, and their UIDs, which the processes' cgroups have.
+# Its folders have the names of the pods, and their UIDs, which the processes' cgroups have.
 - {name: pod-logs, hostPath: {path: /var/log/pods, type: Directory}}
 {{- end }}
 {{- if .Values.attribution.draFolders }}
-# They stay empty on nodes without the driver: its agent counts there all the same.
+# They stay empty on nodes without the driver, so that the agent also runs there.
 - {name: cdi, hostPath: {path: /var/run/cdi, type: DirectoryOrCreate}}
 - {name: dra-plugin, hostPath: {path: {{ .Values.attribution.kubeletDir }}/plugins/gpu.nvidia.com, type: DirectoryOrCreate}}
 {{- end }}
